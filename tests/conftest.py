@@ -1,0 +1,29 @@
+"""Shared fixtures. Recorded outputs of peers' code and public data lie outside the repository; without them one line says what was skipped."""
+import json
+import os
+
+os.environ.update(HF_HUB_OFFLINE='1', TOKENIZERS_PARALLELISM='false', OMP_NUM_THREADS='1', MPLBACKEND='agg', TQDM_DISABLE='1')
+
+import pytest
+from hypothesis import settings
+
+from uetrust.settings import mirror, oracles
+
+settings.register_profile('ci', deadline=None, derandomize=True, max_examples=60)
+settings.register_profile('deep', deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get('HYPOTHESIS_PROFILE', 'ci'))
+
+ABSENT = {k:v for k,v in (('UETRUST_ORACLES', oracles()), ('UETRUST_MIRROR', mirror())) if v is None}
+
+def pytest_terminal_summary(terminalreporter):
+    if ABSENT: terminalreporter.write_line(f"not at hand: {', '.join(ABSENT)}; parity and real-data tests were skipped (set the variable to the folder to run them)", yellow=True)
+
+@pytest.fixture(scope='session')
+def oracle():
+    "`oracle(name)`: a recorded output of peers' code, parsed"
+    folder,seen = oracles(),{}
+    def load(name):
+        if folder is None: pytest.skip('UETRUST_ORACLES is not at hand')
+        if name not in seen: seen[name] = json.loads((folder/name).read_text())
+        return seen[name]
+    return load
