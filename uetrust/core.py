@@ -5,14 +5,14 @@
 # %% auto #0
 __all__ = ['Undefined', 'some', 'vector', 'frame', 'check_scale', 'align']
 
-# %% ../nbs/00_core.ipynb #0aaf7370
+# %% ../nbs/00_core.ipynb #5e10d631
 import numpy as np, pandas as pd
 
-# %% ../nbs/00_core.ipynb #58f0121f
+# %% ../nbs/00_core.ipynb #bcb236fe
 class Undefined(Exception):
     "A fact about this sample, not a mistake of the caller: the score does not exist here. It becomes NaN, and the message becomes its note."
 
-# %% ../nbs/00_core.ipynb #e57454c6
+# %% ../nbs/00_core.ipynb #ef7d4e84
 def some(
     items, # Names to mention
     k:int=5, # How many at most
@@ -21,10 +21,11 @@ def some(
     items = [str(i) for i in items]
     return ', '.join(items[:k]) + (f' and {len(items)-k} more' if len(items)>k else '')
 
-# %% ../nbs/00_core.ipynb #0ed63d50
+# %% ../nbs/00_core.ipynb #5f4a4141
 def vector(
     x, # List, array or Series of N real numbers; NaN marks a missing score
     name:str='scores', # What to call it in an error
+    samples=None, # Names of the samples for an error; positions when None
 )->np.ndarray: # float64 array, shape [N]
     "`x` as a real vector. Text, complex numbers and matrices are refused: each hides a fault further up."
     a = np.asarray(x) if isinstance(x, (np.ndarray, pd.Series)) else np.array(list(x), dtype=object)
@@ -32,13 +33,14 @@ def vector(
     if a.ndim!=1: raise ValueError(f"{name} needs one number per sample, shape [N], got shape {a.shape}")
     if any(isinstance(v, complex|np.complexfloating) for v in a) if a.dtype==object else np.iscomplexobj(a):
         raise ValueError(f"{name} holds complex numbers: an eigenvalue method returned its raw spectrum. Check that .imag is 0, then pass .real")
-    bad = [f'{v!r} at position {i}' for i,v in enumerate(a) if not _is_number(v)] if a.dtype.kind not in 'fiub' else []
+    where = [f'position {i}' for i in range(len(a))] if samples is None else [f'sample {s}' for s in samples]
+    bad = [f'{v!r} at {w}' for v,w in zip(a, where) if not _is_number(v)] if a.dtype.kind not in 'fiub' else []
     if bad: raise ValueError(f"{name} must be numbers, found {some(bad)}. Write a missing score as NaN (an empty cell in a file)")
     return a.astype(float)
 
 def _is_number(v): return isinstance(v, (int, float, np.number, np.bool_))
 
-# %% ../nbs/00_core.ipynb #ca633b67
+# %% ../nbs/00_core.ipynb #b57ec5bb
 def frame(
     x, # DataFrame or Series indexed by sample
     name:str='scores', # What to call it in an error
@@ -48,9 +50,9 @@ def frame(
     if not isinstance(df, pd.DataFrame): raise ValueError(f"{name} must be a DataFrame indexed by sample, got {type(x).__name__}; pd.DataFrame({{'my_score': values}}, index=sample_ids) makes one")
     for what,ax in (('sample', df.index), ('column', df.columns)):
         if not ax.is_unique: raise ValueError(f"{name} has duplicated {what} names: {some(ax[ax.duplicated()].unique())}. Every {what} needs a name of its own")
-    return pd.DataFrame({c:vector(df[c], f'{name}[{c!r}]') for c in df}, index=df.index)
+    return pd.DataFrame({c:vector(df[c], f'{name}[{c!r}]', df.index) for c in df}, index=df.index)
 
-# %% ../nbs/00_core.ipynb #42d75f70
+# %% ../nbs/00_core.ipynb #3dde386d
 def check_scale(
     x:pd.Series, # Scores indexed by sample, NaN where missing
     lo:float, # Smallest value of the scale
@@ -60,7 +62,7 @@ def check_scale(
     off = x[(x<lo)|(x>hi)]
     if len(off): raise ValueError(f"{x.name!r} lies off its scale [{lo}, {hi}] for {len(off)} of {x.notna().sum()} samples: {some(f'{i} = {v:g}' for i,v in off.items())}. A failed judgement must be NaN, not a number")
 
-# %% ../nbs/00_core.ipynb #a9b249d6
+# %% ../nbs/00_core.ipynb #5e6f5aef
 def align(
     a:pd.DataFrame, # Scores indexed by sample
     b:pd.DataFrame, # Other scores indexed by sample

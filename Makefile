@@ -1,0 +1,77 @@
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+PROFILE ?= demo
+VENV ?= .venv
+EXTRAS ?= nb,test,docs
+PY := $(VENV)/bin/python
+RUNS := runs/$(PROFILE)
+NBS := $(RUNS)/notebooks
+export OMP_NUM_THREADS ?= 1
+export MPLBACKEND = agg
+export PYTHONHASHSEED = 0
+export HF_HUB_OFFLINE ?= 1
+# uv does not read pip's settings: hand it the folder of wheels that pip was told about, if any
+FIND_LINKS = $(or $(PIP_FIND_LINKS),$(shell python3 -m pip config get global.find-links 2>/dev/null))
+TODO := $(filter reproduce $(NBS)/%,$(or $(MAKECMDGOALS),help))
+NAMES := $(if $(TODO),$(or $(shell python3 scripts/matrix.py $(PROFILE)),$(error no profile $(PROFILE) in settings.ini)))
+
+help: ## List the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -ts '|'
+	@echo '  PROFILE=demo (default) or another section of settings.ini; TORCH_BACKEND=cpu or auto chooses the torch build'
+
+reproduce: $(RUNS)/report/index.html ## Rebuild every table, figure, ledger and the report of PROFILE
+	@echo "$< is up to date"
+
+test: $(VENV)/.ready ## Run all tests, notebooks included
+	$(PY) -m pytest -q -n 2 --dist worksteal tests
+
+check: $(VENV)/.ready ## What CI runs: export in sync, notebooks clean and executed, links and headings, lint
+	$(PY) scripts/nbs.py check
+	$(VENV)/bin/ruff check nbs uetrust tests scripts
+
+setup: $(VENV)/.ready ## Make the environment (implied by the others)
+
+nbs: $(VENV)/.ready ## Export, execute, clean and stamp all notebooks in place
+	$(PY) scripts/nbs.py run
+
+docs: $(VENV)/.ready ## Build the documentation site offline into docs/_build/html
+	$(PY) scripts/build_docs.py
+
+lab: $(VENV)/.ready ## Open JupyterLab on trusted notebooks
+	$(VENV)/bin/jupyter trust $$(find nbs -name '*.ipynb' -not -path '*/.*')
+	$(VENV)/bin/jupyter lab nbs
+
+bench: $(VENV)/.ready ## Compare our time and memory with the published procedure
+	$(VENV)/bin/uetrust bench
+
+lock: $(VENV)/.ready ## Resolve constraints.txt anew from pyproject.toml and torch.pin
+	$(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --all-extras --no-annotate --no-header -c torch.pin pyproject.toml -o constraints.txt
+
+clean: ## Remove what runs and builds have written, but not the environment
+	rm -rf runs docs/_build
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	test -x $(PY) || python3 -m venv $(VENV)
+	{ $(PY) -m pip install -q --disable-pip-version-check 'uv>=0.9,<1' && \
+	$(VENV)/bin/uv pip install -q -p $(PY) $(if $(FIND_LINKS),-f $(FIND_LINKS)) $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -c constraints.txt -e '.[$(EXTRAS)]'; } || \
+	$(PY) -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	touch $@
+
+# nbdev-export rewrites every module, so notebooks depend on the content of the library, not on file times
+runs/.library: FORCE
+	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -name '*.py') data/published/*.csv
+
+$(NBS)/human.ipynb: nbs/experiments/20_human.ipynb
+$(NBS)/claims.ipynb: nbs/experiments/30_claims.ipynb
+$(NBS)/%.ipynb: nbs/experiments/10_setting.ipynb runs/.library | $(VENV)/.ready
+	@echo "running $*"
+	@$(VENV)/bin/uetrust run $(or $(filter %_$*.ipynb,$^),$<) $@ profile=$(PROFILE) $(if $(filter %_$*.ipynb,$^),,setting=$*)
+
+$(RUNS)/report/index.html: $(NAMES:%=$(NBS)/%.ipynb)
+	@$(VENV)/bin/uetrust report --profile $(PROFILE)
+
+FORCE:
+.PHONY: help reproduce test check setup nbs docs lab bench lock clean FORCE
+.PRECIOUS: $(NBS)/%.ipynb
