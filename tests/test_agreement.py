@@ -143,8 +143,8 @@ def test_p_depends_on_the_ranking_alone(corr, n, levels):
 
 @pytest.mark.parametrize('corr', [ag.spearman, ag.kendall])
 def test_gaps_are_dropped_and_counted(corr):
-    x,y = [1, 2, np.nan, 4, 3, 9],[2, 1, 5, np.nan, 7, 8]
-    assert corr(x, y) == corr([1, 2, 3, 9], [2, 1, 7, 8]) and corr(x, y).n==4
+    x,y = [1, 2, np.nan, 4, 2, 9],[2, 1, 5, np.nan, 7, 8]
+    assert corr(x, y) == corr([1, 2, 2, 9], [2, 1, 7, 8]) and corr(x, y).n==4
     assert np.isnan(corr([1, 2, np.nan], [1, 2, 3]).r)
     with pytest.raises(ValueError, match='got 2 and 3'): corr([1, 2], [1, 2, 3])
 
@@ -211,12 +211,13 @@ def numbers(shape, seed=0, gaps=0.):
 @pytest.mark.parametrize('adjust,fn', [('bh', benjamini_hochberg), ('holm', holm)])
 def test_agreement_is_every_pair_once(coef, adjust, fn):
     t = numbers((8, 5), gaps=.15)
-    t['u2'],t['u4'] = 1.,t['u0']+.1*t['u4']
+    t['u1'],t['u2'],t['u4'] = t['u0']+.3*t['u1'],1.,t['u0']+.1*t['u4']
     a = ag.agreement(t, coef=coef, adjust=adjust)
     assert list(a.columns)==['label_a', 'label_b', 'rho', 'n', 'p', 'q'] and list(zip(a.label_a, a.label_b, strict=True))==list(combinations(t.columns, 2))
     for r in a.itertuples(): np.testing.assert_equal((r.rho, r.n, r.p), tuple(getattr(ag, coef)(t[r.label_a], t[r.label_b])))
     assert a.rho[(a.label_a=='u2')|(a.label_b=='u2')].isna().all() and a.rho.notna().sum()==6
     np.testing.assert_array_equal(a.q, fn(a.p))
+    assert not np.array_equal(holm(a.p), benjamini_hochberg(a.p), equal_nan=True)
 
 def test_rows_are_the_columns_of_the_transpose():
     t = numbers((6, 9))
@@ -385,7 +386,7 @@ methods = pd.Series(dict(msp=.2, mte=.1, md=.15, rde=-.3))
 
 def test_without_noise_a_ranking_is_certain():
     r = ag.rank_intervals(methods, sd=0)
-    assert r['rank'].tolist()==r.rank_lo.tolist()==r.rank_hi.tolist()==[1, 3, 2, 4] and r.best.tolist()==[1, 0, 0, 0]
+    assert r['rank'].tolist()==r.rank_lo.tolist()==r.rank_hi.tolist()==[1, 3, 2, 4] and r.value.equals(methods) and r.best.tolist()==[1, 0, 0, 0]
 
 @pytest.mark.parametrize('gap,sd', [(.1, .1), (.05, .2), (.3, .1)])
 def test_share_of_firsts_is_the_normal_probability(gap, sd):

@@ -50,6 +50,7 @@ def test_every_metric_has_a_dimension_and_its_own_short_name():
     names = T['T3'].index
     assert pd.Series(map(dimension, names)).value_counts().to_dict() == dict(relevance=8, consistency=8, coherence=5, fluency=5, overall=5)
     assert len({short(m) for m in names}) == 31
+    assert [short(m) for m in ('Kendall-Tau', 'ROUGE-L', 'wi-ingt-GPT-3.5 (Overall)', 'UniEval (Relevance)')] == ['Kendall', 'ROUGE-L', 'wi-ingt (Ove)', 'UniEval (Rel)']
     assert max(len(short(m)) for m in names) == len('UniEval (Rel)')
     with pytest.raises(ValueError, match="no metric 'BLEU'; they have ROUGE-L"): dimension('BLEU')
 

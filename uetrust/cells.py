@@ -6,7 +6,7 @@
 __all__ = ['HUMAN_SD', 'FORMS', 'DIMENSION', 'EQUIVALENT', 'rank_corr', 'noise_sd', 'Bench', 'Form', 'form', 'claim_dimension',
            'claim_tables', 'Cell', 'find', 'evaluate', 'language']
 
-# %% ../nbs/41_cells.ipynb #30dbe048
+# %% ../nbs/41_cells.ipynb #e5bcb011
 import re
 from collections.abc import Callable
 from functools import cache
@@ -16,7 +16,7 @@ import numpy as np, pandas as pd
 from .core import Undefined, frame, some
 from .published import check_means, claims, dimension, facts, figure_table, figures, null_sd, table_settings, tables
 
-# %% ../nbs/41_cells.ipynb #e35fecb0
+# %% ../nbs/41_cells.ipynb #3947e985
 def rank_corr(
     x:np.ndarray, # Numbers, shape [..., k, n]: k rows over n observations
 )->np.ndarray: # Spearman correlations of the rows, shape [..., k, k]; NaN for a row that is constant or lacks a value
@@ -28,13 +28,14 @@ def rank_corr(
     d = np.where(d==0, np.nan, d)
     return np.round(g/(d[...,:,None]*d[...,None,:]), 12)
 
-# %% ../nbs/41_cells.ipynb #56aad65f
+# %% ../nbs/41_cells.ipynb #ab97e3ec
 HUMAN_SD = .3 # Noise of a cell of Tables 10 and 11, between 0.25 (extrinsic information) and 0.77 (opinion as fact)
 
 def noise_sd(
     t:str, # 'T3' to 'T11'
 )->float: # Standard deviation
     "Noise of one PRR of a table."
+    if t not in table_settings().index: raise ValueError(f"the noise of {t!r} is not known: the tables of the paper are T3 to T11")
     s = table_settings().loc[t]
     return null_sd(s['n']) if s['kind']=='UE-NLG' else HUMAN_SD
 
@@ -80,7 +81,7 @@ class Bench:
     def pair(self, t, a, b, axis='rows'): return self.corr(t, [a, b], axis)[:,0,1]
     def n(self, t, axis='rows'): return self.frame(t).shape[axis=='rows']
 
-# %% ../nbs/41_cells.ipynb #048dc416
+# %% ../nbs/41_cells.ipynb #19cfa324
 class Form(NamedTuple):
     "One phrase of the language"
     pattern:re.Pattern # Matches the whole cell
@@ -99,7 +100,7 @@ def form(
         return fn
     return add
 
-# %% ../nbs/41_cells.ipynb #ab981a22
+# %% ../nbs/41_cells.ipynb #95d769c4
 DIMENSION = dict(zip(('C.1.2', 'C.1.3', 'C.1.4', 'C.1.5', 'C.1.6'), ('relevance', 'consistency', 'coherence', 'fluency', 'overall'), strict=True))
 EQUIVALENT = 'ECC', 'LexSim', 'EigV' # Methods said to be interchangeable
 
@@ -123,7 +124,7 @@ def _judge(prompt, dim): return f'{prompt}-GPT-3.5 ({dim.capitalize()})'
 def _upper(m): return m[:,*np.triu_indices(m.shape[-1], 1)] # Each pair once
 def _others(m, k): return np.delete(m[:,k], k, axis=1)      # Row k without its diagonal
 
-# %% ../nbs/41_cells.ipynb #15939ec6
+# %% ../nbs/41_cells.ipynb #a9ae4a27
 @form(r'rho_(?P<axis>rows|cols)\((?P<t>T\d+); (?P<a>.+) ~ (?P<b>.+)\)', 'rho')
 def _rho(bench, c, axis, t, a, b):
     "Spearman correlation of two rows over the columns, or of two columns over the rows"
@@ -155,7 +156,7 @@ def _matrix_agreement(bench, c, generator, dim):
     x = np.stack([_upper(bench.corr(s[f'{d}--{generator}'], names)) for d in ('aeslc', 'xsum')], axis=1)
     return rank_corr(x)[:,0,1],x.shape[-1]
 
-# %% ../nbs/41_cells.ipynb #b07aea16
+# %% ../nbs/41_cells.ipynb #a7c5ffa9
 @form(r'(?P<t>T\d+): (?P<a>\w+)~(?P<b>\w+) is the largest of the three', 'derived')
 def _largest(bench, c, t, a, b):
     "Among ECC, LexSim and EigV, these two agree more than the other two pairs"
@@ -241,7 +242,7 @@ def _few_negative(bench, c):
     own = [evaluate(bench, c, s) for s in c.cells.split(' | ') if s.startswith('rho_')]
     return (np.array([e.values for e in own])<0).mean(0)<.5,min(e.n for e in own)
 
-# %% ../nbs/41_cells.ipynb #b0da7227
+# %% ../nbs/41_cells.ipynb #5e50886f
 def _line(bench, t, name): # Row or column of a table, shape [1+draws, length]
     return bench.prr(t, [name])[:,0] if name in tables()[t].index else bench.prr(t, None, [name])[:,:,0]
 
@@ -275,7 +276,7 @@ def _best_method(bench, c, m, x):
     t = claim_tables(c)[0]
     return _best(bench.frame(t).columns, bench.prr(t, [m])[:,0], x),0
 
-# %% ../nbs/41_cells.ipynb #70ed784e
+# %% ../nbs/41_cells.ipynb #d9324c1c
 @cache
 def _means_agree(): return check_means().set_index(['table', 'entity'])['equal'].to_dict()
 
@@ -323,7 +324,7 @@ def _text_uses_one_prompt(bench, c):
     cells = d['cells'][d['section'].str.split().str[0].isin(DIMENSION)].str.split(' | ', regex=False).explode()
     return not cells.str.contains(r'T[3-6]\b.*\b(?:wo|wi-gt|wi-in)-GPT').any(),0
 
-# %% ../nbs/41_cells.ipynb #0c9fed69
+# %% ../nbs/41_cells.ipynb #8434da59
 class Cell(NamedTuple):
     "A cell, evaluated"
     kind:str          # As in `Form`

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TESTS', 'QUANTIFIERS', 'VERDICTS', 'SHIFT', 'LEDGER', 'Part', 'parse', 'verdicts', 'ledger', 'totals', 'changed']
 
-# %% ../nbs/42_claims.ipynb #634870e1
+# %% ../nbs/42_claims.ipynb #214233e8
 import re
 from typing import NamedTuple
 import numpy as np, pandas as pd
@@ -14,7 +14,7 @@ from .cells import Bench, Cell, evaluate
 from .core import Undefined
 from .published import claims as printed_claims, tables as printed_tables
 
-# %% ../nbs/42_claims.ipynb #8930de81
+# %% ../nbs/42_claims.ipynb #c96c93a7
 TESTS = {
     '>= S':      lambda v,S,Z: v>=S,
     '<= -S':     lambda v,S,Z: v<=-S,
@@ -57,7 +57,7 @@ def parse(
     if (n := sum(p.n for p in parts))!=len(cells): raise ValueError(f"claim {c.id}: the predicate speaks of {n} cells, the claim has {len(cells)}")
     return parts,cells
 
-# %% ../nbs/42_claims.ipynb #5182a44f
+# %% ../nbs/42_claims.ipynb #e9b2cc36
 VERDICTS = np.array(['fails', 'partly', 'holds'])
 
 def verdicts(
@@ -71,10 +71,10 @@ def verdicts(
     met = [p.met(v, strong, none) for p,v in zip(parts, np.split(values, np.cumsum([p.n for p in parts])[:-1]), strict=True)]
     whole = np.array([QUANTIFIERS[p.quantifier](m.sum(0), p.n) for p,m in zip(parts, met, strict=True)])
     k = sum(m.sum(0) for m in met)
-    part = (2*k>=len(values))|(whole.any(0)&(len(parts)>1))
+    part = (2*k>=len(values))|whole.any(0)
     return np.where(whole.all(0), 2, part&~np.bool_(quoted)),k
 
-# %% ../nbs/42_claims.ipynb #056718d4
+# %% ../nbs/42_claims.ipynb #08d284aa
 SHIFT = .1 # Change of both thresholds in the sensitivity check
 
 def _fragility(parts, cells, quoted, strong, none): # Verdict, cells as claimed, sensitivity, stability
@@ -113,7 +113,7 @@ def ledger(
     counts = ['satisfied', 'cells', 'n_obs', 'significant_cells', 'correlation_cells']
     return c[LEDGER[:6]].join(new.astype(dict.fromkeys(counts, 'Int64')|dict(threshold_sensitive='boolean')))
 
-# %% ../nbs/42_claims.ipynb #67a1f6a4
+# %% ../nbs/42_claims.ipynb #7d6b7b73
 def totals(
     led:pd.DataFrame, # From `ledger`
 )->pd.Series: # Number of claims of each kind
@@ -124,7 +124,7 @@ def totals(
         'threshold-sensitive':led['threshold_sensitive'].sum(), 'holding, about correlations':len(rho), '... no correlation significant at 0.05':(rho['significant_cells']==0).sum(),
         'holding, noise can touch it':len(noisy), '... same verdict in less than half of the draws':(noisy['stability']<.5).sum()}, name='claims')
 
-# %% ../nbs/42_claims.ipynb #ef817d23
+# %% ../nbs/42_claims.ipynb #dcb3af14
 def changed(
     before:pd.DataFrame, # From `ledger`
     after:pd.DataFrame, # From `ledger`, on other tables or with other thresholds

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ADJUST', 'PRR', 'prr_table', 'prr', 'Difference', 'prr_difference', 'prr_bootstrap', 'rejection_curve']
 
-# %% ../nbs/33_prr.ipynb #df0de880
+# %% ../nbs/33_prr.ipynb #087e8f9e
 from typing import NamedTuple
 import numpy as np, pandas as pd
 from .core import Undefined, align, check_scale, frame, some, vector
@@ -15,7 +15,7 @@ from .multiple import benjamini_hochberg, holm
 from .resample import bootstrap_counts, cluster_ids, jackknife_se
 from .weights import TIES, item_weights, order_by, spread
 
-# %% ../nbs/33_prr.ipynb #9e2b0a50
+# %% ../nbs/33_prr.ipynb #adbd4011
 class PRR(NamedTuple):
     "A prediction-rejection ratio and what it rests on"
     value:float # 1 perfect, 0 chance; can fall below -1 for area='mean'
@@ -30,7 +30,7 @@ class PRR(NamedTuple):
     n:int # Pairs used
     note:str # What a reader must know; '' if nothing
 
-# %% ../nbs/33_prr.ipynb #e971e6a4
+# %% ../nbs/33_prr.ipynb #1afc43ac
 def _scores(quality, uncertainty): # Two aligned frames
     s,u = frame(quality, 'quality'),frame(uncertainty, 'uncertainty')
     if bad := {c:s.index[np.isinf(s[c])] for c in s if np.isinf(s[c]).any()}:
@@ -49,15 +49,15 @@ def _groups(s, u): # Yield (metric columns, method columns, samples all of them 
         for _,ms in same(u):
             yield ks.to_numpy(),ms.to_numpy(),~(s.iloc[:,ks.iloc[0]].isna()|u.iloc[:,ms.iloc[0]].isna()).to_numpy()
 
-# %% ../nbs/33_prr.ipynb #d71fa18a
+# %% ../nbs/33_prr.ipynb #d7905a32
 def _notes(g): # What a reader must know of each cell, shape [M,K]
-    def one(share, k):
-        if g.constant[k]: return 'constant quality: there is nothing to rank'
-        tied = 'all uncertainties equal: nothing is ranked' if share==1 else f'{share:.0%} of uncertainties tied' if share>.01 else ''
-        few = f'{"interval unreliable" if few_[k]<TOO_FEW else "caution"}: {few_[k]:.0f} risk carriers' if few_[k]<FEW else ''
-        return '; '.join(filter(None, (tied, few)))
-    few_ = carriers(g.quality)
-    return np.array([[one(t, k) for k in range(len(few_))] for t in g.tied], dtype=object)
+    few = carriers(g.quality)
+    def ties(m):
+        if len(g.tie_orders[m].start)==1: return 'all uncertainties equal: nothing is ranked'
+        return f'{g.tied[m]:.0%} of uncertainties tied' if g.tied[m]>.01 else ''
+    def risk(k): return f'{"interval unreliable" if few[k]<TOO_FEW else "caution"}: {few[k]:.0f} risk carriers' if few[k]<FEW else ''
+    def one(m, k): return 'constant quality: there is nothing to rank' if g.constant[k] else '; '.join(filter(None, (ties(m), risk(k))))
+    return np.array([[one(m, k) for k in range(len(few))] for m in range(len(g.orders))], dtype=object)
 
 def _measured(g): # Every field of PRR as an array of shape [M,K]
     value,se = g.value,standard_error(g)
@@ -75,7 +75,7 @@ def _cells(s, u, c, **how): # PRR fields of one group, undefined where they must
     try: return _measured(Group(s, u, clusters=None if c is None else cluster_ids(c, len(s)), **how))
     except Undefined as e: return _undefined(u.shape[1], s.shape[1], len(s), str(e))
 
-# %% ../nbs/33_prr.ipynb #c06bd745
+# %% ../nbs/33_prr.ipynb #f711469f
 ADJUST = dict(holm=holm, bh=benjamini_hochberg)
 
 def _released(s, u, area, max_rejection): # Values of the released procedure, shape [M,K]
@@ -108,7 +108,7 @@ def prr_table(
     df = pd.DataFrame({f:a.ravel() for f,a in zip(PRR._fields, res)}, index=idx).reset_index()
     return df.assign(n=df.n.astype(int), q=ADJUST[adjust](df.p.to_numpy()))
 
-# %% ../nbs/33_prr.ipynb #5bac93c4
+# %% ../nbs/33_prr.ipynb #5910d8c4
 def prr(
     quality, # Quality of N samples, larger is better; NaN where missing
     uncertainty, # Uncertainty of the same samples, larger is less certain; NaN where missing
@@ -127,7 +127,7 @@ def prr(
                   {'quality': scale} if scale else None)
     return PRR(*t[list(PRR._fields)].iloc[0])
 
-# %% ../nbs/33_prr.ipynb #21a6b415
+# %% ../nbs/33_prr.ipynb #a6b88353
 class Difference(NamedTuple):
     "PRR of one method minus that of another on the same samples"
     value:float # Positive: the first is better
@@ -160,7 +160,7 @@ def prr_difference(
     z = (t.sum() if few else d)/size if size>0 else 0.
     return Difference(d, se, d-1.96*se, d+1.96*se, 2*norm.sf(abs(z)), len(x), 'sign-flip test: few risk carriers' if few else 'paired jackknife')
 
-# %% ../nbs/33_prr.ipynb #2a879ebd
+# %% ../nbs/33_prr.ipynb #d648c2f0
 def prr_bootstrap(
     quality:pd.DataFrame, # As in `prr_table`; samples with any missing value are left out
     uncertainty:pd.DataFrame, # As in `prr_table`
@@ -177,7 +177,7 @@ def prr_bootstrap(
     rng,step = np.random.default_rng(seed),max(1, 2_000_000//g.n)
     return np.concatenate([replicates(g, bootstrap_counts(g.n, min(step, draws-a), rng, g.clusters)) for a in range(0, draws, step)])
 
-# %% ../nbs/33_prr.ipynb #83759358
+# %% ../nbs/33_prr.ipynb #d447c5ab
 def rejection_curve(
     quality, # Quality, larger is better, shape [N]; pairs with NaN are dropped
     uncertainty, # Uncertainty, larger is less certain, shape [N]

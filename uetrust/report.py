@@ -5,15 +5,16 @@
 # %% auto #0
 __all__ = ['STYLE', 'SCRIPT', 'PAGE', 'expected', 'missing', 'image', 'write_report']
 
-# %% ../nbs/52_report.ipynb #fb2bf09a
+# %% ../nbs/52_report.ipynb #423bbcd3
 import base64
 from pathlib import Path
-import numpy as np, pandas as pd
-from .published import dimension, figures, readings, short, table_settings
+import pandas as pd
+from .plots import VERDICTS
+from .published import SUFFIX, figures, readings, table_settings
 from .settings import out_dir, profile, whole
 from .study import LEVEL, STANDING, reading, title
 
-# %% ../nbs/52_report.ipynb #9a0fdc7e
+# %% ../nbs/52_report.ipynb #edb4a398
 def expected(
     name:str, # Profile
 )->dict: # 'tables' -> names, 'figures' -> stems, in the order of the page
@@ -22,7 +23,7 @@ def expected(
     slugs,studies = p['settings'].split(),p['studies'].split()
     keep = s[((s['kind']=='UE-NLG')&s['slug'].isin(slugs))|((s['kind']!='UE-NLG')&('human' in studies))].index
     figs = figures()[lambda d: ('T'+d['source_table'].astype(str)).isin(keep)].index
-    stems = {f:[f'fig{f:02d}', *(f'fig{f:02d}_{dict(all_rows="all", as_captioned="captioned")[r]}' for r in readings(f)[1:])] for f in figs}
+    stems = {f:[f'fig{f:02d}', *(f'fig{f:02d}{SUFFIX[r]}' for r in readings(f)[1:])] for f in figs}
     return dict(tables=list(keep), figures=stems, claims='claims' in studies)
 
 def missing(
@@ -33,10 +34,10 @@ def missing(
     e = expected(name)
     want = [f'tables/table{int(t[1:]):02d}{end}' for t in e['tables'] for end in ('.csv', '_cells.csv', '_ranks.csv', '_means.csv', '.svg', '.png')]
     want += [f'figures/{s}{end}' for ss in e['figures'].values() for s in ss for end in ('.csv', '.svg', '.png')]
-    want += ['claims/claims.csv', 'claims/verdicts.png'] if e['claims'] else []
+    want += ['claims/claims.csv', 'claims/verdicts.png', 'claims/point.png'] if e['claims'] else []
     return [w for w in want if not (Path(out)/w).exists()]
 
-# %% ../nbs/52_report.ipynb #44bde505
+# %% ../nbs/52_report.ipynb #3af1d8ce
 def image(
     path, # PNG file
 )->str: # data: address
@@ -64,21 +65,22 @@ def _claims(out): # Ledger rows and counts
     d = pd.read_csv(Path(out)/'claims'/'claims.csv', dtype={'n_obs': 'Int64', 'satisfied': 'Int64', 'cells': 'Int64', 'significant_cells': 'Int64'}, keep_default_na=True)
     d['stability'] = d['stability'].map(lambda v: f'{v:.0%}', na_action='ignore')
     text = d.astype(object).where(d.notna(), '')
-    return dict(rows=text.to_dict('records'), counts=d['verdict'].value_counts().to_dict(), standing=d['standing'].value_counts().reindex(STANDING).fillna(0).astype(int).to_dict(),
-                image=image(Path(out)/'claims'/'verdicts.png'))
+    return dict(rows=text.to_dict('records'), counts=dict.fromkeys(VERDICTS, 0)|d['verdict'].value_counts().to_dict(), standing=d['standing'].value_counts().reindex(STANDING).fillna(0).astype(int).to_dict(),
+                image=image(Path(out)/'claims'/'verdicts.png'), point=image(Path(out)/'claims'/'point.png'))
 
-# %% ../nbs/52_report.ipynb #b7427fd9
+# %% ../nbs/52_report.ipynb #899e8f9e
 STYLE = """
 :root{color-scheme:light;--line:#ddd;--soft:#f5f5f3;--ink:#222;--blue:#1b4f8a}
 *{box-sizing:border-box}body{margin:0 auto;max-width:68rem;padding:1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:#fff}
 h1{font-size:1.6rem;line-height:1.2}h2{margin-top:2.5rem;border-bottom:2px solid var(--line)}h3{margin:1.6rem 0 .3rem}
 a{color:var(--blue)}nav{display:flex;flex-wrap:wrap;gap:.2rem .8rem;font-size:.9rem}img{max-width:100%;height:auto;display:block}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.82rem;font-variant-numeric:tabular-nums}
-th,td{padding:.2rem .5rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}th:first-child,td.t{text-align:left}thead th{position:sticky;top:0;background:var(--soft)}
+th,td{padding:.2rem .5rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}th:first-child,td.t,th.t{text-align:left}thead th{position:sticky;top:0;background:var(--soft)}
 .chance{color:#8a8a8a;background:repeating-linear-gradient(45deg,#fff 0 4px,#eee 4px 6px)}.mean{font-weight:600;background:var(--soft)}
 details{margin:.4rem 0}summary{cursor:pointer;color:var(--blue)}.note{font-size:.88rem;color:#555}.warn{background:#fff3cd;padding:.6rem 1rem;border-left:4px solid #d39e00}
 .v{white-space:nowrap;padding:0 .4rem;border-radius:.6rem;color:#fff;font-size:.8rem}.holds{background:#228833}.partly{background:#8a6d00}.fails{background:#c8384f}.not{background:#777}
 .figs{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1.2rem}figure{margin:0}figcaption{font-size:.85rem}
+#claims td:first-child{min-width:13rem}
 #claims input,#claims select{font:inherit;padding:.2rem .4rem;margin:0 .5rem .5rem 0;max-width:100%}
 """
 
@@ -98,14 +100,15 @@ PAGE = """<!doctype html>
 <nav><a href="#ledger">Claims</a>{% for t in tables %}<a href="#{{ t.id }}">Table {{ t.number }}</a>{% endfor %}<a href="#figures">Figures</a></nav>
 {% if claims %}
 <h2 id="ledger">Claim ledger</h2>
-<p>{{ claims.rows|length }} sentences: {% for v, n in claims.counts.items() %}{{ n }} {{ v }}{{ ', ' if not loop.last }}{% endfor %}. Of those that hold: {{ claims.standing['supported'] }} are supported by a significant correlation and survive noise, {{ claims.standing['fragile'] }} are fragile, {{ claims.standing['never testable'] }} were never testable with so few methods, {{ claims.standing['fact'] }} are facts about the paper.</p>
+<p>{{ claims.rows|length }} checkable sentences: {{ claims.counts['holds'] }} hold, {{ claims.counts['partly'] }} hold in part, {{ claims.counts['fails'] }} fail, {{ claims.counts['not decidable'] }} cannot be decided. Of those that hold, {{ claims.standing['supported'] }} are supported: they survive noise, hang on no threshold, and where they speak of correlations at least one is significant. {{ claims.standing['fragile'] }} are fragile, {{ claims.standing['never testable'] }} could never be tested with so few methods, and {{ claims.standing['fact'] }} are facts about the paper.</p>
+<img src="{{ claims.point }}" alt="PRR of six methods on AESLC summaries by Llama 2 under 31 metrics: every method is positive under some metrics and negative under others">
 <img src="{{ claims.image }}" alt="Verdicts by section of the paper: {% for v, n in claims.counts.items() %}{{ v }} {{ n }} {% endfor %}">
 <div id="claims"><p><label>Verdict <select id="v"><option value="">all</option>{% for v in claims.counts %}<option>{{ v }}</option>{% endfor %}</select></label>
 <label>Standing <select id="s"><option value="">all</option>{% for s in claims.standing %}<option>{{ s }}</option>{% endfor %}</select></label>
 <label>Text <input id="t" type="search"></label> <span id="shown" class="note"></span></p>
 <div class="scroll"><table><thead><tr><th>Claim</th><th class="t">Verdict</th><th>Cells</th><th>Significant</th><th>n</th><th>Same verdict under noise</th></tr></thead><tbody>
 {% for r in claims.rows %}<tr data-v="{{ r.verdict }}" data-s="{{ r.standing }}"><td class="t"><b>{{ r.id }}</b> <span class="note">{{ r.where }}</span><br>{{ r.claim }}{% if r.note %}<br><span class="note">{{ r.note }}</span>{% endif %}</td>
-<td class="t"><span class="v {{ r.verdict.split()[0] }}">{{ r.verdict }}</span><br><span class="note">{{ r.standing }}{{ ', hangs on the threshold' if r.threshold_sensitive == True }}</span></td>
+<td class="t"><span class="v {{ r.verdict.split()[0] }}">{{ r.verdict }}</span><br><span class="note">{{ r.standing if r.standing != r.verdict }}{{ ', hangs on the threshold' if r.threshold_sensitive == True }}</span></td>
 <td>{{ r.satisfied }}/{{ r.cells }}</td><td>{{ r.significant_cells }}</td><td>{{ r.n_obs }}</td><td>{{ r.stability }}</td></tr>
 {% endfor %}</tbody></table></div></div>
 {% endif %}

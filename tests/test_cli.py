@@ -1,0 +1,96 @@
+"""The command line on good and on malformed files."""
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uetrust.cli import main
+from uetrust.prr import prr
+from uetrust.study import save_table
+
+@pytest.fixture
+def scores():
+    rng = np.random.default_rng(0)
+    q = rng.normal(size=30)
+    return pd.DataFrame(dict(sample=[f's{i}' for i in range(30)], rouge=q, judge=np.clip(np.round(5+q), 1, 10), msp=-q+rng.normal(size=30), sets=rng.integers(1, 4, 30)))
+
+def call(capsys, *argv):
+    code = main([str(a) for a in argv])
+    out = capsys.readouterr()
+    return code,out.out,out.err
+
+@pytest.mark.parametrize('end', ['csv', 'parquet', 'jsonl', 'json'])
+def test_prr_prints_the_numbers_of_the_library(scores, tmp_path, capsys, end):
+    f = tmp_path/f'scores.{end}'
+    dict(csv=lambda: scores.to_csv(f, index=False), parquet=lambda: scores.to_parquet(f), jsonl=lambda: scores.to_json(f, orient='records', lines=True),
+         json=lambda: scores.to_json(f, orient='records'))[end]()
+    code,out,_ = call(capsys, 'prr', f, '--id', 'sample', '--quality', 'rouge', 'judge', '--uncertainty', 'msp', 'sets', '--json')
+    got = {(r['method'], r['metric']):r for r in json.loads(out)}
+    assert code==0 and len(got)==4
+    for (m,k),r in got.items():
+        assert r['value'] == pytest.approx(prr(scores[k], scores[m]).value, abs=1e-8) and r['n']==30
+    assert 'tied' in got['sets', 'rouge']['note']
+
+def test_options_reach_the_library(scores, tmp_path, capsys):
+    f = tmp_path/'s.csv'
+    scores.assign(doc=[i//3 for i in range(30)]).to_csv(f, index=False)
+    r = json.loads(call(capsys, 'prr', f, '--quality', 'rouge', '--uncertainty', 'sets', '--area', 'sum', '--ties', 'worst', '--clusters', 'doc', '--json')[1])[0]
+    want = prr(scores.rouge, scores.sets, area='sum', ties='worst', clusters=[i//3 for i in range(30)])
+    assert (r['value'], r['se']) == pytest.approx((want.value, want.se), abs=1e-8)
+    r = json.loads(call(capsys, 'prr', f, '--quality', 'rouge', '--uncertainty', 'msp', '--compat', 'he2024', '--json')[1])[0]
+    assert r['value'] == pytest.approx(prr(scores.rouge, scores.msp, compat='he2024').value, abs=1e-8)
+
+MALFORMED = dict(
+    wrong_column=('sample,rogue,msp\na,1,2\nb,2,1\nc,3,3\n', "has no column 'rouge'. Did you mean ['rogue']"),
+    text=('sample,rouge,msp\na,1,2\nb,good,1\nc,3,3\n', "'good' at sample b"),
+    empty=('', 'cannot be read as csv'),
+    header_only=('sample,rouge,msp\n', 'is empty'),
+    one_row=('sample,rouge,msp\na,1,2\n', 'has 1 sample;'),
+    all_equal=('sample,rouge,msp\na,1,2\nb,1,3\nc,1,4\n', 'constant quality'),
+    all_uncertain_alike=('sample,rouge,msp\na,1,2\nb,2,2\nc,3,2\n', 'nothing is ranked'),
+    twice=('sample,rouge,msp\na,1,2\na,2,1\nc,3,3\n', 'duplicated sample names: a'),
+    infinite=('sample,rouge,msp\na,1,2\nb,inf,1\nc,3,3\n', 'must be finite'),
+    all_missing=('sample,rouge,msp\na,,2\nb,,1\nc,,3\n', '0 pairs'),
+    ragged=('sample,rouge,msp\na,1,2\nb,2,1,9,9\nc,3,3\n', 'cannot be read as csv'),
+)
+@pytest.mark.parametrize('name', MALFORMED)
+def test_malformed_files_are_explained(name, tmp_path, capsys):
+    text,says = MALFORMED[name]
+    f = tmp_path/f'{name}.csv'
+    f.write_text(text)
+    code,out,err = call(capsys, 'prr', f, '--id', 'sample', '--quality', 'rouge', '--uncertainty', 'msp')
+    assert code==2 and out=='' and says in err and f.name in err and 'Traceback' not in err
+
+@pytest.mark.parametrize('argv,says', [(('--quality', 'rouge', '--scale', 'judge'), 'COLUMN=LOWEST:HIGHEST'), (('--quality', 'rouge', '--scale', 'rouge=0:.1'), 'off its scale'),
+                                       (('--quality', 'rouge', '--max-rejection', '2'), 'max_rejection'), (('--quality', 'rouge', '--scale', 'jugde=1:2'), 'jugde')])
+def test_wrong_options_are_explained(scores, tmp_path, capsys, argv, says):
+    f = tmp_path/'s.csv'
+    scores.to_csv(f, index=False)
+    code,_,err = call(capsys, 'prr', f, '--uncertainty', 'msp', *argv)
+    assert code==2 and says in err
+
+def test_missing_and_foreign_files(tmp_path, capsys):
+    assert 'there is no file' in call(capsys, 'prr', tmp_path/'no.csv', '--quality', 'a', '--uncertainty', 'b')[2]
+    (tmp_path/'x.xlsx').write_text('')
+    assert 'not .xlsx' in call(capsys, 'prr', tmp_path/'x.xlsx', '--quality', 'a', '--uncertainty', 'b')[2]
+    (tmp_path/'x.parquet').write_text('not parquet')
+    assert 'cannot be read as parquet' in call(capsys, 'prr', tmp_path/'x.parquet', '--quality', 'a', '--uncertainty', 'b')[2]
+
+def test_claims_as_json_csv_and_filtered(capsys, tmp_path):
+    rows = json.loads(call(capsys, 'claims', '--json', '--draws', 20)[1])
+    assert len(rows)==154 and {r['verdict'] for r in rows}=={'holds', 'partly', 'fails', 'not decidable'}
+    failed = call(capsys, 'claims', '--csv', '--verdict', 'fails', '--section', 'C.2.4', '--draws', 0)[1].splitlines()
+    assert len(failed)==2 and failed[1].startswith('C2.4-05')
+    for t in ('T9', 'T11'): save_table(t, tmp_path)
+    own = json.loads(call(capsys, 'claims', '--json', '--tables', tmp_path, '--draws', 0)[1])
+    open_ = [r for r in own if r['verdict']=='not decidable']
+    assert 100<len(open_)<154 and any('T7' in r['note'] for r in open_)
+    assert {r['id']:r['verdict'] for r in own}['C2.2-03']=='holds'
+
+@pytest.mark.parametrize('command', [(), ('prr',), ('claims',), ('run',), ('report',), ('bench',)])
+def test_every_help_shows_an_example(command):
+    out = subprocess.run([sys.executable, '-c', 'from uetrust.cli import main; main()', *command, '--help'], capture_output=True, text=True, check=True).stdout
+    assert 'example: uetrust' in out

@@ -1,0 +1,58 @@
+"""Every notebook runs from top to bottom, and what is stored is what it gives."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+NBS = [p for p in sorted((ROOT/'nbs').rglob('*.ipynb')) if not any(s[0] in '._' for s in p.relative_to(ROOT/'nbs').parts)]
+EXPERIMENTS = [p for p in NBS if p.parent.name=='experiments']
+
+@pytest.mark.parametrize('nb', NBS, ids=lambda p: str(p.relative_to(ROOT/'nbs')))
+def test_notebook_runs(nb, monkeypatch):
+    import nbdev.test as runner
+    monkeypatch.setenv('TQDM_DISABLE', '1')
+    ok,_ = runner.test_nb(nb, skip_flags=['notest', 'slow', 'net'], basepath=ROOT, profile=False)
+    assert ok
+
+def test_in_sync_clean_and_executed():
+    "`scripts/nbs.py check` is what CI runs; it must be silent about the repository and loud about a damaged copy (below)."
+    subprocess.run([sys.executable, ROOT/'scripts'/'nbs.py', 'check'], check=True)
+
+@pytest.mark.parametrize('damage,says', [
+    (lambda nb: nb.cells[2].update(source=nb.cells[2].source+'\n# later'), 'outputs are older than the code'),
+    (lambda nb: nb.cells.append(nbformat.v4.new_markdown_cell('## A heading\nand text')), 'heading not alone'),
+    (lambda nb: nb.cells.append(nbformat.v4.new_markdown_cell('[nowhere](no_such_page.ipynb)')), 'dead link'),
+    (lambda nb: nb.cells[-1].update(outputs=[nbformat.v4.new_output('error', ename='E', evalue='', traceback=[])]), 'stored error output'),
+    (lambda nb: nb.cells[-1].update(outputs=[nbformat.v4.new_output('stream', name='stdout', text='x'*300_000)]), 'stored outputs take'),
+])
+def test_check_finds_damage(damage, says, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(ROOT/'scripts'))
+    import nbs
+    nb = nbformat.read(ROOT/'nbs'/'00_core.ipynb', 4)
+    damage(nb)
+    p = tmp_path/'x.ipynb'
+    monkeypatch.setattr(nbs, 'ROOT', tmp_path)
+    found = [w for f in (nbs.stored_problems, nbs.text_problems) for w in f(p, nb)]
+    assert len(found)==1 and says in found[0]
+
+@pytest.mark.parametrize('nb', EXPERIMENTS, ids=lambda p: p.name)
+def test_experiments_default_to_smoke_and_keep_their_parameters_tag(nb):
+    cells = [c for c in nbformat.read(nb, 4).cells if 'parameters' in c.metadata.get('tags', [])]
+    assert len(cells)==1 and "profile = 'smoke'" in cells[0].source
+
+def test_runner_survives_a_kill(tmp_path):
+    "A killed run leaves no target, and the next run makes it."
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell('wait = 30', metadata={'tags': ['parameters']}), nbformat.v4.new_code_cell('import time; time.sleep(wait)')])
+    nb.metadata.kernelspec = dict(name='python3', display_name='python3', language='python')
+    nbformat.write(nb, tmp_path/'slow.ipynb')
+    run = [sys.executable, '-c', 'import sys; from uetrust.cli import main; sys.exit(main(sys.argv[1:]))', 'run', str(tmp_path/'slow.ipynb'), str(tmp_path/'out.ipynb')]
+    p = subprocess.Popen(run, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
+    try: p.wait(8)
+    except subprocess.TimeoutExpired: os.killpg(p.pid, 9)
+    assert not (tmp_path/'out.ipynb').exists()
+    subprocess.run([*run, 'wait=0'], cwd=ROOT, check=True)
+    assert (tmp_path/'out.ipynb').exists()
