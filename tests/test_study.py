@@ -96,3 +96,15 @@ def test_report_names_what_is_missing(tmp_path):
 def test_settings_name_the_tables_of_the_paper():
     assert len(profile('demo')['settings'].split())==7
     with pytest.raises(LookupError, match="no profile 'full'"): profile('full')
+
+def test_readme_says_what_the_ledger_says():
+    from uetrust.agreement import smallest_p
+    from uetrust.claims import ledger
+    led,text = ledger(draws=0),(root()/'README.md').read_text()
+    n = led['verdict'].value_counts()
+    rho = led[(led['verdict']=='holds')&(led['correlation_cells'].fillna(0)>0)]
+    words = {1: 'one'}
+    assert f"{len(led)} checkable sentences, {n['holds']} hold of its printed numbers, {n['partly']} hold in part, {n['fails']} fail and {words[n['not decidable']]} cannot be decided" in text
+    assert f"Of the {len(rho)} that hold and speak of correlations, {(rho['significant_cells']==0).sum()} rest on no correlation" in text
+    assert f'p = {smallest_p(4):.3f}' in text
+    assert re.findall(r'^make (\w+)$', text, re.M)==['reproduce', 'test']

@@ -24,7 +24,7 @@ def save(
             fig.savefig(tmp, bbox_inches='tight', dpi=90, metadata={meta: None})
     plt.close(fig)
 
-# %% ../nbs/50_plots.ipynb #b11a7a55
+# %% ../nbs/50_plots.ipynb #55f14e83
 def _digits(v): # Two decimals in little room: .83, -.05, 1
     return '' if np.isnan(v) else f'{v:.0f}' if abs(v)==1 else f'{v+0:.2f}'.replace('-0.00', '0.00').replace('0.', '.')
 
@@ -39,7 +39,7 @@ def _frames(ax, tidy, x, y, alpha): # Frame the cells that pass
 def _legend(ax, dims): # Which colour of a name means which quality
     from matplotlib.patches import Patch
     seen = [d for d in COLORS if d in set(dims)]
-    if seen: ax.legend(handles=[Patch(color=COLORS[d], label=d) for d in seen], title='name judges', loc='upper right', frameon=False, fontsize=8, title_fontsize=8)
+    if len(seen)>1: ax.legend(handles=[Patch(color=COLORS[d], label=d) for d in seen], title='name judges', loc='upper right', frameon=False, fontsize=8, title_fontsize=8)
 
 def plot_agreement(
     tidy:pd.DataFrame, # Columns label_a, label_b, rho, n, p, q: one row per pair, as from `agreement`

@@ -6,16 +6,16 @@
 __all__ = ['LEVEL', 'OVER', 'STANDING', 'save_csv', 'with_means', 'cells', 'ranks', 'title', 'reading', 'save_table', 'foot',
            'save_agreement', 'setting_figures', 'standing']
 
-# %% ../nbs/51_study.ipynb #1ae58af1
+# %% ../nbs/51_study.ipynb #e9d82252
 from pathlib import Path
 import numpy as np, pandas as pd
 from .agreement import agreement, cluster_order, critical_rho, rank_intervals, smallest_p, square
 from .multiple import holm
 from .plots import plot_agreement, plot_prr, save
-from .published import _dimensions, check_means, dimension, figure_table, figures, null_band, readings, short, table_settings, tables
+from .published import dimensions, check_means, dimension, figure_table, figures, null_band, readings, short, table_settings, tables
 from .settings import whole
 
-# %% ../nbs/51_study.ipynb #13c4fa8a
+# %% ../nbs/51_study.ipynb #895f5dc4
 def save_csv(
     df:pd.DataFrame, # Table
     path, # Where to
@@ -25,7 +25,7 @@ def save_csv(
     "Write a table whole or not at all; equal numbers give equal bytes."
     with whole(path) as tmp: df.to_csv(tmp, index=index, float_format=digits, lineterminator='\n')
 
-# %% ../nbs/51_study.ipynb #ddc7728e
+# %% ../nbs/51_study.ipynb #b894880f
 LEVEL = 1.96 # Half-width of the band of chance in standard deviations: 95 %
 
 def with_means(
@@ -60,7 +60,7 @@ def ranks(
     by |= {'mean, errors independent between rows': (t.mean(), spread), 'mean, errors shared by all rows': (t.mean(), sd.mean())}
     return pd.concat({r:rank_intervals(v, s, draws, seed) for r,(v,s) in by.items()}, names=['judged_by', 'method']).reset_index()
 
-# %% ../nbs/51_study.ipynb #91e409b0
+# %% ../nbs/51_study.ipynb #3d56a5fa
 def title(
     name:str, # 'T3' to 'T11'
 )->str: # 'AESLC, Llama 2'
@@ -92,13 +92,13 @@ def save_table(
     save_csv(ranks(name, draws, seed), f'{stem}_ranks.csv')
     save_csv(check_means().query('table==@name'), f'{stem}_means.csv')
     inside = t.abs()<LEVEL*null_band(name)
-    known = [m for m in t.index if m in _dimensions()]
+    known = [m for m in t.index if m in dimensions()]
     ax = plot_prr(t, inside, {m:short(m) for m in known}, {m:dimension(m) for m in known}, f'Table {name[1:]}: {title(name)}',
                   f'hatched: inside {LEVEL} SD of chance ({inside.to_numpy().sum()} of {inside.size} cells)')
     save(ax.figure, stem)
     return stem
 
-# %% ../nbs/51_study.ipynb #bd0e2fc4
+# %% ../nbs/51_study.ipynb #60d0bb17
 def foot(
     tidy:pd.DataFrame, # As from `agreement`
     over:str, # What each correlation runs over: 'UE methods', 'NLG metrics', ...
@@ -110,7 +110,7 @@ def foot(
     need = 'no value can reach p < .05' if not limit==limit else f'p < .05 from |rho| = {limit:.2f}'
     passed = (tidy['p']<alpha).sum(),(tidy['q']<alpha).sum(),(holm(tidy['p'])<alpha).sum()
     return (f'n = {n} {over}: smallest attainable p = {least:.2g}; {need}\n'
-            f'{len(tidy)} pairs: {passed[0]} pass alone (dotted), {passed[1]} after Benjamini-Hochberg (solid), {passed[2]} after Holm')
+            f'pairs: {len(tidy)}; {passed[0]} pass alone (dotted), {passed[1]} after Benjamini-Hochberg (solid), {passed[2]} after Holm')
 
 OVER = {'rows': {'UE-NLG': 'UE methods', 'UE-HUM': 'error types', 'NLG-HUM': 'error types'}, 'columns': {'UE-NLG': 'NLG metrics'}}
 
@@ -124,10 +124,10 @@ def save_agreement(
     tidy = agreement(f.table, f.between)
     labels = list(f.table.index if f.between=='rows' else f.table.columns)
     order = cluster_order(square(tidy, labels)) if len(labels)>9 else labels
-    known = [l for l in labels if l in _dimensions()]
+    known = [l for l in labels if l in dimensions()]
     what = {'T11': 'UE methods'}.get(t, 'NLG metrics') if f.between=='rows' else 'UE methods'
     dim = figures().loc[fig, 'dimension']
-    head = f'Fig. {fig}: {what}' + (f' of {dim}' if dim!='all' else '') + f', {title(t)}' + (f' ({f.stem.split("_")[1]})' if '_' in f.stem else '')
+    head = f'Fig. {fig}: {what}' + {'all': '', 'overall': ' of overall quality'}.get(dim, f' of {dim}') + f', {title(t)}' + (f' ({f.stem.split("_")[1]})' if '_' in f.stem else '')
     ax = plot_agreement(tidy, list(order), {l:short(l) for l in known}, {l:dimension(l) for l in known}, head, foot(tidy, OVER[f.between][table_settings()['kind'][t]]))
     save_csv(tidy, Path(out)/f'{f.stem}.csv')
     save(ax.figure, Path(out)/f.stem)
@@ -139,7 +139,7 @@ def setting_figures(
     "Every figure and reading to draw from a table."
     return [(n, r) for n in figures().index[figures()['source_table']==int(table[1:])] for r in readings(n)]
 
-# %% ../nbs/51_study.ipynb #ff2d2ce2
+# %% ../nbs/51_study.ipynb #b8524cf3
 STANDING = ['fact', 'supported', 'fragile', 'never testable', 'partly', 'fails', 'not decidable']
 
 def standing(
