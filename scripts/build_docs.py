@@ -53,7 +53,7 @@ def members(cls, notes, ends):
         if isinstance(n, ast.FunctionDef) and n.name=='__init__': yield from parameters(n, notes, ends)
         if isinstance(n, ast.FunctionDef) and n.name[0]!='_':
             args = ', '.join(p.strip('`') for p,_ in parameters(n, {}, ends) if p[0]=='`')
-            yield f"`.{n.name}{'' if any(ast.unparse(d)=='property' for d in n.decorator_list) else f'({args})'}`",ast.get_docstring(n) or notes.get(n.lineno, '')
+            yield f"`.{n.name}{'' if any(ast.unparse(d).endswith('property') for d in n.decorator_list) else f'({args})'}`",ast.get_docstring(n) or notes.get(n.lineno, '')
 
 def entry(node):
     "What a registry decorator says: kind, unit and where it comes from"

@@ -73,10 +73,12 @@ def test_fields_properties_and_methods_of_a_class():
     def kind(self):
         "What it is"
         return 'box'
+    @cached_property
+    def cost(self): return 2 # In euro
     def _hidden(self): return 0''')
     rows = [ln for ln in page.splitlines() if ln.startswith('| ')][1:]
     assert page.startswith('(class.uetrust.half.Box)=')
-    assert rows==['| `wide:float` | In metres |', "| `name:str = 'x'` | Its label |", '| `.area(high:float=1.0)` | In square metres |', '| `.kind` | What it is |']
+    assert rows==['| `wide:float` | In metres |', "| `name:str = 'x'` | Its label |", '| `.area(high:float=1.0)` | In square metres |', '| `.kind` | What it is |', '| `.cost` | In euro |']
 
 def test_parameters_of_init_stand_for_fields():
     page, = table('class Run:\n    "One run"\n    def __init__(\n        self,\n        n:int, # How many\n    ):\n        self.n = n')
