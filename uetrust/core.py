@@ -5,14 +5,14 @@
 # %% auto #0
 __all__ = ['Undefined', 'some', 'vector', 'frame', 'check_scale', 'align']
 
-# %% ../nbs/00_core.ipynb #5e10d631
+# %% ../nbs/00_core.ipynb #40d6542b
 import numpy as np, pandas as pd
 
-# %% ../nbs/00_core.ipynb #bcb236fe
+# %% ../nbs/00_core.ipynb #602c6bc9
 class Undefined(Exception):
     "A fact about this sample, not a mistake of the caller: the score does not exist here. It becomes NaN, and the message becomes its note."
 
-# %% ../nbs/00_core.ipynb #ef7d4e84
+# %% ../nbs/00_core.ipynb #8f86653b
 def some(
     items, # Names to mention
     k:int=5, # How many at most
@@ -21,7 +21,7 @@ def some(
     items = [str(i) for i in items]
     return ', '.join(items[:k]) + (f' and {len(items)-k} more' if len(items)>k else '')
 
-# %% ../nbs/00_core.ipynb #5f4a4141
+# %% ../nbs/00_core.ipynb #2e37342e
 def vector(
     x, # List, array or Series of N real numbers; NaN marks a missing score
     name:str='scores', # What to call it in an error
@@ -33,14 +33,14 @@ def vector(
     if a.ndim!=1: raise ValueError(f"{name} needs one number per sample, shape [N], got shape {a.shape}")
     if any(isinstance(v, complex|np.complexfloating) for v in a) if a.dtype==object else np.iscomplexobj(a):
         raise ValueError(f"{name} holds complex numbers: an eigenvalue method returned its raw spectrum. Check that .imag is 0, then pass .real")
-    where = [f'position {i}' for i in range(len(a))] if samples is None else [f'sample {s}' for s in samples]
-    bad = [f'{v!r} at {w}' for v,w in zip(a, where) if not _is_number(v)] if a.dtype.kind not in 'fiub' else []
-    if bad: raise ValueError(f"{name} must be numbers, found {some(bad)}. Write a missing score as NaN (an empty cell in a file)")
+    bad = [i for i,v in enumerate(a) if not _is_number(v)] if a.dtype.kind not in 'fiub' else []
+    where = [f'{a[i]!r} at position {i}' if samples is None else f'{a[i]!r} at sample {samples[i]}' for i in bad]
+    if bad: raise ValueError(f"{name} must be numbers, found {some(where)}. Write a missing score as NaN (an empty cell in a file)")
     return a.astype(float)
 
 def _is_number(v): return isinstance(v, (int, float, np.number, np.bool_))
 
-# %% ../nbs/00_core.ipynb #b57ec5bb
+# %% ../nbs/00_core.ipynb #33dc617f
 def frame(
     x, # DataFrame or Series indexed by sample
     name:str='scores', # What to call it in an error
@@ -52,7 +52,7 @@ def frame(
         if not ax.is_unique: raise ValueError(f"{name} has duplicated {what} names: {some(ax[ax.duplicated()].unique())}. Every {what} needs a name of its own")
     return pd.DataFrame({c:vector(df[c], f'{name}[{c!r}]', df.index) for c in df}, index=df.index)
 
-# %% ../nbs/00_core.ipynb #3dde386d
+# %% ../nbs/00_core.ipynb #d33c9d85
 def check_scale(
     x:pd.Series, # Scores indexed by sample, NaN where missing
     lo:float, # Smallest value of the scale
@@ -62,7 +62,7 @@ def check_scale(
     off = x[(x<lo)|(x>hi)]
     if len(off): raise ValueError(f"{x.name!r} lies off its scale [{lo}, {hi}] for {len(off)} of {x.notna().sum()} samples: {some(f'{i} = {v:g}' for i,v in off.items())}. A failed judgement must be NaN, not a number")
 
-# %% ../nbs/00_core.ipynb #5e6f5aef
+# %% ../nbs/00_core.ipynb #a437f094
 def align(
     a:pd.DataFrame, # Scores indexed by sample
     b:pd.DataFrame, # Other scores indexed by sample

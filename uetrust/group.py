@@ -6,7 +6,7 @@
 __all__ = ['BLOCK', 'FEW', 'TOO_FEW', 'Group', 'resampled', 'replicates', 'deletions', 'standard_error', 'interval', 'carriers',
            'null_sd', 'permuted_p', 'chance']
 
-# %% ../nbs/32a_group.ipynb #6dba2238
+# %% ../nbs/32a_group.ipynb #c608516f
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
@@ -15,7 +15,7 @@ import numpy as np
 from .resample import counted_areas, delete_one, jackknife_se, leave_one_out, ratio, weight_total
 from .weights import TIES, item_weights, order_by, rank_weights, spread, tie_extremes, tie_variance
 
-# %% ../nbs/32a_group.ipynb #a707da1d
+# %% ../nbs/32a_group.ipynb #f32ae98a
 @dataclass
 class Group:
     "Methods and metrics without missing values, and every area that their PRR needs"
@@ -58,12 +58,12 @@ class Group:
     def method(self): return self.extremes[('best', 'worst').index(self.ties)] if self.ties in ('best', 'worst') else self.product
     @property
     def value(self): return -self.method/self.gap
-    @property
+    @cached_property
     def tie_sd(self): return np.sqrt([tie_variance(o, self.w, self.risk) for o in self.tie_orders])/self.gap
-    @property
+    @cached_property
     def tied(self): return np.array([1-(o.size==1).sum()/self.n for o in self.tie_orders])
 
-# %% ../nbs/32a_group.ipynb #bcf1d956
+# %% ../nbs/32a_group.ipynb #53b2edf7
 BLOCK = 4_000_000 # Numbers in a work array: bounds memory, not results
 
 def _slices(k, step): return [slice(a, min(a+step, k)) for a in range(0, k, step)]
@@ -110,7 +110,7 @@ def standard_error(
     for ks,m,v in resampled(g, deletions(g)): res[m,ks] = jackknife_se(v)
     return res
 
-# %% ../nbs/32a_group.ipynb #108148be
+# %% ../nbs/32a_group.ipynb #c81ae819
 def interval(
     value:np.ndarray, # PRR
     se:np.ndarray, # Its standard error
@@ -121,7 +121,7 @@ def interval(
     inside = np.abs(value)<.99
     return tuple(np.where(inside, np.tanh(np.arctanh(z)+d*h), value+d*1.96*se) for d in (-1, 1))
 
-# %% ../nbs/32a_group.ipynb #7a649971
+# %% ../nbs/32a_group.ipynb #c271f68c
 FEW,TOO_FEW = 50,15 # Risk carriers below which an interval needs caution, and is unreliable
 
 def carriers(
@@ -159,9 +159,9 @@ def chance(
     g:Group, # Methods and metrics
 )->np.ndarray: # Two-sided p of PRR = 0, shape [M,K]
     "Is the method better or worse than a random order?"
-    from scipy.stats import norm
+    from scipy.special import ndtr
     sd = np.sqrt(spread(g.weights.T)[:,None]*spread(g.risk)/(g.n-1))
     z = np.divide(g.method, sd, out=np.zeros_like(g.method), where=sd>0)
-    p = np.where(np.isnan(g.gap), np.nan, 2*norm.sf(np.abs(z)))
+    p = np.where(np.isnan(g.gap), np.nan, 2*ndtr(-np.abs(z)))
     for k in np.flatnonzero(carriers(g.quality)<FEW): p[:,k] = permuted_p(g.weights, g.risk[:,k])
     return p

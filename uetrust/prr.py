@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ADJUST', 'PRR', 'prr_table', 'prr', 'Difference', 'prr_difference', 'prr_bootstrap', 'rejection_curve']
 
-# %% ../nbs/33_prr.ipynb #087e8f9e
+# %% ../nbs/33_prr.ipynb #954cf888
 from typing import NamedTuple
 import numpy as np, pandas as pd
 from .core import Undefined, align, check_scale, frame, some, vector
@@ -15,7 +15,7 @@ from .multiple import benjamini_hochberg, holm
 from .resample import bootstrap_counts, cluster_ids, jackknife_se
 from .weights import TIES, item_weights, order_by, spread
 
-# %% ../nbs/33_prr.ipynb #adbd4011
+# %% ../nbs/33_prr.ipynb #566a1f0f
 class PRR(NamedTuple):
     "A prediction-rejection ratio and what it rests on"
     value:float # 1 perfect, 0 chance; can fall below -1 for area='mean'
@@ -30,7 +30,7 @@ class PRR(NamedTuple):
     n:int # Pairs used
     note:str # What a reader must know; '' if nothing
 
-# %% ../nbs/33_prr.ipynb #1afc43ac
+# %% ../nbs/33_prr.ipynb #ace71e1b
 def _scores(quality, uncertainty): # Two aligned frames
     s,u = frame(quality, 'quality'),frame(uncertainty, 'uncertainty')
     if bad := {c:s.index[np.isinf(s[c])] for c in s if np.isinf(s[c]).any()}:
@@ -49,7 +49,7 @@ def _groups(s, u): # Yield (metric columns, method columns, samples all of them 
         for _,ms in same(u):
             yield ks.to_numpy(),ms.to_numpy(),~(s.iloc[:,ks.iloc[0]].isna()|u.iloc[:,ms.iloc[0]].isna()).to_numpy()
 
-# %% ../nbs/33_prr.ipynb #d7905a32
+# %% ../nbs/33_prr.ipynb #2f7934ac
 def _notes(g): # What a reader must know of each cell, shape [M,K]
     few = carriers(g.quality)
     def ties(m):
@@ -75,7 +75,7 @@ def _cells(s, u, c, **how): # PRR fields of one group, undefined where they must
     try: return _measured(Group(s, u, clusters=None if c is None else cluster_ids(c, len(s)), **how))
     except Undefined as e: return _undefined(u.shape[1], s.shape[1], len(s), str(e))
 
-# %% ../nbs/33_prr.ipynb #f711469f
+# %% ../nbs/33_prr.ipynb #ad37237a
 ADJUST = dict(holm=holm, bh=benjamini_hochberg)
 
 def _released(s, u, area, max_rejection): # Values of the released procedure, shape [M,K]
@@ -108,7 +108,7 @@ def prr_table(
     df = pd.DataFrame({f:a.ravel() for f,a in zip(PRR._fields, res)}, index=idx).reset_index()
     return df.assign(n=df.n.astype(int), q=ADJUST[adjust](df.p.to_numpy()))
 
-# %% ../nbs/33_prr.ipynb #5910d8c4
+# %% ../nbs/33_prr.ipynb #e41b1e62
 def prr(
     quality, # Quality of N samples, larger is better; NaN where missing
     uncertainty, # Uncertainty of the same samples, larger is less certain; NaN where missing
@@ -127,7 +127,7 @@ def prr(
                   {'quality': scale} if scale else None)
     return PRR(*t[list(PRR._fields)].iloc[0])
 
-# %% ../nbs/33_prr.ipynb #a6b88353
+# %% ../nbs/33_prr.ipynb #257ab432
 class Difference(NamedTuple):
     "PRR of one method minus that of another on the same samples"
     value:float # Positive: the first is better
@@ -146,7 +146,7 @@ def prr_difference(
     clusters=None, # As in `prr`
 )->Difference: # First minus second
     "Paired comparison of two methods under one metric."
-    from scipy.stats import norm
+    from scipy.special import ndtr
     x = np.stack([vector(v, n) for v,n in ((quality, 'quality'), (a, 'a'), (b, 'b'))], 1)
     ok = ~np.isnan(x).any(1)
     x = x[ok]
@@ -158,9 +158,9 @@ def prr_difference(
     few = carriers(g.quality)[0]<FEW
     size = np.sqrt((t**2).sum()) if few else se
     z = (t.sum() if few else d)/size if size>0 else 0.
-    return Difference(d, se, d-1.96*se, d+1.96*se, 2*norm.sf(abs(z)), len(x), 'sign-flip test: few risk carriers' if few else 'paired jackknife')
+    return Difference(d, se, d-1.96*se, d+1.96*se, 2*ndtr(-abs(z)), len(x), 'sign-flip test: few risk carriers' if few else 'paired jackknife')
 
-# %% ../nbs/33_prr.ipynb #d648c2f0
+# %% ../nbs/33_prr.ipynb #209e5ac3
 def prr_bootstrap(
     quality:pd.DataFrame, # As in `prr_table`; samples with any missing value are left out
     uncertainty:pd.DataFrame, # As in `prr_table`
@@ -177,7 +177,7 @@ def prr_bootstrap(
     rng,step = np.random.default_rng(seed),max(1, 2_000_000//g.n)
     return np.concatenate([replicates(g, bootstrap_counts(g.n, min(step, draws-a), rng, g.clusters)) for a in range(0, draws, step)])
 
-# %% ../nbs/33_prr.ipynb #d447c5ab
+# %% ../nbs/33_prr.ipynb #3093692e
 def rejection_curve(
     quality, # Quality, larger is better, shape [N]; pairs with NaN are dropped
     uncertainty, # Uncertainty, larger is less certain, shape [N]
