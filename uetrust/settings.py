@@ -5,14 +5,14 @@
 # %% auto #0
 __all__ = ['root', 'published', 'beside', 'mirror', 'oracles', 'profile', 'out_dir', 'whole']
 
-# %% ../nbs/01_settings.ipynb #9aa0dad4
+# %% ../nbs/01_settings.ipynb #03e46ee6
 import os, tempfile
 from configparser import ConfigParser
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-# %% ../nbs/01_settings.ipynb #f535cc53
+# %% ../nbs/01_settings.ipynb #664bd05b
 @cache
 def root()->Path:
     "The folder of `settings.ini`: looked for upwards from the working directory, then from the package."
@@ -21,7 +21,7 @@ def root()->Path:
             if (d/'settings.ini').exists() and (d/'nbs').exists(): return d
     raise FileNotFoundError(f"no settings.ini beside a folder nbs above {Path.cwd()}: run uetrust inside a checkout of the project")
 
-# %% ../nbs/01_settings.ipynb #ccb479b9
+# %% ../nbs/01_settings.ipynb #e56800c6
 def published(
     name:str, # File name in data/published
 )->Path: # Its path
@@ -35,8 +35,9 @@ def beside(
     default:str, # Folder relative to the root, used when the variable is not set
 )->Path|None: # The folder, or None when there is none
     "A folder outside the repository, or None when it is not at hand."
-    p = Path(os.environ[var]) if os.environ.get(var) else root()/default
-    return p if p.is_dir() else None
+    given = os.environ.get(var)
+    places = [Path.cwd()/given, root()/given] if given else [root()/default] # notebooks run in their own folder, make in the root
+    return next((p.resolve() for p in places if p.is_dir()), None)
 
 def mirror()->Path|None:
     "Public per-sample data: `UETRUST_MIRROR`, else ../shared/data."
@@ -46,7 +47,7 @@ def oracles()->Path|None:
     "Recorded outputs of peers' code: `UETRUST_ORACLES`, else ../shared/oracles."
     return beside('UETRUST_ORACLES', '../shared/oracles')
 
-# %% ../nbs/01_settings.ipynb #2ea4a184
+# %% ../nbs/01_settings.ipynb #59d1bd60
 def profile(
     name:str='demo', # Section `[profile.name]` of settings.ini
 )->dict: # Its values as text; `[common]` supplies what it leaves out
@@ -64,7 +65,7 @@ def out_dir(
     "Where a profile writes."
     return root()/'runs'/profile
 
-# %% ../nbs/01_settings.ipynb #d27dab05
+# %% ../nbs/01_settings.ipynb #38c30782
 @contextmanager
 def whole(
     path, # The file to write
