@@ -6,13 +6,13 @@
 __all__ = ['SCALES', 'confidence', 'reliability', 'ece', 'ece_adaptive', 'ece_debiased_sq', 'centred_isotonic', 'isotonic_pcc',
            'decided', 'balanced_accuracy', 'cohen_kappa', 'gmean_cut']
 
-# %% ../nbs/35_calibration.ipynb #4ac5a3de
+# %% ../nbs/35_calibration.ipynb #d9cd9637
 import numpy as np, pandas as pd
 from .core import Undefined, vector
 from .measures import labelled, pairs
 from .registry import measure
 
-# %% ../nbs/35_calibration.ipynb #c84148e7
+# %% ../nbs/35_calibration.ipynb #19db17b1
 SCALES = dict(negate=lambda u: -u, complement=lambda u: 1-u, exp=lambda u: np.exp(-u), minmax=lambda u: (np.nanmax(u)-u)/(np.nanmax(u)-np.nanmin(u)))
 
 def confidence(
@@ -28,7 +28,7 @@ def confidence(
     if len(out := c[(c<0)|(c>1)]): raise ValueError(f"{len(out)} of {len(c)} confidences lie outside [0, 1], the first is {out[0]:g}: scale={scale!r} does not fit this uncertainty. 'negate' takes -1..0, 'complement' 0..1, 'exp' a negative log-likelihood, 'minmax' any finite values")
     return c
 
-# %% ../nbs/35_calibration.ipynb #efaed8c2
+# %% ../nbs/35_calibration.ipynb #be5d7eb8
 def _bins(c, bins, adaptive): # Bin of each confidence, 0..bins-1
     from scipy.stats import rankdata
     if bins!=int(bins) or bins<1: raise ValueError(f"bins must be a whole number from 1 up, got {bins}")
@@ -48,7 +48,7 @@ def reliability(
     g = pd.DataFrame(dict(confidence=c, acceptable=y, gap=y-c)).groupby(_bins(c, bins, adaptive))
     return g.mean().assign(gap_var=g['gap'].var()/g.size()).rename_axis('bin').assign(n=g.size())[['n', 'confidence', 'acceptable', 'gap', 'gap_var']]
 
-# %% ../nbs/35_calibration.ipynb #6fb8be16
+# %% ../nbs/35_calibration.ipynb #4c40d5cb
 def _mean_gap(t): return float((t.n*t.gap.abs()).sum()/t.n.sum())
 
 @measure(unit='[0,1]', sign=-1, cite='Naeini et al. 2015, https://doi.org/10.1609/aaai.v29i1.9602; 20 bins as in LM-Polygraph')
@@ -73,7 +73,7 @@ def ece_adaptive(
     "Expected calibration error, bins of equal mass."
     return _mean_gap(reliability(quality, uncertainty, bins, tau, scale, adaptive=True))
 
-# %% ../nbs/35_calibration.ipynb #8908a7a2
+# %% ../nbs/35_calibration.ipynb #b4e847a7
 @measure(unit='squared gap, 0 calibrated', sign=-1, cite='Kumar, Liang & Ma 2019, https://arxiv.org/abs/1909.10155; gap variance within the bin')
 def ece_debiased_sq(
     quality, # Quality, or labels 0 and 1
@@ -87,7 +87,7 @@ def ece_debiased_sq(
     if (t.n<2).any(): raise Undefined(f"{(t.n<2).sum()} of {len(t)} bins hold one sample, so their noise is unknown: {t.n.sum()} samples need fewer than {bins} bins")
     return float((t.n*(t.gap**2-t.gap_var)).sum()/t.n.sum())
 
-# %% ../nbs/35_calibration.ipynb #beb5bcb0
+# %% ../nbs/35_calibration.ipynb #d427072a
 def centred_isotonic(
     quality:np.ndarray, # Quality in [0,1], shape [N]
     uncertainty:np.ndarray, # Finite uncertainty, shape [N]
@@ -103,7 +103,7 @@ def centred_isotonic(
         return (flat[0] if i==0 else flat[-1] if i==len(flats)-1 else flat.mean()),
     return [(k, y[start[i]]) for i,flat in enumerate(flats) for k in knots(i, flat)]
 
-# %% ../nbs/35_calibration.ipynb #3548e49d
+# %% ../nbs/35_calibration.ipynb #457bb1f1
 def _read_off(knots, x, compat): # Quality at uncertainty `x`
     at,y = np.array(knots).T
     ends = [v for _,v in set(knots)] if compat else y
@@ -123,7 +123,7 @@ def isotonic_pcc(
     def predicted(i): return _read_off(centred_isotonic(np.delete(q, i), np.delete(u, i)), u[i], compat)
     return float(np.mean([(q[i]-predicted(i))**2 for i in range(len(q))]))
 
-# %% ../nbs/35_calibration.ipynb #d156104c
+# %% ../nbs/35_calibration.ipynb #1808a7dc
 def decided(
     quality, # Quality, or labels 0 and 1
     uncertainty, # Uncertainty, larger is less certain
@@ -158,7 +158,7 @@ def cohen_kappa(
     chance = a*b+(1-a)*(1-b)
     return float(((y==accepted).mean()-chance)/(1-chance))
 
-# %% ../nbs/35_calibration.ipynb #dbaa39c5
+# %% ../nbs/35_calibration.ipynb #46c43557
 def gmean_cut(
     quality, # Quality, or labels 0 and 1
     uncertainty, # Uncertainty, larger is less certain

@@ -8,13 +8,13 @@ __all__ = ['AREAS', 'pairs', 'acceptable', 'labelled', 'auroc', 'auprc', 'base_r
            'selective_accuracy', 'coverage_at_risk', 'force_true_kept', 'force_true', 'force_true_area', 'spearman_uq',
            'kendall_uq', 'rpp']
 
-# %% ../nbs/34_measures.ipynb #70ad63f5
+# %% ../nbs/34_measures.ipynb #045be971
 import numpy as np, pandas as pd
 from .core import Undefined, align, frame, vector
 from .registry import measure
 from .weights import block_mean, harmonic, order_by
 
-# %% ../nbs/34_measures.ipynb #07f906ec
+# %% ../nbs/34_measures.ipynb #bb6b598f
 def pairs(
     quality, # Quality of N samples, larger is better; NaN where missing
     uncertainty, # Uncertainty of the same samples, larger is less certain; NaN where missing
@@ -31,7 +31,7 @@ def pairs(
     if vary and np.ptp(q[ok])==0: raise Undefined(f"constant quality: all {ok.sum()} pairs have {q[ok][0]:g}, there is nothing to rank")
     return q[ok],u[ok]
 
-# %% ../nbs/34_measures.ipynb #2a5c9d67
+# %% ../nbs/34_measures.ipynb #862fbf15
 def acceptable(
     quality, # Quality, larger is better; NaN where missing
     tau:float, # Smallest acceptable quality
@@ -54,7 +54,7 @@ def labelled(
     if both and np.ptp(y.astype(int))==0: raise Undefined(f"one class: all {len(y)} summaries are {'acceptable' if y[0] else 'bad'}{'' if tau is None else f' at tau={tau:g}'}")
     return y,u
 
-# %% ../nbs/34_measures.ipynb #a5ce7c95
+# %% ../nbs/34_measures.ipynb #252ad205
 @measure(unit='[0,1], 0.5 random', cite='Hanley & McNeil 1982, https://doi.org/10.1148/radiology.143.1.7063747')
 def auroc(
     quality, # Quality, or labels 0 and 1
@@ -67,7 +67,7 @@ def auroc(
     n1 = (~y).sum()
     return float((rankdata(u)[~y].sum()-n1*(n1+1)/2)/(n1*y.sum()))
 
-# %% ../nbs/34_measures.ipynb #dfdc8fa4
+# %% ../nbs/34_measures.ipynb #d6202f11
 @measure(unit='(0,1], base_rate random', cite='Davis & Goadrich 2006, https://doi.org/10.1145/1143844.1143874')
 def auprc(
     quality, # Quality, or labels 0 and 1
@@ -98,7 +98,7 @@ def random_auprc(
     n,h = len(y),harmonic(len(y))[-1]
     return float((h+((~y).sum()-1)/(n-1)*(n-h))/n)
 
-# %% ../nbs/34_measures.ipynb #037deb6c
+# %% ../nbs/34_measures.ipynb #0b13f60b
 def selective_quality(
     quality, # Quality of N samples, larger is better
     uncertainty, # Uncertainty, larger is less certain
@@ -120,7 +120,7 @@ def selective_risk(
     if q.max()>best: raise ValueError(f"quality reaches {q.max():g}, above best={best:g}: risk would be negative. Pass the top of the scale as best=...")
     return best-selective_quality(q, u, ties)
 
-# %% ../nbs/34_measures.ipynb #4e08804c
+# %% ../nbs/34_measures.ipynb #9dcff70c
 AREAS = dict(mean=np.mean, trapezoid=lambda c: np.trapezoid(c)/(len(c)-1))
 
 def curve_area(
@@ -142,7 +142,7 @@ def aurc(
     "Area under the risk-coverage curve."
     return curve_area(selective_risk(quality, uncertainty, best, ties), area)
 
-# %% ../nbs/34_measures.ipynb #f74e7f2e
+# %% ../nbs/34_measures.ipynb #80df54da
 @measure(unit='risk', sign=-1, cite='Geifman, Uziel & El-Yaniv 2019, https://arxiv.org/abs/1805.08206')
 def e_aurc(
     quality, # Quality, larger is better
@@ -154,7 +154,7 @@ def e_aurc(
     q,u = pairs(quality, uncertainty)
     return curve_area(selective_quality(q, -q)-selective_quality(q, u, ties), area)
 
-# %% ../nbs/34_measures.ipynb #c2ad95aa
+# %% ../nbs/34_measures.ipynb #c2d9b98f
 @measure(unit='risk', sign=-1, cite='Traub et al. 2024, https://arxiv.org/abs/2407.01032')
 def augrc(
     quality, # Quality, larger is better, at most `best`
@@ -167,7 +167,7 @@ def augrc(
     r = selective_risk(quality, uncertainty, best, ties)
     return curve_area(r*np.arange(1, len(r)+1)/len(r), area)
 
-# %% ../nbs/34_measures.ipynb #ed86d132
+# %% ../nbs/34_measures.ipynb #7341438e
 @measure(unit='quality', cite='Lin et al. 2023, https://arxiv.org/abs/2305.19187')
 def auarc(
     quality, # Quality or accuracy, larger is better
@@ -199,7 +199,7 @@ def aurac(
     "Area under the rejection-accuracy curve at 20 quantiles of uncertainty, as in the semantic-entropy code."
     return float(accuracy_at_quantile(quality, uncertainty, np.linspace(.1, 1, 20)).sum()*.9/19)
 
-# %% ../nbs/34_measures.ipynb #dbb98e99
+# %% ../nbs/34_measures.ipynb #c031150a
 @measure(unit='quality', cite='Geifman & El-Yaniv 2017, https://arxiv.org/abs/1705.08500')
 def selective_accuracy(
     quality, # Quality, or labels 0 and 1 (see `acceptable`)
@@ -224,7 +224,7 @@ def coverage_at_risk(
     r = selective_risk(quality, uncertainty, best, ties)
     return float(np.flatnonzero(np.r_[True, np.round(r-risk, 12)<=0])[-1]/len(r))
 
-# %% ../nbs/34_measures.ipynb #73082d8c
+# %% ../nbs/34_measures.ipynb #609f8cb2
 def force_true_kept(
     n:int, # Number of samples
     compat:str=None, # 'sicf': truncate N*(1-a) in floating point, as the released code does
@@ -256,7 +256,7 @@ def force_true_area(
     "Trapezoid area under the eleven points of the force-true curve."
     return float(np.trapezoid(force_true(quality, uncertainty, gold, ties, compat))/10)
 
-# %% ../nbs/34_measures.ipynb #323abdb9
+# %% ../nbs/34_measures.ipynb #15ec29cc
 def _varied(quality, uncertainty): # Pairs in which uncertainty varies too
     q,u = pairs(quality, uncertainty)
     if (u==u[0]).all(): raise Undefined(f"constant uncertainty: all {len(u)} pairs have {u[0]:g}, a correlation does not exist")
@@ -282,7 +282,7 @@ def kendall_uq(
     q,u = _varied(quality, uncertainty)
     return float(kendalltau(u, -q).statistic)
 
-# %% ../nbs/34_measures.ipynb #bbd5fd87
+# %% ../nbs/34_measures.ipynb #11590e42
 def _rises(x): # Number of pairs i<j with x[i]<x[j], by halving
     if len(x)<64: return int(np.triu(x[:,None]<x).sum())
     a,b = np.array_split(x, 2)
