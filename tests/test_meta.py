@@ -1,4 +1,5 @@
 """Meta-evaluation against recorded outputs of peers: levels, intervals, tests, resampling."""
+import json
 import random
 from functools import partial
 from itertools import combinations
@@ -9,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from uetrust import meta, resampling_tests as rt
+from uetrust.settings import mirror
 
 COEF = ('pearson', 'spearman', 'kendall')
 LEVEL = dict(system='system', input='per_document', **{'global': 'pooled'})
@@ -55,13 +57,15 @@ def test_averages_are_those_of_mt_metrics_eval(mt, xyz, by, level):
             close(meta.LEVELS[level](x, z, coef).value, mt[f'KendallVariants/{by}/{v}/eps{eps}'], 1e-12)
     close(meta.LEVELS[level](x, z, partial(meta.kendall_variant, variant='tau_c')).value, mt[f'KendallVariants/{by}/c'], 1e-12)
 
+def test_a_tie_of_the_metric_is_discordant_for_wmt(): assert meta.kendall_like([[1], [1], [2]], [[0], [9], [9]], 5)==(0., 2)
+
 def test_the_kendall_like_count_is_wmts(mt, xyz):
     value,_,pairs = mt['KendallLike/item/thresh1.0']
     got = meta.kendall_like(xyz[0], xyz[2], 1.)
     close(got.value, value, 1e-12)
     assert got.pairs==pairs
 
-def test_realigned_columns_give_the_printed_table_of_ice(oracle, ice):
+def test_realigned_columns_give_the_recorded_levels_of_ice(oracle, ice):
     want = oracle('evaluation.json')['ice_unieval_levels']['results']
     tables = {k:ice[k] for k in ('ice_uniform', 'ice_stratified', 'unieval_as_stored')}
     tables['unieval_realigned'] = {d:meta.realigned(m.T, ice['first_summary_index']).T for d,m in ice['unieval_as_stored'].items()}
@@ -69,8 +73,29 @@ def test_realigned_columns_give_the_printed_table_of_ice(oracle, ice):
         for dim,m in t.items():
             for at,level in (('sample', 'pooled'), ('summary', 'per_document'), ('system', 'system')):
                 got = [meta.LEVELS[level](m, ice['human'][dim], c) for c in COEF]
-                close([g.value for g in got], [want[name][at][dim][c] for c in COEF], 1.5e-6 if level=='per_document' else 6e-7)
+                tol = [1e-6, 4e-4, 4e-4] if name.startswith('unieval') else [1e-6]*3 # nine stored decimals tie a few UniEval scores that the release tells apart
+                assert (abs(np.array([g.value for g in got])-[want[name][at][dim][c] for c in COEF])<tol).all(), (name, dim, at)
                 if level=='per_document': assert {g.skipped for g in got}=={want[name]['documents_skipped'][dim]}
+
+def test_unieval_in_full_precision_has_the_recorded_levels(oracle):
+    if mirror() is None or not (mirror()/'ice'/'data_sms.json').exists(): pytest.skip("UETRUST_MIRROR has no ice/data_sms.json")
+    docs = [d['sys_summs'] for d in json.loads((mirror()/'ice'/'data_sms.json').read_text()).values()]
+    def matrix(name): return np.array([[s['scores'][name] for s in d.values()] for d in docs], float).T
+    keys = [int(next(iter(d))) for d in docs]
+    want = oracle('evaluation.json')['ice_unieval_levels']['results']
+    for dim in ('coherence', 'consistency', 'fluency', 'relevance'):
+        stored = matrix(f'unieval_{dim}')
+        for name,m in dict(unieval_as_stored=stored, unieval_realigned=meta.realigned(stored.T, keys).T).items():
+            for at,level in (('sample', 'pooled'), ('summary', 'per_document'), ('system', 'system')):
+                close([meta.LEVELS[level](m, matrix(f'human_score_{dim}'), c).value for c in COEF], [want[name][at][dim][c] for c in COEF], 1e-6)
+
+def test_the_printed_table_of_ice_is_pooled_and_truncated(oracle, ice):
+    printed = oracle('evaluation.json')['ice_unieval_levels']['paper_table1']
+    for name in ('ice_uniform', 'ice_stratified'):
+        got = [meta.pooled(ice[name][d], ice['human'][d], c).value for d in ice['human'] for c in ('spearman', 'kendall')]
+        assert [int(1000*v)/1000 for v in got]==printed[name]
+    unieval = {d:meta.realigned(m.T, ice['first_summary_index']).T for d,m in ice['unieval_as_stored'].items()}
+    close([meta.pooled(unieval[d], ice['human'][d], c).value for d in ice['human'] for c in ('spearman', 'kendall')], printed['unieval'], 5e-4)
 
 @given(arrays(float, (4, 7), elements=st.integers(0, 4)|st.just(np.nan)), arrays(float, (4, 7), elements=st.integers(0, 4)|st.just(np.nan)))
 def test_all_rows_at_once_is_scipy_row_by_row(x, y):
@@ -80,6 +105,12 @@ def test_all_rows_at_once_is_scipy_row_by_row(x, y):
             ok = ~np.isnan(a+b)
             if len(set(a[ok]))<2 or len(set(b[ok]))<2: assert np.isnan(r)
             else: close(r, f(a[ok], b[ok])[0], 1e-12)
+
+@pytest.mark.filterwarnings('error')
+@pytest.mark.parametrize('coef', COEF)
+def test_a_constant_whose_mean_is_rounded_is_still_constant(coef):
+    assert np.full(3, .1).sum()/3!=.1
+    assert np.isnan(meta.row_correlations(np.full((1, 3), .1), np.array([[1., 2, 4]]), coef)).all()
 
 def test_short_and_long_rows_have_the_same_tau():
     x,y = np.random.default_rng(0).integers(0, 9, (2, 64)).astype(float)
@@ -105,8 +136,10 @@ def test_fisher_and_williams_are_those_of_nlpstats(nlp, xyz, level, coef):
     r = f(x, z, coef)
     close(meta.fisher_interval(r.value, r.n, coef), nlp['fisher_95'][f'{level}/{coef}'], 1e-12)
     for alt in ('two-sided', 'greater', 'less'):
-        got = meta.williams(r.value, f(y, z, coef).value, f(x, y, coef).value, r.n, alt, magnitude=True).p
-        close(got, nlp['williams'][f'{level}/{coef}/{alt}'], 1e-10)
+        between = f(x, y, coef).value
+        got = meta.williams(r.value, f(y, z, coef).value, between, r.n, alt, magnitude=True).p
+        if abs(between)>1-1e-12: assert np.isnan(got) # 0/0: the peer's rounding gives NaN for Spearman, p=1 for Kendall
+        else: close(got, nlp['williams'][f'{level}/{coef}/{alt}'], 1e-10)
 
 @pytest.mark.parametrize('coef', ('pearson', 'spearman'))
 def test_one_sided_williams_is_that_of_mt_metrics_eval(mt, xyz, coef):
@@ -151,3 +184,76 @@ def test_partial_correlation_is_a_regression_on_group_indicators(x, y):
     else:
         close(got.pearson, a@b/np.sqrt(a@a*(b@b)), 1e-12)
         if abs(got.pearson)<.999: close(got.p_pearson, 2*stats.t.sf(abs(got.pearson)*np.sqrt(8/(1-got.pearson**2)), 8), 1e-9)
+
+# Resampling
+
+@pytest.mark.parametrize('units', UNITS)
+@pytest.mark.parametrize('coef', ('pearson', 'kendall'))
+@pytest.mark.parametrize('level', LEVEL)
+def test_bootstrap_repeats_the_draws_of_nlpstats(nlp, xyz, level, coef, units):
+    want = nlp['bootstrap_seed1234_B100'][f'{level}/{coef}/{units}']
+    got = rt.bootstrap_interval(xyz[0], xyz[2], LEVEL[level], coef, UNITS[units], 100, np.random.RandomState(1234))
+    close(got.draws[:5], want['first'], 1e-12)
+    close((got.lo, got.hi, 100-got.undefined), (want['lower'], want['upper'], want['n_kept']), 1e-12)
+
+def test_unpaired_bootstrap_draws_documents_for_each_side(nlp, xyz):
+    want = nlp['bootstrap_seed1234_B100']['system/pearson/inputs/unpaired']
+    got = rt.bootstrap_interval(xyz[0], xyz[2], draws=100, seed=np.random.RandomState(1234), paired=False)
+    close((got.lo, got.hi, *got.draws[:5]), (want['lower'], want['upper'], *want['first']), 1e-12)
+    with pytest.raises(ValueError, match="unpaired, level is 'pooled'"): rt.bootstrap_interval(xyz[0], xyz[2], 'pooled', paired=False)
+
+@pytest.mark.parametrize('alternative', ('two-sided', 'greater'))
+@pytest.mark.parametrize('swap', SWAP)
+@pytest.mark.parametrize('coef', ('pearson', 'kendall'))
+@pytest.mark.parametrize('level', LEVEL)
+def test_swapping_rows_and_columns_is_nlpstats(nlp, xyz, level, coef, swap, alternative):
+    want = nlp['permutation_seed4321_B200'][f'{level}/{coef}/{swap}/{alternative}']
+    got = rt.swap_test(*xyz, LEVEL[level], coef, SWAP[swap], alternative, 200, np.random.RandomState(4321), plus_one=False)
+    close(got.draws[:4], want['first'], 1e-12)
+    turn = abs if alternative=='two-sided' else np.array
+    equal = (abs(turn(got.draws)-turn(got.value))<1e-12).mean() # draws as large as what was seen: the peer's rounding counts some of them only
+    assert got.p-equal-1e-12 <= want['pvalue'] <= got.p+1e-12
+    if coef=='pearson': close(got.p, want['pvalue'], 1e-12)
+
+@pytest.mark.parametrize('by,level', [('none', 'pooled'), ('sys', 'per_system'), ('item', 'per_document')])
+@pytest.mark.parametrize('coef', ('pearson', 'spearman'))
+def test_swapping_cells_is_mt_metrics_eval(mt, xyz, coef, by, level):
+    want,(x, y, z) = mt[f'PermutationSigDiff/{coef}/{by}/seed77_k200'],xyz
+    got = rt.swap_test(y, x, z, level, coef, 'cells', 'greater', 200, np.random.RandomState(77), plus_one=False)
+    close(got.draws[:3], [a-b for a,b in want['first']], 1e-12)
+    close(got.value, want['delta'], 1e-12)
+    assert got.p-(abs(got.draws-got.value)<1e-12).mean()-1e-12 <= want['p'] <= got.p+1e-12 # as above
+    if coef=='pearson': close(got.p, want['p'], 1e-12)
+
+def test_cells_and_rows_with_columns_are_two_null_distributions(xyz):
+    known = np.ones((6, 12), bool)
+    rng = np.random.default_rng(0)
+    def rank(swap): return max(np.linalg.matrix_rank(rt.exchanged(swap, known, 'pooled', rng)*2-1) for _ in range(20))
+    assert rank('rows_columns')==1<rank('cells')
+
+def test_sign_flips_and_pce_are_mt_metrics_eval(mt, xyz):
+    close(rt.sign_flip_p(xyz[2]), mt['pairwise_p_values(gold,1000,seed4)'], 1e-12)
+    close(rt.soft_pairwise_accuracy(xyz[0], xyz[2]), mt['one_minus_pce'], 1e-12)
+
+@pytest.mark.parametrize('aligned', (False, True))
+def test_ices_subsets_win_as_often_as_recorded(oracle, ice, aligned):
+    want = oracle('evaluation.json')['ice_sigtest_seed0_wins_of_1000']['results']
+    for dim in ('fluency', 'relevance') if aligned else ('coherence',):
+        stored = ice['unieval_as_stored'][dim]
+        unieval = meta.realigned(stored.T, ice['first_summary_index']).T if aligned else stored
+        got = rt.subset_wins(ice['ice_uniform'][dim], unieval, ice['human'][dim], seed=random.Random(0))
+        assert got.wins==want[f"{dim}/spearman/unieval_{'realigned' if aligned else 'as_stored'}"]
+
+def test_what_the_subsets_find_a_document_bootstrap_does_not(ice):
+    dim = 'relevance'
+    unieval = meta.realigned(ice['unieval_as_stored'][dim].T, ice['first_summary_index']).T
+    trio = ice['ice_uniform'][dim],unieval,ice['human'][dim]
+    assert rt.subset_wins(*trio, 'kendall', draws=60).wins==60
+    d = rt.bootstrap_difference(*trio, 'pooled', 'kendall', draws=400)
+    assert d.lo<0<d.value<d.hi and .05<d.p<.3
+
+def test_a_global_seed_is_neither_read_nor_set(xyz):
+    np.random.seed(5); before = np.random.get_state()[1].copy()
+    a,b = (rt.bootstrap_interval(xyz[0], xyz[2], draws=5).draws for _ in range(2))
+    close(a, b, 0)
+    assert (np.random.get_state()[1]==before).all() and not np.allclose(a, rt.bootstrap_interval(xyz[0], xyz[2], draws=5, seed=1).draws)
