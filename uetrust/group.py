@@ -6,16 +6,16 @@
 __all__ = ['BLOCK', 'FEW', 'TOO_FEW', 'Group', 'resampled', 'replicates', 'deletions', 'standard_error', 'interval', 'carriers',
            'null_sd', 'permuted_p', 'chance']
 
-# %% ../nbs/32a_group.ipynb #c608516f
+# %% ../nbs/32a_group.ipynb #c1b27e73
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 from math import perm
 import numpy as np
-from .resample import counted_areas, delete_one, jackknife_se, leave_one_out, ratio, weight_total
+from .resample import counted_areas, delete_one, gain, jackknife_se, leave_one_out, weight_total
 from .weights import TIES, item_weights, order_by, rank_weights, spread, tie_extremes, tie_variance
 
-# %% ../nbs/32a_group.ipynb #f32ae98a
+# %% ../nbs/32a_group.ipynb #7786b276
 @dataclass
 class Group:
     "Methods and metrics without missing values, and every area that their PRR needs"
@@ -35,7 +35,7 @@ class Group:
     @cached_property
     def constant(self): return np.ptp(self.quality, axis=0)==0
     @cached_property
-    def risk(self): return np.where(self.constant, 0, self.quality.mean(0)-self.quality)
+    def risk(self): return np.asfortranarray(np.where(self.constant, 0, self.quality.mean(0)-self.quality)) # one metric after the other in memory
     @cached_property
     def w(self): return rank_weights(self.n, **self.how)
     @cached_property
@@ -63,7 +63,7 @@ class Group:
     @cached_property
     def tied(self): return np.array([1-(o.size==1).sum()/self.n for o in self.tie_orders])
 
-# %% ../nbs/32a_group.ipynb #53b2edf7
+# %% ../nbs/32a_group.ipynb #d192c044
 BLOCK = 4_000_000 # Numbers in a work array: bounds memory, not results
 
 def _slices(k, step): return [slice(a, min(a+step, k)) for a in range(0, k, step)]
@@ -86,7 +86,8 @@ def resampled(
         r = g.risk[:,ks]
         random = (-r if counts is None else counts@r)/n*weight_total(n, g.area)
         oracle = _areas(g, [(g.oracle_orders[k], slice(k, k+1)) for k in range(ks.start, ks.stop)], counts)
-        for m in range(len(g.orders)): yield ks,m,ratio(random, _areas(g, _orders(g, m, ks), counts), oracle)
+        gap = gain(random, oracle)
+        for m in range(len(g.orders)): yield ks,m,(random-_areas(g, _orders(g, m, ks), counts))/gap
 
 def replicates(
     g:Group, # Methods and metrics
@@ -121,7 +122,7 @@ def interval(
     inside = np.abs(value)<.99
     return tuple(np.where(inside, np.tanh(np.arctanh(z)+d*h), value+d*1.96*se) for d in (-1, 1))
 
-# %% ../nbs/32a_group.ipynb #c271f68c
+# %% ../nbs/32a_group.ipynb #68d53967
 FEW,TOO_FEW = 50,15 # Risk carriers below which an interval needs caution, and is unreliable
 
 def carriers(
@@ -145,12 +146,23 @@ def permuted_p(
 )->np.ndarray: # Two-sided p per method, shape [M]: exact, or (1 + count)/(1 + draws)
     "Permutation p-value for sparse risks. Only items off the median risk are moved; the order of the rows is irrelevant."
     d,w,rng = risk-np.median(risk),weights-weights.mean(1, keepdims=True),np.random.default_rng(seed)
-    limit,d,w = np.abs(w@d)[:,None]*(1-1e-12),np.sort(d[d!=0]),np.sort(w)
-    n,k = w.shape[1],len(d)
-    if exact := perm(n, k)<=draws+1: blocks = [np.array(list(permutations(range(n), k)))]
-    else: blocks = (rng.permuted(np.tile(np.arange(n), (b, 1)), axis=1)[:,:k] for b in _parts(draws, max(1, BLOCK//n)))
-    count = sum((np.abs(w[:,pos]@d)>=limit).sum(1) for pos in blocks)
+    limit,d,w = np.abs(w@d)*(1-1e-12),np.sort(d),np.sort(w)
+    n,k = w.shape[1],int(np.count_nonzero(d))
+    if exact := perm(n, k)<=draws+1: seen = [np.abs(w[:,np.array(list(permutations(range(n), k)))]@d[d!=0]).T]
+    else: seen = _drawn(w, d, draws, rng)
+    count = sum((x>=limit).sum(0) for x in seen)
     return count/perm(n, k) if exact else (1+count)/(1+draws)
+
+def _drawn(w, d, draws, rng): # Yields distances from the expected area under random orders, shape [B,M]
+    n,moved = w.shape[1],d[d!=0]
+    sparse = len(moved)**2<4*n
+    for b in _parts(draws, max(1, BLOCK//(len(moved) if sparse else n))):
+        yield np.abs(w[:,_distinct(rng, b, n, len(moved))]@moved).T if sparse else np.abs(rng.permuted(np.tile(d, (b, 1)), axis=1)@w.T)
+
+def _distinct(rng, b, n, k): # k different numbers below n, b times, shape [b,k]
+    pos = rng.integers(n, size=(b, k))
+    while (twice := (np.diff(np.sort(pos, 1), axis=1)==0).any(1)).any(): pos[twice] = rng.integers(n, size=(twice.sum(), k))
+    return pos
 
 def _parts(total, most): # Sizes of consecutive parts of `total`
     return [min(most, total-a) for a in range(0, total, most)]

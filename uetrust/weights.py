@@ -6,13 +6,13 @@
 __all__ = ['TIES', 'harmonic', 'kept', 'rank_weights', 'prefix_weight', 'Order', 'order_by', 'block_mean', 'item_weights',
            'spread', 'tied', 'tie_variance', 'tie_extremes']
 
-# %% ../nbs/30_weights.ipynb #fc11977d
+# %% ../nbs/30_weights.ipynb #e22335c7
 from functools import lru_cache
 from typing import NamedTuple
 import numpy as np
 from .core import Undefined
 
-# %% ../nbs/30_weights.ipynb #866539f3
+# %% ../nbs/30_weights.ipynb #79912b68
 @lru_cache(maxsize=16)
 def harmonic(
     n:int, # Largest index
@@ -22,7 +22,7 @@ def harmonic(
     h.flags.writeable = False
     return h
 
-# %% ../nbs/30_weights.ipynb #ee3fbd9e
+# %% ../nbs/30_weights.ipynb #57aa0f6d
 def kept(
     n:int, # Number of items
     max_rejection:float=1.0, # Largest share of items that may be rejected, in (0,1]
@@ -46,7 +46,7 @@ def rank_weights(
     m,h = kept(n, max_rejection),harmonic(n)
     return (h[n]-h[np.maximum(np.arange(n), n-m)])/m
 
-# %% ../nbs/30_weights.ipynb #ef9e6b63
+# %% ../nbs/30_weights.ipynb #04161e0c
 def prefix_weight(
     t:np.ndarray, # How many of the most certain items, integers in 0..n, any shape
     n:np.ndarray, # Out of how many, broadcasts against `t`
@@ -62,7 +62,7 @@ def prefix_weight(
     late = np.where(t>z, t*(h[n]-h[t]+1)-z*(h[n]-h[z]+1), 0)
     return (np.minimum(t, z)*(h[n]-h[z])+late)/m
 
-# %% ../nbs/30_weights.ipynb #b2796f88
+# %% ../nbs/30_weights.ipynb #3d8c6c6c
 TIES = 'average', 'input', 'best', 'worst'
 
 class Order(NamedTuple):
@@ -87,7 +87,7 @@ def order_by(
     s = u[item]
     return Order(item, np.flatnonzero(np.r_[True, s[1:]!=s[:-1]]))
 
-# %% ../nbs/30_weights.ipynb #4ccd733e
+# %% ../nbs/30_weights.ipynb #d9c15550
 def block_mean(
     order:Order, # Order of the items
     w:np.ndarray, # Weight of each position, shape [N]
@@ -104,14 +104,14 @@ def item_weights(
     res[order.item] = np.repeat(block_mean(order, w), order.size)
     return res
 
-# %% ../nbs/30_weights.ipynb #28be7bb8
+# %% ../nbs/30_weights.ipynb #54dcce95
 def spread(
     x:np.ndarray, # Values, shape [N] or [N,K]
 )->np.ndarray: # Sum of squared deviations from the mean, shape [] or [K]
     "$S_x$, the numerator of a variance."
     return ((x-x.mean(0))**2).sum(0)
 
-# %% ../nbs/30_weights.ipynb #e31de866
+# %% ../nbs/30_weights.ipynb #e74a5783
 def tied(
     order:Order, # Order with blocks of ties
 )->np.ndarray: # Positions of the items in blocks of two or more
@@ -141,8 +141,7 @@ def tie_extremes(
     "Smallest and largest area that a tie order can give."
     pos = tied(order)
     if not len(pos): return area,area
-    g,r,mean = order.block[pos],risk[order.item[pos]],np.repeat(block_mean(order, w), order.size)[pos]
-    rest = area-mean@r
-    up = np.stack([x[np.lexsort((x, g))] for x in r.T])
-    down = np.stack([x[np.lexsort((-x, g))] for x in r.T])
-    return rest+up@w[pos],rest+down@w[pos]
+    g,r = order.block[pos],risk[order.item[pos]]
+    rest = area-np.repeat(block_mean(order, w), order.size)[pos]@r
+    best,turned = np.stack([x[np.lexsort((x, g))] for x in r.T]),(2*order.start+order.size-1)[g]-pos # worst: each block reversed
+    return rest+best@w[pos],rest+best@w[turned]
