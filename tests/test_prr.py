@@ -318,10 +318,21 @@ def test_paired_difference_finds_what_separate_errors_hide():
     assert d.note=='paired jackknife'
 
 def test_sparse_difference_uses_the_safe_test():
+    from scipy.stats import norm
     rng = np.random.default_rng(0)
-    q = np.r_[np.zeros(5), np.ones(95)]
-    d = prr_difference(q, rng.normal(size=100), rng.normal(size=100))
-    assert 'sign-flip' in d.note and 0<d.p<=1
+    q,a,b = np.r_[np.zeros(5), np.ones(95)],rng.normal(size=100),rng.normal(size=100)
+    d = prr_difference(q, a, b)
+    w = rank_weights(100)
+    t = (w[np.argsort(np.argsort(b))]-w[np.argsort(np.argsort(a))])*(q.mean()-q)
+    assert 'sign-flip' in d.note and d.p == pytest.approx(2*norm.sf(abs(t.sum())/np.sqrt((t**2).sum())), abs=1e-12)
+    assert d.p != pytest.approx(2*norm.sf(abs(d.value)/d.se), abs=1e-3)
+
+def test_dense_difference_uses_the_jackknife():
+    from scipy.stats import norm
+    rng = np.random.default_rng(0)
+    q,a,b = rng.normal(size=(3, 100))
+    d = prr_difference(q, a, b)
+    assert d.p == pytest.approx(2*norm.sf(abs(d.value)/d.se), abs=1e-12) and (d.lo, d.hi) == pytest.approx((d.value-1.96*d.se, d.value+1.96*d.se))
 
 # -- tables, missing values, mistakes
 
