@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
+from uetrust.loaders import back_in_place
 from uetrust import meta, resampling_tests as rt
 from uetrust.settings import mirror
 
@@ -68,7 +69,7 @@ def test_the_kendall_like_count_is_wmts(mt, xyz):
 def test_realigned_columns_give_the_recorded_levels_of_ice(oracle, ice):
     want = oracle('evaluation.json')['ice_unieval_levels']['results']
     tables = {k:ice[k] for k in ('ice_uniform', 'ice_stratified', 'unieval_as_stored')}
-    tables['unieval_realigned'] = {d:meta.realigned(m.T, ice['first_summary_index']).T for d,m in ice['unieval_as_stored'].items()}
+    tables['unieval_realigned'] = {d:back_in_place(m.T, ice['first_summary_index']).T for d,m in ice['unieval_as_stored'].items()}
     for name,t in tables.items():
         for dim,m in t.items():
             for at,level in (('sample', 'pooled'), ('summary', 'per_document'), ('system', 'system')):
@@ -85,7 +86,7 @@ def test_unieval_in_full_precision_has_the_recorded_levels(oracle):
     want = oracle('evaluation.json')['ice_unieval_levels']['results']
     for dim in ('coherence', 'consistency', 'fluency', 'relevance'):
         stored = matrix(f'unieval_{dim}')
-        for name,m in dict(unieval_as_stored=stored, unieval_realigned=meta.realigned(stored.T, keys).T).items():
+        for name,m in dict(unieval_as_stored=stored, unieval_realigned=back_in_place(stored.T, keys).T).items():
             for at,level in (('sample', 'pooled'), ('summary', 'per_document'), ('system', 'system')):
                 close([meta.LEVELS[level](m, matrix(f'human_score_{dim}'), c).value for c in COEF], [want[name][at][dim][c] for c in COEF], 1e-6)
 
@@ -94,7 +95,7 @@ def test_the_printed_table_of_ice_is_pooled_and_truncated(oracle, ice):
     for name in ('ice_uniform', 'ice_stratified'):
         got = [meta.pooled(ice[name][d], ice['human'][d], c).value for d in ice['human'] for c in ('spearman', 'kendall')]
         assert [int(1000*v)/1000 for v in got]==printed[name]
-    unieval = {d:meta.realigned(m.T, ice['first_summary_index']).T for d,m in ice['unieval_as_stored'].items()}
+    unieval = {d:back_in_place(m.T, ice['first_summary_index']).T for d,m in ice['unieval_as_stored'].items()}
     close([meta.pooled(unieval[d], ice['human'][d], c).value for d in ice['human'] for c in ('spearman', 'kendall')], printed['unieval'], 5e-4)
 
 @given(arrays(float, (4, 7), elements=st.integers(0, 4)|st.just(np.nan)), arrays(float, (4, 7), elements=st.integers(0, 4)|st.just(np.nan)))
@@ -240,13 +241,13 @@ def test_ices_subsets_win_as_often_as_recorded(oracle, ice, aligned):
     want = oracle('evaluation.json')['ice_sigtest_seed0_wins_of_1000']['results']
     for dim in ('fluency', 'relevance') if aligned else ('coherence',):
         stored = ice['unieval_as_stored'][dim]
-        unieval = meta.realigned(stored.T, ice['first_summary_index']).T if aligned else stored
+        unieval = back_in_place(stored.T, ice['first_summary_index']).T if aligned else stored
         got = rt.subset_wins(ice['ice_uniform'][dim], unieval, ice['human'][dim], seed=random.Random(0))
         assert got.wins==want[f"{dim}/spearman/unieval_{'realigned' if aligned else 'as_stored'}"]
 
 def test_what_the_subsets_find_a_document_bootstrap_does_not(ice):
     dim = 'relevance'
-    unieval = meta.realigned(ice['unieval_as_stored'][dim].T, ice['first_summary_index']).T
+    unieval = back_in_place(ice['unieval_as_stored'][dim].T, ice['first_summary_index']).T
     trio = ice['ice_uniform'][dim],unieval,ice['human'][dim]
     assert rt.subset_wins(*trio, 'kendall', draws=60).wins==60
     d = rt.bootstrap_difference(*trio, 'pooled', 'kendall', draws=400)

@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 from uetrust.core import Undefined
 from uetrust.group import Group, chance, deletions, null_sd, permuted_p, replicates, standard_error
 from uetrust.he2024 import merge_duplicates, released_prr
+from uetrust.loaders import back_in_place
 from uetrust.prr import PRR, prr, prr_bootstrap, prr_difference, prr_table, rejection_curve
 from uetrust.resample import bootstrap_counts, counted_areas, leave_one_out
 from uetrust.weights import harmonic, item_weights, order_by, prefix_weight, rank_weights
@@ -122,10 +123,7 @@ def test_paired_and_clustered_errors(oracle):
 def ice_dimension(ice, dim):
     "Human, ICE-uniform and re-aligned UniEval scores, documents x systems"
     get = lambda k: np.array([[np.nan if v is None else v for v in row] for row in ice[k][dim]], float)
-    uni = get('unieval_as_stored')
-    real = np.empty_like(uni)
-    real[np.argsort(ice['first_summary_index'])] = uni
-    return get('human'),get('ice_uniform'),real
+    return get('human'),get('ice_uniform'),back_in_place(get('unieval_as_stored'), ice['first_summary_index'])
 
 # -- closed forms
 
@@ -142,7 +140,7 @@ scores = st.lists(st.tuples(st.integers(-4, 4), st.integers(0, 5)), min_size=5, 
 def split(pairs): return (np.array(x, float) for x in zip(*pairs))
 
 def naive(q, u, area):
-    "PRR from its definition: average the area over all tie orders by splitting each block at random is replaced by explicit block means"
+    "PRR from its definition, prefix by prefix; a tied item counts with the mean risk of its block"
     r,n = q.max()-q,len(q)
     def mean_risk(key):
         s = np.array([np.mean([r[j] for j in range(n) if key[j]==key[i]]) for i in sorted(range(n), key=lambda i: key[i])])

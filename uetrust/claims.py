@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['TESTS', 'QUANTIFIERS', 'VERDICTS', 'SHIFT', 'LEDGER', 'Part', 'parse', 'verdicts', 'ledger', 'totals', 'changed']
 
-# %% ../nbs/42_claims.ipynb #214233e8
+# %% ../nbs/42_claims.ipynb #77e64e83
 import re
 from typing import NamedTuple
 import numpy as np, pandas as pd
 from .agreement import spearman_p
-from .cells import Bench, Cell, evaluate
+from .cells import Bench, evaluate
 from .core import Undefined
 from .published import claims as printed_claims, tables as printed_tables
 

@@ -5,13 +5,13 @@
 # %% auto #0
 __all__ = ['read_scores', 'columns', 'scale', 'user_table', 'emit', 'given_tables', 'parser', 'main']
 
-# %% ../nbs/62_cli.ipynb #138cb89e
+# %% ../nbs/62_cli.ipynb #a17edfd1
 import argparse, os, sys
 from difflib import get_close_matches
 from pathlib import Path
-import numpy as np, pandas as pd
+import pandas as pd
 
-# %% ../nbs/62_cli.ipynb #4167bd91
+# %% ../nbs/62_cli.ipynb #2cc753c6
 def read_scores(
     path, # .csv, .parquet, .json or .jsonl file, one row per sample
     id_col:str=None, # Column with the names of the samples; 'row 1', 'row 2', ... when None
@@ -53,7 +53,7 @@ def user_table(
     "PRR of a user's own scores."
     from uetrust.prr import prr_table
     df = read_scores(a.file, a.id)
-    q,u = (df[columns(df, c, a.file)].map(_number) for c in (a.quality, a.uncertainty))
+    q,u = (df[columns(df, c, a.file)].apply(lambda x: x if pd.api.types.is_numeric_dtype(x) else x.map(_number)) for c in (a.quality, a.uncertainty))
     docs = df[columns(df, [a.clusters], a.file)[0]].to_numpy() if a.clusters else None
     try: t = prr_table(q, u, a.area, a.ties, a.max_rejection, docs, a.compat, dict(map(scale, a.scale)), a.adjust)
     except ValueError as e: raise ValueError(f"{Path(a.file).name}: {e}") from None

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['FRANK_ERRORS', 'FRANK_METRICS', 'FRANK_SYSTEMS', 'QUALITIES', 'SUMMEVAL_SYSTEMS', 'ICE_SCORES', 'TOFU_ERRORS',
            'TOFU_SUMMARY', 'TOFU_ROWS', 'QAGS_ROWS', 'ROWS', 'BadData', 'check', 'frank', 'summeval', 'ice',
-           'realigned', 'twins', 'tofueval', 'tofueval_ratios', 'qags', 'hub', 'aeslc', 'xsum', 'tofueval_dialogues']
+           'back_in_place', 'realigned', 'twins', 'tofueval', 'tofueval_ratios', 'qags', 'hub', 'aeslc', 'xsum',
+           'tofueval_dialogues']
 
 # %% ../nbs/05_loaders.ipynb #2283938d
 import json, os
@@ -108,7 +109,17 @@ def ice()->pd.DataFrame: # 1,536 rows in the order of the file; item, doc, place
     df['system'] = np.array(SUMMEVAL_SYSTEMS)[(df['item']-1)%n]
     return df[['item', 'doc', 'place', 'system', 'source', 'summary', *ICE_SCORES]]
 
-# %% ../nbs/05_loaders.ipynb #222acb19
+# %% ../nbs/05_loaders.ipynb #e7c8f7fd
+def back_in_place(
+    stored:np.ndarray, # Rows in ascending order of the keys, shape [D,...]
+    keys, # Integer key of each document, in the order of the file, shape [D]
+)->np.ndarray: # The same rows in the order of the file
+    "Undo a sort by key that only some columns of a file went through."
+    keys = np.asarray(keys)
+    if len(keys)!=len(stored) or len(np.unique(keys))<len(keys): raise ValueError(f"one distinct key per row is needed: {len(stored)} rows, {len(keys)} keys, {len(np.unique(keys))} distinct")
+    return np.asarray(stored)[np.argsort(np.argsort(keys))]
+
+# %% ../nbs/05_loaders.ipynb #a676da41
 def realigned(
     df:pd.DataFrame, # All rows of `ice()`: item, place and the `unieval_` columns as stored
 )->pd.DataFrame: # The same rows with each document's own UniEval scores; without `place`, so that it cannot be done twice
@@ -117,9 +128,8 @@ def realigned(
     cols,d = [c for c in df if c.startswith('unieval_')],df.sort_values(['place', 'item'])
     first,each = d.groupby('place')['item'].min(),d.groupby('place').size()
     if list(first.index)!=list(range(len(first))) or each.nunique()!=1: raise ValueError(f"realigned needs every document of ice() with all its summaries, found {len(d)} rows at {len(first)} places: realign first, then select")
-    rank = first.rank().astype(int).to_numpy()-1
-    d[cols] = d[cols].to_numpy().reshape(len(rank), -1, len(cols))[rank].reshape(len(d), -1)
-    print(f"UniEval: {(rank!=first.index).sum()} of {len(rank)} documents had the scores of another; put back by item number")
+    d[cols] = back_in_place(d[cols].to_numpy().reshape(len(first), -1, len(cols)), first).reshape(len(d), -1)
+    print(f"UniEval: {(first.rank()-1!=first.index).sum()} of {len(first)} documents had the scores of another; put back by item number")
     return d.loc[df.index].drop(columns='place')
 
 # %% ../nbs/05_loaders.ipynb #6ba714e6

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['COEFFICIENTS', 'Level', 'LEVELS', 'Pairs', 'KendallLike', 'Williams', 'Partial', 'row_correlations', 'matrices',
-           'averaged', 'pooled', 'per_document', 'per_system', 'means', 'system_level', 'level_of', 'realigned',
-           'pair_counts', 'kendall_variant', 'tie_calibrated', 'kendall_like', 'fisher_interval', 'williams',
-           'residual', 'partial_correlation']
+           'averaged', 'pooled', 'per_document', 'per_system', 'means', 'system_level', 'level_of', 'pair_counts',
+           'kendall_variant', 'tie_calibrated', 'kendall_like', 'fisher_interval', 'williams', 'residual',
+           'partial_correlation']
 
 # %% ../nbs/37_meta.ipynb #bfe2ed6d
 from collections import namedtuple
@@ -125,16 +125,6 @@ def level_of(
     "A level by its name."
     if name not in LEVELS: raise ValueError(f"level is one of {list(LEVELS)}, got {name!r}")
     return LEVELS[name]
-
-# %% ../nbs/37_meta.ipynb #43a9ecc5
-def realigned(
-    stored:np.ndarray, # Rows in ascending order of the keys, shape [D,...]
-    keys, # Integer key of each document, in the order of the file, shape [D]
-)->np.ndarray: # The same rows in the order of the file
-    "Undo a sort by key that only some columns of a file went through."
-    keys = np.asarray(keys)
-    if len(keys)!=len(stored) or len(np.unique(keys))<len(keys): raise ValueError(f"one distinct key per row is needed: {len(stored)} rows, {len(keys)} keys, {len(np.unique(keys))} distinct")
-    return np.asarray(stored)[np.argsort(np.argsort(keys))]
 
 # %% ../nbs/37_meta.ipynb #b52ddb74
 Pairs = namedtuple('Pairs', 'c d tx ty txy')

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ADJUST', 'PRR', 'prr_table', 'prr', 'Difference', 'prr_difference', 'prr_bootstrap', 'rejection_curve']
 
-# %% ../nbs/33_prr.ipynb #954cf888
+# %% ../nbs/33_prr.ipynb #127a9668
 from typing import NamedTuple
 import numpy as np, pandas as pd
 from .core import Undefined, align, check_scale, frame, some, vector
@@ -13,7 +13,7 @@ from .group import FEW, TOO_FEW, Group, carriers, chance, deletions, interval, n
 from .he2024 import released_prr
 from .multiple import benjamini_hochberg, holm
 from .resample import bootstrap_counts, cluster_ids, jackknife_se
-from .weights import TIES, item_weights, order_by, spread
+from .weights import order_by, spread
 
 # %% ../nbs/33_prr.ipynb #566a1f0f
 class PRR(NamedTuple):

@@ -5,16 +5,16 @@
 # %% auto #0
 __all__ = ['STYLE', 'SCRIPT', 'PAGE', 'expected', 'missing', 'image', 'write_report']
 
-# %% ../nbs/52_report.ipynb #423bbcd3
+# %% ../nbs/52_report.ipynb #4155556d
 import base64
 from pathlib import Path
 import pandas as pd
 from .plots import VERDICTS
-from .published import SUFFIX, figures, readings, table_settings
+from .published import figure_table, figures, readings, table_settings
 from .settings import out_dir, profile, whole
 from .study import LEVEL, STANDING, reading, title
 
-# %% ../nbs/52_report.ipynb #edb4a398
+# %% ../nbs/52_report.ipynb #1c6acc8e
 def expected(
     name:str, # Profile
 )->dict: # 'tables' -> names, 'figures' -> stems, in the order of the page
@@ -23,7 +23,7 @@ def expected(
     slugs,studies = p['settings'].split(),p['studies'].split()
     keep = s[((s['kind']=='UE-NLG')&s['slug'].isin(slugs))|((s['kind']!='UE-NLG')&('human' in studies))].index
     figs = figures()[lambda d: ('T'+d['source_table'].astype(str)).isin(keep)].index
-    stems = {f:[f'fig{f:02d}', *(f'fig{f:02d}{SUFFIX[r]}' for r in readings(f)[1:])] for f in figs}
+    stems = {f:[figure_table(f, r).stem for r in readings(f)] for f in figs}
     return dict(tables=list(keep), figures=stems, claims='claims' in studies)
 
 def missing(
@@ -37,7 +37,7 @@ def missing(
     want += ['claims/claims.csv', 'claims/verdicts.png', 'claims/point.png'] if e['claims'] else []
     return [w for w in want if not (Path(out)/w).exists()]
 
-# %% ../nbs/52_report.ipynb #3af1d8ce
+# %% ../nbs/52_report.ipynb #9b38f101
 def image(
     path, # PNG file
 )->str: # data: address
@@ -46,11 +46,11 @@ def image(
 
 def _table(name, out): # What the page shows of one table
     stem = Path(out)/'tables'/f'table{int(name[1:]):02d}'
-    t,c = pd.read_csv(f'{stem}.csv', index_col=0),pd.read_csv(f'{stem}_cells.csv')
-    inside = {(r,k) for r,k,i in c[['row', 'column', 'inside']].itertuples(index=False) if i}
-    rows = [(r, [(f'{v:.4f}', (r,k) in inside, r=='Col Mean' or k=='Row Mean', k) for k,v in t.loc[r].items()]) for r in t.index]
+    t,c,r = pd.read_csv(f'{stem}.csv', index_col=0),pd.read_csv(f'{stem}_cells.csv'),pd.read_csv(f'{stem}_ranks.csv')
+    inside = {(row,k) for row,k,i in c[['row', 'column', 'inside']].itertuples(index=False) if i}
+    rows = [(row, [(f'{v:.4f}', (row,k) in inside, row=='Col Mean' or k=='Row Mean', k) for k,v in t.loc[row].items()]) for row in t.index]
     m = pd.read_csv(f'{stem}_means.csv')
-    return dict(id=name, number=name[1:], title=title(name), reading=reading(name), columns=list(t.columns), rows=rows, image=image(f'{stem}.png'),
+    return dict(id=name, number=name[1:], title=title(name), reading=reading(name, c, r), columns=list(t.columns), rows=rows, image=image(f'{stem}.png'),
                 stem=f'../tables/{stem.name}', means=f'{m["equal"].sum()} of {len(m)} printed means equal the mean of the printed cells.')
 
 def _figure(fig, stems, out): # What the page shows of one figure
@@ -68,7 +68,7 @@ def _claims(out): # Ledger rows and counts
     return dict(rows=text.to_dict('records'), counts=dict.fromkeys(VERDICTS, 0)|d['verdict'].value_counts().to_dict(), standing=d['standing'].value_counts().reindex(STANDING).fillna(0).astype(int).to_dict(),
                 image=image(Path(out)/'claims'/'verdicts.png'), point=image(Path(out)/'claims'/'point.png'))
 
-# %% ../nbs/52_report.ipynb #899e8f9e
+# %% ../nbs/52_report.ipynb #f6b0810a
 STYLE = """
 :root{color-scheme:light;--line:#ddd;--soft:#f5f5f3;--ink:#222;--blue:#1b4f8a}
 *{box-sizing:border-box}body{margin:0 auto;max-width:68rem;padding:1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:#fff}

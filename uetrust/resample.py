@@ -6,9 +6,9 @@
 __all__ = ['leave_one_out', 'counted_areas', 'weight_total', 'gain', 'jackknife_se', 'cluster_ids', 'delete_one',
            'bootstrap_counts']
 
-# %% ../nbs/31_resample.ipynb #69e34387
+# %% ../nbs/31_resample.ipynb #6d0dccc7
 import numpy as np
-from .weights import Order, block_mean, harmonic, order_by, prefix_weight, rank_weights
+from .weights import Order, prefix_weight, rank_weights
 
 # %% ../nbs/31_resample.ipynb #32ebd537
 def leave_one_out(

@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['RunFailed', 'parameters', 'typed', 'run_notebook']
 
-# %% ../nbs/60_run.ipynb #de0883de
+# %% ../nbs/60_run.ipynb #0e9e0a70
 import json, os, sys
 from pathlib import Path
-from .settings import profile, root
+from .settings import profile
 
-# %% ../nbs/60_run.ipynb #eb68b530
+# %% ../nbs/60_run.ipynb #68929494
 class RunFailed(RuntimeError):
     "A notebook raised an error; the message names the cell's error and the file that shows it."
 

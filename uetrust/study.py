@@ -25,24 +25,22 @@ def save_csv(
     "Write a table whole or not at all; equal numbers give equal bytes."
     with whole(path) as tmp: df.to_csv(tmp, index=index, float_format=digits, lineterminator='\n')
 
-# %% ../nbs/51_study.ipynb #b894880f
+# %% ../nbs/51_study.ipynb #cd7a77b0
 LEVEL = 1.96 # Half-width of the band of chance in standard deviations: 95 %
 
 def with_means(
     name:str, # 'T3' to 'T11'
-    given:dict=None, # Tables of another run; the printed ones when None
 )->pd.DataFrame: # The table as printed, with its Col Mean row or Row Mean column
     "A table in the shape of the paper."
-    t = (given or tables())[name]
+    t = tables()[name]
     if table_settings()['kind'][name]=='UE-NLG': return pd.concat([t, t.mean().to_frame('Col Mean').T]).rename_axis(t.index.name)
     return t.assign(**{'Row Mean': t.mean(axis=1)})
 
 def cells(
     name:str, # 'T3' to 'T11'
-    given:dict=None, # Tables of another run
 )->pd.DataFrame: # One row per cell: row, column, value, null_sd, z, inside
     "Every cell with the spread of chance; `inside` says that chance alone explains it."
-    t = (given or tables())[name]
+    t = tables()[name]
     d = pd.DataFrame(dict(value=t.stack(), null_sd=null_band(name).stack())).rename_axis(['row', 'column']).reset_index()
     return d.assign(z=d['value']/d['null_sd'], inside=lambda x: x['z'].abs()<LEVEL)
 
@@ -50,17 +48,16 @@ def ranks(
     name:str, # 'T3' to 'T11'
     draws:int=2000, # Noisy copies of the table
     seed:int=0, # Their seed
-    given:dict=None, # Tables of another run
 )->pd.DataFrame: # One row per (judged by, method): value, rank, rank_lo, rank_hi, best
     "Which method is best, and how far chance could move it: by each metric, and by the mean under two assumptions."
-    t,sd = (given or tables())[name],null_band(name)
+    t,sd = tables()[name],null_band(name)
     if table_settings()['kind'][name]!='UE-NLG': t,sd = t.T,sd.T
     by = {r:(t.loc[r], sd.loc[r]) for r in t.index}
     spread = (sd**2).sum()**.5/len(t)
     by |= {'mean, errors independent between rows': (t.mean(), spread), 'mean, errors shared by all rows': (t.mean(), sd.mean())}
     return pd.concat({r:rank_intervals(v, s, draws, seed) for r,(v,s) in by.items()}, names=['judged_by', 'method']).reset_index()
 
-# %% ../nbs/51_study.ipynb #3d56a5fa
+# %% ../nbs/51_study.ipynb #1f6d24aa
 def title(
     name:str, # 'T3' to 'T11'
 )->str: # 'AESLC, Llama 2'
@@ -69,14 +66,14 @@ def title(
 
 def reading(
     name:str, # 'T3' to 'T11'
-    given:dict=None, # Tables of another run
+    c:pd.DataFrame, # Its `cells`
+    r:pd.DataFrame, # Its `ranks`
 )->str: # Two sentences
     "What a reader may conclude from a table, generated from its numbers."
-    c,r,s = cells(name, given),ranks(name, given=given),table_settings().loc[name]
-    what = dict([('UE-NLG', 'methods'), ('UE-HUM', 'methods'), ('NLG-HUM', 'metrics')])[s['kind']]
+    n,what = table_settings()['n'][name],'metrics' if name=='T10' else 'methods'
     by_mean = r[r['judged_by'].str.endswith('shared by all rows')].sort_values('rank')
     first,tied = by_mean.iloc[0],by_mean['rank_lo'].eq(1).sum()
-    return (f"{c['inside'].sum()} of {len(c)} cells ({c['inside'].mean():.0%}) lie inside the band of chance at N = {s['n']:,}, so their sign says nothing. "
+    return (f"{c['inside'].sum()} of {len(c)} cells ({c['inside'].mean():.0%}) lie inside the band of chance at N = {n:,}, so their sign says nothing. "
             f"By the mean, {first['method']} comes first; if the errors of the rows move together, {tied} of {len(by_mean)} {what} could be first.")
 
 def save_table(
@@ -91,7 +88,7 @@ def save_table(
     save_csv(c, f'{stem}_cells.csv')
     save_csv(ranks(name, draws, seed), f'{stem}_ranks.csv')
     save_csv(check_means().query('table==@name'), f'{stem}_means.csv')
-    inside = t.abs()<LEVEL*null_band(name)
+    inside = c.pivot(index='row', columns='column', values='inside').loc[t.index, t.columns]
     known = [m for m in t.index if m in dimensions()]
     ax = plot_prr(t, inside, {m:short(m) for m in known}, {m:dimension(m) for m in known}, f'Table {name[1:]}: {title(name)}',
                   f'hatched: inside {LEVEL} SD of chance ({inside.to_numpy().sum()} of {inside.size} cells)')
