@@ -127,7 +127,7 @@ def test_null_band():
         assert b.index.equals(d.index) and b.columns.equals(d.columns)
     assert (null_band('T4') == null_sd(11334)).all(axis=None)
     assert null_band('T10').loc['CTC'].to_dict() == error_types()['null_sd'].to_dict()
-    assert null_band('T11').iloc[-1].to_dict() == dict(EI=.25, NMS=.39, RE=.41, MR=.43, TME=.72, CO=.72, SOAF=.77)
+    assert null_band('T11').iloc[-1].to_dict() == dict(EI=.25, NMS=.39, RE=.41, MR=.43, TME=.72, CO=.73, SOAF=.78)
     assert error_types()['affected_per_100'].to_dict() == dict(EI=19.1, NMS=7.5, RE=7.2, MR=6.1, TME=2.0, CO=1.8, SOAF=1.5)
     with pytest.raises(ValueError, match="no table 'T2'"): null_band('T2')
 
@@ -154,16 +154,18 @@ def test_facts_about_tofueval():
     assert (d.groupby(['doc_id', 'topic'])['model_name'].nunique() >= 5).sum() == 298
 
 def test_prevalence_and_null_sd_of_error_types():
-    "Recomputed: share of summaries with a sentence of the type, and the closed-form SD on random subsets"
+    "Recomputed: share of summaries with a sentence of the type, and the closed-form SD on one random summary of each dialogue"
     from uetrust.weights import rank_weights, spread
     d,e = released().query("model_name!='Model-Extra'"),error_types()
     words = d['summ_sent'].str.split().str.len()
     bad = pd.DataFrame({k:words*d['type'].fillna('').str.contains(name, regex=False) for k,name in e['name'].items()})
     by = [d[k] for k in ('doc_id', 'topic', 'model_name')]
-    risk = (bad.groupby(by).sum()).div(words.groupby(by).sum(), axis=0).to_numpy()
+    ratio = (bad.groupby(by).sum()).div(words.groupby(by).sum(), axis=0)
+    risk,of = ratio.to_numpy(),[np.flatnonzero(ratio.index.get_level_values('doc_id')==k) for k in ratio.index.unique('doc_id')]
+    assert len(of) == 100
     assert ((risk>0).mean(0)*100).round(1).tolist() == e['affected_per_100'].tolist()
     rng,w = np.random.default_rng(0),rank_weights(100)
-    pick = [risk[rng.choice(len(risk), 100, replace=False)] for _ in range(2000)]
+    pick = [risk[[rng.choice(k) for k in of]] for _ in range(2000)]
     with np.errstate(divide='ignore', invalid='ignore'):
         sd = np.array([np.sqrt(spread(w)*spread(r)/99)/(r.mean(0)-w@np.sort(r, axis=0)) for r in pick])
     assert np.allclose(np.nanmedian(sd, 0), e['null_sd'], atol=.02)

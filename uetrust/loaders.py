@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['FRANK_ERRORS', 'FRANK_METRICS', 'FRANK_SYSTEMS', 'QUALITIES', 'SUMMEVAL_SYSTEMS', 'ICE_SCORES', 'TOFU_ERRORS',
-           'TOFU_SUMMARY', 'TOFU_ROWS', 'QAGS_ROWS', 'ROWS', 'BadData', 'check', 'frank', 'summeval', 'ice',
-           'back_in_place', 'realigned', 'twins', 'tofueval', 'tofueval_ratios', 'qags', 'hub', 'aeslc', 'xsum',
-           'tofueval_dialogues']
+           'TOFU_SUMMARY', 'TOFU_ROWS', 'STUDY_SYSTEMS', 'QAGS_ROWS', 'ROWS', 'BadData', 'check', 'frank', 'summeval',
+           'ice', 'back_in_place', 'realigned', 'twins', 'tofueval', 'tofueval_ratios', 'ice_gpt_study', 'qags', 'hub',
+           'aeslc', 'xsum', 'tofueval_dialogues']
 
 # %% ../nbs/05_loaders.ipynb #2283938d
 import json, os
@@ -175,6 +175,20 @@ def tofueval_ratios(
     s,errors = sentences[~sentences['repeat']],list(TOFU_ERRORS)
     by = s[errors].mul(s['words'], axis=0).assign(words=s['words'], sentences=1).groupby([s[c] for c in TOFU_SUMMARY], sort=False).sum()
     return by.assign(**by[errors].div(by['words'], axis=0))
+
+# %% ../nbs/05_loaders.ipynb #4c117164
+STUDY_SYSTEMS = {'GPT-3': 'gpt', 'BRIO': 'brio', 'T0': 't0'}
+
+def ice_gpt_study()->pd.DataFrame: # 300 rows; doc, system, summary, reference
+    "Summaries of three systems of Goyal et al. 2022, as ICE released them."
+    def part(system, short):
+        name = f'ice/{short}_summaries_converted.json'
+        if (path := find(name)) is None: raise not_at_hand(name, 'its hash is not known, so it has to be fetched by hand')
+        rows = [dict(doc=r.get('id'), summary=r.get('decoded'), reference=' '.join(r.get('references', []))) for r in json.loads(path.read_text(encoding='utf-8'))]
+        return check(pd.DataFrame(rows), name, 100, ['doc'], texts=['summary', 'reference']).assign(system=system)
+    df = pd.concat([part(*k) for k in STUDY_SYSTEMS.items()], ignore_index=True)
+    if odd := [d for d,n in df.groupby('doc').size().items() if n!=len(STUDY_SYSTEMS)]: raise _bad('ice/*_summaries_converted.json', 'articles', f'{some(odd)} in some of the files', 'the same articles in all three')
+    return df[['doc', 'system', 'summary', 'reference']]
 
 # %% ../nbs/05_loaders.ipynb #372cd18c
 QAGS_ROWS = dict(cnndm=235, xsum=239)

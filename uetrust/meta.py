@@ -75,7 +75,7 @@ def averaged(
     used = np.nan_to_num(r, nan=0.) if undefined=='zero' else r[~np.isnan(r)]
     return Level(float(used.mean()) if gone<len(r) else np.nan, int((~(np.isnan(x)|np.isnan(y))).sum(1).max()), len(used), gone)
 
-# %% ../nbs/37_meta.ipynb #e3ebbd11
+# %% ../nbs/37_meta.ipynb #754c8ba9
 def pooled(
     metric, # Scores, systems x documents; NaN where missing
     human, # Human scores, same shape
@@ -105,9 +105,13 @@ def per_system(
 def means(
     m:np.ndarray, # Scores, systems x documents; NaN where missing
 )->np.ndarray: # Mean score of each system; NaN for a system without scores
-    "System scores."
+    "System scores, to 46 binary digits: sums that are equal in decimals stay tied, in whatever order they were added."
     n = (~np.isnan(m)).sum(1)
-    return np.divide(np.nansum(m, 1), n, out=np.full(len(m), np.nan), where=n>0)
+    mean = np.divide(np.nansum(m, 1), n, out=np.full(len(m), np.nan), where=n>0)
+    top = np.abs(mean[n>0]).max(initial=0)
+    if not 0<top<np.inf: return mean
+    unit = 2.**(np.ceil(np.log2(top))-46)
+    return np.round(mean/unit)*unit
 
 def system_level(
     metric, # Scores, systems x documents; NaN where missing

@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['LEVEL', 'OVER', 'STANDING', 'save_csv', 'with_means', 'cells', 'ranks', 'title', 'reading', 'save_table', 'foot',
-           'save_agreement', 'setting_figures', 'standing']
+           'save_agreement', 'setting_figures', 'standing', 'save_page']
 
-# %% ../nbs/51_study.ipynb #e9d82252
+# %% ../nbs/51_study.ipynb #b2f57603
+import json
 from pathlib import Path
 import numpy as np, pandas as pd
 from .agreement import agreement, cluster_order, critical_rho, rank_intervals, smallest_p, square
@@ -150,3 +151,19 @@ def standing(
     firm = steady&(~rho|(led['significant_cells'].fillna(0)>0))
     choices = [~held, led['stability'].isna(), (least>=alpha)&(led['significant_cells'].fillna(0)==0), firm]
     return pd.Series(np.select(choices, [led['verdict'], 'fact', 'never testable', 'supported'], 'fragile'), led.index, name='standing')
+
+# %% ../nbs/51_study.ipynb #f0ef880c
+def save_page(
+    name:str, # Name of the study in settings.ini
+    out, # Folder of the profile
+    title:str, # Heading
+    text:list, # Paragraphs, plain text
+    figures:dict=None, # File name in figures/ without ending -> caption
+    tables:dict=None, # File name in tables/ without ending -> caption
+)->Path: # pages/<name>.json
+    "Write a chapter of the report; every file it shows must be there."
+    out,figures,tables = Path(out),figures or {},tables or {}
+    want = [out/'figures'/f'{s}{e}' for s in figures for e in ('.svg', '.png')]+[out/'tables'/f'{s}.csv' for s in tables]
+    if lost := [str(p.relative_to(out)) for p in want if not p.exists()]: raise ValueError(f"the chapter {name!r} shows files that are not there: {lost}")
+    with whole(out/'pages'/f'{name}.json') as tmp: tmp.write_text(json.dumps(dict(title=title, text=text, figures=figures, tables=tables), indent=1, ensure_ascii=False)+'\n', encoding='utf-8')
+    return out/'pages'/f'{name}.json'
