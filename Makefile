@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PROFILE ?= demo
 VENV ?= .venv
-EXTRAS ?= nb,test,docs
+EXTRAS ?= nb,lexical,test,docs
 PY := $(VENV)/bin/python
 RUNS := runs/$(PROFILE)
 NBS := $(RUNS)/notebooks
@@ -65,6 +65,18 @@ runs/.library: FORCE
 
 $(NBS)/human.ipynb: nbs/experiments/20_human.ipynb
 $(NBS)/claims.ipynb: nbs/experiments/30_claims.ipynb
+$(NBS)/ice.ipynb: nbs/experiments/40_ice.ipynb
+$(NBS)/wrong_documents.ipynb: nbs/experiments/41_wrong_documents.ipynb
+$(NBS)/fflm.ipynb: nbs/experiments/45_fflm.ipynb
+$(NBS)/narcissism.ipynb: nbs/experiments/50_narcissism.ipynb
+$(NBS)/thresholds.ipynb: nbs/experiments/61_thresholds.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter threshold--%,$(NAMES)))
+$(NBS)/tofueval.ipynb: nbs/experiments/70_tofueval.ipynb
+$(NBS)/cells.ipynb: nbs/experiments/80_cells.ipynb
+# a notebook that lacked public data is tried again every time
+$(patsubst %.missing.txt,%.ipynb,$(wildcard $(NBS)/*.missing.txt)): FORCE
+$(NBS)/threshold--%.ipynb: nbs/experiments/60_threshold.ipynb runs/.library | $(VENV)/.ready
+	@echo "running threshold $(subst --, ,$*)"
+	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) mode=$(firstword $(subst --, ,$*)) classifier=$(lastword $(subst --, ,$*))
 $(NBS)/%.ipynb: nbs/experiments/10_setting.ipynb runs/.library | $(VENV)/.ready
 	@echo "running $*"
 	@$(VENV)/bin/uetrust run $(or $(filter %_$*.ipynb,$^),$<) $@ profile=$(PROFILE) $(if $(filter %_$*.ipynb,$^),,setting=$*)

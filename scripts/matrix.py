@@ -1,8 +1,9 @@
-"""matrix.py PROFILE: names of the notebooks that a profile runs, one per (dataset, generator) and one per study."""
+"""matrix.py PROFILE: names of the notebooks that a profile runs, one per (dataset, generator), per (mode, calibrator) and per study."""
 import configparser, sys
 
 c = configparser.ConfigParser(interpolation=None, default_section='common')
 c.read('settings.ini')
 name = f'profile.{sys.argv[1]}'
 if name not in c: sys.exit(f'settings.ini has no [{name}]; it has {c.sections()}')
-print(*c[name]['settings'].split(), *c[name]['studies'].split())
+p = c[name]
+print(*p['settings'].split(), *(f'threshold--{m}--{k}' for m in p['modes'].split() for k in p['calibrators'].split()), *p['studies'].split())

@@ -28,8 +28,8 @@ def rank_corr(
     d = np.where(d==0, np.nan, d)
     return np.round(g/(d[...,:,None]*d[...,None,:]), 12)
 
-# %% ../nbs/41_cells.ipynb #ab97e3ec
-HUMAN_SD = .3 # Noise of a cell of Tables 10 and 11, between 0.25 (extrinsic information) and 0.77 (opinion as fact)
+# %% ../nbs/41_cells.ipynb #6a1fe5d2
+HUMAN_SD = .3 # Noise of a cell of Tables 10 and 11, between 0.25 (extrinsic information) and 0.78 (opinion as fact)
 
 def noise_sd(
     t:str, # 'T3' to 'T11'

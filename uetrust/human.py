@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['clustered_mean', 'share_interval', 'prevalence', 'co_occurrence', 'labels_p', 'chance_sd', 'picks', 'null_spread',
            'null_sd_table', 'chance_prr', 'tail_p', 'by_document_sd', 'calibration', 'power', 'detectable', 'by_length',
-           'by_position', 'plot_intervals', 'plot_power']
+           'by_position', 'plot_power']
 
 # %% ../nbs/44_human.ipynb #01973dd8
 import numpy as np, pandas as pd
@@ -272,30 +272,7 @@ def by_position(
     res['last - first'] = clustered_mean(ends, ends.index.get_level_values('doc_id'))
     return pd.concat(res, names=['place', 'error']).reset_index()
 
-# %% ../nbs/44_human.ipynb #c08c62dd
-def plot_intervals(
-    df:pd.DataFrame, # Columns label, value, lo, hi and series (one colour each); NaN ends draw no line
-    xlabel:str='', # Under the axis
-    zero:bool=False, # Draw a line at 0
-    ax=None, # Axes to draw on; a new figure when None
-): # The axes drawn on
-    "Dots with intervals, one line per label, series side by side."
-    import matplotlib.pyplot as plt
-    labels,series = list(dict.fromkeys(df['label'])),list(dict.fromkeys(df['series']))
-    if ax is None: ax = plt.subplots(figsize=(6.4, (.16+.13*len(series))*len(labels)+1))[1]
-    colors = [plt.cm.viridis(.85*i/max(1, len(series)-1)) for i in range(len(series))]
-    for k,(s,color) in enumerate(zip(series, colors)):
-        d = df[df['series']==s]
-        y = d['label'].map(labels.index)+(k-(len(series)-1)/2)*.7/len(series)
-        ax.hlines(y, d['lo'], d['hi'], color=color, lw=1.5)
-        ax.plot(d['value'], y, 'o', color=color, ms=4, label=s)
-    if zero: ax.axvline(0, color='#999999', lw=.8)
-    ax.set_yticks(range(len(labels)), labels)
-    ax.set(xlabel=xlabel, ylim=(len(labels)-.5, -.5))
-    if len(series)>1: ax.legend(frameon=False, fontsize=8, loc='center left', bbox_to_anchor=(1, .5))
-    ax.spines[['top', 'right']].set_visible(False)
-    return ax
-
+# %% ../nbs/44_human.ipynb #defdc0ce
 def plot_power(
     p:pd.DataFrame, # Columns error, n, effect, power
     level:float=.8, # Draw a line here

@@ -66,7 +66,7 @@ def numbers()->pd.DataFrame: # Columns paper, table, row, group, column, printed
     "Every number in the tables of the five papers, each once."
     return _numbers().copy()
 
-# %% ../nbs/46_ledger.ipynb #27af3ec8
+# %% ../nbs/46_ledger.ipynb #79b342e1
 def _mean_check(d, cells, mean, name): # One printed mean against its printed cells: a finding for each of them
     v,text = d.loc[cells, 'printed'].astype(float).mean(),d.at[mean, 'printed']
     ok = abs(float(text)-v)<=.5*10.**-decimals(text)+.5*10.**-decimals(d.at[cells[0], 'printed'])+1e-9
@@ -74,7 +74,7 @@ def _mean_check(d, cells, mean, name): # One printed mean against its printed ce
     return [(i, v if i==mean else np.nan, ok, why) for i in [*cells, mean]]
 
 def _he_means(d): # Tables 3 to 11
-    for t,g in d[d['paper']=='He et al.'].groupby('table'):
+    for _,g in d[d['paper']=='He et al.'].groupby('table'):
         over,fixed = ('row', 'column') if (g['row']=='Col Mean').any() else ('column', 'row')
         for name,line in g.groupby(fixed, sort=False):
             mean = line[over].isin(['Col Mean', 'Row Mean'])

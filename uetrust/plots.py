@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['COLORS', 'VERDICTS', 'STATUSES', 'save', 'plot_agreement', 'plot_prr', 'plot_spread', 'plot_curve', 'plot_verdicts',
-           'plot_intervals', 'plot_histograms', 'plot_status']
+           'plot_intervals', 'plot_interval_panels', 'plot_histograms', 'plot_status']
 
 # %% ../nbs/50_plots.ipynb #cdc6a9a2
 import numpy as np, pandas as pd
@@ -158,27 +158,44 @@ def plot_verdicts(
     ax.spines[['top', 'right']].set_visible(False)
     return ax
 
-# %% ../nbs/50_plots.ipynb #9139b87c
+# %% ../nbs/50_plots.ipynb #fc0b7ed3
 def plot_intervals(
-    df:pd.DataFrame, # Columns label, group (one panel each), value, lo, hi, strong (True: filled dot)
+    df:pd.DataFrame, # Columns label, value, lo, hi; if there, series (side by side, one colour each), color (of the row) and strong (False: hollow dot); NaN ends draw no line
+    xlabel:str='', # Under the axis
+    zero:float=None, # Where a vertical line marks 'nothing'
+    ax=None, # Axes to draw on; a new figure when None
+): # The axes drawn on
+    "Dots with intervals, one line per label."
+    import matplotlib.pyplot as plt
+    d = dict(series='', strong=True)|{c:df[c] for c in df}
+    d = df.assign(**{c:d[c] for c in ('series', 'strong')})
+    labels,series = list(dict.fromkeys(d['label'])),list(dict.fromkeys(d['series']))
+    if ax is None: ax = plt.subplots(figsize=(6.4, (.16+.13*len(series))*len(labels)+1))[1]
+    if zero is not None: ax.axvline(zero, color='#999999', lw=.8, ls=':')
+    for k,(s,g) in enumerate(d.groupby('series', sort=False)):
+        color = g['color'] if 'color' in g else [plt.cm.viridis(.85*k/(len(series)-1)) if len(series)>1 else '#4477aa']*len(g)
+        y = g['label'].map(labels.index)+(k-(len(series)-1)/2)*.7/len(series)
+        ax.hlines(y, g['lo'], g['hi'], color=color, lw=1.5)
+        ax.scatter(g['value'], y, s=22, zorder=3, edgecolor=color, color=[c if f else 'white' for c,f in zip(color, g['strong'])])
+        if s: ax.scatter([], [], s=22, color=color[0], label=s)
+    ax.set_yticks(range(len(labels)), labels)
+    ax.set(xlabel=xlabel, ylim=(len(labels)-.5, -.5))
+    if len(series)>1: ax.legend(frameon=False, fontsize=8, loc='center left', bbox_to_anchor=(1, .5))
+    ax.spines[['top', 'right']].set_visible(False)
+    return ax
+
+def plot_interval_panels(
+    df:pd.DataFrame, # As for `plot_intervals`, and group (one panel each)
     title:str='', # Above the plot
     foot:str='', # Below the plot
-    zero:float=0., # Where a vertical line marks 'nothing'
+    zero:float=0., # As in `plot_intervals`
 ): # The figure
-    "Dots with intervals, one panel per group, labels shared."
+    "Dots with intervals in panels that share labels and scale."
     import matplotlib.pyplot as plt
-    groups,labels = list(dict.fromkeys(df['group'])),list(dict.fromkeys(df['label']))
-    fig,axes = plt.subplots(1, len(groups), figsize=(3.2*len(groups)+1.2, .27*len(labels)+1.2), sharey=True, sharex=True, squeeze=False)
-    for ax,g in zip(axes[0], groups):
-        d = df[df['group']==g]
-        y = [labels.index(l) for l in d['label']]
-        ax.axvline(zero, color='#999999', lw=.8, ls=':')
-        ax.hlines(y, d['lo'], d['hi'], color='#4477aa', lw=1.4)
-        ax.scatter(d['value'], y, s=24, zorder=3, edgecolor='#1b3a5c', color=np.where(d['strong'].astype(bool), '#1b3a5c', 'white'))
-        ax.set_title(g, fontsize=9)
-        ax.spines[['top', 'right']].set_visible(False)
-    axes[0,0].set_yticks(range(len(labels)), labels, fontsize=8)
-    axes[0,0].invert_yaxis()
+    groups,k = df.groupby('group', sort=False),df['label'].nunique()
+    fig,axes = plt.subplots(1, len(groups), figsize=(3.2*len(groups)+1.2, .27*k+1.2), sharey=True, sharex=True, squeeze=False)
+    for ax,(g,d) in zip(axes[0], groups): plot_intervals(d, zero=zero, ax=ax).set_title(g, fontsize=9)
+    axes[0,0].tick_params(axis='y', labelsize=8)
     fig.suptitle(title, fontsize=10)
     fig.supxlabel(foot, fontsize=8)
     fig.tight_layout()

@@ -6,7 +6,7 @@
 __all__ = ['KEYS', 'ALL', 'Permutation', 'Interval', 'TAILS', 'Regression', 'panel', 'cube', 'mean_matrix', 'own', 'related',
            'normalised', 'self_rank', 'diagonal_excess', 'family_excess', 'standardised', 'interaction_residual',
            'self_effect', 'permutation_test', 'mean_interval', 'document_bootstrap', 'negative_control', 'by_evaluator',
-           'correlation', 'regress', 'double_difference', 'printed_correlations', 'plot_cells', 'plot_intervals']
+           'correlation', 'regress', 'double_difference', 'printed_correlations', 'plot_cells']
 
 # %% ../nbs/43_selfbias.ipynb #eec8ea34
 from collections import namedtuple
@@ -311,7 +311,7 @@ def printed_correlations(
     ranks = rank_intervals(z, pd.Series(sd, r.index), draws, seed)[['rank', 'rank_lo', 'rank_hi']]
     return pd.DataFrame(dict(value=r, lo=ends[:,0], hi=ends[:,1], p=p, holm=holm(p), holm_best=holm(behind)), r.index).join(ranks)
 
-# %% ../nbs/43_selfbias.ipynb #2b7e40a7
+# %% ../nbs/43_selfbias.ipynb #90e3bc55
 def plot_cells(
     m:pd.DataFrame, # Generators x evaluators
     span:tuple=None, # Ends of the colour scale; symmetric around 0 when None
@@ -329,21 +329,4 @@ def plot_cells(
     ax.set_yticks(range(m.shape[0]), m.index)
     ax.set(xlabel='evaluator', ylabel='generator')
     ax.figure.colorbar(im, ax=ax, shrink=.8)
-    return ax
-
-def plot_intervals(
-    table:pd.DataFrame, # Index names, columns value, lo, hi
-    colors='#4477aa', # One colour, or one per row
-    ax=None, # Axes to draw on; a new figure when None
-): # The axes drawn on
-    "Dots with intervals, in the order of the table from top to bottom."
-    import matplotlib.pyplot as plt
-    if ax is None: ax = plt.subplots(figsize=(5, .24*len(table)+1))[1]
-    y = np.arange(len(table))
-    ax.axvline(0, color='#999999', lw=1)
-    ax.hlines(y, table['lo'], table['hi'], color=colors, lw=1.5)
-    ax.scatter(table['value'], y, color=colors, s=18, zorder=3)
-    ax.set_yticks(y, table.index)
-    ax.invert_yaxis()
-    ax.spines[['top', 'right']].set_visible(False)
     return ax
