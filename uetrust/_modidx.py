@@ -605,7 +605,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                'uetrust.truth._slots': ('truth.html#_slots', 'uetrust/truth.py'),
                                'uetrust.truth._soaf': ('truth.html#_soaf', 'uetrust/truth.py'),
                                'uetrust.truth._stance': ('truth.html#_stance', 'uetrust/truth.py'),
-                               'uetrust.truth._tidy': ('truth.html#_tidy', 'uetrust/truth.py'),
                                'uetrust.truth._tme': ('truth.html#_tme', 'uetrust/truth.py'),
                                'uetrust.truth._topic_errors': ('truth.html#_topic_errors', 'uetrust/truth.py'),
                                'uetrust.truth._who': ('truth.html#_who', 'uetrust/truth.py'),
