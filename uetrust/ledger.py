@@ -32,7 +32,7 @@ def agreement_of(
     if abs(printed-value)<=unit/2+1e-9: return 'rounded'
     return 'cut' if 0<=(value-printed)*np.sign(value)<unit-1e-9 else ''
 
-# %% ../nbs/46_ledger.ipynb #199a6d3e
+# %% ../nbs/46_ledger.ipynb #691f72c1
 PAPERS = {'He et al.': 'uets', 'ICE': 'ice', 'FFLM': 'fflm', 'Narcissism': 'narcissism', "Schroedinger's Threshold": 'schroedinger'}
 ONCE = 'one value per system|the same value for all five columns' # Notes on a number that the transcription repeats in five columns
 KEY = ['paper', 'table', 'row', 'group', 'column']
@@ -44,7 +44,7 @@ def _transcribed(paper, path): # Numbers of one transcribed table; a rank printe
     same = d['note'].str.contains(ONCE, na=False)
     d = d.assign(column=d['column'].where(~same, 'all dimensions'))[~same|~d.duplicated('row')]
     ranks = d.dropna(subset='rank').assign(column=lambda r: r['column']+' (rank)', printed=lambda r: r['rank'].astype(int).astype(str))
-    return pd.concat([d.dropna(subset='value'), ranks])[[*KEY, 'printed', 'note']]
+    return pd.concat([d[pd.to_numeric(d['printed'], errors='coerce').notna()], ranks])[[*KEY, 'printed', 'note']]
 
 def _uets(): # Cells and printed means of Tables 3 to 11
     def text(v): return f'{v:.4f}'

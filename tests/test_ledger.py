@@ -1,0 +1,186 @@
+"""The cell ledger: what counts as equal, what printed numbers say of one another, and what happens without data."""
+import json
+import shutil
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+from hypothesis import given, strategies as st
+
+from uetrust import ledger as L
+from uetrust.recompute import PARTS
+from uetrust.settings import mirror, root
+
+needs_data = pytest.mark.skipif(mirror() is None, reason='UETRUST_MIRROR is not at hand')
+RUN = [sys.executable, '-c', 'import sys; from uetrust.cli import main; sys.exit(main(sys.argv[1:]))']
+
+@pytest.fixture(scope='module')
+def led(): return L.ledger()
+
+def pick(led, **where):
+    for k,v in where.items(): led = led[led[k]==v]
+    return led
+
+# Equal
+
+@given(st.integers(-10**6, 10**6), st.integers(0, 4), st.floats(-.499, .499))
+def test_a_number_equals_what_it_was_rounded_from(n, digits, off):
+    text = f'{n/10**digits:.{digits}f}'
+    assert L.agreement_of(text, (n+off)/10**digits)=='rounded'
+
+@given(st.integers(1, 10**5), st.integers(0, 3), st.floats(.51, .98), st.sampled_from([1, -1]))
+def test_digits_cut_off_are_named_and_the_next_number_is_different(n, digits, off, sign):
+    text = f'{sign*n/10**digits:.{digits}f}'
+    assert L.agreement_of(text, sign*(n+off)/10**digits)=='cut'
+    assert L.agreement_of(text, sign*(n-off)/10**digits)==''
+    assert L.agreement_of(text, sign*(n+1.01)/10**digits)==''
+
+# Numbers
+
+def test_every_number_is_there_once(led):
+    n = L.numbers()
+    assert not n[L.KEY].duplicated().any()
+    assert n['printed'].map(float).notna().all()
+    assert n.groupby('paper', sort=False).size().to_dict()=={'He et al.': 1093+61, 'ICE': 72, 'FFLM': 850, 'Narcissism': 100, "Schroedinger's Threshold": 959}
+    assert list(led[L.KEY].itertuples(index=False, name=None))==list(n[L.KEY].itertuples(index=False, name=None))
+    assert len(pick(n, paper='ICE', table=2, column='all dimensions'))==6 # ROUGE-L and BARTScore are printed once per system
+
+def test_counts_add_up(led):
+    c = L.counts(led)
+    assert (c[L.STATUS].sum(axis=1)==c['numbers']).all() and c['numbers'].sum()==len(led)
+    assert L.counts(led, ['paper'])['numbers'].to_dict()==led.groupby('paper').size().to_dict()
+
+# Checks among printed numbers
+
+KNOWN = {('FFLM', 2, 'FFLM', 'SummEval'), ('FFLM', 2, 'FFLM', 'FRANK'), ('FFLM', 9, 'FFLM', 'SummEval'), ('FFLM', 9, 'FFLM', 'FRANK'), ('FFLM', 10, 'Our Approach: LLaMa-7b', 'SummEval'),
+         ('FFLM', 10, 'Our Approach: LLaMa-7b', 'FRANK'), ("Schroedinger's Threshold", 5, 'kappa, Outdata', '')}
+
+def contradicted(n):
+    c = L.consistency(n)
+    return n.loc[c.index[~c['agrees']]]
+
+def test_the_printed_tables_contradict_themselves_exactly_here():
+    odd = contradicted(L.numbers())
+    assert set(odd[['paper', 'table', 'row', 'group']].itertuples(index=False, name=None))==KNOWN and len(odd)==9
+
+@pytest.mark.parametrize('where,new', [
+    (dict(paper='He et al.', table=3, row='ROUGE-L', column='MSP'), '0.5107'), (dict(paper='He et al.', table=10, row='ROUGE-L', column='Row Mean'), '0.5000'),
+    (dict(paper='ICE', table=2, row='Human: GPT-3', column='Overall'), '4.70'), (dict(paper='FFLM', table=3, row='FFLM', group='SummEval', column='spearman'), '46.8'),
+    (dict(paper='FFLM', table=12, row='CoGenSum', column='Chen et al. (2023)'), '57.9'), (dict(paper="Schroedinger's Threshold", table=1, row='frank', column='ANLI'), '88.0'),
+    (dict(paper="Schroedinger's Threshold", table=4, row='Xdomain|stump: -stump', column='AVG'), '65.1'), (dict(paper="Schroedinger's Threshold", table=2, row='frank', column='ANLI (rank)'), '11'),
+])
+def test_a_planted_error_is_found(where, new):
+    n = L.numbers()
+    i = pick(n, **where).index
+    assert len(i)==1
+    n.loc[i, 'printed'] = new
+    assert set(contradicted(n).index)-set(contradicted(L.numbers()).index)
+
+def test_rounding_of_both_sides_is_no_contradiction():
+    d = pd.DataFrame(dict(printed=['1', '2', '2']), index=[0, 1, 2])
+    assert [r[2] for r in L._mean_check(d, [0, 1], 2, 'mean')]==[True]*3 # cells from .5 and 1.5 up to 1.5 and 2.5
+    d.loc[2, 'printed'] = '3'
+    assert [r[2] for r in L._mean_check(d, [0, 1], 2, 'mean')]==[False]*3
+
+# Recomputed from data
+
+@needs_data
+def test_what_the_released_scores_decide(led):
+    equal = led[led['status']==L.STATUS[0]]
+    ice = pick(equal, paper='ICE', table=1)
+    assert (ice['row'].str.startswith('ICE').sum(), (ice['row']=='UniEval').sum())==(16, 8)
+    assert (pick(equal, paper='FFLM', table=3)['group'].str.startswith('FRANK').sum(), len(pick(equal, paper='Narcissism', table=1)))==(30, 12)
+    assert set(ice.loc[ice['row']=='UniEval', 'how'])=={'rounded'} and (ice['how']=='cut').sum()==11
+    assert pick(equal, paper='Narcissism', row='SummEval-GPT2', column='Mean')['recomputed'].item()==pytest.approx(3.515, abs=1e-12)
+    assert equal['agrees'].all() and not led.loc[led['status']==L.STATUS[1], 'agrees'].any()
+
+@needs_data
+def test_a_difference_names_the_order_of_the_columns(led):
+    d = led[led['status']==L.STATUS[1]]
+    assert d['reason'].str.len().min()>20
+    for t,order in ((3, 'spearman, pearson, kendall'), (5, 'kendall, pearson, spearman')):
+        assert pick(d, paper='FFLM', table=t, row='Rouge-2')['reason'].str.contains(f'the columns fit when read as {order}').all()
+
+def test_an_order_is_named_only_when_it_fits_better():
+    names = ['pearson', 'spearman', 'kendall']
+    assert L.reading_of(['24.7', '25.2', '19.5'], [25.2, 24.7, 19.5], names).startswith('the columns fit when read as spearman, pearson, kendall')
+    assert L.reading_of(['10.0', '20.0', '30.0'], [10.3, 20.1, 30.2], names)=='largest difference in this row 0.3'
+
+def test_a_part_that_gives_an_unprinted_number_is_refused():
+    p = PARTS[0]._replace(fn=lambda: {('No such row', '', 'x'): 1.})
+    with pytest.raises(ValueError, match='No such row'): L._fill(L.numbers().assign(recomputed=0., how='', data='', reason=''), p)
+
+# Without data, and with damaged data
+
+def cells(tmp_path, *args, **env):
+    import os
+    full = os.environ|dict(UETRUST_CACHE=str(tmp_path/'cache'), UETRUST_OFFLINE='1')|env
+    return subprocess.run([*RUN, 'cells', *args], cwd=root(), env=full, capture_output=True, text=True)
+
+def test_without_any_data_nothing_is_recomputed_and_every_file_is_named(tmp_path):
+    r = cells(tmp_path, UETRUST_MIRROR='/nonexistent')
+    assert r.returncode==0 and '0 recomputed, equal, 0 recomputed, different' in r.stdout
+    for f in ('frank/human_annotations.json', 'ice/data_sms.json', 'summeval/data.pkl', 'qags/qags_cnndm_result.json', 'ice/gpt_summaries_converted.json'): assert f'data not at hand: {f}' in r.stdout
+
+@needs_data
+def test_data_not_in_the_mirror_is_named_in_the_ledger(led):
+    if 'QAGS' not in set(L.not_at_hand()['data']): pytest.skip('QAGS is at hand')
+    assert set(pick(led, paper='FFLM', table=3, row='Rouge-2', group='QAGSXSUM')['reason'])=={'QAGS is not at hand'}
+    assert not (pick(led, paper='FFLM', table=3, row='BARTScore')['reason']=='QAGS is not at hand').any()
+
+def fake_qags(folder):
+    "Files of the right shape; half of the summaries copy their source and are right"
+    (folder/'qags').mkdir(parents=True)
+    for name,n in (('cnndm', 235), ('xsum', 239)):
+        rows = [dict(doc_id=str(i), source='the council met on monday to vote', system_output='the council met on monday' if i%2 else 'nobody came to the old mill',
+                     scores=dict(consistency=float(i%2)), predict_scores=dict(consistency=.5)) for i in range(n)]
+        (folder/'qags'/f'qags_{name}_result.json').write_text(json.dumps(rows))
+
+def test_qags_and_the_gpt_study_are_used_when_they_are_there(tmp_path, monkeypatch):
+    from uetrust import data, loaders, recompute
+    fake_qags(tmp_path)
+    for s,word in (('gpt', 'one'), ('brio', 'two'), ('t0', 'three')):
+        rows = [dict(id=str(i), decoded=f'{word} two', references=['one two']) for i in range(100)]
+        (tmp_path/'ice').mkdir(exist_ok=True)
+        (tmp_path/'ice'/f'{s}_summaries_converted.json').write_text(json.dumps(rows))
+    monkeypatch.setenv('UETRUST_MIRROR', str(tmp_path))
+    monkeypatch.setenv('UETRUST_CACHE', str(tmp_path/'cache'))
+    monkeypatch.setattr(loaders, 'fetch', data.find) # the made files have hashes of their own
+    recompute._qags.cache_clear()
+    sizes,three,rouge_l = recompute.fflm_table1_qags(),recompute.fflm_table3_qags(),recompute.ice_table2()
+    recompute._qags.cache_clear()
+    assert list(sizes.values())==[235, 239] and three['Rouge-2', 'QAGSCNN', 'pearson']==pytest.approx(100)
+    assert rouge_l=={('ROUGE-L: GPT-3', '', 'all dimensions'): 100, ('ROUGE-L: BRIO', '', 'all dimensions'): 50, ('ROUGE-L: T0', '', 'all dimensions'): 50}
+    (tmp_path/'ice'/'t0_summaries_converted.json').write_text(json.dumps(rows[:-1]))
+    with pytest.raises(loaders.BadData, match='t0_summaries_converted.json'): loaders.ice_gpt_study()
+
+@needs_data
+@pytest.mark.parametrize('harm,says', [(lambda b: b[:1000]+bytes([b[1000]^1])+b[1001:], 'damaged or another version'), (lambda b: b[:-10], 'cut short')])
+def test_a_damaged_file_stops_the_ledger_with_its_name_and_no_output(tmp_path, harm, says):
+    shutil.copytree(mirror()/'frank', tmp_path/'frank')
+    f = tmp_path/'frank'/'human_annotations.json'
+    f.chmod(0o644)
+    f.write_bytes(harm(f.read_bytes()))
+    r = cells(tmp_path, '--json', UETRUST_MIRROR=str(tmp_path))
+    assert r.returncode==2 and r.stdout=='' and 'frank/human_annotations.json' in r.stderr and says in r.stderr and 'sha256' in r.stderr
+
+# The command
+
+@needs_data
+def test_the_command_lists_filters_and_is_json(tmp_path):
+    r = subprocess.run([*RUN, 'cells', '--where', 'paper=ice', 'table=1', 'status=recomputed', '--json'], cwd=root(), capture_output=True, text=True)
+    rows = json.loads(r.stdout)
+    assert len(rows)==24 and {x['status'] for x in rows}=={'recomputed, equal'}
+
+def test_conditions_take_the_start_of_a_value_and_refuse_what_is_not_there():
+    from uetrust.cli import chosen
+    d = pd.DataFrame(dict(table=[1, 12, 2], status=['recomputed, equal', 'recomputed, different', 'not at hand']))
+    assert list(chosen(d, ['table=1'])['table'])==[1]
+    assert list(chosen(d, ['status=recomputed'])['table'])==[1, 12]
+    with pytest.raises(ValueError, match='column=value'): chosen(d, ['tabel=1'])
+    with pytest.raises(ValueError, match='no row fits'): chosen(d, ['table=7'])
+
+@needs_data
+def test_readme_and_index_say_what_the_ledger_says(led):
+    assert L.headline(led) in (root()/'README.md').read_text()
