@@ -68,9 +68,9 @@ def test_a_chapter_shows_what_its_file_says_and_escapes_it(tmp_path):
     import pandas as pd
     from uetrust.report import _page, write_report
     from uetrust.study import save_csv, save_page
-    save_csv(pd.DataFrame({'name': ['<b>x</b>'], 'value': [.123456], 'n': [1536]}), tmp_path/'tables'/'t.csv')
+    save_csv(pd.DataFrame({'name': ['<b>x</b>'], 'value': [.123456], 'n': [1536], 'ok': [True]}), tmp_path/'tables'/'t.csv')
     save_page('wrong_documents', tmp_path, 'A <i>title</i>', ['First & last.'], tables={'t': 'one table'})
-    assert _page('wrong_documents', tmp_path)['tables'][0]['rows']==[['<b>x</b>', '0.1235', '1,536']]
+    assert _page('wrong_documents', tmp_path)['tables'][0]['rows']==[[('<b>x</b>', True), ('0.1235', False), ('1,536', False), ('yes', True)]]
     write_report('smoke', tmp_path)
     html = (tmp_path/'report'/'index.html').read_text()
     assert '&lt;b&gt;x&lt;/b&gt;' in html and 'A &lt;i&gt;title&lt;/i&gt;' in html and 'First &amp; last.' in html and '<b>x</b>' not in html

@@ -52,7 +52,7 @@ def missing(
     want += [f'pages/{x}.json' for x in e['pages'] if x not in lacks]+[r for r in e['runs'] if r[7:-4].replace('_', '--') not in lacks]
     return [w for w in want if not (Path(out)/w).exists()]
 
-# %% ../nbs/52_report.ipynb #cdae0492
+# %% ../nbs/52_report.ipynb #02e10b35
 def image(
     path, # PNG file
 )->str: # data: address
@@ -76,8 +76,10 @@ def _figure(fig, stems, out): # What the page shows of one figure
         return dict(stem=stem, image=image(Path(out)/'figures'/f'{stem}.png'), counts=counts)
     return dict(id=f'fig{fig}', number=fig, caption=f['caption_paraphrase'], note=f['note'], readings=[one(s) for s in stems])
 
-def _cell(v): # A number for reading: four digits that count
-    return '' if pd.isna(v) else f'{v:,}' if isinstance(v, int) else f'{v:.4g}' if isinstance(v, float) else str(v)
+def _cell(v): # A value for reading, numbers with four digits that count, and whether it is text
+    if isinstance(v, str) or pd.isna(v): return '' if pd.isna(v) else v,True
+    if isinstance(v, bool): return 'yes' if v else 'no',True
+    return f'{v:,}' if isinstance(v, int) else f'{v:.4g}',False
 
 def _page(name, out): # A chapter with its figures and tables
     c = json.loads((Path(out)/'pages'/f'{name}.json').read_text(encoding='utf-8'))
@@ -94,7 +96,7 @@ def _claims(out): # Ledger rows and counts
     return dict(rows=text.to_dict('records'), counts=dict.fromkeys(VERDICTS, 0)|d['verdict'].value_counts().to_dict(), standing=d['standing'].value_counts().reindex(STANDING).fillna(0).astype(int).to_dict(),
                 image=image(Path(out)/'claims'/'verdicts.png'), point=image(Path(out)/'claims'/'point.png'))
 
-# %% ../nbs/52_report.ipynb #14b35be0
+# %% ../nbs/52_report.ipynb #bf1c8053
 STYLE = """
 :root{color-scheme:light;--line:#ddd;--soft:#f5f5f3;--ink:#222;--blue:#1b4f8a}
 *{box-sizing:border-box}body{margin:0 auto;max-width:68rem;padding:1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:#fff}
@@ -105,7 +107,7 @@ th,td{padding:.2rem .5rem;border-bottom:1px solid var(--line);text-align:right;v
 .chance{color:#8a8a8a;background:repeating-linear-gradient(45deg,#fff 0 4px,#eee 4px 6px)}.mean{font-weight:600;background:var(--soft)}
 details{margin:.4rem 0}summary{cursor:pointer;color:var(--blue)}.note{font-size:.88rem;color:#555}.warn{background:#fff3cd;padding:.6rem 1rem;border-left:4px solid #d39e00}
 .v{white-space:nowrap;padding:0 .4rem;border-radius:.6rem;color:#fff;font-size:.8rem}.holds{background:#228833}.partly{background:#8a6d00}.fails{background:#c8384f}.not{background:#777}
-.figs{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1.2rem}figure{margin:0}figcaption{font-size:.85rem}
+.figs{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1.2rem}.wide{grid-template-columns:repeat(auto-fit,minmax(min(100%,32rem),1fr))}figure{margin:0}figcaption{font-size:.85rem}
 #claims td:first-child{min-width:13rem}
 #claims input,#claims select{font:inherit;padding:.2rem .4rem;margin:0 .5rem .5rem 0;max-width:100%}
 """
@@ -142,10 +144,10 @@ PAGE = """<!doctype html>
 {% endif %}
 {% for p in pages %}<h2 id="{{ p.id }}">{{ p.title }}</h2>
 {% for t in p.text %}<p>{{ t }}</p>
-{% endfor %}<div class="figs">{% for f in p.figures %}<figure><img src="{{ f.image }}" alt="{{ f.caption }}" loading="lazy"><figcaption>{{ f.caption }}. <a href="../figures/{{ f.stem }}.csv">numbers</a>, <a href="../figures/{{ f.stem }}.svg">drawing</a></figcaption></figure>
+{% endfor %}<div class="figs wide">{% for f in p.figures %}<figure><img src="{{ f.image }}" alt="{{ f.caption }}" loading="lazy"><figcaption>{{ f.caption }}. <a href="../figures/{{ f.stem }}.csv">numbers</a>, <a href="../figures/{{ f.stem }}.svg">drawing</a></figcaption></figure>
 {% endfor %}</div>
 {% for t in p.tables %}<details><summary>{{ t.caption }}</summary><div class="scroll"><table><thead><tr>{% for c in t.columns %}<th>{{ c }}</th>{% endfor %}</tr></thead><tbody>
-{% for r in t.rows %}<tr>{% for v in r %}<td>{{ v }}</td>{% endfor %}</tr>
+{% for r in t.rows %}<tr>{% for v, text in r %}<td{{ ' class=t' if text }}>{{ v }}</td>{% endfor %}</tr>
 {% endfor %}</tbody></table></div><p class="note"><a href="../tables/{{ t.stem }}.csv">{{ t.stem }}.csv</a></p></details>
 {% endfor %}{% endfor %}
 <h2 id="tables">Tables of He et al.</h2>
