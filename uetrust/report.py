@@ -96,7 +96,7 @@ def _claims(out): # Ledger rows and counts
     return dict(rows=text.to_dict('records'), counts=dict.fromkeys(VERDICTS, 0)|d['verdict'].value_counts().to_dict(), standing=d['standing'].value_counts().reindex(STANDING).fillna(0).astype(int).to_dict(),
                 image=image(Path(out)/'claims'/'verdicts.png'), point=image(Path(out)/'claims'/'point.png'))
 
-# %% ../nbs/52_report.ipynb #bf1c8053
+# %% ../nbs/52_report.ipynb #37169879
 STYLE = """
 :root{color-scheme:light;--line:#ddd;--soft:#f5f5f3;--ink:#222;--blue:#1b4f8a}
 *{box-sizing:border-box}body{margin:0 auto;max-width:68rem;padding:1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:#fff}
@@ -125,7 +125,7 @@ PAGE = """<!doctype html>
 <h1>Can the number that says &ldquo;this summary may be wrong&rdquo; be trusted, and can the way we test it?</h1>
 <p>He et al. (2024) measured uncertainty-estimation methods for summarization under up to 31 quality metrics. This page recomputes what their printed numbers allow: every table with the band of chance, every correlation figure with its significance, and every checkable sentence with a verdict. Public per-summary scores then decide what they can of this paper and of four others.</p>
 {% if missing %}<p class="warn">This run is incomplete. {{ missing|length }} files are missing: {{ missing|join(', ') }}</p>{% endif %}
-{% if lacks %}<div class="warn"><p>Public data that are not at hand; what needs them was not run:</p><ul>{% for n, why in lacks.items() %}<li><b>{{ n }}</b>: {{ why }}</li>{% endfor %}</ul></div>{% endif %}
+{% if lacks %}<div class="warn"><p>Public data that are not at hand; what needs them was not run:</p><ul>{% for why in lacks.values()|unique %}<li><b>{% for n, w in lacks.items() if w == why %}{{ n }}{{ ', ' if not loop.last }}{% endfor %}</b>: {{ why }}</li>{% endfor %}</ul></div>{% endif %}
 {% if headline %}<p><b>{{ headline }}</b></p>{% endif %}
 <nav>{% if claims %}<a href="#ledger">Claims</a>{% endif %}{% for p in pages %}<a href="#{{ p.id }}">{{ p.title }}</a>{% endfor %}{% for t in tables %}<a href="#{{ t.id }}">Table {{ t.number }}</a>{% endfor %}<a href="#figures">Figures</a></nav>
 {% if claims %}
