@@ -96,7 +96,7 @@ def test_no_public_function_of_the_package_is_missing(p):
     nb = nbformat.read(ROOT/'nbs'/p, 4)
     names = [n.name for c in docs.exported(nb) for n in docs.public(docs.bare(c.source))]
     page = '\n'.join(sources(docs.convert(nb, {}, p), 'markdown'))
-    assert re.findall(r'^\((?:def|class)\.uetrust\.\w+\.(\w+)\)=$', page, re.M)==names
+    assert re.findall(r'^\((?:def|class)\.uetrust\.[\w.]+\.(\w+)\)=$', page, re.M)==names
 
 # Cells
 @pytest.fixture

@@ -38,41 +38,61 @@ def rouge(
     if not any(s._tokenizer.tokenize(r) for r in texts(reference)): raise Undefined("no reference has a word: letters a to z or digits")
     return max((s.score(r, hypothesis)[kind] for r in texts(reference)), key=lambda v: v.fmeasure)
 
-# %% ../../nbs/20_nlg_overlap.ipynb #8d698611
+# %% ../../nbs/20_nlg_overlap.ipynb #ecc17c1c
 CITE = 'Lin 2004, https://aclanthology.org/W04-1013'
 
 @nlg(unit='[0,1]', cite=CITE, dim='relevance')
-def rouge_1(hypothesis, reference, stem=True):
+def rouge_1(
+    hypothesis:str, # Summary
+    reference, # Text, or several of which the best counts
+    stem:bool=True, # Compare stems
+)->float: # 1 when the texts agree, higher is better
     "Shared words, F."
     return rouge('rouge1', hypothesis, reference, stem).fmeasure
 
 @nlg(unit='[0,1]', cite=CITE, dim='relevance')
-def rouge_2(hypothesis, reference, stem=True):
+def rouge_2(
+    hypothesis:str, # Summary
+    reference, # Text, or several of which the best counts
+    stem:bool=True, # Compare stems
+)->float: # 1 when the texts agree, higher is better
     "Shared pairs of neighbouring words, F."
     return rouge('rouge2', hypothesis, reference, stem).fmeasure
 
 @nlg(unit='[0,1]', cite=CITE, dim='relevance')
-def rouge_l(hypothesis, reference, stem=True):
+def rouge_l(
+    hypothesis:str, # Summary
+    reference, # Text, or several of which the best counts
+    stem:bool=True, # Compare stems
+)->float: # 1 when the texts agree, higher is better
     "Longest common subsequence of words, F."
     return rouge('rougeL', hypothesis, reference, stem).fmeasure
 
 @nlg(unit='[0,1]', cite=CITE, dim='consistency')
-def rouge_2_precision(hypothesis, reference, stem=True):
+def rouge_2_precision(
+    hypothesis:str, # Summary
+    reference, # Text, or several of which the best counts
+    stem:bool=True, # Compare stems
+)->float: # 1 when every pair is found, higher is better
     "Share of the summary's pairs of neighbouring words that the other text has."
     return rouge('rouge2', hypothesis, reference, stem).precision
 
-# %% ../../nbs/20_nlg_overlap.ipynb #4c24a7b0
+# %% ../../nbs/20_nlg_overlap.ipynb #448b8497
 @cache
 def _bleu(lowercase):
     from sacrebleu.metrics import BLEU
     return BLEU(effective_order=True, lowercase=lowercase)
 
 @nlg(unit='[0,100]', cite='Papineni et al. 2002, https://aclanthology.org/P02-1040; Post 2018, https://aclanthology.org/W18-6319', dim='relevance')
-def bleu(hypothesis, reference, lowercase=False):
+def bleu(
+    hypothesis:str, # Summary
+    reference, # Text, or several; an n-gram may be found in any
+    lowercase:bool=False, # Ignore case
+)->float: # 100 when the texts agree, higher is better
     "Geometric mean of n-gram precisions with a brevity penalty; sacrebleu, 13a tokens, exponential smoothing."
     return _bleu(lowercase).sentence_score(hypothesis, texts(reference)).score
 
-# %% ../../nbs/20_nlg_overlap.ipynb #d7155555
+# %% ../../nbs/20_nlg_overlap.ipynb #b833d971
 FILES = ['lexnames', 'index.sense', *(f'{a}.{b}' for a in ('index', 'data') for b in ('adj', 'adv', 'noun', 'verb')), *(f'{b}.exc' for b in ('adj', 'adv', 'noun', 'verb'))]
 
 def wordnet_folder()->Path: # Folder with the files of WordNet 3.0, as NLTK reads them
@@ -109,7 +129,11 @@ def wordnet(): # What NLTK's METEOR needs: `synsets(word)`
     return reader
 
 @nlg(unit='[0,1]', cite='Banerjee and Lavie 2005, https://aclanthology.org/W05-0909', dim='relevance')
-def meteor(hypothesis, reference, tokens=str.split):
+def meteor(
+    hypothesis:str, # Summary
+    reference, # Text, or several of which the best counts
+    tokens=str.split, # Function from a text to its words
+)->float: # Near 1 when the texts agree, higher is better
     "Aligned words, recall first, with a penalty for fragments; NLTK, alpha 0.9, beta 3, gamma 0.5."
     from nltk.translate.meteor_score import meteor_score
     return meteor_score([tokens(r) for r in texts(reference)], tokens(hypothesis), wordnet=wordnet())
