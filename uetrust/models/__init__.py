@@ -1,0 +1,1 @@
+"""Language models that read: the only modules that import torch and transformers."""
