@@ -94,3 +94,48 @@ def test_claims_as_json_csv_and_filtered(capsys, tmp_path):
 def test_every_help_shows_an_example(command):
     out = subprocess.run([sys.executable, '-c', 'from uetrust.cli import main; main()', *command, '--help'], capture_output=True, text=True, check=True).stdout
     assert 'example: uetrust' in out
+
+# Generation
+
+def bart():
+    from uetrust.settings import oracles
+    if oracles() is None: pytest.skip('UETRUST_ORACLES is not at hand')
+    return oracles()/'seed_systems'/'models'/'tiny_bart'
+
+def test_generate_fills_a_bank_once_and_refuses_other_settings(tmp_path, capsys):
+    from uetrust.bank import read_bank
+    ask = ['generate', str(tmp_path/'bank'), '--model', str(bart()), '--data', 'bulletin:test:3', '--max-new-tokens', '8', '--samples']
+    assert main([*ask, '2'])==0 and '9 texts of 3 sources' in capsys.readouterr().out
+    before = {p.name:p.stat().st_mtime_ns for p in (tmp_path/'bank').glob('*.parquet')}
+    assert main([*ask, '2'])==0 and {p.name:p.stat().st_mtime_ns for p in (tmp_path/'bank').glob('*.parquet')}==before
+    assert main([*ask, '4'])==2 and 'samples: found 2, expected 4' in capsys.readouterr().err
+    assert read_bank(tmp_path/'bank').attrs['about']['dataset']=='bulletin'
+
+def test_generate_asks_a_server_and_a_dry_run_asks_nobody(tmp_path, capsys):
+    import http.server
+    import json
+    import threading
+    calls = []
+    class Server(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *a): pass
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers['Content-Length'])))
+            calls.append(body)
+            reply = json.dumps(dict(choices=[dict(index=i, message=dict(content=f'text {i}'), finish_reason='stop') for i in range(body.get('n') or 1)], usage=dict(prompt_tokens=5, completion_tokens=2))).encode()
+            self.send_response(200)
+            self.send_header('Content-Length', str(len(reply)))
+            self.end_headers()
+            self.wfile.write(reply)
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Server) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        ask = ['generate', str(tmp_path/'bank'), '--model', 'toy', '--data', 'bulletin:test:2', '--samples', '3', '--endpoint', f'http://127.0.0.1:{server.server_port}/v1', '--price-in', '1', '--price-out', '1']
+        assert main([*ask, '--dry-run'])==0 and not calls and 'requests 4; cached 0' in capsys.readouterr().out
+        assert main(ask)==0 and '8 texts of 2 sources by toy' in capsys.readouterr().out
+        sent = len(calls)
+        assert main(ask)==0 and len(calls)==sent==4
+        server.shutdown()
+
+@pytest.mark.parametrize('what,says', [('bulletin:test', 'NAME:SPLIT:NUMBER'), ('bulletin:tset:3', 'tset'), ('nowhere.jsonl', 'there is no file')])
+def test_sources_that_cannot_be_are_explained(tmp_path, capsys, what, says):
+    assert main(['generate', str(tmp_path/'bank'), '--model', 'x', '--data', what, '--dry-run'])==2
+    assert says in capsys.readouterr().err
