@@ -1,0 +1,138 @@
+"""The trainer of the tiny models: tokenizers, tasks, the loop and its resume."""
+import random
+
+import numpy as np, pytest, torch
+from safetensors import safe_open
+from transformers import AutoTokenizer
+
+from uetrust.models import tasks, train
+from uetrust.truth import check
+from uetrust.world import SPLITS, bulletins
+
+SMALL = dict(d_model=32, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=64, decoder_ffn_dim=64)
+
+def bart(**kw):
+    r = train.RECIPES['tiny-bart']
+    return r._replace(**dict(config=r.config|SMALL, batch=8, steps=20)|kw)
+
+@pytest.fixture(scope='module')
+def texts(): return train.corpus()
+
+@pytest.fixture(scope='module')
+def tok(texts): return tasks.tokenizer(texts, 'bart')
+
+@pytest.mark.parametrize('family', tasks.SPECIALS)
+def test_tokenizers_write_every_split_back_and_load_without_the_hub(family, texts, tmp_path):
+    name = {r.family:n for n,r in train.RECIPES.items()}[family]
+    made = tasks.tokenizer(texts, family)
+    made.save_pretrained(tmp_path)
+    getattr(__import__('transformers'), train.RECIPES[name].cls).config_class().save_pretrained(tmp_path)
+    loaded = AutoTokenizer.from_pretrained(tmp_path)
+    for split in SPLITS:
+        for s in bulletins(split, 30)['source']:
+            ids = loaded(s)['input_ids']
+            assert ids==made(s)['input_ids']
+            assert loaded.unk_token_id not in ids
+            assert loaded.decode(ids, skip_special_tokens=True)==s
+    assert 600<=len(loaded)<=1000
+    assert loaded.decode(loaded('Zoë, 日本!')['input_ids'], skip_special_tokens=True)=='Zoë, 日本!'
+
+def test_names_of_the_shifted_split_are_not_in_the_vocabulary(tok):
+    length = {s:np.mean([len(tok.tokenize(p)) for b in bulletins(s, 20).itertuples() for f in b.facts if (p := f.actor)]) for s in ('test', 'shifted')}
+    assert length['test']==2<length['shifted']-1
+
+def test_a_pair_of_texts_is_framed_as_in_bart_t5_and_bert(texts):
+    frames = dict(bart='<s> Yes </s> </s> Yes </s>', t5='Yes </s> Yes </s>', bert='[CLS] Yes [SEP] Yes [SEP]')
+    for family,frame in frames.items():
+        t = tasks.tokenizer(texts, family)
+        assert t.convert_ids_to_tokens(t('Yes', 'Yes')['input_ids'])==frame.replace('Yes', 'ĠYes').split()
+    assert t('Yes', 'Yes')['token_type_ids']==[0, 0, 0, 1, 1]
+
+def test_a_conversation_has_the_ids_of_the_chat_template(texts):
+    t = tasks.tokenizer(texts, 'llama')
+    for c in tasks.chats(tasks.rows(0, 10, .5), np.random.default_rng(0)):
+        assert train.chat_example(c, t).ids==t(t.apply_chat_template(c, tokenize=False), add_special_tokens=False)['input_ids']
+
+def test_excerpts_say_nothing_that_the_bulletin_does_not_and_derive_only_from_what_is_left():
+    for b,short in zip(tasks.rows(0, 60), tasks.rows(0, 60, 1.)):
+        v = check(short.source, b.facts, b.main)
+        assert not v.labels.any() and not v.unparsed.any()
+        v = check(short.reference, short.facts, short.main)
+        assert not v.labels.any() and v.relevance==1
+        assert len(short.facts)<=len(b.facts)
+
+def test_answers_about_a_summary_are_those_of_the_checker():
+    b,r = tasks.rows(0, 1)[0],random.Random(0)
+    def answers(s):
+        c = tasks.conversation(b, s, r)
+        return {q['content'].split('Summary: ')[-1]:a['content'] for q,a in zip(c[::2], c[1::2])}
+    assert all(a in ('True', '5') for a in answers(b.reference).values()) and len(answers(b.reference))==6
+    broken = {q.split('Rate the ')[1].split()[0]:a for q,a in answers('Council the the of.').items() if 'Rate' in q}
+    assert broken==dict(consistency='5', relevance='1', coherence='1', fluency='1', overall='1')
+
+def test_questions_are_worded_as_unieval_and_balanced():
+    q = tasks.questions(tasks.rows(0, 400), np.random.default_rng(0))
+    assert all(p.startswith('question: Is this ') and ' </s> ' in p for p,_ in q)
+    for d,(ask,*_) in tasks.ASKS.items():
+        a = [y for p,y in q if p.startswith(ask.split(' </s>')[0])]
+        assert .35<np.mean([y=='Yes' for y in a])<.65, d
+
+@pytest.mark.parametrize('name', train.RECIPES)
+def test_a_few_steps_lower_the_loss_of_every_model(name, texts):
+    r = train.RECIPES[name]
+    small = dict(d_model=32, d_kv=8, d_ff=64, encoder_ffn_dim=64, decoder_ffn_dim=64, hidden_size=32, intermediate_size=64)
+    r = r._replace(config=r.config|{k:v for k,v in small.items() if k in r.config}, batch=8)
+    tok = tasks.tokenizer(texts, r.family)
+    model,batches = train.build(r, tok),train.pool(r, tok, 0, 1000)[:4]
+    opt = torch.optim.AdamW(model.parameters())
+    losses = [np.mean([train._step(model, opt, b, 2e-3) for b in batches]) for _ in range(4)]
+    assert losses[-1]<.97*losses[0]
+
+def test_a_killed_run_ends_with_the_weights_of_an_undisturbed_one(tok, tmp_path, monkeypatch):
+    monkeypatch.setattr(train, 'POOL', 5)
+    def run(path):
+        recipe = bart()
+        model = train.build(recipe, tok)
+        return model,train.fit(model, recipe, tok, tmp_path/path, minutes=0)
+    whole,curve = run('whole.safetensors')
+    step,left = train._step,[12]
+    def dies(*a):
+        left[0] -= 1
+        if left[0]<0: raise KeyboardInterrupt
+        return step(*a)
+    monkeypatch.setattr(train, '_step', dies)
+    with pytest.raises(KeyboardInterrupt): run('killed.safetensors')
+    with safe_open(tmp_path/'killed.safetensors', 'pt') as f: assert f.metadata()['step']=='10'
+    left[0] = 10 # The two steps after the checkpoint are done again
+    again,curve2 = run('killed.safetensors')
+    assert left[0]==0 and curve2==curve and [c['step'] for c in curve]==[5, 10, 15, 20]
+    assert all(torch.equal(a, b) for a,b in zip(whole.parameters(), again.parameters()))
+
+def test_a_warm_start_reads_as_the_model_it_came_from(texts):
+    bart,r = train.build(bart_recipe := train.RECIPES['tiny-bart'], tasks.tokenizer(texts, 'bart')).eval(),train.RECIPES['tiny-encoder']
+    r = r._replace(config=r.config|dict(num_hidden_layers=bart_recipe.config['encoder_layers'], type_vocab_size=1))
+    roberta = train.build(r, tasks.tokenizer(texts, 'bart'), seed=1).eval()
+    ids = torch.arange(20, 60)[None]
+    def states(m): return m(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+    with torch.no_grad():
+        roberta.roberta.embeddings.token_type_embeddings.weight.zero_()
+        before = (states(roberta.roberta)-states(bart.get_encoder())).abs().max()
+        train.warm(roberta, bart)
+        after = (states(roberta.roberta)-states(bart.get_encoder())).abs().max()
+    assert after<1e-5<.1<before
+
+def test_a_warm_start_of_the_same_class_is_a_copy(texts):
+    r = bart()
+    a,b = (train.build(r, tasks.tokenizer(texts, 'bart'), seed) for seed in (0, 1))
+    train.warm(b, a)
+    assert all(torch.equal(x, y) for x,y in zip(a.parameters(), b.parameters()))
+
+def test_pools_are_fresh_and_repeatable(tok):
+    r = bart(steps=1000)
+    a,b,c = train.pool(r, tok, 3, 1000),train.pool(r, tok, 3, 1000),train.pool(r, tok, 4, 1000)
+    seen = {tuple(e.target) for x in a for e in x}
+    assert a==b and len(a)==train.POOL and sum(map(len, a))==8*train.POOL
+    assert len(seen&{tuple(e.target) for x in c for e in x})<.05*len(seen)
+
+def test_an_unknown_name_lists_the_recipes(tmp_path):
+    with pytest.raises(ValueError, match="no recipe for 'bart'.*tiny-bart"): train.train('bart', tmp_path)
