@@ -1,4 +1,7 @@
 """Overlap metrics are those of the packages that papers name, with the settings they name."""
+import shutil
+from pathlib import Path
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -55,17 +58,23 @@ def test_precision_against_a_source_that_holds_the_summary_is_one(a):
     assert rouge_2_precision(a, f'before {a} after')==(len(a.split())>1)
 
 def test_every_metric_is_registered_with_its_scale():
-    assert {n:reg[n].unit for n in ('rouge_1', 'rouge_2', 'rouge_l', 'rouge_2_precision', 'bleu', 'meteor')}|{'bleu': '[0,1]'}==dict.fromkeys(('rouge_1', 'rouge_2', 'rouge_l', 'rouge_2_precision', 'bleu', 'meteor'), '[0,1]')
-    assert reg['bleu'].unit=='[0,100]' and reg['meteor'].needs==('hypothesis', 'reference')
+    assert {reg[n].unit for n in ('rouge_1', 'rouge_2', 'rouge_l', 'rouge_2_precision', 'meteor')}=={'[0,1]'} and reg['bleu'].unit=='[0,100]'
+    assert reg['meteor'].needs==('hypothesis', 'reference')
 
 def test_wordnet_has_its_unix_offsets_and_its_absence_names_the_remedy(monkeypatch, tmp_path):
     assert overlap.wordnet().synsets('bank')[0].name()=='bank.n.01'
     import nltk
     monkeypatch.setattr(nltk.data, 'path', [])
     monkeypatch.setenv('UETRUST_CACHE', str(tmp_path))
-    folder = overlap.wordnet_folder()
+    folder = Path(overlap.wordnet_folder())
     assert sorted(p.name for p in folder.iterdir())==sorted(overlap.FILES) and b'\r' not in (folder/'data.noun').read_bytes()[:10_000]
     assert (folder/'data.noun').read_bytes()[1740:1748]==b'00001740' # an entry stands where its number says
+    (tmp_path/'zipped'/'corpora').mkdir(parents=True) # as nltk.download leaves it
+    shutil.make_archive(tmp_path/'zipped'/'corpora'/'wordnet', 'zip', folder.parent, 'wordnet')
+    monkeypatch.setattr(nltk.data, 'path', [str(tmp_path/'zipped')])
+    overlap.wordnet.cache_clear()
+    assert overlap.wordnet().synsets('bank')[0].name()=='bank.n.01' and 'zip' in type(overlap.wordnet_folder()).__name__.lower()
+    overlap.wordnet.cache_clear()
     monkeypatch.setattr(nltk.data, 'path', [])
     monkeypatch.setenv('UETRUST_CACHE', str(tmp_path/'empty'))
     monkeypatch.setattr(overlap.importlib.util, 'find_spec', lambda name: None)

@@ -93,7 +93,7 @@ REGISTRY = re.compile('|'.join(re.escape(a+b) for a,b in (('pypi', '.org'), ('py
 @pytest.mark.parametrize('what', ['/home'+'/me/x', '"/Users'+'/me"', 'C:'+'\\Users\\me', 'C:'+'\\\\Users', '/root'+'/x'])
 def test_paths_of_a_machine_are_recognised(what): assert OF_A_MACHINE.search(what)
 
-@pytest.mark.parametrize('what', ['nbs/home/x', 'https://x.org/home/', '(C:\\alpha)', 'a/root/b'])
+@pytest.mark.parametrize('what', ['nbs/home'+'/x', 'https://x.org/home'+'/', '(C:'+'\\alpha)', 'a/root'+'/b'])
 def test_other_text_is_no_path_of_a_machine(what): assert not OF_A_MACHINE.search(what)
 
 def test_files_hold_no_path_of_a_machine():

@@ -223,17 +223,17 @@ def plot_histograms(
     fig.tight_layout()
     return fig
 
-# %% ../nbs/50_plots.ipynb #e06a8dba
+# %% ../nbs/50_plots.ipynb #5874431d
 STATUSES = {'recomputed, equal': '#228833', 'recomputed, different': '#c8384f', 'consistency only': '#88aacc', 'not at hand': '#dddddd'}
 
 def plot_status(
-    counts:pd.DataFrame, # Printed numbers: one row per table, columns among `STATUSES`
+    counts:pd.DataFrame, # Printed numbers: one row per table, one column per key of `STATUSES` that occurs
 ): # The figure
     "Share of each table by status, with the counts written in."
     import matplotlib.pyplot as plt
     fig,ax = plt.subplots(figsize=(7, .24*len(counts)+1))
     left,total = np.zeros(len(counts)),counts.sum(axis=1).to_numpy()
-    for s in [s for s in STATUSES if s in counts]:
+    for s in counts:
         bars = ax.barh(counts.index.astype(str), counts[s]/total, left=left, color=STATUSES[s], label=s)
         ax.bar_label(bars, [n or '' for n in counts[s]], label_type='center', fontsize=7)
         left += counts[s].to_numpy()/total

@@ -8,7 +8,7 @@ __all__ = ['COEF', 'OVERLAP', 'PARTS', 'ICE_ROWS', 'FRANK_SETS', 'FRANK_ROWS', '
            'ice_table2', 'fflm_table1_frank', 'fflm_table1_summeval', 'fflm_table1_qags', 'fflm_table3_frank',
            'fflm_table3_summeval', 'fflm_table3_qags', 'fflm_table5', 'narcissism_table1']
 
-# %% ../nbs/45_recompute.ipynb #a74f5d79
+# %% ../nbs/45_recompute.ipynb #9ec5fede
 import io
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np, pandas as pd
 from .loaders import QUALITIES, STUDY_SYSTEMS, frank, ice, ice_gpt_study, qags, realigned, summeval
 from .meta import level_of, row_correlations
-from .nlg.overlap import bleu, meteor, rouge, rouge_1, rouge_2, rouge_l
+from .nlg.overlap import bleu, meteor, rouge_1, rouge_2, rouge_2_precision, rouge_l
 
 # %% ../nbs/45_recompute.ipynb #9243017a
 COEF = dict(pearson='pearson', spearman='spearman', kendall='kendall', rho='spearman', tau='kendall') # Printed name -> coefficient
@@ -40,8 +40,8 @@ def correlations(
     "Correlations of a metric with people at one level."
     return {c:scale*level_of(level)(grid(df, metric), grid(df, human), COEF[c]).value for c in coefs}
 
-# %% ../nbs/45_recompute.ipynb #f2fd71b2
-OVERLAP = dict(rouge_1=rouge_1, rouge_2=rouge_2, rouge_l=rouge_l, bleu=bleu, meteor=meteor)
+# %% ../nbs/45_recompute.ipynb #46953720
+OVERLAP = dict(rouge_1=rouge_1, rouge_2=rouge_2, rouge_l=rouge_l, rouge_2_precision=rouge_2_precision, bleu=bleu, meteor=meteor)
 
 def overlap_scores(
     df:pd.DataFrame, # One row per summary: summary and the column `against`
@@ -52,14 +52,12 @@ def overlap_scores(
 
 def fflm_overlap(
     df:pd.DataFrame, # One row per summary: summary, source
-)->pd.DataFrame: # Columns Rouge-2, Meteor, BLEU as FFLM's tables name them, and the precision that they lack
+)->pd.DataFrame: # Columns Rouge-2, Meteor, BLEU as FFLM's tables name them
     "FFLM's model-free baselines, all against the source: ROUGE-2 without stems, BLEU in lower case."
-    pairs = list(zip(df['summary'], df['source']))
-    two = [rouge('rouge2', h, s, stem=False) for h,s in pairs]
-    return pd.DataFrame({'Rouge-2':[t.fmeasure for t in two], 'Meteor':[meteor(h, s) for h,s in pairs], 'BLEU':[bleu(h, s, lowercase=True) for h,s in pairs],
-                         'Rouge-2 precision':[t.precision for t in two]}, index=df.index)
+    how = {'Rouge-2': lambda h, s: rouge_2(h, s, stem=False), 'Meteor': meteor, 'BLEU': lambda h, s: bleu(h, s, lowercase=True)}
+    return pd.DataFrame({n:[f(h, s) for h,s in zip(df['summary'], df['source'])] for n,f in how.items()}, index=df.index)
 
-# %% ../nbs/45_recompute.ipynb #6a38d477
+# %% ../nbs/45_recompute.ipynb #45694551
 class Part(NamedTuple):
     "How some numbers of a printed table are recomputed"
     fn:Callable  # () -> {(row, group of columns, column): value}
@@ -89,10 +87,11 @@ def part(
 @cache
 def _ice():
     with redirect_stdout(io.StringIO()): return realigned(ice()) # the ledger says it in its own words
+_frank,_qags_file = cache(frank),cache(qags)
 @cache
 def _summeval(): return summeval().pipe(lambda d: d.join(fflm_overlap(d)))
 @cache
-def _qags(): return qags().assign(system='all', doc=lambda d: d['doc_id']).pipe(lambda d: d.join(fflm_overlap(d)))
+def _qags(): return _qags_file().assign(system='all', doc=lambda d: d['doc_id']).pipe(lambda d: d.join(fflm_overlap(d)))
 
 # %% ../nbs/45_recompute.ipynb #5bfd58a7
 ICE_ROWS = {'UniEval': 'unieval', 'ICE (Uniform Sampling)': 'ice_uniform', 'ICE (Stratified Sampling)': 'ice_stratified'}
@@ -110,7 +109,7 @@ def ice_table2():
     means = pd.Series([rouge_l(h, r) for h,r in zip(d['summary'], d['reference'])]).groupby(d['system']).mean()
     return {(f'ROUGE-L: {s}', '', 'all dimensions'):100*v for s,v in means.items()}
 
-# %% ../nbs/45_recompute.ipynb #9dc0afa6
+# %% ../nbs/45_recompute.ipynb #e90a461f
 FRANK_SETS = dict(FRANKCNN='cnndm', FRANKXSUM='bbc')
 FRANK_ROWS = {'BERTScore': 'BertScore F1 Art', 'FactCCCLS': 'FactCC', 'FEQA': 'FEQA', 'QAGS': 'QAGS', 'DAE': 'Dep Entail'}
 BASELINES = ('Rouge-2', 'Meteor', 'BLEU')
@@ -119,7 +118,7 @@ DETECTION,RATING = 'Inconsistency Detection (SUMMAC Benchmark)','Faithfulness Ra
 @part('FFLM', 1, 'FRANK', 'number of summaries by split and by source')
 def fflm_table1_frank():
     "Sizes of FRANK."
-    d = frank()
+    d = _frank()
     split = {(f'{DETECTION}: FRANK', '', s):(d['split']==k).sum() for s,k in (('Val', 'valid'), ('Test', 'test'))}
     return split|{(f'{RATING}: {r}', '', 'Test'):(d['dataset']==k).sum() for r,k in FRANK_SETS.items()}
 
@@ -131,12 +130,12 @@ def fflm_table1_summeval():
 @part('FFLM', 1, 'QAGS', 'number of summaries by source', (f'{RATING}: QAGSCNN', f'{RATING}: QAGSXSUM'))
 def fflm_table1_qags():
     "Sizes of QAGS."
-    return {(f'{RATING}: QAGS{n}', '', 'Test'):(qags()['dataset']==k).sum() for n,k in (('CNN', 'cnndm'), ('XSUM', 'xsum'))}
+    return {(f'{RATING}: QAGS{n}', '', 'Test'):(_qags_file()['dataset']==k).sum() for n,k in (('CNN', 'cnndm'), ('XSUM', 'xsum'))}
 
 @part('FFLM', 3, 'FRANK', 'released metric scores with the share of sentences without error, both splits, no control for the system')
 def fflm_table3_frank():
     "Correlations of FRANK's released metrics with factuality."
-    out,d = {},frank()
+    out,d = {},_frank()
     for (g,k),(row,m) in ((s, r) for s in FRANK_SETS.items() for r in FRANK_ROWS.items()):
         x,y = (d.loc[d['dataset']==k, c].to_numpy(float)[None] for c in (m, 'Factuality'))
         out |= {(row, g, c):100*row_correlations(x, y, c)[0] for c in ('pearson', 'spearman', 'kendall')}

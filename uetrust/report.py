@@ -5,16 +5,17 @@
 # %% auto #0
 __all__ = ['STYLE', 'SCRIPT', 'PAGE', 'expected', 'run_files', 'without', 'missing', 'image', 'write_report']
 
-# %% ../nbs/52_report.ipynb #037917f5
+# %% ../nbs/52_report.ipynb #9ab35266
 import base64, json
 from pathlib import Path
 import pandas as pd
 from .plots import VERDICTS
 from .published import figure_table, figures, readings, table_settings
 from .settings import out_dir, profile, whole
+from .threshold_study import run_file
 from .study import LEVEL, STANDING, reading, title
 
-# %% ../nbs/52_report.ipynb #c4816ac8
+# %% ../nbs/52_report.ipynb #9125cdb3
 def expected(
     name:str, # Profile
 )->dict: # 'tables' -> names, 'figures' -> stems, in the order of the page
@@ -28,9 +29,9 @@ def expected(
 
 def run_files(
     p:dict, # A profile
-)->list: # Paths relative to its folder
+)->dict: # Notebook -> path relative to the folder of the profile
     "Tables that the runs of the threshold experiment leave, one per mode and calibrator."
-    return [f'tables/threshold_{m}_{c}.csv' for m in p['modes'].split() for c in p['calibrators'].split()]
+    return {f'threshold--{m}--{c}':f'tables/{run_file(m, c)}' for m in p['modes'].split() for c in p['calibrators'].split()}
 
 def without(
     name:str, # Profile
@@ -49,7 +50,7 @@ def missing(
     want = [f'tables/table{int(t[1:]):02d}{end}' for t in e['tables'] for end in ('.csv', '_cells.csv', '_ranks.csv', '_means.csv', '.svg', '.png')]
     want += [f'figures/{s}{end}' for ss in e['figures'].values() for s in ss for end in ('.csv', '.svg', '.png')]
     want += ['claims/claims.csv', 'claims/verdicts.png', 'claims/point.png'] if e['claims'] else []
-    want += [f'pages/{x}.json' for x in e['pages'] if x not in lacks]+[r for r in e['runs'] if r[7:-4].replace('_', '--') not in lacks]
+    want += [f'pages/{x}.json' for x in e['pages'] if x not in lacks]+[f for n,f in e['runs'].items() if n not in lacks]
     return [w for w in want if not (Path(out)/w).exists()]
 
 # %% ../nbs/52_report.ipynb #02e10b35

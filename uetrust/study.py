@@ -6,7 +6,7 @@
 __all__ = ['LEVEL', 'OVER', 'STANDING', 'save_csv', 'with_means', 'cells', 'ranks', 'title', 'reading', 'save_table', 'foot',
            'save_agreement', 'setting_figures', 'standing', 'save_page']
 
-# %% ../nbs/51_study.ipynb #b2f57603
+# %% ../nbs/51_study.ipynb #f52e947b
 import json
 from pathlib import Path
 import numpy as np, pandas as pd
@@ -15,6 +15,7 @@ from .multiple import holm
 from .plots import plot_agreement, plot_prr, save
 from .published import dimensions, check_means, dimension, figure_table, figures, null_band, readings, short, table_settings, tables
 from .settings import whole
+from .signs import against_chance
 
 # %% ../nbs/51_study.ipynb #895f5dc4
 def save_csv(
@@ -26,7 +27,7 @@ def save_csv(
     "Write a table whole or not at all; equal numbers give equal bytes."
     with whole(path) as tmp: df.to_csv(tmp, index=index, float_format=digits, lineterminator='\n')
 
-# %% ../nbs/51_study.ipynb #cd7a77b0
+# %% ../nbs/51_study.ipynb #7926f5ef
 LEVEL = 1.96 # Half-width of the band of chance in standard deviations: 95 %
 
 def with_means(
@@ -41,9 +42,8 @@ def cells(
     name:str, # 'T3' to 'T11'
 )->pd.DataFrame: # One row per cell: row, column, value, null_sd, z, inside
     "Every cell with the spread of chance; `inside` says that chance alone explains it."
-    t = tables()[name]
-    d = pd.DataFrame(dict(value=t.stack(), null_sd=null_band(name).stack())).rename_axis(['row', 'column']).reset_index()
-    return d.assign(z=d['value']/d['null_sd'], inside=lambda x: x['z'].abs()<LEVEL)
+    d = against_chance(tables()[name], null_band(name)).rename(columns={'sd': 'null_sd'})
+    return d[['row', 'column', 'value', 'null_sd', 'z']].assign(inside=d['z'].abs()<LEVEL)
 
 def ranks(
     name:str, # 'T3' to 'T11'

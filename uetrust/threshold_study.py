@@ -4,17 +4,15 @@
 
 # %% auto #0
 __all__ = ['FRANK_ELEVEN', 'LAYOUTS', 'Items', 'CASE', 'MEASURES', 'LOOK', 'LINES', 'frank_items', 'compare', 'frank_study',
-           'means', 'silent', 'outcome', 'run_file', 'gathered', 'printed_tables', 'mean_checks', 'rank_checks',
-           'row_check', 'group_checks', 'consistency', 'against_auc', 'repeated', 'panel', 'plot_threshold', 'plot_rho',
-           'rho_grid']
+           'means', 'silent', 'outcome', 'run_file', 'gathered', 'table3_groups', 'moves', 'against_auc', 'repeated',
+           'panel', 'plot_threshold', 'plot_rho', 'rho_grid']
 
-# %% ../nbs/38a_threshold_study.ipynb #b1ecb916
+# %% ../nbs/38a_threshold_study.ipynb #e8823d95
 from collections import namedtuple
 from itertools import product
 from pathlib import Path
 import numpy as np, pandas as pd
 from .agreement import spearman
-from .core import some
 from .settings import published
 from .threshold import CLASSIFIERS, FIELDS, MODES, PRESETS, expected_accuracy, known, printed
 
@@ -106,48 +104,19 @@ def gathered(
     found = [pd.read_csv(p) for p in at.values() if p.exists()]
     return (pd.concat(found, ignore_index=True) if found else None),[k for k,p in at.items() if not p.exists()]
 
-# %% ../nbs/38a_threshold_study.ipynb #a4d3cd14
-def printed_tables()->dict: # (table, 'value' or 'rank') -> as from `printed`; (3, 'value') -> Series by (group, metric)
-    "Tables 1 to 5 of Opitz 2024; fresh copies, yours to change."
-    d = pd.read_csv(published('schroedinger_table3.csv'))
-    three = d.assign(group=d['row_group'].str.split().str[0]).set_index(['group', 'column'])['value']
-    return {k:printed(*k) for k in product((1, 2, 4, 5), ('value', 'rank'))}|{(3, 'value'): three}
+# %% ../nbs/38a_threshold_study.ipynb #f388f845
+def table3_groups()->pd.Series: # Index metric; 'better' or 'worse'
+    "How Table 3 sorts the metrics; a fresh copy, yours to change."
+    d = pd.read_csv(published('schroedinger_table3.csv')).query("column!='mean'")
+    return d.set_index('column')['row_group'].str.split().str[0].rename_axis('metric').rename('group')
 
-def mean_checks(table, cells, said, unit): # One statement per printed mean; cells: one row per mean
-    got = cells.mean(axis=1)
-    off = (got-said[got.index]).abs()-1e-9
-    why = np.where(off<=unit/2, '', np.where(off<=unit, '; possible, as the cells are rounded too', '; impossible'))
-    return [(table, f'the mean of {k} is that of its cells', bool(off[k]<=unit/2), f'printed {said[k]:g}, from the cells {got[k]:.4g}{w}') for k,w in zip(got.index, why)]
-
-def rank_checks(table, values, ranks): # One statement per row
-    def one(v, r):
-        o = v[r.sort_values().index]
-        bad = [f'{a} {o[a]} is ranked {r[a]:.0f}, {b} {o[b]} {r[b]:.0f}' for a,b in zip(o.index, o.index[1:]) if o[b]>o[a]]
-        return bad if sorted(r)==list(range(1, len(r)+1)) else [*bad, f'the ranks are {sorted(map(int, r))}']
-    wrong = {k:one(values.loc[k], ranks.loc[k]) for k in values.index}
-    return [(table, f'the ranks of {k} follow its values', not w, '; '.join(w)) for k,w in wrong.items()]
-
-def row_check(t, table, row, other, its): # One statement: two rows are the same, values and ranks
-    off = [f'{m} {what} {a:g} and {b:g}' for what in ('value', 'rank') for m,a,b in zip(t[1, 'value'], t[table, what].loc[row], t[other, what].loc[its]) if a!=b]
-    return (table, f"row {row} is row {its} of Table {other}", not off, some(off) if off else '')
-
-def group_checks(three, ranks): # One statement per metric of Table 3
-    a,b = ranks.loc['AUC'],ranks.loc['Xdomain|logistic']
-    return [(3, f'{m} ranks {g} by accuracy than by AUC', bool(a[m]>b[m] if g=='better' else a[m]<b[m]), f'{a[m]:.0f} by AUC, {b[m]:.0f} by accuracy') for g,m in three.index if m!='mean']
-
-def consistency(
-    t:dict=None, # As from `printed_tables`, which it is when None
-)->pd.DataFrame: # One row per statement: table, statement, holds, detail
-    "Hold the printed tables against themselves."
-    t = printed_tables() if t is None else t
-    v,three = {k:t[k, 'value'] for k in (1, 2, 4, 5)},t[3, 'value']
-    said = three.xs('mean', level=1)
-    checks = [c for k in (1, 2) for c in mean_checks(k, v[k].drop('mean').T, v[k].loc['mean'], .1)]
-    checks += [c for k in (4, 5) for c in mean_checks(k, v[k].drop(columns='AVG'), v[k]['AVG'], .1)]
-    checks += mean_checks(3, three.drop('mean', level=1).unstack().reindex(said.index), said, .01)
-    checks += [c for k in v for c in rank_checks(k, *(t[k, w].drop(columns='AVG', errors='ignore') for w in ('value', 'rank')))]
-    checks += [row_check(t, *r) for r in ((4, 'AUC', 1, 'mean'), (5, 'AUC', 1, 'mean'), (4, 'Xdomain|logistic', 2, 'mean'))]
-    return pd.DataFrame(checks+group_checks(three, t[4, 'rank']), columns=['table', 'statement', 'holds', 'detail']).sort_values('table', kind='stable', ignore_index=True)
+def moves(
+    groups:pd.Series, # As from `table3_groups`
+    ranks:pd.DataFrame, # Ranks of Table 4, as from `printed(4, 'rank')`
+)->pd.DataFrame: # One row per metric: group, by_auc, by_accuracy (ranks, 1 is best), holds
+    "Does each metric rank better, or worse, by accuracy than by AUC, as Table 3 says?"
+    a,b = (ranks.loc[k, groups.index].astype(int) for k in ('AUC', 'Xdomain|logistic'))
+    return pd.DataFrame(dict(group=groups, by_auc=a, by_accuracy=b, holds=np.where(groups=='better', b<a, b>a)))
 
 # %% ../nbs/38a_threshold_study.ipynb #c87cf87b
 def against_auc(

@@ -114,11 +114,10 @@ def room(model:Model, s:Decoding)->int: # Tokens
     if left<1 or (model.positions or s.max_new_tokens+1)<=s.max_new_tokens: raise ValueError(f"{model.id} has {model.window} positions: no room for max_new_tokens={s.max_new_tokens}. Lower it")
     return left
 
-# %% ../../nbs/09b_generate.ipynb #75e375f1
+# %% ../../nbs/09b_generate.ipynb #6b4d1b7b
 def _config(model, s, **kw): # Generation settings: the checkpoint's constraints, our numbers
     c = copy.deepcopy(model.model.generation_config)
-    eos = c.eos_token_id if isinstance(c.eos_token_id, list) else [c.eos_token_id]
-    pad = c.pad_token_id if c.pad_token_id is not None else eos[0] if eos[0] is not None else 0
+    pad = c.pad_token_id if c.pad_token_id is not None else (_ends(c) or [0])[0]
     ours = dict(do_sample=False, temperature=None, top_p=None, top_k=None, max_length=None,
                 max_new_tokens=s.max_new_tokens, min_length=s.min_length, pad_token_id=pad, return_dict_in_generate=False)
     c.update(**ours|kw)

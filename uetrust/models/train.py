@@ -196,7 +196,7 @@ def loss(
     "What training lowers."
     return LOSSES[type(model).__name__](model, batch)
 
-# %% ../../nbs/09d_train.ipynb #3499e4e1
+# %% ../../nbs/09d_train.ipynb #f9e10927
 def _save(path, model, opt, step, curve): # All of the state in one file
     state = {f'w.{n}':p.detach() for n,p in model.named_parameters()}
     state |= {f'{k}.{n}':v for n,p in model.named_parameters() for k,v in opt.state.get(p, {}).items()} # A head that was not used yet has none
@@ -239,7 +239,7 @@ def fit(
     opt = torch.optim.AdamW(model.parameters(), recipe.rate, (.9, .98), weight_decay=.01, fused=True)
     step,curve = _restore(checkpoint, model.train(), opt)
     saved,losses = monotonic(),[]
-    for k in tqdm(range(step//POOL, -(-recipe.steps//POOL)), initial=step//POOL, total=-(-recipe.steps//POOL), desc=checkpoint.stem, unit='pool'):
+    for k in tqdm(range(step//POOL, -(-recipe.steps//POOL)), initial=step//POOL, total=-(-recipe.steps//POOL), desc=checkpoint.parent.name, unit='pool'):
         for j,batch in enumerate(pool(recipe, tok, k, recipe.steps, seed)[:recipe.steps-k*POOL]):
             torch.manual_seed(seed*10**8+k*POOL+j)
             losses.append(_step(model, opt, batch, rate(k*POOL+j, recipe.steps, recipe.rate)))
@@ -272,17 +272,17 @@ def train(
     (folder/'checkpoint.safetensors').unlink()
     return folder
 
-# %% ../../nbs/09d_train.ipynb #f6a48821
+# %% ../../nbs/09d_train.ipynb #0c3259cb
 def main(argv=None):
     "Command line of the trainer: names of models, --out, --seed, --steps."
     p = argparse.ArgumentParser(prog='uetrust.models.train', description='Train the tiny models; a killed run goes on where it was')
     p.add_argument('names', nargs='*', default=list(RECIPES), help='models; all when none is named')
-    p.add_argument('--out', default=str(root()/'data'/'models'), help='folder of the models')
+    p.add_argument('--out', default=None, help='folder of the models; data/models of the checkout when none is named')
     p.add_argument('--seed', type=int, default=0)
     p.add_argument('--steps', type=int, default=0, help="optimizer steps; 0 takes the recipe's")
     a = p.parse_args(argv)
     torch.set_num_threads(1)
-    for name in a.names: print(train(name, a.out, a.seed, a.steps))
+    for name in a.names: print(train(name, a.out or root()/'data'/'models', a.seed, a.steps))
 
 # %% ../../nbs/09d_train.ipynb #9421eb48
 def curves(

