@@ -3,9 +3,14 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 PROFILE ?= demo
+DATA ?= bulletin
 VENV ?= .venv
 EXTRAS ?= nb,lexical,test,docs
 PY := $(VENV)/bin/python
+# two notebooks at a time, unless make is told otherwise
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j2
+endif
 RUNS := runs/$(PROFILE)
 NBS := $(RUNS)/notebooks
 export OMP_NUM_THREADS ?= 1
@@ -16,6 +21,9 @@ export HF_HUB_OFFLINE ?= 1
 FIND_LINKS = $(or $(PIP_FIND_LINKS),$(shell python3 -m pip config get global.find-links 2>/dev/null))
 TODO := $(filter reproduce $(NBS)/%,$(or $(MAKECMDGOALS),help))
 NAMES := $(if $(TODO),$(or $(shell python3 scripts/matrix.py $(PROFILE)),$(error no profile $(PROFILE) in settings.ini)))
+
+MODELS_bulletin := tiny-bart tiny-llama tiny-t5 tiny-nli tiny-unieval tiny-encoder
+MODELS_aeslc := aeslc-bart aeslc-t5
 
 help: ## List the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -ts '|'
@@ -35,6 +43,14 @@ setup: $(VENV)/.ready ## Make the environment (implied by the others)
 
 nbs: $(VENV)/.ready ## Export, execute, clean and stamp all notebooks in place
 	$(PY) scripts/nbs.py run
+
+models: $(MODELS_$(DATA):%=train--%) ## Train the tiny models that are not there yet (hours on 2 cores), then look at what they do; DATA=aeslc for e-mail summarizers
+	@$(if $(filter bulletin,$(DATA)),$(PY) -c 'from uetrust.models.behaviour import survey; print(survey("data/models").to_string())')
+
+train--tiny-nli train--tiny-encoder: train--tiny-bart
+train--tiny-unieval: train--tiny-t5
+train--%: $(VENV)/.ready FORCE
+	@$(PY) -c 'from uetrust.models.train import main; main()' $*
 
 docs: $(VENV)/.ready ## Build the documentation site offline into docs/_build/html
 	$(PY) scripts/build_docs.py
@@ -61,7 +77,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 
 # nbdev-export rewrites every module, so notebooks depend on the content of the library, not on file times
 runs/.library: FORCE
-	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -name '*.py') data/published/*.csv
+	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -name '*.py') $$(find data/published data/models -type f)
 
 $(NBS)/human.ipynb: nbs/experiments/20_human.ipynb
 $(NBS)/claims.ipynb: nbs/experiments/30_claims.ipynb
@@ -74,6 +90,10 @@ $(NBS)/tofueval.ipynb: nbs/experiments/70_tofueval.ipynb
 $(NBS)/cells.ipynb: nbs/experiments/80_cells.ipynb
 # a notebook that lacked public data is tried again every time
 $(patsubst %.missing.txt,%.ipynb,$(wildcard $(NBS)/*.missing.txt)): FORCE
+$(NBS)/bank--%.ipynb: nbs/experiments/15_bank.ipynb runs/.library | $(VENV)/.ready
+	@echo "generating and reading $*"
+	@$(VENV)/bin/uetrust fill $* --profile $(PROFILE)
+	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) bank=$*
 $(NBS)/threshold--%.ipynb: nbs/experiments/60_threshold.ipynb runs/.library | $(VENV)/.ready
 	@echo "running threshold $(subst --, ,$*)"
 	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) mode=$(firstword $(subst --, ,$*)) classifier=$(lastword $(subst --, ,$*))
@@ -85,5 +105,5 @@ $(RUNS)/report/index.html: $(NAMES:%=$(NBS)/%.ipynb)
 	@$(VENV)/bin/uetrust report --profile $(PROFILE)
 
 FORCE:
-.PHONY: help reproduce test check setup nbs docs lab bench lock clean FORCE
+.PHONY: help reproduce test check setup nbs models docs lab bench lock clean FORCE
 .PRECIOUS: $(NBS)/%.ipynb

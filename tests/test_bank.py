@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from uetrust.bank import BadShard, canonical, digest, fill_bank, file_bank, from_file, provenance, read_bank, read_shard, row, shard_about, shards, todo, write_shard
+from uetrust.bank import fill_bank, file_bank, from_file, provenance, read_bank, read_shard, row, shards, todo, write_shard
+from uetrust.store import BadShard, canonical, digest, shard_about
 
 SAMPLES = pd.DataFrame(dict(id=[f's{i}' for i in range(7)], source=[f'Source number {i}.' for i in range(7)], split='test'))
 ABOUT = provenance('toy', 'echo', 'echo-model', 'r1', dict(seed=1, temperature=.7), dict(greedy=1, sample=2))
@@ -133,7 +134,7 @@ def test_a_shard_cut_short_is_named_with_the_way_to_rebuild_it(bank, keep):
     p,good = bank/'00001.parquet',files(bank)
     p.write_bytes(good[p.name][:keep])
     for call in (lambda: read_bank(bank), lambda: todo(bank, SAMPLES, ABOUT, 3)):
-        with pytest.raises(BadShard, match=r'00001\.parquet is not a readable shard \(\d+ bytes.*delete .*00001\.parquet and run the same generation again'): call()
+        with pytest.raises(BadShard, match=r'00001\.parquet is not a readable shard \(\d+ bytes.*delete .*00001\.parquet and run the same command again'): call()
     p.unlink()
     made = []
     fill_bank(bank, SAMPLES, ABOUT, lambda part: made.append(list(part['id'])) or echo(part), 3, progress=False)

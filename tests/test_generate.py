@@ -18,7 +18,8 @@ from scipy import stats
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BartConfig, BartForConditionalGeneration, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
-from uetrust.bank import BadShard, read_bank, shard_about
+from uetrust.bank import read_bank
+from uetrust.store import BadShard, shard_about
 from uetrust.decoding import DEFAULT, HE2024, Decoding, key, resolved, stated
 from uetrust.models import generate as g
 from uetrust.models.generate import about, fill, fingerprint, fit, generate, gumbel, own_settings, prompts

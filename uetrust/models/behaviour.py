@@ -6,27 +6,27 @@
 __all__ = ['ASKED', 'BEHAVIOUR', 'summaries', 'summarizing', 'evaluating', 'judging', 'inferring', 'embedding', 'behaviour',
            'survey']
 
-# %% ../../nbs/09e_behaviour.ipynb #ceff63ac
+# %% ../../nbs/09e_behaviour.ipynb #806ed175
 import random
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np, pandas as pd, torch
+import numpy as np, pandas as pd
 from scipy.special import softmax
 
 from ..agreement import spearman
 from ..decoding import Decoding
+from . import encode
 from .generate import generate
 from .load import load
 from .read import read
 from .tasks import ASKS, DIMENSIONS, VARIANTS, nli, questions, right
-from .train import pooled
 from ..settings import whole
 from ..truth import ERRORS, check, judge
 from ..world import bulletins
 
-# %% ../../nbs/09e_behaviour.ipynb #46969dd1
-ASKED = Decoding(samples=10, max_new_tokens=80, prompt='Summarize the bulletin: {source}') # What a summarizer is asked: one greedy summary, 10 samples at temperature 1
+# %% ../../nbs/09e_behaviour.ipynb #683f1cde
+ASKED = Decoding(samples=10, max_new_tokens=80, top_p=.9, prompt='Summarize the bulletin: {source}') # What a summarizer is asked: one greedy summary, 10 samples from the likeliest 90%, as in settings.ini
 
 def summaries(
     m, # `uetrust.models.load.Model`
@@ -41,12 +41,14 @@ def summarizing(
     m, # A summarizer
     b:pd.DataFrame, # Rows of `world.bulletins`
     sampled:int=50, # Rows to draw 10 samples of
-)->dict: # Shares of summaries with an error and with each type, mean scores, distinct samples of 10
+)->dict: # Shares of summaries with an error and with each type, mean scores; of samples: how many of 10 differ, share with an error, fluency
     "How a summarizer errs."
     scores = judge(list(summaries(m, b)), b)
     wrong = scores[list(ERRORS)]>0
-    distinct = summaries(m, b[:sampled], 'sample').groupby(level=0).nunique().mean()
-    return dict(wrong=wrong.any(axis=1).mean(), **wrong.mean(), **scores[['truth', 'relevance', 'coherence', 'fluency', 'unparsed']].mean(), distinct=distinct)
+    drawn = summaries(m, b[:sampled], 'sample')
+    seen = judge(list(drawn), b.set_index('id', drop=False).loc[drawn.index])
+    return dict(wrong=wrong.any(axis=1).mean(), **wrong.mean(), **scores[['truth', 'relevance', 'coherence', 'fluency', 'unparsed']].mean(),
+                distinct=drawn.groupby(level=0).nunique().mean(), drawn_wrong=(seen[list(ERRORS)]>0).any(axis=1).mean(), drawn_fluency=seen['fluency'].mean())
 
 def _chances(m, prompts, words): # Log-probability of each word as the next one, [prompts, words]
     ids = [m.tokenizer(w, add_special_tokens=False)['input_ids'][0] for w in words]
@@ -77,30 +79,26 @@ def judging(
     yes = ask('Is the summary true? Answer True or False.', ['True', 'False'])
     return {d:spearman(rated[d], [f(v) for v in seen]).r for d,f in DIMENSIONS.items()}|dict(true_false=np.mean([right(v)==(t>f) for v,(t,f) in zip(seen, yes)]))
 
-@torch.inference_mode()
 def inferring(
     m, # tiny-nli
     b:pd.DataFrame, # Rows of `world.bulletins`
 )->dict: # Accuracy, over all and per label
     "How often the label is right."
-    asked,out = nli(list(b.itertuples()), np.random.default_rng(0)),[]
-    for i in range(0, len(asked), 100):
-        t = m.tokenizer([p for p,_,_ in asked[i:i+100]], [h for _,h,_ in asked[i:i+100]], padding=True, return_tensors='pt')
-        out += [m.model.config.id2label[j] for j in m.model(**t).logits.argmax(1).tolist()]
-    right = pd.Series([l==o for (_,_,l),o in zip(asked, out)]).groupby([l for _,_,l in asked]).mean()
-    return dict(accuracy=np.mean([l==o for (_,_,l),o in zip(asked, out)]), **right)
+    asked = pd.DataFrame(nli(list(b.itertuples()), np.random.default_rng(0)), columns=['premise', 'hypothesis', 'label'])
+    z,_ = encode.nli(m, list(zip(asked['premise'], asked['hypothesis'])))
+    right = asked['label']==np.array(encode.NLI)[z.argmax(1)]
+    return dict(accuracy=right.mean(), **right.groupby(asked['label']).mean())
 
-@torch.inference_mode()
 def embedding(
     m, # tiny-encoder
     b:pd.DataFrame, # Rows of `world.bulletins`
 )->dict: # Share of summaries whose paraphrase, or whose bulletin, is nearest among all
     "How well like is found by like."
-    def of(texts):
-        t = m.tokenizer(list(texts), padding=True, return_tensors='pt')
-        return pooled(m.model.base_model(**t).last_hidden_state, t['attention_mask'])
-    r,p,s = (of(b[c]) for c in ('reference', 'paraphrase', 'source'))
-    return {k:float(((r@x.T).argmax(1)==torch.arange(len(b))).float().mean()) for k,x in dict(paraphrase=p, bulletin=s).items()}
+    def of(column):
+        x,_ = encode.embed(m, list(b[column]))
+        return x/np.linalg.norm(x, axis=1, keepdims=True)
+    r = of('reference')
+    return {k:float(((r@of(k).T).argmax(1)==np.arange(len(b))).mean()) for k in ('paraphrase', 'source')}
 
 BEHAVIOUR = {'tiny-bart': [summarizing], 'tiny-t5': [summarizing], 'tiny-llama': [summarizing, judging], 'tiny-nli': [inferring], 'tiny-unieval': [evaluating], 'tiny-encoder': [embedding]}
 

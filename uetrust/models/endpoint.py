@@ -6,7 +6,7 @@
 __all__ = ['Endpoint', 'Request', 'request', 'plan', 'BudgetReached', 'Cache', 'EndpointError', 'api_key', 'retry_after',
            'attempt', 'pause', 'answer', 'ask', 'generate', 'estimate', 'about', 'fill']
 
-# %% ../../nbs/09c_endpoint.ipynb #a660ca8e
+# %% ../../nbs/09c_endpoint.ipynb #41aef0ff
 import http.client, json, math, os, sqlite3, threading, time, urllib.error, urllib.request
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 import pandas as pd
-from ..bank import canonical, check_samples, digest, fill_bank, provenance, row
+from ..bank import check_samples, fill_bank, provenance, row
 from ..decoding import Decoding, key, resolved, stated
+from ..store import canonical, digest
 
 # %% ../../nbs/09c_endpoint.ipynb #144967fc
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ class _Transaction:
     def __enter__(self): self.db.execute('begin immediate')
     def __exit__(self, kind, *a): self.db.execute('rollback' if kind else 'commit')
 
-# %% ../../nbs/09c_endpoint.ipynb #7b4ef8ac
+# %% ../../nbs/09c_endpoint.ipynb #99d4bdac
 class EndpointError(RuntimeError):
     "A request that was not answered. The message says what the server said."
 
@@ -174,9 +175,10 @@ def api_key(
     if not (got.isascii() and got.isprintable()): raise ValueError(f"the environment variable {e.key_env} holds characters that an API key cannot have")
     return got
 
+def _local(e): return urlsplit(e.url).hostname in ('127.0.0.1', 'localhost', '::1') # On this machine: no proxy, and a port that means nothing tomorrow
+
 def _open(e, path, body, secret): # Raw text of the reply
-    local = urlsplit(e.url).hostname in ('127.0.0.1', 'localhost', '::1')
-    opener = urllib.request.build_opener(_Stay, *([urllib.request.ProxyHandler({})] if local else []))
+    opener = urllib.request.build_opener(_Stay, *([urllib.request.ProxyHandler({})] if _local(e) else []))
     head = {'Content-Type': 'application/json'}|({'Authorization': f'Bearer {secret}'} if secret else {})
     with opener.open(urllib.request.Request(e.url.rstrip('/')+path, canonical(body).encode(), head), timeout=e.timeout) as r: return r.read().decode('utf-8', 'replace')
 
@@ -281,7 +283,7 @@ def ask(
             pool.shutdown(wait=False, cancel_futures=True)
     return {r.key:cache.get(r.key) for r in requests}
 
-# %% ../../nbs/09c_endpoint.ipynb #ed4fbb24
+# %% ../../nbs/09c_endpoint.ipynb #a52feb77
 def _texts(reply, r, e): # (text, finish, logprobs) of each text asked for
     got = sorted(reply['choices'], key=lambda c: c.get('index', 0))
     if len(got)<r.n: raise EndpointError(f"{e.model} gave {len(got)} of {r.n} texts for sample {r.sample!r}: the server does not honour n. Use per_call=1")
@@ -324,7 +326,7 @@ def about(
 )->dict: # For a bank
     "Provenance of the texts of an endpoint."
     s = {k:v for k,v in stated(resolved(settings, 1., 1., 0), settings.prompt, chat=e.chat, per_call=e.per_call, send_seed=e.send_seed, logprobs=e.logprobs, extra=e.extra or {}).items() if k not in ('min_length', 'max_prompt', 'beams')}
-    return provenance(dataset, generator, e.model, e.revision, s, settings.texts, url=e.url)
+    return provenance(dataset, generator, e.model, e.revision, s, settings.texts, url='local' if _local(e) else e.url)
 
 def fill(
     folder, # The bank

@@ -5,10 +5,11 @@
 # %% auto #0
 __all__ = ['POOLED', 'head', 'check_head', 'Model', 'kind_of', 'wrap', 'load', 'batches', 'halving', 'pad']
 
-# %% ../../nbs/09_models.ipynb #daab7b27
+# %% ../../nbs/09_models.ipynb #44c1e7a0
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import torch, transformers
@@ -51,7 +52,7 @@ def check_head(
     if not off<=(1e-5 if model.dtype==torch.float32 else 2e-2)*max(size, 1):
         raise ValueError(f"{type(model).__name__} turns hidden states into logits by a step that uetrust.models.load.head does not know: its logits are off by {off:.2g}. Add the step there")
 
-# %% ../../nbs/09_models.ipynb #045e6210
+# %% ../../nbs/09_models.ipynb #64a3ed06
 @dataclass(eq=False)
 class Model:
     "A checkpoint ready to read: in eval mode, on its device"
@@ -64,9 +65,13 @@ class Model:
     revision:str|None # Commit of a hub model
     logits:Callable|None # Hidden states to logits; None for an encoder
 
+    @cached_property
+    def text_config(self): # Asking a configuration for it takes a millisecond, too long for every token
+        return self.model.config.get_text_config(decoder=True)
+
     @property
     def positions(self)->int|None: # Positions the network has; None when its positions are relative
-        return getattr(self.model.config.get_text_config(decoder=True), 'max_position_embeddings', None)
+        return getattr(self.text_config, 'max_position_embeddings', None)
 
     @property
     def window(self)->int: # Tokens that one input may hold: the tokenizer's limit or the network's, whichever is smaller

@@ -20,7 +20,7 @@ from transformers import (ForcedBOSTokenLogitsProcessor, ForcedEOSTokenLogitsPro
 from ..core import some
 from .load import Model, batches, halving, pad
 
-# %% ../../nbs/09a_read.ipynb #5caf92b6
+# %% ../../nbs/09a_read.ipynb #d499a2af
 @dataclass(frozen=True)
 class Layout:
     "How a prefix and a text become the input of a model"
@@ -41,7 +41,7 @@ class Item(NamedTuple):
 
 def _ids(m, x): # Token ids of a text; ids stay as they are
     if isinstance(x, str): return m.tokenizer(x, add_special_tokens=False, verbose=False).input_ids
-    if (bad := [i for i in x if not 0<=i<m.model.config.get_text_config(decoder=True).vocab_size]): raise ValueError(f"token ids {some(bad)} are not in the vocabulary of {m.id}")
+    if (bad := [i for i in x if not 0<=i<m.text_config.vocab_size]): raise ValueError(f"token ids {some(bad)} are not in the vocabulary of {m.id}")
     return list(x)
 
 def _together(m, *parts): # One string, its tokens given back to its parts: a token belongs to the part in which it ends
@@ -68,6 +68,7 @@ def _for_encoder(m, prefix, text, layout, window): # Both sides have a window of
         head,body,tail = [],_ids(m, prefix[:k]),_ids(m, layout.sep)+_ids(m, prefix[k:])
     y = _ids(m, text)
     if isinstance(text, str) and layout.special: y = _around(m)[0]+y+_around(m)[1]
+    if not (head or body or tail): raise ValueError(f"{m.id} would read an empty input: the prefix is empty, and its tokenizer puts no special token around a text")
     k = _closing(m, y)
     cut,text_cut = max(len(head+body+tail)-window, 0),max(len(y)-window, 0)
     return Item((*head, *body[:len(body)-cut], *tail), (*y[:len(y)-k-text_cut], *y[len(y)-k:]), cut, text_cut)

@@ -1,0 +1,163 @@
+"""Filling a (dataset, generator) of a profile: what settings.ini says is made, once, whatever happens on the way."""
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from test_generate import SAMPLES, tiny
+from test_readings import encoder, framed
+
+from uetrust import fill as f, settings as s
+from uetrust.bank import read_bank
+from uetrust.cli import main
+from uetrust.readings import PASSES, read_readings
+from uetrust.samples import samples
+
+INI = """
+[common]
+banks =
+items =
+train_items =
+nli = models/encoder
+encoder = models/encoder
+[dataset.toy]
+data = toy.jsonl
+train = train.jsonl
+[generator.writer]
+model = models/bart
+samples = 3
+max_new_tokens = 8
+passes = own states processed alone
+[generator.box]
+serve = models/llama
+prompt = w1 {source} w2
+samples = 2
+max_new_tokens = 8
+[generator.wrong]
+model = models/bart
+sampels = 3
+[generator.seen]
+serve = models/llama
+passes = own
+[profile.small]
+banks = toy--writer toy--box
+[profile.first]
+banks = bulletin--writer
+items = 2
+[dataset.bulletin]
+data = bulletin:test:9
+train = bulletin:train:5
+"""
+
+@pytest.fixture(scope='module')
+def project(tmp_path_factory):
+    "A folder that looks like a checkout, with models of random weights"
+    d = tmp_path_factory.mktemp('project')
+    (d/'nbs').mkdir()
+    (d/'settings.ini').write_text(INI)
+    for name,m in (('bart', framed('bart')), ('llama', tiny('llama', chat=True)), ('encoder', encoder())):
+        m.model.save_pretrained(d/'models'/name)
+        m.tokenizer.save_pretrained(d/'models'/name)
+    SAMPLES[:12].to_json(d/'toy.jsonl', orient='records', lines=True)
+    SAMPLES[12:].assign(reference='w3 w4').to_json(d/'train.jsonl', orient='records', lines=True)
+    return d
+
+@pytest.fixture
+def here(project, monkeypatch):
+    monkeypatch.chdir(project)
+    for c in (s.root, s._read): c.cache_clear()
+    yield project
+    monkeypatch.undo()
+    for c in (s.root, s._read): c.cache_clear()
+
+def files(folder): return {str(p.relative_to(folder)):p.read_bytes() for p in sorted(Path(folder).rglob('*')) if p.is_file() and not p.name.startswith('.') and '.sqlite' not in p.name}
+
+@pytest.fixture(scope='module')
+def undisturbed(project):
+    "All files of a run that nobody disturbed"
+    subprocess.run(RUN, cwd=project, check=True)
+    return files(project/'runs'/'small'/'banks'/'toy--writer')
+
+ASK = ['fill', 'toy--writer', '--profile', 'small']
+RUN = [sys.executable, '-c', f'from uetrust.cli import main; raise SystemExit(main({ASK}))']
+
+
+def test_a_generator_is_its_section_over_the_preset(here):
+    g = f.generator('writer')
+    assert (g.decoding.samples, g.decoding.max_new_tokens, g.decoding.temperature, g.passes, g.black_box)==(3, 8, 1, ('own', 'states', 'processed', 'alone'), False)
+    assert f.generator('box').black_box and f.generator('box').decoding.prompt=='w1 {source} w2'
+
+@pytest.mark.parametrize('name,says', [('wrong', "knows no \\['sampels'\\]; it knows"), ('seen', 'a server gives no token probabilities'), ('nobody', "no generator 'nobody'; it has")])
+def test_mistakes_in_settings_are_named(here, name, says):
+    with pytest.raises((ValueError, LookupError), match=says): f.generator(name)
+
+def test_a_profile_takes_few_of_a_dataset(here):
+    p = f.plan('first', 'bulletin--writer')
+    assert (p.data, p.train)==('bulletin:test:2', 'bulletin:train:5') and len(samples(p.data))==2
+    with pytest.raises(LookupError, match="profile 'first' .* has no bank 'toy--writer'; it has \\['bulletin--writer'\\]"): f.plan('first', 'toy--writer')
+
+def test_white_box_holds_texts_readings_training_states_and_comparisons(here):
+    folder = f.fill('small', 'toy--writer', progress=False)
+    assert sorted(p.name for p in folder.iterdir())==['alone', 'embeddings', 'entailments', 'own', 'processed', 'states', 'texts', 'train', 'train-states']
+    texts = read_bank(folder/'texts')
+    assert len(texts)==12*4 and len(read_readings(folder/'own'))==12*4 and len(read_readings(folder/'alone'))==12
+    assert len(read_readings(folder/'train-states'))==8 and len(read_readings(folder/'entailments'))==len(read_readings(folder/'embeddings'))==12
+    raw,done = (read_readings(folder/p).query("kind=='greedy'").set_index('sample')['logp'] for p in ('own', 'processed'))
+    assert any(len(a)==8 and b[-1]==0>a[-1] for a,b in zip(raw, done)), 'this checkpoint forces an end: raw numbers know nothing of it'
+
+def test_black_box_holds_texts_and_comparisons_and_is_never_asked_twice(here, monkeypatch):
+    folder = f.fill('small', 'toy--box', progress=False)
+    assert sorted(p.name for p in folder.iterdir() if p.is_dir())==['embeddings', 'entailments', 'texts']
+    before = files(folder)
+    assert read_bank(folder/'texts').attrs['about']['generator']=='box' and 'http' not in str(before)
+    for n in (folder/'texts').glob('*.parquet'): n.unlink()
+    from uetrust.models import endpoint
+    monkeypatch.setattr(endpoint, 'attempt', lambda e, r: pytest.fail('a kept reply was asked for again'))
+    f.fill('small', 'toy--box', progress=False)
+    assert files(folder)==before
+
+def test_a_second_run_writes_nothing_and_starting_anew_gives_the_same_bytes(here, undisturbed):
+    folder = f.fill('small', 'toy--writer', progress=False)
+    times = {p:p.stat().st_mtime_ns for p in folder.rglob('*.parquet')}
+    assert main(ASK)==0 and {p:p.stat().st_mtime_ns for p in folder.rglob('*.parquet')}==times
+    assert main([*ASK, '--no-resume'])==0 and files(folder)==undisturbed
+    assert {p:p.stat().st_mtime_ns for p in folder.rglob('*.parquet')}!=times
+
+def test_killed_three_times_it_ends_as_if_undisturbed(here, undisturbed):
+    folder = here/'runs'/'small'/'banks'/'toy--writer'
+    f.clear(folder)
+    def shards(): return len([p for p in folder.rglob('*.parquet') if not p.name.startswith('.')])
+    for n in (1, 3, 6):
+        p = subprocess.Popen(RUN, cwd=here)
+        while shards()<n and p.poll() is None: time.sleep(.002)
+        p.send_signal(signal.SIGKILL)
+        assert p.wait()==-9, 'it was to be killed before it ended'
+    assert shards()<9
+    assert main(ASK)==0 and files(folder)==undisturbed
+
+def test_another_setting_is_an_error_that_says_what_to_do(here, capsys):
+    f.fill('small', 'toy--writer', progress=False)
+    text = (here/'settings.ini').read_text()
+    (here/'settings.ini').write_text(text.replace('samples = 3', 'samples = 4'))
+    s._read.cache_clear()
+    try:
+        assert main(ASK)==2
+        assert 'settings.samples: found 3, expected 4' in (said := capsys.readouterr().err) and '--no-resume' in said
+    finally: (here/'settings.ini').write_text(text)
+
+def test_reading_by_command_gives_what_filling_gives(here, tmp_path, capsys, undisturbed):
+    folder = f.fill('small', 'toy--writer', progress=False)
+    assert main(['read', str(tmp_path/'own'), str(folder/'texts'), '--read', 'own', '--model', 'models/bart', '--data', 'toy.jsonl'])==0
+    assert 'tokens read by models/bart' in capsys.readouterr().out
+    a,b = read_readings(tmp_path/'own'),read_readings(folder/'own')
+    pd.testing.assert_frame_equal(a[['sample', 'kind', 'k']], b[['sample', 'kind', 'k']])
+    assert all((x==y).all() for c in ('ids', 'logp', 'entropy') for x,y in zip(a[c], b[c]))
+
+def test_every_profile_in_the_repository_can_be_planned():
+    for name in ('demo', 'smoke', 'aeslc-tiny', 'paper'):
+        for bank in s.profile(name)['banks'].split():
+            p = f.plan(name, bank)
+            assert p.data and set(p.generator.passes)<=set(PASSES), (name, bank)
