@@ -5,13 +5,13 @@
 # %% auto #0
 __all__ = ['AFTER', 'PASSES', 'Pass', 'a_pass', 'to_table', 'of_table', 'texts_digest', 'parts', 'fill_readings', 'read_readings']
 
-# %% ../nbs/08b_readings.ipynb #7255fecd
+# %% ../nbs/08b_readings.ipynb #9ef27059
 from dataclasses import asdict, dataclass
 from pathlib import Path
 import numpy as np, pandas as pd
 from .bank import KINDS, read_shard
 from .core import some
-from .store import Store, digest
+from .store import Store, digest, read, write
 
 # %% ../nbs/08b_readings.ipynb #b6a44794
 AFTER = ('prompt', 'source', 'nothing')
@@ -67,7 +67,7 @@ def of_table(
     df = table.to_pandas()
     return df.assign(**{f.name:list(map(_array, df[f.name])) for f in table.schema if pa.types.is_list(f.type)})
 
-# %% ../nbs/08b_readings.ipynb #4bee845e
+# %% ../nbs/08b_readings.ipynb #bd8663bf
 def texts_digest(
     rows:pd.DataFrame, # Texts of a shard, from `read_shard`
 )->str: # Changes when a text or its ids do
@@ -92,7 +92,6 @@ def fill_readings(
     progress:bool=True, # Show sources done and time left
 )->Path: # The folder
     "Make the shards of readings that are not there."
-    from uetrust.store import write
     of,m,at = parts(bank, kinds),Store(bank, 'bank').manifest(),Store(folder, 'readings')
     if not all(map(len, of.values())): raise ValueError(f"{bank} has sources without a text of kind {some(kinds)}: there is nothing to read")
     about = about|dict(bank=digest(m['about']))
@@ -104,7 +103,6 @@ def read_readings(
     folder, # From `fill_readings`
 )->pd.DataFrame: # One row per text or source; attrs['about'] says who read what
     "All readings of a finished folder."
-    from uetrust.store import read
     at = Store(folder, 'readings')
     names = at.names()
     df = pd.concat([of_table(read(Path(folder)/n)) for n in names], ignore_index=True)

@@ -43,7 +43,7 @@ def chat_example(
         ids,weight = ids+new,weight+[.2 if user else 3. if len(new)<3 else 1.]*len(new)
     return Example(ids, None, weight)
 
-# %% ../../nbs/09d_train.ipynb #96adc5fb
+# %% ../../nbs/09d_train.ipynb #ab9f3efe
 LABELS = ('entailment', 'neutral', 'contradiction')
 def _seq2seq(build): return lambda b, rng, tok: [Example(tok(s)['input_ids'], tok(t)['input_ids']) for s,t in build(b, rng)]
 def _nli(b, rng, tok): return [Example(tok(p, h)['input_ids'], LABELS.index(l)) for p,h,l in nli(b, rng)]
@@ -76,7 +76,7 @@ class Recipe(NamedTuple):
     home:str='models' # Folder in data
 
 _bart = dict(d_model=128, encoder_layers=3, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=512, decoder_ffn_dim=512, max_position_embeddings=256, init_std=.06, dropout=.05)
-_t5 = dict(d_model=128, d_kv=32, d_ff=512, num_layers=3, num_decoder_layers=2, num_heads=4, dropout_rate=.1, decoder_start_token_id=0)
+_t5 = dict(d_model=128, d_kv=32, d_ff=512, num_layers=3, num_decoder_layers=2, num_heads=4, dropout_rate=.02, decoder_start_token_id=0)
 _llama = dict(hidden_size=128, intermediate_size=384, num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=384, tie_word_embeddings=True, attention_dropout=.1, initializer_range=.06)
 _bert = dict(hidden_size=128, layer_norm_eps=1e-5, num_hidden_layers=3, num_attention_heads=4, intermediate_size=512, max_position_embeddings=260, initializer_range=.06, attention_probs_dropout_prob=0.)
 _nli_labels = dict(id2label=dict(enumerate(LABELS)), label2id={l:i for i,l in enumerate(LABELS)})
@@ -85,7 +85,7 @@ RECIPES = {
     'tiny-bart': Recipe('bart', 'BartForConditionalGeneration', _bart, _seq2seq(pairs), 12000),
     'tiny-nli': Recipe('bert', 'BertForSequenceClassification', _bert|_nli_labels|dict(num_hidden_layers=4), _nli, 12000, 24, 7e-4, 5, 'tiny-bart', _bulletins(whole=False)),
     'tiny-llama': Recipe('llama', 'LlamaForCausalLM', _llama, _chat, 9000),
-    'tiny-t5': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(pairs), 9000, rate=2e-3),
+    'tiny-t5': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(pairs), 18000, rate=2e-3),
     'tiny-unieval': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(questions), 9000, 24, start='tiny-t5'),
     'tiny-encoder': Recipe('bart', 'RobertaForMaskedLM', _bert, _twins, 1500, per_row=2, start='tiny-bart')}
 
