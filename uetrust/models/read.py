@@ -219,7 +219,7 @@ def _members(m, hs, y, lengths, topk, chunk, contexts): # Token statistics of an
     if contexts: kept['logp_processed'] = torch.stack([_single(m, h, y, 0, chunk, contexts)['logp'] for h in hs])
     return out,kept
 
-# %% ../../nbs/09a_read.ipynb #3d754f7b
+# %% ../../nbs/09a_read.ipynb #88071bc7
 @dataclass
 class Reading:
     "What a model thinks of one text of L tokens"
@@ -268,7 +268,7 @@ class _Pass: # What a call of `read` asked for, and the three steps that need it
             with member: return f(self.m, *args)
         state = inside(int(self.m.kind=='causal'), _prefix, prompts)
         hs = [inside(1, _text, state, [rows[i][0] for i in p], [rows[i][1] for i in p]) for p in parts]
-        if member and not member.made: raise ValueError(f"{self.m.id} has no dropout layer with a rate above 0, so its members would all be the same: give rate=, for example .1")
+        if member and not member.made: raise ValueError(f"{self.m.id} has no dropout layer{' with a rate above 0' if self.rate is None else ' outside attention'}, so its members would all be the same{': give rate=, for example .1' if self.rate is None else ''}")
         self.prefix_tokens += sum(map(len, prompts))
         return state if self.hidden else None,hs
 
