@@ -162,7 +162,7 @@ def test_a_folder_made_otherwise_is_refused_before_anything_changes(bank):
     before = files(bank)
     with pytest.raises(BadShard, match='settings.seed: found 1, expected 9'): todo(bank, SAMPLES, ABOUT|dict(settings=dict(seed=9, temperature=.7)), 3)
     with pytest.raises(BadShard, match='size: found 3, expected 4'): todo(bank, SAMPLES, ABOUT, 4)
-    with pytest.raises(BadShard, match='bank of 7 sources, asked for 3'): todo(bank, SAMPLES[:3], ABOUT, 3)
+    with pytest.raises(BadShard, match='bank there is of 7 sources, asked for 3'): todo(bank, SAMPLES[:3], ABOUT, 3)
     assert files(bank)==before
 
 def test_missing_and_superfluous_files_are_named(bank):

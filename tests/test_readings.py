@@ -8,12 +8,12 @@ import torch
 from hypothesis import given, strategies as st
 from test_generate import SAMPLES, S, files, tiny, tokenizer
 from tokenizers import processors
-from transformers import BertConfig, BertForSequenceClassification
+from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
 
 from uetrust.bank import fill_bank, provenance, read_bank, row
 from uetrust.models.encode import NLI, embed, label_order, nli
-from uetrust.models.generate import fill, prompts
-from uetrust.models.load import wrap
+from uetrust.models.generate import fill, fingerprint, prompts
+from uetrust.models.load import load, wrap
 from uetrust.models.passes import entailments, likelihoods, reference_bank, unique, vectors
 from uetrust.models.read import read
 from uetrust.readings import PASSES, Pass, a_pass, of_table, parts, read_readings, to_table
@@ -189,3 +189,8 @@ def test_what_does_not_fit_is_counted(repeated, tmp_path):
 
 def test_parts_give_the_kinds_asked_for(repeated):
     assert [list(df['kind']) for df in parts(repeated, ('greedy',)).values()]==[['greedy', 'greedy']]
+
+def test_a_bare_encoder_is_the_same_model_whenever_it_is_loaded(tmp_path):
+    BertForMaskedLM(BertConfig(vocab_size=60, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32)).save_pretrained(tmp_path)
+    encoder().tokenizer.save_pretrained(tmp_path)
+    assert fingerprint(load(tmp_path, device='cpu'))==fingerprint(load(tmp_path, device='cpu')), 'a part the file lacks must not be drawn at random'

@@ -91,7 +91,7 @@ def read(
         return table.cast(schema) if schema else table
     except (pa.ArrowException, OSError, ValueError) as e: raise BadShard(f"{path} is damaged ({Path(path).stat().st_size} bytes; {type(e).__name__}: {str(e)[:120]}). {_again(path)}") from None
 
-# %% ../nbs/07a_store.ipynb #d542741a
+# %% ../nbs/07a_store.ipynb #10750d41
 @dataclass(frozen=True)
 class Store:
     "A folder with a JSON file and shards"
@@ -110,8 +110,8 @@ class Store:
     def _same(self, mine): # The folder holds what is asked for, or less of it
         found = self.manifest()
         diff = differences(found['about'], mine['about'])+[f"size: found {found['size']}, expected {mine['size']}"]*(found['size']!=mine['size'])
-        if diff: raise BadShard(f"{self.folder} is a {self.what} made otherwise: {some(diff)}. Take another folder, ask for what is there, or start anew with --no-resume")
-        if found['n']>mine['n']: raise BadShard(f"{self.folder} is a {self.what} of {found['n']} sources, asked for {mine['n']}. Read it and keep the samples you need, or take another folder")
+        if diff: raise BadShard(f"{self.folder}: the {self.what} there was made otherwise: {some(diff)}. Take another folder, ask for what is there, or start anew with --no-resume")
+        if found['n']>mine['n']: raise BadShard(f"{self.folder}: the {self.what} there is of {found['n']} sources, asked for {mine['n']}. Read it and keep the samples you need, or take another folder")
 
     def check(self, name, about, made_of=None): # Raises unless a shard holds what was asked for; made_of: fingerprint, not looked at when None
         path,found = Path(self.folder)/name,shard_about(Path(self.folder)/name)

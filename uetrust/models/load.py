@@ -102,7 +102,7 @@ def wrap(
     if logits: check_head(model, kind, logits)
     return Model(kind, model.eval(), tokenizer, str(model.device), model.dtype, id, revision, logits)
 
-# %% ../../nbs/09_models.ipynb #6ba63369
+# %% ../../nbs/09_models.ipynb #6528a3ca
 POOLED = ('pooler', 'classifier.dense') # Parts a bare encoder may lack: nothing here reads them
 
 def _here(name): # A folder, checked for what loading needs; None for a hub id
@@ -148,6 +148,8 @@ def load(
             model,info = cls.from_pretrained(place or name, dtype=_dtype(dtype, device), use_safetensors=True, output_loading_info=True, **kw)
     except OSError as e:
         raise OSError(f"{name!r} could not be loaded: it is no folder here, and the hub gave no safetensors checkpoint under this id (offline, not in the local cache, misspelt, or pickled weights only). {str(e).splitlines()[0]}") from e
+    for k in info['missing_keys']:
+        if k.startswith(POOLED): model.get_parameter(k).data.zero_() # Not random: equal files are equal models
     lacks = [k for k in sorted(info['missing_keys']) if not (kind=='encoder' and k.startswith(POOLED))]
     if lacks: raise ValueError(f"{name} lacks weights of {type(model).__name__}: {some(lacks)}. They would be random numbers")
     return wrap(model.to(device), tokenizer, str(name), getattr(config, '_commit_hash', None) or revision)
