@@ -6,21 +6,20 @@
 __all__ = ['CITE', 'FILES', 'texts', 'rouge', 'rouge_1', 'rouge_2', 'rouge_l', 'rouge_2_precision', 'bleu', 'wordnet_folder',
            'wordnet', 'meteor']
 
-# %% ../../nbs/20_nlg_overlap.ipynb #47875c9c
+# %% ../../nbs/20_nlg_overlap.ipynb #9c2ef646
 import importlib.util, os, warnings
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from ..core import Undefined
 from ..registry import nlg
+from ..similarity import rouge_words
 
-# %% ../../nbs/20_nlg_overlap.ipynb #ddd7a269
+# %% ../../nbs/20_nlg_overlap.ipynb #8fb2dcd0
 @cache
-def _words(stem): # Tokens of a text are kept: the same sources and references come back for every system and every kind
-    from rouge_score.tokenizers import DefaultTokenizer
-    tok = DefaultTokenizer(stem)
-    tok.tokenize = cache(tok.tokenize)
-    return tok
+def _words(stem): # Words of a text are kept: the same sources and references come back for every system and every kind
+    return SimpleNamespace(tokenize=cache(rouge_words(stem)))
 
 @cache
 def _scorer(kind, stem):
