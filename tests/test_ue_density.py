@@ -13,7 +13,7 @@ from uetrust.settings import oracles
 from uetrust.stats import Run, score
 from uetrust.ue import density, hybrid
 from uetrust.ue.density import (background_gaussian, background_gaussian_lmp, jittered, mahalanobis_distance, mahalanobis_distance_he2024,
-                                md, md_he2024, rde, rmd, rmd_lmp, shrunk, train_gaussian, train_gaussian_he2024, train_robust)
+                                md, md_he2024, rde, rmd, rmd_lmp, train_gaussian, train_gaussian_he2024, train_robust)
 from uetrust.ue.hybrid import held_out, huq, huq_rank, hybrid_ranks, percentile, ppl_md, ppl_md_lmp, train_held_out, train_held_out_lmp
 
 def mahalanobis(h, t): return density.mahalanobis(h, train_gaussian(t))
@@ -109,6 +109,10 @@ def test_every_state_of_the_held_out_part_counts_once():
     assert len(out)==75 and sorted([*fit, *out])==list(range(250)) and np.array_equal(out, held_out(250)[1])
 
 # Any states
+def spread(t, shrinkage=None): # Covariance of a fit
+    f = density.gaussian(t, shrinkage).factor
+    return np.linalg.inv(f@f.T)
+
 def cloud(seed, n, d, scale=None): return np.random.default_rng(seed).normal(size=(n, d))*(1 if scale is None else scale)
 
 @given(st.integers(0, 99), st.integers(1, 4), st.integers(6, 30))
@@ -122,19 +126,18 @@ def test_with_few_states_rotation_and_unit_still_change_nothing(seed, n, unit):
     Q = np.linalg.qr(np.random.default_rng(seed).normal(size=(8, 8)))[0]*unit
     got = mahalanobis_distance(h, t)
     np.testing.assert_allclose(mahalanobis_distance(h@Q, t@Q), got, rtol=1e-6)
-    assert np.isfinite(got).all() and (np.linalg.eigvalsh(shrunk(t))>0).all()
+    assert np.isfinite(got).all()
 
 def test_shrinkage_goes_from_the_covariance_to_a_ball():
     t,S = cloud(0, 50, 3, [1, 2, 3]),np.cov(cloud(0, 50, 3, [1, 2, 3]), rowvar=False)
-    assert np.array_equal(shrunk(t, 0), S) and np.array_equal(shrunk(t), S) and np.allclose(shrunk(t, 1), np.trace(S)/3*np.eye(3))
-    assert np.allclose(shrunk(t, .25), .75*S+.25*np.trace(S)/3*np.eye(3))
+    for a in (None, 0, .25, 1): np.testing.assert_allclose(spread(t, a), (1-(a or 0))*S+(a or 0)*np.trace(S)/3*np.eye(3), rtol=1e-10, atol=1e-12)
     few = cloud(0, 3, 3)
-    assert not np.array_equal(shrunk(few), np.cov(few, rowvar=False)) and np.trace(shrunk(few))==pytest.approx(np.trace(np.cov(few, rowvar=False)))
+    assert not np.allclose(spread(few), np.cov(few, rowvar=False), rtol=.01) and np.trace(spread(few))==pytest.approx(np.trace(np.cov(few, rowvar=False)))
     C = np.cov(few, rowvar=False, bias=True)
     m,q = np.trace(C)/3,(C**2).mean()
-    assert np.allclose(shrunk(few), shrunk(few, min(1, (q+m**2)/(4*(q-m**2/3))))) # the estimate for 3 states in 3 dimensions, written out
-    assert np.linalg.eigvalsh(shrunk(np.tile(few, (9, 1))))[0]>1e-3 # copies are no further states
-    with pytest.raises(ValueError, match=r'weight in \[0,1\], got 2'): shrunk(t, 2)
+    np.testing.assert_allclose(spread(few), spread(few, min(1, (q+m**2)/(4*(q-m**2/3)))), rtol=1e-10) # the estimate for 3 states in 3 dimensions, written out
+    assert np.linalg.eigvalsh(spread(np.tile(few, (9, 1))))[0]>1e-3 # copies are no further states
+    with pytest.raises(ValueError, match=r'weight in \[0,1\], got 2'): density.gaussian(t, 2)
 
 @given(st.integers(0, 99))
 def test_order_and_copies(seed):
@@ -274,6 +277,7 @@ def test_states_that_lie_on_a_plane_are_shrunk_however_many_they_are():
     "The last layer norm of BART leaves its states no variance across one plane; rounding to float32 leaves a little."
     x = np.random.default_rng(3).normal(size=(400, 8))
     flat = (x-x.mean(1, keepdims=True)).astype('float32')
-    assert np.array_equal(density.shrunk(x), np.cov(x, rowvar=False)) and not np.allclose(density.shrunk(flat.astype(float)), np.cov(flat.astype(float), rowvar=False), atol=1e-6)
+    np.testing.assert_allclose(spread(x), np.cov(x, rowvar=False), rtol=1e-10, atol=1e-12)
+    assert not np.allclose(spread(flat), np.cov(flat.astype(float), rowvar=False), atol=1e-6)
     far = mahalanobis_distance(flat[:50], flat)
     assert np.isfinite(far).all() and far.max()<10

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from uetrust.core import Undefined
 from uetrust.registry import reg
-from uetrust.ue.information import (boosted_prob, cpmi, fisher_rao, margin, mcnse, mcse, min_token, msp, msp_he2024, mte, mte_he2024, perplexity, pmi, renyi,
+from uetrust.ue.information import (boosted_prob, cpmi, fisher_rao, margin, mcnse, mcnse_lmp, mcse, min_token, msp, msp_he2024, mte, mte_he2024, perplexity, pmi, renyi,
                                     sample_length, sample_total, self_certainty)
 
 # Per-token numbers of full rows of log-probabilities [L,V]. The package makes these on the device in one reading pass and its scores only pool them.
@@ -120,7 +120,7 @@ def test_drawn_texts(oracle, name):
     for a,b in zip(sample_total(ends), total): close(a, b)
     assert [n.tolist() for n in sample_length(special)]==[[len(t) for t in item] for item in x['sample_tokens']]
     close(score(mcse, sample_total(ends)), y['MonteCarloSequenceEntropy'])
-    close(score(mcnse, sample_total(ends), sample_length(special)), y['MonteCarloNormalizedSequenceEntropy'])
+    close(score(mcnse_lmp, sample_total(ends), sample_length(special)), y['MonteCarloNormalizedSequenceEntropy'])
 
 def test_margin_and_rarest_token_are_complements_of_confidences_in_uqlm(oracle):
     found = 0
@@ -140,8 +140,8 @@ def test_order_of_drawn_texts_does_not_matter_and_copies_change_no_mean(t, r):
     at = list(range(len(t)))
     r.shuffle(at)
     n = np.arange(1, len(t)+1)
-    assert mcse(t[at])==pytest.approx(mcse(t), abs=1e-12) and mcnse(t[at], n[at])==pytest.approx(mcnse(t, n), abs=1e-12)
-    assert mcse(np.r_[t, t])==pytest.approx(mcse(t), abs=1e-12) and mcnse(np.r_[t, t], np.r_[n, n])==pytest.approx(mcnse(t, n), abs=1e-12)
+    assert mcse(t[at])==pytest.approx(mcse(t), abs=1e-12) and mcnse_lmp(t[at], n[at])==pytest.approx(mcnse_lmp(t, n), abs=1e-12) and mcnse((t/n)[at])==pytest.approx(mcnse(t/n), abs=1e-12)
+    assert mcse(np.r_[t, t])==pytest.approx(mcse(t), abs=1e-12) and mcnse_lmp(np.r_[t, t], np.r_[n, n])==pytest.approx(mcnse_lmp(t, n), abs=1e-12) and mcnse(np.r_[t/n, t/n])==pytest.approx(mcnse(t/n), abs=1e-12)
 
 @given(logps)
 def test_mean_smallest_and_sum_are_in_order(t):
@@ -161,12 +161,12 @@ def test_impossible_with_and_without_the_source_is_undefined():
 
 def test_no_input_is_changed_and_float32_is_summed_in_float64():
     x = dict(greedy_logp=-np.ones(9, 'float32')/3, greedy_entropy=np.ones(9), alone_logp=-np.ones(9), processed_logp=-np.ones(9), processed_entropy=np.ones(9),
-             processed_finite=np.full(9, 5), greedy_top_logp=-np.arange(18.).reshape(9, 2)%2-1, sample_total=-np.ones(3), sample_length=np.arange(3),
+             processed_finite=np.full(9, 5), greedy_top_logp=-np.arange(18.).reshape(9, 2)%2-1, sample_total=-np.ones(3), sample_length=np.arange(3), sample_mean_logp=-np.ones(3),
              greedy_renyi=np.ones(9), greedy_fisher_rao=np.ones(9), greedy_self_certainty=np.ones(9), greedy_dominant=np.ones(9))
     before = copy.deepcopy(x)
     mine = {n:e for n,e in reg.items() if e.kind=='ue' and e.fn.__module__=='uetrust.ue.information'}
     for e in mine.values(): assert type(e.fn(**{k:x[k] for k in e.needs})) is float
-    assert len(mine)==15 and all(np.array_equal(x[k], before[k]) for k in x)
+    assert len(mine)==16 and all(np.array_equal(x[k], before[k]) for k in x)
     assert msp(x['greedy_logp'])==float(np.float32(1)/np.float32(3))*9
 
 def test_mistakes_of_the_caller():

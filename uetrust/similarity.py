@@ -37,7 +37,7 @@ def jaccard(
     "Share of words that two texts have in common."
     return [_jaccard(t) for t in sample_texts]
 
-# %% ../nbs/10a_similarity.ipynb #5f248112
+# %% ../nbs/10a_similarity.ipynb #011209d8
 @cache
 def rouge_words(
     stem:bool=True, # Cut endings off words of four letters or more (Porter)
@@ -68,7 +68,7 @@ def in_order(
 
 def _f(words, common): # F of all pairs
     total = np.add.outer(common.diagonal(), common.diagonal())
-    same = np.array([[a==b for b in words] for a in words], float)
+    same = np.array([[a==b for b in words] for a in words], float).reshape(common.shape)
     return np.divide(2*common, total, out=same, where=total>0)
 
 @stat(unit='words', cite=ROUGE)

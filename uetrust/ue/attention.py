@@ -6,11 +6,11 @@
 __all__ = ['RAUQ', 'LLM_CHECK', 'FOCUS', 'scan', 'middle_third', 'rauq', 'rauq_instruct', 'rauq_entropy', 'attention_score',
            'attention_score_prompt', 'csl', 'token_doubt', 'focus']
 
-# %% ../../nbs/16_ue_attention.ipynb #c8be5166
+# %% ../../nbs/16_ue_attention.ipynb #e07fe957
 import numpy as np
 from ..core import Undefined
 from ..registry import ue
-from .information import perplexity
+from .information import perplexity, weighed
 
 # %% ../../nbs/16_ue_attention.ipynb #c09f382a
 def scan(
@@ -102,7 +102,7 @@ def attention_score_prompt(
     "Minus log-determinant of the attention map of prompt and generated tokens."
     return attention_score(attention_log_self)-float(prompt_log_self)
 
-# %% ../../nbs/16_ue_attention.ipynb #e51894b8
+# %% ../../nbs/16_ue_attention.ipynb #4ef0de6f
 @ue(unit='nats per token', cite='Lin et al. 2024, CSL, https://aclanthology.org/2024.emnlp-main.578',
     formula=r'-\sum_tw_t\log p_t(y_t),\quad w_t\text{ attention that a question about the summary pays to token }t,\ \sum_tw_t=1',
     trap='The wording of the question decides the weights. The authors choose heads on labelled data; here all count.')
@@ -111,10 +111,7 @@ def csl(
     elicited_attention:np.ndarray, # Attention to each token under a prompt that asks about the text, mean over heads, shape [L]; need not sum to 1
 )->float: # 0 when every token that was looked at was certain; higher is less certain
     "Mean surprisal of a token, weighed by the attention that a question about the text draws to it."
-    l,w = np.asarray(greedy_logp, float),np.asarray(elicited_attention, float)
-    if l.shape!=w.shape: raise ValueError(f"needs an attention weight for each token, got shape {w.shape} for {l.shape}")
-    if not (w>0).any(): raise Undefined("no token of the text is attended to")
-    return float(0.-w[w>0]@l[w>0]/w.sum())
+    return weighed(greedy_logp, elicited_attention, 'attention')
 
 # %% ../../nbs/16_ue_attention.ipynb #87d0132d
 FOCUS = 'Zhang et al. 2023, Focus, https://arxiv.org/abs/2311.13230'

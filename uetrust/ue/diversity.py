@@ -15,24 +15,28 @@ import numpy as np
 from ..core import Undefined
 from ..registry import stat, ue
 
-# %% ../../nbs/13_ue_diversity.ipynb #7b4d5c1a
+# %% ../../nbs/13_ue_diversity.ipynb #00e82d2b
 LIN = 'Lin, Trivedi & Sun 2023, https://arxiv.org/abs/2305.19187'
 
 _NLI = r',\quad E_{ij}, C_{ij}\text{ probability that sample }i\text{ entails, contradicts sample }j'
 _W = dict(entail=r'W_{ij}=\tfrac12(E_{ij}+E_{ji})\text{, entailment of samples }i, j', contra=r'W_{ij}=1-\tfrac12(C_{ij}+C_{ji}), C\text{ contradiction of samples }i, j', jaccard=r'W_{ij}\text{ share of words that samples }i, j\text{ have in common}')
+
+_DEG = r'1-\frac1{K^2}\sum_{i,j}W_{ij},\quad '
+_EIGV = r'\sum_k\max(0, 1-\lambda_k),\quad\lambda\text{ eigenvalues of }I-D^{-1/2}WD^{-1/2}, D\text{ row sums of }W, '
+_ECC = r'\lVert U-\bar U\rVert_F,\quad U\text{ eigenvectors of }I-D^{-1/2}WD^{-1/2}\text{ with eigenvalue}<0.9, '
 
 @stat(unit='[0,1]', cite='He et al. 2021, DeBERTa fine-tuned on MNLI, https://arxiv.org/abs/2006.03654')
 def nli_probability(
     nli:list, # For each item logits [1+K,1+K,3] over (greedy, samples): premise, hypothesis, (contradiction, neutral, entailment)
 )->list: # For each item shape [1+K,1+K,3]; the classes sum to 1
     "Probabilities of the three classes."
-    return [_softmax(z) for z in nli]
+    from scipy.special import softmax
+    return [softmax(_logits(z), -1) for z in nli]
 
-def _softmax(z):
+def _logits(z): # float64, the right shape
     z = np.asarray(z, float)
     if z.ndim!=3 or z.shape!=(len(z), len(z), 3): raise ValueError(f"nli needs logits of shape [1+K,1+K,3], got {z.shape}")
-    e = np.exp(z-z.max(-1, keepdims=True))
-    return e/e.sum(-1, keepdims=True)
+    return z
 
 @stat(unit='[0,1]', cite=LIN+', sec. 4.1')
 def entail(
@@ -104,9 +108,9 @@ def contra_affinity(
     "Lack of contradiction in both directions."
     return [1-(c+c.T)/2 for c in contra]
 
-# %% ../../nbs/13_ue_diversity.ipynb #1458af37
+# %% ../../nbs/13_ue_diversity.ipynb #82034c0d
 @ue(unit='[0,1]', cite=LIN+', U_Deg',
-    formula=r'1-\frac1{K^2}\sum_{i,j}W_{ij},\quad '+_W['entail'],
+    formula=_DEG+_W['entail'],
     trap='The diagonal counts, so the largest value depends on K: compare runs with equally many samples. Neutral pairs count as disagreement.')
 def deg_mat(
     entail_affinity:np.ndarray, # Shape [K,K]
@@ -116,7 +120,7 @@ def deg_mat(
     return float(1-entail_affinity.mean())
 
 @ue(unit='[0,1]', cite=LIN+', U_Deg',
-    formula=r'1-\frac1{K^2}\sum_{i,j}W_{ij},\quad '+_W['contra'],
+    formula=_DEG+_W['contra'],
     trap='Samples about different things do not contradict each other and look certain. The largest value depends on K.')
 def deg_mat_contra(
     contra_affinity:np.ndarray, # Shape [K,K]
@@ -125,7 +129,7 @@ def deg_mat_contra(
     return deg_mat(contra_affinity)
 
 @ue(unit='[0,1]', cite=LIN+', U_Deg',
-    formula=r'1-\frac1{K^2}\sum_{i,j}W_{ij},\quad '+_W['jaccard'],
+    formula=_DEG+_W['jaccard'],
     trap='Words count, not meanings: paraphrases look uncertain, and a single word that turns the meaning hardly shows.')
 def deg_mat_jaccard(
     jaccard:np.ndarray, # Shape [K,K]
@@ -215,9 +219,9 @@ def spectrum_jaccard(
     "Spectrum of the graph of shared words."
     return spectra(jaccard)
 
-# %% ../../nbs/13_ue_diversity.ipynb #ed2bb3b2
+# %% ../../nbs/13_ue_diversity.ipynb #9aa4c592
 @ue(unit='sets', cite=LIN+', U_EigV',
-    formula=r'\sum_k\max(0, 1-\lambda_k),\quad\lambda\text{ eigenvalues of }I-D^{-1/2}WD^{-1/2}, D\text{ row sums of }W, '+_W['entail'],
+    formula=_EIGV+_W['entail'],
     trap='Up to K, so compare runs with equally many samples. A sample that entails nothing, not even itself, is a set of its own here and an error in peers.')
 def eigv(
     spectrum_entail:Spectrum, # Of K samples
@@ -227,7 +231,7 @@ def eigv(
     return float(np.maximum(0, 1-spectrum_entail.values).sum())
 
 @ue(unit='sets', cite=LIN+', U_EigV',
-    formula=r'\sum_k\max(0, 1-\lambda_k),\quad\lambda\text{ eigenvalues of }I-D^{-1/2}WD^{-1/2}, D\text{ row sums of }W, '+_W['contra'],
+    formula=_EIGV+_W['contra'],
     trap='Samples about different things do not contradict each other and look certain. Compare runs with equally many samples.')
 def eigv_contra(
     spectrum_contra:Spectrum, # Of K samples
@@ -236,7 +240,7 @@ def eigv_contra(
     return eigv(spectrum_contra)
 
 @ue(unit='sets', cite=LIN+', U_EigV',
-    formula=r'\sum_k\max(0, 1-\lambda_k),\quad\lambda\text{ eigenvalues of }I-D^{-1/2}WD^{-1/2}, D\text{ row sums of }W, '+_W['jaccard'],
+    formula=_EIGV+_W['jaccard'],
     trap='Words count, not meanings: paraphrases look uncertain, and a single word that turns the meaning hardly shows.')
 def eigv_jaccard(
     spectrum_jaccard:Spectrum, # Of K samples
@@ -244,7 +248,7 @@ def eigv_jaccard(
     "Effective number of groups of samples, by words."
     return eigv(spectrum_jaccard)
 
-# %% ../../nbs/13_ue_diversity.ipynb #c61a15da
+# %% ../../nbs/13_ue_diversity.ipynb #087d94e1
 def coordinates(
     spectrum:Spectrum, # Of K samples
     threshold:float=.9, # Keep vectors whose eigenvalue is smaller
@@ -262,7 +266,7 @@ def sample_ecc(
     return [np.linalg.norm(coordinates(s, threshold), axis=1) for s in spectrum_entail]
 
 @ue(unit='distance', cite=LIN+', U_Ecc',
-    formula=r'\lVert U-\bar U\rVert_F,\quad U\text{ eigenvectors of }I-D^{-1/2}WD^{-1/2}\text{ with eigenvalue}<0.9, '+_W['entail'],
+    formula=_ECC+_W['entail'],
     trap='It is nearly the root of the number of kept eigenvectors less one, so items tie up to small differences. An eigenvalue near the threshold flips it by rounding.')
 def ecc(
     spectrum_entail:Spectrum, # Of K samples
@@ -273,7 +277,7 @@ def ecc(
     return float(np.linalg.norm(coordinates(spectrum_entail, threshold)))
 
 @ue(unit='distance', cite=LIN+', U_Ecc',
-    formula=r'\lVert U-\bar U\rVert_F,\quad U\text{ eigenvectors of }I-D^{-1/2}WD^{-1/2}\text{ with eigenvalue}<0.9, '+_W['contra'],
+    formula=_ECC+_W['contra'],
     trap='Steps and ties as in `ecc`. Samples about different things do not contradict each other and look certain.')
 def ecc_contra(
     spectrum_contra:Spectrum, # Of K samples
@@ -283,7 +287,7 @@ def ecc_contra(
     return ecc(spectrum_contra, threshold)
 
 @ue(unit='distance', cite=LIN+', U_Ecc',
-    formula=r'\lVert U-\bar U\rVert_F,\quad U\text{ eigenvectors of }I-D^{-1/2}WD^{-1/2}\text{ with eigenvalue}<0.9, '+_W['jaccard'],
+    formula=_ECC+_W['jaccard'],
     trap='Steps and ties as in `ecc`. Words count, not meanings.')
 def ecc_jaccard(
     spectrum_jaccard:Spectrum, # Of K samples

@@ -6,18 +6,14 @@
 __all__ = ['t_tu', 't_mi', 't_rmi', 'ep_t_tu', 'ep_t_rmi', 's_tu', 's_rmi', 'beam_weights', 't_tu_he2024', 't_rmi_he2024',
            's_tu_he2024', 's_rmi_he2024']
 
-# %% ../../nbs/15_ue_ensemble.ipynb #96f3b82e
+# %% ../../nbs/15_ue_ensemble.ipynb #5f6aa663
 import numpy as np
-from ..core import Undefined
+from ..core import Undefined, mean
 from ..registry import ue
 
-# %% ../../nbs/15_ue_ensemble.ipynb #d6611dee
+# %% ../../nbs/15_ue_ensemble.ipynb #3a84e300
 _MEMBERS = r',\quad p_m\text{ distribution of member }m\text{ of }M'
 _BEAMS = r',\quad b\text{ hypotheses of the search with }L_b\text{ tokens, start token included}'
-
-def _mean(x): # Over tokens
-    if not len(x): raise Undefined("needs at least 1 token, got 0")
-    return float(np.mean(x, dtype=float))
 
 def _members(logp, asked): # [M,L] in float64
     x = np.asarray(logp, float)
@@ -32,7 +28,7 @@ def t_tu(
     pe_tu:np.ndarray, # Entropy of the mean of members at each token, shape [L]
 )->float: # 0 when all members were certain of the same word; one member is enough
     "Mean total uncertainty of a token."
-    return _mean(pe_tu)
+    return mean(pe_tu)
 
 @ue(unit='nats', cite='Malinin and Gales 2021, token-level mutual information, https://arxiv.org/abs/2002.07650',
     formula=r'\frac1L\sum_t\Bigl(H(\bar p_t)-\frac1M\sum_m H(p_{m,t})\Bigr),\quad\bar p_t=\frac1M\sum_m p_{m,t}'+_MEMBERS,
@@ -43,7 +39,7 @@ def t_mi(
 )->float: # 0 when all members agree
     "Mean mutual information of a token and the member that predicts it."
     _members(member_logp, 2)
-    return _mean(pe_mi)
+    return mean(pe_mi)
 
 @ue(unit='nats', cite='Malinin and Gales 2021, reverse mutual information, https://arxiv.org/abs/2002.07650; He et al. 2024, T-RMI, https://arxiv.org/abs/2406.17274',
     formula=r'\frac1L\sum_t\frac1M\sum_m\mathrm{KL}(\bar p_t\Vert p_{m,t}),\quad\bar p_t=\frac1M\sum_m p_{m,t}'+_MEMBERS,
@@ -54,7 +50,7 @@ def t_rmi(
 )->float: # 0 when all members agree
     "Mean reverse mutual information of a token."
     _members(member_logp, 2)
-    return _mean(pe_rmi)
+    return mean(pe_rmi)
 
 @ue(unit='nats', cite='Malinin and Gales 2021, expectation of products, https://arxiv.org/abs/2002.07650',
     formula=r'\frac1L\sum_t H(q_t),\quad q_t=\sum_m\pi_{m,t}p_{m,t}, \pi_{m,t}\propto\prod_{s<t}p_{m,s}(y_s)'+_MEMBERS,
@@ -63,7 +59,7 @@ def ep_t_tu(
     ep_tu:np.ndarray, # As `pe_tu`; members weighted by the words before, shape [L]
 )->float: # As `t_tu`
     "Mean total uncertainty of a token, members weighted by the words before."
-    return _mean(ep_tu)
+    return mean(ep_tu)
 
 @ue(unit='nats', cite='Malinin and Gales 2021, expectation of products, https://arxiv.org/abs/2002.07650',
     formula=r'\frac1L\sum_t\frac1M\sum_m\mathrm{KL}(q_t\Vert p_{m,t}),\quad q_t=\sum_m\pi_{m,t}p_{m,t}, \pi_{m,t}\propto\prod_{s<t}p_{m,s}(y_s)'+_MEMBERS,
@@ -74,7 +70,7 @@ def ep_t_rmi(
 )->float: # As `t_rmi`
     "Mean reverse mutual information of a token, members weighted by the words before."
     _members(member_logp, 2)
-    return _mean(ep_rmi)
+    return mean(ep_rmi)
 
 # %% ../../nbs/15_ue_ensemble.ipynb #9cb47f43
 def _mixture(x): # log of the mean over members of what x is the log of
@@ -104,7 +100,7 @@ def s_rmi(
     if np.isneginf(each).all(): raise Undefined("every member holds the text for impossible, and -inf minus -inf does not exist")
     return float(np.mean(_mixture(each)-each))
 
-# %% ../../nbs/15_ue_ensemble.ipynb #3288db12
+# %% ../../nbs/15_ue_ensemble.ipynb #532c0b9a
 def beam_weights(
     beam_score, # Score of each hypothesis in the search, shape [B]
     beam_length, # Its tokens with the start token, shape [B], each at least 2
@@ -119,7 +115,7 @@ def beam_weights(
 def _over_beams(values, score, length): # Weighted mean over hypotheses of the mean over their tokens
     w = beam_weights(score, length)
     if (got := [len(v) for v in values])!=(asked := [int(n)-1 for n in length]): raise ValueError(f"hypotheses have {asked} tokens after the start token, got terms for {got}")
-    return float(w@[_mean(v) for v in values])
+    return float(w@[mean(v) for v in values])
 
 @ue(unit='nats', cite='He et al. 2024, T-TU as released, https://arxiv.org/abs/2406.17274',
     formula=r'\sum_b w_b\frac1{L_b-1}\sum_t H(\bar p_{b,t}),\quad w_b\propto\exp\frac{s_bL_b}{L_b-1}, s_b\text{ score in the search}'+_BEAMS,

@@ -6,12 +6,13 @@
 __all__ = ['VAZHENTSEV', 'JOINT', 'hybrid_ranks', 'huq_rank', 'huq', 'percentile', 'held_out', 'HeldOut', 'train_held_out',
            'train_held_out_lmp', 'ppl_md_percentile', 'ppl_md_percentile_lmp', 'ppl_md', 'ppl_md_lmp']
 
-# %% ../../nbs/12a_ue_hybrid.ipynb #3eb7955c
+# %% ../../nbs/12a_ue_hybrid.ipynb #80172521
 from typing import NamedTuple
 import numpy as np
 from ..core import Undefined
 from ..registry import stat, ue
 from .density import LMP, Gaussian, Released, distance, distance_he2024, gaussian, mahalanobis_distance_he2024
+from .information import perplexity
 
 # %% ../../nbs/12a_ue_hybrid.ipynb #769ff9ae
 def hybrid_ranks(
@@ -56,7 +57,7 @@ def huq(
     "Hybrid uncertainty quantification: distance first, surprisal where the distance is small."
     return _placed(huq_rank)
 
-# %% ../../nbs/12a_ue_hybrid.ipynb #cbd11566
+# %% ../../nbs/12a_ue_hybrid.ipynb #7f6b1e97
 def percentile(
     x, # Values, shape [N]
     reference, # Values of known texts, shape [n]
@@ -100,9 +101,9 @@ def train_held_out_lmp(
     fit,out = held_out(len(t))
     return HeldOut(train_gaussian_he2024, mahalanobis_distance_he2024(t[out], t[fit]))
 
-def _joint(logp, perplexity, far, known): # Mean of both percentiles
-    own = np.array([-np.mean(x, dtype=float) if len(x) else np.nan for x in logp], float)
-    return ((percentile(own, perplexity)+percentile(far, known))/2).tolist()
+def _joint(logp, train_perplexity, far, known): # Mean of both percentiles
+    own = np.array([perplexity(x) if len(x) else np.nan for x in logp], float)
+    return ((percentile(own, train_perplexity)+percentile(far, known))/2).tolist()
 
 @stat(unit='[0,1]', cite=f'{JOINT}; Fadeeva et al. 2023, https://arxiv.org/abs/2311.07383')
 def ppl_md_percentile(
