@@ -10,12 +10,14 @@ from test_read import KINDS, PAIRS, V, toy, tokenizer
 from transformers import BertConfig, BertModel
 
 from uetrust.models import attention as at
-from uetrust.models.attention import attentions, eager, elicited_attention, stack_of
+from uetrust.models.attention import eager, elicited_attention, stack_of
 from uetrust.models.load import wrap
 from uetrust.models.read import Layout, lay, read
 from uetrust.ue.attention import attention_score, csl, focus, rauq
 
 NAMES = ('attention_previous', 'attention_log_self', 'attention_max')
+
+def attentions(m, pairs, keep=(*NAMES, 'prompt_log_self'), **kw): return at.attentions(m, pairs, keep=keep, **kw)
 
 @pytest.fixture(scope='module')
 def toys():
@@ -93,6 +95,16 @@ def test_the_prompt_of_an_encoder_decoder_is_its_start_token(toys):
     for kind in ('bart', 't5'): assert {a['prompt_log_self'] for a in attentions(toys(kind), PAIRS)}=={0}
     assert all(a['prompt_log_self']<0 for a in attentions(toys('llama'), PAIRS))
 
+def test_weights_of_pairs_are_made_only_when_they_are_asked_for(toys, monkeypatch):
+    m = toys('bart')
+    whole = attentions(m, PAIRS)
+    for keep in (('attention_max',), ('prompt_log_self', 'attention_previous')):
+        got = attentions(m, PAIRS, keep)
+        assert all(tuple(g)==keep and all(np.array_equal(g[k], w[k]) for k in keep) for g,w in zip(got, whole, strict=True))
+    monkeypatch.setattr(at.Kept, '_keep_most', lambda *a: pytest.fail('pairs were looked at'))
+    assert tuple(at.attentions(m, PAIRS)[0])==('attention_previous', 'attention_log_self', 'prompt_log_self')
+    with pytest.raises(ValueError, match='attention_max can be kept, not heads'): attentions(m, PAIRS, ('heads',))
+
 # The model is left as it was
 def state(m): return m.model.config._attn_implementation,[len(l._forward_hooks) for l in stack_of(m)[1]]
 
@@ -135,7 +147,7 @@ def test_a_map_is_gone_when_the_next_one_is_made(toys, kind):
     def see(l, w):
         alive.append(sum(r() is not None for r in refs))
         refs.append(weakref.ref(w))
-        add(at.Kept(1, 3, 0), l, w[0])
+        add(at.Kept(1, 3, 0, True), l, w[0])
     with torch.inference_mode(): at.forward(m, [((5, 6, 7), (8, 9, 10))], see)
     assert len(alive)>=2 and not any(alive)
 

@@ -12,10 +12,12 @@ from test_generate import SAMPLES, tiny
 from test_readings import encoder, framed
 
 from uetrust import fill as f, settings as s
+from uetrust.all import reg
 from uetrust.bank import read_bank
 from uetrust.cli import main
-from uetrust.readings import PASSES, read_readings
+from uetrust.readings import read_readings
 from uetrust.samples import samples
+from uetrust.scoring import score_bank
 
 INI = """
 [common]
@@ -24,6 +26,7 @@ items =
 train_items =
 nli = models/encoder
 encoder = models/encoder
+tagger =
 relevance = greedy sample
 [dataset.toy]
 data = toy.jsonl
@@ -33,22 +36,43 @@ background = train.jsonl
 model = models/bart
 samples = 3
 max_new_tokens = 8
-passes = own vocabulary states processed alone
-attention = yes
+passes = own vocabulary states sample_states processed alone attention attention_max focus beams
 p_true = {source} w1 {summary}
+verbal_2s = {source} w1 {summary}
+verbal_scale = 1 5
 [generator.box]
 serve = models/llama
 prompt = w1 {source} w2
 samples = 2
 max_new_tokens = 8
+verbal_1s = w1 {source}
+verbal_2s = w3 {source} w1 {summary}
+[generator.chatty]
+model = models/llama
+prompt = w1 {source} w2
+samples = 2
+max_new_tokens = 8
+passes = own
+elicit = w3 {source} w1 {summary} w2
+verbal_1s = w1 {source}
+verbal_2s = w3 {source} w1 {summary}
 [generator.wrong]
 model = models/bart
 sampels = 3
 [generator.seen]
 serve = models/llama
 passes = own
+[generator.elicited]
+serve = models/llama
+elicit = {source} w1 {summary} w2
+[generator.passing]
+model = models/bart
+passes = own attntion
+[generator.scaled]
+model = models/bart
+verbal_scale = 5
 [profile.small]
-banks = toy--writer toy--box
+banks = toy--writer toy--box toy--chatty
 [profile.first]
 banks = bulletin--writer
 items = 2
@@ -92,10 +116,12 @@ RUN = [sys.executable, '-c', f'from uetrust.cli import main; raise SystemExit(ma
 
 def test_a_generator_is_its_section_over_the_preset(here):
     g = f.generator('writer')
-    assert (g.decoding.samples, g.decoding.max_new_tokens, g.decoding.temperature, g.passes, g.black_box)==(3, 8, 1, ('own', 'vocabulary', 'states', 'processed', 'alone'), False)
+    assert (g.decoding.samples, g.decoding.max_new_tokens, g.decoding.temperature, g.passes, g.black_box)==(3, 8, 1, ('own', 'vocabulary', 'states', 'sample_states', 'processed', 'alone', 'attention', 'attention_max', 'focus', 'beams'), False)
+    assert g.verbal_scale==('1', '5') and f.generator('chatty').verbal_scale==()
     assert f.generator('box').black_box and f.generator('box').decoding.prompt=='w1 {source} w2'
 
-@pytest.mark.parametrize('name,says', [('wrong', "knows no \\['sampels'\\]; it knows"), ('seen', 'a server gives no token probabilities'), ('nobody', "no generator 'nobody'; it has")])
+@pytest.mark.parametrize('name,says', [('wrong', "knows no \\['sampels'\\]; it knows"), ('seen', 'a server gives no token probabilities'), ('elicited', 'no p_true and no elicit; found .*w1'),
+    ('passing', 'no pass attntion; there are own, '), ('scaled', "verbal_scale is two numbers, the lowest and the highest, got '5'"), ('nobody', "no generator 'nobody'; it has")])
 def test_mistakes_in_settings_are_named(here, name, says):
     with pytest.raises((ValueError, LookupError), match=says): f.generator(name)
 
@@ -106,7 +132,7 @@ def test_a_profile_takes_few_of_a_dataset(here):
 
 def test_white_box_holds_texts_readings_training_states_and_comparisons(here):
     folder = f.fill('small', 'toy--writer', progress=False)
-    assert sorted(p.name for p in folder.iterdir())==['alone', 'alternatives', 'asked', 'attention', 'background', 'background-states', 'embeddings', 'entailments', 'own', 'processed', 'relevance', 'sentences', 'states', 'texts', 'train', 'train-states', 'vocabulary']
+    assert sorted(p.name for p in folder.iterdir())==['alone', 'alternatives', 'asked', 'attention', 'attention_max', 'background', 'background-states', 'beams', 'embeddings', 'entailments', 'focus', 'own', 'processed', 'relevance', 'sample_states', 'sentences', 'states', 'texts', 'train', 'train-states', 'verbal_2s', 'vocabulary']
     texts = read_bank(folder/'texts')
     assert len(texts)==12*4 and len(read_readings(folder/'own'))==12*4 and len(read_readings(folder/'alone'))==12
     assert len(read_readings(folder/'train-states'))==8 and len(read_readings(folder/'entailments'))==len(read_readings(folder/'embeddings'))==12
@@ -117,14 +143,38 @@ def test_white_box_holds_texts_readings_training_states_and_comparisons(here):
 
 def test_black_box_holds_texts_and_comparisons_and_is_never_asked_twice(here, monkeypatch):
     folder = f.fill('small', 'toy--box', progress=False)
-    assert sorted(p.name for p in folder.iterdir() if p.is_dir())==['embeddings', 'entailments', 'sentences', 'texts']
+    assert sorted(p.name for p in folder.iterdir() if p.is_dir())==['embeddings', 'entailments', 'sentences', 'texts', 'verbal_1s', 'verbal_2s']
     before = files(folder)
     assert read_bank(folder/'texts').attrs['about']['generator']=='box' and 'http' not in str(before)
-    for n in (folder/'texts').glob('*.parquet'): n.unlink()
+    for d in ('texts', 'verbal_1s', 'verbal_2s'):
+        for n in (folder/d).glob('*.parquet'): n.unlink()
     from uetrust.models import endpoint
     monkeypatch.setattr(endpoint, 'attempt', lambda e, r: pytest.fail('a kept reply was asked for again'))
     f.fill('small', 'toy--box', progress=False)
     assert files(folder)==before
+
+def test_a_server_and_its_own_checkpoint_say_the_same(here):
+    box,chatty = (f.fill('small', f'toy--{n}', progress=False) for n in ('box', 'chatty'))
+    assert sorted(p.name for p in chatty.iterdir())==['alternatives', 'elicited', 'embeddings', 'entailments', 'own', 'relevance', 'sentences', 'texts', 'verbal_1s', 'verbal_2s']
+    for n in ('verbal_1s', 'verbal_2s'):
+        a,b = (read_readings(d/n) for d in (box, chatty))
+        assert a['reply'].tolist()==b['reply'].tolist() and len(set(a['reply']))>6 and (a['stated']==a['reply']).all()
+    assert a['reply'].tolist()!=read_readings(box/'verbal_1s')['reply'].tolist()
+    own = read_readings(chatty/'own').query("kind=='greedy'")
+    assert [len(w) for w in read_readings(chatty/'elicited')['elicited_attention']]==[len(x) for x in own['ids']]
+    t = score_bank(chatty, ['csl'], SAMPLES, reg, progress=False)
+    nothing = [bool(x.all()) for x in own['special']] # A text of special tokens only: nothing to look at
+    assert t['value'].isna().tolist()==nothing and (t['value'].dropna()>0).all() and sum(nothing)<6
+
+def test_keywords_ask_for_a_tagger_and_focus_for_documents(here):
+    text = (here/'settings.ini').read_text()
+    for old,new,says in (('tagger =', 'tagger = no-such', "pipeline 'no-such': `pip install spacy`"), ('train = train.jsonl', 'train =', 'names no training texts')):
+        (here/'settings.ini').write_text(text.replace(old, new, 1))
+        s._read.cache_clear()
+        try:
+            with pytest.raises(ValueError, match=says): f.fill('small', 'toy--writer', progress=False)
+        finally: (here/'settings.ini').write_text(text)
+    s._read.cache_clear()
 
 def test_a_second_run_writes_nothing_and_starting_anew_gives_the_same_bytes(here, undisturbed):
     folder = f.fill('small', 'toy--writer', progress=False)
@@ -142,7 +192,7 @@ def test_killed_three_times_it_ends_as_if_undisturbed(here, undisturbed):
         while shards()<n and p.poll() is None: time.sleep(.002)
         p.send_signal(signal.SIGKILL)
         assert p.wait()==-9, 'it was to be killed before it ended'
-    assert shards()<17
+    assert shards()<22
     assert main(ASK)==0 and files(folder)==undisturbed
 
 def test_another_setting_is_an_error_that_says_what_to_do(here, capsys):
@@ -173,4 +223,4 @@ def test_every_profile_in_the_repository_can_be_planned():
     for name in ('demo', 'smoke', 'aeslc-tiny', 'paper'):
         for bank in s.profile(name)['banks'].split():
             p = f.plan(name, bank)
-            assert p.data and set(p.generator.passes)<=set(PASSES), (name, bank)
+            assert p.data and set(p.generator.passes)<=set(f.KNOWN), (name, bank)

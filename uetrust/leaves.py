@@ -14,7 +14,7 @@ from .registry import reg
 from .stats import Run
 from .store import Store, read
 
-# %% ../nbs/08c_leaves.ipynb #fc9a283c
+# %% ../nbs/08c_leaves.ipynb #0129c570
 def _as(names, prefix=''): return {c:prefix+c for c in names.split()}
 
 COLUMNS = dict( # Reading -> kind of text -> column -> statistic
@@ -26,7 +26,15 @@ COLUMNS = dict( # Reading -> kind of text -> column -> statistic
     alone=dict(greedy=dict(logp='alone_logp')),
     members=dict(greedy=_as('member_logp member_entropy member_du')|{f'member_{c}':c for c in 'pe_tu pe_mi pe_epkl pe_rmi ep_tu ep_mi ep_epkl ep_rmi'.split()}),
     asked=dict(greedy=dict(true='true_logp', false='false_logp', true_processed='true_processed_logp')),
+    sample_states=dict(sample=dict(decoder_last='sample_states')),
     attention=dict(greedy=_as('attention_previous attention_log_self prompt_log_self')),
+    attention_max=dict(greedy=_as('attention_max')),
+    elicited=dict(greedy=_as('elicited_attention')),
+    focus=dict(greedy=_as('focus_surprisal')),
+    keywords=dict(greedy=_as('keywords')),
+    beams=dict(beam=_as('score length member_logp pe_tu pe_rmi', 'beam_')),
+    verbal_1s=dict(greedy=dict(stated='verbal_1s')),
+    verbal_2s=dict(greedy=dict(stated='verbal_2s')),
     alternatives=dict(greedy=dict(forward='ccp_forward', backward='ccp_backward')),
     relevance=dict(greedy=dict(relevance='greedy_relevance'), sample=dict(relevance='sample_relevance')))
 
@@ -34,14 +42,15 @@ def by_text(
     df:pd.DataFrame, # Rows of a shard: sample, kind, k, and columns
     order:list, # Sources
     columns:dict, # Of `COLUMNS`
-)->dict: # Statistic -> its value for each source; of drawn texts a list. What the shard does not hold is left out
+)->dict: # Statistic -> its value for each source; of drawn texts and hypotheses a list. What the shard does not hold is left out
     "Columns of texts as statistics."
     out = {}
     for kind,names in columns.items():
         rows = {s:g.sort_values('k') for s,g in df[df['kind']==kind].groupby('sample', sort=False)}
         if not rows: continue
         for c,name in names.items():
-            if c in df: out[name] = [(list(rows[s][c]) if kind=='sample' else rows[s][c].iloc[0]) if s in rows else ([] if kind=='sample' else None) for s in order]
+            one = (lambda g, c=c: g[c].iloc[0]) if kind=='greedy' else (lambda g, c=c: list(g[c]))
+            if c in df: out[name] = [one(rows[s]) if s in rows else None if kind=='greedy' else [] for s in order]
     return out
 
 # %% ../nbs/08c_leaves.ipynb #b629b37c
@@ -64,9 +73,12 @@ def values(
     "What a shard of a reading holds, under the names of statistics."
     return by_text(df, order, COLUMNS[reading]) if reading in COLUMNS else COMPARED[reading](df.set_index('sample'), order)
 
-# %% ../nbs/08c_leaves.ipynb #bc135050
+# %% ../nbs/08c_leaves.ipynb #bcc8260d
 COSTS = dict(data='nothing', texts='1 greedy and K drawn texts', own='1+K texts read by the generator', vocabulary='1 text read by the generator', states='1 text read by the generator', processed='1+K texts read by the generator',
-    alone='1 text read by the generator without its source', members='1 text read by M members', asked='1 question to the generator', attention='1 text read by the generator with its attention maps', training='n training texts read by the generator', background='n other texts read by the generator',
+    alone='1 text read by the generator without its source', members='1 text read by M members', asked='1 question to the generator', attention='1 text read by the generator with its attention maps', attention_max='the same, L numbers per token kept',
+    sample_states='K texts read by the generator', elicited='1 question read by the generator with its attention maps', focus='1 text read by the generator, n documents counted', keywords='1 text tagged', beams='B hypotheses written and read by M members',
+    verbal_1s='1 reply of the generator, with a summary of its own', verbal_2s='1 reply of the generator',
+    training='n training texts read by the generator', background='n other texts read by the generator',
     entailments='up to (1+K)^2 pairs read by an NLI model', sentences='K times S pairs read by an NLI model', alternatives='up to 2kL pairs of words read by an NLI model', embeddings='up to 1+K texts read by an encoder', relevance='L texts per text read by an encoder')
 MADE_BY = {leaf:r for r,kinds in COLUMNS.items() for names in kinds.values() for leaf in names.values()}|dict( # Stored statistic -> key of `COSTS`
     source='data', reference='data', nli='entailments', vectors='embeddings', nli_sentences='sentences', train_states='training', train_perplexity='training', background_states='background')

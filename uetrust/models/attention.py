@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['OWN', 'AS_READ', 'eager', 'stack_of', 'watched', 'forward', 'Kept', 'attentions', 'elicited_attention']
 
-# %% ../../nbs/09ab_attention.ipynb #36b3d207
+# %% ../../nbs/09ab_attention.ipynb #370ac863
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,6 +14,7 @@ from torch.nn.functional import pad as widen
 from ..core import some
 from .load import Model, batches, halving, pad
 from .read import Layout, lay
+from ..readings import MAPS
 
 # %% ../../nbs/09ab_attention.ipynb #36940082
 @contextmanager
@@ -81,13 +82,14 @@ def _in_batches(m, rows, batch_tokens, run): # One result of `run` per row, in t
     for b in batches([len(p)+len(t) for p,t in rows], batch_tokens): done |= dict(zip(b, halving(run, [rows[i] for i in b])))
     return [done[i] for i in range(len(rows))]
 
-# %% ../../nbs/09ab_attention.ipynb #5b4d7398
+# %% ../../nbs/09ab_attention.ipynb #3177f705
 @dataclass
 class Kept:
     "What is kept of the maps of one text"
     start:int  # Positions before the text
     n:int      # Tokens of the text
     middle:int # Number of the middle layer
+    pairs:bool # Keep the largest weight of each pair of tokens too
     previous:list = field(default_factory=list) # One [n] per layer
     most:torch.Tensor|None = None               # Largest weight so far, [n-1,n-1]
     own:torch.Tensor|None = None                # Log of the diagonal at the middle layer, mean over heads, all positions
@@ -100,14 +102,15 @@ class Kept:
         before,d = slice(self.start, max(self.start+self.n-1, self.start)),w.diagonal(dim1=1, dim2=2).double()
         a = d[:,before]
         self.previous.append(widen(a[a.mean(1).argmax()], (min(self.n, 1), 0)))
-        top = w[:,before,before].amax(0)
-        self.most = top if self.most is None else torch.maximum(self.most, top)
+        if self.pairs: self._keep_most(w[:,before,before].amax(0))
         if l==self.middle: self.own = d[:,:self.start+self.n].log().mean(0)
+
+    def _keep_most(self, top): self.most = top if self.most is None else torch.maximum(self.most, top)
 
     def arrays(self)->dict: # Name to array, float32
         "The statistics, in the names of the scores."
-        most = widen(self.most, (0, 1, 1, 0))[:self.n,:self.n]
-        kept = dict(attention_previous=torch.stack(self.previous), attention_log_self=self.own[self.start:], attention_max=most)
+        kept = dict(attention_previous=torch.stack(self.previous), attention_log_self=self.own[self.start:])
+        if self.pairs: kept['attention_max'] = widen(self.most, (0, 1, 1, 0))[:self.n,:self.n]
         return {k:v.float().cpu().numpy() for k,v in kept.items()}|dict(prompt_log_self=self.own[:self.start].sum().item())
 
 AS_READ = Layout() # As `read` lays a pair out
@@ -117,17 +120,19 @@ def attentions(
     m:Model, # The reader, seq2seq or causal
     pairs, # (prefix, text) pairs as `read` takes them
     layout:Layout=AS_READ, # How a pair becomes an input
+    keep:tuple=MAPS['attention'], # Of attention_previous [layers,L], attention_log_self [L], prompt_log_self, attention_max [L,L]
     batch_tokens:int=2048, # Tokens a batch may hold, padding included; a layer's map takes heads x batch_tokens x longest input
-)->list[dict]: # For each pair attention_previous [layers,L], attention_log_self [L], attention_max [L,L], prompt_log_self
+)->list[dict]: # For each pair what is kept, by name
     "Where a model looks while it writes a text, for the scores of `uetrust.ue.attention`."
     rows = [(it.prompt, it.text) for it in (lay(m, x, y, layout) for x,y in pairs)]
-    middle = len(stack_of(m)[1])//2
+    middle,known = len(stack_of(m)[1])//2,sum(MAPS.values(), ())
+    if bad := [k for k in keep if k not in known]: raise ValueError(f"of attention maps {some(known)} can be kept, not {some(bad)}")
     def run(part):
-        kept = [Kept(1 if m.kind=='seq2seq' else len(p), len(t), middle) for p,t in part]
+        kept = [Kept(1 if m.kind=='seq2seq' else len(p), len(t), middle, 'attention_max' in keep) for p,t in part]
         def see(l, w):
             for k,one in zip(kept, w): k.add(l, one)
         forward(m, part, see)
-        return [k.arrays() for k in kept]
+        return [{n:a[n] for n in keep} for a in (k.arrays() for k in kept)]
     return _in_batches(m, rows, batch_tokens, run)
 
 # %% ../../nbs/09ab_attention.ipynb #178460e4

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['GAMMA', 'MIX1', 'MIX2', 'splitmix', 'gumbel', 'GumbelMax', 'warpers', 'fit', 'prompts', 'encode', 'chats', 'template',
-           'room', 'decode', 'own_settings', 'finish', 'generate', 'about', 'fill']
+           'room', 'decode', 'hypotheses', 'own_settings', 'finish', 'generate', 'about', 'fill']
 
 # %% ../../nbs/09b_generate.ipynb #efe8cca8
 import copy
@@ -166,6 +166,25 @@ def decode(
     return [[_cut_at(o, eos) for o in out[i:i+per]] for i in range(0, len(out), per)]
 
 def _ends(c:GenerationConfig): return c.eos_token_id if isinstance(c.eos_token_id, list) else [] if c.eos_token_id is None else [c.eos_token_id]
+
+# %% ../../nbs/09b_generate.ipynb #60202b9a
+@torch.inference_mode()
+def hypotheses(
+    model:Model, # From `load`
+    ids_of:list, # Token ids of each prompt
+    s:Decoding, # Resolved; `beams` says how many
+    inside, # Called with (ids, mask) of the prompts: the context in which the search runs
+)->list: # For each prompt (token ids, log P over the length with the start token to the power of the length penalty), in the order of the search
+    "What a beam search finds, with its scores."
+    causal = model.kind=='causal'
+    ids,mask = pad(ids_of, model.device, left=causal)
+    c = _config(model, s, num_beams=s.beams, num_return_sequences=s.beams, use_cache=False, return_dict_in_generate=True, output_scores=True)
+    kw = dict(input_ids=ids, attention_mask=mask) if causal else _encoded(model, ids, mask, 1, s.beams)
+    with inside(ids, mask): out = model.model.generate(generation_config=c, **kw)
+    texts = [_cut_at(t, set(_ends(c))) for t in out.sequences[:,ids.shape[1] if causal else 1:].tolist()]
+    alpha = 1. if c.length_penalty is None else c.length_penalty
+    found = [(t, x*(len(t)/(len(t)+1))**alpha) for t,x in zip(texts, out.sequences_scores.tolist())]
+    return [[(t, x) for t,x in found[i:i+s.beams] if x>-1e8] for i in range(0, len(found), s.beams)] # Fewer than asked for are padded with impossible ones
 
 # %% ../../nbs/09b_generate.ipynb #d5aec7f7
 def own_settings(
