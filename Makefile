@@ -52,6 +52,10 @@ train--tiny-unieval: train--tiny-t5
 train--%: $(VENV)/.ready FORCE
 	@$(PY) -c 'from uetrust.models.train import main; main()' $*
 
+cards: ## Keep what the demo says about every method for its card
+	$(MAKE) reproduce PROFILE=demo
+	cp runs/demo/tables/methods_measured.csv data/demo_methods.csv
+
 docs: $(VENV)/.ready ## Build the documentation site offline into docs/_build/html
 	$(PY) scripts/build_docs.py
 
@@ -59,7 +63,7 @@ lab: $(VENV)/.ready ## Open JupyterLab on trusted notebooks
 	$(VENV)/bin/jupyter trust $$(find nbs -name '*.ipynb' -not -path '*/.*')
 	$(VENV)/bin/jupyter lab nbs
 
-bench: $(VENV)/.ready ## Compare our time and memory with the published procedure
+bench: $(VENV)/.ready runs/.bench/.ready ## Compare our time and memory with the published procedure and with LM-Polygraph
 	$(VENV)/bin/uetrust bench
 
 lock: $(VENV)/.ready ## Resolve constraints.txt anew from pyproject.toml and torch.pin
@@ -75,6 +79,12 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PY) -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
 	touch $@
 
+# the peer has an environment of its own, with the versions of ours
+runs/.bench/.ready: scripts/bench_requirements.txt constraints.txt | $(VENV)/.ready
+	$(VENV)/bin/uv venv -q --clear -p $(PY) runs/.bench
+	$(VENV)/bin/uv pip install -q -p runs/.bench/bin/python $(if $(FIND_LINKS),-f $(FIND_LINKS)) $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -c constraints.txt -r scripts/bench_requirements.txt
+	touch $@
+
 # nbdev-export rewrites every module, so notebooks depend on the content of the library, not on file times
 runs/.library: FORCE
 	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -name '*.py') $$(find data/published data/models -type f)
@@ -85,6 +95,7 @@ $(NBS)/ice.ipynb: nbs/experiments/40_ice.ipynb
 $(NBS)/wrong_documents.ipynb: nbs/experiments/41_wrong_documents.ipynb
 $(NBS)/fflm.ipynb: nbs/experiments/45_fflm.ipynb
 $(NBS)/narcissism.ipynb: nbs/experiments/50_narcissism.ipynb
+$(NBS)/methods.ipynb: nbs/experiments/17_methods_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter methods--%,$(NAMES)))
 $(NBS)/thresholds.ipynb: nbs/experiments/61_thresholds.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter threshold--%,$(NAMES)))
 $(NBS)/tofueval.ipynb: nbs/experiments/70_tofueval.ipynb
 $(NBS)/cells.ipynb: nbs/experiments/80_cells.ipynb
@@ -108,5 +119,5 @@ $(RUNS)/report/index.html: $(NAMES:%=$(NBS)/%.ipynb)
 	@$(VENV)/bin/uetrust report --profile $(PROFILE)
 
 FORCE:
-.PHONY: help reproduce test check setup nbs models docs lab bench lock clean FORCE
+.PHONY: help reproduce test check setup nbs models cards docs lab bench lock clean FORCE
 .PRECIOUS: $(NBS)/%.ipynb

@@ -93,7 +93,7 @@ def given_tables(
     if not found: raise ValueError(f"{folder} holds no table03.csv ... table11.csv; `uetrust` writes them to runs/<profile>/tables")
     return {t:d.drop(index='Col Mean', columns='Row Mean', errors='ignore') for t,d in found.items()}
 
-# %% ../nbs/62_cli.ipynb #7d6f0b46
+# %% ../nbs/62_cli.ipynb #cb9aee71
 def _do_prr(a):
     emit(user_table(a), a)
 
@@ -178,48 +178,49 @@ def _do_fill(a):
     from uetrust.fill import fill
     print(f'ok {fill(a.profile, a.name, resume=a.resume)}')
 
-def _do_methods(a):
+def _listed(a, kind, shown): # A card, or all scores of a kind; True when a list for people was printed
     from uetrust.all import reg
     from uetrust.cards import card, methods
-    from uetrust.leaves import COSTS
     if a.name: return print(card(a.name, reg))
-    t = methods(reg)
-    if a.json or a.csv: return emit(t, a)
-    emit(t[['name', 'made_by', 'unit', 'cite']], a)
-    print(f"\n{len(t)} methods; higher is less certain for all. What they are made from:")
+    t = methods(reg, kind)
+    emit(t if a.json or a.csv else t[shown], a)
+    return not (a.json or a.csv)
+
+def _do_methods(a):
+    from uetrust.leaves import COSTS
+    if not _listed(a, 'ue', ['name', 'made_by', 'unit', 'cite']): return
+    print("\nHigher is less certain for all. What they are made from:")
     for k,v in COSTS.items(): print(f'  {k}: {v}')
+
+def _do_metrics(a): _listed(a, 'nlg', ['name', 'dim', 'needs', 'unit', 'direction'])
 
 def _do_score(a):
     from uetrust.all import reg
     from uetrust.samples import samples
-    from uetrust.scoring import score_bank
+    from uetrust.scoring import score_bank, write_scores
     t = score_bank(a.bank, 'all' if a.methods==['all'] else a.methods, samples(a.data) if a.data else None, reg)
     missing = t.attrs['missing']
-    if a.out: _write(t, a.out)
+    if a.out: write_scores(t, a.out)
     if a.json or a.csv: return emit(t, a)
     n = t.groupby('name', sort=False)['value'].agg(texts='size', undefined=lambda v: v.isna().sum(), mean='mean').reset_index()
     emit(n, a)
     print(f"\n{len(n)} methods on {t['sample'].nunique()} texts of {a.bank}{f', written to {a.out}' if a.out else ''}")
     for k,v in missing.items(): print(f"  - {k}: not stored: {' '.join(v)}")
 
-def _write(t, path): # By the ending of the file
-    from uetrust.settings import whole
-    writers = {'.parquet': t.to_parquet, '.csv': t.to_csv}
-    if Path(path).suffix not in writers: raise ValueError(f"scores are written to {' or '.join(writers)} files, not {path}")
-    with whole(path) as tmp: writers[Path(path).suffix](tmp, index=False)
-
 def _do_serve(a):
     from uetrust.models.serve import serve
     serve(a.folder, a.host, a.port)
 
 def _do_bench(a):
+    from uetrust import bench_methods
     from uetrust.bench import bench, show
     from uetrust.models.bench import every
     from uetrust.settings import root
-    if a.part!='models': show(bench())
-    if a.part!='evaluation': every(root()/'data'/'models')
+    if a.part in ('all', 'evaluation'): show(bench())
+    if a.part in ('all', 'models'): every(root()/'data'/'models')
+    if a.part in ('all', 'methods'): bench_methods.show(bench_methods.bench(), root()/'runs'/'bench_methods.csv')
 
-# %% ../nbs/62_cli.ipynb #ecb242bb
+# %% ../nbs/62_cli.ipynb #4758c7b6
 def _output(p): # Options of every command that prints a table
     p.add_argument('--json', action='store_true', help='print JSON records')
     p.add_argument('--csv', action='store_true', help='print CSV')
@@ -297,6 +298,9 @@ def parser()->argparse.ArgumentParser: # Of the command `uetrust`
     p = add('methods', _do_methods, "uncertainty methods: what each needs, costs and means", 'uetrust methods semantic_entropy')
     p.add_argument('name', nargs='?', help='the card of one method; all of them when left out')
     _output(p)
+    p = add('metrics', _do_metrics, "quality metrics: what each judges and needs", 'uetrust metrics rouge_l')
+    p.add_argument('name', nargs='?', help='the card of one metric; all of them when left out')
+    _output(p)
     p = add('score', _do_score, "uncertainty scores of a bank that `uetrust fill` has made", 'uetrust score runs/demo/banks/bulletin--tiny-bart --methods msp eigv')
     p.add_argument('bank', help='folder with texts and readings')
     p.add_argument('--methods', nargs='+', default=['all'], metavar='NAME', help="names, or 'all' that the bank supports")
@@ -307,8 +311,8 @@ def parser()->argparse.ArgumentParser: # Of the command `uetrust`
     p.add_argument('folder', help='checkpoint (folder or hub id)')
     p.add_argument('--host', default='127.0.0.1')
     p.add_argument('--port', type=int, default=8000)
-    p = add('bench', _do_bench, "our time against the published procedure, and tokens per second against a plain loop, from one run", 'uetrust bench')
-    p.add_argument('--part', choices=['all', 'evaluation', 'models'], default='all', help='what is measured')
+    p = add('bench', _do_bench, "our time against the published procedure, tokens per second against a plain loop, and methods against LM-Polygraph, from one run", 'uetrust bench')
+    p.add_argument('--part', choices=['all', 'evaluation', 'models', 'methods'], default='all', help='what is measured')
     return main
 
 def main(

@@ -5,14 +5,14 @@
 # %% auto #0
 __all__ = ['KINDS', 'reg', 'stat', 'ue', 'nlg', 'measure', 'Entry', 'Registry']
 
-# %% ../nbs/02_registry.ipynb #eba20244
+# %% ../nbs/02_registry.ipynb #43786402
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
 from inspect import signature
 
-# %% ../nbs/02_registry.ipynb #46428673
+# %% ../nbs/02_registry.ipynb #cedcf4ef
 KINDS = dict(stat='statistic', ue='uncertainty method', nlg='quality metric', measure='measure of how well uncertainty finds bad quality')
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Entry:
     trap:str = ''    # What goes wrong in use, in a sentence or two
     @property
     def name(self): return self.fn.__name__
-    @property
+    @cached_property
     def needs(self): return tuple(p.name for p in signature(self.fn).parameters.values() if p.default is p.empty)
 
 # %% ../nbs/02_registry.ipynb #912ad17e
