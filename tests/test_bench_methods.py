@@ -46,7 +46,7 @@ def test_the_peer_is_handed_our_numbers(inputs, peer):
     contra,entail = a['semantic_matrix_contra'],a['semantic_matrix_entail']
     drawn = zip(l['sample_log_likelihoods'], l['sample_token_similarity'])
     want = dict(msp=[-sum(x) for x in l['greedy_log_likelihoods']], mte=mean(l['entropy']), mcse=[-np.mean(x) for x in l['sample_log_probs']],
-                mcnse=[-np.mean([p/len(t) for p,t in zip(ps, ts)]) for ps,ts in zip(l['sample_log_probs'], l['sample_tokens'])], p_true=[-x for x in l['p_true']],
+                mcnse_lmp=[-np.mean([p/len(t) for p,t in zip(ps, ts)]) for ps,ts in zip(l['sample_log_probs'], l['sample_tokens'])], p_true=[-x for x in l['p_true']],
                 pmi=[-(np.sum(x)-np.sum(y[1:]))/len(x) for x,y in zip(l['greedy_log_likelihoods'], l['greedy_lm_log_likelihoods'])],
                 deg_mat=1-entail.mean((1, 2)), deg_mat_contra=contra.mean((1, 2)), token_sar=[-weighed(x, r) for x,r in zip(l['greedy_log_likelihoods'], l['token_similarity'])],
                 cocoa_ppl=[-np.mean(x)*np.mean(1-g) for x,g in zip(l['greedy_log_likelihoods'], a['greedy_sentence_similarity'])],
