@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from uetrust.core import Undefined
-from uetrust.models import evaluators as ev
+from uetrust.models import encode, evaluators as ev
 from uetrust.models.load import load
 from uetrust.nlg import nli
 from uetrust.registry import reg
@@ -158,6 +158,7 @@ def test_an_empty_second_text_keeps_its_separator(triples, m):
     row, = ev.pair_rows(m, [(ref, '')])[0]
     assert row[0][-2:]==(m.tokenizer.sep_token_id,)*2 and len(row[0])==len(m.tokenizer(ref, '')['input_ids'])+1
     assert row[0]==tuple(m.tokenizer([ref], [''])['input_ids'][0])
+    np.testing.assert_allclose(encode.nli(m, [(ref, '')])[0][:,::-1], ev.nli_pairs(m, [(ref, '')])[0], atol=2e-6, rtol=0)
 
 def test_rows_are_those_of_the_tokenizer(triples, m):
     for window in (512, 500, 60, 37):

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = []
 
-# %% ../nbs/29_all.ipynb #19d3ae25
+# %% ../nbs/29_all.ipynb #004bf76c
 from . import similarity
-from .nlg import overlap
+from .nlg import alignment, fflm, heads, likelihood, nli, overlap, strings, unieval
 from .ue import attention, baselines, density, diversity, ensemble, hybrid, information, lexical, reflexive, semantic
 from .registry import reg

@@ -10,11 +10,14 @@ import numpy as np, torch
 from ..core import some
 from .load import Model, batches, halving
 
-# %% ../../nbs/09aa_encode.ipynb #89f797fa
-def _encoded(m, inputs): # Token ids with the tokenizer's frame, and how many tokens did not fit
-    whole = [m.tokenizer(*x, verbose=False) for x in inputs]
+# %% ../../nbs/09aa_encode.ipynb #ab95466a
+def _framed(m, x, **kw): # Token ids of one input with the tokenizer's frame; texts go in lists, because a lone empty second text would lose its separator
+    return {k:v[0] for k,v in m.tokenizer(*([t] for t in x), verbose=False, **kw).items()}
+
+def _encoded(m, inputs): # Inputs in token ids, and how many tokens did not fit
+    whole = [_framed(m, x) for x in inputs]
     over = [max(len(t['input_ids'])-m.window, 0) for t in whole]
-    return [m.tokenizer(*x, truncation=True, max_length=m.window) if o else t for x,t,o in zip(inputs, whole, over)],over
+    return [_framed(m, x, truncation=True, max_length=m.window) if o else t for x,t,o in zip(inputs, whole, over)],over
 
 @torch.inference_mode()
 def run(

@@ -79,12 +79,12 @@ def text_rows(
     ids,room = _bodies(m, texts),min(window or m.window, m.window)-len(before+after)
     return [_row(before, [(i, seg) for i in ids[t][:room]], after) for t in texts],np.array([max(len(ids[t])-room, 0) for t in texts])
 
-# %% ../../nbs/09ad_evaluators.ipynb #750665b3
+# %% ../../nbs/09ad_evaluators.ipynb #88b2a42e
 class _Rows: # Stands in for a tokenizer where the inputs are rows
     model_max_length = 10**30
     def __init__(self, tokenizer): self.pad,self.names = tokenizer.pad,tokenizer.model_input_names
     def __call__(self, ids, segments, **kw):
-        t = dict(input_ids=list(ids), attention_mask=[1]*len(ids), token_type_ids=list(segments))
+        t = dict(input_ids=[list(i) for i in ids], attention_mask=[[1]*len(i) for i in ids], token_type_ids=[list(s) for s in segments])
         return {k:v for k,v in t.items() if k in self.names}
 
 def run_rows(
