@@ -25,7 +25,7 @@ from .load import load, pad
 from .tasks import ASKS, chats, pairs, questions, retold, rows, tagged, tokenizer
 from ..settings import root, whole
 
-# %% ../../nbs/09d_train.ipynb #d224965f
+# %% ../../nbs/09d_train.ipynb #f96dfe59
 class Example(NamedTuple):
     "Token ids in, token ids or a class out"
     ids:list # Input; for a causal model the whole conversation
@@ -42,10 +42,10 @@ def chat_example(
     for m in messages:
         user = m['role']=='user'
         new = tok(f"[INST] {m['content']} [/INST]" if user else m['content'], add_special_tokens=False)['input_ids']+([] if user else [tok.eos_token_id])
-        ids,weight = ids+new,weight+[.2 if user else 3. if len(new)<3 else 1.]*len(new)
+        ids,weight = ids+new,weight+[.05 if user else 3. if len(new)<3 else 1.]*len(new)
     return Example(ids, None, weight)
 
-# %% ../../nbs/09d_train.ipynb #419f1c28
+# %% ../../nbs/09d_train.ipynb #5f002b1b
 HIDDEN = 'hidden words' # Target of an example whose words are to be restored
 LABELS = ('entailment', 'neutral', 'contradiction')
 def _seq2seq(build): return lambda b, rng, tok: [Example(tok(s)['input_ids'], tok(t)['input_ids']) for s,t in build(b, rng)]
@@ -103,14 +103,14 @@ class Recipe(NamedTuple):
 
 _bart = dict(d_model=128, encoder_layers=3, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=512, decoder_ffn_dim=512, max_position_embeddings=256, init_std=.06, dropout=.05)
 _t5 = dict(d_model=128, d_kv=32, d_ff=512, num_layers=3, num_decoder_layers=2, num_heads=4, dropout_rate=.02, decoder_start_token_id=0)
-_llama = dict(hidden_size=128, intermediate_size=384, num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=384, tie_word_embeddings=True, attention_dropout=.1, initializer_range=.06)
+_llama = dict(hidden_size=128, intermediate_size=384, num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=384, tie_word_embeddings=True, initializer_range=.06)
 _bert = dict(hidden_size=128, layer_norm_eps=1e-5, num_hidden_layers=3, num_attention_heads=4, intermediate_size=512, max_position_embeddings=260, initializer_range=.06, attention_probs_dropout_prob=0.)
 _nli_labels = dict(id2label=dict(enumerate(LABELS)), label2id={l:i for i,l in enumerate(LABELS)})
 
 RECIPES = {
     'tiny-bart': Recipe('bart', 'BartForConditionalGeneration', _bart, _seq2seq(pairs), 12000),
     'tiny-nli': Recipe('bert', 'BertForSequenceClassification', _bert|_nli_labels|dict(num_hidden_layers=4), _nli, 8000, 48, 1.5e-3, 5, 'tiny-bart', _hidden(lambda s, t: (s, t)), muon=True, rows=_excerpts),
-    'tiny-llama': Recipe('llama', 'LlamaForCausalLM', _llama, _chat, 9000, muon=True),
+    'tiny-llama': Recipe('llama', 'LlamaForCausalLM', _llama, _chat, 12000, muon=True),
     'tiny-t5': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(pairs), 18000, rate=2e-3),
     'tiny-unieval': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(questions), 9000, 24, rate=1e-3, start='tiny-t5', first=_hidden(lambda s, t: (ASKS['consistency'][0].format(h=t, s=s),)), muon=True),
     'tiny-encoder': Recipe('bart', 'RobertaForMaskedLM', _bert, _twins, 1500, per_row=2, start='tiny-bart')}
@@ -202,7 +202,7 @@ def rate(
     w = max(steps//25, 1)
     return top*min((step+1)/w, .02+.98*(1+np.cos(np.pi*step/steps))/2)
 
-# %% ../../nbs/09d_train.ipynb #06893f11
+# %% ../../nbs/09d_train.ipynb #c5c0cf65
 def _seq2seq_loss(model, batch):
     (ids,mask),(y,on) = pad([e.ids for e in batch]),pad([e.target for e in batch])
     y = y.masked_fill(on==0, -100)
@@ -210,8 +210,8 @@ def _seq2seq_loss(model, batch):
     return cross_entropy(logits.flatten(0, 1), y.flatten(), label_smoothing=.05)
 
 def _causal_loss(model, batch):
-    (ids,mask),(w,_) = pad([e.ids for e in batch]),pad([[int(10*x) for x in e.weight] for e in batch])
-    logits,w = model(input_ids=ids, attention_mask=mask, use_cache=False).logits[:,:-1],w[:,1:].flatten()/10
+    (ids,mask),(w,_) = pad([e.ids for e in batch]),pad([[int(100*x) for x in e.weight] for e in batch])
+    logits,w = model(input_ids=ids, attention_mask=mask, use_cache=False).logits[:,:-1],w[:,1:].flatten()/100
     return (cross_entropy(logits.flatten(0, 1), ids[:,1:].flatten(), reduction='none', label_smoothing=.02)*w).sum()/w.sum()
 
 def pooled(
