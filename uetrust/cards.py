@@ -5,15 +5,16 @@
 # %% auto #0
 __all__ = ['MEASURED', 'comments', 'files', 'methods', 'measured', 'card']
 
-# %% ../nbs/53_cards.ipynb #7c901d12
+# %% ../nbs/53_cards.ipynb #ae186344
 import inspect, re
 import pandas as pd
+from .grade import MADE, MAKERS
 from .leaves import COSTS, MADE_BY
 from .registry import reg
 from .scoring import scores_needed, stored
 from .settings import root
 
-# %% ../nbs/53_cards.ipynb #79c83d13
+# %% ../nbs/53_cards.ipynb #3316d04a
 def comments(
     fn, # A function written with one parameter per line
 )->dict: # Parameter -> comment, and 'return' -> comment of the result
@@ -29,7 +30,7 @@ def files(
 )->list: # Keys of `COSTS`; a stored statistic that no reading makes yet stands for itself
     "What must have been made before a score can be computed."
     leaves = [x for n in (name, *sorted(scores_needed(name, reg))) for x in stored(n, reg) if x not in reg or reg[x].kind=='stat']
-    return list(dict.fromkeys(MADE_BY.get(x, x) for x in leaves))
+    return list(dict.fromkeys(MADE_BY.get(x, MADE.get(x, x)) for x in leaves))
 
 _WAYS = dict(ue=('no direction', 'higher is less certain', 'higher is more certain'), nlg=('no direction', 'higher is better', 'lower is better')) # By sign: 0, 1, -1
 
@@ -64,5 +65,5 @@ def card(
     e = reg[name]
     said,made = comments(e.fn),files(name, reg)
     lines = [f'# {name}', e.fn.__doc__, f'$${e.formula}$$' if e.formula else '', f"**Result** {said.get('return', '')} ({', '.join(filter(None, (e.dim, e.unit)))}; {_WAYS[e.kind][e.sign]})",
-        '**Needs** '+'; '.join(f'`{k}`: {said.get(k, "")}' for k in e.needs), '**Costs** '+'; '.join(f'{m}: {COSTS[m]}' if m in COSTS else f'{m}: nothing here makes it yet' for m in made), f'**Trap** {e.trap}' if e.trap else '', measured(name, pd.read_csv(kept)) if kept.exists() else '', f'**Source** {e.cite}']
+        '**Needs** '+'; '.join(f'`{k}`: {said.get(k, said.get("reply", ""))}' for k in e.needs), '**Costs** '+'; '.join(f'{m}: {COSTS[m]}' if m in COSTS else f'{m}: what `uetrust.grade` makes of it' if m in MAKERS else f'{m}: nothing here makes it yet' for m in made), f'**Trap** {e.trap}' if e.trap else '', measured(name, pd.read_csv(kept)) if kept.exists() else '', f'**Source** {e.cite}']
     return '\n\n'.join(x for x in lines if x)

@@ -93,7 +93,7 @@ def given_tables(
     if not found: raise ValueError(f"{folder} holds no table03.csv ... table11.csv; `uetrust` writes them to runs/<profile>/tables")
     return {t:d.drop(index='Col Mean', columns='Row Mean', errors='ignore') for t,d in found.items()}
 
-# %% ../nbs/62_cli.ipynb #cb9aee71
+# %% ../nbs/62_cli.ipynb #983b3937
 def _do_prr(a):
     emit(user_table(a), a)
 
@@ -194,7 +194,22 @@ def _do_methods(a):
 
 def _do_metrics(a): _listed(a, 'nlg', ['name', 'dim', 'needs', 'unit', 'direction'])
 
+def _do_grade(a): # Quality scores of a user's own file
+    from uetrust.grade import grade, read_texts, shipped
+    from uetrust.scoring import write_scores
+    given = dict(m.split('=', 1) for m in a.model or [])
+    t = grade(read_texts(a.bank), {k:tuple(v.split(',')) if ',' in v else v for k,v in given.items()} or shipped(), a.metrics if a.metrics=='all' else a.metrics.split(','))
+    if a.out: write_scores(t, a.out)
+    if a.json or a.csv: return emit(t, a)
+    emit(t.groupby('name', sort=False)['value'].agg(texts='size', undefined=lambda v: v.isna().sum(), mean='mean').reset_index(), a)
+    for k,v in t.attrs['missing'].items(): print(f"  - {k}: lacks {'; '.join(v)}")
+    lost = {g:', '.join(f'{n} of {leaf}' for leaf,n in c.items() if n) for g,c in t.attrs['cut'].items()}
+    for g,what in lost.items():
+        if what: print(f"  - {g}: did not fit: {what}")
+    print('read by: '+'; '.join(f'{g} {m}' for g,m in t.attrs['models'].items()))
+
 def _do_score(a):
+    if Path(a.bank).suffix in ('.jsonl', '.csv'): return _do_grade(a)
     from uetrust.all import reg
     from uetrust.samples import samples
     from uetrust.scoring import score_bank, write_scores
@@ -220,7 +235,7 @@ def _do_bench(a):
     if a.part in ('all', 'models'): every(root()/'data'/'models')
     if a.part in ('all', 'methods'): bench_methods.show(bench_methods.bench(), root()/'runs'/'bench_methods.csv')
 
-# %% ../nbs/62_cli.ipynb #4758c7b6
+# %% ../nbs/62_cli.ipynb #5b99140e
 def _output(p): # Options of every command that prints a table
     p.add_argument('--json', action='store_true', help='print JSON records')
     p.add_argument('--csv', action='store_true', help='print CSV')
@@ -302,7 +317,9 @@ def parser()->argparse.ArgumentParser: # Of the command `uetrust`
     p.add_argument('name', nargs='?', help='the card of one metric; all of them when left out')
     _output(p)
     p = add('score', _do_score, "uncertainty scores of a bank that `uetrust fill` has made", 'uetrust score runs/demo/banks/bulletin--tiny-bart --methods msp eigv')
-    p.add_argument('bank', help='folder with texts and readings')
+    p.add_argument('bank', help='folder with texts and readings; or a .jsonl or .csv file of summaries, for quality metrics')
+    p.add_argument('--metrics', default='all', metavar='NAMES', help='quality metrics of a file, joined by commas')
+    p.add_argument('--model', action='append', metavar='GROUP=CHECKPOINT', help='who makes what a metric needs; the small shipped models when left out')
     p.add_argument('--methods', nargs='+', default=['all'], metavar='NAME', help="names, or 'all' that the bank supports")
     p.add_argument('--data', metavar='WHAT', help='sources and references of the bank, as for generate')
     p.add_argument('--out', metavar='FILE', help='.parquet or .csv file for the scores, one row per text and method')
