@@ -95,7 +95,7 @@ $(NBS)/ice.ipynb: nbs/experiments/40_ice.ipynb
 $(NBS)/wrong_documents.ipynb: nbs/experiments/41_wrong_documents.ipynb
 $(NBS)/fflm.ipynb: nbs/experiments/45_fflm.ipynb
 $(NBS)/narcissism.ipynb: nbs/experiments/50_narcissism.ipynb
-$(NBS)/methods.ipynb: nbs/experiments/17_methods_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter methods--%,$(NAMES)))
+$(NBS)/methods_together.ipynb: nbs/experiments/17_methods_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter methods--%,$(NAMES)))
 $(NBS)/thresholds.ipynb: nbs/experiments/61_thresholds.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter threshold--%,$(NAMES)))
 $(NBS)/tofueval.ipynb: nbs/experiments/70_tofueval.ipynb
 $(NBS)/cells.ipynb: nbs/experiments/80_cells.ipynb
