@@ -9,7 +9,7 @@ from hypothesis import given, settings as hs, strategies as st
 from test_generate import S, SAMPLES, tiny
 
 from uetrust.all import reg
-from uetrust.cards import card, comments, methods
+from uetrust.cards import MEASURED, card, comments, methods
 from uetrust.cli import main
 from uetrust.leaves import COSTS, MADE_BY, runs
 from uetrust.models.generate import fill
@@ -17,6 +17,7 @@ from uetrust.models.passes import likelihoods
 from uetrust.readings import PASSES, fill_readings, read_readings
 from uetrust.registry import Registry
 from uetrust.scoring import score_bank, scores_needed, stored
+from uetrust.settings import profile, root
 from uetrust.stats import Run, score
 
 SCORES = list(reg.of('ue'))
@@ -106,3 +107,9 @@ def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):
     t = pd.read_parquet(tmp_path/'s.parquet')
     assert list(t)==['dataset', 'generator', 'sample', 'name', 'value', 'note'] and len(t)==16 and np.isfinite(t['value']).all()
     assert main(['score', bank, '--out', 'scores.txt'])==2 and 'are written to .parquet or .csv' in capsys.readouterr().err
+
+def test_the_cards_say_what_the_demo_measured_about_every_method():
+    "After a new method or another demo: make cards"
+    t = pd.read_csv(root()/MEASURED)
+    assert set(t['method'])==set(SCORES) and not t.duplicated(['generator', 'method']).any() and t['generator'].nunique()==len(profile('demo')['banks'].split())
+    assert (t['lacks'].isna()|t['prr'].isna()).all() and '**Measured**' in card('msp') and 'gives' in card('mcnse_lmp')
