@@ -11,6 +11,7 @@ from scipy.special import rel_entr, xlogy
 import uetrust.all
 from uetrust.all import reg
 from uetrust.scoring import scores_needed
+from uetrust.registry import Registry
 from uetrust.stats import Run, score
 
 SCORES = sorted(reg.of('ue'))
@@ -247,3 +248,16 @@ EDGES = {'one sample':drawn(30, .5, K=1), 'no sample':drawn(30, .5, K=0), 'no to
 def test_at_the_edge_a_score_is_a_number_or_says_why_not(name, edge):
     t = table(run_of([EDGES[edge]]), name)
     assert np.isnan(t['value'][0])==bool(t['note'][0])
+
+def test_a_page_may_be_run_before_and_after_its_module_but_two_modules_may_not_share_a_name():
+    def of(module):
+        def f(x:float)->float: return x
+        f.__module__ = module
+        return f
+    for first,second in (('__main__', 'm'), ('m', '__main__'), ('m', 'm')):
+        r = Registry()
+        for m in (first, second): r.add(of(m), kind='ue', unit='', cite='test')
+        assert r['f'].fn.__module__==second
+    r = Registry()
+    r.add(of('m'), kind='ue', unit='', cite='test')
+    with pytest.raises(ValueError, match='already registered by m'): r.add(of('n'), kind='ue', unit='', cite='test')

@@ -32,14 +32,14 @@ class Entry:
     @cached_property
     def needs(self): return tuple(p.name for p in signature(self.fn).parameters.values() if p.default is p.empty)
 
-# %% ../nbs/02_registry.ipynb #912ad17e
+# %% ../nbs/02_registry.ipynb #c2902fb9
 class Registry(dict):
     "Names to `Entry`; a name is taken once, and a wrong name is answered with near ones"
     def add(self, fn=None, **kw):
         if fn is None: return partial(self.add, **kw)
         e,old = Entry(fn, **kw),self.get(fn.__name__)
         if e.kind not in KINDS: raise ValueError(f"{e.name!r} has kind {e.kind!r}; the kinds are {list(KINDS)}")
-        if old and fn.__module__ not in ('__main__', old.fn.__module__): raise ValueError(f"{e.name!r} is already registered by {old.fn.__module__}")
+        if old and fn.__module__!=old.fn.__module__ and '__main__' not in (fn.__module__, old.fn.__module__): raise ValueError(f"{e.name!r} is already registered by {old.fn.__module__}")
         self[e.name] = e
         return fn
     def __missing__(self, nm): raise LookupError(f"unknown score {nm!r}. Did you mean {get_close_matches(nm, self)}? All {len(self)}: {sorted(self)}")
