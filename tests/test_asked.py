@@ -148,7 +148,7 @@ def test_keywords_are_the_tokens_that_share_a_letter_with_one(written, tmp_path)
         assert got.at[s, 'keywords'].tolist()==[bool(re.match(r'[A-Z\d]', w)) for w in words] and got.at[s, 'keywords'].any()
 
 def test_a_tagger_that_is_not_there_says_what_to_install():
-    with pytest.raises(ValueError, match="pip install spacy` and `python -m spacy download no-such-pipeline"): spacy_tagger('no-such-pipeline')
+    with pytest.raises(LookupError, match="pip install spacy, then python -m spacy download no-such-pipeline"): spacy_tagger('no-such-pipeline')
 
 def test_a_keyword_of_two_words_does_not_reach_the_token_before_it():
     tok = tiny('bart').tokenizer

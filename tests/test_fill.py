@@ -168,11 +168,12 @@ def test_a_server_and_its_own_checkpoint_say_the_same(here):
 
 def test_keywords_ask_for_a_tagger_and_focus_for_documents(here):
     text = (here/'settings.ini').read_text()
-    for old,new,says in (('tagger =', 'tagger = no-such', "pipeline 'no-such': `pip install spacy`"), ('train = train.jsonl', 'train =', 'names no training texts')):
+    for old,new,err,says in (('tagger =', 'tagger = no-such', LookupError, "pipeline 'no-such': pip install spacy"),
+                             ('train = train.jsonl', 'train =', ValueError, 'names no training texts')):
         (here/'settings.ini').write_text(text.replace(old, new, 1))
         s._read.cache_clear()
         try:
-            with pytest.raises(ValueError, match=says): f.fill('small', 'toy--writer', progress=False)
+            with pytest.raises(err, match=says): f.fill('small', 'toy--writer', progress=False)
         finally: (here/'settings.ini').write_text(text)
     s._read.cache_clear()
 

@@ -93,7 +93,7 @@ def test_edge_cases(oracle, models, texts):
             assert np.isnan(got) if w is None else got==pytest.approx(w, abs=2e-5), (case, k)
     assert np.isfinite(values(run, 'fflm')[['one-token source', 'summary is one token, source is the same token', 'whitespace only summary']]).all()
     notes = score(run, 'fflm').set_index('sample')['note']
-    assert 'no tokens' in notes['empty summary'] and 'no tokens' in notes['empty source'] and 'does not fit into the window' in notes['summary longer than the window']
+    assert 'at least 1 token, got 0' in notes['empty summary'] and 'at least 1 token, got 0' in notes['empty source'] and 'does not fit into the window' in notes['summary longer than the window']
     assert cut['fflm_s2s'].tolist()==[0, 0, 0, 94+2413-(2048-7), 0, 0]
 
 def test_a_tokens_weight_is_named():
@@ -245,7 +245,7 @@ def test_spacys_answer_is_taken_apart(monkeypatch):
     token = lambda t,g: SimpleNamespace(text=t, pos_=g, is_space=t.isspace())
     class Doc(list): sents = [SimpleNamespace(text='Rain fell.')]
     monkeypatch.setitem(sys.modules, 'spacy', SimpleNamespace(load=lambda n: lambda text: Doc(token(*x) for x in (('Rain', 'NOUN'), ('\n', 'SPACE'), ('fell', 'VERB'), ('.', 'PUNCT')))))
-    tokens,tags,sentences = tagged('Rain\nfell.')
+    tokens,tags,sentences = tagged('Rain\nfell.', 'a-stand-in')
     assert (list(tokens), important(tokens, tags), sentences)==(['Rain', 'fell', '.'], ['Rain', 'fell'], ['Rain fell.'])
 
 def test_a_missing_component_stops_the_tuning():

@@ -6,11 +6,12 @@
 __all__ = ['reader', 'text_pairs', 'kept', 'likelihoods', 'written_by', 'check_sources', 'reference_bank', 'attending', 'rarity',
            'doubts', 'focusing', 'spacy_tagger', 'marked', 'keywords']
 
-# %% ../../nbs/09ba_passes.ipynb #0cc31d6a
+# %% ../../nbs/09ba_passes.ipynb #67413de3
 from dataclasses import asdict
 from pathlib import Path
 import numpy as np, pandas as pd, torch
 from ..bank import provenance, row, sources_digest, fill_bank
+from ..core import spacy_pipeline
 from ..decoding import Decoding
 from .attention import attentions
 from .generate import own_settings, prompts, template
@@ -173,15 +174,12 @@ def focusing(
     about = reader(m, 'focus', own=own, documents=digest(list(texts)), prompt=template(m, s), max_prompt=s.max_prompt)
     return fill_readings(folder, bank, about, make, ('greedy',), worker, progress)
 
-# %% ../../nbs/09ba_passes.ipynb #3ca646ba
+# %% ../../nbs/09ba_passes.ipynb #2f5c177d
 def spacy_tagger(
     name:str, # Pipeline with tags and entities, such as 'en_core_web_sm', or a folder
 ): # Function of texts to (begin, end) of the keywords of each
     "Names, nouns and numbers by spaCy."
-    try:
-        import spacy
-        nlp = spacy.load(name)
-    except (ImportError, OSError) as e: raise ValueError(f"keywords need spaCy with the pipeline {name!r}: `pip install spacy` and `python -m spacy download {name}`, or leave `tagger` of settings.ini empty ({str(e)[:80]})") from None
+    nlp = spacy_pipeline(name)
     return lambda texts: [[(t.idx, t.idx+len(t)) for t in d if t.ent_type_ or t.pos_ in ('NOUN', 'PROPN', 'NUM')] for d in nlp.pipe(texts)]
 
 def marked(

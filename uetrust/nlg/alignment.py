@@ -8,9 +8,10 @@ __all__ = ['HE', 'FAR', 'ZHANG', 'BASELINES', 'CROWDED', 'SPACE', 'DENG', 'CTC',
            'bertscore_f1_idf', 'bertscore_precision_source', 'bertscore_f1_source', 'nearest', 'kept', 'aggregate',
            'ctc_he2024', 'ctc_embedding', 'ctc_embedding_relevance', 'ctc', 'ctc_relevance', 'ctc_regression']
 
-# %% ../../nbs/24a_nlg_alignment.ipynb #1e9da551
+# %% ../../nbs/24a_nlg_alignment.ipynb #dbfa43bb
 import numpy as np
 from ..core import Undefined
+from .nli import first_of_two
 from ..registry import nlg
 
 # %% ../../nbs/24a_nlg_alignment.ipynb #a28ff901
@@ -124,7 +125,7 @@ def bertscore_f1_source(
     "BERTScore F against the source; the baseline of FFLM."
     return float(bertscore(cosines_hypothesis_source)[2])
 
-# %% ../../nbs/24a_nlg_alignment.ipynb #29b2248a
+# %% ../../nbs/24a_nlg_alignment.ipynb #20041f6d
 DENG = 'Deng et al. 2021, https://aclanthology.org/2021.emnlp-main.599, released code d5851e6e'
 
 def nearest(
@@ -139,8 +140,7 @@ def kept(
     logits:np.ndarray, # Shape [W,2] of kept, changed
 )->np.ndarray: # Shape [W], in [0,1]
     "Probability that each word is supported."
-    z = np.asarray(logits, float).reshape(-1, 2)
-    return 1/(1+np.exp(z[:,1]-z[:,0]))
+    return first_of_two(np.reshape(logits, (-1, 2)))
 
 def aggregate(
     values:np.ndarray, # One per token, shape [T]

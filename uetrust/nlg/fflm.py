@@ -10,13 +10,13 @@ __all__ = ['LU', 'ZERO', 'WEIGHTS', 'CHANGES', 'MIX', 'GRIDS', 'SMALL', 'SHE', '
            'in_sentence', 'masked', 'tagged', 'maskings', 'drop', 'coco_token', 'coco_span', 'coco_sentence',
            'coco_document']
 
-# %% ../../nbs/22a_nlg_fflm.ipynb #46865556
+# %% ../../nbs/22a_nlg_fflm.ipynb #04ad4f61
 from typing import NamedTuple
 import numpy as np
-from ..core import Undefined
+from ..core import Undefined, mean, spacy_pipeline
 from ..registry import nlg, stat
 
-# %% ../../nbs/22a_nlg_fflm.ipynb #afb7b9fe
+# %% ../../nbs/22a_nlg_fflm.ipynb #c744ed51
 LU = 'Jia et al. 2023, https://arxiv.org/abs/2310.11648'
 ZERO = 1e-6 # What the original puts in place of a probability that half precision has rounded to 0
 WEIGHTS = dict(code=lambda p: np.exp(1-p), paper=np.exp, none=np.ones_like) # Functions of the probability of a token
@@ -31,8 +31,7 @@ def change(
     p,q = (np.where(x==0, ZERO, x) for x in (np.asarray(p, float), np.asarray(q, float)))
     if weight not in WEIGHTS: raise ValueError(f"weight must be one of {list(WEIGHTS)}, not {weight!r}")
     if p.shape!=q.shape: raise Undefined(f"the text does not fit into the window: {len(p)} of its tokens were read with the other text, {len(q)} without")
-    if not len(p): raise Undefined("the text that is scored has no tokens")
-    return float(np.mean(WEIGHTS[weight](p)*(np.log(p)-np.log(q) if log else p-q)))
+    return mean(WEIGHTS[weight](p)*(np.log(p)-np.log(q) if log else p-q))
 
 # %% ../../nbs/22a_nlg_fflm.ipynb #d32f7f62
 @stat(unit='probability', cite=LU)
@@ -224,7 +223,7 @@ def cop_causal(
     "Log p after the source minus log p after summary and source, to a causal model."
     return change(fflm_tokens['s2s'], fflm_tokens['prefix'], 'none')
 
-# %% ../../nbs/22a_nlg_fflm.ipynb #ee46b872
+# %% ../../nbs/22a_nlg_fflm.ipynb #4398d385
 SON = 'Son et al. 2022, https://arxiv.org/abs/2211.12118'
 
 def risk(
@@ -234,8 +233,7 @@ def risk(
     "Mean over tokens of (1-p)(1-(p-q))."
     p,q = np.asarray(p, float),np.asarray(q, float)
     if p.shape!=q.shape: raise Undefined(f"the text does not fit into the window: {len(p)} of its tokens were read after the source, {len(q)} without it")
-    if not len(p): raise Undefined("the text that is scored has no tokens")
-    return float(np.mean((1-p)*(1-(p-q))))
+    return mean((1-p)*(1-(p-q)))
 
 _RISK = r'\frac1n\sum_t(1-p_t)(1-(p_t-q_t))'
 
@@ -304,17 +302,15 @@ def masked(
     if how=='sentence': hit = np.isin(sentence, np.asarray(sentence)[hit])
     return ' '.join(mask if h or how=='document' else t for t,h in zip(tokens, hit))
 
-# %% ../../nbs/22a_nlg_fflm.ipynb #31bec6a4
+# %% ../../nbs/22a_nlg_fflm.ipynb #15da6605
 def tagged(
     text:str, # English
     name:str='en_core_web_sm', # Pipeline of spaCy
 )->tuple[list,list,list]: # Tokens without blanks; their universal tags; sentences
     "A text as CoCo wants it, from spaCy."
-    try:
-        import spacy
-        doc = spacy.load(name)(text)
-    except (ImportError, OSError) as e: raise LookupError(f"CoCo's masks need spaCy and its small English pipeline: pip install spacy, then python -m spacy download {name}; or pass tokens, tags and sentences of your own to `important` and `masked`") from e
-    return *zip(*[(t.text, t.pos_) for t in doc if not t.is_space]),[s.text for s in doc.sents]
+    doc = spacy_pipeline(name)(text)
+    said = [t for t in doc if not t.is_space]
+    return [t.text for t in said],[t.pos_ for t in said],[s.text for s in doc.sents]
 
 def maskings(
     hypothesis:tuple, # Tokens and tags of the summary

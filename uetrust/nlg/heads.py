@@ -8,21 +8,20 @@ __all__ = ['KRYSCINSKI', 'ZHA', 'PARTS', 'SELLAM', 'BLEURT', 'LABAN_NER', 'SMALL
            'alignscore_binary', 'alignscore_regression', 'dae', 'bleurt', 'bleurt_source', 'excused', 'unsupported',
            'ner_overlap', 'entities']
 
-# %% ../../nbs/24b_nlg_heads.ipynb #2c8e4143
+# %% ../../nbs/24b_nlg_heads.ipynb #68d4645d
 import string
 import numpy as np
-from ..core import Undefined
-from .nli import probabilities, punkt
+from ..core import Undefined, spacy_pipeline
+from .nli import first_of_two, probabilities, punkt
 from ..registry import nlg
 
-# %% ../../nbs/24b_nlg_heads.ipynb #f03e3b8f
+# %% ../../nbs/24b_nlg_heads.ipynb #6659811f
 KRYSCINSKI = 'Kryscinski et al. 2020, https://aclanthology.org/2020.emnlp-main.750'
 
 def _correct(z): # Probability of the first of two classes
-    z = np.asarray(z, float)
-    if z.shape[-1:]!=(2,): raise ValueError(f"logits of FactCC have shape [...,2], got {z.shape}")
-    if not z.size: raise Undefined("the summary has no sentence")
-    return 1/(1+np.exp(z[...,1]-z[...,0]))
+    p = first_of_two(z)
+    if not p.size: raise Undefined("the summary has no sentence")
+    return p
 
 @nlg(unit='[0,1]', cite=KRYSCINSKI+'; column of TRUE, https://aclanthology.org/2022.naacl-main.287', dim='consistency', formula=r'P(\text{correct}\mid s, h)', trap='Trained on single sentences with made-up errors of a few kinds, here given whole summaries. The longer of two texts loses its end at 512 tokens.')
 def factcc(
@@ -45,7 +44,7 @@ def factcc_label(
     "The more likely class of the whole summary."
     return float(_correct(factcc_source_hypothesis)>=.5)
 
-# %% ../../nbs/24b_nlg_heads.ipynb #d3f36211
+# %% ../../nbs/24b_nlg_heads.ipynb #7fcd0908
 ZHA = 'Zha et al. 2023, https://aclanthology.org/2023.acl-long.634, released code a0936d5a'
 
 def align_chunks(
@@ -75,8 +74,7 @@ def alignscore_binary(
     align_binary:np.ndarray, # Logits of not aligned, aligned for chunk and sentence, shape [C,H,2]
 )->float: # 1 when each sentence is aligned; higher is better
     "Probability of aligned in the two-way head, best chunk, mean over summary sentences."
-    z = np.asarray(align_binary, float)
-    return _best(1/(1+np.exp(z[...,0]-z[...,1])))
+    return _best(1-first_of_two(align_binary))
 
 @nlg(unit='unbounded', cite=ZHA+', mode reg_sp', dim='consistency', formula=r'\frac1H\sum_j\max_cf(c, h_j)\text{ of the regression head}', trap='The values have no bounds. '+PARTS)
 def alignscore_regression(
@@ -111,12 +109,12 @@ def bleurt_source(
     "What BLEURT gives the summary beside the source."
     return float(bleurt_source_hypothesis)
 
-# %% ../../nbs/24b_nlg_heads.ipynb #d45af6ba
+# %% ../../nbs/24b_nlg_heads.ipynb #a4549382
 LABAN_NER = 'Laban et al. 2022, NER overlap, https://aclanthology.org/2022.tacl-1.10, released code c1f3da93'
 SMALL = 'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty'.split()
 NUMBERS = {w:str(i) for i,w in enumerate(SMALL)}|{w:str(10*i) for i,w in enumerate('thirty forty fifty sixty seventy eighty ninety'.split(), 3)}|dict(hundred='100', thousand='1000')
 WORDS = {d:w for w,d in NUMBERS.items()}
-VAGUE = set('a about all almost an and another approximately around at between both but by each early earlier every few first for from half in just last late later least less many more most much nearly next of on only or other over past recent recently several some that the these this those to under up year'.split())-{'year'}
+VAGUE = set('a about all almost an and another approximately around at between both but by each early earlier every few first for from half in just last late later least less many more most much nearly next of on only or other over past recent recently several some that the these this those to under up'.split())
 COMMON = {'one', 'united states', 'army'}
 QUANTITIES = {'DATE', 'CARDINAL', 'MONEY', 'PERCENT'}
 
@@ -166,8 +164,4 @@ def entities(
     model:str='en_core_web_sm', # spaCy model
 )->list: # For each text (text, type) of its entities
     "Named entities by spaCy."
-    try:
-        import spacy
-        find = spacy.load(model)
-    except (ImportError, OSError) as e: raise LookupError(f"entities need spaCy and its model: pip install spacy, then python -m spacy download {model}; or give them yourself") from e
-    return [[(e.text, e.label_) for e in d.ents] for d in find.pipe(texts)]
+    return [[(e.text, e.label_) for e in d.ents] for d in spacy_pipeline(model).pipe(texts)]
