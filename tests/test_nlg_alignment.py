@@ -144,7 +144,7 @@ def test_the_regression_aligner_is_that_of_ctc_but_for_an_empty_summary(oracle, 
         got,_ = ev.regress(m, [(texts[i][other], texts[i]['hypothesis']) for i in want], 512, 'longest')
         for i,v in zip(want, got):
             if i!='empty_hyp': close(al.ctc_regression(v), want[i])
-        alone = ev.run_rows(m, ev.text_rows(m, [texts['empty_hyp'][other]])[0], lambda model, t: model(**t).logits)[0,0] # As strings: the tokenizer drops the empty one
+        alone = ev.run_rows(m, ev.text_rows(m, [texts['empty_hyp'][other]])[0], lambda model, t: model(**t).logits)[0][0] # As strings: the tokenizer drops the empty one
         close(alone, want['empty_hyp'])
         assert abs(got[list(want).index('empty_hyp')]-alone)>.01
 

@@ -9,7 +9,6 @@ from uetrust.decoding import HE2024
 from uetrust.models.likelihoods import UNIEVAL, questions, unieval, yes_no
 from uetrust.models.load import load
 from uetrust.models.read import Layout
-from uetrust.models.tasks import ASKS
 from uetrust.nlg.unieval import unieval_consistency, unieval_fluency, unieval_overall, yes
 from uetrust.registry import reg
 from uetrust.settings import oracles, root
@@ -109,10 +108,6 @@ def test_batches_and_order_change_nothing(run, t5):
         np.testing.assert_allclose(a, b[a.index], rtol=0, atol=2e-6)
 
 # Any model that answers
-def test_questions_are_those_that_the_shipped_evaluator_learns():
-    texts = dict(h='a summary', s='a source', r='a reference')
-    assert {d:questions(d, sentence=['a summary'], hypothesis='a summary', source='a source', reference='a reference') for d in UNIEVAL}=={d:[ask.format(**texts)] for d,(ask,_,_) in ASKS.items()}
-
 @pytest.mark.parametrize('name', ['tiny-t5', 'tiny-unieval'])
 def test_shipped_models_can_be_asked(name):
     at = root()/'data/models'/name

@@ -108,6 +108,11 @@ def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):
     assert list(t)==['dataset', 'generator', 'sample', 'name', 'value', 'note'] and len(t)==16 and np.isfinite(t['value']).all()
     assert main(['score', bank, '--out', 'scores.txt'])==2 and 'are written to .parquet or .csv' in capsys.readouterr().err
 
+@pytest.mark.parametrize('kind', ['ue', 'nlg'])
+def test_every_card_says_what_each_need_is(kind):
+    lacking = [n for n,e in reg.of(kind).items() if not all(comments(e.fn).get(k) for k in (*e.needs, 'return'))]
+    assert len(reg.of(kind))>50 and not lacking
+
 def test_the_cards_say_what_the_demo_measured_about_every_method():
     "After a new method or another demo: make cards"
     t = pd.read_csv(root()/MEASURED)

@@ -6,6 +6,7 @@ from safetensors import safe_open
 from transformers import AutoTokenizer
 
 from uetrust.models import tasks, train
+from uetrust.models.likelihoods import UNIEVAL
 from uetrust.truth import check
 from uetrust.world import SPLITS, bulletins
 
@@ -73,8 +74,8 @@ def test_answers_about_a_summary_are_those_of_the_checker():
 def test_questions_are_worded_as_unieval_and_balanced():
     q = tasks.questions(tasks.rows(0, 400), np.random.default_rng(0))
     assert all(p.startswith('question: Is this ') and ' </s> ' in p for p,_ in q)
-    for d,(ask,*_) in tasks.ASKS.items():
-        a = [y for p,y in q if p.startswith(ask.split(' </s>')[0])]
+    for d in tasks.QUESTIONS:
+        a = [y for p,y in q if p.startswith(UNIEVAL[d].split(' </s>')[0])]
         assert .35<np.mean([y=='Yes' for y in a])<.65, d
 
 @pytest.mark.parametrize('name', train.RECIPES)

@@ -14,15 +14,15 @@ from .registry import reg
 from .scoring import scores_needed, stored
 from .settings import root
 
-# %% ../nbs/53_cards.ipynb #3316d04a
+# %% ../nbs/53_cards.ipynb #14f01bf2
 def comments(
     fn, # A function written with one parameter per line
 )->dict: # Parameter -> comment, and 'return' -> comment of the result
     "The comments beside the parameters of a function."
-    head = inspect.getsource(fn).partition('    "')[0]
-    found = dict(re.findall(r'^ {4}(\w+)\b[^#\n]*# (.*)$', head, re.M))
+    head = re.split('^def ', inspect.getsource(fn), maxsplit=1, flags=re.M)[1].partition('    "')[0]
+    said = re.findall(r'^ {4}\w.*?(?:# (.*))?$', head, re.M)
     back = re.search(r'\)->[^#\n]*: # (.*)', head)
-    return found|({'return': back[1]} if back else {})
+    return dict(zip(inspect.signature(fn).parameters, said))|({'return': back[1]} if back else {}) # By place: a wrapped function may call its parameters otherwise
 
 def files(
     name:str, # A score
@@ -65,5 +65,5 @@ def card(
     e = reg[name]
     said,made = comments(e.fn),files(name, reg)
     lines = [f'# {name}', e.fn.__doc__, f'$${e.formula}$$' if e.formula else '', f"**Result** {said.get('return', '')} ({', '.join(filter(None, (e.dim, e.unit)))}; {_WAYS[e.kind][e.sign]})",
-        '**Needs** '+'; '.join(f'`{k}`: {said.get(k, said.get("reply", ""))}' for k in e.needs), '**Costs** '+'; '.join(f'{m}: {COSTS[m]}' if m in COSTS else f'{m}: what `uetrust.grade` makes of it' if m in MAKERS else f'{m}: nothing here makes it yet' for m in made), f'**Trap** {e.trap}' if e.trap else '', measured(name, pd.read_csv(kept)) if kept.exists() else '', f'**Source** {e.cite}']
+        '**Needs** '+'; '.join(f'`{k}`: {said[k]}' for k in e.needs), '**Costs** '+'; '.join(f'{m}: {COSTS[m]}' if m in COSTS else f'{m}: what `uetrust.grade` makes of it' if m in MAKERS else f'{m}: nothing here makes it yet' for m in made), f'**Trap** {e.trap}' if e.trap else '', measured(name, pd.read_csv(kept)) if kept.exists() else '', f'**Source** {e.cite}']
     return '\n\n'.join(x for x in lines if x)

@@ -93,7 +93,7 @@ def given_tables(
     if not found: raise ValueError(f"{folder} holds no table03.csv ... table11.csv; `uetrust` writes them to runs/<profile>/tables")
     return {t:d.drop(index='Col Mean', columns='Row Mean', errors='ignore') for t,d in found.items()}
 
-# %% ../nbs/62_cli.ipynb #983b3937
+# %% ../nbs/62_cli.ipynb #6eef86fb
 def _do_prr(a):
     emit(user_table(a), a)
 
@@ -209,7 +209,7 @@ def _do_grade(a): # Quality scores of a user's own file
     print('read by: '+'; '.join(f'{g} {m}' for g,m in t.attrs['models'].items()))
 
 def _do_score(a):
-    if Path(a.bank).suffix in ('.jsonl', '.csv'): return _do_grade(a)
+    if Path(a.bank).suffix in ('.csv', '.parquet', '.json', '.jsonl'): return _do_grade(a)
     from uetrust.all import reg
     from uetrust.samples import samples
     from uetrust.scoring import score_bank, write_scores
@@ -235,7 +235,7 @@ def _do_bench(a):
     if a.part in ('all', 'models'): every(root()/'data'/'models')
     if a.part in ('all', 'methods'): bench_methods.show(bench_methods.bench(), root()/'runs'/'bench_methods.csv')
 
-# %% ../nbs/62_cli.ipynb #5b99140e
+# %% ../nbs/62_cli.ipynb #d6683ec8
 def _output(p): # Options of every command that prints a table
     p.add_argument('--json', action='store_true', help='print JSON records')
     p.add_argument('--csv', action='store_true', help='print CSV')
@@ -317,7 +317,7 @@ def parser()->argparse.ArgumentParser: # Of the command `uetrust`
     p.add_argument('name', nargs='?', help='the card of one metric; all of them when left out')
     _output(p)
     p = add('score', _do_score, "uncertainty scores of a bank that `uetrust fill` has made", 'uetrust score runs/demo/banks/bulletin--tiny-bart --methods msp eigv')
-    p.add_argument('bank', help='folder with texts and readings; or a .jsonl or .csv file of summaries, for quality metrics')
+    p.add_argument('bank', help='folder with texts and readings; or a .csv, .parquet, .json or .jsonl file of summaries, for quality metrics')
     p.add_argument('--metrics', default='all', metavar='NAMES', help='quality metrics of a file, joined by commas')
     p.add_argument('--model', action='append', metavar='GROUP=CHECKPOINT', help='who makes what a metric needs; the small shipped models when left out')
     p.add_argument('--methods', nargs='+', default=['all'], metavar='NAME', help="names, or 'all' that the bank supports")

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['TEXTS', 'MAKERS', 'MADE', 'NAMES', 'Maker', 'shipped', 'read_texts', 'grade']
 
-# %% ../nbs/29b_grade.ipynb #aa85cb3b
-import gc, json
+# %% ../nbs/29b_grade.ipynb #e3469159
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 import numpy as np, pandas as pd
 from .all import reg
-from .core import some
+from .core import parted, some
 from .decoding import HE2024
 from .nlg.alignment import BASELINES
 from .nlg.heads import align_chunks, entities
 from .nlg.nli import grid
 from .nlg.fflm import maskings, tagged
+from .nlg.likelihood import GPT_LAYOUT, IN_OTHER_WORDS, TLDR
 from .samples import read_table
 from .scoring import score_table, stored
 from .settings import root
@@ -43,13 +44,13 @@ def _split(texts): # Sentences of each
 def _sentences(m, x, wanted): return {leaf:_split(x[leaf.removesuffix('_sentences')]) for leaf in wanted},{}
 def _entities(m, x, wanted): return {leaf:entities(x[leaf.removesuffix('_entities')]) for leaf in wanted},{}
 
-# %% ../nbs/29b_grade.ipynb #b9536c22
+# %% ../nbs/29b_grade.ipynb #0b7a4f71
 def _likelihood(name, ways, family=None, template=False, most=None, **layout):
     def make(m, x, wanted, **kw):
         from uetrust.models.likelihoods import PEER, directions
         leaves,cut = {},{}
         for w in (w for w in ways.split() if f'{name}_logp_{w}' in wanted):
-            sep = dict(sep=' TL;DR: ' if w=='source_hypothesis' else ' In other words , ') if template else {}
+            sep = dict(sep=TLDR if w=='source_hypothesis' else IN_OTHER_WORDS) if template else {}
             for all_,d in zip((leaves, cut), directions(m, name, [w], *(x.get(t) for t in TEXTS), layout=replace(PEER, **layout, **sep), most=most, **kw)): all_ |= d
         return leaves,cut
     need = {w:w.replace('prefix', 'source') for w in ways.split()}
@@ -72,17 +73,15 @@ def _unieval(name, dims, prefix=''):
         return unieval(m, [d for d in dims.split() if name.format(d) in wanted], given|dict(sentence=_split(x['hypothesis'])), name, prefix, **kw)
     return make
 
-# %% ../nbs/29b_grade.ipynb #f3f8b59e
+# %% ../nbs/29b_grade.ipynb #bca4a44c
 def _whole(first): return lambda x: [((), [p]) for p in zip(x[first], x['hypothesis'])]
 def _each(first): return lambda x: [((len(h),), [(s, c) for c in h]) for s,h in zip(x[first], _split(x['hypothesis']))]
 def _grid(how): return lambda x: [((len(a), len(b)), list(product(a, b))) for a,b in (grid(s, h, how, lambda t: _split([t])[0]) for s,h in zip(x['source'], x['hypothesis']))]
 
 def _pairs(reader, asked, width=(), **opts): # A reader of uetrust.models.evaluators or heads; leaf -> arrangement; shape of one answer
     def one(f, laid):
-        flat = [p for _,ps in laid for p in ps]
-        z,over = f(flat) if flat else (np.zeros((0, *width), 'float32'), np.zeros(0, int))
-        ends = np.cumsum([len(ps) for _,ps in laid])[:-1]
-        return [v.reshape((*shape, *width)) for (shape,_),v in zip(laid, np.split(z, ends))],np.array([o.sum() for o in np.split(over, ends)], int)
+        found = parted([ps for _,ps in laid], f, width)
+        return [z.reshape((*shape, *width)) for (shape,_),(z,_) in zip(laid, found)],np.array([over.sum() for _,over in found], int)
     def make(m, x, wanted, **kw):
         from uetrust.models import evaluators, heads
         f = (vars(evaluators)|vars(heads))[reader]
@@ -117,12 +116,12 @@ def _embedding(e, x, wanted, **kw):
     found = {k:of(e, x[k.removeprefix('embedding_')], **kw) for k in wanted}
     return {k:list(v) for k,(v,_) in found.items()},{k:c for k,(_,c) in found.items()}
 
-# %% ../nbs/29b_grade.ipynb #89501d7b
+# %% ../nbs/29b_grade.ipynb #53b4f4c6
 _SIDES = 'source_hypothesis reference_hypothesis hypothesis_reference'
 MAKERS = dict( # Group of leaves -> how they are made
     sentences=Maker(_of(none='hypothesis_sentences', source='source_sentences'), _sentences, ''), entities=Maker(_of(none='hypothesis_entities', source='source_entities'), _entities, ''),
     bart=_likelihood('bart', _SIDES+' prefix_hypothesis'), bart_he2024=_likelihood('bart256', 'hypothesis_reference', 'bart', window=256), harim=_likelihood('bart110', 'source_hypothesis empty_hypothesis', 'bart', most=110),
-    t5=_likelihood('t5', _SIDES), gpt=_likelihood('gpt', _SIDES, template=True, first=None, joined=True, window=1000), flan=_likelihood('flan', 'source_hypothesis reference_hypothesis', template=True),
+    t5=_likelihood('t5', _SIDES), gpt=_likelihood('gpt', _SIDES, template=True, **GPT_LAYOUT), flan=_likelihood('flan', 'source_hypothesis reference_hypothesis', template=True),
     fflm=Maker(_of(source='fflm_s2s fflm_lm fflm_prefix fflm_s2s_doc fflm_lm_doc'), _fflm), coco=Maker(_of(source='coco_words coco_important coco_p_source coco_p_token coco_p_span coco_p_sentence coco_p_document'), _coco),
     unieval=Maker(_of(none='yes_no_fluency', source='yes_no_coherence yes_no_consistency', reference='yes_no_relevance'), _unieval('yes_no_{}', 'fluency coherence consistency relevance')),
     unieval_he2024=Maker(_of(source='yes_no_coherence_he2024 yes_no_consistency_he2024'), _unieval('yes_no_{}_he2024', 'coherence consistency', HE2024.prompt.removesuffix('{source}')), 'unieval'),
@@ -145,20 +144,14 @@ def shipped()->dict: # Group or family -> folder
     "The small models of the repository, for a demonstration."
     return {g:root()/'data'/'models'/f'tiny-{n}' for g,n in dict(bart='bart', t5='t5', fflm='llama', gpt='llama', coco='bart', unieval='unieval', nli='nli', bertscore='encoder', embedding='encoder').items()}
 
-# %% ../nbs/29b_grade.ipynb #e8940f9a
+# %% ../nbs/29b_grade.ipynb #7a4c4003
 NAMES = dict(id=('id',), hypothesis=('hypothesis', 'summary'), source=('source', 'document'), reference=('reference',)) # Column -> what it may be called in a file
 
-def _exact(path): # Text as it stands: '007' stays a name and 'NA' a word
-    if path.suffix=='.csv': return pd.read_csv(path, dtype=str, keep_default_na=False)
-    if path.suffix=='.jsonl': return pd.DataFrame([json.loads(line) for line in path.read_text('utf-8').split('\n') if line.strip()])
-    raise ValueError(f"{path.name}: texts are read from .jsonl and .csv files")
-
 def read_texts(
-    path, # .jsonl or .csv file
+    path, # .csv, .parquet, .json or .jsonl file
 )->pd.DataFrame: # id ('row 1', ... when there is none), hypothesis, and as far as given source and reference
     "Texts to grade, or what is wrong with the file."
-    read_table(path)
-    df,path = _exact(Path(path)),Path(path)
+    df,path = read_table(path, exact=True),Path(path)
     found = {c:[n for n in names if n in df] for c,names in NAMES.items()}
     if twice := [ns for ns in found.values() if len(ns)>1]: raise ValueError(f"{path.name} has both {' and '.join(twice[0])}, which mean the same: keep one")
     if not found['hypothesis']: raise ValueError(f"{path.name} has no column for the texts to grade; it has {list(df)}. Accepted are {'; '.join(f'{c}: '+' or '.join(ns) for c,ns in NAMES.items())}")

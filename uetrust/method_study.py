@@ -26,7 +26,7 @@ def scored(
     return pd.DataFrame(dict(texts=g.size(), undefined=g['value'].agg(lambda x: x.isna().sum()), infinite=g['value'].agg(lambda x: np.isinf(x).sum()), different=g['value'].nunique(),
         lo=v.min(), mean=v.mean(), hi=v.max(), note=g['note'].agg(lambda n: next(filter(None, n), '')))).reset_index()
 
-# %% ../nbs/49_method_study.ipynb #8fffc17f
+# %% ../nbs/49_method_study.ipynb #4651b850
 def found(
     scores:pd.DataFrame, # From `uetrust.scoring.score_bank`
     quality:pd.Series, # Of each sample; larger is better
@@ -40,14 +40,14 @@ ENDINGS = ('_he2024', '_lmp') # Of names of variants
 def variants(
     scores:pd.DataFrame, # From `uetrust.scoring.score_bank`
     prr:pd.DataFrame, # From `found`
-)->pd.DataFrame: # variant, spearman (of the two scores), moved (texts that change rank, share), prr of the default, prr of the variant
+)->pd.DataFrame: # variant, of (its default), spearman (of the two scores), moved (texts that change rank, share), default and released (PRR of either)
     "How much ranks and PRR move from a definition to what was run."
     w,value = wide(scores),prr.set_index('method')['value']
     pairs = [(n, n.removesuffix(e)) for e in ENDINGS for n in w if n.endswith(e) and n.removesuffix(e) in w]
     def moved(a, b): return (w[a].rank()!=w[b].rank()).mean()
-    return pd.DataFrame([dict(variant=a, spearman=spearman(w[a], w[b]).r, moved=moved(a, b), default=value[b], released=value[a]) for a,b in pairs], columns=['variant', 'spearman', 'moved', 'default', 'released'])
+    return pd.DataFrame([dict(variant=a, of=b, spearman=spearman(w[a], w[b]).r, moved=moved(a, b), default=value[b], released=value[a]) for a,b in pairs], columns=['variant', 'of', 'spearman', 'moved', 'default', 'released'])
 
-# %% ../nbs/49_method_study.ipynb #016749d2
+# %% ../nbs/49_method_study.ipynb #43274638
 def likest(
     scores:pd.DataFrame, # From `uetrust.scoring.score_bank`
     k:int=3, # How many
@@ -66,6 +66,5 @@ def measured(
 )->pd.DataFrame: # method, n, prr, lo, hi, q, like, default (of a variant), moved (texts whose rank it changes, share), lacks
     "What the texts of one generator say about every method."
     t = prr.rename(columns=dict(value='prr')).set_index('method')[['n', 'prr', 'lo', 'hi', 'q']].drop('oracle').join(likest(scores).rename('like'))
-    v = variants(scores, prr).set_index('variant')
-    t = t.join(pd.DataFrame(dict(default=[next(n.removesuffix(e) for e in ENDINGS if n.endswith(e)) for n in v.index], moved=v['moved']), index=v.index))
+    t = t.join(variants(scores, prr).set_index('variant')[['of', 'moved']].rename(columns=dict(of='default')))
     return pd.concat([t.rename_axis('method').reset_index(), missing.rename(columns=dict(name='method'))], ignore_index=True)

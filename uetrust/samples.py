@@ -5,25 +5,27 @@
 # %% auto #0
 __all__ = ['PUBLIC', 'read_table', 'samples']
 
-# %% ../nbs/07b_samples.ipynb #ca21c4d9
+# %% ../nbs/07b_samples.ipynb #5bc9bf8e
+from functools import partial
 from pathlib import Path
 import pandas as pd
 
-# %% ../nbs/07b_samples.ipynb #ecd73c1d
+# %% ../nbs/07b_samples.ipynb #c4d71c13
 def read_table(
     path, # .csv, .parquet, .json or .jsonl file
+    exact:bool=False, # Text as it stands: '007' stays a name and 'NA' a word
 )->pd.DataFrame: # Its rows, at least one
     "Read a table, or say what is wrong with the file."
-    path = Path(path)
+    path,csv,json = Path(path),dict(dtype=str, keep_default_na=False) if exact else {},dict(dtype=False) if exact else {}
     if not path.exists(): raise ValueError(f"there is no file {path}")
-    readers = {'.csv': pd.read_csv, '.parquet': pd.read_parquet, '.json': pd.read_json, '.jsonl': lambda p: pd.read_json(p, lines=True)}
+    readers = {'.csv': partial(pd.read_csv, **csv), '.parquet': pd.read_parquet, '.json': partial(pd.read_json, **json), '.jsonl': partial(pd.read_json, lines=True, **json)}
     if path.suffix not in readers: raise ValueError(f"{path.name}: tables are read from {', '.join(readers)} files, not {path.suffix or 'a file without ending'}")
     try: df = readers[path.suffix](path)
     except (ValueError, OSError, pd.errors.EmptyDataError, pd.errors.ParserError) as e: raise ValueError(f"{path.name} cannot be read as {path.suffix[1:]}: {e}") from None
     if not len(df): raise ValueError(f"{path.name} is empty: it has {df.shape[1]} columns and no row")
     return df
 
-# %% ../nbs/07b_samples.ipynb #d27bb6a9
+# %% ../nbs/07b_samples.ipynb #cc7cd077
 PUBLIC = dict(aeslc=dict(email='source', subject='reference'), xsum=dict(document='source', summary='reference'), tofueval=dict(doc_id='id'))
 
 def _public(name, split): # All samples of a split
@@ -36,7 +38,7 @@ def samples(
 )->pd.DataFrame: # One row per source: id, source, split and reference where known
     "Samples by name."
     name,*more = text.split(':')
-    if name not in ('bulletin', *PUBLIC): return read_table(text)
+    if name not in ('bulletin', *PUBLIC): return read_table(text, exact=True)
     if len(more)!=2 or not more[1].isdigit(): raise ValueError(f"a dataset is written NAME:SPLIT:NUMBER, for example {name}:test:100, got {text!r}")
     split,n = more[0],int(more[1])
     if name=='bulletin': from uetrust.world import bulletins; return bulletins(split, n)[['id', 'split', 'source', 'reference']]

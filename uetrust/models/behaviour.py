@@ -6,7 +6,7 @@
 __all__ = ['ASKED', 'BEHAVIOUR', 'TARGETS', 'summaries', 'summarizing', 'evaluating', 'judging', 'inferring', 'embedding',
            'behaviour', 'survey', 'reached']
 
-# %% ../../nbs/09e_behaviour.ipynb #d2c72483
+# %% ../../nbs/09e_behaviour.ipynb #70cbf28e
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -21,12 +21,12 @@ from . import encode
 from .generate import generate
 from .load import load
 from .read import read
-from .tasks import ASKS, DIMENSIONS, VARIANTS, excerpt, nli, questions, right
+from .tasks import QUESTIONS, DIMENSIONS, VARIANTS, excerpt, nli, questions, right
 from ..settings import whole
 from ..truth import ERRORS, check, judge
 from ..world import bulletins
 
-# %% ../../nbs/09e_behaviour.ipynb #d24d506a
+# %% ../../nbs/09e_behaviour.ipynb #e481a313
 ASKED = Decoding(samples=10, max_new_tokens=80, top_p=.9, prompt='Summarize the bulletin: {source}') # What a summarizer is asked: one greedy summary, 10 samples from the likeliest 90%, as in settings.ini
 
 def summaries(
@@ -61,8 +61,8 @@ def evaluating(
 )->dict: # Accuracy per dimension and over all
     "How often Yes and No are right."
     out = {}
-    for i,d in enumerate(ASKS):
-        asked = questions(list(b.itertuples()), np.random.default_rng(i), np.eye(len(ASKS))[i])
+    for i,d in enumerate(QUESTIONS):
+        asked = questions(list(b.itertuples()), np.random.default_rng(i), np.eye(len(QUESTIONS))[i])
         z = _chances(m, [q for q,_ in asked], ['Yes', 'No'])
         out[d] = np.mean([(a=='Yes')==(y>n) for (_,a),(y,n) in zip(asked, z)])
     return out|dict(accuracy=np.mean(list(out.values())))

@@ -5,25 +5,24 @@
 # %% auto #0
 __all__ = ['entailments', 'vectors', 'sentences', 'support', 'alternatives', 'relevances']
 
-# %% ../../nbs/09bb_compare.ipynb #1806ee4a
+# %% ../../nbs/09bb_compare.ipynb #44612f9c
 import re
 from itertools import product
 from pathlib import Path
 import numpy as np, pandas as pd
+from ..core import parted
 from .encode import NLI, embed, nli
 from .load import Model
 from .passes import reader
 from ..readings import fill_readings, read_readings, unique
 
-# %% ../../nbs/09bb_compare.ipynb #040cc68b
-def _parted(asked, of): # What is computed for each list of inputs: (values, inputs that did not fit)
-    x,cut = of([p for a in asked for p in a])
-    ends = np.cumsum([len(a) for a in asked])[:-1]
-    return [(v, int((lost>0).sum())) for v,lost in zip(np.split(x, ends), np.split(cut, ends))]
+# %% ../../nbs/09bb_compare.ipynb #f0f46e5c
+def _counted(asked, of): # What is computed for each list of inputs: (values, inputs that did not fit)
+    return [(v, np.count_nonzero(lost)) for v,lost in parted(asked, of)]
 
 def _by_source(rows, inputs, of, name): # Rows of a shard: `of` is computed for the inputs that the unique texts of each source give
     texts = {s:unique(g['text']) for s,g in rows.groupby('sample', sort=False)}
-    found = _parted([inputs(u) for u,_ in texts.values()], of)
+    found = _counted([inputs(u) for u,_ in texts.values()], of)
     return [{'sample': s, 'at': at, name: v, 'cut': cut} for (s,(_,at)),(v,cut) in zip(texts.items(), found)]
 
 def entailments(
@@ -50,7 +49,7 @@ def vectors(
     def make(rows): return _by_source(rows, list, lambda texts: embed(m, texts, **kw), 'vectors')
     return fill_readings(folder, bank, reader(m, 'embeddings'), make, ('greedy', 'sample'), worker, progress)
 
-# %% ../../nbs/09bb_compare.ipynb #185d613e
+# %% ../../nbs/09bb_compare.ipynb #f22bd78a
 def sentences(
     text:str, # Any text
 )->list: # At least one, stops included
@@ -68,11 +67,11 @@ def support(
     "NLI logits from every drawn text to every sentence of the greedy one."
     def make(rows):
         g = {s:(sentences(d['text'][d['kind']=='greedy'].iloc[0]), list(d['text'][d['kind']=='sample'])) for s,d in rows.groupby('sample', sort=False)}
-        found = _parted([list(product(drawn, said)) for said,drawn in g.values()], lambda pairs: nli(m, pairs, **kw))
+        found = _counted([list(product(drawn, said)) for said,drawn in g.values()], lambda pairs: nli(m, pairs, **kw))
         return [dict(sample=s, sentences=len(said), logits=v, cut=cut) for (s,(said,_)),(v,cut) in zip(g.items(), found)]
     return fill_readings(folder, bank, reader(m, 'sentences'), make, ('greedy', 'sample'), worker, progress)
 
-# %% ../../nbs/09bb_compare.ipynb #7d3d8997
+# %% ../../nbs/09bb_compare.ipynb #3eecde69
 def _words(tokenizer, ids): return [tokenizer.decode([i]).strip() for i in ids]
 
 def alternatives(
@@ -93,12 +92,12 @@ def alternatives(
         return [p for w,row in zip(said, others) for x in row for p in ((w, x), (x, w))]
     def make(rows):
         asked = [pairs(s) for s in rows['sample']]
-        found = _parted(asked, lambda p: nli(m, p, **kw))
+        found = _counted(asked, lambda p: nli(m, p, **kw))
         classes = [(len(NLI)-1-v.argmax(1)).reshape(*read.at[s, 'top_ids'].shape, 2).astype('int8') for s,(v,_) in zip(rows['sample'], found)]
         return [dict(sample=s, kind='greedy', k=0, forward=c[...,0], backward=c[...,1]) for s,c in zip(rows['sample'], classes)]
     return fill_readings(folder, bank, reader(m, 'alternatives', tokens={k:who.get(k) for k in ('reader', 'revision')}), make, ('greedy',), worker, progress)
 
-# %% ../../nbs/09bb_compare.ipynb #2d77815f
+# %% ../../nbs/09bb_compare.ipynb #621b223c
 def _without(ids, source, tokenizer): # The text after its source, whole and without each token
     def text(i): return f'{source} {tokenizer.decode(i, skip_special_tokens=True).strip()}'.strip()
     return [text(ids)]+[text([*ids[:t], *ids[t+1:]]) for t in range(len(ids))]
@@ -120,6 +119,6 @@ def relevances(
         v = v/np.linalg.norm(v, axis=1, keepdims=True)
         return np.where(np.isin(ids, special), 0., np.clip(1-v[1:].astype(float)@v[0], 0, 1))
     def make(rows):
-        found = _parted([_without(r.ids, sources[r.sample], tokenizer) for r in rows.itertuples()], lambda t: embed(m, t, **kw))
+        found = _counted([_without(r.ids, sources[r.sample], tokenizer) for r in rows.itertuples()], lambda t: embed(m, t, **kw))
         return [dict(sample=r.sample, kind=r.kind, k=r.k, relevance=one(r.ids, v), cut=cut) for r,(v,cut) in zip(rows.itertuples(), found)]
     return fill_readings(folder, bank, reader(m, 'relevance'), make, kinds, worker, progress)

@@ -5,15 +5,18 @@
 # %% auto #0
 __all__ = ['QUOTES', 'HEADS', 'SILENT', 'read_head', 'cleaned', 'kept_words', 'align_grids', 'arcs', 'true_nli']
 
-# %% ../../nbs/09ae_heads.ipynb #ed7ebb1b
+# %% ../../nbs/09ae_heads.ipynb #237ecd03
 import re
+from itertools import product
 import numpy as np, torch
 from safetensors.torch import load_file
 from torch.nn.functional import linear
-from ..core import some
-from .evaluators import pair_rows, run_rows, states, text_rows
+from ..core import parted, some
+from .encode import run_rows
+from .evaluators import pair_rows, states, text_rows
+from .likelihoods import answers_logp
 from .load import Model
-from .read import Layout, read
+from .read import Layout
 
 # %% ../../nbs/09ae_heads.ipynb #c9c8505d
 def read_head(
@@ -52,7 +55,7 @@ def kept_words(
         return np.add.reduceat(h, starts)@w.T+b if len(h) else np.zeros((0, 2), 'float32')
     return [one(r[0][1:1+k], h[1:1+k]) for r,h,k in zip(rows, states(m, rows, **kw), n)],over
 
-# %% ../../nbs/09ae_heads.ipynb #f04b1404
+# %% ../../nbs/09ae_heads.ipynb #cb089721
 HEADS = ['reg_layer', 'bin_layer', 'tri_layer']
 
 def align_grids(
@@ -63,15 +66,15 @@ def align_grids(
 )->tuple[dict,np.ndarray]: # align_regression [C,H], align_binary [C,H,2] (second is aligned), align_three [C,H,3] (first is aligned) of each item; inputs cut [N]
     "Is each claim aligned with each context? Logits of three heads."
     layers = [tuple(x.to(m.device, m.dtype) for x in wb) for wb in read_head(head, HEADS).values()]
-    pairs = [(a, b) for c,h in grids for a in c for b in h]
-    rows,over = pair_rows(m, pairs, 512, 'first') if pairs else ([], np.zeros(0, int))
     def of(model, t):
         x = model.base_model(**t).pooler_output
         return torch.cat([linear(x, w, b) for w,b in layers], 1)
-    z = run_rows(m, rows, of, **kw) if rows else np.zeros((0, 6), 'float32')
-    ends = np.cumsum([len(c)*len(h) for c,h in grids])[:-1]
-    each = [x.reshape(len(c), len(h), 6) for (c,h),x in zip(grids, np.split(z, ends))]
-    return dict(align_regression=[x[...,0] for x in each], align_binary=[x[...,1:3] for x in each], align_three=[x[...,3:] for x in each]),np.array([np.count_nonzero(o) for o in np.split(over, ends)])
+    def logits(pairs):
+        rows,over = pair_rows(m, pairs, 512, 'first')
+        return np.stack(run_rows(m, rows, of, **kw)),over
+    found = parted([list(product(c, h)) for c,h in grids], logits, (6,))
+    each = [z.reshape(len(c), len(h), 6) for (c,h),(z,_) in zip(grids, found)]
+    return dict(align_regression=[x[...,0] for x in each], align_binary=[x[...,1:3] for x in each], align_three=[x[...,3:] for x in each]),np.array([np.count_nonzero(over) for _,over in found])
 
 # %% ../../nbs/09ae_heads.ipynb #bdacc7c6
 SILENT = {'punct', 'ROOT', 'root', 'det', 'case', 'aux', 'auxpass', 'dep', 'cop', 'mark'}
@@ -105,13 +108,11 @@ def arcs(
         return np.stack([np.r_[h[c], h[p], l] for (c,p),l in zip(x[1], labels)])@w.T+b
     return [one(x) for x in laid]
 
-# %% ../../nbs/09ae_heads.ipynb #516bd4d2
+# %% ../../nbs/09ae_heads.ipynb #dbc821b2
 def true_nli(
     m:Model, # google/t5_xxl_true_nli_mixture, or another T5 with its interface
     pairs:list, # (premise, hypothesis)
-    **kw, # Further options of `read`
+    **kw, # Further options of `answers_logp`
 )->tuple[np.ndarray,np.ndarray]: # log p of the answers 1 and 0 [N,2]; tokens that did not fit [N]
     "How likely is each answer as the first token?"
-    answers = [m.tokenizer(a, add_special_tokens=False)['input_ids'][:1] for a in '10']
-    got = read(m, [(f'premise: {p} hypothesis: {h}', a) for p,h in pairs for a in answers], Layout(special=False), **kw)
-    return np.array([g.logp[0] for g in got]).reshape(-1, 2),np.array([g.cut for g in got[::2]])
+    return answers_logp(m, [f'premise: {p} hypothesis: {h}' for p,h in pairs], ('1', '0'), Layout(), **kw)

@@ -332,7 +332,7 @@ def read(
     out.prefix_tokens,out.text_tokens = run.prefix_tokens,run.text_tokens
     return out
 
-# %% ../../nbs/09a_read.ipynb #b1f73015
+# %% ../../nbs/09a_read.ipynb #597225e5
 FFLM = Layout(first=0, sep='TL;DR ', window=2048)
 
 def fflm_passes(
@@ -343,8 +343,8 @@ def fflm_passes(
 )->list[dict[str,np.ndarray]]: # For each pair the probabilities of the tokens: s2s, lm, prefix of the summary, s2s_doc, lm_doc of the source
     "FFLM's five passes: summary after source, alone, after summary and source; source after summary, alone."
     pairs,alone = list(pairs),replace(layout, sep='')
-    y = read(m, [p for x,y in pairs for p in ((x, y), (f'{y} {x}', y))], layout, **kw)
-    z = read(m, [('', t) for x,y in pairs for t in (y, x)], alone, **kw)
-    x = read(m, [(y, x) for x,y in pairs], replace(layout, cut='text'), **kw)
-    lists = ((y[2*i], z[2*i], y[2*i+1], x[i], z[2*i+1]) for i in range(len(pairs)))
-    return [dict(zip(('s2s', 'lm', 'prefix', 's2s_doc', 'lm_doc'), (np.exp(r.logp[:len(rs[3].logp)] if k==4 else r.logp) for k,r in enumerate(rs)))) for rs in lists]
+    def p(asked, layout): return [np.exp(r.logp) for r in read(m, asked, layout, **kw)]
+    with_source,with_both = p([(x, y) for x,y in pairs], layout),p([(f'{y} {x}', y) for x,y in pairs], layout)
+    after,by_itself = p([(y, x) for x,y in pairs], replace(layout, cut='text')),p([('', t) for pair in pairs for t in pair], alone)
+    lists = zip(pairs, with_source, by_itself[1::2], with_both, after, by_itself[::2])
+    return [dict(s2s=s if x else lm, lm=lm, prefix=b, s2s_doc=d if y else lm_doc, lm_doc=lm_doc[:len(d)]) for (x,y),s,lm,b,d,lm_doc in lists] # After an empty text there is no separator

@@ -7,7 +7,7 @@ __all__ = ['HIDDEN', 'LABELS', 'RECIPES', 'AESLC', 'DATA', 'SEP', 'MASK', 'POOL'
            'corpus', 'Recipe', 'recipe', 'build', 'warm', 'pool', 'rate', 'pooled', 'loss', 'fit', 'train', 'main',
            'curves']
 
-# %% ../../nbs/09d_train.ipynb #61e782da
+# %% ../../nbs/09d_train.ipynb #7999814a
 import argparse, json, random
 from pathlib import Path
 from time import monotonic
@@ -22,7 +22,8 @@ from tqdm.auto import tqdm
 from ..core import some
 from .aeslc import emails, mail_tokenizer
 from .load import load, pad
-from .tasks import ASKS, chats, pairs, questions, retold, rows, tagged, tokenizer
+from .likelihoods import UNIEVAL
+from .tasks import chats, pairs, questions, retold, rows, tagged, tokenizer
 from ..settings import root, whole
 
 # %% ../../nbs/09d_train.ipynb #f96dfe59
@@ -45,7 +46,7 @@ def chat_example(
         ids,weight = ids+new,weight+[.05 if user else 3. if len(new)<3 else 1.]*len(new)
     return Example(ids, None, weight)
 
-# %% ../../nbs/09d_train.ipynb #5f002b1b
+# %% ../../nbs/09d_train.ipynb #3e9f3908
 HIDDEN = 'hidden words' # Target of an example whose words are to be restored
 LABELS = ('entailment', 'neutral', 'contradiction')
 def _seq2seq(build): return lambda b, rng, tok: [Example(tok(s)['input_ids'], tok(t)['input_ids']) for s,t in build(b, rng)]
@@ -112,7 +113,7 @@ RECIPES = {
     'tiny-nli': Recipe('bert', 'BertForSequenceClassification', _bert|_nli_labels|dict(num_hidden_layers=4), _nli, 8000, 48, 1.5e-3, 5, 'tiny-bart', _hidden(lambda s, t: (s, t)), muon=True, rows=_excerpts),
     'tiny-llama': Recipe('llama', 'LlamaForCausalLM', _llama, _chat, 12000, muon=True),
     'tiny-t5': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(pairs), 18000, rate=2e-3),
-    'tiny-unieval': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(questions), 9000, 24, rate=1e-3, start='tiny-t5', first=_hidden(lambda s, t: (ASKS['consistency'][0].format(h=t, s=s),)), muon=True),
+    'tiny-unieval': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(questions), 9000, 24, rate=1e-3, start='tiny-t5', first=_hidden(lambda s, t: (UNIEVAL['consistency'].format(sentence=t, source=s),)), muon=True),
     'tiny-encoder': Recipe('bart', 'RobertaForMaskedLM', _bert, _twins, 1500, per_row=2, start='tiny-bart')}
 
 _mail = dict(rows=lambda start, n, done, seed, split: emails(start, n, seed, split), tokenizer=lambda family, seed: mail_tokenizer(family), home='cache/models')
