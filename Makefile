@@ -108,6 +108,12 @@ $(NBS)/bank--%.ipynb: nbs/experiments/15_bank.ipynb runs/.library | $(VENV)/.rea
 $(NBS)/methods--%.ipynb: nbs/experiments/16_methods.ipynb $(NBS)/bank--%.ipynb runs/.library | $(VENV)/.ready
 	@echo "scoring $*"
 	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) bank=$*
+$(NBS)/quality--%.ipynb: nbs/experiments/16b_quality.ipynb $(NBS)/bank--%.ipynb runs/.library | $(VENV)/.ready
+	@echo "grading $*"
+	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) bank=$*
+$(NBS)/cross--%.ipynb: nbs/experiments/18_cross.ipynb $(NBS)/methods--%.ipynb $(NBS)/quality--%.ipynb runs/.library | $(VENV)/.ready
+	@echo "comparing methods and metrics of $*"
+	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) bank=$*
 $(NBS)/threshold--%.ipynb: nbs/experiments/60_threshold.ipynb runs/.library | $(VENV)/.ready
 	@echo "running threshold $(subst --, ,$*)"
 	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) mode=$(firstword $(subst --, ,$*)) classifier=$(lastword $(subst --, ,$*))

@@ -1,4 +1,4 @@
-"""matrix.py PROFILE: names of the notebooks that a profile runs, two per bank, one per printed (dataset, generator), per (mode, calibrator) and per study."""
+"""matrix.py PROFILE: names of the notebooks that a profile runs, one per bank and chapter, one per printed (dataset, generator), per (mode, calibrator) and per study."""
 import configparser, sys
 
 c = configparser.ConfigParser(interpolation=None, default_section='common')
@@ -6,4 +6,4 @@ c.read('settings.ini')
 name = f'profile.{sys.argv[1]}'
 if name not in c: sys.exit(f'settings.ini has no [{name}]; it has {c.sections()}')
 p = c[name]
-print(*(f'{what}--{b}' for b in p['banks'].split() for what in ('bank', 'methods')), *p['settings'].split(), *(f'threshold--{m}--{k}' for m in p['modes'].split() for k in p['calibrators'].split()), *p['studies'].split())
+print(*(f'{what}--{b}' for b in p['banks'].split() for what in p['chapters'].split()), *p['settings'].split(), *(f'threshold--{m}--{k}' for m in p['modes'].split() for k in p['calibrators'].split()), *p['studies'].split())

@@ -93,7 +93,7 @@ def given_tables(
     if not found: raise ValueError(f"{folder} holds no table03.csv ... table11.csv; `uetrust` writes them to runs/<profile>/tables")
     return {t:d.drop(index='Col Mean', columns='Row Mean', errors='ignore') for t,d in found.items()}
 
-# %% ../nbs/62_cli.ipynb #6eef86fb
+# %% ../nbs/62_cli.ipynb #03c2a168
 def _do_prr(a):
     emit(user_table(a), a)
 
@@ -195,10 +195,10 @@ def _do_methods(a):
 def _do_metrics(a): _listed(a, 'nlg', ['name', 'dim', 'needs', 'unit', 'direction'])
 
 def _do_grade(a): # Quality scores of a user's own file
-    from uetrust.grade import grade, read_texts, shipped
+    from uetrust.grade import grade, read_texts
+    from uetrust.quality import evaluators
     from uetrust.scoring import write_scores
-    given = dict(m.split('=', 1) for m in a.model or [])
-    t = grade(read_texts(a.bank), {k:tuple(v.split(',')) if ',' in v else v for k,v in given.items()} or shipped(), a.metrics if a.metrics=='all' else a.metrics.split(','))
+    t = grade(read_texts(a.bank), evaluators(a.model or ['shipped']), a.metrics if a.metrics=='all' else a.metrics.split(','))
     if a.out: write_scores(t, a.out)
     if a.json or a.csv: return emit(t, a)
     emit(t.groupby('name', sort=False)['value'].agg(texts='size', undefined=lambda v: v.isna().sum(), mean='mean').reset_index(), a)

@@ -25,7 +25,7 @@ def save(
             fig.savefig(tmp, bbox_inches='tight', dpi=90, metadata={meta: None})
     plt.close(fig)
 
-# %% ../nbs/50_plots.ipynb #55f14e83
+# %% ../nbs/50_plots.ipynb #caf9428e
 def _digits(v): # Two decimals in little room: .83, -.05, 1
     return '' if np.isnan(v) else f'{v:.0f}' if abs(v)==1 else f'{v+0:.2f}'.replace('-0.00', '0.00').replace('0.', '.')
 
@@ -34,7 +34,7 @@ def _frames(ax, tidy, x, y, alpha): # Frame the cells that pass
     for a,b,r,p,q in tidy[['label_a', 'label_b', 'rho', 'p', 'q']].itertuples(index=False):
         if not p<alpha: continue
         i,j = sorted((x[a], x[b]))
-        style = dict(lw=2.2, ls='-', ec='black') if q<alpha else dict(lw=1.2, ls=':', ec='white' if abs(r)>.55 else 'black')
+        style = dict(lw=2.2 if len(x)<=31 else .8, ls='-', ec='black') if q<alpha else dict(lw=1.2 if len(x)<=31 else .5, ls=':', ec='white' if abs(r)>.55 else 'black')
         ax.add_patch(Rectangle((i+.06, y[j]+.06), .88, .88, fill=False, **style))
 
 def _legend(ax, dims): # Which colour of a name means which quality
@@ -56,7 +56,7 @@ def plot_agreement(
     import matplotlib.pyplot as plt, seaborn as sns
     labels = order or list(dict.fromkeys([*tidy['label_a'], *tidy['label_b']]))
     k,m = len(labels),square(tidy, labels).loc[labels, labels].iloc[1:,:-1]
-    side = np.interp(k, [2, 4, 16, 31], [.95, .8, .5, .34])
+    side = np.interp(k, [2, 4, 16, 31, 90], [.95, .8, .5, .34, .17])
     if ax is None: ax = plt.subplots(figsize=(side*k+2.6, side*k+1.8))[1]
     hidden = np.triu(np.ones(m.shape, bool), 1)
     sns.heatmap(m, mask=hidden|m.isna().to_numpy(), vmin=-1, vmax=1, cmap='RdBu_r', annot=m.map(_digits) if k<=16 else None, fmt='',
@@ -72,7 +72,7 @@ def plot_agreement(
     _legend(ax, (dims or {}).values())
     return ax
 
-# %% ../nbs/50_plots.ipynb #0cc7905a
+# %% ../nbs/50_plots.ipynb #1a2ae5b5
 def plot_prr(
     table:pd.DataFrame, # PRR, metrics x methods
     inside:pd.DataFrame, # True where a cell lies inside the band of chance
@@ -82,18 +82,19 @@ def plot_prr(
     foot:str='', # Below the plot
     ax=None, # Axes to draw on; a new figure when None
 ): # The axes drawn on
-    "PRR of methods under metrics; hatched where chance explains the value."
+    "PRR of methods under metrics; hatched where chance explains the value. Numbers are written in for up to 20 methods."
     import matplotlib.pyplot as plt, seaborn as sns
     from matplotlib.patches import Rectangle
     r,c = table.shape
-    if ax is None: ax = plt.subplots(figsize=(.72*c+3.4, .31*r+1.4))[1]
-    sns.heatmap(table, vmin=-1, vmax=1, cmap='RdBu_r', annot=True, fmt='.2f', annot_kws=dict(size=8), linewidths=.5, ax=ax, cbar_kws=dict(label='PRR'))
+    few = c<=20
+    if ax is None: ax = plt.subplots(figsize=(.72*c+3.4, .31*r+1.4) if few else (.2*c+3.4, .2*r+1.4))[1]
+    sns.heatmap(table, vmin=-1, vmax=1, cmap='RdBu_r', annot=few, fmt='.2f', annot_kws=dict(size=8), linewidths=.5, ax=ax, cbar_kws=dict(label='PRR'))
     for i,j in zip(*np.nonzero(inside.to_numpy())): ax.add_patch(Rectangle((j, i), 1, 1, fill=False, hatch='////', ec='#999999', lw=0, alpha=.7))
     ax.set_yticks(np.arange(r)+.5, [(names or {}).get(l, l) for l in table.index], rotation=0)
     ax.set(ylabel='', title=title)
     ax.set_xlabel(foot, fontsize=8, loc='left')
     ax.xaxis.tick_top()
-    ax.tick_params(axis='x', rotation=60 if c>5 else 0, length=0)
+    ax.tick_params(axis='x', rotation=90 if not few else 60 if c>5 else 0, length=0)
     for t,l in zip(ax.get_yticklabels(), table.index): t.set_color(COLORS.get((dims or {}).get(l), 'black'))
     return ax
 

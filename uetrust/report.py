@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['STYLE', 'SCRIPT', 'PAGE', 'expected', 'run_files', 'without', 'missing', 'image', 'write_report']
 
-# %% ../nbs/52_report.ipynb #9ab35266
-import base64, json
+# %% ../nbs/52_report.ipynb #c643d2ac
+import base64, io, json
 from pathlib import Path
 import pandas as pd
 from .plots import VERDICTS
@@ -15,7 +15,7 @@ from .settings import out_dir, profile, whole
 from .threshold_study import run_file
 from .study import LEVEL, STANDING, reading, title
 
-# %% ../nbs/52_report.ipynb #5a626596
+# %% ../nbs/52_report.ipynb #7bede722
 def expected(
     name:str, # Profile
 )->dict: # 'tables' -> names, 'figures' -> stems, in the order of the page
@@ -25,7 +25,7 @@ def expected(
     keep = s[((s['kind']=='UE-NLG')&s['slug'].isin(slugs))|((s['kind']!='UE-NLG')&('human' in studies))].index
     figs = figures()[lambda d: ('T'+d['source_table'].astype(str)).isin(keep)].index
     stems = {f:[figure_table(f, r).stem for r in readings(f)] for f in figs}
-    return dict(tables=list(keep), figures=stems, claims='claims' in studies, pages=[f'{what}--{b}' for b in p['banks'].split() for what in ('bank', 'methods')]+[x for x in studies if x not in ('human', 'claims')], runs=run_files(p))
+    return dict(tables=list(keep), figures=stems, claims='claims' in studies, pages=[f'{what}--{b}' for b in p['banks'].split() for what in p['chapters'].split()]+[x for x in studies if x not in ('human', 'claims')], runs=run_files(p))
 
 def run_files(
     p:dict, # A profile
@@ -53,12 +53,15 @@ def missing(
     want += [f'pages/{x}.json' for x in e['pages'] if x not in lacks]+[f for n,f in e['runs'].items() if n not in lacks]
     return [w for w in want if not (Path(out)/w).exists()]
 
-# %% ../nbs/52_report.ipynb #02e10b35
+# %% ../nbs/52_report.ipynb #8fc3d3ee
 def image(
     path, # PNG file
 )->str: # data: address
-    "A picture as text, so that the page needs no other file."
-    return 'data:image/png;base64,'+base64.b64encode(Path(path).read_bytes()).decode()
+    "A picture as text, so that the page needs no other file; WebP without loss is half as long."
+    from PIL import Image
+    buf = io.BytesIO()
+    Image.open(path).convert('RGB').save(buf, 'webp', lossless=True)
+    return 'data:image/webp;base64,'+base64.b64encode(buf.getvalue()).decode()
 
 def _table(name, out): # What the page shows of one table
     stem = Path(out)/'tables'/f'table{int(name[1:]):02d}'
