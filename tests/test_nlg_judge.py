@@ -141,7 +141,18 @@ def test_every_question_is_two_scores_of_one_reply(family, dim):
     assert reg[name].fn(**{need:str(lo)})==reg[name].fn(str(lo))==lo
     with pytest.raises(TypeError): reg[name].fn(other='1')
 
-def test_no_question_has_another_score(): assert {n for n,e in reg.items() if n.startswith('judge_')}=={f'judge_{f}_{d}{s}' for f,d in QUESTIONS for s in ('', '_he2024')}
+def test_no_question_has_another_score():
+    want = {f'judge_{f}_{d}{s}' for f,d in QUESTIONS for s in ('', '_he2024', '_expected')}|{f'judge_own_{d}{s}' for d in jd.DEFINITIONS for s in ('', '_expected')}
+    assert {n for n,e in reg.items() if n.startswith('judge_')}==want
+
+@pytest.mark.parametrize('family,dim', [*QUESTIONS, *(('own', d) for d in jd.DEFINITIONS)])
+def test_every_question_has_an_expected_score(family, dim):
+    n,(lo,hi) = f'judge_{family}_{dim}_expected',jd.SCALES[family]
+    e,p = reg[n],np.linspace(1, 2, hi-lo+1)/np.linspace(1, 2, hi-lo+1).sum()
+    assert (e.kind, e.dim, e.needs, e.sign)==('nlg', dim, (f'answers_{family}_{dim}',), 1) and e.formula.count('{')==e.formula.count('}') and f'k={lo}' in e.formula
+    assert e.fn(np.log(p))==pytest.approx(p@np.arange(lo, hi+1)) and f'{lo} to {hi}' in e.fn.__doc__
+    run = Run('ab', reg, **{f'answers_{family}_{dim}':[np.log(p), None]})
+    assert score(run, n)['note'].tolist()==['', 'the judge gave no probabilities']
 
 # Expected score
 @given(st.lists(st.floats(.01, 1), min_size=1, max_size=10), st.floats(.51, 1))

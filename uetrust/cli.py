@@ -93,7 +93,7 @@ def given_tables(
     if not found: raise ValueError(f"{folder} holds no table03.csv ... table11.csv; `uetrust` writes them to runs/<profile>/tables")
     return {t:d.drop(index='Col Mean', columns='Row Mean', errors='ignore') for t,d in found.items()}
 
-# %% ../nbs/62_cli.ipynb #03c2a168
+# %% ../nbs/62_cli.ipynb #0f110a63
 def _do_prr(a):
     emit(user_table(a), a)
 
@@ -208,6 +208,23 @@ def _do_grade(a): # Quality scores of a user's own file
         if what: print(f"  - {g}: did not fit: {what}")
     print('read by: '+'; '.join(f'{g} {m}' for g,m in t.attrs['models'].items()))
 
+def _do_judge(a):
+    from uetrust.grade import read_texts
+    from uetrust.models.endpoint import Cache, Endpoint, estimated
+    from uetrust.models.judging import judge_requests, judge_table, wordings
+    from uetrust.nlg.judge import DEFINITIONS, VARIANTS
+    from uetrust.scoring import write_scores
+    texts,e = read_texts(a.file),Endpoint(a.endpoint, a.model, a.revision or '', a.key_env, chat=not a.completions, price_in=a.price_in, price_out=a.price_out, budget=a.budget)
+    asked,variants,cache = [(f, d) for f in a.families for d in (DEFINITIONS if a.dims==['all'] else a.dims)],tuple(VARIANTS) if a.variants==['all'] else tuple(a.variants),a.cache or f'{a.file}.replies.sqlite'
+    if a.dry_run:
+        with Cache(cache) as c: return print('; '.join(f'{k} {v}' for k,v in estimated(e, [r for v in variants for f,d in asked for r in judge_requests(e, f, d, texts, v, a.top)], c).items()))
+    t = judge_table(e, asked, texts, cache, variants, a.top)
+    if a.out: write_scores(t, a.out)
+    if a.json or a.csv: return emit(t, a)
+    emit(t.groupby(['variant', 'name'], sort=False)['value'].agg(texts='size', missing=lambda v: v.isna().sum(), mean='mean').reset_index(), a)
+    for (v,k),why in t.attrs['refused'].items(): print(f"  - {v} {k}: {len(why)} texts refused, the first {next(iter(why))!r}: {next(iter(why.values()))[:200]}")
+    if len(variants)>1: emit(wordings(t), a)
+
 def _do_score(a):
     if Path(a.bank).suffix in ('.csv', '.parquet', '.json', '.jsonl'): return _do_grade(a)
     from uetrust.all import reg
@@ -235,10 +252,17 @@ def _do_bench(a):
     if a.part in ('all', 'models'): every(root()/'data'/'models')
     if a.part in ('all', 'methods'): bench_methods.show(bench_methods.bench(), root()/'runs'/'bench_methods.csv')
 
-# %% ../nbs/62_cli.ipynb #d6683ec8
+# %% ../nbs/62_cli.ipynb #54b4c1ce
 def _output(p): # Options of every command that prints a table
     p.add_argument('--json', action='store_true', help='print JSON records')
     p.add_argument('--csv', action='store_true', help='print CSV')
+
+def _paid(p): # What a server may cost
+    p.add_argument('--key-env', default='', metavar='VAR', help='environment variable that holds its key')
+    p.add_argument('--price-in', type=float, default=0., help='per million prompt tokens')
+    p.add_argument('--price-out', type=float, default=0., help='per million tokens of text')
+    p.add_argument('--budget', type=float, default=float('inf'), help='stop before this much is spent')
+    p.add_argument('--dry-run', action='store_true', help='say what it would cost, and do nothing')
 
 def _resume(p): # Options of every command that fills a store
     p.add_argument('--resume', action=argparse.BooleanOptionalAction, default=True, help='go on with what is there; --no-resume removes it first')
@@ -292,11 +316,7 @@ def parser()->argparse.ArgumentParser: # Of the command `uetrust`
     p.add_argument('--seed', type=int)
     p.add_argument('--batch', type=int, default=8, help='sources per batch of a checkpoint')
     p.add_argument('--endpoint', metavar='URL', help='OpenAI-compatible server, up to and with /v1')
-    p.add_argument('--key-env', default='', metavar='VAR', help='environment variable that holds its key')
-    p.add_argument('--price-in', type=float, default=0., help='per million prompt tokens')
-    p.add_argument('--price-out', type=float, default=0., help='per million tokens of text')
-    p.add_argument('--budget', type=float, default=float('inf'), help='stop before this much is spent')
-    p.add_argument('--dry-run', action='store_true', help='say what it would cost, and do nothing')
+    _paid(p)
     _resume(p)
     p = add('read', _do_read, "what a model thinks of every token of a bank's texts; only missing shards are made", 'uetrust read runs/readings/own runs/banks/bart --read own --model facebook/bart-large-cnn --data bulletin:test:200')
     p.add_argument('folder', help='the readings: a folder of parquet shards')
@@ -323,6 +343,20 @@ def parser()->argparse.ArgumentParser: # Of the command `uetrust`
     p.add_argument('--methods', nargs='+', default=['all'], metavar='NAME', help="names, or 'all' that the bank supports")
     p.add_argument('--data', metavar='WHAT', help='sources and references of the bank, as for generate')
     p.add_argument('--out', metavar='FILE', help='.parquet or .csv file for the scores, one row per text and method')
+    _output(p)
+    p = add('judge', _do_judge, "ask a server how good summaries are; every reply is kept, and nothing is paid twice", 'uetrust judge mine.jsonl --endpoint http://127.0.0.1:8000/v1 --model my-judge --families wi_in --dims consistency')
+    p.add_argument('file', help='.csv, .parquet, .json or .jsonl file with id, hypothesis, and source or reference')
+    p.add_argument('--endpoint', required=True, metavar='URL', help='OpenAI-compatible server, up to and with /v1')
+    p.add_argument('--model', required=True, help='the name that the server knows')
+    p.add_argument('--families', nargs='+', default=['wi_in'], choices=['wo', 'wi_gt', 'wi_in', 'wi_ingt'], help='what the judge is shown')
+    p.add_argument('--dims', nargs='+', default=['all'], metavar='DIM', help='coherence, consistency, fluency, relevance, overall')
+    p.add_argument('--variants', nargs='+', default=['texts_first'], metavar='WORDING', help="texts_first, question_first, rater, or 'all' to see what the wording decides")
+    p.add_argument('--top', type=int, default=0, help='likeliest tokens to ask for; with them the expected score is computed too')
+    p.add_argument('--completions', action='store_true', help='the server completes plain text and has no chat')
+    p.add_argument('--revision', help='what tells two models of one name apart')
+    p.add_argument('--cache', metavar='FILE', help='where raw replies are kept; FILE.replies.sqlite beside the file when left out')
+    _paid(p)
+    p.add_argument('--out', metavar='FILE', help='.parquet or .csv file for the scores')
     _output(p)
     p = add('serve', _do_serve, "put a checkpoint behind a local OpenAI-compatible server", 'uetrust serve data/models/tiny-llama --port 8000')
     p.add_argument('folder', help='checkpoint (folder or hub id)')

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TEXTS', 'MAKERS', 'MADE', 'NAMES', 'Maker', 'shipped', 'read_texts', 'scores_asked', 'reader_of', 'grade']
 
-# %% ../nbs/29b_grade.ipynb #e3469159
+# %% ../nbs/29b_grade.ipynb #a476cae9
 import gc
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +20,7 @@ from .nlg.alignment import BASELINES
 from .nlg.heads import align_chunks, entities
 from .nlg.nli import grid
 from .nlg.fflm import maskings, tagged
+from .nlg.judge import DEFINITIONS, FAMILIES
 from .nlg.likelihood import GPT_LAYOUT, IN_OTHER_WORDS, TLDR
 from .samples import read_table
 from .scoring import score_table, stored
@@ -73,6 +74,13 @@ def _unieval(name, dims, prefix=''):
         return unieval(m, [d for d in dims.split() if name.format(d) in wanted], given|dict(sentence=_split(x['hypothesis'])), name, prefix, **kw)
     return make
 
+# %% ../nbs/29b_grade.ipynb #d50be9cc
+def _judged(m, x, wanted, head=None, **kw):
+    from uetrust.models.judging import judged
+    return judged(m, wanted, {t:x[t] for t in TEXTS if t in x}, own=Path(head).read_text(encoding='utf-8').strip() if head else '', **kw)
+
+def _answers(families): return {f'{what}_{f}_{d}':need for f,need in families.items() for d in DEFINITIONS for what in ('reply', 'answers')}
+
 # %% ../nbs/29b_grade.ipynb #bca4a44c
 def _whole(first): return lambda x: [((), [p]) for p in zip(x[first], x['hypothesis'])]
 def _each(first): return lambda x: [((len(h),), [(s, c) for c in h]) for s,h in zip(x[first], _split(x['hypothesis']))]
@@ -116,7 +124,7 @@ def _embedding(e, x, wanted, **kw):
     found = {k:of(e, x[k.removeprefix('embedding_')], **kw) for k in wanted}
     return {k:list(v) for k,(v,_) in found.items()},{k:c for k,(_,c) in found.items()}
 
-# %% ../nbs/29b_grade.ipynb #53b4f4c6
+# %% ../nbs/29b_grade.ipynb #14c37093
 _SIDES = 'source_hypothesis reference_hypothesis hypothesis_reference'
 MAKERS = dict( # Group of leaves -> how they are made
     sentences=Maker(_of(none='hypothesis_sentences', source='source_sentences'), _sentences, ''), entities=Maker(_of(none='hypothesis_entities', source='source_entities'), _entities, ''),
@@ -137,12 +145,14 @@ MAKERS = dict( # Group of leaves -> how they are made
     ctc_regression=Maker(_of(source='ctc_regression_source'), _pairs('regress', dict(ctc_regression_source=_whole('source')), cut='longest')),
     alignscore=Maker(_of(source='align_three align_binary align_regression'), _align),
     ctc=Maker(_of(source='kept_hypothesis_source'), _kept('kept_hypothesis_source', 'hypothesis', 'source')), ctc_relevance=Maker(_of(reference='kept_reference_hypothesis'), _kept('kept_reference_hypothesis', 'reference', 'hypothesis')),
+    judge=Maker(_answers({f:tuple(t for t in TEXTS[1:] if t in x.shown) for f,x in FAMILIES.items()}), _judged), judge_own=Maker(_answers(dict(own=('source',))), _judged),
     bertscore=Maker(_of(source='cosines_hypothesis_source', reference='cosines_hypothesis_reference idf_hypothesis idf_reference'), _cosines), embedding=Maker(_of(none='embedding_hypothesis', reference='embedding_reference'), _embedding))
 MADE = {leaf:g for g,m in MAKERS.items() for leaf in m.leaves}
 
-def shipped()->dict: # Group or family -> folder
+def shipped()->dict: # Group or family -> folder, or (folder, question of the judge)
     "The small models of the repository, for a demonstration."
-    return {g:root()/'data'/'models'/f'tiny-{n}' for g,n in dict(bart='bart', t5='t5', fflm='llama', gpt='llama', coco='bart', unieval='unieval', nli='nli', bertscore='encoder', embedding='encoder').items()}
+    at = root()/'data'
+    return dict(judge_own=(at/'models'/'tiny-llama', at/'judges'/'bulletin.txt'))|{g:at/'models'/f'tiny-{n}' for g,n in dict(bart='bart', t5='t5', fflm='llama', gpt='llama', coco='bart', unieval='unieval', nli='nli', bertscore='encoder', embedding='encoder').items()}
 
 # %% ../nbs/29b_grade.ipynb #7a4c4003
 NAMES = dict(id=('id',), hypothesis=('hypothesis', 'summary'), source=('source', 'document'), reference=('reference',)) # Column -> what it may be called in a file
@@ -168,7 +178,7 @@ def _texts(df): # Columns as lists, checked
         if bad := [i for i,s in zip(df['id'], v) if not isinstance(s, str)]: raise ValueError(f"{t} must be a text; it is not for {some(bad)}")
     return x
 
-# %% ../nbs/29b_grade.ipynb #b1aa0c1d
+# %% ../nbs/29b_grade.ipynb #f0b6be4f
 def _served(g, models): return None if MAKERS[g].family=='' else models.get(g, models.get(MAKERS[g].family or g))
 
 def _lacks(leaf, x, models): # What keeps a leaf from being made
@@ -231,7 +241,7 @@ def _made(plan, x, bar, load, **kw): # Leaves, leaf -> what to install for it, g
 
 def grade(
     texts:pd.DataFrame, # id, hypothesis, and as far as given source and reference
-    models:dict, # Group of `MAKERS` or family -> folder or hub id; (checkpoint, head file) for alignscore, ctc and ctc_relevance
+    models:dict, # Group of `MAKERS` or family -> folder or hub id; (checkpoint, file) for a trained head (alignscore, ctc, ctc_relevance) or a question (judge_own)
     metrics='all', # Names of quality metrics, or 'all' for all that are applicable
     progress:bool=True, # Show texts done and time left
     device:str|None=None, # 'cpu', 'cuda', ...; a GPU when there is one

@@ -1,0 +1,202 @@
+"""Judges at work: a local one says what its probabilities say, a server may fail in every way, and no text is lost or paid twice."""
+import json
+import math
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import test_endpoint as te
+
+from uetrust.cli import main
+from uetrust.core import Undefined
+from uetrust.grade import grade, shipped
+from uetrust.models import judging as jg
+from uetrust.models.endpoint import BudgetReached, Cache, Endpoint, EndpointError, estimated
+from uetrust.models.load import load
+from uetrust.models.read import read
+from uetrust.models.serve import serving
+from uetrust.nlg.judge import DEFINITIONS, VARIANTS, expected, strict
+from uetrust.settings import root
+from uetrust.world import bulletins
+
+OWN = (root()/'data/judges/bulletin.txt').read_text().strip()
+WO = [('wo', d) for d in DEFINITIONS]
+
+@pytest.fixture(scope='module')
+def llama(): return load(root()/'data/models/tiny-llama', device='cpu')
+@pytest.fixture(scope='module')
+def texts():
+    b = bulletins('test', 6)
+    said = [b['reference'][0], 'Council the the of.', *b['paraphrase'][2:5], b['source'][5]]
+    return pd.DataFrame(dict(id=list('abcdef'), hypothesis=said, source=b['source'], reference=b['reference']))
+def columns(t): return {k:list(t[k]) for k in ('hypothesis', 'source', 'reference')}
+
+# A checkpoint
+def test_probabilities_of_answers_are_those_of_their_tokens(llama, texts):
+    asked = jg.templates('own', 'overall', columns(texts), OWN)
+    told,logp,cut = jg.local_judge(llama, asked, (1, 5))
+    for i,(template,source) in enumerate(asked):
+        prompt = llama.tokenizer.apply_chat_template([dict(role='user', content=template.replace('{source}', source))], add_generation_prompt=True, tokenize=False)
+        ids = llama.tokenizer(prompt, add_special_tokens=False).input_ids
+        one = [read(llama, [(ids, llama.tokenizer(str(k), add_special_tokens=False).input_ids)])[0].logp.sum() for k in range(1, 6)]
+        np.testing.assert_allclose(np.exp(logp[i]), np.exp(one), atol=2e-6)
+        assert told[i]==str(1+np.argmax(one)) and cut[i]==0
+
+def test_batches_and_order_do_not_matter_to_a_judge(llama, texts):
+    asked = jg.templates('own', 'consistency', columns(texts), OWN)
+    a,b = jg.local_judge(llama, asked, (1, 5)),jg.local_judge(llama, asked[::-1], (1, 5), batch=1, batch_tokens=1)
+    assert a[0]==b[0][::-1]
+    np.testing.assert_allclose(np.exp(a[1]), np.exp(b[1][::-1]), atol=2e-6)
+
+def test_an_answer_that_begins_a_longer_one_counts_without_it():
+    got = jg.whole_answers(np.log([.6, .1, .3, .05]), [[7], [8], [7, 9], [7, 9, 9]])
+    np.testing.assert_allclose(np.exp(got), [.3, .1, .25, .05]) # 7 that does not go on to 7-9, 7-9 that does not go on to 7-9-9
+
+def test_the_shipped_judge_tells_good_summaries_from_word_salad(texts):
+    names = [f'judge_own_{d}{e}' for d in DEFINITIONS for e in ('', '_expected')]
+    t = grade(texts, shipped(), names, progress=False)
+    w = t.pivot(index='sample', columns='name', values='value')
+    assert set(w)==set(names) and not t.attrs['missing']
+    for d in ('fluency', 'overall', 'relevance'): assert w.at['a', f'judge_own_{d}_expected']>w.at['b', f'judge_own_{d}_expected']
+    assert t['value'].dropna().between(1, 5).all() and (t['value'].isna()==(t['note']!='')).all()
+
+def test_the_longest_text_gives_way_and_no_other_can_take_its_place(llama, texts):
+    x = columns(texts.iloc[:1].assign(hypothesis='It rained. {source} {dim}'))
+    for family,long in (('wo', 'reference'), ('wi_gt', 'reference'), ('wi_in', 'source'), ('wi_ingt', 'source')):
+        (template,text), = jg.templates(family, 'fluency', x)
+        assert template.count('{source}')==1 and text==x[long][0] and '{ source}' in template
+    (template,text), = jg.templates('own', 'fluency', x, OWN)
+    assert text==x['source'][0] and template.count('{source}')==1 and 'fluency' in template
+    _,_,cut = jg.local_judge(llama, [(template, text), (template, text*9)], (1, 5))
+    assert cut[0]==0<cut[1]
+    with pytest.raises(ValueError, match='exactly once'): jg.templates('own', 'fluency', x, 'How good is {hypothesis}?')
+
+# A server that answers as the checkpoint does
+@pytest.mark.parametrize('chat', [True, False])
+def test_a_server_says_what_its_checkpoint_says(llama, tmp_path, chat):
+    short = pd.DataFrame(dict(id=['a', 'b'], hypothesis=['Rain fell.', 'The town is old.'], source='', reference='Rain fell.'))
+    with serving(llama, 'judge') as url: leaves,why = jg.remote_judged(Endpoint(url, 'judge', chat=chat), [('wo', 'fluency')], short, tmp_path/'r.sqlite', top=20)
+    assert why=={'wo_fluency': {}}
+    if not chat: return
+    local,_ = jg.judged(llama, ['reply_wo_fluency', 'answers_wo_fluency'], columns(short))
+    assert leaves['reply_wo_fluency']==local['reply_wo_fluency']
+    for a,b in zip(leaves['answers_wo_fluency'], local['answers_wo_fluency']):
+        seen = np.isfinite(a)
+        np.testing.assert_allclose(a[seen], b[seen], atol=1e-4)
+        assert (np.exp(b[~seen])<.05).all()
+
+# A server that fails
+def rating(q, chat):
+    "A judge with an opinion about every text, or none"
+    text = q['messages'][0]['content']
+    n = len(text)%7
+    said = ['1', '5', 'Score: 3', 'I cannot rate this.', '11', None, '4 out of 5'][n]
+    return dict(choices=[dict(index=0, message=dict(role='assistant', content=said))], usage=dict(prompt_tokens=50, completion_tokens=2))
+
+@pytest.fixture
+def judge(monkeypatch): monkeypatch.setattr(te, 'completion', rating)
+MANY = pd.DataFrame(dict(id=[f't{i}' for i in range(24)], hypothesis=['It rained'+'.'*i for i in range(24)], reference='Rain fell.'))
+PASSING = [f for f in te.FAULTS if f!='hang']
+
+def test_every_text_is_answered_or_counted_whatever_the_server_does(judge, tmp_path):
+    faults = [(429, {'Retry-After': '0'}, 'slow down'), (500, {}, 'oops'), (400, {}, '{"error": "content policy"}'), 'drop', 'ok', 'cut', (503, {}, ''), (422, {}, 'too long'), (200, {}, '[]')]*2
+    with te.server(faults) as (url, log): t = jg.judge_table(te.endpoint(url), [('wo', 'fluency')], MANY, tmp_path/'r.sqlite', progress=False)
+    refused = t.attrs['refused'][('texts_first', 'wo_fluency')]
+    strictly = t[t['name']=='judge_wo_fluency'].set_index('sample')
+    assert len(strictly)==24 and len(refused)==4 and all('HTTP 4' in w for w in refused.values())
+    assert strictly.loc[list(refused), 'value'].isna().all() and strictly.loc[list(refused), 'note'].str.contains('no reply').all()
+    served = [json.dumps(q, sort_keys=True) for q in log['served']]
+    assert len(served)==len(set(served))==24-4, 'a text that was answered is never asked again'
+    for r in MANY.itertuples():
+        said = None if r.id in refused else rating(jg.judge_requests(te.endpoint(url), 'wo', 'fluency', MANY[MANY['id']==r.id])[0].body, True)['choices'][0]['message']['content']
+        try: assert strictly.at[r.id, 'value']==strict(said, 1, 5)
+        except Undefined as e: assert strictly.at[r.id, 'note']==str(e) and np.isnan(strictly.at[r.id, 'value'])
+    assert 0<strictly['value'].isna().sum()-4<20
+
+def test_replies_are_read_again_without_a_call(judge, tmp_path):
+    with te.server() as (url, log): first = jg.judge_table(te.endpoint(url), WO, MANY, tmp_path/'r.sqlite', progress=False)
+    again = jg.judge_table(te.endpoint('http://127.0.0.1:9/v1'), WO, MANY, tmp_path/'r.sqlite', progress=False)
+    pd.testing.assert_frame_equal(again, first)
+    assert len(log['served'])==24*5 and set(first['name'])=={f'judge_wo_{d}{e}' for d in DEFINITIONS for e in ('', '_he2024')}
+    assert (first[first['name'].str.endswith('he2024')]['value']==-1).any(), 'the released reading gives a number to a refusal'
+
+def test_a_fault_that_stays_ends_the_run_and_keeps_what_came(judge, tmp_path):
+    with te.server(['ok']*5+[(401, {}, 'no such key')]*99) as (url, log):
+        with pytest.raises(EndpointError, match="'wo fluency' request|wo fluency request of sample|HTTP 401"): jg.judge_table(te.endpoint(url, concurrency=1), [('wo', 'fluency')], MANY, tmp_path/'r.sqlite', progress=False)
+    with te.server() as (url, more): t = jg.judge_table(te.endpoint(url), [('wo', 'fluency')], MANY, tmp_path/'r.sqlite', progress=False)
+    assert (len(log['served']), len(more['served']))==(5, 19) and len(t)==48
+
+def test_a_server_that_refuses_everything_is_an_error(judge, tmp_path):
+    with te.server([(400, {}, 'unknown model')]*99) as (url, _), pytest.raises(EndpointError, match='unknown model'): jg.judge_table(te.endpoint(url), [('wo', 'fluency')], MANY, tmp_path/'r.sqlite', progress=False)
+
+def test_the_budget_stops_a_judge_before_it_is_passed(judge, tmp_path):
+    e = dict(price_in=1., price_out=1.)
+    requests = jg.judge_requests(te.endpoint('http://127.0.0.1:9/v1', **e), 'wo', 'fluency', MANY)
+    most = estimated(te.endpoint('http://127.0.0.1:9/v1', **e), requests)['cost_most']/24
+    budget = most+8*52e-6 # Of a request its price at most is set aside; then it costs 52 tokens
+    with te.server() as (url, log):
+        with pytest.raises(BudgetReached): jg.judge_table(te.endpoint(url, budget=budget, **e), [('wo', 'fluency')], MANY, tmp_path/'r.sqlite', progress=False)
+        n = len(log['served'])
+        with Cache(tmp_path/'r.sqlite') as c: assert 0<n<24 and sum(c.spent())<=budget
+        jg.judge_table(te.endpoint(url, **e), [('wo', 'fluency')], MANY, tmp_path/'r.sqlite', progress=False)
+    assert len(log['served'])==24
+
+SCRIPT = """
+import sys
+sys.path.insert(0, sys.argv[3])
+import test_judging as tj
+tj.jg.judge_table(tj.te.endpoint(sys.argv[2], concurrency=1), [('wo', 'fluency')], tj.MANY, sys.argv[1], progress=False)
+"""
+
+def test_a_judge_that_is_killed_pays_at_most_the_request_under_way_again(judge, tmp_path):
+    with te.server(slow=.05) as (url, log):
+        run = [sys.executable, '-c', SCRIPT, str(tmp_path/'r.sqlite'), url, str(Path(__file__).parent)]
+        for n in (4, 11):
+            p = subprocess.Popen(run)
+            while len(log['seen'])<n: time.sleep(.005)
+            p.send_signal(signal.SIGKILL)
+            assert p.wait()==-9
+        subprocess.run(run, check=True)
+    assert 24<=len(log['seen'])<=24+2
+    t = jg.judge_table(te.endpoint(url), [('wo', 'fluency')], MANY, tmp_path/'r.sqlite', progress=False)
+    assert len(t)==48
+
+# Wordings, and the command
+def test_wordings_are_asked_apart_and_compared(judge, tmp_path):
+    with te.server() as (url, log): t = jg.judge_table(te.endpoint(url), [('wo', 'fluency')], MANY, tmp_path/'r.sqlite', tuple(VARIANTS), progress=False)
+    w = jg.wordings(t).set_index('name')
+    assert len(log['served'])==24*3 and list(w['wordings'])==[3, 3] and w.at['judge_wo_fluency_he2024', 'texts']==24>w.at['judge_wo_fluency', 'texts']
+    v = t[t['name']=='judge_wo_fluency_he2024'].pivot(index='sample', columns='variant', values='value')
+    assert w.at['judge_wo_fluency_he2024', 'sd']==pytest.approx(v.std(axis=1, ddof=1).mean()) and 0<w.at['judge_wo_fluency_he2024', 'share']<=2
+
+def test_the_expected_score_of_a_server_is_that_of_its_likeliest_tokens():
+    z = dict(content=[dict(token='4', logprob=-.7, top_logprobs=[dict(token=t, logprob=math.log(p)) for t,p in (('4', .5), (' 5', .2), ('Four', .2), ('5', .1))])])
+    a = jg._answers(dict(logprobs=z), (1, 5))
+    np.testing.assert_allclose(np.exp(a), [0, 0, 0, .5, .3])
+    assert expected(a)==pytest.approx((4*.5+5*.3)/.8) and jg._answers(None, (1, 5)) is jg._answers({}, (1, 5)) is None
+    with pytest.raises(Undefined, match='no probabilities'): expected(None)
+    plain = dict(top_logprobs=[{'2': math.log(.9)}])
+    np.testing.assert_allclose(np.exp(jg._answers(dict(logprobs=plain), (1, 5))), [0, .9, 0, 0, 0])
+
+def test_the_command_asks_and_prints_what_is_missing_and_costs_nothing_dry(judge, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    MANY.to_csv('mine.csv', index=False)
+    with te.server() as (url, log):
+        ask = ['judge', 'mine.csv', '--endpoint', url, '--model', 'toy', '--families', 'wo', '--dims', 'fluency', 'overall']
+        assert main([*ask, '--dry-run'])==0 and not log['seen'] and 'requests 48; cached 0' in capsys.readouterr().out
+        assert main([*ask, '--out', 's.csv'])==0
+        out = capsys.readouterr().out
+        assert main([*ask, '--variants', 'all'])==0 and 'share' in capsys.readouterr().out
+    t = pd.read_csv('s.csv')
+    row = next(r for r in out.splitlines() if ' judge_wo_fluency ' in r).split()
+    got = t[t['name']=='judge_wo_fluency']['value']
+    assert (int(row[2]), int(row[3]))==(24, got.isna().sum()) and float(row[4])==pytest.approx(got.mean(), abs=1e-4) and Path('mine.csv.replies.sqlite').exists()
+    assert len(log['served'])==48*3
+    assert main(['judge', 'mine.csv', '--endpoint', url, '--model', 'toy', '--dims', 'fluency'])==2 and "there is no ['source']" in capsys.readouterr().err
+    assert threading.active_count()<50
