@@ -10,13 +10,21 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 NBS = [p for p in sorted((ROOT/'nbs').rglob('*.ipynb')) if not any(s[0] in '._' for s in p.relative_to(ROOT/'nbs').parts)]
 EXPERIMENTS = [p for p in NBS if p.parent.name=='experiments']
+CHAPTERS = [p for p in EXPERIMENTS if p.name[:2] in ('15', '16', '17', '18')] # Each reads what those before it wrote
 
-@pytest.mark.parametrize('nb', NBS, ids=lambda p: str(p.relative_to(ROOT/'nbs')))
-def test_notebook_runs(nb, monkeypatch):
+def runs(nb):
     import nbdev.test as runner
+    return runner.test_nb(nb, skip_flags=['notest', 'slow', 'net'], basepath=ROOT, profile=False)[0]
+
+@pytest.mark.parametrize('nb', [p for p in NBS if p not in CHAPTERS], ids=lambda p: str(p.relative_to(ROOT/'nbs')))
+def test_notebook_runs(nb, monkeypatch):
     monkeypatch.setenv('TQDM_DISABLE', '1')
-    ok,_ = runner.test_nb(nb, skip_flags=['notest', 'slow', 'net'], basepath=ROOT, profile=False)
-    assert ok
+    assert runs(nb)
+
+def test_the_chapters_of_a_bank_run_one_after_the_other(monkeypatch):
+    monkeypatch.setenv('TQDM_DISABLE', '1')
+    assert len(CHAPTERS)==5
+    for nb in CHAPTERS: assert runs(nb), nb.name
 
 def test_in_sync_clean_and_executed():
     "`scripts/nbs.py check` is what CI runs; it must be silent about the repository and loud about a damaged copy (below)."
