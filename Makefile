@@ -96,6 +96,7 @@ $(NBS)/wrong_documents.ipynb: nbs/experiments/41_wrong_documents.ipynb
 $(NBS)/fflm.ipynb: nbs/experiments/45_fflm.ipynb
 $(NBS)/narcissism.ipynb: nbs/experiments/50_narcissism.ipynb
 $(NBS)/methods_together.ipynb: nbs/experiments/17_methods_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter methods--%,$(NAMES)))
+$(NBS)/metrics_together.ipynb: nbs/experiments/19_metrics_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
 $(NBS)/thresholds.ipynb: nbs/experiments/61_thresholds.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter threshold--%,$(NAMES)))
 $(NBS)/tofueval.ipynb: nbs/experiments/70_tofueval.ipynb
 $(NBS)/cells.ipynb: nbs/experiments/80_cells.ipynb

@@ -139,3 +139,15 @@ def test_generate_asks_a_server_and_a_dry_run_asks_nobody(tmp_path, capsys):
 def test_sources_that_cannot_be_are_explained(tmp_path, capsys, what, says):
     assert main(['generate', str(tmp_path/'bank'), '--model', 'x', '--data', what, '--dry-run'])==2
     assert says in capsys.readouterr().err
+
+def test_a_report_is_shown_without_being_written_again(tmp_path, monkeypatch, capsys):
+    import webbrowser
+    from uetrust import settings
+    shown = []
+    monkeypatch.setattr(webbrowser, 'open', shown.append)
+    monkeypatch.setattr(settings, 'out_dir', lambda name: tmp_path)
+    (tmp_path/'report').mkdir()
+    page = tmp_path/'report'/'index.html'
+    page.write_text('as it was')
+    assert main(['report', '--profile', 'smoke', '--open'])==0
+    assert shown==[page.as_uri()] and page.read_text()=='as it was' and page.as_uri() in capsys.readouterr().out

@@ -37,6 +37,17 @@ def test_a_pick_is_the_best_under_the_metric_and_is_judged_by_the_truth(scores):
         assert p.at[m, 'rho']==pytest.approx(spearmanr(table.loc[m], real)[0]) and p.at[m, 'rank']==1+(real>real[best]).sum()
     assert p.at['m0', 'loss']==0 and list(p['loss'])==sorted(p['loss'])
 
+def test_a_shortlist_takes_at_every_step_the_best_next_metric():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(6, 12)), [f'm{i}' for i in range(6)])
+    target = table.mean()+rng.normal(size=12)*.3
+    s = cs.shortlist(table, target, most=4)
+    assert len(s)==4 and s['metric'].is_unique and len(cs.shortlist(table, target, most=99))==6
+    for k in range(4):
+        before = list(s['metric'][:k])
+        rho = {m:spearmanr(table.loc[[*before, m]].mean(), target)[0] for m in table.index if m not in before}
+        assert s['metric'][k]==max(rho, key=rho.get) and s['rho'][k]==pytest.approx(max(rho.values()))
+
 # Designs
 def test_a_study_is_what_its_draw_says(scores):
     q,u,truth = scores

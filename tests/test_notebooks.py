@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 NBS = [p for p in sorted((ROOT/'nbs').rglob('*.ipynb')) if not any(s[0] in '._' for s in p.relative_to(ROOT/'nbs').parts)]
 EXPERIMENTS = [p for p in NBS if p.parent.name=='experiments']
-CHAPTERS = [p for p in EXPERIMENTS if p.name[:2] in ('15', '16', '17', '18')] # Each reads what those before it wrote
+CHAPTERS = [p for p in EXPERIMENTS if p.name[:2] in ('15', '16', '17', '18', '19')] # Each reads what those before it wrote
 
 def runs(nb):
     import nbdev.test as runner
@@ -23,7 +23,7 @@ def test_notebook_runs(nb, monkeypatch):
 
 def test_the_chapters_of_a_bank_run_one_after_the_other(monkeypatch):
     monkeypatch.setenv('TQDM_DISABLE', '1')
-    assert len(CHAPTERS)==5
+    assert len(CHAPTERS)==6
     for nb in CHAPTERS: assert runs(nb), nb.name
 
 def test_in_sync_clean_and_executed():

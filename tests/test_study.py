@@ -1,5 +1,6 @@
 """Files of a run: complete, identical on every run, and equal to the numbers they show."""
 import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -79,13 +80,27 @@ def test_report_escapes_text_and_needs_no_other_file(tmp_path):
     led = ledger(draws=5)
     led.loc[0, 'claim'] = '<script>alert(1)</script> & "quoted"'
     save_csv(led.assign(standing=standing(led)), tmp_path/'claims'/'claims.csv')
-    for n in (*profile('smoke')['studies'].split()[2:], *(f'{what}--{b}' for b in profile('smoke')['banks'].split() for what in ('bank', 'methods'))): save_page(n, tmp_path, n, ['Nothing was run.'])
+    for n in (*profile('smoke')['studies'].split()[2:], *(f'{what}--{b}' for b in profile('smoke')['banks'].split() for what in profile('smoke')['chapters'].split())): save_page(n, tmp_path, n, ['Nothing was run.'])
     assert write_report('smoke', tmp_path)==[]
     html = (tmp_path/'report'/'index.html').read_text()
     assert '<script>alert' not in html and '&lt;script&gt;alert(1)&lt;/script&gt; &amp; &#34;quoted&#34;' in html
     assert 'incomplete' not in html
     assert not re.findall(r'(?:src|href)="(?!data:|#|\.\./)[^"]*"', html) and '@import' not in html and 'url(' not in html
     assert html.count('<figure')==3 and html.count('<tr data-v=')==154
+
+def test_the_summary_counts_what_is_in_the_files(tmp_path):
+    (tmp_path/'tables').mkdir()
+    (tmp_path/'claims').mkdir()
+    (tmp_path/'notebooks').mkdir()
+    bank, = profile('smoke')['banks'].split()
+    save_csv(pd.DataFrame(dict(name=['msp', 'mte'])), tmp_path/'tables'/f'methods--{bank}_scores.csv')
+    save_csv(pd.DataFrame(dict(name=['rouge_l'])), tmp_path/'tables'/f'quality--{bank}_scores.csv')
+    save_csv(pd.DataFrame(dict(method=['msp', 'mte', 'msp'], metric=['truth', 'truth', 'rouge_l'])), tmp_path/'tables'/f'cross--{bank}_prr.csv')
+    save_csv(pd.DataFrame(dict(verdict=['holds', 'fails', 'holds'])), tmp_path/'claims'/'claims.csv')
+    for n,took in (('a', dict(papermill=dict(duration=2.04))), ('b', {})): (tmp_path/'notebooks'/f'{n}.ipynb').write_text(json.dumps(dict(cells=[], metadata=took)))
+    lost = write_report('smoke', tmp_path)
+    s = json.loads((tmp_path/'report'/'summary.json').read_text())
+    assert s==dict(profile='smoke', generators=[bank], methods=2, metrics=1, cells=3, claims=dict(holds=2, fails=1), published={}, figures=0, seconds=dict(a=2.0), missing=lost)
 
 def test_report_names_what_is_missing(tmp_path):
     save_table('T9', tmp_path/'tables')

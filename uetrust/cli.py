@@ -93,7 +93,7 @@ def given_tables(
     if not found: raise ValueError(f"{folder} holds no table03.csv ... table11.csv; `uetrust` writes them to runs/<profile>/tables")
     return {t:d.drop(index='Col Mean', columns='Row Mean', errors='ignore') for t,d in found.items()}
 
-# %% ../nbs/62_cli.ipynb #0f110a63
+# %% ../nbs/62_cli.ipynb #065631ed
 def _do_prr(a):
     emit(user_table(a), a)
 
@@ -129,8 +129,16 @@ def _do_run(a):
 def _do_report(a):
     from uetrust.report import write_report
     from uetrust.settings import out_dir
+    page = out_dir(a.profile)/'report'/'index.html'
+    if a.open and page.exists(): return _show(page)
     if lost := write_report(a.profile): raise SystemExit(f"report written, but {len(lost)} files are missing: {', '.join(lost[:5])}; rebuild them with `make -B reproduce PROFILE={a.profile}`")
-    print(f"ok {os.path.relpath(out_dir(a.profile)/'report'/'index.html')}")
+    print(f"ok {os.path.relpath(page)}")
+    if a.open: _show(page)
+
+def _show(page): # In a browser; where there is none, its address is enough
+    import webbrowser
+    print(page.as_uri())
+    webbrowser.open(page.as_uri())
 
 def _do_generate(a):
     from dataclasses import replace
@@ -252,7 +260,7 @@ def _do_bench(a):
     if a.part in ('all', 'models'): every(root()/'data'/'models')
     if a.part in ('all', 'methods'): bench_methods.show(bench_methods.bench(), root()/'runs'/'bench_methods.csv')
 
-# %% ../nbs/62_cli.ipynb #54b4c1ce
+# %% ../nbs/62_cli.ipynb #762f6036
 def _output(p): # Options of every command that prints a table
     p.add_argument('--json', action='store_true', help='print JSON records')
     p.add_argument('--csv', action='store_true', help='print CSV')
@@ -304,6 +312,7 @@ def parser()->argparse.ArgumentParser: # Of the command `uetrust`
     p.add_argument('params', nargs='*', metavar='name=value')
     p = add('report', _do_report, "one page from the files of a run", 'uetrust report --profile demo')
     p.add_argument('--profile', default='demo')
+    p.add_argument('--open', action='store_true', help='show the page that is there; write it first when there is none')
     p = add('generate', _do_generate, "fill a bank with texts of one generator; only missing shards are made", 'uetrust generate runs/banks/bart --model facebook/bart-large-cnn --data bulletin:test:200 --preset he2024')
     p.add_argument('folder', help='the bank: a folder of parquet shards')
     p.add_argument('--model', required=True, help='checkpoint (folder or hub id), or the name a server knows')

@@ -25,17 +25,20 @@ def save(
             fig.savefig(tmp, bbox_inches='tight', dpi=90, metadata={meta: None})
     plt.close(fig)
 
-# %% ../nbs/50_plots.ipynb #caf9428e
+# %% ../nbs/50_plots.ipynb #90255572
 def _digits(v): # Two decimals in little room: .83, -.05, 1
     return '' if np.isnan(v) else f'{v:.0f}' if abs(v)==1 else f'{v+0:.2f}'.replace('-0.00', '0.00').replace('0.', '.')
 
 def _frames(ax, tidy, x, y, alpha): # Frame the cells that pass
+    from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
+    few,frames = len(x)<=31,{}
     for a,b,r,p,q in tidy[['label_a', 'label_b', 'rho', 'p', 'q']].itertuples(index=False):
         if not p<alpha: continue
         i,j = sorted((x[a], x[b]))
-        style = dict(lw=2.2 if len(x)<=31 else .8, ls='-', ec='black') if q<alpha else dict(lw=1.2 if len(x)<=31 else .5, ls=':', ec='white' if abs(r)>.55 else 'black')
-        ax.add_patch(Rectangle((i+.06, y[j]+.06), .88, .88, fill=False, **style))
+        style = (2.2 if few else .8, '-', 'black') if q<alpha else (1.2 if few else .5, ':', 'white' if abs(r)>.55 else 'black')
+        frames.setdefault(style, []).append(Rectangle((i+.06, y[j]+.06), .88, .88))
+    for (lw,ls,ec),cells in frames.items(): ax.add_collection(PatchCollection(cells, facecolor='none', lw=lw, ls=ls, edgecolor=ec))
 
 def _legend(ax, dims): # Which colour of a name means which quality
     from matplotlib.patches import Patch

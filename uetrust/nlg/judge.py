@@ -130,7 +130,7 @@ def strict(
     if not lo<=(v := numbers.pop())<=hi: raise Undefined(f"{v:g} is off the scale from {lo} to {hi}, {found}")
     return v
 
-# %% ../../nbs/25_nlg_judge.ipynb #7dd120e1
+# %% ../../nbs/25_nlg_judge.ipynb #585a4935
 HE = 'He et al. 2024, https://arxiv.org/abs/2406.17274'
 _SEES = dict(wo='The judge is told that the reference is the original text, so what the reference leaves out counts as invented. ', wi_gt='The judge never sees the source, though the meaning of the dimension speaks of it. ',
     wi_in='What does not fit into the window of the judge was not judged. ', wi_ingt='A judge who sees a reference may rate likeness to it. ', own='The words of the question are part of the measure: another wording is another metric. ')
@@ -155,7 +155,7 @@ def of_reply(
 
 SCALES = {f:x.scale for f,x in FAMILIES.items()}|dict(own=(1, 5)) # Lowest and highest answer; 'own' is a question in the user's words
 def _who(family, dim): return f"{dim.capitalize()} from {SCALES[family][0]} to {SCALES[family][1]}, as a judge says who is "+(f"shown {' and '.join(FAMILIES[family].shown)}." if family in FAMILIES else 'asked in words of the user.')
-def _after(family): return HE+f', {family.replace("_", "-")}' if family in FAMILIES else 'no paper: a question of the user'
+def _after(family): return HE+', '+(family.replace('_', '-') if family in FAMILIES else 'with a question of the user')
 
 def _judges(family, dim):
     lo,hi = SCALES[family]
