@@ -19,10 +19,13 @@ from uetrust.grade import grade, shipped
 from uetrust.models import judging as jg
 from uetrust.models.endpoint import BudgetReached, Cache, Endpoint, EndpointError, estimated
 from uetrust.models.load import load
-from uetrust.models.read import read
+from uetrust.models.read import Layout, read
 from uetrust.models.serve import serving
-from uetrust.nlg.judge import DEFINITIONS, VARIANTS, expected, strict
+from uetrust.nlg.judge import DEFINITIONS, VARIANTS, expected, ice_order, ice_prompt, strict
+from uetrust.nlg.likelihood import IN_OTHER_WORDS, TLDR, echoed
+from uetrust.registry import reg
 from uetrust.settings import root
+from uetrust.stats import Run, score
 from uetrust.world import bulletins
 
 OWN = (root()/'data/judges/bulletin.txt').read_text().strip()
@@ -200,3 +203,64 @@ def test_the_command_asks_and_prints_what_is_missing_and_costs_nothing_dry(judge
     assert len(log['served'])==48*3
     assert main(['judge', 'mine.csv', '--endpoint', url, '--model', 'toy', '--dims', 'fluency'])==2 and "there is no ['source']" in capsys.readouterr().err
     assert threading.active_count()<50
+
+# Texts given back
+def test_probabilities_of_a_text_given_back_are_those_of_its_checkpoint(llama, texts, tmp_path):
+    t = texts.iloc[:4]
+    with serving(llama, 'judge') as url:
+        leaves = jg.echo_leaves(Endpoint(url, 'judge', chat=False), t, tmp_path/'r.sqlite')
+        again = jg.echo_leaves(Endpoint(url, 'judge', chat=False), t.assign(reference=[[r, 'Rain fell.'] for r in t['reference']]), tmp_path/'r.sqlite')
+    for way,before,sep in (('source', 'source', TLDR), ('reference', 'reference', IN_OTHER_WORDS)):
+        want = read(llama, [(b, echoed(h)) for b,h in zip(t[before], t['hypothesis'])], Layout(joined=True, sep=sep))
+        for got,w in zip(leaves[f'echo_logp_{way}_hypothesis'], want):
+            got = got if way=='source' else got[0]
+            np.testing.assert_allclose(got, w.logp, atol=2e-5)
+    assert all(len(x)==2 and np.array_equal(x[0], y[0]) for x,y in zip(again['echo_logp_reference_hypothesis'], leaves['echo_logp_reference_hypothesis']))
+    run = Run(t['id'], reg, **leaves)
+    np.testing.assert_allclose(score(run, 'gpt_score_echo')['value'], [x[:-1].mean() for x in leaves['echo_logp_source_hypothesis']])
+    assert np.isfinite(score(run, 'gpt_score_echo_precision')['value']).all()
+
+def test_prompt_logprobs_are_another_way_to_say_the_same():
+    listed = dict(choices=[dict(text='.', prompt_logprobs=[None, {'5': dict(logprob=-1., rank=3, decoded_token=' TL;DR: ')}, {'9': dict(logprob=-.5, rank=1, decoded_token='rain')}, {'2': dict(logprob=-.25, rank=1, decoded_token=' fell')}])])
+    echo = dict(choices=[dict(text='', logprobs=dict(tokens=['It', ' TL;DR: ', 'rain', ' fell', '.'], token_logprobs=[None, -1., -.5, -.25, -9.]))], usage=dict(prompt_tokens=4))
+    for reply in (listed, echo): assert jg.of_text(jg.prompt_tokens(reply), 'It TL;DR: rain fell', 'rain fell').tolist()==[-.5, -.25]
+
+def test_a_server_that_gives_no_text_back_says_so(judge, tmp_path, monkeypatch):
+    monkeypatch.setattr(te, 'completion', lambda q, chat: dict(choices=[dict(index=0, text='and so on')], usage=dict(prompt_tokens=5, completion_tokens=1)))
+    with te.server() as (url, log):
+        with pytest.raises(EndpointError, match='must echo the prompt'): jg.given_back(te.endpoint(url, chat=False), [('a ', 'b')], tmp_path/'r.sqlite')
+        with pytest.raises(ValueError, match='chat=False'): jg.given_back(te.endpoint(url), [('a ', 'b')], tmp_path/'r.sqlite')
+        with pytest.raises(ValueError, match="how is one of"): jg.given_back(te.endpoint(url, chat=False), [('a ', 'b')], tmp_path/'r.sqlite', 'shout')
+    assert len(log['seen'])==1
+
+def test_a_text_that_is_refused_has_no_score(tmp_path, monkeypatch):
+    def back(q, chat):
+        words = q['prompt'].split(' ')
+        tokens = [w if i==0 else ' '+w for i,w in enumerate(words)]
+        return dict(choices=[dict(index=0, text='', logprobs=dict(tokens=tokens, token_logprobs=[None]+[-1.]*(len(words)-1)))], usage=dict(prompt_tokens=len(words), completion_tokens=1))
+    monkeypatch.setattr(te, 'completion', back)
+    t = pd.DataFrame(dict(id=['a', 'b'], hypothesis=['rain fell here', 'fog rose'], source=['It is wet.', 'It is dry.']))
+    with te.server([(400, {}, 'too long')]) as (url, _): leaves = jg.echo_leaves(te.endpoint(url, chat=False, concurrency=1), t, tmp_path/'r.sqlite')
+    s = score(Run(t['id'], reg, **leaves), 'gpt_score_echo')
+    assert s['value'].isna().sum()==1 and s['value'].dropna().tolist()==[-1.] and 'gave no probabilities' in s['note'][s['value'].isna()].iloc[0]
+
+# ICE
+def test_ice_is_a_completion_of_its_prompt(llama, texts, tmp_path):
+    pool = [dict(hypothesis=h, score=s, reference=r) for h,s,r in zip(texts['hypothesis'][2:6], (.25, .5, .75, 1.), texts['reference'][2:6])]
+    with serving(llama, 'judge') as url:
+        e = Endpoint(url, 'judge', chat=False)
+        leaves,why = jg.ice_replies(e, 'fluency', pool[:3], texts.iloc[:2], tmp_path/'r.sqlite')
+        with Cache(tmp_path/'r.sqlite') as c: sent = [json.loads(q)['body'] for q, in c.db.execute('select request from reply')]
+        again,_ = jg.ice_replies(Endpoint('http://127.0.0.1:9/v1', 'judge', chat=False), 'fluency', pool[:3], texts.iloc[:2], tmp_path/'r.sqlite')
+        with pytest.raises(ValueError, match='chat=False'): jg.ice_replies(Endpoint(url, 'judge'), 'fluency', pool, texts, tmp_path/'r.sqlite')
+    assert again==leaves and why=={} and {q['prompt'] for q in sent}=={ice_prompt('fluency', ice_order(pool[:3]), dict(hypothesis=h)) for h in texts['hypothesis'][:2]}
+    assert all((q['max_tokens'], q['temperature'], q['logprobs'])==(5, 0, 5) for q in sent)
+    s = score(Run(texts['id'][:2], reg, **leaves), 'ice_fluency')
+    assert (s['value'].isna()==(s['note']!='')).all()
+
+def test_a_completion_that_is_refused_has_no_score(tmp_path, monkeypatch):
+    monkeypatch.setattr(te, 'completion', lambda q, chat: dict(choices=[dict(index=0, text=' 0.67\n\nSumm')], usage=dict(prompt_tokens=5, completion_tokens=5)))
+    t = pd.DataFrame(dict(id=['a', 'b'], hypothesis=['rain fell', 'fog']))
+    with te.server([(413, {}, 'too long')]) as (url, _): leaves,why = jg.ice_replies(te.endpoint(url, chat=False, concurrency=1), 'fluency', [dict(hypothesis='x', score=1)], t, tmp_path/'r.sqlite')
+    s = score(Run(t['id'], reg, **leaves), 'ice_fluency')
+    assert s['value'].dropna().tolist()==[.67] and list(why)==s.loc[s['value'].isna(), 'sample'].tolist() and 'no reply' in s['note'][s['value'].isna()].iloc[0]

@@ -4,20 +4,21 @@
 
 # %% auto #0
 __all__ = ['whole_answers', 'local_judge', 'templates', 'judged', 'judge_requests', 'first_place', 'remote_judged', 'judge_table',
-           'wordings']
+           'wordings', 'ice_replies', 'prompt_tokens', 'of_text', 'given_back', 'echo_leaves']
 
-# %% ../../nbs/25a_judging.ipynb #463b7ac2
+# %% ../../nbs/25a_judging.ipynb #32b37272
 import math
 from collections.abc import Callable
 import numpy as np, pandas as pd
 from ..core import Undefined
 from ..decoding import Decoding
 from .asked import local_answers, prompt_of
-from .endpoint import Cache, Endpoint, ask, posted
+from .endpoint import Cache, Endpoint, EndpointError, ask, posted
 from .generate import own_settings
 from .load import Model
 from .read import read
-from ..nlg.judge import FAMILIES, SCALES, by_wording, over_wordings, request
+from ..nlg.judge import FAMILIES, SCALES, by_wording, ice_order, ice_prompt, over_wordings, request
+from ..nlg.likelihood import IN_OTHER_WORDS, TLDR, echoed
 from ..registry import reg
 from ..stats import Run, score
 
@@ -166,3 +167,75 @@ def wordings(
         except Undefined: share = np.nan
         return dict(name=n, wordings=w.shape[1], texts=len(w.dropna()), sd=over_wordings(w)['sd'].mean(), share=share)
     return pd.DataFrame([one(n, g) for n,g in t.groupby('name', sort=False)])
+
+# %% ../../nbs/25a_judging.ipynb #cf9c59b4
+def ice_replies(
+    e:Endpoint, # A server of plain completions
+    dim:str, # Of `ICE_SHOWN`
+    examples:list, # Dictionaries with hypothesis, score in [0,1] and the text that is shown, as they were chosen
+    texts:pd.DataFrame, # id, hypothesis, and the text that is shown with it
+    cache, # sqlite file of raw replies
+)->tuple[dict,dict]: # reply_ice_DIM: completions, or None; sample -> why it was refused
+    "Completions of prompts with scored examples, as a leaf."
+    if e.chat: raise ValueError(f"{e.model} is asked through its chat, and ICE lets a model complete a text: use Endpoint(chat=False)")
+    shown = ice_order(examples)
+    def body(r): return dict(model=e.model, n=1, max_tokens=5, temperature=0, logprobs=5, prompt=ice_prompt(dim, shown, r._asdict()))|(e.extra or {})
+    requests,no = [posted(e, r.id, f'ICE {dim}', 0, 1, body(r)) for r in texts.itertuples()],{}
+    with Cache(cache) as c: replies = ask(e, requests, c, no)
+    return {f'reply_ice_{dim}': [None if replies[r.key] is None else replies[r.key]['choices'][0]['text'] for r in requests]},{r.sample:no[r.key] for r in requests if r.key in no}
+
+# %% ../../nbs/25a_judging.ipynb #01814f10
+def prompt_tokens(
+    reply:dict, # Of a plain completion
+)->list: # (token as text, log p, None for the first, where it begins, None when the server does not say) of the prompt
+    "Tokens of a prompt, as a server gives them back."
+    c = reply['choices'][0]
+    if c.get('prompt_logprobs'): return [('', None, None) if x is None else next((v['decoded_token'], v['logprob'], None) for v in x.values()) for x in c['prompt_logprobs']]
+    z = c.get('logprobs') or {}
+    if not z.get('token_logprobs'): raise EndpointError("the server gives no log-probabilities of a given text: it must echo the prompt of a completion with its logprobs, or list prompt_logprobs")
+    n = (reply.get('usage') or {}).get('prompt_tokens', len(z['tokens'])-1)
+    return list(zip(z['tokens'][:n], z['token_logprobs'][:n], z.get('text_offset') or [None]*n))
+
+def of_text(
+    tokens:list, # From `prompt_tokens`
+    prompt:str, # What was sent
+    text:str, # Its end
+)->np.ndarray: # log p of its tokens [L]
+    "The tokens that reach into a text."
+    known = all(b is not None for _,_,b in tokens)
+    ends = [b for _,_,b in tokens[1:]]+[len(prompt)] if known else len(prompt)-np.cumsum([0, *(len(w) for w,_,_ in tokens[:0:-1])])[::-1]
+    out = [lp for (_,lp,_),end in zip(tokens, ends) if end>len(prompt)-len(text)]
+    if not out or None in out: raise Undefined("the server did not give the whole text back: nothing stood before it, or its tokens are not text")
+    return np.array(out, float)
+
+def given_back(
+    e:Endpoint, # A server of plain completions
+    pairs:list, # (prefix with its separator, text)
+    cache, # sqlite file of raw replies
+    how:str='echo', # 'echo' or 'prompt_logprobs'
+)->list: # log p of the text's tokens [L] of each pair; None where the server refused or did not give the text back
+    "How probable given texts are to a server."
+    if e.chat: raise ValueError(f"{e.model} is asked through its chat, which gives no probabilities of a given text: use Endpoint(chat=False)")
+    asked = dict(echo=dict(echo=True, logprobs=0), prompt_logprobs=dict(prompt_logprobs=0))
+    if how not in asked: raise ValueError(f"how is one of {list(asked)}, got {how!r}")
+    requests,no = [posted(e, f'pair {i+1}', 'probability', 0, 1, dict(model=e.model, n=1, max_tokens=1, temperature=0, prompt=x+y)|asked[how]|(e.extra or {})) for i,(x,y) in enumerate(pairs)],{}
+    with Cache(cache) as c: replies = ask(e, requests, c, no)
+    def one(r, text):
+        try: return None if replies[r.key] is None else of_text(prompt_tokens(replies[r.key]), r.body['prompt'], text)
+        except Undefined: return None
+    return [one(r, y) for r,(_,y) in zip(requests, pairs)]
+
+def echo_leaves(
+    e:Endpoint, # A server of plain completions
+    texts:pd.DataFrame, # id, hypothesis, and source or reference (a text, or a list of texts)
+    cache, # sqlite file of raw replies
+    how:str='echo', # As in `given_back`
+)->dict: # echo_logp_source_hypothesis: N arrays [L]; echo_logp_reference_hypothesis: N lists of them; of the columns that are there
+    "What GPTScore by an API is made of."
+    said,out = [echoed(h) for h in texts['hypothesis']],{}
+    if 'source' in texts: out['echo_logp_source_hypothesis'] = given_back(e, [(s+TLDR, h) for s,h in zip(texts['source'], said)], cache, how)
+    if 'reference' in texts:
+        refs = [[r] if isinstance(r, str) else list(r) for r in texts['reference']]
+        got = iter(given_back(e, [(r+IN_OTHER_WORDS, h) for rs,h in zip(refs, said) for r in rs], cache, how))
+        out['echo_logp_reference_hypothesis'] = [[next(got) for _ in rs] for rs in refs]
+    return out

@@ -212,7 +212,7 @@ def by_wording(
     if within==between==0: raise Undefined("all scores are equal")
     return float(min(1, k*within/(between+(k-1)*within)))
 
-# %% ../../nbs/25_nlg_judge.ipynb #15b7af2b
+# %% ../../nbs/25_nlg_judge.ipynb #a48471f2
 JAIN = 'Jain et al. 2023, https://aclanthology.org/2023.findings-acl.537'
 ICE_SHOWN = dict(coherence=None, consistency='source', fluency=None, relevance='reference') # Text before each summary
 _HEADS = dict(source='Text', reference='Reference')
@@ -242,6 +242,7 @@ def ice_number(
     reply:str, # At most 5 tokens of a completion
 )->float: # Higher is better; not clipped, so 7 is 7 and -0.5 is 0.5
     "The first number of a completion, as released with ICE."
+    if reply is None: raise Undefined("the judge gave no reply")
     m = re.search(r'\d*\.?\d+', reply)
     if not m: raise Undefined(f"no number in the completion {reply[:60]!r}")
     return float(m[0])

@@ -125,10 +125,11 @@ def t5_score(
     "Mean of precision and recall."
     return (t5_score_precision(t5_logp_reference_hypothesis, several)+t5_score_recall(t5_logp_hypothesis_reference, several))/2
 
-# %% ../../nbs/22_nlg_likelihood.ipynb #ac795cd5
+# %% ../../nbs/22_nlg_likelihood.ipynb #6db215bf
 FU = 'Fu et al. 2023, https://arxiv.org/abs/2302.04166'
 
 def _counted(logp, part, which): # The tokens that count
+    if logp is None: raise Undefined("the server gave no probabilities of this text")
     if len(logp)<2: raise Undefined(f"the text that is scored has {len(logp)} tokens, and the {which} does not count")
     return logp[part]
 
