@@ -93,7 +93,7 @@ def given_tables(
     if not found: raise ValueError(f"{folder} holds no table03.csv ... table11.csv; `uetrust` writes them to runs/<profile>/tables")
     return {t:d.drop(index='Col Mean', columns='Row Mean', errors='ignore') for t,d in found.items()}
 
-# %% ../nbs/62_cli.ipynb #065631ed
+# %% ../nbs/62_cli.ipynb #8c2d521e
 def _do_prr(a):
     emit(user_table(a), a)
 
@@ -233,6 +233,20 @@ def _do_judge(a):
     for (v,k),why in t.attrs['refused'].items(): print(f"  - {v} {k}: {len(why)} texts refused, the first {next(iter(why))!r}: {next(iter(why.values()))[:200]}")
     if len(variants)>1: emit(wordings(t), a)
 
+def _do_canaries(a):
+    import json
+    from uetrust.canaries import KEPT, canaries, drift, keep_canaries
+    from uetrust.quality import evaluators
+    from uetrust.settings import root
+    path = Path(a.file) if a.file else root()/KEPT
+    if not (a.write or path.exists()): raise FileNotFoundError(f"there are no scores in {path}; --write puts today's there")
+    found = canaries(evaluators(a.model or ['shipped']), progress=True)
+    if a.write: keep_canaries(found, path)
+    said = [] if a.write else drift(json.loads(path.read_text(encoding='utf-8')), found)
+    for s in said: print(f'  - {s}')
+    if said: raise SystemExit(f"{len(said)} of {len(found['metrics'])} metrics say something else than {os.path.relpath(path)}")
+    print(f"ok {os.path.relpath(path)}: {len(found['metrics'])} metrics")
+
 def _do_score(a):
     if Path(a.bank).suffix in ('.csv', '.parquet', '.json', '.jsonl'): return _do_grade(a)
     from uetrust.all import reg
@@ -260,7 +274,7 @@ def _do_bench(a):
     if a.part in ('all', 'models'): every(root()/'data'/'models')
     if a.part in ('all', 'methods'): bench_methods.show(bench_methods.bench(), root()/'runs'/'bench_methods.csv')
 
-# %% ../nbs/62_cli.ipynb #762f6036
+# %% ../nbs/62_cli.ipynb #d6f92aba
 def _output(p): # Options of every command that prints a table
     p.add_argument('--json', action='store_true', help='print JSON records')
     p.add_argument('--csv', action='store_true', help='print CSV')
@@ -367,6 +381,10 @@ def parser()->argparse.ArgumentParser: # Of the command `uetrust`
     _paid(p)
     p.add_argument('--out', metavar='FILE', help='.parquet or .csv file for the scores')
     _output(p)
+    p = add('canaries', _do_canaries, "do the metrics still say what they said of four texts? Drift is named with what changed beside it", 'uetrust canaries')
+    p.add_argument('--file', metavar='FILE', help='scores on file; those of the shipped models when left out')
+    p.add_argument('--model', action='append', metavar='GROUP=CHECKPOINT', help='as for score')
+    p.add_argument('--write', action='store_true', help='put the scores of today on file')
     p = add('serve', _do_serve, "put a checkpoint behind a local OpenAI-compatible server", 'uetrust serve data/models/tiny-llama --port 8000')
     p.add_argument('folder', help='checkpoint (folder or hub id)')
     p.add_argument('--host', default='127.0.0.1')

@@ -75,10 +75,10 @@ def plot_agreement(
     _legend(ax, (dims or {}).values())
     return ax
 
-# %% ../nbs/50_plots.ipynb #1a2ae5b5
+# %% ../nbs/50_plots.ipynb #38544251
 def plot_prr(
     table:pd.DataFrame, # PRR, metrics x methods
-    inside:pd.DataFrame, # True where a cell lies inside the band of chance
+    inside:pd.DataFrame=None, # True where a cell lies inside the band of chance; None hatches nothing
     names:dict=None, # Row -> name to print
     dims:dict=None, # Row -> quality it judges, a key of `COLORS`
     title:str='', # Above the plot
@@ -92,7 +92,7 @@ def plot_prr(
     few = c<=20
     if ax is None: ax = plt.subplots(figsize=(.72*c+3.4, .31*r+1.4) if few else (.2*c+3.4, .2*r+1.4))[1]
     sns.heatmap(table, vmin=-1, vmax=1, cmap='RdBu_r', annot=few, fmt='.2f', annot_kws=dict(size=8), linewidths=.5, ax=ax, cbar_kws=dict(label='PRR'))
-    for i,j in zip(*np.nonzero(inside.to_numpy())): ax.add_patch(Rectangle((j, i), 1, 1, fill=False, hatch='////', ec='#999999', lw=0, alpha=.7))
+    for i,j in () if inside is None else zip(*np.nonzero(inside.to_numpy())): ax.add_patch(Rectangle((j, i), 1, 1, fill=False, hatch='////', ec='#999999', lw=0, alpha=.7))
     ax.set_yticks(np.arange(r)+.5, [(names or {}).get(l, l) for l in table.index], rotation=0)
     ax.set(ylabel='', title=title)
     ax.set_xlabel(foot, fontsize=8, loc='left')

@@ -1,0 +1,38 @@
+"""`make reproduce` when something breaks: the rest is made, the report marks the gap, and the next run makes only what is not there."""
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+@pytest.fixture
+def project(tmp_path):
+    "The project with a profile of two studies; the environment and the data are those of the checkout"
+    for f in ('Makefile', 'pyproject.toml', 'constraints.txt'): shutil.copy2(ROOT/f, tmp_path/f)
+    for f in ('scripts', 'nbs'): shutil.copytree(ROOT/f, tmp_path/f)
+    for f in ('.venv', 'data', 'uetrust'): (tmp_path/f).symlink_to(ROOT/f)
+    (tmp_path/'settings.ini').write_text((ROOT/'settings.ini').read_text()+'\n[profile.two]\nsettings =\nstudies = human wrong_documents\n')
+    return tmp_path
+
+def make(at): return subprocess.run(['make', 'reproduce', 'PROFILE=two'], cwd=at, capture_output=True, text=True, env={k:v for k,v in os.environ.items() if not k.startswith('MAKE')}|dict(UETRUST_MIRROR=str(ROOT/'../shared/data')))
+
+@pytest.mark.skipif(not (ROOT/'.venv'/'.ready').exists(), reason='the environment was not made by make')
+def test_a_broken_notebook_stops_no_other(project):
+    page,out = project/'nbs'/'experiments'/'20_human.ipynb',project/'runs'/'two'
+    good = page.read_text()
+    nb = nbformat.reads(good, 4)
+    nb.cells.append(nbformat.v4.new_code_cell('1/0'))
+    page.write_text(nbformat.writes(nb))
+    got = make(project)
+    assert got.returncode!=0 and 'FAILED human.ipynb: ZeroDivisionError' in got.stderr+got.stdout
+    other = out/'notebooks'/'wrong_documents.ipynb'
+    assert other.exists() and not (out/'notebooks'/'human.ipynb').exists() and (out/'notebooks'/'human.failed.ipynb').exists()
+    first,html = other.stat().st_mtime_ns,(out/'report'/'index.html')
+    assert html.exists()
+    page.write_text(good)
+    assert make(project).returncode==0 and other.stat().st_mtime_ns==first and not (out/'notebooks'/'human.failed.ipynb').exists()
+    assert 'is up to date' in (again := make(project)).stdout and 'running' not in again.stdout and again.returncode==0
