@@ -92,7 +92,7 @@ runs/.bench/.ready: scripts/bench_requirements.txt constraints.txt | $(VENV)/.re
 
 # nbdev-export rewrites every module, so notebooks depend on the content of the library, not on file times
 runs/.library: FORCE
-	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -name '*.py') $$(find data/published data/models -type f)
+	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -name '*.py') $$(find data/published data/models data/judges -type f)
 
 $(NBS)/human.ipynb: nbs/experiments/20_human.ipynb
 $(NBS)/claims.ipynb: nbs/experiments/30_claims.ipynb
