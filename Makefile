@@ -8,7 +8,7 @@ VENV ?= .venv
 EXTRAS ?= nb,lexical,test,docs
 PY := $(VENV)/bin/python
 # two notebooks at a time, unless make is told otherwise
-ifeq ($(filter -j%,$(MAKEFLAGS)),)
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j2
 endif
 RUNS := runs/$(PROFILE)

@@ -24,6 +24,7 @@ from uetrust.models.serve import serving
 from uetrust.nlg.judge import DEFINITIONS, VARIANTS, expected, ice_order, ice_prompt, strict
 from uetrust.nlg.likelihood import IN_OTHER_WORDS, TLDR, echoed
 from uetrust.registry import reg
+from uetrust.scoring import write_scores
 from uetrust.settings import root
 from uetrust.stats import Run, score
 from uetrust.world import bulletins
@@ -110,7 +111,7 @@ PASSING = [f for f in te.FAULTS if f!='hang']
 def test_every_text_is_answered_or_counted_whatever_the_server_does(judge, tmp_path):
     faults = [(429, {'Retry-After': '0'}, 'slow down'), (500, {}, 'oops'), (400, {}, '{"error": "content policy"}'), 'drop', 'ok', 'cut', (503, {}, ''), (422, {}, 'too long'), (200, {}, '[]')]*2
     with te.server(faults) as (url, log): t = jg.judge_table(te.endpoint(url), [('wo', 'fluency')], MANY, tmp_path/'r.sqlite', progress=False)
-    refused = t.attrs['refused'][('texts_first', 'wo_fluency')]
+    refused = t.attrs['refused']['texts_first wo_fluency']
     strictly = t[t['name']=='judge_wo_fluency'].set_index('sample')
     assert len(strictly)==24 and len(refused)==4 and all('HTTP 4' in w for w in refused.values())
     assert strictly.loc[list(refused), 'value'].isna().all() and strictly.loc[list(refused), 'note'].str.contains('no reply').all()
@@ -121,6 +122,8 @@ def test_every_text_is_answered_or_counted_whatever_the_server_does(judge, tmp_p
         try: assert strictly.at[r.id, 'value']==strict(said, 1, 5)
         except Undefined as e: assert strictly.at[r.id, 'note']==str(e) and np.isnan(strictly.at[r.id, 'value'])
     assert 0<strictly['value'].isna().sum()-4<20
+    write_scores(t, tmp_path/'s.parquet')
+    assert pd.read_parquet(tmp_path/'s.parquet').attrs['refused']==t.attrs['refused']
 
 def test_replies_are_read_again_without_a_call(judge, tmp_path):
     with te.server() as (url, log): first = jg.judge_table(te.endpoint(url), WO, MANY, tmp_path/'r.sqlite', progress=False)

@@ -93,7 +93,7 @@ def given_tables(
     if not found: raise ValueError(f"{folder} holds no table03.csv ... table11.csv; `uetrust` writes them to runs/<profile>/tables")
     return {t:d.drop(index='Col Mean', columns='Row Mean', errors='ignore') for t,d in found.items()}
 
-# %% ../nbs/62_cli.ipynb #8c2d521e
+# %% ../nbs/62_cli.ipynb #7d33563a
 def _do_prr(a):
     emit(user_table(a), a)
 
@@ -230,7 +230,7 @@ def _do_judge(a):
     if a.out: write_scores(t, a.out)
     if a.json or a.csv: return emit(t, a)
     emit(t.groupby(['variant', 'name'], sort=False)['value'].agg(texts='size', missing=lambda v: v.isna().sum(), mean='mean').reset_index(), a)
-    for (v,k),why in t.attrs['refused'].items(): print(f"  - {v} {k}: {len(why)} texts refused, the first {next(iter(why))!r}: {next(iter(why.values()))[:200]}")
+    for k,why in t.attrs['refused'].items(): print(f"  - {k}: {len(why)} texts refused, the first {next(iter(why))!r}: {next(iter(why.values()))[:200]}")
     if len(variants)>1: emit(wordings(t), a)
 
 def _do_canaries(a):

@@ -98,7 +98,7 @@ def plan(
     def few(text, most): return f"{text.rpartition(':')[0]}:{min(int(text.rpartition(':')[2]), int(most))}" if text and most else text
     return Plan(profile_name, dataset, generator(gen), few(d['data'], p.get('items')), few(d.get('train', ''), p.get('train_items')), few(d.get('background', ''), p.get('train_items')), p['nli'], p['encoder'], p['tagger'], tuple(p['relevance'].split()))
 
-# %% ../nbs/60a_fill.ipynb #9e9b8810
+# %% ../nbs/60a_fill.ipynb #6b62084b
 @contextmanager
 def _url(g): # Address of the server, and what tells its model apart
     if g.endpoint: yield g.endpoint,g.revision
@@ -177,6 +177,7 @@ def clear(
     "Remove all that was made of texts. Raw replies of a server stay: they were paid."
     for d in Path(folder).glob('*/'):
         for what in ('bank', 'readings'): Store(d, what).clear()
+    for f in (Path(folder)/'quality').glob('*.parquet'): f.unlink()
 
 def fill(
     profile_name:str, # Of settings.ini

@@ -35,9 +35,9 @@ def greedy_texts(
     known = samples.set_index('id')[[c for c in ('source', 'reference') if c in samples]]
     return pd.DataFrame(dict(id=t['sample'], hypothesis=t['text'])).join(known, on='id').reset_index(drop=True)
 
-# %% ../nbs/60b_quality.ipynb #c033b40e
+# %% ../nbs/60b_quality.ipynb #5c4c9e03
 def _hashed(files): return hashlib.sha256(b''.join(hashlib.sha256(f.read_bytes()).digest() for f in files)).hexdigest()
-def _code(): return _hashed(sorted(Path(uetrust.__file__).parent.rglob('*.py')))
+def _code(): return _hashed(sorted(f for d in ('nlg', 'models', '.') for f in (Path(uetrust.__file__).parent/d).glob('*.py') if d!='.' or f.stem in ('grade', 'stats', 'core')))
 def _weights(at): return _hashed(sorted(f for f in Path(at).rglob('*') if f.is_file())) if Path(at).is_dir() else _hashed([Path(at)]) if Path(at).is_file() else str(at)
 
 def _keep(path, t, about):
@@ -73,9 +73,8 @@ def grade_bank(
         about = same|dict(names=names, weights=[[_weights(x) for x in m if x] for m in used])
         path = at/f'{digest(about)[:32]}.parquet'
         if not path.exists(): _keep(path, grade(texts, models, names, progress, **kw), about)
-        return path,_kept(path)
-    paths,parts = zip(*(part(names, used) for used,names in together(scores_asked(metrics), models).items()))
-    for old in set(at.glob('*.parquet'))-set(paths): old.unlink()
+        return _kept(path)
+    parts = [part(names, used) for used,names in together(scores_asked(metrics), models).items()]
     t = pd.concat([p for p in parts if len(p)], ignore_index=True)
     t.attrs |= {k:{n:v for p in parts for n,v in p.attrs[k].items()} for k in ('missing', 'cut', 'models')}
     return t

@@ -81,7 +81,7 @@ def judged(
             if leaf in leaves: found[leaf],cut[leaf] = v,lost
     return found,cut
 
-# %% ../../nbs/25a_judging.ipynb #7744949b
+# %% ../../nbs/25a_judging.ipynb #c4d4dbeb
 def judge_requests(
     e:Endpoint, # The judge
     family:str, # Of `FAMILIES`
@@ -143,14 +143,14 @@ def judge_table(
     variants:tuple=('texts_first',), # Wordings
     top:int=0, # As in `remote_judged`
     progress:bool=True, # Show texts done and time left
-)->pd.DataFrame: # variant, sample, name, value, note; attrs['refused']: (variant, FAMILY_DIM) -> sample -> why
+)->pd.DataFrame: # variant, sample, name, value, note; attrs['refused']: 'VARIANT FAMILY_DIM' -> sample -> why
     "Scores by a judge behind a server, every reading of every reply."
     from tqdm import tqdm
     parts,refused = [],{}
     with tqdm(total=len(texts)*len(asked)*len(variants), desc=f'judge {e.model}', unit='reply', **{} if progress else dict(disable=True)) as bar:
         for v in variants:
             leaves,why = remote_judged(e, asked, texts, cache, v, top, bar.update)
-            refused |= {(v, k):w for k,w in why.items() if w}
+            refused |= {f'{v} {k}':w for k,w in why.items() if w}
             run = Run(texts['id'], reg, **leaves)
             parts += [score(run, n).assign(variant=v) for n,x in reg.of('nlg').items() if n.startswith('judge_') and set(x.needs)<=set(leaves)]
     t = pd.concat(parts, ignore_index=True)[['variant', 'sample', 'name', 'value', 'note']]
