@@ -131,7 +131,7 @@ def test_every_question_is_two_scores_of_one_reply(family, dim):
     name,need,(lo,hi) = f'judge_{family}_{dim}',f'reply_{family}_{dim}',jd.FAMILIES[family].scale
     for n in (name, name+'_he2024'):
         e = reg[n]
-        assert (e.kind, e.dim, e.needs, e.sign, e.fn.__name__)==('nlg', dim, (need,), 1, n) and e.fn.__module__ in (jd.__name__, '__main__') # The page may have been run in this process
+        assert (e.kind, e.dim, e.needs, e.sign, e.fn.__name__, e.fn.__module__)==('nlg', dim, (need,), 1, n, jd.__name__)
         assert all((e.unit, e.cite, e.formula, e.fn.__doc__)) and '$' not in e.formula and e.formula.count('{')==e.formula.count('}') and e.trap.endswith('.')
     run = Run('abcd', reg, **{need:[f'{hi}', f'{hi+1}', 'no', f'Score: {lo}.']})
     got,released = score(run, name),score(run, name+'_he2024')

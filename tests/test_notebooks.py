@@ -1,5 +1,7 @@
 """Every notebook runs from top to bottom, and what is stored is what it gives."""
+import importlib
 import os
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -7,14 +9,23 @@ from pathlib import Path
 import nbformat
 import pytest
 
+import uetrust
+from uetrust.all import reg
+
 ROOT = Path(__file__).resolve().parents[1]
 NBS = [p for p in sorted((ROOT/'nbs').rglob('*.ipynb')) if not any(s[0] in '._' for s in p.relative_to(ROOT/'nbs').parts)]
 EXPERIMENTS = [p for p in NBS if p.parent.name=='experiments']
 CHAPTERS = [p for p in EXPERIMENTS if p.name[:2] in ('15', '16', '17', '18', '19')] # Each reads what those before it wrote
 
 def runs(nb):
+    "Run a page. What it registers is forgotten: other tests of this process ask the modules, not a page."
     import nbdev.test as runner
-    return runner.test_nb(nb, skip_flags=['notest', 'slow', 'net'], basepath=ROOT, profile=False)[0]
+    for m in pkgutil.iter_modules(uetrust.__path__): importlib.import_module(f'uetrust.{m.name}')
+    before = dict(reg)
+    try: return runner.test_nb(nb, skip_flags=['notest', 'slow', 'net'], basepath=ROOT, profile=False)[0]
+    finally:
+        reg.clear()
+        reg.update(before)
 
 @pytest.mark.parametrize('nb', [p for p in NBS if p not in CHAPTERS], ids=lambda p: str(p.relative_to(ROOT/'nbs')))
 def test_notebook_runs(nb, monkeypatch):
@@ -25,6 +36,12 @@ def test_the_chapters_of_a_bank_run_one_after_the_other(monkeypatch):
     monkeypatch.setenv('TQDM_DISABLE', '1')
     assert len(CHAPTERS)==6
     for nb in CHAPTERS: assert runs(nb), nb.name
+
+def test_a_page_leaves_the_registry_as_it_was(monkeypatch):
+    monkeypatch.setenv('TQDM_DISABLE', '1')
+    before = dict(reg)
+    assert runs(ROOT/'nbs'/'25_nlg_judge.ipynb')
+    assert dict(reg)==before and reg['judge_wo_fluency'].fn.__module__=='uetrust.nlg.judge'
 
 def test_in_sync_clean_and_executed():
     "`scripts/nbs.py check` is what CI runs; it must be silent about the repository and loud about a damaged copy (below)."
