@@ -88,7 +88,7 @@ def test_a_study_leaves_something_over(scores, n):
 def test_the_partial_correlation_is_that_of_the_textbook(scores):
     q,u,truth = scores
     z = pd.Series(rankdata(truth+np.random.default_rng(0).normal(size=80)), truth.index)
-    b = cs.by_length(u, truth, z).set_index('method')
+    b = cs.without_length(u, truth, z).set_index('method')
     for c in u:
         xy,xz,yz = spearmanr(u[c], truth)[0],spearmanr(u[c], z)[0],spearmanr(truth, z)[0]
         r = (xy-xz*yz)/np.sqrt((1-xz**2)*(1-yz**2))
@@ -100,12 +100,12 @@ def test_strata_are_judged_one_by_one_and_averaged(scores):
     part = cs.strata(z.to_numpy(), 4)
     assert np.bincount(part).tolist()==[20]*4 and all(len(set(part[z==v]))==1 for v in z.unique())
     want = np.mean([prr(truth[part==s], u['u0'][part==s]).value for s in range(4)])
-    b = cs.by_length(u, truth, z).set_index('method')
+    b = cs.without_length(u, truth, z).set_index('method')
     assert b.at['u0', 'within']==pytest.approx(want) and b.at['u0', 'plain']==pytest.approx(prr(truth, u['u0']).value)
 
 def test_of_the_length_itself_nothing_is_left():
     n = pd.Series(np.random.default_rng(0).integers(3, 30, 60).astype(float))
-    b = cs.by_length(pd.DataFrame(dict(length=n, doubled=2*n, shorter=-n)), -n+np.random.default_rng(1).normal(size=60), n)
+    b = cs.without_length(pd.DataFrame(dict(length=n, doubled=2*n, shorter=-n)), -n+np.random.default_rng(1).normal(size=60), n)
     assert (b['residual'].abs()<1e-12).all() and b['partial'].isna().all() and b['explained'][:2].tolist()==[1, 1] and np.isnan(b['explained'][2])
 
 def test_what_ranks_nothing_is_left_out_by_name():

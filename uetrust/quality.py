@@ -35,10 +35,13 @@ def greedy_texts(
     known = samples.set_index('id')[[c for c in ('source', 'reference') if c in samples]]
     return pd.DataFrame(dict(id=t['sample'], hypothesis=t['text'])).join(known, on='id').reset_index(drop=True)
 
-# %% ../nbs/60b_quality.ipynb #5c4c9e03
-def _hashed(files): return hashlib.sha256(b''.join(hashlib.sha256(f.read_bytes()).digest() for f in files)).hexdigest()
-def _code(): return _hashed(sorted(f for d in ('nlg', 'models', '.') for f in (Path(uetrust.__file__).parent/d).glob('*.py') if d!='.' or f.stem in ('grade', 'stats', 'core')))
-def _weights(at): return _hashed(sorted(f for f in Path(at).rglob('*') if f.is_file())) if Path(at).is_dir() else _hashed([Path(at)]) if Path(at).is_file() else str(at)
+# %% ../nbs/60b_quality.ipynb #76de140e
+def _file(path):
+    with open(path, 'rb') as f: return hashlib.file_digest(f, 'sha256').hexdigest()
+
+def _hashed(files): return digest([_file(f) for f in sorted(files)])
+def _code(): return _hashed(f for d in ('nlg', 'models', '.') for f in (Path(uetrust.__file__).parent/d).glob('*.py') if d!='.' or f.stem in ('grade', 'stats', 'core'))
+def _weights(at): return _hashed(f for f in Path(at).rglob('*') if f.is_file()) if Path(at).is_dir() else _file(at) if Path(at).is_file() else str(at)
 
 def _keep(path, t, about):
     import pyarrow as pa
@@ -68,13 +71,14 @@ def grade_bank(
 )->pd.DataFrame: # As `grade`
     "Quality scores of the greedy texts of a bank."
     texts,at = greedy_texts(folder, samples),Path(folder)/'quality'
-    same = dict(texts=texts.to_dict('list'), code=_code(), made_with=versions())
+    same,by = dict(texts=texts.to_dict('list'), code=_code(), made_with=versions()),together(scores_asked(metrics), models)
+    weights = {x:_weights(x) for used in by for m in used for x in m if x}
     def part(names, used):
-        about = same|dict(names=names, weights=[[_weights(x) for x in m if x] for m in used])
+        about = same|dict(names=names, weights=[[weights[x] for x in m if x] for m in used])
         path = at/f'{digest(about)[:32]}.parquet'
         if not path.exists(): _keep(path, grade(texts, models, names, progress, **kw), about)
         return _kept(path)
-    parts = [part(names, used) for used,names in together(scores_asked(metrics), models).items()]
+    parts = [part(names, used) for used,names in by.items()]
     t = pd.concat([p for p in parts if len(p)], ignore_index=True)
     t.attrs |= {k:{n:v for p in parts for n,v in p.attrs[k].items()} for k in ('missing', 'cut', 'models')}
     return t

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['QUESTIONS', 'MARK', 'about_text', 'prompt_of', 'word_id', 'asked_true', 'around', 'elicited', 'spread', 'restated',
-           'local_answers', 'replies']
+           'told', 'local_answers', 'replies']
 
 # %% ../../nbs/09bc_asked.ipynb #6369b8e2
 import re
@@ -129,7 +129,18 @@ def restated(
     m,(lo,hi) = re.fullmatch(r'\s*(\d+(?:\.\d+)?)\s*\.?\s*', reply),map(float, scale)
     return f'{100*(float(m[1])-lo)/(hi-lo):g}%' if m and lo<=float(m[1])<=hi else ''
 
-# %% ../../nbs/09bc_asked.ipynb #9c8b2de1
+# %% ../../nbs/09bc_asked.ipynb #28c22073
+def told(
+    m:Model, # Who is asked
+    prompts:list, # Token ids of each question
+    s:Decoding, # Resolved
+    batch:int=8, # Questions per batch
+)->list: # Texts
+    "Greedy replies to questions in token ids."
+    def some_of(part): return [ids[0] for ids in decode(m, part, s, [[None]]*len(part))]
+    got = [t for i in range(0, len(prompts), batch) for t in halving(some_of, prompts[i:i+batch])]
+    return [m.tokenizer.decode(t, skip_special_tokens=True).strip() for t in got]
+
 def local_answers(
     m:Model, # Who is asked
     settings:Decoding, # How long prompts and replies may be
@@ -137,12 +148,7 @@ def local_answers(
 ): # Function of [(sample, template with {source}, source)] to replies
     "Greedy replies of a checkpoint."
     s = own_settings(m, settings)
-    def some_of(prompts): return [ids[0] for ids in decode(m, prompts, s, [[None]]*len(prompts))]
-    def answer(asked):
-        ids = [prompt_of(m, ask, source, s)[0] for _,ask,source in asked]
-        told = [t for i in range(0, len(ids), batch) for t in halving(some_of, ids[i:i+batch])]
-        return [m.tokenizer.decode(t, skip_special_tokens=True).strip() for t in told]
-    return answer
+    return lambda asked: told(m, [prompt_of(m, ask, source, s)[0] for _,ask,source in asked], s, batch)
 
 def replies(
     folder, # Where

@@ -79,20 +79,18 @@ def _logprobs(m, ids, texts, top, echo): # Of each text, after its prompt when e
     def rows(r): return [(name(i), float(p), [(name(j), float(q)) for j,q in zip(*best)]) for i,p,*best in zip(r.ids, r.logp, r.top_ids, r.top_logp)]
     return [[(name(ids[0]), None, [])]*echo+rows(r) for r in read(m, [(ids[:at], ids[at:]+t) for t in texts], topk=top)]
 
-# %% ../../nbs/09f_serve.ipynb #d394440b
+# %% ../../nbs/09f_serve.ipynb #760b8d88
 def _shown(rows, top, chat): # Log-probabilities of a text as its client wants them
     def pair(w, p): return dict(token=w, logprob=p)
     if chat: return dict(content=[pair(w, p)|dict(top_logprobs=[pair(*b) for b in best]) for w,p,best in rows])
     return dict(tokens=[w for w,_,_ in rows], token_logprobs=[p for _,p,_ in rows], top_logprobs=[dict(best) or None for _,_,best in rows] if top else None)
 
-def _begins(m, prompt, n): # Where the tokens of an echoed prompt begin in it; those of the text begin behind it
-    at = [a for a,_ in m.tokenizer(prompt, return_offsets_mapping=True, verbose=False)['offset_mapping']]
-    return dict(text_offset=at+[len(prompt)]*(n-len(at)))
-
 def _choices(m, ids, o, texts): # The texts as the client wants them
     chat,echo,top = 'messages' in o,o.get('echo', False),o.get('top_logprobs', o['logprobs'])
     wanted = o['logprobs'] if chat else o['logprobs'] is not None
-    shown = [_shown(r, top, chat)|(_begins(m, o['prompt'], len(r)) if echo else {}) for r in _logprobs(m, ids, [t for t,_ in texts], top, echo)] if wanted else [None]*len(texts)
+    at = [a for a,_ in m.tokenizer(o['prompt'], return_offsets_mapping=True, verbose=False)['offset_mapping']] if echo and wanted else []
+    def begins(n): return dict(text_offset=at+[len(o['prompt'])]*(n-len(at))) if at else {} # Of an echoed prompt; the tokens of the text begin behind it
+    shown = [_shown(r, top, chat)|begins(len(r)) for r in _logprobs(m, ids, [t for t,_ in texts], top, echo)] if wanted else [None]*len(texts)
     def said(text): return dict(message=dict(role='assistant', content=text)) if chat else dict(text=o['prompt']*echo+text)
     return [said(m.tokenizer.decode(t, skip_special_tokens=True))|dict(index=i, finish_reason=why, logprobs=p) for i,((t,why),p) in enumerate(zip(texts, shown))]
 
