@@ -54,9 +54,12 @@ train--tiny-unieval: train--tiny-t5
 train--%: $(VENV)/.ready FORCE
 	@$(PY) -c 'from uetrust.models.train import main; main()' $*
 
-cards: ## Keep what the demo says about every method for its card
+cards: ## Keep what the demo says for the methods' cards and the README
 	$(MAKE) reproduce PROFILE=demo
 	cp runs/demo/tables/methods_measured.csv data/demo_methods.csv
+	cp runs/demo/figures/metrics_picked.csv data/demo_picks.csv
+	cp runs/demo/figures/metrics_picked.png docs/picks.png
+	$(PY) scripts/headline.py
 
 docs: $(VENV)/.ready ## Build the documentation site offline into docs/_build/html
 	$(PY) scripts/build_docs.py

@@ -160,3 +160,16 @@ def test_a_damaged_file_says_how_to_rebuild_it(bank):
 def test_every_profile_names_evaluators_that_are_known(name):
     e = ql.evaluators(profile(name)['evaluators'].split())
     assert set(e)<={*MAKERS, *(m.family for m in MAKERS.values())} and bool(e)==(name!='aeslc-tiny')
+
+# What the README shows
+def test_readme_shows_what_the_demo_found(tmp_path):
+    from uetrust.plots import plot_picks, save
+    from uetrust.settings import root
+    picked = pd.read_csv(root()/'data'/'demo_picks.csv')
+    save(plot_picks(picked, 'What a metric would have a reader choose'), tmp_path/'picks')
+    assert f"<!-- demo -->\n{cs.headline(picked)}\n<!-- end -->" in (root()/'README.md').read_text(encoding='utf-8')
+    assert (tmp_path/'picks.png').read_bytes()==(root()/'docs'/'picks.png').read_bytes()
+
+def test_the_headline_counts_what_is_picked():
+    picked = pd.DataFrame(dict(generator=['g']*4+['h'], metric=list('abcda'), pick=list('xxyzx'), true_prr=[.5, .5, .3, .1, .2], best=[.5]*4+[.4], chance=.15))
+    assert 'chosen by 50% on g, 0% on h' in (said := cs.headline(picked)) and 'lose at least 0.10 on g, 0.20 on h' in said and '1 of 4 choices on g, 0 of 1 choices on h' in said

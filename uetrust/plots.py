@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['COLORS', 'VERDICTS', 'STATUSES', 'save', 'plot_agreement', 'plot_prr', 'plot_spread', 'plot_curve', 'plot_verdicts',
-           'plot_intervals', 'plot_interval_panels', 'plot_histograms', 'plot_status']
+           'plot_intervals', 'plot_interval_panels', 'plot_histograms', 'plot_picks', 'plot_status']
 
 # %% ../nbs/50_plots.ipynb #cdc6a9a2
 import numpy as np, pandas as pd
@@ -225,6 +225,31 @@ def plot_histograms(
     fig.suptitle(title, fontsize=10)
     fig.supxlabel('score (bars: share of all scores)', fontsize=8)
     fig.tight_layout()
+    return fig
+
+# %% ../nbs/50_plots.ipynb #d35bda07
+def plot_picks(
+    picked:pd.DataFrame, # generator, metric, pick, true_prr, best, chance, as for `uetrust.cross_study.headline`
+    title:str='', # Above the plot
+): # The figure
+    "PRR by truth of what each metric picks, by generator."
+    import matplotlib.pyplot as plt
+    names = list(picked['generator'].unique())
+    fig,ax = plt.subplots(figsize=(2.1*len(names)+.9, 4))
+    for i,(_,g) in enumerate(picked.groupby('generator', sort=False)):
+        best,chance = g[['best', 'chance']].iloc[0]
+        box = ax.add_patch(plt.Rectangle((i-.42, -chance), .84, 2*chance, color='#bbbbbb', alpha=.6, lw=0))
+        bar = ax.hlines(best, i-.42, i+.42, color='#228833', lw=2)
+        x = i-.4+.025*g.groupby('pick').cumcount()
+        dots = ax.scatter(x, g['true_prr'], s=9, color='#004488', zorder=3)
+        at = g['pick']==g['pick'].value_counts().index[0]
+        ax.annotate(g['pick'][at].iloc[0], (x[at].max(), g['true_prr'][at].iloc[0]), (5, 2), textcoords='offset points', va='top', fontsize=7)
+    ax.axhline(0, color='black', lw=.6)
+    ax.set_xticks(range(len(names)), names)
+    ax.set(ylabel='PRR against the truth', xlim=(-.5, len(names)-.5))
+    ax.set_title(title, pad=22)
+    ax.legend([dots, bar, box], ['what a metric picks', 'the best method', '95 % of random orders'], frameon=False, fontsize=8, loc='lower left', bbox_to_anchor=(0, 1), ncols=3)
+    ax.spines[['top', 'right']].set_visible(False)
     return fig
 
 # %% ../nbs/50_plots.ipynb #5874431d
