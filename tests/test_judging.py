@@ -84,21 +84,30 @@ def test_the_longest_text_gives_way_and_no_other_can_take_its_place(llama, texts
     with pytest.raises(ValueError, match='exactly once'): jg.templates('own', 'fluency', x, 'How good is {hypothesis}?')
 
 # A server that answers as the checkpoint does
+def asked(m, texts, chat): # Tokens of the prompts about fluency
+    prompts = [request('wo', 'fluency', r._asdict())[0]['content'] for r in texts.itertuples()]
+    return [encode(m, [dict(role='user', content=p)] if chat else p) for p in prompts]
+
 @pytest.mark.parametrize('chat', [True, False])
 def test_a_server_says_what_its_checkpoint_says(llama, tmp_path, chat):
     short = pd.DataFrame(dict(id=['a', 'b'], hypothesis=['Rain fell.', 'The town is old.'], source='', reference='Rain fell.'))
     with serving(llama, 'judge') as url: leaves,why = jg.remote_judged(Endpoint(url, 'judge', chat=chat), [('wo', 'fluency')], short, tmp_path/'r.sqlite', top=20)
     assert why=={'wo_fluency': {}}
-    prompts = [m[0]['content'] for m in (request('wo', 'fluency', r._asdict()) for r in short.itertuples())]
-    ids = [encode(llama, [dict(role='user', content=p)] if chat else p) for p in prompts]
+    ids = asked(llama, short, chat)
     answers = [llama.tokenizer(str(k), add_special_tokens=False).input_ids for k in range(1, 6)]
     local = [np.array([read(llama, [(i, t)])[0].logp.sum() for t in answers]) for i in ids]
-    s = own_settings(llama, Decoding(samples=0, max_new_tokens=16))
-    assert [x.strip() for x in leaves['reply_wo_fluency']]==told(llama, ids, s)
+    assert [x.strip() for x in leaves['reply_wo_fluency']]==told(llama, ids, own_settings(llama, Decoding(samples=0, max_new_tokens=16)))
     for a,b in zip(leaves['answers_wo_fluency'], local, strict=True):
         seen = np.isfinite(a)
         np.testing.assert_allclose(a[seen], b[seen], atol=1e-4)
         assert (np.exp(b[~seen])<.05).all()
+
+@pytest.mark.opt_in # CONTRIBUTING.md says how
+@pytest.mark.parametrize('chat', [True, False])
+def test_transformers_serve_says_what_the_checkpoint_says(llama, texts, tmp_path, chat):
+    leaves,why = jg.remote_judged(Endpoint('http://127.0.0.1:8000/v1', 'data/models/tiny-llama', chat=chat), [('wo', 'fluency')], texts, tmp_path/'r.sqlite')
+    assert why=={'wo_fluency': {}}
+    assert [x.strip() for x in leaves['reply_wo_fluency']]==told(llama, asked(llama, texts, chat), own_settings(llama, Decoding(samples=0, max_new_tokens=16)))
 
 # A server that fails
 def rating(q, chat):
