@@ -25,16 +25,16 @@ def read_table(
     if not len(df): raise ValueError(f"{path.name} is empty: it has {df.shape[1]} columns and no row")
     return df
 
-# %% ../nbs/07b_samples.ipynb #cc7cd077
-PUBLIC = dict(aeslc=dict(email='source', subject='reference'), xsum=dict(document='source', summary='reference'), tofueval=dict(doc_id='id'))
+# %% ../nbs/07b_samples.ipynb #0e15cb14
+PUBLIC = dict(aeslc=dict(email='source', subject='reference'), xsum=dict(document='source', summary='reference'), cnndm={}, tofueval=dict(doc_id='id'))
 
 def _public(name, split): # All samples of a split
-    from uetrust import loaders
-    d = loaders.tofueval_dialogues().query('split==@split') if name=='tofueval' else getattr(loaders, name)(split)
+    from uetrust import benchmarks, loaders
+    d = loaders.tofueval_dialogues().query('split==@split') if name=='tofueval' else getattr(benchmarks if name=='cnndm' else loaders, name)(split)
     return d.rename(columns=PUBLIC[name]).reset_index(drop=True)
 
 def samples(
-    text:str, # 'bulletin:test:200', 'aeslc:test:100', 'xsum:test:100', 'tofueval:test:50', or a file with columns id and source
+    text:str, # 'bulletin:test:200', 'aeslc:test:100', 'xsum:test:100', 'cnndm:test:100', 'tofueval:test:50', or a file with columns id and source
 )->pd.DataFrame: # One row per source: id, source, split and reference where known
     "Samples by name."
     name,*more = text.split(':')
