@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = []
 
-# %% ../nbs/29_all.ipynb #d43041a8
+# %% ../nbs/29_all.ipynb #d43cafa8
 from . import similarity
-from .nlg import alignment, fflm, heads, judge, likelihood, nli, overlap, strings, unieval
+from .nlg import alignment, fflm, heads, judge, likelihood, nli, overlap, qa, strings, unieval
 from .ue import attention, baselines, density, diversity, ensemble, hybrid, information, lexical, reflexive, semantic
 from .registry import reg

@@ -5,35 +5,37 @@
 # %% auto #0
 __all__ = ['TEXTS', 'MAKERS', 'MADE', 'NAMES', 'Maker', 'shipped', 'read_texts', 'scores_asked', 'reader_of', 'grade']
 
-# %% ../nbs/29b_grade.ipynb #a476cae9
+# %% ../nbs/29b_grade.ipynb #a8716cef
 import gc
 from collections.abc import Callable
 from dataclasses import replace
+from graphlib import TopologicalSorter
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 import numpy as np, pandas as pd
 from .all import reg
-from .core import parted, some
-from .decoding import HE2024
-from .nlg.alignment import BASELINES
+from .core import parted, some, spacy_pipeline
+from .decoding import HE2024, key
+from .nlg.alignment import BASELINES, bertscore_f1
 from .nlg.heads import align_chunks, entities
 from .nlg.nli import grid
 from .nlg.fflm import maskings, tagged
 from .nlg.judge import DEFINITIONS, FAMILIES
+from .nlg.qa import Answered, Question, feqa_phrases, feqa_text, q2_pairs, q2_phrases, q2_valid, qags_kept, qags_phrases, questeval_phrases, spans
 from .nlg.likelihood import GPT_LAYOUT, IN_OTHER_WORDS, TLDR
 from .samples import read_table
 from .scoring import score_table, stored
 from .settings import root
 from .stats import Run, score
 
-# %% ../nbs/29b_grade.ipynb #65b43e97
+# %% ../nbs/29b_grade.ipynb #9b1ad30b
 TEXTS = ('hypothesis', 'source', 'reference')
 
 class Maker(NamedTuple):
     "Leaves that one model makes"
-    leaves:dict   # Leaf -> texts it is made of beside the hypothesis
-    make:Callable # (model, texts, wanted leaves, **options of the pass) -> (leaves, tokens that did not fit [N] of each)
+    leaves:dict   # Leaf -> texts and other leaves it is made of beside the hypothesis
+    make:Callable # (model, texts and leaves, wanted leaves, **options of the pass) -> (leaves, tokens that did not fit [N] of each)
     family:str|None=None # Key of `models` that serves where the group has none of its own; '' for no model
 
 def _of(**leaves): return {leaf:tuple(t for t in TEXTS if t in need) for need,names in leaves.items() for leaf in names.split()}
@@ -124,7 +126,88 @@ def _embedding(e, x, wanted, **kw):
     found = {k:of(e, x[k.removeprefix('embedding_')], **kw) for k in wanted}
     return {k:list(v) for k,(v,_) in found.items()},{k:c for k,(_,c) in found.items()}
 
-# %% ../nbs/29b_grade.ipynb #14c37093
+# %% ../nbs/29b_grade.ipynb #c4b1dbe3
+class _Tagger(NamedTuple): # A spaCy pipeline, loaded where it is used
+    name:str
+    @property
+    def version(self): return getattr(spacy_pipeline(self.name), 'meta', {}).get('version', '')
+
+def _spans(m, x, wanted, **kw): return {leaf:spans(x[leaf.removesuffix('_spans')], m.name) for leaf in wanted},{}
+
+def _own_words(t, p): return t,p # Of a text and its phrases
+def _feqa_words(t, p):
+    def one(x): return feqa_text(x.lower(), lambda s: _split([s])[0])
+    return one(t),list(map(one, p))
+
+def _rng(text): return np.random.default_rng(key(42, text, 0)) # The same draw for a text wherever it stands
+
+def _questions(style, phrases, words=_own_words): # phrases: of a text and its spans
+    def make(m, x, wanted, **kw):
+        from uetrust.models.questions import WRITING, ask
+        leaves,cut = {},{}
+        for leaf in wanted:
+            t = 'source' if leaf.endswith('_source') else 'hypothesis'
+            found,over,endless = ask(m, [words(s, phrases(s, f)) for s,f in zip(x[t], x[f'{t}_spans'])], WRITING[style], **kw)
+            leaves[leaf],cut[leaf],cut[f'{leaf}_unfinished'] = [[Question(*q) for q in qs] for qs in found],over,endless
+        return leaves,cut
+    return make
+
+def _to(texts, lists): return [[(q, t) for q in qs] for qs,t in zip(lists, texts)]
+def _texts_of(questions): return [[q.text for q in qs] for qs in questions]
+def _answered(questions, expected, found): return [[Answered(*z) for z in zip(*zs)] for zs in zip(questions, expected, found)]
+
+def _feqa(m, x, wanted, **kw):
+    from uetrust.models.questions import in_lists, span_answers
+    texts,qs = [feqa_text(s, lambda t: _split([t])[0]).lower() for s in x['source']],x['feqa_questions']
+    found,cut = in_lists(_to(texts, _texts_of(qs)), lambda ps: span_answers(m, ps, none=False, **kw))
+    return dict(feqa_answers=_answered(_texts_of(qs), [[q.phrase for q in one] for one in qs], found)),dict(feqa_answers=cut)
+
+def _qags(m, x, wanted, n=20, **kw):
+    from uetrust.models.questions import in_lists, once, span_answers
+    f = once(lambda ps: span_answers(m, ps, **kw))
+    def on(t, lists): return in_lists(_to([' '.join(s.split()) for s in x[t]], lists), f)
+    qs,leaves,cut = x['qags_questions'],{},{}
+    for leaf in wanted:
+        rules = [(a, [q.phrase for q in one]) for a,one in zip(on('hypothesis', _texts_of(qs))[0], qs)] if leaf.endswith('_matched') else [()]*len(qs)
+        kept = [qags_kept([q.text for q in one], [q.logp for q in one], n, _rng(h), *r).questions for h,one,r in zip(x['hypothesis'], qs, rules)]
+        (mine,a),(theirs,b) = on('hypothesis', kept),on('source', kept)
+        leaves[leaf],cut[leaf] = _answered(kept, mine, theirs),a+b
+    return leaves,cut
+
+def _q2(m, x, wanted, **kw):
+    from uetrust.models.questions import in_lists, raw_answers
+    def on(t, lists): return in_lists(_to(x[t], _texts_of(lists)), lambda ps: raw_answers(m, ps, **kw))
+    mine,a = on('hypothesis', x['q2_questions'])
+    valid = [q2_valid(qs, found) for qs,found in zip(x['q2_questions'], mine)]
+    theirs,b = on('source', valid)
+    return dict(q2_answers=_answered(_texts_of(valid), [[q.phrase for q in qs] for qs in valid], theirs)),dict(q2_answers=a+b)
+
+def _q2_nli(m, x, wanted, **kw):
+    from uetrust.models.evaluators import nli_pairs
+    found = parted([q2_pairs(s, h, a) for s,h,a in zip(x['source'], x['hypothesis'], x['q2_answers'])], lambda ps: nli_pairs(m, ps, 512, 'first', **kw), (3,))
+    return dict(q2_nli=[z for z,_ in found]),dict(q2_nli=np.array([c.sum() for _,c in found], int))
+
+def _questeval(m, x, wanted, **kw):
+    from uetrust.models.questions import in_lists, written_answers
+    leaves,cut = {},{}
+    for leaf in wanted:
+        t,asked = ('source', 'hypothesis') if leaf.endswith('_source') else ('hypothesis', 'source')
+        qs = x[f'questeval_questions_{asked}']
+        found,cut[leaf] = in_lists(_to(x[t], _texts_of(qs)), lambda ps: written_answers(m, ps, **kw))
+        leaves[leaf] = [[Answered(q.text, q.phrase, *a) for q,a in zip(*z)] for z in zip(qs, found)]
+    return leaves,cut
+
+def _similarity(m, x, wanted, **kw):
+    from uetrust.models.evaluators import cosines
+    from uetrust.models.questions import in_lists
+    layer = {'bert-base-multilingual-cased':9}.get(Path(m.id).name)
+    def f1(pairs):
+        z,over = cosines(m, pairs, layer, **kw)
+        return [bertscore_f1(c) for c in z],over
+    got = {leaf:in_lists([[(a.found, a.expected) for a in one] for one in x[leaf.replace('similarity', 'answers')]], f1) for leaf in wanted}
+    return {k:v for k,(v,_) in got.items()},{k:c for k,(_,c) in got.items()}
+
+# %% ../nbs/29b_grade.ipynb #0b0a0a6b
 _SIDES = 'source_hypothesis reference_hypothesis hypothesis_reference'
 MAKERS = dict( # Group of leaves -> how they are made
     sentences=Maker(_of(none='hypothesis_sentences', source='source_sentences'), _sentences, ''), entities=Maker(_of(none='hypothesis_entities', source='source_entities'), _entities, ''),
@@ -146,6 +229,13 @@ MAKERS = dict( # Group of leaves -> how they are made
     alignscore=Maker(_of(source='align_three align_binary align_regression'), _align),
     ctc=Maker(_of(source='kept_hypothesis_source'), _kept('kept_hypothesis_source', 'hypothesis', 'source')), ctc_relevance=Maker(_of(reference='kept_reference_hypothesis'), _kept('kept_reference_hypothesis', 'reference', 'hypothesis')),
     judge=Maker(_answers({f:tuple(t for t in TEXTS[1:] if t in x.shown) for f,x in FAMILIES.items()}), _judged), judge_own=Maker(_answers(dict(own=('source',))), _judged),
+    spans=Maker(_of(none='hypothesis_spans', source='source_spans'), _spans), **{f'{n}_questions':Maker({f'{n}_questions':('hypothesis_spans',)}, _questions(n, *how), 'qg') for n,how in dict(
+        feqa=(lambda t, f: feqa_phrases(f), _feqa_words), qags=(lambda t, f: qags_phrases(f, _rng(t)),), q2=(lambda t, f: q2_phrases(f),)).items()},
+    questeval_questions=Maker(dict(questeval_questions_hypothesis=('hypothesis_spans',), questeval_questions_source=('source', 'source_spans')), _questions('questeval', lambda t, f: questeval_phrases(f)), 'qg'),
+    feqa=Maker(dict(feqa_answers=('source', 'feqa_questions')), _feqa, 'qa'), qags=Maker({k:('source', 'qags_questions') for k in ('qags_answers', 'qags_answers_matched')}, _qags, 'qa'),
+    q2=Maker(dict(q2_answers=('source', 'q2_questions')), _q2, 'qa'), q2_nli=Maker(dict(q2_nli=('source', 'q2_answers')), _q2_nli, 'nli'),
+    questeval=Maker(dict(questeval_answers_source=('source', 'questeval_questions_hypothesis'), questeval_answers_hypothesis=('questeval_questions_source',)), _questeval),
+    questeval_similarity=Maker({f'questeval_similarity_{t}':(f'questeval_answers_{t}',) for t in ('source', 'hypothesis')}, _similarity),
     bertscore=Maker(_of(source='cosines_hypothesis_source', reference='cosines_hypothesis_reference idf_hypothesis idf_reference'), _cosines), embedding=Maker(_of(none='embedding_hypothesis', reference='embedding_reference'), _embedding))
 MADE = {leaf:g for g,m in MAKERS.items() for leaf in m.leaves}
 
@@ -178,7 +268,7 @@ def _texts(df): # Columns as lists, checked
         if bad := [i for i,s in zip(df['id'], v) if not isinstance(s, str)]: raise ValueError(f"{t} must be a text; it is not for {some(bad)}")
     return x
 
-# %% ../nbs/29b_grade.ipynb #f0b6be4f
+# %% ../nbs/29b_grade.ipynb #ffc89c50
 def _served(g, models): return None if MAKERS[g].family=='' else models.get(g, models.get(MAKERS[g].family or g))
 
 def _lacks(leaf, x, models): # What keeps a leaf from being made
@@ -186,7 +276,7 @@ def _lacks(leaf, x, models): # What keeps a leaf from being made
     if leaf not in MADE: return [f'{leaf}, which nothing here makes']
     g = MADE[leaf]
     who = ' or '.join(dict.fromkeys(repr(k) for k in (g, MAKERS[g].family) if k))
-    return [f'the column {t}' for t in MAKERS[g].leaves[leaf] if t not in x]+([] if MAKERS[g].family=='' or _served(g, models) else [f'a model for {who}'])
+    return [f'the column {t}' for t in MAKERS[g].leaves[leaf] if t in TEXTS and t not in x]+([] if MAKERS[g].family=='' or _served(g, models) else [f'a spaCy pipeline for {who}' if g=='spans' else f'a model for {who}'])
 
 def scores_asked(
     metrics, # Names of quality metrics, or 'all'
@@ -199,18 +289,18 @@ def scores_asked(
 def _opened(who, **kw): # Model, and options of the makers that use it
     from uetrust.models.evaluators import sentence_encoder
     from uetrust.models.load import load
-    name,head,whole = who
-    return (sentence_encoder if whole else load)(name, **kw),dict(head=head) if head else {}
+    name,head,how = who
+    return _Tagger(name) if how=='spacy' else (sentence_encoder if how=='sentence' else load)(name, **kw),dict(head=head) if head else {}
 
 def reader_of(
     g:str, # Group of `MAKERS`
     models:dict, # As `grade` takes it
-)->tuple|None: # Checkpoint, file of a trained head, whether it is a sentence encoder; None when no model is needed or given
+)->tuple|None: # Checkpoint, file of a trained head, 'sentence' for a sentence encoder or 'spacy' for a pipeline; None when no model is needed or given
     "Equal for groups that share a model."
     at = _served(g, models)
     if at is None: return None
     name,head = at if isinstance(at, tuple) else (at, '')
-    return str(name),str(head),g=='embedding' and ((Path(name)/'modules.json').exists() or not Path(name).is_dir())
+    return str(name),str(head),'spacy' if g=='spans' else 'sentence' if g=='embedding' and ((Path(name)/'modules.json').exists() or not Path(name).is_dir()) else ''
 
 def _installed(f): # (what f gives, '') or (None, what to install); every other fault passes through
     try: return f(),''
@@ -219,21 +309,26 @@ def _installed(f): # (what f gives, '') or (None, what to install); every other 
         if type(why) is not LookupError: raise
         return None,str(why).strip().splitlines()[0]
 
-def _plan(wanted, models): # Model -> its groups -> leaves
+def _plan(wanted, models): # Model -> its groups -> leaves, all after what they are made of
     out = {}
     for leaf in wanted: out.setdefault(reader_of(MADE[leaf], models), {}).setdefault(MADE[leaf], []).append(leaf)
-    return out
+    before = {who:{reader_of(MADE[n], models) for ls in gs.values() for leaf in ls for n in MAKERS[MADE[leaf]].leaves[leaf] if n in MADE}-{who} for who,gs in out.items()}
+    return {who:dict(sorted(out[who].items(), key=lambda g: list(MAKERS).index(g[0]))) for who in TopologicalSorter(before).static_order()}
+
+def _stopped(g, wanted, absent): # Why what the leaves are made of is not there
+    return next((absent[n] for leaf in wanted for n in MAKERS[g].leaves[leaf] if n in absent), '')
 
 def _made(plan, x, bar, load, **kw): # Leaves, leaf -> what to install for it, group -> leaf -> tokens that did not fit, group -> model
     leaves,absent,cut,read_by = {},{},{},{}
     for who,groups in plan.items():
-        m,opts = _opened(who, **load) if who else (None, {})
+        m,opts = _opened(who, **load) if who and not all(_stopped(g, ls, absent) for g,ls in groups.items()) else (None, {})
         for g,wanted in groups.items():
             bar.set_description(f'quality: {g}')
-            got,why = _installed(lambda: MAKERS[g].make(m, x, wanted, **opts, **(kw if m else {}))) # noqa: B023
+            why = _stopped(g, wanted, absent)
+            got,why = (None, why) if why else _installed(lambda: MAKERS[g].make(m, x|leaves, wanted, **opts, **(kw if m else {}))) # noqa: B023
             absent |= {leaf:why for leaf in wanted if why}
             if not why: leaves,cut[g] = leaves|got[0],{leaf:int(n.sum()) for leaf,n in got[1].items()}
-            if m and not why: read_by[g] = '{0.name} {0.version}'.format(m.model if who[2] else m)
+            if m and not why: read_by[g] = '{0.name} {0.version}'.format(m.model if who[2]=='sentence' else m)
             bar.update(len(x['hypothesis']))
         m = None
         gc.collect()
@@ -241,7 +336,7 @@ def _made(plan, x, bar, load, **kw): # Leaves, leaf -> what to install for it, g
 
 def grade(
     texts:pd.DataFrame, # id, hypothesis, and as far as given source and reference
-    models:dict, # Group of `MAKERS` or family -> folder or hub id; (checkpoint, file) for a trained head (alignscore, ctc, ctc_relevance) or a question (judge_own)
+    models:dict, # Group of `MAKERS` or family -> folder or hub id, for spans a spaCy pipeline; (checkpoint, file) for a trained head (alignscore, ctc, ctc_relevance) or a question (judge_own)
     metrics='all', # Names of quality metrics, or 'all' for all that are applicable
     progress:bool=True, # Show texts done and time left
     device:str|None=None, # 'cpu', 'cuda', ...; a GPU when there is one
@@ -250,7 +345,7 @@ def grade(
 )->pd.DataFrame: # sample, name, value, note; attrs: missing (score -> what it lacks), cut (group -> leaf -> tokens that did not fit; of alignscore inputs), models (group -> who read)
     "Quality scores of texts."
     from tqdm import tqdm
-    if bad := set(models)-{*MAKERS, *(m.family for m in MAKERS.values())}: raise ValueError(f"no group of leaves is called {some(sorted(bad))}; there are {sorted({*MAKERS, 'nli'})}")
+    if bad := set(models)-{*MAKERS, *(m.family for m in MAKERS.values())}: raise ValueError(f"no group of leaves is called {some(sorted(bad))}; there are {sorted({*MAKERS, *(m.family for m in MAKERS.values() if m.family)})}")
     x,names = _texts(texts),scores_asked(metrics)
     missing = {n:list(dict.fromkeys(w for leaf in stored(n) for w in _lacks(leaf, x, models))) for n in names}
     plan = _plan(dict.fromkeys(leaf for n in names if not missing[n] for leaf in stored(n) if leaf in MADE), models)
