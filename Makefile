@@ -57,6 +57,7 @@ train--%: $(VENV)/.ready FORCE
 cards: ## Keep what the demo says for the methods' cards and the README
 	$(MAKE) reproduce PROFILE=demo
 	cp runs/demo/tables/methods_measured.csv data/demo_methods.csv
+	$(VENV)/bin/uetrust bench --part costs
 	cp runs/demo/figures/metrics_picked.csv data/demo_picks.csv
 	cp runs/demo/figures/metrics_picked.png docs/picks.png
 	$(PY) scripts/headline.py
@@ -68,7 +69,7 @@ lab: $(VENV)/.ready ## Open JupyterLab on trusted notebooks
 	$(VENV)/bin/jupyter trust $$(find nbs -name '*.ipynb' -not -path '*/.*')
 	$(VENV)/bin/jupyter lab nbs
 
-bench: $(VENV)/.ready runs/.bench/.ready ## Compare our time and memory with the published procedure and with LM-Polygraph
+bench: $(VENV)/.ready runs/.bench/.ready ## Compare our time and memory with the published procedure, with LM-Polygraph and with the packages of metrics
 	$(VENV)/bin/uetrust bench
 
 lock: $(VENV)/.ready ## Resolve constraints.txt anew from pyproject.toml and torch.pin
@@ -95,13 +96,19 @@ runs/.library: FORCE
 	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -name '*.py') $$(find data/published data/models data/judges -type f)
 
 $(NBS)/human.ipynb: nbs/experiments/20_human.ipynb
+$(NBS)/summeval.ipynb: nbs/experiments/21_summeval.ipynb
 $(NBS)/claims.ipynb: nbs/experiments/30_claims.ipynb
 $(NBS)/ice.ipynb: nbs/experiments/40_ice.ipynb
+$(NBS)/ice_study.ipynb: nbs/experiments/42_ice_study.ipynb
 $(NBS)/wrong_documents.ipynb: nbs/experiments/41_wrong_documents.ipynb
 $(NBS)/fflm.ipynb: nbs/experiments/45_fflm.ipynb
 $(NBS)/narcissism.ipynb: nbs/experiments/50_narcissism.ipynb
 $(NBS)/methods_together.ipynb: nbs/experiments/17_methods_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter methods--%,$(NAMES)))
 $(NBS)/metrics_together.ipynb: nbs/experiments/19_metrics_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
+$(NBS)/accuracy.ipynb: nbs/experiments/62_accuracy.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
+$(NBS)/own_claims.ipynb: nbs/experiments/31_own_claims.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
+$(NBS)/against_print.ipynb: nbs/experiments/82_against_print.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
+$(NBS)/stability.ipynb: nbs/experiments/19b_stability.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
 $(NBS)/thresholds.ipynb: nbs/experiments/61_thresholds.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter threshold--%,$(NAMES)))
 $(NBS)/tofueval.ipynb: nbs/experiments/70_tofueval.ipynb
 $(NBS)/cells.ipynb: nbs/experiments/80_cells.ipynb

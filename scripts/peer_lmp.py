@@ -3,12 +3,13 @@
     peer_lmp.py estimators FOLDER   statistics.json and statistics.npz -> result.json and result.npz
     peer_lmp.py whole FOLDER        asked.json (checkpoints, sources, settings) -> result.json and result.npz
 """
-import json, sys, time
+import json, sys
 from pathlib import Path
 
 import numpy as np, torch
 from lm_polygraph import estimators as E
 from lm_polygraph.stat_calculators.semantic_classes import SemanticClassesCalculator
+from peer import fastest, hand_back, timed
 
 LABELS = ('contra', 'neutral', 'entail')
 FITTED = ('train_', 'background_')
@@ -33,15 +34,6 @@ def matrix(forward, backward): # Classes between the first word and the others; 
     m[0] = [LABELS[c] for c in forward]
     for i,c in enumerate(backward): m[i][0] = LABELS[c]
     return m
-
-def timed(f, *args): # Processor time, and what f returned
-    start = time.process_time()
-    got = f(*args)
-    return time.process_time()-start,got
-
-def fastest(f, *args): # Of up to three runs, one when it takes long
-    t,got = timed(f, *args)
-    return (t if t>5 else min(t, *(timed(f, *args)[0] for _ in range(2)))),got
 
 def estimators(folder):
     j = json.loads((folder/'statistics.json').read_text())
@@ -98,6 +90,4 @@ def whole(folder):
 if __name__=='__main__':
     torch.set_num_threads(1)
     what,folder = sys.argv[1],Path(sys.argv[2])
-    told,values = dict(estimators=estimators, whole=whole)[what](folder)
-    np.savez(folder/'result.npz', **{k:np.asarray(v, float) for k,v in values.items()})
-    (folder/'result.json').write_text(json.dumps(told))
+    hand_back(folder, *dict(estimators=estimators, whole=whole)[what](folder))

@@ -71,10 +71,31 @@ passes = own attntion
 [generator.scaled]
 model = models/bart
 verbal_scale = 5
+[generator.comparing]
+model = models/bart
+compare = entailmnts
+[generator.again]
+like = writer
+seed = 7
+items = 1
+passes = own
+compare = sentences embeddings
+p_true =
+verbal_2s =
+[generator.third]
+like = again
+seed = 8
+[generator.lost]
+like = nobody
+[generator.round]
+like = about
+[generator.about]
+like = round
 [profile.small]
 banks = toy--writer toy--box toy--chatty
 [profile.first]
 banks = bulletin--writer
+stability = bulletin--again
 items = 2
 [dataset.bulletin]
 data = bulletin:test:9
@@ -121,14 +142,41 @@ def test_a_generator_is_its_section_over_the_preset(here):
     assert f.generator('box').black_box and f.generator('box').decoding.prompt=='w1 {source} w2'
 
 @pytest.mark.parametrize('name,says', [('wrong', "knows no \\['sampels'\\]; it knows"), ('seen', 'a server gives no token probabilities'), ('elicited', 'no p_true and no elicit; found .*w1'),
-    ('passing', 'no pass attntion; there are own, '), ('scaled', "verbal_scale is two numbers, the lowest and the highest, got '5'"), ('nobody', "no generator 'nobody'; it has")])
+    ('passing', 'no pass attntion; there are own, '), ('comparing', 'nothing compares entailmnts; there are entailments, '), ('scaled', "verbal_scale is two numbers, the lowest and the highest, got '5'"), ('nobody', "no generator 'nobody'; it has")])
 def test_mistakes_in_settings_are_named(here, name, says):
     with pytest.raises((ValueError, LookupError), match=says): f.generator(name)
 
 def test_a_profile_takes_few_of_a_dataset(here):
     p = f.plan('first', 'bulletin--writer')
     assert (p.data, p.train)==('bulletin:test:2', 'bulletin:train:5') and len(samples(p.data))==2
-    with pytest.raises(LookupError, match="profile 'first' .* has no bank 'toy--writer'; it has \\['bulletin--writer'\\]"): f.plan('first', 'toy--writer')
+    with pytest.raises(LookupError, match="profile 'first' .* has no bank 'toy--writer'; it has \\['bulletin--writer', 'bulletin--again'\\]"): f.plan('first', 'toy--writer')
+
+def test_a_generator_like_another_has_its_settings_where_it_has_none(here):
+    base,again,third = map(f.generator, ('writer', 'again', 'third'))
+    assert (again.decoding.seed, again.items, again.passes, again.compare, again.p_true, again.verbal_2s)==(7, 1, ('own',), ('sentences', 'embeddings'), '', ''), 'its own win, empty ones too, also over names that [common] has'
+    assert replace(again.decoding, seed=42)==base.decoding and again.model==base.model and again.verbal_scale==base.verbal_scale
+    assert replace(third, name='again', like='writer', decoding=again.decoding)==again and third.decoding.seed==8
+    assert (base.like, base.items, base.compare)==('', 0, f.COMPARED) and f.departs('third')==('writer', 'seed')
+
+@pytest.mark.parametrize('name,err,says', [('lost', LookupError, r"\[generator.lost\] is like 'nobody': settings.ini has no generator 'nobody'; it has \['writer', "),
+    ('round', ValueError, r'\[generator.round\] is like itself: round is like about is like round$')])
+def test_a_generator_like_nobody_or_like_itself_is_an_error(here, name, err, says):
+    with pytest.raises(err, match=says): f.generator(name)
+
+def test_a_study_changes_one_thing_at_a_time(here):
+    text = (here/'settings.ini').read_text()
+    (here/'settings.ini').write_text(text.replace('seed = 8', 'seed = 8\np_true = other {source} {summary}'))
+    s._read.cache_clear()
+    try:
+        with pytest.raises(ValueError, match=r"should differ from 'writer' in one of .* it differs in \['seed', 'question'\]"): f.departs('third')
+    finally: (here/'settings.ini').write_text(text)
+    s._read.cache_clear()
+
+def test_a_small_bank_holds_what_was_asked_for(here):
+    assert f.plan('first', 'bulletin--again').data=='bulletin:test:1'
+    folder = f.fill('first', 'bulletin--again', progress=False)
+    assert sorted(p.name for p in folder.iterdir())==['embeddings', 'own', 'sentences', 'texts'] and read_bank(folder/'texts')['sample'].nunique()==1
+    assert read_bank(folder/'texts').attrs['about']['settings']['seed']==7
 
 def test_white_box_holds_texts_readings_training_states_and_comparisons(here):
     folder = f.fill('small', 'toy--writer', progress=False)
@@ -222,6 +270,6 @@ def test_the_survey_of_the_models_asks_as_settings_ini_does():
 
 def test_every_profile_in_the_repository_can_be_planned():
     for name in ('demo', 'smoke', 'aeslc-tiny', 'paper'):
-        for bank in s.profile(name)['banks'].split():
+        for bank in (s.profile(name)['banks']+' '+s.profile(name)['stability']).split():
             p = f.plan(name, bank)
             assert p.data and set(p.generator.passes)<=set(f.KNOWN), (name, bank)

@@ -6,16 +6,16 @@
 __all__ = ['NLI', 'WORDS', 'TOKENS', 'FITTED', 'MORE', 'ROUGE', 'VOCABULARY', 'PAIRS', 'WHOLE', 'LEFT_OUT', 'GIVEN', 'FITS',
            'STEPS', 'STORED', 'item', 'leaves', 'training', 'given', 'for_peer', 'ours_given', 'asked', 'ours_whole',
            'on_disk', 'scored', 'peer_python', 'ours', 'peer', 'apart', 'table', 'whole_table', 'bench', 'targets',
-           'show']
+           'markdown', 'show']
 
-# %% ../nbs/61a_bench_methods.ipynb #742cb280
-import json, os, resource, subprocess, sys, tempfile
+# %% ../nbs/61a_bench_methods.ipynb #a880dd92
+import json, os, subprocess, sys, tempfile
 from functools import cache
 from pathlib import Path
 import numpy as np, pandas as pd
 from .all import reg
 from .bank import fill_bank, provenance, read_bank, row
-from .bench import ONE_THREAD, facts, seconds
+from .bench import ONE_THREAD, facts, peak, seconds, verdicts
 from .readings import fill_readings, unique
 from .scoring import score_bank
 from .settings import root
@@ -199,7 +199,7 @@ def ours_whole(
     wide,b = got[0].pivot(index='sample', columns='name', values='value').loc[s['id']],read_bank(at/'texts')
     return dict(seconds=t, texts=list(b['text'][b['kind']=='greedy']), values={c:list(wide[c]) for c in wide})
 
-# %% ../nbs/61a_bench_methods.ipynb #97fa4bf5
+# %% ../nbs/61a_bench_methods.ipynb #7ee0815e
 def _readings(x): # Reading -> its rows of an item
     def of(j): return dict(sample=x['sample'], kind='sample' if j else 'greedy', k=max(0, j-1))
     def every(f): return [of(j)|f(j) for j in range(len(x['texts']))]
@@ -226,17 +226,15 @@ def on_disk(
 
 def _made(folder, n): return dict(folder=str(on_disk(folder, n))) # In a process of its own: a child's peak counts its parent's size
 
-def _peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss*(1 if sys.platform=='darwin' else 1024)/1e9
-
 def scored(
     folder, # From `on_disk`
 )->dict: # seconds; gb at the peak, and before it began (1e9 bytes)
     "Score a bank, and look at time and memory."
-    before,rows = _peak(),[]
+    before,rows = peak(),[]
     t = seconds(lambda: rows.append(len(score_bank(folder, STORED, progress=False))), 1)
-    return dict(seconds=t, rows=rows[0], before=before, gb=_peak())
+    return dict(seconds=t, rows=rows[0], before=before, gb=peak())
 
-# %% ../nbs/61a_bench_methods.ipynb #3cff6b79
+# %% ../nbs/61a_bench_methods.ipynb #8bb1b8f2
 def peer_python(
     path=None, # Of the bench environment; runs/.bench/bin/python when None
 )->Path: # The same
@@ -250,21 +248,23 @@ def _ran(command, folder): # A process of its own
     if done.returncode: raise RuntimeError(f"{Path(command[0]).name} failed: {done.stderr[-2000:]}")
 
 def ours(
-    name:str, # Function of this module that takes a folder and returns a dictionary
+    name:str, # Function that takes a folder and returns a dictionary
     folder, # Its first argument
     *args, # Numbers
+    module:str='bench_methods', # Where the function is
 )->dict: # What it returned
     "Run a function in a process of its own."
-    _ran([sys.executable, '-c', f'import json, uetrust.bench_methods as b; from pathlib import Path; Path("ours.json").write_text(json.dumps(b.{name}(".", *{args!r})))'], folder)
+    _ran([sys.executable, '-c', f'import json, uetrust.{module} as b; from pathlib import Path; Path("ours.json").write_text(json.dumps(b.{name}(".", *{args!r})))'], folder)
     return json.loads((Path(folder)/'ours.json').read_text())
 
 def peer(
     what:str, # 'estimators' or 'whole'
     folder, # With what it needs
     python, # From `peer_python`
+    script:str='peer_lmp.py', # Of the folder scripts, with other words for `what`
 )->dict: # What it wrote, and values by score
     "Run the peer in its environment."
-    _ran([python, root()/'scripts'/'peer_lmp.py', what, '.'], folder)
+    _ran([python, root()/'scripts'/script, what, '.'], folder)
     with np.load(Path(folder)/'result.npz') as z: return json.loads((Path(folder)/'result.json').read_text())|dict(values={k:z[k] for k in z})
 
 # %% ../nbs/61a_bench_methods.ipynb #4353a715
@@ -342,7 +342,7 @@ def bench(
     p = peer_python(python)
     return pd.concat([_given(n, k, p, log), _whole(sources, p, log), _memory(sizes, log)], ignore_index=True)
 
-# %% ../nbs/61a_bench_methods.ipynb #3e338b6a
+# %% ../nbs/61a_bench_methods.ipynb #689eb189
 def targets(
     df:pd.DataFrame, # From `bench`
 )->pd.DataFrame: # One row per target: target, measured, limit, met
@@ -354,7 +354,10 @@ def targets(
            (f'memory for {m.n.iloc[-1]:,} items over that for {m.n.iloc[0]:,}', growth, 1.1, growth<=1.1), ('same values on given statistics, in standard deviations', off, 1e-3, off<=1e-3)]
     return pd.DataFrame(res, columns=['target', 'measured', 'limit', 'met'])
 
-def _markdown(t): # A table to read
+def markdown(
+    t:pd.DataFrame, # Any table
+)->str: # Its lines
+    "A table to read."
     def cell(v): return '' if v!=v else v if isinstance(v, str) else f'{v:,.0f}' if abs(v)>=1000 else f'{v:.3g}'
     line = lambda x: '| '+' | '.join(x)+' |'
     return '\n'.join([line(t.columns), line(['---']*len(t.columns)), *(line(map(cell, r)) for r in t.to_numpy(object))])
@@ -367,6 +370,6 @@ def show(
     if path: df.to_csv(path, index=False)
     named = dict(n='items', ours='ours, ms per 1,000 items', peer='LM-Polygraph 0.7.0', apart='apart, SD', before='GB before')
     print(facts(), end='\n\n')
-    print(_markdown(df[df.part!='memory'][['what', 'n', 'ours', 'peer', 'ratio', 'apart']].rename(columns=named)), end='\n\n')
-    print(_markdown(df[df.part=='memory'][['what', 'n', 'ours', 'gb', 'before']].rename(columns=named|dict(gb='GB at the peak'))), end='\n\n')
-    for t in targets(df).itertuples(): print(f"{'pass' if t.met else 'FAIL'}  {t.target}: {t.measured:,.3g} (limit {t.limit:,.3g})")
+    print(markdown(df[df.part!='memory'][['what', 'n', 'ours', 'peer', 'ratio', 'apart']].rename(columns=named)), end='\n\n')
+    print(markdown(df[df.part=='memory'][['what', 'n', 'ours', 'gb', 'before']].rename(columns=named|dict(gb='GB at the peak'))), end='\n\n')
+    verdicts(targets(df))

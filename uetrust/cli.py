@@ -93,7 +93,7 @@ def given_tables(
     if not found: raise ValueError(f"{folder} holds no table03.csv ... table11.csv; `uetrust` writes them to runs/<profile>/tables")
     return {t:d.drop(index='Col Mean', columns='Row Mean', errors='ignore') for t,d in found.items()}
 
-# %% ../nbs/62_cli.ipynb #7d33563a
+# %% ../nbs/62_cli.ipynb #02b9d61d
 def _do_prr(a):
     emit(user_table(a), a)
 
@@ -266,15 +266,17 @@ def _do_serve(a):
     serve(a.folder, a.host, a.port)
 
 def _do_bench(a):
-    from uetrust import bench_methods
+    from uetrust import bench_methods, bench_metrics
     from uetrust.bench import bench, show
     from uetrust.models.bench import every
     from uetrust.settings import root
     if a.part in ('all', 'evaluation'): show(bench())
     if a.part in ('all', 'models'): every(root()/'data'/'models')
     if a.part in ('all', 'methods'): bench_methods.show(bench_methods.bench(), root()/'runs'/'bench_methods.csv')
+    if a.part in ('all', 'metrics'): bench_metrics.show(bench_metrics.bench(), root()/'runs'/'bench_metrics.csv')
+    if a.part=='costs': bench_metrics.keep_costs(bench_metrics.costs())
 
-# %% ../nbs/62_cli.ipynb #d6f92aba
+# %% ../nbs/62_cli.ipynb #86a8a990
 def _output(p): # Options of every command that prints a table
     p.add_argument('--json', action='store_true', help='print JSON records')
     p.add_argument('--csv', action='store_true', help='print CSV')
@@ -389,8 +391,8 @@ def parser()->argparse.ArgumentParser: # Of the command `uetrust`
     p.add_argument('folder', help='checkpoint (folder or hub id)')
     p.add_argument('--host', default='127.0.0.1')
     p.add_argument('--port', type=int, default=8000)
-    p = add('bench', _do_bench, "our time against the published procedure, tokens per second against a plain loop, and methods against LM-Polygraph, from one run", 'uetrust bench')
-    p.add_argument('--part', choices=['all', 'evaluation', 'models', 'methods'], default='all', help='what is measured')
+    p = add('bench', _do_bench, "our time against the published procedure, tokens per second against a plain loop, methods against LM-Polygraph and metrics against their packages, from one run", 'uetrust bench')
+    p.add_argument('--part', choices=['all', 'evaluation', 'models', 'methods', 'metrics', 'costs'], default='all', help='what is measured; costs (not in all) puts what cards say of metrics on file')
     return main
 
 def main(

@@ -20,7 +20,7 @@ def generator(
     "Numbers start a generator; generators are used as they are."
     return np.random.default_rng(seed) if isinstance(seed, (int, np.integer)) else seed
 
-# %% ../nbs/39_resampling_tests.ipynb #24e20665
+# %% ../nbs/39_resampling_tests.ipynb #e3f18811
 UNITS = ('documents', 'systems', 'both')
 
 def drawn(
@@ -49,9 +49,10 @@ def _midranks(x, w): # Ranks of values [N] that occur w [B,N] times, ties averag
     return ((before+upto+1)/2)[:,group]
 
 def _repeated_spearman(x, y, w): # Spearman of the pairs (x, y) [N] that occur w [B,N] times; NaN where a side is constant
-    a,b = (r-(w*r).sum(1, keepdims=True)/w.sum(1, keepdims=True) for r in (_midranks(x, w), _midranks(y, w)))
-    va,vb = ((w*v*v).sum(1) for v in (a, b))
-    with np.errstate(invalid='ignore', divide='ignore'): return np.where((va>1e-9)&(vb>1e-9), (w*a*b).sum(1)/np.sqrt(va*vb), np.nan)
+    with np.errstate(invalid='ignore', divide='ignore'): # A sample without a pair has no mean
+        a,b = (r-(w*r).sum(1, keepdims=True)/w.sum(1, keepdims=True) for r in (_midranks(x, w), _midranks(y, w)))
+        va,vb = ((w*v*v).sum(1) for v in (a, b))
+        return np.where((va>1e-9)&(vb>1e-9), (w*a*b).sum(1)/np.sqrt(va*vb), np.nan)
 
 def _drawn_documents(n, draws, rng): # How often every bootstrap sample has each document, as `drawn` draws them
     return np.stack([np.bincount(rng.choice(n, n, replace=True), minlength=n) for _ in range(draws)])

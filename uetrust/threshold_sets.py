@@ -18,12 +18,12 @@ from .store import digest, read, shard_about, versions, write
 from .threshold import TRUE_DOMAINS, known, printed
 from .threshold_study import LAYOUTS, Items, frank_items
 
-# %% ../nbs/38b_threshold_sets.ipynb #a3e7520b
-ELEVEN = dict(BLEU='bleu_4_true', QuestE=None, FactCC='factcc', SummaCC='summac_conv', SummacZS='summac_zs_entailment', BARTSc='bart_score_exp', RBERTSc='bertscore_precision_source',
-              Q2=None, ANLI='anli', DBERTSc='bertscore_precision_source', BLEURT='bleurt_source') # As printed -> score
+# %% ../nbs/38b_threshold_sets.ipynb #cffd14b3
+ELEVEN = dict(BLEU='bleu_4_true', QuestE='questeval', FactCC='factcc', SummaCC='summac_conv', SummacZS='summac_zs_entailment', BARTSc='bart_score_exp', RBERTSc='bertscore_precision_source',
+              Q2='q2', ANLI='anli', DBERTSc='bertscore_precision_source', BLEURT='bleurt_source') # As printed -> score
 SECOND = 'bertscore_deberta' # Evaluator of DBERTSc
 
-TOGETHER = (('BLEU',), ('FactCC',), ('SummaCC', 'SummacZS'), ('BARTSc',), ('RBERTSc',), ('ANLI',), ('DBERTSc',), ('BLEURT',)) # Metrics that one model makes
+TOGETHER = (('BLEU',), ('QuestE',), ('Q2',), ('FactCC',), ('SummaCC', 'SummacZS'), ('BARTSc',), ('RBERTSc',), ('ANLI',), ('DBERTSc',), ('BLEURT',)) # Metrics that one model makes
 
 def readers(
     names:tuple, # One of `TOGETHER`
@@ -49,7 +49,7 @@ def score_group(
     out.attrs['missing'] = {n:f"a model for {SECOND!r}" if n=='DBERTSc' else '; '.join(w) for n,w in lacks.items()}
     return out
 
-# %% ../nbs/38b_threshold_sets.ipynb #a52c39bc
+# %% ../nbs/38b_threshold_sets.ipynb #02db5b5d
 def score_sets(
     texts:pd.DataFrame, # As from `uetrust.benchmarks.true_nine`
     models:dict, # As in `readers`
@@ -66,7 +66,7 @@ def score_sets(
         got = score_group(texts, names, models, **kw)
         if path: write(path, pa.Table.from_pandas(got, preserve_index=False), dict(missing=got.attrs['missing']))
         return got,got.attrs['missing']
-    out,missing = texts[['dataset', 'id', 'label']].reset_index(drop=True),{n:'it is not scored here; give its scores in a file' for n,m in ELEVEN.items() if m is None}
+    out,missing = texts[['dataset', 'id', 'label']].reset_index(drop=True),{}
     for got,lacks in map(one, TOGETHER): out,missing = out.assign(**{c:got[c].to_numpy() for c in got if c in ELEVEN}),missing|lacks
     out = out.reindex(columns=['dataset', 'id', 'label', *ELEVEN])
     out.attrs = dict(missing=missing)

@@ -5,10 +5,11 @@
 # %% auto #0
 __all__ = ['opened', 'ice_requests', 'ice_estimate', 'ice_asked']
 
-# %% ../../nbs/25b_ice_runs.ipynb #1ff68035
+# %% ../../nbs/25b_ice_runs.ipynb #e7f05b3f
 from contextlib import contextmanager, nullcontext
 import numpy as np, pandas as pd
-from .endpoint import Cache, Endpoint, EndpointError, ask, estimated, posted
+from .endpoint import Cache, Endpoint, EndpointError, ask, estimated
+from .judging import ice_request
 from ..nlg.judge import ice_order, ice_prompt
 from ..settings import root
 
@@ -26,7 +27,7 @@ def opened(
         m = load(str(root()/at) if (root()/at).is_dir() else at, g.revision or None)
         with serving(m, g.name) as url: yield Endpoint(url, g.name, m.version, chat=False)
 
-# %% ../../nbs/25b_ice_runs.ipynb #80f70ded
+# %% ../../nbs/25b_ice_runs.ipynb #08092629
 def ice_requests(
     e:Endpoint, # The judge
     pool:pd.DataFrame, # One row per summary: item, hypothesis, source, reference, and a score for each dimension
@@ -34,13 +35,11 @@ def ice_requests(
     shown:dict, # (how, dim, fold) -> items of the examples, as they were chosen
 )->list: # One request per question, in order; equal questions are equal requests, and are sent once
     "A prompt for every question, five tokens and their alternatives asked for, as in the release."
-    if e.chat: raise ValueError(f"{e.model} is asked through its chat, and ICE lets a model complete a text: use Endpoint(chat=False)")
     texts = pool.set_index('item')[['hypothesis', 'source', 'reference']].to_dict('index')
     score = pool.set_index('item')
     def examples(how, dim, fold, k): return ice_order([texts[i]|dict(score=score.at[i, dim]) for i in (shown[how, dim, fold][:k] if k else [])])
     before = {key:examples(*key) for key in dict.fromkeys(zip(plan['how'], plan['dim'], plan['fold'], plan['k']))}
-    def body(r): return dict(model=e.model, n=1, max_tokens=5, temperature=0, logprobs=5, prompt=ice_prompt(r.dim, before[r.how, r.dim, r.fold, r.k], texts[r.item]))|(e.extra or {})
-    return [posted(e, str(r.item), f'ICE {r.dim}', 0, 1, body(r)) for r in plan.itertuples()]
+    return [ice_request(e, r.dim, r.item, ice_prompt(r.dim, before[r.how, r.dim, r.fold, r.k], texts[r.item])) for r in plan.itertuples()]
 
 # %% ../../nbs/25b_ice_runs.ipynb #e1925b9d
 def ice_estimate(

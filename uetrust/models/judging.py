@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['whole_answers', 'local_judge', 'templates', 'judged', 'judge_requests', 'replies_to', 'first_place', 'remote_judged',
-           'judge_table', 'wordings', 'ice_replies', 'prompt_tokens', 'of_text', 'given_back', 'echo_leaves']
+           'judge_table', 'wordings', 'ice_request', 'ice_replies', 'prompt_tokens', 'of_text', 'given_back',
+           'echo_leaves']
 
 # %% ../../nbs/25a_judging.ipynb #a1e013f6
 import math
@@ -175,7 +176,17 @@ def wordings(
         return dict(name=n, wordings=w.shape[1], texts=len(w.dropna()), sd=over_wordings(w)['sd'].mean(), share=share)
     return pd.DataFrame([one(n, g) for n,g in t.groupby('name', sort=False)])
 
-# %% ../../nbs/25a_judging.ipynb #8d109e63
+# %% ../../nbs/25a_judging.ipynb #78f651a2
+def ice_request(
+    e:Endpoint, # A server of plain completions
+    dim:str, # Of `ICE_SHOWN`
+    sample, # Name of the summary
+    prompt:str, # From `ice_prompt`
+): # For `replies_to`
+    "Five tokens and their alternatives, as in the release."
+    if e.chat: raise ValueError(f"{e.model} is asked through its chat, and ICE lets a model complete a text: use Endpoint(chat=False)")
+    return posted(e, str(sample), f'ICE {dim}', 0, 1, dict(model=e.model, n=1, max_tokens=5, temperature=0, logprobs=5, prompt=prompt)|(e.extra or {}))
+
 def ice_replies(
     e:Endpoint, # A server of plain completions
     dim:str, # Of `ICE_SHOWN`
@@ -184,10 +195,8 @@ def ice_replies(
     cache, # sqlite file of raw replies
 )->tuple[dict,dict]: # reply_ice_DIM: completions, or None; sample -> why it was refused
     "Completions of prompts with scored examples, as a leaf."
-    if e.chat: raise ValueError(f"{e.model} is asked through its chat, and ICE lets a model complete a text: use Endpoint(chat=False)")
     shown = ice_order(examples)
-    def body(r): return dict(model=e.model, n=1, max_tokens=5, temperature=0, logprobs=5, prompt=ice_prompt(dim, shown, r._asdict()))|(e.extra or {})
-    replies,why = replies_to(e, [posted(e, r.id, f'ICE {dim}', 0, 1, body(r)) for r in texts.itertuples()], cache)
+    replies,why = replies_to(e, [ice_request(e, dim, r.id, ice_prompt(dim, shown, r._asdict())) for r in texts.itertuples()], cache)
     return {f'reply_ice_{dim}': [r and r['choices'][0]['text'] for r in replies]},why
 
 # %% ../../nbs/25a_judging.ipynb #2532ae87
