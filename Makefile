@@ -103,6 +103,7 @@ $(NBS)/ice_study.ipynb: nbs/experiments/42_ice_study.ipynb
 $(NBS)/wrong_documents.ipynb: nbs/experiments/41_wrong_documents.ipynb
 $(NBS)/fflm.ipynb: nbs/experiments/45_fflm.ipynb
 $(NBS)/narcissism.ipynb: nbs/experiments/50_narcissism.ipynb
+$(NBS)/self_bias.ipynb: nbs/experiments/51_self_bias.ipynb
 $(NBS)/methods_together.ipynb: nbs/experiments/17_methods_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter methods--%,$(NAMES)))
 $(NBS)/metrics_together.ipynb: nbs/experiments/19_metrics_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
 $(NBS)/accuracy.ipynb: nbs/experiments/62_accuracy.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))

@@ -120,7 +120,7 @@ def test_another_seed_is_another_request(cache):
 
 def test_a_server_that_ignores_n_is_found_out(cache):
     one = json.dumps(dict(choices=[dict(message=dict(content='x'))]))
-    with server([(200, {}, one)]*20) as (url, _), pytest.raises(EndpointError, match="gave 1 of 3 texts for sample 's0'.*per_call=1"): generate(endpoint(url), SAMPLES, S, cache)
+    with server([(200, {}, one)]*20) as (url, _), pytest.raises(EndpointError, match=r"gave 1 of 3 texts for sample 's0'.*per_call = 1 \(--per-call 1\)"): generate(endpoint(url), SAMPLES, S, cache)
 
 def test_an_empty_answer_is_an_empty_text_and_not_an_error(cache):
     none = json.dumps(dict(choices=[dict(message=dict(content=None), finish_reason='content_filter')]))

@@ -34,7 +34,7 @@ def test_notebook_runs(nb, monkeypatch):
 
 def test_the_chapters_of_a_bank_run_one_after_the_other(monkeypatch):
     monkeypatch.setenv('TQDM_DISABLE', '1')
-    assert len(CHAPTERS)==6
+    assert len(CHAPTERS)==7
     for nb in CHAPTERS: assert runs(nb), nb.name
 
 def test_a_page_leaves_the_registry_as_it_was(monkeypatch):

@@ -22,7 +22,7 @@ def judges(): return {n:st.judge_of(generator(n)) for n in ('tiny-bart', 'tiny-t
 def texts():
     b = bulletins('test', 4)
     def by(g, said): return pd.DataFrame(dict(document=b['id'], generator=g, hypothesis=said, source=b['source'], reference=b['reference']))
-    return pd.concat([by('tiny-bart', b['reference']), by('tiny-t5', [p[0] for p in b['paraphrase']] if isinstance(b['paraphrase'].iloc[0], list) else b['paraphrase']), by('tiny-llama', ['Rain fell.', 'The town is old.', 'A vote.', 'No.'])], ignore_index=True)
+    return pd.concat([by('tiny-bart', b['reference']), by('tiny-t5', b['paraphrase']), by('tiny-llama', ['Rain fell.', 'The town is old.', 'A vote.', 'No.'])], ignore_index=True)
 
 def test_a_cell_is_the_score_of_its_text(judges, texts, tmp_path):
     panels,gone = st.grids(texts, judges, tmp_path, progress=False)
@@ -76,15 +76,12 @@ def test_relatives_are_compared_with_strangers():
 
 def test_people_and_judges_correlate_as_scipy_says(judges, texts, tmp_path):
     given = texts.assign(human=np.arange(12.)%7)
-    e = judges['tiny-t5']
-    got = st.with_people(given.assign(hypothesis=given['hypothesis'].where(given.index!=3, '')), {'tiny-t5':e}, 'reference-based', tmp_path, progress=False).set_index('coefficient')
-    x = st.grids(given, {'tiny-t5':e}, tmp_path, progress=False)[0]['reference-based']['tiny-t5'].to_numpy()
-    keep = [i for i in range(12) if i!=3]
-    n = got['n'].iloc[0]
-    x,h = (x[keep],given['human'].to_numpy()[keep]) if n==11 else (None, None)
-    assert n==11 and got.at['spearman', 'value']==pytest.approx(spearmanr(x, h)[0]) and got.at['kendall', 'value']==pytest.approx(kendalltau(x, h)[0])
+    e,keep = judges['tiny-llama'],[i for i in range(12) if i!=3] # It has no likelihood for an empty summary
+    got = st.with_people(given.assign(hypothesis=given['hypothesis'].where(given.index!=3, '')), {'tiny-llama':e}, 'reference-based', tmp_path, progress=False).set_index('coefficient')
+    x,h = st.grids(given, {'tiny-llama':e}, tmp_path, progress=False)[0]['reference-based']['tiny-llama'].to_numpy()[keep],given['human'].to_numpy()[keep]
+    assert set(got['n'])=={11} and got.at['spearman', 'value']==pytest.approx(spearmanr(x, h)[0], abs=1e-6) and got.at['kendall', 'value']==pytest.approx(kendalltau(x, h)[0], abs=1e-6)
     groups = given['generator'].to_numpy()[keep]
-    assert got.at['spearman', 'within']==pytest.approx(np.mean([spearmanr(x[groups==g], h[groups==g])[0] for g in dict.fromkeys(groups)]))
+    assert got.at['spearman', 'within']==pytest.approx(np.mean([spearmanr(x[groups==g], h[groups==g])[0] for g in dict.fromkeys(groups)]), abs=1e-6)
 
 def test_people_of_the_benchmarks():
     t = st.people('summeval')

@@ -5,11 +5,12 @@
 # %% auto #0
 __all__ = ['read_scores', 'columns', 'scale', 'user_table', 'emit', 'chosen', 'given_tables', 'parser', 'main']
 
-# %% ../nbs/62_cli.ipynb #e64b027d
+# %% ../nbs/62_cli.ipynb #3f7eef1b
 import argparse, os, sys
 from difflib import get_close_matches
 from pathlib import Path
 import numpy as np, pandas as pd
+from .core import Stopped
 from .readings import PASSES
 from .samples import read_table
 from .store import Store
@@ -93,7 +94,7 @@ def given_tables(
     if not found: raise ValueError(f"{folder} holds no table03.csv ... table11.csv; `uetrust` writes them to runs/<profile>/tables")
     return {t:d.drop(index='Col Mean', columns='Row Mean', errors='ignore') for t,d in found.items()}
 
-# %% ../nbs/62_cli.ipynb #02b9d61d
+# %% ../nbs/62_cli.ipynb #f417e2ad
 def _do_prr(a):
     emit(user_table(a), a)
 
@@ -165,7 +166,7 @@ def _from_checkpoint(a, sources, settings, name):
 
 def _from_endpoint(a, sources, settings, name):
     from uetrust.models.endpoint import Cache, Endpoint, estimate, fill
-    e = Endpoint(a.endpoint, a.model, a.revision or '', a.key_env, price_in=a.price_in, price_out=a.price_out, budget=a.budget)
+    e = Endpoint(a.endpoint, a.model, a.revision or '', a.key_env, per_call=a.per_call, price_in=a.price_in, price_out=a.price_out, budget=a.budget)
     cache = Path(a.folder).parent/'replies.sqlite'
     if not a.dry_run: return fill(a.folder, name, a.generator or a.model, sources, e, settings, cache)
     with Cache(cache) as c: print('; '.join(f'{k} {v}' for k,v in estimate(e, sources, settings, c).items()))
@@ -276,7 +277,7 @@ def _do_bench(a):
     if a.part in ('all', 'metrics'): bench_metrics.show(bench_metrics.bench(), root()/'runs'/'bench_metrics.csv')
     if a.part=='costs': bench_metrics.keep_costs(bench_metrics.costs())
 
-# %% ../nbs/62_cli.ipynb #86a8a990
+# %% ../nbs/62_cli.ipynb #6b9f0255
 def _output(p): # Options of every command that prints a table
     p.add_argument('--json', action='store_true', help='print JSON records')
     p.add_argument('--csv', action='store_true', help='print CSV')
@@ -332,7 +333,7 @@ def parser()->argparse.ArgumentParser: # Of the command `uetrust`
     p = add('generate', _do_generate, "fill a bank with texts of one generator; only missing shards are made", 'uetrust generate runs/banks/bart --model facebook/bart-large-cnn --data bulletin:test:200 --preset he2024')
     p.add_argument('folder', help='the bank: a folder of parquet shards')
     p.add_argument('--model', required=True, help='checkpoint (folder or hub id), or the name a server knows')
-    p.add_argument('--data', required=True, metavar='WHAT', help='bulletin:SPLIT:N, aeslc:SPLIT:N, xsum:SPLIT:N, or a file with columns id and source')
+    p.add_argument('--data', required=True, metavar='WHAT', help='bulletin:SPLIT:N, aeslc:SPLIT:N, xsum:SPLIT:N, cnndm:SPLIT:N, or a file with columns id and source')
     p.add_argument('--revision', help='commit of the checkpoint')
     p.add_argument('--generator', help='name in tables; that of the model when left out')
     p.add_argument('--preset', default='default', choices=['default', 'he2024'], help='decoding settings')
@@ -341,6 +342,7 @@ def parser()->argparse.ArgumentParser: # Of the command `uetrust`
     p.add_argument('--seed', type=int)
     p.add_argument('--batch', type=int, default=8, help='sources per batch of a checkpoint')
     p.add_argument('--endpoint', metavar='URL', help='OpenAI-compatible server, up to and with /v1')
+    p.add_argument('--per-call', type=int, metavar='N', help='drawn texts per request, for a server that does not give several; all at once when left out')
     _paid(p)
     _resume(p)
     p = add('read', _do_read, "what a model thinks of every token of a bank's texts; only missing shards are made", 'uetrust read runs/readings/own runs/banks/bart --read own --model facebook/bart-large-cnn --data bulletin:test:200')
@@ -401,7 +403,7 @@ def main(
     "Entry point of the command `uetrust`."
     a = parser().parse_args(argv)
     try: a.run(a)
-    except (ValueError, LookupError, FileNotFoundError) as e:
+    except (ValueError, LookupError, FileNotFoundError, Stopped) as e:
         print(f'uetrust: error: {e}', file=sys.stderr)
         return 2
     return 0

@@ -6,7 +6,7 @@
 __all__ = ['Endpoint', 'Request', 'request', 'posted', 'plan', 'BudgetReached', 'Cache', 'EndpointError', 'Refused', 'api_key',
            'retry_after', 'attempt', 'pause', 'answer', 'ask', 'generate', 'estimate', 'estimated', 'about', 'fill']
 
-# %% ../../nbs/09c_endpoint.ipynb #41aef0ff
+# %% ../../nbs/09c_endpoint.ipynb #a7b5743d
 import http.client, json, math, os, sqlite3, threading, time, urllib.error, urllib.request
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 import pandas as pd
 from ..bank import check_samples, fill_bank, provenance, row
+from ..core import Stopped
 from ..decoding import Decoding, key, resolved, stated
 from ..store import canonical, digest
 
@@ -106,8 +107,8 @@ def plan(
     s,step = resolved(settings, 1., 1., 0),e.per_call or max(settings.samples, 1)
     return [r for x in check_samples(samples).itertuples() for r in (request(e, s, x, 'greedy'), *(request(e, s, x, 'sample', k, min(step, s.samples-k)) for k in range(0, s.samples, step)))]
 
-# %% ../../nbs/09c_endpoint.ipynb #67ff25f1
-class BudgetReached(RuntimeError):
+# %% ../../nbs/09c_endpoint.ipynb #d9bf4ce2
+class BudgetReached(Stopped):
     "The next request might cost more than is left. Nothing was sent."
 
 class Cache:
@@ -166,8 +167,8 @@ class _Transaction:
     def __enter__(self): self.db.execute('begin immediate')
     def __exit__(self, kind, *a): self.db.execute('rollback' if kind else 'commit')
 
-# %% ../../nbs/09c_endpoint.ipynb #5ab2c812
-class EndpointError(RuntimeError):
+# %% ../../nbs/09c_endpoint.ipynb #9d71bb88
+class EndpointError(Stopped):
     "A request that was not answered. The message says what the server said."
 
 class Refused(EndpointError):
@@ -304,10 +305,10 @@ def ask(
     if left and refused and len(refused)==len(left)==len({r.key for r in requests}): raise EndpointError(next(iter(refused.values())))
     return {r.key:cache.get(r.key) for r in requests}
 
-# %% ../../nbs/09c_endpoint.ipynb #8484babc
+# %% ../../nbs/09c_endpoint.ipynb #6332bf99
 def _texts(reply, r, e): # (text, finish, logprobs) of each text asked for
     got = sorted(reply['choices'], key=lambda c: c.get('index', 0))
-    if len(got)<r.n: raise EndpointError(f"{e.model} gave {len(got)} of {r.n} texts for sample {r.sample!r}: the server does not honour n. Use per_call=1")
+    if len(got)<r.n: raise EndpointError(f"{e.model} gave {len(got)} of {r.n} texts for sample {r.sample!r}: the server does not honour n. Use per_call = 1 (--per-call 1)")
     return [((c['message'].get('content') if e.chat else c['text']) or '', c.get('finish_reason') or '', _logprobs(c.get('logprobs'))) for c in got[:r.n]]
 
 def _logprobs(x): # Of chat or of plain completions
