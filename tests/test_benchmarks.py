@@ -3,6 +3,7 @@ import csv
 import gzip
 import io
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -293,15 +294,12 @@ def test_polytope_damaged(books, book, says):
     with pytest.raises(BadData) as e: b.summac('polytope', 'val', at)
     assert says in str(e.value) and 'Human_Annotation_Summarization_BART.xlsm' in str(e.value)
 
-def test_a_workbook_without_its_reader_says_what_to_install(put):
-    try: import openpyxl # noqa: F401
-    except ImportError: pass
-    else: pytest.skip('openpyxl is installed')
+def test_a_workbook_without_its_reader_says_what_to_install(put, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'openpyxl', None)
     put('polytope/Human_Annotation_Summarization_BART.xlsm', b'PK')
     with pytest.raises(DataNotAtHand, match='pip install openpyxl'): b.summac('polytope', 'val', put.at)
 
 def test_a_real_workbook_is_read(put):
-    pytest.importorskip('openpyxl')
     for s in b.POLYTOPE:
         with pd.ExcelWriter(put(f'polytope/Human_Annotation_Summarization_{s}.xlsm', b'').with_suffix('.xlsx')) as w:
             for n,t in workbook(SEGMENTS, [['3', 'Omission']]).items(): t.to_excel(w, sheet_name=n, index=False)
