@@ -1,4 +1,5 @@
 """Filling a (dataset, generator) of a profile: what settings.ini says is made, once, whatever happens on the way."""
+import resource
 import signal
 import subprocess
 import sys
@@ -6,6 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from test_generate import SAMPLES, tiny
@@ -242,6 +244,16 @@ def test_killed_three_times_it_ends_as_if_undisturbed(here, undisturbed):
         p.send_signal(signal.SIGKILL)
         assert p.wait()==-9, 'it was to be killed before it ended'
     assert shards()<22
+    assert main(ASK)==0 and files(folder)==undisturbed
+
+def test_a_full_disk_is_named_and_the_next_run_goes_on(here, undisturbed):
+    folder = here/'runs'/'small'/'banks'/'toy--writer'
+    f.clear(folder)
+    room = int(np.median([len(b) for n,b in undisturbed.items() if n.endswith('.parquet')])) # Half of the shards are longer
+    got = subprocess.run(RUN, cwd=here, capture_output=True, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
+    assert got.returncode==2 and '.parquet could not be written' in got.stderr and 'File too large' in got.stderr and 'Traceback' not in got.stderr
+    left = [p for p in folder.rglob('*') if p.is_file() and p.stat().st_size and '.sqlite' not in p.name]
+    assert left and all(p.read_bytes()==undisturbed[str(p.relative_to(folder))] for p in left)
     assert main(ASK)==0 and files(folder)==undisturbed
 
 def test_another_setting_is_an_error_that_says_what_to_do(here, capsys):

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -24,7 +25,8 @@ def project(tmp_path):
     (tmp_path/'settings.ini').write_text((ROOT/'settings.ini').read_text()+'\n[profile.two]\nsettings =\nstudies = human wrong_documents\n')
     return tmp_path
 
-def make(at, profile='two'): return subprocess.run(['make', 'reproduce', f'PROFILE={profile}'], cwd=at, capture_output=True, text=True, env={k:v for k,v in os.environ.items() if not k.startswith('MAKE')}|dict(UETRUST_MIRROR=str(ROOT/'../shared/data')))
+def quiet(): return {k:v for k,v in os.environ.items() if not k.startswith('MAKE')}|dict(UETRUST_MIRROR=str(ROOT/'../shared/data'))
+def make(at, profile='two'): return subprocess.run(['make', 'reproduce', f'PROFILE={profile}'], cwd=at, capture_output=True, text=True, env=quiet())
 
 def test_a_broken_notebook_stops_no_other(project):
     page,out = project/'nbs'/'experiments'/'20_human.ipynb',project/'runs'/'two'
@@ -41,6 +43,18 @@ def test_a_broken_notebook_stops_no_other(project):
     page.write_text(good)
     assert make(project).returncode==0 and other.stat().st_mtime_ns==first and not (out/'notebooks'/'human.failed.ipynb').exists()
     assert 'is up to date' in (again := make(project)).stdout and 'running' not in again.stdout and again.returncode==0
+
+def test_a_second_run_waits_for_the_first(project):
+    lock = project/'runs'/'two'/'.lock'
+    lock.parent.mkdir(parents=True)
+    first = subprocess.Popen([sys.executable, str(ROOT/'scripts'/'alone.py'), str(lock), 'sleep', '600'])
+    while not lock.exists() or 'python' in Path(f'/proc/{first.pid}/cmdline').read_text(): time.sleep(.02)
+    second = subprocess.Popen(['make', 'reproduce', 'PROFILE=two'], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=quiet())
+    said = next(line for line in second.stdout if 'another run' in line)
+    assert 'runs/two/.lock' in said and second.poll() is None and not (project/'runs'/'two'/'notebooks').exists()
+    first.kill() # As a run that is killed: the lock goes with it
+    assert 'is up to date' in second.stdout.read() and second.wait()==0
+    assert (project/'runs'/'two'/'report'/'index.html').exists()
 
 def test_chapters_do_without_the_truth(project):
     "Real e-mails: nobody knows which summary errs, so methods and metrics are held against each other only"

@@ -86,7 +86,7 @@ def test_the_page_runs_without_the_package_and_says_so(tmp_path):
     shutil.copy2(root()/'settings.ini', tmp_path)
     (tmp_path/'data').symlink_to(root()/'data')
     at = tmp_path/'runs'/'smoke'
-    code = f"from uetrust.run import run_notebook; run_notebook('nbs/experiments/21_summeval.ipynb', {str(at/'notebooks'/'summeval.ipynb')!r}, dict(documents=3, draws=8, encoder='no_such_package'))"
+    code = f"from uetrust.run import run_notebook; run_notebook('nbs/experiments/21_summeval.ipynb', {str(at/'notebooks'/'summeval.ipynb')!r}, dict(documents=3, draws=8, package='no_such_package'))"
     subprocess.run([sys.executable, '-c', code], cwd=tmp_path, check=True, env=os.environ|dict(UETRUST_MIRROR=str(mirror())))
     page,t = json.loads((at/'pages'/'summeval.json').read_text()),pd.read_csv(at/'tables'/'summeval.csv')
     assert 'no_such_package is not installed' in page['text'][0] and not any('MiniLM' in s for s in page['text'])

@@ -277,7 +277,7 @@ def _do_bench(a):
     if a.part in ('all', 'metrics'): bench_metrics.show(bench_metrics.bench(), root()/'runs'/'bench_metrics.csv')
     if a.part=='costs': bench_metrics.keep_costs(bench_metrics.costs())
 
-# %% ../nbs/62_cli.ipynb #6b9f0255
+# %% ../nbs/62_cli.ipynb #1023d4c6
 def _output(p): # Options of every command that prints a table
     p.add_argument('--json', action='store_true', help='print JSON records')
     p.add_argument('--csv', action='store_true', help='print CSV')
@@ -403,7 +403,7 @@ def main(
     "Entry point of the command `uetrust`."
     a = parser().parse_args(argv)
     try: a.run(a)
-    except (ValueError, LookupError, FileNotFoundError, Stopped) as e:
+    except (ValueError, LookupError, OSError, Stopped) as e:
         print(f'uetrust: error: {e}', file=sys.stderr)
         return 2
     return 0

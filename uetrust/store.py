@@ -53,7 +53,7 @@ def differences(
     a,b = _flat(asked(found)),_flat(asked(expected))
     return [f"{k}: found {a.get(k, 'nothing')!r}, expected {b.get(k, 'nothing')!r}" for k in sorted(a|b) if a.get(k, 'nothing')!=b.get(k, 'nothing')]
 
-# %% ../nbs/07a_store.ipynb #ee6cddb9
+# %% ../nbs/07a_store.ipynb #798b0854
 class BadShard(ValueError):
     "A file that is damaged or does not belong. The message says what was found and how to rebuild just this one."
 
@@ -67,7 +67,9 @@ def write(
     "Write a shard: whole or not at all."
     import pyarrow.parquet as pq
     table = table.replace_schema_metadata({'uetrust': canonical(about|dict(shard=Path(path).name))})
-    with whole(path) as tmp: pq.write_table(table, tmp, compression='zstd', compression_level=3, version='2.6', data_page_version='1.0', write_page_checksum=True)
+    try:
+        with whole(path) as tmp: pq.write_table(table, tmp, compression='zstd', compression_level=3, version='2.6', data_page_version='1.0', write_page_checksum=True)
+    except OSError as e: raise OSError(f"{path} could not be written: {e}. Make room and run the same command again: what is there is kept") from e
     return Path(path)
 
 def shard_about(
