@@ -287,3 +287,9 @@ def test_an_impossible_word_leaves_a_score_undefined_where_it_meets_zero():
     top = np.array([1]),np.array([-np.inf]),np.array([[1, 2]])
     assert sm.ccp_log(*top, np.array([[-np.inf, -1]]), np.array([[2, 0]]))==np.inf
     with pytest.raises(Undefined, match='a token is impossible'): sm.ccp_log(*top, np.array([[-np.inf, -1]]), np.array([[2, 1]]))
+
+def test_a_repeated_text_in_another_cluster_counts_there():
+    from uetrust.ue.semantic import semantic_entropy_lmp, semantic_entropy_lmp_unique
+    logp = np.log([.5, .5, .2])
+    assert semantic_entropy_lmp_unique(logp, ['a', 'a', 'b'], np.array([0, 1, 2]))==pytest.approx(semantic_entropy_lmp(logp, np.array([0, 1, 2])))
+    assert semantic_entropy_lmp_unique(logp, ['a', 'a', 'b'], np.array([0, 0, 2]))==pytest.approx(-(2*np.log(.5)+np.log(.2))/3)

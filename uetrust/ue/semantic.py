@@ -78,7 +78,7 @@ def discrete_semantic_entropy(
     _several(clusters)
     return _entropy(np.log(np.bincount(clusters)))
 
-# %% ../../nbs/14_ue_semantic.ipynb #7b0d3f86
+# %% ../../nbs/14_ue_semantic.ipynb #6a431c2a
 @ue(unit='nats', cite=LMP,
     formula=r'-\frac1K\sum_k\log\sum_{j\in c(k)}P(y^j)'+_SETS,
     trap='The probabilities are not normalised, so it grows with length. A repeated text adds its probability each time, and the sum may exceed 1: then the score is negative.')
@@ -117,7 +117,7 @@ def semantic_entropy_lmp_unique(
     clusters:np.ndarray, # Shape [K]
 )->float: # Grows with length; higher is less certain
     "As `semantic_entropy_lmp`, where a repeated text adds once to the probability of its cluster."
-    return semantic_entropy_lmp(once(sample_total, sample_texts), clusters)
+    return semantic_entropy_lmp(once(sample_total, [f'{c} {t}' for c,t in zip(clusters, sample_texts)]), clusters) # A model may deny that a text follows from itself
 
 # %% ../../nbs/14_ue_semantic.ipynb #7ec33c84
 @ue(unit='[-1,0]', cite='Qiu & Miikkulainen 2024, https://arxiv.org/abs/2405.13845',
