@@ -105,11 +105,13 @@ $(NBS)/fflm.ipynb: nbs/experiments/45_fflm.ipynb
 $(NBS)/narcissism.ipynb: nbs/experiments/50_narcissism.ipynb
 $(NBS)/self_bias.ipynb: nbs/experiments/51_self_bias.ipynb
 $(NBS)/methods_together.ipynb: nbs/experiments/17_methods_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter methods--%,$(NAMES)))
-$(NBS)/metrics_together.ipynb: nbs/experiments/19_metrics_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
-$(NBS)/accuracy.ipynb: nbs/experiments/62_accuracy.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
-$(NBS)/own_claims.ipynb: nbs/experiments/31_own_claims.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
-$(NBS)/against_print.ipynb: nbs/experiments/82_against_print.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
-$(NBS)/stability.ipynb: nbs/experiments/19b_stability.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
+$(NBS)/metrics_together.ipynb: nbs/experiments/19_metrics_together.ipynb
+$(NBS)/accuracy.ipynb: nbs/experiments/62_accuracy.ipynb
+$(NBS)/own_claims.ipynb: nbs/experiments/31_own_claims.ipynb
+$(NBS)/against_print.ipynb: nbs/experiments/82_against_print.ipynb
+$(NBS)/stability.ipynb: nbs/experiments/19b_stability.ipynb
+# these read what the cross chapters have written
+$(patsubst %,$(NBS)/%.ipynb,metrics_together stability accuracy own_claims against_print): $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
 $(NBS)/thresholds.ipynb: nbs/experiments/61_thresholds.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter threshold--%,$(NAMES)))
 $(NBS)/tofueval.ipynb: nbs/experiments/70_tofueval.ipynb
 $(NBS)/cells.ipynb: nbs/experiments/80_cells.ipynb

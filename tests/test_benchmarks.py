@@ -165,7 +165,7 @@ def test_cnndm_that_is_nowhere_is_data_not_at_hand(tmp_path, monkeypatch):
 def test_the_hub_is_asked_for_the_right_configuration(monkeypatch, tmp_path):
     asked = []
     class Table:
-        def to_list(self): return [dict(id='1', article='A.', highlights='H.')]
+        def to_pandas(self): return pd.DataFrame([dict(id='1', article='A.', highlights='H.')])
     class Fake:
         @staticmethod
         def load_dataset(*a, **kw): return asked.append((a, kw)) or Table()

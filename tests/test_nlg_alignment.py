@@ -185,3 +185,6 @@ def test_closer_tokens_are_never_worse(c, more):
 def test_every_entry_is_complete():
     for n,e in reg.items():
         if e.fn.__module__==al.__name__: assert all((e.formula, e.trap, e.unit, e.cite, e.dim)), n
+
+def test_the_layer_belongs_to_the_checkpoint_wherever_it_lies():
+    assert [al.layer(m) for m in ('microsoft/deberta-xlarge-mnli', '/models/deberta-xlarge-mnli/', 'roberta-large', 'bert-base-multilingual-cased', 'tiny-encoder')]==[40, 40, 17, 9, None]

@@ -7,16 +7,17 @@ __all__ = ['TRUE_FILES', 'TRUE_SCORES', 'COGENSUMM', 'POLYTOPE', 'ROSE', 'HOMES'
            'TRUE_ROWS', 'Home', 'place', 'records', 'as_label', 'majority', 'tidy', 'cnndm', 'sourced', 'rose',
            'qags_votes', 'summac', 'true_set', 'true_nine', 'true_scores']
 
-# %% ../nbs/05a_benchmarks.ipynb #8fee84e8
+# %% ../nbs/05a_benchmarks.ipynb #9424633f
 import csv, gzip, io, json
 from collections import Counter
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 import pandas as pd
 from .core import some
-from .data import DataNotAtHand, SPLITS, cache_dir, offline
-from .loaders import BadData
+from .data import DataNotAtHand, SPLITS, cache_dir
+from .loaders import BadData, from_hub
 from .settings import mirror
 
 # %% ../nbs/05a_benchmarks.ipynb #c0acdee6
@@ -144,23 +145,16 @@ def tidy(
     df.attrs['dropped'] = dict(dropped)
     return df.astype(dict(label=int) if df['label'].notna().all() else {})
 
-# %% ../nbs/05a_benchmarks.ipynb #c67c5470
+# %% ../nbs/05a_benchmarks.ipynb #de4081f0
 CNNDM_ROWS = dict(train=287113, validation=13368, test=11490)
 
-def _hub(repo, config, split, name): # Records of a configuration on the hub
-    import os
-    if offline(): os.environ.setdefault('HF_HUB_OFFLINE', '1')
-    why = f"it is not in the cache or the mirror either; put it there as {name}, or allow the network"
-    try: from datasets import load_dataset
-    except ImportError as e: raise DataNotAtHand(f"data not at hand: {name}: the package datasets is not installed (pip install 'uetrust[full]'), and {why}. Its home is {HOMES[name].where}") from e
-    try: return load_dataset(repo, config, split=split, revision='refs/convert/parquet').to_list()
-    except (OSError, ValueError, RuntimeError) as e: raise DataNotAtHand(f"data not at hand: {name}: {HOMES[name].where} did not give it ({type(e).__name__}: {e}), and {why}") from e
+def _absent(name, why): return DataNotAtHand(f"data not at hand: {name}: {why}, and it is not in the cache or the mirror either: put it there as {name}, or allow the network. Its home is {HOMES[name].where}")
 
 def _at_home(name, folder, repo, config, split): # From a file, else from the hub
     try: return records(name, folder)
     except DataNotAtHand:
         if folder: raise
-        return _have(_hub(repo, config, split, name), name)
+        return _have(from_hub(repo, split, partial(_absent, name), config, revision='refs/convert/parquet').to_dict('records'), name)
 
 def cnndm(
     split:str, # 'train', 'validation' or 'test'

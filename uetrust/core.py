@@ -5,8 +5,9 @@
 # %% auto #0
 __all__ = ['Stopped', 'Undefined', 'mean', 'some', 'vector', 'frame', 'check_scale', 'align', 'parted', 'spacy_pipeline']
 
-# %% ../nbs/00_core.ipynb #1c26f239
+# %% ../nbs/00_core.ipynb #4574ecbb
 from functools import cache
+from itertools import pairwise
 import numpy as np, pandas as pd
 
 # %% ../nbs/00_core.ipynb #761e03bf
@@ -86,17 +87,18 @@ def align(
     both = a.index.union(b.index, sort=False)
     return a.reindex(both),b.reindex(both)
 
-# %% ../nbs/00_core.ipynb #96e8c507
+# %% ../nbs/00_core.ipynb #381e9cd7
 def parted(
     lists, # For each sample its inputs
     of, # Function of all inputs, N of them, to (values [N,...], tokens that did not fit [N])
     width:tuple=(), # Shape of one value, for when there is no input at all
-)->list: # For each sample (values, tokens that did not fit)
+    lost=np.sum, # What is told of a sample's tokens that did not fit: np.sum, or np.count_nonzero for inputs that were cut
+)->tuple[list,np.ndarray]: # For each sample its values, a list or array like those of `of`; what is told [N]
     "What is computed for every input, back in the lists they came from."
     flat = [x for one in lists for x in one]
     values,over = of(flat) if flat else (np.zeros((0, *width), 'float32'), np.zeros(0, int))
-    ends = np.cumsum([len(one) for one in lists])[:-1]
-    return list(zip(np.split(values, ends), np.split(over, ends)))
+    parts = [slice(a, b) for a,b in pairwise(np.cumsum([0, *map(len, lists)]))]
+    return [values[p] for p in parts],np.array([lost(over[p]) for p in parts], int)
 
 # %% ../nbs/00_core.ipynb #ef798664
 @cache

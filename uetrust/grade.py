@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TEXTS', 'MAKERS', 'MADE', 'NAMES', 'Maker', 'shipped', 'read_texts', 'scores_asked', 'reader_of', 'grade']
 
-# %% ../nbs/29b_grade.ipynb #a8716cef
+# %% ../nbs/29b_grade.ipynb #d221b6cb
 import gc
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +17,7 @@ import numpy as np, pandas as pd
 from .all import reg
 from .core import parted, some, spacy_pipeline
 from .decoding import HE2024, key
-from .nlg.alignment import BASELINES, bertscore_f1
+from .nlg.alignment import bertscore_f1, layer
 from .nlg.heads import align_chunks, entities
 from .nlg.nli import grid
 from .nlg.fflm import maskings, tagged
@@ -83,15 +83,15 @@ def _judged(m, x, wanted, head=None, **kw):
 
 def _answers(families): return {f'{what}_{f}_{d}':need for f,need in families.items() for d in DEFINITIONS for what in ('reply', 'answers')}
 
-# %% ../nbs/29b_grade.ipynb #bca4a44c
+# %% ../nbs/29b_grade.ipynb #1d23c3bb
 def _whole(first): return lambda x: [((), [p]) for p in zip(x[first], x['hypothesis'])]
 def _each(first): return lambda x: [((len(h),), [(s, c) for c in h]) for s,h in zip(x[first], _split(x['hypothesis']))]
 def _grid(how): return lambda x: [((len(a), len(b)), list(product(a, b))) for a,b in (grid(s, h, how, lambda t: _split([t])[0]) for s,h in zip(x['source'], x['hypothesis']))]
 
 def _pairs(reader, asked, width=(), **opts): # A reader of uetrust.models.evaluators or heads; leaf -> arrangement; shape of one answer
     def one(f, laid):
-        found = parted([ps for _,ps in laid], f, width)
-        return [z.reshape((*shape, *width)) for (shape,_),(z,_) in zip(laid, found)],np.array([over.sum() for _,over in found], int)
+        found,over = parted([ps for _,ps in laid], f, width)
+        return [z.reshape((*shape, *width)) for (shape,_),z in zip(laid, found)],over
     def make(m, x, wanted, **kw):
         from uetrust.models import evaluators, heads
         f = (vars(evaluators)|vars(heads))[reader]
@@ -111,11 +111,11 @@ def _kept(leaf, first, second):
         return {leaf:z},{leaf:cut}
     return make
 
-# %% ../nbs/29b_grade.ipynb #f42ec4e6
+# %% ../nbs/29b_grade.ipynb #41be96bc
 def _cosines(m, x, wanted, **kw):
     from uetrust.models.evaluators import cosines, idf
     others = [t for t in TEXTS[1:] if f'cosines_hypothesis_{t}' in wanted]
-    z,cut = cosines(m, [(h, x[t][i]) for i,h in enumerate(x['hypothesis']) for t in others], BASELINES.get(m.id, (None,))[0], **kw) if others else ([], np.zeros(0, int))
+    z,cut = cosines(m, [(h, x[t][i]) for i,h in enumerate(x['hypothesis']) for t in others], layer(m.id), **kw) if others else ([], np.zeros(0, int))
     rare = {k:idf(m, x[k.removeprefix('idf_')], x['reference']) for k in wanted if k.startswith('idf_')}
     return {f'cosines_hypothesis_{t}':z[k::len(others)] for k,t in enumerate(others)}|rare,{f'cosines_hypothesis_{t}':cut[k::len(others)] for k,t in enumerate(others)}
 
@@ -126,7 +126,7 @@ def _embedding(e, x, wanted, **kw):
     found = {k:of(e, x[k.removeprefix('embedding_')], **kw) for k in wanted}
     return {k:list(v) for k,(v,_) in found.items()},{k:c for k,(_,c) in found.items()}
 
-# %% ../nbs/29b_grade.ipynb #c4b1dbe3
+# %% ../nbs/29b_grade.ipynb #0a0956ea
 class _Tagger(NamedTuple): # A spaCy pipeline, loaded where it is used
     name:str
     @property
@@ -157,15 +157,15 @@ def _texts_of(questions): return [[q.text for q in qs] for qs in questions]
 def _answered(questions, expected, found): return [[Answered(*z) for z in zip(*zs)] for zs in zip(questions, expected, found)]
 
 def _feqa(m, x, wanted, **kw):
-    from uetrust.models.questions import in_lists, span_answers
+    from uetrust.models.questions import span_answers
     texts,qs = [feqa_text(s, lambda t: _split([t])[0]).lower() for s in x['source']],x['feqa_questions']
-    found,cut = in_lists(_to(texts, _texts_of(qs)), lambda ps: span_answers(m, ps, none=False, **kw))
+    found,cut = parted(_to(texts, _texts_of(qs)), lambda ps: span_answers(m, ps, none=False, **kw))
     return dict(feqa_answers=_answered(_texts_of(qs), [[q.phrase for q in one] for one in qs], found)),dict(feqa_answers=cut)
 
 def _qags(m, x, wanted, n=20, **kw):
-    from uetrust.models.questions import in_lists, once, span_answers
+    from uetrust.models.questions import once, span_answers
     f = once(lambda ps: span_answers(m, ps, **kw))
-    def on(t, lists): return in_lists(_to([' '.join(s.split()) for s in x[t]], lists), f)
+    def on(t, lists): return parted(_to([' '.join(s.split()) for s in x[t]], lists), f)
     qs,leaves,cut = x['qags_questions'],{},{}
     for leaf in wanted:
         rules = [(a, [q.phrase for q in one]) for a,one in zip(on('hypothesis', _texts_of(qs))[0], qs)] if leaf.endswith('_matched') else [()]*len(qs)
@@ -175,8 +175,8 @@ def _qags(m, x, wanted, n=20, **kw):
     return leaves,cut
 
 def _q2(m, x, wanted, **kw):
-    from uetrust.models.questions import in_lists, raw_answers
-    def on(t, lists): return in_lists(_to(x[t], _texts_of(lists)), lambda ps: raw_answers(m, ps, **kw))
+    from uetrust.models.questions import raw_answers
+    def on(t, lists): return parted(_to(x[t], _texts_of(lists)), lambda ps: raw_answers(m, ps, **kw))
     mine,a = on('hypothesis', x['q2_questions'])
     valid = [q2_valid(qs, found) for qs,found in zip(x['q2_questions'], mine)]
     theirs,b = on('source', valid)
@@ -184,27 +184,25 @@ def _q2(m, x, wanted, **kw):
 
 def _q2_nli(m, x, wanted, **kw):
     from uetrust.models.evaluators import nli_pairs
-    found = parted([q2_pairs(s, h, a) for s,h,a in zip(x['source'], x['hypothesis'], x['q2_answers'])], lambda ps: nli_pairs(m, ps, 512, 'first', **kw), (3,))
-    return dict(q2_nli=[z for z,_ in found]),dict(q2_nli=np.array([c.sum() for _,c in found], int))
+    found,cut = parted([q2_pairs(s, h, a) for s,h,a in zip(x['source'], x['hypothesis'], x['q2_answers'])], lambda ps: nli_pairs(m, ps, 512, 'first', **kw), (3,))
+    return dict(q2_nli=found),dict(q2_nli=cut)
 
 def _questeval(m, x, wanted, **kw):
-    from uetrust.models.questions import in_lists, written_answers
+    from uetrust.models.questions import written_answers
     leaves,cut = {},{}
     for leaf in wanted:
         t,asked = ('source', 'hypothesis') if leaf.endswith('_source') else ('hypothesis', 'source')
         qs = x[f'questeval_questions_{asked}']
-        found,cut[leaf] = in_lists(_to(x[t], _texts_of(qs)), lambda ps: written_answers(m, ps, **kw))
+        found,cut[leaf] = parted(_to(x[t], _texts_of(qs)), lambda ps: written_answers(m, ps, **kw))
         leaves[leaf] = [[Answered(q.text, q.phrase, *a) for q,a in zip(*z)] for z in zip(qs, found)]
     return leaves,cut
 
 def _similarity(m, x, wanted, **kw):
     from uetrust.models.evaluators import cosines
-    from uetrust.models.questions import in_lists
-    layer = {'bert-base-multilingual-cased':9}.get(Path(m.id).name)
     def f1(pairs):
-        z,over = cosines(m, pairs, layer, **kw)
+        z,over = cosines(m, pairs, layer(m.id), **kw)
         return [bertscore_f1(c) for c in z],over
-    got = {leaf:in_lists([[(a.found, a.expected) for a in one] for one in x[leaf.replace('similarity', 'answers')]], f1) for leaf in wanted}
+    got = {leaf:parted([[(a.found, a.expected) for a in one] for one in x[leaf.replace('similarity', 'answers')]], f1) for leaf in wanted}
     return {k:v for k,(v,_) in got.items()},{k:c for k,(_,c) in got.items()}
 
 # %% ../nbs/29b_grade.ipynb #0b0a0a6b

@@ -5,11 +5,12 @@
 # %% auto #0
 __all__ = ['FRANK_ERRORS', 'FRANK_METRICS', 'FRANK_SYSTEMS', 'QUALITIES', 'SUMMEVAL_SYSTEMS', 'ICE_SCORES', 'TOFU_ERRORS',
            'TOFU_SUMMARY', 'TOFU_ROWS', 'STUDY_SYSTEMS', 'QAGS_ROWS', 'ROWS', 'BadData', 'check', 'frank', 'summeval',
-           'ice', 'back_in_place', 'realigned', 'twins', 'tofueval', 'tofueval_ratios', 'ice_gpt_study', 'qags', 'hub',
-           'aeslc', 'xsum', 'tofueval_dialogues']
+           'ice', 'back_in_place', 'realigned', 'twins', 'tofueval', 'tofueval_ratios', 'ice_gpt_study', 'qags',
+           'from_hub', 'hub', 'aeslc', 'xsum', 'tofueval_dialogues']
 
-# %% ../nbs/05_loaders.ipynb #2283938d
+# %% ../nbs/05_loaders.ipynb #0e6aa812
 import json, os
+from functools import partial
 import numpy as np, pandas as pd
 from .core import some
 from .data import DataNotAtHand, SPLITS, UNHASHED, at_hand, fetch, find, load_plain_pickle, not_at_hand, offline
@@ -204,20 +205,29 @@ def qags()->pd.DataFrame: # 474 rows; dataset, doc_id, source, summary, human an
     df = pd.concat([part(*k) for k in QAGS_ROWS.items()], ignore_index=True)
     return df[['dataset', 'doc_id', 'source', 'summary', 'human', 'unieval']]
 
-# %% ../nbs/05_loaders.ipynb #823c05ae
+# %% ../nbs/05_loaders.ipynb #f8566dc1
 ROWS = dict(aeslc=dict(train=14436, validation=1960, test=1906), xsum=dict(train=204045, validation=11332, test=11334))
 
-def hub(
-    name:str, # A name of `UNHASHED` that stands for a split of a dataset on the hub
+def from_hub(
+    repo:str, # Dataset on the hub
+    split:str, # Its split
+    absent, # Function of a reason to the error that is raised when it cannot be had
+    *config, # Name of a configuration, where there are several
     revision:str=None, # Branch or commit of the dataset
 )->pd.DataFrame: # Its rows
     "A split from the Hugging Face hub, read with the package `datasets`, which is loaded here and not before."
     if offline(): os.environ.setdefault('HF_HUB_OFFLINE', '1') # otherwise it asks the network for 23 s before it gives up
     try: from datasets import load_dataset
-    except ImportError as e: raise not_at_hand(name, "the package datasets is not installed: pip install 'uetrust[full]'") from e
-    repo,split = UNHASHED[name].removeprefix('https://huggingface.co/datasets/'),name.split('/')[1].partition('.')[0]
-    try: return load_dataset(repo, split=split, revision=revision).to_pandas()
-    except (OSError, ValueError, RuntimeError) as e: raise not_at_hand(name, f"the hub did not give it ({type(e).__name__}: {e})") from e
+    except ImportError as e: raise absent("the package datasets is not installed: pip install 'uetrust[full]'") from e
+    try: return load_dataset(repo, *config, split=split, revision=revision).to_pandas()
+    except (OSError, ValueError, RuntimeError) as e: raise absent(f"the hub did not give it ({type(e).__name__}: {e})") from e
+
+def hub(
+    name:str, # A name of `UNHASHED` that stands for a split of a dataset on the hub
+    revision:str=None, # Branch or commit of the dataset
+)->pd.DataFrame: # Its rows
+    "A split by the name of the file that it would be."
+    return from_hub(UNHASHED[name].removeprefix('https://huggingface.co/datasets/'), name.split('/')[1].partition('.')[0], partial(not_at_hand, name), revision=revision)
 
 def _lines(name, **kw):
     path = find(name)

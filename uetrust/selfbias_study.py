@@ -62,22 +62,22 @@ def grids(
         found[form],gone[form] = scores.drop(index=lacks, level='document'),list(lacks)
     return found,gone
 
-# %% ../nbs/60d_selfbias_study.ipynb #2f41c36e
+# %% ../nbs/60d_selfbias_study.ipynb #079c5b23
 def self_bias(
     scores:pd.DataFrame, # A panel
     draws:int=2000, # Bootstrap samples of the documents
     seed:int=0, # Their seed
-)->dict: # value (lambda), lo, hi, control_lo, control_hi (shuffled names), p, matchings, documents
+)->dict: # value (lambda), lo, hi, control_lo, control_hi (shuffled names), p, matchings, smallest (p that they allow), documents
     "The self effect of a grid."
     lam,shuffled,perm = document_bootstrap(scores, draws=draws, seed=seed),negative_control(scores, draws=draws, seed=seed),permutation_test(mean_matrix(standardised(scores)))
-    return dict(value=lam.value, lo=lam.lo, hi=lam.hi, control_lo=shuffled.lo, control_hi=shuffled.hi, p=perm.p, matchings=perm.n, documents=scores.index.unique('document').size)
+    return dict(value=lam.value, lo=lam.lo, hi=lam.hi, control_lo=shuffled.lo, control_hi=shuffled.hi, p=perm.p, matchings=perm.n, smallest=1/(perm.n+(not perm.exact)), documents=scores.index.unique('document').size)
 
 def sentence(
     form:str, # Of `FORMS`
     b:dict, # From `self_bias`
 )->str: # For a reader
     "The self effect in words."
-    return f"Self-bias, {form}: lambda = {b['value']:.3f} standard deviations (95 % {b['lo']:.3f} to {b['hi']:.3f} over {b['documents']} documents; shuffled labels give {b['control_lo']:.3f} to {b['control_hi']:.3f}); p = {b['p']:.2g} over {b['matchings']:,} matchings of evaluators and generators."
+    return f"Self-bias, {form}: lambda = {b['value']:.3f} standard deviations (95 % {b['lo']:.3f} to {b['hi']:.3f} over {b['documents']} documents; shuffled labels give {b['control_lo']:.3f} to {b['control_hi']:.3f}); p = {b['p']:.2g} over {b['matchings']:,} matchings of evaluators and generators, which allow none below {b['smallest']:.2g}."
 
 def by_judge(
     scores:pd.DataFrame, # A panel

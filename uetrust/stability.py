@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['by_draws', 'first_drawn', 'shared', 'by_level', 'deletions', 'differences', 'spreads', 'orders', 'halves', 'sides']
 
-# %% ../nbs/49d_stability.ipynb #a9f83057
+# %% ../nbs/49d_stability.ipynb #faf009c5
 from itertools import combinations
 import numpy as np, pandas as pd
-from .agreement import agreement
+from .agreement import agreement, spearman
 from .core import some
 from .cross_study import usable
 from .group import Group, replicates
@@ -124,19 +124,14 @@ def orders(
     best = w.idxmax() if len(w) else pd.Series('', w.columns)
     return t.assign(best_a=t['a'].map(best), best_b=t['b'].map(best), loss=[w[b].max()-w.at[best[a], b] if len(w) else np.nan for a,b in zip(t['a'], t['b'])])
 
-# %% ../nbs/49d_stability.ipynb #4fd7e8b7
+# %% ../nbs/49d_stability.ipynb #ebc6b761
 def _values(level, at): # PRR of the methods on some texts
     q,u = level
     return Group(q.to_numpy(float)[at][:,None], u.to_numpy(float)[at]).value[:,0]
 
-def _rho(a, b): # Spearman's rho of two rankings
-    from scipy.stats import rankdata
-    x,y = (rankdata(v)-(len(v)+1)/2 for v in (a, b))
-    return x@y/np.sqrt((x@x)*(y@y)) if x.any() and y.any() else np.nan
-
 def _compared(a, b): # Of two studies: rho, whether they pick the same method, what the pick of the first costs in the second
     if len(a)<2 or np.isnan(a).any() or np.isnan(b).any(): return np.nan,np.nan,np.nan
-    return _rho(a, b),float(a.argmax()==b.argmax()),b.max()-b[a.argmax()]
+    return spearman(a, b).r,float(a.argmax()==b.argmax()),b.max()-b[a.argmax()]
 
 def halves(
     levels:dict, # As from `shared`

@@ -16,9 +16,9 @@ from .load import Model
 from .passes import reader
 from ..readings import fill_readings, read_readings, unique
 
-# %% ../../nbs/09bb_compare.ipynb #f0f46e5c
+# %% ../../nbs/09bb_compare.ipynb #95ec3813
 def _counted(asked, of): # What is computed for each list of inputs: (values, inputs that did not fit)
-    return [(v, np.count_nonzero(lost)) for v,lost in parted(asked, of)]
+    return zip(*parted(asked, of, lost=np.count_nonzero))
 
 def _by_source(rows, inputs, of, name): # Rows of a shard: `of` is computed for the inputs that the unique texts of each source give
     texts = {s:unique(g['text']) for s,g in rows.groupby('sample', sort=False)}

@@ -92,7 +92,7 @@ def classify(
     rows,over = pair_rows(m, pairs, window, cut)
     return np.stack(run_rows(m, rows, lambda model, t: model(**t).logits[:,order], **kw)),over
 
-# %% ../../nbs/09ad_evaluators.ipynb #a9d548e5
+# %% ../../nbs/09ad_evaluators.ipynb #91feca89
 CLASSES = ('contradiction', 'neutral', 'entailment')
 SAME = {'refutes':'contradiction', 'not enough info':'neutral', 'supports':'entailment'}
 
@@ -111,8 +111,8 @@ def nli_grids(
     **kw, # Further options of `run`
 )->tuple[list,np.ndarray]: # Logits [S,H,3] of contradiction, neutral, entailment; inputs of each item that were cut [N]
     "Does each hypothesis follow from each premise?"
-    found = parted([list(product(s, h)) for s,h in grids], lambda pairs: nli_pairs(m, pairs, window, cut, names, **kw), (3,))
-    return [z.reshape(len(s), len(h), 3) for (s,h),(z,_) in zip(grids, found)],np.array([np.count_nonzero(over) for _,over in found])
+    found,over = parted([list(product(s, h)) for s,h in grids], lambda pairs: nli_pairs(m, pairs, window, cut, names, **kw), (3,), np.count_nonzero)
+    return [z.reshape(len(s), len(h), 3) for (s,h),z in zip(grids, found)],over
 
 def nli_pairs(
     m:Model, # A sequence classifier with three classes

@@ -55,7 +55,7 @@ def kept_words(
         return np.add.reduceat(h, starts)@w.T+b if len(h) else np.zeros((0, 2), 'float32')
     return [one(r[0][1:1+k], h[1:1+k]) for r,h,k in zip(rows, states(m, rows, **kw), n)],over
 
-# %% ../../nbs/09ae_heads.ipynb #cb089721
+# %% ../../nbs/09ae_heads.ipynb #072c05e6
 HEADS = ['reg_layer', 'bin_layer', 'tri_layer']
 
 def align_grids(
@@ -72,9 +72,9 @@ def align_grids(
     def logits(pairs):
         rows,over = pair_rows(m, pairs, 512, 'first')
         return np.stack(run_rows(m, rows, of, **kw)),over
-    found = parted([list(product(c, h)) for c,h in grids], logits, (6,))
-    each = [z.reshape(len(c), len(h), 6) for (c,h),(z,_) in zip(grids, found)]
-    return dict(align_regression=[x[...,0] for x in each], align_binary=[x[...,1:3] for x in each], align_three=[x[...,3:] for x in each]),np.array([np.count_nonzero(over) for _,over in found])
+    found,over = parted([list(product(c, h)) for c,h in grids], logits, (6,), np.count_nonzero)
+    each = [z.reshape(len(c), len(h), 6) for (c,h),z in zip(grids, found)]
+    return dict(align_regression=[x[...,0] for x in each], align_binary=[x[...,1:3] for x in each], align_three=[x[...,3:] for x in each]),over
 
 # %% ../../nbs/09ae_heads.ipynb #bdacc7c6
 SILENT = {'punct', 'ROOT', 'root', 'det', 'case', 'aux', 'auxpass', 'dep', 'cop', 'mark'}

@@ -99,7 +99,7 @@ def coco(
     leaves = {f'coco_p_{k}':[np.exp(r[k].logp[at]) for r,(at,_) in zip(rows, found)] for k in kinds}
     return dict(coco_words=[w for _,w in found])|leaves,{f'coco_p_{k}':np.array([r[k].cut+r[k].text_cut for r in rows], int) for k in kinds}
 
-# %% ../../nbs/09ac_likelihoods.ipynb #6247a506
+# %% ../../nbs/09ac_likelihoods.ipynb #718604d9
 def answers_logp(
     m:Model, # A seq2seq model
     prompts:list, # N questions
@@ -149,10 +149,7 @@ def unieval(
     "Answers to UniEval's questions."
     items = [dict(zip(texts, x)) for x in zip(*texts.values(), strict=True)]
     asked = {d:[questions(d, **x|({'source': prefix+x['source']} if 'source' in x else {})) for x in items] for d in dims}
-    parts = iter(parted([x for qs in asked.values() for x in qs], lambda q: yes_no(m, q, layout=layout, **kw), (2,)))
-    leaves,cut = {},{}
-    for d,qs in asked.items():
-        rows,key = [next(parts) for _ in qs],name.format(d)
-        leaves[key] = [v if '{sentence}' in UNIEVAL[d] else v[0] for v,_ in rows]
-        cut[key] = np.array([c.sum() for _,c in rows], int)
-    return leaves,cut
+    found,over = parted([x for qs in asked.values() for x in qs], lambda q: yes_no(m, q, layout=layout, **kw), (2,))
+    n,keys = len(items),[name.format(d) for d in asked]
+    leaves = {k:[v if '{sentence}' in UNIEVAL[d] else v[0] for v in found[i*n:i*n+n]] for i,(k,d) in enumerate(zip(keys, asked))}
+    return leaves,{k:over[i*n:i*n+n] for i,k in enumerate(keys)}
