@@ -67,3 +67,7 @@ def test_chapters_do_without_the_truth(project):
     assert 'truth' not in text
     t = pd.read_csv(out/'tables'/'cross--aeslc--tiny-bart_prr.csv')
     assert 'rouge_l' in set(t['metric']) and 'truth' not in set(t['metric']) and {'msp', 'eigv'}<=set(t['method'])
+
+def test_every_run_keeps_its_bytecode(project):
+    show = subprocess.run(['make', '-s', '--eval', 'show: ; @env', 'show'], cwd=project, capture_output=True, text=True, env=quiet()|dict(PYTHONDONTWRITEBYTECODE='1')).stdout
+    assert 'PYTHONHASHSEED=0' in show and 'PYTHONDONTWRITEBYTECODE' not in show
