@@ -94,6 +94,9 @@ def test_the_page_runs_without_the_package_and_says_so(tmp_path):
     assert set(t['level'])=={'text', 'system', 'pooled'} and set(t['quality'])=={'coherence', 'consistency', 'fluency', 'relevance'}
     ends = pd.read_csv(at/'tables'/'summeval_intervals.csv')
     assert (ends['hi']>=ends['lo']).all() and len(ends)==6*t['metric'].nunique()
+    chosen = pd.read_csv(at/'tables'/'summeval_picks.csv')
+    assert set(chosen['quality'])==set(t['quality']) and (chosen['loss']>=0).all() and not set(chosen['metric'])&set(chosen['pick'])
+    assert 'rouge_1' in set(chosen['metric']) and not set(chosen['metric'])&{'bleu_4_true', 'rouge_1 | source'} # A metric has a reference, a doubt has none
 
 @real
 def test_no_text_of_the_data_is_stored_on_the_page():
