@@ -1,5 +1,7 @@
 """From texts to quality scores: the same numbers as by hand, whatever the order and the batch; what is missing has a name."""
+import gc
 import json
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -144,6 +146,20 @@ def test_each_checkpoint_is_loaded_once_and_only_what_is_asked_is_made(texts, mo
     assert {k:set(v) for k,v in t.attrs['cut'].items()}==dict(bart={'bart_logp_source_hypothesis'}, harim={'bart110_logp_source_hypothesis', 'bart110_logp_empty_hypothesis'}, summac={'nli_source_sentences'})
     own = g.grade(texts, g.shipped()|dict(summac=g.shipped()['nli']), ['mnli_doc', 'summac_zs'], progress=False)
     assert own.attrs['models'].keys()=={'mnli', 'summac'} and len(opened)==3
+
+def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
+    "Without the garbage collector: nothing may hold a model in a circle, neither a score nor an error that became a note"
+    nets,held,real = [],[],g._opened
+    def noted(name, got): return nets.append((name, weakref.ref(got[0].model))) or got
+    def opened(key, **kw):
+        held.extend(name for name,net in nets if net() is not None)
+        return noted(key[0], real(key, **kw))
+    monkeypatch.setattr(g, '_opened', opened)
+    gc.collect()
+    gc.disable()
+    try: g.grade(texts, g.shipped(), progress=False)
+    finally: gc.enable()
+    assert len(nets)==len({str(v) for v in g.shipped().values()}) and held==[] and nets[-1][1]() is None
 
 def test_what_does_not_fit_is_counted(texts):
     long = texts.iloc[:1].assign(source=' '.join([texts['source'][0]]*60))

@@ -5,8 +5,7 @@
 # %% auto #0
 __all__ = ['TEXTS', 'MAKERS', 'MADE', 'NAMES', 'Maker', 'shipped', 'read_texts', 'scores_asked', 'reader_of', 'grade']
 
-# %% ../nbs/29b_grade.ipynb #d221b6cb
-import gc
+# %% ../nbs/29b_grade.ipynb #fdb86a60
 from collections.abc import Callable
 from dataclasses import replace
 from graphlib import TopologicalSorter
@@ -266,7 +265,7 @@ def _texts(df): # Columns as lists, checked
         if bad := [i for i,s in zip(df['id'], v) if not isinstance(s, str)]: raise ValueError(f"{t} must be a text; it is not for {some(bad)}")
     return x
 
-# %% ../nbs/29b_grade.ipynb #ffc89c50
+# %% ../nbs/29b_grade.ipynb #50cb9ac9
 def _served(g, models): return None if MAKERS[g].family=='' else models.get(g, models.get(MAKERS[g].family or g))
 
 def _lacks(leaf, x, models): # What keeps a leaf from being made
@@ -300,12 +299,15 @@ def reader_of(
     name,head = at if isinstance(at, tuple) else (at, '')
     return str(name),str(head),'spacy' if g=='spans' else 'sentence' if g=='embedding' and ((Path(name)/'modules.json').exists() or not Path(name).is_dir()) else ''
 
+def _lacking(e): # What to install; '' when that is not what went wrong
+    why = e.__cause__ if isinstance(e, ValueError) else e
+    return str(why).strip().splitlines()[0] if type(why) is LookupError else ''
+
 def _installed(f): # (what f gives, '') or (None, what to install); every other fault passes through
     try: return f(),''
-    except (LookupError, ValueError) as e:
-        why = e.__cause__ if isinstance(e, ValueError) else e
-        if type(why) is not LookupError: raise
-        return None,str(why).strip().splitlines()[0]
+    except (LookupError, ValueError) as e: # No name may keep it: its frames hold the model
+        if not _lacking(e): raise
+        return None,_lacking(e)
 
 def _plan(wanted, models): # Model -> its groups -> leaves, all after what they are made of
     out = {}
@@ -328,8 +330,7 @@ def _made(plan, x, bar, load, **kw): # Leaves, leaf -> what to install for it, g
             if not why: leaves,cut[g] = leaves|got[0],{leaf:int(n.sum()) for leaf,n in got[1].items()}
             if m and not why: read_by[g] = '{0.name} {0.version}'.format(m.model if who[2]=='sentence' else m)
             bar.update(len(x['hypothesis']))
-        m = None
-        gc.collect()
+        m = None # Nothing else holds it: it goes before the next one comes
     return leaves,absent,cut,read_by
 
 def grade(

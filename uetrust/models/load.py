@@ -120,7 +120,7 @@ def wrap(
     if logits: check_head(model, kind, logits)
     return Model(kind, model.eval(), tokenizer, str(model.device), model.dtype, id, revision, logits)
 
-# %% ../../nbs/09_models.ipynb #6528a3ca
+# %% ../../nbs/09_models.ipynb #d7b241e8
 POOLED = ('pooler', 'classifier.dense') # Parts a bare encoder may lack: nothing here reads them
 
 def _here(name): # A folder, checked for what loading needs; None for a hub id
@@ -149,6 +149,14 @@ def _dtype(dtype, device): # The number format asked for, or the device's own
     if dtype is None: dtype = 'float32' if device=='cpu' else 'bfloat16' if torch.cuda.is_bf16_supported() else 'float16'
     return getattr(torch, dtype) if isinstance(dtype, str) else dtype
 
+def _network(cls, kind, at, **kw): # With every weight from the file
+    net,info = cls.from_pretrained(at, use_safetensors=True, output_loading_info=True, **kw)
+    for k in info['missing_keys']:
+        if k.startswith(POOLED): net.get_parameter(k).data.zero_() # Not random: equal files are equal models
+    lacks = [k for k in sorted(info['missing_keys']) if not (kind=='encoder' and k.startswith(POOLED))]
+    if lacks: raise ValueError(f"{at} lacks weights of {type(net).__name__}: {some(lacks)}. They would be random numbers")
+    return net
+
 def load(
     name, # Folder or hub id
     revision:str|None=None, # Commit or tag of a hub model
@@ -156,21 +164,17 @@ def load(
     dtype=None, # 'float32', 'bfloat16', 'float16'; float32 on a CPU, half precision on a GPU
 )->Model: # In eval mode
     "A checkpoint and its tokenizer: safetensors only, no remote code, every weight from the file."
-    place,device = _here(name),device or ('cuda' if torch.cuda.is_available() else 'cpu')
+    at,device = _here(name) or name,device or ('cuda' if torch.cuda.is_available() else 'cpu')
     kw = dict(revision=revision or 'main', trust_remote_code=False)
     try:
         with _quietly():
-            config = transformers.AutoConfig.from_pretrained(place or name, **kw)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(place or name, **kw)
+            config = transformers.AutoConfig.from_pretrained(at, **kw)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(at, **kw)
             kind,cls = kind_of(config)
-            model,info = cls.from_pretrained(place or name, dtype=_dtype(dtype, device), use_safetensors=True, output_loading_info=True, **kw)
+            # No name for the network: transformers keeps a traceback of its first lazy import, and with it the names of this frame
+            return wrap(_network(cls, kind, at, dtype=_dtype(dtype, device), **kw).to(device), tokenizer, str(name), getattr(config, '_commit_hash', None) or revision)
     except OSError as e:
         raise OSError(f"{name!r} could not be loaded: it is no folder here, and the hub gave no safetensors checkpoint under this id (offline, not in the local cache, misspelt, or pickled weights only). {str(e).splitlines()[0]}") from e
-    for k in info['missing_keys']:
-        if k.startswith(POOLED): model.get_parameter(k).data.zero_() # Not random: equal files are equal models
-    lacks = [k for k in sorted(info['missing_keys']) if not (kind=='encoder' and k.startswith(POOLED))]
-    if lacks: raise ValueError(f"{name} lacks weights of {type(model).__name__}: {some(lacks)}. They would be random numbers")
-    return wrap(model.to(device), tokenizer, str(name), getattr(config, '_commit_hash', None) or revision)
 
 # %% ../../nbs/09_models.ipynb #94649dff
 def batches(
