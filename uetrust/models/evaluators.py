@@ -148,7 +148,7 @@ def regress(
     z,over = classify(m, pairs, [0], window, cut, **kw)
     return z[:,0],over
 
-# %% ../../nbs/09ad_evaluators.ipynb #50a19757
+# %% ../../nbs/09ad_evaluators.ipynb #c59efdf6
 def first_layers(
     net, # A transformers encoder
     n:int|None, # Layers to keep; all when None
@@ -190,7 +190,7 @@ def cosines(
     m:Model, # An encoder
     pairs:list, # (summary, other text)
     layer:int|None=None, # After which layer: 17 of roberta-large, 40 of deberta-xlarge-mnli
-    items:int=64, # Pairs whose states are in memory at a time
+    items:int=256, # Pairs whose states are in memory at a time
     **kw, # Further options of `run`
 )->tuple[list,np.ndarray]: # Arrays [Th,Tr] in [-1,1], special tokens first and last on either side; tokens that did not fit [N]
     "Cosines between the tokens of two texts, each read alone."

@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['POOLED', 'head', 'check_head', 'fingerprint', 'Model', 'kind_of', 'wrap', 'load', 'batches', 'halving', 'pad']
 
-# %% ../../nbs/09_models.ipynb #26221e4c
+# %% ../../nbs/09_models.ipynb #6e6acb3b
 import hashlib
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import torch, transformers
@@ -54,7 +54,7 @@ def check_head(
     if not off<=(1e-5 if model.dtype==torch.float32 else 2e-2)*max(size, 1):
         raise ValueError(f"{type(model).__name__} turns hidden states into logits by a step that uetrust.models.load.head does not know: its logits are off by {off:.2g}. Add the step there")
 
-# %% ../../nbs/09_models.ipynb #5b30b5de
+# %% ../../nbs/09_models.ipynb #847c1186
 def fingerprint(
     model, # A `Model`
 )->str: # 16 hexadecimal digits
@@ -78,6 +78,17 @@ class Model:
     @cached_property
     def text_config(self): # Asking a configuration for it takes a millisecond, too long for every token
         return self.model.config.get_text_config(decoder=True)
+
+    @cached_property
+    def around(self)->tuple[list,list]: # The special tokens that the tokenizer puts before and after a text
+        enc = self.tokenizer('.', return_special_tokens_mask=True)
+        text = [i for i,s in enumerate(enc.special_tokens_mask) if not s]
+        return enc.input_ids[:text[0]],enc.input_ids[text[-1]+1:]
+
+    @cached_property
+    def ids(self)->Callable: # Text -> token ids without special tokens; those of the last thousand texts are kept
+        tokenizer = self.tokenizer
+        return lru_cache(1000)(lambda text: tuple(tokenizer(text, add_special_tokens=False, verbose=False).input_ids))
 
     @property
     def positions(self)->int|None: # Positions the network has; None when its positions are relative

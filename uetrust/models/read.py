@@ -21,7 +21,7 @@ from ..core import some
 from .load import Model, batches, halving, pad
 from .vocabulary import WIDE, token_stats
 
-# %% ../../nbs/09a_read.ipynb #d499a2af
+# %% ../../nbs/09a_read.ipynb #d8f08214
 @dataclass(frozen=True)
 class Layout:
     "How a prefix and a text become the input of a model"
@@ -41,7 +41,7 @@ class Item(NamedTuple):
     text_cut:int # Tokens of the text that did not fit
 
 def _ids(m, x): # Token ids of a text; ids stay as they are
-    if isinstance(x, str): return m.tokenizer(x, add_special_tokens=False, verbose=False).input_ids
+    if isinstance(x, str): return list(m.ids(x))
     if (bad := [i for i in x if not 0<=i<m.text_config.vocab_size]): raise ValueError(f"token ids {some(bad)} are not in the vocabulary of {m.id}")
     return list(x)
 
@@ -51,16 +51,11 @@ def _together(m, *parts): # One string, its tokens given back to its parts: a to
     part = np.searchsorted(np.cumsum([len(p) for p in parts]), [e for _,e in enc.offset_mapping])
     return [[i for i,k in zip(enc.input_ids, part) if k==j] for j in range(len(parts))]
 
-def _around(m): # The special tokens that the tokenizer puts before and after a text
-    enc = m.tokenizer('.', return_special_tokens_mask=True)
-    text = [i for i,s in enumerate(enc.special_tokens_mask) if not s]
-    return enc.input_ids[:text[0]],enc.input_ids[text[-1]+1:]
-
 def _closing(m, ids): # How many special tokens end a list of ids
     return next((k for k,i in enumerate(reversed(ids)) if i not in m.tokenizer.all_special_ids), len(ids))
 
 def _for_encoder(m, prefix, text, layout, window): # Both sides have a window of their own, and each keeps its closing tokens
-    head,tail = _around(m)
+    head,tail = m.around
     if isinstance(prefix, str):
         body,sep = _together(m, prefix, layout.sep) if layout.sep else (_ids(m, prefix), [])
         tail = sep+tail
@@ -68,7 +63,7 @@ def _for_encoder(m, prefix, text, layout, window): # Both sides have a window of
         k = len(prefix)-_closing(m, prefix)
         head,body,tail = [],_ids(m, prefix[:k]),_ids(m, layout.sep)+_ids(m, prefix[k:])
     y = _ids(m, text)
-    if isinstance(text, str) and layout.special: y = _around(m)[0]+y+_around(m)[1]
+    if isinstance(text, str) and layout.special: y = m.around[0]+y+m.around[1]
     if not (head or body or tail): raise ValueError(f"{m.id} would read an empty input: the prefix is empty, and its tokenizer puts no special token around a text")
     k = _closing(m, y)
     cut,text_cut = max(len(head+body+tail)-window, 0),max(len(y)-window, 0)
