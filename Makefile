@@ -104,6 +104,7 @@ $(NBS)/ice.ipynb: nbs/experiments/40_ice.ipynb
 $(NBS)/ice_study.ipynb: nbs/experiments/42_ice_study.ipynb
 $(NBS)/wrong_documents.ipynb: nbs/experiments/41_wrong_documents.ipynb
 $(NBS)/fflm.ipynb: nbs/experiments/45_fflm.ipynb
+$(NBS)/fflm_study.ipynb: nbs/experiments/46_fflm_study.ipynb
 $(NBS)/narcissism.ipynb: nbs/experiments/50_narcissism.ipynb
 $(NBS)/self_bias.ipynb: nbs/experiments/51_self_bias.ipynb
 $(NBS)/methods_together.ipynb: nbs/experiments/17_methods_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter methods--%,$(NAMES)))

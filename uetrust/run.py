@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['RunFailed', 'parameters', 'typed', 'run_notebook', 'without_data']
 
-# %% ../nbs/60_run.ipynb #0e9e0a70
-import json, os, sys
+# %% ../nbs/60_run.ipynb #c95c2cc5
+import ast, json, os, sys
 from pathlib import Path
 from .settings import profile
 
-# %% ../nbs/60_run.ipynb #1b47492d
+# %% ../nbs/60_run.ipynb #7d3a3ce1
 class RunFailed(RuntimeError):
     "A notebook raised an error; the message names the cell's error and the file that shows it."
 
@@ -21,7 +21,13 @@ def parameters(
     import papermill as pm
     known = {k:v['default'] for k,v in pm.inspect_notebook(str(nb)).items()}
     if not known: raise ValueError(f"{Path(nb).name} has no cell tagged 'parameters', so its defaults would win over the given values")
+    if lost := [n for n in _assigned(nb) if n not in known]: raise ValueError(f"{Path(nb).name} cannot be told {' or '.join(lost)}: papermill passes over a parameter with a second = in its line, also in the comment. Say it without")
     return known
+
+def _assigned(nb): # Names that the cell of parameters gives a value
+    cells = json.loads(Path(nb).read_text(encoding='utf-8'))['cells']
+    code = [''.join(c['source']) for c in cells if 'parameters' in c['metadata'].get('tags', [])]
+    return [t.id for s in ast.parse('\n'.join(code)).body if isinstance(s, ast.Assign) for t in s.targets]
 
 def typed(
     pairs:list, # 'name=value' as written on a command line

@@ -35,7 +35,7 @@ def ice_estimate(
     "A dry run: nothing is sent."
     with Cache(cache) if cache else nullcontext() as c: return pd.concat([pd.Series(dict(questions=len(requests)), dtype=object), estimated(e, requests, c)])
 
-# %% ../../nbs/25b_ice_runs.ipynb #b07f00ed
+# %% ../../nbs/25b_ice_runs.ipynb #9e148520
 def _part(e, requests, c): # Replies to some requests; fingerprint -> why of the refused
     no = {}
     try: return ask(e, requests, c, no),no
@@ -50,11 +50,12 @@ def ice_asked(
     send:bool=True, # False reads the cache alone
     size:int=256, # Requests between two steps of the bar
     progress:bool=True, # Show requests done and time left
+    title:str='ICE', # What the bar says
 )->pd.DataFrame: # One row per request: reply (text or None), why ('' , 'not asked', or what the server said), tokens (of the prompt, as the server counted them; NaN where it did not)
     "Every reply there is, and why the others are missing."
     from tqdm import tqdm
     every,found,no = list({r.key:r for r in requests}.values()),{},{}
-    with Cache(cache) as c, tqdm(total=len(every), desc=f'ICE by {e.model}', unit='request', **{} if progress else dict(disable=True)) as bar:
+    with Cache(cache) as c, tqdm(total=len(every), desc=f'{title} by {e.model}', unit='request', **{} if progress else dict(disable=True)) as bar:
         for part in (every[i:i+size] for i in range(0, len(every), size)):
             got,refused = _part(e, part, c) if send else ({r.key:c.get(r.key) for r in part},{})
             found,no = found|{k:v for k,v in got.items() if v},no|refused
