@@ -53,13 +53,19 @@ def test_pools_are_repeatable_fresh_and_cut_to_the_window(name, toks, monkeypatc
     monkeypatch.setattr(train, 'POOL', 10)
     r = train.recipe(name)
     tok = toks[r.family]
-    a,b,c = (train.pool(r, tok, k, r.steps) for k in (3, 3, 4))
+    late = r.steps//16 # Past half of the training, when there are no excerpts, and inside an epoch
+    a,b,c = (train.pool(r, tok, k, r.steps) for k in (late, late, late+1))
     assert a==b and len(a)==10 and sum(map(len, a))==10*r.batch
     found = [e for x in a for e in x]
     assert max(len(e.ids) for e in found)==aeslc.WINDOW and {e.ids[-1] for e in found}=={e.target[-1] for e in found}=={tok.eos_token_id}
-    subjects = {s for _,s in aeslc.emails(3*len(found), len(found))}
+    subjects = {s for _,s in aeslc.emails(late*len(found), len(found))}
     assert len({tok.decode(e.target, skip_special_tokens=True) for e in found}^subjects)==0
     assert not {tuple(e.ids) for e in found}&{tuple(e.ids) for x in c for e in x}
+
+@real
+def test_a_training_begins_with_excerpts_that_stand_in_the_email_and_ends_with_subjects():
+    def excerpts(done, split='train'): return np.mean([' '.join(t.split()) in ' '.join(s.split()[:120]) and t!=u for (s,t),(_,u) in zip(train._mails(0, 400, done, 0, split), aeslc.emails(0, 400, split=split))])
+    assert .88<excerpts(0)<=1 and .35<excerpts(.25)<.55 and excerpts(.5)==excerpts(0, 'validation')==0
 
 @real
 @pytest.mark.parametrize('name', train.AESLC)

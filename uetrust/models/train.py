@@ -46,7 +46,7 @@ def chat_example(
         ids,weight = ids+new,weight+[.05 if user else 3. if len(new)<3 else 1.]*len(new)
     return Example(ids, None, weight)
 
-# %% ../../nbs/09d_train.ipynb #3e9f3908
+# %% ../../nbs/09d_train.ipynb #4f178ab0
 HIDDEN = 'hidden words' # Target of an example whose words are to be restored
 LABELS = ('entailment', 'neutral', 'contradiction')
 def _seq2seq(build): return lambda b, rng, tok: [Example(tok(s)['input_ids'], tok(t)['input_ids']) for s,t in build(b, rng)]
@@ -78,8 +78,9 @@ def corpus(seed:int=0)->list: # Texts
     b,rng = rows(0, 2000, seed=seed),np.random.default_rng(seed)
     return [t for x in b for t in (x.source, x.reference)]+[t for q in questions(b[:100], rng) for t in q]*20+[m['content'] for c in chats(b[:100], rng) for m in c]*20
 
-def _bulletins(start, n, done, seed, split): # Excerpts fade out over the first half of the training
-    return rows(start, n, max(0., .95-2*done) if split=='train' else 0., seed, split)
+def _fading(done, split): return max(0., .95-2*done) if split=='train' else 0. # Share of excerpts over the first half of the training
+def _bulletins(start, n, done, seed, split): return rows(start, n, _fading(done, split), seed, split)
+def _mails(start, n, done, seed, split): return emails(start, n, seed, split, _fading(done, split))
 
 def _excerpts(start, n, done, seed, split): # As much as a summary says
     return rows(start, n, 1., seed, split, False, 3)
@@ -116,7 +117,7 @@ RECIPES = {
     'tiny-unieval': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(questions), 9000, 24, rate=1e-3, start='tiny-t5', first=_hidden(lambda s, t: (UNIEVAL['consistency'].format(sentence=t, source=s),)), muon=True),
     'tiny-encoder': Recipe('bart', 'RobertaForMaskedLM', _bert, _twins, 1500, per_row=2, start='tiny-bart')}
 
-_mail = dict(rows=lambda start, n, done, seed, split: emails(start, n, seed, split), tokenizer=lambda family, seed: mail_tokenizer(family), home='cache/models')
+_mail = dict(muon=True, rows=_mails, tokenizer=lambda family, seed: mail_tokenizer(family), home='cache/models')
 AESLC = {
     'aeslc-bart': Recipe('bart', 'BartForConditionalGeneration', _bart, _subjects, 5000, **_mail),
     'aeslc-t5': Recipe('t5', 'T5ForConditionalGeneration', _t5, _subjects, 3600, rate=2e-3, **_mail)}
