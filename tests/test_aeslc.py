@@ -53,7 +53,7 @@ def test_pools_are_repeatable_fresh_and_cut_to_the_window(name, toks, monkeypatc
     monkeypatch.setattr(train, 'POOL', 10)
     r = train.recipe(name)
     tok = toks[r.family]
-    late = r.steps//16 # Past half of the training, when there are no excerpts, and inside an epoch
+    late = r.steps//15 # Past half of the training, when there are no excerpts, and inside an epoch
     a,b,c = (train.pool(r, tok, k, r.steps) for k in (late, late, late+1))
     assert a==b and len(a)==10 and sum(map(len, a))==10*r.batch
     found = [e for x in a for e in x]
