@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['Run', 'score']
 
-# %% ../nbs/03_stats.ipynb #ef344788
+# %% ../nbs/03_stats.ipynb #a70c7c1d
+from functools import cache
 import numpy as np, pandas as pd
 from .core import Undefined
 from .registry import reg
@@ -59,7 +60,7 @@ class Run:
             return [x for k in self.reg[n].needs for x in leaves(k, (*seen, n))]
         return list(dict.fromkeys(leaves(name, ())))
 
-# %% ../nbs/03_stats.ipynb #62cf070c
+# %% ../nbs/03_stats.ipynb #a07c7c06
 def _value(fn, given): # (value, note)
     try: return float(fn(**given)),''
     except Undefined as e: return np.nan,str(e)
@@ -72,8 +73,9 @@ def score(
     e = run.reg[name]
     for k in e.needs: run[k] # A fault of a statistic is not one of the first item
     n = len(run.samples)
+    fn = cache(e.fn) if all(k not in run.whole and all(isinstance(v, str) for v in run[k]) for k in e.needs) else e.fn # Equal texts are scored once
     def named(i):
-        try: return _value(e.fn, run.item(i, e.needs))
+        try: return _value(fn, run.item(i, e.needs))
         except Exception as x: raise ValueError(f"{name} of sample {run.samples[i]!r} failed: {type(x).__name__}: {x}") from x
     value,note = zip(*map(named, range(n))) if n else ((), ())
     return pd.DataFrame(dict(sample=run.samples, name=name, value=np.array(value, float), note=np.array(note, object)))
