@@ -1,4 +1,5 @@
 """Meta-evaluation against recorded outputs of peers: levels, intervals, tests, resampling."""
+import itertools
 import json
 import random
 from functools import partial
@@ -274,20 +275,30 @@ def test_a_global_seed_is_neither_read_nor_set(xyz):
     close(a, b, 0)
     assert (np.random.get_state()[1]==before).all() and not np.allclose(a, rt.bootstrap_interval(xyz[0], xyz[2], draws=5, seed=1).draws)
 
+@pytest.mark.parametrize('level,coef', [('pooled', 'spearman'), *itertools.product(('per_document', 'system'), ('pearson', 'spearman', 'kendall'))])
 @pytest.mark.parametrize('seed', range(6))
-def test_pooled_spearman_of_drawn_documents_is_that_of_ranking_anew(seed):
+def test_correlations_of_drawn_documents_are_those_of_correlating_anew(seed, level, coef):
     rng = np.random.default_rng(seed)
     a,b,z = (rng.integers(0, 4+3*seed, (3, 14)).astype(float) for _ in range(3))
     a[0,2] = z[1,5] = np.nan
     if seed==5: a[:] = 1
+    if seed==4: a[0] = b[1,3] = np.inf if level=='system' else np.nan
     stream = np.random.default_rng(9)
     samples = [rt.drawn([a, b, z], 'documents', stream) for _ in range(60)]
-    want = np.array([[meta.pooled(x, s[2], 'spearman').value for x in s[:2]] for s in samples])
-    got = rt.bootstrap_interval(a, z, 'pooled', 'spearman', draws=60, seed=9)
+    with np.errstate(invalid='ignore'):
+        want = np.array([[meta.level_of(level)(x, s[2], coef).value for x in s[:2]] for s in samples])
+        got = rt.bootstrap_interval(a, z, level, coef, draws=60, seed=9)
+        d,gaps = rt.bootstrap_difference(a, b, z, level, coef, draws=60, seed=9),want[:,0]-want[:,1]
     np.testing.assert_allclose(got.draws, want[~np.isnan(want[:,0]),0], atol=1e-12)
     assert got.undefined==np.isnan(want[:,0]).sum() and (seed!=5 or got.undefined==60)
-    d,gaps = rt.bootstrap_difference(a, b, z, 'pooled', 'spearman', draws=60, seed=9),want[:,0]-want[:,1]
     np.testing.assert_allclose(d.draws, gaps[~np.isnan(gaps)], atol=1e-12)
+
+def test_means_of_drawn_documents_are_the_means_of_these_documents():
+    rng = np.random.default_rng(0)
+    x = rng.choice([.1, .2, .3, .7, np.nan], (5, 12))
+    cols = rng.integers(0, 12, (40, 12))
+    got = meta.drawn_means(x, np.stack([np.bincount(c, minlength=12) for c in cols]))
+    np.testing.assert_array_equal(got, [meta.means(x[:,c]) for c in cols])
 
 def test_drawn_documents_are_counted_in_blocks(monkeypatch):
     x,z = np.random.default_rng(0).normal(size=(2, 4, 20))

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['COEFFICIENTS', 'Level', 'LEVELS', 'Pairs', 'KendallLike', 'Williams', 'Partial', 'row_correlations', 'matrices',
-           'averaged', 'pooled', 'per_document', 'per_system', 'means', 'system_level', 'level_of', 'pair_counts',
-           'kendall_variant', 'tie_calibrated', 'kendall_like', 'fisher_interval', 'williams', 'residual',
-           'partial_correlation']
+           'averaged', 'pooled', 'per_document', 'per_system', 'drawn_means', 'means', 'system_level', 'level_of',
+           'pair_counts', 'kendall_variant', 'tie_calibrated', 'kendall_like', 'fisher_interval', 'williams',
+           'residual', 'partial_correlation']
 
 # %% ../nbs/37_meta.ipynb #bfe2ed6d
 from collections import namedtuple
@@ -75,7 +75,7 @@ def averaged(
     used = np.nan_to_num(r, nan=0.) if undefined=='zero' else r[~np.isnan(r)]
     return Level(float(used.mean()) if gone<len(r) else np.nan, int((~(np.isnan(x)|np.isnan(y))).sum(1).max()), len(used), gone)
 
-# %% ../nbs/37_meta.ipynb #754c8ba9
+# %% ../nbs/37_meta.ipynb #6313c924
 def pooled(
     metric, # Scores, systems x documents; NaN where missing
     human, # Human scores, same shape
@@ -102,16 +102,24 @@ def per_system(
     "Mean over systems of the correlation over documents."
     return averaged(*matrices(metric, human), coef, undefined)
 
+def drawn_means(
+    m:np.ndarray, # Scores, systems x documents; NaN where missing
+    counts:np.ndarray, # How often each of several samples has each document, [samples, documents]
+)->np.ndarray: # Mean score of each system in each sample, [samples, systems]; NaN for a system without scores
+    "As `means`, for many samples of the documents at once."
+    there = ~np.isnan(m)
+    n = counts@there.T
+    mean = np.divide(counts@np.where(there, m, 0).T, n, out=np.full(n.shape, np.nan), where=n>0)
+    top = np.where(n>0, np.abs(mean), 0).max(1, keepdims=True, initial=0)
+    usual = (0<top)&(top<np.inf)
+    unit = 2.**(np.ceil(np.log2(np.where(usual, top, 1)))-46)
+    return np.where(usual, np.round(mean/unit)*unit, mean)
+
 def means(
     m:np.ndarray, # Scores, systems x documents; NaN where missing
 )->np.ndarray: # Mean score of each system; NaN for a system without scores
     "System scores, to 46 binary digits: sums that are equal in decimals stay tied, in whatever order they were added."
-    n = (~np.isnan(m)).sum(1)
-    mean = np.divide(np.nansum(m, 1), n, out=np.full(len(m), np.nan), where=n>0)
-    top = np.abs(mean[n>0]).max(initial=0)
-    if not 0<top<np.inf: return mean
-    unit = 2.**(np.ceil(np.log2(top))-46)
-    return np.round(mean/unit)*unit
+    return drawn_means(m, np.ones((1, m.shape[1]), int))[0]
 
 def system_level(
     metric, # Scores, systems x documents; NaN where missing

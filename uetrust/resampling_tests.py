@@ -7,11 +7,11 @@ __all__ = ['UNITS', 'Bootstrap', 'Difference', 'SWAPS', 'Swap', 'Subsets', 'gene
            'bootstrap_interval', 'bootstrap_difference', 'swap_rows', 'swap_columns', 'swap_both', 'exchanged',
            'swap_test', 'subset_wins', 'sign_flip_p', 'soft_pairwise_accuracy']
 
-# %% ../nbs/39_resampling_tests.ipynb #42f21e45
+# %% ../nbs/39_resampling_tests.ipynb #59765781
 from collections import namedtuple
 import numpy as np
 from .group import BLOCK
-from .meta import level_of, matrices, pooled
+from .meta import drawn_means, level_of, matrices, pooled, row_correlations
 
 # %% ../nbs/39_resampling_tests.ipynb #fc549b9d
 def generator(
@@ -20,7 +20,7 @@ def generator(
     "Numbers start a generator; generators are used as they are."
     return np.random.default_rng(seed) if isinstance(seed, (int, np.integer)) else seed
 
-# %% ../nbs/39_resampling_tests.ipynb #e3f18811
+# %% ../nbs/39_resampling_tests.ipynb #87fc9365
 UNITS = ('documents', 'systems', 'both')
 
 def drawn(
@@ -57,7 +57,16 @@ def _repeated_spearman(x, y, w): # Spearman of the pairs (x, y) [N] that occur w
 def _drawn_documents(n, draws, rng): # How often every bootstrap sample has each document, as `drawn` draws them
     return np.stack([np.bincount(rng.choice(n, n, replace=True), minlength=n) for _ in range(draws)])
 
-def _pooled_spearman(x, y, counts): # Of every bootstrap sample of documents, without ranking it anew; x, y systems x documents
+def _mean_of_documents(x, y, counts, coef): # A document's own correlation is the same in every bootstrap sample
+    r = row_correlations(x.T, y.T, coef)
+    there = ~np.isnan(r)
+    n = counts@there
+    return np.divide(counts@np.where(there, r, 0), n, out=np.full(len(counts), np.nan), where=n>0)
+
+def _of_systems(x, y, counts, coef, step=500): # Few samples at a time: Kendall's tau looks at all pairs of systems
+    return np.concatenate([row_correlations(drawn_means(x, c), drawn_means(y, c), coef) for c in (counts[i:i+step] for i in range(0, len(counts), step))])
+
+def _pooled_spearman(x, y, counts, coef): # Of every bootstrap sample of documents, without ranking it anew; x, y systems x documents
     ok = ~np.isnan(x+y)
     doc = np.nonzero(ok)[1]
     if len(doc)<2: return np.full(len(counts), np.nan)
@@ -66,9 +75,10 @@ def _pooled_spearman(x, y, counts): # Of every bootstrap sample of documents, wi
 
 def _samples(tables, level, coef, units, draws, rng, paired=True): # Correlation of each table but the last with the last, in every bootstrap sample: [draws, tables-1]
     *metrics,human = tables
-    if (level, coef, units)==('pooled', 'spearman', 'documents'):
+    fast = dict(per_document=_mean_of_documents, system=_of_systems)|({'pooled': _pooled_spearman} if coef=='spearman' else {})
+    if units=='documents' and paired and level in fast and not any(np.isinf(t).any() for t in tables): # Nought times infinity is no number
         counts = _drawn_documents(human.shape[1], draws, rng)
-        return np.stack([_pooled_spearman(x, human, counts) for x in metrics], 1)
+        return np.stack([fast[level](x, human, counts, coef) for x in metrics], 1)
     def one(some): return [level_of(level)(x, some[-1], coef).value for x in some[:-1]]
     return np.array([one(drawn(tables, units, rng, paired)) for _ in range(draws)]).reshape(draws, len(metrics))
 
