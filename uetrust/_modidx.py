@@ -1353,6 +1353,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                  'uetrust.nlg.nli.true_nli': ('nlg_nli.html#true_nli', 'uetrust/nlg/nli.py'),
                                  'uetrust.nlg.nli.zs': ('nlg_nli.html#zs', 'uetrust/nlg/nli.py')},
             'uetrust.nlg.overlap': { 'uetrust.nlg.overlap._bleu': ('nlg_overlap.html#_bleu', 'uetrust/nlg/overlap.py'),
+                                     'uetrust.nlg.overlap._porter': ('nlg_overlap.html#_porter', 'uetrust/nlg/overlap.py'),
                                      'uetrust.nlg.overlap._scorer': ('nlg_overlap.html#_scorer', 'uetrust/nlg/overlap.py'),
                                      'uetrust.nlg.overlap._unix_lines': ('nlg_overlap.html#_unix_lines', 'uetrust/nlg/overlap.py'),
                                      'uetrust.nlg.overlap._words': ('nlg_overlap.html#_words', 'uetrust/nlg/overlap.py'),

@@ -97,7 +97,7 @@ def bleu(
     "Geometric mean of n-gram precisions with a brevity penalty; sacrebleu, 13a tokens, exponential smoothing."
     return _bleu(lowercase).sentence_score(hypothesis, texts(reference)).score
 
-# %% ../../nbs/20_nlg_overlap.ipynb #0475e90a
+# %% ../../nbs/20_nlg_overlap.ipynb #54582089
 FILES = ['lexnames', 'index.sense', *(f'{a}.{b}' for a in ('index', 'data') for b in ('adj', 'adv', 'noun', 'verb')), *(f'{b}.exc' for b in ('adj', 'adv', 'noun', 'verb'))]
 
 def wordnet_folder(): # Where the files of WordNet 3.0 are, as NLTK reads them: a folder, or a place in a zip file
@@ -134,6 +134,11 @@ def wordnet(): # What NLTK's METEOR needs: `synsets(word)`
     reader.synsets = cache(reader.synsets)
     return reader
 
+@cache
+def _porter(): # NLTK's stemmer; it is asked for the same words again and again
+    from nltk.stem.porter import PorterStemmer
+    return SimpleNamespace(stem=cache(PorterStemmer().stem))
+
 @nlg(unit='[0,1]', cite='Banerjee and Lavie 2005, https://aclanthology.org/W05-0909', dim='relevance')
 def meteor(
     hypothesis:str, # Summary
@@ -142,4 +147,4 @@ def meteor(
 )->float: # Near 1 when the texts agree, higher is better
     "Aligned words, recall first, with a penalty for fragments; NLTK, alpha 0.9, beta 3, gamma 0.5."
     from nltk.translate.meteor_score import meteor_score
-    return meteor_score([tokens(r) for r in texts(reference)], tokens(hypothesis), wordnet=wordnet())
+    return meteor_score([tokens(r) for r in texts(reference)], tokens(hypothesis), stemmer=_porter(), wordnet=wordnet())
