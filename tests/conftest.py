@@ -1,12 +1,14 @@
 """Shared fixtures. Recorded outputs of peers' code and public data lie outside the repository; without them one line says what was skipped."""
 import json
 import os
+import shutil
 
 os.environ.update(HF_HUB_OFFLINE='1', TOKENIZERS_PARALLELISM='false', OMP_NUM_THREADS='1', MPLBACKEND='agg', TQDM_DISABLE='1')
 
 import pytest
 from hypothesis import settings
 
+from uetrust import settings as project
 from uetrust.settings import mirror, oracles
 
 settings.register_profile('ci', deadline=None, derandomize=True, max_examples=60)
@@ -27,3 +29,26 @@ def oracle():
         if name not in seen: seen[name] = json.loads((folder/name).read_text())
         return seen[name]
     return load
+
+@pytest.fixture
+def renamed(tmp_path, monkeypatch):
+    "`renamed(page, names, **variables)`: a project with that page and other names in settings.ini; each old name must stand there once"
+    def make(page, names, **variables):
+        root = project.root()
+        text = (root/'settings.ini').read_text()
+        for old,new in names.items():
+            assert text.count(old)==1, old
+            text = text.replace(old, new)
+        nb = tmp_path/'nbs'/'experiments'/f'{page}.ipynb'
+        nb.parent.mkdir(parents=True)
+        shutil.copy(root/'nbs'/'experiments'/nb.name, nb)
+        (tmp_path/'settings.ini').write_text(text)
+        (tmp_path/'data').symlink_to(root/'data')
+        for k,v in variables.items(): monkeypatch.setenv(k, str(v))
+        monkeypatch.chdir(tmp_path)
+        forget()
+        return nb
+    def forget():
+        for c in (project.root, project._read): c.cache_clear()
+    yield make
+    forget()

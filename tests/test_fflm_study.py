@@ -1,7 +1,6 @@
 """The FFLM study: the recorded evaluation of the original, tables by hand and by scipy, and the profile end to end on small files of every set."""
 import csv
 import json
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ from uetrust.grade import grade, shipped
 from uetrust.ledger import numbers
 from uetrust.models import load as loading
 from uetrust.models.fflm_asked import PROMPTS, answer, questions, requests_to
-from uetrust.models.ice_runs import ice_asked
+from uetrust.models.judging import completions
 from uetrust.models.serve import opened
 from uetrust.nlg.fflm import mixed, tune
 from uetrust.run import run_notebook
@@ -202,8 +201,8 @@ def test_what_cannot_be_read_or_was_refused_counts_as_unfaithful():
 def test_a_model_of_the_study_is_asked_behind_a_server_of_its_own(small, tmp_path):
     q = questions(small[small['task']=='detection']).groupby('prompt').head(2)
     with opened(st.judge_named('X', dict(X=TINY)), chat=False) as e:
-        got = ice_asked(e, requests_to(e, q), tmp_path/'r', progress=False)
-        assert e.model=='X' and ice_asked(e, requests_to(e, q), tmp_path/'r', send=False, progress=False).equals(got)
+        got = completions(e, requests_to(e, q), tmp_path/'r', progress=False)
+        assert e.model=='X' and completions(e, requests_to(e, q), tmp_path/'r', send=False, progress=False).equals(got)
     assert len(got)==6 and got['reply'].notna().any() and st.judge_named('ice-judge', {}).endpoint
 
 # Beside the paper
@@ -317,27 +316,13 @@ def knows(q, chat): # A judge that says no to the summary it is shown when that 
     said = 'yes' if len(q['prompt'])%2 else 'no'
     return dict(choices=[dict(index=0, text=f" {len(q['prompt'])%5+1}" if q['prompt'].endswith('Marks:') else f' {said}.')], usage=dict(prompt_tokens=9, completion_tokens=2))
 
-def test_the_profile_runs_from_public_files_to_the_tables_when_only_names_change(home, tmp_path, monkeypatch):
+def test_the_profile_runs_from_public_files_to_the_tables_when_only_names_change(home, tmp_path, renamed, monkeypatch):
     monkeypatch.setattr(te, 'completion', knows)
-    root = settings.root()
-    text = (root/'settings.ini').read_text()
     with te.server() as (url, log):
         names = {'http://127.0.0.1:8000/v1': url, 'fflm_judges = LLaMa-7B Vicuna-7B Alpaca-7B': 'fflm_judges = ice-judge', 'qags_cnn summeval frank_xsum': 'qags_cnn summeval:1 frank_xsum', 'openlm-research/open_llama_3b': TINY, 'huggyllama/llama-7b': TINY, 'huggyllama/llama-13b': TINY,
                  'lmsys/vicuna-7b-v1.1': TINY, 'chavinlo/alpaca-native': TINY, 'bart=facebook/bart-large-cnn coco=facebook/bart-large-cnn bertscore=roberta-large mnli=roberta-large-mnli summac=tals/albert-xlarge-vitaminc-mnli\n\n[profile.narc': 'bart=data/models/tiny-bart\n\n[profile.narc'}
-        for old,new in names.items():
-            assert text.count(old)==1, old
-            text = text.replace(old, new)
-        (tmp_path/'nbs'/'experiments').mkdir(parents=True)
-        (tmp_path/'settings.ini').write_text(text)
-        shutil.copy(root/'nbs'/'experiments'/'46_fflm_study.ipynb', tmp_path/'nbs'/'experiments')
-        (tmp_path/'data').symlink_to(root/'data')
-        monkeypatch.setenv('UETRUST_MIRROR', str(mirror()))
-        monkeypatch.setenv('UETRUST_CACHE', str(home))
-        monkeypatch.chdir(tmp_path)
-        for c in (settings.root, settings._read): c.cache_clear()
-        try: run_notebook(tmp_path/'nbs'/'experiments'/'46_fflm_study.ipynb', tmp_path/'runs'/'fflm'/'notebooks'/'fflm_study.ipynb', dict(profile='fflm', complete=False))
-        finally:
-            for c in (settings.root, settings._read): c.cache_clear()
+        nb = renamed('46_fflm_study', names, UETRUST_MIRROR=mirror(), UETRUST_CACHE=home)
+        run_notebook(nb, tmp_path/'runs'/'fflm'/'notebooks'/'fflm_study.ipynb', dict(profile='fflm', complete=False))
     out = tmp_path/'runs'/'fflm'
     def table(n): return pd.read_csv(out/'tables'/f'fflm_study_table{n}.csv')
     assert table(1)['printed'].notna().all() and set(table(2)['group'])==set(st.DETECTION.values())-{'bulletin'} and set(table(3)['group'])==set(st.RATING.values())-{'bulletin'}

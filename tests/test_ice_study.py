@@ -1,7 +1,6 @@
 """The live ICE study: who is shown and who is judged, what is sent and paid, and what the tables say of missing scores."""
 import json
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,12 +16,11 @@ from scipy import stats
 from test_ice_examples import FOLD_0
 
 from uetrust import ice_study as st
-from uetrust import settings
 from uetrust.ice_examples import DIMS
 from uetrust.loaders import ice
 from uetrust.models import ice_runs as runs
 from uetrust.models.endpoint import Cache, EndpointError
-from uetrust.models.judging import ice_replies
+from uetrust.models.judging import completions, ice_replies
 from uetrust.nlg.judge import ICE_SHOWN
 from uetrust.run import run_notebook
 from uetrust.store import canonical
@@ -101,7 +99,7 @@ def test_it_sends_what_the_judges_own_function_sends(pool, tmp_path, monkeypatch
     plan,seen = st.asked(pool, SMALL),st.shown(pool, SMALL)
     one = plan[(plan['part']=='ways')&(plan['dim']=='relevance')&(plan['how']=='uniform')]
     with te.server() as (url, log):
-        got = runs.ice_asked(te.endpoint(url, chat=False), runs.ice_requests(te.endpoint(url, chat=False), pool, one, seen), tmp_path/'r', progress=False)
+        got = completions(te.endpoint(url, chat=False), runs.ice_requests(te.endpoint(url, chat=False), pool, one, seen), tmp_path/'r', progress=False)
     by = pool.set_index('item')
     examples = [dict(by.loc[i], score=by.at[i, 'relevance']) for i in seen['uniform', 'relevance', 0]]
     leaves,_ = ice_replies(te.endpoint(url, chat=False), 'relevance', examples, by.loc[one['item']].rename_axis('id').reset_index(), tmp_path/'r') # nobody listens any more
@@ -127,18 +125,18 @@ def test_a_dry_run_counts_requests_and_tokens_and_sends_nothing(pool, tmp_path, 
         e = te.endpoint(url, chat=False, price_in=2., price_out=4., budget=9.)
         plan,requests = study(pool, e)
         dry = runs.ice_estimate(e, requests, tmp_path/'r')
-        unread = runs.ice_asked(e, requests, tmp_path/'r', send=False, progress=False)
+        unread = completions(e, requests, tmp_path/'r', send=False, progress=False)
         assert not log['seen'] and unread['why'].eq('not asked').all() and unread['tokens'].isna().all()
         different = {r.key:r.body for r in requests}
         assert dry[['questions', 'requests', 'cached', 'tokens_out', 'budget_left']].tolist()==[len(plan), len(different), 0, 5*len(different), 9.]
         assert dry['tokens_in']==sum(len(canonical(b).encode()) for b in different.values())//4 and dry['cost']==(2*dry['tokens_in']+4*dry['tokens_out'])/1e6
-        first = runs.ice_asked(e, requests[:300], tmp_path/'r', progress=False)
+        first = completions(e, requests[:300], tmp_path/'r', progress=False)
         seen = len(log['seen'])
         left = runs.ice_estimate(e, requests, tmp_path/'r')
-        part = runs.ice_asked(e, requests, tmp_path/'r', send=False, progress=False)
+        part = completions(e, requests, tmp_path/'r', send=False, progress=False)
         assert seen==left['cached']==len({r.key for r in requests[:300]}) and len(log['seen'])==seen and runs.ice_estimate(e, requests)['cached']==0
         assert part['reply'][:300].equals(first['reply']) and 'not asked' in set(part['why'])
-        everything = runs.ice_asked(e, requests, tmp_path/'r', progress=False)
+        everything = completions(e, requests, tmp_path/'r', progress=False)
     assert len(log['seen'])==len(different)<len(plan) and everything['why'].eq('').all()
 
 SCRIPT = """
@@ -146,10 +144,11 @@ import sys
 sys.path.insert(0, sys.argv[3])
 from test_endpoint import endpoint
 from uetrust import ice_study as st
-from uetrust.models.ice_runs import ice_asked, ice_requests
+from uetrust.models.ice_runs import ice_requests
+from uetrust.models.judging import completions
 pool,s = st.texts_named('bulletin:test:12'),st.Study(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
 requests = ice_requests(endpoint(sys.argv[2], chat=False, concurrency=1), pool, st.asked(pool, s), st.shown(pool, s))
-ice_asked(endpoint(sys.argv[2], chat=False, concurrency=1), requests[:40], sys.argv[1]+'/replies', size=7, progress=False).to_json(sys.argv[1]+'/got.json', orient='records')
+completions(endpoint(sys.argv[2], chat=False, concurrency=1), requests[:40], sys.argv[1]+'/replies', size=7, progress=False).to_json(sys.argv[1]+'/got.json', orient='records')
 """
 
 def test_killed_it_pays_at_most_the_request_under_way_again(pool, tmp_path, knowing):
@@ -163,7 +162,7 @@ def test_killed_it_pays_at_most_the_request_under_way_again(pool, tmp_path, know
         e = te.endpoint(url, chat=False)
         _,requests = study(pool, e)
         assert 40==len({r.key for r in requests[:40]})<=len(log['seen'])<=40+1
-        quiet = runs.ice_asked(e, requests[:40], tmp_path/'quiet', progress=False)
+        quiet = completions(e, requests[:40], tmp_path/'quiet', progress=False)
     assert [r['reply'] for r in json.loads((tmp_path/'got.json').read_text())]==list(quiet['reply'])
 
 # Refusals
@@ -171,10 +170,10 @@ def test_a_part_that_is_refused_whole_does_not_stop_the_others(pool, tmp_path, k
     e = te.endpoint('http://127.0.0.1:9/v1', chat=False, concurrency=1)
     plan,requests = study(pool, e)
     some = requests[:30]
-    with te.server(['ok']*10+[(413, {}, 'too long')]*12) as (url, log): got = runs.ice_asked(te.endpoint(url, chat=False, concurrency=1), some, tmp_path/'r', size=5, progress=False)
+    with te.server(['ok']*10+[(413, {}, 'too long')]*12) as (url, log): got = completions(te.endpoint(url, chat=False, concurrency=1), some, tmp_path/'r', size=5, progress=False)
     assert len(log['seen'])==30 and got['why'].str.contains('too long').sum()==12 and got['reply'].notna().sum()==18
-    with te.server([(413, {}, 'too long')]*99) as (url, _), pytest.raises(EndpointError, match='too long'): runs.ice_asked(te.endpoint(url, chat=False), some, tmp_path/'none', size=5, progress=False)
-    with te.server(['ok']*7+[(401, {}, 'who are you')]*99) as (url, _), pytest.raises(EndpointError, match='who are you'): runs.ice_asked(te.endpoint(url, chat=False, concurrency=1), some, tmp_path/'key', size=5, progress=False)
+    with te.server([(413, {}, 'too long')]*99) as (url, _), pytest.raises(EndpointError, match='too long'): completions(te.endpoint(url, chat=False), some, tmp_path/'none', size=5, progress=False)
+    with te.server(['ok']*7+[(401, {}, 'who are you')]*99) as (url, _), pytest.raises(EndpointError, match='who are you'): completions(te.endpoint(url, chat=False, concurrency=1), some, tmp_path/'key', size=5, progress=False)
     with Cache(tmp_path/'key') as c: assert sum(c.get(r.key) is not None for r in some)==7
     t = st.scored(plan[:30], got)
     c = st.counted(t, ['part'])
@@ -238,7 +237,7 @@ def test_a_judge_that_knows_more_with_more_examples_gives_a_rising_curve(pool, t
     with te.server() as (url, _):
         e = te.endpoint(url, chat=False)
         plan,requests = study(pool, e)
-        t = st.scored(plan, runs.ice_asked(e, requests, tmp_path/'r', progress=False))
+        t = st.scored(plan, completions(e, requests, tmp_path/'r', progress=False))
     corr = st.correlated(t, pool, 50)
     curve = st.by_number(corr).pivot(index='k', columns='dim', values='value').mean(axis=1)
     assert curve[0]<curve[1]<curve[4] and curve[4]>.6 and not t['cut'].any() and t['tokens'].notna().all()
@@ -255,27 +254,12 @@ def test_a_constant_judge_has_no_correlation(pool):
     t = questions(st.asked(pool, SMALL, ['fluency']))
     assert st.correlated(t, pool, 9)['value'].isna().all() and st.counted(t)['mean'].eq(.5).all()
 
-def test_the_profile_ice_runs_from_end_to_end_when_only_names_change(tmp_path, knowing, monkeypatch):
-    root = settings.root()
-    text = (root/'settings.ini').read_text()
+def test_the_profile_ice_runs_from_end_to_end_when_only_names_change(tmp_path, knowing, renamed):
     with te.server() as (url, log):
-        for old,new in (('http://127.0.0.1:8000/v1', url), ('ice_texts = summeval', 'ice_texts = bulletin:test:12'), ('ice_sets = 3', 'ice_sets = 2'), ('ice_held = 5', 'ice_held = 2'), ('ice_judged = 200', 'ice_judged = 12')):
-            assert text.count(old)==1, old
-            text = text.replace(old, new)
-        (tmp_path/'nbs'/'experiments').mkdir(parents=True)
-        (tmp_path/'settings.ini').write_text(text)
-        shutil.copy(root/'nbs'/'experiments'/'42_ice_study.ipynb', tmp_path/'nbs'/'experiments')
-        (tmp_path/'data').symlink_to(root/'data')
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setenv('UETRUST_MIRROR', str(tmp_path))
-        monkeypatch.setenv('UETRUST_CACHE', str(tmp_path))
-        for c in (settings.root, settings._read): c.cache_clear()
-        try:
-            out,nb = tmp_path/'runs'/'ice',tmp_path/'nbs'/'experiments'/'42_ice_study.ipynb'
-            run_notebook(nb, out/'notebooks'/'ice_study.ipynb', dict(profile='ice', draws=40))
-            sent = len(log['seen'])
-        finally:
-            for c in (settings.root, settings._read): c.cache_clear()
+        names = {'http://127.0.0.1:8000/v1': url, 'ice_texts = summeval': 'ice_texts = bulletin:test:12', 'ice_sets = 3': 'ice_sets = 2', 'ice_held = 5': 'ice_held = 2', 'ice_judged = 200': 'ice_judged = 12'}
+        nb,out = renamed('42_ice_study', names, UETRUST_MIRROR=tmp_path, UETRUST_CACHE=tmp_path),tmp_path/'runs'/'ice'
+        run_notebook(nb, out/'notebooks'/'ice_study.ipynb', dict(profile='ice', draws=40))
+        sent = len(log['seen'])
     page,curve = json.loads((out/'pages'/'ice_study.json').read_text()),pd.read_csv(out/'figures'/'ice_study_numbers.csv')
     price = pd.read_csv(out/'tables'/'ice_study_estimate.csv').set_index('dim')
     assert sent==price.at['all', 'requests']==len({q['prompt'] for q in log['seen']}) and {q['model'] for q in log['seen']}=={'meta-llama/Llama-3.1-8B'}

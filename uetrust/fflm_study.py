@@ -5,13 +5,13 @@
 # %% auto #0
 __all__ = ['DETECTION', 'RATING', 'GROUPS', 'COLUMNS', 'DESIGNS', 'BASELINES', 'ROWS', 'COEFS', 'CASES', 'SHOWN', 'STATED',
            'stand_in', 'frank_groups', 'texts_of', 'counted', 'models_named', 'pairs_of', 'spread', 'parts',
-           'read_parts', 'baselines', 'columns_of', 'mixed_rows', 'threshold', 'fitted', 'detected', 'rated', 'between',
+           'read_parts', 'baselines', 'columns_of', 'mixed_rows', 'fitted', 'detected', 'rated', 'between',
            'error_types', 'judge_named', 'answered', 'best_prompt', 'beside', 'tables', 'drawn', 'reading']
 
-# %% ../nbs/60e_fflm_study.ipynb #69422b29
+# %% ../nbs/60e_fflm_study.ipynb #e499a4c7
 import re
+from functools import cache
 from itertools import product
-from pathlib import Path
 import numpy as np, pandas as pd
 from . import quality
 from .agreement import spearman
@@ -23,10 +23,10 @@ from .loaders import FRANK_SYSTEMS, frank, summeval
 from .meta import fisher_interval
 from .method_study import wide
 from .models.fflm_asked import PROMPTS, answer
-from .nlg.fflm import CHANGES, MIX, balanced_accuracy, change, harim_causal, recapitalised, tune
+from .nlg.fflm import CHANGES, MIX, balanced_accuracy, best_threshold, change, harim_causal, recapitalised, tune
 from .recompute import correlations, fflm_overlap
 from .settings import place
-from .store import digest, read, versions, write
+from .store import versions
 from .threshold import auc, known
 from .truth import check, edit
 from .world import bulletins
@@ -140,7 +140,7 @@ def parts(
         except Undefined as e: out[f'{d} {c}'.strip()],why = np.nan,str(e)
     return out|dict(note=why)
 
-# %% ../nbs/60e_fflm_study.ipynb #f60823d6
+# %% ../nbs/60e_fflm_study.ipynb #fea2bdca
 def read_parts(
     at, # Folder of what is on file
     pairs:pd.DataFrame, # From `pairs_of`
@@ -149,21 +149,19 @@ def read_parts(
     **kw, # device and dtype of the model
 )->pd.DataFrame: # One row per pair, as `parts`
     "The changes of every pair, to one model; those on file are read."
-    import pyarrow as pa
-    about,m,out = dict(code=quality.code_hash(), weights=quality.weights_hash(place(checkpoint)), made_with=versions()),None,[]
-    for _,g in pairs.groupby([pairs['set'], pairs.groupby('set').cumcount()//size], sort=False):
-        path = Path(at)/f"{digest(about|dict(source=g['source'].tolist(), hypothesis=g['hypothesis'].tolist()))[:32]}.parquet"
-        if not path.exists():
-            from uetrust.models.likelihoods import fflm
-            from uetrust.models.load import load
-            m = m or load(place(checkpoint), **kw)
-            leaves,_ = fflm(m, g['hypothesis'].tolist(), g['source'].tolist())
-            rows = [parts({k.removeprefix('fflm_'):v for k,v in zip(leaves, x)}) for x in zip(*leaves.values())]
-            write(path, pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False), dict(checkpoint=checkpoint))
-        out.append(read(path).to_pandas().set_index(g.index))
-    return pd.concat(out).loc[pairs.index]
+    about = dict(code=quality.code_hash('fflm_study'), weights=quality.weights_hash(place(checkpoint)), made_with=versions())
+    @cache
+    def reader():
+        from uetrust.models.load import load
+        return load(place(checkpoint), **kw)
+    def made(g):
+        from uetrust.models.likelihoods import fflm
+        leaves,_ = fflm(reader(), g['hypothesis'].tolist(), g['source'].tolist())
+        return pd.DataFrame([parts({k.removeprefix('fflm_'):v for k,v in zip(leaves, x)}) for x in zip(*leaves.values())])
+    def piece(g): return quality.kept(at, about|dict(texts=g[['source', 'hypothesis']].to_dict('list')), lambda: made(g)).set_index(g.index)
+    return pd.concat([piece(g) for _,g in pairs.groupby([pairs['set'], pairs.groupby('set').cumcount()//size], sort=False)]).loc[pairs.index]
 
-# %% ../nbs/60e_fflm_study.ipynb #4b3aef73
+# %% ../nbs/60e_fflm_study.ipynb #633ed2c8
 BASELINES = {'NER Overlap': 'ner_overlap', 'MNLI-doc': 'mnli_doc', 'FEQA': 'feqa', 'QAGS': 'qags', 'QuestEval': 'questeval', 'SummaCZS': 'summac_zs', 'SummaCConv': 'summac_conv', 'BARTScore': 'bart_score', 'CoPBART': 'cop', 'HaRiMBART': 'harim',
              'BERTScore': 'bertscore_f1_source', 'CoCotoken': 'coco_token', 'CoCospan': 'coco_span', 'CoCosent': 'coco_sentence', 'CoCodoc': 'coco_document'} # As printed -> score
 
@@ -175,13 +173,11 @@ def baselines(
     **kw, # Further options of `grade`
 )->pd.DataFrame: # One row per pair, a column per metric as printed; attrs['missing']: metric -> what it lacks
     "Other metrics, with ROUGE-2, METEOR and BLEU against the source."
-    names,found,missing = {v:k for k,v in BASELINES.items()},[],{}
-    for _,g in pairs.groupby('set', sort=False):
-        t = quality.grade_kept(at, g[['id', 'hypothesis', 'source']].reset_index(drop=True), models, list(names), progress, **kw)
-        missing |= {names[n]:'; '.join(w) for n,w in t.attrs['missing'].items()}
-        found.append((wide(t) if len(t) else pd.DataFrame(index=g['id'])).rename(columns=names).loc[g['id']].set_axis(g.index))
-    out = fflm_overlap(pairs.rename(columns=dict(hypothesis='summary'))).join(pd.concat(found))
-    out.attrs['missing'] = missing
+    names = {v:k for k,v in BASELINES.items()}
+    t = quality.grade_kept(at, pairs[['id', 'hypothesis', 'source']], models, list(names), progress, **kw)
+    found = (wide(t) if len(t) else pd.DataFrame(index=pairs['id'])).rename(columns=names).loc[pairs['id']].set_axis(pairs.index)
+    out = fflm_overlap(pairs.rename(columns=dict(hypothesis='summary'))).join(found)
+    out.attrs['missing'] = {names[n]:'; '.join(w) for n,w in t.attrs['missing'].items()}
     return out
 
 # %% ../nbs/60e_fflm_study.ipynb #6023ba83
@@ -206,16 +202,7 @@ def mixed_rows(
         return columns_of(row, p).to_numpy()@(w/w.sum())
     return pd.DataFrame({r:one(r) for r in ROWS}, index=p.index)
 
-# %% ../nbs/60e_fflm_study.ipynb #ba7d7f05
-def threshold(
-    scores:np.ndarray, # Of validation texts, shape [N]
-    faithful:np.ndarray, # True or False, shape [N]
-)->float: # Faithful above it
-    "The one of 500 thresholds with the best balanced accuracy, the last of equals."
-    t = np.percentile(scores, np.arange(0, 100, .2))
-    b = balanced_accuracy(scores, faithful, t)
-    return float(t[len(b)-1-b[::-1].argmax()])
-
+# %% ../nbs/60e_fflm_study.ipynb #904510a4
 def fitted(
     x:np.ndarray, # Of validation texts, shape [N,1], [N,2] or [N,3]
     faithful:np.ndarray, # True or False, shape [N]
@@ -223,7 +210,7 @@ def fitted(
 )->tuple: # Weights of the columns, threshold
     "How columns are mixed, and where faithful begins."
     k = x.shape[1]
-    if k==1: return np.ones(1),threshold(x[:,0], faithful)
+    if k==1: return np.ones(1),best_threshold(x[:,0], faithful)[0]
     a,b,t,_ = tune(x if k==3 else x[:,[0, 1, 1]], faithful, grid)
     return (np.array([a, b, 1-a-b]) if k==3 else np.array([a, 1-a])),t
 
@@ -300,7 +287,7 @@ def error_types(
                 out.append(dict(group=s, type=k, row=row, value=v.mean(), lo=v.min(), hi=v.max(), binary=b.mean(), cases=len(cases), drawn=n, faithful=len(good), printed=STATED.get((row, s, k), np.nan)))
     return pd.DataFrame(out, columns=['group', 'type', 'row', 'value', 'lo', 'hi', 'binary', 'cases', 'drawn', 'faithful', 'printed'])
 
-# %% ../nbs/60e_fflm_study.ipynb #c18114c6
+# %% ../nbs/60e_fflm_study.ipynb #9f1efad9
 def judge_named(
     name:str, # Of a model of the study, or a section [generator.NAME] of settings.ini
     models:dict, # Name -> checkpoint
@@ -311,7 +298,7 @@ def judge_named(
 def answered(
     texts:pd.DataFrame, # From `texts_of`
     asked:pd.DataFrame, # From `uetrust.models.fflm_asked.questions`
-    replies:pd.DataFrame, # reply and why, from `uetrust.models.ice_runs.ice_asked`
+    replies:pd.DataFrame, # reply and why, from `uetrust.models.judging.completions`
     model:str='', # Who was asked
 )->pd.DataFrame: # model, row (who wrote the prompt), task, group (the set), column, value (percent), n, unread (replies), refused (questions)
     "What asking is worth."

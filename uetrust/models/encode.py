@@ -10,7 +10,7 @@ import numpy as np, torch
 from ..core import some
 from .load import Model, batches, halving
 
-# %% ../../nbs/09aa_encode.ipynb #7a4a27d6
+# %% ../../nbs/09aa_encode.ipynb #8cb377ba
 def _framed(m, x, **kw): # Token ids of one input with the tokenizer's frame; texts go in lists, because a lone empty second text would lose its separator
     t = m.tokenizer(*([t] for t in x), verbose=False, **kw)
     return tuple(t.input_ids[0]),tuple(t.get('token_type_ids', [()])[0])
@@ -29,13 +29,13 @@ def run_rows(
     m:Model, # An encoder
     rows:list, # (ids, segments)
     of, # (model, batch of tensors) -> a tensor for each input
-    batch_tokens:int|None=None, # Tokens a batch may hold, padding included; when None 2,048 on a processor, whose caches larger ones leave, and 8,192 elsewhere
+    batch_tokens:int|None=None, # Tokens a batch may hold, padding included; the model's own when None
 )->list: # An array for each input, float32
     "Apply an encoder to rows; equal rows are computed once."
     if m.kind!='encoder': raise ValueError(f"{m.id} is a {m.kind} model; classification and embeddings need an encoder")
     unique,out = list(dict.fromkeys(rows)),{}
     def part(some): return [x.float().cpu().numpy() for x in of(m.model, _padded(m, [unique[i] for i in some]))]
-    for b in batches([len(ids) for ids,_ in unique], batch_tokens or (2048 if m.device=='cpu' else 8192)): out |= zip((unique[i] for i in b), halving(part, b))
+    for b in batches([len(ids) for ids,_ in unique], batch_tokens or m.batch_tokens): out |= zip((unique[i] for i in b), halving(part, b))
     return [out[r] for r in rows]
 
 def run(

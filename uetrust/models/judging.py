@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['whole_answers', 'local_judge', 'templates', 'judged', 'judge_requests', 'replies_to', 'first_place', 'remote_judged',
-           'judge_table', 'wordings', 'ice_request', 'ice_replies', 'prompt_tokens', 'of_text', 'given_back',
-           'echo_leaves']
+           'judge_table', 'wordings', 'completions', 'ice_request', 'ice_replies', 'prompt_tokens', 'of_text',
+           'given_back', 'echo_leaves']
 
 # %% ../../nbs/25a_judging.ipynb #a1e013f6
 import math
@@ -175,6 +175,36 @@ def wordings(
         except Undefined: share = np.nan
         return dict(name=n, wordings=w.shape[1], texts=len(w.dropna()), sd=over_wordings(w)['sd'].mean(), share=share)
     return pd.DataFrame([one(n, g) for n,g in t.groupby('name', sort=False)])
+
+# %% ../../nbs/25a_judging.ipynb #8c2ae7dc
+def _part(e, requests, c): # Replies to some requests; fingerprint -> why of the refused
+    no = {}
+    try: return ask(e, requests, c, no),no
+    except EndpointError:
+        if any(r.key not in no for r in requests): raise
+        return {},no
+
+def completions(
+    e:Endpoint, # Who is asked, not by chat
+    requests:list, # From `posted`
+    cache, # sqlite file of raw replies
+    send:bool=True, # False reads the cache alone
+    size:int=256, # Requests between two steps of the bar
+    progress:bool=True, # Show requests done and time left
+)->pd.DataFrame: # One row per request: reply (text or None), why ('' , 'not asked', or what the server said), tokens (of the prompt, as the server counted them; NaN where it did not)
+    "Every reply there is, and why the others are missing."
+    from tqdm import tqdm
+    every,found,no = list({r.key:r for r in requests}.values()),{},{}
+    with Cache(cache) as c, tqdm(total=len(every), desc=f'asking {e.model}', unit='request', **{} if progress else dict(disable=True)) as bar:
+        for part in (every[i:i+size] for i in range(0, len(every), size)):
+            got,refused = _part(e, part, c) if send else ({r.key:c.get(r.key) for r in part},{})
+            found,no = found|{k:v for k,v in got.items() if v},no|refused
+            bar.update(len(part))
+    if no and not found: raise EndpointError(next(iter(no.values())))
+    def one(r):
+        v = found.get(r.key)
+        return dict(reply=v['choices'][0]['text'], why='', tokens=(v.get('usage') or {}).get('prompt_tokens', np.nan)) if v else dict(reply=None, why=no.get(r.key, 'not asked'), tokens=np.nan)
+    return pd.DataFrame([one(r) for r in requests], columns=['reply', 'why', 'tokens'])
 
 # %% ../../nbs/25a_judging.ipynb #78f651a2
 def ice_request(

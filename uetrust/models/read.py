@@ -281,7 +281,7 @@ class _Pass: # What a call of `read` asked for, and the three steps that need it
                 done[i] = _reading(self.m, t, out, _embed(self.m, nets[0][0], where[i][0], hs[0][b,:len(t)], self.hidden), kept)
         return [done[i] for i in range(len(rows))]
 
-# %% ../../nbs/09a_read.ipynb #0a2cb6a2
+# %% ../../nbs/09a_read.ipynb #30bf2c0d
 def _asked(m, wide, hidden, logits, generation, members): # A caller's mistakes, before anything is computed
     if (bad := [w for w in wide if w not in WIDE]): raise ValueError(f"there is no {some(bad)} of a row over the vocabulary; there are {some(WIDE)}")
     if wide and members is not None: raise ValueError(f"{some(wide)} belong to one network: read them without members")
@@ -309,13 +309,13 @@ def read(
     generation:dict|None=None, # Settings in place of the generation config's, for processed logits
     members:list|None=None, # Seeds of Monte-Carlo dropout members
     rate:float|None=None, # Dropout rate of the members in place of the checkpoint's
-    batch_tokens:int=8192, # Tokens a batch may hold, padding included
+    batch_tokens:int|None=None, # Tokens a batch may hold, padding included; the model's own when None
     chunk:int=512, # Positions that meet the vocabulary at a time
     share:bool=True, # Compute a shared prefix once
 )->Readings: # One Reading per pair, in the order of the pairs
     "What a model thinks of each token of each text, given its prefix."
     _asked(m, wide, hidden, logits, generation, members)
-    items = [lay(m, prefix, text, layout) for prefix,text in pairs]
+    batch_tokens,items = batch_tokens or m.batch_tokens,[lay(m, prefix, text, layout) for prefix,text in pairs]
     units = _units(items, share)
     run = _Pass(m, topk, tuple(wide), tuple(hidden), (generation or {}) if logits=='processed' else None, members, rate, batch_tokens, chunk)
     keys,done = list(units),{}
