@@ -7,10 +7,12 @@ from hypothesis import given, strategies as st
 
 from uetrust.data import DataNotAtHand
 from uetrust.decoding import Decoding
+from uetrust.grade import grade
 from uetrust.loaders import ROWS
 from uetrust.models import aeslc, train
 from uetrust.models.generate import generate
 from uetrust.models.load import load
+from uetrust.samples import samples
 from uetrust.settings import mirror, root
 
 real = pytest.mark.skipif(mirror() is None, reason='UETRUST_MIRROR is not at hand')
@@ -35,6 +37,14 @@ def test_emails_are_those_of_the_split_and_an_epoch_is_all_of_them():
     first,second,all_of_them = (sorted(x) for x in (aeslc.emails(0, n), aeslc.emails(n, n), map(tuple, aeslc.aeslc('train')[['email', 'subject']].to_numpy())))
     assert (first==all_of_them, second==all_of_them)==(True, True)
     assert len({e for e,_ in aeslc.emails(0, 900, split='validation')}&{e for e,_ in first})==0
+
+@real
+def test_the_subjects_of_people_stand_beside_the_senders():
+    known,more = samples('aeslc:test:40'),samples('aeslc-annotated:test:40')
+    assert more.drop(columns='references').equals(known) and more['references'].str.len().eq(4).all() and (more['references'].str[0]==known['reference']).all()
+    t = grade(pd.DataFrame(dict(id=more['id'], hypothesis=[r[2] for r in more['references']], references=more['references'])), {}, ['rouge_l'], progress=False)
+    assert ((t['value']==1)|t['note'].str.startswith('no reference has a word')).all() and t['value'].notna().sum()>35
+    with pytest.raises(ValueError, match="e-mails of 'train' as they are here have no annotated subjects: aeslc:train:N"): samples('aeslc-annotated:train:3')
 
 @real
 def test_the_tokenizers_write_unseen_emails_back_and_need_few_tokens(toks):

@@ -138,6 +138,27 @@ def test_the_batch_changes_nothing(texts, graded):
     weight = off.index.str.startswith('fflm').astype(float)*(np.e-1)+1 # FFLM multiplies each token, and so its rounding, by up to e
     assert (off<=2e-6*weight).all() and len(off)>60
 
+def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
+    "As graded with one reference at a time; only what is compared with references is computed for each"
+    own,other = list(texts['reference']),list(texts['reference'].iloc[[0, 0, 1, 0]])
+    both = texts.drop(columns='reference').assign(references=[[x] if x==y else [x, y] for x,y in zip(own, other)])
+    second = wide(g.grade(texts.assign(reference=other), g.shipped(), progress=False))
+    t = g.grade(both, g.shipped(), progress=False)
+    assert list(t['name'].unique())==list(graded['name'].unique()) and t['sample'].iloc[:4].tolist()==list('abcd')
+    first,got = wide(graded),wide(t)
+    fixed = [n for n in got if n!='bleu' and 'gpt_score' not in n and not n.startswith(('bart_score', 't5_score', 'flan')) and not any(leaf.startswith('idf_') for leaf in stored(n))]
+    close(got[fixed], first.where(~(second>first), second)[fixed].to_numpy(), 2e-6*np.e) # How rare a word is depends on all references
+    for n in ('bart_score_precision', 'bart_score_recall', 'gpt_score_recall', 't5_score_precision'): close(got[n], (first[n]+second[n])/2) # As in BARTScore's code
+    close(got['bleu'], [overlap.bleu(h, v) for h,v in zip(both['hypothesis'], both['references'])])
+    moved = {n for n in got if not np.allclose(got[n], first[n], rtol=0, atol=1e-4, equal_nan=True)}
+    assert {'rouge_l', 'bart_score_precision', 'bertscore_f1', 'bleu'}<=moved and not {'summac_zs', 'bart_score', 'unieval_fluency'}&moved
+    assert t.attrs['cut'].keys()==graded.attrs['cut'].keys()
+
+def test_a_text_has_a_score_where_one_of_its_references_gives_one(texts):
+    t = g.grade(texts.iloc[:2].drop(columns='reference').assign(references=[['', texts['reference'][0]], ['', '']]), {}, ['rouge_l'], progress=False)
+    assert t['value'].tolist()[:1]==[1.] and t['value'].isna().tolist()==[False, True]
+    assert t['note'].tolist()==['', 'no reference has a word: letters a to z or digits']
+
 def test_each_checkpoint_is_loaded_once_and_only_what_is_asked_is_made(texts, monkeypatch):
     opened,real = [],g._opened
     monkeypatch.setattr(g, '_opened', lambda key, **kw: opened.append(key[0]) or real(key, **kw))
@@ -180,6 +201,12 @@ FILES = {'a.csv': 'id,summary,document\n007,NA,Rain fell.\n', 'a.jsonl': json.du
 def test_a_file_is_read_as_it_stands(tmp_path, name):
     (tmp_path/name).write_text(FILES[name])
     assert g.read_texts(tmp_path/name).to_dict('records')==[dict(id='007', hypothesis='NA', source='Rain fell.')]
+
+def test_a_file_may_hold_several_references(tmp_path):
+    (tmp_path/'a.jsonl').write_text(json.dumps(dict(summary='Rain fell.', references=['Snow fell.', 'Rain fell.']))+'\n'+json.dumps(dict(summary='Snow.', references=['Rain.']))+'\n')
+    assert g.grade(g.read_texts(tmp_path/'a.jsonl'), {}, ['rouge_l'], progress=False)['value'].tolist()==[1., 0.]
+    (tmp_path/'a.csv').write_text('summary,references\na,b\n')
+    with pytest.raises(ValueError, match='references must be a list of one text or more; it is not for row 1'): g.grade(g.read_texts(tmp_path/'a.csv'), {}, ['rouge_l'], progress=False)
 
 @pytest.mark.parametrize('text,says', [('text\nRain\n', r"a.csv has no column for the texts to grade; it has \['text'\]. Accepted are id: id; hypothesis: hypothesis or summary; source: source or document; reference: reference"),
     ('summary,hypothesis\na,b\n', 'has both hypothesis and summary'), ('summary\n', 'is empty')])

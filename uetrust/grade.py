@@ -5,11 +5,11 @@
 # %% auto #0
 __all__ = ['TEXTS', 'MAKERS', 'MADE', 'NAMES', 'Maker', 'shipped', 'read_texts', 'scores_asked', 'reader_of', 'grade']
 
-# %% ../nbs/29b_grade.ipynb #fdb86a60
+# %% ../nbs/29b_grade.ipynb #e06a1672
 from collections.abc import Callable
 from dataclasses import replace
 from graphlib import TopologicalSorter
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import NamedTuple
 import numpy as np, pandas as pd
@@ -28,7 +28,7 @@ from .scoring import score_table, stored
 from .settings import root
 from .stats import Run, score
 
-# %% ../nbs/29b_grade.ipynb #9b1ad30b
+# %% ../nbs/29b_grade.ipynb #424212f4
 TEXTS = ('hypothesis', 'source', 'reference')
 
 class Maker(NamedTuple):
@@ -36,6 +36,7 @@ class Maker(NamedTuple):
     leaves:dict   # Leaf -> texts and other leaves it is made of beside the hypothesis
     make:Callable # (model, texts and leaves, wanted leaves, **options of the pass) -> (leaves, tokens that did not fit [N] of each)
     family:str|None=None # Key of `models` that serves where the group has none of its own; '' for no model
+    several:bool=False   # Takes a list of references as it takes one
 
 def _of(**leaves): return {leaf:tuple(t for t in TEXTS if t in need) for need,names in leaves.items() for leaf in names.split()}
 
@@ -46,7 +47,7 @@ def _split(texts): # Sentences of each
 def _sentences(m, x, wanted): return {leaf:_split(x[leaf.removesuffix('_sentences')]) for leaf in wanted},{}
 def _entities(m, x, wanted): return {leaf:entities(x[leaf.removesuffix('_entities')]) for leaf in wanted},{}
 
-# %% ../nbs/29b_grade.ipynb #0b7a4f71
+# %% ../nbs/29b_grade.ipynb #33ed203f
 def _likelihood(name, ways, family=None, template=False, most=None, **layout):
     def make(m, x, wanted, **kw):
         from uetrust.models.likelihoods import PEER, directions
@@ -56,7 +57,7 @@ def _likelihood(name, ways, family=None, template=False, most=None, **layout):
             for all_,d in zip((leaves, cut), directions(m, name, [w], *(x.get(t) for t in TEXTS), layout=replace(PEER, **layout, **sep), most=most, **kw)): all_ |= d
         return leaves,cut
     need = {w:w.replace('prefix', 'source') for w in ways.split()}
-    return Maker({f'{name}_logp_{w}':tuple(t for t in TEXTS[1:] if t in need[w]) for w in need}, make, family)
+    return Maker({f'{name}_logp_{w}':tuple(t for t in TEXTS[1:] if t in need[w]) for w in need}, make, family, True)
 
 def _fflm(m, x, wanted, **kw):
     from uetrust.models.likelihoods import fflm
@@ -241,12 +242,12 @@ def shipped()->dict: # Group or family -> folder, or (folder, question of the ju
     at = root()/'data'
     return dict(judge_own=(at/'models'/'tiny-llama', at/'judges'/'bulletin.txt'))|{g:at/'models'/f'tiny-{n}' for g,n in dict(bart='bart', t5='t5', fflm='llama', gpt='llama', coco='bart', unieval='unieval', nli='nli', bertscore='encoder', embedding='encoder').items()}
 
-# %% ../nbs/29b_grade.ipynb #7a4c4003
-NAMES = dict(id=('id',), hypothesis=('hypothesis', 'summary'), source=('source', 'document'), reference=('reference',)) # Column -> what it may be called in a file
+# %% ../nbs/29b_grade.ipynb #83d3f9e4
+NAMES = dict(id=('id',), hypothesis=('hypothesis', 'summary'), source=('source', 'document'), reference=('reference',), references=('references',)) # Column -> what it may be called in a file
 
 def read_texts(
     path, # .csv, .parquet, .json or .jsonl file
-)->pd.DataFrame: # id ('row 1', ... when there is none), hypothesis, and as far as given source and reference
+)->pd.DataFrame: # id ('row 1', ... when there is none), hypothesis, and as far as given source, reference, and references (lists)
     "Texts to grade, or what is wrong with the file."
     df,path = read_table(path, exact=True),Path(path)
     found = {c:[n for n in names if n in df] for c,names in NAMES.items()}
@@ -256,16 +257,20 @@ def read_texts(
     if 'id' not in out: out.insert(0, 'id', [f'row {i+1}' for i in range(len(out))])
     return out
 
-def _texts(df): # Columns as lists, checked
+def _references(df): # Of each text, a list
+    if bad := [i for i,v in zip(df['id'], df['references']) if not (isinstance(v, list|tuple|np.ndarray) and len(v) and all(isinstance(s, str) for s in v))]: raise ValueError(f"references must be a list of one text or more; it is not for {some(bad)}")
+    return list(map(list, df['references']))
+
+def _texts(df): # Columns as lists, checked; a reference is a text, or a list of them for every text
     if lacks := [c for c in ('id', 'hypothesis') if c not in df]: raise ValueError(f"texts to grade need the columns id and hypothesis; {' and '.join(lacks)} not among {list(df)}")
     if not len(df): raise ValueError("there is no text to grade: the table has no row")
     if len(twice := df['id'][df['id'].duplicated()]): raise ValueError(f"every text needs an id of its own, these occur twice: {some(twice.unique())}")
     x = {t:list(df[t]) for t in TEXTS if t in df}
     for t,v in x.items():
         if bad := [i for i,s in zip(df['id'], v) if not isinstance(s, str)]: raise ValueError(f"{t} must be a text; it is not for {some(bad)}")
-    return x
+    return x|(dict(reference=_references(df)) if 'references' in df else {})
 
-# %% ../nbs/29b_grade.ipynb #50cb9ac9
+# %% ../nbs/29b_grade.ipynb #c60f3eb0
 def _served(g, models): return None if MAKERS[g].family=='' else models.get(g, models.get(MAKERS[g].family or g))
 
 def _lacks(leaf, x, models): # What keeps a leaf from being made
@@ -309,32 +314,46 @@ def _installed(f): # (what f gives, '') or (None, what to install); every other 
         if not _lacking(e): raise
         return None,_lacking(e)
 
-def _plan(wanted, models): # Model -> its groups -> leaves, all after what they are made of
+def _apart(leaf, owner): # Made for each of several references apart; owner: whose they are
+    return owner is not None and leaf in MADE and not MAKERS[MADE[leaf]].several and any(t=='reference' or _apart(t, owner) for t in MAKERS[MADE[leaf]].leaves[leaf])
+
+def _alone(name, owner): # Whether a score takes one reference at a time
+    return owner is not None and any(_apart(k, owner) or k=='reference' and k not in reg[name].needs for k in stored(name))
+
+def _view(x, owner, apart, several=True): # Texts and leaves of each reference, or of each text, with its list of references if that is wanted
+    if not apart: return {k:v for k,v in x.items() if not _apart(k, owner) and (several or owner is None or k!='reference')}
+    return {k:list(chain(*v)) if k=='reference' else v if _apart(k, owner) else [v[i] for i in owner] for k,v in x.items()}
+
+def _best(t): # Of the scores that a text has against its references
+    t = t.sort_values('value', key=lambda v: -v*np.array([reg[n].sign or 1 for n in t['name']]), kind='stable').drop_duplicates(['name', 'sample'])
+    return t.sort_index(ignore_index=True)
+
+def _plan(wanted, models, owner): # Model -> its groups, of texts or of references -> leaves, all after what they are made of
     out = {}
-    for leaf in wanted: out.setdefault(reader_of(MADE[leaf], models), {}).setdefault(MADE[leaf], []).append(leaf)
+    for leaf in wanted: out.setdefault(reader_of(MADE[leaf], models), {}).setdefault((MADE[leaf], _apart(leaf, owner)), []).append(leaf)
     before = {who:{reader_of(MADE[n], models) for ls in gs.values() for leaf in ls for n in MAKERS[MADE[leaf]].leaves[leaf] if n in MADE}-{who} for who,gs in out.items()}
-    return {who:dict(sorted(out[who].items(), key=lambda g: list(MAKERS).index(g[0]))) for who in TopologicalSorter(before).static_order()}
+    return {who:dict(sorted(out[who].items(), key=lambda g: list(MAKERS).index(g[0][0]))) for who in TopologicalSorter(before).static_order()}
 
 def _stopped(g, wanted, absent): # Why what the leaves are made of is not there
     return next((absent[n] for leaf in wanted for n in MAKERS[g].leaves[leaf] if n in absent), '')
 
-def _made(plan, x, bar, load, **kw): # Leaves, leaf -> what to install for it, group -> leaf -> tokens that did not fit, group -> model
+def _made(plan, x, owner, bar, load, **kw): # Leaves, leaf -> what to install for it, group -> leaf -> tokens that did not fit, group -> model
     leaves,absent,cut,read_by = {},{},{},{}
     for who,groups in plan.items():
-        m,opts = _opened(who, **load) if who and not all(_stopped(g, ls, absent) for g,ls in groups.items()) else (None, {})
-        for g,wanted in groups.items():
+        m,opts = _opened(who, **load) if who and not all(_stopped(g, ls, absent) for (g,_),ls in groups.items()) else (None, {})
+        for (g,apart),wanted in groups.items():
             bar.set_description(f'quality: {g}')
             why = _stopped(g, wanted, absent)
-            got,why = (None, why) if why else _installed(lambda: MAKERS[g].make(m, x|leaves, wanted, **opts, **(kw if m else {}))) # noqa: B023
+            got,why = (None, why) if why else _installed(lambda: MAKERS[g].make(m, _view(x|leaves, owner, apart, MAKERS[g].several), wanted, **opts, **(kw if m else {}))) # noqa: B023
             absent |= {leaf:why for leaf in wanted if why}
-            if not why: leaves,cut[g] = leaves|got[0],{leaf:int(n.sum()) for leaf,n in got[1].items()}
+            if not why: leaves,cut[g] = leaves|got[0],cut.get(g, {})|{leaf:int(n.sum()) for leaf,n in got[1].items()}
             if m and not why: read_by[g] = '{0.name} {0.version}'.format(m.model if who[2]=='sentence' else m)
             bar.update(len(x['hypothesis']))
         m = None # Nothing else holds it: it goes before the next one comes
     return leaves,absent,cut,read_by
 
 def grade(
-    texts:pd.DataFrame, # id, hypothesis, and as far as given source and reference
+    texts:pd.DataFrame, # id, hypothesis, and as far as given source and reference, or references (a list for each text)
     models:dict, # Group of `MAKERS` or family -> folder or hub id, for spans a spaCy pipeline; (checkpoint, file) for a trained head (alignscore, ctc, ctc_relevance) or a question (judge_own)
     metrics='all', # Names of quality metrics, or 'all' for all that are applicable
     progress:bool=True, # Show texts done and time left
@@ -346,16 +365,19 @@ def grade(
     from tqdm import tqdm
     if bad := set(models)-{*MAKERS, *(m.family for m in MAKERS.values())}: raise ValueError(f"no group of leaves is called {some(sorted(bad))}; there are {sorted({*MAKERS, *(m.family for m in MAKERS.values() if m.family)})}")
     x,names = _texts(texts),scores_asked(metrics)
+    owner = np.repeat(np.arange(len(texts)), list(map(len, x['reference']))) if 'references' in texts else None
     missing = {n:list(dict.fromkeys(w for leaf in stored(n) for w in _lacks(leaf, x, models))) for n in names}
-    plan = _plan(dict.fromkeys(leaf for n in names if not missing[n] for leaf in stored(n) if leaf in MADE), models)
+    plan = _plan(dict.fromkeys(leaf for n in names if not missing[n] for leaf in stored(n) if leaf in MADE), models, owner)
     with tqdm(total=len(x['hypothesis'])*sum(map(len, plan.values())), desc='quality', unit='text', **{} if progress else dict(disable=True)) as bar:
-        leaves,absent,cut,read_by = _made(plan, x, bar, dict(device=device, dtype=dtype), **kw)
-    run,found = Run(texts['id'], reg, **x, **leaves),[]
+        leaves,absent,cut,read_by = _made(plan, x, owner, bar, dict(device=device, dtype=dtype), **kw)
+    ids,found = np.array(texts['id'], object),[]
+    run = {a:Run(ids[owner] if a else ids, reg, **_view(x|leaves, owner, a)) for a in {False, owner is not None}}
     for n in names:
+        alone = _alone(n, owner)
         missing[n] += list(dict.fromkeys(absent[leaf] for leaf in stored(n) if leaf in absent))
-        got,why = (None, '') if missing[n] else _installed(lambda: score(run, n)) # noqa: B023
+        got,why = (None, '') if missing[n] else _installed(lambda: score(run[alone], n)) # noqa: B023
         missing[n] += [why] if why else []
-        found += [] if got is None else [got]
+        found += [] if got is None else [_best(got)] if alone else [got]
     t = pd.concat(found, ignore_index=True) if found else score_table()
     t.attrs |= dict(missing={n:w for n,w in missing.items() if w}, cut=cut, models=read_by)
     return t

@@ -26,14 +26,14 @@ def evaluators(
     def one(v): return tuple(map(place, v.split(','))) if ',' in v else place(v)
     return (shipped() if 'shipped' in pairs else {})|{g:one(v) for g,v in given}
 
-# %% ../nbs/29c_quality.ipynb #324260e1
+# %% ../nbs/29c_quality.ipynb #accf6b9d
 def greedy_texts(
     folder, # Of a bank and its readings
-    samples:pd.DataFrame, # Its sources: id, source, perhaps reference
-)->pd.DataFrame: # id, hypothesis, source, and reference where there is one
+    samples:pd.DataFrame, # Its sources: id, source, perhaps reference and references
+)->pd.DataFrame: # id, hypothesis, source, and reference or references where there are any
     "What is judged."
     t = read_bank(Path(folder)/'texts').query("kind=='greedy'")
-    known = samples.set_index('id')[[c for c in ('source', 'reference') if c in samples]]
+    known = samples.set_index('id')[[c for c in ('source', 'reference', 'references') if c in samples]]
     return pd.DataFrame(dict(id=t['sample'], hypothesis=t['text'])).join(known, on='id').reset_index(drop=True)
 
 # %% ../nbs/29c_quality.ipynb #f30c87a4

@@ -25,22 +25,28 @@ def read_table(
     if not len(df): raise ValueError(f"{path.name} is empty: it has {df.shape[1]} columns and no row")
     return df
 
-# %% ../nbs/07b_samples.ipynb #0e15cb14
-PUBLIC = dict(aeslc=dict(email='source', subject='reference'), xsum=dict(document='source', summary='reference'), cnndm={}, tofueval=dict(doc_id='id'))
+# %% ../nbs/07b_samples.ipynb #4ecf96eb
+_MAIL = dict(email='source', subject='reference')
+PUBLIC = {'aeslc': _MAIL, 'aeslc-annotated': _MAIL, 'xsum': dict(document='source', summary='reference'), 'cnndm': {}, 'tofueval': dict(doc_id='id')}
 
 def _public(name, split): # All samples of a split
     from uetrust import benchmarks, loaders
     d = loaders.tofueval_dialogues().query('split==@split') if name=='tofueval' else getattr(benchmarks if name=='cnndm' else loaders, name)(split)
     return d.rename(columns=PUBLIC[name]).reset_index(drop=True)
 
+def _annotated(split): # E-mails with all their subjects
+    d = _public('aeslc', split)
+    if not d['annotations'].str.len().all(): raise ValueError(f"the e-mails of {split!r} as they are here have no annotated subjects: aeslc:{split}:N takes them with the sender's")
+    return d.assign(references=[[s, *more] for s,more in zip(d['reference'], d['annotations'])])
+
 def samples(
-    text:str, # 'bulletin:test:200', 'aeslc:test:100', 'xsum:test:100', 'cnndm:test:100', 'tofueval:test:50', or a file with columns id and source
-)->pd.DataFrame: # One row per source: id, source, split and reference where known
+    text:str, # 'bulletin:test:200', 'aeslc:test:100', 'aeslc-annotated:test:100', 'xsum:test:100', 'cnndm:test:100', 'tofueval:test:50', or a file with columns id and source
+)->pd.DataFrame: # One row per source: id, source, split, reference where known, and references where there are more
     "Samples by name."
     name,*more = text.split(':')
     if name not in ('bulletin', *PUBLIC): return read_table(text, exact=True)
     if len(more)!=2 or not more[1].isdigit(): raise ValueError(f"a dataset is written NAME:SPLIT:NUMBER, for example {name}:test:100, got {text!r}")
     split,n = more[0],int(more[1])
     if name=='bulletin': from uetrust.world import bulletins; return bulletins(split, n)[['id', 'split', 'source', 'reference']]
-    d = _public(name, split).head(n).assign(split=split)
-    return d[[c for c in ('id', 'split', 'source', 'reference') if c in d]]
+    d = (_annotated(split) if name=='aeslc-annotated' else _public(name, split)).head(n).assign(split=split)
+    return d[[c for c in ('id', 'split', 'source', 'reference', 'references') if c in d]]
