@@ -92,6 +92,8 @@ def test_the_page_runs_without_the_package_and_says_so(tmp_path):
     assert 'no_such_package is not installed' in page['text'][0] and not any('MiniLM' in s for s in page['text'])
     assert 'embedding_spearman' not in set(t['metric']) and {'rouge_2', 'meteor', 'bleu_alignscore'}<=set(t['metric'])
     assert set(t['level'])=={'text', 'system', 'pooled'} and set(t['quality'])=={'coherence', 'consistency', 'fluency', 'relevance'}
+    more = pd.read_csv(at/'tables'/'summeval_references.csv')
+    assert {'rouge_2', 'bleu'}<=set(more['metric']) and not {'bleu_4_true', 'rouge_2 | source'}&set(more['metric']) and np.allclose(more['value'], more['eleven']-more['one'])
     ends = pd.read_csv(at/'tables'/'summeval_intervals.csv')
     assert (ends['hi']>=ends['lo']).all() and len(ends)==6*t['metric'].nunique()
     chosen = pd.read_csv(at/'tables'/'summeval_picks.csv')

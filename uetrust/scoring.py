@@ -30,15 +30,15 @@ def stored(
     "What must be in a bank and its readings for a score."
     return Run([], reg).lacks(name)
 
-# %% ../nbs/29a_scoring.ipynb #02e15464
+# %% ../nbs/29a_scoring.ipynb #11aeccd1
 def _chosen(methods, reg): # Names, 'all' or a list
     names = list(reg.of('ue')) if methods=='all' else list(methods)
     return list(dict.fromkeys([x for n in names for x in (*sorted(scores_needed(n, reg)), n)])),names
 
-def _some(run, names, missing): # Scores of one run; what is missing is noted
+def _some(run, names, missing): # Name -> scores of one run; what is missing is noted
     lacks = {n:run.lacks(n) for n in names}
     missing |= {n:v for n,v in lacks.items() if v}
-    return [score(run, n) for n,v in lacks.items() if not v]
+    return {n:score(run, n) for n,v in lacks.items() if not v}
 
 def score_bank(
     folder, # Of a bank and its readings
@@ -51,16 +51,16 @@ def score_bank(
     from tqdm import tqdm
     about = Store(Path(folder)/'texts', 'bank').manifest()
     ordered,names = _chosen(methods, reg)
-    later,found,missing = [n for n in ordered if scores_needed(n, reg)],[],{}
+    later,found,missing = [n for n in ordered if scores_needed(n, reg)],{n:[] for n in ordered},{}
     with tqdm(total=about['n'], desc=f"{about['about']['dataset']} {about['about']['generator']}: scores", unit='source', **{} if progress else dict(disable=True)) as bar:
         for run in runs(folder, samples, reg):
-            found += _some(run, [n for n in ordered if n not in later], missing)
+            for n,t in _some(run, [n for n in ordered if n not in later], missing).items(): found[n].append(t)
             bar.update(len(run.samples))
-    t = pd.concat(found, ignore_index=True) if found else score_table()
-    if later and len(t):
-        wide = t.pivot(index='sample', columns='name', values='value').reindex(t['sample'].unique())
-        t = pd.concat([t, *_some(Run(wide.index, reg, **{c:list(wide[c]) for c in wide}), later, missing)], ignore_index=True)
-    t = t[t['name'].isin(names)].sort_values('name', key=lambda s: s.map({n:i for i,n in enumerate(names)}), kind='stable', ignore_index=True)
+    wide = {n:pd.concat(found[n]).set_index('sample')['value'] for n in dict.fromkeys(x for m in later for x in scores_needed(m, reg)) if found[n]}
+    ids = next(iter(wide.values())).index if wide else []
+    found |= {n:[t] for n,t in _some(Run(ids, reg, **{n:list(v) for n,v in wide.items()}), later, missing).items()}
+    parts = [t for n in names for t in found[n]]
+    t = pd.concat(parts, ignore_index=True) if parts else score_table()
     t.insert(0, 'generator', about['about']['generator'])
     t.insert(0, 'dataset', about['about']['dataset'])
     t.attrs['missing'] = {n:missing[n] for n in names if n in missing}
