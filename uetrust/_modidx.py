@@ -1639,6 +1639,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                  'uetrust.samples.read_table': ('samples.html#read_table', 'uetrust/samples.py'),
                                  'uetrust.samples.samples': ('samples.html#samples', 'uetrust/samples.py')},
             'uetrust.scoring': { 'uetrust.scoring._chosen': ('scoring.html#_chosen', 'uetrust/scoring.py'),
+                                 'uetrust.scoring._joined': ('scoring.html#_joined', 'uetrust/scoring.py'),
                                  'uetrust.scoring._some': ('scoring.html#_some', 'uetrust/scoring.py'),
                                  'uetrust.scoring.score_bank': ('scoring.html#score_bank', 'uetrust/scoring.py'),
                                  'uetrust.scoring.score_table': ('scoring.html#score_table', 'uetrust/scoring.py'),

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['scores_needed', 'stored', 'score_bank', 'write_scores', 'score_table']
 
-# %% ../nbs/29a_scoring.ipynb #b72dc9ef
+# %% ../nbs/29a_scoring.ipynb #bbc2e0be
+from itertools import chain
 from pathlib import Path
 import numpy as np, pandas as pd
 from .leaves import runs
@@ -30,15 +31,21 @@ def stored(
     "What must be in a bank and its readings for a score."
     return Run([], reg).lacks(name)
 
-# %% ../nbs/29a_scoring.ipynb #11aeccd1
+# %% ../nbs/29a_scoring.ipynb #f2a2cd5b
 def _chosen(methods, reg): # Names, 'all' or a list
     names = list(reg.of('ue')) if methods=='all' else list(methods)
     return list(dict.fromkeys([x for n in names for x in (*sorted(scores_needed(n, reg)), n)])),names
 
-def _some(run, names, missing): # Name -> scores of one run; what is missing is noted
+def _some(run, names, missing): # (name, samples, values, notes) of one run, less than tables of few rows would take; what is missing is noted
     lacks = {n:run.lacks(n) for n in names}
     missing |= {n:v for n,v in lacks.items() if v}
-    return {n:score(run, n) for n,v in lacks.items() if not v}
+    return [(n, run.samples, t['value'].to_numpy(), t['note'].to_numpy()) for n,v in lacks.items() if not v for t in [score(run, n)]]
+
+def _joined(parts, names): # One table, in the order of the names
+    parts = [p for n in names for p in parts if p[0]==n]
+    if not parts: return score_table()
+    of,samples,values,notes = zip(*parts)
+    return pd.DataFrame(dict(sample=list(chain(*samples)), name=[n for n,v in zip(of, values) for _ in v], value=np.concatenate(values), note=np.concatenate(notes)))
 
 def score_bank(
     folder, # Of a bank and its readings
@@ -51,16 +58,15 @@ def score_bank(
     from tqdm import tqdm
     about = Store(Path(folder)/'texts', 'bank').manifest()
     ordered,names = _chosen(methods, reg)
-    later,found,missing = [n for n in ordered if scores_needed(n, reg)],{n:[] for n in ordered},{}
+    later,found,missing = [n for n in ordered if scores_needed(n, reg)],[],{}
     with tqdm(total=about['n'], desc=f"{about['about']['dataset']} {about['about']['generator']}: scores", unit='source', **{} if progress else dict(disable=True)) as bar:
         for run in runs(folder, samples, reg):
-            for n,t in _some(run, [n for n in ordered if n not in later], missing).items(): found[n].append(t)
+            found += _some(run, [n for n in ordered if n not in later], missing)
             bar.update(len(run.samples))
-    wide = {n:pd.concat(found[n]).set_index('sample')['value'] for n in dict.fromkeys(x for m in later for x in scores_needed(m, reg)) if found[n]}
-    ids = next(iter(wide.values())).index if wide else []
-    found |= {n:[t] for n,t in _some(Run(ids, reg, **{n:list(v) for n,v in wide.items()}), later, missing).items()}
-    parts = [t for n in names for t in found[n]]
-    t = pd.concat(parts, ignore_index=True) if parts else score_table()
+    base = {n:list(chain(*(v for m,_,v,_ in found if m==n))) for n in dict.fromkeys(x for m in later for x in scores_needed(m, reg))}
+    ids = list(dict.fromkeys(chain(*(s for _,s,_,_ in found))))
+    found += _some(Run(ids, reg, **{n:v for n,v in base.items() if v}), later, missing)
+    t = _joined(found, names)
     t.insert(0, 'generator', about['about']['generator'])
     t.insert(0, 'dataset', about['about']['dataset'])
     t.attrs['missing'] = {n:missing[n] for n in names if n in missing}
