@@ -46,7 +46,7 @@ def chat_example(
         ids,weight = ids+new,weight+[.05 if user else 3. if len(new)<3 else 1.]*len(new)
     return Example(ids, None, weight)
 
-# %% ../../nbs/09d_train.ipynb #4f178ab0
+# %% ../../nbs/09d_train.ipynb #26e210ec
 HIDDEN = 'hidden words' # Target of an example whose words are to be restored
 LABELS = ('entailment', 'neutral', 'contradiction')
 def _seq2seq(build): return lambda b, rng, tok: [Example(tok(s)['input_ids'], tok(t)['input_ids']) for s,t in build(b, rng)]
@@ -111,7 +111,7 @@ _nli_labels = dict(id2label=dict(enumerate(LABELS)), label2id={l:i for i,l in en
 
 RECIPES = {
     'tiny-bart': Recipe('bart', 'BartForConditionalGeneration', _bart, _seq2seq(pairs), 12000),
-    'tiny-nli': Recipe('bert', 'BertForSequenceClassification', _bert|_nli_labels|dict(num_hidden_layers=4), _nli, 8000, 48, 1.5e-3, 5, 'tiny-bart', _hidden(lambda s, t: (s, t)), muon=True, rows=_excerpts),
+    'tiny-nli': Recipe('bert', 'BertForSequenceClassification', _bert|_nli_labels|dict(num_hidden_layers=4, hidden_dropout_prob=0.), _nli, 8000, 48, 1.5e-3, 5, 'tiny-bart', _hidden(lambda s, t: (s, t)), muon=True, rows=_excerpts),
     'tiny-llama': Recipe('llama', 'LlamaForCausalLM', _llama, _chat, 12000, muon=True),
     'tiny-t5': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(pairs), 18000, rate=2e-3),
     'tiny-unieval': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(questions), 9000, 24, rate=1e-3, start='tiny-t5', first=_hidden(lambda s, t: (UNIEVAL['consistency'].format(sentence=t, source=s),)), muon=True),
