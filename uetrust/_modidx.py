@@ -1635,6 +1635,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                              'uetrust.run.typed': ('run.html#typed', 'uetrust/run.py'),
                              'uetrust.run.without_data': ('run.html#without_data', 'uetrust/run.py')},
             'uetrust.samples': { 'uetrust.samples._annotated': ('samples.html#_annotated', 'uetrust/samples.py'),
+                                 'uetrust.samples._parquet': ('samples.html#_parquet', 'uetrust/samples.py'),
                                  'uetrust.samples._public': ('samples.html#_public', 'uetrust/samples.py'),
                                  'uetrust.samples.read_table': ('samples.html#read_table', 'uetrust/samples.py'),
                                  'uetrust.samples.samples': ('samples.html#samples', 'uetrust/samples.py')},

@@ -242,7 +242,7 @@ def shipped()->dict: # Group or family -> folder, or (folder, question of the ju
     at = root()/'data'
     return dict(judge_own=(at/'models'/'tiny-llama', at/'judges'/'bulletin.txt'))|{g:at/'models'/f'tiny-{n}' for g,n in dict(bart='bart', t5='t5', fflm='llama', gpt='llama', coco='bart', unieval='unieval', nli='nli', bertscore='encoder', embedding='encoder').items()}
 
-# %% ../nbs/29b_grade.ipynb #83d3f9e4
+# %% ../nbs/29b_grade.ipynb #25d3e0b2
 NAMES = dict(id=('id',), hypothesis=('hypothesis', 'summary'), source=('source', 'document'), reference=('reference',), references=('references',)) # Column -> what it may be called in a file
 
 def read_texts(
@@ -258,7 +258,7 @@ def read_texts(
     return out
 
 def _references(df): # Of each text, a list
-    if bad := [i for i,v in zip(df['id'], df['references']) if not (isinstance(v, list|tuple|np.ndarray) and len(v) and all(isinstance(s, str) for s in v))]: raise ValueError(f"references must be a list of one text or more; it is not for {some(bad)}")
+    if bad := [i for i,v in zip(df['id'], df['references']) if not (isinstance(v, list|tuple) and v and all(isinstance(s, str) for s in v))]: raise ValueError(f"references must be a list of one text or more; it is not for {some(bad)}")
     return list(map(list, df['references']))
 
 def _texts(df): # Columns as lists, checked; a reference is a text, or a list of them for every text
@@ -270,7 +270,7 @@ def _texts(df): # Columns as lists, checked; a reference is a text, or a list of
         if bad := [i for i,s in zip(df['id'], v) if not isinstance(s, str)]: raise ValueError(f"{t} must be a text; it is not for {some(bad)}")
     return x|(dict(reference=_references(df)) if 'references' in df else {})
 
-# %% ../nbs/29b_grade.ipynb #c60f3eb0
+# %% ../nbs/29b_grade.ipynb #37ccfe21
 def _served(g, models): return None if MAKERS[g].family=='' else models.get(g, models.get(MAKERS[g].family or g))
 
 def _lacks(leaf, x, models): # What keeps a leaf from being made
@@ -317,11 +317,11 @@ def _installed(f): # (what f gives, '') or (None, what to install); every other 
 def _apart(leaf, owner): # Made for each of several references apart; owner: whose they are
     return owner is not None and leaf in MADE and not MAKERS[MADE[leaf]].several and any(t=='reference' or _apart(t, owner) for t in MAKERS[MADE[leaf]].leaves[leaf])
 
-def _alone(name, owner): # Whether a score takes one reference at a time
-    return owner is not None and any(_apart(k, owner) or k=='reference' and k not in reg[name].needs for k in stored(name))
+def _alone(name, needs, owner): # Whether a score takes one reference at a time
+    return owner is not None and any(_apart(k, owner) or k=='reference' and k not in reg[name].needs for k in needs)
 
-def _view(x, owner, apart, several=True): # Texts and leaves of each reference, or of each text, with its list of references if that is wanted
-    if not apart: return {k:v for k,v in x.items() if not _apart(k, owner) and (several or owner is None or k!='reference')}
+def _view(x, owner, apart): # Texts and leaves of each reference, or of each text
+    if not apart: return {k:v for k,v in x.items() if not _apart(k, owner)}
     return {k:list(chain(*v)) if k=='reference' else v if _apart(k, owner) else [v[i] for i in owner] for k,v in x.items()}
 
 def _best(t): # Of the scores that a text has against its references
@@ -344,7 +344,9 @@ def _made(plan, x, owner, bar, load, **kw): # Leaves, leaf -> what to install fo
         for (g,apart),wanted in groups.items():
             bar.set_description(f'quality: {g}')
             why = _stopped(g, wanted, absent)
-            got,why = (None, why) if why else _installed(lambda: MAKERS[g].make(m, _view(x|leaves, owner, apart, MAKERS[g].several), wanted, **opts, **(kw if m else {}))) # noqa: B023
+            made_of = {'hypothesis', *chain(*(MAKERS[g].leaves[leaf] for leaf in wanted))}
+            given = _view({k:v for k,v in (x|leaves).items() if k in made_of}, owner, apart)
+            got,why = (None, why) if why else _installed(lambda: MAKERS[g].make(m, given, wanted, **opts, **(kw if m else {}))) # noqa: B023
             absent |= {leaf:why for leaf in wanted if why}
             if not why: leaves,cut[g] = leaves|got[0],cut.get(g, {})|{leaf:int(n.sum()) for leaf,n in got[1].items()}
             if m and not why: read_by[g] = '{0.name} {0.version}'.format(m.model if who[2]=='sentence' else m)
@@ -366,15 +368,16 @@ def grade(
     if bad := set(models)-{*MAKERS, *(m.family for m in MAKERS.values())}: raise ValueError(f"no group of leaves is called {some(sorted(bad))}; there are {sorted({*MAKERS, *(m.family for m in MAKERS.values() if m.family)})}")
     x,names = _texts(texts),scores_asked(metrics)
     owner = np.repeat(np.arange(len(texts)), list(map(len, x['reference']))) if 'references' in texts else None
-    missing = {n:list(dict.fromkeys(w for leaf in stored(n) for w in _lacks(leaf, x, models))) for n in names}
-    plan = _plan(dict.fromkeys(leaf for n in names if not missing[n] for leaf in stored(n) if leaf in MADE), models, owner)
+    needs = {n:stored(n) for n in names}
+    missing = {n:list(dict.fromkeys(w for leaf in needs[n] for w in _lacks(leaf, x, models))) for n in names}
+    plan = _plan(dict.fromkeys(leaf for n in names if not missing[n] for leaf in needs[n] if leaf in MADE), models, owner)
     with tqdm(total=len(x['hypothesis'])*sum(map(len, plan.values())), desc='quality', unit='text', **{} if progress else dict(disable=True)) as bar:
         leaves,absent,cut,read_by = _made(plan, x, owner, bar, dict(device=device, dtype=dtype), **kw)
     ids,found = np.array(texts['id'], object),[]
     run = {a:Run(ids[owner] if a else ids, reg, **_view(x|leaves, owner, a)) for a in {False, owner is not None}}
     for n in names:
-        alone = _alone(n, owner)
-        missing[n] += list(dict.fromkeys(absent[leaf] for leaf in stored(n) if leaf in absent))
+        alone = _alone(n, needs[n], owner)
+        missing[n] += list(dict.fromkeys(absent[leaf] for leaf in needs[n] if leaf in absent))
         got,why = (None, '') if missing[n] else _installed(lambda: score(run[alone], n)) # noqa: B023
         missing[n] += [why] if why else []
         found += [] if got is None else [_best(got)] if alone else [got]

@@ -31,7 +31,7 @@ def stored(
     "What must be in a bank and its readings for a score."
     return Run([], reg).lacks(name)
 
-# %% ../nbs/29a_scoring.ipynb #f2a2cd5b
+# %% ../nbs/29a_scoring.ipynb #adf68931
 def _chosen(methods, reg): # Names, 'all' or a list
     names = list(reg.of('ue')) if methods=='all' else list(methods)
     return list(dict.fromkeys([x for n in names for x in (*sorted(scores_needed(n, reg)), n)])),names
@@ -42,7 +42,8 @@ def _some(run, names, missing): # (name, samples, values, notes) of one run, les
     return [(n, run.samples, t['value'].to_numpy(), t['note'].to_numpy()) for n,v in lacks.items() if not v for t in [score(run, n)]]
 
 def _joined(parts, names): # One table, in the order of the names
-    parts = [p for n in names for p in parts if p[0]==n]
+    at = {n:i for i,n in enumerate(names)}
+    parts = sorted((p for p in parts if p[0] in at), key=lambda p: at[p[0]])
     if not parts: return score_table()
     of,samples,values,notes = zip(*parts)
     return pd.DataFrame(dict(sample=list(chain(*samples)), name=[n for n,v in zip(of, values) for _ in v], value=np.concatenate(values), note=np.concatenate(notes)))
@@ -58,14 +59,16 @@ def score_bank(
     from tqdm import tqdm
     about = Store(Path(folder)/'texts', 'bank').manifest()
     ordered,names = _chosen(methods, reg)
-    later,found,missing = [n for n in ordered if scores_needed(n, reg)],[],{}
+    later,ids,found,missing = [n for n in ordered if scores_needed(n, reg)],[],[],{}
     with tqdm(total=about['n'], desc=f"{about['about']['dataset']} {about['about']['generator']}: scores", unit='source', **{} if progress else dict(disable=True)) as bar:
         for run in runs(folder, samples, reg):
             found += _some(run, [n for n in ordered if n not in later], missing)
+            ids += run.samples
             bar.update(len(run.samples))
-    base = {n:list(chain(*(v for m,_,v,_ in found if m==n))) for n in dict.fromkeys(x for m in later for x in scores_needed(m, reg))}
-    ids = list(dict.fromkeys(chain(*(s for _,s,_,_ in found))))
-    found += _some(Run(ids, reg, **{n:v for n,v in base.items() if v}), later, missing)
+    base = {}
+    for n,_,v,_ in found:
+        if later: base.setdefault(n, []).extend(v)
+    found += _some(Run(ids, reg, **base), later, missing)
     t = _joined(found, names)
     t.insert(0, 'generator', about['about']['generator'])
     t.insert(0, 'dataset', about['about']['dataset'])
