@@ -128,6 +128,16 @@ def test_a_warm_start_of_the_same_class_is_a_copy(texts):
     train.warm(b, a)
     assert all(torch.equal(x, y) for x,y in zip(a.parameters(), b.parameters()))
 
+def test_words_keep_their_meaning_in_a_vocabulary_of_another_order(texts):
+    "Ids differ, words and so states do not; an unknown word takes what stands at its id"
+    old,new = tasks.tokenizer(texts, 'bart'),tasks.tokenizer(texts[::2], 'bart')
+    known = train.ids_in(old, new)
+    a,b = (train.build(bart(), t, seed) for t,seed in ((old, 0), (new, 1)))
+    train.warm(b, a, known)
+    said = [w for w in new.get_vocab() if w in old.get_vocab()]
+    assert known!=list(range(len(new))) and len(said)>len(new)/2 and all(known[i]==i for w,i in new.get_vocab().items() if w not in old.get_vocab())
+    for w in said: assert torch.equal(b.get_input_embeddings().weight[new.get_vocab()[w]], a.get_input_embeddings().weight[old.get_vocab()[w]])
+
 def test_pools_are_fresh_and_repeatable(tok):
     r = bart(steps=1000)
     a,b,c = train.pool(r, tok, 3, 1000),train.pool(r, tok, 3, 1000),train.pool(r, tok, 4, 1000)

@@ -54,7 +54,7 @@ def check_head(
     if not off<=(1e-5 if model.dtype==torch.float32 else 2e-2)*max(size, 1):
         raise ValueError(f"{type(model).__name__} turns hidden states into logits by a step that uetrust.models.load.head does not know: its logits are off by {off:.2g}. Add the step there")
 
-# %% ../../nbs/09_models.ipynb #d61a723f
+# %% ../../nbs/09_models.ipynb #4bc02516
 def fingerprint(
     model, # A `Model`
 )->str: # 16 hexadecimal digits
@@ -91,7 +91,7 @@ class Model:
         return lru_cache(1000)(lambda text: tuple(tokenizer(text, add_special_tokens=False, verbose=False).input_ids))
 
     @property
-    def batch_tokens(self)->int: # Tokens a batch may hold, padding included, when nobody says otherwise; larger batches leave the caches of a processor
+    def batch_tokens(self)->int: # Tokens a batch may hold, padding included, when nobody says otherwise; encoders are slower in larger ones on a processor, the other passes no faster
         return 2048 if self.device=='cpu' else 8192
 
     @property

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['HIDDEN', 'LABELS', 'RECIPES', 'AESLC', 'DATA', 'SEP', 'MASK', 'POOL', 'LOSSES', 'Example', 'chat_example', 'tags',
-           'corpus', 'Recipe', 'recipe', 'build', 'warm', 'pool', 'rate', 'pooled', 'loss', 'fit', 'train', 'main',
-           'curves']
+           'corpus', 'Recipe', 'recipe', 'build', 'ids_in', 'warm', 'pool', 'rate', 'pooled', 'loss', 'fit', 'train',
+           'main', 'curves']
 
 # %% ../../nbs/09d_train.ipynb #7999814a
 import argparse, json, random
@@ -46,7 +46,7 @@ def chat_example(
         ids,weight = ids+new,weight+[.05 if user else 3. if len(new)<3 else 1.]*len(new)
     return Example(ids, None, weight)
 
-# %% ../../nbs/09d_train.ipynb #26e210ec
+# %% ../../nbs/09d_train.ipynb #d67a52fa
 HIDDEN = 'hidden words' # Target of an example whose words are to be restored
 LABELS = ('entailment', 'neutral', 'contradiction')
 def _seq2seq(build): return lambda b, rng, tok: [Example(tok(s)['input_ids'], tok(t)['input_ids']) for s,t in build(b, rng)]
@@ -85,6 +85,9 @@ def _mails(start, n, done, seed, split): return emails(start, n, seed, split, _f
 def _excerpts(start, n, done, seed, split): # As much as a summary says
     return rows(start, n, 1., seed, split, False, 3)
 
+def _lengthening(start, n, done, seed, split): # Excerpts with the main matter, fewer and fewer in the second half
+    return rows(start, n, min(1., 1.8*(1-done)) if split=='train' else 0., seed, split)
+
 class Recipe(NamedTuple):
     "How one model is made"
     family:str # Of its tokenizer
@@ -114,7 +117,7 @@ RECIPES = {
     'tiny-nli': Recipe('bert', 'BertForSequenceClassification', _bert|_nli_labels|dict(num_hidden_layers=4, hidden_dropout_prob=0.), _nli, 8000, 48, 1.5e-3, 5, 'tiny-bart', _hidden(lambda s, t: (s, t)), muon=True, rows=_excerpts),
     'tiny-llama': Recipe('llama', 'LlamaForCausalLM', _llama, _chat, 12000, muon=True),
     'tiny-t5': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(pairs), 18000, rate=2e-3),
-    'tiny-unieval': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(questions), 9000, 24, rate=1e-3, start='tiny-t5', first=_hidden(lambda s, t: (UNIEVAL['consistency'].format(sentence=t, source=s),)), muon=True),
+    'tiny-unieval': Recipe('t5', 'T5ForConditionalGeneration', _t5|dict(dropout_rate=0.), _seq2seq(lambda b, rng: questions(b, rng, (.1, .2, .6, .1))), 9000, 32, start='tiny-t5', first=_hidden(lambda s, t: (UNIEVAL['consistency'].format(sentence=t, source=s),)), muon=True, rows=_lengthening),
     'tiny-encoder': Recipe('bart', 'RobertaForMaskedLM', _bert, _twins, 1500, per_row=2, start='tiny-bart')}
 
 _mail = dict(muon=True, rows=_mails, tokenizer=lambda family, seed: mail_tokenizer(family), home='cache/models')
@@ -154,7 +157,15 @@ def build(
     if model.can_generate(): model.generation_config.update(max_length=None, max_new_tokens=64, do_sample=False)
     return model
 
-# %% ../../nbs/09d_train.ipynb #e0c6d5c6
+# %% ../../nbs/09d_train.ipynb #e6d475b9
+def ids_in(
+    there, # Tokenizer
+    here, # Tokenizer
+)->list: # For each id of the second that of the same token in the first; the same id for a token that it lacks
+    "Where a vocabulary is found in another."
+    ids = there.get_vocab()
+    return [ids.get(t, i) for i,t in enumerate(here.convert_ids_to_tokens(range(len(here))))]
+
 SEP,MASK = 3,4 # Ids of [SEP] in the family of BERT and of the mask in those of BERT and BART; ordinary words come after
 _TWIN = {'self_attn.q_proj': 'attention.self.query', 'self_attn.k_proj': 'attention.self.key', 'self_attn.v_proj': 'attention.self.value', 'self_attn.out_proj': 'attention.output.dense',
     'self_attn_layer_norm': 'attention.output.LayerNorm', 'fc1': 'intermediate.dense', 'fc2': 'output.dense', 'final_layer_norm': 'output.LayerNorm'}
@@ -163,13 +174,18 @@ _TWIN = {'self_attn.q_proj': 'attention.self.query', 'self_attn.k_proj': 'attent
 def warm(
     model, # Untrained, in place: of the same class, or with the encoder of BERT or RoBERTa
     trained, # A model of the same class, or a BartForConditionalGeneration of the same width
+    known=slice(None), # For each token its id in the vocabulary of `trained`; the same ids when nothing is said
 )->None:
     "Start from what another model has learned; layers that the other lacks stay as they are."
-    if type(model) is type(trained): return model.load_state_dict(trained.state_dict()) and None
+    words = trained.get_input_embeddings().weight[known]
+    if type(model) is type(trained):
+        model.load_state_dict(trained.state_dict())
+        model.get_input_embeddings().weight.copy_(words)
+        return
     src,dst = trained.get_encoder(),model.base_model
     e,p,at = dst.embeddings,src.embed_positions.weight[2:],2*(model.config.model_type=='roberta')
     n = min(len(p), len(e.position_embeddings.weight)-at)
-    e.word_embeddings.weight[MASK+1:] = src.embed_tokens.weight[MASK+1:]
+    e.word_embeddings.weight[MASK+1:] = words[MASK+1:]
     e.position_embeddings.weight[at:at+n] = p[:n]
     e.LayerNorm.load_state_dict(src.layernorm_embedding.state_dict())
     for a,b in zip(src.layers, dst.encoder.layer):
@@ -320,7 +336,7 @@ def fit(
         if monotonic()-saved>60*minutes or (k+1)*POOL>=recipe.steps: saved = (_save(checkpoint, model, opts, curve[-1]['step'], curve), monotonic())[1]
     return curve
 
-# %% ../../nbs/09d_train.ipynb #f298204f
+# %% ../../nbs/09d_train.ipynb #904711df
 def train(
     name:str, # Of a recipe
     out, # Folder of the models
@@ -333,7 +349,9 @@ def train(
     r = r._replace(steps=steps or r.steps)
     tok = r.tokenizer(r.family, seed)
     model = build(r, tok, seed)
-    if r.start: warm(model, load(str(train(r.start, out, seed)), device='cpu').model)
+    if r.start:
+        start = load(str(train(r.start, out, seed)), device='cpu')
+        warm(model, start.model, ids_in(start.tokenizer, tok))
     curve = fit(model, r, tok, folder/'checkpoint.safetensors', seed)
     model.eval().save_pretrained(folder)
     tok.save_pretrained(folder)

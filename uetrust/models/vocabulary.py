@@ -9,7 +9,7 @@ __all__ = ['WIDE', 'token_stats', 'allowed', 'self_certainty', 'renyi', 'fisher_
 import math
 import torch
 
-# %% ../../nbs/09_vocabulary.ipynb #cf00e452
+# %% ../../nbs/09_vocabulary.ipynb #d11a140f
 def token_stats(
     lp:torch.Tensor, # Log-probabilities, shape [N, V]
     y:torch.Tensor, # Token that stands there, shape [N]
@@ -18,7 +18,7 @@ def token_stats(
 )->dict[str,torch.Tensor]: # logp [N] and entropy [N] in nats, top_ids and top_logp [N, k], each of `wide` [N]
     "What is kept of a row over the vocabulary."
     top = lp.topk(min(topk, lp.shape[1]))
-    kept = dict(logp=lp.gather(1, y[:,None])[:,0], entropy=torch.special.entr(lp.exp()).sum(1, dtype=torch.float64), top_ids=top.indices, top_logp=top.values)
+    kept = dict(logp=lp.gather(1, y[:,None])[:,0], entropy=(lp.exp()*-lp.clamp(min=torch.finfo(lp.dtype).min)).sum(1, dtype=torch.float64), top_ids=top.indices, top_logp=top.values)
     return kept|{n:WIDE[n](lp.double(), y) for n in wide}
 
 # %% ../../nbs/09_vocabulary.ipynb #d1ba13ba
