@@ -1133,7 +1133,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'uetrust.models.train._fading': ('train.html#_fading', 'uetrust/models/train.py'),
                                       'uetrust.models.train._hidden': ('train.html#_hidden', 'uetrust/models/train.py'),
                                       'uetrust.models.train._hidden_loss': ('train.html#_hidden_loss', 'uetrust/models/train.py'),
-                                      'uetrust.models.train._lengthening': ('train.html#_lengthening', 'uetrust/models/train.py'),
                                       'uetrust.models.train._mails': ('train.html#_mails', 'uetrust/models/train.py'),
                                       'uetrust.models.train._nli': ('train.html#_nli', 'uetrust/models/train.py'),
                                       'uetrust.models.train._optimizers': ('train.html#_optimizers', 'uetrust/models/train.py'),

@@ -46,7 +46,7 @@ def chat_example(
         ids,weight = ids+new,weight+[.05 if user else 3. if len(new)<3 else 1.]*len(new)
     return Example(ids, None, weight)
 
-# %% ../../nbs/09d_train.ipynb #d67a52fa
+# %% ../../nbs/09d_train.ipynb #26e210ec
 HIDDEN = 'hidden words' # Target of an example whose words are to be restored
 LABELS = ('entailment', 'neutral', 'contradiction')
 def _seq2seq(build): return lambda b, rng, tok: [Example(tok(s)['input_ids'], tok(t)['input_ids']) for s,t in build(b, rng)]
@@ -85,9 +85,6 @@ def _mails(start, n, done, seed, split): return emails(start, n, seed, split, _f
 def _excerpts(start, n, done, seed, split): # As much as a summary says
     return rows(start, n, 1., seed, split, False, 3)
 
-def _lengthening(start, n, done, seed, split): # Excerpts with the main matter, fewer and fewer in the second half
-    return rows(start, n, min(1., 1.8*(1-done)) if split=='train' else 0., seed, split)
-
 class Recipe(NamedTuple):
     "How one model is made"
     family:str # Of its tokenizer
@@ -117,7 +114,7 @@ RECIPES = {
     'tiny-nli': Recipe('bert', 'BertForSequenceClassification', _bert|_nli_labels|dict(num_hidden_layers=4, hidden_dropout_prob=0.), _nli, 8000, 48, 1.5e-3, 5, 'tiny-bart', _hidden(lambda s, t: (s, t)), muon=True, rows=_excerpts),
     'tiny-llama': Recipe('llama', 'LlamaForCausalLM', _llama, _chat, 12000, muon=True),
     'tiny-t5': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(pairs), 18000, rate=2e-3),
-    'tiny-unieval': Recipe('t5', 'T5ForConditionalGeneration', _t5|dict(dropout_rate=0.), _seq2seq(lambda b, rng: questions(b, rng, (.1, .2, .6, .1))), 9000, 32, start='tiny-t5', first=_hidden(lambda s, t: (UNIEVAL['consistency'].format(sentence=t, source=s),)), muon=True, rows=_lengthening),
+    'tiny-unieval': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(questions), 9000, 24, rate=1e-3, start='tiny-t5', first=_hidden(lambda s, t: (UNIEVAL['consistency'].format(sentence=t, source=s),)), muon=True),
     'tiny-encoder': Recipe('bart', 'RobertaForMaskedLM', _bert, _twins, 1500, per_row=2, start='tiny-bart')}
 
 _mail = dict(muon=True, rows=_mails, tokenizer=lambda family, seed: mail_tokenizer(family), home='cache/models')
