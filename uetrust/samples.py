@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 import numpy as np, pandas as pd
 
-# %% ../nbs/07b_samples.ipynb #d4edcd19
+# %% ../nbs/07b_samples.ipynb #de78eb65
 def _parquet(path): # Lists stay lists
     df = pd.read_parquet(path)
-    for c in filter(lambda c: pd.api.types.is_object_dtype(df[c]), df): df[c] = [v.tolist() if isinstance(v, np.ndarray) else v for v in df[c]]
+    for c in df.columns[df.dtypes=='object']: df[c] = [v.tolist() if isinstance(v, np.ndarray) else v for v in df[c]]
     return df
 
 def read_table(

@@ -31,7 +31,7 @@ def stored(
     "What must be in a bank and its readings for a score."
     return Run([], reg).lacks(name)
 
-# %% ../nbs/29a_scoring.ipynb #adf68931
+# %% ../nbs/29a_scoring.ipynb #8e53e3cd
 def _chosen(methods, reg): # Names, 'all' or a list
     names = list(reg.of('ue')) if methods=='all' else list(methods)
     return list(dict.fromkeys([x for n in names for x in (*sorted(scores_needed(n, reg)), n)])),names
@@ -65,9 +65,9 @@ def score_bank(
             found += _some(run, [n for n in ordered if n not in later], missing)
             ids += run.samples
             bar.update(len(run.samples))
-    base = {}
+    needed,base = {x for n in later for x in scores_needed(n, reg)},{}
     for n,_,v,_ in found:
-        if later: base.setdefault(n, []).extend(v)
+        if n in needed: base.setdefault(n, []).extend(v)
     found += _some(Run(ids, reg, **base), later, missing)
     t = _joined(found, names)
     t.insert(0, 'generator', about['about']['generator'])
