@@ -18,6 +18,7 @@ from uetrust.models.encode import embed
 from uetrust.models.load import load
 from uetrust.models.read import Layout
 from uetrust.nlg import alignment, fflm, heads, likelihood, nli, overlap, strings, unieval
+from uetrust.quality import grade_kept
 from uetrust.scoring import stored
 from uetrust.settings import oracles
 from uetrust.world import bulletins
@@ -211,7 +212,8 @@ def test_a_file_may_hold_several_references(tmp_path):
     assert g.grade(g.read_texts(tmp_path/'a.jsonl'), {}, ['rouge_l'], progress=False)['value'].tolist()==[1., 0.]
     texts = g.read_texts(tmp_path/'a.jsonl')
     texts.to_parquet(tmp_path/'a.parquet')
-    assert g.read_texts(tmp_path/'a.parquet').to_dict('list')==texts.to_dict('list')
+    again = g.read_texts(tmp_path/'a.parquet')
+    assert again.to_dict('list')==texts.to_dict('list') and grade_kept(tmp_path/'kept', again, {}, ['rouge_l'], progress=False)['value'].tolist()==[1., 0.]
     (tmp_path/'a.csv').write_text('summary,references\na,b\n')
     with pytest.raises(ValueError, match='references must be a list of one text or more; it is not for row 1'): g.grade(g.read_texts(tmp_path/'a.csv'), {}, ['rouge_l'], progress=False)
 

@@ -55,7 +55,9 @@ def test_scores_that_rest_on_scores_see_the_whole_bank(banks):
     @r.add(kind='ue', unit='rank', cite='test')
     def placed(place:float)->float: return place
     assert scores_needed('placed', r)=={'msp'}
-    for bank in banks.values(): assert sorted(score_bank(bank, ['placed'], reg=r, progress=False)['value'])==list(range(1, 9))
+    for bank in banks.values():
+        t = score_bank(bank, ['placed', 'output_length'], reg=r, progress=False)
+        assert sorted(t.loc[t['name']=='placed', 'value'])==list(range(1, 9)) and list(t['name'].unique())==['placed', 'output_length']
 
 @pytest.mark.parametrize('name', SCORES)
 def test_what_is_lacking_is_what_stops_a_score(name):
