@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
+from nltk.translate.meteor_score import meteor_score
+from rouge_score.rouge_scorer import RougeScorer
 
 from uetrust.core import Undefined
 from uetrust.nlg import overlap
@@ -52,6 +54,16 @@ def test_f_is_symmetric_and_identity_is_perfect(a, b):
     for f in (rouge_1, rouge_l): assert f(a, b)==pytest.approx(f(b, a), abs=1e-12)
     assert rouge_1(a, a)==rouge_l(a, a)==1
     assert 0<=meteor(a, b)<=1 and -1e-9<=bleu(a, b)<=100+1e-9
+
+@given(st.lists(st.sampled_from('the cats sat on a mat ?'.split()), max_size=12).map(' '.join), words)
+def test_rouge_l_is_that_of_the_package(h, r):
+    assert rouge('rougeL', h, r)==RougeScorer(['rougeL'], use_stemmer=True).score(r, h)['rougeL']
+
+alike = st.lists(st.sampled_from('car automobile railcar big large adult run ran'.split()), max_size=8)
+
+@given(alike, alike)
+def test_meteor_finds_the_synonyms_that_the_package_finds(h, r):
+    assert meteor(' '.join(h), ' '.join(r))==meteor_score([r], h, wordnet=overlap.wordnet())
 
 @given(words)
 def test_precision_against_a_source_that_holds_the_summary_is_one(a):

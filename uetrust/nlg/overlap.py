@@ -6,7 +6,7 @@
 __all__ = ['CITE', 'FILES', 'texts', 'rouge', 'rouge_1', 'rouge_2', 'rouge_l', 'rouge_2_precision', 'bleu', 'wordnet_folder',
            'wordnet', 'meteor']
 
-# %% ../../nbs/20_nlg_overlap.ipynb #9c2ef646
+# %% ../../nbs/20_nlg_overlap.ipynb #8f2b110f
 import importlib.util, os, warnings
 from contextlib import suppress
 from functools import cache
@@ -14,9 +14,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from ..core import Undefined
 from ..registry import nlg
-from ..similarity import rouge_words
+from ..similarity import longest_common, rouge_words
 
-# %% ../../nbs/20_nlg_overlap.ipynb #8fb2dcd0
+# %% ../../nbs/20_nlg_overlap.ipynb #dab32e1a
 @cache
 def _words(stem): # Words of a text are kept: the same sources and references come back for every system and every kind
     return SimpleNamespace(tokenize=cache(rouge_words(stem)))
@@ -32,6 +32,12 @@ def texts(
     "One reference or several, as a list."
     return [reference] if isinstance(reference, str) else list(reference)
 
+def _in_order(reference, hypothesis): # Words each; ROUGE-L without the table of rouge-score, which has a cell for each pair of words
+    from rouge_score.scoring import Score, fmeasure
+    n = longest_common(hypothesis, reference)
+    p,r = n/max(len(hypothesis), 1),n/max(len(reference), 1)
+    return Score(p, r, fmeasure(p, r))
+
 def rouge(
     kind:str, # 'rouge1', 'rouge2' or 'rougeL'
     hypothesis:str, # Summary
@@ -39,9 +45,10 @@ def rouge(
     stem:bool=True, # Compare stems (Porter)
 ): # Named tuple precision, recall, fmeasure, each in [0,1]
     "ROUGE of a summary against the reference it matches best."
-    s = _scorer(kind, stem)
-    if not any(map(_words(stem).tokenize, texts(reference))): raise Undefined("no reference has a word: letters a to z or digits")
-    return max((s.score(r, hypothesis)[kind] for r in texts(reference)), key=lambda v: v.fmeasure)
+    words = _words(stem).tokenize
+    if not any(map(words, texts(reference))): raise Undefined("no reference has a word: letters a to z or digits")
+    def one(r): return _in_order(words(r), words(hypothesis)) if kind=='rougeL' else _scorer(kind, stem).score(r, hypothesis)[kind]
+    return max(map(one, texts(reference)), key=lambda v: v.fmeasure)
 
 # %% ../../nbs/20_nlg_overlap.ipynb #ecc17c1c
 CITE = 'Lin 2004, https://aclanthology.org/W04-1013'
@@ -97,7 +104,7 @@ def bleu(
     "Geometric mean of n-gram precisions with a brevity penalty; sacrebleu, 13a tokens, exponential smoothing."
     return _bleu(lowercase).sentence_score(hypothesis, texts(reference)).score
 
-# %% ../../nbs/20_nlg_overlap.ipynb #54582089
+# %% ../../nbs/20_nlg_overlap.ipynb #eebf976d
 FILES = ['lexnames', 'index.sense', *(f'{a}.{b}' for a in ('index', 'data') for b in ('adj', 'adv', 'noun', 'verb')), *(f'{b}.exc' for b in ('adj', 'adv', 'noun', 'verb'))]
 
 def wordnet_folder(): # Where the files of WordNet 3.0 are, as NLTK reads them: a folder, or a place in a zip file
@@ -123,16 +130,21 @@ def _unix_lines(source, target): # The folder appears whole or not at all
         tmp.rmdir()
 
 @cache
-def wordnet(): # What NLTK's METEOR needs: `synsets(word)`
-    "WordNet with remembered answers."
+def wordnet(): # NLTK's reader
+    "WordNet 3.0."
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
     class Reader(WordNetCorpusReader):
         def map_wn(self, version='wordnet'): return None # the map to other languages, which METEOR does not use
     with warnings.catch_warnings():
         warnings.filterwarnings('ignore', 'The multilingual functions')
-        reader = Reader(wordnet_folder(), None)
-    reader.synsets = cache(reader.synsets)
-    return reader
+        return Reader(wordnet_folder(), None)
+
+@cache
+def _synonyms(): # As if a word had one meaning with each synonym once: METEOR asks for no more, and asks for the same words again and again
+    def synsets(word):
+        lemmas = list({l.name():l for s in wordnet().synsets(word) for l in s.lemmas()}.values())
+        return [SimpleNamespace(lemmas=lambda: lemmas)]
+    return SimpleNamespace(synsets=cache(synsets))
 
 @cache
 def _porter(): # NLTK's stemmer; it is asked for the same words again and again
@@ -147,4 +159,4 @@ def meteor(
 )->float: # Near 1 when the texts agree, higher is better
     "Aligned words, recall first, with a penalty for fragments; NLTK, alpha 0.9, beta 3, gamma 0.5."
     from nltk.translate.meteor_score import meteor_score
-    return meteor_score([tokens(r) for r in texts(reference)], tokens(hypothesis), stemmer=_porter(), wordnet=wordnet())
+    return meteor_score([tokens(r) for r in texts(reference)], tokens(hypothesis), stemmer=_porter(), wordnet=_synonyms())

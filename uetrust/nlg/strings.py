@@ -7,13 +7,13 @@ __all__ = ['ARTICLES', 'MORE', 'TRUE', 'COPY', 'normalised', 'words', 'token_f1'
            'edit_distance', 'caption_bleu', 'bleu_4_true', 'bleu_1_true', 'rouge_l_true', 'token_f1_true',
            'bleu_alignscore']
 
-# %% ../../nbs/24c_nlg_strings.ipynb #35d9bfdf
+# %% ../../nbs/24c_nlg_strings.ipynb #5b081a66
 import re, string
 from collections import Counter
 import numpy as np
 from ..core import Undefined
 from ..registry import nlg
-from ..similarity import in_order
+from ..similarity import longest_common
 
 # %% ../../nbs/24c_nlg_strings.ipynb #29102375
 ARTICLES,MORE = ('a', 'an', 'the'),('a', 'an', 'the', 'in', 'our')
@@ -79,7 +79,7 @@ def edit_distance(
     from nltk.metrics.distance import edit_distance as levenshtein
     return levenshtein(normalised(a), normalised(b))
 
-# %% ../../nbs/24c_nlg_strings.ipynb #c939c318
+# %% ../../nbs/24c_nlg_strings.ipynb #636ffbce
 TRUE = 'TRUE, Honovich et al. 2022, https://aclanthology.org/2022.naacl-main.287; as printed by Opitz'
 COPY = 'Against the source it measures copying: '
 
@@ -120,7 +120,7 @@ def rouge_l_true(
 )->float: # 1 when the texts agree; higher is better
     "Longest common subsequence with the source, F with beta 1.2."
     h,s = words(hypothesis),words(source)
-    n = in_order([h, s])[0,1]
+    n = longest_common(h, s)
     if not n: return 0.
     p,r = n/len(h),n/len(s)
     return float((1+1.2**2)*p*r/(r+1.2**2*p))
