@@ -52,6 +52,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'uetrust.agreement._noisy': ('agreement.html#_noisy', 'uetrust/agreement.py'),
                                    'uetrust.agreement._pairs': ('agreement.html#_pairs', 'uetrust/agreement.py'),
                                    'uetrust.agreement._products': ('agreement.html#_products', 'uetrust/agreement.py'),
+                                   'uetrust.agreement._ranked': ('agreement.html#_ranked', 'uetrust/agreement.py'),
                                    'uetrust.agreement._replicates': ('agreement.html#_replicates', 'uetrust/agreement.py'),
                                    'uetrust.agreement._shuffled': ('agreement.html#_shuffled', 'uetrust/agreement.py'),
                                    'uetrust.agreement._shuffled_w': ('agreement.html#_shuffled_w', 'uetrust/agreement.py'),

@@ -7,7 +7,7 @@ __all__ = ['EXACT', 'EXACT_TIED', 'SHUFFLES', 'Corr', 'COEFS', 'ADJUST', 'Concor
            'smallest_p', 'critical_rho', 'spearman', 'kendall', 'agreement', 'square', 'cluster_order', 'kendall_w',
            'rank_intervals']
 
-# %% ../nbs/36_agreement.ipynb #df1bd647
+# %% ../nbs/36_agreement.ipynb #0140c771
 import math
 from collections import namedtuple
 from functools import lru_cache
@@ -16,7 +16,7 @@ import numpy as np, pandas as pd
 from .core import frame, vector
 from .multiple import holm, benjamini_hochberg
 
-# %% ../nbs/36_agreement.ipynb #69980bec
+# %% ../nbs/36_agreement.ipynb #6a5daf4a
 EXACT,EXACT_TIED = 16,9 # Most items with an exact null of Spearman's rho: without ties, with ties
 SHUFFLES = 9999         # Seeded shuffles where an exact null costs too much
 
@@ -38,7 +38,7 @@ def _products(
     s = np.flatnonzero(counts)
     return s,counts[s]
 
-# %% ../nbs/36_agreement.ipynb #2996e6f8
+# %% ../nbs/36_agreement.ipynb #7e113515
 @lru_cache
 def spearman_null(
     n:int, # Number of items, 2 to 16
@@ -50,7 +50,7 @@ def spearman_null(
     for v in (d2, counts): v.setflags(write=False)
     return d2,counts
 
-# %% ../nbs/36_agreement.ipynb #bbe18ab5
+# %% ../nbs/36_agreement.ipynb #0bdaef0b
 @lru_cache
 def _tails(
     n:int, # Number of items, 2 to 16
@@ -75,7 +75,7 @@ def _t_p(rho, n):
     from scipy.special import betainc
     return betainc((n-2)/2, 1/2, 1-rho**2)
 
-# %% ../nbs/36_agreement.ipynb #fb07ed97
+# %% ../nbs/36_agreement.ipynb #f45ab0cb
 def smallest_p(
     n:int, # Number of items ranked
 )->float: # 2/n!: two of the n! rankings agree perfectly, one with the sign turned
@@ -96,7 +96,7 @@ def _t_limit(n, alpha):
     from scipy.special import betaincinv
     return float(np.sqrt(1-betaincinv((n-2)/2, 1/2, alpha)))
 
-# %% ../nbs/36_agreement.ipynb #00d11fc3
+# %% ../nbs/36_agreement.ipynb #4a886446
 Corr = namedtuple('Corr', 'r n p')
 
 def _pairs(x, y):
@@ -116,6 +116,11 @@ def _centred(
     from scipy.stats import rankdata
     return (2*rankdata(x, axis=-1)).astype(np.int64)-(np.shape(x)[-1]+1)
 
+@lru_cache(maxsize=1024)
+def _ranked(raw): # `_centred` of the bytes of an array, and how many values differ: tables are correlated column by column, each with all others
+    a = _centred(np.frombuffer(raw))
+    return a,len(np.unique(a))
+
 def spearman(
     x, # Scores, shape [N]; NaN where undefined
     y, # Scores of the same samples, shape [N]
@@ -123,12 +128,12 @@ def spearman(
     "Spearman's rank correlation over the pairs where both scores are defined, with a p-value that respects ties."
     x,y,n = _pairs(x, y)
     if x is None: return Corr(np.nan, n, np.nan)
-    a,b = _centred(x),_centred(y)
+    (a,u),(b,v) = _ranked(x.tobytes()),_ranked(y.tobytes())
     r = float(a@b/np.sqrt(float(a@a)*float(b@b)))
-    tied = min(len(np.unique(a)), len(np.unique(b)))<n
+    tied = min(u, v)<n
     return Corr(r, n, float(_tied_p(a, b) if tied and n<=EXACT else spearman_p(r, n)))
 
-# %% ../nbs/36_agreement.ipynb #64a926ca
+# %% ../nbs/36_agreement.ipynb #43a827f7
 def _tied_p(
     a:np.ndarray, # Centred doubled midranks, shape [N], N <= 16
     b:np.ndarray, # The same of the other side
@@ -143,7 +148,7 @@ def _tied_p(
 @lru_cache(maxsize=256)
 def _shuffled(a, b): return abs(np.random.default_rng(0).permuted(np.tile(b, (SHUFFLES, 1)), axis=1)@np.array(a))
 
-# %% ../nbs/36_agreement.ipynb #0f7e827e
+# %% ../nbs/36_agreement.ipynb #53b9889f
 def kendall(
     x, # Scores, shape [N]; NaN where undefined
     y, # Scores of the same samples, shape [N]
@@ -155,7 +160,7 @@ def kendall(
     res = kendalltau(x, y)
     return Corr(float(res.statistic), n, float(res.pvalue))
 
-# %% ../nbs/36_agreement.ipynb #da3f1dbb
+# %% ../nbs/36_agreement.ipynb #b1bf6cb3
 COEFS = dict(spearman=spearman, kendall=kendall)
 ADJUST = dict(bh=benjamini_hochberg, holm=holm)
 
@@ -177,7 +182,7 @@ def agreement(
     rows = [(a, b, *corr(cols[a], cols[b])) for a,b in combinations(cols, 2)]
     return pd.DataFrame(rows, columns=['label_a', 'label_b', 'rho', 'n', 'p']).assign(q=lambda d: adj(d['p']))
 
-# %% ../nbs/36_agreement.ipynb #aa9128dd
+# %% ../nbs/36_agreement.ipynb #42ed517a
 def square(
     tidy:pd.DataFrame, # Result of `agreement`
     labels:list=None, # Labels in the order wanted; all of them, in the order of the table, when None
@@ -203,7 +208,7 @@ def cluster_order(
     np.fill_diagonal(d, 0)
     return list(matrix.index[leaves_list(linkage(squareform((d+d.T)/2), 'average', optimal_ordering=True))])
 
-# %% ../nbs/36_agreement.ipynb #9941a17d
+# %% ../nbs/36_agreement.ipynb #74da72aa
 Concordance = namedtuple('Concordance', 'w m n chi2 p_chi2 p')
 
 def kendall_w(
@@ -239,7 +244,7 @@ def _exact_w(ranks, s):
         share = np.bincount(which, np.repeat(share/len(perms), len(perms)))
     return float(share[(sums**2).sum(1)>=s].sum())
 
-# %% ../nbs/36_agreement.ipynb #3386c67f
+# %% ../nbs/36_agreement.ipynb #24f9a44d
 def rank_intervals(
     values:pd.Series, # One number per method, higher is better (PRR); a method with NaN gets no rank
     sd=None, # Standard deviation of the noise: a number, or a Series by method

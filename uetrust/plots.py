@@ -11,7 +11,7 @@ import numpy as np, pandas as pd
 from .agreement import square
 from .settings import whole
 
-# %% ../nbs/50_plots.ipynb #9f923c9d
+# %% ../nbs/50_plots.ipynb #be5550eb
 COLORS = dict(relevance='#4477aa', consistency='#c8384f', coherence='#228833', fluency='#8a6d00', overall='#666666')
 
 def save(
@@ -20,9 +20,11 @@ def save(
 ):
     "Write stem.svg and stem.png so that equal input gives equal bytes."
     import matplotlib as mpl, matplotlib.pyplot as plt
+    fig.dpi = 90
+    box = fig.get_tightbbox().padded(mpl.rcParams['savefig.pad_inches']) # 'tight' would lay everything out once more for each file
     for end,meta in (('.svg', 'Date'), ('.png', 'Software')):
         with whole(f'{stem}{end}') as tmp, mpl.rc_context({'svg.hashsalt': 'uetrust', 'svg.fonttype': 'path'}):
-            fig.savefig(tmp, bbox_inches='tight', dpi=90, metadata={meta: None})
+            fig.savefig(tmp, bbox_inches=box, dpi=90, metadata={meta: None})
     plt.close(fig)
 
 # %% ../nbs/50_plots.ipynb #90255572
