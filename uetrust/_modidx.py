@@ -1132,6 +1132,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'uetrust.models.train._encoder_loss': ('train.html#_encoder_loss', 'uetrust/models/train.py'),
                                       'uetrust.models.train._excerpts': ('train.html#_excerpts', 'uetrust/models/train.py'),
                                       'uetrust.models.train._fading': ('train.html#_fading', 'uetrust/models/train.py'),
+                                      'uetrust.models.train._growing': ('train.html#_growing', 'uetrust/models/train.py'),
+                                      'uetrust.models.train._hard': ('train.html#_hard', 'uetrust/models/train.py'),
                                       'uetrust.models.train._hidden': ('train.html#_hidden', 'uetrust/models/train.py'),
                                       'uetrust.models.train._hidden_loss': ('train.html#_hidden_loss', 'uetrust/models/train.py'),
                                       'uetrust.models.train._mails': ('train.html#_mails', 'uetrust/models/train.py'),
