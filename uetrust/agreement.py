@@ -96,7 +96,7 @@ def _t_limit(n, alpha):
     from scipy.special import betaincinv
     return float(np.sqrt(1-betaincinv((n-2)/2, 1/2, alpha)))
 
-# %% ../nbs/36_agreement.ipynb #4a886446
+# %% ../nbs/36_agreement.ipynb #9be33510
 Corr = namedtuple('Corr', 'r n p')
 
 def _pairs(x, y):
@@ -116,7 +116,7 @@ def _centred(
     from scipy.stats import rankdata
     return (2*rankdata(x, axis=-1)).astype(np.int64)-(np.shape(x)[-1]+1)
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def _ranked(raw): # `_centred` of the bytes of an array, and how many values differ: tables are correlated column by column, each with all others
     a = _centred(np.frombuffer(raw))
     return a,len(np.unique(a))
