@@ -11,7 +11,7 @@ import numpy as np, pandas as pd
 from .agreement import square
 from .settings import whole
 
-# %% ../nbs/50_plots.ipynb #be5550eb
+# %% ../nbs/50_plots.ipynb #101bbd46
 COLORS = dict(relevance='#4477aa', consistency='#c8384f', coherence='#228833', fluency='#8a6d00', overall='#666666')
 
 def save(
@@ -24,7 +24,7 @@ def save(
     box = fig.get_tightbbox().padded(mpl.rcParams['savefig.pad_inches']) # 'tight' would lay everything out once more for each file
     for end,meta in (('.svg', 'Date'), ('.png', 'Software')):
         with whole(f'{stem}{end}') as tmp, mpl.rc_context({'svg.hashsalt': 'uetrust', 'svg.fonttype': 'path'}):
-            fig.savefig(tmp, bbox_inches=box, dpi=90, metadata={meta: None})
+            fig.savefig(tmp, bbox_inches=box, dpi=fig.dpi, metadata={meta: None})
     plt.close(fig)
 
 # %% ../nbs/50_plots.ipynb #90255572

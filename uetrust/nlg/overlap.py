@@ -16,7 +16,7 @@ from ..core import Undefined
 from ..registry import nlg
 from ..similarity import longest_common, rouge_words
 
-# %% ../../nbs/20_nlg_overlap.ipynb #dab32e1a
+# %% ../../nbs/20_nlg_overlap.ipynb #2278af6a
 @cache
 def _words(stem): # Words of a text are kept: the same sources and references come back for every system and every kind
     return SimpleNamespace(tokenize=cache(rouge_words(stem)))
@@ -32,7 +32,7 @@ def texts(
     "One reference or several, as a list."
     return [reference] if isinstance(reference, str) else list(reference)
 
-def _in_order(reference, hypothesis): # Words each; ROUGE-L without the table of rouge-score, which has a cell for each pair of words
+def _by_order(reference, hypothesis): # Words each; ROUGE-L without the table of rouge-score, which has a cell for each pair of words
     from rouge_score.scoring import Score, fmeasure
     n = longest_common(hypothesis, reference)
     p,r = n/max(len(hypothesis), 1),n/max(len(reference), 1)
@@ -47,7 +47,7 @@ def rouge(
     "ROUGE of a summary against the reference it matches best."
     words = _words(stem).tokenize
     if not any(map(words, texts(reference))): raise Undefined("no reference has a word: letters a to z or digits")
-    def one(r): return _in_order(words(r), words(hypothesis)) if kind=='rougeL' else _scorer(kind, stem).score(r, hypothesis)[kind]
+    def one(r): return _by_order(words(r), words(hypothesis)) if kind=='rougeL' else _scorer(kind, stem).score(r, hypothesis)[kind]
     return max(map(one, texts(reference)), key=lambda v: v.fmeasure)
 
 # %% ../../nbs/20_nlg_overlap.ipynb #ecc17c1c
