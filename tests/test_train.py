@@ -79,9 +79,17 @@ def test_questions_are_worded_as_unieval_and_balanced():
         a = [y for p,y in q if p.startswith(UNIEVAL[d].split(' </s>')[0])]
         assert .35<np.mean([y=='Yes' for y in a])<.65, d
 
-@pytest.mark.parametrize('name', train.RECIPES)
+def test_words_in_disorder_are_shown_as_often_as_wanted_and_are_never_right():
+    def asked(disorder): return tasks.questions(tasks.rows(0, 400), np.random.default_rng(0), (0, 0, 1, 0), disorder)
+    def jumbled(disorder):
+        said = [(q.split('claim: ')[1].split(' </s>')[0], a, b) for (q,a),b in zip(asked(disorder), tasks.rows(0, 400))]
+        return [a for s,a,b in said if check(s, b.facts, b.main).fluency<1]
+    assert jumbled(0.)==[] and set(jumbled(.5))=={'No'}
+    assert .2<len(jumbled(.5))/400<.3 and .42<len(jumbled(1.))/400<.58 # Half of the texts should be good
+
+@pytest.mark.parametrize('name', [*train.RECIPES, *train.ON_THE_WAY])
 def test_a_few_steps_lower_the_loss_of_every_model(name, texts):
-    r = train.RECIPES[name]
+    r = train.recipe(name)
     small = dict(d_model=32, d_kv=8, d_ff=64, encoder_ffn_dim=64, decoder_ffn_dim=64, hidden_size=32, intermediate_size=64)
     r = r._replace(config=r.config|{k:v for k,v in small.items() if k in r.config}, batch=8)
     tok = tasks.tokenizer(texts, r.family)

@@ -26,7 +26,7 @@ from ..settings import whole
 from ..truth import ERRORS, check, judge
 from ..world import bulletins
 
-# %% ../../nbs/09e_behaviour.ipynb #e481a313
+# %% ../../nbs/09e_behaviour.ipynb #a3a9ee98
 ASKED = Decoding(samples=10, max_new_tokens=80, top_p=.9, prompt='Summarize the bulletin: {source}') # What a summarizer is asked: one greedy summary, 10 samples from the likeliest 90%, as in settings.ini
 
 def summaries(
@@ -120,8 +120,8 @@ def survey(
     folder, # With one folder per model
     n:int=400, # Bulletins
 )->pd.DataFrame: # model, split, quantity, value
-    "The behaviour of every finished model, on usual and on shifted bulletins; kept in behaviour.csv."
-    found = sorted(p.parent for p in Path(folder).glob('*/training.json'))
+    "The behaviour of every finished model that has one, on usual and on shifted bulletins; kept in behaviour.csv."
+    found = sorted(p.parent for p in Path(folder).glob('*/training.json') if p.parent.name in BEHAVIOUR)
     out = pd.DataFrame([(p.name, s, k, round(v, 3)) for p in found for s in ('test', 'shifted') for k,v in behaviour(p, n, s).items()], columns=['model', 'split', 'quantity', 'value'])
     with whole(Path(folder)/'behaviour.csv') as tmp: out.to_csv(tmp, index=False)
     return out

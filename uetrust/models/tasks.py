@@ -173,7 +173,7 @@ def chats(
     def judged(b): return conversation(b, VARIANTS[r.choice(['good', *VARIANTS, 'wrong', 'wrong'])](b, r, rng), r)
     return [judged(b) if r.random()<.5 else [dict(role='user', content=f'Summarize the bulletin: {b.source}'), dict(role='assistant', content=s)] for b,(_,s) in zip(rows, pairs(rows, rng))]
 
-# %% ../../nbs/09ca_tasks.ipynb #68ab7b4d
+# %% ../../nbs/09ca_tasks.ipynb #c288036f
 QUESTIONS = dict(fluency=('good', 'broken'), coherence=('good', 'loose'), consistency=(None, None), relevance=('good', 'aside')) # Which summaries should get a yes, and which a no; consistency is asked of a claim
 
 def question(
@@ -188,17 +188,23 @@ def questions(
     rows, # Bulletins
     rng, # np.random.Generator
     share=(.15, .15, .45, .25), # Of the dimensions, in the order of `QUESTIONS`
+    disorder:float=0., # Share of the bad texts that are words of the reference in disorder
 )->list: # (prompt, 'Yes' or 'No'), as UniEval asks
     "One question per bulletin, as often yes as no."
     r,out = random.Random(int(rng.integers(1<<32))),[]
     for b in rows:
         d,yes = r.choices(list(QUESTIONS), share)[0],r.random()<.5
         good,bad = QUESTIONS[d]
-        h = _claim(b, yes, r, rng) if d=='consistency' else VARIANTS[good if yes else bad](b, r, rng)
+        if disorder and not yes and r.random()<disorder: h = _disordered(b.reference, r)
+        else: h = _claim(b, yes, r, rng) if d=='consistency' else VARIANTS[good if yes else bad](b, r, rng)
         v = check(h, b.facts, b.main)
         held = dict(fluency=v.fluency==1, coherence=v.coherence==1, consistency=right(v), relevance=v.relevance>=.5)[d]
         out.append((question(d, r.choice(h.split('. ')).rstrip('.')+'.' if d=='fluency' and held else h, b), 'Yes' if held else 'No'))
     return out
+
+def _disordered(s, r): # Three of its words or more, in any order
+    w = s.split()
+    return ' '.join(r.sample(w, r.randint(min(3, len(w)), len(w))))
 
 def _claim(b, yes, r, rng): # One sentence, right or wrong
     h = hypotheses(b, rng, 1)
