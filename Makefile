@@ -24,7 +24,7 @@ FIND_LINKS = $(or $(PIP_FIND_LINKS),$(shell python3 -m pip config get global.fin
 TODO := $(filter reproduce $(RUNS)/%,$(or $(MAKECMDGOALS),help))
 NAMES := $(if $(TODO),$(or $(shell python3 scripts/matrix.py $(PROFILE)),$(error no profile $(PROFILE) in settings.ini)))
 
-MODELS_bulletin := tiny-bart tiny-llama tiny-t5 tiny-nli tiny-unieval tiny-encoder
+MODELS_bulletin := tiny-t5 tiny-bart tiny-unieval tiny-nli tiny-llama tiny-encoder
 MODELS_aeslc := aeslc-bart aeslc-t5
 
 help: ## List the targets

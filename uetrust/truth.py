@@ -231,14 +231,15 @@ def judge(
 
 def _numbers(i, v): return dict(id=i, words=len(v.words), unparsed=float(v.unparsed.mean()) if v.words else 0., **v.ratios, relevance=v.relevance, coherence=v.coherence, fluency=v.fluency, truth=v.truth)
 
-# %% ../nbs/07_truth.ipynb #914a8ba6
+# %% ../nbs/07_truth.ipynb #7e8c035c
 FAMILIES = {a:[b for b in ACTIONS if ACTIONS[b].family==ACTIONS[a].family] for a in ACTIONS}
 OPPOSITE = dict(says='denies', denies='admits', admits='denies', believes='doubts', doubts='believes')
 SIMILAR = dict(says=['believes', 'admits'], believes=['says', 'admits'], admits=['says', 'believes'], doubts=['denies'], denies=['doubts'])
 
 def _pool(e, f, k): # What could stand in a slot: all that the world has
-    part = 'shifted' if k.values['person']&set(PEOPLE['shifted']) else 'usual'
-    return dict(person=PEOPLE[part], place=PLACES[part], team=TEAMS, object=OBJECTS, date=DATES, amount=[(f.unit, n) for n in range(10, 500, 10)], role=ROLES)[e]
+    if e=='amount': return [(f.unit, n) for n in range(10, 500, 10)]
+    part = 'usual' if k.values['person'].isdisjoint(PEOPLE['shifted']) else 'shifted'
+    return dict(person=PEOPLE[part], place=PLACES[part], team=TEAMS, object=OBJECTS, date=DATES, role=ROLES)[e]
 
 def _slots(f): # Slots to exchange, with the kind of entity
     own = ['role'] if f.role else []
@@ -250,7 +251,8 @@ def _put(f, slot, v): # A new actor of an event brings no post along
 
 def _exchange(f, k, r, new): # One value per slot: new to the bulletin, or from elsewhere in it
     for slot,e in _slots(f) if f.kind not in ('sum', 'order', 'topic') else ():
-        pool = [v for v in _pool(e, f, k) if (v not in k.values[e])==new and v not in (getattr(f, slot), f.actor, f.holder, (f.unit, f.amount))]
+        there,own = k.values[e],{getattr(f, slot), f.actor, f.holder, (f.unit, f.amount)}
+        pool = [v for v in _pool(e, f, k) if (v not in there)==new and v not in own]
         if pool: yield slot,_put(f, slot, r.choice(pool))
 
 def _mr(f, k, r): yield from ((s, g) for s,g in _exchange(f, k, r, False) if s not in ('object', 'amount') or key(g)==key(f) or key(g) not in k.facts)
