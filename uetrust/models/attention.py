@@ -5,14 +5,14 @@
 # %% auto #0
 __all__ = ['OWN', 'AS_READ', 'eager', 'stack_of', 'watched', 'forward', 'Kept', 'attentions', 'elicited_attention']
 
-# %% ../../nbs/09ab_attention.ipynb #370ac863
+# %% ../../nbs/09ab_attention.ipynb #ac5981db
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 import numpy as np, torch
 from torch.nn.functional import pad as widen
 from ..core import some
-from .load import Model, batches, halving, pad
+from .load import Model, batches, halving, padded
 from .read import Layout, lay
 from ..readings import MAPS
 
@@ -58,7 +58,7 @@ def watched(
     finally:
         for h in handles: h.remove()
 
-# %% ../../nbs/09ab_attention.ipynb #009a1536
+# %% ../../nbs/09ab_attention.ipynb #306b5284
 def forward(
     m:Model, # Seq2seq or causal
     rows:list, # (prompt, text) in token ids
@@ -68,12 +68,12 @@ def forward(
     stack,own = stack_of(m)
     kw,first = {},[p for p,_ in rows]
     if m.kind=='seq2seq':
-        ids,mask = pad(first, m.device)
+        ids,mask = padded(m, first)
         h = m.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
         kw,first = dict(encoder_hidden_states=h, encoder_attention_mask=mask),[(m.model.config.decoder_start_token_id,)]*len(rows)
     whole = [(*p, *t) for p,(_,t) in zip(first, rows)]
     if m.positions and (over := max(map(len, whole))-m.positions)>0: raise ValueError(f"{m.id} has {m.positions} positions, {over} too few for the text with {'its start token' if m.kind=='seq2seq' else 'what is asked after it'}: use Layout(window=...)")
-    ids,mask = pad(whole, m.device)
+    ids,mask = padded(m, whole)
     if m.kind=='causal': kw = dict(attention_mask=mask)
     with eager(m.model), watched(own, see): stack(input_ids=ids, use_cache=False, **kw)
 

@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['NLI', 'run_rows', 'run', 'label_order', 'nli', 'mean_over', 'mean_state', 'embed']
 
-# %% ../../nbs/09aa_encode.ipynb #6dcf75bb
+# %% ../../nbs/09aa_encode.ipynb #607c30a9
 import numpy as np, torch
 from ..core import some
-from .load import Model, batches, halving
+from .load import Model, aligned, batches, halving
 
-# %% ../../nbs/09aa_encode.ipynb #8cb377ba
+# %% ../../nbs/09aa_encode.ipynb #66c6c089
 def _framed(m, x, **kw): # Token ids of one input with the tokenizer's frame; texts go in lists, because a lone empty second text would lose its separator
     t = m.tokenizer(*([t] for t in x), verbose=False, **kw)
     return tuple(t.input_ids[0]),tuple(t.get('token_type_ids', [()])[0])
@@ -22,7 +22,7 @@ def _encoded(m, inputs): # Rows, and how many tokens did not fit
 
 def _padded(m, rows): # A batch of rows as tensors
     segments = {'token_type_ids': [list(s) for _,s in rows]} if 'token_type_ids' in m.tokenizer.model_input_names else {}
-    return m.tokenizer.pad(dict(input_ids=[list(i) for i,_ in rows], **segments), return_tensors='pt').to(m.device)
+    return m.tokenizer.pad(dict(input_ids=[list(i) for i,_ in rows], **segments), padding='max_length', max_length=aligned(max(len(i) for i,_ in rows), m.positions), return_tensors='pt').to(m.device)
 
 @torch.inference_mode()
 def run_rows(

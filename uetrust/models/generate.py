@@ -6,7 +6,7 @@
 __all__ = ['GAMMA', 'MIX1', 'MIX2', 'splitmix', 'gumbel', 'GumbelMax', 'warpers', 'fit', 'prompts', 'encode', 'chats', 'template',
            'room', 'decode', 'hypotheses', 'own_settings', 'finish', 'generate', 'about', 'fill']
 
-# %% ../../nbs/09b_generate.ipynb #efe8cca8
+# %% ../../nbs/09b_generate.ipynb #e6a01496
 import copy
 from bisect import bisect_right
 
@@ -18,7 +18,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from ..bank import check_samples, fill_bank, provenance, row
 from ..decoding import Decoding, key, resolved, stated
-from .load import Model, halving, pad
+from .load import Model, halving, padded
 
 # %% ../../nbs/09b_generate.ipynb #61312e7e
 def _signed(x): return x-(1<<64) if x>=1<<63 else x # An unsigned number in the int64 that torch has
@@ -123,7 +123,7 @@ def room(model:Model, s:Decoding)->int: # Tokens
     if left<1 or (model.positions or s.max_new_tokens+1)<=s.max_new_tokens: raise ValueError(f"{model.id} has {model.window} positions: no room for max_new_tokens={s.max_new_tokens}. Lower it")
     return left
 
-# %% ../../nbs/09b_generate.ipynb #6b4d1b7b
+# %% ../../nbs/09b_generate.ipynb #4dfc4038
 def _config(model, s, **kw): # Generation settings: the checkpoint's constraints, our numbers
     c = copy.deepcopy(model.model.generation_config)
     pad = c.pad_token_id if c.pad_token_id is not None else (_ends(c) or [0])[0]
@@ -157,7 +157,7 @@ def decode(
 )->list: # For each prompt the token ids of its texts
     "All texts of a batch of prompts."
     causal,times,beams = model.kind=='causal',len(keys[0]) if keys else 1,1 if keys else s.beams
-    ids,mask = pad(ids_of, model.device, left=causal)
+    ids,mask = padded(model, ids_of, left=causal)
     c = _config(model, s, num_beams=beams, num_return_sequences=beams)
     kw = (_prefilled if causal else _encoded)(model, ids, mask, times, beams)
     if keys: kw['logits_processor'] = LogitsProcessorList([GumbelMax([k for ks in keys for k in ks], s, model.device)])
@@ -167,7 +167,7 @@ def decode(
 
 def _ends(c:GenerationConfig): return c.eos_token_id if isinstance(c.eos_token_id, list) else [] if c.eos_token_id is None else [c.eos_token_id]
 
-# %% ../../nbs/09b_generate.ipynb #60202b9a
+# %% ../../nbs/09b_generate.ipynb #dd1828d7
 @torch.inference_mode()
 def hypotheses(
     model:Model, # From `load`
@@ -177,7 +177,7 @@ def hypotheses(
 )->list: # For each prompt (token ids, log P over the length with the start token to the power of the length penalty), in the order of the search
     "What a beam search finds, with its scores."
     causal = model.kind=='causal'
-    ids,mask = pad(ids_of, model.device, left=causal)
+    ids,mask = padded(model, ids_of, left=causal)
     c = _config(model, s, num_beams=s.beams, num_return_sequences=s.beams, use_cache=False, return_dict_in_generate=True, output_scores=True)
     kw = dict(input_ids=ids, attention_mask=mask) if causal else _encoded(model, ids, mask, 1, s.beams)
     with inside(ids, mask): out = model.model.generate(generation_config=c, **kw)

@@ -6,7 +6,7 @@
 __all__ = ['WRITING', 'Writing', 'Written', 'write', 'once', 'ask', 'written_answers', 'Window', 'question_windows', 'Answer',
            'best_answers', 'span_answers', 'raw_answers']
 
-# %% ../../nbs/09ag_questions.ipynb #c901a31d
+# %% ../../nbs/09ag_questions.ipynb #06ba295e
 import copy
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from ..core import parted
 from .encode import run_rows
 from .evaluators import _frame, _row
 from .generate import fit
-from .load import Model, batches, halving, pad
+from .load import Model, batches, halving, padded
 
 # %% ../../nbs/09ag_questions.ipynb #4247889f
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Writing:
 WRITING = dict(feqa=Writing('{text} [SEP] {phrase}', 100, 10, 1, 3), qags=Writing('{text} [ANS] {phrase}', 200, 10, 10, 3),
     q2=Writing('answer: {phrase}  context: {text} </s>', 127, 5, 5, 3, drop='question: '), questeval=Writing('sv1 </s> {phrase} </s> {text}', 20, window=512), questeval_answer=Writing('{phrase} </s> {text}', 20, window=512))
 
-# %% ../../nbs/09ag_questions.ipynb #cbb81d4b
+# %% ../../nbs/09ag_questions.ipynb #4d55d601
 class Written(NamedTuple):
     "A text that a network wrote"
     text:str      # Without special tokens
@@ -56,7 +56,7 @@ class _First: # Logits processor that changes nothing and notes how probable a t
 
 @torch.inference_mode()
 def _searched(m, rows, w, watch=None): # For each input a list of Written
-    ids,mask = pad(rows, m.device)
+    ids,mask = padded(m, rows)
     c,first = _settings(m, w),[] if watch is None else [_First(watch)]
     out,eos = m.model.generate(input_ids=ids, attention_mask=mask, generation_config=c, logits_processor=LogitsProcessorList(first)),m.tokenizer.eos_token_id
     texts = out.sequences[:,1:].tolist()

@@ -6,7 +6,7 @@
 __all__ = ['HIDDEN', 'FFLM', 'Layout', 'Item', 'lay', 'State', 'processors', 'Member', 'Reading', 'Readings', 'read',
            'fflm_passes']
 
-# %% ../../nbs/09a_read.ipynb #56c340c3
+# %% ../../nbs/09a_read.ipynb #39ed4fcc
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from transformers import (ForcedBOSTokenLogitsProcessor, ForcedEOSTokenLogitsPro
                           NoRepeatNGramLogitsProcessor, RepetitionPenaltyLogitsProcessor, SuppressTokensAtBeginLogitsProcessor, SuppressTokensLogitsProcessor)
 
 from ..core import some
-from .load import Model, batches, halving, pad
+from .load import Model, aligned, batches, halving, padded
 from .vocabulary import WIDE, token_stats
 
 # %% ../../nbs/09a_read.ipynb #d8f08214
@@ -91,7 +91,7 @@ def lay(
     window = min(n for n in (layout.window or m.window, m.positions) if n)
     return (_for_encoder if m.kind=='seq2seq' else _for_decoder)(m, prefix, text, layout, window)
 
-# %% ../../nbs/09a_read.ipynb #ef3c88e6
+# %% ../../nbs/09a_read.ipynb #d25e6c85
 class State(NamedTuple):
     "What reading a text needs to know of its prefix"
     h:torch.Tensor    # Last hidden states of the prefix, [P, S, D]
@@ -99,16 +99,16 @@ class State(NamedTuple):
     cache:object      # Keys and values of a causal model
 
 def _prefix(m, prompts): # Encode or prefill
-    ids,mask = pad(prompts, m.device, left=m.kind=='causal')
+    ids,mask = padded(m, prompts, left=m.kind=='causal')
     if m.kind=='seq2seq': return State(m.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state, mask, None)
     out = m.model.base_model(input_ids=ids, attention_mask=mask, position_ids=(mask.cumsum(1)-1).clamp(min=0), use_cache=True)
     return State(out.last_hidden_state, mask, out.past_key_values)
 
 def _text(m, state, rows, texts): # Hidden states that predict each token of the texts, [B, T, D]; rows: which prefix each text follows
     if m.kind=='seq2seq':
-        ids,_ = pad([(m.model.config.decoder_start_token_id, *t[:-1]) for t in texts], m.device)
+        ids,_ = padded(m, [(m.model.config.decoder_start_token_id, *t[:-1]) for t in texts])
         return m.model.get_decoder()(input_ids=ids, encoder_hidden_states=state.h[rows], encoder_attention_mask=state.mask[rows], use_cache=False).last_hidden_state
-    ids,mask = pad([t[:-1] for t in texts], m.device)
+    ids,mask = padded(m, [t[:-1] for t in texts])
     last = state.h[rows, -1:]
     if not ids.shape[1]: return last
     cache,before = copy.deepcopy(state.cache),state.mask[rows]
@@ -117,7 +117,7 @@ def _text(m, state, rows, texts): # Hidden states that predict each token of the
     out = m.model.base_model(input_ids=ids, attention_mask=torch.cat([before, mask], 1), position_ids=where, past_key_values=cache, use_cache=True)
     return torch.cat([last, out.last_hidden_state], 1)
 
-# %% ../../nbs/09a_read.ipynb #a9859ce6
+# %% ../../nbs/09a_read.ipynb #0aa564ce
 def processors(
     g, # Generation config
     start:int, # Length of what the processors see before the first token: the prompt, or the decoder's start token
@@ -145,9 +145,12 @@ def _contexts(m, prompts, texts, generation): # For every token of the texts: th
 def _process(z, contexts): # Logits [N, V] after each row's rules
     return torch.cat([rules(ids, row[None]) for (ids,rules),row in zip(contexts, z)])
 
+def _logits(m, h): # Of states [N, D]; a few rows alone would be added up in another order than many
+    return m.logits(torch.nn.functional.pad(h, (0, 0, 0, aligned(len(h))-len(h))))[:len(h)].float()
+
 def _single(m, h, y, chunk, contexts, topk=0, wide=()): # Token statistics of one network; h: [N, D]
     def part(s):
-        z = m.logits(h[s]).float()
+        z = _logits(m, h[s])
         return token_stats((_process(z, contexts[s]) if contexts else z).log_softmax(1), y[s], topk, wide)
     return _stack([part(slice(i, i+chunk)) for i in range(0, len(y), chunk)])
 
@@ -176,7 +179,7 @@ class Member(TorchFunctionMode):
         u = np.random.Generator(np.random.Philox(key=[self.seed, self.stage<<32|self.call])).random(x.shape[-1])
         return x*torch.as_tensor((u>=p)/(1-p), dtype=x.dtype, device=x.device)
 
-# %% ../../nbs/09a_read.ipynb #98ab2e8e
+# %% ../../nbs/09a_read.ipynb #5b88b3a6
 def _ep_weights(logp, lengths): # Members' weights at each token, [M, N]: their probability of the tokens before it
     before = torch.cat([t.cumsum(1)-t for t in logp.split(lengths, 1)], 1)
     return before.softmax(0)
@@ -192,7 +195,7 @@ def _mixture(lps, w): # One chunk: statistics of the members' mixtures; lps yiel
 
 def _members(m, hs, y, lengths, topk, chunk, contexts): # Token statistics of an ensemble; hs: M times [N, D]
     parts = [slice(i, i+chunk) for i in range(0, len(y), chunk)]
-    def rows(h, s): return m.logits(h[s]).float().double().log_softmax(1)
+    def rows(h, s): return _logits(m, h[s]).double().log_softmax(1)
     each = [_stack([token_stats(rows(h, s), y[s]) for s in parts]) for h in hs]
     logp,entropy = (torch.stack([e[k] for e in each]) for k in ('logp', 'entropy'))
     w,du = _ep_weights(logp, lengths),entropy.mean(0)
