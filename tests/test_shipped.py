@@ -35,12 +35,12 @@ def test_every_model_that_ships_was_looked_at_on_both_splits():
 
 @pytest.mark.parametrize('name', [n for n in NAMES if behaviour.summarizing in BEHAVIOUR[n]])
 def test_greedy_summaries_err_as_often_as_the_table_says(name):
-    b = bulletins('test', 400)
+    b = bulletins('test', 400*behaviour.RARE)
     wrong = judge(list(summaries(load(FOLDER/name, device='cpu'), b)), b)[list(ERRORS)]>0
-    assert abs(wrong.any(axis=1).mean()-TABLE[name, 'test', 'wrong'])<=.01, 'four of 400 may differ on another machine'
+    assert abs(wrong.any(axis=1).mean()-TABLE[name, 'test', 'wrong'])<=.005, 'ten of 2,000 may differ on another machine'
 
 def test_what_ships_reaches_the_targets_but_for_those_named_here():
     met = reached(TABLE.reset_index())
     assert set(map(tuple, met[~met['met']][['model', 'quantity']].to_numpy()))==MISSED
 
-MISSED = {('tiny-llama', 'wrong')} # 80% of its summaries err
+MISSED = {('tiny-llama', 'wrong')} # 68% of its summaries err

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['SPECIALS', 'CHAT', 'VARIANTS', 'DIMENSIONS', 'QUESTIONS', 'vocabulary', 'framed', 'tokenizer', 'excerpt', 'rows',
-           'pairs', 'retold', 'tagged', 'nli', 'right', 'conversation', 'chats', 'question', 'questions']
+           'pairs', 'retold', 'retellings', 'tagged', 'nli', 'right', 'conversation', 'summarized', 'chats', 'question',
+           'questions']
 
 # %% ../../nbs/09ca_tasks.ipynb #f0802708
 import json, random
@@ -69,7 +70,7 @@ def tokenizer(
     "Whole words of the training texts, framed as in the family."
     return framed(vocabulary(texts, SPECIALS[family][0].split(), size), family)
 
-# %% ../../nbs/09ca_tasks.ipynb #96327148
+# %% ../../nbs/09ca_tasks.ipynb #c9e6492c
 def excerpt(
     row, # A bulletin
     n:int, # Facts to keep, at least
@@ -112,6 +113,15 @@ def retold(
     r = random.Random(int(rng.integers(1<<32)))
     return [(b.source, text(r.sample(list(b.facts), min(4, len(b.facts))), r)) for b in rows]
 
+def retellings(
+    rows, # Bulletins
+    rng, # np.random.Generator
+)->list: # (some facts of a bulletin, the same in other words)
+    "A summary that leaves nothing out: nothing to choose, everything to copy."
+    r = random.Random(int(rng.integers(1<<32)))
+    short = [excerpt(b, r.randint(1, len(b.facts)), r, whole=False) for b in rows]
+    return [(b.source, text(list(b.facts), r)) for b in short]
+
 def tagged(
     rows, # Bulletins
     rng, # np.random.Generator
@@ -126,7 +136,7 @@ def nli(
     "Statements about a bulletin: entailed, open or excluded."
     return [(b.source, *h) for b in rows for h in hypotheses(b, rng)]
 
-# %% ../../nbs/09ca_tasks.ipynb #224939e7
+# %% ../../nbs/09ca_tasks.ipynb #ad9d0b56
 def _broken(s, r): # Not well formed: words lost, out of order or doubled, or the end cut off
     w = s.split()
     i = r.randrange(len(w)-1)
@@ -164,6 +174,13 @@ def conversation(
     shown = f'Bulletin: {b.source} Summary: {summary} '
     return [dict(role=role, content=c) for i,(q,a) in enumerate(asked) for role,c in (('user', shown*(i==0)+q), ('assistant', a))]
 
+def summarized(
+    source:str, # A bulletin
+    summary:str, # A summary of it
+)->list: # Messages
+    "The conversation in which a summary is asked for."
+    return [dict(role='user', content=f'Summarize the bulletin: {source}'), dict(role='assistant', content=summary)]
+
 def chats(
     rows, # Bulletins
     rng, # np.random.Generator
@@ -171,7 +188,7 @@ def chats(
     "Half of them ask for a summary, half judge one."
     r = random.Random(int(rng.integers(1<<32)))
     def judged(b): return conversation(b, VARIANTS[r.choice(['good', *VARIANTS, 'wrong', 'wrong'])](b, r, rng), r)
-    return [judged(b) if r.random()<.5 else [dict(role='user', content=f'Summarize the bulletin: {b.source}'), dict(role='assistant', content=s)] for b,(_,s) in zip(rows, pairs(rows, rng))]
+    return [judged(b) if r.random()<.5 else summarized(b.source, s) for b,(_,s) in zip(rows, pairs(rows, rng))]
 
 # %% ../../nbs/09ca_tasks.ipynb #c288036f
 QUESTIONS = dict(fluency=('good', 'broken'), coherence=('good', 'loose'), consistency=(None, None), relevance=('good', 'aside')) # Which summaries should get a yes, and which a no; consistency is asked of a claim

@@ -7,7 +7,7 @@ __all__ = ['HIDDEN', 'LABELS', 'ON_THE_WAY', 'RECIPES', 'AESLC', 'DATA', 'SEP', 
            'chat_example', 'tags', 'corpus', 'Recipe', 'recipe', 'build', 'ids_in', 'warm', 'pool', 'rate', 'pooled',
            'loss', 'fit', 'train', 'main', 'curves']
 
-# %% ../../nbs/09d_train.ipynb #7999814a
+# %% ../../nbs/09d_train.ipynb #5055e7f5
 import argparse, json, random
 from pathlib import Path
 from time import monotonic
@@ -23,7 +23,7 @@ from ..core import some
 from .aeslc import emails, mail_tokenizer
 from .load import load, pad
 from .likelihoods import UNIEVAL
-from .tasks import chats, pairs, questions, retold, rows, tagged, tokenizer
+from .tasks import chats, pairs, questions, retellings, retold, rows, summarized, tagged, tokenizer
 from ..settings import root, whole
 
 # %% ../../nbs/09d_train.ipynb #f96dfe59
@@ -46,7 +46,7 @@ def chat_example(
         ids,weight = ids+new,weight+[.05 if user else 3. if len(new)<3 else 1.]*len(new)
     return Example(ids, None, weight)
 
-# %% ../../nbs/09d_train.ipynb #09ae6b42
+# %% ../../nbs/09d_train.ipynb #9134e196
 HIDDEN = 'hidden words' # Target of an example whose words are to be restored
 LABELS = ('entailment', 'neutral', 'contradiction')
 def _seq2seq(build): return lambda b, rng, tok: [Example(tok(s)['input_ids'], tok(t)['input_ids']) for s,t in build(b, rng)]
@@ -68,6 +68,7 @@ def _statement(p, h, label, apart, tok): # A premise and a hypothesis, whose wor
 
 def _nli(b, rng, tok): return [_statement(*x, tok) for x in tagged(b, rng)]
 def _chat(b, rng, tok): return [chat_example(m, tok) for m in chats(b, rng)]
+def _retelling(b, rng, tok): return [chat_example(summarized(*x), tok) for x in retellings(b, rng)]
 def _hidden(frame): return lambda b, rng, tok: [Example(tok(*frame(s, t))['input_ids'], HIDDEN) for s,t in retold(b, rng)]
 def _twins(b, rng, tok): return [Example(tok(s)['input_ids'], tok(t)['input_ids']) for x in b for s,t in ((x.source, x.reference), (x.reference, x.paraphrase))]
 def _cut(ids, n): return ids if len(ids)<=n else ids[:n-1]+ids[-1:] # The end token stays
@@ -118,9 +119,9 @@ ON_THE_WAY = { # To a model of `RECIPES`; these do not ship
     'tiny-unieval-short': _asker._replace(start='tiny-t5', first=_hidden(lambda s, t: (UNIEVAL['consistency'].format(sentence=t, source=s),)), rows=_growing)}
 
 RECIPES = {
-    'tiny-bart': Recipe('bart', 'BartForConditionalGeneration', _bart, _seq2seq(pairs), 12000),
+    'tiny-bart': Recipe('bart', 'BartForConditionalGeneration', _bart, _seq2seq(pairs), 6000, muon=True),
     'tiny-nli': Recipe('bert', 'BertForSequenceClassification', _bert|_nli_labels|dict(num_hidden_layers=4, hidden_dropout_prob=0.), _nli, 8000, 48, 1.5e-3, 5, 'tiny-bart', _hidden(lambda s, t: (s, t)), muon=True, rows=_excerpts),
-    'tiny-llama': Recipe('llama', 'LlamaForCausalLM', _llama, _chat, 12000, muon=True),
+    'tiny-llama': Recipe('llama', 'LlamaForCausalLM', _llama, _chat, 12000, first=_retelling, muon=True, rows=_growing),
     'tiny-t5': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(pairs), 18000, rate=2e-3),
     'tiny-unieval': _asker._replace(examples=_hard(.1), steps=3600, rate=1e-3, start='tiny-unieval-short'),
     'tiny-encoder': Recipe('bart', 'RobertaForMaskedLM', _bert, _twins, 1500, per_row=2, start='tiny-bart')}
