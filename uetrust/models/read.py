@@ -18,7 +18,7 @@ from transformers import (ForcedBOSTokenLogitsProcessor, ForcedEOSTokenLogitsPro
                           NoRepeatNGramLogitsProcessor, RepetitionPenaltyLogitsProcessor, SuppressTokensAtBeginLogitsProcessor, SuppressTokensLogitsProcessor)
 
 from ..core import some
-from .load import Model, aligned, batches, halving, padded
+from .load import InTiles, Model, batches, halving, padded
 from .vocabulary import WIDE, token_stats
 
 # %% ../../nbs/09a_read.ipynb #d8f08214
@@ -145,8 +145,8 @@ def _contexts(m, prompts, texts, generation): # For every token of the texts: th
 def _process(z, contexts): # Logits [N, V] after each row's rules
     return torch.cat([rules(ids, row[None]) for (ids,rules),row in zip(contexts, z)])
 
-def _logits(m, h): # Of states [N, D]; a few rows alone would be added up in another order than many
-    return m.logits(torch.nn.functional.pad(h, (0, 0, 0, aligned(len(h))-len(h))))[:len(h)].float()
+def _logits(m, h): # Of states [N, D]
+    with InTiles(): return m.logits(h).float()
 
 def _single(m, h, y, chunk, contexts, topk=0, wide=()): # Token statistics of one network; h: [N, D]
     def part(s):
