@@ -39,8 +39,6 @@ def test_greedy_summaries_err_as_often_as_the_table_says(name):
     wrong = judge(list(summaries(load(FOLDER/name, device='cpu'), b)), b)[list(ERRORS)]>0
     assert abs(wrong.any(axis=1).mean()-TABLE[name, 'test', 'wrong'])<=.005, 'ten of 2,000 may differ on another machine'
 
-def test_what_ships_reaches_the_targets_but_for_those_named_here():
+def test_what_ships_reaches_the_targets():
     met = reached(TABLE.reset_index())
-    assert set(map(tuple, met[~met['met']][['model', 'quantity']].to_numpy()))==MISSED
-
-MISSED = {('tiny-llama', 'wrong')} # 68% of its summaries err
+    assert len(met)==37 and met['met'].all(), met[~met['met']].to_string()

@@ -121,7 +121,7 @@ ON_THE_WAY = { # To a model of `RECIPES`; these do not ship
 RECIPES = {
     'tiny-bart': Recipe('bart', 'BartForConditionalGeneration', _bart, _seq2seq(pairs), 6000, muon=True),
     'tiny-nli': Recipe('bert', 'BertForSequenceClassification', _bert|_nli_labels|dict(num_hidden_layers=4, hidden_dropout_prob=0.), _nli, 8000, 48, 1.5e-3, 5, 'tiny-bart', _hidden(lambda s, t: (s, t)), muon=True, rows=_excerpts),
-    'tiny-llama': Recipe('llama', 'LlamaForCausalLM', _llama, _chat, 12000, first=_retelling, muon=True, rows=_growing),
+    'tiny-llama': Recipe('llama', 'LlamaForCausalLM', _llama, _chat, 20000, first=_retelling, muon=True, rows=_growing),
     'tiny-t5': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(pairs), 18000, rate=2e-3),
     'tiny-unieval': _asker._replace(examples=_hard(.1), steps=3600, rate=1e-3, start='tiny-unieval-short'),
     'tiny-encoder': Recipe('bart', 'RobertaForMaskedLM', _bert, _twins, 1500, per_row=2, start='tiny-bart')}
