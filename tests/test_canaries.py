@@ -44,7 +44,7 @@ def test_a_change_of_libraries_is_named_beside_the_score(kept):
 _NLI,_TWO,_REFERENCE = 'an NLI model was never shown words in disorder','a difference of two likelihoods, and disorder lowers both','it is the reference that is scored'
 MAY = dict( # Why word salad may beat the reference on some text
     judge_own_consistency='the checker, from whom the judge learned, finds no error where it can read nothing', judge_own_consistency_expected='as judge_own_consistency',
-    gpt_score_recall=_REFERENCE, cop=_TWO, cop_causal=_TWO, fflm_wo_w_and_log=_TWO, fflm_wo_log=_TWO, fflm_x_prior=_TWO, fflm_y_cond=_TWO,
+    gpt_score_recall=_REFERENCE, cop=_TWO, cop_causal=_TWO, fflm=_TWO, fflm_equal=_TWO, fflm_wo_w_and_log=_TWO, fflm_wo_log=_TWO, fflm_x_prior=_TWO, fflm_y_cond=_TWO,
     summac_zs=_NLI, summac_zs_entailment=_NLI, summac_zs_paragraph=_NLI, summac_conv=_NLI, summac_he2024=_NLI, mnli_doc=_NLI)
 def disordered(n, metrics='all'): # References and their words in random order, graded: sample x score, and the texts
     b,rng = bulletins('test', n),np.random.default_rng(0)
