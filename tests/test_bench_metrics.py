@@ -5,12 +5,13 @@ import subprocess
 import sys
 from unittest import mock
 
-import numpy as np, pandas as pd, pytest
+import numpy as np, pandas as pd, pytest, torch
 
 from uetrust import bench_metrics as b
 from uetrust.canaries import KEPT
 from uetrust.cards import anchored, card
 from uetrust.grade import grade, shipped
+from uetrust.models import load as loading
 from uetrust.settings import root
 
 @pytest.fixture(scope='module')
@@ -25,13 +26,16 @@ def scripts():
 
 def case(name, k=0): return [c for c in b.CASES if name in c.metrics.split()][k]
 
-@pytest.mark.parametrize('name,k,tol', [('rouge_1', 0, 2e-6), ('bleu', 0, 2e-6), ('bart_score', 0, 2e-6), ('summac_zs', 0, 2e-6), ('summac_zs', 1, 2e-5)])
-def test_peer_and_ours_say_the_same_of_the_same_texts(name, k, tol, x, scripts):
-    "A peer that pads its batches to their longest text rounds each text as its neighbours make it"
+@pytest.mark.parametrize('name,k', [('rouge_1', 0), ('bleu', 0), ('bart_score', 0), ('summac_zs', 0), ('summac_zs', 1)])
+def test_peer_and_ours_say_the_same_of_the_same_texts(name, k, x, scripts, monkeypatch):
+    "Networks in float64: in float32 the two sum in other orders, and tiny-nli makes much of a last digit"
+    opened = scripts.opened
+    monkeypatch.setattr(scripts, 'opened', lambda *a: [x.double() if hasattr(x, 'double') else x for x in opened(*a)])
+    monkeypatch.setattr(loading, '_dtype', lambda *a: torch.float64)
     j = json.loads(json.dumps(b.asked(case(name, k), x)))
     theirs = getattr(scripts, case(name, k).who)(j, j['texts'])
     ours = grade(x, j['models'], j['metrics'], progress=False).pivot(index='sample', columns='name', values='value').loc[x['id']]
-    assert b.farthest({m:ours[m] for m in ours}, theirs)<=tol
+    assert b.farthest({m:ours[m] for m in ours}, theirs)<=2e-6
     assert all(np.ptp(v)>0 for v in theirs.values())
 
 def test_batches_of_the_peer_are_those_it_is_told(x, scripts):

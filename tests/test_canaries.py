@@ -46,6 +46,8 @@ MAY = dict( # Why word salad may beat the reference on some text
     judge_own_consistency='the checker, from whom the judge learned, finds no error where it can read nothing', judge_own_consistency_expected='as judge_own_consistency',
     gpt_score_recall=_REFERENCE, cop=_TWO, cop_causal=_TWO, fflm=_TWO, fflm_equal=_TWO, fflm_wo_w_and_log=_TWO, fflm_wo_log=_TWO, fflm_x_prior=_TWO, fflm_y_cond=_TWO,
     summac_zs=_NLI, summac_zs_entailment=_NLI, summac_zs_paragraph=_NLI, summac_conv=_NLI, summac_he2024=_NLI, mnli_doc=_NLI)
+BLIND = {'rouge_1', 'bleu_1_true', 'token_f1_true'} # These count words and do not see their order
+ON_AVERAGE = {'cop_causal', 'fflm_wo_log', 'fflm_y_cond', 'judge_own_consistency', 'judge_own_consistency_expected', 'summac_zs'} # Of `MAY`, those whose mean is no better for the references
 def disordered(n, metrics='all'): # References and their words in random order, graded: sample x score, and the texts
     b,rng = bulletins('test', n),np.random.default_rng(0)
     salad = [' '.join(rng.permutation(r.split())) for r in b['reference']]
@@ -62,8 +64,8 @@ def sides(w, n):
 def test_the_reference_is_beaten_by_its_words_in_disorder_only_where_it_may_be(pairs):
     beaten = {n for n in pairs[0] for ref,salad in [sides(pairs[0], n)] if (salad>ref).any()}
     assert beaten==set(MAY) and len(pairs[0].columns)>=76
-    worse = {n for n in set(pairs[0])-set(MAY) for ref,salad in [sides(pairs[0], n)] if not ref.mean()>salad.mean()}
-    assert worse=={'rouge_1', 'bleu_1_true', 'token_f1_true'}, 'these count words and do not see their order'
+    worse = {n for n in pairs[0] for ref,salad in [sides(pairs[0], n)] if not ref.mean()>salad.mean()}
+    assert worse==BLIND|ON_AVERAGE and ON_AVERAGE<set(MAY)
 
 def test_no_answer_of_tiny_unieval_prefers_disorder():
     "Weights that knew more about facts failed here, which twelve texts hardly showed"

@@ -121,7 +121,7 @@ def attentions(
     pairs, # (prefix, text) pairs as `read` takes them
     layout:Layout=AS_READ, # How a pair becomes an input
     keep:tuple=MAPS['attention'], # Of attention_previous [layers,L], attention_log_self [L], prompt_log_self, attention_max [L,L]
-    batch_tokens:int=2048, # Tokens a batch may hold, padding included; a layer's map takes heads x batch_tokens x longest input
+    batch_tokens:int=2048, # Tokens a batch may hold, padding to the longest row included; a layer's map takes heads x batch_tokens x longest input
 )->list[dict]: # For each pair what is kept, by name
     "Where a model looks while it writes a text, for the scores of `uetrust.ue.attention`."
     rows = [(it.prompt, it.text) for it in (lay(m, x, y, layout) for x,y in pairs)]
@@ -149,7 +149,7 @@ def elicited_attention(
     ask:str, # What stands after the text; its last token is where the answer would be written
     heads=None, # (layer, head) pairs to average over; all when None
     layout:Layout=AS_READ, # How a pair becomes an input
-    batch_tokens:int=2048, # Tokens a batch may hold, padding included
+    batch_tokens:int=2048, # Tokens a batch may hold, padding to the longest row included
 )->list[np.ndarray]: # For each pair attention to each token of the text, float32 [L]; sums to less than 1
     "How much a question about a text looks at each of its tokens."
     if m.kind!='causal': raise ValueError(f"{m.id} is a {m.kind} model: the question stands after the text, which needs a causal model")

@@ -115,8 +115,8 @@ def behaviour(
     split:str='test', # One of `world.SPLITS`
 )->dict: # What it does with them
     "What a trained model does with bulletins it has not seen."
-    m,b = load(str(folder), device='cpu'),bulletins(split, n*RARE)
-    return {k:float(v) for f in BEHAVIOUR[Path(folder).name] for k,v in f(m, b if f is summarizing else b[:n]).items()}
+    m = load(str(folder), device='cpu')
+    return {k:float(v) for f in BEHAVIOUR[Path(folder).name] for k,v in f(m, bulletins(split, n*RARE if f is summarizing else n)).items()}
 
 def survey(
     folder, # With one folder per model

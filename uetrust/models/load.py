@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['POOLED', 'LANES', 'head', 'check_head', 'fingerprint', 'Model', 'kind_of', 'wrap', 'load', 'batches', 'halving',
-           'pad', 'aligned', 'padded', 'InTiles']
+           'pad', 'aligned', 'padded']
 
 # %% ../../nbs/09_models.ipynb #6e6acb3b
 import hashlib
@@ -15,8 +15,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 import torch, transformers
-from torch.nn.functional import linear, pad as widen
-from torch.overrides import TorchFunctionMode
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging as hf_logging
 
@@ -94,7 +92,7 @@ class Model:
         return lru_cache(1000)(lambda text: tuple(tokenizer(text, add_special_tokens=False, verbose=False).input_ids))
 
     @property
-    def batch_tokens(self)->int: # Tokens a batch may hold, padding included, when nobody says otherwise; encoders are slower in larger ones on a processor, the other passes no faster
+    def batch_tokens(self)->int: # Tokens a batch may hold, padding to the longest row included, when nobody says otherwise; encoders are slower in larger ones on a processor, the other passes no faster
         return 2048 if self.device=='cpu' else 8192
 
     @property
@@ -197,7 +195,7 @@ def load(
 # %% ../../nbs/09_models.ipynb #94649dff
 def batches(
     lengths, # Tokens of each item
-    tokens:int, # Tokens a batch may hold, padding included
+    tokens:int, # Tokens a batch may hold, padding to the longest row included
     rows=None, # Rows each item takes; one each when None
 )->list[list[int]]: # Positions of the items of each batch, longest first; an item over the budget has a batch of its own
     "Group items by length so that `rows x longest` stays within the budget."
@@ -255,13 +253,3 @@ def padded(
 )->tuple[torch.Tensor,torch.Tensor]: # Ids and mask on the model's device
     "Token lists as a rectangle for a network."
     return pad(rows, m.device, left, aligned(max(map(len, rows)), m.positions))
-
-# %% ../../nbs/09_models.ipynb #19a4a8a2
-class InTiles(TorchFunctionMode):
-    "Inside this context linear layers multiply a multiple of `LANES` rows"
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        spare = -args[0].shape[:-1].numel()%LANES if func is linear else 0
-        if not spare: return func(*args, **kwargs or {})
-        x,*rest = args
-        rows = x.reshape(-1, x.shape[-1])
-        return func(widen(rows, (0, 0, 0, spare)), *rest, **kwargs or {})[:len(rows)].reshape(*x.shape[:-1], -1)

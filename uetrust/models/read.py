@@ -18,7 +18,7 @@ from transformers import (ForcedBOSTokenLogitsProcessor, ForcedEOSTokenLogitsPro
                           NoRepeatNGramLogitsProcessor, RepetitionPenaltyLogitsProcessor, SuppressTokensAtBeginLogitsProcessor, SuppressTokensLogitsProcessor)
 
 from ..core import some
-from .load import InTiles, Model, batches, halving, padded
+from .load import Model, aligned, batches, halving, padded
 from .vocabulary import WIDE, token_stats
 
 # %% ../../nbs/09a_read.ipynb #d8f08214
@@ -145,12 +145,12 @@ def _contexts(m, prompts, texts, generation): # For every token of the texts: th
 def _process(z, contexts): # Logits [N, V] after each row's rules
     return torch.cat([rules(ids, row[None]) for (ids,rules),row in zip(contexts, z)])
 
-def _logits(m, h): # Of states [N, D]
-    with InTiles(): return m.logits(h).float()
+def _logits(m, h, chunk): # Of states [N, D]; a few rows alone would be added up in another order than many
+    return m.logits(torch.nn.functional.pad(h, (0, 0, 0, aligned(len(h), chunk)-len(h))))[:len(h)].float()
 
 def _single(m, h, y, chunk, contexts, topk=0, wide=()): # Token statistics of one network; h: [N, D]
     def part(s):
-        z = _logits(m, h[s])
+        z = _logits(m, h[s], chunk)
         return token_stats((_process(z, contexts[s]) if contexts else z).log_softmax(1), y[s], topk, wide)
     return _stack([part(slice(i, i+chunk)) for i in range(0, len(y), chunk)])
 
@@ -195,7 +195,7 @@ def _mixture(lps, w): # One chunk: statistics of the members' mixtures; lps yiel
 
 def _members(m, hs, y, lengths, topk, chunk, contexts): # Token statistics of an ensemble; hs: M times [N, D]
     parts = [slice(i, i+chunk) for i in range(0, len(y), chunk)]
-    def rows(h, s): return _logits(m, h[s]).double().log_softmax(1)
+    def rows(h, s): return _logits(m, h[s], chunk).double().log_softmax(1)
     each = [_stack([token_stats(rows(h, s), y[s]) for s in parts]) for h in hs]
     logp,entropy = (torch.stack([e[k] for e in each]) for k in ('logp', 'entropy'))
     w,du = _ep_weights(logp, lengths),entropy.mean(0)
@@ -312,7 +312,7 @@ def read(
     generation:dict|None=None, # Settings in place of the generation config's, for processed logits
     members:list|None=None, # Seeds of Monte-Carlo dropout members
     rate:float|None=None, # Dropout rate of the members in place of the checkpoint's
-    batch_tokens:int|None=None, # Tokens a batch may hold, padding included; the model's own when None
+    batch_tokens:int|None=None, # Tokens a batch may hold, padding to the longest row included; the model's own when None
     chunk:int=512, # Positions that meet the vocabulary at a time
     share:bool=True, # Compute a shared prefix once
 )->Readings: # One Reading per pair, in the order of the pairs
