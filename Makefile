@@ -49,12 +49,12 @@ nbs: $(VENV)/.ready ## Export, execute, clean and stamp all notebooks in place
 	$(PY) scripts/nbs.py run
 
 models: $(MODELS_$(DATA):%=train--%) ## Train the tiny models that are not there yet (hours on 2 cores), then look at what they do; DATA=aeslc for e-mail summarizers
-	@$(if $(filter bulletin,$(DATA)),$(PY) -c 'from uetrust.models.behaviour import survey; print(survey("data/models").to_string())')
+	@$(if $(filter bulletin,$(DATA)),$(PY) -c 'from uetrust.training.behaviour import survey; print(survey("data/models").to_string())')
 
 train--tiny-nli train--tiny-encoder: train--tiny-bart
 train--tiny-unieval: train--tiny-t5
 train--%: $(VENV)/.ready FORCE
-	@$(PY) -c 'from uetrust.models.train import main; main()' $*
+	@$(PY) -c 'from uetrust.training.train import main; main()' $*
 
 cards: ## Keep what the demo says for the methods' cards and the README
 	$(MAKE) reproduce PROFILE=demo
@@ -97,46 +97,46 @@ runs/.bench/.ready: scripts/bench_requirements.txt constraints.txt | $(VENV)/.re
 runs/.library: FORCE
 	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -name '*.py') $$(find data/published data/models data/judges -type f)
 
-$(NBS)/human.ipynb: nbs/experiments/20_human.ipynb
-$(NBS)/summeval.ipynb: nbs/experiments/21_summeval.ipynb
-$(NBS)/claims.ipynb: nbs/experiments/30_claims.ipynb
-$(NBS)/ice.ipynb: nbs/experiments/40_ice.ipynb
-$(NBS)/ice_study.ipynb: nbs/experiments/42_ice_study.ipynb
-$(NBS)/wrong_documents.ipynb: nbs/experiments/41_wrong_documents.ipynb
-$(NBS)/fflm.ipynb: nbs/experiments/45_fflm.ipynb
-$(NBS)/fflm_study.ipynb: nbs/experiments/46_fflm_study.ipynb
-$(NBS)/narcissism.ipynb: nbs/experiments/50_narcissism.ipynb
-$(NBS)/self_bias.ipynb: nbs/experiments/51_self_bias.ipynb
-$(NBS)/methods_together.ipynb: nbs/experiments/17_methods_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter methods--%,$(NAMES)))
-$(NBS)/metrics_together.ipynb: nbs/experiments/19_metrics_together.ipynb
-$(NBS)/accuracy.ipynb: nbs/experiments/62_accuracy.ipynb
-$(NBS)/own_claims.ipynb: nbs/experiments/31_own_claims.ipynb
-$(NBS)/against_print.ipynb: nbs/experiments/82_against_print.ipynb
-$(NBS)/stability.ipynb: nbs/experiments/19b_stability.ipynb
+$(NBS)/human.ipynb: nbs/experiments/people/01_human.ipynb
+$(NBS)/summeval.ipynb: nbs/experiments/people/02_summeval.ipynb
+$(NBS)/claims.ipynb: nbs/experiments/he2024/02_claims.ipynb
+$(NBS)/ice.ipynb: nbs/experiments/ice/01_ice.ipynb
+$(NBS)/ice_study.ipynb: nbs/experiments/ice/03_ice_study.ipynb
+$(NBS)/wrong_documents.ipynb: nbs/experiments/ice/02_wrong_documents.ipynb
+$(NBS)/fflm.ipynb: nbs/experiments/fflm/01_fflm.ipynb
+$(NBS)/fflm_study.ipynb: nbs/experiments/fflm/02_fflm_study.ipynb
+$(NBS)/narcissism.ipynb: nbs/experiments/narcissism/01_narcissism.ipynb
+$(NBS)/self_bias.ipynb: nbs/experiments/narcissism/02_self_bias.ipynb
+$(NBS)/methods_together.ipynb: nbs/experiments/banks/04_methods_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter methods--%,$(NAMES)))
+$(NBS)/metrics_together.ipynb: nbs/experiments/banks/06_metrics_together.ipynb
+$(NBS)/accuracy.ipynb: nbs/experiments/banks/08_accuracy.ipynb
+$(NBS)/own_claims.ipynb: nbs/experiments/he2024/03_own_claims.ipynb
+$(NBS)/against_print.ipynb: nbs/experiments/he2024/04_against_print.ipynb
+$(NBS)/stability.ipynb: nbs/experiments/banks/07_stability.ipynb
 # these read what the cross chapters have written
 $(patsubst %,$(NBS)/%.ipynb,metrics_together stability accuracy own_claims against_print): $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
-$(NBS)/thresholds.ipynb: nbs/experiments/61_thresholds.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter threshold--%,$(NAMES)))
-$(NBS)/tofueval.ipynb: nbs/experiments/70_tofueval.ipynb
-$(NBS)/cells.ipynb: nbs/experiments/80_cells.ipynb
+$(NBS)/thresholds.ipynb: nbs/experiments/threshold/02_thresholds.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter threshold--%,$(NAMES)))
+$(NBS)/tofueval.ipynb: nbs/experiments/people/03_tofueval.ipynb
+$(NBS)/cells.ipynb: nbs/experiments/ledger/01_cells.ipynb
 # a notebook that lacked public data is tried again every time
 $(patsubst %.missing.txt,%.ipynb,$(wildcard $(NBS)/*.missing.txt)): FORCE
-$(NBS)/bank--%.ipynb: nbs/experiments/15_bank.ipynb runs/.library | $(VENV)/.ready
+$(NBS)/bank--%.ipynb: nbs/experiments/banks/01_bank.ipynb runs/.library | $(VENV)/.ready
 	@echo "generating and reading $*"
 	@$(VENV)/bin/uetrust fill $* --profile $(PROFILE)
 	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) bank=$*
-$(NBS)/methods--%.ipynb: nbs/experiments/16_methods.ipynb $(NBS)/bank--%.ipynb runs/.library | $(VENV)/.ready
+$(NBS)/methods--%.ipynb: nbs/experiments/banks/02_methods.ipynb $(NBS)/bank--%.ipynb runs/.library | $(VENV)/.ready
 	@echo "scoring $*"
 	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) bank=$*
-$(NBS)/quality--%.ipynb: nbs/experiments/16b_quality.ipynb $(NBS)/bank--%.ipynb runs/.library | $(VENV)/.ready
+$(NBS)/quality--%.ipynb: nbs/experiments/banks/03_quality.ipynb $(NBS)/bank--%.ipynb runs/.library | $(VENV)/.ready
 	@echo "grading $*"
 	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) bank=$*
-$(NBS)/cross--%.ipynb: nbs/experiments/18_cross.ipynb $(NBS)/methods--%.ipynb $(NBS)/quality--%.ipynb runs/.library | $(VENV)/.ready
+$(NBS)/cross--%.ipynb: nbs/experiments/banks/05_cross.ipynb $(NBS)/methods--%.ipynb $(NBS)/quality--%.ipynb runs/.library | $(VENV)/.ready
 	@echo "comparing methods and metrics of $*"
 	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) bank=$*
-$(NBS)/threshold--%.ipynb: nbs/experiments/60_threshold.ipynb runs/.library | $(VENV)/.ready
+$(NBS)/threshold--%.ipynb: nbs/experiments/threshold/01_threshold.ipynb runs/.library | $(VENV)/.ready
 	@echo "running threshold $(subst --, ,$*)"
 	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) mode=$(firstword $(subst --, ,$*)) classifier=$(lastword $(subst --, ,$*))
-$(NBS)/%.ipynb: nbs/experiments/10_setting.ipynb runs/.library | $(VENV)/.ready
+$(NBS)/%.ipynb: nbs/experiments/he2024/01_setting.ipynb runs/.library | $(VENV)/.ready
 	@echo "running $*"
 	@$(VENV)/bin/uetrust run $(or $(filter %_$*.ipynb,$^),$<) $@ profile=$(PROFILE) $(if $(filter %_$*.ipynb,$^),,setting=$*)
 

@@ -2,7 +2,7 @@
 import re
 from pathlib import Path
 import pandas as pd
-from uetrust.cross_study import headline
+from uetrust.studies.cross import headline
 
 readme = Path('README.md')
 said = headline(pd.read_csv('data/demo_picks.csv'))

@@ -11,7 +11,7 @@ def hidden(p, top): return any(s[0] in '._' for s in p.relative_to(top).parts)
 def notebooks(): return [p for p in sorted((ROOT/'nbs').rglob('*.ipynb')) if not hidden(p, ROOT/'nbs')]
 def cells(nb, kind): return [''.join(c['source']) for c in nb['cells'] if c['cell_type'] == kind]
 def code_sha(nb): return hashlib.sha256('\0'.join(cells(nb, 'code')).encode()).hexdigest()[:16]
-def is_experiment(p): return p.parent.name == 'experiments'
+def is_experiment(p): return 'experiments' in p.parts
 
 def stamp(p):
     nb = json.loads(p.read_text())

@@ -8,8 +8,8 @@ os.environ.update(HF_HUB_OFFLINE='1', TOKENIZERS_PARALLELISM='false', OMP_NUM_TH
 import pytest
 from hypothesis import settings
 
-from uetrust import settings as project
-from uetrust.settings import mirror, oracles
+from uetrust.core import settings as project
+from uetrust.core.settings import mirror, oracles
 
 settings.register_profile('ci', deadline=None, derandomize=True, max_examples=60)
 settings.register_profile('deep', deadline=None, max_examples=1000)
@@ -39,9 +39,9 @@ def renamed(tmp_path, monkeypatch):
         for old,new in names.items():
             assert text.count(old)==1, old
             text = text.replace(old, new)
-        nb = tmp_path/'nbs'/'experiments'/f'{page}.ipynb'
+        nb = tmp_path/'nbs'/'experiments'/f'{page}.ipynb' # Folder and file
         nb.parent.mkdir(parents=True)
-        shutil.copy(root/'nbs'/'experiments'/nb.name, nb)
+        shutil.copy(root/nb.relative_to(tmp_path), nb)
         (tmp_path/'settings.ini').write_text(text)
         (tmp_path/'data').symlink_to(root/'data')
         for k,v in variables.items(): monkeypatch.setenv(k, str(v))

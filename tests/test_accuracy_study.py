@@ -7,12 +7,12 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from uetrust import accuracy_study as st, cuts
-from uetrust.resample import jackknife_se
-from uetrust.settings import mirror
-from uetrust.threshold import CLASSIFIERS, expected_accuracy, fit, judged
-from uetrust.truth import ERRORS, judge
-from uetrust.world import bulletins
+from uetrust.studies import accuracy as st; from uetrust.evaluation import cuts
+from uetrust.evaluation.resample import jackknife_se
+from uetrust.core.settings import mirror
+from uetrust.evaluation.thresholds import CLASSIFIERS, expected_accuracy, fit, judged
+from uetrust.data.checker import ERRORS, judge
+from uetrust.data.bulletins import bulletins
 
 def texts(g, y, **scores): return pd.DataFrame(dict(dataset=g, document=[f'd{i}' for i in range(len(y))], label=y)|scores)
 
@@ -260,8 +260,8 @@ def test_a_study_depends_on_its_seed_and_on_no_order_of_rows(shifted):
 @pytest.mark.parametrize('classifier', CLASSIFIERS)
 def test_frank_is_that_of_the_threshold_study(classifier):
     if mirror() is None: pytest.skip('UETRUST_MIRROR is not at hand')
-    from uetrust.loaders import frank
-    from uetrust.threshold_study import FRANK_ELEVEN, frank_items
+    from uetrust.data.loaders import frank
+    from uetrust.papers.threshold.released import FRANK_ELEVEN, frank_items
     table = frank()
     rows = st.frank_rows(table)
     p,sides = st.parts(rows),dict(cnndm='cnndm', bbc='bbc')

@@ -5,15 +5,15 @@ import sys
 import numpy as np, pandas as pd, pytest
 from hypothesis import given, strategies as st
 
-from uetrust.data import DataNotAtHand
-from uetrust.decoding import Decoding
-from uetrust.grade import grade
-from uetrust.loaders import ROWS
-from uetrust.models import aeslc, train
-from uetrust.models.generate import generate
+from uetrust.data.download import DataNotAtHand
+from uetrust.generation.decoding import Decoding
+from uetrust.scoring.metrics import grade
+from uetrust.data.loaders import ROWS
+from uetrust.training import aeslc, train
+from uetrust.generation.local import generate
 from uetrust.models.load import load
-from uetrust.samples import samples
-from uetrust.settings import mirror, root
+from uetrust.data.datasets import samples
+from uetrust.core.settings import mirror, root
 
 real = pytest.mark.skipif(mirror() is None, reason='UETRUST_MIRROR is not at hand')
 

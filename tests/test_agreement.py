@@ -6,9 +6,9 @@ from itertools import combinations, permutations, product
 import numpy as np, pandas as pd, pytest
 from hypothesis import assume, given, strategies as st
 
-from uetrust import agreement as ag
-from uetrust.multiple import benjamini_hochberg, holm
-from uetrust.settings import published
+from uetrust.evaluation import agreement as ag
+from uetrust.evaluation.multiple import benjamini_hochberg, holm
+from uetrust.core.settings import published
 
 small = st.integers(0, 3)
 pairs_of = lambda lo, hi, v=small: st.lists(st.tuples(v, v), min_size=lo, max_size=hi).map(lambda ps: tuple(map(list, zip(*ps, strict=True))))

@@ -8,19 +8,19 @@ import torch
 from test_generate import SAMPLES, S, files, tiny
 from test_readings import framed
 
-from uetrust.all import reg
-from uetrust.bank import read_bank
-from uetrust.leaves import runs
-from uetrust.models.asked import around, elicited, local_answers, replies, restated
-from uetrust.models.beams import searched, together
-from uetrust.models.generate import decode, fill, hypotheses, own_settings, prompts
+from uetrust.scoring.all import reg
+from uetrust.generation.bank import read_bank
+from uetrust.stats.names import runs
+from uetrust.stats.prompted import around, elicited, local_answers, replies, restated
+from uetrust.stats.beams import searched, together
+from uetrust.generation.local import decode, fill, hypotheses, own_settings, prompts
 from uetrust.models.load import load
-from uetrust.models.passes import attending, doubts, focusing, keywords, likelihoods, marked, rarity, spacy_tagger
-from uetrust.models.read import Member
-from uetrust.readings import MAPS, PASSES, read_readings
-from uetrust.samples import samples
-from uetrust.scoring import score_bank
-from uetrust.settings import root
+from uetrust.stats.passes import attending, doubts, focusing, keywords, likelihoods, marked, rarity, spacy_tagger
+from uetrust.models.forward import Member
+from uetrust.stats.table import MAPS, PASSES, read_readings
+from uetrust.data.datasets import samples
+from uetrust.scoring.methods import score_bank
+from uetrust.core.settings import root
 from uetrust.ue.attention import token_doubt
 from uetrust.ue.reflexive import verbalized_2s
 

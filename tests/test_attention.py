@@ -9,10 +9,10 @@ import torch
 from test_read import KINDS, PAIRS, V, toy, tokenizer
 from transformers import BertConfig, BertModel
 
-from uetrust.models import attention as at
-from uetrust.models.attention import eager, elicited_attention, stack_of
+from uetrust.stats import attention as at
+from uetrust.stats.attention import eager, elicited_attention, stack_of
 from uetrust.models.load import wrap
-from uetrust.models.read import Layout, lay, read
+from uetrust.models.forward import Layout, lay, read
 from uetrust.ue.attention import attention_score, csl, focus, rauq
 
 NAMES = ('attention_previous', 'attention_log_self', 'attention_max')

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from uetrust.bank import fill_bank, file_bank, from_file, provenance, read_bank, read_shard, row, shards, todo, write_shard
-from uetrust.store import BadShard, canonical, digest, shard_about
+from uetrust.generation.bank import fill_bank, file_bank, from_file, provenance, read_bank, read_shard, row, shards, todo, write_shard
+from uetrust.core.store import BadShard, canonical, digest, shard_about
 
 SAMPLES = pd.DataFrame(dict(id=[f's{i}' for i in range(7)], source=[f'Source number {i}.' for i in range(7)], split='test'))
 ABOUT = provenance('toy', 'echo', 'echo-model', 'r1', dict(seed=1, temperature=.7), dict(greedy=1, sample=2))
@@ -83,7 +83,7 @@ SCRIPT = """
 import sys, time
 sys.path.insert(0, sys.argv[2])
 from test_bank import ABOUT, SAMPLES, echo
-from uetrust.bank import fill_bank
+from uetrust.generation.bank import fill_bank
 def slow(part):
     time.sleep(.1)
     return echo(part)
@@ -237,7 +237,7 @@ def test_fields_nobody_knows_are_ignored_unless_they_look_like_a_slip(tmp_path):
     assert from_file(lines(tmp_path/'mine.jsonl', GOOD|dict(url='http://x', model='m'))).samples['id'].item()=='x'
 
 def test_importing_the_bank_does_not_load_torch():
-    code = "import sys, uetrust.bank, uetrust.decoding, uetrust.models.endpoint; sys.exit('torch' in sys.modules)"
+    code = "import sys, uetrust.generation.bank, uetrust.generation.decoding, uetrust.generation.endpoint; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, '-c', code], env=os.environ).returncode==0
 
 def test_shard_says_what_it_is_without_being_read(bank):

@@ -6,9 +6,9 @@ from unittest import mock
 import numpy as np, pandas as pd, pytest
 from hypothesis import given, settings, strategies as st
 
-from uetrust import bench as b
-from uetrust.he2024 import released_prr
-from uetrust.prr import prr, prr_table
+from uetrust.bench import evaluation as b
+from uetrust.evaluation.he2024 import released_prr
+from uetrust.evaluation.prr import prr, prr_table
 
 pairs = st.lists(st.tuples(st.integers(-8, 8), st.integers(-5, 5)), min_size=3, max_size=25).filter(lambda p: len({q for q,_ in p})>1)
 

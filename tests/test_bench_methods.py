@@ -3,9 +3,9 @@ import json
 
 import numpy as np, pandas as pd, pytest
 
-from uetrust import bench_methods as b
-from uetrust.scoring import score_bank
-from uetrust.stats import Run, score
+from uetrust.bench import methods as b
+from uetrust.scoring.methods import score_bank
+from uetrust.core.run import Run, score
 
 N,K = 6,4
 

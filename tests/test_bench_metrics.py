@@ -7,12 +7,12 @@ from unittest import mock
 
 import numpy as np, pandas as pd, pytest, torch
 
-from uetrust import bench_metrics as b
-from uetrust.canaries import KEPT
-from uetrust.cards import anchored, card
-from uetrust.grade import grade, shipped
+from uetrust.bench import metrics as b
+from uetrust.scoring.drift import KEPT
+from uetrust.report.cards import anchored, card
+from uetrust.scoring.metrics import grade, shipped
 from uetrust.models import load as loading
-from uetrust.settings import root
+from uetrust.core.settings import root
 
 @pytest.fixture(scope='module')
 def x(): return b.texts(2, 3)

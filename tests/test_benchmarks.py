@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust import benchmarks as b
-from uetrust.data import DataNotAtHand
-from uetrust.loaders import BadData
-from uetrust.samples import samples
-from uetrust.threshold import TRUE_DOMAINS
+from uetrust.data import consistency as b
+from uetrust.data.download import DataNotAtHand
+from uetrust.data.loaders import BadData
+from uetrust.data.datasets import samples
+from uetrust.evaluation.thresholds import TRUE_DOMAINS
 
 ODD = 'Größe – “né” 12 °C\u2028naïve 東京' # accents, quotes, a line separator that is no line break of a file
 

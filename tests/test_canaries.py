@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.all import reg
-from uetrust.canaries import KEPT, canaries, drift
-from uetrust.grade import grade, shipped
-from uetrust.settings import root
-from uetrust.world import bulletins
+from uetrust.scoring.all import reg
+from uetrust.scoring.drift import KEPT, canaries, drift
+from uetrust.scoring.metrics import grade, shipped
+from uetrust.core.settings import root
+from uetrust.data.bulletins import bulletins
 
 @pytest.fixture(scope='module')
 def found(): return canaries(shipped())

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.cells import FORMS, Bench, claim_dimension, claim_tables, evaluate, find, language, noise_sd, rank_corr
-from uetrust.claims import QUANTIFIERS, TESTS, VERDICTS, Part, changed, ledger, parse, totals, verdicts
-from uetrust.core import Undefined
-from uetrust.published import claims, figures, null_sd, tables
+from uetrust.papers.he2024.claim_language import FORMS, Bench, claim_dimension, claim_tables, evaluate, find, language, noise_sd, rank_corr
+from uetrust.papers.he2024.claims import QUANTIFIERS, TESTS, VERDICTS, Part, changed, ledger, parse, totals, verdicts
+from uetrust.core.checks import Undefined
+from uetrust.papers.he2024.published import claims, figures, null_sd, tables
 
 T,C = tables(),{c.id:c for c in claims().itertuples()}
 LED = ledger()

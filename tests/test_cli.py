@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.cli import main
-from uetrust.prr import prr
-from uetrust.study import save_table
+from uetrust.app.cli import main
+from uetrust.evaluation.prr import prr
+from uetrust.report.chapters import save_table
 
 @pytest.fixture
 def scores():
@@ -92,18 +92,18 @@ def test_claims_as_json_csv_and_filtered(capsys, tmp_path):
 
 @pytest.mark.parametrize('command', [(), ('prr',), ('claims',), ('run',), ('report',), ('bench',)])
 def test_every_help_shows_an_example(command):
-    out = subprocess.run([sys.executable, '-c', 'from uetrust.cli import main; main()', *command, '--help'], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([sys.executable, '-c', 'from uetrust.app.cli import main; main()', *command, '--help'], capture_output=True, text=True, check=True).stdout
     assert 'example: uetrust' in out
 
 # Generation
 
 def bart():
-    from uetrust.settings import oracles
+    from uetrust.core.settings import oracles
     if oracles() is None: pytest.skip('UETRUST_ORACLES is not at hand')
     return oracles()/'seed_systems'/'models'/'tiny_bart'
 
 def test_generate_fills_a_bank_once_and_refuses_other_settings(tmp_path, capsys):
-    from uetrust.bank import read_bank
+    from uetrust.generation.bank import read_bank
     ask = ['generate', str(tmp_path/'bank'), '--model', str(bart()), '--data', 'bulletin:test:3', '--max-new-tokens', '8', '--samples']
     assert main([*ask, '2'])==0 and '9 texts of 3 sources' in capsys.readouterr().out
     before = {p.name:p.stat().st_mtime_ns for p in (tmp_path/'bank').glob('*.parquet')}
@@ -142,7 +142,7 @@ def test_sources_that_cannot_be_are_explained(tmp_path, capsys, what, says):
 
 def test_a_report_is_shown_without_being_written_again(tmp_path, monkeypatch, capsys):
     import webbrowser
-    from uetrust import settings
+    from uetrust.core import settings
     shown = []
     monkeypatch.setattr(webbrowser, 'open', shown.append)
     monkeypatch.setattr(settings, 'out_dir', lambda name: tmp_path)

@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import rankdata, spearmanr
 from scipy.stats import t as student
 
-from uetrust import cross_study as cs
-from uetrust import quality as ql
-from uetrust.bank import fill_bank, provenance, row
-from uetrust.grade import MAKERS, grade, shipped
-from uetrust.prr import prr
-from uetrust.samples import samples
-from uetrust.settings import profile, root
-from uetrust.store import BadShard
+from uetrust.studies import cross as cs
+from uetrust.scoring import cache as ql
+from uetrust.generation.bank import fill_bank, provenance, row
+from uetrust.scoring.metrics import MAKERS, grade, shipped
+from uetrust.evaluation.prr import prr
+from uetrust.data.datasets import samples
+from uetrust.core.settings import profile, root
+from uetrust.core.store import BadShard
 
 @pytest.fixture(scope='module')
 def scores():
@@ -163,8 +163,8 @@ def test_every_profile_names_evaluators_that_are_known(name):
 
 # What the README shows
 def test_readme_shows_what_the_demo_found(tmp_path):
-    from uetrust.plots import plot_picks, save
-    from uetrust.settings import root
+    from uetrust.report.plots import plot_picks, save
+    from uetrust.core.settings import root
     picked = pd.read_csv(root()/'data'/'demo_picks.csv')
     save(plot_picks(picked, 'What a metric would have a reader choose'), tmp_path/'picks')
     assert f"<!-- demo -->\n{cs.headline(picked)}\n<!-- end -->" in (root()/'README.md').read_text(encoding='utf-8')

@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust import data, loaders
-from uetrust.data import DataNotAtHand, WrongHash, at_hand, fetch, load_plain_pickle, registry
-from uetrust.group import Group, null_sd
-from uetrust.loaders import QUALITIES, TOFU_ERRORS, BadData
-from uetrust.settings import mirror, published
+from uetrust.data import download as data, loaders
+from uetrust.data.download import DataNotAtHand, WrongHash, at_hand, fetch, load_plain_pickle, registry
+from uetrust.evaluation.cells import Group, null_sd
+from uetrust.data.loaders import QUALITIES, TOFU_ERRORS, BadData
+from uetrust.core.settings import mirror, published
 
 real = pytest.mark.skipif(mirror() is None, reason='UETRUST_MIRROR is not at hand')
 GOOD,NAME = b'id,score\na,0.5\nb,1.0\n','toy/scores.csv'

@@ -110,10 +110,10 @@ def test_source_of_exported_cells_is_folded_and_the_rest_is_open(page):
     assert tags=={'FACTOR = 2': ['hide-input'], 'half(3)': None}
 
 def test_names_of_the_library_become_links():
-    names = {'half': {'half': 'def.uetrust.half.half'}, 'frame': {'core': 'def.uetrust.core.frame', 'plots': 'def.uetrust.plots.frame'}}
+    names = {'half': {'half': 'def.uetrust.half.half'}, 'frame': {'core': 'def.uetrust.core.checks.frame', 'plots': 'def.uetrust.report.plots.frame'}}
     def to(s, here=None): return docs.linked(s, names, here)
     assert to('see `half` and `half(3)`')=='see [`half`](#def.uetrust.half.half) and [`half(3)`](#def.uetrust.half.half)'
-    assert to('`frame`')=='`frame`' and to('`frame`', 'plots')=='[`frame`](#def.uetrust.plots.frame)' # two modules: only on its own page
+    assert to('`frame`')=='`frame`' and to('`frame`', 'plots')=='[`frame`](#def.uetrust.report.plots.frame)' # two modules: only on its own page
     for left in ('`other`', '[`half`](x.ipynb)', '## `half`', '```\n`half`\n```'): assert to(left)==left
 
 @pytest.mark.parametrize('p', docs.pages(ROOT/'nbs'), ids=str)

@@ -17,10 +17,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from uetrust.bank import read_bank
-from uetrust.decoding import HE2024, Decoding
-from uetrust.models.endpoint import BudgetReached, Cache, Endpoint, EndpointError, about, api_key, ask, estimate, fill, generate, pause, plan, retry_after
-from uetrust.store import digest
+from uetrust.generation.bank import read_bank
+from uetrust.generation.decoding import HE2024, Decoding
+from uetrust.generation.endpoint import BudgetReached, Cache, Endpoint, EndpointError, about, api_key, ask, estimate, fill, generate, pause, plan, retry_after
+from uetrust.core.store import digest
 
 SAMPLES = pd.DataFrame(dict(id=[f's{i}' for i in range(8)], source=[f'Bulletin {i}: the mayor opened bridge number {i}.' for i in range(8)]))
 S = Decoding(samples=3, max_new_tokens=20)

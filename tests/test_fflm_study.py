@@ -9,17 +9,17 @@ import test_endpoint as te
 from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from uetrust import benchmarks as b, fflm_study as st, settings
-from uetrust.grade import grade, shipped
-from uetrust.ledger import numbers
+from uetrust.data import consistency as b; from uetrust.papers.fflm import live as st; from uetrust.core import settings
+from uetrust.scoring.metrics import grade, shipped
+from uetrust.papers.ledger import numbers
 from uetrust.models import load as loading
-from uetrust.models.fflm_asked import PROMPTS, answer, questions, requests_to
-from uetrust.models.judging import completions
-from uetrust.models.serve import opened
+from uetrust.papers.fflm.prompts import PROMPTS, answer, questions, requests_to
+from uetrust.scoring.judges import completions
+from uetrust.generation.serve import opened
 from uetrust.nlg.fflm import mixed, tune
-from uetrust.run import run_notebook
-from uetrust.settings import mirror, profile
-from uetrust.world import bulletins
+from uetrust.app.notebooks import run_notebook
+from uetrust.core.settings import mirror, profile
+from uetrust.data.bulletins import bulletins
 
 TINY = 'data/models/tiny-llama'
 NAMES = dict(s2s='s2s_tok_list', lm='lm_tok_list', prefix='prefix_tok_list', s2s_doc='s2s_tok_list_1', lm_doc='lm_tok_list_1')
@@ -321,7 +321,7 @@ def test_the_profile_runs_from_public_files_to_the_tables_when_only_names_change
     with te.server() as (url, log):
         names = {'http://127.0.0.1:8000/v1': url, 'fflm_judges = LLaMa-7B Vicuna-7B Alpaca-7B': 'fflm_judges = ice-judge', 'qags_cnn summeval frank_xsum': 'qags_cnn summeval:1 frank_xsum', 'openlm-research/open_llama_3b': TINY, 'huggyllama/llama-7b': TINY, 'huggyllama/llama-13b': TINY,
                  'lmsys/vicuna-7b-v1.1': TINY, 'chavinlo/alpaca-native': TINY, 'bart=facebook/bart-large-cnn coco=facebook/bart-large-cnn bertscore=roberta-large mnli=roberta-large-mnli summac=tals/albert-xlarge-vitaminc-mnli\n\n[profile.narc': 'bart=data/models/tiny-bart\n\n[profile.narc'}
-        nb = renamed('46_fflm_study', names, UETRUST_MIRROR=mirror(), UETRUST_CACHE=home)
+        nb = renamed('fflm/02_fflm_study', names, UETRUST_MIRROR=mirror(), UETRUST_CACHE=home)
         run_notebook(nb, tmp_path/'runs'/'fflm'/'notebooks'/'fflm_study.ipynb', dict(profile='fflm', complete=False))
     out = tmp_path/'runs'/'fflm'
     def table(n): return pd.read_csv(out/'tables'/f'fflm_study_table{n}.csv')

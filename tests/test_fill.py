@@ -13,13 +13,13 @@ import pytest
 from test_generate import SAMPLES, tiny
 from test_readings import encoder, framed
 
-from uetrust import fill as f, settings as s
-from uetrust.all import reg
-from uetrust.bank import read_bank
-from uetrust.cli import main
-from uetrust.readings import read_readings
-from uetrust.samples import samples
-from uetrust.scoring import score_bank
+from uetrust.scoring import pipeline as f; from uetrust.core import settings as s
+from uetrust.scoring.all import reg
+from uetrust.generation.bank import read_bank
+from uetrust.app.cli import main
+from uetrust.stats.table import read_readings
+from uetrust.data.datasets import samples
+from uetrust.scoring.methods import score_bank
 
 INI = """
 [common]
@@ -134,7 +134,7 @@ def undisturbed(project):
     return files(project/'runs'/'small'/'banks'/'toy--writer')
 
 ASK = ['fill', 'toy--writer', '--profile', 'small']
-RUN = [sys.executable, '-c', f'from uetrust.cli import main; raise SystemExit(main({ASK}))']
+RUN = [sys.executable, '-c', f'from uetrust.app.cli import main; raise SystemExit(main({ASK}))']
 
 
 def test_a_generator_is_its_section_over_the_preset(here):
@@ -198,7 +198,7 @@ def test_black_box_holds_texts_and_comparisons_and_is_never_asked_twice(here, mo
     assert read_bank(folder/'texts').attrs['about']['generator']=='box' and 'http' not in str(before)
     for d in ('texts', 'verbal_1s', 'verbal_2s'):
         for n in (folder/d).glob('*.parquet'): n.unlink()
-    from uetrust.models import endpoint
+    from uetrust.generation import endpoint
     monkeypatch.setattr(endpoint, 'attempt', lambda e, r: pytest.fail('a kept reply was asked for again'))
     f.fill('small', 'toy--box', progress=False)
     assert files(folder)==before
@@ -275,7 +275,7 @@ def test_reading_by_command_gives_what_filling_gives(here, tmp_path, capsys, und
     assert all((x==y).all() for c in ('ids', 'logp', 'entropy') for x,y in zip(a[c], b[c]))
 
 def test_the_survey_of_the_models_asks_as_settings_ini_does():
-    from uetrust.models.behaviour import ASKED
+    from uetrust.training.behaviour import ASKED
     for name in ('tiny-bart', 'tiny-t5', 'tiny-llama', 'tiny-llama-api'):
         g = f.generator(name)
         assert replace(g.decoding, prompt=ASKED.prompt)==ASKED and (g.decoding.prompt==ASKED.prompt or 'llama' not in name)

@@ -18,13 +18,13 @@ from scipy import stats
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BartConfig, BartForConditionalGeneration, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
-from uetrust.bank import read_bank
-from uetrust.store import BadShard, shard_about
-from uetrust.decoding import DEFAULT, HE2024, Decoding, key, resolved, stated
-from uetrust.models import generate as g
-from uetrust.models.generate import about, fill, fit, generate, gumbel, own_settings, prompts
+from uetrust.generation.bank import read_bank
+from uetrust.core.store import BadShard, shard_about
+from uetrust.generation.decoding import DEFAULT, HE2024, Decoding, key, resolved, stated
+from uetrust.generation import local as g
+from uetrust.generation.local import about, fill, fit, generate, gumbel, own_settings, prompts
 from uetrust.models.load import fingerprint, load, wrap
-from uetrust.settings import oracles
+from uetrust.core.settings import oracles
 
 WORDS = '<s> </s> <pad> [ ] '.split()+[f'w{i}' for i in range(55)]
 SAMPLES = pd.DataFrame([dict(id=f's{i}', source=' '.join(random.Random(i).choices(WORDS[5:], k=3+5*(i%7)))) for i in range(20)])

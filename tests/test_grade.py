@@ -7,21 +7,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust import grade as g
-from uetrust.all import reg
-from uetrust.decoding import HE2024
-from uetrust.models import evaluators as ev
+from uetrust.scoring import metrics as g
+from uetrust.scoring.all import reg
+from uetrust.generation.decoding import HE2024
+from uetrust.models import classifiers as ev
 from uetrust.models import heads as hd
 from uetrust.models import likelihoods as lk
-from uetrust.models.compare import sentences
+from uetrust.stats.compare import sentences
 from uetrust.models.encode import embed
 from uetrust.models.load import load
-from uetrust.models.read import Layout
+from uetrust.models.forward import Layout
 from uetrust.nlg import alignment, fflm, heads, likelihood, nli, overlap, strings, unieval
-from uetrust.quality import grade_kept
-from uetrust.scoring import stored
-from uetrust.settings import oracles
-from uetrust.world import bulletins
+from uetrust.scoring.cache import grade_kept
+from uetrust.scoring.methods import stored
+from uetrust.core.settings import oracles
+from uetrust.data.bulletins import bulletins
 
 @pytest.fixture(scope='module')
 def texts():

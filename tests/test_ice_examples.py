@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.ice_examples import DIMS, assigned, cells, coverage, folds, quarters, selection
-from uetrust.loaders import summeval
+from uetrust.papers.ice.examples import DIMS, assigned, cells, coverage, folds, quarters, selection
+from uetrust.data.loaders import summeval
 
 def close_to_file(df): # As the original code reads its pool
     return pd.DataFrame([dict(item=r['example_idx'], doc=r['id'], **{d:r[f'expert_{d}_mean'] for d in DIMS}) for r in df])

@@ -15,15 +15,15 @@ import test_endpoint as te
 from scipy import stats
 from test_ice_examples import FOLD_0
 
-from uetrust import ice_study as st
-from uetrust.ice_examples import DIMS
-from uetrust.loaders import ice
-from uetrust.models import ice_runs as runs
-from uetrust.models.endpoint import Cache, EndpointError
-from uetrust.models.judging import completions, ice_replies
+from uetrust.papers.ice import live as st
+from uetrust.papers.ice.examples import DIMS
+from uetrust.data.loaders import ice
+from uetrust.papers.ice import requests as runs
+from uetrust.generation.endpoint import Cache, EndpointError
+from uetrust.scoring.judges import completions, ice_replies
 from uetrust.nlg.judge import ICE_SHOWN
-from uetrust.run import run_notebook
-from uetrust.store import canonical
+from uetrust.app.notebooks import run_notebook
+from uetrust.core.store import canonical
 
 SMALL = st.Study(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
 
@@ -143,9 +143,9 @@ SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[3])
 from test_endpoint import endpoint
-from uetrust import ice_study as st
-from uetrust.models.ice_runs import ice_requests
-from uetrust.models.judging import completions
+from uetrust.papers.ice import live as st
+from uetrust.papers.ice.requests import ice_requests
+from uetrust.scoring.judges import completions
 pool,s = st.texts_named('bulletin:test:12'),st.Study(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
 requests = ice_requests(endpoint(sys.argv[2], chat=False, concurrency=1), pool, st.asked(pool, s), st.shown(pool, s))
 completions(endpoint(sys.argv[2], chat=False, concurrency=1), requests[:40], sys.argv[1]+'/replies', size=7, progress=False).to_json(sys.argv[1]+'/got.json', orient='records')
@@ -257,7 +257,7 @@ def test_a_constant_judge_has_no_correlation(pool):
 def test_the_profile_ice_runs_from_end_to_end_when_only_names_change(tmp_path, knowing, renamed):
     with te.server() as (url, log):
         names = {'http://127.0.0.1:8000/v1': url, 'ice_texts = summeval': 'ice_texts = bulletin:test:12', 'ice_sets = 3': 'ice_sets = 2', 'ice_held = 5': 'ice_held = 2', 'ice_judged = 200': 'ice_judged = 12'}
-        nb,out = renamed('42_ice_study', names, UETRUST_MIRROR=tmp_path, UETRUST_CACHE=tmp_path),tmp_path/'runs'/'ice'
+        nb,out = renamed('ice/03_ice_study', names, UETRUST_MIRROR=tmp_path, UETRUST_CACHE=tmp_path),tmp_path/'runs'/'ice'
         run_notebook(nb, out/'notebooks'/'ice_study.ipynb', dict(profile='ice', draws=40))
         sent = len(log['seen'])
     page,curve = json.loads((out/'pages'/'ice_study.json').read_text()),pd.read_csv(out/'figures'/'ice_study_numbers.csv')

@@ -12,24 +12,24 @@ import pandas as pd
 import pytest
 import test_endpoint as te
 
-from uetrust.cli import main
-from uetrust.core import Undefined
-from uetrust.grade import grade, shipped
-from uetrust.decoding import Decoding
-from uetrust.models import judging as jg
-from uetrust.models.asked import told
-from uetrust.models.endpoint import BudgetReached, Cache, Endpoint, EndpointError, estimated
-from uetrust.models.generate import encode, own_settings
+from uetrust.app.cli import main
+from uetrust.core.checks import Undefined
+from uetrust.scoring.metrics import grade, shipped
+from uetrust.generation.decoding import Decoding
+from uetrust.scoring import judges as jg
+from uetrust.stats.prompted import told
+from uetrust.generation.endpoint import BudgetReached, Cache, Endpoint, EndpointError, estimated
+from uetrust.generation.local import encode, own_settings
 from uetrust.models.load import load
-from uetrust.models.read import Layout, read
-from uetrust.models.serve import serving
+from uetrust.models.forward import Layout, read
+from uetrust.generation.serve import serving
 from uetrust.nlg.judge import DEFINITIONS, VARIANTS, expected, ice_order, ice_prompt, request, strict
 from uetrust.nlg.likelihood import IN_OTHER_WORDS, TLDR, echoed
-from uetrust.registry import reg
-from uetrust.scoring import write_scores
-from uetrust.settings import root
-from uetrust.stats import Run, score
-from uetrust.world import bulletins
+from uetrust.core.registry import reg
+from uetrust.scoring.methods import write_scores
+from uetrust.core.settings import root
+from uetrust.core.run import Run, score
+from uetrust.data.bulletins import bulletins
 
 OWN = (root()/'data/judges/bulletin.txt').read_text().strip()
 WO = [('wo', d) for d in DEFINITIONS]

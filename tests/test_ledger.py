@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from uetrust import ledger as L
-from uetrust.recompute import PARTS
-from uetrust.settings import mirror, root
+from uetrust.papers import ledger as L
+from uetrust.papers.recompute import PARTS
+from uetrust.core.settings import mirror, root
 
 needs_data = pytest.mark.skipif(mirror() is None, reason='UETRUST_MIRROR is not at hand')
-RUN = [sys.executable, '-c', 'import sys; from uetrust.cli import main; sys.exit(main(sys.argv[1:]))']
+RUN = [sys.executable, '-c', 'import sys; from uetrust.app.cli import main; sys.exit(main(sys.argv[1:]))']
 
 @pytest.fixture(scope='module')
 def led(): return L.ledger()
@@ -171,7 +171,7 @@ def fake_qags(folder):
         (folder/'qags'/f'qags_{name}_result.json').write_text(json.dumps(rows))
 
 def test_qags_and_the_gpt_study_are_used_when_they_are_there(tmp_path, monkeypatch):
-    from uetrust import data, loaders, recompute
+    from uetrust.data import download as data, loaders; from uetrust.papers import recompute
     fake_qags(tmp_path)
     for s,word in (('gpt', 'one'), ('brio', 'two'), ('t0', 'three')):
         rows = [dict(id=str(i), decoded=f'{word} two', references=['one two']) for i in range(100)]
@@ -207,7 +207,7 @@ def test_the_command_lists_filters_and_is_json(tmp_path):
     assert len(rows)==24 and {x['status'] for x in rows}=={'recomputed, equal'}
 
 def test_conditions_take_the_start_of_a_value_and_refuse_what_is_not_there():
-    from uetrust.cli import chosen
+    from uetrust.app.cli import chosen
     d = pd.DataFrame(dict(table=[1, 12, 2], status=['recomputed, equal', 'recomputed, different', 'not at hand']))
     assert list(chosen(d, ['table=1'])['table'])==[1]
     assert list(chosen(d, ['status=recomputed'])['table'])==[1, 12]

@@ -29,7 +29,7 @@ def quiet(): return {k:v for k,v in os.environ.items() if not k.startswith('MAKE
 def make(at, profile='two'): return subprocess.run(['make', 'reproduce', f'PROFILE={profile}'], cwd=at, capture_output=True, text=True, env=quiet())
 
 def test_a_broken_notebook_stops_no_other(project):
-    page,out = project/'nbs'/'experiments'/'20_human.ipynb',project/'runs'/'two'
+    page,out = project/'nbs/experiments/people/01_human.ipynb',project/'runs'/'two'
     good = page.read_text()
     nb = nbformat.reads(good, 4)
     nb.cells.append(nbformat.v4.new_code_cell('1/0'))

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from uetrust import measures
-from uetrust.calibration import (balanced_accuracy, centred_isotonic, cohen_kappa, confidence, ece, ece_adaptive, ece_debiased_sq, gmean_cut,
+from uetrust.evaluation import measures
+from uetrust.evaluation.calibration import (balanced_accuracy, centred_isotonic, cohen_kappa, confidence, ece, ece_adaptive, ece_debiased_sq, gmean_cut,
                                  isotonic_pcc, reliability)
-from uetrust.core import Undefined
-from uetrust.measures import (accuracy_at_quantile, acceptable, auarc, auprc, aurac, augrc, auroc, aurc, base_rate, coverage_at_risk, e_aurc,
+from uetrust.core.checks import Undefined
+from uetrust.evaluation.measures import (accuracy_at_quantile, acceptable, auarc, auprc, aurac, augrc, auroc, aurc, base_rate, coverage_at_risk, e_aurc,
                               force_true, force_true_area, force_true_kept, kendall_uq, labelled, pairs, random_auprc, rpp, selective_accuracy,
                               selective_quality, selective_risk, spearman_uq)
-from uetrust.registry import reg
+from uetrust.core.registry import reg
 
 near = lambda x, tol=1e-12: pytest.approx(x, rel=0, abs=tol, nan_ok=True)
 

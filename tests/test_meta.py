@@ -10,9 +10,9 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from uetrust.loaders import back_in_place
-from uetrust import meta, resampling_tests as rt
-from uetrust.settings import mirror
+from uetrust.data.loaders import back_in_place
+from uetrust.evaluation import correlations as meta, significance as rt
+from uetrust.core.settings import mirror
 
 COEF = ('pearson', 'spearman', 'kendall')
 LEVEL = dict(system='system', input='per_document', **{'global': 'pooled'})

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from uetrust.core import Undefined
-from uetrust.models import evaluators as ev, heads as hd
+from uetrust.core.checks import Undefined
+from uetrust.models import classifiers as ev, heads as hd
 from uetrust.models.load import load
 from uetrust.nlg import alignment as al
-from uetrust.registry import reg
-from uetrust.settings import oracles
+from uetrust.core.registry import reg
+from uetrust.core.settings import oracles
 
 TOL = 2e-5
 STOP = set('''i me my we our ours you your yours he him his himself she her hers herself it its itself they them their theirs what which who whom this that these those am is are was were be been being have has had having do does did doing

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from uetrust.core import Undefined
+from uetrust.core.checks import Undefined
 from uetrust.models.likelihoods import coco, directions, fflm, words
 from uetrust.models.load import load
 from uetrust.nlg.fflm import (CHANGES, GRIDS, MASKINGS, ablations, balanced_accuracy, change, changes, cop_causal, drop, fflm_tokens, harim, harim_causal, important, in_sentence, masked, maskings, mixed,
                               recapitalised, risk, tagged, tune)
 from uetrust.nlg.fflm import fflm as fflm_score
-from uetrust.registry import reg
-from uetrust.settings import oracles, root
-from uetrust.stats import Run, score
-from uetrust.world import bulletin
+from uetrust.core.registry import reg
+from uetrust.core.settings import oracles, root
+from uetrust.core.run import Run, score
+from uetrust.data.bulletins import bulletin
 
 def close(got, want, tol=2e-5): np.testing.assert_allclose(got, want, rtol=0, atol=tol)
 def values(run, name): return score(run, name).set_index('sample')['value']

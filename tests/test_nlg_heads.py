@@ -2,12 +2,12 @@
 import numpy as np
 import pytest
 
-from uetrust.core import Undefined
-from uetrust.models import evaluators as ev, heads as hd
+from uetrust.core.checks import Undefined
+from uetrust.models import classifiers as ev, heads as hd
 from uetrust.models.load import load
 from uetrust.nlg import heads
-from uetrust.registry import reg
-from uetrust.settings import oracles
+from uetrust.core.registry import reg
+from uetrust.core.settings import oracles
 
 TOL = 2e-5
 def close(got, want): assert got==pytest.approx(want, abs=TOL)

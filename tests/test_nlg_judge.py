@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.core import Undefined
+from uetrust.core.checks import Undefined
 from uetrust.nlg import judge as jd
-from uetrust.registry import reg
-from uetrust.stats import Run, score
+from uetrust.core.registry import reg
+from uetrust.core.run import Run, score
 
 QUESTIONS = [(f, d) for f in jd.FAMILIES for d in jd.DEFINITIONS]
 TEXTS = dict(hypothesis='hhh it rained', source='sss rain fell on the hall', reference='rrr rain fell')

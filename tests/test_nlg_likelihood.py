@@ -4,16 +4,16 @@ import csv
 import numpy as np
 import pytest
 
-from uetrust.core import Undefined
+from uetrust.core.checks import Undefined
 from uetrust.models.likelihoods import PEER, WAYS, directions
 from uetrust.models.load import load
-from uetrust.models.read import Layout
+from uetrust.models.forward import Layout
 from uetrust.nlg.likelihood import (EVALUATORS, bart_score, bart_score_exp, bart_score_f, bart_score_he2024, bart_score_precision, bart_score_recall, evaluator, gpt_score, gpt_score_echo_precision, gpt_score_flan,
                                     gpt_score_flan_precision, gpt_score_precision, gpt_score_recall, t5_score, t5_score_precision, t5_score_recall, t5_score_source)
-from uetrust.registry import reg
-from uetrust.settings import oracles, published, root
-from uetrust.stats import Run, score
-from uetrust.world import bulletin
+from uetrust.core.registry import reg
+from uetrust.core.settings import oracles, published, root
+from uetrust.core.run import Run, score
+from uetrust.data.bulletins import bulletin
 
 TOL = 2e-5
 def close(got, want, tol=TOL): np.testing.assert_allclose(list(got), list(want), rtol=0, atol=tol)

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from uetrust.core import Undefined
-from uetrust.models import encode, evaluators as ev
+from uetrust.core.checks import Undefined
+from uetrust.models import encode, classifiers as ev
 from uetrust.models.load import load
 from uetrust.nlg import nli
-from uetrust.registry import reg
-from uetrust.settings import oracles
+from uetrust.core.registry import reg
+from uetrust.core.settings import oracles
 
 MNLI = {0:'contradiction', 1:'neutral', 2:'entailment'} # The order of another checkpoint, put on the tiny one
 TOL = 2e-5

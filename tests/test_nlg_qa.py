@@ -8,18 +8,18 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from uetrust import grade as g
-from uetrust.all import reg
-from uetrust.cards import card
-from uetrust.core import Undefined, spacy_pipeline
+from uetrust.scoring import metrics as g
+from uetrust.scoring.all import reg
+from uetrust.report.cards import card
+from uetrust.core.checks import Undefined, spacy_pipeline
 from uetrust.models import questions as qs
-from uetrust.models.evaluators import cosines, nli_pairs
+from uetrust.models.classifiers import cosines, nli_pairs
 from uetrust.models.load import load
-from uetrust.models.read import Layout, read
+from uetrust.models.forward import Layout, read
 from uetrust.nlg import qa
 from uetrust.nlg.alignment import bertscore_f1
 from uetrust.nlg.strings import squad_f1
-from uetrust.settings import oracles
+from uetrust.core.settings import oracles
 
 TOL = 5e-5
 METRICS = [n for n,e in reg.items() if e.fn.__module__==qa.__name__]

@@ -2,9 +2,9 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from uetrust.core import Undefined
+from uetrust.core.checks import Undefined
 from uetrust.nlg import strings as sg
-from uetrust.registry import reg
+from uetrust.core.registry import reg
 
 TRUE = dict(bleu_1=sg.bleu_1_true, bleu_4=sg.bleu_4_true, rouge_l_beta1_2=sg.rouge_l_true, f1_overlap=sg.token_f1_true)
 ANSWERS = dict(squad_f1=sg.squad_f1, squad_em=sg.squad_em, edit_distance_norm=sg.edit_distance, q2_f1=sg.q2_f1, questeval_f1=sg.squad_f1)

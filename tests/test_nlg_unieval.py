@@ -4,16 +4,16 @@ import hashlib
 import numpy as np
 import pytest
 
-from uetrust.core import Undefined
-from uetrust.decoding import HE2024
+from uetrust.core.checks import Undefined
+from uetrust.generation.decoding import HE2024
 from uetrust.models.likelihoods import UNIEVAL, questions, unieval, yes_no
 from uetrust.models.load import load
-from uetrust.models.read import Layout
+from uetrust.models.forward import Layout
 from uetrust.nlg.unieval import unieval_consistency, unieval_fluency, unieval_overall, yes
-from uetrust.registry import reg
-from uetrust.settings import oracles, root
-from uetrust.stats import Run, score
-from uetrust.world import bulletin
+from uetrust.core.registry import reg
+from uetrust.core.settings import oracles, root
+from uetrust.core.run import Run, score
+from uetrust.data.bulletins import bulletin
 
 DIMS = ('coherence', 'consistency', 'fluency', 'relevance')
 PREFIX = HE2024.prompt.removesuffix('{source}')

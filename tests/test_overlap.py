@@ -7,10 +7,10 @@ from hypothesis import given, strategies as st
 from nltk.translate.meteor_score import meteor_score
 from rouge_score.rouge_scorer import RougeScorer
 
-from uetrust.core import Undefined
+from uetrust.core.checks import Undefined
 from uetrust.nlg import overlap
 from uetrust.nlg.overlap import bleu, meteor, rouge, rouge_1, rouge_2, rouge_2_precision, rouge_l
-from uetrust.registry import reg
+from uetrust.core.registry import reg
 
 @pytest.fixture(scope='module')
 def pairs(oracle): return oracle('metrics/lexical.json')['pairs']

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from uetrust import own_tables as ot
-from uetrust.all import reg
-from uetrust.claims import VERDICTS, ledger
-from uetrust.prr import prr, prr_table
-from uetrust.published import ITEMS, claims, null_sd, table_settings, tables
-from uetrust.resample import bootstrap_counts
+from uetrust.papers.he2024 import own_tables as ot
+from uetrust.scoring.all import reg
+from uetrust.papers.he2024.claims import VERDICTS, ledger
+from uetrust.evaluation.prr import prr, prr_table
+from uetrust.papers.he2024.published import ITEMS, claims, null_sd, table_settings, tables
+from uetrust.evaluation.resample import bootstrap_counts
 
 ROOT = Path(__file__).resolve().parents[1]
 T,PRINTED = tables(),ledger(draws=0)
@@ -235,10 +235,10 @@ def test_a_synthetic_run_depends_on_its_seed_only(tmp_path):
 
 def test_the_page_reads_a_finished_paper_profile(tmp_path, monkeypatch):
     "A synthetic run in the folder of the profile: the page takes it for a run, names the deviation and what is missing"
-    monkeypatch.setattr('uetrust.settings.out_dir', lambda name: tmp_path/name)
+    monkeypatch.setattr('uetrust.core.settings.out_dir', lambda name: tmp_path/name)
     ot.synthetic(tmp_path/'paper', 1, {('T8', 'CTC', 'MTE'): .1}, [b for b in ot.places(ot.PAPER) if not b.startswith('aeslc--llama')])
     space = {}
-    for c in nbformat.read(ROOT/'nbs'/'experiments'/'82_against_print.ipynb', 4).cells:
+    for c in nbformat.read(ROOT/'nbs/experiments/he2024/04_against_print.ipynb', 4).cells:
         if c.cell_type=='code': exec(c.source.replace("profile = 'smoke'", "profile = 'paper'"), space)
     said = json.loads((tmp_path/'paper'/'pages'/'against_print.json').read_text())
     text = ' '.join(said['text'])

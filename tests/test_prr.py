@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from uetrust.core import Undefined
-from uetrust.group import Group, chance, deletions, null_sd, permuted_p, replicates, standard_error
-from uetrust.he2024 import merge_duplicates, released_prr
-from uetrust.loaders import back_in_place
-from uetrust.prr import PRR, prr, prr_bootstrap, prr_difference, prr_table, rejection_curve
-from uetrust.resample import bootstrap_counts, counted_areas, leave_one_out
-from uetrust.weights import harmonic, item_weights, order_by, prefix_weight, rank_weights
+from uetrust.core.checks import Undefined
+from uetrust.evaluation.cells import Group, chance, deletions, null_sd, permuted_p, replicates, standard_error
+from uetrust.evaluation.he2024 import merge_duplicates, released_prr
+from uetrust.data.loaders import back_in_place
+from uetrust.evaluation.prr import PRR, prr, prr_bootstrap, prr_difference, prr_table, rejection_curve
+from uetrust.evaluation.resample import bootstrap_counts, counted_areas, leave_one_out
+from uetrust.evaluation.weights import harmonic, item_weights, order_by, prefix_weight, rank_weights
 
 AREAS = [('mean', 1.0), ('sum', 1.0), ('mean', .5)]
 CASES = ['toy6', 'continuous20', 'tied_uncertainty50', 'judge60_two_sentinels', 'binary40', 'constant10', 'ice_coherence128']

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.cells import rank_corr
-from uetrust.published import (check_means, claims, dimension, error_types, facts, figure_table, figures, null_band, null_sd, printed_means,
+from uetrust.papers.he2024.claim_language import rank_corr
+from uetrust.papers.he2024.published import (check_means, claims, dimension, error_types, facts, figure_table, figures, null_band, null_sd, printed_means,
                                readings, short, table_settings, tables)
 
 T = tables()
@@ -34,7 +34,7 @@ def test_all_printed_means_follow_from_the_cells():
     assert .4e-4 < m['difference'].abs().max() <= .5e-4+1e-12
 
 def test_a_wrong_mean_is_found(monkeypatch):
-    import uetrust.published as p
+    import uetrust.papers.he2024.published as p
     off = printed_means().assign(printed=lambda d: d['printed'].where(d.index!=7, d['printed']+1e-4))
     monkeypatch.setattr(p, 'printed_means', lambda: off)
     assert check_means()['equal'].tolist() == [i!=7 for i in range(61)]
@@ -138,7 +138,7 @@ def test_row_mean_under_human_marks():
     assert T['T11'].loc['LexSim'].mean()/sd == pytest.approx(1, abs=.03)
 
 def released():
-    from uetrust.settings import mirror
+    from uetrust.core.settings import mirror
     if mirror() is None: pytest.skip('UETRUST_MIRROR is not at hand')
     return pd.concat([pd.read_csv(f) for f in sorted((mirror()/'tofueval').glob('*_factual_eval_*.csv'))])
 
@@ -155,7 +155,7 @@ def test_facts_about_tofueval():
 
 def test_prevalence_and_null_sd_of_error_types():
     "Recomputed: share of summaries with a sentence of the type, and the closed-form SD on one random summary of each dialogue"
-    from uetrust.weights import rank_weights, spread
+    from uetrust.evaluation.weights import rank_weights, spread
     d,e = released().query("model_name!='Model-Extra'"),error_types()
     words = d['summ_sent'].str.split().str.len()
     bad = pd.DataFrame({k:words*d['type'].fillna('').str.contains(name, regex=False) for k,name in e['name'].items()})

@@ -9,13 +9,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import (BartConfig, BartForConditionalGeneration, BartModel, BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM,
                           PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration)
 
-from uetrust.models import read as reading
+from uetrust.models import forward as reading
 from uetrust.models.encode import embed, nli
 from uetrust.models.load import batches, halving, load, pad, wrap
-from uetrust.models.read import FFLM, Layout, Member, fflm_passes, lay, read
+from uetrust.models.forward import FFLM, Layout, Member, fflm_passes, lay, read
 from uetrust.models.vocabulary import WIDE, token_stats
-from uetrust.settings import oracles, root
-from uetrust.world import bulletins
+from uetrust.core.settings import oracles, root
+from uetrust.data.bulletins import bulletins
 
 # Toy models: 300 words, random weights, every family whose details differ
 V = 300

@@ -10,15 +10,15 @@ from test_generate import SAMPLES, S, files, tiny, tokenizer
 from tokenizers import processors
 from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
 
-from uetrust.bank import fill_bank, provenance, read_bank, row
+from uetrust.generation.bank import fill_bank, provenance, read_bank, row
 from uetrust.models.encode import NLI, embed, label_order, nli
-from uetrust.models.generate import fill, prompts
+from uetrust.generation.local import fill, prompts
 from uetrust.models.load import fingerprint, load, wrap
-from uetrust.models.compare import entailments, vectors
-from uetrust.models.passes import likelihoods, reference_bank
-from uetrust.models.read import read
-from uetrust.readings import PASSES, Pass, a_pass, of_table, parts, read_readings, to_table, unique
-from uetrust.store import BadShard
+from uetrust.stats.compare import entailments, vectors
+from uetrust.stats.passes import likelihoods, reference_bank
+from uetrust.models.forward import read
+from uetrust.stats.table import PASSES, Pass, a_pass, of_table, parts, read_readings, to_table, unique
+from uetrust.core.store import BadShard
 
 FEW = SAMPLES[:7].assign(reference=[s[:11] for s in SAMPLES['source'][:7]])
 KINDS = ['bart', 't5', 'llama']

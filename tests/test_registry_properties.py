@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr, xlogy
 
-import uetrust.all
-from uetrust.all import reg
-from uetrust.scoring import scores_needed
-from uetrust.registry import Registry
-from uetrust.stats import Run, score
+import uetrust.scoring.all
+from uetrust.scoring.all import reg
+from uetrust.scoring.methods import scores_needed
+from uetrust.core.registry import Registry
+from uetrust.core.run import Run, score
 
 SCORES = sorted(reg.of('ue'))
 
@@ -117,7 +117,7 @@ def test_the_generator_draws_what_a_score_needs(name):
 def test_all_imports_every_module_of_scores(package):
     at = importlib.import_module(f'uetrust.{package}')
     names = [m.name for m in pkgutil.iter_modules(at.__path__)]
-    assert names and [n for n in names if vars(uetrust.all).get(n) is not importlib.import_module(f'{at.__name__}.{n}')]==[]
+    assert names and [n for n in names if vars(uetrust.scoring.all).get(n) is not importlib.import_module(f'{at.__name__}.{n}')]==[]
 
 @pytest.mark.parametrize('name', SCORES)
 def test_no_score_has_the_name_of_what_it_is_made_from(name):

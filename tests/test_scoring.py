@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings as hs, strategies as st
 from test_generate import S, SAMPLES, tiny
 
-from uetrust.all import reg
-from uetrust.cards import MEASURED, card, comments, methods
-from uetrust.cli import main
-from uetrust.leaves import COSTS, MADE_BY, runs
-from uetrust.models.generate import fill
-from uetrust.models.passes import likelihoods
-from uetrust.readings import PASSES, fill_readings, read_readings
-from uetrust.registry import Registry
-from uetrust.scoring import score_bank, scores_needed, stored
-from uetrust.settings import profile, root
-from uetrust.stats import Run, score
+from uetrust.scoring.all import reg
+from uetrust.report.cards import MEASURED, card, comments, methods
+from uetrust.app.cli import main
+from uetrust.stats.names import COSTS, MADE_BY, runs
+from uetrust.generation.local import fill
+from uetrust.stats.passes import likelihoods
+from uetrust.stats.table import PASSES, fill_readings, read_readings
+from uetrust.core.registry import Registry
+from uetrust.scoring.methods import score_bank, scores_needed, stored
+from uetrust.core.settings import profile, root
+from uetrust.core.run import Run, score
 
 SCORES = list(reg.of('ue'))
 

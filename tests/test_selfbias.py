@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust import selfbias as sb
+from uetrust.papers.narcissism import bias as sb
 
 NAMES = list('ABCDEF')
 

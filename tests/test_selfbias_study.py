@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau, spearmanr
 
-from uetrust import selfbias_study as st
-from uetrust.fill import generator, place, plan
-from uetrust.grade import grade
+from uetrust.papers.narcissism import live as st
+from uetrust.scoring.pipeline import generator, place, plan
+from uetrust.scoring.metrics import grade
 from uetrust.nlg.likelihood import EVALUATORS
-from uetrust.selfbias import interaction_residual, mean_matrix, panel, standardised
-from uetrust.settings import profile
-from uetrust.world import bulletins
+from uetrust.papers.narcissism.bias import interaction_residual, mean_matrix, panel, standardised
+from uetrust.core.settings import profile
+from uetrust.data.bulletins import bulletins
 
 
 @pytest.fixture(scope='module')

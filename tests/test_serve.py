@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 from test_generate import SAMPLES, files, tiny
 
-from uetrust.bank import read_bank
-from uetrust.decoding import Decoding, key
-from uetrust.models import endpoint, serve as sv
-from uetrust.models.endpoint import Cache, Endpoint, EndpointError
-from uetrust.models.generate import decode, encode, generate
-from uetrust.models.read import read
-from uetrust.models.serve import serving
-from uetrust.store import canonical
+from uetrust.generation.bank import read_bank
+from uetrust.generation.decoding import Decoding, key
+from uetrust.generation import endpoint, serve as sv
+from uetrust.generation.endpoint import Cache, Endpoint, EndpointError
+from uetrust.generation.local import decode, encode, generate
+from uetrust.models.forward import read
+from uetrust.generation.serve import serving
+from uetrust.core.store import canonical
 
 FEW = SAMPLES[:6]
 S = Decoding(samples=3, max_new_tokens=12, prompt='w1 {source} w2')
@@ -291,7 +291,7 @@ def test_the_model_has_a_name_and_the_door_is_closed_behind(model, tmp_path):
 FROM_FOLDER = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler) # A shell that starts jobs in the background has it ignored
-from uetrust.models.serve import serve
+from uetrust.generation.serve import serve
 serve(sys.argv[1], port=0)
 """
 

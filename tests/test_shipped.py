@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 from safetensors import safe_open
 
-from uetrust.models import behaviour
-from uetrust.models.behaviour import BEHAVIOUR, TARGETS, reached, summaries
+from uetrust.training import behaviour
+from uetrust.training.behaviour import BEHAVIOUR, TARGETS, reached, summaries
 from uetrust.models.load import load
-from uetrust.models.train import RECIPES
-from uetrust.settings import root
-from uetrust.truth import ERRORS, judge
-from uetrust.world import bulletins
+from uetrust.training.train import RECIPES
+from uetrust.core.settings import root
+from uetrust.data.checker import ERRORS, judge
+from uetrust.data.bulletins import bulletins
 
 FOLDER = root()/'data'/'models'
 NAMES = sorted(p.parent.name for p in FOLDER.glob('*/training.json'))

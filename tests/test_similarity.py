@@ -7,9 +7,9 @@ from hypothesis import given, strategies as st
 from nltk.translate.bleu_score import sentence_bleu
 
 from uetrust.nlg.overlap import rouge_1, rouge_2, rouge_l
-from uetrust.registry import reg
-from uetrust.similarity import in_order, jaccard, rouge_words, sample_stems
-from uetrust.stats import Run
+from uetrust.core.registry import reg
+from uetrust.stats.similarity import in_order, jaccard, rouge_words, sample_stems
+from uetrust.core.run import Run
 
 words = st.lists(st.sampled_from('rain rains fell on the Hall Ünder'.split()), max_size=7)
 texts = st.lists(words.map(' '.join), min_size=1, max_size=6)

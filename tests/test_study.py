@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.agreement import agreement
-from uetrust.published import figure_table, figures, null_sd, readings, tables
-from uetrust.report import expected, missing, write_report
-from uetrust.settings import profile, root
-from uetrust.study import cells, ranks, save_agreement, save_csv, save_page, save_table, setting_figures, standing, with_means
+from uetrust.evaluation.agreement import agreement
+from uetrust.papers.he2024.published import figure_table, figures, null_sd, readings, tables
+from uetrust.report.page import expected, missing, write_report
+from uetrust.core.settings import profile, root
+from uetrust.report.chapters import cells, ranks, save_agreement, save_csv, save_page, save_table, setting_figures, standing, with_means
 
 def digest(folder): return {p.name:hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(Path(folder).iterdir())}
 
@@ -27,7 +27,7 @@ def test_every_table_and_figure_of_the_paper_is_expected_once():
 
 @pytest.mark.parametrize('hashseed', ['1', '2'])
 def test_files_do_not_depend_on_the_process(tmp_path, hashseed):
-    code = "import sys; from uetrust.study import *; save_agreement(10, sys.argv[1]); save_agreement(8, sys.argv[1], 'alternative'); save_table('T9', sys.argv[1])"
+    code = "import sys; from uetrust.report.chapters import *; save_agreement(10, sys.argv[1]); save_agreement(8, sys.argv[1], 'alternative'); save_table('T9', sys.argv[1])"
     subprocess.run([sys.executable, '-c', code, str(tmp_path/'other')], check=True, cwd=root(), env={**__import__('os').environ, 'PYTHONHASHSEED': hashseed})
     here = tmp_path/'here'
     save_agreement(10, here)
@@ -62,7 +62,7 @@ def test_rank_intervals_hold_the_rank_and_widen_with_shared_errors():
     pd.testing.assert_frame_equal(r, ranks('T3'))
 
 def test_standing_says_never_testable_only_without_significance():
-    from uetrust.claims import ledger
+    from uetrust.papers.he2024.claims import ledger
     led = ledger()
     s = standing(led)
     assert s.isin(['partly', 'fails', 'not decidable']).sum()==(led['verdict']!='holds').sum()
@@ -76,7 +76,7 @@ def test_report_escapes_text_and_needs_no_other_file(tmp_path):
     for t in ('T9', 'T10', 'T11'): save_table(t, tmp_path/'tables')
     for f in (39, 40, 41): save_agreement(f, tmp_path/'figures')
     for n in ('verdicts', 'point'): (tmp_path/'claims'/f'{n}.png').write_bytes((tmp_path/'figures'/'fig40.png').read_bytes())
-    from uetrust.claims import ledger
+    from uetrust.papers.he2024.claims import ledger
     led = ledger(draws=5)
     led.loc[0, 'claim'] = '<script>alert(1)</script> & "quoted"'
     save_csv(led.assign(standing=standing(led)), tmp_path/'claims'/'claims.csv')
@@ -114,8 +114,8 @@ def test_settings_name_the_tables_of_the_paper():
     with pytest.raises(LookupError, match="no profile 'full'"): profile('full')
 
 def test_readme_says_what_the_ledger_says():
-    from uetrust.agreement import smallest_p
-    from uetrust.claims import ledger
+    from uetrust.evaluation.agreement import smallest_p
+    from uetrust.papers.he2024.claims import ledger
     led,text = ledger(draws=0),(root()/'README.md').read_text()
     n = led['verdict'].value_counts()
     rho = led[(led['verdict']=='holds')&(led['correlation_cells'].fillna(0)>0)]

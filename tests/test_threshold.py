@@ -5,7 +5,7 @@ import numpy as np, pandas as pd, pytest
 from hypothesis import given, strategies as st
 from sklearn import metrics as skm
 
-from uetrust import threshold as th
+from uetrust.evaluation import thresholds as th
 
 NAME = dict(logistic='logistic', isotonic='isotonic', stump='threshold')
 

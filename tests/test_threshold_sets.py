@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust import benchmarks as b, quality, threshold_sets as ts
-from uetrust.grade import grade, shipped
-from uetrust.run import run_notebook
-from uetrust.settings import profile, root
-from uetrust.threshold import TRUE_DOMAINS, printed
-from uetrust.threshold_study import LAYOUTS, compare, study
-from uetrust.world import bulletins
+from uetrust.data import consistency as b; from uetrust.scoring import cache as quality; from uetrust.papers.threshold import live as ts
+from uetrust.scoring.metrics import grade, shipped
+from uetrust.app.notebooks import run_notebook
+from uetrust.core.settings import profile, root
+from uetrust.evaluation.thresholds import TRUE_DOMAINS, printed
+from uetrust.papers.threshold.released import LAYOUTS, compare, study
+from uetrust.data.bulletins import bulletins
 
 ROOT = Path(__file__).resolve().parents[1]
 N = 4 # Texts per set
@@ -162,7 +162,7 @@ def test_what_to_judge_on_is_one_of_three():
     with pytest.raises(ValueError, match="sets is one of .'frank', 'nine', 'released'., got 'true'"): ts.chosen('true', {})
 
 def test_frank_is_judged_on_as_before():
-    from uetrust.settings import mirror
+    from uetrust.core.settings import mirror
     if mirror() is None: pytest.skip('UETRUST_MIRROR is not at hand')
     parts,lacking = ts.chosen('frank', {})
     assert list(parts)==list(LAYOUTS) and lacking=={} and len(parts['domain'].data)==len(parts['system'].data)==2159
@@ -175,14 +175,14 @@ def project(tmp_path, monkeypatch):
     (tmp_path/'data').symlink_to(ROOT/'data')
     small = 'bertscore=data/models/tiny-encoder bertscore_deberta=data/models/tiny-encoder'
     (tmp_path/'settings.ini').write_text((ROOT/'settings.ini').read_text()+f'\n[profile.tiny]\nevaluators = {small}\n')
-    monkeypatch.setattr('uetrust.run.profile', lambda name, f=profile: f('threshold')) # settings are read once per process
+    monkeypatch.setattr('uetrust.app.notebooks.profile', lambda name, f=profile: f('threshold')) # settings are read once per process
     return tmp_path
 
 def test_the_page_runs_from_public_files_to_the_table(project, home, texts, monkeypatch):
     monkeypatch.setenv('UETRUST_CACHE', str(home))
     rng = np.random.default_rng(1)
     texts[['dataset', 'id']].assign(**{n:rng.random(len(texts)) for n in ts.ELEVEN if n not in ('BLEU', 'RBERTSc', 'DBERTSc')}).to_csv(project/'own.csv', index=False)
-    out = run_notebook(project/'nbs'/'experiments'/'60_threshold.ipynb', project/'out.ipynb', dict(profile='tiny', mode='xdomain', classifier='stump', own=str(project/'own.csv'), complete=False))
+    out = run_notebook(project/'nbs/experiments/threshold/01_threshold.ipynb', project/'out.ipynb', dict(profile='tiny', mode='xdomain', classifier='stump', own=str(project/'own.csv'), complete=False))
     t = pd.read_csv(project/'runs'/'tiny'/'tables'/'threshold_xdomain_stump.csv', keep_default_na=True)
     assert t.groupby('preset').size().to_dict()==dict(principled=99, opitz2024=99) and set(t['metric'])==set(ts.ELEVEN) and set(t['dataset'])==set(b.TRUE_FILES) and set(t['layout'])=={ts.NINE}
     assert t.loc[t['dataset']=='q2', 'note'].str.startswith('one class only').all() and t.loc[t['dataset']!='q2', 'note'].isna().all()
@@ -194,5 +194,5 @@ def test_the_page_runs_from_public_files_to_the_table(project, home, texts, monk
 def test_without_the_files_the_page_ends_early_and_says_which(project, tmp_path, monkeypatch):
     for v in ('UETRUST_CACHE', 'UETRUST_MIRROR'): monkeypatch.setenv(v, str(tmp_path))
     monkeypatch.setenv('UETRUST_OFFLINE', '1')
-    out = run_notebook(project/'nbs'/'experiments'/'60_threshold.ipynb', project/'out.ipynb', dict(profile='threshold'))
+    out = run_notebook(project/'nbs/experiments/threshold/01_threshold.ipynb', project/'out.ipynb', dict(profile='threshold'))
     assert 'data not at hand: xsumfaith/hallucination_annotations_xsum_summaries.csv' in (project/'out.missing.txt').read_text() and out.exists()

@@ -1,8 +1,8 @@
 """FRANK under every way to learn a threshold against the recorded runs, and the printed tables against themselves."""
 import numpy as np, pandas as pd, pytest
 
-from uetrust import threshold as th, threshold_study as ts
-from uetrust.settings import mirror
+from uetrust.evaluation import thresholds as th; from uetrust.papers.threshold import released as ts
+from uetrust.core.settings import mirror
 
 NAME = dict(logistic='logistic', isotonic='isotonic', stump='threshold')
 SIDES = dict(cnndm='cnndm', bbc='bbc')
@@ -12,7 +12,7 @@ def close(a, b, tol=1e-9): np.testing.assert_allclose(np.array(a, float), np.arr
 @pytest.fixture(scope='session')
 def table():
     if mirror() is None: pytest.skip('UETRUST_MIRROR is not at hand')
-    from uetrust.loaders import frank
+    from uetrust.data.loaders import frank
     return frank()
 
 @pytest.fixture(scope='session')

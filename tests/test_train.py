@@ -5,11 +5,11 @@ import numpy as np, pytest, torch
 from safetensors import safe_open
 from transformers import AutoTokenizer
 
-from uetrust.models import tasks, train
+from uetrust.training import tasks, train
 from uetrust.models.likelihoods import UNIEVAL
 from uetrust.models.load import load
-from uetrust.truth import check
-from uetrust.world import SPLITS, bulletins
+from uetrust.data.checker import check
+from uetrust.data.bulletins import SPLITS, bulletins
 
 SMALL = dict(d_model=32, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=64, decoder_ffn_dim=64)
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from uetrust.loaders import TOFU_ERRORS
-from uetrust.truth import ERRORS, WEIGHTS, changes, check, edit, errors, hypotheses, judge, known, marked, parse, read
-from uetrust.world import QUANTS, SPLITS, bulletins, key
+from uetrust.data.loaders import TOFU_ERRORS
+from uetrust.data.checker import ERRORS, WEIGHTS, changes, check, edit, errors, hypotheses, judge, known, marked, parse, read
+from uetrust.data.bulletins import QUANTS, SPLITS, bulletins, key
 
 N = 300
 SETS = {s:bulletins(s, N) for s in SPLITS}

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from uetrust.core import Undefined
-from uetrust.registry import reg
-from uetrust.settings import oracles
+from uetrust.core.checks import Undefined
+from uetrust.core.registry import reg
+from uetrust.core.settings import oracles
 from uetrust.ue import attention as at
 
 ALL = {c['name']:c for c in json.loads((oracles()/'uncertainty.json').read_text())['attention_hidden']} if oracles() else {}

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import spearmanr
 
-from uetrust.all import reg
-from uetrust.core import Undefined
-from uetrust.scoring import scores_needed, stored
-from uetrust.settings import oracles
-from uetrust.stats import Run, score
+from uetrust.scoring.all import reg
+from uetrust.core.checks import Undefined
+from uetrust.scoring.methods import scores_needed, stored
+from uetrust.core.settings import oracles
+from uetrust.core.run import Run, score
 from uetrust.ue import density, hybrid
 from uetrust.ue.density import (background_gaussian, background_gaussian_lmp, jittered, mahalanobis_distance, mahalanobis_distance_he2024,
                                 md, md_he2024, rde, rmd, rmd_lmp, train_gaussian, train_gaussian_he2024, train_robust)

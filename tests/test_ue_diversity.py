@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from uetrust.core import Undefined
-from uetrust.registry import reg
-from uetrust.settings import oracles
-from uetrust.similarity import jaccard
+from uetrust.core.checks import Undefined
+from uetrust.core.registry import reg
+from uetrust.core.settings import oracles
+from uetrust.stats.similarity import jaccard
 from uetrust.ue import diversity as dv, lexical as lx
 
 def cases(group):

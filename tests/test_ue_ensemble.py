@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from uetrust.core import Undefined
-from uetrust.registry import reg
-from uetrust.settings import oracles
+from uetrust.core.checks import Undefined
+from uetrust.core.registry import reg
+from uetrust.core.settings import oracles
 from uetrust.ue.ensemble import beam_weights, ep_t_rmi, ep_t_tu, s_rmi, s_rmi_he2024, s_tu, s_tu_he2024, t_mi, t_rmi, t_rmi_he2024, t_tu, t_tu_he2024
 
 RUNS = ('m3_pe_lp1_plain', 'm3_ep_lp1_plain', 'm5_pe_lp2_bartlike', 'm1_pe_lp2_bartlike_released') # three with scores in the .json, all with arrays

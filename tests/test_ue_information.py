@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from uetrust.core import Undefined
-from uetrust.registry import reg
+from uetrust.core.checks import Undefined
+from uetrust.core.registry import reg
 from uetrust.ue.information import (boosted_prob, cpmi, fisher_rao, margin, mcnse, mcnse_lmp, mcse, min_token, msp, msp_he2024, mte, mte_he2024, perplexity, pmi, renyi,
                                     sample_length, sample_total, self_certainty)
 

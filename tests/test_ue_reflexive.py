@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from uetrust.core import Undefined
-from uetrust.registry import reg
-from uetrust.stats import Run, score
+from uetrust.core.checks import Undefined
+from uetrust.core.registry import reg
+from uetrust.core.run import Run, score
 from uetrust.ue import reflexive as rf
 from uetrust.ue.reflexive import confidence
 

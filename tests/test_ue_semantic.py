@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from uetrust.core import Undefined
-from uetrust.registry import reg
-from uetrust.settings import oracles
+from uetrust.core.checks import Undefined
+from uetrust.core.registry import reg
+from uetrust.core.settings import oracles
 from uetrust.ue.information import sample_mean_logp
 from uetrust.ue import semantic as sm
 from uetrust.ue.diversity import label_prob, nli_probability

@@ -8,9 +8,9 @@ from collections import Counter
 
 import pytest
 
-from uetrust import world
-from uetrust.truth import parse, read
-from uetrust.world import ACTIONS, DATES, MOODS, OBJECTS, PEOPLE, PLACES, SPLITS, TEMPLATES, Fact, bulletin, bulletins, derived, key, measures, person, phrasings, split_of, write
+from uetrust.data import bulletins as world
+from uetrust.data.checker import parse, read
+from uetrust.data.bulletins import ACTIONS, DATES, MOODS, OBJECTS, PEOPLE, PLACES, SPLITS, TEMPLATES, Fact, bulletin, bulletins, derived, key, measures, person, phrasings, split_of, write
 
 N = 400
 SETS = {s:bulletins(s, N) for s in SPLITS}
@@ -29,7 +29,7 @@ def test_another_seed_is_another_dataset():
     assert not set(bulletins('train', 50, seed=1)['source'])&set(SETS['train']['source'])
 
 def test_hash_seed_and_process_do_not_matter():
-    src = "from hashlib import sha256; from uetrust.world import *; print(sha256(repr([bulletin(s, i) for s in SPLITS for i in range(20)]).encode()).hexdigest())"
+    src = "from hashlib import sha256; from uetrust.data.bulletins import *; print(sha256(repr([bulletin(s, i) for s in SPLITS for i in range(20)]).encode()).hexdigest())"
     def run(h): return subprocess.run([sys.executable, '-c', src], env={**os.environ, 'PYTHONHASHSEED': h}, capture_output=True, text=True, check=True).stdout
     assert run('1')==run('2')!=''
 
