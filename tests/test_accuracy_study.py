@@ -7,7 +7,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from uetrust.studies import accuracy as st; from uetrust.evaluation import cuts
+from uetrust.studies import accuracy as st; from uetrust.evaluation import thresholds as cuts
 from uetrust.evaluation.resample import jackknife_se
 from uetrust.core.settings import mirror
 from uetrust.evaluation.thresholds import CLASSIFIERS, expected_accuracy, fit, judged

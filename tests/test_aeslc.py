@@ -9,7 +9,8 @@ from uetrust.data.download import DataNotAtHand
 from uetrust.generation.decoding import Decoding
 from uetrust.scoring.metrics import grade
 from uetrust.data.loaders import ROWS
-from uetrust.training import aeslc, train
+from uetrust.training import train
+from uetrust.training import tasks as aeslc
 from uetrust.generation.local import generate
 from uetrust.models.load import load
 from uetrust.data.datasets import samples

@@ -8,7 +8,7 @@ import torch
 from test_generate import SAMPLES, S, files, tiny
 from test_readings import framed
 
-from uetrust.scoring.all import reg
+from uetrust.core.registry import load_scores
 from uetrust.generation.bank import read_bank
 from uetrust.stats.names import runs
 from uetrust.stats.prompted import around, elicited, local_answers, replies, restated
@@ -23,6 +23,8 @@ from uetrust.scoring.methods import score_bank
 from uetrust.core.settings import root
 from uetrust.ue.attention import token_doubt
 from uetrust.ue.reflexive import verbalized_2s
+
+reg = load_scores()
 
 SHIPPED = dict(bart='tiny-bart', llama='tiny-llama')
 ASK = 'Bulletin: {source} Summary: {summary} Is the summary true? Answer True or False.'

@@ -10,7 +10,8 @@ import numpy as np, pandas as pd, pytest, torch
 from uetrust.bench import metrics as b
 from uetrust.scoring.drift import KEPT
 from uetrust.report.cards import anchored, card
-from uetrust.scoring.metrics import grade, shipped
+from uetrust.scoring.metrics import grade
+from uetrust.scoring.providers import shipped
 from uetrust.models import load as loading
 from uetrust.core.settings import root
 

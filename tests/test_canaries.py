@@ -6,11 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.scoring.all import reg
+from uetrust.core.registry import load_scores
 from uetrust.scoring.drift import KEPT, canaries, drift
-from uetrust.scoring.metrics import grade, shipped
+from uetrust.scoring.metrics import grade
+from uetrust.scoring.providers import shipped
 from uetrust.core.settings import root
 from uetrust.data.bulletins import bulletins
+
+reg = load_scores()
 
 @pytest.fixture(scope='module')
 def found(): return canaries(shipped())

@@ -10,7 +10,8 @@ from scipy.stats import t as student
 from uetrust.studies import cross as cs
 from uetrust.scoring import cache as ql
 from uetrust.generation.bank import fill_bank, provenance, row
-from uetrust.scoring.metrics import MAKERS, grade, shipped
+from uetrust.scoring.metrics import grade
+from uetrust.scoring.providers import MAKERS, shipped
 from uetrust.evaluation.prr import prr
 from uetrust.data.datasets import samples
 from uetrust.core.settings import profile, root

@@ -10,10 +10,11 @@ from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from uetrust.data import consistency as b; from uetrust.papers.fflm import live as st; from uetrust.core import settings
-from uetrust.scoring.metrics import grade, shipped
+from uetrust.scoring.metrics import grade
+from uetrust.scoring.providers import shipped
 from uetrust.papers.ledger import numbers
 from uetrust.models import load as loading
-from uetrust.papers.fflm.prompts import PROMPTS, answer, questions, requests_to
+from uetrust.papers.fflm.live import PROMPTS, answer, questions, requests_to
 from uetrust.scoring.judges import completions
 from uetrust.generation.serve import opened
 from uetrust.nlg.fflm import mixed, tune

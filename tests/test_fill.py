@@ -14,12 +14,14 @@ from test_generate import SAMPLES, tiny
 from test_readings import encoder, framed
 
 from uetrust.scoring import pipeline as f; from uetrust.core import settings as s
-from uetrust.scoring.all import reg
+from uetrust.core.registry import load_scores
 from uetrust.generation.bank import read_bank
 from uetrust.app.cli import main
 from uetrust.stats.table import read_readings
 from uetrust.data.datasets import samples
 from uetrust.scoring.methods import score_bank
+
+reg = load_scores()
 
 INI = """
 [common]

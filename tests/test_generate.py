@@ -22,7 +22,8 @@ from uetrust.generation.bank import read_bank
 from uetrust.core.store import BadShard, shard_about
 from uetrust.generation.decoding import DEFAULT, HE2024, Decoding, key, resolved, stated
 from uetrust.generation import local as g
-from uetrust.generation.local import about, fill, fit, generate, gumbel, own_settings, prompts
+from uetrust.generation.local import about, fill, generate, gumbel, own_settings, prompts
+from uetrust.models.load import fit
 from uetrust.models.load import fingerprint, load, wrap
 from uetrust.core.settings import oracles
 

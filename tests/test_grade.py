@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from uetrust.scoring import metrics as g
-from uetrust.scoring.all import reg
+from uetrust.core.registry import load_scores
 from uetrust.generation.decoding import HE2024
 from uetrust.models import classifiers as ev
 from uetrust.models import heads as hd
@@ -22,6 +22,8 @@ from uetrust.scoring.cache import grade_kept
 from uetrust.scoring.methods import stored
 from uetrust.core.settings import oracles
 from uetrust.data.bulletins import bulletins
+
+reg = load_scores()
 
 @pytest.fixture(scope='module')
 def texts():

@@ -10,7 +10,7 @@ from uetrust.data.loaders import TOFU_ERRORS, tofueval, tofueval_ratios
 from uetrust.evaluation.prr import prr
 from uetrust.papers.he2024.published import null_band, tables
 from uetrust.core.settings import mirror, published
-from uetrust.evaluation.signs import against_chance, mean_p, same_sign, shared
+from uetrust.evaluation.multiple import against_chance, mean_p, same_sign, shared
 
 TYPES = list(TOFU_ERRORS)
 real = pytest.mark.skipif(mirror() is None, reason='UETRUST_MIRROR is not at hand')

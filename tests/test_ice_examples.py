@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.papers.ice.examples import DIMS, assigned, cells, coverage, folds, quarters, selection
+from uetrust.papers.ice.live import DIMS, assigned, cells, coverage, folds, quarters, selection
 from uetrust.data.loaders import summeval
 
 def close_to_file(df): # As the original code reads its pool

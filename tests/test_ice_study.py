@@ -16,9 +16,9 @@ from scipy import stats
 from test_ice_examples import FOLD_0
 
 from uetrust.papers.ice import live as st
-from uetrust.papers.ice.examples import DIMS
+from uetrust.papers.ice.live import DIMS
 from uetrust.data.loaders import ice
-from uetrust.papers.ice import requests as runs
+from uetrust.papers.ice import live as runs
 from uetrust.generation.endpoint import Cache, EndpointError
 from uetrust.scoring.judges import completions, ice_replies
 from uetrust.nlg.judge import ICE_SHOWN
@@ -144,7 +144,7 @@ import sys
 sys.path.insert(0, sys.argv[3])
 from test_endpoint import endpoint
 from uetrust.papers.ice import live as st
-from uetrust.papers.ice.requests import ice_requests
+from uetrust.papers.ice.live import ice_requests
 from uetrust.scoring.judges import completions
 pool,s = st.texts_named('bulletin:test:12'),st.Study(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
 requests = ice_requests(endpoint(sys.argv[2], chat=False, concurrency=1), pool, st.asked(pool, s), st.shown(pool, s))

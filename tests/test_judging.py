@@ -14,7 +14,8 @@ import test_endpoint as te
 
 from uetrust.app.cli import main
 from uetrust.core.checks import Undefined
-from uetrust.scoring.metrics import grade, shipped
+from uetrust.scoring.metrics import grade
+from uetrust.scoring.providers import shipped
 from uetrust.generation.decoding import Decoding
 from uetrust.scoring import judges as jg
 from uetrust.stats.prompted import told

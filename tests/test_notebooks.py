@@ -10,7 +10,9 @@ import nbformat
 import pytest
 
 import uetrust
-from uetrust.scoring.all import reg
+from uetrust.core.registry import load_scores
+
+reg = load_scores()
 
 ROOT = Path(__file__).resolve().parents[1]
 NBS = [p for p in sorted((ROOT/'nbs').rglob('*.ipynb')) if not any(s[0] in '._' for s in p.relative_to(ROOT/'nbs').parts)]

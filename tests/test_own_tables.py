@@ -9,11 +9,13 @@ import pytest
 from scipy import stats
 
 from uetrust.papers.he2024 import own_tables as ot
-from uetrust.scoring.all import reg
+from uetrust.core.registry import load_scores
 from uetrust.papers.he2024.claims import VERDICTS, ledger
 from uetrust.evaluation.prr import prr, prr_table
 from uetrust.papers.he2024.published import ITEMS, claims, null_sd, table_settings, tables
 from uetrust.evaluation.resample import bootstrap_counts
+
+reg = load_scores()
 
 ROOT = Path(__file__).resolve().parents[1]
 T,PRINTED = tables(),ledger(draws=0)

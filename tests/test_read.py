@@ -13,7 +13,7 @@ from uetrust.models import forward as reading
 from uetrust.models.encode import embed, nli
 from uetrust.models.load import batches, halving, load, pad, wrap
 from uetrust.models.forward import FFLM, Layout, Member, fflm_passes, lay, read
-from uetrust.models.vocabulary import WIDE, token_stats
+from uetrust.models.forward import WIDE, token_stats
 from uetrust.core.settings import oracles, root
 from uetrust.data.bulletins import bulletins
 

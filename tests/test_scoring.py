@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings as hs, strategies as st
 from test_generate import S, SAMPLES, tiny
 
-from uetrust.scoring.all import reg
+from uetrust.core.registry import load_scores
 from uetrust.report.cards import MEASURED, card, comments, methods
 from uetrust.app.cli import main
 from uetrust.stats.names import COSTS, MADE_BY, runs
@@ -19,6 +19,8 @@ from uetrust.core.registry import Registry
 from uetrust.scoring.methods import score_bank, scores_needed, stored
 from uetrust.core.settings import profile, root
 from uetrust.core.run import Run, score
+
+reg = load_scores()
 
 SCORES = list(reg.of('ue'))
 

@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import kendalltau, spearmanr
 
 from uetrust.papers.narcissism import live as st
-from uetrust.scoring.pipeline import generator, place, plan
+from uetrust.scoring.pipeline import place
+from uetrust.scoring.generators import generator, plan
 from uetrust.scoring.metrics import grade
 from uetrust.nlg.likelihood import EVALUATORS
 from uetrust.papers.narcissism.bias import interaction_residual, mean_matrix, panel, standardised

@@ -9,13 +9,15 @@ from scipy.stats import spearmanr
 from uetrust.scoring import pipeline as f
 from uetrust.core import settings as s
 from uetrust.studies import stability as st
-from uetrust.scoring.all import reg
+from uetrust.core.registry import load_scores
 from uetrust.generation.bank import read_bank
 from uetrust.evaluation.cells import Group
 from uetrust.evaluation.prr import prr, prr_difference
 from uetrust.data.datasets import samples
 from uetrust.scoring.methods import score_bank
 from uetrust.core.settings import root
+
+reg = load_scores()
 
 def study(drawn=.5, blur=1., seeds=3, n=100, m=3, seed=0):
     "Levels with a known share of noise that each seed draws anew"

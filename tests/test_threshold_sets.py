@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from uetrust.data import consistency as b; from uetrust.scoring import cache as quality; from uetrust.papers.threshold import live as ts
-from uetrust.scoring.metrics import grade, shipped
+from uetrust.scoring.metrics import grade
+from uetrust.scoring.providers import shipped
 from uetrust.app.notebooks import run_notebook
 from uetrust.core.settings import profile, root
 from uetrust.evaluation.thresholds import TRUE_DOMAINS, printed

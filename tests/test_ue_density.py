@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import spearmanr
 
-from uetrust.scoring.all import reg
+from uetrust.core.registry import load_scores
 from uetrust.core.checks import Undefined
 from uetrust.scoring.methods import scores_needed, stored
 from uetrust.core.settings import oracles
@@ -15,6 +15,8 @@ from uetrust.ue import density, hybrid
 from uetrust.ue.density import (background_gaussian, background_gaussian_lmp, jittered, mahalanobis_distance, mahalanobis_distance_he2024,
                                 md, md_he2024, rde, rmd, rmd_lmp, train_gaussian, train_gaussian_he2024, train_robust)
 from uetrust.ue.hybrid import held_out, huq, huq_rank, hybrid_ranks, percentile, ppl_md, ppl_md_lmp, train_held_out, train_held_out_lmp
+
+reg = load_scores()
 
 def mahalanobis(h, t): return density.mahalanobis(h, train_gaussian(t))
 def mahalanobis_he2024(h, t): return density.mahalanobis_he2024(h, train_gaussian_he2024(t))

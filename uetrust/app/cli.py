@@ -140,7 +140,8 @@ def _do_fill(a):
     print(f'ok {fill(a.profile, a.name, resume=a.resume)}')
 
 def _listed(a, kind, shown): # A card, or all scores of a kind; True when a list for people was printed
-    from uetrust.scoring.all import reg
+    from uetrust.core.registry import load_scores
+    reg = load_scores()
     from uetrust.report.cards import card, methods
     if a.name: return print(card(a.name, reg))
     t = methods(reg, kind)
@@ -202,7 +203,8 @@ def _do_canaries(a):
 
 def _do_score(a):
     if Path(a.bank).suffix in ('.csv', '.parquet', '.json', '.jsonl'): return _do_grade(a)
-    from uetrust.scoring.all import reg
+    from uetrust.core.registry import load_scores
+    reg = load_scores()
     from uetrust.data.datasets import samples
     from uetrust.scoring.methods import score_bank, write_scores
     t = score_bank(a.bank, 'all' if a.methods==['all'] else a.methods, samples(a.data) if a.data else None, reg)

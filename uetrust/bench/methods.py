@@ -13,7 +13,7 @@ import json, os, subprocess, sys, tempfile
 from functools import cache
 from pathlib import Path
 import numpy as np, pandas as pd
-from ..scoring.all import reg
+from ..core.registry import load_scores, reg
 from ..generation.bank import fill_bank, provenance, read_bank, row
 from .evaluation import ONE_THREAD, facts, peak, seconds, verdicts
 from ..stats.table import fill_readings, unique
@@ -21,6 +21,7 @@ from ..scoring.methods import score_bank
 from ..core.settings import root
 from ..core.run import Run, score
 from ..data.bulletins import bulletin, bulletins
+load_scores()
 
 # %% ../../nbs/14_bench/03_methods.ipynb #4ad66e18
 def _pairs(text, **options): return {ours:dict(ours=ours, peer=peer, options=options) for ours,peer in (p.split('=') for p in text.split())}

@@ -15,7 +15,8 @@ import numpy as np, pandas as pd
 from .evaluation import facts, peak, seconds, verdicts
 from .methods import item, markdown, ours, peer, peer_python
 from ..report.cards import COSTS_KEPT
-from ..scoring.metrics import MADE, MAKERS, TEXTS, grade, scores_asked, shipped
+from ..scoring.metrics import grade, scores_asked
+from ..scoring.providers import MADE, MAKERS, TEXTS, shipped
 from ..nlg.nli import grid
 from ..scoring.methods import stored
 from ..core.settings import root, whole

@@ -13,7 +13,7 @@ import json, os
 from functools import partial
 import numpy as np, pandas as pd
 from ..core.checks import some
-from .download import DataNotAtHand, SPLITS, UNHASHED, at_hand, fetch, find, load_plain_pickle, not_at_hand, offline
+from .download import SPLITS, UNHASHED, at_hand, fetch, find, load_plain_pickle, not_at_hand, offline
 
 # %% ../../nbs/02_data/02_loaders.ipynb #d81c3660
 class BadData(ValueError):

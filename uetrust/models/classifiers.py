@@ -18,7 +18,8 @@ import numpy as np, torch
 from safetensors.torch import load_file
 from transformers.utils import cached_file
 
-from ..core.checks import parted, some
+from ..core.checks import some
+from ..core.scores import parted
 from .encode import label_order, mean_over, run_rows
 from .load import Model, load
 

@@ -11,7 +11,8 @@ from itertools import product
 import numpy as np, torch
 from safetensors.torch import load_file
 from torch.nn.functional import linear
-from ..core.checks import parted, some
+from ..core.checks import some
+from ..core.scores import parted
 from .encode import run_rows
 from .classifiers import pair_rows, states, text_rows
 from .likelihoods import answers_logp

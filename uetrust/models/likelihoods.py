@@ -7,7 +7,7 @@ __all__ = ['WAYS', 'PEER', 'UNIEVAL', 'directions', 'fflm', 'words', 'coco', 'an
 
 # %% ../../nbs/03_models/04_likelihoods.ipynb #070f4c51
 import numpy as np
-from ..core.checks import parted
+from ..core.scores import parted
 from .load import Model
 from .forward import FFLM, Layout, fflm_passes, lay, read
 

@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['POOLED', 'LANES', 'head', 'check_head', 'fingerprint', 'Model', 'kind_of', 'wrap', 'load', 'batches', 'halving',
-           'pad', 'aligned', 'padded']
+           'pad', 'aligned', 'padded', 'fit']
 
 # %% ../../nbs/03_models/01_load.ipynb #6e6acb3b
+from bisect import bisect_right
 import hashlib
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -253,3 +254,18 @@ def padded(
 )->tuple[torch.Tensor,torch.Tensor]: # Ids and mask on the model's device
     "Token lists as a rectangle for a network."
     return pad(rows, m.device, left, aligned(max(map(len, rows)), m.positions))
+
+# %% ../../nbs/03_models/01_load.ipynb #84c89ac3
+def fit(
+    render, # Prompt from a source
+    tokens, # Token ids of a prompt
+    source:str, # The document
+    limit:int, # Tokens the whole prompt may have
+)->tuple: # Token ids, and how many tokens of the source were left out
+    "The prompt of the longest beginning of `source` that fits."
+    whole = tokens(render(source))
+    if len(whole)<=limit: return whole,0
+    end = bisect_right(range(len(source)+1), limit, key=lambda n: len(tokens(render(source[:n]))))-1
+    if end<0: raise ValueError(f"the prompt without any source has {len(tokens(render('')))} tokens, more than the {limit} that fit. Shorten the template or raise max_prompt")
+    ids = tokens(render(source[:end]))
+    return ids,len(whole)-len(ids)

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np, torch
 from scipy.special import softmax
 from transformers import LogitsProcessorList
-from ..core.checks import parted
+from ..core.scores import parted
 from .encode import run_rows
 from .classifiers import _frame, _row
-from ..generation.local import fit
+from .load import fit
 from .load import Model, batches, halving, padded
 
 # %% ../../nbs/03_models/07_questions.ipynb #4247889f

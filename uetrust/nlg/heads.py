@@ -9,7 +9,6 @@ __all__ = ['KRYSCINSKI', 'ZHA', 'PARTS', 'SELLAM', 'BLEURT', 'LABAN_NER', 'SMALL
            'ner_overlap', 'entities']
 
 # %% ../../nbs/07_nlg/07_heads.ipynb #68d4645d
-import string
 import numpy as np
 from ..core.checks import Undefined, spacy_pipeline
 from .nli import first_of_two, probabilities, punkt

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import permutations
 import numpy as np, pandas as pd
 from ..data.download import DataNotAtHand
-from .he2024.published import check_means, table_settings, tables
+from .he2024.published import check_means, tables
 from .recompute import PARTS
 from ..core.settings import published
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import cache
 from typing import NamedTuple
-import numpy as np, pandas as pd
+import pandas as pd
 from ..data.loaders import QUALITIES, STUDY_SYSTEMS, frank, ice, ice_gpt_study, qags, realigned, summeval
 from ..evaluation.correlations import level_of, row_correlations
 from ..nlg.overlap import bleu, meteor, rouge_1, rouge_2, rouge_2_precision, rouge_l

@@ -8,7 +8,7 @@ __all__ = ['MEASURED', 'COSTS_KEPT', 'comments', 'files', 'methods', 'measured',
 # %% ../../nbs/12_report/04_cards.ipynb #e4db1a3e
 import inspect, json, re
 import pandas as pd
-from ..scoring.metrics import MADE, MAKERS
+from ..scoring.providers import MADE, MAKERS
 from ..stats.names import COSTS, MADE_BY
 from ..core.registry import reg
 from ..scoring.methods import scores_needed, stored

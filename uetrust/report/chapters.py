@@ -15,7 +15,7 @@ from ..evaluation.multiple import holm
 from .plots import plot_agreement, plot_prr, save
 from ..papers.he2024.published import dimensions, check_means, dimension, figure_table, figures, null_band, readings, short, table_settings, tables
 from ..core.settings import whole
-from ..evaluation.signs import against_chance
+from ..evaluation.multiple import against_chance
 
 # %% ../../nbs/12_report/02_chapters.ipynb #895f5dc4
 def save_csv(

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 import pandas as pd
 from ..generation.bank import read_bank
-from .metrics import MADE, grade, reader_of, scores_asked, shipped
-from .methods import score_table, stored
+from .metrics import grade, reader_of, scores_asked
+from .providers import MADE, shipped
+from .methods import stored
+from ..core.scores import score_table
 from ..core.settings import place
 from ..core.store import digest, read, shard_about, versions, write
 

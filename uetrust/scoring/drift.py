@@ -8,7 +8,8 @@ __all__ = ['KEPT', 'canary_texts', 'canaries', 'keep_canaries', 'drift']
 # %% ../../nbs/09_scoring/06_drift.ipynb #8c12298c
 import json
 import numpy as np, pandas as pd
-from .metrics import MADE, grade
+from .metrics import grade
+from .providers import MADE
 from .methods import stored
 from ..core.settings import root, whole
 from ..core.store import digest, versions

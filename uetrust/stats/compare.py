@@ -10,7 +10,7 @@ import re
 from itertools import product
 from pathlib import Path
 import numpy as np, pandas as pd
-from ..core.checks import parted
+from ..core.scores import parted
 from ..models.encode import NLI, embed, nli
 from ..models.load import Model
 from .passes import reader

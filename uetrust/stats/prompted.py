@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np, pandas as pd
 from ..generation.decoding import Decoding
 from .attention import elicited_attention
-from ..generation.local import chats, decode, fit, own_settings, prompts, template
+from ..generation.local import chats, decode, own_settings, prompts, template
+from ..models.load import fit
 from ..models.load import Model, halving
 from .passes import check_sources, reader, written_by
 from ..models.forward import read

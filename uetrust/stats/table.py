@@ -23,7 +23,7 @@ class Pass:
     kinds:tuple=('greedy',) # Of `uetrust.generation.bank.KINDS`
     after:str='prompt'      # 'prompt' as the generator saw it, the 'source' alone, or 'nothing'
     topk:int=0              # Largest entries of each distribution
-    wide:tuple=()           # Further numbers per token, of `uetrust.models.vocabulary.WIDE`
+    wide:tuple=()           # Further numbers per token, of `uetrust.models.forward.WIDE`
     hidden:tuple=()         # States, of those the model has
     logits:str='raw'        # 'raw', or 'processed' by the rules of the checkpoint's generation config
     members:int=0           # Monte-Carlo dropout members, seeds 1 to members

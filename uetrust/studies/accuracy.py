@@ -12,16 +12,17 @@ __all__ = ['BASELINES', 'KEYS', 'PLACES', 'PAIRS', 'MEAN', 'WEIGHTS', 'WAY', 'KI
 from typing import NamedTuple
 import numpy as np, pandas as pd
 from ..evaluation.agreement import spearman
-from ..scoring.all import reg
+from ..core.registry import load_scores, reg
 from .cross import qualities, usable
 from ..evaluation.cells import TOO_FEW, Group, deletions, interval, replicates
 from ..data.loaders import FRANK_METRICS
-from .methods import wide
+from ..core.scores import wide
 from ..evaluation.multiple import benjamini_hochberg
 from ..evaluation.resample import cluster_ids, jackknife_se
-from ..evaluation.cuts import decide, hindsight, learn
+from ..evaluation.thresholds import decide, hindsight, learn
 from ..evaluation.thresholds import CLASSIFIERS, known
 from ..data.checker import ERRORS
+load_scores()
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #57347c27
 def faultless(

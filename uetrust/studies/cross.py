@@ -8,11 +8,11 @@ __all__ = ['qualities', 'usable', 'picks', 'headline', 'shortlist', 'designs', '
 # %% ../../nbs/11_studies/03_cross.ipynb #66e4c6c8
 import numpy as np, pandas as pd
 from ..evaluation.agreement import spearman
-from ..scoring.all import reg
+from ..core.registry import load_scores, reg
 from ..core.checks import Undefined, some
 from ..evaluation.cells import Group
-from .methods import wide
-from ..evaluation.prr import prr_table
+from ..core.scores import wide
+load_scores()
 
 # %% ../../nbs/11_studies/03_cross.ipynb #e17a71cf
 def qualities(

@@ -17,7 +17,8 @@ from ..evaluation.multiple import holm
 from ..evaluation.prr import prr_table
 from ..core.registry import reg
 from ..evaluation.resample import jackknife_se
-from ..scoring.methods import score_table, scores_needed, stored
+from ..scoring.methods import scores_needed, stored
+from ..core.scores import score_table
 from ..core.run import Run, score
 
 # %% ../../nbs/11_studies/04_stability.ipynb #bc232ed1

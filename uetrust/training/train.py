@@ -20,7 +20,7 @@ from torch.nn.functional import cross_entropy, normalize
 from tqdm.auto import tqdm
 
 from ..core.checks import some
-from .aeslc import emails, mail_tokenizer
+from .tasks import emails, mail_tokenizer
 from ..models.load import load, pad
 from ..models.likelihoods import UNIEVAL
 from .tasks import chats, pairs, questions, retellings, retold, rows, summarized, tagged, tokenizer

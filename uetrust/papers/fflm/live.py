@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['DETECTION', 'RATING', 'GROUPS', 'COLUMNS', 'DESIGNS', 'BASELINES', 'ROWS', 'COEFS', 'CASES', 'SHOWN', 'STATED',
-           'stand_in', 'frank_groups', 'texts_of', 'counted', 'models_named', 'pairs_of', 'spread', 'parts',
+           'PROMPTS', 'stand_in', 'frank_groups', 'texts_of', 'counted', 'models_named', 'pairs_of', 'spread', 'parts',
            'read_parts', 'baselines', 'columns_of', 'mixed_rows', 'fitted', 'detected', 'rated', 'between',
-           'error_types', 'judge_named', 'answered', 'best_prompt', 'beside', 'tables', 'drawn', 'reading']
+           'error_types', 'Prompt', 'questions', 'requests_to', 'answer', 'judge_named', 'answered', 'best_prompt',
+           'beside', 'tables']
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #e499a4c7
 import re
@@ -17,12 +18,11 @@ from ...scoring import cache as quality
 from ...evaluation.agreement import spearman
 from ...data.consistency import qags_votes, summac
 from ...core.checks import Undefined, some
-from ...scoring.pipeline import Generator, generator
+from ...scoring.generators import Generator, generator
 from ..ledger import numbers
 from ...data.loaders import FRANK_SYSTEMS, frank, summeval
 from ...evaluation.correlations import fisher_interval
-from ...studies.methods import wide
-from .prompts import PROMPTS, answer
+from ...core.scores import wide
 from ...nlg.fflm import CHANGES, MIX, balanced_accuracy, best_threshold, change, harim_causal, recapitalised, tune
 from ..recompute import correlations, fflm_overlap
 from ...core.settings import place
@@ -30,6 +30,8 @@ from ...core.store import versions
 from ...evaluation.thresholds import auc, known
 from ...data.checker import check, edit
 from ...data.bulletins import bulletins
+from typing import NamedTuple
+from ...generation.endpoint import Endpoint, posted
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #4dae0ebb
 DETECTION = dict(cogensumm='CoGenSum', summeval='SummEval', frank='FRANK', polytope='Polytope', factcc='FactCC', xsumfaith='XSumFaith', bulletin='bulletin') # Set -> as printed
@@ -287,6 +289,48 @@ def error_types(
                 out.append(dict(group=s, type=k, row=row, value=v.mean(), lo=v.min(), hi=v.max(), binary=b.mean(), cases=len(cases), drawn=n, faithful=len(good), printed=STATED.get((row, s, k), np.nan)))
     return pd.DataFrame(out, columns=['group', 'type', 'row', 'value', 'lo', 'hi', 'binary', 'cases', 'drawn', 'faithful', 'printed'])
 
+# %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #fe3f9e3c
+class Prompt(NamedTuple):
+    "How a judge is asked"
+    task:str       # 'detection' or 'rating'
+    who:str        # As printed
+    text:str       # With {source} and {hypothesis}
+    scale:tuple=() # Lowest and highest number; () is yes or no
+
+PROMPTS = (
+    Prompt('detection', 'Chen et al. (2023)', '{source} Q: Can the following statement be inferred from the above document? Yes or No? {hypothesis} A:'),
+    Prompt('detection', 'Gao et al. (2023)', 'Is the sentence supported by the article? Article: {source} Sentence: {hypothesis} Answer "Yes" or "No":'),
+    Prompt('detection', 'Luo et al. (2023)', 'Decide if the following summary is consistent with the corresponding article. Article: {source} Summary: {hypothesis} Answer (yes or no):'),
+    Prompt('rating', 'Gao et al. (2023)', 'Evaluate the quality of summaries written for a news article. Rate each summary on consistency. You should rate on a scale from 1 (worst) to 5 (best). Article: {source} Summary: {hypothesis} Marks:', (1, 5)),
+    Prompt('rating', 'Luo et al. (2023)', 'Score the following summary given the corresponding article with respect to consistency from 1 to 10. Note that consistency measures how much information included in the summary is present in the source article. 10 points indicate the summary contains only statements that are entailed by the source document. Summary: {hypothesis} Source Article: {source} Marks:', (1, 10)))
+
+def questions(
+    texts:pd.DataFrame, # task, split, source, hypothesis
+)->pd.DataFrame: # text (index of its row), prompt (number in `PROMPTS`), asked
+    "Every question: test texts alone, as nothing is chosen on others."
+    t = texts[texts['split']=='test']
+    def filled(p, r): return re.sub(r'\{(source|hypothesis)\}', lambda m: getattr(r, m[1]), p.text)
+    return pd.DataFrame([dict(text=r.Index, prompt=k, asked=filled(p, r)) for k,p in enumerate(PROMPTS) for r in t[t['task']==p.task].itertuples()], columns=['text', 'prompt', 'asked'])
+
+def requests_to(
+    e:Endpoint, # A server of plain completions
+    asked:pd.DataFrame, # From `questions`
+    most:int=8, # Tokens of a reply
+)->list: # One request per question
+    "What is sent."
+    if e.chat: raise ValueError(f"{e.model} is asked through its chat, and these prompts are completed: use Endpoint(chat=False)")
+    return [posted(e, f'text {r.text}', f'FFLM prompt {r.prompt+1}', 0, 1, dict(model=e.model, n=1, max_tokens=most, temperature=0, prompt=r.asked)|(e.extra or {})) for r in asked.itertuples()]
+
+# %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #c603018d
+def answer(
+    reply:str, # What was said; None when nothing was
+    scale:tuple=(), # Lowest and highest number; () is yes or no
+)->float: # 1 or 0, or a number of the scale; NaN when it cannot be read
+    "A reply by simple rules."
+    line = next(iter((reply or '').strip().splitlines()), '')
+    if not scale: return next((float(w.lower()=='yes') for w in re.findall(r'\b(?:yes|no)\b', line, re.I)), np.nan)
+    return next((float(v) for v in re.findall(r'(?<![\w.-])\d+(?:\.\d+)?', line) if scale[0]<=float(v)<=scale[1]), np.nan)
+
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #9f1efad9
 def judge_named(
     name:str, # Of a model of the study, or a section [generator.NAME] of settings.ini
@@ -297,7 +341,7 @@ def judge_named(
 
 def answered(
     texts:pd.DataFrame, # From `texts_of`
-    asked:pd.DataFrame, # From `uetrust.papers.fflm.prompts.questions`
+    asked:pd.DataFrame, # From `uetrust.papers.fflm.live.questions`
     replies:pd.DataFrame, # reply and why, from `uetrust.scoring.judges.completions`
     model:str='', # Who was asked
 )->pd.DataFrame: # model, row (who wrote the prompt), task, group (the set), column, value (percent), n, unread (replies), refused (questions)
@@ -350,35 +394,3 @@ def tables(
     own = {2: mains(det), 3: mains(rat), 4: ablated(rat), 5: mains(sys), 7: pd.concat([prompted('rating'), ours(rat)]), 8: rat[rat['row'].isin(_BART)].assign(row=lambda d: d['row'].map(_BART)), 9: ablated(det), 10: pd.concat([prompted('detection'), ours(det)])}
     if len(ask): own |= {12: by_prompt('detection', 'balanced_accuracy'), 13: by_prompt('rating', 'spearman')}
     return {n:beside(t, n).reset_index(drop=True) for n,t in own.items() if len(t)}
-
-# %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #25259d8e
-def drawn(
-    t:pd.DataFrame, # From `beside`, with lo and hi
-)->pd.DataFrame: # label, group, value, lo, hi, strong
-    "Own numbers with their intervals, and printed ones without, for `uetrust.report.plots.plot_interval_panels`."
-    own = t.rename(columns=dict(row='label'))[['label', 'group', 'value', 'lo', 'hi', 'printed']].assign(strong=True)
-    there = own[own['printed'].notna()]
-    return pd.concat([own, there.assign(value=there['printed'], lo=np.nan, hi=np.nan, strong=False)], ignore_index=True).drop(columns='printed')
-
-def _said(t): return ', '.join(f"{r.group} {r.value:.1f}"+(f" (printed {r.printed:.1f})" if r.printed==r.printed else '') for r in t[(t['row']=='FFLM')&t['value'].notna()].itertuples())
-
-def reading(
-    found:dict, # As `tables` takes it
-    got:dict, # From `tables`
-    types:pd.DataFrame, # From `error_types`
-    main:str, # Model of the main tables
-)->list: # Paragraphs
-    "What the numbers say."
-    det,rat = got[2],got[3][got[3]['column']=='spearman']
-    said = [f"FFLM by {main}, balanced accuracy on test texts: {_said(det)}. Spearman with people: {_said(rat)}."]
-    for t,what in ((got[9], 'balanced accuracy'), (got[4][got[4]['column']=='spearman'], 'Spearman')):
-        v = t.pivot(index='row', columns='group', values='value').dropna(axis=1)
-        v = v.sub(v.loc['FFLM']).drop(index='FFLM').mean(axis=1).sort_values()
-        said += [f"Ablations, {what}, mean difference to FFLM over {t['group'].nunique()} set{'s'*(t['group'].nunique()>1)}: {', '.join(f'{r} {x:+.1f}' for r,x in v.items())}."] if len(v) and v.notna().all() else []
-    if len(ask := found['prompts']):
-        by = ask.drop_duplicates(['model', 'row', 'task', 'group'])
-        said += [f"Asked instead: of {by['n'].sum()} questions {by['refused'].sum()} were refused, mostly for want of room, and {by['unread'].sum()} replies could not be read; both count as unfaithful. The best prompt of each set is chosen on the texts that it is judged on, as in the paper."]
-    top = types.dropna(subset='value').sort_values('value', kind='stable').drop_duplicates(['group', 'row'], keep='last').sort_index()
-    said += [f"Error types, {s}: highest Spearman of {', '.join(f'{r.row} with {r.type} ({r.value:.0f})' for r in g.itertuples())}." for s,g in top.groupby('group', sort=False)]
-    lost = sorted({(r.row, r.missing) for r in pd.concat([det, rat]).itertuples() if r.missing and r.row=='FFLM'})
-    return said+([f"FFLM is undefined for up to {max(n for _,n in lost)} texts of a set, which are left out."] if lost else [])

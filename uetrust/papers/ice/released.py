@@ -8,7 +8,7 @@ __all__ = ['METRICS', 'level_table', 'appendix_e', 'spread_of', 'binned']
 # %% ../../../nbs/10_papers/06_ice/01_released.ipynb #597c5b4a
 import numpy as np, pandas as pd
 from ...data.loaders import QUALITIES
-from ...evaluation.correlations import LEVELS, level_of
+from ...evaluation.correlations import LEVELS
 from ...evaluation.multiple import holm
 from ..recompute import grid
 from ...evaluation.significance import bootstrap_difference, subset_wins

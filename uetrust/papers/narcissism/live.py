@@ -8,12 +8,12 @@ __all__ = ['FORMS', 'judge_of', 'written', 'grids', 'self_bias', 'sentence', 'by
 # %% ../../../nbs/10_papers/02_narcissism/02_live.ipynb #fbe518b7
 import numpy as np, pandas as pd
 from ...evaluation.agreement import kendall, spearman
-from ...data.consistency import rose
+from ...data.summarization import rose
 from ...core.checks import some
-from ...scoring.pipeline import Generator
+from ...scoring.generators import Generator
 from ...data.loaders import summeval
 from ...evaluation.correlations import fisher_interval
-from ...studies.methods import wide
+from ...core.scores import wide
 from ...nlg.likelihood import EVALUATORS, KINDS, Evaluator
 from ...scoring.cache import grade_kept, greedy_texts
 from ...data.datasets import samples

@@ -8,7 +8,7 @@ __all__ = ['ELEVEN', 'SECOND', 'NINE', 'TITLES', 'score_sets', 'with_own', 'nine
 # %% ../../../nbs/10_papers/03_threshold/02_live.ipynb #c22759f5
 from pathlib import Path
 import pandas as pd
-from ...data.consistency import TRUE_SCORES, true_nine, true_scores
+from ...data.consistency import true_nine, true_scores
 from ...core.checks import some
 from ...scoring.cache import grade_kept
 from ...data.datasets import read_table
