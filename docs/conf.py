@@ -1,30 +1,38 @@
 """Sphinx settings. `scripts/build_docs.py` writes the pages and calls Sphinx; nothing here asks the network."""
-project = html_title = 'uetrust'
-author = 'uetrust authors'
-language = 'en'
-smartquotes = False # a quote in a parameter's comment is code
-extensions = ['myst_nb', 'sphinx_copybutton']
-myst_enable_extensions = ['attrs_block', 'colon_fence', 'deflist', 'dollarmath']
-myst_heading_anchors = 3
-suppress_warnings = ['myst.header'] # a function's heading may follow the title directly
-nb_execution_mode = 'off' # the stored outputs are the outputs
-nb_merge_streams = True
-nb_code_prompt_show = nb_code_prompt_hide = 'Source'
 
-html_theme = 'furo'
-html_theme_options = dict(light_css_variables={'color-brand-primary': '#1b6ac9', 'color-brand-content': '#1b6ac9'},
-                          dark_css_variables={'color-brand-primary': '#7db4ff', 'color-brand-content': '#7db4ff'})
-html_static_path = ['_static']
-html_css_files = ['uetrust.css']
+project = html_title = "uetrust"
+author = "uetrust authors"
+language = "en"
+smartquotes = False  # a quote in a parameter's comment is code
+extensions = ["myst_nb", "sphinx_copybutton"]
+myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+suppress_warnings = ["myst.header"]  # a function's heading may follow the title directly
+nb_execution_mode = "off"  # the stored outputs are the outputs
+nb_merge_streams = True
+nb_code_prompt_show = nb_code_prompt_hide = "Source"
+
+html_theme = "furo"
+html_theme_options = dict(
+    light_css_variables={"color-brand-primary": "#1b6ac9", "color-brand-content": "#1b6ac9"},
+    dark_css_variables={"color-brand-primary": "#7db4ff", "color-brand-content": "#7db4ff"},
+)
+html_static_path = ["_static"]
+html_css_files = ["uetrust.css"]
 html_show_copyright = html_show_sphinx = html_show_sourcelink = html_copy_source = False
-html_math_renderer = 'mathml' # every current browser draws it: no script and no font to fetch
+html_math_renderer = "mathml"  # every current browser draws it: no script and no font to fetch
+
 
 def _math(display, box):
     def visit(self, node):
         from docutils import nodes
         from latex2mathml.converter import convert
+
         self.body.append(box.format(convert(node.astext().strip(), display=display)))
         raise nodes.SkipNode
+
     return visit, None
 
-def setup(app): app.add_html_math_renderer('mathml', _math('inline', '{}'), _math('block', '<div class="math">{}</div>'))
+
+def setup(app):
+    app.add_html_math_renderer("mathml", _math("inline", "{}"), _math("block", '<div class="math">{}</div>'))

@@ -1,19 +1,30 @@
 """What the scripts of peers share: a clock, memory, and the files in which they answer. They run in the bench environment, where the package is not installed."""
-import json, resource, sys, time
+
+import json
+import resource
+import sys
+import time
 
 import numpy as np
 
-def timed(f, *args): # Processor time, and what f returned
+
+def timed(f, *args):  # Processor time, and what f returned
     start = time.process_time()
     got = f(*args)
-    return time.process_time()-start,got
+    return time.process_time() - start, got
 
-def fastest(f, *args): # Of up to three runs, one when it takes long
-    t,got = timed(f, *args)
-    return (t if t>5 else min(t, *(timed(f, *args)[0] for _ in range(2)))),got
 
-def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss*(1 if sys.platform=='darwin' else 1024)/1e9 # Of this process, in 1e9 bytes
+def fastest(f, *args):  # Of up to three runs, one when it takes long
+    t, got = timed(f, *args)
+    return (t if t > 5 else min(t, *(timed(f, *args)[0] for _ in range(2)))), got
 
-def hand_back(folder, told, values): # result.json, and an array for each name in result.npz
-    np.savez(folder/'result.npz', **{k:np.asarray(v, float) for k,v in values.items()})
-    (folder/'result.json').write_text(json.dumps(told))
+
+def peak():
+    return (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
+    )  # Of this process, in 1e9 bytes
+
+
+def hand_back(folder, told, values):  # result.json, and an array for each name in result.npz
+    np.savez(folder / "result.npz", **{k: np.asarray(v, float) for k, v in values.items()})
+    (folder / "result.json").write_text(json.dumps(told))

@@ -1,9 +1,16 @@
 """Shared fixtures. Recorded outputs of peers' code and public data lie outside the repository; without them one line says what was skipped."""
+
 import json
 import os
 import shutil
 
-os.environ.update(HF_HUB_OFFLINE='1', TOKENIZERS_PARALLELISM='false', OMP_NUM_THREADS='1', MPLBACKEND='agg', TQDM_DISABLE='1')
+os.environ.update(
+    HF_HUB_OFFLINE="1",
+    TOKENIZERS_PARALLELISM="false",
+    OMP_NUM_THREADS="1",
+    MPLBACKEND="agg",
+    TQDM_DISABLE="1",
+)
 
 import pytest
 from hypothesis import settings
@@ -11,44 +18,60 @@ from hypothesis import settings
 from uetrust.core import settings as project
 from uetrust.core.settings import mirror, oracles
 
-settings.register_profile('ci', deadline=None, derandomize=True, max_examples=60)
-settings.register_profile('deep', deadline=None, max_examples=1000)
-settings.load_profile(os.environ.get('HYPOTHESIS_PROFILE', 'ci'))
+settings.register_profile("ci", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("deep", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-ABSENT = {k:v for k,v in (('UETRUST_ORACLES', oracles()), ('UETRUST_MIRROR', mirror())) if v is None}
+ABSENT = {k: v for k, v in (("UETRUST_ORACLES", oracles()), ("UETRUST_MIRROR", mirror())) if v is None}
+
 
 def pytest_terminal_summary(terminalreporter):
-    if ABSENT: terminalreporter.write_line(f"not at hand: {', '.join(ABSENT)}; parity and real-data tests were skipped (set the variable to the folder to run them)", yellow=True)
+    if ABSENT:
+        terminalreporter.write_line(
+            f"not at hand: {', '.join(ABSENT)}; parity and real-data tests were skipped (set the variable to the folder to run them)",
+            yellow=True,
+        )
 
-@pytest.fixture(scope='session')
+
+@pytest.fixture(scope="session")
 def oracle():
     "`oracle(name)`: a recorded output of peers' code, parsed"
-    folder,seen = oracles(),{}
+    folder, seen = oracles(), {}
+
     def load(name):
-        if folder is None: pytest.skip('UETRUST_ORACLES is not at hand')
-        if name not in seen: seen[name] = json.loads((folder/name).read_text())
+        if folder is None:
+            pytest.skip("UETRUST_ORACLES is not at hand")
+        if name not in seen:
+            seen[name] = json.loads((folder / name).read_text())
         return seen[name]
+
     return load
+
 
 @pytest.fixture
 def renamed(tmp_path, monkeypatch):
     "`renamed(page, names, **variables)`: a project with that page and other names in settings.ini; each old name must stand there once"
+
     def make(page, names, **variables):
         root = project.root()
-        text = (root/'settings.ini').read_text()
-        for old,new in names.items():
-            assert text.count(old)==1, old
+        text = (root / "settings.ini").read_text()
+        for old, new in names.items():
+            assert text.count(old) == 1, old
             text = text.replace(old, new)
-        nb = tmp_path/'nbs'/'experiments'/f'{page}.ipynb' # Folder and file
+        nb = tmp_path / "nbs" / "experiments" / f"{page}.ipynb"  # Folder and file
         nb.parent.mkdir(parents=True)
-        shutil.copy(root/nb.relative_to(tmp_path), nb)
-        (tmp_path/'settings.ini').write_text(text)
-        (tmp_path/'data').symlink_to(root/'data')
-        for k,v in variables.items(): monkeypatch.setenv(k, str(v))
+        shutil.copy(root / nb.relative_to(tmp_path), nb)
+        (tmp_path / "settings.ini").write_text(text)
+        (tmp_path / "data").symlink_to(root / "data")
+        for k, v in variables.items():
+            monkeypatch.setenv(k, str(v))
         monkeypatch.chdir(tmp_path)
         forget()
         return nb
+
     def forget():
-        for c in (project.root, project._read): c.cache_clear()
+        for c in (project.root, project._read):
+            c.cache_clear()
+
     yield make
     forget()

@@ -1,4 +1,5 @@
 """AUC beside expected accuracy: thresholds of all scores at once against one by one, delete-one values against counting again, the paper's point on made-up generators."""
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,272 +8,429 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from uetrust.studies import accuracy as st; from uetrust.evaluation import thresholds as cuts
-from uetrust.evaluation.resample import jackknife_se
 from uetrust.core.settings import mirror
-from uetrust.evaluation.thresholds import CLASSIFIERS, expected_accuracy, fit, judged
-from uetrust.data.checker import ERRORS, judge
 from uetrust.data.bulletins import bulletins
+from uetrust.data.checker import ERRORS, judge
+from uetrust.evaluation import thresholds as cuts
+from uetrust.evaluation.resample import jackknife_se
+from uetrust.evaluation.thresholds import CLASSIFIERS, expected_accuracy, fit, judged
+from uetrust.studies import accuracy as st
 
-def texts(g, y, **scores): return pd.DataFrame(dict(dataset=g, document=[f'd{i}' for i in range(len(y))], label=y)|scores)
 
-@pytest.fixture(scope='module')
+def texts(g, y, **scores):
+    return pd.DataFrame(dict(dataset=g, document=[f"d{i}" for i in range(len(y))], label=y) | scores)
+
+
+@pytest.fixture(scope="module")
 def shifted():
     "Two generators, 120 documents, equally many faultless: a perfect score, one that moves by 10, a good, a tied and a worthless one"
     rng = np.random.default_rng(0)
+
     def one(g, by):
         y = rng.permutation(np.repeat([0, 1], 60))
-        good = 1.2*y+rng.normal(size=120)
-        return texts(g, y, perfect=y+rng.random(120)*.2, moved=good+by, good=good, tied=(good*2).round(), worthless=rng.random(120))
-    return pd.concat([one('a', 0), one('b', 10)], ignore_index=True)
+        good = 1.2 * y + rng.normal(size=120)
+        return texts(
+            g,
+            y,
+            perfect=y + rng.random(120) * 0.2,
+            moved=good + by,
+            good=good,
+            tied=(good * 2).round(),
+            worthless=rng.random(120),
+        )
 
-DOMAIN = dict(a='A', b='B')
+    return pd.concat([one("a", 0), one("b", 10)], ignore_index=True)
+
+
+DOMAIN = dict(a="A", b="B")
+
 
 # Label
 def test_the_label_is_what_the_checker_finds():
-    b = bulletins('test', 30)
-    leads = [s.split('. ')[0]+'.' for s in b['source']]
-    assert (st.faultless(judge(leads, b))==1).all()
-    wrong = judge([t.replace(t.split()[-1], 'yesterday.') for t in leads], b)
+    b = bulletins("test", 30)
+    leads = [s.split(". ")[0] + "." for s in b["source"]]
+    assert (st.faultless(judge(leads, b)) == 1).all()
+    wrong = judge([t.replace(t.split()[-1], "yesterday.") for t in leads], b)
     for frame in (judge(leads, b), wrong):
-        want = [(0 if any(r[e]>0 for e in ERRORS) or r['unparsed']>0 else 1) for _,r in frame.iterrows()]
-        assert st.faultless(frame).tolist()==want
+        want = [(0 if any(r[e] > 0 for e in ERRORS) or r["unparsed"] > 0 else 1) for _, r in frame.iterrows()]
+        assert st.faultless(frame).tolist() == want
     assert 0 in set(st.faultless(wrong))
 
-@pytest.mark.parametrize('error', ERRORS)
+
+@pytest.mark.parametrize("error", ERRORS)
 def test_one_word_with_one_error_of_any_type_is_enough(error):
-    t = pd.DataFrame(dict(words=[10]*3, unparsed=0.)|dict.fromkeys(ERRORS, 0.))
-    t.loc[1, error] = .1
-    t.loc[2, 'unparsed'] = .1
-    assert st.faultless(t).tolist()==[1, 0, 0]
+    t = pd.DataFrame(dict(words=[10] * 3, unparsed=0.0) | dict.fromkeys(ERRORS, 0.0))
+    t.loc[1, error] = 0.1
+    t.loc[2, "unparsed"] = 0.1
+    assert st.faultless(t).tolist() == [1, 0, 0]
+
 
 def test_a_text_without_words_has_no_label():
-    t = judge(['', 'Nothing here.'], bulletins('test', 2))
-    assert np.isnan(st.faultless(t)[0]) and st.faultless(t)[1]==0
+    t = judge(["", "Nothing here."], bulletins("test", 2))
+    assert np.isnan(st.faultless(t)[0]) and st.faultless(t)[1] == 0
+
 
 # Thresholds
 def case(seed, n=70, s=25):
     rng = np.random.default_rng(seed)
-    y = (rng.random(n)<rng.choice([.1, .5, .85])).astype(int)
-    y[:2] = 0,1
-    x = y[:,None]*rng.normal(size=s)*2+rng.normal(size=(n, s))
-    x[:,::3] = x[:,::3].round(int(seed%2))
-    return x*10.**rng.integers(-4, 4, s),y,rng
+    y = (rng.random(n) < rng.choice([0.1, 0.5, 0.85])).astype(int)
+    y[:2] = 0, 1
+    x = y[:, None] * rng.normal(size=s) * 2 + rng.normal(size=(n, s))
+    x[:, ::3] = x[:, ::3].round(int(seed % 2))
+    return x * 10.0 ** rng.integers(-4, 4, s), y, rng
 
-@pytest.mark.parametrize('classifier', CLASSIFIERS)
-@pytest.mark.parametrize('seed', range(12))
+
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
+@pytest.mark.parametrize("seed", range(12))
 def test_all_thresholds_at_once_decide_like_one_after_the_other(seed, classifier):
-    x,y,rng = case(seed)
-    new = np.concatenate([x, x[rng.permutation(70)]+x.std(0)*rng.normal(size=x.shape)*.3])
+    x, y, rng = case(seed)
+    new = np.concatenate([x, x[rng.permutation(70)] + x.std(0) * rng.normal(size=x.shape) * 0.3])
     got = cuts.decide(cuts.learn(x, y, classifier), new)
-    want = np.stack([fit(classifier, x[:,j], y)(new[:,j]) for j in range(x.shape[1])], 1)==1
-    assert (got!=want).mean()<.0005, np.argwhere(got!=want)[:5] # a score within 1e-4 of the cut of an optimizer that stops early
+    want = np.stack([fit(classifier, x[:, j], y)(new[:, j]) for j in range(x.shape[1])], 1) == 1
+    assert (got != want).mean() < 0.0005, np.argwhere(got != want)[
+        :5
+    ]  # a score within 1e-4 of the cut of an optimizer that stops early
 
-@pytest.mark.parametrize('seed', range(6))
+
+@pytest.mark.parametrize("seed", range(6))
 def test_balanced_thresholds_are_those_of_weighted_texts(seed):
-    x,y,rng = case(seed+50)
-    w = len(y)/(2*np.bincount(y))[y]
+    x, y, rng = case(seed + 50)
+    w = len(y) / (2 * np.bincount(y))[y]
     for j in range(x.shape[1]):
-        v,z = x[:,j],((x[:,j]-x[:,j].mean())/x[:,j].std())[:,None]
-        want = dict(logistic=LogisticRegression(tol=1e-10).fit(z, y, w).predict(z)==1, isotonic=IsotonicRegression(out_of_bounds='clip').fit(v, y, w).predict(v)>.5+1e-9,
-                    stump=DecisionTreeClassifier(max_depth=1, random_state=0).fit(v[:,None]/abs(v).max(), y, w).predict(v[:,None]/abs(v).max())==1)
-        for c in ('logistic', 'isotonic'): np.testing.assert_array_equal(cuts.decide(cuts.learn(x[:,[j]], y, c, True), x[:,[j]])[:,0], want[c], c)
-        a,b = (judged(y, d).balanced_accuracy for d in (cuts.decide(cuts.learn(x[:,[j]], y, 'stump', True), x[:,[j]])[:,0], want['stump']))
-        assert a==pytest.approx(b, abs=.05)
+        v, z = x[:, j], ((x[:, j] - x[:, j].mean()) / x[:, j].std())[:, None]
+        want = dict(
+            logistic=LogisticRegression(tol=1e-10).fit(z, y, w).predict(z) == 1,
+            isotonic=IsotonicRegression(out_of_bounds="clip").fit(v, y, w).predict(v) > 0.5 + 1e-9,
+            stump=DecisionTreeClassifier(max_depth=1, random_state=0)
+            .fit(v[:, None] / abs(v).max(), y, w)
+            .predict(v[:, None] / abs(v).max())
+            == 1,
+        )
+        for c in ("logistic", "isotonic"):
+            np.testing.assert_array_equal(
+                cuts.decide(cuts.learn(x[:, [j]], y, c, True), x[:, [j]])[:, 0], want[c], c
+            )
+        a, b = (
+            judged(y, d).balanced_accuracy
+            for d in (cuts.decide(cuts.learn(x[:, [j]], y, "stump", True), x[:, [j]])[:, 0], want["stump"])
+        )
+        assert a == pytest.approx(b, abs=0.05)
+
 
 def test_one_class_or_one_value_teaches_only_a_constant():
-    x = np.array([[1., 2], [2, 2], [3, 2], [4, 2]])
+    x = np.array([[1.0, 2], [2, 2], [3, 2], [4, 2]])
     for c in CLASSIFIERS:
-        for says in (0, 1): assert (cuts.decide(cuts.learn(x, np.full(4, says), c), x*100)==(says==1)).all()
-        assert not cuts.decide(cuts.learn(x, np.array([0, 0, 1, 0]), c), x)[:,1].any() and cuts.decide(cuts.learn(x, np.array([1, 0, 1, 1]), c), x)[:,1].all()
+        for says in (0, 1):
+            assert (cuts.decide(cuts.learn(x, np.full(4, says), c), x * 100) == (says == 1)).all()
+        assert (
+            not cuts.decide(cuts.learn(x, np.array([0, 0, 1, 0]), c), x)[:, 1].any()
+            and cuts.decide(cuts.learn(x, np.array([1, 0, 1, 1]), c), x)[:, 1].all()
+        )
+
 
 def test_separated_and_lopsided_texts_settle():
     n = 400
-    x = np.stack([np.arange(n)*1., np.r_[np.zeros(n-1), 1e6], np.r_[np.full(n//2, -1e-9), np.full(n//2, 1e-9)]], 1)
-    for y in ((np.arange(n)>=n//2).astype(int), (np.arange(n)==n-1).astype(int), (np.arange(n)>0).astype(int)):
+    x = np.stack(
+        [
+            np.arange(n) * 1.0,
+            np.r_[np.zeros(n - 1), 1e6],
+            np.r_[np.full(n // 2, -1e-9), np.full(n // 2, 1e-9)],
+        ],
+        1,
+    )
+    for y in (
+        (np.arange(n) >= n // 2).astype(int),
+        (np.arange(n) == n - 1).astype(int),
+        (np.arange(n) > 0).astype(int),
+    ):
         got = cuts.decide(cuts.learn(x, y), x)
-        for j in range(3): assert (got[:,j]==(fit('logistic', x[:,j], y)(x[:,j])==1)).mean()>=.995
+        for j in range(3):
+            assert (got[:, j] == (fit("logistic", x[:, j], y)(x[:, j]) == 1)).mean() >= 0.995
+
 
 def test_no_upward_cut_beats_hindsight():
-    x,y,_ = case(3)
-    best = [max(((x[:,j]>t)==(y==1)).mean() for t in [-np.inf, *x[:,j]]) for j in range(x.shape[1])]
+    x, y, _ = case(3)
+    best = [max(((x[:, j] > t) == (y == 1)).mean() for t in [-np.inf, *x[:, j]]) for j in range(x.shape[1])]
     np.testing.assert_allclose(cuts.hindsight(x, y), best)
-    assert (cuts.hindsight(x, y)>=max(y.mean(), 1-y.mean())).all()
+    assert (cuts.hindsight(x, y) >= max(y.mean(), 1 - y.mean())).all()
+
 
 # Where from
-@pytest.mark.parametrize('classifier', CLASSIFIERS)
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
 def test_outdomain_is_that_of_the_threshold_page(shifted, classifier):
-    data = pd.concat([shifted, shifted[shifted['dataset']=='a'].assign(dataset='c', good=lambda d: d['good']*2-1)], ignore_index=True)
-    domain = dict(a='A', b='B', c='C')
-    want = expected_accuracy(data.drop(columns='document'), domain, 'outdomain', classifier).set_index(['dataset', 'metric'])
+    data = pd.concat(
+        [shifted, shifted[shifted["dataset"] == "a"].assign(dataset="c", good=lambda d: d["good"] * 2 - 1)],
+        ignore_index=True,
+    )
+    domain = dict(a="A", b="B", c="C")
+    want = expected_accuracy(data.drop(columns="document"), domain, "outdomain", classifier).set_index(
+        ["dataset", "metric"]
+    )
     p = st.parts(data)
-    for g,h in st.right(p, domain, 'outdomain', classifier).items():
+    for g, h in st.right(p, domain, "outdomain", classifier).items():
         b = st.balanced_shares(h, p[g])
-        for m in h: assert (h[m].mean(), b.value[m])==pytest.approx((want.at[(g, m), 'accuracy'], want.at[(g, m), 'balanced_accuracy']), abs=1/119)
+        for m in h:
+            assert (h[m].mean(), b.value[m]) == pytest.approx(
+                (want.at[(g, m), "accuracy"], want.at[(g, m), "balanced_accuracy"]), abs=1 / 119
+            )
+
 
 def test_a_perfect_score_is_always_right(shifted):
     s = st.study(st.parts(shifted), DOMAIN, repeats=3)
-    assert (s.scores.query("score=='perfect'")[['auc', 'hindsight']]==1).all(axis=None)
+    assert (s.scores.query("score=='perfect'")[["auc", "hindsight"]] == 1).all(axis=None)
     d = s.decisions.query("score=='perfect'")
-    assert len(d)==3*2*3*2 and (d[['accuracy', 'balanced_accuracy']]==1).all(axis=None)
+    assert len(d) == 3 * 2 * 3 * 2 and (d[["accuracy", "balanced_accuracy"]] == 1).all(axis=None)
+
 
 def test_a_score_that_moves_between_generators_keeps_its_auc_and_loses_its_accuracy(shifted):
     "The point of Opitz 2024"
     s = st.study(st.parts(shifted), DOMAIN, repeats=3)
-    a = s.scores.set_index(['score', 'dataset'])
-    np.testing.assert_allclose(a.loc['moved', 'auc'], a.loc['good', 'auc'])
-    d = s.decisions.set_index(['place', 'weights', 'score', 'dataset', 'classifier'])['accuracy']
+    a = s.scores.set_index(["score", "dataset"])
+    np.testing.assert_allclose(a.loc["moved", "auc"], a.loc["good", "auc"])
+    d = s.decisions.set_index(["place", "weights", "score", "dataset", "classifier"])["accuracy"]
     for w in st.WEIGHTS:
         for c in CLASSIFIERS:
-            for g in 'ab':
-                assert d['outdomain', w, 'good', g, c]>.65 and d['outdomain', w, 'moved', g, c]==.5
-                assert d['halves', w, 'moved', g, c]==pytest.approx(d['halves', w, 'good', g, c], abs=.02)
+            for g in "ab":
+                assert d["outdomain", w, "good", g, c] > 0.65 and d["outdomain", w, "moved", g, c] == 0.5
+                assert d["halves", w, "moved", g, c] == pytest.approx(d["halves", w, "good", g, c], abs=0.02)
+
 
 def test_the_score_that_moves_is_ahead_by_auc_and_behind_by_decisions(shifted):
-    fair = shifted.assign(fair=.9*shifted['label']+np.random.default_rng(1).normal(size=240))
-    t = st.pairs_of(st.parts(fair[['dataset', 'document', 'label', 'moved', 'fair', 'good']]), DOMAIN).set_index(['first', 'second'])
-    assert t.at[('moved', 'fair'), 'turned'] and not t.at[('good', 'fair'), 'turned'] and t.at[('moved', 'fair'), 'accuracy']< -.1
-    home = st.pairs_of(st.parts(fair[['dataset', 'document', 'label', 'moved', 'fair']]), DOMAIN, place='halves', repeats=3).set_index(['first', 'second'])
-    assert not home.at[('moved', 'fair'), 'turned']
+    fair = shifted.assign(fair=0.9 * shifted["label"] + np.random.default_rng(1).normal(size=240))
+    t = st.pairs_of(
+        st.parts(fair[["dataset", "document", "label", "moved", "fair", "good"]]), DOMAIN
+    ).set_index(["first", "second"])
+    assert (
+        t.at[("moved", "fair"), "turned"]
+        and not t.at[("good", "fair"), "turned"]
+        and t.at[("moved", "fair"), "accuracy"] < -0.1
+    )
+    home = st.pairs_of(
+        st.parts(fair[["dataset", "document", "label", "moved", "fair"]]), DOMAIN, place="halves", repeats=3
+    ).set_index(["first", "second"])
+    assert not home.at[("moved", "fair"), "turned"]
+
 
 def test_halves_never_meet_their_own_documents(shifted, monkeypatch):
-    seen,learn = [],st.learn
-    monkeypatch.setattr(st, 'learn', lambda x, y, **kw: (seen.append(len(y)), learn(x, y, **kw))[1])
-    twins = shifted[shifted['dataset']=='a']
-    p = st.parts(pd.concat([twins, twins], ignore_index=True)) # every document twice
-    h = st.right(p, DOMAIN, 'halves', 'stump', repeats=4)['a']
-    assert seen==[120]*8 and h.min().min()>=0 and h.max().max()<=1 and (h[:120].to_numpy()==h[120:].to_numpy()).all()
+    seen, learn = [], st.learn
+    monkeypatch.setattr(st, "learn", lambda x, y, **kw: (seen.append(len(y)), learn(x, y, **kw))[1])
+    twins = shifted[shifted["dataset"] == "a"]
+    p = st.parts(pd.concat([twins, twins], ignore_index=True))  # every document twice
+    h = st.right(p, DOMAIN, "halves", "stump", repeats=4)["a"]
+    assert (
+        seen == [120] * 8
+        and h.min().min() >= 0
+        and h.max().max() <= 1
+        and (h[:120].to_numpy() == h[120:].to_numpy()).all()
+    )
+
 
 def test_texts_that_occur_twice_are_neither_learned_from_nor_averaged(shifted):
-    keep = shifted['dataset'].eq('a')&(shifted['label'].eq(1)|(shifted.index%3==0)) # a third domain with another mix of classes
-    three = pd.concat([shifted, shifted[keep].assign(dataset='c', good=lambda d: d['good']-1)], ignore_index=True)
-    copy = shifted[shifted['dataset']=='b'].assign(dataset='copy')
-    p,domain = st.parts(pd.concat([three, copy], ignore_index=True)),DOMAIN|dict(c='C', copy='B')
-    base,more = st.study(st.parts(three), domain, repeats=2),st.study(p, domain, ['copy'], repeats=2)
-    for k in ('scores', 'decisions'):
+    keep = shifted["dataset"].eq("a") & (
+        shifted["label"].eq(1) | (shifted.index % 3 == 0)
+    )  # a third domain with another mix of classes
+    three = pd.concat(
+        [shifted, shifted[keep].assign(dataset="c", good=lambda d: d["good"] - 1)], ignore_index=True
+    )
+    copy = shifted[shifted["dataset"] == "b"].assign(dataset="copy")
+    p, domain = st.parts(pd.concat([three, copy], ignore_index=True)), DOMAIN | dict(c="C", copy="B")
+    base, more = st.study(st.parts(three), domain, repeats=2), st.study(p, domain, ["copy"], repeats=2)
+    for k in ("scores", "decisions"):
         new = getattr(more, k)
-        pd.testing.assert_frame_equal(getattr(base, k), new[new['dataset']!='copy'].reset_index(drop=True), check_dtype=False)
-        one,other = (new[new['dataset']==g].drop(columns='dataset').reset_index(drop=True) for g in ('copy', 'b'))
+        pd.testing.assert_frame_equal(
+            getattr(base, k), new[new["dataset"] != "copy"].reset_index(drop=True), check_dtype=False
+        )
+        one, other = (
+            new[new["dataset"] == g].drop(columns="dataset").reset_index(drop=True) for g in ("copy", "b")
+        )
         pd.testing.assert_frame_equal(one, other)
-    assert 'the same texts' in st.base_rates(p, domain, ['copy'])['note'].iloc[3]
+    assert "the same texts" in st.base_rates(p, domain, ["copy"])["note"].iloc[3]
+
 
 def test_a_score_of_one_network_has_no_outdomain(shifted):
-    data = shifted.assign(own=shifted['good'].where(shifted['dataset']=='a'))
+    data = shifted.assign(own=shifted["good"].where(shifted["dataset"] == "a"))
     s = st.study(st.parts(data), DOMAIN, repeats=2)
-    assert set(s.decisions.query("score=='own'")['place'])=={'halves'} and set(s.scores.query("score=='own'")['dataset'])=={'a'}
+    assert set(s.decisions.query("score=='own'")["place"]) == {"halves"} and set(
+        s.scores.query("score=='own'")["dataset"]
+    ) == {"a"}
+
 
 # Numbers and their errors
 def test_auc_is_that_of_mann_and_whitney(shifted):
     for p in st.parts(shifted).values():
         e = st.aucs(p)
-        for c,x in p.scores.items():
-            y,v = p.label==1,x.to_numpy()
-            assert e.value[c]==pytest.approx(mannwhitneyu(v[y], v[~y]).statistic/(y.sum()*(~y).sum()))
+        for c, x in p.scores.items():
+            y, v = p.label == 1, x.to_numpy()
+            assert e.value[c] == pytest.approx(mannwhitneyu(v[y], v[~y]).statistic / (y.sum() * (~y).sum()))
             for i in (0, 7, 119):
-                k = np.delete(np.arange(120), np.flatnonzero(p.document==e.left.index[i]))
-                assert e.left[c].iloc[i]==pytest.approx(mannwhitneyu(v[k][y[k]], v[k][~y[k]]).statistic/(y[k].sum()*(~y[k]).sum()))
+                k = np.delete(np.arange(120), np.flatnonzero(p.document == e.left.index[i]))
+                assert e.left[c].iloc[i] == pytest.approx(
+                    mannwhitneyu(v[k][y[k]], v[k][~y[k]]).statistic / (y[k].sum() * (~y[k]).sum())
+                )
+
 
 def test_documents_leave_all_texts_of_all_generators_at_once():
     rng = np.random.default_rng(2)
     x = pd.DataFrame(dict(m=rng.random(9)))
-    doc = np.array(list('aabbccdde'))
-    two = [st.shares(x, doc), st.shares(x[:6]*2, doc[:6])]
+    doc = np.array(list("aabbccdde"))
+    two = [st.shares(x, doc), st.shares(x[:6] * 2, doc[:6])]
     e = st.averaged(two)
-    for d in 'abcde': assert e.left.at[d, 'm']==pytest.approx((x['m'][doc!=d].mean()+2*x['m'][:6][doc[:6]!=d].mean())/2)
-    assert e.value['m']==pytest.approx(x['m'].mean()/2+x['m'][:6].mean())
+    for d in "abcde":
+        assert e.left.at[d, "m"] == pytest.approx(
+            (x["m"][doc != d].mean() + 2 * x["m"][:6][doc[:6] != d].mean()) / 2
+        )
+    assert e.value["m"] == pytest.approx(x["m"].mean() / 2 + x["m"][:6].mean())
+
 
 def test_the_interval_of_auc_covers_and_that_of_a_share_is_nearly_wilsons():
     rng = np.random.default_rng(4)
-    hit = pd.DataFrame(rng.random((200, 300))<.8).astype(float)
+    hit = pd.DataFrame(rng.random((200, 300)) < 0.8).astype(float)
     b = st.bounds(st.shares(hit, np.arange(200)))
-    assert .92<((b['lo']<.8)&(.8<b['hi'])).mean()<=.98
-    se = np.sqrt(b['value']*(1-b['value'])/199)
-    np.testing.assert_allclose(b['se'], se)
+    assert 0.92 < ((b["lo"] < 0.8) & (0.8 < b["hi"])).mean() <= 0.98
+    se = np.sqrt(b["value"] * (1 - b["value"]) / 199)
+    np.testing.assert_allclose(b["se"], se)
     y = np.repeat([0, 1], 60)
-    a = st.bounds(st.aucs(st.Part(y, np.arange(120), pd.DataFrame(y[:,None]+rng.normal(size=(120, 300))), {}, 0)))
-    assert .91<((a['lo']<.76025)&(.76025<a['hi'])).mean()<=.985 # P(N(1,2)>0)
+    a = st.bounds(
+        st.aucs(st.Part(y, np.arange(120), pd.DataFrame(y[:, None] + rng.normal(size=(120, 300))), {}, 0))
+    )
+    assert 0.91 < ((a["lo"] < 0.76025) & (0.76025 < a["hi"])).mean() <= 0.985  # P(N(1,2)>0)
+
 
 def test_too_few_of_a_class_leave_no_interval_and_no_clear_pair():
     rng = np.random.default_rng(0)
     y = np.r_[np.ones(14), np.zeros(26)]
-    d = pd.concat([texts(g, y, a=y+rng.normal(size=40), b=rng.random(40)) for g in 'ab'], ignore_index=True)
+    d = pd.concat([texts(g, y, a=y + rng.normal(size=40), b=rng.random(40)) for g in "ab"], ignore_index=True)
     s = st.study(st.parts(d), DOMAIN, repeats=2)
-    assert s.scores['auc'].notna().all() and s.scores[['auc_lo', 'auc_hi']].isna().all(axis=None) and (s.orders['clear']==0).all()
-    d.loc[d['document']=='d20', 'label'] = 1
-    assert st.study(st.parts(d), DOMAIN, repeats=2).scores['auc_lo'].notna().all()
+    assert (
+        s.scores["auc"].notna().all()
+        and s.scores[["auc_lo", "auc_hi"]].isna().all(axis=None)
+        and (s.orders["clear"] == 0).all()
+    )
+    d.loc[d["document"] == "d20", "label"] = 1
+    assert st.study(st.parts(d), DOMAIN, repeats=2).scores["auc_lo"].notna().all()
+
 
 def test_one_class_has_accuracy_but_no_auc_and_stays_out_of_the_mean(shifted):
-    data = pd.concat([shifted, shifted[shifted['dataset']=='a'].assign(dataset='c', label=1.)], ignore_index=True)
-    p,domain = st.parts(data),DOMAIN|dict(c='C')
+    data = pd.concat(
+        [shifted, shifted[shifted["dataset"] == "a"].assign(dataset="c", label=1.0)], ignore_index=True
+    )
+    p, domain = st.parts(data), DOMAIN | dict(c="C")
     s = st.study(p, domain, repeats=2)
-    assert s.scores.query("dataset=='c'")['auc'].isna().all() and st.averaged_over(p)==['a', 'b']
-    assert s.decisions.query("dataset=='c' and place=='halves'")['accuracy'].eq(1).all()
-    assert 'one class only' in st.base_rates(p, domain)['note'].iloc[2]
+    assert s.scores.query("dataset=='c'")["auc"].isna().all() and st.averaged_over(p) == ["a", "b"]
+    assert s.decisions.query("dataset=='c' and place=='halves'")["accuracy"].eq(1).all()
+    assert "one class only" in st.base_rates(p, domain)["note"].iloc[2]
+
 
 # Pairs
 def test_pairs_differ_as_their_numbers_do(shifted):
     p = st.parts(shifted)
-    t = st.pairs_of(p, DOMAIN, 'a', classifier='stump')
-    auc,acc = st.aucs(p['a']),st.shares(st.right(p, DOMAIN, 'outdomain', 'stump')['a'], p['a'].document)
-    assert len(t)==10 and (t['auc']>=0).all()
+    t = st.pairs_of(p, DOMAIN, "a", classifier="stump")
+    auc, acc = st.aucs(p["a"]), st.shares(st.right(p, DOMAIN, "outdomain", "stump")["a"], p["a"].document)
+    assert len(t) == 10 and (t["auc"] >= 0).all()
     for r in t.itertuples():
-        z = [abs(e.value[r.first]-e.value[r.second])/max(jackknife_se((e.left[r.first]-e.left[r.second]).to_numpy()), 1e-12) for e in (auc, acc)]
-        assert r.p==pytest.approx(max(2*norm.sf(z)))
-        assert (r.auc, r.accuracy)==pytest.approx((auc.value[r.first]-auc.value[r.second], acc.value[r.first]-acc.value[r.second]))
-        assert r.turned==(r.auc>1e-12 and r.accuracy< -1e-12) and r.q>=r.p
+        z = [
+            abs(e.value[r.first] - e.value[r.second])
+            / max(jackknife_se((e.left[r.first] - e.left[r.second]).to_numpy()), 1e-12)
+            for e in (auc, acc)
+        ]
+        assert r.p == pytest.approx(max(2 * norm.sf(z)))
+        assert (r.auc, r.accuracy) == pytest.approx(
+            (auc.value[r.first] - auc.value[r.second], acc.value[r.first] - acc.value[r.second])
+        )
+        assert r.turned == (r.auc > 1e-12 and r.accuracy < -1e-12) and r.q >= r.p
     c = st.counted(t)
-    assert c['tied']==((t['auc']==0)|(t['accuracy']==0)).sum() and c['clear_turned']<=c['clear']==(t['q']<.05).sum()
+    assert (
+        c["tied"] == ((t["auc"] == 0) | (t["accuracy"] == 0)).sum()
+        and c["clear_turned"] <= c["clear"] == (t["q"] < 0.05).sum()
+    )
+
 
 def test_two_scores_without_worth_differ_by_chance_at_the_nominal_rate():
     rng = np.random.default_rng(5)
     y = np.repeat([0, 1], 75)
     e = st.aucs(st.Part(y, np.arange(150), pd.DataFrame(rng.normal(size=(150, 200))), {}, 0))
-    t = st.pairs(e, e) # both differences are one, so p is its p
-    i,j = (t[['first', 'second']].astype(int).agg(k, axis=1) for k in ('min', 'max'))
-    lone = t[(i%2==0)&(j==i+1)]
-    assert len(lone)==100 and .01<=(lone['p']<.05).mean()<=.11
+    t = st.pairs(e, e)  # both differences are one, so p is its p
+    i, j = (t[["first", "second"]].astype(int).agg(k, axis=1) for k in ("min", "max"))
+    lone = t[(i % 2 == 0) & (j == i + 1)]
+    assert len(lone) == 100 and 0.01 <= (lone["p"] < 0.05).mean() <= 0.11
+
 
 # Missing
 def test_scores_with_gaps_are_left_out_by_name_and_counted(shifted):
     data = shifted.copy()
-    data.loc[[3, 9], 'good'] = np.nan
-    data.loc[5, 'tied'] = np.inf
-    data.loc[[130, 131], 'label'] = np.nan
+    data.loc[[3, 9], "good"] = np.nan
+    data.loc[5, "tied"] = np.inf
+    data.loc[[130, 131], "label"] = np.nan
     p = st.parts(data)
-    assert p['a'].why==dict(good='undefined for 2 of 120 texts', tied='infinite for some text') and p['b'].why=={}
-    r = st.base_rates(p, DOMAIN).set_index('dataset')
-    assert r['unlabelled'].tolist()==[0, 2] and r['texts'].tolist()==[120, 118] and r['left_out'].tolist()==[2, 0]
+    assert (
+        p["a"].why == dict(good="undefined for 2 of 120 texts", tied="infinite for some text")
+        and p["b"].why == {}
+    )
+    r = st.base_rates(p, DOMAIN).set_index("dataset")
+    assert (
+        r["unlabelled"].tolist() == [0, 2]
+        and r["texts"].tolist() == [120, 118]
+        and r["left_out"].tolist() == [2, 0]
+    )
     s = st.study(p, DOMAIN, repeats=2)
-    gone = s.scores[s.scores['missing']!='']
-    assert set(zip(gone['dataset'], gone['score']))=={('a', 'good'), ('a', 'tied')} and gone['auc'].isna().all()
-    assert 'good' not in set(s.decisions.query("dataset=='a' or dataset=='mean'")['score'])
+    gone = s.scores[s.scores["missing"] != ""]
+    assert (
+        set(zip(gone["dataset"], gone["score"])) == {("a", "good"), ("a", "tied")}
+        and gone["auc"].isna().all()
+    )
+    assert "good" not in set(s.decisions.query("dataset=='a' or dataset=='mean'")["score"])
+
 
 def test_a_data_set_without_any_label_is_an_error(shifted):
-    with pytest.raises(ValueError, match='b has no text with a label among its 120'): st.parts(shifted.assign(label=shifted['label'].where(shifted['dataset']=='a')))
+    with pytest.raises(ValueError, match="b has no text with a label among its 120"):
+        st.parts(shifted.assign(label=shifted["label"].where(shifted["dataset"] == "a")))
+
 
 # Reproducible
 def test_a_study_depends_on_its_seed_and_on_no_order_of_rows(shifted):
-    a,b,c = (st.study(st.parts(d), DOMAIN, repeats=2, seed=k) for d,k in ((shifted, 1), (shifted.sample(frac=1, random_state=0).sort_values('dataset', kind='stable'), 1), (shifted, 2)))
-    for x,y in zip(a, b): pd.testing.assert_frame_equal(x, y)
+    a, b, c = (
+        st.study(st.parts(d), DOMAIN, repeats=2, seed=k)
+        for d, k in (
+            (shifted, 1),
+            (shifted.sample(frac=1, random_state=0).sort_values("dataset", kind="stable"), 1),
+            (shifted, 2),
+        )
+    )
+    for x, y in zip(a, b):
+        pd.testing.assert_frame_equal(x, y)
     assert not a.decisions.equals(c.decisions) and a.scores.equals(c.scores)
 
+
 # FRANK
-@pytest.mark.parametrize('classifier', CLASSIFIERS)
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
 def test_frank_is_that_of_the_threshold_study(classifier):
-    if mirror() is None: pytest.skip('UETRUST_MIRROR is not at hand')
+    if mirror() is None:
+        pytest.skip("UETRUST_MIRROR is not at hand")
     from uetrust.data.loaders import frank
     from uetrust.papers.threshold.released import FRANK_ELEVEN, frank_items
+
     table = frank()
     rows = st.frank_rows(table)
-    p,sides = st.parts(rows),dict(cnndm='cnndm', bbc='bbc')
-    want = expected_accuracy(frank_items(table).data, sides, 'outdomain', classifier).set_index(['dataset', 'metric'])
-    assert rows.attrs['dropped']==dict(cnndm=68, bbc=19) and {g:len(x.label) for g,x in p.items()}==dict(cnndm=1182, bbc=977)
-    for g,h in st.right(p, sides, 'outdomain', classifier).items():
+    p, sides = st.parts(rows), dict(cnndm="cnndm", bbc="bbc")
+    want = expected_accuracy(frank_items(table).data, sides, "outdomain", classifier).set_index(
+        ["dataset", "metric"]
+    )
+    assert rows.attrs["dropped"] == dict(cnndm=68, bbc=19) and {
+        g: len(x.label) for g, x in p.items()
+    } == dict(cnndm=1182, bbc=977)
+    for g, h in st.right(p, sides, "outdomain", classifier).items():
         e = st.aucs(p[g])
         for m in FRANK_ELEVEN:
-            half = (classifier, g, m)==('isotonic', 'bbc', 'Bleu') # a step of exactly one half, which the rounding of scikit-learn puts above it
-            assert (e.value[m], h[m].mean())==pytest.approx((want.at[(g, m), 'auc'], above_half(p, m) if half else want.at[(g, m), 'accuracy']), abs=2e-3)
+            half = (classifier, g, m) == (
+                "isotonic",
+                "bbc",
+                "Bleu",
+            )  # a step of exactly one half, which the rounding of scikit-learn puts above it
+            assert (e.value[m], h[m].mean()) == pytest.approx(
+                (want.at[(g, m), "auc"], above_half(p, m) if half else want.at[(g, m), "accuracy"]), abs=2e-3
+            )
 
-def above_half(p, m): # Accuracy on BBC of isotonic regression on CNN/DM, a billionth above one half
-    f = IsotonicRegression(out_of_bounds='clip').fit(p['cnndm'].scores[m], p['cnndm'].label)
-    return ((f.predict(p['bbc'].scores[m])>.5+1e-9)==(p['bbc'].label==1)).mean()
+
+def above_half(p, m):  # Accuracy on BBC of isotonic regression on CNN/DM, a billionth above one half
+    f = IsotonicRegression(out_of_bounds="clip").fit(p["cnndm"].scores[m], p["cnndm"].label)
+    return ((f.predict(p["bbc"].scores[m]) > 0.5 + 1e-9) == (p["bbc"].label == 1)).mean()

@@ -1,120 +1,209 @@
 """Summarizers of e-mails: the stream of AESLC's training split, their tokenizer, and a smoke training of both recipes."""
+
 import json
 import sys
 
-import numpy as np, pandas as pd, pytest
-from hypothesis import given, strategies as st
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from uetrust.core.settings import mirror, root
+from uetrust.data.datasets import samples
 from uetrust.data.download import DataNotAtHand
-from uetrust.generation.decoding import Decoding
-from uetrust.scoring.metrics import grade
 from uetrust.data.loaders import ROWS
-from uetrust.training import train
-from uetrust.training import tasks as aeslc
+from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate
 from uetrust.models.load import load
-from uetrust.data.datasets import samples
-from uetrust.core.settings import mirror, root
+from uetrust.scoring.metrics import grade
+from uetrust.training import tasks as aeslc
+from uetrust.training import train
 
-real = pytest.mark.skipif(mirror() is None, reason='UETRUST_MIRROR is not at hand')
+real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
+
 
 # The stream
 @given(st.integers(1, 7), st.integers(0, 30), st.integers(1, 30), st.integers(0, 3))
 def test_a_stretch_of_the_stream_is_the_same_wherever_reading_begins(size, start, n, seed):
-    assert aeslc.places(start, n, size, seed).tolist()==aeslc.places(0, 70, size, seed)[start:start+n].tolist()
+    assert (
+        aeslc.places(start, n, size, seed).tolist()
+        == aeslc.places(0, 70, size, seed)[start : start + n].tolist()
+    )
+
 
 def test_every_epoch_holds_every_row_once_in_an_order_of_its_own():
     epochs = aeslc.places(0, 60, 20).reshape(3, 20)
-    assert (np.sort(epochs)==np.arange(20)).all() and len(np.unique(epochs, axis=0))==3
-    assert (aeslc.places(0, 20, 20, 1)!=epochs[0]).any()
+    assert (np.sort(epochs) == np.arange(20)).all() and len(np.unique(epochs, axis=0)) == 3
+    assert (aeslc.places(0, 20, 20, 1) != epochs[0]).any()
+
 
 # Real e-mails: what is asserted is a number or a truth value, so that a failure prints no text of them
-@pytest.fixture(scope='module')
-def toks(): return {r.family:r.tokenizer(r.family, 0) for r in train.AESLC.values()}
+@pytest.fixture(scope="module")
+def toks():
+    return {r.family: r.tokenizer(r.family, 0) for r in train.AESLC.values()}
+
 
 @real
 def test_emails_are_those_of_the_split_and_an_epoch_is_all_of_them():
-    n = ROWS['aeslc']['train']
-    first,second,all_of_them = (sorted(x) for x in (aeslc.emails(0, n), aeslc.emails(n, n), map(tuple, aeslc.aeslc('train')[['email', 'subject']].to_numpy())))
-    assert (first==all_of_them, second==all_of_them)==(True, True)
-    assert len({e for e,_ in aeslc.emails(0, 900, split='validation')}&{e for e,_ in first})==0
+    n = ROWS["aeslc"]["train"]
+    first, second, all_of_them = (
+        sorted(x)
+        for x in (
+            aeslc.emails(0, n),
+            aeslc.emails(n, n),
+            map(tuple, aeslc.aeslc("train")[["email", "subject"]].to_numpy()),
+        )
+    )
+    assert (first == all_of_them, second == all_of_them) == (True, True)
+    assert len({e for e, _ in aeslc.emails(0, 900, split="validation")} & {e for e, _ in first}) == 0
+
 
 @real
 def test_the_subjects_of_people_stand_beside_the_senders():
-    known,more = samples('aeslc:test:40'),samples('aeslc-annotated:test:40')
-    assert more.drop(columns='references').equals(known) and more['references'].str.len().eq(4).all() and (more['references'].str[0]==known['reference']).all()
-    t = grade(pd.DataFrame(dict(id=more['id'], hypothesis=[r[2] for r in more['references']], references=more['references'])), {}, ['rouge_l'], progress=False)
-    assert ((t['value']==1)|t['note'].str.startswith('no reference has a word')).all() and t['value'].notna().sum()>35
-    with pytest.raises(ValueError, match="e-mails of 'train' as they are here have no annotated subjects: aeslc:train:N"): samples('aeslc-annotated:train:3')
+    known, more = samples("aeslc:test:40"), samples("aeslc-annotated:test:40")
+    assert (
+        more.drop(columns="references").equals(known)
+        and more["references"].str.len().eq(4).all()
+        and (more["references"].str[0] == known["reference"]).all()
+    )
+    t = grade(
+        pd.DataFrame(
+            dict(id=more["id"], hypothesis=[r[2] for r in more["references"]], references=more["references"])
+        ),
+        {},
+        ["rouge_l"],
+        progress=False,
+    )
+    assert ((t["value"] == 1) | t["note"].str.startswith("no reference has a word")).all() and t[
+        "value"
+    ].notna().sum() > 35
+    with pytest.raises(
+        ValueError, match="e-mails of 'train' as they are here have no annotated subjects: aeslc:train:N"
+    ):
+        samples("aeslc-annotated:train:3")
+
 
 @real
 def test_the_tokenizers_write_unseen_emails_back_and_need_few_tokens(toks):
-    seen = [s for pair in aeslc.emails(0, 300, split='validation') for s in pair]
+    seen = [s for pair in aeslc.emails(0, 300, split="validation") for s in pair]
     for t in toks.values():
-        ids = t(seen, verbose=False)['input_ids']
-        assert sum(t.decode(i, skip_special_tokens=True)!=s for i,s in zip(ids, seen))==0
-        assert not any(t.unk_token_id in i for i in ids) and len(t)==aeslc.SIZE and t.model_max_length==aeslc.WINDOW
-        assert sum(map(len, ids))/sum(len(s.split()) for s in seen)<1.9
-    specials = {f:t.convert_ids_to_tokens(t('')['input_ids']) for f,t in toks.items()}
-    assert specials==dict(bart=['<s>', '</s>'], t5=['</s>'])
+        ids = t(seen, verbose=False)["input_ids"]
+        assert sum(t.decode(i, skip_special_tokens=True) != s for i, s in zip(ids, seen)) == 0
+        assert (
+            not any(t.unk_token_id in i for i in ids)
+            and len(t) == aeslc.SIZE
+            and t.model_max_length == aeslc.WINDOW
+        )
+        assert sum(map(len, ids)) / sum(len(s.split()) for s in seen) < 1.9
+    specials = {f: t.convert_ids_to_tokens(t("")["input_ids"]) for f, t in toks.items()}
+    assert specials == dict(bart=["<s>", "</s>"], t5=["</s>"])
+
 
 @real
-@pytest.mark.parametrize('name', train.AESLC)
+@pytest.mark.parametrize("name", train.AESLC)
 def test_pools_are_repeatable_fresh_and_cut_to_the_window(name, toks, monkeypatch):
-    monkeypatch.setattr(train, 'POOL', 10)
+    monkeypatch.setattr(train, "POOL", 10)
     r = train.recipe(name)
     tok = toks[r.family]
-    late = r.steps//15 # Past half of the training, when there are no excerpts, and inside an epoch
-    a,b,c = (train.pool(r, tok, k, r.steps) for k in (late, late, late+1))
-    assert a==b and len(a)==10 and sum(map(len, a))==10*r.batch
+    late = r.steps // 15  # Past half of the training, when there are no excerpts, and inside an epoch
+    a, b, c = (train.pool(r, tok, k, r.steps) for k in (late, late, late + 1))
+    assert a == b and len(a) == 10 and sum(map(len, a)) == 10 * r.batch
     found = [e for x in a for e in x]
-    assert max(len(e.ids) for e in found)==aeslc.WINDOW and {e.ids[-1] for e in found}=={e.target[-1] for e in found}=={tok.eos_token_id}
-    subjects = {s for _,s in aeslc.emails(late*len(found), len(found))}
-    assert len({tok.decode(e.target, skip_special_tokens=True) for e in found}^subjects)==0
-    n,size = len(found),ROWS['aeslc']['train']
-    assert {tuple(e.ids) for x in c for e in x}=={tuple(e.ids) for e in train._subjects(aeslc.emails((late+1)*n, n), None, tok)} # Some e-mails stand twice in the data, so places are compared
-    assert not set(aeslc.places(late*n, n, size))&set(aeslc.places((late+1)*n, n, size))
+    assert max(len(e.ids) for e in found) == aeslc.WINDOW and {e.ids[-1] for e in found} == {
+        e.target[-1] for e in found
+    } == {tok.eos_token_id}
+    subjects = {s for _, s in aeslc.emails(late * len(found), len(found))}
+    assert len({tok.decode(e.target, skip_special_tokens=True) for e in found} ^ subjects) == 0
+    n, size = len(found), ROWS["aeslc"]["train"]
+    assert {tuple(e.ids) for x in c for e in x} == {
+        tuple(e.ids) for e in train._subjects(aeslc.emails((late + 1) * n, n), None, tok)
+    }  # Some e-mails stand twice in the data, so places are compared
+    assert not set(aeslc.places(late * n, n, size)) & set(aeslc.places((late + 1) * n, n, size))
+
 
 @real
 def test_a_training_begins_with_excerpts_that_stand_in_the_email_and_ends_with_subjects():
-    def excerpts(done, split='train'): return np.mean([' '.join(t.split()) in ' '.join(s.split()[:120]) and t!=u for (s,t),(_,u) in zip(train._mails(0, 400, done, 0, split), aeslc.emails(0, 400, split=split))])
-    assert .88<excerpts(0)<=1 and .35<excerpts(.25)<.55 and excerpts(.5)==excerpts(0, 'validation')==0
+    def excerpts(done, split="train"):
+        return np.mean(
+            [
+                " ".join(t.split()) in " ".join(s.split()[:120]) and t != u
+                for (s, t), (_, u) in zip(
+                    train._mails(0, 400, done, 0, split), aeslc.emails(0, 400, split=split)
+                )
+            ]
+        )
+
+    assert (
+        0.88 < excerpts(0) <= 1
+        and 0.35 < excerpts(0.25) < 0.55
+        and excerpts(0.5) == excerpts(0, "validation") == 0
+    )
+
 
 @real
-@pytest.mark.parametrize('name', train.AESLC)
-def test_a_smoke_training_lowers_the_loss_and_writes_subjects_of_long_emails(name, toks, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", train.AESLC)
+def test_a_smoke_training_lowers_the_loss_and_writes_subjects_of_long_emails(
+    name, toks, tmp_path, monkeypatch
+):
     r = train.recipe(name)
-    monkeypatch.setattr(train, 'POOL', 10)
+    monkeypatch.setattr(train, "POOL", 10)
     monkeypatch.setitem(train.AESLC, name, r._replace(batch=4, tokenizer=lambda family, seed: toks[family]))
-    monkeypatch.setattr(train, 'root', lambda: pytest.fail('--out was given, yet the checkout was asked for'))
-    train.main(['--data', 'aeslc', name, '--out', str(tmp_path), '--steps', '30'])
-    first,_,last = train.curves(tmp_path)['loss']
-    assert last<first-.3
-    assert json.loads((tmp_path/name/'tokenizer.json').read_text())['truncation'] is None
-    assert not (tmp_path/name/'checkpoint.safetensors').exists()
-    m,emails = load(str(tmp_path/name), device='cpu'),[e for e,_ in aeslc.emails(0, 200, split='validation')]
-    length = [len(i) for i in m.tokenizer(emails, verbose=False)['input_ids']]
-    long,short = emails[int(np.argmax(length))],emails[int(np.argmin(length))]
-    a,b = generate(m, pd.DataFrame(dict(id=['long', 'short'], source=[long, short])), Decoding(samples=0, max_new_tokens=12))
-    assert m.window==aeslc.WINDOW and max(length)-aeslc.WINDOW<=a['cut']<max(length)-aeslc.WINDOW+8 and a['truncated'] and b['cut']==0
-    assert 1<=len(a['ids'])<=12
+    monkeypatch.setattr(train, "root", lambda: pytest.fail("--out was given, yet the checkout was asked for"))
+    train.main(["--data", "aeslc", name, "--out", str(tmp_path), "--steps", "30"])
+    first, _, last = train.curves(tmp_path)["loss"]
+    assert last < first - 0.3
+    assert json.loads((tmp_path / name / "tokenizer.json").read_text())["truncation"] is None
+    assert not (tmp_path / name / "checkpoint.safetensors").exists()
+    m, emails = (
+        load(str(tmp_path / name), device="cpu"),
+        [e for e, _ in aeslc.emails(0, 200, split="validation")],
+    )
+    length = [len(i) for i in m.tokenizer(emails, verbose=False)["input_ids"]]
+    long, short = emails[int(np.argmax(length))], emails[int(np.argmin(length))]
+    a, b = generate(
+        m,
+        pd.DataFrame(dict(id=["long", "short"], source=[long, short])),
+        Decoding(samples=0, max_new_tokens=12),
+    )
+    assert (
+        m.window == aeslc.WINDOW
+        and max(length) - aeslc.WINDOW <= a["cut"] < max(length) - aeslc.WINDOW + 8
+        and a["truncated"]
+        and b["cut"] == 0
+    )
+    assert 1 <= len(a["ids"]) <= 12
+
 
 # The command
-@pytest.mark.parametrize('argv,names,home', [([], train.RECIPES, 'models'), (['--data', 'bulletin'], train.RECIPES, 'models'),
-    (['--data', 'aeslc'], train.AESLC, 'cache/models'), (['aeslc-t5'], ['aeslc-t5'], 'cache/models')])
+@pytest.mark.parametrize(
+    "argv,names,home",
+    [
+        ([], train.RECIPES, "models"),
+        (["--data", "bulletin"], train.RECIPES, "models"),
+        (["--data", "aeslc"], train.AESLC, "cache/models"),
+        (["aeslc-t5"], ["aeslc-t5"], "cache/models"),
+    ],
+)
 def test_data_chooses_the_models_and_their_folder(argv, names, home, monkeypatch):
     asked = []
-    monkeypatch.setattr(train, 'train', lambda *a: asked.append(a))
-    train.main([*argv, '--seed', '3'])
-    assert asked==[(n, root()/'data'/home, 3, 0) for n in names]
+    monkeypatch.setattr(train, "train", lambda *a: asked.append(a))
+    train.main([*argv, "--seed", "3"])
+    assert asked == [(n, root() / "data" / home, 3, 0) for n in names]
+
 
 def test_what_is_trained_on_emails_stays_out_of_git():
-    assert {r.home for r in train.AESLC.values()}=={'cache/models'} and 'data/cache/' in (root()/'.gitignore').read_text().split()
+    assert {r.home for r in train.AESLC.values()} == {"cache/models"} and "data/cache/" in (
+        root() / ".gitignore"
+    ).read_text().split()
+
 
 def test_without_emails_the_usual_error_names_the_file(tmp_path, monkeypatch):
-    for k in ('UETRUST_MIRROR', 'UETRUST_CACHE'): monkeypatch.setenv(k, str(tmp_path/'none'))
-    monkeypatch.setenv('UETRUST_OFFLINE', '1')
-    monkeypatch.setitem(sys.modules, 'datasets', None)
+    for k in ("UETRUST_MIRROR", "UETRUST_CACHE"):
+        monkeypatch.setenv(k, str(tmp_path / "none"))
+    monkeypatch.setenv("UETRUST_OFFLINE", "1")
+    monkeypatch.setitem(sys.modules, "datasets", None)
     aeslc._split.cache_clear()
-    with pytest.raises(DataNotAtHand, match='aeslc/train.jsonl.gz.*UETRUST_MIRROR'): train.train('aeslc-bart', tmp_path)
+    with pytest.raises(DataNotAtHand, match="aeslc/train.jsonl.gz.*UETRUST_MIRROR"):
+        train.train("aeslc-bart", tmp_path)
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,5 @@
 """Public sets of judged summaries: small files of the published form give the declared table, and a damaged file says which record of which file and what to do."""
+
 import csv
 import gzip
 import io
@@ -12,325 +13,772 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uetrust.data import consistency as b
+from uetrust.data.datasets import samples
 from uetrust.data.download import DataNotAtHand
 from uetrust.data.loaders import BadData
-from uetrust.data.datasets import samples
 from uetrust.evaluation.thresholds import TRUE_DOMAINS
 
-ODD = 'Größe – “né” 12 °C\u2028naïve 東京' # accents, quotes, a line separator that is no line break of a file
+ODD = (
+    "Größe – “né” 12 °C\u2028naïve 東京"  # accents, quotes, a line separator that is no line break of a file
+)
 
-def lines(rows): return '\n'.join(json.dumps(r, ensure_ascii=False) for r in rows)+'\n'
 
-def table(head, rows, sep=','):
+def lines(rows):
+    return "\n".join(json.dumps(r, ensure_ascii=False) for r in rows) + "\n"
+
+
+def table(head, rows, sep=","):
     f = io.StringIO()
-    if sep=='\t': return '\n'.join('\t'.join(map(str, r)) for r in [head, *rows])+'\n'
+    if sep == "\t":
+        return "\n".join("\t".join(map(str, r)) for r in [head, *rows]) + "\n"
     csv.writer(f).writerows([head, *rows])
     return f.getvalue()
+
 
 @pytest.fixture
 def put(tmp_path):
     "`put(name, text)` writes a file of the folder; `put.at` is the folder"
+
     def do(name, text):
-        p = tmp_path/name
+        p = tmp_path / name
         p.parent.mkdir(parents=True, exist_ok=True)
         p.write_bytes(text if isinstance(text, bytes) else text.encode())
         return p
+
     do.at = tmp_path
     return do
 
-def article(i): return f'Article {i}.\n\n It says {ODD}.'
+
+def article(i):
+    return f"Article {i}.\n\n It says {ODD}."
+
 
 @pytest.fixture
 def news(put):
     "CNN/DM and XSum of six articles each"
-    for s,ids in (('test', 'abcd'), ('validation', 'ef')): put(f'cnndm/{s}.jsonl', lines(dict(id=i*40, article=article(i), highlights=f'High {i} .\nLow {i} .') for i in ids))
-    put('xsum/test.jsonl', lines(dict(id=str(i), document=article(i), summary='x') for i in range(6)))
+    for s, ids in (("test", "abcd"), ("validation", "ef")):
+        put(
+            f"cnndm/{s}.jsonl",
+            lines(dict(id=i * 40, article=article(i), highlights=f"High {i} .\nLow {i} .") for i in ids),
+        )
+    put("xsum/test.jsonl", lines(dict(id=str(i), document=article(i), summary="x") for i in range(6)))
     return put
+
 
 # Where files lie
 def test_a_missing_file_says_where_to_get_it_and_what_it_holds(tmp_path):
-    for name,home in b.HOMES.items():
-        with pytest.raises(DataNotAtHand) as e: b.place(name, tmp_path)
-        for part in ('data not at hand', name, str(tmp_path), home.where, str(list(home.fields))): assert part in str(e.value)
+    for name, home in b.HOMES.items():
+        with pytest.raises(DataNotAtHand) as e:
+            b.place(name, tmp_path)
+        for part in ("data not at hand", name, str(tmp_path), home.where, str(list(home.fields))):
+            assert part in str(e.value)
+
 
 def test_without_a_folder_cache_and_mirror_are_named(tmp_path, monkeypatch):
-    monkeypatch.setenv('UETRUST_CACHE', str(tmp_path/'cache'))
-    monkeypatch.setenv('UETRUST_MIRROR', str(tmp_path))
-    with pytest.raises(DataNotAtHand) as e: b.true_set('paws')
-    assert f"{tmp_path/'cache'} nor in {tmp_path}" in str(e.value)
-    (tmp_path/'cache'/'paws').mkdir(parents=True)
-    (tmp_path/'cache'/'paws'/'dev.tsv').write_text('id\tsentence1\tsentence2\tlabel\n1\tA\tB\t1\n')
-    assert b.true_set('paws')['label'].tolist()==[1]
+    monkeypatch.setenv("UETRUST_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("UETRUST_MIRROR", str(tmp_path))
+    with pytest.raises(DataNotAtHand) as e:
+        b.true_set("paws")
+    assert f"{tmp_path / 'cache'} nor in {tmp_path}" in str(e.value)
+    (tmp_path / "cache" / "paws").mkdir(parents=True)
+    (tmp_path / "cache" / "paws" / "dev.tsv").write_text("id\tsentence1\tsentence2\tlabel\n1\tA\tB\t1\n")
+    assert b.true_set("paws")["label"].tolist() == [1]
+
 
 def test_no_home_names_a_host():
-    text = ' '.join(h.where for h in b.HOMES.values())
-    assert '://' not in text and '.com' not in text and '.co/' not in text
+    text = " ".join(h.where for h in b.HOMES.values())
+    assert "://" not in text and ".com" not in text and ".co/" not in text
+
 
 def test_a_packed_file_is_the_same_file(put):
-    put('paws/dev.tsv', text := 'id\tsentence1\tsentence2\tlabel\n1\tA é\tB\t1\n')
-    plain = b.true_set('paws', put.at)
-    (put.at/'paws'/'dev.tsv').unlink()
-    put('paws/dev.tsv.gz', gzip.compress(text.encode()))
-    pd.testing.assert_frame_equal(b.true_set('paws', put.at), plain)
+    put("paws/dev.tsv", text := "id\tsentence1\tsentence2\tlabel\n1\tA é\tB\t1\n")
+    plain = b.true_set("paws", put.at)
+    (put.at / "paws" / "dev.tsv").unlink()
+    put("paws/dev.tsv.gz", gzip.compress(text.encode()))
+    pd.testing.assert_frame_equal(b.true_set("paws", put.at), plain)
+
 
 # What is wrong with a file
-@pytest.mark.parametrize('text,says', [
-    (b'\xff\xfeid', 'paws/dev.tsv, the file: found bytes that are no UTF-8 text'),
-    ('', 'paws/dev.tsv, the file: found no record'),
-    ('id\tsentence1\tsentence2\tlabel\n', 'paws/dev.tsv, the file: found no record. Get it from final/dev.tsv'),
-    ('id\ts1\tsentence2\tlabel\n1\tA\tB\t1\n', "paws/dev.tsv, record 1: found ['id', 's1', 'sentence2', 'label'], without ['sentence1']. Expected are ['id', 'sentence1', 'sentence2', 'label']; the file comes from"),
-    ('id\tsentence1\tsentence2\tlabel\n1\tA\tB\t1\n2\tA\tB\n', 'paws/dev.tsv, record 2: found 3 fields under 4 columns'),
-    ('id\tsentence1\tsentence2\tlabel\n1\tA\tB\tyes\n', "paws/dev.tsv, record 1: found the label 'yes'. Labels are 1 (consistent) and 0 (not): correct the record, or fetch the file again"),
-    ('id\tsentence1\tsentence2\tlabel\n1\tA\tB\t1\n1\tA\tC\t1\n', "paws/dev.tsv, record 2: found the id 'paws-1' of record 1 with other content. Ids must be unique"),
-    ('id\tsentence1\tsentence2\tlabel\n1\tA\t \t1\n', "paws/dev.tsv, records: found none of paws with a text ({'empty hypothesis': 1})")])
+@pytest.mark.parametrize(
+    "text,says",
+    [
+        (b"\xff\xfeid", "paws/dev.tsv, the file: found bytes that are no UTF-8 text"),
+        ("", "paws/dev.tsv, the file: found no record"),
+        (
+            "id\tsentence1\tsentence2\tlabel\n",
+            "paws/dev.tsv, the file: found no record. Get it from final/dev.tsv",
+        ),
+        (
+            "id\ts1\tsentence2\tlabel\n1\tA\tB\t1\n",
+            "paws/dev.tsv, record 1: found ['id', 's1', 'sentence2', 'label'], without ['sentence1']. Expected are ['id', 'sentence1', 'sentence2', 'label']; the file comes from",
+        ),
+        (
+            "id\tsentence1\tsentence2\tlabel\n1\tA\tB\t1\n2\tA\tB\n",
+            "paws/dev.tsv, record 2: found 3 fields under 4 columns",
+        ),
+        (
+            "id\tsentence1\tsentence2\tlabel\n1\tA\tB\tyes\n",
+            "paws/dev.tsv, record 1: found the label 'yes'. Labels are 1 (consistent) and 0 (not): correct the record, or fetch the file again",
+        ),
+        (
+            "id\tsentence1\tsentence2\tlabel\n1\tA\tB\t1\n1\tA\tC\t1\n",
+            "paws/dev.tsv, record 2: found the id 'paws-1' of record 1 with other content. Ids must be unique",
+        ),
+        (
+            "id\tsentence1\tsentence2\tlabel\n1\tA\t \t1\n",
+            "paws/dev.tsv, records: found none of paws with a text ({'empty hypothesis': 1})",
+        ),
+    ],
+)
 def test_a_damaged_table_names_file_record_and_remedy(put, text, says):
-    put('paws/dev.tsv', text)
-    with pytest.raises(BadData) as e: b.true_set('paws', put.at)
+    put("paws/dev.tsv", text)
+    with pytest.raises(BadData) as e:
+        b.true_set("paws", put.at)
     assert says in str(e.value)
 
-@pytest.mark.parametrize('text,says', [
-    ('{"article": "a"', 'qags/mturk_xsum.jsonl, line 1: found no JSON'),
-    ('[1]\n', "qags/mturk_xsum.jsonl, record 1: found list, without names"),
-    (lines([dict(article='a', summary_sentences=[])]), 'record 1: found no sentence. Every summary needs one'),
-    (lines([dict(article='a', summary_sentences=[dict(sentence='s', responses=[])])]), 'record 1: found no vote. Every text needs at least one judge'),
-    (lines([dict(article='a', summary_sentences=[dict(sentence='s', responses=[dict(response='maybe')])])]), "record 1: found the label 'maybe'. Labels are yes (consistent) and no (not)"),
-    (lines([dict(article=7, summary_sentences=[dict(sentence='s', responses=[dict(response='no')])])]), 'record 1: found 7 for the source. It must be a text')])
+
+@pytest.mark.parametrize(
+    "text,says",
+    [
+        ('{"article": "a"', "qags/mturk_xsum.jsonl, line 1: found no JSON"),
+        ("[1]\n", "qags/mturk_xsum.jsonl, record 1: found list, without names"),
+        (
+            lines([dict(article="a", summary_sentences=[])]),
+            "record 1: found no sentence. Every summary needs one",
+        ),
+        (
+            lines([dict(article="a", summary_sentences=[dict(sentence="s", responses=[])])]),
+            "record 1: found no vote. Every text needs at least one judge",
+        ),
+        (
+            lines(
+                [
+                    dict(
+                        article="a",
+                        summary_sentences=[dict(sentence="s", responses=[dict(response="maybe")])],
+                    )
+                ]
+            ),
+            "record 1: found the label 'maybe'. Labels are yes (consistent) and no (not)",
+        ),
+        (
+            lines([dict(article=7, summary_sentences=[dict(sentence="s", responses=[dict(response="no")])])]),
+            "record 1: found 7 for the source. It must be a text",
+        ),
+    ],
+)
 def test_a_damaged_file_of_lines_names_file_record_and_remedy(put, text, says):
-    put('qags/mturk_xsum.jsonl', text)
-    with pytest.raises(BadData) as e: b.qags_votes('xsum', put.at, complete=False)
+    put("qags/mturk_xsum.jsonl", text)
+    with pytest.raises(BadData) as e:
+        b.qags_votes("xsum", put.at, complete=False)
     assert says in str(e.value)
+
 
 def test_broken_json_names_the_line(put):
-    put('frank/human_annotations_sentence.json', '[\n{"hash": 1,\n]')
-    with pytest.raises(BadData, match='frank/human_annotations_sentence.json, line 3: found no JSON'): b.true_set('frank', put.at)
+    put("frank/human_annotations_sentence.json", '[\n{"hash": 1,\n]')
+    with pytest.raises(BadData, match="frank/human_annotations_sentence.json, line 3: found no JSON"):
+        b.true_set("frank", put.at)
+
 
 def test_unknown_names_are_answered_with_the_known_ones(tmp_path):
-    for f,bad,says in ((b.summac, 'qags', 'cogensumm'), (b.true_set, 'fever', 'mnbm'), (b.rose, 'cnn', 'cnndm_protocol_gpt3'), (b.qags_votes, 'cnn', 'cnndm and xsum'), (b.cnndm, 'dev', 'validation'), (b.place, 'x', 'paws/dev.tsv')):
-        with pytest.raises(ValueError, match=says): f(bad)
-    with pytest.raises(ValueError, match="'val' or 'test', got 'train'"): b.summac('frank', 'train')
+    for f, bad, says in (
+        (b.summac, "qags", "cogensumm"),
+        (b.true_set, "fever", "mnbm"),
+        (b.rose, "cnn", "cnndm_protocol_gpt3"),
+        (b.qags_votes, "cnn", "cnndm and xsum"),
+        (b.cnndm, "dev", "validation"),
+        (b.place, "x", "paws/dev.tsv"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            f(bad)
+    with pytest.raises(ValueError, match="'val' or 'test', got 'train'"):
+        b.summac("frank", "train")
+
 
 # Texts
 def test_line_breaks_and_signs_of_all_languages_stay(put):
-    put('begin/dev_05_24_21.tsv', table(['evidence', 'response', 'gold label'], [[ODD, '"quoted" start', 'entailment'], ['a', f'says "x" {ODD}', 'generic']], '\t'))
-    got = b.true_set('begin', put.at)
-    assert got['source'][0]==ODD and got['hypothesis'].tolist()==['"quoted" start', f'says "x" {ODD}'] and got['label'].tolist()==[1, 0]
-    put('q2/cross_annotation.csv', table(['knowledge', 'dodeca_response', 'memnet_response', 'dodeca_label', 'memnet_label'], [[f'two\nlines {ODD}', 'a, "b"', 'NULL', '1', '0']]))
-    got = b.true_set('q2', put.at)
-    assert got['source'].tolist()==[f'two\nlines {ODD}']*2 and got['hypothesis'].tolist()==['a, "b"', 'NULL'] and got['label'].tolist()==[0, 1]
+    put(
+        "begin/dev_05_24_21.tsv",
+        table(
+            ["evidence", "response", "gold label"],
+            [[ODD, '"quoted" start', "entailment"], ["a", f'says "x" {ODD}', "generic"]],
+            "\t",
+        ),
+    )
+    got = b.true_set("begin", put.at)
+    assert (
+        got["source"][0] == ODD
+        and got["hypothesis"].tolist() == ['"quoted" start', f'says "x" {ODD}']
+        and got["label"].tolist() == [1, 0]
+    )
+    put(
+        "q2/cross_annotation.csv",
+        table(
+            ["knowledge", "dodeca_response", "memnet_response", "dodeca_label", "memnet_label"],
+            [[f"two\nlines {ODD}", 'a, "b"', "NULL", "1", "0"]],
+        ),
+    )
+    got = b.true_set("q2", put.at)
+    assert (
+        got["source"].tolist() == [f"two\nlines {ODD}"] * 2
+        and got["hypothesis"].tolist() == ['a, "b"', "NULL"]
+        and got["label"].tolist() == [0, 1]
+    )
+
 
 def test_a_mark_of_byte_order_is_no_part_of_a_name(put):
-    put('paws/dev.tsv', '\ufeffid\tsentence1\tsentence2\tlabel\n1\tA\tB\t0\n'.encode())
-    assert b.true_set('paws', put.at)['label'].tolist()==[0]
+    put("paws/dev.tsv", "\ufeffid\tsentence1\tsentence2\tlabel\n1\tA\tB\t0\n".encode())
+    assert b.true_set("paws", put.at)["label"].tolist() == [0]
 
-@given(st.lists(st.tuples(st.sampled_from('xyz'), st.sampled_from(['', ' \n', 'A', 'Ä']), st.sampled_from(['B', '', 'C'])), min_size=1, max_size=12))
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("xyz"), st.sampled_from(["", " \n", "A", "Ä"]), st.sampled_from(["B", "", "C"])
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
 def test_every_record_is_a_row_or_is_counted(recs):
-    rows = [dict(id=i+s+h, row=f'record {k+1}', source=s, hypothesis=h, label=1) for k,(i,s,h) in enumerate(recs)]
-    if not any(s.strip() and h for _,s,h in recs):
-        with pytest.raises(BadData, match='with a text'): b.tidy(rows, 'd', 'f')
+    rows = [
+        dict(id=i + s + h, row=f"record {k + 1}", source=s, hypothesis=h, label=1)
+        for k, (i, s, h) in enumerate(recs)
+    ]
+    if not any(s.strip() and h for _, s, h in recs):
+        with pytest.raises(BadData, match="with a text"):
+            b.tidy(rows, "d", "f")
     else:
-        t = b.tidy(rows, 'd', 'f')
-        assert len(t)+sum(t.attrs['dropped'].values())==len(recs) and t['id'].is_unique and list(t)==list(b.COLUMNS)
-        assert t['source'].str.strip().ne('').all() and t['label'].dtype==int
+        t = b.tidy(rows, "d", "f")
+        assert (
+            len(t) + sum(t.attrs["dropped"].values()) == len(recs)
+            and t["id"].is_unique
+            and list(t) == list(b.COLUMNS)
+        )
+        assert t["source"].str.strip().ne("").all() and t["label"].dtype == int
+
 
 def test_an_empty_record_does_not_take_the_place_of_a_whole_one():
-    rows = [dict(id='a', row='record 1', source='', hypothesis='h', label=1), dict(id='a', row='record 2', source='s', hypothesis='h', label=1)]
-    assert b.tidy(rows, 'd', 'f')['source'].tolist()==['s']
+    rows = [
+        dict(id="a", row="record 1", source="", hypothesis="h", label=1),
+        dict(id="a", row="record 2", source="s", hypothesis="h", label=1),
+    ]
+    assert b.tidy(rows, "d", "f")["source"].tolist() == ["s"]
+
 
 def test_a_text_that_is_missing_counts_as_empty():
-    assert b.tidy([dict(id=i, row='r', source='s', hypothesis=h) for i,h in (('a', None), ('b', 'h'))], 'd', 'f').attrs['dropped']=={'empty hypothesis': 1}
+    assert b.tidy(
+        [dict(id=i, row="r", source="s", hypothesis=h) for i, h in (("a", None), ("b", "h"))], "d", "f"
+    ).attrs["dropped"] == {"empty hypothesis": 1}
+
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=9))
 def test_a_majority_is_python_rounding_of_the_share(votes):
     "TRUE rounds the share of judges; Python rounds one half to zero."
-    assert b.majority(votes)==int(round(sum(votes)/len(votes)))
+    assert b.majority(votes) == int(round(sum(votes) / len(votes)))
+
 
 # CNN/DM and samples
 def test_cnndm_in_tidy_form_and_its_number(news):
-    got = b.cnndm('test', news.at, complete=False)
-    assert got[['id', 'split']].to_numpy().tolist()==[[i*40, 'test'] for i in 'abcd'] and got['reference'][0]=='High a .\nLow a .' and got['source'][0]==article('a') and got['hypothesis'].isna().all()
-    with pytest.raises(BadData, match='found 4 of cnndm. 11490 were published: fetch the file again, or pass complete=False'): b.cnndm('test', news.at)
+    got = b.cnndm("test", news.at, complete=False)
+    assert (
+        got[["id", "split"]].to_numpy().tolist() == [[i * 40, "test"] for i in "abcd"]
+        and got["reference"][0] == "High a .\nLow a ."
+        and got["source"][0] == article("a")
+        and got["hypothesis"].isna().all()
+    )
+    with pytest.raises(
+        BadData, match="found 4 of cnndm. 11490 were published: fetch the file again, or pass complete=False"
+    ):
+        b.cnndm("test", news.at)
+
 
 def test_cnndm_can_be_summarized_by_name(news, monkeypatch):
-    monkeypatch.setenv('UETRUST_CACHE', str(news.at))
-    monkeypatch.setattr(b, 'CNNDM_ROWS', dict(test=4))
-    got = samples('cnndm:test:3')
-    assert list(got)==['id', 'split', 'source', 'reference'] and got['id'].tolist()==[i*40 for i in 'abc'] and got['source'][2]==article('c')
-    with pytest.raises(ValueError, match='NAME:SPLIT:NUMBER, for example cnndm:test:100'): samples('cnndm:test')
+    monkeypatch.setenv("UETRUST_CACHE", str(news.at))
+    monkeypatch.setattr(b, "CNNDM_ROWS", dict(test=4))
+    got = samples("cnndm:test:3")
+    assert (
+        list(got) == ["id", "split", "source", "reference"]
+        and got["id"].tolist() == [i * 40 for i in "abc"]
+        and got["source"][2] == article("c")
+    )
+    with pytest.raises(ValueError, match="NAME:SPLIT:NUMBER, for example cnndm:test:100"):
+        samples("cnndm:test")
+
 
 def test_cnndm_that_is_nowhere_is_data_not_at_hand(tmp_path, monkeypatch):
-    for v in ('UETRUST_CACHE', 'UETRUST_MIRROR'): monkeypatch.setenv(v, str(tmp_path))
-    monkeypatch.setenv('UETRUST_OFFLINE', '1')
-    with pytest.raises(DataNotAtHand, match='data not at hand: cnndm/test.jsonl.*put it there as cnndm/test.jsonl'): b.cnndm('test')
+    for v in ("UETRUST_CACHE", "UETRUST_MIRROR"):
+        monkeypatch.setenv(v, str(tmp_path))
+    monkeypatch.setenv("UETRUST_OFFLINE", "1")
+    with pytest.raises(
+        DataNotAtHand, match="data not at hand: cnndm/test.jsonl.*put it there as cnndm/test.jsonl"
+    ):
+        b.cnndm("test")
+
 
 def test_the_hub_is_asked_for_the_right_configuration(monkeypatch, tmp_path):
     asked = []
+
     class Table:
-        def to_pandas(self): return pd.DataFrame([dict(id='1', article='A.', highlights='H.')])
+        def to_pandas(self):
+            return pd.DataFrame([dict(id="1", article="A.", highlights="H.")])
+
     class Fake:
         @staticmethod
-        def load_dataset(*a, **kw): return asked.append((a, kw)) or Table()
-    monkeypatch.setitem(__import__('sys').modules, 'datasets', Fake)
-    for v in ('UETRUST_CACHE', 'UETRUST_MIRROR'): monkeypatch.setenv(v, str(tmp_path))
-    assert b.cnndm('validation', complete=False)['source'].tolist()==['A.']
-    assert asked==[(('abisee/cnn_dailymail', '3.0.0'), dict(split='validation', revision='refs/convert/parquet'))]
-    with pytest.raises(DataNotAtHand): b.cnndm('test', tmp_path) # a folder that was named is not passed over
+        def load_dataset(*a, **kw):
+            return asked.append((a, kw)) or Table()
+
+    monkeypatch.setitem(__import__("sys").modules, "datasets", Fake)
+    for v in ("UETRUST_CACHE", "UETRUST_MIRROR"):
+        monkeypatch.setenv(v, str(tmp_path))
+    assert b.cnndm("validation", complete=False)["source"].tolist() == ["A."]
+    assert asked == [
+        (("abisee/cnn_dailymail", "3.0.0"), dict(split="validation", revision="refs/convert/parquet"))
+    ]
+    with pytest.raises(DataNotAtHand):
+        b.cnndm("test", tmp_path)  # a folder that was named is not passed over
+
 
 # RoSE
-def acu(**kw): return dict(example_id='x1', source='S', reference='R', reference_acus=['f'], annotations={s:dict(acu_labels=[1], acu=v, normalized_acu=v/2) for s,v in kw.items()}, system_outputs={s:f'by {s}' for s in kw})
+def acu(**kw):
+    return dict(
+        example_id="x1",
+        source="S",
+        reference="R",
+        reference_acus=["f"],
+        annotations={s: dict(acu_labels=[1], acu=v, normalized_acu=v / 2) for s, v in kw.items()},
+        system_outputs={s: f"by {s}" for s in kw},
+    )
+
 
 def test_rose_is_one_row_per_document_and_system(put):
-    put('rose/cnndm_protocol_gpt3.jsonl', lines([acu(gpt3=.5, bart=1), acu(gpt3=0, bart=.25)|dict(example_id='x2')]))
-    got = b.rose('cnndm_protocol_gpt3', put.at, complete=False)
-    assert got[['id', 'system', 'hypothesis', 'human', 'normalized_acu']].to_numpy().tolist()==[['x1 gpt3', 'gpt3', 'by gpt3', .5, .25], ['x1 bart', 'bart', 'by bart', 1., .5], ['x2 gpt3', 'gpt3', 'by gpt3', 0., 0.], ['x2 bart', 'bart', 'by bart', .25, .125]]
-    assert got['label'].isna().all() and got['reference'].eq('R').all()
+    put(
+        "rose/cnndm_protocol_gpt3.jsonl",
+        lines([acu(gpt3=0.5, bart=1), acu(gpt3=0, bart=0.25) | dict(example_id="x2")]),
+    )
+    got = b.rose("cnndm_protocol_gpt3", put.at, complete=False)
+    assert got[["id", "system", "hypothesis", "human", "normalized_acu"]].to_numpy().tolist() == [
+        ["x1 gpt3", "gpt3", "by gpt3", 0.5, 0.25],
+        ["x1 bart", "bart", "by bart", 1.0, 0.5],
+        ["x2 gpt3", "gpt3", "by gpt3", 0.0, 0.0],
+        ["x2 bart", "bart", "by bart", 0.25, 0.125],
+    ]
+    assert got["label"].isna().all() and got["reference"].eq("R").all()
 
-@pytest.mark.parametrize('rec,says', [(acu(bart=1.5), '1.5 as ACU of bart. It must be a number from 0 to 1'), (acu(bart=1)|dict(system_outputs=dict(t5='x')), 'bart, t5 only under annotations or only under system_outputs'),
-                                      ({k:v for k,v in acu(bart=1).items() if k!='reference'}, "without ['reference']")])
+
+@pytest.mark.parametrize(
+    "rec,says",
+    [
+        (acu(bart=1.5), "1.5 as ACU of bart. It must be a number from 0 to 1"),
+        (
+            acu(bart=1) | dict(system_outputs=dict(t5="x")),
+            "bart, t5 only under annotations or only under system_outputs",
+        ),
+        ({k: v for k, v in acu(bart=1).items() if k != "reference"}, "without ['reference']"),
+    ],
+)
 def test_rose_damaged(put, rec, says):
-    put('rose/xsum.jsonl', lines([acu(bart=1), rec]))
-    with pytest.raises(BadData) as e: b.rose('xsum', put.at, complete=False)
-    assert says in str(e.value) and 'rose/xsum.jsonl, record 2' in str(e.value)
+    put("rose/xsum.jsonl", lines([acu(bart=1), rec]))
+    with pytest.raises(BadData) as e:
+        b.rose("xsum", put.at, complete=False)
+    assert says in str(e.value) and "rose/xsum.jsonl, record 2" in str(e.value)
+
 
 # Votes that two benchmarks read in two ways
-def qags(*votes): return dict(article='A', summary_sentences=[dict(sentence=f'S{i}.', responses=[dict(worker_id=w, response=r) for w,r in enumerate(v.split())]) for i,v in enumerate(votes)])
+def qags(*votes):
+    return dict(
+        article="A",
+        summary_sentences=[
+            dict(
+                sentence=f"S{i}.", responses=[dict(worker_id=w, response=r) for w, r in enumerate(v.split())]
+            )
+            for i, v in enumerate(votes)
+        ],
+    )
+
 
 def test_qags_needs_a_majority_for_every_sentence(put):
-    put('qags/mturk_cnndm.jsonl', lines([qags('yes yes no', 'yes yes yes'), qags('yes no no', 'yes yes yes'), qags('yes no')]))
-    got = b.qags_votes('cnndm', put.at, complete=False)
-    assert got['label'].tolist()==[1, 0, 0] and got['human'].tolist()==[1, .5, 0] and got['hypothesis'][0]=='S0. S1.'
-    with pytest.raises(BadData, match='found 3 of qags_cnndm. 235 were published'): b.qags_votes('cnndm', put.at)
+    put(
+        "qags/mturk_cnndm.jsonl",
+        lines([qags("yes yes no", "yes yes yes"), qags("yes no no", "yes yes yes"), qags("yes no")]),
+    )
+    got = b.qags_votes("cnndm", put.at, complete=False)
+    assert (
+        got["label"].tolist() == [1, 0, 0]
+        and got["human"].tolist() == [1, 0.5, 0]
+        and got["hypothesis"][0] == "S0. S1."
+    )
+    with pytest.raises(BadData, match="found 3 of qags_cnndm. 235 were published"):
+        b.qags_votes("cnndm", put.at)
 
-def frank(sents, split='valid', **kw): return dict(hash='h', model_name='m', article='A', summary='S', split=split, summary_sentences_annotations=[{f'annotator_{i}':v for i,v in enumerate(s)} for s in sents])|kw
+
+def frank(sents, split="valid", **kw):
+    return (
+        dict(
+            hash="h",
+            model_name="m",
+            article="A",
+            summary="S",
+            split=split,
+            summary_sentences_annotations=[{f"annotator_{i}": v for i, v in enumerate(s)} for s in sents],
+        )
+        | kw
+    )
+
 
 def test_frank_by_both_rules(put):
-    no,bad,both = ['NoE'],['EntE'],['EntE', 'NoE']
-    put('frank/human_annotations_sentence.json', json.dumps([frank([[no, no, bad], [no, no, no]], hash='1'), frank([[no, bad, bad], [no]*3], hash='2'), frank([[no, both, bad]], hash='3'), frank([[no]*3], split='test', hash='4')]))
-    true,sc = b.true_set('frank', put.at, complete=False),b.summac('frank', 'val', put.at, complete=False)
-    assert true['id'].tolist()==sc['id'].tolist()==['1 m', '2 m', '3 m']
-    assert true['label'].tolist()==[1, 0, 0] and sc['label'].tolist()==[1, 0, 1] # the third: one worker says both
-    assert true['human'].tolist()==[1, .5, 0] and b.summac('frank', 'test', put.at, complete=False)['id'].tolist()==['4 m']
-    put('frank/human_annotations_sentence.json', json.dumps([frank([])]))
-    with pytest.raises(BadData, match='record 1: found a sentence without labels, or no sentence'): b.true_set('frank', put.at, complete=False)
+    no, bad, both = ["NoE"], ["EntE"], ["EntE", "NoE"]
+    put(
+        "frank/human_annotations_sentence.json",
+        json.dumps(
+            [
+                frank([[no, no, bad], [no, no, no]], hash="1"),
+                frank([[no, bad, bad], [no] * 3], hash="2"),
+                frank([[no, both, bad]], hash="3"),
+                frank([[no] * 3], split="test", hash="4"),
+            ]
+        ),
+    )
+    true, sc = b.true_set("frank", put.at, complete=False), b.summac("frank", "val", put.at, complete=False)
+    assert true["id"].tolist() == sc["id"].tolist() == ["1 m", "2 m", "3 m"]
+    assert true["label"].tolist() == [1, 0, 0] and sc["label"].tolist() == [
+        1,
+        0,
+        1,
+    ]  # the third: one worker says both
+    assert true["human"].tolist() == [1, 0.5, 0] and b.summac("frank", "test", put.at, complete=False)[
+        "id"
+    ].tolist() == ["4 m"]
+    put("frank/human_annotations_sentence.json", json.dumps([frank([])]))
+    with pytest.raises(BadData, match="record 1: found a sentence without labels, or no sentence"):
+        b.true_set("frank", put.at, complete=False)
 
-def judged(i, model, *grades): return dict(id=f'cnn-test-{i*40}', model_id=model, decoded=f'By {model}.', expert_annotations=[dict(consistency=g, fluency=1) for g in grades])
+
+def judged(i, model, *grades):
+    return dict(
+        id=f"cnn-test-{i * 40}",
+        model_id=model,
+        decoded=f"By {model}.",
+        expert_annotations=[dict(consistency=g, fluency=1) for g in grades],
+    )
+
 
 def test_summeval_by_both_rules(news):
-    recs = [judged('a', 'M1', 5, 5, 5), judged('a', 'M2', 5, 5, 4), judged('b', 'M1', 5, 4, 4)]
-    for x in ('', '.scored'): news(f'summeval/model_annotations.aligned{x}.jsonl', lines(recs))
-    true = b.true_set('summeval', news.at, complete=False)
-    assert true['label'].tolist()==[1, 0, 0] and np.allclose(true['human'], [5, 14/3, 13/3]) and true['source'][0]==f'Article a. It says {ODD}.'
-    val,test = (b.summac('summeval', s, news.at, complete=False) for s in ('val', 'test'))
-    assert val['label'].tolist()==[1, 0] and test['label'].tolist()==[1] and test['system'].tolist()==['M2'] and val['source'][0]==article('a')
-    news('summeval/model_annotations.aligned.jsonl', lines([judged('a', 'M1', 5, 6, 5)]))
-    with pytest.raises(BadData, match=r'record 1: found \[5, 6, 5\] as consistency. Each expert gives a number from 1 to 5'): b.true_set('summeval', news.at)
+    recs = [judged("a", "M1", 5, 5, 5), judged("a", "M2", 5, 5, 4), judged("b", "M1", 5, 4, 4)]
+    for x in ("", ".scored"):
+        news(f"summeval/model_annotations.aligned{x}.jsonl", lines(recs))
+    true = b.true_set("summeval", news.at, complete=False)
+    assert (
+        true["label"].tolist() == [1, 0, 0]
+        and np.allclose(true["human"], [5, 14 / 3, 13 / 3])
+        and true["source"][0] == f"Article a. It says {ODD}."
+    )
+    val, test = (b.summac("summeval", s, news.at, complete=False) for s in ("val", "test"))
+    assert (
+        val["label"].tolist() == [1, 0]
+        and test["label"].tolist() == [1]
+        and test["system"].tolist() == ["M2"]
+        and val["source"][0] == article("a")
+    )
+    news("summeval/model_annotations.aligned.jsonl", lines([judged("a", "M1", 5, 6, 5)]))
+    with pytest.raises(
+        BadData, match=r"record 1: found \[5, 6, 5\] as consistency. Each expert gives a number from 1 to 5"
+    ):
+        b.true_set("summeval", news.at)
 
-def maynez(*rows): return table(['bbcid', 'system', 'summary', 'hallucination_type', 'hallucinated_span', 'worker_id'], [[i, s, f'Said {i} {s}, in short', h, 'x', f'wid_{w}'] for i,s,h,w in rows])
+
+def maynez(*rows):
+    return table(
+        ["bbcid", "system", "summary", "hallucination_type", "hallucinated_span", "worker_id"],
+        [[i, s, f"Said {i} {s}, in short", h, "x", f"wid_{w}"] for i, s, h, w in rows],
+    )
+
 
 def test_hallucinations_are_counted_by_worker_or_by_row(news):
-    news('xsumfaith/hallucination_annotations_xsum_summaries.csv', maynez((0, 'A', 'NULL', 0), (0, 'A', 'NULL', 1), *[(0, 'A', 'extrinsic', 2)]*3, (0, 'B', 'NULL', 0), (0, 'B', 'intrinsic', 1), (0, 'B', 'extrinsic', 2), (1, 'A', 'NULL', 0), (1, 'A', 'NULL', 1), (1, 'A', 'NULL', 2)))
-    true = b.true_set('mnbm', news.at, complete=False)
-    assert true['id'].tolist()==['0 A', '0 B', '1 A'] and true['label'].tolist()==[1, 0, 1] and np.allclose(true['human'], [2/3, 1/3, 1]) and '\n' not in true['source'][0]
-    val,test = (b.summac('xsumfaith', s, news.at, complete=False) for s in ('val', 'test'))
-    assert val['label'].tolist()==[0, 1] and test['label'].tolist()==[1] and val['source'][0]==article(0) # B: three different entries, the first wins
-    news('xsumfaith/hallucination_annotations_xsum_summaries.csv', maynez(*[(0, 'A', h, w) for w in (0, 1) for h in ('intrinsic', 'NULL')], (0, 'A', 'NULL', 2)))
-    assert b.true_set('mnbm', news.at, complete=False)[['label', 'human']].to_numpy().tolist()==[[0, 1/3]] # who marks a span and NULL has marked a span
-    news('xsumfaith/hallucination_annotations_xsum_summaries.csv', maynez((0, 'A', 'null', 0)))
-    with pytest.raises(BadData, match="record 1: found the label 'null'. Labels are NULL"): b.true_set('mnbm', news.at)
+    news(
+        "xsumfaith/hallucination_annotations_xsum_summaries.csv",
+        maynez(
+            (0, "A", "NULL", 0),
+            (0, "A", "NULL", 1),
+            *[(0, "A", "extrinsic", 2)] * 3,
+            (0, "B", "NULL", 0),
+            (0, "B", "intrinsic", 1),
+            (0, "B", "extrinsic", 2),
+            (1, "A", "NULL", 0),
+            (1, "A", "NULL", 1),
+            (1, "A", "NULL", 2),
+        ),
+    )
+    true = b.true_set("mnbm", news.at, complete=False)
+    assert (
+        true["id"].tolist() == ["0 A", "0 B", "1 A"]
+        and true["label"].tolist() == [1, 0, 1]
+        and np.allclose(true["human"], [2 / 3, 1 / 3, 1])
+        and "\n" not in true["source"][0]
+    )
+    val, test = (b.summac("xsumfaith", s, news.at, complete=False) for s in ("val", "test"))
+    assert (
+        val["label"].tolist() == [0, 1] and test["label"].tolist() == [1] and val["source"][0] == article(0)
+    )  # B: three different entries, the first wins
+    news(
+        "xsumfaith/hallucination_annotations_xsum_summaries.csv",
+        maynez(*[(0, "A", h, w) for w in (0, 1) for h in ("intrinsic", "NULL")], (0, "A", "NULL", 2)),
+    )
+    assert b.true_set("mnbm", news.at, complete=False)[["label", "human"]].to_numpy().tolist() == [
+        [0, 1 / 3]
+    ]  # who marks a span and NULL has marked a span
+    news("xsumfaith/hallucination_annotations_xsum_summaries.csv", maynez((0, "A", "null", 0)))
+    with pytest.raises(BadData, match="record 1: found the label 'null'. Labels are NULL"):
+        b.true_set("mnbm", news.at)
+
 
 def test_an_article_that_is_not_there_names_the_record(news):
-    news('xsumfaith/hallucination_annotations_xsum_summaries.csv', maynez((0, 'A', 'NULL', 0), (99, 'A', 'NULL', 0)))
-    with pytest.raises(BadData, match="record 2: found the article '99', which xsum does not have .so in 1 of 2 records.. Put the whole splits"): b.true_set('mnbm', news.at)
+    news(
+        "xsumfaith/hallucination_annotations_xsum_summaries.csv",
+        maynez((0, "A", "NULL", 0), (99, "A", "NULL", 0)),
+    )
+    with pytest.raises(
+        BadData,
+        match="record 2: found the article '99', which xsum does not have .so in 1 of 2 records.. Put the whole splits",
+    ):
+        b.true_set("mnbm", news.at)
+
 
 # The rest of SummaC
-def sents(*labels): return {str(k):dict(label=x, text=f's{k}') for k,x in enumerate(labels)}
+def sents(*labels):
+    return {str(k): dict(label=x, text=f"s{k}") for k, x in enumerate(labels)}
+
 
 def cogensumm(put, **more):
-    one = {'a'*40: dict(label='Incorrect', sents=sents('Correct', 'Incorrect'))}
-    files = {n:one for n in b.COGENSUMM}|dict(val_reranking={'e'*40: {'12': dict(label='Correct', sents=sents(*['Correct']*11)), '3': dict(label='Incorrect', sents=sents('Incorrect'))}}, val_sentence_pairs=[dict(article_id='f'*40, correct_sent='yes', incorrect_sent='no')])
-    for n,v in (files|more).items(): put(f'cogensumm/{n}.json', json.dumps(v))
+    one = {"a" * 40: dict(label="Incorrect", sents=sents("Correct", "Incorrect"))}
+    files = {n: one for n in b.COGENSUMM} | dict(
+        val_reranking={
+            "e" * 40: {
+                "12": dict(label="Correct", sents=sents(*["Correct"] * 11)),
+                "3": dict(label="Incorrect", sents=sents("Incorrect")),
+            }
+        },
+        val_sentence_pairs=[dict(article_id="f" * 40, correct_sent="yes", incorrect_sent="no")],
+    )
+    for n, v in (files | more).items():
+        put(f"cogensumm/{n}.json", json.dumps(v))
+
 
 def test_cogensumm_has_three_forms(news):
     cogensumm(news)
-    val,test = (b.summac('cogensumm', s, news.at, complete=False) for s in ('val', 'test'))
-    assert val['label'].tolist()==[1, 0, 1, 0] and val['hypothesis'].tolist()==[' '.join(f's{k}' for k in range(11)), 's0', 'yes', 'no']
-    assert len(test)==4 and test['label'].eq(0).all() and test['hypothesis'].eq('s0 s1').all() and set(test['source'])=={article('a')} and val['source'].tolist()==[article('e')]*2+[article('f')]*2
-    with pytest.raises(BadData, match='found 4 of cogensumm. 1281 were published'): b.summac('cogensumm', 'val', news.at)
+    val, test = (b.summac("cogensumm", s, news.at, complete=False) for s in ("val", "test"))
+    assert val["label"].tolist() == [1, 0, 1, 0] and val["hypothesis"].tolist() == [
+        " ".join(f"s{k}" for k in range(11)),
+        "s0",
+        "yes",
+        "no",
+    ]
+    assert (
+        len(test) == 4
+        and test["label"].eq(0).all()
+        and test["hypothesis"].eq("s0 s1").all()
+        and set(test["source"]) == {article("a")}
+        and val["source"].tolist() == [article("e")] * 2 + [article("f")] * 2
+    )
+    with pytest.raises(BadData, match="found 4 of cogensumm. 1281 were published"):
+        b.summac("cogensumm", "val", news.at)
 
-@pytest.mark.parametrize('more,says', [(dict(val_sentence_pairs={}), 'val_sentence_pairs.json, top level: found dict. Expected is a list'), (dict(test_see17_org=[dict(label='Correct', sents={})]), 'test_see17_org.json, top level: found list. Expected is a dict'),
-                                       (dict(test_see17_org={'a': dict(label='correct', sents=sents('Correct'))}), "test_see17_org.json, record 'a': found the label 'correct'"), (dict(test_see17_org={'a': dict(sents={})}), "without ['label']")])
+
+@pytest.mark.parametrize(
+    "more,says",
+    [
+        (dict(val_sentence_pairs={}), "val_sentence_pairs.json, top level: found dict. Expected is a list"),
+        (
+            dict(test_see17_org=[dict(label="Correct", sents={})]),
+            "test_see17_org.json, top level: found list. Expected is a dict",
+        ),
+        (
+            dict(test_see17_org={"a": dict(label="correct", sents=sents("Correct"))}),
+            "test_see17_org.json, record 'a': found the label 'correct'",
+        ),
+        (dict(test_see17_org={"a": dict(sents={})}), "without ['label']"),
+    ],
+)
 def test_cogensumm_damaged(news, more, says):
     cogensumm(news, **more)
-    with pytest.raises(BadData) as e: b.summac('cogensumm', 'test', news.at)
+    with pytest.raises(BadData) as e:
+        b.summac("cogensumm", "test", news.at)
     assert says in str(e.value)
 
-def test_factcc_takes_the_article_from_the_path(news):
-    for s,i in (('val', 'a'), ('test', 'e')): news(f'factcc/{s}/data-dev.jsonl', lines(dict(id='same', filepath=f'cnndm/cnn/stories/{i*40}.story', claim=f'Claim {k}.', label=x) for k,x in enumerate(('CORRECT', 'INCORRECT'))))
-    got = b.summac('factcc', 'test', news.at, complete=False)
-    assert got['label'].tolist()==[1, 0] and set(got['source'])=={article('e')} and got['id'].is_unique
-    news('factcc/val/data-dev.jsonl', lines([dict(filepath=f"{'a'*40}.story", claim='c', label='TRUE')]))
-    with pytest.raises(BadData, match="factcc/val/data-dev.jsonl, record 1: found the label 'TRUE'. Labels are CORRECT"): b.summac('factcc', 'test', news.at)
 
-def workbook(segments, errors): return {'Scores per segment': pd.DataFrame(segments, columns=['ID', 'Source', 'Target']), 'Error Log': pd.DataFrame(errors, columns=['ID', 'Subtypes'])}
-SEGMENTS = [['1', 'S1', 'T1'], [np.nan, np.nan, np.nan], ['3', 'S3', 'T3'], ['4', 'S4', 'T4']]
+def test_factcc_takes_the_article_from_the_path(news):
+    for s, i in (("val", "a"), ("test", "e")):
+        news(
+            f"factcc/{s}/data-dev.jsonl",
+            lines(
+                dict(id="same", filepath=f"cnndm/cnn/stories/{i * 40}.story", claim=f"Claim {k}.", label=x)
+                for k, x in enumerate(("CORRECT", "INCORRECT"))
+            ),
+        )
+    got = b.summac("factcc", "test", news.at, complete=False)
+    assert got["label"].tolist() == [1, 0] and set(got["source"]) == {article("e")} and got["id"].is_unique
+    news("factcc/val/data-dev.jsonl", lines([dict(filepath=f"{'a' * 40}.story", claim="c", label="TRUE")]))
+    with pytest.raises(
+        BadData, match="factcc/val/data-dev.jsonl, record 1: found the label 'TRUE'. Labels are CORRECT"
+    ):
+        b.summac("factcc", "test", news.at)
+
+
+def workbook(segments, errors):
+    return {
+        "Scores per segment": pd.DataFrame(segments, columns=["ID", "Source", "Target"]),
+        "Error Log": pd.DataFrame(errors, columns=["ID", "Subtypes"]),
+    }
+
+
+SEGMENTS = [["1", "S1", "T1"], [np.nan, np.nan, np.nan], ["3", "S3", "T3"], ["4", "S4", "T4"]]
+
 
 @pytest.fixture
 def books(put, monkeypatch):
     "Workbooks without openpyxl: pandas is told what is in them"
-    for s in b.POLYTOPE: put(f'polytope/Human_Annotation_Summarization_{s}.xlsm', b'PK')
-    def say(book): monkeypatch.setattr(pd, 'read_excel', lambda *a, **kw: book)
-    return put.at,say
+    for s in b.POLYTOPE:
+        put(f"polytope/Human_Annotation_Summarization_{s}.xlsm", b"PK")
+
+    def say(book):
+        monkeypatch.setattr(pd, "read_excel", lambda *a, **kw: book)
+
+    return put.at, say
+
 
 def test_polytope_is_cut_by_turns_before_anything_is_left_out(books):
-    at,say = books
-    say(workbook(SEGMENTS, [['3', 'Omission'], ['4', np.nan]]))
-    val,test = (b.summac('polytope', s, at, complete=False) for s in ('val', 'test'))
-    assert len(val)==18 and val['label'].tolist()==[1, 0]*9 and test['label'].tolist()==[1]*9 and test['hypothesis'].eq('T4').all() and set(val['system'])==set(b.POLYTOPE)
+    at, say = books
+    say(workbook(SEGMENTS, [["3", "Omission"], ["4", np.nan]]))
+    val, test = (b.summac("polytope", s, at, complete=False) for s in ("val", "test"))
+    assert (
+        len(val) == 18
+        and val["label"].tolist() == [1, 0] * 9
+        and test["label"].tolist() == [1] * 9
+        and test["hypothesis"].eq("T4").all()
+        and set(val["system"]) == set(b.POLYTOPE)
+    )
 
-@pytest.mark.parametrize('book,says', [(workbook(SEGMENTS, [['9', 'Omission']]), "sheet 'Error Log': found errors of 9, which no segment is called"), ({'Scores per segment': pd.DataFrame(columns=['ID'])}, "sheet 'Scores per segment': found ['ID'], without ['Source', 'Target']"),
-                                       ({'Scores per segment': pd.DataFrame(SEGMENTS, columns=['ID', 'Source', 'Target'])}, "sheet 'Error Log': found ['Scores per segment'], without ['ID', 'Subtypes']")])
+
+@pytest.mark.parametrize(
+    "book,says",
+    [
+        (
+            workbook(SEGMENTS, [["9", "Omission"]]),
+            "sheet 'Error Log': found errors of 9, which no segment is called",
+        ),
+        (
+            {"Scores per segment": pd.DataFrame(columns=["ID"])},
+            "sheet 'Scores per segment': found ['ID'], without ['Source', 'Target']",
+        ),
+        (
+            {"Scores per segment": pd.DataFrame(SEGMENTS, columns=["ID", "Source", "Target"])},
+            "sheet 'Error Log': found ['Scores per segment'], without ['ID', 'Subtypes']",
+        ),
+    ],
+)
 def test_polytope_damaged(books, book, says):
-    at,say = books
+    at, say = books
     say(book)
-    with pytest.raises(BadData) as e: b.summac('polytope', 'val', at)
-    assert says in str(e.value) and 'Human_Annotation_Summarization_BART.xlsm' in str(e.value)
+    with pytest.raises(BadData) as e:
+        b.summac("polytope", "val", at)
+    assert says in str(e.value) and "Human_Annotation_Summarization_BART.xlsm" in str(e.value)
+
 
 def test_a_workbook_without_its_reader_says_what_to_install(put, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'openpyxl', None)
-    put('polytope/Human_Annotation_Summarization_BART.xlsm', b'PK')
-    with pytest.raises(DataNotAtHand, match='pip install openpyxl'): b.summac('polytope', 'val', put.at)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    put("polytope/Human_Annotation_Summarization_BART.xlsm", b"PK")
+    with pytest.raises(DataNotAtHand, match="pip install openpyxl"):
+        b.summac("polytope", "val", put.at)
+
 
 def test_a_real_workbook_is_read(put):
     for s in b.POLYTOPE:
-        with pd.ExcelWriter(put(f'polytope/Human_Annotation_Summarization_{s}.xlsm', b'').with_suffix('.xlsx')) as w:
-            for n,t in workbook(SEGMENTS, [['3', 'Omission']]).items(): t.to_excel(w, sheet_name=n, index=False)
-        (put.at/f'polytope/Human_Annotation_Summarization_{s}.xlsx').replace(put.at/f'polytope/Human_Annotation_Summarization_{s}.xlsm')
-    assert b.summac('polytope', 'val', put.at, complete=False)['label'].tolist()==[1, 0]*9
+        with pd.ExcelWriter(
+            put(f"polytope/Human_Annotation_Summarization_{s}.xlsm", b"").with_suffix(".xlsx")
+        ) as w:
+            for n, t in workbook(SEGMENTS, [["3", "Omission"]]).items():
+                t.to_excel(w, sheet_name=n, index=False)
+        (put.at / f"polytope/Human_Annotation_Summarization_{s}.xlsx").replace(
+            put.at / f"polytope/Human_Annotation_Summarization_{s}.xlsm"
+        )
+    assert b.summac("polytope", "val", put.at, complete=False)["label"].tolist() == [1, 0] * 9
+
 
 def test_the_published_numbers_are_those_of_the_specification():
-    assert {k:sum(v) for k,v in b.SUMMAC_ROWS.items()}==dict(cogensumm=1681, xsumfaith=2500, polytope=1268, factcc=1434, summeval=1700, frank=2246)
+    assert {k: sum(v) for k, v in b.SUMMAC_ROWS.items()} == dict(
+        cogensumm=1681, xsumfaith=2500, polytope=1268, factcc=1434, summeval=1700, frank=2246
+    )
+
 
 # The rest of TRUE
-def test_the_nine_sets_are_those_of_the_study(): assert set(b.TRUE_FILES)==set(TRUE_DOMAINS)
+def test_the_nine_sets_are_those_of_the_study():
+    assert set(b.TRUE_FILES) == set(TRUE_DOMAINS)
+
 
 def test_dialfact_keeps_factual_responses_with_evidence(put):
-    def rec(label, *evidence, kind='factual'): return dict(response='R', evidence_list=[['T', 'link', e, '0'] for e in evidence], response_label=label, type_label=kind)
-    put('dialfact/valid_split.jsonl', lines([rec('SUPPORTS', 'E1', 'E2'), rec('REFUTES', 'E'), rec('NOT ENOUGH INFO', 'E'), rec('SUPPORTS', 'E', kind='personal'), rec('SUPPORTS'), rec('SUPPORTS', '')]))
-    got = b.true_set('dialfact', put.at)
-    assert got['label'].tolist()==[1, 0, 0] and got['source'][0]=='E1 E2' and got.attrs['dropped']=={'empty source': 2}
-    put('dialfact/valid_split.jsonl', lines([rec('supports', 'E')]))
-    with pytest.raises(BadData, match='NOT ENOUGH INFO'): b.true_set('dialfact', put.at)
+    def rec(label, *evidence, kind="factual"):
+        return dict(
+            response="R",
+            evidence_list=[["T", "link", e, "0"] for e in evidence],
+            response_label=label,
+            type_label=kind,
+        )
+
+    put(
+        "dialfact/valid_split.jsonl",
+        lines(
+            [
+                rec("SUPPORTS", "E1", "E2"),
+                rec("REFUTES", "E"),
+                rec("NOT ENOUGH INFO", "E"),
+                rec("SUPPORTS", "E", kind="personal"),
+                rec("SUPPORTS"),
+                rec("SUPPORTS", ""),
+            ]
+        ),
+    )
+    got = b.true_set("dialfact", put.at)
+    assert (
+        got["label"].tolist() == [1, 0, 0]
+        and got["source"][0] == "E1 E2"
+        and got.attrs["dropped"] == {"empty source": 2}
+    )
+    put("dialfact/valid_split.jsonl", lines([rec("supports", "E")]))
+    with pytest.raises(BadData, match="NOT ENOUGH INFO"):
+        b.true_set("dialfact", put.at)
+
 
 def test_begin_knows_entailment_and_everything_else(put):
-    put('begin/dev_05_24_21.tsv', table(['evidence', 'response', 'gold label'], [['E', f'R{i}', x] for i,x in enumerate(('entailment', 'generic', 'hallucination'))], '\t'))
-    assert b.true_set('begin', put.at)['label'].tolist()==[1, 0, 0]
-    put('begin/dev_05_24_21.tsv', table(['evidence', 'response', 'gold label'], [['E', 'R', ' ']], '\t'))
-    with pytest.raises(BadData, match='record 1: found no gold label'): b.true_set('begin', put.at)
+    put(
+        "begin/dev_05_24_21.tsv",
+        table(
+            ["evidence", "response", "gold label"],
+            [["E", f"R{i}", x] for i, x in enumerate(("entailment", "generic", "hallucination"))],
+            "\t",
+        ),
+    )
+    assert b.true_set("begin", put.at)["label"].tolist() == [1, 0, 0]
+    put("begin/dev_05_24_21.tsv", table(["evidence", "response", "gold label"], [["E", "R", " "]], "\t"))
+    with pytest.raises(BadData, match="record 1: found no gold label"):
+        b.true_set("begin", put.at)
+
 
 def test_released_scores_become_the_table_of_the_study(put):
-    head = ['id', 'generated_text', 'grounding', 'label', *b.TRUE_SCORES.values()]
-    for k,n in enumerate(b.TRUE_FILES.values()): put(f'true_scores/{n}_true_scores.csv', table(head, [[i, 'a, b', 'c\nd', i%2, *(k+j/100 for j in range(11))] for i in range(3)]))
+    head = ["id", "generated_text", "grounding", "label", *b.TRUE_SCORES.values()]
+    for k, n in enumerate(b.TRUE_FILES.values()):
+        put(
+            f"true_scores/{n}_true_scores.csv",
+            table(head, [[i, "a, b", "c\nd", i % 2, *(k + j / 100 for j in range(11))] for i in range(3)]),
+        )
     got = b.true_scores(put.at)
-    assert list(got)==['dataset', 'id', 'label', *b.TRUE_SCORES] and len(got)==27 and got['label'].tolist()==[0, 1, 0]*9
-    assert got.groupby('dataset', sort=False)['BLEURT'].first().tolist()==[k+.1 for k in range(9)]
-    put('true_scores/q2_true_scores.csv', table(head, [[0, 'a', 'b', 1, *['x']*11]]))
-    with pytest.raises(BadData, match="true_scores/q2_true_scores.csv, record 1: found 'x' under BLEU_4. Scores are numbers"): b.true_scores(put.at)
+    assert (
+        list(got) == ["dataset", "id", "label", *b.TRUE_SCORES]
+        and len(got) == 27
+        and got["label"].tolist() == [0, 1, 0] * 9
+    )
+    assert got.groupby("dataset", sort=False)["BLEURT"].first().tolist() == [k + 0.1 for k in range(9)]
+    put("true_scores/q2_true_scores.csv", table(head, [[0, "a", "b", 1, *["x"] * 11]]))
+    with pytest.raises(
+        BadData, match="true_scores/q2_true_scores.csv, record 1: found 'x' under BLEU_4. Scores are numbers"
+    ):
+        b.true_scores(put.at)

@@ -1,4 +1,5 @@
 """The shipped metrics say what they said; and no metric that must not prefers word salad to the reference."""
+
 import copy
 import json
 
@@ -7,79 +8,155 @@ import pandas as pd
 import pytest
 
 from uetrust.core.registry import load_scores
+from uetrust.core.settings import root
+from uetrust.data.bulletins import bulletins
 from uetrust.scoring.drift import KEPT, canaries, drift
 from uetrust.scoring.metrics import grade
 from uetrust.scoring.providers import shipped
-from uetrust.core.settings import root
-from uetrust.data.bulletins import bulletins
 
 reg = load_scores()
 
-@pytest.fixture(scope='module')
-def found(): return canaries(shipped())
-@pytest.fixture(scope='module')
-def kept(): return json.loads((root()/KEPT).read_text())
+
+@pytest.fixture(scope="module")
+def found():
+    return canaries(shipped())
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return json.loads((root() / KEPT).read_text())
+
 
 # Canaries
 def test_the_metrics_say_what_is_on_file(found, kept):
     "After a change that is meant: uetrust canaries --write"
-    assert drift(kept, found)==[]
-    assert set(found['metrics'])==set(kept['metrics']) and len(kept['metrics'])>=76 and all(len(k['values'])==4 for k in kept['metrics'].values())
+    assert drift(kept, found) == []
+    assert (
+        set(found["metrics"]) == set(kept["metrics"])
+        and len(kept["metrics"]) >= 76
+        and all(len(k["values"]) == 4 for k in kept["metrics"].values())
+    )
 
-def test_the_fingerprints_on_file_are_those_of_the_shipped_weights(found, kept): assert {n:k['read_by'] for n,k in kept['metrics'].items()}=={n:k['read_by'] for n,k in found['metrics'].items()}
 
-@pytest.mark.parametrize('change,says', [(lambda k: k['metrics']['bart_score']['values'].__setitem__(1, -9.), ['bart_score: other was -9']), (lambda k: k['metrics']['rouge_l']['values'].__setitem__(0, None), ['rouge_l: good was None']),
-    (lambda k: k['metrics'].update(gone=dict(values=[1]*4, read_by=[])), ['gone: is not computed']), (lambda k: k.update(texts='x'), ['the four texts are others'])])
+def test_the_fingerprints_on_file_are_those_of_the_shipped_weights(found, kept):
+    assert {n: k["read_by"] for n, k in kept["metrics"].items()} == {
+        n: k["read_by"] for n, k in found["metrics"].items()
+    }
+
+
+@pytest.mark.parametrize(
+    "change,says",
+    [
+        (lambda k: k["metrics"]["bart_score"]["values"].__setitem__(1, -9.0), ["bart_score: other was -9"]),
+        (lambda k: k["metrics"]["rouge_l"]["values"].__setitem__(0, None), ["rouge_l: good was None"]),
+        (lambda k: k["metrics"].update(gone=dict(values=[1] * 4, read_by=[])), ["gone: is not computed"]),
+        (lambda k: k.update(texts="x"), ["the four texts are others"]),
+    ],
+)
 def test_what_moved_is_named(kept, change, says):
     other = copy.deepcopy(kept)
     change(other)
-    assert [s.startswith(w) for s,w in zip(drift(other, kept), says, strict=True)]==[True]
+    assert [s.startswith(w) for s, w in zip(drift(other, kept), says, strict=True)] == [True]
+
 
 def test_a_change_of_libraries_is_named_beside_the_score(kept):
     other = copy.deepcopy(kept)
-    other['metrics']['bart_score']['values'][0] += 1
-    other['made_with']['torch'] = '1.0'
-    s, = drift(other, kept)
+    other["metrics"]["bart_score"]["values"][0] += 1
+    other["made_with"]["torch"] = "1.0"
+    (s,) = drift(other, kept)
     assert f"torch 1.0 is now {kept['made_with']['torch']}" in s
-    assert 'the code has changed' in drift(dict(other, made_with=kept['made_with']), kept)[0]
+    assert "the code has changed" in drift(dict(other, made_with=kept["made_with"]), kept)[0]
+
 
 # Sense
-_NLI,_TWO,_REFERENCE = 'an NLI model was never shown words in disorder','a difference of two likelihoods, and disorder lowers both','it is the reference that is scored'
-MAY = dict( # Why word salad may beat the reference on some text
-    judge_own_consistency='the checker, from whom the judge learned, finds no error where it can read nothing', judge_own_consistency_expected='as judge_own_consistency',
-    gpt_score_recall=_REFERENCE, cop=_TWO, cop_causal=_TWO, fflm=_TWO, fflm_equal=_TWO, fflm_wo_w_and_log=_TWO, fflm_wo_log=_TWO, fflm_x_prior=_TWO, fflm_y_cond=_TWO,
-    summac_zs=_NLI, summac_zs_entailment=_NLI, summac_zs_paragraph=_NLI, summac_conv=_NLI, summac_he2024=_NLI, mnli_doc=_NLI)
-BLIND = {'rouge_1', 'bleu_1_true', 'token_f1_true'} # These count words and do not see their order
-ON_AVERAGE = {'cop_causal', 'fflm_wo_log', 'fflm_y_cond', 'judge_own_consistency', 'judge_own_consistency_expected', 'summac_zs'} # Of `MAY`, those whose mean is no better for the references
-def disordered(n, metrics='all'): # References and their words in random order, graded: sample x score, and the texts
-    b,rng = bulletins('test', n),np.random.default_rng(0)
-    salad = [' '.join(rng.permutation(r.split())) for r in b['reference']]
-    texts = pd.DataFrame(dict(id=[f'{k}{i}' for k in ('ref', 'salad') for i in range(n)], hypothesis=[*b['reference'], *salad], source=[*b['source']]*2, reference=[*b['reference']]*2))
-    return grade(texts, shipped(), metrics, progress=False).pivot(index='sample', columns='name', values='value'),texts
+_NLI, _TWO, _REFERENCE = (
+    "an NLI model was never shown words in disorder",
+    "a difference of two likelihoods, and disorder lowers both",
+    "it is the reference that is scored",
+)
+MAY = dict(  # Why word salad may beat the reference on some text
+    judge_own_consistency="the checker, from whom the judge learned, finds no error where it can read nothing",
+    judge_own_consistency_expected="as judge_own_consistency",
+    gpt_score_recall=_REFERENCE,
+    cop=_TWO,
+    cop_causal=_TWO,
+    fflm=_TWO,
+    fflm_equal=_TWO,
+    fflm_wo_w_and_log=_TWO,
+    fflm_wo_log=_TWO,
+    fflm_x_prior=_TWO,
+    fflm_y_cond=_TWO,
+    summac_zs=_NLI,
+    summac_zs_entailment=_NLI,
+    summac_zs_paragraph=_NLI,
+    summac_conv=_NLI,
+    summac_he2024=_NLI,
+    mnli_doc=_NLI,
+)
+BLIND = {"rouge_1", "bleu_1_true", "token_f1_true"}  # These count words and do not see their order
+ON_AVERAGE = {
+    "cop_causal",
+    "fflm_wo_log",
+    "fflm_y_cond",
+    "judge_own_consistency",
+    "judge_own_consistency_expected",
+    "summac_zs",
+}  # Of `MAY`, those whose mean is no better for the references
 
-@pytest.fixture(scope='module')
-def pairs(): return disordered(12)
+
+def disordered(
+    n, metrics="all"
+):  # References and their words in random order, graded: sample x score, and the texts
+    b, rng = bulletins("test", n), np.random.default_rng(0)
+    salad = [" ".join(rng.permutation(r.split())) for r in b["reference"]]
+    texts = pd.DataFrame(
+        dict(
+            id=[f"{k}{i}" for k in ("ref", "salad") for i in range(n)],
+            hypothesis=[*b["reference"], *salad],
+            source=[*b["source"]] * 2,
+            reference=[*b["reference"]] * 2,
+        )
+    )
+    return grade(texts, shipped(), metrics, progress=False).pivot(
+        index="sample", columns="name", values="value"
+    ), texts
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return disordered(12)
+
 
 def sides(w, n):
-    v,salad = w[n]*reg[n].sign,w.index.str.startswith('salad')
-    return v[~salad].to_numpy(),v[salad].to_numpy()
+    v, salad = w[n] * reg[n].sign, w.index.str.startswith("salad")
+    return v[~salad].to_numpy(), v[salad].to_numpy()
+
 
 def test_the_reference_is_beaten_by_its_words_in_disorder_only_where_it_may_be(pairs):
-    beaten = {n for n in pairs[0] for ref,salad in [sides(pairs[0], n)] if (salad>ref).any()}
-    assert beaten==set(MAY) and len(pairs[0].columns)>=76
-    worse = {n for n in pairs[0] for ref,salad in [sides(pairs[0], n)] if not ref.mean()>salad.mean()}
-    assert worse==BLIND|ON_AVERAGE and ON_AVERAGE<set(MAY)
+    beaten = {n for n in pairs[0] for ref, salad in [sides(pairs[0], n)] if (salad > ref).any()}
+    assert beaten == set(MAY) and len(pairs[0].columns) >= 76
+    worse = {n for n in pairs[0] for ref, salad in [sides(pairs[0], n)] if not ref.mean() > salad.mean()}
+    assert worse == BLIND | ON_AVERAGE and ON_AVERAGE < set(MAY)
+
 
 def test_no_answer_of_tiny_unieval_prefers_disorder():
     "Weights that knew more about facts failed here, which twelve texts hardly showed"
-    names = [f'unieval_{d}{end}' for d in ('consistency', 'coherence', 'fluency', 'overall') for end in ('', '_he2024')]
-    w,_ = disordered(100, names)
-    assert set(w)==set(names) and not [n for n in w for ref,salad in [sides(w, n)] if (salad>=ref).any()]
+    names = [
+        f"unieval_{d}{end}"
+        for d in ("consistency", "coherence", "fluency", "overall")
+        for end in ("", "_he2024")
+    ]
+    w, _ = disordered(100, names)
+    assert set(w) == set(names) and not [n for n in w for ref, salad in [sides(w, n)] if (salad >= ref).any()]
+
 
 def test_the_order_of_the_samples_is_irrelevant(pairs):
-    w,texts = pairs
-    back = grade(texts.iloc[::-3], shipped(), progress=False).pivot(index='sample', columns='name', values='value')
+    w, texts = pairs
+    back = grade(texts.iloc[::-3], shipped(), progress=False).pivot(
+        index="sample", columns="name", values="value"
+    )
     for n in back:
-        if 'idf' in n: continue # Weighs tokens by how rare they are among the references that are given
-        x,y = back[n],w.loc[back.index, n]
+        if "idf" in n:
+            continue  # Weighs tokens by how rare they are among the references that are given
+        x, y = back[n], w.loc[back.index, n]
         np.testing.assert_allclose(x, y, atol=4e-6, rtol=4e-6, err_msg=n)

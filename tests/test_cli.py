@@ -1,4 +1,5 @@
 """The command line on good and on malformed files."""
+
 import json
 import subprocess
 import sys
@@ -11,143 +12,286 @@ from uetrust.app.cli import main
 from uetrust.evaluation.prr import prr
 from uetrust.report.chapters import save_table
 
+
 @pytest.fixture
 def scores():
     rng = np.random.default_rng(0)
     q = rng.normal(size=30)
-    return pd.DataFrame(dict(sample=[f's{i}' for i in range(30)], rouge=q, judge=np.clip(np.round(5+q), 1, 10), msp=-q+rng.normal(size=30), sets=rng.integers(1, 4, 30)))
+    return pd.DataFrame(
+        dict(
+            sample=[f"s{i}" for i in range(30)],
+            rouge=q,
+            judge=np.clip(np.round(5 + q), 1, 10),
+            msp=-q + rng.normal(size=30),
+            sets=rng.integers(1, 4, 30),
+        )
+    )
+
 
 def call(capsys, *argv):
     code = main([str(a) for a in argv])
     out = capsys.readouterr()
-    return code,out.out,out.err
+    return code, out.out, out.err
 
-@pytest.mark.parametrize('end', ['csv', 'parquet', 'jsonl', 'json'])
+
+@pytest.mark.parametrize("end", ["csv", "parquet", "jsonl", "json"])
 def test_prr_prints_the_numbers_of_the_library(scores, tmp_path, capsys, end):
-    f = tmp_path/f'scores.{end}'
-    dict(csv=lambda: scores.to_csv(f, index=False), parquet=lambda: scores.to_parquet(f), jsonl=lambda: scores.to_json(f, orient='records', lines=True),
-         json=lambda: scores.to_json(f, orient='records'))[end]()
-    code,out,_ = call(capsys, 'prr', f, '--id', 'sample', '--quality', 'rouge', 'judge', '--uncertainty', 'msp', 'sets', '--json')
-    got = {(r['method'], r['metric']):r for r in json.loads(out)}
-    assert code==0 and len(got)==4
-    for (m,k),r in got.items():
-        assert r['value'] == pytest.approx(prr(scores[k], scores[m]).value, abs=1e-8) and r['n']==30
-    assert 'tied' in got['sets', 'rouge']['note']
+    f = tmp_path / f"scores.{end}"
+    dict(
+        csv=lambda: scores.to_csv(f, index=False),
+        parquet=lambda: scores.to_parquet(f),
+        jsonl=lambda: scores.to_json(f, orient="records", lines=True),
+        json=lambda: scores.to_json(f, orient="records"),
+    )[end]()
+    code, out, _ = call(
+        capsys,
+        "prr",
+        f,
+        "--id",
+        "sample",
+        "--quality",
+        "rouge",
+        "judge",
+        "--uncertainty",
+        "msp",
+        "sets",
+        "--json",
+    )
+    got = {(r["method"], r["metric"]): r for r in json.loads(out)}
+    assert code == 0 and len(got) == 4
+    for (m, k), r in got.items():
+        assert r["value"] == pytest.approx(prr(scores[k], scores[m]).value, abs=1e-8) and r["n"] == 30
+    assert "tied" in got["sets", "rouge"]["note"]
+
 
 def test_options_reach_the_library(scores, tmp_path, capsys):
-    f = tmp_path/'s.csv'
-    scores.assign(doc=[i//3 for i in range(30)]).to_csv(f, index=False)
-    r = json.loads(call(capsys, 'prr', f, '--quality', 'rouge', '--uncertainty', 'sets', '--area', 'sum', '--ties', 'worst', '--clusters', 'doc', '--json')[1])[0]
-    want = prr(scores.rouge, scores.sets, area='sum', ties='worst', clusters=[i//3 for i in range(30)])
-    assert (r['value'], r['se']) == pytest.approx((want.value, want.se), abs=1e-8)
-    r = json.loads(call(capsys, 'prr', f, '--quality', 'rouge', '--uncertainty', 'msp', '--compat', 'he2024', '--json')[1])[0]
-    assert r['value'] == pytest.approx(prr(scores.rouge, scores.msp, compat='he2024').value, abs=1e-8)
+    f = tmp_path / "s.csv"
+    scores.assign(doc=[i // 3 for i in range(30)]).to_csv(f, index=False)
+    r = json.loads(
+        call(
+            capsys,
+            "prr",
+            f,
+            "--quality",
+            "rouge",
+            "--uncertainty",
+            "sets",
+            "--area",
+            "sum",
+            "--ties",
+            "worst",
+            "--clusters",
+            "doc",
+            "--json",
+        )[1]
+    )[0]
+    want = prr(scores.rouge, scores.sets, area="sum", ties="worst", clusters=[i // 3 for i in range(30)])
+    assert (r["value"], r["se"]) == pytest.approx((want.value, want.se), abs=1e-8)
+    r = json.loads(
+        call(capsys, "prr", f, "--quality", "rouge", "--uncertainty", "msp", "--compat", "he2024", "--json")[
+            1
+        ]
+    )[0]
+    assert r["value"] == pytest.approx(prr(scores.rouge, scores.msp, compat="he2024").value, abs=1e-8)
+
 
 MALFORMED = dict(
-    wrong_column=('sample,rogue,msp\na,1,2\nb,2,1\nc,3,3\n', "has no column 'rouge'. Did you mean ['rogue']"),
-    text=('sample,rouge,msp\na,1,2\nb,good,1\nc,3,3\n', "'good' at sample b"),
-    empty=('', 'cannot be read as csv'),
-    header_only=('sample,rouge,msp\n', 'is empty'),
-    one_row=('sample,rouge,msp\na,1,2\n', 'has 1 sample;'),
-    all_equal=('sample,rouge,msp\na,1,2\nb,1,3\nc,1,4\n', 'constant quality'),
-    all_uncertain_alike=('sample,rouge,msp\na,1,2\nb,2,2\nc,3,2\n', 'nothing is ranked'),
-    twice=('sample,rouge,msp\na,1,2\na,2,1\nc,3,3\n', 'duplicated sample names: a'),
-    infinite=('sample,rouge,msp\na,1,2\nb,inf,1\nc,3,3\n', 'must be finite'),
-    all_missing=('sample,rouge,msp\na,,2\nb,,1\nc,,3\n', '0 pairs'),
-    ragged=('sample,rouge,msp\na,1,2\nb,2,1,9,9\nc,3,3\n', 'cannot be read as csv'),
+    wrong_column=("sample,rogue,msp\na,1,2\nb,2,1\nc,3,3\n", "has no column 'rouge'. Did you mean ['rogue']"),
+    text=("sample,rouge,msp\na,1,2\nb,good,1\nc,3,3\n", "'good' at sample b"),
+    empty=("", "cannot be read as csv"),
+    header_only=("sample,rouge,msp\n", "is empty"),
+    one_row=("sample,rouge,msp\na,1,2\n", "has 1 sample;"),
+    all_equal=("sample,rouge,msp\na,1,2\nb,1,3\nc,1,4\n", "constant quality"),
+    all_uncertain_alike=("sample,rouge,msp\na,1,2\nb,2,2\nc,3,2\n", "nothing is ranked"),
+    twice=("sample,rouge,msp\na,1,2\na,2,1\nc,3,3\n", "duplicated sample names: a"),
+    infinite=("sample,rouge,msp\na,1,2\nb,inf,1\nc,3,3\n", "must be finite"),
+    all_missing=("sample,rouge,msp\na,,2\nb,,1\nc,,3\n", "0 pairs"),
+    ragged=("sample,rouge,msp\na,1,2\nb,2,1,9,9\nc,3,3\n", "cannot be read as csv"),
 )
-@pytest.mark.parametrize('name', MALFORMED)
-def test_malformed_files_are_explained(name, tmp_path, capsys):
-    text,says = MALFORMED[name]
-    f = tmp_path/f'{name}.csv'
-    f.write_text(text)
-    code,out,err = call(capsys, 'prr', f, '--id', 'sample', '--quality', 'rouge', '--uncertainty', 'msp')
-    assert code==2 and out=='' and says in err and f.name in err and 'Traceback' not in err
 
-@pytest.mark.parametrize('argv,says', [(('--quality', 'rouge', '--scale', 'judge'), 'COLUMN=LOWEST:HIGHEST'), (('--quality', 'rouge', '--scale', 'rouge=0:.1'), 'off its scale'),
-                                       (('--quality', 'rouge', '--max-rejection', '2'), 'max_rejection'), (('--quality', 'rouge', '--scale', 'jugde=1:2'), 'jugde')])
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_files_are_explained(name, tmp_path, capsys):
+    text, says = MALFORMED[name]
+    f = tmp_path / f"{name}.csv"
+    f.write_text(text)
+    code, out, err = call(capsys, "prr", f, "--id", "sample", "--quality", "rouge", "--uncertainty", "msp")
+    assert code == 2 and out == "" and says in err and f.name in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "argv,says",
+    [
+        (("--quality", "rouge", "--scale", "judge"), "COLUMN=LOWEST:HIGHEST"),
+        (("--quality", "rouge", "--scale", "rouge=0:.1"), "off its scale"),
+        (("--quality", "rouge", "--max-rejection", "2"), "max_rejection"),
+        (("--quality", "rouge", "--scale", "jugde=1:2"), "jugde"),
+    ],
+)
 def test_wrong_options_are_explained(scores, tmp_path, capsys, argv, says):
-    f = tmp_path/'s.csv'
+    f = tmp_path / "s.csv"
     scores.to_csv(f, index=False)
-    code,_,err = call(capsys, 'prr', f, '--uncertainty', 'msp', *argv)
-    assert code==2 and says in err
+    code, _, err = call(capsys, "prr", f, "--uncertainty", "msp", *argv)
+    assert code == 2 and says in err
+
 
 def test_missing_and_foreign_files(tmp_path, capsys):
-    assert 'there is no file' in call(capsys, 'prr', tmp_path/'no.csv', '--quality', 'a', '--uncertainty', 'b')[2]
-    (tmp_path/'x.xlsx').write_text('')
-    assert 'not .xlsx' in call(capsys, 'prr', tmp_path/'x.xlsx', '--quality', 'a', '--uncertainty', 'b')[2]
-    (tmp_path/'x.parquet').write_text('not parquet')
-    assert 'cannot be read as parquet' in call(capsys, 'prr', tmp_path/'x.parquet', '--quality', 'a', '--uncertainty', 'b')[2]
+    assert (
+        "there is no file"
+        in call(capsys, "prr", tmp_path / "no.csv", "--quality", "a", "--uncertainty", "b")[2]
+    )
+    (tmp_path / "x.xlsx").write_text("")
+    assert "not .xlsx" in call(capsys, "prr", tmp_path / "x.xlsx", "--quality", "a", "--uncertainty", "b")[2]
+    (tmp_path / "x.parquet").write_text("not parquet")
+    assert (
+        "cannot be read as parquet"
+        in call(capsys, "prr", tmp_path / "x.parquet", "--quality", "a", "--uncertainty", "b")[2]
+    )
+
 
 def test_claims_as_json_csv_and_filtered(capsys, tmp_path):
-    rows = json.loads(call(capsys, 'claims', '--json', '--draws', 20)[1])
-    assert len(rows)==154 and {r['verdict'] for r in rows}=={'holds', 'partly', 'fails', 'not decidable'}
-    failed = call(capsys, 'claims', '--csv', '--verdict', 'fails', '--section', 'C.2.4', '--draws', 0)[1].splitlines()
-    assert len(failed)==2 and failed[1].startswith('C2.4-05')
-    for t in ('T9', 'T11'): save_table(t, tmp_path)
-    own = json.loads(call(capsys, 'claims', '--json', '--tables', tmp_path, '--draws', 0)[1])
-    open_ = [r for r in own if r['verdict']=='not decidable']
-    assert 100<len(open_)<154 and any('T7' in r['note'] for r in open_)
-    assert {r['id']:r['verdict'] for r in own}['C2.2-03']=='holds'
+    rows = json.loads(call(capsys, "claims", "--json", "--draws", 20)[1])
+    assert len(rows) == 154 and {r["verdict"] for r in rows} == {"holds", "partly", "fails", "not decidable"}
+    failed = call(capsys, "claims", "--csv", "--verdict", "fails", "--section", "C.2.4", "--draws", 0)[
+        1
+    ].splitlines()
+    assert len(failed) == 2 and failed[1].startswith("C2.4-05")
+    for t in ("T9", "T11"):
+        save_table(t, tmp_path)
+    own = json.loads(call(capsys, "claims", "--json", "--tables", tmp_path, "--draws", 0)[1])
+    open_ = [r for r in own if r["verdict"] == "not decidable"]
+    assert 100 < len(open_) < 154 and any("T7" in r["note"] for r in open_)
+    assert {r["id"]: r["verdict"] for r in own}["C2.2-03"] == "holds"
 
-@pytest.mark.parametrize('command', [(), ('prr',), ('claims',), ('run',), ('report',), ('bench',)])
+
+@pytest.mark.parametrize("command", [(), ("prr",), ("claims",), ("run",), ("report",), ("bench",)])
 def test_every_help_shows_an_example(command):
-    out = subprocess.run([sys.executable, '-c', 'from uetrust.app.cli import main; main()', *command, '--help'], capture_output=True, text=True, check=True).stdout
-    assert 'example: uetrust' in out
+    out = subprocess.run(
+        [sys.executable, "-c", "from uetrust.app.cli import main; main()", *command, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "example: uetrust" in out
+
 
 # Generation
 
+
 def bart():
     from uetrust.core.settings import oracles
-    if oracles() is None: pytest.skip('UETRUST_ORACLES is not at hand')
-    return oracles()/'seed_systems'/'models'/'tiny_bart'
+
+    if oracles() is None:
+        pytest.skip("UETRUST_ORACLES is not at hand")
+    return oracles() / "seed_systems" / "models" / "tiny_bart"
+
 
 def test_generate_fills_a_bank_once_and_refuses_other_settings(tmp_path, capsys):
     from uetrust.generation.bank import read_bank
-    ask = ['generate', str(tmp_path/'bank'), '--model', str(bart()), '--data', 'bulletin:test:3', '--max-new-tokens', '8', '--samples']
-    assert main([*ask, '2'])==0 and '9 texts of 3 sources' in capsys.readouterr().out
-    before = {p.name:p.stat().st_mtime_ns for p in (tmp_path/'bank').glob('*.parquet')}
-    assert main([*ask, '2'])==0 and {p.name:p.stat().st_mtime_ns for p in (tmp_path/'bank').glob('*.parquet')}==before
-    assert main([*ask, '4'])==2 and 'samples: found 2, expected 4' in capsys.readouterr().err
-    assert read_bank(tmp_path/'bank').attrs['about']['dataset']=='bulletin'
+
+    ask = [
+        "generate",
+        str(tmp_path / "bank"),
+        "--model",
+        str(bart()),
+        "--data",
+        "bulletin:test:3",
+        "--max-new-tokens",
+        "8",
+        "--samples",
+    ]
+    assert main([*ask, "2"]) == 0 and "9 texts of 3 sources" in capsys.readouterr().out
+    before = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "bank").glob("*.parquet")}
+    assert (
+        main([*ask, "2"]) == 0
+        and {p.name: p.stat().st_mtime_ns for p in (tmp_path / "bank").glob("*.parquet")} == before
+    )
+    assert main([*ask, "4"]) == 2 and "samples: found 2, expected 4" in capsys.readouterr().err
+    assert read_bank(tmp_path / "bank").attrs["about"]["dataset"] == "bulletin"
+
 
 def test_generate_asks_a_server_and_a_dry_run_asks_nobody(tmp_path, capsys):
     import http.server
     import json
     import threading
+
     calls = []
+
     class Server(http.server.BaseHTTPRequestHandler):
-        def log_message(self, *a): pass
+        def log_message(self, *a):
+            pass
+
         def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers['Content-Length'])))
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             calls.append(body)
-            reply = json.dumps(dict(choices=[dict(index=i, message=dict(content=f'text {i}'), finish_reason='stop') for i in range(body.get('n') or 1)], usage=dict(prompt_tokens=5, completion_tokens=2))).encode()
+            reply = json.dumps(
+                dict(
+                    choices=[
+                        dict(index=i, message=dict(content=f"text {i}"), finish_reason="stop")
+                        for i in range(body.get("n") or 1)
+                    ],
+                    usage=dict(prompt_tokens=5, completion_tokens=2),
+                )
+            ).encode()
             self.send_response(200)
-            self.send_header('Content-Length', str(len(reply)))
+            self.send_header("Content-Length", str(len(reply)))
             self.end_headers()
             self.wfile.write(reply)
-    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Server) as server:
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        ask = ['generate', str(tmp_path/'bank'), '--model', 'toy', '--data', 'bulletin:test:2', '--samples', '3', '--endpoint', f'http://127.0.0.1:{server.server_port}/v1', '--price-in', '1', '--price-out', '1']
-        assert main([*ask, '--dry-run'])==0 and not calls and 'requests 4; cached 0' in capsys.readouterr().out
-        assert main(ask)==0 and '8 texts of 2 sources by toy' in capsys.readouterr().out
+        ask = [
+            "generate",
+            str(tmp_path / "bank"),
+            "--model",
+            "toy",
+            "--data",
+            "bulletin:test:2",
+            "--samples",
+            "3",
+            "--endpoint",
+            f"http://127.0.0.1:{server.server_port}/v1",
+            "--price-in",
+            "1",
+            "--price-out",
+            "1",
+        ]
+        assert (
+            main([*ask, "--dry-run"]) == 0 and not calls and "requests 4; cached 0" in capsys.readouterr().out
+        )
+        assert main(ask) == 0 and "8 texts of 2 sources by toy" in capsys.readouterr().out
         sent = len(calls)
-        assert main(ask)==0 and len(calls)==sent==4
+        assert main(ask) == 0 and len(calls) == sent == 4
         server.shutdown()
 
-@pytest.mark.parametrize('what,says', [('bulletin:test', 'NAME:SPLIT:NUMBER'), ('bulletin:tset:3', 'tset'), ('nowhere.jsonl', 'there is no file')])
+
+@pytest.mark.parametrize(
+    "what,says",
+    [
+        ("bulletin:test", "NAME:SPLIT:NUMBER"),
+        ("bulletin:tset:3", "tset"),
+        ("nowhere.jsonl", "there is no file"),
+    ],
+)
 def test_sources_that_cannot_be_are_explained(tmp_path, capsys, what, says):
-    assert main(['generate', str(tmp_path/'bank'), '--model', 'x', '--data', what, '--dry-run'])==2
+    assert main(["generate", str(tmp_path / "bank"), "--model", "x", "--data", what, "--dry-run"]) == 2
     assert says in capsys.readouterr().err
+
 
 def test_a_report_is_shown_without_being_written_again(tmp_path, monkeypatch, capsys):
     import webbrowser
+
     from uetrust.core import settings
+
     shown = []
-    monkeypatch.setattr(webbrowser, 'open', shown.append)
-    monkeypatch.setattr(settings, 'out_dir', lambda name: tmp_path)
-    (tmp_path/'report').mkdir()
-    page = tmp_path/'report'/'index.html'
-    page.write_text('as it was')
-    assert main(['report', '--profile', 'smoke', '--open'])==0
-    assert shown==[page.as_uri()] and page.read_text()=='as it was' and page.as_uri() in capsys.readouterr().out
+    monkeypatch.setattr(webbrowser, "open", shown.append)
+    monkeypatch.setattr(settings, "out_dir", lambda name: tmp_path)
+    (tmp_path / "report").mkdir()
+    page = tmp_path / "report" / "index.html"
+    page.write_text("as it was")
+    assert main(["report", "--profile", "smoke", "--open"]) == 0
+    assert (
+        shown == [page.as_uri()]
+        and page.read_text() == "as it was"
+        and page.as_uri() in capsys.readouterr().out
+    )

@@ -1,4 +1,5 @@
 """Methods against metrics: what a study would pick and what that costs; quality scores of a bank, kept from run to run."""
+
 import shutil
 
 import numpy as np
@@ -7,170 +8,273 @@ import pytest
 from scipy.stats import rankdata, spearmanr
 from scipy.stats import t as student
 
-from uetrust.studies import cross as cs
-from uetrust.scoring import cache as ql
-from uetrust.generation.bank import fill_bank, provenance, row
-from uetrust.scoring.metrics import grade
-from uetrust.scoring.providers import MAKERS, shipped
-from uetrust.evaluation.prr import prr
-from uetrust.data.datasets import samples
 from uetrust.core.settings import profile, root
 from uetrust.core.store import BadShard
+from uetrust.data.datasets import samples
+from uetrust.evaluation.prr import prr
+from uetrust.generation.bank import fill_bank, provenance, row
+from uetrust.scoring import cache as ql
+from uetrust.scoring.metrics import grade
+from uetrust.scoring.providers import MAKERS, shipped
+from uetrust.studies import cross as cs
 
-@pytest.fixture(scope='module')
+
+@pytest.fixture(scope="module")
 def scores():
     "80 samples: a truth, three metrics of falling worth, four methods; with ties"
     rng = np.random.default_rng(3)
-    truth = pd.Series(rng.integers(0, 12, 80)/11, [f's{i}' for i in range(80)], name='truth')
-    q = pd.DataFrame({f'm{k}':truth+k*rng.normal(size=80)*.3 for k in range(3)}, truth.index)
-    u = pd.DataFrame({f'u{k}':-truth+(k+1)*rng.normal(size=80)*.3 for k in range(4)}, truth.index)
-    return q,u.round(1),truth
+    truth = pd.Series(rng.integers(0, 12, 80) / 11, [f"s{i}" for i in range(80)], name="truth")
+    q = pd.DataFrame({f"m{k}": truth + k * rng.normal(size=80) * 0.3 for k in range(3)}, truth.index)
+    u = pd.DataFrame({f"u{k}": -truth + (k + 1) * rng.normal(size=80) * 0.3 for k in range(4)}, truth.index)
+    return q, u.round(1), truth
+
 
 # Picks
 def test_a_pick_is_the_best_under_the_metric_and_is_judged_by_the_truth(scores):
-    q,u,truth = scores
-    table = pd.DataFrame({c:[prr(q[m], u[c]).value for m in q] for c in u}, index=list(q))
-    real = pd.Series({c:prr(truth, u[c]).value for c in u})
-    p = cs.picks(table, real).set_index('metric')
+    q, u, truth = scores
+    table = pd.DataFrame({c: [prr(q[m], u[c]).value for m in q] for c in u}, index=list(q))
+    real = pd.Series({c: prr(truth, u[c]).value for c in u})
+    p = cs.picks(table, real).set_index("metric")
     for m in q:
         best = max(u, key=lambda c: table.at[m, c])
-        assert (p.at[m, 'pick'], p.at[m, 'true_prr'], p.at[m, 'loss'])==(best, real[best], real.max()-real[best])
-        assert p.at[m, 'rho']==pytest.approx(spearmanr(table.loc[m], real)[0]) and p.at[m, 'rank']==1+(real>real[best]).sum()
-    assert p.at['m0', 'loss']==0 and list(p['loss'])==sorted(p['loss'])
+        assert (p.at[m, "pick"], p.at[m, "true_prr"], p.at[m, "loss"]) == (
+            best,
+            real[best],
+            real.max() - real[best],
+        )
+        assert (
+            p.at[m, "rho"] == pytest.approx(spearmanr(table.loc[m], real)[0])
+            and p.at[m, "rank"] == 1 + (real > real[best]).sum()
+        )
+    assert p.at["m0", "loss"] == 0 and list(p["loss"]) == sorted(p["loss"])
+
 
 def test_a_shortlist_takes_at_every_step_the_best_next_metric():
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(6, 12)), [f'm{i}' for i in range(6)])
-    target = table.mean()+rng.normal(size=12)*.3
+    table = pd.DataFrame(rng.normal(size=(6, 12)), [f"m{i}" for i in range(6)])
+    target = table.mean() + rng.normal(size=12) * 0.3
     s = cs.shortlist(table, target, most=4)
-    assert len(s)==4 and s['metric'].is_unique and len(cs.shortlist(table, target, most=99))==6
+    assert len(s) == 4 and s["metric"].is_unique and len(cs.shortlist(table, target, most=99)) == 6
     for k in range(4):
-        before = list(s['metric'][:k])
-        rho = {m:spearmanr(table.loc[[*before, m]].mean(), target)[0] for m in table.index if m not in before}
-        assert s['metric'][k]==max(rho, key=rho.get) and s['rho'][k]==pytest.approx(max(rho.values()))
+        before = list(s["metric"][:k])
+        rho = {
+            m: spearmanr(table.loc[[*before, m]].mean(), target)[0] for m in table.index if m not in before
+        }
+        assert s["metric"][k] == max(rho, key=rho.get) and s["rho"][k] == pytest.approx(max(rho.values()))
+
 
 # Designs
 def test_a_study_is_what_its_draw_says(scores):
-    q,u,truth = scores
-    d = cs.designs(q, u, truth, sizes=(20,), draws=1, seed=5).set_index('metric')
+    q, u, truth = scores
+    d = cs.designs(q, u, truth, sizes=(20,), draws=1, seed=5).set_index("metric")
     order = np.random.default_rng([5, 20, 0]).permutation(80)
-    seen,rest = order[:20],order[20:]
-    on_rest = {c:prr(truth.iloc[rest], u[c].iloc[rest]).value for c in u}
-    def pick(s): return max(u, key=lambda c: prr(s.iloc[seen], u[c].iloc[seen]).value)
+    seen, rest = order[:20], order[20:]
+    on_rest = {c: prr(truth.iloc[rest], u[c].iloc[rest]).value for c in u}
+
+    def pick(s):
+        return max(u, key=lambda c: prr(s.iloc[seen], u[c].iloc[seen]).value)
+
     best = max(u, key=lambda c: prr(truth, u[c]).value)
-    for m,s in [*q.items(), ('truth', truth)]:
-        assert d.at[m, 'true_prr']==pytest.approx(on_rest[pick(s)]) and d.at[m, 'right']==(pick(s)==best)
-        assert d.at[m, 'loss']==pytest.approx(on_rest[pick(truth)]-on_rest[pick(s)])
+    for m, s in [*q.items(), ("truth", truth)]:
+        assert d.at[m, "true_prr"] == pytest.approx(on_rest[pick(s)]) and d.at[m, "right"] == (
+            pick(s) == best
+        )
+        assert d.at[m, "loss"] == pytest.approx(on_rest[pick(truth)] - on_rest[pick(s)])
+
 
 def test_larger_studies_and_better_metrics_pick_better(scores):
-    q,u,truth = scores
-    d = cs.designs(q.assign(copy=q['m2']), u, truth, sizes=(8, 40), draws=300).set_index(['n', 'metric'])
-    assert d.at[(40, 'truth'), 'right']>d.at[(8, 'truth'), 'right'] and d.at[(40, 'truth'), 'true_prr']>d.at[(8, 'truth'), 'true_prr']
-    assert d.at[(40, 'm2'), 'loss']>d.at[(40, 'm1'), 'loss']>0 and abs(d.at[(40, 'm0'), 'loss'])<1e-12
-    assert d.loc[(8, 'copy')].equals(d.loc[(8, 'm2')])
+    q, u, truth = scores
+    d = cs.designs(q.assign(copy=q["m2"]), u, truth, sizes=(8, 40), draws=300).set_index(["n", "metric"])
+    assert (
+        d.at[(40, "truth"), "right"] > d.at[(8, "truth"), "right"]
+        and d.at[(40, "truth"), "true_prr"] > d.at[(8, "truth"), "true_prr"]
+    )
+    assert d.at[(40, "m2"), "loss"] > d.at[(40, "m1"), "loss"] > 0 and abs(d.at[(40, "m0"), "loss"]) < 1e-12
+    assert d.loc[(8, "copy")].equals(d.loc[(8, "m2")])
+
 
 def test_studies_depend_on_their_seed_only(scores):
-    q,u,truth = scores
-    a,b,c = (cs.designs(q, u, truth, sizes=s, draws=20, seed=k) for s,k in (((10, 30), 1), ((30,), 1), ((30,), 2)))
-    pd.testing.assert_frame_equal(a[a['n']==30].reset_index(drop=True), b)
+    q, u, truth = scores
+    a, b, c = (
+        cs.designs(q, u, truth, sizes=s, draws=20, seed=k) for s, k in (((10, 30), 1), ((30,), 1), ((30,), 2))
+    )
+    pd.testing.assert_frame_equal(a[a["n"] == 30].reset_index(drop=True), b)
     assert not b.equals(c)
 
-def test_a_draw_in_which_a_metric_is_constant_is_no_study(scores):
-    q,u,truth = scores
-    rare = pd.DataFrame(dict(rare=(np.arange(80)==7).astype(float)), truth.index)
-    d = cs.designs(rare, u, truth, sizes=(10,), draws=200).set_index('metric')
-    assert 0<d.at['rare', 'studies']<80 and d.at['truth', 'studies']==200 and np.isfinite(d.at['rare', 'right'])
 
-@pytest.mark.parametrize('n', [2, 78, 100])
+def test_a_draw_in_which_a_metric_is_constant_is_no_study(scores):
+    q, u, truth = scores
+    rare = pd.DataFrame(dict(rare=(np.arange(80) == 7).astype(float)), truth.index)
+    d = cs.designs(rare, u, truth, sizes=(10,), draws=200).set_index("metric")
+    assert (
+        0 < d.at["rare", "studies"] < 80
+        and d.at["truth", "studies"] == 200
+        and np.isfinite(d.at["rare", "right"])
+    )
+
+
+@pytest.mark.parametrize("n", [2, 78, 100])
 def test_a_study_leaves_something_over(scores, n):
-    with pytest.raises(ValueError, match=f'a study of {n} of 80 samples'): cs.designs(*scores, sizes=(n,))
+    with pytest.raises(ValueError, match=f"a study of {n} of 80 samples"):
+        cs.designs(*scores, sizes=(n,))
+
 
 # Length
 def test_the_partial_correlation_is_that_of_the_textbook(scores):
-    q,u,truth = scores
-    z = pd.Series(rankdata(truth+np.random.default_rng(0).normal(size=80)), truth.index)
-    b = cs.without_length(u, truth, z).set_index('method')
+    q, u, truth = scores
+    z = pd.Series(rankdata(truth + np.random.default_rng(0).normal(size=80)), truth.index)
+    b = cs.without_length(u, truth, z).set_index("method")
     for c in u:
-        xy,xz,yz = spearmanr(u[c], truth)[0],spearmanr(u[c], z)[0],spearmanr(truth, z)[0]
-        r = (xy-xz*yz)/np.sqrt((1-xz**2)*(1-yz**2))
-        assert b.at[c, 'partial']==pytest.approx(r) and b.at[c, 'p']==pytest.approx(2*student.sf(abs(r)*np.sqrt(77/(1-r*r)), 77))
+        xy, xz, yz = spearmanr(u[c], truth)[0], spearmanr(u[c], z)[0], spearmanr(truth, z)[0]
+        r = (xy - xz * yz) / np.sqrt((1 - xz**2) * (1 - yz**2))
+        assert b.at[c, "partial"] == pytest.approx(r) and b.at[c, "p"] == pytest.approx(
+            2 * student.sf(abs(r) * np.sqrt(77 / (1 - r * r)), 77)
+        )
+
 
 def test_strata_are_judged_one_by_one_and_averaged(scores):
-    q,u,truth = scores
-    z = pd.Series(np.arange(80)%20, truth.index, dtype=float)
+    q, u, truth = scores
+    z = pd.Series(np.arange(80) % 20, truth.index, dtype=float)
     part = cs.strata(z.to_numpy(), 4)
-    assert np.bincount(part).tolist()==[20]*4 and all(len(set(part[z==v]))==1 for v in z.unique())
-    want = np.mean([prr(truth[part==s], u['u0'][part==s]).value for s in range(4)])
-    b = cs.without_length(u, truth, z).set_index('method')
-    assert b.at['u0', 'within']==pytest.approx(want) and b.at['u0', 'plain']==pytest.approx(prr(truth, u['u0']).value)
+    assert np.bincount(part).tolist() == [20] * 4 and all(len(set(part[z == v])) == 1 for v in z.unique())
+    want = np.mean([prr(truth[part == s], u["u0"][part == s]).value for s in range(4)])
+    b = cs.without_length(u, truth, z).set_index("method")
+    assert b.at["u0", "within"] == pytest.approx(want) and b.at["u0", "plain"] == pytest.approx(
+        prr(truth, u["u0"]).value
+    )
+
 
 def test_of_the_length_itself_nothing_is_left():
     n = pd.Series(np.random.default_rng(0).integers(3, 30, 60).astype(float))
-    b = cs.without_length(pd.DataFrame(dict(length=n, doubled=2*n, shorter=-n)), -n+np.random.default_rng(1).normal(size=60), n)
-    assert (b['residual'].abs()<1e-12).all() and b['partial'].isna().all() and b['explained'][:2].tolist()==[1, 1] and np.isnan(b['explained'][2])
+    b = cs.without_length(
+        pd.DataFrame(dict(length=n, doubled=2 * n, shorter=-n)),
+        -n + np.random.default_rng(1).normal(size=60),
+        n,
+    )
+    assert (
+        (b["residual"].abs() < 1e-12).all()
+        and b["partial"].isna().all()
+        and b["explained"][:2].tolist() == [1, 1]
+        and np.isnan(b["explained"][2])
+    )
+
 
 def test_what_ranks_nothing_is_left_out_by_name():
-    x = pd.DataFrame(dict(a=[1., 2, 3], b=[1, np.nan, 2], c=[4., 4, 4], d=[0, np.inf, 1]))
-    kept,why = cs.usable(x)
-    assert list(kept)==['a'] and why==dict(b='undefined for 1 of 3 texts', c='the same for all texts', d='infinite for some text')
+    x = pd.DataFrame(dict(a=[1.0, 2, 3], b=[1, np.nan, 2], c=[4.0, 4, 4], d=[0, np.inf, 1]))
+    kept, why = cs.usable(x)
+    assert list(kept) == ["a"] and why == dict(
+        b="undefined for 1 of 3 texts", c="the same for all texts", d="infinite for some text"
+    )
+
 
 # Quality of a bank
 @pytest.fixture
 def bank(tmp_path):
-    s = samples('bulletin:test:3')
-    def lead(part): return [row(r.id, 'greedy', 0, r.source.split('. ')[0]+'.') for r in part.itertuples()]
-    fill_bank(tmp_path/'texts', s, provenance('bulletin', 'lead', '', '', {}, dict(greedy=1)), lead, progress=False)
-    return tmp_path,s
+    s = samples("bulletin:test:3")
 
-NAMES = ['rouge_l', 'summac_zs', 'mnli_doc', 'bertscore_f1', 'factcc']
+    def lead(part):
+        return [row(r.id, "greedy", 0, r.source.split(". ")[0] + ".") for r in part.itertuples()]
+
+    fill_bank(
+        tmp_path / "texts",
+        s,
+        provenance("bulletin", "lead", "", "", {}, dict(greedy=1)),
+        lead,
+        progress=False,
+    )
+    return tmp_path, s
+
+
+NAMES = ["rouge_l", "summac_zs", "mnli_doc", "bertscore_f1", "factcc"]
+
+
 def test_quality_of_a_bank_is_that_of_its_texts(bank):
     t = ql.grade_bank(*bank, shipped(), NAMES, progress=False)
     want = grade(ql.greedy_texts(*bank), shipped(), NAMES, progress=False)
-    def wide(x): return x.pivot(index='sample', columns='name', values='value')[NAMES[:4]]
+
+    def wide(x):
+        return x.pivot(index="sample", columns="name", values="value")[NAMES[:4]]
+
     pd.testing.assert_frame_equal(wide(t), wide(want))
-    assert t.attrs==want.attrs and set(t.attrs['missing'])=={'factcc'}
+    assert t.attrs == want.attrs and set(t.attrs["missing"]) == {"factcc"}
+
 
 def test_a_run_that_breaks_goes_on_where_it_was(bank, monkeypatch):
     calls = []
+
     def breaks(texts, models, names, *a, **kw):
         calls.append(names)
-        if len(calls)==2: raise KeyboardInterrupt
+        if len(calls) == 2:
+            raise KeyboardInterrupt
         return grade(texts, models, names, *a, **kw)
-    monkeypatch.setattr(ql, 'grade', breaks)
-    with pytest.raises(KeyboardInterrupt): ql.grade_bank(*bank, shipped(), NAMES, progress=False)
+
+    monkeypatch.setattr(ql, "grade", breaks)
+    with pytest.raises(KeyboardInterrupt):
+        ql.grade_bank(*bank, shipped(), NAMES, progress=False)
     t = ql.grade_bank(*bank, shipped(), NAMES, progress=False)
-    assert sum(names==calls[0] for names in calls)==1 and calls[1]==calls[2] and set(t['name'])==set(NAMES[:4])
+    assert (
+        sum(names == calls[0] for names in calls) == 1
+        and calls[1] == calls[2]
+        and set(t["name"]) == set(NAMES[:4])
+    )
     n = len(calls)
-    assert ql.grade_bank(*bank, shipped(), NAMES, progress=False).equals(t) and len(calls)==n
+    assert ql.grade_bank(*bank, shipped(), NAMES, progress=False).equals(t) and len(calls) == n
+
 
 def test_other_weights_are_read_anew(bank, tmp_path):
-    shutil.copytree(root()/'data/models/tiny-nli', tmp_path/'nli')
-    def asked(): return ql.grade_bank(*bank, dict(nli=tmp_path/'nli'), ['mnli_doc'], progress=False),[p.name for p in (bank[0]/'quality').iterdir()]
-    t,before = asked()
-    (tmp_path/'nli'/'note.txt').write_text('another revision')
-    again,after = asked()
-    assert again.equals(t) and len(before)==1 and len(after)==2 and set(before)<set(after)
+    shutil.copytree(root() / "data/models/tiny-nli", tmp_path / "nli")
+
+    def asked():
+        return ql.grade_bank(*bank, dict(nli=tmp_path / "nli"), ["mnli_doc"], progress=False), [
+            p.name for p in (bank[0] / "quality").iterdir()
+        ]
+
+    t, before = asked()
+    (tmp_path / "nli" / "note.txt").write_text("another revision")
+    again, after = asked()
+    assert again.equals(t) and len(before) == 1 and len(after) == 2 and set(before) < set(after)
+
 
 def test_a_damaged_file_says_how_to_rebuild_it(bank):
-    ql.grade_bank(*bank, {}, ['rouge_l'], progress=False)
-    f, = (bank[0]/'quality').iterdir()
+    ql.grade_bank(*bank, {}, ["rouge_l"], progress=False)
+    (f,) = (bank[0] / "quality").iterdir()
     f.write_bytes(f.read_bytes()[:-40])
-    with pytest.raises(BadShard, match=f'{f.name}.*delete'): ql.grade_bank(*bank, {}, ['rouge_l'], progress=False)
+    with pytest.raises(BadShard, match=f"{f.name}.*delete"):
+        ql.grade_bank(*bank, {}, ["rouge_l"], progress=False)
 
-@pytest.mark.parametrize('name', ['demo', 'smoke', 'aeslc-tiny', 'paper'])
+
+@pytest.mark.parametrize("name", ["demo", "smoke", "aeslc-tiny", "paper"])
 def test_every_profile_names_evaluators_that_are_known(name):
-    e = ql.evaluators(profile(name)['evaluators'].split())
-    assert set(e)<={*MAKERS, *(m.family for m in MAKERS.values())} and bool(e)==(name!='aeslc-tiny')
+    e = ql.evaluators(profile(name)["evaluators"].split())
+    assert set(e) <= {*MAKERS, *(m.family for m in MAKERS.values())} and bool(e) == (name != "aeslc-tiny")
+
 
 # What the README shows
 def test_readme_shows_what_the_demo_found(tmp_path):
-    from uetrust.report.plots import plot_picks, save
     from uetrust.core.settings import root
-    picked = pd.read_csv(root()/'data'/'demo_picks.csv')
-    save(plot_picks(picked, 'What a metric would have a reader choose'), tmp_path/'picks')
-    assert f"<!-- demo -->\n{cs.headline(picked)}\n<!-- end -->" in (root()/'README.md').read_text(encoding='utf-8')
-    assert (tmp_path/'picks.png').read_bytes()==(root()/'docs'/'picks.png').read_bytes()
+    from uetrust.report.plots import plot_picks, save
+
+    picked = pd.read_csv(root() / "data" / "demo_picks.csv")
+    save(plot_picks(picked, "What a metric would have a reader choose"), tmp_path / "picks")
+    assert f"<!-- demo -->\n{cs.headline(picked)}\n<!-- end -->" in (root() / "README.md").read_text(
+        encoding="utf-8"
+    )
+    assert (tmp_path / "picks.png").read_bytes() == (root() / "docs" / "picks.png").read_bytes()
+
 
 def test_the_headline_counts_what_is_picked():
-    picked = pd.DataFrame(dict(generator=['g']*4+['h'], metric=list('abcda'), pick=list('xxyzx'), true_prr=[.5, .5, .3, .1, .2], best=[.5]*4+[.4], chance=.15))
-    assert 'chosen by 50% on g, 0% on h' in (said := cs.headline(picked)) and 'lose at least 0.10 on g, 0.20 on h' in said and '1 of 4 choices on g, 0 of 1 choices on h' in said
+    picked = pd.DataFrame(
+        dict(
+            generator=["g"] * 4 + ["h"],
+            metric=list("abcda"),
+            pick=list("xxyzx"),
+            true_prr=[0.5, 0.5, 0.3, 0.1, 0.2],
+            best=[0.5] * 4 + [0.4],
+            chance=0.15,
+        )
+    )
+    assert (
+        "chosen by 50% on g, 0% on h" in (said := cs.headline(picked))
+        and "lose at least 0.10 on g, 0.20 on h" in said
+        and "1 of 4 choices on g, 0 of 1 choices on h" in said
+    )

@@ -1,4 +1,5 @@
 """Public data: the right bytes or a named error, the right content or a named error, and the facts that the papers' numbers rest on."""
+
 import copyreg
 import gzip
 import hashlib
@@ -17,450 +18,851 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.data import download as data, loaders
-from uetrust.data.download import DataNotAtHand, WrongHash, at_hand, fetch, load_plain_pickle, registry
-from uetrust.evaluation.cells import Group, null_sd
-from uetrust.data.loaders import QUALITIES, TOFU_ERRORS, BadData
 from uetrust.core.settings import mirror, published
+from uetrust.data import download as data
+from uetrust.data import loaders
+from uetrust.data.download import DataNotAtHand, WrongHash, at_hand, fetch, load_plain_pickle, registry
+from uetrust.data.loaders import QUALITIES, TOFU_ERRORS, BadData
+from uetrust.evaluation.cells import Group, null_sd
 
-real = pytest.mark.skipif(mirror() is None, reason='UETRUST_MIRROR is not at hand')
-GOOD,NAME = b'id,score\na,0.5\nb,1.0\n','toy/scores.csv'
-def sha(b): return hashlib.sha256(b).hexdigest()
+real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
+GOOD, NAME = b"id,score\na,0.5\nb,1.0\n", "toy/scores.csv"
+
+
+def sha(b):
+    return hashlib.sha256(b).hexdigest()
+
 
 # The registry
 def test_every_address_is_pinned_to_a_commit_and_every_file_has_a_licence_note():
     r = registry()
-    assert r['url'].str.fullmatch(r'https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/.+').all()
-    assert r['sha256'].is_unique and r['url'].is_unique and (r['bytes']>0).all() and r['licence'].str.len().gt(2).all() and set(r['in_mirror'])=={'yes', 'no'}
+    assert r["url"].str.fullmatch(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/.+").all()
+    assert (
+        r["sha256"].is_unique
+        and r["url"].is_unique
+        and (r["bytes"] > 0).all()
+        and r["licence"].str.len().gt(2).all()
+        and set(r["in_mirror"]) == {"yes", "no"}
+    )
+
 
 def test_a_changed_copy_does_not_change_the_registry():
     mine = registry()
-    mine.loc[I, 'sha256'] = 'x'
-    assert len(registry().loc[I, 'sha256'])==64
+    mine.loc[I, "sha256"] = "x"
+    assert len(registry().loc[I, "sha256"]) == 64
+
 
 @real
 def test_the_mirror_holds_what_the_registry_says():
     r = registry()
-    assert {n:(mirror()/n).is_file() for n in r.index}==r['in_mirror'].eq('yes').to_dict()
-    assert [fetch(n).stat().st_size for n in r.index[r['in_mirror']=='yes']]==r['bytes'][r['in_mirror']=='yes'].tolist()
+    assert {n: (mirror() / n).is_file() for n in r.index} == r["in_mirror"].eq("yes").to_dict()
+    assert [fetch(n).stat().st_size for n in r.index[r["in_mirror"] == "yes"]] == r["bytes"][
+        r["in_mirror"] == "yes"
+    ].tolist()
+
 
 # Cache, mirror, network
 @pytest.fixture
 def world(tmp_path, monkeypatch):
     "A registry of one small file, an empty cache, an empty mirror and no network"
-    monkeypatch.setenv('UETRUST_CACHE', str(tmp_path/'cache'))
-    monkeypatch.setenv('UETRUST_MIRROR', str(tmp_path/'mirror'))
-    monkeypatch.setenv('UETRUST_OFFLINE', '1')
-    (tmp_path/'mirror').mkdir()
-    reg = pd.DataFrame(dict(url='http://127.0.0.1:9/scores.csv', sha256=sha(GOOD), bytes=len(GOOD)), index=[NAME])
-    monkeypatch.setattr(data, 'registry', lambda: reg)
+    monkeypatch.setenv("UETRUST_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("UETRUST_MIRROR", str(tmp_path / "mirror"))
+    monkeypatch.setenv("UETRUST_OFFLINE", "1")
+    (tmp_path / "mirror").mkdir()
+    reg = pd.DataFrame(
+        dict(url="http://127.0.0.1:9/scores.csv", sha256=sha(GOOD), bytes=len(GOOD)), index=[NAME]
+    )
+    monkeypatch.setattr(data, "registry", lambda: reg)
+
     def put(where, content, name=NAME):
-        p = tmp_path/where/name
+        p = tmp_path / where / name
         p.parent.mkdir(parents=True, exist_ok=True)
         p.write_bytes(content)
         return p
-    return types.SimpleNamespace(reg=reg, put=put, path=tmp_path, files=lambda: sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob('*') if p.is_file()))
+
+    return types.SimpleNamespace(
+        reg=reg,
+        put=put,
+        path=tmp_path,
+        files=lambda: sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()),
+    )
+
 
 def test_the_cache_comes_before_the_mirror(world):
-    m = world.put('mirror', GOOD)
-    assert fetch(NAME)==m and world.files()==[f'mirror/{NAME}'] # nothing is copied
-    c = world.put('cache', GOOD)
-    assert fetch(NAME)==c
+    m = world.put("mirror", GOOD)
+    assert fetch(NAME) == m and world.files() == [f"mirror/{NAME}"]  # nothing is copied
+    c = world.put("cache", GOOD)
+    assert fetch(NAME) == c
 
-@pytest.mark.parametrize('where', ['cache', 'mirror'])
-@pytest.mark.parametrize('damaged,says', [(GOOD[:-2]+b'1\n', 'damaged or another version'), (GOOD[:-4], 'cut short'), (b'', 'cut short')])
+
+@pytest.mark.parametrize("where", ["cache", "mirror"])
+@pytest.mark.parametrize(
+    "damaged,says",
+    [(GOOD[:-2] + b"1\n", "damaged or another version"), (GOOD[:-4], "cut short"), (b"", "cut short")],
+)
 def test_damaged_bytes_are_an_error_with_both_hashes(world, where, damaged, says):
-    world.put('mirror', GOOD)
+    world.put("mirror", GOOD)
     p = world.put(where, damaged)
-    with pytest.raises(WrongHash) as e: fetch(NAME)
-    for part in (NAME, str(p), 'http://127.0.0.1:9/scores.csv', sha(damaged), sha(GOOD), says, 'delete it and fetch it again'): assert part in str(e.value)
-    assert p.read_bytes()==damaged and at_hand(NAME) # not repaired in silence
+    with pytest.raises(WrongHash) as e:
+        fetch(NAME)
+    for part in (
+        NAME,
+        str(p),
+        "http://127.0.0.1:9/scores.csv",
+        sha(damaged),
+        sha(GOOD),
+        says,
+        "delete it and fetch it again",
+    ):
+        assert part in str(e.value)
+    assert p.read_bytes() == damaged and at_hand(NAME)  # not repaired in silence
+
 
 def test_a_missing_file_offline_names_file_address_and_remedy(world):
     assert not at_hand(NAME)
-    with pytest.raises(DataNotAtHand) as e: fetch(NAME)
-    for part in ('data not at hand', NAME, 'http://127.0.0.1:9/scores.csv', 'UETRUST_MIRROR', 'UETRUST_OFFLINE=1', str(world.path/'cache'/NAME)): assert part in str(e.value)
-    assert isinstance(e.value, FileNotFoundError) and world.files()==[] and not (world.path/'cache').exists()
+    with pytest.raises(DataNotAtHand) as e:
+        fetch(NAME)
+    for part in (
+        "data not at hand",
+        NAME,
+        "http://127.0.0.1:9/scores.csv",
+        "UETRUST_MIRROR",
+        "UETRUST_OFFLINE=1",
+        str(world.path / "cache" / NAME),
+    ):
+        assert part in str(e.value)
+    assert (
+        isinstance(e.value, FileNotFoundError) and world.files() == [] and not (world.path / "cache").exists()
+    )
+
 
 def test_a_mirror_that_is_no_folder_is_said_to_be_none(world, monkeypatch):
-    monkeypatch.setenv('UETRUST_MIRROR', str(world.path/'nowhere'))
-    with pytest.raises(DataNotAtHand, match='UETRUST_MIRROR is not a folder'): fetch(NAME)
+    monkeypatch.setenv("UETRUST_MIRROR", str(world.path / "nowhere"))
+    with pytest.raises(DataNotAtHand, match="UETRUST_MIRROR is not a folder"):
+        fetch(NAME)
+
 
 def test_unknown_names_are_answered_with_near_ones():
     for f in (fetch, at_hand, data.find):
-        with pytest.raises(ValueError, match='summeval/data.pkl'): f('summeval/data.pkle')
-    with pytest.raises(ValueError, match='no hash to check'): fetch('aeslc/test.jsonl.gz')
+        with pytest.raises(ValueError, match="summeval/data.pkl"):
+            f("summeval/data.pkle")
+    with pytest.raises(ValueError, match="no hash to check"):
+        fetch("aeslc/test.jsonl.gz")
+
 
 def test_the_user_cache_is_used_when_no_folder_is_named(monkeypatch):
     import pooch
-    monkeypatch.delenv('UETRUST_CACHE', raising=False)
-    assert data.cache_dir()==pooch.os_cache('uetrust')
+
+    monkeypatch.delenv("UETRUST_CACHE", raising=False)
+    assert data.cache_dir() == pooch.os_cache("uetrust")
+
 
 @pytest.fixture
 def server(world, monkeypatch):
     "A server on this machine that gives `content` under /scores.csv, and counts its visitors"
     state = types.SimpleNamespace(content=GOOD, promise=None, status=200, hits=0)
+
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             state.hits += 1
             self.send_response(state.status)
-            self.send_header('Content-Length', str(state.promise or len(state.content)))
+            self.send_header("Content-Length", str(state.promise or len(state.content)))
             self.end_headers()
             self.wfile.write(state.content)
-        def log_message(self, *a): pass
-    s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-    threading.Thread(target=s.serve_forever, kwargs={'poll_interval': .02}, daemon=True).start()
-    world.reg.loc[NAME, 'url'] = f'http://127.0.0.1:{s.server_port}/scores.csv'
-    monkeypatch.setenv('UETRUST_OFFLINE', '0')
+
+        def log_message(self, *a):
+            pass
+
+    s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=s.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    world.reg.loc[NAME, "url"] = f"http://127.0.0.1:{s.server_port}/scores.csv"
+    monkeypatch.setenv("UETRUST_OFFLINE", "0")
     yield state
     s.shutdown()
     s.server_close()
 
+
 def test_the_network_comes_last_and_fills_the_cache(world, server, monkeypatch):
     p = fetch(NAME)
-    assert p==world.path/'cache'/NAME and p.read_bytes()==GOOD and server.hits==1
-    assert fetch(NAME)==p and server.hits==1
+    assert p == world.path / "cache" / NAME and p.read_bytes() == GOOD and server.hits == 1
+    assert fetch(NAME) == p and server.hits == 1
     p.unlink()
-    monkeypatch.setenv('UETRUST_OFFLINE', '1')
-    with pytest.raises(DataNotAtHand): fetch(NAME)
-    assert server.hits==1
+    monkeypatch.setenv("UETRUST_OFFLINE", "1")
+    with pytest.raises(DataNotAtHand):
+        fetch(NAME)
+    assert server.hits == 1
 
-@pytest.mark.parametrize('how,error,says', [
-    (dict(content=GOOD[:-2]+b'1\n'), WrongHash, 'damaged or another version'), (dict(content=GOOD[:-4]), WrongHash, 'cut short'),
-    (dict(promise=10**4), DataNotAtHand, 'the download failed'), (dict(status=404), DataNotAtHand, '404')])
+
+@pytest.mark.parametrize(
+    "how,error,says",
+    [
+        (dict(content=GOOD[:-2] + b"1\n"), WrongHash, "damaged or another version"),
+        (dict(content=GOOD[:-4]), WrongHash, "cut short"),
+        (dict(promise=10**4), DataNotAtHand, "the download failed"),
+        (dict(status=404), DataNotAtHand, "404"),
+    ],
+)
 def test_a_failed_download_leaves_nothing(world, server, how, error, says):
     vars(server).update(how)
-    with pytest.raises(error, match=says) as e: fetch(NAME)
-    assert NAME in str(e.value) and world.reg.loc[NAME, 'url'] in str(e.value) and world.files()==[]
+    with pytest.raises(error, match=says) as e:
+        fetch(NAME)
+    assert NAME in str(e.value) and world.reg.loc[NAME, "url"] in str(e.value) and world.files() == []
+
 
 def test_nobody_listening_is_data_not_at_hand(world, monkeypatch):
-    monkeypatch.setenv('UETRUST_OFFLINE', '0')
-    with pytest.raises(DataNotAtHand, match='the download failed'): fetch(NAME)
+    monkeypatch.setenv("UETRUST_OFFLINE", "0")
+    with pytest.raises(DataNotAtHand, match="the download failed"):
+        fetch(NAME)
+
 
 # Pickles
 class Bomb:
-    def __init__(self, path): self.path = str(path)
-    def __reduce__(self): return os.mkdir, (self.path,)
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
 
 def bombs(target):
-    for protocol in range(6): yield f'reduce{protocol}', pickle.dumps({'scores': [1, Bomb(target)]}, protocol)
-    yield 'inst', b'(S'+repr(str(target)).encode()+b'\nios\nmkdir\n.'
-    yield 'persid', b'Pwhatever\n.'
-    yield 'unknown opcode', b'\x80\x04\xff.'
-    yield 'cut short', pickle.dumps([1., 2.])[:-3]
-    yield 'empty', b''
+    for protocol in range(6):
+        yield f"reduce{protocol}", pickle.dumps({"scores": [1, Bomb(target)]}, protocol)
+    yield "inst", b"(S" + repr(str(target)).encode() + b"\nios\nmkdir\n."
+    yield "persid", b"Pwhatever\n."
+    yield "unknown opcode", b"\x80\x04\xff."
+    yield "cut short", pickle.dumps([1.0, 2.0])[:-3]
+    yield "empty", b""
 
-@pytest.mark.parametrize('scanned', [True, False], ids=['scan', 'unpickler alone'])
+
+@pytest.mark.parametrize("scanned", [True, False], ids=["scan", "unpickler alone"])
 def test_nothing_in_a_pickle_is_run(tmp_path, scanned, monkeypatch):
-    if not scanned: monkeypatch.setattr(data, 'CODE', set())
-    for what,content in bombs(tmp_path/'boom'):
-        (tmp_path/'x.pkl').write_bytes(content)
-        with pytest.raises(pickle.UnpicklingError, match='not a pickle of plain data') as e: load_plain_pickle(tmp_path/'x.pkl')
-        assert 'x.pkl' in str(e.value) and not (tmp_path/'boom').exists(), what
+    if not scanned:
+        monkeypatch.setattr(data, "CODE", set())
+    for what, content in bombs(tmp_path / "boom"):
+        (tmp_path / "x.pkl").write_bytes(content)
+        with pytest.raises(pickle.UnpicklingError, match="not a pickle of plain data") as e:
+            load_plain_pickle(tmp_path / "x.pkl")
+        assert "x.pkl" in str(e.value) and not (tmp_path / "boom").exists(), what
+
 
 def test_registered_extensions_are_refused(tmp_path):
     "An extension code in the cache of `copyreg` never reaches find_class: only the scan sees it."
-    copyreg.add_extension('os', 'getcwd', 240)
+    copyreg.add_extension("os", "getcwd", 240)
     try:
-        (tmp_path/'x.pkl').write_bytes(pickle.dumps(os.getcwd, 2).replace(b'cposix\ngetcwd\n', b'\x82\xf0'))
+        (tmp_path / "x.pkl").write_bytes(pickle.dumps(os.getcwd, 2).replace(b"cposix\ngetcwd\n", b"\x82\xf0"))
         copyreg._extension_cache[240] = os.getcwd
-        with pytest.raises(pickle.UnpicklingError, match='EXT1'): load_plain_pickle(tmp_path/'x.pkl')
+        with pytest.raises(pickle.UnpicklingError, match="EXT1"):
+            load_plain_pickle(tmp_path / "x.pkl")
     finally:
         copyreg._extension_cache.pop(240, None)
-        copyreg.remove_extension('os', 'getcwd', 240)
+        copyreg.remove_extension("os", "getcwd", 240)
 
-plain = st.recursive(st.none()|st.booleans()|st.integers()|st.floats(allow_nan=False)|st.text(), lambda x: st.lists(x)|st.dictionaries(st.text(), x)|st.tuples(x, x), max_leaves=6)
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda x: st.lists(x) | st.dictionaries(st.text(), x) | st.tuples(x, x),
+    max_leaves=6,
+)
+
+
 @given(plain, st.integers(0, 5))
 def test_plain_data_comes_back(tmp_path_factory, x, protocol):
-    p = tmp_path_factory.getbasetemp()/'plain.pkl'
+    p = tmp_path_factory.getbasetemp() / "plain.pkl"
     p.write_bytes(pickle.dumps(x, protocol))
-    assert load_plain_pickle(p)==x
+    assert load_plain_pickle(p) == x
+
 
 # Content that is not as declared, behind a right hash
 @pytest.fixture
 def edit(tmp_path, monkeypatch):
     "`edit(name, change)`: the mirror with one file changed, and a registry that believes in it"
     reg = registry()
-    monkeypatch.setattr(data, 'registry', lambda: reg)
-    monkeypatch.setenv('UETRUST_CACHE', str(tmp_path/'cache'))
+    monkeypatch.setattr(data, "registry", lambda: reg)
+    monkeypatch.setenv("UETRUST_CACHE", str(tmp_path / "cache"))
+
     def do(name, change):
-        old,new = mirror()/name,tmp_path/'cache'/name
+        old, new = mirror() / name, tmp_path / "cache" / name
         new.parent.mkdir(parents=True, exist_ok=True)
-        if name.endswith('.json'): new.write_text(json.dumps(change(json.loads(old.read_text()))))
-        elif name.endswith('.csv'): change(pd.read_csv(old)).to_csv(new, index=False)
-        elif name.endswith('.pkl'): new.write_bytes(pickle.dumps(change(load_plain_pickle(old))))
-        else: new.write_bytes(gzip.compress('\n'.join(change(gzip.decompress(old.read_bytes()).decode().splitlines())).encode()))
-        if name in reg.index: reg.loc[name, 'sha256'] = sha(new.read_bytes())
+        if name.endswith(".json"):
+            new.write_text(json.dumps(change(json.loads(old.read_text()))))
+        elif name.endswith(".csv"):
+            change(pd.read_csv(old)).to_csv(new, index=False)
+        elif name.endswith(".pkl"):
+            new.write_bytes(pickle.dumps(change(load_plain_pickle(old))))
+        else:
+            new.write_bytes(
+                gzip.compress(
+                    "\n".join(change(gzip.decompress(old.read_bytes()).decode().splitlines())).encode()
+                )
+            )
+        if name in reg.index:
+            reg.loc[name, "sha256"] = sha(new.read_bytes())
+
     return do
+
 
 def rows(change):
     def on(x):
-        for r in x: change(r)
+        for r in x:
+            change(r)
         return x
+
     return on
 
-def first(change): return lambda x: (change(x[0]), x)[1]
-def doc(change): return lambda x: (change(next(iter(x.values()))), x)[1]
-def ice_score(k, v): return doc(lambda d: next(iter(d['sys_summs'].values()))['scores'].update({k: v}))
-M,H,I,S = 'frank/baseline_factuality_metrics_outputs.json','frank/human_annotations.json','ice/data_sms.json','summeval/data.pkl'
-T,Q = 'tofueval/meetingbank_factual_eval_test.csv','aeslc/test.jsonl.gz'
+
+def first(change):
+    return lambda x: (change(x[0]), x)[1]
+
+
+def doc(change):
+    return lambda x: (change(next(iter(x.values()))), x)[1]
+
+
+def ice_score(k, v):
+    return doc(lambda d: next(iter(d["sys_summs"].values()))["scores"].update({k: v}))
+
+
+M, H, I, S = (
+    "frank/baseline_factuality_metrics_outputs.json",
+    "frank/human_annotations.json",
+    "ice/data_sms.json",
+    "summeval/data.pkl",
+)
+T, Q = "tofueval/meetingbank_factual_eval_test.csv", "aeslc/test.jsonl.gz"
 
 FAULTS = [
-    ('frank', M, rows(lambda r: r.pop('QAGS')), "columns ['QAGS']: found none"),
-    ('frank', M, first(lambda r: r.update(QAGS='high')), "column 'QAGS': found 'high' in row 0, expected numbers"),
-    ('frank', M, first(lambda r: r.update(QAGS='0.9')), "column 'QAGS': found '0.9' in row 0, expected numbers"),
-    ('frank', M, first(lambda r: r.update(QAGS=None)), "column 'QAGS': found nan in row 0"),
-    ('frank', M, first(lambda r: r.update(Bleu=101)), "column 'Bleu': found 101 in row 0, expected numbers from 0 to 100"),
-    ('frank', M, lambda x: x[1:], 'rows: found 2245, expected 2246'),
-    ('frank', M, lambda x: x[1:]+x[-1:], "key ['hash', 'model_name']: found 1 rows that repeat"),
-    ('frank', M, first(lambda r: r.update(hash='other')), 'summaries in both files: found 2245, expected 2246'),
-    ('frank', H, first(lambda r: r.update(split='dev')), "column 'split': found dev, expected only ['test', 'valid']"),
-    ('frank', H, lambda x: {'all': x}, 'top level: found dict, expected list'),
-    ('ice', I, lambda x: [s['scores'].pop('unieval_fluency') for d in x.values() for s in d['sys_summs'].values()] and x, "columns ['unieval_fluency']: found none"),
-    ('ice', I, ice_score('ice_uniform_fluency', 'good'), "column 'ice_uniform_fluency': found 'good' in row 0"),
-    ('ice', I, ice_score('human_score_fluency', 1.01), "column 'human_fluency': found 1.01 in row 0"),
-    ('ice', I, doc(lambda d: d.update(src=' ')), "column 'source': found no text in rows 0"),
-    ('ice', I, doc(lambda d: d['sys_summs'].update({'593': d['sys_summs'].pop('65')})), 'expected a block of 16 consecutive numbers'),
-    ('ice', I, lambda x: dict(list(x.items())[1:]), 'rows: found 1520, expected 1536'),
-    ('summeval', S, doc(lambda d: d['sys_summs']['M11']['scores'].update(fluency=6)), "column 'fluency': found 6 in row 0, expected numbers from 1 to 5"),
-    ('summeval', S, doc(lambda d: d['sys_summs'].update(M11=d['sys_summs'].pop('M11'))), 'systems: found another list or order'),
-    ('summeval', S, doc(lambda d: d['ref_summs'].pop()), 'references: found another number'),
-    ('tofueval', T, lambda d: d.drop(columns='type'), "columns ['type']: found none"),
-    ('tofueval', T, lambda d: d.drop(columns='summ_sent'), "columns ['summ_sent']: found none"),
-    ('tofueval', T, lambda d: d.astype({'sent_idx': object}).assign(sent_idx=['one', *d['sent_idx'][1:]]), "column 'sent_idx': found 'one' in row 0, expected numbers"),
-    ('tofueval', T, lambda d: d.replace({'type': {'Contradiction': 'Lie'}}), "column 'type': found Lie, expected only"),
-    ('tofueval', T, lambda d: d.assign(type=d['type'].where(d.index!=0)), 'types and label disagree in rows 0'),
-    ('tofueval', T, lambda d: d.assign(sent_label=d['sent_label'].replace('yes', 'true')), "column 'sent_label': found true, expected only ['no', 'yes']"),
-    ('tofueval', T, lambda d: d.assign(doc_id=d['doc_id'].replace(d['doc_id'][0], 'X')), "column 'doc_id': found"),
-    ('aeslc', Q, lambda x: x[1:], 'rows: found 1905, expected 1906'),
-    ('aeslc', Q, lambda x: [x[0].replace('"subject"', '"title"'), *x[1:]], "column 'subject': found no text in rows 0"),
-    ('aeslc', Q, lambda x: [json.dumps(json.loads(x[0])|{'annotations': ['one']}), *x[1:]], "column 'annotations': found another number in"),
+    ("frank", M, rows(lambda r: r.pop("QAGS")), "columns ['QAGS']: found none"),
+    (
+        "frank",
+        M,
+        first(lambda r: r.update(QAGS="high")),
+        "column 'QAGS': found 'high' in row 0, expected numbers",
+    ),
+    (
+        "frank",
+        M,
+        first(lambda r: r.update(QAGS="0.9")),
+        "column 'QAGS': found '0.9' in row 0, expected numbers",
+    ),
+    ("frank", M, first(lambda r: r.update(QAGS=None)), "column 'QAGS': found nan in row 0"),
+    (
+        "frank",
+        M,
+        first(lambda r: r.update(Bleu=101)),
+        "column 'Bleu': found 101 in row 0, expected numbers from 0 to 100",
+    ),
+    ("frank", M, lambda x: x[1:], "rows: found 2245, expected 2246"),
+    ("frank", M, lambda x: x[1:] + x[-1:], "key ['hash', 'model_name']: found 1 rows that repeat"),
+    (
+        "frank",
+        M,
+        first(lambda r: r.update(hash="other")),
+        "summaries in both files: found 2245, expected 2246",
+    ),
+    (
+        "frank",
+        H,
+        first(lambda r: r.update(split="dev")),
+        "column 'split': found dev, expected only ['test', 'valid']",
+    ),
+    ("frank", H, lambda x: {"all": x}, "top level: found dict, expected list"),
+    (
+        "ice",
+        I,
+        lambda x: (
+            [s["scores"].pop("unieval_fluency") for d in x.values() for s in d["sys_summs"].values()] and x
+        ),
+        "columns ['unieval_fluency']: found none",
+    ),
+    (
+        "ice",
+        I,
+        ice_score("ice_uniform_fluency", "good"),
+        "column 'ice_uniform_fluency': found 'good' in row 0",
+    ),
+    ("ice", I, ice_score("human_score_fluency", 1.01), "column 'human_fluency': found 1.01 in row 0"),
+    ("ice", I, doc(lambda d: d.update(src=" ")), "column 'source': found no text in rows 0"),
+    (
+        "ice",
+        I,
+        doc(lambda d: d["sys_summs"].update({"593": d["sys_summs"].pop("65")})),
+        "expected a block of 16 consecutive numbers",
+    ),
+    ("ice", I, lambda x: dict(list(x.items())[1:]), "rows: found 1520, expected 1536"),
+    (
+        "summeval",
+        S,
+        doc(lambda d: d["sys_summs"]["M11"]["scores"].update(fluency=6)),
+        "column 'fluency': found 6 in row 0, expected numbers from 1 to 5",
+    ),
+    (
+        "summeval",
+        S,
+        doc(lambda d: d["sys_summs"].update(M11=d["sys_summs"].pop("M11"))),
+        "systems: found another list or order",
+    ),
+    ("summeval", S, doc(lambda d: d["ref_summs"].pop()), "references: found another number"),
+    ("tofueval", T, lambda d: d.drop(columns="type"), "columns ['type']: found none"),
+    ("tofueval", T, lambda d: d.drop(columns="summ_sent"), "columns ['summ_sent']: found none"),
+    (
+        "tofueval",
+        T,
+        lambda d: d.astype({"sent_idx": object}).assign(sent_idx=["one", *d["sent_idx"][1:]]),
+        "column 'sent_idx': found 'one' in row 0, expected numbers",
+    ),
+    (
+        "tofueval",
+        T,
+        lambda d: d.replace({"type": {"Contradiction": "Lie"}}),
+        "column 'type': found Lie, expected only",
+    ),
+    (
+        "tofueval",
+        T,
+        lambda d: d.assign(type=d["type"].where(d.index != 0)),
+        "types and label disagree in rows 0",
+    ),
+    (
+        "tofueval",
+        T,
+        lambda d: d.assign(sent_label=d["sent_label"].replace("yes", "true")),
+        "column 'sent_label': found true, expected only ['no', 'yes']",
+    ),
+    (
+        "tofueval",
+        T,
+        lambda d: d.assign(doc_id=d["doc_id"].replace(d["doc_id"][0], "X")),
+        "column 'doc_id': found",
+    ),
+    ("aeslc", Q, lambda x: x[1:], "rows: found 1905, expected 1906"),
+    (
+        "aeslc",
+        Q,
+        lambda x: [x[0].replace('"subject"', '"title"'), *x[1:]],
+        "column 'subject': found no text in rows 0",
+    ),
+    (
+        "aeslc",
+        Q,
+        lambda x: [json.dumps(json.loads(x[0]) | {"annotations": ["one"]}), *x[1:]],
+        "column 'annotations': found another number in",
+    ),
 ]
 
+
 @real
-@pytest.mark.parametrize('loader,name,change,says', FAULTS, ids=[f'{f[0]}-{i}' for i,f in enumerate(FAULTS)])
+@pytest.mark.parametrize("loader,name,change,says", FAULTS, ids=[f"{f[0]}-{i}" for i, f in enumerate(FAULTS)])
 def test_wrong_content_names_file_found_and_expected(edit, loader, name, change, says):
     edit(name, change)
-    with pytest.raises(BadData) as e: getattr(loaders, loader)(*(['test'] if loader=='aeslc' else []))
-    assert str(e.value).startswith(name if 'both files' not in says else 'frank/*.json') and says in str(e.value) and 'expected' in str(e.value)
+    with pytest.raises(BadData) as e:
+        getattr(loaders, loader)(*(["test"] if loader == "aeslc" else []))
+    assert (
+        str(e.value).startswith(name if "both files" not in says else "frank/*.json")
+        and says in str(e.value)
+        and "expected" in str(e.value)
+    )
+
 
 @real
 def test_a_damaged_file_stops_the_loader_before_it_reads(tmp_path, monkeypatch):
-    monkeypatch.setenv('UETRUST_CACHE', str(tmp_path))
-    (tmp_path/'ice').mkdir()
-    shutil.copy(mirror()/I, tmp_path/I)
-    os.chmod(tmp_path/I, 0o644)
-    content = bytearray((tmp_path/I).read_bytes())
+    monkeypatch.setenv("UETRUST_CACHE", str(tmp_path))
+    (tmp_path / "ice").mkdir()
+    shutil.copy(mirror() / I, tmp_path / I)
+    os.chmod(tmp_path / I, 0o644)
+    content = bytearray((tmp_path / I).read_bytes())
     content[1000] ^= 1
-    (tmp_path/I).write_bytes(content)
-    with pytest.raises(WrongHash, match='ice/data_sms.json'): loaders.ice()
-    os.truncate(tmp_path/I, 5000)
-    with pytest.raises(WrongHash, match='cut short'): loaders.ice()
+    (tmp_path / I).write_bytes(content)
+    with pytest.raises(WrongHash, match="ice/data_sms.json"):
+        loaders.ice()
+    os.truncate(tmp_path / I, 5000)
+    with pytest.raises(WrongHash, match="cut short"):
+        loaders.ice()
+
 
 # Facts of the real data
-@pytest.fixture(scope='module')
-def frank(): return loaders.frank()
-@pytest.fixture(scope='module')
-def ice(): return loaders.ice()
-@pytest.fixture(scope='module')
-def summeval(): return loaders.summeval()
-@pytest.fixture(scope='module')
-def tofu(): return loaders.tofueval()
+@pytest.fixture(scope="module")
+def frank():
+    return loaders.frank()
+
+
+@pytest.fixture(scope="module")
+def ice():
+    return loaders.ice()
+
+
+@pytest.fixture(scope="module")
+def summeval():
+    return loaders.summeval()
+
+
+@pytest.fixture(scope="module")
+def tofu():
+    return loaders.tofueval()
+
 
 @real
 def test_frank_as_two_domains(frank):
-    assert frank.shape==(2246, 4+23+15) and frank.groupby('dataset').size().to_dict()=={'bbc': 996, 'cnndm': 1250}
-    assert frank.isna().sum()[lambda n: n>0].to_dict()=={'FEQA': 4, 'Dep Entail': 83}
-    assert frank.groupby(['dataset', 'split']).size().to_dict()=={('bbc', 'test'): 700, ('bbc', 'valid'): 296, ('cnndm', 'test'): 875, ('cnndm', 'valid'): 375}
+    assert frank.shape == (2246, 4 + 23 + 15) and frank.groupby("dataset").size().to_dict() == {
+        "bbc": 996,
+        "cnndm": 1250,
+    }
+    assert frank.isna().sum()[lambda n: n > 0].to_dict() == {"FEQA": 4, "Dep Entail": 83}
+    assert frank.groupby(["dataset", "split"]).size().to_dict() == {
+        ("bbc", "test"): 700,
+        ("bbc", "valid"): 296,
+        ("cnndm", "test"): 875,
+        ("cnndm", "valid"): 375,
+    }
     whole = frank.dropna()
-    assert {d:(len(g), round(100*(g['Factuality']==1).mean(), 1)) for d,g in whole.groupby('dataset')}=={'cnndm': (1182, 59.1), 'bbc': (977, 7.9)}
+    assert {
+        d: (len(g), round(100 * (g["Factuality"] == 1).mean(), 1)) for d, g in whole.groupby("dataset")
+    } == {"cnndm": (1182, 59.1), "bbc": (977, 7.9)}
+
 
 @real
 def test_frank_labels_are_shares_of_sentences_without_an_error(frank):
-    for e in loaders.FRANK_ERRORS: assert (frank[e]>=frank['Factuality']-1e-9).all() and (frank[f'Flip_{e}']>=frank['Factuality']-1e-9).all()
+    for e in loaders.FRANK_ERRORS:
+        assert (frank[e] >= frank["Factuality"] - 1e-9).all() and (
+            frank[f"Flip_{e}"] >= frank["Factuality"] - 1e-9
+        ).all()
+
 
 @real
 def test_frank_systems_belong_to_one_domain(frank):
-    assert frank.groupby('dataset')['model_name'].unique().map(set).to_dict()=={k:set(v) for k,v in loaders.FRANK_SYSTEMS.items()}
+    assert frank.groupby("dataset")["model_name"].unique().map(set).to_dict() == {
+        k: set(v) for k, v in loaders.FRANK_SYSTEMS.items()
+    }
+
 
 @real
 def test_summeval_is_100_documents_by_16_systems(summeval):
-    assert len(summeval)==1600 and summeval.groupby('doc').size().eq(16).all() and summeval['doc'].nunique()==100 and summeval.groupby('system').size().eq(100).all()
-    assert summeval['item'].tolist()==list(range(1, 1601)) and summeval['references'].map(len).eq(11).all()
-    rated = summeval.set_index('system')[list(QUALITIES)]*3
-    assert np.allclose(rated, rated.round(), rtol=0, atol=1e-9) # means of three whole ratings
+    assert (
+        len(summeval) == 1600
+        and summeval.groupby("doc").size().eq(16).all()
+        and summeval["doc"].nunique() == 100
+        and summeval.groupby("system").size().eq(100).all()
+    )
+    assert summeval["item"].tolist() == list(range(1, 1601)) and summeval["references"].map(len).eq(11).all()
+    rated = summeval.set_index("system")[list(QUALITIES)] * 3
+    assert np.allclose(rated, rated.round(), rtol=0, atol=1e-9)  # means of three whole ratings
+
 
 @real
 def test_the_printed_ranges_of_the_self_bias_paper_come_out(summeval):
     "Liu et al., Table 1: mean of coherence and consistency, its maximum, minimum, mean and median, for BART, T5 and GPT-2."
-    human = summeval.set_index('system')[['coherence', 'consistency']].mean(axis=1)
+    human = summeval.set_index("system")[["coherence", "consistency"]].mean(axis=1)
     printed = dict(M22=[5, 2.67, 4.56, 4.67], M17=[5, 2.33, 4.46, 4.67], M20=[5, 1.33, 3.52, 3.33])
-    for s,row in printed.items(): assert np.allclose(human[s].agg(['max', 'min', 'mean', 'median']), row, rtol=0, atol=.005+1e-9), s
+    for s, row in printed.items():
+        assert np.allclose(human[s].agg(["max", "min", "mean", "median"]), row, rtol=0, atol=0.005 + 1e-9), s
+
 
 @real
 def test_ice_items_are_summeval_items(ice, summeval):
-    both = ice.merge(summeval, on='item', suffixes=('', '_s'))
-    assert len(both)==1536 and (both['system']==both['system_s']).all() and (both['doc'].str.split('-').str[-1]==both['doc_s'].str.split('-').str[-1]).all()
-    for q in QUALITIES: assert np.allclose(both[f'human_{q}'], (both[q]-1)/4, rtol=0, atol=.005+1e-9)
+    both = ice.merge(summeval, on="item", suffixes=("", "_s"))
+    assert (
+        len(both) == 1536
+        and (both["system"] == both["system_s"]).all()
+        and (both["doc"].str.split("-").str[-1] == both["doc_s"].str.split("-").str[-1]).all()
+    )
+    for q in QUALITIES:
+        assert np.allclose(both[f"human_{q}"], (both[q] - 1) / 4, rtol=0, atol=0.005 + 1e-9)
+
 
 @real
 def test_realignment_puts_equal_scores_on_equal_words(ice, capsys):
-    assert (ice['doc'].nunique(), len(ice))==(96, 1536)
+    assert (ice["doc"].nunique(), len(ice)) == (96, 1536)
     new = loaders.realigned(ice)
-    assert '96 of 96 documents' in capsys.readouterr().out
-    assert [(len(t), t['equal'].sum()) for t in map(loaders.twins, (ice, new))]==[(59, 5), (59, 59)]
-    kept = [c for c in new if not c.startswith('unieval_')]
+    assert "96 of 96 documents" in capsys.readouterr().out
+    assert [(len(t), t["equal"].sum()) for t in map(loaders.twins, (ice, new))] == [(59, 5), (59, 59)]
+    kept = [c for c in new if not c.startswith("unieval_")]
     pd.testing.assert_frame_equal(new[kept], ice[kept])
-    for q in QUALITIES: assert np.allclose(*(d.groupby('system')[f'unieval_{q}'].mean() for d in (ice, new)), rtol=0, atol=1e-12) # why it is easy to miss
+    for q in QUALITIES:
+        assert np.allclose(
+            *(d.groupby("system")[f"unieval_{q}"].mean() for d in (ice, new)), rtol=0, atol=1e-12
+        )  # why it is easy to miss
+
 
 @real
 def test_realignment_gives_the_printed_correlations(ice):
-    new,printed = loaders.realigned(ice),pd.DataFrame({'rho': [.5907, .4331, .4452, .4728], 'tau': [.4242, .3479, .3491, .3432]}, index=QUALITIES)
-    for col,method in (('rho', 'spearman'), ('tau', 'kendall')):
-        assert [round(new[f'human_{q}'].corr(new[f'unieval_{q}'], method=method), 4) for q in QUALITIES]==printed[col].tolist()
+    new, printed = (
+        loaders.realigned(ice),
+        pd.DataFrame(
+            {"rho": [0.5907, 0.4331, 0.4452, 0.4728], "tau": [0.4242, 0.3479, 0.3491, 0.3432]},
+            index=QUALITIES,
+        ),
+    )
+    for col, method in (("rho", "spearman"), ("tau", "kendall")):
+        assert [
+            round(new[f"human_{q}"].corr(new[f"unieval_{q}"], method=method), 4) for q in QUALITIES
+        ] == printed[col].tolist()
+
 
 @real
 def test_realignment_does_not_depend_on_the_order_of_the_rows(ice):
     mixed = loaders.realigned(ice.sample(frac=1, random_state=0)).sort_index()
     pd.testing.assert_frame_equal(mixed, loaders.realigned(ice))
 
+
 @real
 def test_tofueval_prevalence_is_the_published_one(tofu):
-    assert len(tofu)==4947 and tofu['repeat'].sum()==1 and tofu['doc_id'].nunique()==100 and tofu.groupby(['doc_id', 'topic']).ngroups==300
-    r,printed = loaders.tofueval_ratios(tofu),pd.read_csv(published('uets_null_sd.csv'), index_col='error_type')
-    five = r.drop('Model-Extra', level='model_name')
-    assert (len(r), len(five))==(1777, 1479) and r['sentences'].sum()==4946 and (r['words']>0).all()
-    assert dict(printed['name'])==TOFU_ERRORS
-    assert ((five[list(TOFU_ERRORS)]>0).mean()*100).round(1).to_dict()==printed['affected_per_100'].to_dict()
+    assert (
+        len(tofu) == 4947
+        and tofu["repeat"].sum() == 1
+        and tofu["doc_id"].nunique() == 100
+        and tofu.groupby(["doc_id", "topic"]).ngroups == 300
+    )
+    r, printed = (
+        loaders.tofueval_ratios(tofu),
+        pd.read_csv(published("uets_null_sd.csv"), index_col="error_type"),
+    )
+    five = r.drop("Model-Extra", level="model_name")
+    assert (len(r), len(five)) == (1777, 1479) and r["sentences"].sum() == 4946 and (r["words"] > 0).all()
+    assert dict(printed["name"]) == TOFU_ERRORS
+    assert ((five[list(TOFU_ERRORS)] > 0).mean() * 100).round(1).to_dict() == printed[
+        "affected_per_100"
+    ].to_dict()
     assert r[list(TOFU_ERRORS)].stack().between(0, 1).all() and (r[list(TOFU_ERRORS)].sum().gt(0)).all()
+
 
 @real
 def test_tofueval_null_sd_is_the_published_one(tofu):
     "Median over random hundreds of the closed form; the published figures have two decimals and other draws."
-    q = 1-loaders.tofueval_ratios(tofu).drop('Model-Extra', level='model_name')[list(TOFU_ERRORS)].to_numpy()
-    rng,printed = np.random.default_rng(0),pd.read_csv(published('uets_null_sd.csv'))
-    for col,area in (('null_sd', 'mean'), ('null_sd_sum_area', 'sum')):
-        sd = np.array([null_sd(Group(x, np.zeros((100, 1)), area=area)) if not (np.ptp(x, axis=0)==0).any() else np.full(7, np.nan) for x in (q[rng.choice(len(q), 100, replace=False)] for _ in range(400))])
-        assert np.nanmedian(sd, axis=0)==pytest.approx(printed[col], rel=.08)
+    q = (
+        1
+        - loaders.tofueval_ratios(tofu).drop("Model-Extra", level="model_name")[list(TOFU_ERRORS)].to_numpy()
+    )
+    rng, printed = np.random.default_rng(0), pd.read_csv(published("uets_null_sd.csv"))
+    for col, area in (("null_sd", "mean"), ("null_sd_sum_area", "sum")):
+        sd = np.array(
+            [
+                null_sd(Group(x, np.zeros((100, 1)), area=area))
+                if not (np.ptp(x, axis=0) == 0).any()
+                else np.full(7, np.nan)
+                for x in (q[rng.choice(len(q), 100, replace=False)] for _ in range(400))
+            ]
+        )
+        assert np.nanmedian(sd, axis=0) == pytest.approx(printed[col], rel=0.08)
+
 
 @real
 def test_aeslc_counts():
-    for split,n in (('train', 14436), ('validation', 1960), ('test', 1906)):
+    for split, n in (("train", 14436), ("validation", 1960), ("test", 1906)):
         d = loaders.aeslc(split)
-        assert len(d)==n and d['id'].is_unique and set(d['annotations'].map(len))=={0 if split=='train' else 3}
+        assert (
+            len(d) == n
+            and d["id"].is_unique
+            and set(d["annotations"].map(len)) == {0 if split == "train" else 3}
+        )
+
 
 # Recorded inputs of peers are the same data
 @real
 def test_frank_equals_the_recorded_inputs(oracle, frank):
-    v = oracle('evaluation.json')['frank_valid_inputs']
-    ours = frank[frank['split']=='valid']
-    same = [c for c in v if c!='order']
-    assert len(ours)==671 and len(same)==14
-    for c in same: np.testing.assert_array_equal(pd.Series(v[c]).to_numpy(), ours[c].to_numpy(), err_msg=c)
+    v = oracle("evaluation.json")["frank_valid_inputs"]
+    ours = frank[frank["split"] == "valid"]
+    same = [c for c in v if c != "order"]
+    assert len(ours) == 671 and len(same) == 14
+    for c in same:
+        np.testing.assert_array_equal(pd.Series(v[c]).to_numpy(), ours[c].to_numpy(), err_msg=c)
+
 
 @real
 def test_ice_equals_the_recorded_inputs(oracle, ice):
-    v = oracle('evaluation.json')['ice_inputs']
-    assert ice.groupby('place')['item'].min().tolist()==v['first_summary_index']
-    for m,of in (('human', 'human'), ('ice_uniform', 'ice_uniform'), ('ice_stratified', 'ice_stratified'), ('unieval', 'unieval_as_stored')):
-        for q in QUALITIES: np.testing.assert_allclose(ice[f'{m}_{q}'].to_numpy().reshape(96, 16), v[of][q], rtol=0, atol=1e-9)
+    v = oracle("evaluation.json")["ice_inputs"]
+    assert ice.groupby("place")["item"].min().tolist() == v["first_summary_index"]
+    for m, of in (
+        ("human", "human"),
+        ("ice_uniform", "ice_uniform"),
+        ("ice_stratified", "ice_stratified"),
+        ("unieval", "unieval_as_stored"),
+    ):
+        for q in QUALITIES:
+            np.testing.assert_allclose(
+                ice[f"{m}_{q}"].to_numpy().reshape(96, 16), v[of][q], rtol=0, atol=1e-9
+            )
+
 
 # Files made here
 def qags_file(n, **first):
-    rows = [dict(doc_id=i, system_id=0, source='s', reference='s', system_output='t', scores={'consistency': i/n}, predict_scores={'consistency': 1-i/n}) for i in range(n)]
+    rows = [
+        dict(
+            doc_id=i,
+            system_id=0,
+            source="s",
+            reference="s",
+            system_output="t",
+            scores={"consistency": i / n},
+            predict_scores={"consistency": 1 - i / n},
+        )
+        for i in range(n)
+    ]
     rows[0] |= first
     return json.dumps(rows).encode()
+
 
 @pytest.fixture
 def qags(world, monkeypatch):
     def put(**first):
-        for d,n in loaders.QAGS_ROWS.items():
-            name,content = f'qags/qags_{d}_result.json',qags_file(n, **first)
-            world.put('mirror', content, name)
-            world.reg.loc[name] = ['http://127.0.0.1:9/'+name, sha(content), len(content)]
-    world.reg['bytes'] = world.reg['bytes'].astype(object)
-    for d in loaders.QAGS_ROWS: world.reg.loc[f'qags/qags_{d}_result.json'] = [f'http://127.0.0.1:9/{d}', '0'*64, 1]
+        for d, n in loaders.QAGS_ROWS.items():
+            name, content = f"qags/qags_{d}_result.json", qags_file(n, **first)
+            world.put("mirror", content, name)
+            world.reg.loc[name] = ["http://127.0.0.1:9/" + name, sha(content), len(content)]
+
+    world.reg["bytes"] = world.reg["bytes"].astype(object)
+    for d in loaders.QAGS_ROWS:
+        world.reg.loc[f"qags/qags_{d}_result.json"] = [f"http://127.0.0.1:9/{d}", "0" * 64, 1]
     return put
 
+
 def test_qags_is_not_at_hand_until_the_mirror_has_it(qags):
-    with pytest.raises(DataNotAtHand, match='qags/qags_cnndm_result.json from http'): loaders.qags()
+    with pytest.raises(DataNotAtHand, match="qags/qags_cnndm_result.json from http"):
+        loaders.qags()
     qags()
     d = loaders.qags()
-    assert d.groupby('dataset').size().to_dict()=={'cnndm': 235, 'xsum': 239} and list(d)==['dataset', 'doc_id', 'source', 'summary', 'human', 'unieval']
-    assert np.allclose(d['human']+d['unieval'], 1)
+    assert d.groupby("dataset").size().to_dict() == {"cnndm": 235, "xsum": 239} and list(d) == [
+        "dataset",
+        "doc_id",
+        "source",
+        "summary",
+        "human",
+        "unieval",
+    ]
+    assert np.allclose(d["human"] + d["unieval"], 1)
 
-@pytest.mark.parametrize('wrong,says', [(dict(scores={}), "'human': found nan in row 0"), (dict(predict_scores={'consistency': 'x'}), "'unieval': found 'x'"), (dict(doc_id=1), 'rows that repeat')])
+
+@pytest.mark.parametrize(
+    "wrong,says",
+    [
+        (dict(scores={}), "'human': found nan in row 0"),
+        (dict(predict_scores={"consistency": "x"}), "'unieval': found 'x'"),
+        (dict(doc_id=1), "rows that repeat"),
+    ],
+)
 def test_qags_content_is_checked(qags, wrong, says):
     qags(**wrong)
-    with pytest.raises(BadData, match=says) as e: loaders.qags()
-    assert 'qags/qags_cnndm_result.json' in str(e.value)
+    with pytest.raises(BadData, match=says) as e:
+        loaders.qags()
+    assert "qags/qags_cnndm_result.json" in str(e.value)
+
 
 @pytest.fixture
 def empty(world, monkeypatch):
     "No public file at all, but the real registry"
-    monkeypatch.setattr(data, 'registry', registry)
+    monkeypatch.setattr(data, "registry", registry)
     return world
 
-def lines(*rows): return gzip.compress('\n'.join(map(json.dumps, rows)).encode())
-ARTICLES = [dict(id='7', document='A b. C d.', summary='A.'), dict(id='8', document='E f. G h.', summary='E.')]
+
+def lines(*rows):
+    return gzip.compress("\n".join(map(json.dumps, rows)).encode())
+
+
+ARTICLES = [
+    dict(id="7", document="A b. C d.", summary="A."),
+    dict(id="8", document="E f. G h.", summary="E."),
+]
+
 
 def test_xsum_reads_a_local_file_first(empty, monkeypatch):
-    monkeypatch.setitem(loaders.ROWS['xsum'], 'test', 2)
-    empty.put('mirror', lines(*ARTICLES), 'xsum/test.jsonl.gz')
-    assert loaders.xsum('test').to_dict('records')==ARTICLES
-    empty.put('mirror', lines(ARTICLES[0]), 'xsum/test.jsonl.gz')
-    with pytest.raises(BadData, match='xsum/test.jsonl.gz, rows: found 1, expected 2'): loaders.xsum('test')
+    monkeypatch.setitem(loaders.ROWS["xsum"], "test", 2)
+    empty.put("mirror", lines(*ARTICLES), "xsum/test.jsonl.gz")
+    assert loaders.xsum("test").to_dict("records") == ARTICLES
+    empty.put("mirror", lines(ARTICLES[0]), "xsum/test.jsonl.gz")
+    with pytest.raises(BadData, match="xsum/test.jsonl.gz, rows: found 1, expected 2"):
+        loaders.xsum("test")
+
 
 def test_without_datasets_the_extra_is_named(empty, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'datasets', None)
+    monkeypatch.setitem(sys.modules, "datasets", None)
     for f in (loaders.xsum, loaders.aeslc):
-        with pytest.raises(DataNotAtHand, match=r"pip install 'uetrust\[full\]'"): f('test')
+        with pytest.raises(DataNotAtHand, match=r"pip install 'uetrust\[full\]'"):
+            f("test")
+
 
 @pytest.fixture
 def fake_hub(empty, monkeypatch):
     "The package `datasets` with rows of ours"
-    calls,rows = [],{}
+    calls, rows = [], {}
+
     def load_dataset(repo, split, revision=None):
         calls.append((repo, split, revision))
-        if repo not in rows: raise ConnectionError('no network')
+        if repo not in rows:
+            raise ConnectionError("no network")
         return types.SimpleNamespace(to_pandas=lambda: pd.DataFrame(rows[repo]))
-    monkeypatch.setitem(sys.modules, 'datasets', types.SimpleNamespace(load_dataset=load_dataset))
-    monkeypatch.setenv('HF_HUB_OFFLINE', '1')
-    return calls,rows
+
+    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    return calls, rows
+
 
 def test_the_hub_is_asked_for_the_right_split(fake_hub, monkeypatch):
-    calls,rows = fake_hub
-    monkeypatch.setitem(loaders.ROWS['xsum'], 'validation', 2)
-    monkeypatch.setitem(loaders.ROWS['aeslc'], 'test', 2)
-    rows |= {'EdinburghNLP/xsum': ARTICLES, 'Yale-LILY/aeslc': [dict(email_body='Hi', subject_line='a'), dict(email_body='Ho', subject_line='b')]}
-    assert loaders.xsum('validation')['summary'].tolist()==['A.', 'E.']
-    assert loaders.aeslc('test').to_dict('records')==[dict(id=f'test-{i}', email=e, subject=s, annotations=[]) for i,(e,s) in enumerate([('Hi', 'a'), ('Ho', 'b')])]
-    assert calls==[('EdinburghNLP/xsum', 'validation', 'refs/convert/parquet'), ('Yale-LILY/aeslc', 'test', None)]
+    calls, rows = fake_hub
+    monkeypatch.setitem(loaders.ROWS["xsum"], "validation", 2)
+    monkeypatch.setitem(loaders.ROWS["aeslc"], "test", 2)
+    rows |= {
+        "EdinburghNLP/xsum": ARTICLES,
+        "Yale-LILY/aeslc": [dict(email_body="Hi", subject_line="a"), dict(email_body="Ho", subject_line="b")],
+    }
+    assert loaders.xsum("validation")["summary"].tolist() == ["A.", "E."]
+    assert loaders.aeslc("test").to_dict("records") == [
+        dict(id=f"test-{i}", email=e, subject=s, annotations=[])
+        for i, (e, s) in enumerate([("Hi", "a"), ("Ho", "b")])
+    ]
+    assert calls == [
+        ("EdinburghNLP/xsum", "validation", "refs/convert/parquet"),
+        ("Yale-LILY/aeslc", "test", None),
+    ]
+
 
 def test_a_hub_that_does_not_answer_is_data_not_at_hand(fake_hub):
-    with pytest.raises(DataNotAtHand, match='xsum/test.jsonl.gz from https://huggingface.co/datasets/EdinburghNLP/xsum.*no network'): loaders.xsum('test')
+    with pytest.raises(
+        DataNotAtHand,
+        match="xsum/test.jsonl.gz from https://huggingface.co/datasets/EdinburghNLP/xsum.*no network",
+    ):
+        loaders.xsum("test")
+
 
 def test_the_real_package_reads_a_folder(empty, monkeypatch):
-    pytest.importorskip('datasets', reason='the package datasets is not installed (extra full)')
-    monkeypatch.setitem(loaders.ROWS['xsum'], 'test', 2)
-    (empty.path/'hub').mkdir()
-    (empty.path/'hub'/'test.jsonl').write_bytes(gzip.decompress(lines(*ARTICLES)))
-    monkeypatch.setitem(loaders.UNHASHED, 'xsum/test.jsonl.gz', str(empty.path/'hub'))
-    assert loaders.xsum('test')['document'].tolist()==[a['document'] for a in ARTICLES]
+    pytest.importorskip("datasets", reason="the package datasets is not installed (extra full)")
+    monkeypatch.setitem(loaders.ROWS["xsum"], "test", 2)
+    (empty.path / "hub").mkdir()
+    (empty.path / "hub" / "test.jsonl").write_bytes(gzip.decompress(lines(*ARTICLES)))
+    monkeypatch.setitem(loaders.UNHASHED, "xsum/test.jsonl.gz", str(empty.path / "hub"))
+    assert loaders.xsum("test")["document"].tolist() == [a["document"] for a in ARTICLES]
+
 
 def test_the_dialogues_are_found_in_both_places(empty, monkeypatch):
-    ids = {s:{d:[f'{d}-{s}-{i}' for i in range(2)] for d in ('mediasum', 'meetingbank')} for s in ('dev', 'test')}
-    content,name = json.dumps(ids).encode(),'tofueval/document_ids_dev_test_split.json'
+    ids = {
+        s: {d: [f"{d}-{s}-{i}" for i in range(2)] for d in ("mediasum", "meetingbank")}
+        for s in ("dev", "test")
+    }
+    content, name = json.dumps(ids).encode(), "tofueval/document_ids_dev_test_split.json"
     reg = registry()
-    reg.loc[name, 'sha256'] = sha(content)
-    monkeypatch.setattr(data, 'registry', lambda: reg)
-    empty.put('mirror', content, name)
-    with pytest.raises(DataNotAtHand, match='mediasum/news_dialogue.json from https://github.com/zcgzcgzcg1/MediaSum'): loaders.tofueval_dialogues()
-    news = [dict(id=f'mediasum-{s}-{i}', speaker=['A', 'B'], utt=['Hello.', f'{s} {i}.']) for s in ('dev', 'test') for i in range(3)]
-    empty.put('mirror', json.dumps(news).encode(), 'mediasum/news_dialogue.json')
-    meetings = [dict(meeting_id=f'meetingbank-{s}-{i}', source=f'minutes {s} {i}', reference='r') for s in ('dev', 'test') for i in range(2)]
-    empty.put('mirror', lines(*meetings), 'meetingbank/test.jsonl.gz')
-    d = loaders.tofueval_dialogues().set_index('doc_id')
-    assert len(d)==8 and d.loc['mediasum-test-1', 'source']=='A: Hello.\nB: test 1.' and d.loc['meetingbank-dev-0', ['domain', 'split', 'source']].tolist()==['meetingbank', 'dev', 'minutes dev 0']
-    empty.put('mirror', lines(*meetings[1:]), 'meetingbank/test.jsonl.gz')
-    with pytest.raises(BadData, match="column 'source': found no text"): loaders.tofueval_dialogues()
+    reg.loc[name, "sha256"] = sha(content)
+    monkeypatch.setattr(data, "registry", lambda: reg)
+    empty.put("mirror", content, name)
+    with pytest.raises(
+        DataNotAtHand, match="mediasum/news_dialogue.json from https://github.com/zcgzcgzcg1/MediaSum"
+    ):
+        loaders.tofueval_dialogues()
+    news = [
+        dict(id=f"mediasum-{s}-{i}", speaker=["A", "B"], utt=["Hello.", f"{s} {i}."])
+        for s in ("dev", "test")
+        for i in range(3)
+    ]
+    empty.put("mirror", json.dumps(news).encode(), "mediasum/news_dialogue.json")
+    meetings = [
+        dict(meeting_id=f"meetingbank-{s}-{i}", source=f"minutes {s} {i}", reference="r")
+        for s in ("dev", "test")
+        for i in range(2)
+    ]
+    empty.put("mirror", lines(*meetings), "meetingbank/test.jsonl.gz")
+    d = loaders.tofueval_dialogues().set_index("doc_id")
+    assert (
+        len(d) == 8
+        and d.loc["mediasum-test-1", "source"] == "A: Hello.\nB: test 1."
+        and d.loc["meetingbank-dev-0", ["domain", "split", "source"]].tolist()
+        == ["meetingbank", "dev", "minutes dev 0"]
+    )
+    empty.put("mirror", lines(*meetings[1:]), "meetingbank/test.jsonl.gz")
+    with pytest.raises(BadData, match="column 'source': found no text"):
+        loaders.tofueval_dialogues()

@@ -1,4 +1,5 @@
 """Filling a (dataset, generator) of a profile: what settings.ini says is made, once, whatever happens on the way."""
+
 import resource
 import signal
 import subprocess
@@ -13,13 +14,14 @@ import pytest
 from test_generate import SAMPLES, tiny
 from test_readings import encoder, framed
 
-from uetrust.scoring import pipeline as f; from uetrust.core import settings as s
-from uetrust.core.registry import load_scores
-from uetrust.generation.bank import read_bank
 from uetrust.app.cli import main
-from uetrust.stats.table import read_readings
+from uetrust.core import settings as s
+from uetrust.core.registry import load_scores
 from uetrust.data.datasets import samples
+from uetrust.generation.bank import read_bank
+from uetrust.scoring import pipeline as f
 from uetrust.scoring.methods import score_bank
+from uetrust.stats.table import read_readings
 
 reg = load_scores()
 
@@ -106,184 +108,385 @@ data = bulletin:test:9
 train = bulletin:train:5
 """
 
-@pytest.fixture(scope='module')
+
+@pytest.fixture(scope="module")
 def project(tmp_path_factory):
     "A folder that looks like a checkout, with models of random weights"
-    d = tmp_path_factory.mktemp('project')
-    (d/'nbs').mkdir()
-    (d/'settings.ini').write_text(INI)
-    for name,m in (('bart', framed('bart')), ('llama', tiny('llama', chat=True)), ('encoder', encoder())):
-        m.model.save_pretrained(d/'models'/name)
-        m.tokenizer.save_pretrained(d/'models'/name)
-    SAMPLES[:12].to_json(d/'toy.jsonl', orient='records', lines=True)
-    SAMPLES[12:].assign(reference='w3 w4').to_json(d/'train.jsonl', orient='records', lines=True)
+    d = tmp_path_factory.mktemp("project")
+    (d / "nbs").mkdir()
+    (d / "settings.ini").write_text(INI)
+    for name, m in (("bart", framed("bart")), ("llama", tiny("llama", chat=True)), ("encoder", encoder())):
+        m.model.save_pretrained(d / "models" / name)
+        m.tokenizer.save_pretrained(d / "models" / name)
+    SAMPLES[:12].to_json(d / "toy.jsonl", orient="records", lines=True)
+    SAMPLES[12:].assign(reference="w3 w4").to_json(d / "train.jsonl", orient="records", lines=True)
     return d
+
 
 @pytest.fixture
 def here(project, monkeypatch):
     monkeypatch.chdir(project)
-    for c in (s.root, s._read): c.cache_clear()
+    for c in (s.root, s._read):
+        c.cache_clear()
     yield project
     monkeypatch.undo()
-    for c in (s.root, s._read): c.cache_clear()
+    for c in (s.root, s._read):
+        c.cache_clear()
 
-def files(folder): return {str(p.relative_to(folder)):p.read_bytes() for p in sorted(Path(folder).rglob('*')) if p.is_file() and not p.name.startswith('.') and '.sqlite' not in p.name}
 
-@pytest.fixture(scope='module')
+def files(folder):
+    return {
+        str(p.relative_to(folder)): p.read_bytes()
+        for p in sorted(Path(folder).rglob("*"))
+        if p.is_file() and not p.name.startswith(".") and ".sqlite" not in p.name
+    }
+
+
+@pytest.fixture(scope="module")
 def undisturbed(project):
     "All files of a run that nobody disturbed"
     subprocess.run(RUN, cwd=project, check=True)
-    return files(project/'runs'/'small'/'banks'/'toy--writer')
+    return files(project / "runs" / "small" / "banks" / "toy--writer")
 
-ASK = ['fill', 'toy--writer', '--profile', 'small']
-RUN = [sys.executable, '-c', f'from uetrust.app.cli import main; raise SystemExit(main({ASK}))']
+
+ASK = ["fill", "toy--writer", "--profile", "small"]
+RUN = [sys.executable, "-c", f"from uetrust.app.cli import main; raise SystemExit(main({ASK}))"]
 
 
 def test_a_generator_is_its_section_over_the_preset(here):
-    g = f.generator('writer')
-    assert (g.decoding.samples, g.decoding.max_new_tokens, g.decoding.temperature, g.passes, g.black_box)==(3, 8, 1, ('own', 'vocabulary', 'states', 'sample_states', 'processed', 'alone', 'attention', 'attention_max', 'focus', 'beams'), False)
-    assert g.verbal_scale==('1', '5') and f.generator('chatty').verbal_scale==()
-    assert f.generator('box').black_box and f.generator('box').decoding.prompt=='w1 {source} w2'
+    g = f.generator("writer")
+    assert (g.decoding.samples, g.decoding.max_new_tokens, g.decoding.temperature, g.passes, g.black_box) == (
+        3,
+        8,
+        1,
+        (
+            "own",
+            "vocabulary",
+            "states",
+            "sample_states",
+            "processed",
+            "alone",
+            "attention",
+            "attention_max",
+            "focus",
+            "beams",
+        ),
+        False,
+    )
+    assert g.verbal_scale == ("1", "5") and f.generator("chatty").verbal_scale == ()
+    assert f.generator("box").black_box and f.generator("box").decoding.prompt == "w1 {source} w2"
 
-@pytest.mark.parametrize('name,says', [('wrong', "knows no \\['sampels'\\]; it knows"), ('seen', 'a server gives no token probabilities'), ('elicited', 'no p_true and no elicit; found .*w1'),
-    ('passing', 'no pass attntion; there are own, '), ('comparing', 'nothing compares entailmnts; there are entailments, '), ('scaled', "verbal_scale is two numbers, the lowest and the highest, got '5'"), ('nobody', "no generator 'nobody'; it has")])
+
+@pytest.mark.parametrize(
+    "name,says",
+    [
+        ("wrong", "knows no \\['sampels'\\]; it knows"),
+        ("seen", "a server gives no token probabilities"),
+        ("elicited", "no p_true and no elicit; found .*w1"),
+        ("passing", "no pass attntion; there are own, "),
+        ("comparing", "nothing compares entailmnts; there are entailments, "),
+        ("scaled", "verbal_scale is two numbers, the lowest and the highest, got '5'"),
+        ("nobody", "no generator 'nobody'; it has"),
+    ],
+)
 def test_mistakes_in_settings_are_named(here, name, says):
-    with pytest.raises((ValueError, LookupError), match=says): f.generator(name)
+    with pytest.raises((ValueError, LookupError), match=says):
+        f.generator(name)
+
 
 def test_a_profile_takes_few_of_a_dataset(here):
-    p = f.plan('first', 'bulletin--writer')
-    assert (p.data, p.train)==('bulletin:test:2', 'bulletin:train:5') and len(samples(p.data))==2
-    with pytest.raises(LookupError, match="profile 'first' .* has no bank 'toy--writer'; it has \\['bulletin--writer', 'bulletin--again'\\]"): f.plan('first', 'toy--writer')
+    p = f.plan("first", "bulletin--writer")
+    assert (p.data, p.train) == ("bulletin:test:2", "bulletin:train:5") and len(samples(p.data)) == 2
+    with pytest.raises(
+        LookupError,
+        match="profile 'first' .* has no bank 'toy--writer'; it has \\['bulletin--writer', 'bulletin--again'\\]",
+    ):
+        f.plan("first", "toy--writer")
+
 
 def test_a_generator_like_another_has_its_settings_where_it_has_none(here):
-    base,again,third = map(f.generator, ('writer', 'again', 'third'))
-    assert (again.decoding.seed, again.items, again.passes, again.compare, again.p_true, again.verbal_2s)==(7, 1, ('own',), ('sentences', 'embeddings'), '', ''), 'its own win, empty ones too, also over names that [common] has'
-    assert replace(again.decoding, seed=42)==base.decoding and again.model==base.model and again.verbal_scale==base.verbal_scale
-    assert replace(third, name='again', like='writer', decoding=again.decoding)==again and third.decoding.seed==8
-    assert (base.like, base.items, base.compare)==('', 0, f.COMPARED) and f.departs('third')==('writer', 'seed')
+    base, again, third = map(f.generator, ("writer", "again", "third"))
+    assert (again.decoding.seed, again.items, again.passes, again.compare, again.p_true, again.verbal_2s) == (
+        7,
+        1,
+        ("own",),
+        ("sentences", "embeddings"),
+        "",
+        "",
+    ), "its own win, empty ones too, also over names that [common] has"
+    assert (
+        replace(again.decoding, seed=42) == base.decoding
+        and again.model == base.model
+        and again.verbal_scale == base.verbal_scale
+    )
+    assert (
+        replace(third, name="again", like="writer", decoding=again.decoding) == again
+        and third.decoding.seed == 8
+    )
+    assert (base.like, base.items, base.compare) == ("", 0, f.COMPARED) and f.departs("third") == (
+        "writer",
+        "seed",
+    )
 
-@pytest.mark.parametrize('name,err,says', [('lost', LookupError, r"\[generator.lost\] is like 'nobody': settings.ini has no generator 'nobody'; it has \['writer', "),
-    ('round', ValueError, r'\[generator.round\] is like itself: round is like about is like round$')])
+
+@pytest.mark.parametrize(
+    "name,err,says",
+    [
+        (
+            "lost",
+            LookupError,
+            r"\[generator.lost\] is like 'nobody': settings.ini has no generator 'nobody'; it has \['writer', ",
+        ),
+        ("round", ValueError, r"\[generator.round\] is like itself: round is like about is like round$"),
+    ],
+)
 def test_a_generator_like_nobody_or_like_itself_is_an_error(here, name, err, says):
-    with pytest.raises(err, match=says): f.generator(name)
+    with pytest.raises(err, match=says):
+        f.generator(name)
+
 
 def test_a_study_changes_one_thing_at_a_time(here):
-    text = (here/'settings.ini').read_text()
-    (here/'settings.ini').write_text(text.replace('seed = 8', 'seed = 8\np_true = other {source} {summary}'))
+    text = (here / "settings.ini").read_text()
+    (here / "settings.ini").write_text(
+        text.replace("seed = 8", "seed = 8\np_true = other {source} {summary}")
+    )
     s._read.cache_clear()
     try:
-        with pytest.raises(ValueError, match=r"should differ from 'writer' in one of .* it differs in \['seed', 'question'\]"): f.departs('third')
-    finally: (here/'settings.ini').write_text(text)
+        with pytest.raises(
+            ValueError, match=r"should differ from 'writer' in one of .* it differs in \['seed', 'question'\]"
+        ):
+            f.departs("third")
+    finally:
+        (here / "settings.ini").write_text(text)
     s._read.cache_clear()
+
 
 def test_a_small_bank_holds_what_was_asked_for(here):
-    assert f.plan('first', 'bulletin--again').data=='bulletin:test:1'
-    folder = f.fill('first', 'bulletin--again', progress=False)
-    assert sorted(p.name for p in folder.iterdir())==['embeddings', 'own', 'sentences', 'texts'] and read_bank(folder/'texts')['sample'].nunique()==1
-    assert read_bank(folder/'texts').attrs['about']['settings']['seed']==7
+    assert f.plan("first", "bulletin--again").data == "bulletin:test:1"
+    folder = f.fill("first", "bulletin--again", progress=False)
+    assert (
+        sorted(p.name for p in folder.iterdir()) == ["embeddings", "own", "sentences", "texts"]
+        and read_bank(folder / "texts")["sample"].nunique() == 1
+    )
+    assert read_bank(folder / "texts").attrs["about"]["settings"]["seed"] == 7
+
 
 def test_white_box_holds_texts_readings_training_states_and_comparisons(here):
-    folder = f.fill('small', 'toy--writer', progress=False)
-    assert sorted(p.name for p in folder.iterdir())==['alone', 'alternatives', 'asked', 'attention', 'attention_max', 'background', 'background-states', 'beams', 'embeddings', 'entailments', 'focus', 'own', 'processed', 'relevance', 'sample_states', 'sentences', 'states', 'texts', 'train', 'train-states', 'verbal_2s', 'vocabulary']
-    texts = read_bank(folder/'texts')
-    assert len(texts)==12*4 and len(read_readings(folder/'own'))==12*4 and len(read_readings(folder/'alone'))==12
-    assert len(read_readings(folder/'train-states'))==8 and len(read_readings(folder/'entailments'))==len(read_readings(folder/'embeddings'))==12
-    rel,own = (read_readings(folder/p).set_index(['sample', 'kind', 'k']) for p in ('relevance', 'own'))
-    assert len(rel)==12*4 and all(len(r)==len(own.at[i, 'ids']) for i,r in rel['relevance'].items())
-    raw,done = (read_readings(folder/p).query("kind=='greedy'").set_index('sample')['logp'] for p in ('own', 'processed'))
-    assert any(len(a)==8 and b[-1]==0>a[-1] for a,b in zip(raw, done)), 'this checkpoint forces an end: raw numbers know nothing of it'
+    folder = f.fill("small", "toy--writer", progress=False)
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "alone",
+        "alternatives",
+        "asked",
+        "attention",
+        "attention_max",
+        "background",
+        "background-states",
+        "beams",
+        "embeddings",
+        "entailments",
+        "focus",
+        "own",
+        "processed",
+        "relevance",
+        "sample_states",
+        "sentences",
+        "states",
+        "texts",
+        "train",
+        "train-states",
+        "verbal_2s",
+        "vocabulary",
+    ]
+    texts = read_bank(folder / "texts")
+    assert (
+        len(texts) == 12 * 4
+        and len(read_readings(folder / "own")) == 12 * 4
+        and len(read_readings(folder / "alone")) == 12
+    )
+    assert (
+        len(read_readings(folder / "train-states")) == 8
+        and len(read_readings(folder / "entailments")) == len(read_readings(folder / "embeddings")) == 12
+    )
+    rel, own = (read_readings(folder / p).set_index(["sample", "kind", "k"]) for p in ("relevance", "own"))
+    assert len(rel) == 12 * 4 and all(len(r) == len(own.at[i, "ids"]) for i, r in rel["relevance"].items())
+    raw, done = (
+        read_readings(folder / p).query("kind=='greedy'").set_index("sample")["logp"]
+        for p in ("own", "processed")
+    )
+    assert any(len(a) == 8 and b[-1] == 0 > a[-1] for a, b in zip(raw, done)), (
+        "this checkpoint forces an end: raw numbers know nothing of it"
+    )
+
 
 def test_black_box_holds_texts_and_comparisons_and_is_never_asked_twice(here, monkeypatch):
-    folder = f.fill('small', 'toy--box', progress=False)
-    assert sorted(p.name for p in folder.iterdir() if p.is_dir())==['embeddings', 'entailments', 'sentences', 'texts', 'verbal_1s', 'verbal_2s']
+    folder = f.fill("small", "toy--box", progress=False)
+    assert sorted(p.name for p in folder.iterdir() if p.is_dir()) == [
+        "embeddings",
+        "entailments",
+        "sentences",
+        "texts",
+        "verbal_1s",
+        "verbal_2s",
+    ]
     before = files(folder)
-    assert read_bank(folder/'texts').attrs['about']['generator']=='box' and 'http' not in str(before)
-    for d in ('texts', 'verbal_1s', 'verbal_2s'):
-        for n in (folder/d).glob('*.parquet'): n.unlink()
+    assert read_bank(folder / "texts").attrs["about"]["generator"] == "box" and "http" not in str(before)
+    for d in ("texts", "verbal_1s", "verbal_2s"):
+        for n in (folder / d).glob("*.parquet"):
+            n.unlink()
     from uetrust.generation import endpoint
-    monkeypatch.setattr(endpoint, 'attempt', lambda e, r: pytest.fail('a kept reply was asked for again'))
-    f.fill('small', 'toy--box', progress=False)
-    assert files(folder)==before
+
+    monkeypatch.setattr(endpoint, "attempt", lambda e, r: pytest.fail("a kept reply was asked for again"))
+    f.fill("small", "toy--box", progress=False)
+    assert files(folder) == before
+
 
 def test_a_server_and_its_own_checkpoint_say_the_same(here):
-    box,chatty = (f.fill('small', f'toy--{n}', progress=False) for n in ('box', 'chatty'))
-    assert sorted(p.name for p in chatty.iterdir())==['alternatives', 'elicited', 'embeddings', 'entailments', 'own', 'relevance', 'sentences', 'texts', 'verbal_1s', 'verbal_2s']
-    for n in ('verbal_1s', 'verbal_2s'):
-        a,b = (read_readings(d/n) for d in (box, chatty))
-        assert a['reply'].tolist()==b['reply'].tolist() and len(set(a['reply']))>6 and (a['stated']==a['reply']).all()
-    assert a['reply'].tolist()!=read_readings(box/'verbal_1s')['reply'].tolist()
-    own = read_readings(chatty/'own').query("kind=='greedy'")
-    assert [len(w) for w in read_readings(chatty/'elicited')['elicited_attention']]==[len(x) for x in own['ids']]
-    t = score_bank(chatty, ['csl'], SAMPLES, reg, progress=False)
-    nothing = [bool(x.all()) for x in own['special']] # A text of special tokens only: nothing to look at
-    assert t['value'].isna().tolist()==nothing and (t['value'].dropna()>0).all() and sum(nothing)<6
+    box, chatty = (f.fill("small", f"toy--{n}", progress=False) for n in ("box", "chatty"))
+    assert sorted(p.name for p in chatty.iterdir()) == [
+        "alternatives",
+        "elicited",
+        "embeddings",
+        "entailments",
+        "own",
+        "relevance",
+        "sentences",
+        "texts",
+        "verbal_1s",
+        "verbal_2s",
+    ]
+    for n in ("verbal_1s", "verbal_2s"):
+        a, b = (read_readings(d / n) for d in (box, chatty))
+        assert (
+            a["reply"].tolist() == b["reply"].tolist()
+            and len(set(a["reply"])) > 6
+            and (a["stated"] == a["reply"]).all()
+        )
+    assert a["reply"].tolist() != read_readings(box / "verbal_1s")["reply"].tolist()
+    own = read_readings(chatty / "own").query("kind=='greedy'")
+    assert [len(w) for w in read_readings(chatty / "elicited")["elicited_attention"]] == [
+        len(x) for x in own["ids"]
+    ]
+    t = score_bank(chatty, ["csl"], SAMPLES, reg, progress=False)
+    nothing = [bool(x.all()) for x in own["special"]]  # A text of special tokens only: nothing to look at
+    assert t["value"].isna().tolist() == nothing and (t["value"].dropna() > 0).all() and sum(nothing) < 6
+
 
 def test_keywords_ask_for_a_tagger_and_focus_for_documents(here):
-    text = (here/'settings.ini').read_text()
-    for old,new,err,says in (('tagger =', 'tagger = no-such', LookupError, "pipeline 'no-such': pip install spacy"),
-                             ('train = train.jsonl', 'train =', ValueError, 'names no training texts')):
-        (here/'settings.ini').write_text(text.replace(old, new, 1))
+    text = (here / "settings.ini").read_text()
+    for old, new, err, says in (
+        ("tagger =", "tagger = no-such", LookupError, "pipeline 'no-such': pip install spacy"),
+        ("train = train.jsonl", "train =", ValueError, "names no training texts"),
+    ):
+        (here / "settings.ini").write_text(text.replace(old, new, 1))
         s._read.cache_clear()
         try:
-            with pytest.raises(err, match=says): f.fill('small', 'toy--writer', progress=False)
-        finally: (here/'settings.ini').write_text(text)
+            with pytest.raises(err, match=says):
+                f.fill("small", "toy--writer", progress=False)
+        finally:
+            (here / "settings.ini").write_text(text)
     s._read.cache_clear()
+
 
 def test_a_second_run_writes_nothing_and_starting_anew_gives_the_same_bytes(here, undisturbed):
-    folder = f.fill('small', 'toy--writer', progress=False)
-    times = {p:p.stat().st_mtime_ns for p in folder.rglob('*.parquet')}
-    assert main(ASK)==0 and {p:p.stat().st_mtime_ns for p in folder.rglob('*.parquet')}==times
-    assert main([*ASK, '--no-resume'])==0 and files(folder)==undisturbed
-    assert {p:p.stat().st_mtime_ns for p in folder.rglob('*.parquet')}!=times
+    folder = f.fill("small", "toy--writer", progress=False)
+    times = {p: p.stat().st_mtime_ns for p in folder.rglob("*.parquet")}
+    assert main(ASK) == 0 and {p: p.stat().st_mtime_ns for p in folder.rglob("*.parquet")} == times
+    assert main([*ASK, "--no-resume"]) == 0 and files(folder) == undisturbed
+    assert {p: p.stat().st_mtime_ns for p in folder.rglob("*.parquet")} != times
+
 
 def test_killed_three_times_it_ends_as_if_undisturbed(here, undisturbed):
-    folder = here/'runs'/'small'/'banks'/'toy--writer'
+    folder = here / "runs" / "small" / "banks" / "toy--writer"
     f.clear(folder)
-    def shards(): return len([p for p in folder.rglob('*.parquet') if not p.name.startswith('.')])
+
+    def shards():
+        return len([p for p in folder.rglob("*.parquet") if not p.name.startswith(".")])
+
     for n in (1, 3, 6):
         p = subprocess.Popen(RUN, cwd=here)
-        while shards()<n and p.poll() is None: time.sleep(.002)
+        while shards() < n and p.poll() is None:
+            time.sleep(0.002)
         p.send_signal(signal.SIGKILL)
-        assert p.wait()==-9, 'it was to be killed before it ended'
-    assert shards()<22
-    assert main(ASK)==0 and files(folder)==undisturbed
+        assert p.wait() == -9, "it was to be killed before it ended"
+    assert shards() < 22
+    assert main(ASK) == 0 and files(folder) == undisturbed
+
 
 def test_a_full_disk_is_named_and_the_next_run_goes_on(here, undisturbed):
-    folder = here/'runs'/'small'/'banks'/'toy--writer'
+    folder = here / "runs" / "small" / "banks" / "toy--writer"
     f.clear(folder)
-    room = int(np.median([len(b) for n,b in undisturbed.items() if n.endswith('.parquet')])) # Half of the shards are longer
-    got = subprocess.run(RUN, cwd=here, capture_output=True, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
-    assert got.returncode==2 and '.parquet could not be written' in got.stderr and 'File too large' in got.stderr and 'Traceback' not in got.stderr
-    left = [p for p in folder.rglob('*') if p.is_file() and p.stat().st_size and '.sqlite' not in p.name]
-    assert left and all(p.read_bytes()==undisturbed[str(p.relative_to(folder))] for p in left)
-    assert main(ASK)==0 and files(folder)==undisturbed
+    room = int(
+        np.median([len(b) for n, b in undisturbed.items() if n.endswith(".parquet")])
+    )  # Half of the shards are longer
+    got = subprocess.run(
+        RUN,
+        cwd=here,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
+    )
+    assert (
+        got.returncode == 2
+        and ".parquet could not be written" in got.stderr
+        and "File too large" in got.stderr
+        and "Traceback" not in got.stderr
+    )
+    left = [p for p in folder.rglob("*") if p.is_file() and p.stat().st_size and ".sqlite" not in p.name]
+    assert left and all(p.read_bytes() == undisturbed[str(p.relative_to(folder))] for p in left)
+    assert main(ASK) == 0 and files(folder) == undisturbed
+
 
 def test_another_setting_is_an_error_that_says_what_to_do(here, capsys):
-    f.fill('small', 'toy--writer', progress=False)
-    text = (here/'settings.ini').read_text()
-    (here/'settings.ini').write_text(text.replace('samples = 3', 'samples = 4'))
+    f.fill("small", "toy--writer", progress=False)
+    text = (here / "settings.ini").read_text()
+    (here / "settings.ini").write_text(text.replace("samples = 3", "samples = 4"))
     s._read.cache_clear()
     try:
-        assert main(ASK)==2
-        assert 'settings.samples: found 3, expected 4' in (said := capsys.readouterr().err) and '--no-resume' in said
-    finally: (here/'settings.ini').write_text(text)
+        assert main(ASK) == 2
+        assert (
+            "settings.samples: found 3, expected 4" in (said := capsys.readouterr().err)
+            and "--no-resume" in said
+        )
+    finally:
+        (here / "settings.ini").write_text(text)
+
 
 def test_reading_by_command_gives_what_filling_gives(here, tmp_path, capsys, undisturbed):
-    folder = f.fill('small', 'toy--writer', progress=False)
-    assert main(['read', str(tmp_path/'own'), str(folder/'texts'), '--read', 'own', '--model', 'models/bart', '--data', 'toy.jsonl'])==0
-    assert 'tokens read by models/bart' in capsys.readouterr().out
-    a,b = read_readings(tmp_path/'own'),read_readings(folder/'own')
-    pd.testing.assert_frame_equal(a[['sample', 'kind', 'k']], b[['sample', 'kind', 'k']])
-    assert all((x==y).all() for c in ('ids', 'logp', 'entropy') for x,y in zip(a[c], b[c]))
+    folder = f.fill("small", "toy--writer", progress=False)
+    assert (
+        main(
+            [
+                "read",
+                str(tmp_path / "own"),
+                str(folder / "texts"),
+                "--read",
+                "own",
+                "--model",
+                "models/bart",
+                "--data",
+                "toy.jsonl",
+            ]
+        )
+        == 0
+    )
+    assert "tokens read by models/bart" in capsys.readouterr().out
+    a, b = read_readings(tmp_path / "own"), read_readings(folder / "own")
+    pd.testing.assert_frame_equal(a[["sample", "kind", "k"]], b[["sample", "kind", "k"]])
+    assert all((x == y).all() for c in ("ids", "logp", "entropy") for x, y in zip(a[c], b[c]))
+
 
 def test_the_survey_of_the_models_asks_as_settings_ini_does():
     from uetrust.training.behaviour import ASKED
-    for name in ('tiny-bart', 'tiny-t5', 'tiny-llama', 'tiny-llama-api'):
+
+    for name in ("tiny-bart", "tiny-t5", "tiny-llama", "tiny-llama-api"):
         g = f.generator(name)
-        assert replace(g.decoding, prompt=ASKED.prompt)==ASKED and (g.decoding.prompt==ASKED.prompt or 'llama' not in name)
+        assert replace(g.decoding, prompt=ASKED.prompt) == ASKED and (
+            g.decoding.prompt == ASKED.prompt or "llama" not in name
+        )
+
 
 def test_every_profile_in_the_repository_can_be_planned():
-    for name in ('demo', 'smoke', 'aeslc-tiny', 'paper'):
-        for bank in (s.profile(name)['banks']+' '+s.profile(name)['stability']).split():
+    for name in ("demo", "smoke", "aeslc-tiny", "paper"):
+        for bank in (s.profile(name)["banks"] + " " + s.profile(name)["stability"]).split():
             p = f.plan(name, bank)
-            assert p.data and set(p.generator.passes)<=set(f.KNOWN), (name, bank)
+            assert p.data and set(p.generator.passes) <= set(f.KNOWN), (name, bank)

@@ -1,4 +1,5 @@
 """From texts to quality scores: the same numbers as by hand, whatever the order and the batch; what is missing has a name."""
+
 import gc
 import json
 import weakref
@@ -7,227 +8,413 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.scoring import metrics as g
 from uetrust.core.registry import load_scores
+from uetrust.core.settings import oracles
+from uetrust.data.bulletins import bulletins
 from uetrust.generation.decoding import HE2024
 from uetrust.models import classifiers as ev
 from uetrust.models import heads as hd
 from uetrust.models import likelihoods as lk
-from uetrust.stats.compare import sentences
 from uetrust.models.encode import embed
-from uetrust.models.load import load
 from uetrust.models.forward import Layout
+from uetrust.models.load import load
 from uetrust.nlg import alignment, fflm, heads, likelihood, nli, overlap, strings, unieval
+from uetrust.scoring import metrics as g
 from uetrust.scoring.cache import grade_kept
 from uetrust.scoring.methods import stored
-from uetrust.core.settings import oracles
-from uetrust.data.bulletins import bulletins
+from uetrust.stats.compare import sentences
 
 reg = load_scores()
 
-@pytest.fixture(scope='module')
+
+@pytest.fixture(scope="module")
 def texts():
     "Four bulletins: a reference, another's reference, a source as its own summary, a short one"
-    b = bulletins('test', 4)
-    said = [b['reference'][0], b['reference'][0], b['source'][2], 'It rained. No.']
-    return pd.DataFrame(dict(id=list('abcd'), hypothesis=said, source=b['source'], reference=b['reference']))
+    b = bulletins("test", 4)
+    said = [b["reference"][0], b["reference"][0], b["source"][2], "It rained. No."]
+    return pd.DataFrame(dict(id=list("abcd"), hypothesis=said, source=b["source"], reference=b["reference"]))
 
-@pytest.fixture(scope='module')
-def graded(texts): return g.grade(texts, g.shipped(), progress=False)
-@pytest.fixture(scope='module')
+
+@pytest.fixture(scope="module")
+def graded(texts):
+    return g.grade(texts, g.shipped(), progress=False)
+
+
+@pytest.fixture(scope="module")
 def model():
     seen = {}
     return lambda name: seen[name] if name in seen else seen.setdefault(name, load(g.shipped()[name]))
 
-def wide(t): return t.pivot(index='sample', columns='name', values='value')
-def close(got, want, tol=2e-6): np.testing.assert_allclose(np.array(got, float), np.array(list(want), float), rtol=0, atol=tol)
-def columns(texts): return list(texts['hypothesis']),list(texts['source']),list(texts['reference'])
+
+def wide(t):
+    return t.pivot(index="sample", columns="name", values="value")
+
+
+def close(got, want, tol=2e-6):
+    np.testing.assert_allclose(np.array(got, float), np.array(list(want), float), rtol=0, atol=tol)
+
+
+def columns(texts):
+    return list(texts["hypothesis"]), list(texts["source"]), list(texts["reference"])
+
 
 def test_likelihoods_are_those_made_by_hand(texts, graded, model):
-    w,(h,s,r) = wide(graded),columns(texts)
-    v,_ = lk.directions(model('bart'), 'bart', ['source_hypothesis', 'reference_hypothesis', 'prefix_hypothesis'], h, s, r)
-    close(w['bart_score'], map(likelihood.bart_score, v['bart_logp_source_hypothesis']))
-    close(w['bart_score_precision'], map(likelihood.bart_score_precision, v['bart_logp_reference_hypothesis']))
-    close(w['cop'], map(fflm.cop, v['bart_logp_source_hypothesis'], v['bart_logp_prefix_hypothesis']))
-    v,_ = lk.directions(model('bart'), 'x', ['hypothesis_reference'], h, None, r, layout=Layout(window=256))
-    close(w['bart_score_he2024'], map(likelihood.bart_score_he2024, v['x_logp_hypothesis_reference']))
-    v,cut = lk.directions(model('bart'), 'x', ['source_hypothesis', 'empty_hypothesis'], h, s, most=110)
-    close(w['harim_plus'], map(fflm.harim_plus, *v.values()))
-    assert graded.attrs['cut']['harim']=={k.replace('x_', 'bart110_'):c.sum() for k,c in cut.items()}
-    v,_ = lk.directions(model('t5'), 't5', ['hypothesis_reference'], h, None, r)
-    close(w['t5_score_recall'], map(likelihood.t5_score_recall, v['t5_logp_hypothesis_reference']))
-    for way,sep,name in (('source_hypothesis', ' TL;DR: ', 'gpt_score'), ('reference_hypothesis', ' In other words , ', 'gpt_score_precision')):
-        v,_ = lk.directions(model('gpt'), 'gpt', [way], h, s, r, layout=Layout(first=None, joined=True, sep=sep, window=1000))
-        close(w[name], map(reg[name].fn, v[f'gpt_logp_{way}']))
-    tokens = fflm.fflm_tokens(**lk.fflm(model('fflm'), h, s)[0])
-    for name in ('fflm', 'fflm_paper', 'cop_causal'): close(w[name], map(reg[name].fn, tokens))
+    w, (h, s, r) = wide(graded), columns(texts)
+    v, _ = lk.directions(
+        model("bart"), "bart", ["source_hypothesis", "reference_hypothesis", "prefix_hypothesis"], h, s, r
+    )
+    close(w["bart_score"], map(likelihood.bart_score, v["bart_logp_source_hypothesis"]))
+    close(
+        w["bart_score_precision"], map(likelihood.bart_score_precision, v["bart_logp_reference_hypothesis"])
+    )
+    close(w["cop"], map(fflm.cop, v["bart_logp_source_hypothesis"], v["bart_logp_prefix_hypothesis"]))
+    v, _ = lk.directions(model("bart"), "x", ["hypothesis_reference"], h, None, r, layout=Layout(window=256))
+    close(w["bart_score_he2024"], map(likelihood.bart_score_he2024, v["x_logp_hypothesis_reference"]))
+    v, cut = lk.directions(model("bart"), "x", ["source_hypothesis", "empty_hypothesis"], h, s, most=110)
+    close(w["harim_plus"], map(fflm.harim_plus, *v.values()))
+    assert graded.attrs["cut"]["harim"] == {k.replace("x_", "bart110_"): c.sum() for k, c in cut.items()}
+    v, _ = lk.directions(model("t5"), "t5", ["hypothesis_reference"], h, None, r)
+    close(w["t5_score_recall"], map(likelihood.t5_score_recall, v["t5_logp_hypothesis_reference"]))
+    for way, sep, name in (
+        ("source_hypothesis", " TL;DR: ", "gpt_score"),
+        ("reference_hypothesis", " In other words , ", "gpt_score_precision"),
+    ):
+        v, _ = lk.directions(
+            model("gpt"), "gpt", [way], h, s, r, layout=Layout(first=None, joined=True, sep=sep, window=1000)
+        )
+        close(w[name], map(reg[name].fn, v[f"gpt_logp_{way}"]))
+    tokens = fflm.fflm_tokens(**lk.fflm(model("fflm"), h, s)[0])
+    for name in ("fflm", "fflm_paper", "cop_causal"):
+        close(w[name], map(reg[name].fn, tokens))
+
 
 def test_questions_are_those_asked_by_hand(texts, graded, model):
-    w,(h,s,r) = wide(graded),columns(texts)
+    w, (h, s, r) = wide(graded), columns(texts)
     x = dict(sentence=list(map(sentences, h)), hypothesis=h, source=s, reference=r)
-    v,_ = lk.unieval(model('unieval'), ['fluency', 'coherence', 'consistency', 'relevance'], x)
-    he,_ = lk.unieval(model('unieval'), ['coherence', 'consistency'], x, 'yes_no_{}_he2024', HE2024.prompt.removesuffix('{source}'))
-    close(w['unieval_fluency'], map(unieval.unieval_fluency, v['yes_no_fluency']))
-    close(w['unieval_overall'], [unieval.unieval_overall(**{k:a[i] for k,a in v.items()}) for i in range(4)])
-    close(w['unieval_coherence_he2024'], map(unieval.unieval_coherence_he2024, he['yes_no_coherence_he2024']))
-    assert len(v['yes_no_fluency'][3])==2
+    v, _ = lk.unieval(model("unieval"), ["fluency", "coherence", "consistency", "relevance"], x)
+    he, _ = lk.unieval(
+        model("unieval"),
+        ["coherence", "consistency"],
+        x,
+        "yes_no_{}_he2024",
+        HE2024.prompt.removesuffix("{source}"),
+    )
+    close(w["unieval_fluency"], map(unieval.unieval_fluency, v["yes_no_fluency"]))
+    close(
+        w["unieval_overall"], [unieval.unieval_overall(**{k: a[i] for k, a in v.items()}) for i in range(4)]
+    )
+    close(w["unieval_coherence_he2024"], map(unieval.unieval_coherence_he2024, he["yes_no_coherence_he2024"]))
+    assert len(v["yes_no_fluency"][3]) == 2
+
 
 def test_pairs_are_those_read_by_hand(texts, graded, model):
-    w,(h,s,r),m = wide(graded),columns(texts),model('nli')
-    close(w['mnli_doc'], map(nli.mnli_doc, ev.nli_pairs(m, list(zip(s, h)), 512, 'first')[0]))
-    close(w['summac_he2024'], map(nli.summac_he2024, ev.nli_pairs(m, list(zip(r, h)))[0]))
-    for name,how in (('summac_zs', 'sentence'), ('summac_conv', 'sentence'), ('summac_zs_paragraph', 'paragraph')):
-        z,_ = ev.nli_grids(m, [nli.grid(a, b, how, sentences) for a,b in zip(s, h)])
+    w, (h, s, r), m = wide(graded), columns(texts), model("nli")
+    close(w["mnli_doc"], map(nli.mnli_doc, ev.nli_pairs(m, list(zip(s, h)), 512, "first")[0]))
+    close(w["summac_he2024"], map(nli.summac_he2024, ev.nli_pairs(m, list(zip(r, h)))[0]))
+    for name, how in (
+        ("summac_zs", "sentence"),
+        ("summac_conv", "sentence"),
+        ("summac_zs_paragraph", "paragraph"),
+    ):
+        z, _ = ev.nli_grids(m, [nli.grid(a, b, how, sentences) for a, b in zip(s, h)])
         close(w[name].iloc[:3], map(reg[name].fn, z[:3]))
-    assert [len(x) for x in nli.grid(s[3], h[3], split=sentences)]==[len(sentences(s[3])), 0]
-    assert graded.query("name=='summac_zs' and sample=='d'")['note'].item().startswith('nothing to compare')
+    assert [len(x) for x in nli.grid(s[3], h[3], split=sentences)] == [len(sentences(s[3])), 0]
+    assert graded.query("name=='summac_zs' and sample=='d'")["note"].item().startswith("nothing to compare")
+
 
 def test_tokens_and_vectors_are_those_compared_by_hand(texts, graded, model):
-    w,(h,s,r),m = wide(graded),columns(texts),model('bertscore')
-    close(w['bertscore_f1'], map(alignment.bertscore_f1, ev.cosines(m, list(zip(h, r)))[0]))
-    close(w['ctc_embedding'], map(alignment.ctc_embedding, ev.cosines(m, list(zip(h, s)))[0]))
-    close(w['bertscore_f1_idf'], map(alignment.bertscore_f1_idf, ev.cosines(m, list(zip(h, r)))[0], ev.idf(m, h, r), ev.idf(m, r, r)))
-    close(w['embedding_spearman'], map(alignment.embedding_spearman, embed(m, h)[0], embed(m, r)[0]))
-    close(w['rouge_l'], map(overlap.rouge_l, h, r))
-    close(w['bleu_alignscore'], [strings.bleu_alignscore(sentences(a), sentences(b)) for a,b in zip(h, s)])
+    w, (h, s, r), m = wide(graded), columns(texts), model("bertscore")
+    close(w["bertscore_f1"], map(alignment.bertscore_f1, ev.cosines(m, list(zip(h, r)))[0]))
+    close(w["ctc_embedding"], map(alignment.ctc_embedding, ev.cosines(m, list(zip(h, s)))[0]))
+    close(
+        w["bertscore_f1_idf"],
+        map(alignment.bertscore_f1_idf, ev.cosines(m, list(zip(h, r)))[0], ev.idf(m, h, r), ev.idf(m, r, r)),
+    )
+    close(w["embedding_spearman"], map(alignment.embedding_spearman, embed(m, h)[0], embed(m, r)[0]))
+    close(w["rouge_l"], map(overlap.rouge_l, h, r))
+    close(w["bleu_alignscore"], [strings.bleu_alignscore(sentences(a), sentences(b)) for a, b in zip(h, s)])
+
 
 def test_trained_heads_are_those_read_by_hand(texts):
-    if oracles() is None: pytest.skip('UETRUST_ORACLES is not at hand')
-    at,(h,s,r) = oracles()/'metrics'/'models',columns(texts)
-    align,ctc = (at/'heads'/f for f in ('alignscore_heads.safetensors', 'ctc_disc_classifier.safetensors'))
-    t = g.grade(texts, dict(factcc=at/'tiny_bert_factcc', bleurt=at/'tiny_bert_regression', ctc_regression=at/'tiny_bert_regression', embedding=at/'tiny_sbert', anli=at/'tiny_bert_nli', true_nli=at/'tiny_t5',
-        alignscore=(at/'tiny_roberta', align), ctc=(at/'tiny_roberta', ctc), ctc_relevance=(at/'tiny_roberta', ctc)), progress=False)
-    w,roberta,regressor = wide(t),load(at/'tiny_roberta'),load(at/'tiny_bert_regression')
-    close(w['factcc'], map(heads.factcc, ev.factcc(load(at/'tiny_bert_factcc'), list(zip(s, h)))[0]))
-    close(w['factcc_sentences'], [heads.factcc_sentences(ev.factcc(load(at/'tiny_bert_factcc'), [(a, c) for c in sentences(b)])[0]) for a,b in zip(s, h)])
-    close(w['bleurt'], ev.regress(regressor, list(zip(r, h)))[0])
-    close(w['ctc_regression'], ev.regress(regressor, list(zip(s, h)), cut='longest')[0])
-    e = ev.sentence_encoder(at/'tiny_sbert')
-    close(w['embedding_kendall'], map(alignment.embedding_kendall, ev.vectors(e, h)[0], ev.vectors(e, r)[0]))
-    close(w['anli'], map(nli.anli, ev.nli_pairs(load(at/'tiny_bert_nli'), list(zip(s, h)))[0]))
-    close(w['true_nli'], map(nli.true_nli, hd.true_nli(load(at/'tiny_t5'), list(zip(s, h)))[0]))
-    z,_ = hd.align_grids(roberta, align, [(heads.align_chunks(a, sentences), sentences(b)) for a,b in zip(s, h)])
-    close(w['alignscore'], map(heads.alignscore, z['align_three']))
-    kept,back = (hd.kept_words(roberta, ctc, list(zip(a, b)))[0] for a,b in ((h, s), (r, h)))
-    close(w['ctc_relevance'], map(alignment.ctc_relevance, kept, back))
+    if oracles() is None:
+        pytest.skip("UETRUST_ORACLES is not at hand")
+    at, (h, s, r) = oracles() / "metrics" / "models", columns(texts)
+    align, ctc = (
+        at / "heads" / f for f in ("alignscore_heads.safetensors", "ctc_disc_classifier.safetensors")
+    )
+    t = g.grade(
+        texts,
+        dict(
+            factcc=at / "tiny_bert_factcc",
+            bleurt=at / "tiny_bert_regression",
+            ctc_regression=at / "tiny_bert_regression",
+            embedding=at / "tiny_sbert",
+            anli=at / "tiny_bert_nli",
+            true_nli=at / "tiny_t5",
+            alignscore=(at / "tiny_roberta", align),
+            ctc=(at / "tiny_roberta", ctc),
+            ctc_relevance=(at / "tiny_roberta", ctc),
+        ),
+        progress=False,
+    )
+    w, roberta, regressor = wide(t), load(at / "tiny_roberta"), load(at / "tiny_bert_regression")
+    close(w["factcc"], map(heads.factcc, ev.factcc(load(at / "tiny_bert_factcc"), list(zip(s, h)))[0]))
+    close(
+        w["factcc_sentences"],
+        [
+            heads.factcc_sentences(
+                ev.factcc(load(at / "tiny_bert_factcc"), [(a, c) for c in sentences(b)])[0]
+            )
+            for a, b in zip(s, h)
+        ],
+    )
+    close(w["bleurt"], ev.regress(regressor, list(zip(r, h)))[0])
+    close(w["ctc_regression"], ev.regress(regressor, list(zip(s, h)), cut="longest")[0])
+    e = ev.sentence_encoder(at / "tiny_sbert")
+    close(w["embedding_kendall"], map(alignment.embedding_kendall, ev.vectors(e, h)[0], ev.vectors(e, r)[0]))
+    close(w["anli"], map(nli.anli, ev.nli_pairs(load(at / "tiny_bert_nli"), list(zip(s, h)))[0]))
+    close(w["true_nli"], map(nli.true_nli, hd.true_nli(load(at / "tiny_t5"), list(zip(s, h)))[0]))
+    z, _ = hd.align_grids(
+        roberta, align, [(heads.align_chunks(a, sentences), sentences(b)) for a, b in zip(s, h)]
+    )
+    close(w["alignscore"], map(heads.alignscore, z["align_three"]))
+    kept, back = (hd.kept_words(roberta, ctc, list(zip(a, b)))[0] for a, b in ((h, s), (r, h)))
+    close(w["ctc_relevance"], map(alignment.ctc_relevance, kept, back))
+
 
 def test_every_applicable_score_is_there_once_and_the_others_say_why(texts, graded):
-    missing = graded.attrs['missing']
-    assert set(graded['name'])|set(missing)==set(reg.of('nlg')) and not set(graded['name'])&set(missing)
-    assert not graded.duplicated(['sample', 'name']).any() and len(graded)==4*graded['name'].nunique()
-    assert (graded['value'].isna()==(graded['note']!='')).all()
-    assert missing['alignscore']==["a model for 'alignscore'"] and missing['dae']==['dae_arcs, which nothing here makes']
-    for n in ('coco_token', 'ner_overlap'): assert n not in missing or 'pip install spacy' in missing[n][0]
-    assert ('coco' in graded.attrs['models'])==('coco_token' not in missing)
-    assert graded.attrs['models']['summac'].startswith('tiny-nli ') and graded.attrs['models']['bart']==graded.attrs['models']['harim']
+    missing = graded.attrs["missing"]
+    assert set(graded["name"]) | set(missing) == set(reg.of("nlg")) and not set(graded["name"]) & set(missing)
+    assert not graded.duplicated(["sample", "name"]).any() and len(graded) == 4 * graded["name"].nunique()
+    assert (graded["value"].isna() == (graded["note"] != "")).all()
+    assert missing["alignscore"] == ["a model for 'alignscore'"] and missing["dae"] == [
+        "dae_arcs, which nothing here makes"
+    ]
+    for n in ("coco_token", "ner_overlap"):
+        assert n not in missing or "pip install spacy" in missing[n][0]
+    assert ("coco" in graded.attrs["models"]) == ("coco_token" not in missing)
+    assert (
+        graded.attrs["models"]["summac"].startswith("tiny-nli ")
+        and graded.attrs["models"]["bart"] == graded.attrs["models"]["harim"]
+    )
 
-@pytest.mark.parametrize('column', ['source', 'reference'])
+
+@pytest.mark.parametrize("column", ["source", "reference"])
 def test_a_missing_column_is_named_and_costs_no_other_score(texts, graded, column):
-    t = g.grade(texts.drop(columns=column), {k:g.shipped()[k] for k in ('bart', 'nli', 'bertscore')}, progress=False)
-    needs = {n for n,w in t.attrs['missing'].items() if f'the column {column}' in w}
-    def of(leaf): return (leaf,) if leaf in g.TEXTS else g.MAKERS[g.MADE[leaf]].leaves[leaf] if leaf in g.MADE else ()
-    assert needs=={n for n in reg.of('nlg') if any(column in of(leaf) for leaf in stored(n))}
+    t = g.grade(
+        texts.drop(columns=column), {k: g.shipped()[k] for k in ("bart", "nli", "bertscore")}, progress=False
+    )
+    needs = {n for n, w in t.attrs["missing"].items() if f"the column {column}" in w}
+
+    def of(leaf):
+        return (leaf,) if leaf in g.TEXTS else g.MAKERS[g.MADE[leaf]].leaves[leaf] if leaf in g.MADE else ()
+
+    assert needs == {n for n in reg.of("nlg") if any(column in of(leaf) for leaf in stored(n))}
     both = wide(t)
     close(both, wide(graded)[both.columns].to_numpy())
 
+
 def test_the_order_of_rows_changes_nothing(texts, graded):
     t = g.grade(texts.iloc[[2, 0, 3, 1]], g.shipped(), progress=False)
-    assert t['sample'].iloc[:4].tolist()==list('cadb') and t['name'].unique().tolist()==graded['name'].unique().tolist()
+    assert (
+        t["sample"].iloc[:4].tolist() == list("cadb")
+        and t["name"].unique().tolist() == graded["name"].unique().tolist()
+    )
     close(wide(t), wide(graded).to_numpy())
-    assert t.attrs['cut']==graded.attrs['cut']
+    assert t.attrs["cut"] == graded.attrs["cut"]
+
 
 def test_the_batch_changes_nothing(texts, graded):
-    off = (wide(g.grade(texts, g.shipped(), progress=False, batch_tokens=1))-wide(graded)).abs().max()
-    weight = off.index.str.startswith('fflm').astype(float)*(np.e-1)+1 # FFLM multiplies each token, and so its rounding, by up to e
-    assert (off<=2e-6*weight).all() and len(off)>60
+    off = (wide(g.grade(texts, g.shipped(), progress=False, batch_tokens=1)) - wide(graded)).abs().max()
+    weight = (
+        off.index.str.startswith("fflm").astype(float) * (np.e - 1) + 1
+    )  # FFLM multiplies each token, and so its rounding, by up to e
+    assert (off <= 2e-6 * weight).all() and len(off) > 60
+
 
 def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
     "As graded with one reference at a time; only what is compared with references is computed for each"
-    own,other = list(texts['reference']),list(texts['reference'].iloc[[0, 0, 1, 0]])
-    both = texts.drop(columns='reference').assign(references=[[x] if x==y else [x, y] for x,y in zip(own, other)])
+    own, other = list(texts["reference"]), list(texts["reference"].iloc[[0, 0, 1, 0]])
+    both = texts.drop(columns="reference").assign(
+        references=[[x] if x == y else [x, y] for x, y in zip(own, other)]
+    )
     t = g.grade(both, g.shipped(), progress=False)
-    assert list(t['name'].unique())==list(graded['name'].unique()) and t['sample'].iloc[:4].tolist()==list('abcd')
-    one = both.explode('references').rename(columns=dict(references='reference')).assign(id=lambda d: d['id']+d.groupby('id').cumcount().astype(str))
-    apart,got,first = wide(g.grade(one, g.shipped(), progress=False)),wide(t),wide(graded)
+    assert list(t["name"].unique()) == list(graded["name"].unique()) and t["sample"].iloc[
+        :4
+    ].tolist() == list("abcd")
+    one = (
+        both.explode("references")
+        .rename(columns=dict(references="reference"))
+        .assign(id=lambda d: d["id"] + d.groupby("id").cumcount().astype(str))
+    )
+    apart, got, first = wide(g.grade(one, g.shipped(), progress=False)), wide(t), wide(graded)
     each = apart.groupby(apart.index.str[0])
-    def takes_all(leaf): return leaf in g.MADE and g.MAKERS[g.MADE[leaf]].several and 'reference' in g.MAKERS[g.MADE[leaf]].leaves[leaf]
+
+    def takes_all(leaf):
+        return (
+            leaf in g.MADE
+            and g.MAKERS[g.MADE[leaf]].several
+            and "reference" in g.MAKERS[g.MADE[leaf]].leaves[leaf]
+        )
+
     mean = [n for n in got if any(map(takes_all, stored(n)))]
-    best = got.columns.difference([*mean, 'bleu'])
-    assert len(one)==7 and len(mean)==9 and all(reg[n].sign==1 or each[n].nunique().max()==1 for n in best)
-    close(got[best], each[best].max().to_numpy(), 2e-6*np.e)
-    close(got[mean], each[mean].mean().to_numpy()) # As in BARTScore's code
-    close(got['bleu'], [overlap.bleu(h, v) for h,v in zip(both['hypothesis'], both['references'])])
+    best = got.columns.difference([*mean, "bleu"])
+    assert (
+        len(one) == 7
+        and len(mean) == 9
+        and all(reg[n].sign == 1 or each[n].nunique().max() == 1 for n in best)
+    )
+    close(got[best], each[best].max().to_numpy(), 2e-6 * np.e)
+    close(got[mean], each[mean].mean().to_numpy())  # As in BARTScore's code
+    close(got["bleu"], [overlap.bleu(h, v) for h, v in zip(both["hypothesis"], both["references"])])
     moved = {n for n in got if not np.allclose(got[n], first[n], rtol=0, atol=1e-4, equal_nan=True)}
-    assert {'rouge_l', 'bart_score_precision', 'bertscore_f1', 'bleu'}<=moved and not {'summac_zs', 'bart_score', 'unieval_fluency'}&moved
-    assert t.attrs['cut'].keys()==graded.attrs['cut'].keys()
+    assert {"rouge_l", "bart_score_precision", "bertscore_f1", "bleu"} <= moved and not {
+        "summac_zs",
+        "bart_score",
+        "unieval_fluency",
+    } & moved
+    assert t.attrs["cut"].keys() == graded.attrs["cut"].keys()
+
 
 def test_a_text_has_a_score_where_one_of_its_references_gives_one(texts):
-    t = g.grade(texts.iloc[:2].drop(columns='reference').assign(references=[['', texts['reference'][0]], ['', '']]), {}, ['rouge_l'], progress=False)
-    assert t['value'].tolist()[:1]==[1.] and t['value'].isna().tolist()==[False, True]
-    assert t['note'].tolist()==['', 'no reference has a word: letters a to z or digits']
+    t = g.grade(
+        texts.iloc[:2].drop(columns="reference").assign(references=[["", texts["reference"][0]], ["", ""]]),
+        {},
+        ["rouge_l"],
+        progress=False,
+    )
+    assert t["value"].tolist()[:1] == [1.0] and t["value"].isna().tolist() == [False, True]
+    assert t["note"].tolist() == ["", "no reference has a word: letters a to z or digits"]
+
 
 def test_each_checkpoint_is_loaded_once_and_only_what_is_asked_is_made(texts, monkeypatch):
-    opened,real = [],g._opened
-    monkeypatch.setattr(g, '_opened', lambda key, **kw: opened.append(key[0]) or real(key, **kw))
-    t = g.grade(texts, g.shipped(), ['bart_score', 'summac_zs', 'harim', 'rouge_l'], progress=False)
-    assert [p.rsplit('/', 1)[-1] for p in opened]==['tiny-bart', 'tiny-nli']
-    assert {k:set(v) for k,v in t.attrs['cut'].items()}==dict(bart={'bart_logp_source_hypothesis'}, harim={'bart110_logp_source_hypothesis', 'bart110_logp_empty_hypothesis'}, summac={'nli_source_sentences'})
-    own = g.grade(texts, g.shipped()|dict(summac=g.shipped()['nli']), ['mnli_doc', 'summac_zs'], progress=False)
-    assert own.attrs['models'].keys()=={'mnli', 'summac'} and len(opened)==3
+    opened, real = [], g._opened
+    monkeypatch.setattr(g, "_opened", lambda key, **kw: opened.append(key[0]) or real(key, **kw))
+    t = g.grade(texts, g.shipped(), ["bart_score", "summac_zs", "harim", "rouge_l"], progress=False)
+    assert [p.rsplit("/", 1)[-1] for p in opened] == ["tiny-bart", "tiny-nli"]
+    assert {k: set(v) for k, v in t.attrs["cut"].items()} == dict(
+        bart={"bart_logp_source_hypothesis"},
+        harim={"bart110_logp_source_hypothesis", "bart110_logp_empty_hypothesis"},
+        summac={"nli_source_sentences"},
+    )
+    own = g.grade(
+        texts, g.shipped() | dict(summac=g.shipped()["nli"]), ["mnli_doc", "summac_zs"], progress=False
+    )
+    assert own.attrs["models"].keys() == {"mnli", "summac"} and len(opened) == 3
+
 
 def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
     "Without the garbage collector: nothing may hold a model in a circle, neither a score nor an error that became a note"
-    nets,held,real = [],[],g._opened
-    def noted(name, got): return nets.append((name, weakref.ref(got[0].model))) or got
+    nets, held, real = [], [], g._opened
+
+    def noted(name, got):
+        return nets.append((name, weakref.ref(got[0].model))) or got
+
     def opened(key, **kw):
-        held.extend(name for name,net in nets if net() is not None)
+        held.extend(name for name, net in nets if net() is not None)
         return noted(key[0], real(key, **kw))
-    monkeypatch.setattr(g, '_opened', opened)
+
+    monkeypatch.setattr(g, "_opened", opened)
     gc.collect()
     gc.disable()
-    try: g.grade(texts, g.shipped(), progress=False)
-    finally: gc.enable()
-    assert len(nets)==len({str(v) for v in g.shipped().values()}) and held==[] and nets[-1][1]() is None
+    try:
+        g.grade(texts, g.shipped(), progress=False)
+    finally:
+        gc.enable()
+    assert len(nets) == len({str(v) for v in g.shipped().values()}) and held == [] and nets[-1][1]() is None
+
 
 def test_what_does_not_fit_is_counted(texts):
-    long = texts.iloc[:1].assign(source=' '.join([texts['source'][0]]*60))
-    t = g.grade(long, g.shipped(), ['mnli_doc', 'bart_score'], progress=False)
-    m = load(g.shipped()['nli'])
-    assert t.attrs['cut']['mnli']=={'nli_source_hypothesis': ev.nli_pairs(m, [(long['source'][0], long['hypothesis'][0])], 512, 'first')[1].sum()}
-    assert t.attrs['cut']['mnli']['nli_source_hypothesis']>100
+    long = texts.iloc[:1].assign(source=" ".join([texts["source"][0]] * 60))
+    t = g.grade(long, g.shipped(), ["mnli_doc", "bart_score"], progress=False)
+    m = load(g.shipped()["nli"])
+    assert t.attrs["cut"]["mnli"] == {
+        "nli_source_hypothesis": ev.nli_pairs(m, [(long["source"][0], long["hypothesis"][0])], 512, "first")[
+            1
+        ].sum()
+    }
+    assert t.attrs["cut"]["mnli"]["nli_source_hypothesis"] > 100
+
 
 def test_empty_texts_are_scored_or_noted(texts):
-    t = g.grade(texts.iloc[:2].assign(hypothesis=''), g.shipped(), progress=False)
-    assert (t['value'].isna()==(t['note']!='')).all()
+    t = g.grade(texts.iloc[:2].assign(hypothesis=""), g.shipped(), progress=False)
+    assert (t["value"].isna() == (t["note"] != "")).all()
     w = wide(t)
-    assert w['unieval_fluency'].isna().all() and w['rouge_l'].eq(0).all() and w['unieval_fluency_he2024'].eq(0).all()
+    assert (
+        w["unieval_fluency"].isna().all()
+        and w["rouge_l"].eq(0).all()
+        and w["unieval_fluency_he2024"].eq(0).all()
+    )
 
-FILES = {'a.csv': 'id,summary,document\n007,NA,Rain fell.\n', 'a.jsonl': json.dumps(dict(id='007', hypothesis='NA', source='Rain fell.'))+'\n'}
 
-@pytest.mark.parametrize('name', FILES)
+FILES = {
+    "a.csv": "id,summary,document\n007,NA,Rain fell.\n",
+    "a.jsonl": json.dumps(dict(id="007", hypothesis="NA", source="Rain fell.")) + "\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
 def test_a_file_is_read_as_it_stands(tmp_path, name):
-    (tmp_path/name).write_text(FILES[name])
-    assert g.read_texts(tmp_path/name).to_dict('records')==[dict(id='007', hypothesis='NA', source='Rain fell.')]
+    (tmp_path / name).write_text(FILES[name])
+    assert g.read_texts(tmp_path / name).to_dict("records") == [
+        dict(id="007", hypothesis="NA", source="Rain fell.")
+    ]
+
 
 def test_a_file_may_hold_several_references(tmp_path):
-    (tmp_path/'a.jsonl').write_text(json.dumps(dict(summary='Rain fell.', references=['Snow fell.', 'Rain fell.']))+'\n'+json.dumps(dict(summary='Snow.', references=['Rain.']))+'\n')
-    assert g.grade(g.read_texts(tmp_path/'a.jsonl'), {}, ['rouge_l'], progress=False)['value'].tolist()==[1., 0.]
-    texts = g.read_texts(tmp_path/'a.jsonl')
-    texts.to_parquet(tmp_path/'a.parquet')
-    again = g.read_texts(tmp_path/'a.parquet')
-    assert again.to_dict('list')==texts.to_dict('list') and grade_kept(tmp_path/'kept', again, {}, ['rouge_l'], progress=False)['value'].tolist()==[1., 0.]
-    (tmp_path/'a.csv').write_text('summary,references\na,b\n')
-    with pytest.raises(ValueError, match='references must be a list of one text or more; it is not for row 1'): g.grade(g.read_texts(tmp_path/'a.csv'), {}, ['rouge_l'], progress=False)
+    (tmp_path / "a.jsonl").write_text(
+        json.dumps(dict(summary="Rain fell.", references=["Snow fell.", "Rain fell."]))
+        + "\n"
+        + json.dumps(dict(summary="Snow.", references=["Rain."]))
+        + "\n"
+    )
+    assert g.grade(g.read_texts(tmp_path / "a.jsonl"), {}, ["rouge_l"], progress=False)["value"].tolist() == [
+        1.0,
+        0.0,
+    ]
+    texts = g.read_texts(tmp_path / "a.jsonl")
+    texts.to_parquet(tmp_path / "a.parquet")
+    again = g.read_texts(tmp_path / "a.parquet")
+    assert again.to_dict("list") == texts.to_dict("list") and grade_kept(
+        tmp_path / "kept", again, {}, ["rouge_l"], progress=False
+    )["value"].tolist() == [1.0, 0.0]
+    (tmp_path / "a.csv").write_text("summary,references\na,b\n")
+    with pytest.raises(
+        ValueError, match="references must be a list of one text or more; it is not for row 1"
+    ):
+        g.grade(g.read_texts(tmp_path / "a.csv"), {}, ["rouge_l"], progress=False)
 
-@pytest.mark.parametrize('text,says', [('text\nRain\n', r"a.csv has no column for the texts to grade; it has \['text'\]. Accepted are id: id; hypothesis: hypothesis or summary; source: source or document; reference: reference"),
-    ('summary,hypothesis\na,b\n', 'has both hypothesis and summary'), ('summary\n', 'is empty')])
+
+@pytest.mark.parametrize(
+    "text,says",
+    [
+        (
+            "text\nRain\n",
+            r"a.csv has no column for the texts to grade; it has \['text'\]. Accepted are id: id; hypothesis: hypothesis or summary; source: source or document; reference: reference",
+        ),
+        ("summary,hypothesis\na,b\n", "has both hypothesis and summary"),
+        ("summary\n", "is empty"),
+    ],
+)
 def test_a_file_that_does_not_fit_says_what_would(tmp_path, text, says):
-    (tmp_path/'a.csv').write_text(text)
-    with pytest.raises(ValueError, match=says): g.read_texts(tmp_path/'a.csv')
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(ValueError, match=says):
+        g.read_texts(tmp_path / "a.csv")
 
-@pytest.mark.parametrize('change,says', [(dict(id='a'), 'occur twice: a'), (dict(source=None), 'source must be a text; it is not for a, b'), (dict(hypothesis=[1, 2, 3, 4]), 'hypothesis must be a text')])
+
+@pytest.mark.parametrize(
+    "change,says",
+    [
+        (dict(id="a"), "occur twice: a"),
+        (dict(source=None), "source must be a text; it is not for a, b"),
+        (dict(hypothesis=[1, 2, 3, 4]), "hypothesis must be a text"),
+    ],
+)
 def test_texts_that_are_none_are_refused(texts, change, says):
-    with pytest.raises(ValueError, match=says): g.grade(texts.assign(**change), {}, progress=False)
+    with pytest.raises(ValueError, match=says):
+        g.grade(texts.assign(**change), {}, progress=False)
+
 
 def test_a_table_without_rows_is_refused(texts):
-    with pytest.raises(ValueError, match='there is no text to grade'): g.grade(texts.iloc[:0], {}, ['rouge_l'], progress=False)
+    with pytest.raises(ValueError, match="there is no text to grade"):
+        g.grade(texts.iloc[:0], {}, ["rouge_l"], progress=False)

@@ -1,87 +1,156 @@
 """Examples for an in-context judge: those of the original code, those of the published files, and what a full cover would be."""
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.papers.ice.live import DIMS, assigned, cells, coverage, folds, quarters, selection
 from uetrust.data.loaders import summeval
+from uetrust.papers.ice.live import DIMS, assigned, cells, coverage, folds, quarters, selection
 
-def close_to_file(df): # As the original code reads its pool
-    return pd.DataFrame([dict(item=r['example_idx'], doc=r['id'], **{d:r[f'expert_{d}_mean'] for d in DIMS}) for r in df])
 
-@pytest.fixture(scope='module')
-def trace(oracle): return close_to_file(oracle('seed_systems/ice_pool.json')),[r for r in oracle('seed_systems/ice_selection.json')['trace']['runs'] if r['mode']=='single']
+def close_to_file(df):  # As the original code reads its pool
+    return pd.DataFrame(
+        [dict(item=r["example_idx"], doc=r["id"], **{d: r[f"expert_{d}_mean"] for d in DIMS}) for r in df]
+    )
 
-@pytest.fixture(scope='module')
+
+@pytest.fixture(scope="module")
+def trace(oracle):
+    return close_to_file(oracle("seed_systems/ice_pool.json")), [
+        r for r in oracle("seed_systems/ice_selection.json")["trace"]["runs"] if r["mode"] == "single"
+    ]
+
+
+@pytest.fixture(scope="module")
 def real():
     "SummEval's summaries with the scores that the paper shows: the mean of three people on [0,1], to two digits"
     df = summeval()
-    return df[['item', 'doc']].assign(**{d:((df[d]-1)/4).round(2) for d in DIMS})
+    return df[["item", "doc"]].assign(**{d: ((df[d] - 1) / 4).round(2) for d in DIMS})
+
 
 def test_choices_are_those_of_the_original_code(trace):
-    pool,runs = trace
-    assert len(runs)==6
+    pool, runs = trace
+    assert len(runs) == 6
     for r in runs:
-        s = selection(pool, dict(uniform='uniform', stratified='as_coded')[r['sampling']], r['fold_group_seed'])
-        assert [list(g['doc']) for _,g in s[s['dim']==DIMS[0]].groupby('fold')]==r['folds']
-        for dim,want in r['picks'].items(): assert [list(g['item']) for _,g in s[s['dim']==dim].groupby('fold')]==want, (r['fold_group_seed'], r['sampling'], dim)
+        s = selection(
+            pool, dict(uniform="uniform", stratified="as_coded")[r["sampling"]], r["fold_group_seed"]
+        )
+        assert [list(g["doc"]) for _, g in s[s["dim"] == DIMS[0]].groupby("fold")] == r["folds"]
+        for dim, want in r["picks"].items():
+            assert [list(g["item"]) for _, g in s[s["dim"] == dim].groupby("fold")] == want, (
+                r["fold_group_seed"],
+                r["sampling"],
+                dim,
+            )
+
 
 def test_cells_are_given_to_articles_as_in_the_original_code(trace):
-    pool,runs = trace
+    pool, runs = trace
     gaps = set()
-    for r in (r for r in runs if r['stratified_detail']):
-        for dim,by_fold in r['stratified_detail'].items():
-            for f,want in enumerate(by_fold):
-                there = cells(pool, r['folds'][f], dim)
-                (at,n),(_,full) = assigned(there, cover=False),assigned(there)
-                assert [[len(c) for c in row] for row in there]==want['counts'] and at.tolist()==want['assigned_bucket_per_text'] and n.tolist()==want['assigned_counts']
-                assert (full>0).all()==want['full_assignment_exists'] and (full>0).sum()>=(n>0).sum()
-                if want['empty_cells_chosen'] and want['full_assignment_exists']: gaps.add((r['fold_group_seed'], dim, f))
-    assert gaps=={(1, 'relevance', 1), (7, 'relevance', 0)}
+    for r in (r for r in runs if r["stratified_detail"]):
+        for dim, by_fold in r["stratified_detail"].items():
+            for f, want in enumerate(by_fold):
+                there = cells(pool, r["folds"][f], dim)
+                (at, n), (_, full) = assigned(there, cover=False), assigned(there)
+                assert (
+                    [[len(c) for c in row] for row in there] == want["counts"]
+                    and at.tolist() == want["assigned_bucket_per_text"]
+                    and n.tolist() == want["assigned_counts"]
+                )
+                assert (full > 0).all() == want["full_assignment_exists"] and (full > 0).sum() >= (
+                    n > 0
+                ).sum()
+                if want["empty_cells_chosen"] and want["full_assignment_exists"]:
+                    gaps.add((r["fold_group_seed"], dim, f))
+    assert gaps == {(1, "relevance", 1), (7, "relevance", 0)}
+
 
 # The published files: example index and score of fold 0
 FOLD_0 = dict(
-    uniform=dict(coherence={854: .83, 600: .92, 1041: .75, 823: .75}, consistency={850: 1, 599: 1, 1055: 1, 822: 1}, relevance={859: .67, 594: 1, 1041: .83, 817: .17}, fluency={860: 1, 597: 1, 1045: .92, 821: 1}),
-    as_coded=dict(coherence={855: .25, 597: .67, 1042: .42, 828: .83}, consistency={858: .42, 593: .67, 1053: 1, 830: .17}, relevance={857: .67, 601: .5, 1041: .83, 830: .25}, fluency={863: .42, 601: .17, 1054: 1, 817: .67}))
+    uniform=dict(
+        coherence={854: 0.83, 600: 0.92, 1041: 0.75, 823: 0.75},
+        consistency={850: 1, 599: 1, 1055: 1, 822: 1},
+        relevance={859: 0.67, 594: 1, 1041: 0.83, 817: 0.17},
+        fluency={860: 1, 597: 1, 1045: 0.92, 821: 1},
+    ),
+    as_coded=dict(
+        coherence={855: 0.25, 597: 0.67, 1042: 0.42, 828: 0.83},
+        consistency={858: 0.42, 593: 0.67, 1053: 1, 830: 0.17},
+        relevance={857: 0.67, 601: 0.5, 1041: 0.83, 830: 0.25},
+        fluency={863: 0.42, 601: 0.17, 1054: 1, 817: 0.67},
+    ),
+)
 
-@pytest.mark.parametrize('how', FOLD_0)
+
+@pytest.mark.parametrize("how", FOLD_0)
 def test_the_published_examples_are_chosen_again(real, how):
     s = selection(real, how)
-    assert len(s)==25*4*4
-    for dim,want in FOLD_0[how].items():
-        got = s[(s['dim']==dim)&(s['fold']==0)]
-        assert dict(zip(got['item'], got['score']))==want, dim
+    assert len(s) == 25 * 4 * 4
+    for dim, want in FOLD_0[how].items():
+        got = s[(s["dim"] == dim) & (s["fold"] == 0)]
+        assert dict(zip(got["item"], got["score"])) == want, dim
+
 
 def test_what_a_full_cover_changes_on_real_data(real):
-    chosen = selection(real, 'stratified')
-    there = {k:cells(real, list(g['doc']), k[0]) for k,g in chosen.groupby(['dim', 'fold'], sort=False)}
-    missed = pd.Series({k:(assigned(c)[1]>0).all() and not (assigned(c, cover=False)[1]>0).all() for k,c in there.items()}).groupby(level=0).sum()
-    assert missed.to_dict()==dict(coherence=0, consistency=0, fluency=1, relevance=9)
-    coded,full = (coverage(real, selection(real, how)) for how in ('as_coded', 'stratified'))
-    assert (full['used']==full['possible']).all() and full['used'].sum()>coded['used'].sum()
-    sizes = {d:np.bincount(quarters(real[d]), minlength=4).tolist() for d in DIMS}
-    assert sizes==dict(coherence=[241, 413, 441, 505], consistency=[98, 56, 15, 1431], relevance=[69, 269, 674, 588], fluency=[38, 75, 84, 1403])
+    chosen = selection(real, "stratified")
+    there = {k: cells(real, list(g["doc"]), k[0]) for k, g in chosen.groupby(["dim", "fold"], sort=False)}
+    missed = (
+        pd.Series(
+            {
+                k: (assigned(c)[1] > 0).all() and not (assigned(c, cover=False)[1] > 0).all()
+                for k, c in there.items()
+            }
+        )
+        .groupby(level=0)
+        .sum()
+    )
+    assert missed.to_dict() == dict(coherence=0, consistency=0, fluency=1, relevance=9)
+    coded, full = (coverage(real, selection(real, how)) for how in ("as_coded", "stratified"))
+    assert (full["used"] == full["possible"]).all() and full["used"].sum() > coded["used"].sum()
+    sizes = {d: np.bincount(quarters(real[d]), minlength=4).tolist() for d in DIMS}
+    assert sizes == dict(
+        coherence=[241, 413, 441, 505],
+        consistency=[98, 56, 15, 1431],
+        relevance=[69, 269, 674, 588],
+        fluency=[38, 75, 84, 1403],
+    )
+
 
 def test_the_uniform_examples_of_consistency_all_say_one(real):
-    s = selection(real, 'uniform')
-    assert s[(s['dim']=='consistency')&(s['fold']==0)]['score'].eq(1).all()
+    s = selection(real, "uniform")
+    assert s[(s["dim"] == "consistency") & (s["fold"] == 0)]["score"].eq(1).all()
+
 
 @given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=5), min_size=4, max_size=4), st.integers(0, 5))
 def test_a_full_cover_uses_as_many_quarters_as_any_choice(articles, seed):
     from itertools import product
-    rows = [(f'd{i}', s) for i,a in enumerate(articles) for s in a]
-    pool = pd.DataFrame(dict(item=range(len(rows)), doc=[d for d,_ in rows], fluency=[s for _,s in rows]))
+
+    rows = [(f"d{i}", s) for i, a in enumerate(articles) for s in a]
+    pool = pd.DataFrame(dict(item=range(len(rows)), doc=[d for d, _ in rows], fluency=[s for _, s in rows]))
     most = max(len(set(quarters(list(c)))) for c in product(*articles))
-    s = selection(pool, 'stratified', seed, ['fluency'])
-    assert len(set(quarters(s['score'])))==most==coverage(pool, s)['possible'][0] and sorted(s['doc'])==['d0', 'd1', 'd2', 'd3']
+    s = selection(pool, "stratified", seed, ["fluency"])
+    assert len(set(quarters(s["score"]))) == most == coverage(pool, s)["possible"][0] and sorted(
+        s["doc"]
+    ) == ["d0", "d1", "d2", "d3"]
+
 
 def test_folds_hold_every_article_once():
     import random
-    f = folds([f'd{i//3}' for i in range(36)], random.Random(1))
-    assert [len(x) for x in f]==[4, 4, 4] and len({d for x in f for d in x})==12
 
-@pytest.mark.parametrize('kw,says', [(dict(how='best'), 'how is one of'), (dict(dims=['beauty']), r'scores in \[0,1\] for beauty'), (dict(size=2), 'four quarters')])
+    f = folds([f"d{i // 3}" for i in range(36)], random.Random(1))
+    assert [len(x) for x in f] == [4, 4, 4] and len({d for x in f for d in x}) == 12
+
+
+@pytest.mark.parametrize(
+    "kw,says",
+    [
+        (dict(how="best"), "how is one of"),
+        (dict(dims=["beauty"]), r"scores in \[0,1\] for beauty"),
+        (dict(size=2), "four quarters"),
+    ],
+)
 def test_what_cannot_be_chosen_is_said(real, kw, says):
-    with pytest.raises(ValueError, match=says): selection(real, **kw)
+    with pytest.raises(ValueError, match=says):
+        selection(real, **kw)

@@ -1,4 +1,5 @@
 """The cell ledger: what counts as equal, what printed numbers say of one another, and what happens without data."""
+
 import json
 import shutil
 import subprocess
@@ -6,214 +7,378 @@ import sys
 
 import pandas as pd
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
+from uetrust.core.settings import mirror, root
 from uetrust.papers import ledger as L
 from uetrust.papers.recompute import PARTS
-from uetrust.core.settings import mirror, root
 
-needs_data = pytest.mark.skipif(mirror() is None, reason='UETRUST_MIRROR is not at hand')
-RUN = [sys.executable, '-c', 'import sys; from uetrust.app.cli import main; sys.exit(main(sys.argv[1:]))']
+needs_data = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
+RUN = [sys.executable, "-c", "import sys; from uetrust.app.cli import main; sys.exit(main(sys.argv[1:]))"]
 
-@pytest.fixture(scope='module')
-def led(): return L.ledger()
+
+@pytest.fixture(scope="module")
+def led():
+    return L.ledger()
+
 
 def pick(led, **where):
-    for k,v in where.items(): led = led[led[k]==v]
+    for k, v in where.items():
+        led = led[led[k] == v]
     return led
+
 
 # Equal
 
-@given(st.integers(-10**6, 10**6), st.integers(0, 4), st.floats(-.499, .499))
-def test_a_number_equals_what_it_was_rounded_from(n, digits, off):
-    text = f'{n/10**digits:.{digits}f}'
-    assert L.agreement_of(text, (n+off)/10**digits)=='rounded'
 
-@given(st.integers(1, 10**5), st.integers(0, 3), st.floats(.51, .98), st.sampled_from([1, -1]))
+@given(st.integers(-(10**6), 10**6), st.integers(0, 4), st.floats(-0.499, 0.499))
+def test_a_number_equals_what_it_was_rounded_from(n, digits, off):
+    text = f"{n / 10**digits:.{digits}f}"
+    assert L.agreement_of(text, (n + off) / 10**digits) == "rounded"
+
+
+@given(st.integers(1, 10**5), st.integers(0, 3), st.floats(0.51, 0.98), st.sampled_from([1, -1]))
 def test_digits_cut_off_are_named_and_the_next_number_is_different(n, digits, off, sign):
-    text = f'{sign*n/10**digits:.{digits}f}'
-    assert L.agreement_of(text, sign*(n+off)/10**digits)=='cut'
-    assert L.agreement_of(text, sign*(n-off)/10**digits)==''
-    assert L.agreement_of(text, sign*(n+1.01)/10**digits)==''
+    text = f"{sign * n / 10**digits:.{digits}f}"
+    assert L.agreement_of(text, sign * (n + off) / 10**digits) == "cut"
+    assert L.agreement_of(text, sign * (n - off) / 10**digits) == ""
+    assert L.agreement_of(text, sign * (n + 1.01) / 10**digits) == ""
+
 
 # Numbers
+
 
 def test_every_number_is_there_once(led):
     n = L.numbers()
     assert not n[L.KEY].duplicated().any()
-    assert n['printed'].map(float).notna().all()
-    assert n.groupby('paper', sort=False).size().to_dict()=={'He et al.': 1093+61, 'ICE': 72, 'FFLM': 850, 'Narcissism': 100, "Schroedinger's Threshold": 959}
-    assert list(led[L.KEY].itertuples(index=False, name=None))==list(n[L.KEY].itertuples(index=False, name=None))
-    assert len(pick(n, paper='ICE', table=2, column='all dimensions'))==6 # ROUGE-L and BARTScore are printed once per system
+    assert n["printed"].map(float).notna().all()
+    assert n.groupby("paper", sort=False).size().to_dict() == {
+        "He et al.": 1093 + 61,
+        "ICE": 72,
+        "FFLM": 850,
+        "Narcissism": 100,
+        "Schroedinger's Threshold": 959,
+    }
+    assert list(led[L.KEY].itertuples(index=False, name=None)) == list(
+        n[L.KEY].itertuples(index=False, name=None)
+    )
+    assert (
+        len(pick(n, paper="ICE", table=2, column="all dimensions")) == 6
+    )  # ROUGE-L and BARTScore are printed once per system
+
 
 def test_counts_add_up(led):
     c = L.counts(led)
-    assert (c[L.STATUS].sum(axis=1)==c['numbers']).all() and c['numbers'].sum()==len(led)
-    assert L.counts(led, ['paper'])['numbers'].to_dict()==led.groupby('paper').size().to_dict()
+    assert (c[L.STATUS].sum(axis=1) == c["numbers"]).all() and c["numbers"].sum() == len(led)
+    assert L.counts(led, ["paper"])["numbers"].to_dict() == led.groupby("paper").size().to_dict()
+
 
 # Checks among printed numbers
 
-KNOWN = {('FFLM', 2, 'FFLM', 'SummEval'), ('FFLM', 2, 'FFLM', 'FRANK'), ('FFLM', 9, 'FFLM', 'SummEval'), ('FFLM', 9, 'FFLM', 'FRANK'), ('FFLM', 10, 'Our Approach: LLaMa-7b', 'SummEval'),
-         ('FFLM', 10, 'Our Approach: LLaMa-7b', 'FRANK'), ("Schroedinger's Threshold", 5, 'kappa, Outdata', '')}
+KNOWN = {
+    ("FFLM", 2, "FFLM", "SummEval"),
+    ("FFLM", 2, "FFLM", "FRANK"),
+    ("FFLM", 9, "FFLM", "SummEval"),
+    ("FFLM", 9, "FFLM", "FRANK"),
+    ("FFLM", 10, "Our Approach: LLaMa-7b", "SummEval"),
+    ("FFLM", 10, "Our Approach: LLaMa-7b", "FRANK"),
+    ("Schroedinger's Threshold", 5, "kappa, Outdata", ""),
+}
+
 
 def contradicted(n):
     c = L.consistency(n)
-    return n.loc[c.index[~c['agrees']]]
+    return n.loc[c.index[~c["agrees"]]]
+
 
 def test_the_printed_tables_contradict_themselves_exactly_here():
     odd = contradicted(L.numbers())
-    assert set(odd[['paper', 'table', 'row', 'group']].itertuples(index=False, name=None))==KNOWN and len(odd)==9
+    assert (
+        set(odd[["paper", "table", "row", "group"]].itertuples(index=False, name=None)) == KNOWN
+        and len(odd) == 9
+    )
 
-@pytest.mark.parametrize('where,new', [
-    (dict(paper='He et al.', table=3, row='ROUGE-L', column='MSP'), '0.5107'), (dict(paper='He et al.', table=10, row='ROUGE-L', column='Row Mean'), '0.5000'),
-    (dict(paper='ICE', table=2, row='Human: GPT-3', column='Overall'), '4.70'), (dict(paper='FFLM', table=3, row='FFLM', group='SummEval', column='spearman'), '46.8'),
-    (dict(paper='FFLM', table=12, row='CoGenSum', column='Chen et al. (2023)'), '57.9'), (dict(paper="Schroedinger's Threshold", table=1, row='frank', column='ANLI'), '88.0'),
-    (dict(paper="Schroedinger's Threshold", table=4, row='Xdomain|stump: -stump', column='AVG'), '65.1'), (dict(paper="Schroedinger's Threshold", table=2, row='frank', column='ANLI (rank)'), '11'),
-])
+
+@pytest.mark.parametrize(
+    "where,new",
+    [
+        (dict(paper="He et al.", table=3, row="ROUGE-L", column="MSP"), "0.5107"),
+        (dict(paper="He et al.", table=10, row="ROUGE-L", column="Row Mean"), "0.5000"),
+        (dict(paper="ICE", table=2, row="Human: GPT-3", column="Overall"), "4.70"),
+        (dict(paper="FFLM", table=3, row="FFLM", group="SummEval", column="spearman"), "46.8"),
+        (dict(paper="FFLM", table=12, row="CoGenSum", column="Chen et al. (2023)"), "57.9"),
+        (dict(paper="Schroedinger's Threshold", table=1, row="frank", column="ANLI"), "88.0"),
+        (dict(paper="Schroedinger's Threshold", table=4, row="Xdomain|stump: -stump", column="AVG"), "65.1"),
+        (dict(paper="Schroedinger's Threshold", table=2, row="frank", column="ANLI (rank)"), "11"),
+    ],
+)
 def test_a_planted_error_is_found(where, new):
     n = L.numbers()
     i = pick(n, **where).index
-    assert len(i)==1
-    n.loc[i, 'printed'] = new
-    assert set(contradicted(n).index)-set(contradicted(L.numbers()).index)
+    assert len(i) == 1
+    n.loc[i, "printed"] = new
+    assert set(contradicted(n).index) - set(contradicted(L.numbers()).index)
 
-def failing(n): # (table, kind of check) of Opitz that fails
-    return {(int(n.at[i, 'table']), 'repeat' if why.startswith('Table') else why.split(':')[0]) for check in (L._opitz_means, L._opitz_ranks, L._repeats) for i,_,ok,why in check(n) if not ok and n.at[i, 'paper']=="Schroedinger's Threshold"}
 
-RANK = 'rank by the printed values'
-@pytest.mark.parametrize('table,row,column,new,found', [
-    (1, 'frank', 'BLEU', '87.0', {(1, 'mean of BLEU'), (1, RANK)}), (2, 'mean', 'ANLI', '74.2', {(2, 'mean of ANLI'), (2, 'repeat'), (4, 'repeat')}),
-    (2, 'paws', 'Q2 (rank)', '4', {(2, RANK)}), (5, 'AUC', 'SummaCC', '80.1', {(1, 'repeat'), (5, 'repeat')}), (4, 'AUC|none: AUC', 'ANLI (rank)', '9', {(4, RANK), (1, 'repeat'), (4, 'repeat')})])
+def failing(n):  # (table, kind of check) of Opitz that fails
+    return {
+        (int(n.at[i, "table"]), "repeat" if why.startswith("Table") else why.split(":")[0])
+        for check in (L._opitz_means, L._opitz_ranks, L._repeats)
+        for i, _, ok, why in check(n)
+        if not ok and n.at[i, "paper"] == "Schroedinger's Threshold"
+    }
+
+
+RANK = "rank by the printed values"
+
+
+@pytest.mark.parametrize(
+    "table,row,column,new,found",
+    [
+        (1, "frank", "BLEU", "87.0", {(1, "mean of BLEU"), (1, RANK)}),
+        (2, "mean", "ANLI", "74.2", {(2, "mean of ANLI"), (2, "repeat"), (4, "repeat")}),
+        (2, "paws", "Q2 (rank)", "4", {(2, RANK)}),
+        (5, "AUC", "SummaCC", "80.1", {(1, "repeat"), (5, "repeat")}),
+        (4, "AUC|none: AUC", "ANLI (rank)", "9", {(4, RANK), (1, "repeat"), (4, "repeat")}),
+    ],
+)
 def test_a_planted_error_of_opitz_fails_these_checks_and_no_other(table, row, column, new, found):
     n = L.numbers()
-    before,i = failing(n),pick(n, paper="Schroedinger's Threshold", table=table, row=row, column=column).index
-    assert before=={(5, RANK)} and len(i)==1
-    n.loc[i, 'printed'] = new
-    assert failing(n)==before|found
+    before, i = (
+        failing(n),
+        pick(n, paper="Schroedinger's Threshold", table=table, row=row, column=column).index,
+    )
+    assert before == {(5, RANK)} and len(i) == 1
+    n.loc[i, "printed"] = new
+    assert failing(n) == before | found
+
 
 def test_two_metrics_may_trade_a_rank_they_tie_for_but_not_share_it():
-    for ranks,ok in (('123', True), ('213', True), ('132', False), ('113', False)):
-        d = pd.DataFrame([dict(paper="Schroedinger's Threshold", table=1, row='r', column=c+e, printed=v) for e,vs in (('', '554'), (' (rank)', ranks)) for c,v in zip('abc', vs)])
-        assert all(r[2] for r in L._opitz_ranks(d))==ok, ranks
+    for ranks, ok in (("123", True), ("213", True), ("132", False), ("113", False)):
+        d = pd.DataFrame(
+            [
+                dict(paper="Schroedinger's Threshold", table=1, row="r", column=c + e, printed=v)
+                for e, vs in (("", "554"), (" (rank)", ranks))
+                for c, v in zip("abc", vs)
+            ]
+        )
+        assert all(r[2] for r in L._opitz_ranks(d)) == ok, ranks
+
 
 def test_rounding_of_both_sides_is_no_contradiction():
-    d = pd.DataFrame(dict(printed=['1', '2', '2']), index=[0, 1, 2])
-    assert [r[2] for r in L._mean_check(d, [0, 1], 2, 'mean')]==[True]*3 # cells from .5 and 1.5 up to 1.5 and 2.5
-    assert [L.ROUNDED in r[3] for r in L._mean_check(d, [0, 1], 2, 'mean')]==[False]*3 # 1.5 is half a unit from 2
-    d.loc[2, 'printed'] = '2.5'
-    assert [(r[2], L.ROUNDED in r[3]) for r in L._mean_check(d, [0, 1], 2, 'mean')]==[(False, False)]*3 # 1 from 1.5, with .05 and .5 to spare
-    d.loc[2, 'printed'] = '2.0'
-    assert [(r[2], L.ROUNDED in r[3]) for r in L._mean_check(d, [0, 1], 2, 'mean')]==[(True, True)]*3
-    d.loc[2, 'printed'] = '3'
-    assert [r[2] for r in L._mean_check(d, [0, 1], 2, 'mean')]==[False]*3
+    d = pd.DataFrame(dict(printed=["1", "2", "2"]), index=[0, 1, 2])
+    assert [r[2] for r in L._mean_check(d, [0, 1], 2, "mean")] == [
+        True
+    ] * 3  # cells from .5 and 1.5 up to 1.5 and 2.5
+    assert [L.ROUNDED in r[3] for r in L._mean_check(d, [0, 1], 2, "mean")] == [
+        False
+    ] * 3  # 1.5 is half a unit from 2
+    d.loc[2, "printed"] = "2.5"
+    assert [(r[2], L.ROUNDED in r[3]) for r in L._mean_check(d, [0, 1], 2, "mean")] == [
+        (False, False)
+    ] * 3  # 1 from 1.5, with .05 and .5 to spare
+    d.loc[2, "printed"] = "2.0"
+    assert [(r[2], L.ROUNDED in r[3]) for r in L._mean_check(d, [0, 1], 2, "mean")] == [(True, True)] * 3
+    d.loc[2, "printed"] = "3"
+    assert [r[2] for r in L._mean_check(d, [0, 1], 2, "mean")] == [False] * 3
+
 
 def test_two_printed_means_of_opitz_are_only_right_by_rounding():
     led = L.ledger("Schroedinger's Threshold")
-    near = led[led['reason'].str.contains(L.ROUNDED)&led['recomputed'].notna()]
-    assert set(near[['table', 'row', 'column', 'printed']].itertuples(index=False, name=None))=={(2, 'mean', 'FactCC', '55.4'), (4, 'OutData|isotonic: -Isotonic', 'AVG', '61.7')}
+    near = led[led["reason"].str.contains(L.ROUNDED) & led["recomputed"].notna()]
+    assert set(near[["table", "row", "column", "printed"]].itertuples(index=False, name=None)) == {
+        (2, "mean", "FactCC", "55.4"),
+        (4, "OutData|isotonic: -Isotonic", "AVG", "61.7"),
+    }
+
 
 def test_one_paper_is_the_same_as_that_paper_of_all(led):
-    for p in L.PAPERS: pd.testing.assert_frame_equal(L.ledger(p), led[led['paper']==p], check_dtype=False)
-    with pytest.raises(ValueError, match='the papers are'): L.ledger('Opitz')
+    for p in L.PAPERS:
+        pd.testing.assert_frame_equal(L.ledger(p), led[led["paper"] == p], check_dtype=False)
+    with pytest.raises(ValueError, match="the papers are"):
+        L.ledger("Opitz")
+
 
 # Recomputed from data
 
+
 @needs_data
 def test_what_the_released_scores_decide(led):
-    equal = led[led['status']==L.STATUS[0]]
-    ice = pick(equal, paper='ICE', table=1)
-    assert (ice['row'].str.startswith('ICE').sum(), (ice['row']=='UniEval').sum())==(16, 8)
-    assert (pick(equal, paper='FFLM', table=3)['group'].str.startswith('FRANK').sum(), len(pick(equal, paper='Narcissism', table=1)))==(30, 12)
-    assert set(ice.loc[ice['row']=='UniEval', 'how'])=={'rounded'} and (ice['how']=='cut').sum()==11
-    assert pick(equal, paper='Narcissism', row='SummEval-GPT2', column='Mean')['recomputed'].item()==pytest.approx(3.515, abs=1e-12)
-    assert equal['agrees'].all() and not led.loc[led['status']==L.STATUS[1], 'agrees'].any()
+    equal = led[led["status"] == L.STATUS[0]]
+    ice = pick(equal, paper="ICE", table=1)
+    assert (ice["row"].str.startswith("ICE").sum(), (ice["row"] == "UniEval").sum()) == (16, 8)
+    assert (
+        pick(equal, paper="FFLM", table=3)["group"].str.startswith("FRANK").sum(),
+        len(pick(equal, paper="Narcissism", table=1)),
+    ) == (30, 12)
+    assert set(ice.loc[ice["row"] == "UniEval", "how"]) == {"rounded"} and (ice["how"] == "cut").sum() == 11
+    assert pick(equal, paper="Narcissism", row="SummEval-GPT2", column="Mean")[
+        "recomputed"
+    ].item() == pytest.approx(3.515, abs=1e-12)
+    assert equal["agrees"].all() and not led.loc[led["status"] == L.STATUS[1], "agrees"].any()
+
 
 @needs_data
 def test_a_difference_names_the_order_of_the_columns(led):
-    d = led[led['status']==L.STATUS[1]]
-    assert d['reason'].str.len().min()>20
-    for t,order in ((3, 'spearman, pearson, kendall'), (5, 'kendall, pearson, spearman')):
-        assert pick(d, paper='FFLM', table=t, row='Rouge-2')['reason'].str.contains(f'the columns fit when read as {order}').all()
+    d = led[led["status"] == L.STATUS[1]]
+    assert d["reason"].str.len().min() > 20
+    for t, order in ((3, "spearman, pearson, kendall"), (5, "kendall, pearson, spearman")):
+        assert (
+            pick(d, paper="FFLM", table=t, row="Rouge-2")["reason"]
+            .str.contains(f"the columns fit when read as {order}")
+            .all()
+        )
+
 
 def test_an_order_is_named_only_when_it_fits_better():
-    names = ['pearson', 'spearman', 'kendall']
-    assert L.reading_of(['24.7', '25.2', '19.5'], [25.2, 24.7, 19.5], names).startswith('the columns fit when read as spearman, pearson, kendall')
-    assert L.reading_of(['10.0', '20.0', '30.0'], [10.3, 20.1, 30.2], names)=='largest difference in this row 0.3'
+    names = ["pearson", "spearman", "kendall"]
+    assert L.reading_of(["24.7", "25.2", "19.5"], [25.2, 24.7, 19.5], names).startswith(
+        "the columns fit when read as spearman, pearson, kendall"
+    )
+    assert (
+        L.reading_of(["10.0", "20.0", "30.0"], [10.3, 20.1, 30.2], names)
+        == "largest difference in this row 0.3"
+    )
+
 
 def test_a_part_that_gives_an_unprinted_number_is_refused():
-    p = PARTS[0]._replace(fn=lambda: {('No such row', '', 'x'): 1.})
-    with pytest.raises(ValueError, match='No such row'): L._fill(L.numbers().assign(recomputed=0., how='', data='', reason=''), p)
+    p = PARTS[0]._replace(fn=lambda: {("No such row", "", "x"): 1.0})
+    with pytest.raises(ValueError, match="No such row"):
+        L._fill(L.numbers().assign(recomputed=0.0, how="", data="", reason=""), p)
+
 
 # Without data, and with damaged data
 
+
 def cells(tmp_path, *args, **env):
     import os
-    full = os.environ|dict(UETRUST_CACHE=str(tmp_path/'cache'), UETRUST_OFFLINE='1')|env
-    return subprocess.run([*RUN, 'cells', *args], cwd=root(), env=full, capture_output=True, text=True)
+
+    full = os.environ | dict(UETRUST_CACHE=str(tmp_path / "cache"), UETRUST_OFFLINE="1") | env
+    return subprocess.run([*RUN, "cells", *args], cwd=root(), env=full, capture_output=True, text=True)
+
 
 def test_without_any_data_nothing_is_recomputed_and_every_file_is_named(tmp_path):
-    r = cells(tmp_path, UETRUST_MIRROR='/nonexistent')
-    assert r.returncode==0 and '0 recomputed, equal, 0 recomputed, different' in r.stdout
-    for f in ('frank/human_annotations.json', 'ice/data_sms.json', 'summeval/data.pkl', 'qags/qags_cnndm_result.json', 'ice/gpt_summaries_converted.json'): assert f'data not at hand: {f}' in r.stdout
+    r = cells(tmp_path, UETRUST_MIRROR="/nonexistent")
+    assert r.returncode == 0 and "0 recomputed, equal, 0 recomputed, different" in r.stdout
+    for f in (
+        "frank/human_annotations.json",
+        "ice/data_sms.json",
+        "summeval/data.pkl",
+        "qags/qags_cnndm_result.json",
+        "ice/gpt_summaries_converted.json",
+    ):
+        assert f"data not at hand: {f}" in r.stdout
+
 
 @needs_data
 def test_data_not_in_the_mirror_is_named_in_the_ledger(led):
-    if 'QAGS' not in set(L.not_at_hand()['data']): pytest.skip('QAGS is at hand')
-    assert set(pick(led, paper='FFLM', table=3, row='Rouge-2', group='QAGSXSUM')['reason'])=={'QAGS is not at hand'}
-    assert not (pick(led, paper='FFLM', table=3, row='BARTScore')['reason']=='QAGS is not at hand').any()
+    if "QAGS" not in set(L.not_at_hand()["data"]):
+        pytest.skip("QAGS is at hand")
+    assert set(pick(led, paper="FFLM", table=3, row="Rouge-2", group="QAGSXSUM")["reason"]) == {
+        "QAGS is not at hand"
+    }
+    assert not (pick(led, paper="FFLM", table=3, row="BARTScore")["reason"] == "QAGS is not at hand").any()
+
 
 def fake_qags(folder):
     "Files of the right shape; half of the summaries copy their source and are right"
-    (folder/'qags').mkdir(parents=True)
-    for name,n in (('cnndm', 235), ('xsum', 239)):
-        rows = [dict(doc_id=str(i), source='the council met on monday to vote', system_output='the council met on monday' if i%2 else 'nobody came to the old mill',
-                     scores=dict(consistency=float(i%2)), predict_scores=dict(consistency=.5)) for i in range(n)]
-        (folder/'qags'/f'qags_{name}_result.json').write_text(json.dumps(rows))
+    (folder / "qags").mkdir(parents=True)
+    for name, n in (("cnndm", 235), ("xsum", 239)):
+        rows = [
+            dict(
+                doc_id=str(i),
+                source="the council met on monday to vote",
+                system_output="the council met on monday" if i % 2 else "nobody came to the old mill",
+                scores=dict(consistency=float(i % 2)),
+                predict_scores=dict(consistency=0.5),
+            )
+            for i in range(n)
+        ]
+        (folder / "qags" / f"qags_{name}_result.json").write_text(json.dumps(rows))
+
 
 def test_qags_and_the_gpt_study_are_used_when_they_are_there(tmp_path, monkeypatch):
-    from uetrust.data import download as data, loaders; from uetrust.papers import recompute
+    from uetrust.data import download as data
+    from uetrust.data import loaders
+    from uetrust.papers import recompute
+
     fake_qags(tmp_path)
-    for s,word in (('gpt', 'one'), ('brio', 'two'), ('t0', 'three')):
-        rows = [dict(id=str(i), decoded=f'{word} two', references=['one two']) for i in range(100)]
-        (tmp_path/'ice').mkdir(exist_ok=True)
-        (tmp_path/'ice'/f'{s}_summaries_converted.json').write_text(json.dumps(rows))
-    monkeypatch.setenv('UETRUST_MIRROR', str(tmp_path))
-    monkeypatch.setenv('UETRUST_CACHE', str(tmp_path/'cache'))
-    monkeypatch.setattr(loaders, 'fetch', data.find) # the made files have hashes of their own
-    for f in (recompute._qags, recompute._qags_file): f.cache_clear()
-    sizes,three,rouge_l = recompute.fflm_table1_qags(),recompute.fflm_table3_qags(),recompute.ice_table2()
-    for f in (recompute._qags, recompute._qags_file): f.cache_clear()
-    assert list(sizes.values())==[235, 239] and three['Rouge-2', 'QAGSCNN', 'pearson']==pytest.approx(100)
-    assert rouge_l=={('ROUGE-L: GPT-3', '', 'all dimensions'): 100, ('ROUGE-L: BRIO', '', 'all dimensions'): 50, ('ROUGE-L: T0', '', 'all dimensions'): 50}
-    (tmp_path/'ice'/'t0_summaries_converted.json').write_text(json.dumps(rows[:-1]))
-    with pytest.raises(loaders.BadData, match='t0_summaries_converted.json'): loaders.ice_gpt_study()
+    for s, word in (("gpt", "one"), ("brio", "two"), ("t0", "three")):
+        rows = [dict(id=str(i), decoded=f"{word} two", references=["one two"]) for i in range(100)]
+        (tmp_path / "ice").mkdir(exist_ok=True)
+        (tmp_path / "ice" / f"{s}_summaries_converted.json").write_text(json.dumps(rows))
+    monkeypatch.setenv("UETRUST_MIRROR", str(tmp_path))
+    monkeypatch.setenv("UETRUST_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(loaders, "fetch", data.find)  # the made files have hashes of their own
+    for f in (recompute._qags, recompute._qags_file):
+        f.cache_clear()
+    sizes, three, rouge_l = recompute.fflm_table1_qags(), recompute.fflm_table3_qags(), recompute.ice_table2()
+    for f in (recompute._qags, recompute._qags_file):
+        f.cache_clear()
+    assert list(sizes.values()) == [235, 239] and three["Rouge-2", "QAGSCNN", "pearson"] == pytest.approx(100)
+    assert rouge_l == {
+        ("ROUGE-L: GPT-3", "", "all dimensions"): 100,
+        ("ROUGE-L: BRIO", "", "all dimensions"): 50,
+        ("ROUGE-L: T0", "", "all dimensions"): 50,
+    }
+    (tmp_path / "ice" / "t0_summaries_converted.json").write_text(json.dumps(rows[:-1]))
+    with pytest.raises(loaders.BadData, match="t0_summaries_converted.json"):
+        loaders.ice_gpt_study()
+
 
 @needs_data
-@pytest.mark.parametrize('harm,says', [(lambda b: b[:1000]+bytes([b[1000]^1])+b[1001:], 'damaged or another version'), (lambda b: b[:-10], 'cut short')])
+@pytest.mark.parametrize(
+    "harm,says",
+    [
+        (lambda b: b[:1000] + bytes([b[1000] ^ 1]) + b[1001:], "damaged or another version"),
+        (lambda b: b[:-10], "cut short"),
+    ],
+)
 def test_a_damaged_file_stops_the_ledger_with_its_name_and_no_output(tmp_path, harm, says):
-    shutil.copytree(mirror()/'frank', tmp_path/'frank')
-    f = tmp_path/'frank'/'human_annotations.json'
+    shutil.copytree(mirror() / "frank", tmp_path / "frank")
+    f = tmp_path / "frank" / "human_annotations.json"
     f.chmod(0o644)
     f.write_bytes(harm(f.read_bytes()))
-    r = cells(tmp_path, '--json', UETRUST_MIRROR=str(tmp_path))
-    assert r.returncode==2 and r.stdout=='' and 'frank/human_annotations.json' in r.stderr and says in r.stderr and 'sha256' in r.stderr
+    r = cells(tmp_path, "--json", UETRUST_MIRROR=str(tmp_path))
+    assert (
+        r.returncode == 2
+        and r.stdout == ""
+        and "frank/human_annotations.json" in r.stderr
+        and says in r.stderr
+        and "sha256" in r.stderr
+    )
+
 
 # The command
 
+
 @needs_data
 def test_the_command_lists_filters_and_is_json(tmp_path):
-    r = subprocess.run([*RUN, 'cells', '--where', 'paper=ice', 'table=1', 'status=recomputed', '--json'], cwd=root(), capture_output=True, text=True)
+    r = subprocess.run(
+        [*RUN, "cells", "--where", "paper=ice", "table=1", "status=recomputed", "--json"],
+        cwd=root(),
+        capture_output=True,
+        text=True,
+    )
     rows = json.loads(r.stdout)
-    assert len(rows)==24 and {x['status'] for x in rows}=={'recomputed, equal'}
+    assert len(rows) == 24 and {x["status"] for x in rows} == {"recomputed, equal"}
+
 
 def test_conditions_take_the_start_of_a_value_and_refuse_what_is_not_there():
     from uetrust.app.cli import chosen
-    d = pd.DataFrame(dict(table=[1, 12, 2], status=['recomputed, equal', 'recomputed, different', 'not at hand']))
-    assert list(chosen(d, ['table=1'])['table'])==[1]
-    assert list(chosen(d, ['status=recomputed'])['table'])==[1, 12]
-    with pytest.raises(ValueError, match='column=value'): chosen(d, ['tabel=1'])
-    with pytest.raises(ValueError, match='no row fits'): chosen(d, ['table=7'])
+
+    d = pd.DataFrame(
+        dict(table=[1, 12, 2], status=["recomputed, equal", "recomputed, different", "not at hand"])
+    )
+    assert list(chosen(d, ["table=1"])["table"]) == [1]
+    assert list(chosen(d, ["status=recomputed"])["table"]) == [1, 12]
+    with pytest.raises(ValueError, match="column=value"):
+        chosen(d, ["tabel=1"])
+    with pytest.raises(ValueError, match="no row fits"):
+        chosen(d, ["table=7"])
+
 
 @needs_data
 def test_readme_and_index_say_what_the_ledger_says(led):
-    assert L.headline(led) in (root()/'README.md').read_text()
+    assert L.headline(led) in (root() / "README.md").read_text()

@@ -1,4 +1,5 @@
 """`make reproduce` when something breaks: the rest is made, the report marks the gap, and the next run makes only what is not there."""
+
 import json
 import os
 import shutil
@@ -13,61 +14,125 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
+
 @pytest.fixture
 def project(tmp_path):
     "The project with a profile of two studies; the environment and the data are those of the checkout, and nothing is installed"
-    for f in ('Makefile', 'pyproject.toml', 'constraints.txt'): shutil.copy2(ROOT/f, tmp_path/f)
-    for f in ('scripts', 'nbs'): shutil.copytree(ROOT/f, tmp_path/f)
-    for f in ('data', 'uetrust'): (tmp_path/f).symlink_to(ROOT/f)
-    (tmp_path/'.venv').mkdir()
-    (tmp_path/'.venv'/'bin').symlink_to(Path(sys.executable).parent)
-    (tmp_path/'.venv'/'.ready').touch() # Newer than what it depends on
-    (tmp_path/'settings.ini').write_text((ROOT/'settings.ini').read_text()+'\n[profile.two]\nsettings =\nstudies = human wrong_documents\n')
+    for f in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy2(ROOT / f, tmp_path / f)
+    for f in ("scripts", "nbs"):
+        shutil.copytree(ROOT / f, tmp_path / f)
+    for f in ("data", "uetrust"):
+        (tmp_path / f).symlink_to(ROOT / f)
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
+    (tmp_path / ".venv" / ".ready").touch()  # Newer than what it depends on
+    (tmp_path / "settings.ini").write_text(
+        (ROOT / "settings.ini").read_text() + "\n[profile.two]\nsettings =\nstudies = human wrong_documents\n"
+    )
     return tmp_path
 
-def quiet(): return {k:v for k,v in os.environ.items() if not k.startswith('MAKE')}|dict(UETRUST_MIRROR=str(ROOT/'../shared/data'))
-def make(at, profile='two'): return subprocess.run(['make', 'reproduce', f'PROFILE={profile}'], cwd=at, capture_output=True, text=True, env=quiet())
+
+def quiet():
+    return {k: v for k, v in os.environ.items() if not k.startswith("MAKE")} | dict(
+        UETRUST_MIRROR=str(ROOT / "../shared/data")
+    )
+
+
+def make(at, profile="two"):
+    return subprocess.run(
+        ["make", "reproduce", f"PROFILE={profile}"], cwd=at, capture_output=True, text=True, env=quiet()
+    )
+
 
 def test_a_broken_notebook_stops_no_other(project):
-    page,out = project/'nbs/experiments/people/01_human.ipynb',project/'runs'/'two'
+    page, out = project / "nbs/experiments/people/01_human.ipynb", project / "runs" / "two"
     good = page.read_text()
     nb = nbformat.reads(good, 4)
-    nb.cells.append(nbformat.v4.new_code_cell('1/0'))
+    nb.cells.append(nbformat.v4.new_code_cell("1/0"))
     page.write_text(nbformat.writes(nb))
     got = make(project)
-    assert got.returncode!=0 and 'FAILED human.ipynb: ZeroDivisionError' in got.stderr+got.stdout
-    other = out/'notebooks'/'wrong_documents.ipynb'
-    assert other.exists() and not (out/'notebooks'/'human.ipynb').exists() and (out/'notebooks'/'human.failed.ipynb').exists()
-    first,html = other.stat().st_mtime_ns,(out/'report'/'index.html')
+    assert got.returncode != 0 and "FAILED human.ipynb: ZeroDivisionError" in got.stderr + got.stdout
+    other = out / "notebooks" / "wrong_documents.ipynb"
+    assert (
+        other.exists()
+        and not (out / "notebooks" / "human.ipynb").exists()
+        and (out / "notebooks" / "human.failed.ipynb").exists()
+    )
+    first, html = other.stat().st_mtime_ns, (out / "report" / "index.html")
     assert html.exists()
     page.write_text(good)
-    assert make(project).returncode==0 and other.stat().st_mtime_ns==first and not (out/'notebooks'/'human.failed.ipynb').exists()
-    assert 'is up to date' in (again := make(project)).stdout and 'running' not in again.stdout and again.returncode==0
+    assert (
+        make(project).returncode == 0
+        and other.stat().st_mtime_ns == first
+        and not (out / "notebooks" / "human.failed.ipynb").exists()
+    )
+    assert (
+        "is up to date" in (again := make(project)).stdout
+        and "running" not in again.stdout
+        and again.returncode == 0
+    )
+
 
 def test_a_second_run_waits_for_the_first(project):
-    lock = project/'runs'/'two'/'.lock'
+    lock = project / "runs" / "two" / ".lock"
     lock.parent.mkdir(parents=True)
-    first = subprocess.Popen([sys.executable, str(ROOT/'scripts'/'alone.py'), str(lock), 'sleep', '600'])
-    while not lock.exists() or 'python' in Path(f'/proc/{first.pid}/cmdline').read_text(): time.sleep(.02)
-    second = subprocess.Popen(['make', 'reproduce', 'PROFILE=two'], cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=quiet())
-    said = next(line for line in second.stdout if 'another run' in line)
-    assert 'runs/two/.lock' in said and second.poll() is None and not (project/'runs'/'two'/'notebooks').exists()
-    first.kill() # As a run that is killed: the lock goes with it
-    assert 'is up to date' in second.stdout.read() and second.wait()==0
-    assert (project/'runs'/'two'/'report'/'index.html').exists()
+    first = subprocess.Popen([sys.executable, str(ROOT / "scripts" / "alone.py"), str(lock), "sleep", "600"])
+    while not lock.exists() or "python" in Path(f"/proc/{first.pid}/cmdline").read_text():
+        time.sleep(0.02)
+    second = subprocess.Popen(
+        ["make", "reproduce", "PROFILE=two"],
+        cwd=project,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=quiet(),
+    )
+    said = next(line for line in second.stdout if "another run" in line)
+    assert (
+        "runs/two/.lock" in said
+        and second.poll() is None
+        and not (project / "runs" / "two" / "notebooks").exists()
+    )
+    first.kill()  # As a run that is killed: the lock goes with it
+    assert "is up to date" in second.stdout.read() and second.wait() == 0
+    assert (project / "runs" / "two" / "report" / "index.html").exists()
+
 
 def test_chapters_do_without_the_truth(project):
     "Real e-mails: nobody knows which summary errs, so methods and metrics are held against each other only"
-    (project/'settings.ini').write_text((project/'settings.ini').read_text()+'\n[profile.mail]\nsettings =\nstudies =\nbanks = aeslc--tiny-bart\nitems = 12\ntrain_items = 120\n')
-    got = make(project, 'mail')
-    assert got.returncode==0, got.stdout[-2000:]+got.stderr[-2000:]
-    out = project/'runs'/'mail'
-    assert {p.name.split('--')[0] for p in (out/'notebooks').glob('*.ipynb')}=={'bank', 'quality', 'methods', 'cross'}
-    text = ' '.join(json.loads((out/'pages'/f'{k}--aeslc--tiny-bart.json').read_text())['text'][-1] for k in ('quality', 'methods', 'cross'))
-    assert 'truth' not in text
-    t = pd.read_csv(out/'tables'/'cross--aeslc--tiny-bart_prr.csv')
-    assert 'rouge_l' in set(t['metric']) and 'truth' not in set(t['metric']) and {'msp', 'eigv'}<=set(t['method'])
+    (project / "settings.ini").write_text(
+        (project / "settings.ini").read_text()
+        + "\n[profile.mail]\nsettings =\nstudies =\nbanks = aeslc--tiny-bart\nitems = 12\ntrain_items = 120\n"
+    )
+    got = make(project, "mail")
+    assert got.returncode == 0, got.stdout[-2000:] + got.stderr[-2000:]
+    out = project / "runs" / "mail"
+    assert {p.name.split("--")[0] for p in (out / "notebooks").glob("*.ipynb")} == {
+        "bank",
+        "quality",
+        "methods",
+        "cross",
+    }
+    text = " ".join(
+        json.loads((out / "pages" / f"{k}--aeslc--tiny-bart.json").read_text())["text"][-1]
+        for k in ("quality", "methods", "cross")
+    )
+    assert "truth" not in text
+    t = pd.read_csv(out / "tables" / "cross--aeslc--tiny-bart_prr.csv")
+    assert (
+        "rouge_l" in set(t["metric"])
+        and "truth" not in set(t["metric"])
+        and {"msp", "eigv"} <= set(t["method"])
+    )
+
 
 def test_every_run_keeps_its_bytecode(project):
-    show = subprocess.run(['make', '-s', '--eval', 'show: ; @env', 'show'], cwd=project, capture_output=True, text=True, env=quiet()|dict(PYTHONDONTWRITEBYTECODE='1')).stdout
-    assert 'PYTHONHASHSEED=0' in show and 'PYTHONDONTWRITEBYTECODE' not in show
+    show = subprocess.run(
+        ["make", "-s", "--eval", "show: ; @env", "show"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        env=quiet() | dict(PYTHONDONTWRITEBYTECODE="1"),
+    ).stdout
+    assert "PYTHONHASHSEED=0" in show and "PYTHONDONTWRITEBYTECODE" not in show

@@ -1,4 +1,5 @@
 """Measures and calibration: equal to recorded outputs of peers' code, to scikit-learn, to brute force, and lawful over the registry."""
+
 import inspect
 import itertools
 import math
@@ -9,440 +10,651 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from uetrust.evaluation import measures
-from uetrust.evaluation.calibration import (balanced_accuracy, centred_isotonic, cohen_kappa, confidence, ece, ece_adaptive, ece_debiased_sq, gmean_cut,
-                                 isotonic_pcc, reliability)
 from uetrust.core.checks import Undefined
-from uetrust.evaluation.measures import (accuracy_at_quantile, acceptable, auarc, auprc, aurac, augrc, auroc, aurc, base_rate, coverage_at_risk, e_aurc,
-                              force_true, force_true_area, force_true_kept, kendall_uq, labelled, pairs, random_auprc, rpp, selective_accuracy,
-                              selective_quality, selective_risk, spearman_uq)
 from uetrust.core.registry import reg
+from uetrust.evaluation import measures
+from uetrust.evaluation.calibration import (
+    balanced_accuracy,
+    centred_isotonic,
+    cohen_kappa,
+    confidence,
+    ece,
+    ece_adaptive,
+    ece_debiased_sq,
+    gmean_cut,
+    isotonic_pcc,
+    reliability,
+)
+from uetrust.evaluation.measures import (
+    acceptable,
+    accuracy_at_quantile,
+    auarc,
+    augrc,
+    auprc,
+    aurac,
+    aurc,
+    auroc,
+    base_rate,
+    coverage_at_risk,
+    e_aurc,
+    force_true,
+    force_true_area,
+    force_true_kept,
+    kendall_uq,
+    labelled,
+    pairs,
+    random_auprc,
+    rpp,
+    selective_accuracy,
+    selective_quality,
+    selective_risk,
+    spearman_uq,
+)
 
 near = lambda x, tol=1e-12: pytest.approx(x, rel=0, abs=tol, nan_ok=True)
 
 # ---- what was recorded from peers' code
 
-RANKED = 'continuous20', 'tied_uncertainty50', 'binary40', 'ice_coherence128'
+RANKED = "continuous20", "tied_uncertainty50", "binary40", "ice_coherence128"
+
 
 @pytest.fixture(params=RANKED)
 def ranked(request, oracle):
     "One recorded case: quality on 0..1, labels, uncertainty, recorded values"
-    e = oracle('evaluation.json')
-    want,case = e['ue_metrics'][request.param],e['prr'][request.param]['inputs']
-    q = np.array(case['quality'], float)
-    y = q if want['threshold'] is None else acceptable(q, want['threshold'])
-    return (q-q.min())/np.ptp(q),y,np.array(case['uncertainty'], float),want
+    e = oracle("evaluation.json")
+    want, case = e["ue_metrics"][request.param], e["prr"][request.param]["inputs"]
+    q = np.array(case["quality"], float)
+    y = q if want["threshold"] is None else acceptable(q, want["threshold"])
+    return (q - q.min()) / np.ptp(q), y, np.array(case["uncertainty"], float), want
+
 
 def test_rank_measures_equal_lm_polygraph(ranked):
-    q,y,u,want = ranked
+    q, y, u, want = ranked
     got = dict(rpp=rpp(q, u), spearman=spearman_uq(q, u), kendall=kendall_uq(q, u))
-    assert got == {k:near(want[f'lm_polygraph_{k}']) for k in got}
-    assert auroc(y, u) == near(want['lm_polygraph_roc_auc(u, target=1-good)'])
-    assert auprc(y, u) == near(want['lm_polygraph_pr_auc(u, target=1-good)'])
-    assert auprc(y, -u) == near(want['lm_polygraph_pr_auc(positive=0,negative=1)']) # labels and scores both negated, given 1=good
+    assert got == {k: near(want[f"lm_polygraph_{k}"]) for k in got}
+    assert auroc(y, u) == near(want["lm_polygraph_roc_auc(u, target=1-good)"])
+    assert auprc(y, u) == near(want["lm_polygraph_pr_auc(u, target=1-good)"])
+    assert auprc(y, -u) == near(
+        want["lm_polygraph_pr_auc(positive=0,negative=1)"]
+    )  # labels and scores both negated, given 1=good
+
 
 def test_ece_equals_lm_polygraph(ranked):
-    _,y,u,want = ranked
-    assert ece(y, u, scale='minmax') == near(want['lm_polygraph_ece_20bins(normalize=True)'])
-    assert ece(y, -confidence(u, 'minmax')) == near(want['lm_polygraph_ece_20bins(normalize=False, u in [-1,0])'])
+    _, y, u, want = ranked
+    assert ece(y, u, scale="minmax") == near(want["lm_polygraph_ece_20bins(normalize=True)"])
+    assert ece(y, -confidence(u, "minmax")) == near(
+        want["lm_polygraph_ece_20bins(normalize=False, u in [-1,0])"]
+    )
+
 
 def test_isotonic_equals_lm_polygraph(ranked):
-    q,_,u,want = ranked
-    key = 'lm_polygraph_isotonic_pcc(quality min-max to [0,1])'
-    if want[key] is not None: assert isotonic_pcc(q, u, compat='lm_polygraph') == near(want[key])
+    q, _, u, want = ranked
+    key = "lm_polygraph_isotonic_pcc(quality min-max to [0,1])"
+    if want[key] is not None:
+        assert isotonic_pcc(q, u, compat="lm_polygraph") == near(want[key])
+
 
 def test_selective_measures_equal_peers(ranked):
-    q,_,u,want = ranked
-    got = {'aurc_mean(stable)': aurc(q, u, ties='input'), 'aurc_oracle': aurc(q, -q), 'e_aurc': e_aurc(q, u, ties='input'),
-           'augrc_mean(stable)': augrc(q, u, ties='input'), 'augrc_trapezoid': augrc(q, u, 'trapezoid', ties='input'),
-           'aurc_trapezoid(torch_uncertainty convention, stable)': aurc(q, u, 'trapezoid', ties='input'),
-           'uq_nlg_auarc(stable sort)': auarc(q, u, ties='input'), 'semantic_entropy_aurac': aurac(q, u)}
-    assert got == {k:near(want[k]) for k in got}
-    at = want['semantic_entropy_accuracy_at_quantile']
+    q, _, u, want = ranked
+    got = {
+        "aurc_mean(stable)": aurc(q, u, ties="input"),
+        "aurc_oracle": aurc(q, -q),
+        "e_aurc": e_aurc(q, u, ties="input"),
+        "augrc_mean(stable)": augrc(q, u, ties="input"),
+        "augrc_trapezoid": augrc(q, u, "trapezoid", ties="input"),
+        "aurc_trapezoid(torch_uncertainty convention, stable)": aurc(q, u, "trapezoid", ties="input"),
+        "uq_nlg_auarc(stable sort)": auarc(q, u, ties="input"),
+        "semantic_entropy_aurac": aurac(q, u),
+    }
+    assert got == {k: near(want[k]) for k in got}
+    at = want["semantic_entropy_accuracy_at_quantile"]
     assert accuracy_at_quantile(q, u, [float(p) for p in at]) == near(np.array(list(at.values())))
 
+
 def test_force_true_equals_sicf(ranked):
-    q,_,u,want = ranked
-    assert force_true_kept(len(q), compat='sicf').tolist() == want['force_true_kept']
-    assert force_true(q, u, ties='input', compat='sicf') == near(np.array(want['force_true_curve(gold=1)']))
+    q, _, u, want = ranked
+    assert force_true_kept(len(q), compat="sicf").tolist() == want["force_true_kept"]
+    assert force_true(q, u, ties="input", compat="sicf") == near(np.array(want["force_true_curve(gold=1)"]))
+
 
 def test_force_true_counts_equal_sicf(oracle):
-    want = oracle('evaluation.json')['force_true_kept_counts']
-    assert {n:force_true_kept(int(n), compat='sicf').tolist() for n in want} == want
+    want = oracle("evaluation.json")["force_true_kept_counts"]
+    assert {n: force_true_kept(int(n), compat="sicf").tolist() for n in want} == want
 
-def cases(oracle, group): # name -> (quality, uncertainty, recorded outputs)
-    return {c['name']:(*(np.array([float(v) for v in c['inputs'][k]]) for k in ('target', 'estimator')), c['outputs']) for c in oracle('uncertainty.json')[group]}
 
-CONTINUOUS = 'ties_n40', 'constant_ue_n20', 'small_n5', 'perfect', 'reversed', 'n2', 'inf_ue'
+def cases(oracle, group):  # name -> (quality, uncertainty, recorded outputs)
+    return {
+        c["name"]: (
+            *(np.array([float(v) for v in c["inputs"][k]]) for k in ("target", "estimator")),
+            c["outputs"],
+        )
+        for c in oracle("uncertainty.json")[group]
+    }
 
-@pytest.mark.parametrize('name', CONTINUOUS)
+
+CONTINUOUS = "ties_n40", "constant_ue_n20", "small_n5", "perfect", "reversed", "n2", "inf_ue"
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
 def test_continuous_cases_equal_lm_polygraph(oracle, name):
-    q,u,want = cases(oracle, 'ue_metrics_continuous')[name]
-    assert rpp(q, u) == near(want['rpp'])
-    assert rpp(q, -q) == want['rpp_oracle'] == 0
-    for f,key in ((kendall_uq, 'kendalltau'), (spearman_uq, 'spearmanr')): assert value(f, q, u) == near(float(want[key]))
-    if name=='inf_ue':
-        with pytest.raises(ValueError, match='finite uncertainty'): isotonic_pcc(q, u)
-    else: assert isotonic_pcc(q, u, compat='lm_polygraph') == near(want['isotonic-pcc'])
+    q, u, want = cases(oracle, "ue_metrics_continuous")[name]
+    assert rpp(q, u) == near(want["rpp"])
+    assert rpp(q, -q) == want["rpp_oracle"] == 0
+    for f, key in ((kendall_uq, "kendalltau"), (spearman_uq, "spearmanr")):
+        assert value(f, q, u) == near(float(want[key]))
+    if name == "inf_ue":
+        with pytest.raises(ValueError, match="finite uncertainty"):
+            isotonic_pcc(q, u)
+    else:
+        assert isotonic_pcc(q, u, compat="lm_polygraph") == near(want["isotonic-pcc"])
 
-@pytest.mark.parametrize('name', CONTINUOUS)
+
+@pytest.mark.parametrize("name", CONTINUOUS)
 def test_normalised_rpp_equals_lm_polygraph(oracle, name):
     "The recorded baseline is a mean over 1000 cumulative shuffles by the legacy generator."
-    q,u,want = cases(oracle, 'ue_metrics_continuous')[name]
-    legacy,order,draws = np.random.RandomState(42),np.arange(len(q)),[] # noqa: NPY002
+    q, u, want = cases(oracle, "ue_metrics_continuous")[name]
+    legacy, order, draws = np.random.RandomState(42), np.arange(len(q)), []  # noqa: NPY002
     for _ in range(1000):
         legacy.shuffle(order)
         draws.append(rpp(q, order))
     random = np.mean(draws)
-    assert random == near(want['rpp_random_seed42_1000'])
-    assert (rpp(q, u)-random)/(rpp(q, -q)-random) == near(want['rpp_normalized'])
+    assert random == near(want["rpp_random_seed42_1000"])
+    assert (rpp(q, u) - random) / (rpp(q, -q) - random) == near(want["rpp_normalized"])
+
 
 def test_every_continuous_case_is_used(oracle):
-    assert set(cases(oracle, 'ue_metrics_continuous')) == {*CONTINUOUS, 'constant_target'}
+    assert set(cases(oracle, "ue_metrics_continuous")) == {*CONTINUOUS, "constant_target"}
+
 
 def test_constant_quality_is_undefined_where_lm_polygraph_gives_perfect_scores(oracle):
-    q,u,want = cases(oracle, 'ue_metrics_continuous')['constant_target']
-    assert want['rpp']==want['isotonic-pcc']==0
+    q, u, want = cases(oracle, "ue_metrics_continuous")["constant_target"]
+    assert want["rpp"] == want["isotonic-pcc"] == 0
     for f in (rpp, isotonic_pcc, spearman_uq, kendall_uq):
-        with pytest.raises(Undefined, match='constant quality: all 8 pairs'): f(q, u)
+        with pytest.raises(Undefined, match="constant quality: all 8 pairs"):
+            f(q, u)
 
-@pytest.mark.parametrize('name', ['binary_random', 'binary_ties', 'binary_inf', 'binary_nan_target'])
+
+@pytest.mark.parametrize("name", ["binary_random", "binary_ties", "binary_inf", "binary_nan_target"])
 def test_binary_cases_equal_lm_polygraph(oracle, name):
     "Their target 1 means bad. Infinities, which they refuse, are ranks to us; NaN, which spoils their ECE, is dropped."
-    bad,u,want = cases(oracle, 'ue_metrics_binary')[name]
-    got = {'roc-auc': auroc(1-bad, u), 'pr-auc': auprc(1-bad, u), 'pr-auc_positive0_negative1': auprc(bad, -u)}
-    if name=='binary_inf':
-        assert all(want[k]=={'raises': 'ValueError'} for k in got)
+    bad, u, want = cases(oracle, "ue_metrics_binary")[name]
+    got = {
+        "roc-auc": auroc(1 - bad, u),
+        "pr-auc": auprc(1 - bad, u),
+        "pr-auc_positive0_negative1": auprc(bad, -u),
+    }
+    if name == "binary_inf":
+        assert all(want[k] == {"raises": "ValueError"} for k in got)
         finite = np.clip(u, -99, 99)
-        want = {'roc-auc': auroc(1-bad, finite), 'pr-auc': auprc(1-bad, finite), 'pr-auc_positive0_negative1': auprc(bad, -finite)}
-    assert got == {k:near(want[k]) for k in got}
+        want = {
+            "roc-auc": auroc(1 - bad, finite),
+            "pr-auc": auprc(1 - bad, finite),
+            "pr-auc_positive0_negative1": auprc(bad, -finite),
+        }
+    assert got == {k: near(want[k]) for k in got}
 
-@pytest.mark.parametrize('name', ['binary_random', 'binary_ties', 'binary_inf', 'binary_one_class'])
+
+@pytest.mark.parametrize("name", ["binary_random", "binary_ties", "binary_inf", "binary_one_class"])
 def test_binary_ece_equals_lm_polygraph(oracle, name):
-    y,u,want = cases(oracle, 'ue_metrics_binary')[name]
-    negated = want['ece_inputs_estimator']
-    assert ece(y, negated) == near(want['ece'])
-    assert ece(y, negated, bins=5) == near(want['ece_bins5'])
-    if name=='binary_inf':
-        assert want['ece_minmax']=={'raises': 'ValueError'}
-        with pytest.raises(ValueError, match='finite uncertainty'): ece(y, u, scale='minmax')
-    else: assert ece(y, u, scale='minmax') == near(want['ece_minmax'])
+    y, u, want = cases(oracle, "ue_metrics_binary")[name]
+    negated = want["ece_inputs_estimator"]
+    assert ece(y, negated) == near(want["ece"])
+    assert ece(y, negated, bins=5) == near(want["ece_bins5"])
+    if name == "binary_inf":
+        assert want["ece_minmax"] == {"raises": "ValueError"}
+        with pytest.raises(ValueError, match="finite uncertainty"):
+            ece(y, u, scale="minmax")
+    else:
+        assert ece(y, u, scale="minmax") == near(want["ece_minmax"])
+
 
 def test_missing_labels_do_not_spoil_ece(oracle):
-    y,_,want = cases(oracle, 'ue_metrics_binary')['binary_nan_target']
-    u,ok = np.array(want['ece_inputs_estimator']),~np.isnan(y)
-    assert want['ece']=='NaN' and not ok.all()
+    y, _, want = cases(oracle, "ue_metrics_binary")["binary_nan_target"]
+    u, ok = np.array(want["ece_inputs_estimator"]), ~np.isnan(y)
+    assert want["ece"] == "NaN" and not ok.all()
     assert ece(y, u) == ece(y[ok], u[ok])
 
+
 def test_one_class_is_undefined_where_lm_polygraph_gives_numbers(oracle):
-    bad,u,want = cases(oracle, 'ue_metrics_binary')['binary_one_class']
-    assert (want['roc-auc'], want['pr-auc'], want['pr-auc_positive0_negative1'])==('NaN', 0, 1)
+    bad, u, want = cases(oracle, "ue_metrics_binary")["binary_one_class"]
+    assert (want["roc-auc"], want["pr-auc"], want["pr-auc_positive0_negative1"]) == ("NaN", 0, 1)
     for f in (auroc, auprc, base_rate, random_auprc, gmean_cut):
-        with pytest.raises(Undefined, match='one class: all 5 summaries are acceptable'): f(1-bad, u)
+        with pytest.raises(Undefined, match="one class: all 5 summaries are acceptable"):
+            f(1 - bad, u)
+
 
 # ---- laws over the registry
 
-HOW = {n:{} for n in ('aurc', 'e_aurc', 'augrc', 'auarc', 'aurac', 'force_true_area', 'spearman_uq', 'kendall_uq', 'rpp', 'isotonic_pcc')} | dict(
-    auroc=dict(tau=.5), auprc=dict(tau=.5), selective_accuracy=dict(coverage=.4), coverage_at_risk=dict(risk=.4),
-    balanced_accuracy=dict(tau=.5, cut=.5), cohen_kappa=dict(tau=.5, cut=.5),
-    ece=dict(tau=.5, bins=4, scale='complement'), ece_adaptive=dict(tau=.5, bins=4, scale='complement'), ece_debiased_sq=dict(tau=.5, bins=2, scale='complement'))
-OURS = {n:e for n,e in reg.of('measure').items() if e.fn.__module__.startswith('uetrust.')}
-RANK = sorted(n for n in OURS if OURS[n].fn.__module__==measures.__name__) # depend on the order of uncertainty alone
-ECE = 'ece', 'ece_adaptive', 'ece_debiased_sq'
+HOW = {
+    n: {}
+    for n in (
+        "aurc",
+        "e_aurc",
+        "augrc",
+        "auarc",
+        "aurac",
+        "force_true_area",
+        "spearman_uq",
+        "kendall_uq",
+        "rpp",
+        "isotonic_pcc",
+    )
+} | dict(
+    auroc=dict(tau=0.5),
+    auprc=dict(tau=0.5),
+    selective_accuracy=dict(coverage=0.4),
+    coverage_at_risk=dict(risk=0.4),
+    balanced_accuracy=dict(tau=0.5, cut=0.5),
+    cohen_kappa=dict(tau=0.5, cut=0.5),
+    ece=dict(tau=0.5, bins=4, scale="complement"),
+    ece_adaptive=dict(tau=0.5, bins=4, scale="complement"),
+    ece_debiased_sq=dict(tau=0.5, bins=2, scale="complement"),
+)
+OURS = {n: e for n, e in reg.of("measure").items() if e.fn.__module__.startswith("uetrust.")}
+RANK = sorted(
+    n for n in OURS if OURS[n].fn.__module__ == measures.__name__
+)  # depend on the order of uncertainty alone
+ECE = "ece", "ece_adaptive", "ece_debiased_sq"
+
 
 def value(f, q, u, **kw):
-    try: return f(q, u, **kw)
-    except Undefined: return math.nan
-def measured(name, q, u): return value(OURS[name].fn, q, u, **HOW[name])
+    try:
+        return f(q, u, **kw)
+    except Undefined:
+        return math.nan
 
-eighths = st.integers(0, 8).map(lambda k: k/8) # few levels, so that ties are common
+
+def measured(name, q, u):
+    return value(OURS[name].fn, q, u, **HOW[name])
+
+
+eighths = st.integers(0, 8).map(lambda k: k / 8)  # few levels, so that ties are common
 samples = st.lists(st.tuples(eighths, eighths), min_size=2, max_size=14).map(lambda p: np.array(p).T.copy())
-every,rank = (pytest.mark.parametrize('name', sorted(ns)) for ns in (OURS, RANK))
+every, rank = (pytest.mark.parametrize("name", sorted(ns)) for ns in (OURS, RANK))
+
 
 def test_no_measure_is_forgotten():
     "A measure that the laws do not know would be skipped in silence."
     assert set(HOW) == set(OURS)
     assert len(RANK) == 13
 
+
 @every
 def test_a_measure_says_what_it_is(name):
     e = OURS[name]
-    assert e.unit and 'http' in e.cite and e.sign in (-1, 1)
-    assert e.needs[:2] == ('quality', 'uncertainty')
-    assert all(p.annotation is not p.empty or p.name in ('quality', 'uncertainty') for p in inspect.signature(e.fn).parameters.values())
+    assert e.unit and "http" in e.cite and e.sign in (-1, 1)
+    assert e.needs[:2] == ("quality", "uncertainty")
+    assert all(
+        p.annotation is not p.empty or p.name in ("quality", "uncertainty")
+        for p in inspect.signature(e.fn).parameters.values()
+    )
+
 
 @every
 @given(x=samples, data=st.data())
 def test_order_of_samples_is_irrelevant(name, x, data):
     i = data.draw(st.permutations(range(x.shape[1])))
-    assert measured(name, *x[:,i]) == near(measured(name, *x))
+    assert measured(name, *x[:, i]) == near(measured(name, *x))
+
 
 @every
 @given(x=samples)
 def test_inputs_are_not_modified(name, x):
     before = x.copy()
     measured(name, *x)
-    assert (x==before).all()
+    assert (x == before).all()
+
 
 @every
 @given(x=samples)
 def test_a_measure_is_a_finite_float_or_undefined(name, x):
-    try: got = OURS[name].fn(*x, **HOW[name])
-    except Undefined: return
+    try:
+        got = OURS[name].fn(*x, **HOW[name])
+    except Undefined:
+        return
     assert type(got) is float and math.isfinite(got)
+
 
 @every
 @given(x=samples)
 def test_missing_pairs_are_dropped(name, x):
-    gaps = np.array([[np.nan, .5, np.nan], [.5, np.nan, np.nan]])
+    gaps = np.array([[np.nan, 0.5, np.nan], [0.5, np.nan, np.nan]])
     assert measured(name, *np.c_[gaps, x]) == near(measured(name, *x))
+
 
 @rank
 @given(x=samples, steps=st.lists(st.floats(1e-3, 1e3), min_size=9, max_size=9))
 def test_monotone_transform_of_uncertainty_changes_nothing(name, x, steps):
-    q,u = x
-    curve = np.cumsum(steps)-1234
-    assert measured(name, q, curve[(8*u).astype(int)]) == near(measured(name, q, u))
+    q, u = x
+    curve = np.cumsum(steps) - 1234
+    assert measured(name, q, curve[(8 * u).astype(int)]) == near(measured(name, q, u))
+
 
 @rank
 def test_infinite_uncertainty_is_a_rank(name):
-    q,u = np.array([.9, .2, .4, .7, .1]),np.array([-np.inf, np.inf, 2, 1, np.inf])
+    q, u = np.array([0.9, 0.2, 0.4, 0.7, 0.1]), np.array([-np.inf, np.inf, 2, 1, np.inf])
     assert measured(name, q, u) == measured(name, q, [0, 3, 2, 1, 3])
+
 
 @every
 def test_infinite_quality_is_an_error(name):
-    with pytest.raises(ValueError, match='quality must be finite, found infinity at position 2'): OURS[name].fn([.1, .9, np.inf], [.1, .2, .3], **HOW[name])
+    with pytest.raises(ValueError, match="quality must be finite, found infinity at position 2"):
+        OURS[name].fn([0.1, 0.9, np.inf], [0.1, 0.2, 0.3], **HOW[name])
+
 
 @every
 def test_no_pairs_is_undefined(name):
-    with pytest.raises(Undefined, match='none of 2'): OURS[name].fn([np.nan, .5], [.5, np.nan], **HOW[name])
+    with pytest.raises(Undefined, match="none of 2"):
+        OURS[name].fn([np.nan, 0.5], [0.5, np.nan], **HOW[name])
 
-@pytest.mark.parametrize('name', sorted(set(OURS)-set(ECE)))
+
+@pytest.mark.parametrize("name", sorted(set(OURS) - set(ECE)))
 def test_constant_quality_is_undefined(name):
-    with pytest.raises(Undefined, match='constant quality: all 4|one class: all 4'): OURS[name].fn([.7]*4, [.1, .2, .3, .4], **HOW[name])
+    with pytest.raises(Undefined, match="constant quality: all 4|one class: all 4"):
+        OURS[name].fn([0.7] * 4, [0.1, 0.2, 0.3, 0.4], **HOW[name])
+
 
 def flawless(name, q, u):
     "The best uncertainty: values handed out in the order of quality; for values that are read as such, quality itself"
-    if name in ECE: return 1-acceptable(q, .5)
-    if name=='isotonic_pcc': return 1-q
+    if name in ECE:
+        return 1 - acceptable(q, 0.5)
+    if name == "isotonic_pcc":
+        return 1 - q
     best = np.empty_like(u)
-    best[np.argsort(-q, kind='stable')] = np.sort(u)
+    best[np.argsort(-q, kind="stable")] = np.sort(u)
     return best
 
-@pytest.mark.parametrize('name', sorted(set(OURS)-{'ece_debiased_sq'}))
+
+@pytest.mark.parametrize("name", sorted(set(OURS) - {"ece_debiased_sq"}))
 @given(x=samples)
 def test_direction_the_perfect_order_is_never_worse(name, x):
     here = measured(name, *x)
-    assert math.isnan(here) or OURS[name].sign*(measured(name, x[0], flawless(name, *x))-here) >= -1e-12
+    assert math.isnan(here) or OURS[name].sign * (measured(name, x[0], flawless(name, *x)) - here) >= -1e-12
+
 
 @every
 def test_direction_perfect_beats_reversed(name):
-    q = np.arange(8)/8
-    assert OURS[name].sign*(measured(name, q, flawless(name, q, q))-measured(name, q, np.sort(q))) > .01
+    q = np.arange(8) / 8
+    assert OURS[name].sign * (measured(name, q, flawless(name, q, q)) - measured(name, q, np.sort(q))) > 0.01
+
 
 # ---- the same by other means
+
 
 @given(x=samples)
 def test_labels_and_decisions_equal_scikit_learn(x):
     from sklearn import metrics as sk
-    q,u = x
-    assume(0 < (y := q>=.5).sum() < len(q))
-    assert auroc(q, u, .5) == near(sk.roc_auc_score(~y, u))
-    assert auprc(q, u, .5) == near(sk.average_precision_score(~y, u))
-    assert cohen_kappa(q, u, .5, .5) == near(sk.cohen_kappa_score(y, u<=.5))
-    assert balanced_accuracy(q, u, .5, .5) == near(sk.balanced_accuracy_score(y, u<=.5))
+
+    q, u = x
+    assume(0 < (y := q >= 0.5).sum() < len(q))
+    assert auroc(q, u, 0.5) == near(sk.roc_auc_score(~y, u))
+    assert auprc(q, u, 0.5) == near(sk.average_precision_score(~y, u))
+    assert cohen_kappa(q, u, 0.5, 0.5) == near(sk.cohen_kappa_score(y, u <= 0.5))
+    assert balanced_accuracy(q, u, 0.5, 0.5) == near(sk.balanced_accuracy_score(y, u <= 0.5))
+
 
 @given(x=samples, bins=st.integers(1, 9))
 def test_reliability_equals_scikit_learn(x, bins):
     from sklearn.calibration import calibration_curve
-    q,u = x
-    y,c = acceptable(q, .5),1-u
+
+    q, u = x
+    y, c = acceptable(q, 0.5), 1 - u
     assume(0 < y.sum() < len(y))
-    t = reliability(q, u, bins, .5, 'complement')
-    true,mean = calibration_curve(y, c, n_bins=bins)
+    t = reliability(q, u, bins, 0.5, "complement")
+    true, mean = calibration_curve(y, c, n_bins=bins)
     assert t.acceptable.to_numpy() == near(true)
     assert t.confidence.to_numpy() == near(mean)
-    assert ece(q, u, bins, .5, 'complement') == near((t.n/len(y))@abs(true-mean))
+    assert ece(q, u, bins, 0.5, "complement") == near((t.n / len(y)) @ abs(true - mean))
+
 
 @given(x=samples)
 def test_rank_correlations_equal_definitions(x):
     from scipy.stats import spearmanr
-    q,u = x
+
+    q, u = x
     assume(np.ptp(q) and np.ptp(u))
-    same = np.sign(u[:,None]-u)*np.sign(q-q[:,None])
-    assert kendall_uq(q, u) == near(same.sum()/np.sqrt((u[:,None]!=u).sum()*(q[:,None]!=q).sum()))
+    same = np.sign(u[:, None] - u) * np.sign(q - q[:, None])
+    assert kendall_uq(q, u) == near(same.sum() / np.sqrt((u[:, None] != u).sum() * (q[:, None] != q).sum()))
     assert spearman_uq(q, u) == near(spearmanr(u, -q).statistic)
 
-@pytest.mark.parametrize('n', [2, 63, 64, 65, 1001])
+
+@pytest.mark.parametrize("n", [2, 63, 64, 65, 1001])
 def test_rpp_equals_counting_all_pairs(n):
     rng = np.random.default_rng(n)
-    q,u = rng.integers(0, n, n),rng.integers(0, n//2+1, n)
+    q, u = rng.integers(0, n, n), rng.integers(0, n // 2 + 1, n)
     q[0] += n
-    assert rpp(q, u) == ((u[:,None]<u)&(q[:,None]<q)).sum()/n**2
+    assert rpp(q, u) == ((u[:, None] < u) & (q[:, None] < q)).sum() / n**2
 
-LINEAR = dict(aurc=aurc, e_aurc=e_aurc, augrc=augrc, auarc=auarc, force_true_area=force_true_area,
-              aurc_trapezoid=lambda q, u, **kw: aurc(q, u, 'trapezoid', **kw), augrc_trapezoid=lambda q, u, **kw: augrc(q, u, 'trapezoid', **kw),
-              selective_accuracy=lambda q, u, **kw: selective_accuracy(q, u, .5, **kw))
 
-@pytest.mark.parametrize('name', LINEAR)
+LINEAR = dict(
+    aurc=aurc,
+    e_aurc=e_aurc,
+    augrc=augrc,
+    auarc=auarc,
+    force_true_area=force_true_area,
+    aurc_trapezoid=lambda q, u, **kw: aurc(q, u, "trapezoid", **kw),
+    augrc_trapezoid=lambda q, u, **kw: augrc(q, u, "trapezoid", **kw),
+    selective_accuracy=lambda q, u, **kw: selective_accuracy(q, u, 0.5, **kw),
+)
+
+
+@pytest.mark.parametrize("name", LINEAR)
 @given(pairs_=st.lists(st.tuples(eighths, st.integers(0, 1)), min_size=2, max_size=5))
 def test_ties_are_averaged_over_all_their_orders(name, pairs_):
-    f,(q,u) = LINEAR[name],np.array(pairs_).T
+    f, (q, u) = LINEAR[name], np.array(pairs_).T
     assume(np.ptp(q))
-    each = [f(q[list(i)], u[list(i)], ties='input') for i in itertools.permutations(range(len(q)))]
+    each = [f(q[list(i)], u[list(i)], ties="input") for i in itertools.permutations(range(len(q)))]
     assert f(q, u) == near(np.mean(each))
-    sign = 1 if name in ('auarc', 'selective_accuracy', 'force_true_area') else -1
-    assert sign*f(q, u, ties='best') == near(max(sign*v for v in each))
-    assert sign*f(q, u, ties='worst') == near(min(sign*v for v in each))
+    sign = 1 if name in ("auarc", "selective_accuracy", "force_true_area") else -1
+    assert sign * f(q, u, ties="best") == near(max(sign * v for v in each))
+    assert sign * f(q, u, ties="worst") == near(min(sign * v for v in each))
+
 
 def test_ties_by_input_follow_the_order_given():
-    assert selective_quality([1, 0, .5], [3, 3, 1], ties='input').tolist() == [.5, .75, .5]
-    assert selective_quality([0, 1, .5], [3, 3, 1], ties='input').tolist() == [.5, .25, .5]
-    with pytest.raises(ValueError, match="ties must be one of .*got 'mean'"): selective_quality([0, 1], [1, 2], ties='mean')
+    assert selective_quality([1, 0, 0.5], [3, 3, 1], ties="input").tolist() == [0.5, 0.75, 0.5]
+    assert selective_quality([0, 1, 0.5], [3, 3, 1], ties="input").tolist() == [0.5, 0.25, 0.5]
+    with pytest.raises(ValueError, match="ties must be one of .*got 'mean'"):
+        selective_quality([0, 1], [1, 2], ties="mean")
+
 
 @given(q=st.lists(eighths, min_size=2, max_size=12), seed=st.integers(0, 999))
 def test_selective_measures_equal_definitions(q, seed):
     "Without ties: everything from the list of the k most certain."
-    q,u = np.array(q),np.random.default_rng(seed).permutation(len(q)).astype(float)
+    q, u = np.array(q), np.random.default_rng(seed).permutation(len(q)).astype(float)
     assume(np.ptp(q))
-    n,kept = len(q),[q[u<k] for k in range(1, len(q)+1)]
-    mean,share = np.array([k.mean() for k in kept]),np.arange(1, n+1)/n
-    assert selective_risk(q, u) == near(1-mean)
-    assert aurc(q, u) == near(sum(1-mean)/n)
-    assert augrc(q, u) == near(sum(share*(1-mean))/n)
-    assert auarc(q, u) == near(sum((a+b)/2 for a,b in itertools.pairwise(mean))/(n-1))
-    for i,k in enumerate(kept, 1): assert selective_accuracy(q, u, i/n) == near(k.mean())
-    for r in (0, .125, .25, .5): assert coverage_at_risk(q, u, r) == near(max([0, *share[mean>=1-r-1e-12]]))
-    cut = [np.sort(q[u<int(round(n*(10-i)/10, 9)//1)]) for i in range(11)]
-    assert force_true(q, u, gold=.75) == near(np.array([(k.sum()+(n-len(k))*.75)/n for k in cut]))
-    assert e_aurc(q, u) == near(aurc(q, u)-aurc(q, -q))
+    n, kept = len(q), [q[u < k] for k in range(1, len(q) + 1)]
+    mean, share = np.array([k.mean() for k in kept]), np.arange(1, n + 1) / n
+    assert selective_risk(q, u) == near(1 - mean)
+    assert aurc(q, u) == near(sum(1 - mean) / n)
+    assert augrc(q, u) == near(sum(share * (1 - mean)) / n)
+    assert auarc(q, u) == near(sum((a + b) / 2 for a, b in itertools.pairwise(mean)) / (n - 1))
+    for i, k in enumerate(kept, 1):
+        assert selective_accuracy(q, u, i / n) == near(k.mean())
+    for r in (0, 0.125, 0.25, 0.5):
+        assert coverage_at_risk(q, u, r) == near(max([0, *share[mean >= 1 - r - 1e-12]]))
+    cut = [np.sort(q[u < int(round(n * (10 - i) / 10, 9) // 1)]) for i in range(11)]
+    assert force_true(q, u, gold=0.75) == near(np.array([(k.sum() + (n - len(k)) * 0.75) / n for k in cut]))
+    assert e_aurc(q, u) == near(aurc(q, u) - aurc(q, -q))
 
-@pytest.mark.parametrize('n', [10, 100, 1000, 1906])
+
+@pytest.mark.parametrize("n", [10, 100, 1000, 1906])
 def test_force_true_keeps_the_exact_share(n):
-    assert force_true_kept(n).tolist() == [n*(10-i)//10 for i in range(11)]
+    assert force_true_kept(n).tolist() == [n * (10 - i) // 10 for i in range(11)]
+
 
 @given(q=st.lists(eighths, min_size=2, max_size=40), seed=st.integers(0, 999))
 def test_aurac_equals_quantiles_of_uncertainty(q, seed):
-    q,u = np.array(q),np.random.default_rng(seed).normal(size=len(q))
-    assume(np.ptp(q) and (len(q)-1)%19 and (len(q)-1)%10) # where p*(N-1) is whole, numpy's quantile depends on rounding
-    levels = np.linspace(.1, 1, 20)
-    assert aurac(q, u) == near(sum(q[u<=np.quantile(u, p)].mean() for p in levels)*(levels[1]-levels[0]))
+    q, u = np.array(q), np.random.default_rng(seed).normal(size=len(q))
+    assume(
+        np.ptp(q) and (len(q) - 1) % 19 and (len(q) - 1) % 10
+    )  # where p*(N-1) is whole, numpy's quantile depends on rounding
+    levels = np.linspace(0.1, 1, 20)
+    assert aurac(q, u) == near(
+        sum(q[u <= np.quantile(u, p)].mean() for p in levels) * (levels[1] - levels[0])
+    )
+
 
 def test_aurac_of_a_perfect_model_is_not_one():
     "Almost perfect: one bad summary of a thousand, found."
-    assert aurac(np.r_[np.ones(999), 0], np.arange(1000)) == near(20*.9/19, 1e-4)
+    assert aurac(np.r_[np.ones(999), 0], np.arange(1000)) == near(20 * 0.9 / 19, 1e-4)
+
 
 @given(st.integers(2, 7), st.data())
 def test_chance_level_of_average_precision_is_exact(n, data):
-    bad = data.draw(st.integers(1, n-1))
-    y = np.r_[np.zeros(bad), np.ones(n-bad)]
-    each = [auprc(y, p) for p in itertools.permutations(range(n))] if n<6 else [auprc(np.isin(range(n), c)==0, range(n)) for c in itertools.combinations(range(n), bad)]
+    bad = data.draw(st.integers(1, n - 1))
+    y = np.r_[np.zeros(bad), np.ones(n - bad)]
+    each = (
+        [auprc(y, p) for p in itertools.permutations(range(n))]
+        if n < 6
+        else [auprc(np.isin(range(n), c) == 0, range(n)) for c in itertools.combinations(range(n), bad)]
+    )
     assert random_auprc(y, y) == near(np.mean(each))
-    assert base_rate(y, y) == near(bad/n)
+    assert base_rate(y, y) == near(bad / n)
     assert random_auprc(y, y) > base_rate(y, y)
+
 
 @given(x=samples)
 def test_gmean_cut_is_the_best_of_all_cuts(x):
-    q,u = x
-    assume(0 < (y := q>=.5).sum() < len(q))
-    score = {c:(u[y]<=c).mean()*(u[~y]>c).mean() for c in sorted(u)}
-    assert score[gmean_cut(q, u, .5)] == near(max(score.values()))
-    assert gmean_cut(q, u, .5) == min(c for c,v in score.items() if v>=max(score.values())-1e-12)
+    q, u = x
+    assume(0 < (y := q >= 0.5).sum() < len(q))
+    score = {c: (u[y] <= c).mean() * (u[~y] > c).mean() for c in sorted(u)}
+    assert score[gmean_cut(q, u, 0.5)] == near(max(score.values()))
+    assert gmean_cut(q, u, 0.5) == min(c for c, v in score.items() if v >= max(score.values()) - 1e-12)
+
 
 # ---- calibration
 
+
 def test_debiased_squared_gap_is_exactly_unbiased():
     "All labels of six samples in two bins, weighted with their probability: the expectation is the squared gap, while plain squared gaps exceed it."
-    c,p = np.repeat([.25, .75], 3),np.repeat([.5, .75], 3)
+    c, p = np.repeat([0.25, 0.75], 3), np.repeat([0.5, 0.75], 3)
     got = plain = 0
     for y in itertools.product([0, 1], repeat=6):
-        chance = np.prod(np.where(y, p, 1-p))
+        chance = np.prod(np.where(y, p, 1 - p))
         t = reliability(y, -c, bins=2, adaptive=True)
-        got += chance*ece_debiased_sq(y, -c, bins=2)
-        plain += chance*(t.n*t.gap**2).sum()/6
-    assert got == near(np.mean((p-c)**2))
-    assert plain > got+.05
+        got += chance * ece_debiased_sq(y, -c, bins=2)
+        plain += chance * (t.n * t.gap**2).sum() / 6
+    assert got == near(np.mean((p - c) ** 2))
+    assert plain > got + 0.05
 
-@pytest.mark.parametrize('f', [ece, ece_adaptive, ece_debiased_sq])
+
+@pytest.mark.parametrize("f", [ece, ece_adaptive, ece_debiased_sq])
 def test_certain_and_right_is_calibrated(f):
     y = np.r_[np.zeros(20), np.ones(30)]
     assert f(y, -y, bins=4) == 0
-    assert f(1-y, -y, bins=4) == 1
+    assert f(1 - y, -y, bins=4) == 1
+
 
 def test_a_bin_of_one_sample_has_no_known_noise():
     "Its missing variance must not count as zero."
-    with pytest.raises(Undefined, match='1 of 2 bins hold one sample'): ece_debiased_sq([1, 0, 1], [-.1, -.5, -.9], bins=2)
+    with pytest.raises(Undefined, match="1 of 2 bins hold one sample"):
+        ece_debiased_sq([1, 0, 1], [-0.1, -0.5, -0.9], bins=2)
+
 
 def test_calibration_error_of_one_class_exists():
-    assert ece([1, 1, 1, 1], [-.5, -.5, -1, -1]) == .25
+    assert ece([1, 1, 1, 1], [-0.5, -0.5, -1, -1]) == 0.25
+
 
 @given(x=samples, bins=st.integers(1, 6))
 def test_equal_mass_bins_keep_ties_together_and_sizes_close(x, bins):
-    q,u = x
-    t = reliability(q, u, bins, .5, 'complement', adaptive=True)
+    q, u = x
+    t = reliability(q, u, bins, 0.5, "complement", adaptive=True)
     assert t.n.sum() == len(q)
     assert t.confidence.is_monotonic_increasing
-    n = np.arange(len(q))/len(q) # no ties
-    assert set(reliability(q, n, bins, .5, 'complement', adaptive=True).n) <= {len(q)//bins, -(-len(q)//bins)}
+    n = np.arange(len(q)) / len(q)  # no ties
+    assert set(reliability(q, n, bins, 0.5, "complement", adaptive=True).n) <= {
+        len(q) // bins,
+        -(-len(q) // bins),
+    }
+
 
 def test_bins_are_open_on_the_left_except_the_first():
-    t = reliability([1, 0, 1, 0, 1], -np.array([0, .25, .3, .5, 1]), bins=4)
-    assert t.n.to_dict() == {0:2, 1:2, 3:1}
+    t = reliability([1, 0, 1, 0, 1], -np.array([0, 0.25, 0.3, 0.5, 1]), bins=4)
+    assert t.n.to_dict() == {0: 2, 1: 2, 3: 1}
 
-@pytest.mark.parametrize('scale,u', [('negate', [.2, -.3]), ('negate', [-1.5, -.2]), ('complement', [1.2, .1]), ('exp', [-.1, 2])])
+
+@pytest.mark.parametrize(
+    "scale,u",
+    [("negate", [0.2, -0.3]), ("negate", [-1.5, -0.2]), ("complement", [1.2, 0.1]), ("exp", [-0.1, 2])],
+)
 def test_confidence_outside_its_range_is_an_error(scale, u):
     "They would fall into no bin, and the error would be computed without them."
-    with pytest.raises(ValueError, match=r'1 of 2 confidences lie outside \[0, 1\]'): confidence(u, scale)
-    with pytest.raises(ValueError, match=r'1 of 2 confidences lie outside \[0, 1\]'): ece([1, 0], u, scale=scale)
+    with pytest.raises(ValueError, match=r"1 of 2 confidences lie outside \[0, 1\]"):
+        confidence(u, scale)
+    with pytest.raises(ValueError, match=r"1 of 2 confidences lie outside \[0, 1\]"):
+        ece([1, 0], u, scale=scale)
+
 
 def test_a_wrong_option_is_answered_with_the_right_ones():
-    for f,kw,says in ((ece, dict(scale='log'), "scale must be one of .'negate', 'complement', 'exp', 'minmax'"), (ece, dict(bins=0), 'bins must be a whole number'),
-                      (ece, dict(bins=2.5), 'bins must be a whole number'), (isotonic_pcc, dict(compat='yes'), "None or 'lm_polygraph'"),
-                      (force_true_area, dict(compat='yes'), "None or 'sicf'"), (aurc, dict(area='sum'), "'mean', 'trapezoid'"),
-                      (selective_accuracy, dict(coverage=0), r'coverage must lie in \(0, 1\], got 0'), (selective_accuracy, dict(coverage=1.1), 'got 1.1'),
-                      (accuracy_at_quantile, dict(p=1.5), r'quantile levels must lie in \[0, 1\], got 1.5'), (accuracy_at_quantile, dict(p=[-.1, .5]), 'quantile levels'),
-                      (aurc, dict(best=.5), 'quality reaches 1, above best=0.5'), (coverage_at_risk, dict(risk=.1, best=.5), 'above best=0.5')):
-        with pytest.raises(ValueError, match=says): f([1, 0], [-.5, -.2], **kw)
+    for f, kw, says in (
+        (ece, dict(scale="log"), "scale must be one of .'negate', 'complement', 'exp', 'minmax'"),
+        (ece, dict(bins=0), "bins must be a whole number"),
+        (ece, dict(bins=2.5), "bins must be a whole number"),
+        (isotonic_pcc, dict(compat="yes"), "None or 'lm_polygraph'"),
+        (force_true_area, dict(compat="yes"), "None or 'sicf'"),
+        (aurc, dict(area="sum"), "'mean', 'trapezoid'"),
+        (selective_accuracy, dict(coverage=0), r"coverage must lie in \(0, 1\], got 0"),
+        (selective_accuracy, dict(coverage=1.1), "got 1.1"),
+        (accuracy_at_quantile, dict(p=1.5), r"quantile levels must lie in \[0, 1\], got 1.5"),
+        (accuracy_at_quantile, dict(p=[-0.1, 0.5]), "quantile levels"),
+        (aurc, dict(best=0.5), "quality reaches 1, above best=0.5"),
+        (coverage_at_risk, dict(risk=0.1, best=0.5), "above best=0.5"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            f([1, 0], [-0.5, -0.2], **kw)
+
 
 def test_a_label_needs_a_threshold():
     for f in (auroc, auprc, ece, base_rate):
-        with pytest.raises(ValueError, match='quality holds 0.3, which is neither 0 nor 1: state tau'): f([1, .3, 0], [-.1, -.2, -.3])
-    assert auroc([1, .3, 0], [-.3, -.1, -.2], tau=.3) == 1/2 # tau itself is acceptable
-    assert auroc([1, .3, 0], [-.3, -.1, -.2], tau=.31) == 1
+        with pytest.raises(ValueError, match="quality holds 0.3, which is neither 0 nor 1: state tau"):
+            f([1, 0.3, 0], [-0.1, -0.2, -0.3])
+    assert auroc([1, 0.3, 0], [-0.3, -0.1, -0.2], tau=0.3) == 1 / 2  # tau itself is acceptable
+    assert auroc([1, 0.3, 0], [-0.3, -0.1, -0.2], tau=0.31) == 1
+
 
 @given(x=samples)
 def test_isotonic_knots_fall(x):
-    q,u = x
+    q, u = x
     k = np.array(centred_isotonic(q, u))
-    assert (np.diff(k[:,0])>=0).all()
-    assert all(d<0 or v in (0, 1) for d,v in zip(np.diff(k[:,1]), k[1:,1], strict=True))
-    assert k[0,0]==u.min() and (k[-1,0]==u.max() or len(k)==1)
+    assert (np.diff(k[:, 0]) >= 0).all()
+    assert all(d < 0 or v in (0, 1) for d, v in zip(np.diff(k[:, 1]), k[1:, 1], strict=True))
+    assert k[0, 0] == u.min() and (k[-1, 0] == u.max() or len(k) == 1)
+
 
 def test_isotonic_slip_of_the_released_code_is_kept_apart():
     "A perfectly linear fall: only the two ends can be missed, each by one step."
-    x = np.arange(8)/8
-    assert isotonic_pcc(1-x, x) == near(2/8**3)
-    assert isotonic_pcc(1-x, x, compat='lm_polygraph') > .01
+    x = np.arange(8) / 8
+    assert isotonic_pcc(1 - x, x) == near(2 / 8**3)
+    assert isotonic_pcc(1 - x, x, compat="lm_polygraph") > 0.01
+
 
 def test_isotonic_needs_quality_on_its_scale():
-    with pytest.raises(ValueError, match='found 1 to 9'): isotonic_pcc([1, 9, 5], [3, 1, 2])
+    with pytest.raises(ValueError, match="found 1 to 9"):
+        isotonic_pcc([1, 9, 5], [3, 1, 2])
+
 
 def test_constant_decision_has_no_kappa_and_half_the_accuracy():
-    y,u = [1, 1, 1, 0],[.1, .2, .3, .4]
-    for cut in (0, 1): assert (cohen_kappa(y, u, cut), balanced_accuracy(y, u, cut)) == (0, .5)
+    y, u = [1, 1, 1, 0], [0.1, 0.2, 0.3, 0.4]
+    for cut in (0, 1):
+        assert (cohen_kappa(y, u, cut), balanced_accuracy(y, u, cut)) == (0, 0.5)
+
 
 # ---- what enters
 
+
 def test_series_are_joined_by_name():
-    q,u = pd.Series([.9, .1, .5], list('abc')),pd.Series([3, 1, 2, 9], list('bacd'))
+    q, u = pd.Series([0.9, 0.1, 0.5], list("abc")), pd.Series([3, 1, 2, 9], list("bacd"))
     assert spearman_uq(q, u) == near(1)
     assert pairs(q, u)[1].tolist() == [1, 3, 2]
-    assert acceptable(q, .5).to_dict() == dict(a=1, b=0, c=1)
+    assert acceptable(q, 0.5).to_dict() == dict(a=1, b=0, c=1)
+
 
 def test_unequal_lengths_are_an_error():
-    with pytest.raises(ValueError, match='quality has 3 values and uncertainty 2'): pairs([1, 2, 3], [1, 2])
+    with pytest.raises(ValueError, match="quality has 3 values and uncertainty 2"):
+        pairs([1, 2, 3], [1, 2])
+
 
 def test_missing_quality_is_not_bad_quality():
-    y = acceptable([.9, np.nan, .1], .5)
+    y = acceptable([0.9, np.nan, 0.1], 0.5)
     assert y == near(np.array([1, np.nan, 0]))
     assert labelled(y, [1, 2, 3])[0].tolist() == [True, False]

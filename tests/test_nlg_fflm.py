@@ -1,4 +1,5 @@
 """FFLM, CoP, HaRiM and CoCo: recorded numbers of the original code, its edge cases, its tuning, and masks as pure functions."""
+
 import sys
 from types import SimpleNamespace
 
@@ -7,258 +8,475 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from uetrust.core.checks import Undefined
+from uetrust.core.registry import reg
+from uetrust.core.run import Run, score
+from uetrust.core.settings import oracles, root
+from uetrust.data.bulletins import bulletin
 from uetrust.models.likelihoods import coco, directions, fflm, words
 from uetrust.models.load import load
-from uetrust.nlg.fflm import (CHANGES, GRIDS, MASKINGS, ablations, balanced_accuracy, change, changes, cop_causal, drop, fflm_tokens, harim, harim_causal, important, in_sentence, masked, maskings, mixed,
-                              recapitalised, risk, tagged, tune)
+from uetrust.nlg.fflm import (
+    CHANGES,
+    GRIDS,
+    MASKINGS,
+    ablations,
+    balanced_accuracy,
+    change,
+    changes,
+    cop_causal,
+    drop,
+    fflm_tokens,
+    harim,
+    harim_causal,
+    important,
+    in_sentence,
+    masked,
+    maskings,
+    mixed,
+    recapitalised,
+    risk,
+    tagged,
+    tune,
+)
 from uetrust.nlg.fflm import fflm as fflm_score
-from uetrust.core.registry import reg
-from uetrust.core.settings import oracles, root
-from uetrust.core.run import Run, score
-from uetrust.data.bulletins import bulletin
 
-def close(got, want, tol=2e-5): np.testing.assert_allclose(got, want, rtol=0, atol=tol)
-def values(run, name): return score(run, name).set_index('sample')['value']
 
-@pytest.fixture(scope='module')
+def close(got, want, tol=2e-5):
+    np.testing.assert_allclose(got, want, rtol=0, atol=tol)
+
+
+def values(run, name):
+    return score(run, name).set_index("sample")["value"]
+
+
+@pytest.fixture(scope="module")
 def models():
-    if oracles() is None: pytest.skip('UETRUST_ORACLES is not at hand')
+    if oracles() is None:
+        pytest.skip("UETRUST_ORACLES is not at hand")
     seen = {}
+
     def get(name):
-        if name not in seen: seen[name] = load(oracles()/'seed_systems/models'/name, device='cpu')
+        if name not in seen:
+            seen[name] = load(oracles() / "seed_systems/models" / name, device="cpu")
         return seen[name]
+
     return get
 
-@pytest.fixture(scope='module')
-def texts(oracle): return {p['id']:p for p in oracle('seed_systems/pairs.json')}
+
+@pytest.fixture(scope="module")
+def texts(oracle):
+    return {p["id"]: p for p in oracle("seed_systems/pairs.json")}
+
 
 # FFLM
-OFFICIAL = dict(delta_Y_prior='fflm_y_prior', delta_Y_cond='fflm_y_cond', delta_X_prior='fflm_x_prior', fflm='fflm', cop='cop_causal', harim_negated='harim_causal')
-DERIVED = dict(paper_weight=dict(weight='paper'), wo_w=dict(weight='none'), wo_log=dict(log=False), wo_w_and_log=dict(weight='none', log=False))
-ORDER = ('delta_Y_prior', 'delta_X_prior', 'delta_Y_cond')
+OFFICIAL = dict(
+    delta_Y_prior="fflm_y_prior",
+    delta_Y_cond="fflm_y_cond",
+    delta_X_prior="fflm_x_prior",
+    fflm="fflm",
+    cop="cop_causal",
+    harim_negated="harim_causal",
+)
+DERIVED = dict(
+    paper_weight=dict(weight="paper"),
+    wo_w=dict(weight="none"),
+    wo_log=dict(log=False),
+    wo_w_and_log=dict(weight="none", log=False),
+)
+ORDER = ("delta_Y_prior", "delta_X_prior", "delta_Y_cond")
 
-@pytest.fixture(scope='module')
+
+@pytest.fixture(scope="module")
 def five(oracle, models, texts):
-    rec = {r['id']:r for r in oracle('seed_systems/fflm_records.json')['records']}
-    leaves,cut = fflm(models('tiny_llama'), [texts[i]['summary'] for i in rec], [texts[i]['source'] for i in rec])
-    return rec,Run(list(rec), reg, **leaves),cut
+    rec = {r["id"]: r for r in oracle("seed_systems/fflm_records.json")["records"]}
+    leaves, cut = fflm(
+        models("tiny_llama"), [texts[i]["summary"] for i in rec], [texts[i]["source"] for i in rec]
+    )
+    return rec, Run(list(rec), reg, **leaves), cut
 
-@pytest.mark.parametrize('name', OFFICIAL)
+
+@pytest.mark.parametrize("name", OFFICIAL)
 def test_what_the_original_computes(five, name):
-    rec,run,_ = five
+    rec, run, _ = five
     got = values(run, OFFICIAL[name])
-    for bits in (32, 64): close(got, [r[f'official_float{bits}'][name] for r in rec.values()])
+    for bits in (32, 64):
+        close(got, [r[f"official_float{bits}"][name] for r in rec.values()])
 
-@pytest.mark.parametrize('form', DERIVED)
+
+@pytest.mark.parametrize("form", DERIVED)
 def test_ablations_of_the_weight_and_the_logarithm(five, form):
-    rec,run,_ = five
-    score_of = values(run, 'fflm_paper' if form=='paper_weight' else f'fflm_{form}')
-    for i,t in zip(rec, run['fflm_tokens']):
-        want = rec[i]['derived_float32'][form]
+    rec, run, _ = five
+    score_of = values(run, "fflm_paper" if form == "paper_weight" else f"fflm_{form}")
+    for i, t in zip(rec, run["fflm_tokens"]):
+        want = rec[i]["derived_float32"][form]
         close(changes(t, **DERIVED[form]), [want[k] for k in ORDER])
-        close([score_of[i], ablations(t)[form]], want['fflm'])
+        close([score_of[i], ablations(t)[form]], want["fflm"])
+
 
 def test_equal_weights_and_mean_log_likelihoods(five):
-    rec,run,_ = five
-    close(values(run, 'fflm_equal'), [r['derived_float32']['fflm_equal_weights'] for r in rec.values()])
-    for r,t in zip(rec.values(), run['fflm_tokens']):
-        want = r['derived_float32']['mean_log_likelihood']
-        close([np.log(t[k]).mean() for k in ('s2s', 'lm', 'prefix', 's2s_doc', 'lm_doc')], [want[k] for k in ('Y_s2s', 'Y_lm', 'Y_prefix', 'X_s2s', 'X_lm')])
+    rec, run, _ = five
+    close(values(run, "fflm_equal"), [r["derived_float32"]["fflm_equal_weights"] for r in rec.values()])
+    for r, t in zip(rec.values(), run["fflm_tokens"]):
+        want = r["derived_float32"]["mean_log_likelihood"]
+        close(
+            [np.log(t[k]).mean() for k in ("s2s", "lm", "prefix", "s2s_doc", "lm_doc")],
+            [want[k] for k in ("Y_s2s", "Y_lm", "Y_prefix", "X_s2s", "X_lm")],
+        )
+
 
 def test_only_the_long_source_is_cut(five, oracle):
-    rec,run,cut = five
-    lost = dict(zip(rec, cut['fflm_s2s'].tolist()))
-    assert {i for i,n in lost.items() if n}=={'p13_long'}
-    r = rec['p13_long']
-    assert lost['p13_long']==1+r['n_source_tokens']+6+r['n_summary_tokens']-2048 # first id, separator of 6 tokens
+    rec, run, cut = five
+    lost = dict(zip(rec, cut["fflm_s2s"].tolist()))
+    assert {i for i, n in lost.items() if n} == {"p13_long"}
+    r = rec["p13_long"]
+    assert (
+        lost["p13_long"] == 1 + r["n_source_tokens"] + 6 + r["n_summary_tokens"] - 2048
+    )  # first id, separator of 6 tokens
+
 
 def test_the_code_needs_every_token_visible(five, oracle):
     "With the original's mask newer libraries show the first token only, and give other numbers."
-    wrong = oracle('seed_systems/fflm_records.json')['unpatched_run_on_newer_transformers_is_wrong']['fflm']['5.23.0']
-    got = values(five[1], 'fflm')
-    assert all(abs(got[i]-w)>1e-3 for i,w in wrong.items()) and len(wrong)==len(got)
+    wrong = oracle("seed_systems/fflm_records.json")["unpatched_run_on_newer_transformers_is_wrong"]["fflm"][
+        "5.23.0"
+    ]
+    got = values(five[1], "fflm")
+    assert all(abs(got[i] - w) > 1e-3 for i, w in wrong.items()) and len(wrong) == len(got)
+
 
 def test_edge_cases(oracle, models, texts):
     "An empty side and a summary past the window have no score where the original gives not-a-number or breaks; a source of one token has one where the original crashes."
-    x,y,long = texts['p01']['source'],texts['p01']['summary'],texts['p13_long']['source']
-    cases = {'empty summary': (x, ''), 'empty source': ('', y), 'one-token source': ('a', y), 'summary longer than the window': (x, long), 'summary is one token, source is the same token': ('a', 'a'), 'whitespace only summary': (x, ' ')}
-    rec = {e['case']:e for e in oracle('seed_systems/fflm_records.json')['edge_cases']}
-    assert list(cases)==list(rec)
-    leaves,cut = fflm(models('tiny_llama'), [y for _,y in cases.values()], [x for x,_ in cases.values()])
+    x, y, long = texts["p01"]["source"], texts["p01"]["summary"], texts["p13_long"]["source"]
+    cases = {
+        "empty summary": (x, ""),
+        "empty source": ("", y),
+        "one-token source": ("a", y),
+        "summary longer than the window": (x, long),
+        "summary is one token, source is the same token": ("a", "a"),
+        "whitespace only summary": (x, " "),
+    }
+    rec = {e["case"]: e for e in oracle("seed_systems/fflm_records.json")["edge_cases"]}
+    assert list(cases) == list(rec)
+    leaves, cut = fflm(models("tiny_llama"), [y for _, y in cases.values()], [x for x, _ in cases.values()])
     run = Run(list(cases), reg, **leaves)
-    for (case,e),n in zip(rec.items(), range(len(rec))):
-        if 'summary_tokens' in e and case!='summary longer than the window': assert (len(leaves['fflm_s2s'][n]), len(leaves['fflm_s2s_doc'][n]))==(e['summary_tokens'], e['source_tokens'])
-        for k,w in e.get('components', {}).items():
+    for (case, e), n in zip(rec.items(), range(len(rec))):
+        if "summary_tokens" in e and case != "summary longer than the window":
+            assert (len(leaves["fflm_s2s"][n]), len(leaves["fflm_s2s_doc"][n])) == (
+                e["summary_tokens"],
+                e["source_tokens"],
+            )
+        for k, w in e.get("components", {}).items():
             got = values(run, OFFICIAL[k])[case]
-            assert np.isnan(got) if w is None else got==pytest.approx(w, abs=2e-5), (case, k)
-    assert np.isfinite(values(run, 'fflm')[['one-token source', 'summary is one token, source is the same token', 'whitespace only summary']]).all()
-    notes = score(run, 'fflm').set_index('sample')['note']
-    assert 'at least 1 token, got 0' in notes['empty summary'] and 'at least 1 token, got 0' in notes['empty source'] and 'does not fit into the window' in notes['summary longer than the window']
-    assert cut['fflm_s2s'].tolist()==[0, 0, 0, 94+2413-(2048-7), 0, 0]
+            assert np.isnan(got) if w is None else got == pytest.approx(w, abs=2e-5), (case, k)
+    assert np.isfinite(
+        values(run, "fflm")[
+            ["one-token source", "summary is one token, source is the same token", "whitespace only summary"]
+        ]
+    ).all()
+    notes = score(run, "fflm").set_index("sample")["note"]
+    assert (
+        "at least 1 token, got 0" in notes["empty summary"]
+        and "at least 1 token, got 0" in notes["empty source"]
+        and "does not fit into the window" in notes["summary longer than the window"]
+    )
+    assert cut["fflm_s2s"].tolist() == [0, 0, 0, 94 + 2413 - (2048 - 7), 0, 0]
+
 
 def test_a_tokens_weight_is_named():
-    with pytest.raises(ValueError, match="not 'e'"): change([.5], [.5], 'e')
+    with pytest.raises(ValueError, match="not 'e'"):
+        change([0.5], [0.5], "e")
+
 
 def test_a_probability_of_zero_counts_as_a_millionth():
-    assert change([.5], [0.], 'none')==pytest.approx(np.log(.5/1e-6)) and change([0.], [.5])==pytest.approx(np.exp(1-1e-6)*np.log(1e-6/.5))
+    assert change([0.5], [0.0], "none") == pytest.approx(np.log(0.5 / 1e-6)) and change(
+        [0.0], [0.5]
+    ) == pytest.approx(np.exp(1 - 1e-6) * np.log(1e-6 / 0.5))
+
 
 def test_pairs_of_components_keep_their_shares(five):
-    t = five[1]['fflm_tokens'][0]
-    a,c = ablations(t),changes(t)
-    assert a['fflm']==fflm_score(t) and [a[k] for k in CHANGES]==c.tolist()
-    close([a['y_prior, x_prior'], a['y_prior, y_cond'], a['x_prior, y_cond']], [fflm_score(t, .5, .5, 0), fflm_score(t, 1/3, 0, 2/3), fflm_score(t, 0, 1/3, 2/3)], 1e-12)
+    t = five[1]["fflm_tokens"][0]
+    a, c = ablations(t), changes(t)
+    assert a["fflm"] == fflm_score(t) and [a[k] for k in CHANGES] == c.tolist()
+    close(
+        [a["y_prior, x_prior"], a["y_prior, y_cond"], a["x_prior, y_cond"]],
+        [fflm_score(t, 0.5, 0.5, 0), fflm_score(t, 1 / 3, 0, 2 / 3), fflm_score(t, 0, 1 / 3, 2 / 3)],
+        1e-12,
+    )
+
 
 # Tuning and rating
-NAMES = dict(fflm_s2s='s2s_tok_list', fflm_lm='lm_tok_list', fflm_prefix='prefix_tok_list', fflm_s2s_doc='s2s_tok_list_1', fflm_lm_doc='lm_tok_list_1')
+NAMES = dict(
+    fflm_s2s="s2s_tok_list",
+    fflm_lm="lm_tok_list",
+    fflm_prefix="prefix_tok_list",
+    fflm_s2s_doc="s2s_tok_list_1",
+    fflm_lm_doc="lm_tok_list_1",
+)
 
-@pytest.fixture(scope='module')
+
+@pytest.fixture(scope="module")
 def synthetic(oracle):
-    rec = oracle('seed_systems/fflm_evaluation.json')
-    tokens = fflm_tokens(**{k:[np.atleast_1d(r[n]) for r in rec['input']] for k,n in NAMES.items()})
-    return rec,tokens,np.array([changes(t) for t in tokens])
+    rec = oracle("seed_systems/fflm_evaluation.json")
+    tokens = fflm_tokens(**{k: [np.atleast_1d(r[n]) for r in rec["input"]] for k, n in NAMES.items()})
+    return rec, tokens, np.array([changes(t) for t in tokens])
 
-def labels(rec): return np.array([r['label'] for r in rec['input']])
+
+def labels(rec):
+    return np.array([r["label"] for r in rec["input"]])
+
 
 def test_every_mix_of_the_grid(synthetic):
-    rec,_,parts = synthetic
-    val = np.array([r['cut']=='val' for r in rec['input']])
-    y,x = labels(rec)[val]==1,parts[val]
-    assert GRIDS['code']==[tuple(g) for g in rec['grid']] and len(GRIDS['paper'])==66 and sorted(set(GRIDS['paper'])-set(GRIDS['code']))==[tuple(g) for g in rec['grid_points_lost_to_rounding']]
-    for t in rec['grid_trace']: assert balanced_accuracy(mixed(x, t['alpha'], t['beta']), y, t['threshold'])==pytest.approx(t['val_bacc'], abs=1e-12)
+    rec, _, parts = synthetic
+    val = np.array([r["cut"] == "val" for r in rec["input"]])
+    y, x = labels(rec)[val] == 1, parts[val]
+    assert (
+        GRIDS["code"] == [tuple(g) for g in rec["grid"]]
+        and len(GRIDS["paper"]) == 66
+        and sorted(set(GRIDS["paper"]) - set(GRIDS["code"]))
+        == [tuple(g) for g in rec["grid_points_lost_to_rounding"]]
+    )
+    for t in rec["grid_trace"]:
+        assert balanced_accuracy(mixed(x, t["alpha"], t["beta"]), y, t["threshold"]) == pytest.approx(
+            t["val_bacc"], abs=1e-12
+        )
     best = tune(x, y)
-    assert (best.alpha, best.beta)==tuple(rec['chosen'])
-    close([best.threshold, best.balanced_accuracy], [rec['best_threshold'], rec['val_balanced_accuracy']], 1e-9)
+    assert (best.alpha, best.beta) == tuple(rec["chosen"])
+    close(
+        [best.threshold, best.balanced_accuracy], [rec["best_threshold"], rec["val_balanced_accuracy"]], 1e-9
+    )
     s = mixed(parts[~val], best.alpha, best.beta)
-    close(s, rec['test_scores'], 1e-9)
-    assert balanced_accuracy(s, labels(rec)[~val]==1, best.threshold)==pytest.approx(rec['test_balanced_accuracy'], abs=1e-12)
+    close(s, rec["test_scores"], 1e-9)
+    assert balanced_accuracy(s, labels(rec)[~val] == 1, best.threshold) == pytest.approx(
+        rec["test_balanced_accuracy"], abs=1e-12
+    )
+
 
 def test_rating(synthetic):
-    rec,tokens,_ = synthetic
-    s,h = [fflm_score(t) for t in tokens],[r['score'] for r in rec['rating_extra']]
-    for k,f in dict(pearson=pearsonr, spearman=spearmanr, kendall=kendalltau).items(): assert f(s, h).statistic==pytest.approx(rec['rating'][k], abs=1e-9)
+    rec, tokens, _ = synthetic
+    s, h = [fflm_score(t) for t in tokens], [r["score"] for r in rec["rating_extra"]]
+    for k, f in dict(pearson=pearsonr, spearman=spearmanr, kendall=kendalltau).items():
+        assert f(s, h).statistic == pytest.approx(rec["rating"][k], abs=1e-9)
+
 
 def test_zeros_and_single_tokens_occur_in_the_recorded_lists(synthetic):
-    rec,tokens,_ = synthetic
-    assert sum((v==0).any() for t in tokens for v in t.values())==1 and sum(len(v)==1 for t in tokens for v in t.values())>=1
+    rec, tokens, _ = synthetic
+    assert (
+        sum((v == 0).any() for t in tokens for v in t.values()) == 1
+        and sum(len(v) == 1 for t in tokens for v in t.values()) >= 1
+    )
+
 
 def test_one_kind_of_label_cannot_be_balanced():
-    with pytest.raises(ValueError, match='one kind only'): tune(np.eye(3), [True]*3)
+    with pytest.raises(ValueError, match="one kind only"):
+        tune(np.eye(3), [True] * 3)
+
 
 def test_an_unknown_grid_is_refused():
-    with pytest.raises(ValueError, match="no grid 'all'"): tune(np.eye(3), [True, False, True], 'all')
+    with pytest.raises(ValueError, match="no grid 'all'"):
+        tune(np.eye(3), [True, False, True], "all")
+
 
 def test_capitals_of_frank(oracle):
-    for r in oracle('seed_systems/fflm_records.json')['recapitalisation']:
-        assert recapitalised(r['claim'], r['document'])==r['after_re_upper'] and recapitalised(r['claim'], '')[0]==r['after_capitalize'][0]
+    for r in oracle("seed_systems/fflm_records.json")["recapitalisation"]:
+        assert (
+            recapitalised(r["claim"], r["document"]) == r["after_re_upper"]
+            and recapitalised(r["claim"], "")[0] == r["after_capitalize"][0]
+        )
+
 
 # CoP and HaRiM
-@pytest.fixture(scope='module')
+@pytest.fixture(scope="module")
 def bart(models, texts, oracle):
-    rec = oracle('seed_systems/s2s_likelihoods.json')
-    ids = [r['id'] for r in rec['cop_bart']['records']]
-    x = dict(hypothesis=[texts[i]['summary'] for i in ids], source=[texts[i]['source'] for i in ids])
-    a,_ = directions(models('tiny_bart'), 'bart', ['source_hypothesis', 'prefix_hypothesis'], **x)
-    b,cut = directions(models('tiny_bart'), 'bart110', ['source_hypothesis', 'empty_hypothesis'], **x, most=110)
-    return rec,Run(ids, reg, **a|b),cut
+    rec = oracle("seed_systems/s2s_likelihoods.json")
+    ids = [r["id"] for r in rec["cop_bart"]["records"]]
+    x = dict(hypothesis=[texts[i]["summary"] for i in ids], source=[texts[i]["source"] for i in ids])
+    a, _ = directions(models("tiny_bart"), "bart", ["source_hypothesis", "prefix_hypothesis"], **x)
+    b, cut = directions(
+        models("tiny_bart"), "bart110", ["source_hypothesis", "empty_hypothesis"], **x, most=110
+    )
+    return rec, Run(ids, reg, **a | b), cut
+
 
 def test_cop_of_a_bart(bart):
-    rec,run,_ = bart
-    close(values(run, 'cop'), [r['cop'] for r in rec['cop_bart']['records']])
-    for r,p,q in zip(rec['cop_bart']['records'], run['bart_logp_source_hypothesis'], run['bart_logp_prefix_hypothesis']):
-        close([p.mean(), q.mean()], [r['s2s'], r['prefix']])
-        if r['token_loss_s2s']: close([-p, -q], [r['token_loss_s2s'], r['token_loss_prefix']])
+    rec, run, _ = bart
+    close(values(run, "cop"), [r["cop"] for r in rec["cop_bart"]["records"]])
+    for r, p, q in zip(
+        rec["cop_bart"]["records"], run["bart_logp_source_hypothesis"], run["bart_logp_prefix_hypothesis"]
+    ):
+        close([p.mean(), q.mean()], [r["s2s"], r["prefix"]])
+        if r["token_loss_s2s"]:
+            close([-p, -q], [r["token_loss_s2s"], r["token_loss_prefix"]])
+
 
 def test_harim_of_a_bart(bart):
-    rec,run,cut = bart
-    h = rec['harim_bart']['records']
-    close(values(run, 'harim_plus'), [r['harim_plus_lambda7'] for r in h])
-    close(-values(run, 'harim'), [r['fflm_appendix_harim_eq9'] for r in h])
-    close(1+values(run, 'harim')/2, [r['harim'] for r in h])
-    for r,p,q in zip(h, run['bart110_logp_source_hypothesis'], run['bart110_logp_empty_hypothesis']): close([np.exp(p), np.exp(q)], [r['p_s2s'], r['p_lm_empty_source']])
-    assert cut['bart110_logp_empty_hypothesis'].tolist()==[0]*len(h)
+    rec, run, cut = bart
+    h = rec["harim_bart"]["records"]
+    close(values(run, "harim_plus"), [r["harim_plus_lambda7"] for r in h])
+    close(-values(run, "harim"), [r["fflm_appendix_harim_eq9"] for r in h])
+    close(1 + values(run, "harim") / 2, [r["harim"] for r in h])
+    for r, p, q in zip(h, run["bart110_logp_source_hypothesis"], run["bart110_logp_empty_hypothesis"]):
+        close([np.exp(p), np.exp(q)], [r["p_s2s"], r["p_lm_empty_source"]])
+    assert cut["bart110_logp_empty_hypothesis"].tolist() == [0] * len(h)
+
 
 def test_harim_reads_110_tokens_of_a_summary(models, texts):
-    long = texts['p13_long']['source']
-    v,cut = directions(models('tiny_bart'), 'bart110', ['source_hypothesis', 'empty_hypothesis'], [long], [texts['p01']['source']], most=110)
-    n = len(models('tiny_bart').tokenizer(long, verbose=False).input_ids)
-    assert [len(x[0]) for x in v.values()]==[110, 110] and [x.tolist() for x in cut.values()]==[[n-110]]*2
+    long = texts["p13_long"]["source"]
+    v, cut = directions(
+        models("tiny_bart"),
+        "bart110",
+        ["source_hypothesis", "empty_hypothesis"],
+        [long],
+        [texts["p01"]["source"]],
+        most=110,
+    )
+    n = len(models("tiny_bart").tokenizer(long, verbose=False).input_ids)
+    assert [len(x[0]) for x in v.values()] == [110, 110] and [x.tolist() for x in cut.values()] == [
+        [n - 110]
+    ] * 2
+
 
 def test_risk_is_highest_where_the_source_does_not_help():
-    p = np.array([.2])
-    assert risk(p, p)>risk(p, p/2)>risk(p*2, p/2) and risk([1.], [0.])==0 and harim(np.log(p), np.log(p))==-risk(p, p)
-    for a,b in (([], []), ([.5, .5], [.5])):
-        with pytest.raises(Undefined): risk(a, b)
+    p = np.array([0.2])
+    assert (
+        risk(p, p) > risk(p, p / 2) > risk(p * 2, p / 2)
+        and risk([1.0], [0.0]) == 0
+        and harim(np.log(p), np.log(p)) == -risk(p, p)
+    )
+    for a, b in (([], []), ([0.5, 0.5], [0.5])):
+        with pytest.raises(Undefined):
+            risk(a, b)
+
 
 # CoCo
-HOW = dict(zip(MASKINGS, ('token', 'span', 'sent', 'doc')))
+HOW = dict(zip(MASKINGS, ("token", "span", "sent", "doc")))
+
 
 def test_masks_are_those_of_the_original(oracle):
     n = 0
-    for r in oracle('seed_systems/s2s_likelihoods.json')['coco_bart']['records']:
-        counted,hidden = maskings((r['summary_tokens'], r['summary_tags']), (r['source_tokens'], None, r['source_sentences']))
-        assert counted==r['masked_token_list']
-        for h,k in HOW.items(): assert hidden[h]==r['variants'][k]['masked_document'], (r['id'], h); n += 1
-    assert n==32
+    for r in oracle("seed_systems/s2s_likelihoods.json")["coco_bart"]["records"]:
+        counted, hidden = maskings(
+            (r["summary_tokens"], r["summary_tags"]), (r["source_tokens"], None, r["source_sentences"])
+        )
+        assert counted == r["masked_token_list"]
+        for h, k in HOW.items():
+            assert hidden[h] == r["variants"][k]["masked_document"], (r["id"], h)
+            n += 1
+    assert n == 32
+
 
 def test_coco_of_a_bart(oracle, models, texts):
-    rec = oracle('seed_systems/s2s_likelihoods.json')['coco_bart']['records']
-    made = [maskings((r['summary_tokens'], r['summary_tags']), (r['source_tokens'], None, r['source_sentences'])) for r in rec]
-    leaves,cut = coco(models('tiny_bart'), [texts[r['id']]['summary'] for r in rec], [texts[r['id']]['source'] for r in rec], [m for _,m in made])
-    run = Run([r['id'] for r in rec], reg, coco_important=[w for w,_ in made], **leaves)
-    assert leaves['coco_words']==[r['merged_words'] for r in rec]
-    for p,r in zip(leaves['coco_p_source'], rec): close(p, r['merged_first_piece_prob_source'])
-    for h,k in HOW.items():
-        t = score(run, f'coco_{h}')
-        for r,v,note in zip(rec, t['value'], t['note']):
-            if r['merged_words_used']: close(v, r['variants'][k]['coco'])
-            else: assert np.isnan(v) and 'no word of the summary counts' in note and r['variants'][k]['coco']==0 # upstream's 0
-    assert [n for n in cut if cut[n].any()]==[] and sum(not r['merged_words_used'] for r in rec)==1
+    rec = oracle("seed_systems/s2s_likelihoods.json")["coco_bart"]["records"]
+    made = [
+        maskings((r["summary_tokens"], r["summary_tags"]), (r["source_tokens"], None, r["source_sentences"]))
+        for r in rec
+    ]
+    leaves, cut = coco(
+        models("tiny_bart"),
+        [texts[r["id"]]["summary"] for r in rec],
+        [texts[r["id"]]["source"] for r in rec],
+        [m for _, m in made],
+    )
+    run = Run([r["id"] for r in rec], reg, coco_important=[w for w, _ in made], **leaves)
+    assert leaves["coco_words"] == [r["merged_words"] for r in rec]
+    for p, r in zip(leaves["coco_p_source"], rec):
+        close(p, r["merged_first_piece_prob_source"])
+    for h, k in HOW.items():
+        t = score(run, f"coco_{h}")
+        for r, v, note in zip(rec, t["value"], t["note"]):
+            if r["merged_words_used"]:
+                close(v, r["variants"][k]["coco"])
+            else:
+                assert (
+                    np.isnan(v) and "no word of the summary counts" in note and r["variants"][k]["coco"] == 0
+                )  # upstream's 0
+    assert [n for n in cut if cut[n].any()] == [] and sum(not r["merged_words_used"] for r in rec) == 1
+
 
 def test_words_of_odd_texts(models):
-    m = models('tiny_bart')
-    def of(t): return words(m, m.tokenizer(t).input_ids)[1]
-    assert of('')==[] and of('a  b')==['a', 'b'] and of(' a\nb café ')==['a\nb', 'café']
+    m = models("tiny_bart")
+
+    def of(t):
+        return words(m, m.tokenizer(t).input_ids)[1]
+
+    assert of("") == [] and of("a  b") == ["a", "b"] and of(" a\nb café ") == ["a\nb", "café"]
+
 
 def test_masking_more_hides_more():
-    tokens = 'the hall is closed today . rain fell .'.split()
-    where = in_sentence(tokens, ['the hall is closed today.', 'rain fell.'])
-    hidden = {h:np.array([t=='_' for t in masked(tokens, ['Hall'], h, where, '_').split()]) for h in MASKINGS}
-    assert [v.sum() for v in hidden.values()]==[1, 4, 6, 9]
-    assert all((a<=b).all() for a,b in zip(list(hidden.values()), list(hidden.values())[1:]))
-    assert all(masked([], ['a'], h, np.zeros(0, int))=='' for h in MASKINGS) and important(['of', 'the'], ['ADP', 'DET'])==['of']
+    tokens = "the hall is closed today . rain fell .".split()
+    where = in_sentence(tokens, ["the hall is closed today.", "rain fell."])
+    hidden = {
+        h: np.array([t == "_" for t in masked(tokens, ["Hall"], h, where, "_").split()]) for h in MASKINGS
+    }
+    assert [v.sum() for v in hidden.values()] == [1, 4, 6, 9]
+    assert all((a <= b).all() for a, b in zip(list(hidden.values()), list(hidden.values())[1:]))
+    assert all(masked([], ["a"], h, np.zeros(0, int)) == "" for h in MASKINGS) and important(
+        ["of", "the"], ["ADP", "DET"]
+    ) == ["of"]
+
 
 def test_sentences_and_tokens_of_different_texts_are_refused():
-    with pytest.raises(ValueError, match='not of the same text'): in_sentence(['a', 'b'], ['a.'])
-    with pytest.raises(ValueError, match='not of the same text'): in_sentence(['a'], ['a.'])
-    with pytest.raises(ValueError, match="no masking 'word'"): masked(['a'], ['a'], 'word')
-    assert in_sentence(['a.b', 'c'], ['a.', 'b c']).tolist()==[0, 1] # a token belongs where it begins
+    with pytest.raises(ValueError, match="not of the same text"):
+        in_sentence(["a", "b"], ["a."])
+    with pytest.raises(ValueError, match="not of the same text"):
+        in_sentence(["a"], ["a."])
+    with pytest.raises(ValueError, match="no masking 'word'"):
+        masked(["a"], ["a"], "word")
+    assert in_sentence(["a.b", "c"], ["a.", "b c"]).tolist() == [0, 1]  # a token belongs where it begins
+
 
 def test_only_whole_words_count():
-    with pytest.raises(Undefined, match='no word'): drop(['Hall', 'hall.'], ['hall'], np.ones(2), np.zeros(2))
-    assert drop(['hall', 'hall', 'x'], ['hall'], np.array([.5, .3, 1]), np.zeros(3))==pytest.approx(.4)
+    with pytest.raises(Undefined, match="no word"):
+        drop(["Hall", "hall."], ["hall"], np.ones(2), np.zeros(2))
+    assert drop(["hall", "hall", "x"], ["hall"], np.array([0.5, 0.3, 1]), np.zeros(3)) == pytest.approx(0.4)
+
 
 def test_without_spacy_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, 'spacy', None)
-    with pytest.raises(LookupError, match='pip install spacy, then python -m spacy download en_core_web_sm'): tagged('a')
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(LookupError, match="pip install spacy, then python -m spacy download en_core_web_sm"):
+        tagged("a")
+
 
 def test_spacys_answer_is_taken_apart(monkeypatch):
-    token = lambda t,g: SimpleNamespace(text=t, pos_=g, is_space=t.isspace())
-    class Doc(list): sents = [SimpleNamespace(text='Rain fell.')]
-    monkeypatch.setitem(sys.modules, 'spacy', SimpleNamespace(load=lambda n: lambda text: Doc(token(*x) for x in (('Rain', 'NOUN'), ('\n', 'SPACE'), ('fell', 'VERB'), ('.', 'PUNCT')))))
-    tokens,tags,sentences = tagged('Rain\nfell.', 'a-stand-in')
-    assert (list(tokens), important(tokens, tags), sentences)==(['Rain', 'fell', '.'], ['Rain', 'fell'], ['Rain fell.'])
+    token = lambda t, g: SimpleNamespace(text=t, pos_=g, is_space=t.isspace())
+
+    class Doc(list):
+        sents = [SimpleNamespace(text="Rain fell.")]
+
+    monkeypatch.setitem(
+        sys.modules,
+        "spacy",
+        SimpleNamespace(
+            load=lambda n: (
+                lambda text: Doc(
+                    token(*x) for x in (("Rain", "NOUN"), ("\n", "SPACE"), ("fell", "VERB"), (".", "PUNCT"))
+                )
+            )
+        ),
+    )
+    tokens, tags, sentences = tagged("Rain\nfell.", "a-stand-in")
+    assert (list(tokens), important(tokens, tags), sentences) == (
+        ["Rain", "fell", "."],
+        ["Rain", "fell"],
+        ["Rain fell."],
+    )
+
 
 def test_a_missing_component_stops_the_tuning():
-    with pytest.raises(ValueError, match='1 of 3 items lack a component'): tune(np.array([[1, 2, 3], [1, np.nan, 3], [0, 0, 0]]), [True, False, True])
+    with pytest.raises(ValueError, match="1 of 3 items lack a component"):
+        tune(np.array([[1, 2, 3], [1, np.nan, 3], [0, 0, 0]]), [True, False, True])
+
 
 # The shipped models
 def test_batches_and_order_change_nothing_and_a_reference_beats_word_salad():
-    rows,rng = [bulletin('test', i) for i in range(4)],np.random.default_rng(1)
-    said,sources = [b['reference'] for b in rows],[b['source'] for b in rows]
-    salad = [' '.join(rng.permutation(t.split())) for t in said]
-    m = load(root()/'data/models/tiny-llama', device='cpu')
-    good,bad = (Run(range(4), reg, **fflm(m, t, sources)[0]) for t in (said, salad))
+    rows, rng = [bulletin("test", i) for i in range(4)], np.random.default_rng(1)
+    said, sources = [b["reference"] for b in rows], [b["source"] for b in rows]
+    salad = [" ".join(rng.permutation(t.split())) for t in said]
+    m = load(root() / "data/models/tiny-llama", device="cpu")
+    good, bad = (Run(range(4), reg, **fflm(m, t, sources)[0]) for t in (said, salad))
     back = Run(range(4), reg, **fflm(m, said[::-1], sources[::-1], batch_tokens=1)[0])
-    for n in ('fflm', 'fflm_y_prior', 'cop_causal', 'harim_causal'): close(values(good, n), values(back, n)[::-1], 2e-6)
-    assert (values(good, 'harim_causal')>values(bad, 'harim_causal')).all()
-    assert np.isfinite(values(good, 'fflm')).all() and cop_causal(good['fflm_tokens'][0])==values(good, 'cop_causal')[0] and harim_causal(good['fflm_tokens'][0])<0
+    for n in ("fflm", "fflm_y_prior", "cop_causal", "harim_causal"):
+        close(values(good, n), values(back, n)[::-1], 2e-6)
+    assert (values(good, "harim_causal") > values(bad, "harim_causal")).all()
+    assert (
+        np.isfinite(values(good, "fflm")).all()
+        and cop_causal(good["fflm_tokens"][0]) == values(good, "cop_causal")[0]
+        and harim_causal(good["fflm_tokens"][0]) < 0
+    )

@@ -1,212 +1,403 @@
 """BARTScore, T5Score and GPTScore: recorded numbers of the peers' code, the leaves they are made of, and the twenty evaluators."""
+
 import csv
 
 import numpy as np
 import pytest
 
 from uetrust.core.checks import Undefined
+from uetrust.core.registry import reg
+from uetrust.core.run import Run, score
+from uetrust.core.settings import oracles, published, root
+from uetrust.data.bulletins import bulletin
+from uetrust.models.forward import Layout
 from uetrust.models.likelihoods import PEER, WAYS, directions
 from uetrust.models.load import load
-from uetrust.models.forward import Layout
-from uetrust.nlg.likelihood import (EVALUATORS, bart_score, bart_score_exp, bart_score_f, bart_score_he2024, bart_score_precision, bart_score_recall, evaluator, gpt_score, gpt_score_echo_precision, gpt_score_flan,
-                                    gpt_score_flan_precision, gpt_score_precision, gpt_score_recall, t5_score, t5_score_precision, t5_score_recall, t5_score_source)
-from uetrust.core.registry import reg
-from uetrust.core.settings import oracles, published, root
-from uetrust.core.run import Run, score
-from uetrust.data.bulletins import bulletin
+from uetrust.nlg.likelihood import (
+    EVALUATORS,
+    bart_score,
+    bart_score_exp,
+    bart_score_f,
+    bart_score_he2024,
+    bart_score_precision,
+    bart_score_recall,
+    evaluator,
+    gpt_score,
+    gpt_score_echo_precision,
+    gpt_score_flan,
+    gpt_score_flan_precision,
+    gpt_score_precision,
+    gpt_score_recall,
+    t5_score,
+    t5_score_precision,
+    t5_score_recall,
+    t5_score_source,
+)
 
 TOL = 2e-5
-def close(got, want, tol=TOL): np.testing.assert_allclose(list(got), list(want), rtol=0, atol=tol)
 
-@pytest.fixture(scope='module')
+
+def close(got, want, tol=TOL):
+    np.testing.assert_allclose(list(got), list(want), rtol=0, atol=tol)
+
+
+@pytest.fixture(scope="module")
 def reader():
-    if oracles() is None: pytest.skip('UETRUST_ORACLES is not at hand')
+    if oracles() is None:
+        pytest.skip("UETRUST_ORACLES is not at hand")
     seen = {}
-    return lambda name: seen.setdefault(name, load(oracles()/name, device='cpu') if name not in seen else None)
+    return lambda name: seen.setdefault(
+        name, load(oracles() / name, device="cpu") if name not in seen else None
+    )
 
-def texts_of(rows, names=('hypothesis', 'source', 'reference')): return {k:[r[n] for r in rows] for k,n in zip(('hypothesis', 'source', 'reference'), names)}
-@pytest.fixture(scope='module')
-def triples(oracle): return {t['id']:t for t in oracle('metrics/triples.json')['triples']}
-@pytest.fixture(scope='module')
-def pairs(oracle): return {p['id']:p for p in oracle('seed_systems/pairs.json')}
+
+def texts_of(rows, names=("hypothesis", "source", "reference")):
+    return {k: [r[n] for r in rows] for k, n in zip(("hypothesis", "source", "reference"), names)}
+
+
+@pytest.fixture(scope="module")
+def triples(oracle):
+    return {t["id"]: t for t in oracle("metrics/triples.json")["triples"]}
+
+
+@pytest.fixture(scope="module")
+def pairs(oracle):
+    return {p["id"]: p for p in oracle("seed_systems/pairs.json")}
+
 
 # BARTScore
-@pytest.fixture(scope='module')
+@pytest.fixture(scope="module")
 def bart(oracle, reader, triples):
     "Recorded scores, ids, and the leaves of all directions"
-    rec = oracle('metrics/bartscore.json')
-    ids = list(rec['scores']['src_to_hyp'])
-    x,m = texts_of([triples[i] for i in ids]),reader('metrics/models/tiny_bart')
-    leaves,cut = directions(m, 'bart', ['source_hypothesis', 'reference_hypothesis', 'hypothesis_reference'], **x)
-    short,lost = directions(m, 'bart256', ['source_hypothesis', 'hypothesis_reference'], **x, layout=Layout(window=256))
-    return rec,ids,leaves|short,cut|lost
+    rec = oracle("metrics/bartscore.json")
+    ids = list(rec["scores"]["src_to_hyp"])
+    x, m = texts_of([triples[i] for i in ids]), reader("metrics/models/tiny_bart")
+    leaves, cut = directions(
+        m, "bart", ["source_hypothesis", "reference_hypothesis", "hypothesis_reference"], **x
+    )
+    short, lost = directions(
+        m, "bart256", ["source_hypothesis", "hypothesis_reference"], **x, layout=Layout(window=256)
+    )
+    return rec, ids, leaves | short, cut | lost
 
-DIRECTIONS = dict(src_to_hyp=lambda v: bart_score(v['bart_logp_source_hypothesis']), src_to_hyp_batch1=lambda v: bart_score(v['bart_logp_source_hypothesis']),
-    ref_to_hyp=lambda v: bart_score_precision(v['bart_logp_reference_hypothesis']), hyp_to_ref=lambda v: bart_score_recall(v['bart_logp_hypothesis_reference']),
-    f_ref=lambda v: bart_score_f(v['bart_logp_reference_hypothesis'], v['bart_logp_hypothesis_reference']), he_rh_maxlen256=lambda v: bart_score_he2024(v['bart256_logp_hypothesis_reference']),
-    src_to_hyp_maxlen256=lambda v: bart_score(v['bart256_logp_source_hypothesis']))
 
-@pytest.mark.parametrize('name', DIRECTIONS)
+DIRECTIONS = dict(
+    src_to_hyp=lambda v: bart_score(v["bart_logp_source_hypothesis"]),
+    src_to_hyp_batch1=lambda v: bart_score(v["bart_logp_source_hypothesis"]),
+    ref_to_hyp=lambda v: bart_score_precision(v["bart_logp_reference_hypothesis"]),
+    hyp_to_ref=lambda v: bart_score_recall(v["bart_logp_hypothesis_reference"]),
+    f_ref=lambda v: bart_score_f(v["bart_logp_reference_hypothesis"], v["bart_logp_hypothesis_reference"]),
+    he_rh_maxlen256=lambda v: bart_score_he2024(v["bart256_logp_hypothesis_reference"]),
+    src_to_hyp_maxlen256=lambda v: bart_score(v["bart256_logp_source_hypothesis"]),
+)
+
+
+@pytest.mark.parametrize("name", DIRECTIONS)
 def test_bartscore_in_every_direction(bart, name):
-    rec,ids,leaves,_ = bart
-    close((DIRECTIONS[name]({k:v[n] for k,v in leaves.items()}) for n in range(len(ids))), (rec['scores'][name][i] for i in ids))
+    rec, ids, leaves, _ = bart
+    close(
+        (DIRECTIONS[name]({k: v[n] for k, v in leaves.items()}) for n in range(len(ids))),
+        (rec["scores"][name][i] for i in ids),
+    )
 
-@pytest.mark.parametrize('several', ['mean', 'max'])
+
+@pytest.mark.parametrize("several", ["mean", "max"])
 def test_bartscore_of_several_references(oracle, reader, triples, several):
-    rec = oracle('metrics/bartscore.json')
-    ids = list(rec['multi_refs'])
-    leaves,_ = directions(reader('metrics/models/tiny_bart'), 'bart', ['hypothesis_reference'], [triples[i]['hypothesis'] for i in ids], reference=[rec['multi_refs'][i] for i in ids])
-    got = [bart_score_recall(x, several) for x in leaves['bart_logp_hypothesis_reference']]
-    close(got, (rec['scores'][f'multi_ref_{several}'][i] for i in ids))
+    rec = oracle("metrics/bartscore.json")
+    ids = list(rec["multi_refs"])
+    leaves, _ = directions(
+        reader("metrics/models/tiny_bart"),
+        "bart",
+        ["hypothesis_reference"],
+        [triples[i]["hypothesis"] for i in ids],
+        reference=[rec["multi_refs"][i] for i in ids],
+    )
+    got = [bart_score_recall(x, several) for x in leaves["bart_logp_hypothesis_reference"]]
+    close(got, (rec["scores"][f"multi_ref_{several}"][i] for i in ids))
+
 
 def test_what_bartscore_does_not_read_is_counted(bart):
-    _,ids,leaves,cut = bart
-    lost = {k:dict(zip(ids, v.tolist())) for k,v in cut.items()}
-    n = len(leaves['bart_logp_source_hypothesis'][ids.index('copy_long')]) # the text is its own source
-    assert 256<n<1024 and {k for v in (lost[x] for x in lost if '256' not in x) for k,c in v.items() if c}==set()
-    assert {k:c for k,c in lost['bart256_logp_source_hypothesis'].items() if c}=={'expedition_long': n-256, 'copy_long': 2*(n-256)}
-    assert len(leaves['bart256_logp_source_hypothesis'][ids.index('copy_long')])==256
+    _, ids, leaves, cut = bart
+    lost = {k: dict(zip(ids, v.tolist())) for k, v in cut.items()}
+    n = len(leaves["bart_logp_source_hypothesis"][ids.index("copy_long")])  # the text is its own source
+    assert (
+        256 < n < 1024
+        and {k for v in (lost[x] for x in lost if "256" not in x) for k, c in v.items() if c} == set()
+    )
+    assert {k: c for k, c in lost["bart256_logp_source_hypothesis"].items() if c} == {
+        "expedition_long": n - 256,
+        "copy_long": 2 * (n - 256),
+    }
+    assert len(leaves["bart256_logp_source_hypothesis"][ids.index("copy_long")]) == 256
+
 
 def test_an_empty_summary_has_the_mean_over_its_two_special_tokens(bart):
-    rec,ids,leaves,_ = bart
-    got = leaves['bart_logp_source_hypothesis'][ids.index('empty_hyp')]
-    close(got, rec['detail']['empty_hyp']['target_logprobs'])
-    assert len(got)==2
+    rec, ids, leaves, _ = bart
+    got = leaves["bart_logp_source_hypothesis"][ids.index("empty_hyp")]
+    close(got, rec["detail"]["empty_hyp"]["target_logprobs"])
+    assert len(got) == 2
+
 
 def test_the_exponential_ranks_alike(bart):
-    _,_,leaves,_ = bart
-    plain,exp = ([f(x) for x in leaves['bart_logp_source_hypothesis']] for f in (bart_score, bart_score_exp))
-    assert np.argsort(plain).tolist()==np.argsort(exp).tolist() and all(0<e<1 for e in exp)
+    _, _, leaves, _ = bart
+    plain, exp = ([f(x) for x in leaves["bart_logp_source_hypothesis"]] for f in (bart_score, bart_score_exp))
+    assert np.argsort(plain).tolist() == np.argsort(exp).tolist() and all(0 < e < 1 for e in exp)
     close(np.log(exp), plain, 1e-12)
 
-# T5Score, GPTScore and the second BARTScore file
-SIDES = dict(src_to_hyp=('source_hypothesis', 0), hyp_to_src=('hypothesis_source', 0), ref_to_hyp=('reference_hypothesis', 1), hyp_to_ref=('hypothesis_reference', 1))
 
-@pytest.mark.parametrize('name,model', [('bartscore', 'tiny_bart'), ('t5score', 'tiny_t5')])
+# T5Score, GPTScore and the second BARTScore file
+SIDES = dict(
+    src_to_hyp=("source_hypothesis", 0),
+    hyp_to_src=("hypothesis_source", 0),
+    ref_to_hyp=("reference_hypothesis", 1),
+    hyp_to_ref=("hypothesis_reference", 1),
+)
+
+
+@pytest.mark.parametrize("name,model", [("bartscore", "tiny_bart"), ("t5score", "tiny_t5")])
 def test_seq2seq_scores_in_every_direction(oracle, reader, pairs, name, model):
-    want = oracle('seed_systems/s2s_likelihoods.json')[name]['values']
-    ids = list(want['src_to_hyp'])
-    x = texts_of([pairs[i] for i in ids], ('summary', 'source', 'reference'))
-    v,_ = directions(reader(f'seed_systems/models/{model}'), 't5', [w for w,_ in SIDES.values()], **x)
-    of = dict(src_to_hyp=map(t5_score_source, v['t5_logp_source_hypothesis']), hyp_to_src=map(t5_score_source, v['t5_logp_hypothesis_source']), ref_to_hyp=map(t5_score_precision, v['t5_logp_reference_hypothesis']),
-        hyp_to_ref=map(t5_score_recall, v['t5_logp_hypothesis_reference']), f_ref=map(t5_score, v['t5_logp_reference_hypothesis'], v['t5_logp_hypothesis_reference']))
-    for k,got in of.items(): close(got, (want[k][i] for i in ids))
+    want = oracle("seed_systems/s2s_likelihoods.json")[name]["values"]
+    ids = list(want["src_to_hyp"])
+    x = texts_of([pairs[i] for i in ids], ("summary", "source", "reference"))
+    v, _ = directions(reader(f"seed_systems/models/{model}"), "t5", [w for w, _ in SIDES.values()], **x)
+    of = dict(
+        src_to_hyp=map(t5_score_source, v["t5_logp_source_hypothesis"]),
+        hyp_to_src=map(t5_score_source, v["t5_logp_hypothesis_source"]),
+        ref_to_hyp=map(t5_score_precision, v["t5_logp_reference_hypothesis"]),
+        hyp_to_ref=map(t5_score_recall, v["t5_logp_hypothesis_reference"]),
+        f_ref=map(t5_score, v["t5_logp_reference_hypothesis"], v["t5_logp_hypothesis_reference"]),
+    )
+    for k, got in of.items():
+        close(got, (want[k][i] for i in ids))
+
 
 def test_gptscore_of_flan(oracle, reader, pairs):
-    want,m = oracle('seed_systems/s2s_likelihoods.json')['gptscore_flan']['values'],reader('seed_systems/models/tiny_t5')
-    x = texts_of([pairs[i] for i in want['plain']], ('summary', 'source', 'reference'))
-    plain,_ = directions(m, 'flan', ['source_hypothesis'], **x)
-    asked,_ = directions(m, 'flan', ['source_hypothesis'], **x, before='Summarize: ')
-    template,_ = directions(m, 'flan', ['reference_hypothesis'], **x, layout=Layout(sep=' In other words , ', window=1024))
-    close(map(gpt_score_flan, plain['flan_logp_source_hypothesis']), want['plain'].values())
-    close(map(gpt_score_flan, asked['flan_logp_source_hypothesis']), want['prefix_summarize'].values())
-    close(map(gpt_score_flan_precision, template['flan_logp_reference_hypothesis']), want['template_ref_to_hyp'].values())
+    want, m = (
+        oracle("seed_systems/s2s_likelihoods.json")["gptscore_flan"]["values"],
+        reader("seed_systems/models/tiny_t5"),
+    )
+    x = texts_of([pairs[i] for i in want["plain"]], ("summary", "source", "reference"))
+    plain, _ = directions(m, "flan", ["source_hypothesis"], **x)
+    asked, _ = directions(m, "flan", ["source_hypothesis"], **x, before="Summarize: ")
+    template, _ = directions(
+        m, "flan", ["reference_hypothesis"], **x, layout=Layout(sep=" In other words , ", window=1024)
+    )
+    close(map(gpt_score_flan, plain["flan_logp_source_hypothesis"]), want["plain"].values())
+    close(map(gpt_score_flan, asked["flan_logp_source_hypothesis"]), want["prefix_summarize"].values())
+    close(
+        map(gpt_score_flan_precision, template["flan_logp_reference_hypothesis"]),
+        want["template_ref_to_hyp"].values(),
+    )
 
-GPT = dict(in_other_words_ref_to_hyp=('reference_hypothesis', ' In other words , ', gpt_score_precision), in_other_words_hyp_to_ref=('hypothesis_reference', ' In other words , ', gpt_score_recall),
-    tldr_src_to_hyp=('source_hypothesis', ' TL;DR: ', gpt_score))
 
-@pytest.mark.parametrize('name', GPT)
+GPT = dict(
+    in_other_words_ref_to_hyp=("reference_hypothesis", " In other words , ", gpt_score_precision),
+    in_other_words_hyp_to_ref=("hypothesis_reference", " In other words , ", gpt_score_recall),
+    tldr_src_to_hyp=("source_hypothesis", " TL;DR: ", gpt_score),
+)
+
+
+@pytest.mark.parametrize("name", GPT)
 def test_gptscore_of_a_causal_model(oracle, reader, pairs, name):
-    rec,(way,sep,f) = oracle('seed_systems/s2s_likelihoods.json')['gptscore_gpt2'],GPT[name]
-    want = rec['values'][name]
-    x = texts_of([pairs[i] for i in want], ('summary', 'source', 'reference'))
-    v,_ = directions(reader('seed_systems/models/tiny_gpt2'), 'gpt', [way], **x, layout=Layout(first=None, joined=True, sep=sep, window=1000))
-    for got,w in zip(v[f'gpt_logp_{way}'], want.values()):
-        if w is None: # Upstream: not a number, for a target of one token
-            with pytest.raises(Undefined, match='has 1 tokens, and the first does not count'): f(got)
-        else: close([f(got)], [w])
-    if name=='tldr_src_to_hyp': assert [len(a) for a in v['gpt_logp_source_hypothesis']]==[q['n_target_tokens'] for q in rec['scored_tokens']]
-    assert sum(w is None for w in want.values())==(name!='in_other_words_hyp_to_ref')
+    rec, (way, sep, f) = oracle("seed_systems/s2s_likelihoods.json")["gptscore_gpt2"], GPT[name]
+    want = rec["values"][name]
+    x = texts_of([pairs[i] for i in want], ("summary", "source", "reference"))
+    v, _ = directions(
+        reader("seed_systems/models/tiny_gpt2"),
+        "gpt",
+        [way],
+        **x,
+        layout=Layout(first=None, joined=True, sep=sep, window=1000),
+    )
+    for got, w in zip(v[f"gpt_logp_{way}"], want.values()):
+        if w is None:  # Upstream: not a number, for a target of one token
+            with pytest.raises(Undefined, match="has 1 tokens, and the first does not count"):
+                f(got)
+        else:
+            close([f(got)], [w])
+    if name == "tldr_src_to_hyp":
+        assert [len(a) for a in v["gpt_logp_source_hypothesis"]] == [
+            q["n_target_tokens"] for q in rec["scored_tokens"]
+        ]
+    assert sum(w is None for w in want.values()) == (name != "in_other_words_hyp_to_ref")
+
 
 # What must not matter, and what must be said
-@pytest.fixture(scope='module')
-def shipped(): return load(root()/'data/models/tiny-bart', device='cpu')
+@pytest.fixture(scope="module")
+def shipped():
+    return load(root() / "data/models/tiny-bart", device="cpu")
 
-@pytest.fixture(scope='module')
+
+@pytest.fixture(scope="module")
 def bulletins():
     rng = np.random.default_rng(0)
-    b = [bulletin('test', i) for i in range(6)]
-    def salad(t): return ' '.join(rng.permutation(t.split()))
-    return dict(source=[x['source'] for x in b], hypothesis=[x['reference'] for x in b], reference=[x['paraphrase'] for x in b], salad=[salad(x['reference']) for x in b])
+    b = [bulletin("test", i) for i in range(6)]
+
+    def salad(t):
+        return " ".join(rng.permutation(t.split()))
+
+    return dict(
+        source=[x["source"] for x in b],
+        hypothesis=[x["reference"] for x in b],
+        reference=[x["paraphrase"] for x in b],
+        salad=[salad(x["reference"]) for x in b],
+    )
+
 
 def test_batches_and_order_change_nothing(shipped, bulletins):
-    ways = ['source_hypothesis', 'hypothesis_reference', 'prefix_hypothesis', 'empty_hypothesis']
-    x = {k:bulletins[k] for k in ('hypothesis', 'source', 'reference')}
-    whole,_ = directions(shipped, 'a', ways, **x)
-    small,_ = directions(shipped, 'a', ways, **x, batch_tokens=1)
-    back,_ = directions(shipped, 'a', ways[::-1], **{k:v[::-1] for k,v in x.items()})
-    for k,v in whole.items():
-        a,b,c = (np.array([np.mean(y) for y in z]) for z in (v, small[k], back[k][::-1]))
-        assert np.abs(a-b).max()<=2e-6 and np.abs(a-c).max()<=2e-6
+    ways = ["source_hypothesis", "hypothesis_reference", "prefix_hypothesis", "empty_hypothesis"]
+    x = {k: bulletins[k] for k in ("hypothesis", "source", "reference")}
+    whole, _ = directions(shipped, "a", ways, **x)
+    small, _ = directions(shipped, "a", ways, **x, batch_tokens=1)
+    back, _ = directions(shipped, "a", ways[::-1], **{k: v[::-1] for k, v in x.items()})
+    for k, v in whole.items():
+        a, b, c = (np.array([np.mean(y) for y in z]) for z in (v, small[k], back[k][::-1]))
+        assert np.abs(a - b).max() <= 2e-6 and np.abs(a - c).max() <= 2e-6
 
-@pytest.mark.parametrize('model,name,layout', [('tiny-bart', 'bart_score', {}), ('tiny-t5', 't5_score_source', {}), ('tiny-llama', 'gpt_score', dict(sep=' '))])
+
+@pytest.mark.parametrize(
+    "model,name,layout",
+    [
+        ("tiny-bart", "bart_score", {}),
+        ("tiny-t5", "t5_score_source", {}),
+        ("tiny-llama", "gpt_score", dict(sep=" ")),
+    ],
+)
 def test_a_reference_beats_word_salad_for_the_shipped_models(model, name, layout, bulletins):
-    m,leaf = load(root()/'data/models'/model, device='cpu'),reg[name].needs[0]
-    ask = lambda texts: directions(m, leaf.split('_')[0], ['source_hypothesis'], texts, bulletins['source'], layout=Layout(**layout), before='[INST] Summarize the bulletin: '*bool(layout))[0]
-    good,bad = (score(Run(range(6), reg, **ask(bulletins[k])), name)['value'].to_numpy() for k in ('hypothesis', 'salad'))
-    assert (good>bad+1).all()
+    m, leaf = load(root() / "data/models" / model, device="cpu"), reg[name].needs[0]
+    ask = lambda texts: directions(
+        m,
+        leaf.split("_")[0],
+        ["source_hypothesis"],
+        texts,
+        bulletins["source"],
+        layout=Layout(**layout),
+        before="[INST] Summarize the bulletin: " * bool(layout),
+    )[0]
+    good, bad = (
+        score(Run(range(6), reg, **ask(bulletins[k])), name)["value"].to_numpy()
+        for k in ("hypothesis", "salad")
+    )
+    assert (good > bad + 1).all()
+
 
 def test_a_text_cut_short_keeps_its_closing_token_and_is_counted(shipped, bulletins):
-    whole,_ = directions(shipped, 'a', ['source_hypothesis'], bulletins['hypothesis'][:1], bulletins['source'][:1])
-    short,cut = directions(shipped, 'a', ['source_hypothesis'], bulletins['hypothesis'][:1], bulletins['source'][:1], most=10)
-    a,b = whole['a_logp_source_hypothesis'][0],short['a_logp_source_hypothesis'][0]
+    whole, _ = directions(
+        shipped, "a", ["source_hypothesis"], bulletins["hypothesis"][:1], bulletins["source"][:1]
+    )
+    short, cut = directions(
+        shipped, "a", ["source_hypothesis"], bulletins["hypothesis"][:1], bulletins["source"][:1], most=10
+    )
+    a, b = whole["a_logp_source_hypothesis"][0], short["a_logp_source_hypothesis"][0]
     close(b[:9], a[:9])
-    assert len(b)==10 and b[-1]<-1 and cut['a_logp_source_hypothesis'].tolist()==[len(a)-10] # to end there is unlikely
+    assert (
+        len(b) == 10 and b[-1] < -1 and cut["a_logp_source_hypothesis"].tolist() == [len(a) - 10]
+    )  # to end there is unlikely
+
 
 def test_long_texts_of_the_second_file_are_cut_and_counted(reader, pairs):
-    p = pairs['p13_long']
-    v,cut = directions(reader('seed_systems/models/tiny_bart'), 'bart', ['source_hypothesis', 'hypothesis_source'], [p['summary']], [p['source']])
-    n = len(reader('seed_systems/models/tiny_bart').tokenizer(p['source'], verbose=False).input_ids)
-    assert len(v['bart_logp_hypothesis_source'][0])==1024 and [c.tolist() for c in cut.values()]==[[n-1024]]*2
+    p = pairs["p13_long"]
+    v, cut = directions(
+        reader("seed_systems/models/tiny_bart"),
+        "bart",
+        ["source_hypothesis", "hypothesis_source"],
+        [p["summary"]],
+        [p["source"]],
+    )
+    n = len(reader("seed_systems/models/tiny_bart").tokenizer(p["source"], verbose=False).input_ids)
+    assert (
+        len(v["bart_logp_hypothesis_source"][0]) == 1024
+        and [c.tolist() for c in cut.values()] == [[n - 1024]] * 2
+    )
+
 
 def test_texts_may_hold_what_a_template_would_read_as_a_field(shipped):
-    odd = dict(hypothesis=['{source} {0} }{'], source=['{hypothesis} %s'])
-    assert len(directions(shipped, 'a', ['prefix_hypothesis'], **odd)[0]['a_logp_prefix_hypothesis'])==1
+    odd = dict(hypothesis=["{source} {0} }{"], source=["{hypothesis} %s"])
+    assert len(directions(shipped, "a", ["prefix_hypothesis"], **odd)[0]["a_logp_prefix_hypothesis"]) == 1
 
-@pytest.mark.parametrize('way', WAYS)
+
+@pytest.mark.parametrize("way", WAYS)
 def test_a_text_that_was_not_given_is_named(shipped, way):
-    need = [k for k in ('source', 'reference') if k in ''.join(WAYS[way])]
+    need = [k for k in ("source", "reference") if k in "".join(WAYS[way])]
     if need:
-        with pytest.raises(ValueError, match=f"{way}.*reads the {need[0]}"): directions(shipped, 'a', [way], ['a'])
-    else: assert list(directions(shipped, 'a', [way], ['a'])[0])==[f'a_logp_{way}']
+        with pytest.raises(ValueError, match=f"{way}.*reads the {need[0]}"):
+            directions(shipped, "a", [way], ["a"])
+    else:
+        assert list(directions(shipped, "a", [way], ["a"])[0]) == [f"a_logp_{way}"]
 
-def test_no_items_give_no_leaves(shipped): assert directions(shipped, 'a', ['source_hypothesis'], [], [])[0]=={'a_logp_source_hypothesis': []}
+
+def test_no_items_give_no_leaves(shipped):
+    assert directions(shipped, "a", ["source_hypothesis"], [], [])[0] == {"a_logp_source_hypothesis": []}
+
 
 def test_missing_references_are_a_fact_about_the_item():
-    for f in (bart_score_precision, bart_score_recall, bart_score_he2024, t5_score_precision, gpt_score_precision, gpt_score_echo_precision):
-        with pytest.raises(Undefined, match='no reference'): f([])
-    with pytest.raises(Undefined, match='at least 1 token, got 0'): bart_score(np.zeros(0))
+    for f in (
+        bart_score_precision,
+        bart_score_recall,
+        bart_score_he2024,
+        t5_score_precision,
+        gpt_score_precision,
+        gpt_score_echo_precision,
+    ):
+        with pytest.raises(Undefined, match="no reference"):
+            f([])
+    with pytest.raises(Undefined, match="at least 1 token, got 0"):
+        bart_score(np.zeros(0))
+
 
 # The twenty evaluators
 def test_evaluators_are_those_that_the_paper_prints():
     for n in (4, 5):
-        with open(published(f'narcissism_table{n}.csv')) as f: rows = list(csv.DictReader(f))
-        printed = {(r['row'], r['column']):r for r in rows}
-        assert list(dict.fromkeys(r['row'] for r in rows))==list(EVALUATORS)
-        for name,e in EVALUATORS.items():
-            assert e.checkpoint.replace('_', ' ')==printed[name, 'checkpoint']['value_text'].replace('_', ' ')
-            p = printed[name, 'prompt']
-            assert (e.prefix+e.suffix).strip()==p['value_text']
-            assert not p['note'].startswith('prefix (before') or e.prefix and not e.suffix
-            assert not p['note'].startswith('suffix (after') or e.suffix and not e.prefix
+        with open(published(f"narcissism_table{n}.csv")) as f:
+            rows = list(csv.DictReader(f))
+        printed = {(r["row"], r["column"]): r for r in rows}
+        assert list(dict.fromkeys(r["row"] for r in rows)) == list(EVALUATORS)
+        for name, e in EVALUATORS.items():
+            assert e.checkpoint.replace("_", " ") == printed[name, "checkpoint"]["value_text"].replace(
+                "_", " "
+            )
+            p = printed[name, "prompt"]
+            assert (e.prefix + e.suffix).strip() == p["value_text"]
+            assert not p["note"].startswith("prefix (before") or e.prefix and not e.suffix
+            assert not p["note"].startswith("suffix (after") or e.suffix and not e.prefix
+
 
 def test_families_and_tuning_are_as_many_as_the_study_has():
-    count = {f:sum(e.family==f for e in EVALUATORS.values()) for f in ('BART', 'T5', 'GPT', 'FLAN-T5', 'Cohere')}
-    assert count=={'BART': 6, 'T5': 7, 'GPT': 4, 'FLAN-T5': 2, 'Cohere': 1}
-    assert all(bool(e.tuned)==n.endswith(('CNN', 'XSUM')) and n.endswith(e.tuned) for n,e in EVALUATORS.items())
-    assert [n for n,e in EVALUATORS.items() if e.runs!='hub']==['GPT3-Curie', 'Cohere-Command']
-    with pytest.raises(LookupError, match="Did you mean .*'GPT2'"): evaluator('GPT-2')
+    count = {
+        f: sum(e.family == f for e in EVALUATORS.values()) for f in ("BART", "T5", "GPT", "FLAN-T5", "Cohere")
+    }
+    assert count == {"BART": 6, "T5": 7, "GPT": 4, "FLAN-T5": 2, "Cohere": 1}
+    assert all(
+        bool(e.tuned) == n.endswith(("CNN", "XSUM")) and n.endswith(e.tuned) for n, e in EVALUATORS.items()
+    )
+    assert [n for n, e in EVALUATORS.items() if e.runs != "hub"] == ["GPT3-Curie", "Cohere-Command"]
+    with pytest.raises(LookupError, match="Did you mean .*'GPT2'"):
+        evaluator("GPT-2")
+
 
 def test_every_evaluator_names_scores_made_from_its_leaves():
     for e in EVALUATORS.values():
-        assert reg[e.score].needs==(f'{e.leaves}_logp_source_hypothesis',) and reg[e.reference_score].needs==(f'{e.leaves}_logp_reference_hypothesis',)
-        assert Layout(**e.layout).sep==e.suffix
+        assert reg[e.score].needs == (f"{e.leaves}_logp_source_hypothesis",) and reg[
+            e.reference_score
+        ].needs == (f"{e.leaves}_logp_reference_hypothesis",)
+        assert Layout(**e.layout).sep == e.suffix
+
 
 def test_an_evaluator_reads_as_its_row_says(oracle, reader, pairs):
     "GPT2 of the table, on the tiny GPT-2, gives what the original scorer gave with TL;DR."
-    want,e = oracle('seed_systems/s2s_likelihoods.json')['gptscore_gpt2']['values']['tldr_src_to_hyp'],EVALUATORS['GPT2']
-    x = texts_of([pairs[i] for i in want], ('summary', 'source'))
-    v,_ = directions(reader('seed_systems/models/tiny_gpt2'), e.leaves, ['source_hypothesis'], **x, before=e.prefix, layout=Layout(**e.layout))
+    want, e = (
+        oracle("seed_systems/s2s_likelihoods.json")["gptscore_gpt2"]["values"]["tldr_src_to_hyp"],
+        EVALUATORS["GPT2"],
+    )
+    x = texts_of([pairs[i] for i in want], ("summary", "source"))
+    v, _ = directions(
+        reader("seed_systems/models/tiny_gpt2"),
+        e.leaves,
+        ["source_hypothesis"],
+        **x,
+        before=e.prefix,
+        layout=Layout(**e.layout),
+    )
     got = score(Run(list(want), reg, **v), e.score)
-    close(got['value'].fillna(0), [w or 0 for w in want.values()])
-    assert got.loc[got['value'].isna(), 'sample'].tolist()==['p08'] and PEER.window==1024
+    close(got["value"].fillna(0), [w or 0 for w in want.values()])
+    assert got.loc[got["value"].isna(), "sample"].tolist() == ["p08"] and PEER.window == 1024

@@ -1,4 +1,5 @@
 """QAGS, FEQA, Q2 and QuestEval: what peers compute of given answers and on a tiny network, what the chain from phrases to scores must keep, and what must not matter."""
+
 import sys
 from types import SimpleNamespace
 
@@ -6,401 +7,777 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
-from uetrust.scoring import metrics as g
-from uetrust.core.registry import load_scores
-from uetrust.report.cards import card
 from uetrust.core.checks import Undefined, spacy_pipeline
+from uetrust.core.registry import load_scores
+from uetrust.core.settings import oracles
 from uetrust.models import questions as qs
 from uetrust.models.classifiers import cosines, nli_pairs
-from uetrust.models.load import load
 from uetrust.models.forward import Layout, read
+from uetrust.models.load import load
 from uetrust.nlg import qa
 from uetrust.nlg.alignment import bertscore_f1
 from uetrust.nlg.strings import squad_f1
-from uetrust.core.settings import oracles
+from uetrust.report.cards import card
+from uetrust.scoring import metrics as g
 
 reg = load_scores()
 
 TOL = 5e-5
-METRICS = [n for n,e in reg.items() if e.fn.__module__==qa.__name__]
-SPANS = [qa.Span('x', 'entity', 0)]
-CLASSES = ('contradiction', 'neutral', 'entailment')
+METRICS = [n for n, e in reg.items() if e.fn.__module__ == qa.__name__]
+SPANS = [qa.Span("x", "entity", 0)]
+CLASSES = ("contradiction", "neutral", "entailment")
 
-@pytest.fixture(scope='module')
-def texts(oracle): return {t['id']:t for t in oracle('metrics/triples.json')['triples']}
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope="module")
+def texts(oracle):
+    return {t["id"]: t for t in oracle("metrics/triples.json")["triples"]}
+
+
+@pytest.fixture(scope="module")
 def model(oracle):
-    oracle('metrics/triples.json')
+    oracle("metrics/triples.json")
     seen = {}
-    return lambda name: seen[name] if name in seen else seen.setdefault(name, load(oracles()/'metrics'/'models'/name))
+    return lambda name: (
+        seen[name] if name in seen else seen.setdefault(name, load(oracles() / "metrics" / "models" / name))
+    )
 
-@pytest.fixture(scope='module')
-def asked(oracle, texts): return [(i['question'], texts[i['triple']][i['context_field']]) for i in oracle('metrics/qa_span.json')['items']]
 
-def numbers(logits): return np.array([[float(c==x)*9 for c in CLASSES] for x in logits])
+@pytest.fixture(scope="module")
+def asked(oracle, texts):
+    return [
+        (i["question"], texts[i["triple"]][i["context_field"]])
+        for i in oracle("metrics/qa_span.json")["items"]
+    ]
+
+
+def numbers(logits):
+    return np.array([[float(c == x) * 9 for c in CLASSES] for x in logits])
+
 
 # Answers that are spans
 def test_logits_and_raw_answers_are_those_of_q2(oracle, model, asked):
-    want = oracle('metrics/qa_span.json')['items']
-    windows,over = qs.question_windows(model('tiny_electra_qa'), asked, None, None, None)
-    assert not over.any() and len(want)==10
-    for w,(x,) in zip(want, windows):
-        assert list(x.ids)==w['input_ids'] and tuple(x.logits.argmax(0))==(w['argmax_start'], w['argmax_end'])
-        np.testing.assert_allclose(x.logits, np.array([w['start_logits'], w['end_logits']]).T, rtol=0, atol=TOL)
-    assert qs.raw_answers(model('tiny_electra_qa'), asked)[0]==[w['q2_answer'] for w in want]
+    want = oracle("metrics/qa_span.json")["items"]
+    windows, over = qs.question_windows(model("tiny_electra_qa"), asked, None, None, None)
+    assert not over.any() and len(want) == 10
+    for w, (x,) in zip(want, windows):
+        assert list(x.ids) == w["input_ids"] and tuple(x.logits.argmax(0)) == (
+            w["argmax_start"],
+            w["argmax_end"],
+        )
+        np.testing.assert_allclose(
+            x.logits, np.array([w["start_logits"], w["end_logits"]]).T, rtol=0, atol=TOL
+        )
+    assert qs.raw_answers(model("tiny_electra_qa"), asked)[0] == [w["q2_answer"] for w in want]
 
-def same(a, w): return (a.text, a.start, a.end)==(w['answer'], w['start'], w['end']) and a.score==pytest.approx(w['score'], abs=1e-6)
+
+def same(a, w):
+    return (a.text, a.start, a.end) == (w["answer"], w["start"], w["end"]) and a.score == pytest.approx(
+        w["score"], abs=1e-6
+    )
+
 
 def test_best_spans_are_those_of_the_pipeline(oracle, model, asked):
-    windows,_ = qs.question_windows(model('tiny_electra_qa'), asked)
-    for w,x,(_,text) in zip(oracle('metrics/qa_span.json')['items'], windows, asked):
-        assert same(qs.best_answers(x, text, 15, False, 12)[0], w['pipeline_default'])
-        assert all(map(same, qs.best_answers(x, text, 30, True, 16), w['pipeline_impossible_top3_maxlen30']))
+    windows, _ = qs.question_windows(model("tiny_electra_qa"), asked)
+    for w, x, (_, text) in zip(oracle("metrics/qa_span.json")["items"], windows, asked):
+        assert same(qs.best_answers(x, text, 15, False, 12)[0], w["pipeline_default"])
+        assert all(map(same, qs.best_answers(x, text, 30, True, 16), w["pipeline_impossible_top3_maxlen30"]))
+
 
 def test_a_long_text_is_read_in_windows_as_the_pipeline_does(oracle, model, texts):
-    w = oracle('metrics/qa_span.json')['sliding_window']
-    text = texts[w['triple']]['source']
-    (x,),over = qs.question_windows(model('tiny_electra_qa'), [(w['question'], text)], w['max_seq_len'], w['doc_stride'])
-    assert len(x)==4 and over[0]==0
-    assert same(qs.best_answers(x, text, w['max_answer_len'], False)[0], w['best'])
-    assert all(map(same, qs.best_answers(x, text, w['max_answer_len'], False), w['top5']))
+    w = oracle("metrics/qa_span.json")["sliding_window"]
+    text = texts[w["triple"]]["source"]
+    (x,), over = qs.question_windows(
+        model("tiny_electra_qa"), [(w["question"], text)], w["max_seq_len"], w["doc_stride"]
+    )
+    assert len(x) == 4 and over[0] == 0
+    assert same(qs.best_answers(x, text, w["max_answer_len"], False)[0], w["best"])
+    assert all(map(same, qs.best_answers(x, text, w["max_answer_len"], False), w["top5"]))
 
-def naive(windows, text, most): # Best span by two loops, equal answers added up over all spans that there are
+
+def naive(
+    windows, text, most
+):  # Best span by two loops, equal answers added up over all spans that there are
     found = {}
     for w in windows:
-        at = [0, *range(w.first, w.first+len(w.places))]
+        at = [0, *range(w.first, w.first + len(w.places))]
         p = torch.softmax(torch.tensor(w.logits[at], dtype=torch.float64), 0).numpy()
         for i in range(1, len(at)):
-            for j in range(i, min(i+most, len(at))):
-                t = text[w.places[i-1,0]:w.places[j-1,1]].lower()
-                found[t] = found.get(t, 0)+p[i,0]*p[j,1]
+            for j in range(i, min(i + most, len(at))):
+                t = text[w.places[i - 1, 0] : w.places[j - 1, 1]].lower()
+                found[t] = found.get(t, 0) + p[i, 0] * p[j, 1]
     return found
 
+
 def test_answers_are_those_of_two_loops(model, asked):
-    for (_,text),x in zip(asked[1:4], qs.question_windows(model('tiny_electra_qa'), asked[1:4], 24, 6)[0]):
-        assert len(x)>1
-        got,want = qs.best_answers(x, text, 8, False, 10**6),naive(x, text, 8)
-        assert len(got)==len(want) and all(a.score==pytest.approx(want[a.text.lower()], abs=1e-12) for a in got)
-        np.testing.assert_allclose([a.score for a in got], sorted(want.values(), reverse=True), rtol=0, atol=1e-12)
+    for (_, text), x in zip(asked[1:4], qs.question_windows(model("tiny_electra_qa"), asked[1:4], 24, 6)[0]):
+        assert len(x) > 1
+        got, want = qs.best_answers(x, text, 8, False, 10**6), naive(x, text, 8)
+        assert len(got) == len(want) and all(
+            a.score == pytest.approx(want[a.text.lower()], abs=1e-12) for a in got
+        )
+        np.testing.assert_allclose(
+            [a.score for a in got], sorted(want.values(), reverse=True), rtol=0, atol=1e-12
+        )
+
 
 def test_no_answer_competes_only_where_it_may(model, asked):
-    (x,),_ = qs.question_windows(model('tiny_electra_qa'), asked[:1])
-    sure = [w._replace(logits=w.logits+np.eye(len(w.logits), 1)*99) for w in x]
-    assert qs.best_answers(sure, asked[0][1])[0].text=='' and qs.best_answers(sure, asked[0][1])[0].score==pytest.approx(1)
+    (x,), _ = qs.question_windows(model("tiny_electra_qa"), asked[:1])
+    sure = [w._replace(logits=w.logits + np.eye(len(w.logits), 1) * 99) for w in x]
+    assert qs.best_answers(sure, asked[0][1])[0].text == "" and qs.best_answers(sure, asked[0][1])[
+        0
+    ].score == pytest.approx(1)
     assert qs.best_answers(sure, asked[0][1], none=False)[0].text
-    assert qs.best_answers([*sure, *x], asked[0][1])[0].text, 'the window least sure that there is no answer decides'
+    assert qs.best_answers([*sure, *x], asked[0][1])[0].text, (
+        "the window least sure that there is no answer decides"
+    )
+
 
 def test_windows_cover_a_text_and_cuts_are_counted(model, texts):
-    m,text = model('tiny_electra_qa'),texts['expedition_long']['source']
-    n = len(m.tokenizer(text, add_special_tokens=False)['input_ids'])
-    (x,),over = qs.question_windows(m, [('who?', text)], 100, 30)
-    assert over[0]==0 and x[-1].places[-1,1]==len(text.rstrip()) and all((a.places[-30:]==b.places[:30]).all() for a,b in zip(x, x[1:]))
-    ids = m.tokenizer('who?', add_special_tokens=False)['input_ids']
-    assert qs.raw_answers(m, [('who?', text)])[1][0]==n-(512-3-len(ids))>0
-    q = 'who saw the flag '*20+'?'
-    (y,),over = qs.question_windows(m, [(q, text)], 384, 128, 64)
-    assert over[0]==len(m.tokenizer(q, add_special_tokens=False)['input_ids'])-64 and y[0].first==66
+    m, text = model("tiny_electra_qa"), texts["expedition_long"]["source"]
+    n = len(m.tokenizer(text, add_special_tokens=False)["input_ids"])
+    (x,), over = qs.question_windows(m, [("who?", text)], 100, 30)
+    assert (
+        over[0] == 0
+        and x[-1].places[-1, 1] == len(text.rstrip())
+        and all((a.places[-30:] == b.places[:30]).all() for a, b in zip(x, x[1:]))
+    )
+    ids = m.tokenizer("who?", add_special_tokens=False)["input_ids"]
+    assert qs.raw_answers(m, [("who?", text)])[1][0] == n - (512 - 3 - len(ids)) > 0
+    q = "who saw the flag " * 20 + "?"
+    (y,), over = qs.question_windows(m, [(q, text)], 384, 128, 64)
+    assert over[0] == len(m.tokenizer(q, add_special_tokens=False)["input_ids"]) - 64 and y[0].first == 66
+
 
 def test_empty_texts_have_no_answer(model):
-    m = model('tiny_electra_qa')
-    assert qs.span_answers(m, [('who?', '')], none=False)[0]==[''] and qs.span_answers(m, [])[0]==[]
-    assert isinstance(qs.raw_answers(m, [('who?', '')])[0][0], str)
+    m = model("tiny_electra_qa")
+    assert qs.span_answers(m, [("who?", "")], none=False)[0] == [""] and qs.span_answers(m, [])[0] == []
+    assert isinstance(qs.raw_answers(m, [("who?", "")])[0][0], str)
+
 
 def test_an_answer_is_the_same_in_any_batch_and_computed_once(model, asked, monkeypatch):
-    m,rows,real = model('tiny_electra_qa'),[],qs.run_rows
-    a,b = (qs.question_windows(m, [*x, *x], batch_tokens=n)[0] for x,n in ((asked, 8192), (asked, 1)))
-    for w,x in zip(a, b): np.testing.assert_allclose(w[0].logits, x[0].logits, rtol=0, atol=2e-5)
-    monkeypatch.setattr(qs, 'run_rows', lambda m, r, *k, **kw: rows.append(len(r)) or real(m, r, *k, **kw))
+    m, rows, real = model("tiny_electra_qa"), [], qs.run_rows
+    a, b = (qs.question_windows(m, [*x, *x], batch_tokens=n)[0] for x, n in ((asked, 8192), (asked, 1)))
+    for w, x in zip(a, b):
+        np.testing.assert_allclose(w[0].logits, x[0].logits, rtol=0, atol=2e-5)
+    monkeypatch.setattr(qs, "run_rows", lambda m, r, *k, **kw: rows.append(len(r)) or real(m, r, *k, **kw))
     f = qs.once(lambda ps: qs.span_answers(m, ps))
     first = f(asked)[0]
-    assert f(asked[::-1]+asked[:2])[0]==first[::-1]+first[:2] and rows==[10]
+    assert f(asked[::-1] + asked[:2])[0] == first[::-1] + first[:2] and rows == [10]
+
 
 def test_another_model_is_refused(model):
-    with pytest.raises(ValueError, match='BertForSequenceClassification and has no logits for where an answer'): qs.question_windows(model('tiny_bert_nli'), [('a', 'b')])
-    with pytest.raises(ValueError, match="questions are written by a 'seq2seq' model"): qs.write(model('tiny_electra_qa'), [('a', 'b')], qs.WRITING['q2'])
+    with pytest.raises(
+        ValueError, match="BertForSequenceClassification and has no logits for where an answer"
+    ):
+        qs.question_windows(model("tiny_bert_nli"), [("a", "b")])
+    with pytest.raises(ValueError, match="questions are written by a 'seq2seq' model"):
+        qs.write(model("tiny_electra_qa"), [("a", "b")], qs.WRITING["q2"])
+
 
 # What is written
-FORMATS = dict(feqa='The pier fell. [SEP] the pier', qags='The pier fell. [ANS] the pier', q2='answer: the pier  context: The pier fell. </s>', questeval='sv1 </s> the pier </s> The pier fell.', questeval_answer='the pier </s> The pier fell.')
+FORMATS = dict(
+    feqa="The pier fell. [SEP] the pier",
+    qags="The pier fell. [ANS] the pier",
+    q2="answer: the pier  context: The pier fell. </s>",
+    questeval="sv1 </s> the pier </s> The pier fell.",
+    questeval_answer="the pier </s> The pier fell.",
+)
 
-@pytest.mark.parametrize('style', FORMATS)
+
+@pytest.mark.parametrize("style", FORMATS)
 def test_each_metric_has_its_own_format(model, monkeypatch, style):
-    m,seen = model('tiny_t5'),[]
-    monkeypatch.setattr(qs, '_searched', lambda m, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
-    qs.write(m, [('the pier', 'The pier fell.')]*2, qs.WRITING[style])
-    assert [list(r) for r in seen]==[m.tokenizer(FORMATS[style]).input_ids]
+    m, seen = model("tiny_t5"), []
+    monkeypatch.setattr(qs, "_searched", lambda m, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
+    qs.write(m, [("the pier", "The pier fell.")] * 2, qs.WRITING[style])
+    assert [list(r) for r in seen] == [m.tokenizer(FORMATS[style]).input_ids]
+
 
 def test_a_long_text_loses_its_end_and_never_the_phrase(model, monkeypatch):
-    m,seen = model('tiny_t5'),[]
-    monkeypatch.setattr(qs, '_searched', lambda m, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
-    text = 'The pier fell into the sea on Friday. '*200
-    for style in ('qags', 'questeval'):
-        _,over = qs.write(m, [('the mayor', text)], qs.WRITING[style])
+    m, seen = model("tiny_t5"), []
+    monkeypatch.setattr(qs, "_searched", lambda m, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
+    text = "The pier fell into the sea on Friday. " * 200
+    for style in ("qags", "questeval"):
+        _, over = qs.write(m, [("the mayor", text)], qs.WRITING[style])
         room = qs.WRITING[style].window or m.window
-        assert room-8<=len(seen[-1])<=room and over[0]==len(m.tokenizer(qs.WRITING[style].prompt.format(phrase='the mayor', text=text), verbose=False).input_ids)-len(seen[-1])
-        assert 'the mayor' in m.tokenizer.decode(seen[-1])
+        assert room - 8 <= len(seen[-1]) <= room and over[0] == len(
+            m.tokenizer(
+                qs.WRITING[style].prompt.format(phrase="the mayor", text=text), verbose=False
+            ).input_ids
+        ) - len(seen[-1])
+        assert "the mayor" in m.tokenizer.decode(seen[-1])
+
 
 def test_beams_are_sorted_and_scored_by_the_mean_log_p_of_their_tokens(model):
-    m,w = model('tiny_t5'),qs.Writing('{text} [ANS] {phrase}', 6, 4, 4, 3)
-    (got,),_ = qs.write(m, [('the pier', 'The pier fell.')], w)
-    assert len(got)==4 and [x.logp for x in got]==sorted((x.logp for x in got), reverse=True) and np.isnan(got[0].first)
-    prompt = m.tokenizer(FORMATS['qags']).input_ids
-    out = m.model.generate(input_ids=torch.tensor([prompt]), max_new_tokens=6, num_beams=4, num_return_sequences=4, no_repeat_ngram_size=3, early_stopping=True, do_sample=False)[:,1:]
-    ids = [[i for k,i in enumerate(r) if 1 not in r[:k]] for r in out.tolist()]
-    assert [m.tokenizer.decode(i, skip_special_tokens=True).strip() for i in ids]==[x.text for x in got]
-    for x,i,r in zip(got, ids, read(m, [(prompt, i) for i in ids], Layout())):
-        assert x.logp==pytest.approx(r.logp.mean(), abs=TOL) and x.ended==(i[-1]==1)
+    m, w = model("tiny_t5"), qs.Writing("{text} [ANS] {phrase}", 6, 4, 4, 3)
+    (got,), _ = qs.write(m, [("the pier", "The pier fell.")], w)
+    assert (
+        len(got) == 4
+        and [x.logp for x in got] == sorted((x.logp for x in got), reverse=True)
+        and np.isnan(got[0].first)
+    )
+    prompt = m.tokenizer(FORMATS["qags"]).input_ids
+    out = m.model.generate(
+        input_ids=torch.tensor([prompt]),
+        max_new_tokens=6,
+        num_beams=4,
+        num_return_sequences=4,
+        no_repeat_ngram_size=3,
+        early_stopping=True,
+        do_sample=False,
+    )[:, 1:]
+    ids = [[i for k, i in enumerate(r) if 1 not in r[:k]] for r in out.tolist()]
+    assert [m.tokenizer.decode(i, skip_special_tokens=True).strip() for i in ids] == [x.text for x in got]
+    for x, i, r in zip(got, ids, read(m, [(prompt, i) for i in ids], Layout())):
+        assert x.logp == pytest.approx(r.logp.mean(), abs=TOL) and x.ended == (i[-1] == 1)
+
 
 def test_an_answer_is_the_likeliest_token_at_each_step_and_its_answerability_that_of_the_first(model):
-    m = model('tiny_t5')
-    pairs = [('what fell ?', 'The pier fell.'), ('who?', '')]
-    got,_ = qs.written_answers(m, pairs)
-    no = m.tokenizer('unanswerable').input_ids[0]
-    for (q,t),(answer,p) in zip(pairs, got):
-        prompt,said = m.tokenizer(f'{q} </s> {t}').input_ids,[0]
-        while len(said)<=20 and 1 not in said: said.append(m.model(input_ids=torch.tensor([prompt]), decoder_input_ids=torch.tensor([said])).logits[0,-1].argmax().item())
-        assert answer==m.tokenizer.decode(said, skip_special_tokens=True).strip()
-        assert p==pytest.approx(1-np.exp(read(m, [(prompt, [no])], Layout())[0].logp[0]), abs=TOL)
+    m = model("tiny_t5")
+    pairs = [("what fell ?", "The pier fell."), ("who?", "")]
+    got, _ = qs.written_answers(m, pairs)
+    no = m.tokenizer("unanswerable").input_ids[0]
+    for (q, t), (answer, p) in zip(pairs, got):
+        prompt, said = m.tokenizer(f"{q} </s> {t}").input_ids, [0]
+        while len(said) <= 20 and 1 not in said:
+            said.append(
+                m.model(input_ids=torch.tensor([prompt]), decoder_input_ids=torch.tensor([said]))
+                .logits[0, -1]
+                .argmax()
+                .item()
+            )
+        assert answer == m.tokenizer.decode(said, skip_special_tokens=True).strip()
+        assert p == pytest.approx(1 - np.exp(read(m, [(prompt, [no])], Layout())[0].logp[0]), abs=TOL)
+
 
 def test_q2_leaves_out_what_its_question_model_puts_in_front(model, monkeypatch):
-    m = model('tiny_t5')
-    monkeypatch.setattr(type(m.tokenizer), 'decode', lambda *k, **kw: 'question: who? question: ')
-    assert {q for q,_,_ in qs.ask(m, [('The pier fell.', ['the pier'])], qs.WRITING['q2'])[0][0]}=={'who? question:'}
-    assert qs.ask(m, [('The pier fell.', ['the pier'])], qs.WRITING['questeval'])[0][0][0][0]=='question: who? question:'
+    m = model("tiny_t5")
+    monkeypatch.setattr(type(m.tokenizer), "decode", lambda *k, **kw: "question: who? question: ")
+    assert {q for q, _, _ in qs.ask(m, [("The pier fell.", ["the pier"])], qs.WRITING["q2"])[0][0]} == {
+        "who? question:"
+    }
+    assert (
+        qs.ask(m, [("The pier fell.", ["the pier"])], qs.WRITING["questeval"])[0][0][0][0]
+        == "question: who? question:"
+    )
+
 
 def test_questions_are_the_same_in_any_batch_and_order(model, texts):
-    m,items = model('tiny_t5'),[(texts[i]['hypothesis'], p) for i,p in (('harwich', ['the pier', 'Harwich', 'the pier']), ('moon', ['the soil']), ('email', []))]
-    for style in ('q2', 'questeval'):
-        w = qs.WRITING[style].__class__(**vars(qs.WRITING[style])|dict(most=8))
-        whole,over,endless = qs.ask(m, items, w)
-        assert [len(x) for x in whole]==[3*w.keep, w.keep, 0] and whole[0][:w.keep]==whole[0][2*w.keep:] or np.isnan(whole[0][0][1])
-        single,_,_ = qs.ask(m, items[::-1], w, batch_tokens=1)
-        assert [[q[::2] for q in x] for x in single[::-1]]==[[q[::2] for q in x] for x in whole]
-        assert endless[2]==0 and endless[0]<=3*w.keep
+    m, items = (
+        model("tiny_t5"),
+        [
+            (texts[i]["hypothesis"], p)
+            for i, p in (
+                ("harwich", ["the pier", "Harwich", "the pier"]),
+                ("moon", ["the soil"]),
+                ("email", []),
+            )
+        ],
+    )
+    for style in ("q2", "questeval"):
+        w = qs.WRITING[style].__class__(**vars(qs.WRITING[style]) | dict(most=8))
+        whole, over, endless = qs.ask(m, items, w)
+        assert (
+            [len(x) for x in whole] == [3 * w.keep, w.keep, 0]
+            and whole[0][: w.keep] == whole[0][2 * w.keep :]
+            or np.isnan(whole[0][0][1])
+        )
+        single, _, _ = qs.ask(m, items[::-1], w, batch_tokens=1)
+        assert [[q[::2] for q in x] for x in single[::-1]] == [[q[::2] for q in x] for x in whole]
+        assert endless[2] == 0 and endless[0] <= 3 * w.keep
+
 
 # What is made of answers
 def test_questeval_is_that_of_the_release(oracle):
-    q = oracle('metrics/qa_aggregation.json')['questeval']
-    def parts(x): return [x['answerability'], x['f1'], x['bertscore']]
-    h,s = q['inputs']['hyp_questions_on_source'],q['inputs']['source_questions_on_hyp']
-    p,r = qa.questeval_direction(*parts(h)),qa.questeval_direction(*parts(s))
-    assert (p, r, (p+r)/2)==pytest.approx((q['precision_like_hyp_questions_on_source'], q['recall_like_source_questions_on_hyp'], q['score']), abs=1e-12)
+    q = oracle("metrics/qa_aggregation.json")["questeval"]
+
+    def parts(x):
+        return [x["answerability"], x["f1"], x["bertscore"]]
+
+    h, s = q["inputs"]["hyp_questions_on_source"], q["inputs"]["source_questions_on_hyp"]
+    p, r = qa.questeval_direction(*parts(h)), qa.questeval_direction(*parts(s))
+    assert (p, r, (p + r) / 2) == pytest.approx(
+        (q["precision_like_hyp_questions_on_source"], q["recall_like_source_questions_on_hyp"], q["score"]),
+        abs=1e-12,
+    )
     # The same through answers whose F1 is as given: 'a' against 'a', 'a b c' (1/2), 'b'
-    words = {1.:'a1', .5:'a1 b1 c1', 0.:'b1'}
-    def answered(x): return [qa.Answered('q?', 'a1', words[f], a) for a,f in zip(x['answerability'], x['f1'])]
-    Q = [qa.Question('q?', 0., 'a1')]
-    def score(f, a=h, b=s, source='s', **kw):
-        both = dict(hypothesis='h', source=source, hypothesis_spans=SPANS, source_spans=SPANS, questeval_questions_hypothesis=Q, questeval_questions_source=Q, questeval_answers_source=answered(a) if a else [],
-            questeval_answers_hypothesis=answered(b) if b else [], questeval_similarity_source=a['bertscore'] if a else [], questeval_similarity_hypothesis=b['bertscore'] if b else [])
-        return f(**{k:both[k] for k in reg[f.__name__].needs}, **kw)
-    assert score(qa.questeval)==pytest.approx(q['score'], abs=1e-12) and score(qa.questeval_f1)==pytest.approx(q['score_f1_only'], abs=1e-12)
-    assert (score(qa.questeval_precision), score(qa.questeval_recall))==pytest.approx((p, r), abs=1e-12)
-    assert score(qa.questeval, weights=s['weights'])==pytest.approx(q['score_with_weighter'], abs=1e-12)
-    assert score(qa.questeval, b=None)==pytest.approx(q['score_no_source_questions'], abs=1e-12) and score(qa.questeval, source='')==q['score_empty_source']
-    assert max(score(qa.questeval), score(qa.questeval, b=None))==pytest.approx(q['score_two_references_max'], abs=1e-12)
+    words = {1.0: "a1", 0.5: "a1 b1 c1", 0.0: "b1"}
+
+    def answered(x):
+        return [qa.Answered("q?", "a1", words[f], a) for a, f in zip(x["answerability"], x["f1"])]
+
+    Q = [qa.Question("q?", 0.0, "a1")]
+
+    def score(f, a=h, b=s, source="s", **kw):
+        both = dict(
+            hypothesis="h",
+            source=source,
+            hypothesis_spans=SPANS,
+            source_spans=SPANS,
+            questeval_questions_hypothesis=Q,
+            questeval_questions_source=Q,
+            questeval_answers_source=answered(a) if a else [],
+            questeval_answers_hypothesis=answered(b) if b else [],
+            questeval_similarity_source=a["bertscore"] if a else [],
+            questeval_similarity_hypothesis=b["bertscore"] if b else [],
+        )
+        return f(**{k: both[k] for k in reg[f.__name__].needs}, **kw)
+
+    assert score(qa.questeval) == pytest.approx(q["score"], abs=1e-12) and score(
+        qa.questeval_f1
+    ) == pytest.approx(q["score_f1_only"], abs=1e-12)
+    assert (score(qa.questeval_precision), score(qa.questeval_recall)) == pytest.approx((p, r), abs=1e-12)
+    assert score(qa.questeval, weights=s["weights"]) == pytest.approx(q["score_with_weighter"], abs=1e-12)
+    assert (
+        score(qa.questeval, b=None) == pytest.approx(q["score_no_source_questions"], abs=1e-12)
+        and score(qa.questeval, source="") == q["score_empty_source"]
+    )
+    assert max(score(qa.questeval), score(qa.questeval, b=None)) == pytest.approx(
+        q["score_two_references_max"], abs=1e-12
+    )
+
 
 def test_q2_is_that_of_the_release(oracle, monkeypatch):
     "F1 is as the record gives it: it was made up there, not computed from the answers"
-    o = oracle('metrics/qa_aggregation.json')['q2']
-    given = {(r['cand'], r['knowledge_ans']):r['score'] for r in o['rows']}
-    monkeypatch.setattr(qa, 'q2_f1', lambda a, b: given[a, b])
-    said = {(x['premise'], x['hypothesis']):x['label'] for x in o['nli_labels']}
-    values = {'q2_score':[], 'q2_no_nli':[]}
-    for want in o['per_response']:
-        rows = [r for r in o['rows'] if r['id']==want['id']]
-        answers = [qa.Answered(r['question'], r['cand'], r['knowledge_ans']) for r in rows if r['question']!='NO_Q']
-        pairs = qa.q2_pairs(rows[0]['knowledge'], rows[0]['response'], answers)
-        nli = numbers([said.pop(p) for p in pairs]) # Every pair that the release asks about, and no other
-        Q = [qa.Question(a.question, 0., a.expected) for a in answers]
-        assert (qa.q2(SPANS, Q, answers, nli), qa.q2_no_nli(SPANS, Q, answers, nli))==pytest.approx((want['Q2'], want['Q2_no_nli']), abs=1e-12)
-        values['q2_score'] += qa.q2_values(answers, nli) if answers else [qa.q2(SPANS, Q, answers, nli)]
-        values['q2_no_nli'] += [qa.q2_no_nli(SPANS, Q, [a], []) for a in answers] or [qa.q2_no_nli(SPANS, Q, answers, nli)]
-    assert values==o['per_question'] and not said
+    o = oracle("metrics/qa_aggregation.json")["q2"]
+    given = {(r["cand"], r["knowledge_ans"]): r["score"] for r in o["rows"]}
+    monkeypatch.setattr(qa, "q2_f1", lambda a, b: given[a, b])
+    said = {(x["premise"], x["hypothesis"]): x["label"] for x in o["nli_labels"]}
+    values = {"q2_score": [], "q2_no_nli": []}
+    for want in o["per_response"]:
+        rows = [r for r in o["rows"] if r["id"] == want["id"]]
+        answers = [
+            qa.Answered(r["question"], r["cand"], r["knowledge_ans"]) for r in rows if r["question"] != "NO_Q"
+        ]
+        pairs = qa.q2_pairs(rows[0]["knowledge"], rows[0]["response"], answers)
+        nli = numbers([said.pop(p) for p in pairs])  # Every pair that the release asks about, and no other
+        Q = [qa.Question(a.question, 0.0, a.expected) for a in answers]
+        assert (qa.q2(SPANS, Q, answers, nli), qa.q2_no_nli(SPANS, Q, answers, nli)) == pytest.approx(
+            (want["Q2"], want["Q2_no_nli"]), abs=1e-12
+        )
+        values["q2_score"] += qa.q2_values(answers, nli) if answers else [qa.q2(SPANS, Q, answers, nli)]
+        values["q2_no_nli"] += [qa.q2_no_nli(SPANS, Q, [a], []) for a in answers] or [
+            qa.q2_no_nli(SPANS, Q, answers, nli)
+        ]
+    assert values == o["per_question"] and not said
+
 
 def test_feqa_is_that_of_the_release_in_the_order_of_documents(oracle):
-    o = oracle('metrics/qa_aggregation.json')['feqa']
+    o = oracle("metrics/qa_aggregation.json")["feqa"]
+
     def score(i):
-        A = [qa.Answered('q', o['gold'][k], o['pred'][k]) for k in o['gold'] if k.split('-')[0]==str(i)]
+        A = [qa.Answered("q", o["gold"][k], o["pred"][k]) for k in o["gold"] if k.split("-")[0] == str(i)]
         return qa.feqa(SPANS, A, A)
-    ours = {str(i):score(i) for i in range(12)}
-    assert list(ours.values())==pytest.approx(o['true_document_order'], abs=1e-12)
-    assert [ours[k] for k in o['upstream_key_order']]==pytest.approx(o['returned_by_upstream'], abs=1e-12)
+
+    ours = {str(i): score(i) for i in range(12)}
+    assert list(ours.values()) == pytest.approx(o["true_document_order"], abs=1e-12)
+    assert [ours[k] for k in o["upstream_key_order"]] == pytest.approx(o["returned_by_upstream"], abs=1e-12)
+
 
 def test_qags_is_that_of_the_release(oracle):
-    o = oracle('metrics/qa_aggregation.json')['qags']
-    A = [qa.Answered('q?', h, s) for h,s in zip(o['summary_answers'], o['source_answers'])]
-    n = o['n_questions_per_doc']
-    assert [squad_f1(a.expected, a.found) for a in A]==pytest.approx(o['per_question_f1'], abs=1e-12)
-    for k,(f1,em) in enumerate(zip(o['f1'], o['em'])):
-        part = A[k*n:(k+1)*n]
-        assert (qa.qags(SPANS, part, part), qa.qags_em(SPANS, part, part))==pytest.approx((f1, em), abs=1e-12)
-    assert qa.qags_released(SPANS, A, A)==pytest.approx(o['f1'][0], abs=1e-12)
+    o = oracle("metrics/qa_aggregation.json")["qags"]
+    A = [qa.Answered("q?", h, s) for h, s in zip(o["summary_answers"], o["source_answers"])]
+    n = o["n_questions_per_doc"]
+    assert [squad_f1(a.expected, a.found) for a in A] == pytest.approx(o["per_question_f1"], abs=1e-12)
+    for k, (f1, em) in enumerate(zip(o["f1"], o["em"])):
+        part = A[k * n : (k + 1) * n]
+        assert (qa.qags(SPANS, part, part), qa.qags_em(SPANS, part, part)) == pytest.approx(
+            (f1, em), abs=1e-12
+        )
+    assert qa.qags_released(SPANS, A, A) == pytest.approx(o["f1"][0], abs=1e-12)
+
 
 def test_the_choice_of_qags_is_that_of_the_release(oracle):
-    f = oracle('metrics/qa_aggregation.json')['qags']['filter']
-    a = qa.qags_kept(f['questions'], f['logprobs'], 2, None)
-    b = qa.qags_kept(f['questions'], f['logprobs'], 1, None, f['predicted_answers'], f['expected_answers'])
-    for got,want in ((a, f['keep2']), (b, f['keep1_with_answer_match'])):
-        assert (got.questions, got.clean, got.answered, got.matched)==(want['qsts'], want['n_clean_qsts'], want['n_qsts_w_ans'], want['n_qsts_w_match_ans'])
+    f = oracle("metrics/qa_aggregation.json")["qags"]["filter"]
+    a = qa.qags_kept(f["questions"], f["logprobs"], 2, None)
+    b = qa.qags_kept(f["questions"], f["logprobs"], 1, None, f["predicted_answers"], f["expected_answers"])
+    for got, want in ((a, f["keep2"]), (b, f["keep1_with_answer_match"])):
+        assert (got.questions, got.clean, got.answered, got.matched) == (
+            want["qsts"],
+            want["n_clean_qsts"],
+            want["n_qsts_w_ans"],
+            want["n_qsts_w_match_ans"],
+        )
+
 
 def test_where_too_few_questions_are_good_any_others_fill_up():
-    q,lp = ['a?', 'who was it? yes', 'nothing'],[-1., -2., -3.]
+    q, lp = ["a?", "who was it? yes", "nothing"], [-1.0, -2.0, -3.0]
     k = qa.qags_kept(q, lp, 3, np.random.default_rng(0))
-    assert k.questions[0]=='who was it?' and len(k.questions)==3 and set(k.questions[1:])<=set(q) and k.clean==1
-    assert len(qa.qags_kept(q, lp, 20, np.random.default_rng(0)).questions)==4 # 1 that is good and all 3
-    assert qa.qags_kept([], [], 5, np.random.default_rng(0)).questions==[]
+    assert (
+        k.questions[0] == "who was it?"
+        and len(k.questions) == 3
+        and set(k.questions[1:]) <= set(q)
+        and k.clean == 1
+    )
+    assert len(qa.qags_kept(q, lp, 20, np.random.default_rng(0)).questions) == 4  # 1 that is good and all 3
+    assert qa.qags_kept([], [], 5, np.random.default_rng(0)).questions == []
 
-words = st.lists(st.sampled_from(['the', 'pier', 'old', 'Friday', '']), max_size=4).map(' '.join)
-lists = st.lists(st.tuples(words, words, st.floats(0, 1)), min_size=1, max_size=6).map(lambda xs: [qa.Answered(f'q{i}?', a, b, p) for i,(a,b,p) in enumerate(xs)])
+
+words = st.lists(st.sampled_from(["the", "pier", "old", "Friday", ""]), max_size=4).map(" ".join)
+lists = st.lists(st.tuples(words, words, st.floats(0, 1)), min_size=1, max_size=6).map(
+    lambda xs: [qa.Answered(f"q{i}?", a, b, p) for i, (a, b, p) in enumerate(xs)]
+)
+
 
 @given(lists, st.randoms())
 def test_scores_lie_in_the_unit_interval_and_do_not_depend_on_the_order_of_questions(A, r):
     B = r.sample(A, len(A))
-    nli = {a.question:[r.random() for _ in range(3)] for a in A}
+    nli = {a.question: [r.random() for _ in range(3)] for a in A}
+
     def scores(A):
         z = np.array([nli[a.question] for a in A if qa.q2_open(a)]).reshape(-1, 3)
-        return [qa.qags(SPANS, A, A), qa.qags_em(SPANS, A, A), qa.feqa(SPANS, A, A), qa.q2(SPANS, A, A, z), qa.q2_no_nli(SPANS, A, A, z), qa.questeval_f1('h', 's', SPANS, SPANS, A, A, A, A), qa.questeval_precision('h', 's', SPANS, A, A, [.5]*len(A))]
-    assert all(0<=x<=1 for x in scores(A)) and scores(A)==pytest.approx(scores(B), abs=1e-12)
+        return [
+            qa.qags(SPANS, A, A),
+            qa.qags_em(SPANS, A, A),
+            qa.feqa(SPANS, A, A),
+            qa.q2(SPANS, A, A, z),
+            qa.q2_no_nli(SPANS, A, A, z),
+            qa.questeval_f1("h", "s", SPANS, SPANS, A, A, A, A),
+            qa.questeval_precision("h", "s", SPANS, A, A, [0.5] * len(A)),
+        ]
+
+    assert all(0 <= x <= 1 for x in scores(A)) and scores(A) == pytest.approx(scores(B), abs=1e-12)
+
 
 @given(st.lists(words.filter(str.strip), min_size=1, max_size=5))
 def test_answers_that_are_the_phrases_score_one(phrases):
-    A = [qa.Answered('q?', p, p, 1.) for p in phrases if qa.words(p)]
-    if A: assert [qa.qags(SPANS, A, A), qa.qags_matched(SPANS, A, A), qa.feqa(SPANS, A, A), qa.q2(SPANS, A, A, []), qa.questeval_recall('h', 's', SPANS, A, A, [1.]*len(A))]==[1]*5
+    A = [qa.Answered("q?", p, p, 1.0) for p in phrases if qa.words(p)]
+    if A:
+        assert [
+            qa.qags(SPANS, A, A),
+            qa.qags_matched(SPANS, A, A),
+            qa.feqa(SPANS, A, A),
+            qa.q2(SPANS, A, A, []),
+            qa.questeval_recall("h", "s", SPANS, A, A, [1.0] * len(A)),
+        ] == [1] * 5
 
-@given(st.lists(st.tuples(st.sampled_from(['I', 'it', 'Rome', 'rome', 'the pier']), st.sampled_from(['entity', 'chunk']), st.integers(0, 8)).map(lambda x: qa.Span(*x)), max_size=14), st.integers(0, 99))
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["I", "it", "Rome", "rome", "the pier"]),
+            st.sampled_from(["entity", "chunk"]),
+            st.integers(0, 8),
+        ).map(lambda x: qa.Span(*x)),
+        max_size=14,
+    ),
+    st.integers(0, 99),
+)
 def test_phrases_are_those_of_the_text(found, seed):
     every = {s.text for s in found}
     ten = qa.qags_phrases(found, np.random.default_rng(seed))
-    assert set(ten)<=every and len(ten)==(10 if every else 0) and (len(every)>10 or set(ten)==every)
-    assert not {t.lower() for t in qa.q2_phrases(found)}&{'i'} and {t.lower() for t in qa.q2_phrases(found)}=={t.lower() for t in every}-{'i'}
-    assert len(qa.questeval_phrases(found))==sum(s.sentence<5 for s in found) and len(set(qa.feqa_phrases(found)))==len(qa.feqa_phrases(found))
+    assert set(ten) <= every and len(ten) == (10 if every else 0) and (len(every) > 10 or set(ten) == every)
+    assert not {t.lower() for t in qa.q2_phrases(found)} & {"i"} and {
+        t.lower() for t in qa.q2_phrases(found)
+    } == {t.lower() for t in every} - {"i"}
+    assert len(qa.questeval_phrases(found)) == sum(s.sentence < 5 for s in found) and len(
+        set(qa.feqa_phrases(found))
+    ) == len(qa.feqa_phrases(found))
+
 
 def test_what_has_no_question_is_zero_or_has_no_score_as_each_metric_states():
-    assert qa.feqa([], [], [])==0 and qa.questeval_precision('h', 's', [], [], [], [])==0 and qa.questeval('', 's', [], SPANS, [], [], [], [], [], [])==0
+    assert (
+        qa.feqa([], [], []) == 0
+        and qa.questeval_precision("h", "s", [], [], [], []) == 0
+        and qa.questeval("", "s", [], SPANS, [], [], [], [], [], []) == 0
+    )
     for f in (qa.qags, qa.qags_em, qa.qags_released, qa.qags_matched):
-        with pytest.raises(Undefined, match='no named entity and no noun phrase to ask about; upstream fails'): f([], [], [])
-        with pytest.raises(Undefined, match='no question was written'): f(SPANS, [], [])
-    assert [qa.q2([], [], [], numbers([c])) for c in CLASSES]==[0, .5, 1]
+        with pytest.raises(
+            Undefined, match="no named entity and no noun phrase to ask about; upstream fails"
+        ):
+            f([], [], [])
+        with pytest.raises(Undefined, match="no question was written"):
+            f(SPANS, [], [])
+    assert [qa.q2([], [], [], numbers([c])) for c in CLASSES] == [0, 0.5, 1]
+
 
 # From texts to scores
-def doc(text): # A stand-in for a parsed document: capitals are entities, pairs after an article are noun phrases, full stops end sentences
+def doc(
+    text,
+):  # A stand-in for a parsed document: capitals are entities, pairs after an article are noun phrases, full stops end sentences
     toks = text.split()
-    starts = [0, *(i+1 for i,t in enumerate(toks) if t.endswith('.') and i+1<len(toks))]
-    def span(a, b): return SimpleNamespace(text=' '.join(toks[a:b]).strip('.'), sent=SimpleNamespace(start=max((s for s in starts if s<=a), default=0)))
-    return SimpleNamespace(sents=[SimpleNamespace(start=s) for s in (starts if toks else [])], ents=[span(i, i+1) for i,t in enumerate(toks) if t[0].isupper() and i not in starts],
-        noun_chunks=[span(i, i+2) for i,t in enumerate(toks[:-1]) if t.lower() in ('the', 'a')])
+    starts = [0, *(i + 1 for i, t in enumerate(toks) if t.endswith(".") and i + 1 < len(toks))]
 
-@pytest.fixture(scope='module')
-def chain(oracle): # A pipeline by the name of test, and short questions of few beams: the networks write nonsense anyway
-    oracle('metrics/triples.json')
+    def span(a, b):
+        return SimpleNamespace(
+            text=" ".join(toks[a:b]).strip("."),
+            sent=SimpleNamespace(start=max((s for s in starts if s <= a), default=0)),
+        )
+
+    return SimpleNamespace(
+        sents=[SimpleNamespace(start=s) for s in (starts if toks else [])],
+        ents=[span(i, i + 1) for i, t in enumerate(toks) if t[0].isupper() and i not in starts],
+        noun_chunks=[span(i, i + 2) for i, t in enumerate(toks[:-1]) if t.lower() in ("the", "a")],
+    )
+
+
+@pytest.fixture(scope="module")
+def chain(
+    oracle,
+):  # A pipeline by the name of test, and short questions of few beams: the networks write nonsense anyway
+    oracle("metrics/triples.json")
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(qs, 'WRITING', {k:qs.Writing(w.prompt, 3, min(w.beams, 2), min(w.keep, 2), w.no_repeat, w.window, w.drop) for k,w in qs.WRITING.items()})
-        monkeypatch.setitem(sys.modules, 'spacy', SimpleNamespace(load=lambda n: SimpleNamespace(pipe=lambda texts: map(doc, texts), meta=dict(version='1'))))
+        monkeypatch.setattr(
+            qs,
+            "WRITING",
+            {
+                k: qs.Writing(w.prompt, 3, min(w.beams, 2), min(w.keep, 2), w.no_repeat, w.window, w.drop)
+                for k, w in qs.WRITING.items()
+            },
+        )
+        monkeypatch.setitem(
+            sys.modules,
+            "spacy",
+            SimpleNamespace(
+                load=lambda n: SimpleNamespace(pipe=lambda texts: map(doc, texts), meta=dict(version="1"))
+            ),
+        )
         spacy_pipeline.cache_clear()
         yield
     spacy_pipeline.cache_clear()
 
-TABLE = pd.DataFrame(dict(id=list('abc'), hypothesis=['The pier in Harwich fell. The mayor spoke.', 'A storm hit Harwich on Friday.', ''], source=['The old pier in Harwich fell on Friday. Then the mayor of the town spoke.', 'In Harwich a storm broke the pier. It rained.', 'The sea rose.']))
+
+TABLE = pd.DataFrame(
+    dict(
+        id=list("abc"),
+        hypothesis=["The pier in Harwich fell. The mayor spoke.", "A storm hit Harwich on Friday.", ""],
+        source=[
+            "The old pier in Harwich fell on Friday. Then the mayor of the town spoke.",
+            "In Harwich a storm broke the pier. It rained.",
+            "The sea rose.",
+        ],
+    )
+)
+
 
 def evaluators(**kw):
-    at = oracles()/'metrics'/'models'
-    return dict(spans='test', qg=at/'tiny_t5', qa=at/'tiny_electra_qa', q2_nli=at/'tiny_bert_nli', questeval=at/'tiny_t5', questeval_similarity=at/'tiny_roberta')|kw
+    at = oracles() / "metrics" / "models"
+    return (
+        dict(
+            spans="test",
+            qg=at / "tiny_t5",
+            qa=at / "tiny_electra_qa",
+            q2_nli=at / "tiny_bert_nli",
+            questeval=at / "tiny_t5",
+            questeval_similarity=at / "tiny_roberta",
+        )
+        | kw
+    )
 
-@pytest.fixture(scope='module')
-def graded(chain): return g.grade(TABLE, evaluators(), METRICS, progress=False)
+
+@pytest.fixture(scope="module")
+def graded(chain):
+    return g.grade(TABLE, evaluators(), METRICS, progress=False)
+
 
 def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
     t = graded
-    w = t.pivot(index='sample', columns='name', values='value')
-    assert t.attrs['missing']=={} and set(w)==set(METRICS)
-    q_model,a_model = model('tiny_t5'),model('tiny_electra_qa')
-    for i,h,s in TABLE.iloc[:2].itertuples(index=False):
-        H,S = qa.spans([h, s], 'test')
-        def ask(text, phrases, style): return [qa.Question(*q) for q in qs.ask(q_model, [(text, phrases)], qs.WRITING[style])[0][0]]
-        questions = ask(h, qa.q2_phrases(H), 'q2')
+    w = t.pivot(index="sample", columns="name", values="value")
+    assert t.attrs["missing"] == {} and set(w) == set(METRICS)
+    q_model, a_model = model("tiny_t5"), model("tiny_electra_qa")
+    for i, h, s in TABLE.iloc[:2].itertuples(index=False):
+        H, S = qa.spans([h, s], "test")
+
+        def ask(text, phrases, style):
+            return [qa.Question(*q) for q in qs.ask(q_model, [(text, phrases)], qs.WRITING[style])[0][0]]
+
+        questions = ask(h, qa.q2_phrases(H), "q2")
         valid = qa.q2_valid(questions, qs.raw_answers(a_model, [(q.text, h) for q in questions])[0])
-        A = [qa.Answered(q.text, q.phrase, a) for q,a in zip(valid, qs.raw_answers(a_model, [(q.text, s) for q in valid])[0])]
-        nli = nli_pairs(model('tiny_bert_nli'), qa.q2_pairs(s, h, A), 512, 'first')[0]
-        assert w['q2'][i]==pytest.approx(qa.q2(H, questions, A, nli), abs=1e-6)
-        sides = [(qs_,[qa.Answered(q.text, q.phrase, *a) for q,a in zip(qs_, qs.written_answers(q_model, [(q.text, to) for q in qs_])[0])]) for qs_,to in ((ask(h, qa.questeval_phrases(H), 'questeval'), s), (ask(s, qa.questeval_phrases(S), 'questeval'), h))]
-        f = [[bertscore_f1(c) for c in cosines(model('tiny_roberta'), [(a.found, a.expected) for a in A])[0]] for _,A in sides]
-        (qh,ah),(q_s,a_s) = sides
-        assert w['questeval'][i]==pytest.approx(qa.questeval(h, s, H, S, qh, q_s, ah, a_s, *f), abs=1e-5)
-        low = qa.feqa_text(h.lower(), lambda t: [x for x in t.replace('. ', '.|').split('|')])
-        questions = ask(low, [p.lower() for p in qa.feqa_phrases(H)], 'feqa')
-        found = qs.span_answers(a_model, [(q.text, qa.feqa_text(s, lambda t: [x for x in t.replace('. ', '.|').split('|')]).lower()) for q in questions], none=False)[0]
-        assert w['feqa'][i]==pytest.approx(qa.feqa(H, questions, [qa.Answered(q.text, q.phrase, a) for q,a in zip(questions, found)]), abs=1e-6)
-        questions = ask(h, qa.qags_phrases(H, g._rng(h)), 'qags')
+        A = [
+            qa.Answered(q.text, q.phrase, a)
+            for q, a in zip(valid, qs.raw_answers(a_model, [(q.text, s) for q in valid])[0])
+        ]
+        nli = nli_pairs(model("tiny_bert_nli"), qa.q2_pairs(s, h, A), 512, "first")[0]
+        assert w["q2"][i] == pytest.approx(qa.q2(H, questions, A, nli), abs=1e-6)
+        sides = [
+            (
+                qs_,
+                [
+                    qa.Answered(q.text, q.phrase, *a)
+                    for q, a in zip(qs_, qs.written_answers(q_model, [(q.text, to) for q in qs_])[0])
+                ],
+            )
+            for qs_, to in (
+                (ask(h, qa.questeval_phrases(H), "questeval"), s),
+                (ask(s, qa.questeval_phrases(S), "questeval"), h),
+            )
+        ]
+        f = [
+            [bertscore_f1(c) for c in cosines(model("tiny_roberta"), [(a.found, a.expected) for a in A])[0]]
+            for _, A in sides
+        ]
+        (qh, ah), (q_s, a_s) = sides
+        assert w["questeval"][i] == pytest.approx(qa.questeval(h, s, H, S, qh, q_s, ah, a_s, *f), abs=1e-5)
+        low = qa.feqa_text(h.lower(), lambda t: [x for x in t.replace(". ", ".|").split("|")])
+        questions = ask(low, [p.lower() for p in qa.feqa_phrases(H)], "feqa")
+        found = qs.span_answers(
+            a_model,
+            [
+                (q.text, qa.feqa_text(s, lambda t: [x for x in t.replace(". ", ".|").split("|")]).lower())
+                for q in questions
+            ],
+            none=False,
+        )[0]
+        assert w["feqa"][i] == pytest.approx(
+            qa.feqa(H, questions, [qa.Answered(q.text, q.phrase, a) for q, a in zip(questions, found)]),
+            abs=1e-6,
+        )
+        questions = ask(h, qa.qags_phrases(H, g._rng(h)), "qags")
         kept = qa.qags_kept([q.text for q in questions], [q.logp for q in questions], 20, g._rng(h)).questions
-        assert len(kept)==20
-        a,b = (qs.span_answers(a_model, [(q, x) for q in kept])[0] for x in (h, s))
-        for f in (qa.qags, qa.qags_em, qa.qags_released): assert w[f.__name__][i]==pytest.approx(f(H, questions, [qa.Answered(*z) for z in zip(kept, a, b)]), abs=1e-6)
-    assert w.loc['c', ['feqa', 'questeval', 'questeval_f1']].eq(0).all() and w.loc['c', [n for n in METRICS if n.startswith('qags')]].isna().all()
-    assert t.query("name=='qags' and sample=='c'")['note'].item().startswith('no named entity') and w.loc['c', 'q2'] in (0, .5, 1)
+        assert len(kept) == 20
+        a, b = (qs.span_answers(a_model, [(q, x) for q in kept])[0] for x in (h, s))
+        for f in (qa.qags, qa.qags_em, qa.qags_released):
+            assert w[f.__name__][i] == pytest.approx(
+                f(H, questions, [qa.Answered(*z) for z in zip(kept, a, b)]), abs=1e-6
+            )
+    assert (
+        w.loc["c", ["feqa", "questeval", "questeval_f1"]].eq(0).all()
+        and w.loc["c", [n for n in METRICS if n.startswith("qags")]].isna().all()
+    )
+    assert t.query("name=='qags' and sample=='c'")["note"].item().startswith("no named entity") and w.loc[
+        "c", "q2"
+    ] in (0, 0.5, 1)
+
 
 def test_of_several_valid_questions_about_a_phrase_q2_asks_the_first():
-    Q = [qa.Question(f'{k} {p}?', 0., p) for p in ('the Pier', 'rye') for k in 'abc']
-    assert [q.text for q in qa.q2_valid(Q, ['roof', 'a pier', 'Pier', '', 'in rye', 'rye'])]==['b the Pier?', 'b rye?'] and qa.q2_valid([], [])==[]
+    Q = [qa.Question(f"{k} {p}?", 0.0, p) for p in ("the Pier", "rye") for k in "abc"]
+    assert [q.text for q in qa.q2_valid(Q, ["roof", "a pier", "Pier", "", "in rye", "rye"])] == [
+        "b the Pier?",
+        "b rye?",
+    ] and qa.q2_valid([], []) == []
+
 
 def test_valid_questions_of_q2_are_asked_of_the_source_and_settled_by_entailment(chain, model, monkeypatch):
     "The networks of the test ask nothing valid, so the second and third question about each phrase are answered by it here"
-    monkeypatch.setattr(qs, 'ask', lambda m, items, w, **kw: ([[(f'{k} {p}?', -1., p) for p in phrases for k in 'abc'] for _,phrases in items], *[np.zeros(len(items), int)]*2))
-    monkeypatch.setattr(qs, 'raw_answers', lambda m, pairs, **kw: ([('rain' if t in list(TABLE['source']) else '' if q[0]=='a' else q[2:-1]) for q,t in pairs], [0]*len(pairs)))
-    t = g.grade(TABLE, evaluators(), ['q2', 'q2_no_nli'], progress=False).pivot(index='sample', columns='name', values='value')
-    for i,h,s in TABLE.itertuples(index=False):
-        H, = qa.spans([h], 'test')
-        A = [qa.Answered(f'b {p}?', p, 'rain') for p in dict.fromkeys(qa.q2_phrases(H))]
-        pairs = [(f'b {a.expected}? rain.', f'b {a.expected}? {a.expected}.') for a in A] or [(s.lower(), h)]
-        said = nli_pairs(model('tiny_bert_nli'), pairs, 512, 'first')[0].argmax(1)
-        assert t['q2'][i]==pytest.approx(np.mean([{0:0, 1:0 if A else .5, 2:1}[k] for k in said])) and t['q2_no_nli'][i]==pytest.approx(0 if A else said[0]/2)
+    monkeypatch.setattr(
+        qs,
+        "ask",
+        lambda m, items, w, **kw: (
+            [[(f"{k} {p}?", -1.0, p) for p in phrases for k in "abc"] for _, phrases in items],
+            *[np.zeros(len(items), int)] * 2,
+        ),
+    )
+    monkeypatch.setattr(
+        qs,
+        "raw_answers",
+        lambda m, pairs, **kw: (
+            [("rain" if t in list(TABLE["source"]) else "" if q[0] == "a" else q[2:-1]) for q, t in pairs],
+            [0] * len(pairs),
+        ),
+    )
+    t = g.grade(TABLE, evaluators(), ["q2", "q2_no_nli"], progress=False).pivot(
+        index="sample", columns="name", values="value"
+    )
+    for i, h, s in TABLE.itertuples(index=False):
+        (H,) = qa.spans([h], "test")
+        A = [qa.Answered(f"b {p}?", p, "rain") for p in dict.fromkeys(qa.q2_phrases(H))]
+        pairs = [(f"b {a.expected}? rain.", f"b {a.expected}? {a.expected}.") for a in A] or [(s.lower(), h)]
+        said = nli_pairs(model("tiny_bert_nli"), pairs, 512, "first")[0].argmax(1)
+        assert t["q2"][i] == pytest.approx(
+            np.mean([{0: 0, 1: 0 if A else 0.5, 2: 1}[k] for k in said])
+        ) and t["q2_no_nli"][i] == pytest.approx(0 if A else said[0] / 2)
+
 
 def test_neither_order_nor_batch_changes_a_score(graded):
-    def wide(t): return t.pivot(index='sample', columns='name', values='value')
+    def wide(t):
+        return t.pivot(index="sample", columns="name", values="value")
+
     t = wide(g.grade(TABLE.iloc[[1, 2, 0]], evaluators(), METRICS, progress=False, batch_tokens=150))
     pd.testing.assert_frame_equal(t, wide(graded), atol=2e-5, rtol=0)
 
+
 def test_each_network_is_loaded_once_whatever_it_is_needed_for(chain, model, monkeypatch):
-    opened,real = [],g._opened
-    monkeypatch.setattr(g, '_opened', lambda who, **kw: opened.append(who[0].rsplit('/', 1)[-1]) or real(who, **kw))
-    same = evaluators()['questeval_similarity'] # Asked for first, and needed again after the answers
-    t = g.grade(TABLE, evaluators(bertscore=same), ['bertscore_f1_source', *METRICS[::-1]], progress=False)
-    assert 'bertscore_f1_source' in set(t['name'])
-    assert sorted(opened)==['test', 'tiny_bert_nli', 'tiny_electra_qa', 'tiny_roberta', 'tiny_t5'] and opened[:2]==['test', 'tiny_t5']
-    assert t.attrs['models']['spans']=='test 1' and t.attrs['models']['qags_questions']==t.attrs['models']['questeval']
-    cut = t.attrs['cut']
-    assert cut['qags']==dict(qags_answers=0, qags_answers_matched=0) and cut['questeval_questions']['questeval_questions_source_unfinished']>0
+    opened, real = [], g._opened
+    monkeypatch.setattr(
+        g, "_opened", lambda who, **kw: opened.append(who[0].rsplit("/", 1)[-1]) or real(who, **kw)
+    )
+    same = evaluators()["questeval_similarity"]  # Asked for first, and needed again after the answers
+    t = g.grade(TABLE, evaluators(bertscore=same), ["bertscore_f1_source", *METRICS[::-1]], progress=False)
+    assert "bertscore_f1_source" in set(t["name"])
+    assert sorted(opened) == [
+        "test",
+        "tiny_bert_nli",
+        "tiny_electra_qa",
+        "tiny_roberta",
+        "tiny_t5",
+    ] and opened[:2] == ["test", "tiny_t5"]
+    assert (
+        t.attrs["models"]["spans"] == "test 1"
+        and t.attrs["models"]["qags_questions"] == t.attrs["models"]["questeval"]
+    )
+    cut = t.attrs["cut"]
+    assert (
+        cut["qags"] == dict(qags_answers=0, qags_answers_matched=0)
+        and cut["questeval_questions"]["questeval_questions_source_unfinished"] > 0
+    )
+
 
 def test_only_qags_may_find_no_answer(chain, monkeypatch):
     seen = []
-    monkeypatch.setattr(qs, 'span_answers', lambda m, ps, none=True, **kw: seen.append(none) or (['']*len(ps), [0]*len(ps)))
-    for n in ('feqa', 'qags'): g.grade(TABLE, evaluators(), [n], progress=False)
-    assert seen[0] is False and len(seen)>1 and all(seen[1:])
+    monkeypatch.setattr(
+        qs,
+        "span_answers",
+        lambda m, ps, none=True, **kw: seen.append(none) or ([""] * len(ps), [0] * len(ps)),
+    )
+    for n in ("feqa", "qags"):
+        g.grade(TABLE, evaluators(), [n], progress=False)
+    assert seen[0] is False and len(seen) > 1 and all(seen[1:])
+
 
 def test_a_question_that_two_rules_keep_is_answered_once(chain, model, monkeypatch):
-    pairs,real = [],qs.span_answers
-    monkeypatch.setattr(qs, 'span_answers', lambda m, ps, **kw: pairs.extend(ps) or real(m, ps, **kw))
-    g.grade(TABLE, evaluators(), ['qags', 'qags_em', 'qags_released', 'qags_matched'], progress=False)
-    assert pairs and len(pairs)==len(set(pairs))
+    pairs, real = [], qs.span_answers
+    monkeypatch.setattr(qs, "span_answers", lambda m, ps, **kw: pairs.extend(ps) or real(m, ps, **kw))
+    g.grade(TABLE, evaluators(), ["qags", "qags_em", "qags_released", "qags_matched"], progress=False)
+    assert pairs and len(pairs) == len(set(pairs))
+
 
 def test_what_is_not_given_is_named(oracle):
-    oracle('metrics/triples.json')
-    t = g.grade(TABLE, {}, ['q2', 'questeval_f1', 'qags'], progress=False)
-    assert t.attrs['missing']==dict(q2=["a spaCy pipeline for 'spans'", "a model for 'q2_questions' or 'qg'", "a model for 'q2' or 'qa'", "a model for 'q2_nli' or 'nli'"],
-        questeval_f1=["a spaCy pipeline for 'spans'", "a model for 'questeval_questions' or 'qg'", "a model for 'questeval'"], qags=["a spaCy pipeline for 'spans'", "a model for 'qags_questions' or 'qg'", "a model for 'qags' or 'qa'"])
-    assert len(t)==0
-    assert g.grade(TABLE[['id', 'hypothesis']], evaluators(), ['feqa'], progress=False).attrs['missing']==dict(feqa=['the column source'])
+    oracle("metrics/triples.json")
+    t = g.grade(TABLE, {}, ["q2", "questeval_f1", "qags"], progress=False)
+    assert t.attrs["missing"] == dict(
+        q2=[
+            "a spaCy pipeline for 'spans'",
+            "a model for 'q2_questions' or 'qg'",
+            "a model for 'q2' or 'qa'",
+            "a model for 'q2_nli' or 'nli'",
+        ],
+        questeval_f1=[
+            "a spaCy pipeline for 'spans'",
+            "a model for 'questeval_questions' or 'qg'",
+            "a model for 'questeval'",
+        ],
+        qags=[
+            "a spaCy pipeline for 'spans'",
+            "a model for 'qags_questions' or 'qg'",
+            "a model for 'qags' or 'qa'",
+        ],
+    )
+    assert len(t) == 0
+    assert g.grade(TABLE[["id", "hypothesis"]], evaluators(), ["feqa"], progress=False).attrs[
+        "missing"
+    ] == dict(feqa=["the column source"])
+
 
 def test_without_spacy_the_scores_say_what_to_install(chain, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'spacy', None)
+    monkeypatch.setitem(sys.modules, "spacy", None)
     spacy_pipeline.cache_clear()
-    t = g.grade(TABLE, evaluators(spans='en_core_web_sm'), ['q2', 'rouge_l_true'], progress=False)
-    assert len(t.attrs['missing']['q2'])==1 and 'pip install spacy, then python -m spacy download en_core_web_sm' in t.attrs['missing']['q2'][0]
-    assert set(t['name'])=={'rouge_l_true'} and t.attrs['models']=={}
+    t = g.grade(TABLE, evaluators(spans="en_core_web_sm"), ["q2", "rouge_l_true"], progress=False)
+    assert (
+        len(t.attrs["missing"]["q2"]) == 1
+        and "pip install spacy, then python -m spacy download en_core_web_sm" in t.attrs["missing"]["q2"][0]
+    )
+    assert set(t["name"]) == {"rouge_l_true"} and t.attrs["models"] == {}
     spacy_pipeline.cache_clear()
 
+
 def test_every_entry_is_complete_and_its_card_names_licences():
-    assert len(METRICS)==11
-    for n in METRICS: assert all((reg[n].formula, reg[n].trap, reg[n].unit, reg[n].cite, reg[n].dim)) and '[0,1]' in card(n)
-    assert 'MIT' in card('questeval') and 'no licence on the hub' in card('q2') and 'without a licence of its own' in card('qags')
+    assert len(METRICS) == 11
+    for n in METRICS:
+        assert all((reg[n].formula, reg[n].trap, reg[n].unit, reg[n].cite, reg[n].dim)) and "[0,1]" in card(n)
+    assert (
+        "MIT" in card("questeval")
+        and "no licence on the hub" in card("q2")
+        and "without a licence of its own" in card("qags")
+    )

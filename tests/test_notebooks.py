@@ -1,4 +1,5 @@
 """Every notebook runs from top to bottom, and what is stored is what it gives."""
+
 import importlib
 import os
 import pkgutil
@@ -15,71 +16,128 @@ from uetrust.core.registry import load_scores
 reg = load_scores()
 
 ROOT = Path(__file__).resolve().parents[1]
-NBS = [p for p in sorted((ROOT/'nbs').rglob('*.ipynb')) if not any(s[0] in '._' for s in p.relative_to(ROOT/'nbs').parts)]
-EXPERIMENTS = [p for p in NBS if p.relative_to(ROOT/'nbs').parts[0]=='experiments']
-CHAPTERS = [p for p in EXPERIMENTS if p.parent.name=='banks' and p.stem!='08_accuracy'] # Each reads what those before it wrote
+NBS = [
+    p
+    for p in sorted((ROOT / "nbs").rglob("*.ipynb"))
+    if not any(s[0] in "._" for s in p.relative_to(ROOT / "nbs").parts)
+]
+EXPERIMENTS = [p for p in NBS if p.relative_to(ROOT / "nbs").parts[0] == "experiments"]
+CHAPTERS = [
+    p for p in EXPERIMENTS if p.parent.name == "banks" and p.stem != "08_accuracy"
+]  # Each reads what those before it wrote
+
 
 def runs(nb):
     "Run a page. What it registers is forgotten: other tests of this process ask the modules, not a page."
     import nbdev.test as runner
-    for m in pkgutil.walk_packages(uetrust.__path__, 'uetrust.'): importlib.import_module(m.name)
+
+    for m in pkgutil.walk_packages(uetrust.__path__, "uetrust."):
+        importlib.import_module(m.name)
     before = dict(reg)
-    try: return runner.test_nb(nb, skip_flags=['notest', 'slow', 'net'], basepath=ROOT, profile=False)[0]
+    try:
+        return runner.test_nb(nb, skip_flags=["notest", "slow", "net"], basepath=ROOT, profile=False)[0]
     finally:
         reg.clear()
         reg.update(before)
 
-@pytest.mark.parametrize('nb', [p for p in NBS if p not in CHAPTERS], ids=lambda p: str(p.relative_to(ROOT/'nbs')))
+
+@pytest.mark.parametrize(
+    "nb", [p for p in NBS if p not in CHAPTERS], ids=lambda p: str(p.relative_to(ROOT / "nbs"))
+)
 def test_notebook_runs(nb, monkeypatch):
-    monkeypatch.setenv('TQDM_DISABLE', '1')
+    monkeypatch.setenv("TQDM_DISABLE", "1")
     assert runs(nb)
 
+
 def test_the_chapters_of_a_bank_run_one_after_the_other(monkeypatch):
-    monkeypatch.setenv('TQDM_DISABLE', '1')
-    assert len(CHAPTERS)==7
-    for nb in CHAPTERS: assert runs(nb), nb.name
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    assert len(CHAPTERS) == 7
+    for nb in CHAPTERS:
+        assert runs(nb), nb.name
+
 
 def test_a_page_leaves_the_registry_as_it_was(monkeypatch):
-    monkeypatch.setenv('TQDM_DISABLE', '1')
+    monkeypatch.setenv("TQDM_DISABLE", "1")
     before = dict(reg)
-    assert runs(ROOT/'nbs/07_nlg/10_judge.ipynb')
-    assert dict(reg)==before and reg['judge_wo_fluency'].fn.__module__=='uetrust.nlg.judge'
+    assert runs(ROOT / "nbs/07_nlg/10_judge.ipynb")
+    assert dict(reg) == before and reg["judge_wo_fluency"].fn.__module__ == "uetrust.nlg.judge"
+
 
 def test_in_sync_clean_and_executed():
     "`scripts/nbs.py check` is what CI runs; it must be silent about the repository and loud about a damaged copy (below)."
-    subprocess.run([sys.executable, ROOT/'scripts'/'nbs.py', 'check'], check=True)
+    subprocess.run([sys.executable, ROOT / "scripts" / "nbs.py", "check"], check=True)
 
-@pytest.mark.parametrize('damage,says', [
-    (lambda nb: nb.cells[2].update(source=nb.cells[2].source+'\n# later'), 'outputs are older than the code'),
-    (lambda nb: nb.cells.append(nbformat.v4.new_markdown_cell('## A heading\nand text')), 'heading not alone'),
-    (lambda nb: nb.cells.append(nbformat.v4.new_markdown_cell('[nowhere](no_such_page.ipynb)')), 'dead link'),
-    (lambda nb: nb.cells[-1].update(outputs=[nbformat.v4.new_output('error', ename='E', evalue='', traceback=[])]), 'stored error output'),
-    (lambda nb: nb.cells[-1].update(outputs=[nbformat.v4.new_output('stream', name='stdout', text='x'*300_000)]), 'stored outputs take'),
-])
+
+@pytest.mark.parametrize(
+    "damage,says",
+    [
+        (
+            lambda nb: nb.cells[2].update(source=nb.cells[2].source + "\n# later"),
+            "outputs are older than the code",
+        ),
+        (
+            lambda nb: nb.cells.append(nbformat.v4.new_markdown_cell("## A heading\nand text")),
+            "heading not alone",
+        ),
+        (
+            lambda nb: nb.cells.append(nbformat.v4.new_markdown_cell("[nowhere](no_such_page.ipynb)")),
+            "dead link",
+        ),
+        (
+            lambda nb: nb.cells[-1].update(
+                outputs=[nbformat.v4.new_output("error", ename="E", evalue="", traceback=[])]
+            ),
+            "stored error output",
+        ),
+        (
+            lambda nb: nb.cells[-1].update(
+                outputs=[nbformat.v4.new_output("stream", name="stdout", text="x" * 300_000)]
+            ),
+            "stored outputs take",
+        ),
+    ],
+)
 def test_check_finds_damage(damage, says, monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(str(ROOT/'scripts'))
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     import nbs
-    nb = nbformat.read(ROOT/'nbs/01_core/01_checks.ipynb', 4)
-    damage(nb)
-    p = tmp_path/'x.ipynb'
-    monkeypatch.setattr(nbs, 'ROOT', tmp_path)
-    found = [w for f in (nbs.stored_problems, nbs.text_problems) for w in f(p, nb)]
-    assert len(found)==1 and says in found[0]
 
-@pytest.mark.parametrize('nb', EXPERIMENTS, ids=lambda p: p.name)
+    nb = nbformat.read(ROOT / "nbs/01_core/01_checks.ipynb", 4)
+    damage(nb)
+    p = tmp_path / "x.ipynb"
+    monkeypatch.setattr(nbs, "ROOT", tmp_path)
+    found = [w for f in (nbs.stored_problems, nbs.text_problems) for w in f(p, nb)]
+    assert len(found) == 1 and says in found[0]
+
+
+@pytest.mark.parametrize("nb", EXPERIMENTS, ids=lambda p: p.name)
 def test_experiments_default_to_smoke_and_keep_their_parameters_tag(nb):
-    cells = [c for c in nbformat.read(nb, 4).cells if 'parameters' in c.metadata.get('tags', [])]
-    assert len(cells)==1 and "profile = 'smoke'" in cells[0].source
+    cells = [c for c in nbformat.read(nb, 4).cells if "parameters" in c.metadata.get("tags", [])]
+    assert len(cells) == 1 and "profile = 'smoke'" in cells[0].source
+
 
 def test_runner_survives_a_kill(tmp_path):
     "A killed run leaves no target, and the next run makes it."
-    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell('wait = 30', metadata={'tags': ['parameters']}), nbformat.v4.new_code_cell('import time; time.sleep(wait)')])
-    nb.metadata.kernelspec = dict(name='python3', display_name='python3', language='python')
-    nbformat.write(nb, tmp_path/'slow.ipynb')
-    run = [sys.executable, '-c', 'import sys; from uetrust.app.cli import main; sys.exit(main(sys.argv[1:]))', 'run', str(tmp_path/'slow.ipynb'), str(tmp_path/'out.ipynb')]
+    nb = nbformat.v4.new_notebook(
+        cells=[
+            nbformat.v4.new_code_cell("wait = 30", metadata={"tags": ["parameters"]}),
+            nbformat.v4.new_code_cell("import time; time.sleep(wait)"),
+        ]
+    )
+    nb.metadata.kernelspec = dict(name="python3", display_name="python3", language="python")
+    nbformat.write(nb, tmp_path / "slow.ipynb")
+    run = [
+        sys.executable,
+        "-c",
+        "import sys; from uetrust.app.cli import main; sys.exit(main(sys.argv[1:]))",
+        "run",
+        str(tmp_path / "slow.ipynb"),
+        str(tmp_path / "out.ipynb"),
+    ]
     p = subprocess.Popen(run, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
-    try: p.wait(8)
-    except subprocess.TimeoutExpired: os.killpg(p.pid, 9)
-    assert not (tmp_path/'out.ipynb').exists()
-    subprocess.run([*run, 'wait=0'], cwd=ROOT, check=True)
-    assert (tmp_path/'out.ipynb').exists()
+    try:
+        p.wait(8)
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, 9)
+    assert not (tmp_path / "out.ipynb").exists()
+    subprocess.run([*run, "wait=0"], cwd=ROOT, check=True)
+    assert (tmp_path / "out.ipynb").exists()

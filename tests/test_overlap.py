@@ -1,93 +1,131 @@
 """Overlap metrics are those of the packages that papers name, with the settings they name."""
+
 import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 from nltk.translate.meteor_score import meteor_score
 from rouge_score.rouge_scorer import RougeScorer
 
 from uetrust.core.checks import Undefined
+from uetrust.core.registry import reg
 from uetrust.nlg import overlap
 from uetrust.nlg.overlap import bleu, meteor, rouge, rouge_1, rouge_2, rouge_2_precision, rouge_l
-from uetrust.core.registry import reg
 
-@pytest.fixture(scope='module')
-def pairs(oracle): return oracle('metrics/lexical.json')['pairs']
+
+@pytest.fixture(scope="module")
+def pairs(oracle):
+    return oracle("metrics/lexical.json")["pairs"]
+
 
 def test_rouge_is_the_recorded_one_with_and_without_stems(pairs):
     seen = 0
     for p in pairs:
-        for key,stem in (('rouge_nostem', False), ('rouge_stem', True)):
-            for kind in ('rouge1', 'rouge2', 'rougeL'):
+        for key, stem in (("rouge_nostem", False), ("rouge_stem", True)):
+            for kind in ("rouge1", "rouge2", "rougeL"):
                 want = p[key][kind]
-                try: got = rouge(kind, p['hypothesis'], p['reference'], stem)
-                except Undefined: # no word in the reference: the package says 0
-                    assert want['recall']==want['fmeasure']==0
+                try:
+                    got = rouge(kind, p["hypothesis"], p["reference"], stem)
+                except Undefined:  # no word in the reference: the package says 0
+                    assert want["recall"] == want["fmeasure"] == 0
                     continue
-                assert (got.precision, got.recall, got.fmeasure)==pytest.approx((want['precision'], want['recall'], want['fmeasure']), abs=1e-12)
+                assert (got.precision, got.recall, got.fmeasure) == pytest.approx(
+                    (want["precision"], want["recall"], want["fmeasure"]), abs=1e-12
+                )
                 seen += 1
-    assert seen>150
+    assert seen > 150
+
 
 def test_rouge_l_is_defined_exactly_where_the_benchmark_has_a_value(pairs):
     for p in pairs:
-        want = p['he_rouge']['rougeL']
-        if want=='NaN':
-            with pytest.raises(Undefined): rouge_l(p['hypothesis'], p['reference'])
-        else: assert rouge_l(p['hypothesis'], p['reference'])==pytest.approx(want, abs=1e-12)
+        want = p["he_rouge"]["rougeL"]
+        if want == "NaN":
+            with pytest.raises(Undefined):
+                rouge_l(p["hypothesis"], p["reference"])
+        else:
+            assert rouge_l(p["hypothesis"], p["reference"]) == pytest.approx(want, abs=1e-12)
+
 
 def test_bleu_and_meteor_are_the_recorded_ones(pairs):
     for p in pairs:
-        assert bleu(p['hypothesis'], p['reference'])==pytest.approx(p['sacrebleu']['default_sentence']['score'], abs=1e-9), p['id']
-        assert meteor(p['hypothesis'], p['reference'])==pytest.approx(p['meteor']['split'], abs=1e-12), p['id']
+        assert bleu(p["hypothesis"], p["reference"]) == pytest.approx(
+            p["sacrebleu"]["default_sentence"]["score"], abs=1e-9
+        ), p["id"]
+        assert meteor(p["hypothesis"], p["reference"]) == pytest.approx(p["meteor"]["split"], abs=1e-12), p[
+            "id"
+        ]
+
 
 def test_more_references_never_hurt_rouge_and_one_in_a_list_is_one():
-    h,refs = 'the council met on monday', ['the council met', 'a council met on monday', 'nobody came']
+    h, refs = "the council met on monday", ["the council met", "a council met on monday", "nobody came"]
     for f in (rouge_1, rouge_2, rouge_l):
-        assert f(h, refs)==max(f(h, r) for r in refs)
-        assert f(h, refs[:1])==f(h, refs[0])
+        assert f(h, refs) == max(f(h, r) for r in refs)
+        assert f(h, refs[:1]) == f(h, refs[0])
 
-words = st.lists(st.sampled_from('the cat sat on a mat'.split()), min_size=1, max_size=8).map(' '.join)
+
+words = st.lists(st.sampled_from("the cat sat on a mat".split()), min_size=1, max_size=8).map(" ".join)
+
 
 @given(words, words)
 def test_f_is_symmetric_and_identity_is_perfect(a, b):
-    for f in (rouge_1, rouge_l): assert f(a, b)==pytest.approx(f(b, a), abs=1e-12)
-    assert rouge_1(a, a)==rouge_l(a, a)==1
-    assert 0<=meteor(a, b)<=1 and -1e-9<=bleu(a, b)<=100+1e-9
+    for f in (rouge_1, rouge_l):
+        assert f(a, b) == pytest.approx(f(b, a), abs=1e-12)
+    assert rouge_1(a, a) == rouge_l(a, a) == 1
+    assert 0 <= meteor(a, b) <= 1 and -1e-9 <= bleu(a, b) <= 100 + 1e-9
 
-@given(st.lists(st.sampled_from('the cats sat on a mat ?'.split()), max_size=12).map(' '.join), words)
+
+@given(st.lists(st.sampled_from("the cats sat on a mat ?".split()), max_size=12).map(" ".join), words)
 def test_rouge_l_is_that_of_the_package(h, r):
-    assert rouge('rougeL', h, r)==RougeScorer(['rougeL'], use_stemmer=True).score(r, h)['rougeL']
+    assert rouge("rougeL", h, r) == RougeScorer(["rougeL"], use_stemmer=True).score(r, h)["rougeL"]
 
-alike = st.lists(st.sampled_from('car automobile railcar big large adult run ran'.split()), max_size=8)
+
+alike = st.lists(st.sampled_from("car automobile railcar big large adult run ran".split()), max_size=8)
+
 
 @given(alike, alike)
 def test_meteor_finds_the_synonyms_that_the_package_finds(h, r):
-    assert meteor(' '.join(h), ' '.join(r))==meteor_score([r], h, wordnet=overlap.wordnet())
+    assert meteor(" ".join(h), " ".join(r)) == meteor_score([r], h, wordnet=overlap.wordnet())
+
 
 @given(words)
 def test_precision_against_a_source_that_holds_the_summary_is_one(a):
-    assert rouge_2_precision(a, f'before {a} after')==(len(a.split())>1)
+    assert rouge_2_precision(a, f"before {a} after") == (len(a.split()) > 1)
+
 
 def test_every_metric_is_registered_with_its_scale():
-    assert {reg[n].unit for n in ('rouge_1', 'rouge_2', 'rouge_l', 'rouge_2_precision', 'meteor')}=={'[0,1]'} and reg['bleu'].unit=='[0,100]'
-    assert reg['meteor'].needs==('hypothesis', 'reference')
+    assert {reg[n].unit for n in ("rouge_1", "rouge_2", "rouge_l", "rouge_2_precision", "meteor")} == {
+        "[0,1]"
+    } and reg["bleu"].unit == "[0,100]"
+    assert reg["meteor"].needs == ("hypothesis", "reference")
+
 
 def test_wordnet_has_its_unix_offsets_and_its_absence_names_the_remedy(monkeypatch, tmp_path):
-    assert overlap.wordnet().synsets('bank')[0].name()=='bank.n.01'
+    assert overlap.wordnet().synsets("bank")[0].name() == "bank.n.01"
     import nltk
-    monkeypatch.setattr(nltk.data, 'path', [])
-    monkeypatch.setenv('UETRUST_CACHE', str(tmp_path))
+
+    monkeypatch.setattr(nltk.data, "path", [])
+    monkeypatch.setenv("UETRUST_CACHE", str(tmp_path))
     folder = Path(overlap.wordnet_folder())
-    assert sorted(p.name for p in folder.iterdir())==sorted(overlap.FILES) and b'\r' not in (folder/'data.noun').read_bytes()[:10_000]
-    assert (folder/'data.noun').read_bytes()[1740:1748]==b'00001740' # an entry stands where its number says
-    (tmp_path/'zipped'/'corpora').mkdir(parents=True) # as nltk.download leaves it
-    shutil.make_archive(tmp_path/'zipped'/'corpora'/'wordnet', 'zip', folder.parent, 'wordnet')
-    monkeypatch.setattr(nltk.data, 'path', [str(tmp_path/'zipped')])
+    assert (
+        sorted(p.name for p in folder.iterdir()) == sorted(overlap.FILES)
+        and b"\r" not in (folder / "data.noun").read_bytes()[:10_000]
+    )
+    assert (folder / "data.noun").read_bytes()[
+        1740:1748
+    ] == b"00001740"  # an entry stands where its number says
+    (tmp_path / "zipped" / "corpora").mkdir(parents=True)  # as nltk.download leaves it
+    shutil.make_archive(tmp_path / "zipped" / "corpora" / "wordnet", "zip", folder.parent, "wordnet")
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "zipped")])
     overlap.wordnet.cache_clear()
-    assert overlap.wordnet().synsets('bank')[0].name()=='bank.n.01' and 'zip' in type(overlap.wordnet_folder()).__name__.lower()
+    assert (
+        overlap.wordnet().synsets("bank")[0].name() == "bank.n.01"
+        and "zip" in type(overlap.wordnet_folder()).__name__.lower()
+    )
     overlap.wordnet.cache_clear()
-    monkeypatch.setattr(nltk.data, 'path', [])
-    monkeypatch.setenv('UETRUST_CACHE', str(tmp_path/'empty'))
-    monkeypatch.setattr(overlap.importlib.util, 'find_spec', lambda name: None)
-    with pytest.raises(LookupError, match=r"pip install 'uetrust\[lexical\]'"): overlap.wordnet_folder()
+    monkeypatch.setattr(nltk.data, "path", [])
+    monkeypatch.setenv("UETRUST_CACHE", str(tmp_path / "empty"))
+    monkeypatch.setattr(overlap.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(LookupError, match=r"pip install 'uetrust\[lexical\]'"):
+        overlap.wordnet_folder()

@@ -1,197 +1,335 @@
 """Readings: what is stored is what the model said of these very texts, in any order of work, and nothing stale is taken for fresh."""
+
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 from test_generate import SAMPLES, S, files, tiny, tokenizer
 from tokenizers import processors
 from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
 
+from uetrust.core.store import BadShard
 from uetrust.generation.bank import fill_bank, provenance, read_bank, row
-from uetrust.models.encode import NLI, embed, label_order, nli
 from uetrust.generation.local import fill, prompts
+from uetrust.models.encode import NLI, embed, label_order, nli
+from uetrust.models.forward import read
 from uetrust.models.load import fingerprint, load, wrap
 from uetrust.stats.compare import entailments, vectors
 from uetrust.stats.passes import likelihoods, reference_bank
-from uetrust.models.forward import read
 from uetrust.stats.table import PASSES, Pass, a_pass, of_table, parts, read_readings, to_table, unique
-from uetrust.core.store import BadShard
 
-FEW = SAMPLES[:7].assign(reference=[s[:11] for s in SAMPLES['source'][:7]])
-KINDS = ['bart', 't5', 'llama']
+FEW = SAMPLES[:7].assign(reference=[s[:11] for s in SAMPLES["source"][:7]])
+KINDS = ["bart", "t5", "llama"]
+
 
 def encoder():
     "A classifier of 60 words that knows three labels"
     torch.manual_seed(3)
     t = tokenizer()
-    t.backend_tokenizer.post_processor = processors.TemplateProcessing(single='[ $A ]', pair='[ $A ] $B:1 ]:1', special_tokens=[('[', 3), (']', 4)])
+    t.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="[ $A ]", pair="[ $A ] $B:1 ]:1", special_tokens=[("[", 3), ("]", 4)]
+    )
     t.model_max_length = 64
-    c = BertConfig(vocab_size=60, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, max_position_embeddings=64, initializer_range=.5, pad_token_id=2, id2label={0: 'CONTRADICTION', 1: 'ENTAILMENT', 2: 'NEUTRAL'}, label2id={'CONTRADICTION': 0, 'ENTAILMENT': 1, 'NEUTRAL': 2})
-    return wrap(BertForSequenceClassification(c), t, 'encoder')
+    c = BertConfig(
+        vocab_size=60,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+        initializer_range=0.5,
+        pad_token_id=2,
+        id2label={0: "CONTRADICTION", 1: "ENTAILMENT", 2: "NEUTRAL"},
+        label2id={"CONTRADICTION": 0, "ENTAILMENT": 1, "NEUTRAL": 2},
+    )
+    return wrap(BertForSequenceClassification(c), t, "encoder")
+
 
 def framed(kind):
     "A model whose tokenizer ends every text"
     m = tiny(kind)
-    if kind!='llama': m.tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single='$A </s>', special_tokens=[('</s>', 1)])
+    if kind != "llama":
+        m.tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+            single="$A </s>", special_tokens=[("</s>", 1)]
+        )
     return m
 
-@pytest.fixture(scope='module', params=KINDS)
+
+@pytest.fixture(scope="module", params=KINDS)
 def written(request, tmp_path_factory):
     "(model, folder of its bank)"
     m = framed(request.param)
-    return m,fill(tmp_path_factory.mktemp(request.param)/'bank', 'toy', request.param, FEW, m, S, size=3, progress=False)
+    return m, fill(
+        tmp_path_factory.mktemp(request.param) / "bank",
+        "toy",
+        request.param,
+        FEW,
+        m,
+        S,
+        size=3,
+        progress=False,
+    )
 
 
 # Tables
 
-arrays = st.integers(0, 3).flatmap(lambda n: st.lists(st.lists(st.floats(-9, 9, width=32), min_size=2, max_size=2), min_size=n, max_size=n))
+arrays = st.integers(0, 3).flatmap(
+    lambda n: st.lists(st.lists(st.floats(-9, 9, width=32), min_size=2, max_size=2), min_size=n, max_size=n)
+)
+
 
 @given(st.lists(arrays, min_size=1, max_size=4))
 def test_arrays_come_back_as_they_were(drawn):
-    rows = [dict(sample=str(i), a=np.array(x, 'float32').reshape(-1, 2), b=np.arange(len(x), dtype='int32')) for i,x in enumerate(drawn)]
+    rows = [
+        dict(sample=str(i), a=np.array(x, "float32").reshape(-1, 2), b=np.arange(len(x), dtype="int32"))
+        for i, x in enumerate(drawn)
+    ]
     back = of_table(to_table(rows))
-    for r,g in zip(rows, back.to_dict('records')):
-        assert g['sample']==r['sample'] and np.array_equal(g['b'], r['b']) and np.array_equal(g['a'].reshape(-1, 2), r['a'])
-        if len(r['a']): assert g['a'].shape==r['a'].shape and g['a'].dtype==np.float32
+    for r, g in zip(rows, back.to_dict("records")):
+        assert (
+            g["sample"] == r["sample"]
+            and np.array_equal(g["b"], r["b"])
+            and np.array_equal(g["a"].reshape(-1, 2), r["a"])
+        )
+        if len(r["a"]):
+            assert g["a"].shape == r["a"].shape and g["a"].dtype == np.float32
+
 
 def test_passes_that_cannot_be_are_refused():
-    with pytest.raises(ValueError, match="got \\['best'\\]"): Pass(('best',))
-    with pytest.raises(ValueError, match="after one of .* got 'lunch'"): Pass(after='lunch')
-    with pytest.raises(LookupError, match="no pass 'owm'; there are"): a_pass('owm')
+    with pytest.raises(ValueError, match="got \\['best'\\]"):
+        Pass(("best",))
+    with pytest.raises(ValueError, match="after one of .* got 'lunch'"):
+        Pass(after="lunch")
+    with pytest.raises(LookupError, match="no pass 'owm'; there are"):
+        a_pass("owm")
 
 
 # Likelihoods
 
+
 def test_stored_numbers_are_those_of_reading_the_bank_s_ids_after_the_generator_s_prompt(written, tmp_path):
-    m,bank = written
-    got = read_readings(likelihoods(tmp_path/'own', bank, FEW, m, PASSES['own'], S, progress=False))
+    m, bank = written
+    got = read_readings(likelihoods(tmp_path / "own", bank, FEW, m, PASSES["own"], S, progress=False))
     texts = read_bank(bank)
-    asked = dict(zip(FEW['id'], (ids for ids,_ in prompts(m, list(FEW['source']), S))))
-    want = [w for df in parts(bank).values() for w in read(m, [(asked[r.sample], r.ids) for r in df.itertuples()], topk=10)] # Shard by shard: the same batches
-    assert list(zip(got['sample'], got['kind'], got['k']))==list(zip(texts['sample'], texts['kind'], texts['k'])) and got.attrs['about']['own']
-    for g,t,w in zip(got.itertuples(), texts['ids'], want):
-        assert g.ids.tolist()==t and g.top_ids.shape==(len(t), 10)
-        for a,b in ((g.logp, w.logp), (g.entropy, w.entropy), (g.top_logp, w.top_logp.astype('float32'))): assert np.array_equal(a, b)
+    asked = dict(zip(FEW["id"], (ids for ids, _ in prompts(m, list(FEW["source"]), S))))
+    want = [
+        w
+        for df in parts(bank).values()
+        for w in read(m, [(asked[r.sample], r.ids) for r in df.itertuples()], topk=10)
+    ]  # Shard by shard: the same batches
+    assert (
+        list(zip(got["sample"], got["kind"], got["k"]))
+        == list(zip(texts["sample"], texts["kind"], texts["k"]))
+        and got.attrs["about"]["own"]
+    )
+    for g, t, w in zip(got.itertuples(), texts["ids"], want):
+        assert g.ids.tolist() == t and g.top_ids.shape == (len(t), 10)
+        for a, b in ((g.logp, w.logp), (g.entropy, w.entropy), (g.top_logp, w.top_logp.astype("float32"))):
+            assert np.array_equal(a, b)
+
 
 def test_same_bytes_for_any_number_of_workers_and_after_a_restart(written, tmp_path):
-    m,bank = written
-    for w in ((2, 3), (0, 3), (1, 3)): likelihoods(tmp_path/'many', bank, FEW, m, PASSES['own'], S, worker=w, progress=False)
-    one = likelihoods(tmp_path/'one', bank, FEW, m, PASSES['own'], S, progress=False)
+    m, bank = written
+    for w in ((2, 3), (0, 3), (1, 3)):
+        likelihoods(tmp_path / "many", bank, FEW, m, PASSES["own"], S, worker=w, progress=False)
+    one = likelihoods(tmp_path / "one", bank, FEW, m, PASSES["own"], S, progress=False)
     whole = files(one)
-    assert files(tmp_path/'many')==whole and len(whole)==4
-    (one/'00001.parquet').unlink()
-    kept = (one/'00000.parquet').stat().st_mtime_ns
-    likelihoods(one, bank, FEW, m, PASSES['own'], S, progress=False)
-    assert files(one)==whole and (one/'00000.parquet').stat().st_mtime_ns==kept
+    assert files(tmp_path / "many") == whole and len(whole) == 4
+    (one / "00001.parquet").unlink()
+    kept = (one / "00000.parquet").stat().st_mtime_ns
+    likelihoods(one, bank, FEW, m, PASSES["own"], S, progress=False)
+    assert files(one) == whole and (one / "00000.parquet").stat().st_mtime_ns == kept
+
 
 def test_alone_knows_nothing_of_the_source_and_members_differ_from_each_other(written, tmp_path):
-    m,bank = written
-    alone = read_readings(likelihoods(tmp_path/'alone', bank, FEW, m, PASSES['alone'], S, progress=False)).set_index('sample')
-    own = read_readings(likelihoods(tmp_path/'own', bank, FEW, m, replace(PASSES['own'], kinds=('greedy',)), S, progress=False)).set_index('sample')
-    ids = read_bank(bank).query("kind=='greedy'").set_index('sample')['ids']
-    for s,r in zip(FEW['id'], read(m, [('', i) for i in ids[FEW['id']]])): assert np.abs(alone.loc[s, 'logp']-r.logp).max()<2e-6
-    assert any(np.abs(alone.loc[s, 'logp']-own.loc[s, 'logp']).max()>.01 for s in FEW['id'])
-    members = read_readings(likelihoods(tmp_path/'members', bank, FEW, m, replace(PASSES['members'], members=3), S, progress=False)) if m.id!='llama' else None
-    if members is None: return
-    for g in members.itertuples(): assert g.member_logp.shape==(3, len(g.ids)) and (g.member_logp.std(0)>0).any() and (g.member_pe_mi>-1e-9).all()
+    m, bank = written
+    alone = read_readings(
+        likelihoods(tmp_path / "alone", bank, FEW, m, PASSES["alone"], S, progress=False)
+    ).set_index("sample")
+    own = read_readings(
+        likelihoods(
+            tmp_path / "own", bank, FEW, m, replace(PASSES["own"], kinds=("greedy",)), S, progress=False
+        )
+    ).set_index("sample")
+    ids = read_bank(bank).query("kind=='greedy'").set_index("sample")["ids"]
+    for s, r in zip(FEW["id"], read(m, [("", i) for i in ids[FEW["id"]]])):
+        assert np.abs(alone.loc[s, "logp"] - r.logp).max() < 2e-6
+    assert any(np.abs(alone.loc[s, "logp"] - own.loc[s, "logp"]).max() > 0.01 for s in FEW["id"])
+    members = (
+        read_readings(
+            likelihoods(
+                tmp_path / "members", bank, FEW, m, replace(PASSES["members"], members=3), S, progress=False
+            )
+        )
+        if m.id != "llama"
+        else None
+    )
+    if members is None:
+        return
+    for g in members.itertuples():
+        assert (
+            g.member_logp.shape == (3, len(g.ids))
+            and (g.member_logp.std(0) > 0).any()
+            and (g.member_pe_mi > -1e-9).all()
+        )
+
 
 def test_another_model_reads_the_text_not_the_ids(written, tmp_path):
-    m,bank = written
-    other = framed('llama' if m.id!='llama' else 'bart')
-    got = read_readings(likelihoods(tmp_path/'other', bank, FEW, other, Pass(after='source'), S, progress=False))
-    assert not got.attrs['about']['own']
+    m, bank = written
+    other = framed("llama" if m.id != "llama" else "bart")
+    got = read_readings(
+        likelihoods(tmp_path / "other", bank, FEW, other, Pass(after="source"), S, progress=False)
+    )
+    assert not got.attrs["about"]["own"]
     texts = read_bank(bank).query("kind=='greedy'")
-    for g,t in zip(got.itertuples(), texts['text']):
+    for g, t in zip(got.itertuples(), texts["text"]):
         words = other.tokenizer.decode(g.ids, skip_special_tokens=True).strip()
-        assert words==t and g.ids[-1]==(1 if other.kind=='causal' else g.ids[-1]), 'the text and, for a causal model, its end'
+        assert words == t and g.ids[-1] == (1 if other.kind == "causal" else g.ids[-1]), (
+            "the text and, for a causal model, its end"
+        )
+
 
 def test_a_changed_text_source_or_reader_is_noticed(written, tmp_path):
-    m,bank = written
-    likelihoods(tmp_path/'own', bank, FEW, m, PASSES['own'], S, progress=False)
-    with pytest.raises(BadShard, match='00001.parquet does not belong to this bank: sources'): likelihoods(tmp_path/'x', bank, FEW.assign(source=[s if i!=4 else s+' w9' for i,s in enumerate(FEW['source'])]), m, PASSES['own'], S, progress=False)
-    with pytest.raises(BadShard, match='texts of 7 sources, 3 were given'): likelihoods(tmp_path/'x', bank, FEW[:3], m, PASSES['own'], S, progress=False)
-    with pytest.raises(BadShard, match='made otherwise: asked.topk: found 10, expected 2.*--no-resume'): likelihoods(tmp_path/'own', bank, FEW, m, replace(PASSES['own'], topk=2), S, progress=False)
-    other = fill(tmp_path/'other', 'toy', m.id, FEW, m, replace(S, seed=7), size=3, progress=False)
-    with pytest.raises(BadShard, match='made otherwise: bank: found'): likelihoods(tmp_path/'own', other, FEW, m, PASSES['own'], S, progress=False)
+    m, bank = written
+    likelihoods(tmp_path / "own", bank, FEW, m, PASSES["own"], S, progress=False)
+    with pytest.raises(BadShard, match="00001.parquet does not belong to this bank: sources"):
+        likelihoods(
+            tmp_path / "x",
+            bank,
+            FEW.assign(source=[s if i != 4 else s + " w9" for i, s in enumerate(FEW["source"])]),
+            m,
+            PASSES["own"],
+            S,
+            progress=False,
+        )
+    with pytest.raises(BadShard, match="texts of 7 sources, 3 were given"):
+        likelihoods(tmp_path / "x", bank, FEW[:3], m, PASSES["own"], S, progress=False)
+    with pytest.raises(BadShard, match="made otherwise: asked.topk: found 10, expected 2.*--no-resume"):
+        likelihoods(tmp_path / "own", bank, FEW, m, replace(PASSES["own"], topk=2), S, progress=False)
+    other = fill(tmp_path / "other", "toy", m.id, FEW, m, replace(S, seed=7), size=3, progress=False)
+    with pytest.raises(BadShard, match="made otherwise: bank: found"):
+        likelihoods(tmp_path / "own", other, FEW, m, PASSES["own"], S, progress=False)
+
 
 def test_nothing_at_all_cannot_be_read():
-    with pytest.raises(ValueError, match='bart would read an empty input'): read(tiny('bart'), [('', 'w1')])
+    with pytest.raises(ValueError, match="bart would read an empty input"):
+        read(tiny("bart"), [("", "w1")])
+
 
 def test_a_bank_without_such_texts_has_nothing_to_read(tmp_path):
-    bank = reference_bank(tmp_path/'references', 'toy', FEW, progress=False)
-    with pytest.raises(ValueError, match='no text|without a text of kind sample'): likelihoods(tmp_path/'x', bank, FEW, tiny('bart'), Pass(('sample',)), S, progress=False)
+    bank = reference_bank(tmp_path / "references", "toy", FEW, progress=False)
+    with pytest.raises(ValueError, match="no text|without a text of kind sample"):
+        likelihoods(tmp_path / "x", bank, FEW, tiny("bart"), Pass(("sample",)), S, progress=False)
 
 
 # States of the training split
 
+
 def test_states_of_references_are_read_after_the_document_or_as_released_after_themselves(tmp_path):
-    m = tiny('bart')
+    m = tiny("bart")
     out = {}
-    for column in ('source', 'reference'):
-        bank = reference_bank(tmp_path/column, 'toy', FEW, column, progress=False)
+    for column in ("source", "reference"):
+        bank = reference_bank(tmp_path / column, "toy", FEW, column, progress=False)
         s = FEW.assign(source=FEW[column])
-        out[column] = read_readings(likelihoods(tmp_path/f'{column}-states', bank, s, m, PASSES['states'], S, progress=False))
-        want = read(m, list(zip(s['source'], FEW['reference'])), hidden=('encoder_mean', 'decoder_mean'))
-        for g,w in zip(out[column].itertuples(), want):
-            for k in ('encoder_mean', 'decoder_mean'): assert np.abs(getattr(g, k)-w.hidden[k]).max()<1e-5
-    assert np.abs(np.stack(out['source']['encoder_mean'])-np.stack(out['reference']['encoder_mean'])).max()>.01
+        out[column] = read_readings(
+            likelihoods(tmp_path / f"{column}-states", bank, s, m, PASSES["states"], S, progress=False)
+        )
+        want = read(m, list(zip(s["source"], FEW["reference"])), hidden=("encoder_mean", "decoder_mean"))
+        for g, w in zip(out[column].itertuples(), want):
+            for k in ("encoder_mean", "decoder_mean"):
+                assert np.abs(getattr(g, k) - w.hidden[k]).max() < 1e-5
+    assert (
+        np.abs(np.stack(out["source"]["encoder_mean"]) - np.stack(out["reference"]["encoder_mean"])).max()
+        > 0.01
+    )
 
 
 # Between texts
 
-TEXTS = dict(a=['w1 w2', 'w3', 'w1 w2', 'w4 w5 w6'], b=['w7', 'w7', 'w7', 'w7'])
+TEXTS = dict(a=["w1 w2", "w3", "w1 w2", "w4 w5 w6"], b=["w7", "w7", "w7", "w7"])
+
 
 @pytest.fixture
 def repeated(tmp_path):
-    samples = pd.DataFrame(dict(id=list(TEXTS), source='x'))
-    return fill_bank(tmp_path/'bank', samples, provenance('toy', 'echo', 'echo', '', {}, dict(greedy=1, sample=3)), lambda part: [row(s, 'sample' if i else 'greedy', max(i-1, 0), t) for s in part['id'] for i,t in enumerate(TEXTS[s])], progress=False)
+    samples = pd.DataFrame(dict(id=list(TEXTS), source="x"))
+    return fill_bank(
+        tmp_path / "bank",
+        samples,
+        provenance("toy", "echo", "echo", "", {}, dict(greedy=1, sample=3)),
+        lambda part: [
+            row(s, "sample" if i else "greedy", max(i - 1, 0), t)
+            for s in part["id"]
+            for i, t in enumerate(TEXTS[s])
+        ],
+        progress=False,
+    )
+
 
 def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, tmp_path):
     m = encoder()
-    got = read_readings(entailments(tmp_path/'nli', repeated, m, progress=False)).set_index('sample')
-    for s,ts in TEXTS.items():
-        at,z = got.loc[s, 'at'],got.loc[s, 'logits'].reshape(len(set(ts)), len(set(ts)), 3)
-        for i,a in enumerate(ts):
-            for j,b in enumerate(ts): assert np.abs(z[at[i],at[j]]-nli(m, [(a, b)])[0][0]).max()<1e-5
-    assert [len(x) for x in got['logits']]==[9, 1]
-    x = read_readings(vectors(tmp_path/'vectors', repeated, m, progress=False)).set_index('sample')
-    for s,ts in TEXTS.items():
-        for i,t in enumerate(ts): assert np.abs(x.loc[s, 'vectors'][x.loc[s, 'at'][i]]-embed(m, [t])[0][0]).max()<1e-5
+    got = read_readings(entailments(tmp_path / "nli", repeated, m, progress=False)).set_index("sample")
+    for s, ts in TEXTS.items():
+        at, z = got.loc[s, "at"], got.loc[s, "logits"].reshape(len(set(ts)), len(set(ts)), 3)
+        for i, a in enumerate(ts):
+            for j, b in enumerate(ts):
+                assert np.abs(z[at[i], at[j]] - nli(m, [(a, b)])[0][0]).max() < 1e-5
+    assert [len(x) for x in got["logits"]] == [9, 1]
+    x = read_readings(vectors(tmp_path / "vectors", repeated, m, progress=False)).set_index("sample")
+    for s, ts in TEXTS.items():
+        for i, t in enumerate(ts):
+            assert np.abs(x.loc[s, "vectors"][x.loc[s, "at"][i]] - embed(m, [t])[0][0]).max() < 1e-5
 
-@given(st.lists(st.sampled_from('abcd'), min_size=1, max_size=9))
+
+@given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=9))
 def test_unique_gives_back_every_text(ts):
-    u,at = unique(ts)
-    assert [u[i] for i in at]==ts and len(set(u))==len(u)
+    u, at = unique(ts)
+    assert [u[i] for i in at] == ts and len(set(u)) == len(u)
+
 
 def test_labels_are_put_in_order_by_name(tmp_path):
     m = encoder()
-    z,_ = nli(m, [('w1 w2', 'w3')])
-    t = m.tokenizer('w1 w2', 'w3', return_tensors='pt')
-    with torch.no_grad(): raw = m.model(**t).logits[0].numpy()
-    assert np.allclose(z[0], raw[[1, 2, 0]], atol=1e-6) and NLI==('entailment', 'neutral', 'contradiction')
-    with pytest.raises(ValueError, match='found label_0, label_1'): label_order({0: 'LABEL_0', 1: 'LABEL_1'})
+    z, _ = nli(m, [("w1 w2", "w3")])
+    t = m.tokenizer("w1 w2", "w3", return_tensors="pt")
+    with torch.no_grad():
+        raw = m.model(**t).logits[0].numpy()
+    assert np.allclose(z[0], raw[[1, 2, 0]], atol=1e-6) and NLI == ("entailment", "neutral", "contradiction")
+    with pytest.raises(ValueError, match="found label_0, label_1"):
+        label_order({0: "LABEL_0", 1: "LABEL_1"})
+
 
 def test_batches_and_repeats_change_nothing_but_the_last_bits():
     m = encoder()
-    pairs = [(f'w{i} '*(1+i%9), f'w{i+1}') for i in range(20)]*2
-    a,_ = nli(m, pairs)
-    b,_ = nli(m, pairs, batch_tokens=1)
-    assert np.abs(a-b).max()<1e-5 and np.array_equal(a[:20], a[20:])
+    pairs = [(f"w{i} " * (1 + i % 9), f"w{i + 1}") for i in range(20)] * 2
+    a, _ = nli(m, pairs)
+    b, _ = nli(m, pairs, batch_tokens=1)
+    assert np.abs(a - b).max() < 1e-5 and np.array_equal(a[:20], a[20:])
+
 
 def test_a_language_model_is_no_encoder():
-    with pytest.raises(ValueError, match='bart is a seq2seq model'): embed(tiny('bart'), ['w1'])
+    with pytest.raises(ValueError, match="bart is a seq2seq model"):
+        embed(tiny("bart"), ["w1"])
+
 
 def test_what_does_not_fit_is_counted(repeated, tmp_path):
-    _,cut = embed(encoder(), ['w1 '*100, 'w1'])
-    assert cut.tolist()==[100+2-64, 0]
+    _, cut = embed(encoder(), ["w1 " * 100, "w1"])
+    assert cut.tolist() == [100 + 2 - 64, 0]
+
 
 def test_parts_give_the_kinds_asked_for(repeated):
-    assert [list(df['kind']) for df in parts(repeated, ('greedy',)).values()]==[['greedy', 'greedy']]
+    assert [list(df["kind"]) for df in parts(repeated, ("greedy",)).values()] == [["greedy", "greedy"]]
+
 
 def test_a_bare_encoder_is_the_same_model_whenever_it_is_loaded(tmp_path):
-    BertForMaskedLM(BertConfig(vocab_size=60, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32)).save_pretrained(tmp_path)
+    BertForMaskedLM(
+        BertConfig(
+            vocab_size=60, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+        )
+    ).save_pretrained(tmp_path)
     encoder().tokenizer.save_pretrained(tmp_path)
-    assert fingerprint(load(tmp_path, device='cpu'))==fingerprint(load(tmp_path, device='cpu')), 'a part the file lacks must not be drawn at random'
+    assert fingerprint(load(tmp_path, device="cpu")) == fingerprint(load(tmp_path, device="cpu")), (
+        "a part the file lacks must not be drawn at random"
+    )

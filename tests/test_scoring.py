@@ -1,124 +1,184 @@
 """From stored statistics to scores: what a run computes, what it says is missing, and that shards change nothing."""
+
 import json
 import os
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings as hs, strategies as st
-from test_generate import S, SAMPLES, tiny
+from hypothesis import given
+from hypothesis import settings as hs
+from hypothesis import strategies as st
+from test_generate import SAMPLES, S, tiny
 
-from uetrust.core.registry import load_scores
-from uetrust.report.cards import MEASURED, card, comments, methods
 from uetrust.app.cli import main
-from uetrust.stats.names import COSTS, MADE_BY, runs
+from uetrust.core.registry import Registry, load_scores
+from uetrust.core.run import Run, score
+from uetrust.core.settings import profile, root
 from uetrust.generation.local import fill
+from uetrust.report.cards import MEASURED, card, comments, methods
+from uetrust.scoring.methods import score_bank, scores_needed, stored
+from uetrust.stats.names import COSTS, MADE_BY, runs
 from uetrust.stats.passes import likelihoods
 from uetrust.stats.table import PASSES, fill_readings, read_readings
-from uetrust.core.registry import Registry
-from uetrust.scoring.methods import score_bank, scores_needed, stored
-from uetrust.core.settings import profile, root
-from uetrust.core.run import Run, score
 
 reg = load_scores()
 
-SCORES = list(reg.of('ue'))
+SCORES = list(reg.of("ue"))
 
-@pytest.fixture(scope='module')
+
+@pytest.fixture(scope="module")
 def banks(tmp_path_factory):
     "One bank in one shard and in shards of 3, with the same readings by the generator"
-    m,(one,many) = tiny('bart'),(tmp_path_factory.mktemp(n) for n in ('one', 'many'))
-    for at,size in ((one, 64), (many, 3)): fill(at/'texts', 'toy', 'bart', SAMPLES[:8], m, S, size=size, progress=False)
-    for p in ('own', 'vocabulary', 'processed'):
-        likelihoods(one/p, one/'texts', SAMPLES[:8], m, PASSES[p], S, progress=False)
-        rows = read_readings(one/p).set_index(['sample', 'kind', 'k'])
-        def again(texts, rows=rows): return [dict(sample=r.sample, kind=r.kind, k=r.k)|rows.loc[(r.sample, r.kind, r.k)].to_dict() for r in texts.itertuples()]
-        fill_readings(many/p, many/'texts', dict(title=p), again, PASSES[p].kinds, progress=False)
+    m, (one, many) = tiny("bart"), (tmp_path_factory.mktemp(n) for n in ("one", "many"))
+    for at, size in ((one, 64), (many, 3)):
+        fill(at / "texts", "toy", "bart", SAMPLES[:8], m, S, size=size, progress=False)
+    for p in ("own", "vocabulary", "processed"):
+        likelihoods(one / p, one / "texts", SAMPLES[:8], m, PASSES[p], S, progress=False)
+        rows = read_readings(one / p).set_index(["sample", "kind", "k"])
+
+        def again(texts, rows=rows):
+            return [
+                dict(sample=r.sample, kind=r.kind, k=r.k) | rows.loc[(r.sample, r.kind, r.k)].to_dict()
+                for r in texts.itertuples()
+            ]
+
+        fill_readings(many / p, many / "texts", dict(title=p), again, PASSES[p].kinds, progress=False)
     return {64: one, 3: many}
 
+
 def test_shards_change_no_score(banks):
-    a,b = (score_bank(banks[n], samples=SAMPLES, progress=False) for n in (3, 64))
-    key = ['name', 'sample']
-    assert len(list(runs(banks[3])))==3 and len(list(runs(banks[64])))==1
-    pd.testing.assert_frame_equal(a.sort_values(key, ignore_index=True), b.sort_values(key, ignore_index=True), check_exact=True)
-    assert {'msp', 'mcse', 'renyi', 'mte_he2024', 'lex_sim', 'chance'}<=set(a['name']) and a.attrs['missing']==b.attrs['missing']
+    a, b = (score_bank(banks[n], samples=SAMPLES, progress=False) for n in (3, 64))
+    key = ["name", "sample"]
+    assert len(list(runs(banks[3]))) == 3 and len(list(runs(banks[64]))) == 1
+    pd.testing.assert_frame_equal(
+        a.sort_values(key, ignore_index=True), b.sort_values(key, ignore_index=True), check_exact=True
+    )
+    assert {"msp", "mcse", "renyi", "mte_he2024", "lex_sim", "chance"} <= set(a["name"]) and a.attrs[
+        "missing"
+    ] == b.attrs["missing"]
+
 
 def test_every_score_is_given_or_says_what_is_not_stored(banks):
     t = score_bank(banks[64], samples=SAMPLES, progress=False)
-    assert set(t['name'])|set(t.attrs['missing'])==set(SCORES) and not set(t['name'])&set(t.attrs['missing'])
-    assert t.attrs['missing']['eigv']==['nli'] and t.attrs['missing']['huq']==['md']
-    assert (t['note']!='').equals(t['value'].isna())
+    assert set(t["name"]) | set(t.attrs["missing"]) == set(SCORES) and not set(t["name"]) & set(
+        t.attrs["missing"]
+    )
+    assert t.attrs["missing"]["eigv"] == ["nli"] and t.attrs["missing"]["huq"] == ["md"]
+    assert (t["note"] != "").equals(t["value"].isna())
+
 
 def test_scores_that_rest_on_scores_see_the_whole_bank(banks):
     r = Registry()
-    r |= {n:reg[n] for n in ('msp', 'output_length')}
-    @r.add(kind='stat', unit='rank', cite='test')
-    def place(msp:list)->list: return pd.Series(msp).rank().tolist()
-    @r.add(kind='ue', unit='rank', cite='test')
-    def placed(place:float)->float: return place
-    assert scores_needed('placed', r)=={'msp'}
-    for bank in banks.values():
-        t = score_bank(bank, ['placed', 'output_length'], reg=r, progress=False)
-        assert sorted(t.loc[t['name']=='placed', 'value'])==list(range(1, 9)) and list(t['name'].unique())==['placed', 'output_length']
+    r |= {n: reg[n] for n in ("msp", "output_length")}
 
-@pytest.mark.parametrize('name', SCORES)
+    @r.add(kind="stat", unit="rank", cite="test")
+    def place(msp: list) -> list:
+        return pd.Series(msp).rank().tolist()
+
+    @r.add(kind="ue", unit="rank", cite="test")
+    def placed(place: float) -> float:
+        return place
+
+    assert scores_needed("placed", r) == {"msp"}
+    for bank in banks.values():
+        t = score_bank(bank, ["placed", "output_length"], reg=r, progress=False)
+        assert sorted(t.loc[t["name"] == "placed", "value"]) == list(range(1, 9)) and list(
+            t["name"].unique()
+        ) == ["placed", "output_length"]
+
+
+@pytest.mark.parametrize("name", SCORES)
 def test_what_is_lacking_is_what_stops_a_score(name):
     "Without any leaf the first lookup fails on one that `lacks` names; with every leaf it names nothing."
-    empty = Run(['a'])
+    empty = Run(["a"])
     lacks = empty.lacks(name)
-    assert lacks and not Run(['a'], **{k:[None] for k in lacks}).lacks(name)
-    with pytest.raises(LookupError) as e: score(empty, name)
+    assert lacks and not Run(["a"], **{k: [None] for k in lacks}).lacks(name)
+    with pytest.raises(LookupError) as e:
+        score(empty, name)
     assert any(f"no {k!r}" in str(e.value) for k in lacks)
+
 
 @given(values=st.lists(st.floats(-5, 5), min_size=1, max_size=6))
 @hs(max_examples=20, deadline=None)
 def test_a_statistic_is_computed_once_and_only_when_asked_for(values):
-    calls,r = [],Registry()
-    @r.add(kind='stat', unit='', cite='test')
-    def double(x:list)->list:
-        calls.append('double')
-        return [2*v for v in x]
-    @r.add(kind='stat', unit='', cite='test')
-    def never(x:list)->list: raise AssertionError
-    for n in ('one', 'two'):
-        def f(double:float)->float: return double
+    calls, r = [], Registry()
+
+    @r.add(kind="stat", unit="", cite="test")
+    def double(x: list) -> list:
+        calls.append("double")
+        return [2 * v for v in x]
+
+    @r.add(kind="stat", unit="", cite="test")
+    def never(x: list) -> list:
+        raise AssertionError
+
+    for n in ("one", "two"):
+
+        def f(double: float) -> float:
+            return double
+
         f.__name__ = n
-        r.add(f, kind='ue', unit='', cite='test')
+        r.add(f, kind="ue", unit="", cite="test")
     run = Run(range(len(values)), r, x=values)
-    assert score(run, 'one')['value'].tolist()==score(run, 'two')['value'].tolist()==[2*v for v in values] and calls==['double']
+    assert score(run, "one")["value"].tolist() == score(run, "two")["value"].tolist() == [
+        2 * v for v in values
+    ] and calls == ["double"]
+
 
 # Documentation
-@pytest.mark.parametrize('name', SCORES)
+@pytest.mark.parametrize("name", SCORES)
 def test_every_need_and_the_result_are_explained_on_the_card(name):
-    said,e = comments(reg[name].fn),reg[name]
-    assert set(e.needs)|{'return'}<=set(said), 'a parameter without a comment'
+    said, e = comments(reg[name].fn), reg[name]
+    assert set(e.needs) | {"return"} <= set(said), "a parameter without a comment"
     assert e.fn.__doc__ and e.cite and e.unit
-    assert card(name).startswith(f'# {name}\n\n{e.fn.__doc__}') and '**Costs**' in card(name)
+    assert card(name).startswith(f"# {name}\n\n{e.fn.__doc__}") and "**Costs**" in card(name)
+
 
 def test_every_leaf_is_made_by_a_reading():
-    leaves = {x for n in SCORES for x in stored(n) if x not in reg or reg[x].kind=='stat'}
-    assert leaves<=set(MADE_BY) and set(MADE_BY.values())<=set(COSTS)
+    leaves = {x for n in SCORES for x in stored(n) if x not in reg or reg[x].kind == "stat"}
+    assert leaves <= set(MADE_BY) and set(MADE_BY.values()) <= set(COSTS)
+
 
 def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):
-    assert main(['methods', '--json'])==0
-    assert [m['name'] for m in json.loads(capsys.readouterr().out)]==list(methods()['name'])==SCORES
-    assert main(['methods', 'msp'])==0 and capsys.readouterr().out.startswith('# msp\n')
-    assert main(['methods', 'mps'])==2 and "Did you mean ['msp'" in capsys.readouterr().err
+    assert main(["methods", "--json"]) == 0
+    assert [m["name"] for m in json.loads(capsys.readouterr().out)] == list(methods()["name"]) == SCORES
+    assert main(["methods", "msp"]) == 0 and capsys.readouterr().out.startswith("# msp\n")
+    assert main(["methods", "mps"]) == 2 and "Did you mean ['msp'" in capsys.readouterr().err
     bank = os.fspath(banks[64])
-    assert main(['score', bank, '--methods', 'msp', 'mte', 'eigv', '--out', str(tmp_path/'s.parquet')])==0
+    assert main(["score", bank, "--methods", "msp", "mte", "eigv", "--out", str(tmp_path / "s.parquet")]) == 0
     out = capsys.readouterr().out
-    assert '2 methods on 8 texts' in out and 'eigv: not stored: nli' in out
-    t = pd.read_parquet(tmp_path/'s.parquet')
-    assert list(t)==['dataset', 'generator', 'sample', 'name', 'value', 'note'] and len(t)==16 and np.isfinite(t['value']).all()
-    assert main(['score', bank, '--out', 'scores.txt'])==2 and 'are written to .parquet or .csv' in capsys.readouterr().err
+    assert "2 methods on 8 texts" in out and "eigv: not stored: nli" in out
+    t = pd.read_parquet(tmp_path / "s.parquet")
+    assert (
+        list(t) == ["dataset", "generator", "sample", "name", "value", "note"]
+        and len(t) == 16
+        and np.isfinite(t["value"]).all()
+    )
+    assert (
+        main(["score", bank, "--out", "scores.txt"]) == 2
+        and "are written to .parquet or .csv" in capsys.readouterr().err
+    )
 
-@pytest.mark.parametrize('kind', ['ue', 'nlg'])
+
+@pytest.mark.parametrize("kind", ["ue", "nlg"])
 def test_every_card_says_what_each_need_is(kind):
-    lacking = [n for n,e in reg.of(kind).items() if not all(comments(e.fn).get(k) for k in (*e.needs, 'return'))]
-    assert len(reg.of(kind))>50 and not lacking
+    lacking = [
+        n for n, e in reg.of(kind).items() if not all(comments(e.fn).get(k) for k in (*e.needs, "return"))
+    ]
+    assert len(reg.of(kind)) > 50 and not lacking
+
 
 def test_the_cards_say_what_the_demo_measured_about_every_method():
     "After a new method or another demo: make cards"
-    t = pd.read_csv(root()/MEASURED)
-    assert set(t['method'])==set(SCORES) and not t.duplicated(['generator', 'method']).any() and t['generator'].nunique()==len(profile('demo')['banks'].split())
-    assert (t['lacks'].isna()|t['prr'].isna()).all() and '**Measured**' in card('msp') and 'gives' in card('mcnse_lmp')
+    t = pd.read_csv(root() / MEASURED)
+    assert (
+        set(t["method"]) == set(SCORES)
+        and not t.duplicated(["generator", "method"]).any()
+        and t["generator"].nunique() == len(profile("demo")["banks"].split())
+    )
+    assert (
+        (t["lacks"].isna() | t["prr"].isna()).all()
+        and "**Measured**" in card("msp")
+        and "gives" in card("mcnse_lmp")
+    )

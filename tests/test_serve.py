@@ -1,4 +1,5 @@
 """Serve: over HTTP a local checkpoint gives the texts and the log-probabilities it gives at home, whatever else clients send."""
+
 import http.client
 import json
 import os
@@ -16,277 +17,624 @@ import numpy as np
 import pytest
 from test_generate import SAMPLES, files, tiny
 
+from uetrust.core.store import canonical
+from uetrust.generation import endpoint
+from uetrust.generation import serve as sv
 from uetrust.generation.bank import read_bank
 from uetrust.generation.decoding import Decoding, key
-from uetrust.generation import endpoint, serve as sv
 from uetrust.generation.endpoint import Cache, Endpoint, EndpointError
 from uetrust.generation.local import decode, encode, generate
-from uetrust.models.forward import read
 from uetrust.generation.serve import serving
-from uetrust.core.store import canonical
+from uetrust.models.forward import read
 
 FEW = SAMPLES[:6]
-S = Decoding(samples=3, max_new_tokens=12, prompt='w1 {source} w2')
-PROMPT = 'w3 w9 w20 w4'
+S = Decoding(samples=3, max_new_tokens=12, prompt="w1 {source} w2")
+PROMPT = "w3 w9 w20 w4"
 
-@pytest.fixture(scope='module')
-def model(): return tiny('llama', chat=True)
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope="module")
+def model():
+    return tiny("llama", chat=True)
+
+
+@pytest.fixture(scope="module")
 def url(model):
-    with serving(model, 'tiny') as at: yield at
+    with serving(model, "tiny") as at:
+        yield at
+
 
 @pytest.fixture
 def cache(tmp_path):
-    with Cache(tmp_path/'replies.sqlite') as c: yield c
+    with Cache(tmp_path / "replies.sqlite") as c:
+        yield c
 
-def post(url, body, path='/completions', method='POST'):
+
+def post(url, body, path="/completions", method="POST"):
     "Status and parsed reply; `body` as it is when bytes, else as JSON"
-    q = urllib.request.Request(url+path, body if isinstance(body, bytes) else json.dumps(body).encode(), {'Content-Type': 'application/json'}, method=method)
+    q = urllib.request.Request(
+        url + path,
+        body if isinstance(body, bytes) else json.dumps(body).encode(),
+        {"Content-Type": "application/json"},
+        method=method,
+    )
     try:
-        with urllib.request.urlopen(q, timeout=60) as r: return r.status,json.load(r)
-    except urllib.error.HTTPError as e: return e.code,json.load(e)
+        with urllib.request.urlopen(q, timeout=60) as r:
+            return r.status, json.load(r)
+    except urllib.error.HTTPError as e:
+        return e.code, json.load(e)
+
 
 def ask(url, chat=False, **kw):
-    status,reply = post(url, dict(model='tiny')|(dict(messages=[dict(role='user', content=PROMPT)]) if chat else dict(prompt=PROMPT))|kw, '/chat/completions' if chat else '/completions')
-    assert status==200, reply
+    status, reply = post(
+        url,
+        dict(model="tiny")
+        | (dict(messages=[dict(role="user", content=PROMPT)]) if chat else dict(prompt=PROMPT))
+        | kw,
+        "/chat/completions" if chat else "/completions",
+    )
+    assert status == 200, reply
     return reply
 
-def greedy(m, ids, n): return m.tokenizer.decode(decode(m, [ids], Decoding(max_new_tokens=n), [[None]])[0][0], skip_special_tokens=True)
 
-def texts(reply): return [c['message']['content'] if 'message' in c else c['text'] for c in reply['choices']]
+def greedy(m, ids, n):
+    return m.tokenizer.decode(
+        decode(m, [ids], Decoding(max_new_tokens=n), [[None]])[0][0], skip_special_tokens=True
+    )
+
+
+def texts(reply):
+    return [c["message"]["content"] if "message" in c else c["text"] for c in reply["choices"]]
 
 
 # (a) Texts
 
-@pytest.mark.parametrize('kind,chat', [('llama', True), ('llama', False), ('bart', False), ('t5', False)])
+
+@pytest.mark.parametrize("kind,chat", [("llama", True), ("llama", False), ("bart", False), ("t5", False)])
 def test_greedy_texts_are_those_of_the_model_at_home(kind, chat, cache):
-    m,s = tiny(kind, chat),replace(S, samples=0, document=S.prompt)
-    with serving(m) as url: rows = endpoint.generate(Endpoint(url, kind, chat=chat), FEW, s, cache)
-    at_home = {r['sample']:(r['text'], r['finish']) for r in generate(m, FEW, s)}
-    assert {r['sample']:(r['text'], r['finish']) for r in rows}==at_home and len(set(at_home.values()))>3
+    m, s = tiny(kind, chat), replace(S, samples=0, document=S.prompt)
+    with serving(m) as url:
+        rows = endpoint.generate(Endpoint(url, kind, chat=chat), FEW, s, cache)
+    at_home = {r["sample"]: (r["text"], r["finish"]) for r in generate(m, FEW, s)}
+    assert {r["sample"]: (r["text"], r["finish"]) for r in rows} == at_home and len(set(at_home.values())) > 3
+
 
 def test_drawn_texts_are_those_of_the_project_s_sampling(url, model):
-    s = Decoding(max_new_tokens=9, temperature=.7, top_k=20, top_p=.9)
+    s = Decoding(max_new_tokens=9, temperature=0.7, top_k=20, top_p=0.9)
     ids = encode(model, PROMPT)
     ours = decode(model, [ids], s, [[key(5, canonical(ids), i) for i in range(4)]])[0]
-    got = ask(url, n=4, seed=5, max_tokens=9, temperature=.7, top_k=20, top_p=.9)
-    assert texts(got)==[model.tokenizer.decode(t, skip_special_tokens=True) for t in ours]
-    assert got['usage']==dict(prompt_tokens=4, completion_tokens=sum(map(len, ours)), total_tokens=4+sum(map(len, ours)))
-    assert [c['finish_reason'] for c in got['choices']]==['stop' if t[-1]==1 else 'length' for t in ours]
+    got = ask(url, n=4, seed=5, max_tokens=9, temperature=0.7, top_k=20, top_p=0.9)
+    assert texts(got) == [model.tokenizer.decode(t, skip_special_tokens=True) for t in ours]
+    assert got["usage"] == dict(
+        prompt_tokens=4, completion_tokens=sum(map(len, ours)), total_tokens=4 + sum(map(len, ours))
+    )
+    assert [c["finish_reason"] for c in got["choices"]] == ["stop" if t[-1] == 1 else "length" for t in ours]
 
-@pytest.mark.parametrize('kw', [dict(temperature=.3), dict(top_k=2), dict(top_p=.3)])
-def test_every_setting_of_the_sampling_counts(url, kw): assert texts(ask(url, n=8, seed=1, max_tokens=8, **kw))!=texts(ask(url, n=8, seed=1, max_tokens=8))
+
+@pytest.mark.parametrize("kw", [dict(temperature=0.3), dict(top_k=2), dict(top_p=0.3)])
+def test_every_setting_of_the_sampling_counts(url, kw):
+    assert texts(ask(url, n=8, seed=1, max_tokens=8, **kw)) != texts(ask(url, n=8, seed=1, max_tokens=8))
+
 
 def test_both_names_of_the_length_count(url):
-    for k in ('max_tokens', 'max_completion_tokens'): assert ask(url, seed=1, temperature=0, **{k: 3})['usage']['completion_tokens']<=3
-    assert ask(url, temperature=0, max_tokens=9, max_completion_tokens=2)['usage']['completion_tokens']==2
+    for k in ("max_tokens", "max_completion_tokens"):
+        assert ask(url, seed=1, temperature=0, **{k: 3})["usage"]["completion_tokens"] <= 3
+    assert ask(url, temperature=0, max_tokens=9, max_completion_tokens=2)["usage"]["completion_tokens"] == 2
+
 
 def test_system_and_assistant_messages_go_through_the_template(url, model):
-    talk = [dict(role='system', content='w3'), dict(role='user', content='w9 w8'), dict(role='assistant', content='w7'), dict(role='user', content='w6')]
-    _,got = post(url, dict(model='tiny', messages=talk, temperature=0, max_tokens=6), '/chat/completions')
+    talk = [
+        dict(role="system", content="w3"),
+        dict(role="user", content="w9 w8"),
+        dict(role="assistant", content="w7"),
+        dict(role="user", content="w6"),
+    ]
+    _, got = post(url, dict(model="tiny", messages=talk, temperature=0, max_tokens=6), "/chat/completions")
     ids = encode(model, talk)
-    assert got['usage']['prompt_tokens']==len(ids)>len(encode(model, talk[1:])) and got['choices'][0]['message']['role']=='assistant'
-    assert texts(got)==[greedy(model, ids, 6)]
+    assert (
+        got["usage"]["prompt_tokens"] == len(ids) > len(encode(model, talk[1:]))
+        and got["choices"][0]["message"]["role"] == "assistant"
+    )
+    assert texts(got) == [greedy(model, ids, 6)]
 
 
 # (b) Seeds
 
-@pytest.mark.parametrize('chat', [True, False])
+
+@pytest.mark.parametrize("chat", [True, False])
 def test_text_i_depends_on_seed_prompt_and_i_alone(url, chat):
-    four,again,two,other,elsewhere = (ask(url, chat, max_tokens=10, **kw) for kw in (dict(n=4, seed=7), dict(n=4, seed=7), dict(n=2, seed=7), dict(n=4, seed=8), {'n': 4, 'seed': 7, 'messages' if chat else 'prompt': [dict(role='user', content='w9')] if chat else 'w9'}))
-    assert canonical(four)==canonical(again) and texts(two)==texts(four)[:2]
-    assert len(set(texts(four)))==4 and not set(texts(four))&set(texts(other)) and not set(texts(four))&set(texts(elsewhere))
+    four, again, two, other, elsewhere = (
+        ask(url, chat, max_tokens=10, **kw)
+        for kw in (
+            dict(n=4, seed=7),
+            dict(n=4, seed=7),
+            dict(n=2, seed=7),
+            dict(n=4, seed=8),
+            {
+                "n": 4,
+                "seed": 7,
+                "messages" if chat else "prompt": [dict(role="user", content="w9")] if chat else "w9",
+            },
+        )
+    )
+    assert canonical(four) == canonical(again) and texts(two) == texts(four)[:2]
+    assert (
+        len(set(texts(four))) == 4
+        and not set(texts(four)) & set(texts(other))
+        and not set(texts(four)) & set(texts(elsewhere))
+    )
+
 
 def test_without_a_seed_texts_differ_and_the_reply_tells_the_seed(url):
-    a,b = (ask(url, n=3, max_tokens=10) for _ in range(2))
-    assert texts(a)!=texts(b) and texts(ask(url, n=3, max_tokens=10, seed=a['seed']))==texts(a)
-    assert ask(url, temperature=0)['seed'] is None and canonical(ask(url, temperature=0, max_tokens=5))==canonical(ask(url, temperature=0, max_tokens=5))
+    a, b = (ask(url, n=3, max_tokens=10) for _ in range(2))
+    assert texts(a) != texts(b) and texts(ask(url, n=3, max_tokens=10, seed=a["seed"])) == texts(a)
+    assert ask(url, temperature=0)["seed"] is None and canonical(
+        ask(url, temperature=0, max_tokens=5)
+    ) == canonical(ask(url, temperature=0, max_tokens=5))
 
 
 # (c) Log-probabilities
 
-@pytest.mark.parametrize('kw', [dict(temperature=0), dict(temperature=.5, seed=3, n=3), dict(top_k=3, seed=3, n=2)])
+
+@pytest.mark.parametrize(
+    "kw", [dict(temperature=0), dict(temperature=0.5, seed=3, n=3), dict(top_k=3, seed=3, n=2)]
+)
 def test_logprobs_are_those_of_read_whatever_the_sampling(url, model, kw):
     words = model.tokenizer.get_vocab()
-    plain,chat = ask(url, logprobs=2, max_tokens=8, **kw),ask(url, True, logprobs=True, top_logprobs=2, max_tokens=8, **kw)
-    for reply,prompt in ((plain, PROMPT), (chat, [dict(role='user', content=PROMPT)])):
-        for c in reply['choices']:
-            got = c['logprobs'] if reply is plain else {k:[t[v] for t in c['logprobs']['content']] for k,v in (('tokens', 'token'), ('token_logprobs', 'logprob'), ('top_logprobs', 'top_logprobs'))}
-            r = read(model, [(encode(model, prompt), [words[t] for t in got['tokens']])], topk=2)[0]
-            np.testing.assert_allclose(got['token_logprobs'], r.logp, rtol=0, atol=1e-5)
-            top = [t if reply is plain else {b['token']:b['logprob'] for b in t} for t in got['top_logprobs']]
-            assert [sorted(words[w] for w in t) for t in top]==np.sort(r.top_ids, 1).tolist()
-            np.testing.assert_allclose([sorted(t.values()) for t in top], r.top_logp[:,::-1], rtol=0, atol=1e-5)
-    assert sum(len(c['logprobs']['tokens']) for c in plain['choices'])==plain['usage']['completion_tokens'], 'the end token has its log-probability too'
+    plain, chat = (
+        ask(url, logprobs=2, max_tokens=8, **kw),
+        ask(url, True, logprobs=True, top_logprobs=2, max_tokens=8, **kw),
+    )
+    for reply, prompt in ((plain, PROMPT), (chat, [dict(role="user", content=PROMPT)])):
+        for c in reply["choices"]:
+            got = (
+                c["logprobs"]
+                if reply is plain
+                else {
+                    k: [t[v] for t in c["logprobs"]["content"]]
+                    for k, v in (
+                        ("tokens", "token"),
+                        ("token_logprobs", "logprob"),
+                        ("top_logprobs", "top_logprobs"),
+                    )
+                }
+            )
+            r = read(model, [(encode(model, prompt), [words[t] for t in got["tokens"]])], topk=2)[0]
+            np.testing.assert_allclose(got["token_logprobs"], r.logp, rtol=0, atol=1e-5)
+            top = [
+                t if reply is plain else {b["token"]: b["logprob"] for b in t} for t in got["top_logprobs"]
+            ]
+            assert [sorted(words[w] for w in t) for t in top] == np.sort(r.top_ids, 1).tolist()
+            np.testing.assert_allclose(
+                [sorted(t.values()) for t in top], r.top_logp[:, ::-1], rtol=0, atol=1e-5
+            )
+    assert (
+        sum(len(c["logprobs"]["tokens"]) for c in plain["choices"]) == plain["usage"]["completion_tokens"]
+    ), "the end token has its log-probability too"
+
 
 def test_echo_gives_the_logprobs_of_a_given_text(url, model):
-    c, = ask(url, echo=True, max_tokens=0, logprobs=0)['choices']
+    (c,) = ask(url, echo=True, max_tokens=0, logprobs=0)["choices"]
     ids = encode(model, PROMPT)
-    assert canonical(ask(url, echo=True, max_tokens=0, logprobs=0))==canonical(ask(url, echo=True, max_tokens=0, logprobs=0)), 'nothing is drawn, so nothing is left to chance'
-    assert c['text']==PROMPT and c['logprobs']['tokens']==PROMPT.split() and c['logprobs']['token_logprobs'][0] is None and c['logprobs']['top_logprobs'] is None
-    np.testing.assert_allclose(c['logprobs']['token_logprobs'][1:], read(model, [(ids[:1], ids[1:])])[0].logp, rtol=0, atol=1e-5)
-    whole, = ask(url, echo=True, max_tokens=5, logprobs=1, temperature=0)['choices']
-    alone, = ask(url, max_tokens=5, logprobs=1, temperature=0)['choices']
-    assert whole['text']==PROMPT+alone['text'] and whole['logprobs']['tokens']==PROMPT.split()+alone['logprobs']['tokens'] and whole['logprobs']['top_logprobs'][0] is None
-    np.testing.assert_allclose(whole['logprobs']['token_logprobs'][1:], c['logprobs']['token_logprobs'][1:]+alone['logprobs']['token_logprobs'], rtol=0, atol=1e-5)
+    assert canonical(ask(url, echo=True, max_tokens=0, logprobs=0)) == canonical(
+        ask(url, echo=True, max_tokens=0, logprobs=0)
+    ), "nothing is drawn, so nothing is left to chance"
+    assert (
+        c["text"] == PROMPT
+        and c["logprobs"]["tokens"] == PROMPT.split()
+        and c["logprobs"]["token_logprobs"][0] is None
+        and c["logprobs"]["top_logprobs"] is None
+    )
+    np.testing.assert_allclose(
+        c["logprobs"]["token_logprobs"][1:], read(model, [(ids[:1], ids[1:])])[0].logp, rtol=0, atol=1e-5
+    )
+    (whole,) = ask(url, echo=True, max_tokens=5, logprobs=1, temperature=0)["choices"]
+    (alone,) = ask(url, max_tokens=5, logprobs=1, temperature=0)["choices"]
+    assert (
+        whole["text"] == PROMPT + alone["text"]
+        and whole["logprobs"]["tokens"] == PROMPT.split() + alone["logprobs"]["tokens"]
+        and whole["logprobs"]["top_logprobs"][0] is None
+    )
+    np.testing.assert_allclose(
+        whole["logprobs"]["token_logprobs"][1:],
+        c["logprobs"]["token_logprobs"][1:] + alone["logprobs"]["token_logprobs"],
+        rtol=0,
+        atol=1e-5,
+    )
+
 
 def test_an_encoder_decoder_has_logprobs_of_its_texts_and_none_of_its_prompt():
-    m = tiny('bart')
-    with serving(m, 'tiny') as url:
-        c, = ask(url, logprobs=0, temperature=0, max_tokens=8)['choices']
-        status,r = post(url, dict(model='tiny', prompt=PROMPT, echo=True, max_tokens=0, logprobs=0))
+    m = tiny("bart")
+    with serving(m, "tiny") as url:
+        (c,) = ask(url, logprobs=0, temperature=0, max_tokens=8)["choices"]
+        status, r = post(url, dict(model="tiny", prompt=PROMPT, echo=True, max_tokens=0, logprobs=0))
     ids = decode(m, [encode(m, PROMPT)], Decoding(max_new_tokens=8), [[None]])[0][0]
-    np.testing.assert_allclose(c['logprobs']['token_logprobs'], read(m, [(encode(m, PROMPT), ids)])[0].logp, rtol=0, atol=1e-5)
-    assert status==400 and r['error']['param']=='echo' and 'encoder' in r['error']['message']
+    np.testing.assert_allclose(
+        c["logprobs"]["token_logprobs"], read(m, [(encode(m, PROMPT), ids)])[0].logp, rtol=0, atol=1e-5
+    )
+    assert status == 400 and r["error"]["param"] == "echo" and "encoder" in r["error"]["message"]
+
 
 def test_no_logprobs_unless_asked(url):
-    for kw in ({}, dict(logprobs=None)): assert ask(url, **kw, max_tokens=3)['choices'][0]['logprobs'] is None
-    assert ask(url, True, logprobs=False, max_tokens=3)['choices'][0]['logprobs'] is None
+    for kw in ({}, dict(logprobs=None)):
+        assert ask(url, **kw, max_tokens=3)["choices"][0]["logprobs"] is None
+    assert ask(url, True, logprobs=False, max_tokens=3)["choices"][0]["logprobs"] is None
 
 
 # (d) Bad requests
 
-GOOD = dict(model='tiny', prompt='w3', max_tokens=2)
-TALK = dict(model='tiny', messages=[dict(role='user', content='w3')], max_tokens=2)
-BAD = [('/completions', GOOD|{k: v}, k) for k,vs in dict(n=[0, -1, 129, 1.5, '2', True, [1]], max_tokens=[-1, 'many', 0, 2.], max_completion_tokens=[-3, 0], temperature=[-1, .001, 2.5, 'hot', True], top_p=[0, 1.1, '1'], top_k=[-1, 2.5],
-    seed=['x', 1.5, 2**70], logprobs=[True, -1, 21], echo=['yes', 1], model=[7], prompt=[['w3'], [3, 4], 5, ''], stream=[True], stop=['w4', ['w4']], response_format=[dict(type='json_object')], tools=[[]],
-    frequency_penalty=[.5], suffix=['w'], messages=[TALK['messages']], top_logprobs=[1], surprise=[1]).items() for v in vs]
-BAD += [('/chat/completions', TALK|{k: v}, k) for k,vs in dict(logprobs=[1, 'yes'], top_logprobs=[3, 21, True], echo=[True], prompt=['w3'], messages=[[], 'w3', [3], [dict(role='user')], [dict(role='user', content=None)], [dict(role='robot', content='w3')],
-    [dict(role='user', content=[dict(type='text', text='w3')])], [dict(role='user', content='w3', name='x')]]).items() for v in vs]
-BAD += [(path, {k:v for k,v in good.items() if k!=lack}, lack) for path,good in (('/completions', GOOD), ('/chat/completions', TALK)) for lack in good if lack!='max_tokens']
+GOOD = dict(model="tiny", prompt="w3", max_tokens=2)
+TALK = dict(model="tiny", messages=[dict(role="user", content="w3")], max_tokens=2)
+BAD = [
+    ("/completions", GOOD | {k: v}, k)
+    for k, vs in dict(
+        n=[0, -1, 129, 1.5, "2", True, [1]],
+        max_tokens=[-1, "many", 0, 2.0],
+        max_completion_tokens=[-3, 0],
+        temperature=[-1, 0.001, 2.5, "hot", True],
+        top_p=[0, 1.1, "1"],
+        top_k=[-1, 2.5],
+        seed=["x", 1.5, 2**70],
+        logprobs=[True, -1, 21],
+        echo=["yes", 1],
+        model=[7],
+        prompt=[["w3"], [3, 4], 5, ""],
+        stream=[True],
+        stop=["w4", ["w4"]],
+        response_format=[dict(type="json_object")],
+        tools=[[]],
+        frequency_penalty=[0.5],
+        suffix=["w"],
+        messages=[TALK["messages"]],
+        top_logprobs=[1],
+        surprise=[1],
+    ).items()
+    for v in vs
+]
+BAD += [
+    ("/chat/completions", TALK | {k: v}, k)
+    for k, vs in dict(
+        logprobs=[1, "yes"],
+        top_logprobs=[3, 21, True],
+        echo=[True],
+        prompt=["w3"],
+        messages=[
+            [],
+            "w3",
+            [3],
+            [dict(role="user")],
+            [dict(role="user", content=None)],
+            [dict(role="robot", content="w3")],
+            [dict(role="user", content=[dict(type="text", text="w3")])],
+            [dict(role="user", content="w3", name="x")],
+        ],
+    ).items()
+    for v in vs
+]
+BAD += [
+    (path, {k: v for k, v in good.items() if k != lack}, lack)
+    for path, good in (("/completions", GOOD), ("/chat/completions", TALK))
+    for lack in good
+    if lack != "max_tokens"
+]
 
-@pytest.mark.parametrize('path,body,field', BAD, ids=[f'{i}-{field}' for i,(*_,field) in enumerate(BAD)])
+
+@pytest.mark.parametrize("path,body,field", BAD, ids=[f"{i}-{field}" for i, (*_, field) in enumerate(BAD)])
 def test_every_bad_field_is_named(url, path, body, field):
-    status,r = post(url, body, path)
-    assert status==400 and r['error']['param']==field and field in r['error']['message'] and r['error']['type']=='invalid_request_error'
+    status, r = post(url, body, path)
+    assert (
+        status == 400
+        and r["error"]["param"] == field
+        and field in r["error"]["message"]
+        and r["error"]["type"] == "invalid_request_error"
+    )
 
-@pytest.mark.parametrize('raw', [b'', b'{', b'null x', b'\xff\xfe', b'{"model": "tiny", "prompt": "w3", "temperature": NaN}', b'{"model": "tiny", "prompt": "\\ud800"}', b'['*100_000, b'{"seed": '+b'9'*5000+b'}'], ids=range(8))
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"{",
+        b"null x",
+        b"\xff\xfe",
+        b'{"model": "tiny", "prompt": "w3", "temperature": NaN}',
+        b'{"model": "tiny", "prompt": "\\ud800"}',
+        b"[" * 100_000,
+        b'{"seed": ' + b"9" * 5000 + b"}",
+    ],
+    ids=range(8),
+)
 def test_a_body_that_is_not_json_is_said_to_be_so(url, raw):
-    status,r = post(url, raw)
-    assert status==400 and 'not JSON' in r['error']['message'] and r['error']['param'] is None
+    status, r = post(url, raw)
+    assert status == 400 and "not JSON" in r["error"]["message"] and r["error"]["param"] is None
 
-@pytest.mark.parametrize('raw', [b'[]', b'3', b'null', b'"w3"'])
-def test_a_body_that_is_no_object(url, raw): assert post(url, raw)==(400, dict(error=dict(message='a request is a JSON object', type='invalid_request_error', param=None, code=None)))
+
+@pytest.mark.parametrize("raw", [b"[]", b"3", b"null", b'"w3"'])
+def test_a_body_that_is_no_object(url, raw):
+    assert post(url, raw) == (
+        400,
+        dict(
+            error=dict(
+                message="a request is a JSON object", type="invalid_request_error", param=None, code=None
+            )
+        ),
+    )
+
 
 def test_values_that_ask_for_nothing_are_no_error(url):
-    idle = dict(stream=False, stop=None, frequency_penalty=0, presence_penalty=0.0, tools=None, seed=1, n=None, temperature=None)
-    assert texts(ask(url, max_tokens=6, **idle))==texts(ask(url, max_tokens=6, seed=1))
+    idle = dict(
+        stream=False,
+        stop=None,
+        frequency_penalty=0,
+        presence_penalty=0.0,
+        tools=None,
+        seed=1,
+        n=None,
+        temperature=None,
+    )
+    assert texts(ask(url, max_tokens=6, **idle)) == texts(ask(url, max_tokens=6, seed=1))
+
 
 def test_a_wrong_model_is_not_found(url):
-    status,r = post(url, GOOD|dict(model='gpt-4'))
-    assert (status, r['error']['param'], r['error']['code'])==(404, 'model', 'model_not_found') and "'tiny'" in r['error']['message']
-    with Cache(':memory:') as c, pytest.raises(EndpointError, match='HTTP 404.*1 attempt|1 attempt.*HTTP 404'): endpoint.generate(Endpoint(url, 'gpt-4'), FEW[:1], S, c)
+    status, r = post(url, GOOD | dict(model="gpt-4"))
+    assert (status, r["error"]["param"], r["error"]["code"]) == (
+        404,
+        "model",
+        "model_not_found",
+    ) and "'tiny'" in r["error"]["message"]
+    with (
+        Cache(":memory:") as c,
+        pytest.raises(EndpointError, match="HTTP 404.*1 attempt|1 attempt.*HTTP 404"),
+    ):
+        endpoint.generate(Endpoint(url, "gpt-4"), FEW[:1], S, c)
+
 
 def test_a_prompt_that_is_too_long_says_how_many_tokens_fit(url):
-    def at(words, **kw): return post(url, GOOD|dict(prompt=' '.join(['w3']*words))|kw)
-    assert at(90, max_tokens=6)[0]==200 and at(96, max_tokens=0, echo=True, logprobs=0)[0]==200
-    for status,r in (at(91, max_tokens=6), at(91, max_completion_tokens=6)): assert (status, r['error']['param'], r['error']['code'])==(400, 'prompt', 'context_length_exceeded') and 'has 91 tokens, but 90 fit' in r['error']['message']
-    assert 'has 97 tokens, but 96 fit' in at(97, max_tokens=0, echo=True)[1]['error']['message']
-    assert 'has 1 tokens, but 0 fit' in at(1, max_tokens=96)[1]['error']['message'] and 'has 1 tokens, but 0 fit' in at(1, max_tokens=2**31)[1]['error']['message']
-    assert [len(post(url, dict(model='tiny', prompt=' '.join(['w3']*k), echo=True, seed=1, logprobs=0))[1]['choices'][0]['logprobs']['tokens'])<=96 for k in (1, 50, 95)]==[True]*3 and post(url, dict(model='tiny', prompt=' '.join(['w3']*96)))[0]==400
-    status,r = post(url, TALK|dict(messages=[dict(role='user', content=' '.join(['w3']*93))]), '/chat/completions')
-    assert status==400 and r['error']['param']=='messages' and 'has 95 tokens, but 94 fit' in r['error']['message']
+    def at(words, **kw):
+        return post(url, GOOD | dict(prompt=" ".join(["w3"] * words)) | kw)
+
+    assert at(90, max_tokens=6)[0] == 200 and at(96, max_tokens=0, echo=True, logprobs=0)[0] == 200
+    for status, r in (at(91, max_tokens=6), at(91, max_completion_tokens=6)):
+        assert (status, r["error"]["param"], r["error"]["code"]) == (
+            400,
+            "prompt",
+            "context_length_exceeded",
+        ) and "has 91 tokens, but 90 fit" in r["error"]["message"]
+    assert "has 97 tokens, but 96 fit" in at(97, max_tokens=0, echo=True)[1]["error"]["message"]
+    assert (
+        "has 1 tokens, but 0 fit" in at(1, max_tokens=96)[1]["error"]["message"]
+        and "has 1 tokens, but 0 fit" in at(1, max_tokens=2**31)[1]["error"]["message"]
+    )
+    assert [
+        len(
+            post(url, dict(model="tiny", prompt=" ".join(["w3"] * k), echo=True, seed=1, logprobs=0))[1][
+                "choices"
+            ][0]["logprobs"]["tokens"]
+        )
+        <= 96
+        for k in (1, 50, 95)
+    ] == [True] * 3 and post(url, dict(model="tiny", prompt=" ".join(["w3"] * 96)))[0] == 400
+    status, r = post(
+        url, TALK | dict(messages=[dict(role="user", content=" ".join(["w3"] * 93))]), "/chat/completions"
+    )
+    assert (
+        status == 400
+        and r["error"]["param"] == "messages"
+        and "has 95 tokens, but 94 fit" in r["error"]["message"]
+    )
+
 
 def test_an_encoder_decoder_has_room_for_prompt_and_text_each():
-    with serving(tiny('bart'), 'tiny') as url:
-        for words,new,status in ((96, 20, 200), (97, 20, 400), (4, 95, 200), (4, 96, 400)): assert post(url, GOOD|dict(prompt=' '.join(['w3']*words), max_tokens=new))[0]==status, (words, new)
+    with serving(tiny("bart"), "tiny") as url:
+        for words, new, status in ((96, 20, 200), (97, 20, 400), (4, 95, 200), (4, 96, 400)):
+            assert post(url, GOOD | dict(prompt=" ".join(["w3"] * words), max_tokens=new))[0] == status, (
+                words,
+                new,
+            )
+
 
 def test_messages_need_a_chat_template_that_takes_them(url):
-    with serving(tiny('llama'), 'tiny') as plain: status,r = post(plain, TALK, '/chat/completions')
-    assert status==400 and r['error']['param']=='messages' and 'no chat template' in r['error']['message'] and '/v1/completions' in r['error']['message']
-    m = tiny('llama', chat=True)
+    with serving(tiny("llama"), "tiny") as plain:
+        status, r = post(plain, TALK, "/chat/completions")
+    assert (
+        status == 400
+        and r["error"]["param"] == "messages"
+        and "no chat template" in r["error"]["message"]
+        and "/v1/completions" in r["error"]["message"]
+    )
+    m = tiny("llama", chat=True)
     m.tokenizer.chat_template = "{{ raise_exception('no system message, please') }}"
-    with serving(m, 'tiny') as picky: status,r = post(picky, TALK, '/chat/completions')
-    assert status==400 and 'no system message, please' in r['error']['message']
+    with serving(m, "tiny") as picky:
+        status, r = post(picky, TALK, "/chat/completions")
+    assert status == 400 and "no system message, please" in r["error"]["message"]
 
-@pytest.mark.parametrize('method,path,status', [('GET', '/nothing', 404), ('POST', '/embeddings', 404), ('POST', '/models', 405), ('GET', '/completions', 405), ('PUT', '/completions', 501), ('DELETE', '/models', 501)])
+
+@pytest.mark.parametrize(
+    "method,path,status",
+    [
+        ("GET", "/nothing", 404),
+        ("POST", "/embeddings", 404),
+        ("POST", "/models", 405),
+        ("GET", "/completions", 405),
+        ("PUT", "/completions", 501),
+        ("DELETE", "/models", 501),
+    ],
+)
 def test_other_paths_and_methods_are_json_errors(url, method, path, status):
-    got,r = post(url, b'{}', path, method)
-    assert got==status and r['error']['message']
+    got, r = post(url, b"{}", path, method)
+    assert got == status and r["error"]["message"]
 
-def raw_reply(url, text): # Status and body of what is sent as it is
+
+def raw_reply(url, text):  # Status and body of what is sent as it is
     at = urlsplit(url)
     with socket.create_connection((at.hostname, at.port), timeout=10) as s:
         s.sendall(text)
         s.shutdown(socket.SHUT_WR)
         r = http.client.HTTPResponse(s)
         r.begin()
-        return r.status,json.loads(r.read())
+        return r.status, json.loads(r.read())
 
-@pytest.mark.parametrize('head,status', [(b'', 411), (b'Content-Length: -5\r\n', 411), (b'Content-Length: x\r\n', 411), (b'Content-Length: 99999999999\r\n', 413), (b'Content-Length: '+b'9'*5000+b'\r\n', 411), (b'Content-Length: 50\r\n', 400)])
-def test_lengths_that_lie(url, head, status): assert raw_reply(url, b'POST /v1/completions HTTP/1.1\r\nHost: x\r\n'+head+b'\r\n{"model"')[0]==status
 
-def test_a_header_without_end(url): assert raw_reply(url, b'GET /v1/models HTTP/1.1\r\nX: '+b'x'*66_000+b'\r\n\r\n')[0]==431
+@pytest.mark.parametrize(
+    "head,status",
+    [
+        (b"", 411),
+        (b"Content-Length: -5\r\n", 411),
+        (b"Content-Length: x\r\n", 411),
+        (b"Content-Length: 99999999999\r\n", 413),
+        (b"Content-Length: " + b"9" * 5000 + b"\r\n", 411),
+        (b"Content-Length: 50\r\n", 400),
+    ],
+)
+def test_lengths_that_lie(url, head, status):
+    assert (
+        raw_reply(url, b"POST /v1/completions HTTP/1.1\r\nHost: x\r\n" + head + b'\r\n{"model"')[0] == status
+    )
+
+
+def test_a_header_without_end(url):
+    assert raw_reply(url, b"GET /v1/models HTTP/1.1\r\nX: " + b"x" * 66_000 + b"\r\n\r\n")[0] == 431
+
 
 def test_errors_inside_are_told_without_a_traceback_or_a_text(model, monkeypatch):
-    lines,real = [],sv.decode
-    with serving(model, 'tiny', log=lines.append) as url:
+    lines, real = [], sv.decode
+    with serving(model, "tiny", log=lines.append) as url:
         good = ask(url, temperature=0)
-        for error in (RuntimeError('secret w3'), MemoryError('secret'), KeyError('secret'), SystemError('secret')):
-            def broken(*a, error=error): raise error
-            monkeypatch.setattr(sv, 'decode', broken)
-            assert post(url, GOOD)==(500, dict(error=dict(message=f'internal error: {type(error).__name__}', type='server_error', param=None, code=None)))
-        monkeypatch.setattr(sv, 'decode', real)
-        assert ask(url, temperature=0)==good
-    assert [ln for ln in lines if ln.startswith('POST')]==['POST /v1/completions 200']+['POST /v1/completions 500']*4+['POST /v1/completions 200']
-    assert 'in broken' in lines[1] and 'secret' not in ''.join(lines) and 'w3' not in ''.join(lines) and PROMPT not in ''.join(lines)
+        for error in (
+            RuntimeError("secret w3"),
+            MemoryError("secret"),
+            KeyError("secret"),
+            SystemError("secret"),
+        ):
+
+            def broken(*a, error=error):
+                raise error
+
+            monkeypatch.setattr(sv, "decode", broken)
+            assert post(url, GOOD) == (
+                500,
+                dict(
+                    error=dict(
+                        message=f"internal error: {type(error).__name__}",
+                        type="server_error",
+                        param=None,
+                        code=None,
+                    )
+                ),
+            )
+        monkeypatch.setattr(sv, "decode", real)
+        assert ask(url, temperature=0) == good
+    assert [ln for ln in lines if ln.startswith("POST")] == ["POST /v1/completions 200"] + [
+        "POST /v1/completions 500"
+    ] * 4 + ["POST /v1/completions 200"]
+    assert (
+        "in broken" in lines[1]
+        and "secret" not in "".join(lines)
+        and "w3" not in "".join(lines)
+        and PROMPT not in "".join(lines)
+    )
+
 
 def test_a_number_that_is_none_is_an_error_inside_and_not_broken_json(model, monkeypatch):
-    monkeypatch.setattr(sv, '_logprobs', lambda *a: [[('w3', float('nan'), [])]])
-    with serving(model, 'tiny') as url: assert post(url, GOOD|dict(logprobs=0))[0]==500
+    monkeypatch.setattr(sv, "_logprobs", lambda *a: [[("w3", float("nan"), [])]])
+    with serving(model, "tiny") as url:
+        assert post(url, GOOD | dict(logprobs=0))[0] == 500
+
 
 def test_a_client_that_hangs_up_disturbs_nobody(url, capfd):
     at = urlsplit(url)
-    for text in (b'', b'POST /v1/compl', b'POST /v1/completions HTTP/1.1\r\nContent-Length: 500\r\n\r\n{'):
+    for text in (b"", b"POST /v1/compl", b"POST /v1/completions HTTP/1.1\r\nContent-Length: 500\r\n\r\n{"):
         with socket.create_connection((at.hostname, at.port)) as s:
             s.sendall(text)
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b'\x01\0\0\0\0\0\0\0') # Reset instead of a goodbye
-    assert texts(ask(url, temperature=0, max_tokens=3)) and capfd.readouterr()==('', '')
+            s.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0"
+            )  # Reset instead of a goodbye
+    assert texts(ask(url, temperature=0, max_tokens=3)) and capfd.readouterr() == ("", "")
+
 
 def test_an_encoder_cannot_serve():
-    m = tiny('llama')
-    m.kind = 'encoder'
-    with pytest.raises(ValueError, match="of kind 'encoder': it cannot write"), serving(m): pass
+    m = tiny("llama")
+    m.kind = "encoder"
+    with pytest.raises(ValueError, match="of kind 'encoder': it cannot write"), serving(m):
+        pass
 
 
 # (e) and (f) Banks, company
 
-@pytest.mark.parametrize('kw', [dict(), dict(per_call=1), dict(chat=False, logprobs=True)])
+
+@pytest.mark.parametrize("kw", [dict(), dict(per_call=1), dict(chat=False, logprobs=True)])
 def test_a_bank_made_twice_is_the_same_to_the_byte(url, model, tmp_path, kw):
-    one,two = (files(endpoint.fill(tmp_path/name, 'd', 'g', FEW, Endpoint(url, 'tiny', **kw), S, tmp_path/f'{name}.sqlite', size=2, progress=False)) for name in 'ab')
-    assert one==two and len(one)==4
-    b = read_bank(tmp_path/'a')
-    assert b.groupby('kind').size().to_dict()==dict(greedy=6, sample=18) and b['text'].nunique()>15
-    at_home = {r['sample']:r['text'] for r in generate(model if kw.get('chat', True) else tiny('llama'), FEW, S) if r['kind']=='greedy'}
-    assert dict(b[b['kind']=='greedy'][['sample', 'text']].to_numpy())==at_home
+    one, two = (
+        files(
+            endpoint.fill(
+                tmp_path / name,
+                "d",
+                "g",
+                FEW,
+                Endpoint(url, "tiny", **kw),
+                S,
+                tmp_path / f"{name}.sqlite",
+                size=2,
+                progress=False,
+            )
+        )
+        for name in "ab"
+    )
+    assert one == two and len(one) == 4
+    b = read_bank(tmp_path / "a")
+    assert b.groupby("kind").size().to_dict() == dict(greedy=6, sample=18) and b["text"].nunique() > 15
+    at_home = {
+        r["sample"]: r["text"]
+        for r in generate(model if kw.get("chat", True) else tiny("llama"), FEW, S)
+        if r["kind"] == "greedy"
+    }
+    assert dict(b[b["kind"] == "greedy"][["sample", "text"]].to_numpy()) == at_home
+
 
 def test_eight_at_once_are_each_answered_right(url):
-    bodies = [dict(prompt=f'w{i} w3', n=2, seed=i, max_tokens=10, logprobs=0) if i%2 else dict(chat=True, seed=i, max_tokens=10) for i in range(8)]
+    bodies = [
+        dict(prompt=f"w{i} w3", n=2, seed=i, max_tokens=10, logprobs=0)
+        if i % 2
+        else dict(chat=True, seed=i, max_tokens=10)
+        for i in range(8)
+    ]
     alone = [ask(url, **b) for b in bodies]
-    with ThreadPoolExecutor(8) as pool: together = list(pool.map(lambda b: ask(url, **b), bodies*3))
-    assert together==alone*3 and len({canonical(r['choices']) for r in alone})==8
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda b: ask(url, **b), bodies * 3))
+    assert together == alone * 3 and len({canonical(r["choices"]) for r in alone}) == 8
+
 
 def test_one_at_a_time_meets_the_model(model, monkeypatch):
-    inside,most,real = [],[],sv.decode
+    inside, most, real = [], [], sv.decode
+
     def counted(*a):
         inside.append(1)
         most.append(len(inside))
-        try: return real(*a)
-        finally: inside.pop()
-    monkeypatch.setattr(sv, 'decode', counted)
-    with serving(model, 'tiny') as url, ThreadPoolExecutor(8) as pool: list(pool.map(lambda i: ask(url, seed=i, max_tokens=10), range(8)))
-    assert most==[1]*8
+        try:
+            return real(*a)
+        finally:
+            inside.pop()
 
-@pytest.mark.filterwarnings('error::pytest.PytestUnhandledThreadExceptionWarning')
+    monkeypatch.setattr(sv, "decode", counted)
+    with serving(model, "tiny") as url, ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda i: ask(url, seed=i, max_tokens=10), range(8)))
+    assert most == [1] * 8
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_the_model_has_a_name_and_the_door_is_closed_behind(model, tmp_path):
-    m = tiny('llama')
-    m.id = str(tmp_path/'models'/'my-llama')
-    with serving(m) as url: assert [x['id'] for x in json.load(urllib.request.urlopen(url+'/models'))['data']]==['my-llama']
-    with pytest.raises(urllib.error.URLError): post(url, GOOD)
-    m.id,m.revision = 'org/my-llama','abc'
-    with serving(m) as url: assert [x['id'] for x in json.load(urllib.request.urlopen(url+'/models'))['data']]==['org/my-llama']
-    assert url.startswith('http://127.0.0.1:') and url.endswith('/v1')
+    m = tiny("llama")
+    m.id = str(tmp_path / "models" / "my-llama")
+    with serving(m) as url:
+        assert [x["id"] for x in json.load(urllib.request.urlopen(url + "/models"))["data"]] == ["my-llama"]
+    with pytest.raises(urllib.error.URLError):
+        post(url, GOOD)
+    m.id, m.revision = "org/my-llama", "abc"
+    with serving(m) as url:
+        assert [x["id"] for x in json.load(urllib.request.urlopen(url + "/models"))["data"]] == [
+            "org/my-llama"
+        ]
+    assert url.startswith("http://127.0.0.1:") and url.endswith("/v1")
+
 
 FROM_FOLDER = """
 import signal, sys
@@ -295,12 +643,24 @@ from uetrust.generation.serve import serve
 serve(sys.argv[1], port=0)
 """
 
+
 def test_from_a_folder_until_interrupted(tmp_path, model):
-    model.model.save_pretrained(tmp_path/'tiny')
-    model.tokenizer.save_pretrained(tmp_path/'tiny')
-    with subprocess.Popen([sys.executable, '-c', FROM_FOLDER, str(tmp_path/'tiny')], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ|{'OMP_NUM_THREADS': '1'}) as run:
+    model.model.save_pretrained(tmp_path / "tiny")
+    model.tokenizer.save_pretrained(tmp_path / "tiny")
+    with subprocess.Popen(
+        [sys.executable, "-c", FROM_FOLDER, str(tmp_path / "tiny")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    ) as run:
         try:
             got = texts(ask(run.stdout.readline().strip(), temperature=0, max_tokens=6))
             run.send_signal(signal.SIGINT)
-            assert run.wait(60)==0 and run.communicate()==('', '') and got==[greedy(model, encode(model, PROMPT), 6)]
-        finally: run.kill()
+            assert (
+                run.wait(60) == 0
+                and run.communicate() == ("", "")
+                and got == [greedy(model, encode(model, PROMPT), 6)]
+            )
+        finally:
+            run.kill()

@@ -1,4 +1,5 @@
 """Files of a run: complete, identical on every run, and equal to the numbers they show."""
+
 import hashlib
 import json
 import re
@@ -10,117 +11,195 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from uetrust.core.settings import profile, root
 from uetrust.evaluation.agreement import agreement
 from uetrust.papers.he2024.published import figure_table, figures, null_sd, readings, tables
+from uetrust.report.chapters import (
+    cells,
+    ranks,
+    save_agreement,
+    save_csv,
+    save_page,
+    save_table,
+    setting_figures,
+    standing,
+    with_means,
+)
 from uetrust.report.page import expected, missing, write_report
-from uetrust.core.settings import profile, root
-from uetrust.report.chapters import cells, ranks, save_agreement, save_csv, save_page, save_table, setting_figures, standing, with_means
 
-def digest(folder): return {p.name:hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(Path(folder).iterdir())}
+
+def digest(folder):
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(Path(folder).iterdir())}
+
 
 def test_every_table_and_figure_of_the_paper_is_expected_once():
-    e = expected('demo')
-    assert e['tables']==[f'T{i}' for i in range(3, 12)] and list(e['figures'])==list(range(3, 42))
-    from_settings = [f for t in e['tables'] for f,_ in setting_figures(t)]
-    assert sorted(set(from_settings))==list(range(3, 42))
-    assert sum(map(len, e['figures'].values()))==len(from_settings)==sum(len(readings(f)) for f in figures().index)
+    e = expected("demo")
+    assert e["tables"] == [f"T{i}" for i in range(3, 12)] and list(e["figures"]) == list(range(3, 42))
+    from_settings = [f for t in e["tables"] for f, _ in setting_figures(t)]
+    assert sorted(set(from_settings)) == list(range(3, 42))
+    assert (
+        sum(map(len, e["figures"].values()))
+        == len(from_settings)
+        == sum(len(readings(f)) for f in figures().index)
+    )
 
-@pytest.mark.parametrize('hashseed', ['1', '2'])
+
+@pytest.mark.parametrize("hashseed", ["1", "2"])
 def test_files_do_not_depend_on_the_process(tmp_path, hashseed):
     code = "import sys; from uetrust.report.chapters import *; save_agreement(10, sys.argv[1]); save_agreement(8, sys.argv[1], 'alternative'); save_table('T9', sys.argv[1])"
-    subprocess.run([sys.executable, '-c', code, str(tmp_path/'other')], check=True, cwd=root(), env={**__import__('os').environ, 'PYTHONHASHSEED': hashseed})
-    here = tmp_path/'here'
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "other")],
+        check=True,
+        cwd=root(),
+        env={**__import__("os").environ, "PYTHONHASHSEED": hashseed},
+    )
+    here = tmp_path / "here"
     save_agreement(10, here)
-    save_agreement(8, here, 'alternative')
-    save_table('T9', here)
-    assert digest(here)==digest(tmp_path/'other')
+    save_agreement(8, here, "alternative")
+    save_table("T9", here)
+    assert digest(here) == digest(tmp_path / "other")
+
 
 def test_figure_files_hold_the_numbers(tmp_path):
-    save_agreement(8, tmp_path, 'alternative')
-    got,f = pd.read_csv(tmp_path/'fig08_all.csv'),figure_table(8, 'alternative')
-    assert list(got)==['label_a', 'label_b', 'rho', 'n', 'p', 'q']
+    save_agreement(8, tmp_path, "alternative")
+    got, f = pd.read_csv(tmp_path / "fig08_all.csv"), figure_table(8, "alternative")
+    assert list(got) == ["label_a", "label_b", "rho", "n", "p", "q"]
     pd.testing.assert_frame_equal(got, agreement(f.table, f.between), rtol=1e-9, check_dtype=False)
 
-def test_table_files_hold_the_printed_numbers(tmp_path):
-    for t in ('T3', 'T11'):
-        save_table(t, tmp_path)
-        got = pd.read_csv(tmp_path/f'table{int(t[1:]):02d}.csv', index_col=0)
-        np.testing.assert_array_equal(got.loc[tables()[t].index, tables()[t].columns], tables()[t])
-    assert got.columns[-1]=='Row Mean' and with_means('T3').index[-1]=='Col Mean'
 
-@pytest.mark.parametrize('t,n', [('T3', 1906), ('T8', 11334), ('T9', 100)])
+def test_table_files_hold_the_printed_numbers(tmp_path):
+    for t in ("T3", "T11"):
+        save_table(t, tmp_path)
+        got = pd.read_csv(tmp_path / f"table{int(t[1:]):02d}.csv", index_col=0)
+        np.testing.assert_array_equal(got.loc[tables()[t].index, tables()[t].columns], tables()[t])
+    assert got.columns[-1] == "Row Mean" and with_means("T3").index[-1] == "Col Mean"
+
+
+@pytest.mark.parametrize("t,n", [("T3", 1906), ("T8", 11334), ("T9", 100)])
 def test_band_of_chance(t, n):
     c = cells(t)
-    assert set(c['null_sd'])=={null_sd(n)}
-    assert (c['inside']==(c['value'].abs()<1.96*null_sd(n))).all() and 0<c['inside'].mean()<1
+    assert set(c["null_sd"]) == {null_sd(n)}
+    assert (c["inside"] == (c["value"].abs() < 1.96 * null_sd(n))).all() and 0 < c["inside"].mean() < 1
+
 
 def test_rank_intervals_hold_the_rank_and_widen_with_shared_errors():
-    r = ranks('T3')
-    assert (r['rank_lo']<=r['rank']).all() and (r['rank']<=r['rank_hi']).all()
-    width = (r['rank_hi']-r['rank_lo']).groupby(r['judged_by']).sum()
-    assert width['mean, errors shared by all rows']>=width['mean, errors independent between rows']
-    pd.testing.assert_frame_equal(r, ranks('T3'))
+    r = ranks("T3")
+    assert (r["rank_lo"] <= r["rank"]).all() and (r["rank"] <= r["rank_hi"]).all()
+    width = (r["rank_hi"] - r["rank_lo"]).groupby(r["judged_by"]).sum()
+    assert width["mean, errors shared by all rows"] >= width["mean, errors independent between rows"]
+    pd.testing.assert_frame_equal(r, ranks("T3"))
+
 
 def test_standing_says_never_testable_only_without_significance():
     from uetrust.papers.he2024.claims import ledger
+
     led = ledger()
     s = standing(led)
-    assert s.isin(['partly', 'fails', 'not decidable']).sum()==(led['verdict']!='holds').sum()
-    assert (led.loc[s=='never testable', 'significant_cells'].fillna(0)==0).all()
-    rho = led['correlation_cells'].fillna(0)>0
-    assert (led.loc[(s=='supported')&rho, 'significant_cells']>0).all()
-    assert s['C1.6-01'==led['id']].item()=='never testable' and s['4.2-09'==led['id']].item()=='supported'
+    assert s.isin(["partly", "fails", "not decidable"]).sum() == (led["verdict"] != "holds").sum()
+    assert (led.loc[s == "never testable", "significant_cells"].fillna(0) == 0).all()
+    rho = led["correlation_cells"].fillna(0) > 0
+    assert (led.loc[(s == "supported") & rho, "significant_cells"] > 0).all()
+    assert (
+        s["C1.6-01" == led["id"]].item() == "never testable"
+        and s["4.2-09" == led["id"]].item() == "supported"
+    )
+
 
 def test_report_escapes_text_and_needs_no_other_file(tmp_path):
-    (tmp_path/'claims').mkdir(parents=True)
-    for t in ('T9', 'T10', 'T11'): save_table(t, tmp_path/'tables')
-    for f in (39, 40, 41): save_agreement(f, tmp_path/'figures')
-    for n in ('verdicts', 'point'): (tmp_path/'claims'/f'{n}.png').write_bytes((tmp_path/'figures'/'fig40.png').read_bytes())
+    (tmp_path / "claims").mkdir(parents=True)
+    for t in ("T9", "T10", "T11"):
+        save_table(t, tmp_path / "tables")
+    for f in (39, 40, 41):
+        save_agreement(f, tmp_path / "figures")
+    for n in ("verdicts", "point"):
+        (tmp_path / "claims" / f"{n}.png").write_bytes((tmp_path / "figures" / "fig40.png").read_bytes())
     from uetrust.papers.he2024.claims import ledger
+
     led = ledger(draws=5)
-    led.loc[0, 'claim'] = '<script>alert(1)</script> & "quoted"'
-    save_csv(led.assign(standing=standing(led)), tmp_path/'claims'/'claims.csv')
-    for n in (*profile('smoke')['studies'].split()[2:], *(f'{what}--{b}' for b in profile('smoke')['banks'].split() for what in profile('smoke')['chapters'].split())): save_page(n, tmp_path, n, ['Nothing was run.'])
-    assert write_report('smoke', tmp_path)==[]
-    html = (tmp_path/'report'/'index.html').read_text()
-    assert '<script>alert' not in html and '&lt;script&gt;alert(1)&lt;/script&gt; &amp; &#34;quoted&#34;' in html
-    assert 'incomplete' not in html
-    assert not re.findall(r'(?:src|href)="(?!data:|#|\.\./)[^"]*"', html) and '@import' not in html and 'url(' not in html
-    assert html.count('<figure')==3 and html.count('<tr data-v=')==154
+    led.loc[0, "claim"] = '<script>alert(1)</script> & "quoted"'
+    save_csv(led.assign(standing=standing(led)), tmp_path / "claims" / "claims.csv")
+    for n in (
+        *profile("smoke")["studies"].split()[2:],
+        *(
+            f"{what}--{b}"
+            for b in profile("smoke")["banks"].split()
+            for what in profile("smoke")["chapters"].split()
+        ),
+    ):
+        save_page(n, tmp_path, n, ["Nothing was run."])
+    assert write_report("smoke", tmp_path) == []
+    html = (tmp_path / "report" / "index.html").read_text()
+    assert (
+        "<script>alert" not in html and "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &#34;quoted&#34;" in html
+    )
+    assert "incomplete" not in html
+    assert (
+        not re.findall(r'(?:src|href)="(?!data:|#|\.\./)[^"]*"', html)
+        and "@import" not in html
+        and "url(" not in html
+    )
+    assert html.count("<figure") == 3 and html.count("<tr data-v=") == 154
+
 
 def test_the_summary_counts_what_is_in_the_files(tmp_path):
-    (tmp_path/'tables').mkdir()
-    (tmp_path/'claims').mkdir()
-    (tmp_path/'notebooks').mkdir()
-    bank, = profile('smoke')['banks'].split()
-    save_csv(pd.DataFrame(dict(name=['msp', 'mte'])), tmp_path/'tables'/f'methods--{bank}_scores.csv')
-    save_csv(pd.DataFrame(dict(name=['rouge_l'])), tmp_path/'tables'/f'quality--{bank}_scores.csv')
-    save_csv(pd.DataFrame(dict(method=['msp', 'mte', 'msp'], metric=['truth', 'truth', 'rouge_l'])), tmp_path/'tables'/f'cross--{bank}_prr.csv')
-    save_csv(pd.DataFrame(dict(verdict=['holds', 'fails', 'holds'])), tmp_path/'claims'/'claims.csv')
-    for n,took in (('a', dict(papermill=dict(duration=2.04))), ('b', {})): (tmp_path/'notebooks'/f'{n}.ipynb').write_text(json.dumps(dict(cells=[], metadata=took)))
-    lost = write_report('smoke', tmp_path)
-    s = json.loads((tmp_path/'report'/'summary.json').read_text())
-    assert s==dict(profile='smoke', generators=[bank], methods=2, metrics=1, cells=3, claims=dict(holds=2, fails=1), published={}, figures=0, seconds=dict(a=2.0), missing=lost)
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "notebooks").mkdir()
+    (bank,) = profile("smoke")["banks"].split()
+    save_csv(pd.DataFrame(dict(name=["msp", "mte"])), tmp_path / "tables" / f"methods--{bank}_scores.csv")
+    save_csv(pd.DataFrame(dict(name=["rouge_l"])), tmp_path / "tables" / f"quality--{bank}_scores.csv")
+    save_csv(
+        pd.DataFrame(dict(method=["msp", "mte", "msp"], metric=["truth", "truth", "rouge_l"])),
+        tmp_path / "tables" / f"cross--{bank}_prr.csv",
+    )
+    save_csv(pd.DataFrame(dict(verdict=["holds", "fails", "holds"])), tmp_path / "claims" / "claims.csv")
+    for n, took in (("a", dict(papermill=dict(duration=2.04))), ("b", {})):
+        (tmp_path / "notebooks" / f"{n}.ipynb").write_text(json.dumps(dict(cells=[], metadata=took)))
+    lost = write_report("smoke", tmp_path)
+    s = json.loads((tmp_path / "report" / "summary.json").read_text())
+    assert s == dict(
+        profile="smoke",
+        generators=[bank],
+        methods=2,
+        metrics=1,
+        cells=3,
+        claims=dict(holds=2, fails=1),
+        published={},
+        figures=0,
+        seconds=dict(a=2.0),
+        missing=lost,
+    )
+
 
 def test_report_names_what_is_missing(tmp_path):
-    save_table('T9', tmp_path/'tables')
-    (tmp_path/'tables'/'table09_cells.csv').unlink()
-    lost = write_report('smoke', tmp_path)
-    assert 'tables/table09_cells.csv' in lost and lost==missing('smoke', tmp_path)
-    assert 'table09_cells.csv' in (tmp_path/'report'/'index.html').read_text()
+    save_table("T9", tmp_path / "tables")
+    (tmp_path / "tables" / "table09_cells.csv").unlink()
+    lost = write_report("smoke", tmp_path)
+    assert "tables/table09_cells.csv" in lost and lost == missing("smoke", tmp_path)
+    assert "table09_cells.csv" in (tmp_path / "report" / "index.html").read_text()
+
 
 def test_settings_name_the_tables_of_the_paper():
-    assert len(profile('demo')['settings'].split())==7
-    with pytest.raises(LookupError, match="no profile 'full'"): profile('full')
+    assert len(profile("demo")["settings"].split()) == 7
+    with pytest.raises(LookupError, match="no profile 'full'"):
+        profile("full")
+
 
 def test_readme_says_what_the_ledger_says():
     from uetrust.evaluation.agreement import smallest_p
     from uetrust.papers.he2024.claims import ledger
-    led,text = ledger(draws=0),(root()/'README.md').read_text()
-    n = led['verdict'].value_counts()
-    rho = led[(led['verdict']=='holds')&(led['correlation_cells'].fillna(0)>0)]
-    words = {1: 'one'}
-    assert f"{len(led)} checkable sentences, {n['holds']} hold of its printed numbers, {n['partly']} hold in part, {n['fails']} fail and {words[n['not decidable']]} cannot be decided" in text
-    assert f"Of the {len(rho)} that hold and speak of correlations, {(rho['significant_cells']==0).sum()} rest on no correlation" in text
-    assert f'p = {smallest_p(4):.3f}' in text
-    assert re.findall(r'^make (\w+)$', text, re.M)==['reproduce', 'test']
+
+    led, text = ledger(draws=0), (root() / "README.md").read_text()
+    n = led["verdict"].value_counts()
+    rho = led[(led["verdict"] == "holds") & (led["correlation_cells"].fillna(0) > 0)]
+    words = {1: "one"}
+    assert (
+        f"{len(led)} checkable sentences, {n['holds']} hold of its printed numbers, {n['partly']} hold in part, {n['fails']} fail and {words[n['not decidable']]} cannot be decided"
+        in text
+    )
+    assert (
+        f"Of the {len(rho)} that hold and speak of correlations, {(rho['significant_cells'] == 0).sum()} rest on no correlation"
+        in text
+    )
+    assert f"p = {smallest_p(4):.3f}" in text
+    assert re.findall(r"^make (\w+)$", text, re.M) == ["reproduce", "test"]

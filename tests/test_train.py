@@ -1,166 +1,249 @@
 """The trainer of the tiny models: tokenizers, tasks, the loop and its resume."""
+
 import random
 
-import numpy as np, pytest, torch
+import numpy as np
+import pytest
+import torch
 from safetensors import safe_open
 from transformers import AutoTokenizer
 
-from uetrust.training import tasks, train
+from uetrust.data.bulletins import SPLITS, bulletins
+from uetrust.data.checker import check
 from uetrust.models.likelihoods import UNIEVAL
 from uetrust.models.load import load
-from uetrust.data.checker import check
-from uetrust.data.bulletins import SPLITS, bulletins
+from uetrust.training import tasks, train
 
 SMALL = dict(d_model=32, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=64, decoder_ffn_dim=64)
 
+
 def bart(**kw):
-    r = train.RECIPES['tiny-bart']
-    return r._replace(**dict(config=r.config|SMALL, batch=8, steps=20)|kw)
+    r = train.RECIPES["tiny-bart"]
+    return r._replace(**dict(config=r.config | SMALL, batch=8, steps=20) | kw)
 
-@pytest.fixture(scope='module')
-def texts(): return train.corpus()
 
-@pytest.fixture(scope='module')
-def tok(texts): return tasks.tokenizer(texts, 'bart')
+@pytest.fixture(scope="module")
+def texts():
+    return train.corpus()
 
-@pytest.mark.parametrize('family', tasks.SPECIALS)
+
+@pytest.fixture(scope="module")
+def tok(texts):
+    return tasks.tokenizer(texts, "bart")
+
+
+@pytest.mark.parametrize("family", tasks.SPECIALS)
 def test_tokenizers_write_every_split_back_and_load_without_the_hub(family, texts, tmp_path):
-    name = {r.family:n for n,r in train.RECIPES.items()}[family]
+    name = {r.family: n for n, r in train.RECIPES.items()}[family]
     made = tasks.tokenizer(texts, family)
     made.save_pretrained(tmp_path)
-    getattr(__import__('transformers'), train.RECIPES[name].cls).config_class().save_pretrained(tmp_path)
+    getattr(__import__("transformers"), train.RECIPES[name].cls).config_class().save_pretrained(tmp_path)
     loaded = AutoTokenizer.from_pretrained(tmp_path)
     for split in SPLITS:
-        for s in bulletins(split, 30)['source']:
-            ids = loaded(s)['input_ids']
-            assert ids==made(s)['input_ids']
+        for s in bulletins(split, 30)["source"]:
+            ids = loaded(s)["input_ids"]
+            assert ids == made(s)["input_ids"]
             assert loaded.unk_token_id not in ids
-            assert loaded.decode(ids, skip_special_tokens=True)==s
-    assert 600<=len(loaded)<=1000
-    assert loaded.decode(loaded('Zoë, 日本!')['input_ids'], skip_special_tokens=True)=='Zoë, 日本!'
+            assert loaded.decode(ids, skip_special_tokens=True) == s
+    assert 600 <= len(loaded) <= 1000
+    assert loaded.decode(loaded("Zoë, 日本!")["input_ids"], skip_special_tokens=True) == "Zoë, 日本!"
+
 
 def test_names_of_the_shifted_split_are_not_in_the_vocabulary(tok):
-    length = {s:np.mean([len(tok.tokenize(p)) for b in bulletins(s, 20).itertuples() for f in b.facts if (p := f.actor)]) for s in ('test', 'shifted')}
-    assert length['test']==2<length['shifted']-1
+    length = {
+        s: np.mean(
+            [len(tok.tokenize(p)) for b in bulletins(s, 20).itertuples() for f in b.facts if (p := f.actor)]
+        )
+        for s in ("test", "shifted")
+    }
+    assert length["test"] == 2 < length["shifted"] - 1
+
 
 def test_a_pair_of_texts_is_framed_as_in_bart_t5_and_bert(texts):
-    frames = dict(bart='<s> Yes </s> </s> Yes </s>', t5='Yes </s> Yes </s>', bert='[CLS] Yes [SEP] Yes [SEP]')
-    for family,frame in frames.items():
+    frames = dict(bart="<s> Yes </s> </s> Yes </s>", t5="Yes </s> Yes </s>", bert="[CLS] Yes [SEP] Yes [SEP]")
+    for family, frame in frames.items():
         t = tasks.tokenizer(texts, family)
-        assert t.convert_ids_to_tokens(t('Yes', 'Yes')['input_ids'])==frame.replace('Yes', 'ĠYes').split()
-    assert t('Yes', 'Yes')['token_type_ids']==[0, 0, 0, 1, 1]
+        assert t.convert_ids_to_tokens(t("Yes", "Yes")["input_ids"]) == frame.replace("Yes", "ĠYes").split()
+    assert t("Yes", "Yes")["token_type_ids"] == [0, 0, 0, 1, 1]
+
 
 def test_a_conversation_has_the_ids_of_the_chat_template(texts):
-    t = tasks.tokenizer(texts, 'llama')
-    for c in tasks.chats(tasks.rows(0, 10, .5), np.random.default_rng(0)):
-        assert train.chat_example(c, t).ids==t(t.apply_chat_template(c, tokenize=False), add_special_tokens=False)['input_ids']
+    t = tasks.tokenizer(texts, "llama")
+    for c in tasks.chats(tasks.rows(0, 10, 0.5), np.random.default_rng(0)):
+        assert (
+            train.chat_example(c, t).ids
+            == t(t.apply_chat_template(c, tokenize=False), add_special_tokens=False)["input_ids"]
+        )
+
 
 def test_excerpts_say_nothing_that_the_bulletin_does_not_and_derive_only_from_what_is_left():
-    for b,short in zip(tasks.rows(0, 60), tasks.rows(0, 60, 1.)):
+    for b, short in zip(tasks.rows(0, 60), tasks.rows(0, 60, 1.0)):
         v = check(short.source, b.facts, b.main)
         assert not v.labels.any() and not v.unparsed.any()
         v = check(short.reference, short.facts, short.main)
-        assert not v.labels.any() and v.relevance==1
-        assert len(short.facts)<=len(b.facts)
+        assert not v.labels.any() and v.relevance == 1
+        assert len(short.facts) <= len(b.facts)
+
 
 def test_answers_about_a_summary_are_those_of_the_checker():
-    b,r = tasks.rows(0, 1)[0],random.Random(0)
+    b, r = tasks.rows(0, 1)[0], random.Random(0)
+
     def answers(s):
         c = tasks.conversation(b, s, r)
-        return {q['content'].split('Summary: ')[-1]:a['content'] for q,a in zip(c[::2], c[1::2])}
-    assert all(a in ('True', '5') for a in answers(b.reference).values()) and len(answers(b.reference))==6
-    broken = {q.split('Rate the ')[1].split()[0]:a for q,a in answers('Council the the of.').items() if 'Rate' in q}
-    assert broken==dict(consistency='5', relevance='1', coherence='1', fluency='1', overall='1')
+        return {q["content"].split("Summary: ")[-1]: a["content"] for q, a in zip(c[::2], c[1::2])}
+
+    assert all(a in ("True", "5") for a in answers(b.reference).values()) and len(answers(b.reference)) == 6
+    broken = {
+        q.split("Rate the ")[1].split()[0]: a
+        for q, a in answers("Council the the of.").items()
+        if "Rate" in q
+    }
+    assert broken == dict(consistency="5", relevance="1", coherence="1", fluency="1", overall="1")
+
 
 def test_questions_are_worded_as_unieval_and_balanced():
     q = tasks.questions(tasks.rows(0, 400), np.random.default_rng(0))
-    assert all(p.startswith('question: Is this ') and ' </s> ' in p for p,_ in q)
+    assert all(p.startswith("question: Is this ") and " </s> " in p for p, _ in q)
     for d in tasks.QUESTIONS:
-        a = [y for p,y in q if p.startswith(UNIEVAL[d].split(' </s>')[0])]
-        assert .35<np.mean([y=='Yes' for y in a])<.65, d
+        a = [y for p, y in q if p.startswith(UNIEVAL[d].split(" </s>")[0])]
+        assert 0.35 < np.mean([y == "Yes" for y in a]) < 0.65, d
+
 
 def test_words_in_disorder_are_shown_as_often_as_wanted_and_are_never_right():
-    def asked(disorder): return tasks.questions(tasks.rows(0, 400), np.random.default_rng(0), (0, 0, 1, 0), disorder)
-    def jumbled(disorder):
-        said = [(q.split('claim: ')[1].split(' </s>')[0], a, b) for (q,a),b in zip(asked(disorder), tasks.rows(0, 400))]
-        return [a for s,a,b in said if check(s, b.facts, b.main).fluency<1]
-    assert jumbled(0.)==[] and set(jumbled(.5))=={'No'}
-    assert .2<len(jumbled(.5))/400<.3 and .42<len(jumbled(1.))/400<.58 # Half of the texts should be good
+    def asked(disorder):
+        return tasks.questions(tasks.rows(0, 400), np.random.default_rng(0), (0, 0, 1, 0), disorder)
 
-@pytest.mark.parametrize('name', [*train.RECIPES, *train.ON_THE_WAY])
+    def jumbled(disorder):
+        said = [
+            (q.split("claim: ")[1].split(" </s>")[0], a, b)
+            for (q, a), b in zip(asked(disorder), tasks.rows(0, 400))
+        ]
+        return [a for s, a, b in said if check(s, b.facts, b.main).fluency < 1]
+
+    assert jumbled(0.0) == [] and set(jumbled(0.5)) == {"No"}
+    assert (
+        0.2 < len(jumbled(0.5)) / 400 < 0.3 and 0.42 < len(jumbled(1.0)) / 400 < 0.58
+    )  # Half of the texts should be good
+
+
+@pytest.mark.parametrize("name", [*train.RECIPES, *train.ON_THE_WAY])
 def test_a_few_steps_lower_the_loss_of_every_model(name, texts):
     r = train.recipe(name)
-    small = dict(d_model=32, d_kv=8, d_ff=64, encoder_ffn_dim=64, decoder_ffn_dim=64, hidden_size=32, intermediate_size=64)
-    r = r._replace(config=r.config|{k:v for k,v in small.items() if k in r.config}, batch=8)
+    small = dict(
+        d_model=32,
+        d_kv=8,
+        d_ff=64,
+        encoder_ffn_dim=64,
+        decoder_ffn_dim=64,
+        hidden_size=32,
+        intermediate_size=64,
+    )
+    r = r._replace(config=r.config | {k: v for k, v in small.items() if k in r.config}, batch=8)
     tok = tasks.tokenizer(texts, r.family)
-    model,batches = train.build(r, tok),train.pool(r, tok, 0, 1000)[:4]
+    model, batches = train.build(r, tok), train.pool(r, tok, 0, 1000)[:4]
     opts = train._optimizers(model, r)
     losses = [np.mean([train._step(model, opts, b, 2e-3) for b in batches]) for _ in range(4)]
-    assert losses[-1]<.97*losses[0]
+    assert losses[-1] < 0.97 * losses[0]
+
 
 def test_a_killed_run_ends_with_the_weights_of_an_undisturbed_one(tok, tmp_path, monkeypatch):
-    monkeypatch.setattr(train, 'POOL', 5)
+    monkeypatch.setattr(train, "POOL", 5)
+
     def run(path):
         recipe = bart()
         model = train.build(recipe, tok)
-        return model,train.fit(model, recipe, tok, tmp_path/path, minutes=0)
-    whole,curve = run('whole.safetensors')
-    step,left = train._step,[12]
+        return model, train.fit(model, recipe, tok, tmp_path / path, minutes=0)
+
+    whole, curve = run("whole.safetensors")
+    step, left = train._step, [12]
+
     def dies(*a):
         left[0] -= 1
-        if left[0]<0: raise KeyboardInterrupt
+        if left[0] < 0:
+            raise KeyboardInterrupt
         return step(*a)
-    monkeypatch.setattr(train, '_step', dies)
-    with pytest.raises(KeyboardInterrupt): run('killed.safetensors')
-    with safe_open(tmp_path/'killed.safetensors', 'pt') as f: assert f.metadata()['step']=='10'
-    left[0] = 10 # The two steps after the checkpoint are done again
-    again,curve2 = run('killed.safetensors')
-    assert left[0]==0 and curve2==curve and [c['step'] for c in curve]==[5, 10, 15, 20]
-    assert all(torch.equal(a, b) for a,b in zip(whole.parameters(), again.parameters()))
 
-def states(m, ids): return m(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids))).last_hidden_state
-def unlike(texts): # Two tokenizers that take a text apart alike, in ids that differ, and its ids
-    there,here = tasks.tokenizer(texts, 'bart'),tasks.tokenizer(texts[::2], 'bart')
-    a,b = (t(texts[0], add_special_tokens=False)['input_ids'] for t in (there, here))
-    assert there.convert_ids_to_tokens(a)==here.convert_ids_to_tokens(b) and a!=b
-    return there,here,a,b
+    monkeypatch.setattr(train, "_step", dies)
+    with pytest.raises(KeyboardInterrupt):
+        run("killed.safetensors")
+    with safe_open(tmp_path / "killed.safetensors", "pt") as f:
+        assert f.metadata()["step"] == "10"
+    left[0] = 10  # The two steps after the checkpoint are done again
+    again, curve2 = run("killed.safetensors")
+    assert left[0] == 0 and curve2 == curve and [c["step"] for c in curve] == [5, 10, 15, 20]
+    assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), again.parameters()))
+
+
+def states(m, ids):
+    return m(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids))).last_hidden_state
+
+
+def unlike(texts):  # Two tokenizers that take a text apart alike, in ids that differ, and its ids
+    there, here = tasks.tokenizer(texts, "bart"), tasks.tokenizer(texts[::2], "bart")
+    a, b = (t(texts[0], add_special_tokens=False)["input_ids"] for t in (there, here))
+    assert there.convert_ids_to_tokens(a) == here.convert_ids_to_tokens(b) and a != b
+    return there, here, a, b
+
 
 def test_a_warm_start_reads_as_the_model_it_came_from(texts):
     "Though its tokenizer gives other ids to the words"
-    there,here,a,b = unlike(texts)
-    bart,r = train.build(bart_recipe := train.RECIPES['tiny-bart'], there).eval(),train.RECIPES['tiny-encoder']
-    r = r._replace(config=r.config|dict(num_hidden_layers=bart_recipe.config['encoder_layers'], type_vocab_size=1))
+    there, here, a, b = unlike(texts)
+    bart, r = (
+        train.build(bart_recipe := train.RECIPES["tiny-bart"], there).eval(),
+        train.RECIPES["tiny-encoder"],
+    )
+    r = r._replace(
+        config=r.config | dict(num_hidden_layers=bart_recipe.config["encoder_layers"], type_vocab_size=1)
+    )
     roberta = train.build(r, here, seed=1).eval()
-    def off(): return (states(roberta.roberta, b)-states(bart.get_encoder(), a)).abs().max()
+
+    def off():
+        return (states(roberta.roberta, b) - states(bart.get_encoder(), a)).abs().max()
+
     with torch.no_grad():
         roberta.roberta.embeddings.token_type_embeddings.weight.zero_()
         before = off()
         train.warm(roberta, bart, train.ids_in(there, here))
-        assert off()<1e-5<.1<before
+        assert off() < 1e-5 < 0.1 < before
+
 
 def test_a_warm_start_of_the_same_class_is_a_copy(texts):
     r = bart()
-    a,b = (train.build(r, tasks.tokenizer(texts, 'bart'), seed) for seed in (0, 1))
+    a, b = (train.build(r, tasks.tokenizer(texts, "bart"), seed) for seed in (0, 1))
     train.warm(b, a)
-    assert all(torch.equal(x, y) for x,y in zip(a.parameters(), b.parameters()))
+    assert all(torch.equal(x, y) for x, y in zip(a.parameters(), b.parameters()))
+
 
 def test_a_training_that_starts_from_another_model_knows_its_words(texts, tmp_path, monkeypatch):
     "Without the loop, what is saved is the start; a word that the start lacks takes what stands at its id"
-    there,here,a,b = unlike(texts)
-    monkeypatch.setitem(train.RECIPES, 'tiny-bart', bart(tokenizer=lambda *_: there))
-    monkeypatch.setitem(train.RECIPES, 'later', bart(tokenizer=lambda *_: here, start='tiny-bart'))
-    monkeypatch.setattr(train, 'fit', lambda model, recipe, tok, checkpoint, seed: checkpoint.parent.mkdir(parents=True) or checkpoint.touch() or [])
-    new,old = (load(str(f), device='cpu').model.get_encoder() for f in (train.train('later', tmp_path), tmp_path/'tiny-bart'))
-    with torch.no_grad(): assert torch.equal(states(new, b), states(old, a))
-    strange = [i for w,i in here.get_vocab().items() if w not in there.get_vocab()]
-    assert strange and [train.ids_in(there, here)[i] for i in strange]==strange
+    there, here, a, b = unlike(texts)
+    monkeypatch.setitem(train.RECIPES, "tiny-bart", bart(tokenizer=lambda *_: there))
+    monkeypatch.setitem(train.RECIPES, "later", bart(tokenizer=lambda *_: here, start="tiny-bart"))
+    monkeypatch.setattr(
+        train,
+        "fit",
+        lambda model, recipe, tok, checkpoint, seed: (
+            checkpoint.parent.mkdir(parents=True) or checkpoint.touch() or []
+        ),
+    )
+    new, old = (
+        load(str(f), device="cpu").model.get_encoder()
+        for f in (train.train("later", tmp_path), tmp_path / "tiny-bart")
+    )
+    with torch.no_grad():
+        assert torch.equal(states(new, b), states(old, a))
+    strange = [i for w, i in here.get_vocab().items() if w not in there.get_vocab()]
+    assert strange and [train.ids_in(there, here)[i] for i in strange] == strange
+
 
 def test_pools_are_fresh_and_repeatable(tok):
     r = bart(steps=1000)
-    a,b,c = train.pool(r, tok, 3, 1000),train.pool(r, tok, 3, 1000),train.pool(r, tok, 4, 1000)
+    a, b, c = train.pool(r, tok, 3, 1000), train.pool(r, tok, 3, 1000), train.pool(r, tok, 4, 1000)
     seen = {tuple(e.target) for x in a for e in x}
-    assert a==b and len(a)==train.POOL and sum(map(len, a))==8*train.POOL
-    assert len(seen&{tuple(e.target) for x in c for e in x})<.05*len(seen)
+    assert a == b and len(a) == train.POOL and sum(map(len, a)) == 8 * train.POOL
+    assert len(seen & {tuple(e.target) for x in c for e in x}) < 0.05 * len(seen)
+
 
 def test_an_unknown_name_lists_the_recipes(tmp_path):
-    with pytest.raises(ValueError, match="no recipe for 'bart'.*tiny-bart"): train.train('bart', tmp_path)
+    with pytest.raises(ValueError, match="no recipe for 'bart'.*tiny-bart"):
+        train.train("bart", tmp_path)

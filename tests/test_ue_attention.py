@@ -1,127 +1,209 @@
 """Attention methods: what peers compute, where they differ, and recurrences against a plain loop."""
+
 import json
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.settings import oracles
 from uetrust.ue import attention as at
 
-ALL = {c['name']:c for c in json.loads((oracles()/'uncertainty.json').read_text())['attention_hidden']} if oracles() else {}
-def case(name):
-    if name not in ALL: pytest.skip('UETRUST_ORACLES is not at hand')
-    return ({k:np.array(v) for k,v in ALL[name]['inputs'].items()},ALL[name]['outputs'])
+ALL = (
+    {c["name"]: c for c in json.loads((oracles() / "uncertainty.json").read_text())["attention_hidden"]}
+    if oracles()
+    else {}
+)
 
-def chosen(maps, layers): # What a reading pass keeps: attention to the previous token, by each layer's head with the largest mean
+
+def case(name):
+    if name not in ALL:
+        pytest.skip("UETRUST_ORACLES is not at hand")
+    return ({k: np.array(v) for k, v in ALL[name]["inputs"].items()}, ALL[name]["outputs"])
+
+
+def chosen(
+    maps, layers
+):  # What a reading pass keeps: attention to the previous token, by each layer's head with the largest mean
     d = np.diagonal(maps.reshape(layers, -1, *maps.shape[-2:]), -1, 2, 3)
     return np.pad(np.stack([x[x.mean(1).argmax()] for x in d]), ((0, 0), (1, 0)))
 
+
 # LM-Polygraph
 def test_rauq_is_that_of_lm_polygraph_less_one():
-    i,out = case('rauq')
-    back,l,h,V = chosen(i['attention_all'], 6),i['greedy_log_likelihoods'],i['entropy'],ALL['rauq']['vocab']
-    assert list(range(6))[at.middle_third(6)]==out['layers_used']
+    i, out = case("rauq")
+    back, l, h, V = (
+        chosen(i["attention_all"], 6),
+        i["greedy_log_likelihoods"],
+        i["entropy"],
+        ALL["rauq"]["vocab"],
+    )
+    assert list(range(6))[at.middle_third(6)] == out["layers_used"]
     got = [at.rauq(l, back), at.rauq_instruct(l, back), at.rauq_entropy(h, np.full(len(h), V), back)]
-    assert 1+np.array(got)==pytest.approx([out[k][0] for k in ('RAUQ_alpha_default_0p2', 'RAUQ_instruct_alpha_0p5', 'RAUQ_entropy_alpha_0p8')], rel=1e-9)
+    assert 1 + np.array(got) == pytest.approx(
+        [out[k][0] for k in ("RAUQ_alpha_default_0p2", "RAUQ_instruct_alpha_0p5", "RAUQ_entropy_alpha_0p8")],
+        rel=1e-9,
+    )
+
 
 def test_attention_score_is_that_of_lm_polygraph_but_for_the_last_token():
-    i,out = case('attention_score')
-    own = np.log(np.diagonal(i['forwardpass_attention_weights'][3//2], axis1=1, axis2=2)).mean(0)
-    n = len(i['greedy_tokens'])
-    text,prompt = own[-n:],own[:-n].sum()
-    assert at.attention_score_prompt(text, prompt)==pytest.approx(out['AttentionScore_layer1'][0], rel=1e-9)
-    assert at.attention_score(text[:-1])==pytest.approx(out['AttentionScore_layer1_gen_only'][0], rel=1e-9)
-    assert at.attention_score(text)>out['AttentionScore_layer1_gen_only'][0]+.1
+    i, out = case("attention_score")
+    own = np.log(np.diagonal(i["forwardpass_attention_weights"][3 // 2], axis1=1, axis2=2)).mean(0)
+    n = len(i["greedy_tokens"])
+    text, prompt = own[-n:], own[:-n].sum()
+    assert at.attention_score_prompt(text, prompt) == pytest.approx(out["AttentionScore_layer1"][0], rel=1e-9)
+    assert at.attention_score(text[:-1]) == pytest.approx(out["AttentionScore_layer1_gen_only"][0], rel=1e-9)
+    assert at.attention_score(text) > out["AttentionScore_layer1_gen_only"][0] + 0.1
+
 
 def test_csl_is_that_of_lm_polygraph():
-    i,out = case('csl')
-    assert at.csl(i['greedy_log_likelihoods'], i['attention_weights_eliciting_prompt'].mean(0))==pytest.approx(out['CSL'][0], rel=1e-9)
+    i, out = case("csl")
+    assert at.csl(
+        i["greedy_log_likelihoods"], i["attention_weights_eliciting_prompt"].mean(0)
+    ) == pytest.approx(out["CSL"][0], rel=1e-9)
+
 
 def test_focus_is_that_of_lm_polygraph():
     "To 1e-6: the peer adds 1e-6 to the sum of each row of attention."
-    i,out = case('focus')
-    h,w,kw = at.token_doubt(i['greedy_log_probs'], i['greedy_tokens'], i['token_idf'], i['p']),i['attention_all'].max(0),i['keyword_mask']
-    assert at.focus(h, kw, w, float(i['gamma']))==pytest.approx(out['Focus'][0], rel=1e-6)
-    one = [at.focus(h, np.arange(6)==k, w, float(i['gamma'])) for k in np.flatnonzero(~kw)] # others than keywords look nowhere in the peer
-    assert h[~kw]==pytest.approx(np.array(out['token_focus'])[~kw], rel=1e-9) and (np.array(one)>=h[~kw]).all()
+    i, out = case("focus")
+    h, w, kw = (
+        at.token_doubt(i["greedy_log_probs"], i["greedy_tokens"], i["token_idf"], i["p"]),
+        i["attention_all"].max(0),
+        i["keyword_mask"],
+    )
+    assert at.focus(h, kw, w, float(i["gamma"])) == pytest.approx(out["Focus"][0], rel=1e-6)
+    one = [
+        at.focus(h, np.arange(6) == k, w, float(i["gamma"])) for k in np.flatnonzero(~kw)
+    ]  # others than keywords look nowhere in the peer
+    assert (
+        h[~kw] == pytest.approx(np.array(out["token_focus"])[~kw], rel=1e-9)
+        and (np.array(one) >= h[~kw]).all()
+    )
+
 
 # Definitions as loops
 def loop(l, back, a):
     c = [np.exp(l[0])]
-    for p,w in zip(np.exp(l[1:]), back[1:]): c.append(a*p+(1-a)*w*c[-1])
+    for p, w in zip(np.exp(l[1:]), back[1:]):
+        c.append(a * p + (1 - a) * w * c[-1])
     return -np.mean(np.log(c))
 
-@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 9), st.floats(.01, .99))
+
+@given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 9), st.floats(0.01, 0.99))
 def test_the_scan_is_the_loop(seed, L, layers, a):
     g = np.random.default_rng(seed)
-    l,back = np.log(g.uniform(.001, 1, L)),g.uniform(0, 1, (layers, L))*(g.random((layers, L))<.8)
+    l, back = np.log(g.uniform(0.001, 1, L)), g.uniform(0, 1, (layers, L)) * (g.random((layers, L)) < 0.8)
     each = [loop(l, row, a) for row in back]
-    assert at.rauq(l, back, a, middle=False)==pytest.approx(max(each), rel=1e-10)
-    assert at.rauq(l, back, a)==pytest.approx(max(each[layers//3:int(np.ceil(2*layers/3))+1]), rel=1e-10)
+    assert at.rauq(l, back, a, middle=False) == pytest.approx(max(each), rel=1e-10)
+    assert at.rauq(l, back, a) == pytest.approx(
+        max(each[layers // 3 : int(np.ceil(2 * layers / 3)) + 1]), rel=1e-10
+    )
+
 
 def test_long_and_impossible_texts_have_a_score():
-    l,back = np.full(3000, -800.),np.full((3, 3000), .5)
-    assert at.rauq(l, back)==pytest.approx(800+np.log(3), abs=1e-2) # c tends to .2p + .8*.5c
-    assert at.rauq(np.array([0, -np.inf]), np.array([[0, .5]]))==pytest.approx(-np.log(.4)/2) # confidence of the token before remains
-    assert at.rauq(np.array([-np.inf, -np.inf]), np.array([[0, .5]]))==np.inf
-    assert at.rauq(np.array([0, -np.inf]), np.zeros((1, 2)))==np.inf
+    l, back = np.full(3000, -800.0), np.full((3, 3000), 0.5)
+    assert at.rauq(l, back) == pytest.approx(800 + np.log(3), abs=1e-2)  # c tends to .2p + .8*.5c
+    assert at.rauq(np.array([0, -np.inf]), np.array([[0, 0.5]])) == pytest.approx(
+        -np.log(0.4) / 2
+    )  # confidence of the token before remains
+    assert at.rauq(np.array([-np.inf, -np.inf]), np.array([[0, 0.5]])) == np.inf
+    assert at.rauq(np.array([0, -np.inf]), np.zeros((1, 2))) == np.inf
+
 
 def test_a_uniform_first_step_has_no_entropy_signal():
-    back = np.full((3, 2), .5)
-    assert at.rauq_entropy(np.log([4, 2]), np.array([4, 4]), back)==np.inf
-    assert at.rauq_entropy(np.log([4+1e-15, 4]), np.array([4, 4]), back)==np.inf # rounding above log V is log V
+    back = np.full((3, 2), 0.5)
+    assert at.rauq_entropy(np.log([4, 2]), np.array([4, 4]), back) == np.inf
+    assert (
+        at.rauq_entropy(np.log([4 + 1e-15, 4]), np.array([4, 4]), back) == np.inf
+    )  # rounding above log V is log V
     assert np.isfinite(at.rauq_entropy(np.log([2, 4]), np.array([4, 4]), back))
+
 
 @given(st.integers(0, 10**6), st.integers(1, 12))
 def test_focus_is_the_loop_and_looks_only_back(seed, L):
     g = np.random.default_rng(seed)
-    h,kw,w = g.uniform(1, 9, L),g.random(L)<.5,g.random((L, L))
+    h, kw, w = g.uniform(1, 9, L), g.random(L) < 0.5, g.random((L, L))
     if not kw.any():
-        with pytest.raises(Undefined, match='no keyword'): at.focus(h, kw, w)
+        with pytest.raises(Undefined, match="no keyword"):
+            at.focus(h, kw, w)
         return
     s = []
     for t in range(L):
-        row = w[t,:t]/w[t,:t].sum() if kw[t] and t else np.zeros(t)
-        s.append(h[t]+.9*row@s)
-    assert at.focus(h, kw, w)==pytest.approx(np.array(s)[kw].mean(), rel=1e-10)
-    assert at.focus(h, kw, np.zeros((L, L)))==pytest.approx(h[kw].mean(), rel=1e-12)
+        row = w[t, :t] / w[t, :t].sum() if kw[t] and t else np.zeros(t)
+        s.append(h[t] + 0.9 * row @ s)
+    assert at.focus(h, kw, w) == pytest.approx(np.array(s)[kw].mean(), rel=1e-10)
+    assert at.focus(h, kw, np.zeros((L, L))) == pytest.approx(h[kw].mean(), rel=1e-12)
+
 
 def test_a_step_without_a_likely_word_is_undefined():
-    with pytest.raises(Undefined, match='no keyword'): at.focus(np.ones(2), np.zeros(2, bool), np.zeros((2, 2)))
+    with pytest.raises(Undefined, match="no keyword"):
+        at.focus(np.ones(2), np.zeros(2, bool), np.zeros((2, 2)))
     flat = np.full((1, 200), -np.log(200))
     h = at.token_doubt(flat, [0], np.ones(200))
     assert np.isnan(h).all()
-    with pytest.raises(Undefined, match='no word was likely'): at.focus(h, np.array([True]), np.zeros((1, 1)))
-    with np.errstate(divide='ignore'): dropped = at.token_doubt(np.log([[.995, .005]]), [1], np.ones(2))
-    assert dropped==pytest.approx(1-np.log(1e-5)) # one word left, and the written one dropped
+    with pytest.raises(Undefined, match="no word was likely"):
+        at.focus(h, np.array([True]), np.zeros((1, 1)))
+    with np.errstate(divide="ignore"):
+        dropped = at.token_doubt(np.log([[0.995, 0.005]]), [1], np.ones(2))
+    assert dropped == pytest.approx(1 - np.log(1e-5))  # one word left, and the written one dropped
+
 
 # What must not matter, and what is refused
 def test_weights_of_csl_need_not_be_normalised():
-    l,w = np.array([-1., -5, -2]),np.array([.2, .1, .4])
-    assert at.csl(l, w)==pytest.approx(at.csl(l, w*1e-6), rel=1e-12)
-    assert at.csl(np.array([-1, -np.inf]), np.array([1, 0]))==1 # a token that nobody looks at does not count
-    assert at.csl(np.array([-1, -np.inf]), np.array([1, 1]))==np.inf
+    l, w = np.array([-1.0, -5, -2]), np.array([0.2, 0.1, 0.4])
+    assert at.csl(l, w) == pytest.approx(at.csl(l, w * 1e-6), rel=1e-12)
+    assert (
+        at.csl(np.array([-1, -np.inf]), np.array([1, 0])) == 1
+    )  # a token that nobody looks at does not count
+    assert at.csl(np.array([-1, -np.inf]), np.array([1, 1])) == np.inf
+
 
 def test_masked_attention_is_infinite_and_nothing_is_zero():
-    assert at.attention_score(np.array([-1, -np.inf]))==np.inf
-    assert at.attention_score([])==0 and np.copysign(1, at.attention_score([]))==1
-    assert at.attention_score_prompt([], -2.)==2
+    assert at.attention_score(np.array([-1, -np.inf])) == np.inf
+    assert at.attention_score([]) == 0 and np.copysign(1, at.attention_score([])) == 1
+    assert at.attention_score_prompt([], -2.0) == 2
 
-@pytest.mark.parametrize('f,args', [(at.rauq, (np.zeros(3), np.zeros((2, 4)))), (at.rauq, (np.zeros(3), np.zeros(3))), (at.csl, (np.zeros(3), np.zeros(2))), (at.focus, (np.zeros(3), np.ones(3, bool), np.zeros((2, 2))))])
+
+@pytest.mark.parametrize(
+    "f,args",
+    [
+        (at.rauq, (np.zeros(3), np.zeros((2, 4)))),
+        (at.rauq, (np.zeros(3), np.zeros(3))),
+        (at.csl, (np.zeros(3), np.zeros(2))),
+        (at.focus, (np.zeros(3), np.ones(3, bool), np.zeros((2, 2)))),
+    ],
+)
 def test_other_tokens_are_a_mistake(f, args):
-    with pytest.raises(ValueError, match='shape'): f(*args)
+    with pytest.raises(ValueError, match="shape"):
+        f(*args)
+
 
 def test_inputs_stay_as_they_are_and_32_bits_do():
     g = np.random.default_rng(0)
-    l,back,w,kw = -g.random(5),g.random((3, 5)),g.random((5, 5)),np.ones(5, bool)
-    for f,args in ((at.rauq, (l, back)), (at.csl, (l, back[0])), (at.focus, (-l, kw, w)), (at.attention_score, (l,))):
-        for x in args: x.flags.writeable = False
-        assert f(*args)==pytest.approx(f(*(x if x.dtype==bool else x.astype(np.float32) for x in args)), rel=1e-5)
+    l, back, w, kw = -g.random(5), g.random((3, 5)), g.random((5, 5)), np.ones(5, bool)
+    for f, args in (
+        (at.rauq, (l, back)),
+        (at.csl, (l, back[0])),
+        (at.focus, (-l, kw, w)),
+        (at.attention_score, (l,)),
+    ):
+        for x in args:
+            x.flags.writeable = False
+        assert f(*args) == pytest.approx(
+            f(*(x if x.dtype == bool else x.astype(np.float32) for x in args)), rel=1e-5
+        )
+
 
 def test_every_score_is_registered_with_its_needs():
-    assert {n:e.needs for n,e in reg.items() if e.fn.__module__==at.__name__}==dict(rauq=('greedy_logp', 'attention_previous'), rauq_instruct=('greedy_logp', 'attention_previous'),
-        rauq_entropy=('greedy_entropy', 'greedy_allowed', 'attention_previous'), attention_score=('attention_log_self',), attention_score_prompt=('attention_log_self', 'prompt_log_self'),
-        csl=('greedy_logp', 'elicited_attention'), focus=('focus_surprisal', 'keywords', 'attention_max'))
+    assert {n: e.needs for n, e in reg.items() if e.fn.__module__ == at.__name__} == dict(
+        rauq=("greedy_logp", "attention_previous"),
+        rauq_instruct=("greedy_logp", "attention_previous"),
+        rauq_entropy=("greedy_entropy", "greedy_allowed", "attention_previous"),
+        attention_score=("attention_log_self",),
+        attention_score_prompt=("attention_log_self", "prompt_log_self"),
+        csl=("greedy_logp", "elicited_attention"),
+        focus=("focus_surprisal", "keywords", "attention_max"),
+    )

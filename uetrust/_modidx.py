@@ -2758,6 +2758,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                         'uetrust.training.tasks.emails': ('13_training/tasks.html#emails', 'uetrust/training/tasks.py'),
                                         'uetrust.training.tasks.excerpt': ('13_training/tasks.html#excerpt', 'uetrust/training/tasks.py'),
                                         'uetrust.training.tasks.framed': ('13_training/tasks.html#framed', 'uetrust/training/tasks.py'),
+                                        'uetrust.training.tasks.mail_excerpt': ( '13_training/tasks.html#mail_excerpt',
+                                                                                 'uetrust/training/tasks.py'),
                                         'uetrust.training.tasks.mail_tokenizer': ( '13_training/tasks.html#mail_tokenizer',
                                                                                    'uetrust/training/tasks.py'),
                                         'uetrust.training.tasks.nli': ('13_training/tasks.html#nli', 'uetrust/training/tasks.py'),

@@ -6,358 +6,781 @@
 __all__ = ['emit', 'chosen', 'given_tables', 'parser', 'main']
 
 # %% ../../nbs/15_app/03_cli.ipynb #02480502
-import argparse, os, sys
+import argparse
+import os
+import sys
 from pathlib import Path
-import numpy as np, pandas as pd
-from ..core.checks import Stopped
-from ..stats.table import PASSES
-from ..core.store import Store
+
+import numpy as np
+import pandas as pd
+
 from .user_table import user_table
+from ..core.checks import Stopped
+from ..core.store import Store
+from ..stats.table import PASSES
 
 # %% ../../nbs/15_app/03_cli.ipynb #5d12f39b
 def emit(
-    df:pd.DataFrame, # Table
-    a, # Parsed arguments with `json` and `csv`
-    digits:int=4, # Decimals of the readable form
+    df: pd.DataFrame,  # Table
+    a,  # Parsed arguments with `json` and `csv`
+    digits: int = 4,  # Decimals of the readable form
 ):
     "Print a table for people, or as JSON or CSV for programs."
-    if a.json: print(df.to_json(orient='records', indent=1, force_ascii=False))
-    elif a.csv: print(df.to_csv(index=False, float_format='%.10g'), end='')
-    else: print(df.to_string(index=False, float_format=lambda v: f'{v:.{digits}f}', na_rep='-', max_colwidth=88))
+    if a.json:
+        print(df.to_json(orient="records", indent=1, force_ascii=False))
+    elif a.csv:
+        print(df.to_csv(index=False, float_format="%.10g"), end="")
+    else:
+        print(
+            df.to_string(index=False, float_format=lambda v: f"{v:.{digits}f}", na_rep="-", max_colwidth=88)
+        )
+
 
 def chosen(
-    df:pd.DataFrame, # Table
-    where:list, # 'column=value', all of which must hold; values may be cut short after their start
-)->pd.DataFrame: # Its rows
+    df: pd.DataFrame,  # Table
+    where: list,  # 'column=value', all of which must hold; values may be cut short after their start
+) -> pd.DataFrame:  # Its rows
     "Rows of a table that fit conditions from a command line."
-    for c,v in (w.partition('=')[::2] for w in where or []):
-        if c not in df: raise ValueError(f"conditions are written column=value with a column of {list(df)}, got {c!r}")
+    for c, v in (w.partition("=")[::2] for w in where or []):
+        if c not in df:
+            raise ValueError(f"conditions are written column=value with a column of {list(df)}, got {c!r}")
         keep = df[c].astype(str).str.casefold().str.startswith(v.casefold())
-        exact = df[c].astype(str).str.casefold()==v.casefold()
+        exact = df[c].astype(str).str.casefold() == v.casefold()
         df = df[exact if exact.any() else keep]
-    if not len(df): raise ValueError(f"no row fits {' '.join(where)}")
+    if not len(df):
+        raise ValueError(f"no row fits {' '.join(where)}")
     return df
 
+
 def given_tables(
-    folder, # Folder with table03.csv ... as a run writes them
-)->dict: # 'T3' -> DataFrame without printed means
+    folder,  # Folder with table03.csv ... as a run writes them
+) -> dict:  # 'T3' -> DataFrame without printed means
     "PRR tables of another run, for the ledger."
-    found = {f'T{int(p.stem[5:])}':pd.read_csv(p, index_col=0) for p in sorted(Path(folder).glob('table[0-9][0-9].csv'))}
-    if not found: raise ValueError(f"{folder} holds no table03.csv ... table11.csv; `uetrust` writes them to runs/<profile>/tables")
-    return {t:d.drop(index='Col Mean', columns='Row Mean', errors='ignore') for t,d in found.items()}
+    found = {
+        f"T{int(p.stem[5:])}": pd.read_csv(p, index_col=0)
+        for p in sorted(Path(folder).glob("table[0-9][0-9].csv"))
+    }
+    if not found:
+        raise ValueError(
+            f"{folder} holds no table03.csv ... table11.csv; `uetrust` writes them to runs/<profile>/tables"
+        )
+    return {t: d.drop(index="Col Mean", columns="Row Mean", errors="ignore") for t, d in found.items()}
 
 # %% ../../nbs/15_app/03_cli.ipynb #f417e2ad
 def _do_prr(a):
     emit(user_table(a), a)
 
+
 def _do_claims(a):
     from uetrust.papers.he2024.claims import ledger
     from uetrust.report.chapters import standing
+
     led = ledger(given_tables(a.tables) if a.tables else None, draws=a.draws, seed=a.seed)
     led = led.assign(standing=standing(led))
-    if a.verdict: led = led[led['verdict'].isin(a.verdict)]
-    if a.section: led = led[led['section'].str.split(' / ').map(lambda s: bool(set(s)&set(a.section)))]
-    if a.json or a.csv: return emit(led, a)
-    emit(led[['id', 'verdict', 'standing', 'satisfied', 'cells', 'significant_cells', 'n_obs', 'stability', 'claim']], a, 2)
-    print(f"\n{len(led)} claims: {', '.join(f'{n} {v}' for v,n in led['verdict'].value_counts().items())}")
+    if a.verdict:
+        led = led[led["verdict"].isin(a.verdict)]
+    if a.section:
+        led = led[led["section"].str.split(" / ").map(lambda s: bool(set(s) & set(a.section)))]
+    if a.json or a.csv:
+        return emit(led, a)
+    emit(
+        led[
+            [
+                "id",
+                "verdict",
+                "standing",
+                "satisfied",
+                "cells",
+                "significant_cells",
+                "n_obs",
+                "stability",
+                "claim",
+            ]
+        ],
+        a,
+        2,
+    )
+    print(f"\n{len(led)} claims: {', '.join(f'{n} {v}' for v, n in led['verdict'].value_counts().items())}")
+
 
 def _do_cells(a):
     from uetrust.papers.ledger import PAPERS, STATUS, counts, ledger, not_at_hand
-    paper = next((p for w in a.where or [] for p in PAPERS if w.casefold()==f'paper={p}'.casefold()), None) # recompute no more than asked for
+
+    paper = next(
+        (p for w in a.where or [] for p in PAPERS if w.casefold() == f"paper={p}".casefold()), None
+    )  # recompute no more than asked for
     led = chosen(ledger(paper), a.where)
-    if a.json or a.csv: return emit(led, a)
-    if a.where: emit(led[['paper', 'table', 'row', 'group', 'column', 'printed', 'recomputed', 'status', 'how', 'reason']], a)
-    else: emit(counts(led).reset_index(), a)
-    n = led['status'].value_counts()
+    if a.json or a.csv:
+        return emit(led, a)
+    if a.where:
+        emit(
+            led[
+                [
+                    "paper",
+                    "table",
+                    "row",
+                    "group",
+                    "column",
+                    "printed",
+                    "recomputed",
+                    "status",
+                    "how",
+                    "reason",
+                ]
+            ],
+            a,
+        )
+    else:
+        emit(counts(led).reset_index(), a)
+    n = led["status"].value_counts()
     print(f"\n{len(led)} printed numbers: {', '.join(f'{n.get(s, 0)} {s}' for s in STATUS)}")
-    for why in not_at_hand(paper)['reason'].unique(): print(why)
+    for why in not_at_hand(paper)["reason"].unique():
+        print(why)
+
 
 def _do_run(a):
     from uetrust.app.notebooks import RunFailed, run_notebook, typed, without_data
-    try: done = run_notebook(a.notebook, a.target, typed(a.params))
-    except RunFailed as e: raise SystemExit(f'FAILED {e}') from None
+
+    try:
+        done = run_notebook(a.notebook, a.target, typed(a.params))
+    except RunFailed as e:
+        raise SystemExit(f"FAILED {e}") from None
     lacks = without_data(done)
-    print(f'{done.name} ended early: {lacks.read_text().strip()}' if lacks.exists() else f'ok {done.name}')
+    print(f"{done.name} ended early: {lacks.read_text().strip()}" if lacks.exists() else f"ok {done.name}")
+
 
 def _do_report(a):
-    from uetrust.report.page import write_report
     from uetrust.core.settings import out_dir
-    page = out_dir(a.profile)/'report'/'index.html'
-    if a.open and page.exists(): return _show(page)
-    if lost := write_report(a.profile): raise SystemExit(f"report written, but {len(lost)} files are missing: {', '.join(lost[:5])}; rebuild them with `make -B reproduce PROFILE={a.profile}`")
-    print(f"ok {os.path.relpath(page)}")
-    if a.open: _show(page)
+    from uetrust.report.page import write_report
 
-def _show(page): # In a browser; where there is none, its address is enough
+    page = out_dir(a.profile) / "report" / "index.html"
+    if a.open and page.exists():
+        return _show(page)
+    if lost := write_report(a.profile):
+        raise SystemExit(
+            f"report written, but {len(lost)} files are missing: {', '.join(lost[:5])}; rebuild them with `make -B reproduce PROFILE={a.profile}`"
+        )
+    print(f"ok {os.path.relpath(page)}")
+    if a.open:
+        _show(page)
+
+
+def _show(page):  # In a browser; where there is none, its address is enough
     import webbrowser
+
     print(page.as_uri())
     webbrowser.open(page.as_uri())
 
+
 def _do_generate(a):
     from dataclasses import replace
+
+    from uetrust.data.datasets import samples
     from uetrust.generation.bank import read_bank
     from uetrust.generation.decoding import preset
-    from uetrust.data.datasets import samples
-    given = {k:v for k,v in dict(samples=a.samples, max_new_tokens=a.max_new_tokens, seed=a.seed).items() if v is not None}
-    settings,sources,name = replace(preset(a.preset), **given),samples(a.data),Path(a.data.split(':')[0]).stem
-    if not (a.resume or a.dry_run): Store(a.folder, 'bank').clear()
-    (_from_endpoint if a.endpoint else _from_checkpoint)(a, sources, settings, name)
-    if a.dry_run: return
-    df = read_bank(a.folder)
-    print(f"ok {a.folder}: {len(df)} texts of {df['sample'].nunique()} sources by {a.model}, {', '.join(f'{n} {k}' for k,n in df['kind'].value_counts(sort=False).items())}; distinct drawn texts per source {_distinct(df)}")
 
-def _distinct(df): # Mean number of different drawn texts of a source
-    drawn = df[df['kind']=='sample']
-    return f"{drawn.groupby('sample')['text'].nunique().mean():.1f}" if len(drawn) else 'none'
+    given = {
+        k: v
+        for k, v in dict(samples=a.samples, max_new_tokens=a.max_new_tokens, seed=a.seed).items()
+        if v is not None
+    }
+    settings, sources, name = (
+        replace(preset(a.preset), **given),
+        samples(a.data),
+        Path(a.data.split(":")[0]).stem,
+    )
+    if not (a.resume or a.dry_run):
+        Store(a.folder, "bank").clear()
+    (_from_endpoint if a.endpoint else _from_checkpoint)(a, sources, settings, name)
+    if a.dry_run:
+        return
+    df = read_bank(a.folder)
+    print(
+        f"ok {a.folder}: {len(df)} texts of {df['sample'].nunique()} sources by {a.model}, {', '.join(f'{n} {k}' for k, n in df['kind'].value_counts(sort=False).items())}; distinct drawn texts per source {_distinct(df)}"
+    )
+
+
+def _distinct(df):  # Mean number of different drawn texts of a source
+    drawn = df[df["kind"] == "sample"]
+    return f"{drawn.groupby('sample')['text'].nunique().mean():.1f}" if len(drawn) else "none"
+
 
 def _from_checkpoint(a, sources, settings, name):
     from uetrust.generation.local import fill
     from uetrust.models.load import load
-    if a.dry_run: return print(f'{len(sources)} sources, {sum(settings.texts.values())} texts each, at most {settings.max_new_tokens} tokens a text; a checkpoint costs nothing')
-    fill(a.folder, name, a.generator or Path(a.model).name, sources, load(a.model, a.revision), settings, batch=a.batch)
+
+    if a.dry_run:
+        return print(
+            f"{len(sources)} sources, {sum(settings.texts.values())} texts each, at most {settings.max_new_tokens} tokens a text; a checkpoint costs nothing"
+        )
+    fill(
+        a.folder,
+        name,
+        a.generator or Path(a.model).name,
+        sources,
+        load(a.model, a.revision),
+        settings,
+        batch=a.batch,
+    )
+
 
 def _from_endpoint(a, sources, settings, name):
     from uetrust.generation.endpoint import Cache, Endpoint, estimate, fill
-    e = Endpoint(a.endpoint, a.model, a.revision or '', a.key_env, per_call=a.per_call, price_in=a.price_in, price_out=a.price_out, budget=a.budget)
-    cache = Path(a.folder).parent/'replies.sqlite'
-    if not a.dry_run: return fill(a.folder, name, a.generator or a.model, sources, e, settings, cache)
-    with Cache(cache) as c: print('; '.join(f'{k} {v}' for k,v in estimate(e, sources, settings, c).items()))
+
+    e = Endpoint(
+        a.endpoint,
+        a.model,
+        a.revision or "",
+        a.key_env,
+        per_call=a.per_call,
+        price_in=a.price_in,
+        price_out=a.price_out,
+        budget=a.budget,
+    )
+    cache = Path(a.folder).parent / "replies.sqlite"
+    if not a.dry_run:
+        return fill(a.folder, name, a.generator or a.model, sources, e, settings, cache)
+    with Cache(cache) as c:
+        print("; ".join(f"{k} {v}" for k, v in estimate(e, sources, settings, c).items()))
+
 
 def _do_read(a):
+    from uetrust.data.datasets import samples
     from uetrust.generation.decoding import restated
     from uetrust.models.load import load
     from uetrust.stats.passes import likelihoods
     from uetrust.stats.table import a_pass, read_readings
-    from uetrust.data.datasets import samples
-    if not a.resume: Store(a.folder, 'readings').clear()
-    how = restated(Store(a.bank, 'bank').manifest()['about']['settings'])
+
+    if not a.resume:
+        Store(a.folder, "readings").clear()
+    how = restated(Store(a.bank, "bank").manifest()["about"]["settings"])
     likelihoods(a.folder, a.bank, samples(a.data), load(a.model, a.revision), a_pass(a.read), how, a.read)
     df = read_readings(a.folder)
-    print(f"ok {a.folder}: {len(df)} texts, {sum(map(len, df['logp']))} tokens read by {a.model} after {a_pass(a.read).after!r}; {int((df['cut']>0).sum())} prefixes and {int((df['text_cut']>0).sum())} texts did not fit; mean log p {np.concatenate(list(df['logp'])).mean():.4f}")
+    print(
+        f"ok {a.folder}: {len(df)} texts, {sum(map(len, df['logp']))} tokens read by {a.model} after {a_pass(a.read).after!r}; {int((df['cut'] > 0).sum())} prefixes and {int((df['text_cut'] > 0).sum())} texts did not fit; mean log p {np.concatenate(list(df['logp'])).mean():.4f}"
+    )
+
 
 def _do_fill(a):
     from uetrust.scoring.pipeline import fill
-    print(f'ok {fill(a.profile, a.name, resume=a.resume)}')
 
-def _listed(a, kind, shown): # A card, or all scores of a kind; True when a list for people was printed
+    print(f"ok {fill(a.profile, a.name, resume=a.resume)}")
+
+
+def _listed(a, kind, shown):  # A card, or all scores of a kind; True when a list for people was printed
     from uetrust.core.registry import load_scores
+
     reg = load_scores()
     from uetrust.report.cards import card, methods
-    if a.name: return print(card(a.name, reg))
+
+    if a.name:
+        return print(card(a.name, reg))
     t = methods(reg, kind)
     emit(t if a.json or a.csv else t[shown], a)
     return not (a.json or a.csv)
 
+
 def _do_methods(a):
     from uetrust.stats.names import COSTS
-    if not _listed(a, 'ue', ['name', 'made_by', 'unit', 'cite']): return
+
+    if not _listed(a, "ue", ["name", "made_by", "unit", "cite"]):
+        return
     print("\nHigher is less certain for all. What they are made from:")
-    for k,v in COSTS.items(): print(f'  {k}: {v}')
+    for k, v in COSTS.items():
+        print(f"  {k}: {v}")
 
-def _do_metrics(a): _listed(a, 'nlg', ['name', 'dim', 'needs', 'unit', 'direction'])
 
-def _do_grade(a): # Quality scores of a user's own file
-    from uetrust.scoring.metrics import grade, read_texts
+def _do_metrics(a):
+    _listed(a, "nlg", ["name", "dim", "needs", "unit", "direction"])
+
+
+def _do_grade(a):  # Quality scores of a user's own file
     from uetrust.scoring.cache import evaluators
     from uetrust.scoring.methods import write_scores
-    t = grade(read_texts(a.bank), evaluators(a.model or ['shipped']), a.metrics if a.metrics=='all' else a.metrics.split(','))
-    if a.out: write_scores(t, a.out)
-    if a.json or a.csv: return emit(t, a)
-    emit(t.groupby('name', sort=False)['value'].agg(texts='size', undefined=lambda v: v.isna().sum(), mean='mean').reset_index(), a)
-    for k,v in t.attrs['missing'].items(): print(f"  - {k}: lacks {'; '.join(v)}")
-    lost = {g:', '.join(f'{n} of {leaf}' for leaf,n in c.items() if n) for g,c in t.attrs['cut'].items()}
-    for g,what in lost.items():
-        if what: print(f"  - {g}: did not fit: {what}")
-    print('read by: '+'; '.join(f'{g} {m}' for g,m in t.attrs['models'].items()))
+    from uetrust.scoring.metrics import grade, read_texts
+
+    t = grade(
+        read_texts(a.bank),
+        evaluators(a.model or ["shipped"]),
+        a.metrics if a.metrics == "all" else a.metrics.split(","),
+    )
+    if a.out:
+        write_scores(t, a.out)
+    if a.json or a.csv:
+        return emit(t, a)
+    emit(
+        t.groupby("name", sort=False)["value"]
+        .agg(texts="size", undefined=lambda v: v.isna().sum(), mean="mean")
+        .reset_index(),
+        a,
+    )
+    for k, v in t.attrs["missing"].items():
+        print(f"  - {k}: lacks {'; '.join(v)}")
+    lost = {g: ", ".join(f"{n} of {leaf}" for leaf, n in c.items() if n) for g, c in t.attrs["cut"].items()}
+    for g, what in lost.items():
+        if what:
+            print(f"  - {g}: did not fit: {what}")
+    print("read by: " + "; ".join(f"{g} {m}" for g, m in t.attrs["models"].items()))
+
 
 def _do_judge(a):
-    from uetrust.scoring.metrics import read_texts
     from uetrust.generation.endpoint import Cache, Endpoint, estimated
-    from uetrust.scoring.judges import judge_requests, judge_table, wordings
     from uetrust.nlg.judge import DEFINITIONS, VARIANTS
+    from uetrust.scoring.judges import judge_requests, judge_table, wordings
     from uetrust.scoring.methods import write_scores
-    texts,e = read_texts(a.file),Endpoint(a.endpoint, a.model, a.revision or '', a.key_env, chat=not a.completions, price_in=a.price_in, price_out=a.price_out, budget=a.budget)
-    asked,variants,cache = [(f, d) for f in a.families for d in (DEFINITIONS if a.dims==['all'] else a.dims)],tuple(VARIANTS) if a.variants==['all'] else tuple(a.variants),a.cache or f'{a.file}.replies.sqlite'
+    from uetrust.scoring.metrics import read_texts
+
+    texts, e = (
+        read_texts(a.file),
+        Endpoint(
+            a.endpoint,
+            a.model,
+            a.revision or "",
+            a.key_env,
+            chat=not a.completions,
+            price_in=a.price_in,
+            price_out=a.price_out,
+            budget=a.budget,
+        ),
+    )
+    asked, variants, cache = (
+        [(f, d) for f in a.families for d in (DEFINITIONS if a.dims == ["all"] else a.dims)],
+        tuple(VARIANTS) if a.variants == ["all"] else tuple(a.variants),
+        a.cache or f"{a.file}.replies.sqlite",
+    )
     if a.dry_run:
-        with Cache(cache) as c: return print('; '.join(f'{k} {v}' for k,v in estimated(e, [r for v in variants for f,d in asked for r in judge_requests(e, f, d, texts, v, a.top)], c).items()))
+        with Cache(cache) as c:
+            return print(
+                "; ".join(
+                    f"{k} {v}"
+                    for k, v in estimated(
+                        e,
+                        [
+                            r
+                            for v in variants
+                            for f, d in asked
+                            for r in judge_requests(e, f, d, texts, v, a.top)
+                        ],
+                        c,
+                    ).items()
+                )
+            )
     t = judge_table(e, asked, texts, cache, variants, a.top)
-    if a.out: write_scores(t, a.out)
-    if a.json or a.csv: return emit(t, a)
-    emit(t.groupby(['variant', 'name'], sort=False)['value'].agg(texts='size', missing=lambda v: v.isna().sum(), mean='mean').reset_index(), a)
-    for k,why in t.attrs['refused'].items(): print(f"  - {k}: {len(why)} texts refused, the first {next(iter(why))!r}: {next(iter(why.values()))[:200]}")
-    if len(variants)>1: emit(wordings(t), a)
+    if a.out:
+        write_scores(t, a.out)
+    if a.json or a.csv:
+        return emit(t, a)
+    emit(
+        t.groupby(["variant", "name"], sort=False)["value"]
+        .agg(texts="size", missing=lambda v: v.isna().sum(), mean="mean")
+        .reset_index(),
+        a,
+    )
+    for k, why in t.attrs["refused"].items():
+        print(
+            f"  - {k}: {len(why)} texts refused, the first {next(iter(why))!r}: {next(iter(why.values()))[:200]}"
+        )
+    if len(variants) > 1:
+        emit(wordings(t), a)
+
 
 def _do_canaries(a):
     import json
-    from uetrust.scoring.drift import KEPT, canaries, drift, keep_canaries
-    from uetrust.scoring.cache import evaluators
+
     from uetrust.core.settings import root
-    path = Path(a.file) if a.file else root()/KEPT
-    if not (a.write or path.exists()): raise FileNotFoundError(f"there are no scores in {path}; --write puts today's there")
-    found = canaries(evaluators(a.model or ['shipped']), progress=True)
-    if a.write: keep_canaries(found, path)
-    said = [] if a.write else drift(json.loads(path.read_text(encoding='utf-8')), found)
-    for s in said: print(f'  - {s}')
-    if said: raise SystemExit(f"{len(said)} of {len(found['metrics'])} metrics say something else than {os.path.relpath(path)}")
+    from uetrust.scoring.cache import evaluators
+    from uetrust.scoring.drift import KEPT, canaries, drift, keep_canaries
+
+    path = Path(a.file) if a.file else root() / KEPT
+    if not (a.write or path.exists()):
+        raise FileNotFoundError(f"there are no scores in {path}; --write puts today's there")
+    found = canaries(evaluators(a.model or ["shipped"]), progress=True)
+    if a.write:
+        keep_canaries(found, path)
+    said = [] if a.write else drift(json.loads(path.read_text(encoding="utf-8")), found)
+    for s in said:
+        print(f"  - {s}")
+    if said:
+        raise SystemExit(
+            f"{len(said)} of {len(found['metrics'])} metrics say something else than {os.path.relpath(path)}"
+        )
     print(f"ok {os.path.relpath(path)}: {len(found['metrics'])} metrics")
 
+
 def _do_score(a):
-    if Path(a.bank).suffix in ('.csv', '.parquet', '.json', '.jsonl'): return _do_grade(a)
+    if Path(a.bank).suffix in (".csv", ".parquet", ".json", ".jsonl"):
+        return _do_grade(a)
     from uetrust.core.registry import load_scores
+
     reg = load_scores()
     from uetrust.data.datasets import samples
     from uetrust.scoring.methods import score_bank, write_scores
-    t = score_bank(a.bank, 'all' if a.methods==['all'] else a.methods, samples(a.data) if a.data else None, reg)
-    missing = t.attrs['missing']
-    if a.out: write_scores(t, a.out)
-    if a.json or a.csv: return emit(t, a)
-    n = t.groupby('name', sort=False)['value'].agg(texts='size', undefined=lambda v: v.isna().sum(), mean='mean').reset_index()
+
+    t = score_bank(
+        a.bank, "all" if a.methods == ["all"] else a.methods, samples(a.data) if a.data else None, reg
+    )
+    missing = t.attrs["missing"]
+    if a.out:
+        write_scores(t, a.out)
+    if a.json or a.csv:
+        return emit(t, a)
+    n = (
+        t.groupby("name", sort=False)["value"]
+        .agg(texts="size", undefined=lambda v: v.isna().sum(), mean="mean")
+        .reset_index()
+    )
     emit(n, a)
-    print(f"\n{len(n)} methods on {t['sample'].nunique()} texts of {a.bank}{f', written to {a.out}' if a.out else ''}")
-    for k,v in missing.items(): print(f"  - {k}: not stored: {' '.join(v)}")
+    print(
+        f"\n{len(n)} methods on {t['sample'].nunique()} texts of {a.bank}{f', written to {a.out}' if a.out else ''}"
+    )
+    for k, v in missing.items():
+        print(f"  - {k}: not stored: {' '.join(v)}")
+
 
 def _do_serve(a):
     from uetrust.generation.serve import serve
+
     serve(a.folder, a.host, a.port)
 
+
 def _do_bench(a):
-    from uetrust.bench import methods as bench_methods, metrics as bench_metrics
+    from uetrust.bench import methods as bench_methods
+    from uetrust.bench import metrics as bench_metrics
     from uetrust.bench.evaluation import bench, show
     from uetrust.bench.models import every
     from uetrust.core.settings import root
-    if a.part in ('all', 'evaluation'): show(bench())
-    if a.part in ('all', 'models'): every(root()/'data'/'models')
-    if a.part in ('all', 'methods'): bench_methods.show(bench_methods.bench(), root()/'runs'/'bench_methods.csv')
-    if a.part in ('all', 'metrics'): bench_metrics.show(bench_metrics.bench(), root()/'runs'/'bench_metrics.csv')
-    if a.part=='costs': bench_metrics.keep_costs(bench_metrics.costs())
+
+    if a.part in ("all", "evaluation"):
+        show(bench())
+    if a.part in ("all", "models"):
+        every(root() / "data" / "models")
+    if a.part in ("all", "methods"):
+        bench_methods.show(bench_methods.bench(), root() / "runs" / "bench_methods.csv")
+    if a.part in ("all", "metrics"):
+        bench_metrics.show(bench_metrics.bench(), root() / "runs" / "bench_metrics.csv")
+    if a.part == "costs":
+        bench_metrics.keep_costs(bench_metrics.costs())
 
 # %% ../../nbs/15_app/03_cli.ipynb #1023d4c6
-def _output(p): # Options of every command that prints a table
-    p.add_argument('--json', action='store_true', help='print JSON records')
-    p.add_argument('--csv', action='store_true', help='print CSV')
+def _output(p):  # Options of every command that prints a table
+    p.add_argument("--json", action="store_true", help="print JSON records")
+    p.add_argument("--csv", action="store_true", help="print CSV")
 
-def _paid(p): # What a server may cost
-    p.add_argument('--key-env', default='', metavar='VAR', help='environment variable that holds its key')
-    p.add_argument('--price-in', type=float, default=0., help='per million prompt tokens')
-    p.add_argument('--price-out', type=float, default=0., help='per million tokens of text')
-    p.add_argument('--budget', type=float, default=float('inf'), help='stop before this much is spent')
-    p.add_argument('--dry-run', action='store_true', help='say what it would cost, and do nothing')
 
-def _resume(p): # Options of every command that fills a store
-    p.add_argument('--resume', action=argparse.BooleanOptionalAction, default=True, help='go on with what is there; --no-resume removes it first')
+def _paid(p):  # What a server may cost
+    p.add_argument("--key-env", default="", metavar="VAR", help="environment variable that holds its key")
+    p.add_argument("--price-in", type=float, default=0.0, help="per million prompt tokens")
+    p.add_argument("--price-out", type=float, default=0.0, help="per million tokens of text")
+    p.add_argument("--budget", type=float, default=float("inf"), help="stop before this much is spent")
+    p.add_argument("--dry-run", action="store_true", help="say what it would cost, and do nothing")
 
-def parser()->argparse.ArgumentParser: # Of the command `uetrust`
+
+def _resume(p):  # Options of every command that fills a store
+    p.add_argument(
+        "--resume",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="go on with what is there; --no-resume removes it first",
+    )
+
+
+def parser() -> argparse.ArgumentParser:  # Of the command `uetrust`
     "All subcommands, each with an example in its help."
-    main = argparse.ArgumentParser('uetrust', description="Can an uncertainty score be trusted, and can the way we test it?", epilog='example: uetrust prr scores.csv --quality rouge --uncertainty msp entropy')
-    subs = main.add_subparsers(required=True, metavar='COMMAND')
+    main = argparse.ArgumentParser(
+        "uetrust",
+        description="Can an uncertainty score be trusted, and can the way we test it?",
+        epilog="example: uetrust prr scores.csv --quality rouge --uncertainty msp entropy",
+    )
+    subs = main.add_subparsers(required=True, metavar="COMMAND")
+
     def add(name, run, help, example):
-        p = subs.add_parser(name, help=help, description=help, epilog=f'example: {example}', formatter_class=argparse.RawDescriptionHelpFormatter)
+        p = subs.add_parser(
+            name,
+            help=help,
+            description=help,
+            epilog=f"example: {example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         p.set_defaults(run=run)
         return p
-    p = add('prr', _do_prr, "PRR table of your own scores, with errors, null bands and notes", 'uetrust prr scores.csv --id sample --quality rouge judge --scale judge=1:10 --uncertainty msp entropy')
-    p.add_argument('file', help='.csv, .parquet, .json or .jsonl, one row per summary')
-    p.add_argument('--quality', nargs='+', required=True, metavar='COL', help='columns where larger is better')
-    p.add_argument('--uncertainty', nargs='+', required=True, metavar='COL', help='columns where larger is less certain')
-    p.add_argument('--id', metavar='COL', help='column with the names of the samples')
-    p.add_argument('--clusters', metavar='COL', help='column with the document of each sample, when several share one')
-    p.add_argument('--scale', action='append', default=[], metavar='COL=LO:HI', help='declared scale of a quality column; a value off it is an error')
-    p.add_argument('--area', choices=['mean', 'sum'], default='mean', help="'mean' of mean risks as in the published tables, 'sum' as in Eq. 3")
-    p.add_argument('--ties', choices=['average', 'input', 'best', 'worst'], default='average', help='how equal uncertainties are ordered')
-    p.add_argument('--max-rejection', type=float, default=1.0, metavar='SHARE', help='reject at most this share')
-    p.add_argument('--compat', choices=['he2024'], help='values as the released code computes them')
-    p.add_argument('--adjust', choices=['holm', 'bh'], default='holm', help='how q corrects p for the number of cells')
+
+    p = add(
+        "prr",
+        _do_prr,
+        "PRR table of your own scores, with errors, null bands and notes",
+        "uetrust prr scores.csv --id sample --quality rouge judge --scale judge=1:10 --uncertainty msp entropy",
+    )
+    p.add_argument("file", help=".csv, .parquet, .json or .jsonl, one row per summary")
+    p.add_argument(
+        "--quality", nargs="+", required=True, metavar="COL", help="columns where larger is better"
+    )
+    p.add_argument(
+        "--uncertainty", nargs="+", required=True, metavar="COL", help="columns where larger is less certain"
+    )
+    p.add_argument("--id", metavar="COL", help="column with the names of the samples")
+    p.add_argument(
+        "--clusters", metavar="COL", help="column with the document of each sample, when several share one"
+    )
+    p.add_argument(
+        "--scale",
+        action="append",
+        default=[],
+        metavar="COL=LO:HI",
+        help="declared scale of a quality column; a value off it is an error",
+    )
+    p.add_argument(
+        "--area",
+        choices=["mean", "sum"],
+        default="mean",
+        help="'mean' of mean risks as in the published tables, 'sum' as in Eq. 3",
+    )
+    p.add_argument(
+        "--ties",
+        choices=["average", "input", "best", "worst"],
+        default="average",
+        help="how equal uncertainties are ordered",
+    )
+    p.add_argument(
+        "--max-rejection", type=float, default=1.0, metavar="SHARE", help="reject at most this share"
+    )
+    p.add_argument("--compat", choices=["he2024"], help="values as the released code computes them")
+    p.add_argument(
+        "--adjust", choices=["holm", "bh"], default="holm", help="how q corrects p for the number of cells"
+    )
     _output(p)
-    p = add('claims', _do_claims, "the claim ledger of He et al. 2024", 'uetrust claims --verdict fails --section 6 C.2.4')
-    p.add_argument('--verdict', nargs='+', choices=['holds', 'partly', 'fails', 'not decidable'], help='only these verdicts')
-    p.add_argument('--section', nargs='+', metavar='S', help='only claims of these sections, for example 4.2 C.1.3')
-    p.add_argument('--tables', metavar='FOLDER', help='evaluate on the tables of another run (table03.csv ...)')
-    p.add_argument('--draws', type=int, default=200, help='noisy copies behind the stability')
-    p.add_argument('--seed', type=int, default=0, help='their seed')
+    p = add(
+        "claims",
+        _do_claims,
+        "the claim ledger of He et al. 2024",
+        "uetrust claims --verdict fails --section 6 C.2.4",
+    )
+    p.add_argument(
+        "--verdict",
+        nargs="+",
+        choices=["holds", "partly", "fails", "not decidable"],
+        help="only these verdicts",
+    )
+    p.add_argument(
+        "--section", nargs="+", metavar="S", help="only claims of these sections, for example 4.2 C.1.3"
+    )
+    p.add_argument(
+        "--tables", metavar="FOLDER", help="evaluate on the tables of another run (table03.csv ...)"
+    )
+    p.add_argument("--draws", type=int, default=200, help="noisy copies behind the stability")
+    p.add_argument("--seed", type=int, default=0, help="their seed")
     _output(p)
-    p = add('cells', _do_cells, "the cell ledger: where every printed number of the five papers stands", 'uetrust cells --where paper=FFLM status="recomputed, different"')
-    p.add_argument('--where', nargs='+', metavar='COLUMN=VALUE', help='list the numbers that fit, for example paper=ICE table=1 status=recomputed')
+    p = add(
+        "cells",
+        _do_cells,
+        "the cell ledger: where every printed number of the five papers stands",
+        'uetrust cells --where paper=FFLM status="recomputed, different"',
+    )
+    p.add_argument(
+        "--where",
+        nargs="+",
+        metavar="COLUMN=VALUE",
+        help="list the numbers that fit, for example paper=ICE table=1 status=recomputed",
+    )
     _output(p)
-    p = add('run', _do_run, "run a parameterised notebook; the target appears only on success", 'uetrust run nbs/experiments/10_setting.ipynb runs/demo/notebooks/aeslc--bart.ipynb profile=demo setting=aeslc--bart')
-    p.add_argument('notebook')
-    p.add_argument('target')
-    p.add_argument('params', nargs='*', metavar='name=value')
-    p = add('report', _do_report, "one page from the files of a run", 'uetrust report --profile demo')
-    p.add_argument('--profile', default='demo')
-    p.add_argument('--open', action='store_true', help='show the page that is there; write it first when there is none')
-    p = add('generate', _do_generate, "fill a bank with texts of one generator; only missing shards are made", 'uetrust generate runs/banks/bart --model facebook/bart-large-cnn --data bulletin:test:200 --preset he2024')
-    p.add_argument('folder', help='the bank: a folder of parquet shards')
-    p.add_argument('--model', required=True, help='checkpoint (folder or hub id), or the name a server knows')
-    p.add_argument('--data', required=True, metavar='WHAT', help='bulletin:SPLIT:N, aeslc:SPLIT:N, xsum:SPLIT:N, cnndm:SPLIT:N, or a file with columns id and source')
-    p.add_argument('--revision', help='commit of the checkpoint')
-    p.add_argument('--generator', help='name in tables; that of the model when left out')
-    p.add_argument('--preset', default='default', choices=['default', 'he2024'], help='decoding settings')
-    p.add_argument('--samples', type=int, help='drawn texts per source, K')
-    p.add_argument('--max-new-tokens', type=int)
-    p.add_argument('--seed', type=int)
-    p.add_argument('--batch', type=int, default=8, help='sources per batch of a checkpoint')
-    p.add_argument('--endpoint', metavar='URL', help='OpenAI-compatible server, up to and with /v1')
-    p.add_argument('--per-call', type=int, metavar='N', help='drawn texts per request, for a server that does not give several; all at once when left out')
+    p = add(
+        "run",
+        _do_run,
+        "run a parameterised notebook; the target appears only on success",
+        "uetrust run nbs/experiments/10_setting.ipynb runs/demo/notebooks/aeslc--bart.ipynb profile=demo setting=aeslc--bart",
+    )
+    p.add_argument("notebook")
+    p.add_argument("target")
+    p.add_argument("params", nargs="*", metavar="name=value")
+    p = add("report", _do_report, "one page from the files of a run", "uetrust report --profile demo")
+    p.add_argument("--profile", default="demo")
+    p.add_argument(
+        "--open", action="store_true", help="show the page that is there; write it first when there is none"
+    )
+    p = add(
+        "generate",
+        _do_generate,
+        "fill a bank with texts of one generator; only missing shards are made",
+        "uetrust generate runs/banks/bart --model facebook/bart-large-cnn --data bulletin:test:200 --preset he2024",
+    )
+    p.add_argument("folder", help="the bank: a folder of parquet shards")
+    p.add_argument("--model", required=True, help="checkpoint (folder or hub id), or the name a server knows")
+    p.add_argument(
+        "--data",
+        required=True,
+        metavar="WHAT",
+        help="bulletin:SPLIT:N, aeslc:SPLIT:N, xsum:SPLIT:N, cnndm:SPLIT:N, or a file with columns id and source",
+    )
+    p.add_argument("--revision", help="commit of the checkpoint")
+    p.add_argument("--generator", help="name in tables; that of the model when left out")
+    p.add_argument("--preset", default="default", choices=["default", "he2024"], help="decoding settings")
+    p.add_argument("--samples", type=int, help="drawn texts per source, K")
+    p.add_argument("--max-new-tokens", type=int)
+    p.add_argument("--seed", type=int)
+    p.add_argument("--batch", type=int, default=8, help="sources per batch of a checkpoint")
+    p.add_argument("--endpoint", metavar="URL", help="OpenAI-compatible server, up to and with /v1")
+    p.add_argument(
+        "--per-call",
+        type=int,
+        metavar="N",
+        help="drawn texts per request, for a server that does not give several; all at once when left out",
+    )
     _paid(p)
     _resume(p)
-    p = add('read', _do_read, "what a model thinks of every token of a bank's texts; only missing shards are made", 'uetrust read runs/readings/own runs/banks/bart --read own --model facebook/bart-large-cnn --data bulletin:test:200')
-    p.add_argument('folder', help='the readings: a folder of parquet shards')
-    p.add_argument('bank', help='the bank they are of')
-    p.add_argument('--model', required=True, help='checkpoint that reads (folder or hub id)')
-    p.add_argument('--data', required=True, metavar='WHAT', help='the sources of the bank, as for generate')
-    p.add_argument('--read', default='own', choices=list(PASSES), help='which texts, after what, and what is kept')
-    p.add_argument('--revision', help='commit of the checkpoint')
+    p = add(
+        "read",
+        _do_read,
+        "what a model thinks of every token of a bank's texts; only missing shards are made",
+        "uetrust read runs/readings/own runs/banks/bart --read own --model facebook/bart-large-cnn --data bulletin:test:200",
+    )
+    p.add_argument("folder", help="the readings: a folder of parquet shards")
+    p.add_argument("bank", help="the bank they are of")
+    p.add_argument("--model", required=True, help="checkpoint that reads (folder or hub id)")
+    p.add_argument("--data", required=True, metavar="WHAT", help="the sources of the bank, as for generate")
+    p.add_argument(
+        "--read", default="own", choices=list(PASSES), help="which texts, after what, and what is kept"
+    )
+    p.add_argument("--revision", help="commit of the checkpoint")
     _resume(p)
-    p = add('fill', _do_fill, "generate and read all that settings.ini names for one (dataset, generator) of a profile", 'uetrust fill bulletin--tiny-bart --profile demo')
-    p.add_argument('name', help='DATASET--GENERATOR')
-    p.add_argument('--profile', default='demo')
+    p = add(
+        "fill",
+        _do_fill,
+        "generate and read all that settings.ini names for one (dataset, generator) of a profile",
+        "uetrust fill bulletin--tiny-bart --profile demo",
+    )
+    p.add_argument("name", help="DATASET--GENERATOR")
+    p.add_argument("--profile", default="demo")
     _resume(p)
-    p = add('methods', _do_methods, "uncertainty methods: what each needs, costs and means", 'uetrust methods semantic_entropy')
-    p.add_argument('name', nargs='?', help='the card of one method; all of them when left out')
+    p = add(
+        "methods",
+        _do_methods,
+        "uncertainty methods: what each needs, costs and means",
+        "uetrust methods semantic_entropy",
+    )
+    p.add_argument("name", nargs="?", help="the card of one method; all of them when left out")
     _output(p)
-    p = add('metrics', _do_metrics, "quality metrics: what each judges and needs", 'uetrust metrics rouge_l')
-    p.add_argument('name', nargs='?', help='the card of one metric; all of them when left out')
+    p = add("metrics", _do_metrics, "quality metrics: what each judges and needs", "uetrust metrics rouge_l")
+    p.add_argument("name", nargs="?", help="the card of one metric; all of them when left out")
     _output(p)
-    p = add('score', _do_score, "uncertainty scores of a bank that `uetrust fill` has made", 'uetrust score runs/demo/banks/bulletin--tiny-bart --methods msp eigv')
-    p.add_argument('bank', help='folder with texts and readings; or a .csv, .parquet, .json or .jsonl file of summaries, for quality metrics')
-    p.add_argument('--metrics', default='all', metavar='NAMES', help='quality metrics of a file, joined by commas')
-    p.add_argument('--model', action='append', metavar='GROUP=CHECKPOINT', help='who makes what a metric needs; the small shipped models when left out')
-    p.add_argument('--methods', nargs='+', default=['all'], metavar='NAME', help="names, or 'all' that the bank supports")
-    p.add_argument('--data', metavar='WHAT', help='sources and references of the bank, as for generate')
-    p.add_argument('--out', metavar='FILE', help='.parquet or .csv file for the scores, one row per text and method')
+    p = add(
+        "score",
+        _do_score,
+        "uncertainty scores of a bank that `uetrust fill` has made",
+        "uetrust score runs/demo/banks/bulletin--tiny-bart --methods msp eigv",
+    )
+    p.add_argument(
+        "bank",
+        help="folder with texts and readings; or a .csv, .parquet, .json or .jsonl file of summaries, for quality metrics",
+    )
+    p.add_argument(
+        "--metrics", default="all", metavar="NAMES", help="quality metrics of a file, joined by commas"
+    )
+    p.add_argument(
+        "--model",
+        action="append",
+        metavar="GROUP=CHECKPOINT",
+        help="who makes what a metric needs; the small shipped models when left out",
+    )
+    p.add_argument(
+        "--methods", nargs="+", default=["all"], metavar="NAME", help="names, or 'all' that the bank supports"
+    )
+    p.add_argument("--data", metavar="WHAT", help="sources and references of the bank, as for generate")
+    p.add_argument(
+        "--out", metavar="FILE", help=".parquet or .csv file for the scores, one row per text and method"
+    )
     _output(p)
-    p = add('judge', _do_judge, "ask a server how good summaries are; every reply is kept, and nothing is paid twice", 'uetrust judge mine.jsonl --endpoint http://127.0.0.1:8000/v1 --model my-judge --families wi_in --dims consistency')
-    p.add_argument('file', help='.csv, .parquet, .json or .jsonl file with id, hypothesis, and source or reference')
-    p.add_argument('--endpoint', required=True, metavar='URL', help='OpenAI-compatible server, up to and with /v1')
-    p.add_argument('--model', required=True, help='the name that the server knows')
-    p.add_argument('--families', nargs='+', default=['wi_in'], choices=['wo', 'wi_gt', 'wi_in', 'wi_ingt'], help='what the judge is shown')
-    p.add_argument('--dims', nargs='+', default=['all'], metavar='DIM', help='coherence, consistency, fluency, relevance, overall')
-    p.add_argument('--variants', nargs='+', default=['texts_first'], metavar='WORDING', help="texts_first, question_first, rater, or 'all' to see what the wording decides")
-    p.add_argument('--top', type=int, default=0, help='likeliest tokens to ask for; with them the expected score is computed too')
-    p.add_argument('--completions', action='store_true', help='the server completes plain text and has no chat')
-    p.add_argument('--revision', help='what tells two models of one name apart')
-    p.add_argument('--cache', metavar='FILE', help='where raw replies are kept; FILE.replies.sqlite beside the file when left out')
+    p = add(
+        "judge",
+        _do_judge,
+        "ask a server how good summaries are; every reply is kept, and nothing is paid twice",
+        "uetrust judge mine.jsonl --endpoint http://127.0.0.1:8000/v1 --model my-judge --families wi_in --dims consistency",
+    )
+    p.add_argument(
+        "file", help=".csv, .parquet, .json or .jsonl file with id, hypothesis, and source or reference"
+    )
+    p.add_argument(
+        "--endpoint", required=True, metavar="URL", help="OpenAI-compatible server, up to and with /v1"
+    )
+    p.add_argument("--model", required=True, help="the name that the server knows")
+    p.add_argument(
+        "--families",
+        nargs="+",
+        default=["wi_in"],
+        choices=["wo", "wi_gt", "wi_in", "wi_ingt"],
+        help="what the judge is shown",
+    )
+    p.add_argument(
+        "--dims",
+        nargs="+",
+        default=["all"],
+        metavar="DIM",
+        help="coherence, consistency, fluency, relevance, overall",
+    )
+    p.add_argument(
+        "--variants",
+        nargs="+",
+        default=["texts_first"],
+        metavar="WORDING",
+        help="texts_first, question_first, rater, or 'all' to see what the wording decides",
+    )
+    p.add_argument(
+        "--top",
+        type=int,
+        default=0,
+        help="likeliest tokens to ask for; with them the expected score is computed too",
+    )
+    p.add_argument(
+        "--completions", action="store_true", help="the server completes plain text and has no chat"
+    )
+    p.add_argument("--revision", help="what tells two models of one name apart")
+    p.add_argument(
+        "--cache",
+        metavar="FILE",
+        help="where raw replies are kept; FILE.replies.sqlite beside the file when left out",
+    )
     _paid(p)
-    p.add_argument('--out', metavar='FILE', help='.parquet or .csv file for the scores')
+    p.add_argument("--out", metavar="FILE", help=".parquet or .csv file for the scores")
     _output(p)
-    p = add('canaries', _do_canaries, "do the metrics still say what they said of four texts? Drift is named with what changed beside it", 'uetrust canaries')
-    p.add_argument('--file', metavar='FILE', help='scores on file; those of the shipped models when left out')
-    p.add_argument('--model', action='append', metavar='GROUP=CHECKPOINT', help='as for score')
-    p.add_argument('--write', action='store_true', help='put the scores of today on file')
-    p = add('serve', _do_serve, "put a checkpoint behind a local OpenAI-compatible server", 'uetrust serve data/models/tiny-llama --port 8000')
-    p.add_argument('folder', help='checkpoint (folder or hub id)')
-    p.add_argument('--host', default='127.0.0.1')
-    p.add_argument('--port', type=int, default=8000)
-    p = add('bench', _do_bench, "our time against the published procedure, tokens per second against a plain loop, methods against LM-Polygraph and metrics against their packages, from one run", 'uetrust bench')
-    p.add_argument('--part', choices=['all', 'evaluation', 'models', 'methods', 'metrics', 'costs'], default='all', help='what is measured; costs (not in all) puts what cards say of metrics on file')
+    p = add(
+        "canaries",
+        _do_canaries,
+        "do the metrics still say what they said of four texts? Drift is named with what changed beside it",
+        "uetrust canaries",
+    )
+    p.add_argument("--file", metavar="FILE", help="scores on file; those of the shipped models when left out")
+    p.add_argument("--model", action="append", metavar="GROUP=CHECKPOINT", help="as for score")
+    p.add_argument("--write", action="store_true", help="put the scores of today on file")
+    p = add(
+        "serve",
+        _do_serve,
+        "put a checkpoint behind a local OpenAI-compatible server",
+        "uetrust serve data/models/tiny-llama --port 8000",
+    )
+    p.add_argument("folder", help="checkpoint (folder or hub id)")
+    p.add_argument("--host", default="127.0.0.1")
+    p.add_argument("--port", type=int, default=8000)
+    p = add(
+        "bench",
+        _do_bench,
+        "our time against the published procedure, tokens per second against a plain loop, methods against LM-Polygraph and metrics against their packages, from one run",
+        "uetrust bench",
+    )
+    p.add_argument(
+        "--part",
+        choices=["all", "evaluation", "models", "methods", "metrics", "costs"],
+        default="all",
+        help="what is measured; costs (not in all) puts what cards say of metrics on file",
+    )
     return main
 
+
 def main(
-    argv:list=None, # Arguments; those of the process when None
-)->int: # 0, or 2 after a user's mistake
+    argv: list = None,  # Arguments; those of the process when None
+) -> int:  # 0, or 2 after a user's mistake
     "Entry point of the command `uetrust`."
     a = parser().parse_args(argv)
-    try: a.run(a)
+    try:
+        a.run(a)
     except (ValueError, LookupError, OSError, Stopped) as e:
-        print(f'uetrust: error: {e}', file=sys.stderr)
+        print(f"uetrust: error: {e}", file=sys.stderr)
         return 2
     return 0

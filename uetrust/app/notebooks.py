@@ -6,77 +6,118 @@
 __all__ = ['RunFailed', 'parameters', 'typed', 'run_notebook', 'without_data']
 
 # %% ../../nbs/15_app/01_notebooks.ipynb #c95c2cc5
-import ast, json, os, sys
+import ast
+import json
+import os
+import sys
 from pathlib import Path
+
 from ..core.settings import profile
 
 # %% ../../nbs/15_app/01_notebooks.ipynb #7d3a3ce1
 class RunFailed(RuntimeError):
     "A notebook raised an error; the message names the cell's error and the file that shows it."
 
+
 def parameters(
-    nb, # Notebook with a cell tagged 'parameters'
-)->dict: # Name -> default, as text
+    nb,  # Notebook with a cell tagged 'parameters'
+) -> dict:  # Name -> default, as text
     "What a notebook can be told."
     import papermill as pm
-    known = {k:v['default'] for k,v in pm.inspect_notebook(str(nb)).items()}
-    if not known: raise ValueError(f"{Path(nb).name} has no cell tagged 'parameters', so its defaults would win over the given values")
-    if lost := [n for n in _assigned(nb) if n not in known]: raise ValueError(f"{Path(nb).name} cannot be told {' or '.join(lost)}: papermill passes over a parameter with a second = in its line, also in the comment. Say it without")
+
+    known = {k: v["default"] for k, v in pm.inspect_notebook(str(nb)).items()}
+    if not known:
+        raise ValueError(
+            f"{Path(nb).name} has no cell tagged 'parameters', so its defaults would win over the given values"
+        )
+    if lost := [n for n in _assigned(nb) if n not in known]:
+        raise ValueError(
+            f"{Path(nb).name} cannot be told {' or '.join(lost)}: papermill passes over a parameter with a second = in its line, also in the comment. Say it without"
+        )
     return known
 
-def _assigned(nb): # Names that the cell of parameters gives a value
-    cells = json.loads(Path(nb).read_text(encoding='utf-8'))['cells']
-    code = [''.join(c['source']) for c in cells if 'parameters' in c['metadata'].get('tags', [])]
-    return [t.id for s in ast.parse('\n'.join(code)).body if isinstance(s, ast.Assign) for t in s.targets]
+
+def _assigned(nb):  # Names that the cell of parameters gives a value
+    cells = json.loads(Path(nb).read_text(encoding="utf-8"))["cells"]
+    code = ["".join(c["source"]) for c in cells if "parameters" in c["metadata"].get("tags", [])]
+    return [t.id for s in ast.parse("\n".join(code)).body if isinstance(s, ast.Assign) for t in s.targets]
+
 
 def typed(
-    pairs:list, # 'name=value' as written on a command line
-)->dict: # Values as YAML understands them: 3 is a number, true a truth value
+    pairs: list,  # 'name=value' as written on a command line
+) -> dict:  # Values as YAML understands them: 3 is a number, true a truth value
     "Parameters from a command line."
     import yaml
-    if bad := [p for p in pairs if '=' not in p]: raise ValueError(f"parameters are written name=value, got {bad}")
-    return {k:yaml.safe_load(v) for k,v in (p.split('=', 1) for p in pairs)}
+
+    if bad := [p for p in pairs if "=" not in p]:
+        raise ValueError(f"parameters are written name=value, got {bad}")
+    return {k: yaml.safe_load(v) for k, v in (p.split("=", 1) for p in pairs)}
+
 
 def run_notebook(
-    nb, # Notebook to run
-    target, # Where the executed notebook goes
-    params:dict=None, # Values for its parameters; settings of the profile fill in what is left out
-)->Path: # The target
+    nb,  # Notebook to run
+    target,  # Where the executed notebook goes
+    params: dict = None,  # Values for its parameters; settings of the profile fill in what is left out
+) -> Path:  # The target
     "Run a notebook with parameters; the target appears only if every cell succeeded."
     import papermill as pm
-    nb,target,known = Path(nb).absolute(),Path(target).absolute(),parameters(nb)
-    if bad := set(params or {})-set(known): raise ValueError(f"{nb.name} has no parameter {sorted(bad)}; it has {sorted(known)}")
-    fill = {k:v for k,v in profile((params or {}).get('profile', 'smoke')).items() if k in known}
-    values = json.loads(json.dumps(typed([f'{k}={v}' for k,v in fill.items()]) | (params or {}))) # refuses what JSON cannot carry
+
+    nb, target, known = Path(nb).absolute(), Path(target).absolute(), parameters(nb)
+    if bad := set(params or {}) - set(known):
+        raise ValueError(f"{nb.name} has no parameter {sorted(bad)}; it has {sorted(known)}")
+    fill = {k: v for k, v in profile((params or {}).get("profile", "smoke")).items() if k in known}
+    values = json.loads(
+        json.dumps(typed([f"{k}={v}" for k, v in fill.items()]) | (params or {}))
+    )  # refuses what JSON cannot carry
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial,failed = (target.with_suffix(f'.{s}.ipynb') for s in ('partial', 'failed'))
+    partial, failed = (target.with_suffix(f".{s}.ipynb") for s in ("partial", "failed"))
     failed.unlink(missing_ok=True)
     without_data(target).unlink(missing_ok=True)
-    try: pm.execute_notebook(str(nb), str(partial), values, kernel_name='python3', cwd=str(nb.parent), progress_bar=sys.stderr.isatty(), kernel_manager_class=_kernel())
+    try:
+        pm.execute_notebook(
+            str(nb),
+            str(partial),
+            values,
+            kernel_name="python3",
+            cwd=str(nb.parent),
+            progress_bar=sys.stderr.isatty(),
+            kernel_manager_class=_kernel(),
+        )
     except pm.PapermillExecutionError as e:
-        if e.ename=='DataNotAtHand': _end_here(partial, e.evalue, without_data(target))
+        if e.ename == "DataNotAtHand":
+            _end_here(partial, e.evalue, without_data(target))
         else:
             os.replace(partial, failed)
             raise RunFailed(f"{target.name}: {e.ename}: {e.evalue} (see {failed})") from None
     os.replace(partial, target)
     return target
 
+
 def without_data(
-    target, # Executed notebook
-)->Path: # Text file that is there when the notebook ended early because public data are not at hand
+    target,  # Executed notebook
+) -> Path:  # Text file that is there when the notebook ended early because public data are not at hand
     "Where a run notes the data it lacked."
-    return Path(target).with_suffix('.missing.txt')
+    return Path(target).with_suffix(".missing.txt")
 
-def _end_here(nb, why, note): # The cell that asked for data says what is missing, in place of a traceback
+
+def _end_here(nb, why, note):  # The cell that asked for data says what is missing, in place of a traceback
     import nbformat
-    got = nbformat.read(nb, 4)
-    got.cells = [c for c in got.cells if not any(t.startswith('papermill-error') for t in c.metadata.get('tags', []))]
-    for c in got.cells:
-        for i,o in enumerate(c.get('outputs', [])):
-            if o.output_type=='error': c.outputs[i] = nbformat.v4.new_output('stream', name='stdout', text=f'{why}\nThe cells below were not run.\n')
-    nbformat.write(got, nb)
-    note.write_text(why+'\n', encoding='utf-8')
 
-def _kernel(): # Kernel without ipykernel's clear-text warning
+    got = nbformat.read(nb, 4)
+    got.cells = [
+        c for c in got.cells if not any(t.startswith("papermill-error") for t in c.metadata.get("tags", []))
+    ]
+    for c in got.cells:
+        for i, o in enumerate(c.get("outputs", [])):
+            if o.output_type == "error":
+                c.outputs[i] = nbformat.v4.new_output(
+                    "stream", name="stdout", text=f"{why}\nThe cells below were not run.\n"
+                )
+    nbformat.write(got, nb)
+    note.write_text(why + "\n", encoding="utf-8")
+
+
+def _kernel():  # Kernel without ipykernel's clear-text warning
     from jupyter_client.manager import AsyncKernelManager
-    return type('Kernel', (AsyncKernelManager,), dict(transport_encryption='auto'))
+
+    return type("Kernel", (AsyncKernelManager,), dict(transport_encryption="auto"))

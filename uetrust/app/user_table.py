@@ -8,52 +8,82 @@ __all__ = ['read_scores', 'columns', 'scale', 'user_table']
 # %% ../../nbs/15_app/02_user_table.ipynb #4336f63b
 from difflib import get_close_matches
 from pathlib import Path
+
 import pandas as pd
+
 from ..data.datasets import read_table
 
 # %% ../../nbs/15_app/02_user_table.ipynb #d85024aa
 def read_scores(
-    path, # .csv, .parquet, .json or .jsonl file, one row per sample
-    id_col:str=None, # Column with the names of the samples; 'row 1', 'row 2', ... when None
-)->pd.DataFrame: # Indexed by sample
+    path,  # .csv, .parquet, .json or .jsonl file, one row per sample
+    id_col: str = None,  # Column with the names of the samples; 'row 1', 'row 2', ... when None
+) -> pd.DataFrame:  # Indexed by sample
     "Read a table of scores, or say what is wrong with the file."
-    df,path = read_table(path),Path(path)
-    if len(df)<3: raise ValueError(f"{path.name} has {len(df)} sample{'s' if len(df)>1 else ''}; a ranking needs at least 3")
-    if id_col is None: return df.set_axis([f'row {i+1}' for i in range(len(df))])
+    df, path = read_table(path), Path(path)
+    if len(df) < 3:
+        raise ValueError(
+            f"{path.name} has {len(df)} sample{'s' if len(df) > 1 else ''}; a ranking needs at least 3"
+        )
+    if id_col is None:
+        return df.set_axis([f"row {i + 1}" for i in range(len(df))])
     return df.set_index(columns(df, [id_col], path)[0])
 
+
 def columns(
-    df:pd.DataFrame, # Table
-    names:list, # Columns asked for
-    path, # File, for the error
-)->list: # The same names
+    df: pd.DataFrame,  # Table
+    names: list,  # Columns asked for
+    path,  # File, for the error
+) -> list:  # The same names
     "Check that a file has the columns it should have."
     for n in names:
-        if n not in df.columns: raise ValueError(f"{Path(path).name} has no column {n!r}. Did you mean {get_close_matches(n, map(str, df.columns))}? It has {list(df.columns)}")
+        if n not in df.columns:
+            raise ValueError(
+                f"{Path(path).name} has no column {n!r}. Did you mean {get_close_matches(n, map(str, df.columns))}? It has {list(df.columns)}"
+            )
     return names
 
+
 def scale(
-    text:str, # 'judge=1:10'
-)->tuple: # ('judge', (1.0, 10.0))
+    text: str,  # 'judge=1:10'
+) -> tuple:  # ('judge', (1.0, 10.0))
     "Read a declared scale."
-    name,_,ends = text.partition('=')
-    try: lo,hi = map(float, ends.split(':'))
-    except ValueError: raise ValueError(f"a scale is written COLUMN=LOWEST:HIGHEST, for example judge=1:10, got {text!r}") from None
-    return name,(lo, hi)
+    name, _, ends = text.partition("=")
+    try:
+        lo, hi = map(float, ends.split(":"))
+    except ValueError:
+        raise ValueError(
+            f"a scale is written COLUMN=LOWEST:HIGHEST, for example judge=1:10, got {text!r}"
+        ) from None
+    return name, (lo, hi)
+
 
 def user_table(
-    a, # Parsed arguments of `uetrust prr`
-)->pd.DataFrame: # As from `prr_table`
+    a,  # Parsed arguments of `uetrust prr`
+) -> pd.DataFrame:  # As from `prr_table`
     "PRR of a user's own scores."
     from uetrust.evaluation.prr import prr_table
+
     df = read_scores(a.file, a.id)
-    q,u = (df[columns(df, c, a.file)].apply(lambda x: x if pd.api.types.is_numeric_dtype(x) else x.map(_number)) for c in (a.quality, a.uncertainty))
+    q, u = (
+        df[columns(df, c, a.file)].apply(lambda x: x if pd.api.types.is_numeric_dtype(x) else x.map(_number))
+        for c in (a.quality, a.uncertainty)
+    )
     docs = df[columns(df, [a.clusters], a.file)[0]].to_numpy() if a.clusters else None
-    try: t = prr_table(q, u, a.area, a.ties, a.max_rejection, docs, a.compat, dict(map(scale, a.scale)), a.adjust)
-    except ValueError as e: raise ValueError(f"{Path(a.file).name}: {e}") from None
-    if (t['value'].isna()|t['note'].str.contains('nothing is ranked')).all(): raise ValueError(f"{Path(a.file).name}: no PRR exists for any pair of columns: {'; '.join(dict.fromkeys(t['note']))}")
+    try:
+        t = prr_table(
+            q, u, a.area, a.ties, a.max_rejection, docs, a.compat, dict(map(scale, a.scale)), a.adjust
+        )
+    except ValueError as e:
+        raise ValueError(f"{Path(a.file).name}: {e}") from None
+    if (t["value"].isna() | t["note"].str.contains("nothing is ranked")).all():
+        raise ValueError(
+            f"{Path(a.file).name}: no PRR exists for any pair of columns: {'; '.join(dict.fromkeys(t['note']))}"
+        )
     return t
 
-def _number(v): # Text that is a number counts as one; other text stays and is reported with its sample
-    try: return float(v) if isinstance(v, str) else v
-    except ValueError: return v
+
+def _number(v):  # Text that is a number counts as one; other text stays and is reported with its sample
+    try:
+        return float(v) if isinstance(v, str) else v
+    except ValueError:
+        return v

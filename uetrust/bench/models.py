@@ -7,146 +7,235 @@ __all__ = ['timed', 'fastest', 'arithmetic', 'bandwidth', 'weights', 'plain_gene
            'like_llama_7b', 'every']
 
 # %% ../../nbs/14_bench/02_models.ipynb #443f2571
-import platform, time
-import numpy as np, pandas as pd, torch, transformers
+import platform
+import time
 from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import torch
+import transformers
+
 from ..generation.decoding import Decoding
-from ..training.behaviour import ASKED
 from ..generation.local import generate, prompts
-from ..models.load import Model, load, wrap
 from ..models.forward import read
+from ..models.load import Model, load, wrap
+from ..training.behaviour import ASKED
 
 # %% ../../nbs/14_bench/02_models.ipynb #2cf7fb12
-def _wait(device): # Until a GPU has finished what it was given
-    if str(device).startswith('cuda'): torch.cuda.synchronize()
+def _wait(device):  # Until a GPU has finished what it was given
+    if str(device).startswith("cuda"):
+        torch.cuda.synchronize()
+
 
 def timed(
-    f, # To be called
-    device='cpu', # Where it computes
-)->tuple: # Wall time in seconds, and what the call returned
+    f,  # To be called
+    device="cpu",  # Where it computes
+) -> tuple:  # Wall time in seconds, and what the call returned
     "How long a call takes."
     _wait(device)
     start = time.perf_counter()
     got = f()
     _wait(device)
-    return time.perf_counter()-start,got
+    return time.perf_counter() - start, got
 
-def fastest(f, device): return min(timed(f, device)[0] for _ in range(5)) # Seconds
+
+def fastest(f, device):
+    return min(timed(f, device)[0] for _ in range(5))  # Seconds
+
 
 @torch.inference_mode()
 def arithmetic(
-    device='cpu', # Where
-    dtype=torch.float32, # Of the matrices
-    n:int=1024, # Rows and columns
-)->float: # Floating-point operations per second
+    device="cpu",  # Where
+    dtype=torch.float32,  # Of the matrices
+    n: int = 1024,  # Rows and columns
+) -> float:  # Floating-point operations per second
     "The rate of a product of two large matrices."
     a = torch.ones(n, n, device=device, dtype=dtype)
-    return 2*n**3/fastest(lambda: a@a, device)
+    return 2 * n**3 / fastest(lambda: a @ a, device)
+
 
 @torch.inference_mode()
 def bandwidth(
-    device='cpu', # Where
-    mb:int=256, # Size of what is copied
-)->float: # Bytes per second, read and written
+    device="cpu",  # Where
+    mb: int = 256,  # Size of what is copied
+) -> float:  # Bytes per second, read and written
     "The rate of a copy."
-    a = torch.ones(mb*2**18, device=device)
+    a = torch.ones(mb * 2**18, device=device)
     b = torch.empty_like(a)
-    return 2*4*a.numel()/fastest(lambda: b.copy_(a), device)
+    return 2 * 4 * a.numel() / fastest(lambda: b.copy_(a), device)
+
 
 def weights(
-    m:Model, # From `load`
-)->dict: # part -> weights that a token of it meets; embeddings are looked up, but the output layer is a product
+    m: Model,  # From `load`
+) -> (
+    dict
+):  # part -> weights that a token of it meets; embeddings are looked up, but the output layer is a product
     "What a token costs, divided by two."
-    def own(x): return sum(p.numel() for n,p in x.named_parameters() if 'embed' not in n and 'shared' not in n)
+
+    def own(x):
+        return sum(p.numel() for n, p in x.named_parameters() if "embed" not in n and "shared" not in n)
+
     out = m.model.get_output_embeddings().weight.numel()
-    if m.kind=='causal': return dict(prompt=own(m.model.base_model), text=own(m.model.base_model)+out)
-    return dict(prompt=own(m.model.get_encoder()), text=own(m.model.get_decoder())+out)
+    if m.kind == "causal":
+        return dict(prompt=own(m.model.base_model), text=own(m.model.base_model) + out)
+    return dict(prompt=own(m.model.get_encoder()), text=own(m.model.get_decoder()) + out)
 
 # %% ../../nbs/14_bench/02_models.ipynb #79301ba5
 @torch.inference_mode()
-def plain_generate(m, ids_of, s): # Token ids of a greedy text and K drawn ones of each prompt, one prompt at a time
-    out,limit = [],dict(max_new_tokens=s.max_new_tokens, max_length=None)
+def plain_generate(
+    m, ids_of, s
+):  # Token ids of a greedy text and K drawn ones of each prompt, one prompt at a time
+    out, limit = [], dict(max_new_tokens=s.max_new_tokens, max_length=None)
     for ids in ids_of:
         x = torch.tensor([ids], device=m.device)
         kw = dict(input_ids=x, attention_mask=torch.ones_like(x), **limit)
-        at = x.shape[1] if m.kind=='causal' else 1
-        out += [*m.model.generate(do_sample=False, **kw)[:,at:], *m.model.generate(do_sample=True, temperature=s.temperature, top_p=s.top_p, top_k=s.top_k, num_return_sequences=s.samples, **kw)[:,at:]]
-    return [[i for i in t.tolist() if i!=m.model.generation_config.pad_token_id] for t in out]
+        at = x.shape[1] if m.kind == "causal" else 1
+        out += [
+            *m.model.generate(do_sample=False, **kw)[:, at:],
+            *m.model.generate(
+                do_sample=True,
+                temperature=s.temperature,
+                top_p=s.top_p,
+                top_k=s.top_k,
+                num_return_sequences=s.samples,
+                **kw,
+            )[:, at:],
+        ]
+    return [[i for i in t.tolist() if i != m.model.generation_config.pad_token_id] for t in out]
+
 
 @torch.inference_mode()
-def plain_read(m, pairs): # Log-probabilities of each text after its prompt, one pair at a time
+def plain_read(m, pairs):  # Log-probabilities of each text after its prompt, one pair at a time
     out = []
-    for prompt,text in pairs:
-        x,y = (torch.tensor([t], device=m.device) for t in (prompt, text))
-        if m.kind=='causal': z = m.model(input_ids=torch.cat([x, y], 1)).logits[:,len(prompt)-1:-1]
-        else: z = m.model(input_ids=x, decoder_input_ids=torch.tensor([[m.model.config.decoder_start_token_id, *text[:-1]]], device=m.device)).logits
-        out.append(z.float().log_softmax(-1).gather(2, y[...,None])[0,:,0].cpu().numpy())
+    for prompt, text in pairs:
+        x, y = (torch.tensor([t], device=m.device) for t in (prompt, text))
+        if m.kind == "causal":
+            z = m.model(input_ids=torch.cat([x, y], 1)).logits[:, len(prompt) - 1 : -1]
+        else:
+            z = m.model(
+                input_ids=x,
+                decoder_input_ids=torch.tensor(
+                    [[m.model.config.decoder_start_token_id, *text[:-1]]], device=m.device
+                ),
+            ).logits
+        out.append(z.float().log_softmax(-1).gather(2, y[..., None])[0, :, 0].cpu().numpy())
     return out
 
 # %% ../../nbs/14_bench/02_models.ipynb #fbe790d9
 def bench(
-    m:Model, # From `load`
-    samples:pd.DataFrame, # One row per source: id, source
-    settings:Decoding, # How texts are drawn
-    batch:int=32, # Sources per batch of ours
-)->pd.DataFrame: # what, ours and plain (tokens per second), ratio, bound (tokens per second if all were matrix products), memory (if all were fetching weights once per step), share (ours of the lower bound), apart (largest difference of log p)
+    m: Model,  # From `load`
+    samples: pd.DataFrame,  # One row per source: id, source
+    settings: Decoding,  # How texts are drawn
+    batch: int = 32,  # Sources per batch of ours
+) -> pd.DataFrame:  # what, ours and plain (tokens per second), ratio, bound (tokens per second if all were matrix products), memory (if all were fetching weights once per step), share (ours of the lower bound), apart (largest difference of log p)
     "Generation and reading of the same sources, ours and plain, in one run."
     s = replace(settings, beams=0)
-    asked = [ids for ids,_ in prompts(m, list(samples['source']), s)]
-    (write,mine),(slow,theirs) = timed(lambda: generate(m, samples, s, batch), m.device),timed(lambda: plain_generate(m, asked, s), m.device)
-    made,of = sum(len(r['ids']) for r in mine),dict(zip(samples['id'], asked))
-    pairs = [(of[r['sample']], r['ids']) for r in mine]
-    (look,got),(slower,want) = timed(lambda: read(m, pairs), m.device),timed(lambda: plain_read(m, pairs), m.device)
-    apart,rate,w = max(np.abs(a.logp-b).max() for a,b in zip(got, want)),arithmetic(m.device, m.dtype),weights(m)
-    bound = made*rate/2/(sum(map(len, asked))*w['prompt']+made*w['text']) # Each prompt once
-    fetch = steps(mine, asked, list(samples['id']), batch)*w['text']*torch.finfo(m.dtype).bits/8/bandwidth(m.device)
-    t = pd.DataFrame([dict(what='generated', ours=made/write, plain=sum(map(len, theirs))/slow, memory=made/fetch, apart=np.nan), dict(what='read', ours=made/look, plain=made/slower, memory=np.inf, apart=apart)])
-    t = t.assign(ratio=t['ours']/t['plain'], bound=bound)
-    return t.assign(share=t['ours']/t[['bound', 'memory']].min(axis=1))
+    asked = [ids for ids, _ in prompts(m, list(samples["source"]), s)]
+    (write, mine), (slow, theirs) = (
+        timed(lambda: generate(m, samples, s, batch), m.device),
+        timed(lambda: plain_generate(m, asked, s), m.device),
+    )
+    made, of = sum(len(r["ids"]) for r in mine), dict(zip(samples["id"], asked))
+    pairs = [(of[r["sample"]], r["ids"]) for r in mine]
+    (look, got), (slower, want) = (
+        timed(lambda: read(m, pairs), m.device),
+        timed(lambda: plain_read(m, pairs), m.device),
+    )
+    apart, rate, w = (
+        max(np.abs(a.logp - b).max() for a, b in zip(got, want)),
+        arithmetic(m.device, m.dtype),
+        weights(m),
+    )
+    bound = made * rate / 2 / (sum(map(len, asked)) * w["prompt"] + made * w["text"])  # Each prompt once
+    fetch = (
+        steps(mine, asked, list(samples["id"]), batch)
+        * w["text"]
+        * torch.finfo(m.dtype).bits
+        / 8
+        / bandwidth(m.device)
+    )
+    t = pd.DataFrame(
+        [
+            dict(
+                what="generated",
+                ours=made / write,
+                plain=sum(map(len, theirs)) / slow,
+                memory=made / fetch,
+                apart=np.nan,
+            ),
+            dict(what="read", ours=made / look, plain=made / slower, memory=np.inf, apart=apart),
+        ]
+    )
+    t = t.assign(ratio=t["ours"] / t["plain"], bound=bound)
+    return t.assign(share=t["ours"] / t[["bound", "memory"]].min(axis=1))
+
 
 def steps(
-    rows, # From `generate`
-    asked, # Token ids of the prompts
-    names, # Of the sources, in the same order
-    batch, # Sources per batch
-)->int: # Steps in which a token of every text of a batch is made
+    rows,  # From `generate`
+    asked,  # Token ids of the prompts
+    names,  # Of the sources, in the same order
+    batch,  # Sources per batch
+) -> int:  # Steps in which a token of every text of a batch is made
     "How often generation fetches the weights."
-    longest = pd.DataFrame(rows).assign(n=lambda d: d['ids'].map(len)).groupby('sample')['n'].max()
+    longest = pd.DataFrame(rows).assign(n=lambda d: d["ids"].map(len)).groupby("sample")["n"].max()
     order = [names[i] for i in sorted(range(len(names)), key=lambda i: -len(asked[i]))]
-    return sum(int(longest[order[i:i+batch]].max()) for i in range(0, len(order), batch))
+    return sum(int(longest[order[i : i + batch]].max()) for i in range(0, len(order), batch))
+
 
 def show(
-    t:pd.DataFrame, # From `bench`
-    m:Model, # What was measured
-    title:str, # Its name
+    t: pd.DataFrame,  # From `bench`
+    m: Model,  # What was measured
+    title: str,  # Its name
 ):
     "Print the result of `bench`."
-    print(f'{title}: {m.model.num_parameters():,} weights, {str(m.dtype)[6:]} on {m.device}, torch {torch.__version__}, {torch.get_num_threads()} thread(s), {platform.machine()}')
-    for r in t.itertuples(): print(f'  {r.what:10} {r.ours:10,.0f} tokens/s, plain loop at batch 1 {r.plain:8,.0f} (ours {r.ratio:.1f} times), {r.share:.0%} of the bound by {"matrix products" if r.bound<r.memory else "memory"} ({min(r.bound, r.memory):,.0f})'+(f'; log p within {r.apart:.1g}' if r.apart==r.apart else ''))
+    print(
+        f"{title}: {m.model.num_parameters():,} weights, {str(m.dtype)[6:]} on {m.device}, torch {torch.__version__}, {torch.get_num_threads()} thread(s), {platform.machine()}"
+    )
+    for r in t.itertuples():
+        print(
+            f"  {r.what:10} {r.ours:10,.0f} tokens/s, plain loop at batch 1 {r.plain:8,.0f} (ours {r.ratio:.1f} times), {r.share:.0%} of the bound by {'matrix products' if r.bound < r.memory else 'memory'} ({min(r.bound, r.memory):,.0f})"
+            + (f"; log p within {r.apart:.1g}" if r.apart == r.apart else "")
+        )
 
 # %% ../../nbs/14_bench/02_models.ipynb #50fcedf1
 def like_llama_7b(
-    tokenizer, # Any tokenizer; its ids must lie below 32,000
-    device:str='cuda', # Where
-)->Model: # With random weights
+    tokenizer,  # Any tokenizer; its ids must lie below 32,000
+    device: str = "cuda",  # Where
+) -> Model:  # With random weights
     "A network of the shape of Llama-2-7B."
-    c = transformers.LlamaConfig(vocab_size=32000, hidden_size=4096, intermediate_size=11008, num_hidden_layers=32, num_attention_heads=32, max_position_embeddings=4096, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+    c = transformers.LlamaConfig(
+        vocab_size=32000,
+        hidden_size=4096,
+        intermediate_size=11008,
+        num_hidden_layers=32,
+        num_attention_heads=32,
+        max_position_embeddings=4096,
+        bos_token_id=1,
+        eos_token_id=2,
+        pad_token_id=0,
+    )
     torch.set_default_dtype(torch.bfloat16)
     try:
-        with torch.device(device): net = transformers.LlamaForCausalLM(c)
-    finally: torch.set_default_dtype(torch.float32)
-    return wrap(net, tokenizer, 'the shape of Llama-2-7B')
+        with torch.device(device):
+            net = transformers.LlamaForCausalLM(c)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    return wrap(net, tokenizer, "the shape of Llama-2-7B")
+
 
 def every(
-    folder, # With tiny-bart and tiny-llama
-    n:int=48, # Bulletins
+    folder,  # With tiny-bart and tiny-llama
+    n: int = 48,  # Bulletins
 ):
     "Print the bench of the models that ship and, where there is a GPU, of a large one."
     from uetrust.data.bulletins import bulletins
-    b = bulletins('test', n)
-    for name in ('tiny-bart', 'tiny-llama'):
-        m = load(f'{folder}/{name}', device='cpu')
+
+    b = bulletins("test", n)
+    for name in ("tiny-bart", "tiny-llama"):
+        m = load(f"{folder}/{name}", device="cpu")
         show(bench(m, b, ASKED), m, name)
-    if not torch.cuda.is_available(): return print('no GPU here: a network of the shape of Llama-2-7B was not measured')
+    if not torch.cuda.is_available():
+        return print("no GPU here: a network of the shape of Llama-2-7B was not measured")
     m = like_llama_7b(m.tokenizer)
     show(bench(m, b[:16], ASKED, 16), m, m.id)

@@ -7,92 +7,128 @@ __all__ = ['Stopped', 'Undefined', 'mean', 'some', 'vector', 'frame', 'check_sca
 
 # %% ../../nbs/01_core/01_checks.ipynb #4574ecbb
 from functools import cache
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
 
 # %% ../../nbs/01_core/01_checks.ipynb #761e03bf
 class Stopped(RuntimeError):
     "Work that ended early for a reason its user can remedy; what was made is kept, and the same command goes on."
+
 
 class Undefined(Exception):
     "A fact about this sample, not a mistake of the caller: the score does not exist here. It becomes NaN, and the message becomes its note."
 
 # %% ../../nbs/01_core/01_checks.ipynb #18a4b9ba
 def mean(
-    x, # Numbers
-    what:str='token', # What one of them belongs to
-)->float: # In float64, whatever the precision of `x`
+    x,  # Numbers
+    what: str = "token",  # What one of them belongs to
+) -> float:  # In float64, whatever the precision of `x`
     "Mean; of nothing it is `Undefined`."
-    if not len(x): raise Undefined(f"needs at least 1 {what}, got 0")
+    if not len(x):
+        raise Undefined(f"needs at least 1 {what}, got 0")
     return float(np.mean(x, dtype=float))
 
 # %% ../../nbs/01_core/01_checks.ipynb #8f86653b
 def some(
-    items, # Names to mention
-    k:int=5, # How many at most
-)->str: # The first `k`, and how many more there are
+    items,  # Names to mention
+    k: int = 5,  # How many at most
+) -> str:  # The first `k`, and how many more there are
     "A short list for an error message."
     items = [str(i) for i in items]
-    return ', '.join(items[:k]) + (f' and {len(items)-k} more' if len(items)>k else '')
+    return ", ".join(items[:k]) + (f" and {len(items) - k} more" if len(items) > k else "")
 
 # %% ../../nbs/01_core/01_checks.ipynb #2e37342e
 def vector(
-    x, # List, array or Series of N real numbers; NaN marks a missing score
-    name:str='scores', # What to call it in an error
-    samples=None, # Names of the samples for an error; positions when None
-)->np.ndarray: # float64 array, shape [N]
+    x,  # List, array or Series of N real numbers; NaN marks a missing score
+    name: str = "scores",  # What to call it in an error
+    samples=None,  # Names of the samples for an error; positions when None
+) -> np.ndarray:  # float64 array, shape [N]
     "`x` as a real vector. Text, complex numbers and matrices are refused: each hides a fault further up."
     a = np.asarray(x) if isinstance(x, (np.ndarray, pd.Series)) else np.array(list(x), dtype=object)
-    if a.dtype==object: a = np.where(pd.isna(a), np.nan, a)
-    if a.ndim!=1: raise ValueError(f"{name} needs one number per sample, shape [N], got shape {a.shape}")
-    if any(isinstance(v, complex|np.complexfloating) for v in a) if a.dtype==object else np.iscomplexobj(a):
-        raise ValueError(f"{name} holds complex numbers: an eigenvalue method returned its raw spectrum. Check that .imag is 0, then pass .real")
-    bad = [i for i,v in enumerate(a) if not _is_number(v)] if a.dtype.kind not in 'fiub' else []
-    where = [f'{a[i]!r} at position {i}' if samples is None else f'{a[i]!r} at sample {samples[i]}' for i in bad]
-    if bad: raise ValueError(f"{name} must be numbers, found {some(where)}. Write a missing score as NaN (an empty cell in a file)")
+    if a.dtype == object:
+        a = np.where(pd.isna(a), np.nan, a)
+    if a.ndim != 1:
+        raise ValueError(f"{name} needs one number per sample, shape [N], got shape {a.shape}")
+    if (
+        any(isinstance(v, complex | np.complexfloating) for v in a)
+        if a.dtype == object
+        else np.iscomplexobj(a)
+    ):
+        raise ValueError(
+            f"{name} holds complex numbers: an eigenvalue method returned its raw spectrum. Check that .imag is 0, then pass .real"
+        )
+    bad = [i for i, v in enumerate(a) if not _is_number(v)] if a.dtype.kind not in "fiub" else []
+    where = [
+        f"{a[i]!r} at position {i}" if samples is None else f"{a[i]!r} at sample {samples[i]}" for i in bad
+    ]
+    if bad:
+        raise ValueError(
+            f"{name} must be numbers, found {some(where)}. Write a missing score as NaN (an empty cell in a file)"
+        )
     return a.astype(float)
 
-def _is_number(v): return isinstance(v, (int, float, np.number, np.bool_))
+
+def _is_number(v):
+    return isinstance(v, (int, float, np.number, np.bool_))
 
 # %% ../../nbs/01_core/01_checks.ipynb #33dc617f
 def frame(
-    x, # DataFrame or Series indexed by sample
-    name:str='scores', # What to call it in an error
-)->pd.DataFrame: # float64 copy with a unique index
+    x,  # DataFrame or Series indexed by sample
+    name: str = "scores",  # What to call it in an error
+) -> pd.DataFrame:  # float64 copy with a unique index
     "`x` as a table of real numbers, one row per sample and one column per score."
     df = x.to_frame() if isinstance(x, pd.Series) else x
-    if not isinstance(df, pd.DataFrame): raise ValueError(f"{name} must be a DataFrame indexed by sample, got {type(x).__name__}; pd.DataFrame({{'my_score': values}}, index=sample_ids) makes one")
-    for what,ax in (('sample', df.index), ('column', df.columns)):
-        if not ax.is_unique: raise ValueError(f"{name} has duplicated {what} names: {some(ax[ax.duplicated()].unique())}. Every {what} needs a name of its own")
-    return pd.DataFrame({c:vector(df[c], f'{name}[{c!r}]', df.index) for c in df}, index=df.index)
+    if not isinstance(df, pd.DataFrame):
+        raise ValueError(
+            f"{name} must be a DataFrame indexed by sample, got {type(x).__name__}; pd.DataFrame({{'my_score': values}}, index=sample_ids) makes one"
+        )
+    for what, ax in (("sample", df.index), ("column", df.columns)):
+        if not ax.is_unique:
+            raise ValueError(
+                f"{name} has duplicated {what} names: {some(ax[ax.duplicated()].unique())}. Every {what} needs a name of its own"
+            )
+    return pd.DataFrame({c: vector(df[c], f"{name}[{c!r}]", df.index) for c in df}, index=df.index)
 
 # %% ../../nbs/01_core/01_checks.ipynb #d33c9d85
 def check_scale(
-    x:pd.Series, # Scores indexed by sample, NaN where missing
-    lo:float, # Smallest value of the scale
-    hi:float, # Largest value of the scale
+    x: pd.Series,  # Scores indexed by sample, NaN where missing
+    lo: float,  # Smallest value of the scale
+    hi: float,  # Largest value of the scale
 ):
     "Raise a `ValueError` that names the samples whose score lies off the scale `[lo, hi]`."
-    off = x[(x<lo)|(x>hi)]
-    if len(off): raise ValueError(f"{x.name!r} lies off its scale [{lo}, {hi}] for {len(off)} of {x.notna().sum()} samples: {some(f'{i} = {v:g}' for i,v in off.items())}. A failed judgement must be NaN, not a number")
+    off = x[(x < lo) | (x > hi)]
+    if len(off):
+        raise ValueError(
+            f"{x.name!r} lies off its scale [{lo}, {hi}] for {len(off)} of {x.notna().sum()} samples: {some(f'{i} = {v:g}' for i, v in off.items())}. A failed judgement must be NaN, not a number"
+        )
 
 # %% ../../nbs/01_core/01_checks.ipynb #a437f094
 def align(
-    a:pd.DataFrame, # Scores indexed by sample
-    b:pd.DataFrame, # Other scores indexed by sample
-)->tuple[pd.DataFrame,pd.DataFrame]: # Both with the same index; a sample that one side lacks is NaN there
+    a: pd.DataFrame,  # Scores indexed by sample
+    b: pd.DataFrame,  # Other scores indexed by sample
+) -> tuple[pd.DataFrame, pd.DataFrame]:  # Both with the same index; a sample that one side lacks is NaN there
     "Join two tables by sample name."
-    if a.index.equals(b.index): return a,b
-    if not len(a.index.intersection(b.index)): raise ValueError(f"the two tables share no sample: one has {some(a.index, 3)}, the other {some(b.index, 3)}")
+    if a.index.equals(b.index):
+        return a, b
+    if not len(a.index.intersection(b.index)):
+        raise ValueError(
+            f"the two tables share no sample: one has {some(a.index, 3)}, the other {some(b.index, 3)}"
+        )
     both = a.index.union(b.index, sort=False)
-    return a.reindex(both),b.reindex(both)
+    return a.reindex(both), b.reindex(both)
 
 # %% ../../nbs/01_core/01_checks.ipynb #ef798664
 @cache
 def spacy_pipeline(
-    name:str, # Installed pipeline, such as 'en_core_web_sm', or a folder
-): # Function of a text to spaCy's document; `pipe` reads many
+    name: str,  # Installed pipeline, such as 'en_core_web_sm', or a folder
+):  # Function of a text to spaCy's document; `pipe` reads many
     "A pipeline of spaCy, loaded once."
     try:
         import spacy
+
         return spacy.load(name)
-    except (ImportError, OSError) as e: raise LookupError(f"this needs spaCy with the pipeline {name!r}: pip install spacy, then python -m spacy download {name} ({str(e)[:80]})") from None
+    except (ImportError, OSError) as e:
+        raise LookupError(
+            f"this needs spaCy with the pipeline {name!r}: pip install spacy, then python -m spacy download {name} ({str(e)[:80]})"
+        ) from None

@@ -15,46 +15,80 @@ from inspect import signature
 from pkgutil import iter_modules
 
 # %% ../../nbs/01_core/04_registry.ipynb #cedcf4ef
-KINDS = dict(stat='statistic', ue='uncertainty method', nlg='quality metric', measure='measure of how well uncertainty finds bad quality')
+KINDS = dict(
+    stat="statistic",
+    ue="uncertainty method",
+    nlg="quality metric",
+    measure="measure of how well uncertainty finds bad quality",
+)
+
 
 @dataclass(frozen=True)
 class Entry:
     "A registered function: what it needs, what it means and where it comes from"
-    fn:Callable      # Pure function; its parameters without default are its needs
-    kind:str         # One of `KINDS`
-    unit:str         # 'nats', '[0,1]', 'likert 1-5', ...
-    cite:str         # Author, year, equation, link
-    dim:str = ''     # Quality an 'nlg' score judges: 'relevance', 'consistency', ...
-    sign:int = 1     # +1: larger is less certain ('ue') or better ('nlg', 'measure'); -1: the reverse; 0: no direction
-    cost:str = 'cpu' # 'cpu', 'gpu' or 'net'
-    formula:str = '' # What is computed, in LaTeX without dollar signs
-    trap:str = ''    # What goes wrong in use, in a sentence or two
+
+    fn: Callable  # Pure function; its parameters without default are its needs
+    kind: str  # One of `KINDS`
+    unit: str  # 'nats', '[0,1]', 'likert 1-5', ...
+    cite: str  # Author, year, equation, link
+    dim: str = ""  # Quality an 'nlg' score judges: 'relevance', 'consistency', ...
+    sign: int = (
+        1  # +1: larger is less certain ('ue') or better ('nlg', 'measure'); -1: the reverse; 0: no direction
+    )
+    cost: str = "cpu"  # 'cpu', 'gpu' or 'net'
+    formula: str = ""  # What is computed, in LaTeX without dollar signs
+    trap: str = ""  # What goes wrong in use, in a sentence or two
+
     @property
-    def name(self): return self.fn.__name__
+    def name(self):
+        return self.fn.__name__
+
     @cached_property
-    def needs(self): return tuple(p.name for p in signature(self.fn).parameters.values() if p.default is p.empty)
+    def needs(self):
+        return tuple(p.name for p in signature(self.fn).parameters.values() if p.default is p.empty)
 
 # %% ../../nbs/01_core/04_registry.ipynb #c2902fb9
 class Registry(dict):
     "Names to `Entry`; a name is taken once, and a wrong name is answered with near ones"
+
     def add(self, fn=None, **kw):
-        if fn is None: return partial(self.add, **kw)
-        e,old = Entry(fn, **kw),self.get(fn.__name__)
-        if e.kind not in KINDS: raise ValueError(f"{e.name!r} has kind {e.kind!r}; the kinds are {list(KINDS)}")
-        if old and fn.__module__!=old.fn.__module__ and '__main__' not in (fn.__module__, old.fn.__module__): raise ValueError(f"{e.name!r} is already registered by {old.fn.__module__}")
+        if fn is None:
+            return partial(self.add, **kw)
+        e, old = Entry(fn, **kw), self.get(fn.__name__)
+        if e.kind not in KINDS:
+            raise ValueError(f"{e.name!r} has kind {e.kind!r}; the kinds are {list(KINDS)}")
+        if (
+            old
+            and fn.__module__ != old.fn.__module__
+            and "__main__" not in (fn.__module__, old.fn.__module__)
+        ):
+            raise ValueError(f"{e.name!r} is already registered by {old.fn.__module__}")
         self[e.name] = e
         return fn
-    def __missing__(self, nm): raise LookupError(f"unknown score {nm!r}. Did you mean {get_close_matches(nm, self)}? All {len(self)}: {sorted(self)}")
-    def of(self, kind): return {n:e for n,e in self.items() if e.kind==kind}
+
+    def __missing__(self, nm):
+        raise LookupError(
+            f"unknown score {nm!r}. Did you mean {get_close_matches(nm, self)}? All {len(self)}: {sorted(self)}"
+        )
+
+    def of(self, kind):
+        return {n: e for n, e in self.items() if e.kind == kind}
+
 
 reg = Registry()
-stat,ue,nlg,measure = (partial(reg.add, kind=k) for k in KINDS)
+stat, ue, nlg, measure = (partial(reg.add, kind=k) for k in KINDS)
 
-PACKAGES = ('uetrust.stats.similarity', 'uetrust.nlg', 'uetrust.ue') # Where scores and the statistics that they share are defined
+PACKAGES = (
+    "uetrust.stats.similarity",
+    "uetrust.nlg",
+    "uetrust.ue",
+)  # Where scores and the statistics that they share are defined
 
-def load_scores()->Registry: # `reg`, filled
+
+def load_scores() -> Registry:  # `reg`, filled
     "Import every module of scores, as found on disk, so that the registry is complete."
     for name in PACKAGES:
         at = import_module(name)
-        for m in iter_modules(getattr(at, '__path__', ())): import_module(f'{name}.{m.name}')
+        for m in iter_modules(getattr(at, "__path__", ())):
+            import_module(f"{name}.{m.name}")
     return reg

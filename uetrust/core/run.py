@@ -7,75 +7,118 @@ __all__ = ['Run', 'score']
 
 # %% ../../nbs/01_core/05_run.ipynb #a70c7c1d
 from functools import cache
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
 from .checks import Undefined
 from .registry import reg
 
 # %% ../../nbs/01_core/05_run.ipynb #dff0112b
 class Run:
     "The statistics of one (dataset, generator); each is computed on first use and kept"
-    def __init__(self,
-        samples, # Names of the N items
-        reg=reg, # Where statistics and scores are looked up
-        whole:dict=None, # What belongs to all items, by name; grows
-        **base, # Stored statistics: lists of N values
-    ):
-        self.samples,self.reg,self.whole,self._val,self._open = list(samples),reg,{} if whole is None else whole,base,[]
-        if bad := {k:len(v) for k,v in base.items() if len(v)!=len(self.samples)}: raise ValueError(f"a run of {len(self.samples)} items was given lists of other lengths: {bad}")
 
-    def __getitem__(self,
-        name:str, # A stored statistic, or one of the registry
-    ): # One value per item, or what belongs to all
+    def __init__(
+        self,
+        samples,  # Names of the N items
+        reg=reg,  # Where statistics and scores are looked up
+        whole: dict = None,  # What belongs to all items, by name; grows
+        **base,  # Stored statistics: lists of N values
+    ):
+        self.samples, self.reg, self.whole, self._val, self._open = (
+            list(samples),
+            reg,
+            {} if whole is None else whole,
+            base,
+            [],
+        )
+        if bad := {k: len(v) for k, v in base.items() if len(v) != len(self.samples)}:
+            raise ValueError(f"a run of {len(self.samples)} items was given lists of other lengths: {bad}")
+
+    def __getitem__(
+        self,
+        name: str,  # A stored statistic, or one of the registry
+    ):  # One value per item, or what belongs to all
         "A statistic, computed when it is not there yet."
         for d in (self._val, self.whole):
-            if name in d: return d[name]
-        via = ' <- '.join(self._open[::-1])
-        if name in self._open: raise LookupError(f"statistics need each other: {name} <- {via}")
-        if name not in self.reg or self.reg[name].kind!='stat': raise LookupError(f"this run has no {name!r}{f' (needed by {via})' if via else ''}; it provides {sorted([*self._val, *self.whole])}")
+            if name in d:
+                return d[name]
+        via = " <- ".join(self._open[::-1])
+        if name in self._open:
+            raise LookupError(f"statistics need each other: {name} <- {via}")
+        if name not in self.reg or self.reg[name].kind != "stat":
+            raise LookupError(
+                f"this run has no {name!r}{f' (needed by {via})' if via else ''}; it provides {sorted([*self._val, *self.whole])}"
+            )
         self._open.append(name)
-        try: self._keep(name, self.reg[name].fn(**{k:self[k] for k in self.reg[name].needs}))
-        finally: self._open.pop()
+        try:
+            self._keep(name, self.reg[name].fn(**{k: self[k] for k in self.reg[name].needs}))
+        finally:
+            self._open.pop()
         return self[name]
 
     def _keep(self, name, out):
-        if all(k in self.whole for k in self.reg[name].needs): self.whole[name] = out
-        elif len(out)!=len(self.samples): raise ValueError(f"{name} returned {len(out)} values for {len(self.samples)} items")
-        else: self._val[name] = out
+        if all(k in self.whole for k in self.reg[name].needs):
+            self.whole[name] = out
+        elif len(out) != len(self.samples):
+            raise ValueError(f"{name} returned {len(out)} values for {len(self.samples)} items")
+        else:
+            self._val[name] = out
 
-    def item(self,
-        i:int, # Position
-        names, # Of statistics
-    )->dict: # Name -> value
+    def item(
+        self,
+        i: int,  # Position
+        names,  # Of statistics
+    ) -> dict:  # Name -> value
         "What a score of one item is given."
-        values = {k:self[k] for k in names}
-        return {k:v if k in self.whole else v[i] for k,v in values.items()}
+        values = {k: self[k] for k in names}
+        return {k: v if k in self.whole else v[i] for k, v in values.items()}
 
-    def lacks(self,
-        name:str, # A score or statistic
-    )->list: # Stored statistics that are not there; empty when it can be computed
+    def lacks(
+        self,
+        name: str,  # A score or statistic
+    ) -> list:  # Stored statistics that are not there; empty when it can be computed
         "What is missing for a score."
+
         def leaves(n, seen):
-            if n in self._val or n in self.whole or n in seen: return []
-            if n not in self.reg or (seen and self.reg[n].kind!='stat'): return [n]
+            if n in self._val or n in self.whole or n in seen:
+                return []
+            if n not in self.reg or (seen and self.reg[n].kind != "stat"):
+                return [n]
             return [x for k in self.reg[n].needs for x in leaves(k, (*seen, n))]
+
         return list(dict.fromkeys(leaves(name, ())))
 
 # %% ../../nbs/01_core/05_run.ipynb #a07c7c06
-def _value(fn, given): # (value, note)
-    try: return float(fn(**given)),''
-    except Undefined as e: return np.nan,str(e)
+def _value(fn, given):  # (value, note)
+    try:
+        return float(fn(**given)), ""
+    except Undefined as e:
+        return np.nan, str(e)
+
 
 def score(
-    run:Run, # Items and their statistics
-    name:str, # A score that the run does not lack anything for
-)->pd.DataFrame: # sample, name, value, note
+    run: Run,  # Items and their statistics
+    name: str,  # A score that the run does not lack anything for
+) -> pd.DataFrame:  # sample, name, value, note
     "One score for every item; a missing value has a note."
     e = run.reg[name]
-    for k in e.needs: run[k] # A fault of a statistic is not one of the first item
+    for k in e.needs:
+        run[k]  # A fault of a statistic is not one of the first item
     n = len(run.samples)
-    fn = cache(e.fn) if all(k not in run.whole and all(isinstance(v, str) for v in run[k]) for k in e.needs) else e.fn # Equal texts are scored once
+    fn = (
+        cache(e.fn)
+        if all(k not in run.whole and all(isinstance(v, str) for v in run[k]) for k in e.needs)
+        else e.fn
+    )  # Equal texts are scored once
+
     def named(i):
-        try: return _value(fn, run.item(i, e.needs))
-        except Exception as x: raise ValueError(f"{name} of sample {run.samples[i]!r} failed: {type(x).__name__}: {x}") from x
-    value,note = zip(*map(named, range(n))) if n else ((), ())
-    return pd.DataFrame(dict(sample=run.samples, name=name, value=np.array(value, float), note=np.array(note, object)))
+        try:
+            return _value(fn, run.item(i, e.needs))
+        except Exception as x:
+            raise ValueError(f"{name} of sample {run.samples[i]!r} failed: {type(x).__name__}: {x}") from x
+
+    value, note = zip(*map(named, range(n))) if n else ((), ())
+    return pd.DataFrame(
+        dict(sample=run.samples, name=name, value=np.array(value, float), note=np.array(note, object))
+    )

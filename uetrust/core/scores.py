@@ -7,29 +7,42 @@ __all__ = ['score_table', 'wide', 'parted']
 
 # %% ../../nbs/01_core/02_scores.ipynb #dfa4fadb
 from itertools import pairwise
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
 
 # %% ../../nbs/01_core/02_scores.ipynb #a800c478
-def score_table()->pd.DataFrame: # sample, name, value, note
+def score_table() -> pd.DataFrame:  # sample, name, value, note
     "A table without scores."
-    return pd.DataFrame(dict(sample=pd.Series(dtype=object), name=pd.Series(dtype=object), value=pd.Series(dtype=float), note=pd.Series(dtype=object)))
+    return pd.DataFrame(
+        dict(
+            sample=pd.Series(dtype=object),
+            name=pd.Series(dtype=object),
+            value=pd.Series(dtype=float),
+            note=pd.Series(dtype=object),
+        )
+    )
 
 # %% ../../nbs/01_core/02_scores.ipynb #ec51d761
 def wide(
-    scores:pd.DataFrame, # From `uetrust.scoring.methods.score_bank`
-)->pd.DataFrame: # Samples x methods, both in order of appearance
+    scores: pd.DataFrame,  # From `uetrust.scoring.methods.score_bank`
+) -> pd.DataFrame:  # Samples x methods, both in order of appearance
     "One column per method."
-    return scores.pivot(index='sample', columns='name', values='value').reindex(index=scores['sample'].unique(), columns=scores['name'].unique())
+    return scores.pivot(index="sample", columns="name", values="value").reindex(
+        index=scores["sample"].unique(), columns=scores["name"].unique()
+    )
 
 # %% ../../nbs/01_core/02_scores.ipynb #381e9cd7
 def parted(
-    lists, # For each sample its inputs
-    of, # Function of all inputs, N of them, to (values [N,...], tokens that did not fit [N])
-    width:tuple=(), # Shape of one value, for when there is no input at all
-    lost=np.sum, # What is told of a sample's tokens that did not fit: np.sum, or np.count_nonzero for inputs that were cut
-)->tuple[list,np.ndarray]: # For each sample its values, a list or array like those of `of`; what is told [N]
+    lists,  # For each sample its inputs
+    of,  # Function of all inputs, N of them, to (values [N,...], tokens that did not fit [N])
+    width: tuple = (),  # Shape of one value, for when there is no input at all
+    lost=np.sum,  # What is told of a sample's tokens that did not fit: np.sum, or np.count_nonzero for inputs that were cut
+) -> tuple[
+    list, np.ndarray
+]:  # For each sample its values, a list or array like those of `of`; what is told [N]
     "What is computed for every input, back in the lists they came from."
     flat = [x for one in lists for x in one]
-    values,over = of(flat) if flat else (np.zeros((0, *width), 'float32'), np.zeros(0, int))
-    parts = [slice(a, b) for a,b in pairwise(np.cumsum([0, *map(len, lists)]))]
-    return [values[p] for p in parts],np.array([lost(over[p]) for p in parts], int)
+    values, over = of(flat) if flat else (np.zeros((0, *width), "float32"), np.zeros(0, int))
+    parts = [slice(a, b) for a, b in pairwise(np.cumsum([0, *map(len, lists)]))]
+    return [values[p] for p in parts], np.array([lost(over[p]) for p in parts], int)

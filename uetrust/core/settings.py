@@ -6,7 +6,8 @@
 __all__ = ['root', 'published', 'beside', 'mirror', 'oracles', 'section', 'inherited', 'profile', 'out_dir', 'place', 'whole']
 
 # %% ../../nbs/01_core/03_settings.ipynb #03e46ee6
-import os, tempfile
+import os
+import tempfile
 from configparser import ConfigParser
 from contextlib import contextmanager
 from functools import cache
@@ -14,102 +15,128 @@ from pathlib import Path
 
 # %% ../../nbs/01_core/03_settings.ipynb #664bd05b
 @cache
-def root()->Path:
+def root() -> Path:
     "The folder of `settings.ini`: looked for upwards from the working directory, then from the package."
-    for start in (Path.cwd(), Path(__file__).parent if '__file__' in globals() else Path.cwd()):
+    for start in (Path.cwd(), Path(__file__).parent if "__file__" in globals() else Path.cwd()):
         for d in (start, *start.parents):
-            if (d/'settings.ini').exists() and (d/'nbs').exists(): return d
-    raise FileNotFoundError(f"no settings.ini beside a folder nbs above {Path.cwd()}: run uetrust inside a checkout of the project")
+            if (d / "settings.ini").exists() and (d / "nbs").exists():
+                return d
+    raise FileNotFoundError(
+        f"no settings.ini beside a folder nbs above {Path.cwd()}: run uetrust inside a checkout of the project"
+    )
 
 # %% ../../nbs/01_core/03_settings.ipynb #e56800c6
 def published(
-    name:str, # File name in data/published
-)->Path: # Its path
+    name: str,  # File name in data/published
+) -> Path:  # Its path
     "A file of printed numbers."
-    p = root()/'data'/'published'/name
-    if not p.exists(): raise FileNotFoundError(f"{p} is missing; data/published holds {sorted(f.name for f in p.parent.glob('*.csv'))}")
+    p = root() / "data" / "published" / name
+    if not p.exists():
+        raise FileNotFoundError(
+            f"{p} is missing; data/published holds {sorted(f.name for f in p.parent.glob('*.csv'))}"
+        )
     return p
 
+
 def beside(
-    var:str, # Environment variable that names the folder
-    default:str, # Folder relative to the root, used when the variable is not set
-)->Path|None: # The folder, or None when there is none
+    var: str,  # Environment variable that names the folder
+    default: str,  # Folder relative to the root, used when the variable is not set
+) -> Path | None:  # The folder, or None when there is none
     "A folder outside the repository, or None when it is not at hand."
     given = os.environ.get(var)
-    places = [Path.cwd()/given, root()/given] if given else [root()/default] # notebooks run in their own folder, make in the root
+    places = (
+        [Path.cwd() / given, root() / given] if given else [root() / default]
+    )  # notebooks run in their own folder, make in the root
     return next((p.resolve() for p in places if p.is_dir()), None)
 
-def mirror()->Path|None:
-    "Public per-sample data: `UETRUST_MIRROR`, else ../shared/data."
-    return beside('UETRUST_MIRROR', '../shared/data')
 
-def oracles()->Path|None:
+def mirror() -> Path | None:
+    "Public per-sample data: `UETRUST_MIRROR`, else ../shared/data."
+    return beside("UETRUST_MIRROR", "../shared/data")
+
+
+def oracles() -> Path | None:
     "Recorded outputs of peers' code: `UETRUST_ORACLES`, else ../shared/oracles."
-    return beside('UETRUST_ORACLES', '../shared/oracles')
+    return beside("UETRUST_ORACLES", "../shared/oracles")
 
 # %% ../../nbs/01_core/03_settings.ipynb #fdea6d21
 @cache
-def _read()->ConfigParser:
-    c = ConfigParser(interpolation=None, default_section='') # No section may be empty, so [common] is one like the others
+def _read() -> ConfigParser:
+    c = ConfigParser(
+        interpolation=None, default_section=""
+    )  # No section may be empty, so [common] is one like the others
     c.optionxform = str
-    c.read(root()/'settings.ini')
+    c.read(root() / "settings.ini")
     return c
 
+
 def section(
-    kind:str, # 'profile', 'dataset' or 'generator'
-    name:str, # What stands after the dot
-)->dict: # Values as text; for a profile `[common]` supplies what it leaves out
+    kind: str,  # 'profile', 'dataset' or 'generator'
+    name: str,  # What stands after the dot
+) -> dict:  # Values as text; for a profile `[common]` supplies what it leaves out
     "One section of settings.ini, such as `[generator.tiny-bart]`."
     c = _read()
-    known = [s.removeprefix(f'{kind}.') for s in c.sections() if s.startswith(f'{kind}.')]
-    if name not in known: raise LookupError(f"settings.ini has no {kind} {name!r}; it has {known}")
-    return (dict(c['common']) if kind=='profile' and 'common' in c else {})|dict(c[f'{kind}.{name}'])
+    known = [s.removeprefix(f"{kind}.") for s in c.sections() if s.startswith(f"{kind}.")]
+    if name not in known:
+        raise LookupError(f"settings.ini has no {kind} {name!r}; it has {known}")
+    return (dict(c["common"]) if kind == "profile" and "common" in c else {}) | dict(c[f"{kind}.{name}"])
+
 
 def inherited(
-    kind:str, # 'generator'
-    name:str, # What stands after the dot
-)->dict: # Values as text; a value of its own wins, even an empty one
+    kind: str,  # 'generator'
+    name: str,  # What stands after the dot
+) -> dict:  # Values as text; a value of its own wins, even an empty one
     "One section, over the section that it is `like`, over the one that that is like."
-    chain,found = [],{}
+    chain, found = [], {}
     while name:
-        if name in chain: raise ValueError(f"settings.ini [{kind}.{chain[0]}] is like itself: {' is like '.join([*chain, name])}")
-        try: own = section(kind, name)
-        except LookupError as e: raise LookupError(f"settings.ini [{kind}.{chain[-1]}] is like {name!r}: {e}" if chain else str(e)) from None
-        chain,found,name = [*chain, name],own|found,own.get('like', '')
+        if name in chain:
+            raise ValueError(
+                f"settings.ini [{kind}.{chain[0]}] is like itself: {' is like '.join([*chain, name])}"
+            )
+        try:
+            own = section(kind, name)
+        except LookupError as e:
+            raise LookupError(
+                f"settings.ini [{kind}.{chain[-1]}] is like {name!r}: {e}" if chain else str(e)
+            ) from None
+        chain, found, name = [*chain, name], own | found, own.get("like", "")
     return found
 
+
 def profile(
-    name:str='demo', # Section `[profile.name]` of settings.ini
-)->dict: # Its values as text; `[common]` supplies what it leaves out
+    name: str = "demo",  # Section `[profile.name]` of settings.ini
+) -> dict:  # Its values as text; `[common]` supplies what it leaves out
     "One profile of settings.ini."
-    return section('profile', name)
+    return section("profile", name)
+
 
 def out_dir(
-    profile:str='demo', # Name of the profile
-)->Path: # runs/<profile>, outside git
+    profile: str = "demo",  # Name of the profile
+) -> Path:  # runs/<profile>, outside git
     "Where a profile writes."
-    return root()/'runs'/profile
+    return root() / "runs" / profile
 
 # %% ../../nbs/01_core/03_settings.ipynb #cd859484
 def place(
-    model:str, # Folder, relative to the root or not, or hub id
-)->str: # What to load
+    model: str,  # Folder, relative to the root or not, or hub id
+) -> str:  # What to load
     "A checkpoint in the repository, or anywhere."
-    return str(root()/model) if (root()/model).is_dir() else model
+    return str(root() / model) if (root() / model).is_dir() else model
 
 # %% ../../nbs/01_core/03_settings.ipynb #38c30782
 @contextmanager
 def whole(
-    path, # The file to write
+    path,  # The file to write
 ):
     "Yield a temporary path in the same folder; rename it to `path` if the block succeeds, remove it if not."
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    fd,tmp = tempfile.mkstemp(prefix='.'+path.stem, suffix=path.suffix, dir=path.parent)
+    fd, tmp = tempfile.mkstemp(prefix="." + path.stem, suffix=path.suffix, dir=path.parent)
     os.close(fd)
     tmp = Path(tmp)
     try:
         yield tmp
         tmp.chmod(0o644)
         os.replace(tmp, path)
-    finally: tmp.unlink(missing_ok=True)
+    finally:
+        tmp.unlink(missing_ok=True)

@@ -7,159 +7,245 @@ __all__ = ['LIBRARIES', 'canonical', 'digest', 'versions', 'asked', 'differences
            'Store']
 
 # %% ../../nbs/01_core/06_store.ipynb #63e5c741
-import hashlib, json
+import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
+
 from .checks import some
 from .settings import whole
 
 # %% ../../nbs/01_core/06_store.ipynb #6cfb50b7
 def canonical(
-    x, # Anything JSON can carry; NaN and infinity are refused
-)->str: # Sorted keys, no spaces
+    x,  # Anything JSON can carry; NaN and infinity are refused
+) -> str:  # Sorted keys, no spaces
     "The one JSON text of a value."
-    return json.dumps(x, sort_keys=True, separators=(',', ':'), ensure_ascii=False, allow_nan=False)
+    return json.dumps(x, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
 
 def digest(
-    x, # Anything JSON can carry
-)->str: # sha256 of its canonical JSON, 64 hexadecimal digits
+    x,  # Anything JSON can carry
+) -> str:  # sha256 of its canonical JSON, 64 hexadecimal digits
     "The fingerprint of a value."
     return hashlib.sha256(canonical(x).encode()).hexdigest()
 
 # %% ../../nbs/01_core/06_store.ipynb #817a33cf
-LIBRARIES = ('uetrust', 'numpy', 'pandas', 'pyarrow', 'tokenizers', 'torch', 'transformers')
+LIBRARIES = ("uetrust", "numpy", "pandas", "pyarrow", "tokenizers", "torch", "transformers")
 
-def versions()->dict: # Library -> version; a library that is not installed is left out
+
+def versions() -> dict:  # Library -> version; a library that is not installed is left out
     "The versions that made a shard."
     from importlib.metadata import PackageNotFoundError, version
+
     def of(lib):
-        try: return version(lib)
-        except PackageNotFoundError: return None
-    return {l:v for l in LIBRARIES if (v := of(l))}
+        try:
+            return version(lib)
+        except PackageNotFoundError:
+            return None
+
+    return {l: v for l in LIBRARIES if (v := of(l))}
+
 
 def asked(
-    about:dict, # Provenance
-)->dict: # Without `made_with`
+    about: dict,  # Provenance
+) -> dict:  # Without `made_with`
     "What decides the content."
-    return {k:v for k,v in about.items() if k!='made_with'}
+    return {k: v for k, v in about.items() if k != "made_with"}
 
-def _flat(x, at=''): return {k:v for n,y in x.items() for k,v in _flat(y, f'{at}{n}.').items()} if isinstance(x, dict) else {at[:-1]:x}
+
+def _flat(x, at=""):
+    return (
+        {k: v for n, y in x.items() for k, v in _flat(y, f"{at}{n}.").items()}
+        if isinstance(x, dict)
+        else {at[:-1]: x}
+    )
+
 
 def differences(
-    found:dict, # Provenance in a file
-    expected:dict, # Provenance asked for
-)->list: # 'settings.seed: found 1, expected 2'
+    found: dict,  # Provenance in a file
+    expected: dict,  # Provenance asked for
+) -> list:  # 'settings.seed: found 1, expected 2'
     "Where two provenances differ, in words."
-    a,b = _flat(asked(found)),_flat(asked(expected))
-    return [f"{k}: found {a.get(k, 'nothing')!r}, expected {b.get(k, 'nothing')!r}" for k in sorted(a|b) if a.get(k, 'nothing')!=b.get(k, 'nothing')]
+    a, b = _flat(asked(found)), _flat(asked(expected))
+    return [
+        f"{k}: found {a.get(k, 'nothing')!r}, expected {b.get(k, 'nothing')!r}"
+        for k in sorted(a | b)
+        if a.get(k, "nothing") != b.get(k, "nothing")
+    ]
 
 # %% ../../nbs/01_core/06_store.ipynb #798b0854
 class BadShard(ValueError):
     "A file that is damaged or does not belong. The message says what was found and how to rebuild just this one."
 
-def _again(path): return f"Rebuild it alone: delete {path} and run the same command again, it makes only the shards that are not there"
+
+def _again(path):
+    return f"Rebuild it alone: delete {path} and run the same command again, it makes only the shards that are not there"
+
 
 def write(
-    path, # The shard
-    table, # pyarrow table
-    about:dict, # What it is, with the fingerprint of what it was made from
-)->Path: # The shard
+    path,  # The shard
+    table,  # pyarrow table
+    about: dict,  # What it is, with the fingerprint of what it was made from
+) -> Path:  # The shard
     "Write a shard: whole or not at all."
     import pyarrow.parquet as pq
-    table = table.replace_schema_metadata({'uetrust': canonical(about|dict(shard=Path(path).name))})
+
+    table = table.replace_schema_metadata({"uetrust": canonical(about | dict(shard=Path(path).name))})
     try:
-        with whole(path) as tmp: pq.write_table(table, tmp, compression='zstd', compression_level=3, version='2.6', data_page_version='1.0', write_page_checksum=True)
-    except OSError as e: raise OSError(f"{path} could not be written: {e}. Make room and run the same command again: what is there is kept") from e
+        with whole(path) as tmp:
+            pq.write_table(
+                table,
+                tmp,
+                compression="zstd",
+                compression_level=3,
+                version="2.6",
+                data_page_version="1.0",
+                write_page_checksum=True,
+            )
+    except OSError as e:
+        raise OSError(
+            f"{path} could not be written: {e}. Make room and run the same command again: what is there is kept"
+        ) from e
     return Path(path)
 
+
 def shard_about(
-    path, # A shard
-)->dict: # As written, and shard: its name
+    path,  # A shard
+) -> dict:  # As written, and shard: its name
     "What a shard says of itself; only the end of the file is read."
-    import pyarrow as pa, pyarrow.parquet as pq
-    try: return json.loads(pq.read_schema(path).metadata[b'uetrust'])
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return json.loads(pq.read_schema(path).metadata[b"uetrust"])
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as e:
-        raise BadShard(f"{path} is not a readable shard ({Path(path).stat().st_size} bytes; {type(e).__name__}: {str(e)[:120]}). {_again(path)}") from None
+        raise BadShard(
+            f"{path} is not a readable shard ({Path(path).stat().st_size} bytes; {type(e).__name__}: {str(e)[:120]}). {_again(path)}"
+        ) from None
+
 
 def read(
-    path, # A shard
-    schema=None, # pyarrow schema to hold it to; its own when None
-): # pyarrow table
+    path,  # A shard
+    schema=None,  # pyarrow schema to hold it to; its own when None
+):  # pyarrow table
     "All of a shard, every page checked."
-    import pyarrow as pa, pyarrow.parquet as pq
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     shard_about(path)
     try:
         table = pq.read_table(path, page_checksum_verification=True).replace_schema_metadata()
         return table.cast(schema) if schema else table
-    except (pa.ArrowException, OSError, ValueError) as e: raise BadShard(f"{path} is damaged ({Path(path).stat().st_size} bytes; {type(e).__name__}: {str(e)[:120]}). {_again(path)}") from None
+    except (pa.ArrowException, OSError, ValueError) as e:
+        raise BadShard(
+            f"{path} is damaged ({Path(path).stat().st_size} bytes; {type(e).__name__}: {str(e)[:120]}). {_again(path)}"
+        ) from None
 
 # %% ../../nbs/01_core/06_store.ipynb #10750d41
 @dataclass(frozen=True)
 class Store:
     "A folder with a JSON file and shards"
-    folder:Path # Where
-    what:str    # Name of the JSON file, and word for errors: 'bank', 'readings'
+
+    folder: Path  # Where
+    what: str  # Name of the JSON file, and word for errors: 'bank', 'readings'
 
     @property
-    def json(self)->Path: return Path(self.folder)/f'{self.what}.json'
+    def json(self) -> Path:
+        return Path(self.folder) / f"{self.what}.json"
 
-    def manifest(self)->dict: # about, n, and size of a shard
+    def manifest(self) -> dict:  # about, n, and size of a shard
         "What the JSON file says."
-        if not self.json.exists(): raise FileNotFoundError(f"{self.folder} holds no {self.what}: it has no {self.json.name}")
-        try: return json.loads(self.json.read_text(encoding='utf-8'))
-        except ValueError as e: raise BadShard(f"{self.json} cannot be read ({e}). Delete it and run the same command again; no shard is lost") from None
+        if not self.json.exists():
+            raise FileNotFoundError(f"{self.folder} holds no {self.what}: it has no {self.json.name}")
+        try:
+            return json.loads(self.json.read_text(encoding="utf-8"))
+        except ValueError as e:
+            raise BadShard(
+                f"{self.json} cannot be read ({e}). Delete it and run the same command again; no shard is lost"
+            ) from None
 
-    def _same(self, mine): # The folder holds what is asked for, or less of it
+    def _same(self, mine):  # The folder holds what is asked for, or less of it
         found = self.manifest()
-        diff = differences(found['about'], mine['about'])+[f"size: found {found['size']}, expected {mine['size']}"]*(found['size']!=mine['size'])
-        if diff: raise BadShard(f"{self.folder}: the {self.what} there was made otherwise: {some(diff)}. Take another folder, ask for what is there, or start anew with --no-resume")
-        if found['n']>mine['n']: raise BadShard(f"{self.folder}: the {self.what} there is of {found['n']} sources, asked for {mine['n']}. Read it and keep the samples you need, or take another folder")
+        diff = differences(found["about"], mine["about"]) + [
+            f"size: found {found['size']}, expected {mine['size']}"
+        ] * (found["size"] != mine["size"])
+        if diff:
+            raise BadShard(
+                f"{self.folder}: the {self.what} there was made otherwise: {some(diff)}. Take another folder, ask for what is there, or start anew with --no-resume"
+            )
+        if found["n"] > mine["n"]:
+            raise BadShard(
+                f"{self.folder}: the {self.what} there is of {found['n']} sources, asked for {mine['n']}. Read it and keep the samples you need, or take another folder"
+            )
 
-    def check(self, name, about, made_of=None): # Raises unless a shard holds what was asked for; made_of: fingerprint, not looked at when None
-        path,found = Path(self.folder)/name,shard_about(Path(self.folder)/name)
-        want = about|dict(shard=name, sources=found.get('sources') if made_of is None else made_of)
-        if diff := differences(found, want): raise BadShard(f"{path} does not belong to this {self.what}: {some(diff)}. {_again(path)}")
+    def check(
+        self, name, about, made_of=None
+    ):  # Raises unless a shard holds what was asked for; made_of: fingerprint, not looked at when None
+        path, found = Path(self.folder) / name, shard_about(Path(self.folder) / name)
+        want = about | dict(shard=name, sources=found.get("sources") if made_of is None else made_of)
+        if diff := differences(found, want):
+            raise BadShard(f"{path} does not belong to this {self.what}: {some(diff)}. {_again(path)}")
 
-    def todo(self,
-        prints:dict, # Shard -> fingerprint of what it is made from
-        about:dict, # What is asked for
-        n:int, # Sources in all
-        size:int, # Sources per shard
-    )->list: # Shards that are not there
+    def todo(
+        self,
+        prints: dict,  # Shard -> fingerprint of what it is made from
+        about: dict,  # What is asked for
+        n: int,  # Sources in all
+        size: int,  # Sources per shard
+    ) -> list:  # Shards that are not there
         "What is left to make. A shard that is there, but holds something else, is an error."
         mine = dict(about=asked(about), n=n, size=size)
-        if self.json.exists(): self._same(mine)
-        there = [k for k in prints if (Path(self.folder)/k).exists()]
-        for k in there: self.check(k, about, prints[k])
-        with whole(self.json) as tmp: tmp.write_text(canonical(mine)+'\n', encoding='utf-8')
+        if self.json.exists():
+            self._same(mine)
+        there = [k for k in prints if (Path(self.folder) / k).exists()]
+        for k in there:
+            self.check(k, about, prints[k])
+        with whole(self.json) as tmp:
+            tmp.write_text(canonical(mine) + "\n", encoding="utf-8")
         return [k for k in prints if k not in there]
 
     def clear(self):
         "Remove the JSON file and all shards, to start anew."
-        for p in [self.json, *Path(self.folder).glob('*.parquet')]: p.unlink(missing_ok=True)
+        for p in [self.json, *Path(self.folder).glob("*.parquet")]:
+            p.unlink(missing_ok=True)
 
-    def names(self)->list: # All there should be, in order
+    def names(self) -> list:  # All there should be, in order
         "The shards of a finished folder; what is missing or does not belong is an error."
         m = self.manifest()
-        names = [f'{i:05d}.parquet' for i in range(-(-m['n']//m['size']))]
-        there = {p.name for p in Path(self.folder).glob('*.parquet') if not p.name.startswith('.')}
-        if bad := sorted(there-set(names)): raise BadShard(f"{self.folder} holds files that do not belong to its {len(names)} shards: {some(bad)}. Move them elsewhere")
-        if bad := [k for k in names if k not in there]: raise FileNotFoundError(f"{self.folder} is not finished: {len(bad)} of {len(names)} shards are missing: {some(bad)}. Run the same command again, it makes only these")
-        for k in names: self.check(k, m['about'])
+        names = [f"{i:05d}.parquet" for i in range(-(-m["n"] // m["size"]))]
+        there = {p.name for p in Path(self.folder).glob("*.parquet") if not p.name.startswith(".")}
+        if bad := sorted(there - set(names)):
+            raise BadShard(
+                f"{self.folder} holds files that do not belong to its {len(names)} shards: {some(bad)}. Move them elsewhere"
+            )
+        if bad := [k for k in names if k not in there]:
+            raise FileNotFoundError(
+                f"{self.folder} is not finished: {len(bad)} of {len(names)} shards are missing: {some(bad)}. Run the same command again, it makes only these"
+            )
+        for k in names:
+            self.check(k, m["about"])
         return names
 
-    def fill(self,
-        sizes:dict, # Shard -> sources in it, in order
-        left:list, # Shards to make, from `todo`
-        make, # Shard -> None; writes it
-        title:str, # Beside the progress bar
-        worker:tuple=(0, 1), # This is worker i of n
-        progress:bool=True, # Show sources done and time left
-    )->Path: # The folder
+    def fill(
+        self,
+        sizes: dict,  # Shard -> sources in it, in order
+        left: list,  # Shards to make, from `todo`
+        make,  # Shard -> None; writes it
+        title: str,  # Beside the progress bar
+        worker: tuple = (0, 1),  # This is worker i of n
+        progress: bool = True,  # Show sources done and time left
+    ) -> Path:  # The folder
         "Make the shards that are left."
         from tqdm import tqdm
-        mine = [k for i,k in enumerate(sizes) if i%worker[1]==worker[0]]
-        with tqdm(total=sum(sizes[k] for k in mine), initial=sum(sizes[k] for k in mine if k not in left), desc=title, unit='source', **{} if progress else dict(disable=True)) as bar:
+
+        mine = [k for i, k in enumerate(sizes) if i % worker[1] == worker[0]]
+        with tqdm(
+            total=sum(sizes[k] for k in mine),
+            initial=sum(sizes[k] for k in mine if k not in left),
+            desc=title,
+            unit="source",
+            **{} if progress else dict(disable=True),
+        ) as bar:
             for k in (k for k in mine if k in left):
                 make(k)
                 bar.update(sizes[k])

@@ -18,238 +18,432 @@ from typing import NamedTuple
 import pandas as pd
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #0aaa0a0d
-_names = '''Reed Cole Lane Hart Wood Marsh Stone Brook Field Ford Hill Dale Nash Pike Shaw Webb Boyd Cook Dunn Ellis Fox Grant Hale Irwin James Kerr Lloyd Mason Nolan Owen Park Quinn Ross Scott Terry Usher Vance Ward York Abbott Barker Carter Dixon Eaton Fisher Gibson Harper Ingram Jarvis Knight
+_names = """Reed Cole Lane Hart Wood Marsh Stone Brook Field Ford Hill Dale Nash Pike Shaw Webb Boyd Cook Dunn Ellis Fox Grant Hale Irwin James Kerr Lloyd Mason Nolan Owen Park Quinn Ross Scott Terry Usher Vance Ward York Abbott Barker Carter Dixon Eaton Fisher Gibson Harper Ingram Jarvis Knight
 Lawson Miller Newton Oliver Palmer Rhodes Sutton Taylor Underwood Vaughan Walker Archer Bishop Clarke Duncan Everett Fletcher Gardner Howell Jennings Keller Lambert Morton Norris Osborne Porter Ramsey Saunders Turner Vincent Wallace Atkins Bennett Collins Doyle Emerson Foster Garrison
-Hudson Jordan Kirby Lowell Madison Nelson Oakley Perkins Robson Adler Blum Castell Drexler Engel Falk Gruber Holm Ivers Jansen Kessler Lindt Moser Nagel Oster Pohl Ritter Sander Thiel Ulrich Vogt Weiss Zander Brandt Dorn Ebert Frey Glaser Hauser Keil Lorenz Mertens'''.split()
-_people = [f'{t} {n}' for t,n in zip(cycle(['Ms', 'Mr']), _names)]
-_spots = '''Mill Rose Queen Station Church Bridge Castle River Garden Forest Harbour Market Orchard Victoria Albert Windsor Chestnut Willow Maple Cedar Temple Abbey Meadow Valley Spring Summer Winter Lower Upper Mercer Saddler Weaver Potter Falcon Heron Swan Kepler Darwin Newport Curie Tesla
-Galileo Pascal Euler Faraday Planck Volta Hubble'''.split()
-_places = [f'{s} {k}' for s,k in zip(_spots, cycle(['Street', 'Park', 'Square', 'Road', 'Lane']))]
-_n,_m = _names.index('Adler'),_spots.index('Kepler') # From here on, the shifted split only
-PEOPLE,PLACES = (dict(usual=x[:i], shifted=x[i:]) for x,i in ((_people, _n), (_places, _m)))
-OBJECTS = [f'the {a} {n}' for a in 'new old small large wooden public northern southern central historic empty popular'.split() for n in '''bridge library playground fountain market museum theatre stadium school clinic harbour tower garden kitchen pool garage ferry path fence gate hall station shelter workshop nursery orchard cinema bakery archive chapel barn mill canal tunnel lighthouse greenhouse stage terrace hostel
-depot pavilion bench studio ramp warehouse observatory courtyard pier'''.split()]
-ROLES = 'engineer planner treasurer secretary inspector adviser manager chair'.split()
-TEAMS = [f'{t} team' for t in 'roads parks water housing finance transport safety culture health energy'.split()]
-DATES = [f'{d} {m}' for m in 'March April May June July August September October'.split() for d in range(1, 29)] # In the order of the calendar
-QUANTS,UNITS = ['some', 'most', 'all'],['euros', 'signatures'] # Quantifiers from weak to strong
+Hudson Jordan Kirby Lowell Madison Nelson Oakley Perkins Robson Adler Blum Castell Drexler Engel Falk Gruber Holm Ivers Jansen Kessler Lindt Moser Nagel Oster Pohl Ritter Sander Thiel Ulrich Vogt Weiss Zander Brandt Dorn Ebert Frey Glaser Hauser Keil Lorenz Mertens""".split()
+_people = [f"{t} {n}" for t, n in zip(cycle(["Ms", "Mr"]), _names)]
+_spots = """Mill Rose Queen Station Church Bridge Castle River Garden Forest Harbour Market Orchard Victoria Albert Windsor Chestnut Willow Maple Cedar Temple Abbey Meadow Valley Spring Summer Winter Lower Upper Mercer Saddler Weaver Potter Falcon Heron Swan Kepler Darwin Newport Curie Tesla
+Galileo Pascal Euler Faraday Planck Volta Hubble""".split()
+_places = [f"{s} {k}" for s, k in zip(_spots, cycle(["Street", "Park", "Square", "Road", "Lane"]))]
+_n, _m = _names.index("Adler"), _spots.index("Kepler")  # From here on, the shifted split only
+PEOPLE, PLACES = (dict(usual=x[:i], shifted=x[i:]) for x, i in ((_people, _n), (_places, _m)))
+OBJECTS = [
+    f"the {a} {n}"
+    for a in "new old small large wooden public northern southern central historic empty popular".split()
+    for n in """bridge library playground fountain market museum theatre stadium school clinic harbour tower garden kitchen pool garage ferry path fence gate hall station shelter workshop nursery orchard cinema bakery archive chapel barn mill canal tunnel lighthouse greenhouse stage terrace hostel
+depot pavilion bench studio ramp warehouse observatory courtyard pier""".split()
+]
+ROLES = "engineer planner treasurer secretary inspector adviser manager chair".split()
+TEAMS = [
+    f"{t} team" for t in "roads parks water housing finance transport safety culture health energy".split()
+]
+DATES = [
+    f"{d} {m}" for m in "March April May June July August September October".split() for d in range(1, 29)
+]  # In the order of the calendar
+QUANTS, UNITS = ["some", "most", "all"], ["euros", "signatures"]  # Quantifiers from weak to strong
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #717bfa8f
 class Action(NamedTuple):
     "What someone does: the past form, and where it stands among the others"
-    past:str # Past tense, equal to the participle
-    family:str # Actions about the same question
-    pole:int # +1, or -1 for the opposite of the family's other group
-    strength:int # 0, 1, 2 inside the group
+
+    past: str  # Past tense, equal to the participle
+    family: str  # Actions about the same question
+    pole: int  # +1, or -1 for the opposite of the family's other group
+    strength: int  # 0, 1, 2 inside the group
+
 
 _groups = dict(
-    opinion=('welcome welcomed support supported approve approved', 'question questioned oppose opposed reject rejected'),
-    progress=('prepare prepared start started complete completed', 'delay delayed suspend suspended cancel cancelled'),
-    repair=('inspect inspected repair repaired rebuild rebuilt',), looks=('clean cleaned paint painted renovate renovated',),
-    talk=('mention mentioned describe described explain explained',), change=('review reviewed revise revised replace replaced',),
-    trade=('advertise advertised offer offered sell sold',), test=('measure measured test tested certify certified',))
-ACTIONS = {w[2*i]:Action(w[2*i+1], family, pole, i) for family,g in _groups.items() for pole,words in zip((1, -1), g) for w in [words.split()] for i in range(3)}
+    opinion=(
+        "welcome welcomed support supported approve approved",
+        "question questioned oppose opposed reject rejected",
+    ),
+    progress=(
+        "prepare prepared start started complete completed",
+        "delay delayed suspend suspended cancel cancelled",
+    ),
+    repair=("inspect inspected repair repaired rebuild rebuilt",),
+    looks=("clean cleaned paint painted renovate renovated",),
+    talk=("mention mentioned describe described explain explained",),
+    change=("review reviewed revise revised replace replaced",),
+    trade=("advertise advertised offer offered sell sold",),
+    test=("measure measured test tested certify certified",),
+)
+ACTIONS = {
+    w[2 * i]: Action(w[2 * i + 1], family, pole, i)
+    for family, g in _groups.items()
+    for pole, words in zip((1, -1), g)
+    for w in [words.split()]
+    for i in range(3)
+}
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #7f0f9adf
 MOODS = {
-    ('past', 'sure'): ('p', 'did not b', 'was p', 'was not p'),
-    ('past', 'might'): ('may have p|might have p', 'may not have p|might not have p', 'may have been p|might have been p', 'may not have been p|might not have been p'),
-    ('future', 'sure'): ('will b|is going to b', 'will not b|is not going to b', 'will be p|is going to be p', 'will not be p|is not going to be p'),
-    ('future', 'might'): ('might b|could b', 'might not b|may not b', 'might be p|could be p', 'might not be p|may not be p'),
-    ('future', 'plans'): ('plans to b|intends to b', 'does not plan to b|does not intend to b', 'is due to be p', 'is not due to be p')}
-_plural = dict(zip('is plans intends does'.split(), 'are plan intend do'.split()))
+    ("past", "sure"): ("p", "did not b", "was p", "was not p"),
+    ("past", "might"): (
+        "may have p|might have p",
+        "may not have p|might not have p",
+        "may have been p|might have been p",
+        "may not have been p|might not have been p",
+    ),
+    ("future", "sure"): (
+        "will b|is going to b",
+        "will not b|is not going to b",
+        "will be p|is going to be p",
+        "will not be p|is not going to be p",
+    ),
+    ("future", "might"): (
+        "might b|could b",
+        "might not b|may not b",
+        "might be p|could be p",
+        "might not be p|may not be p",
+    ),
+    ("future", "plans"): (
+        "plans to b|intends to b",
+        "does not plan to b|does not intend to b",
+        "is due to be p",
+        "is not due to be p",
+    ),
+}
+_plural = dict(zip("is plans intends does".split(), "are plan intend do".split()))
+
 
 def _forms(action, pattern, plural=False):
     words = dict(b=action, p=ACTIONS[action].past) | (_plural if plural else {})
-    return [' '.join(words.get(w, w) for w in v.split()) for v in pattern.split('|')]
+    return [" ".join(words.get(w, w) for w in v.split()) for v in pattern.split("|")]
 
-VERBS = {k:{(a, *mood, positive):_forms(a, mp[2*(k=='vpp')+(not positive)], k=='vps') for a in ACTIONS for mood,mp in MOODS.items() for positive in (True, False)}
-         for k in ('vp', 'vps', 'vpp')} # Singular, plural, passive
+
+VERBS = {
+    k: {
+        (a, *mood, positive): _forms(a, mp[2 * (k == "vpp") + (not positive)], k == "vps")
+        for a in ACTIONS
+        for mood, mp in MOODS.items()
+        for positive in (True, False)
+    }
+    for k in ("vp", "vps", "vpp")
+}  # Singular, plural, passive
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #61714095
 class Fact(NamedTuple):
     "One statement of a bulletin or a summary; what it leaves open is empty"
-    kind:str # 'event', 'group', 'report', 'denial', 'quantity', 'sum', 'order', 'role' or 'topic'
-    actor:str = '' # Who acts, such as 'Ms Reed'
-    role:str = '' # What the actor is
-    team:str = '' # Where; in a 'group' fact some, most or all of this team act
-    action:str = '' # Base form, a key of `ACTIONS`
-    object:str = '' # What the fact is about; in an 'order' the larger or the earlier one
-    place:str = '' # Where it happens
-    date:str = '' # When, one of `DATES`
-    amount:int = 0 # Thousands of euros, or signatures
-    tense:str = '' # 'past' or 'future'
-    modality:str = '' # 'sure', 'might' or 'plans'
-    positive:bool = True # False: the action did not, or will not, happen
-    holder:str = '' # Who says, believes, doubts, denies or admits it
-    stance:str = '' # Which of these
-    quant:str = '' # 'some', 'most' or 'all' of a team
-    other:str = '' # The second object of a 'sum' or an 'order'
-    unit:str = '' # 'euros', 'signatures', or 'date' in an 'order'
 
-def person(f:Fact)->str: # Holder or actor, or ''
+    kind: str  # 'event', 'group', 'report', 'denial', 'quantity', 'sum', 'order', 'role' or 'topic'
+    actor: str = ""  # Who acts, such as 'Ms Reed'
+    role: str = ""  # What the actor is
+    team: str = ""  # Where; in a 'group' fact some, most or all of this team act
+    action: str = ""  # Base form, a key of `ACTIONS`
+    object: str = ""  # What the fact is about; in an 'order' the larger or the earlier one
+    place: str = ""  # Where it happens
+    date: str = ""  # When, one of `DATES`
+    amount: int = 0  # Thousands of euros, or signatures
+    tense: str = ""  # 'past' or 'future'
+    modality: str = ""  # 'sure', 'might' or 'plans'
+    positive: bool = True  # False: the action did not, or will not, happen
+    holder: str = ""  # Who says, believes, doubts, denies or admits it
+    stance: str = ""  # Which of these
+    quant: str = ""  # 'some', 'most' or 'all' of a team
+    other: str = ""  # The second object of a 'sum' or an 'order'
+    unit: str = ""  # 'euros', 'signatures', or 'date' in an 'order'
+
+
+def person(f: Fact) -> str:  # Holder or actor, or ''
     "Whom *she* or *he* in the next sentence means."
     return f.holder or f.actor
 
-def key(f:Fact)->tuple: # Equal for two facts that answer the same question
-    "What the fact is about, whatever it says about it: who approved the bridge, what it costs."
-    if f.action: return 'event',f.object,ACTIONS[f.action].family
-    return f.kind,f.actor,*sorted((f.object, f.other)),f.unit
 
-def about(f:Fact, obj:str)->bool: # Whether the fact says something of this object
+def key(f: Fact) -> tuple:  # Equal for two facts that answer the same question
+    "What the fact is about, whatever it says about it: who approved the bridge, what it costs."
+    if f.action:
+        return "event", f.object, ACTIONS[f.action].family
+    return f.kind, f.actor, *sorted((f.object, f.other)), f.unit
+
+
+def about(f: Fact, obj: str) -> bool:  # Whether the fact says something of this object
     "Naming the topic says nothing of it yet."
-    return f.kind!='topic' and obj in (f.object, f.other)
+    return f.kind != "topic" and obj in (f.object, f.other)
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #59a4cee4
-_P,_T,_at,_on = '(?:Ms|Mr) [A-Z][a-z]+','the [a-z]+ [a-z]+','(?P<place>[A-Z][a-z]+ [A-Z][a-z]+)','(?P<date>[0-9]{1,2} [A-Z][a-z]+)'
+_P, _T, _at, _on = (
+    "(?:Ms|Mr) [A-Z][a-z]+",
+    "the [a-z]+ [a-z]+",
+    "(?P<place>[A-Z][a-z]+ [A-Z][a-z]+)",
+    "(?P<date>[0-9]{1,2} [A-Z][a-z]+)",
+)
 ACCEPTS = dict(
-    subject=f'(?P<actor>{_P}|^(?:she|he))(?:(?P<c>, the (?P<role>[a-z]+))? of the (?P<team>[a-z]+ team)(?(c)(?:,|$)))?',
-    actor=f'(?P<actor>{_P}|^(?:she|he))', holder=f'(?P<holder>{_P}|^(?:she|he))', role='(?P<role>[a-z]+)', team='(?P<team>[a-z]+ team)',
-    many='(?P<quant>[a-z]+) (?:members of|people in) the (?P<team>[a-z]+ team)', object=f'(?P<object>{_T}|^which)', other=f'(?P<other>{_T})',
-    place=f'(?: at {_at})?', date=f'(?: on {_on})?', At=f'at {_at}', On=f'on {_on}', amount='(?P<amount>[1-9][0-9]{0,3})', event='(?P<event>.+)',
-    **{k:f'(?P<{k}>[a-z]+(?: [a-z]+){{0,5}}?)' for k in VERBS})
+    subject=f"(?P<actor>{_P}|^(?:she|he))(?:(?P<c>, the (?P<role>[a-z]+))? of the (?P<team>[a-z]+ team)(?(c)(?:,|$)))?",
+    actor=f"(?P<actor>{_P}|^(?:she|he))",
+    holder=f"(?P<holder>{_P}|^(?:she|he))",
+    role="(?P<role>[a-z]+)",
+    team="(?P<team>[a-z]+ team)",
+    many="(?P<quant>[a-z]+) (?:members of|people in) the (?P<team>[a-z]+ team)",
+    object=f"(?P<object>{_T}|^which)",
+    other=f"(?P<other>{_T})",
+    place=f"(?: at {_at})?",
+    date=f"(?: on {_on})?",
+    At=f"at {_at}",
+    On=f"on {_on}",
+    amount="(?P<amount>[1-9][0-9]{0,3})",
+    event="(?P<event>.+)",
+    **{k: f"(?P<{k}>[a-z]+(?: [a-z]+){{0,5}}?)" for k in VERBS},
+)
 
-def _show_subject(f, r): return f.actor+(f', the {f.role} of the {f.team},' if f.role else f' of the {f.team}' if f.team else '')
 
-SHOWS = {k:lambda f, r, k=k: str(getattr(f, k)) for k in ('actor', 'holder', 'role', 'team', 'object', 'other', 'amount')} | dict(
-    subject=_show_subject, many=lambda f, r: f"{f.quant} {r.choice(['members of', 'people in'])} the {f.team}",
-    place=lambda f, r: f.place and f' at {f.place}', date=lambda f, r: f.date and f' on {f.date}', At=lambda f, r: f'at {f.place}', On=lambda f, r: f'on {f.date}',
-    event=lambda f, r: write(f._replace(kind='event', holder='', stance=''), r.choice(INNER), r),
-    **{k:lambda f, r, v=v: r.choice(v[f.action, f.tense, f.modality, f.positive]) for k,v in VERBS.items()})
+def _show_subject(f, r):
+    return f.actor + (f", the {f.role} of the {f.team}," if f.role else f" of the {f.team}" if f.team else "")
+
+
+SHOWS = {
+    k: lambda f, r, k=k: str(getattr(f, k))
+    for k in ("actor", "holder", "role", "team", "object", "other", "amount")
+} | dict(
+    subject=_show_subject,
+    many=lambda f, r: f"{f.quant} {r.choice(['members of', 'people in'])} the {f.team}",
+    place=lambda f, r: f.place and f" at {f.place}",
+    date=lambda f, r: f.date and f" on {f.date}",
+    At=lambda f, r: f"at {f.place}",
+    On=lambda f, r: f"on {f.date}",
+    event=lambda f, r: write(f._replace(kind="event", holder="", stance=""), r.choice(INNER), r),
+    **{k: lambda f, r, v=v: r.choice(v[f.action, f.tense, f.modality, f.positive]) for k, v in VERBS.items()},
+)
+
 
 class Template(NamedTuple):
     "A way to say facts of one kind"
-    kind:str # Of the fact
-    text:str # With slots in braces
-    fixed:dict # Fields that the wording itself says
-    slots:tuple # The slots, in order
 
-def _templates(kind, texts, **fixed): return [Template(kind, t.strip(), fixed, tuple(p.split('}')[0] for p in t.split('{')[1:])) for t in texts.strip().split('\n')]
+    kind: str  # Of the fact
+    text: str  # With slots in braces
+    fixed: dict  # Fields that the wording itself says
+    slots: tuple  # The slots, in order
+
+
+def _templates(kind, texts, **fixed):
+    return [
+        Template(kind, t.strip(), fixed, tuple(p.split("}")[0] for p in t.split("{")[1:]))
+        for t in texts.strip().split("\n")
+    ]
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #f6ea598d
 TEMPLATES = [
-    *_templates('event', '''{subject} {vp} {object}{place}{date}
+    *_templates(
+        "event",
+        """{subject} {vp} {object}{place}{date}
         {On}, {subject} {vp} {object}{place}
         {At}, {subject} {vp} {object}{date}
-        {object} {vpp} by {subject}{place}{date}'''),
-    *_templates('group', '''{many} {vps} {object}{place}{date}
+        {object} {vpp} by {subject}{place}{date}""",
+    ),
+    *_templates(
+        "group",
+        """{many} {vps} {object}{place}{date}
         {On}, {many} {vps} {object}{place}
-        {object} {vpp} by {many}{place}{date}'''),
-    *_templates('report', '''{holder} said that {event}
+        {object} {vpp} by {many}{place}{date}""",
+    ),
+    *_templates(
+        "report",
+        """{holder} said that {event}
         according to {holder}, {event}
-        {event}, {holder} said''', stance='says'),
-    *_templates('report', '''{holder} believes that {event}
+        {event}, {holder} said""",
+        stance="says",
+    ),
+    *_templates(
+        "report",
+        """{holder} believes that {event}
         {holder} thinks that {event}
-        in the view of {holder}, {event}''', stance='believes'),
-    *_templates('report', '''{holder} doubts that {event}
-        {holder} does not believe that {event}''', stance='doubts'),
-    *_templates('denial', '''{holder} denied that {event}
-        {holder} called it false that {event}''', stance='denies'),
-    *_templates('denial', '''{holder} admitted that {event}
-        {holder} had to confirm that {event}''', stance='admits'),
-    *_templates('quantity', '''{object} costs {amount} thousand euros
+        in the view of {holder}, {event}""",
+        stance="believes",
+    ),
+    *_templates(
+        "report",
+        """{holder} doubts that {event}
+        {holder} does not believe that {event}""",
+        stance="doubts",
+    ),
+    *_templates(
+        "denial",
+        """{holder} denied that {event}
+        {holder} called it false that {event}""",
+        stance="denies",
+    ),
+    *_templates(
+        "denial",
+        """{holder} admitted that {event}
+        {holder} had to confirm that {event}""",
+        stance="admits",
+    ),
+    *_templates(
+        "quantity",
+        """{object} costs {amount} thousand euros
         the cost of {object} is {amount} thousand euros
-        the council set aside {amount} thousand euros for {object}''', unit='euros'),
-    *_templates('quantity', '''{amount} residents signed the petition on {object}
+        the council set aside {amount} thousand euros for {object}""",
+        unit="euros",
+    ),
+    *_templates(
+        "quantity",
+        """{amount} residents signed the petition on {object}
         the petition on {object} has {amount} signatures
-        the petition on {object} was signed by {amount} residents''', unit='signatures'),
-    *_templates('sum', '''together, {object} and {other} cost {amount} thousand euros
+        the petition on {object} was signed by {amount} residents""",
+        unit="signatures",
+    ),
+    *_templates(
+        "sum",
+        """together, {object} and {other} cost {amount} thousand euros
         {object} and {other} cost {amount} thousand euros in total
-        the total cost of {object} and {other} is {amount} thousand euros''', unit='euros'),
-    *_templates('sum', '''the petitions on {object} and {other} have {amount} signatures in total
-        together, the petitions on {object} and {other} were signed by {amount} residents''', unit='signatures'),
-    *_templates('order', '''{object} costs more than {other}
+        the total cost of {object} and {other} is {amount} thousand euros""",
+        unit="euros",
+    ),
+    *_templates(
+        "sum",
+        """the petitions on {object} and {other} have {amount} signatures in total
+        together, the petitions on {object} and {other} were signed by {amount} residents""",
+        unit="signatures",
+    ),
+    *_templates(
+        "order",
+        """{object} costs more than {other}
         {other} costs less than {object}
-        {object} is more expensive than {other}''', unit='euros'),
-    *_templates('order', '''the petition on {object} has more signatures than the petition on {other}
-        fewer residents signed the petition on {other} than the petition on {object}''', unit='signatures'),
-    *_templates('order', '''the date for {object} is earlier than the date for {other}
+        {object} is more expensive than {other}""",
+        unit="euros",
+    ),
+    *_templates(
+        "order",
+        """the petition on {object} has more signatures than the petition on {other}
+        fewer residents signed the petition on {other} than the petition on {object}""",
+        unit="signatures",
+    ),
+    *_templates(
+        "order",
+        """the date for {object} is earlier than the date for {other}
         the date for {other} is later than the date for {object}
-        in the calendar, {object} comes before {other}''', unit='date'),
-    *_templates('role', '''{actor} is the {role} of the {team}
+        in the calendar, {object} comes before {other}""",
+        unit="date",
+    ),
+    *_templates(
+        "role",
+        """{actor} is the {role} of the {team}
         {actor} works as the {role} of the {team}
-        the {role} of the {team} is {actor}'''),
-    *_templates('topic', '''the council met about {object}
+        the {role} of the {team} is {actor}""",
+    ),
+    *_templates(
+        "topic",
+        """the council met about {object}
         the main matter of the meeting was {object}
-        this bulletin is about {object}''')]
-INNER = [t for t in TEMPLATES if t.kind=='event' and t.slots[0] not in ('At', 'On')] # Inside a report
-OPENERS = ['also', 'in addition', 'meanwhile', 'at the same time'] # May open any sentence but the first
+        this bulletin is about {object}""",
+    ),
+]
+INNER = [t for t in TEMPLATES if t.kind == "event" and t.slots[0] not in ("At", "On")]  # Inside a report
+OPENERS = ["also", "in addition", "meanwhile", "at the same time"]  # May open any sentence but the first
+
 
 @lru_cache(None)
-def _of(kind): return [t for t in TEMPLATES if t.kind==kind]
+def _of(kind):
+    return [t for t in TEMPLATES if t.kind == kind]
 
-def phrasings(f:Fact)->list: # Templates that say all of `f`
+
+def phrasings(f: Fact) -> list:  # Templates that say all of `f`
     "The ways to say a fact."
-    return [t for t in _of(f.kind) if all(getattr(f, k)==v for k,v in t.fixed.items()) and (f.date or 'On' not in t.slots) and (f.place or 'At' not in t.slots)]
+    return [
+        t
+        for t in _of(f.kind)
+        if all(getattr(f, k) == v for k, v in t.fixed.items())
+        and (f.date or "On" not in t.slots)
+        and (f.place or "At" not in t.slots)
+    ]
+
 
 def write(
-    f:Fact, # What to say
-    t:Template, # How to say it
-    r:random.Random, # Chooses among synonyms
-)->str: # A clause without capital and stop
+    f: Fact,  # What to say
+    t: Template,  # How to say it
+    r: random.Random,  # Chooses among synonyms
+) -> str:  # A clause without capital and stop
     "Fill the slots of a template."
-    return t.text.format(**{s:SHOWS[s](f, r) for s in t.slots}).rstrip(',')
+    return t.text.format(**{s: SHOWS[s](f, r) for s in t.slots}).rstrip(",")
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #0b3bf325
-def _pronoun(f, t, before, r): # The fact with a pronoun in place of a person just named
-    first,who = t.slots[0],person(f)
-    if not before or person(before)!=who or not who or not t.text.startswith(('{subject}', '{actor}', '{holder}')) or (first=='subject' and f.team) or r.random()<.5: return f
-    return f._replace(**{'holder' if first=='holder' else 'actor': 'she' if who[1]=='s' else 'he'})
+def _pronoun(f, t, before, r):  # The fact with a pronoun in place of a person just named
+    first, who = t.slots[0], person(f)
+    if (
+        not before
+        or person(before) != who
+        or not who
+        or not t.text.startswith(("{subject}", "{actor}", "{holder}"))
+        or (first == "subject" and f.team)
+        or r.random() < 0.5
+    ):
+        return f
+    return f._replace(**{"holder" if first == "holder" else "actor": "she" if who[1] == "s" else "he"})
+
 
 def clause(
-    f:Fact, # What to say
-    r:random.Random, # Chooses template and synonyms
-    before:Fact=None, # The fact said just before
-)->str: # A clause without capital and stop
+    f: Fact,  # What to say
+    r: random.Random,  # Chooses template and synonyms
+    before: Fact = None,  # The fact said just before
+) -> str:  # A clause without capital and stop
     "Say a fact in one of its ways."
     t = r.choice(phrasings(f))
     return write(_pronoun(f, t, before, r), t, r)
 
+
 def _joined(f, r, before, so_far):
-    if f.kind=='quantity' and f.unit=='euros' and so_far.endswith(f.object): return ', '+write(f._replace(object='which'), phrasings(f)[0], r)
-    return r.choice([', and ', ', while '])+clause(f, r, before)
+    if f.kind == "quantity" and f.unit == "euros" and so_far.endswith(f.object):
+        return ", " + write(f._replace(object="which"), phrasings(f)[0], r)
+    return r.choice([", and ", ", while "]) + clause(f, r, before)
+
 
 def text(
-    facts, # What to say, in this order
-    r:random.Random, # Chooses the wording
-    joined=(), # Positions of facts that share a sentence with the one before
-    opener:float=0., # Share of later sentences that open with a connective
-)->str: # Sentences
+    facts,  # What to say, in this order
+    r: random.Random,  # Chooses the wording
+    joined=(),  # Positions of facts that share a sentence with the one before
+    opener: float = 0.0,  # Share of later sentences that open with a connective
+) -> str:  # Sentences
     "Say facts as a running text."
     out = []
-    for i,(f,before) in enumerate(zip(facts, [None, *facts])):
-        if i in joined: out[-1] += _joined(f, r, before, out[-1])
-        else: out.append((r.choice(OPENERS)+', ' if i and r.random()<opener else '')+clause(f, r, before))
-    return ' '.join(s[0].upper()+s[1:]+'.' for s in out)
+    for i, (f, before) in enumerate(zip(facts, [None, *facts])):
+        if i in joined:
+            out[-1] += _joined(f, r, before, out[-1])
+        else:
+            out.append((r.choice(OPENERS) + ", " if i and r.random() < opener else "") + clause(f, r, before))
+    return " ".join(s[0].upper() + s[1:] + "." for s in out)
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #ea886d14
-SPLITS,_shifted = ['train', 'validation', 'test', 'shifted'],set(PEOPLE['shifted'])
+SPLITS, _shifted = ["train", "validation", "test", "shifted"], set(PEOPLE["shifted"])
+
 
 def split_of(
-    actor:str, # Who
-    action:str, # Does what
-    object:str, # To what
-)->str: # One of `SPLITS`; of the usual names 80% train, 10% validation, 10% test
+    actor: str,  # Who
+    action: str,  # Does what
+    object: str,  # To what
+) -> str:  # One of `SPLITS`; of the usual names 80% train, 10% validation, 10% test
     "The only split in which this event may occur."
-    if actor in _shifted: return 'shifted'
-    return ('validation', 'test', *['train']*8)[blake2b(f'{actor}|{action}|{object}'.encode(), digest_size=4).digest()[0]*10//256]
+    if actor in _shifted:
+        return "shifted"
+    return ("validation", "test", *["train"] * 8)[
+        blake2b(f"{actor}|{action}|{object}".encode(), digest_size=4).digest()[0] * 10 // 256
+    ]
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #4a92368b
-_moods = [m for m,n in zip(MOODS, (9, 2, 4, 2, 3)) for _ in range(n)]
-_actions,NEGATIVE = list(ACTIONS),('doubts', 'denies')
+_moods = [m for m, n in zip(MOODS, (9, 2, 4, 2, 3)) for _ in range(n)]
+_actions, NEGATIVE = list(ACTIONS), ("doubts", "denies")
+
 
 class Scene:
     "The cast of a bulletin, and what is said so far"
+
     def __init__(self, split, r):
-        part = 'shifted' if split=='shifted' else 'usual'
-        self.split,self.r,self.facts,self.used = split,r,[],set()
-        self.people,self.places,self.objects = r.sample(PEOPLE[part], 5),r.sample(PLACES[part], 3),r.sample(OBJECTS, 5)
+        part = "shifted" if split == "shifted" else "usual"
+        self.split, self.r, self.facts, self.used = split, r, [], set()
+        self.people, self.places, self.objects = (
+            r.sample(PEOPLE[part], 5),
+            r.sample(PLACES[part], 3),
+            r.sample(OBJECTS, 5),
+        )
         self.posts = dict(zip(self.people, zip(r.sample(ROLES, 5), r.choices(r.sample(TEAMS, 3), k=5))))
-        self.today,self.amounts = r.randrange(60, len(DATES)-60),{u:dict(zip(self.objects, (10*n for n in r.sample(range(1, 50), 5)))) for u in UNITS}
+        self.today, self.amounts = (
+            r.randrange(60, len(DATES) - 60),
+            {u: dict(zip(self.objects, (10 * n for n in r.sample(range(1, 50), 5)))) for u in UNITS},
+        )
 
     def say(self, f):
         "Add a fact unless its question is answered already"
-        if f is None or key(f) in self.used: return
+        if f is None or key(f) in self.used:
+            return
         self.used.add(key(f))
         self.facts.append(f)
         return f
@@ -257,123 +451,225 @@ class Scene:
     def who_does(self, obj, people):
         "An actor and an action that belong to the split"
         while True:
-            if split_of(actor := self.r.choice(people), action := self.r.choice(_actions), obj)==self.split: return actor,action
+            if split_of(actor := self.r.choice(people), action := self.r.choice(_actions), obj) == self.split:
+                return actor, action
 
     def day(self, obj, tense, share):
         "A date in the past or in the future; at most one per object"
-        if obj in self.used or self.r.random()>share: return ''
+        if obj in self.used or self.r.random() > share:
+            return ""
         self.used.add(obj)
-        return DATES[self.today+self.r.randrange(1, 60)*(1 if tense=='future' else -1)]
+        return DATES[self.today + self.r.randrange(1, 60) * (1 if tense == "future" else -1)]
 
     def event(self, obj):
-        r,(tense,modality) = self.r,self.r.choice(_moods)
-        actor,action = self.who_does(obj, self.people)
-        role,team = self.posts[actor] if r.random()<.3 else ('', '')
-        place = r.choice(self.places) if r.random()<.4 else ''
-        return self.say(Fact('event', actor, role if r.random()<.6 else '', team, action, obj, place, self.day(obj, tense, .85), 0, tense, modality, r.random()<.85))
+        r, (tense, modality) = self.r, self.r.choice(_moods)
+        actor, action = self.who_does(obj, self.people)
+        role, team = self.posts[actor] if r.random() < 0.3 else ("", "")
+        place = r.choice(self.places) if r.random() < 0.4 else ""
+        return self.say(
+            Fact(
+                "event",
+                actor,
+                role if r.random() < 0.6 else "",
+                team,
+                action,
+                obj,
+                place,
+                self.day(obj, tense, 0.85),
+                0,
+                tense,
+                modality,
+                r.random() < 0.85,
+            )
+        )
 
     def report(self, obj):
-        r,stance = self.r,self.r.choice(['says', 'says', 'believes', 'believes', 'doubts', 'denies', 'admits'])
-        holder,(tense,modality) = r.choice(self.people),r.choice(_moods)
-        actor,action = self.who_does(obj, [p for p in self.people if p!=holder])
-        return self.say(Fact('denial' if stance in ('denies', 'admits') else 'report', actor, action=action, object=obj, place=r.choice(self.places) if r.random()<.2 else '',
-            tense=tense, modality=modality, positive=stance in NEGATIVE or r.random()<.85, holder=holder, stance=stance))
+        r, stance = (
+            self.r,
+            self.r.choice(["says", "says", "believes", "believes", "doubts", "denies", "admits"]),
+        )
+        holder, (tense, modality) = r.choice(self.people), r.choice(_moods)
+        actor, action = self.who_does(obj, [p for p in self.people if p != holder])
+        return self.say(
+            Fact(
+                "denial" if stance in ("denies", "admits") else "report",
+                actor,
+                action=action,
+                object=obj,
+                place=r.choice(self.places) if r.random() < 0.2 else "",
+                tense=tense,
+                modality=modality,
+                positive=stance in NEGATIVE or r.random() < 0.85,
+                holder=holder,
+                stance=stance,
+            )
+        )
 
     def group(self, obj):
-        r,(tense,modality) = self.r,self.r.choice(_moods)
-        return self.say(Fact('group', team=r.choice(list(self.posts.values()))[1], action=r.choice(_actions), object=obj, date=self.day(obj, tense, .4), tense=tense, modality=modality, positive=r.random()<.9, quant=r.choice(QUANTS)))
+        r, (tense, modality) = self.r, self.r.choice(_moods)
+        return self.say(
+            Fact(
+                "group",
+                team=r.choice(list(self.posts.values()))[1],
+                action=r.choice(_actions),
+                object=obj,
+                date=self.day(obj, tense, 0.4),
+                tense=tense,
+                modality=modality,
+                positive=r.random() < 0.9,
+                quant=r.choice(QUANTS),
+            )
+        )
+
     def quantity(self, obj):
-        known = [f.unit for f in self.facts if f.kind=='quantity']
-        unit = self.r.choice(known if known and self.r.random()<.85 else UNITS)
-        return self.say(Fact('quantity', object=obj, amount=self.amounts[unit][obj], unit=unit))
+        known = [f.unit for f in self.facts if f.kind == "quantity"]
+        unit = self.r.choice(known if known and self.r.random() < 0.85 else UNITS)
+        return self.say(Fact("quantity", object=obj, amount=self.amounts[unit][obj], unit=unit))
 
     def relation(self, obj, full):
         true = [f for f in derived(self.facts) if about(f, obj) and not (full and about(f, self.objects[0]))]
-        return self.say(self.r.choice([f for f in true if f.kind=='sum' or self.r.random()<.4] or true)) if true else None
+        return (
+            self.say(self.r.choice([f for f in true if f.kind == "sum" or self.r.random() < 0.4] or true))
+            if true
+            else None
+        )
+
     def role(self, obj):
         actor = self.r.choice(self.people)
-        return self.say(Fact('role', actor, *self.posts[actor]))
+        return self.say(Fact("role", actor, *self.posts[actor]))
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #252235a8
 def measures(
-    facts, # What is known
-)->dict: # (object, unit) to a number; a date counts days
+    facts,  # What is known
+) -> dict:  # (object, unit) to a number; a date counts days
     "What can be summed or ordered: amounts, and dates of events that the bulletin states itself."
-    return {(f.object, f.unit):f.amount for f in facts if f.kind=='quantity'} | {(f.object, 'date'):DATES.index(f.date) for f in facts if f.kind in ('event', 'group') and f.date}
+    return {(f.object, f.unit): f.amount for f in facts if f.kind == "quantity"} | {
+        (f.object, "date"): DATES.index(f.date) for f in facts if f.kind in ("event", "group") and f.date
+    }
+
 
 def _relate(a, b, unit, m):
-    x,y = m[a, unit],m[b, unit]
-    if unit in UNITS: yield Fact('sum', object=a, other=b, amount=x+y, unit=unit)
-    if x!=y: yield Fact('order', object=a if (x>y)==(unit in UNITS) else b, other=b if (x>y)==(unit in UNITS) else a, unit=unit)
+    x, y = m[a, unit], m[b, unit]
+    if unit in UNITS:
+        yield Fact("sum", object=a, other=b, amount=x + y, unit=unit)
+    if x != y:
+        yield Fact(
+            "order",
+            object=a if (x > y) == (unit in UNITS) else b,
+            other=b if (x > y) == (unit in UNITS) else a,
+            unit=unit,
+        )
+
 
 def derived(
-    facts, # What is known
-)->list: # Facts of kind 'sum' and 'order', all true
+    facts,  # What is known
+) -> list:  # Facts of kind 'sum' and 'order', all true
     "Everything that follows from the quantities."
     m = measures(facts)
-    return [f for a,u in m for b,v in m if u==v and a<b for f in _relate(a, b, u, m)]
+    return [f for a, u in m for b, v in m if u == v and a < b for f in _relate(a, b, u, m)]
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #ea5a969c
-def _side(s, main): # A side matter: an event, a quantity or a role, and perhaps what follows from it
+def _side(s, main):  # A side matter: an event, a quantity or a role, and perhaps what follows from it
     obj = s.r.choice(s.objects[1:])
-    getattr(s, s.r.choice(['event']*4+['quantity']*4+['report']*2+['group', 'role']))(obj)
-    if s.r.random()<.5: s.relation(obj, full=sum(about(f, main) for f in s.facts)>2)
+    getattr(s, s.r.choice(["event"] * 4 + ["quantity"] * 4 + ["report"] * 2 + ["group", "role"]))(obj)
+    if s.r.random() < 0.5:
+        s.relation(obj, full=sum(about(f, main) for f in s.facts) > 2)
 
-def _facts(split, r): # The main event first
+
+def _facts(split, r):  # The main event first
     s = Scene(split, r)
-    n,main = r.randint(8, 10) if split=='shifted' else r.randint(3, 8),s.objects[0]
+    n, main = r.randint(8, 10) if split == "shifted" else r.randint(3, 8), s.objects[0]
     s.event(main)
-    most = r.choice([2, 2, 3, 3] if n>5 else [2, 2, 3][:n-1])
-    while len(s.facts)<most: getattr(s, r.choice(['report', 'report', 'report', 'quantity', 'quantity', 'group', 'event']))(main)
-    if n>3 and r.random()<.5: s.facts.append(Fact('topic', object=main))
-    while len(s.facts)<n: _side(s, main)
+    most = r.choice([2, 2, 3, 3] if n > 5 else [2, 2, 3][: n - 1])
+    while len(s.facts) < most:
+        getattr(s, r.choice(["report", "report", "report", "quantity", "quantity", "group", "event"]))(main)
+    if n > 3 and r.random() < 0.5:
+        s.facts.append(Fact("topic", object=main))
+    while len(s.facts) < n:
+        _side(s, main)
     return s.facts[:n]
 
-def _order(facts, r): # Topic or main event first, what is derived last
-    first = next((f for f in facts if f.kind=='topic'), facts[0])
+
+def _order(facts, r):  # Topic or main event first, what is derived last
+    first = next((f for f in facts if f.kind == "topic"), facts[0])
     rest = [f for f in facts if f is not first]
     r.shuffle(rest)
-    return [first, *sorted(rest, key=lambda f: f.kind in ('sum', 'order'))]
+    return [first, *sorted(rest, key=lambda f: f.kind in ("sum", "order"))]
 
-def _brief(f, r): # A reference leaves out some detail
-    drop = [k for k,share in (('place', .6), ('date', .3), ('role', .8), ('team', 0 if f.quant else .8)) if r.random()<share]
-    return f._replace(**dict.fromkeys([*drop, 'role'] if 'team' in drop else drop, ''))
 
-def _told(split, r): # Facts in the order of the source, the main event, the source of 30 to 150 words
+def _brief(f, r):  # A reference leaves out some detail
+    drop = [
+        k
+        for k, share in (("place", 0.6), ("date", 0.3), ("role", 0.8), ("team", 0 if f.quant else 0.8))
+        if r.random() < share
+    ]
+    return f._replace(**dict.fromkeys([*drop, "role"] if "team" in drop else drop, ""))
+
+
+def _told(split, r):  # Facts in the order of the source, the main event, the source of 30 to 150 words
     while True:
-        lead,*_ = facts = _facts(split, r)
-        n,facts = len(facts),_order(facts, r)
-        source = text(facts, r, {r.randrange(1, n)} if n>(8 if split=='shifted' else 3) and r.random()<.3 else (), .15)
-        if 30<=source.count(' ')+1<=150: return facts,lead,source
+        lead, *_ = facts = _facts(split, r)
+        n, facts = len(facts), _order(facts, r)
+        source = text(
+            facts,
+            r,
+            {r.randrange(1, n)} if n > (8 if split == "shifted" else 3) and r.random() < 0.3 else (),
+            0.15,
+        )
+        if 30 <= source.count(" ") + 1 <= 150:
+            return facts, lead, source
+
 
 def summary(
-    facts, # Main facts
-    r:random.Random, # Chooses detail and wording
-)->str: # 1 to 3 sentences, 8 to 40 words
+    facts,  # Main facts
+    r: random.Random,  # Chooses detail and wording
+) -> str:  # 1 to 3 sentences, 8 to 40 words
     "Say the main facts briefly."
     n = len(facts)
     while True:
-        s = text([_brief(f, r) for f in facts], r, {i for i in (1, 3) if i<n and (n>3 or r.random()<.5)})
-        if 8<=s.count(' ')+1<=40: return s
+        s = text(
+            [_brief(f, r) for f in facts], r, {i for i in (1, 3) if i < n and (n > 3 or r.random() < 0.5)}
+        )
+        if 8 <= s.count(" ") + 1 <= 40:
+            return s
+
 
 def bulletin(
-    split:str, # One of `SPLITS`
-    i:int, # Number of the bulletin
-    seed:int=0, # Another seed is another dataset with the same splits
-)->dict: # id, split, source, reference, paraphrase, facts, main
+    split: str,  # One of `SPLITS`
+    i: int,  # Number of the bulletin
+    seed: int = 0,  # Another seed is another dataset with the same splits
+) -> dict:  # id, split, source, reference, paraphrase, facts, main
     "Bulletin number `i`: the same for ever, whatever else is drawn."
-    r = random.Random(f'{seed}/{split}/{i}')
-    facts,lead,source = _told(split, r)
-    main = sorted((i for i,f in enumerate(facts) if about(f, lead.object)), key=lambda i: facts[i] is not lead)
+    r = random.Random(f"{seed}/{split}/{i}")
+    facts, lead, source = _told(split, r)
+    main = sorted(
+        (i for i, f in enumerate(facts) if about(f, lead.object)), key=lambda i: facts[i] is not lead
+    )
     reference = paraphrase = summary([facts[i] for i in main], r)
-    while paraphrase==reference: paraphrase = summary([facts[i] for i in main], r)
-    return dict(id=f'{split}-{seed}-{i}', split=split, source=source, reference=reference, paraphrase=paraphrase, facts=tuple(facts), main=tuple(main))
+    while paraphrase == reference:
+        paraphrase = summary([facts[i] for i in main], r)
+    return dict(
+        id=f"{split}-{seed}-{i}",
+        split=split,
+        source=source,
+        reference=reference,
+        paraphrase=paraphrase,
+        facts=tuple(facts),
+        main=tuple(main),
+    )
+
 
 def bulletins(
-    split:str, # One of `SPLITS`
-    n:int, # How many
-    seed:int=0, # Another seed is another dataset with the same splits
-)->pd.DataFrame: # id, split, source, reference, paraphrase, facts (tuple of `Fact`), main (positions in facts)
+    split: str,  # One of `SPLITS`
+    n: int,  # How many
+    seed: int = 0,  # Another seed is another dataset with the same splits
+) -> (
+    pd.DataFrame
+):  # id, split, source, reference, paraphrase, facts (tuple of `Fact`), main (positions in facts)
     "The first `n` bulletins of a split; fewer are a prefix of more."
-    if split not in SPLITS: raise ValueError(f"bulletin has no split {split!r}; it has {SPLITS}")
-    return pd.DataFrame([bulletin(split, i, seed) for i in range(n)], columns='id split source reference paraphrase facts main'.split())
+    if split not in SPLITS:
+        raise ValueError(f"bulletin has no split {split!r}; it has {SPLITS}")
+    return pd.DataFrame(
+        [bulletin(split, i, seed) for i in range(n)],
+        columns="id split source reference paraphrase facts main".split(),
+    )

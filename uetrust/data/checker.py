@@ -8,362 +8,645 @@ __all__ = ['ERRORS', 'LEXICON', 'MEANS', 'GRAMMAR', 'WEIGHTS', 'ENTITIES', 'FAMI
            'marked', 'statements', 'hypotheses']
 
 # %% ../../nbs/02_data/07_checker.ipynb #a6d1e452
-import random, re
+import random
+import re
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np, pandas as pd
+import numpy as np
+import pandas as pd
 
-from .bulletins import (ACCEPTS, ACTIONS, DATES, INNER, MOODS, NEGATIVE, OBJECTS, OPENERS, PEOPLE, PLACES, QUANTS, ROLES, TEAMS, TEMPLATES, VERBS,
-                           Fact, clause, derived, key, measures, person, text)
+from uetrust.data.bulletins import (
+    ACCEPTS,
+    ACTIONS,
+    DATES,
+    INNER,
+    MOODS,
+    NEGATIVE,
+    OBJECTS,
+    OPENERS,
+    PEOPLE,
+    PLACES,
+    QUANTS,
+    ROLES,
+    TEAMS,
+    TEMPLATES,
+    VERBS,
+    Fact,
+    clause,
+    derived,
+    key,
+    measures,
+    person,
+    text,
+)
 
 # %% ../../nbs/02_data/07_checker.ipynb #12986277
-ERRORS = ('EI', 'NMS', 'RE', 'MR', 'TME', 'CO', 'SOAF') # TofuEval's seven, in the order of `uetrust.data.loaders.TOFU_ERRORS`
-LEXICON = {k:set(v) for k,v in dict(actor=[*PEOPLE['usual'], *PEOPLE['shifted'], 'she', 'he'], role=ROLES, team=TEAMS, object=[*OBJECTS, 'which'], other=OBJECTS,
-    place=PLACES['usual']+PLACES['shifted'], date=DATES, quant=QUANTS).items()}
-LEXICON['holder'] = LEXICON['actor']
-MEANS = {k:{form:meaning for meaning,forms in v.items() for form in forms} for k,v in VERBS.items()} # Verb phrases back to action, tense, modality, polarity
+ERRORS = (
+    "EI",
+    "NMS",
+    "RE",
+    "MR",
+    "TME",
+    "CO",
+    "SOAF",
+)  # TofuEval's seven, in the order of `uetrust.data.loaders.TOFU_ERRORS`
+LEXICON = {
+    k: set(v)
+    for k, v in dict(
+        actor=[*PEOPLE["usual"], *PEOPLE["shifted"], "she", "he"],
+        role=ROLES,
+        team=TEAMS,
+        object=[*OBJECTS, "which"],
+        other=OBJECTS,
+        place=PLACES["usual"] + PLACES["shifted"],
+        date=DATES,
+        quant=QUANTS,
+    ).items()
+}
+LEXICON["holder"] = LEXICON["actor"]
+MEANS = {
+    k: {form: meaning for meaning, forms in v.items() for form in forms} for k, v in VERBS.items()
+}  # Verb phrases back to action, tense, modality, polarity
 GRAMMAR = [(t, re.compile(t.text.format(**ACCEPTS))) for t in TEMPLATES]
 
-_inner_grammar = [(t, p) for t,p in GRAMMAR if t in INNER]
+_inner_grammar = [(t, p) for t, p in GRAMMAR if t in INNER]
 
-def _inner(s): # The event inside a report; it names its actor and object
-    got = next((got for _,p in _inner_grammar if (m := p.fullmatch(s)) and (got := _fields(m)) is not None), None)
-    return got if got and got['actor'] not in ('she', 'he') and got['object']!='which' else None
 
-def _fields(m): # What the slots caught, as fields of a fact; None when a word is not of this world
-    got = {k:v for k,v in m.groupdict().items() if v and k!='c'}
-    if any(v not in LEXICON[k] for k,v in got.items() if k in LEXICON): return
-    for k in MEANS.keys()&got.keys():
-        if (meaning := MEANS[k].get(got.pop(k))) is None: return
-        got.update(zip(('action', 'tense', 'modality', 'positive'), meaning))
-    if 'event' in got: return None if (inner := _inner(got.pop('event'))) is None else inner|got
-    return got|{'amount': int(got.get('amount', 0))}
+def _inner(s):  # The event inside a report; it names its actor and object
+    got = next(
+        (got for _, p in _inner_grammar if (m := p.fullmatch(s)) and (got := _fields(m)) is not None), None
+    )
+    return got if got and got["actor"] not in ("she", "he") and got["object"] != "which" else None
 
-@lru_cache(1<<16)
+
+def _fields(m):  # What the slots caught, as fields of a fact; None when a word is not of this world
+    got = {k: v for k, v in m.groupdict().items() if v and k != "c"}
+    if any(v not in LEXICON[k] for k, v in got.items() if k in LEXICON):
+        return
+    for k in MEANS.keys() & got.keys():
+        if (meaning := MEANS[k].get(got.pop(k))) is None:
+            return
+        got.update(zip(("action", "tense", "modality", "positive"), meaning))
+    if "event" in got:
+        return None if (inner := _inner(got.pop("event"))) is None else inner | got
+    return got | {"amount": int(got.get("amount", 0))}
+
+
+@lru_cache(1 << 16)
 def read(
-    s:str, # A clause without capital and stop
-)->Fact: # What it says; None when it is not in the language of the bulletins
+    s: str,  # A clause without capital and stop
+) -> Fact:  # What it says; None when it is not in the language of the bulletins
     "Read one clause."
-    for t,pattern in GRAMMAR:
-        if (m := pattern.fullmatch(s)) and (got := _fields(m)) is not None: return Fact(t.kind, **got|t.fixed)
+    for t, pattern in GRAMMAR:
+        if (m := pattern.fullmatch(s)) and (got := _fields(m)) is not None:
+            return Fact(t.kind, **got | t.fixed)
 
 # %% ../../nbs/02_data/07_checker.ipynb #e2e4b077
 class Parse(NamedTuple):
     "A summary, read"
-    words:list # What white space separates
-    facts:list # (Fact, (first word, word after the last)) per clause that could be read
-    unparsed:list # Positions of the other words
-    fluent:int # Words in sentences that are wholly read, start with a capital and end with a stop
-    loose:set # Positions in `facts` of clauses with a pronoun or connective that hangs in the air
 
-_split = re.compile(', (?=and |while |which )')
-_link = re.compile('^(?:and|while) ')
+    words: list  # What white space separates
+    facts: list  # (Fact, (first word, word after the last)) per clause that could be read
+    unparsed: list  # Positions of the other words
+    fluent: int  # Words in sentences that are wholly read, start with a capital and end with a stop
+    loose: set  # Positions in `facts` of clauses with a pronoun or connective that hangs in the air
+
+
+_split = re.compile(", (?=and |while |which )")
+_link = re.compile("^(?:and|while) ")
 _open = re.compile(f"^(?:{'|'.join(OPENERS)}), ")
 
-def _sentences(words): # Bounds
-    ends = [i+1 for i,w in enumerate(words) if w[-1] in '.!?']
-    return zip([0, *ends], ends if ends and ends[-1]==len(words) else [*ends, len(words)])
 
-def _pieces(s): # Clauses of a sentence without stop: text, number of words, whether a connective opens it
-    s = s if s[:3] in ('Ms ', 'Mr ') else s[:1].lower()+s[1:]
-    for i,p in enumerate(_split.split(s)):
-        core = (_link if i else _open).sub('', p, count=1)
-        yield '' if not i and core.startswith('which ') else core,len(p.split()),not i and core!=p
+def _sentences(words):  # Bounds
+    ends = [i + 1 for i, w in enumerate(words) if w[-1] in ".!?"]
+    return zip([0, *ends], ends if ends and ends[-1] == len(words) else [*ends, len(words)])
 
-def _resolve(f, before): # Put in whom and what the clause points back to, and say whether a pronoun hangs in the air
-    who,what = next((person(b) for b in reversed(before) if person(b)), ''),before[-1].object if before else ''
-    if f.object=='which': return (f._replace(object=what),False) if what else (None,False)
-    slot = 'holder' if f.holder in ('she', 'he') else 'actor'
-    if getattr(f, slot) not in ('she', 'he'): return f,False
-    fits = who.startswith('Ms' if getattr(f, slot)=='she' else 'Mr')
-    return f._replace(**{slot: who if fits else ''}),not fits
+
+def _pieces(s):  # Clauses of a sentence without stop: text, number of words, whether a connective opens it
+    s = s if s[:3] in ("Ms ", "Mr ") else s[:1].lower() + s[1:]
+    for i, p in enumerate(_split.split(s)):
+        core = (_link if i else _open).sub("", p, count=1)
+        yield "" if not i and core.startswith("which ") else core, len(p.split()), not i and core != p
+
+
+def _resolve(
+    f, before
+):  # Put in whom and what the clause points back to, and say whether a pronoun hangs in the air
+    who, what = (
+        next((person(b) for b in reversed(before) if person(b)), ""),
+        before[-1].object if before else "",
+    )
+    if f.object == "which":
+        return (f._replace(object=what), False) if what else (None, False)
+    slot = "holder" if f.holder in ("she", "he") else "actor"
+    if getattr(f, slot) not in ("she", "he"):
+        return f, False
+    fits = who.startswith("Ms" if getattr(f, slot) == "she" else "Mr")
+    return f._replace(**{slot: who if fits else ""}), not fits
+
 
 def parse(
-    summary:str, # Any text
-)->Parse: # Words, facts with their words, and what could not be read
+    summary: str,  # Any text
+) -> Parse:  # Words, facts with their words, and what could not be read
     "Read a summary back to facts; never guesses, never fails."
     p = Parse(summary.split(), [], [], 0, set())
-    return p._replace(fluent=sum((b-a)*_sentence(p, a, b) for a,b in _sentences(p.words))) if p.words else p
+    return (
+        p._replace(fluent=sum((b - a) * _sentence(p, a, b) for a, b in _sentences(p.words))) if p.words else p
+    )
 
-def _sentence(p, a, b): # Reads words a to b into `p`; True when well formed
-    s,at,start,seen = ' '.join(p.words[a:b]),a,a,len(p.unparsed)
-    for core,n,opened in _pieces(s[:-1] if s[-1]=='.' else s):
-        f,hangs = _resolve(f, [g for g,_ in p.facts]) if (f := read(core)) else (None, False)
-        if f is None: p.unparsed.extend(range(at, at+n))
+
+def _sentence(p, a, b):  # Reads words a to b into `p`; True when well formed
+    s, at, start, seen = " ".join(p.words[a:b]), a, a, len(p.unparsed)
+    for core, n, opened in _pieces(s[:-1] if s[-1] == "." else s):
+        f, hangs = _resolve(f, [g for g, _ in p.facts]) if (f := read(core)) else (None, False)
+        if f is None:
+            p.unparsed.extend(range(at, at + n))
         else:
-            if hangs or (opened and start==0): p.loose.add(len(p.facts))
-            p.facts.append((f, (at, at+n)))
+            if hangs or (opened and start == 0):
+                p.loose.add(len(p.facts))
+            p.facts.append((f, (at, at + n)))
         at += n
-    return len(p.unparsed)==seen and s[-1]=='.' and not s[0].islower()
+    return len(p.unparsed) == seen and s[-1] == "." and not s[0].islower()
 
 # %% ../../nbs/02_data/07_checker.ipynb #fa5cee61
 class Known(NamedTuple):
     "The facts of a bulletin, ready to be asked"
-    facts:dict # Question (`key`) to Fact
-    values:dict # Kind of entity to the set of those mentioned
-    posts:dict # Person to {'role', 'team'}
-    measures:dict # (object, unit) to number
-    topic:str # The object that the main matter is about
-    main:dict # Questions of the main matter, to their weights
 
-WEIGHTS = dict(event=3, group=2, report=2, denial=2, quantity=2, sum=1, order=1) # Of a main fact in relevance
-ENTITIES = dict(actor='person', holder='person', role='role', team='team', action='action', object='object', other='object', place='place', date='date')
+    facts: dict  # Question (`key`) to Fact
+    values: dict  # Kind of entity to the set of those mentioned
+    posts: dict  # Person to {'role', 'team'}
+    measures: dict  # (object, unit) to number
+    topic: str  # The object that the main matter is about
+    main: dict  # Questions of the main matter, to their weights
+
+
+WEIGHTS = dict(
+    event=3, group=2, report=2, denial=2, quantity=2, sum=1, order=1
+)  # Of a main fact in relevance
+ENTITIES = dict(
+    actor="person",
+    holder="person",
+    role="role",
+    team="team",
+    action="action",
+    object="object",
+    other="object",
+    place="place",
+    date="date",
+)
+
 
 def _mentioned(facts):
-    out = {e:set() for e in (*ENTITIES.values(), 'amount')}
+    out = {e: set() for e in (*ENTITIES.values(), "amount")}
     for f in facts:
-        for slot,e in ENTITIES.items():
-            if v := getattr(f, slot): out[e].add(v)
-        if f.amount: out['amount'].add((f.unit, f.amount))
+        for slot, e in ENTITIES.items():
+            if v := getattr(f, slot):
+                out[e].add(v)
+        if f.amount:
+            out["amount"].add((f.unit, f.amount))
     return out
 
-@lru_cache(1<<12)
+
+@lru_cache(1 << 12)
 def known(
-    facts:tuple, # Facts of the bulletin
-    main:tuple, # Positions of the main ones
-)->Known: # Ready to be asked
+    facts: tuple,  # Facts of the bulletin
+    main: tuple,  # Positions of the main ones
+) -> Known:  # Ready to be asked
     "Index the facts of a bulletin."
     posts = {}
     for f in facts:
-        if f.actor: posts.setdefault(f.actor, {}).update({k:v for k in ('role', 'team') if (v := getattr(f, k))})
-    return Known({key(f):f for f in facts}, _mentioned(facts), posts, measures(facts), facts[main[0]].object if main else '', {key(facts[i]):WEIGHTS.get(facts[i].kind, 1) for i in main})
+        if f.actor:
+            posts.setdefault(f.actor, {}).update({k: v for k in ("role", "team") if (v := getattr(f, k))})
+    return Known(
+        {key(f): f for f in facts},
+        _mentioned(facts),
+        posts,
+        measures(facts),
+        facts[main[0]].object if main else "",
+        {key(facts[i]): WEIGHTS.get(facts[i].kind, 1) for i in main},
+    )
 
 # %% ../../nbs/02_data/07_checker.ipynb #6390498a
-def _foreign(k, *said): # EI if something of it is new to the bulletin, else MR
-    return 'MR' if all(v in k.values[e] for e,v in said if v) else 'EI'
+def _foreign(k, *said):  # EI if something of it is new to the bulletin, else MR
+    return "MR" if all(v in k.values[e] for e, v in said if v) else "EI"
 
-def agrees(f:Fact)->bool: # True: in favour of the positive pole of the action
+
+def agrees(f: Fact) -> bool:  # True: in favour of the positive pole of the action
     "The direction of a statement: negation, attitude and opposite actions each turn it round."
-    return f.positive^(f.stance in NEGATIVE)^(ACTIONS[f.action].pole<0)
+    return f.positive ^ (f.stance in NEGATIVE) ^ (ACTIONS[f.action].pole < 0)
 
-def _who(f): return ('team', f.team) if f.quant else ('person', f.actor)
 
-def _post_errors(s, k): # Role and team of a person
-    if s.actor not in k.values['person']: return {'EI'} if s.actor else set()
-    return {_foreign(k, (slot, v)) for slot in ('role', 'team') if (v := getattr(s, slot)) and v!=k.posts.get(s.actor, {}).get(slot)}
+def _who(f):
+    return ("team", f.team) if f.quant else ("person", f.actor)
 
-def _meaning_errors(s, c): # The same question: other direction, strength, tense or modality
-    out = set() if (s.tense, s.modality)==(c.tense, c.modality) else {'TME'}
-    if agrees(s)!=agrees(c): return out|{'CO'}
-    if c.stance and not s.stance: out.add('SOAF')
-    differ = s.action!=c.action or (s.quant and c.quant and s.quant!=c.quant) or (s.stance and c.stance and s.stance!=c.stance)
-    return out|({'NMS'} if differ else set())
+
+def _post_errors(s, k):  # Role and team of a person
+    if s.actor not in k.values["person"]:
+        return {"EI"} if s.actor else set()
+    return {
+        _foreign(k, (slot, v))
+        for slot in ("role", "team")
+        if (v := getattr(s, slot)) and v != k.posts.get(s.actor, {}).get(slot)
+    }
+
+
+def _meaning_errors(s, c):  # The same question: other direction, strength, tense or modality
+    out = set() if (s.tense, s.modality) == (c.tense, c.modality) else {"TME"}
+    if agrees(s) != agrees(c):
+        return out | {"CO"}
+    if c.stance and not s.stance:
+        out.add("SOAF")
+    differ = (
+        s.action != c.action
+        or (s.quant and c.quant and s.quant != c.quant)
+        or (s.stance and c.stance and s.stance != c.stance)
+    )
+    return out | ({"NMS"} if differ else set())
+
 
 def _event_errors(s, k):
-    c,who,holder = k.facts.get(key(s)),_who(s),('person', s.holder)
-    if c is None: return {_foreign(k, who, holder, *((slot, getattr(s, slot)) for slot in ('action', 'object', 'place', 'date')))}
-    out = {_foreign(k, (slot, v)) for slot in ('place', 'date') if (v := getattr(s, slot)) and v!=getattr(c, slot)}
-    if who[1] and who!=_who(c): out.add(_foreign(k, who))
-    if s.holder and s.holder!=c.holder: out.add(_foreign(k, holder))
-    return out|_meaning_errors(s, c)|(set() if s.quant else _post_errors(s, k))
+    c, who, holder = k.facts.get(key(s)), _who(s), ("person", s.holder)
+    if c is None:
+        return {
+            _foreign(
+                k, who, holder, *((slot, getattr(s, slot)) for slot in ("action", "object", "place", "date"))
+            )
+        }
+    out = {
+        _foreign(k, (slot, v))
+        for slot in ("place", "date")
+        if (v := getattr(s, slot)) and v != getattr(c, slot)
+    }
+    if who[1] and who != _who(c):
+        out.add(_foreign(k, who))
+    if s.holder and s.holder != c.holder:
+        out.add(_foreign(k, holder))
+    return out | _meaning_errors(s, c) | (set() if s.quant else _post_errors(s, k))
+
 
 def _quantity_errors(s, k):
-    right = k.measures.get((s.object, s.unit))==s.amount
-    return set() if right else {_foreign(k, ('object', s.object), ('amount', (s.unit, s.amount)))}
+    right = k.measures.get((s.object, s.unit)) == s.amount
+    return set() if right else {_foreign(k, ("object", s.object), ("amount", (s.unit, s.amount)))}
+
 
 def _derived_errors(s, k):
-    x,y = (k.measures.get((o, s.unit)) for o in (s.object, s.other))
-    if x is None or y is None: return {'EI'}
-    true = x+y==s.amount if s.kind=='sum' else x<y if s.unit=='date' else x>y
-    return set() if true and s.object!=s.other else {'RE'}
+    x, y = (k.measures.get((o, s.unit)) for o in (s.object, s.other))
+    if x is None or y is None:
+        return {"EI"}
+    true = x + y == s.amount if s.kind == "sum" else x < y if s.unit == "date" else x > y
+    return set() if true and s.object != s.other else {"RE"}
 
-def _topic_errors(s, k): return set() if s.object==k.topic else {_foreign(k, ('object', s.object))}
 
-_judges = dict(quantity=_quantity_errors, sum=_derived_errors, order=_derived_errors, role=_post_errors, topic=_topic_errors)
+def _topic_errors(s, k):
+    return set() if s.object == k.topic else {_foreign(k, ("object", s.object))}
+
+
+_judges = dict(
+    quantity=_quantity_errors,
+    sum=_derived_errors,
+    order=_derived_errors,
+    role=_post_errors,
+    topic=_topic_errors,
+)
+
 
 def errors(
-    s:Fact, # A statement of a summary
-    k:Known, # The bulletin
-)->set: # Among `ERRORS`; empty when the bulletin supports it
+    s: Fact,  # A statement of a summary
+    k: Known,  # The bulletin
+) -> set:  # Among `ERRORS`; empty when the bulletin supports it
     "Which errors a statement makes."
     return _judges.get(s.kind, _event_errors)(s, k)
 
 # %% ../../nbs/02_data/07_checker.ipynb #1e2149b4
 class Verdict(NamedTuple):
     "What the checker says about a summary; all numbers in [0,1]"
-    words:list # W words
-    labels:np.ndarray # Error types of each word, bool [W,7], columns as `ERRORS`
-    unparsed:np.ndarray # Words outside the language of the bulletins, bool [W]; they carry no label
-    relevance:float # Higher is better, as in the next three
-    coherence:float
-    fluency:float
-    truth:float
-    ratios:dict # Error type to share of words, 0 is best
 
-def _ahead(f, later): # Derived, but what it derives from comes later
-    return f.kind in ('sum', 'order') and bool({(f.object, f.unit), (f.other, f.unit)}&measures(later).keys())
+    words: list  # W words
+    labels: np.ndarray  # Error types of each word, bool [W,7], columns as `ERRORS`
+    unparsed: np.ndarray  # Words outside the language of the bulletins, bool [W]; they carry no label
+    relevance: float  # Higher is better, as in the next three
+    coherence: float
+    fluency: float
+    truth: float
+    ratios: dict  # Error type to share of words, 0 is best
+
+
+def _ahead(f, later):  # Derived, but what it derives from comes later
+    return f.kind in ("sum", "order") and bool(
+        {(f.object, f.unit), (f.other, f.unit)} & measures(later).keys()
+    )
+
 
 def _coherence(p):
-    facts = [f for f,_ in p.facts]
+    facts = [f for f, _ in p.facts]
     asked = [key(f) for f in facts]
-    bad = [i in p.loose or q in asked[:i] or _ahead(f, facts[i+1:]) for i,(f,q) in enumerate(zip(facts, asked))]
-    return 1-sum(bad)/len(bad) if bad else 0.
+    bad = [
+        i in p.loose or q in asked[:i] or _ahead(f, facts[i + 1 :])
+        for i, (f, q) in enumerate(zip(facts, asked))
+    ]
+    return 1 - sum(bad) / len(bad) if bad else 0.0
+
 
 def _relevance(right, k):
     said = {key(f) for f in right}
-    return sum(w for q,w in k.main.items() if q in said)/sum(k.main.values()) if k.main else 0.
+    return sum(w for q, w in k.main.items() if q in said) / sum(k.main.values()) if k.main else 0.0
+
 
 def check(
-    summary:str, # Any text
-    facts:tuple, # Facts of the bulletin
-    main:tuple, # Positions of the main ones
-)->Verdict: # Labels per word, and scores
+    summary: str,  # Any text
+    facts: tuple,  # Facts of the bulletin
+    main: tuple,  # Positions of the main ones
+) -> Verdict:  # Labels per word, and scores
     "Judge a summary by the facts."
-    p,k = parse(summary),known(tuple(facts), tuple(main))
-    n,found = len(p.words),[errors(f, k) for f,_ in p.facts]
-    labels,unparsed = np.zeros((n, len(ERRORS)), bool),np.zeros(n, bool)
+    p, k = parse(summary), known(tuple(facts), tuple(main))
+    n, found = len(p.words), [errors(f, k) for f, _ in p.facts]
+    labels, unparsed = np.zeros((n, len(ERRORS)), bool), np.zeros(n, bool)
     unparsed[p.unparsed] = True
-    for (_,(a,b)),types in zip(p.facts, found): labels[a:b, [ERRORS.index(t) for t in types]] = True
-    relevance,coherence,fluency = _relevance([f for (f,_),types in zip(p.facts, found) if not types], k),_coherence(p),p.fluent/n if n else 0.
-    good = 1-(labels.any(1)|unparsed).mean() if n else 0.
-    return Verdict(p.words, labels, unparsed, relevance, coherence, fluency, float(relevance*good*(coherence+fluency)/2), dict(zip(ERRORS, (labels.mean(0) if n else np.zeros(len(ERRORS))).tolist())))
+    for (_, (a, b)), types in zip(p.facts, found):
+        labels[a:b, [ERRORS.index(t) for t in types]] = True
+    relevance, coherence, fluency = (
+        _relevance([f for (f, _), types in zip(p.facts, found) if not types], k),
+        _coherence(p),
+        p.fluent / n if n else 0.0,
+    )
+    good = 1 - (labels.any(1) | unparsed).mean() if n else 0.0
+    return Verdict(
+        p.words,
+        labels,
+        unparsed,
+        relevance,
+        coherence,
+        fluency,
+        float(relevance * good * (coherence + fluency) / 2),
+        dict(zip(ERRORS, (labels.mean(0) if n else np.zeros(len(ERRORS))).tolist())),
+    )
+
 
 def judge(
-    summaries, # Texts, one per bulletin
-    bulletins:pd.DataFrame, # Rows of `world.bulletins`, in the same order
-)->pd.DataFrame: # id, words, unparsed (share), ratio per error type, relevance, coherence, fluency, truth
+    summaries,  # Texts, one per bulletin
+    bulletins: pd.DataFrame,  # Rows of `world.bulletins`, in the same order
+) -> pd.DataFrame:  # id, words, unparsed (share), ratio per error type, relevance, coherence, fluency, truth
     "Check one summary per bulletin."
-    if len(summaries)!=len(bulletins): raise ValueError(f"judge needs one summary per bulletin, got {len(summaries)} summaries and {len(bulletins)} bulletins; repeat the rows for several summaries of one bulletin")
-    rows = zip(bulletins['id'], summaries, bulletins['facts'], bulletins['main'])
-    return pd.DataFrame([_numbers(i, check(s, f, m)) for i,s,f,m in rows], columns=['id', 'words', 'unparsed', *ERRORS, 'relevance', 'coherence', 'fluency', 'truth'])
+    if len(summaries) != len(bulletins):
+        raise ValueError(
+            f"judge needs one summary per bulletin, got {len(summaries)} summaries and {len(bulletins)} bulletins; repeat the rows for several summaries of one bulletin"
+        )
+    rows = zip(bulletins["id"], summaries, bulletins["facts"], bulletins["main"])
+    return pd.DataFrame(
+        [_numbers(i, check(s, f, m)) for i, s, f, m in rows],
+        columns=["id", "words", "unparsed", *ERRORS, "relevance", "coherence", "fluency", "truth"],
+    )
 
-def _numbers(i, v): return dict(id=i, words=len(v.words), unparsed=float(v.unparsed.mean()) if v.words else 0., **v.ratios, relevance=v.relevance, coherence=v.coherence, fluency=v.fluency, truth=v.truth)
+
+def _numbers(i, v):
+    return dict(
+        id=i,
+        words=len(v.words),
+        unparsed=float(v.unparsed.mean()) if v.words else 0.0,
+        **v.ratios,
+        relevance=v.relevance,
+        coherence=v.coherence,
+        fluency=v.fluency,
+        truth=v.truth,
+    )
 
 # %% ../../nbs/02_data/07_checker.ipynb #7e8c035c
-FAMILIES = {a:[b for b in ACTIONS if ACTIONS[b].family==ACTIONS[a].family] for a in ACTIONS}
-OPPOSITE = dict(says='denies', denies='admits', admits='denies', believes='doubts', doubts='believes')
-SIMILAR = dict(says=['believes', 'admits'], believes=['says', 'admits'], admits=['says', 'believes'], doubts=['denies'], denies=['doubts'])
+FAMILIES = {a: [b for b in ACTIONS if ACTIONS[b].family == ACTIONS[a].family] for a in ACTIONS}
+OPPOSITE = dict(says="denies", denies="admits", admits="denies", believes="doubts", doubts="believes")
+SIMILAR = dict(
+    says=["believes", "admits"],
+    believes=["says", "admits"],
+    admits=["says", "believes"],
+    doubts=["denies"],
+    denies=["doubts"],
+)
 
-def _pool(e, f, k): # What could stand in a slot: all that the world has
-    if e=='amount': return [(f.unit, n) for n in range(10, 500, 10)]
-    part = 'usual' if k.values['person'].isdisjoint(PEOPLE['shifted']) else 'shifted'
-    return dict(person=PEOPLE[part], place=PLACES[part], team=TEAMS, object=OBJECTS, date=DATES, role=ROLES)[e]
 
-def _slots(f): # Slots to exchange, with the kind of entity
-    own = ['role'] if f.role else []
-    own += ['team'] if f.team else []
-    return [(s, ENTITIES[s]) for s in (*own, 'actor', 'holder', 'object', 'place', 'date') if getattr(f, s)]+[('amount', 'amount')]*(f.kind=='quantity')
+def _pool(e, f, k):  # What could stand in a slot: all that the world has
+    if e == "amount":
+        return [(f.unit, n) for n in range(10, 500, 10)]
+    part = "usual" if k.values["person"].isdisjoint(PEOPLE["shifted"]) else "shifted"
+    return dict(person=PEOPLE[part], place=PLACES[part], team=TEAMS, object=OBJECTS, date=DATES, role=ROLES)[
+        e
+    ]
 
-def _put(f, slot, v): # A new actor of an event brings no post along
-    return f._replace(**{slot: v[1] if slot=='amount' else v}, **({'role': '', 'team': ''} if slot=='actor' and f.action else {}))
 
-def _exchange(f, k, r, new): # One value per slot: new to the bulletin, or from elsewhere in it
-    for slot,e in _slots(f) if f.kind not in ('sum', 'order', 'topic') else ():
-        there,own = k.values[e],{getattr(f, slot), f.actor, f.holder, (f.unit, f.amount)}
-        pool = [v for v in _pool(e, f, k) if (v not in there)==new and v not in own]
-        if pool: yield slot,_put(f, slot, r.choice(pool))
+def _slots(f):  # Slots to exchange, with the kind of entity
+    own = ["role"] if f.role else []
+    own += ["team"] if f.team else []
+    return [
+        (s, ENTITIES[s]) for s in (*own, "actor", "holder", "object", "place", "date") if getattr(f, s)
+    ] + [("amount", "amount")] * (f.kind == "quantity")
 
-def _mr(f, k, r): yield from ((s, g) for s,g in _exchange(f, k, r, False) if s not in ('object', 'amount') or key(g)==key(f) or key(g) not in k.facts)
+
+def _put(f, slot, v):  # A new actor of an event brings no post along
+    return f._replace(
+        **{slot: v[1] if slot == "amount" else v},
+        **({"role": "", "team": ""} if slot == "actor" and f.action else {}),
+    )
+
+
+def _exchange(f, k, r, new):  # One value per slot: new to the bulletin, or from elsewhere in it
+    for slot, e in _slots(f) if f.kind not in ("sum", "order", "topic") else ():
+        there, own = k.values[e], {getattr(f, slot), f.actor, f.holder, (f.unit, f.amount)}
+        pool = [v for v in _pool(e, f, k) if (v not in there) == new and v not in own]
+        if pool:
+            yield slot, _put(f, slot, r.choice(pool))
+
+
+def _mr(f, k, r):
+    yield from (
+        (s, g)
+        for s, g in _exchange(f, k, r, False)
+        if s not in ("object", "amount") or key(g) == key(f) or key(g) not in k.facts
+    )
+
 
 def _nms(f, k, r):
-    same = [a for a in FAMILIES.get(f.action, ()) if ACTIONS[a].pole==ACTIONS[f.action].pole and a!=f.action]
-    yield from (('action', f._replace(action=a)) for a in same)
-    yield from (('quant', f._replace(quant=q)) for q in QUANTS if f.quant and q!=f.quant)
-    yield from (('stance', _stance(f, s)) for s in SIMILAR.get(f.stance, ()))
+    same = [
+        a for a in FAMILIES.get(f.action, ()) if ACTIONS[a].pole == ACTIONS[f.action].pole and a != f.action
+    ]
+    yield from (("action", f._replace(action=a)) for a in same)
+    yield from (("quant", f._replace(quant=q)) for q in QUANTS if f.quant and q != f.quant)
+    yield from (("stance", _stance(f, s)) for s in SIMILAR.get(f.stance, ()))
 
-def _stance(f, s): return f._replace(stance=s, kind='denial' if s in ('denies', 'admits') else 'report')
+
+def _stance(f, s):
+    return f._replace(stance=s, kind="denial" if s in ("denies", "admits") else "report")
+
 
 def _co(f, k, r):
-    yield from (('action', f._replace(action=a)) for a in FAMILIES.get(f.action, ()) if ACTIONS[a].pole!=ACTIONS[f.action].pole)
-    if f.action and f.stance not in NEGATIVE: yield 'positive',f._replace(positive=not f.positive)
-    if f.stance and f.positive: yield 'stance',_stance(f, OPPOSITE[f.stance])
+    yield from (
+        ("action", f._replace(action=a))
+        for a in FAMILIES.get(f.action, ())
+        if ACTIONS[a].pole != ACTIONS[f.action].pole
+    )
+    if f.action and f.stance not in NEGATIVE:
+        yield "positive", f._replace(positive=not f.positive)
+    if f.stance and f.positive:
+        yield "stance", _stance(f, OPPOSITE[f.stance])
+
 
 def _re(f, k, r):
-    if f.kind=='sum': yield 'amount',f._replace(amount=r.choice([n for n in range(20, 990, 10) if n!=f.amount]))
-    if f.kind=='order': yield 'object',f._replace(object=f.other, other=f.object)
+    if f.kind == "sum":
+        yield "amount", f._replace(amount=r.choice([n for n in range(20, 990, 10) if n != f.amount]))
+    if f.kind == "order":
+        yield "object", f._replace(object=f.other, other=f.object)
 
-def _tme(f, k, r): yield from (('tense', f._replace(tense=t, modality=m)) for t,m in MOODS if f.action and (t, m)!=(f.tense, f.modality))
-def _soaf(f, k, r): yield from [('stance', f._replace(kind='event', holder='', stance='', positive=f.positive^(f.stance in NEGATIVE)))] if f.stance else []
 
-_changes = dict(EI=lambda f, k, r: _exchange(f, k, r, True), NMS=_nms, RE=_re, MR=_mr, TME=_tme, CO=_co, SOAF=_soaf)
+def _tme(f, k, r):
+    yield from (
+        ("tense", f._replace(tense=t, modality=m))
+        for t, m in MOODS
+        if f.action and (t, m) != (f.tense, f.modality)
+    )
+
+
+def _soaf(f, k, r):
+    yield from (
+        [
+            (
+                "stance",
+                f._replace(kind="event", holder="", stance="", positive=f.positive ^ (f.stance in NEGATIVE)),
+            )
+        ]
+        if f.stance
+        else []
+    )
+
+
+_changes = dict(
+    EI=lambda f, k, r: _exchange(f, k, r, True), NMS=_nms, RE=_re, MR=_mr, TME=_tme, CO=_co, SOAF=_soaf
+)
+
 
 def changes(
-    f:Fact, # A fact that the bulletin supports
-    kind:str, # One of `ERRORS`
-    k:Known, # The bulletin
-    r:random.Random, # Chooses among values
-)->list: # (changed slot, wrong fact)
+    f: Fact,  # A fact that the bulletin supports
+    kind: str,  # One of `ERRORS`
+    k: Known,  # The bulletin
+    r: random.Random,  # Chooses among values
+) -> list:  # (changed slot, wrong fact)
     "Versions of a fact with exactly this error."
-    if kind not in _changes: raise ValueError(f"no error type {kind!r}; they are {ERRORS}")
+    if kind not in _changes:
+        raise ValueError(f"no error type {kind!r}; they are {ERRORS}")
     return list(_changes[kind](f, k, r))
 
 # %% ../../nbs/02_data/07_checker.ipynb #3ecac033
-def _room(base, kind, k, r): # Statements to make, and the wrong versions of each
-    options = [(i, g) for i,f in enumerate(base) for _,g in changes(f, kind, k, r)]
-    if options: return base,options
+def _room(base, kind, k, r):  # Statements to make, and the wrong versions of each
+    options = [(i, g) for i, f in enumerate(base) for _, g in changes(f, kind, k, r)]
+    if options:
+        return base, options
     more = [f for f in (*k.facts.values(), *derived(k.facts.values())) if key(f) not in map(key, base)]
     more = [(f, c) for f in more if (c := changes(f, kind, k, r))]
-    if not more: return base,[]
-    f,wrong = r.choice(more)
-    return [*base, f],[(len(base), g) for _,g in wrong]
+    if not more:
+        return base, []
+    f, wrong = r.choice(more)
+    return [*base, f], [(len(base), g) for _, g in wrong]
+
 
 def edit(
-    row, # Row of `world.bulletins`
-    kind:str, # One of `ERRORS`
-    rng:np.random.Generator, # Chooses what to change and the wording
-)->str: # A summary with this error only; None when the bulletin has no room for it
+    row,  # Row of `world.bulletins`
+    kind: str,  # One of `ERRORS`
+    rng: np.random.Generator,  # Chooses what to change and the wording
+) -> str:  # A summary with this error only; None when the bulletin has no room for it
     "A clean summary made wrong in one way."
-    r,k = random.Random(int(rng.integers(1<<32))),known(row.facts, row.main)
-    base,options = _room([f for f,_ in parse(row.reference).facts], kind, k, r)
-    if not options: return
-    i,wrong = r.choice(options)
-    return text([*base[:i], wrong, *base[i+1:]], r, {1} if r.random()<.5 else ())
+    r, k = random.Random(int(rng.integers(1 << 32))), known(row.facts, row.main)
+    base, options = _room([f for f, _ in parse(row.reference).facts], kind, k, r)
+    if not options:
+        return
+    i, wrong = r.choice(options)
+    return text([*base[:i], wrong, *base[i + 1 :]], r, {1} if r.random() < 0.5 else ())
+
 
 def marked(
-    v:Verdict, # Of a summary
-)->str: # The summary, each wrong run of words in brackets after its error types, unread words after '?'
+    v: Verdict,  # Of a summary
+) -> str:  # The summary, each wrong run of words in brackets after its error types, unread words after '?'
     "Show the labels in the text."
-    tags = ['+'.join(e for e,on in zip(ERRORS, l) if on) or '?'*bool(u) for l,u in zip(v.labels, v.unparsed)]
-    edges = zip(['', *tags], tags, [*tags[1:], ''], v.words)
-    return ' '.join((f'{t}[' if t and t!=a else '')+w+(']' if t and t!=b else '') for a,t,b,w in edges)
+    tags = [
+        "+".join(e for e, on in zip(ERRORS, l) if on) or "?" * bool(u) for l, u in zip(v.labels, v.unparsed)
+    ]
+    edges = zip(["", *tags], tags, [*tags[1:], ""], v.words)
+    return " ".join(
+        (f"{t}[" if t and t != a else "") + w + ("]" if t and t != b else "") for a, t, b, w in edges
+    )
 
 # %% ../../nbs/02_data/07_checker.ipynb #46c72a82
-EXCLUSIVE = ('place', 'date', 'amount') # Only one value can be right
+EXCLUSIVE = ("place", "date", "amount")  # Only one value can be right
 
-def _arguable(kind, slot, f, g): # The new statement may follow from `f`, or hold beside it
-    if kind=='TME': return f.tense==g.tense
-    if kind=='CO': return f.modality=='might' or f.quant=='some' or (slot=='action' and ACTIONS[f.action].family!='opinion')
-    if kind!='NMS' or slot=='stance': return kind=='NMS'
-    if slot=='quant': return QUANTS.index(g.quant)<QUANTS.index(f.quant)
-    return (ACTIONS[g.action].strength>ACTIONS[f.action].strength)!=(f.positive^(f.stance in NEGATIVE))
 
-def _label(kind, slot, f): return 'contradiction' if kind in ('CO', 'RE') or (kind in ('EI', 'MR') and (slot in EXCLUSIVE or slot=='role' or f.kind=='role')) else 'neutral'
+def _arguable(kind, slot, f, g):  # The new statement may follow from `f`, or hold beside it
+    if kind == "TME":
+        return f.tense == g.tense
+    if kind == "CO":
+        return (
+            f.modality == "might"
+            or f.quant == "some"
+            or (slot == "action" and ACTIONS[f.action].family != "opinion")
+        )
+    if kind != "NMS" or slot == "stance":
+        return kind == "NMS"
+    if slot == "quant":
+        return QUANTS.index(g.quant) < QUANTS.index(f.quant)
+    return (ACTIONS[g.action].strength > ACTIONS[f.action].strength) != (f.positive ^ (f.stance in NEGATIVE))
 
-def _apart(words, others): # Which words the other wording does not have; when none, the last one
+
+def _label(kind, slot, f):
+    return (
+        "contradiction"
+        if kind in ("CO", "RE")
+        or (kind in ("EI", "MR") and (slot in EXCLUSIVE or slot == "role" or f.kind == "role"))
+        else "neutral"
+    )
+
+
+def _apart(words, others):  # Which words the other wording does not have; when none, the last one
     same = np.zeros(len(words), bool)
-    for b in SequenceMatcher(None, others, words, autojunk=False).get_matching_blocks(): same[b.b:b.b+b.size] = True
-    if same.all(): same[-1] = False
+    for b in SequenceMatcher(None, others, words, autojunk=False).get_matching_blocks():
+        same[b.b : b.b + b.size] = True
+    if same.all():
+        same[-1] = False
     return ~same
 
-def _worded(f, r): # A sentence, and the same fact in the very same wording for whatever else is said of it
+
+def _worded(f, r):  # A sentence, and the same fact in the very same wording for whatever else is said of it
     twin = random.Random()
     twin.setstate(r.getstate())
-    return text([f], r),lambda g: text([g], twin)
+    return text([f], r), lambda g: text([g], twin)
+
 
 def statements(
-    row, # Row of `world.bulletins`
-    rng:np.random.Generator, # Chooses facts, errors and wording
-    n:int=2, # How many of each label, at most
-    mr:float=1., # Weight of wrong references when drawing, others 1
-)->list: # (sentence, 'entailment', 'neutral' or 'contradiction', which of its words the bulletin does not support, bool [W])
+    row,  # Row of `world.bulletins`
+    rng: np.random.Generator,  # Chooses facts, errors and wording
+    n: int = 2,  # How many of each label, at most
+    mr: float = 1.0,  # Weight of wrong references when drawing, others 1
+) -> list:  # (sentence, 'entailment', 'neutral' or 'contradiction', which of its words the bulletin does not support, bool [W])
     "Statements that the bulletin entails, leaves open or excludes."
-    r,k = random.Random(int(rng.integers(1<<32))),known(row.facts, row.main)
+    r, k = random.Random(int(rng.integers(1 << 32))), known(row.facts, row.main)
     facts = r.sample(true := [*row.facts, *derived(row.facts)], len(true))
-    out = dict(entailment=[(f, 'entailment', f, 1.) for f in facts], neutral=[], contradiction=[])
-    for f,kind in ((f, kind) for f in facts for kind in r.sample(ERRORS, len(ERRORS))):
-        options = [(g, l, f, mr if kind=='MR' else 1.) for s,g in changes(f, kind, k, r) if not _arguable(kind, s, f, g) for l in [_label(kind, s, f)]]
-        if options: out[(pick := r.choice(options))[1]].append(pick)
+    out = dict(entailment=[(f, "entailment", f, 1.0) for f in facts], neutral=[], contradiction=[])
+    for f, kind in ((f, kind) for f in facts for kind in r.sample(ERRORS, len(ERRORS))):
+        options = [
+            (g, l, f, mr if kind == "MR" else 1.0)
+            for s, g in changes(f, kind, k, r)
+            if not _arguable(kind, s, f, g)
+            for l in [_label(kind, s, f)]
+        ]
+        if options:
+            out[(pick := r.choice(options))[1]].append(pick)
+
     def one(g, l, f, _):
-        s,like = _worded(g, r)
-        return s,l,np.zeros(len(s.split()), bool) if f is g else _apart(s.split(), like(f).split())
-    return [one(*x) for v in out.values() for x in sorted(v, key=lambda x: -r.random()**(1/x[3]))[:n]]
+        s, like = _worded(g, r)
+        return s, l, np.zeros(len(s.split()), bool) if f is g else _apart(s.split(), like(f).split())
+
+    return [one(*x) for v in out.values() for x in sorted(v, key=lambda x: -(r.random() ** (1 / x[3])))[:n]]
+
 
 def hypotheses(
-    row, # Row of `world.bulletins`
-    rng:np.random.Generator, # Chooses facts, errors and wording
-    n:int=2, # How many statements of each label, at most
-)->list: # (sentence, 'entailment', 'neutral' or 'contradiction')
+    row,  # Row of `world.bulletins`
+    rng: np.random.Generator,  # Chooses facts, errors and wording
+    n: int = 2,  # How many statements of each label, at most
+) -> list:  # (sentence, 'entailment', 'neutral' or 'contradiction')
     "The sentences and labels of `statements`."
-    return [(s, l) for s,l,_ in statements(row, rng, n)]
+    return [(s, l) for s, l, _ in statements(row, rng, n)]

@@ -8,163 +8,442 @@ __all__ = ['SUMMAC_ROWS', 'TRUE_ROWS', 'qags_votes', 'summac', 'true_set', 'true
 # %% ../../nbs/02_data/05_consistency.ipynb #9424633f
 from collections import Counter
 from pathlib import Path
+
 import pandas as pd
+
 from ..core.checks import some
 from .download import DataNotAtHand
+from uetrust.data.records import (
+    COGENSUMM,
+    HOMES,
+    POLYTOPE,
+    TRUE_FILES,
+    TRUE_SCORES,
+    as_label,
+    bad_record,
+    majority,
+    place,
+    records,
+    require,
+    tidy,
+)
 from .summarization import sourced
-from .records import COGENSUMM, HOMES, POLYTOPE, TRUE_FILES, TRUE_SCORES, bad_record, require, as_label, majority, place, records, tidy
 
 # %% ../../nbs/02_data/05_consistency.ipynb #21559bbe
 def qags_votes(
-    which:str, # 'cnndm' or 'xsum'
-    folder=None, # As in `place`
-    complete:bool=True, # Refuse another number of summaries than was published
-)->pd.DataFrame: # As from `tidy`; label: most workers accept every sentence; human: share of sentences that most accept
+    which: str,  # 'cnndm' or 'xsum'
+    folder=None,  # As in `place`
+    complete: bool = True,  # Refuse another number of summaries than was published
+) -> (
+    pd.DataFrame
+):  # As from `tidy`; label: most workers accept every sentence; human: share of sentences that most accept
     "QAGS from its raw votes; articles as they stand in the file."
-    if which not in ('cnndm', 'xsum'): raise ValueError(f"QAGS has cnndm and xsum, got {which!r}")
-    name = f'qags/mturk_{which}.jsonl'
+    if which not in ("cnndm", "xsum"):
+        raise ValueError(f"QAGS has cnndm and xsum, got {which!r}")
+    name = f"qags/mturk_{which}.jsonl"
+
     def one(i, r):
-        row,said = f'record {i+1}',r['summary_sentences']
-        votes = [majority([as_label(v['response'], ('yes',), ('no',), name, row) for v in s['responses']], name, row) for s in said]
-        if not votes: raise bad_record(name, row, 'no sentence', 'Every summary needs one: fetch the file again')
-        return dict(id=f'{which}-{i}', row=row, split='test', source=r['article'], hypothesis=' '.join(s['sentence'] for s in said), label=int(all(votes)), human=sum(votes)/len(votes))
-    rows = [one(i, r) for i,r in enumerate(records(name, folder))]
-    return tidy(rows, f'qags_{which}', name, published=dict(cnndm=235, xsum=239)[which] if complete else None)
+        row, said = f"record {i + 1}", r["summary_sentences"]
+        votes = [
+            majority(
+                [as_label(v["response"], ("yes",), ("no",), name, row) for v in s["responses"]], name, row
+            )
+            for s in said
+        ]
+        if not votes:
+            raise bad_record(name, row, "no sentence", "Every summary needs one: fetch the file again")
+        return dict(
+            id=f"{which}-{i}",
+            row=row,
+            split="test",
+            source=r["article"],
+            hypothesis=" ".join(s["sentence"] for s in said),
+            label=int(all(votes)),
+            human=sum(votes) / len(votes),
+        )
+
+    rows = [one(i, r) for i, r in enumerate(records(name, folder))]
+    return tidy(rows, f"qags_{which}", name, published=dict(cnndm=235, xsum=239)[which] if complete else None)
+
 
 def _frank(folder, summac):
-    name = 'frank/human_annotations_sentence.json'
+    name = "frank/human_annotations_sentence.json"
+
     def one(i, r):
-        row,said = f'record {i+1}',[list(s.values()) for s in r['summary_sentences_annotations']]
-        if not said or not all(s and all(s) for s in said): raise bad_record(name, row, 'a sentence without labels, or no sentence', 'Each sentence needs a label of each judge: fetch the file again')
-        votes = [majority([int(labels[0]=='NoE') for labels in s]) for s in said]
-        twice = all(sum(v=='NoE' for labels in s for v in labels)>=2 for s in said)
-        return dict(id=f"{r['hash']} {r['model_name']}", row=row, split=dict(valid='val').get(r['split'], r['split']), system=r['model_name'], source=r['article'], hypothesis=r['summary'], label=int(twice if summac else all(votes)), human=sum(votes)/len(votes))
-    return [one(i, r) for i,r in enumerate(records(name, folder))],name
+        row, said = f"record {i + 1}", [list(s.values()) for s in r["summary_sentences_annotations"]]
+        if not said or not all(s and all(s) for s in said):
+            raise bad_record(
+                name,
+                row,
+                "a sentence without labels, or no sentence",
+                "Each sentence needs a label of each judge: fetch the file again",
+            )
+        votes = [majority([int(labels[0] == "NoE") for labels in s]) for s in said]
+        twice = all(sum(v == "NoE" for labels in s for v in labels) >= 2 for s in said)
+        return dict(
+            id=f"{r['hash']} {r['model_name']}",
+            row=row,
+            split=dict(valid="val").get(r["split"], r["split"]),
+            system=r["model_name"],
+            source=r["article"],
+            hypothesis=r["summary"],
+            label=int(twice if summac else all(votes)),
+            human=sum(votes) / len(votes),
+        )
+
+    return [one(i, r) for i, r in enumerate(records(name, folder))], name
+
 
 def _summeval(folder, summac):
     name = f"summeval/model_annotations.aligned{'.scored' if summac else ''}.jsonl"
+
     def one(i, r):
-        row,given = f'record {i+1}',[a.get('consistency') for a in r['expert_annotations']]
-        if not given or not all(g in range(1, 6) for g in given): raise bad_record(name, row, f'{given} as consistency', 'Each expert gives a number from 1 to 5: fetch the file again')
-        five = [int(g==5) for g in given]
-        return dict(id=f"{r['id']} {r['model_id']}", doc=r['id'].rpartition('-')[2], row=row, split=('val', 'test')[i%2], system=r['model_id'], hypothesis=r['decoded'], label=majority(five) if summac else int(all(five)), human=sum(given)/len(given))
-    return sourced([one(i, r) for i,r in enumerate(records(name, folder))], 'cnndm', name, folder, not summac),name
+        row, given = f"record {i + 1}", [a.get("consistency") for a in r["expert_annotations"]]
+        if not given or not all(g in range(1, 6) for g in given):
+            raise bad_record(
+                name,
+                row,
+                f"{given} as consistency",
+                "Each expert gives a number from 1 to 5: fetch the file again",
+            )
+        five = [int(g == 5) for g in given]
+        return dict(
+            id=f"{r['id']} {r['model_id']}",
+            doc=r["id"].rpartition("-")[2],
+            row=row,
+            split=("val", "test")[i % 2],
+            system=r["model_id"],
+            hypothesis=r["decoded"],
+            label=majority(five) if summac else int(all(five)),
+            human=sum(given) / len(given),
+        )
+
+    return sourced(
+        [one(i, r) for i, r in enumerate(records(name, folder))], "cnndm", name, folder, not summac
+    ), name
+
 
 def _maynez(folder, summac):
-    name,groups = 'xsumfaith/hallucination_annotations_xsum_summaries.csv',{}
-    for i,r in enumerate(records(name, folder)): groups.setdefault((r['bbcid'], r['system']), []).append(r|dict(row=f'record {i+1}', fine=as_label(r['hallucination_type'], ('NULL',), ('intrinsic', 'extrinsic'), name, f'record {i+1}')))
+    name, groups = "xsumfaith/hallucination_annotations_xsum_summaries.csv", {}
+    for i, r in enumerate(records(name, folder)):
+        groups.setdefault((r["bbcid"], r["system"]), []).append(
+            r
+            | dict(
+                row=f"record {i + 1}",
+                fine=as_label(
+                    r["hallucination_type"], ("NULL",), ("intrinsic", "extrinsic"), name, f"record {i + 1}"
+                ),
+            )
+        )
+
     def one(i, k, g):
-        workers = {w:min(r['fine'] for r in g if r['worker_id']==w) for w in dict.fromkeys(r['worker_id'] for r in g)}
-        commonest = Counter(r['hallucination_type'] for r in g).most_common(1)[0][0]
-        return dict(id=' '.join(k), doc=k[0], row=g[0]['row'], split=('val', 'test')[i%2], system=k[1], hypothesis=g[0]['summary'], label=int(commonest=='NULL') if summac else majority(list(workers.values())), human=sum(workers.values())/len(workers))
-    return sourced([one(i, k, g) for i,(k,g) in enumerate(groups.items())], 'xsum', name, folder, not summac),name
+        workers = {
+            w: min(r["fine"] for r in g if r["worker_id"] == w)
+            for w in dict.fromkeys(r["worker_id"] for r in g)
+        }
+        commonest = Counter(r["hallucination_type"] for r in g).most_common(1)[0][0]
+        return dict(
+            id=" ".join(k),
+            doc=k[0],
+            row=g[0]["row"],
+            split=("val", "test")[i % 2],
+            system=k[1],
+            hypothesis=g[0]["summary"],
+            label=int(commonest == "NULL") if summac else majority(list(workers.values())),
+            human=sum(workers.values()) / len(workers),
+        )
+
+    return sourced(
+        [one(i, k, g) for i, (k, g) in enumerate(groups.items())], "xsum", name, folder, not summac
+    ), name
 
 # %% ../../nbs/02_data/05_consistency.ipynb #d3f031d4
 def _cogensumm(folder):
-    def said(sents): return ' '.join(sents[str(k)]['text'] for k in range(len(sents)))
+    def said(sents):
+        return " ".join(sents[str(k)]["text"] for k in range(len(sents)))
+
     def rows(n):
-        name,pairs = f'cogensumm/{n}.json',n=='val_sentence_pairs'
+        name, pairs = f"cogensumm/{n}.json", n == "val_sentence_pairs"
         got = records(name, folder)
-        if isinstance(got, list)!=pairs: raise bad_record(name, 'top level', type(got).__name__, f"Expected is a {'list' if pairs else 'dict'}: fetch the file again")
-        if pairs: return [dict(id=f'{n} {i} {c}', doc=r['article_id'], row=f'record {i+1}', hypothesis=r[f'{c}_sent'], label=int(c=='correct')) for i,r in enumerate(got) for c in ('correct', 'incorrect')]
-        flat = {f'{a} {k}':r for a,v in got.items() for k,r in v.items()} if n=='val_reranking' else got # several summaries of an article, or one
+        if isinstance(got, list) != pairs:
+            raise bad_record(
+                name,
+                "top level",
+                type(got).__name__,
+                f"Expected is a {'list' if pairs else 'dict'}: fetch the file again",
+            )
+        if pairs:
+            return [
+                dict(
+                    id=f"{n} {i} {c}",
+                    doc=r["article_id"],
+                    row=f"record {i + 1}",
+                    hypothesis=r[f"{c}_sent"],
+                    label=int(c == "correct"),
+                )
+                for i, r in enumerate(got)
+                for c in ("correct", "incorrect")
+            ]
+        flat = (
+            {f"{a} {k}": r for a, v in got.items() for k, r in v.items()} if n == "val_reranking" else got
+        )  # several summaries of an article, or one
         require(list(flat.values()), name)
-        return [dict(id=f'{n} {k}', doc=k.split()[0], row=f'{name}, record {k!r}', hypothesis=said(r['sents']), label=as_label(r['label'], ('Correct',), ('Incorrect',), name, f'record {k!r}')) for k,r in flat.items()]
-    return sourced([r|dict(split=n.split('_')[0], system=n) for n in COGENSUMM for r in rows(n)], 'cnndm', 'cogensumm', folder),'cogensumm'
+        return [
+            dict(
+                id=f"{n} {k}",
+                doc=k.split()[0],
+                row=f"{name}, record {k!r}",
+                hypothesis=said(r["sents"]),
+                label=as_label(r["label"], ("Correct",), ("Incorrect",), name, f"record {k!r}"),
+            )
+            for k, r in flat.items()
+        ]
+
+    return sourced(
+        [r | dict(split=n.split("_")[0], system=n) for n in COGENSUMM for r in rows(n)],
+        "cnndm",
+        "cogensumm",
+        folder,
+    ), "cogensumm"
+
 
 def _factcc(folder):
-    rows = [dict(id=f'{s}-{i}', doc=Path(r['filepath']).stem, row=f'{s}, record {i+1}', split=s, hypothesis=r['claim'], label=as_label(r['label'], ('CORRECT',), ('INCORRECT',), f'factcc/{s}/data-dev.jsonl', f'record {i+1}')) for s in ('val', 'test') for i,r in enumerate(records(f'factcc/{s}/data-dev.jsonl', folder))]
-    return sourced(rows, 'cnndm', 'factcc', folder),'factcc'
+    rows = [
+        dict(
+            id=f"{s}-{i}",
+            doc=Path(r["filepath"]).stem,
+            row=f"{s}, record {i + 1}",
+            split=s,
+            hypothesis=r["claim"],
+            label=as_label(
+                r["label"], ("CORRECT",), ("INCORRECT",), f"factcc/{s}/data-dev.jsonl", f"record {i + 1}"
+            ),
+        )
+        for s in ("val", "test")
+        for i, r in enumerate(records(f"factcc/{s}/data-dev.jsonl", folder))
+    ]
+    return sourced(rows, "cnndm", "factcc", folder), "factcc"
+
 
 def _sheets(name, folder):
-    path,want = place(name, folder),HOMES[name].fields
-    try: got = pd.read_excel(path, sheet_name=None, engine='openpyxl')
-    except ImportError as e: raise DataNotAtHand(f"data not at hand: {name} is a workbook, and reading it needs the package openpyxl: pip install openpyxl") from e
-    for sheet,cols in zip(want, (('ID', 'Source', 'Target'), ('ID', 'Subtypes'))):
-        if lost := [c for c in cols if sheet not in got or c not in got[sheet]]: raise bad_record(name, f'sheet {sheet!r}', f'{list(got[sheet]) if sheet in got else list(got)}, without {lost}', f'Expected are the sheets {list(want)}; fetch the file again')
+    path, want = place(name, folder), HOMES[name].fields
+    try:
+        got = pd.read_excel(path, sheet_name=None, engine="openpyxl")
+    except ImportError as e:
+        raise DataNotAtHand(
+            f"data not at hand: {name} is a workbook, and reading it needs the package openpyxl: pip install openpyxl"
+        ) from e
+    for sheet, cols in zip(want, (("ID", "Source", "Target"), ("ID", "Subtypes"))):
+        if lost := [c for c in cols if sheet not in got or c not in got[sheet]]:
+            raise bad_record(
+                name,
+                f"sheet {sheet!r}",
+                f"{list(got[sheet]) if sheet in got else list(got)}, without {lost}",
+                f"Expected are the sheets {list(want)}; fetch the file again",
+            )
     return [got[s] for s in want]
+
 
 def _polytope(folder):
     rows = []
     for s in POLYTOPE:
-        name = f'polytope/Human_Annotation_Summarization_{s}.xlsm'
-        segments,log = _sheets(name, folder)
-        faults = set(log.loc[log['Subtypes'].notna(), 'ID'])
-        if odd := faults-set(segments['ID']): raise bad_record(name, "sheet 'Error Log'", f'errors of {some(sorted(map(str, odd)))}, which no segment is called', 'Fetch the file again')
-        rows += [dict(id=f'{s} {r.ID}', row=f'{name}, segment {i+1}', split=('val', 'test')[i%2], system=s, source=r.Source, hypothesis=r.Target, label=int(r.ID not in faults)) for i,r in enumerate(segments.itertuples(index=False)) if pd.notna(r.ID)]
-    return rows,'polytope'
+        name = f"polytope/Human_Annotation_Summarization_{s}.xlsm"
+        segments, log = _sheets(name, folder)
+        faults = set(log.loc[log["Subtypes"].notna(), "ID"])
+        if odd := faults - set(segments["ID"]):
+            raise bad_record(
+                name,
+                "sheet 'Error Log'",
+                f"errors of {some(sorted(map(str, odd)))}, which no segment is called",
+                "Fetch the file again",
+            )
+        rows += [
+            dict(
+                id=f"{s} {r.ID}",
+                row=f"{name}, segment {i + 1}",
+                split=("val", "test")[i % 2],
+                system=s,
+                source=r.Source,
+                hypothesis=r.Target,
+                label=int(r.ID not in faults),
+            )
+            for i, r in enumerate(segments.itertuples(index=False))
+            if pd.notna(r.ID)
+        ]
+    return rows, "polytope"
 
-SUMMAC_ROWS = dict(cogensumm=(1281, 400), xsumfaith=(1250, 1250), polytope=(634, 634), factcc=(931, 503), summeval=(850, 850), frank=(671, 1575)) # Set -> records of val and test
-_SUMMAC = dict(cogensumm=_cogensumm, polytope=_polytope, factcc=_factcc, xsumfaith=lambda f: _maynez(f, True), summeval=lambda f: _summeval(f, True), frank=lambda f: _frank(f, True))
+
+SUMMAC_ROWS = dict(
+    cogensumm=(1281, 400),
+    xsumfaith=(1250, 1250),
+    polytope=(634, 634),
+    factcc=(931, 503),
+    summeval=(850, 850),
+    frank=(671, 1575),
+)  # Set -> records of val and test
+_SUMMAC = dict(
+    cogensumm=_cogensumm,
+    polytope=_polytope,
+    factcc=_factcc,
+    xsumfaith=lambda f: _maynez(f, True),
+    summeval=lambda f: _summeval(f, True),
+    frank=lambda f: _frank(f, True),
+)
+
 
 def summac(
-    name:str, # A name of `SUMMAC_ROWS`
-    split:str='val', # 'val' or 'test'
-    folder=None, # As in `place`
-    complete:bool=True, # Refuse another number of records than was published
-)->pd.DataFrame: # As from `tidy`
+    name: str,  # A name of `SUMMAC_ROWS`
+    split: str = "val",  # 'val' or 'test'
+    folder=None,  # As in `place`
+    complete: bool = True,  # Refuse another number of records than was published
+) -> pd.DataFrame:  # As from `tidy`
     "One set of the SummaC benchmark."
-    if name not in SUMMAC_ROWS: raise ValueError(f"the SummaC benchmark has {list(SUMMAC_ROWS)}, got {name!r}")
-    if split not in ('val', 'test'): raise ValueError(f"split must be 'val' or 'test', got {split!r}")
-    rows,file = _SUMMAC[name](folder)
-    return tidy([r for r in rows if r['split']==split], name, file, published=SUMMAC_ROWS[name][split=='test'] if complete else None)
+    if name not in SUMMAC_ROWS:
+        raise ValueError(f"the SummaC benchmark has {list(SUMMAC_ROWS)}, got {name!r}")
+    if split not in ("val", "test"):
+        raise ValueError(f"split must be 'val' or 'test', got {split!r}")
+    rows, file = _SUMMAC[name](folder)
+    return tidy(
+        [r for r in rows if r["split"] == split],
+        name,
+        file,
+        published=SUMMAC_ROWS[name][split == "test"] if complete else None,
+    )
 
 # %% ../../nbs/02_data/05_consistency.ipynb #61514c1e
 def _begin(folder):
-    name = 'begin/dev_05_24_21.tsv'
+    name = "begin/dev_05_24_21.tsv"
+
     def one(i, r):
-        if not r['gold label'].strip(): raise bad_record(name, f'record {i+1}', 'no gold label', 'Fetch the file again')
-        return dict(id=f'begin-{i}', row=f'record {i+1}', source=r['evidence'], hypothesis=r['response'], label=int(r['gold label']=='entailment'))
-    return [one(i, r) for i,r in enumerate(records(name, folder))],name
+        if not r["gold label"].strip():
+            raise bad_record(name, f"record {i + 1}", "no gold label", "Fetch the file again")
+        return dict(
+            id=f"begin-{i}",
+            row=f"record {i + 1}",
+            source=r["evidence"],
+            hypothesis=r["response"],
+            label=int(r["gold label"] == "entailment"),
+        )
+
+    return [one(i, r) for i, r in enumerate(records(name, folder))], name
+
 
 def _dialfact(folder):
-    name,words = 'dialfact/valid_split.jsonl',(('SUPPORTS',), ('REFUTES', 'NOT ENOUGH INFO'))
-    return [dict(id=f'dialfact-{i}', row=f'record {i+1}', source=' '.join(e[2] for e in r['evidence_list']), hypothesis=r['response'], label=as_label(r['response_label'], *words, name, f'record {i+1}'))
-            for i,r in enumerate(records(name, folder)) if r['type_label']=='factual'],name
+    name, words = "dialfact/valid_split.jsonl", (("SUPPORTS",), ("REFUTES", "NOT ENOUGH INFO"))
+    return [
+        dict(
+            id=f"dialfact-{i}",
+            row=f"record {i + 1}",
+            source=" ".join(e[2] for e in r["evidence_list"]),
+            hypothesis=r["response"],
+            label=as_label(r["response_label"], *words, name, f"record {i + 1}"),
+        )
+        for i, r in enumerate(records(name, folder))
+        if r["type_label"] == "factual"
+    ], name
+
 
 def _q2(folder):
-    name = 'q2/cross_annotation.csv'
-    return [dict(id=f'q2-{i} {s}', row=f'record {i+1}', system=s, source=r['knowledge'], hypothesis=r[f'{s}_response'], label=as_label(r[f'{s}_label'], ('0',), ('1',), name, f'record {i+1}')) for i,r in enumerate(records(name, folder)) for s in ('dodeca', 'memnet')],name
+    name = "q2/cross_annotation.csv"
+    return [
+        dict(
+            id=f"q2-{i} {s}",
+            row=f"record {i + 1}",
+            system=s,
+            source=r["knowledge"],
+            hypothesis=r[f"{s}_response"],
+            label=as_label(r[f"{s}_label"], ("0",), ("1",), name, f"record {i + 1}"),
+        )
+        for i, r in enumerate(records(name, folder))
+        for s in ("dodeca", "memnet")
+    ], name
+
 
 def _paws(folder):
-    name = 'paws/dev.tsv'
-    return [dict(id=f"paws-{r['id']}", row=f'record {i+1}', source=r['sentence1'], hypothesis=r['sentence2'], label=as_label(r['label'], ('1',), ('0',), name, f'record {i+1}')) for i,r in enumerate(records(name, folder))],name
+    name = "paws/dev.tsv"
+    return [
+        dict(
+            id=f"paws-{r['id']}",
+            row=f"record {i + 1}",
+            source=r["sentence1"],
+            hypothesis=r["sentence2"],
+            label=as_label(r["label"], ("1",), ("0",), name, f"record {i + 1}"),
+        )
+        for i, r in enumerate(records(name, folder))
+    ], name
 
-_TRUE_SETS = dict(mnbm=lambda f: _maynez(f, False), frank=lambda f: _frank(f, False), summeval=lambda f: _summeval(f, False), dialfact=_dialfact, begin=_begin, q2=_q2, paws=_paws)
+
+_TRUE_SETS = dict(
+    mnbm=lambda f: _maynez(f, False),
+    frank=lambda f: _frank(f, False),
+    summeval=lambda f: _summeval(f, False),
+    dialfact=_dialfact,
+    begin=_begin,
+    q2=_q2,
+    paws=_paws,
+)
 TRUE_ROWS = dict(mnbm=2500, frank=671, summeval=1600)
 
+
 def true_set(
-    name:str, # A name of `TRUE_FILES`
-    folder=None, # As in `place`
-    complete:bool=True, # Refuse another number of records than was published, where that is known
-)->pd.DataFrame: # As from `tidy`
+    name: str,  # A name of `TRUE_FILES`
+    folder=None,  # As in `place`
+    complete: bool = True,  # Refuse another number of records than was published, where that is known
+) -> pd.DataFrame:  # As from `tidy`
     "One set of TRUE, with TRUE's label."
-    if name not in TRUE_FILES: raise ValueError(f"of TRUE there are {list(TRUE_FILES)}, got {name!r}")
-    if name.startswith('qags'): return qags_votes(name.split('_')[1], folder, complete)
-    rows,file = _TRUE_SETS[name](folder)
-    if name=='frank': rows = [r for r in rows if r['split']=='val']
-    return tidy([r|dict(split='test' if name in ('mnbm', 'summeval', 'q2') else 'val') for r in rows], name, file, published=TRUE_ROWS.get(name) if complete else None)
+    if name not in TRUE_FILES:
+        raise ValueError(f"of TRUE there are {list(TRUE_FILES)}, got {name!r}")
+    if name.startswith("qags"):
+        return qags_votes(name.split("_")[1], folder, complete)
+    rows, file = _TRUE_SETS[name](folder)
+    if name == "frank":
+        rows = [r for r in rows if r["split"] == "val"]
+    return tidy(
+        [r | dict(split="test" if name in ("mnbm", "summeval", "q2") else "val") for r in rows],
+        name,
+        file,
+        published=TRUE_ROWS.get(name) if complete else None,
+    )
+
 
 def true_nine(
-    folder=None, # As in `place`
-    complete:bool=True, # As in `true_set`
-)->pd.DataFrame: # As from `tidy`; attrs['dropped']: set -> reason -> number
+    folder=None,  # As in `place`
+    complete: bool = True,  # As in `true_set`
+) -> pd.DataFrame:  # As from `tidy`; attrs['dropped']: set -> reason -> number
     "All nine sets, one below the other."
     parts = [true_set(n, folder, complete) for n in TRUE_FILES]
-    dropped = {n:p.attrs['dropped'] for n,p in zip(TRUE_FILES, parts)}
-    for p in parts: p.attrs = {}
+    dropped = {n: p.attrs["dropped"] for n, p in zip(TRUE_FILES, parts)}
+    for p in parts:
+        p.attrs = {}
     out = pd.concat(parts, ignore_index=True)
-    out.attrs['dropped'] = dropped
+    out.attrs["dropped"] = dropped
     return out
 
+
 def true_scores(
-    folder=None, # As in `place`; the files are in its folder true_scores
-)->pd.DataFrame: # dataset, id, label (1 consistent), and a column per metric, named as Opitz 2024 prints them; larger is better
+    folder=None,  # As in `place`; the files are in its folder true_scores
+) -> pd.DataFrame:  # dataset, id, label (1 consistent), and a column per metric, named as Opitz 2024 prints them; larger is better
     "TRUE's released scores of the nine sets: the very table behind Opitz 2024, where a user has it."
+
     def part(n, stem):
-        name = f'true_scores/{stem}_true_scores.csv'
+        name = f"true_scores/{stem}_true_scores.csv"
+
         def number(i, r, c):
-            try: return float(r[c])
-            except ValueError: raise bad_record(name, f'record {i+1}', f'{r[c]!r} under {c}', 'Scores are numbers: fetch the file again') from None
-        return [dict(dataset=n, id=f'{n}-{i}', label=as_label(r['label'].removesuffix('.0'), ('1',), ('0',), name, f'record {i+1}'))|{m:number(i, r, c) for m,c in TRUE_SCORES.items()} for i,r in enumerate(records(name, folder))]
-    return pd.DataFrame([r for n,stem in TRUE_FILES.items() for r in part(n, stem)])
+            try:
+                return float(r[c])
+            except ValueError:
+                raise bad_record(
+                    name, f"record {i + 1}", f"{r[c]!r} under {c}", "Scores are numbers: fetch the file again"
+                ) from None
+
+        return [
+            dict(
+                dataset=n,
+                id=f"{n}-{i}",
+                label=as_label(r["label"].removesuffix(".0"), ("1",), ("0",), name, f"record {i + 1}"),
+            )
+            | {m: number(i, r, c) for m, c in TRUE_SCORES.items()}
+            for i, r in enumerate(records(name, folder))
+        ]
+
+    return pd.DataFrame([r for n, stem in TRUE_FILES.items() for r in part(n, stem)])

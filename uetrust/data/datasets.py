@@ -8,50 +8,94 @@ __all__ = ['PUBLIC', 'ANNOTATED', 'read_table', 'samples']
 # %% ../../nbs/02_data/08_datasets.ipynb #070b8456
 from functools import partial
 from pathlib import Path
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
 
 # %% ../../nbs/02_data/08_datasets.ipynb #de78eb65
-def _parquet(path): # Lists stay lists
+def _parquet(path):  # Lists stay lists
     df = pd.read_parquet(path)
-    for c in df.columns[df.dtypes=='object']: df[c] = [v.tolist() if isinstance(v, np.ndarray) else v for v in df[c]]
+    for c in df.columns[df.dtypes == "object"]:
+        df[c] = [v.tolist() if isinstance(v, np.ndarray) else v for v in df[c]]
     return df
 
+
 def read_table(
-    path, # .csv, .parquet, .json or .jsonl file
-    exact:bool=False, # Text as it stands: '007' stays a name and 'NA' a word
-)->pd.DataFrame: # Its rows, at least one
+    path,  # .csv, .parquet, .json or .jsonl file
+    exact: bool = False,  # Text as it stands: '007' stays a name and 'NA' a word
+) -> pd.DataFrame:  # Its rows, at least one
     "Read a table, or say what is wrong with the file."
-    path,csv,json = Path(path),dict(dtype=str, keep_default_na=False) if exact else {},dict(dtype=False) if exact else {}
-    if not path.exists(): raise ValueError(f"there is no file {path}")
-    readers = {'.csv': partial(pd.read_csv, **csv), '.parquet': _parquet, '.json': partial(pd.read_json, **json), '.jsonl': partial(pd.read_json, lines=True, **json)}
-    if path.suffix not in readers: raise ValueError(f"{path.name}: tables are read from {', '.join(readers)} files, not {path.suffix or 'a file without ending'}")
-    try: df = readers[path.suffix](path)
-    except (ValueError, OSError, pd.errors.EmptyDataError, pd.errors.ParserError) as e: raise ValueError(f"{path.name} cannot be read as {path.suffix[1:]}: {e}") from None
-    if not len(df): raise ValueError(f"{path.name} is empty: it has {df.shape[1]} columns and no row")
+    path, csv, json = (
+        Path(path),
+        dict(dtype=str, keep_default_na=False) if exact else {},
+        dict(dtype=False) if exact else {},
+    )
+    if not path.exists():
+        raise ValueError(f"there is no file {path}")
+    readers = {
+        ".csv": partial(pd.read_csv, **csv),
+        ".parquet": _parquet,
+        ".json": partial(pd.read_json, **json),
+        ".jsonl": partial(pd.read_json, lines=True, **json),
+    }
+    if path.suffix not in readers:
+        raise ValueError(
+            f"{path.name}: tables are read from {', '.join(readers)} files, not {path.suffix or 'a file without ending'}"
+        )
+    try:
+        df = readers[path.suffix](path)
+    except (ValueError, OSError, pd.errors.EmptyDataError, pd.errors.ParserError) as e:
+        raise ValueError(f"{path.name} cannot be read as {path.suffix[1:]}: {e}") from None
+    if not len(df):
+        raise ValueError(f"{path.name} is empty: it has {df.shape[1]} columns and no row")
     return df
 
 # %% ../../nbs/02_data/08_datasets.ipynb #0d7ae346
-PUBLIC = dict(aeslc=dict(email='source', subject='reference'), xsum=dict(document='source', summary='reference'), cnndm={}, tofueval=dict(doc_id='id'))
-ANNOTATED = 'aeslc-annotated'
+PUBLIC = dict(
+    aeslc=dict(email="source", subject="reference"),
+    xsum=dict(document="source", summary="reference"),
+    cnndm={},
+    tofueval=dict(doc_id="id"),
+)
+ANNOTATED = "aeslc-annotated"
 
-def _public(name, split): # All samples of a split
-    from uetrust.data import consistency as benchmarks, loaders
-    d = loaders.tofueval_dialogues().query('split==@split') if name=='tofueval' else getattr(benchmarks if name=='cnndm' else loaders, name)(split)
+
+def _public(name, split):  # All samples of a split
+    from uetrust.data import consistency as benchmarks
+    from uetrust.data import loaders
+
+    d = (
+        loaders.tofueval_dialogues().query("split==@split")
+        if name == "tofueval"
+        else getattr(benchmarks if name == "cnndm" else loaders, name)(split)
+    )
     return d.rename(columns=PUBLIC[name]).reset_index(drop=True)
 
-def _annotated(split): # E-mails with all their subjects
-    d = _public('aeslc', split)
-    if not d['annotations'].str.len().all(): raise ValueError(f"the e-mails of {split!r} as they are here have no annotated subjects: aeslc:{split}:N takes them with the sender's")
-    return d.assign(references=[[s, *more] for s,more in zip(d['reference'], d['annotations'])])
+
+def _annotated(split):  # E-mails with all their subjects
+    d = _public("aeslc", split)
+    if not d["annotations"].str.len().all():
+        raise ValueError(
+            f"the e-mails of {split!r} as they are here have no annotated subjects: aeslc:{split}:N takes them with the sender's"
+        )
+    return d.assign(references=[[s, *more] for s, more in zip(d["reference"], d["annotations"])])
+
 
 def samples(
-    text:str, # 'bulletin:test:200', 'aeslc:test:100', 'aeslc-annotated:test:100', 'xsum:test:100', 'cnndm:test:100', 'tofueval:test:50', or a file with columns id and source
-)->pd.DataFrame: # One row per source: id, source, split, reference where known, and references where there are more
+    text: str,  # 'bulletin:test:200', 'aeslc:test:100', 'aeslc-annotated:test:100', 'xsum:test:100', 'cnndm:test:100', 'tofueval:test:50', or a file with columns id and source
+) -> (
+    pd.DataFrame
+):  # One row per source: id, source, split, reference where known, and references where there are more
     "Samples by name."
-    name,*more = text.split(':')
-    if name not in ('bulletin', ANNOTATED, *PUBLIC): return read_table(text, exact=True)
-    if len(more)!=2 or not more[1].isdigit(): raise ValueError(f"a dataset is written NAME:SPLIT:NUMBER, for example {name}:test:100, got {text!r}")
-    split,n = more[0],int(more[1])
-    if name=='bulletin': from uetrust.data.bulletins import bulletins; return bulletins(split, n)[['id', 'split', 'source', 'reference']]
-    d = (_annotated(split) if name==ANNOTATED else _public(name, split)).head(n).assign(split=split)
-    return d[[c for c in ('id', 'split', 'source', 'reference', 'references') if c in d]]
+    name, *more = text.split(":")
+    if name not in ("bulletin", ANNOTATED, *PUBLIC):
+        return read_table(text, exact=True)
+    if len(more) != 2 or not more[1].isdigit():
+        raise ValueError(f"a dataset is written NAME:SPLIT:NUMBER, for example {name}:test:100, got {text!r}")
+    split, n = more[0], int(more[1])
+    if name == "bulletin":
+        from uetrust.data.bulletins import bulletins
+
+        return bulletins(split, n)[["id", "split", "source", "reference"]]
+    d = (_annotated(split) if name == ANNOTATED else _public(name, split)).head(n).assign(split=split)
+    return d[[c for c in ("id", "split", "source", "reference", "references") if c in d]]

@@ -7,125 +7,191 @@ __all__ = ['SPLITS', 'UNHASHED', 'GPT_STUDY', 'CODE', 'registry', 'address', 'Da
            'at_hand', 'not_at_hand', 'WrongHash', 'verify', 'fetch', 'load_plain_pickle']
 
 # %% ../../nbs/02_data/01_download.ipynb #040bbb1f
-import hashlib, io, os, pickle, pickletools
+import hashlib
+import io
+import os
+import pickle
+import pickletools
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+
 import pandas as pd
+
 from ..core.checks import some
 from ..core.settings import mirror, root, whole
 
 # %% ../../nbs/02_data/01_download.ipynb #824d7df8
 @cache
-def _registry(): return pd.read_csv(root()/'data'/'registry.csv', index_col='name')
+def _registry():
+    return pd.read_csv(root() / "data" / "registry.csv", index_col="name")
 
-def registry()->pd.DataFrame: # Index name; columns url, sha256, bytes, licence, in_mirror
+
+def registry() -> pd.DataFrame:  # Index name; columns url, sha256, bytes, licence, in_mirror
     "Every public file whose content is known: where it is, what it must hash to, and what its licence is."
     return _registry().copy()
 
 # %% ../../nbs/02_data/01_download.ipynb #72439dd5
-SPLITS = ('train', 'validation', 'test')
-UNHASHED = {f'aeslc/{s}.jsonl.gz':'https://huggingface.co/datasets/Yale-LILY/aeslc' for s in SPLITS}
-UNHASHED |= {f'xsum/{s}.jsonl.gz':'https://huggingface.co/datasets/EdinburghNLP/xsum' for s in SPLITS}
-UNHASHED |= {'meetingbank/test.jsonl.gz':'https://huggingface.co/datasets/lytang/MeetingBank-transcript',
-             'mediasum/news_dialogue.json':'https://github.com/zcgzcgzcg1/MediaSum'}
-GPT_STUDY = 'https://raw.githubusercontent.com/JainSameer06/ICE/bfb5a52ffab83e83c63e14be214c9909731df80d/data_gptsummary_expt/fs1/'
-UNHASHED |= {f'ice/{s}_summaries_converted.json':f'{GPT_STUDY}{s}_summaries_converted.json' for s in ('gpt', 'brio', 't0')}
+SPLITS = ("train", "validation", "test")
+UNHASHED = {f"aeslc/{s}.jsonl.gz": "https://huggingface.co/datasets/Yale-LILY/aeslc" for s in SPLITS}
+UNHASHED |= {f"xsum/{s}.jsonl.gz": "https://huggingface.co/datasets/EdinburghNLP/xsum" for s in SPLITS}
+UNHASHED |= {
+    "meetingbank/test.jsonl.gz": "https://huggingface.co/datasets/lytang/MeetingBank-transcript",
+    "mediasum/news_dialogue.json": "https://github.com/zcgzcgzcg1/MediaSum",
+}
+GPT_STUDY = "https://raw.githubusercontent.com/JainSameer06/ICE/bfb5a52ffab83e83c63e14be214c9909731df80d/data_gptsummary_expt/fs1/"
+UNHASHED |= {
+    f"ice/{s}_summaries_converted.json": f"{GPT_STUDY}{s}_summaries_converted.json"
+    for s in ("gpt", "brio", "t0")
+}
+
 
 def address(
-    name:str, # A name of `registry()` or of `UNHASHED`
-)->str: # Where the file comes from
+    name: str,  # A name of `registry()` or of `UNHASHED`
+) -> str:  # Where the file comes from
     "The address of a file; an unknown name is answered with near ones."
-    known = registry()['url'].to_dict()|UNHASHED
-    if name not in known: raise ValueError(f"no public file is called {name!r}. Did you mean {get_close_matches(name, known)}? All {len(known)}: {sorted(known)}")
+    known = registry()["url"].to_dict() | UNHASHED
+    if name not in known:
+        raise ValueError(
+            f"no public file is called {name!r}. Did you mean {get_close_matches(name, known)}? All {len(known)}: {sorted(known)}"
+        )
     return known[name]
 
 # %% ../../nbs/02_data/01_download.ipynb #139907c6
 class DataNotAtHand(FileNotFoundError):
     "A public file that is neither here nor to be had: a fact about this machine. A run says so and goes on."
 
-def offline()->bool: # True when `UETRUST_OFFLINE` is 1
-    "Is the network forbidden?"
-    return os.environ.get('UETRUST_OFFLINE')=='1'
 
-def cache_dir()->Path: # It need not exist yet
+def offline() -> bool:  # True when `UETRUST_OFFLINE` is 1
+    "Is the network forbidden?"
+    return os.environ.get("UETRUST_OFFLINE") == "1"
+
+
+def cache_dir() -> Path:  # It need not exist yet
     "`UETRUST_CACHE`, else the folder for caches that the system gives each user."
-    if os.environ.get('UETRUST_CACHE'): return Path(os.environ['UETRUST_CACHE'])
+    if os.environ.get("UETRUST_CACHE"):
+        return Path(os.environ["UETRUST_CACHE"])
     import pooch
-    return Path(pooch.os_cache('uetrust'))
+
+    return Path(pooch.os_cache("uetrust"))
+
 
 def find(
-    name:str, # A name of `registry()` or of `UNHASHED`
-)->Path|None: # The file, unchecked; None when neither the cache nor the mirror has it
+    name: str,  # A name of `registry()` or of `UNHASHED`
+) -> Path | None:  # The file, unchecked; None when neither the cache nor the mirror has it
     "Look in the cache, then in the mirror; nothing is written and no network is asked."
     address(name)
-    return next((d/name for d in (cache_dir(), mirror()) if d and (d/name).is_file()), None)
+    return next((d / name for d in (cache_dir(), mirror()) if d and (d / name).is_file()), None)
+
 
 def at_hand(
-    name:str, # A name of `registry()` or of `UNHASHED`
-)->bool: # True when the cache or the mirror has the file
+    name: str,  # A name of `registry()` or of `UNHASHED`
+) -> bool:  # True when the cache or the mirror has the file
     "Can this file be read without the network?"
     return find(name) is not None
 
 # %% ../../nbs/02_data/01_download.ipynb #582f8894
 def not_at_hand(
-    name:str, # A name of `registry()` or of `UNHASHED`
-    why:str='', # What went wrong on the way to it; says where it was looked for when empty
-)->DataNotAtHand: # To be raised; it names the file, its address and the remedy
+    name: str,  # A name of `registry()` or of `UNHASHED`
+    why: str = "",  # What went wrong on the way to it; says where it was looked for when empty
+) -> DataNotAtHand:  # To be raised; it names the file, its address and the remedy
     "The error of a file that cannot be had."
-    why = why or f"it is not in the cache ({cache_dir()}) nor in the mirror ({mirror() or 'none; UETRUST_MIRROR is not a folder'}), and UETRUST_OFFLINE=1 forbids the network"
-    return DataNotAtHand(f"data not at hand: {name} from {address(name)}: {why}. Put the file at {cache_dir()/name}, point UETRUST_MIRROR at a folder that has it, or allow the network")
+    why = (
+        why
+        or f"it is not in the cache ({cache_dir()}) nor in the mirror ({mirror() or 'none; UETRUST_MIRROR is not a folder'}), and UETRUST_OFFLINE=1 forbids the network"
+    )
+    return DataNotAtHand(
+        f"data not at hand: {name} from {address(name)}: {why}. Put the file at {cache_dir() / name}, point UETRUST_MIRROR at a folder that has it, or allow the network"
+    )
 
 # %% ../../nbs/02_data/01_download.ipynb #5f398192
 class WrongHash(ValueError):
     "A file whose bytes are not those that were written down: damaged, cut short, or another version."
 
+
 def verify(
-    path, # The file
-    sha256:str, # What it must hash to
-    size:int, # Its size in bytes
-    what:str, # Its name and address, for the error
+    path,  # The file
+    sha256: str,  # What it must hash to
+    size: int,  # Its size in bytes
+    what: str,  # Its name and address, for the error
 ):
     "Raise `WrongHash` with both hashes, both sizes and the remedy unless the file is the right one."
-    with open(path, 'rb') as f: got = hashlib.file_digest(f, 'sha256').hexdigest()
+    with open(path, "rb") as f:
+        got = hashlib.file_digest(f, "sha256").hexdigest()
     n = Path(path).stat().st_size
-    if got!=sha256: raise WrongHash(f"{what}: found sha256 {got} ({n} bytes), expected {sha256} ({size} bytes). The file is {'cut short' if n<size else 'damaged or another version'}: delete it and fetch it again")
+    if got != sha256:
+        raise WrongHash(
+            f"{what}: found sha256 {got} ({n} bytes), expected {sha256} ({size} bytes). The file is {'cut short' if n < size else 'damaged or another version'}: delete it and fetch it again"
+        )
 
 # %% ../../nbs/02_data/01_download.ipynb #954529b6
 def _download(name, row):
     import pooch
-    path = cache_dir()/name
+
+    path = cache_dir() / name
     try:
         with whole(path) as tmp:
-            pooch.HTTPDownloader(timeout=60)(row['url'], str(tmp), None)
-            verify(tmp, row['sha256'], row['bytes'], f"{name} as it came from {row['url']}")
-    except OSError as e: raise not_at_hand(name, f"the download failed ({type(e).__name__}: {e})") from e
+            pooch.HTTPDownloader(timeout=60)(row["url"], str(tmp), None)
+            verify(tmp, row["sha256"], row["bytes"], f"{name} as it came from {row['url']}")
+    except OSError as e:
+        raise not_at_hand(name, f"the download failed ({type(e).__name__}: {e})") from e
     return path
 
+
 def fetch(
-    name:str, # A name of `registry()`
-)->Path: # The checked file
+    name: str,  # A name of `registry()`
+) -> Path:  # The checked file
     "The file from the cache, the mirror or the network, in this order."
-    if name not in registry().index: raise ValueError(f"{name!r} has no hash to check ({address(name)}); the loaders read it with `find`. Fetched are {some(registry().index, 15)}")
-    row,path = registry().loc[name],find(name)
-    if path is None and offline(): raise not_at_hand(name)
-    if path is None: return _download(name, row)
-    verify(path, row['sha256'], row['bytes'], f"{path} ({name} from {row['url']})")
+    if name not in registry().index:
+        raise ValueError(
+            f"{name!r} has no hash to check ({address(name)}); the loaders read it with `find`. Fetched are {some(registry().index, 15)}"
+        )
+    row, path = registry().loc[name], find(name)
+    if path is None and offline():
+        raise not_at_hand(name)
+    if path is None:
+        return _download(name, row)
+    verify(path, row["sha256"], row["bytes"], f"{path} ({name} from {row['url']})")
     return path
 
 # %% ../../nbs/02_data/01_download.ipynb #116fac88
-CODE = {'GLOBAL', 'STACK_GLOBAL', 'INST', 'OBJ', 'NEWOBJ', 'NEWOBJ_EX', 'REDUCE', 'BUILD', 'EXT1', 'EXT2', 'EXT4', 'PERSID', 'BINPERSID', 'NEXT_BUFFER', 'READONLY_BUFFER'}
+CODE = {
+    "GLOBAL",
+    "STACK_GLOBAL",
+    "INST",
+    "OBJ",
+    "NEWOBJ",
+    "NEWOBJ_EX",
+    "REDUCE",
+    "BUILD",
+    "EXT1",
+    "EXT2",
+    "EXT4",
+    "PERSID",
+    "BINPERSID",
+    "NEXT_BUFFER",
+    "READONLY_BUFFER",
+}
+
 
 class _Plain(pickle.Unpickler):
-    def find_class(self, module, name): raise pickle.UnpicklingError(f"it names {module}.{name}")
-    def persistent_load(self, pid): raise pickle.UnpicklingError(f"it refers to an outside object {pid!r}")
+    def find_class(self, module, name):
+        raise pickle.UnpicklingError(f"it names {module}.{name}")
+
+    def persistent_load(self, pid):
+        raise pickle.UnpicklingError(f"it refers to an outside object {pid!r}")
+
 
 def load_plain_pickle(
-    path, # A pickle of lists, dictionaries, numbers and text
-): # Its content
+    path,  # A pickle of lists, dictionaries, numbers and text
+):  # Its content
     "Load a pickle of plain data; one that names, calls or builds anything is refused."
     data = Path(path).read_bytes()
     try:
-        if bad := sorted({op.name for op,_,_ in pickletools.genops(data)}&CODE): raise pickle.UnpicklingError(f"it has the instructions {some(bad)}")
+        if bad := sorted({op.name for op, _, _ in pickletools.genops(data)} & CODE):
+            raise pickle.UnpicklingError(f"it has the instructions {some(bad)}")
         return _Plain(io.BytesIO(data)).load()
-    except Exception as e: raise pickle.UnpicklingError(f"{path} is not a pickle of plain data: {e}. Nothing in it was run; ask its author for JSON, or check where it came from") from e
+    except Exception as e:
+        raise pickle.UnpicklingError(
+            f"{path} is not a pickle of plain data: {e}. Nothing in it was run; ask its author for JSON, or check where it came from"
+        ) from e

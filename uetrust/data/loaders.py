@@ -9,263 +9,570 @@ __all__ = ['FRANK_ERRORS', 'FRANK_METRICS', 'FRANK_SYSTEMS', 'QUALITIES', 'SUMME
            'from_hub', 'hub', 'aeslc', 'xsum', 'tofueval_dialogues']
 
 # %% ../../nbs/02_data/02_loaders.ipynb #0e6aa812
-import json, os
+import json
+import os
 from functools import partial
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
 from ..core.checks import some
-from .download import SPLITS, UNHASHED, at_hand, fetch, find, load_plain_pickle, not_at_hand, offline
+from uetrust.data.download import (
+    SPLITS,
+    UNHASHED,
+    at_hand,
+    fetch,
+    find,
+    load_plain_pickle,
+    not_at_hand,
+    offline,
+)
 
 # %% ../../nbs/02_data/02_loaders.ipynb #d81c3660
 class BadData(ValueError):
     "A file holds something else than its loader declares; the message names the file, what was found and what was expected."
 
-def _bad(file, where, found, expected): return BadData(f"{file}, {where}: found {found}, expected {expected}")
+
+def _bad(file, where, found, expected):
+    return BadData(f"{file}, {where}: found {found}, expected {expected}")
+
 
 def _readable(v):
-    try: return np.isfinite(float(v))
-    except (TypeError, ValueError): return False
+    try:
+        return np.isfinite(float(v))
+    except (TypeError, ValueError):
+        return False
+
 
 def _numbers(s, lo, hi, gaps, file):
-    odd = [(i, v) for i,v in s.items() if isinstance(v, str|list|dict|bool)]
-    odd = [(i, v) for i,v in odd if not _readable(v)] or odd # a single word turns the whole column of a CSV file into text
-    if odd: raise _bad(file, f'column {s.name!r}', some(f'{v!r} in row {i}' for i,v in odd), 'numbers')
+    odd = [(i, v) for i, v in s.items() if isinstance(v, str | list | dict | bool)]
+    odd = [
+        (i, v) for i, v in odd if not _readable(v)
+    ] or odd  # a single word turns the whole column of a CSV file into text
+    if odd:
+        raise _bad(file, f"column {s.name!r}", some(f"{v!r} in row {i}" for i, v in odd), "numbers")
     x = pd.to_numeric(s)
-    off = x[~x.between(lo, hi)&~(x.isna()&gaps)]
-    if len(off): raise _bad(file, f'column {s.name!r}', some(f'{v:g} in row {i}' for i,v in off.items()), f'numbers from {lo} to {hi}'+' or gaps'*gaps)
+    off = x[~x.between(lo, hi) & ~(x.isna() & gaps)]
+    if len(off):
+        raise _bad(
+            file,
+            f"column {s.name!r}",
+            some(f"{v:g} in row {i}" for i, v in off.items()),
+            f"numbers from {lo} to {hi}" + " or gaps" * gaps,
+        )
     return x
 
+
 def check(
-    df:pd.DataFrame, # What a file holds
-    file:str, # Its name, for the error
-    rows:int, # Number of rows
-    key, # Columns that together name a row
-    numbers=None, # Column -> (smallest, largest) value
-    labels=None, # Column -> its possible values
-    texts=(), # Columns of texts that are not empty
-    gaps=(), # Columns of numbers that may be missing
-)->pd.DataFrame: # The declared columns, numbers as numbers
+    df: pd.DataFrame,  # What a file holds
+    file: str,  # Its name, for the error
+    rows: int,  # Number of rows
+    key,  # Columns that together name a row
+    numbers=None,  # Column -> (smallest, largest) value
+    labels=None,  # Column -> its possible values
+    texts=(),  # Columns of texts that are not empty
+    gaps=(),  # Columns of numbers that may be missing
+) -> pd.DataFrame:  # The declared columns, numbers as numbers
     "Pass on a table that is as declared; raise `BadData` otherwise."
-    numbers,labels = numbers or {},labels or {}
+    numbers, labels = numbers or {}, labels or {}
     want = list(dict.fromkeys([*key, *labels, *texts, *numbers]))
-    if lost := [c for c in want if c not in df]: raise _bad(file, f'columns {lost}', f'none; it has {list(df.columns)}', 'all of them')
-    df = df[want].assign(**{c:_numbers(df[c], *r, c in gaps, file) for c,r in numbers.items()})
-    for c,vocabulary in labels.items():
-        if odd := set(df[c].map(str))-set(vocabulary): raise _bad(file, f'column {c!r}', some(sorted(odd)), f'only {sorted(vocabulary)}')
+    if lost := [c for c in want if c not in df]:
+        raise _bad(file, f"columns {lost}", f"none; it has {list(df.columns)}", "all of them")
+    df = df[want].assign(**{c: _numbers(df[c], *r, c in gaps, file) for c, r in numbers.items()})
+    for c, vocabulary in labels.items():
+        if odd := set(df[c].map(str)) - set(vocabulary):
+            raise _bad(file, f"column {c!r}", some(sorted(odd)), f"only {sorted(vocabulary)}")
     for c in texts:
-        if odd := [i for i,v in df[c].items() if not (isinstance(v, str) and v.strip())]: raise _bad(file, f'column {c!r}', f'no text in rows {some(odd)}', 'a text in every row')
-    if (again := df.duplicated(list(key))).any(): raise _bad(file, f'key {list(key)}', f'{again.sum()} rows that repeat an earlier one, the first in row {df.index[again][0]}', 'one row per key')
-    if len(df)!=rows: raise _bad(file, 'rows', len(df), rows)
+        if odd := [i for i, v in df[c].items() if not (isinstance(v, str) and v.strip())]:
+            raise _bad(file, f"column {c!r}", f"no text in rows {some(odd)}", "a text in every row")
+    if (again := df.duplicated(list(key))).any():
+        raise _bad(
+            file,
+            f"key {list(key)}",
+            f"{again.sum()} rows that repeat an earlier one, the first in row {df.index[again][0]}",
+            "one row per key",
+        )
+    if len(df) != rows:
+        raise _bad(file, "rows", len(df), rows)
     return df
 
 # %% ../../nbs/02_data/02_loaders.ipynb #045c0d95
 def _json(name, kind):
-    got = json.loads(fetch(name).read_text(encoding='utf-8'))
-    if not isinstance(got, kind): raise _bad(name, 'top level', type(got).__name__, kind.__name__)
+    got = json.loads(fetch(name).read_text(encoding="utf-8"))
+    if not isinstance(got, kind):
+        raise _bad(name, "top level", type(got).__name__, kind.__name__)
     return got
 
 # %% ../../nbs/02_data/02_loaders.ipynb #f6f493e6
-FRANK_ERRORS = ('Semantic_Frame_Errors', 'Discourse_Errors', 'Content_Verifiability_Errors', 'RelE', 'EntE', 'CircE', 'OutE', 'GramE', 'CorefE', 'LinkE', 'Other')
-FRANK_METRICS = ('Bleu', 'Meteor', 'Rouge 1', 'Rouge 2', 'Rouge L', 'BertScore P', 'BertScore R', 'BertScore F1', 'BertScore P Art', 'BertScore R Art', 'BertScore F1 Art',
-                 'FEQA', 'QAGS', 'Dep Entail', 'FactCC')
-FRANK_SYSTEMS = dict(cnndm=('bart', 'bert_sum', 'bus', 'pgn', 's2s'), bbc=('BERTS2S', 'PtGen', 'TConvS2S', 'TranS2S'))
+FRANK_ERRORS = (
+    "Semantic_Frame_Errors",
+    "Discourse_Errors",
+    "Content_Verifiability_Errors",
+    "RelE",
+    "EntE",
+    "CircE",
+    "OutE",
+    "GramE",
+    "CorefE",
+    "LinkE",
+    "Other",
+)
+FRANK_METRICS = (
+    "Bleu",
+    "Meteor",
+    "Rouge 1",
+    "Rouge 2",
+    "Rouge L",
+    "BertScore P",
+    "BertScore R",
+    "BertScore F1",
+    "BertScore P Art",
+    "BertScore R Art",
+    "BertScore F1 Art",
+    "FEQA",
+    "QAGS",
+    "Dep Entail",
+    "FactCC",
+)
+FRANK_SYSTEMS = dict(
+    cnndm=("bart", "bert_sum", "bus", "pgn", "s2s"), bbc=("BERTS2S", "PtGen", "TConvS2S", "TranS2S")
+)
 
-def frank()->pd.DataFrame: # 2,246 rows; hash, model_name, dataset, split, Factuality, error types, `Flip_` columns, metrics
+
+def frank() -> (
+    pd.DataFrame
+):  # 2,246 rows; hash, model_name, dataset, split, Factuality, error types, `Flip_` columns, metrics
     "FRANK's human labels joined with the released metrics by (hash, model_name); FEQA lacks 4 scores and Dep Entail 83."
-    key,kind = ['hash', 'model_name'],{'dataset': FRANK_SYSTEMS, 'split': ('valid', 'test'), 'model_name': sum(FRANK_SYSTEMS.values(), ())}
-    human = ['Factuality', *FRANK_ERRORS, *('Flip_'+e for e in FRANK_ERRORS)]
-    def part(name, numbers): return check(pd.DataFrame(_json(name, list)), name, 2246, key, numbers, kind, ['hash'], ['FEQA', 'Dep Entail'])
-    h = part('frank/human_annotations.json', dict.fromkeys(human, (0, 1)))
-    m = part('frank/baseline_factuality_metrics_outputs.json', {c:(0, 100 if c=='Bleu' else 1) for c in FRANK_METRICS})
-    both = h.merge(m, on=[*key, 'dataset', 'split'], validate='1:1')
-    if len(both)!=len(h): raise _bad('frank/*.json', 'summaries in both files', len(both), len(h))
+    key, kind = (
+        ["hash", "model_name"],
+        {"dataset": FRANK_SYSTEMS, "split": ("valid", "test"), "model_name": sum(FRANK_SYSTEMS.values(), ())},
+    )
+    human = ["Factuality", *FRANK_ERRORS, *("Flip_" + e for e in FRANK_ERRORS)]
+
+    def part(name, numbers):
+        return check(
+            pd.DataFrame(_json(name, list)), name, 2246, key, numbers, kind, ["hash"], ["FEQA", "Dep Entail"]
+        )
+
+    h = part("frank/human_annotations.json", dict.fromkeys(human, (0, 1)))
+    m = part(
+        "frank/baseline_factuality_metrics_outputs.json",
+        {c: (0, 100 if c == "Bleu" else 1) for c in FRANK_METRICS},
+    )
+    both = h.merge(m, on=[*key, "dataset", "split"], validate="1:1")
+    if len(both) != len(h):
+        raise _bad("frank/*.json", "summaries in both files", len(both), len(h))
     return both
 
 # %% ../../nbs/02_data/02_loaders.ipynb #6bc89a11
-QUALITIES = ('coherence', 'consistency', 'fluency', 'relevance')
-SUMMEVAL_SYSTEMS = ('M11', 'M13', 'M1', 'M14', 'M15', 'M12', 'M5', 'M17', 'M20', 'M23', 'M2', 'M0', 'M22', 'M8', 'M10', 'M9')
+QUALITIES = ("coherence", "consistency", "fluency", "relevance")
+SUMMEVAL_SYSTEMS = (
+    "M11",
+    "M13",
+    "M1",
+    "M14",
+    "M15",
+    "M12",
+    "M5",
+    "M17",
+    "M20",
+    "M23",
+    "M2",
+    "M0",
+    "M22",
+    "M8",
+    "M10",
+    "M9",
+)
 
-def summeval()->pd.DataFrame: # 1,600 rows; item, doc, system, source, references (list of 11), summary and four human scores in [1,5]
+
+def summeval() -> (
+    pd.DataFrame
+):  # 1,600 rows; item, doc, system, source, references (list of 11), summary and four human scores in [1,5]
     "SummEval's texts and mean expert scores, one row per summary."
-    name,n = 'summeval/data.pkl',len(SUMMEVAL_SYSTEMS)
+    name, n = "summeval/data.pkl", len(SUMMEVAL_SYSTEMS)
     docs = load_plain_pickle(fetch(name))
-    if odd := [d for d,v in docs.items() if tuple(v.get('sys_summs', ()))!=SUMMEVAL_SYSTEMS]: raise _bad(name, 'systems', f'another list or order in {some(odd)}', SUMMEVAL_SYSTEMS)
-    if odd := [d for d,v in docs.items() if len(v.get('ref_summs', ()))!=11]: raise _bad(name, 'references', f'another number in {some(odd)}', '11 for each article')
-    rows = [dict(item=n*i+j+1, doc=d, system=s, source=v.get('src'), references=v['ref_summs'], summary=x.get('sys_summ'), **x.get('scores', {}))
-            for i,(d,v) in enumerate(docs.items()) for j,(s,x) in enumerate(v['sys_summs'].items())]
+    if odd := [d for d, v in docs.items() if tuple(v.get("sys_summs", ())) != SUMMEVAL_SYSTEMS]:
+        raise _bad(name, "systems", f"another list or order in {some(odd)}", SUMMEVAL_SYSTEMS)
+    if odd := [d for d, v in docs.items() if len(v.get("ref_summs", ())) != 11]:
+        raise _bad(name, "references", f"another number in {some(odd)}", "11 for each article")
+    rows = [
+        dict(
+            item=n * i + j + 1,
+            doc=d,
+            system=s,
+            source=v.get("src"),
+            references=v["ref_summs"],
+            summary=x.get("sys_summ"),
+            **x.get("scores", {}),
+        )
+        for i, (d, v) in enumerate(docs.items())
+        for j, (s, x) in enumerate(v["sys_summs"].items())
+    ]
     df = pd.DataFrame(rows)
-    ok = check(df, name, 100*n, ['doc', 'system'], dict.fromkeys(QUALITIES, (1, 5)), {'system': SUMMEVAL_SYSTEMS}, ['source', 'summary'])
-    return ok.assign(item=df['item'], references=df['references'])[['item', 'doc', 'system', 'source', 'references', 'summary', *QUALITIES]]
+    ok = check(
+        df,
+        name,
+        100 * n,
+        ["doc", "system"],
+        dict.fromkeys(QUALITIES, (1, 5)),
+        {"system": SUMMEVAL_SYSTEMS},
+        ["source", "summary"],
+    )
+    return ok.assign(item=df["item"], references=df["references"])[
+        ["item", "doc", "system", "source", "references", "summary", *QUALITIES]
+    ]
 
 # %% ../../nbs/02_data/02_loaders.ipynb #6b39ab9d
-ICE_SCORES = tuple(f'{m}_{q}' for m in ('human', 'ice_uniform', 'ice_stratified', 'unieval') for q in QUALITIES)
+ICE_SCORES = tuple(
+    f"{m}_{q}" for m in ("human", "ice_uniform", "ice_stratified", "unieval") for q in QUALITIES
+)
 
-def ice()->pd.DataFrame: # 1,536 rows in the order of the file; item, doc, place, system, source, summary and `ICE_SCORES` in [0,1]
+
+def ice() -> (
+    pd.DataFrame
+):  # 1,536 rows in the order of the file; item, doc, place, system, source, summary and `ICE_SCORES` in [0,1]
     "ICE's released scores as stored: the UniEval columns belong to other documents, see `realigned`."
-    name,n = 'ice/data_sms.json',len(SUMMEVAL_SYSTEMS)
-    rows = [dict(item=int(k), doc=d, place=p, source=v.get('src'), summary=x.get('sys_summ'), **x.get('scores', {}))
-            for p,(d,v) in enumerate(_json(name, dict).items()) for k,x in v.get('sys_summs', {}).items()]
-    df = pd.DataFrame(rows).rename(columns=lambda c: c.replace('human_score_', 'human_'))
-    df = check(df, name, 96*n, ['item'], {'item': (1, 1600), 'place': (0, 95)}|dict.fromkeys(ICE_SCORES, (0, 1)), texts=['doc', 'source', 'summary'])
-    if odd := [d for d,g in df.groupby('doc')['item'] if sorted(g)!=list(range(min(g), min(g)+n)) or min(g)%n!=1]: raise _bad(name, 'items', f'other numbers in {some(odd)}', 'a block of 16 consecutive numbers for each document')
-    df['system'] = np.array(SUMMEVAL_SYSTEMS)[(df['item']-1)%n]
-    return df[['item', 'doc', 'place', 'system', 'source', 'summary', *ICE_SCORES]]
+    name, n = "ice/data_sms.json", len(SUMMEVAL_SYSTEMS)
+    rows = [
+        dict(
+            item=int(k), doc=d, place=p, source=v.get("src"), summary=x.get("sys_summ"), **x.get("scores", {})
+        )
+        for p, (d, v) in enumerate(_json(name, dict).items())
+        for k, x in v.get("sys_summs", {}).items()
+    ]
+    df = pd.DataFrame(rows).rename(columns=lambda c: c.replace("human_score_", "human_"))
+    df = check(
+        df,
+        name,
+        96 * n,
+        ["item"],
+        {"item": (1, 1600), "place": (0, 95)} | dict.fromkeys(ICE_SCORES, (0, 1)),
+        texts=["doc", "source", "summary"],
+    )
+    if odd := [
+        d
+        for d, g in df.groupby("doc")["item"]
+        if sorted(g) != list(range(min(g), min(g) + n)) or min(g) % n != 1
+    ]:
+        raise _bad(
+            name,
+            "items",
+            f"other numbers in {some(odd)}",
+            "a block of 16 consecutive numbers for each document",
+        )
+    df["system"] = np.array(SUMMEVAL_SYSTEMS)[(df["item"] - 1) % n]
+    return df[["item", "doc", "place", "system", "source", "summary", *ICE_SCORES]]
 
 # %% ../../nbs/02_data/02_loaders.ipynb #e7c8f7fd
 def back_in_place(
-    stored:np.ndarray, # Rows in ascending order of the keys, shape [D,...]
-    keys, # Integer key of each document, in the order of the file, shape [D]
-)->np.ndarray: # The same rows in the order of the file
+    stored: np.ndarray,  # Rows in ascending order of the keys, shape [D,...]
+    keys,  # Integer key of each document, in the order of the file, shape [D]
+) -> np.ndarray:  # The same rows in the order of the file
     "Undo a sort by key that only some columns of a file went through."
     keys = np.asarray(keys)
-    if len(keys)!=len(stored) or len(np.unique(keys))<len(keys): raise ValueError(f"one distinct key per row is needed: {len(stored)} rows, {len(keys)} keys, {len(np.unique(keys))} distinct")
+    if len(keys) != len(stored) or len(np.unique(keys)) < len(keys):
+        raise ValueError(
+            f"one distinct key per row is needed: {len(stored)} rows, {len(keys)} keys, {len(np.unique(keys))} distinct"
+        )
     return np.asarray(stored)[np.argsort(np.argsort(keys))]
 
 # %% ../../nbs/02_data/02_loaders.ipynb #a676da41
 def realigned(
-    df:pd.DataFrame, # All rows of `ice()`: item, place and the `unieval_` columns as stored
-)->pd.DataFrame: # The same rows with each document's own UniEval scores; without `place`, so that it cannot be done twice
+    df: pd.DataFrame,  # All rows of `ice()`: item, place and the `unieval_` columns as stored
+) -> (
+    pd.DataFrame
+):  # The same rows with each document's own UniEval scores; without `place`, so that it cannot be done twice
     "Put the UniEval rows back on their documents, and print how many had another document's scores."
-    if 'place' not in df: raise ValueError("realigned needs the column 'place' of ice(): this table is realigned already, or it is not from ice()")
-    cols,d = [c for c in df if c.startswith('unieval_')],df.sort_values(['place', 'item'])
-    first,each = d.groupby('place')['item'].min(),d.groupby('place').size()
-    if list(first.index)!=list(range(len(first))) or each.nunique()!=1: raise ValueError(f"realigned needs every document of ice() with all its summaries, found {len(d)} rows at {len(first)} places: realign first, then select")
+    if "place" not in df:
+        raise ValueError(
+            "realigned needs the column 'place' of ice(): this table is realigned already, or it is not from ice()"
+        )
+    cols, d = [c for c in df if c.startswith("unieval_")], df.sort_values(["place", "item"])
+    first, each = d.groupby("place")["item"].min(), d.groupby("place").size()
+    if list(first.index) != list(range(len(first))) or each.nunique() != 1:
+        raise ValueError(
+            f"realigned needs every document of ice() with all its summaries, found {len(d)} rows at {len(first)} places: realign first, then select"
+        )
     d[cols] = back_in_place(d[cols].to_numpy().reshape(len(first), -1, len(cols)), first).reshape(len(d), -1)
-    print(f"UniEval: {(first.rank()-1!=first.index).sum()} of {len(first)} documents had the scores of another; put back by item number")
-    return d.loc[df.index].drop(columns='place')
+    print(
+        f"UniEval: {(first.rank() - 1 != first.index).sum()} of {len(first)} documents had the scores of another; put back by item number"
+    )
+    return d.loc[df.index].drop(columns="place")
 
 # %% ../../nbs/02_data/02_loaders.ipynb #6ba714e6
 def twins(
-    df:pd.DataFrame, # `ice()`, as stored or realigned
-)->pd.DataFrame: # One row per pair: doc, item, other, equal (True when all four UniEval scores agree)
+    df: pd.DataFrame,  # `ice()`, as stored or realigned
+) -> pd.DataFrame:  # One row per pair: doc, item, other, equal (True when all four UniEval scores agree)
     "Pairs of word-identical summaries of one document, and whether UniEval scored them equally."
-    d = df.assign(words=df['summary'].map(lambda s: ' '.join(s.split())))
-    pair = d.merge(d, on=['doc', 'words'], suffixes=('', '_2')).query('item<item_2')
-    equal = np.logical_and.reduce([np.isclose(pair[f'unieval_{q}'], pair[f'unieval_{q}_2'], rtol=0, atol=1e-6) for q in QUALITIES])
-    return pair[['doc', 'item']].assign(other=pair['item_2'], equal=equal).reset_index(drop=True)
+    d = df.assign(words=df["summary"].map(lambda s: " ".join(s.split())))
+    pair = d.merge(d, on=["doc", "words"], suffixes=("", "_2")).query("item<item_2")
+    equal = np.logical_and.reduce(
+        [np.isclose(pair[f"unieval_{q}"], pair[f"unieval_{q}_2"], rtol=0, atol=1e-6) for q in QUALITIES]
+    )
+    return pair[["doc", "item"]].assign(other=pair["item_2"], equal=equal).reset_index(drop=True)
 
 # %% ../../nbs/02_data/02_loaders.ipynb #f7c2d595
-TOFU_ERRORS = dict(EI='Extrinsic Information', NMS='Nuanced Meaning Shift', RE='Reasoning Error', MR='Mis-Referencing', TME='Tense/Modality Error', CO='Contradiction', SOAF='Stating Opinion as Fact')
-TOFU_SUMMARY = ('domain', 'split', 'doc_id', 'annotation_id', 'topic', 'model_name')
-TOFU_ROWS = {('mediasum', 'dev'): 1813, ('mediasum', 'test'): 733, ('meetingbank', 'dev'): 1623, ('meetingbank', 'test'): 777}
+TOFU_ERRORS = dict(
+    EI="Extrinsic Information",
+    NMS="Nuanced Meaning Shift",
+    RE="Reasoning Error",
+    MR="Mis-Referencing",
+    TME="Tense/Modality Error",
+    CO="Contradiction",
+    SOAF="Stating Opinion as Fact",
+)
+TOFU_SUMMARY = ("domain", "split", "doc_id", "annotation_id", "topic", "model_name")
+TOFU_ROWS = {
+    ("mediasum", "dev"): 1813,
+    ("mediasum", "test"): 733,
+    ("meetingbank", "dev"): 1623,
+    ("meetingbank", "test"): 777,
+}
+
 
 def _tofu(domain, split):
-    name = f'tofueval/{domain}_factual_eval_{split}.csv'
+    name = f"tofueval/{domain}_factual_eval_{split}.csv"
     d = pd.read_csv(fetch(name))
-    again,labels = d.duplicated(),{'sent_label': ('yes', 'no'), 'model_name': ('Model-Extra', *(f'model_{x}' for x in 'ABCDE'))}
-    key,numbers = ['doc_id', 'topic', 'model_name', 'sent_idx'],{'annotation_id': (0, 150), 'sent_idx': (1, 10)}
-    check(d[~again], name, TOFU_ROWS[domain, split], key, numbers, labels, ['summ_sent'])
-    types = d['type'].fillna('').str.split(', ').map(lambda t: set(t)-{''}) if 'type' in d else None
-    if types is None: raise _bad(name, "columns ['type']", f'none; it has {list(d)}', 'all of them')
-    if odd := set().union(*types)-set(TOFU_ERRORS.values()): raise _bad(name, "column 'type'", some(sorted(odd)), f'only {list(TOFU_ERRORS.values())}')
-    if len(odd := d[types.map(bool)!=d['sent_label'].eq('no')]): raise _bad(name, "column 'type'", f'types and label disagree in rows {some(odd.index)}', "a type where the label is 'no' and only there")
-    return d.assign(domain=domain, split=split, repeat=again, words=d['summ_sent'].str.split().str.len(), **{k:types.map(lambda t, v=v: v in t) for k,v in TOFU_ERRORS.items()})
+    again, labels = (
+        d.duplicated(),
+        {"sent_label": ("yes", "no"), "model_name": ("Model-Extra", *(f"model_{x}" for x in "ABCDE"))},
+    )
+    key, numbers = (
+        ["doc_id", "topic", "model_name", "sent_idx"],
+        {"annotation_id": (0, 150), "sent_idx": (1, 10)},
+    )
+    check(d[~again], name, TOFU_ROWS[domain, split], key, numbers, labels, ["summ_sent"])
+    types = d["type"].fillna("").str.split(", ").map(lambda t: set(t) - {""}) if "type" in d else None
+    if types is None:
+        raise _bad(name, "columns ['type']", f"none; it has {list(d)}", "all of them")
+    if odd := set().union(*types) - set(TOFU_ERRORS.values()):
+        raise _bad(name, "column 'type'", some(sorted(odd)), f"only {list(TOFU_ERRORS.values())}")
+    if len(odd := d[types.map(bool) != d["sent_label"].eq("no")]):
+        raise _bad(
+            name,
+            "column 'type'",
+            f"types and label disagree in rows {some(odd.index)}",
+            "a type where the label is 'no' and only there",
+        )
+    return d.assign(
+        domain=domain,
+        split=split,
+        repeat=again,
+        words=d["summ_sent"].str.split().str.len(),
+        **{k: types.map(lambda t, v=v: v in t) for k, v in TOFU_ERRORS.items()},
+    )
 
-def tofueval()->pd.DataFrame: # 4,947 sentences; `TOFU_SUMMARY`, sent_idx, summ_sent, sent_label, words, repeat and one column of booleans per error type
+
+def tofueval() -> (
+    pd.DataFrame
+):  # 4,947 sentences; `TOFU_SUMMARY`, sent_idx, summ_sent, sent_label, words, repeat and one column of booleans per error type
     "TofuEval's sentence labels."
     df = pd.concat([_tofu(*k) for k in TOFU_ROWS], ignore_index=True)
-    ids = _json('tofueval/document_ids_dev_test_split.json', dict)
-    for (domain,split),g in df.groupby(['domain', 'split']):
-        if odd := set(g['doc_id'])^set(ids[split][domain]): raise _bad(f'tofueval/{domain}_factual_eval_{split}.csv', "column 'doc_id'", f'{some(sorted(odd))} here or in the list of documents, not in both', 'the same documents')
-    return df[[*TOFU_SUMMARY, 'sent_idx', 'summ_sent', 'sent_label', 'words', 'repeat', *TOFU_ERRORS]]
+    ids = _json("tofueval/document_ids_dev_test_split.json", dict)
+    for (domain, split), g in df.groupby(["domain", "split"]):
+        if odd := set(g["doc_id"]) ^ set(ids[split][domain]):
+            raise _bad(
+                f"tofueval/{domain}_factual_eval_{split}.csv",
+                "column 'doc_id'",
+                f"{some(sorted(odd))} here or in the list of documents, not in both",
+                "the same documents",
+            )
+    return df[[*TOFU_SUMMARY, "sent_idx", "summ_sent", "sent_label", "words", "repeat", *TOFU_ERRORS]]
 
 # %% ../../nbs/02_data/02_loaders.ipynb #997e3e98
 def tofueval_ratios(
-    sentences:pd.DataFrame, # As `tofueval()` gives them
-)->pd.DataFrame: # Index `TOFU_SUMMARY`; ratio in [0,1] per error type, 0 is best, then words and sentences of the summary
+    sentences: pd.DataFrame,  # As `tofueval()` gives them
+) -> (
+    pd.DataFrame
+):  # Index `TOFU_SUMMARY`; ratio in [0,1] per error type, 0 is best, then words and sentences of the summary
     "Word-weighted error ratio of every summary; the quality of He et al. is 1 minus it."
-    s,errors = sentences[~sentences['repeat']],list(TOFU_ERRORS)
-    by = s[errors].mul(s['words'], axis=0).assign(words=s['words'], sentences=1).groupby([s[c] for c in TOFU_SUMMARY], sort=False).sum()
-    return by.assign(**by[errors].div(by['words'], axis=0))
+    s, errors = sentences[~sentences["repeat"]], list(TOFU_ERRORS)
+    by = (
+        s[errors]
+        .mul(s["words"], axis=0)
+        .assign(words=s["words"], sentences=1)
+        .groupby([s[c] for c in TOFU_SUMMARY], sort=False)
+        .sum()
+    )
+    return by.assign(**by[errors].div(by["words"], axis=0))
 
 # %% ../../nbs/02_data/02_loaders.ipynb #4c117164
-STUDY_SYSTEMS = {'GPT-3': 'gpt', 'BRIO': 'brio', 'T0': 't0'}
+STUDY_SYSTEMS = {"GPT-3": "gpt", "BRIO": "brio", "T0": "t0"}
 
-def ice_gpt_study()->pd.DataFrame: # 300 rows; doc, system, summary, reference
+
+def ice_gpt_study() -> pd.DataFrame:  # 300 rows; doc, system, summary, reference
     "Summaries of three systems of Goyal et al. 2022, as ICE released them."
+
     def part(system, short):
-        name = f'ice/{short}_summaries_converted.json'
-        if (path := find(name)) is None: raise not_at_hand(name, 'its hash is not known, so it has to be fetched by hand')
-        rows = [dict(doc=r.get('id'), summary=r.get('decoded'), reference=' '.join(r.get('references', []))) for r in json.loads(path.read_text(encoding='utf-8'))]
-        return check(pd.DataFrame(rows), name, 100, ['doc'], texts=['summary', 'reference']).assign(system=system)
+        name = f"ice/{short}_summaries_converted.json"
+        if (path := find(name)) is None:
+            raise not_at_hand(name, "its hash is not known, so it has to be fetched by hand")
+        rows = [
+            dict(doc=r.get("id"), summary=r.get("decoded"), reference=" ".join(r.get("references", [])))
+            for r in json.loads(path.read_text(encoding="utf-8"))
+        ]
+        return check(pd.DataFrame(rows), name, 100, ["doc"], texts=["summary", "reference"]).assign(
+            system=system
+        )
+
     df = pd.concat([part(*k) for k in STUDY_SYSTEMS.items()], ignore_index=True)
-    if odd := [d for d,n in df.groupby('doc').size().items() if n!=len(STUDY_SYSTEMS)]: raise _bad('ice/*_summaries_converted.json', 'articles', f'{some(odd)} in some of the files', 'the same articles in all three')
-    return df[['doc', 'system', 'summary', 'reference']]
+    if odd := [d for d, n in df.groupby("doc").size().items() if n != len(STUDY_SYSTEMS)]:
+        raise _bad(
+            "ice/*_summaries_converted.json",
+            "articles",
+            f"{some(odd)} in some of the files",
+            "the same articles in all three",
+        )
+    return df[["doc", "system", "summary", "reference"]]
 
 # %% ../../nbs/02_data/02_loaders.ipynb #372cd18c
 QAGS_ROWS = dict(cnndm=235, xsum=239)
 
-def qags()->pd.DataFrame: # 474 rows; dataset, doc_id, source, summary, human and unieval in [0,1]
+
+def qags() -> pd.DataFrame:  # 474 rows; dataset, doc_id, source, summary, human and unieval in [0,1]
     "QAGS' human consistency and UniEval's, from UniEval's released predictions."
+
     def part(dataset, n):
-        name = f'qags/qags_{dataset}_result.json'
-        rows = [dict(doc_id=r.get('doc_id'), source=r.get('source'), summary=r.get('system_output'),
-                     human=r.get('scores', {}).get('consistency'), unieval=r.get('predict_scores', {}).get('consistency')) for r in _json(name, list)]
-        df = check(pd.DataFrame(rows), name, n, ['doc_id'], dict.fromkeys(('human', 'unieval'), (0, 1)), texts=['source', 'summary'])
+        name = f"qags/qags_{dataset}_result.json"
+        rows = [
+            dict(
+                doc_id=r.get("doc_id"),
+                source=r.get("source"),
+                summary=r.get("system_output"),
+                human=r.get("scores", {}).get("consistency"),
+                unieval=r.get("predict_scores", {}).get("consistency"),
+            )
+            for r in _json(name, list)
+        ]
+        df = check(
+            pd.DataFrame(rows),
+            name,
+            n,
+            ["doc_id"],
+            dict.fromkeys(("human", "unieval"), (0, 1)),
+            texts=["source", "summary"],
+        )
         return df.assign(dataset=dataset)
+
     df = pd.concat([part(*k) for k in QAGS_ROWS.items()], ignore_index=True)
-    return df[['dataset', 'doc_id', 'source', 'summary', 'human', 'unieval']]
+    return df[["dataset", "doc_id", "source", "summary", "human", "unieval"]]
 
 # %% ../../nbs/02_data/02_loaders.ipynb #f8566dc1
-ROWS = dict(aeslc=dict(train=14436, validation=1960, test=1906), xsum=dict(train=204045, validation=11332, test=11334))
+ROWS = dict(
+    aeslc=dict(train=14436, validation=1960, test=1906), xsum=dict(train=204045, validation=11332, test=11334)
+)
+
 
 def from_hub(
-    repo:str, # Dataset on the hub
-    split:str, # Its split
-    absent, # Function of a reason to the error that is raised when it cannot be had
-    *config, # Name of a configuration, where there are several
-    revision:str=None, # Branch or commit of the dataset
-)->pd.DataFrame: # Its rows
+    repo: str,  # Dataset on the hub
+    split: str,  # Its split
+    absent,  # Function of a reason to the error that is raised when it cannot be had
+    *config,  # Name of a configuration, where there are several
+    revision: str = None,  # Branch or commit of the dataset
+) -> pd.DataFrame:  # Its rows
     "A split from the Hugging Face hub, read with the package `datasets`, which is loaded here and not before."
-    if offline(): os.environ.setdefault('HF_HUB_OFFLINE', '1') # otherwise it asks the network for 23 s before it gives up
-    try: from datasets import load_dataset
-    except ImportError as e: raise absent("the package datasets is not installed: pip install 'uetrust[full]'") from e
-    try: return load_dataset(repo, *config, split=split, revision=revision).to_pandas()
-    except (OSError, ValueError, RuntimeError) as e: raise absent(f"the hub did not give it ({type(e).__name__}: {e})") from e
+    if offline():
+        os.environ.setdefault(
+            "HF_HUB_OFFLINE", "1"
+        )  # otherwise it asks the network for 23 s before it gives up
+    try:
+        from datasets import load_dataset
+    except ImportError as e:
+        raise absent("the package datasets is not installed: pip install 'uetrust[full]'") from e
+    try:
+        return load_dataset(repo, *config, split=split, revision=revision).to_pandas()
+    except (OSError, ValueError, RuntimeError) as e:
+        raise absent(f"the hub did not give it ({type(e).__name__}: {e})") from e
+
 
 def hub(
-    name:str, # A name of `UNHASHED` that stands for a split of a dataset on the hub
-    revision:str=None, # Branch or commit of the dataset
-)->pd.DataFrame: # Its rows
+    name: str,  # A name of `UNHASHED` that stands for a split of a dataset on the hub
+    revision: str = None,  # Branch or commit of the dataset
+) -> pd.DataFrame:  # Its rows
     "A split by the name of the file that it would be."
-    return from_hub(UNHASHED[name].removeprefix('https://huggingface.co/datasets/'), name.split('/')[1].partition('.')[0], partial(not_at_hand, name), revision=revision)
+    return from_hub(
+        UNHASHED[name].removeprefix("https://huggingface.co/datasets/"),
+        name.split("/")[1].partition(".")[0],
+        partial(not_at_hand, name),
+        revision=revision,
+    )
+
 
 def _lines(name, **kw):
     path = find(name)
     return hub(name, **kw) if path is None else pd.read_json(path, lines=True, dtype=False)
 
+
 def _split(split):
-    if split not in SPLITS: raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
+    if split not in SPLITS:
+        raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
+
 
 def aeslc(
-    split:str, # 'train', 'validation' or 'test'
-)->pd.DataFrame: # id, email, subject, annotations: three more subjects by people in validation and test, none in train
+    split: str,  # 'train', 'validation' or 'test'
+) -> (
+    pd.DataFrame
+):  # id, email, subject, annotations: three more subjects by people in validation and test, none in train
     "E-mails and their subjects. The hub knows neither ids nor annotations: ids are then split and position, annotations are empty."
     _split(split)
-    name = f'aeslc/{split}.jsonl.gz'
-    df = _lines(name).rename(columns={'email_body': 'email', 'subject_line': 'subject'})
-    if at_hub := find(name) is None: df['id'] = [f'{split}-{i}' for i in range(len(df))]
-    ok,more = check(df, name, ROWS['aeslc'][split], ['id'], texts=['email', 'subject']),0 if at_hub or split=='train' else 3
-    notes = df['annotations'] if 'annotations' in df else pd.Series([[] for _ in range(len(df))], df.index)
-    if odd := [i for i,v in zip(ok['id'], notes) if not isinstance(v, list) or len(v)!=more]: raise _bad(name, "column 'annotations'", f'another number in {some(odd)}', f'{more} for each e-mail')
+    name = f"aeslc/{split}.jsonl.gz"
+    df = _lines(name).rename(columns={"email_body": "email", "subject_line": "subject"})
+    if at_hub := find(name) is None:
+        df["id"] = [f"{split}-{i}" for i in range(len(df))]
+    ok, more = (
+        check(df, name, ROWS["aeslc"][split], ["id"], texts=["email", "subject"]),
+        0 if at_hub or split == "train" else 3,
+    )
+    notes = df["annotations"] if "annotations" in df else pd.Series([[] for _ in range(len(df))], df.index)
+    if odd := [i for i, v in zip(ok["id"], notes) if not isinstance(v, list) or len(v) != more]:
+        raise _bad(name, "column 'annotations'", f"another number in {some(odd)}", f"{more} for each e-mail")
     return ok.assign(annotations=notes)
 
+
 def xsum(
-    split:str, # 'train', 'validation' or 'test'
-)->pd.DataFrame: # id, document, summary
+    split: str,  # 'train', 'validation' or 'test'
+) -> pd.DataFrame:  # id, document, summary
     "BBC articles and their one-sentence summaries."
     _split(split)
-    name = f'xsum/{split}.jsonl.gz'
-    return check(_lines(name, revision='refs/convert/parquet').astype({'id': str}), name, ROWS['xsum'][split], ['id'], texts=['document', 'summary'])
+    name = f"xsum/{split}.jsonl.gz"
+    return check(
+        _lines(name, revision="refs/convert/parquet").astype({"id": str}),
+        name,
+        ROWS["xsum"][split],
+        ["id"],
+        texts=["document", "summary"],
+    )
 
 # %% ../../nbs/02_data/02_loaders.ipynb #830c4489
-def tofueval_dialogues()->pd.DataFrame: # 100 rows; doc_id, domain, split, source
+def tofueval_dialogues() -> pd.DataFrame:  # 100 rows; doc_id, domain, split, source
     "The dialogues that TofuEval's summaries are about."
-    ids = _json('tofueval/document_ids_dev_test_split.json', dict)
-    want = pd.DataFrame([dict(doc_id=i, domain=d, split=s) for s,parts in ids.items() for d,names in parts.items() for i in names])
-    news,meet = 'mediasum/news_dialogue.json','meetingbank/test.jsonl.gz'
-    if (path := find(news)) is None: raise not_at_hand(news, 'it has to be fetched by hand')
-    said = {d['id']:'\n'.join(f'{w}: {u}' for w,u in zip(d['speaker'], d['utt'], strict=True)) for d in json.loads(path.read_text(encoding='utf-8')) if d['id'] in set(want['doc_id'])}
+    ids = _json("tofueval/document_ids_dev_test_split.json", dict)
+    want = pd.DataFrame(
+        [
+            dict(doc_id=i, domain=d, split=s)
+            for s, parts in ids.items()
+            for d, names in parts.items()
+            for i in names
+        ]
+    )
+    news, meet = "mediasum/news_dialogue.json", "meetingbank/test.jsonl.gz"
+    if (path := find(news)) is None:
+        raise not_at_hand(news, "it has to be fetched by hand")
+    said = {
+        d["id"]: "\n".join(f"{w}: {u}" for w, u in zip(d["speaker"], d["utt"], strict=True))
+        for d in json.loads(path.read_text(encoding="utf-8"))
+        if d["id"] in set(want["doc_id"])
+    }
     m = _lines(meet)
-    if lost := {'meeting_id', 'source'}-set(m): raise _bad(meet, f'columns {sorted(lost)}', f'none; it has {list(m)}', 'all of them')
-    said |= m[m['meeting_id'].isin(want['doc_id'])].set_index('meeting_id')['source'].to_dict()
-    return check(want.assign(source=want['doc_id'].map(said)), f'{news} and {meet}', len(want), ['doc_id'], labels={'domain': ('mediasum', 'meetingbank'), 'split': ('dev', 'test')}, texts=['source'])
+    if lost := {"meeting_id", "source"} - set(m):
+        raise _bad(meet, f"columns {sorted(lost)}", f"none; it has {list(m)}", "all of them")
+    said |= m[m["meeting_id"].isin(want["doc_id"])].set_index("meeting_id")["source"].to_dict()
+    return check(
+        want.assign(source=want["doc_id"].map(said)),
+        f"{news} and {meet}",
+        len(want),
+        ["doc_id"],
+        labels={"domain": ("mediasum", "meetingbank"), "split": ("dev", "test")},
+        texts=["source"],
+    )

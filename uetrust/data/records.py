@@ -7,138 +7,349 @@ __all__ = ['TRUE_FILES', 'TRUE_SCORES', 'COGENSUMM', 'POLYTOPE', 'ROSE', 'HOMES'
            'require', 'records', 'as_label', 'majority', 'tidy']
 
 # %% ../../nbs/02_data/03_records.ipynb #ccc583ef
-import csv, gzip, io, json
+import csv
+import gzip
+import io
+import json
 from collections import Counter
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
+
 import pandas as pd
+
 from ..core.checks import some
-from .download import DataNotAtHand, SPLITS, cache_dir
-from .loaders import BadData
 from ..core.settings import mirror
+from .download import SPLITS, DataNotAtHand, cache_dir
+from .loaders import BadData
 
 # %% ../../nbs/02_data/03_records.ipynb #c0acdee6
 class Home(NamedTuple):
     "A public file that has to be fetched by hand"
-    where:str   # Repository or project, and the commit at which its text was seen
-    fields:tuple # Columns of a table, keys of a record, or sheets of a workbook
 
-_NLI,_TRUE = 'the archive summary-correctness-v1.0 of Falke et al. 2019 (TUdatalib); a copy is data/falke-correctness in the GitHub repository W4ngatang/qags at 38966f7dead1bd5b89f128255c9219c35e3a7a3e',"the per-summary scores of TRUE that the readme of the GitHub repository flipz357/SchroedingersEvaluation asks for (data/true_data)"
-TRUE_FILES = dict(mnbm='mnbm', frank='frank_dev', summeval='summeval', qags_xsum='qags_xsum', qags_cnndm='qags_cnndm', dialfact='dialfact_dev', begin='begin_dev', q2='q2', paws='paws_wiki_dev') # Set -> name of its file of scores
-TRUE_SCORES = dict(BLEU='BLEU_4', QuestE='QuestEval', FactCC='FactCC', SummaCC='SummaCConv', SummacZS='SummacZS', BARTSc='BARTScore', RBERTSc='BERTScore_P_roberta', Q2='Q2', ANLI='ANLI', DBERTSc='BERTScore_P_deberta', BLEURT='BLEURT') # Metric as the paper prints it -> column
-COGENSUMM = ('val_reranking', 'val_sentence_pairs', 'test_chen18_org', 'test_gehrmann18_org', 'test_see17_org', 'test_chen18_reranked')
-POLYTOPE = ('BART', 'Bert_Ext', 'Bert_Ext_Abs', 'BottomUp', 'PG', 'PG_Coverage', 'Summa', 'TextRank', 'seq2seq')
-ROSE = dict(cnndm_test=500, cnndm_validation=1000, xsum=500, samsum=500, cnndm_protocol=100, cnndm_protocol_gpt3=100) # Part -> documents
-HOMES = {f'cnndm/{s}.jsonl':Home('the dataset abisee/cnn_dailymail, configuration 3.0.0, on the Hugging Face hub', ('id', 'article', 'highlights')) for s in SPLITS}
-HOMES |= {'xsum/test.jsonl':Home('the dataset EdinburghNLP/xsum on the Hugging Face hub', ('id', 'document'))}
-HOMES |= {f'rose/{p}.jsonl':Home(f'the dataset Salesforce/rose, configuration {p}, on the Hugging Face hub', ('example_id', 'source', 'reference', 'annotations', 'system_outputs')) for p in ROSE}
-HOMES |= {f'qags/mturk_{d}.jsonl':Home(f'data/mturk_{d}.jsonl in the GitHub repository W4ngatang/qags at 07449840cc46a1980b4623644cff726b4fa4a371', ('article', 'summary_sentences')) for d in ('cnndm', 'xsum')}
-HOMES |= {f'cogensumm/{n}.json':Home(_NLI, ('article_id', 'correct_sent', 'incorrect_sent') if n=='val_sentence_pairs' else ('label', 'sents')) for n in COGENSUMM}
-HOMES |= {f'polytope/Human_Annotation_Summarization_{s}.xlsm':Home('outputs_with_human_annotation in the GitHub repository hddbang/PolyTope', ('Scores per segment', 'Error Log')) for s in POLYTOPE}
-HOMES |= {f'factcc/{s}/data-dev.jsonl':Home('unpaired_annotated_data, linked in the readme of the GitHub repository salesforce/factCC', ('filepath', 'claim', 'label')) for s in ('val', 'test')}
-HOMES |= {f'summeval/model_annotations.aligned{x}.jsonl':Home('the annotations linked in the readme of the GitHub repository Yale-LILY/SummEval', ('id', 'decoded', 'expert_annotations', 'model_id')) for x in ('', '.scored')}
-HOMES |= {'xsumfaith/hallucination_annotations_xsum_summaries.csv':Home('the GitHub repository google-research-datasets/xsum_hallucination_annotations at 2ff22e05594a29546b7f9fac015c4162cac0e80e', ('bbcid', 'system', 'summary', 'hallucination_type', 'worker_id')),
-          'frank/human_annotations_sentence.json':Home('data in the GitHub repository artidoro/frank', ('hash', 'model_name', 'article', 'summary', 'split', 'summary_sentences_annotations')),
-          'dialfact/valid_split.jsonl':Home('data in the GitHub repository salesforce/DialFact', ('response', 'evidence_list', 'response_label', 'type_label')),
-          'begin/dev_05_24_21.tsv':Home('the GitHub repository google/BEGIN-dataset at 6f881995bca5405918f3138b04f29fdd2a1b73ae', ('evidence', 'response', 'gold label')),
-          'q2/cross_annotation.csv':Home('third_party/data in the GitHub repository orhonovich/q-squared at dd048c628a3d44180226515b2fc10e8deb031039', ('knowledge', 'dodeca_response', 'memnet_response', 'dodeca_label', 'memnet_label')),
-          'paws/dev.tsv':Home('final/dev.tsv of paws_wiki_labeled_final, linked in the readme of the GitHub repository google-research-datasets/paws', ('id', 'sentence1', 'sentence2', 'label'))}
-HOMES |= {f'true_scores/{n}_true_scores.csv':Home(_TRUE, ('label', *TRUE_SCORES.values())) for n in TRUE_FILES.values()}
+    where: str  # Repository or project, and the commit at which its text was seen
+    fields: tuple  # Columns of a table, keys of a record, or sheets of a workbook
+
+
+_NLI, _TRUE = (
+    "the archive summary-correctness-v1.0 of Falke et al. 2019 (TUdatalib); a copy is data/falke-correctness in the GitHub repository W4ngatang/qags at 38966f7dead1bd5b89f128255c9219c35e3a7a3e",
+    "the per-summary scores of TRUE that the readme of the GitHub repository flipz357/SchroedingersEvaluation asks for (data/true_data)",
+)
+TRUE_FILES = dict(
+    mnbm="mnbm",
+    frank="frank_dev",
+    summeval="summeval",
+    qags_xsum="qags_xsum",
+    qags_cnndm="qags_cnndm",
+    dialfact="dialfact_dev",
+    begin="begin_dev",
+    q2="q2",
+    paws="paws_wiki_dev",
+)  # Set -> name of its file of scores
+TRUE_SCORES = dict(
+    BLEU="BLEU_4",
+    QuestE="QuestEval",
+    FactCC="FactCC",
+    SummaCC="SummaCConv",
+    SummacZS="SummacZS",
+    BARTSc="BARTScore",
+    RBERTSc="BERTScore_P_roberta",
+    Q2="Q2",
+    ANLI="ANLI",
+    DBERTSc="BERTScore_P_deberta",
+    BLEURT="BLEURT",
+)  # Metric as the paper prints it -> column
+COGENSUMM = (
+    "val_reranking",
+    "val_sentence_pairs",
+    "test_chen18_org",
+    "test_gehrmann18_org",
+    "test_see17_org",
+    "test_chen18_reranked",
+)
+POLYTOPE = (
+    "BART",
+    "Bert_Ext",
+    "Bert_Ext_Abs",
+    "BottomUp",
+    "PG",
+    "PG_Coverage",
+    "Summa",
+    "TextRank",
+    "seq2seq",
+)
+ROSE = dict(
+    cnndm_test=500, cnndm_validation=1000, xsum=500, samsum=500, cnndm_protocol=100, cnndm_protocol_gpt3=100
+)  # Part -> documents
+HOMES = {
+    f"cnndm/{s}.jsonl": Home(
+        "the dataset abisee/cnn_dailymail, configuration 3.0.0, on the Hugging Face hub",
+        ("id", "article", "highlights"),
+    )
+    for s in SPLITS
+}
+HOMES |= {
+    "xsum/test.jsonl": Home("the dataset EdinburghNLP/xsum on the Hugging Face hub", ("id", "document"))
+}
+HOMES |= {
+    f"rose/{p}.jsonl": Home(
+        f"the dataset Salesforce/rose, configuration {p}, on the Hugging Face hub",
+        ("example_id", "source", "reference", "annotations", "system_outputs"),
+    )
+    for p in ROSE
+}
+HOMES |= {
+    f"qags/mturk_{d}.jsonl": Home(
+        f"data/mturk_{d}.jsonl in the GitHub repository W4ngatang/qags at 07449840cc46a1980b4623644cff726b4fa4a371",
+        ("article", "summary_sentences"),
+    )
+    for d in ("cnndm", "xsum")
+}
+HOMES |= {
+    f"cogensumm/{n}.json": Home(
+        _NLI,
+        ("article_id", "correct_sent", "incorrect_sent") if n == "val_sentence_pairs" else ("label", "sents"),
+    )
+    for n in COGENSUMM
+}
+HOMES |= {
+    f"polytope/Human_Annotation_Summarization_{s}.xlsm": Home(
+        "outputs_with_human_annotation in the GitHub repository hddbang/PolyTope",
+        ("Scores per segment", "Error Log"),
+    )
+    for s in POLYTOPE
+}
+HOMES |= {
+    f"factcc/{s}/data-dev.jsonl": Home(
+        "unpaired_annotated_data, linked in the readme of the GitHub repository salesforce/factCC",
+        ("filepath", "claim", "label"),
+    )
+    for s in ("val", "test")
+}
+HOMES |= {
+    f"summeval/model_annotations.aligned{x}.jsonl": Home(
+        "the annotations linked in the readme of the GitHub repository Yale-LILY/SummEval",
+        ("id", "decoded", "expert_annotations", "model_id"),
+    )
+    for x in ("", ".scored")
+}
+HOMES |= {
+    "xsumfaith/hallucination_annotations_xsum_summaries.csv": Home(
+        "the GitHub repository google-research-datasets/xsum_hallucination_annotations at 2ff22e05594a29546b7f9fac015c4162cac0e80e",
+        ("bbcid", "system", "summary", "hallucination_type", "worker_id"),
+    ),
+    "frank/human_annotations_sentence.json": Home(
+        "data in the GitHub repository artidoro/frank",
+        ("hash", "model_name", "article", "summary", "split", "summary_sentences_annotations"),
+    ),
+    "dialfact/valid_split.jsonl": Home(
+        "data in the GitHub repository salesforce/DialFact",
+        ("response", "evidence_list", "response_label", "type_label"),
+    ),
+    "begin/dev_05_24_21.tsv": Home(
+        "the GitHub repository google/BEGIN-dataset at 6f881995bca5405918f3138b04f29fdd2a1b73ae",
+        ("evidence", "response", "gold label"),
+    ),
+    "q2/cross_annotation.csv": Home(
+        "third_party/data in the GitHub repository orhonovich/q-squared at dd048c628a3d44180226515b2fc10e8deb031039",
+        ("knowledge", "dodeca_response", "memnet_response", "dodeca_label", "memnet_label"),
+    ),
+    "paws/dev.tsv": Home(
+        "final/dev.tsv of paws_wiki_labeled_final, linked in the readme of the GitHub repository google-research-datasets/paws",
+        ("id", "sentence1", "sentence2", "label"),
+    ),
+}
+HOMES |= {
+    f"true_scores/{n}_true_scores.csv": Home(_TRUE, ("label", *TRUE_SCORES.values()))
+    for n in TRUE_FILES.values()
+}
+
 
 def place(
-    name:str, # A name of `HOMES`; the file may also end in .gz
-    folder=None, # Where the files were put; the cache and the mirror when None
-)->Path: # The file
+    name: str,  # A name of `HOMES`; the file may also end in .gz
+    folder=None,  # Where the files were put; the cache and the mirror when None
+) -> Path:  # The file
     "A file fetched by hand, or where to get it and what it should hold."
-    if name not in HOMES: raise ValueError(f"no benchmark file is called {name!r}. Did you mean {get_close_matches(name, HOMES)}? All {len(HOMES)}: {sorted(HOMES)}")
+    if name not in HOMES:
+        raise ValueError(
+            f"no benchmark file is called {name!r}. Did you mean {get_close_matches(name, HOMES)}? All {len(HOMES)}: {sorted(HOMES)}"
+        )
     where = [Path(folder)] if folder else [d for d in (cache_dir(), mirror()) if d]
-    if found := [p for d in where for p in (d/name, d/f'{name}.gz') if p.is_file()]: return found[0]
-    raise DataNotAtHand(f"data not at hand: {name} is not in {' nor in '.join(map(str, where))}. Get it from {HOMES[name].where} and put it there under this name. Expected are {list(HOMES[name].fields)}")
+    if found := [p for d in where for p in (d / name, d / f"{name}.gz") if p.is_file()]:
+        return found[0]
+    raise DataNotAtHand(
+        f"data not at hand: {name} is not in {' nor in '.join(map(str, where))}. Get it from {HOMES[name].where} and put it there under this name. Expected are {list(HOMES[name].fields)}"
+    )
 
 # %% ../../nbs/02_data/03_records.ipynb #eda78a79
-def bad_record(file, where, found, remedy): return BadData(f"{file}, {where}: found {found}. {remedy}")
+def bad_record(file, where, found, remedy):
+    return BadData(f"{file}, {where}: found {found}. {remedy}")
+
 
 def _text(path, name):
-    try: return (gzip.open if path.suffix=='.gz' else open)(path, 'rt', encoding='utf-8-sig', newline='').read()
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as e: raise bad_record(name, 'the file', f'bytes that are no UTF-8 text ({e})', 'Save it as UTF-8, or fetch it again') from None
+    try:
+        return (gzip.open if path.suffix == ".gz" else open)(
+            path, "rt", encoding="utf-8-sig", newline=""
+        ).read()
+    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as e:
+        raise bad_record(
+            name, "the file", f"bytes that are no UTF-8 text ({e})", "Save it as UTF-8, or fetch it again"
+        ) from None
+
 
 def _lines(text, name):
-    for i,line in enumerate(text.split('\n')):
+    for i, line in enumerate(text.split("\n")):
         if line.strip():
-            try: yield json.loads(line)
-            except json.JSONDecodeError as e: raise bad_record(name, f'line {i+1}', f'no JSON ({e})', 'Fetch the file again') from None
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError as e:
+                raise bad_record(name, f"line {i + 1}", f"no JSON ({e})", "Fetch the file again") from None
+
 
 def _whole(text, name):
-    try: return json.loads(text)
-    except json.JSONDecodeError as e: raise bad_record(name, f'line {e.lineno}', f'no JSON ({e})', 'Fetch the file again') from None
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as e:
+        raise bad_record(name, f"line {e.lineno}", f"no JSON ({e})", "Fetch the file again") from None
+
 
 def _table(text, name):
-    tabs = name.endswith('.tsv')
-    rows = [r for r in csv.reader(io.StringIO(text, newline=''), delimiter='\t' if tabs else ',', quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL) if r]
-    head,*body = rows or [[]]
-    if odd := [i for i,r in enumerate(body) if len(r)!=len(head)]: raise bad_record(name, f'record {odd[0]+1}', f'{len(body[odd[0]])} fields under {len(head)} columns {head}', 'A quotation mark or line break may be broken: fetch the file again, and do not save it from a spreadsheet')
+    tabs = name.endswith(".tsv")
+    rows = [
+        r
+        for r in csv.reader(
+            io.StringIO(text, newline=""),
+            delimiter="\t" if tabs else ",",
+            quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL,
+        )
+        if r
+    ]
+    head, *body = rows or [[]]
+    if odd := [i for i, r in enumerate(body) if len(r) != len(head)]:
+        raise bad_record(
+            name,
+            f"record {odd[0] + 1}",
+            f"{len(body[odd[0]])} fields under {len(head)} columns {head}",
+            "A quotation mark or line break may be broken: fetch the file again, and do not save it from a spreadsheet",
+        )
     return [dict(zip(head, r)) for r in body]
 
-def require(records, name): # Records as they are; each must have the fields of `HOMES`
-    for i,r in enumerate(records):
-        if not isinstance(r, dict) or (lost := [f for f in HOMES[name].fields if f not in r]): raise bad_record(name, f'record {i+1}', f"{list(r) if isinstance(r, dict) else type(r).__name__}, without {lost if isinstance(r, dict) else 'names'}", f'Expected are {list(HOMES[name].fields)}; the file comes from {HOMES[name].where}')
-    if not records: raise bad_record(name, 'the file', 'no record', f'Get it from {HOMES[name].where}')
+
+def require(records, name):  # Records as they are; each must have the fields of `HOMES`
+    for i, r in enumerate(records):
+        if not isinstance(r, dict) or (lost := [f for f in HOMES[name].fields if f not in r]):
+            raise bad_record(
+                name,
+                f"record {i + 1}",
+                f"{list(r) if isinstance(r, dict) else type(r).__name__}, without {lost if isinstance(r, dict) else 'names'}",
+                f"Expected are {list(HOMES[name].fields)}; the file comes from {HOMES[name].where}",
+            )
+    if not records:
+        raise bad_record(name, "the file", "no record", f"Get it from {HOMES[name].where}")
     return records
 
+
 def records(
-    name:str, # A name of `HOMES`
-    folder=None, # As in `place`
-)->list: # One dictionary per record, in the order of the file
+    name: str,  # A name of `HOMES`
+    folder=None,  # As in `place`
+) -> list:  # One dictionary per record, in the order of the file
     "The records of a file, each with the declared fields."
     text = _text(place(name, folder), name)
-    got = list(_lines(text, name)) if name.endswith('.jsonl') else _whole(text, name) if name.endswith('.json') else _table(text, name)
+    got = (
+        list(_lines(text, name))
+        if name.endswith(".jsonl")
+        else _whole(text, name)
+        if name.endswith(".json")
+        else _table(text, name)
+    )
     return require(got, name) if isinstance(got, list) else got
 
 # %% ../../nbs/02_data/03_records.ipynb #8d736e45
 def as_label(
-    value, # As it stands in the file
-    yes:tuple, # Words for consistent
-    no:tuple, # Words for not consistent
-    file:str, # For the error
-    row:str, # For the error
-)->int: # 1 consistent, 0 not
+    value,  # As it stands in the file
+    yes: tuple,  # Words for consistent
+    no: tuple,  # Words for not consistent
+    file: str,  # For the error
+    row: str,  # For the error
+) -> int:  # 1 consistent, 0 not
     "A label in words as a number."
-    if str(value) in yes: return 1
-    if str(value) in no: return 0
-    raise bad_record(file, row, f'the label {value!r}', f'Labels are {some(yes)} (consistent) and {some(no)} (not): correct the record, or fetch the file again')
+    if str(value) in yes:
+        return 1
+    if str(value) in no:
+        return 0
+    raise bad_record(
+        file,
+        row,
+        f"the label {value!r}",
+        f"Labels are {some(yes)} (consistent) and {some(no)} (not): correct the record, or fetch the file again",
+    )
+
 
 def majority(
-    votes:list, # 1 consistent, 0 not, one per judge
-    file:str='', # For the error
-    row:str='', # For the error
-)->int: # 1 when more than half of the judges say so
+    votes: list,  # 1 consistent, 0 not, one per judge
+    file: str = "",  # For the error
+    row: str = "",  # For the error
+) -> int:  # 1 when more than half of the judges say so
     "What most judges say."
-    if not votes: raise bad_record(file, row, 'no vote', 'Every text needs at least one judge: correct the record, or fetch the file again')
-    return int(2*sum(votes)>len(votes))
+    if not votes:
+        raise bad_record(
+            file,
+            row,
+            "no vote",
+            "Every text needs at least one judge: correct the record, or fetch the file again",
+        )
+    return int(2 * sum(votes) > len(votes))
 
 # %% ../../nbs/02_data/03_records.ipynb #dccb3023
-COLUMNS = ('id', 'dataset', 'split', 'system', 'source', 'hypothesis', 'reference', 'label', 'human')
+COLUMNS = ("id", "dataset", "split", "system", "source", "hypothesis", "reference", "label", "human")
 
-def _same(a, b): return all(a.get(c)==b.get(c) for c in COLUMNS)
+
+def _same(a, b):
+    return all(a.get(c) == b.get(c) for c in COLUMNS)
+
 
 def tidy(
-    rows:list, # Dictionaries with id, row (place in the file) and some of `COLUMNS`
-    dataset:str, # Name of the set
-    file:str, # For errors
-    texts=('source', 'hypothesis'), # What must not be empty
-    published:int|None=None, # Number of records that were published; None when it is unknown or need not agree
-)->pd.DataFrame: # `COLUMNS`; attrs['dropped']: reason -> number of records left out
+    rows: list,  # Dictionaries with id, row (place in the file) and some of `COLUMNS`
+    dataset: str,  # Name of the set
+    file: str,  # For errors
+    texts=("source", "hypothesis"),  # What must not be empty
+    published: int
+    | None = None,  # Number of records that were published; None when it is unknown or need not agree
+) -> pd.DataFrame:  # `COLUMNS`; attrs['dropped']: reason -> number of records left out
     "Records as a table; what has no text, or repeats another record to the letter, is left out and counted."
-    if published not in (None, len(rows)): raise bad_record(file, 'records', f'{len(rows)} of {dataset}', f'{published} were published: fetch the file again, or pass complete=False to go on with these')
-    first,dropped = {},Counter()
+    if published not in (None, len(rows)):
+        raise bad_record(
+            file,
+            "records",
+            f"{len(rows)} of {dataset}",
+            f"{published} were published: fetch the file again, or pass complete=False to go on with these",
+        )
+    first, dropped = {}, Counter()
     for r in rows:
-        if odd := [t for t in texts if not isinstance(r[t], (str, type(None)))]: raise bad_record(file, r['row'], f'{r[odd[0]]!r} for the {odd[0]}', 'It must be a text: correct the record, or fetch the file again')
-        if empty := [t for t in texts if not (r[t] or '').strip()]: dropped[f'empty {empty[0]}'] += 1
-        elif r['id'] not in first: first[r['id']] = r
-        elif _same(r, first[r['id']]): dropped['repeats another record'] += 1
-        else: raise bad_record(file, r['row'], f"the id {r['id']!r} of {first[r['id']]['row']} with other content", 'Ids must be unique: keep one of the two records')
-    if not first: raise bad_record(file, 'records', f'none of {dataset} with a text ({dict(dropped)})', 'Fetch the file again')
+        if odd := [t for t in texts if not isinstance(r[t], (str, type(None)))]:
+            raise bad_record(
+                file,
+                r["row"],
+                f"{r[odd[0]]!r} for the {odd[0]}",
+                "It must be a text: correct the record, or fetch the file again",
+            )
+        if empty := [t for t in texts if not (r[t] or "").strip()]:
+            dropped[f"empty {empty[0]}"] += 1
+        elif r["id"] not in first:
+            first[r["id"]] = r
+        elif _same(r, first[r["id"]]):
+            dropped["repeats another record"] += 1
+        else:
+            raise bad_record(
+                file,
+                r["row"],
+                f"the id {r['id']!r} of {first[r['id']]['row']} with other content",
+                "Ids must be unique: keep one of the two records",
+            )
+    if not first:
+        raise bad_record(
+            file, "records", f"none of {dataset} with a text ({dict(dropped)})", "Fetch the file again"
+        )
     df = pd.DataFrame(list(first.values())).assign(dataset=dataset).reindex(columns=COLUMNS)
-    df.attrs['dropped'] = dict(dropped)
-    return df.astype(dict(label=int) if df['label'].notna().all() else {})
+    df.attrs["dropped"] = dict(dropped)
+    return df.astype(dict(label=int) if df["label"].notna().all() else {})

@@ -8,77 +8,144 @@ __all__ = ['CNNDM_ROWS', 'cnndm', 'sourced', 'rose']
 # %% ../../nbs/02_data/04_summarization.ipynb #a938f8fe
 import json
 from functools import partial
+
 import pandas as pd
+
 from ..core.checks import some
-from .download import DataNotAtHand, SPLITS
+from .download import SPLITS, DataNotAtHand
 from .loaders import BadData, from_hub
-from .records import HOMES, ROSE, bad_record, require, records, tidy
+from .records import HOMES, ROSE, bad_record, records, require, tidy
 
 # %% ../../nbs/02_data/04_summarization.ipynb #de4081f0
 CNNDM_ROWS = dict(train=287113, validation=13368, test=11490)
 
-def _absent(name, why): return DataNotAtHand(f"data not at hand: {name}: {why}, and it is not in the cache or the mirror either: put it there as {name}, or allow the network. Its home is {HOMES[name].where}")
 
-def _at_home(name, folder, repo, config, split): # From a file, else from the hub
-    try: return records(name, folder)
+def _absent(name, why):
+    return DataNotAtHand(
+        f"data not at hand: {name}: {why}, and it is not in the cache or the mirror either: put it there as {name}, or allow the network. Its home is {HOMES[name].where}"
+    )
+
+
+def _at_home(name, folder, repo, config, split):  # From a file, else from the hub
+    try:
+        return records(name, folder)
     except DataNotAtHand:
-        if folder: raise
-        return require(from_hub(repo, split, partial(_absent, name), config, revision='refs/convert/parquet').to_dict('records'), name)
+        if folder:
+            raise
+        return require(
+            from_hub(repo, split, partial(_absent, name), config, revision="refs/convert/parquet").to_dict(
+                "records"
+            ),
+            name,
+        )
+
 
 def cnndm(
-    split:str, # 'train', 'validation' or 'test'
-    folder=None, # As in `place`
-    complete:bool=True, # Refuse another number of articles than was published
-)->pd.DataFrame: # As from `tidy`; source and reference, no hypothesis
+    split: str,  # 'train', 'validation' or 'test'
+    folder=None,  # As in `place`
+    complete: bool = True,  # Refuse another number of articles than was published
+) -> pd.DataFrame:  # As from `tidy`; source and reference, no hypothesis
     "CNN/DM, version 3.0.0: articles and highlights."
-    if split not in SPLITS: raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
-    name = f'cnndm/{split}.jsonl'
-    rows = [dict(id=r['id'], row=f'record {i+1}', split=split, source=r['article'], reference=r['highlights']) for i,r in enumerate(_at_home(name, folder, 'abisee/cnn_dailymail', '3.0.0', split))]
-    return tidy(rows, 'cnndm', name, ('source', 'reference'), CNNDM_ROWS[split] if complete else None)
+    if split not in SPLITS:
+        raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
+    name = f"cnndm/{split}.jsonl"
+    rows = [
+        dict(id=r["id"], row=f"record {i + 1}", split=split, source=r["article"], reference=r["highlights"])
+        for i, r in enumerate(_at_home(name, folder, "abisee/cnn_dailymail", "3.0.0", split))
+    ]
+    return tidy(rows, "cnndm", name, ("source", "reference"), CNNDM_ROWS[split] if complete else None)
 
 # %% ../../nbs/02_data/04_summarization.ipynb #6093e99b
-def _one_line(which, text): return ' '.join(filter(None, map(str.strip, text.split('\n')))) if which=='cnndm' else text.replace('\n', ' ')
+def _one_line(which, text):
+    return (
+        " ".join(filter(None, map(str.strip, text.split("\n"))))
+        if which == "cnndm"
+        else text.replace("\n", " ")
+    )
 
-def _articles(which, wanted, folder): # id -> article, as far as there is one
-    if which=='xsum':
-        try: got = {str(r['id']):r['document'] for r in records('xsum/test.jsonl', folder)}
+
+def _articles(which, wanted, folder):  # id -> article, as far as there is one
+    if which == "xsum":
+        try:
+            got = {str(r["id"]): r["document"] for r in records("xsum/test.jsonl", folder)}
         except DataNotAtHand:
-            if folder: raise
+            if folder:
+                raise
             from uetrust.data.loaders import xsum
-            got = xsum('test').set_index('id')['document'].to_dict()
+
+            got = xsum("test").set_index("id")["document"].to_dict()
         return got
     got = {}
-    for split in ('test', 'validation'):
-        if set(wanted)-set(got): got |= cnndm(split, folder, complete=False).set_index('id')['source'].to_dict()
+    for split in ("test", "validation"):
+        if set(wanted) - set(got):
+            got |= cnndm(split, folder, complete=False).set_index("id")["source"].to_dict()
     return got
 
+
 def sourced(
-    rows:list, # Records that name an article in doc
-    which:str, # 'cnndm' or 'xsum'
-    file:str, # For the error
-    folder=None, # As in `place`
-    one_line:bool=False, # Line breaks of the article become blanks, as in TRUE
-)->list: # The same records with their source
+    rows: list,  # Records that name an article in doc
+    which: str,  # 'cnndm' or 'xsum'
+    file: str,  # For the error
+    folder=None,  # As in `place`
+    one_line: bool = False,  # Line breaks of the article become blanks, as in TRUE
+) -> list:  # The same records with their source
     "Put the articles to the records that name them."
-    got = _articles(which, [r['doc'] for r in rows], folder)
-    if lost := [r for r in rows if r['doc'] not in got]: raise bad_record(file, lost[0]['row'], f"the article {lost[0]['doc']!r}, which {which} does not have (so in {len(lost)} of {len(rows)} records)", 'Put the whole splits test and validation of CNN/DM 3.0.0, and test of XSum, into the folder')
-    return [r|dict(source=_one_line(which, got[r['doc']]) if one_line else got[r['doc']]) for r in rows]
+    got = _articles(which, [r["doc"] for r in rows], folder)
+    if lost := [r for r in rows if r["doc"] not in got]:
+        raise bad_record(
+            file,
+            lost[0]["row"],
+            f"the article {lost[0]['doc']!r}, which {which} does not have (so in {len(lost)} of {len(rows)} records)",
+            "Put the whole splits test and validation of CNN/DM 3.0.0, and test of XSum, into the folder",
+        )
+    return [r | dict(source=_one_line(which, got[r["doc"]]) if one_line else got[r["doc"]]) for r in rows]
 
 # %% ../../nbs/02_data/04_summarization.ipynb #02ac9c8e
 def rose(
-    part:str, # A name of `ROSE`, such as 'cnndm_protocol_gpt3'
-    folder=None, # As in `place`
-    complete:bool=True, # Refuse another number of documents than was published
-)->pd.DataFrame: # As from `tidy`, human: ACU in [0,1]; and normalized_acu
+    part: str,  # A name of `ROSE`, such as 'cnndm_protocol_gpt3'
+    folder=None,  # As in `place`
+    complete: bool = True,  # Refuse another number of documents than was published
+) -> pd.DataFrame:  # As from `tidy`, human: ACU in [0,1]; and normalized_acu
     "RoSE: one row per document and system."
-    if part not in ROSE: raise ValueError(f"part must be one of {list(ROSE)}, got {part!r}")
-    name,rows = f'rose/{part}.jsonl',[]
-    docs = _at_home(name, folder, 'Salesforce/rose', part, 'data')
-    if complete and len(docs)!=ROSE[part]: raise bad_record(name, 'records', f'{len(docs)} documents', f'{ROSE[part]} were published: fetch the file again, or pass complete=False to go on with these')
-    for i,r in enumerate(docs):
-        if odd := set(r['annotations'])^set(r['system_outputs']): raise bad_record(name, f'record {i+1}', f'{some(sorted(odd))} only under annotations or only under system_outputs', 'Both must name the same systems: fetch the file again')
-        for s,a in r['annotations'].items():
-            if not ('acu' in a and 0<=a['acu']<=1): raise bad_record(name, f'record {i+1}', f"{a.get('acu')!r} as ACU of {s}", 'It must be a number from 0 to 1: fetch the file again')
-            rows.append(dict(id=f"{r['example_id']} {s}", row=f'record {i+1}', split=part, system=s, source=r['source'], reference=r['reference'], hypothesis=r['system_outputs'][s], human=float(a['acu']), normalized=a.get('normalized_acu')))
-    df = tidy(rows, 'rose', name)
-    return df.assign(normalized_acu=df['id'].map({r['id']:r['normalized'] for r in rows}))
+    if part not in ROSE:
+        raise ValueError(f"part must be one of {list(ROSE)}, got {part!r}")
+    name, rows = f"rose/{part}.jsonl", []
+    docs = _at_home(name, folder, "Salesforce/rose", part, "data")
+    if complete and len(docs) != ROSE[part]:
+        raise bad_record(
+            name,
+            "records",
+            f"{len(docs)} documents",
+            f"{ROSE[part]} were published: fetch the file again, or pass complete=False to go on with these",
+        )
+    for i, r in enumerate(docs):
+        if odd := set(r["annotations"]) ^ set(r["system_outputs"]):
+            raise bad_record(
+                name,
+                f"record {i + 1}",
+                f"{some(sorted(odd))} only under annotations or only under system_outputs",
+                "Both must name the same systems: fetch the file again",
+            )
+        for s, a in r["annotations"].items():
+            if not ("acu" in a and 0 <= a["acu"] <= 1):
+                raise bad_record(
+                    name,
+                    f"record {i + 1}",
+                    f"{a.get('acu')!r} as ACU of {s}",
+                    "It must be a number from 0 to 1: fetch the file again",
+                )
+            rows.append(
+                dict(
+                    id=f"{r['example_id']} {s}",
+                    row=f"record {i + 1}",
+                    split=part,
+                    system=s,
+                    source=r["source"],
+                    reference=r["reference"],
+                    hypothesis=r["system_outputs"][s],
+                    human=float(a["acu"]),
+                    normalized=a.get("normalized_acu"),
+                )
+            )
+    df = tidy(rows, "rose", name)
+    return df.assign(normalized_acu=df["id"].map({r["id"]: r["normalized"] for r in rows}))

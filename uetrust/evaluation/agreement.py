@@ -12,151 +12,191 @@ import math
 from collections import namedtuple
 from functools import lru_cache
 from itertools import combinations, permutations
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
 from ..core.checks import frame, vector
-from .multiple import holm, benjamini_hochberg
+from .multiple import benjamini_hochberg, holm
 
 # %% ../../nbs/08_evaluation/08_agreement.ipynb #6a5daf4a
-EXACT,EXACT_TIED = 16,9 # Most items with an exact null of Spearman's rho: without ties, with ties
-SHUFFLES = 9999         # Seeded shuffles where an exact null costs too much
+EXACT, EXACT_TIED = 16, 9  # Most items with an exact null of Spearman's rho: without ties, with ties
+SHUFFLES = 9999  # Seeded shuffles where an exact null costs too much
+
 
 @lru_cache(maxsize=4096)
 def _products(
-    a:tuple, # n integers >= 0
-    b:tuple, # n integers >= 0
-)->tuple[np.ndarray,np.ndarray]: # Attainable values of sum(a[i]*b[pi(i)]) ascending, and how many permutations give each
+    a: tuple,  # n integers >= 0
+    b: tuple,  # n integers >= 0
+) -> tuple[
+    np.ndarray, np.ndarray
+]:  # Attainable values of sum(a[i]*b[pi(i)]) ascending, and how many permutations give each
     "Exact distribution of a sum of products over all n! permutations, by a subset dynamic programme."
-    layer = {0:1}
+    layer = {0: 1}
     for u in a:
         grown = {}
-        for used,poly in layer.items():
-            for j,v in enumerate(b):
-                if not used>>j&1: grown[used|1<<j] = grown.get(used|1<<j, 0) + (poly<<64*u*v)
+        for used, poly in layer.items():
+            for j, v in enumerate(b):
+                if not used >> j & 1:
+                    grown[used | 1 << j] = grown.get(used | 1 << j, 0) + (poly << 64 * u * v)
         layer = grown
-    poly = layer[2**len(b)-1]
-    counts = np.frombuffer(poly.to_bytes(poly.bit_length()//64*8+8, 'little'), '<u8').astype(np.int64)
+    poly = layer[2 ** len(b) - 1]
+    counts = np.frombuffer(poly.to_bytes(poly.bit_length() // 64 * 8 + 8, "little"), "<u8").astype(np.int64)
     s = np.flatnonzero(counts)
-    return s,counts[s]
+    return s, counts[s]
 
 # %% ../../nbs/08_evaluation/08_agreement.ipynb #7e113515
 @lru_cache
 def spearman_null(
-    n:int, # Number of items, 2 to 16
-)->tuple[np.ndarray,np.ndarray]: # Attainable sums of squared rank differences, ascending (rho descending), and how many of the n! rankings give each
+    n: int,  # Number of items, 2 to 16
+) -> tuple[
+    np.ndarray, np.ndarray
+]:  # Attainable sums of squared rank differences, ascending (rho descending), and how many of the n! rankings give each
     "Exact null distribution of Spearman's rho without ties; `rho = 1 - 6*d2/(n*(n*n-1))`."
-    if not 2<=n<=EXACT: raise ValueError(f"the exact null is there for 2 to {EXACT} items, got {n}; spearman_p uses Student's t beyond")
-    s,counts = _products(tuple(range(n)), tuple(range(n)))
-    d2,counts = 2*(sum(i*i for i in range(n))-s[::-1]),counts[::-1].copy()
-    for v in (d2, counts): v.setflags(write=False)
-    return d2,counts
+    if not 2 <= n <= EXACT:
+        raise ValueError(
+            f"the exact null is there for 2 to {EXACT} items, got {n}; spearman_p uses Student's t beyond"
+        )
+    s, counts = _products(tuple(range(n)), tuple(range(n)))
+    d2, counts = 2 * (sum(i * i for i in range(n)) - s[::-1]), counts[::-1].copy()
+    for v in (d2, counts):
+        v.setflags(write=False)
+    return d2, counts
 
 # %% ../../nbs/08_evaluation/08_agreement.ipynb #0bdaef0b
 @lru_cache
 def _tails(
-    n:int, # Number of items, 2 to 16
-)->np.ndarray: # Entry k: share of the n! rankings with `abs(rho) >= k/(len-1)`
+    n: int,  # Number of items, 2 to 16
+) -> np.ndarray:  # Entry k: share of the n! rankings with `abs(rho) >= k/(len-1)`
     "Two-sided tail probabilities on the grid of attainable rho."
-    d2,counts = spearman_null(n)
-    return np.bincount(abs(n*(n*n-1)//6-d2), counts)[::-1].cumsum()[::-1]/math.factorial(n)
+    d2, counts = spearman_null(n)
+    return np.bincount(abs(n * (n * n - 1) // 6 - d2), counts)[::-1].cumsum()[::-1] / math.factorial(n)
+
 
 def spearman_p(
-    rho, # Spearman's rho without ties, a number or an array in [-1,1], not rounded; NaN stays NaN
-    n:int, # Number of items ranked
-)->np.ndarray: # Two-sided p, same shape; never below 2/n!
+    rho,  # Spearman's rho without ties, a number or an array in [-1,1], not rounded; NaN stays NaN
+    n: int,  # Number of items ranked
+) -> np.ndarray:  # Two-sided p, same shape; never below 2/n!
     "Two-sided p of Spearman's rho: exact up to 16 items, Student's t beyond."
     r = abs(np.asarray(rho, float))
-    if (r>1+1e-9).any(): raise ValueError(f"rho lies in [-1, 1], found {r[r>1+1e-9].flat[0]:g}")
-    if n>EXACT: return np.maximum(_t_p(np.minimum(r, 1), n), smallest_p(n))
+    if (r > 1 + 1e-9).any():
+        raise ValueError(f"rho lies in [-1, 1], found {r[r > 1 + 1e-9].flat[0]:g}")
+    if n > EXACT:
+        return np.maximum(_t_p(np.minimum(r, 1), n), smallest_p(n))
     tails = _tails(n)
-    k = np.ceil(np.nan_to_num(r)*(len(tails)-1)-1e-6).astype(int)
-    return np.where(np.isnan(r), np.nan, tails[np.minimum(k, len(tails)-1)])[()]
+    k = np.ceil(np.nan_to_num(r) * (len(tails) - 1) - 1e-6).astype(int)
+    return np.where(np.isnan(r), np.nan, tails[np.minimum(k, len(tails) - 1)])[()]
+
 
 def _t_p(rho, n):
     from scipy.special import betainc
-    return betainc((n-2)/2, 1/2, 1-rho**2)
+
+    return betainc((n - 2) / 2, 1 / 2, 1 - rho**2)
 
 # %% ../../nbs/08_evaluation/08_agreement.ipynb #f45ab0cb
 def smallest_p(
-    n:int, # Number of items ranked
-)->float: # 2/n!: two of the n! rankings agree perfectly, one with the sign turned
+    n: int,  # Number of items ranked
+) -> float:  # 2/n!: two of the n! rankings agree perfectly, one with the sign turned
     "Smallest two-sided p that any ranking of n items can reach."
-    return min(1., 2/math.factorial(n))
+    return min(1.0, 2 / math.factorial(n))
+
 
 def critical_rho(
-    n:int, # Number of items ranked
-    alpha:float=.05, # Two-sided level
-)->float: # Smallest attainable abs(rho) with p <= alpha; NaN when even a perfect agreement is not significant
+    n: int,  # Number of items ranked
+    alpha: float = 0.05,  # Two-sided level
+) -> (
+    float
+):  # Smallest attainable abs(rho) with p <= alpha; NaN when even a perfect agreement is not significant
     "How strong an agreement must be to be significant: exact up to 16 items, Student's t beyond."
-    if n>EXACT: return _t_limit(n, alpha)
-    rho = 1-6*spearman_null(n)[0]/(n*(n*n-1))
-    reached = abs(rho)[spearman_p(rho, n)<=alpha]
+    if n > EXACT:
+        return _t_limit(n, alpha)
+    rho = 1 - 6 * spearman_null(n)[0] / (n * (n * n - 1))
+    reached = abs(rho)[spearman_p(rho, n) <= alpha]
     return float(reached.min()) if len(reached) else np.nan
+
 
 def _t_limit(n, alpha):
     from scipy.special import betaincinv
-    return float(np.sqrt(1-betaincinv((n-2)/2, 1/2, alpha)))
+
+    return float(np.sqrt(1 - betaincinv((n - 2) / 2, 1 / 2, alpha)))
 
 # %% ../../nbs/08_evaluation/08_agreement.ipynb #9be33510
-Corr = namedtuple('Corr', 'r n p')
+Corr = namedtuple("Corr", "r n p")
+
 
 def _pairs(x, y):
     "The pairs where both scores are defined; None for both when a correlation is not: fewer than 3 pairs, or a constant side."
     if isinstance(x, pd.Series) and isinstance(y, pd.Series) and not x.index.equals(y.index):
-        raise ValueError("x and y are indexed by different samples; uetrust.core.checks.align joins two tables by name")
-    x,y = vector(x, 'x'),vector(y, 'y')
-    if len(x)!=len(y): raise ValueError(f"a correlation needs two vectors of one length, got {len(x)} and {len(y)}")
-    ok = ~(np.isnan(x)|np.isnan(y))
-    x,y,n = x[ok],y[ok],int(ok.sum())
-    return (x,y,n) if n>2 and (x!=x[0]).any() and (y!=y[0]).any() else (None,None,n)
+        raise ValueError(
+            "x and y are indexed by different samples; uetrust.core.checks.align joins two tables by name"
+        )
+    x, y = vector(x, "x"), vector(y, "y")
+    if len(x) != len(y):
+        raise ValueError(f"a correlation needs two vectors of one length, got {len(x)} and {len(y)}")
+    ok = ~(np.isnan(x) | np.isnan(y))
+    x, y, n = x[ok], y[ok], int(ok.sum())
+    return (x, y, n) if n > 2 and (x != x[0]).any() and (y != y[0]).any() else (None, None, n)
+
 
 def _centred(
-    x:np.ndarray, # Values, shape [..., N]
-)->np.ndarray: # Integers, shape [..., N]: `2*midrank - (N+1)`, which add up to 0
+    x: np.ndarray,  # Values, shape [..., N]
+) -> np.ndarray:  # Integers, shape [..., N]: `2*midrank - (N+1)`, which add up to 0
     "Twice the centred midranks: integers even with ties, so that comparisons are exact."
     from scipy.stats import rankdata
-    return (2*rankdata(x, axis=-1)).astype(np.int64)-(np.shape(x)[-1]+1)
+
+    return (2 * rankdata(x, axis=-1)).astype(np.int64) - (np.shape(x)[-1] + 1)
+
 
 @lru_cache(maxsize=128)
-def _ranked(raw): # `_centred` of the bytes of an array, and how many values differ: tables are correlated column by column, each with all others
+def _ranked(
+    raw,
+):  # `_centred` of the bytes of an array, and how many values differ: tables are correlated column by column, each with all others
     a = _centred(np.frombuffer(raw))
-    return a,len(np.unique(a))
+    return a, len(np.unique(a))
+
 
 def spearman(
-    x, # Scores, shape [N]; NaN where undefined
-    y, # Scores of the same samples, shape [N]
-)->Corr: # rho, number of pairs used, two-sided p; NaN when a side is constant or fewer than 3 pairs remain
+    x,  # Scores, shape [N]; NaN where undefined
+    y,  # Scores of the same samples, shape [N]
+) -> Corr:  # rho, number of pairs used, two-sided p; NaN when a side is constant or fewer than 3 pairs remain
     "Spearman's rank correlation over the pairs where both scores are defined, with a p-value that respects ties."
-    x,y,n = _pairs(x, y)
-    if x is None: return Corr(np.nan, n, np.nan)
-    (a,u),(b,v) = _ranked(x.tobytes()),_ranked(y.tobytes())
-    r = float(a@b/np.sqrt(float(a@a)*float(b@b)))
-    tied = min(u, v)<n
-    return Corr(r, n, float(_tied_p(a, b) if tied and n<=EXACT else spearman_p(r, n)))
+    x, y, n = _pairs(x, y)
+    if x is None:
+        return Corr(np.nan, n, np.nan)
+    (a, u), (b, v) = _ranked(x.tobytes()), _ranked(y.tobytes())
+    r = float(a @ b / np.sqrt(float(a @ a) * float(b @ b)))
+    tied = min(u, v) < n
+    return Corr(r, n, float(_tied_p(a, b) if tied and n <= EXACT else spearman_p(r, n)))
 
 # %% ../../nbs/08_evaluation/08_agreement.ipynb #43a827f7
 def _tied_p(
-    a:np.ndarray, # Centred doubled midranks, shape [N], N <= 16
-    b:np.ndarray, # The same of the other side
-)->float: # Two-sided p
+    a: np.ndarray,  # Centred doubled midranks, shape [N], N <= 16
+    b: np.ndarray,  # The same of the other side
+) -> float:  # Two-sided p
     "Permutation p of the observed midranks: exact up to 9 items, seeded shuffles up to 16."
     sides = sorted(max(tuple(np.sort(v).tolist()), tuple(np.sort(-v).tolist())) for v in (a, b))
-    if len(a)>EXACT_TIED: return (1+(_shuffled(*sides)>=abs(a@b)).sum())/(1+SHUFFLES)
-    lo,n = len(a)-1,len(a)
-    s,counts = _products(*(tuple(v+lo for v in side) for side in sides))
-    return counts[abs(s-n*lo*lo)>=abs(a@b)].sum()/math.factorial(n)
+    if len(a) > EXACT_TIED:
+        return (1 + (_shuffled(*sides) >= abs(a @ b)).sum()) / (1 + SHUFFLES)
+    lo, n = len(a) - 1, len(a)
+    s, counts = _products(*(tuple(v + lo for v in side) for side in sides))
+    return counts[abs(s - n * lo * lo) >= abs(a @ b)].sum() / math.factorial(n)
+
 
 @lru_cache(maxsize=256)
-def _shuffled(a, b): return abs(np.random.default_rng(0).permuted(np.tile(b, (SHUFFLES, 1)), axis=1)@np.array(a))
+def _shuffled(a, b):
+    return abs(np.random.default_rng(0).permuted(np.tile(b, (SHUFFLES, 1)), axis=1) @ np.array(a))
 
 # %% ../../nbs/08_evaluation/08_agreement.ipynb #53b9889f
 def kendall(
-    x, # Scores, shape [N]; NaN where undefined
-    y, # Scores of the same samples, shape [N]
-)->Corr: # tau-b, number of pairs used, two-sided p (exact without ties up to 33 items, normal otherwise); NaN as in `spearman`
+    x,  # Scores, shape [N]; NaN where undefined
+    y,  # Scores of the same samples, shape [N]
+) -> Corr:  # tau-b, number of pairs used, two-sided p (exact without ties up to 33 items, normal otherwise); NaN as in `spearman`
     "Kendall's tau-b over the pairs where both scores are defined."
     from scipy.stats import kendalltau
-    x,y,n = _pairs(x, y)
-    if x is None: return Corr(np.nan, n, np.nan)
+
+    x, y, n = _pairs(x, y)
+    if x is None:
+        return Corr(np.nan, n, np.nan)
     res = kendalltau(x, y)
     return Corr(float(res.statistic), n, float(res.pvalue))
 
@@ -164,114 +204,158 @@ def kendall(
 COEFS = dict(spearman=spearman, kendall=kendall)
 ADJUST = dict(bh=benjamini_hochberg, holm=holm)
 
+
 def _choose(what, name, options):
-    if name not in options: raise ValueError(f"{what} is one of {list(options)}, got {name!r}")
+    if name not in options:
+        raise ValueError(f"{what} is one of {list(options)}, got {name!r}")
     return options[name]
 
+
 def agreement(
-    table:pd.DataFrame, # Numbers, for example PRR: metrics x methods; NaN where undefined
-    between:str='columns', # What is compared: 'columns' (each pair correlated over the rows) or 'rows' (over the columns)
-    coef:str='spearman', # 'spearman' or 'kendall' (tau-b)
-    adjust:str='bh', # 'bh' (Benjamini-Hochberg) or 'holm': how q accounts for the number of pairs
-)->pd.DataFrame: # Columns label_a, label_b, rho, n, p, q: one row per unordered pair, in the order of the table
+    table: pd.DataFrame,  # Numbers, for example PRR: metrics x methods; NaN where undefined
+    between: str = "columns",  # What is compared: 'columns' (each pair correlated over the rows) or 'rows' (over the columns)
+    coef: str = "spearman",  # 'spearman' or 'kendall' (tau-b)
+    adjust: str = "bh",  # 'bh' (Benjamini-Hochberg) or 'holm': how q accounts for the number of pairs
+) -> (
+    pd.DataFrame
+):  # Columns label_a, label_b, rho, n, p, q: one row per unordered pair, in the order of the table
     "Pairwise rank agreement, the numbers behind a correlation heat map; `rho` holds the chosen coefficient, q is p adjusted within this figure."
-    corr,adj = _choose('coef', coef, COEFS),_choose('adjust', adjust, ADJUST)
-    df = _choose('between', between, dict(columns=frame, rows=lambda t: frame(t).T))(table)
-    if df.shape[1]<2: raise ValueError(f"agreement needs at least 2 {between} to compare, got {df.shape[1]}")
-    cols = {c:df[c].to_numpy() for c in df}
-    rows = [(a, b, *corr(cols[a], cols[b])) for a,b in combinations(cols, 2)]
-    return pd.DataFrame(rows, columns=['label_a', 'label_b', 'rho', 'n', 'p']).assign(q=lambda d: adj(d['p']))
+    corr, adj = _choose("coef", coef, COEFS), _choose("adjust", adjust, ADJUST)
+    df = _choose("between", between, dict(columns=frame, rows=lambda t: frame(t).T))(table)
+    if df.shape[1] < 2:
+        raise ValueError(f"agreement needs at least 2 {between} to compare, got {df.shape[1]}")
+    cols = {c: df[c].to_numpy() for c in df}
+    rows = [(a, b, *corr(cols[a], cols[b])) for a, b in combinations(cols, 2)]
+    return pd.DataFrame(rows, columns=["label_a", "label_b", "rho", "n", "p"]).assign(q=lambda d: adj(d["p"]))
 
 # %% ../../nbs/08_evaluation/08_agreement.ipynb #42ed517a
 def square(
-    tidy:pd.DataFrame, # Result of `agreement`
-    labels:list=None, # Labels in the order wanted; all of them, in the order of the table, when None
-    value:str='rho', # Column to lay out: 'rho', 'n', 'p' or 'q'
-)->pd.DataFrame: # Symmetric, labels x labels; the diagonal is 1 for 'rho' and NaN otherwise
+    tidy: pd.DataFrame,  # Result of `agreement`
+    labels: list = None,  # Labels in the order wanted; all of them, in the order of the table, when None
+    value: str = "rho",  # Column to lay out: 'rho', 'n', 'p' or 'q'
+) -> pd.DataFrame:  # Symmetric, labels x labels; the diagonal is 1 for 'rho' and NaN otherwise
     "One column of an agreement table as a matrix, for a heat map."
-    known = list(dict.fromkeys([*tidy['label_a'], *tidy['label_b']]))
+    known = list(dict.fromkeys([*tidy["label_a"], *tidy["label_b"]]))
     labels = known if labels is None else list(labels)
-    if (bad := [l for l in labels if l not in known]): raise ValueError(f"the agreement table has no label {bad}; it has {known}")
-    both = pd.concat([tidy, tidy.rename(columns=dict(label_a='label_b', label_b='label_a'))])
-    m = both.pivot(index='label_a', columns='label_b', values=value).reindex(index=labels, columns=labels).to_numpy(float, copy=True)
-    np.fill_diagonal(m, 1 if value=='rho' else np.nan)
+    if bad := [l for l in labels if l not in known]:
+        raise ValueError(f"the agreement table has no label {bad}; it has {known}")
+    both = pd.concat([tidy, tidy.rename(columns=dict(label_a="label_b", label_b="label_a"))])
+    m = (
+        both.pivot(index="label_a", columns="label_b", values=value)
+        .reindex(index=labels, columns=labels)
+        .to_numpy(float, copy=True)
+    )
+    np.fill_diagonal(m, 1 if value == "rho" else np.nan)
     return pd.DataFrame(m, index=labels, columns=labels)
 
+
 def cluster_order(
-    matrix:pd.DataFrame, # Square correlations as from `square`; NaN counts as no correlation, distance 1
-)->list: # Labels, similar ones side by side
+    matrix: pd.DataFrame,  # Square correlations as from `square`; NaN counts as no correlation, distance 1
+) -> list:  # Labels, similar ones side by side
     "Order of the leaves of an average-linkage tree on the distance 1 - rho, turned so that neighbours are as close as possible."
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
-    if len(matrix)<3: return list(matrix.index)
-    d = np.clip(1-matrix.fillna(0).to_numpy(float, copy=True), 0, None)
+
+    if len(matrix) < 3:
+        return list(matrix.index)
+    d = np.clip(1 - matrix.fillna(0).to_numpy(float, copy=True), 0, None)
     np.fill_diagonal(d, 0)
-    return list(matrix.index[leaves_list(linkage(squareform((d+d.T)/2), 'average', optimal_ordering=True))])
+    return list(
+        matrix.index[leaves_list(linkage(squareform((d + d.T) / 2), "average", optimal_ordering=True))]
+    )
 
 # %% ../../nbs/08_evaluation/08_agreement.ipynb #74da72aa
-Concordance = namedtuple('Concordance', 'w m n chi2 p_chi2 p')
+Concordance = namedtuple("Concordance", "w m n chi2 p_chi2 p")
+
 
 def kendall_w(
-    table:pd.DataFrame, # Numbers, items x judges; an item that a judge left out (NaN) is dropped for all
-    seed:int=0, # Seed of the shuffles
-)->Concordance: # w in [0,1], m judges, n items; chi2 on n-1 df; p: exact up to 5 items x 6 judges, shuffled up to 100 items, chi-square beyond
+    table: pd.DataFrame,  # Numbers, items x judges; an item that a judge left out (NaN) is dropped for all
+    seed: int = 0,  # Seed of the shuffles
+) -> Concordance:  # w in [0,1], m judges, n items; chi2 on n-1 df; p: exact up to 5 items x 6 judges, shuffled up to 100 items, chi-square beyond
     "Kendall's coefficient of concordance of the columns, corrected for ties; all NaN when every judge is constant or n<2."
     from scipy.special import chdtrc
+
     x = frame(table).dropna().to_numpy()
-    n,m = x.shape
-    if m<2: raise ValueError(f"concordance needs at least 2 judges (columns), got {m}")
+    n, m = x.shape
+    if m < 2:
+        raise ValueError(f"concordance needs at least 2 judges (columns), got {m}")
     ranks = _centred(x.T)
-    top = m*int((ranks**2).sum())
-    if top==0: return Concordance(np.nan, m, n, np.nan, np.nan, np.nan)
-    s = int((ranks.sum(0)**2).sum())
-    chi2 = m*(n-1)*s/top
-    p_chi2 = float(chdtrc(n-1, chi2))
-    p = _exact_w(ranks, s) if n<=5 and m<=6 else _shuffled_w(ranks, s, seed) if n<=100 else p_chi2
-    return Concordance(s/top, m, n, chi2, p_chi2, p)
+    top = m * int((ranks**2).sum())
+    if top == 0:
+        return Concordance(np.nan, m, n, np.nan, np.nan, np.nan)
+    s = int((ranks.sum(0) ** 2).sum())
+    chi2 = m * (n - 1) * s / top
+    p_chi2 = float(chdtrc(n - 1, chi2))
+    p = _exact_w(ranks, s) if n <= 5 and m <= 6 else _shuffled_w(ranks, s, seed) if n <= 100 else p_chi2
+    return Concordance(s / top, m, n, chi2, p_chi2, p)
+
 
 def _shuffled_w(ranks, s, seed):
     rng = np.random.default_rng(seed)
     sums = sum(rng.permuted(np.tile(r, (SHUFFLES, 1)), axis=1) for r in ranks)
-    return float((1+((sums**2).sum(1)>=s).sum())/(1+SHUFFLES))
+    return float((1 + ((sums**2).sum(1) >= s).sum()) / (1 + SHUFFLES))
+
 
 def _exact_w(ranks, s):
     "Share of all rankings by independent judges whose rank sums spread at least as much as s; sums equal up to order are merged."
-    sums,share = np.sort(ranks[:1]),np.ones(1)
+    sums, share = np.sort(ranks[:1]), np.ones(1)
     for r in ranks[1:]:
         perms = np.array(list(permutations(r)))
-        grown = np.sort((sums[:,None]+perms).reshape(-1, len(r)))
-        sums,which = np.unique(grown, axis=0, return_inverse=True)
-        share = np.bincount(which, np.repeat(share/len(perms), len(perms)))
-    return float(share[(sums**2).sum(1)>=s].sum())
+        grown = np.sort((sums[:, None] + perms).reshape(-1, len(r)))
+        sums, which = np.unique(grown, axis=0, return_inverse=True)
+        share = np.bincount(which, np.repeat(share / len(perms), len(perms)))
+    return float(share[(sums**2).sum(1) >= s].sum())
 
 # %% ../../nbs/08_evaluation/08_agreement.ipynb #24f9a44d
 def rank_intervals(
-    values:pd.Series, # One number per method, higher is better (PRR); a method with NaN gets no rank
-    sd=None, # Standard deviation of the noise: a number, or a Series by method
-    draws:int=2000, # Draws of the noise
-    seed:int=0, # Seed of the draws
-    replicates=None, # Instead of sd: draws x methods, for example bootstrap replicates (a DataFrame is matched by column)
-)->pd.DataFrame: # Per method: value, rank (1 is best, ties averaged), rank_lo and rank_hi (2.5 and 97.5 %), best (share of draws ranked first, ties shared)
+    values: pd.Series,  # One number per method, higher is better (PRR); a method with NaN gets no rank
+    sd=None,  # Standard deviation of the noise: a number, or a Series by method
+    draws: int = 2000,  # Draws of the noise
+    seed: int = 0,  # Seed of the draws
+    replicates=None,  # Instead of sd: draws x methods, for example bootstrap replicates (a DataFrame is matched by column)
+) -> pd.DataFrame:  # Per method: value, rank (1 is best, ties averaged), rank_lo and rank_hi (2.5 and 97.5 %), best (share of draws ranked first, ties shared)
     "How far a ranking of methods can be trusted, given the noise of the numbers it ranks."
     from scipy.stats import rankdata
+
     values = pd.Series(values, dtype=float)
-    if (sd is None)==(replicates is None): raise ValueError("rank_intervals needs the noise once: sd, or replicates (draws x methods)")
+    if (sd is None) == (replicates is None):
+        raise ValueError("rank_intervals needs the noise once: sd, or replicates (draws x methods)")
     known = values.notna().to_numpy()
-    if not known.any(): raise ValueError(f"none of the {len(values)} methods has a value to rank")
-    reps = (_noisy(values, sd, draws, seed) if replicates is None else _replicates(values, replicates))[:,known]
-    if np.isnan(reps).any(): raise ValueError(f"{np.isnan(reps).any(1).sum()} of {len(reps)} draws lack a value for {values.index[known][np.isnan(reps).any(0)].tolist()}; drop those draws, and say how many")
+    if not known.any():
+        raise ValueError(f"none of the {len(values)} methods has a value to rank")
+    reps = (_noisy(values, sd, draws, seed) if replicates is None else _replicates(values, replicates))[
+        :, known
+    ]
+    if np.isnan(reps).any():
+        raise ValueError(
+            f"{np.isnan(reps).any(1).sum()} of {len(reps)} draws lack a value for {values.index[known][np.isnan(reps).any(0)].tolist()}; drop those draws, and say how many"
+        )
     ranks = rankdata(-reps, axis=1)
-    first = reps==reps.max(1, keepdims=True)
-    lo,hi = np.quantile(ranks, [.025, .975], axis=0, method='inverted_cdf')
-    new = dict(value=values[known], rank=rankdata(-values[known]), rank_lo=lo, rank_hi=hi, best=(first/first.sum(1, keepdims=True)).mean(0))
+    first = reps == reps.max(1, keepdims=True)
+    lo, hi = np.quantile(ranks, [0.025, 0.975], axis=0, method="inverted_cdf")
+    new = dict(
+        value=values[known],
+        rank=rankdata(-values[known]),
+        rank_lo=lo,
+        rank_hi=hi,
+        best=(first / first.sum(1, keepdims=True)).mean(0),
+    )
     return pd.DataFrame(new, index=values.index[known]).reindex(values.index)
 
+
 def _noisy(values, sd, draws, seed):
-    sd = (sd.reindex(values.index) if isinstance(sd, pd.Series) else pd.Series(float(sd), values.index))
-    if not (sd[values.notna()]>=0).all(): raise ValueError(f"sd needs a number >= 0 for every method, got {sd.to_dict()}")
-    return values.to_numpy()+sd.to_numpy()*np.random.default_rng(seed).standard_normal((draws, len(values)))
+    sd = sd.reindex(values.index) if isinstance(sd, pd.Series) else pd.Series(float(sd), values.index)
+    if not (sd[values.notna()] >= 0).all():
+        raise ValueError(f"sd needs a number >= 0 for every method, got {sd.to_dict()}")
+    return values.to_numpy() + sd.to_numpy() * np.random.default_rng(seed).standard_normal(
+        (draws, len(values))
+    )
+
 
 def _replicates(values, replicates):
-    reps = (replicates[values.index] if isinstance(replicates, pd.DataFrame) else np.asarray(replicates, float))
-    if np.ndim(reps)!=2 or np.shape(reps)[1]!=len(values): raise ValueError(f"replicates need one column per method, shape [draws, {len(values)}], got {np.shape(reps)}")
+    reps = replicates[values.index] if isinstance(replicates, pd.DataFrame) else np.asarray(replicates, float)
+    if np.ndim(reps) != 2 or np.shape(reps)[1] != len(values):
+        raise ValueError(
+            f"replicates need one column per method, shape [draws, {len(values)}], got {np.shape(reps)}"
+        )
     return np.asarray(reps, float)

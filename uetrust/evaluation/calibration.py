@@ -7,165 +7,227 @@ __all__ = ['SCALES', 'confidence', 'reliability', 'ece', 'ece_adaptive', 'ece_de
            'decided', 'balanced_accuracy', 'cohen_kappa', 'gmean_cut']
 
 # %% ../../nbs/08_evaluation/09_calibration.ipynb #d9cd9637
-import numpy as np, pandas as pd
+import numpy as np
+import pandas as pd
+
 from ..core.checks import Undefined, vector
-from .measures import labelled, pairs
 from ..core.registry import measure
+from .measures import labelled, pairs
 
 # %% ../../nbs/08_evaluation/09_calibration.ipynb #19db17b1
-SCALES = dict(negate=lambda u: -u, complement=lambda u: 1-u, exp=lambda u: np.exp(-u), minmax=lambda u: (np.nanmax(u)-u)/(np.nanmax(u)-np.nanmin(u)))
+SCALES = dict(
+    negate=lambda u: -u,
+    complement=lambda u: 1 - u,
+    exp=lambda u: np.exp(-u),
+    minmax=lambda u: (np.nanmax(u) - u) / (np.nanmax(u) - np.nanmin(u)),
+)
+
 
 def confidence(
-    uncertainty, # Uncertainty of N samples, larger is less certain
-    scale:str='negate', # 'negate' for -1..0; 'complement' for 0..1; 'exp' for a negative log-likelihood; 'minmax' stretches these samples over 0..1
-)->np.ndarray: # Confidence in [0,1], NaN where missing
+    uncertainty,  # Uncertainty of N samples, larger is less certain
+    scale: str = "negate",  # 'negate' for -1..0; 'complement' for 0..1; 'exp' for a negative log-likelihood; 'minmax' stretches these samples over 0..1
+) -> np.ndarray:  # Confidence in [0,1], NaN where missing
     "Uncertainty as a confidence in [0,1], or an error."
-    u = vector(uncertainty, 'uncertainty')
-    if scale not in SCALES: raise ValueError(f"scale must be one of {list(SCALES)}, got {scale!r}")
-    if scale=='minmax' and np.isinf(u).any(): raise ValueError("scale='minmax' needs finite uncertainty: an infinity leaves no range to stretch")
-    if scale=='minmax' and len(np.unique(u[~np.isnan(u)]))<2: raise Undefined("constant uncertainty has no range to stretch over 0..1")
+    u = vector(uncertainty, "uncertainty")
+    if scale not in SCALES:
+        raise ValueError(f"scale must be one of {list(SCALES)}, got {scale!r}")
+    if scale == "minmax" and np.isinf(u).any():
+        raise ValueError("scale='minmax' needs finite uncertainty: an infinity leaves no range to stretch")
+    if scale == "minmax" and len(np.unique(u[~np.isnan(u)])) < 2:
+        raise Undefined("constant uncertainty has no range to stretch over 0..1")
     c = SCALES[scale](u)
-    if len(out := c[(c<0)|(c>1)]): raise ValueError(f"{len(out)} of {len(c)} confidences lie outside [0, 1], the first is {out[0]:g}: scale={scale!r} does not fit this uncertainty. 'negate' takes -1..0, 'complement' 0..1, 'exp' a negative log-likelihood, 'minmax' any finite values")
+    if len(out := c[(c < 0) | (c > 1)]):
+        raise ValueError(
+            f"{len(out)} of {len(c)} confidences lie outside [0, 1], the first is {out[0]:g}: scale={scale!r} does not fit this uncertainty. 'negate' takes -1..0, 'complement' 0..1, 'exp' a negative log-likelihood, 'minmax' any finite values"
+        )
     return c
 
 # %% ../../nbs/08_evaluation/09_calibration.ipynb #be5d7eb8
-def _bins(c, bins, adaptive): # Bin of each confidence, 0..bins-1
+def _bins(c, bins, adaptive):  # Bin of each confidence, 0..bins-1
     from scipy.stats import rankdata
-    if bins!=int(bins) or bins<1: raise ValueError(f"bins must be a whole number from 1 up, got {bins}")
-    return ((rankdata(c)-.5)*bins//len(c)).astype(int) if adaptive else np.searchsorted(np.linspace(0, 1, bins+1)[1:-1], c)
+
+    if bins != int(bins) or bins < 1:
+        raise ValueError(f"bins must be a whole number from 1 up, got {bins}")
+    return (
+        ((rankdata(c) - 0.5) * bins // len(c)).astype(int)
+        if adaptive
+        else np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], c)
+    )
+
 
 def reliability(
-    quality, # Quality, or labels 0 and 1
-    uncertainty, # Uncertainty, larger is less certain
-    bins:int=20, # Number of bins B
-    tau:float=None, # Smallest acceptable quality; needed unless quality is 0 or 1
-    scale:str='negate', # As in `confidence`
-    adaptive:bool=False, # Bins of equal mass instead of equal width
-)->pd.DataFrame: # One row per bin that is not empty: n, confidence, acceptable, gap, gap_var (squared standard error of the gap, NaN when n=1)
+    quality,  # Quality, or labels 0 and 1
+    uncertainty,  # Uncertainty, larger is less certain
+    bins: int = 20,  # Number of bins B
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
+    scale: str = "negate",  # As in `confidence`
+    adaptive: bool = False,  # Bins of equal mass instead of equal width
+) -> pd.DataFrame:  # One row per bin that is not empty: n, confidence, acceptable, gap, gap_var (squared standard error of the gap, NaN when n=1)
     "What a reliability diagram draws."
-    y,u = labelled(quality, uncertainty, tau, both=False)
+    y, u = labelled(quality, uncertainty, tau, both=False)
     c = confidence(u, scale)
-    g = pd.DataFrame(dict(confidence=c, acceptable=y, gap=y-c)).groupby(_bins(c, bins, adaptive))
-    return g.mean().assign(gap_var=g['gap'].var()/g.size()).rename_axis('bin').assign(n=g.size())[['n', 'confidence', 'acceptable', 'gap', 'gap_var']]
+    g = pd.DataFrame(dict(confidence=c, acceptable=y, gap=y - c)).groupby(_bins(c, bins, adaptive))
+    return (
+        g.mean()
+        .assign(gap_var=g["gap"].var() / g.size())
+        .rename_axis("bin")
+        .assign(n=g.size())[["n", "confidence", "acceptable", "gap", "gap_var"]]
+    )
 
 # %% ../../nbs/08_evaluation/09_calibration.ipynb #4c40d5cb
-def _mean_gap(t): return float((t.n*t.gap.abs()).sum()/t.n.sum())
+def _mean_gap(t):
+    return float((t.n * t.gap.abs()).sum() / t.n.sum())
 
-@measure(unit='[0,1]', sign=-1, cite='Naeini et al. 2015, https://doi.org/10.1609/aaai.v29i1.9602; 20 bins as in LM-Polygraph')
+
+@measure(
+    unit="[0,1]",
+    sign=-1,
+    cite="Naeini et al. 2015, https://doi.org/10.1609/aaai.v29i1.9602; 20 bins as in LM-Polygraph",
+)
 def ece(
-    quality, # Quality, or labels 0 and 1
-    uncertainty, # Uncertainty, larger is less certain
-    bins:int=20, # Number of bins of equal width
-    tau:float=None, # Smallest acceptable quality; needed unless quality is 0 or 1
-    scale:str='negate', # As in `confidence`
-)->float: # 0 when confidence and acceptance agree in every bin
+    quality,  # Quality, or labels 0 and 1
+    uncertainty,  # Uncertainty, larger is less certain
+    bins: int = 20,  # Number of bins of equal width
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
+    scale: str = "negate",  # As in `confidence`
+) -> float:  # 0 when confidence and acceptance agree in every bin
     "Expected calibration error, bins of equal width."
     return _mean_gap(reliability(quality, uncertainty, bins, tau, scale))
 
-@measure(unit='[0,1]', sign=-1, cite='Nixon et al. 2019, https://arxiv.org/abs/1904.01685')
+
+@measure(unit="[0,1]", sign=-1, cite="Nixon et al. 2019, https://arxiv.org/abs/1904.01685")
 def ece_adaptive(
-    quality, # Quality, or labels 0 and 1
-    uncertainty, # Uncertainty, larger is less certain
-    bins:int=20, # Number of bins of equal mass
-    tau:float=None, # As in `ece`
-    scale:str='negate', # As in `confidence`
-)->float: # 0 when confidence and acceptance agree in every bin
+    quality,  # Quality, or labels 0 and 1
+    uncertainty,  # Uncertainty, larger is less certain
+    bins: int = 20,  # Number of bins of equal mass
+    tau: float = None,  # As in `ece`
+    scale: str = "negate",  # As in `confidence`
+) -> float:  # 0 when confidence and acceptance agree in every bin
     "Expected calibration error, bins of equal mass."
     return _mean_gap(reliability(quality, uncertainty, bins, tau, scale, adaptive=True))
 
 # %% ../../nbs/08_evaluation/09_calibration.ipynb #b4e847a7
-@measure(unit='squared gap, 0 calibrated', sign=-1, cite='Kumar, Liang & Ma 2019, https://arxiv.org/abs/1909.10155; gap variance within the bin')
+@measure(
+    unit="squared gap, 0 calibrated",
+    sign=-1,
+    cite="Kumar, Liang & Ma 2019, https://arxiv.org/abs/1909.10155; gap variance within the bin",
+)
 def ece_debiased_sq(
-    quality, # Quality, or labels 0 and 1
-    uncertainty, # Uncertainty, larger is less certain
-    bins:int=20, # Number of bins of equal mass, each with at least two samples
-    tau:float=None, # As in `ece`
-    scale:str='negate', # As in `confidence`
-)->float: # Can be negative: nothing but noise
+    quality,  # Quality, or labels 0 and 1
+    uncertainty,  # Uncertainty, larger is less certain
+    bins: int = 20,  # Number of bins of equal mass, each with at least two samples
+    tau: float = None,  # As in `ece`
+    scale: str = "negate",  # As in `confidence`
+) -> float:  # Can be negative: nothing but noise
     "Mean squared calibration gap of bins of equal mass, minus what sampling noise adds."
     t = reliability(quality, uncertainty, bins, tau, scale, adaptive=True)
-    if (t.n<2).any(): raise Undefined(f"{(t.n<2).sum()} of {len(t)} bins hold one sample, so their noise is unknown: {t.n.sum()} samples need fewer than {bins} bins")
-    return float((t.n*(t.gap**2-t.gap_var)).sum()/t.n.sum())
+    if (t.n < 2).any():
+        raise Undefined(
+            f"{(t.n < 2).sum()} of {len(t)} bins hold one sample, so their noise is unknown: {t.n.sum()} samples need fewer than {bins} bins"
+        )
+    return float((t.n * (t.gap**2 - t.gap_var)).sum() / t.n.sum())
 
 # %% ../../nbs/08_evaluation/09_calibration.ipynb #d427072a
 def centred_isotonic(
-    quality:np.ndarray, # Quality in [0,1], shape [N]
-    uncertainty:np.ndarray, # Finite uncertainty, shape [N]
-)->list: # Knots (uncertainty, quality), uncertainty ascending
+    quality: np.ndarray,  # Quality in [0,1], shape [N]
+    uncertainty: np.ndarray,  # Finite uncertainty, shape [N]
+) -> list:  # Knots (uncertainty, quality), uncertainty ascending
     "Knots of the decreasing centred isotonic regression."
     from sklearn.isotonic import IsotonicRegression
+
     x = np.sort(uncertainty)
     y = IsotonicRegression(y_min=0, y_max=1, increasing=False).fit(uncertainty, quality).predict(x)
-    start = np.flatnonzero(np.r_[True, np.diff(y)!=0])
+    start = np.flatnonzero(np.r_[True, np.diff(y) != 0])
     flats = np.split(x, start[1:])
+
     def knots(i, flat):
-        if y[start[i]] in (0, 1): return flat[0],flat[-1]
-        return (flat[0] if i==0 else flat[-1] if i==len(flats)-1 else flat.mean()),
-    return [(k, y[start[i]]) for i,flat in enumerate(flats) for k in knots(i, flat)]
+        if y[start[i]] in (0, 1):
+            return flat[0], flat[-1]
+        return ((flat[0] if i == 0 else flat[-1] if i == len(flats) - 1 else flat.mean()),)
+
+    return [(k, y[start[i]]) for i, flat in enumerate(flats) for k in knots(i, flat)]
 
 # %% ../../nbs/08_evaluation/09_calibration.ipynb #457bb1f1
-def _read_off(knots, x, compat): # Quality at uncertainty `x`
-    at,y = np.array(knots).T
-    ends = [v for _,v in set(knots)] if compat else y
+def _read_off(knots, x, compat):  # Quality at uncertainty `x`
+    at, y = np.array(knots).T
+    ends = [v for _, v in set(knots)] if compat else y
     return np.interp(x, at, y, left=ends[0], right=ends[-1])
 
-@measure(unit='squared quality', sign=-1, cite='Vashurin et al. 2025, https://arxiv.org/abs/2406.15627; Oron & Flournoy 2017, https://doi.org/10.1080/19466315.2017.1286256')
+
+@measure(
+    unit="squared quality",
+    sign=-1,
+    cite="Vashurin et al. 2025, https://arxiv.org/abs/2406.15627; Oron & Flournoy 2017, https://doi.org/10.1080/19466315.2017.1286256",
+)
 def isotonic_pcc(
-    quality, # Quality in [0,1], larger is better
-    uncertainty, # Finite uncertainty, larger is less certain
-    compat:str=None, # 'lm_polygraph': beyond the knots, the value of a knot chosen by hash order, as in the released code
-)->float: # Mean squared error, lower is better
+    quality,  # Quality in [0,1], larger is better
+    uncertainty,  # Finite uncertainty, larger is less certain
+    compat: str = None,  # 'lm_polygraph': beyond the knots, the value of a knot chosen by hash order, as in the released code
+) -> float:  # Mean squared error, lower is better
     "Leave-one-out error of quality predicted from uncertainty by centred isotonic regression."
-    if compat not in (None, 'lm_polygraph'): raise ValueError(f"compat must be None or 'lm_polygraph', got {compat!r}")
-    q,u = pairs(quality, uncertainty)
-    if q.min()<0 or q.max()>1: raise ValueError(f"isotonic_pcc needs quality in [0, 1], found {q.min():g} to {q.max():g}: rescale by the ends of its scale")
-    if np.isinf(u).any(): raise ValueError("isotonic_pcc needs finite uncertainty: it interpolates between values, not ranks")
-    def predicted(i): return _read_off(centred_isotonic(np.delete(q, i), np.delete(u, i)), u[i], compat)
-    return float(np.mean([(q[i]-predicted(i))**2 for i in range(len(q))]))
+    if compat not in (None, "lm_polygraph"):
+        raise ValueError(f"compat must be None or 'lm_polygraph', got {compat!r}")
+    q, u = pairs(quality, uncertainty)
+    if q.min() < 0 or q.max() > 1:
+        raise ValueError(
+            f"isotonic_pcc needs quality in [0, 1], found {q.min():g} to {q.max():g}: rescale by the ends of its scale"
+        )
+    if np.isinf(u).any():
+        raise ValueError("isotonic_pcc needs finite uncertainty: it interpolates between values, not ranks")
+
+    def predicted(i):
+        return _read_off(centred_isotonic(np.delete(q, i), np.delete(u, i)), u[i], compat)
+
+    return float(np.mean([(q[i] - predicted(i)) ** 2 for i in range(len(q))]))
 
 # %% ../../nbs/08_evaluation/09_calibration.ipynb #1808a7dc
 def decided(
-    quality, # Quality, or labels 0 and 1
-    uncertainty, # Uncertainty, larger is less certain
-    cut:float, # Accept when uncertainty <= cut
-    tau:float=None, # Smallest acceptable quality; needed unless quality is 0 or 1
-)->tuple[np.ndarray,np.ndarray]: # Whether each sample is acceptable, whether it is accepted (bool)
+    quality,  # Quality, or labels 0 and 1
+    uncertainty,  # Uncertainty, larger is less certain
+    cut: float,  # Accept when uncertainty <= cut
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
+) -> tuple[np.ndarray, np.ndarray]:  # Whether each sample is acceptable, whether it is accepted (bool)
     "Truth and decision for each pair."
-    y,u = labelled(quality, uncertainty, tau)
-    return y,u<=cut
+    y, u = labelled(quality, uncertainty, tau)
+    return y, u <= cut
 
-@measure(unit='[0,1], 0.5 constant', cite='Brodersen et al. 2010, https://doi.org/10.1109/ICPR.2010.764')
+
+@measure(unit="[0,1], 0.5 constant", cite="Brodersen et al. 2010, https://doi.org/10.1109/ICPR.2010.764")
 def balanced_accuracy(
-    quality, # Quality, or labels 0 and 1
-    uncertainty, # Uncertainty, larger is less certain
-    cut:float, # Accept when uncertainty <= cut
-    tau:float=None, # As in `decided`
-)->float: # 1 when every decision is right
+    quality,  # Quality, or labels 0 and 1
+    uncertainty,  # Uncertainty, larger is less certain
+    cut: float,  # Accept when uncertainty <= cut
+    tau: float = None,  # As in `decided`
+) -> float:  # 1 when every decision is right
     "Mean of the share of acceptable summaries accepted and the share of bad ones stopped."
-    y,accepted = decided(quality, uncertainty, cut, tau)
-    return float((accepted[y].mean()+(~accepted[~y]).mean())/2)
+    y, accepted = decided(quality, uncertainty, cut, tau)
+    return float((accepted[y].mean() + (~accepted[~y]).mean()) / 2)
 
-@measure(unit='[-1,1], 0 constant', cite='Cohen 1960, https://doi.org/10.1177/001316446002000104')
+
+@measure(unit="[-1,1], 0 constant", cite="Cohen 1960, https://doi.org/10.1177/001316446002000104")
 def cohen_kappa(
-    quality, # Quality, or labels 0 and 1
-    uncertainty, # Uncertainty, larger is less certain
-    cut:float, # Accept when uncertainty <= cut
-    tau:float=None, # As in `decided`
-)->float: # 1 when every decision is right
+    quality,  # Quality, or labels 0 and 1
+    uncertainty,  # Uncertainty, larger is less certain
+    cut: float,  # Accept when uncertainty <= cut
+    tau: float = None,  # As in `decided`
+) -> float:  # 1 when every decision is right
     "Agreement of decision and truth beyond what their base rates give."
-    y,accepted = decided(quality, uncertainty, cut, tau)
-    a,b = y.mean(),accepted.mean()
-    chance = a*b+(1-a)*(1-b)
-    return float(((y==accepted).mean()-chance)/(1-chance))
+    y, accepted = decided(quality, uncertainty, cut, tau)
+    a, b = y.mean(), accepted.mean()
+    chance = a * b + (1 - a) * (1 - b)
+    return float(((y == accepted).mean() - chance) / (1 - chance))
 
 # %% ../../nbs/08_evaluation/09_calibration.ipynb #46c43557
 def gmean_cut(
-    quality, # Quality, or labels 0 and 1
-    uncertainty, # Uncertainty, larger is less certain
-    tau:float=None, # As in `decided`
-)->float: # One of the uncertainties; the smallest if several are best
+    quality,  # Quality, or labels 0 and 1
+    uncertainty,  # Uncertainty, larger is less certain
+    tau: float = None,  # As in `decided`
+) -> float:  # One of the uncertainties; the smallest if several are best
     "The cut with the largest geometric mean of acceptable accepted and bad stopped."
-    y,u = labelled(quality, uncertainty, tau)
+    y, u = labelled(quality, uncertainty, tau)
     cuts = np.unique(u)
-    def upto(x): return np.searchsorted(np.sort(x), cuts, side='right')
-    return float(cuts[np.argmax(upto(u[y])*((~y).sum()-upto(u[~y])))])
+
+    def upto(x):
+        return np.searchsorted(np.sort(x), cuts, side="right")
+
+    return float(cuts[np.argmax(upto(u[y]) * ((~y).sum() - upto(u[~y])))])

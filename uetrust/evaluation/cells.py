@@ -11,169 +11,271 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 from math import perm
+
 import numpy as np
-from .resample import counted_areas, delete_one, gain, jackknife_se, leave_one_out, weight_total
-from .weights import TIES, item_weights, order_by, rank_weights, spread, tie_extremes, tie_variance
+
+from uetrust.evaluation.resample import (
+    counted_areas,
+    delete_one,
+    gain,
+    jackknife_se,
+    leave_one_out,
+    weight_total,
+)
+from uetrust.evaluation.weights import (
+    TIES,
+    item_weights,
+    order_by,
+    rank_weights,
+    spread,
+    tie_extremes,
+    tie_variance,
+)
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #7786b276
 @dataclass
 class Group:
     "Methods and metrics without missing values, and every area that their PRR needs"
-    quality:np.ndarray # Shape [N,K], larger is better
-    uncertainty:np.ndarray # Shape [N,M], larger is less certain
-    area:str='mean' # As in `rank_weights`
-    ties:str='average' # One of `TIES`
-    max_rejection:float=1.0 # As in `rank_weights`
-    clusters:np.ndarray=None # Cluster of each sample as integers, shape [N]
+
+    quality: np.ndarray  # Shape [N,K], larger is better
+    uncertainty: np.ndarray  # Shape [N,M], larger is less certain
+    area: str = "mean"  # As in `rank_weights`
+    ties: str = "average"  # One of `TIES`
+    max_rejection: float = 1.0  # As in `rank_weights`
+    clusters: np.ndarray = None  # Cluster of each sample as integers, shape [N]
 
     def __post_init__(self):
-        if self.ties not in TIES: raise ValueError(f"ties must be one of {TIES}, got {self.ties!r}")
+        if self.ties not in TIES:
+            raise ValueError(f"ties must be one of {TIES}, got {self.ties!r}")
+
     @property
-    def how(self): return dict(area=self.area, max_rejection=self.max_rejection)
+    def how(self):
+        return dict(area=self.area, max_rejection=self.max_rejection)
+
     @property
-    def n(self): return len(self.quality)
+    def n(self):
+        return len(self.quality)
+
     @cached_property
-    def constant(self): return np.ptp(self.quality, axis=0)==0
+    def constant(self):
+        return np.ptp(self.quality, axis=0) == 0
+
     @cached_property
-    def risk(self): return np.asfortranarray(np.where(self.constant, 0, self.quality.mean(0)-self.quality)) # one metric after the other in memory
+    def risk(self):
+        return np.asfortranarray(
+            np.where(self.constant, 0, self.quality.mean(0) - self.quality)
+        )  # one metric after the other in memory
+
     @cached_property
-    def w(self): return rank_weights(self.n, **self.how)
+    def w(self):
+        return rank_weights(self.n, **self.how)
+
     @cached_property
-    def tie_orders(self): return [order_by(u) for u in self.uncertainty.T]
+    def tie_orders(self):
+        return [order_by(u) for u in self.uncertainty.T]
+
     @cached_property
-    def orders(self): return [order_by(u, 'input') for u in self.uncertainty.T] if self.ties=='input' else self.tie_orders
+    def orders(self):
+        return [order_by(u, "input") for u in self.uncertainty.T] if self.ties == "input" else self.tie_orders
+
     @cached_property
-    def weights(self): return np.stack([item_weights(o, self.w) for o in self.orders])
+    def weights(self):
+        return np.stack([item_weights(o, self.w) for o in self.orders])
+
     @cached_property
-    def oracle_orders(self): return [order_by(r) for r in self.risk.T]
+    def oracle_orders(self):
+        return [order_by(r) for r in self.risk.T]
+
     @cached_property
-    def oracle(self): return np.array([item_weights(o, self.w)@r for o,r in zip(self.oracle_orders, self.risk.T)])
+    def oracle(self):
+        return np.array([item_weights(o, self.w) @ r for o, r in zip(self.oracle_orders, self.risk.T)])
+
     @cached_property
-    def gap(self): return np.where(self.constant, np.nan, -self.oracle)
+    def gap(self):
+        return np.where(self.constant, np.nan, -self.oracle)
+
     @cached_property
-    def product(self): return self.weights@self.risk
+    def product(self):
+        return self.weights @ self.risk
+
     @cached_property
-    def extremes(self): return np.stack([tie_extremes(o, self.w, self.risk, item_weights(o, self.w)@self.risk) for o in self.tie_orders], 1)
+    def extremes(self):
+        return np.stack(
+            [
+                tie_extremes(o, self.w, self.risk, item_weights(o, self.w) @ self.risk)
+                for o in self.tie_orders
+            ],
+            1,
+        )
+
     @property
-    def method(self): return self.extremes[('best', 'worst').index(self.ties)] if self.ties in ('best', 'worst') else self.product
+    def method(self):
+        return (
+            self.extremes[("best", "worst").index(self.ties)]
+            if self.ties in ("best", "worst")
+            else self.product
+        )
+
     @property
-    def value(self): return -self.method/self.gap
+    def value(self):
+        return -self.method / self.gap
+
     @cached_property
-    def tie_sd(self): return np.sqrt([tie_variance(o, self.w, self.risk) for o in self.tie_orders])/self.gap
+    def tie_sd(self):
+        return np.sqrt([tie_variance(o, self.w, self.risk) for o in self.tie_orders]) / self.gap
+
     @cached_property
-    def tied(self): return np.array([1-(o.size==1).sum()/self.n for o in self.tie_orders])
+    def tied(self):
+        return np.array([1 - (o.size == 1).sum() / self.n for o in self.tie_orders])
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #d192c044
-BLOCK = 4_000_000 # Numbers in a work array: bounds memory, not results
+BLOCK = 4_000_000  # Numbers in a work array: bounds memory, not results
 
-def _slices(k, step): return [slice(a, min(a+step, k)) for a in range(0, k, step)]
 
-def _orders(g, m, ks): # Orders of method m for the metrics `ks`: one for all, unless ties are settled by risk
-    if g.ties not in ('best', 'worst') or len(g.orders[m].start)==g.n: return [(g.orders[m], ks)]
-    return [(order_by(g.uncertainty[:,m], g.ties, g.risk[:,k]), slice(k, k+1)) for k in range(ks.start, ks.stop)]
+def _slices(k, step):
+    return [slice(a, min(a + step, k)) for a in range(0, k, step)]
 
-def _areas(g, orders, counts): # Areas of every resample, shape [B, metrics]
-    if counts is None: return np.concatenate([leave_one_out(o, g.risk[:,ks], **g.how) for o,ks in orders], 1)
-    return np.concatenate([counted_areas(o, counts, g.risk[:,ks], **g.how) for o,ks in orders], 1)
+
+def _orders(
+    g, m, ks
+):  # Orders of method m for the metrics `ks`: one for all, unless ties are settled by risk
+    if g.ties not in ("best", "worst") or len(g.orders[m].start) == g.n:
+        return [(g.orders[m], ks)]
+    return [
+        (order_by(g.uncertainty[:, m], g.ties, g.risk[:, k]), slice(k, k + 1))
+        for k in range(ks.start, ks.stop)
+    ]
+
+
+def _areas(g, orders, counts):  # Areas of every resample, shape [B, metrics]
+    if counts is None:
+        return np.concatenate([leave_one_out(o, g.risk[:, ks], **g.how) for o, ks in orders], 1)
+    return np.concatenate([counted_areas(o, counts, g.risk[:, ks], **g.how) for o, ks in orders], 1)
+
 
 def resampled(
-    g:Group, # Methods and metrics
-    counts:np.ndarray=None, # How often each resample takes each item, shape [B,N]; None leaves out one item at a time
-): # Yields (metrics as a slice, method index, PRR of every resample, shape [B, metrics])
+    g: Group,  # Methods and metrics
+    counts: np.ndarray = None,  # How often each resample takes each item, shape [B,N]; None leaves out one item at a time
+):  # Yields (metrics as a slice, method index, PRR of every resample, shape [B, metrics])
     "PRR of every resample, a few metrics at a time so that memory stays bounded."
-    b,n = (g.n, g.n-1) if counts is None else (len(counts), counts.sum(1)[:,None])
-    for ks in _slices(g.risk.shape[1], max(1, BLOCK//b)):
-        r = g.risk[:,ks]
-        random = (-r if counts is None else counts@r)/n*weight_total(n, g.area)
-        oracle = _areas(g, [(g.oracle_orders[k], slice(k, k+1)) for k in range(ks.start, ks.stop)], counts)
+    b, n = (g.n, g.n - 1) if counts is None else (len(counts), counts.sum(1)[:, None])
+    for ks in _slices(g.risk.shape[1], max(1, BLOCK // b)):
+        r = g.risk[:, ks]
+        random = (-r if counts is None else counts @ r) / n * weight_total(n, g.area)
+        oracle = _areas(g, [(g.oracle_orders[k], slice(k, k + 1)) for k in range(ks.start, ks.stop)], counts)
         gap = gain(random, oracle)
-        for m in range(len(g.orders)): yield ks,m,(random-_areas(g, _orders(g, m, ks), counts))/gap
+        for m in range(len(g.orders)):
+            yield ks, m, (random - _areas(g, _orders(g, m, ks), counts)) / gap
+
 
 def replicates(
-    g:Group, # Methods and metrics
-    counts:np.ndarray=None, # As in `resampled`
-)->np.ndarray: # PRR of every resample, shape [B,M,K]
+    g: Group,  # Methods and metrics
+    counts: np.ndarray = None,  # As in `resampled`
+) -> np.ndarray:  # PRR of every resample, shape [B,M,K]
     "All resampled values at once, for differences between methods."
     res = np.empty((g.n if counts is None else len(counts), len(g.orders), g.risk.shape[1]))
-    for ks,m,v in resampled(g, counts): res[:,m,ks] = v
+    for ks, m, v in resampled(g, counts):
+        res[:, m, ks] = v
     return res
 
-def deletions(g:Group)->np.ndarray|None:
+
+def deletions(g: Group) -> np.ndarray | None:
     "Counts that delete one cluster at a time; None for one item at a time."
     return None if g.clusters is None else delete_one(g.clusters)
 
+
 def standard_error(
-    g:Group, # Methods and metrics
-)->np.ndarray: # Jackknife standard error, shape [M,K]; NaN if a value without one unit does not exist
+    g: Group,  # Methods and metrics
+) -> np.ndarray:  # Jackknife standard error, shape [M,K]; NaN if a value without one unit does not exist
     "Delete-one jackknife over items, or over clusters when the group has them."
     res = np.full((len(g.orders), g.risk.shape[1]), np.nan)
-    if int(g.max_rejection*(g.n-1))<2: return res
-    for ks,m,v in resampled(g, deletions(g)): res[m,ks] = jackknife_se(v)
+    if int(g.max_rejection * (g.n - 1)) < 2:
+        return res
+    for ks, m, v in resampled(g, deletions(g)):
+        res[m, ks] = jackknife_se(v)
     return res
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #c81ae819
 def interval(
-    value:np.ndarray, # PRR
-    se:np.ndarray, # Its standard error
-)->tuple[np.ndarray,np.ndarray]: # Lower and upper end
+    value: np.ndarray,  # PRR
+    se: np.ndarray,  # Its standard error
+) -> tuple[np.ndarray, np.ndarray]:  # Lower and upper end
     "95 % interval: on the atanh scale while |PRR| < 0.99, plain beyond."
-    z = np.where(np.abs(value)<.99, value, 0)
-    h = 1.96*se/(1-z**2)
-    inside = np.abs(value)<.99
-    return tuple(np.where(inside, np.tanh(np.arctanh(z)+d*h), value+d*1.96*se) for d in (-1, 1))
+    z = np.where(np.abs(value) < 0.99, value, 0)
+    h = 1.96 * se / (1 - z**2)
+    inside = np.abs(value) < 0.99
+    return tuple(np.where(inside, np.tanh(np.arctanh(z) + d * h), value + d * 1.96 * se) for d in (-1, 1))
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #68d53967
-FEW,TOO_FEW = 50,15 # Risk carriers below which an interval needs caution, and is unreliable
+FEW, TOO_FEW = 50, 15  # Risk carriers below which an interval needs caution, and is unreliable
+
 
 def carriers(
-    quality:np.ndarray, # Shape [N,K]
-)->np.ndarray: # Effective number of items that carry the risk, shape [K]; NaN if the median item equals all
+    quality: np.ndarray,  # Shape [N,K]
+) -> (
+    np.ndarray
+):  # Effective number of items that carry the risk, shape [K]; NaN if the median item equals all
     "How many items decide the value."
-    d = np.abs(quality-np.median(quality, axis=0))
-    return np.divide(d.sum(0)**2, (d**2).sum(0), out=np.full(d.shape[1], np.nan), where=d.any(0))
+    d = np.abs(quality - np.median(quality, axis=0))
+    return np.divide(d.sum(0) ** 2, (d**2).sum(0), out=np.full(d.shape[1], np.nan), where=d.any(0))
+
 
 def null_sd(
-    g:Group, # Methods and metrics
-)->np.ndarray: # Standard deviation of PRR over random strict orders, shape [K]
+    g: Group,  # Methods and metrics
+) -> np.ndarray:  # Standard deviation of PRR over random strict orders, shape [K]
     "Closed form of the null band."
-    return np.sqrt(spread(g.w)*spread(g.risk)/(g.n-1))/g.gap
+    return np.sqrt(spread(g.w) * spread(g.risk) / (g.n - 1)) / g.gap
+
 
 def permuted_p(
-    weights:np.ndarray, # Item weights of the methods, shape [M,N]
-    risk:np.ndarray, # Risks of one metric, shape [N]
-    draws:int=9_999, # Permutations drawn when there are more than that
-    seed:int=0, # Seed of a generator of its own
-)->np.ndarray: # Two-sided p per method, shape [M]: exact, or (1 + count)/(1 + draws)
+    weights: np.ndarray,  # Item weights of the methods, shape [M,N]
+    risk: np.ndarray,  # Risks of one metric, shape [N]
+    draws: int = 9_999,  # Permutations drawn when there are more than that
+    seed: int = 0,  # Seed of a generator of its own
+) -> np.ndarray:  # Two-sided p per method, shape [M]: exact, or (1 + count)/(1 + draws)
     "Permutation p-value for sparse risks. Only items off the median risk are moved; the order of the rows is irrelevant."
-    d,w,rng = risk-np.median(risk),weights-weights.mean(1, keepdims=True),np.random.default_rng(seed)
-    limit,d,w = np.abs(w@d)*(1-1e-12),np.sort(d),np.sort(w)
-    n,k = w.shape[1],int(np.count_nonzero(d))
-    if exact := perm(n, k)<=draws+1: seen = [np.abs(w[:,np.array(list(permutations(range(n), k)))]@d[d!=0]).T]
-    else: seen = _drawn(w, d, draws, rng)
-    count = sum((x>=limit).sum(0) for x in seen)
-    return count/perm(n, k) if exact else (1+count)/(1+draws)
+    d, w, rng = risk - np.median(risk), weights - weights.mean(1, keepdims=True), np.random.default_rng(seed)
+    limit, d, w = np.abs(w @ d) * (1 - 1e-12), np.sort(d), np.sort(w)
+    n, k = w.shape[1], int(np.count_nonzero(d))
+    if exact := perm(n, k) <= draws + 1:
+        seen = [np.abs(w[:, np.array(list(permutations(range(n), k)))] @ d[d != 0]).T]
+    else:
+        seen = _drawn(w, d, draws, rng)
+    count = sum((x >= limit).sum(0) for x in seen)
+    return count / perm(n, k) if exact else (1 + count) / (1 + draws)
 
-def _drawn(w, d, draws, rng): # Yields distances from the expected area under random orders, shape [B,M]
-    n,moved = w.shape[1],d[d!=0]
-    sparse = len(moved)**2<4*n
-    for b in _parts(draws, max(1, BLOCK//(len(moved) if sparse else n))):
-        yield np.abs(w[:,_distinct(rng, b, n, len(moved))]@moved).T if sparse else np.abs(rng.permuted(np.tile(d, (b, 1)), axis=1)@w.T)
 
-def _distinct(rng, b, n, k): # k different numbers below n, b times, shape [b,k]
+def _drawn(w, d, draws, rng):  # Yields distances from the expected area under random orders, shape [B,M]
+    n, moved = w.shape[1], d[d != 0]
+    sparse = len(moved) ** 2 < 4 * n
+    for b in _parts(draws, max(1, BLOCK // (len(moved) if sparse else n))):
+        yield (
+            np.abs(w[:, _distinct(rng, b, n, len(moved))] @ moved).T
+            if sparse
+            else np.abs(rng.permuted(np.tile(d, (b, 1)), axis=1) @ w.T)
+        )
+
+
+def _distinct(rng, b, n, k):  # k different numbers below n, b times, shape [b,k]
     pos = rng.integers(n, size=(b, k))
-    while (twice := (np.diff(np.sort(pos, 1), axis=1)==0).any(1)).any(): pos[twice] = rng.integers(n, size=(twice.sum(), k))
+    while (twice := (np.diff(np.sort(pos, 1), axis=1) == 0).any(1)).any():
+        pos[twice] = rng.integers(n, size=(twice.sum(), k))
     return pos
 
-def _parts(total, most): # Sizes of consecutive parts of `total`
-    return [min(most, total-a) for a in range(0, total, most)]
+
+def _parts(total, most):  # Sizes of consecutive parts of `total`
+    return [min(most, total - a) for a in range(0, total, most)]
+
 
 def chance(
-    g:Group, # Methods and metrics
-)->np.ndarray: # Two-sided p of PRR = 0, shape [M,K]
+    g: Group,  # Methods and metrics
+) -> np.ndarray:  # Two-sided p of PRR = 0, shape [M,K]
     "Is the method better or worse than a random order?"
     from scipy.special import ndtr
-    sd = np.sqrt(spread(g.weights.T)[:,None]*spread(g.risk)/(g.n-1))
-    z = np.divide(g.method, sd, out=np.zeros_like(g.method), where=sd>0)
-    p = np.where(np.isnan(g.gap), np.nan, 2*ndtr(-np.abs(z)))
-    for k in np.flatnonzero(carriers(g.quality)<FEW): p[:,k] = permuted_p(g.weights, g.risk[:,k])
+
+    sd = np.sqrt(spread(g.weights.T)[:, None] * spread(g.risk) / (g.n - 1))
+    z = np.divide(g.method, sd, out=np.zeros_like(g.method), where=sd > 0)
+    p = np.where(np.isnan(g.gap), np.nan, 2 * ndtr(-np.abs(z)))
+    for k in np.flatnonzero(carriers(g.quality) < FEW):
+        p[:, k] = permuted_p(g.weights, g.risk[:, k])
     return p

@@ -10,265 +10,347 @@ __all__ = ['COEFFICIENTS', 'Level', 'LEVELS', 'Pairs', 'KendallLike', 'Williams'
 
 # %% ../../nbs/08_evaluation/10_correlations.ipynb #bfe2ed6d
 from collections import namedtuple
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
 from ..core.checks import vector
 
 # %% ../../nbs/08_evaluation/10_correlations.ipynb #6ee0425f
-def _product_moment(x, y, ok): # Pearson of each row over its cells `ok`
+def _product_moment(x, y, ok):  # Pearson of each row over its cells `ok`
     n = np.maximum(ok.sum(1, keepdims=True), 1)
-    x,y = (np.where(ok, v-np.where(ok, v, 0).sum(1, keepdims=True)/n, 0) for v in (x, y))
-    return (x*y).sum(1)/np.sqrt((x*x).sum(1)*(y*y).sum(1))
+    x, y = (np.where(ok, v - np.where(ok, v, 0).sum(1, keepdims=True) / n, 0) for v in (x, y))
+    return (x * y).sum(1) / np.sqrt((x * x).sum(1) * (y * y).sum(1))
 
-def _ranked(x, y, ok): # Spearman; missing cells are ranked last and then left out
+
+def _ranked(x, y, ok):  # Spearman; missing cells are ranked last and then left out
     from scipy.stats import rankdata
+
     return _product_moment(*(rankdata(np.where(ok, v, np.inf), axis=1) for v in (x, y)), ok)
 
-def _tau_b(x, y, ok): # Kendall; signs of all pairs for short rows, SciPy for long ones
+
+def _tau_b(x, y, ok):  # Kendall; signs of all pairs for short rows, SciPy for long ones
     from scipy.stats import kendalltau
-    if x.shape[1]>64: return np.array([kendalltau(a[k], b[k]).statistic for a,b,k in zip(x, y, ok)])
-    both = ok[:,:,None]&ok[:,None,:]
-    a,b = (np.sign(v[:,:,None]-v[:,None,:])*both for v in (x, y))
-    return (a*b).sum((1, 2))/np.sqrt(abs(a).sum((1, 2))*abs(b).sum((1, 2)))
+
+    if x.shape[1] > 64:
+        return np.array([kendalltau(a[k], b[k]).statistic for a, b, k in zip(x, y, ok)])
+    both = ok[:, :, None] & ok[:, None, :]
+    a, b = (np.sign(v[:, :, None] - v[:, None, :]) * both for v in (x, y))
+    return (a * b).sum((1, 2)) / np.sqrt(abs(a).sum((1, 2)) * abs(b).sum((1, 2)))
+
 
 COEFFICIENTS = dict(pearson=_product_moment, spearman=_ranked, kendall=_tau_b)
 
+
 def row_correlations(
-    x:np.ndarray, # Scores, shape [G,N]; NaN where missing
-    y:np.ndarray, # Other scores of the same cells, shape [G,N]
-    coef='pearson', # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
-)->np.ndarray: # One coefficient per row, shape [G]; NaN with fewer than 2 pairs or a constant side
+    x: np.ndarray,  # Scores, shape [G,N]; NaN where missing
+    y: np.ndarray,  # Other scores of the same cells, shape [G,N]
+    coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
+) -> np.ndarray:  # One coefficient per row, shape [G]; NaN with fewer than 2 pairs or a constant side
     "Correlation inside each row."
-    ok = ~(np.isnan(x)|np.isnan(y))
-    if callable(coef): return np.array([coef(a[k], b[k]) if k.sum()>1 else np.nan for a,b,k in zip(x, y, ok)], float)
-    if coef not in COEFFICIENTS: raise ValueError(f"coef is one of {list(COEFFICIENTS)} or a function of two vectors, got {coef!r}")
-    res,x,y = np.full(len(x), np.nan),np.where(ok, x, 0),np.where(ok, y, 0)
-    varies = np.logical_and(*((np.where(ok, v, -np.inf).max(1)>np.where(ok, v, np.inf).min(1)) for v in (x, y)))
-    if varies.any(): res[varies] = COEFFICIENTS[coef](x[varies], y[varies], ok[varies])
+    ok = ~(np.isnan(x) | np.isnan(y))
+    if callable(coef):
+        return np.array([coef(a[k], b[k]) if k.sum() > 1 else np.nan for a, b, k in zip(x, y, ok)], float)
+    if coef not in COEFFICIENTS:
+        raise ValueError(f"coef is one of {list(COEFFICIENTS)} or a function of two vectors, got {coef!r}")
+    res, x, y = np.full(len(x), np.nan), np.where(ok, x, 0), np.where(ok, y, 0)
+    varies = np.logical_and(
+        *((np.where(ok, v, -np.inf).max(1) > np.where(ok, v, np.inf).min(1)) for v in (x, y))
+    )
+    if varies.any():
+        res[varies] = COEFFICIENTS[coef](x[varies], y[varies], ok[varies])
     return res
 
 # %% ../../nbs/08_evaluation/10_correlations.ipynb #e93c0f2d
-Level = namedtuple('Level', 'value n groups skipped')
+Level = namedtuple("Level", "value n groups skipped")
+
 
 def matrices(
-    *tables, # Systems x documents each; NaN where missing
-    shape:bool=True, # Whether the columns must agree as well as the rows
-)->list: # float64 arrays
+    *tables,  # Systems x documents each; NaN where missing
+    shape: bool = True,  # Whether the columns must agree as well as the rows
+) -> list:  # float64 arrays
     "Score matrices that belong together. DataFrames must carry the same labels in the same order."
     labelled = [t for t in tables if isinstance(t, pd.DataFrame)]
-    if any(not (t.index.equals(labelled[0].index) and (not shape or t.columns.equals(labelled[0].columns))) for t in labelled[1:]):
-        raise ValueError("the score tables have different systems or documents; reindex them alike, for example metric.reindex_like(human)")
+    if any(
+        not (t.index.equals(labelled[0].index) and (not shape or t.columns.equals(labelled[0].columns)))
+        for t in labelled[1:]
+    ):
+        raise ValueError(
+            "the score tables have different systems or documents; reindex them alike, for example metric.reindex_like(human)"
+        )
     res = [np.asarray(t, float) for t in tables]
-    if any(m.ndim!=2 for m in res) or len({m.shape if shape else len(m) for m in res})>1:
-        raise ValueError(f"score matrices need one row per system and one column per document, got shapes {[m.shape for m in res]}")
+    if any(m.ndim != 2 for m in res) or len({m.shape if shape else len(m) for m in res}) > 1:
+        raise ValueError(
+            f"score matrices need one row per system and one column per document, got shapes {[m.shape for m in res]}"
+        )
     return res
 
+
 def averaged(
-    x:np.ndarray, # Scores, shape [groups,N]
-    y:np.ndarray, # Other scores, shape [groups,N]
-    coef='pearson', # As in `row_correlations`
-    undefined:str='skip', # A group without a correlation: 'skip' it, or count it as 'zero'
-)->Level: # Mean; n is that of the largest group; NaN if no group has a correlation
+    x: np.ndarray,  # Scores, shape [groups,N]
+    y: np.ndarray,  # Other scores, shape [groups,N]
+    coef="pearson",  # As in `row_correlations`
+    undefined: str = "skip",  # A group without a correlation: 'skip' it, or count it as 'zero'
+) -> Level:  # Mean; n is that of the largest group; NaN if no group has a correlation
     "Mean of the correlations inside the groups."
-    if undefined not in ('skip', 'zero'): raise ValueError(f"undefined is 'skip' or 'zero', got {undefined!r}")
+    if undefined not in ("skip", "zero"):
+        raise ValueError(f"undefined is 'skip' or 'zero', got {undefined!r}")
     r = row_correlations(x, y, coef)
     gone = int(np.isnan(r).sum())
-    used = np.nan_to_num(r, nan=0.) if undefined=='zero' else r[~np.isnan(r)]
-    return Level(float(used.mean()) if gone<len(r) else np.nan, int((~(np.isnan(x)|np.isnan(y))).sum(1).max()), len(used), gone)
+    used = np.nan_to_num(r, nan=0.0) if undefined == "zero" else r[~np.isnan(r)]
+    return Level(
+        float(used.mean()) if gone < len(r) else np.nan,
+        int((~(np.isnan(x) | np.isnan(y))).sum(1).max()),
+        len(used),
+        gone,
+    )
 
 # %% ../../nbs/08_evaluation/10_correlations.ipynb #6313c924
 def pooled(
-    metric, # Scores, systems x documents; NaN where missing
-    human, # Human scores, same shape
-    coef='pearson', # As in `row_correlations`
-)->Level: # n counts the cells
+    metric,  # Scores, systems x documents; NaN where missing
+    human,  # Human scores, same shape
+    coef="pearson",  # As in `row_correlations`
+) -> Level:  # n counts the cells
     "One correlation over all cells."
     return averaged(*(m.reshape(1, -1) for m in matrices(metric, human)), coef)
 
+
 def per_document(
-    metric, # Scores, systems x documents; NaN where missing
-    human, # Human scores, same shape
-    coef='pearson', # As in `row_correlations`
-    undefined:str='skip', # As in `averaged`
-)->Level: # n counts systems, groups counts documents
+    metric,  # Scores, systems x documents; NaN where missing
+    human,  # Human scores, same shape
+    coef="pearson",  # As in `row_correlations`
+    undefined: str = "skip",  # As in `averaged`
+) -> Level:  # n counts systems, groups counts documents
     "Mean over documents of the correlation over systems."
     return averaged(*(m.T for m in matrices(metric, human)), coef, undefined)
 
+
 def per_system(
-    metric, # Scores, systems x documents; NaN where missing
-    human, # Human scores, same shape
-    coef='pearson', # As in `row_correlations`
-    undefined:str='skip', # As in `averaged`
-)->Level: # n counts documents, groups counts systems
+    metric,  # Scores, systems x documents; NaN where missing
+    human,  # Human scores, same shape
+    coef="pearson",  # As in `row_correlations`
+    undefined: str = "skip",  # As in `averaged`
+) -> Level:  # n counts documents, groups counts systems
     "Mean over systems of the correlation over documents."
     return averaged(*matrices(metric, human), coef, undefined)
 
+
 def drawn_means(
-    m:np.ndarray, # Scores, systems x documents; NaN where missing
-    counts:np.ndarray, # How often each of several samples has each document, [samples, documents]
-)->np.ndarray: # Mean score of each system in each sample, [samples, systems]; NaN for a system without scores
+    m: np.ndarray,  # Scores, systems x documents; NaN where missing
+    counts: np.ndarray,  # How often each of several samples has each document, [samples, documents]
+) -> (
+    np.ndarray
+):  # Mean score of each system in each sample, [samples, systems]; NaN for a system without scores
     "As `means`, for many samples of the documents at once."
     there = ~np.isnan(m)
-    n = counts@there.T
-    mean = np.divide(counts@np.where(there, m, 0).T, n, out=np.full(n.shape, np.nan), where=n>0)
-    top = np.where(n>0, np.abs(mean), 0).max(1, keepdims=True, initial=0)
-    usual = (0<top)&(top<np.inf)
-    unit = 2.**(np.ceil(np.log2(np.where(usual, top, 1)))-46)
-    return np.where(usual, np.round(mean/unit)*unit, mean)
+    n = counts @ there.T
+    mean = np.divide(counts @ np.where(there, m, 0).T, n, out=np.full(n.shape, np.nan), where=n > 0)
+    top = np.where(n > 0, np.abs(mean), 0).max(1, keepdims=True, initial=0)
+    usual = (0 < top) & (top < np.inf)
+    unit = 2.0 ** (np.ceil(np.log2(np.where(usual, top, 1))) - 46)
+    return np.where(usual, np.round(mean / unit) * unit, mean)
+
 
 def means(
-    m:np.ndarray, # Scores, systems x documents; NaN where missing
-)->np.ndarray: # Mean score of each system; NaN for a system without scores
+    m: np.ndarray,  # Scores, systems x documents; NaN where missing
+) -> np.ndarray:  # Mean score of each system; NaN for a system without scores
     "System scores, to 46 binary digits: sums that are equal in decimals stay tied, in whatever order they were added."
     return drawn_means(m, np.ones((1, m.shape[1]), int))[0]
 
+
 def system_level(
-    metric, # Scores, systems x documents; NaN where missing
-    human, # Human scores, same systems; the documents may be others
-    coef='pearson', # As in `row_correlations`
-)->Level: # n counts systems
+    metric,  # Scores, systems x documents; NaN where missing
+    human,  # Human scores, same systems; the documents may be others
+    coef="pearson",  # As in `row_correlations`
+) -> Level:  # n counts systems
     "Correlation of the systems' mean scores, each mean over the cells its own matrix has."
     return averaged(*(means(m)[None] for m in matrices(metric, human, shape=False)), coef)
 
+
 LEVELS = dict(pooled=pooled, per_document=per_document, per_system=per_system, system=system_level)
 
+
 def level_of(
-    name:str, # Key of `LEVELS`
-): # The function of that level
+    name: str,  # Key of `LEVELS`
+):  # The function of that level
     "A level by its name."
-    if name not in LEVELS: raise ValueError(f"level is one of {list(LEVELS)}, got {name!r}")
+    if name not in LEVELS:
+        raise ValueError(f"level is one of {list(LEVELS)}, got {name!r}")
     return LEVELS[name]
 
 # %% ../../nbs/08_evaluation/10_correlations.ipynb #b52ddb74
-Pairs = namedtuple('Pairs', 'c d tx ty txy')
+Pairs = namedtuple("Pairs", "c d tx ty txy")
+
 
 def pair_counts(
-    metric, # Metric scores, shape [N], no NaN
-    human, # Human scores, shape [N], no NaN
-    epsilon:float=0., # Metric scores this close count as tied
-)->Pairs: # Concordant, discordant, tied in the metric only, by people only, by both
+    metric,  # Metric scores, shape [N], no NaN
+    human,  # Human scores, shape [N], no NaN
+    epsilon: float = 0.0,  # Metric scores this close count as tied
+) -> Pairs:  # Concordant, discordant, tied in the metric only, by people only, by both
     "The N(N-1)/2 pairs by how the two sides order them."
-    i,j = np.triu_indices(len(metric), 1)
-    dx,dy = (np.asarray(v, float)[i]-np.asarray(v, float)[j] for v in (metric, human))
-    tx,ty,same = abs(dx)<=epsilon,dy==0,(dx>0)==(dy>0)
-    return Pairs(*(int(k.sum()) for k in (~tx&~ty&same, ~tx&~ty&~same, tx&~ty, ~tx&ty, tx&ty)))
+    i, j = np.triu_indices(len(metric), 1)
+    dx, dy = (np.asarray(v, float)[i] - np.asarray(v, float)[j] for v in (metric, human))
+    tx, ty, same = abs(dx) <= epsilon, dy == 0, (dx > 0) == (dy > 0)
+    return Pairs(*(int(k.sum()) for k in (~tx & ~ty & same, ~tx & ~ty & ~same, tx & ~ty, ~tx & ty, tx & ty)))
+
 
 def kendall_variant(
-    metric, # Metric scores, shape [N], no NaN
-    human, # Human scores, shape [N], no NaN
-    variant:str='acc_23', # 'tau_b', 'tau_c', 'tau_23' or 'acc_23'
-    epsilon:float=0., # As in `pair_counts`; not defined for 'tau_c'
-)->float: # In [-1,1], acc_23 in [0,1]; tau_b and tau_c are NaN when a side is constant
+    metric,  # Metric scores, shape [N], no NaN
+    human,  # Human scores, shape [N], no NaN
+    variant: str = "acc_23",  # 'tau_b', 'tau_c', 'tau_23' or 'acc_23'
+    epsilon: float = 0.0,  # As in `pair_counts`; not defined for 'tau_c'
+) -> float:  # In [-1,1], acc_23 in [0,1]; tau_b and tau_c are NaN when a side is constant
     "Kendall's tau with the pairs counted in one of four ways."
-    c,d,tx,ty,txy = p = pair_counts(metric, human, epsilon)
-    n,k = len(metric),min(len(set(metric)), len(set(human)))
-    if variant=='tau_23': return (c+txy-d-tx-ty)/sum(p)
-    if variant=='acc_23': return (c+txy)/sum(p)
-    if variant not in ('tau_b', 'tau_c'): raise ValueError(f"variant is 'tau_b', 'tau_c', 'tau_23' or 'acc_23', got {variant!r}")
-    if variant=='tau_c' and epsilon: raise ValueError(f"tau_c counts distinct scores and has no tolerance; epsilon must be 0, got {epsilon}")
-    if not (c+d+ty and c+d+tx): return np.nan
-    return (c-d)/np.sqrt((c+d+ty)*(c+d+tx)) if variant=='tau_b' else 2*(c-d)/(n*n*(k-1)/k)
+    c, d, tx, ty, txy = p = pair_counts(metric, human, epsilon)
+    n, k = len(metric), min(len(set(metric)), len(set(human)))
+    if variant == "tau_23":
+        return (c + txy - d - tx - ty) / sum(p)
+    if variant == "acc_23":
+        return (c + txy) / sum(p)
+    if variant not in ("tau_b", "tau_c"):
+        raise ValueError(f"variant is 'tau_b', 'tau_c', 'tau_23' or 'acc_23', got {variant!r}")
+    if variant == "tau_c" and epsilon:
+        raise ValueError(
+            f"tau_c counts distinct scores and has no tolerance; epsilon must be 0, got {epsilon}"
+        )
+    if not (c + d + ty and c + d + tx):
+        return np.nan
+    return (
+        (c - d) / np.sqrt((c + d + ty) * (c + d + tx))
+        if variant == "tau_b"
+        else 2 * (c - d) / (n * n * (k - 1) / k)
+    )
 
 # %% ../../nbs/08_evaluation/10_correlations.ipynb #f330f059
 def tie_calibrated(
-    metric, # Scores, systems x documents, no NaN; pairs are formed inside a document
-    human, # Human scores, same shape
-)->tuple[float,float]: # Largest mean accuracy over documents, and the smallest tolerance that reaches it
+    metric,  # Scores, systems x documents, no NaN; pairs are formed inside a document
+    human,  # Human scores, same shape
+) -> tuple[float, float]:  # Largest mean accuracy over documents, and the smallest tolerance that reaches it
     "acc_23 at its best tolerance; one sort of the metric differences tries them all."
-    x,y = matrices(metric, human)
-    i,j = np.triu_indices(len(x), 1)
-    dx,dy = (x[i]-x[j]).ravel(),(y[i]-y[j]).ravel()
-    if np.isnan(dx+dy).any() or not len(dx): raise ValueError("tie_calibrated needs at least 2 systems and no missing score")
-    order = np.argsort(abs(dx), kind='stable')
-    gaps = np.concatenate([[0.], abs(dx)[order]])
-    right = ((dx*dy)>0)[order]
-    hits = right.sum()-np.concatenate([[0], right.cumsum()])+np.concatenate([[0], (dy==0)[order].cumsum()])
-    last = np.append(gaps[1:]>gaps[:-1], True) # a tolerance takes in all pairs of its size
+    x, y = matrices(metric, human)
+    i, j = np.triu_indices(len(x), 1)
+    dx, dy = (x[i] - x[j]).ravel(), (y[i] - y[j]).ravel()
+    if np.isnan(dx + dy).any() or not len(dx):
+        raise ValueError("tie_calibrated needs at least 2 systems and no missing score")
+    order = np.argsort(abs(dx), kind="stable")
+    gaps = np.concatenate([[0.0], abs(dx)[order]])
+    right = ((dx * dy) > 0)[order]
+    hits = (
+        right.sum() - np.concatenate([[0], right.cumsum()]) + np.concatenate([[0], (dy == 0)[order].cumsum()])
+    )
+    last = np.append(gaps[1:] > gaps[:-1], True)  # a tolerance takes in all pairs of its size
     best = np.argmax(np.where(last, hits, -1))
-    return float(hits[best]/len(dx)),float(gaps[best])
+    return float(hits[best] / len(dx)), float(gaps[best])
 
 # %% ../../nbs/08_evaluation/10_correlations.ipynb #5cab8031
-KendallLike = namedtuple('KendallLike', 'value pairs')
+KendallLike = namedtuple("KendallLike", "value pairs")
+
 
 def kendall_like(
-    metric, # Scores, systems x documents; NaN where missing
-    human, # Human scores, same shape
-    threshold:float, # Smallest human difference that counts, on the human scale (25 of 100 at WMT)
-)->KendallLike: # (concordant - discordant)/pairs over the pairs inside all documents; NaN without a pair
+    metric,  # Scores, systems x documents; NaN where missing
+    human,  # Human scores, same shape
+    threshold: float,  # Smallest human difference that counts, on the human scale (25 of 100 at WMT)
+) -> KendallLike:  # (concordant - discordant)/pairs over the pairs inside all documents; NaN without a pair
     "WMT's count of pairs that a metric orders as people clearly do."
-    x,y = matrices(metric, human)
-    i,j = np.triu_indices(len(x), 1)
-    dx,dy = x[i]-x[j],y[i]-y[j]
-    clear = (abs(dy)>=threshold)&~np.isnan(dx)
-    right = (clear&(dx*dy>0)).sum()
+    x, y = matrices(metric, human)
+    i, j = np.triu_indices(len(x), 1)
+    dx, dy = x[i] - x[j], y[i] - y[j]
+    clear = (abs(dy) >= threshold) & ~np.isnan(dx)
+    right = (clear & (dx * dy > 0)).sum()
     n = int(clear.sum())
-    return KendallLike(float((2*right-n)/n) if n else np.nan, n)
+    return KendallLike(float((2 * right - n) / n) if n else np.nan, n)
 
 # %% ../../nbs/08_evaluation/10_correlations.ipynb #3a488dbb
 def fisher_interval(
-    r:float, # Correlation
-    n:int, # Pairs behind it, such as `Level.n`
-    coef:str='pearson', # 'pearson', 'spearman' or 'kendall'
-    level:float=.95, # Confidence
-)->tuple[float,float]: # Lower and upper end; NaN when n is too small or r is -1 or 1
+    r: float,  # Correlation
+    n: int,  # Pairs behind it, such as `Level.n`
+    coef: str = "pearson",  # 'pearson', 'spearman' or 'kendall'
+    level: float = 0.95,  # Confidence
+) -> tuple[float, float]:  # Lower and upper end; NaN when n is too small or r is -1 or 1
     "Confidence interval of a correlation by Fisher's transformation."
     from scipy.special import ndtri
-    if coef not in COEFFICIENTS: raise ValueError(f"coef is one of {list(COEFFICIENTS)}, got {coef!r}")
-    b,c = dict(pearson=(3, 1.), spearman=(3, np.sqrt(1+r*r/2)), kendall=(4, np.sqrt(.437)))[coef]
-    if n<=b or not abs(r)<1: return np.nan,np.nan
-    half = ndtri((1+level)/2)*c/np.sqrt(n-b)
-    return float(np.tanh(np.arctanh(r)-half)),float(np.tanh(np.arctanh(r)+half))
+
+    if coef not in COEFFICIENTS:
+        raise ValueError(f"coef is one of {list(COEFFICIENTS)}, got {coef!r}")
+    b, c = dict(pearson=(3, 1.0), spearman=(3, np.sqrt(1 + r * r / 2)), kendall=(4, np.sqrt(0.437)))[coef]
+    if n <= b or not abs(r) < 1:
+        return np.nan, np.nan
+    half = ndtri((1 + level) / 2) * c / np.sqrt(n - b)
+    return float(np.tanh(np.arctanh(r) - half)), float(np.tanh(np.arctanh(r) + half))
 
 # %% ../../nbs/08_evaluation/10_correlations.ipynb #361f5546
-Williams = namedtuple('Williams', 't p')
+Williams = namedtuple("Williams", "t p")
+
 
 def williams(
-    r12:float, # Correlation of the first metric with people
-    r13:float, # Correlation of the second metric with people
-    r23:float, # Correlation of the two metrics
-    n:int, # Pairs behind each
-    alternative:str='two-sided', # 'two-sided', 'greater' (the first is better), 'less', or 'larger' (one-sided for whichever is ahead)
-    magnitude:bool=False, # Compare absolute correlations
-)->Williams: # t on n-3 degrees of freedom, and p; NaN for n<=3, r23=1, or correlations that no three vectors can have
+    r12: float,  # Correlation of the first metric with people
+    r13: float,  # Correlation of the second metric with people
+    r23: float,  # Correlation of the two metrics
+    n: int,  # Pairs behind each
+    alternative: str = "two-sided",  # 'two-sided', 'greater' (the first is better), 'less', or 'larger' (one-sided for whichever is ahead)
+    magnitude: bool = False,  # Compare absolute correlations
+) -> (
+    Williams
+):  # t on n-3 degrees of freedom, and p; NaN for n<=3, r23=1, or correlations that no three vectors can have
     "Williams' test of two dependent correlations."
     from scipy.special import stdtr
-    if alternative not in ('two-sided', 'greater', 'less', 'larger'): raise ValueError(f"alternative is 'two-sided', 'greater', 'less' or 'larger', got {alternative!r}")
-    if magnitude: r12,r13,r23 = abs(r12),abs(r13),abs(r23)
-    k = 1-r12**2-r13**2-r23**2+2*r12*r13*r23
-    if not (n>3 and k>-1e-12 and r23<1-1e-12): return Williams(np.nan, np.nan)
-    spread = 2*max(k, 0)*(n-1)/(n-3)+((r12+r13)/2)**2*(1-r23)**3
-    t = float((r12-r13)*np.sqrt((n-1)*(1+r23)/spread))
+
+    if alternative not in ("two-sided", "greater", "less", "larger"):
+        raise ValueError(f"alternative is 'two-sided', 'greater', 'less' or 'larger', got {alternative!r}")
+    if magnitude:
+        r12, r13, r23 = abs(r12), abs(r13), abs(r23)
+    k = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
+    if not (n > 3 and k > -1e-12 and r23 < 1 - 1e-12):
+        return Williams(np.nan, np.nan)
+    spread = 2 * max(k, 0) * (n - 1) / (n - 3) + ((r12 + r13) / 2) ** 2 * (1 - r23) ** 3
+    t = float((r12 - r13) * np.sqrt((n - 1) * (1 + r23) / spread))
     tail = dict(greater=-t, less=t).get(alternative, -abs(t))
-    return Williams(t, float(stdtr(n-3, tail)*(2 if alternative=='two-sided' else 1)))
+    return Williams(t, float(stdtr(n - 3, tail) * (2 if alternative == "two-sided" else 1)))
 
 # %% ../../nbs/08_evaluation/10_correlations.ipynb #97b1eb9f
-Partial = namedtuple('Partial', 'pearson p_pearson spearman p_spearman n groups')
+Partial = namedtuple("Partial", "pearson p_pearson spearman p_spearman n groups")
+
 
 def residual(
-    x:np.ndarray, # Scores, shape [N]
-    groups:np.ndarray, # Group of each score, integers 0..G-1
-)->np.ndarray: # Scores minus the mean of their group; exactly 0 in a group of equal scores
+    x: np.ndarray,  # Scores, shape [N]
+    groups: np.ndarray,  # Group of each score, integers 0..G-1
+) -> np.ndarray:  # Scores minus the mean of their group; exactly 0 in a group of equal scores
     "What the group does not explain."
     n = np.bincount(groups)
-    first = np.zeros(len(n)); first[groups[::-1]] = x[::-1]
-    x = x-first[groups] # a group of equal scores is now exactly 0, whatever the rounding of its mean
-    return x-(np.bincount(groups, x)/n)[groups]
+    first = np.zeros(len(n))
+    first[groups[::-1]] = x[::-1]
+    x = x - first[groups]  # a group of equal scores is now exactly 0, whatever the rounding of its mean
+    return x - (np.bincount(groups, x) / n)[groups]
+
 
 def partial_correlation(
-    metric, # Metric scores, shape [N]; NaN where missing
-    human, # Human scores, shape [N]; NaN where missing
-    groups, # Label of each item, such as its system, shape [N]
-    df:str='residual', # Degrees of freedom of p: 'residual' (n-1-groups) or 'n' (n-2, as released)
-)->Partial: # Pearson and Spearman of the residuals with two-sided p, pairs used, groups; NaN when a side has no residual left
+    metric,  # Metric scores, shape [N]; NaN where missing
+    human,  # Human scores, shape [N]; NaN where missing
+    groups,  # Label of each item, such as its system, shape [N]
+    df: str = "residual",  # Degrees of freedom of p: 'residual' (n-1-groups) or 'n' (n-2, as released)
+) -> Partial:  # Pearson and Spearman of the residuals with two-sided p, pairs used, groups; NaN when a side has no residual left
     "Correlation within groups: group means removed from both sides."
     from scipy.special import stdtr
-    if df not in ('residual', 'n'): raise ValueError(f"df is 'residual' or 'n', got {df!r}")
-    x,y,g = vector(metric, 'metric'),vector(human, 'human'),np.asarray(groups)
-    if not len(x)==len(y)==len(g): raise ValueError(f"one metric score, human score and group per item is needed, got {len(x)}, {len(y)} and {len(g)}")
-    ok = ~(np.isnan(x)|np.isnan(y)|pd.isna(g))
-    codes,labels = pd.factorize(g[ok])
-    a,b = (residual(v[ok], codes)[None] for v in (x, y))
+
+    if df not in ("residual", "n"):
+        raise ValueError(f"df is 'residual' or 'n', got {df!r}")
+    x, y, g = vector(metric, "metric"), vector(human, "human"), np.asarray(groups)
+    if not len(x) == len(y) == len(g):
+        raise ValueError(
+            f"one metric score, human score and group per item is needed, got {len(x)}, {len(y)} and {len(g)}"
+        )
+    ok = ~(np.isnan(x) | np.isnan(y) | pd.isna(g))
+    codes, labels = pd.factorize(g[ok])
+    a, b = (residual(v[ok], codes)[None] for v in (x, y))
     n = int(ok.sum())
-    free = n-1-len(labels) if df=='residual' else n-2
-    def p(r): return float(2*stdtr(free, -abs(r)*np.sqrt(free/(1-r*r)))) if free>0 and abs(r)<1 else np.nan
-    r,rho = (float(row_correlations(a, b, c)[0]) for c in ('pearson', 'spearman'))
+    free = n - 1 - len(labels) if df == "residual" else n - 2
+
+    def p(r):
+        return (
+            float(2 * stdtr(free, -abs(r) * np.sqrt(free / (1 - r * r))))
+            if free > 0 and abs(r) < 1
+            else np.nan
+        )
+
+    r, rho = (float(row_correlations(a, b, c)[0]) for c in ("pearson", "spearman"))
     return Partial(r, p(r), rho, p(rho), n, len(labels))

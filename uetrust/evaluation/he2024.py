@@ -8,62 +8,71 @@ __all__ = ['shuffled_weights', 'Areas', 'released_prr', 'merge_duplicates']
 # %% ../../nbs/08_evaluation/04_he2024.ipynb #a03e9c8c
 from functools import lru_cache
 from typing import NamedTuple
+
 import numpy as np
+
 from ..core.checks import vector
 from .weights import order_by, rank_weights
 
 # %% ../../nbs/08_evaluation/04_he2024.ipynb #5d83389e
 @lru_cache(maxsize=32)
 def shuffled_weights(
-    n:int, # Number of items
-    area:str='mean', # As in `rank_weights`
-    max_rejection:float=1.0, # As in `rank_weights`
-    draws:int=1000, # Shuffles
-    seed:int=42, # Seed of NumPy's legacy generator
-)->np.ndarray: # Mean weight of each item over the shuffles, shape [n]
+    n: int,  # Number of items
+    area: str = "mean",  # As in `rank_weights`
+    max_rejection: float = 1.0,  # As in `rank_weights`
+    draws: int = 1000,  # Shuffles
+    seed: int = 42,  # Seed of NumPy's legacy generator
+) -> np.ndarray:  # Mean weight of each item over the shuffles, shape [n]
     "Average weight that the released random baseline gives to each row of the file."
-    w,u,rng,res = rank_weights(n, area, max_rejection),np.arange(n),np.random.RandomState(seed),np.zeros(n)
+    w, u, rng, res = (
+        rank_weights(n, area, max_rejection),
+        np.arange(n),
+        np.random.RandomState(seed),
+        np.zeros(n),
+    )
     for _ in range(draws):
         rng.shuffle(u)
         res += w[u]
-    return res/draws
+    return res / draws
 
 # %% ../../nbs/08_evaluation/04_he2024.ipynb #e1e48e0d
 class Areas(NamedTuple):
     "Areas under the risk of the most certain items, risk = 1 - quality scaled to [0, 1]"
-    method:float # Order of the uncertainty
-    oracle:float # Order of the risk itself
-    random:float # Mean over the released shuffles
-    value:float # (method-random)/(oracle-random); the raw area if quality is constant
+
+    method: float  # Order of the uncertainty
+    oracle: float  # Order of the risk itself
+    random: float  # Mean over the released shuffles
+    value: float  # (method-random)/(oracle-random); the raw area if quality is constant
+
 
 def released_prr(
-    quality, # Quality, larger is better, shape [N]; NaN drops the pair
-    uncertainty, # Uncertainty, larger is less certain, shape [N]; NaN drops the pair
-    area:str='mean', # 'mean' as run, 'sum' as in Eq. 3
-    max_rejection:float=1.0, # Reject at most this share
-)->Areas: # The released numbers
+    quality,  # Quality, larger is better, shape [N]; NaN drops the pair
+    uncertainty,  # Uncertainty, larger is less certain, shape [N]; NaN drops the pair
+    area: str = "mean",  # 'mean' as run, 'sum' as in Eq. 3
+    max_rejection: float = 1.0,  # Reject at most this share
+) -> Areas:  # The released numbers
     "The released procedure, to the last bit of its random baseline."
-    s,u = vector(quality, 'quality'),vector(np.real(np.asarray(uncertainty)), 'uncertainty')
-    ok = ~(np.isnan(s)|np.isnan(u))
-    s,u = s[ok],u[ok]
-    r = np.full(len(s), .5) if np.ptp(s)==0 else (s.max()-s)/np.ptp(s)
+    s, u = vector(quality, "quality"), vector(np.real(np.asarray(uncertainty)), "uncertainty")
+    ok = ~(np.isnan(s) | np.isnan(u))
+    s, u = s[ok], u[ok]
+    r = np.full(len(s), 0.5) if np.ptp(s) == 0 else (s.max() - s) / np.ptp(s)
     w = rank_weights(len(s), area, max_rejection)
-    a,o = (w@r[order_by(x, 'input').item] for x in (u, r))
-    e = shuffled_weights(len(s), area, max_rejection)@r
-    return Areas(a, o, e, a if np.ptp(r)==0 else (a-e)/(o-e))
+    a, o = (w @ r[order_by(x, "input").item] for x in (u, r))
+    e = shuffled_weights(len(s), area, max_rejection) @ r
+    return Areas(a, o, e, a if np.ptp(r) == 0 else (a - e) / (o - e))
 
 # %% ../../nbs/08_evaluation/04_he2024.ipynb #117d2e7d
 def merge_duplicates(
-    texts, # Input text of each row, shape [N]
-    quality, # Quality, shape [N]
-    uncertainty, # Uncertainty, shape [N]
-)->tuple[np.ndarray,np.ndarray]: # Quality and uncertainty per distinct text, in order of first occurrence
+    texts,  # Input text of each row, shape [N]
+    quality,  # Quality, shape [N]
+    uncertainty,  # Uncertainty, shape [N]
+) -> tuple[np.ndarray, np.ndarray]:  # Quality and uncertainty per distinct text, in order of first occurrence
     "Drop rows with NaN, then merge rows with the same text as released."
-    s,u,t = vector(quality, 'quality'),vector(uncertainty, 'uncertainty'),np.asarray(texts)
-    ok = ~(np.isnan(s)|np.isnan(u))
-    s,u,t = s[ok],u[ok],t[ok]
-    first,ids,count = np.unique(t, return_index=True, return_inverse=True, return_counts=True)[1:]
+    s, u, t = vector(quality, "quality"), vector(uncertainty, "uncertainty"), np.asarray(texts)
+    ok = ~(np.isnan(s) | np.isnan(u))
+    s, u, t = s[ok], u[ok], t[ok]
+    first, ids, count = np.unique(t, return_index=True, return_inverse=True, return_counts=True)[1:]
     best = np.full(len(first), -np.inf)
     np.maximum.at(best, ids, s)
     o = np.argsort(first)
-    return best[o],(np.bincount(ids, u)/count)[o]
+    return best[o], (np.bincount(ids, u) / count)[o]

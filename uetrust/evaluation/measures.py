@@ -9,290 +9,343 @@ __all__ = ['AREAS', 'pairs', 'acceptable', 'labelled', 'auroc', 'auprc', 'base_r
            'kendall_uq', 'rpp']
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #045be971
-import numpy as np, pandas as pd
+import numpy as np
+import pandas as pd
+
 from ..core.checks import Undefined, align, frame, vector
 from ..core.registry import measure
 from .weights import block_mean, harmonic, order_by
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #bb6b598f
 def pairs(
-    quality, # Quality of N samples, larger is better; NaN where missing
-    uncertainty, # Uncertainty of the same samples, larger is less certain; NaN where missing
-    vary:bool=True, # Whether constant quality is `Undefined`
-)->tuple[np.ndarray,np.ndarray]: # Quality and uncertainty of the samples that have both
+    quality,  # Quality of N samples, larger is better; NaN where missing
+    uncertainty,  # Uncertainty of the same samples, larger is less certain; NaN where missing
+    vary: bool = True,  # Whether constant quality is `Undefined`
+) -> tuple[np.ndarray, np.ndarray]:  # Quality and uncertainty of the samples that have both
     "The pairs that a measure rests on. Two Series are joined by sample name."
     if isinstance(quality, pd.Series) and isinstance(uncertainty, pd.Series):
-        quality,uncertainty = (d.iloc[:,0] for d in align(frame(quality, 'quality'), frame(uncertainty, 'uncertainty')))
-    q,u = vector(quality, 'quality'),vector(uncertainty, 'uncertainty')
-    if len(q)!=len(u): raise ValueError(f"quality has {len(q)} values and uncertainty {len(u)}: one of each per sample is needed")
-    if np.isinf(q).any(): raise ValueError(f"quality must be finite, found infinity at position {np.flatnonzero(np.isinf(q))[0]}. A score that does not exist is NaN")
-    ok = ~(np.isnan(q)|np.isnan(u))
-    if not ok.any(): raise Undefined(f"none of {len(q)} samples has both quality and uncertainty")
-    if vary and np.ptp(q[ok])==0: raise Undefined(f"constant quality: all {ok.sum()} pairs have {q[ok][0]:g}, there is nothing to rank")
-    return q[ok],u[ok]
+        quality, uncertainty = (
+            d.iloc[:, 0] for d in align(frame(quality, "quality"), frame(uncertainty, "uncertainty"))
+        )
+    q, u = vector(quality, "quality"), vector(uncertainty, "uncertainty")
+    if len(q) != len(u):
+        raise ValueError(
+            f"quality has {len(q)} values and uncertainty {len(u)}: one of each per sample is needed"
+        )
+    if np.isinf(q).any():
+        raise ValueError(
+            f"quality must be finite, found infinity at position {np.flatnonzero(np.isinf(q))[0]}. A score that does not exist is NaN"
+        )
+    ok = ~(np.isnan(q) | np.isnan(u))
+    if not ok.any():
+        raise Undefined(f"none of {len(q)} samples has both quality and uncertainty")
+    if vary and np.ptp(q[ok]) == 0:
+        raise Undefined(f"constant quality: all {ok.sum()} pairs have {q[ok][0]:g}, there is nothing to rank")
+    return q[ok], u[ok]
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #862fbf15
 def acceptable(
-    quality, # Quality, larger is better; NaN where missing
-    tau:float, # Smallest acceptable quality
-): # 1 where acceptable, 0 where not, NaN where missing; a Series stays a Series
+    quality,  # Quality, larger is better; NaN where missing
+    tau: float,  # Smallest acceptable quality
+):  # 1 where acceptable, 0 where not, NaN where missing; a Series stays a Series
     "Labels for the measures that take labels. A plain `quality>=tau` would turn a missing score into a bad one."
-    q = vector(quality, 'quality')
-    y = np.where(np.isnan(q), np.nan, q>=tau)
+    q = vector(quality, "quality")
+    y = np.where(np.isnan(q), np.nan, q >= tau)
     return pd.Series(y, quality.index) if isinstance(quality, pd.Series) else y
 
+
 def labelled(
-    quality, # Quality as in `pairs`, or labels 0 and 1
-    uncertainty, # Uncertainty as in `pairs`
-    tau:float=None, # Smallest acceptable quality; may be left out only when quality is 0 or 1
-    both:bool=True, # Whether a single class is `Undefined`
-)->tuple[np.ndarray,np.ndarray]: # Whether each sample is acceptable (bool), and its uncertainty
+    quality,  # Quality as in `pairs`, or labels 0 and 1
+    uncertainty,  # Uncertainty as in `pairs`
+    tau: float = None,  # Smallest acceptable quality; may be left out only when quality is 0 or 1
+    both: bool = True,  # Whether a single class is `Undefined`
+) -> tuple[np.ndarray, np.ndarray]:  # Whether each sample is acceptable (bool), and its uncertainty
     "Pairs with quality cut at `tau`."
-    q,u = pairs(quality, uncertainty, vary=False)
-    if tau is None and len(odd := q[~np.isin(q, (0, 1))]): raise ValueError(f"quality holds {odd[0]:g}, which is neither 0 nor 1: state tau, the smallest acceptable quality")
-    y = q>=(1 if tau is None else tau)
-    if both and np.ptp(y.astype(int))==0: raise Undefined(f"one class: all {len(y)} summaries are {'acceptable' if y[0] else 'bad'}{'' if tau is None else f' at tau={tau:g}'}")
-    return y,u
+    q, u = pairs(quality, uncertainty, vary=False)
+    if tau is None and len(odd := q[~np.isin(q, (0, 1))]):
+        raise ValueError(
+            f"quality holds {odd[0]:g}, which is neither 0 nor 1: state tau, the smallest acceptable quality"
+        )
+    y = q >= (1 if tau is None else tau)
+    if both and np.ptp(y.astype(int)) == 0:
+        raise Undefined(
+            f"one class: all {len(y)} summaries are {'acceptable' if y[0] else 'bad'}{'' if tau is None else f' at tau={tau:g}'}"
+        )
+    return y, u
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #252ad205
-@measure(unit='[0,1], 0.5 random', cite='Hanley & McNeil 1982, https://doi.org/10.1148/radiology.143.1.7063747')
+@measure(
+    unit="[0,1], 0.5 random", cite="Hanley & McNeil 1982, https://doi.org/10.1148/radiology.143.1.7063747"
+)
 def auroc(
-    quality, # Quality, or labels 0 and 1
-    uncertainty, # Uncertainty, larger is less certain
-    tau:float=None, # Smallest acceptable quality; needed unless quality is 0 or 1
-)->float: # 1 when every bad summary is less certain than every acceptable one
+    quality,  # Quality, or labels 0 and 1
+    uncertainty,  # Uncertainty, larger is less certain
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
+) -> float:  # 1 when every bad summary is less certain than every acceptable one
     "Probability that a bad summary is less certain than an acceptable one."
     from scipy.stats import rankdata
-    y,u = labelled(quality, uncertainty, tau)
+
+    y, u = labelled(quality, uncertainty, tau)
     n1 = (~y).sum()
-    return float((rankdata(u)[~y].sum()-n1*(n1+1)/2)/(n1*y.sum()))
+    return float((rankdata(u)[~y].sum() - n1 * (n1 + 1) / 2) / (n1 * y.sum()))
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #d6202f11
-@measure(unit='(0,1], base_rate random', cite='Davis & Goadrich 2006, https://doi.org/10.1145/1143844.1143874')
+@measure(
+    unit="(0,1], base_rate random", cite="Davis & Goadrich 2006, https://doi.org/10.1145/1143844.1143874"
+)
 def auprc(
-    quality, # Quality, or labels 0 and 1
-    uncertainty, # Uncertainty, larger is less certain
-    tau:float=None, # Smallest acceptable quality; needed unless quality is 0 or 1
-)->float: # 1 when every bad summary is less certain than every acceptable one; read it beside `base_rate`
+    quality,  # Quality, or labels 0 and 1
+    uncertainty,  # Uncertainty, larger is less certain
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
+) -> float:  # 1 when every bad summary is less certain than every acceptable one; read it beside `base_rate`
     "Average precision with bad as the positive class; tied uncertainties enter together."
     from scipy.stats import rankdata
     from sklearn.metrics import average_precision_score
-    y,u = labelled(quality, uncertainty, tau)
+
+    y, u = labelled(quality, uncertainty, tau)
     return float(average_precision_score(~y, rankdata(u)))
 
+
 def base_rate(
-    quality, # Quality, or labels 0 and 1
-    uncertainty, # Uncertainty: only samples that have both are counted
-    tau:float=None, # As in `auprc`
-)->float: # Share of bad summaries, in (0,1)
+    quality,  # Quality, or labels 0 and 1
+    uncertainty,  # Uncertainty: only samples that have both are counted
+    tau: float = None,  # As in `auprc`
+) -> float:  # Share of bad summaries, in (0,1)
     "What `auprc` gives for a random order of many samples."
     return float((~labelled(quality, uncertainty, tau)[0]).mean())
 
+
 def random_auprc(
-    quality, # Quality, or labels 0 and 1
-    uncertainty, # Uncertainty: only samples that have both are counted
-    tau:float=None, # As in `auprc`
-)->float: # A little above `base_rate`
+    quality,  # Quality, or labels 0 and 1
+    uncertainty,  # Uncertainty: only samples that have both are counted
+    tau: float = None,  # As in `auprc`
+) -> float:  # A little above `base_rate`
     "Exact expectation of `auprc` over all orders of these samples."
-    y,_ = labelled(quality, uncertainty, tau)
-    n,h = len(y),harmonic(len(y))[-1]
-    return float((h+((~y).sum()-1)/(n-1)*(n-h))/n)
+    y, _ = labelled(quality, uncertainty, tau)
+    n, h = len(y), harmonic(len(y))[-1]
+    return float((h + ((~y).sum() - 1) / (n - 1) * (n - h)) / n)
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #0b13f60b
 def selective_quality(
-    quality, # Quality of N samples, larger is better
-    uncertainty, # Uncertainty, larger is less certain
-    ties:str='average', # 'average', 'input' (given order, a stable sort), 'best', 'worst'
-)->np.ndarray: # Mean quality of the k most certain, k = 1..N
+    quality,  # Quality of N samples, larger is better
+    uncertainty,  # Uncertainty, larger is less certain
+    ties: str = "average",  # 'average', 'input' (given order, a stable sort), 'best', 'worst'
+) -> np.ndarray:  # Mean quality of the k most certain, k = 1..N
     "Mean quality of the most certain samples; ties averaged over all their orders."
-    q,u = pairs(quality, uncertainty)
+    q, u = pairs(quality, uncertainty)
     o = order_by(u, ties, -q)
-    return np.repeat(block_mean(o, q[o.item]), o.size).cumsum()/np.arange(1, len(q)+1)
+    return np.repeat(block_mean(o, q[o.item]), o.size).cumsum() / np.arange(1, len(q) + 1)
+
 
 def selective_risk(
-    quality, # Quality of N samples, larger is better
-    uncertainty, # Uncertainty, larger is less certain
-    best:float=1., # Quality of a faultless summary
-    ties:str='average', # As in `selective_quality`
-)->np.ndarray: # R(k) = best - mean quality of the k most certain, k = 1..N
+    quality,  # Quality of N samples, larger is better
+    uncertainty,  # Uncertainty, larger is less certain
+    best: float = 1.0,  # Quality of a faultless summary
+    ties: str = "average",  # As in `selective_quality`
+) -> np.ndarray:  # R(k) = best - mean quality of the k most certain, k = 1..N
     "Mean risk of the most certain samples."
-    q,u = pairs(quality, uncertainty)
-    if q.max()>best: raise ValueError(f"quality reaches {q.max():g}, above best={best:g}: risk would be negative. Pass the top of the scale as best=...")
-    return best-selective_quality(q, u, ties)
+    q, u = pairs(quality, uncertainty)
+    if q.max() > best:
+        raise ValueError(
+            f"quality reaches {q.max():g}, above best={best:g}: risk would be negative. Pass the top of the scale as best=..."
+        )
+    return best - selective_quality(q, u, ties)
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #9dcff70c
-AREAS = dict(mean=np.mean, trapezoid=lambda c: np.trapezoid(c)/(len(c)-1))
+AREAS = dict(mean=np.mean, trapezoid=lambda c: np.trapezoid(c) / (len(c) - 1))
+
 
 def curve_area(
-    curve:np.ndarray, # Values at k = 1..N
-    area:str='mean', # 'mean' of the values, or 'trapezoid' rule with total width 1
-)->float: # In the unit of the curve
+    curve: np.ndarray,  # Values at k = 1..N
+    area: str = "mean",  # 'mean' of the values, or 'trapezoid' rule with total width 1
+) -> float:  # In the unit of the curve
     "Area under a curve over coverage."
-    if area not in AREAS: raise ValueError(f"area must be one of {list(AREAS)}, got {area!r}")
+    if area not in AREAS:
+        raise ValueError(f"area must be one of {list(AREAS)}, got {area!r}")
     return float(AREAS[area](curve))
 
-@measure(unit='risk', sign=-1, cite='Geifman & El-Yaniv 2017, https://arxiv.org/abs/1705.08500')
+
+@measure(unit="risk", sign=-1, cite="Geifman & El-Yaniv 2017, https://arxiv.org/abs/1705.08500")
 def aurc(
-    quality, # Quality, larger is better, at most `best`
-    uncertainty, # Uncertainty, larger is less certain
-    area:str='mean', # As in `curve_area`
-    best:float=1., # Quality of a faultless summary
-    ties:str='average', # As in `selective_quality`
-)->float: # Lower is better; the mean risk for a random order
+    quality,  # Quality, larger is better, at most `best`
+    uncertainty,  # Uncertainty, larger is less certain
+    area: str = "mean",  # As in `curve_area`
+    best: float = 1.0,  # Quality of a faultless summary
+    ties: str = "average",  # As in `selective_quality`
+) -> float:  # Lower is better; the mean risk for a random order
     "Area under the risk-coverage curve."
     return curve_area(selective_risk(quality, uncertainty, best, ties), area)
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #80df54da
-@measure(unit='risk', sign=-1, cite='Geifman, Uziel & El-Yaniv 2019, https://arxiv.org/abs/1805.08206')
+@measure(unit="risk", sign=-1, cite="Geifman, Uziel & El-Yaniv 2019, https://arxiv.org/abs/1805.08206")
 def e_aurc(
-    quality, # Quality, larger is better
-    uncertainty, # Uncertainty, larger is less certain
-    area:str='mean', # As in `curve_area`
-    ties:str='average', # As in `selective_quality`
-)->float: # 0 for a perfect order
+    quality,  # Quality, larger is better
+    uncertainty,  # Uncertainty, larger is less certain
+    area: str = "mean",  # As in `curve_area`
+    ties: str = "average",  # As in `selective_quality`
+) -> float:  # 0 for a perfect order
     "AURC minus the AURC of a perfect order."
-    q,u = pairs(quality, uncertainty)
-    return curve_area(selective_quality(q, -q)-selective_quality(q, u, ties), area)
+    q, u = pairs(quality, uncertainty)
+    return curve_area(selective_quality(q, -q) - selective_quality(q, u, ties), area)
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #c2d9b98f
-@measure(unit='risk', sign=-1, cite='Traub et al. 2024, https://arxiv.org/abs/2407.01032')
+@measure(unit="risk", sign=-1, cite="Traub et al. 2024, https://arxiv.org/abs/2407.01032")
 def augrc(
-    quality, # Quality, larger is better, at most `best`
-    uncertainty, # Uncertainty, larger is less certain
-    area:str='mean', # As in `curve_area`
-    best:float=1., # Quality of a faultless summary
-    ties:str='average', # As in `selective_quality`
-)->float: # Lower is better; about half the mean risk for a random order
+    quality,  # Quality, larger is better, at most `best`
+    uncertainty,  # Uncertainty, larger is less certain
+    area: str = "mean",  # As in `curve_area`
+    best: float = 1.0,  # Quality of a faultless summary
+    ties: str = "average",  # As in `selective_quality`
+) -> float:  # Lower is better; about half the mean risk for a random order
     "Area under the generalised risk-coverage curve."
     r = selective_risk(quality, uncertainty, best, ties)
-    return curve_area(r*np.arange(1, len(r)+1)/len(r), area)
+    return curve_area(r * np.arange(1, len(r) + 1) / len(r), area)
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #7341438e
-@measure(unit='quality', cite='Lin et al. 2023, https://arxiv.org/abs/2305.19187')
+@measure(unit="quality", cite="Lin et al. 2023, https://arxiv.org/abs/2305.19187")
 def auarc(
-    quality, # Quality or accuracy, larger is better
-    uncertainty, # Uncertainty, larger is less certain
-    area:str='trapezoid', # As in `curve_area`
-    ties:str='average', # As in `selective_quality`
-)->float: # The mean quality for a random order
+    quality,  # Quality or accuracy, larger is better
+    uncertainty,  # Uncertainty, larger is less certain
+    area: str = "trapezoid",  # As in `curve_area`
+    ties: str = "average",  # As in `selective_quality`
+) -> float:  # The mean quality for a random order
     "Area under the accuracy-rejection curve."
     return curve_area(selective_quality(quality, uncertainty, ties), area)
 
-def accuracy_at_quantile(
-    quality, # Quality or accuracy, larger is better
-    uncertainty, # Uncertainty, larger is less certain
-    p, # Quantile level or levels, in [0,1]
-)->np.ndarray: # Mean quality at each level
-    "Mean quality of the samples whose uncertainty is at most its `p`-quantile. Depends on ranks alone."
-    if np.min(p)<0 or np.max(p)>1: raise ValueError(f"quantile levels must lie in [0, 1], got {p}")
-    q,u = pairs(quality, uncertainty)
-    o = np.argsort(u)
-    at = np.floor(np.round(np.multiply(p, len(q)-1), 9)).astype(int) # 9 digits, so that 0.7*10 is 7 and not 6.999...
-    k = np.searchsorted(u[o], u[o][at], side='right')
-    return q[o].cumsum()[k-1]/k
 
-@measure(unit='quality * 0.947', cite='Farquhar et al. 2024, https://doi.org/10.1038/s41586-024-07421-0')
+def accuracy_at_quantile(
+    quality,  # Quality or accuracy, larger is better
+    uncertainty,  # Uncertainty, larger is less certain
+    p,  # Quantile level or levels, in [0,1]
+) -> np.ndarray:  # Mean quality at each level
+    "Mean quality of the samples whose uncertainty is at most its `p`-quantile. Depends on ranks alone."
+    if np.min(p) < 0 or np.max(p) > 1:
+        raise ValueError(f"quantile levels must lie in [0, 1], got {p}")
+    q, u = pairs(quality, uncertainty)
+    o = np.argsort(u)
+    at = np.floor(np.round(np.multiply(p, len(q) - 1), 9)).astype(
+        int
+    )  # 9 digits, so that 0.7*10 is 7 and not 6.999...
+    k = np.searchsorted(u[o], u[o][at], side="right")
+    return q[o].cumsum()[k - 1] / k
+
+
+@measure(unit="quality * 0.947", cite="Farquhar et al. 2024, https://doi.org/10.1038/s41586-024-07421-0")
 def aurac(
-    quality, # Quality or accuracy, larger is better
-    uncertainty, # Uncertainty, larger is less certain
-)->float: # At most 0.947 times the best quality
+    quality,  # Quality or accuracy, larger is better
+    uncertainty,  # Uncertainty, larger is less certain
+) -> float:  # At most 0.947 times the best quality
     "Area under the rejection-accuracy curve at 20 quantiles of uncertainty, as in the semantic-entropy code."
-    return float(accuracy_at_quantile(quality, uncertainty, np.linspace(.1, 1, 20)).sum()*.9/19)
+    return float(accuracy_at_quantile(quality, uncertainty, np.linspace(0.1, 1, 20)).sum() * 0.9 / 19)
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #c031150a
-@measure(unit='quality', cite='Geifman & El-Yaniv 2017, https://arxiv.org/abs/1705.08500')
+@measure(unit="quality", cite="Geifman & El-Yaniv 2017, https://arxiv.org/abs/1705.08500")
 def selective_accuracy(
-    quality, # Quality, or labels 0 and 1 (see `acceptable`)
-    uncertainty, # Uncertainty, larger is less certain
-    coverage:float, # Share to keep, in (0,1]; ceil(coverage*N) samples are kept
-    ties:str='average', # As in `selective_quality`
-)->float: # Mean quality of those kept
+    quality,  # Quality, or labels 0 and 1 (see `acceptable`)
+    uncertainty,  # Uncertainty, larger is less certain
+    coverage: float,  # Share to keep, in (0,1]; ceil(coverage*N) samples are kept
+    ties: str = "average",  # As in `selective_quality`
+) -> float:  # Mean quality of those kept
     "Mean quality of the most certain share."
-    if not 0<coverage<=1: raise ValueError(f"coverage must lie in (0, 1], got {coverage}")
+    if not 0 < coverage <= 1:
+        raise ValueError(f"coverage must lie in (0, 1], got {coverage}")
     c = selective_quality(quality, uncertainty, ties)
-    return float(c[int(np.ceil(np.round(coverage*len(c), 9)))-1])
+    return float(c[int(np.ceil(np.round(coverage * len(c), 9))) - 1])
 
-@measure(unit='[0,1]', cite='Geifman & El-Yaniv 2017, https://arxiv.org/abs/1705.08500')
+
+@measure(unit="[0,1]", cite="Geifman & El-Yaniv 2017, https://arxiv.org/abs/1705.08500")
 def coverage_at_risk(
-    quality, # Quality, or labels 0 and 1 (see `acceptable`)
-    uncertainty, # Uncertainty, larger is less certain
-    risk:float, # Largest mean risk allowed
-    best:float=1., # Quality of a faultless summary
-    ties:str='average', # As in `selective_quality`; the share is read off the averaged curve
-)->float: # Largest share k/N with R(k) <= risk up to rounding, 0 if there is none
+    quality,  # Quality, or labels 0 and 1 (see `acceptable`)
+    uncertainty,  # Uncertainty, larger is less certain
+    risk: float,  # Largest mean risk allowed
+    best: float = 1.0,  # Quality of a faultless summary
+    ties: str = "average",  # As in `selective_quality`; the share is read off the averaged curve
+) -> float:  # Largest share k/N with R(k) <= risk up to rounding, 0 if there is none
     "Largest share of summaries whose mean risk stays within the limit."
     r = selective_risk(quality, uncertainty, best, ties)
-    return float(np.flatnonzero(np.r_[True, np.round(r-risk, 12)<=0])[-1]/len(r))
+    return float(np.flatnonzero(np.r_[True, np.round(r - risk, 12) <= 0])[-1] / len(r))
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #609f8cb2
 def force_true_kept(
-    n:int, # Number of samples
-    compat:str=None, # 'sicf': truncate N*(1-a) in floating point, as the released code does
-)->np.ndarray: # Samples kept at a = 0, 0.1, ..., 1
+    n: int,  # Number of samples
+    compat: str = None,  # 'sicf': truncate N*(1-a) in floating point, as the released code does
+) -> np.ndarray:  # Samples kept at a = 0, 0.1, ..., 1
     "How many samples keep their own score."
-    if compat not in (None, 'sicf'): raise ValueError(f"compat must be None or 'sicf', got {compat!r}")
-    return (n*(1-np.linspace(0, 1, 11))).astype(int) if compat else n*np.arange(10, -1, -1)//10
+    if compat not in (None, "sicf"):
+        raise ValueError(f"compat must be None or 'sicf', got {compat!r}")
+    return (n * (1 - np.linspace(0, 1, 11))).astype(int) if compat else n * np.arange(10, -1, -1) // 10
+
 
 def force_true(
-    quality, # Quality, larger is better
-    uncertainty, # Uncertainty, larger is less certain
-    gold:float=1., # Score of a gold summary under the same metric
-    ties:str='average', # As in `selective_quality`
-    compat:str=None, # As in `force_true_kept`
-)->np.ndarray: # Mean quality at a = 0, 0.1, ..., 1, shape [11]
+    quality,  # Quality, larger is better
+    uncertainty,  # Uncertainty, larger is less certain
+    gold: float = 1.0,  # Score of a gold summary under the same metric
+    ties: str = "average",  # As in `selective_quality`
+    compat: str = None,  # As in `force_true_kept`
+) -> np.ndarray:  # Mean quality at a = 0, 0.1, ..., 1, shape [11]
     "Mean quality after the least certain share is replaced by gold summaries."
     c = selective_quality(quality, uncertainty, ties)
     kept = force_true_kept(len(c), compat)
-    return gold-kept/len(c)*(gold-np.r_[gold, c][kept])
+    return gold - kept / len(c) * (gold - np.r_[gold, c][kept])
 
-@measure(unit='quality', cite='He et al. 2024, SiCF, https://arxiv.org/abs/2403.04073')
+
+@measure(unit="quality", cite="He et al. 2024, SiCF, https://arxiv.org/abs/2403.04073")
 def force_true_area(
-    quality, # Quality, larger is better
-    uncertainty, # Uncertainty, larger is less certain
-    gold:float=1., # Score of a gold summary under the same metric
-    ties:str='average', # As in `selective_quality`
-    compat:str=None, # As in `force_true_kept`
-)->float: # Halfway between mean quality and `gold` for a random order
+    quality,  # Quality, larger is better
+    uncertainty,  # Uncertainty, larger is less certain
+    gold: float = 1.0,  # Score of a gold summary under the same metric
+    ties: str = "average",  # As in `selective_quality`
+    compat: str = None,  # As in `force_true_kept`
+) -> float:  # Halfway between mean quality and `gold` for a random order
     "Trapezoid area under the eleven points of the force-true curve."
-    return float(np.trapezoid(force_true(quality, uncertainty, gold, ties, compat))/10)
+    return float(np.trapezoid(force_true(quality, uncertainty, gold, ties, compat)) / 10)
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #15ec29cc
-def _varied(quality, uncertainty): # Pairs in which uncertainty varies too
-    q,u = pairs(quality, uncertainty)
-    if (u==u[0]).all(): raise Undefined(f"constant uncertainty: all {len(u)} pairs have {u[0]:g}, a correlation does not exist")
-    return q,u
+def _varied(quality, uncertainty):  # Pairs in which uncertainty varies too
+    q, u = pairs(quality, uncertainty)
+    if (u == u[0]).all():
+        raise Undefined(
+            f"constant uncertainty: all {len(u)} pairs have {u[0]:g}, a correlation does not exist"
+        )
+    return q, u
 
-@measure(unit='[-1,1], 0 random', cite='Spearman 1904, https://doi.org/10.2307/1412159')
+
+@measure(unit="[-1,1], 0 random", cite="Spearman 1904, https://doi.org/10.2307/1412159")
 def spearman_uq(
-    quality, # Quality, larger is better
-    uncertainty, # Uncertainty, larger is less certain
-)->float: # 1 for a perfect order
+    quality,  # Quality, larger is better
+    uncertainty,  # Uncertainty, larger is less certain
+) -> float:  # 1 for a perfect order
     "Spearman's rank correlation of uncertainty with minus quality."
     from scipy.stats import rankdata
-    q,u = _varied(quality, uncertainty)
-    return float(np.corrcoef(rankdata(u), rankdata(-q))[0,1])
 
-@measure(unit='[-1,1], 0 random', cite='Kendall 1945, tau-b, https://doi.org/10.2307/2332303')
+    q, u = _varied(quality, uncertainty)
+    return float(np.corrcoef(rankdata(u), rankdata(-q))[0, 1])
+
+
+@measure(unit="[-1,1], 0 random", cite="Kendall 1945, tau-b, https://doi.org/10.2307/2332303")
 def kendall_uq(
-    quality, # Quality, larger is better
-    uncertainty, # Uncertainty, larger is less certain
-)->float: # 1 for a perfect order without ties
+    quality,  # Quality, larger is better
+    uncertainty,  # Uncertainty, larger is less certain
+) -> float:  # 1 for a perfect order without ties
     "Kendall's tau-b of uncertainty with minus quality."
     from scipy.stats import kendalltau
-    q,u = _varied(quality, uncertainty)
+
+    q, u = _varied(quality, uncertainty)
     return float(kendalltau(u, -q).statistic)
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #11590e42
-def _rises(x): # Number of pairs i<j with x[i]<x[j], by halving
-    if len(x)<64: return int(np.triu(x[:,None]<x).sum())
-    a,b = np.array_split(x, 2)
-    return _rises(a)+_rises(b)+int(np.searchsorted(np.sort(a), b).sum())
+def _rises(x):  # Number of pairs i<j with x[i]<x[j], by halving
+    if len(x) < 64:
+        return int(np.triu(x[:, None] < x).sum())
+    a, b = np.array_split(x, 2)
+    return _rises(a) + _rises(b) + int(np.searchsorted(np.sort(a), b).sum())
 
-@measure(unit='[0,0.5)', sign=-1, cite='Xin et al. 2021, https://aclanthology.org/2021.acl-long.84')
+
+@measure(unit="[0,0.5)", sign=-1, cite="Xin et al. 2021, https://aclanthology.org/2021.acl-long.84")
 def rpp(
-    quality, # Quality, larger is better
-    uncertainty, # Uncertainty, larger is less certain
-)->float: # 0 when no pair is reversed; lower is better
+    quality,  # Quality, larger is better
+    uncertainty,  # Uncertainty, larger is less certain
+) -> float:  # 0 when no pair is reversed; lower is better
     "Reversed pairs (more certain, yet worse) over N squared."
-    q,u = pairs(quality, uncertainty)
-    return _rises(q[np.lexsort((-q, u))])/len(q)**2
+    q, u = pairs(quality, uncertainty)
+    return _rises(q[np.lexsort((-q, u))]) / len(q) ** 2

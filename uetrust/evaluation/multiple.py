@@ -7,71 +7,84 @@ __all__ = ['holm', 'benjamini_hochberg', 'against_chance', 'shared', 'same_sign'
 
 # %% ../../nbs/08_evaluation/01_multiple.ipynb #2431d256
 import numpy as np
-import numpy as np, pandas as pd
+import pandas as pd
 
 # %% ../../nbs/08_evaluation/01_multiple.ipynb #a7da0e41
 def _adjust(
-    p, # p-values of any shape, NaN where there was no test
-    step, # Function of the m sorted p-values, ascending: their adjusted values
-)->np.ndarray: # Adjusted p-values, same shape, at most 1
+    p,  # p-values of any shape, NaN where there was no test
+    step,  # Function of the m sorted p-values, ascending: their adjusted values
+) -> np.ndarray:  # Adjusted p-values, same shape, at most 1
     "Sort the defined p-values, adjust them with `step`, and put them back where they were."
     p = np.asarray(p, float)
-    if ((p<0)|(p>1)).any(): raise ValueError(f"a p-value lies in [0, 1], found {p[(p<0)|(p>1)][0]:g}")
-    q,ok = np.full(p.shape, np.nan),~np.isnan(p)
+    if ((p < 0) | (p > 1)).any():
+        raise ValueError(f"a p-value lies in [0, 1], found {p[(p < 0) | (p > 1)][0]:g}")
+    q, ok = np.full(p.shape, np.nan), ~np.isnan(p)
     v = p[ok]
-    order = np.argsort(v, kind='stable')
+    order = np.argsort(v, kind="stable")
     v[order] = np.minimum(step(v[order]), 1)
     q[ok] = v
     return q
 
 # %% ../../nbs/08_evaluation/01_multiple.ipynb #6d6f5ca6
 def holm(
-    p, # p-values of any shape, NaN where there was no test
-)->np.ndarray: # Adjusted p-values, same shape; below 0.05: the chance of a single false finding is below 0.05
+    p,  # p-values of any shape, NaN where there was no test
+) -> (
+    np.ndarray
+):  # Adjusted p-values, same shape; below 0.05: the chance of a single false finding is below 0.05
     "Holm's step-down adjustment: holds whatever the dependence between the tests."
-    return _adjust(p, lambda v: np.maximum.accumulate(v*np.arange(len(v), 0, -1)))
+    return _adjust(p, lambda v: np.maximum.accumulate(v * np.arange(len(v), 0, -1)))
 
 # %% ../../nbs/08_evaluation/01_multiple.ipynb #d01c4d90
 def benjamini_hochberg(
-    p, # p-values of any shape, NaN where there was no test
-)->np.ndarray: # Adjusted p-values, same shape; below 0.05: of such findings at most 5 % are expected to be false
+    p,  # p-values of any shape, NaN where there was no test
+) -> (
+    np.ndarray
+):  # Adjusted p-values, same shape; below 0.05: of such findings at most 5 % are expected to be false
     "Benjamini and Hochberg's step-up adjustment: for independent or positively dependent tests."
-    return _adjust(p, lambda v: np.minimum.accumulate((v*len(v)/np.arange(1, len(v)+1))[::-1])[::-1])
+    return _adjust(p, lambda v: np.minimum.accumulate((v * len(v) / np.arange(1, len(v) + 1))[::-1])[::-1])
 
 # %% ../../nbs/08_evaluation/01_multiple.ipynb #4203a143
 def against_chance(
-    table:pd.DataFrame, # PRR, shaped like a printed table
-    sd:pd.DataFrame, # Standard deviation of chance, same shape
-)->pd.DataFrame: # One row per cell: row, column, value, sd, z, p (normal, two-sided), q (Holm over the table)
+    table: pd.DataFrame,  # PRR, shaped like a printed table
+    sd: pd.DataFrame,  # Standard deviation of chance, same shape
+) -> (
+    pd.DataFrame
+):  # One row per cell: row, column, value, sd, z, p (normal, two-sided), q (Holm over the table)
     "Every cell beside its own band of chance."
     from scipy.special import ndtr
-    d = pd.DataFrame(dict(value=table.stack(), sd=sd.stack())).rename_axis(['row', 'column']).reset_index()
-    return d.assign(z=d['value']/d['sd'], p=lambda x: 2*ndtr(-x['z'].abs()), q=lambda x: holm(x['p']))
+
+    d = pd.DataFrame(dict(value=table.stack(), sd=sd.stack())).rename_axis(["row", "column"]).reset_index()
+    return d.assign(z=d["value"] / d["sd"], p=lambda x: 2 * ndtr(-x["z"].abs()), q=lambda x: holm(x["p"]))
+
 
 def shared(
-    z:np.ndarray, # Values in units of their chance, rows x columns; chance has mean 0
-)->float: # In [-1/(rows-1), 1]
+    z: np.ndarray,  # Values in units of their chance, rows x columns; chance has mean 0
+) -> float:  # In [-1/(rows-1), 1]
     "Mean correlation between the rows of a column."
     n = len(z)
-    return float(((z.sum(0)**2-(z**2).sum(0)).mean()/(n-1))/(z**2).sum(0).mean())
+    return float(((z.sum(0) ** 2 - (z**2).sum(0)).mean() / (n - 1)) / (z**2).sum(0).mean())
+
 
 def same_sign(
-    k:int, # At least this many
-    n:int, # Of this many values
-    rho:float=0., # Correlation between any two of them, in [0,1)
-)->float: # Probability, for k > n/2
+    k: int,  # At least this many
+    n: int,  # Of this many values
+    rho: float = 0.0,  # Correlation between any two of them, in [0,1)
+) -> float:  # Probability, for k > n/2
     "How often chance gives one sign to most of a column."
     from scipy.special import ndtr
     from scipy.stats import binom
+
     t = np.linspace(-8, 8, 4001)
-    w = np.exp(-t*t/2)
-    return float(2*(binom.sf(k-1, n, ndtr(t*np.sqrt(rho/(1-rho))))*w).sum()/w.sum())
+    w = np.exp(-t * t / 2)
+    return float(2 * (binom.sf(k - 1, n, ndtr(t * np.sqrt(rho / (1 - rho)))) * w).sum() / w.sum())
+
 
 def mean_p(
-    z, # Values of one column in units of their chance, shape [n]
-    rho:float=0., # Correlation between any two of them
-)->float: # Two-sided p of the mean of the column
+    z,  # Values of one column in units of their chance, shape [n]
+    rho: float = 0.0,  # Correlation between any two of them
+) -> float:  # Two-sided p of the mean of the column
     "Is a column as a whole off zero?"
     from scipy.special import ndtr
+
     n = len(z)
-    return float(2*ndtr(-abs(np.mean(z))/np.sqrt((1+(n-1)*rho)/n)))
+    return float(2 * ndtr(-abs(np.mean(z)) / np.sqrt((1 + (n - 1) * rho) / n)))

@@ -7,9 +7,23 @@ __all__ = ['ADJUST', 'PRR', 'prr_table', 'prr', 'Difference', 'prr_difference', 
 
 # %% ../../nbs/08_evaluation/06_prr.ipynb #127a9668
 from typing import NamedTuple
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
 from ..core.checks import Undefined, align, check_scale, frame, some, vector
-from .cells import FEW, TOO_FEW, Group, carriers, chance, deletions, interval, null_sd, replicates, standard_error
+from uetrust.evaluation.cells import (
+    FEW,
+    TOO_FEW,
+    Group,
+    carriers,
+    chance,
+    deletions,
+    interval,
+    null_sd,
+    replicates,
+    standard_error,
+)
 from .he2024 import released_prr
 from .multiple import benjamini_hochberg, holm
 from .resample import bootstrap_counts, cluster_ids, jackknife_se
@@ -18,177 +32,297 @@ from .weights import order_by, spread
 # %% ../../nbs/08_evaluation/06_prr.ipynb #566a1f0f
 class PRR(NamedTuple):
     "A prediction-rejection ratio and what it rests on"
-    value:float # 1 perfect, 0 chance; can fall below -1 for area='mean'
-    se:float # Jackknife standard error
-    lo:float # Lower end of the 95 % interval
-    hi:float # Upper end
-    null_sd:float # Standard deviation of PRR over all orders of these items
-    p:float # Two-sided p of 'no better or worse than a random order'
-    tie_sd:float # Standard deviation over random tie breaking
-    tie_lo:float # Value under the worst order of ties
-    tie_hi:float # Value under the best
-    n:int # Pairs used
-    note:str # What a reader must know; '' if nothing
+
+    value: float  # 1 perfect, 0 chance; can fall below -1 for area='mean'
+    se: float  # Jackknife standard error
+    lo: float  # Lower end of the 95 % interval
+    hi: float  # Upper end
+    null_sd: float  # Standard deviation of PRR over all orders of these items
+    p: float  # Two-sided p of 'no better or worse than a random order'
+    tie_sd: float  # Standard deviation over random tie breaking
+    tie_lo: float  # Value under the worst order of ties
+    tie_hi: float  # Value under the best
+    n: int  # Pairs used
+    note: str  # What a reader must know; '' if nothing
 
 # %% ../../nbs/08_evaluation/06_prr.ipynb #ace71e1b
-def _scores(quality, uncertainty): # Two aligned frames
-    s,u = frame(quality, 'quality'),frame(uncertainty, 'uncertainty')
-    if bad := {c:s.index[np.isinf(s[c])] for c in s if np.isinf(s[c]).any()}:
-        raise ValueError(f"quality must be finite, found infinity in {'; '.join(f'{c!r}: {some(i)}' for c,i in bad.items())}. A score that does not exist is NaN")
+def _scores(quality, uncertainty):  # Two aligned frames
+    s, u = frame(quality, "quality"), frame(uncertainty, "uncertainty")
+    if bad := {c: s.index[np.isinf(s[c])] for c in s if np.isinf(s[c]).any()}:
+        raise ValueError(
+            f"quality must be finite, found infinity in {'; '.join(f'{c!r}: {some(i)}' for c, i in bad.items())}. A score that does not exist is NaN"
+        )
     return align(s, u)
 
-def _clusters(clusters, index): # Cluster label of every sample in `index`, or None
-    if clusters is None: return None
-    if not isinstance(clusters, pd.Series): return pd.Series(cluster_ids(clusters, len(index)), index=index)
-    if len(lost := index.difference(clusters.index)): raise ValueError(f"clusters has no label for {len(lost)} samples: {some(lost)}")
+
+def _clusters(clusters, index):  # Cluster label of every sample in `index`, or None
+    if clusters is None:
+        return None
+    if not isinstance(clusters, pd.Series):
+        return pd.Series(cluster_ids(clusters, len(index)), index=index)
+    if len(lost := index.difference(clusters.index)):
+        raise ValueError(f"clusters has no label for {len(lost)} samples: {some(lost)}")
     return clusters.reindex(index)
 
-def _groups(s, u): # Yield (metric columns, method columns, samples all of them have)
-    def same(df): return pd.Series(range(df.shape[1])).groupby([m.tobytes() for m in df.isna().to_numpy().T], sort=False)
-    for _,ks in same(s):
-        for _,ms in same(u):
-            yield ks.to_numpy(),ms.to_numpy(),~(s.iloc[:,ks.iloc[0]].isna()|u.iloc[:,ms.iloc[0]].isna()).to_numpy()
+
+def _groups(s, u):  # Yield (metric columns, method columns, samples all of them have)
+    def same(df):
+        return pd.Series(range(df.shape[1])).groupby(
+            [m.tobytes() for m in df.isna().to_numpy().T], sort=False
+        )
+
+    for _, ks in same(s):
+        for _, ms in same(u):
+            yield (
+                ks.to_numpy(),
+                ms.to_numpy(),
+                ~(s.iloc[:, ks.iloc[0]].isna() | u.iloc[:, ms.iloc[0]].isna()).to_numpy(),
+            )
 
 # %% ../../nbs/08_evaluation/06_prr.ipynb #2f7934ac
-def _notes(g): # What a reader must know of each cell, shape [M,K]
+def _notes(g):  # What a reader must know of each cell, shape [M,K]
     few = carriers(g.quality)
+
     def ties(m):
-        if len(g.tie_orders[m].start)==1: return 'all uncertainties equal: nothing is ranked'
-        return f'{g.tied[m]:.0%} of uncertainties tied' if g.tied[m]>.01 else ''
-    def risk(k): return f'{"interval unreliable" if few[k]<TOO_FEW else "caution"}: {few[k]:.0f} risk carriers' if few[k]<FEW else ''
-    def one(m, k): return 'constant quality: there is nothing to rank' if g.constant[k] else '; '.join(filter(None, (ties(m), risk(k))))
+        if len(g.tie_orders[m].start) == 1:
+            return "all uncertainties equal: nothing is ranked"
+        return f"{g.tied[m]:.0%} of uncertainties tied" if g.tied[m] > 0.01 else ""
+
+    def risk(k):
+        return (
+            f"{'interval unreliable' if few[k] < TOO_FEW else 'caution'}: {few[k]:.0f} risk carriers"
+            if few[k] < FEW
+            else ""
+        )
+
+    def one(m, k):
+        return (
+            "constant quality: there is nothing to rank"
+            if g.constant[k]
+            else "; ".join(filter(None, (ties(m), risk(k))))
+        )
+
     return np.array([[one(m, k) for k in range(len(few))] for m in range(len(g.orders))], dtype=object)
 
-def _measured(g): # Every field of PRR as an array of shape [M,K]
-    value,se = g.value,standard_error(g)
-    lo,hi = interval(value, se)
-    worst,best = (-g.extremes/g.gap)[::-1]
-    return PRR(value, se, lo, hi, np.broadcast_to(null_sd(g), value.shape), chance(g), g.tie_sd, worst, best,
-               np.full(value.shape, g.n), _notes(g))
 
-def _undefined(m, k, n, why): # The same fields where no PRR exists
+def _measured(g):  # Every field of PRR as an array of shape [M,K]
+    value, se = g.value, standard_error(g)
+    lo, hi = interval(value, se)
+    worst, best = (-g.extremes / g.gap)[::-1]
+    return PRR(
+        value,
+        se,
+        lo,
+        hi,
+        np.broadcast_to(null_sd(g), value.shape),
+        chance(g),
+        g.tie_sd,
+        worst,
+        best,
+        np.full(value.shape, g.n),
+        _notes(g),
+    )
+
+
+def _undefined(m, k, n, why):  # The same fields where no PRR exists
     nan = np.full((m, k), np.nan)
-    return PRR(*[nan]*9, np.full((m, k), n), np.full((m, k), why, dtype=object))
+    return PRR(*[nan] * 9, np.full((m, k), n), np.full((m, k), why, dtype=object))
 
-def _cells(s, u, c, **how): # PRR fields of one group, undefined where they must be
-    if len(s)<3: return _undefined(u.shape[1], s.shape[1], len(s), f'{len(s)} pairs: at least 3 are needed')
-    try: return _measured(Group(s, u, clusters=None if c is None else cluster_ids(c, len(s)), **how))
-    except Undefined as e: return _undefined(u.shape[1], s.shape[1], len(s), str(e))
+
+def _cells(s, u, c, **how):  # PRR fields of one group, undefined where they must be
+    if len(s) < 3:
+        return _undefined(u.shape[1], s.shape[1], len(s), f"{len(s)} pairs: at least 3 are needed")
+    try:
+        return _measured(Group(s, u, clusters=None if c is None else cluster_ids(c, len(s)), **how))
+    except Undefined as e:
+        return _undefined(u.shape[1], s.shape[1], len(s), str(e))
 
 # %% ../../nbs/08_evaluation/06_prr.ipynb #ad37237a
 ADJUST = dict(holm=holm, bh=benjamini_hochberg)
 
-def _released(s, u, area, max_rejection): # Values of the released procedure, shape [M,K]
+
+def _released(s, u, area, max_rejection):  # Values of the released procedure, shape [M,K]
     return np.array([[released_prr(x, y, area, max_rejection).value for x in s.T] for y in u.T])
 
+
 def prr_table(
-    quality:pd.DataFrame, # Quality, one row per sample and one column per metric; larger is better, NaN where missing
-    uncertainty:pd.DataFrame, # Uncertainty, one row per sample and one column per method; larger is less certain
-    area:str='mean', # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
-    ties:str='average', # 'average', 'input' (row order decides), 'best', 'worst'
-    max_rejection:float=1.0, # Reject at most this share ('mean' only)
-    clusters=None, # Document of each sample, when several samples share one: Series by sample, or a list
-    compat:str=None, # 'he2024': value as the released code computes it
-    scales:dict=None, # Metric -> (lowest, highest): a value off its scale is an error that names the samples
-    adjust:str='holm', # 'holm' or 'bh': how `q` corrects `p` for the number of cells
-)->pd.DataFrame: # One row per (method, metric): the fields of `PRR`, and q
+    quality: pd.DataFrame,  # Quality, one row per sample and one column per metric; larger is better, NaN where missing
+    uncertainty: pd.DataFrame,  # Uncertainty, one row per sample and one column per method; larger is less certain
+    area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
+    ties: str = "average",  # 'average', 'input' (row order decides), 'best', 'worst'
+    max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
+    clusters=None,  # Document of each sample, when several samples share one: Series by sample, or a list
+    compat: str = None,  # 'he2024': value as the released code computes it
+    scales: dict = None,  # Metric -> (lowest, highest): a value off its scale is an error that names the samples
+    adjust: str = "holm",  # 'holm' or 'bh': how `q` corrects `p` for the number of cells
+) -> pd.DataFrame:  # One row per (method, metric): the fields of `PRR`, and q
     "PRR of every method under every metric, with errors, null bands and what ties leave open."
-    if compat not in (None, 'he2024'): raise ValueError(f"compat must be None or 'he2024', got {compat!r}")
-    s,u = _scores(quality, uncertainty)
-    for c,(lo,hi) in (scales or {}).items(): check_scale(s[c], lo, hi)
-    docs,how = _clusters(clusters, s.index),dict(area=area, ties='input' if compat else ties, max_rejection=max_rejection)
-    res = PRR(*(np.empty((u.shape[1], s.shape[1]), dtype=object if f=='note' else float) for f in PRR._fields))
-    for ks,ms,ok in _groups(s, u):
-        x,y = s.iloc[:,ks].to_numpy()[ok],u.iloc[:,ms].to_numpy()[ok]
+    if compat not in (None, "he2024"):
+        raise ValueError(f"compat must be None or 'he2024', got {compat!r}")
+    s, u = _scores(quality, uncertainty)
+    for c, (lo, hi) in (scales or {}).items():
+        check_scale(s[c], lo, hi)
+    docs, how = (
+        _clusters(clusters, s.index),
+        dict(area=area, ties="input" if compat else ties, max_rejection=max_rejection),
+    )
+    res = PRR(
+        *(np.empty((u.shape[1], s.shape[1]), dtype=object if f == "note" else float) for f in PRR._fields)
+    )
+    for ks, ms, ok in _groups(s, u):
+        x, y = s.iloc[:, ks].to_numpy()[ok], u.iloc[:, ms].to_numpy()[ok]
         got = _cells(x, y, None if docs is None else docs[ok], **how)
-        if compat and len(x)>2: got = got._replace(value=_released(x, y, area, max_rejection), note='as released'+np.where(got.note=='', '', '; ')+got.note)
-        if lost := (~ok).sum(): got = got._replace(note=f'{lost} of {len(ok)} pairs missing'+np.where(got.note=='', '', '; ')+got.note)
-        for all_,part in zip(res, got): all_[np.ix_(ms, ks)] = part
-    idx = pd.MultiIndex.from_product([u.columns, s.columns], names=['method', 'metric'])
-    df = pd.DataFrame({f:a.ravel() for f,a in zip(PRR._fields, res)}, index=idx).reset_index()
+        if compat and len(x) > 2:
+            got = got._replace(
+                value=_released(x, y, area, max_rejection),
+                note="as released" + np.where(got.note == "", "", "; ") + got.note,
+            )
+        if lost := (~ok).sum():
+            got = got._replace(
+                note=f"{lost} of {len(ok)} pairs missing" + np.where(got.note == "", "", "; ") + got.note
+            )
+        for all_, part in zip(res, got):
+            all_[np.ix_(ms, ks)] = part
+    idx = pd.MultiIndex.from_product([u.columns, s.columns], names=["method", "metric"])
+    df = pd.DataFrame({f: a.ravel() for f, a in zip(PRR._fields, res)}, index=idx).reset_index()
     return df.assign(n=df.n.astype(int), q=ADJUST[adjust](df.p.to_numpy()))
 
 # %% ../../nbs/08_evaluation/06_prr.ipynb #e41b1e62
 def prr(
-    quality, # Quality of N samples, larger is better; NaN where missing
-    uncertainty, # Uncertainty of the same samples, larger is less certain; NaN where missing
-    area:str='mean', # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
-    ties:str='average', # 'average', 'input' (row order decides), 'best', 'worst'
-    max_rejection:float=1.0, # Reject at most this share ('mean' only)
-    clusters=None, # Document of each sample, when several samples share one
-    compat:str=None, # 'he2024': value as the released code computes it
-    scale:tuple=None, # (lowest, highest) quality: a value outside is an error that names the samples
-)->PRR: # Value with its standard error, interval, null band, tie bounds, n and note
+    quality,  # Quality of N samples, larger is better; NaN where missing
+    uncertainty,  # Uncertainty of the same samples, larger is less certain; NaN where missing
+    area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
+    ties: str = "average",  # 'average', 'input' (row order decides), 'best', 'worst'
+    max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
+    clusters=None,  # Document of each sample, when several samples share one
+    compat: str = None,  # 'he2024': value as the released code computes it
+    scale: tuple = None,  # (lowest, highest) quality: a value outside is an error that names the samples
+) -> PRR:  # Value with its standard error, interval, null band, tie bounds, n and note
     "Prediction-rejection ratio: 1 finds the worst summaries perfectly, 0 is chance. Two Series are joined by sample name."
     if not (isinstance(quality, pd.Series) and isinstance(uncertainty, pd.Series)):
-        quality,uncertainty = pd.Series(vector(quality, 'quality')),pd.Series(vector(np.real(uncertainty) if compat else uncertainty, 'uncertainty'))
-        if len(quality)!=len(uncertainty): raise ValueError(f"quality has {len(quality)} values and uncertainty {len(uncertainty)}: one of each per sample is needed")
-    t = prr_table(quality.to_frame('quality'), uncertainty.to_frame('uncertainty'), area, ties, max_rejection, clusters, compat,
-                  {'quality': scale} if scale else None)
+        quality, uncertainty = (
+            pd.Series(vector(quality, "quality")),
+            pd.Series(vector(np.real(uncertainty) if compat else uncertainty, "uncertainty")),
+        )
+        if len(quality) != len(uncertainty):
+            raise ValueError(
+                f"quality has {len(quality)} values and uncertainty {len(uncertainty)}: one of each per sample is needed"
+            )
+    t = prr_table(
+        quality.to_frame("quality"),
+        uncertainty.to_frame("uncertainty"),
+        area,
+        ties,
+        max_rejection,
+        clusters,
+        compat,
+        {"quality": scale} if scale else None,
+    )
     return PRR(*t[list(PRR._fields)].iloc[0])
 
 # %% ../../nbs/08_evaluation/06_prr.ipynb #257ab432
 class Difference(NamedTuple):
     "PRR of one method minus that of another on the same samples"
-    value:float # Positive: the first is better
-    se:float # Paired jackknife standard error
-    lo:float # Lower end of the 95 % interval
-    hi:float # Upper end
-    p:float # Two-sided p of no difference
-    n:int # Samples that both methods and the metric have
-    note:str # Which test was used, what to be careful of
+
+    value: float  # Positive: the first is better
+    se: float  # Paired jackknife standard error
+    lo: float  # Lower end of the 95 % interval
+    hi: float  # Upper end
+    p: float  # Two-sided p of no difference
+    n: int  # Samples that both methods and the metric have
+    note: str  # Which test was used, what to be careful of
+
 
 def prr_difference(
-    quality, # Quality, larger is better, shape [N]
-    a, # Uncertainty of the first method, shape [N]
-    b, # Uncertainty of the second, shape [N]
-    area:str='mean', # As in `prr`
-    clusters=None, # As in `prr`
-)->Difference: # First minus second
+    quality,  # Quality, larger is better, shape [N]
+    a,  # Uncertainty of the first method, shape [N]
+    b,  # Uncertainty of the second, shape [N]
+    area: str = "mean",  # As in `prr`
+    clusters=None,  # As in `prr`
+) -> Difference:  # First minus second
     "Paired comparison of two methods under one metric."
     from scipy.special import ndtr
-    x = np.stack([vector(v, n) for v,n in ((quality, 'quality'), (a, 'a'), (b, 'b'))], 1)
+
+    x = np.stack([vector(v, n) for v, n in ((quality, "quality"), (a, "a"), (b, "b"))], 1)
     ok = ~np.isnan(x).any(1)
     x = x[ok]
-    if len(x)<4 or np.ptp(x[:,0])==0: return Difference(*[np.nan]*5, len(x), 'needs at least 4 samples and a quality that varies')
-    g = Group(x[:,:1], x[:,1:], area=area, clusters=None if clusters is None else cluster_ids(np.asarray(clusters)[ok], len(x)))
-    d,left = -np.diff(g.value[:,0])[0],replicates(g, deletions(g))[:,:,0]
-    se = jackknife_se(left[:,0]-left[:,1])
-    t = (g.weights[1]-g.weights[0])*g.risk[:,0]
-    few = carriers(g.quality)[0]<FEW
+    if len(x) < 4 or np.ptp(x[:, 0]) == 0:
+        return Difference(*[np.nan] * 5, len(x), "needs at least 4 samples and a quality that varies")
+    g = Group(
+        x[:, :1],
+        x[:, 1:],
+        area=area,
+        clusters=None if clusters is None else cluster_ids(np.asarray(clusters)[ok], len(x)),
+    )
+    d, left = -np.diff(g.value[:, 0])[0], replicates(g, deletions(g))[:, :, 0]
+    se = jackknife_se(left[:, 0] - left[:, 1])
+    t = (g.weights[1] - g.weights[0]) * g.risk[:, 0]
+    few = carriers(g.quality)[0] < FEW
     size = np.sqrt((t**2).sum()) if few else se
-    z = (t.sum() if few else d)/size if size>0 else 0.
-    return Difference(d, se, d-1.96*se, d+1.96*se, 2*ndtr(-abs(z)), len(x), 'sign-flip test: few risk carriers' if few else 'paired jackknife')
+    z = (t.sum() if few else d) / size if size > 0 else 0.0
+    return Difference(
+        d,
+        se,
+        d - 1.96 * se,
+        d + 1.96 * se,
+        2 * ndtr(-abs(z)),
+        len(x),
+        "sign-flip test: few risk carriers" if few else "paired jackknife",
+    )
 
 # %% ../../nbs/08_evaluation/06_prr.ipynb #209e5ac3
 def prr_bootstrap(
-    quality:pd.DataFrame, # As in `prr_table`; samples with any missing value are left out
-    uncertainty:pd.DataFrame, # As in `prr_table`
-    draws:int=1000, # Replicates
-    seed:int=0, # Seed of a generator of its own
-    area:str='mean', # As in `prr_table`
-    clusters=None, # As in `prr_table`; whole clusters are drawn
-)->np.ndarray: # PRR of every replicate, shape [draws, methods, metrics]; NaN where a replicate's quality is constant
+    quality: pd.DataFrame,  # As in `prr_table`; samples with any missing value are left out
+    uncertainty: pd.DataFrame,  # As in `prr_table`
+    draws: int = 1000,  # Replicates
+    seed: int = 0,  # Seed of a generator of its own
+    area: str = "mean",  # As in `prr_table`
+    clusters=None,  # As in `prr_table`; whole clusters are drawn
+) -> (
+    np.ndarray
+):  # PRR of every replicate, shape [draws, methods, metrics]; NaN where a replicate's quality is constant
     "Bootstrap replicates from multiplicities, without sorting again."
-    s,u = _scores(quality, uncertainty)
-    ok = ~(s.isna().any(axis=1)|u.isna().any(axis=1)).to_numpy()
+    s, u = _scores(quality, uncertainty)
+    ok = ~(s.isna().any(axis=1) | u.isna().any(axis=1)).to_numpy()
     docs = _clusters(clusters, s.index)
-    g = Group(s.to_numpy()[ok], u.to_numpy()[ok], area=area, clusters=None if docs is None else cluster_ids(docs[ok], ok.sum()))
-    rng,step = np.random.default_rng(seed),max(1, 2_000_000//g.n)
-    return np.concatenate([replicates(g, bootstrap_counts(g.n, min(step, draws-a), rng, g.clusters)) for a in range(0, draws, step)])
+    g = Group(
+        s.to_numpy()[ok],
+        u.to_numpy()[ok],
+        area=area,
+        clusters=None if docs is None else cluster_ids(docs[ok], ok.sum()),
+    )
+    rng, step = np.random.default_rng(seed), max(1, 2_000_000 // g.n)
+    return np.concatenate(
+        [
+            replicates(g, bootstrap_counts(g.n, min(step, draws - a), rng, g.clusters))
+            for a in range(0, draws, step)
+        ]
+    )
 
 # %% ../../nbs/08_evaluation/06_prr.ipynb #3093692e
 def rejection_curve(
-    quality, # Quality, larger is better, shape [N]; pairs with NaN are dropped
-    uncertainty, # Uncertainty, larger is less certain, shape [N]
-)->pd.DataFrame: # One row per number kept: coverage, risk, oracle, random, random_lo, random_hi
+    quality,  # Quality, larger is better, shape [N]; pairs with NaN are dropped
+    uncertainty,  # Uncertainty, larger is less certain, shape [N]
+) -> pd.DataFrame:  # One row per number kept: coverage, risk, oracle, random, random_lo, random_hi
     "Mean risk of the most certain items by how many are kept. Risk is the distance to the best quality; ties are averaged."
-    s,u = vector(quality, 'quality'),vector(uncertainty, 'uncertainty')
-    ok = ~(np.isnan(s)|np.isnan(u))
-    s,u = s[ok],u[ok]
-    if len(s)<3: raise ValueError(f"a curve needs at least 3 pairs, found {len(s)}")
-    r,k = s.max()-s,np.arange(1, len(s)+1)
-    def kept_mean(o): return np.cumsum(np.repeat(np.add.reduceat(r[o.item], o.start)/o.size, o.size))/k
-    sd = np.sqrt(spread(r)/len(s)*(len(s)-k)/(k*(len(s)-1)))
-    return pd.DataFrame(dict(coverage=k/len(s), risk=kept_mean(order_by(u)), oracle=np.sort(r).cumsum()/k, random=r.mean(),
-                             random_lo=r.mean()-1.96*sd, random_hi=r.mean()+1.96*sd))
+    s, u = vector(quality, "quality"), vector(uncertainty, "uncertainty")
+    ok = ~(np.isnan(s) | np.isnan(u))
+    s, u = s[ok], u[ok]
+    if len(s) < 3:
+        raise ValueError(f"a curve needs at least 3 pairs, found {len(s)}")
+    r, k = s.max() - s, np.arange(1, len(s) + 1)
+
+    def kept_mean(o):
+        return np.cumsum(np.repeat(np.add.reduceat(r[o.item], o.start) / o.size, o.size)) / k
+
+    sd = np.sqrt(spread(r) / len(s) * (len(s) - k) / (k * (len(s) - 1)))
+    return pd.DataFrame(
+        dict(
+            coverage=k / len(s),
+            risk=kept_mean(order_by(u)),
+            oracle=np.sort(r).cumsum() / k,
+            random=r.mean(),
+            random_lo=r.mean() - 1.96 * sd,
+            random_hi=r.mean() + 1.96 * sd,
+        )
+    )

@@ -8,97 +8,110 @@ __all__ = ['leave_one_out', 'counted_areas', 'weight_total', 'gain', 'jackknife_
 
 # %% ../../nbs/08_evaluation/03_resample.ipynb #6d0dccc7
 import numpy as np
+
 from .weights import Order, prefix_weight, rank_weights
 
 # %% ../../nbs/08_evaluation/03_resample.ipynb #32ebd537
 def leave_one_out(
-    order:Order, # Order of N items, with blocks of ties
-    risk:np.ndarray, # Risks, shape [N,K]
-    area:str='mean', # As in `rank_weights`
-    max_rejection:float=1.0, # As in `rank_weights`
-)->np.ndarray: # Area of the other N-1 items, for each item left out, shape [N,K]
+    order: Order,  # Order of N items, with blocks of ties
+    risk: np.ndarray,  # Risks, shape [N,K]
+    area: str = "mean",  # As in `rank_weights`
+    max_rejection: float = 1.0,  # As in `rank_weights`
+) -> np.ndarray:  # Area of the other N-1 items, for each item left out, shape [N,K]
     "Exact delete-one areas, ties averaged, without sorting again."
-    a,m = order.start,order.size
-    n,b = len(order.item),a+m
-    p = np.concatenate([[0.], np.cumsum(rank_weights(n-1, area, max_rejection))])
-    ahead = (p[np.minimum(b, n-1)]-p[np.minimum(a, n-1)])/m # mean weight of a block that lies before the item left out
-    behind = (p[b-1]-p[np.maximum(a-1, 0)])/m               # ... behind it: one place further up
-    own = (p[b-1]-p[a])/np.maximum(m-1, 1)                   # ... of the block that lost the item
-    r = np.ascontiguousarray(risk.T)[:,order.item]
-    s = r if len(a)==n else np.add.reduceat(r, a, axis=1)
-    base = np.cumsum(s*(ahead-behind), axis=1)+s*(own-ahead)+(s@behind)[:,None]
+    a, m = order.start, order.size
+    n, b = len(order.item), a + m
+    p = np.concatenate([[0.0], np.cumsum(rank_weights(n - 1, area, max_rejection))])
+    ahead = (
+        p[np.minimum(b, n - 1)] - p[np.minimum(a, n - 1)]
+    ) / m  # mean weight of a block that lies before the item left out
+    behind = (p[b - 1] - p[np.maximum(a - 1, 0)]) / m  # ... behind it: one place further up
+    own = (p[b - 1] - p[a]) / np.maximum(m - 1, 1)  # ... of the block that lost the item
+    r = np.ascontiguousarray(risk.T)[:, order.item]
+    s = r if len(a) == n else np.add.reduceat(r, a, axis=1)
+    base = np.cumsum(s * (ahead - behind), axis=1) + s * (own - ahead) + (s @ behind)[:, None]
     res = np.empty_like(r)
-    res[:,order.item] = base if len(a)==n else base[:,order.block]-own[order.block]*r
+    res[:, order.item] = base if len(a) == n else base[:, order.block] - own[order.block] * r
     return res.T
 
 # %% ../../nbs/08_evaluation/03_resample.ipynb #a869fd5a
 def counted_areas(
-    order:Order, # Order of N items, with blocks of ties
-    counts:np.ndarray, # How often each item is taken, integers, shape [B,N]
-    risk:np.ndarray, # Risks, shape [N,K]
-    area:str='mean', # As in `rank_weights`
-    max_rejection:float=1.0, # As in `rank_weights`
-)->np.ndarray: # Area of each replicate, shape [B,K]
+    order: Order,  # Order of N items, with blocks of ties
+    counts: np.ndarray,  # How often each item is taken, integers, shape [B,N]
+    risk: np.ndarray,  # Risks, shape [N,K]
+    area: str = "mean",  # As in `rank_weights`
+    max_rejection: float = 1.0,  # As in `rank_weights`
+) -> np.ndarray:  # Area of each replicate, shape [B,K]
     "Areas of resampled data sets from multiplicities; one matrix product for all metrics."
-    c = counts[:,order.item]
-    per = c if len(order.start)==c.shape[1] else np.add.reduceat(c, order.start, axis=1)
+    c = counts[:, order.item]
+    per = c if len(order.start) == c.shape[1] else np.add.reduceat(c, order.start, axis=1)
     hi = per.cumsum(1, dtype=np.int32)
-    n = hi[:,-1:]
-    if (n==n[0]).all(): w = prefix_weight(np.arange(n[0,0]+1), int(n[0,0]), area, max_rejection)[hi]
-    else: w = prefix_weight(hi, n, area, max_rejection)
-    w[:,1:] -= w[:,:-1].copy() # total weight of each block
-    if per is c: return w@risk[order.item]
-    return (np.divide(w, per, out=np.zeros_like(w), where=per>0)[:,order.block]*c)@risk[order.item]
+    n = hi[:, -1:]
+    if (n == n[0]).all():
+        w = prefix_weight(np.arange(n[0, 0] + 1), int(n[0, 0]), area, max_rejection)[hi]
+    else:
+        w = prefix_weight(hi, n, area, max_rejection)
+    w[:, 1:] -= w[:, :-1].copy()  # total weight of each block
+    if per is c:
+        return w @ risk[order.item]
+    return (np.divide(w, per, out=np.zeros_like(w), where=per > 0)[:, order.block] * c) @ risk[order.item]
 
 # %% ../../nbs/08_evaluation/03_resample.ipynb #ad582015
 def weight_total(
-    n, # Number of items, integer or array
-    area:str='mean', # As in `rank_weights`
-): # Sum of the rank weights: 1 for 'mean', (n+1)/2 for 'sum'
+    n,  # Number of items, integer or array
+    area: str = "mean",  # As in `rank_weights`
+):  # Sum of the rank weights: 1 for 'mean', (n+1)/2 for 'sum'
     "What a constant risk of 1 has as its area."
-    return (n+1)/2 if area=='sum' else np.ones_like(n, dtype=float)
+    return (n + 1) / 2 if area == "sum" else np.ones_like(n, dtype=float)
+
 
 def gain(
-    random:np.ndarray, # Expected area of a random order, any shape
-    oracle:np.ndarray, # Area of the best possible order, same shape
-)->np.ndarray: # random - oracle; NaN where the quality is constant
+    random: np.ndarray,  # Expected area of a random order, any shape
+    oracle: np.ndarray,  # Area of the best possible order, same shape
+) -> np.ndarray:  # random - oracle; NaN where the quality is constant
     "What a perfect order gains over chance: the denominator of PRR."
-    g = random-oracle
-    return np.where(g>1e-12*np.maximum(np.abs(random), np.abs(oracle)), g, np.nan)
+    g = random - oracle
+    return np.where(g > 1e-12 * np.maximum(np.abs(random), np.abs(oracle)), g, np.nan)
 
 # %% ../../nbs/08_evaluation/03_resample.ipynb #1f67e69b
 def jackknife_se(
-    left_out:np.ndarray, # Values without each unit, shape [B,...]
-)->np.ndarray: # Standard error, shape [...]; NaN if one value is undefined
+    left_out: np.ndarray,  # Values without each unit, shape [B,...]
+) -> np.ndarray:  # Standard error, shape [...]; NaN if one value is undefined
     "Jackknife standard error from delete-one values."
     b = len(left_out)
-    return np.sqrt((b-1)/b*((left_out-left_out.mean(0))**2).sum(0))
+    return np.sqrt((b - 1) / b * ((left_out - left_out.mean(0)) ** 2).sum(0))
 
 # %% ../../nbs/08_evaluation/03_resample.ipynb #263ae30a
 def cluster_ids(
-    clusters, # One label per item, shape [N]
-    n:int, # Number of items
-)->np.ndarray: # Integer label 0..C-1 per item, shape [N]
+    clusters,  # One label per item, shape [N]
+    n: int,  # Number of items
+) -> np.ndarray:  # Integer label 0..C-1 per item, shape [N]
     "Number the clusters (documents) that items belong to."
     c = np.asarray(clusters)
-    if c.shape!=(n,): raise ValueError(f"clusters needs one label per item, shape ({n},), got {c.shape}")
+    if c.shape != (n,):
+        raise ValueError(f"clusters needs one label per item, shape ({n},), got {c.shape}")
     ids = np.unique(c, return_inverse=True)[1]
-    if ids.max()<2: raise ValueError(f"clusters has {ids.max()+1} different labels; at least 3 are needed to estimate an error from them")
+    if ids.max() < 2:
+        raise ValueError(
+            f"clusters has {ids.max() + 1} different labels; at least 3 are needed to estimate an error from them"
+        )
     return ids
 
+
 def delete_one(
-    ids:np.ndarray, # Cluster of each item, integers 0..C-1, shape [N]
-)->np.ndarray: # Counts, shape [C,N]: row c takes every item but those of cluster c
+    ids: np.ndarray,  # Cluster of each item, integers 0..C-1, shape [N]
+) -> np.ndarray:  # Counts, shape [C,N]: row c takes every item but those of cluster c
     "Counts that leave out one cluster at a time."
-    return (ids[None]!=np.arange(ids.max()+1)[:,None]).astype(np.int32)
+    return (ids[None] != np.arange(ids.max() + 1)[:, None]).astype(np.int32)
+
 
 def bootstrap_counts(
-    n:int, # Number of items
-    draws:int, # Number of replicates
-    rng:np.random.Generator, # Source of randomness
-    ids:np.ndarray=None, # Cluster of each item; whole clusters are drawn when given
-)->np.ndarray: # Counts, shape [draws,n]
+    n: int,  # Number of items
+    draws: int,  # Number of replicates
+    rng: np.random.Generator,  # Source of randomness
+    ids: np.ndarray = None,  # Cluster of each item; whole clusters are drawn when given
+) -> np.ndarray:  # Counts, shape [draws,n]
     "Multiplicities of a bootstrap over items, or over clusters."
-    c = n if ids is None else ids.max()+1
-    counts = rng.multinomial(c, np.full(c, 1/c), size=draws).astype(np.int32)
-    return counts if ids is None else counts[:,ids]
+    c = n if ids is None else ids.max() + 1
+    counts = rng.multinomial(c, np.full(c, 1 / c), size=draws).astype(np.int32)
+    return counts if ids is None else counts[:, ids]

@@ -9,217 +9,310 @@ __all__ = ['UNITS', 'Bootstrap', 'Difference', 'SWAPS', 'Swap', 'Subsets', 'gene
 
 # %% ../../nbs/08_evaluation/12_significance.ipynb #59765781
 from collections import namedtuple
+
 import numpy as np
+
 from .cells import BLOCK
 from .correlations import drawn_means, level_of, matrices, pooled, row_correlations
 
 # %% ../../nbs/08_evaluation/12_significance.ipynb #fc549b9d
 def generator(
-    seed, # Whole number, or a generator such as np.random.RandomState(1234)
-): # A generator
+    seed,  # Whole number, or a generator such as np.random.RandomState(1234)
+):  # A generator
     "Numbers start a generator; generators are used as they are."
     return np.random.default_rng(seed) if isinstance(seed, (int, np.integer)) else seed
 
 # %% ../../nbs/08_evaluation/12_significance.ipynb #87fc9365
-UNITS = ('documents', 'systems', 'both')
+UNITS = ("documents", "systems", "both")
+
 
 def drawn(
-    tables:list, # Matrices, systems x documents
-    units:str, # What is drawn with replacement: one of `UNITS`
-    rng, # Generator
-    paired:bool=True, # Whether all matrices get the same documents
-)->list: # The drawn matrices
+    tables: list,  # Matrices, systems x documents
+    units: str,  # What is drawn with replacement: one of `UNITS`
+    rng,  # Generator
+    paired: bool = True,  # Whether all matrices get the same documents
+) -> list:  # The drawn matrices
     "One bootstrap sample, systems before documents."
-    if units not in UNITS: raise ValueError(f"units is one of {list(UNITS)}, got {units!r}")
-    def some(n): return rng.choice(n, n, replace=True)
-    if units!='documents':
+    if units not in UNITS:
+        raise ValueError(f"units is one of {list(UNITS)}, got {units!r}")
+
+    def some(n):
+        return rng.choice(n, n, replace=True)
+
+    if units != "documents":
         rows = some(len(tables[0]))
         tables = [m[rows] for m in tables]
-    if units=='systems': return tables
+    if units == "systems":
+        return tables
     cols = some(tables[0].shape[1])
-    return [tables[0][:,cols]]+[m[:,cols if paired else some(m.shape[1])] for m in tables[1:]]
+    return [tables[0][:, cols]] + [m[:, cols if paired else some(m.shape[1])] for m in tables[1:]]
 
-Bootstrap = namedtuple('Bootstrap', 'value lo hi undefined draws')
 
-def _midranks(x, w): # Ranks of values [N] that occur w [B,N] times, ties averaged, [B,N]
-    _,group = np.unique(x, return_inverse=True)
-    order = np.argsort(group, kind='stable')
-    upto = np.cumsum(w[:,order], 1)[:,np.flatnonzero(np.diff(group[order], append=-1))]
-    before = np.concatenate([np.zeros((len(w), 1)), upto[:,:-1]], 1)
-    return ((before+upto+1)/2)[:,group]
+Bootstrap = namedtuple("Bootstrap", "value lo hi undefined draws")
 
-def _repeated_spearman(x, y, w): # Spearman of the pairs (x, y) [N] that occur w [B,N] times; NaN where a side is constant
-    with np.errstate(invalid='ignore', divide='ignore'): # A sample without a pair has no mean
-        a,b = (r-(w*r).sum(1, keepdims=True)/w.sum(1, keepdims=True) for r in (_midranks(x, w), _midranks(y, w)))
-        va,vb = ((w*v*v).sum(1) for v in (a, b))
-        return np.where((va>1e-9)&(vb>1e-9), (w*a*b).sum(1)/np.sqrt(va*vb), np.nan)
 
-def _drawn_documents(n, draws, rng): # How often every bootstrap sample has each document, as `drawn` draws them
+def _midranks(x, w):  # Ranks of values [N] that occur w [B,N] times, ties averaged, [B,N]
+    _, group = np.unique(x, return_inverse=True)
+    order = np.argsort(group, kind="stable")
+    upto = np.cumsum(w[:, order], 1)[:, np.flatnonzero(np.diff(group[order], append=-1))]
+    before = np.concatenate([np.zeros((len(w), 1)), upto[:, :-1]], 1)
+    return ((before + upto + 1) / 2)[:, group]
+
+
+def _repeated_spearman(
+    x, y, w
+):  # Spearman of the pairs (x, y) [N] that occur w [B,N] times; NaN where a side is constant
+    with np.errstate(invalid="ignore", divide="ignore"):  # A sample without a pair has no mean
+        a, b = (
+            r - (w * r).sum(1, keepdims=True) / w.sum(1, keepdims=True)
+            for r in (_midranks(x, w), _midranks(y, w))
+        )
+        va, vb = ((w * v * v).sum(1) for v in (a, b))
+        return np.where((va > 1e-9) & (vb > 1e-9), (w * a * b).sum(1) / np.sqrt(va * vb), np.nan)
+
+
+def _drawn_documents(
+    n, draws, rng
+):  # How often every bootstrap sample has each document, as `drawn` draws them
     return np.stack([np.bincount(rng.choice(n, n, replace=True), minlength=n) for _ in range(draws)])
 
-def _mean_of_documents(x, y, counts, coef): # A document's own correlation is the same in every bootstrap sample
+
+def _mean_of_documents(
+    x, y, counts, coef
+):  # A document's own correlation is the same in every bootstrap sample
     r = row_correlations(x.T, y.T, coef)
     there = ~np.isnan(r)
-    n = counts@there
-    return np.divide(counts@np.where(there, r, 0), n, out=np.full(len(counts), np.nan), where=n>0)
+    n = counts @ there
+    return np.divide(counts @ np.where(there, r, 0), n, out=np.full(len(counts), np.nan), where=n > 0)
 
-def _of_systems(x, y, counts, coef, step=500): # Few samples at a time: Kendall's tau looks at all pairs of systems
-    return np.concatenate([row_correlations(drawn_means(x, c), drawn_means(y, c), coef) for c in (counts[i:i+step] for i in range(0, len(counts), step))])
 
-def _pooled_spearman(x, y, counts, coef): # Of every bootstrap sample of documents, without ranking it anew; x, y systems x documents
-    ok = ~np.isnan(x+y)
+def _of_systems(
+    x, y, counts, coef, step=500
+):  # Few samples at a time: Kendall's tau looks at all pairs of systems
+    return np.concatenate(
+        [
+            row_correlations(drawn_means(x, c), drawn_means(y, c), coef)
+            for c in (counts[i : i + step] for i in range(0, len(counts), step))
+        ]
+    )
+
+
+def _pooled_spearman(
+    x, y, counts, coef
+):  # Of every bootstrap sample of documents, without ranking it anew; x, y systems x documents
+    ok = ~np.isnan(x + y)
     doc = np.nonzero(ok)[1]
-    if len(doc)<2: return np.full(len(counts), np.nan)
-    step = max(1, BLOCK//len(doc))
-    return np.concatenate([_repeated_spearman(x[ok], y[ok], counts[i:i+step,doc]) for i in range(0, len(counts), step)])
+    if len(doc) < 2:
+        return np.full(len(counts), np.nan)
+    step = max(1, BLOCK // len(doc))
+    return np.concatenate(
+        [_repeated_spearman(x[ok], y[ok], counts[i : i + step, doc]) for i in range(0, len(counts), step)]
+    )
 
-def _samples(tables, level, coef, units, draws, rng, paired=True): # Correlation of each table but the last with the last, in every bootstrap sample: [draws, tables-1]
-    *metrics,human = tables
-    fast = dict(per_document=_mean_of_documents, system=_of_systems)|({'pooled': _pooled_spearman} if coef=='spearman' else {})
-    if units=='documents' and paired and level in fast and not any(np.isinf(t).any() for t in tables): # Nought times infinity is no number
+
+def _samples(
+    tables, level, coef, units, draws, rng, paired=True
+):  # Correlation of each table but the last with the last, in every bootstrap sample: [draws, tables-1]
+    *metrics, human = tables
+    fast = dict(per_document=_mean_of_documents, system=_of_systems) | (
+        {"pooled": _pooled_spearman} if coef == "spearman" else {}
+    )
+    if (
+        units == "documents" and paired and level in fast and not any(np.isinf(t).any() for t in tables)
+    ):  # Nought times infinity is no number
         counts = _drawn_documents(human.shape[1], draws, rng)
         return np.stack([fast[level](x, human, counts, coef) for x in metrics], 1)
-    def one(some): return [level_of(level)(x, some[-1], coef).value for x in some[:-1]]
-    return np.array([one(drawn(tables, units, rng, paired)) for _ in range(draws)]).reshape(draws, len(metrics))
 
-def percentiles(draws, level): # Ends of the middle `level` of the draws that exist
-    return np.quantile(draws, [(1-level)/2, (1+level)/2]) if len(draws) else (np.nan, np.nan)
+    def one(some):
+        return [level_of(level)(x, some[-1], coef).value for x in some[:-1]]
+
+    return np.array([one(drawn(tables, units, rng, paired)) for _ in range(draws)]).reshape(
+        draws, len(metrics)
+    )
+
+
+def percentiles(draws, level):  # Ends of the middle `level` of the draws that exist
+    return np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]) if len(draws) else (np.nan, np.nan)
+
 
 def bootstrap_interval(
-    metric, # Scores, systems x documents; NaN where missing
-    human, # Human scores; the same documents unless paired=False
-    level:str='system', # Key of `uetrust.evaluation.correlations.LEVELS`
-    coef='pearson', # As in `uetrust.evaluation.correlations.row_correlations`
-    units:str='documents', # As in `drawn`
-    draws:int=9999, # Bootstrap samples
-    seed=0, # As in `generator`
-    confidence:float=.95, # Share of the draws inside the interval
-    paired:bool=True, # False draws documents for each side on its own; system level only
-)->Bootstrap: # Value, percentile interval, samples without a correlation (left out of the interval), the values of the others
+    metric,  # Scores, systems x documents; NaN where missing
+    human,  # Human scores; the same documents unless paired=False
+    level: str = "system",  # Key of `uetrust.evaluation.correlations.LEVELS`
+    coef="pearson",  # As in `uetrust.evaluation.correlations.row_correlations`
+    units: str = "documents",  # As in `drawn`
+    draws: int = 9999,  # Bootstrap samples
+    seed=0,  # As in `generator`
+    confidence: float = 0.95,  # Share of the draws inside the interval
+    paired: bool = True,  # False draws documents for each side on its own; system level only
+) -> Bootstrap:  # Value, percentile interval, samples without a correlation (left out of the interval), the values of the others
     "Percentile interval of a correlation."
-    f,rng = level_of(level),generator(seed)
-    if not paired and level!='system': raise ValueError(f"only system means can be drawn unpaired, level is {level!r}")
+    f, rng = level_of(level), generator(seed)
+    if not paired and level != "system":
+        raise ValueError(f"only system means can be drawn unpaired, level is {level!r}")
     tables = matrices(metric, human, shape=paired)
-    r = _samples(tables, level, coef, units, draws, rng, paired)[:,0]
+    r = _samples(tables, level, coef, units, draws, rng, paired)[:, 0]
     kept = r[~np.isnan(r)]
-    return Bootstrap(f(*tables, coef).value, *map(float, percentiles(kept, confidence)), draws-len(kept), kept)
+    return Bootstrap(
+        f(*tables, coef).value, *map(float, percentiles(kept, confidence)), draws - len(kept), kept
+    )
 
 # %% ../../nbs/08_evaluation/12_significance.ipynb #68afac3d
-Difference = namedtuple('Difference', 'value lo hi p undefined draws')
+Difference = namedtuple("Difference", "value lo hi p undefined draws")
+
 
 def bootstrap_difference(
-    first, # Scores of one metric, systems x documents; NaN where missing
-    second, # Scores of the other, same shape
-    human, # Human scores, same shape
-    level:str='system', # Key of `uetrust.evaluation.correlations.LEVELS`
-    coef='pearson', # As in `uetrust.evaluation.correlations.row_correlations`
-    units:str='documents', # As in `drawn`
-    draws:int=9999, # Bootstrap samples
-    seed=0, # As in `generator`
-    confidence:float=.95, # Share of the draws inside the interval
-)->Difference: # First minus second, percentile interval, two-sided p, samples without a difference, the differences of the others
+    first,  # Scores of one metric, systems x documents; NaN where missing
+    second,  # Scores of the other, same shape
+    human,  # Human scores, same shape
+    level: str = "system",  # Key of `uetrust.evaluation.correlations.LEVELS`
+    coef="pearson",  # As in `uetrust.evaluation.correlations.row_correlations`
+    units: str = "documents",  # As in `drawn`
+    draws: int = 9999,  # Bootstrap samples
+    seed=0,  # As in `generator`
+    confidence: float = 0.95,  # Share of the draws inside the interval
+) -> Difference:  # First minus second, percentile interval, two-sided p, samples without a difference, the differences of the others
     "Is the first metric better on other documents too?"
-    f,rng,tables = level_of(level),generator(seed),matrices(first, second, human)
-    def gap(a, b, z): return f(a, z, coef).value-f(b, z, coef).value
+    f, rng, tables = level_of(level), generator(seed), matrices(first, second, human)
+
+    def gap(a, b, z):
+        return f(a, z, coef).value - f(b, z, coef).value
+
     d = np.subtract(*_samples(tables, level, coef, units, draws, rng).T)
     kept = d[~np.isnan(d)]
-    tail = min((kept<=0).sum(), (kept>=0).sum())
-    p = min(1., 2*(tail+1)/(len(kept)+1)) if len(kept) else np.nan
-    return Difference(gap(*tables), *map(float, percentiles(kept, confidence)), float(p), draws-len(kept), kept)
+    tail = min((kept <= 0).sum(), (kept >= 0).sum())
+    p = min(1.0, 2 * (tail + 1) / (len(kept) + 1)) if len(kept) else np.nan
+    return Difference(
+        gap(*tables), *map(float, percentiles(kept, confidence)), float(p), draws - len(kept), kept
+    )
 
 # %% ../../nbs/08_evaluation/12_significance.ipynb #f41442b3
-def swap_rows(shape, rng): return np.broadcast_to(rng.random(shape[0])[:,None]>.5, shape)
-def swap_columns(shape, rng): return np.broadcast_to(rng.random(shape[1])>.5, shape)
-def swap_both(shape, rng): return swap_rows(shape, rng)^swap_columns(shape, rng)
+def swap_rows(shape, rng):
+    return np.broadcast_to(rng.random(shape[0])[:, None] > 0.5, shape)
+
+
+def swap_columns(shape, rng):
+    return np.broadcast_to(rng.random(shape[1]) > 0.5, shape)
+
+
+def swap_both(shape, rng):
+    return swap_rows(shape, rng) ^ swap_columns(shape, rng)
+
 
 SWAPS = dict(cells=None, rows=swap_rows, columns=swap_columns, rows_columns=swap_both)
 
+
 def exchanged(
-    swap:str, # Key of `SWAPS`
-    known:np.ndarray, # Cells that have all scores, bool, systems x documents
-    level:str, # Level of the test; cells are drawn in its order
-    rng, # Generator
-)->np.ndarray: # Cells that change hands, bool
+    swap: str,  # Key of `SWAPS`
+    known: np.ndarray,  # Cells that have all scores, bool, systems x documents
+    level: str,  # Level of the test; cells are drawn in its order
+    rng,  # Generator
+) -> np.ndarray:  # Cells that change hands, bool
     "One draw of the cells that two metrics exchange."
-    if swap not in SWAPS: raise ValueError(f"swap is one of {list(SWAPS)}, got {swap!r}")
-    if swap!='cells': return SWAPS[swap](known.shape, rng)
+    if swap not in SWAPS:
+        raise ValueError(f"swap is one of {list(SWAPS)}, got {swap!r}")
+    if swap != "cells":
+        return SWAPS[swap](known.shape, rng)
     mask = np.zeros(known.shape, bool)
-    order = known.T if level=='per_document' else known
-    (mask.T if level=='per_document' else mask)[order] = rng.binomial(1, .5, order.sum())==0
+    order = known.T if level == "per_document" else known
+    (mask.T if level == "per_document" else mask)[order] = rng.binomial(1, 0.5, order.sum()) == 0
     return mask
 
-Swap = namedtuple('Swap', 'value p undefined draws')
+
+Swap = namedtuple("Swap", "value p undefined draws")
+
 
 def swap_test(
-    first, # Scores of one metric, systems x documents; NaN where missing
-    second, # Scores of the other, same shape
-    human, # Human scores, same shape
-    level:str='system', # Key of `uetrust.evaluation.correlations.LEVELS`
-    coef='pearson', # As in `uetrust.evaluation.correlations.row_correlations`
-    swap:str='rows_columns', # What changes hands: 'cells', 'rows' (systems), 'columns' (documents), 'rows_columns'
-    alternative:str='two-sided', # 'two-sided', 'greater' (the first is better) or 'less'
-    draws:int=9999, # Random exchanges
-    seed=0, # As in `generator`
-    plus_one:bool=True, # (count+1)/(draws+1); False gives the peers' count/draws
-)->Swap: # First minus second after standardising, p, exchanges without a difference (left out), the differences of the others
+    first,  # Scores of one metric, systems x documents; NaN where missing
+    second,  # Scores of the other, same shape
+    human,  # Human scores, same shape
+    level: str = "system",  # Key of `uetrust.evaluation.correlations.LEVELS`
+    coef="pearson",  # As in `uetrust.evaluation.correlations.row_correlations`
+    swap: str = "rows_columns",  # What changes hands: 'cells', 'rows' (systems), 'columns' (documents), 'rows_columns'
+    alternative: str = "two-sided",  # 'two-sided', 'greater' (the first is better) or 'less'
+    draws: int = 9999,  # Random exchanges
+    seed=0,  # As in `generator`
+    plus_one: bool = True,  # (count+1)/(draws+1); False gives the peers' count/draws
+) -> Swap:  # First minus second after standardising, p, exchanges without a difference (left out), the differences of the others
     "Could the difference of two metrics come from exchanging their scores at random?"
-    if alternative not in ('two-sided', 'greater', 'less'): raise ValueError(f"alternative is 'two-sided', 'greater' or 'less', got {alternative!r}")
-    f,rng,(a,b,z) = level_of(level),generator(seed),matrices(first, second, human)
-    known = ~np.isnan(a+b+z)
-    a,b,z = (np.where(known, (m-m[known].mean())/m[known].std(), np.nan) for m in (a, b, z))
-    def gap(mask): return f(np.where(mask, b, a), z, coef).value-f(np.where(mask, a, b), z, coef).value
+    if alternative not in ("two-sided", "greater", "less"):
+        raise ValueError(f"alternative is 'two-sided', 'greater' or 'less', got {alternative!r}")
+    f, rng, (a, b, z) = level_of(level), generator(seed), matrices(first, second, human)
+    known = ~np.isnan(a + b + z)
+    a, b, z = (np.where(known, (m - m[known].mean()) / m[known].std(), np.nan) for m in (a, b, z))
+
+    def gap(mask):
+        return f(np.where(mask, b, a), z, coef).value - f(np.where(mask, a, b), z, coef).value
+
     d = np.array([gap(exchanged(swap, known, level, rng)) for _ in range(draws)])
-    kept,seen = d[~np.isnan(d)],gap(np.zeros(known.shape, bool))
+    kept, seen = d[~np.isnan(d)], gap(np.zeros(known.shape, bool))
     turn = dict(greater=lambda v: v, less=lambda v: -v).get(alternative, abs)
-    count = int((turn(kept)>=turn(seen)-1e-12).sum())
-    return Swap(seen, (count+plus_one)/(len(kept)+plus_one) if len(kept) and not np.isnan(seen) else np.nan, draws-len(kept), kept)
+    count = int((turn(kept) >= turn(seen) - 1e-12).sum())
+    return Swap(
+        seen,
+        (count + plus_one) / (len(kept) + plus_one) if len(kept) and not np.isnan(seen) else np.nan,
+        draws - len(kept),
+        kept,
+    )
 
 # %% ../../nbs/08_evaluation/12_significance.ipynb #0da316e4
-Subsets = namedtuple('Subsets', 'wins draws sd value')
+Subsets = namedtuple("Subsets", "wins draws sd value")
+
 
 def subset_wins(
-    first, # Scores of one metric, systems x documents
-    second, # Scores of the other, same shape
-    human, # Human scores, same shape
-    coef='spearman', # As in `uetrust.evaluation.correlations.row_correlations`
-    share:float=.8, # Share of the cells in a subset
-    draws:int=1000, # Subsets
-    seed=0, # As in `generator`
-)->Subsets: # How often the first metric wins, of how many, standard deviation of the differences, difference on all cells
+    first,  # Scores of one metric, systems x documents
+    second,  # Scores of the other, same shape
+    human,  # Human scores, same shape
+    coef="spearman",  # As in `uetrust.evaluation.correlations.row_correlations`
+    share: float = 0.8,  # Share of the cells in a subset
+    draws: int = 1000,  # Subsets
+    seed=0,  # As in `generator`
+) -> Subsets:  # How often the first metric wins, of how many, standard deviation of the differences, difference on all cells
     "Pooled comparison on random subsets without replacement. Its spread is too small by the factor sqrt((1-share)/share)."
-    rng,cells = generator(seed),[m.T.reshape(1, -1) for m in matrices(first, second, human)]
+    rng, cells = generator(seed), [m.T.reshape(1, -1) for m in matrices(first, second, human)]
     n = cells[0].size
+
     def some():
         order = list(range(n))
         rng.shuffle(order)
-        return order[:int(share*n)]
-    def gap(a, b, z): return pooled(a, z, coef).value-pooled(b, z, coef).value
-    d = np.array([gap(*(m[:,i] for m in cells)) for i in (some() for _ in range(draws))])
-    return Subsets(int((d>0).sum()), draws, float(d.std(ddof=1)), gap(*cells))
+        return order[: int(share * n)]
+
+    def gap(a, b, z):
+        return pooled(a, z, coef).value - pooled(b, z, coef).value
+
+    d = np.array([gap(*(m[:, i] for m in cells)) for i in (some() for _ in range(draws))])
+    return Subsets(int((d > 0).sum()), draws, float(d.std(ddof=1)), gap(*cells))
 
 # %% ../../nbs/08_evaluation/12_significance.ipynb #0a110f02
 def sign_flip_p(
-    scores, # Segment scores, systems x segments, no NaN
-    draws:int=1000, # Sign vectors
-    seed:int=4, # Seed of the signs
-)->np.ndarray: # Share of flips at least as good as observed, [systems, systems], filled above the diagonal, NaN elsewhere
+    scores,  # Segment scores, systems x segments, no NaN
+    draws: int = 1000,  # Sign vectors
+    seed: int = 4,  # Seed of the signs
+) -> np.ndarray:  # Share of flips at least as good as observed, [systems, systems], filled above the diagonal, NaN elsewhere
     "One-sided p for 'the row system is better than the column system', all pairs."
     m = np.asarray(scores, np.float32)
-    if m.ndim!=2 or np.isnan(m).any(): raise ValueError(f"sign_flip_p needs systems x segments without missing scores, got shape {m.shape} with {np.isnan(m).sum()} missing")
-    signs = 2*np.rint(np.random.default_rng(seed).random((draws, m.shape[1]), dtype=np.float32))-1
-    flipped,total = signs@m.T,m.sum(1)
-    i,j = np.triu_indices(len(m), 1)
+    if m.ndim != 2 or np.isnan(m).any():
+        raise ValueError(
+            f"sign_flip_p needs systems x segments without missing scores, got shape {m.shape} with {np.isnan(m).sum()} missing"
+        )
+    signs = 2 * np.rint(np.random.default_rng(seed).random((draws, m.shape[1]), dtype=np.float32)) - 1
+    flipped, total = signs @ m.T, m.sum(1)
+    i, j = np.triu_indices(len(m), 1)
     p = np.full((len(m), len(m)), np.nan)
-    p[i,j] = (flipped[:,i]-flipped[:,j]>=total[i]-total[j]).mean(0)
+    p[i, j] = (flipped[:, i] - flipped[:, j] >= total[i] - total[j]).mean(0)
     return p
 
+
 def soft_pairwise_accuracy(
-    metric, # Segment scores, systems x segments, no NaN
-    human, # Human scores, systems x segments, no NaN
-    draws:int=1000, # As in `sign_flip_p`
-    seed:int=4, # As in `sign_flip_p`
-)->float: # 1 when the metric is as sure of every pair as people are
+    metric,  # Segment scores, systems x segments, no NaN
+    human,  # Human scores, systems x segments, no NaN
+    draws: int = 1000,  # As in `sign_flip_p`
+    seed: int = 4,  # As in `sign_flip_p`
+) -> float:  # 1 when the metric is as sure of every pair as people are
     "1 minus the mean difference of the two p-values over all pairs of systems."
-    a,b = (sign_flip_p(m, draws, seed) for m in (metric, human))
-    if a.shape!=b.shape or len(a)<2: raise ValueError(f"soft pairwise accuracy needs the same two or more systems on both sides, got {len(a)} and {len(b)}")
-    return float(1-np.nanmean(abs(a-b)))
+    a, b = (sign_flip_p(m, draws, seed) for m in (metric, human))
+    if a.shape != b.shape or len(a) < 2:
+        raise ValueError(
+            f"soft pairwise accuracy needs the same two or more systems on both sides, got {len(a)} and {len(b)}"
+        )
+    return float(1 - np.nanmean(abs(a - b)))

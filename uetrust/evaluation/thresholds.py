@@ -10,287 +10,393 @@ __all__ = ['Decisions', 'CLASSIFIERS', 'PRESETS', 'TRUE_DOMAINS', 'MODES', 'FIEL
 # %% ../../nbs/08_evaluation/11_thresholds.ipynb #458d7d9b
 import random
 from collections import namedtuple
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
 from ..core.checks import some, vector
 from ..core.settings import published
-import numpy as np
 
 # %% ../../nbs/08_evaluation/11_thresholds.ipynb #aebccc28
 def auc(
-    labels, # 1 faithful, 0 not, shape [N]
-    scores, # Higher is more faithful, shape [N]
-)->float: # Ties count one half; NaN with a single class
+    labels,  # 1 faithful, 0 not, shape [N]
+    scores,  # Higher is more faithful, shape [N]
+) -> float:  # Ties count one half; NaN with a single class
     "Probability that a faithful summary scores higher than an unfaithful one."
     from scipy.stats import rankdata
-    y,r = np.asarray(labels, bool),rankdata(scores)
-    n1 = y.sum()
-    return float((r[y].sum()-n1*(n1+1)/2)/(n1*(len(y)-n1))) if 0<n1<len(y) else np.nan
 
-Decisions = namedtuple('Decisions', 'accuracy kappa balanced_accuracy always_faithful always_unfaithful')
+    y, r = np.asarray(labels, bool), rankdata(scores)
+    n1 = y.sum()
+    return float((r[y].sum() - n1 * (n1 + 1) / 2) / (n1 * (len(y) - n1))) if 0 < n1 < len(y) else np.nan
+
+
+Decisions = namedtuple("Decisions", "accuracy kappa balanced_accuracy always_faithful always_unfaithful")
+
 
 def judged(
-    labels, # 1 faithful, 0 not, shape [N]
-    decided, # 1 called faithful, 0 not, shape [N]
-)->Decisions: # kappa is NaN when truth and decisions are the same constant, balanced accuracy with a single class
+    labels,  # 1 faithful, 0 not, shape [N]
+    decided,  # 1 called faithful, 0 not, shape [N]
+) -> (
+    Decisions
+):  # kappa is NaN when truth and decisions are the same constant, balanced accuracy with a single class
     "Accuracy with what it must be held against: chance, both classes, and two predictors that never look."
-    y,d = np.asarray(labels, bool),np.asarray(decided, bool)
-    a,b,hit = y.mean(),d.mean(),(y==d).mean()
-    chance = a*b+(1-a)*(1-b)
-    balanced = (d[y].mean()+(~d[~y]).mean())/2 if 0<a<1 else np.nan
-    return Decisions(*map(float, (hit, (hit-chance)/(1-chance) if chance<1 else np.nan, balanced, a, 1-a)))
+    y, d = np.asarray(labels, bool), np.asarray(decided, bool)
+    a, b, hit = y.mean(), d.mean(), (y == d).mean()
+    chance = a * b + (1 - a) * (1 - b)
+    balanced = (d[y].mean() + (~d[~y]).mean()) / 2 if 0 < a < 1 else np.nan
+    return Decisions(
+        *map(float, (hit, (hit - chance) / (1 - chance) if chance < 1 else np.nan, balanced, a, 1 - a))
+    )
 
 # %% ../../nbs/08_evaluation/11_thresholds.ipynb #2f709f90
 def fit_logistic(
-    x:np.ndarray, # Training scores, shape [N]
-    y:np.ndarray, # Training labels 0 and 1, shape [N]
-    scale:bool=True, # Standardise by mean and spread of the training scores
-    class_weight=None, # None or 'balanced'
-): # Function from scores to decisions
+    x: np.ndarray,  # Training scores, shape [N]
+    y: np.ndarray,  # Training labels 0 and 1, shape [N]
+    scale: bool = True,  # Standardise by mean and spread of the training scores
+    class_weight=None,  # None or 'balanced'
+):  # Function from scores to decisions
     "Logistic regression with an L2 penalty, C = 1: faithful when p > 0.5."
     from sklearn.linear_model import LogisticRegression
-    m,s = (x.mean(),x.std() or 1.) if scale else (0.,1.)
-    model = LogisticRegression(class_weight=class_weight).fit((x[:,None]-m)/s, y)
-    return lambda v: model.predict((np.asarray(v)[:,None]-m)/s)
+
+    m, s = (x.mean(), x.std() or 1.0) if scale else (0.0, 1.0)
+    model = LogisticRegression(class_weight=class_weight).fit((x[:, None] - m) / s, y)
+    return lambda v: model.predict((np.asarray(v)[:, None] - m) / s)
+
 
 def fit_isotonic(
-    x:np.ndarray, # Training scores, shape [N]
-    y:np.ndarray, # Training labels 0 and 1, shape [N]
-    clip:bool=True, # Scores beyond the training range get the value at its end; else they are called unfaithful
-): # Function from scores to decisions
+    x: np.ndarray,  # Training scores, shape [N]
+    y: np.ndarray,  # Training labels 0 and 1, shape [N]
+    clip: bool = True,  # Scores beyond the training range get the value at its end; else they are called unfaithful
+):  # Function from scores to decisions
     "Increasing isotonic regression: faithful when the fitted value exceeds 0.5."
     from sklearn.isotonic import IsotonicRegression
-    model = IsotonicRegression(out_of_bounds='clip' if clip else 'nan').fit(x, y)
-    return lambda v: (model.predict(np.asarray(v))>.5).astype(int)
+
+    model = IsotonicRegression(out_of_bounds="clip" if clip else "nan").fit(x, y)
+    return lambda v: (model.predict(np.asarray(v)) > 0.5).astype(int)
+
 
 def fit_stump(
-    x:np.ndarray, # Training scores, shape [N]
-    y:np.ndarray, # Training labels 0 and 1, shape [N]
-    class_weight=None, # None or 'balanced'
-): # Function from scores to decisions
+    x: np.ndarray,  # Training scores, shape [N]
+    y: np.ndarray,  # Training labels 0 and 1, shape [N]
+    class_weight=None,  # None or 'balanced'
+):  # Function from scores to decisions
     "One threshold, by Gini impurity; half way between two scores, either direction."
     from sklearn.tree import DecisionTreeClassifier
-    model = DecisionTreeClassifier(max_depth=1, class_weight=class_weight, random_state=0).fit(x[:,None], y)
-    return lambda v: model.predict(np.asarray(v)[:,None])
 
-CLASSIFIERS = ('logistic', 'isotonic', 'stump')
-PRESETS = ('principled', 'opitz2024')
+    model = DecisionTreeClassifier(max_depth=1, class_weight=class_weight, random_state=0).fit(x[:, None], y)
+    return lambda v: model.predict(np.asarray(v)[:, None])
 
-def known(what, name, options): # Refuse a name that is not there
-    if name not in options: raise ValueError(f"{what} is one of {list(options)}, got {name!r}")
+
+CLASSIFIERS = ("logistic", "isotonic", "stump")
+PRESETS = ("principled", "opitz2024")
+
+
+def known(what, name, options):  # Refuse a name that is not there
+    if name not in options:
+        raise ValueError(f"{what} is one of {list(options)}, got {name!r}")
     return name
 
+
 def fit(
-    classifier:str, # One of `CLASSIFIERS`
-    x:np.ndarray, # Training scores, shape [N]
-    y:np.ndarray, # Training labels 0 and 1, shape [N]
-    preset:str='principled', # One of `PRESETS`
-    class_weight=None, # None or 'balanced'; isotonic regression has no weights
-): # Function from scores to decisions
+    classifier: str,  # One of `CLASSIFIERS`
+    x: np.ndarray,  # Training scores, shape [N]
+    y: np.ndarray,  # Training labels 0 and 1, shape [N]
+    preset: str = "principled",  # One of `PRESETS`
+    class_weight=None,  # None or 'balanced'; isotonic regression has no weights
+):  # Function from scores to decisions
     "Learn to decide from one metric."
-    known('classifier', classifier, CLASSIFIERS), known('preset', preset, PRESETS)
-    tidy = preset=='principled'
-    if len(set(y))<2: return lambda v: np.full(len(v), y[0])
-    if classifier=='isotonic': return fit_isotonic(x, y, clip=tidy)
-    if classifier=='stump': return fit_stump(x, y, class_weight)
+    known("classifier", classifier, CLASSIFIERS), known("preset", preset, PRESETS)
+    tidy = preset == "principled"
+    if len(set(y)) < 2:
+        return lambda v: np.full(len(v), y[0])
+    if classifier == "isotonic":
+        return fit_isotonic(x, y, clip=tidy)
+    if classifier == "stump":
+        return fit_stump(x, y, class_weight)
     return fit_logistic(x, y, tidy, class_weight)
 
 # %% ../../nbs/08_evaluation/11_thresholds.ipynb #a7bb5f97
-TRUE_DOMAINS = dict(mnbm='summary', frank='summary', summeval='summary', qags_xsum='summary', qags_cnndm='summary',
-                    dialfact='dialog', begin='dialog', q2='dialog', paws='wiki')
+TRUE_DOMAINS = dict(
+    mnbm="summary",
+    frank="summary",
+    summeval="summary",
+    qags_xsum="summary",
+    qags_cnndm="summary",
+    dialfact="dialog",
+    begin="dialog",
+    q2="dialog",
+    paws="wiki",
+)
 
 # %% ../../nbs/08_evaluation/11_thresholds.ipynb #4617b24e
-MODES = ('xdomain', 'outdomain', 'indomain', 'indata', 'outdata')
+MODES = ("xdomain", "outdomain", "indomain", "indata", "outdata")
+
 
 def pools(
-    dataset:np.ndarray, # Data set of each row
-    this, # The data set in question
-    mode:str, # One of `MODES`, and not one that splits `this`
-    domain:dict, # Data set -> domain
-)->tuple[np.ndarray,np.ndarray]: # Rows to learn on, rows to decide on (bool); no row to learn on if there is no such data
+    dataset: np.ndarray,  # Data set of each row
+    this,  # The data set in question
+    mode: str,  # One of `MODES`, and not one that splits `this`
+    domain: dict,  # Data set -> domain
+) -> tuple[
+    np.ndarray, np.ndarray
+]:  # Rows to learn on, rows to decide on (bool); no row to learn on if there is no such data
     "Training and test rows when they come from different data sets."
-    own = dataset==this
-    here = np.array([domain[d]==domain[this] for d in dataset])
-    return dict(xdomain=(~own, own), outdomain=(~here, own), indomain=(here&~own, own), outdata=(own, ~own))[mode]
+    own = dataset == this
+    here = np.array([domain[d] == domain[this] for d in dataset])
+    return dict(
+        xdomain=(~own, own), outdomain=(~here, own), indomain=(here & ~own, own), outdata=(own, ~own)
+    )[mode]
+
 
 def splits(
-    labels:np.ndarray, # Labels of one data set, shape [N]
-    repeats:int, # Number of splits
-    preset:str, # One of `PRESETS`
-    rng, # np.random.Generator, or random.Random for 'opitz2024'
-): # Yields positions to learn on and to decide on
+    labels: np.ndarray,  # Labels of one data set, shape [N]
+    repeats: int,  # Number of splits
+    preset: str,  # One of `PRESETS`
+    rng,  # np.random.Generator, or random.Random for 'opitz2024'
+):  # Yields positions to learn on and to decide on
     "Random 80/20 splits of one data set."
-    order,n = list(range(len(labels))),len(labels)
+    order, n = list(range(len(labels))), len(labels)
     for _ in range(repeats):
-        if preset=='opitz2024':
+        if preset == "opitz2024":
             rng.shuffle(order)
-            cut = int(n/100*80)
-            yield order[:cut],order[cut:]
+            cut = int(n / 100 * 80)
+            yield order[:cut], order[cut:]
         else:
-            parts = [rng.permutation(np.flatnonzero(labels==c)) for c in np.unique(labels)]
-            cuts = [min(round(.8*len(p)), max(len(p)-1, 1)) for p in parts] # a class of two or more is on both sides
-            yield np.concatenate([p[:k] for p,k in zip(parts, cuts)]),np.concatenate([p[k:] for p,k in zip(parts, cuts)])
+            parts = [rng.permutation(np.flatnonzero(labels == c)) for c in np.unique(labels)]
+            cuts = [
+                min(round(0.8 * len(p)), max(len(p) - 1, 1)) for p in parts
+            ]  # a class of two or more is on both sides
+            yield (
+                np.concatenate([p[:k] for p, k in zip(parts, cuts)]),
+                np.concatenate([p[k:] for p, k in zip(parts, cuts)]),
+            )
 
 # %% ../../nbs/08_evaluation/11_thresholds.ipynb #3954701b
-FIELDS = ('auc',)+Decisions._fields
+FIELDS = ("auc",) + Decisions._fields
 
-def decided_once(x, y, learn, test, classifier, preset, class_weight, hard): # One row of numbers; hard: AUC from decisions
+
+def decided_once(
+    x, y, learn, test, classifier, preset, class_weight, hard
+):  # One row of numbers; hard: AUC from decisions
     d = fit(classifier, x[learn], y[learn], preset, class_weight)(x[test])
-    return (auc(y[test], d if hard else x[test]),*judged(y[test], d))
+    return (auc(y[test], d if hard else x[test]), *judged(y[test], d))
 
-def prepared(data, domain, metrics): # Labels, data sets and metric names, checked
-    metrics = [c for c in data if c not in ('dataset', 'label')] if metrics is None else list(metrics)
-    y = vector(data['label'], 'label')
+
+def prepared(data, domain, metrics):  # Labels, data sets and metric names, checked
+    metrics = [c for c in data if c not in ("dataset", "label")] if metrics is None else list(metrics)
+    y = vector(data["label"], "label")
     bad = [m for m in metrics if np.isnan(vector(data[m], m)).any()]
-    if bad: raise ValueError(f"{some(bad)} lack scores; data.dropna() keeps the rows that have all, so that metrics meet the same items")
-    if not np.isin(y, (0, 1)).all(): raise ValueError(f"labels are 1 (faithful) and 0, found {some(sorted(set(y)-{0, 1}))}")
-    if (lost := set(data['dataset'])-set(domain)): raise ValueError(f"no domain is given for {some(sorted(lost))}; the map has {some(sorted(domain))}")
-    return y.astype(int),data['dataset'].to_numpy(),metrics
+    if bad:
+        raise ValueError(
+            f"{some(bad)} lack scores; data.dropna() keeps the rows that have all, so that metrics meet the same items"
+        )
+    if not np.isin(y, (0, 1)).all():
+        raise ValueError(f"labels are 1 (faithful) and 0, found {some(sorted(set(y) - {0, 1}))}")
+    if lost := set(data["dataset"]) - set(domain):
+        raise ValueError(f"no domain is given for {some(sorted(lost))}; the map has {some(sorted(domain))}")
+    return y.astype(int), data["dataset"].to_numpy(), metrics
+
 
 def expected_accuracy(
-    data:pd.DataFrame, # One row per summary: columns dataset, label (1 faithful, 0 not), and one per metric
-    domain:dict, # Data set -> domain, such as `TRUE_DOMAINS`
-    mode:str='xdomain', # One of `MODES`
-    classifier:str='logistic', # One of `CLASSIFIERS`
-    preset:str='principled', # One of `PRESETS`
-    metrics=None, # Columns to judge; all but dataset and label when None
-    repeats:int=100, # Splits of a data set in mode 'indata'; a lone data set in 'indomain' gets 25
-    seed:int=0, # Seed of the splits
-    class_weight=None, # As in `fit`
-)->pd.DataFrame: # One row per data set and metric: tests (splits averaged), n_learn, n_test, and `FIELDS`
+    data: pd.DataFrame,  # One row per summary: columns dataset, label (1 faithful, 0 not), and one per metric
+    domain: dict,  # Data set -> domain, such as `TRUE_DOMAINS`
+    mode: str = "xdomain",  # One of `MODES`
+    classifier: str = "logistic",  # One of `CLASSIFIERS`
+    preset: str = "principled",  # One of `PRESETS`
+    metrics=None,  # Columns to judge; all but dataset and label when None
+    repeats: int = 100,  # Splits of a data set in mode 'indata'; a lone data set in 'indomain' gets 25
+    seed: int = 0,  # Seed of the splits
+    class_weight=None,  # As in `fit`
+) -> pd.DataFrame:  # One row per data set and metric: tests (splits averaged), n_learn, n_test, and `FIELDS`
     "How often a metric decides right once its threshold was learned elsewhere."
-    known('mode', mode, MODES), known('preset', preset, PRESETS)
-    y,dataset,metrics = prepared(data, domain, metrics)
-    rng = random.Random(seed) if preset=='opitz2024' else np.random.default_rng(seed)
-    mean,rows = (np.mean if preset=='opitz2024' else nanmean),[]
+    known("mode", mode, MODES), known("preset", preset, PRESETS)
+    y, dataset, metrics = prepared(data, domain, metrics)
+    rng = random.Random(seed) if preset == "opitz2024" else np.random.default_rng(seed)
+    mean, rows = (np.mean if preset == "opitz2024" else nanmean), []
     for this in pd.unique(dataset):
-        alone = mode=='indomain' and sum(domain[d]==domain[this] for d in pd.unique(dataset))==1
-        inside = mode=='indata' or alone
-        own = np.flatnonzero(dataset==this)
-        parts = [(own[a], own[b]) for a,b in splits(y[own], 25 if alone else repeats, preset, rng)] if inside else [tuple(map(np.flatnonzero, pools(dataset, this, mode, domain)))]
-        if not all(len(p) for p in parts[0]): raise ValueError(f"{mode} leaves {this} with {len(parts[0][0])} rows to learn on and {len(parts[0][1])} to decide on; it needs data sets of {'more than one domain' if mode=='outdomain' else 'other names, or more rows'}")
+        alone = mode == "indomain" and sum(domain[d] == domain[this] for d in pd.unique(dataset)) == 1
+        inside = mode == "indata" or alone
+        own = np.flatnonzero(dataset == this)
+        parts = (
+            [(own[a], own[b]) for a, b in splits(y[own], 25 if alone else repeats, preset, rng)]
+            if inside
+            else [tuple(map(np.flatnonzero, pools(dataset, this, mode, domain)))]
+        )
+        if not all(len(p) for p in parts[0]):
+            raise ValueError(
+                f"{mode} leaves {this} with {len(parts[0][0])} rows to learn on and {len(parts[0][1])} to decide on; it needs data sets of {'more than one domain' if mode == 'outdomain' else 'other names, or more rows'}"
+            )
         for m in metrics:
-            got = np.array([decided_once(data[m].to_numpy(float), y, a, b, classifier, preset, class_weight, inside and preset=='opitz2024') for a,b in parts])
+            got = np.array(
+                [
+                    decided_once(
+                        data[m].to_numpy(float),
+                        y,
+                        a,
+                        b,
+                        classifier,
+                        preset,
+                        class_weight,
+                        inside and preset == "opitz2024",
+                    )
+                    for a, b in parts
+                ]
+            )
             rows.append((this, m, len(parts), len(parts[0][0]), len(parts[0][1]), *mean(got, axis=0)))
-    return pd.DataFrame(rows, columns=['dataset', 'metric', 'tests', 'n_learn', 'n_test', *FIELDS])
+    return pd.DataFrame(rows, columns=["dataset", "metric", "tests", "n_learn", "n_test", *FIELDS])
 
-def nanmean(a, axis): # Mean over the splits that have a value; NaN if none has
+
+def nanmean(a, axis):  # Mean over the splits that have a value; NaN if none has
     n = (~np.isnan(a)).sum(axis)
-    return np.divide(np.nansum(a, axis), n, out=np.full(n.shape, np.nan), where=n>0)
+    return np.divide(np.nansum(a, axis), n, out=np.full(n.shape, np.nan), where=n > 0)
 
 # %% ../../nbs/08_evaluation/11_thresholds.ipynb #3fb095c0
 def ranked(
-    table:pd.DataFrame, # From `expected_accuracy`
-)->pd.DataFrame: # Per metric: unweighted mean of each of `FIELDS` over data sets, and rank by accuracy (1 is best, ties in input order)
+    table: pd.DataFrame,  # From `expected_accuracy`
+) -> pd.DataFrame:  # Per metric: unweighted mean of each of `FIELDS` over data sets, and rank by accuracy (1 is best, ties in input order)
     "Metrics by mean accuracy over data sets."
-    res = table.groupby('metric', sort=False)[list(FIELDS)].agg(lambda v: v.mean(skipna=False))
-    return res.assign(rank=res['accuracy'].rank(ascending=False, method='first').astype('Int64'))
+    res = table.groupby("metric", sort=False)[list(FIELDS)].agg(lambda v: v.mean(skipna=False))
+    return res.assign(rank=res["accuracy"].rank(ascending=False, method="first").astype("Int64"))
+
 
 def auc_agreement(
-    means:pd.DataFrame, # From `ranked`
-    by:str='accuracy', # Column to hold against AUC
-)->float: # Spearman's rho over metrics; NaN for fewer than 3
+    means: pd.DataFrame,  # From `ranked`
+    by: str = "accuracy",  # Column to hold against AUC
+) -> float:  # Spearman's rho over metrics; NaN for fewer than 3
     "Do the metrics keep the order that AUC gives them?"
     from uetrust.evaluation.agreement import spearman
-    return spearman(means['auc'], means[by]).r
+
+    return spearman(means["auc"], means[by]).r
 
 # %% ../../nbs/08_evaluation/11_thresholds.ipynb #02706ca6
 def printed(
-    table:int, # 1, 2, 4 or 5
-    what:str='value', # 'value' or 'rank'
-)->pd.DataFrame: # Data sets (Table 1, 2) or settings (Table 4, 5) x metrics, in printed order; the printed mean over metrics (AVG) is a column of Tables 4 and 5
+    table: int,  # 1, 2, 4 or 5
+    what: str = "value",  # 'value' or 'rank'
+) -> pd.DataFrame:  # Data sets (Table 1, 2) or settings (Table 4, 5) x metrics, in printed order; the printed mean over metrics (AVG) is a column of Tables 4 and 5
     "A table of Opitz 2024 as printed."
-    known('table', table, (1, 2, 4, 5)), known('what', what, ('value', 'rank'))
-    d = pd.read_csv(published(f'schroedinger_table{table}.csv'))
-    row = d['row'] if table!=4 else d['row_group'].str.replace('AUC|none', 'AUC', regex=False)
-    return d.assign(row=row).pivot(index='row', columns='column', values=what).reindex(index=row.unique(), columns=d['column'].unique())
+    known("table", table, (1, 2, 4, 5)), known("what", what, ("value", "rank"))
+    d = pd.read_csv(published(f"schroedinger_table{table}.csv"))
+    row = d["row"] if table != 4 else d["row_group"].str.replace("AUC|none", "AUC", regex=False)
+    return (
+        d.assign(row=row)
+        .pivot(index="row", columns="column", values=what)
+        .reindex(index=row.unique(), columns=d["column"].unique())
+    )
 
 # %% ../../nbs/08_evaluation/11_thresholds.ipynb #ba0284a4
-Cut = namedtuple('Cut', 'at up') # Called faultless where (x > at) equals up; arrays of shape [S]
+Cut = namedtuple("Cut", "at up")  # Called faultless where (x > at) equals up; arrays of shape [S]
+
 
 def decide(
-    cut:Cut, # From `learn`
-    x:np.ndarray, # Scores, shape [N,S]
-)->np.ndarray: # True: called faultless, shape [N,S]
+    cut: Cut,  # From `learn`
+    x: np.ndarray,  # Scores, shape [N,S]
+) -> np.ndarray:  # True: called faultless, shape [N,S]
     "Apply the cut of each score."
-    return (x>cut.at)==cut.up
+    return (x > cut.at) == cut.up
 
-def _ladder(x, y, w): # Sorted scores [N,S]; weight of class 1 and of class 0 below each position [N+1,S]; where a cut can lie
-    order = np.argsort(x, axis=0, kind='stable')
-    s,top = np.take_along_axis(x, order, 0),np.zeros((1, x.shape[1]))
-    one,nil = (np.concatenate([top, np.cumsum((w*c)[order], axis=0)]) for c in (y, 1-y))
+
+def _ladder(
+    x, y, w
+):  # Sorted scores [N,S]; weight of class 1 and of class 0 below each position [N+1,S]; where a cut can lie
+    order = np.argsort(x, axis=0, kind="stable")
+    s, top = np.take_along_axis(x, order, 0), np.zeros((1, x.shape[1]))
+    one, nil = (np.concatenate([top, np.cumsum((w * c)[order], axis=0)]) for c in (y, 1 - y))
     edge = np.ones((1, x.shape[1]), bool)
-    return s,one,nil,np.concatenate([edge, s[1:]!=s[:-1], edge])
+    return s, one, nil, np.concatenate([edge, s[1:] != s[:-1], edge])
 
-def _at(a, k): return np.take_along_axis(a, k[None], 0)[0] # Row k[j] of column j
 
-def _constant(says, n=None): # Cuts that call all or nothing faultless
+def _at(a, k):
+    return np.take_along_axis(a, k[None], 0)[0]  # Row k[j] of column j
+
+
+def _constant(says, n=None):  # Cuts that call all or nothing faultless
     at = np.where(says, -np.inf, np.inf)
     return Cut(at, np.ones(at.shape, bool))
 
 # %% ../../nbs/08_evaluation/11_thresholds.ipynb #113cbfe9
-def _stump(x, y, w): # Least Gini impurity, half way between two scores; a tie in a leaf means 0
-    s,one,nil,can = _ladder(x, y, w)
-    l1,l0 = one[1:-1],nil[1:-1]
-    r1,r0 = one[-1]-l1,nil[-1]-l0
-    pure = np.where(can[1:-1], (l1**2+l0**2)/(l1+l0)+(r1**2+r0**2)/(r1+r0), -np.inf)
+def _stump(x, y, w):  # Least Gini impurity, half way between two scores; a tie in a leaf means 0
+    s, one, nil, can = _ladder(x, y, w)
+    l1, l0 = one[1:-1], nil[1:-1]
+    r1, r0 = one[-1] - l1, nil[-1] - l0
+    pure = np.where(can[1:-1], (l1**2 + l0**2) / (l1 + l0) + (r1**2 + r0**2) / (r1 + r0), -np.inf)
     k = pure.argmax(0)
-    below,above = _at(l1, k)>_at(l0, k),_at(r1, k)>_at(r0, k)
+    below, above = _at(l1, k) > _at(l0, k), _at(r1, k) > _at(r0, k)
     flat = ~can[1:-1].any(0)
-    all_one = np.where(flat, one[-1]>nil[-1], above)
-    c,same = _constant(all_one),flat|(below==above)
-    return Cut(np.where(same, c.at, (_at(s, k)+_at(s, k+1))/2), np.where(same, c.up, above))
+    all_one = np.where(flat, one[-1] > nil[-1], above)
+    c, same = _constant(all_one), flat | (below == above)
+    return Cut(np.where(same, c.at, (_at(s, k) + _at(s, k + 1)) / 2), np.where(same, c.up, above))
 
-def _isotonic(x, y, w): # Where the increasing fit, interpolated, passes one half
-    s,one,nil,can = _ladder(x, y, w)
-    n,total,row = len(x),one+nil,np.arange(len(x)+1)[:,None]
-    gain = np.where(can, (one[-1]-one)-(nil[-1]-nil), -np.inf)
-    k = n-(gain>=gain.max(0)-1e-9)[::-1].argmax(0) # the shortest best upper part
-    def step(part, best, fill): # Mean label of the block that touches the cut
-        size = np.abs(total-_at(total, k))
-        return best(np.where(part, np.divide(np.abs(one-_at(one, k)), size, out=np.zeros_like(size), where=part), fill), axis=0)
-    lo,hi = step(can&(row<k), np.max, 0),step(can&(row>k), np.min, 1)
-    a,b = _at(s, np.clip(k-1, 0, n-1)),_at(s, np.clip(k, 0, n-1))
-    at = a+(b-a)*np.divide(.5-lo, hi-lo, out=np.zeros_like(lo), where=hi>lo)
-    return Cut(np.where(k==0, -np.inf, np.where(k==n, np.inf, at)), np.ones(len(k), bool))
+
+def _isotonic(x, y, w):  # Where the increasing fit, interpolated, passes one half
+    s, one, nil, can = _ladder(x, y, w)
+    n, total, row = len(x), one + nil, np.arange(len(x) + 1)[:, None]
+    gain = np.where(can, (one[-1] - one) - (nil[-1] - nil), -np.inf)
+    k = n - (gain >= gain.max(0) - 1e-9)[::-1].argmax(0)  # the shortest best upper part
+
+    def step(part, best, fill):  # Mean label of the block that touches the cut
+        size = np.abs(total - _at(total, k))
+        return best(
+            np.where(
+                part, np.divide(np.abs(one - _at(one, k)), size, out=np.zeros_like(size), where=part), fill
+            ),
+            axis=0,
+        )
+
+    lo, hi = step(can & (row < k), np.max, 0), step(can & (row > k), np.min, 1)
+    a, b = _at(s, np.clip(k - 1, 0, n - 1)), _at(s, np.clip(k, 0, n - 1))
+    at = a + (b - a) * np.divide(0.5 - lo, hi - lo, out=np.zeros_like(lo), where=hi > lo)
+    return Cut(np.where(k == 0, -np.inf, np.where(k == n, np.inf, at)), np.ones(len(k), bool))
 
 # %% ../../nbs/08_evaluation/11_thresholds.ipynb #2f321c87
-def _logistic(x, y, w, most=100): # L2 penalty on the slope, C = 1, of standardised scores; Newton's method for all scores at once
-    m,s = x.mean(0),x.std(0)
-    s = np.where(s>0, s, 1)
-    z,w,y = (x-m)/s,w[:,None],y[:,None]
-    a,b = np.zeros(x.shape[1]),np.zeros(x.shape[1])
+def _logistic(
+    x, y, w, most=100
+):  # L2 penalty on the slope, C = 1, of standardised scores; Newton's method for all scores at once
+    m, s = x.mean(0), x.std(0)
+    s = np.where(s > 0, s, 1)
+    z, w, y = (x - m) / s, w[:, None], y[:, None]
+    a, b = np.zeros(x.shape[1]), np.zeros(x.shape[1])
     for _ in range(most):
-        p = 1/(1+np.exp(-(a+b*z)))
-        e,v = w*(p-y),w*p*(1-p)
-        ga,gb = e.sum(0),(e*z).sum(0)+b
-        if max(abs(ga).max(), abs(gb).max())<1e-8*len(x): break
-        haa,hab,hbb = v.sum(0),(v*z).sum(0),(v*z*z).sum(0)+1
-        det = haa*hbb-hab**2
-        a,b = a-np.clip((hbb*ga-hab*gb)/det, -2, 2),b-np.clip((haa*gb-hab*ga)/det, -2, 2)
-    else: raise ValueError(f"logistic regression did not settle in {most} steps on {len(x)} texts; the scores may hold values of very different size")
-    c,flat = _constant(a>0),b==0
-    return Cut(np.where(flat, c.at, m-s*a/np.where(flat, 1, b)), np.where(flat, c.up, b>0))
+        p = 1 / (1 + np.exp(-(a + b * z)))
+        e, v = w * (p - y), w * p * (1 - p)
+        ga, gb = e.sum(0), (e * z).sum(0) + b
+        if max(abs(ga).max(), abs(gb).max()) < 1e-8 * len(x):
+            break
+        haa, hab, hbb = v.sum(0), (v * z).sum(0), (v * z * z).sum(0) + 1
+        det = haa * hbb - hab**2
+        a, b = (
+            a - np.clip((hbb * ga - hab * gb) / det, -2, 2),
+            b - np.clip((haa * gb - hab * ga) / det, -2, 2),
+        )
+    else:
+        raise ValueError(
+            f"logistic regression did not settle in {most} steps on {len(x)} texts; the scores may hold values of very different size"
+        )
+    c, flat = _constant(a > 0), b == 0
+    return Cut(np.where(flat, c.at, m - s * a / np.where(flat, 1, b)), np.where(flat, c.up, b > 0))
+
 
 LEARN = dict(zip(CLASSIFIERS, (_logistic, _isotonic, _stump)))
 
+
 def learn(
-    x:np.ndarray, # Scores, shape [N,S]
-    y:np.ndarray, # Labels 0 and 1, shape [N]
-    classifier:str='logistic', # One of `uetrust.evaluation.thresholds.CLASSIFIERS`
-    balanced:bool=False, # Give both classes the same weight
-)->Cut: # One cut per score; with one class in y, all are called that
+    x: np.ndarray,  # Scores, shape [N,S]
+    y: np.ndarray,  # Labels 0 and 1, shape [N]
+    classifier: str = "logistic",  # One of `uetrust.evaluation.thresholds.CLASSIFIERS`
+    balanced: bool = False,  # Give both classes the same weight
+) -> Cut:  # One cut per score; with one class in y, all are called that
     "Learn the threshold of every score at once."
-    known('classifier', classifier, LEARN)
+    known("classifier", classifier, LEARN)
     y = np.asarray(y, float)
-    if y.min()==y.max(): return _constant(np.full(x.shape[1], y[0]>0))
-    w = np.where(y>0, .5/y.mean(), .5/(1-y.mean())) if balanced else np.ones(len(y))
+    if y.min() == y.max():
+        return _constant(np.full(x.shape[1], y[0] > 0))
+    w = np.where(y > 0, 0.5 / y.mean(), 0.5 / (1 - y.mean())) if balanced else np.ones(len(y))
     return LEARN[classifier](np.asarray(x, float), y, w)
 
 # %% ../../nbs/08_evaluation/11_thresholds.ipynb #455208cf
 def hindsight(
-    x:np.ndarray, # Scores, larger is better, shape [N,S]
-    y:np.ndarray, # Labels of the same texts, shape [N]
-)->np.ndarray: # Shape [S]
+    x: np.ndarray,  # Scores, larger is better, shape [N,S]
+    y: np.ndarray,  # Labels of the same texts, shape [N]
+) -> np.ndarray:  # Shape [S]
     "Accuracy of the best upward cut, chosen on the very texts that it decides on."
-    s,one,nil,can = _ladder(np.asarray(x, float), np.asarray(y, float), np.ones(len(y)))
-    return np.where(can, nil+one[-1]-one, -1).max(0)/len(y)
+    s, one, nil, can = _ladder(np.asarray(x, float), np.asarray(y, float), np.ones(len(y)))
+    return np.where(can, nil + one[-1] - one, -1).max(0) / len(y)

@@ -9,96 +9,123 @@ __all__ = ['TIES', 'harmonic', 'kept', 'rank_weights', 'prefix_weight', 'Order',
 # %% ../../nbs/08_evaluation/02_weights.ipynb #e22335c7
 from functools import lru_cache
 from typing import NamedTuple
+
 import numpy as np
+
 from ..core.checks import Undefined
 
 # %% ../../nbs/08_evaluation/02_weights.ipynb #79912b68
 @lru_cache(maxsize=16)
 def harmonic(
-    n:int, # Largest index
-)->np.ndarray: # H_0 = 0, H_1 = 1, ..., H_n, shape [n+1]
+    n: int,  # Largest index
+) -> np.ndarray:  # H_0 = 0, H_1 = 1, ..., H_n, shape [n+1]
     "Harmonic numbers up to `n`."
-    h = np.concatenate([[0.], np.cumsum(1/np.arange(1, n+1))])
+    h = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
     h.flags.writeable = False
     return h
 
 # %% ../../nbs/08_evaluation/02_weights.ipynb #57aa0f6d
 def kept(
-    n:int, # Number of items
-    max_rejection:float=1.0, # Largest share of items that may be rejected, in (0,1]
-)->int: # Number of prefixes averaged: `int(max_rejection*n)` in floating point, as LM-Polygraph counts them
+    n: int,  # Number of items
+    max_rejection: float = 1.0,  # Largest share of items that may be rejected, in (0,1]
+) -> (
+    int
+):  # Number of prefixes averaged: `int(max_rejection*n)` in floating point, as LM-Polygraph counts them
     "How many rejection steps enter the area."
-    if not 0<max_rejection<=1: raise ValueError(f"max_rejection must lie in (0, 1], got {max_rejection}")
-    m = int(max_rejection*n)
-    if m<2: raise Undefined(f"max_rejection={max_rejection} leaves {m} rejection step of {n} items: with fewer than 2 every order has the same area")
+    if not 0 < max_rejection <= 1:
+        raise ValueError(f"max_rejection must lie in (0, 1], got {max_rejection}")
+    m = int(max_rejection * n)
+    if m < 2:
+        raise Undefined(
+            f"max_rejection={max_rejection} leaves {m} rejection step of {n} items: with fewer than 2 every order has the same area"
+        )
     return m
 
+
 def rank_weights(
-    n:int, # Number of items
-    area:str='mean', # 'mean': average of mean risks; 'sum': average of summed risks (Eq. 3)
-    max_rejection:float=1.0, # Reject at most this share ('mean' only)
-)->np.ndarray: # Weight of each position, most certain first, shape [n]
+    n: int,  # Number of items
+    area: str = "mean",  # 'mean': average of mean risks; 'sum': average of summed risks (Eq. 3)
+    max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
+) -> np.ndarray:  # Weight of each position, most certain first, shape [n]
     "The weight of a risk by its position."
-    if area not in ('mean', 'sum'): raise ValueError(f"area must be 'mean' or 'sum', got {area!r}")
-    if area=='sum':
-        if max_rejection!=1: raise ValueError(f"area='sum' is defined for max_rejection=1 only, got {max_rejection}; use area='mean'")
-        return (n-np.arange(n))/n
-    m,h = kept(n, max_rejection),harmonic(n)
-    return (h[n]-h[np.maximum(np.arange(n), n-m)])/m
+    if area not in ("mean", "sum"):
+        raise ValueError(f"area must be 'mean' or 'sum', got {area!r}")
+    if area == "sum":
+        if max_rejection != 1:
+            raise ValueError(
+                f"area='sum' is defined for max_rejection=1 only, got {max_rejection}; use area='mean'"
+            )
+        return (n - np.arange(n)) / n
+    m, h = kept(n, max_rejection), harmonic(n)
+    return (h[n] - h[np.maximum(np.arange(n), n - m)]) / m
 
 # %% ../../nbs/08_evaluation/02_weights.ipynb #04161e0c
 def prefix_weight(
-    t:np.ndarray, # How many of the most certain items, integers in 0..n, any shape
-    n:np.ndarray, # Out of how many, broadcasts against `t`
-    area:str='mean', # As in `rank_weights`
-    max_rejection:float=1.0, # As in `rank_weights`
-)->np.ndarray: # Sum of the first `t` rank weights
+    t: np.ndarray,  # How many of the most certain items, integers in 0..n, any shape
+    n: np.ndarray,  # Out of how many, broadcasts against `t`
+    area: str = "mean",  # As in `rank_weights`
+    max_rejection: float = 1.0,  # As in `rank_weights`
+) -> np.ndarray:  # Sum of the first `t` rank weights
     "Closed form of `rank_weights(n)[:t].sum()`, for many `t` and `n` at once."
-    t,n = np.asarray(t, np.int64),np.asarray(n, np.int64)
-    if area=='sum': return t*(2*n-t+1)/(2*n)
-    m,h = (max_rejection*n).astype(np.int64),harmonic(int(n.max()))
-    z = n-m
-    if max_rejection==1: return t*(h[n]-h[t]+1)/n
-    late = np.where(t>z, t*(h[n]-h[t]+1)-z*(h[n]-h[z]+1), 0)
-    return (np.minimum(t, z)*(h[n]-h[z])+late)/m
+    t, n = np.asarray(t, np.int64), np.asarray(n, np.int64)
+    if area == "sum":
+        return t * (2 * n - t + 1) / (2 * n)
+    m, h = (max_rejection * n).astype(np.int64), harmonic(int(n.max()))
+    z = n - m
+    if max_rejection == 1:
+        return t * (h[n] - h[t] + 1) / n
+    late = np.where(t > z, t * (h[n] - h[t] + 1) - z * (h[n] - h[z] + 1), 0)
+    return (np.minimum(t, z) * (h[n] - h[z]) + late) / m
 
 # %% ../../nbs/08_evaluation/02_weights.ipynb #3d8c6c6c
-TIES = 'average', 'input', 'best', 'worst'
+TIES = "average", "input", "best", "worst"
+
 
 class Order(NamedTuple):
     "Items from most to least certain, cut into blocks that count as tied"
-    item:np.ndarray # Indices of the items, shape [N]
-    start:np.ndarray # Position at which each block begins, shape [G]
+
+    item: np.ndarray  # Indices of the items, shape [N]
+    start: np.ndarray  # Position at which each block begins, shape [G]
+
     @property
-    def size(self): return np.diff(self.start, append=len(self.item))
+    def size(self):
+        return np.diff(self.start, append=len(self.item))
+
     @property
-    def block(self): return np.repeat(np.arange(len(self.start)), self.size)
+    def block(self):
+        return np.repeat(np.arange(len(self.start)), self.size)
+
 
 def order_by(
-    u:np.ndarray, # Uncertainty, shape [N], larger is less certain; infinities sort last or first
-    ties:str='average', # One of `TIES`
-    risk:np.ndarray=None, # Risk, shape [N]; needed for 'best' and 'worst'
-)->Order: # With blocks of tied items for 'average'; each item its own block otherwise
+    u: np.ndarray,  # Uncertainty, shape [N], larger is less certain; infinities sort last or first
+    ties: str = "average",  # One of `TIES`
+    risk: np.ndarray = None,  # Risk, shape [N]; needed for 'best' and 'worst'
+) -> Order:  # With blocks of tied items for 'average'; each item its own block otherwise
     "Sort by uncertainty under a tie rule."
-    if ties not in TIES: raise ValueError(f"ties must be one of {TIES}, got {ties!r}")
-    if ties in ('best', 'worst'): item = np.lexsort((risk if ties=='best' else -risk, u))
-    else: item = np.argsort(u, kind='stable')
-    if ties!='average': return Order(item, np.arange(len(u)))
+    if ties not in TIES:
+        raise ValueError(f"ties must be one of {TIES}, got {ties!r}")
+    if ties in ("best", "worst"):
+        item = np.lexsort((risk if ties == "best" else -risk, u))
+    else:
+        item = np.argsort(u, kind="stable")
+    if ties != "average":
+        return Order(item, np.arange(len(u)))
     s = u[item]
-    return Order(item, np.flatnonzero(np.r_[True, s[1:]!=s[:-1]]))
+    return Order(item, np.flatnonzero(np.r_[True, s[1:] != s[:-1]]))
 
 # %% ../../nbs/08_evaluation/02_weights.ipynb #d9c15550
 def block_mean(
-    order:Order, # Order of the items
-    w:np.ndarray, # Weight of each position, shape [N]
-)->np.ndarray: # Mean weight of each block, shape [G]
+    order: Order,  # Order of the items
+    w: np.ndarray,  # Weight of each position, shape [N]
+) -> np.ndarray:  # Mean weight of each block, shape [G]
     "Average the weights inside each block of ties."
-    return w if len(order.start)==len(w) else np.add.reduceat(w, order.start)/order.size
+    return w if len(order.start) == len(w) else np.add.reduceat(w, order.start) / order.size
+
 
 def item_weights(
-    order:Order, # Order of the items
-    w:np.ndarray, # Weight of each position, shape [N]
-)->np.ndarray: # Weight of each item, in the items' own order, shape [N]
+    order: Order,  # Order of the items
+    w: np.ndarray,  # Weight of each position, shape [N]
+) -> np.ndarray:  # Weight of each item, in the items' own order, shape [N]
     "The weight that each item's risk gets, ties averaged."
     res = np.empty(len(w))
     res[order.item] = np.repeat(block_mean(order, w), order.size)
@@ -106,42 +133,52 @@ def item_weights(
 
 # %% ../../nbs/08_evaluation/02_weights.ipynb #54dcce95
 def spread(
-    x:np.ndarray, # Values, shape [N] or [N,K]
-)->np.ndarray: # Sum of squared deviations from the mean, shape [] or [K]
+    x: np.ndarray,  # Values, shape [N] or [N,K]
+) -> np.ndarray:  # Sum of squared deviations from the mean, shape [] or [K]
     "$S_x$, the numerator of a variance."
-    return ((x-x.mean(0))**2).sum(0)
+    return ((x - x.mean(0)) ** 2).sum(0)
 
 # %% ../../nbs/08_evaluation/02_weights.ipynb #e74a5783
 def tied(
-    order:Order, # Order with blocks of ties
-)->np.ndarray: # Positions of the items in blocks of two or more
+    order: Order,  # Order with blocks of ties
+) -> np.ndarray:  # Positions of the items in blocks of two or more
     "Which positions share their uncertainty with another."
-    return np.flatnonzero(np.repeat(order.size, order.size)>1)
+    return np.flatnonzero(np.repeat(order.size, order.size) > 1)
+
 
 def tie_variance(
-    order:Order, # Order with blocks of ties
-    w:np.ndarray, # Weight of each position, shape [N]
-    risk:np.ndarray, # Risks, shape [N,K]
-)->np.ndarray: # Variance of the area over random tie breaking, shape [K]
+    order: Order,  # Order with blocks of ties
+    w: np.ndarray,  # Weight of each position, shape [N]
+    risk: np.ndarray,  # Risks, shape [N,K]
+) -> np.ndarray:  # Variance of the area over random tie breaking, shape [K]
     "Exact variance due to tie order."
     pos = tied(order)
-    if not len(pos): return np.zeros(risk.shape[1])
+    if not len(pos):
+        return np.zeros(risk.shape[1])
     g = order.block[pos]
-    start = np.flatnonzero(np.r_[True, g[1:]!=g[:-1]])
+    start = np.flatnonzero(np.r_[True, g[1:] != g[:-1]])
     m = np.diff(start, append=len(pos))
-    def within(x): return np.add.reduceat((x-np.repeat(np.add.reduceat(x, start)/m[:,None], m, axis=0))**2, start)
-    return (within(w[pos,None])*within(risk[order.item[pos]])/(m[:,None]-1)).sum(0)
+
+    def within(x):
+        return np.add.reduceat((x - np.repeat(np.add.reduceat(x, start) / m[:, None], m, axis=0)) ** 2, start)
+
+    return (within(w[pos, None]) * within(risk[order.item[pos]]) / (m[:, None] - 1)).sum(0)
+
 
 def tie_extremes(
-    order:Order, # Order with blocks of ties
-    w:np.ndarray, # Weight of each position, shape [N]
-    risk:np.ndarray, # Risks, shape [N,K]
-    area:np.ndarray, # Areas with averaged ties, shape [K]
-)->tuple[np.ndarray,np.ndarray]: # Areas of the best and of the worst tie order, shape [K] each
+    order: Order,  # Order with blocks of ties
+    w: np.ndarray,  # Weight of each position, shape [N]
+    risk: np.ndarray,  # Risks, shape [N,K]
+    area: np.ndarray,  # Areas with averaged ties, shape [K]
+) -> tuple[np.ndarray, np.ndarray]:  # Areas of the best and of the worst tie order, shape [K] each
     "Smallest and largest area that a tie order can give."
     pos = tied(order)
-    if not len(pos): return area,area
-    g,r = order.block[pos],risk[order.item[pos]]
-    rest = area-np.repeat(block_mean(order, w), order.size)[pos]@r
-    best,turned = np.stack([x[np.lexsort((x, g))] for x in r.T]),(2*order.start+order.size-1)[g]-pos # worst: each block reversed
-    return rest+best@w[pos],rest+best@w[turned]
+    if not len(pos):
+        return area, area
+    g, r = order.block[pos], risk[order.item[pos]]
+    rest = area - np.repeat(block_mean(order, w), order.size)[pos] @ r
+    best, turned = (
+        np.stack([x[np.lexsort((x, g))] for x in r.T]),
+        (2 * order.start + order.size - 1)[g] - pos,
+    )  # worst: each block reversed
+    return rest + best @ w[pos], rest + best @ w[turned]

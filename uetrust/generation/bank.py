@@ -7,223 +7,390 @@ __all__ = ['FORMAT', 'KINDS', 'COLUMNS', 'FIELDS', 'check_samples', 'shards', 'p
            'write_shard', 'read_shard', 'todo', 'fill_bank', 'read_bank', 'Given', 'from_file', 'file_bank']
 
 # %% ../../nbs/04_generation/02_bank.ipynb #39c0e3f8
-import hashlib, json, math
+import hashlib
+import json
+import math
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
+
 import pandas as pd
+
 from ..core import store
 from ..core.checks import some
 from ..core.store import BadShard, Store, digest, versions
 
 # %% ../../nbs/04_generation/02_bank.ipynb #753a844d
 def check_samples(
-    samples:pd.DataFrame, # One row per source: columns id and source, perhaps split and reference
-)->pd.DataFrame: # The same
+    samples: pd.DataFrame,  # One row per source: columns id and source, perhaps split and reference
+) -> pd.DataFrame:  # The same
     "Raise a `ValueError` unless every source is a text with a name of its own."
-    if bad := [c for c in ('id', 'source') if c not in samples]: raise ValueError(f"samples need columns 'id' and 'source', {bad} not found among {list(samples)}")
-    if not len(samples): raise ValueError("samples are empty: there is nothing to generate from")
-    for c in ('id', 'source'):
-        if bad := [i for i,v in enumerate(samples[c]) if not isinstance(v, str)]: raise ValueError(f"samples[{c!r}] must be texts; rows {some(bad)} are not")
-    twice = samples['id'][samples['id'].duplicated()].unique()
-    if len(twice): raise ValueError(f"samples share an id: {some(twice)}. Every sample needs a name of its own")
+    if bad := [c for c in ("id", "source") if c not in samples]:
+        raise ValueError(f"samples need columns 'id' and 'source', {bad} not found among {list(samples)}")
+    if not len(samples):
+        raise ValueError("samples are empty: there is nothing to generate from")
+    for c in ("id", "source"):
+        if bad := [i for i, v in enumerate(samples[c]) if not isinstance(v, str)]:
+            raise ValueError(f"samples[{c!r}] must be texts; rows {some(bad)} are not")
+    twice = samples["id"][samples["id"].duplicated()].unique()
+    if len(twice):
+        raise ValueError(f"samples share an id: {some(twice)}. Every sample needs a name of its own")
     return samples
 
+
 def shards(
-    samples:pd.DataFrame, # One row per source
-    size:int=64, # Sources per shard
-)->dict: # File name -> its rows of `samples`, in order
+    samples: pd.DataFrame,  # One row per source
+    size: int = 64,  # Sources per shard
+) -> dict:  # File name -> its rows of `samples`, in order
     "Cut the samples into shards. The first shards of many samples are the shards of few."
-    if size<1: raise ValueError(f"a shard needs at least 1 source, got size={size}")
+    if size < 1:
+        raise ValueError(f"a shard needs at least 1 source, got size={size}")
     check_samples(samples)
-    return {f'{i//size:05d}.parquet':samples.iloc[i:i+size] for i in range(0, len(samples), size)}
+    return {f"{i // size:05d}.parquet": samples.iloc[i : i + size] for i in range(0, len(samples), size)}
 
 # %% ../../nbs/04_generation/02_bank.ipynb #5410b427
 FORMAT = 1
-KINDS = ('greedy', 'sample', 'beam')
+KINDS = ("greedy", "sample", "beam")
+
 
 def provenance(
-    dataset:str, # Name of the dataset
-    generator:str, # Name of the generator, as tables show it
-    model:str, # Hub id, folder or endpoint model
-    revision:str, # Commit of the model; '' when unknown
-    settings:dict, # Decoding settings with the seed, every default resolved
-    texts:dict, # Kind -> texts per source; None when their number varies
-    **made_with, # Device, batch size, ...: recorded, not compared
-)->dict: # Goes into every shard
+    dataset: str,  # Name of the dataset
+    generator: str,  # Name of the generator, as tables show it
+    model: str,  # Hub id, folder or endpoint model
+    revision: str,  # Commit of the model; '' when unknown
+    settings: dict,  # Decoding settings with the seed, every default resolved
+    texts: dict,  # Kind -> texts per source; None when their number varies
+    **made_with,  # Device, batch size, ...: recorded, not compared
+) -> dict:  # Goes into every shard
     "What was asked for, and under 'made_with' what it was made with."
-    if bad := set(texts)-set(KINDS): raise ValueError(f"kinds of texts are {KINDS}, got {sorted(bad)}")
-    return dict(format=FORMAT, dataset=dataset, generator=generator, model=model, revision=revision, settings=settings,
-                texts={k:texts.get(k, 0) for k in KINDS}, made_with=versions()|made_with)
+    if bad := set(texts) - set(KINDS):
+        raise ValueError(f"kinds of texts are {KINDS}, got {sorted(bad)}")
+    return dict(
+        format=FORMAT,
+        dataset=dataset,
+        generator=generator,
+        model=model,
+        revision=revision,
+        settings=settings,
+        texts={k: texts.get(k, 0) for k in KINDS},
+        made_with=versions() | made_with,
+    )
 
 # %% ../../nbs/04_generation/02_bank.ipynb #cc98cdcb
-COLUMNS = ('dataset', 'split', 'generator', 'sample', 'kind', 'k', 'text', 'ids', 'truncated', 'cut', 'finish', 'logprobs')
+COLUMNS = (
+    "dataset",
+    "split",
+    "generator",
+    "sample",
+    "kind",
+    "k",
+    "text",
+    "ids",
+    "truncated",
+    "cut",
+    "finish",
+    "logprobs",
+)
+
 
 def row(
-    sample:str, # Name of the source
-    kind:str, # One of `KINDS`
-    k:int, # Number within the kind, from 0
-    text:str, # The text
-    ids:list=None, # Token ids, with the end token when there was one
-    cut:int=None, # Tokens of the source that did not fit; None when unknown
-    finish:str='', # Why the text ended
-    logprobs:list=None, # Natural log-probabilities of its tokens
-)->dict: # A row for `write_shard`
+    sample: str,  # Name of the source
+    kind: str,  # One of `KINDS`
+    k: int,  # Number within the kind, from 0
+    text: str,  # The text
+    ids: list = None,  # Token ids, with the end token when there was one
+    cut: int = None,  # Tokens of the source that did not fit; None when unknown
+    finish: str = "",  # Why the text ended
+    logprobs: list = None,  # Natural log-probabilities of its tokens
+) -> dict:  # A row for `write_shard`
     "One text."
-    return dict(sample=sample, kind=kind, k=k, text=text, ids=ids, truncated=None if cut is None else cut>0, cut=cut, finish=finish, logprobs=logprobs)
+    return dict(
+        sample=sample,
+        kind=kind,
+        k=k,
+        text=text,
+        ids=ids,
+        truncated=None if cut is None else cut > 0,
+        cut=cut,
+        finish=finish,
+        logprobs=logprobs,
+    )
+
 
 def _schema():
     import pyarrow as pa
-    types = dict(k=pa.int64(), ids=pa.list_(pa.int32()), truncated=pa.bool_(), cut=pa.int32(), logprobs=pa.list_(pa.float64()))
-    return pa.schema([pa.field(c, types.get(c, pa.string()), nullable=c in ('ids', 'truncated', 'cut', 'logprobs')) for c in COLUMNS])
+
+    types = dict(
+        k=pa.int64(),
+        ids=pa.list_(pa.int32()),
+        truncated=pa.bool_(),
+        cut=pa.int32(),
+        logprobs=pa.list_(pa.float64()),
+    )
+    return pa.schema(
+        [
+            pa.field(c, types.get(c, pa.string()), nullable=c in ("ids", "truncated", "cut", "logprobs"))
+            for c in COLUMNS
+        ]
+    )
+
 
 def check_rows(
-    df:pd.DataFrame, # Rows with sample, kind and k
-    texts:dict, # Kind -> texts per source; None when their number varies
-    names:list, # The samples that must be there
-    where:str, # File or folder, for the error
+    df: pd.DataFrame,  # Rows with sample, kind and k
+    texts: dict,  # Kind -> texts per source; None when their number varies
+    names: list,  # The samples that must be there
+    where: str,  # File or folder, for the error
 ):
     "Raise a `ValueError` unless every sample has each of its texts once."
-    if bad := set(df['kind'])-set(KINDS): raise ValueError(f"{where}: kinds of texts are {KINDS}, found {sorted(bad)}")
-    twice = df[df.duplicated(['sample', 'kind', 'k'])]
-    if len(twice): raise ValueError(f"{where}: the same text is there twice: {some(f'{r.sample} {r.kind} {r.k}' for r in twice.itertuples())}")
-    if bad := set(df['sample'])^set(names): raise ValueError(f"{where}: samples that are missing or do not belong: {some(sorted(bad))}")
-    g = df.groupby(['sample', 'kind'])['k'].agg(['size', 'min', 'max'])
-    bad = g[(g['min']!=0)|(g['max']!=g['size']-1)]
-    if len(bad): raise ValueError(f"{where}: k must count from 0 without a gap; it does not for {some(' '.join(i) for i in bad.index)}")
-    for kind,n in texts.items(): _check_number(g['size'].unstack(fill_value=0), kind, n, where)
+    if bad := set(df["kind"]) - set(KINDS):
+        raise ValueError(f"{where}: kinds of texts are {KINDS}, found {sorted(bad)}")
+    twice = df[df.duplicated(["sample", "kind", "k"])]
+    if len(twice):
+        raise ValueError(
+            f"{where}: the same text is there twice: {some(f'{r.sample} {r.kind} {r.k}' for r in twice.itertuples())}"
+        )
+    if bad := set(df["sample"]) ^ set(names):
+        raise ValueError(f"{where}: samples that are missing or do not belong: {some(sorted(bad))}")
+    g = df.groupby(["sample", "kind"])["k"].agg(["size", "min", "max"])
+    bad = g[(g["min"] != 0) | (g["max"] != g["size"] - 1)]
+    if len(bad):
+        raise ValueError(
+            f"{where}: k must count from 0 without a gap; it does not for {some(' '.join(i) for i in bad.index)}"
+        )
+    for kind, n in texts.items():
+        _check_number(g["size"].unstack(fill_value=0), kind, n, where)
 
-def _check_number(n_of, kind, n, where): # Every sample has `n` texts of the kind
+
+def _check_number(n_of, kind, n, where):  # Every sample has `n` texts of the kind
     have = n_of[kind] if kind in n_of else pd.Series(0, n_of.index)
-    bad = have[have!=n] if n is not None else have[:0]
-    if len(bad): raise ValueError(f"{where}: every sample should have {n} texts of kind {kind!r}; found {some(f'{v} for {i}' for i,v in bad.items())}")
+    bad = have[have != n] if n is not None else have[:0]
+    if len(bad):
+        raise ValueError(
+            f"{where}: every sample should have {n} texts of kind {kind!r}; found {some(f'{v} for {i}' for i, v in bad.items())}"
+        )
 
 # %% ../../nbs/04_generation/02_bank.ipynb #42ee39e0
 def sources_digest(
-    part:pd.DataFrame, # The samples of one shard
-)->str: # Changes when an id or a source does
+    part: pd.DataFrame,  # The samples of one shard
+) -> str:  # Changes when an id or a source does
     "The fingerprint of the sources of a shard."
-    return digest(part[['id', 'source']].to_numpy().tolist())
+    return digest(part[["id", "source"]].to_numpy().tolist())
+
 
 def write_shard(
-    folder, # The bank
-    name:str, # '00000.parquet', ...
-    rows:list, # Dicts from `row`, in any order
-    part:pd.DataFrame, # The samples of this shard
-    about:dict, # From `provenance`
-)->Path: # The shard
+    folder,  # The bank
+    name: str,  # '00000.parquet', ...
+    rows: list,  # Dicts from `row`, in any order
+    part: pd.DataFrame,  # The samples of this shard
+    about: dict,  # From `provenance`
+) -> Path:  # The shard
     "Write all texts of some sources: whole or not at all."
     import pyarrow as pa
-    check_rows(pd.DataFrame(rows, columns=COLUMNS), about['texts'], list(part['id']), name)
-    order,split = {s:i for i,s in enumerate(part['id'])},dict(zip(part['id'], part['split'] if 'split' in part else ['']*len(part)))
-    rows = [r|dict(dataset=about['dataset'], generator=about['generator'], split=split[r['sample']]) for r in sorted(rows, key=lambda r: (order[r['sample']], KINDS.index(r['kind']), r['k']))]
-    return store.write(Path(folder)/name, pa.Table.from_pylist(rows, _schema()), about|dict(sources=sources_digest(part)))
+
+    check_rows(pd.DataFrame(rows, columns=COLUMNS), about["texts"], list(part["id"]), name)
+    order, split = (
+        {s: i for i, s in enumerate(part["id"])},
+        dict(zip(part["id"], part["split"] if "split" in part else [""] * len(part))),
+    )
+    rows = [
+        r | dict(dataset=about["dataset"], generator=about["generator"], split=split[r["sample"]])
+        for r in sorted(rows, key=lambda r: (order[r["sample"]], KINDS.index(r["kind"]), r["k"]))
+    ]
+    return store.write(
+        Path(folder) / name, pa.Table.from_pylist(rows, _schema()), about | dict(sources=sources_digest(part))
+    )
+
 
 def read_shard(
-    path, # A shard
-)->pd.DataFrame: # One row per text
+    path,  # A shard
+) -> pd.DataFrame:  # One row per text
     "All texts of a shard."
     import pyarrow as pa
-    df = store.read(path, _schema()).to_pandas(types_mapper={pa.bool_(): pd.BooleanDtype(), pa.int32(): pd.Int32Dtype()}.get)
-    return df.assign(**{c:[None if v is None else v.tolist() for v in df[c]] for c in ('ids', 'logprobs')})
+
+    df = store.read(path, _schema()).to_pandas(
+        types_mapper={pa.bool_(): pd.BooleanDtype(), pa.int32(): pd.Int32Dtype()}.get
+    )
+    return df.assign(**{c: [None if v is None else v.tolist() for v in df[c]] for c in ("ids", "logprobs")})
 
 # %% ../../nbs/04_generation/02_bank.ipynb #25e6585e
 def todo(
-    folder, # The bank; `bank.json` is written when it is not there
-    samples:pd.DataFrame, # One row per source; more than last time is fine
-    about:dict, # From `provenance`
-    size:int=64, # Sources per shard
-)->list: # File names of the shards that are not there
+    folder,  # The bank; `bank.json` is written when it is not there
+    samples: pd.DataFrame,  # One row per source; more than last time is fine
+    about: dict,  # From `provenance`
+    size: int = 64,  # Sources per shard
+) -> list:  # File names of the shards that are not there
     "What is left to make. A shard that is there, but holds something else, is an error."
-    return Store(folder, 'bank').todo({k:sources_digest(p) for k,p in shards(samples, size).items()}, about, len(samples), size)
+    return Store(folder, "bank").todo(
+        {k: sources_digest(p) for k, p in shards(samples, size).items()}, about, len(samples), size
+    )
+
 
 def fill_bank(
-    folder, # The bank
-    samples:pd.DataFrame, # One row per source
-    about:dict, # From `provenance`
-    make, # Rows of a shard: make(part) -> list of dicts from `row`
-    size:int=64, # Sources per shard
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-)->Path: # The bank
+    folder,  # The bank
+    samples: pd.DataFrame,  # One row per source
+    about: dict,  # From `provenance`
+    make,  # Rows of a shard: make(part) -> list of dicts from `row`
+    size: int = 64,  # Sources per shard
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+) -> Path:  # The bank
     "Make the shards that are not there."
     parts = shards(samples, size)
-    def one(k): write_shard(folder, k, make(parts[k]), parts[k], about)
-    return Store(folder, 'bank').fill({k:len(p) for k,p in parts.items()}, todo(folder, samples, about, size), one, f"{about['dataset']} {about['generator']}: texts", worker, progress)
+
+    def one(k):
+        write_shard(folder, k, make(parts[k]), parts[k], about)
+
+    return Store(folder, "bank").fill(
+        {k: len(p) for k, p in parts.items()},
+        todo(folder, samples, about, size),
+        one,
+        f"{about['dataset']} {about['generator']}: texts",
+        worker,
+        progress,
+    )
 
 # %% ../../nbs/04_generation/02_bank.ipynb #7a456295
 def read_bank(
-    folder, # A bank
-)->pd.DataFrame: # One row per text, in the order of the samples; attrs['about'] is its provenance
+    folder,  # A bank
+) -> pd.DataFrame:  # One row per text, in the order of the samples; attrs['about'] is its provenance
     "All texts of a finished bank. Files that begin with a dot are left over from killed runs and not read."
-    at = Store(folder, 'bank')
-    m,names = at.manifest(),at.names()
-    df = pd.concat([read_shard(Path(folder)/n) for n in names], ignore_index=True)
-    check_rows(df, m['about']['texts'], list(df['sample'].unique()), str(folder))
-    if df['sample'].nunique()!=m['n']: raise BadShard(f"{folder} holds {df['sample'].nunique()} samples, bank.json says {m['n']}")
-    df.attrs['about'] = m['about']
+    at = Store(folder, "bank")
+    m, names = at.manifest(), at.names()
+    df = pd.concat([read_shard(Path(folder) / n) for n in names], ignore_index=True)
+    check_rows(df, m["about"]["texts"], list(df["sample"].unique()), str(folder))
+    if df["sample"].nunique() != m["n"]:
+        raise BadShard(f"{folder} holds {df['sample'].nunique()} samples, bank.json says {m['n']}")
+    df.attrs["about"] = m["about"]
     return df
 
 # %% ../../nbs/04_generation/02_bank.ipynb #b3dad288
 class Given(NamedTuple):
     "What a file of generations holds"
-    samples:pd.DataFrame # id, source, reference ('' when there is none)
-    rows:list            # For `fill_bank` or `write_shard`
-    about:dict           # Provenance: the file's name and fingerprint stand for the model
 
-FIELDS = dict(source='a text', summary='a text', id='a text', reference='a text', samples='a list of texts', logprobs='a list of finite numbers, none above 0')
+    samples: pd.DataFrame  # id, source, reference ('' when there is none)
+    rows: list  # For `fill_bank` or `write_shard`
+    about: dict  # Provenance: the file's name and fingerprint stand for the model
 
-def _is_text(v): return isinstance(v, str)
-def _is_logprob(v): return isinstance(v, int|float) and not isinstance(v, bool) and math.isfinite(v) and v<=0
-def _fits(field, v): return _is_text(v) if FIELDS[field]=='a text' else isinstance(v, list) and all(map(_is_text if field=='samples' else _is_logprob, v))
 
-def _record(line, at): # One line as a dict of known fields
-    try: r = json.loads(line)
-    except ValueError as e: raise ValueError(f"{at} is not JSON: {e}") from None
-    if not isinstance(r, dict): raise ValueError(f"{at} must be an object such as {{\"source\": \"...\", \"summary\": \"...\"}}, got {type(r).__name__}")
-    for f in ('source', 'summary'):
-        if f not in r: raise ValueError(f"{at} has no field {f!r}. Did you mean {get_close_matches(f, r)}? It has {list(r)}")
-    near = {k:get_close_matches(k, set(FIELDS)-set(r), 1, .8) for k in r if k not in FIELDS}
-    if wrong := [f'{k!r} (did you mean {v[0]!r}?)' for k,v in near.items() if v]: raise ValueError(f"{at} has an unknown field {some(wrong)}")
+FIELDS = dict(
+    source="a text",
+    summary="a text",
+    id="a text",
+    reference="a text",
+    samples="a list of texts",
+    logprobs="a list of finite numbers, none above 0",
+)
+
+
+def _is_text(v):
+    return isinstance(v, str)
+
+
+def _is_logprob(v):
+    return isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) and v <= 0
+
+
+def _fits(field, v):
+    return (
+        _is_text(v)
+        if FIELDS[field] == "a text"
+        else isinstance(v, list) and all(map(_is_text if field == "samples" else _is_logprob, v))
+    )
+
+
+def _record(line, at):  # One line as a dict of known fields
+    try:
+        r = json.loads(line)
+    except ValueError as e:
+        raise ValueError(f"{at} is not JSON: {e}") from None
+    if not isinstance(r, dict):
+        raise ValueError(
+            f'{at} must be an object such as {{"source": "...", "summary": "..."}}, got {type(r).__name__}'
+        )
+    for f in ("source", "summary"):
+        if f not in r:
+            raise ValueError(
+                f"{at} has no field {f!r}. Did you mean {get_close_matches(f, r)}? It has {list(r)}"
+            )
+    near = {k: get_close_matches(k, set(FIELDS) - set(r), 1, 0.8) for k in r if k not in FIELDS}
+    if wrong := [f"{k!r} (did you mean {v[0]!r}?)" for k, v in near.items() if v]:
+        raise ValueError(f"{at} has an unknown field {some(wrong)}")
     for f in FIELDS:
-        if f in r and not _fits(f, r[f]): raise ValueError(f"{at}, field {f!r} must be {FIELDS[f]}, found {_first_bad(f, r[f])}")
+        if f in r and not _fits(f, r[f]):
+            raise ValueError(f"{at}, field {f!r} must be {FIELDS[f]}, found {_first_bad(f, r[f])}")
     return r
 
-def _first_bad(field, v): # What to show of a value that does not fit
-    if not isinstance(v, list) or FIELDS[field]=='a text': return f'{type(v).__name__} {str(v)[:40]!r}'
-    return next(f'{x!r} at position {i}' for i,x in enumerate(v) if not _fits(field, [x]))
+
+def _first_bad(field, v):  # What to show of a value that does not fit
+    if not isinstance(v, list) or FIELDS[field] == "a text":
+        return f"{type(v).__name__} {str(v)[:40]!r}"
+    return next(f"{x!r} at position {i}" for i, x in enumerate(v) if not _fits(field, [x]))
+
 
 def _text_of(path):
-    try: return Path(path).read_text(encoding='utf-8-sig')
-    except FileNotFoundError: raise ValueError(f"there is no file {path}") from None
-    except UnicodeDecodeError as e: raise ValueError(f"{Path(path).name} is not UTF-8 text: {e}") from None
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}") from None
+    except UnicodeDecodeError as e:
+        raise ValueError(f"{Path(path).name} is not UTF-8 text: {e}") from None
+
 
 def from_file(
-    path, # .jsonl: one object per line, with source and summary
-    dataset:str=None, # Name of the dataset; the file's name when None
-    generator:str='file', # Name of the generator
-)->Given: # samples, rows, about
+    path,  # .jsonl: one object per line, with source and summary
+    dataset: str = None,  # Name of the dataset; the file's name when None
+    generator: str = "file",  # Name of the generator
+) -> Given:  # samples, rows, about
     "Read a file of generations, or say which line and field is wrong."
-    name,text = Path(path).name,_text_of(path)
-    lines = [(f'{name}, line {i}', l) for i,l in enumerate(text.split('\n'), 1) if l.strip()]
-    if not lines: raise ValueError(f"{name} is empty: it needs one object per line, with at least 'source' and 'summary'")
-    got = [dict(id=at.removeprefix(f'{name}, '))|_record(l, at) for at,l in lines]
+    name, text = Path(path).name, _text_of(path)
+    lines = [(f"{name}, line {i}", l) for i, l in enumerate(text.split("\n"), 1) if l.strip()]
+    if not lines:
+        raise ValueError(
+            f"{name} is empty: it needs one object per line, with at least 'source' and 'summary'"
+        )
+    got = [dict(id=at.removeprefix(f"{name}, ")) | _record(l, at) for at, l in lines]
     seen = {}
-    for (at,_),r in zip(lines, got):
-        if r['id'] in seen: raise ValueError(f"{at}, field 'id' repeats {r['id']!r} of line {seen[r['id']]}. Every sample needs a name of its own")
-        seen[r['id']] = at.rpartition(' ')[2]
-    rows = [x for r in got for x in (row(r['id'], 'greedy', 0, r['summary'], logprobs=r.get('logprobs')), *(row(r['id'], 'sample', k, s) for k,s in enumerate(r.get('samples', []))))]
-    samples = pd.DataFrame([dict(id=r['id'], source=r['source'], reference=r.get('reference', '')) for r in got])
-    return Given(samples, rows, provenance(dataset or Path(path).stem, generator, name, hashlib.sha256(text.encode()).hexdigest(), {}, dict(greedy=1, sample=None)))
+    for (at, _), r in zip(lines, got):
+        if r["id"] in seen:
+            raise ValueError(
+                f"{at}, field 'id' repeats {r['id']!r} of line {seen[r['id']]}. Every sample needs a name of its own"
+            )
+        seen[r["id"]] = at.rpartition(" ")[2]
+    rows = [
+        x
+        for r in got
+        for x in (
+            row(r["id"], "greedy", 0, r["summary"], logprobs=r.get("logprobs")),
+            *(row(r["id"], "sample", k, s) for k, s in enumerate(r.get("samples", []))),
+        )
+    ]
+    samples = pd.DataFrame(
+        [dict(id=r["id"], source=r["source"], reference=r.get("reference", "")) for r in got]
+    )
+    return Given(
+        samples,
+        rows,
+        provenance(
+            dataset or Path(path).stem,
+            generator,
+            name,
+            hashlib.sha256(text.encode()).hexdigest(),
+            {},
+            dict(greedy=1, sample=None),
+        ),
+    )
+
 
 def file_bank(
-    folder, # The bank to make
-    path, # .jsonl file
-    dataset:str=None, # Name of the dataset; the file's name when None
-    generator:str='file', # Name of the generator
-    size:int=64, # Sources per shard
-)->Path: # The bank
+    folder,  # The bank to make
+    path,  # .jsonl file
+    dataset: str = None,  # Name of the dataset; the file's name when None
+    generator: str = "file",  # Name of the generator
+    size: int = 64,  # Sources per shard
+) -> Path:  # The bank
     "Make a bank of a file of generations."
     g = from_file(path, dataset, generator)
-    rows = pd.Series(g.rows, index=[r['sample'] for r in g.rows])
-    return fill_bank(folder, g.samples, g.about, lambda part: list(rows.loc[part['id']]), size, progress=False)
+    rows = pd.Series(g.rows, index=[r["sample"] for r in g.rows])
+    return fill_bank(
+        folder, g.samples, g.about, lambda part: list(rows.loc[part["id"]]), size, progress=False
+    )

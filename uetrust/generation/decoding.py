@@ -7,79 +7,119 @@ __all__ = ['DEFAULT', 'HE2024', 'PRESETS', 'Decoding', 'preset', 'resolved', 'st
 
 # %% ../../nbs/04_generation/01_decoding.ipynb #cf6dd9f9
 from dataclasses import asdict, dataclass, replace
+
 from ..core.store import digest
 
 # %% ../../nbs/04_generation/01_decoding.ipynb #d2dde9b4
 @dataclass(frozen=True)
 class Decoding:
     "What is asked of a generator: one greedy text, and `samples` drawn ones"
-    samples:int=10             # Drawn texts per source, K
-    beams:int=0                # Beams kept per source; 0 means no beam search
-    max_new_tokens:int=128     # A text ends here at the latest
-    min_length:int=0           # As transformers counts it: with the prompt for a causal model, which makes it idle there
-    temperature:float|None=1.  # Divides the logits; None takes the checkpoint's
-    top_p:float|None=1.        # Keep the likeliest tokens up to this mass; None takes the checkpoint's
-    top_k:int|None=0           # Keep so many tokens, 0 keeps all; None takes the checkpoint's, else 50
-    prompt:str='Summarize the text below in one to three sentences. Give only the summary.\n\n{source}' # For causal and chat models
-    document:str='{source}'    # The same for sequence-to-sequence models, which were trained on the bare document
-    max_prompt:int=1024        # Tokens of prompt and source together; what is over is cut from the end of the source
-    seed:int=42                # Text k of a sample depends on (seed, sample, k) and on nothing else
+
+    samples: int = 10  # Drawn texts per source, K
+    beams: int = 0  # Beams kept per source; 0 means no beam search
+    max_new_tokens: int = 128  # A text ends here at the latest
+    min_length: int = (
+        0  # As transformers counts it: with the prompt for a causal model, which makes it idle there
+    )
+    temperature: float | None = 1.0  # Divides the logits; None takes the checkpoint's
+    top_p: float | None = 1.0  # Keep the likeliest tokens up to this mass; None takes the checkpoint's
+    top_k: int | None = 0  # Keep so many tokens, 0 keeps all; None takes the checkpoint's, else 50
+    prompt: str = "Summarize the text below in one to three sentences. Give only the summary.\n\n{source}"  # For causal and chat models
+    document: str = (
+        "{source}"  # The same for sequence-to-sequence models, which were trained on the bare document
+    )
+    max_prompt: int = (
+        1024  # Tokens of prompt and source together; what is over is cut from the end of the source
+    )
+    seed: int = 42  # Text k of a sample depends on (seed, sample, k) and on nothing else
 
     def __post_init__(self):
-        wrong = {'samples': self.samples<0, 'beams': self.beams<0, 'max_new_tokens': self.max_new_tokens<1, 'top_k': (self.top_k or 0)<0,
-                 'temperature': self.temperature is not None and self.temperature<=0, 'top_p': self.top_p is not None and not 0<self.top_p<=1}
-        if bad := {k:getattr(self, k) for k,w in wrong.items() if w}: raise ValueError(f"decoding settings out of range: {bad}. Greedy text is always made; temperature > 0, 0 < top_p <= 1 and top_k >= 0 concern the drawn texts")
-        for k in ('prompt', 'document'):
-            if getattr(self, k).count('{source}')!=1: raise ValueError(f"{k} needs {{source}} exactly once, got {getattr(self, k)!r}")
+        wrong = {
+            "samples": self.samples < 0,
+            "beams": self.beams < 0,
+            "max_new_tokens": self.max_new_tokens < 1,
+            "top_k": (self.top_k or 0) < 0,
+            "temperature": self.temperature is not None and self.temperature <= 0,
+            "top_p": self.top_p is not None and not 0 < self.top_p <= 1,
+        }
+        if bad := {k: getattr(self, k) for k, w in wrong.items() if w}:
+            raise ValueError(
+                f"decoding settings out of range: {bad}. Greedy text is always made; temperature > 0, 0 < top_p <= 1 and top_k >= 0 concern the drawn texts"
+            )
+        for k in ("prompt", "document"):
+            if getattr(self, k).count("{source}") != 1:
+                raise ValueError(f"{k} needs {{source}} exactly once, got {getattr(self, k)!r}")
 
     @property
-    def texts(self)->dict: # For `uetrust.generation.bank.provenance`
+    def texts(self) -> dict:  # For `uetrust.generation.bank.provenance`
         "How many texts of each kind every source gets."
         return dict(greedy=1, sample=self.samples, beam=self.beams)
 
 # %% ../../nbs/04_generation/01_decoding.ipynb #c9336ae1
 DEFAULT = Decoding()
-HE2024 = Decoding(samples=10, max_new_tokens=100, min_length=2, temperature=None, top_p=None, top_k=None, prompt='Only give the summary of below text. \n {source}', max_prompt=1024, seed=42)
+HE2024 = Decoding(
+    samples=10,
+    max_new_tokens=100,
+    min_length=2,
+    temperature=None,
+    top_p=None,
+    top_k=None,
+    prompt="Only give the summary of below text. \n {source}",
+    max_prompt=1024,
+    seed=42,
+)
 PRESETS = dict(default=DEFAULT, he2024=HE2024)
 
+
 def preset(
-    name:str, # 'default' or 'he2024'
-)->Decoding: # Its settings
+    name: str,  # 'default' or 'he2024'
+) -> Decoding:  # Its settings
     "Settings by name, as settings.ini writes it."
-    if name not in PRESETS: raise LookupError(f"there is no decoding preset {name!r}; there are {list(PRESETS)}")
+    if name not in PRESETS:
+        raise LookupError(f"there is no decoding preset {name!r}; there are {list(PRESETS)}")
     return PRESETS[name]
 
 # %% ../../nbs/04_generation/01_decoding.ipynb #6f4f440a
 def resolved(
-    settings:Decoding, # As asked for
-    temperature:float|None=None, # The checkpoint's own; 1 when it has none
-    top_p:float|None=None, # The checkpoint's own; 1 when it has none
-    top_k:int|None=None, # The checkpoint's own; the library's 50 when it has none
-)->Decoding: # No None left
+    settings: Decoding,  # As asked for
+    temperature: float | None = None,  # The checkpoint's own; 1 when it has none
+    top_p: float | None = None,  # The checkpoint's own; 1 when it has none
+    top_k: int | None = None,  # The checkpoint's own; the library's 50 when it has none
+) -> Decoding:  # No None left
     "Settings with every number stated."
-    own = dict(temperature=1. if temperature is None else temperature, top_p=1. if top_p is None else top_p, top_k=50 if top_k is None else top_k)
-    return replace(settings, **{k:v for k,v in own.items() if getattr(settings, k) is None})
+    own = dict(
+        temperature=1.0 if temperature is None else temperature,
+        top_p=1.0 if top_p is None else top_p,
+        top_k=50 if top_k is None else top_k,
+    )
+    return replace(settings, **{k: v for k, v in own.items() if getattr(settings, k) is None})
+
 
 def stated(
-    settings:Decoding, # Resolved
-    template:str, # The template that was used: `prompt` or `document`
-    **more, # What else decides the texts: dtype, chat, ...
-)->dict: # For the provenance of a bank
+    settings: Decoding,  # Resolved
+    template: str,  # The template that was used: `prompt` or `document`
+    **more,  # What else decides the texts: dtype, chat, ...
+) -> dict:  # For the provenance of a bank
     "Settings as a bank writes them down."
-    return {k:v for k,v in asdict(settings).items() if k not in ('prompt', 'document')}|dict(prompt=template)|more
+    return (
+        {k: v for k, v in asdict(settings).items() if k not in ("prompt", "document")}
+        | dict(prompt=template)
+        | more
+    )
+
 
 def restated(
-    settings:dict, # From the provenance of a bank
-)->Decoding: # Its template stands for both kinds of model
+    settings: dict,  # From the provenance of a bank
+) -> Decoding:  # Its template stands for both kinds of model
     "The settings that `stated` wrote down."
-    given = {k:v for k,v in settings.items() if k in Decoding.__dataclass_fields__}
-    return Decoding(**given|dict(document=given['prompt'])) if 'prompt' in given else Decoding(**given)
+    given = {k: v for k, v in settings.items() if k in Decoding.__dataclass_fields__}
+    return Decoding(**given | dict(document=given["prompt"])) if "prompt" in given else Decoding(**given)
 
 # %% ../../nbs/04_generation/01_decoding.ipynb #11f6dca0
 def key(
-    seed:int, # Of the settings
-    sample:str, # Name of the source
-    k:int, # Number of the drawn text
-)->int: # 0 <= key < 2**64
+    seed: int,  # Of the settings
+    sample: str,  # Name of the source
+    k: int,  # Number of the drawn text
+) -> int:  # 0 <= key < 2**64
     "The seed of text `k` of a sample: the same on every machine, in every batch, for every K."
     return int(digest([seed, sample, k])[:16], 16)

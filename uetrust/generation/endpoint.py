@@ -7,148 +7,217 @@ __all__ = ['Endpoint', 'Request', 'request', 'posted', 'plan', 'BudgetReached', 
            'retry_after', 'attempt', 'pause', 'answer', 'ask', 'generate', 'estimate', 'estimated', 'about', 'fill']
 
 # %% ../../nbs/04_generation/04_endpoint.ipynb #a7b5743d
-import http.client, json, math, os, sqlite3, threading, time, urllib.error, urllib.request
+import http.client
+import json
+import math
+import os
+import sqlite3
+import threading
+import time
+import urllib.error
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
+
 import pandas as pd
-from .bank import check_samples, fill_bank, provenance, row
+
 from ..core.checks import Stopped
-from .decoding import Decoding, key, resolved, stated
 from ..core.store import canonical, digest
+from .bank import check_samples, fill_bank, provenance, row
+from .decoding import Decoding, key, resolved, stated
 
 # %% ../../nbs/04_generation/04_endpoint.ipynb #144967fc
 @dataclass(frozen=True)
 class Endpoint:
     "A server, and what its tokens cost. It holds the name of the key's environment variable, never the key"
-    url:str                    # Address up to and with /v1
-    model:str                  # As the server calls it
-    revision:str=''            # What tells two models of one name apart: a commit, a date
-    key_env:str=''             # Environment variable that holds the API key; '' sends none
-    chat:bool=True             # /chat/completions, else /completions
-    logprobs:bool=False        # Ask for the log-probability of each token
-    per_call:int|None=None     # Texts per request; None asks for all K at once, 1 makes text k independent of K
-    send_seed:bool=True        # Send a seed with every request for drawn texts
-    concurrency:int=8          # Requests under way
-    timeout:float=60.          # Seconds without a sign of life
-    retries:int=6              # After the first attempt
-    backoff:float=1.           # Seconds before the first retry; doubles each time
-    longest_wait:float=120.    # Seconds; a server that asks for more patience is an error
-    price_in:float=0.          # Per million prompt tokens
-    price_out:float=0.         # Per million tokens of text
-    budget:float=math.inf      # All that the cache may ever have cost, in the currency of the prices
-    extra:dict|None=None       # Further fields of the request; None removes one
+
+    url: str  # Address up to and with /v1
+    model: str  # As the server calls it
+    revision: str = ""  # What tells two models of one name apart: a commit, a date
+    key_env: str = ""  # Environment variable that holds the API key; '' sends none
+    chat: bool = True  # /chat/completions, else /completions
+    logprobs: bool = False  # Ask for the log-probability of each token
+    per_call: int | None = (
+        None  # Texts per request; None asks for all K at once, 1 makes text k independent of K
+    )
+    send_seed: bool = True  # Send a seed with every request for drawn texts
+    concurrency: int = 8  # Requests under way
+    timeout: float = 60.0  # Seconds without a sign of life
+    retries: int = 6  # After the first attempt
+    backoff: float = 1.0  # Seconds before the first retry; doubles each time
+    longest_wait: float = 120.0  # Seconds; a server that asks for more patience is an error
+    price_in: float = 0.0  # Per million prompt tokens
+    price_out: float = 0.0  # Per million tokens of text
+    budget: float = math.inf  # All that the cache may ever have cost, in the currency of the prices
+    extra: dict | None = None  # Further fields of the request; None removes one
 
     def __post_init__(self):
         at = urlsplit(self.url)
-        if at.scheme not in ('http', 'https') or not at.hostname: raise ValueError(f"an endpoint needs an address such as https://host/v1, got {self.url.rpartition('@')[2]!r}")
-        if at.username or at.password or at.query: raise ValueError("an endpoint's address must not carry a key. Put the key into an environment variable and name it in key_env")
-        if math.isfinite(self.budget) and not self.price_in+self.price_out: raise ValueError("a budget needs prices: price_in and price_out, per million tokens")
+        if at.scheme not in ("http", "https") or not at.hostname:
+            raise ValueError(
+                f"an endpoint needs an address such as https://host/v1, got {self.url.rpartition('@')[2]!r}"
+            )
+        if at.username or at.password or at.query:
+            raise ValueError(
+                "an endpoint's address must not carry a key. Put the key into an environment variable and name it in key_env"
+            )
+        if math.isfinite(self.budget) and not self.price_in + self.price_out:
+            raise ValueError("a budget needs prices: price_in and price_out, per million tokens")
 
-    def cost(self, tokens_in, tokens_out): return (tokens_in*self.price_in+tokens_out*self.price_out)/1e6
+    def cost(self, tokens_in, tokens_out):
+        return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6
 
 # %% ../../nbs/04_generation/04_endpoint.ipynb #81e93dcc
 class Request(NamedTuple):
     "One call: `n` texts of one kind for one sample, numbered from `first`"
-    sample:str
-    kind:str
-    first:int
-    n:int
-    path:str
-    body:dict
-    key:str # Fingerprint of the request, by which the reply is kept
+
+    sample: str
+    kind: str
+    first: int
+    n: int
+    path: str
+    body: dict
+    key: str  # Fingerprint of the request, by which the reply is kept
 
     @property
-    def most(self): # A token has at least one byte; a chat template adds some
+    def most(self):  # A token has at least one byte; a chat template adds some
         "The most tokens the request can cost: prompt, text."
-        limit = next(v for k in ('max_completion_tokens', 'max_tokens') if (v := self.body.get(k)))
-        return len(canonical(self.body).encode())+256,self.n*limit
+        limit = next(v for k in ("max_completion_tokens", "max_tokens") if (v := self.body.get(k)))
+        return len(canonical(self.body).encode()) + 256, self.n * limit
+
 
 def request(
-    e:Endpoint, # Where to
-    s:Decoding, # Resolved
-    sample, # Row of the samples: id, source
-    kind:str, # 'greedy' or 'sample'
-    first:int=0, # Number of the first text
-    n:int=1, # How many
-)->Request: # Ready to send
+    e: Endpoint,  # Where to
+    s: Decoding,  # Resolved
+    sample,  # Row of the samples: id, source
+    kind: str,  # 'greedy' or 'sample'
+    first: int = 0,  # Number of the first text
+    n: int = 1,  # How many
+) -> Request:  # Ready to send
     "What is sent for some texts of a sample."
-    text,drawn = s.prompt.replace('{source}', sample.source),kind=='sample'
-    body = dict(model=e.model, n=n, max_tokens=s.max_new_tokens, temperature=s.temperature if drawn else 0, top_p=s.top_p if drawn else 1)
-    body |= dict(messages=[dict(role='user', content=text)]) if e.chat else dict(prompt=text)
-    if e.logprobs: body['logprobs'] = True if e.chat else 1
-    if drawn and s.top_k: body['top_k'] = s.top_k
-    if drawn and e.send_seed: body['seed'] = key(s.seed, sample.id, first)%2**31
-    body = {k:v for k,v in (body|(e.extra or {})).items() if v is not None}
+    text, drawn = s.prompt.replace("{source}", sample.source), kind == "sample"
+    body = dict(
+        model=e.model,
+        n=n,
+        max_tokens=s.max_new_tokens,
+        temperature=s.temperature if drawn else 0,
+        top_p=s.top_p if drawn else 1,
+    )
+    body |= dict(messages=[dict(role="user", content=text)]) if e.chat else dict(prompt=text)
+    if e.logprobs:
+        body["logprobs"] = True if e.chat else 1
+    if drawn and s.top_k:
+        body["top_k"] = s.top_k
+    if drawn and e.send_seed:
+        body["seed"] = key(s.seed, sample.id, first) % 2**31
+    body = {k: v for k, v in (body | (e.extra or {})).items() if v is not None}
     return posted(e, sample.id, kind, first, n, body)
 
+
 def posted(
-    e:Endpoint, # Where to
-    sample:str, # Name of the sample
-    kind:str, # As tables and errors name what is asked for
-    first:int, # Number of the first text
-    n:int, # How many
-    body:dict, # All that the server reads
-)->Request: # Ready to send
+    e: Endpoint,  # Where to
+    sample: str,  # Name of the sample
+    kind: str,  # As tables and errors name what is asked for
+    first: int,  # Number of the first text
+    n: int,  # How many
+    body: dict,  # All that the server reads
+) -> Request:  # Ready to send
     "A request under its fingerprint."
-    path = '/chat/completions' if e.chat else '/completions'
+    path = "/chat/completions" if e.chat else "/completions"
     return Request(sample, kind, first, n, path, body, digest([path, e.revision, body, first]))
 
+
 def plan(
-    e:Endpoint, # Where to
-    samples:pd.DataFrame, # One row per source: id, source
-    settings:Decoding, # How texts are drawn
-)->list: # Requests
+    e: Endpoint,  # Where to
+    samples: pd.DataFrame,  # One row per source: id, source
+    settings: Decoding,  # How texts are drawn
+) -> list:  # Requests
     "Everything that has to be asked: a greedy text of each sample, and the drawn ones."
-    if settings.beams: raise ValueError(f"endpoints have no beam search, got beams={settings.beams}")
-    s,step = resolved(settings, 1., 1., 0),e.per_call or max(settings.samples, 1)
-    return [r for x in check_samples(samples).itertuples() for r in (request(e, s, x, 'greedy'), *(request(e, s, x, 'sample', k, min(step, s.samples-k)) for k in range(0, s.samples, step)))]
+    if settings.beams:
+        raise ValueError(f"endpoints have no beam search, got beams={settings.beams}")
+    s, step = resolved(settings, 1.0, 1.0, 0), e.per_call or max(settings.samples, 1)
+    return [
+        r
+        for x in check_samples(samples).itertuples()
+        for r in (
+            request(e, s, x, "greedy"),
+            *(request(e, s, x, "sample", k, min(step, s.samples - k)) for k in range(0, s.samples, step)),
+        )
+    ]
 
 # %% ../../nbs/04_generation/04_endpoint.ipynb #d9bf4ce2
 class BudgetReached(Stopped):
     "The next request might cost more than is left. Nothing was sent."
 
+
 class Cache:
     "Raw replies by the fingerprint of their request, and what they cost"
-    def __init__(self,
-        path, # sqlite file; made when it is not there
+
+    def __init__(
+        self,
+        path,  # sqlite file; made when it is not there
     ):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        self.lock,self.live,self.db = threading.Condition(threading.RLock()),set(),sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
-        for line in ('pragma journal_mode=wal', 'pragma synchronous=normal', 'create table if not exists reply(key text primary key, request text, reply text, cost real)',
-                     'create table if not exists pending(id integer primary key, key text, cost real)'): self.db.execute(line)
+        self.lock, self.live, self.db = (
+            threading.Condition(threading.RLock()),
+            set(),
+            sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False),
+        )
+        for line in (
+            "pragma journal_mode=wal",
+            "pragma synchronous=normal",
+            "create table if not exists reply(key text primary key, request text, reply text, cost real)",
+            "create table if not exists pending(id integer primary key, key text, cost real)",
+        ):
+            self.db.execute(line)
 
-    def __enter__(self): return self
-    def __exit__(self, *a): self.db.close()
+    def __enter__(self):
+        return self
 
-    def get(self, key): # Parsed reply or None
+    def __exit__(self, *a):
+        self.db.close()
+
+    def get(self, key):  # Parsed reply or None
         "The reply to a request, if it was ever answered."
-        with self.lock: found = self.db.execute('select reply from reply where key=?', (key,)).fetchone()
+        with self.lock:
+            found = self.db.execute("select reply from reply where key=?", (key,)).fetchone()
         return json.loads(found[0]) if found else None
 
-    def spent(self): # (for replies, set aside for requests without a known outcome)
+    def spent(self):  # (for replies, set aside for requests without a known outcome)
         "What was paid, and what may have been."
-        with self.lock: return self.db.execute('select (select total(cost) from reply), (select total(cost) from pending)').fetchone()
+        with self.lock:
+            return self.db.execute(
+                "select (select total(cost) from reply), (select total(cost) from pending)"
+            ).fetchone()
 
-    def reserve(self, key, cost, budget): # Number of the reservation
+    def reserve(self, key, cost, budget):  # Number of the reservation
         "Set an amount aside. When too little is left, wait for requests under way; when there are none, raise `BudgetReached`."
         with self.lock:
             while True:
                 with self._transaction():
-                    paid,open = self.spent()
-                    if paid+open+cost<=budget:
-                        self.live.add(ticket := self.db.execute('insert into pending(key, cost) values (?,?)', (key, cost)).lastrowid)
+                    paid, open = self.spent()
+                    if paid + open + cost <= budget:
+                        self.live.add(
+                            ticket := self.db.execute(
+                                "insert into pending(key, cost) values (?,?)", (key, cost)
+                            ).lastrowid
+                        )
                         return ticket
-                if not self.live: raise BudgetReached(f"the budget of {budget:g} would be passed: {paid:.6g} paid, {open:.6g} set aside for requests without a known outcome, {cost:.6g} at most for the next. Every reply so far is kept: raise the budget and run again")
+                if not self.live:
+                    raise BudgetReached(
+                        f"the budget of {budget:g} would be passed: {paid:.6g} paid, {open:.6g} set aside for requests without a known outcome, {cost:.6g} at most for the next. Every reply so far is kept: raise the budget and run again"
+                    )
                 self.lock.wait(1)
 
     def leave(self, ticket, counted):
         "A request failed. Its reservation stays if the server may have counted it."
         with self.lock:
-            if not counted: self.db.execute('delete from pending where id=?', (ticket,))
+            if not counted:
+                self.db.execute("delete from pending where id=?", (ticket,))
             self.live.discard(ticket)
             self.lock.notify_all()
 
@@ -156,137 +225,216 @@ class Cache:
         "Keep a reply and replace its reservation by its cost."
         with self.lock:
             with self._transaction():
-                self.db.execute('delete from pending where id=?', (ticket,))
-                self.db.execute('insert or ignore into reply values (?,?,?,?)', (r.key, canonical(dict(path=r.path, body=r.body)), raw, cost))
+                self.db.execute("delete from pending where id=?", (ticket,))
+                self.db.execute(
+                    "insert or ignore into reply values (?,?,?,?)",
+                    (r.key, canonical(dict(path=r.path, body=r.body)), raw, cost),
+                )
             self.leave(ticket, True)
 
-    def _transaction(self): return _Transaction(self.db)
+    def _transaction(self):
+        return _Transaction(self.db)
+
 
 class _Transaction:
-    def __init__(self, db): self.db = db
-    def __enter__(self): self.db.execute('begin immediate')
-    def __exit__(self, kind, *a): self.db.execute('rollback' if kind else 'commit')
+    def __init__(self, db):
+        self.db = db
+
+    def __enter__(self):
+        self.db.execute("begin immediate")
+
+    def __exit__(self, kind, *a):
+        self.db.execute("rollback" if kind else "commit")
 
 # %% ../../nbs/04_generation/04_endpoint.ipynb #9d71bb88
 class EndpointError(Stopped):
     "A request that was not answered. The message says what the server said."
 
+
 class Refused(EndpointError):
     "A request that the server will not answer, whatever happens to others: its text is too long, or its content is not wanted."
 
+
 class _Failed(Exception):
-    def __init__(self, why, again, counted, wait=None, alone=False): self.why,self.again,self.counted,self.wait,self.alone = why,again,counted,wait,alone
+    def __init__(self, why, again, counted, wait=None, alone=False):
+        self.why, self.again, self.counted, self.wait, self.alone = why, again, counted, wait, alone
+
 
 class _Stay(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *a): return None
+    def redirect_request(self, *a):
+        return None
+
 
 def api_key(
-    e:Endpoint, # Where to
-)->str: # '' when no key is sent
+    e: Endpoint,  # Where to
+) -> str:  # '' when no key is sent
     "The key from its environment variable; the only place that reads it."
-    if not e.key_env: return ''
-    got = os.environ.get(e.key_env, '').strip()
-    if not got: raise ValueError(f"the environment variable {e.key_env} holds no API key for {e.url}. Set it, or use key_env='' for a server that needs none")
-    if not (got.isascii() and got.isprintable()): raise ValueError(f"the environment variable {e.key_env} holds characters that an API key cannot have")
+    if not e.key_env:
+        return ""
+    got = os.environ.get(e.key_env, "").strip()
+    if not got:
+        raise ValueError(
+            f"the environment variable {e.key_env} holds no API key for {e.url}. Set it, or use key_env='' for a server that needs none"
+        )
+    if not (got.isascii() and got.isprintable()):
+        raise ValueError(f"the environment variable {e.key_env} holds characters that an API key cannot have")
     return got
 
-def _local(e): return urlsplit(e.url).hostname in ('127.0.0.1', 'localhost', '::1') # On this machine: no proxy, and a port that means nothing tomorrow
 
-def _open(e, path, body, secret): # Raw text of the reply
+def _local(e):
+    return urlsplit(e.url).hostname in (
+        "127.0.0.1",
+        "localhost",
+        "::1",
+    )  # On this machine: no proxy, and a port that means nothing tomorrow
+
+
+def _open(e, path, body, secret):  # Raw text of the reply
     opener = urllib.request.build_opener(_Stay, *([urllib.request.ProxyHandler({})] if _local(e) else []))
-    head = {'Content-Type': 'application/json'}|({'Authorization': f'Bearer {secret}'} if secret else {})
-    with opener.open(urllib.request.Request(e.url.rstrip('/')+path, canonical(body).encode(), head), timeout=e.timeout) as r: return r.read().decode('utf-8', 'replace')
+    head = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {secret}"} if secret else {})
+    with opener.open(
+        urllib.request.Request(e.url.rstrip("/") + path, canonical(body).encode(), head), timeout=e.timeout
+    ) as r:
+        return r.read().decode("utf-8", "replace")
+
 
 def retry_after(
-    value:str|None, # Header of that name
-)->float|None: # Seconds, or None
+    value: str | None,  # Header of that name
+) -> float | None:  # Seconds, or None
     "How long a server asks to wait: seconds or a date."
-    if not value: return None
-    try: return max(float(value), 0)
-    except ValueError: pass
-    try: return max(parsedate_to_datetime(value).timestamp()-time.time(), 0)
-    except ValueError: return None
+    if not value:
+        return None
+    try:
+        return max(float(value), 0)
+    except ValueError:
+        pass
+    try:
+        return max(parsedate_to_datetime(value).timestamp() - time.time(), 0)
+    except ValueError:
+        return None
 
-def _said(err): # What the server wrote beside the status
-    try: return err.read().decode('utf-8', 'replace')
-    except (OSError, http.client.HTTPException): return 'the line broke before it said why'
 
-def _refused(err, clean): # What an HTTP status means
-    said,code = clean(_said(err)),err.code
-    again = (code in (408, 425, 429) or code>=500) and 'insufficient_quota' not in said
-    return _Failed(f'HTTP {code}: {said[:300]}', again, code in (502, 504), retry_after(err.headers.get('Retry-After')), code in (400, 413, 422))
+def _said(err):  # What the server wrote beside the status
+    try:
+        return err.read().decode("utf-8", "replace")
+    except (OSError, http.client.HTTPException):
+        return "the line broke before it said why"
+
+
+def _refused(err, clean):  # What an HTTP status means
+    said, code = clean(_said(err)), err.code
+    again = (code in (408, 425, 429) or code >= 500) and "insufficient_quota" not in said
+    return _Failed(
+        f"HTTP {code}: {said[:300]}",
+        again,
+        code in (502, 504),
+        retry_after(err.headers.get("Retry-After")),
+        code in (400, 413, 422),
+    )
+
 
 def attempt(
-    e:Endpoint, # Where to
-    r:Request, # What to send
-)->str: # Raw reply, checked to be one
+    e: Endpoint,  # Where to
+    r: Request,  # What to send
+) -> str:  # Raw reply, checked to be one
     "Send a request once."
     secret = api_key(e)
-    def clean(text): return text.replace(secret, '***') if secret else text
-    try: raw = clean(_open(e, r.path, r.body, secret))
-    except urllib.error.HTTPError as err: raise _refused(err, clean) from None
+
+    def clean(text):
+        return text.replace(secret, "***") if secret else text
+
+    try:
+        raw = clean(_open(e, r.path, r.body, secret))
+    except urllib.error.HTTPError as err:
+        raise _refused(err, clean) from None
     except (OSError, http.client.HTTPException) as err:
-        why = getattr(err, 'reason', err)
-        raise _Failed(clean(f'{type(why).__name__}: {why}'), True, not isinstance(why, ConnectionRefusedError)) from None
-    if not _well_formed(raw, e.chat): raise _Failed(f'the reply is not a completion: {raw[:200]!r}', True, True)
+        why = getattr(err, "reason", err)
+        raise _Failed(
+            clean(f"{type(why).__name__}: {why}"), True, not isinstance(why, ConnectionRefusedError)
+        ) from None
+    if not _well_formed(raw, e.chat):
+        raise _Failed(f"the reply is not a completion: {raw[:200]!r}", True, True)
     return raw
 
+
 def _well_formed(raw, chat):
-    try: return bool(got := json.loads(raw)['choices']) and all(isinstance(c['message'], dict) if chat else isinstance(c['text'], str) for c in got)
-    except (ValueError, KeyError, TypeError): return False
+    try:
+        return bool(got := json.loads(raw)["choices"]) and all(
+            isinstance(c["message"], dict) if chat else isinstance(c["text"], str) for c in got
+        )
+    except (ValueError, KeyError, TypeError):
+        return False
 
 # %% ../../nbs/04_generation/04_endpoint.ipynb #e36a04d8
 def pause(
-    e:Endpoint, # Its backoff
-    key:str, # Fingerprint of the request
-    attempt:int, # From 0
-    asked:float|None=None, # Seconds the server asked for
-)->float: # Seconds
+    e: Endpoint,  # Its backoff
+    key: str,  # Fingerprint of the request
+    attempt: int,  # From 0
+    asked: float | None = None,  # Seconds the server asked for
+) -> float:  # Seconds
     "How long to wait before the next attempt."
-    spread = int(digest([key, attempt])[:8], 16)/2**32
-    return e.backoff*2**attempt*(.5+spread) if asked is None else asked+e.backoff*spread
+    spread = int(digest([key, attempt])[:8], 16) / 2**32
+    return e.backoff * 2**attempt * (0.5 + spread) if asked is None else asked + e.backoff * spread
+
 
 def answer(
-    e:Endpoint, # Where to
-    r:Request, # What to send
-    cache:Cache, # Where the reply is kept
-    stop:threading.Event, # Set when another request failed for good
+    e: Endpoint,  # Where to
+    r: Request,  # What to send
+    cache: Cache,  # Where the reply is kept
+    stop: threading.Event,  # Set when another request failed for good
 ):
     "Send a request until it is answered and kept."
-    for i in range(e.retries+1):
-        if stop.is_set(): return
+    for i in range(e.retries + 1):
+        if stop.is_set():
+            return
         ticket = cache.reserve(r.key, e.cost(*r.most), e.budget)
-        try: raw = attempt(e, r)
+        try:
+            raw = attempt(e, r)
         except _Failed as f:
             cache.leave(ticket, f.counted)
             wait = pause(e, r.key, i, f.wait)
-            if not f.again or i==e.retries or wait>e.longest_wait: raise (Refused if f.alone else EndpointError)(_gave_up(e, r, f, i, wait)) from None
+            if not f.again or i == e.retries or wait > e.longest_wait:
+                raise (Refused if f.alone else EndpointError)(_gave_up(e, r, f, i, wait)) from None
             stop.wait(wait)
         except BaseException:
             cache.leave(ticket, True)
             raise
-        else: return cache.settle(ticket, r, raw, e.cost(*_usage(raw, r)))
+        else:
+            return cache.settle(ticket, r, raw, e.cost(*_usage(raw, r)))
 
-def _usage(raw, r): # Tokens as the server counted them; the most it can be when it did not
-    u = json.loads(raw).get('usage') or {}
-    return tuple(u[k] if isinstance(u.get(k), int) else most for k,most in zip(('prompt_tokens', 'completion_tokens'), r.most))
+
+def _usage(raw, r):  # Tokens as the server counted them; the most it can be when it did not
+    u = json.loads(raw).get("usage") or {}
+    return tuple(
+        u[k] if isinstance(u.get(k), int) else most
+        for k, most in zip(("prompt_tokens", "completion_tokens"), r.most)
+    )
+
 
 def _gave_up(e, r, f, i, wait):
-    hint = f" It asks to wait {f.wait:.0f} s, longer than longest_wait={e.longest_wait:g}." if f.again and i<e.retries and f.wait else ''
-    return f"{e.model} at {e.url} did not answer the {r.kind} request of sample {r.sample!r} in {i+1} attempt{'s'*(i>0)}: {f.why}.{hint} Every reply so far is kept; run again to go on"
+    hint = (
+        f" It asks to wait {f.wait:.0f} s, longer than longest_wait={e.longest_wait:g}."
+        if f.again and i < e.retries and f.wait
+        else ""
+    )
+    return f"{e.model} at {e.url} did not answer the {r.kind} request of sample {r.sample!r} in {i + 1} attempt{'s' * (i > 0)}: {f.why}.{hint} Every reply so far is kept; run again to go on"
+
 
 def ask(
-    e:Endpoint, # Where to
-    requests:list, # From `plan`
-    cache:Cache, # Where replies are kept
-    refused:dict=None, # Takes fingerprint -> what the server said of a request that it will not answer, and the others go on; an error when None, or when nothing is answered
-)->dict: # Fingerprint -> parsed reply; None for a refused one
+    e: Endpoint,  # Where to
+    requests: list,  # From `plan`
+    cache: Cache,  # Where replies are kept
+    refused: dict = None,  # Takes fingerprint -> what the server said of a request that it will not answer, and the others go on; an error when None, or when nothing is answered
+) -> dict:  # Fingerprint -> parsed reply; None for a refused one
     "Replies to all requests; only what the cache does not have is sent, and each request once."
-    left = [r for k,r in {r.key:r for r in requests}.items() if cache.get(k) is None]
-    if left: api_key(e) # A missing key is said before anything is set aside
+    left = [r for k, r in {r.key: r for r in requests}.items() if cache.get(k) is None]
+    if left:
+        api_key(e)  # A missing key is said before anything is set aside
     stop = threading.Event()
+
     def one(r):
-        try: answer(e, r, cache, stop)
+        try:
+            answer(e, r, cache, stop)
         except Refused as err:
             if refused is None:
                 stop.set()
@@ -295,80 +443,138 @@ def ask(
         except BaseException:
             stop.set()
             raise
+
     with ThreadPoolExecutor(e.concurrency) as pool:
         under_way = [pool.submit(one, r) for r in left]
         try:
-            for f in as_completed(under_way): f.result()
+            for f in as_completed(under_way):
+                f.result()
         finally:
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
-    if left and refused and len(refused)==len(left)==len({r.key for r in requests}): raise EndpointError(next(iter(refused.values())))
-    return {r.key:cache.get(r.key) for r in requests}
+    if left and refused and len(refused) == len(left) == len({r.key for r in requests}):
+        raise EndpointError(next(iter(refused.values())))
+    return {r.key: cache.get(r.key) for r in requests}
 
 # %% ../../nbs/04_generation/04_endpoint.ipynb #6332bf99
-def _texts(reply, r, e): # (text, finish, logprobs) of each text asked for
-    got = sorted(reply['choices'], key=lambda c: c.get('index', 0))
-    if len(got)<r.n: raise EndpointError(f"{e.model} gave {len(got)} of {r.n} texts for sample {r.sample!r}: the server does not honour n. Use per_call = 1 (--per-call 1)")
-    return [((c['message'].get('content') if e.chat else c['text']) or '', c.get('finish_reason') or '', _logprobs(c.get('logprobs'))) for c in got[:r.n]]
+def _texts(reply, r, e):  # (text, finish, logprobs) of each text asked for
+    got = sorted(reply["choices"], key=lambda c: c.get("index", 0))
+    if len(got) < r.n:
+        raise EndpointError(
+            f"{e.model} gave {len(got)} of {r.n} texts for sample {r.sample!r}: the server does not honour n. Use per_call = 1 (--per-call 1)"
+        )
+    return [
+        (
+            (c["message"].get("content") if e.chat else c["text"]) or "",
+            c.get("finish_reason") or "",
+            _logprobs(c.get("logprobs")),
+        )
+        for c in got[: r.n]
+    ]
 
-def _logprobs(x): # Of chat or of plain completions
-    if not x: return None
-    return [t['logprob'] for t in x['content']] if x.get('content') else x.get('token_logprobs')
+
+def _logprobs(x):  # Of chat or of plain completions
+    if not x:
+        return None
+    return [t["logprob"] for t in x["content"]] if x.get("content") else x.get("token_logprobs")
+
 
 def generate(
-    e:Endpoint, # Where to
-    samples:pd.DataFrame, # One row per source: id, source
-    settings:Decoding, # How texts are drawn
-    cache:Cache, # Where replies are kept
-)->list: # Dicts from `uetrust.generation.bank.row`
+    e: Endpoint,  # Where to
+    samples: pd.DataFrame,  # One row per source: id, source
+    settings: Decoding,  # How texts are drawn
+    cache: Cache,  # Where replies are kept
+) -> list:  # Dicts from `uetrust.generation.bank.row`
     "A greedy text and the drawn ones of every source."
     requests = plan(e, samples, settings)
     replies = ask(e, requests, cache)
-    return [row(r.sample, r.kind, r.first+i, text.strip(), finish=finish, logprobs=lp) for r in requests for i,(text,finish,lp) in enumerate(_texts(replies[r.key], r, e))]
+    return [
+        row(r.sample, r.kind, r.first + i, text.strip(), finish=finish, logprobs=lp)
+        for r in requests
+        for i, (text, finish, lp) in enumerate(_texts(replies[r.key], r, e))
+    ]
+
 
 def estimate(
-    e:Endpoint, # Its prices
-    samples:pd.DataFrame, # One row per source
-    settings:Decoding, # How texts are drawn
-    cache:Cache=None, # What was answered already costs nothing
-)->pd.Series: # requests, cached, and for the rest tokens_in, tokens_out, cost (at four bytes per token, texts of full length), cost_most, budget_left
+    e: Endpoint,  # Its prices
+    samples: pd.DataFrame,  # One row per source
+    settings: Decoding,  # How texts are drawn
+    cache: Cache = None,  # What was answered already costs nothing
+) -> pd.Series:  # requests, cached, and for the rest tokens_in, tokens_out, cost (at four bytes per token, texts of full length), cost_most, budget_left
     "A dry run: what it would cost. Nothing is sent."
     return estimated(e, plan(e, samples, settings), cache)
 
+
 def estimated(
-    e:Endpoint, # Its prices
-    requests:list, # Any
-    cache:Cache=None, # What was answered already costs nothing
-)->pd.Series: # As `estimate`
+    e: Endpoint,  # Its prices
+    requests: list,  # Any
+    cache: Cache = None,  # What was answered already costs nothing
+) -> pd.Series:  # As `estimate`
     "What requests would cost."
-    every = {r.key:r for r in requests}
-    left = [r for k,r in every.items() if cache is None or cache.get(k) is None]
-    most,out = sum(r.most[0] for r in left),sum(r.most[1] for r in left)
-    tokens = sum(len(canonical(r.body).encode()) for r in left)//4
+    every = {r.key: r for r in requests}
+    left = [r for k, r in every.items() if cache is None or cache.get(k) is None]
+    most, out = sum(r.most[0] for r in left), sum(r.most[1] for r in left)
+    tokens = sum(len(canonical(r.body).encode()) for r in left) // 4
     spent = sum(cache.spent()) if cache else 0
-    return pd.Series(dict(requests=len(every), cached=len(every)-len(left), tokens_in=tokens, tokens_out=out, cost=e.cost(tokens, out), cost_most=e.cost(most, out), budget_left=e.budget-spent), dtype=object)
+    return pd.Series(
+        dict(
+            requests=len(every),
+            cached=len(every) - len(left),
+            tokens_in=tokens,
+            tokens_out=out,
+            cost=e.cost(tokens, out),
+            cost_most=e.cost(most, out),
+            budget_left=e.budget - spent,
+        ),
+        dtype=object,
+    )
+
 
 def about(
-    e:Endpoint, # Where to
-    dataset:str, # Name of the dataset
-    generator:str, # Name of the generator, as tables show it
-    settings:Decoding, # How texts are drawn
-)->dict: # For a bank
+    e: Endpoint,  # Where to
+    dataset: str,  # Name of the dataset
+    generator: str,  # Name of the generator, as tables show it
+    settings: Decoding,  # How texts are drawn
+) -> dict:  # For a bank
     "Provenance of the texts of an endpoint."
-    s = {k:v for k,v in stated(resolved(settings, 1., 1., 0), settings.prompt, chat=e.chat, per_call=e.per_call, send_seed=e.send_seed, logprobs=e.logprobs, extra=e.extra or {}).items() if k not in ('min_length', 'max_prompt', 'beams')}
-    return provenance(dataset, generator, e.model, e.revision, s, settings.texts, url='local' if _local(e) else e.url)
+    s = {
+        k: v
+        for k, v in stated(
+            resolved(settings, 1.0, 1.0, 0),
+            settings.prompt,
+            chat=e.chat,
+            per_call=e.per_call,
+            send_seed=e.send_seed,
+            logprobs=e.logprobs,
+            extra=e.extra or {},
+        ).items()
+        if k not in ("min_length", "max_prompt", "beams")
+    }
+    return provenance(
+        dataset, generator, e.model, e.revision, s, settings.texts, url="local" if _local(e) else e.url
+    )
+
 
 def fill(
-    folder, # The bank
-    dataset:str, # Name of the dataset
-    generator:str, # Name of the generator, as tables show it
-    samples:pd.DataFrame, # One row per source: id, source, perhaps split
-    e:Endpoint, # Where to
-    settings:Decoding, # How texts are drawn
-    cache, # sqlite file of raw replies
-    size:int=64, # Sources per shard
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-)->Path: # The bank
+    folder,  # The bank
+    dataset: str,  # Name of the dataset
+    generator: str,  # Name of the generator, as tables show it
+    samples: pd.DataFrame,  # One row per source: id, source, perhaps split
+    e: Endpoint,  # Where to
+    settings: Decoding,  # How texts are drawn
+    cache,  # sqlite file of raw replies
+    size: int = 64,  # Sources per shard
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+) -> Path:  # The bank
     "Make the shards of a bank that are not there."
-    with Cache(cache) as c: return fill_bank(folder, samples, about(e, dataset, generator, settings), lambda part: generate(e, part, settings, c), size, worker, progress)
+    with Cache(cache) as c:
+        return fill_bank(
+            folder,
+            samples,
+            about(e, dataset, generator, settings),
+            lambda part: generate(e, part, settings, c),
+            size,
+            worker,
+            progress,
+        )

@@ -8,239 +8,357 @@ __all__ = ['GAMMA', 'MIX1', 'MIX2', 'splitmix', 'gumbel', 'GumbelMax', 'warpers'
 
 # %% ../../nbs/04_generation/03_local.ipynb #e6a01496
 import copy
-
-import pandas as pd, torch
 from pathlib import Path
+
+import pandas as pd
+import torch
 from transformers import GenerationConfig, LogitsProcessorList
 from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 from transformers.modeling_outputs import BaseModelOutput
 
 from .bank import check_samples, fill_bank, provenance, row
 from .decoding import Decoding, key, resolved, stated
-from ..models.load import Model, halving, padded
-from ..models.load import fit
+from ..models.load import Model, fit, halving, padded
 
 # %% ../../nbs/04_generation/03_local.ipynb #61312e7e
-def _signed(x): return x-(1<<64) if x>=1<<63 else x # An unsigned number in the int64 that torch has
+def _signed(x):
+    return x - (1 << 64) if x >= 1 << 63 else x  # An unsigned number in the int64 that torch has
 
-GAMMA,MIX1,MIX2 = map(_signed, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)) # Steele, Lea, Flood 2014
 
-def _shift(z, n): return (z>>n)&((1<<(64-n))-1) # Logical shift to the right
+GAMMA, MIX1, MIX2 = map(
+    _signed, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)  # Steele, Lea, Flood 2014
+
+
+def _shift(z, n):
+    return (z >> n) & ((1 << (64 - n)) - 1)  # Logical shift to the right
+
 
 def splitmix(
-    keys:torch.Tensor, # int64, one stream each
-    n:torch.Tensor, # int64, which number of the stream, from 0; broadcast against the keys
-)->torch.Tensor: # int64 of 64 random bits
+    keys: torch.Tensor,  # int64, one stream each
+    n: torch.Tensor,  # int64, which number of the stream, from 0; broadcast against the keys
+) -> torch.Tensor:  # int64 of 64 random bits
     "The n-th output of SplitMix64 seeded with each key, without the ones before it."
-    z = keys+(n+1)*GAMMA
-    z = (z^_shift(z, 30))*MIX1
-    z = (z^_shift(z, 27))*MIX2
-    return z^_shift(z, 31)
+    z = keys + (n + 1) * GAMMA
+    z = (z ^ _shift(z, 30)) * MIX1
+    z = (z ^ _shift(z, 27)) * MIX2
+    return z ^ _shift(z, 31)
+
 
 def gumbel(
-    keys:torch.Tensor, # int64, one per text, shape [N]
-    step:int, # Which token of the text, from 0
-    size:int, # Entries of the vocabulary, V
-)->torch.Tensor: # Standard Gumbel noise, float64, shape [N,V]
+    keys: torch.Tensor,  # int64, one per text, shape [N]
+    step: int,  # Which token of the text, from 0
+    size: int,  # Entries of the vocabulary, V
+) -> torch.Tensor:  # Standard Gumbel noise, float64, shape [N,V]
     "The noise of one step of each text."
-    bits = splitmix(keys[:,None], step*size+torch.arange(size, device=keys.device))
-    u = (_shift(bits, 12)+.5)*2.**-52 # 52 bits, so that no u is 0 or 1
+    bits = splitmix(keys[:, None], step * size + torch.arange(size, device=keys.device))
+    u = (_shift(bits, 12) + 0.5) * 2.0**-52  # 52 bits, so that no u is 0 or 1
     return -(-u.log()).log()
 
 # %% ../../nbs/04_generation/03_local.ipynb #bb4121cf
 class GumbelMax:
     "Logits processor that turns greedy search into sampling for the rows that have a key."
-    def __init__(self,
-        keys:list, # One per row: a number below 2**64, or None for a greedy row
-        settings:Decoding, # Resolved
-        device:str, # Of the logits
+
+    def __init__(
+        self,
+        keys: list,  # One per row: a number below 2**64, or None for a greedy row
+        settings: Decoding,  # Resolved
+        device: str,  # Of the logits
     ):
-        self.rows = torch.tensor([i for i,k in enumerate(keys) if k is not None], dtype=torch.long, device=device)
+        self.rows = torch.tensor(
+            [i for i, k in enumerate(keys) if k is not None], dtype=torch.long, device=device
+        )
         self.keys = torch.tensor([_signed(k) for k in keys if k is not None], dtype=torch.long, device=device)
-        self.warp,self.step = warpers(settings),0
+        self.warp, self.step = warpers(settings), 0
 
     def __call__(self, input_ids, scores):
         z = scores.double()
-        if len(self.rows): z[self.rows] = self.warp(input_ids[self.rows], scores[self.rows]).double()+gumbel(self.keys, self.step, scores.shape[1])
+        if len(self.rows):
+            z[self.rows] = self.warp(input_ids[self.rows], scores[self.rows]).double() + gumbel(
+                self.keys, self.step, scores.shape[1]
+            )
         self.step += 1
         return z
 
+
 def warpers(
-    s:Decoding, # Resolved
-)->LogitsProcessorList: # Called with (ids, logits)
+    s: Decoding,  # Resolved
+) -> LogitsProcessorList:  # Called with (ids, logits)
     "Temperature, top-k and top-p, each only when it does something."
-    steps = (TemperatureLogitsWarper, float(s.temperature), s.temperature!=1),(TopKLogitsWarper, s.top_k, s.top_k>0),(TopPLogitsWarper, s.top_p, s.top_p<1)
-    return LogitsProcessorList([make(value) for make,value,needed in steps if needed])
+    steps = (
+        (TemperatureLogitsWarper, float(s.temperature), s.temperature != 1),
+        (TopKLogitsWarper, s.top_k, s.top_k > 0),
+        (TopPLogitsWarper, s.top_p, s.top_p < 1),
+    )
+    return LogitsProcessorList([make(value) for make, value, needed in steps if needed])
 
 # %% ../../nbs/04_generation/03_local.ipynb #59746e36
 def prompts(
-    model:Model, # From `load`
-    sources:list, # Texts
-    s:Decoding, # Settings
-)->list: # (token ids, tokens left out) of each source
+    model: Model,  # From `load`
+    sources: list,  # Texts
+    s: Decoding,  # Settings
+) -> list:  # (token ids, tokens left out) of each source
     "Every source inside the template of the model: chat template when the tokenizer has one, else plain."
     chat = chats(model)
+
     def render(source):
-        text = template(model, s).replace('{source}', source)
-        return [dict(role='user', content=text)] if chat else text
-    def tokens(prompt): return encode(model, prompt)
+        text = template(model, s).replace("{source}", source)
+        return [dict(role="user", content=text)] if chat else text
+
+    def tokens(prompt):
+        return encode(model, prompt)
+
     return [fit(render, tokens, source, room(model, s)) for source in sources]
 
+
 def encode(
-    model:Model, # From `load`
-    prompt:str|list, # A text, or messages with role and content
-)->list: # Token ids
+    model: Model,  # From `load`
+    prompt: str | list,  # A text, or messages with role and content
+) -> list:  # Token ids
     "A text between the tokenizer's special tokens, or messages in the chat template, which brings its own."
-    tok,chat = model.tokenizer,not isinstance(prompt, str)
-    if chat: prompt = tok.apply_chat_template(prompt, add_generation_prompt=True, tokenize=False)
+    tok, chat = model.tokenizer, not isinstance(prompt, str)
+    if chat:
+        prompt = tok.apply_chat_template(prompt, add_generation_prompt=True, tokenize=False)
     return tok(prompt, add_special_tokens=not chat, verbose=False).input_ids
 
-def chats(model:Model)->bool: # Causal, with a chat template
+
+def chats(model: Model) -> bool:  # Causal, with a chat template
     "Is this a chat model?"
-    return model.kind=='causal' and model.tokenizer.chat_template is not None
+    return model.kind == "causal" and model.tokenizer.chat_template is not None
 
-def template(model:Model, s:Decoding)->str: # With {source}
+
+def template(model: Model, s: Decoding) -> str:  # With {source}
     "The template for this kind of model."
-    return s.document if model.kind=='seq2seq' else s.prompt
+    return s.document if model.kind == "seq2seq" else s.prompt
 
-def room(model:Model, s:Decoding)->int: # Tokens
+
+def room(model: Model, s: Decoding) -> int:  # Tokens
     "How long a prompt may be, so that the text fits behind it."
-    left = min(s.max_prompt, model.window-(s.max_new_tokens if model.kind=='causal' else 0))
-    if left<1 or (model.positions or s.max_new_tokens+1)<=s.max_new_tokens: raise ValueError(f"{model.id} has {model.window} positions: no room for max_new_tokens={s.max_new_tokens}. Lower it")
+    left = min(s.max_prompt, model.window - (s.max_new_tokens if model.kind == "causal" else 0))
+    if left < 1 or (model.positions or s.max_new_tokens + 1) <= s.max_new_tokens:
+        raise ValueError(
+            f"{model.id} has {model.window} positions: no room for max_new_tokens={s.max_new_tokens}. Lower it"
+        )
     return left
 
 # %% ../../nbs/04_generation/03_local.ipynb #4dfc4038
-def _config(model, s, **kw): # Generation settings: the checkpoint's constraints, our numbers
+def _config(model, s, **kw):  # Generation settings: the checkpoint's constraints, our numbers
     c = copy.deepcopy(model.model.generation_config)
     pad = c.pad_token_id if c.pad_token_id is not None else (_ends(c) or [0])[0]
-    ours = dict(do_sample=False, temperature=None, top_p=None, top_k=None, max_length=None,
-                max_new_tokens=s.max_new_tokens, min_length=s.min_length, pad_token_id=pad, return_dict_in_generate=False)
-    c.update(**ours|kw)
+    ours = dict(
+        do_sample=False,
+        temperature=None,
+        top_p=None,
+        top_k=None,
+        max_length=None,
+        max_new_tokens=s.max_new_tokens,
+        min_length=s.min_length,
+        pad_token_id=pad,
+        return_dict_in_generate=False,
+    )
+    c.update(**ours | kw)
     return c
 
-def _encoded(model, ids, mask, times, beams): # Inputs of `generate`, each source encoded once
+
+def _encoded(model, ids, mask, times, beams):  # Inputs of `generate`, each source encoded once
     h = model.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
-    return dict(encoder_outputs=BaseModelOutput(last_hidden_state=h.repeat_interleave(times, 0)), attention_mask=mask.repeat_interleave(times, 0))
+    return dict(
+        encoder_outputs=BaseModelOutput(last_hidden_state=h.repeat_interleave(times, 0)),
+        attention_mask=mask.repeat_interleave(times, 0),
+    )
 
-def _prefilled(model, ids, mask, times, beams): # Inputs of `generate`, each prompt read once but for its last token
+
+def _prefilled(
+    model, ids, mask, times, beams
+):  # Inputs of `generate`, each prompt read once but for its last token
     many = dict(input_ids=ids.repeat_interleave(times, 0), attention_mask=mask.repeat_interleave(times, 0))
-    if ids.shape[1]==1: return many
-    where = (mask.cumsum(1)-1).clamp(0)[:,:-1]
-    cache = model.model.base_model(input_ids=ids[:,:-1], attention_mask=mask[:,:-1], position_ids=where, use_cache=True).past_key_values
-    cache.batch_repeat_interleave(times*beams) # `generate` copies the ids for its beams, but not a cache it is given
-    return many|dict(past_key_values=cache)
+    if ids.shape[1] == 1:
+        return many
+    where = (mask.cumsum(1) - 1).clamp(0)[:, :-1]
+    cache = model.model.base_model(
+        input_ids=ids[:, :-1], attention_mask=mask[:, :-1], position_ids=where, use_cache=True
+    ).past_key_values
+    cache.batch_repeat_interleave(
+        times * beams
+    )  # `generate` copies the ids for its beams, but not a cache it is given
+    return many | dict(past_key_values=cache)
 
-def _cut_at(ids, eos): # Up to and with the first end token
-    end = next((i for i,t in enumerate(ids) if t in eos), len(ids))
-    return ids[:end+1]
+
+def _cut_at(ids, eos):  # Up to and with the first end token
+    end = next((i for i, t in enumerate(ids) if t in eos), len(ids))
+    return ids[: end + 1]
+
 
 @torch.inference_mode()
 def decode(
-    model:Model, # From `load`
-    ids_of:list, # Token ids of each prompt
-    s:Decoding, # Resolved
-    keys:list=None, # For each prompt the keys of its texts, None for the greedy one; beam search when None
-)->list: # For each prompt the token ids of its texts
+    model: Model,  # From `load`
+    ids_of: list,  # Token ids of each prompt
+    s: Decoding,  # Resolved
+    keys: list = None,  # For each prompt the keys of its texts, None for the greedy one; beam search when None
+) -> list:  # For each prompt the token ids of its texts
     "All texts of a batch of prompts."
-    causal,times,beams = model.kind=='causal',len(keys[0]) if keys else 1,1 if keys else s.beams
-    ids,mask = padded(model, ids_of, left=causal)
+    causal, times, beams = model.kind == "causal", len(keys[0]) if keys else 1, 1 if keys else s.beams
+    ids, mask = padded(model, ids_of, left=causal)
     c = _config(model, s, num_beams=beams, num_return_sequences=beams)
     kw = (_prefilled if causal else _encoded)(model, ids, mask, times, beams)
-    if keys: kw['logits_processor'] = LogitsProcessorList([GumbelMax([k for ks in keys for k in ks], s, model.device)])
-    out = model.model.generate(generation_config=c, **kw)[:,ids.shape[1] if causal else 1:].tolist()
-    eos,per = set(_ends(c)),len(out)//len(ids_of)
-    return [[_cut_at(o, eos) for o in out[i:i+per]] for i in range(0, len(out), per)]
+    if keys:
+        kw["logits_processor"] = LogitsProcessorList(
+            [GumbelMax([k for ks in keys for k in ks], s, model.device)]
+        )
+    out = model.model.generate(generation_config=c, **kw)[:, ids.shape[1] if causal else 1 :].tolist()
+    eos, per = set(_ends(c)), len(out) // len(ids_of)
+    return [[_cut_at(o, eos) for o in out[i : i + per]] for i in range(0, len(out), per)]
 
-def _ends(c:GenerationConfig): return c.eos_token_id if isinstance(c.eos_token_id, list) else [] if c.eos_token_id is None else [c.eos_token_id]
+
+def _ends(c: GenerationConfig):
+    return (
+        c.eos_token_id
+        if isinstance(c.eos_token_id, list)
+        else []
+        if c.eos_token_id is None
+        else [c.eos_token_id]
+    )
 
 # %% ../../nbs/04_generation/03_local.ipynb #dd1828d7
 @torch.inference_mode()
 def hypotheses(
-    model:Model, # From `load`
-    ids_of:list, # Token ids of each prompt
-    s:Decoding, # Resolved; `beams` says how many
-    inside, # Called with (ids, mask) of the prompts: the context in which the search runs
-)->list: # For each prompt (token ids, log P over the length with the start token to the power of the length penalty), in the order of the search
+    model: Model,  # From `load`
+    ids_of: list,  # Token ids of each prompt
+    s: Decoding,  # Resolved; `beams` says how many
+    inside,  # Called with (ids, mask) of the prompts: the context in which the search runs
+) -> list:  # For each prompt (token ids, log P over the length with the start token to the power of the length penalty), in the order of the search
     "What a beam search finds, with its scores."
-    causal = model.kind=='causal'
-    ids,mask = padded(model, ids_of, left=causal)
-    c = _config(model, s, num_beams=s.beams, num_return_sequences=s.beams, use_cache=False, return_dict_in_generate=True, output_scores=True)
+    causal = model.kind == "causal"
+    ids, mask = padded(model, ids_of, left=causal)
+    c = _config(
+        model,
+        s,
+        num_beams=s.beams,
+        num_return_sequences=s.beams,
+        use_cache=False,
+        return_dict_in_generate=True,
+        output_scores=True,
+    )
     kw = dict(input_ids=ids, attention_mask=mask) if causal else _encoded(model, ids, mask, 1, s.beams)
-    with inside(ids, mask): out = model.model.generate(generation_config=c, **kw)
-    texts = [_cut_at(t, set(_ends(c))) for t in out.sequences[:,ids.shape[1] if causal else 1:].tolist()]
-    alpha = 1. if c.length_penalty is None else c.length_penalty
-    found = [(t, x*(len(t)/(len(t)+1))**alpha) for t,x in zip(texts, out.sequences_scores.tolist())]
-    return [[(t, x) for t,x in found[i:i+s.beams] if x>-1e8] for i in range(0, len(found), s.beams)] # Fewer than asked for are padded with impossible ones
+    with inside(ids, mask):
+        out = model.model.generate(generation_config=c, **kw)
+    texts = [_cut_at(t, set(_ends(c))) for t in out.sequences[:, ids.shape[1] if causal else 1 :].tolist()]
+    alpha = 1.0 if c.length_penalty is None else c.length_penalty
+    found = [(t, x * (len(t) / (len(t) + 1)) ** alpha) for t, x in zip(texts, out.sequences_scores.tolist())]
+    return [
+        [(t, x) for t, x in found[i : i + s.beams] if x > -1e8] for i in range(0, len(found), s.beams)
+    ]  # Fewer than asked for are padded with impossible ones
 
 # %% ../../nbs/04_generation/03_local.ipynb #d5aec7f7
 def own_settings(
-    model:Model, # From `load`
-    s:Decoding, # As asked for
-)->Decoding: # No None left
+    model: Model,  # From `load`
+    s: Decoding,  # As asked for
+) -> Decoding:  # No None left
     "Settings with the checkpoint's own numbers where None was asked for."
     c = model.model.generation_config
     return resolved(s, c.temperature, c.top_p, c.top_k)
 
-def _rows(model, sample, cut, s, kind, texts): # Bank rows of the texts of one sample
-    def text(ids): return model.tokenizer.decode(ids, skip_special_tokens=True).strip()
-    return [row(sample, kind, k, text(ids), ids, cut, finish(model, ids, s)) for k,ids in texts]
+
+def _rows(model, sample, cut, s, kind, texts):  # Bank rows of the texts of one sample
+    def text(ids):
+        return model.tokenizer.decode(ids, skip_special_tokens=True).strip()
+
+    return [row(sample, kind, k, text(ids), ids, cut, finish(model, ids, s)) for k, ids in texts]
+
 
 def finish(
-    model:Model, # From `load`
-    ids:list, # A text it wrote
-    s:Decoding, # Settings
-)->str: # 'stop', or 'length' when the settings ended it
+    model: Model,  # From `load`
+    ids: list,  # A text it wrote
+    s: Decoding,  # Settings
+) -> str:  # 'stop', or 'length' when the settings ended it
     "Why a text ended."
     c = model.model.generation_config
-    return 'stop' if ids and ids[-1] in _ends(c) and not (c.forced_eos_token_id is not None and len(ids)==s.max_new_tokens) else 'length'
+    return (
+        "stop"
+        if ids
+        and ids[-1] in _ends(c)
+        and not (c.forced_eos_token_id is not None and len(ids) == s.max_new_tokens)
+        else "length"
+    )
+
 
 def generate(
-    model:Model, # From `load`, seq2seq or causal
-    samples:pd.DataFrame, # One row per source: id, source
-    settings:Decoding, # How texts are drawn
-    batch:int=8, # Sources per batch; each has 1+K texts. Halved when memory does not suffice
-)->list: # Dicts from `uetrust.generation.bank.row`
+    model: Model,  # From `load`, seq2seq or causal
+    samples: pd.DataFrame,  # One row per source: id, source
+    settings: Decoding,  # How texts are drawn
+    batch: int = 8,  # Sources per batch; each has 1+K texts. Halved when memory does not suffice
+) -> list:  # Dicts from `uetrust.generation.bank.row`
     "A greedy text, the drawn ones and the beams of every source."
-    if model.kind not in ('seq2seq', 'causal'): raise ValueError(f"{model.id} is of kind {model.kind!r}: it cannot write. Texts come from 'seq2seq' and 'causal' models")
-    s,names = own_settings(model, settings),list(check_samples(samples)['id'])
-    asked = dict(zip(names, prompts(model, list(samples['source']), s)))
-    if bad := [i for i,(p,_) in asked.items() if not p]: raise ValueError(f"samples {bad[:5]} have an empty prompt: the source is empty and the template adds nothing")
+    if model.kind not in ("seq2seq", "causal"):
+        raise ValueError(
+            f"{model.id} is of kind {model.kind!r}: it cannot write. Texts come from 'seq2seq' and 'causal' models"
+        )
+    s, names = own_settings(model, settings), list(check_samples(samples)["id"])
+    asked = dict(zip(names, prompts(model, list(samples["source"]), s)))
+    if bad := [i for i, (p, _) in asked.items() if not p]:
+        raise ValueError(
+            f"samples {bad[:5]} have an empty prompt: the source is empty and the template adds nothing"
+        )
     order = sorted(names, key=lambda i: -len(asked[i][0]))
-    def run(some): return _texts_of(model, some, asked, s)
-    got = dict(zip(order, [rows for i in range(0, len(order), batch) for rows in halving(run, order[i:i+batch])]))
+
+    def run(some):
+        return _texts_of(model, some, asked, s)
+
+    got = dict(
+        zip(order, [rows for i in range(0, len(order), batch) for rows in halving(run, order[i : i + batch])])
+    )
     return [r for n in names for r in got[n]]
 
-def _texts_of(model, names, asked, s): # Bank rows of each sample of a batch
+
+def _texts_of(model, names, asked, s):  # Bank rows of each sample of a batch
     ids_of = [asked[n][0] for n in names]
     drawn = decode(model, ids_of, s, [[None, *(key(s.seed, n, k) for k in range(s.samples))] for n in names])
-    beams = decode(model, ids_of, s) if s.beams else [[]]*len(names)
-    return [[r for kind,texts in (('greedy', d[:1]), ('sample', d[1:]), ('beam', b)) for r in _rows(model, n, asked[n][1], s, kind, enumerate(texts))] for n,d,b in zip(names, drawn, beams)]
+    beams = decode(model, ids_of, s) if s.beams else [[]] * len(names)
+    return [
+        [
+            r
+            for kind, texts in (("greedy", d[:1]), ("sample", d[1:]), ("beam", b))
+            for r in _rows(model, n, asked[n][1], s, kind, enumerate(texts))
+        ]
+        for n, d, b in zip(names, drawn, beams)
+    ]
 
 # %% ../../nbs/04_generation/03_local.ipynb #4fad51a1
 def about(
-    model:Model, # From `load`
-    dataset:str, # Name of the dataset
-    generator:str, # Name of the generator, as tables show it
-    settings:Decoding, # How texts are drawn
-    **made_with, # Recorded, not compared
-)->dict: # For a bank
+    model: Model,  # From `load`
+    dataset: str,  # Name of the dataset
+    generator: str,  # Name of the generator, as tables show it
+    settings: Decoding,  # How texts are drawn
+    **made_with,  # Recorded, not compared
+) -> dict:  # For a bank
     "Provenance of the texts of a local model."
     s = own_settings(model, settings)
-    return provenance(dataset, generator, model.name, model.version,
-                      stated(s, template(model, s), chat=chats(model), dtype=str(model.dtype).removeprefix('torch.')), s.texts, device=model.device, **made_with)
+    return provenance(
+        dataset,
+        generator,
+        model.name,
+        model.version,
+        stated(s, template(model, s), chat=chats(model), dtype=str(model.dtype).removeprefix("torch.")),
+        s.texts,
+        device=model.device,
+        **made_with,
+    )
+
 
 def fill(
-    folder, # The bank
-    dataset:str, # Name of the dataset
-    generator:str, # Name of the generator, as tables show it
-    samples:pd.DataFrame, # One row per source: id, source, perhaps split
-    model:Model, # From `load`
-    settings:Decoding, # How texts are drawn
-    size:int=64, # Sources per shard
-    batch:int=8, # Sources per batch
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-)->Path: # The bank
+    folder,  # The bank
+    dataset: str,  # Name of the dataset
+    generator: str,  # Name of the generator, as tables show it
+    samples: pd.DataFrame,  # One row per source: id, source, perhaps split
+    model: Model,  # From `load`
+    settings: Decoding,  # How texts are drawn
+    size: int = 64,  # Sources per shard
+    batch: int = 8,  # Sources per batch
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+) -> Path:  # The bank
     "Make the shards of a bank that are not there."
     what = about(model, dataset, generator, settings, batch=batch, threads=torch.get_num_threads())
-    return fill_bank(folder, samples, what, lambda part: generate(model, part, settings, batch), size, worker, progress)
+    return fill_bank(
+        folder, samples, what, lambda part: generate(model, part, settings, batch), size, worker, progress
+    )

@@ -7,187 +7,384 @@ __all__ = ['COMMON', 'CHAT', 'PLAIN', 'IDLE', 'PATHS', 'LARGEST', 'BadRequest', 
            'serve']
 
 # %% ../../nbs/04_generation/05_serve.ipynb #bec5668f
-import json, secrets, sys, threading, traceback
+import json
+import secrets
+import sys
+import threading
+import traceback
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from ..core.settings import place
+from ..core.store import canonical, digest
 from .decoding import DEFAULT, Decoding, key
 from .endpoint import Endpoint
 from .local import chats, decode, encode, finish, room
-from ..models.load import Model, halving, load
 from ..models.forward import read
-from ..core.settings import place
-from ..core.store import canonical, digest
+from ..models.load import Model, halving, load
 
 # %% ../../nbs/04_generation/05_serve.ipynb #0b24c62f
 class BadRequest(Exception):
     "A request that is not answered: why, which field is wrong, the status of HTTP, and a word for programs"
+
     def __init__(self, why, param=None, status=400, code=None):
         super().__init__(why)
-        self.status,self.reply = status,dict(error=dict(message=why, type='server_error' if status>=500 else 'invalid_request_error', param=param, code=code))
+        self.status, self.reply = (
+            status,
+            dict(
+                error=dict(
+                    message=why,
+                    type="server_error" if status >= 500 else "invalid_request_error",
+                    param=param,
+                    code=code,
+                )
+            ),
+        )
 
-def _whole(low, high, default=None): return lambda v: type(v) is int and low<=v<=high,f'an integer from {low} to {high}',default
-def _number(ok, words): return lambda v: type(v) in (int, float) and ok(v),words,1
-def _message(m): return type(m) is dict and set(m)=={'role', 'content'} and m['role'] in ('system', 'user', 'assistant') and type(m['content']) is str
-_text,_flag = (lambda v: type(v) is str, 'one string', ...),(lambda v: type(v) is bool, 'true or false', False)
+
+def _whole(low, high, default=None):
+    return lambda v: type(v) is int and low <= v <= high, f"an integer from {low} to {high}", default
+
+
+def _number(ok, words):
+    return lambda v: type(v) in (int, float) and ok(v), words, 1
+
+
+def _message(m):
+    return (
+        type(m) is dict
+        and set(m) == {"role", "content"}
+        and m["role"] in ("system", "user", "assistant")
+        and type(m["content"]) is str
+    )
+
+
+_text, _flag = (
+    (lambda v: type(v) is str, "one string", ...),
+    (lambda v: type(v) is bool, "true or false", False),
+)
 # Name: is a value accepted?, what is accepted in words, the value of null and nothing (... when there must be one)
-COMMON = dict(model=_text, n=_whole(1, 128, 1), max_tokens=_whole(0, 2**31), max_completion_tokens=_whole(0, 2**31), top_k=_whole(0, 2**31, 0), seed=_whole(-2**63, 2**64),
-    temperature=_number(lambda v: v==0 or .01<=v<=2, '0 for the greedy text or a number from 0.01 to 2'), top_p=_number(lambda v: 0<v<=1, 'a number above 0 and up to 1'))
-CHAT = COMMON|dict(messages=(lambda v: type(v) is list and bool(v) and all(map(_message, v)), "a list of messages, each with a role ('system', 'user' or 'assistant') and a content that is one string", ...), logprobs=_flag, top_logprobs=_whole(0, 20, 0))
-PLAIN = COMMON|dict(prompt=_text, logprobs=_whole(0, 20), echo=_flag)
-IDLE = dict(stream=False, stop=[], frequency_penalty=0, presence_penalty=0, logit_bias={}) # Not supported, but these values ask for nothing
+COMMON = dict(
+    model=_text,
+    n=_whole(1, 128, 1),
+    max_tokens=_whole(0, 2**31),
+    max_completion_tokens=_whole(0, 2**31),
+    top_k=_whole(0, 2**31, 0),
+    seed=_whole(-(2**63), 2**64),
+    temperature=_number(
+        lambda v: v == 0 or 0.01 <= v <= 2, "0 for the greedy text or a number from 0.01 to 2"
+    ),
+    top_p=_number(lambda v: 0 < v <= 1, "a number above 0 and up to 1"),
+)
+CHAT = COMMON | dict(
+    messages=(
+        lambda v: type(v) is list and bool(v) and all(map(_message, v)),
+        "a list of messages, each with a role ('system', 'user' or 'assistant') and a content that is one string",
+        ...,
+    ),
+    logprobs=_flag,
+    top_logprobs=_whole(0, 20, 0),
+)
+PLAIN = COMMON | dict(prompt=_text, logprobs=_whole(0, 20), echo=_flag)
+IDLE = dict(
+    stream=False, stop=[], frequency_penalty=0, presence_penalty=0, logit_bias={}
+)  # Not supported, but these values ask for nothing
+
 
 def options(
-    q, # A parsed request
-    fields:dict, # `CHAT` or `PLAIN`
-)->dict: # Every field with its value or default
+    q,  # A parsed request
+    fields: dict,  # `CHAT` or `PLAIN`
+) -> dict:  # Every field with its value or default
     "The fields of a request; a `BadRequest` names the first one that is wrong."
-    if type(q) is not dict: raise BadRequest("a request is a JSON object")
-    q = {k:v for k,v in q.items() if v is not None and not (k in IDLE and v==IDLE[k])}
-    if bad := [k for k in q if k not in fields]: raise BadRequest(f"{bad[0]}: not supported here. Supported are {', '.join(fields)}", bad[0], code='unsupported_parameter')
-    for k,(ok,words,default) in fields.items():
-        if k not in q and default is ...: raise BadRequest(f"{k} is missing: it must be {words}", k)
-        if k in q and not ok(q[k]): raise BadRequest(f"{k} must be {words}", k)
-    return {k:q.get(k, default) for k,(_,_,default) in fields.items()}
+    if type(q) is not dict:
+        raise BadRequest("a request is a JSON object")
+    q = {k: v for k, v in q.items() if v is not None and not (k in IDLE and v == IDLE[k])}
+    if bad := [k for k in q if k not in fields]:
+        raise BadRequest(
+            f"{bad[0]}: not supported here. Supported are {', '.join(fields)}",
+            bad[0],
+            code="unsupported_parameter",
+        )
+    for k, (ok, words, default) in fields.items():
+        if k not in q and default is ...:
+            raise BadRequest(f"{k} is missing: it must be {words}", k)
+        if k in q and not ok(q[k]):
+            raise BadRequest(f"{k} must be {words}", k)
+    return {k: q.get(k, default) for k, (_, _, default) in fields.items()}
 
 # %% ../../nbs/04_generation/05_serve.ipynb #d519a792
-def _fits(m, new): # Prompt tokens that fit before a text of so many
-    try: return room(m, Decoding(max_new_tokens=new, max_prompt=sys.maxsize)) if new else m.window
-    except ValueError: return 0
+def _fits(m, new):  # Prompt tokens that fit before a text of so many
+    try:
+        return room(m, Decoding(max_new_tokens=new, max_prompt=sys.maxsize)) if new else m.window
+    except ValueError:
+        return 0
 
-def _prompt(m, o): # Token ids of the prompt, and how many tokens a text after it may have
+
+def _prompt(m, o):  # Token ids of the prompt, and how many tokens a text after it may have
     from jinja2 import TemplateError
-    at = 'messages' if 'messages' in o else 'prompt'
-    if at=='messages' and not chats(m): raise BadRequest("this model has no chat template and takes no messages: send a prompt to /v1/completions", at)
-    try: ids = encode(m, o[at])
-    except TemplateError as e: raise BadRequest(f"the chat template refuses these messages: {e}", at) from None
-    if not ids: raise BadRequest(f"{at} has no tokens: there is nothing to go on from", at)
-    limit,new = next(((k, o[k]) for k in ('max_completion_tokens', 'max_tokens') if o[k] is not None), ('max_tokens', min(DEFAULT.max_new_tokens, max(m.window-len(ids), 1))))
-    if not new and not o.get('echo'): raise BadRequest(f"{limit} is 0: that leaves nothing to answer, except with echo", limit)
-    if len(ids)<=(fits := _fits(m, new)): return ids,new
-    raise BadRequest(f"{at} has {len(ids)} tokens, but {fits} fit: the model has room for {m.window}, and {new} of them are for the text", at, code='context_length_exceeded')
+
+    at = "messages" if "messages" in o else "prompt"
+    if at == "messages" and not chats(m):
+        raise BadRequest(
+            "this model has no chat template and takes no messages: send a prompt to /v1/completions", at
+        )
+    try:
+        ids = encode(m, o[at])
+    except TemplateError as e:
+        raise BadRequest(f"the chat template refuses these messages: {e}", at) from None
+    if not ids:
+        raise BadRequest(f"{at} has no tokens: there is nothing to go on from", at)
+    limit, new = next(
+        ((k, o[k]) for k in ("max_completion_tokens", "max_tokens") if o[k] is not None),
+        ("max_tokens", min(DEFAULT.max_new_tokens, max(m.window - len(ids), 1))),
+    )
+    if not new and not o.get("echo"):
+        raise BadRequest(f"{limit} is 0: that leaves nothing to answer, except with echo", limit)
+    if len(ids) <= (fits := _fits(m, new)):
+        return ids, new
+    raise BadRequest(
+        f"{at} has {len(ids)} tokens, but {fits} fit: the model has room for {m.window}, and {new} of them are for the text",
+        at,
+        code="context_length_exceeded",
+    )
 
 # %% ../../nbs/04_generation/05_serve.ipynb #eb73370e
-def _draw(m, ids, o, new): # (token ids, 'stop' or 'length') of each of the n texts, of so many tokens at most
-    if not new: return [([], 'length')]*o['n']
-    s = Decoding(max_new_tokens=new, temperature=o['temperature'] or 1., top_p=o['top_p'], top_k=o['top_k'])
-    keys = [key(o['seed'], canonical(ids), i) if o['temperature'] else None for i in range(o['n'])]
+def _draw(
+    m, ids, o, new
+):  # (token ids, 'stop' or 'length') of each of the n texts, of so many tokens at most
+    if not new:
+        return [([], "length")] * o["n"]
+    s = Decoding(max_new_tokens=new, temperature=o["temperature"] or 1.0, top_p=o["top_p"], top_k=o["top_k"])
+    keys = [key(o["seed"], canonical(ids), i) if o["temperature"] else None for i in range(o["n"])]
     return [(t, finish(m, t, s)) for t in halving(lambda part: decode(m, [ids], s, [part])[0], keys)]
 
 # %% ../../nbs/04_generation/05_serve.ipynb #9f94af9e
-def _logprobs(m, ids, texts, top, echo): # Of each text, after its prompt when echoed: (token, log p or None, [(token, log p)] of the likeliest) of each token
-    if echo and m.kind!='causal': raise BadRequest("this model reads its prompt in an encoder and gives it no probabilities: ask for echo or for logprobs, not for both", 'echo')
-    at,name = 1 if echo else len(ids),lambda i: m.tokenizer.decode([i])
-    def rows(r): return [(name(i), float(p), [(name(j), float(q)) for j,q in zip(*best)]) for i,p,*best in zip(r.ids, r.logp, r.top_ids, r.top_logp)]
-    return [[(name(ids[0]), None, [])]*echo+rows(r) for r in read(m, [(ids[:at], ids[at:]+t) for t in texts], topk=top)]
+def _logprobs(
+    m, ids, texts, top, echo
+):  # Of each text, after its prompt when echoed: (token, log p or None, [(token, log p)] of the likeliest) of each token
+    if echo and m.kind != "causal":
+        raise BadRequest(
+            "this model reads its prompt in an encoder and gives it no probabilities: ask for echo or for logprobs, not for both",
+            "echo",
+        )
+    at, name = 1 if echo else len(ids), lambda i: m.tokenizer.decode([i])
+
+    def rows(r):
+        return [
+            (name(i), float(p), [(name(j), float(q)) for j, q in zip(*best)])
+            for i, p, *best in zip(r.ids, r.logp, r.top_ids, r.top_logp)
+        ]
+
+    return [
+        [(name(ids[0]), None, [])] * echo + rows(r)
+        for r in read(m, [(ids[:at], ids[at:] + t) for t in texts], topk=top)
+    ]
 
 # %% ../../nbs/04_generation/05_serve.ipynb #760b8d88
-def _shown(rows, top, chat): # Log-probabilities of a text as its client wants them
-    def pair(w, p): return dict(token=w, logprob=p)
-    if chat: return dict(content=[pair(w, p)|dict(top_logprobs=[pair(*b) for b in best]) for w,p,best in rows])
-    return dict(tokens=[w for w,_,_ in rows], token_logprobs=[p for _,p,_ in rows], top_logprobs=[dict(best) or None for _,_,best in rows] if top else None)
+def _shown(rows, top, chat):  # Log-probabilities of a text as its client wants them
+    def pair(w, p):
+        return dict(token=w, logprob=p)
 
-def _choices(m, ids, o, texts): # The texts as the client wants them
-    chat,echo,top = 'messages' in o,o.get('echo', False),o.get('top_logprobs', o['logprobs'])
-    wanted = o['logprobs'] if chat else o['logprobs'] is not None
-    at = [a for a,_ in m.tokenizer(o['prompt'], return_offsets_mapping=True, verbose=False)['offset_mapping']] if echo and wanted else []
-    def begins(n): return dict(text_offset=at+[len(o['prompt'])]*(n-len(at))) if at else {} # Of an echoed prompt; the tokens of the text begin behind it
-    shown = [_shown(r, top, chat)|begins(len(r)) for r in _logprobs(m, ids, [t for t,_ in texts], top, echo)] if wanted else [None]*len(texts)
-    def said(text): return dict(message=dict(role='assistant', content=text)) if chat else dict(text=o['prompt']*echo+text)
-    return [said(m.tokenizer.decode(t, skip_special_tokens=True))|dict(index=i, finish_reason=why, logprobs=p) for i,((t,why),p) in enumerate(zip(texts, shown))]
+    if chat:
+        return dict(content=[pair(w, p) | dict(top_logprobs=[pair(*b) for b in best]) for w, p, best in rows])
+    return dict(
+        tokens=[w for w, _, _ in rows],
+        token_logprobs=[p for _, p, _ in rows],
+        top_logprobs=[dict(best) or None for _, _, best in rows] if top else None,
+    )
+
+
+def _choices(m, ids, o, texts):  # The texts as the client wants them
+    chat, echo, top = "messages" in o, o.get("echo", False), o.get("top_logprobs", o["logprobs"])
+    wanted = o["logprobs"] if chat else o["logprobs"] is not None
+    at = (
+        [a for a, _ in m.tokenizer(o["prompt"], return_offsets_mapping=True, verbose=False)["offset_mapping"]]
+        if echo and wanted
+        else []
+    )
+
+    def begins(n):
+        return (
+            dict(text_offset=at + [len(o["prompt"])] * (n - len(at))) if at else {}
+        )  # Of an echoed prompt; the tokens of the text begin behind it
+
+    shown = (
+        [_shown(r, top, chat) | begins(len(r)) for r in _logprobs(m, ids, [t for t, _ in texts], top, echo)]
+        if wanted
+        else [None] * len(texts)
+    )
+
+    def said(text):
+        return (
+            dict(message=dict(role="assistant", content=text))
+            if chat
+            else dict(text=o["prompt"] * echo + text)
+        )
+
+    return [
+        said(m.tokenizer.decode(t, skip_special_tokens=True)) | dict(index=i, finish_reason=why, logprobs=p)
+        for i, ((t, why), p) in enumerate(zip(texts, shown))
+    ]
+
 
 def complete(
-    m:Model, # From `load`
-    name:str, # What the server calls it
-    q, # A parsed request
-    chat:bool, # Of /chat/completions, else of /completions
-)->dict: # A reply as OpenAI's servers give it, and the seed
+    m: Model,  # From `load`
+    name: str,  # What the server calls it
+    q,  # A parsed request
+    chat: bool,  # Of /chat/completions, else of /completions
+) -> dict:  # A reply as OpenAI's servers give it, and the seed
     "The reply to a request; a `BadRequest` says why there is none."
     o = options(q, CHAT if chat else PLAIN)
-    if o['model']!=name: raise BadRequest(f"there is no model {o['model']!r}: this server has {name!r}", 'model', 404, 'model_not_found')
-    if o.get('top_logprobs') and not o['logprobs']: raise BadRequest("top_logprobs needs logprobs: true", 'top_logprobs')
-    ids,new = _prompt(m, o)
-    if o['seed'] is None and o['temperature'] and new: o['seed'] = secrets.randbits(31)
+    if o["model"] != name:
+        raise BadRequest(
+            f"there is no model {o['model']!r}: this server has {name!r}", "model", 404, "model_not_found"
+        )
+    if o.get("top_logprobs") and not o["logprobs"]:
+        raise BadRequest("top_logprobs needs logprobs: true", "top_logprobs")
+    ids, new = _prompt(m, o)
+    if o["seed"] is None and o["temperature"] and new:
+        o["seed"] = secrets.randbits(31)
     texts = _draw(m, ids, o, new)
-    used = dict(prompt_tokens=len(ids), completion_tokens=sum(len(t) for t,_ in texts))
-    return dict(id=f"{'chat'*chat}cmpl-{digest(o)[:24]}", object='chat.completion' if chat else 'text_completion', created=0, model=name, seed=o['seed'],
-        choices=_choices(m, ids, o, texts), usage=used|dict(total_tokens=sum(used.values())))
+    used = dict(prompt_tokens=len(ids), completion_tokens=sum(len(t) for t, _ in texts))
+    return dict(
+        id=f"{'chat' * chat}cmpl-{digest(o)[:24]}",
+        object="chat.completion" if chat else "text_completion",
+        created=0,
+        model=name,
+        seed=o["seed"],
+        choices=_choices(m, ids, o, texts),
+        usage=used | dict(total_tokens=sum(used.values())),
+    )
 
 # %% ../../nbs/04_generation/05_serve.ipynb #dc77846a
-PATHS,LARGEST = {'/v1/models': 'GET', '/v1/chat/completions': 'POST', '/v1/completions': 'POST'},2**24 # Bytes of a request
+PATHS, LARGEST = (
+    {"/v1/models": "GET", "/v1/chat/completions": "POST", "/v1/completions": "POST"},
+    2**24,
+)  # Bytes of a request
+
 
 class _Handler(BaseHTTPRequestHandler):
-    timeout,server_version,sys_version = 60,'uetrust','' # Seconds without a sign of life
-    def log_message(self, *a): pass
-    def send_error(self, code, message=None, explain=None): self.say(code, BadRequest(message or self.responses[code][0], status=code).reply)
+    timeout, server_version, sys_version = 60, "uetrust", ""  # Seconds without a sign of life
+
+    def log_message(self, *a):
+        pass
+
+    def send_error(self, code, message=None, explain=None):
+        self.say(code, BadRequest(message or self.responses[code][0], status=code).reply)
+
     def respond(self):
-        try: code,body = 200,self.reply()
-        except BadRequest as e: code,body = e.status,e.reply
-        except OSError: raise # The line broke
+        try:
+            code, body = 200, self.reply()
+        except BadRequest as e:
+            code, body = e.status, e.reply
+        except OSError:
+            raise  # The line broke
         except Exception as e:
-            code,body = 500,BadRequest(f"internal error: {type(e).__name__}", status=500).reply
-            self.server.log(type(e).__name__+'\n'+''.join(traceback.format_tb(e.__traceback__)))
+            code, body = 500, BadRequest(f"internal error: {type(e).__name__}", status=500).reply
+            self.server.log(type(e).__name__ + "\n" + "".join(traceback.format_tb(e.__traceback__)))
         self.say(code, body)
+
     do_GET = do_POST = respond
-    def reply(self): # Checked to be JSON
-        s,raw = self.server,self.body() if self.command=='POST' else b'' # Unread, a body would break the line before the reply is through
-        if PATHS.get(self.path)!=self.command: raise BadRequest(f"there is no {self.command} of this path; there are {', '.join(f'{m} {p}' for p,m in PATHS.items())}", status=405 if self.path in PATHS else 404)
-        if self.command=='GET': return dict(object='list', data=[dict(id=s.name, object='model', created=0, owned_by='uetrust')])
-        try: canonical(q := json.loads(raw)).encode() # Without NaN, infinity and half characters
-        except (ValueError, RecursionError) as e: raise BadRequest(f"the body is not JSON: {type(e).__name__}") from None
-        with s.lock: return json.loads(canonical(complete(s.model, s.name, q, 'chat' in self.path)))
+
+    def reply(self):  # Checked to be JSON
+        s, raw = (
+            self.server,
+            self.body() if self.command == "POST" else b"",
+        )  # Unread, a body would break the line before the reply is through
+        if PATHS.get(self.path) != self.command:
+            raise BadRequest(
+                f"there is no {self.command} of this path; there are {', '.join(f'{m} {p}' for p, m in PATHS.items())}",
+                status=405 if self.path in PATHS else 404,
+            )
+        if self.command == "GET":
+            return dict(object="list", data=[dict(id=s.name, object="model", created=0, owned_by="uetrust")])
+        try:
+            canonical(q := json.loads(raw)).encode()  # Without NaN, infinity and half characters
+        except (ValueError, RecursionError) as e:
+            raise BadRequest(f"the body is not JSON: {type(e).__name__}") from None
+        with s.lock:
+            return json.loads(canonical(complete(s.model, s.name, q, "chat" in self.path)))
+
     def body(self):
-        size = self.headers.get('Content-Length', '')
-        if not size.isdecimal() or len(size)>18: raise BadRequest("a request needs a Content-Length", status=411)
-        if int(size)>LARGEST: raise BadRequest(f"a request may have {LARGEST} bytes", status=413)
+        size = self.headers.get("Content-Length", "")
+        if not size.isdecimal() or len(size) > 18:
+            raise BadRequest("a request needs a Content-Length", status=411)
+        if int(size) > LARGEST:
+            raise BadRequest(f"a request may have {LARGEST} bytes", status=413)
         return self.rfile.read(int(size))
+
     def say(self, code, body):
-        raw,path = canonical(body).encode(),getattr(self, 'path', '')
+        raw, path = canonical(body).encode(), getattr(self, "path", "")
         self.server.log(f"{self.command} {path if path in PATHS else '?'} {code}")
         self.send_response(code)
-        for k,v in {'Content-Type': 'application/json', 'Content-Length': str(len(raw)), 'Connection': 'close'}.items(): self.send_header(k, v)
+        for k, v in {
+            "Content-Type": "application/json",
+            "Content-Length": str(len(raw)),
+            "Connection": "close",
+        }.items():
+            self.send_header(k, v)
         self.end_headers()
         self.wfile.write(raw)
 
+
 class _Server(ThreadingHTTPServer):
-    daemon_threads,request_queue_size = True,128
-    def handle_error(self, request, client_address): self.log(f'a client was lost: {sys.exc_info()[0].__name__}')
+    daemon_threads, request_queue_size = True, 128
+
+    def handle_error(self, request, client_address):
+        self.log(f"a client was lost: {sys.exc_info()[0].__name__}")
+
 
 @contextmanager
 def serving(
-    model:Model, # From `load`, seq2seq or causal
-    name:str|None=None, # What clients call it; hub id or name of the folder when None
-    port:int=0, # 0 takes a free one
-    host:str='127.0.0.1', # Address to listen at; this machine alone
-    log:Callable=lambda line: None, # Gets a line per request, never a text
-): # Yields the address up to and with /v1
+    model: Model,  # From `load`, seq2seq or causal
+    name: str | None = None,  # What clients call it; hub id or name of the folder when None
+    port: int = 0,  # 0 takes a free one
+    host: str = "127.0.0.1",  # Address to listen at; this machine alone
+    log: Callable = lambda line: None,  # Gets a line per request, never a text
+):  # Yields the address up to and with /v1
     "A server for as long as the `with` lasts."
-    if model.kind not in ('seq2seq', 'causal'): raise ValueError(f"{model.id} is of kind {model.kind!r}: it cannot write. Texts come from 'seq2seq' and 'causal' models")
+    if model.kind not in ("seq2seq", "causal"):
+        raise ValueError(
+            f"{model.id} is of kind {model.kind!r}: it cannot write. Texts come from 'seq2seq' and 'causal' models"
+        )
     with _Server((host, port), _Handler) as s:
-        s.model,s.name,s.log,s.lock = model,name or model.name,log,threading.Lock()
-        threading.Thread(target=s.serve_forever, args=(.02,), daemon=True).start()
-        try: yield f'http://{host}:{s.server_port}/v1'
-        finally: s.shutdown()
+        s.model, s.name, s.log, s.lock = model, name or model.name, log, threading.Lock()
+        threading.Thread(target=s.serve_forever, args=(0.02,), daemon=True).start()
+        try:
+            yield f"http://{host}:{s.server_port}/v1"
+        finally:
+            s.shutdown()
+
 
 @contextmanager
 def opened(
-    g, # Generator of settings.ini, as from `uetrust.scoring.pipeline.generator`
-    chat:bool=True, # Ask for a chat; False asks for plain completions
-): # Yields an `Endpoint`
+    g,  # Generator of settings.ini, as from `uetrust.scoring.pipeline.generator`
+    chat: bool = True,  # Ask for a chat; False asks for plain completions
+):  # Yields an `Endpoint`
     "A generator behind a server: its own, or a local one for as long as the `with` lasts."
-    about = dict(chat=chat, key_env=g.key_env, price_in=g.price_in, price_out=g.price_out, budget=g.budget, per_call=g.per_call or None)
-    if g.endpoint: yield Endpoint(g.endpoint, g.model or g.name, g.revision, **about)
+    about = dict(
+        chat=chat,
+        key_env=g.key_env,
+        price_in=g.price_in,
+        price_out=g.price_out,
+        budget=g.budget,
+        per_call=g.per_call or None,
+    )
+    if g.endpoint:
+        yield Endpoint(g.endpoint, g.model or g.name, g.revision, **about)
     else:
         m = load(place(g.serve or g.model), g.revision or None)
-        with serving(m, g.name) as url: yield Endpoint(url, g.name, m.version, **about)
+        with serving(m, g.name) as url:
+            yield Endpoint(url, g.name, m.version, **about)
+
 
 def serve(
-    folder:str, # Folder or hub id of a checkpoint
-    host:str='127.0.0.1', # Address to listen at; this machine alone
-    port:int=8000, # 0 takes a free one
-    name:str|None=None, # What clients call it; hub id or name of the folder when None
-    log:Callable=lambda line: None, # Gets a line per request, never a text
+    folder: str,  # Folder or hub id of a checkpoint
+    host: str = "127.0.0.1",  # Address to listen at; this machine alone
+    port: int = 8000,  # 0 takes a free one
+    name: str | None = None,  # What clients call it; hub id or name of the folder when None
+    log: Callable = lambda line: None,  # Gets a line per request, never a text
 ):
     "Serve a checkpoint until interrupted."
     with serving(load(folder), name, port, host, log) as url, suppress(KeyboardInterrupt):

@@ -8,13 +8,15 @@ __all__ = ['CLASSES', 'SAME', 'POOL', 'fit', 'pair_rows', 'text_rows', 'classify
            'sentence_encoder', 'vectors']
 
 # %% ../../nbs/03_models/05_classifiers.ipynb #87b7b175
-import copy, json
+import copy
+import json
 from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby, product
 from pathlib import Path
 
-import numpy as np, torch
+import numpy as np
+import torch
 from safetensors.torch import load_file
 from transformers.utils import cached_file
 
@@ -25,240 +27,348 @@ from .load import Model, load
 
 # %% ../../nbs/03_models/05_classifiers.ipynb #3d0839a3
 def fit(
-    a:int, # Tokens of the first text
-    b:int, # Tokens of the second text
-    room:int, # Tokens that fit
-    cut:str='longest', # 'longest', 'pop', 'first' or 'second'
-)->tuple[int,int]: # Tokens kept of each
+    a: int,  # Tokens of the first text
+    b: int,  # Tokens of the second text
+    room: int,  # Tokens that fit
+    cut: str = "longest",  # 'longest', 'pop', 'first' or 'second'
+) -> tuple[int, int]:  # Tokens kept of each
     "How much of two texts is kept."
-    if cut not in ('longest', 'pop', 'first', 'second'): raise ValueError(f"cut must be 'longest', 'pop', 'first' or 'second', not {cut!r}")
-    half = room//2
-    if a+b<=room: return a,b
-    if cut=='first' and b<room: return room-b,b
-    if cut=='second' and a<room: return a,room-a
-    if b<=half: return room-b,b
-    if a<=half: return a,room-a
-    return (half, room-half) if cut!='pop' and a<=b else (room-half, half)
+    if cut not in ("longest", "pop", "first", "second"):
+        raise ValueError(f"cut must be 'longest', 'pop', 'first' or 'second', not {cut!r}")
+    half = room // 2
+    if a + b <= room:
+        return a, b
+    if cut == "first" and b < room:
+        return room - b, b
+    if cut == "second" and a < room:
+        return a, room - a
+    if b <= half:
+        return room - b, b
+    if a <= half:
+        return a, room - a
+    return (half, room - half) if cut != "pop" and a <= b else (room - half, half)
 
 # %% ../../nbs/03_models/05_classifiers.ipynb #879bc098
-def _frame(m, texts): # Special tokens around one or two texts, as lists of (id, segment), and the segment of each text
-    e = m.tokenizer(*[['.']]*texts, return_special_tokens_mask=True)
-    ids,mask = e['input_ids'][0],e['special_tokens_mask'][0]
-    parts = [[x[:2] for x in g] for _,g in groupby(zip(ids, e.get('token_type_ids', [[0]*len(ids)])[0], mask), key=lambda x: x[2])]
-    if len(parts)!=2*texts+1 or not mask[0]: raise ValueError(f"the tokenizer of {m.id} does not put special tokens before, between and after texts: {m.tokenizer.convert_ids_to_tokens(ids)}")
-    return parts[::2],[p[0][1] for p in parts[1::2]]
+def _frame(
+    m, texts
+):  # Special tokens around one or two texts, as lists of (id, segment), and the segment of each text
+    e = m.tokenizer(*[["."]] * texts, return_special_tokens_mask=True)
+    ids, mask = e["input_ids"][0], e["special_tokens_mask"][0]
+    parts = [
+        [x[:2] for x in g]
+        for _, g in groupby(zip(ids, e.get("token_type_ids", [[0] * len(ids)])[0], mask), key=lambda x: x[2])
+    ]
+    if len(parts) != 2 * texts + 1 or not mask[0]:
+        raise ValueError(
+            f"the tokenizer of {m.id} does not put special tokens before, between and after texts: {m.tokenizer.convert_ids_to_tokens(ids)}"
+        )
+    return parts[::2], [p[0][1] for p in parts[1::2]]
 
-def _bodies(m, texts): # Text -> its token ids without a frame, each text once
+
+def _bodies(m, texts):  # Text -> its token ids without a frame, each text once
     u = list(dict.fromkeys(texts))
-    return dict(zip(u, m.tokenizer(u, add_special_tokens=False, verbose=False)['input_ids']))
+    return dict(zip(u, m.tokenizer(u, add_special_tokens=False, verbose=False)["input_ids"]))
 
-def _row(*parts): return tuple(zip(*(x for p in parts for x in p)))
+
+def _row(*parts):
+    return tuple(zip(*(x for p in parts for x in p)))
+
 
 def pair_rows(
-    m:Model, # An encoder
-    pairs:list, # (first text, second text)
-    window:int|None=None, # Longest input in tokens; the model's own when None
-    cut:str='longest', # What goes when they do not fit, see `fit`
-    first:int|None=None, # Tokens of the first text at most
-)->tuple[list,np.ndarray]: # Rows (ids, segments); tokens that did not fit [N]
+    m: Model,  # An encoder
+    pairs: list,  # (first text, second text)
+    window: int | None = None,  # Longest input in tokens; the model's own when None
+    cut: str = "longest",  # What goes when they do not fit, see `fit`
+    first: int | None = None,  # Tokens of the first text at most
+) -> tuple[list, np.ndarray]:  # Rows (ids, segments); tokens that did not fit [N]
     "Pairs of texts as inputs."
-    (before,between,after),(one,two) = _frame(m, 2)
-    ids,room = _bodies(m, [t for p in pairs for t in p]),min(window or m.window, m.window)-len(before+between+after)
+    (before, between, after), (one, two) = _frame(m, 2)
+    ids, room = (
+        _bodies(m, [t for p in pairs for t in p]),
+        min(window or m.window, m.window) - len(before + between + after),
+    )
+
     def row(a, b):
-        na,nb = fit(len(a[:first]), len(b), room, cut)
-        return _row(before, [(i, one) for i in a[:na]], between, [(i, two) for i in b[:nb]], after),len(a)+len(b)-na-nb
-    rows,over = zip(*(row(ids[a], ids[b]) for a,b in pairs))
-    return list(rows),np.array(over)
+        na, nb = fit(len(a[:first]), len(b), room, cut)
+        return _row(before, [(i, one) for i in a[:na]], between, [(i, two) for i in b[:nb]], after), len(
+            a
+        ) + len(b) - na - nb
+
+    rows, over = zip(*(row(ids[a], ids[b]) for a, b in pairs))
+    return list(rows), np.array(over)
+
 
 def text_rows(
-    m:Model, # An encoder
-    texts:list, # Texts
-    window:int|None=None, # Longest input in tokens; the model's own when None
-)->tuple[list,np.ndarray]: # Rows (ids, segments); tokens that did not fit [N]
+    m: Model,  # An encoder
+    texts: list,  # Texts
+    window: int | None = None,  # Longest input in tokens; the model's own when None
+) -> tuple[list, np.ndarray]:  # Rows (ids, segments); tokens that did not fit [N]
     "Single texts as inputs, with one special token on either side."
-    (before,after),(seg,) = _frame(m, 1)
-    ids,room = _bodies(m, texts),min(window or m.window, m.window)-len(before+after)
-    return [_row(before, [(i, seg) for i in ids[t][:room]], after) for t in texts],np.array([max(len(ids[t])-room, 0) for t in texts])
+    (before, after), (seg,) = _frame(m, 1)
+    ids, room = _bodies(m, texts), min(window or m.window, m.window) - len(before + after)
+    return [_row(before, [(i, seg) for i in ids[t][:room]], after) for t in texts], np.array(
+        [max(len(ids[t]) - room, 0) for t in texts]
+    )
 
 # %% ../../nbs/03_models/05_classifiers.ipynb #74b7a727
 def classify(
-    m:Model, # A sequence classifier
-    pairs:list, # (first text, second text)
-    order:list, # Positions of the wanted classes
-    window:int|None=None, # Longest input in tokens; the model's own when None
-    cut:str='longest', # What goes when they do not fit, see `fit`
-    **kw, # Further options of `run`
-)->tuple[np.ndarray,np.ndarray]: # Logits [N,C]; tokens that did not fit [N]
+    m: Model,  # A sequence classifier
+    pairs: list,  # (first text, second text)
+    order: list,  # Positions of the wanted classes
+    window: int | None = None,  # Longest input in tokens; the model's own when None
+    cut: str = "longest",  # What goes when they do not fit, see `fit`
+    **kw,  # Further options of `run`
+) -> tuple[np.ndarray, np.ndarray]:  # Logits [N,C]; tokens that did not fit [N]
     "Logits of the classes of pairs of texts."
-    rows,over = pair_rows(m, pairs, window, cut)
-    return np.stack(run_rows(m, rows, lambda model, t: model(**t).logits[:,order], **kw)),over
+    rows, over = pair_rows(m, pairs, window, cut)
+    return np.stack(run_rows(m, rows, lambda model, t: model(**t).logits[:, order], **kw)), over
 
 # %% ../../nbs/03_models/05_classifiers.ipynb #91feca89
-CLASSES = ('contradiction', 'neutral', 'entailment')
-SAME = {'refutes':'contradiction', 'not enough info':'neutral', 'supports':'entailment'}
+CLASSES = ("contradiction", "neutral", "entailment")
+SAME = {"refutes": "contradiction", "not enough info": "neutral", "supports": "entailment"}
+
 
 def nli_order(
-    names:dict, # id2label of a configuration
-)->list: # Positions of contradiction, neutral, entailment
+    names: dict,  # id2label of a configuration
+) -> list:  # Positions of contradiction, neutral, entailment
     "Where the three classes are."
-    return label_order({k:SAME.get(str(v).lower(), v) for k,v in names.items()})[::-1]
+    return label_order({k: SAME.get(str(v).lower(), v) for k, v in names.items()})[::-1]
+
 
 def nli_grids(
-    m:Model, # A sequence classifier with three classes
-    grids:list, # For each item (premises, hypotheses): lists of S and H texts
-    window:int|None=500, # Longest input in tokens; SummaC reads 500
-    cut:str='longest', # What goes when they do not fit, see `fit`
-    names:dict|None=None, # id2label, where the checkpoint's own says nothing
-    **kw, # Further options of `run`
-)->tuple[list,np.ndarray]: # Logits [S,H,3] of contradiction, neutral, entailment; inputs of each item that were cut [N]
+    m: Model,  # A sequence classifier with three classes
+    grids: list,  # For each item (premises, hypotheses): lists of S and H texts
+    window: int | None = 500,  # Longest input in tokens; SummaC reads 500
+    cut: str = "longest",  # What goes when they do not fit, see `fit`
+    names: dict | None = None,  # id2label, where the checkpoint's own says nothing
+    **kw,  # Further options of `run`
+) -> tuple[
+    list, np.ndarray
+]:  # Logits [S,H,3] of contradiction, neutral, entailment; inputs of each item that were cut [N]
     "Does each hypothesis follow from each premise?"
-    found,over = parted([list(product(s, h)) for s,h in grids], lambda pairs: nli_pairs(m, pairs, window, cut, names, **kw), (3,), np.count_nonzero)
-    return [z.reshape(len(s), len(h), 3) for (s,h),z in zip(grids, found)],over
+    found, over = parted(
+        [list(product(s, h)) for s, h in grids],
+        lambda pairs: nli_pairs(m, pairs, window, cut, names, **kw),
+        (3,),
+        np.count_nonzero,
+    )
+    return [z.reshape(len(s), len(h), 3) for (s, h), z in zip(grids, found)], over
+
 
 def nli_pairs(
-    m:Model, # A sequence classifier with three classes
-    pairs:list, # (premise, hypothesis)
-    window:int|None=None, # Longest input in tokens; the model's own when None
-    cut:str='longest', # What goes when they do not fit, see `fit`
-    names:dict|None=None, # id2label, where the checkpoint's own says nothing
-    **kw, # Further options of `run`
-)->tuple[np.ndarray,np.ndarray]: # Logits [N,3] of contradiction, neutral, entailment; tokens that did not fit [N]
+    m: Model,  # A sequence classifier with three classes
+    pairs: list,  # (premise, hypothesis)
+    window: int | None = None,  # Longest input in tokens; the model's own when None
+    cut: str = "longest",  # What goes when they do not fit, see `fit`
+    names: dict | None = None,  # id2label, where the checkpoint's own says nothing
+    **kw,  # Further options of `run`
+) -> tuple[
+    np.ndarray, np.ndarray
+]:  # Logits [N,3] of contradiction, neutral, entailment; tokens that did not fit [N]
     "Does each text follow from the other?"
     return classify(m, pairs, nli_order(names or m.model.config.id2label), window, cut, **kw)
 
 # %% ../../nbs/03_models/05_classifiers.ipynb #d1e9631e
 def factcc(
-    m:Model, # A sequence classifier with the classes correct and incorrect
-    pairs:list, # (source, claim)
-    **kw, # Further options of `run`
-)->tuple[np.ndarray,np.ndarray]: # Logits [N,2] of correct, incorrect; tokens that did not fit [N]
+    m: Model,  # A sequence classifier with the classes correct and incorrect
+    pairs: list,  # (source, claim)
+    **kw,  # Further options of `run`
+) -> tuple[np.ndarray, np.ndarray]:  # Logits [N,2] of correct, incorrect; tokens that did not fit [N]
     "Does the source support the claim?"
-    at = {str(v).lower():int(k) for k,v in m.model.config.id2label.items()}
-    if set(at)!={'correct', 'incorrect'}: raise ValueError(f"labels of FactCC should be CORRECT, INCORRECT, found {some(at)}. Set id2label in its config.json")
-    return classify(m, pairs, [at['correct'], at['incorrect']], 512, 'pop', **kw)
+    at = {str(v).lower(): int(k) for k, v in m.model.config.id2label.items()}
+    if set(at) != {"correct", "incorrect"}:
+        raise ValueError(
+            f"labels of FactCC should be CORRECT, INCORRECT, found {some(at)}. Set id2label in its config.json"
+        )
+    return classify(m, pairs, [at["correct"], at["incorrect"]], 512, "pop", **kw)
+
 
 def regress(
-    m:Model, # A sequence classifier with one output
-    pairs:list, # (reference, candidate) for BLEURT, (context, summary) for CTC
-    window:int|None=512, # Longest input in tokens; 512 for BLEURT-20, 128 or 512 for older ones
-    cut:str='pop', # What goes when they do not fit, see `fit`
-    **kw, # Further options of `run`
-)->tuple[np.ndarray,np.ndarray]: # Values [N]; tokens that did not fit [N]
+    m: Model,  # A sequence classifier with one output
+    pairs: list,  # (reference, candidate) for BLEURT, (context, summary) for CTC
+    window: int | None = 512,  # Longest input in tokens; 512 for BLEURT-20, 128 or 512 for older ones
+    cut: str = "pop",  # What goes when they do not fit, see `fit`
+    **kw,  # Further options of `run`
+) -> tuple[np.ndarray, np.ndarray]:  # Values [N]; tokens that did not fit [N]
     "The number that a regressor gives to pairs of texts."
-    if m.model.config.num_labels!=1: raise ValueError(f"{m.id} has {m.model.config.num_labels} outputs; a regressor has 1")
-    z,over = classify(m, pairs, [0], window, cut, **kw)
-    return z[:,0],over
+    if m.model.config.num_labels != 1:
+        raise ValueError(f"{m.id} has {m.model.config.num_labels} outputs; a regressor has 1")
+    z, over = classify(m, pairs, [0], window, cut, **kw)
+    return z[:, 0], over
 
 # %% ../../nbs/03_models/05_classifiers.ipynb #c59efdf6
 def first_layers(
-    net, # A transformers encoder
-    n:int|None, # Layers to keep; all when None
-): # The encoder without the layers above
+    net,  # A transformers encoder
+    n: int | None,  # Layers to keep; all when None
+):  # The encoder without the layers above
     "The lower part of an encoder, sharing its weights."
     have = net.config.num_hidden_layers
-    if n is None or n==have: return net
-    if not 1<=n<have: raise ValueError(f"layer must be 1 to {have}, not {n}")
-    path = next((k for k,x in net.named_modules() if isinstance(x, torch.nn.ModuleList) and len(x)==have), None)
-    if path is None: raise ValueError(f"{type(net).__name__} has no list of {have} layers to cut")
+    if n is None or n == have:
+        return net
+    if not 1 <= n < have:
+        raise ValueError(f"layer must be 1 to {have}, not {n}")
+    path = next(
+        (k for k, x in net.named_modules() if isinstance(x, torch.nn.ModuleList) and len(x) == have), None
+    )
+    if path is None:
+        raise ValueError(f"{type(net).__name__} has no list of {have} layers to cut")
     top = at = copy.copy(net)
-    for name in path.split('.'):
+    for name in path.split("."):
         at._modules = dict(at._modules)
         below = copy.copy(at._modules[name])
-        at._modules[name] = below if name!=path.split('.')[-1] else below[:n]
+        at._modules[name] = below if name != path.split(".")[-1] else below[:n]
         at = below
     return top
 
+
 def states(
-    m:Model, # An encoder
-    rows:list, # (ids, segments)
-    layer:int|None=None, # After which layer; the last when None
-    **kw, # Further options of `run`
-)->list: # N arrays [T,D], float32
+    m: Model,  # An encoder
+    rows: list,  # (ids, segments)
+    layer: int | None = None,  # After which layer; the last when None
+    **kw,  # Further options of `run`
+) -> list:  # N arrays [T,D], float32
     "Hidden states of every token of each input."
     net = first_layers(m.model.base_model, layer)
-    def of(_, t): return [h[:n] for h,n in zip(net(**t).last_hidden_state, t['attention_mask'].sum(1))]
+
+    def of(_, t):
+        return [h[:n] for h, n in zip(net(**t).last_hidden_state, t["attention_mask"].sum(1))]
+
     return run_rows(m, rows, of, **kw)
 
+
 def spaced(
-    m:Model, # An encoder
-    text:str, # Any text
-)->str: # Stripped; with a space in front where the tokenizer tells the difference
+    m: Model,  # An encoder
+    text: str,  # Any text
+) -> str:  # Stripped; with a space in front where the tokenizer tells the difference
     "A text as bert-score reads it."
     t = text.strip()
-    return f' {t}' if t and m.model.config.model_type in ('roberta', 'gpt2') else t
+    return f" {t}" if t and m.model.config.model_type in ("roberta", "gpt2") else t
+
 
 def cosines(
-    m:Model, # An encoder
-    pairs:list, # (summary, other text)
-    layer:int|None=None, # After which layer: 17 of roberta-large, 40 of deberta-xlarge-mnli
-    items:int=256, # Pairs whose states are in memory at a time
-    **kw, # Further options of `run`
-)->tuple[list,np.ndarray]: # Arrays [Th,Tr] in [-1,1], special tokens first and last on either side; tokens that did not fit [N]
+    m: Model,  # An encoder
+    pairs: list,  # (summary, other text)
+    layer: int | None = None,  # After which layer: 17 of roberta-large, 40 of deberta-xlarge-mnli
+    items: int = 256,  # Pairs whose states are in memory at a time
+    **kw,  # Further options of `run`
+) -> tuple[
+    list, np.ndarray
+]:  # Arrays [Th,Tr] in [-1,1], special tokens first and last on either side; tokens that did not fit [N]
     "Cosines between the tokens of two texts, each read alone."
-    out,cut = [],[]
-    for some_pairs in (pairs[i:i+items] for i in range(0, len(pairs), items)):
-        rows,over = text_rows(m, [spaced(m, t) for p in some_pairs for t in p])
-        h = [x/np.linalg.norm(x, axis=1, keepdims=True) for x in states(m, rows, layer, **kw)]
-        out += [a@b.T for a,b in zip(h[::2], h[1::2])]
+    out, cut = [], []
+    for some_pairs in (pairs[i : i + items] for i in range(0, len(pairs), items)):
+        rows, over = text_rows(m, [spaced(m, t) for p in some_pairs for t in p])
+        h = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in states(m, rows, layer, **kw)]
+        out += [a @ b.T for a, b in zip(h[::2], h[1::2])]
         cut += [over.reshape(-1, 2).sum(1)]
-    return out,np.concatenate(cut)
+    return out, np.concatenate(cut)
+
 
 def idf(
-    m:Model, # An encoder; only its tokenizer is used
-    texts:list, # Texts to weigh
-    corpus:list, # Texts in which rare tokens are looked for: the references
-)->list: # N arrays [T], special tokens first and last with weight 0
+    m: Model,  # An encoder; only its tokenizer is used
+    texts: list,  # Texts to weigh
+    corpus: list,  # Texts in which rare tokens are looked for: the references
+) -> list:  # N arrays [T], special tokens first and last with weight 0
     "Weight of each token: log((N+1)/(df+1))."
-    def ids(texts): return [r[1:-1] for r,_ in text_rows(m, [spaced(m, t) for t in texts])[0]]
+
+    def ids(texts):
+        return [r[1:-1] for r, _ in text_rows(m, [spaced(m, t) for t in texts])[0]]
+
     df = Counter(i for r in ids(corpus) for i in set(r))
-    return [np.array([0., *(np.log((len(corpus)+1)/(df[i]+1)) for i in r), 0.]) for r in ids(texts)]
+    return [np.array([0.0, *(np.log((len(corpus) + 1) / (df[i] + 1)) for i in r), 0.0]) for r in ids(texts)]
 
 # %% ../../nbs/03_models/05_classifiers.ipynb #9ef7b22c
 @dataclass(eq=False)
 class SentenceEncoder:
     "A transformer and what is done to its states"
-    model:Model      # The transformer
-    window:int       # Tokens that one text may hold
-    pool:str         # 'mean', 'cls' or 'max'
-    steps:list       # Functions from a tensor [N,D] to a tensor [N,E]
 
-def _dense(config, w): # A layer of sentence-transformers; W [E,D]
-    act = config['activation_function'].rsplit('.', 1)[-1]
+    model: Model  # The transformer
+    window: int  # Tokens that one text may hold
+    pool: str  # 'mean', 'cls' or 'max'
+    steps: list  # Functions from a tensor [N,D] to a tensor [N,E]
+
+
+def _dense(config, w):  # A layer of sentence-transformers; W [E,D]
+    act = config["activation_function"].rsplit(".", 1)[-1]
     f = dict(Tanh=torch.tanh, Identity=lambda x: x, ReLU=torch.relu).get(act)
-    if f is None: raise ValueError(f"unknown activation {act} of a dense layer; known are Tanh, Identity, ReLU")
-    return lambda x: f(torch.nn.functional.linear(x, w['linear.weight'].to(x), w['linear.bias'].to(x) if 'linear.bias' in w else None))
+    if f is None:
+        raise ValueError(f"unknown activation {act} of a dense layer; known are Tanh, Identity, ReLU")
+    return lambda x: f(
+        torch.nn.functional.linear(
+            x, w["linear.weight"].to(x), w["linear.bias"].to(x) if "linear.bias" in w else None
+        )
+    )
 
-def _pooling(config): # Which of the ways of pooling is on
-    on = [k.removeprefix('pooling_mode_').removesuffix('_tokens').removesuffix('_token') for k,v in config.items() if k.startswith('pooling_mode_') and v is True]
-    if len(on)!=1 or on[0] not in ('mean', 'cls', 'max'): raise ValueError(f"pooling {some(on) or 'by nothing'} is not known; one of mean, cls, max is")
+
+def _pooling(config):  # Which of the ways of pooling is on
+    on = [
+        k.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
+        for k, v in config.items()
+        if k.startswith("pooling_mode_") and v is True
+    ]
+    if len(on) != 1 or on[0] not in ("mean", "cls", "max"):
+        raise ValueError(f"pooling {some(on) or 'by nothing'} is not known; one of mean, cls, max is")
     return on[0]
 
-def sentence_encoder(
-    name, # Folder or hub id with a modules.json
-    revision:str|None=None, # Commit or tag of a hub model
-    **kw, # device and dtype of `load`
-)->SentenceEncoder: # Ready to read
-    "A sentence encoder in the layout of sentence-transformers."
-    def at(f): return Path(cached_file(str(name), f, revision=revision)) if not Path(name).is_dir() else Path(name)/f
-    def read(f): return json.loads(at(f).read_text())
-    parts = [(p['type'].rsplit('.', 1)[-1], p['path']) for p in read('modules.json')]
-    if [k for k,_ in parts[:2]]!=['Transformer', 'Pooling'] or set(k for k,_ in parts[2:])-{'Dense', 'Normalize'}: raise ValueError(f"{name} has the steps {some(k for k,_ in parts)}; known are Transformer, Pooling, then Dense and Normalize")
-    m = load(Path(name)/parts[0][1] if Path(name).is_dir() else name, revision, **kw)
-    def step(kind, p): return _dense(read(f'{p}/config.json'), load_file(at(f'{p}/model.safetensors'), device=m.device)) if kind=='Dense' else torch.nn.functional.normalize
-    longest = read('sentence_bert_config.json').get('max_seq_length')
-    return SentenceEncoder(m, min(longest or m.window, m.window), _pooling(read(f'{parts[1][1]}/config.json')), [step(*p) for p in parts[2:]])
 
-POOL = dict(mean=mean_over, cls=lambda h, on: h[:,0], max=lambda h, on: h.masked_fill(on==0, -torch.inf).amax(1))
+def sentence_encoder(
+    name,  # Folder or hub id with a modules.json
+    revision: str | None = None,  # Commit or tag of a hub model
+    **kw,  # device and dtype of `load`
+) -> SentenceEncoder:  # Ready to read
+    "A sentence encoder in the layout of sentence-transformers."
+
+    def at(f):
+        return (
+            Path(cached_file(str(name), f, revision=revision)) if not Path(name).is_dir() else Path(name) / f
+        )
+
+    def read(f):
+        return json.loads(at(f).read_text())
+
+    parts = [(p["type"].rsplit(".", 1)[-1], p["path"]) for p in read("modules.json")]
+    if [k for k, _ in parts[:2]] != ["Transformer", "Pooling"] or set(k for k, _ in parts[2:]) - {
+        "Dense",
+        "Normalize",
+    }:
+        raise ValueError(
+            f"{name} has the steps {some(k for k, _ in parts)}; known are Transformer, Pooling, then Dense and Normalize"
+        )
+    m = load(Path(name) / parts[0][1] if Path(name).is_dir() else name, revision, **kw)
+
+    def step(kind, p):
+        return (
+            _dense(read(f"{p}/config.json"), load_file(at(f"{p}/model.safetensors"), device=m.device))
+            if kind == "Dense"
+            else torch.nn.functional.normalize
+        )
+
+    longest = read("sentence_bert_config.json").get("max_seq_length")
+    return SentenceEncoder(
+        m,
+        min(longest or m.window, m.window),
+        _pooling(read(f"{parts[1][1]}/config.json")),
+        [step(*p) for p in parts[2:]],
+    )
+
+
+POOL = dict(
+    mean=mean_over, cls=lambda h, on: h[:, 0], max=lambda h, on: h.masked_fill(on == 0, -torch.inf).amax(1)
+)
+
 
 def vectors(
-    e:SentenceEncoder, # How texts become vectors
-    texts:list, # Texts
-    **kw, # Further options of `run`
-)->tuple[np.ndarray,np.ndarray]: # Vectors [N,E]; tokens that did not fit [N]
+    e: SentenceEncoder,  # How texts become vectors
+    texts: list,  # Texts
+    **kw,  # Further options of `run`
+) -> tuple[np.ndarray, np.ndarray]:  # Vectors [N,E]; tokens that did not fit [N]
     "Where each text lies; each is read alone."
-    rows,over = text_rows(e.model, texts, e.window)
+    rows, over = text_rows(e.model, texts, e.window)
+
     def of(model, t):
-        x = POOL[e.pool](model.base_model(**t).last_hidden_state, t['attention_mask'][...,None])
-        for f in e.steps: x = f(x)
+        x = POOL[e.pool](model.base_model(**t).last_hidden_state, t["attention_mask"][..., None])
+        for f in e.steps:
+            x = f(x)
         return x
-    return np.stack(run_rows(e.model, rows, of, **kw)),over
+
+    return np.stack(run_rows(e.model, rows, of, **kw)), over

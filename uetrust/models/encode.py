@@ -6,94 +6,135 @@
 __all__ = ['NLI', 'InTiles', 'run_rows', 'run', 'label_order', 'nli', 'mean_over', 'mean_state', 'embed']
 
 # %% ../../nbs/03_models/03_encode.ipynb #607c30a9
-import numpy as np, torch
+import numpy as np
+import torch
 from torch.nn.functional import linear, pad
 from torch.overrides import TorchFunctionMode
+
 from ..core.checks import some
 from .load import LANES, Model, aligned, batches, halving
 
 # %% ../../nbs/03_models/03_encode.ipynb #66c6c089
 class InTiles(TorchFunctionMode):
     "Inside this context linear layers multiply a multiple of `LANES` rows"
+
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        spare = -args[0].shape[:-1].numel()%LANES if func is linear else 0
-        if not spare: return func(*args, **kwargs or {})
-        x,*rest = args
+        spare = -args[0].shape[:-1].numel() % LANES if func is linear else 0
+        if not spare:
+            return func(*args, **kwargs or {})
+        x, *rest = args
         rows = x.reshape(-1, x.shape[-1])
-        return func(pad(rows, (0, 0, 0, spare)), *rest, **kwargs or {})[:len(rows)].reshape(*x.shape[:-1], -1)
+        return func(pad(rows, (0, 0, 0, spare)), *rest, **kwargs or {})[: len(rows)].reshape(
+            *x.shape[:-1], -1
+        )
 
 # %% ../../nbs/03_models/03_encode.ipynb #121fabe0
-def _framed(m, x, **kw): # Token ids of one input with the tokenizer's frame; texts go in lists, because a lone empty second text would lose its separator
+def _framed(
+    m, x, **kw
+):  # Token ids of one input with the tokenizer's frame; texts go in lists, because a lone empty second text would lose its separator
     t = m.tokenizer(*([t] for t in x), verbose=False, **kw)
-    return tuple(t.input_ids[0]),tuple(t.get('token_type_ids', [()])[0])
+    return tuple(t.input_ids[0]), tuple(t.get("token_type_ids", [()])[0])
 
-def _encoded(m, inputs): # Rows, and how many tokens did not fit
+
+def _encoded(m, inputs):  # Rows, and how many tokens did not fit
     whole = [_framed(m, x) for x in inputs]
-    over = [max(len(ids)-m.window, 0) for ids,_ in whole]
-    return [_framed(m, x, truncation=True, max_length=m.window) if o else t for x,t,o in zip(inputs, whole, over)],over
+    over = [max(len(ids) - m.window, 0) for ids, _ in whole]
+    return [
+        _framed(m, x, truncation=True, max_length=m.window) if o else t
+        for x, t, o in zip(inputs, whole, over)
+    ], over
 
-def _padded(m, rows): # A batch of rows as tensors
-    segments = {'token_type_ids': [list(s) for _,s in rows]} if 'token_type_ids' in m.tokenizer.model_input_names else {}
-    return m.tokenizer.pad(dict(input_ids=[list(i) for i,_ in rows], **segments), padding='max_length', max_length=aligned(max(len(i) for i,_ in rows), m.positions), return_tensors='pt').to(m.device)
+
+def _padded(m, rows):  # A batch of rows as tensors
+    segments = (
+        {"token_type_ids": [list(s) for _, s in rows]}
+        if "token_type_ids" in m.tokenizer.model_input_names
+        else {}
+    )
+    return m.tokenizer.pad(
+        dict(input_ids=[list(i) for i, _ in rows], **segments),
+        padding="max_length",
+        max_length=aligned(max(len(i) for i, _ in rows), m.positions),
+        return_tensors="pt",
+    ).to(m.device)
+
 
 @torch.inference_mode()
 def run_rows(
-    m:Model, # An encoder
-    rows:list, # (ids, segments)
-    of, # (model, batch of tensors) -> a tensor for each input
-    batch_tokens:int|None=None, # Tokens a batch may hold, padding to the longest row included; the model's own when None
-)->list: # An array for each input, float32
+    m: Model,  # An encoder
+    rows: list,  # (ids, segments)
+    of,  # (model, batch of tensors) -> a tensor for each input
+    batch_tokens: int
+    | None = None,  # Tokens a batch may hold, padding to the longest row included; the model's own when None
+) -> list:  # An array for each input, float32
     "Apply an encoder to rows; equal rows are computed once."
-    if m.kind!='encoder': raise ValueError(f"{m.id} is a {m.kind} model; classification and embeddings need an encoder")
-    unique,out = list(dict.fromkeys(rows)),{}
-    def part(some): return [x.float().cpu().numpy() for x in of(m.model, _padded(m, [unique[i] for i in some]))]
+    if m.kind != "encoder":
+        raise ValueError(f"{m.id} is a {m.kind} model; classification and embeddings need an encoder")
+    unique, out = list(dict.fromkeys(rows)), {}
+
+    def part(some):
+        return [x.float().cpu().numpy() for x in of(m.model, _padded(m, [unique[i] for i in some]))]
+
     with InTiles():
-        for b in batches([len(ids) for ids,_ in unique], batch_tokens or m.batch_tokens): out |= zip((unique[i] for i in b), halving(part, b))
+        for b in batches([len(ids) for ids, _ in unique], batch_tokens or m.batch_tokens):
+            out |= zip((unique[i] for i in b), halving(part, b))
     return [out[r] for r in rows]
 
+
 def run(
-    m:Model, # An encoder
-    inputs:list, # Tuples of one or two texts
-    of, # (model, batch of tensors) -> tensor with one row per input
-    **kw, # Further options of `run_rows`
-)->tuple[np.ndarray,np.ndarray]: # One row per input, float32; tokens that did not fit [N]
+    m: Model,  # An encoder
+    inputs: list,  # Tuples of one or two texts
+    of,  # (model, batch of tensors) -> tensor with one row per input
+    **kw,  # Further options of `run_rows`
+) -> tuple[np.ndarray, np.ndarray]:  # One row per input, float32; tokens that did not fit [N]
     "Apply an encoder to texts; equal inputs are tokenised and computed once."
-    if not inputs: raise ValueError("there is no text to encode")
-    at = {x:i for i,x in enumerate(dict.fromkeys(inputs))}
-    rows,over = _encoded(m, at)
+    if not inputs:
+        raise ValueError("there is no text to encode")
+    at = {x: i for i, x in enumerate(dict.fromkeys(inputs))}
+    rows, over = _encoded(m, at)
     where = [at[x] for x in inputs]
-    return np.stack(run_rows(m, rows, of, **kw))[where],np.array(over)[where]
+    return np.stack(run_rows(m, rows, of, **kw))[where], np.array(over)[where]
 
 # %% ../../nbs/03_models/03_encode.ipynb #26faf414
-NLI = ('entailment', 'neutral', 'contradiction')
+NLI = ("entailment", "neutral", "contradiction")
+
 
 def label_order(
-    names:dict, # id2label of a configuration
-)->list: # Positions of entailment, neutral, contradiction
+    names: dict,  # id2label of a configuration
+) -> list:  # Positions of entailment, neutral, contradiction
     "Where the three labels are."
-    at = {str(v).lower():int(k) for k,v in names.items()}
-    if set(at)!=set(NLI): raise ValueError(f"labels of an NLI model should be {some(NLI)}, found {some(at)}. Set id2label in its config.json")
+    at = {str(v).lower(): int(k) for k, v in names.items()}
+    if set(at) != set(NLI):
+        raise ValueError(
+            f"labels of an NLI model should be {some(NLI)}, found {some(at)}. Set id2label in its config.json"
+        )
     return [at[n] for n in NLI]
 
+
 def nli(
-    m:Model, # A sequence classifier with three labels
-    pairs:list, # (premise, hypothesis)
-    **kw, # Further options of `run`
-)->tuple[np.ndarray,np.ndarray]: # Logits [N,3] of entailment, neutral, contradiction; tokens that did not fit [N]
+    m: Model,  # A sequence classifier with three labels
+    pairs: list,  # (premise, hypothesis)
+    **kw,  # Further options of `run`
+) -> tuple[
+    np.ndarray, np.ndarray
+]:  # Logits [N,3] of entailment, neutral, contradiction; tokens that did not fit [N]
     "Does the hypothesis follow from the premise?"
     order = label_order(m.model.config.id2label)
-    return run(m, [tuple(p) for p in pairs], lambda model, t: model(**t).logits[:,order], **kw)
+    return run(m, [tuple(p) for p in pairs], lambda model, t: model(**t).logits[:, order], **kw)
 
 # %% ../../nbs/03_models/03_encode.ipynb #e247d3c0
-def mean_over(h, on): return (h*on).sum(1)/on.sum(1) # Of states [N,T,D], those of the text: 1 in `on` [N,T,1]
+def mean_over(h, on):
+    return (h * on).sum(1) / on.sum(1)  # Of states [N,T,D], those of the text: 1 in `on` [N,T,1]
 
-def mean_state(model, t): # Mean of the last hidden states over the text [N,D]
-    return mean_over(model.base_model(**t).last_hidden_state, t['attention_mask'][...,None])
+
+def mean_state(model, t):  # Mean of the last hidden states over the text [N,D]
+    return mean_over(model.base_model(**t).last_hidden_state, t["attention_mask"][..., None])
+
 
 def embed(
-    m:Model, # An encoder
-    texts:list, # Texts
-    **kw, # Further options of `run`
-)->tuple[np.ndarray,np.ndarray]: # Vectors [N,D]; tokens that did not fit [N]
+    m: Model,  # An encoder
+    texts: list,  # Texts
+    **kw,  # Further options of `run`
+) -> tuple[np.ndarray, np.ndarray]:  # Vectors [N,D]; tokens that did not fit [N]
     "Where each text lies."
     return run(m, [(t,) for t in texts], mean_state, **kw)

@@ -8,371 +8,638 @@ __all__ = ['WIDE', 'HIDDEN', 'FFLM', 'token_stats', 'allowed', 'self_certainty',
 
 # %% ../../nbs/03_models/02_forward.ipynb #39ed4fcc
 import copy
+import math
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-import numpy as np, torch
+import numpy as np
+import torch
 from torch.overrides import TorchFunctionMode
-from transformers import (ForcedBOSTokenLogitsProcessor, ForcedEOSTokenLogitsProcessor, LogitsProcessorList, MinLengthLogitsProcessor, MinNewTokensLengthLogitsProcessor,
-                          NoRepeatNGramLogitsProcessor, RepetitionPenaltyLogitsProcessor, SuppressTokensAtBeginLogitsProcessor, SuppressTokensLogitsProcessor)
+from transformers import (
+    ForcedBOSTokenLogitsProcessor,
+    ForcedEOSTokenLogitsProcessor,
+    LogitsProcessorList,
+    MinLengthLogitsProcessor,
+    MinNewTokensLengthLogitsProcessor,
+    NoRepeatNGramLogitsProcessor,
+    RepetitionPenaltyLogitsProcessor,
+    SuppressTokensAtBeginLogitsProcessor,
+    SuppressTokensLogitsProcessor,
+)
 
 from ..core.checks import some
 from .load import Model, aligned, batches, halving, padded
-import math
-import torch
 
 # %% ../../nbs/03_models/02_forward.ipynb #d11a140f
 def token_stats(
-    lp:torch.Tensor, # Log-probabilities, shape [N, V]
-    y:torch.Tensor, # Token that stands there, shape [N]
-    topk:int=0, # How many of the largest entries to keep
-    wide:tuple=(), # Further numbers, of `WIDE`
-)->dict[str,torch.Tensor]: # logp [N] and entropy [N] in nats, top_ids and top_logp [N, k], each of `wide` [N]
+    lp: torch.Tensor,  # Log-probabilities, shape [N, V]
+    y: torch.Tensor,  # Token that stands there, shape [N]
+    topk: int = 0,  # How many of the largest entries to keep
+    wide: tuple = (),  # Further numbers, of `WIDE`
+) -> dict[
+    str, torch.Tensor
+]:  # logp [N] and entropy [N] in nats, top_ids and top_logp [N, k], each of `wide` [N]
     "What is kept of a row over the vocabulary."
     top = lp.topk(min(topk, lp.shape[1]))
-    kept = dict(logp=lp.gather(1, y[:,None])[:,0], entropy=(lp.exp()*-lp.clamp(min=torch.finfo(lp.dtype).min)).sum(1, dtype=torch.float64), top_ids=top.indices, top_logp=top.values)
-    return kept|{n:WIDE[n](lp.double(), y) for n in wide}
+    kept = dict(
+        logp=lp.gather(1, y[:, None])[:, 0],
+        entropy=(lp.exp() * -lp.clamp(min=torch.finfo(lp.dtype).min)).sum(1, dtype=torch.float64),
+        top_ids=top.indices,
+        top_logp=top.values,
+    )
+    return kept | {n: WIDE[n](lp.double(), y) for n in wide}
 
 # %% ../../nbs/03_models/02_forward.ipynb #d1ba13ba
-def allowed(lp, y): return lp.isfinite().sum(1)
-def self_certainty(lp, y): return -lp.masked_fill(~lp.isfinite(), 0).sum(1)/allowed(lp, y)-allowed(lp, y).double().log()
-def _soft(lp): return (lp/2).log_softmax(1)
-def renyi(lp, y): return math.log(lp.shape[1])-2*(_soft(lp)/2).logsumexp(1)
-def fisher_rao(lp, y): return 2/math.pi*(((_soft(lp)/2).logsumexp(1)-math.log(lp.shape[1])/2).exp().clamp(max=1).acos())
+def allowed(lp, y):
+    return lp.isfinite().sum(1)
+
+
+def self_certainty(lp, y):
+    return -lp.masked_fill(~lp.isfinite(), 0).sum(1) / allowed(lp, y) - allowed(lp, y).double().log()
+
+
+def _soft(lp):
+    return (lp / 2).log_softmax(1)
+
+
+def renyi(lp, y):
+    return math.log(lp.shape[1]) - 2 * (_soft(lp) / 2).logsumexp(1)
+
+
+def fisher_rao(lp, y):
+    return (
+        2 / math.pi * (((_soft(lp) / 2).logsumexp(1) - math.log(lp.shape[1]) / 2).exp().clamp(max=1).acos())
+    )
 
 # %% ../../nbs/03_models/02_forward.ipynb #af3cc43a
 def dominant(lp, y):
-    p,own = lp.exp().sort(1, descending=True).values,lp.exp().gather(1, y[:,None])
-    fall = p[:,:-1]-p[:,1:]
-    ends = (fall>.3*p[:,:-1])&(fall>.005)
-    last = torch.where(ends.any(1), ends.shape[1]-1-ends.flip(1).int().argmax(1), 0)[:,None]
-    inside = ends.any(1, keepdim=True)&(own>=p.gather(1, last))
-    return torch.where(inside, p.cumsum(1).gather(1, last), own)[:,0]
+    p, own = lp.exp().sort(1, descending=True).values, lp.exp().gather(1, y[:, None])
+    fall = p[:, :-1] - p[:, 1:]
+    ends = (fall > 0.3 * p[:, :-1]) & (fall > 0.005)
+    last = torch.where(ends.any(1), ends.shape[1] - 1 - ends.flip(1).int().argmax(1), 0)[:, None]
+    inside = ends.any(1, keepdim=True) & (own >= p.gather(1, last))
+    return torch.where(inside, p.cumsum(1).gather(1, last), own)[:, 0]
 
-WIDE = dict(self_certainty=self_certainty, renyi=renyi, fisher_rao=fisher_rao, dominant=dominant, allowed=allowed) # Functions of (log-probabilities [N,V], tokens [N]) to [N]
+
+WIDE = dict(
+    self_certainty=self_certainty, renyi=renyi, fisher_rao=fisher_rao, dominant=dominant, allowed=allowed
+)  # Functions of (log-probabilities [N,V], tokens [N]) to [N]
 
 # %% ../../nbs/03_models/02_forward.ipynb #d8f08214
 @dataclass(frozen=True)
 class Layout:
     "How a prefix and a text become the input of a model"
-    first:str|int|None='bos' # Causal: first id of the input; 'bos' is the start token, unless the prefix begins with it or comes as ids
-    sep:str=''               # Text between prefix and text, never cut
-    joined:bool=False        # Causal: tokenise prefix, separator and text as one string, not each alone
-    special:bool=True        # Seq2seq: score the special tokens that the tokenizer puts around a text
-    eos:bool=False           # Causal: put the end token after the text and score it
-    window:int|None=None     # Longest input in tokens (seq2seq: of either side); the model's own when None
-    cut:str='prefix'         # What loses its right end first when a causal input is too long: 'prefix' or 'text'
+
+    first: str | int | None = (
+        "bos"  # Causal: first id of the input; 'bos' is the start token, unless the prefix begins with it or comes as ids
+    )
+    sep: str = ""  # Text between prefix and text, never cut
+    joined: bool = False  # Causal: tokenise prefix, separator and text as one string, not each alone
+    special: bool = True  # Seq2seq: score the special tokens that the tokenizer puts around a text
+    eos: bool = False  # Causal: put the end token after the text and score it
+    window: int | None = None  # Longest input in tokens (seq2seq: of either side); the model's own when None
+    cut: str = "prefix"  # What loses its right end first when a causal input is too long: 'prefix' or 'text'
+
 
 class Item(NamedTuple):
     "One input in token ids"
-    prompt:tuple # What the text is read after; for seq2seq the encoder's input
-    text:tuple   # What is scored
-    cut:int      # Tokens of the prefix that did not fit
-    text_cut:int # Tokens of the text that did not fit
 
-def _ids(m, x): # Token ids of a text; ids stay as they are
-    if isinstance(x, str): return list(m.ids(x))
-    if (bad := [i for i in x if not 0<=i<m.text_config.vocab_size]): raise ValueError(f"token ids {some(bad)} are not in the vocabulary of {m.id}")
+    prompt: tuple  # What the text is read after; for seq2seq the encoder's input
+    text: tuple  # What is scored
+    cut: int  # Tokens of the prefix that did not fit
+    text_cut: int  # Tokens of the text that did not fit
+
+
+def _ids(m, x):  # Token ids of a text; ids stay as they are
+    if isinstance(x, str):
+        return list(m.ids(x))
+    if bad := [i for i in x if not 0 <= i < m.text_config.vocab_size]:
+        raise ValueError(f"token ids {some(bad)} are not in the vocabulary of {m.id}")
     return list(x)
 
-def _together(m, *parts): # One string, its tokens given back to its parts: a token belongs to the part in which it ends
-    if not all(isinstance(p, str) for p in parts): raise ValueError("parts that are tokenised as one string must be strings, not token ids")
-    enc = m.tokenizer(''.join(parts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-    part = np.searchsorted(np.cumsum([len(p) for p in parts]), [e for _,e in enc.offset_mapping])
-    return [[i for i,k in zip(enc.input_ids, part) if k==j] for j in range(len(parts))]
 
-def _closing(m, ids): # How many special tokens end a list of ids
-    return next((k for k,i in enumerate(reversed(ids)) if i not in m.tokenizer.all_special_ids), len(ids))
+def _together(
+    m, *parts
+):  # One string, its tokens given back to its parts: a token belongs to the part in which it ends
+    if not all(isinstance(p, str) for p in parts):
+        raise ValueError("parts that are tokenised as one string must be strings, not token ids")
+    enc = m.tokenizer("".join(parts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    part = np.searchsorted(np.cumsum([len(p) for p in parts]), [e for _, e in enc.offset_mapping])
+    return [[i for i, k in zip(enc.input_ids, part) if k == j] for j in range(len(parts))]
 
-def _for_encoder(m, prefix, text, layout, window): # Both sides have a window of their own, and each keeps its closing tokens
-    head,tail = m.around
+
+def _closing(m, ids):  # How many special tokens end a list of ids
+    return next((k for k, i in enumerate(reversed(ids)) if i not in m.tokenizer.all_special_ids), len(ids))
+
+
+def _for_encoder(
+    m, prefix, text, layout, window
+):  # Both sides have a window of their own, and each keeps its closing tokens
+    head, tail = m.around
     if isinstance(prefix, str):
-        body,sep = _together(m, prefix, layout.sep) if layout.sep else (_ids(m, prefix), [])
-        tail = sep+tail
+        body, sep = _together(m, prefix, layout.sep) if layout.sep else (_ids(m, prefix), [])
+        tail = sep + tail
     else:
-        k = len(prefix)-_closing(m, prefix)
-        head,body,tail = [],_ids(m, prefix[:k]),_ids(m, layout.sep)+_ids(m, prefix[k:])
+        k = len(prefix) - _closing(m, prefix)
+        head, body, tail = [], _ids(m, prefix[:k]), _ids(m, layout.sep) + _ids(m, prefix[k:])
     y = _ids(m, text)
-    if isinstance(text, str) and layout.special: y = m.around[0]+y+m.around[1]
-    if not (head or body or tail): raise ValueError(f"{m.id} would read an empty input: the prefix is empty, and its tokenizer puts no special token around a text")
+    if isinstance(text, str) and layout.special:
+        y = m.around[0] + y + m.around[1]
+    if not (head or body or tail):
+        raise ValueError(
+            f"{m.id} would read an empty input: the prefix is empty, and its tokenizer puts no special token around a text"
+        )
     k = _closing(m, y)
-    cut,text_cut = max(len(head+body+tail)-window, 0),max(len(y)-window, 0)
-    return Item((*head, *body[:len(body)-cut], *tail), (*y[:len(y)-k-text_cut], *y[len(y)-k:]), cut, text_cut)
+    cut, text_cut = max(len(head + body + tail) - window, 0), max(len(y) - window, 0)
+    return Item(
+        (*head, *body[: len(body) - cut], *tail),
+        (*y[: len(y) - k - text_cut], *y[len(y) - k :]),
+        cut,
+        text_cut,
+    )
 
-def _for_decoder(m, prefix, text, layout, window): # One window for everything
-    body,sep,y = _together(m, prefix, layout.sep, text) if layout.joined else (_ids(m, x) for x in (prefix, layout.sep, text))
-    first = m.tokenizer.bos_token_id if layout.first=='bos' else layout.first
-    has = layout.first=='bos' and (body[:1]==[first] or not isinstance(prefix, str))
+
+def _for_decoder(m, prefix, text, layout, window):  # One window for everything
+    body, sep, y = (
+        _together(m, prefix, layout.sep, text)
+        if layout.joined
+        else (_ids(m, x) for x in (prefix, layout.sep, text))
+    )
+    first = m.tokenizer.bos_token_id if layout.first == "bos" else layout.first
+    has = layout.first == "bos" and (body[:1] == [first] or not isinstance(prefix, str))
     head = [] if has or first is None else [first]
-    y = y+[m.tokenizer.eos_token_id]*layout.eos
-    over = max(len(head+body+sep+y)-window, 0)
-    cut = min(over, len(body)) if layout.cut=='prefix' else max(over-len(y), 0)
-    if not head+body[:len(body)-cut]+sep: raise ValueError(f"nothing stands before the text, so {m.id} cannot predict its first token: give a prefix, a separator or Layout(first=...)")
-    return Item((*head, *body[:len(body)-cut], *sep), tuple(y[:len(y)-(over-cut)]), cut, over-cut)
+    y = y + [m.tokenizer.eos_token_id] * layout.eos
+    over = max(len(head + body + sep + y) - window, 0)
+    cut = min(over, len(body)) if layout.cut == "prefix" else max(over - len(y), 0)
+    if not head + body[: len(body) - cut] + sep:
+        raise ValueError(
+            f"nothing stands before the text, so {m.id} cannot predict its first token: give a prefix, a separator or Layout(first=...)"
+        )
+    return Item((*head, *body[: len(body) - cut], *sep), tuple(y[: len(y) - (over - cut)]), cut, over - cut)
+
 
 def lay(
-    m:Model, # The reader
-    prefix, # What stands before the text: a string, or token ids taken as they are
-    text, # What is read: a string, or token ids taken as they are
-    layout:Layout=Layout(), # How the two become one input
-)->Item: # Token ids, and what was cut
+    m: Model,  # The reader
+    prefix,  # What stands before the text: a string, or token ids taken as they are
+    text,  # What is read: a string, or token ids taken as they are
+    layout: Layout = Layout(),  # How the two become one input
+) -> Item:  # Token ids, and what was cut
     "One (prefix, text) pair as token ids."
-    if layout.cut not in ('prefix', 'text'): raise ValueError(f"Layout.cut must be 'prefix' or 'text', not {layout.cut!r}")
+    if layout.cut not in ("prefix", "text"):
+        raise ValueError(f"Layout.cut must be 'prefix' or 'text', not {layout.cut!r}")
     window = min(n for n in (layout.window or m.window, m.positions) if n)
-    return (_for_encoder if m.kind=='seq2seq' else _for_decoder)(m, prefix, text, layout, window)
+    return (_for_encoder if m.kind == "seq2seq" else _for_decoder)(m, prefix, text, layout, window)
 
 # %% ../../nbs/03_models/02_forward.ipynb #d25e6c85
 class State(NamedTuple):
     "What reading a text needs to know of its prefix"
-    h:torch.Tensor    # Last hidden states of the prefix, [P, S, D]
-    mask:torch.Tensor # 1 on the prefix, 0 on padding, [P, S]
-    cache:object      # Keys and values of a causal model
 
-def _prefix(m, prompts): # Encode or prefill
-    ids,mask = padded(m, prompts, left=m.kind=='causal')
-    if m.kind=='seq2seq': return State(m.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state, mask, None)
-    out = m.model.base_model(input_ids=ids, attention_mask=mask, position_ids=(mask.cumsum(1)-1).clamp(min=0), use_cache=True)
+    h: torch.Tensor  # Last hidden states of the prefix, [P, S, D]
+    mask: torch.Tensor  # 1 on the prefix, 0 on padding, [P, S]
+    cache: object  # Keys and values of a causal model
+
+
+def _prefix(m, prompts):  # Encode or prefill
+    ids, mask = padded(m, prompts, left=m.kind == "causal")
+    if m.kind == "seq2seq":
+        return State(m.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state, mask, None)
+    out = m.model.base_model(
+        input_ids=ids, attention_mask=mask, position_ids=(mask.cumsum(1) - 1).clamp(min=0), use_cache=True
+    )
     return State(out.last_hidden_state, mask, out.past_key_values)
 
-def _text(m, state, rows, texts): # Hidden states that predict each token of the texts, [B, T, D]; rows: which prefix each text follows
-    if m.kind=='seq2seq':
-        ids,_ = padded(m, [(m.model.config.decoder_start_token_id, *t[:-1]) for t in texts])
-        return m.model.get_decoder()(input_ids=ids, encoder_hidden_states=state.h[rows], encoder_attention_mask=state.mask[rows], use_cache=False).last_hidden_state
-    ids,mask = padded(m, [t[:-1] for t in texts])
+
+def _text(
+    m, state, rows, texts
+):  # Hidden states that predict each token of the texts, [B, T, D]; rows: which prefix each text follows
+    if m.kind == "seq2seq":
+        ids, _ = padded(m, [(m.model.config.decoder_start_token_id, *t[:-1]) for t in texts])
+        return m.model.get_decoder()(
+            input_ids=ids,
+            encoder_hidden_states=state.h[rows],
+            encoder_attention_mask=state.mask[rows],
+            use_cache=False,
+        ).last_hidden_state
+    ids, mask = padded(m, [t[:-1] for t in texts])
     last = state.h[rows, -1:]
-    if not ids.shape[1]: return last
-    cache,before = copy.deepcopy(state.cache),state.mask[rows]
+    if not ids.shape[1]:
+        return last
+    cache, before = copy.deepcopy(state.cache), state.mask[rows]
     cache.batch_select_indices(torch.tensor(rows, device=m.device))
-    where = before.sum(1, keepdim=True)+(mask.cumsum(1)-1).clamp(min=0) # Padding repeats the last position: the table may have no further one
-    out = m.model.base_model(input_ids=ids, attention_mask=torch.cat([before, mask], 1), position_ids=where, past_key_values=cache, use_cache=True)
+    where = before.sum(1, keepdim=True) + (mask.cumsum(1) - 1).clamp(
+        min=0
+    )  # Padding repeats the last position: the table may have no further one
+    out = m.model.base_model(
+        input_ids=ids,
+        attention_mask=torch.cat([before, mask], 1),
+        position_ids=where,
+        past_key_values=cache,
+        use_cache=True,
+    )
     return torch.cat([last, out.last_hidden_state], 1)
 
 # %% ../../nbs/03_models/02_forward.ipynb #0aa564ce
 def processors(
-    g, # Generation config
-    start:int, # Length of what the processors see before the first token: the prompt, or the decoder's start token
-)->LogitsProcessorList: # To be called with (ids so far, logits)
+    g,  # Generation config
+    start: int,  # Length of what the processors see before the first token: the prompt, or the decoder's start token
+) -> LogitsProcessorList:  # To be called with (ids so far, logits)
     "The rules of a generation config that change logits before any sampling, in the order of `generate`."
     ends = [g.eos_token_id] if isinstance(g.eos_token_id, int) else g.eos_token_id
-    last = start+g.max_new_tokens if g.max_new_tokens else g.max_length
-    rules = [((g.repetition_penalty or 1)!=1, lambda: RepetitionPenaltyLogitsProcessor(g.repetition_penalty)), (g.no_repeat_ngram_size, lambda: NoRepeatNGramLogitsProcessor(g.no_repeat_ngram_size)),
-        (g.min_length and ends, lambda: MinLengthLogitsProcessor(g.min_length, ends)), (g.min_new_tokens and ends, lambda: MinNewTokensLengthLogitsProcessor(start, g.min_new_tokens, ends)),
+    last = start + g.max_new_tokens if g.max_new_tokens else g.max_length
+    rules = [
+        ((g.repetition_penalty or 1) != 1, lambda: RepetitionPenaltyLogitsProcessor(g.repetition_penalty)),
+        (g.no_repeat_ngram_size, lambda: NoRepeatNGramLogitsProcessor(g.no_repeat_ngram_size)),
+        (g.min_length and ends, lambda: MinLengthLogitsProcessor(g.min_length, ends)),
+        (g.min_new_tokens and ends, lambda: MinNewTokensLengthLogitsProcessor(start, g.min_new_tokens, ends)),
         (g.forced_bos_token_id is not None, lambda: ForcedBOSTokenLogitsProcessor(g.forced_bos_token_id)),
-        (g.forced_eos_token_id is not None and last, lambda: ForcedEOSTokenLogitsProcessor(last, g.forced_eos_token_id)),
-        (g.suppress_tokens, lambda: SuppressTokensLogitsProcessor(g.suppress_tokens)), (g.begin_suppress_tokens, lambda: SuppressTokensAtBeginLogitsProcessor(g.begin_suppress_tokens, start))]
-    return LogitsProcessorList([make() for wanted,make in rules if wanted])
+        (
+            g.forced_eos_token_id is not None and last,
+            lambda: ForcedEOSTokenLogitsProcessor(last, g.forced_eos_token_id),
+        ),
+        (g.suppress_tokens, lambda: SuppressTokensLogitsProcessor(g.suppress_tokens)),
+        (
+            g.begin_suppress_tokens,
+            lambda: SuppressTokensAtBeginLogitsProcessor(g.begin_suppress_tokens, start),
+        ),
+    ]
+    return LogitsProcessorList([make() for wanted, make in rules if wanted])
 
-def _contexts(m, prompts, texts, generation): # For every token of the texts: the ids before it and the rules; the rows of `_process`
+
+def _contexts(
+    m, prompts, texts, generation
+):  # For every token of the texts: the ids before it and the rules; the rows of `_process`
     g = copy.deepcopy(m.model.generation_config)
-    if (unknown := g.update(**(generation or {}))): raise ValueError(f"unknown generation settings {some(unknown)}")
+    if unknown := g.update(**(generation or {})):
+        raise ValueError(f"unknown generation settings {some(unknown)}")
     out = []
-    for p,t in zip(prompts, texts):
-        before = (m.model.config.decoder_start_token_id,) if m.kind=='seq2seq' else p
-        ids,rules = torch.tensor([before+t], device=m.device),processors(g, len(before))
-        out += [(ids[:,:len(before)+i], rules) for i in range(len(t))]
+    for p, t in zip(prompts, texts):
+        before = (m.model.config.decoder_start_token_id,) if m.kind == "seq2seq" else p
+        ids, rules = torch.tensor([before + t], device=m.device), processors(g, len(before))
+        out += [(ids[:, : len(before) + i], rules) for i in range(len(t))]
     return out
 
-def _process(z, contexts): # Logits [N, V] after each row's rules
-    return torch.cat([rules(ids, row[None]) for (ids,rules),row in zip(contexts, z)])
 
-def _logits(m, h, chunk): # Of states [N, D]; a few rows alone would be added up in another order than many
-    return m.logits(torch.nn.functional.pad(h, (0, 0, 0, aligned(len(h), chunk)-len(h))))[:len(h)].float()
+def _process(z, contexts):  # Logits [N, V] after each row's rules
+    return torch.cat([rules(ids, row[None]) for (ids, rules), row in zip(contexts, z)])
 
-def _single(m, h, y, chunk, contexts, topk=0, wide=()): # Token statistics of one network; h: [N, D]
+
+def _logits(m, h, chunk):  # Of states [N, D]; a few rows alone would be added up in another order than many
+    return m.logits(torch.nn.functional.pad(h, (0, 0, 0, aligned(len(h), chunk) - len(h))))[: len(h)].float()
+
+
+def _single(m, h, y, chunk, contexts, topk=0, wide=()):  # Token statistics of one network; h: [N, D]
     def part(s):
         z = _logits(m, h[s], chunk)
         return token_stats((_process(z, contexts[s]) if contexts else z).log_softmax(1), y[s], topk, wide)
-    return _stack([part(slice(i, i+chunk)) for i in range(0, len(y), chunk)])
 
-def _stack(parts): return {k:torch.cat([p[k] for p in parts]) for k in parts[0]}
+    return _stack([part(slice(i, i + chunk)) for i in range(0, len(y), chunk)])
+
+
+def _stack(parts):
+    return {k: torch.cat([p[k] for p in parts]) for k in parts[0]}
 
 # %% ../../nbs/03_models/02_forward.ipynb #fb63818d
 class Member(TorchFunctionMode):
     "Inside this context every dropout layer multiplies its features by one mask, drawn from (seed, stage, number of the call)"
-    def __init__(self,
-        seed:int, # Which member
-        rate:float|None=None, # Share of features removed; each layer's own rate when None
+
+    def __init__(
+        self,
+        seed: int,  # Which member
+        rate: float | None = None,  # Share of features removed; each layer's own rate when None
     ):
         super().__init__()
-        self.seed,self.rate,self.stage,self.call,self.made = seed,rate,0,0,0
-    def begin(self,
-        stage:int, # 0 for an encoder, 1 for a decoder
+        self.seed, self.rate, self.stage, self.call, self.made = seed, rate, 0, 0, 0
+
+    def begin(
+        self,
+        stage: int,  # 0 for an encoder, 1 for a decoder
     ):
         "Called before each forward pass: the same layers get the same masks again."
-        self.stage,self.call = stage,0
+        self.stage, self.call = stage, 0
+
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        if func is not torch.nn.functional.dropout: return func(*args, **(kwargs or {}))
-        x,p = args[0],(kwargs or {}).get('p', .5) if self.rate is None else self.rate
+        if func is not torch.nn.functional.dropout:
+            return func(*args, **(kwargs or {}))
+        x, p = args[0], (kwargs or {}).get("p", 0.5) if self.rate is None else self.rate
         self.call += 1
-        if x.ndim==4 or not p: return x # 4 dimensions: attention weights
+        if x.ndim == 4 or not p:
+            return x  # 4 dimensions: attention weights
         self.made += 1
-        u = np.random.Generator(np.random.Philox(key=[self.seed, self.stage<<32|self.call])).random(x.shape[-1])
-        return x*torch.as_tensor((u>=p)/(1-p), dtype=x.dtype, device=x.device)
+        u = np.random.Generator(np.random.Philox(key=[self.seed, self.stage << 32 | self.call])).random(
+            x.shape[-1]
+        )
+        return x * torch.as_tensor((u >= p) / (1 - p), dtype=x.dtype, device=x.device)
 
 # %% ../../nbs/03_models/02_forward.ipynb #5b88b3a6
-def _ep_weights(logp, lengths): # Members' weights at each token, [M, N]: their probability of the tokens before it
-    before = torch.cat([t.cumsum(1)-t for t in logp.split(lengths, 1)], 1)
+def _ep_weights(
+    logp, lengths
+):  # Members' weights at each token, [M, N]: their probability of the tokens before it
+    before = torch.cat([t.cumsum(1) - t for t in logp.split(lengths, 1)], 1)
     return before.softmax(0)
 
-def _mixture(lps, w): # One chunk: statistics of the members' mixtures; lps yields M log-probability chunks [N, V]
-    q = {}
-    mean,M = 0,w.shape[0]
-    for lp,wm in zip(lps, w):
-        p,mean = lp.exp(),mean+lp/M
-        for k,u in (('pe', p/M), ('ep', p*wm[:,None])): q[k] = q.get(k, 0)+u
-    tu,ce = ({k:f(v) for k,v in q.items()} for f in (lambda v: torch.special.entr(v).sum(1), lambda v: -(v*mean).sum(1)))
-    return dict(q=q['pe'], **{f'{k}_{n}':v[k] for k in q for n,v in (('tu', tu), ('ce', ce))})
 
-def _members(m, hs, y, lengths, topk, chunk, contexts): # Token statistics of an ensemble; hs: M times [N, D]
-    parts = [slice(i, i+chunk) for i in range(0, len(y), chunk)]
-    def rows(h, s): return _logits(m, h[s], chunk).double().log_softmax(1)
+def _mixture(
+    lps, w
+):  # One chunk: statistics of the members' mixtures; lps yields M log-probability chunks [N, V]
+    q = {}
+    mean, M = 0, w.shape[0]
+    for lp, wm in zip(lps, w):
+        p, mean = lp.exp(), mean + lp / M
+        for k, u in (("pe", p / M), ("ep", p * wm[:, None])):
+            q[k] = q.get(k, 0) + u
+    tu, ce = (
+        {k: f(v) for k, v in q.items()}
+        for f in (lambda v: torch.special.entr(v).sum(1), lambda v: -(v * mean).sum(1))
+    )
+    return dict(q=q["pe"], **{f"{k}_{n}": v[k] for k in q for n, v in (("tu", tu), ("ce", ce))})
+
+
+def _members(m, hs, y, lengths, topk, chunk, contexts):  # Token statistics of an ensemble; hs: M times [N, D]
+    parts = [slice(i, i + chunk) for i in range(0, len(y), chunk)]
+
+    def rows(h, s):
+        return _logits(m, h[s], chunk).double().log_softmax(1)
+
     each = [_stack([token_stats(rows(h, s), y[s]) for s in parts]) for h in hs]
-    logp,entropy = (torch.stack([e[k] for e in each]) for k in ('logp', 'entropy'))
-    w,du = _ep_weights(logp, lengths),entropy.mean(0)
+    logp, entropy = (torch.stack([e[k] for e in each]) for k in ("logp", "entropy"))
+    w, du = _ep_weights(logp, lengths), entropy.mean(0)
+
     def part(s):
-        mix = _mixture((rows(h, s) for h in hs), w[:,s])
-        return token_stats(mix.pop('q').log(), y[s], topk)|mix
+        mix = _mixture((rows(h, s) for h in hs), w[:, s])
+        return token_stats(mix.pop("q").log(), y[s], topk) | mix
+
     out = _stack([part(s) for s in parts])
-    tu,ce = ({k:out.pop(f'{k}_{n}') for k in ('pe', 'ep')} for n in ('tu', 'ce'))
-    kept = dict(logp=logp, entropy=entropy, du=du) | {f'{k}_{n}':v for k in tu for n,v in (('tu', tu[k]), ('mi', tu[k]-du), ('epkl', ce[k]-du), ('rmi', ce[k]-tu[k]))}
-    if contexts: kept['logp_processed'] = torch.stack([_single(m, h, y, chunk, contexts)['logp'] for h in hs])
-    return out,kept
+    tu, ce = ({k: out.pop(f"{k}_{n}") for k in ("pe", "ep")} for n in ("tu", "ce"))
+    kept = dict(logp=logp, entropy=entropy, du=du) | {
+        f"{k}_{n}": v
+        for k in tu
+        for n, v in (("tu", tu[k]), ("mi", tu[k] - du), ("epkl", ce[k] - du), ("rmi", ce[k] - tu[k]))
+    }
+    if contexts:
+        kept["logp_processed"] = torch.stack([_single(m, h, y, chunk, contexts)["logp"] for h in hs])
+    return out, kept
 
 # %% ../../nbs/03_models/02_forward.ipynb #cb7161b6
 @dataclass
 class Reading:
     "What a model thinks of one text of L tokens"
-    ids:np.ndarray      # Token ids, shape [L]
-    logp:np.ndarray     # log p of each token given all before it, nats, [L]; of the mixture when there are members
-    entropy:np.ndarray  # Entropy of the distribution each token was drawn from, nats, [L]
-    special:np.ndarray  # True where the token is a special token, [L]
-    top_ids:np.ndarray  # Most likely tokens at each place, [L, k]
-    top_logp:np.ndarray # Their log p, [L, k]
-    cut:int = 0         # Tokens of the prefix that did not fit
-    text_cut:int = 0    # Tokens of the text that did not fit
-    wide:dict = field(default_factory=dict)    # Name to a further number per token, [L]
-    hidden:dict = field(default_factory=dict)  # Name to state, float32 [D]
-    members:dict = field(default_factory=dict) # Name to per-token statistics: logp and entropy [M, L], the rest [L]
+
+    ids: np.ndarray  # Token ids, shape [L]
+    logp: (
+        np.ndarray
+    )  # log p of each token given all before it, nats, [L]; of the mixture when there are members
+    entropy: np.ndarray  # Entropy of the distribution each token was drawn from, nats, [L]
+    special: np.ndarray  # True where the token is a special token, [L]
+    top_ids: np.ndarray  # Most likely tokens at each place, [L, k]
+    top_logp: np.ndarray  # Their log p, [L, k]
+    cut: int = 0  # Tokens of the prefix that did not fit
+    text_cut: int = 0  # Tokens of the text that did not fit
+    wide: dict = field(default_factory=dict)  # Name to a further number per token, [L]
+    hidden: dict = field(default_factory=dict)  # Name to state, float32 [D]
+    members: dict = field(
+        default_factory=dict
+    )  # Name to per-token statistics: logp and entropy [M, L], the rest [L]
+
 
 class Readings(list):
     "One `Reading` per pair, and what they cost"
-    prefix_tokens = 0 # Tokens that went through an encoder or a prefill, padding excluded
-    text_tokens = 0   # Tokens that were scored, times the number of members
 
-HIDDEN = {'seq2seq': ('encoder_mean', 'encoder_last', 'decoder_mean', 'decoder_last'), 'causal': ('decoder_mean', 'decoder_last')}
+    prefix_tokens = 0  # Tokens that went through an encoder or a prefill, padding excluded
+    text_tokens = 0  # Tokens that were scored, times the number of members
 
-def _embed(m, state, row, h, names): # States of one text; h: [L, D]
-    if not names: return {}
-    src,h = state.h[row][state.mask[row]==1].double(),h.double()
-    both = h if m.kind=='seq2seq' else torch.cat([src, h[1:]]) # h[0] is the last state of a causal prompt
-    of = dict(encoder_mean=lambda: src.mean(0), encoder_last=lambda: src[-1], decoder_mean=lambda: both.mean(0), decoder_last=lambda: h[-1])
-    return {n:of[n]().float().cpu().numpy() for n in names}
 
-def _reading(m, text, stats, hidden, members): # Tensors of one text as a Reading
-    a,kept = ({k:v.cpu().numpy() for k,v in d.items()} for d in (stats, members))
-    if np.isnan(a['entropy']).any(): raise ValueError(f"{m.id} gave logits that are not numbers, in {m.dtype}: float16 overflows in some models, bfloat16 and float32 do not")
-    logps = {k:a.pop(k).astype(float) for k in ('logp', 'entropy', 'top_logp')}
-    return Reading(np.array(text, dtype=int), special=np.isin(text, m.tokenizer.all_special_ids), top_ids=a.pop('top_ids'), wide=a, hidden=hidden, members=kept, **logps)
+HIDDEN = {
+    "seq2seq": ("encoder_mean", "encoder_last", "decoder_mean", "decoder_last"),
+    "causal": ("decoder_mean", "decoder_last"),
+}
+
+
+def _embed(m, state, row, h, names):  # States of one text; h: [L, D]
+    if not names:
+        return {}
+    src, h = state.h[row][state.mask[row] == 1].double(), h.double()
+    both = h if m.kind == "seq2seq" else torch.cat([src, h[1:]])  # h[0] is the last state of a causal prompt
+    of = dict(
+        encoder_mean=lambda: src.mean(0),
+        encoder_last=lambda: src[-1],
+        decoder_mean=lambda: both.mean(0),
+        decoder_last=lambda: h[-1],
+    )
+    return {n: of[n]().float().cpu().numpy() for n in names}
+
+
+def _reading(m, text, stats, hidden, members):  # Tensors of one text as a Reading
+    a, kept = ({k: v.cpu().numpy() for k, v in d.items()} for d in (stats, members))
+    if np.isnan(a["entropy"]).any():
+        raise ValueError(
+            f"{m.id} gave logits that are not numbers, in {m.dtype}: float16 overflows in some models, bfloat16 and float32 do not"
+        )
+    logps = {k: a.pop(k).astype(float) for k in ("logp", "entropy", "top_logp")}
+    return Reading(
+        np.array(text, dtype=int),
+        special=np.isin(text, m.tokenizer.all_special_ids),
+        top_ids=a.pop("top_ids"),
+        wide=a,
+        hidden=hidden,
+        members=kept,
+        **logps,
+    )
+
 
 @dataclass
-class _Pass: # What a call of `read` asked for, and the three steps that need it
-    m:Model; topk:int; wide:tuple; hidden:tuple; generation:dict|None; members:list|None; rate:float|None; batch_tokens:int; chunk:int
-    prefix_tokens:int = 0
-    text_tokens:int = 0
+class _Pass:  # What a call of `read` asked for, and the three steps that need it
+    m: Model
+    topk: int
+    wide: tuple
+    hidden: tuple
+    generation: dict | None
+    members: list | None
+    rate: float | None
+    batch_tokens: int
+    chunk: int
+    prefix_tokens: int = 0
+    text_tokens: int = 0
 
-    def states(self, prompts, rows, parts, seed): # One network: the prefixes once, then every part of the texts
+    def states(
+        self, prompts, rows, parts, seed
+    ):  # One network: the prefixes once, then every part of the texts
         member = None if seed is None else Member(seed, self.rate)
-        def inside(stage, f, *args):
-            if member is None: return f(self.m, *args)
-            member.begin(stage)
-            with member: return f(self.m, *args)
-        state = inside(int(self.m.kind=='causal'), _prefix, prompts)
-        hs = [inside(1, _text, state, [rows[i][0] for i in p], [rows[i][1] for i in p]) for p in parts]
-        if member and not member.made: raise ValueError(f"{self.m.id} has no dropout layer{' with a rate above 0' if self.rate is None else ' outside attention'}, so its members would all be the same{': give rate=, for example .1' if self.rate is None else ''}")
-        self.prefix_tokens += sum(map(len, prompts))
-        return state if self.hidden else None,hs
 
-    def numbers(self, texts, prompts, hs): # Token statistics of each text; hs: a [B, T, D] for each network
+        def inside(stage, f, *args):
+            if member is None:
+                return f(self.m, *args)
+            member.begin(stage)
+            with member:
+                return f(self.m, *args)
+
+        state = inside(int(self.m.kind == "causal"), _prefix, prompts)
+        hs = [inside(1, _text, state, [rows[i][0] for i in p], [rows[i][1] for i in p]) for p in parts]
+        if member and not member.made:
+            raise ValueError(
+                f"{self.m.id} has no dropout layer{' with a rate above 0' if self.rate is None else ' outside attention'}, so its members would all be the same{': give rate=, for example .1' if self.rate is None else ''}"
+            )
+        self.prefix_tokens += sum(map(len, prompts))
+        return state if self.hidden else None, hs
+
+    def numbers(self, texts, prompts, hs):  # Token statistics of each text; hs: a [B, T, D] for each network
         lengths = [len(t) for t in texts]
-        flat = [torch.cat([h[i,:n] for i,n in enumerate(lengths)]) for h in hs]
+        flat = [torch.cat([h[i, :n] for i, n in enumerate(lengths)]) for h in hs]
         y = torch.tensor([i for t in texts for i in t], device=self.m.device)
         contexts = None if self.generation is None else _contexts(self.m, prompts, texts, self.generation)
-        if self.members is None: out,kept = _single(self.m, flat[0], y, self.chunk, contexts, self.topk, self.wide),{}
-        else: out,kept = _members(self.m, flat, y, lengths, self.topk, self.chunk, contexts)
-        self.text_tokens += len(y)*len(hs)
+        if self.members is None:
+            out, kept = _single(self.m, flat[0], y, self.chunk, contexts, self.topk, self.wide), {}
+        else:
+            out, kept = _members(self.m, flat, y, lengths, self.topk, self.chunk, contexts)
+        self.text_tokens += len(y) * len(hs)
         ends = np.cumsum(lengths).tolist()
-        return [({k:v[e-n:e] for k,v in out.items()}, {k:v[...,e-n:e] for k,v in kept.items()}) for e,n in zip(ends, lengths)]
+        return [
+            ({k: v[e - n : e] for k, v in out.items()}, {k: v[..., e - n : e] for k, v in kept.items()})
+            for e, n in zip(ends, lengths)
+        ]
 
-    def __call__(self, rows): # (unit, text) each, a unit's first entry is its prompt; a Reading for each
-        at = {u:i for i,u in enumerate(dict.fromkeys(u for u,_ in rows))}
-        where,prompts = [(at[u], t) for u,t in rows],[u[0] for u in at]
-        parts = batches([len(u[0])+len(t) for u,t in rows], self.batch_tokens)
-        nets,done = [self.states(prompts, where, parts, s) for s in ([None] if self.members is None else self.members)],{}
-        for k,part in enumerate(parts):
-            hs,texts = [h[k] for _,h in nets],[rows[i][1] for i in part]
-            for b,(i,t,(out,kept)) in enumerate(zip(part, texts, self.numbers(texts, [rows[i][0][0] for i in part], hs))):
-                done[i] = _reading(self.m, t, out, _embed(self.m, nets[0][0], where[i][0], hs[0][b,:len(t)], self.hidden), kept)
+    def __call__(self, rows):  # (unit, text) each, a unit's first entry is its prompt; a Reading for each
+        at = {u: i for i, u in enumerate(dict.fromkeys(u for u, _ in rows))}
+        where, prompts = [(at[u], t) for u, t in rows], [u[0] for u in at]
+        parts = batches([len(u[0]) + len(t) for u, t in rows], self.batch_tokens)
+        nets, done = (
+            [
+                self.states(prompts, where, parts, s)
+                for s in ([None] if self.members is None else self.members)
+            ],
+            {},
+        )
+        for k, part in enumerate(parts):
+            hs, texts = [h[k] for _, h in nets], [rows[i][1] for i in part]
+            for b, (i, t, (out, kept)) in enumerate(
+                zip(part, texts, self.numbers(texts, [rows[i][0][0] for i in part], hs))
+            ):
+                done[i] = _reading(
+                    self.m,
+                    t,
+                    out,
+                    _embed(self.m, nets[0][0], where[i][0], hs[0][b, : len(t)], self.hidden),
+                    kept,
+                )
         return [done[i] for i in range(len(rows))]
 
 # %% ../../nbs/03_models/02_forward.ipynb #30bf2c0d
-def _asked(m, wide, hidden, logits, generation, members): # A caller's mistakes, before anything is computed
-    if (bad := [w for w in wide if w not in WIDE]): raise ValueError(f"there is no {some(bad)} of a row over the vocabulary; there are {some(WIDE)}")
-    if wide and members is not None: raise ValueError(f"{some(wide)} belong to one network: read them without members")
-    if m.kind not in HIDDEN: raise ValueError(f"{m.id} is an encoder and gives no token probabilities; read needs a seq2seq or causal model")
-    if (bad := [h for h in hidden if h not in HIDDEN[m.kind]]): raise ValueError(f"a {m.kind} model has no hidden state {some(bad)}; it has {some(HIDDEN[m.kind])}")
-    if logits not in ('raw', 'processed'): raise ValueError(f"logits must be 'raw' or 'processed', not {logits!r}")
-    if generation is not None and logits=='raw': raise ValueError("generation settings act on processed logits only: ask for logits='processed'")
-    if members is not None and (not len(members) or hidden): raise ValueError("members needs at least one seed" if not len(members) else "hidden states belong to one network: read them without members")
+def _asked(m, wide, hidden, logits, generation, members):  # A caller's mistakes, before anything is computed
+    if bad := [w for w in wide if w not in WIDE]:
+        raise ValueError(f"there is no {some(bad)} of a row over the vocabulary; there are {some(WIDE)}")
+    if wide and members is not None:
+        raise ValueError(f"{some(wide)} belong to one network: read them without members")
+    if m.kind not in HIDDEN:
+        raise ValueError(
+            f"{m.id} is an encoder and gives no token probabilities; read needs a seq2seq or causal model"
+        )
+    if bad := [h for h in hidden if h not in HIDDEN[m.kind]]:
+        raise ValueError(f"a {m.kind} model has no hidden state {some(bad)}; it has {some(HIDDEN[m.kind])}")
+    if logits not in ("raw", "processed"):
+        raise ValueError(f"logits must be 'raw' or 'processed', not {logits!r}")
+    if generation is not None and logits == "raw":
+        raise ValueError("generation settings act on processed logits only: ask for logits='processed'")
+    if members is not None and (not len(members) or hidden):
+        raise ValueError(
+            "members needs at least one seed"
+            if not len(members)
+            else "hidden states belong to one network: read them without members"
+        )
 
-def _units(items, share): # Prompts with the texts to read after each, in an order that does not depend on the items'
+
+def _units(
+    items, share
+):  # Prompts with the texts to read after each, in an order that does not depend on the items'
     units = {}
-    for i,it in enumerate(items):
-        if it.text: units.setdefault((it.prompt, 0 if share else i), set()).add(it.text)
-    return {k:sorted(units[k]) for k in sorted(units)}
+    for i, it in enumerate(items):
+        if it.text:
+            units.setdefault((it.prompt, 0 if share else i), set()).add(it.text)
+    return {k: sorted(units[k]) for k in sorted(units)}
+
 
 @torch.inference_mode()
 def read(
-    m:Model, # The reader, seq2seq or causal
-    pairs, # (prefix, text) pairs; strings, or lists of token ids taken as they are
-    layout:Layout=Layout(), # How a pair becomes an input
-    topk:int=0, # Largest entries of each distribution to keep
-    wide=(), # Further numbers per token, of `uetrust.models.forward.WIDE`
-    hidden=(), # States to keep, of encoder_mean, encoder_last, decoder_mean, decoder_last
-    logits:str='raw', # 'raw', or 'processed' by the rules of the generation config
-    generation:dict|None=None, # Settings in place of the generation config's, for processed logits
-    members:list|None=None, # Seeds of Monte-Carlo dropout members
-    rate:float|None=None, # Dropout rate of the members in place of the checkpoint's
-    batch_tokens:int|None=None, # Tokens a batch may hold, padding to the longest row included; the model's own when None
-    chunk:int=512, # Positions that meet the vocabulary at a time
-    share:bool=True, # Compute a shared prefix once
-)->Readings: # One Reading per pair, in the order of the pairs
+    m: Model,  # The reader, seq2seq or causal
+    pairs,  # (prefix, text) pairs; strings, or lists of token ids taken as they are
+    layout: Layout = Layout(),  # How a pair becomes an input
+    topk: int = 0,  # Largest entries of each distribution to keep
+    wide=(),  # Further numbers per token, of `uetrust.models.forward.WIDE`
+    hidden=(),  # States to keep, of encoder_mean, encoder_last, decoder_mean, decoder_last
+    logits: str = "raw",  # 'raw', or 'processed' by the rules of the generation config
+    generation: dict | None = None,  # Settings in place of the generation config's, for processed logits
+    members: list | None = None,  # Seeds of Monte-Carlo dropout members
+    rate: float | None = None,  # Dropout rate of the members in place of the checkpoint's
+    batch_tokens: int
+    | None = None,  # Tokens a batch may hold, padding to the longest row included; the model's own when None
+    chunk: int = 512,  # Positions that meet the vocabulary at a time
+    share: bool = True,  # Compute a shared prefix once
+) -> Readings:  # One Reading per pair, in the order of the pairs
     "What a model thinks of each token of each text, given its prefix."
     _asked(m, wide, hidden, logits, generation, members)
-    batch_tokens,items = batch_tokens or m.batch_tokens,[lay(m, prefix, text, layout) for prefix,text in pairs]
+    batch_tokens, items = (
+        batch_tokens or m.batch_tokens,
+        [lay(m, prefix, text, layout) for prefix, text in pairs],
+    )
     units = _units(items, share)
-    run = _Pass(m, topk, tuple(wide), tuple(hidden), (generation or {}) if logits=='processed' else None, members, rate, batch_tokens, chunk)
-    keys,done = list(units),{}
-    for batch in batches([len(k[0])+max(map(len, units[k])) for k in keys], batch_tokens, [len(units[k]) for k in keys]):
+    run = _Pass(
+        m,
+        topk,
+        tuple(wide),
+        tuple(hidden),
+        (generation or {}) if logits == "processed" else None,
+        members,
+        rate,
+        batch_tokens,
+        chunk,
+    )
+    keys, done = list(units), {}
+    for batch in batches(
+        [len(k[0]) + max(map(len, units[k])) for k in keys], batch_tokens, [len(units[k]) for k in keys]
+    ):
         rows = [(keys[i], t) for i in batch for t in units[keys[i]]]
         done |= dict(zip(rows, halving(run, rows)))
-    nothing = Reading(*(np.zeros(0, t) for t in (int, float, float, bool)), np.zeros((0, topk), int), np.zeros((0, topk)), wide={w:np.zeros(0) for w in wide})
-    out = Readings(replace(done.get(((it.prompt, 0 if share else i), it.text), nothing), cut=it.cut, text_cut=it.text_cut) for i,it in enumerate(items))
-    out.prefix_tokens,out.text_tokens = run.prefix_tokens,run.text_tokens
+    nothing = Reading(
+        *(np.zeros(0, t) for t in (int, float, float, bool)),
+        np.zeros((0, topk), int),
+        np.zeros((0, topk)),
+        wide={w: np.zeros(0) for w in wide},
+    )
+    out = Readings(
+        replace(
+            done.get(((it.prompt, 0 if share else i), it.text), nothing), cut=it.cut, text_cut=it.text_cut
+        )
+        for i, it in enumerate(items)
+    )
+    out.prefix_tokens, out.text_tokens = run.prefix_tokens, run.text_tokens
     return out
 
 # %% ../../nbs/03_models/02_forward.ipynb #597225e5
-FFLM = Layout(first=0, sep='TL;DR ', window=2048)
+FFLM = Layout(first=0, sep="TL;DR ", window=2048)
+
 
 def fflm_passes(
-    m:Model, # A causal model
-    pairs, # (source, summary) pairs
-    layout:Layout=FFLM, # First id, separator and window
-    **kw, # Further options of `read`
-)->list[dict[str,np.ndarray]]: # For each pair the probabilities of the tokens: s2s, lm, prefix of the summary, s2s_doc, lm_doc of the source
+    m: Model,  # A causal model
+    pairs,  # (source, summary) pairs
+    layout: Layout = FFLM,  # First id, separator and window
+    **kw,  # Further options of `read`
+) -> list[
+    dict[str, np.ndarray]
+]:  # For each pair the probabilities of the tokens: s2s, lm, prefix of the summary, s2s_doc, lm_doc of the source
     "FFLM's five passes: summary after source, alone, after summary and source; source after summary, alone."
-    pairs,alone = list(pairs),replace(layout, sep='')
-    def p(asked, layout): return [np.exp(r.logp) for r in read(m, asked, layout, **kw)]
-    with_source,with_both = p([(x, y) for x,y in pairs], layout),p([(f'{y} {x}', y) for x,y in pairs], layout)
-    after,by_itself = p([(y, x) for x,y in pairs], replace(layout, cut='text')),p([('', t) for pair in pairs for t in pair], alone)
+    pairs, alone = list(pairs), replace(layout, sep="")
+
+    def p(asked, layout):
+        return [np.exp(r.logp) for r in read(m, asked, layout, **kw)]
+
+    with_source, with_both = (
+        p([(x, y) for x, y in pairs], layout),
+        p([(f"{y} {x}", y) for x, y in pairs], layout),
+    )
+    after, by_itself = (
+        p([(y, x) for x, y in pairs], replace(layout, cut="text")),
+        p([("", t) for pair in pairs for t in pair], alone),
+    )
     lists = zip(pairs, with_source, by_itself[1::2], with_both, after, by_itself[::2])
-    return [dict(s2s=s if x else lm, lm=lm, prefix=b, s2s_doc=d if y else lm_doc, lm_doc=lm_doc[:len(d)]) for (x,y),s,lm,b,d,lm_doc in lists] # After an empty text there is no separator
+    return [
+        dict(s2s=s if x else lm, lm=lm, prefix=b, s2s_doc=d if y else lm_doc, lm_doc=lm_doc[: len(d)])
+        for (x, y), s, lm, b, d, lm_doc in lists
+    ]  # After an empty text there is no separator

@@ -8,112 +8,154 @@ __all__ = ['QUOTES', 'HEADS', 'SILENT', 'read_head', 'cleaned', 'kept_words', 'a
 # %% ../../nbs/03_models/06_heads.ipynb #237ecd03
 import re
 from itertools import product
-import numpy as np, torch
+
+import numpy as np
+import torch
 from safetensors.torch import load_file
 from torch.nn.functional import linear
+
 from ..core.checks import some
 from ..core.scores import parted
-from .encode import run_rows
 from .classifiers import pair_rows, states, text_rows
+from .encode import run_rows
+from .forward import Layout
 from .likelihoods import answers_logp
 from .load import Model
-from .forward import Layout
 
 # %% ../../nbs/03_models/06_heads.ipynb #c9c8505d
 def read_head(
-    path, # A safetensors file
-    names:list, # Layers it must have: each a NAME.weight and NAME.bias; '' for a file of one layer
-)->dict: # Name -> (weight [C,D], bias [C])
+    path,  # A safetensors file
+    names: list,  # Layers it must have: each a NAME.weight and NAME.bias; '' for a file of one layer
+) -> dict:  # Name -> (weight [C,D], bias [C])
     "A trained layer, or several."
     w = load_file(path)
-    def full(n, k): return f'{n}.{k}' if n else k
-    if (lacks := [full(n, k) for n in names for k in ('weight', 'bias') if full(n, k) not in w]): raise ValueError(f"{path} lacks {some(lacks)}; it has {some(w)}. Convert the checkpoint so that these names are there")
-    return {n:(w[full(n, 'weight')], w[full(n, 'bias')]) for n in names}
+
+    def full(n, k):
+        return f"{n}.{k}" if n else k
+
+    if lacks := [full(n, k) for n in names for k in ("weight", "bias") if full(n, k) not in w]:
+        raise ValueError(
+            f"{path} lacks {some(lacks)}; it has {some(w)}. Convert the checkpoint so that these names are there"
+        )
+    return {n: (w[full(n, "weight")], w[full(n, "bias")]) for n in names}
 
 # %% ../../nbs/03_models/06_heads.ipynb #332702e1
-QUOTES = str.maketrans({'“':'"', '”':'"', '„':'"', '‟':'"', '‘':"'", '’':"'", '‚':"'", '‛':"'"})
+QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "‟": '"', "‘": "'", "’": "'", "‚": "'", "‛": "'"})
+
 
 def cleaned(
-    text:str, # Any text
-    lines:bool=True, # Keep line breaks
-)->str: # Straight quotes, single spaces, lower case
+    text: str,  # Any text
+    lines: bool = True,  # Keep line breaks
+) -> str:  # Straight quotes, single spaces, lower case
     "A text as CTC's word aligner was trained on."
-    return re.sub(r'[^\S\n]+' if lines else r'\s+', ' ', text.translate(QUOTES)).casefold().strip()
+    return re.sub(r"[^\S\n]+" if lines else r"\s+", " ", text.translate(QUOTES)).casefold().strip()
+
 
 def kept_words(
-    m:Model, # An encoder whose tokens mark a space before them: RoBERTa, ALBERT
-    head, # safetensors file with weight [2,D] and bias [2]
-    pairs:list, # (summary, context)
-    **kw, # Further options of `run`
-)->tuple[list,np.ndarray]: # Logits [W,2] of kept, changed for each word of the summary; tokens that did not fit [N]
+    m: Model,  # An encoder whose tokens mark a space before them: RoBERTa, ALBERT
+    head,  # safetensors file with weight [2,D] and bias [2]
+    pairs: list,  # (summary, context)
+    **kw,  # Further options of `run`
+) -> tuple[
+    list, np.ndarray
+]:  # Logits [W,2] of kept, changed for each word of the summary; tokens that did not fit [N]
     "Is each word supported by the context?"
-    w,b = (x.numpy() for x in read_head(head, [''])[''])
-    clean = [(cleaned(h, lines=False), cleaned(c)) for h,c in pairs]
-    rows,over = pair_rows(m, clean, 512, 'second', 255)
-    n = [len(r[0])-2 for r in text_rows(m, [h for h,_ in clean], 257)[0]]
+    w, b = (x.numpy() for x in read_head(head, [""])[""])
+    clean = [(cleaned(h, lines=False), cleaned(c)) for h, c in pairs]
+    rows, over = pair_rows(m, clean, 512, "second", 255)
+    n = [len(r[0]) - 2 for r in text_rows(m, [h for h, _ in clean], 257)[0]]
+
     def one(ids, h):
-        starts = [i for i,t in enumerate(m.tokenizer.convert_ids_to_tokens(list(ids))) if i==0 or t.startswith(('Ġ', '▁'))]
-        return np.add.reduceat(h, starts)@w.T+b if len(h) else np.zeros((0, 2), 'float32')
-    return [one(r[0][1:1+k], h[1:1+k]) for r,h,k in zip(rows, states(m, rows, **kw), n)],over
+        starts = [
+            i
+            for i, t in enumerate(m.tokenizer.convert_ids_to_tokens(list(ids)))
+            if i == 0 or t.startswith(("Ġ", "▁"))
+        ]
+        return np.add.reduceat(h, starts) @ w.T + b if len(h) else np.zeros((0, 2), "float32")
+
+    return [one(r[0][1 : 1 + k], h[1 : 1 + k]) for r, h, k in zip(rows, states(m, rows, **kw), n)], over
 
 # %% ../../nbs/03_models/06_heads.ipynb #072c05e6
-HEADS = ['reg_layer', 'bin_layer', 'tri_layer']
+HEADS = ["reg_layer", "bin_layer", "tri_layer"]
+
 
 def align_grids(
-    m:Model, # RoBERTa with a trained pooler
-    head, # safetensors file with reg_layer, bin_layer, tri_layer
-    grids:list, # For each item (contexts, claims): lists of C and H texts
-    **kw, # Further options of `run`
-)->tuple[dict,np.ndarray]: # align_regression [C,H], align_binary [C,H,2] (second is aligned), align_three [C,H,3] (first is aligned) of each item; inputs cut [N]
+    m: Model,  # RoBERTa with a trained pooler
+    head,  # safetensors file with reg_layer, bin_layer, tri_layer
+    grids: list,  # For each item (contexts, claims): lists of C and H texts
+    **kw,  # Further options of `run`
+) -> tuple[
+    dict, np.ndarray
+]:  # align_regression [C,H], align_binary [C,H,2] (second is aligned), align_three [C,H,3] (first is aligned) of each item; inputs cut [N]
     "Is each claim aligned with each context? Logits of three heads."
     layers = [tuple(x.to(m.device, m.dtype) for x in wb) for wb in read_head(head, HEADS).values()]
+
     def of(model, t):
         x = model.base_model(**t).pooler_output
-        return torch.cat([linear(x, w, b) for w,b in layers], 1)
+        return torch.cat([linear(x, w, b) for w, b in layers], 1)
+
     def logits(pairs):
-        rows,over = pair_rows(m, pairs, 512, 'first')
-        return np.stack(run_rows(m, rows, of, **kw)),over
-    found,over = parted([list(product(c, h)) for c,h in grids], logits, (6,), np.count_nonzero)
-    each = [z.reshape(len(c), len(h), 6) for (c,h),z in zip(grids, found)]
-    return dict(align_regression=[x[...,0] for x in each], align_binary=[x[...,1:3] for x in each], align_three=[x[...,3:] for x in each]),over
+        rows, over = pair_rows(m, pairs, 512, "first")
+        return np.stack(run_rows(m, rows, of, **kw)), over
+
+    found, over = parted([list(product(c, h)) for c, h in grids], logits, (6,), np.count_nonzero)
+    each = [z.reshape(len(c), len(h), 6) for (c, h), z in zip(grids, found)]
+    return dict(
+        align_regression=[x[..., 0] for x in each],
+        align_binary=[x[..., 1:3] for x in each],
+        align_three=[x[..., 3:] for x in each],
+    ), over
 
 # %% ../../nbs/03_models/06_heads.ipynb #bdacc7c6
-SILENT = {'punct', 'ROOT', 'root', 'det', 'case', 'aux', 'auxpass', 'dep', 'cop', 'mark'}
+SILENT = {"punct", "ROOT", "root", "det", "case", "aux", "auxpass", "dep", "cop", "mark"}
 
-def _last_pieces(m, words): # Ids of words, and where the last piece of each ends
-    ids = m.tokenizer(words, add_special_tokens=False)['input_ids'] if words else []
-    return [i for w in ids for i in w],np.cumsum([len(w) for w in ids])-1
 
-def _arc_rows(m, source, summary, arcs): # Row of a pair, positions of child and head, or None when it does not fit
-    rows,over = pair_rows(m, [(source, summary)], 128)
+def _last_pieces(m, words):  # Ids of words, and where the last piece of each ends
+    ids = m.tokenizer(words, add_special_tokens=False)["input_ids"] if words else []
+    return [i for w in ids for i in w], np.cumsum([len(w) for w in ids]) - 1
+
+
+def _arc_rows(
+    m, source, summary, arcs
+):  # Row of a pair, positions of child and head, or None when it does not fit
+    rows, over = pair_rows(m, [(source, summary)], 128)
     used = [a for a in arcs if a[0] not in SILENT][:20]
-    if over[0] or not used: return None
-    ids,last = _last_pieces(m, summary.split())
-    start = len(rows[0][0])-1-len(ids)
-    return rows[0],[(start+last[c], start+last[h]) for _,c,h in used],[text_rows(m, [a[0]], 10)[0][0] for a in used]
+    if over[0] or not used:
+        return None
+    ids, last = _last_pieces(m, summary.split())
+    start = len(rows[0][0]) - 1 - len(ids)
+    return (
+        rows[0],
+        [(start + last[c], start + last[h]) for _, c, h in used],
+        [text_rows(m, [a[0]], 10)[0][0] for a in used],
+    )
+
 
 def arcs(
-    m:Model, # ELECTRA
-    head, # safetensors file with weight [2,3D] and bias [2]
-    items:list, # (source in tokens, summary in tokens, arcs): words joined by spaces; each arc (label, position of child, position of head)
-    **kw, # Further options of `run`
-)->list: # Logits [A,2] of not entailed, entailed; None where the pair is over 128 tokens or has no arc
+    m: Model,  # ELECTRA
+    head,  # safetensors file with weight [2,3D] and bias [2]
+    items: list,  # (source in tokens, summary in tokens, arcs): words joined by spaces; each arc (label, position of child, position of head)
+    **kw,  # Further options of `run`
+) -> list:  # Logits [A,2] of not entailed, entailed; None where the pair is over 128 tokens or has no arc
     "Is each dependency of the summary entailed by the source?"
-    w,b = (x.numpy() for x in read_head(head, [''])[''])
+    w, b = (x.numpy() for x in read_head(head, [""])[""])
     laid = [_arc_rows(m, *x) for x in items]
     rows = [r for x in laid if x for r in (x[0], *x[2])]
     of = iter(states(m, rows, **kw) if rows else [])
+
     def one(x):
-        if x is None: return None
-        h,labels = next(of),[next(of)[0] for _ in x[2]]
-        return np.stack([np.r_[h[c], h[p], l] for (c,p),l in zip(x[1], labels)])@w.T+b
+        if x is None:
+            return None
+        h, labels = next(of), [next(of)[0] for _ in x[2]]
+        return np.stack([np.r_[h[c], h[p], l] for (c, p), l in zip(x[1], labels)]) @ w.T + b
+
     return [one(x) for x in laid]
 
 # %% ../../nbs/03_models/06_heads.ipynb #dbc821b2
 def true_nli(
-    m:Model, # google/t5_xxl_true_nli_mixture, or another T5 with its interface
-    pairs:list, # (premise, hypothesis)
-    **kw, # Further options of `answers_logp`
-)->tuple[np.ndarray,np.ndarray]: # log p of the answers 1 and 0 [N,2]; tokens that did not fit [N]
+    m: Model,  # google/t5_xxl_true_nli_mixture, or another T5 with its interface
+    pairs: list,  # (premise, hypothesis)
+    **kw,  # Further options of `answers_logp`
+) -> tuple[np.ndarray, np.ndarray]:  # log p of the answers 1 and 0 [N,2]; tokens that did not fit [N]
     "How likely is each answer as the first token?"
-    return answers_logp(m, [f'premise: {p} hypothesis: {h}' for p,h in pairs], ('1', '0'), Layout(), **kw)
+    return answers_logp(m, [f"premise: {p} hypothesis: {h}" for p, h in pairs], ("1", "0"), Layout(), **kw)

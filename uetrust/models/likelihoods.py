@@ -7,149 +7,216 @@ __all__ = ['WAYS', 'PEER', 'UNIEVAL', 'directions', 'fflm', 'words', 'coco', 'an
 
 # %% ../../nbs/03_models/04_likelihoods.ipynb #070f4c51
 import numpy as np
+
 from ..core.scores import parted
-from .load import Model
 from .forward import FFLM, Layout, fflm_passes, lay, read
+from .load import Model
 
 # %% ../../nbs/03_models/04_likelihoods.ipynb #1004b547
-WAYS = dict( # Prefix and text
-    source_hypothesis=('{source}', '{hypothesis}'), hypothesis_source=('{hypothesis}', '{source}'), reference_hypothesis=('{reference}', '{hypothesis}'), hypothesis_reference=('{hypothesis}', '{reference}'),
-    prefix_hypothesis=('{hypothesis} {source}', '{hypothesis}'), empty_hypothesis=('', '{hypothesis}'))
-PEER = Layout(window=1024) # Where BARTScore, T5Score, CoP and UniEval cut
+WAYS = dict(  # Prefix and text
+    source_hypothesis=("{source}", "{hypothesis}"),
+    hypothesis_source=("{hypothesis}", "{source}"),
+    reference_hypothesis=("{reference}", "{hypothesis}"),
+    hypothesis_reference=("{hypothesis}", "{reference}"),
+    prefix_hypothesis=("{hypothesis} {source}", "{hypothesis}"),
+    empty_hypothesis=("", "{hypothesis}"),
+)
+PEER = Layout(window=1024)  # Where BARTScore, T5Score, CoP and UniEval cut
 
-def _given(way, texts): # Which of the texts a way reads, refusing what was not given
-    need = [k for k in ('source', 'hypothesis', 'reference') if f'{{{k}}}' in ''.join(WAYS[way])]
-    if lacks := [k for k in need if texts[k] is None]: raise ValueError(f"{way!r} reads the {' and the '.join(lacks)}, which was not given")
+
+def _given(way, texts):  # Which of the texts a way reads, refusing what was not given
+    need = [k for k in ("source", "hypothesis", "reference") if f"{{{k}}}" in "".join(WAYS[way])]
+    if lacks := [k for k in need if texts[k] is None]:
+        raise ValueError(f"{way!r} reads the {' and the '.join(lacks)}, which was not given")
     return need
 
-def _pairs(way, item, before): # (prefix, text) for each reference, or the only one
-    refs = item.get('reference', '')
-    prefix,text = WAYS[way]
-    return [(before+prefix.format(**item|dict(reference=r)), text.format(**item|dict(reference=r))) for r in ([refs] if isinstance(refs, str) else refs)]
 
-def _shortened(m, text, most): # Ids with the special tokens around them, and how many were cut
-    whole,kept = (m.tokenizer(text, verbose=False, **kw).input_ids for kw in ({}, dict(truncation=True, max_length=most)))
-    return kept,len(whole)-len(kept)
+def _pairs(way, item, before):  # (prefix, text) for each reference, or the only one
+    refs = item.get("reference", "")
+    prefix, text = WAYS[way]
+    return [
+        (before + prefix.format(**item | dict(reference=r)), text.format(**item | dict(reference=r)))
+        for r in ([refs] if isinstance(refs, str) else refs)
+    ]
+
+
+def _shortened(m, text, most):  # Ids with the special tokens around them, and how many were cut
+    whole, kept = (
+        m.tokenizer(text, verbose=False, **kw).input_ids
+        for kw in ({}, dict(truncation=True, max_length=most))
+    )
+    return kept, len(whole) - len(kept)
+
 
 def directions(
-    m:Model, # The reader
-    name:str, # What the names of the leaves begin with: who reads
-    ways, # Keys of `WAYS`
-    hypothesis:list, # N summaries
-    source:list=None, # N sources
-    reference:list=None, # N references: a text, or a list of texts
-    before:str='', # Put in front of every prefix
-    layout:Layout=PEER, # Window, and the separator that follows every prefix
-    most:int=None, # Cut the text that is read at so many tokens (seq2seq)
-    **kw, # Further options of `read`
-)->tuple[dict,dict]: # 'NAME_logp_WAY' -> N arrays [L], of references N lists of arrays; the same names -> tokens that did not fit, [N]
+    m: Model,  # The reader
+    name: str,  # What the names of the leaves begin with: who reads
+    ways,  # Keys of `WAYS`
+    hypothesis: list,  # N summaries
+    source: list = None,  # N sources
+    reference: list = None,  # N references: a text, or a list of texts
+    before: str = "",  # Put in front of every prefix
+    layout: Layout = PEER,  # Window, and the separator that follows every prefix
+    most: int = None,  # Cut the text that is read at so many tokens (seq2seq)
+    **kw,  # Further options of `read`
+) -> tuple[
+    dict, dict
+]:  # 'NAME_logp_WAY' -> N arrays [L], of references N lists of arrays; the same names -> tokens that did not fit, [N]
     "Log p of every token of a text after another, each way that was asked for."
     texts = dict(hypothesis=hypothesis, source=source, reference=reference)
-    asked = {w:[_pairs(w, dict(zip(need, item)), before) for item in zip(*(texts[k] for k in need))] for w in ways for need in [_given(w, texts)]}
+    asked = {
+        w: [_pairs(w, dict(zip(need, item)), before) for item in zip(*(texts[k] for k in need))]
+        for w in ways
+        for need in [_given(w, texts)]
+    }
     flat = [p for items in asked.values() for pairs in items for p in pairs]
-    short = [_shortened(m, t, most) if most else (t, 0) for _,t in flat]
-    got = zip(read(m, [(x, t) for (x,_),(t,_) in zip(flat, short)], layout, **kw), (lost for _,lost in short))
-    leaves,cut = {},{}
-    for w,items in asked.items():
-        rows,key = [[next(got) for _ in pairs] for pairs in items],f'{name}_logp_{w}'
-        leaves[key] = [[r.logp for r,_ in row] if 'reference' in w else row[0][0].logp for row in rows]
-        cut[key] = np.array([sum(r.cut+r.text_cut+lost for r,lost in row) for row in rows], int)
-    return leaves,cut
+    short = [_shortened(m, t, most) if most else (t, 0) for _, t in flat]
+    got = zip(
+        read(m, [(x, t) for (x, _), (t, _) in zip(flat, short)], layout, **kw), (lost for _, lost in short)
+    )
+    leaves, cut = {}, {}
+    for w, items in asked.items():
+        rows, key = [[next(got) for _ in pairs] for pairs in items], f"{name}_logp_{w}"
+        leaves[key] = [[r.logp for r, _ in row] if "reference" in w else row[0][0].logp for row in rows]
+        cut[key] = np.array([sum(r.cut + r.text_cut + lost for r, lost in row) for row in rows], int)
+    return leaves, cut
 
 # %% ../../nbs/03_models/04_likelihoods.ipynb #6185e6d5
 def fflm(
-    m:Model, # A causal model
-    hypothesis:list, # N summaries
-    source:list, # N sources
-    layout:Layout=FFLM, # First id, separator and window
-    **kw, # Further options of `read`
-)->tuple[dict,dict]: # fflm_s2s, fflm_lm, fflm_prefix: probabilities of the N summaries' tokens [L]; fflm_s2s_doc, fflm_lm_doc: of the sources' [S]; the same names -> tokens that did not fit after the other text, [N]
+    m: Model,  # A causal model
+    hypothesis: list,  # N summaries
+    source: list,  # N sources
+    layout: Layout = FFLM,  # First id, separator and window
+    **kw,  # Further options of `read`
+) -> tuple[
+    dict, dict
+]:  # fflm_s2s, fflm_lm, fflm_prefix: probabilities of the N summaries' tokens [L]; fflm_s2s_doc, fflm_lm_doc: of the sources' [S]; the same names -> tokens that did not fit after the other text, [N]
     "FFLM's five lists of probabilities."
     pairs = list(zip(source, hypothesis, strict=True))
     got = fflm_passes(m, pairs, layout, **kw)
-    lost = np.array([sum(lay(m, x, y, layout)[2:]) for x,y in pairs], int)
-    keys = ('s2s', 'lm', 'prefix', 's2s_doc', 'lm_doc')
-    return {f'fflm_{k}':[g[k] for g in got] for k in keys},{f'fflm_{k}':lost for k in keys}
+    lost = np.array([sum(lay(m, x, y, layout)[2:]) for x, y in pairs], int)
+    keys = ("s2s", "lm", "prefix", "s2s_doc", "lm_doc")
+    return {f"fflm_{k}": [g[k] for g in got] for k in keys}, {f"fflm_{k}": lost for k in keys}
 
 # %% ../../nbs/03_models/04_likelihoods.ipynb #24ccf511
 def words(
-    m:Model, # The reader
-    ids, # Token ids of a text, special tokens included
-)->tuple[list,list]: # Positions of the first pieces, [W]; the words, [W]
+    m: Model,  # The reader
+    ids,  # Token ids of a text, special tokens included
+) -> tuple[list, list]:  # Positions of the first pieces, [W]; the words, [W]
     "Blank-separated words of a text in tokens."
-    text = [k for k,i in enumerate(ids) if i not in m.tokenizer.all_special_ids]
+    text = [k for k, i in enumerate(ids) if i not in m.tokenizer.all_special_ids]
     pieces = dict(zip(text, m.tokenizer.convert_ids_to_tokens([int(ids[k]) for k in text])))
-    first = [k for k in text if k==text[0] or (pieces[k][:1] in ('Ġ', '▁') and len(pieces[k])>1)]
-    parts = [[int(ids[k]) for k in text if a<=k<b] for a,b in zip(first, [*first[1:], len(ids)])]
-    return first,[m.tokenizer.decode(p, clean_up_tokenization_spaces=False).replace(' ', '') for p in parts]
+    first = [k for k in text if k == text[0] or (pieces[k][:1] in ("Ġ", "▁") and len(pieces[k]) > 1)]
+    parts = [[int(ids[k]) for k in text if a <= k < b] for a, b in zip(first, [*first[1:], len(ids)])]
+    return first, [m.tokenizer.decode(p, clean_up_tokenization_spaces=False).replace(" ", "") for p in parts]
+
 
 def coco(
-    m:Model, # A seq2seq model
-    hypothesis:list, # N summaries
-    source:list, # N sources
-    masked:list, # N dictionaries: kind of masking -> masked source
-    layout:Layout=PEER, # Window
-    **kw, # Further options of `read`
-)->tuple[dict,dict]: # coco_words: N lists of W words; coco_p_source and coco_p_KIND: N arrays [W]; names of the arrays -> tokens that did not fit, [N]
+    m: Model,  # A seq2seq model
+    hypothesis: list,  # N summaries
+    source: list,  # N sources
+    masked: list,  # N dictionaries: kind of masking -> masked source
+    layout: Layout = PEER,  # Window
+    **kw,  # Further options of `read`
+) -> tuple[
+    dict, dict
+]:  # coco_words: N lists of W words; coco_p_source and coco_p_KIND: N arrays [W]; names of the arrays -> tokens that did not fit, [N]
     "How probable each word of a summary is, by its first piece, after the source and after masked sources."
-    kinds = ['source', *dict.fromkeys(k for x in masked for k in x)]
-    got = iter(read(m, [(dict(x, source=s)[k], y) for y,s,x in zip(hypothesis, source, masked, strict=True) for k in kinds], layout, **kw))
+    kinds = ["source", *dict.fromkeys(k for x in masked for k in x)]
+    got = iter(
+        read(
+            m,
+            [
+                (dict(x, source=s)[k], y)
+                for y, s, x in zip(hypothesis, source, masked, strict=True)
+                for k in kinds
+            ],
+            layout,
+            **kw,
+        )
+    )
     rows = [dict(zip(kinds, (next(got) for _ in kinds))) for _ in hypothesis]
-    found = [words(m, r['source'].ids) for r in rows]
-    leaves = {f'coco_p_{k}':[np.exp(r[k].logp[at]) for r,(at,_) in zip(rows, found)] for k in kinds}
-    return dict(coco_words=[w for _,w in found])|leaves,{f'coco_p_{k}':np.array([r[k].cut+r[k].text_cut for r in rows], int) for k in kinds}
+    found = [words(m, r["source"].ids) for r in rows]
+    leaves = {f"coco_p_{k}": [np.exp(r[k].logp[at]) for r, (at, _) in zip(rows, found)] for k in kinds}
+    return dict(coco_words=[w for _, w in found]) | leaves, {
+        f"coco_p_{k}": np.array([r[k].cut + r[k].text_cut for r in rows], int) for k in kinds
+    }
 
 # %% ../../nbs/03_models/04_likelihoods.ipynb #718604d9
 def answers_logp(
-    m:Model, # A seq2seq model
-    prompts:list, # N questions
-    answers:tuple, # Two words
-    layout:Layout=PEER, # Window
-    **kw, # Further options of `read`
-)->tuple[np.ndarray,np.ndarray]: # log p of the first token of each answer, [N,2]; tokens that did not fit, [N]
+    m: Model,  # A seq2seq model
+    prompts: list,  # N questions
+    answers: tuple,  # Two words
+    layout: Layout = PEER,  # Window
+    **kw,  # Further options of `read`
+) -> tuple[
+    np.ndarray, np.ndarray
+]:  # log p of the first token of each answer, [N,2]; tokens that did not fit, [N]
     "How likely two answers are, from one step of the decoder."
     ids = [m.tokenizer(a, add_special_tokens=False).input_ids[0] for a in answers]
-    if ids[0]==ids[1]: raise ValueError(f"{' and '.join(answers)} begin with the same token in {m.id}, so one step cannot tell them apart")
+    if ids[0] == ids[1]:
+        raise ValueError(
+            f"{' and '.join(answers)} begin with the same token in {m.id}, so one step cannot tell them apart"
+        )
     got = read(m, [(p, [i]) for p in prompts for i in ids], layout, **kw)
-    return np.array([r.logp[0] for r in got]).reshape(-1, 2),np.array([r.cut for r in got[::2]], int)
+    return np.array([r.logp[0] for r in got]).reshape(-1, 2), np.array([r.cut for r in got[::2]], int)
+
 
 def yes_no(
-    m:Model, # A seq2seq model
-    prompts:list, # N questions
-    answers:tuple=('Yes', 'No'), # The words
-    **kw, # Further options of `answers_logp`
-)->tuple[np.ndarray,np.ndarray]: # Probability of each answer, [N,2]; tokens that did not fit, [N]
+    m: Model,  # A seq2seq model
+    prompts: list,  # N questions
+    answers: tuple = ("Yes", "No"),  # The words
+    **kw,  # Further options of `answers_logp`
+) -> tuple[np.ndarray, np.ndarray]:  # Probability of each answer, [N,2]; tokens that did not fit, [N]
     "How probable Yes and No are."
-    logp,over = answers_logp(m, prompts, answers, **kw)
-    return np.exp(logp),over
+    logp, over = answers_logp(m, prompts, answers, **kw)
+    return np.exp(logp), over
 
-UNIEVAL = dict( # The checkpoints' interface, character for character; {sentence} makes one question per sentence
-    fluency='question: Is this a fluent paragraph? </s> paragraph: {sentence}',
-    coherence='question: Is this a coherent summary to the document? </s> summary: {hypothesis} </s> document: {source}',
-    consistency='question: Is this claim consistent with the document? </s> claim: {sentence} </s> document: {source}',
-    relevance='question: Is this summary relevant to the reference? </s> summary: {hypothesis} </s> reference: {reference}')
+
+UNIEVAL = dict(  # The checkpoints' interface, character for character; {sentence} makes one question per sentence
+    fluency="question: Is this a fluent paragraph? </s> paragraph: {sentence}",
+    coherence="question: Is this a coherent summary to the document? </s> summary: {hypothesis} </s> document: {source}",
+    consistency="question: Is this claim consistent with the document? </s> claim: {sentence} </s> document: {source}",
+    relevance="question: Is this summary relevant to the reference? </s> summary: {hypothesis} </s> reference: {reference}",
+)
+
 
 def questions(
-    dim:str, # A key of `UNIEVAL`
-    **texts, # sentence (a list), hypothesis, source, reference of one item, as far as the question needs them
-)->list: # One question, or one per sentence
+    dim: str,  # A key of `UNIEVAL`
+    **texts,  # sentence (a list), hypothesis, source, reference of one item, as far as the question needs them
+) -> list:  # One question, or one per sentence
     "What UniEval asks about a summary."
-    each = texts.pop('sentence', [])
-    return [UNIEVAL[dim].format(**texts, sentence=s) for s in each] if '{sentence}' in UNIEVAL[dim] else [UNIEVAL[dim].format(**texts)]
+    each = texts.pop("sentence", [])
+    return (
+        [UNIEVAL[dim].format(**texts, sentence=s) for s in each]
+        if "{sentence}" in UNIEVAL[dim]
+        else [UNIEVAL[dim].format(**texts)]
+    )
+
 
 def unieval(
-    m:Model, # A checkpoint of UniEval, or another that answers Yes or No
-    dims, # Keys of `UNIEVAL`
-    texts:dict, # sentence (N lists), hypothesis, source, reference: N texts each, as far as the questions need them
-    name:str='yes_no_{}', # Of the leaves, {} is the dimension
-    prefix:str='', # Put in front of each source
-    layout:Layout=PEER, # Window
-    **kw, # Further options of `read`
-)->tuple[dict,dict]: # yes_no_DIM -> N arrays of p(Yes), p(No): [S,2] by sentence for fluency and consistency, else [2]; the same names -> tokens that did not fit, [N]
+    m: Model,  # A checkpoint of UniEval, or another that answers Yes or No
+    dims,  # Keys of `UNIEVAL`
+    texts: dict,  # sentence (N lists), hypothesis, source, reference: N texts each, as far as the questions need them
+    name: str = "yes_no_{}",  # Of the leaves, {} is the dimension
+    prefix: str = "",  # Put in front of each source
+    layout: Layout = PEER,  # Window
+    **kw,  # Further options of `read`
+) -> tuple[
+    dict, dict
+]:  # yes_no_DIM -> N arrays of p(Yes), p(No): [S,2] by sentence for fluency and consistency, else [2]; the same names -> tokens that did not fit, [N]
     "Answers to UniEval's questions."
     items = [dict(zip(texts, x)) for x in zip(*texts.values(), strict=True)]
-    asked = {d:[questions(d, **x|({'source': prefix+x['source']} if 'source' in x else {})) for x in items] for d in dims}
-    found,over = parted([x for qs in asked.values() for x in qs], lambda q: yes_no(m, q, layout=layout, **kw), (2,))
-    n,keys = len(items),[name.format(d) for d in asked]
-    leaves = {k:[v if '{sentence}' in UNIEVAL[d] else v[0] for v in found[i*n:i*n+n]] for i,(k,d) in enumerate(zip(keys, asked))}
-    return leaves,{k:over[i*n:i*n+n] for i,k in enumerate(keys)}
+    asked = {
+        d: [questions(d, **x | ({"source": prefix + x["source"]} if "source" in x else {})) for x in items]
+        for d in dims
+    }
+    found, over = parted(
+        [x for qs in asked.values() for x in qs], lambda q: yes_no(m, q, layout=layout, **kw), (2,)
+    )
+    n, keys = len(items), [name.format(d) for d in asked]
+    leaves = {
+        k: [v if "{sentence}" in UNIEVAL[d] else v[0] for v in found[i * n : i * n + n]]
+        for i, (k, d) in enumerate(zip(keys, asked))
+    }
+    return leaves, {k: over[i * n : i * n + n] for i, k in enumerate(keys)}

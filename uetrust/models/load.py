@@ -7,15 +7,16 @@ __all__ = ['POOLED', 'LANES', 'head', 'check_head', 'fingerprint', 'Model', 'kin
            'pad', 'aligned', 'padded', 'fit']
 
 # %% ../../nbs/03_models/01_load.ipynb #6e6acb3b
-from bisect import bisect_right
 import hashlib
+from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-import torch, transformers
+import torch
+import transformers
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging as hf_logging
 
@@ -24,248 +25,342 @@ from ..core.store import canonical
 
 # %% ../../nbs/03_models/01_load.ipynb #a606f8d9
 def head(
-    model, # A transformers model with a language-model head
-)->Callable: # Hidden states [..., D] to logits [..., V]
+    model,  # A transformers model with a language-model head
+) -> Callable:  # Hidden states [..., D] to logits [..., V]
     "The last step of `model` as a function of the last hidden states, so that logits can be made for a few positions at a time."
-    out,cfg = model.get_output_embeddings(),model.config.get_text_config(decoder=True)
-    inner = model.model_dim**-.5 if getattr(cfg, 'scale_decoder_outputs', False) else 1
-    outer = (getattr(cfg, 'logit_scale', None) or 1)/(getattr(cfg, 'logits_scaling', None) or 1)
-    bias,cap = getattr(model, 'final_logits_bias', None),getattr(cfg, 'final_logit_softcapping', None)
+    out, cfg = model.get_output_embeddings(), model.config.get_text_config(decoder=True)
+    inner = model.model_dim**-0.5 if getattr(cfg, "scale_decoder_outputs", False) else 1
+    outer = (getattr(cfg, "logit_scale", None) or 1) / (getattr(cfg, "logits_scaling", None) or 1)
+    bias, cap = getattr(model, "final_logits_bias", None), getattr(cfg, "final_logit_softcapping", None)
+
     def logits(h):
-        z = out(h if inner==1 else h*inner)
-        z = z if bias is None else z+bias[0]
-        z = z if outer==1 else z*outer
-        return z if cap is None else torch.tanh(z/cap)*cap
+        z = out(h if inner == 1 else h * inner)
+        z = z if bias is None else z + bias[0]
+        z = z if outer == 1 else z * outer
+        return z if cap is None else torch.tanh(z / cap) * cap
+
     return logits
 
 # %% ../../nbs/03_models/01_load.ipynb #3ebd7aca
 @torch.inference_mode()
 def check_head(
-    model, # A transformers model with a language-model head
-    kind:str, # 'seq2seq' or 'causal'
-    logits:Callable, # What `head` made of it
+    model,  # A transformers model with a language-model head
+    kind: str,  # 'seq2seq' or 'causal'
+    logits: Callable,  # What `head` made of it
 ):
     "Raise a `ValueError` unless `logits` of the hidden states are the model's own logits."
     ids = torch.tensor([[1, 2]], device=model.device)
-    if kind=='seq2seq':
+    if kind == "seq2seq":
         enc = model.get_encoder()(input_ids=ids, attention_mask=torch.ones_like(ids))
-        h = model.get_decoder()(input_ids=ids, encoder_hidden_states=enc.last_hidden_state, encoder_attention_mask=torch.ones_like(ids)).last_hidden_state
+        h = model.get_decoder()(
+            input_ids=ids,
+            encoder_hidden_states=enc.last_hidden_state,
+            encoder_attention_mask=torch.ones_like(ids),
+        ).last_hidden_state
         whole = model(input_ids=ids, attention_mask=torch.ones_like(ids), decoder_input_ids=ids).logits
-    else: h,whole = model.base_model(input_ids=ids, use_cache=False).last_hidden_state,model(input_ids=ids, use_cache=False).logits
-    off,size = (logits(h)-whole).abs().max().item(),whole.abs().max().item()
-    if not off<=(1e-5 if model.dtype==torch.float32 else 2e-2)*max(size, 1):
-        raise ValueError(f"{type(model).__name__} turns hidden states into logits by a step that uetrust.models.load.head does not know: its logits are off by {off:.2g}. Add the step there")
+    else:
+        h, whole = (
+            model.base_model(input_ids=ids, use_cache=False).last_hidden_state,
+            model(input_ids=ids, use_cache=False).logits,
+        )
+    off, size = (logits(h) - whole).abs().max().item(), whole.abs().max().item()
+    if not off <= (1e-5 if model.dtype == torch.float32 else 2e-2) * max(size, 1):
+        raise ValueError(
+            f"{type(model).__name__} turns hidden states into logits by a step that uetrust.models.load.head does not know: its logits are off by {off:.2g}. Add the step there"
+        )
 
 # %% ../../nbs/03_models/01_load.ipynb #4bc02516
 def fingerprint(
-    model, # A `Model`
-)->str: # 16 hexadecimal digits
+    model,  # A `Model`
+) -> str:  # 16 hexadecimal digits
     "What the weights, the vocabulary and the chat template hash to."
-    h = hashlib.sha256(canonical([sorted(model.tokenizer.get_vocab().items()), model.tokenizer.chat_template]).encode())
-    for name,w in sorted(model.model.state_dict().items()): h.update(name.encode()+w.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    h = hashlib.sha256(
+        canonical([sorted(model.tokenizer.get_vocab().items()), model.tokenizer.chat_template]).encode()
+    )
+    for name, w in sorted(model.model.state_dict().items()):
+        h.update(
+            name.encode() + w.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        )
     return h.hexdigest()[:16]
+
 
 @dataclass(eq=False)
 class Model:
     "A checkpoint ready to read: in eval mode, on its device"
-    kind:str          # 'seq2seq', 'causal' or 'encoder'
-    model:object      # The transformers model
-    tokenizer:object  # Its tokenizer
-    device:str        # 'cpu', 'cuda', ...
-    dtype:object      # torch dtype of the weights
-    id:str            # Folder or hub id
-    revision:str|None # Commit of a hub model
-    logits:Callable|None # Hidden states to logits; None for an encoder
+
+    kind: str  # 'seq2seq', 'causal' or 'encoder'
+    model: object  # The transformers model
+    tokenizer: object  # Its tokenizer
+    device: str  # 'cpu', 'cuda', ...
+    dtype: object  # torch dtype of the weights
+    id: str  # Folder or hub id
+    revision: str | None  # Commit of a hub model
+    logits: Callable | None  # Hidden states to logits; None for an encoder
 
     @cached_property
-    def text_config(self): # Asking a configuration for it takes a millisecond, too long for every token
+    def text_config(self):  # Asking a configuration for it takes a millisecond, too long for every token
         return self.model.config.get_text_config(decoder=True)
 
     @cached_property
-    def around(self)->tuple[list,list]: # The special tokens that the tokenizer puts before and after a text
-        enc = self.tokenizer('.', return_special_tokens_mask=True)
-        text = [i for i,s in enumerate(enc.special_tokens_mask) if not s]
-        return enc.input_ids[:text[0]],enc.input_ids[text[-1]+1:]
+    def around(
+        self,
+    ) -> tuple[list, list]:  # The special tokens that the tokenizer puts before and after a text
+        enc = self.tokenizer(".", return_special_tokens_mask=True)
+        text = [i for i, s in enumerate(enc.special_tokens_mask) if not s]
+        return enc.input_ids[: text[0]], enc.input_ids[text[-1] + 1 :]
 
     @cached_property
-    def ids(self)->Callable: # Text -> token ids without special tokens; those of the last thousand texts are kept
+    def ids(
+        self,
+    ) -> Callable:  # Text -> token ids without special tokens; those of the last thousand texts are kept
         tokenizer = self.tokenizer
-        return lru_cache(1000)(lambda text: tuple(tokenizer(text, add_special_tokens=False, verbose=False).input_ids))
+        return lru_cache(1000)(
+            lambda text: tuple(tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
+        )
 
     @property
-    def batch_tokens(self)->int: # Tokens a batch may hold, padding to the longest row included, when nobody says otherwise; encoders are slower in larger ones on a processor, the other passes no faster
-        return 2048 if self.device=='cpu' else 8192
+    def batch_tokens(
+        self,
+    ) -> int:  # Tokens a batch may hold, padding to the longest row included, when nobody says otherwise; encoders are slower in larger ones on a processor, the other passes no faster
+        return 2048 if self.device == "cpu" else 8192
 
     @property
-    def positions(self)->int|None: # Positions the network has; None when its positions are relative
-        return getattr(self.text_config, 'max_position_embeddings', None)
+    def positions(self) -> int | None:  # Positions the network has; None when its positions are relative
+        return getattr(self.text_config, "max_position_embeddings", None)
 
     @property
-    def name(self)->str: # The folder's own name, or the hub id
+    def name(self) -> str:  # The folder's own name, or the hub id
         return self.id if self.revision else Path(self.id).name
 
     @cached_property
-    def version(self)->str: # What tells two models of one name apart: the commit of a hub model, else the fingerprint of what was loaded
+    def version(
+        self,
+    ) -> str:  # What tells two models of one name apart: the commit of a hub model, else the fingerprint of what was loaded
         return self.revision or fingerprint(self)
 
     @property
-    def window(self)->int: # Tokens that one input may hold: the tokenizer's limit or the network's, whichever is smaller
+    def window(
+        self,
+    ) -> int:  # Tokens that one input may hold: the tokenizer's limit or the network's, whichever is smaller
         return min(n for n in (self.tokenizer.model_max_length, self.positions) if n)
 
 # %% ../../nbs/03_models/01_load.ipynb #3ab78b0d
 def kind_of(
-    config, # Configuration of a transformers model
-    arch:str|None=None, # Name of its class; what the configuration says when None
-)->tuple[str,type]: # 'seq2seq', 'causal' or 'encoder', and the class to load it with
+    config,  # Configuration of a transformers model
+    arch: str | None = None,  # Name of its class; what the configuration says when None
+) -> tuple[str, type]:  # 'seq2seq', 'causal' or 'encoder', and the class to load it with
     "What a checkpoint can do, from its configuration."
-    arch = arch or (config.architectures or [''])[0]
-    if arch.endswith(('ForSequenceClassification', 'ForQuestionAnswering', 'ForTokenClassification')): return 'encoder',getattr(transformers, arch)
-    if config.is_encoder_decoder: return 'seq2seq',transformers.AutoModelForSeq2SeqLM
-    if arch in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values() and 'MaskedLM' not in arch: return 'causal',transformers.AutoModelForCausalLM
-    return 'encoder',transformers.AutoModel
+    arch = arch or (config.architectures or [""])[0]
+    if arch.endswith(("ForSequenceClassification", "ForQuestionAnswering", "ForTokenClassification")):
+        return "encoder", getattr(transformers, arch)
+    if config.is_encoder_decoder:
+        return "seq2seq", transformers.AutoModelForSeq2SeqLM
+    if arch in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values() and "MaskedLM" not in arch:
+        return "causal", transformers.AutoModelForCausalLM
+    return "encoder", transformers.AutoModel
+
 
 def wrap(
-    model, # A transformers model
-    tokenizer, # Its tokenizer
-    id:str='in memory', # How errors and provenance name it
-    revision:str|None=None, # Commit of a hub model
-)->Model: # Ready to read
+    model,  # A transformers model
+    tokenizer,  # Its tokenizer
+    id: str = "in memory",  # How errors and provenance name it
+    revision: str | None = None,  # Commit of a hub model
+) -> Model:  # Ready to read
     "A model that is already in memory: set to eval mode, its head checked."
-    tokenizer.truncation_side = 'right'
+    tokenizer.truncation_side = "right"
     kind = kind_of(model.config, type(model).__name__)[0]
-    logits = None if kind=='encoder' else head(model.eval())
-    if logits: check_head(model, kind, logits)
+    logits = None if kind == "encoder" else head(model.eval())
+    if logits:
+        check_head(model, kind, logits)
     return Model(kind, model.eval(), tokenizer, str(model.device), model.dtype, id, revision, logits)
 
 # %% ../../nbs/03_models/01_load.ipynb #d7b241e8
-POOLED = ('pooler', 'classifier.dense') # Parts a bare encoder may lack: nothing here reads them
+POOLED = ("pooler", "classifier.dense")  # Parts a bare encoder may lack: nothing here reads them
 
-def _here(name): # A folder, checked for what loading needs; None for a hub id
+
+def _here(name):  # A folder, checked for what loading needs; None for a hub id
     p = Path(name).expanduser()
     if not p.is_dir():
-        if str(name).startswith(('.', '/', '~')) or str(name).count('/')>1: raise FileNotFoundError(f"no model folder {name}; {p.parent} holds {some(sorted(f.name for f in p.parent.glob('*')) or ['nothing'])}")
+        if str(name).startswith((".", "/", "~")) or str(name).count("/") > 1:
+            raise FileNotFoundError(
+                f"no model folder {name}; {p.parent} holds {some(sorted(f.name for f in p.parent.glob('*')) or ['nothing'])}"
+            )
         return None
     files = sorted(f.name for f in p.iterdir())
-    if 'config.json' not in files: raise FileNotFoundError(f"{name} is no model folder: it has no config.json, only {some(files)}")
-    if not any(f.endswith('.safetensors') for f in files):
-        raise ValueError(f"{name} has no .safetensors file, only {some(files)}. Pickled weights can run code and are not loaded: convert them where you trust them, with save_pretrained")
-    if not any(f.startswith(('tokenizer', 'spiece', 'sentencepiece', 'vocab')) for f in files): raise ValueError(f"{name} has no tokenizer (tokenizer.json, vocab.* or spiece.model): save_pretrained of the tokenizer writes it there")
+    if "config.json" not in files:
+        raise FileNotFoundError(f"{name} is no model folder: it has no config.json, only {some(files)}")
+    if not any(f.endswith(".safetensors") for f in files):
+        raise ValueError(
+            f"{name} has no .safetensors file, only {some(files)}. Pickled weights can run code and are not loaded: convert them where you trust them, with save_pretrained"
+        )
+    if not any(f.startswith(("tokenizer", "spiece", "sentencepiece", "vocab")) for f in files):
+        raise ValueError(
+            f"{name} has no tokenizer (tokenizer.json, vocab.* or spiece.model): save_pretrained of the tokenizer writes it there"
+        )
     return p
 
+
 @contextmanager
-def _quietly(): # No progress bar and no report of what loading did: it is checked, not printed
-    level,bar = hf_logging.get_verbosity(),hf_logging.is_progress_bar_enabled()
+def _quietly():  # No progress bar and no report of what loading did: it is checked, not printed
+    level, bar = hf_logging.get_verbosity(), hf_logging.is_progress_bar_enabled()
     hf_logging.set_verbosity_error()
     hf_logging.disable_progress_bar()
-    try: yield
+    try:
+        yield
     finally:
         hf_logging.set_verbosity(level)
-        if bar: hf_logging.enable_progress_bar()
+        if bar:
+            hf_logging.enable_progress_bar()
 
-def _dtype(dtype, device): # The number format asked for, or the device's own
-    if dtype is None: dtype = 'float32' if device=='cpu' else 'bfloat16' if torch.cuda.is_bf16_supported() else 'float16'
+
+def _dtype(dtype, device):  # The number format asked for, or the device's own
+    if dtype is None:
+        dtype = "float32" if device == "cpu" else "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
     return getattr(torch, dtype) if isinstance(dtype, str) else dtype
 
-def _network(cls, kind, at, **kw): # With every weight from the file
-    net,info = cls.from_pretrained(at, use_safetensors=True, output_loading_info=True, **kw)
-    for k in info['missing_keys']:
-        if k.startswith(POOLED): net.get_parameter(k).data.zero_() # Not random: equal files are equal models
-    lacks = [k for k in sorted(info['missing_keys']) if not (kind=='encoder' and k.startswith(POOLED))]
-    if lacks: raise ValueError(f"{at} lacks weights of {type(net).__name__}: {some(lacks)}. They would be random numbers")
+
+def _network(cls, kind, at, **kw):  # With every weight from the file
+    net, info = cls.from_pretrained(at, use_safetensors=True, output_loading_info=True, **kw)
+    for k in info["missing_keys"]:
+        if k.startswith(POOLED):
+            net.get_parameter(k).data.zero_()  # Not random: equal files are equal models
+    lacks = [k for k in sorted(info["missing_keys"]) if not (kind == "encoder" and k.startswith(POOLED))]
+    if lacks:
+        raise ValueError(
+            f"{at} lacks weights of {type(net).__name__}: {some(lacks)}. They would be random numbers"
+        )
     return net
 
+
 def load(
-    name, # Folder or hub id
-    revision:str|None=None, # Commit or tag of a hub model
-    device:str|None=None, # 'cpu', 'cuda', ...; a GPU when there is one
-    dtype=None, # 'float32', 'bfloat16', 'float16'; float32 on a CPU, half precision on a GPU
-)->Model: # In eval mode
+    name,  # Folder or hub id
+    revision: str | None = None,  # Commit or tag of a hub model
+    device: str | None = None,  # 'cpu', 'cuda', ...; a GPU when there is one
+    dtype=None,  # 'float32', 'bfloat16', 'float16'; float32 on a CPU, half precision on a GPU
+) -> Model:  # In eval mode
     "A checkpoint and its tokenizer: safetensors only, no remote code, every weight from the file."
-    at,device = _here(name) or name,device or ('cuda' if torch.cuda.is_available() else 'cpu')
-    kw = dict(revision=revision or 'main', trust_remote_code=False)
+    at, device = _here(name) or name, device or ("cuda" if torch.cuda.is_available() else "cpu")
+    kw = dict(revision=revision or "main", trust_remote_code=False)
     try:
         with _quietly():
             config = transformers.AutoConfig.from_pretrained(at, **kw)
             tokenizer = transformers.AutoTokenizer.from_pretrained(at, **kw)
-            kind,cls = kind_of(config)
+            kind, cls = kind_of(config)
             # No name for the network: transformers keeps a traceback of its first lazy import, and with it the names of this frame
-            return wrap(_network(cls, kind, at, dtype=_dtype(dtype, device), **kw).to(device), tokenizer, str(name), getattr(config, '_commit_hash', None) or revision)
+            return wrap(
+                _network(cls, kind, at, dtype=_dtype(dtype, device), **kw).to(device),
+                tokenizer,
+                str(name),
+                getattr(config, "_commit_hash", None) or revision,
+            )
     except OSError as e:
-        raise OSError(f"{name!r} could not be loaded: it is no folder here, and the hub gave no safetensors checkpoint under this id (offline, not in the local cache, misspelt, or pickled weights only). {str(e).splitlines()[0]}") from e
+        raise OSError(
+            f"{name!r} could not be loaded: it is no folder here, and the hub gave no safetensors checkpoint under this id (offline, not in the local cache, misspelt, or pickled weights only). {str(e).splitlines()[0]}"
+        ) from e
 
 # %% ../../nbs/03_models/01_load.ipynb #94649dff
 def batches(
-    lengths, # Tokens of each item
-    tokens:int, # Tokens a batch may hold, padding to the longest row included
-    rows=None, # Rows each item takes; one each when None
-)->list[list[int]]: # Positions of the items of each batch, longest first; an item over the budget has a batch of its own
+    lengths,  # Tokens of each item
+    tokens: int,  # Tokens a batch may hold, padding to the longest row included
+    rows=None,  # Rows each item takes; one each when None
+) -> list[
+    list[int]
+]:  # Positions of the items of each batch, longest first; an item over the budget has a batch of its own
     "Group items by length so that `rows x longest` stays within the budget."
-    rows,out,used = rows or [1]*len(lengths),[],0
+    rows, out, used = rows or [1] * len(lengths), [], 0
     for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        if out and lengths[out[-1][0]]*(used+rows[i])<=tokens: out[-1].append(i)
-        else: out,used = out+[[i]],0
+        if out and lengths[out[-1][0]] * (used + rows[i]) <= tokens:
+            out[-1].append(i)
+        else:
+            out, used = out + [[i]], 0
         used += rows[i]
     return out
 
 # %% ../../nbs/03_models/01_load.ipynb #42227957
-def _no_memory(e): return isinstance(e, torch.OutOfMemoryError) or 'not enough memory' in str(e) or "can't allocate memory" in str(e)
+def _no_memory(e):
+    return (
+        isinstance(e, torch.OutOfMemoryError)
+        or "not enough memory" in str(e)
+        or "can't allocate memory" in str(e)
+    )
+
 
 def halving(
-    run:Callable, # Takes a list of items, gives a list with one result each
-    items:list, # What to run it on
-)->list: # One result per item
+    run: Callable,  # Takes a list of items, gives a list with one result each
+    items: list,  # What to run it on
+) -> list:  # One result per item
     "`run(items)`; out of memory, the first half and then the second."
-    try: return run(items)
+    try:
+        return run(items)
     except RuntimeError as e:
-        if not _no_memory(e): raise
-        if len(items)==1: raise MemoryError(f"a single item does not fit into memory: {str(e).splitlines()[0]}. Shorten it, lower the chunk, or use a smaller number format") from e
-    if torch.cuda.is_available(): torch.cuda.empty_cache()
-    k = (len(items)+1)//2
-    return halving(run, items[:k])+halving(run, items[k:])
+        if not _no_memory(e):
+            raise
+        if len(items) == 1:
+            raise MemoryError(
+                f"a single item does not fit into memory: {str(e).splitlines()[0]}. Shorten it, lower the chunk, or use a smaller number format"
+            ) from e
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    k = (len(items) + 1) // 2
+    return halving(run, items[:k]) + halving(run, items[k:])
 
 # %% ../../nbs/03_models/01_load.ipynb #7b730ae2
 def pad(
-    rows, # Lists of token ids
-    device:str='cpu', # Where to put them
-    left:bool=False, # Padding before the text instead of after it
-    width:int|None=None, # Of the rectangle; that of the longest row when None
-)->tuple[torch.Tensor,torch.Tensor]: # Ids and mask, both [N, width]; the mask is 1 on the text
+    rows,  # Lists of token ids
+    device: str = "cpu",  # Where to put them
+    left: bool = False,  # Padding before the text instead of after it
+    width: int | None = None,  # Of the rectangle; that of the longest row when None
+) -> tuple[torch.Tensor, torch.Tensor]:  # Ids and mask, both [N, width]; the mask is 1 on the text
     "Token lists as one rectangle, with a mask of the same shape."
     width = width or max(map(len, rows))
-    def one(r, x): return [0]*(width-len(r))+x if left else x+[0]*(width-len(r))
-    ids,mask = (torch.tensor([one(r, x) for r,x in zip(rows, of)], dtype=torch.long, device=device).reshape(len(rows), width) for of in ([list(r) for r in rows], [[1]*len(r) for r in rows]))
-    return ids,mask
+
+    def one(r, x):
+        return [0] * (width - len(r)) + x if left else x + [0] * (width - len(r))
+
+    ids, mask = (
+        torch.tensor([one(r, x) for r, x in zip(rows, of)], dtype=torch.long, device=device).reshape(
+            len(rows), width
+        )
+        for of in ([list(r) for r in rows], [[1] * len(r) for r in rows])
+    )
+    return ids, mask
 
 # %% ../../nbs/03_models/01_load.ipynb #ccdf6d40
-LANES = 16 # Numbers of float32 that a processor adds at once
+LANES = 16  # Numbers of float32 that a processor adds at once
+
 
 def aligned(
-    longest:int, # Tokens of the longest row
-    most:int|None=None, # Positions the network has
-)->int: # A multiple of `LANES`, unless the network has too few positions
+    longest: int,  # Tokens of the longest row
+    most: int | None = None,  # Positions the network has
+) -> int:  # A multiple of `LANES`, unless the network has too few positions
     "How wide a rectangle must be for a row's numbers not to depend on its neighbours."
-    wide = -(-longest//LANES)*LANES
+    wide = -(-longest // LANES) * LANES
     return max(longest, min(wide, most or wide))
 
+
 def padded(
-    m:Model, # Who reads
-    rows, # Lists of token ids
-    left:bool=False, # Padding before the text instead of after it
-)->tuple[torch.Tensor,torch.Tensor]: # Ids and mask on the model's device
+    m: Model,  # Who reads
+    rows,  # Lists of token ids
+    left: bool = False,  # Padding before the text instead of after it
+) -> tuple[torch.Tensor, torch.Tensor]:  # Ids and mask on the model's device
     "Token lists as a rectangle for a network."
     return pad(rows, m.device, left, aligned(max(map(len, rows)), m.positions))
 
 # %% ../../nbs/03_models/01_load.ipynb #84c89ac3
 def fit(
-    render, # Prompt from a source
-    tokens, # Token ids of a prompt
-    source:str, # The document
-    limit:int, # Tokens the whole prompt may have
-)->tuple: # Token ids, and how many tokens of the source were left out
+    render,  # Prompt from a source
+    tokens,  # Token ids of a prompt
+    source: str,  # The document
+    limit: int,  # Tokens the whole prompt may have
+) -> tuple:  # Token ids, and how many tokens of the source were left out
     "The prompt of the longest beginning of `source` that fits."
     whole = tokens(render(source))
-    if len(whole)<=limit: return whole,0
-    end = bisect_right(range(len(source)+1), limit, key=lambda n: len(tokens(render(source[:n]))))-1
-    if end<0: raise ValueError(f"the prompt without any source has {len(tokens(render('')))} tokens, more than the {limit} that fit. Shorten the template or raise max_prompt")
+    if len(whole) <= limit:
+        return whole, 0
+    end = bisect_right(range(len(source) + 1), limit, key=lambda n: len(tokens(render(source[:n])))) - 1
+    if end < 0:
+        raise ValueError(
+            f"the prompt without any source has {len(tokens(render('')))} tokens, more than the {limit} that fit. Shorten the template or raise max_prompt"
+        )
     ids = tokens(render(source[:end]))
-    return ids,len(whole)-len(ids)
+    return ids, len(whole) - len(ids)

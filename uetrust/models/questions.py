@@ -10,211 +10,331 @@ __all__ = ['WRITING', 'Writing', 'Written', 'write', 'once', 'ask', 'written_ans
 import copy
 from dataclasses import dataclass
 from typing import NamedTuple
-import numpy as np, torch
+
+import numpy as np
+import torch
 from scipy.special import softmax
 from transformers import LogitsProcessorList
+
 from ..core.scores import parted
-from .encode import run_rows
 from .classifiers import _frame, _row
-from .load import fit
-from .load import Model, batches, halving, padded
+from .encode import run_rows
+from .load import Model, batches, fit, halving, padded
 
 # %% ../../nbs/03_models/07_questions.ipynb #4247889f
 @dataclass(frozen=True)
 class Writing:
     "What a network is given, and how it writes"
-    prompt:str         # With {phrase} and {text}
-    most:int           # Tokens it may write
-    beams:int = 1      # Hypotheses of the search; 1 is greedy
-    keep:int = 1       # Of these, how many are returned
-    no_repeat:int = 0  # Length of the n-grams that may not occur twice; 0 allows all
-    window:int|None = None # Longest input in tokens; the model's own when None
-    drop:str = ''      # Left out of a text where it occurs first
 
-WRITING = dict(feqa=Writing('{text} [SEP] {phrase}', 100, 10, 1, 3), qags=Writing('{text} [ANS] {phrase}', 200, 10, 10, 3),
-    q2=Writing('answer: {phrase}  context: {text} </s>', 127, 5, 5, 3, drop='question: '), questeval=Writing('sv1 </s> {phrase} </s> {text}', 20, window=512), questeval_answer=Writing('{phrase} </s> {text}', 20, window=512))
+    prompt: str  # With {phrase} and {text}
+    most: int  # Tokens it may write
+    beams: int = 1  # Hypotheses of the search; 1 is greedy
+    keep: int = 1  # Of these, how many are returned
+    no_repeat: int = 0  # Length of the n-grams that may not occur twice; 0 allows all
+    window: int | None = None  # Longest input in tokens; the model's own when None
+    drop: str = ""  # Left out of a text where it occurs first
+
+
+WRITING = dict(
+    feqa=Writing("{text} [SEP] {phrase}", 100, 10, 1, 3),
+    qags=Writing("{text} [ANS] {phrase}", 200, 10, 10, 3),
+    q2=Writing("answer: {phrase}  context: {text} </s>", 127, 5, 5, 3, drop="question: "),
+    questeval=Writing("sv1 </s> {phrase} </s> {text}", 20, window=512),
+    questeval_answer=Writing("{phrase} </s> {text}", 20, window=512),
+)
 
 # %% ../../nbs/03_models/07_questions.ipynb #4d55d601
 class Written(NamedTuple):
     "A text that a network wrote"
-    text:str      # Without special tokens
-    logp:float    # Mean log p of its tokens in the search, nats; NaN when greedy
-    ended:bool    # Whether the network ended it, and not the limit
-    first:float   # Probability that its first token is the one that was watched for; NaN when none was
 
-def _settings(m, w): # The checkpoint's special tokens, our numbers
+    text: str  # Without special tokens
+    logp: float  # Mean log p of its tokens in the search, nats; NaN when greedy
+    ended: bool  # Whether the network ended it, and not the limit
+    first: float  # Probability that its first token is the one that was watched for; NaN when none was
+
+
+def _settings(m, w):  # The checkpoint's special tokens, our numbers
     c = copy.deepcopy(m.model.generation_config)
-    c.update(do_sample=False, temperature=None, top_p=None, top_k=None, max_length=None, min_length=0, max_new_tokens=w.most, num_beams=w.beams, num_return_sequences=w.keep, no_repeat_ngram_size=w.no_repeat,
-        length_penalty=1., early_stopping=w.beams>1, pad_token_id=0 if c.pad_token_id is None else c.pad_token_id, return_dict_in_generate=True, output_scores=w.beams>1)
+    c.update(
+        do_sample=False,
+        temperature=None,
+        top_p=None,
+        top_k=None,
+        max_length=None,
+        min_length=0,
+        max_new_tokens=w.most,
+        num_beams=w.beams,
+        num_return_sequences=w.keep,
+        no_repeat_ngram_size=w.no_repeat,
+        length_penalty=1.0,
+        early_stopping=w.beams > 1,
+        pad_token_id=0 if c.pad_token_id is None else c.pad_token_id,
+        return_dict_in_generate=True,
+        output_scores=w.beams > 1,
+    )
     return c
 
-class _First: # Logits processor that changes nothing and notes how probable a token is at the first step
-    def __init__(self, token): self.token,self.p = token,None
+
+class _First:  # Logits processor that changes nothing and notes how probable a token is at the first step
+    def __init__(self, token):
+        self.token, self.p = token, None
+
     def __call__(self, input_ids, scores):
-        if self.p is None: self.p = scores.double().softmax(-1)[:,self.token].tolist()
+        if self.p is None:
+            self.p = scores.double().softmax(-1)[:, self.token].tolist()
         return scores
 
+
 @torch.inference_mode()
-def _searched(m, rows, w, watch=None): # For each input a list of Written
-    ids,mask = padded(m, rows)
-    c,first = _settings(m, w),[] if watch is None else [_First(watch)]
-    out,eos = m.model.generate(input_ids=ids, attention_mask=mask, generation_config=c, logits_processor=LogitsProcessorList(first)),m.tokenizer.eos_token_id
-    texts = out.sequences[:,1:].tolist()
-    logp = out.sequences_scores.tolist() if w.beams>1 else [np.nan]*len(texts)
-    each = [Written(m.tokenizer.decode(t, skip_special_tokens=True).strip().replace(w.drop, '', 1), lp, eos in t, p) for t,lp,p in zip(texts, logp, first[0].p if first else [np.nan]*len(texts))]
-    return [[x for x in each[i:i+w.keep] if not x.logp<-1e8] for i in range(0, len(each), w.keep)] # Fewer hypotheses than asked for are padded with impossible ones
+def _searched(m, rows, w, watch=None):  # For each input a list of Written
+    ids, mask = padded(m, rows)
+    c, first = _settings(m, w), [] if watch is None else [_First(watch)]
+    out, eos = (
+        m.model.generate(
+            input_ids=ids,
+            attention_mask=mask,
+            generation_config=c,
+            logits_processor=LogitsProcessorList(first),
+        ),
+        m.tokenizer.eos_token_id,
+    )
+    texts = out.sequences[:, 1:].tolist()
+    logp = out.sequences_scores.tolist() if w.beams > 1 else [np.nan] * len(texts)
+    each = [
+        Written(
+            m.tokenizer.decode(t, skip_special_tokens=True).strip().replace(w.drop, "", 1), lp, eos in t, p
+        )
+        for t, lp, p in zip(texts, logp, first[0].p if first else [np.nan] * len(texts))
+    ]
+    return [
+        [x for x in each[i : i + w.keep] if not x.logp < -1e8] for i in range(0, len(each), w.keep)
+    ]  # Fewer hypotheses than asked for are padded with impossible ones
+
 
 def write(
-    m:Model, # Seq2seq
-    pairs:list, # (phrase, text)
-    w:Writing, # How, one of `WRITING`
-    batch_tokens:int=8192, # Tokens a batch may hold, with padding, beams and what may be written
-    watch:int|None=None, # Token id whose probability as the first one is noted; greedy only
-)->tuple[list,np.ndarray]: # For each pair a list of `Written`, best first; tokens that did not fit [N]
+    m: Model,  # Seq2seq
+    pairs: list,  # (phrase, text)
+    w: Writing,  # How, one of `WRITING`
+    batch_tokens: int = 8192,  # Tokens a batch may hold, with padding, beams and what may be written
+    watch: int | None = None,  # Token id whose probability as the first one is noted; greedy only
+) -> tuple[list, np.ndarray]:  # For each pair a list of `Written`, best first; tokens that did not fit [N]
     "What a network writes about phrases of texts; each is written once."
-    if m.kind!='seq2seq': raise ValueError(f"{m.id} is of kind {m.kind!r}; questions are written by a 'seq2seq' model")
-    def tokens(p): return tuple(m.tokenizer(p, verbose=False).input_ids)
+    if m.kind != "seq2seq":
+        raise ValueError(f"{m.id} is of kind {m.kind!r}; questions are written by a 'seq2seq' model")
+
+    def tokens(p):
+        return tuple(m.tokenizer(p, verbose=False).input_ids)
+
     unique = list(dict.fromkeys(pairs))
-    asked = {(phrase, text):fit(lambda t, a=phrase: w.prompt.format(phrase=a, text=t), tokens, text, min(w.window or m.window, m.window)) for phrase,text in unique}
-    rows,done = list(dict.fromkeys(ids for ids,_ in asked.values())),{}
-    for b in batches([len(r)+w.most for r in rows], batch_tokens, [w.beams]*len(rows)): done |= zip((rows[i] for i in b), halving(lambda part: _searched(m, part, w, watch), [rows[i] for i in b]))
-    return [done[asked[p][0]] for p in pairs],np.array([asked[p][1] for p in pairs], int)
+    asked = {
+        (phrase, text): fit(
+            lambda t, a=phrase: w.prompt.format(phrase=a, text=t),
+            tokens,
+            text,
+            min(w.window or m.window, m.window),
+        )
+        for phrase, text in unique
+    }
+    rows, done = list(dict.fromkeys(ids for ids, _ in asked.values())), {}
+    for b in batches([len(r) + w.most for r in rows], batch_tokens, [w.beams] * len(rows)):
+        done |= zip(
+            (rows[i] for i in b), halving(lambda part: _searched(m, part, w, watch), [rows[i] for i in b])
+        )
+    return [done[asked[p][0]] for p in pairs], np.array([asked[p][1] for p in pairs], int)
+
 
 def once(
-    of, # Function of a list of inputs to (values, tokens that did not fit), one of each per input
-): # The same function
+    of,  # Function of a list of inputs to (values, tokens that did not fit), one of each per input
+):  # The same function
     "A function that computes each input once, also when it is called again."
     seen = {}
+
     def f(inputs):
         new = [x for x in dict.fromkeys(inputs) if x not in seen]
-        if new: seen.update(zip(new, zip(*of(new), strict=True)))
-        return [seen[x][0] for x in inputs],[seen[x][1] for x in inputs]
+        if new:
+            seen.update(zip(new, zip(*of(new), strict=True)))
+        return [seen[x][0] for x in inputs], [seen[x][1] for x in inputs]
+
     return f
 
+
 def ask(
-    m:Model, # Seq2seq
-    items:list, # (text, phrases) of each item
-    w:Writing, # Format and decoding, one of `WRITING`
-    **kw, # Further options of `write`
-)->tuple[list,np.ndarray,np.ndarray]: # For each item (question, log p, phrase) of all phrases; tokens that did not fit [N]; questions without an end [N]
+    m: Model,  # Seq2seq
+    items: list,  # (text, phrases) of each item
+    w: Writing,  # Format and decoding, one of `WRITING`
+    **kw,  # Further options of `write`
+) -> tuple[
+    list, np.ndarray, np.ndarray
+]:  # For each item (question, log p, phrase) of all phrases; tokens that did not fit [N]; questions without an end [N]
     "Questions about phrases of texts."
-    found,over = parted([[(p, text) for p in phrases] for text,phrases in items], lambda pairs: write(m, pairs, w, **kw))
-    questions = [[(q.text, q.logp, p) for qs,p in zip(got, phrases) for q in qs] for got,(_,phrases) in zip(found, items)]
-    return questions,over,np.array([sum(not q.ended for qs in got for q in qs) for got in found], int)
+    found, over = parted(
+        [[(p, text) for p in phrases] for text, phrases in items], lambda pairs: write(m, pairs, w, **kw)
+    )
+    questions = [
+        [(q.text, q.logp, p) for qs, p in zip(got, phrases) for q in qs]
+        for got, (_, phrases) in zip(found, items)
+    ]
+    return questions, over, np.array([sum(not q.ended for qs in got for q in qs) for got in found], int)
 
 # %% ../../nbs/03_models/07_questions.ipynb #bd09be15
 def written_answers(
-    m:Model, # Seq2seq, trained to write 'unanswerable' where there is no answer
-    pairs:list, # (question, text)
-    w:Writing=WRITING['questeval_answer'], # Format and decoding, greedy
-    refusal:str='unanswerable', # The word
-    **kw, # Further options of `write`
-)->tuple[list,np.ndarray]: # (answer, answerability in [0,1]) of each pair; tokens that did not fit [N]
+    m: Model,  # Seq2seq, trained to write 'unanswerable' where there is no answer
+    pairs: list,  # (question, text)
+    w: Writing = WRITING["questeval_answer"],  # Format and decoding, greedy
+    refusal: str = "unanswerable",  # The word
+    **kw,  # Further options of `write`
+) -> tuple[list, np.ndarray]:  # (answer, answerability in [0,1]) of each pair; tokens that did not fit [N]
     "Answers in the network's own words, and how sure it is that there is one."
     no = m.tokenizer(refusal, add_special_tokens=False).input_ids[0]
-    got,over = write(m, pairs, w, watch=no, **kw)
-    return [(a.text, 1-a.first) for a, in got],over
+    got, over = write(m, pairs, w, watch=no, **kw)
+    return [(a.text, 1 - a.first) for (a,) in got], over
 
 # %% ../../nbs/03_models/07_questions.ipynb #e8cd28e6
 class Window(NamedTuple):
     "A question with a stretch of a text, as the network sees it"
-    ids:tuple         # Token ids with special tokens, [T]
-    first:int         # Position of the first token of the text
-    places:np.ndarray # First and last character of the word that each token of the text belongs to, [C,2]
-    logits:np.ndarray # Of the first and of the last token of the answer, [T,2]
 
-def _places(enc): # Characters of the word of each token
-    words,ends = enc.word_ids(0),{}
-    for w,(a,b) in zip(words, enc['offset_mapping'][0]): ends[w] = (min(a, ends[w][0]), max(b, ends[w][1])) if w in ends else (a, b)
+    ids: tuple  # Token ids with special tokens, [T]
+    first: int  # Position of the first token of the text
+    places: np.ndarray  # First and last character of the word that each token of the text belongs to, [C,2]
+    logits: np.ndarray  # Of the first and of the last token of the answer, [T,2]
+
+
+def _places(enc):  # Characters of the word of each token
+    words, ends = enc.word_ids(0), {}
+    for w, (a, b) in zip(words, enc["offset_mapping"][0]):
+        ends[w] = (min(a, ends[w][0]), max(b, ends[w][1])) if w in ends else (a, b)
     return np.array([ends[w] for w in words], int).reshape(-1, 2)
 
-def _stretches(n, room, overlap): # Where windows begin and end in n tokens
-    step,start,out = room-overlap,0,[(0, min(n, room))]
-    while out[-1][1]<n:
+
+def _stretches(n, room, overlap):  # Where windows begin and end in n tokens
+    step, start, out = room - overlap, 0, [(0, min(n, room))]
+    while out[-1][1] < n:
         start += step
-        out.append((start, min(n, start+room)))
+        out.append((start, min(n, start + room)))
     return out
 
+
 def question_windows(
-    m:Model, # Extractive: ...ForQuestionAnswering
-    pairs:list, # (question, text)
-    window:int|None=384, # Tokens of one input; the model's own when None
-    overlap:int|None=128, # Tokens that neighbouring windows share; None reads the first window only
-    longest:int|None=64, # Tokens of a question; all when None
-    **kw, # Further options of `run_rows`
-)->tuple[list,np.ndarray]: # For each pair its `Window`s; tokens that did not fit [N]
+    m: Model,  # Extractive: ...ForQuestionAnswering
+    pairs: list,  # (question, text)
+    window: int | None = 384,  # Tokens of one input; the model's own when None
+    overlap: int | None = 128,  # Tokens that neighbouring windows share; None reads the first window only
+    longest: int | None = 64,  # Tokens of a question; all when None
+    **kw,  # Further options of `run_rows`
+) -> tuple[list, np.ndarray]:  # For each pair its `Window`s; tokens that did not fit [N]
     "Where the answers to questions may begin and end; each input is read once."
-    if not type(m.model).__name__.endswith('ForQuestionAnswering'): raise ValueError(f"{m.id} is a {type(m.model).__name__} and has no logits for where an answer begins and ends; a ...ForQuestionAnswering has")
-    (before,between,after),(one,two) = _frame(m, 2)
-    texts = {t:m.tokenizer([t], add_special_tokens=False, return_offsets_mapping=True, verbose=False) for p in dict.fromkeys(pairs) for t in p}
-    size,places = min(window or m.window, m.window)-len(before+between+after),{t:_places(texts[t]) for t in dict.fromkeys(t for _,t in pairs)}
-    laid,over = [],[]
-    for q,t in pairs:
-        ids,c = texts[q]['input_ids'][0],texts[t]['input_ids'][0]
-        kept = ids[:min(longest or size-1, size-1)]
-        room = size-len(kept)
-        parts = _stretches(len(c), room, min(overlap or 0, room//2))[:None if overlap else 1]
-        laid.append([(_row(before, [(i, one) for i in kept], between, [(i, two) for i in c[a:b]], after), len(before+between)+len(kept), places[t][a:b]) for a,b in parts])
-        over.append(len(ids)-len(kept)+len(c)-parts[-1][1])
+    if not type(m.model).__name__.endswith("ForQuestionAnswering"):
+        raise ValueError(
+            f"{m.id} is a {type(m.model).__name__} and has no logits for where an answer begins and ends; a ...ForQuestionAnswering has"
+        )
+    (before, between, after), (one, two) = _frame(m, 2)
+    texts = {
+        t: m.tokenizer([t], add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        for p in dict.fromkeys(pairs)
+        for t in p
+    }
+    size, places = (
+        min(window or m.window, m.window) - len(before + between + after),
+        {t: _places(texts[t]) for t in dict.fromkeys(t for _, t in pairs)},
+    )
+    laid, over = [], []
+    for q, t in pairs:
+        ids, c = texts[q]["input_ids"][0], texts[t]["input_ids"][0]
+        kept = ids[: min(longest or size - 1, size - 1)]
+        room = size - len(kept)
+        parts = _stretches(len(c), room, min(overlap or 0, room // 2))[: None if overlap else 1]
+        laid.append(
+            [
+                (
+                    _row(before, [(i, one) for i in kept], between, [(i, two) for i in c[a:b]], after),
+                    len(before + between) + len(kept),
+                    places[t][a:b],
+                )
+                for a, b in parts
+            ]
+        )
+        over.append(len(ids) - len(kept) + len(c) - parts[-1][1])
+
     def of(model, x):
         o = model(**x)
-        return [z[:n] for z,n in zip(torch.stack([o.start_logits, o.end_logits], -1), x['attention_mask'].sum(1))]
-    read = iter(run_rows(m, [row for ws in laid for row,_,_ in ws], of, **kw) if laid else [])
-    return [[Window(row[0], first, at, next(read)) for row,first,at in ws] for ws in laid],np.array(over, int)
+        return [
+            z[:n] for z, n in zip(torch.stack([o.start_logits, o.end_logits], -1), x["attention_mask"].sum(1))
+        ]
+
+    read = iter(run_rows(m, [row for ws in laid for row, _, _ in ws], of, **kw) if laid else [])
+    return [[Window(row[0], first, at, next(read)) for row, first, at in ws] for ws in laid], np.array(
+        over, int
+    )
 
 # %% ../../nbs/03_models/07_questions.ipynb #2ed4ee04
 class Answer(NamedTuple):
     "A stretch of a text that may answer"
-    score:float # Probability, summed over equal answers
-    start:int   # First character
-    end:int     # After the last character
-    text:str    # '' for no answer
 
-def _best(w, k, most): # (score, first, last token of the text) of the k best spans of a window, and of no answer
-    z = np.vstack([w.logits[:1], w.logits[w.first:w.first+len(w.places)]]).astype(float)
+    score: float  # Probability, summed over equal answers
+    start: int  # First character
+    end: int  # After the last character
+    text: str  # '' for no answer
+
+
+def _best(
+    w, k, most
+):  # (score, first, last token of the text) of the k best spans of a window, and of no answer
+    z = np.vstack([w.logits[:1], w.logits[w.first : w.first + len(w.places)]]).astype(float)
     p = softmax(z, 0)
-    both = np.tril(np.triu(np.outer(p[1:,0], p[1:,1])), most-1)
-    order = np.argsort(-both, axis=None, kind='stable')[:k]
-    return [(both.flat[i], *divmod(int(i), len(both))) for i in order if both.flat[i]>0],p[0].prod()
+    both = np.tril(np.triu(np.outer(p[1:, 0], p[1:, 1])), most - 1)
+    order = np.argsort(-both, axis=None, kind="stable")[:k]
+    return [(both.flat[i], *divmod(int(i), len(both))) for i in order if both.flat[i] > 0], p[0].prod()
+
 
 def best_answers(
-    windows:list, # Of one question and text, from `question_windows`
-    text:str, # The text
-    most:int=30, # Tokens of an answer
-    none:bool=True, # May there be no answer?
-    k:int=20, # Spans of each window that compete
-)->list: # `Answer`s, best first; at least one
+    windows: list,  # Of one question and text, from `question_windows`
+    text: str,  # The text
+    most: int = 30,  # Tokens of an answer
+    none: bool = True,  # May there be no answer?
+    k: int = 20,  # Spans of each window that compete
+) -> list:  # `Answer`s, best first; at least one
     "The most probable stretches of a text."
-    out,nulls = {},[]
+    out, nulls = {}, []
     for w in windows:
-        found,null = _best(w, k, most)
+        found, null = _best(w, k, most)
         nulls.append(null)
-        for score,a,b in found:
-            s,e = int(w.places[a,0]),int(w.places[b,1])
+        for score, a, b in found:
+            s, e = int(w.places[a, 0]), int(w.places[b, 1])
             old = out.get(text[s:e].lower())
-            out[text[s:e].lower()] = old._replace(score=old.score+score) if old else Answer(score, s, e, text[s:e])
-    return sorted([*out.values(), *([Answer(min(nulls), 0, 0, '')] if none or not out else [])], key=lambda a: -a.score)
+            out[text[s:e].lower()] = (
+                old._replace(score=old.score + score) if old else Answer(score, s, e, text[s:e])
+            )
+    return sorted(
+        [*out.values(), *([Answer(min(nulls), 0, 0, "")] if none or not out else [])], key=lambda a: -a.score
+    )
+
 
 def span_answers(
-    m:Model, # Extractive
-    pairs:list, # (question, text)
-    most:int=30, # Tokens of an answer
-    none:bool=True, # May there be no answer?
-    **kw, # Further options of `question_windows`
-)->tuple[list,np.ndarray]: # Answers, '' for none; tokens that did not fit [N]
+    m: Model,  # Extractive
+    pairs: list,  # (question, text)
+    most: int = 30,  # Tokens of an answer
+    none: bool = True,  # May there be no answer?
+    **kw,  # Further options of `question_windows`
+) -> tuple[list, np.ndarray]:  # Answers, '' for none; tokens that did not fit [N]
     "The best stretch of a text for each question."
-    windows,over = question_windows(m, pairs, **kw)
-    return [best_answers(ws, t, most, none)[0].text for ws,(_,t) in zip(windows, pairs)],over
+    windows, over = question_windows(m, pairs, **kw)
+    return [best_answers(ws, t, most, none)[0].text for ws, (_, t) in zip(windows, pairs)], over
 
 # %% ../../nbs/03_models/07_questions.ipynb #72e8833d
 def raw_answers(
-    m:Model, # Extractive
-    pairs:list, # (question, text)
-    **kw, # Further options of `run_rows`
-)->tuple[list,np.ndarray]: # Answers; tokens that did not fit [N]
+    m: Model,  # Extractive
+    pairs: list,  # (question, text)
+    **kw,  # Further options of `run_rows`
+) -> tuple[list, np.ndarray]:  # Answers; tokens that did not fit [N]
     "What lies between the two largest logits."
-    windows,over = question_windows(m, pairs, None, None, None, **kw)
+    windows, over = question_windows(m, pairs, None, None, None, **kw)
+
     def one(w):
-        a,b = w.logits.argmax(0)
-        return m.tokenizer.convert_tokens_to_string(m.tokenizer.convert_ids_to_tokens(list(w.ids[a:b+1]))) if b>=a else ''
-    return [one(w) for w, in windows],over
+        a, b = w.logits.argmax(0)
+        return (
+            m.tokenizer.convert_tokens_to_string(m.tokenizer.convert_ids_to_tokens(list(w.ids[a : b + 1])))
+            if b >= a
+            else ""
+        )
+
+    return [one(w) for (w,) in windows], over

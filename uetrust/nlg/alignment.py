@@ -11,202 +11,332 @@ __all__ = ['HE', 'FAR', 'ZHANG', 'BASELINES', 'LAYERS', 'CROWDED', 'SPACE', 'DEN
 
 # %% ../../nbs/07_nlg/06_alignment.ipynb #dbfa43bb
 import numpy as np
+
 from ..core.checks import Undefined
-from .nli import first_of_two
 from ..core.registry import nlg
+from .nli import first_of_two
 
 # %% ../../nbs/07_nlg/06_alignment.ipynb #a28ff901
-HE = 'He et al. 2024, https://arxiv.org/abs/2406.17274, as in the released code 0322ade7'
-FAR = 'The coordinates of any two texts rank alike, so unrelated texts score far above 0; compare with pairs of random texts. The encoder cuts a text after 128 tokens.'
+HE = "He et al. 2024, https://arxiv.org/abs/2406.17274, as in the released code 0322ade7"
+FAR = "The coordinates of any two texts rank alike, so unrelated texts score far above 0; compare with pairs of random texts. The encoder cuts a text after 128 tokens."
+
 
 def _ranked(f, a, b):
-    if np.ptp(a)==0 or np.ptp(b)==0: raise Undefined("an embedding whose coordinates are all equal has no ranks")
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        raise Undefined("an embedding whose coordinates are all equal has no ranks")
     return float(f(a, b).statistic)
 
-@nlg(unit='[-1,1]', cite=HE, dim='relevance', formula=r'\rho(e(h), e(r))\text{ over coordinates},\quad\rho\text{ Spearman}, e\text{ sentence embedding}', trap=FAR)
+
+@nlg(
+    unit="[-1,1]",
+    cite=HE,
+    dim="relevance",
+    formula=r"\rho(e(h), e(r))\text{ over coordinates},\quad\rho\text{ Spearman}, e\text{ sentence embedding}",
+    trap=FAR,
+)
 def embedding_spearman(
-    embedding_hypothesis:np.ndarray, # Vector of the summary, shape [D]; distiluse-base-multilingual-cased-v2
-    embedding_reference:np.ndarray, # Vector of the reference, shape [D]
-)->float: # 1 when the coordinates rank alike; higher is better
+    embedding_hypothesis: np.ndarray,  # Vector of the summary, shape [D]; distiluse-base-multilingual-cased-v2
+    embedding_reference: np.ndarray,  # Vector of the reference, shape [D]
+) -> float:  # 1 when the coordinates rank alike; higher is better
     "Rank correlation of the coordinates of two sentence embeddings."
     from scipy.stats import spearmanr
+
     return _ranked(spearmanr, embedding_hypothesis, embedding_reference)
 
-@nlg(unit='[-1,1]', cite=HE, dim='relevance', formula=r'\tau_b(e(h), e(r))\text{ over coordinates},\quad\tau_b\text{ Kendall}, e\text{ sentence embedding}', trap=FAR)
+
+@nlg(
+    unit="[-1,1]",
+    cite=HE,
+    dim="relevance",
+    formula=r"\tau_b(e(h), e(r))\text{ over coordinates},\quad\tau_b\text{ Kendall}, e\text{ sentence embedding}",
+    trap=FAR,
+)
 def embedding_kendall(
-    embedding_hypothesis:np.ndarray, # Vector of the summary, shape [D]; distiluse-base-multilingual-cased-v2
-    embedding_reference:np.ndarray, # Vector of the reference, shape [D]
-)->float: # 1 when the coordinates rank alike; higher is better
+    embedding_hypothesis: np.ndarray,  # Vector of the summary, shape [D]; distiluse-base-multilingual-cased-v2
+    embedding_reference: np.ndarray,  # Vector of the reference, shape [D]
+) -> float:  # 1 when the coordinates rank alike; higher is better
     "Kendall's tau-b of the coordinates of two sentence embeddings."
     from scipy.stats import kendalltau
+
     return _ranked(kendalltau, embedding_hypothesis, embedding_reference)
 
 # %% ../../nbs/07_nlg/06_alignment.ipynb #e69cf005
-ZHANG = 'Zhang et al. 2020, https://openreview.net/forum?id=SkeHuCVFDr, bert-score 0.3.13'
-BASELINES = {'roberta-large':(17, .83150584, .8314941, .83122575), 'microsoft/deberta-xlarge-mnli':(40, .5169066, .5170288, .5150192), 'roberta-large-mnli':(19, .6901594, .69018, .6896288), 'microsoft/deberta-large-mnli':(18, .45358238, .45362508, .45173016)} # Layer, P, R, F of random pairs, packaged with bert-score (MIT)
-LAYERS = {n.rpartition('/')[2]:b[0] for n,b in BASELINES.items()}|{'bert-base-multilingual-cased': 9} # Checkpoint -> layer that bert-score reads
+ZHANG = "Zhang et al. 2020, https://openreview.net/forum?id=SkeHuCVFDr, bert-score 0.3.13"
+BASELINES = {
+    "roberta-large": (17, 0.83150584, 0.8314941, 0.83122575),
+    "microsoft/deberta-xlarge-mnli": (40, 0.5169066, 0.5170288, 0.5150192),
+    "roberta-large-mnli": (19, 0.6901594, 0.69018, 0.6896288),
+    "microsoft/deberta-large-mnli": (18, 0.45358238, 0.45362508, 0.45173016),
+}  # Layer, P, R, F of random pairs, packaged with bert-score (MIT)
+LAYERS = {n.rpartition("/")[2]: b[0] for n, b in BASELINES.items()} | {
+    "bert-base-multilingual-cased": 9
+}  # Checkpoint -> layer that bert-score reads
+
 
 def layer(
-    model:str, # Hub id, or folder of the same name
-)->int|None: # None reads the last layer
+    model: str,  # Hub id, or folder of the same name
+) -> int | None:  # None reads the last layer
     "Which layer bert-score takes token vectors from."
-    return LAYERS.get(model.rstrip('/').rpartition('/')[2])
+    return LAYERS.get(model.rstrip("/").rpartition("/")[2])
+
 
 def several(
-    x, # A matrix [Th,Tr], or a list of them
-)->list: # Matrices
+    x,  # A matrix [Th,Tr], or a list of them
+) -> list:  # Matrices
     "One matrix or several."
     return list(x) if isinstance(x, (list, tuple)) else [x]
 
-def _one(c, weigh_h, weigh_r): # P, R, F of one pair
+
+def _one(c, weigh_h, weigh_r):  # P, R, F of one pair
     c = np.asarray(c, float)
-    if c.ndim!=2 or min(c.shape)<2: raise ValueError(f"cosines need shape [Th,Tr] with a special token first and last on either side, got {c.shape}")
-    if c.shape[1]==2: raise Undefined("the other text has no token")
-    if c.shape[0]==2: return np.zeros(3)
-    def mean(x, w): return np.average(x, weights=np.ones(len(x)) if w is None else w[1:-1])
-    p,r = mean(c.max(1)[1:-1], weigh_h),mean(c.max(0)[1:-1], weigh_r)
-    return np.array([p, r, 2*p*r/(p+r) if p+r else 0.])
+    if c.ndim != 2 or min(c.shape) < 2:
+        raise ValueError(
+            f"cosines need shape [Th,Tr] with a special token first and last on either side, got {c.shape}"
+        )
+    if c.shape[1] == 2:
+        raise Undefined("the other text has no token")
+    if c.shape[0] == 2:
+        return np.zeros(3)
+
+    def mean(x, w):
+        return np.average(x, weights=np.ones(len(x)) if w is None else w[1:-1])
+
+    p, r = mean(c.max(1)[1:-1], weigh_h), mean(c.max(0)[1:-1], weigh_r)
+    return np.array([p, r, 2 * p * r / (p + r) if p + r else 0.0])
+
 
 def bertscore(
-    cosines, # Matrix [Th,Tr], or a list of them, one per reference
-    idf_hypothesis:np.ndarray=None, # Weights of the summary's tokens [Th]; equal when None
-    idf_reference=None, # Weights [Tr] of the reference's tokens, or a list; equal when None
-)->np.ndarray: # P, R, F, each the best over the references
+    cosines,  # Matrix [Th,Tr], or a list of them, one per reference
+    idf_hypothesis: np.ndarray = None,  # Weights of the summary's tokens [Th]; equal when None
+    idf_reference=None,  # Weights [Tr] of the reference's tokens, or a list; equal when None
+) -> np.ndarray:  # P, R, F, each the best over the references
     "BERTScore from the cosines between tokens."
     refs = several(cosines)
-    weights = [None]*len(refs) if idf_reference is None else several(idf_reference)
-    return np.max([_one(c, idf_hypothesis, w) for c,w in zip(refs, weights, strict=True)], 0)
+    weights = [None] * len(refs) if idf_reference is None else several(idf_reference)
+    return np.max([_one(c, idf_hypothesis, w) for c, w in zip(refs, weights, strict=True)], 0)
 
-CROWDED = 'Cosines of one layer are crowded: random pairs score .83 with roberta-large, so compare differences, never the number itself, and never across models or layers. '
-SPACE = 'A RoBERTa tokenizer must see a space before the text, which some versions of bert-score lose.'
-_P,_R = r'\frac1{|h|}\sum_{i\in h}\max_j\cos(x_i, y_j)',r'\frac1{|r|}\sum_{j\in r}\max_i\cos(x_i, y_j)'
 
-@nlg(unit='[-1,1]', cite=ZHANG, dim='relevance', formula=r'\frac{2PR}{P+R},\quad P='+_P+', R='+_R, trap=CROWDED+SPACE)
+CROWDED = "Cosines of one layer are crowded: random pairs score .83 with roberta-large, so compare differences, never the number itself, and never across models or layers. "
+SPACE = "A RoBERTa tokenizer must see a space before the text, which some versions of bert-score lose."
+_P, _R = r"\frac1{|h|}\sum_{i\in h}\max_j\cos(x_i, y_j)", r"\frac1{|r|}\sum_{j\in r}\max_i\cos(x_i, y_j)"
+
+
+@nlg(
+    unit="[-1,1]",
+    cite=ZHANG,
+    dim="relevance",
+    formula=r"\frac{2PR}{P+R},\quad P=" + _P + ", R=" + _R,
+    trap=CROWDED + SPACE,
+)
 def bertscore_f1(
-    cosines_hypothesis_reference, # Matrix [Th,Tr], or a list, one per reference; roberta-large, layer 17
-)->float: # 1 when the texts agree; higher is better
+    cosines_hypothesis_reference,  # Matrix [Th,Tr], or a list, one per reference; roberta-large, layer 17
+) -> float:  # 1 when the texts agree; higher is better
     "Harmonic mean of BERTScore precision and recall."
     return float(bertscore(cosines_hypothesis_reference)[2])
 
-@nlg(unit='[-1,1]', cite=ZHANG, dim='relevance', formula=_P, trap=CROWDED+SPACE)
+
+@nlg(unit="[-1,1]", cite=ZHANG, dim="relevance", formula=_P, trap=CROWDED + SPACE)
 def bertscore_precision(
-    cosines_hypothesis_reference, # Matrix [Th,Tr], or a list, one per reference; roberta-large, layer 17
-)->float: # 1 when each token is found; higher is better
+    cosines_hypothesis_reference,  # Matrix [Th,Tr], or a list, one per reference; roberta-large, layer 17
+) -> float:  # 1 when each token is found; higher is better
     "How well the tokens of the summary are found in the reference."
     return float(bertscore(cosines_hypothesis_reference)[0])
 
-@nlg(unit='[-1,1]', cite=ZHANG, dim='relevance', formula=_R, trap=CROWDED+SPACE)
+
+@nlg(unit="[-1,1]", cite=ZHANG, dim="relevance", formula=_R, trap=CROWDED + SPACE)
 def bertscore_recall(
-    cosines_hypothesis_reference, # Matrix [Th,Tr], or a list, one per reference; roberta-large, layer 17
-)->float: # 1 when each token is found; higher is better
+    cosines_hypothesis_reference,  # Matrix [Th,Tr], or a list, one per reference; roberta-large, layer 17
+) -> float:  # 1 when each token is found; higher is better
     "How well the tokens of the reference are found in the summary."
     return float(bertscore(cosines_hypothesis_reference)[1])
 
-@nlg(unit='(-inf,1]', cite=ZHANG+', rescaling', dim='relevance', formula=r'\frac{F-b}{1-b},\quad b\text{ mean F of random pairs}', trap='The baseline belongs to one model and layer: with another model the number means nothing. It is not clipped, so bad pairs are below 0.')
-def bertscore_f1_rescaled(
-    cosines_hypothesis_reference, # Matrix [Th,Tr], or a list, one per reference; roberta-large, layer 17
-    baseline:float=BASELINES['roberta-large'][3], # F of random pairs, see `BASELINES`
-)->float: # 0 for a random pair, 1 when the texts agree; higher is better
-    "BERTScore F with the value of random pairs at 0."
-    return float((bertscore(cosines_hypothesis_reference)[2]-baseline)/(1-baseline))
 
-@nlg(unit='[-1,1]', cite=ZHANG+', eq. with idf', dim='relevance', formula=r'\text{as F of BERTScore, each token weighed by}\log\frac{N+1}{\text{df}+1}\text{ over the references}', trap='The weights depend on the set of references, so a score changes when other samples are added. '+CROWDED)
+@nlg(
+    unit="(-inf,1]",
+    cite=ZHANG + ", rescaling",
+    dim="relevance",
+    formula=r"\frac{F-b}{1-b},\quad b\text{ mean F of random pairs}",
+    trap="The baseline belongs to one model and layer: with another model the number means nothing. It is not clipped, so bad pairs are below 0.",
+)
+def bertscore_f1_rescaled(
+    cosines_hypothesis_reference,  # Matrix [Th,Tr], or a list, one per reference; roberta-large, layer 17
+    baseline: float = BASELINES["roberta-large"][3],  # F of random pairs, see `BASELINES`
+) -> float:  # 0 for a random pair, 1 when the texts agree; higher is better
+    "BERTScore F with the value of random pairs at 0."
+    return float((bertscore(cosines_hypothesis_reference)[2] - baseline) / (1 - baseline))
+
+
+@nlg(
+    unit="[-1,1]",
+    cite=ZHANG + ", eq. with idf",
+    dim="relevance",
+    formula=r"\text{as F of BERTScore, each token weighed by}\log\frac{N+1}{\text{df}+1}\text{ over the references}",
+    trap="The weights depend on the set of references, so a score changes when other samples are added. "
+    + CROWDED,
+)
 def bertscore_f1_idf(
-    cosines_hypothesis_reference, # Matrix [Th,Tr], or a list, one per reference
-    idf_hypothesis:np.ndarray, # Weights of the summary's tokens, shape [Th], special tokens 0
-    idf_reference, # Weights of the reference's tokens, shape [Tr], or a list
-)->float: # 1 when the texts agree; higher is better
+    cosines_hypothesis_reference,  # Matrix [Th,Tr], or a list, one per reference
+    idf_hypothesis: np.ndarray,  # Weights of the summary's tokens, shape [Th], special tokens 0
+    idf_reference,  # Weights of the reference's tokens, shape [Tr], or a list
+) -> float:  # 1 when the texts agree; higher is better
     "BERTScore F where rare tokens count more."
     return float(bertscore(cosines_hypothesis_reference, idf_hypothesis, idf_reference)[2])
 
-@nlg(unit='[-1,1]', cite=ZHANG+'; TRUE, Honovich et al. 2022, https://aclanthology.org/2022.naacl-main.287', dim='consistency', formula=r'\frac1{|h|}\sum_{i\in h}\max_j\cos(x_i, s_j)', trap='A copied sentence with one changed name keeps nearly all its tokens, so it scores nearly as high as the truth. '+CROWDED)
+
+@nlg(
+    unit="[-1,1]",
+    cite=ZHANG + "; TRUE, Honovich et al. 2022, https://aclanthology.org/2022.naacl-main.287",
+    dim="consistency",
+    formula=r"\frac1{|h|}\sum_{i\in h}\max_j\cos(x_i, s_j)",
+    trap="A copied sentence with one changed name keeps nearly all its tokens, so it scores nearly as high as the truth. "
+    + CROWDED,
+)
 def bertscore_precision_source(
-    cosines_hypothesis_source, # Matrix [Th,Ts]; roberta-large or deberta-xlarge-mnli
-)->float: # 1 when each token is found; higher is better
+    cosines_hypothesis_source,  # Matrix [Th,Ts]; roberta-large or deberta-xlarge-mnli
+) -> float:  # 1 when each token is found; higher is better
     "How well the tokens of the summary are found in the source; the column of TRUE and Opitz."
     return float(bertscore(cosines_hypothesis_source)[0])
 
-@nlg(unit='[-1,1]', cite=ZHANG+'; FFLM, Jia et al. 2023, https://aclanthology.org/2023.emnlp-main.844', dim='consistency', formula=r'\frac{2PR}{P+R}\text{ with the source in place of the reference}', trap='Recall against the source rewards length: a longer summary covers more of it. '+CROWDED)
+
+@nlg(
+    unit="[-1,1]",
+    cite=ZHANG + "; FFLM, Jia et al. 2023, https://aclanthology.org/2023.emnlp-main.844",
+    dim="consistency",
+    formula=r"\frac{2PR}{P+R}\text{ with the source in place of the reference}",
+    trap="Recall against the source rewards length: a longer summary covers more of it. " + CROWDED,
+)
 def bertscore_f1_source(
-    cosines_hypothesis_source, # Matrix [Th,Ts]; roberta-large, layer 17
-)->float: # 1 when the texts agree; higher is better
+    cosines_hypothesis_source,  # Matrix [Th,Ts]; roberta-large, layer 17
+) -> float:  # 1 when the texts agree; higher is better
     "BERTScore F against the source; the baseline of FFLM."
     return float(bertscore(cosines_hypothesis_source)[2])
 
 # %% ../../nbs/07_nlg/06_alignment.ipynb #20041f6d
-DENG = 'Deng et al. 2021, https://aclanthology.org/2021.emnlp-main.599, released code d5851e6e'
+DENG = "Deng et al. 2021, https://aclanthology.org/2021.emnlp-main.599, released code d5851e6e"
+
 
 def nearest(
-    cosines:np.ndarray, # Matrix [Ta,Tb], special tokens first and last on either side
-)->np.ndarray: # Shape [Ta-2]
+    cosines: np.ndarray,  # Matrix [Ta,Tb], special tokens first and last on either side
+) -> np.ndarray:  # Shape [Ta-2]
     "For each token the best cosine in the other text, special tokens left out on both sides."
     c = np.asarray(cosines, float)
-    if c.shape[1]<=2: raise Undefined("the context has no token")
-    return c[1:-1,1:-1].max(1)
+    if c.shape[1] <= 2:
+        raise Undefined("the context has no token")
+    return c[1:-1, 1:-1].max(1)
+
 
 def kept(
-    logits:np.ndarray, # Shape [W,2] of kept, changed
-)->np.ndarray: # Shape [W], in [0,1]
+    logits: np.ndarray,  # Shape [W,2] of kept, changed
+) -> np.ndarray:  # Shape [W], in [0,1]
     "Probability that each word is supported."
     return first_of_two(np.reshape(logits, (-1, 2)))
 
+
 def aggregate(
-    values:np.ndarray, # One per token, shape [T]
-    agg:str='mean', # 'mean' or 'sum'
-    tokens:list=None, # The T tokens, to leave stop words out
-    stop=(), # Words to leave out, lower case
-)->float: # 0 without any token, as upstream
+    values: np.ndarray,  # One per token, shape [T]
+    agg: str = "mean",  # 'mean' or 'sum'
+    tokens: list = None,  # The T tokens, to leave stop words out
+    stop=(),  # Words to leave out, lower case
+) -> float:  # 0 without any token, as upstream
     "Alignment of tokens as one number."
-    if tokens is not None: values = np.array([v for v,t in zip(values, tokens, strict=True) if t.strip().lower() not in stop])
-    return float(dict(mean=np.mean, sum=np.sum)[agg](values)) if len(values) else 0.
+    if tokens is not None:
+        values = np.array([v for v, t in zip(values, tokens, strict=True) if t.strip().lower() not in stop])
+    return float(dict(mean=np.mean, sum=np.sum)[agg](values)) if len(values) else 0.0
 
-CTC = 'A changed name or number is one word among many, so the mean barely moves. '
 
-@nlg(unit='[-1,1]', cite=HE, dim='consistency', formula=r'\frac1{|h|}\sum_{i\in h}\max_{j\in r}\cos(x_i, y_j)\text{ without special tokens}', trap='Compares with the reference, so a true statement that the reference leaves out lowers it. With this aligner CTC is nearly BERTScore precision. '+CTC)
+CTC = "A changed name or number is one word among many, so the mean barely moves. "
+
+
+@nlg(
+    unit="[-1,1]",
+    cite=HE,
+    dim="consistency",
+    formula=r"\frac1{|h|}\sum_{i\in h}\max_{j\in r}\cos(x_i, y_j)\text{ without special tokens}",
+    trap="Compares with the reference, so a true statement that the reference leaves out lowers it. With this aligner CTC is nearly BERTScore precision. "
+    + CTC,
+)
 def ctc_he2024(
-    cosines_hypothesis_reference:np.ndarray, # Matrix [Th,Tr]; roberta-large, layer 17
-)->float: # 1 when each token is found; 0 for an empty summary; higher is better
+    cosines_hypothesis_reference: np.ndarray,  # Matrix [Th,Tr]; roberta-large, layer 17
+) -> float:  # 1 when each token is found; 0 for an empty summary; higher is better
     "Embedding aligner of CTC from the summary to the reference."
     return aggregate(nearest(cosines_hypothesis_reference))
 
-@nlg(unit='[-1,1]', cite=DENG, dim='consistency', formula=r'\frac1{|h|}\sum_{i\in h}\max_{j\in s}\cos(x_i, y_j)\text{ without special tokens}', trap='The source is cut at the window of the encoder, so what the summary takes from its end is not found. '+CTC)
+
+@nlg(
+    unit="[-1,1]",
+    cite=DENG,
+    dim="consistency",
+    formula=r"\frac1{|h|}\sum_{i\in h}\max_{j\in s}\cos(x_i, y_j)\text{ without special tokens}",
+    trap="The source is cut at the window of the encoder, so what the summary takes from its end is not found. "
+    + CTC,
+)
 def ctc_embedding(
-    cosines_hypothesis_source:np.ndarray, # Matrix [Th,Ts]; roberta-large, layer 17
-)->float: # 1 when each token is found; 0 for an empty summary; higher is better
+    cosines_hypothesis_source: np.ndarray,  # Matrix [Th,Ts]; roberta-large, layer 17
+) -> float:  # 1 when each token is found; 0 for an empty summary; higher is better
     "Embedding aligner of CTC from the summary to the source."
     return aggregate(nearest(cosines_hypothesis_source))
 
-@nlg(unit='[-1,1]', cite=DENG, dim='relevance', formula=r'A(h\mid s)\cdot\frac1R\sum_rA(r\mid h),\quad A\text{ mean of best cosines without special tokens}', trap='A product of two numbers near 1: it is small only when both texts are strange. An empty summary has no number, upstream fails.')
+
+@nlg(
+    unit="[-1,1]",
+    cite=DENG,
+    dim="relevance",
+    formula=r"A(h\mid s)\cdot\frac1R\sum_rA(r\mid h),\quad A\text{ mean of best cosines without special tokens}",
+    trap="A product of two numbers near 1: it is small only when both texts are strange. An empty summary has no number, upstream fails.",
+)
 def ctc_embedding_relevance(
-    cosines_hypothesis_source:np.ndarray, # Matrix [Th,Ts]
-    cosines_hypothesis_reference, # Matrix [Th,Tr], or a list, one per reference
-)->float: # 1 when the summary is in the source and the reference in the summary; higher is better
+    cosines_hypothesis_source: np.ndarray,  # Matrix [Th,Ts]
+    cosines_hypothesis_reference,  # Matrix [Th,Tr], or a list, one per reference
+) -> float:  # 1 when the summary is in the source and the reference in the summary; higher is better
     "Embedding aligner of CTC: consistency times the recall of the references."
     recall = [aggregate(nearest(np.asarray(c).T)) for c in several(cosines_hypothesis_reference)]
-    return ctc_embedding(cosines_hypothesis_source)*float(np.mean(recall))
+    return ctc_embedding(cosines_hypothesis_source) * float(np.mean(recall))
 
-def _words(logits): # An empty text has no words
-    if not len(logits): raise Undefined("the text has no word")
+
+def _words(logits):  # An empty text has no words
+    if not len(logits):
+        raise Undefined("the text has no word")
     return aggregate(kept(logits))
 
-@nlg(unit='[0,1]', cite=DENG+', aligner D', dim='consistency', formula=r'\frac1W\sum_wP(w\text{ kept}\mid s)', trap='Only the first 255 tokens of a summary count. Upstream has no number for a summary with a line break, where we read it as a space. Without its trained head the aligner is random and says nothing of it.')
+
+@nlg(
+    unit="[0,1]",
+    cite=DENG + ", aligner D",
+    dim="consistency",
+    formula=r"\frac1W\sum_wP(w\text{ kept}\mid s)",
+    trap="Only the first 255 tokens of a summary count. Upstream has no number for a summary with a line break, where we read it as a space. Without its trained head the aligner is random and says nothing of it.",
+)
 def ctc(
-    kept_hypothesis_source:np.ndarray, # Logits of the summary's words after the source, shape [W,2]
-)->float: # 1 when each word is supported; higher is better
+    kept_hypothesis_source: np.ndarray,  # Logits of the summary's words after the source, shape [W,2]
+) -> float:  # 1 when each word is supported; higher is better
     "Discriminative aligner of CTC from the summary to the source."
     return _words(kept_hypothesis_source)
 
-@nlg(unit='[0,1]', cite=DENG+', aligner D', dim='relevance', formula=r'\frac1W\sum_wP(w\text{ kept}\mid s)\cdot\frac1V\sum_vP(v\text{ kept}\mid h),\quad w\in h, v\in r', trap='The second factor needs its own checkpoint, trained from summary to reference.')
-def ctc_relevance(
-    kept_hypothesis_source:np.ndarray, # Logits of the summary's words after the source, shape [W,2]
-    kept_reference_hypothesis:np.ndarray, # Logits of the reference's words after the summary, shape [V,2]
-)->float: # 1 when the summary is in the source and the reference in the summary; higher is better
-    "Discriminative aligner of CTC: consistency times the recall of the reference."
-    return ctc(kept_hypothesis_source)*_words(kept_reference_hypothesis)
 
-@nlg(unit='unbounded', cite=DENG+', aligner R', dim='consistency', formula=r'f(s, h),\quad f\text{ a trained regressor}', trap='The value has no scale and no bounds. An empty summary still gets a number, not always a low one.')
+@nlg(
+    unit="[0,1]",
+    cite=DENG + ", aligner D",
+    dim="relevance",
+    formula=r"\frac1W\sum_wP(w\text{ kept}\mid s)\cdot\frac1V\sum_vP(v\text{ kept}\mid h),\quad w\in h, v\in r",
+    trap="The second factor needs its own checkpoint, trained from summary to reference.",
+)
+def ctc_relevance(
+    kept_hypothesis_source: np.ndarray,  # Logits of the summary's words after the source, shape [W,2]
+    kept_reference_hypothesis: np.ndarray,  # Logits of the reference's words after the summary, shape [V,2]
+) -> float:  # 1 when the summary is in the source and the reference in the summary; higher is better
+    "Discriminative aligner of CTC: consistency times the recall of the reference."
+    return ctc(kept_hypothesis_source) * _words(kept_reference_hypothesis)
+
+
+@nlg(
+    unit="unbounded",
+    cite=DENG + ", aligner R",
+    dim="consistency",
+    formula=r"f(s, h),\quad f\text{ a trained regressor}",
+    trap="The value has no scale and no bounds. An empty summary still gets a number, not always a low one.",
+)
 def ctc_regression(
-    ctc_regression_source:float, # Output of the regressor for (source, summary)
-)->float: # Higher is better
+    ctc_regression_source: float,  # Output of the regressor for (source, summary)
+) -> float:  # Higher is better
     "Regression aligner of CTC from the summary to the source."
     return float(ctc_regression_source)

@@ -12,373 +12,561 @@ __all__ = ['LU', 'ZERO', 'WEIGHTS', 'CHANGES', 'MIX', 'GRIDS', 'SMALL', 'SHE', '
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #04ad4f61
 from typing import NamedTuple
+
 import numpy as np
+
 from ..core.checks import Undefined, mean, spacy_pipeline
 from ..core.registry import nlg, stat
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #c744ed51
-LU = 'Jia et al. 2023, https://arxiv.org/abs/2310.11648'
-ZERO = 1e-6 # What the original puts in place of a probability that half precision has rounded to 0
-WEIGHTS = dict(code=lambda p: np.exp(1-p), paper=np.exp, none=np.ones_like) # Functions of the probability of a token
+LU = "Jia et al. 2023, https://arxiv.org/abs/2310.11648"
+ZERO = 1e-6  # What the original puts in place of a probability that half precision has rounded to 0
+WEIGHTS = dict(
+    code=lambda p: np.exp(1 - p), paper=np.exp, none=np.ones_like
+)  # Functions of the probability of a token
+
 
 def change(
-    p:np.ndarray, # Probability of each token with the help of the other text, shape [L]
-    q:np.ndarray, # The same without it, shape [L]
-    weight:str='code', # Of `WEIGHTS`: 'code' is e^(1-p), 'paper' e^p, 'none' 1
-    log:bool=True, # Differences of logarithms, else of probabilities
-)->float: # Above 0 where the other text helps; nats, or probability
+    p: np.ndarray,  # Probability of each token with the help of the other text, shape [L]
+    q: np.ndarray,  # The same without it, shape [L]
+    weight: str = "code",  # Of `WEIGHTS`: 'code' is e^(1-p), 'paper' e^p, 'none' 1
+    log: bool = True,  # Differences of logarithms, else of probabilities
+) -> float:  # Above 0 where the other text helps; nats, or probability
     "Mean over tokens of the weighted difference."
-    p,q = (np.where(x==0, ZERO, x) for x in (np.asarray(p, float), np.asarray(q, float)))
-    if weight not in WEIGHTS: raise ValueError(f"weight must be one of {list(WEIGHTS)}, not {weight!r}")
-    if p.shape!=q.shape: raise Undefined(f"the text does not fit into the window: {len(p)} of its tokens were read with the other text, {len(q)} without")
-    return mean(WEIGHTS[weight](p)*(np.log(p)-np.log(q) if log else p-q))
+    p, q = (np.where(x == 0, ZERO, x) for x in (np.asarray(p, float), np.asarray(q, float)))
+    if weight not in WEIGHTS:
+        raise ValueError(f"weight must be one of {list(WEIGHTS)}, not {weight!r}")
+    if p.shape != q.shape:
+        raise Undefined(
+            f"the text does not fit into the window: {len(p)} of its tokens were read with the other text, {len(q)} without"
+        )
+    return mean(WEIGHTS[weight](p) * (np.log(p) - np.log(q) if log else p - q))
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #d32f7f62
-@stat(unit='probability', cite=LU)
+@stat(unit="probability", cite=LU)
 def fflm_tokens(
-    fflm_s2s:list, # Of N summaries the probability of each token after the source, [L]
-    fflm_lm:list, # Alone, [L]
-    fflm_prefix:list, # After itself and the source, [L]
-    fflm_s2s_doc:list, # Of N sources the probability of each token after the summary, [S]
-    fflm_lm_doc:list, # Alone, [S]
-)->list: # N dictionaries of the five, keys without fflm_
+    fflm_s2s: list,  # Of N summaries the probability of each token after the source, [L]
+    fflm_lm: list,  # Alone, [L]
+    fflm_prefix: list,  # After itself and the source, [L]
+    fflm_s2s_doc: list,  # Of N sources the probability of each token after the summary, [S]
+    fflm_lm_doc: list,  # Alone, [S]
+) -> list:  # N dictionaries of the five, keys without fflm_
     "What FFLM is made of, one item at a time."
-    keys = ('s2s', 'lm', 'prefix', 's2s_doc', 'lm_doc')
-    return [dict(zip(keys, x)) for x in zip(fflm_s2s, fflm_lm, fflm_prefix, fflm_s2s_doc, fflm_lm_doc, strict=True)]
+    keys = ("s2s", "lm", "prefix", "s2s_doc", "lm_doc")
+    return [
+        dict(zip(keys, x))
+        for x in zip(fflm_s2s, fflm_lm, fflm_prefix, fflm_s2s_doc, fflm_lm_doc, strict=True)
+    ]
 
-CHANGES = dict(y_prior=('s2s', 'lm'), x_prior=('s2s_doc', 'lm_doc'), y_cond=('s2s', 'prefix')) # With help, without
-MIX = (.25, .25, .5) # alpha, beta, delta of `CHANGES`, for rating
+
+CHANGES = dict(
+    y_prior=("s2s", "lm"), x_prior=("s2s_doc", "lm_doc"), y_cond=("s2s", "prefix")
+)  # With help, without
+MIX = (0.25, 0.25, 0.5)  # alpha, beta, delta of `CHANGES`, for rating
+
 
 def changes(
-    tokens:dict, # Of `fflm_tokens`, one item
-    **kw, # weight and log of `change`
-)->np.ndarray: # Shape [3], in the order of `CHANGES`
+    tokens: dict,  # Of `fflm_tokens`, one item
+    **kw,  # weight and log of `change`
+) -> np.ndarray:  # Shape [3], in the order of `CHANGES`
     "All three components."
-    return np.array([change(tokens[a], tokens[b], **kw) for a,b in CHANGES.values()])
+    return np.array([change(tokens[a], tokens[b], **kw) for a, b in CHANGES.values()])
 
-_D = r'\Delta^{prior}_Y+\beta\Delta^{prior}_X+\delta\Delta^{cond}_Y,\quad\Delta=\frac1n\sum_t '
-_W = _D+r'e^{1-p_t}(\log p_t-\log q_t)'
-_MODEL = 'A model with another tokenizer or start token gives other numbers. '
 
-@nlg(unit='nats per token', cite=LU+', Eq. 7, released code', dim='consistency', formula=r'\alpha'+_W,
-    trap=_MODEL+'An attention mask of the shape (1,1), as the released code makes it, is silently read as hiding everything by newer libraries.')
+_D = r"\Delta^{prior}_Y+\beta\Delta^{prior}_X+\delta\Delta^{cond}_Y,\quad\Delta=\frac1n\sum_t "
+_W = _D + r"e^{1-p_t}(\log p_t-\log q_t)"
+_MODEL = "A model with another tokenizer or start token gives other numbers. "
+
+
+@nlg(
+    unit="nats per token",
+    cite=LU + ", Eq. 7, released code",
+    dim="consistency",
+    formula=r"\alpha" + _W,
+    trap=_MODEL
+    + "An attention mask of the shape (1,1), as the released code makes it, is silently read as hiding everything by newer libraries.",
+)
 def fflm(
-    fflm_tokens:dict, # Five arrays of probabilities
-    alpha:float=.25, # Of what the source adds to the summary
-    beta:float=.25, # Of what the summary adds to the source
-    delta:float=.5, # Of what is lost without having seen the summary
-)->float: # Around 0; higher is better
+    fflm_tokens: dict,  # Five arrays of probabilities
+    alpha: float = 0.25,  # Of what the source adds to the summary
+    beta: float = 0.25,  # Of what the summary adds to the source
+    delta: float = 0.5,  # Of what is lost without having seen the summary
+) -> float:  # Around 0; higher is better
     "Weighted sum of the three changes, each token weighted by e^(1-p)."
-    return float(changes(fflm_tokens)@[alpha, beta, delta])
+    return float(changes(fflm_tokens) @ [alpha, beta, delta])
 
-@nlg(unit='nats per token', cite=LU+', Eq. 7 with Eq. 6 as printed', dim='consistency', formula=r'\alpha'+_D+r'e^{p_t}(\log p_t-\log q_t)',
-    trap='The printed weight contradicts the sentence beside it and the code: it favours tokens that are likely anyway. Published numbers come from fflm.')
+
+@nlg(
+    unit="nats per token",
+    cite=LU + ", Eq. 7 with Eq. 6 as printed",
+    dim="consistency",
+    formula=r"\alpha" + _D + r"e^{p_t}(\log p_t-\log q_t)",
+    trap="The printed weight contradicts the sentence beside it and the code: it favours tokens that are likely anyway. Published numbers come from fflm.",
+)
 def fflm_paper(
-    fflm_tokens:dict, # Five arrays of probabilities
-)->float: # Around 0; higher is better
+    fflm_tokens: dict,  # Five arrays of probabilities
+) -> float:  # Around 0; higher is better
     "FFLM with the weight e^p that the paper prints."
-    return float(changes(fflm_tokens, weight='paper')@MIX)
+    return float(changes(fflm_tokens, weight="paper") @ MIX)
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #97faed3b
-_PART = 'One of three parts of fflm, with its own scale: parts of different models or weights do not add up. '
+_PART = "One of three parts of fflm, with its own scale: parts of different models or weights do not add up. "
 
-@nlg(unit='nats per token', cite=LU+', Eq. 3 with weights and logs', dim='consistency', formula=r'\frac1n\sum_t e^{1-p_t}(\log p_t-\log q_t),\quad p\text{ summary after source}, q\text{ summary alone}',
-    trap=_PART+'It rewards rare words of the source whatever is said about them.')
+
+@nlg(
+    unit="nats per token",
+    cite=LU + ", Eq. 3 with weights and logs",
+    dim="consistency",
+    formula=r"\frac1n\sum_t e^{1-p_t}(\log p_t-\log q_t),\quad p\text{ summary after source}, q\text{ summary alone}",
+    trap=_PART + "It rewards rare words of the source whatever is said about them.",
+)
 def fflm_y_prior(
-    fflm_tokens:dict, # Five arrays of probabilities
-)->float: # Above 0 where the source helps; higher is better
+    fflm_tokens: dict,  # Five arrays of probabilities
+) -> float:  # Above 0 where the source helps; higher is better
     "What the source adds to the summary."
-    return change(fflm_tokens['s2s'], fflm_tokens['lm'])
+    return change(fflm_tokens["s2s"], fflm_tokens["lm"])
 
-@nlg(unit='nats per token', cite=LU+', Eq. 4 with weights and logs', dim='consistency', formula=r'\frac1n\sum_t e^{1-p_t}(\log p_t-\log q_t),\quad p\text{ source after summary}, q\text{ source alone}',
-    trap=_PART+'In a long source nearly every token is equally likely with and without the summary, so it is close to 0.')
+
+@nlg(
+    unit="nats per token",
+    cite=LU + ", Eq. 4 with weights and logs",
+    dim="consistency",
+    formula=r"\frac1n\sum_t e^{1-p_t}(\log p_t-\log q_t),\quad p\text{ source after summary}, q\text{ source alone}",
+    trap=_PART
+    + "In a long source nearly every token is equally likely with and without the summary, so it is close to 0.",
+)
 def fflm_x_prior(
-    fflm_tokens:dict, # Five arrays of probabilities
-)->float: # Above 0 where the summary helps; higher is better
+    fflm_tokens: dict,  # Five arrays of probabilities
+) -> float:  # Above 0 where the summary helps; higher is better
     "What the summary adds to the source."
-    return change(fflm_tokens['s2s_doc'], fflm_tokens['lm_doc'])
+    return change(fflm_tokens["s2s_doc"], fflm_tokens["lm_doc"])
 
-@nlg(unit='nats per token', cite=LU+', Eq. 5 with weights and logs', dim='consistency', formula=r'\frac1n\sum_t e^{1-p_t}(\log p_t-\log q_t),\quad p\text{ summary after source}, q\text{ summary after summary and source}',
-    trap=_PART+'It is CoP with weights; a summary that the model would not repeat even after seeing it scores high.')
+
+@nlg(
+    unit="nats per token",
+    cite=LU + ", Eq. 5 with weights and logs",
+    dim="consistency",
+    formula=r"\frac1n\sum_t e^{1-p_t}(\log p_t-\log q_t),\quad p\text{ summary after source}, q\text{ summary after summary and source}",
+    trap=_PART
+    + "It is CoP with weights; a summary that the model would not repeat even after seeing it scores high.",
+)
 def fflm_y_cond(
-    fflm_tokens:dict, # Five arrays of probabilities
-)->float: # At most about 0; higher is better
+    fflm_tokens: dict,  # Five arrays of probabilities
+) -> float:  # At most about 0; higher is better
     "What is lost when the summary has not been seen already."
-    return change(fflm_tokens['s2s'], fflm_tokens['prefix'])
+    return change(fflm_tokens["s2s"], fflm_tokens["prefix"])
 
-@nlg(unit='nats per token', cite=LU+', Table 4, w/o w', dim='consistency', formula=r'\alpha'+_D+r'(\log p_t-\log q_t)',
-    trap=_MODEL+'The printed results may rest on other mixing weights, which the paper does not state for ablations.')
+
+@nlg(
+    unit="nats per token",
+    cite=LU + ", Table 4, w/o w",
+    dim="consistency",
+    formula=r"\alpha" + _D + r"(\log p_t-\log q_t)",
+    trap=_MODEL
+    + "The printed results may rest on other mixing weights, which the paper does not state for ablations.",
+)
 def fflm_wo_w(
-    fflm_tokens:dict, # Five arrays of probabilities
-)->float: # Around 0; higher is better
+    fflm_tokens: dict,  # Five arrays of probabilities
+) -> float:  # Around 0; higher is better
     "FFLM without token weights."
-    return float(changes(fflm_tokens, weight='none')@MIX)
+    return float(changes(fflm_tokens, weight="none") @ MIX)
 
-@nlg(unit='probability', cite=LU+', Table 4, w/o log', dim='consistency', formula=r'\alpha'+_D+r'e^{1-p_t}(p_t-q_t)',
-    trap=_MODEL+'That the weights are kept when the logarithms go is a reading of the table, no code shows it.')
+
+@nlg(
+    unit="probability",
+    cite=LU + ", Table 4, w/o log",
+    dim="consistency",
+    formula=r"\alpha" + _D + r"e^{1-p_t}(p_t-q_t)",
+    trap=_MODEL
+    + "That the weights are kept when the logarithms go is a reading of the table, no code shows it.",
+)
 def fflm_wo_log(
-    fflm_tokens:dict, # Five arrays of probabilities
-)->float: # Around 0; higher is better
+    fflm_tokens: dict,  # Five arrays of probabilities
+) -> float:  # Around 0; higher is better
     "FFLM with differences of probabilities instead of logarithms."
-    return float(changes(fflm_tokens, log=False)@MIX)
+    return float(changes(fflm_tokens, log=False) @ MIX)
 
-@nlg(unit='probability', cite=LU+', Table 4, w/o both; Eqs. 3-5', dim='consistency', formula=r'\alpha'+_D+r'(p_t-q_t)',
-    trap=_MODEL+'Tokens of low probability, where mistakes are, hardly move a difference of probabilities.')
+
+@nlg(
+    unit="probability",
+    cite=LU + ", Table 4, w/o both; Eqs. 3-5",
+    dim="consistency",
+    formula=r"\alpha" + _D + r"(p_t-q_t)",
+    trap=_MODEL + "Tokens of low probability, where mistakes are, hardly move a difference of probabilities.",
+)
 def fflm_wo_w_and_log(
-    fflm_tokens:dict, # Five arrays of probabilities
-)->float: # In [-1,1]; higher is better
+    fflm_tokens: dict,  # Five arrays of probabilities
+) -> float:  # In [-1,1]; higher is better
     "FFLM with plain differences of probabilities."
-    return float(changes(fflm_tokens, weight='none', log=False)@MIX)
+    return float(changes(fflm_tokens, weight="none", log=False) @ MIX)
 
-@nlg(unit='nats per token', cite=LU+', Table 4, equal weights', dim='consistency', formula=r'\tfrac13\left(\Delta^{prior}_Y+\Delta^{prior}_X+\Delta^{cond}_Y\right),\quad\Delta=\frac1n\sum_t e^{1-p_t}(\log p_t-\log q_t)',
-    trap=_MODEL+'The two prior changes together weigh twice as much as the conditional one.')
+
+@nlg(
+    unit="nats per token",
+    cite=LU + ", Table 4, equal weights",
+    dim="consistency",
+    formula=r"\tfrac13\left(\Delta^{prior}_Y+\Delta^{prior}_X+\Delta^{cond}_Y\right),\quad\Delta=\frac1n\sum_t e^{1-p_t}(\log p_t-\log q_t)",
+    trap=_MODEL + "The two prior changes together weigh twice as much as the conditional one.",
+)
 def fflm_equal(
-    fflm_tokens:dict, # Five arrays of probabilities
-)->float: # Around 0; higher is better
+    fflm_tokens: dict,  # Five arrays of probabilities
+) -> float:  # Around 0; higher is better
     "FFLM with the three changes mixed equally."
     return float(changes(fflm_tokens).mean())
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #5face45e
 def ablations(
-    tokens:dict, # Of `fflm_tokens`, one item
-)->dict: # Name of the row -> value
+    tokens: dict,  # Of `fflm_tokens`, one item
+) -> dict:  # Name of the row -> value
     "FFLM's components, their pairs and its designs."
-    c,w,names = changes(tokens),np.array(MIX),list(CHANGES)
-    pairs = {f'{names[i]}, {names[j]}':float(c[[i, j]]@w[[i, j]]/w[[i, j]].sum()) for i,j in ((0, 1), (0, 2), (1, 2))}
-    designs = dict(wo_w=fflm_wo_w, wo_log=fflm_wo_log, wo_w_and_log=fflm_wo_w_and_log, equal=fflm_equal, paper_weight=fflm_paper)
-    return dict(fflm=float(c@w))|dict(zip(names, c.tolist()))|pairs|{k:f(tokens) for k,f in designs.items()}
+    c, w, names = changes(tokens), np.array(MIX), list(CHANGES)
+    pairs = {
+        f"{names[i]}, {names[j]}": float(c[[i, j]] @ w[[i, j]] / w[[i, j]].sum())
+        for i, j in ((0, 1), (0, 2), (1, 2))
+    }
+    designs = dict(
+        wo_w=fflm_wo_w,
+        wo_log=fflm_wo_log,
+        wo_w_and_log=fflm_wo_w_and_log,
+        equal=fflm_equal,
+        paper_weight=fflm_paper,
+    )
+    return (
+        dict(fflm=float(c @ w))
+        | dict(zip(names, c.tolist()))
+        | pairs
+        | {k: f(tokens) for k, f in designs.items()}
+    )
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #fbbd90f3
-GRIDS = dict(code=[(a/10, b/10) for a in range(11) for b in range(int((1-a/10)*10)+1)], paper=[(a/10, b/10) for a in range(11) for b in range(11-a)]) # alpha, beta
+GRIDS = dict(
+    code=[(a / 10, b / 10) for a in range(11) for b in range(int((1 - a / 10) * 10) + 1)],
+    paper=[(a / 10, b / 10) for a in range(11) for b in range(11 - a)],
+)  # alpha, beta
+
 
 class Tuned(NamedTuple):
     "A mix and a threshold, and how well they do"
-    alpha:float; beta:float; threshold:float # Faithful where the score is above the threshold
-    balanced_accuracy:float
+
+    alpha: float
+    beta: float
+    threshold: float  # Faithful where the score is above the threshold
+    balanced_accuracy: float
+
 
 def mixed(
-    parts:np.ndarray, # Components of N items, shape [N,3]
-    alpha:float, # Of the first
-    beta:float, # Of the second
-)->np.ndarray: # Shape [N]
+    parts: np.ndarray,  # Components of N items, shape [N,3]
+    alpha: float,  # Of the first
+    beta: float,  # Of the second
+) -> np.ndarray:  # Shape [N]
     "FFLM of each item."
-    return alpha*parts[:,0]+beta*parts[:,1]+(1-alpha-beta)*parts[:,2]
+    return alpha * parts[:, 0] + beta * parts[:, 1] + (1 - alpha - beta) * parts[:, 2]
+
 
 def balanced_accuracy(
-    scores:np.ndarray, # Shape [N]
-    faithful:np.ndarray, # True or False, shape [N]; both occur
-    threshold, # Faithful above it; a number, or several [T]
-): # Mean of the two recalls, in [0,1]; a number, or [T]
+    scores: np.ndarray,  # Shape [N]
+    faithful: np.ndarray,  # True or False, shape [N]; both occur
+    threshold,  # Faithful above it; a number, or several [T]
+):  # Mean of the two recalls, in [0,1]; a number, or [T]
     "How well a threshold tells faithful from unfaithful."
-    y,above = np.asarray(faithful, bool),np.greater.outer(np.asarray(scores), threshold)
-    if y.all() or not y.any(): raise ValueError("balanced accuracy needs faithful and unfaithful items, got one kind only")
-    return (above[y].mean(0)+(~above[~y]).mean(0))/2
+    y, above = np.asarray(faithful, bool), np.greater.outer(np.asarray(scores), threshold)
+    if y.all() or not y.any():
+        raise ValueError("balanced accuracy needs faithful and unfaithful items, got one kind only")
+    return (above[y].mean(0) + (~above[~y]).mean(0)) / 2
+
 
 def best_threshold(
-    scores:np.ndarray, # Of N validation items
-    faithful:np.ndarray, # True or False, shape [N]
-)->tuple[float,float]: # Threshold, above which items are called faithful; its balanced accuracy
+    scores: np.ndarray,  # Of N validation items
+    faithful: np.ndarray,  # True or False, shape [N]
+) -> tuple[float, float]:  # Threshold, above which items are called faithful; its balanced accuracy
     "The best of the 500 percentiles 0, 0.2, ..., 99.8, the last of equals."
-    t = np.percentile(scores, np.arange(0, 100, .2))
+    t = np.percentile(scores, np.arange(0, 100, 0.2))
     b = balanced_accuracy(scores, faithful, t)
-    at = len(b)-1-b[::-1].argmax()
-    return float(t[at]),float(b[at])
+    at = len(b) - 1 - b[::-1].argmax()
+    return float(t[at]), float(b[at])
+
 
 def tune(
-    parts:np.ndarray, # Components of N validation items in the order of `CHANGES`, shape [N,3]
-    faithful:np.ndarray, # True or False, shape [N]
-    grid:str='code', # 'code' for the 64 mixes that were tried, 'paper' for all 66
-)->Tuned: # The best, first of equals
+    parts: np.ndarray,  # Components of N validation items in the order of `CHANGES`, shape [N,3]
+    faithful: np.ndarray,  # True or False, shape [N]
+    grid: str = "code",  # 'code' for the 64 mixes that were tried, 'paper' for all 66
+) -> Tuned:  # The best, first of equals
     "Mix and threshold with the best balanced accuracy."
-    if grid not in GRIDS: raise ValueError(f"there is no grid {grid!r}; there are {list(GRIDS)}")
-    best,parts = None,np.asarray(parts, float)
-    if np.isnan(parts).any(): raise ValueError(f"{np.isnan(parts).any(1).sum()} of {len(parts)} items lack a component: leave them out")
-    for alpha,beta in GRIDS[grid]:
-        t,b = best_threshold(mixed(parts, alpha, beta), faithful)
-        if best is None or b>best.balanced_accuracy: best = Tuned(alpha, beta, t, b)
+    if grid not in GRIDS:
+        raise ValueError(f"there is no grid {grid!r}; there are {list(GRIDS)}")
+    best, parts = None, np.asarray(parts, float)
+    if np.isnan(parts).any():
+        raise ValueError(
+            f"{np.isnan(parts).any(1).sum()} of {len(parts)} items lack a component: leave them out"
+        )
+    for alpha, beta in GRIDS[grid]:
+        t, b = best_threshold(mixed(parts, alpha, beta), faithful)
+        if best is None or b > best.balanced_accuracy:
+            best = Tuned(alpha, beta, t, b)
     return best
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #b09c68a8
-SMALL = ('the', 'a', 'this', 'there', 'an', 'in', 'on')
+SMALL = ("the", "a", "this", "there", "an", "in", "on")
+
 
 def recapitalised(
-    hypothesis:str, # Summary in lower case
-    source:str, # Where capitals are looked up
-)->str: # Words parted by single blanks
+    hypothesis: str,  # Summary in lower case
+    source: str,  # Where capitals are looked up
+) -> str:  # Words parted by single blanks
     "The summary with the capitals of the source."
-    def bare(w): return w.replace('.', '').replace("'s", '').replace(',', '').capitalize()
-    return ' '.join(w.capitalize() if w not in SMALL and bare(w) in source else w for w in hypothesis.capitalize().split(' '))
+
+    def bare(w):
+        return w.replace(".", "").replace("'s", "").replace(",", "").capitalize()
+
+    return " ".join(
+        w.capitalize() if w not in SMALL and bare(w) in source else w
+        for w in hypothesis.capitalize().split(" ")
+    )
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #9986dc10
-SHE = 'She et al. 2023, https://arxiv.org/abs/2212.01611'
-_COP = r'\frac1n\sum_t\left(\log p(y_t\mid y_{<t},x)-\log p(y_t\mid y_{<t},y\,x)\right)'
+SHE = "She et al. 2023, https://arxiv.org/abs/2212.01611"
+_COP = r"\frac1n\sum_t\left(\log p(y_t\mid y_{<t},x)-\log p(y_t\mid y_{<t},y\,x)\right)"
 
-@nlg(unit='nats per token', cite=SHE, dim='consistency', formula=_COP,
-    trap='The copy of the summary takes its place in the window from the source, so a long source loses more of its end in one reading than in the other.')
+
+@nlg(
+    unit="nats per token",
+    cite=SHE,
+    dim="consistency",
+    formula=_COP,
+    trap="The copy of the summary takes its place in the window from the source, so a long source loses more of its end in one reading than in the other.",
+)
 def cop(
-    bart_logp_source_hypothesis:np.ndarray, # Shape [L]
-    bart_logp_prefix_hypothesis:np.ndarray, # After the hypothesis and the source, shape [L]
-)->float: # At most about 0; higher is better
+    bart_logp_source_hypothesis: np.ndarray,  # Shape [L]
+    bart_logp_prefix_hypothesis: np.ndarray,  # After the hypothesis and the source, shape [L]
+) -> float:  # At most about 0; higher is better
     "Log p after the source minus log p after summary and source, to a BART."
-    return change(np.exp(bart_logp_source_hypothesis), np.exp(bart_logp_prefix_hypothesis), 'none')
+    return change(np.exp(bart_logp_source_hypothesis), np.exp(bart_logp_prefix_hypothesis), "none")
 
-@nlg(unit='nats per token', cite=SHE+"; as in FFLM's code, "+LU, dim='consistency', formula=_COP+r',\quad\text{causal model}',
-    trap=_MODEL+'Unlike cop it counts no end token.')
+
+@nlg(
+    unit="nats per token",
+    cite=SHE + "; as in FFLM's code, " + LU,
+    dim="consistency",
+    formula=_COP + r",\quad\text{causal model}",
+    trap=_MODEL + "Unlike cop it counts no end token.",
+)
 def cop_causal(
-    fflm_tokens:dict, # Five arrays of probabilities
-)->float: # At most about 0; higher is better
+    fflm_tokens: dict,  # Five arrays of probabilities
+) -> float:  # At most about 0; higher is better
     "Log p after the source minus log p after summary and source, to a causal model."
-    return change(fflm_tokens['s2s'], fflm_tokens['prefix'], 'none')
+    return change(fflm_tokens["s2s"], fflm_tokens["prefix"], "none")
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #4398d385
-SON = 'Son et al. 2022, https://arxiv.org/abs/2211.12118'
+SON = "Son et al. 2022, https://arxiv.org/abs/2211.12118"
+
 
 def risk(
-    p:np.ndarray, # Probability of each token after the source, shape [L]
-    q:np.ndarray, # Without the source, shape [L]
-)->float: # In [0,2]; lower is better
+    p: np.ndarray,  # Probability of each token after the source, shape [L]
+    q: np.ndarray,  # Without the source, shape [L]
+) -> float:  # In [0,2]; lower is better
     "Mean over tokens of (1-p)(1-(p-q))."
-    p,q = np.asarray(p, float),np.asarray(q, float)
-    if p.shape!=q.shape: raise Undefined(f"the text does not fit into the window: {len(p)} of its tokens were read after the source, {len(q)} without it")
-    return mean((1-p)*(1-(p-q)))
+    p, q = np.asarray(p, float), np.asarray(q, float)
+    if p.shape != q.shape:
+        raise Undefined(
+            f"the text does not fit into the window: {len(p)} of its tokens were read after the source, {len(q)} without it"
+        )
+    return mean((1 - p) * (1 - (p - q)))
 
-_RISK = r'\frac1n\sum_t(1-p_t)(1-(p_t-q_t))'
 
-@nlg(unit='nats per token', cite=SON+', public scorer', dim='consistency', formula=r'\frac1n\sum_t\log p_t+\lambda\left(1-\tfrac12 R\right),\quad R='+_RISK+r', \lambda=7',
-    trap='It adds nats to a probability, so lambda decides which of the two speaks. Summaries are cut at 110 tokens.')
+_RISK = r"\frac1n\sum_t(1-p_t)(1-(p_t-q_t))"
+
+
+@nlg(
+    unit="nats per token",
+    cite=SON + ", public scorer",
+    dim="consistency",
+    formula=r"\frac1n\sum_t\log p_t+\lambda\left(1-\tfrac12 R\right),\quad R=" + _RISK + r", \lambda=7",
+    trap="It adds nats to a probability, so lambda decides which of the two speaks. Summaries are cut at 110 tokens.",
+)
 def harim_plus(
-    bart110_logp_source_hypothesis:np.ndarray, # Hypothesis cut at 110 tokens, shape [L]
-    bart110_logp_empty_hypothesis:np.ndarray, # After the empty text, shape [L]
-    scale:float=7, # Lambda
-)->float: # At most `scale`; higher is better
+    bart110_logp_source_hypothesis: np.ndarray,  # Hypothesis cut at 110 tokens, shape [L]
+    bart110_logp_empty_hypothesis: np.ndarray,  # After the empty text, shape [L]
+    scale: float = 7,  # Lambda
+) -> float:  # At most `scale`; higher is better
     "Mean log-likelihood plus 7 times (1 - half the hallucination risk)."
-    p,q = np.exp(bart110_logp_source_hypothesis),np.exp(bart110_logp_empty_hypothesis)
-    return scale*(1-risk(p, q)/2)+float(np.mean(bart110_logp_source_hypothesis))
+    p, q = np.exp(bart110_logp_source_hypothesis), np.exp(bart110_logp_empty_hypothesis)
+    return scale * (1 - risk(p, q) / 2) + float(np.mean(bart110_logp_source_hypothesis))
 
-@nlg(unit='[-2,0]', cite=SON+'; as in '+LU+', Eq. 9', dim='consistency', formula='-'+_RISK,
-    trap='The equation printed is a risk, where lower is better; the score is its negative. Where the probability without the source comes from is not stated: here from a BART and the empty text.')
+
+@nlg(
+    unit="[-2,0]",
+    cite=SON + "; as in " + LU + ", Eq. 9",
+    dim="consistency",
+    formula="-" + _RISK,
+    trap="The equation printed is a risk, where lower is better; the score is its negative. Where the probability without the source comes from is not stated: here from a BART and the empty text.",
+)
 def harim(
-    bart110_logp_source_hypothesis:np.ndarray, # Hypothesis cut at 110 tokens, shape [L]
-    bart110_logp_empty_hypothesis:np.ndarray, # After the empty text, shape [L]
-)->float: # At most 0; higher is better
+    bart110_logp_source_hypothesis: np.ndarray,  # Hypothesis cut at 110 tokens, shape [L]
+    bart110_logp_empty_hypothesis: np.ndarray,  # After the empty text, shape [L]
+) -> float:  # At most 0; higher is better
     "Minus the mean hallucination risk, to a BART."
     return -risk(np.exp(bart110_logp_source_hypothesis), np.exp(bart110_logp_empty_hypothesis))
 
-@nlg(unit='[-2,0]', cite=SON+"; as in FFLM's code, "+LU+', Eq. 9', dim='consistency', formula='-'+_RISK+r',\quad\text{causal model}',
-    trap=_MODEL+'A likely token has next to no risk whatever the source says.')
+
+@nlg(
+    unit="[-2,0]",
+    cite=SON + "; as in FFLM's code, " + LU + ", Eq. 9",
+    dim="consistency",
+    formula="-" + _RISK + r",\quad\text{causal model}",
+    trap=_MODEL + "A likely token has next to no risk whatever the source says.",
+)
 def harim_causal(
-    fflm_tokens:dict, # Five arrays of probabilities
-)->float: # At most 0; higher is better
+    fflm_tokens: dict,  # Five arrays of probabilities
+) -> float:  # At most 0; higher is better
     "Minus the mean hallucination risk, to a causal model."
-    return -risk(fflm_tokens['s2s'], fflm_tokens['lm'])
+    return -risk(fflm_tokens["s2s"], fflm_tokens["lm"])
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #8f59ec3d
-XIE = 'Xie et al. 2021, https://arxiv.org/abs/2108.13134'
-SILENT = ('PUNCT', 'SYM', 'DET', 'PART', 'CCONJ', 'SCONJ') # Universal tags that do not count
-MASKINGS = ('token', 'span', 'sentence', 'document')
+XIE = "Xie et al. 2021, https://arxiv.org/abs/2108.13134"
+SILENT = ("PUNCT", "SYM", "DET", "PART", "CCONJ", "SCONJ")  # Universal tags that do not count
+MASKINGS = ("token", "span", "sentence", "document")
+
 
 def important(
-    tokens, # Tokens of the summary
-    tags, # Their universal part-of-speech tags
-)->list: # Tokens, in order
+    tokens,  # Tokens of the summary
+    tags,  # Their universal part-of-speech tags
+) -> list:  # Tokens, in order
     "The words of a summary that count."
-    return [t for t,g in zip(tokens, tags, strict=True) if g not in SILENT]
+    return [t for t, g in zip(tokens, tags, strict=True) if g not in SILENT]
+
 
 def in_sentence(
-    tokens, # Tokens of a text
-    sentences, # Its sentences
-)->np.ndarray: # Number of the sentence in which each token begins, shape [len(tokens)]
+    tokens,  # Tokens of a text
+    sentences,  # Its sentences
+) -> np.ndarray:  # Number of the sentence in which each token begins, shape [len(tokens)]
     "Which sentence each token belongs to, by counting letters; blanks do not matter."
-    tokens,sentences = ([''.join(p.split()) for p in parts] for parts in (tokens, sentences))
-    if ''.join(tokens)!=''.join(sentences): raise ValueError("tokens and sentences are not of the same text: letters differ")
+    tokens, sentences = (["".join(p.split()) for p in parts] for parts in (tokens, sentences))
+    if "".join(tokens) != "".join(sentences):
+        raise ValueError("tokens and sentences are not of the same text: letters differ")
     starts = np.cumsum([0, *map(len, tokens)])[:-1]
-    return np.searchsorted(np.cumsum(list(map(len, sentences))), starts, side='right')
+    return np.searchsorted(np.cumsum(list(map(len, sentences))), starts, side="right")
+
 
 def masked(
-    tokens, # Tokens of the source
-    words, # Important words of the summary
-    how:str, # One of `MASKINGS`
-    sentence:np.ndarray=None, # Sentence of each token, for 'sentence'
-    mask:str='<mask>', # Stands for one hidden token
-)->str: # Tokens parted by blanks
+    tokens,  # Tokens of the source
+    words,  # Important words of the summary
+    how: str,  # One of `MASKINGS`
+    sentence: np.ndarray = None,  # Sentence of each token, for 'sentence'
+    mask: str = "<mask>",  # Stands for one hidden token
+) -> str:  # Tokens parted by blanks
     "The source with what the summary talks about hidden."
-    if how not in MASKINGS: raise ValueError(f"there is no masking {how!r}; there are {list(MASKINGS)}")
+    if how not in MASKINGS:
+        raise ValueError(f"there is no masking {how!r}; there are {list(MASKINGS)}")
     known = {w.lower() for w in words}
     hit = np.array([t.lower() in known for t in tokens], bool)
-    if how=='span': hit = np.convolve(hit, np.ones(5), 'full')[2:-2]>0 if len(hit) else hit
-    if how=='sentence': hit = np.isin(sentence, np.asarray(sentence)[hit])
-    return ' '.join(mask if h or how=='document' else t for t,h in zip(tokens, hit))
+    if how == "span":
+        hit = np.convolve(hit, np.ones(5), "full")[2:-2] > 0 if len(hit) else hit
+    if how == "sentence":
+        hit = np.isin(sentence, np.asarray(sentence)[hit])
+    return " ".join(mask if h or how == "document" else t for t, h in zip(tokens, hit))
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #15da6605
 def tagged(
-    text:str, # English
-    name:str='en_core_web_sm', # Pipeline of spaCy
-)->tuple[list,list,list]: # Tokens without blanks; their universal tags; sentences
+    text: str,  # English
+    name: str = "en_core_web_sm",  # Pipeline of spaCy
+) -> tuple[list, list, list]:  # Tokens without blanks; their universal tags; sentences
     "A text as CoCo wants it, from spaCy."
     doc = spacy_pipeline(name)(text)
     said = [t for t in doc if not t.is_space]
-    return [t.text for t in said],[t.pos_ for t in said],[s.text for s in doc.sents]
+    return [t.text for t in said], [t.pos_ for t in said], [s.text for s in doc.sents]
+
 
 def maskings(
-    hypothesis:tuple, # Tokens and tags of the summary
-    source:tuple, # Tokens, tags and sentences of the source
-    mask:str='<mask>', # Stands for one hidden token
-)->tuple[list,dict]: # Important words of the summary; kind of masking -> masked source
+    hypothesis: tuple,  # Tokens and tags of the summary
+    source: tuple,  # Tokens, tags and sentences of the source
+    mask: str = "<mask>",  # Stands for one hidden token
+) -> tuple[list, dict]:  # Important words of the summary; kind of masking -> masked source
     "What CoCo needs of a summary and its source, for each of the four maskings."
-    words,where = important(*hypothesis[:2]),in_sentence(source[0], source[2])
-    return words,{h:masked(source[0], words, h, where, mask) for h in MASKINGS}
+    words, where = important(*hypothesis[:2]), in_sentence(source[0], source[2])
+    return words, {h: masked(source[0], words, h, where, mask) for h in MASKINGS}
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #883b8af2
 def drop(
-    words:list, # Blank-separated words of the summary, W
-    counted:list, # Words that count
-    p:np.ndarray, # Probability of each word after the source, shape [W]
-    q:np.ndarray, # After the masked source, shape [W]
-)->float: # In [-1,1]
+    words: list,  # Blank-separated words of the summary, W
+    counted: list,  # Words that count
+    p: np.ndarray,  # Probability of each word after the source, shape [W]
+    q: np.ndarray,  # After the masked source, shape [W]
+) -> float:  # In [-1,1]
     "Mean drop of probability of the words that count."
-    at = [k for k,w in enumerate(words) if w in set(counted)]
-    if not at: raise Undefined("no word of the summary counts: none is important and stands between blanks")
-    return float(np.mean(np.asarray(p, float)[at]-np.asarray(q, float)[at]))
+    at = [k for k, w in enumerate(words) if w in set(counted)]
+    if not at:
+        raise Undefined("no word of the summary counts: none is important and stands between blanks")
+    return float(np.mean(np.asarray(p, float)[at] - np.asarray(q, float)[at]))
 
-_DROP = r'\frac1{|W|}\sum_{w\in W}\left(p(w\mid x)-p(w\mid x_{masked})\right),\quad x_{masked}\text{ hides }'
-_STOPS = 'A word with a stop attached is not counted, so most last words of sentences are lost. '
 
-@nlg(unit='[-1,1]', cite=XIE+', token', dim='consistency', formula=_DROP+r'\text{ the words of the summary}', trap=_STOPS+'Rewording hides nothing, so a reworded summary scores near 0.')
+_DROP = r"\frac1{|W|}\sum_{w\in W}\left(p(w\mid x)-p(w\mid x_{masked})\right),\quad x_{masked}\text{ hides }"
+_STOPS = "A word with a stop attached is not counted, so most last words of sentences are lost. "
+
+
+@nlg(
+    unit="[-1,1]",
+    cite=XIE + ", token",
+    dim="consistency",
+    formula=_DROP + r"\text{ the words of the summary}",
+    trap=_STOPS + "Rewording hides nothing, so a reworded summary scores near 0.",
+)
 def coco_token(
-    coco_words:list, # Words of the summary, W
-    coco_important:list, # Words that count
-    coco_p_source:np.ndarray, # Shape [W]
-    coco_p_token:np.ndarray, # Shape [W]
-)->float: # Higher is better
+    coco_words: list,  # Words of the summary, W
+    coco_important: list,  # Words that count
+    coco_p_source: np.ndarray,  # Shape [W]
+    coco_p_token: np.ndarray,  # Shape [W]
+) -> float:  # Higher is better
     "Drop of probability when the source loses the words of the summary."
     return drop(coco_words, coco_important, coco_p_source, coco_p_token)
 
-@nlg(unit='[-1,1]', cite=XIE+', span', dim='consistency', formula=_DROP+r'\text{ the words of the summary and two tokens on each side}', trap=_STOPS+'The order of maskings by quality differs between data sets.')
+
+@nlg(
+    unit="[-1,1]",
+    cite=XIE + ", span",
+    dim="consistency",
+    formula=_DROP + r"\text{ the words of the summary and two tokens on each side}",
+    trap=_STOPS + "The order of maskings by quality differs between data sets.",
+)
 def coco_span(
-    coco_words:list, # Words of the summary, W
-    coco_important:list, # Words that count
-    coco_p_source:np.ndarray, # Shape [W]
-    coco_p_span:np.ndarray, # Shape [W]
-)->float: # Higher is better
+    coco_words: list,  # Words of the summary, W
+    coco_important: list,  # Words that count
+    coco_p_source: np.ndarray,  # Shape [W]
+    coco_p_span: np.ndarray,  # Shape [W]
+) -> float:  # Higher is better
     "Drop of probability when the source loses the words of the summary and their neighbours."
     return drop(coco_words, coco_important, coco_p_source, coco_p_span)
 
-@nlg(unit='[-1,1]', cite=XIE+', sent', dim='consistency', formula=_DROP+r'\text{ each sentence with a word of the summary}', trap=_STOPS+'One common word, such as a preposition, hides a whole sentence: often nearly everything is hidden.')
+
+@nlg(
+    unit="[-1,1]",
+    cite=XIE + ", sent",
+    dim="consistency",
+    formula=_DROP + r"\text{ each sentence with a word of the summary}",
+    trap=_STOPS
+    + "One common word, such as a preposition, hides a whole sentence: often nearly everything is hidden.",
+)
 def coco_sentence(
-    coco_words:list, # Words of the summary, W
-    coco_important:list, # Words that count
-    coco_p_source:np.ndarray, # Shape [W]
-    coco_p_sentence:np.ndarray, # Shape [W]
-)->float: # Higher is better
+    coco_words: list,  # Words of the summary, W
+    coco_important: list,  # Words that count
+    coco_p_source: np.ndarray,  # Shape [W]
+    coco_p_sentence: np.ndarray,  # Shape [W]
+) -> float:  # Higher is better
     "Drop of probability when the source loses the sentences that the summary takes words from."
     return drop(coco_words, coco_important, coco_p_source, coco_p_sentence)
 
-@nlg(unit='[-1,1]', cite=XIE+', doc', dim='consistency', formula=_DROP+r'\text{ everything}', trap=_STOPS+'A source of nothing but masks is unlike anything the model was trained on.')
+
+@nlg(
+    unit="[-1,1]",
+    cite=XIE + ", doc",
+    dim="consistency",
+    formula=_DROP + r"\text{ everything}",
+    trap=_STOPS + "A source of nothing but masks is unlike anything the model was trained on.",
+)
 def coco_document(
-    coco_words:list, # Words of the summary, W
-    coco_important:list, # Words that count
-    coco_p_source:np.ndarray, # Shape [W]
-    coco_p_document:np.ndarray, # Shape [W]
-)->float: # Higher is better
+    coco_words: list,  # Words of the summary, W
+    coco_important: list,  # Words that count
+    coco_p_source: np.ndarray,  # Shape [W]
+    coco_p_document: np.ndarray,  # Shape [W]
+) -> float:  # Higher is better
     "Drop of probability when the source is hidden."
     return drop(coco_words, coco_important, coco_p_source, coco_p_document)

@@ -10,157 +10,254 @@ __all__ = ['KRYSCINSKI', 'ZHA', 'PARTS', 'SELLAM', 'BLEURT', 'LABAN_NER', 'SMALL
 
 # %% ../../nbs/07_nlg/07_heads.ipynb #68d4645d
 import numpy as np
+
 from ..core.checks import Undefined, spacy_pipeline
-from .nli import first_of_two, probabilities, punkt
 from ..core.registry import nlg
+from .nli import first_of_two, probabilities, punkt
 
 # %% ../../nbs/07_nlg/07_heads.ipynb #6659811f
-KRYSCINSKI = 'Kryscinski et al. 2020, https://aclanthology.org/2020.emnlp-main.750'
+KRYSCINSKI = "Kryscinski et al. 2020, https://aclanthology.org/2020.emnlp-main.750"
 
-def _correct(z): # Probability of the first of two classes
+
+def _correct(z):  # Probability of the first of two classes
     p = first_of_two(z)
-    if not p.size: raise Undefined("the summary has no sentence")
+    if not p.size:
+        raise Undefined("the summary has no sentence")
     return p
 
-@nlg(unit='[0,1]', cite=KRYSCINSKI+'; column of TRUE, https://aclanthology.org/2022.naacl-main.287', dim='consistency', formula=r'P(\text{correct}\mid s, h)', trap='Trained on single sentences with made-up errors of a few kinds, here given whole summaries. The longer of two texts loses its end at 512 tokens.')
+
+@nlg(
+    unit="[0,1]",
+    cite=KRYSCINSKI + "; column of TRUE, https://aclanthology.org/2022.naacl-main.287",
+    dim="consistency",
+    formula=r"P(\text{correct}\mid s, h)",
+    trap="Trained on single sentences with made-up errors of a few kinds, here given whole summaries. The longer of two texts loses its end at 512 tokens.",
+)
 def factcc(
-    factcc_source_hypothesis:np.ndarray, # Logits of correct, incorrect for (source, summary), shape [2]
-)->float: # 1 when correct for sure; higher is better
+    factcc_source_hypothesis: np.ndarray,  # Logits of correct, incorrect for (source, summary), shape [2]
+) -> float:  # 1 when correct for sure; higher is better
     "Probability that the whole summary is correct."
     return float(_correct(factcc_source_hypothesis))
 
-@nlg(unit='[0,1]', cite=KRYSCINSKI, dim='consistency', formula=r'\frac1H\sum_jP(\text{correct}\mid s, h_j)', trap='A sentence that refers to an earlier one is judged without it. Trained on made-up errors of a few kinds.')
+
+@nlg(
+    unit="[0,1]",
+    cite=KRYSCINSKI,
+    dim="consistency",
+    formula=r"\frac1H\sum_jP(\text{correct}\mid s, h_j)",
+    trap="A sentence that refers to an earlier one is judged without it. Trained on made-up errors of a few kinds.",
+)
 def factcc_sentences(
-    factcc_source_sentences:np.ndarray, # Logits of correct, incorrect for (source, summary sentence), shape [H,2]
-)->float: # 1 when each sentence is correct for sure; higher is better
+    factcc_source_sentences: np.ndarray,  # Logits of correct, incorrect for (source, summary sentence), shape [H,2]
+) -> float:  # 1 when each sentence is correct for sure; higher is better
     "Probability that a sentence is correct, mean over the summary."
     return float(_correct(factcc_source_sentences).mean())
 
-@nlg(unit='0 or 1', cite=KRYSCINSKI+', printed label; Zha et al. 2023', dim='consistency', formula=r'[P(\text{correct}\mid s, h)\geq\tfrac12]', trap='Only two values: nearly all pairs of summaries tie, and rank correlations say little.')
+
+@nlg(
+    unit="0 or 1",
+    cite=KRYSCINSKI + ", printed label; Zha et al. 2023",
+    dim="consistency",
+    formula=r"[P(\text{correct}\mid s, h)\geq\tfrac12]",
+    trap="Only two values: nearly all pairs of summaries tie, and rank correlations say little.",
+)
 def factcc_label(
-    factcc_source_hypothesis:np.ndarray, # Logits of correct, incorrect for (source, summary), shape [2]
-)->float: # 1 when correct is the likelier class; higher is better
+    factcc_source_hypothesis: np.ndarray,  # Logits of correct, incorrect for (source, summary), shape [2]
+) -> float:  # 1 when correct is the likelier class; higher is better
     "The more likely class of the whole summary."
-    return float(_correct(factcc_source_hypothesis)>=.5)
+    return float(_correct(factcc_source_hypothesis) >= 0.5)
 
 # %% ../../nbs/07_nlg/07_heads.ipynb #7fcd0908
-ZHA = 'Zha et al. 2023, https://aclanthology.org/2023.acl-long.634, released code a0936d5a'
+ZHA = "Zha et al. 2023, https://aclanthology.org/2023.acl-long.634, released code a0936d5a"
+
 
 def align_chunks(
-    text:str, # Source
-    split=punkt, # Function from a text to its sentences
-)->list: # At least one text, empty for an empty source
+    text: str,  # Source
+    split=punkt,  # Function from a text to its sentences
+) -> list:  # At least one text, empty for an empty source
     "Groups of neighbouring sentences, about 350 words each."
-    sentences = split(text) or ['']
-    k = max(len(sentences)//(len(text.split())//350+1), 1)
-    return [' '.join(sentences[i:i+k]) for i in range(0, len(sentences), k)]
+    sentences = split(text) or [""]
+    k = max(len(sentences) // (len(text.split()) // 350 + 1), 1)
+    return [" ".join(sentences[i : i + k]) for i in range(0, len(sentences), k)]
 
-def _best(p): # Best chunk of each sentence, mean
-    if not p.size: raise Undefined("the summary has no sentence")
+
+def _best(p):  # Best chunk of each sentence, mean
+    if not p.size:
+        raise Undefined("the summary has no sentence")
     return float(p.max(0).mean())
 
-PARTS = 'A sentence is judged against one chunk at a time, so support from two chunks is not added. An empty summary has no number, upstream fails.'
 
-@nlg(unit='[0,1]', cite=ZHA+', mode nli_sp', dim='consistency', formula=r'\frac1H\sum_j\max_cP(\text{aligned}\mid c, h_j)', trap=PARTS)
+PARTS = "A sentence is judged against one chunk at a time, so support from two chunks is not added. An empty summary has no number, upstream fails."
+
+
+@nlg(
+    unit="[0,1]",
+    cite=ZHA + ", mode nli_sp",
+    dim="consistency",
+    formula=r"\frac1H\sum_j\max_cP(\text{aligned}\mid c, h_j)",
+    trap=PARTS,
+)
 def alignscore(
-    align_three:np.ndarray, # Logits of aligned, neutral, contradicted for chunk and sentence, shape [C,H,3]
-)->float: # 1 when each sentence is aligned; higher is better
+    align_three: np.ndarray,  # Logits of aligned, neutral, contradicted for chunk and sentence, shape [C,H,3]
+) -> float:  # 1 when each sentence is aligned; higher is better
     "Probability of aligned in the three-way head, best chunk, mean over summary sentences."
-    return _best(probabilities(align_three)[...,0])
+    return _best(probabilities(align_three)[..., 0])
 
-@nlg(unit='[0,1]', cite=ZHA+', mode bin_sp', dim='consistency', formula=r'\frac1H\sum_j\max_cP(\text{aligned}\mid c, h_j)\text{ of the binary head}', trap=PARTS)
+
+@nlg(
+    unit="[0,1]",
+    cite=ZHA + ", mode bin_sp",
+    dim="consistency",
+    formula=r"\frac1H\sum_j\max_cP(\text{aligned}\mid c, h_j)\text{ of the binary head}",
+    trap=PARTS,
+)
 def alignscore_binary(
-    align_binary:np.ndarray, # Logits of not aligned, aligned for chunk and sentence, shape [C,H,2]
-)->float: # 1 when each sentence is aligned; higher is better
+    align_binary: np.ndarray,  # Logits of not aligned, aligned for chunk and sentence, shape [C,H,2]
+) -> float:  # 1 when each sentence is aligned; higher is better
     "Probability of aligned in the two-way head, best chunk, mean over summary sentences."
-    return _best(1-first_of_two(align_binary))
+    return _best(1 - first_of_two(align_binary))
 
-@nlg(unit='unbounded', cite=ZHA+', mode reg_sp', dim='consistency', formula=r'\frac1H\sum_j\max_cf(c, h_j)\text{ of the regression head}', trap='The values have no bounds. '+PARTS)
+
+@nlg(
+    unit="unbounded",
+    cite=ZHA + ", mode reg_sp",
+    dim="consistency",
+    formula=r"\frac1H\sum_j\max_cf(c, h_j)\text{ of the regression head}",
+    trap="The values have no bounds. " + PARTS,
+)
 def alignscore_regression(
-    align_regression:np.ndarray, # Values for chunk and sentence, shape [C,H]
-)->float: # Higher is better
+    align_regression: np.ndarray,  # Values for chunk and sentence, shape [C,H]
+) -> float:  # Higher is better
     "Value of the regression head, best chunk, mean over summary sentences."
     return _best(np.asarray(align_regression, float))
 
 # %% ../../nbs/07_nlg/07_heads.ipynb #dfdf6929
-@nlg(unit='[0,1]', cite='Goyal and Durrett 2020, https://aclanthology.org/2020.findings-emnlp.322, released code e191ecac', dim='consistency', formula=r'\frac1A\sum_aP(\text{entailed}\mid s, h, a),\quad a\text{ arcs of the dependency tree of }h', trap='Made for single sentences: source and summary must fit into 128 tokens together, else there is no number. Needs a parser, and depends on it. At most 20 arcs count.')
+@nlg(
+    unit="[0,1]",
+    cite="Goyal and Durrett 2020, https://aclanthology.org/2020.findings-emnlp.322, released code e191ecac",
+    dim="consistency",
+    formula=r"\frac1A\sum_aP(\text{entailed}\mid s, h, a),\quad a\text{ arcs of the dependency tree of }h",
+    trap="Made for single sentences: source and summary must fit into 128 tokens together, else there is no number. Needs a parser, and depends on it. At most 20 arcs count.",
+)
 def dae(
-    dae_arcs:np.ndarray, # Logits of not entailed, entailed for each arc, shape [A,2]; None when there are none
-)->float: # 1 when each arc is entailed; higher is better
+    dae_arcs: np.ndarray,  # Logits of not entailed, entailed for each arc, shape [A,2]; None when there are none
+) -> float:  # 1 when each arc is entailed; higher is better
     "Share of the summary's dependency arcs that the source entails."
-    if dae_arcs is None or not len(dae_arcs): raise Undefined("no arc to judge, or source and summary exceed 128 tokens")
-    return float((1-_correct(dae_arcs)).mean())
+    if dae_arcs is None or not len(dae_arcs):
+        raise Undefined("no arc to judge, or source and summary exceed 128 tokens")
+    return float((1 - _correct(dae_arcs)).mean())
 
-SELLAM = 'Sellam et al. 2020, https://aclanthology.org/2020.acl-main.704, released code cebe7e6f'
-BLEURT = 'Roughly 0 to 1 for BLEURT-20 but not clipped; other checkpoints have other scales. An empty summary still gets a number, not always a low one. '
 
-@nlg(unit='about [0,1]', cite=SELLAM, dim='relevance', formula=r'f(r, h),\quad f\text{ a trained regressor}', trap=BLEURT+'Trained on sentences of machine translation.')
+SELLAM = "Sellam et al. 2020, https://aclanthology.org/2020.acl-main.704, released code cebe7e6f"
+BLEURT = "Roughly 0 to 1 for BLEURT-20 but not clipped; other checkpoints have other scales. An empty summary still gets a number, not always a low one. "
+
+
+@nlg(
+    unit="about [0,1]",
+    cite=SELLAM,
+    dim="relevance",
+    formula=r"f(r, h),\quad f\text{ a trained regressor}",
+    trap=BLEURT + "Trained on sentences of machine translation.",
+)
 def bleurt(
-    bleurt_reference_hypothesis:float, # Output of the regressor for (reference, summary); BLEURT-20
-)->float: # Higher is better
+    bleurt_reference_hypothesis: float,  # Output of the regressor for (reference, summary); BLEURT-20
+) -> float:  # Higher is better
     "What BLEURT gives the summary beside the reference."
     return float(bleurt_reference_hypothesis)
 
-@nlg(unit='about [0,1]', cite=SELLAM+'; column of TRUE, https://aclanthology.org/2022.naacl-main.287', dim='consistency', formula=r'f(s, h),\quad f\text{ a trained regressor}', trap='The source stands where a reference was in training, and loses its end at 512 tokens. '+BLEURT)
+
+@nlg(
+    unit="about [0,1]",
+    cite=SELLAM + "; column of TRUE, https://aclanthology.org/2022.naacl-main.287",
+    dim="consistency",
+    formula=r"f(s, h),\quad f\text{ a trained regressor}",
+    trap="The source stands where a reference was in training, and loses its end at 512 tokens. " + BLEURT,
+)
 def bleurt_source(
-    bleurt_source_hypothesis:float, # Output of the regressor for (source, summary); BLEURT-20
-)->float: # Higher is better
+    bleurt_source_hypothesis: float,  # Output of the regressor for (source, summary); BLEURT-20
+) -> float:  # Higher is better
     "What BLEURT gives the summary beside the source."
     return float(bleurt_source_hypothesis)
 
 # %% ../../nbs/07_nlg/07_heads.ipynb #a4549382
-LABAN_NER = 'Laban et al. 2022, NER overlap, https://aclanthology.org/2022.tacl-1.10, released code c1f3da93'
-SMALL = 'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty'.split()
-NUMBERS = {w:str(i) for i,w in enumerate(SMALL)}|{w:str(10*i) for i,w in enumerate('thirty forty fifty sixty seventy eighty ninety'.split(), 3)}|dict(hundred='100', thousand='1000')
-WORDS = {d:w for w,d in NUMBERS.items()}
-VAGUE = set('a about all almost an and another approximately around at between both but by each early earlier every few first for from half in just last late later least less many more most much nearly next of on only or other over past recent recently several some that the these this those to under up'.split())
-COMMON = {'one', 'united states', 'army'}
-QUANTITIES = {'DATE', 'CARDINAL', 'MONEY', 'PERCENT'}
+LABAN_NER = "Laban et al. 2022, NER overlap, https://aclanthology.org/2022.tacl-1.10, released code c1f3da93"
+SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split()
+NUMBERS = (
+    {w: str(i) for i, w in enumerate(SMALL)}
+    | {w: str(10 * i) for i, w in enumerate("thirty forty fifty sixty seventy eighty ninety".split(), 3)}
+    | dict(hundred="100", thousand="1000")
+)
+WORDS = {d: w for w, d in NUMBERS.items()}
+VAGUE = set(
+    "a about all almost an and another approximately around at between both but by each early earlier every few first for from half in just last late later least less many more most much nearly next of on only or other over past recent recently several some that the these this those to under up".split()
+)
+COMMON = {"one", "united states", "army"}
+QUANTITIES = {"DATE", "CARDINAL", "MONEY", "PERCENT"}
 
-def _plain(name): # As upstream cleans a name
-    t = name.lower().replace('-', ' ').replace('"', '').strip().replace("'s", '')
-    return t.removeprefix('the ')
 
-def _number_known(t, source): # Its digits for words or its words for digits stand in the source
-    return (t in NUMBERS and NUMBERS[t] in source) or (t.replace(',', '') in WORDS and WORDS[t.replace(',', '')] in source)
+def _plain(name):  # As upstream cleans a name
+    t = name.lower().replace("-", " ").replace('"', "").strip().replace("'s", "")
+    return t.removeprefix("the ")
+
+
+def _number_known(t, source):  # Its digits for words or its words for digits stand in the source
+    return (t in NUMBERS and NUMBERS[t] in source) or (
+        t.replace(",", "") in WORDS and WORDS[t.replace(",", "")] in source
+    )
+
 
 def excused(
-    text:str, # Entity of the summary
-    kind:str, # Its type: PERSON, GPE, DATE, ...
-    named:set, # Entities of the source, cleaned
-    source:str, # Source, lower case
-)->bool: # Whether the source has it
+    text: str,  # Entity of the summary
+    kind: str,  # Its type: PERSON, GPE, DATE, ...
+    named: set,  # Entities of the source, cleaned
+    source: str,  # Source, lower case
+) -> bool:  # Whether the source has it
     "Is an entity of the summary found in the source, in one spelling or another?"
     t = _plain(text)
-    one = t.removesuffix('s')
-    content = [w for w in t.split() if len(w)>=2 and w not in VAGUE]
-    return bool(t in COMMON or {t, one}&named or t in source or one in source or text.lower() in source
+    one = t.removesuffix("s")
+    content = [w for w in t.split() if len(w) >= 2 and w not in VAGUE]
+    return bool(
+        t in COMMON
+        or {t, one} & named
+        or t in source
+        or one in source
+        or text.lower() in source
         or (kind in QUANTITIES and all(w in source for w in content))
-        or (kind=='CARDINAL' and _number_known(t, source))
-        or (kind=='GPE' and {t+'n', t[:-1]}&named)
-        or (kind in ('ORG', 'PERSON') and any(t in n for n in named)))
+        or (kind == "CARDINAL" and _number_known(t, source))
+        or (kind == "GPE" and {t + "n", t[:-1]} & named)
+        or (kind in ("ORG", "PERSON") and any(t in n for n in named))
+    )
+
 
 def unsupported(
-    hypothesis_entities:list, # (text, type) of each entity of the summary
-    source_entities:list, # (text, type) of each entity of the source
-    source:str, # Source
-)->list: # (text, type) of those that the source does not have
+    hypothesis_entities: list,  # (text, type) of each entity of the summary
+    source_entities: list,  # (text, type) of each entity of the source
+    source: str,  # Source
+) -> list:  # (text, type) of those that the source does not have
     "Names, dates and numbers of the summary that the source does not have."
-    named = {_plain(t) for t,_ in source_entities}
-    return [(t, k) for t,k in hypothesis_entities if not excused(t, k, named, source.lower())]
+    named = {_plain(t) for t, _ in source_entities}
+    return [(t, k) for t, k in hypothesis_entities if not excused(t, k, named, source.lower())]
 
-@nlg(unit='0 or 1', cite=LABAN_NER, dim='consistency', formula=r'[\text{every entity of }h\text{ is found in }s]', trap='Only two values, and a summary without entities is right by default. A vague date ("a few days ago") counts as found. Substrings count, so 4 is found in 1940.')
+
+@nlg(
+    unit="0 or 1",
+    cite=LABAN_NER,
+    dim="consistency",
+    formula=r"[\text{every entity of }h\text{ is found in }s]",
+    trap='Only two values, and a summary without entities is right by default. A vague date ("a few days ago") counts as found. Substrings count, so 4 is found in 1940.',
+)
 def ner_overlap(
-    hypothesis_entities:list, # (text, type) of each entity of the summary; spaCy en_core_web_sm
-    source_entities:list, # (text, type) of each entity of the source
-    source:str, # Source
-)->float: # 1 when every entity is found; higher is better
+    hypothesis_entities: list,  # (text, type) of each entity of the summary; spaCy en_core_web_sm
+    source_entities: list,  # (text, type) of each entity of the source
+    source: str,  # Source
+) -> float:  # 1 when every entity is found; higher is better
     "Are all names, dates and numbers of the summary in the source?"
     return float(not unsupported(hypothesis_entities, source_entities, source))
 
+
 def entities(
-    texts:list, # Texts
-    model:str='en_core_web_sm', # spaCy model
-)->list: # For each text (text, type) of its entities
+    texts: list,  # Texts
+    model: str = "en_core_web_sm",  # spaCy model
+) -> list:  # For each text (text, type) of its entities
     "Named entities by spaCy."
     return [[(e.text, e.label_) for e in d.ents] for d in spacy_pipeline(model).pipe(texts)]

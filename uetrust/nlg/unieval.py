@@ -9,124 +9,204 @@ __all__ = ['ZHONG', 'HE', 'yes', 'of_sentences', 'unieval_fluency', 'unieval_coh
 
 # %% ../../nbs/07_nlg/04_unieval.ipynb #1e9da551
 import numpy as np
+
 from ..core.checks import Undefined
 from ..core.registry import nlg
 
 # %% ../../nbs/07_nlg/04_unieval.ipynb #47da4d06
-ZHONG = 'Zhong et al. 2022, https://arxiv.org/abs/2210.07197'
+ZHONG = "Zhong et al. 2022, https://arxiv.org/abs/2210.07197"
+
 
 def yes(
-    answers:np.ndarray, # p(Yes) and p(No), shape [...,2]
-)->np.ndarray: # In [0,1], shape [...]
+    answers: np.ndarray,  # p(Yes) and p(No), shape [...,2]
+) -> np.ndarray:  # In [0,1], shape [...]
     "Share of Yes."
     p = np.asarray(answers, float)
-    return p[...,0]/p.sum(-1)
+    return p[..., 0] / p.sum(-1)
+
 
 def of_sentences(
-    answers:np.ndarray, # p(Yes) and p(No) of each sentence, shape [S,2]
-)->float: # In [0,1]
+    answers: np.ndarray,  # p(Yes) and p(No) of each sentence, shape [S,2]
+) -> float:  # In [0,1]
     "Mean share of Yes over sentences."
-    if not len(answers): raise Undefined("the summary has no sentences")
+    if not len(answers):
+        raise Undefined("the summary has no sentences")
     return float(yes(answers).mean())
 
 # %% ../../nbs/07_nlg/04_unieval.ipynb #2a8d87fb
-_YES = r'\frac{p(\mathrm{Yes})}{p(\mathrm{Yes})+p(\mathrm{No})}'
-_EACH = r'\frac1S\sum_s'+_YES
-_FORGED = 'A text that holds the characters </s> is read as several parts of the question.'
+_YES = r"\frac{p(\mathrm{Yes})}{p(\mathrm{Yes})+p(\mathrm{No})}"
+_EACH = r"\frac1S\sum_s" + _YES
+_FORGED = "A text that holds the characters </s> is read as several parts of the question."
 
-@nlg(unit='[0,1]', cite=ZHONG, dim='fluency', formula=_EACH+r'\text{: is this a fluent paragraph?}',
-    trap='It depends on how sentences are split. '+_FORGED)
+
+@nlg(
+    unit="[0,1]",
+    cite=ZHONG,
+    dim="fluency",
+    formula=_EACH + r"\text{: is this a fluent paragraph?}",
+    trap="It depends on how sentences are split. " + _FORGED,
+)
 def unieval_fluency(
-    yes_no_fluency:np.ndarray, # p(Yes) and p(No) of each sentence, shape [S,2]
-)->float: # Higher is better
+    yes_no_fluency: np.ndarray,  # p(Yes) and p(No) of each sentence, shape [S,2]
+) -> float:  # Higher is better
     "Is each sentence fluent?"
     return of_sentences(yes_no_fluency)
 
-@nlg(unit='[0,1]', cite=ZHONG, dim='coherence', formula=_YES+r'\text{: is this a coherent summary to the document?}',
-    trap='The document loses its end after 1,024 tokens of question, summary and document. '+_FORGED)
+
+@nlg(
+    unit="[0,1]",
+    cite=ZHONG,
+    dim="coherence",
+    formula=_YES + r"\text{: is this a coherent summary to the document?}",
+    trap="The document loses its end after 1,024 tokens of question, summary and document. " + _FORGED,
+)
 def unieval_coherence(
-    yes_no_coherence:np.ndarray, # p(Yes) and p(No), shape [2]
-)->float: # Higher is better
+    yes_no_coherence: np.ndarray,  # p(Yes) and p(No), shape [2]
+) -> float:  # Higher is better
     "Do the sentences hang together?"
     return float(yes(yes_no_coherence))
 
-@nlg(unit='[0,1]', cite=ZHONG, dim='consistency', formula=_EACH+r'\text{: is this claim consistent with the document?}',
-    trap='A sentence is judged without those before it, so pronouns refer to nothing. What follows after 1,024 tokens of the document is not read.')
+
+@nlg(
+    unit="[0,1]",
+    cite=ZHONG,
+    dim="consistency",
+    formula=_EACH + r"\text{: is this claim consistent with the document?}",
+    trap="A sentence is judged without those before it, so pronouns refer to nothing. What follows after 1,024 tokens of the document is not read.",
+)
 def unieval_consistency(
-    yes_no_consistency:np.ndarray, # p(Yes) and p(No) of each sentence, shape [S,2]
-)->float: # Higher is better
+    yes_no_consistency: np.ndarray,  # p(Yes) and p(No) of each sentence, shape [S,2]
+) -> float:  # Higher is better
     "Does the source support each sentence?"
     return of_sentences(yes_no_consistency)
 
-@nlg(unit='[0,1]', cite=ZHONG, dim='relevance', formula=_YES+r'\text{: is this summary relevant to the reference?}',
-    trap='It never sees the source: what matters is what one reference happens to say. '+_FORGED)
+
+@nlg(
+    unit="[0,1]",
+    cite=ZHONG,
+    dim="relevance",
+    formula=_YES + r"\text{: is this summary relevant to the reference?}",
+    trap="It never sees the source: what matters is what one reference happens to say. " + _FORGED,
+)
 def unieval_relevance(
-    yes_no_relevance:np.ndarray, # p(Yes) and p(No), shape [2]
-)->float: # Higher is better
+    yes_no_relevance: np.ndarray,  # p(Yes) and p(No), shape [2]
+) -> float:  # Higher is better
     "Does the summary say what the reference says?"
     return float(yes(yes_no_relevance))
 
-@nlg(unit='[0,1]', cite=ZHONG+', unieval-fact', dim='consistency', formula=_EACH+r'\text{: is this claim consistent with the document? To a checkpoint for facts}',
-    trap='The same question as unieval_consistency to another checkpoint: with the checkpoint for summaries it is that score under another name. What follows after 1,024 tokens of the document is not read.')
+
+@nlg(
+    unit="[0,1]",
+    cite=ZHONG + ", unieval-fact",
+    dim="consistency",
+    formula=_EACH + r"\text{: is this claim consistent with the document? To a checkpoint for facts}",
+    trap="The same question as unieval_consistency to another checkpoint: with the checkpoint for summaries it is that score under another name. What follows after 1,024 tokens of the document is not read.",
+)
 def unieval_fact(
-    yes_no_fact:np.ndarray, # p(Yes) and p(No) of each sentence, shape [S,2]
-)->float: # Higher is better
+    yes_no_fact: np.ndarray,  # p(Yes) and p(No) of each sentence, shape [S,2]
+) -> float:  # Higher is better
     "Does the source support each sentence, to the checkpoint trained for that question alone?"
     return of_sentences(yes_no_fact)
 
-@nlg(unit='[0,1]', cite=ZHONG, dim='overall', formula=r'\tfrac14(\mathrm{coherence}+\mathrm{consistency}+\mathrm{fluency}+\mathrm{relevance})',
-    trap='The plain mean of four numbers with different spreads: the dimension that varies most decides. All four come from one model, so they share its errors.')
+
+@nlg(
+    unit="[0,1]",
+    cite=ZHONG,
+    dim="overall",
+    formula=r"\tfrac14(\mathrm{coherence}+\mathrm{consistency}+\mathrm{fluency}+\mathrm{relevance})",
+    trap="The plain mean of four numbers with different spreads: the dimension that varies most decides. All four come from one model, so they share its errors.",
+)
 def unieval_overall(
-    yes_no_coherence:np.ndarray, # p(Yes) and p(No), shape [2]
-    yes_no_consistency:np.ndarray, # Of each sentence, shape [S,2]
-    yes_no_fluency:np.ndarray, # Of each sentence, shape [S,2]
-    yes_no_relevance:np.ndarray, # Shape [2]
-)->float: # Higher is better
+    yes_no_coherence: np.ndarray,  # p(Yes) and p(No), shape [2]
+    yes_no_consistency: np.ndarray,  # Of each sentence, shape [S,2]
+    yes_no_fluency: np.ndarray,  # Of each sentence, shape [S,2]
+    yes_no_relevance: np.ndarray,  # Shape [2]
+) -> float:  # Higher is better
     "Mean of the four dimensions."
-    return (unieval_coherence(yes_no_coherence)+unieval_consistency(yes_no_consistency)+unieval_fluency(yes_no_fluency)+unieval_relevance(yes_no_relevance))/4
+    return (
+        unieval_coherence(yes_no_coherence)
+        + unieval_consistency(yes_no_consistency)
+        + unieval_fluency(yes_no_fluency)
+        + unieval_relevance(yes_no_relevance)
+    ) / 4
 
 # %% ../../nbs/07_nlg/04_unieval.ipynb #f3240e64
-HE = 'He et al. 2024, released code'
+HE = "He et al. 2024, released code"
+
 
 def of_sentences_he2024(
-    answers:np.ndarray, # p(Yes) and p(No) of each sentence, shape [S,2]
-)->float: # In [0,1]; 0 without sentences
+    answers: np.ndarray,  # p(Yes) and p(No) of each sentence, shape [S,2]
+) -> float:  # In [0,1]; 0 without sentences
     "Sum of the shares of Yes, divided by the number of sentences plus 1e-8."
-    return float(yes(answers).sum()/(len(answers)+1e-8))
+    return float(yes(answers).sum() / (len(answers) + 1e-8))
 
-_EACH_HE = r'\frac1{S+10^{-8}}\sum_s'+_YES
-_NOTHING = 'A summary without sentences scores 0 instead of having no score. '
 
-@nlg(unit='[0,1]', cite=HE, dim='fluency', formula=_EACH_HE+r'\text{: is this a fluent paragraph?}', trap=_NOTHING+'Otherwise it is unieval_fluency to eight digits.')
+_EACH_HE = r"\frac1{S+10^{-8}}\sum_s" + _YES
+_NOTHING = "A summary without sentences scores 0 instead of having no score. "
+
+
+@nlg(
+    unit="[0,1]",
+    cite=HE,
+    dim="fluency",
+    formula=_EACH_HE + r"\text{: is this a fluent paragraph?}",
+    trap=_NOTHING + "Otherwise it is unieval_fluency to eight digits.",
+)
 def unieval_fluency_he2024(
-    yes_no_fluency:np.ndarray, # p(Yes) and p(No) of each sentence, shape [S,2]
-)->float: # Higher is better
+    yes_no_fluency: np.ndarray,  # p(Yes) and p(No) of each sentence, shape [S,2]
+) -> float:  # Higher is better
     "Is each sentence fluent? As released with the benchmark."
     return of_sentences_he2024(yes_no_fluency)
 
-@nlg(unit='[0,1]', cite=HE, dim='coherence', formula=_YES+r'\text{: is this a coherent summary to the document? The document begins with the instruction}',
-    trap='The instruction to summarize stands in front of the document and is judged as a part of it. It takes its place in the window from the document.')
+
+@nlg(
+    unit="[0,1]",
+    cite=HE,
+    dim="coherence",
+    formula=_YES
+    + r"\text{: is this a coherent summary to the document? The document begins with the instruction}",
+    trap="The instruction to summarize stands in front of the document and is judged as a part of it. It takes its place in the window from the document.",
+)
 def unieval_coherence_he2024(
-    yes_no_coherence_he2024:np.ndarray, # p(Yes) and p(No), the source with its instruction, shape [2]
-)->float: # Higher is better
+    yes_no_coherence_he2024: np.ndarray,  # p(Yes) and p(No), the source with its instruction, shape [2]
+) -> float:  # Higher is better
     "Do the sentences hang together? As released with the benchmark."
     return float(yes(yes_no_coherence_he2024))
 
-@nlg(unit='[0,1]', cite=HE, dim='consistency', formula=_EACH_HE+r'\text{: is this claim consistent with the document? The document begins with the instruction}',
-    trap=_NOTHING+'The instruction to summarize stands in front of the document and is judged as a part of it.')
+
+@nlg(
+    unit="[0,1]",
+    cite=HE,
+    dim="consistency",
+    formula=_EACH_HE
+    + r"\text{: is this claim consistent with the document? The document begins with the instruction}",
+    trap=_NOTHING
+    + "The instruction to summarize stands in front of the document and is judged as a part of it.",
+)
 def unieval_consistency_he2024(
-    yes_no_consistency_he2024:np.ndarray, # p(Yes) and p(No) of each sentence, the source with its instruction, shape [S,2]
-)->float: # Higher is better
+    yes_no_consistency_he2024: np.ndarray,  # p(Yes) and p(No) of each sentence, the source with its instruction, shape [S,2]
+) -> float:  # Higher is better
     "Does the source support each sentence? As released with the benchmark."
     return of_sentences_he2024(yes_no_consistency_he2024)
 
-@nlg(unit='[0,1]', cite=HE, dim='overall', formula=r'\tfrac14(\mathrm{coherence}+\mathrm{consistency}+\mathrm{fluency}+\mathrm{relevance})\text{ as released}',
-    trap=_NOTHING+'So an empty summary keeps a quarter of its coherence and of its relevance.')
+
+@nlg(
+    unit="[0,1]",
+    cite=HE,
+    dim="overall",
+    formula=r"\tfrac14(\mathrm{coherence}+\mathrm{consistency}+\mathrm{fluency}+\mathrm{relevance})\text{ as released}",
+    trap=_NOTHING + "So an empty summary keeps a quarter of its coherence and of its relevance.",
+)
 def unieval_overall_he2024(
-    yes_no_coherence_he2024:np.ndarray, # p(Yes) and p(No), the source with its instruction, shape [2]
-    yes_no_consistency_he2024:np.ndarray, # Of each sentence, the source with its instruction, shape [S,2]
-    yes_no_fluency:np.ndarray, # Of each sentence, shape [S,2]
-    yes_no_relevance:np.ndarray, # Shape [2]
-)->float: # Higher is better
+    yes_no_coherence_he2024: np.ndarray,  # p(Yes) and p(No), the source with its instruction, shape [2]
+    yes_no_consistency_he2024: np.ndarray,  # Of each sentence, the source with its instruction, shape [S,2]
+    yes_no_fluency: np.ndarray,  # Of each sentence, shape [S,2]
+    yes_no_relevance: np.ndarray,  # Shape [2]
+) -> float:  # Higher is better
     "Mean of the four dimensions. As released with the benchmark."
-    return (unieval_coherence_he2024(yes_no_coherence_he2024)+unieval_consistency_he2024(yes_no_consistency_he2024)+unieval_fluency_he2024(yes_no_fluency)+unieval_relevance(yes_no_relevance))/4
+    return (
+        unieval_coherence_he2024(yes_no_coherence_he2024)
+        + unieval_consistency_he2024(yes_no_consistency_he2024)
+        + unieval_fluency_he2024(yes_no_fluency)
+        + unieval_relevance(yes_no_relevance)
+    ) / 4

@@ -9,216 +9,395 @@ __all__ = ['PAPERS', 'ONCE', 'KEY', 'ROUNDED', 'REPEATS', 'CHECKS', 'STATUS', 'N
 # %% ../../nbs/10_papers/05_ledger.ipynb #bf52d055
 from functools import cache
 from itertools import permutations
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
+from ..core.settings import published
 from ..data.download import DataNotAtHand
 from .he2024.published import check_means, tables
 from .recompute import PARTS
-from ..core.settings import published
 
 # %% ../../nbs/10_papers/05_ledger.ipynb #d4584c0a
 def decimals(
-    text:str, # Number as printed
-)->int: # Digits after the point
+    text: str,  # Number as printed
+) -> int:  # Digits after the point
     "Precision of a printed number."
-    return len(text.partition('.')[2])
+    return len(text.partition(".")[2])
+
 
 def agreement_of(
-    text:str, # Number as printed
-    value:float, # Recomputed
-)->str: # 'rounded', 'cut', or '' when they differ
+    text: str,  # Number as printed
+    value: float,  # Recomputed
+) -> str:  # 'rounded', 'cut', or '' when they differ
     "How a printed number comes from a recomputed one."
-    unit,printed = 10.**-decimals(text),float(text)
-    if abs(printed-value)<=unit/2+1e-9: return 'rounded'
-    return 'cut' if 0<=(value-printed)*np.sign(value)<unit-1e-9 else ''
+    unit, printed = 10.0 ** -decimals(text), float(text)
+    if abs(printed - value) <= unit / 2 + 1e-9:
+        return "rounded"
+    return "cut" if 0 <= (value - printed) * np.sign(value) < unit - 1e-9 else ""
 
 # %% ../../nbs/10_papers/05_ledger.ipynb #691f72c1
-PAPERS = {'He et al.': 'uets', 'ICE': 'ice', 'FFLM': 'fflm', 'Narcissism': 'narcissism', "Schroedinger's Threshold": 'schroedinger'}
-ONCE = 'one value per system|the same value for all five columns' # Notes on a number that the transcription repeats in five columns
-KEY = ['paper', 'table', 'row', 'group', 'column']
+PAPERS = {
+    "He et al.": "uets",
+    "ICE": "ice",
+    "FFLM": "fflm",
+    "Narcissism": "narcissism",
+    "Schroedinger's Threshold": "schroedinger",
+}
+ONCE = "one value per system|the same value for all five columns"  # Notes on a number that the transcription repeats in five columns
+KEY = ["paper", "table", "row", "group", "column"]
 
-def _transcribed(paper, path): # Numbers of one transcribed table; a rank printed beside a number is a number of its own
-    d = pd.read_csv(path, dtype=dict.fromkeys(['value_text', 'row_group', 'col_group', 'note'], str))
-    section = d['row_group'].astype(object)
-    d = d.assign(paper=paper, row=d['row'].where(section.isna(), section.fillna('')+': '+d['row']), group=d['col_group'].fillna(''), printed=d['value_text'].str.split(' | ', regex=False).str[0])
-    same = d['note'].str.contains(ONCE, na=False)
-    d = d.assign(column=d['column'].where(~same, 'all dimensions'))[~same|~d.duplicated('row')]
-    ranks = d.dropna(subset='rank').assign(column=lambda r: r['column']+' (rank)', printed=lambda r: r['rank'].astype(int).astype(str))
-    return pd.concat([d[pd.to_numeric(d['printed'], errors='coerce').notna()], ranks])[[*KEY, 'printed', 'note']]
 
-def _uets(): # Cells and printed means of Tables 3 to 11
-    def text(v): return f'{v:.4f}'
-    cells = pd.concat([t.rename_axis(index='row', columns='column').stack().map(text).rename('printed').reset_index().assign(table=int(n[1:])) for n,t in tables().items()])
+def _transcribed(
+    paper, path
+):  # Numbers of one transcribed table; a rank printed beside a number is a number of its own
+    d = pd.read_csv(path, dtype=dict.fromkeys(["value_text", "row_group", "col_group", "note"], str))
+    section = d["row_group"].astype(object)
+    d = d.assign(
+        paper=paper,
+        row=d["row"].where(section.isna(), section.fillna("") + ": " + d["row"]),
+        group=d["col_group"].fillna(""),
+        printed=d["value_text"].str.split(" | ", regex=False).str[0],
+    )
+    same = d["note"].str.contains(ONCE, na=False)
+    d = d.assign(column=d["column"].where(~same, "all dimensions"))[~same | ~d.duplicated("row")]
+    ranks = d.dropna(subset="rank").assign(
+        column=lambda r: r["column"] + " (rank)", printed=lambda r: r["rank"].astype(int).astype(str)
+    )
+    return pd.concat([d[pd.to_numeric(d["printed"], errors="coerce").notna()], ranks])[
+        [*KEY, "printed", "note"]
+    ]
+
+
+def _uets():  # Cells and printed means of Tables 3 to 11
+    def text(v):
+        return f"{v:.4f}"
+
+    cells = pd.concat(
+        [
+            t.rename_axis(index="row", columns="column")
+            .stack()
+            .map(text)
+            .rename("printed")
+            .reset_index()
+            .assign(table=int(n[1:]))
+            for n, t in tables().items()
+        ]
+    )
     m = check_means()
-    col = m['kind']=='col_mean'
-    means = pd.DataFrame(dict(table=m['table'].str[1:].astype(int), row=m['entity'].where(~col, 'Col Mean'), column=m['entity'].where(col, 'Row Mean'), printed=m['printed'].map(text)))
-    return pd.concat([cells, means]).assign(paper='He et al.', group='', note=np.nan)[[*KEY, 'printed', 'note']]
+    col = m["kind"] == "col_mean"
+    means = pd.DataFrame(
+        dict(
+            table=m["table"].str[1:].astype(int),
+            row=m["entity"].where(~col, "Col Mean"),
+            column=m["entity"].where(col, "Row Mean"),
+            printed=m["printed"].map(text),
+        )
+    )
+    return pd.concat([cells, means]).assign(paper="He et al.", group="", note=np.nan)[
+        [*KEY, "printed", "note"]
+    ]
+
 
 @cache
 def _numbers():
-    def number(p): return int(p.stem.rpartition('table')[2])
-    files = [(paper, p) for paper,short in PAPERS.items() if short!='uets' for p in sorted(published('README.md').parent.glob(f'{short}_table*.csv'), key=number)]
+    def number(p):
+        return int(p.stem.rpartition("table")[2])
+
+    files = [
+        (paper, p)
+        for paper, short in PAPERS.items()
+        if short != "uets"
+        for p in sorted(published("README.md").parent.glob(f"{short}_table*.csv"), key=number)
+    ]
     d = pd.concat([_uets(), *(_transcribed(*f) for f in files)], ignore_index=True)
-    if (again := d.duplicated(KEY)).any(): raise ValueError(f"a printed number is named twice: {d.loc[again, KEY].iloc[0].tolist()}")
+    if (again := d.duplicated(KEY)).any():
+        raise ValueError(f"a printed number is named twice: {d.loc[again, KEY].iloc[0].tolist()}")
     return d
 
-def numbers()->pd.DataFrame: # Columns paper, table, row, group, column, printed (text), note
+
+def numbers() -> pd.DataFrame:  # Columns paper, table, row, group, column, printed (text), note
     "Every number in the tables of the five papers, each once."
     return _numbers().copy()
 
 # %% ../../nbs/10_papers/05_ledger.ipynb #88045cda
-ROUNDED = 'possible because the cells are rounded too' # A mean that is off by less than the rounding of its cells
+ROUNDED = (
+    "possible because the cells are rounded too"  # A mean that is off by less than the rounding of its cells
+)
 
-def _mean_check(d, cells, mean, name): # One printed mean against its printed cells: a finding for each of them
-    v,text = d.loc[cells, 'printed'].astype(float).mean(),d.at[mean, 'printed']
-    off,own,theirs = abs(float(text)-v)-1e-9,.5*10.**-decimals(text),.5*10.**-decimals(d.at[cells[0], 'printed'])
-    ok,why = off<=own+theirs,f"{name}: printed {text}, the printed cells give {v:.{decimals(text)+1}f}"+(f', {ROUNDED}' if own<off<=own+theirs else '')
-    return [(i, v if i==mean else np.nan, ok, why) for i in [*cells, mean]]
 
-def _he_means(d): # Tables 3 to 11
-    for _,g in d[d['paper']=='He et al.'].groupby('table'):
-        over,fixed = ('row', 'column') if (g['row']=='Col Mean').any() else ('column', 'row')
-        for name,line in g.groupby(fixed, sort=False):
-            mean = line[over].isin(['Col Mean', 'Row Mean'])
-            yield from _mean_check(d, list(line.index[~mean]), line.index[mean][0], f'mean of {name}')
+def _mean_check(
+    d, cells, mean, name
+):  # One printed mean against its printed cells: a finding for each of them
+    v, text = d.loc[cells, "printed"].astype(float).mean(), d.at[mean, "printed"]
+    off, own, theirs = (
+        abs(float(text) - v) - 1e-9,
+        0.5 * 10.0 ** -decimals(text),
+        0.5 * 10.0 ** -decimals(d.at[cells[0], "printed"]),
+    )
+    ok, why = (
+        off <= own + theirs,
+        f"{name}: printed {text}, the printed cells give {v:.{decimals(text) + 1}f}"
+        + (f", {ROUNDED}" if own < off <= own + theirs else ""),
+    )
+    return [(i, v if i == mean else np.nan, ok, why) for i in [*cells, mean]]
 
-def _overall(d): # ICE, Table 2: Overall is the mean of four columns
-    g = d[(d['paper']=='ICE')&(d['table']==2)&(d['column']!='all dimensions')]
-    for row,r in g.groupby('row', sort=False): yield from _mean_check(d, list(r.index[r['column']!='Overall']), r.index[r['column']=='Overall'][0], f'overall of {row}')
 
-def _opitz_means(d): # A mean over data sets in Tables 1 and 2, over metrics in 3, 4 and 5
-    o = d[(d['paper']=="Schroedinger's Threshold")&~d['column'].str.endswith('(rank)')]
-    for t,g in o.groupby('table'):
-        over,fixed = ('row', 'column') if t in (1, 2) else ('column', 'row')
-        for name,line in g.groupby(fixed, sort=False):
-            mean = line[over].isin(['mean', 'AVG'])
-            if mean.any(): yield from _mean_check(d, list(line.index[~mean]), line.index[mean][0], f'mean of {name}')
+def _he_means(d):  # Tables 3 to 11
+    for _, g in d[d["paper"] == "He et al."].groupby("table"):
+        over, fixed = ("row", "column") if (g["row"] == "Col Mean").any() else ("column", "row")
+        for name, line in g.groupby(fixed, sort=False):
+            mean = line[over].isin(["Col Mean", "Row Mean"])
+            yield from _mean_check(d, list(line.index[~mean]), line.index[mean][0], f"mean of {name}")
 
-def _opitz_ranks(d): # A printed rank must be possible given the printed values, and be given once
-    o = d[d['paper']=="Schroedinger's Threshold"]
-    for _,line in o.groupby(['table', 'row'], sort=False):
-        rank = line['column'].str.endswith(' (rank)')
-        v = line[~rank].set_index('column')['printed'].astype(float).drop(['AVG', 'mean'], errors='ignore')
-        for i,r in line[rank].iterrows():
-            own = v[r['column'].removesuffix(' (rank)')]
-            lo,hi = (v>own).sum()+1,(v>=own).sum()
-            twice = bool((line.loc[rank, 'printed']==r['printed']).sum()>1)
-            yield i,float(lo) if lo==hi else np.nan,lo<=int(r['printed'])<=hi and not twice,f"rank by the printed values: {lo if lo==hi else f'{lo} to {hi}'}"+', given twice'*twice
+
+def _overall(d):  # ICE, Table 2: Overall is the mean of four columns
+    g = d[(d["paper"] == "ICE") & (d["table"] == 2) & (d["column"] != "all dimensions")]
+    for row, r in g.groupby("row", sort=False):
+        yield from _mean_check(
+            d,
+            list(r.index[r["column"] != "Overall"]),
+            r.index[r["column"] == "Overall"][0],
+            f"overall of {row}",
+        )
+
+
+def _opitz_means(d):  # A mean over data sets in Tables 1 and 2, over metrics in 3, 4 and 5
+    o = d[(d["paper"] == "Schroedinger's Threshold") & ~d["column"].str.endswith("(rank)")]
+    for t, g in o.groupby("table"):
+        over, fixed = ("row", "column") if t in (1, 2) else ("column", "row")
+        for name, line in g.groupby(fixed, sort=False):
+            mean = line[over].isin(["mean", "AVG"])
+            if mean.any():
+                yield from _mean_check(d, list(line.index[~mean]), line.index[mean][0], f"mean of {name}")
+
+
+def _opitz_ranks(d):  # A printed rank must be possible given the printed values, and be given once
+    o = d[d["paper"] == "Schroedinger's Threshold"]
+    for _, line in o.groupby(["table", "row"], sort=False):
+        rank = line["column"].str.endswith(" (rank)")
+        v = line[~rank].set_index("column")["printed"].astype(float).drop(["AVG", "mean"], errors="ignore")
+        for i, r in line[rank].iterrows():
+            own = v[r["column"].removesuffix(" (rank)")]
+            lo, hi = (v > own).sum() + 1, (v >= own).sum()
+            twice = bool((line.loc[rank, "printed"] == r["printed"]).sum() > 1)
+            yield (
+                i,
+                float(lo) if lo == hi else np.nan,
+                lo <= int(r["printed"]) <= hi and not twice,
+                f"rank by the printed values: {lo if lo == hi else f'{lo} to {hi}'}"
+                + ", given twice" * twice,
+            )
 
 # %% ../../nbs/10_papers/05_ledger.ipynb #42b81a50
-def _same(d, paper, one, other): # Pairs of cells that should be equal: (table, row) twice, matched by group and column
-    d = d[d['paper']==paper]
-    a,b = (d[(d['table']==t)&(d['row']==r)].set_index(['group', 'column']) for t,r in (one, other))
-    for k in a.index.intersection(b.index): yield a.at[k, 'printed'],b.at[k, 'printed'],one,other,k
+def _same(
+    d, paper, one, other
+):  # Pairs of cells that should be equal: (table, row) twice, matched by group and column
+    d = d[d["paper"] == paper]
+    a, b = (d[(d["table"] == t) & (d["row"] == r)].set_index(["group", "column"]) for t, r in (one, other))
+    for k in a.index.intersection(b.index):
+        yield a.at[k, "printed"], b.at[k, "printed"], one, other, k
 
-REPEATS = [('FFLM', (2, 'FFLM'), (9, 'FFLM')), ('FFLM', (2, 'FFLM'), (10, 'Our Approach: LLaMa-7b')), ('FFLM', (3, 'FFLM'), (4, 'FFLM')), ('FFLM', (3, 'FFLM'), (7, 'Our Approach: LLaMa-7B')),
-           ("Schroedinger's Threshold", (1, 'mean'), (4, 'AUC|none: AUC')), ("Schroedinger's Threshold", (1, 'mean'), (5, 'AUC')), ("Schroedinger's Threshold", (2, 'mean'), (4, 'Xdomain|logistic: Xdomain'))]
 
-def _repeats(d): # Numbers printed twice
-    at = d.reset_index().set_index(KEY)['index']
-    for paper,one,other in REPEATS:
-        for x,y,(t,r),(u,s),(g,c) in _same(d, paper, one, other):
-            for table,row in ((t, r), (u, s)): yield at[paper, table, row, g, c],np.nan,float(x)==float(y),f"Table {t} prints {x}, Table {u} prints {y}"
+REPEATS = [
+    ("FFLM", (2, "FFLM"), (9, "FFLM")),
+    ("FFLM", (2, "FFLM"), (10, "Our Approach: LLaMa-7b")),
+    ("FFLM", (3, "FFLM"), (4, "FFLM")),
+    ("FFLM", (3, "FFLM"), (7, "Our Approach: LLaMa-7B")),
+    ("Schroedinger's Threshold", (1, "mean"), (4, "AUC|none: AUC")),
+    ("Schroedinger's Threshold", (1, "mean"), (5, "AUC")),
+    ("Schroedinger's Threshold", (2, "mean"), (4, "Xdomain|logistic: Xdomain")),
+]
 
-def _best_prompts(d): # FFLM, Tables 12 and 13: the best prompt is what Tables 10 and 7 report
-    f,at = d[d['paper']=='FFLM'],d.reset_index().set_index(KEY)['index']
-    for t,u,column in ((12, 10, 'balanced_accuracy'), (13, 7, 'spearman')):
-        row = [r for r in f.loc[f['table']==u, 'row'].unique() if r.startswith('Prompting') and 'Vicuna' in r][0]
-        for name,g in f[f['table']==t].groupby('row', sort=False):
-            best,there = max(g['printed'], key=float),at['FFLM', u, row, name, column]
-            for i in [*g.index, there]: yield i,np.nan,float(best)==float(d.at[there, 'printed']),f"best prompt of Table {t}: {best}; Table {u} prints {d.at[there, 'printed']}"
+
+def _repeats(d):  # Numbers printed twice
+    at = d.reset_index().set_index(KEY)["index"]
+    for paper, one, other in REPEATS:
+        for x, y, (t, r), (u, s), (g, c) in _same(d, paper, one, other):
+            for table, row in ((t, r), (u, s)):
+                yield (
+                    at[paper, table, row, g, c],
+                    np.nan,
+                    float(x) == float(y),
+                    f"Table {t} prints {x}, Table {u} prints {y}",
+                )
+
+
+def _best_prompts(d):  # FFLM, Tables 12 and 13: the best prompt is what Tables 10 and 7 report
+    f, at = d[d["paper"] == "FFLM"], d.reset_index().set_index(KEY)["index"]
+    for t, u, column in ((12, 10, "balanced_accuracy"), (13, 7, "spearman")):
+        row = [
+            r for r in f.loc[f["table"] == u, "row"].unique() if r.startswith("Prompting") and "Vicuna" in r
+        ][0]
+        for name, g in f[f["table"] == t].groupby("row", sort=False):
+            best, there = max(g["printed"], key=float), at["FFLM", u, row, name, column]
+            for i in [*g.index, there]:
+                yield (
+                    i,
+                    np.nan,
+                    float(best) == float(d.at[there, "printed"]),
+                    f"best prompt of Table {t}: {best}; Table {u} prints {d.at[there, 'printed']}",
+                )
+
 
 CHECKS = [_he_means, _overall, _opitz_means, _opitz_ranks, _repeats, _best_prompts]
 
+
 def consistency(
-    d:pd.DataFrame, # From `numbers`
-)->pd.DataFrame: # Index as in `d`: value (NaN when the check gives none), agrees, why; a number in several checks has all their findings
+    d: pd.DataFrame,  # From `numbers`
+) -> pd.DataFrame:  # Index as in `d`: value (NaN when the check gives none), agrees, why; a number in several checks has all their findings
     "Every number that other printed numbers can confirm or contradict."
-    rows = pd.DataFrame([r for check in CHECKS for r in check(d)], columns=['i', 'value', 'agrees', 'why']).sort_values(['i', 'agrees'], kind='stable')
-    return rows.groupby('i').agg(value=('value', 'first'), agrees=('agrees', 'all'), why=('why', lambda w: '; '.join(dict.fromkeys(w))))
+    rows = pd.DataFrame(
+        [r for check in CHECKS for r in check(d)], columns=["i", "value", "agrees", "why"]
+    ).sort_values(["i", "agrees"], kind="stable")
+    return rows.groupby("i").agg(
+        value=("value", "first"), agrees=("agrees", "all"), why=("why", lambda w: "; ".join(dict.fromkeys(w)))
+    )
 
 # %% ../../nbs/10_papers/05_ledger.ipynb #3f32bfff
-STATUS = ['recomputed, equal', 'recomputed, different', 'consistency only', 'not at hand']
+STATUS = ["recomputed, equal", "recomputed, different", "consistency only", "not at hand"]
+
 
 def reading_of(
-    printed:list, # Numbers of one row, as printed
-    values:list, # The recomputed ones
-    names:list, # Names of their columns
-)->str: # How they differ
+    printed: list,  # Numbers of one row, as printed
+    values: list,  # The recomputed ones
+    names: list,  # Names of their columns
+) -> str:  # How they differ
     "Why a row differs: another order of its columns, or by how much."
-    p,v = np.array(printed, float),np.array(values, float)
-    gap = {o:abs(p-v[list(o)]).max() for o in permutations(range(len(v)))}
-    best,plain = min(gap, key=gap.get),tuple(range(len(v)))
-    if best!=plain and gap[best]<gap[plain]/2: return f"the columns fit when read as {', '.join(names[i] for i in best)}: then the largest difference is {gap[best]:.2g}"
+    p, v = np.array(printed, float), np.array(values, float)
+    gap = {o: abs(p - v[list(o)]).max() for o in permutations(range(len(v)))}
+    best, plain = min(gap, key=gap.get), tuple(range(len(v)))
+    if best != plain and gap[best] < gap[plain] / 2:
+        return f"the columns fit when read as {', '.join(names[i] for i in best)}: then the largest difference is {gap[best]:.2g}"
     return f"largest difference in this row {gap[plain]:.2g}"
 
-def _recompute(p): # Values of one part, or why there are none
-    try: return {k:float(v) for k,v in p.fn().items()},''
-    except DataNotAtHand as e: return {},str(e)
 
-NEEDS = {'He et al.': "the paper's generations and scores, which were not released", 'ICE': "the evaluators' models", 'FFLM': 'LLaMA-7B, the other models of the table, and their data sets',
-         'Narcissism': 'the twenty evaluators and RoSE', "Schroedinger's Threshold": "per-summary scores of TRUE's metrics, which were not released"}
+def _recompute(p):  # Values of one part, or why there are none
+    try:
+        return {k: float(v) for k, v in p.fn().items()}, ""
+    except DataNotAtHand as e:
+        return {}, str(e)
 
-def _fill(d, p): # Put what a part gives into the ledger
-    values,lost = _recompute(p)
-    at = d.index[(d['paper']==p.paper)&(d['table']==p.table)]
-    rows = d.loc[at].reset_index().set_index(['row', 'group', 'column'])
-    if lost and p.rows: d.loc[at[d.loc[at, 'row'].isin(p.rows)&(d.loc[at, 'group'].isin(p.groups)|(not p.groups))], 'reason'] = f'{p.data} is not at hand'
-    if unknown := [k for k in values if k not in rows.index]: raise ValueError(f"{p.fn.__name__} gives {unknown[0]}, which {p.paper}, Table {p.table}, does not print")
-    i = [rows.at[k, 'index'] for k in values]
-    d.loc[i, 'recomputed'],d.loc[i, 'data'] = list(values.values()),p.data
-    d.loc[i, 'how'] = [agreement_of(d.at[j, 'printed'], v) for j,v in zip(i, values.values())]
-    d.loc[i, 'reason'] = p.how
-    return p,lost
+
+NEEDS = {
+    "He et al.": "the paper's generations and scores, which were not released",
+    "ICE": "the evaluators' models",
+    "FFLM": "LLaMA-7B, the other models of the table, and their data sets",
+    "Narcissism": "the twenty evaluators and RoSE",
+    "Schroedinger's Threshold": "per-summary scores of TRUE's metrics, which were not released",
+}
+
+
+def _fill(d, p):  # Put what a part gives into the ledger
+    values, lost = _recompute(p)
+    at = d.index[(d["paper"] == p.paper) & (d["table"] == p.table)]
+    rows = d.loc[at].reset_index().set_index(["row", "group", "column"])
+    if lost and p.rows:
+        d.loc[
+            at[d.loc[at, "row"].isin(p.rows) & (d.loc[at, "group"].isin(p.groups) | (not p.groups))], "reason"
+        ] = f"{p.data} is not at hand"
+    if unknown := [k for k in values if k not in rows.index]:
+        raise ValueError(
+            f"{p.fn.__name__} gives {unknown[0]}, which {p.paper}, Table {p.table}, does not print"
+        )
+    i = [rows.at[k, "index"] for k in values]
+    d.loc[i, "recomputed"], d.loc[i, "data"] = list(values.values()), p.data
+    d.loc[i, "how"] = [agreement_of(d.at[j, "printed"], v) for j, v in zip(i, values.values())]
+    d.loc[i, "reason"] = p.how
+    return p, lost
+
 
 @cache
 def _ledger(paper):
-    d = _of(numbers(), paper).assign(status=STATUS[3], recomputed=np.nan, how='', agrees=pd.NA, data='', reason=lambda d: d['paper'].map(NEEDS)).astype({'agrees': 'boolean'})
+    d = (
+        _of(numbers(), paper)
+        .assign(
+            status=STATUS[3],
+            recomputed=np.nan,
+            how="",
+            agrees=pd.NA,
+            data="",
+            reason=lambda d: d["paper"].map(NEEDS),
+        )
+        .astype({"agrees": "boolean"})
+    )
     c = consistency(numbers()).pipe(lambda c: c[c.index.isin(d.index)])
-    d.loc[c.index, 'status'],d.loc[c.index, 'recomputed'],d.loc[c.index, 'agrees'],d.loc[c.index, 'reason'] = STATUS[2],c['value'],c['agrees'],c['why']
+    (
+        d.loc[c.index, "status"],
+        d.loc[c.index, "recomputed"],
+        d.loc[c.index, "agrees"],
+        d.loc[c.index, "reason"],
+    ) = STATUS[2], c["value"], c["agrees"], c["why"]
     from tqdm import tqdm
-    lost = [f for f in (_fill(d, p) for p in tqdm([p for p in PARTS if paper in (None, p.paper)], desc='recomputing', disable=None, leave=False)) if f[1]]
-    done = d['data']!=''
-    d.loc[done, 'status'] = np.where(d.loc[done, 'how']!='', STATUS[0], STATUS[1])
-    d.loc[done, 'agrees'] = d.loc[done, 'how']!=''
-    for _,g in d[done].groupby(['paper', 'table', 'row', 'group']):
-        if (g['how']=='').any(): d.loc[g.index[g['how']==''], 'reason'] += '; '+reading_of(list(g['printed']), list(g['recomputed']), list(g['column']))
-    return d,lost
 
-def _of(d, paper): # Numbers of one paper, or all
-    if paper not in (None, *PAPERS): raise ValueError(f"the papers are {list(PAPERS)}, got {paper!r}")
-    return d if paper is None else d[d['paper']==paper]
+    lost = [
+        f
+        for f in (
+            _fill(d, p)
+            for p in tqdm(
+                [p for p in PARTS if paper in (None, p.paper)], desc="recomputing", disable=None, leave=False
+            )
+        )
+        if f[1]
+    ]
+    done = d["data"] != ""
+    d.loc[done, "status"] = np.where(d.loc[done, "how"] != "", STATUS[0], STATUS[1])
+    d.loc[done, "agrees"] = d.loc[done, "how"] != ""
+    for _, g in d[done].groupby(["paper", "table", "row", "group"]):
+        if (g["how"] == "").any():
+            d.loc[g.index[g["how"] == ""], "reason"] += "; " + reading_of(
+                list(g["printed"]), list(g["recomputed"]), list(g["column"])
+            )
+    return d, lost
+
+
+def _of(d, paper):  # Numbers of one paper, or all
+    if paper not in (None, *PAPERS):
+        raise ValueError(f"the papers are {list(PAPERS)}, got {paper!r}")
+    return d if paper is None else d[d["paper"] == paper]
+
 
 def ledger(
-    paper:str=None, # A key of `PAPERS`: recompute only what this paper needs; all of them when None
-)->pd.DataFrame: # Columns of `numbers`, then status (one of `STATUS`), recomputed, how ('rounded', 'cut', ''), agrees, data, reason
+    paper: str = None,  # A key of `PAPERS`: recompute only what this paper needs; all of them when None
+) -> pd.DataFrame:  # Columns of `numbers`, then status (one of `STATUS`), recomputed, how ('rounded', 'cut', ''), agrees, data, reason
     "Where every printed number stands, given the public data at hand."
     return _ledger(paper)[0].copy()
 
+
 def not_at_hand(
-    paper:str=None, # As for `ledger`
-)->pd.DataFrame: # Columns paper, table, data, reason
+    paper: str = None,  # As for `ledger`
+) -> pd.DataFrame:  # Columns paper, table, data, reason
     "Parts of tables that public data could decide, had they been here."
-    return pd.DataFrame([(p.paper, p.table, p.data, why) for p,why in _ledger(paper)[1]], columns=['paper', 'table', 'data', 'reason'])
+    return pd.DataFrame(
+        [(p.paper, p.table, p.data, why) for p, why in _ledger(paper)[1]],
+        columns=["paper", "table", "data", "reason"],
+    )
+
 
 def contradicted(
-    led:pd.DataFrame, # From `ledger`
-)->pd.DataFrame: # Its rows that were only checked, and failed
+    led: pd.DataFrame,  # From `ledger`
+) -> pd.DataFrame:  # Its rows that were only checked, and failed
     "Printed numbers that other printed numbers contradict."
-    return led[(led['status']==STATUS[2])&~led['agrees'].fillna(True)]
+    return led[(led["status"] == STATUS[2]) & ~led["agrees"].fillna(True)]
+
 
 def counts(
-    led:pd.DataFrame, # From `ledger`
-    by=('paper', 'table'), # Columns to count by
-)->pd.DataFrame: # One row per group in printed order: `STATUS`, cut (of the equal ones), contradicted (of those only checked), numbers
+    led: pd.DataFrame,  # From `ledger`
+    by=("paper", "table"),  # Columns to count by
+) -> pd.DataFrame:  # One row per group in printed order: `STATUS`, cut (of the equal ones), contradicted (of those only checked), numbers
     "The ledger in numbers."
-    is_ = {t:led['status']==t for t in STATUS}|dict(cut=led['how']=='cut', contradicted=led.index.isin(contradicted(led).index), numbers=True)
+    is_ = {t: led["status"] == t for t in STATUS} | dict(
+        cut=led["how"] == "cut", contradicted=led.index.isin(contradicted(led).index), numbers=True
+    )
     return led.assign(**is_).groupby(list(by), sort=False)[list(is_)].sum()
 
 # %% ../../nbs/10_papers/05_ledger.ipynb #962018a8
 def headline(
-    led:pd.DataFrame, # From `ledger`
-)->str: # Two sentences
+    led: pd.DataFrame,  # From `ledger`
+) -> str:  # Two sentences
     "The ledger for a reader in a hurry."
-    n,how = led['status'].value_counts().reindex(STATUS, fill_value=0),(led['how']=='cut').sum()
-    return (f"The tables of the five papers print {len(led):,} numbers. Public data decide {n[STATUS[0]]+n[STATUS[1]]} of them: {n[STATUS[0]]} are equal at the printed precision ({how} of them cut, not rounded), {n[STATUS[1]]} differ. "
-            f"{n[STATUS[2]]:,} can only be checked against other printed numbers, and {n[STATUS[3]]} need a model or data that are not at hand.")
+    n, how = led["status"].value_counts().reindex(STATUS, fill_value=0), (led["how"] == "cut").sum()
+    return (
+        f"The tables of the five papers print {len(led):,} numbers. Public data decide {n[STATUS[0]] + n[STATUS[1]]} of them: {n[STATUS[0]]} are equal at the printed precision ({how} of them cut, not rounded), {n[STATUS[1]]} differ. "
+        f"{n[STATUS[2]]:,} can only be checked against other printed numbers, and {n[STATUS[3]]} need a model or data that are not at hand."
+    )

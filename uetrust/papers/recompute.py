@@ -14,154 +14,272 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import cache
 from typing import NamedTuple
+
 import pandas as pd
-from ..data.loaders import QUALITIES, STUDY_SYSTEMS, frank, ice, ice_gpt_study, qags, realigned, summeval
+
+from uetrust.data.loaders import (
+    QUALITIES,
+    STUDY_SYSTEMS,
+    frank,
+    ice,
+    ice_gpt_study,
+    qags,
+    realigned,
+    summeval,
+)
 from ..evaluation.correlations import level_of, row_correlations
 from ..nlg.overlap import bleu, meteor, rouge_1, rouge_2, rouge_2_precision, rouge_l
 
 # %% ../../nbs/10_papers/04_recompute.ipynb #9243017a
-COEF = dict(pearson='pearson', spearman='spearman', kendall='kendall', rho='spearman', tau='kendall') # Printed name -> coefficient
+COEF = dict(
+    pearson="pearson", spearman="spearman", kendall="kendall", rho="spearman", tau="kendall"
+)  # Printed name -> coefficient
+
 
 def grid(
-    df:pd.DataFrame, # One row per summary: system, doc and scores
-    column:str, # Scores to lay out
-)->pd.DataFrame: # Systems x documents
+    df: pd.DataFrame,  # One row per summary: system, doc and scores
+    column: str,  # Scores to lay out
+) -> pd.DataFrame:  # Systems x documents
     "One score of every summary as the matrix that the levels of `uetrust.evaluation.correlations` take."
-    return df.pivot(index='system', columns='doc', values=column)
+    return df.pivot(index="system", columns="doc", values=column)
+
 
 def correlations(
-    df:pd.DataFrame, # As for `grid`
-    metric:str, # Column
-    human:str, # Column
-    level:str='pooled', # Key of `uetrust.evaluation.correlations.LEVELS`
-    coefs=('pearson', 'spearman', 'kendall'), # Keys of `COEF`
-    scale:float=100, # 100 for tables in percent
-)->dict: # Coefficient -> value
+    df: pd.DataFrame,  # As for `grid`
+    metric: str,  # Column
+    human: str,  # Column
+    level: str = "pooled",  # Key of `uetrust.evaluation.correlations.LEVELS`
+    coefs=("pearson", "spearman", "kendall"),  # Keys of `COEF`
+    scale: float = 100,  # 100 for tables in percent
+) -> dict:  # Coefficient -> value
     "Correlations of a metric with people at one level."
-    return {c:scale*level_of(level)(grid(df, metric), grid(df, human), COEF[c]).value for c in coefs}
+    return {c: scale * level_of(level)(grid(df, metric), grid(df, human), COEF[c]).value for c in coefs}
 
 # %% ../../nbs/10_papers/04_recompute.ipynb #46953720
-OVERLAP = dict(rouge_1=rouge_1, rouge_2=rouge_2, rouge_l=rouge_l, rouge_2_precision=rouge_2_precision, bleu=bleu, meteor=meteor)
+OVERLAP = dict(
+    rouge_1=rouge_1,
+    rouge_2=rouge_2,
+    rouge_l=rouge_l,
+    rouge_2_precision=rouge_2_precision,
+    bleu=bleu,
+    meteor=meteor,
+)
+
 
 def overlap_scores(
-    df:pd.DataFrame, # One row per summary: summary and the column `against`
-    against:str, # 'source' or 'references'
-)->pd.DataFrame: # Columns of `OVERLAP`, same index
+    df: pd.DataFrame,  # One row per summary: summary and the column `against`
+    against: str,  # 'source' or 'references'
+) -> pd.DataFrame:  # Columns of `OVERLAP`, same index
     "Overlap metrics of every summary, with their default settings."
-    return pd.DataFrame({n:[f(h, r) for h,r in zip(df['summary'], df[against])] for n,f in OVERLAP.items()}, index=df.index)
+    return pd.DataFrame(
+        {n: [f(h, r) for h, r in zip(df["summary"], df[against])] for n, f in OVERLAP.items()}, index=df.index
+    )
+
 
 def fflm_overlap(
-    df:pd.DataFrame, # One row per summary: summary, source
-)->pd.DataFrame: # Columns Rouge-2, Meteor, BLEU as FFLM's tables name them
+    df: pd.DataFrame,  # One row per summary: summary, source
+) -> pd.DataFrame:  # Columns Rouge-2, Meteor, BLEU as FFLM's tables name them
     "FFLM's model-free baselines, all against the source: ROUGE-2 without stems, BLEU in lower case."
-    how = {'Rouge-2': lambda h, s: rouge_2(h, s, stem=False), 'Meteor': meteor, 'BLEU': lambda h, s: bleu(h, s, lowercase=True)}
-    return pd.DataFrame({n:[f(h, s) for h,s in zip(df['summary'], df['source'])] for n,f in how.items()}, index=df.index)
+    how = {
+        "Rouge-2": lambda h, s: rouge_2(h, s, stem=False),
+        "Meteor": meteor,
+        "BLEU": lambda h, s: bleu(h, s, lowercase=True),
+    }
+    return pd.DataFrame(
+        {n: [f(h, s) for h, s in zip(df["summary"], df["source"])] for n, f in how.items()}, index=df.index
+    )
 
 # %% ../../nbs/10_papers/04_recompute.ipynb #45694551
 class Part(NamedTuple):
     "How some numbers of a printed table are recomputed"
-    fn:Callable  # () -> {(row, group of columns, column): value}
-    paper:str    # 'ICE', 'FFLM', ...
-    table:int    # Number of the table
-    data:str     # Public data it needs, in words
-    how:str      # What was done, in a few words
-    rows:tuple   # Rows and groups of columns that it decides, where the table has others too
-    groups:tuple
+
+    fn: Callable  # () -> {(row, group of columns, column): value}
+    paper: str  # 'ICE', 'FFLM', ...
+    table: int  # Number of the table
+    data: str  # Public data it needs, in words
+    how: str  # What was done, in a few words
+    rows: tuple  # Rows and groups of columns that it decides, where the table has others too
+    groups: tuple
+
 
 PARTS = []
 
+
 def part(
-    paper:str, # Key of `uetrust.papers.ledger.PAPERS`
-    table:int, # Number of the table
-    data:str, # Public data it needs, in words
-    how:str, # What is done with them
-    rows:tuple=(), # Rows that only these data decide
-    groups:tuple=(), # Their groups of columns; all when empty
-)->Callable: # Decorator
+    paper: str,  # Key of `uetrust.papers.ledger.PAPERS`
+    table: int,  # Number of the table
+    data: str,  # Public data it needs, in words
+    how: str,  # What is done with them
+    rows: tuple = (),  # Rows that only these data decide
+    groups: tuple = (),  # Their groups of columns; all when empty
+) -> Callable:  # Decorator
     "Register a function that recomputes numbers of a printed table."
+
     def add(fn):
-        PARTS[:] = [p for p in PARTS if p.fn.__name__!=fn.__name__]+[Part(fn, paper, table, data, how, rows, groups)]
+        PARTS[:] = [p for p in PARTS if p.fn.__name__ != fn.__name__] + [
+            Part(fn, paper, table, data, how, rows, groups)
+        ]
         return fn
+
     return add
+
 
 @cache
 def _ice():
-    with redirect_stdout(io.StringIO()): return realigned(ice()) # the ledger says it in its own words
-_frank,_qags_file = cache(frank),cache(qags)
+    with redirect_stdout(io.StringIO()):
+        return realigned(ice())  # the ledger says it in its own words
+
+
+_frank, _qags_file = cache(frank), cache(qags)
+
+
 @cache
-def _summeval(): return summeval().pipe(lambda d: d.join(fflm_overlap(d)))
+def _summeval():
+    return summeval().pipe(lambda d: d.join(fflm_overlap(d)))
+
+
 @cache
-def _qags(): return _qags_file().assign(system='all', doc=lambda d: d['doc_id']).pipe(lambda d: d.join(fflm_overlap(d)))
+def _qags():
+    return (
+        _qags_file().assign(system="all", doc=lambda d: d["doc_id"]).pipe(lambda d: d.join(fflm_overlap(d)))
+    )
 
 # %% ../../nbs/10_papers/04_recompute.ipynb #5bfd58a7
-ICE_ROWS = {'UniEval': 'unieval', 'ICE (Uniform Sampling)': 'ice_uniform', 'ICE (Stratified Sampling)': 'ice_stratified'}
+ICE_ROWS = {
+    "UniEval": "unieval",
+    "ICE (Uniform Sampling)": "ice_uniform",
+    "ICE (Stratified Sampling)": "ice_stratified",
+}
 
-@part('ICE', 1, 'ICE data_sms.json', 'pooled over 1,536 summaries; UniEval after putting its rows back on their documents')
+
+@part(
+    "ICE",
+    1,
+    "ICE data_sms.json",
+    "pooled over 1,536 summaries; UniEval after putting its rows back on their documents",
+)
 def ice_table1():
     "Spearman and Kendall of ICE and UniEval with people."
-    return {(row, q.capitalize(), c):v for row,m in ICE_ROWS.items() for q in QUALITIES
-            for c,v in correlations(_ice(), f'{m}_{q}', f'human_{q}', coefs=('rho', 'tau'), scale=1).items()}
+    return {
+        (row, q.capitalize(), c): v
+        for row, m in ICE_ROWS.items()
+        for q in QUALITIES
+        for c, v in correlations(_ice(), f"{m}_{q}", f"human_{q}", coefs=("rho", "tau"), scale=1).items()
+    }
 
-@part('ICE', 2, 'ICE GPT-3 study', 'mean over 100 articles, stemmed, against the one reference', tuple(f'ROUGE-L: {s}' for s in STUDY_SYSTEMS))
+
+@part(
+    "ICE",
+    2,
+    "ICE GPT-3 study",
+    "mean over 100 articles, stemmed, against the one reference",
+    tuple(f"ROUGE-L: {s}" for s in STUDY_SYSTEMS),
+)
 def ice_table2():
     "ROUGE-L of three systems."
     d = ice_gpt_study()
-    means = pd.Series([rouge_l(h, r) for h,r in zip(d['summary'], d['reference'])]).groupby(d['system']).mean()
-    return {(f'ROUGE-L: {s}', '', 'all dimensions'):100*v for s,v in means.items()}
+    means = (
+        pd.Series([rouge_l(h, r) for h, r in zip(d["summary"], d["reference"])]).groupby(d["system"]).mean()
+    )
+    return {(f"ROUGE-L: {s}", "", "all dimensions"): 100 * v for s, v in means.items()}
 
 # %% ../../nbs/10_papers/04_recompute.ipynb #e90a461f
-FRANK_SETS = dict(FRANKCNN='cnndm', FRANKXSUM='bbc')
-FRANK_ROWS = {'BERTScore': 'BertScore F1 Art', 'FactCCCLS': 'FactCC', 'FEQA': 'FEQA', 'QAGS': 'QAGS', 'DAE': 'Dep Entail'}
-BASELINES = ('Rouge-2', 'Meteor', 'BLEU')
-DETECTION,RATING = 'Inconsistency Detection (SUMMAC Benchmark)','Faithfulness Rating' # Parts of FFLM's Table 1
+FRANK_SETS = dict(FRANKCNN="cnndm", FRANKXSUM="bbc")
+FRANK_ROWS = {
+    "BERTScore": "BertScore F1 Art",
+    "FactCCCLS": "FactCC",
+    "FEQA": "FEQA",
+    "QAGS": "QAGS",
+    "DAE": "Dep Entail",
+}
+BASELINES = ("Rouge-2", "Meteor", "BLEU")
+DETECTION, RATING = (
+    "Inconsistency Detection (SUMMAC Benchmark)",
+    "Faithfulness Rating",
+)  # Parts of FFLM's Table 1
 
-@part('FFLM', 1, 'FRANK', 'number of summaries by split and by source')
+
+@part("FFLM", 1, "FRANK", "number of summaries by split and by source")
 def fflm_table1_frank():
     "Sizes of FRANK."
     d = _frank()
-    split = {(f'{DETECTION}: FRANK', '', s):(d['split']==k).sum() for s,k in (('Val', 'valid'), ('Test', 'test'))}
-    return split|{(f'{RATING}: {r}', '', 'Test'):(d['dataset']==k).sum() for r,k in FRANK_SETS.items()}
+    split = {
+        (f"{DETECTION}: FRANK", "", s): (d["split"] == k).sum()
+        for s, k in (("Val", "valid"), ("Test", "test"))
+    }
+    return split | {(f"{RATING}: {r}", "", "Test"): (d["dataset"] == k).sum() for r, k in FRANK_SETS.items()}
 
-@part('FFLM', 1, 'SummEval', 'number of summaries')
+
+@part("FFLM", 1, "SummEval", "number of summaries")
 def fflm_table1_summeval():
     "Size of SummEval, as used for rating; the SummaC benchmark splits another selection."
-    return {(f'{RATING}: SummEval', '', 'Test'):len(_summeval())}
+    return {(f"{RATING}: SummEval", "", "Test"): len(_summeval())}
 
-@part('FFLM', 1, 'QAGS', 'number of summaries by source', (f'{RATING}: QAGSCNN', f'{RATING}: QAGSXSUM'))
+
+@part("FFLM", 1, "QAGS", "number of summaries by source", (f"{RATING}: QAGSCNN", f"{RATING}: QAGSXSUM"))
 def fflm_table1_qags():
     "Sizes of QAGS."
-    return {(f'{RATING}: QAGS{n}', '', 'Test'):(_qags_file()['dataset']==k).sum() for n,k in (('CNN', 'cnndm'), ('XSUM', 'xsum'))}
+    return {
+        (f"{RATING}: QAGS{n}", "", "Test"): (_qags_file()["dataset"] == k).sum()
+        for n, k in (("CNN", "cnndm"), ("XSUM", "xsum"))
+    }
 
-@part('FFLM', 3, 'FRANK', 'released metric scores with the share of sentences without error, both splits, no control for the system')
+
+@part(
+    "FFLM",
+    3,
+    "FRANK",
+    "released metric scores with the share of sentences without error, both splits, no control for the system",
+)
 def fflm_table3_frank():
     "Correlations of FRANK's released metrics with factuality."
-    out,d = {},_frank()
-    for (g,k),(row,m) in ((s, r) for s in FRANK_SETS.items() for r in FRANK_ROWS.items()):
-        x,y = (d.loc[d['dataset']==k, c].to_numpy(float)[None] for c in (m, 'Factuality'))
-        out |= {(row, g, c):100*row_correlations(x, y, c)[0] for c in ('pearson', 'spearman', 'kendall')}
+    out, d = {}, _frank()
+    for (g, k), (row, m) in ((s, r) for s in FRANK_SETS.items() for r in FRANK_ROWS.items()):
+        x, y = (d.loc[d["dataset"] == k, c].to_numpy(float)[None] for c in (m, "Factuality"))
+        out |= {(row, g, c): 100 * row_correlations(x, y, c)[0] for c in ("pearson", "spearman", "kendall")}
     return out
 
-@part('FFLM', 3, 'SummEval', 'against the source, pooled over 1,600 summaries, with mean expert consistency')
+
+@part("FFLM", 3, "SummEval", "against the source, pooled over 1,600 summaries, with mean expert consistency")
 def fflm_table3_summeval():
     "Correlations of the model-free baselines with consistency."
-    return {(m, 'SummEval', c):v for m in BASELINES for c,v in correlations(_summeval(), m, 'consistency').items()}
+    return {
+        (m, "SummEval", c): v
+        for m in BASELINES
+        for c, v in correlations(_summeval(), m, "consistency").items()
+    }
 
-@part('FFLM', 3, 'QAGS', 'against the source, pooled', BASELINES, ('QAGSCNN', 'QAGSXSUM'))
+
+@part("FFLM", 3, "QAGS", "against the source, pooled", BASELINES, ("QAGSCNN", "QAGSXSUM"))
 def fflm_table3_qags():
     "Correlations of the model-free baselines with QAGS' human scores."
-    return {(m, f'QAGS{n}', c):v for n,k in (('CNN', 'cnndm'), ('XSUM', 'xsum')) for m in BASELINES
-            for c,v in correlations(_qags().query('dataset==@k'), m, 'human').items()}
+    return {
+        (m, f"QAGS{n}", c): v
+        for n, k in (("CNN", "cnndm"), ("XSUM", "xsum"))
+        for m in BASELINES
+        for c, v in correlations(_qags().query("dataset==@k"), m, "human").items()
+    }
 
-@part('FFLM', 5, 'SummEval', 'means of 16 systems')
+
+@part("FFLM", 5, "SummEval", "means of 16 systems")
 def fflm_table5():
     "Correlations of system means."
-    return {(m, 'SummEval system-level', c):v for m in BASELINES for c,v in correlations(_summeval(), m, 'consistency', 'system').items()}
+    return {
+        (m, "SummEval system-level", c): v
+        for m in BASELINES
+        for c, v in correlations(_summeval(), m, "consistency", "system").items()
+    }
 
 # %% ../../nbs/10_papers/04_recompute.ipynb #8f4f9053
-NARCISSISM_SYSTEMS = {'SummEval-BART': 'M22', 'SummEval-T5': 'M17', 'SummEval-GPT2': 'M20'}
+NARCISSISM_SYSTEMS = {"SummEval-BART": "M22", "SummEval-T5": "M17", "SummEval-GPT2": "M20"}
 
-@part('Narcissism', 1, 'SummEval', 'mean of coherence and consistency over experts, systems M22, M17, M20')
+
+@part("Narcissism", 1, "SummEval", "mean of coherence and consistency over experts, systems M22, M17, M20")
 def narcissism_table1():
     "Human scores of the three SummEval systems."
-    h = _summeval().assign(h=lambda d: (d['coherence']+d['consistency'])/2)
-    return {(row, '', f):getattr(h.loc[h['system']==s, 'h'], f.lower())() for row,s in NARCISSISM_SYSTEMS.items() for f in ('Max', 'Min', 'Mean', 'Median')}
+    h = _summeval().assign(h=lambda d: (d["coherence"] + d["consistency"]) / 2)
+    return {
+        (row, "", f): getattr(h.loc[h["system"] == s, "h"], f.lower())()
+        for row, s in NARCISSISM_SYSTEMS.items()
+        for f in ("Max", "Min", "Mean", "Median")
+    }

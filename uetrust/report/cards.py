@@ -6,78 +6,149 @@
 __all__ = ['MEASURED', 'COSTS_KEPT', 'comments', 'files', 'methods', 'measured', 'anchored', 'card']
 
 # %% ../../nbs/12_report/04_cards.ipynb #e4db1a3e
-import inspect, json, re
+import inspect
+import json
+import re
+
 import pandas as pd
+
+from ..core.registry import reg
+from ..core.settings import root
+from ..scoring.methods import scores_needed, stored
 from ..scoring.providers import MADE, MAKERS
 from ..stats.names import COSTS, MADE_BY
-from ..core.registry import reg
-from ..scoring.methods import scores_needed, stored
-from ..core.settings import root
 
 # %% ../../nbs/12_report/04_cards.ipynb #e00197a3
 def comments(
-    fn, # A function written with one parameter per line
-)->dict: # Parameter -> comment, and 'return' -> comment of the result
+    fn,  # A function written with one parameter per line
+) -> dict:  # Parameter -> comment, and 'return' -> comment of the result
     "The comments beside the parameters of a function."
-    head = re.split('^def ', inspect.getsource(fn), maxsplit=1, flags=re.M)[1].partition('    "')[0]
-    said = re.findall(r'^ {4}\w.*?(?:# (.*))?$', head, re.M)
-    back = re.search(r'\)->[^#\n]*: # (.*)', head)
-    return dict(zip(inspect.signature(fn).parameters, said))|({'return': back[1]} if back else {}) # By place: a wrapped function may call its parameters otherwise
+    head = re.split("^def ", inspect.getsource(fn), maxsplit=1, flags=re.M)[1].partition('    "')[0]
+    said = re.findall(r"^ {4}\w.*?(?:# (.*))?$", head, re.M)
+    back = re.search(r"\)->[^#\n]*: # (.*)", head)
+    return dict(zip(inspect.signature(fn).parameters, said)) | (
+        {"return": back[1]} if back else {}
+    )  # By place: a wrapped function may call its parameters otherwise
+
 
 def files(
-    name:str, # A score
-    reg=reg, # Where it is looked up
-)->list: # Keys of `COSTS`; a stored statistic that no reading makes yet stands for itself
+    name: str,  # A score
+    reg=reg,  # Where it is looked up
+) -> list:  # Keys of `COSTS`; a stored statistic that no reading makes yet stands for itself
     "What must have been made before a score can be computed."
-    leaves = [x for n in (name, *sorted(scores_needed(name, reg))) for x in stored(n, reg) if x not in reg or reg[x].kind=='stat']
+    leaves = [
+        x
+        for n in (name, *sorted(scores_needed(name, reg)))
+        for x in stored(n, reg)
+        if x not in reg or reg[x].kind == "stat"
+    ]
     return list(dict.fromkeys(MADE_BY.get(x, MADE.get(x, x)) for x in leaves))
 
-_WAYS = dict(ue=('no direction', 'higher is less certain', 'higher is more certain'), nlg=('no direction', 'higher is better', 'lower is better')) # By sign: 0, 1, -1
+
+_WAYS = dict(
+    ue=("no direction", "higher is less certain", "higher is more certain"),
+    nlg=("no direction", "higher is better", "lower is better"),
+)  # By sign: 0, 1, -1
+
 
 def methods(
-    reg=reg, # Where scores are looked up
-    kind:str='ue', # 'ue' or 'nlg'
-)->pd.DataFrame: # name, dim (of a quality metric), unit, needs, made_by, direction, cite, what
+    reg=reg,  # Where scores are looked up
+    kind: str = "ue",  # 'ue' or 'nlg'
+) -> pd.DataFrame:  # name, dim (of a quality metric), unit, needs, made_by, direction, cite, what
     "All scores of a kind."
-    return pd.DataFrame([dict(name=n)|({'dim': e.dim} if kind=='nlg' else {})|dict(unit=e.unit, needs=' '.join(e.needs), made_by=' '.join(files(n, reg)), direction=_WAYS[kind][e.sign], cite=e.cite, what=e.fn.__doc__) for n,e in reg.of(kind).items()])
+    return pd.DataFrame(
+        [
+            dict(name=n)
+            | ({"dim": e.dim} if kind == "nlg" else {})
+            | dict(
+                unit=e.unit,
+                needs=" ".join(e.needs),
+                made_by=" ".join(files(n, reg)),
+                direction=_WAYS[kind][e.sign],
+                cite=e.cite,
+                what=e.fn.__doc__,
+            )
+            for n, e in reg.of(kind).items()
+        ]
+    )
 
-MEASURED = 'data/demo_methods.csv' # What `make cards` keeps of the profile demo
+
+MEASURED = "data/demo_methods.csv"  # What `make cards` keeps of the profile demo
+
 
 def measured(
-    name:str, # A score
-    table:pd.DataFrame, # As `MEASURED`
-)->str: # '' when nothing was measured
+    name: str,  # A score
+    table: pd.DataFrame,  # As `MEASURED`
+) -> str:  # '' when nothing was measured
     "What the generators of the demo say about a score."
-    def one(r):
-        if pd.isna(r.prr): return f'{r.generator}: the same for all texts' if pd.isna(r.lacks) else f'{r.generator}: not scored, lacks {r.lacks}'
-        like = f'; orders the texts most like {r.like}' if isinstance(r.like, str) else ''
-        moved = '' if pd.isna(r.moved) else f'; gives {r.moved:.0%} of the texts another rank than {r.default}'
-        return f'{r.generator}: PRR {r.prr:.2f} (95 % {r.lo:.2f} to {r.hi:.2f}, n = {r.n:.0f}){like}{moved}'
-    rows = [f'- {one(r)}' for r in table[table['method']==name].itertuples()]
-    return '\n'.join(['**Measured** against the truth of bulletins', '', *rows]) if rows else ''
 
-COSTS_KEPT = 'data/metric_costs.json' # What `uetrust bench --part costs` keeps for the cards of metrics
+    def one(r):
+        if pd.isna(r.prr):
+            return (
+                f"{r.generator}: the same for all texts"
+                if pd.isna(r.lacks)
+                else f"{r.generator}: not scored, lacks {r.lacks}"
+            )
+        like = f"; orders the texts most like {r.like}" if isinstance(r.like, str) else ""
+        moved = (
+            "" if pd.isna(r.moved) else f"; gives {r.moved:.0%} of the texts another rank than {r.default}"
+        )
+        return f"{r.generator}: PRR {r.prr:.2f} (95 % {r.lo:.2f} to {r.hi:.2f}, n = {r.n:.0f}){like}{moved}"
+
+    rows = [f"- {one(r)}" for r in table[table["method"] == name].itertuples()]
+    return "\n".join(["**Measured** against the truth of bulletins", "", *rows]) if rows else ""
+
+
+COSTS_KEPT = "data/metric_costs.json"  # What `uetrust bench --part costs` keeps for the cards of metrics
+
 
 def anchored(
-    name:str, # A quality metric
-    kept:dict, # As `COSTS_KEPT`
-)->str: # '' when nothing was measured
+    name: str,  # A quality metric
+    kept: dict,  # As `COSTS_KEPT`
+) -> str:  # '' when nothing was measured
     "What a metric gives to equal texts and to random pairs, and how fast it is."
-    c = kept['metrics'].get(name)
-    if c is None: return ''
-    who = f" by {c['read_by']}" if c['read_by'] else ''
-    def shown(v): return 'undefined' if v is None else f'{v:,.0f}' if abs(v)>=1000 else f'{v:.3g}'
-    ends = f"the {c['beside']} in place of the summary {shown(c['identity'])}; a summary of another bulletin {shown(c['random'])} (means over {kept['n']} bulletins{who})" if c['beside'] else 'none: it sees the summary alone'
+    c = kept["metrics"].get(name)
+    if c is None:
+        return ""
+    who = f" by {c['read_by']}" if c["read_by"] else ""
+
+    def shown(v):
+        return "undefined" if v is None else f"{v:,.0f}" if abs(v) >= 1000 else f"{v:.3g}"
+
+    ends = (
+        f"the {c['beside']} in place of the summary {shown(c['identity'])}; a summary of another bulletin {shown(c['random'])} (means over {kept['n']} bulletins{who})"
+        if c["beside"]
+        else "none: it sees the summary alone"
+    )
     return f"**Anchors** {ends}\n\n**Speed** {shown(c['pairs_per_s'])} pairs per second, alone and with its model opened for {kept['n']} of them ({kept['machine']})"
 
+
 def card(
-    name:str, # A score
-    reg=reg, # Where it is looked up
-)->str: # Markdown
+    name: str,  # A score
+    reg=reg,  # Where it is looked up
+) -> str:  # Markdown
     "Everything that is known about a score."
-    kept,costs = root()/MEASURED,root()/COSTS_KEPT
+    kept, costs = root() / MEASURED, root() / COSTS_KEPT
     e = reg[name]
-    said,made = comments(e.fn),files(name, reg)
-    lines = [f'# {name}', e.fn.__doc__, f'$${e.formula}$$' if e.formula else '', f"**Result** {said.get('return', '')} ({', '.join(filter(None, (e.dim, e.unit)))}; {_WAYS[e.kind][e.sign]})",
-        '**Needs** '+'; '.join(f'`{k}`: {said[k]}' for k in e.needs), '**Costs** '+'; '.join(f'{m}: {COSTS[m]}' if m in COSTS else f'{m}: what `uetrust.scoring.metrics` makes of it' if m in MAKERS else f'{m}: nothing here makes it yet' for m in made), f'**Trap** {e.trap}' if e.trap else '', measured(name, pd.read_csv(kept)) if kept.exists() else '', anchored(name, json.loads(costs.read_text(encoding='utf-8'))) if costs.exists() else '', f'**Source** {e.cite}']
-    return '\n\n'.join(x for x in lines if x)
+    said, made = comments(e.fn), files(name, reg)
+    lines = [
+        f"# {name}",
+        e.fn.__doc__,
+        f"$${e.formula}$$" if e.formula else "",
+        f"**Result** {said.get('return', '')} ({', '.join(filter(None, (e.dim, e.unit)))}; {_WAYS[e.kind][e.sign]})",
+        "**Needs** " + "; ".join(f"`{k}`: {said[k]}" for k in e.needs),
+        "**Costs** "
+        + "; ".join(
+            f"{m}: {COSTS[m]}"
+            if m in COSTS
+            else f"{m}: what `uetrust.scoring.metrics` makes of it"
+            if m in MAKERS
+            else f"{m}: nothing here makes it yet"
+            for m in made
+        ),
+        f"**Trap** {e.trap}" if e.trap else "",
+        measured(name, pd.read_csv(kept)) if kept.exists() else "",
+        anchored(name, json.loads(costs.read_text(encoding="utf-8"))) if costs.exists() else "",
+        f"**Source** {e.cite}",
+    ]
+    return "\n\n".join(x for x in lines if x)

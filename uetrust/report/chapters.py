@@ -9,161 +9,242 @@ __all__ = ['LEVEL', 'OVER', 'STANDING', 'save_csv', 'with_means', 'cells', 'rank
 # %% ../../nbs/12_report/02_chapters.ipynb #f52e947b
 import json
 from pathlib import Path
-import numpy as np, pandas as pd
-from ..evaluation.agreement import agreement, cluster_order, critical_rho, rank_intervals, smallest_p, square
-from ..evaluation.multiple import holm
-from .plots import plot_agreement, plot_prr, save
-from ..papers.he2024.published import dimensions, check_means, dimension, figure_table, figures, null_band, readings, short, table_settings, tables
+
+import numpy as np
+import pandas as pd
+
 from ..core.settings import whole
-from ..evaluation.multiple import against_chance
+from uetrust.evaluation.agreement import (
+    agreement,
+    cluster_order,
+    critical_rho,
+    rank_intervals,
+    smallest_p,
+    square,
+)
+from ..evaluation.multiple import against_chance, holm
+from uetrust.papers.he2024.published import (
+    check_means,
+    dimension,
+    dimensions,
+    figure_table,
+    figures,
+    null_band,
+    readings,
+    short,
+    table_settings,
+    tables,
+)
+from .plots import plot_agreement, plot_prr, save
 
 # %% ../../nbs/12_report/02_chapters.ipynb #895f5dc4
 def save_csv(
-    df:pd.DataFrame, # Table
-    path, # Where to
-    digits:str='%.10g', # How numbers are written
-    index:bool=False, # Write the index as the first column?
+    df: pd.DataFrame,  # Table
+    path,  # Where to
+    digits: str = "%.10g",  # How numbers are written
+    index: bool = False,  # Write the index as the first column?
 ):
     "Write a table whole or not at all; equal numbers give equal bytes."
-    with whole(path) as tmp: df.to_csv(tmp, index=index, float_format=digits, lineterminator='\n')
+    with whole(path) as tmp:
+        df.to_csv(tmp, index=index, float_format=digits, lineterminator="\n")
 
 # %% ../../nbs/12_report/02_chapters.ipynb #7926f5ef
-LEVEL = 1.96 # Half-width of the band of chance in standard deviations: 95 %
+LEVEL = 1.96  # Half-width of the band of chance in standard deviations: 95 %
+
 
 def with_means(
-    name:str, # 'T3' to 'T11'
-)->pd.DataFrame: # The table as printed, with its Col Mean row or Row Mean column
+    name: str,  # 'T3' to 'T11'
+) -> pd.DataFrame:  # The table as printed, with its Col Mean row or Row Mean column
     "A table in the shape of the paper."
     t = tables()[name]
-    if table_settings()['kind'][name]=='UE-NLG': return pd.concat([t, t.mean().to_frame('Col Mean').T]).rename_axis(t.index.name)
-    return t.assign(**{'Row Mean': t.mean(axis=1)})
+    if table_settings()["kind"][name] == "UE-NLG":
+        return pd.concat([t, t.mean().to_frame("Col Mean").T]).rename_axis(t.index.name)
+    return t.assign(**{"Row Mean": t.mean(axis=1)})
+
 
 def cells(
-    name:str, # 'T3' to 'T11'
-)->pd.DataFrame: # One row per cell: row, column, value, null_sd, z, inside
+    name: str,  # 'T3' to 'T11'
+) -> pd.DataFrame:  # One row per cell: row, column, value, null_sd, z, inside
     "Every cell with the spread of chance; `inside` says that chance alone explains it."
-    d = against_chance(tables()[name], null_band(name)).rename(columns={'sd': 'null_sd'})
-    return d[['row', 'column', 'value', 'null_sd', 'z']].assign(inside=d['z'].abs()<LEVEL)
+    d = against_chance(tables()[name], null_band(name)).rename(columns={"sd": "null_sd"})
+    return d[["row", "column", "value", "null_sd", "z"]].assign(inside=d["z"].abs() < LEVEL)
+
 
 def ranks(
-    name:str, # 'T3' to 'T11'
-    draws:int=2000, # Noisy copies of the table
-    seed:int=0, # Their seed
-)->pd.DataFrame: # One row per (judged by, method): value, rank, rank_lo, rank_hi, best
+    name: str,  # 'T3' to 'T11'
+    draws: int = 2000,  # Noisy copies of the table
+    seed: int = 0,  # Their seed
+) -> pd.DataFrame:  # One row per (judged by, method): value, rank, rank_lo, rank_hi, best
     "Which method is best, and how far chance could move it: by each metric, and by the mean under two assumptions."
-    t,sd = tables()[name],null_band(name)
-    if table_settings()['kind'][name]!='UE-NLG': t,sd = t.T,sd.T
-    by = {r:(t.loc[r], sd.loc[r]) for r in t.index}
-    spread = (sd**2).sum()**.5/len(t)
-    by |= {'mean, errors independent between rows': (t.mean(), spread), 'mean, errors shared by all rows': (t.mean(), sd.mean())}
-    return pd.concat({r:rank_intervals(v, s, draws, seed) for r,(v,s) in by.items()}, names=['judged_by', 'method']).reset_index()
+    t, sd = tables()[name], null_band(name)
+    if table_settings()["kind"][name] != "UE-NLG":
+        t, sd = t.T, sd.T
+    by = {r: (t.loc[r], sd.loc[r]) for r in t.index}
+    spread = (sd**2).sum() ** 0.5 / len(t)
+    by |= {
+        "mean, errors independent between rows": (t.mean(), spread),
+        "mean, errors shared by all rows": (t.mean(), sd.mean()),
+    }
+    return pd.concat(
+        {r: rank_intervals(v, s, draws, seed) for r, (v, s) in by.items()}, names=["judged_by", "method"]
+    ).reset_index()
 
 # %% ../../nbs/12_report/02_chapters.ipynb #1f6d24aa
 def title(
-    name:str, # 'T3' to 'T11'
-)->str: # 'AESLC, Llama 2'
+    name: str,  # 'T3' to 'T11'
+) -> str:  # 'AESLC, Llama 2'
     "Dataset and generator of a table, as the paper writes them."
-    return ', '.join(table_settings().loc[name, ['dataset', 'generator']])
+    return ", ".join(table_settings().loc[name, ["dataset", "generator"]])
+
 
 def reading(
-    name:str, # 'T3' to 'T11'
-    c:pd.DataFrame, # Its `cells`
-    r:pd.DataFrame, # Its `ranks`
-)->str: # Two sentences
+    name: str,  # 'T3' to 'T11'
+    c: pd.DataFrame,  # Its `cells`
+    r: pd.DataFrame,  # Its `ranks`
+) -> str:  # Two sentences
     "What a reader may conclude from a table, generated from its numbers."
-    n,what = table_settings()['n'][name],'metrics' if name=='T10' else 'methods'
-    by_mean = r[r['judged_by'].str.endswith('shared by all rows')].sort_values('rank')
-    first,tied = by_mean.iloc[0],by_mean['rank_lo'].eq(1).sum()
-    return (f"{c['inside'].sum()} of {len(c)} cells ({c['inside'].mean():.0%}) lie inside the band of chance at N = {n:,}, so their sign says nothing. "
-            f"By the mean, {first['method']} comes first; if the errors of the rows move together, {tied} of {len(by_mean)} {what} could be first.")
+    n, what = table_settings()["n"][name], "metrics" if name == "T10" else "methods"
+    by_mean = r[r["judged_by"].str.endswith("shared by all rows")].sort_values("rank")
+    first, tied = by_mean.iloc[0], by_mean["rank_lo"].eq(1).sum()
+    return (
+        f"{c['inside'].sum()} of {len(c)} cells ({c['inside'].mean():.0%}) lie inside the band of chance at N = {n:,}, so their sign says nothing. "
+        f"By the mean, {first['method']} comes first; if the errors of the rows move together, {tied} of {len(by_mean)} {what} could be first."
+    )
+
 
 def save_table(
-    name:str, # 'T3' to 'T11'
-    out, # Folder for tables
-    draws:int=2000, # As in `ranks`
-    seed:int=0, # As in `ranks`
-)->Path: # Stem of the files: table03
+    name: str,  # 'T3' to 'T11'
+    out,  # Folder for tables
+    draws: int = 2000,  # As in `ranks`
+    seed: int = 0,  # As in `ranks`
+) -> Path:  # Stem of the files: table03
     "tableNN.csv as printed, _cells, _ranks and _means beside it, and a drawing."
-    stem,t,c = Path(out)/f'table{int(name[1:]):02d}',tables()[name],cells(name)
-    save_csv(with_means(name), f'{stem}.csv', '%.4f', index=True)
-    save_csv(c, f'{stem}_cells.csv')
-    save_csv(ranks(name, draws, seed), f'{stem}_ranks.csv')
-    save_csv(check_means().query('table==@name'), f'{stem}_means.csv')
-    inside = c.pivot(index='row', columns='column', values='inside').loc[t.index, t.columns]
+    stem, t, c = Path(out) / f"table{int(name[1:]):02d}", tables()[name], cells(name)
+    save_csv(with_means(name), f"{stem}.csv", "%.4f", index=True)
+    save_csv(c, f"{stem}_cells.csv")
+    save_csv(ranks(name, draws, seed), f"{stem}_ranks.csv")
+    save_csv(check_means().query("table==@name"), f"{stem}_means.csv")
+    inside = c.pivot(index="row", columns="column", values="inside").loc[t.index, t.columns]
     known = [m for m in t.index if m in dimensions()]
-    ax = plot_prr(t, inside, {m:short(m) for m in known}, {m:dimension(m) for m in known}, f'Table {name[1:]}: {title(name)}',
-                  f'hatched: inside {LEVEL} SD of chance ({inside.to_numpy().sum()} of {inside.size} cells)')
+    ax = plot_prr(
+        t,
+        inside,
+        {m: short(m) for m in known},
+        {m: dimension(m) for m in known},
+        f"Table {name[1:]}: {title(name)}",
+        f"hatched: inside {LEVEL} SD of chance ({inside.to_numpy().sum()} of {inside.size} cells)",
+    )
     save(ax.figure, stem)
     return stem
 
 # %% ../../nbs/12_report/02_chapters.ipynb #60d0bb17
 def foot(
-    tidy:pd.DataFrame, # As from `agreement`
-    over:str, # What each correlation runs over: 'UE methods', 'NLG metrics', ...
-    alpha:float=.05, # Level
-)->str: # Two lines for under the plot
+    tidy: pd.DataFrame,  # As from `agreement`
+    over: str,  # What each correlation runs over: 'UE methods', 'NLG metrics', ...
+    alpha: float = 0.05,  # Level
+) -> str:  # Two lines for under the plot
     "What n allows, and how many cells pass."
-    n = int(tidy['n'].min())
-    limit,least = critical_rho(n, alpha),smallest_p(n)
-    need = 'no value can reach p < .05' if not limit==limit else f'p < .05 from |rho| = {limit:.2f}'
-    passed = (tidy['p']<alpha).sum(),(tidy['q']<alpha).sum(),(holm(tidy['p'])<alpha).sum()
-    return (f'n = {n} {over}: smallest attainable p = {least:.2g}; {need}\n'
-            f'pairs: {len(tidy)}; {passed[0]} pass alone (dotted), {passed[1]} after Benjamini-Hochberg (solid), {passed[2]} after Holm')
+    n = int(tidy["n"].min())
+    limit, least = critical_rho(n, alpha), smallest_p(n)
+    need = "no value can reach p < .05" if not limit == limit else f"p < .05 from |rho| = {limit:.2f}"
+    passed = (tidy["p"] < alpha).sum(), (tidy["q"] < alpha).sum(), (holm(tidy["p"]) < alpha).sum()
+    return (
+        f"n = {n} {over}: smallest attainable p = {least:.2g}; {need}\n"
+        f"pairs: {len(tidy)}; {passed[0]} pass alone (dotted), {passed[1]} after Benjamini-Hochberg (solid), {passed[2]} after Holm"
+    )
 
-OVER = {'rows': {'UE-NLG': 'UE methods', 'UE-HUM': 'error types', 'NLG-HUM': 'error types'}, 'columns': {'UE-NLG': 'NLG metrics'}}
+
+OVER = {
+    "rows": {"UE-NLG": "UE methods", "UE-HUM": "error types", "NLG-HUM": "error types"},
+    "columns": {"UE-NLG": "NLG metrics"},
+}
+
 
 def save_agreement(
-    fig:int, # Number of the figure, 3 to 41
-    out, # Folder for figures
-    reading:str='primary', # As in `figure_table`
-)->pd.DataFrame: # The numbers: label_a, label_b, rho, n, p, q
+    fig: int,  # Number of the figure, 3 to 41
+    out,  # Folder for figures
+    reading: str = "primary",  # As in `figure_table`
+) -> pd.DataFrame:  # The numbers: label_a, label_b, rho, n, p, q
     "figNN.csv, figNN.svg and figNN.png, with significance and what n allows."
-    f,t = figure_table(fig, reading),f'T{figures().loc[fig, "source_table"]}'
+    f, t = figure_table(fig, reading), f"T{figures().loc[fig, 'source_table']}"
     tidy = agreement(f.table, f.between)
-    labels = list(f.table.index if f.between=='rows' else f.table.columns)
-    order = cluster_order(square(tidy, labels)) if len(labels)>9 else labels
+    labels = list(f.table.index if f.between == "rows" else f.table.columns)
+    order = cluster_order(square(tidy, labels)) if len(labels) > 9 else labels
     known = [l for l in labels if l in dimensions()]
-    what = {'T11': 'UE methods'}.get(t, 'NLG metrics') if f.between=='rows' else 'UE methods'
-    dim = figures().loc[fig, 'dimension']
-    head = f'Fig. {fig}: {what}' + {'all': '', 'overall': ' of overall quality'}.get(dim, f' of {dim}') + f', {title(t)}' + (f' ({f.stem.split("_")[1]})' if '_' in f.stem else '')
-    ax = plot_agreement(tidy, list(order), {l:short(l) for l in known}, {l:dimension(l) for l in known}, head, foot(tidy, OVER[f.between][table_settings()['kind'][t]]))
-    save_csv(tidy, Path(out)/f'{f.stem}.csv')
-    save(ax.figure, Path(out)/f.stem)
+    what = {"T11": "UE methods"}.get(t, "NLG metrics") if f.between == "rows" else "UE methods"
+    dim = figures().loc[fig, "dimension"]
+    head = (
+        f"Fig. {fig}: {what}"
+        + {"all": "", "overall": " of overall quality"}.get(dim, f" of {dim}")
+        + f", {title(t)}"
+        + (f" ({f.stem.split('_')[1]})" if "_" in f.stem else "")
+    )
+    ax = plot_agreement(
+        tidy,
+        list(order),
+        {l: short(l) for l in known},
+        {l: dimension(l) for l in known},
+        head,
+        foot(tidy, OVER[f.between][table_settings()["kind"][t]]),
+    )
+    save_csv(tidy, Path(out) / f"{f.stem}.csv")
+    save(ax.figure, Path(out) / f.stem)
     return tidy
 
+
 def setting_figures(
-    table:str, # 'T3' to 'T11'
-)->list: # (figure, reading) of every figure that rests on the table
+    table: str,  # 'T3' to 'T11'
+) -> list:  # (figure, reading) of every figure that rests on the table
     "Every figure and reading to draw from a table."
-    return [(n, r) for n in figures().index[figures()['source_table']==int(table[1:])] for r in readings(n)]
+    return [(n, r) for n in figures().index[figures()["source_table"] == int(table[1:])] for r in readings(n)]
 
 # %% ../../nbs/12_report/02_chapters.ipynb #b8524cf3
-STANDING = ['fact', 'supported', 'fragile', 'never testable', 'partly', 'fails', 'not decidable']
+STANDING = ["fact", "supported", "fragile", "never testable", "partly", "fails", "not decidable"]
+
 
 def standing(
-    led:pd.DataFrame, # From `uetrust.papers.he2024.claims.ledger`
-    alpha:float=.05, # Level
-)->pd.Series: # One of `STANDING` per claim
+    led: pd.DataFrame,  # From `uetrust.papers.he2024.claims.ledger`
+    alpha: float = 0.05,  # Level
+) -> pd.Series:  # One of `STANDING` per claim
     "How firmly a claim stands, beyond its verdict."
-    held,rho = led['verdict']=='holds',led['correlation_cells'].fillna(0)>0
-    least = led['n_obs'].map(lambda n: smallest_p(int(n)), na_action='ignore').astype(float)
-    steady = (led['stability']>=.5)&~led['threshold_sensitive'].fillna(False).astype(bool)
-    firm = steady&(~rho|(led['significant_cells'].fillna(0)>0))
-    choices = [~held, led['stability'].isna(), (least>=alpha)&(led['significant_cells'].fillna(0)==0), firm]
-    return pd.Series(np.select(choices, [led['verdict'], 'fact', 'never testable', 'supported'], 'fragile'), led.index, name='standing')
+    held, rho = led["verdict"] == "holds", led["correlation_cells"].fillna(0) > 0
+    least = led["n_obs"].map(lambda n: smallest_p(int(n)), na_action="ignore").astype(float)
+    steady = (led["stability"] >= 0.5) & ~led["threshold_sensitive"].fillna(False).astype(bool)
+    firm = steady & (~rho | (led["significant_cells"].fillna(0) > 0))
+    choices = [
+        ~held,
+        led["stability"].isna(),
+        (least >= alpha) & (led["significant_cells"].fillna(0) == 0),
+        firm,
+    ]
+    return pd.Series(
+        np.select(choices, [led["verdict"], "fact", "never testable", "supported"], "fragile"),
+        led.index,
+        name="standing",
+    )
 
 # %% ../../nbs/12_report/02_chapters.ipynb #f0ef880c
 def save_page(
-    name:str, # Name of the study in settings.ini
-    out, # Folder of the profile
-    title:str, # Heading
-    text:list, # Paragraphs, plain text
-    figures:dict=None, # File name in figures/ without ending -> caption
-    tables:dict=None, # File name in tables/ without ending -> caption
-)->Path: # pages/<name>.json
+    name: str,  # Name of the study in settings.ini
+    out,  # Folder of the profile
+    title: str,  # Heading
+    text: list,  # Paragraphs, plain text
+    figures: dict = None,  # File name in figures/ without ending -> caption
+    tables: dict = None,  # File name in tables/ without ending -> caption
+) -> Path:  # pages/<name>.json
     "Write a chapter of the report; every file it shows must be there."
-    out,figures,tables = Path(out),figures or {},tables or {}
-    want = [out/'figures'/f'{s}{e}' for s in figures for e in ('.svg', '.png')]+[out/'tables'/f'{s}.csv' for s in tables]
-    if lost := [str(p.relative_to(out)) for p in want if not p.exists()]: raise ValueError(f"the chapter {name!r} shows files that are not there: {lost}")
-    with whole(out/'pages'/f'{name}.json') as tmp: tmp.write_text(json.dumps(dict(title=title, text=text, figures=figures, tables=tables), indent=1, ensure_ascii=False)+'\n', encoding='utf-8')
-    return out/'pages'/f'{name}.json'
+    out, figures, tables = Path(out), figures or {}, tables or {}
+    want = [out / "figures" / f"{s}{e}" for s in figures for e in (".svg", ".png")] + [
+        out / "tables" / f"{s}.csv" for s in tables
+    ]
+    if lost := [str(p.relative_to(out)) for p in want if not p.exists()]:
+        raise ValueError(f"the chapter {name!r} shows files that are not there: {lost}")
+    with whole(out / "pages" / f"{name}.json") as tmp:
+        tmp.write_text(
+            json.dumps(
+                dict(title=title, text=text, figures=figures, tables=tables), indent=1, ensure_ascii=False
+            )
+            + "\n",
+            encoding="utf-8",
+        )
+    return out / "pages" / f"{name}.json"

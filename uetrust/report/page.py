@@ -6,116 +6,223 @@
 __all__ = ['STYLE', 'SCRIPT', 'PAGE', 'expected', 'run_files', 'without', 'missing', 'image', 'summary', 'write_report']
 
 # %% ../../nbs/12_report/03_page.ipynb #c643d2ac
-import base64, io, json
+import base64
+import io
+import json
 from pathlib import Path
+
 import pandas as pd
-from .plots import VERDICTS
-from ..papers.he2024.published import figure_table, figures, readings, table_settings
+
 from ..core.settings import out_dir, profile, whole
+from ..papers.he2024.published import figure_table, figures, readings, table_settings
 from ..papers.threshold.released import run_file
 from .chapters import LEVEL, STANDING, reading, title
+from .plots import VERDICTS
 
 # %% ../../nbs/12_report/03_page.ipynb #7bede722
 def expected(
-    name:str, # Profile
-)->dict: # 'tables' -> names, 'figures' -> stems, in the order of the page
+    name: str,  # Profile
+) -> dict:  # 'tables' -> names, 'figures' -> stems, in the order of the page
     "Which tables and figures a profile has to produce."
-    p,s = profile(name),table_settings()
-    slugs,studies = p['settings'].split(),p['studies'].split()
-    keep = s[((s['kind']=='UE-NLG')&s['slug'].isin(slugs))|((s['kind']!='UE-NLG')&('human' in studies))].index
-    figs = figures()[lambda d: ('T'+d['source_table'].astype(str)).isin(keep)].index
-    stems = {f:[figure_table(f, r).stem for r in readings(f)] for f in figs}
-    return dict(tables=list(keep), figures=stems, claims='claims' in studies, pages=[f'{what}--{b}' for b in p['banks'].split() for what in p['chapters'].split()]+[x for x in studies if x not in ('human', 'claims')], runs=run_files(p))
+    p, s = profile(name), table_settings()
+    slugs, studies = p["settings"].split(), p["studies"].split()
+    keep = s[
+        ((s["kind"] == "UE-NLG") & s["slug"].isin(slugs)) | ((s["kind"] != "UE-NLG") & ("human" in studies))
+    ].index
+    figs = figures()[lambda d: ("T" + d["source_table"].astype(str)).isin(keep)].index
+    stems = {f: [figure_table(f, r).stem for r in readings(f)] for f in figs}
+    return dict(
+        tables=list(keep),
+        figures=stems,
+        claims="claims" in studies,
+        pages=[f"{what}--{b}" for b in p["banks"].split() for what in p["chapters"].split()]
+        + [x for x in studies if x not in ("human", "claims")],
+        runs=run_files(p),
+    )
+
 
 def run_files(
-    p:dict, # A profile
-)->dict: # Notebook -> path relative to the folder of the profile
+    p: dict,  # A profile
+) -> dict:  # Notebook -> path relative to the folder of the profile
     "Tables that the runs of the threshold experiment leave, one per mode and calibrator."
-    return {f'threshold--{m}--{c}':f'tables/{run_file(m, c)}' for m in p['modes'].split() for c in p['calibrators'].split()}
+    return {
+        f"threshold--{m}--{c}": f"tables/{run_file(m, c)}"
+        for m in p["modes"].split()
+        for c in p["calibrators"].split()
+    }
+
 
 def without(
-    name:str, # Profile
-    out:Path, # Its folder
-)->dict: # Notebook -> what it lacked
+    name: str,  # Profile
+    out: Path,  # Its folder
+) -> dict:  # Notebook -> what it lacked
     "Notebooks that ended early because public data are not at hand."
-    ends = '.missing.txt'
-    return {f.name.removesuffix(ends):f.read_text(encoding='utf-8').strip() for f in sorted((Path(out)/'notebooks').glob(f'*{ends}'))}
+    ends = ".missing.txt"
+    return {
+        f.name.removesuffix(ends): f.read_text(encoding="utf-8").strip()
+        for f in sorted((Path(out) / "notebooks").glob(f"*{ends}"))
+    }
+
 
 def missing(
-    name:str, # Profile
-    out:Path, # Its folder
-)->list: # Paths relative to the folder
+    name: str,  # Profile
+    out: Path,  # Its folder
+) -> list:  # Paths relative to the folder
     "Expected files that are not there, and that no lack of data explains."
-    e,lacks = expected(name),without(name, out)
-    want = [f'tables/table{int(t[1:]):02d}{end}' for t in e['tables'] for end in ('.csv', '_cells.csv', '_ranks.csv', '_means.csv', '.svg', '.png')]
-    want += [f'figures/{s}{end}' for ss in e['figures'].values() for s in ss for end in ('.csv', '.svg', '.png')]
-    want += ['claims/claims.csv', 'claims/verdicts.png', 'claims/point.png'] if e['claims'] else []
-    want += [f'pages/{x}.json' for x in e['pages'] if x not in lacks]+[f for n,f in e['runs'].items() if n not in lacks]
-    return [w for w in want if not (Path(out)/w).exists()]
+    e, lacks = expected(name), without(name, out)
+    want = [
+        f"tables/table{int(t[1:]):02d}{end}"
+        for t in e["tables"]
+        for end in (".csv", "_cells.csv", "_ranks.csv", "_means.csv", ".svg", ".png")
+    ]
+    want += [
+        f"figures/{s}{end}" for ss in e["figures"].values() for s in ss for end in (".csv", ".svg", ".png")
+    ]
+    want += ["claims/claims.csv", "claims/verdicts.png", "claims/point.png"] if e["claims"] else []
+    want += [f"pages/{x}.json" for x in e["pages"] if x not in lacks] + [
+        f for n, f in e["runs"].items() if n not in lacks
+    ]
+    return [w for w in want if not (Path(out) / w).exists()]
 
 # %% ../../nbs/12_report/03_page.ipynb #8fc3d3ee
 def image(
-    path, # PNG file
-)->str: # data: address
+    path,  # PNG file
+) -> str:  # data: address
     "A picture as text, so that the page needs no other file; WebP without loss is half as long."
     from PIL import Image
+
     buf = io.BytesIO()
-    Image.open(path).convert('RGB').save(buf, 'webp', lossless=True)
-    return 'data:image/webp;base64,'+base64.b64encode(buf.getvalue()).decode()
+    Image.open(path).convert("RGB").save(buf, "webp", lossless=True)
+    return "data:image/webp;base64," + base64.b64encode(buf.getvalue()).decode()
 
-def _table(name, out): # What the page shows of one table
-    stem = Path(out)/'tables'/f'table{int(name[1:]):02d}'
-    t,c,r = pd.read_csv(f'{stem}.csv', index_col=0),pd.read_csv(f'{stem}_cells.csv'),pd.read_csv(f'{stem}_ranks.csv')
-    inside = {(row,k) for row,k,i in c[['row', 'column', 'inside']].itertuples(index=False) if i}
-    rows = [(row, [(f'{v:.4f}', (row,k) in inside, row=='Col Mean' or k=='Row Mean', k) for k,v in t.loc[row].items()]) for row in t.index]
-    m = pd.read_csv(f'{stem}_means.csv')
-    return dict(id=name, number=name[1:], title=title(name), reading=reading(name, c, r), columns=list(t.columns), rows=rows, image=image(f'{stem}.png'),
-                stem=f'../tables/{stem.name}', means=f'{m["equal"].sum()} of {len(m)} printed means equal the mean of the printed cells.')
 
-def _figure(fig, stems, out): # What the page shows of one figure
+def _table(name, out):  # What the page shows of one table
+    stem = Path(out) / "tables" / f"table{int(name[1:]):02d}"
+    t, c, r = (
+        pd.read_csv(f"{stem}.csv", index_col=0),
+        pd.read_csv(f"{stem}_cells.csv"),
+        pd.read_csv(f"{stem}_ranks.csv"),
+    )
+    inside = {(row, k) for row, k, i in c[["row", "column", "inside"]].itertuples(index=False) if i}
+    rows = [
+        (
+            row,
+            [
+                (f"{v:.4f}", (row, k) in inside, row == "Col Mean" or k == "Row Mean", k)
+                for k, v in t.loc[row].items()
+            ],
+        )
+        for row in t.index
+    ]
+    m = pd.read_csv(f"{stem}_means.csv")
+    return dict(
+        id=name,
+        number=name[1:],
+        title=title(name),
+        reading=reading(name, c, r),
+        columns=list(t.columns),
+        rows=rows,
+        image=image(f"{stem}.png"),
+        stem=f"../tables/{stem.name}",
+        means=f"{m['equal'].sum()} of {len(m)} printed means equal the mean of the printed cells.",
+    )
+
+
+def _figure(fig, stems, out):  # What the page shows of one figure
     f = figures().loc[fig]
+
     def one(stem):
-        t = pd.read_csv(Path(out)/'figures'/f'{stem}.csv')
-        counts = f'n = {t["n"].min()}; {len(t)} pairs, {(t["p"]<.05).sum()} with p < .05, {(t["q"]<.05).sum()} after adjustment'
-        return dict(stem=stem, image=image(Path(out)/'figures'/f'{stem}.png'), counts=counts)
-    return dict(id=f'fig{fig}', number=fig, caption=f['caption_paraphrase'], note=f['note'], readings=[one(s) for s in stems])
+        t = pd.read_csv(Path(out) / "figures" / f"{stem}.csv")
+        counts = f"n = {t['n'].min()}; {len(t)} pairs, {(t['p'] < 0.05).sum()} with p < .05, {(t['q'] < 0.05).sum()} after adjustment"
+        return dict(stem=stem, image=image(Path(out) / "figures" / f"{stem}.png"), counts=counts)
 
-def _cell(v): # A value for reading, numbers with four digits that count, and whether it is text
-    if isinstance(v, str) or pd.isna(v): return '' if pd.isna(v) else v,True
-    if isinstance(v, bool): return 'yes' if v else 'no',True
-    return f'{v:,}' if isinstance(v, int) else f'{v:.4g}',False
+    return dict(
+        id=f"fig{fig}",
+        number=fig,
+        caption=f["caption_paraphrase"],
+        note=f["note"],
+        readings=[one(s) for s in stems],
+    )
 
-def _page(name, out): # A chapter with its figures and tables
-    c = json.loads((Path(out)/'pages'/f'{name}.json').read_text(encoding='utf-8'))
+
+def _cell(v):  # A value for reading, numbers with four digits that count, and whether it is text
+    if isinstance(v, str) or pd.isna(v):
+        return "" if pd.isna(v) else v, True
+    if isinstance(v, bool):
+        return "yes" if v else "no", True
+    return f"{v:,}" if isinstance(v, int) else f"{v:.4g}", False
+
+
+def _page(name, out):  # A chapter with its figures and tables
+    c = json.loads((Path(out) / "pages" / f"{name}.json").read_text(encoding="utf-8"))
+
     def rows(stem):
-        t = pd.read_csv(Path(out)/'tables'/f'{stem}.csv')
-        return dict(columns=['' if k.startswith('Unnamed') else k for k in t], rows=[[_cell(v) for v in r] for r in t.astype(object).itertuples(index=False)])
-    return dict(id=name, title=c['title'], text=c['text'], figures=[dict(stem=f, caption=t, image=image(Path(out)/'figures'/f'{f}.png')) for f,t in c['figures'].items()],
-                tables=[dict(stem=f, caption=t, **rows(f)) for f,t in c['tables'].items()])
+        t = pd.read_csv(Path(out) / "tables" / f"{stem}.csv")
+        return dict(
+            columns=["" if k.startswith("Unnamed") else k for k in t],
+            rows=[[_cell(v) for v in r] for r in t.astype(object).itertuples(index=False)],
+        )
 
-def _claims(out): # Ledger rows and counts
-    d = pd.read_csv(Path(out)/'claims'/'claims.csv', dtype={'n_obs': 'Int64', 'satisfied': 'Int64', 'cells': 'Int64', 'significant_cells': 'Int64'}, keep_default_na=True)
-    d['stability'] = d['stability'].map(lambda v: f'{v:.0%}', na_action='ignore')
-    text = d.astype(object).where(d.notna(), '')
-    return dict(rows=text.to_dict('records'), counts=dict.fromkeys(VERDICTS, 0)|d['verdict'].value_counts().to_dict(), standing=d['standing'].value_counts().reindex(STANDING).fillna(0).astype(int).to_dict(),
-                image=image(Path(out)/'claims'/'verdicts.png'), point=image(Path(out)/'claims'/'point.png'))
+    return dict(
+        id=name,
+        title=c["title"],
+        text=c["text"],
+        figures=[
+            dict(stem=f, caption=t, image=image(Path(out) / "figures" / f"{f}.png"))
+            for f, t in c["figures"].items()
+        ],
+        tables=[dict(stem=f, caption=t, **rows(f)) for f, t in c["tables"].items()],
+    )
+
+
+def _claims(out):  # Ledger rows and counts
+    d = pd.read_csv(
+        Path(out) / "claims" / "claims.csv",
+        dtype={"n_obs": "Int64", "satisfied": "Int64", "cells": "Int64", "significant_cells": "Int64"},
+        keep_default_na=True,
+    )
+    d["stability"] = d["stability"].map(lambda v: f"{v:.0%}", na_action="ignore")
+    text = d.astype(object).where(d.notna(), "")
+    return dict(
+        rows=text.to_dict("records"),
+        counts=dict.fromkeys(VERDICTS, 0) | d["verdict"].value_counts().to_dict(),
+        standing=d["standing"].value_counts().reindex(STANDING).fillna(0).astype(int).to_dict(),
+        image=image(Path(out) / "claims" / "verdicts.png"),
+        point=image(Path(out) / "claims" / "point.png"),
+    )
 
 # %% ../../nbs/12_report/03_page.ipynb #755e719e
-def _seconds(nb): # That papermill took; None for a notebook that was not run by it
-    return json.loads(nb.read_text(encoding='utf-8'))['metadata'].get('papermill', {}).get('duration')
+def _seconds(nb):  # That papermill took; None for a notebook that was not run by it
+    return json.loads(nb.read_text(encoding="utf-8"))["metadata"].get("papermill", {}).get("duration")
+
 
 def summary(
-    name:str, # Profile
-    out:Path, # Its folder
-)->dict: # profile, generators, methods, metrics and cells (scored here), claims (by verdict), published (printed numbers by status), figures (files), seconds (by notebook)
+    name: str,  # Profile
+    out: Path,  # Its folder
+) -> dict:  # profile, generators, methods, metrics and cells (scored here), claims (by verdict), published (printed numbers by status), figures (files), seconds (by notebook)
     "A run in numbers."
-    banks,tables = profile(name)['banks'].split(),Path(out)/'tables'
-    def column(files, c): return pd.concat([pd.Series(dtype=object), *(pd.read_csv(f)[c] for f in files if f.exists())])
-    def of_banks(what, c): return column((tables/what.replace('*', b) for b in banks), c)
-    took = {f.stem:s for f in sorted((Path(out)/'notebooks').glob('*.ipynb')) if (s := _seconds(f)) is not None}
-    return dict(profile=name, generators=banks, methods=of_banks('methods--*_scores.csv', 'name').nunique(), metrics=of_banks('quality--*_scores.csv', 'name').nunique(), cells=len(of_banks('cross--*_prr.csv', 'method')),
-                claims=column([Path(out)/'claims'/'claims.csv'], 'verdict').value_counts().to_dict(), published=column([tables/'cells.csv'], 'status').value_counts().to_dict(),
-                figures=len(list((Path(out)/'figures').glob('*.svg'))), seconds={k:round(s, 1) for k,s in took.items()})
+    banks, tables = profile(name)["banks"].split(), Path(out) / "tables"
+
+    def column(files, c):
+        return pd.concat([pd.Series(dtype=object), *(pd.read_csv(f)[c] for f in files if f.exists())])
+
+    def of_banks(what, c):
+        return column((tables / what.replace("*", b) for b in banks), c)
+
+    took = {
+        f.stem: s for f in sorted((Path(out) / "notebooks").glob("*.ipynb")) if (s := _seconds(f)) is not None
+    }
+    return dict(
+        profile=name,
+        generators=banks,
+        methods=of_banks("methods--*_scores.csv", "name").nunique(),
+        metrics=of_banks("quality--*_scores.csv", "name").nunique(),
+        cells=len(of_banks("cross--*_prr.csv", "method")),
+        claims=column([Path(out) / "claims" / "claims.csv"], "verdict").value_counts().to_dict(),
+        published=column([tables / "cells.csv"], "status").value_counts().to_dict(),
+        figures=len(list((Path(out) / "figures").glob("*.svg"))),
+        seconds={k: round(s, 1) for k, s in took.items()},
+    )
 
 # %% ../../nbs/12_report/03_page.ipynb #4e54b807
 STYLE = """
@@ -189,20 +296,47 @@ PAGE = """<!doctype html>
 </body></html>
 """
 
+
 def write_report(
-    name:str='demo', # Profile
-    out:Path=None, # Its folder; runs/<profile> when None
-)->list: # Files that should have been there; empty when the run is complete
+    name: str = "demo",  # Profile
+    out: Path = None,  # Its folder; runs/<profile> when None
+) -> list:  # Files that should have been there; empty when the run is complete
     "Write report/index.html and report/summary.json from the files of a run."
     from jinja2 import Environment, StrictUndefined
-    out,e = Path(out or out_dir(name)),expected(name)
-    lost,lacks = missing(name, out),without(name, out)
-    pages = [_page(x, out) for x in e['pages'] if x not in lacks and f'pages/{x}.json' not in lost]
-    there = {s for ss in e['figures'].values() for s in ss if not any(w.startswith(f'figures/{s}.') for w in lost)}
-    page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(PAGE).render(
-        profile=name, style=STYLE, script=SCRIPT, level=LEVEL, missing=lost, lacks=lacks, pages=pages, headline=next((p['text'][0] for p in pages if p['id']=='cells'), ''), claims=None if not e['claims'] or any(w.startswith('claims/') for w in lost) else _claims(out),
-        tables=[_table(t, out) for t in e['tables'] if not any(w.startswith(f'tables/table{int(t[1:]):02d}') for w in lost)],
-        figures=[_figure(f, [s for s in ss if s in there], out) for f,ss in e['figures'].items() if there & set(ss)])
-    with whole(out/'report'/'index.html') as tmp: tmp.write_text(page, encoding='utf-8')
-    with whole(out/'report'/'summary.json') as tmp: tmp.write_text(json.dumps(summary(name, out)|dict(missing=lost), indent=1)+'\n', encoding='utf-8')
+
+    out, e = Path(out or out_dir(name)), expected(name)
+    lost, lacks = missing(name, out), without(name, out)
+    pages = [_page(x, out) for x in e["pages"] if x not in lacks and f"pages/{x}.json" not in lost]
+    there = {
+        s for ss in e["figures"].values() for s in ss if not any(w.startswith(f"figures/{s}.") for w in lost)
+    }
+    page = (
+        Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+        .from_string(PAGE)
+        .render(
+            profile=name,
+            style=STYLE,
+            script=SCRIPT,
+            level=LEVEL,
+            missing=lost,
+            lacks=lacks,
+            pages=pages,
+            headline=next((p["text"][0] for p in pages if p["id"] == "cells"), ""),
+            claims=None if not e["claims"] or any(w.startswith("claims/") for w in lost) else _claims(out),
+            tables=[
+                _table(t, out)
+                for t in e["tables"]
+                if not any(w.startswith(f"tables/table{int(t[1:]):02d}") for w in lost)
+            ],
+            figures=[
+                _figure(f, [s for s in ss if s in there], out)
+                for f, ss in e["figures"].items()
+                if there & set(ss)
+            ],
+        )
+    )
+    with whole(out / "report" / "index.html") as tmp:
+        tmp.write_text(page, encoding="utf-8")
+    with whole(out / "report" / "summary.json") as tmp:
+        tmp.write_text(json.dumps(summary(name, out) | dict(missing=lost), indent=1) + "\n", encoding="utf-8")
     return lost

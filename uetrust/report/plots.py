@@ -7,201 +7,307 @@ __all__ = ['COLORS', 'VERDICTS', 'STATUSES', 'save', 'plot_agreement', 'plot_prr
            'plot_intervals', 'plot_interval_panels', 'plot_histograms', 'plot_picks', 'plot_status']
 
 # %% ../../nbs/12_report/01_plots.ipynb #cdc6a9a2
-import numpy as np, pandas as pd
-from ..evaluation.agreement import square
+import numpy as np
+import pandas as pd
+
 from ..core.settings import whole
+from ..evaluation.agreement import square
 
 # %% ../../nbs/12_report/01_plots.ipynb #101bbd46
-COLORS = dict(relevance='#4477aa', consistency='#c8384f', coherence='#228833', fluency='#8a6d00', overall='#666666')
+COLORS = dict(
+    relevance="#4477aa", consistency="#c8384f", coherence="#228833", fluency="#8a6d00", overall="#666666"
+)
+
 
 def save(
-    fig, # Matplotlib figure; closed afterwards
-    stem, # Path without ending
+    fig,  # Matplotlib figure; closed afterwards
+    stem,  # Path without ending
 ):
     "Write stem.svg and stem.png so that equal input gives equal bytes."
-    import matplotlib as mpl, matplotlib.pyplot as plt
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
     fig.dpi = 90
-    box = fig.get_tightbbox().padded(mpl.rcParams['savefig.pad_inches']) # 'tight' would lay everything out once more for each file
-    for end,meta in (('.svg', 'Date'), ('.png', 'Software')):
-        with whole(f'{stem}{end}') as tmp, mpl.rc_context({'svg.hashsalt': 'uetrust', 'svg.fonttype': 'path'}):
+    box = fig.get_tightbbox().padded(
+        mpl.rcParams["savefig.pad_inches"]
+    )  # 'tight' would lay everything out once more for each file
+    for end, meta in ((".svg", "Date"), (".png", "Software")):
+        with (
+            whole(f"{stem}{end}") as tmp,
+            mpl.rc_context({"svg.hashsalt": "uetrust", "svg.fonttype": "path"}),
+        ):
             fig.savefig(tmp, bbox_inches=box, dpi=fig.dpi, metadata={meta: None})
     plt.close(fig)
 
 # %% ../../nbs/12_report/01_plots.ipynb #90255572
-def _digits(v): # Two decimals in little room: .83, -.05, 1
-    return '' if np.isnan(v) else f'{v:.0f}' if abs(v)==1 else f'{v+0:.2f}'.replace('-0.00', '0.00').replace('0.', '.')
+def _digits(v):  # Two decimals in little room: .83, -.05, 1
+    return (
+        ""
+        if np.isnan(v)
+        else f"{v:.0f}"
+        if abs(v) == 1
+        else f"{v + 0:.2f}".replace("-0.00", "0.00").replace("0.", ".")
+    )
 
-def _frames(ax, tidy, x, y, alpha): # Frame the cells that pass
+
+def _frames(ax, tidy, x, y, alpha):  # Frame the cells that pass
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
-    few,frames = len(x)<=31,{}
-    for a,b,r,p,q in tidy[['label_a', 'label_b', 'rho', 'p', 'q']].itertuples(index=False):
-        if not p<alpha: continue
-        i,j = sorted((x[a], x[b]))
-        style = (2.2 if few else .8, '-', 'black') if q<alpha else (1.2 if few else .5, ':', 'white' if abs(r)>.55 else 'black')
-        frames.setdefault(style, []).append(Rectangle((i+.06, y[j]+.06), .88, .88))
-    for (lw,ls,ec),cells in frames.items(): ax.add_collection(PatchCollection(cells, facecolor='none', lw=lw, ls=ls, edgecolor=ec))
 
-def _legend(ax, dims): # Which colour of a name means which quality
+    few, frames = len(x) <= 31, {}
+    for a, b, r, p, q in tidy[["label_a", "label_b", "rho", "p", "q"]].itertuples(index=False):
+        if not p < alpha:
+            continue
+        i, j = sorted((x[a], x[b]))
+        style = (
+            (2.2 if few else 0.8, "-", "black")
+            if q < alpha
+            else (1.2 if few else 0.5, ":", "white" if abs(r) > 0.55 else "black")
+        )
+        frames.setdefault(style, []).append(Rectangle((i + 0.06, y[j] + 0.06), 0.88, 0.88))
+    for (lw, ls, ec), cells in frames.items():
+        ax.add_collection(PatchCollection(cells, facecolor="none", lw=lw, ls=ls, edgecolor=ec))
+
+
+def _legend(ax, dims):  # Which colour of a name means which quality
     from matplotlib.patches import Patch
+
     seen = [d for d in COLORS if d in set(dims)]
-    if len(seen)>1: ax.legend(handles=[Patch(color=COLORS[d], label=d) for d in seen], title='name judges', loc='upper right', frameon=False, fontsize=8, title_fontsize=8)
+    if len(seen) > 1:
+        ax.legend(
+            handles=[Patch(color=COLORS[d], label=d) for d in seen],
+            title="name judges",
+            loc="upper right",
+            frameon=False,
+            fontsize=8,
+            title_fontsize=8,
+        )
+
 
 def plot_agreement(
-    tidy:pd.DataFrame, # Columns label_a, label_b, rho, n, p, q: one row per pair, as from `agreement`
-    order:list=None, # Labels in the order to draw; as in `tidy` when None
-    names:dict=None, # Label -> name to print; the label itself when None
-    dims:dict=None, # Label -> quality it judges, a key of `COLORS`
-    title:str='', # Above the plot
-    foot:str='', # Below the plot: n and what it allows
-    alpha:float=.05, # Level of the frames
-    ax=None, # Axes to draw on; a new figure when None
-): # The axes drawn on
+    tidy: pd.DataFrame,  # Columns label_a, label_b, rho, n, p, q: one row per pair, as from `agreement`
+    order: list = None,  # Labels in the order to draw; as in `tidy` when None
+    names: dict = None,  # Label -> name to print; the label itself when None
+    dims: dict = None,  # Label -> quality it judges, a key of `COLORS`
+    title: str = "",  # Above the plot
+    foot: str = "",  # Below the plot: n and what it allows
+    alpha: float = 0.05,  # Level of the frames
+    ax=None,  # Axes to draw on; a new figure when None
+):  # The axes drawn on
     "Lower triangle of a correlation matrix; an undefined correlation stays blank."
-    import matplotlib.pyplot as plt, seaborn as sns
-    labels = order or list(dict.fromkeys([*tidy['label_a'], *tidy['label_b']]))
-    k,m = len(labels),square(tidy, labels).loc[labels, labels].iloc[1:,:-1]
-    side = np.interp(k, [2, 4, 16, 31, 90], [.95, .8, .5, .34, .17])
-    if ax is None: ax = plt.subplots(figsize=(side*k+2.6, side*k+1.8))[1]
+    import matplotlib.pyplot as plt
+    import seaborn as sns
+
+    labels = order or list(dict.fromkeys([*tidy["label_a"], *tidy["label_b"]]))
+    k, m = len(labels), square(tidy, labels).loc[labels, labels].iloc[1:, :-1]
+    side = np.interp(k, [2, 4, 16, 31, 90], [0.95, 0.8, 0.5, 0.34, 0.17])
+    if ax is None:
+        ax = plt.subplots(figsize=(side * k + 2.6, side * k + 1.8))[1]
     hidden = np.triu(np.ones(m.shape, bool), 1)
-    sns.heatmap(m, mask=hidden|m.isna().to_numpy(), vmin=-1, vmax=1, cmap='RdBu_r', annot=m.map(_digits) if k<=16 else None, fmt='',
-                annot_kws=dict(size=9 if k<=9 else 8), linewidths=.5, square=True, ax=ax, cbar_kws=dict(label='Spearman correlation', shrink=min(1, .5+1/k)))
-    _frames(ax, tidy, {l:i for i,l in enumerate(labels)}, {i:i-1 for i in range(k)}, alpha)
+    sns.heatmap(
+        m,
+        mask=hidden | m.isna().to_numpy(),
+        vmin=-1,
+        vmax=1,
+        cmap="RdBu_r",
+        annot=m.map(_digits) if k <= 16 else None,
+        fmt="",
+        annot_kws=dict(size=9 if k <= 9 else 8),
+        linewidths=0.5,
+        square=True,
+        ax=ax,
+        cbar_kws=dict(label="Spearman correlation", shrink=min(1, 0.5 + 1 / k)),
+    )
+    _frames(ax, tidy, {l: i for i, l in enumerate(labels)}, {i: i - 1 for i in range(k)}, alpha)
     nm = [(names or {}).get(l, l) for l in labels]
-    ax.set_xticks(np.arange(k-1)+.5, nm[:-1], rotation=90)
-    ax.set_yticks(np.arange(k-1)+.5, nm[1:], rotation=0)
-    ax.set(ylabel='', title=title)
+    ax.set_xticks(np.arange(k - 1) + 0.5, nm[:-1], rotation=90)
+    ax.set_yticks(np.arange(k - 1) + 0.5, nm[1:], rotation=0)
+    ax.set(ylabel="", title=title)
     ax.title.set(fontsize=10)
-    ax.set_xlabel(foot, fontsize=8, loc='left')
-    for t,l in [*zip(ax.get_xticklabels(), labels[:-1]), *zip(ax.get_yticklabels(), labels[1:])]: t.set_color(COLORS.get((dims or {}).get(l), 'black'))
+    ax.set_xlabel(foot, fontsize=8, loc="left")
+    for t, l in [*zip(ax.get_xticklabels(), labels[:-1]), *zip(ax.get_yticklabels(), labels[1:])]:
+        t.set_color(COLORS.get((dims or {}).get(l), "black"))
     _legend(ax, (dims or {}).values())
     return ax
 
 # %% ../../nbs/12_report/01_plots.ipynb #38544251
 def plot_prr(
-    table:pd.DataFrame, # PRR, metrics x methods
-    inside:pd.DataFrame=None, # True where a cell lies inside the band of chance; None hatches nothing
-    names:dict=None, # Row -> name to print
-    dims:dict=None, # Row -> quality it judges, a key of `COLORS`
-    title:str='', # Above the plot
-    foot:str='', # Below the plot
-    ax=None, # Axes to draw on; a new figure when None
-): # The axes drawn on
+    table: pd.DataFrame,  # PRR, metrics x methods
+    inside: pd.DataFrame = None,  # True where a cell lies inside the band of chance; None hatches nothing
+    names: dict = None,  # Row -> name to print
+    dims: dict = None,  # Row -> quality it judges, a key of `COLORS`
+    title: str = "",  # Above the plot
+    foot: str = "",  # Below the plot
+    ax=None,  # Axes to draw on; a new figure when None
+):  # The axes drawn on
     "PRR of methods under metrics; hatched where chance explains the value. Numbers are written in for up to 20 methods."
-    import matplotlib.pyplot as plt, seaborn as sns
+    import matplotlib.pyplot as plt
+    import seaborn as sns
     from matplotlib.patches import Rectangle
-    r,c = table.shape
-    few = c<=20
-    if ax is None: ax = plt.subplots(figsize=(.72*c+3.4, .31*r+1.4) if few else (.2*c+3.4, .2*r+1.4))[1]
-    sns.heatmap(table, vmin=-1, vmax=1, cmap='RdBu_r', annot=few, fmt='.2f', annot_kws=dict(size=8), linewidths=.5, ax=ax, cbar_kws=dict(label='PRR'))
-    for i,j in () if inside is None else zip(*np.nonzero(inside.to_numpy())): ax.add_patch(Rectangle((j, i), 1, 1, fill=False, hatch='////', ec='#999999', lw=0, alpha=.7))
-    ax.set_yticks(np.arange(r)+.5, [(names or {}).get(l, l) for l in table.index], rotation=0)
-    ax.set(ylabel='', title=title)
-    ax.set_xlabel(foot, fontsize=8, loc='left')
+
+    r, c = table.shape
+    few = c <= 20
+    if ax is None:
+        ax = plt.subplots(
+            figsize=(0.72 * c + 3.4, 0.31 * r + 1.4) if few else (0.2 * c + 3.4, 0.2 * r + 1.4)
+        )[1]
+    sns.heatmap(
+        table,
+        vmin=-1,
+        vmax=1,
+        cmap="RdBu_r",
+        annot=few,
+        fmt=".2f",
+        annot_kws=dict(size=8),
+        linewidths=0.5,
+        ax=ax,
+        cbar_kws=dict(label="PRR"),
+    )
+    for i, j in () if inside is None else zip(*np.nonzero(inside.to_numpy())):
+        ax.add_patch(Rectangle((j, i), 1, 1, fill=False, hatch="////", ec="#999999", lw=0, alpha=0.7))
+    ax.set_yticks(np.arange(r) + 0.5, [(names or {}).get(l, l) for l in table.index], rotation=0)
+    ax.set(ylabel="", title=title)
+    ax.set_xlabel(foot, fontsize=8, loc="left")
     ax.xaxis.tick_top()
-    ax.tick_params(axis='x', rotation=90 if not few else 60 if c>5 else 0, length=0)
-    for t,l in zip(ax.get_yticklabels(), table.index): t.set_color(COLORS.get((dims or {}).get(l), 'black'))
+    ax.tick_params(axis="x", rotation=90 if not few else 60 if c > 5 else 0, length=0)
+    for t, l in zip(ax.get_yticklabels(), table.index):
+        t.set_color(COLORS.get((dims or {}).get(l), "black"))
     return ax
 
 # %% ../../nbs/12_report/01_plots.ipynb #dbf3c28a
 def plot_spread(
-    table:pd.DataFrame, # PRR, metrics x methods
-    sd:float, # Standard deviation of chance
-    dims:dict=None, # Row -> quality it judges, a key of `COLORS`
-    title:str='', # Above the plot
-    ax=None, # Axes to draw on; a new figure when None
-): # The axes drawn on
+    table: pd.DataFrame,  # PRR, metrics x methods
+    sd: float,  # Standard deviation of chance
+    dims: dict = None,  # Row -> quality it judges, a key of `COLORS`
+    title: str = "",  # Above the plot
+    ax=None,  # Axes to draw on; a new figure when None
+):  # The axes drawn on
     "PRR of each method under every metric, over the band of chance."
     import matplotlib.pyplot as plt
-    if ax is None: ax = plt.subplots(figsize=(1.1*table.shape[1]+1.2, 3.6))[1]
-    ax.axhspan(-1.96*sd, 1.96*sd, color='#bbbbbb', alpha=.6, lw=0, label='95 % of random orders')
-    for d in dict.fromkeys((dims or {}).get(m, '') for m in table.index):
-        rows = [i for i,m in enumerate(table.index) if (dims or {}).get(m, '')==d]
-        x = np.arange(table.shape[1])[None]+(np.array(rows)[:,None]/len(table)-.5)*.6
-        ax.scatter(x, table.iloc[rows], s=16, color=COLORS.get(d, 'black'), label=d or None, zorder=3)
+
+    if ax is None:
+        ax = plt.subplots(figsize=(1.1 * table.shape[1] + 1.2, 3.6))[1]
+    ax.axhspan(-1.96 * sd, 1.96 * sd, color="#bbbbbb", alpha=0.6, lw=0, label="95 % of random orders")
+    for d in dict.fromkeys((dims or {}).get(m, "") for m in table.index):
+        rows = [i for i, m in enumerate(table.index) if (dims or {}).get(m, "") == d]
+        x = np.arange(table.shape[1])[None] + (np.array(rows)[:, None] / len(table) - 0.5) * 0.6
+        ax.scatter(x, table.iloc[rows], s=16, color=COLORS.get(d, "black"), label=d or None, zorder=3)
     ax.set_xticks(range(table.shape[1]), table.columns)
-    ax.set(ylabel='PRR', title=title)
-    ax.legend(frameon=False, fontsize=7, loc='center left', bbox_to_anchor=(1, .5))
-    ax.spines[['top', 'right']].set_visible(False)
+    ax.set(ylabel="PRR", title=title)
+    ax.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 # %% ../../nbs/12_report/01_plots.ipynb #7567fabd
 def plot_curve(
-    curve:pd.DataFrame, # As from `uetrust.evaluation.prr.rejection_curve`
-    label:str='method', # Name of the method
-    ax=None, # Axes to draw on; a new figure when None
-): # The axes drawn on
+    curve: pd.DataFrame,  # As from `uetrust.evaluation.prr.rejection_curve`
+    label: str = "method",  # Name of the method
+    ax=None,  # Axes to draw on; a new figure when None
+):  # The axes drawn on
     "Mean risk of what is kept, between the perfect order and the band of chance."
     import matplotlib.pyplot as plt
-    if ax is None: ax = plt.subplots(figsize=(5, 3.2))[1]
-    x = 1-curve['coverage']
-    ax.fill_between(x, curve['random_lo'], curve['random_hi'], color='#bbbbbb', alpha=.5, label='95 % of random orders')
-    ax.plot(x, curve['random'], color='#777777', ls=':', label='random')
-    ax.plot(x, curve['risk'], color='#4477aa', label=label)
-    ax.plot(x, curve['oracle'], color='#228833', ls='--', label='oracle')
-    ax.set(xlabel='share rejected, least certain first', ylabel='mean risk of the kept', xlim=(0, 1))
+
+    if ax is None:
+        ax = plt.subplots(figsize=(5, 3.2))[1]
+    x = 1 - curve["coverage"]
+    ax.fill_between(
+        x, curve["random_lo"], curve["random_hi"], color="#bbbbbb", alpha=0.5, label="95 % of random orders"
+    )
+    ax.plot(x, curve["random"], color="#777777", ls=":", label="random")
+    ax.plot(x, curve["risk"], color="#4477aa", label=label)
+    ax.plot(x, curve["oracle"], color="#228833", ls="--", label="oracle")
+    ax.set(xlabel="share rejected, least certain first", ylabel="mean risk of the kept", xlim=(0, 1))
     ax.legend(frameon=False, fontsize=8)
     return ax
 
 # %% ../../nbs/12_report/01_plots.ipynb #59ed50ac
-VERDICTS = {'holds': '#228833', 'partly': '#ccbb44', 'fails': '#c8384f', 'not decidable': '#999999'}
+VERDICTS = {"holds": "#228833", "partly": "#ccbb44", "fails": "#c8384f", "not decidable": "#999999"}
+
 
 def plot_verdicts(
-    counts:pd.DataFrame, # Number of claims: one row per group, columns among `VERDICTS`
-    ax=None, # Axes to draw on; a new figure when None
-): # The axes drawn on
+    counts: pd.DataFrame,  # Number of claims: one row per group, columns among `VERDICTS`
+    ax=None,  # Axes to draw on; a new figure when None
+):  # The axes drawn on
     "Stacked bars of claim verdicts, with the counts written in."
     import matplotlib.pyplot as plt
-    if ax is None: ax = plt.subplots(figsize=(6.4, .38*len(counts)+1))[1]
+
+    if ax is None:
+        ax = plt.subplots(figsize=(6.4, 0.38 * len(counts) + 1))[1]
     left = np.zeros(len(counts))
     for v in [v for v in VERDICTS if v in counts]:
         bars = ax.barh(counts.index.astype(str), counts[v], left=left, color=VERDICTS[v], label=v)
-        ax.bar_label(bars, [n or '' for n in counts[v]], label_type='center', fontsize=8, color='white')
+        ax.bar_label(bars, [n or "" for n in counts[v]], label_type="center", fontsize=8, color="white")
         left += counts[v].to_numpy()
     ax.invert_yaxis()
-    ax.set(xlabel='claims')
-    ax.legend(frameon=False, fontsize=8, ncols=4, loc='lower left', bbox_to_anchor=(0, 1))
-    ax.spines[['top', 'right']].set_visible(False)
+    ax.set(xlabel="claims")
+    ax.legend(frameon=False, fontsize=8, ncols=4, loc="lower left", bbox_to_anchor=(0, 1))
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 # %% ../../nbs/12_report/01_plots.ipynb #fc0b7ed3
 def plot_intervals(
-    df:pd.DataFrame, # Columns label, value, lo, hi; if there, series (side by side, one colour each), color (of the row) and strong (False: hollow dot); NaN ends draw no line
-    xlabel:str='', # Under the axis
-    zero:float=None, # Where a vertical line marks 'nothing'
-    ax=None, # Axes to draw on; a new figure when None
-): # The axes drawn on
+    df: pd.DataFrame,  # Columns label, value, lo, hi; if there, series (side by side, one colour each), color (of the row) and strong (False: hollow dot); NaN ends draw no line
+    xlabel: str = "",  # Under the axis
+    zero: float = None,  # Where a vertical line marks 'nothing'
+    ax=None,  # Axes to draw on; a new figure when None
+):  # The axes drawn on
     "Dots with intervals, one line per label."
     import matplotlib.pyplot as plt
-    d = dict(series='', strong=True)|{c:df[c] for c in df}
-    d = df.assign(**{c:d[c] for c in ('series', 'strong')})
-    labels,series = list(dict.fromkeys(d['label'])),list(dict.fromkeys(d['series']))
-    if ax is None: ax = plt.subplots(figsize=(6.4, (.16+.13*len(series))*len(labels)+1))[1]
-    if zero is not None: ax.axvline(zero, color='#999999', lw=.8, ls=':')
-    for k,(s,g) in enumerate(d.groupby('series', sort=False)):
-        color = g['color'] if 'color' in g else [plt.cm.viridis(.85*k/(len(series)-1)) if len(series)>1 else '#4477aa']*len(g)
-        y = g['label'].map(labels.index)+(k-(len(series)-1)/2)*.7/len(series)
-        ax.hlines(y, g['lo'], g['hi'], color=color, lw=1.5)
-        ax.scatter(g['value'], y, s=22, zorder=3, edgecolor=color, color=[c if f else 'white' for c,f in zip(color, g['strong'])])
-        if s: ax.scatter([], [], s=22, color=color[0], label=s)
+
+    d = dict(series="", strong=True) | {c: df[c] for c in df}
+    d = df.assign(**{c: d[c] for c in ("series", "strong")})
+    labels, series = list(dict.fromkeys(d["label"])), list(dict.fromkeys(d["series"]))
+    if ax is None:
+        ax = plt.subplots(figsize=(6.4, (0.16 + 0.13 * len(series)) * len(labels) + 1))[1]
+    if zero is not None:
+        ax.axvline(zero, color="#999999", lw=0.8, ls=":")
+    for k, (s, g) in enumerate(d.groupby("series", sort=False)):
+        color = (
+            g["color"]
+            if "color" in g
+            else [plt.cm.viridis(0.85 * k / (len(series) - 1)) if len(series) > 1 else "#4477aa"] * len(g)
+        )
+        y = g["label"].map(labels.index) + (k - (len(series) - 1) / 2) * 0.7 / len(series)
+        ax.hlines(y, g["lo"], g["hi"], color=color, lw=1.5)
+        ax.scatter(
+            g["value"],
+            y,
+            s=22,
+            zorder=3,
+            edgecolor=color,
+            color=[c if f else "white" for c, f in zip(color, g["strong"])],
+        )
+        if s:
+            ax.scatter([], [], s=22, color=color[0], label=s)
     ax.set_yticks(range(len(labels)), labels)
-    ax.set(xlabel=xlabel, ylim=(len(labels)-.5, -.5))
-    if len(series)>1: ax.legend(frameon=False, fontsize=8, loc='center left', bbox_to_anchor=(1, .5))
-    ax.spines[['top', 'right']].set_visible(False)
+    ax.set(xlabel=xlabel, ylim=(len(labels) - 0.5, -0.5))
+    if len(series) > 1:
+        ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
+
 def plot_interval_panels(
-    df:pd.DataFrame, # As for `plot_intervals`, and group (one panel each)
-    title:str='', # Above the plot
-    foot:str='', # Below the plot
-    zero:float=0., # As in `plot_intervals`
-): # The figure
+    df: pd.DataFrame,  # As for `plot_intervals`, and group (one panel each)
+    title: str = "",  # Above the plot
+    foot: str = "",  # Below the plot
+    zero: float = 0.0,  # As in `plot_intervals`
+):  # The figure
     "Dots with intervals in panels that share labels and scale."
     import matplotlib.pyplot as plt
-    groups,k = df.groupby('group', sort=False),df['label'].nunique()
-    fig,axes = plt.subplots(1, len(groups), figsize=(3.2*len(groups)+1.2, .27*k+1.2), sharey=True, sharex=True, squeeze=False)
-    for ax,(g,d) in zip(axes[0], groups): plot_intervals(d, zero=zero, ax=ax).set_title(g, fontsize=9)
-    axes[0,0].tick_params(axis='y', labelsize=8)
+
+    groups, k = df.groupby("group", sort=False), df["label"].nunique()
+    fig, axes = plt.subplots(
+        1,
+        len(groups),
+        figsize=(3.2 * len(groups) + 1.2, 0.27 * k + 1.2),
+        sharey=True,
+        sharex=True,
+        squeeze=False,
+    )
+    for ax, (g, d) in zip(axes[0], groups):
+        plot_intervals(d, zero=zero, ax=ax).set_title(g, fontsize=9)
+    axes[0, 0].tick_params(axis="y", labelsize=8)
     fig.suptitle(title, fontsize=10)
     fig.supxlabel(foot, fontsize=8)
     fig.tight_layout()
@@ -209,69 +315,103 @@ def plot_interval_panels(
 
 # %% ../../nbs/12_report/01_plots.ipynb #db77dc14
 def plot_histograms(
-    h:pd.DataFrame, # Columns metric, quality, from, to, share
-    names:dict, # Metric -> name of its row, in the order to draw
-    title:str='', # Above the plot
-): # The figure
+    h: pd.DataFrame,  # Columns metric, quality, from, to, share
+    names: dict,  # Metric -> name of its row, in the order to draw
+    title: str = "",  # Above the plot
+):  # The figure
     "Shares of all scores by bin: metrics down, qualities across."
     import matplotlib.pyplot as plt
-    cols = list(dict.fromkeys(h['quality']))
-    fig,axes = plt.subplots(len(names), len(cols), figsize=(2.1*len(cols)+.8, 1.05*len(names)+1), sharex=True, sharey=True, squeeze=False)
-    for (m,nm),row in zip(names.items(), axes):
-        for q,ax in zip(cols, row):
-            d = h[(h['metric']==m)&(h['quality']==q)]
-            ax.bar(d['from'], d['share'], d['to']-d['from'], align='edge', color=COLORS.get(q, '#4477aa'))
-            ax.spines[['top', 'right']].set_visible(False)
-            if m==next(iter(names)): ax.set_title(q, fontsize=9)
-        row[0].set_ylabel(nm, fontsize=8, rotation=0, ha='right', va='center')
+
+    cols = list(dict.fromkeys(h["quality"]))
+    fig, axes = plt.subplots(
+        len(names),
+        len(cols),
+        figsize=(2.1 * len(cols) + 0.8, 1.05 * len(names) + 1),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+    )
+    for (m, nm), row in zip(names.items(), axes):
+        for q, ax in zip(cols, row):
+            d = h[(h["metric"] == m) & (h["quality"] == q)]
+            ax.bar(d["from"], d["share"], d["to"] - d["from"], align="edge", color=COLORS.get(q, "#4477aa"))
+            ax.spines[["top", "right"]].set_visible(False)
+            if m == next(iter(names)):
+                ax.set_title(q, fontsize=9)
+        row[0].set_ylabel(nm, fontsize=8, rotation=0, ha="right", va="center")
     fig.suptitle(title, fontsize=10)
-    fig.supxlabel('score (bars: share of all scores)', fontsize=8)
+    fig.supxlabel("score (bars: share of all scores)", fontsize=8)
     fig.tight_layout()
     return fig
 
 # %% ../../nbs/12_report/01_plots.ipynb #d35bda07
 def plot_picks(
-    picked:pd.DataFrame, # generator, metric, pick, true_prr, best, chance, as for `uetrust.studies.cross.headline`
-    title:str='', # Above the plot
-): # The figure
+    picked: pd.DataFrame,  # generator, metric, pick, true_prr, best, chance, as for `uetrust.studies.cross.headline`
+    title: str = "",  # Above the plot
+):  # The figure
     "PRR by truth of what each metric picks, by generator."
     import matplotlib.pyplot as plt
-    names = list(picked['generator'].unique())
-    fig,ax = plt.subplots(figsize=(2.1*len(names)+.9, 4))
-    for i,(_,g) in enumerate(picked.groupby('generator', sort=False)):
-        best,chance = g[['best', 'chance']].iloc[0]
-        box = ax.add_patch(plt.Rectangle((i-.42, -chance), .84, 2*chance, color='#bbbbbb', alpha=.6, lw=0))
-        bar = ax.hlines(best, i-.42, i+.42, color='#228833', lw=2)
-        x = i-.4+.025*g.groupby('pick').cumcount()
-        dots = ax.scatter(x, g['true_prr'], s=9, color='#004488', zorder=3)
-        at = g['pick']==g['pick'].value_counts().index[0]
-        ax.annotate(g['pick'][at].iloc[0], (x[at].max(), g['true_prr'][at].iloc[0]), (5, 2), textcoords='offset points', va='top', fontsize=7)
-    ax.axhline(0, color='black', lw=.6)
+
+    names = list(picked["generator"].unique())
+    fig, ax = plt.subplots(figsize=(2.1 * len(names) + 0.9, 4))
+    for i, (_, g) in enumerate(picked.groupby("generator", sort=False)):
+        best, chance = g[["best", "chance"]].iloc[0]
+        box = ax.add_patch(
+            plt.Rectangle((i - 0.42, -chance), 0.84, 2 * chance, color="#bbbbbb", alpha=0.6, lw=0)
+        )
+        bar = ax.hlines(best, i - 0.42, i + 0.42, color="#228833", lw=2)
+        x = i - 0.4 + 0.025 * g.groupby("pick").cumcount()
+        dots = ax.scatter(x, g["true_prr"], s=9, color="#004488", zorder=3)
+        at = g["pick"] == g["pick"].value_counts().index[0]
+        ax.annotate(
+            g["pick"][at].iloc[0],
+            (x[at].max(), g["true_prr"][at].iloc[0]),
+            (5, 2),
+            textcoords="offset points",
+            va="top",
+            fontsize=7,
+        )
+    ax.axhline(0, color="black", lw=0.6)
     ax.set_xticks(range(len(names)), names)
-    ax.set(ylabel='PRR against the truth', xlim=(-.5, len(names)-.5))
+    ax.set(ylabel="PRR against the truth", xlim=(-0.5, len(names) - 0.5))
     ax.set_title(title, pad=22)
-    ax.legend([dots, bar, box], ['what a metric picks', 'the best method', '95 % of random orders'], frameon=False, fontsize=8, loc='lower left', bbox_to_anchor=(0, 1), ncols=3)
-    ax.spines[['top', 'right']].set_visible(False)
+    ax.legend(
+        [dots, bar, box],
+        ["what a metric picks", "the best method", "95 % of random orders"],
+        frameon=False,
+        fontsize=8,
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=3,
+    )
+    ax.spines[["top", "right"]].set_visible(False)
     return fig
 
 # %% ../../nbs/12_report/01_plots.ipynb #5874431d
-STATUSES = {'recomputed, equal': '#228833', 'recomputed, different': '#c8384f', 'consistency only': '#88aacc', 'not at hand': '#dddddd'}
+STATUSES = {
+    "recomputed, equal": "#228833",
+    "recomputed, different": "#c8384f",
+    "consistency only": "#88aacc",
+    "not at hand": "#dddddd",
+}
+
 
 def plot_status(
-    counts:pd.DataFrame, # Printed numbers: one row per table, one column per key of `STATUSES` that occurs
-): # The figure
+    counts: pd.DataFrame,  # Printed numbers: one row per table, one column per key of `STATUSES` that occurs
+):  # The figure
     "Share of each table by status, with the counts written in."
     import matplotlib.pyplot as plt
-    fig,ax = plt.subplots(figsize=(7, .24*len(counts)+1))
-    left,total = np.zeros(len(counts)),counts.sum(axis=1).to_numpy()
+
+    fig, ax = plt.subplots(figsize=(7, 0.24 * len(counts) + 1))
+    left, total = np.zeros(len(counts)), counts.sum(axis=1).to_numpy()
     for s in counts:
-        bars = ax.barh(counts.index.astype(str), counts[s]/total, left=left, color=STATUSES[s], label=s)
-        ax.bar_label(bars, [n or '' for n in counts[s]], label_type='center', fontsize=7)
-        left += counts[s].to_numpy()/total
+        bars = ax.barh(counts.index.astype(str), counts[s] / total, left=left, color=STATUSES[s], label=s)
+        ax.bar_label(bars, [n or "" for n in counts[s]], label_type="center", fontsize=7)
+        left += counts[s].to_numpy() / total
     ax.invert_yaxis()
-    ax.set(xlabel='share of the printed numbers', xlim=(0, 1))
-    ax.tick_params(axis='y', labelsize=8)
-    ax.margins(y=.01)
-    ax.legend(frameon=False, fontsize=8, ncols=4, loc='lower left', bbox_to_anchor=(-.2, 1))
-    ax.spines[['top', 'right']].set_visible(False)
+    ax.set(xlabel="share of the printed numbers", xlim=(0, 1))
+    ax.tick_params(axis="y", labelsize=8)
+    ax.margins(y=0.01)
+    ax.legend(frameon=False, fontsize=8, ncols=4, loc="lower left", bbox_to_anchor=(-0.2, 1))
+    ax.spines[["top", "right"]].set_visible(False)
     return fig

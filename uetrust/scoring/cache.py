@@ -6,106 +6,156 @@
 __all__ = ['evaluators', 'greedy_texts', 'code_hash', 'weights_hash', 'kept', 'together', 'grade_kept', 'grade_bank']
 
 # %% ../../nbs/09_scoring/05_cache.ipynb #07eadb84
-import hashlib, uetrust
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
+
 import pandas as pd
-from ..generation.bank import read_bank
-from .metrics import grade, reader_of, scores_asked
-from .providers import MADE, shipped
-from .methods import stored
+
+import uetrust
 from ..core.scores import score_table
 from ..core.settings import place
 from ..core.store import digest, read, shard_about, versions, write
+from ..generation.bank import read_bank
+from .methods import stored
+from .metrics import grade, reader_of, scores_asked
+from .providers import MADE, shipped
 
 # %% ../../nbs/09_scoring/05_cache.ipynb #cdc50b36
 def evaluators(
-    pairs, # 'GROUP=CHECKPOINT' each, or 'shipped'
-)->dict: # Group or family -> checkpoint, or (checkpoint, head), as `grade` takes it
+    pairs,  # 'GROUP=CHECKPOINT' each, or 'shipped'
+) -> dict:  # Group or family -> checkpoint, or (checkpoint, head), as `grade` takes it
     "Models by the group of statistics that they make."
-    given = [p.partition('=')[::2] for p in pairs if p!='shipped']
-    if bad := [g for g,v in given if not (g and v)]: raise ValueError(f"an evaluator is written GROUP=CHECKPOINT, for example nli=data/models/tiny-nli, got {' '.join(bad)!r}")
-    def one(v): return tuple(map(place, v.split(','))) if ',' in v else place(v)
-    return (shipped() if 'shipped' in pairs else {})|{g:one(v) for g,v in given}
+    given = [p.partition("=")[::2] for p in pairs if p != "shipped"]
+    if bad := [g for g, v in given if not (g and v)]:
+        raise ValueError(
+            f"an evaluator is written GROUP=CHECKPOINT, for example nli=data/models/tiny-nli, got {' '.join(bad)!r}"
+        )
+
+    def one(v):
+        return tuple(map(place, v.split(","))) if "," in v else place(v)
+
+    return (shipped() if "shipped" in pairs else {}) | {g: one(v) for g, v in given}
 
 # %% ../../nbs/09_scoring/05_cache.ipynb #accf6b9d
 def greedy_texts(
-    folder, # Of a bank and its readings
-    samples:pd.DataFrame, # Its sources: id, source, perhaps reference and references
-)->pd.DataFrame: # id, hypothesis, source, and reference or references where there are any
+    folder,  # Of a bank and its readings
+    samples: pd.DataFrame,  # Its sources: id, source, perhaps reference and references
+) -> pd.DataFrame:  # id, hypothesis, source, and reference or references where there are any
     "What is judged."
-    t = read_bank(Path(folder)/'texts').query("kind=='greedy'")
-    known = samples.set_index('id')[[c for c in ('source', 'reference', 'references') if c in samples]]
-    return pd.DataFrame(dict(id=t['sample'], hypothesis=t['text'])).join(known, on='id').reset_index(drop=True)
+    t = read_bank(Path(folder) / "texts").query("kind=='greedy'")
+    known = samples.set_index("id")[[c for c in ("source", "reference", "references") if c in samples]]
+    return (
+        pd.DataFrame(dict(id=t["sample"], hypothesis=t["text"])).join(known, on="id").reset_index(drop=True)
+    )
 
 # %% ../../nbs/09_scoring/05_cache.ipynb #f30c87a4
 def _file(path):
-    with open(path, 'rb') as f: return hashlib.file_digest(f, 'sha256').hexdigest()
+    with open(path, "rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()
 
-def _hashed(files): return digest([_file(f) for f in sorted(files)])
+
+def _hashed(files):
+    return digest([_file(f) for f in sorted(files)])
+
+
 def code_hash(
-    *more:str, # Modules of the package that have a part in it too
-)->str: # Of everything that makes statistics and scores
+    *more: str,  # Modules of the package that have a part in it too
+) -> str:  # Of everything that makes statistics and scores
     "What the code of scores hashes to."
-    beside = {'grade', 'stats', 'core', 'similarity', 'decoding', *more}
-    return _hashed(f for d in ('nlg', 'models', '.') for f in (Path(uetrust.__file__).parent/d).glob('*.py') if d!='.' or f.stem in beside)
+    beside = {"grade", "stats", "core", "similarity", "decoding", *more}
+    return _hashed(
+        f
+        for d in ("nlg", "models", ".")
+        for f in (Path(uetrust.__file__).parent / d).glob("*.py")
+        if d != "." or f.stem in beside
+    )
+
 
 def weights_hash(
-    at, # Folder, file or hub id
-)->str: # Of all its bytes; the name itself where nothing lies here
+    at,  # Folder, file or hub id
+) -> str:  # Of all its bytes; the name itself where nothing lies here
     "What a model hashes to."
-    return _hashed(f for f in Path(at).rglob('*') if f.is_file()) if Path(at).is_dir() else _file(at) if Path(at).is_file() else str(at)
+    return (
+        _hashed(f for f in Path(at).rglob("*") if f.is_file())
+        if Path(at).is_dir()
+        else _file(at)
+        if Path(at).is_file()
+        else str(at)
+    )
+
 
 def kept(
-    at, # Folder
-    about:dict, # All that decides the numbers; texts only under the key texts
-    make:Callable, # To the table, called when it is not on file
-)->pd.DataFrame: # The table with its attrs
+    at,  # Folder
+    about: dict,  # All that decides the numbers; texts only under the key texts
+    make: Callable,  # To the table, called when it is not on file
+) -> pd.DataFrame:  # The table with its attrs
     "A table on file under the fingerprint of what decides it."
     import pyarrow as pa
-    path = Path(at)/f'{digest(about)[:32]}.parquet'
+
+    path = Path(at) / f"{digest(about)[:32]}.parquet"
     if not path.exists():
         t = make()
-        write(path, pa.Table.from_pandas(t, preserve_index=False), {k:v for k,v in about.items() if k!='texts'}|dict(found=t.attrs))
+        write(
+            path,
+            pa.Table.from_pandas(t, preserve_index=False),
+            {k: v for k, v in about.items() if k != "texts"} | dict(found=t.attrs),
+        )
     t = read(path).to_pandas()
-    t.attrs |= shard_about(path)['found']
+    t.attrs |= shard_about(path)["found"]
     return t
+
 
 def together(
-    names:list, # Of scores
-    models:dict, # As `grade` takes it
-)->dict: # Models -> names of the scores that need just these
+    names: list,  # Of scores
+    models: dict,  # As `grade` takes it
+) -> dict:  # Models -> names of the scores that need just these
     "Scores by the models that they need."
     out = {}
-    for n in names: out.setdefault(tuple(sorted({k[:2] for leaf in stored(n) if leaf in MADE and (k := reader_of(MADE[leaf], models))})), []).append(n)
+    for n in names:
+        out.setdefault(
+            tuple(
+                sorted({k[:2] for leaf in stored(n) if leaf in MADE and (k := reader_of(MADE[leaf], models))})
+            ),
+            [],
+        ).append(n)
     return out
 
+
 def grade_kept(
-    at, # Folder of the scores on file
-    texts:pd.DataFrame, # As `grade` takes it
-    models:dict, # As `grade` takes it
-    metrics='all', # Names of quality metrics, or 'all' for all that are applicable
-    progress:bool=True, # Show texts done and time left
-    **kw, # Further options of `grade`
-)->pd.DataFrame: # As `grade`
+    at,  # Folder of the scores on file
+    texts: pd.DataFrame,  # As `grade` takes it
+    models: dict,  # As `grade` takes it
+    metrics="all",  # Names of quality metrics, or 'all' for all that are applicable
+    progress: bool = True,  # Show texts done and time left
+    **kw,  # Further options of `grade`
+) -> pd.DataFrame:  # As `grade`
     "Quality scores of texts; those on file are read."
-    same,by = dict(texts=texts.to_dict('list'), code=code_hash(), made_with=versions()),together(scores_asked(metrics), models)
-    weights = {x:weights_hash(x) for used in by for m in used for x in m if x}
+    same, by = (
+        dict(texts=texts.to_dict("list"), code=code_hash(), made_with=versions()),
+        together(scores_asked(metrics), models),
+    )
+    weights = {x: weights_hash(x) for used in by for m in used for x in m if x}
+
     def part(names, used):
-        about = same|dict(names=names, weights=[[weights[x] for x in m if x] for m in used])
+        about = same | dict(names=names, weights=[[weights[x] for x in m if x] for m in used])
         return kept(at, about, lambda: grade(texts, models, names, progress, **kw))
-    parts = [part(names, used) for used,names in by.items()]
+
+    parts = [part(names, used) for used, names in by.items()]
     t = pd.concat([p for p in parts if len(p)] or [score_table()], ignore_index=True)
-    t.attrs |= {k:{n:v for p in parts for n,v in p.attrs[k].items()} for k in ('missing', 'cut', 'models')}
+    t.attrs |= {k: {n: v for p in parts for n, v in p.attrs[k].items()} for k in ("missing", "cut", "models")}
     return t
 
+
 def grade_bank(
-    folder, # Of a bank and its readings; scores are kept in its folder quality
-    samples:pd.DataFrame, # Its sources: id, source, perhaps reference
-    models:dict, # As `grade` takes it
-    metrics='all', # As `grade_kept` takes it
-    progress:bool=True, # Show texts done and time left
-    **kw, # Further options of `grade`
-)->pd.DataFrame: # As `grade`
+    folder,  # Of a bank and its readings; scores are kept in its folder quality
+    samples: pd.DataFrame,  # Its sources: id, source, perhaps reference
+    models: dict,  # As `grade` takes it
+    metrics="all",  # As `grade_kept` takes it
+    progress: bool = True,  # Show texts done and time left
+    **kw,  # Further options of `grade`
+) -> pd.DataFrame:  # As `grade`
     "Quality scores of the greedy texts of a bank."
-    return grade_kept(Path(folder)/'quality', greedy_texts(folder, samples), models, metrics, progress, **kw)
+    return grade_kept(
+        Path(folder) / "quality", greedy_texts(folder, samples), models, metrics, progress, **kw
+    )

@@ -7,56 +7,102 @@ __all__ = ['KEPT', 'canary_texts', 'canaries', 'keep_canaries', 'drift']
 
 # %% ../../nbs/09_scoring/06_drift.ipynb #8c12298c
 import json
-import numpy as np, pandas as pd
-from .metrics import grade
-from .providers import MADE
-from .methods import stored
+
+import numpy as np
+import pandas as pd
+
 from ..core.settings import root, whole
 from ..core.store import digest, versions
 from ..data.bulletins import bulletins
+from .methods import stored
+from .metrics import grade
+from .providers import MADE
 
 # %% ../../nbs/09_scoring/06_drift.ipynb #f2684090
-KEPT = 'data/canaries.json' # Scores by the models of the repository
+KEPT = "data/canaries.json"  # Scores by the models of the repository
 
-def canary_texts()->pd.DataFrame: # id, hypothesis, source, reference
+
+def canary_texts() -> pd.DataFrame:  # id, hypothesis, source, reference
     "Texts that every metric has an opinion about."
-    b = bulletins('test', 4)
-    said = dict(good=b['paraphrase'][0], other=b['reference'][0], copied=b['source'][2], broken='Council the. 3 of')
-    return pd.DataFrame(dict(id=list(said), hypothesis=list(said.values()), source=b['source'], reference=b['reference']))
+    b = bulletins("test", 4)
+    said = dict(
+        good=b["paraphrase"][0], other=b["reference"][0], copied=b["source"][2], broken="Council the. 3 of"
+    )
+    return pd.DataFrame(
+        dict(id=list(said), hypothesis=list(said.values()), source=b["source"], reference=b["reference"])
+    )
+
 
 def canaries(
-    models:dict, # As `uetrust.scoring.metrics.grade` takes it
-    metrics='all', # Names, or 'all' that the models allow
-    progress:bool=False, # Show texts done
-)->dict: # made_with (library versions), texts (their fingerprint), metrics: name -> values of the four texts (None where undefined), read_by
+    models: dict,  # As `uetrust.scoring.metrics.grade` takes it
+    metrics="all",  # Names, or 'all' that the models allow
+    progress: bool = False,  # Show texts done
+) -> dict:  # made_with (library versions), texts (their fingerprint), metrics: name -> values of the four texts (None where undefined), read_by
     "What the metrics say of the four texts."
     texts = canary_texts()
     t = grade(texts, models, metrics, progress)
-    def who(n): return sorted({t.attrs['models'][g] for leaf in stored(n) if (g := MADE.get(leaf)) in t.attrs['models']})
-    def values(g): return [None if np.isnan(v) else v for v in g.set_index('sample')['value'].loc[texts['id']]]
-    return dict(made_with=versions(), texts=digest(texts.to_dict('list')), metrics={n:dict(values=values(g), read_by=who(n)) for n,g in t.groupby('name', sort=False)})
+
+    def who(n):
+        return sorted(
+            {t.attrs["models"][g] for leaf in stored(n) if (g := MADE.get(leaf)) in t.attrs["models"]}
+        )
+
+    def values(g):
+        return [None if np.isnan(v) else v for v in g.set_index("sample")["value"].loc[texts["id"]]]
+
+    return dict(
+        made_with=versions(),
+        texts=digest(texts.to_dict("list")),
+        metrics={n: dict(values=values(g), read_by=who(n)) for n, g in t.groupby("name", sort=False)},
+    )
+
 
 def keep_canaries(
-    found:dict, # From `canaries`
-    path=None, # Where to; `KEPT` when None
+    found: dict,  # From `canaries`
+    path=None,  # Where to; `KEPT` when None
 ):
     "Put scores on file."
-    with whole(path or root()/KEPT) as tmp: tmp.write_text(json.dumps(found, indent=1)+'\n', encoding='utf-8')
+    with whole(path or root() / KEPT) as tmp:
+        tmp.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 # %% ../../nbs/09_scoring/06_drift.ipynb #e038187f
-def _apart(a, b): return (a is None)!=(b is None) or (a is not None and abs(a-b)>2e-5*max(1, abs(a)))
+def _apart(a, b):
+    return (a is None) != (b is None) or (a is not None and abs(a - b) > 2e-5 * max(1, abs(a)))
+
 
 def drift(
-    kept:dict, # From file
-    found:dict, # From `canaries`
-)->list: # One sentence per metric that moved or is gone; empty when all is as it was
+    kept: dict,  # From file
+    found: dict,  # From `canaries`
+) -> list:  # One sentence per metric that moved or is gone; empty when all is as it was
     "Which metrics say something else now, and what changed beside them."
-    if kept['texts']!=found['texts']: return ["the four texts are others: the world of bulletins has changed, so no score can be compared. Look at the change, then put new scores on file"]
-    moved = [f'{k} {a} is now {found["made_with"].get(k, "gone")}' for k,a in kept['made_with'].items() if found['made_with'].get(k)!=a]
+    if kept["texts"] != found["texts"]:
+        return [
+            "the four texts are others: the world of bulletins has changed, so no score can be compared. Look at the change, then put new scores on file"
+        ]
+    moved = [
+        f"{k} {a} is now {found['made_with'].get(k, 'gone')}"
+        for k, a in kept["made_with"].items()
+        if found["made_with"].get(k) != a
+    ]
+
     def one(n, k):
-        f = found['metrics'].get(n)
-        if f is None: return f'{n}: is not computed any more'
-        off = [f'{i} was {a}, is {b}' for i,a,b in zip(canary_texts()['id'], k['values'], f['values']) if _apart(a, b)]
-        why = ([f"read by {' and '.join(f['read_by'])} instead of {' and '.join(k['read_by'])}"] if f['read_by']!=k['read_by'] else [])+moved
-        return f"{n}: {'; '.join(off)} ({'; '.join(why) or 'same weights, same libraries: the code has changed'})" if off else ''
-    return [s for n,k in kept['metrics'].items() if (s := one(n, k))]
+        f = found["metrics"].get(n)
+        if f is None:
+            return f"{n}: is not computed any more"
+        off = [
+            f"{i} was {a}, is {b}"
+            for i, a, b in zip(canary_texts()["id"], k["values"], f["values"])
+            if _apart(a, b)
+        ]
+        why = (
+            [f"read by {' and '.join(f['read_by'])} instead of {' and '.join(k['read_by'])}"]
+            if f["read_by"] != k["read_by"]
+            else []
+        ) + moved
+        return (
+            f"{n}: {'; '.join(off)} ({'; '.join(why) or 'same weights, same libraries: the code has changed'})"
+            if off
+            else ""
+        )
+
+    return [s for n, k in kept["metrics"].items() if (s := one(n, k))]

@@ -8,122 +8,217 @@ __all__ = ['KNOWN', 'COMPARED', 'SOURCES', 'Generator', 'generator', 'departs', 
 # %% ../../nbs/09_scoring/07_generators.ipynb #2e3ea68b
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+
 from ..core.checks import some
+from ..core.settings import inherited, out_dir, profile, section
 from ..generation.decoding import Decoding, preset
 from ..nlg.likelihood import EVALUATORS, KINDS
 from ..stats.table import MAPS, PASSES
-from ..core.settings import inherited, out_dir, profile, section
 
 # %% ../../nbs/09_scoring/07_generators.ipynb #99188a03
-KNOWN = (*PASSES, *MAPS, 'focus', 'beams') # What a checkpoint can read of its own texts
-COMPARED = ('entailments', 'sentences', 'alternatives', 'embeddings', 'relevance') # What other checkpoints say of them
+KNOWN = (*PASSES, *MAPS, "focus", "beams")  # What a checkpoint can read of its own texts
+COMPARED = (
+    "entailments",
+    "sentences",
+    "alternatives",
+    "embeddings",
+    "relevance",
+)  # What other checkpoints say of them
+
 
 @dataclass(frozen=True)
 class Generator:
     "How texts are made, and what is read of them"
-    name:str            # As tables show it
-    like:str=''         # Generator that it takes all other settings from
-    model:str=''        # Checkpoint (folder or hub id), or name at the endpoint
-    revision:str=''     # Commit of a hub model
-    endpoint:str=''     # Address of a server, up to and with /v1
-    serve:str=''        # Checkpoint to put behind a local server
-    key_env:str=''      # Environment variable with the key of the endpoint
-    price_in:float=0.   # Per million prompt tokens
-    price_out:float=0.  # Per million tokens of text
-    budget:float=float('inf') # In the currency of the prices
-    per_call:int=0      # Texts per request; 0 asks for all at once, 1 suits a server that does not honour n
-    batch:int=8         # Sources per batch
-    items:int=0         # Sources at most; 0 takes all that the profile takes
-    passes:tuple=()     # Of `KNOWN`, read by the checkpoint itself
-    compare:tuple=COMPARED # Of `COMPARED`, as far as the profile names a checkpoint
-    beam_members:int=10 # Members of the ensemble behind the pass 'beams'; the release had 1
-    likelihood:str=''   # Key of `uetrust.nlg.likelihood.KINDS`: how it judges summaries in the study self_bias; '' only writes
-    p_true:str=''       # Question with {source} and {summary}, or a key of `uetrust.stats.prompted.QUESTIONS`; '' asks nothing
-    elicit:str=''       # Question with {source}, {summary} and words behind it, for a causal model: how much it looks at each token
-    verbal_1s:str=''    # Question with {source} for a summary and how sure it is
-    verbal_2s:str=''    # Question with {source} and {summary}: how sure is it
-    verbal_scale:tuple=() # Lowest and highest number when the reply to verbal_2s is a bare number on a scale; () when it speaks for itself
-    decoding:Decoding=Decoding()
+
+    name: str  # As tables show it
+    like: str = ""  # Generator that it takes all other settings from
+    model: str = ""  # Checkpoint (folder or hub id), or name at the endpoint
+    revision: str = ""  # Commit of a hub model
+    endpoint: str = ""  # Address of a server, up to and with /v1
+    serve: str = ""  # Checkpoint to put behind a local server
+    key_env: str = ""  # Environment variable with the key of the endpoint
+    price_in: float = 0.0  # Per million prompt tokens
+    price_out: float = 0.0  # Per million tokens of text
+    budget: float = float("inf")  # In the currency of the prices
+    per_call: int = 0  # Texts per request; 0 asks for all at once, 1 suits a server that does not honour n
+    batch: int = 8  # Sources per batch
+    items: int = 0  # Sources at most; 0 takes all that the profile takes
+    passes: tuple = ()  # Of `KNOWN`, read by the checkpoint itself
+    compare: tuple = COMPARED  # Of `COMPARED`, as far as the profile names a checkpoint
+    beam_members: int = 10  # Members of the ensemble behind the pass 'beams'; the release had 1
+    likelihood: str = ""  # Key of `uetrust.nlg.likelihood.KINDS`: how it judges summaries in the study self_bias; '' only writes
+    p_true: str = ""  # Question with {source} and {summary}, or a key of `uetrust.stats.prompted.QUESTIONS`; '' asks nothing
+    elicit: str = ""  # Question with {source}, {summary} and words behind it, for a causal model: how much it looks at each token
+    verbal_1s: str = ""  # Question with {source} for a summary and how sure it is
+    verbal_2s: str = ""  # Question with {source} and {summary}: how sure is it
+    verbal_scale: tuple = ()  # Lowest and highest number when the reply to verbal_2s is a bare number on a scale; () when it speaks for itself
+    decoding: Decoding = Decoding()
 
     @property
-    def black_box(self)->bool: return bool(self.endpoint or self.serve)
+    def black_box(self) -> bool:
+        return bool(self.endpoint or self.serve)
 
-def _typed(cls, given): # Values of settings.ini in the types of a dataclass
-    kinds = {f.name:f.type for f in fields(cls)}
-    def one(k, v): return tuple(v.split()) if kinds[k] is tuple else int(v) if 'int' in str(kinds[k]) else float(v) if 'float' in str(kinds[k]) else v
-    return {k:one(k, v) for k,v in given.items()}
 
-def _given(name): # The models of the self-bias study need no section: their names say it all
-    if not (e := EVALUATORS.get(name)): return inherited('generator', name)
-    if e.runs!='hub': raise ValueError(f"{name} is {e.runs}, so nothing can be generated by its weights; name another model of the study: {[n for n,x in EVALUATORS.items() if x.runs=='hub']}")
-    asked = e.prefix+'{source}'+e.suffix
-    return dict(model=e.checkpoint, prompt=asked, document=asked, samples='0', passes='', compare='')
+def _typed(cls, given):  # Values of settings.ini in the types of a dataclass
+    kinds = {f.name: f.type for f in fields(cls)}
+
+    def one(k, v):
+        return (
+            tuple(v.split())
+            if kinds[k] is tuple
+            else int(v)
+            if "int" in str(kinds[k])
+            else float(v)
+            if "float" in str(kinds[k])
+            else v
+        )
+
+    return {k: one(k, v) for k, v in given.items()}
+
+
+def _given(name):  # The models of the self-bias study need no section: their names say it all
+    if not (e := EVALUATORS.get(name)):
+        return inherited("generator", name)
+    if e.runs != "hub":
+        raise ValueError(
+            f"{name} is {e.runs}, so nothing can be generated by its weights; name another model of the study: {[n for n, x in EVALUATORS.items() if x.runs == 'hub']}"
+        )
+    asked = e.prefix + "{source}" + e.suffix
+    return dict(model=e.checkpoint, prompt=asked, document=asked, samples="0", passes="", compare="")
+
 
 def generator(
-    name:str, # Section [generator.name] of settings.ini
-)->Generator: # Complete
+    name: str,  # Section [generator.name] of settings.ini
+) -> Generator:  # Complete
     "A generator by name; unknown settings are errors."
     given = _given(name)
-    mine,how = ([f.name for f in fields(c) if f.name not in ('name', 'decoding')] for c in (Generator, Decoding))
-    if bad := [k for k in given if k not in (*mine, *how, 'preset')]: raise ValueError(f"settings.ini [generator.{name}] knows no {bad}; it knows {['preset', *mine, *how]}")
-    g = Generator(name, **_typed(Generator, {k:v for k,v in given.items() if k in mine}))
-    if not (g.model or g.serve): raise ValueError(f"settings.ini [generator.{name}] names no model")
-    if g.black_box and (g.passes or g.p_true or g.elicit): raise ValueError(f"settings.ini [generator.{name}]: a server gives no token probabilities of given texts, so there are no passes, no p_true and no elicit; found {[*g.passes, g.p_true, g.elicit]}")
-    if bad := [n for n in g.passes if n not in KNOWN]: raise LookupError(f"settings.ini [generator.{name}]: there is no pass {some(bad)}; there are {some(KNOWN)}")
-    if bad := [n for n in g.compare if n not in COMPARED]: raise LookupError(f"settings.ini [generator.{name}]: nothing compares {some(bad)}; there are {some(COMPARED)}")
-    if g.likelihood and g.likelihood not in KINDS: raise LookupError(f"settings.ini [generator.{name}]: likelihood is one of {list(KINDS)}, got {g.likelihood!r}")
-    if len(g.verbal_scale) not in (0, 2): raise ValueError(f"settings.ini [generator.{name}]: verbal_scale is two numbers, the lowest and the highest, got {' '.join(g.verbal_scale)!r}")
-    return replace(g, decoding=replace(preset(given.get('preset', 'default')), **_typed(Decoding, {k:v for k,v in given.items() if k in how})))
+    mine, how = (
+        [f.name for f in fields(c) if f.name not in ("name", "decoding")] for c in (Generator, Decoding)
+    )
+    if bad := [k for k in given if k not in (*mine, *how, "preset")]:
+        raise ValueError(
+            f"settings.ini [generator.{name}] knows no {bad}; it knows {['preset', *mine, *how]}"
+        )
+    g = Generator(name, **_typed(Generator, {k: v for k, v in given.items() if k in mine}))
+    if not (g.model or g.serve):
+        raise ValueError(f"settings.ini [generator.{name}] names no model")
+    if g.black_box and (g.passes or g.p_true or g.elicit):
+        raise ValueError(
+            f"settings.ini [generator.{name}]: a server gives no token probabilities of given texts, so there are no passes, no p_true and no elicit; found {[*g.passes, g.p_true, g.elicit]}"
+        )
+    if bad := [n for n in g.passes if n not in KNOWN]:
+        raise LookupError(
+            f"settings.ini [generator.{name}]: there is no pass {some(bad)}; there are {some(KNOWN)}"
+        )
+    if bad := [n for n in g.compare if n not in COMPARED]:
+        raise LookupError(
+            f"settings.ini [generator.{name}]: nothing compares {some(bad)}; there are {some(COMPARED)}"
+        )
+    if g.likelihood and g.likelihood not in KINDS:
+        raise LookupError(
+            f"settings.ini [generator.{name}]: likelihood is one of {list(KINDS)}, got {g.likelihood!r}"
+        )
+    if len(g.verbal_scale) not in (0, 2):
+        raise ValueError(
+            f"settings.ini [generator.{name}]: verbal_scale is two numbers, the lowest and the highest, got {' '.join(g.verbal_scale)!r}"
+        )
+    return replace(
+        g,
+        decoding=replace(
+            preset(given.get("preset", "default")),
+            **_typed(Decoding, {k: v for k, v in given.items() if k in how}),
+        ),
+    )
 
 # %% ../../nbs/09_scoring/07_generators.ipynb #94676548
-SOURCES = dict(seed=('seed',), prompt=('prompt', 'document'), question=('p_true', 'elicit', 'verbal_1s', 'verbal_2s')) # Of variation, and the settings that stand for them
+SOURCES = dict(
+    seed=("seed",), prompt=("prompt", "document"), question=("p_true", "elicit", "verbal_1s", "verbal_2s")
+)  # Of variation, and the settings that stand for them
+
 
 def departs(
-    name:str, # Section [generator.name] of settings.ini that is like another
-)->tuple[str,str]: # The generator at the end of the chain, and a key of `SOURCES`
+    name: str,  # Section [generator.name] of settings.ini that is like another
+) -> tuple[str, str]:  # The generator at the end of the chain, and a key of `SOURCES`
     "Whose bank is repeated, and what is different."
     base = name
-    own = inherited('generator', name)
-    while b := section('generator', base).get('like'): base = b
-    theirs = section('generator', base)
-    what = [w for w,keys in SOURCES.items() if any(own.get(k) and own[k]!=theirs.get(k) for k in keys)]
-    if len(what)!=1: raise ValueError(f"settings.ini [generator.{name}] should differ from {base!r} in one of {list(SOURCES)}, it differs in {what}")
-    return base,what[0]
+    own = inherited("generator", name)
+    while b := section("generator", base).get("like"):
+        base = b
+    theirs = section("generator", base)
+    what = [w for w, keys in SOURCES.items() if any(own.get(k) and own[k] != theirs.get(k) for k in keys)]
+    if len(what) != 1:
+        raise ValueError(
+            f"settings.ini [generator.{name}] should differ from {base!r} in one of {list(SOURCES)}, it differs in {what}"
+        )
+    return base, what[0]
 
 # %% ../../nbs/09_scoring/07_generators.ipynb #b820b38e
 def writer(
-    g:Generator, # Complete
-)->Generator: # The same for greedy texts alone
+    g: Generator,  # Complete
+) -> Generator:  # The same for greedy texts alone
     "Nothing is drawn, read, asked or compared."
-    return replace(g, passes=(), compare=(), p_true='', elicit='', verbal_1s='', verbal_2s='', decoding=replace(g.decoding, samples=0, beams=0))
+    return replace(
+        g,
+        passes=(),
+        compare=(),
+        p_true="",
+        elicit="",
+        verbal_1s="",
+        verbal_2s="",
+        decoding=replace(g.decoding, samples=0, beams=0),
+    )
+
 
 @dataclass(frozen=True)
 class Plan:
     "One (dataset, generator) of a profile"
-    profile:str
-    dataset:str
-    generator:Generator
-    data:str       # For `uetrust.data.datasets.samples`
-    train:str=''   # The same, of the training split
-    background:str='' # The same, of texts of any kind
-    nli:str=''     # Checkpoints that compare texts; '' leaves the step out
-    encoder:str=''
-    tagger:str=''  # spaCy pipeline that finds keywords; '' leaves the step out
-    relevance:tuple=() # Kinds of texts whose tokens are weighed by the encoder, an embedding each
+
+    profile: str
+    dataset: str
+    generator: Generator
+    data: str  # For `uetrust.data.datasets.samples`
+    train: str = ""  # The same, of the training split
+    background: str = ""  # The same, of texts of any kind
+    nli: str = ""  # Checkpoints that compare texts; '' leaves the step out
+    encoder: str = ""
+    tagger: str = ""  # spaCy pipeline that finds keywords; '' leaves the step out
+    relevance: tuple = ()  # Kinds of texts whose tokens are weighed by the encoder, an embedding each
 
     @property
-    def folder(self)->Path: return out_dir(self.profile)/'banks'/f'{self.dataset}--{self.generator.name}'
+    def folder(self) -> Path:
+        return out_dir(self.profile) / "banks" / f"{self.dataset}--{self.generator.name}"
+
 
 def plan(
-    profile_name:str, # Of settings.ini
-    name:str, # 'bulletin--tiny-bart'
-)->Plan: # Complete
+    profile_name: str,  # Of settings.ini
+    name: str,  # 'bulletin--tiny-bart'
+) -> Plan:  # Complete
     "What settings.ini says about one (dataset, generator)."
     p = profile(profile_name)
-    banks = [b for k in ('banks', 'stability', 'grid') for b in p.get(k, '').split()]
-    if name not in banks: raise LookupError(f"profile {profile_name!r} of settings.ini has no bank {name!r}; it has {banks}")
-    dataset,_,gen = name.partition('--')
-    d,g = section('dataset', dataset),generator(gen)
-    if name not in p['banks'].split()+p.get('stability', '').split(): g = writer(g)
-    def few(text, most): return f"{text.rpartition(':')[0]}:{min(int(text.rpartition(':')[2]), int(most))}" if text and most else text
-    return Plan(profile_name, dataset, g, few(few(d['data'], p.get('items')), g.items), few(d.get('train', ''), p.get('train_items')), few(d.get('background', ''), p.get('train_items')), p['nli'], p['encoder'], p['tagger'], tuple(p['relevance'].split()))
+    banks = [b for k in ("banks", "stability", "grid") for b in p.get(k, "").split()]
+    if name not in banks:
+        raise LookupError(f"profile {profile_name!r} of settings.ini has no bank {name!r}; it has {banks}")
+    dataset, _, gen = name.partition("--")
+    d, g = section("dataset", dataset), generator(gen)
+    if name not in p["banks"].split() + p.get("stability", "").split():
+        g = writer(g)
+
+    def few(text, most):
+        return (
+            f"{text.rpartition(':')[0]}:{min(int(text.rpartition(':')[2]), int(most))}"
+            if text and most
+            else text
+        )
+
+    return Plan(
+        profile_name,
+        dataset,
+        g,
+        few(few(d["data"], p.get("items")), g.items),
+        few(d.get("train", ""), p.get("train_items")),
+        few(d.get("background", ""), p.get("train_items")),
+        p["nli"],
+        p["encoder"],
+        p["tagger"],
+        tuple(p["relevance"].split()),
+    )

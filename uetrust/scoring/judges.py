@@ -10,276 +10,426 @@ __all__ = ['whole_answers', 'local_judge', 'templates', 'judged', 'judge_request
 # %% ../../nbs/09_scoring/02_judges.ipynb #a1e013f6
 import math
 from collections.abc import Callable
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
 from ..core.checks import Undefined
-from ..generation.decoding import Decoding
-from ..stats.prompted import prompt_of, told
-from ..generation.endpoint import Cache, Endpoint, EndpointError, ask, posted
-from ..generation.local import own_settings
-from ..models.load import Model
-from ..models.forward import read
-from ..nlg.judge import FAMILIES, SCALES, by_wording, ice_order, ice_prompt, over_wordings, request
-from ..nlg.likelihood import IN_OTHER_WORDS, TLDR, echoed
 from ..core.registry import reg
 from ..core.run import Run, score
+from ..generation.decoding import Decoding
+from ..generation.endpoint import Cache, Endpoint, EndpointError, ask, posted
+from ..generation.local import own_settings
+from ..models.forward import read
+from ..models.load import Model
+from ..nlg.judge import FAMILIES, SCALES, by_wording, ice_order, ice_prompt, over_wordings, request
+from ..nlg.likelihood import IN_OTHER_WORDS, TLDR, echoed
+from ..stats.prompted import prompt_of, told
 
 # %% ../../nbs/09_scoring/02_judges.ipynb #aefa4606
 def whole_answers(
-    logp:np.ndarray, # log p of the tokens of each answer, shape [K]
-    tokens:list, # Token ids of each answer
-)->np.ndarray: # log p of each answer without those that it begins, shape [K]; -inf where nothing is left
+    logp: np.ndarray,  # log p of the tokens of each answer, shape [K]
+    tokens: list,  # Token ids of each answer
+) -> np.ndarray:  # log p of each answer without those that it begins, shape [K]; -inf where nothing is left
     "Answers that exclude each other."
     p = np.exp(logp)
-    def begins(t, u): return len(u)>len(t) and u[:len(t)]==t
-    def next_ones(t): return [j for j,u in enumerate(tokens) if begins(t, u) and not any(begins(t, v) and begins(v, u) for v in tokens)]
-    with np.errstate(divide='ignore'): return np.log(np.clip([p[i]-p[next_ones(t)].sum() for i,t in enumerate(tokens)], 0, None))
+
+    def begins(t, u):
+        return len(u) > len(t) and u[: len(t)] == t
+
+    def next_ones(t):
+        return [
+            j
+            for j, u in enumerate(tokens)
+            if begins(t, u) and not any(begins(t, v) and begins(v, u) for v in tokens)
+        ]
+
+    with np.errstate(divide="ignore"):
+        return np.log(np.clip([p[i] - p[next_ones(t)].sum() for i, t in enumerate(tokens)], 0, None))
+
 
 def local_judge(
-    m:Model, # A causal model
-    asked:list, # (template with {source}, source) of each question
-    scale:tuple, # Lowest and highest answer
-    batch:int=32, # Questions whose replies are made together
-    **kw, # batch_tokens of `read`
-)->tuple[list,list,np.ndarray]: # Replies; log p of each answer [K]; tokens of the source that did not fit [N]
+    m: Model,  # A causal model
+    asked: list,  # (template with {source}, source) of each question
+    scale: tuple,  # Lowest and highest answer
+    batch: int = 32,  # Questions whose replies are made together
+    **kw,  # batch_tokens of `read`
+) -> tuple[
+    list, list, np.ndarray
+]:  # Replies; log p of each answer [K]; tokens of the source that did not fit [N]
     "What a judge says, and how likely every answer is."
     s = own_settings(m, Decoding(samples=0, max_new_tokens=16, max_prompt=m.window))
-    known = [prompt_of(m, template, source, s) for template,source in asked]
-    tokens = [m.tokenizer(str(k), add_special_tokens=False).input_ids for k in range(scale[0], scale[1]+1)]
-    got = iter(read(m, [(ids, t) for ids,_ in known for t in tokens], **kw))
+    known = [prompt_of(m, template, source, s) for template, source in asked]
+    tokens = [m.tokenizer(str(k), add_special_tokens=False).input_ids for k in range(scale[0], scale[1] + 1)]
+    got = iter(read(m, [(ids, t) for ids, _ in known for t in tokens], **kw))
     logp = [whole_answers(np.array([next(got).logp.sum() for _ in tokens]), tokens) for _ in known]
     by_size = sorted(range(len(asked)), key=lambda i: len(known[i][0]))
     replies = dict(zip(by_size, told(m, [known[i][0] for i in by_size], s, batch)))
-    return [replies[i] for i in range(len(asked))],logp,np.array([cut for _,cut in known])
+    return [replies[i] for i in range(len(asked))], logp, np.array([cut for _, cut in known])
 
 # %% ../../nbs/09_scoring/02_judges.ipynb #0f2311a6
 def templates(
-    family:str, # Of `SCALES`
-    dim:str, # Of `DEFINITIONS`
-    texts:dict, # hypothesis, source, reference: N texts each, as far as the family shows them
-    own:str='', # Question of the family 'own'
-    variant:str='texts_first', # Wording of the others
-)->list: # (template with {source}, text to put there) of each item
+    family: str,  # Of `SCALES`
+    dim: str,  # Of `DEFINITIONS`
+    texts: dict,  # hypothesis, source, reference: N texts each, as far as the family shows them
+    own: str = "",  # Question of the family 'own'
+    variant: str = "texts_first",  # Wording of the others
+) -> list:  # (template with {source}, text to put there) of each item
     "Questions with a gap for the longest text."
-    if family=='own' and own.count('{source}')!=1: raise ValueError(f"a question of one's own needs {{source}} exactly once, got {own!r}")
-    long = 'source' if family=='own' or 'source' in FAMILIES[family].shown else 'reference'
+    if family == "own" and own.count("{source}") != 1:
+        raise ValueError(f"a question of one's own needs {{source}} exactly once, got {own!r}")
+    long = "source" if family == "own" or "source" in FAMILIES[family].shown else "reference"
+
     def one(item):
-        shown = {k:v.replace('{source}', '{ source}') for k,v in item.items() if k!=long}
-        if family=='own': return own.replace('{dim}', dim).replace('{hypothesis}', shown['hypothesis'])
-        return request(family, dim, shown|{long:'{source}'}, variant)[0]['content']
+        shown = {k: v.replace("{source}", "{ source}") for k, v in item.items() if k != long}
+        if family == "own":
+            return own.replace("{dim}", dim).replace("{hypothesis}", shown["hypothesis"])
+        return request(family, dim, shown | {long: "{source}"}, variant)[0]["content"]
+
     return [(one(dict(zip(texts, x))), dict(zip(texts, x))[long]) for x in zip(*texts.values(), strict=True)]
 
+
 def judged(
-    m:Model, # A causal model
-    leaves, # 'reply_FAMILY_DIM' or 'answers_FAMILY_DIM'
-    texts:dict, # As for `templates`
-    **kw, # own of `templates`; batch and batch_tokens of `local_judge`
-)->tuple[dict,dict]: # Leaves: replies, or log p of each answer [K]; the same names -> tokens that did not fit [N]
+    m: Model,  # A causal model
+    leaves,  # 'reply_FAMILY_DIM' or 'answers_FAMILY_DIM'
+    texts: dict,  # As for `templates`
+    **kw,  # own of `templates`; batch and batch_tokens of `local_judge`
+) -> tuple[
+    dict, dict
+]:  # Leaves: replies, or log p of each answer [K]; the same names -> tokens that did not fit [N]
     "What a local judge says of summaries, as leaves."
-    own,(found,cut) = kw.pop('own', ''),({}, {})
-    for family,dim in dict.fromkeys(tuple(leaf.partition('_')[2].rsplit('_', 1)) for leaf in leaves):
-        said,logp,lost = local_judge(m, templates(family, dim, texts, own), SCALES[family], **kw)
-        for leaf,v in ((f'reply_{family}_{dim}', said), (f'answers_{family}_{dim}', logp)):
-            if leaf in leaves: found[leaf],cut[leaf] = v,lost
-    return found,cut
+    own, (found, cut) = kw.pop("own", ""), ({}, {})
+    for family, dim in dict.fromkeys(tuple(leaf.partition("_")[2].rsplit("_", 1)) for leaf in leaves):
+        said, logp, lost = local_judge(m, templates(family, dim, texts, own), SCALES[family], **kw)
+        for leaf, v in ((f"reply_{family}_{dim}", said), (f"answers_{family}_{dim}", logp)):
+            if leaf in leaves:
+                found[leaf], cut[leaf] = v, lost
+    return found, cut
 
 # %% ../../nbs/09_scoring/02_judges.ipynb #48508197
 def judge_requests(
-    e:Endpoint, # The judge
-    family:str, # Of `FAMILIES`
-    dim:str, # Of `DEFINITIONS`
-    texts:pd.DataFrame, # id, hypothesis, source, reference, as far as the family shows them
-    variant:str='texts_first', # Wording
-    top:int=0, # Likeliest tokens of the first place to ask for; 0 asks for none
-)->list: # One request per text, in order
+    e: Endpoint,  # The judge
+    family: str,  # Of `FAMILIES`
+    dim: str,  # Of `DEFINITIONS`
+    texts: pd.DataFrame,  # id, hypothesis, source, reference, as far as the family shows them
+    variant: str = "texts_first",  # Wording
+    top: int = 0,  # Likeliest tokens of the first place to ask for; 0 asks for none
+) -> list:  # One request per text, in order
     "What is sent about every text."
     more = (dict(logprobs=True, top_logprobs=top) if e.chat else dict(logprobs=top)) if top else {}
+
     def body(r):
-        messages = request(family, dim, {k:getattr(r, k, None) for k in FAMILIES[family].shown}, variant)
-        b = dict(model=e.model, n=1, max_tokens=16, temperature=0)|more|(dict(messages=messages) if e.chat else dict(prompt=messages[0]['content']))
-        return {k:v for k,v in (b|(e.extra or {})).items() if v is not None}
-    return [posted(e, r.id, f'{family} {dim}', 0, 1, body(r)) for r in texts.itertuples()]
+        messages = request(family, dim, {k: getattr(r, k, None) for k in FAMILIES[family].shown}, variant)
+        b = (
+            dict(model=e.model, n=1, max_tokens=16, temperature=0)
+            | more
+            | (dict(messages=messages) if e.chat else dict(prompt=messages[0]["content"]))
+        )
+        return {k: v for k, v in (b | (e.extra or {})).items() if v is not None}
+
+    return [posted(e, r.id, f"{family} {dim}", 0, 1, body(r)) for r in texts.itertuples()]
+
 
 def replies_to(
-    e:Endpoint, # Who is asked
-    requests:list, # From `posted`
-    cache, # sqlite file of raw replies
-)->tuple[list,dict]: # Parsed replies in order, None for a refused one; sample -> why
+    e: Endpoint,  # Who is asked
+    requests: list,  # From `posted`
+    cache,  # sqlite file of raw replies
+) -> tuple[list, dict]:  # Parsed replies in order, None for a refused one; sample -> why
     "What a server answers, and what it refuses."
     no = {}
-    with Cache(cache) as c: found = ask(e, requests, c, no)
-    return [found[r.key] for r in requests],{r.sample:no[r.key] for r in requests if r.key in no}
+    with Cache(cache) as c:
+        found = ask(e, requests, c, no)
+    return [found[r.key] for r in requests], {r.sample: no[r.key] for r in requests if r.key in no}
+
 
 def first_place(
-    choice:dict, # Of a reply
-)->dict: # Token without blanks -> log p; empty when the server gave none
+    choice: dict,  # Of a reply
+) -> dict:  # Token without blanks -> log p; empty when the server gave none
     "The likeliest tokens at the first place of a reply."
-    z = choice.get('logprobs') or {}
-    rows = [(t['token'], t['logprob']) for t in z['content'][0]['top_logprobs']] if z.get('content') else list(z['top_logprobs'][0].items()) if z.get('top_logprobs') else []
+    z = choice.get("logprobs") or {}
+    rows = (
+        [(t["token"], t["logprob"]) for t in z["content"][0]["top_logprobs"]]
+        if z.get("content")
+        else list(z["top_logprobs"][0].items())
+        if z.get("top_logprobs")
+        else []
+    )
     out = {}
-    for t,v in rows: out[t.strip()] = np.logaddexp(out.get(t.strip(), -np.inf), v)
+    for t, v in rows:
+        out[t.strip()] = np.logaddexp(out.get(t.strip(), -np.inf), v)
     return out
 
-def remote_judged(
-    e:Endpoint, # The judge
-    asked:list, # (family, dim)
-    texts:pd.DataFrame, # id, hypothesis, source, reference, as far as the families show them
-    cache, # sqlite file of raw replies
-    variant:str='texts_first', # Wording
-    top:int=0, # Likeliest tokens to ask for, for the expected score; servers give 5 to 20
-    watch:Callable=lambda n: None, # Told how many texts were answered
-)->tuple[dict,dict]: # Leaves: 'reply_FAMILY_DIM', replies or None; with `top` 'answers_FAMILY_DIM', log p of each answer [K], of tokens that were not among the likeliest -inf; 'FAMILY_DIM' -> sample -> why it was refused
-    "What a server says of summaries, as leaves."
-    leaves,why = {},{}
-    for family,dim in asked:
-        replies,why[f'{family}_{dim}'] = replies_to(e, judge_requests(e, family, dim, texts, variant, top), cache)
-        said = [r and r['choices'][0] for r in replies]
-        leaves[f'reply_{family}_{dim}'] = [x and (x['message'].get('content') if e.chat else x['text']) for x in said]
-        if top: leaves[f'answers_{family}_{dim}'] = [_answers(x, SCALES[family]) for x in said]
-        watch(len(texts))
-    return leaves,why
 
-def _answers(choice, scale): # log p of each answer [K]; None where there is nothing to read
+def remote_judged(
+    e: Endpoint,  # The judge
+    asked: list,  # (family, dim)
+    texts: pd.DataFrame,  # id, hypothesis, source, reference, as far as the families show them
+    cache,  # sqlite file of raw replies
+    variant: str = "texts_first",  # Wording
+    top: int = 0,  # Likeliest tokens to ask for, for the expected score; servers give 5 to 20
+    watch: Callable = lambda n: None,  # Told how many texts were answered
+) -> tuple[
+    dict, dict
+]:  # Leaves: 'reply_FAMILY_DIM', replies or None; with `top` 'answers_FAMILY_DIM', log p of each answer [K], of tokens that were not among the likeliest -inf; 'FAMILY_DIM' -> sample -> why it was refused
+    "What a server says of summaries, as leaves."
+    leaves, why = {}, {}
+    for family, dim in asked:
+        replies, why[f"{family}_{dim}"] = replies_to(
+            e, judge_requests(e, family, dim, texts, variant, top), cache
+        )
+        said = [r and r["choices"][0] for r in replies]
+        leaves[f"reply_{family}_{dim}"] = [
+            x and (x["message"].get("content") if e.chat else x["text"]) for x in said
+        ]
+        if top:
+            leaves[f"answers_{family}_{dim}"] = [_answers(x, SCALES[family]) for x in said]
+        watch(len(texts))
+    return leaves, why
+
+
+def _answers(choice, scale):  # log p of each answer [K]; None where there is nothing to read
     seen = first_place(choice) if choice else {}
-    return np.array([seen.get(str(k), -math.inf) for k in range(scale[0], scale[1]+1)]) if seen else None
+    return np.array([seen.get(str(k), -math.inf) for k in range(scale[0], scale[1] + 1)]) if seen else None
 
 
 def judge_table(
-    e:Endpoint, # The judge
-    asked:list, # (family, dim)
-    texts:pd.DataFrame, # id, hypothesis, source, reference, as far as the families show them
-    cache, # sqlite file of raw replies
-    variants:tuple=('texts_first',), # Wordings
-    top:int=0, # As in `remote_judged`
-    progress:bool=True, # Show texts done and time left
-)->pd.DataFrame: # variant, sample, name, value, note; attrs['refused']: 'VARIANT FAMILY_DIM' -> sample -> why
+    e: Endpoint,  # The judge
+    asked: list,  # (family, dim)
+    texts: pd.DataFrame,  # id, hypothesis, source, reference, as far as the families show them
+    cache,  # sqlite file of raw replies
+    variants: tuple = ("texts_first",),  # Wordings
+    top: int = 0,  # As in `remote_judged`
+    progress: bool = True,  # Show texts done and time left
+) -> (
+    pd.DataFrame
+):  # variant, sample, name, value, note; attrs['refused']: 'VARIANT FAMILY_DIM' -> sample -> why
     "Scores by a judge behind a server, every reading of every reply."
     from tqdm import tqdm
-    parts,refused = [],{}
-    with tqdm(total=len(texts)*len(asked)*len(variants), desc=f'judge {e.model}', unit='reply', **{} if progress else dict(disable=True)) as bar:
+
+    parts, refused = [], {}
+    with tqdm(
+        total=len(texts) * len(asked) * len(variants),
+        desc=f"judge {e.model}",
+        unit="reply",
+        **{} if progress else dict(disable=True),
+    ) as bar:
         for v in variants:
-            leaves,why = remote_judged(e, asked, texts, cache, v, top, bar.update)
-            refused |= {f'{v} {k}':w for k,w in why.items() if w}
-            run = Run(texts['id'], reg, **leaves)
-            parts += [score(run, n).assign(variant=v) for n,x in reg.of('nlg').items() if n.startswith('judge_') and set(x.needs)<=set(leaves)]
-    t = pd.concat(parts, ignore_index=True)[['variant', 'sample', 'name', 'value', 'note']]
-    t.attrs['refused'] = refused
+            leaves, why = remote_judged(e, asked, texts, cache, v, top, bar.update)
+            refused |= {f"{v} {k}": w for k, w in why.items() if w}
+            run = Run(texts["id"], reg, **leaves)
+            parts += [
+                score(run, n).assign(variant=v)
+                for n, x in reg.of("nlg").items()
+                if n.startswith("judge_") and set(x.needs) <= set(leaves)
+            ]
+    t = pd.concat(parts, ignore_index=True)[["variant", "sample", "name", "value", "note"]]
+    t.attrs["refused"] = refused
     return t
 
+
 def wordings(
-    t:pd.DataFrame, # From `judge_table`, of two wordings or more
-)->pd.DataFrame: # name, wordings, texts (scored under each), sd (between wordings of a text, mean), share (of the variance that lies within texts; NaN where there is none)
+    t: pd.DataFrame,  # From `judge_table`, of two wordings or more
+) -> pd.DataFrame:  # name, wordings, texts (scored under each), sd (between wordings of a text, mean), share (of the variance that lies within texts; NaN where there is none)
     "How much the wording of the question decides."
+
     def one(n, g):
-        w = g.pivot(index='sample', columns='variant', values='value')
-        try: share = by_wording(w)
-        except Undefined: share = np.nan
-        return dict(name=n, wordings=w.shape[1], texts=len(w.dropna()), sd=over_wordings(w)['sd'].mean(), share=share)
-    return pd.DataFrame([one(n, g) for n,g in t.groupby('name', sort=False)])
+        w = g.pivot(index="sample", columns="variant", values="value")
+        try:
+            share = by_wording(w)
+        except Undefined:
+            share = np.nan
+        return dict(
+            name=n, wordings=w.shape[1], texts=len(w.dropna()), sd=over_wordings(w)["sd"].mean(), share=share
+        )
+
+    return pd.DataFrame([one(n, g) for n, g in t.groupby("name", sort=False)])
 
 # %% ../../nbs/09_scoring/02_judges.ipynb #8c2ae7dc
-def _part(e, requests, c): # Replies to some requests; fingerprint -> why of the refused
+def _part(e, requests, c):  # Replies to some requests; fingerprint -> why of the refused
     no = {}
-    try: return ask(e, requests, c, no),no
+    try:
+        return ask(e, requests, c, no), no
     except EndpointError:
-        if any(r.key not in no for r in requests): raise
-        return {},no
+        if any(r.key not in no for r in requests):
+            raise
+        return {}, no
+
 
 def completions(
-    e:Endpoint, # Who is asked, not by chat
-    requests:list, # From `posted`
-    cache, # sqlite file of raw replies
-    send:bool=True, # False reads the cache alone
-    size:int=256, # Requests between two steps of the bar
-    progress:bool=True, # Show requests done and time left
-)->pd.DataFrame: # One row per request: reply (text or None), why ('' , 'not asked', or what the server said), tokens (of the prompt, as the server counted them; NaN where it did not)
+    e: Endpoint,  # Who is asked, not by chat
+    requests: list,  # From `posted`
+    cache,  # sqlite file of raw replies
+    send: bool = True,  # False reads the cache alone
+    size: int = 256,  # Requests between two steps of the bar
+    progress: bool = True,  # Show requests done and time left
+) -> pd.DataFrame:  # One row per request: reply (text or None), why ('' , 'not asked', or what the server said), tokens (of the prompt, as the server counted them; NaN where it did not)
     "Every reply there is, and why the others are missing."
     from tqdm import tqdm
-    every,found,no = list({r.key:r for r in requests}.values()),{},{}
-    with Cache(cache) as c, tqdm(total=len(every), desc=f'asking {e.model}', unit='request', **{} if progress else dict(disable=True)) as bar:
-        for part in (every[i:i+size] for i in range(0, len(every), size)):
-            got,refused = _part(e, part, c) if send else ({r.key:c.get(r.key) for r in part},{})
-            found,no = found|{k:v for k,v in got.items() if v},no|refused
+
+    every, found, no = list({r.key: r for r in requests}.values()), {}, {}
+    with (
+        Cache(cache) as c,
+        tqdm(
+            total=len(every),
+            desc=f"asking {e.model}",
+            unit="request",
+            **{} if progress else dict(disable=True),
+        ) as bar,
+    ):
+        for part in (every[i : i + size] for i in range(0, len(every), size)):
+            got, refused = _part(e, part, c) if send else ({r.key: c.get(r.key) for r in part}, {})
+            found, no = found | {k: v for k, v in got.items() if v}, no | refused
             bar.update(len(part))
-    if no and not found: raise EndpointError(next(iter(no.values())))
+    if no and not found:
+        raise EndpointError(next(iter(no.values())))
+
     def one(r):
         v = found.get(r.key)
-        return dict(reply=v['choices'][0]['text'], why='', tokens=(v.get('usage') or {}).get('prompt_tokens', np.nan)) if v else dict(reply=None, why=no.get(r.key, 'not asked'), tokens=np.nan)
-    return pd.DataFrame([one(r) for r in requests], columns=['reply', 'why', 'tokens'])
+        return (
+            dict(
+                reply=v["choices"][0]["text"],
+                why="",
+                tokens=(v.get("usage") or {}).get("prompt_tokens", np.nan),
+            )
+            if v
+            else dict(reply=None, why=no.get(r.key, "not asked"), tokens=np.nan)
+        )
+
+    return pd.DataFrame([one(r) for r in requests], columns=["reply", "why", "tokens"])
 
 # %% ../../nbs/09_scoring/02_judges.ipynb #78f651a2
 def ice_request(
-    e:Endpoint, # A server of plain completions
-    dim:str, # Of `ICE_SHOWN`
-    sample, # Name of the summary
-    prompt:str, # From `ice_prompt`
-): # For `replies_to`
+    e: Endpoint,  # A server of plain completions
+    dim: str,  # Of `ICE_SHOWN`
+    sample,  # Name of the summary
+    prompt: str,  # From `ice_prompt`
+):  # For `replies_to`
     "Five tokens and their alternatives, as in the release."
-    if e.chat: raise ValueError(f"{e.model} is asked through its chat, and ICE lets a model complete a text: use Endpoint(chat=False)")
-    return posted(e, str(sample), f'ICE {dim}', 0, 1, dict(model=e.model, n=1, max_tokens=5, temperature=0, logprobs=5, prompt=prompt)|(e.extra or {}))
+    if e.chat:
+        raise ValueError(
+            f"{e.model} is asked through its chat, and ICE lets a model complete a text: use Endpoint(chat=False)"
+        )
+    return posted(
+        e,
+        str(sample),
+        f"ICE {dim}",
+        0,
+        1,
+        dict(model=e.model, n=1, max_tokens=5, temperature=0, logprobs=5, prompt=prompt) | (e.extra or {}),
+    )
+
 
 def ice_replies(
-    e:Endpoint, # A server of plain completions
-    dim:str, # Of `ICE_SHOWN`
-    examples:list, # Dictionaries with hypothesis, score in [0,1] and the text that is shown, as they were chosen
-    texts:pd.DataFrame, # id, hypothesis, and the text that is shown with it
-    cache, # sqlite file of raw replies
-)->tuple[dict,dict]: # reply_ice_DIM: completions, or None; sample -> why it was refused
+    e: Endpoint,  # A server of plain completions
+    dim: str,  # Of `ICE_SHOWN`
+    examples: list,  # Dictionaries with hypothesis, score in [0,1] and the text that is shown, as they were chosen
+    texts: pd.DataFrame,  # id, hypothesis, and the text that is shown with it
+    cache,  # sqlite file of raw replies
+) -> tuple[dict, dict]:  # reply_ice_DIM: completions, or None; sample -> why it was refused
     "Completions of prompts with scored examples, as a leaf."
     shown = ice_order(examples)
-    replies,why = replies_to(e, [ice_request(e, dim, r.id, ice_prompt(dim, shown, r._asdict())) for r in texts.itertuples()], cache)
-    return {f'reply_ice_{dim}': [r and r['choices'][0]['text'] for r in replies]},why
+    replies, why = replies_to(
+        e, [ice_request(e, dim, r.id, ice_prompt(dim, shown, r._asdict())) for r in texts.itertuples()], cache
+    )
+    return {f"reply_ice_{dim}": [r and r["choices"][0]["text"] for r in replies]}, why
 
 # %% ../../nbs/09_scoring/02_judges.ipynb #2532ae87
 def prompt_tokens(
-    reply:dict, # Of a plain completion
-)->list: # (token as text, log p, None for the first, where it begins, None when the server does not say) of the prompt
+    reply: dict,  # Of a plain completion
+) -> list:  # (token as text, log p, None for the first, where it begins, None when the server does not say) of the prompt
     "Tokens of a prompt, as a server gives them back."
-    c = reply['choices'][0]
-    if c.get('prompt_logprobs'): return [('', None, None) if x is None else next((v['decoded_token'], v['logprob'], None) for v in x.values()) for x in c['prompt_logprobs']]
-    z = c.get('logprobs') or {}
-    if not z.get('token_logprobs'): raise EndpointError("the server gives no log-probabilities of a given text: it must echo the prompt of a completion with its logprobs, or list prompt_logprobs")
-    n = (reply.get('usage') or {}).get('prompt_tokens', len(z['tokens'])-1)
-    return list(zip(z['tokens'][:n], z['token_logprobs'][:n], z.get('text_offset') or [None]*n))
+    c = reply["choices"][0]
+    if c.get("prompt_logprobs"):
+        return [
+            ("", None, None)
+            if x is None
+            else next((v["decoded_token"], v["logprob"], None) for v in x.values())
+            for x in c["prompt_logprobs"]
+        ]
+    z = c.get("logprobs") or {}
+    if not z.get("token_logprobs"):
+        raise EndpointError(
+            "the server gives no log-probabilities of a given text: it must echo the prompt of a completion with its logprobs, or list prompt_logprobs"
+        )
+    n = (reply.get("usage") or {}).get("prompt_tokens", len(z["tokens"]) - 1)
+    return list(zip(z["tokens"][:n], z["token_logprobs"][:n], z.get("text_offset") or [None] * n))
+
 
 def of_text(
-    tokens:list, # From `prompt_tokens`
-    prompt:str, # What was sent
-    text:str, # Its end
-)->np.ndarray: # log p of its tokens [L]
+    tokens: list,  # From `prompt_tokens`
+    prompt: str,  # What was sent
+    text: str,  # Its end
+) -> np.ndarray:  # log p of its tokens [L]
     "The tokens that reach into a text."
-    known = all(b is not None for _,_,b in tokens)
-    ends = [b for _,_,b in tokens[1:]]+[len(prompt)] if known else len(prompt)-np.cumsum([0, *(len(w) for w,_,_ in tokens[:0:-1])])[::-1]
-    out = [lp for (_,lp,_),end in zip(tokens, ends) if end>len(prompt)-len(text)]
-    if not out or None in out: raise Undefined("the server did not give the whole text back: nothing stood before it, or its tokens are not text")
+    known = all(b is not None for _, _, b in tokens)
+    ends = (
+        [b for _, _, b in tokens[1:]] + [len(prompt)]
+        if known
+        else len(prompt) - np.cumsum([0, *(len(w) for w, _, _ in tokens[:0:-1])])[::-1]
+    )
+    out = [lp for (_, lp, _), end in zip(tokens, ends) if end > len(prompt) - len(text)]
+    if not out or None in out:
+        raise Undefined(
+            "the server did not give the whole text back: nothing stood before it, or its tokens are not text"
+        )
     return np.array(out, float)
 
+
 def given_back(
-    e:Endpoint, # A server of plain completions
-    pairs:list, # (prefix with its separator, text)
-    cache, # sqlite file of raw replies
-    how:str='echo', # 'echo' or 'prompt_logprobs'
-)->list: # log p of the text's tokens [L] of each pair; None where the server refused or did not give the text back
+    e: Endpoint,  # A server of plain completions
+    pairs: list,  # (prefix with its separator, text)
+    cache,  # sqlite file of raw replies
+    how: str = "echo",  # 'echo' or 'prompt_logprobs'
+) -> (
+    list
+):  # log p of the text's tokens [L] of each pair; None where the server refused or did not give the text back
     "How probable given texts are to a server."
-    if e.chat: raise ValueError(f"{e.model} is asked through its chat, which gives no probabilities of a given text: use Endpoint(chat=False)")
+    if e.chat:
+        raise ValueError(
+            f"{e.model} is asked through its chat, which gives no probabilities of a given text: use Endpoint(chat=False)"
+        )
     asked = dict(echo=dict(echo=True, logprobs=0), prompt_logprobs=dict(prompt_logprobs=0))
-    if how not in asked: raise ValueError(f"how is one of {list(asked)}, got {how!r}")
-    requests = [posted(e, f'pair {i+1}', 'probability', 0, 1, dict(model=e.model, n=1, max_tokens=1, temperature=0, prompt=x+y)|asked[how]|(e.extra or {})) for i,(x,y) in enumerate(pairs)]
+    if how not in asked:
+        raise ValueError(f"how is one of {list(asked)}, got {how!r}")
+    requests = [
+        posted(
+            e,
+            f"pair {i + 1}",
+            "probability",
+            0,
+            1,
+            dict(model=e.model, n=1, max_tokens=1, temperature=0, prompt=x + y)
+            | asked[how]
+            | (e.extra or {}),
+        )
+        for i, (x, y) in enumerate(pairs)
+    ]
+
     def one(reply, before, text):
-        try: return reply and of_text(prompt_tokens(reply), before+text, text)
-        except Undefined: return None
-    return [one(r, *pair) for r,pair in zip(replies_to(e, requests, cache)[0], pairs)]
+        try:
+            return reply and of_text(prompt_tokens(reply), before + text, text)
+        except Undefined:
+            return None
+
+    return [one(r, *pair) for r, pair in zip(replies_to(e, requests, cache)[0], pairs)]
+
 
 def echo_leaves(
-    e:Endpoint, # A server of plain completions
-    texts:pd.DataFrame, # id, hypothesis, and source or reference (a text, or a list of texts)
-    cache, # sqlite file of raw replies
-    how:str='echo', # As in `given_back`
-)->dict: # echo_logp_source_hypothesis: N arrays [L]; echo_logp_reference_hypothesis: N lists of them; of the columns that are there
+    e: Endpoint,  # A server of plain completions
+    texts: pd.DataFrame,  # id, hypothesis, and source or reference (a text, or a list of texts)
+    cache,  # sqlite file of raw replies
+    how: str = "echo",  # As in `given_back`
+) -> dict:  # echo_logp_source_hypothesis: N arrays [L]; echo_logp_reference_hypothesis: N lists of them; of the columns that are there
     "What GPTScore by an API is made of."
-    said,out = [echoed(h) for h in texts['hypothesis']],{}
-    if 'source' in texts: out['echo_logp_source_hypothesis'] = given_back(e, [(s+TLDR, h) for s,h in zip(texts['source'], said)], cache, how)
-    if 'reference' in texts:
-        refs = [[r] if isinstance(r, str) else list(r) for r in texts['reference']]
-        got = iter(given_back(e, [(r+IN_OTHER_WORDS, h) for rs,h in zip(refs, said) for r in rs], cache, how))
-        out['echo_logp_reference_hypothesis'] = [[next(got) for _ in rs] for rs in refs]
+    said, out = [echoed(h) for h in texts["hypothesis"]], {}
+    if "source" in texts:
+        out["echo_logp_source_hypothesis"] = given_back(
+            e, [(s + TLDR, h) for s, h in zip(texts["source"], said)], cache, how
+        )
+    if "reference" in texts:
+        refs = [[r] if isinstance(r, str) else list(r) for r in texts["reference"]]
+        got = iter(
+            given_back(e, [(r + IN_OTHER_WORDS, h) for rs, h in zip(refs, said) for r in rs], cache, how)
+        )
+        out["echo_logp_reference_hypothesis"] = [[next(got) for _ in rs] for rs in refs]
     return out

@@ -8,79 +8,119 @@ __all__ = ['scores_needed', 'stored', 'score_bank', 'write_scores']
 # %% ../../nbs/09_scoring/01_methods.ipynb #bbc2e0be
 from itertools import chain
 from pathlib import Path
-import numpy as np, pandas as pd
-from ..stats.names import runs
+
+import numpy as np
+import pandas as pd
+
 from ..core.registry import reg
-from ..core.settings import whole
 from ..core.run import Run, score
-from ..core.store import Store
 from ..core.scores import score_table
+from ..core.settings import whole
+from ..core.store import Store
+from ..stats.names import runs
 
 # %% ../../nbs/09_scoring/01_methods.ipynb #29541b91
 def scores_needed(
-    name:str, # A score or statistic
-    reg=reg, # Where it is looked up
-)->set: # Names of scores
+    name: str,  # A score or statistic
+    reg=reg,  # Where it is looked up
+) -> set:  # Names of scores
     "Other scores that a score rests on."
-    def inner(n, seen): return {x for k in reg[n].needs if k in reg and k not in seen for x in ({k} if reg[k].kind=='ue' else inner(k, seen|{k}))}
+
+    def inner(n, seen):
+        return {
+            x
+            for k in reg[n].needs
+            if k in reg and k not in seen
+            for x in ({k} if reg[k].kind == "ue" else inner(k, seen | {k}))
+        }
+
     return inner(name, {name})
 
+
 def stored(
-    name:str, # A score
-    reg=reg, # Where it is looked up
-)->list: # Names of stored statistics, in the order of appearance
+    name: str,  # A score
+    reg=reg,  # Where it is looked up
+) -> list:  # Names of stored statistics, in the order of appearance
     "What must be in a bank and its readings for a score."
     return Run([], reg).lacks(name)
 
 # %% ../../nbs/09_scoring/01_methods.ipynb #8e53e3cd
-def _chosen(methods, reg): # Names, 'all' or a list
-    names = list(reg.of('ue')) if methods=='all' else list(methods)
-    return list(dict.fromkeys([x for n in names for x in (*sorted(scores_needed(n, reg)), n)])),names
+def _chosen(methods, reg):  # Names, 'all' or a list
+    names = list(reg.of("ue")) if methods == "all" else list(methods)
+    return list(dict.fromkeys([x for n in names for x in (*sorted(scores_needed(n, reg)), n)])), names
 
-def _some(run, names, missing): # (name, samples, values, notes) of one run, less than tables of few rows would take; what is missing is noted
-    lacks = {n:run.lacks(n) for n in names}
-    missing |= {n:v for n,v in lacks.items() if v}
-    return [(n, run.samples, t['value'].to_numpy(), t['note'].to_numpy()) for n,v in lacks.items() if not v for t in [score(run, n)]]
 
-def _joined(parts, names): # One table, in the order of the names
-    at = {n:i for i,n in enumerate(names)}
+def _some(
+    run, names, missing
+):  # (name, samples, values, notes) of one run, less than tables of few rows would take; what is missing is noted
+    lacks = {n: run.lacks(n) for n in names}
+    missing |= {n: v for n, v in lacks.items() if v}
+    return [
+        (n, run.samples, t["value"].to_numpy(), t["note"].to_numpy())
+        for n, v in lacks.items()
+        if not v
+        for t in [score(run, n)]
+    ]
+
+
+def _joined(parts, names):  # One table, in the order of the names
+    at = {n: i for i, n in enumerate(names)}
     parts = sorted((p for p in parts if p[0] in at), key=lambda p: at[p[0]])
-    if not parts: return score_table()
-    of,samples,values,notes = zip(*parts)
-    return pd.DataFrame(dict(sample=list(chain(*samples)), name=[n for n,v in zip(of, values) for _ in v], value=np.concatenate(values), note=np.concatenate(notes)))
+    if not parts:
+        return score_table()
+    of, samples, values, notes = zip(*parts)
+    return pd.DataFrame(
+        dict(
+            sample=list(chain(*samples)),
+            name=[n for n, v in zip(of, values) for _ in v],
+            value=np.concatenate(values),
+            note=np.concatenate(notes),
+        )
+    )
+
 
 def score_bank(
-    folder, # Of a bank and its readings
-    methods='all', # Names of scores, or 'all' for all that are applicable
-    samples:pd.DataFrame=None, # id, source, perhaps reference
-    reg=reg, # Where scores are looked up
-    progress:bool=True, # Show sources done and time left
-)->pd.DataFrame: # dataset, generator, sample, name, value, note; attrs['missing']: score -> stored statistics that it lacks
+    folder,  # Of a bank and its readings
+    methods="all",  # Names of scores, or 'all' for all that are applicable
+    samples: pd.DataFrame = None,  # id, source, perhaps reference
+    reg=reg,  # Where scores are looked up
+    progress: bool = True,  # Show sources done and time left
+) -> pd.DataFrame:  # dataset, generator, sample, name, value, note; attrs['missing']: score -> stored statistics that it lacks
     "All scores of all greedy texts of a bank."
     from tqdm import tqdm
-    about = Store(Path(folder)/'texts', 'bank').manifest()
-    ordered,names = _chosen(methods, reg)
-    later,ids,found,missing = [n for n in ordered if scores_needed(n, reg)],[],[],{}
-    with tqdm(total=about['n'], desc=f"{about['about']['dataset']} {about['about']['generator']}: scores", unit='source', **{} if progress else dict(disable=True)) as bar:
+
+    about = Store(Path(folder) / "texts", "bank").manifest()
+    ordered, names = _chosen(methods, reg)
+    later, ids, found, missing = [n for n in ordered if scores_needed(n, reg)], [], [], {}
+    with tqdm(
+        total=about["n"],
+        desc=f"{about['about']['dataset']} {about['about']['generator']}: scores",
+        unit="source",
+        **{} if progress else dict(disable=True),
+    ) as bar:
         for run in runs(folder, samples, reg):
             found += _some(run, [n for n in ordered if n not in later], missing)
             ids += run.samples
             bar.update(len(run.samples))
-    needed,base = {x for n in later for x in scores_needed(n, reg)},{}
-    for n,_,v,_ in found:
-        if n in needed: base.setdefault(n, []).extend(v)
+    needed, base = {x for n in later for x in scores_needed(n, reg)}, {}
+    for n, _, v, _ in found:
+        if n in needed:
+            base.setdefault(n, []).extend(v)
     found += _some(Run(ids, reg, **base), later, missing)
     t = _joined(found, names)
-    t.insert(0, 'generator', about['about']['generator'])
-    t.insert(0, 'dataset', about['about']['dataset'])
-    t.attrs['missing'] = {n:missing[n] for n in names if n in missing}
+    t.insert(0, "generator", about["about"]["generator"])
+    t.insert(0, "dataset", about["about"]["dataset"])
+    t.attrs["missing"] = {n: missing[n] for n in names if n in missing}
     return t
 
+
 def write_scores(
-    t:pd.DataFrame, # Any table
-    path, # Ends in .parquet or .csv
+    t: pd.DataFrame,  # Any table
+    path,  # Ends in .parquet or .csv
 ):
     "Write a table, whole or not at all."
-    writers = {'.parquet': t.to_parquet, '.csv': t.to_csv}
-    if Path(path).suffix not in writers: raise ValueError(f"scores are written to {' or '.join(writers)} files, not {path}")
-    with whole(path) as tmp: writers[Path(path).suffix](tmp, index=False)
+    writers = {".parquet": t.to_parquet, ".csv": t.to_csv}
+    if Path(path).suffix not in writers:
+        raise ValueError(f"scores are written to {' or '.join(writers)} files, not {path}")
+    with whole(path) as tmp:
+        writers[Path(path).suffix](tmp, index=False)

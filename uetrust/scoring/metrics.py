@@ -9,155 +9,292 @@ __all__ = ['NAMES', 'read_texts', 'scores_asked', 'reader_of', 'grade']
 from graphlib import TopologicalSorter
 from itertools import chain
 from pathlib import Path
-import numpy as np, pandas as pd
-from ..core.registry import load_scores, reg
+
+import numpy as np
+import pandas as pd
+
 from ..core.checks import some
+from ..core.registry import load_scores, reg
+from ..core.run import Run, score
+from ..core.scores import score_table
 from ..data.datasets import read_table
 from .methods import stored
-from ..core.scores import score_table
-from ..core.run import Run, score
 from .providers import MADE, MAKERS, TEXTS, Tagger, shipped
+
 load_scores()
 
 # %% ../../nbs/09_scoring/04_metrics.ipynb #25d3e0b2
-NAMES = dict(id=('id',), hypothesis=('hypothesis', 'summary'), source=('source', 'document'), reference=('reference',), references=('references',)) # Column -> what it may be called in a file
+NAMES = dict(
+    id=("id",),
+    hypothesis=("hypothesis", "summary"),
+    source=("source", "document"),
+    reference=("reference",),
+    references=("references",),
+)  # Column -> what it may be called in a file
+
 
 def read_texts(
-    path, # .csv, .parquet, .json or .jsonl file
-)->pd.DataFrame: # id ('row 1', ... when there is none), hypothesis, and as far as given source, reference, and references (lists)
+    path,  # .csv, .parquet, .json or .jsonl file
+) -> pd.DataFrame:  # id ('row 1', ... when there is none), hypothesis, and as far as given source, reference, and references (lists)
     "Texts to grade, or what is wrong with the file."
-    df,path = read_table(path, exact=True),Path(path)
-    found = {c:[n for n in names if n in df] for c,names in NAMES.items()}
-    if twice := [ns for ns in found.values() if len(ns)>1]: raise ValueError(f"{path.name} has both {' and '.join(twice[0])}, which mean the same: keep one")
-    if not found['hypothesis']: raise ValueError(f"{path.name} has no column for the texts to grade; it has {list(df)}. Accepted are {'; '.join(f'{c}: '+' or '.join(ns) for c,ns in NAMES.items())}")
-    out = df[[n for ns in found.values() for n in ns]].rename(columns={n:c for c,ns in found.items() for n in ns})
-    if 'id' not in out: out.insert(0, 'id', [f'row {i+1}' for i in range(len(out))])
+    df, path = read_table(path, exact=True), Path(path)
+    found = {c: [n for n in names if n in df] for c, names in NAMES.items()}
+    if twice := [ns for ns in found.values() if len(ns) > 1]:
+        raise ValueError(f"{path.name} has both {' and '.join(twice[0])}, which mean the same: keep one")
+    if not found["hypothesis"]:
+        raise ValueError(
+            f"{path.name} has no column for the texts to grade; it has {list(df)}. Accepted are {'; '.join(f'{c}: ' + ' or '.join(ns) for c, ns in NAMES.items())}"
+        )
+    out = df[[n for ns in found.values() for n in ns]].rename(
+        columns={n: c for c, ns in found.items() for n in ns}
+    )
+    if "id" not in out:
+        out.insert(0, "id", [f"row {i + 1}" for i in range(len(out))])
     return out
 
-def _references(df): # Of each text, a list
-    if bad := [i for i,v in zip(df['id'], df['references']) if not (isinstance(v, list|tuple) and v and all(isinstance(s, str) for s in v))]: raise ValueError(f"references must be a list of one text or more; it is not for {some(bad)}")
-    return list(map(list, df['references']))
 
-def _texts(df): # Columns as lists, checked; a reference is a text, or a list of them for every text
-    if lacks := [c for c in ('id', 'hypothesis') if c not in df]: raise ValueError(f"texts to grade need the columns id and hypothesis; {' and '.join(lacks)} not among {list(df)}")
-    if not len(df): raise ValueError("there is no text to grade: the table has no row")
-    if len(twice := df['id'][df['id'].duplicated()]): raise ValueError(f"every text needs an id of its own, these occur twice: {some(twice.unique())}")
-    x = {t:list(df[t]) for t in TEXTS if t in df}
-    for t,v in x.items():
-        if bad := [i for i,s in zip(df['id'], v) if not isinstance(s, str)]: raise ValueError(f"{t} must be a text; it is not for {some(bad)}")
-    return x|(dict(reference=_references(df)) if 'references' in df else {})
+def _references(df):  # Of each text, a list
+    if bad := [
+        i
+        for i, v in zip(df["id"], df["references"])
+        if not (isinstance(v, list | tuple) and v and all(isinstance(s, str) for s in v))
+    ]:
+        raise ValueError(f"references must be a list of one text or more; it is not for {some(bad)}")
+    return list(map(list, df["references"]))
+
+
+def _texts(df):  # Columns as lists, checked; a reference is a text, or a list of them for every text
+    if lacks := [c for c in ("id", "hypothesis") if c not in df]:
+        raise ValueError(
+            f"texts to grade need the columns id and hypothesis; {' and '.join(lacks)} not among {list(df)}"
+        )
+    if not len(df):
+        raise ValueError("there is no text to grade: the table has no row")
+    if len(twice := df["id"][df["id"].duplicated()]):
+        raise ValueError(f"every text needs an id of its own, these occur twice: {some(twice.unique())}")
+    x = {t: list(df[t]) for t in TEXTS if t in df}
+    for t, v in x.items():
+        if bad := [i for i, s in zip(df["id"], v) if not isinstance(s, str)]:
+            raise ValueError(f"{t} must be a text; it is not for {some(bad)}")
+    return x | (dict(reference=_references(df)) if "references" in df else {})
 
 # %% ../../nbs/09_scoring/04_metrics.ipynb #37ccfe21
-def _served(g, models): return None if MAKERS[g].family=='' else models.get(g, models.get(MAKERS[g].family or g))
+def _served(g, models):
+    return None if MAKERS[g].family == "" else models.get(g, models.get(MAKERS[g].family or g))
 
-def _lacks(leaf, x, models): # What keeps a leaf from being made
-    if leaf in TEXTS: return [] if leaf in x else [f'the column {leaf}']
-    if leaf not in MADE: return [f'{leaf}, which nothing here makes']
+
+def _lacks(leaf, x, models):  # What keeps a leaf from being made
+    if leaf in TEXTS:
+        return [] if leaf in x else [f"the column {leaf}"]
+    if leaf not in MADE:
+        return [f"{leaf}, which nothing here makes"]
     g = MADE[leaf]
-    who = ' or '.join(dict.fromkeys(repr(k) for k in (g, MAKERS[g].family) if k))
-    return [f'the column {t}' for t in MAKERS[g].leaves[leaf] if t in TEXTS and t not in x]+([] if MAKERS[g].family=='' or _served(g, models) else [f'a spaCy pipeline for {who}' if g=='spans' else f'a model for {who}'])
+    who = " or ".join(dict.fromkeys(repr(k) for k in (g, MAKERS[g].family) if k))
+    return [f"the column {t}" for t in MAKERS[g].leaves[leaf] if t in TEXTS and t not in x] + (
+        []
+        if MAKERS[g].family == "" or _served(g, models)
+        else [f"a spaCy pipeline for {who}" if g == "spans" else f"a model for {who}"]
+    )
+
 
 def scores_asked(
-    metrics, # Names of quality metrics, or 'all'
-)->list: # Each once
+    metrics,  # Names of quality metrics, or 'all'
+) -> list:  # Each once
     "Names of scores, refusing what is no quality metric."
-    names = list(reg.of('nlg')) if isinstance(metrics, str) and metrics=='all' else list(dict.fromkeys(metrics))
-    if bad := [n for n in names if reg[n].kind!='nlg']: raise ValueError(f"{some(bad)} is no quality metric but a {reg[bad[0]].kind}; `uetrust metrics` lists them")
+    names = (
+        list(reg.of("nlg")) if isinstance(metrics, str) and metrics == "all" else list(dict.fromkeys(metrics))
+    )
+    if bad := [n for n in names if reg[n].kind != "nlg"]:
+        raise ValueError(
+            f"{some(bad)} is no quality metric but a {reg[bad[0]].kind}; `uetrust metrics` lists them"
+        )
     return names
 
-def _opened(who, **kw): # Model, and options of the makers that use it
+
+def _opened(who, **kw):  # Model, and options of the makers that use it
     from uetrust.models.classifiers import sentence_encoder
     from uetrust.models.load import load
-    name,head,how = who
-    return Tagger(name) if how=='spacy' else (sentence_encoder if how=='sentence' else load)(name, **kw),dict(head=head) if head else {}
+
+    name, head, how = who
+    return Tagger(name) if how == "spacy" else (sentence_encoder if how == "sentence" else load)(
+        name, **kw
+    ), dict(head=head) if head else {}
+
 
 def reader_of(
-    g:str, # Group of `MAKERS`
-    models:dict, # As `grade` takes it
-)->tuple|None: # Checkpoint, file of a trained head, 'sentence' for a sentence encoder or 'spacy' for a pipeline; None when no model is needed or given
+    g: str,  # Group of `MAKERS`
+    models: dict,  # As `grade` takes it
+) -> (
+    tuple | None
+):  # Checkpoint, file of a trained head, 'sentence' for a sentence encoder or 'spacy' for a pipeline; None when no model is needed or given
     "Equal for groups that share a model."
     at = _served(g, models)
-    if at is None: return None
-    name,head = at if isinstance(at, tuple) else (at, '')
-    return str(name),str(head),'spacy' if g=='spans' else 'sentence' if g=='embedding' and ((Path(name)/'modules.json').exists() or not Path(name).is_dir()) else ''
+    if at is None:
+        return None
+    name, head = at if isinstance(at, tuple) else (at, "")
+    return (
+        str(name),
+        str(head),
+        "spacy"
+        if g == "spans"
+        else "sentence"
+        if g == "embedding" and ((Path(name) / "modules.json").exists() or not Path(name).is_dir())
+        else "",
+    )
 
-def _lacking(e): # What to install; '' when that is not what went wrong
+
+def _lacking(e):  # What to install; '' when that is not what went wrong
     why = e.__cause__ if isinstance(e, ValueError) else e
-    return str(why).strip().splitlines()[0] if type(why) is LookupError else ''
+    return str(why).strip().splitlines()[0] if type(why) is LookupError else ""
 
-def _installed(f): # (what f gives, '') or (None, what to install); every other fault passes through
-    try: return f(),''
-    except (LookupError, ValueError) as e: # No name may keep it: its frames hold the model
-        if not _lacking(e): raise
-        return None,_lacking(e)
 
-def _apart(leaf, owner): # Made for each of several references apart; owner: whose they are
-    return owner is not None and leaf in MADE and not MAKERS[MADE[leaf]].several and any(t=='reference' or _apart(t, owner) for t in MAKERS[MADE[leaf]].leaves[leaf])
+def _installed(f):  # (what f gives, '') or (None, what to install); every other fault passes through
+    try:
+        return f(), ""
+    except (LookupError, ValueError) as e:  # No name may keep it: its frames hold the model
+        if not _lacking(e):
+            raise
+        return None, _lacking(e)
 
-def _alone(name, needs, owner): # Whether a score takes one reference at a time
-    return owner is not None and any(_apart(k, owner) or k=='reference' and k not in reg[name].needs for k in needs)
 
-def _view(x, owner, apart): # Texts and leaves of each reference, or of each text
-    if not apart: return {k:v for k,v in x.items() if not _apart(k, owner)}
-    return {k:list(chain(*v)) if k=='reference' else v if _apart(k, owner) else [v[i] for i in owner] for k,v in x.items()}
+def _apart(leaf, owner):  # Made for each of several references apart; owner: whose they are
+    return (
+        owner is not None
+        and leaf in MADE
+        and not MAKERS[MADE[leaf]].several
+        and any(t == "reference" or _apart(t, owner) for t in MAKERS[MADE[leaf]].leaves[leaf])
+    )
 
-def _best(t): # Of the scores that a text has against its references
-    t = t.sort_values('value', key=lambda v: -v*np.array([reg[n].sign or 1 for n in t['name']]), kind='stable').drop_duplicates(['name', 'sample'])
+
+def _alone(name, needs, owner):  # Whether a score takes one reference at a time
+    return owner is not None and any(
+        _apart(k, owner) or k == "reference" and k not in reg[name].needs for k in needs
+    )
+
+
+def _view(x, owner, apart):  # Texts and leaves of each reference, or of each text
+    if not apart:
+        return {k: v for k, v in x.items() if not _apart(k, owner)}
+    return {
+        k: list(chain(*v)) if k == "reference" else v if _apart(k, owner) else [v[i] for i in owner]
+        for k, v in x.items()
+    }
+
+
+def _best(t):  # Of the scores that a text has against its references
+    t = t.sort_values(
+        "value", key=lambda v: -v * np.array([reg[n].sign or 1 for n in t["name"]]), kind="stable"
+    ).drop_duplicates(["name", "sample"])
     return t.sort_index(ignore_index=True)
 
-def _plan(wanted, models, owner): # Model -> its groups, of texts or of references -> leaves, all after what they are made of
+
+def _plan(
+    wanted, models, owner
+):  # Model -> its groups, of texts or of references -> leaves, all after what they are made of
     out = {}
-    for leaf in wanted: out.setdefault(reader_of(MADE[leaf], models), {}).setdefault((MADE[leaf], _apart(leaf, owner)), []).append(leaf)
-    before = {who:{reader_of(MADE[n], models) for ls in gs.values() for leaf in ls for n in MAKERS[MADE[leaf]].leaves[leaf] if n in MADE}-{who} for who,gs in out.items()}
-    return {who:dict(sorted(out[who].items(), key=lambda g: list(MAKERS).index(g[0][0]))) for who in TopologicalSorter(before).static_order()}
+    for leaf in wanted:
+        out.setdefault(reader_of(MADE[leaf], models), {}).setdefault(
+            (MADE[leaf], _apart(leaf, owner)), []
+        ).append(leaf)
+    before = {
+        who: {
+            reader_of(MADE[n], models)
+            for ls in gs.values()
+            for leaf in ls
+            for n in MAKERS[MADE[leaf]].leaves[leaf]
+            if n in MADE
+        }
+        - {who}
+        for who, gs in out.items()
+    }
+    return {
+        who: dict(sorted(out[who].items(), key=lambda g: list(MAKERS).index(g[0][0])))
+        for who in TopologicalSorter(before).static_order()
+    }
 
-def _stopped(g, wanted, absent): # Why what the leaves are made of is not there
-    return next((absent[n] for leaf in wanted for n in MAKERS[g].leaves[leaf] if n in absent), '')
 
-def _made(plan, x, owner, bar, load, **kw): # Leaves, leaf -> what to install for it, group -> leaf -> tokens that did not fit, group -> model
-    leaves,absent,cut,read_by = {},{},{},{}
-    for who,groups in plan.items():
-        m,opts = _opened(who, **load) if who and not all(_stopped(g, ls, absent) for (g,_),ls in groups.items()) else (None, {})
-        for (g,apart),wanted in groups.items():
-            bar.set_description(f'quality: {g}')
+def _stopped(g, wanted, absent):  # Why what the leaves are made of is not there
+    return next((absent[n] for leaf in wanted for n in MAKERS[g].leaves[leaf] if n in absent), "")
+
+
+def _made(
+    plan, x, owner, bar, load, **kw
+):  # Leaves, leaf -> what to install for it, group -> leaf -> tokens that did not fit, group -> model
+    leaves, absent, cut, read_by = {}, {}, {}, {}
+    for who, groups in plan.items():
+        m, opts = (
+            _opened(who, **load)
+            if who and not all(_stopped(g, ls, absent) for (g, _), ls in groups.items())
+            else (None, {})
+        )
+        for (g, apart), wanted in groups.items():
+            bar.set_description(f"quality: {g}")
             why = _stopped(g, wanted, absent)
-            made_of = {'hypothesis', *chain(*(MAKERS[g].leaves[leaf] for leaf in wanted))}
-            given = _view({k:v for k,v in (x|leaves).items() if k in made_of}, owner, apart)
-            got,why = (None, why) if why else _installed(lambda: MAKERS[g].make(m, given, wanted, **opts, **(kw if m else {}))) # noqa: B023
-            absent |= {leaf:why for leaf in wanted if why}
-            if not why: leaves,cut[g] = leaves|got[0],cut.get(g, {})|{leaf:int(n.sum()) for leaf,n in got[1].items()}
-            if m and not why: read_by[g] = '{0.name} {0.version}'.format(m.model if who[2]=='sentence' else m)
-            bar.update(len(x['hypothesis']))
-        m = None # Nothing else holds it: it goes before the next one comes
-    return leaves,absent,cut,read_by
+            made_of = {"hypothesis", *chain(*(MAKERS[g].leaves[leaf] for leaf in wanted))}
+            given = _view({k: v for k, v in (x | leaves).items() if k in made_of}, owner, apart)
+            got, why = (
+                (None, why)
+                if why
+                else _installed(lambda: MAKERS[g].make(m, given, wanted, **opts, **(kw if m else {})))
+            )  # noqa: B023
+            absent |= {leaf: why for leaf in wanted if why}
+            if not why:
+                leaves, cut[g] = (
+                    leaves | got[0],
+                    cut.get(g, {}) | {leaf: int(n.sum()) for leaf, n in got[1].items()},
+                )
+            if m and not why:
+                read_by[g] = "{0.name} {0.version}".format(m.model if who[2] == "sentence" else m)
+            bar.update(len(x["hypothesis"]))
+        m = None  # Nothing else holds it: it goes before the next one comes
+    return leaves, absent, cut, read_by
+
 
 def grade(
-    texts:pd.DataFrame, # id, hypothesis, and as far as given source and reference, or references (a list for each text)
-    models:dict, # Group of `MAKERS` or family -> folder or hub id, for spans a spaCy pipeline; (checkpoint, file) for a trained head (alignscore, ctc, ctc_relevance) or a question (judge_own)
-    metrics='all', # Names of quality metrics, or 'all' for all that are applicable
-    progress:bool=True, # Show texts done and time left
-    device:str|None=None, # 'cpu', 'cuda', ...; a GPU when there is one
-    dtype=None, # float32 on a CPU, half precision on a GPU
-    **kw, # batch_tokens of the passes
-)->pd.DataFrame: # sample, name, value, note; attrs: missing (score -> what it lacks), cut (group -> leaf -> tokens that did not fit; of alignscore inputs), models (group -> who read)
+    texts: pd.DataFrame,  # id, hypothesis, and as far as given source and reference, or references (a list for each text)
+    models: dict,  # Group of `MAKERS` or family -> folder or hub id, for spans a spaCy pipeline; (checkpoint, file) for a trained head (alignscore, ctc, ctc_relevance) or a question (judge_own)
+    metrics="all",  # Names of quality metrics, or 'all' for all that are applicable
+    progress: bool = True,  # Show texts done and time left
+    device: str | None = None,  # 'cpu', 'cuda', ...; a GPU when there is one
+    dtype=None,  # float32 on a CPU, half precision on a GPU
+    **kw,  # batch_tokens of the passes
+) -> pd.DataFrame:  # sample, name, value, note; attrs: missing (score -> what it lacks), cut (group -> leaf -> tokens that did not fit; of alignscore inputs), models (group -> who read)
     "Quality scores of texts."
     from tqdm import tqdm
-    if bad := set(models)-{*MAKERS, *(m.family for m in MAKERS.values())}: raise ValueError(f"no group of leaves is called {some(sorted(bad))}; there are {sorted({*MAKERS, *(m.family for m in MAKERS.values() if m.family)})}")
-    x,names = _texts(texts),scores_asked(metrics)
-    owner = np.repeat(np.arange(len(texts)), list(map(len, x['reference']))) if 'references' in texts else None
-    needs = {n:stored(n) for n in names}
-    missing = {n:list(dict.fromkeys(w for leaf in needs[n] for w in _lacks(leaf, x, models))) for n in names}
-    plan = _plan(dict.fromkeys(leaf for n in names if not missing[n] for leaf in needs[n] if leaf in MADE), models, owner)
-    with tqdm(total=len(x['hypothesis'])*sum(map(len, plan.values())), desc='quality', unit='text', **{} if progress else dict(disable=True)) as bar:
-        leaves,absent,cut,read_by = _made(plan, x, owner, bar, dict(device=device, dtype=dtype), **kw)
-    ids,found = np.array(texts['id'], object),[]
-    run = {a:Run(ids[owner] if a else ids, reg, **_view(x|leaves, owner, a)) for a in {False, owner is not None}}
+
+    if bad := set(models) - {*MAKERS, *(m.family for m in MAKERS.values())}:
+        raise ValueError(
+            f"no group of leaves is called {some(sorted(bad))}; there are {sorted({*MAKERS, *(m.family for m in MAKERS.values() if m.family)})}"
+        )
+    x, names = _texts(texts), scores_asked(metrics)
+    owner = (
+        np.repeat(np.arange(len(texts)), list(map(len, x["reference"]))) if "references" in texts else None
+    )
+    needs = {n: stored(n) for n in names}
+    missing = {n: list(dict.fromkeys(w for leaf in needs[n] for w in _lacks(leaf, x, models))) for n in names}
+    plan = _plan(
+        dict.fromkeys(leaf for n in names if not missing[n] for leaf in needs[n] if leaf in MADE),
+        models,
+        owner,
+    )
+    with tqdm(
+        total=len(x["hypothesis"]) * sum(map(len, plan.values())),
+        desc="quality",
+        unit="text",
+        **{} if progress else dict(disable=True),
+    ) as bar:
+        leaves, absent, cut, read_by = _made(plan, x, owner, bar, dict(device=device, dtype=dtype), **kw)
+    ids, found = np.array(texts["id"], object), []
+    run = {
+        a: Run(ids[owner] if a else ids, reg, **_view(x | leaves, owner, a))
+        for a in {False, owner is not None}
+    }
     for n in names:
         alone = _alone(n, needs[n], owner)
         missing[n] += list(dict.fromkeys(absent[leaf] for leaf in needs[n] if leaf in absent))
-        got,why = (None, '') if missing[n] else _installed(lambda: score(run[alone], n)) # noqa: B023
+        got, why = (None, "") if missing[n] else _installed(lambda: score(run[alone], n))  # noqa: B023
         missing[n] += [why] if why else []
         found += [] if got is None else [_best(got)] if alone else [got]
     t = pd.concat(found, ignore_index=True) if found else score_table()
-    t.attrs |= dict(missing={n:w for n,w in missing.items() if w}, cut=cut, models=read_by)
+    t.attrs |= dict(missing={n: w for n, w in missing.items() if w}, cut=cut, models=read_by)
     return t

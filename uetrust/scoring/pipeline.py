@@ -8,95 +8,183 @@ __all__ = ['clear', 'fill']
 # %% ../../nbs/09_scoring/08_pipeline.ipynb #f6689bd9
 from dataclasses import replace
 from pathlib import Path
-from ..stats.table import MAPS, PASSES
-from ..data.datasets import samples
+
 from ..core.settings import place
 from ..core.store import Store, versions
+from ..data.datasets import samples
 from .generators import plan
+from ..stats.table import MAPS, PASSES
 
 # %% ../../nbs/09_scoring/08_pipeline.ipynb #e0a9ffcb
 def _black_box(p, s, progress):
     from uetrust.generation.endpoint import Cache, fill
     from uetrust.generation.serve import opened
+
     g = p.generator
     with opened(g) as e:
-        fill(p.folder/'texts', p.dataset, g.name, s, e, g.decoding, p.folder/'replies.sqlite', progress=progress)
-        with Cache(p.folder/'replies.sqlite') as kept: _ask(p, s, lambda d: lambda asked: _replies_of(e, asked, d, kept), dict(reader=e.model, revision=e.revision, made_with=versions()), progress)
+        fill(
+            p.folder / "texts",
+            p.dataset,
+            g.name,
+            s,
+            e,
+            g.decoding,
+            p.folder / "replies.sqlite",
+            progress=progress,
+        )
+        with Cache(p.folder / "replies.sqlite") as kept:
+            _ask(
+                p,
+                s,
+                lambda d: lambda asked: _replies_of(e, asked, d, kept),
+                dict(reader=e.model, revision=e.revision, made_with=versions()),
+                progress,
+            )
 
-def _replies_of(e, asked, d, kept): # Of a server
+
+def _replies_of(e, asked, d, kept):  # Of a server
     import pandas as pd
-    from uetrust.generation.endpoint import generate
-    whole = pd.DataFrame([dict(id=i, source=ask.replace('{source}', source)) for i,ask,source in asked])
-    return [r['text'] for r in generate(e, whole, replace(d, prompt='{source}', samples=0, beams=0), kept)]
 
-def _ask(p, s, answers, who, progress): # How sure is it? A reply may be longer than the summary that it holds
+    from uetrust.generation.endpoint import generate
+
+    whole = pd.DataFrame([dict(id=i, source=ask.replace("{source}", source)) for i, ask, source in asked])
+    return [r["text"] for r in generate(e, whole, replace(d, prompt="{source}", samples=0, beams=0), kept)]
+
+
+def _ask(
+    p, s, answers, who, progress
+):  # How sure is it? A reply may be longer than the summary that it holds
     from uetrust.stats.prompted import replies
+
     g = p.generator
-    for n,ask,longest,scale in (('verbal_1s', g.verbal_1s, g.decoding.max_new_tokens+32, ()), ('verbal_2s', g.verbal_2s, 32, g.verbal_scale)):
-        if ask: replies(p.folder/n, p.folder/'texts', s, ask, answers(replace(g.decoding, max_new_tokens=longest)), who|dict(title=n, max_new_tokens=longest), scale, progress=progress)
+    for n, ask, longest, scale in (
+        ("verbal_1s", g.verbal_1s, g.decoding.max_new_tokens + 32, ()),
+        ("verbal_2s", g.verbal_2s, 32, g.verbal_scale),
+    ):
+        if ask:
+            replies(
+                p.folder / n,
+                p.folder / "texts",
+                s,
+                ask,
+                answers(replace(g.decoding, max_new_tokens=longest)),
+                who | dict(title=n, max_new_tokens=longest),
+                scale,
+                progress=progress,
+            )
+
 
 def _white_box(p, s, progress):
     from uetrust.generation.local import fill
     from uetrust.models.load import load
-    from uetrust.stats.prompted import asked_true, elicited, local_answers
     from uetrust.stats.passes import keywords, likelihoods, reader, reference_bank, spacy_tagger
+    from uetrust.stats.prompted import asked_true, elicited, local_answers
+
     g = p.generator
     m = load(place(g.model), g.revision or None)
-    fill(p.folder/'texts', p.dataset, g.name, s, m, g.decoding, batch=g.batch, progress=progress)
-    def at(name): return p.folder/name,p.folder/'texts'
-    for n in g.passes: _pass(n, p, (*at(n), s, m), progress)
-    if p.tagger: keywords(*at('keywords'), m.tokenizer, spacy_tagger(p.tagger), p.tagger, progress=progress)
-    if g.p_true: asked_true(*at('asked'), s, m, g.p_true, g.decoding, progress=progress)
-    if g.elicit: elicited(*at('elicited'), s, m, g.elicit, g.decoding, progress=progress)
-    _ask(p, s, lambda d: local_answers(m, d, g.batch), reader(m, '', max_prompt=g.decoding.max_prompt), progress)
-    for what,data in (('train', p.train), ('background', p.background)) if 'states' in g.passes else ():
-        if not data: continue
+    fill(p.folder / "texts", p.dataset, g.name, s, m, g.decoding, batch=g.batch, progress=progress)
+
+    def at(name):
+        return p.folder / name, p.folder / "texts"
+
+    for n in g.passes:
+        _pass(n, p, (*at(n), s, m), progress)
+    if p.tagger:
+        keywords(*at("keywords"), m.tokenizer, spacy_tagger(p.tagger), p.tagger, progress=progress)
+    if g.p_true:
+        asked_true(*at("asked"), s, m, g.p_true, g.decoding, progress=progress)
+    if g.elicit:
+        elicited(*at("elicited"), s, m, g.elicit, g.decoding, progress=progress)
+    _ask(
+        p,
+        s,
+        lambda d: local_answers(m, d, g.batch),
+        reader(m, "", max_prompt=g.decoding.max_prompt),
+        progress,
+    )
+    for what, data in (("train", p.train), ("background", p.background)) if "states" in g.passes else ():
+        if not data:
+            continue
         t = samples(data)
-        likelihoods(p.folder/f'{what}-states', reference_bank(p.folder/what, p.dataset, t, progress=progress), t, m, PASSES['states'], g.decoding, f'states of {what}', progress=progress)
+        likelihoods(
+            p.folder / f"{what}-states",
+            reference_bank(p.folder / what, p.dataset, t, progress=progress),
+            t,
+            m,
+            PASSES["states"],
+            g.decoding,
+            f"states of {what}",
+            progress=progress,
+        )
     return m.tokenizer
 
-def _pass(n, p, given, progress): # One of `KNOWN`
-    from uetrust.stats import beams, passes
-    d = p.generator.decoding
-    if n in PASSES: passes.likelihoods(*given, PASSES[n], d, n, progress=progress)
-    elif n in MAPS: passes.attending(*given, d, n, progress=progress)
-    elif n=='beams': beams.searched(*given, d, members=p.generator.beam_members, batch=p.generator.batch, progress=progress)
-    elif not p.train: raise ValueError(f"settings.ini [dataset.{p.dataset}] names no training texts, and the pass 'focus' needs documents that say how rare a word is")
-    else: passes.focusing(*given, d, samples(p.train)['source'], progress=progress)
 
-def _compare(p, s, tokenizer, progress): # A black box has no tokenizer, and no readings
-    from uetrust.stats import compare as c
+def _pass(n, p, given, progress):  # One of `KNOWN`
+    from uetrust.stats import beams, passes
+
+    d = p.generator.decoding
+    if n in PASSES:
+        passes.likelihoods(*given, PASSES[n], d, n, progress=progress)
+    elif n in MAPS:
+        passes.attending(*given, d, n, progress=progress)
+    elif n == "beams":
+        beams.searched(
+            *given, d, members=p.generator.beam_members, batch=p.generator.batch, progress=progress
+        )
+    elif not p.train:
+        raise ValueError(
+            f"settings.ini [dataset.{p.dataset}] names no training texts, and the pass 'focus' needs documents that say how rare a word is"
+        )
+    else:
+        passes.focusing(*given, d, samples(p.train)["source"], progress=progress)
+
+
+def _compare(p, s, tokenizer, progress):  # A black box has no tokenizer, and no readings
     from uetrust.models.load import load
-    g,own = p.generator,'own' in p.generator.passes
-    asked = [n for n in g.compare if own or n not in ('alternatives', 'relevance')]
-    def at(name): return p.folder/name,p.folder/'texts'
-    if p.nli and {'entailments', 'sentences', 'alternatives'}&set(asked):
+    from uetrust.stats import compare as c
+
+    g, own = p.generator, "own" in p.generator.passes
+    asked = [n for n in g.compare if own or n not in ("alternatives", "relevance")]
+
+    def at(name):
+        return p.folder / name, p.folder / "texts"
+
+    if p.nli and {"entailments", "sentences", "alternatives"} & set(asked):
         m = load(place(p.nli))
-        for name,f in (('entailments', c.entailments), ('sentences', c.support)):
-            if name in asked: f(*at(name), m, progress=progress)
-        if 'alternatives' in asked: c.alternatives(*at('alternatives'), p.folder/'own', tokenizer, m, progress=progress)
-    if p.encoder and {'embeddings', 'relevance'}&set(asked):
+        for name, f in (("entailments", c.entailments), ("sentences", c.support)):
+            if name in asked:
+                f(*at(name), m, progress=progress)
+        if "alternatives" in asked:
+            c.alternatives(*at("alternatives"), p.folder / "own", tokenizer, m, progress=progress)
+    if p.encoder and {"embeddings", "relevance"} & set(asked):
         m = load(place(p.encoder))
-        if 'embeddings' in asked: c.vectors(*at('embeddings'), m, progress=progress)
-        if 'relevance' in asked and p.relevance: c.relevances(*at('relevance'), s, tokenizer, m, p.relevance, progress=progress)
+        if "embeddings" in asked:
+            c.vectors(*at("embeddings"), m, progress=progress)
+        if "relevance" in asked and p.relevance:
+            c.relevances(*at("relevance"), s, tokenizer, m, p.relevance, progress=progress)
+
 
 def clear(
-    folder:Path, # Of a plan
+    folder: Path,  # Of a plan
 ):
     "Remove all that was made of texts. Raw replies of a server stay: they were paid."
-    for d in Path(folder).glob('*/'):
-        for what in ('bank', 'readings'): Store(d, what).clear()
-    for f in (Path(folder)/'quality').glob('*.parquet'): f.unlink()
+    for d in Path(folder).glob("*/"):
+        for what in ("bank", "readings"):
+            Store(d, what).clear()
+    for f in (Path(folder) / "quality").glob("*.parquet"):
+        f.unlink()
+
 
 def fill(
-    profile_name:str, # Of settings.ini
-    name:str, # 'bulletin--tiny-bart'
-    progress:bool=True, # Show what is made and the time left
-    resume:bool=True, # Go on with what is there; False removes it first
-)->Path: # The folder
+    profile_name: str,  # Of settings.ini
+    name: str,  # 'bulletin--tiny-bart'
+    progress: bool = True,  # Show what is made and the time left
+    resume: bool = True,  # Go on with what is there; False removes it first
+) -> Path:  # The folder
     "Texts and readings of one (dataset, generator); only what is not there is made."
     p = plan(profile_name, name)
-    if not resume: clear(p.folder)
+    if not resume:
+        clear(p.folder)
     s = samples(p.data)
     tokenizer = (_black_box if p.generator.black_box else _white_box)(p, s, progress)
     _compare(p, s, tokenizer, progress)

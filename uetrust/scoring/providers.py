@@ -11,232 +11,533 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
-import numpy as np, pandas as pd
-from ..core.registry import load_scores, reg
+
+import numpy as np
+import pandas as pd
+
 from ..core.checks import spacy_pipeline
+from ..core.registry import load_scores, reg
 from ..core.scores import parted
+from ..core.settings import root
 from ..generation.decoding import HE2024, key
 from ..nlg.alignment import bertscore_f1, layer
-from ..nlg.heads import align_chunks, entities
-from ..nlg.nli import grid
 from ..nlg.fflm import maskings, tagged
+from ..nlg.heads import align_chunks, entities
 from ..nlg.judge import DEFINITIONS, FAMILIES
-from ..nlg.qa import Answered, Question, feqa_phrases, feqa_text, q2_pairs, q2_phrases, q2_valid, qags_kept, qags_phrases, questeval_phrases, spans
 from ..nlg.likelihood import GPT_LAYOUT, IN_OTHER_WORDS, TLDR
+from ..nlg.nli import grid
+from uetrust.nlg.qa import (
+    Answered,
+    Question,
+    feqa_phrases,
+    feqa_text,
+    q2_pairs,
+    q2_phrases,
+    q2_valid,
+    qags_kept,
+    qags_phrases,
+    questeval_phrases,
+    spans,
+)
 from .methods import stored
-from ..core.settings import root
+
 load_scores()
 
 # %% ../../nbs/09_scoring/03_providers.ipynb #424212f4
-TEXTS = ('hypothesis', 'source', 'reference')
+TEXTS = ("hypothesis", "source", "reference")
+
 
 class Maker(NamedTuple):
     "Leaves that one model makes"
-    leaves:dict   # Leaf -> texts and other leaves it is made of beside the hypothesis
-    make:Callable # (model, texts and leaves, wanted leaves, **options of the pass) -> (leaves, tokens that did not fit [N] of each)
-    family:str|None=None # Key of `models` that serves where the group has none of its own; '' for no model
-    several:bool=False   # Takes a list of references as it takes one
 
-def _of(**leaves): return {leaf:tuple(t for t in TEXTS if t in need) for need,names in leaves.items() for leaf in names.split()}
+    leaves: dict  # Leaf -> texts and other leaves it is made of beside the hypothesis
+    make: Callable  # (model, texts and leaves, wanted leaves, **options of the pass) -> (leaves, tokens that did not fit [N] of each)
+    family: str | None = (
+        None  # Key of `models` that serves where the group has none of its own; '' for no model
+    )
+    several: bool = False  # Takes a list of references as it takes one
 
-def _split(texts): # Sentences of each
+
+def _of(**leaves):
+    return {
+        leaf: tuple(t for t in TEXTS if t in need) for need, names in leaves.items() for leaf in names.split()
+    }
+
+
+def _split(texts):  # Sentences of each
     from uetrust.stats.compare import sentences
+
     return [[s for s in sentences(t) if s] for t in texts]
 
-def _sentences(m, x, wanted): return {leaf:_split(x[leaf.removesuffix('_sentences')]) for leaf in wanted},{}
-def _entities(m, x, wanted): return {leaf:entities(x[leaf.removesuffix('_entities')]) for leaf in wanted},{}
+
+def _sentences(m, x, wanted):
+    return {leaf: _split(x[leaf.removesuffix("_sentences")]) for leaf in wanted}, {}
+
+
+def _entities(m, x, wanted):
+    return {leaf: entities(x[leaf.removesuffix("_entities")]) for leaf in wanted}, {}
 
 # %% ../../nbs/09_scoring/03_providers.ipynb #33ed203f
 def _likelihood(name, ways, family=None, template=False, most=None, **layout):
     def make(m, x, wanted, **kw):
         from uetrust.models.likelihoods import PEER, directions
-        leaves,cut = {},{}
-        for w in (w for w in ways.split() if f'{name}_logp_{w}' in wanted):
-            sep = dict(sep=TLDR if w=='source_hypothesis' else IN_OTHER_WORDS) if template else {}
-            for all_,d in zip((leaves, cut), directions(m, name, [w], *(x.get(t) for t in TEXTS), layout=replace(PEER, **layout, **sep), most=most, **kw)): all_ |= d
-        return leaves,cut
-    need = {w:w.replace('prefix', 'source') for w in ways.split()}
-    return Maker({f'{name}_logp_{w}':tuple(t for t in TEXTS[1:] if t in need[w]) for w in need}, make, family, True)
+
+        leaves, cut = {}, {}
+        for w in (w for w in ways.split() if f"{name}_logp_{w}" in wanted):
+            sep = dict(sep=TLDR if w == "source_hypothesis" else IN_OTHER_WORDS) if template else {}
+            for all_, d in zip(
+                (leaves, cut),
+                directions(
+                    m,
+                    name,
+                    [w],
+                    *(x.get(t) for t in TEXTS),
+                    layout=replace(PEER, **layout, **sep),
+                    most=most,
+                    **kw,
+                ),
+            ):
+                all_ |= d
+        return leaves, cut
+
+    need = {w: w.replace("prefix", "source") for w in ways.split()}
+    return Maker(
+        {f"{name}_logp_{w}": tuple(t for t in TEXTS[1:] if t in need[w]) for w in need}, make, family, True
+    )
+
 
 def _fflm(m, x, wanted, **kw):
     from uetrust.models.likelihoods import fflm
-    return fflm(m, x['hypothesis'], x['source'], **kw)
+
+    return fflm(m, x["hypothesis"], x["source"], **kw)
+
 
 def _coco(m, x, wanted, **kw):
     from uetrust.models.likelihoods import coco
-    found = [maskings(tagged(h), tagged(s), m.tokenizer.mask_token or '<mask>') for h,s in zip(x['hypothesis'], x['source'])]
-    leaves,cut = coco(m, x['hypothesis'], x['source'], [masked for _,masked in found], **kw)
-    return leaves|dict(coco_important=[words for words,_ in found]),cut
 
-def _unieval(name, dims, prefix=''):
+    found = [
+        maskings(tagged(h), tagged(s), m.tokenizer.mask_token or "<mask>")
+        for h, s in zip(x["hypothesis"], x["source"])
+    ]
+    leaves, cut = coco(m, x["hypothesis"], x["source"], [masked for _, masked in found], **kw)
+    return leaves | dict(coco_important=[words for words, _ in found]), cut
+
+
+def _unieval(name, dims, prefix=""):
     def make(m, x, wanted, **kw):
         from uetrust.models.likelihoods import unieval
-        given = {t:x[t] for t in TEXTS if t in x}
-        return unieval(m, [d for d in dims.split() if name.format(d) in wanted], given|dict(sentence=_split(x['hypothesis'])), name, prefix, **kw)
+
+        given = {t: x[t] for t in TEXTS if t in x}
+        return unieval(
+            m,
+            [d for d in dims.split() if name.format(d) in wanted],
+            given | dict(sentence=_split(x["hypothesis"])),
+            name,
+            prefix,
+            **kw,
+        )
+
     return make
 
 # %% ../../nbs/09_scoring/03_providers.ipynb #d50be9cc
 def _judged(m, x, wanted, head=None, **kw):
     from uetrust.scoring.judges import judged
-    return judged(m, wanted, {t:x[t] for t in TEXTS if t in x}, own=Path(head).read_text(encoding='utf-8').strip() if head else '', **kw)
 
-def _answers(families): return {f'{what}_{f}_{d}':need for f,need in families.items() for d in DEFINITIONS for what in ('reply', 'answers')}
+    return judged(
+        m,
+        wanted,
+        {t: x[t] for t in TEXTS if t in x},
+        own=Path(head).read_text(encoding="utf-8").strip() if head else "",
+        **kw,
+    )
+
+
+def _answers(families):
+    return {
+        f"{what}_{f}_{d}": need
+        for f, need in families.items()
+        for d in DEFINITIONS
+        for what in ("reply", "answers")
+    }
 
 # %% ../../nbs/09_scoring/03_providers.ipynb #1d23c3bb
-def _whole(first): return lambda x: [((), [p]) for p in zip(x[first], x['hypothesis'])]
-def _each(first): return lambda x: [((len(h),), [(s, c) for c in h]) for s,h in zip(x[first], _split(x['hypothesis']))]
-def _grid(how): return lambda x: [((len(a), len(b)), list(product(a, b))) for a,b in (grid(s, h, how, lambda t: _split([t])[0]) for s,h in zip(x['source'], x['hypothesis']))]
+def _whole(first):
+    return lambda x: [((), [p]) for p in zip(x[first], x["hypothesis"])]
 
-def _pairs(reader, asked, width=(), **opts): # A reader of uetrust.models.classifiers or heads; leaf -> arrangement; shape of one answer
+
+def _each(first):
+    return lambda x: [((len(h),), [(s, c) for c in h]) for s, h in zip(x[first], _split(x["hypothesis"]))]
+
+
+def _grid(how):
+    return lambda x: [
+        ((len(a), len(b)), list(product(a, b)))
+        for a, b in (grid(s, h, how, lambda t: _split([t])[0]) for s, h in zip(x["source"], x["hypothesis"]))
+    ]
+
+
+def _pairs(
+    reader, asked, width=(), **opts
+):  # A reader of uetrust.models.classifiers or heads; leaf -> arrangement; shape of one answer
     def one(f, laid):
-        found,over = parted([ps for _,ps in laid], f, width)
-        return [z.reshape((*shape, *width)) for (shape,_),z in zip(laid, found)],over
+        found, over = parted([ps for _, ps in laid], f, width)
+        return [z.reshape((*shape, *width)) for (shape, _), z in zip(laid, found)], over
+
     def make(m, x, wanted, **kw):
-        from uetrust.models import classifiers as evaluators, heads
-        f = (vars(evaluators)|vars(heads))[reader]
-        found = {leaf:one(lambda ps: f(m, ps, **opts, **kw), lay(x)) for leaf,lay in asked.items() if leaf in wanted}
-        return {k:v for k,(v,_) in found.items()},{k:c for k,(_,c) in found.items()}
+        from uetrust.models import classifiers as evaluators
+        from uetrust.models import heads
+
+        f = (vars(evaluators) | vars(heads))[reader]
+        found = {
+            leaf: one(lambda ps: f(m, ps, **opts, **kw), lay(x))
+            for leaf, lay in asked.items()
+            if leaf in wanted
+        }
+        return {k: v for k, (v, _) in found.items()}, {k: c for k, (_, c) in found.items()}
+
     return make
+
 
 def _align(m, x, wanted, head, **kw):
     from uetrust.models.heads import align_grids
-    leaves,cut = align_grids(m, head, [(align_chunks(s, lambda t: _split([t])[0]), h) for s,h in zip(x['source'], _split(x['hypothesis']))], **kw)
-    return leaves,dict.fromkeys(leaves, cut) # Here the inputs that were cut
+
+    leaves, cut = align_grids(
+        m,
+        head,
+        [
+            (align_chunks(s, lambda t: _split([t])[0]), h)
+            for s, h in zip(x["source"], _split(x["hypothesis"]))
+        ],
+        **kw,
+    )
+    return leaves, dict.fromkeys(leaves, cut)  # Here the inputs that were cut
+
 
 def _kept(leaf, first, second):
     def make(m, x, wanted, head, **kw):
         from uetrust.models.heads import kept_words
-        z,cut = kept_words(m, head, list(zip(x[first], x[second])), **kw)
-        return {leaf:z},{leaf:cut}
+
+        z, cut = kept_words(m, head, list(zip(x[first], x[second])), **kw)
+        return {leaf: z}, {leaf: cut}
+
     return make
 
 # %% ../../nbs/09_scoring/03_providers.ipynb #41be96bc
 def _cosines(m, x, wanted, **kw):
     from uetrust.models.classifiers import cosines, idf
-    others = [t for t in TEXTS[1:] if f'cosines_hypothesis_{t}' in wanted]
-    z,cut = cosines(m, [(h, x[t][i]) for i,h in enumerate(x['hypothesis']) for t in others], layer(m.id), **kw) if others else ([], np.zeros(0, int))
-    rare = {k:idf(m, x[k.removeprefix('idf_')], x['reference']) for k in wanted if k.startswith('idf_')}
-    return {f'cosines_hypothesis_{t}':z[k::len(others)] for k,t in enumerate(others)}|rare,{f'cosines_hypothesis_{t}':cut[k::len(others)] for k,t in enumerate(others)}
+
+    others = [t for t in TEXTS[1:] if f"cosines_hypothesis_{t}" in wanted]
+    z, cut = (
+        cosines(m, [(h, x[t][i]) for i, h in enumerate(x["hypothesis"]) for t in others], layer(m.id), **kw)
+        if others
+        else ([], np.zeros(0, int))
+    )
+    rare = {k: idf(m, x[k.removeprefix("idf_")], x["reference"]) for k in wanted if k.startswith("idf_")}
+    return {f"cosines_hypothesis_{t}": z[k :: len(others)] for k, t in enumerate(others)} | rare, {
+        f"cosines_hypothesis_{t}": cut[k :: len(others)] for k, t in enumerate(others)
+    }
+
 
 def _embedding(e, x, wanted, **kw):
-    from uetrust.models.encode import embed
     from uetrust.models.classifiers import SentenceEncoder, vectors
+    from uetrust.models.encode import embed
+
     of = vectors if isinstance(e, SentenceEncoder) else embed
-    found = {k:of(e, x[k.removeprefix('embedding_')], **kw) for k in wanted}
-    return {k:list(v) for k,(v,_) in found.items()},{k:c for k,(_,c) in found.items()}
+    found = {k: of(e, x[k.removeprefix("embedding_")], **kw) for k in wanted}
+    return {k: list(v) for k, (v, _) in found.items()}, {k: c for k, (_, c) in found.items()}
 
 # %% ../../nbs/09_scoring/03_providers.ipynb #0a0956ea
-class Tagger(NamedTuple): # A spaCy pipeline, loaded where it is used
-    name:str
+class Tagger(NamedTuple):  # A spaCy pipeline, loaded where it is used
+    name: str
+
     @property
-    def version(self): return getattr(spacy_pipeline(self.name), 'meta', {}).get('version', '')
+    def version(self):
+        return getattr(spacy_pipeline(self.name), "meta", {}).get("version", "")
 
-def _spans(m, x, wanted, **kw): return {leaf:spans(x[leaf.removesuffix('_spans')], m.name) for leaf in wanted},{}
 
-def _own_words(t, p): return t,p # Of a text and its phrases
+def _spans(m, x, wanted, **kw):
+    return {leaf: spans(x[leaf.removesuffix("_spans")], m.name) for leaf in wanted}, {}
+
+
+def _own_words(t, p):
+    return t, p  # Of a text and its phrases
+
+
 def _feqa_words(t, p):
-    def one(x): return feqa_text(x.lower(), lambda s: _split([s])[0])
-    return one(t),list(map(one, p))
+    def one(x):
+        return feqa_text(x.lower(), lambda s: _split([s])[0])
 
-def _rng(text): return np.random.default_rng(key(42, text, 0)) # The same draw for a text wherever it stands
+    return one(t), list(map(one, p))
 
-def _questions(style, phrases, words=_own_words): # phrases: of a text and its spans
+
+def _rng(text):
+    return np.random.default_rng(key(42, text, 0))  # The same draw for a text wherever it stands
+
+
+def _questions(style, phrases, words=_own_words):  # phrases: of a text and its spans
     def make(m, x, wanted, **kw):
         from uetrust.models.questions import WRITING, ask
-        leaves,cut = {},{}
+
+        leaves, cut = {}, {}
         for leaf in wanted:
-            t = 'source' if leaf.endswith('_source') else 'hypothesis'
-            found,over,endless = ask(m, [words(s, phrases(s, f)) for s,f in zip(x[t], x[f'{t}_spans'])], WRITING[style], **kw)
-            leaves[leaf],cut[leaf],cut[f'{leaf}_unfinished'] = [[Question(*q) for q in qs] for qs in found],over,endless
-        return leaves,cut
+            t = "source" if leaf.endswith("_source") else "hypothesis"
+            found, over, endless = ask(
+                m, [words(s, phrases(s, f)) for s, f in zip(x[t], x[f"{t}_spans"])], WRITING[style], **kw
+            )
+            leaves[leaf], cut[leaf], cut[f"{leaf}_unfinished"] = (
+                [[Question(*q) for q in qs] for qs in found],
+                over,
+                endless,
+            )
+        return leaves, cut
+
     return make
 
-def _to(texts, lists): return [[(q, t) for q in qs] for qs,t in zip(lists, texts)]
-def _texts_of(questions): return [[q.text for q in qs] for qs in questions]
-def _answered(questions, expected, found): return [[Answered(*z) for z in zip(*zs)] for zs in zip(questions, expected, found)]
+
+def _to(texts, lists):
+    return [[(q, t) for q in qs] for qs, t in zip(lists, texts)]
+
+
+def _texts_of(questions):
+    return [[q.text for q in qs] for qs in questions]
+
+
+def _answered(questions, expected, found):
+    return [[Answered(*z) for z in zip(*zs)] for zs in zip(questions, expected, found)]
+
 
 def _feqa(m, x, wanted, **kw):
     from uetrust.models.questions import span_answers
-    texts,qs = [feqa_text(s, lambda t: _split([t])[0]).lower() for s in x['source']],x['feqa_questions']
-    found,cut = parted(_to(texts, _texts_of(qs)), lambda ps: span_answers(m, ps, none=False, **kw))
-    return dict(feqa_answers=_answered(_texts_of(qs), [[q.phrase for q in one] for one in qs], found)),dict(feqa_answers=cut)
+
+    texts, qs = [feqa_text(s, lambda t: _split([t])[0]).lower() for s in x["source"]], x["feqa_questions"]
+    found, cut = parted(_to(texts, _texts_of(qs)), lambda ps: span_answers(m, ps, none=False, **kw))
+    return dict(feqa_answers=_answered(_texts_of(qs), [[q.phrase for q in one] for one in qs], found)), dict(
+        feqa_answers=cut
+    )
+
 
 def _qags(m, x, wanted, n=20, **kw):
     from uetrust.models.questions import once, span_answers
+
     f = once(lambda ps: span_answers(m, ps, **kw))
-    def on(t, lists): return parted(_to([' '.join(s.split()) for s in x[t]], lists), f)
-    qs,leaves,cut = x['qags_questions'],{},{}
+
+    def on(t, lists):
+        return parted(_to([" ".join(s.split()) for s in x[t]], lists), f)
+
+    qs, leaves, cut = x["qags_questions"], {}, {}
     for leaf in wanted:
-        rules = [(a, [q.phrase for q in one]) for a,one in zip(on('hypothesis', _texts_of(qs))[0], qs)] if leaf.endswith('_matched') else [()]*len(qs)
-        kept = [qags_kept([q.text for q in one], [q.logp for q in one], n, _rng(h), *r).questions for h,one,r in zip(x['hypothesis'], qs, rules)]
-        (mine,a),(theirs,b) = on('hypothesis', kept),on('source', kept)
-        leaves[leaf],cut[leaf] = _answered(kept, mine, theirs),a+b
-    return leaves,cut
+        rules = (
+            [(a, [q.phrase for q in one]) for a, one in zip(on("hypothesis", _texts_of(qs))[0], qs)]
+            if leaf.endswith("_matched")
+            else [()] * len(qs)
+        )
+        kept = [
+            qags_kept([q.text for q in one], [q.logp for q in one], n, _rng(h), *r).questions
+            for h, one, r in zip(x["hypothesis"], qs, rules)
+        ]
+        (mine, a), (theirs, b) = on("hypothesis", kept), on("source", kept)
+        leaves[leaf], cut[leaf] = _answered(kept, mine, theirs), a + b
+    return leaves, cut
+
 
 def _q2(m, x, wanted, **kw):
     from uetrust.models.questions import raw_answers
-    def on(t, lists): return parted(_to(x[t], _texts_of(lists)), lambda ps: raw_answers(m, ps, **kw))
-    mine,a = on('hypothesis', x['q2_questions'])
-    valid = [q2_valid(qs, found) for qs,found in zip(x['q2_questions'], mine)]
-    theirs,b = on('source', valid)
-    return dict(q2_answers=_answered(_texts_of(valid), [[q.phrase for q in qs] for qs in valid], theirs)),dict(q2_answers=a+b)
+
+    def on(t, lists):
+        return parted(_to(x[t], _texts_of(lists)), lambda ps: raw_answers(m, ps, **kw))
+
+    mine, a = on("hypothesis", x["q2_questions"])
+    valid = [q2_valid(qs, found) for qs, found in zip(x["q2_questions"], mine)]
+    theirs, b = on("source", valid)
+    return dict(
+        q2_answers=_answered(_texts_of(valid), [[q.phrase for q in qs] for qs in valid], theirs)
+    ), dict(q2_answers=a + b)
+
 
 def _q2_nli(m, x, wanted, **kw):
     from uetrust.models.classifiers import nli_pairs
-    found,cut = parted([q2_pairs(s, h, a) for s,h,a in zip(x['source'], x['hypothesis'], x['q2_answers'])], lambda ps: nli_pairs(m, ps, 512, 'first', **kw), (3,))
-    return dict(q2_nli=found),dict(q2_nli=cut)
+
+    found, cut = parted(
+        [q2_pairs(s, h, a) for s, h, a in zip(x["source"], x["hypothesis"], x["q2_answers"])],
+        lambda ps: nli_pairs(m, ps, 512, "first", **kw),
+        (3,),
+    )
+    return dict(q2_nli=found), dict(q2_nli=cut)
+
 
 def _questeval(m, x, wanted, **kw):
     from uetrust.models.questions import written_answers
-    leaves,cut = {},{}
+
+    leaves, cut = {}, {}
     for leaf in wanted:
-        t,asked = ('source', 'hypothesis') if leaf.endswith('_source') else ('hypothesis', 'source')
-        qs = x[f'questeval_questions_{asked}']
-        found,cut[leaf] = parted(_to(x[t], _texts_of(qs)), lambda ps: written_answers(m, ps, **kw))
-        leaves[leaf] = [[Answered(q.text, q.phrase, *a) for q,a in zip(*z)] for z in zip(qs, found)]
-    return leaves,cut
+        t, asked = ("source", "hypothesis") if leaf.endswith("_source") else ("hypothesis", "source")
+        qs = x[f"questeval_questions_{asked}"]
+        found, cut[leaf] = parted(_to(x[t], _texts_of(qs)), lambda ps: written_answers(m, ps, **kw))
+        leaves[leaf] = [[Answered(q.text, q.phrase, *a) for q, a in zip(*z)] for z in zip(qs, found)]
+    return leaves, cut
+
 
 def _similarity(m, x, wanted, **kw):
     from uetrust.models.classifiers import cosines
+
     def f1(pairs):
-        z,over = cosines(m, pairs, layer(m.id), **kw)
-        return [bertscore_f1(c) for c in z],over
-    got = {leaf:parted([[(a.found, a.expected) for a in one] for one in x[leaf.replace('similarity', 'answers')]], f1) for leaf in wanted}
-    return {k:v for k,(v,_) in got.items()},{k:c for k,(_,c) in got.items()}
+        z, over = cosines(m, pairs, layer(m.id), **kw)
+        return [bertscore_f1(c) for c in z], over
+
+    got = {
+        leaf: parted(
+            [[(a.found, a.expected) for a in one] for one in x[leaf.replace("similarity", "answers")]], f1
+        )
+        for leaf in wanted
+    }
+    return {k: v for k, (v, _) in got.items()}, {k: c for k, (_, c) in got.items()}
 
 # %% ../../nbs/09_scoring/03_providers.ipynb #0b0a0a6b
-_SIDES = 'source_hypothesis reference_hypothesis hypothesis_reference'
-MAKERS = dict( # Group of leaves -> how they are made
-    sentences=Maker(_of(none='hypothesis_sentences', source='source_sentences'), _sentences, ''), entities=Maker(_of(none='hypothesis_entities', source='source_entities'), _entities, ''),
-    bart=_likelihood('bart', _SIDES+' prefix_hypothesis'), bart_he2024=_likelihood('bart256', 'hypothesis_reference', 'bart', window=256), harim=_likelihood('bart110', 'source_hypothesis empty_hypothesis', 'bart', most=110),
-    t5=_likelihood('t5', _SIDES), gpt=_likelihood('gpt', _SIDES, template=True, **GPT_LAYOUT), flan=_likelihood('flan', 'source_hypothesis reference_hypothesis', template=True),
-    fflm=Maker(_of(source='fflm_s2s fflm_lm fflm_prefix fflm_s2s_doc fflm_lm_doc'), _fflm), coco=Maker(_of(source='coco_words coco_important coco_p_source coco_p_token coco_p_span coco_p_sentence coco_p_document'), _coco),
-    unieval=Maker(_of(none='yes_no_fluency', source='yes_no_coherence yes_no_consistency', reference='yes_no_relevance'), _unieval('yes_no_{}', 'fluency coherence consistency relevance')),
-    unieval_he2024=Maker(_of(source='yes_no_coherence_he2024 yes_no_consistency_he2024'), _unieval('yes_no_{}_he2024', 'coherence consistency', HE2024.prompt.removesuffix('{source}')), 'unieval'),
-    unieval_fact=Maker(_of(source='yes_no_fact'), _unieval('yes_no_fact', 'consistency')),
-    mnli=Maker(_of(source='nli_source_hypothesis'), _pairs('nli_pairs', dict(nli_source_hypothesis=_whole('source')), (3,), window=512, cut='first'), 'nli'),
-    summac=Maker(_of(source='nli_source_sentences'), _pairs('nli_pairs', dict(nli_source_sentences=_grid('sentence')), (3,), window=500), 'nli'),
-    summac_paragraph=Maker(_of(source='nli_source_paragraphs'), _pairs('nli_pairs', dict(nli_source_paragraphs=_grid('paragraph')), (3,), window=500), 'nli'),
-    summac_he2024=Maker(_of(reference='nli_reference_hypothesis'), _pairs('nli_pairs', dict(nli_reference_hypothesis=_whole('reference')), (3,), window=512), 'nli'),
-    anli=Maker(_of(source='anli_source_hypothesis'), _pairs('nli_pairs', dict(anli_source_hypothesis=_whole('source')), (3,), window=512)),
-    true_nli=Maker(_of(source='true_nli_logp'), _pairs('true_nli', dict(true_nli_logp=_whole('source')), (2,))),
-    factcc=Maker(_of(source='factcc_source_hypothesis factcc_source_sentences'), _pairs('factcc', dict(factcc_source_hypothesis=_whole('source'), factcc_source_sentences=_each('source')), (2,))),
-    bleurt=Maker(_of(reference='bleurt_reference_hypothesis', source='bleurt_source_hypothesis'), _pairs('regress', dict(bleurt_reference_hypothesis=_whole('reference'), bleurt_source_hypothesis=_whole('source')))),
-    ctc_regression=Maker(_of(source='ctc_regression_source'), _pairs('regress', dict(ctc_regression_source=_whole('source')), cut='longest')),
-    alignscore=Maker(_of(source='align_three align_binary align_regression'), _align),
-    ctc=Maker(_of(source='kept_hypothesis_source'), _kept('kept_hypothesis_source', 'hypothesis', 'source')), ctc_relevance=Maker(_of(reference='kept_reference_hypothesis'), _kept('kept_reference_hypothesis', 'reference', 'hypothesis')),
-    judge=Maker(_answers({f:tuple(t for t in TEXTS[1:] if t in x.shown) for f,x in FAMILIES.items()}), _judged), judge_own=Maker(_answers(dict(own=('source',))), _judged),
-    spans=Maker(_of(none='hypothesis_spans', source='source_spans'), _spans), **{f'{n}_questions':Maker({f'{n}_questions':('hypothesis_spans',)}, _questions(n, *how), 'qg') for n,how in dict(
-        feqa=(lambda t, f: feqa_phrases(f), _feqa_words), qags=(lambda t, f: qags_phrases(f, _rng(t)),), q2=(lambda t, f: q2_phrases(f),)).items()},
-    questeval_questions=Maker(dict(questeval_questions_hypothesis=('hypothesis_spans',), questeval_questions_source=('source', 'source_spans')), _questions('questeval', lambda t, f: questeval_phrases(f)), 'qg'),
-    feqa=Maker(dict(feqa_answers=('source', 'feqa_questions')), _feqa, 'qa'), qags=Maker({k:('source', 'qags_questions') for k in ('qags_answers', 'qags_answers_matched')}, _qags, 'qa'),
-    q2=Maker(dict(q2_answers=('source', 'q2_questions')), _q2, 'qa'), q2_nli=Maker(dict(q2_nli=('source', 'q2_answers')), _q2_nli, 'nli'),
-    questeval=Maker(dict(questeval_answers_source=('source', 'questeval_questions_hypothesis'), questeval_answers_hypothesis=('questeval_questions_source',)), _questeval),
-    questeval_similarity=Maker({f'questeval_similarity_{t}':(f'questeval_answers_{t}',) for t in ('source', 'hypothesis')}, _similarity),
-    bertscore=Maker(_of(source='cosines_hypothesis_source', reference='cosines_hypothesis_reference idf_hypothesis idf_reference'), _cosines), embedding=Maker(_of(none='embedding_hypothesis', reference='embedding_reference'), _embedding))
-MADE = {leaf:g for g,m in MAKERS.items() for leaf in m.leaves}
+_SIDES = "source_hypothesis reference_hypothesis hypothesis_reference"
+MAKERS = dict(  # Group of leaves -> how they are made
+    sentences=Maker(_of(none="hypothesis_sentences", source="source_sentences"), _sentences, ""),
+    entities=Maker(_of(none="hypothesis_entities", source="source_entities"), _entities, ""),
+    bart=_likelihood("bart", _SIDES + " prefix_hypothesis"),
+    bart_he2024=_likelihood("bart256", "hypothesis_reference", "bart", window=256),
+    harim=_likelihood("bart110", "source_hypothesis empty_hypothesis", "bart", most=110),
+    t5=_likelihood("t5", _SIDES),
+    gpt=_likelihood("gpt", _SIDES, template=True, **GPT_LAYOUT),
+    flan=_likelihood("flan", "source_hypothesis reference_hypothesis", template=True),
+    fflm=Maker(_of(source="fflm_s2s fflm_lm fflm_prefix fflm_s2s_doc fflm_lm_doc"), _fflm),
+    coco=Maker(
+        _of(
+            source="coco_words coco_important coco_p_source coco_p_token coco_p_span coco_p_sentence coco_p_document"
+        ),
+        _coco,
+    ),
+    unieval=Maker(
+        _of(
+            none="yes_no_fluency", source="yes_no_coherence yes_no_consistency", reference="yes_no_relevance"
+        ),
+        _unieval("yes_no_{}", "fluency coherence consistency relevance"),
+    ),
+    unieval_he2024=Maker(
+        _of(source="yes_no_coherence_he2024 yes_no_consistency_he2024"),
+        _unieval("yes_no_{}_he2024", "coherence consistency", HE2024.prompt.removesuffix("{source}")),
+        "unieval",
+    ),
+    unieval_fact=Maker(_of(source="yes_no_fact"), _unieval("yes_no_fact", "consistency")),
+    mnli=Maker(
+        _of(source="nli_source_hypothesis"),
+        _pairs("nli_pairs", dict(nli_source_hypothesis=_whole("source")), (3,), window=512, cut="first"),
+        "nli",
+    ),
+    summac=Maker(
+        _of(source="nli_source_sentences"),
+        _pairs("nli_pairs", dict(nli_source_sentences=_grid("sentence")), (3,), window=500),
+        "nli",
+    ),
+    summac_paragraph=Maker(
+        _of(source="nli_source_paragraphs"),
+        _pairs("nli_pairs", dict(nli_source_paragraphs=_grid("paragraph")), (3,), window=500),
+        "nli",
+    ),
+    summac_he2024=Maker(
+        _of(reference="nli_reference_hypothesis"),
+        _pairs("nli_pairs", dict(nli_reference_hypothesis=_whole("reference")), (3,), window=512),
+        "nli",
+    ),
+    anli=Maker(
+        _of(source="anli_source_hypothesis"),
+        _pairs("nli_pairs", dict(anli_source_hypothesis=_whole("source")), (3,), window=512),
+    ),
+    true_nli=Maker(
+        _of(source="true_nli_logp"), _pairs("true_nli", dict(true_nli_logp=_whole("source")), (2,))
+    ),
+    factcc=Maker(
+        _of(source="factcc_source_hypothesis factcc_source_sentences"),
+        _pairs(
+            "factcc",
+            dict(factcc_source_hypothesis=_whole("source"), factcc_source_sentences=_each("source")),
+            (2,),
+        ),
+    ),
+    bleurt=Maker(
+        _of(reference="bleurt_reference_hypothesis", source="bleurt_source_hypothesis"),
+        _pairs(
+            "regress",
+            dict(bleurt_reference_hypothesis=_whole("reference"), bleurt_source_hypothesis=_whole("source")),
+        ),
+    ),
+    ctc_regression=Maker(
+        _of(source="ctc_regression_source"),
+        _pairs("regress", dict(ctc_regression_source=_whole("source")), cut="longest"),
+    ),
+    alignscore=Maker(_of(source="align_three align_binary align_regression"), _align),
+    ctc=Maker(_of(source="kept_hypothesis_source"), _kept("kept_hypothesis_source", "hypothesis", "source")),
+    ctc_relevance=Maker(
+        _of(reference="kept_reference_hypothesis"),
+        _kept("kept_reference_hypothesis", "reference", "hypothesis"),
+    ),
+    judge=Maker(
+        _answers({f: tuple(t for t in TEXTS[1:] if t in x.shown) for f, x in FAMILIES.items()}), _judged
+    ),
+    judge_own=Maker(_answers(dict(own=("source",))), _judged),
+    spans=Maker(_of(none="hypothesis_spans", source="source_spans"), _spans),
+    **{
+        f"{n}_questions": Maker({f"{n}_questions": ("hypothesis_spans",)}, _questions(n, *how), "qg")
+        for n, how in dict(
+            feqa=(lambda t, f: feqa_phrases(f), _feqa_words),
+            qags=(lambda t, f: qags_phrases(f, _rng(t)),),
+            q2=(lambda t, f: q2_phrases(f),),
+        ).items()
+    },
+    questeval_questions=Maker(
+        dict(
+            questeval_questions_hypothesis=("hypothesis_spans",),
+            questeval_questions_source=("source", "source_spans"),
+        ),
+        _questions("questeval", lambda t, f: questeval_phrases(f)),
+        "qg",
+    ),
+    feqa=Maker(dict(feqa_answers=("source", "feqa_questions")), _feqa, "qa"),
+    qags=Maker(
+        {k: ("source", "qags_questions") for k in ("qags_answers", "qags_answers_matched")}, _qags, "qa"
+    ),
+    q2=Maker(dict(q2_answers=("source", "q2_questions")), _q2, "qa"),
+    q2_nli=Maker(dict(q2_nli=("source", "q2_answers")), _q2_nli, "nli"),
+    questeval=Maker(
+        dict(
+            questeval_answers_source=("source", "questeval_questions_hypothesis"),
+            questeval_answers_hypothesis=("questeval_questions_source",),
+        ),
+        _questeval,
+    ),
+    questeval_similarity=Maker(
+        {f"questeval_similarity_{t}": (f"questeval_answers_{t}",) for t in ("source", "hypothesis")},
+        _similarity,
+    ),
+    bertscore=Maker(
+        _of(
+            source="cosines_hypothesis_source",
+            reference="cosines_hypothesis_reference idf_hypothesis idf_reference",
+        ),
+        _cosines,
+    ),
+    embedding=Maker(_of(none="embedding_hypothesis", reference="embedding_reference"), _embedding),
+)
+MADE = {leaf: g for g, m in MAKERS.items() for leaf in m.leaves}
 
-def shipped()->dict: # Group or family -> folder, or (folder, question of the judge)
+
+def shipped() -> dict:  # Group or family -> folder, or (folder, question of the judge)
     "The small models of the repository, for a demonstration."
-    at = root()/'data'
-    return dict(judge_own=(at/'models'/'tiny-llama', at/'judges'/'bulletin.txt'))|{g:at/'models'/f'tiny-{n}' for g,n in dict(bart='bart', t5='t5', fflm='llama', gpt='llama', coco='bart', unieval='unieval', nli='nli', bertscore='encoder', embedding='encoder').items()}
+    at = root() / "data"
+    return dict(judge_own=(at / "models" / "tiny-llama", at / "judges" / "bulletin.txt")) | {
+        g: at / "models" / f"tiny-{n}"
+        for g, n in dict(
+            bart="bart",
+            t5="t5",
+            fflm="llama",
+            gpt="llama",
+            coco="bart",
+            unieval="unieval",
+            nli="nli",
+            bertscore="encoder",
+            embedding="encoder",
+        ).items()
+    }

@@ -9,158 +9,243 @@ __all__ = ['OWN', 'AS_READ', 'eager', 'stack_of', 'watched', 'forward', 'Kept', 
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-import numpy as np, torch
+
+import numpy as np
+import torch
 from torch.nn.functional import pad as widen
+
 from ..core.checks import some
-from ..models.load import Model, batches, halving, padded
 from ..models.forward import Layout, lay
+from ..models.load import Model, batches, halving, padded
 from .table import MAPS
 
 # %% ../../nbs/05_stats/04_attention.ipynb #36940082
 @contextmanager
 def eager(
-    model, # A transformers model
+    model,  # A transformers model
 ):
     "Inside this context `model` computes attention maps in full."
     cfg = model.config
-    before = {'':cfg._attn_implementation}|{k:getattr(cfg, k)._attn_implementation for k in cfg.sub_configs if getattr(cfg, k, None) is not None}
+    before = {"": cfg._attn_implementation} | {
+        k: getattr(cfg, k)._attn_implementation for k in cfg.sub_configs if getattr(cfg, k, None) is not None
+    }
     try:
-        model.set_attn_implementation('eager')
-        if cfg._attn_implementation!='eager': raise ValueError(f"{type(model).__name__} cannot be switched to eager attention, it uses {cfg._attn_implementation!r}: load it with attn_implementation='eager'")
+        model.set_attn_implementation("eager")
+        if cfg._attn_implementation != "eager":
+            raise ValueError(
+                f"{type(model).__name__} cannot be switched to eager attention, it uses {cfg._attn_implementation!r}: load it with attn_implementation='eager'"
+            )
         yield
-    finally: model.set_attn_implementation(before)
+    finally:
+        model.set_attn_implementation(before)
 
-OWN = ('self_attn', 'SelfAttention', 'attn', 'attention', 'self_attention') # What families call the attention of a text to itself
+
+OWN = (
+    "self_attn",
+    "SelfAttention",
+    "attn",
+    "attention",
+    "self_attention",
+)  # What families call the attention of a text to itself
+
 
 def stack_of(
-    m:Model, # Seq2seq or causal
-)->tuple: # The part that writes, and its self-attention modules, first layer first
+    m: Model,  # Seq2seq or causal
+) -> tuple:  # The part that writes, and its self-attention modules, first layer first
     "Where the maps are made."
-    if m.kind=='encoder': raise ValueError(f"{m.id} is an encoder: it writes no text, so there is nothing to look back at; attention needs a seq2seq or causal model")
-    stack = m.model.get_decoder() if m.kind=='seq2seq' else m.model.base_model
-    own = [layer for name,layer in stack.named_modules() if name.split('.')[-1] in OWN]
-    if not own: raise ValueError(f"{type(m.model).__name__} has no layer named {' or '.join(OWN)}: add its name to uetrust.stats.attention.OWN")
-    return stack,own
+    if m.kind == "encoder":
+        raise ValueError(
+            f"{m.id} is an encoder: it writes no text, so there is nothing to look back at; attention needs a seq2seq or causal model"
+        )
+    stack = m.model.get_decoder() if m.kind == "seq2seq" else m.model.base_model
+    own = [layer for name, layer in stack.named_modules() if name.split(".")[-1] in OWN]
+    if not own:
+        raise ValueError(
+            f"{type(m.model).__name__} has no layer named {' or '.join(OWN)}: add its name to uetrust.stats.attention.OWN"
+        )
+    return stack, own
+
 
 @contextmanager
 def watched(
-    layers, # Self-attention modules, first layer first
-    see:Callable, # Called with (number of the layer, weights [B,H,T,T]) as soon as they are there
+    layers,  # Self-attention modules, first layer first
+    see: Callable,  # Called with (number of the layer, weights [B,H,T,T]) as soon as they are there
 ):
     "Inside this context every map passes by `see`."
+
     def hook(l):
         def f(layer, args, out):
-            if not (isinstance(out, tuple) and isinstance(out[-1], torch.Tensor) and out[-1].ndim==4): raise ValueError(f"{type(layer).__name__} gives no attention weights of shape [batch, heads, position, position]")
+            if not (isinstance(out, tuple) and isinstance(out[-1], torch.Tensor) and out[-1].ndim == 4):
+                raise ValueError(
+                    f"{type(layer).__name__} gives no attention weights of shape [batch, heads, position, position]"
+                )
             see(l, out[-1])
+
         return f
-    handles = [layer.register_forward_hook(hook(l)) for l,layer in enumerate(layers)]
-    try: yield
+
+    handles = [layer.register_forward_hook(hook(l)) for l, layer in enumerate(layers)]
+    try:
+        yield
     finally:
-        for h in handles: h.remove()
+        for h in handles:
+            h.remove()
 
 # %% ../../nbs/05_stats/04_attention.ipynb #306b5284
 def forward(
-    m:Model, # Seq2seq or causal
-    rows:list, # (prompt, text) in token ids
-    see:Callable, # Called with (number of the layer, weights [B,H,T,T])
+    m: Model,  # Seq2seq or causal
+    rows: list,  # (prompt, text) in token ids
+    see: Callable,  # Called with (number of the layer, weights [B,H,T,T])
 ):
     "Read each text after its prompt, the last token included."
-    stack,own = stack_of(m)
-    kw,first = {},[p for p,_ in rows]
-    if m.kind=='seq2seq':
-        ids,mask = padded(m, first)
+    stack, own = stack_of(m)
+    kw, first = {}, [p for p, _ in rows]
+    if m.kind == "seq2seq":
+        ids, mask = padded(m, first)
         h = m.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
-        kw,first = dict(encoder_hidden_states=h, encoder_attention_mask=mask),[(m.model.config.decoder_start_token_id,)]*len(rows)
-    whole = [(*p, *t) for p,(_,t) in zip(first, rows)]
-    if m.positions and (over := max(map(len, whole))-m.positions)>0: raise ValueError(f"{m.id} has {m.positions} positions, {over} too few for the text with {'its start token' if m.kind=='seq2seq' else 'what is asked after it'}: use Layout(window=...)")
-    ids,mask = padded(m, whole)
-    if m.kind=='causal': kw = dict(attention_mask=mask)
-    with eager(m.model), watched(own, see): stack(input_ids=ids, use_cache=False, **kw)
+        kw, first = (
+            dict(encoder_hidden_states=h, encoder_attention_mask=mask),
+            [(m.model.config.decoder_start_token_id,)] * len(rows),
+        )
+    whole = [(*p, *t) for p, (_, t) in zip(first, rows)]
+    if m.positions and (over := max(map(len, whole)) - m.positions) > 0:
+        raise ValueError(
+            f"{m.id} has {m.positions} positions, {over} too few for the text with {'its start token' if m.kind == 'seq2seq' else 'what is asked after it'}: use Layout(window=...)"
+        )
+    ids, mask = padded(m, whole)
+    if m.kind == "causal":
+        kw = dict(attention_mask=mask)
+    with eager(m.model), watched(own, see):
+        stack(input_ids=ids, use_cache=False, **kw)
 
-def _in_batches(m, rows, batch_tokens, run): # One result of `run` per row, in the order of rows
+
+def _in_batches(m, rows, batch_tokens, run):  # One result of `run` per row, in the order of rows
     done = {}
-    for b in batches([len(p)+len(t) for p,t in rows], batch_tokens): done |= dict(zip(b, halving(run, [rows[i] for i in b])))
+    for b in batches([len(p) + len(t) for p, t in rows], batch_tokens):
+        done |= dict(zip(b, halving(run, [rows[i] for i in b])))
     return [done[i] for i in range(len(rows))]
 
 # %% ../../nbs/05_stats/04_attention.ipynb #3177f705
 @dataclass
 class Kept:
     "What is kept of the maps of one text"
-    start:int  # Positions before the text
-    n:int      # Tokens of the text
-    middle:int # Number of the middle layer
-    pairs:bool # Keep the largest weight of each pair of tokens too
-    previous:list = field(default_factory=list) # One [n] per layer
-    most:torch.Tensor|None = None               # Largest weight so far, [n-1,n-1]
-    own:torch.Tensor|None = None                # Log of the diagonal at the middle layer, mean over heads, all positions
 
-    def add(self,
-        l:int, # Number of the layer
-        w:torch.Tensor, # Its weights, shape [H,T,T]
+    start: int  # Positions before the text
+    n: int  # Tokens of the text
+    middle: int  # Number of the middle layer
+    pairs: bool  # Keep the largest weight of each pair of tokens too
+    previous: list = field(default_factory=list)  # One [n] per layer
+    most: torch.Tensor | None = None  # Largest weight so far, [n-1,n-1]
+    own: torch.Tensor | None = None  # Log of the diagonal at the middle layer, mean over heads, all positions
+
+    def add(
+        self,
+        l: int,  # Number of the layer
+        w: torch.Tensor,  # Its weights, shape [H,T,T]
     ):
         "Reduce one map."
-        before,d = slice(self.start, max(self.start+self.n-1, self.start)),w.diagonal(dim1=1, dim2=2).double()
-        a = d[:,before]
+        before, d = (
+            slice(self.start, max(self.start + self.n - 1, self.start)),
+            w.diagonal(dim1=1, dim2=2).double(),
+        )
+        a = d[:, before]
         self.previous.append(widen(a[a.mean(1).argmax()], (min(self.n, 1), 0)))
-        if self.pairs: self._keep_most(w[:,before,before].amax(0))
-        if l==self.middle: self.own = d[:,:self.start+self.n].log().mean(0)
+        if self.pairs:
+            self._keep_most(w[:, before, before].amax(0))
+        if l == self.middle:
+            self.own = d[:, : self.start + self.n].log().mean(0)
 
-    def _keep_most(self, top): self.most = top if self.most is None else torch.maximum(self.most, top)
+    def _keep_most(self, top):
+        self.most = top if self.most is None else torch.maximum(self.most, top)
 
-    def arrays(self)->dict: # Name to array, float32
+    def arrays(self) -> dict:  # Name to array, float32
         "The statistics, in the names of the scores."
-        kept = dict(attention_previous=torch.stack(self.previous), attention_log_self=self.own[self.start:])
-        if self.pairs: kept['attention_max'] = widen(self.most, (0, 1, 1, 0))[:self.n,:self.n]
-        return {k:v.float().cpu().numpy() for k,v in kept.items()}|dict(prompt_log_self=self.own[:self.start].sum().item())
+        kept = dict(attention_previous=torch.stack(self.previous), attention_log_self=self.own[self.start :])
+        if self.pairs:
+            kept["attention_max"] = widen(self.most, (0, 1, 1, 0))[: self.n, : self.n]
+        return {k: v.float().cpu().numpy() for k, v in kept.items()} | dict(
+            prompt_log_self=self.own[: self.start].sum().item()
+        )
 
-AS_READ = Layout() # As `read` lays a pair out
+
+AS_READ = Layout()  # As `read` lays a pair out
+
 
 @torch.inference_mode()
 def attentions(
-    m:Model, # The reader, seq2seq or causal
-    pairs, # (prefix, text) pairs as `read` takes them
-    layout:Layout=AS_READ, # How a pair becomes an input
-    keep:tuple=MAPS['attention'], # Of attention_previous [layers,L], attention_log_self [L], prompt_log_self, attention_max [L,L]
-    batch_tokens:int=2048, # Tokens a batch may hold, padding to the longest row included; a layer's map takes heads x batch_tokens x longest input
-)->list[dict]: # For each pair what is kept, by name
+    m: Model,  # The reader, seq2seq or causal
+    pairs,  # (prefix, text) pairs as `read` takes them
+    layout: Layout = AS_READ,  # How a pair becomes an input
+    keep: tuple = MAPS[
+        "attention"
+    ],  # Of attention_previous [layers,L], attention_log_self [L], prompt_log_self, attention_max [L,L]
+    batch_tokens: int = 2048,  # Tokens a batch may hold, padding to the longest row included; a layer's map takes heads x batch_tokens x longest input
+) -> list[dict]:  # For each pair what is kept, by name
     "Where a model looks while it writes a text, for the scores of `uetrust.ue.attention`."
-    rows = [(it.prompt, it.text) for it in (lay(m, x, y, layout) for x,y in pairs)]
-    middle,known = len(stack_of(m)[1])//2,sum(MAPS.values(), ())
-    if bad := [k for k in keep if k not in known]: raise ValueError(f"of attention maps {some(known)} can be kept, not {some(bad)}")
+    rows = [(it.prompt, it.text) for it in (lay(m, x, y, layout) for x, y in pairs)]
+    middle, known = len(stack_of(m)[1]) // 2, sum(MAPS.values(), ())
+    if bad := [k for k in keep if k not in known]:
+        raise ValueError(f"of attention maps {some(known)} can be kept, not {some(bad)}")
+
     def run(part):
-        kept = [Kept(1 if m.kind=='seq2seq' else len(p), len(t), middle, 'attention_max' in keep) for p,t in part]
+        kept = [
+            Kept(1 if m.kind == "seq2seq" else len(p), len(t), middle, "attention_max" in keep)
+            for p, t in part
+        ]
+
         def see(l, w):
-            for k,one in zip(kept, w): k.add(l, one)
+            for k, one in zip(kept, w):
+                k.add(l, one)
+
         forward(m, part, see)
-        return [{n:a[n] for n in keep} for a in (k.arrays() for k in kept)]
+        return [{n: a[n] for n in keep} for a in (k.arrays() for k in kept)]
+
     return _in_batches(m, rows, batch_tokens, run)
 
 # %% ../../nbs/05_stats/04_attention.ipynb #178460e4
-def _chosen(m, heads): # Layer to its heads, all or a list
-    n,each = len(stack_of(m)[1]),m.text_config.num_attention_heads
-    if heads is None: return dict.fromkeys(range(n), slice(None))
-    if (bad := [x for x in heads if not (0<=x[0]<n and 0<=x[1]<each)]) or not len(heads): raise ValueError(f"heads needs (layer, head) pairs, layers below {n} and heads below {each}; got {some(bad) or 'none'}")
-    return {l:[h for k,h in heads if k==l] for l in range(n)}
+def _chosen(m, heads):  # Layer to its heads, all or a list
+    n, each = len(stack_of(m)[1]), m.text_config.num_attention_heads
+    if heads is None:
+        return dict.fromkeys(range(n), slice(None))
+    if (bad := [x for x in heads if not (0 <= x[0] < n and 0 <= x[1] < each)]) or not len(heads):
+        raise ValueError(
+            f"heads needs (layer, head) pairs, layers below {n} and heads below {each}; got {some(bad) or 'none'}"
+        )
+    return {l: [h for k, h in heads if k == l] for l in range(n)}
+
 
 @torch.inference_mode()
 def elicited_attention(
-    m:Model, # A causal model
-    pairs, # (prefix, text) pairs as `read` takes them
-    ask:str, # What stands after the text; its last token is where the answer would be written
-    heads=None, # (layer, head) pairs to average over; all when None
-    layout:Layout=AS_READ, # How a pair becomes an input
-    batch_tokens:int=2048, # Tokens a batch may hold, padding to the longest row included
-)->list[np.ndarray]: # For each pair attention to each token of the text, float32 [L]; sums to less than 1
+    m: Model,  # A causal model
+    pairs,  # (prefix, text) pairs as `read` takes them
+    ask: str,  # What stands after the text; its last token is where the answer would be written
+    heads=None,  # (layer, head) pairs to average over; all when None
+    layout: Layout = AS_READ,  # How a pair becomes an input
+    batch_tokens: int = 2048,  # Tokens a batch may hold, padding to the longest row included
+) -> list[np.ndarray]:  # For each pair attention to each token of the text, float32 [L]; sums to less than 1
     "How much a question about a text looks at each of its tokens."
-    if m.kind!='causal': raise ValueError(f"{m.id} is a {m.kind} model: the question stands after the text, which needs a causal model")
-    after,chosen = m.tokenizer(ask, add_special_tokens=False).input_ids,_chosen(m, heads)
-    window = min(n for n in (layout.window or m.window, m.positions) if n)-len(after)
-    if not after or window<1: raise ValueError(f"the question has {len(after)} tokens and leaves {window} for the text: it needs one, and room")
-    rows = [(it.prompt, (*it.text, *after)) for it in (lay(m, x, y, replace(layout, window=window)) for x,y in pairs)]
+    if m.kind != "causal":
+        raise ValueError(
+            f"{m.id} is a {m.kind} model: the question stands after the text, which needs a causal model"
+        )
+    after, chosen = m.tokenizer(ask, add_special_tokens=False).input_ids, _chosen(m, heads)
+    window = min(n for n in (layout.window or m.window, m.positions) if n) - len(after)
+    if not after or window < 1:
+        raise ValueError(
+            f"the question has {len(after)} tokens and leaves {window} for the text: it needs one, and room"
+        )
+    rows = [
+        (it.prompt, (*it.text, *after))
+        for it in (lay(m, x, y, replace(layout, window=window)) for x, y in pairs)
+    ]
+
     def run(part):
         found = [[] for _ in part]
+
         def see(l, w):
-            for f,one,(p,t) in zip(found, w, part): f.append(one[chosen[l],len(p)+len(t)-1,len(p):len(p)+len(t)-len(after)].double())
+            for f, one, (p, t) in zip(found, w, part):
+                f.append(one[chosen[l], len(p) + len(t) - 1, len(p) : len(p) + len(t) - len(after)].double())
+
         forward(m, part, see)
         return [torch.cat(f).mean(0).float().cpu().numpy() for f in found]
+
     return _in_batches(m, rows, batch_tokens, run)

@@ -10,104 +10,170 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-import numpy as np, pandas as pd, torch
+
+import numpy as np
+import pandas as pd
+import torch
 from transformers.modeling_outputs import BaseModelOutput, CausalLMOutput
+
 from ..generation.decoding import Decoding
 from ..generation.local import hypotheses, own_settings, prompts, template
+from ..models.forward import Member, read
 from ..models.load import Model, halving
 from .passes import check_sources, reader
-from ..models.forward import Member, read
 from .table import fill_readings
 
 # %% ../../nbs/05_stats/08_beams.ipynb #74ab5ae9
 class Searcher:
     "A member of an ensemble that is asked for the next word of hypotheses, step by step"
-    def __init__(self,
-        forward, # Of the network
-        member:Member, # Its dropout
-        given:dict, # What it is given at each step: its own states of the source
-    ): self.forward,self.member,self.given,self.cache = forward,member,given,None
 
-    def __call__(self,
-        new:dict, # Inputs for the words that it has not seen
-        rows:torch.Tensor|None, # Which hypothesis of the step before each one goes on from, shape [N]; None at the first step
-    )->torch.Tensor: # log p of the next word, float64 [N,V]
+    def __init__(
+        self,
+        forward,  # Of the network
+        member: Member,  # Its dropout
+        given: dict,  # What it is given at each step: its own states of the source
+    ):
+        self.forward, self.member, self.given, self.cache = forward, member, given, None
+
+    def __call__(
+        self,
+        new: dict,  # Inputs for the words that it has not seen
+        rows: torch.Tensor
+        | None,  # Which hypothesis of the step before each one goes on from, shape [N]; None at the first step
+    ) -> torch.Tensor:  # log p of the next word, float64 [N,V]
         "One step."
-        if rows is not None: self.cache.reorder_cache(rows)
+        if rows is not None:
+            self.cache.reorder_cache(rows)
         self.member.begin(1)
-        with self.member: out = self.forward(**new|self.given|dict(past_key_values=self.cache, use_cache=True))
+        with self.member:
+            out = self.forward(**new | self.given | dict(past_key_values=self.cache, use_cache=True))
         self.cache = out.past_key_values
-        return out.logits[:,-1].double().log_softmax(-1)
+        return out.logits[:, -1].double().log_softmax(-1)
+
 
 def goes_on_from(
-    before:torch.Tensor, # Words of the step before, shape [N,T]
-    now:torch.Tensor, # Words now, shape [N,T+1]
-    per:int, # Hypotheses per source
-)->torch.Tensor: # Rows of `before`, shape [N]
+    before: torch.Tensor,  # Words of the step before, shape [N,T]
+    now: torch.Tensor,  # Words now, shape [N,T+1]
+    per: int,  # Hypotheses per source
+) -> torch.Tensor:  # Rows of `before`, shape [N]
     "Which hypothesis of its source each one continues."
-    same = torch.arange(len(now), device=now.device)//per
-    found = (now[:,None,:-1]==before).all(2)&(same[:,None]==same)
-    if not found.any(1).all(): raise ValueError("a hypothesis goes on from none of the step before: this version of transformers searches in another way")
+    same = torch.arange(len(now), device=now.device) // per
+    found = (now[:, None, :-1] == before).all(2) & (same[:, None] == same)
+    if not found.any(1).all():
+        raise ValueError(
+            "a hypothesis goes on from none of the step before: this version of transformers searches in another way"
+        )
     return found.int().argmax(1)
 
 # %% ../../nbs/05_stats/08_beams.ipynb #8c99bce7
 @contextmanager
 def together(
-    m:Model, # Seq2seq or causal, with dropout layers
-    ids:torch.Tensor, # Prompts, shape [N,S]
-    mask:torch.Tensor, # 1 on a prompt, shape [N,S]
-    beams:int, # Hypotheses per prompt
-    members:list, # Seeds of Monte-Carlo dropout members
-    rate:float|None=None, # Their dropout rate; each layer's own when None
+    m: Model,  # Seq2seq or causal, with dropout layers
+    ids: torch.Tensor,  # Prompts, shape [N,S]
+    mask: torch.Tensor,  # 1 on a prompt, shape [N,S]
+    beams: int,  # Hypotheses per prompt
+    members: list,  # Seeds of Monte-Carlo dropout members
+    rate: float | None = None,  # Their dropout rate; each layer's own when None
 ):
     "Inside this context the network answers with the mean of its members' distributions."
-    name,whole,seen = 'decoder_input_ids' if m.kind=='seq2seq' else 'input_ids',m.model.forward,[]
-    def states(member): # Of the source, as this member sees it
+    name, whole, seen = "decoder_input_ids" if m.kind == "seq2seq" else "input_ids", m.model.forward, []
+
+    def states(member):  # Of the source, as this member sees it
         member.begin(0)
-        with member: h = m.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+        with member:
+            h = m.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
         return dict(encoder_outputs=BaseModelOutput(last_hidden_state=h.repeat_interleave(beams, 0)))
-    each = [Searcher(whole, e, states(e) if m.kind=='seq2seq' else {}) for e in (Member(s, rate) for s in members)]
+
+    each = [
+        Searcher(whole, e, states(e) if m.kind == "seq2seq" else {})
+        for e in (Member(s, rate) for s in members)
+    ]
+
     @wraps(whole)
     def mean(**kw):
         now = kw[name]
         rows = goes_on_from(seen[-1], now, beams) if seen else None
-        new = {k:v[...,-1:] if seen and k in (name, 'position_ids', 'cache_position') and v is not None else v for k,v in kw.items()}
+        new = {
+            k: v[..., -1:] if seen and k in (name, "position_ids", "cache_position") and v is not None else v
+            for k, v in kw.items()
+        }
         lp = torch.stack([e(new, rows) for e in each])
         seen[:] = [now]
-        return CausalLMOutput(logits=(lp.logsumexp(0)-np.log(len(each))).float()[:,None])
+        return CausalLMOutput(logits=(lp.logsumexp(0) - np.log(len(each))).float()[:, None])
+
     m.model.forward = mean
-    try: yield
-    finally: del m.model.forward
+    try:
+        yield
+    finally:
+        del m.model.forward
 
 # %% ../../nbs/05_stats/08_beams.ipynb #53312629
 def searched(
-    folder, # Where
-    bank, # Folder of a finished bank
-    samples:pd.DataFrame, # Its sources: id, source
-    m:Model, # With dropout layers
-    settings:Decoding, # How prompts are made, and how long a text may be
-    beams:int=5, # Hypotheses per source
-    members:int=10, # Monte-Carlo dropout members, seeds 1 to members; the release had one
-    rate:float=.1, # Their dropout rate
-    batch:int=8, # Sources per search; halved when memory does not suffice
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-    **kw, # batch_tokens and chunk of `read`
-)->Path: # The folder; columns sample, kind, k, ids, text, score, length (with the start token), member_logp [M,L], pe_tu [L], pe_rmi [L]
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    samples: pd.DataFrame,  # Its sources: id, source
+    m: Model,  # With dropout layers
+    settings: Decoding,  # How prompts are made, and how long a text may be
+    beams: int = 5,  # Hypotheses per source
+    members: int = 10,  # Monte-Carlo dropout members, seeds 1 to members; the release had one
+    rate: float = 0.1,  # Their dropout rate
+    batch: int = 8,  # Sources per search; halved when memory does not suffice
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+    **kw,  # batch_tokens and chunk of `read`
+) -> Path:  # The folder; columns sample, kind, k, ids, text, score, length (with the start token), member_logp [M,L], pe_tu [L], pe_rmi [L]
     "What a beam search by an ensemble finds for each source."
-    s,sources,seeds = replace(own_settings(m, settings), beams=beams),samples.set_index('id')['source'],list(range(1, members+1))
+    s, sources, seeds = (
+        replace(own_settings(m, settings), beams=beams),
+        samples.set_index("id")["source"],
+        list(range(1, members + 1)),
+    )
     check_sources(bank, samples)
     rules = dict(max_new_tokens=s.max_new_tokens, min_length=s.min_length)
-    def find(asked): return hypotheses(m, asked, s, lambda ids, mask: together(m, ids, mask, beams, seeds, rate))
-    def make(rows):
-        asked = [ids for ids,_ in prompts(m, list(sources[rows['sample']]), s)]
-        found = [h for i in range(0, len(asked), batch) for h in halving(find, asked[i:i+batch])]
-        flat = [(n, k, p, t, x) for n,p,h in zip(rows['sample'], asked, found) for k,(t,x) in enumerate(h)]
-        thought = read(m, [(p, t) for _,_,p,t,_ in flat], logits='processed', generation=rules, members=seeds, rate=rate, **kw)
-        return [_hypothesis(m, *f, r.members) for f,r in zip(flat, thought)]
-    about = reader(m, 'beams', beams=beams, members=members, rate=rate, rules=rules, prompt=template(m, s), max_prompt=s.max_prompt)
-    return fill_readings(folder, bank, about, make, ('greedy',), worker, progress)
 
-def _hypothesis(m, sample, k, prompt, ids, score, kept): # Row of a shard
-    return dict(sample=sample, kind='beam', k=k, ids=np.array(ids, 'int32'), text=m.tokenizer.decode(ids, skip_special_tokens=True).strip(), score=score, length=len(ids)+1,
-                member_logp=kept['logp_processed'].astype(float), pe_tu=kept['pe_tu'].astype(float), pe_rmi=kept['pe_rmi'].astype(float))
+    def find(asked):
+        return hypotheses(m, asked, s, lambda ids, mask: together(m, ids, mask, beams, seeds, rate))
+
+    def make(rows):
+        asked = [ids for ids, _ in prompts(m, list(sources[rows["sample"]]), s)]
+        found = [h for i in range(0, len(asked), batch) for h in halving(find, asked[i : i + batch])]
+        flat = [
+            (n, k, p, t, x) for n, p, h in zip(rows["sample"], asked, found) for k, (t, x) in enumerate(h)
+        ]
+        thought = read(
+            m,
+            [(p, t) for _, _, p, t, _ in flat],
+            logits="processed",
+            generation=rules,
+            members=seeds,
+            rate=rate,
+            **kw,
+        )
+        return [_hypothesis(m, *f, r.members) for f, r in zip(flat, thought)]
+
+    about = reader(
+        m,
+        "beams",
+        beams=beams,
+        members=members,
+        rate=rate,
+        rules=rules,
+        prompt=template(m, s),
+        max_prompt=s.max_prompt,
+    )
+    return fill_readings(folder, bank, about, make, ("greedy",), worker, progress)
+
+
+def _hypothesis(m, sample, k, prompt, ids, score, kept):  # Row of a shard
+    return dict(
+        sample=sample,
+        kind="beam",
+        k=k,
+        ids=np.array(ids, "int32"),
+        text=m.tokenizer.decode(ids, skip_special_tokens=True).strip(),
+        score=score,
+        length=len(ids) + 1,
+        member_logp=kept["logp_processed"].astype(float),
+        pe_tu=kept["pe_tu"].astype(float),
+        pe_rmi=kept["pe_rmi"].astype(float),
+    )

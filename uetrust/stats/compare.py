@@ -9,7 +9,10 @@ __all__ = ['entailments', 'vectors', 'sentences', 'support', 'alternatives', 're
 import re
 from itertools import product
 from pathlib import Path
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
 from ..core.scores import parted
 from ..models.encode import NLI, embed, nli
 from ..models.load import Model
@@ -17,108 +20,166 @@ from .passes import reader
 from .table import fill_readings, read_readings, unique
 
 # %% ../../nbs/05_stats/06_compare.ipynb #95ec3813
-def _counted(asked, of): # What is computed for each list of inputs: (values, inputs that did not fit)
+def _counted(asked, of):  # What is computed for each list of inputs: (values, inputs that did not fit)
     return zip(*parted(asked, of, lost=np.count_nonzero))
 
-def _by_source(rows, inputs, of, name): # Rows of a shard: `of` is computed for the inputs that the unique texts of each source give
-    texts = {s:unique(g['text']) for s,g in rows.groupby('sample', sort=False)}
-    found = _counted([inputs(u) for u,_ in texts.values()], of)
-    return [{'sample': s, 'at': at, name: v, 'cut': cut} for (s,(_,at)),(v,cut) in zip(texts.items(), found)]
+
+def _by_source(
+    rows, inputs, of, name
+):  # Rows of a shard: `of` is computed for the inputs that the unique texts of each source give
+    texts = {s: unique(g["text"]) for s, g in rows.groupby("sample", sort=False)}
+    found = _counted([inputs(u) for u, _ in texts.values()], of)
+    return [
+        {"sample": s, "at": at, name: v, "cut": cut} for (s, (_, at)), (v, cut) in zip(texts.items(), found)
+    ]
+
 
 def entailments(
-    folder, # Where
-    bank, # Folder of a finished bank
-    m:Model, # NLI model
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-    **kw, # batch_tokens of `run`
-)->Path: # The folder; columns sample, at [1+K], logits [u*u,3] (premise i//u, hypothesis i%u of row i), cut (inputs that did not fit)
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    m: Model,  # NLI model
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+    **kw,  # batch_tokens of `run`
+) -> Path:  # The folder; columns sample, at [1+K], logits [u*u,3] (premise i//u, hypothesis i%u of row i), cut (inputs that did not fit)
     "NLI logits between all unique texts of a source, in both directions."
-    def make(rows): return _by_source(rows, lambda u: list(product(u, u)), lambda pairs: nli(m, pairs, **kw), 'logits')
-    return fill_readings(folder, bank, reader(m, 'entailments'), make, ('greedy', 'sample'), worker, progress)
+
+    def make(rows):
+        return _by_source(rows, lambda u: list(product(u, u)), lambda pairs: nli(m, pairs, **kw), "logits")
+
+    return fill_readings(folder, bank, reader(m, "entailments"), make, ("greedy", "sample"), worker, progress)
+
 
 def vectors(
-    folder, # Where
-    bank, # Folder of a finished bank
-    m:Model, # Encoder
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-    **kw, # batch_tokens of `run`
-)->Path: # The folder; columns sample, at [1+K], vectors [u,D], cut (texts that did not fit)
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    m: Model,  # Encoder
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+    **kw,  # batch_tokens of `run`
+) -> Path:  # The folder; columns sample, at [1+K], vectors [u,D], cut (texts that did not fit)
     "Embeddings of the unique texts of a source."
-    def make(rows): return _by_source(rows, list, lambda texts: embed(m, texts, **kw), 'vectors')
-    return fill_readings(folder, bank, reader(m, 'embeddings'), make, ('greedy', 'sample'), worker, progress)
+
+    def make(rows):
+        return _by_source(rows, list, lambda texts: embed(m, texts, **kw), "vectors")
+
+    return fill_readings(folder, bank, reader(m, "embeddings"), make, ("greedy", "sample"), worker, progress)
 
 # %% ../../nbs/05_stats/06_compare.ipynb #f22bd78a
 def sentences(
-    text:str, # Any text
-)->list: # At least one, stops included
+    text: str,  # Any text
+) -> list:  # At least one, stops included
     "Sentences of a text."
-    return re.split(r'(?<=[.!?])\s+', text.strip())
+    return re.split(r"(?<=[.!?])\s+", text.strip())
+
 
 def support(
-    folder, # Where
-    bank, # Folder of a finished bank
-    m:Model, # NLI model
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-    **kw, # batch_tokens of `run`
-)->Path: # The folder; columns sample, sentences (S), logits [K*S,3] (premise: drawn text i//S, hypothesis: sentence i%S), cut
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    m: Model,  # NLI model
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+    **kw,  # batch_tokens of `run`
+) -> Path:  # The folder; columns sample, sentences (S), logits [K*S,3] (premise: drawn text i//S, hypothesis: sentence i%S), cut
     "NLI logits from every drawn text to every sentence of the greedy one."
+
     def make(rows):
-        g = {s:(sentences(d['text'][d['kind']=='greedy'].iloc[0]), list(d['text'][d['kind']=='sample'])) for s,d in rows.groupby('sample', sort=False)}
-        found = _counted([list(product(drawn, said)) for said,drawn in g.values()], lambda pairs: nli(m, pairs, **kw))
-        return [dict(sample=s, sentences=len(said), logits=v, cut=cut) for (s,(said,_)),(v,cut) in zip(g.items(), found)]
-    return fill_readings(folder, bank, reader(m, 'sentences'), make, ('greedy', 'sample'), worker, progress)
+        g = {
+            s: (sentences(d["text"][d["kind"] == "greedy"].iloc[0]), list(d["text"][d["kind"] == "sample"]))
+            for s, d in rows.groupby("sample", sort=False)
+        }
+        found = _counted(
+            [list(product(drawn, said)) for said, drawn in g.values()], lambda pairs: nli(m, pairs, **kw)
+        )
+        return [
+            dict(sample=s, sentences=len(said), logits=v, cut=cut)
+            for (s, (said, _)), (v, cut) in zip(g.items(), found)
+        ]
+
+    return fill_readings(folder, bank, reader(m, "sentences"), make, ("greedy", "sample"), worker, progress)
 
 # %% ../../nbs/05_stats/06_compare.ipynb #3eecde69
-def _words(tokenizer, ids): return [tokenizer.decode([i]).strip() for i in ids]
+def _words(tokenizer, ids):
+    return [tokenizer.decode([i]).strip() for i in ids]
+
 
 def alternatives(
-    folder, # Where
-    bank, # Folder of a finished bank
-    own, # Readings of the greedy texts with top_ids
-    tokenizer, # Of the generator
-    m:Model, # NLI model
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-    **kw, # batch_tokens of `run`
-)->Path: # The folder; columns sample, kind, k, forward and backward [L,k]: 0 contradiction, 1 neutral, 2 entailment between the word and its alternatives
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    own,  # Readings of the greedy texts with top_ids
+    tokenizer,  # Of the generator
+    m: Model,  # NLI model
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+    **kw,  # batch_tokens of `run`
+) -> Path:  # The folder; columns sample, kind, k, forward and backward [L,k]: 0 contradiction, 1 neutral, 2 entailment between the word and its alternatives
     "Does each word entail what might have stood in its place?"
     read = read_readings(own)
-    who,read = read.attrs['about'],read[read['kind']=='greedy'].set_index('sample')
+    who, read = read.attrs["about"], read[read["kind"] == "greedy"].set_index("sample")
+
     def pairs(s):
-        said,others = _words(tokenizer, read.at[s, 'ids']),[_words(tokenizer, t) for t in read.at[s, 'top_ids']]
-        return [p for w,row in zip(said, others) for x in row for p in ((w, x), (x, w))]
+        said, others = (
+            _words(tokenizer, read.at[s, "ids"]),
+            [_words(tokenizer, t) for t in read.at[s, "top_ids"]],
+        )
+        return [p for w, row in zip(said, others) for x in row for p in ((w, x), (x, w))]
+
     def make(rows):
-        asked = [pairs(s) for s in rows['sample']]
+        asked = [pairs(s) for s in rows["sample"]]
         found = _counted(asked, lambda p: nli(m, p, **kw))
-        classes = [(len(NLI)-1-v.argmax(1)).reshape(*read.at[s, 'top_ids'].shape, 2).astype('int8') for s,(v,_) in zip(rows['sample'], found)]
-        return [dict(sample=s, kind='greedy', k=0, forward=c[...,0], backward=c[...,1]) for s,c in zip(rows['sample'], classes)]
-    return fill_readings(folder, bank, reader(m, 'alternatives', tokens={k:who.get(k) for k in ('reader', 'revision')}), make, ('greedy',), worker, progress)
+        classes = [
+            (len(NLI) - 1 - v.argmax(1)).reshape(*read.at[s, "top_ids"].shape, 2).astype("int8")
+            for s, (v, _) in zip(rows["sample"], found)
+        ]
+        return [
+            dict(sample=s, kind="greedy", k=0, forward=c[..., 0], backward=c[..., 1])
+            for s, c in zip(rows["sample"], classes)
+        ]
+
+    return fill_readings(
+        folder,
+        bank,
+        reader(m, "alternatives", tokens={k: who.get(k) for k in ("reader", "revision")}),
+        make,
+        ("greedy",),
+        worker,
+        progress,
+    )
 
 # %% ../../nbs/05_stats/06_compare.ipynb #621b223c
-def _without(ids, source, tokenizer): # The text after its source, whole and without each token
-    def text(i): return f'{source} {tokenizer.decode(i, skip_special_tokens=True).strip()}'.strip()
-    return [text(ids)]+[text([*ids[:t], *ids[t+1:]]) for t in range(len(ids))]
+def _without(ids, source, tokenizer):  # The text after its source, whole and without each token
+    def text(i):
+        return f"{source} {tokenizer.decode(i, skip_special_tokens=True).strip()}".strip()
+
+    return [text(ids)] + [text([*ids[:t], *ids[t + 1 :]]) for t in range(len(ids))]
+
 
 def relevances(
-    folder, # Where
-    bank, # Folder of a finished bank
-    samples:pd.DataFrame, # Its sources: id, source
-    tokenizer, # Of the generator
-    m:Model, # Encoder
-    kinds:tuple=('greedy',), # Of texts
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-    **kw, # batch_tokens of `run`
-)->Path: # The folder; columns sample, kind, k, relevance [L]: 1 minus the cosine, 0 for special tokens
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    samples: pd.DataFrame,  # Its sources: id, source
+    tokenizer,  # Of the generator
+    m: Model,  # Encoder
+    kinds: tuple = ("greedy",),  # Of texts
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+    **kw,  # batch_tokens of `run`
+) -> Path:  # The folder; columns sample, kind, k, relevance [L]: 1 minus the cosine, 0 for special tokens
     "How much of the meaning is lost without each token."
-    sources,special = samples.set_index('id')['source'],tokenizer.all_special_ids
+    sources, special = samples.set_index("id")["source"], tokenizer.all_special_ids
+
     def one(ids, v):
-        v = v/np.linalg.norm(v, axis=1, keepdims=True)
-        return np.where(np.isin(ids, special), 0., np.clip(1-v[1:].astype(float)@v[0], 0, 1))
+        v = v / np.linalg.norm(v, axis=1, keepdims=True)
+        return np.where(np.isin(ids, special), 0.0, np.clip(1 - v[1:].astype(float) @ v[0], 0, 1))
+
     def make(rows):
-        found = _counted([_without(r.ids, sources[r.sample], tokenizer) for r in rows.itertuples()], lambda t: embed(m, t, **kw))
-        return [dict(sample=r.sample, kind=r.kind, k=r.k, relevance=one(r.ids, v), cut=cut) for r,(v,cut) in zip(rows.itertuples(), found)]
-    return fill_readings(folder, bank, reader(m, 'relevance'), make, kinds, worker, progress)
+        found = _counted(
+            [_without(r.ids, sources[r.sample], tokenizer) for r in rows.itertuples()],
+            lambda t: embed(m, t, **kw),
+        )
+        return [
+            dict(sample=r.sample, kind=r.kind, k=r.k, relevance=one(r.ids, v), cut=cut)
+            for r, (v, cut) in zip(rows.itertuples(), found)
+        ]
+
+    return fill_readings(folder, bank, reader(m, "relevance"), make, kinds, worker, progress)

@@ -7,111 +7,189 @@ __all__ = ['COLUMNS', 'COMPARED', 'COSTS', 'MADE_BY', 'by_text', 'values', 'ther
 
 # %% ../../nbs/05_stats/03_names.ipynb #36c9e762
 from pathlib import Path
-import numpy as np, pandas as pd
-from ..generation.bank import read_shard
-from .table import of_table, read_readings
+
+import numpy as np
+import pandas as pd
+
 from ..core.registry import reg
 from ..core.run import Run
 from ..core.store import Store, read
+from ..generation.bank import read_shard
+from .table import of_table, read_readings
 
 # %% ../../nbs/05_stats/03_names.ipynb #0129c570
-def _as(names, prefix=''): return {c:prefix+c for c in names.split()}
+def _as(names, prefix=""):
+    return {c: prefix + c for c in names.split()}
 
-COLUMNS = dict( # Reading -> kind of text -> column -> statistic
-    texts=dict(greedy=dict(text='greedy_text'), sample=dict(text='sample_texts')),
-    own=dict(greedy=_as('ids logp entropy special top_ids top_logp', 'greedy_'), sample=_as('logp special', 'sample_')),
-    vocabulary=dict(greedy=_as('self_certainty renyi fisher_rao dominant allowed', 'greedy_')),
-    states=dict(greedy=dict(decoder_mean='greedy_state')),
-    processed=dict(greedy=dict(logp='processed_logp', entropy='processed_entropy', allowed='processed_finite')),
-    alone=dict(greedy=dict(logp='alone_logp')),
-    members=dict(greedy=_as('member_logp member_entropy member_du')|{f'member_{c}':c for c in 'pe_tu pe_mi pe_epkl pe_rmi ep_tu ep_mi ep_epkl ep_rmi'.split()}),
-    asked=dict(greedy=dict(true='true_logp', false='false_logp', true_processed='true_processed_logp')),
-    sample_states=dict(sample=dict(decoder_last='sample_states')),
-    attention=dict(greedy=_as('attention_previous attention_log_self prompt_log_self')),
-    attention_max=dict(greedy=_as('attention_max')),
-    elicited=dict(greedy=_as('elicited_attention')),
-    focus=dict(greedy=_as('focus_surprisal')),
-    keywords=dict(greedy=_as('keywords')),
-    beams=dict(beam=_as('score length member_logp pe_tu pe_rmi', 'beam_')),
-    verbal_1s=dict(greedy=dict(stated='verbal_1s')),
-    verbal_2s=dict(greedy=dict(stated='verbal_2s')),
-    alternatives=dict(greedy=dict(forward='ccp_forward', backward='ccp_backward')),
-    relevance=dict(greedy=dict(relevance='greedy_relevance'), sample=dict(relevance='sample_relevance')))
+
+COLUMNS = dict(  # Reading -> kind of text -> column -> statistic
+    texts=dict(greedy=dict(text="greedy_text"), sample=dict(text="sample_texts")),
+    own=dict(
+        greedy=_as("ids logp entropy special top_ids top_logp", "greedy_"),
+        sample=_as("logp special", "sample_"),
+    ),
+    vocabulary=dict(greedy=_as("self_certainty renyi fisher_rao dominant allowed", "greedy_")),
+    states=dict(greedy=dict(decoder_mean="greedy_state")),
+    processed=dict(
+        greedy=dict(logp="processed_logp", entropy="processed_entropy", allowed="processed_finite")
+    ),
+    alone=dict(greedy=dict(logp="alone_logp")),
+    members=dict(
+        greedy=_as("member_logp member_entropy member_du")
+        | {f"member_{c}": c for c in "pe_tu pe_mi pe_epkl pe_rmi ep_tu ep_mi ep_epkl ep_rmi".split()}
+    ),
+    asked=dict(greedy=dict(true="true_logp", false="false_logp", true_processed="true_processed_logp")),
+    sample_states=dict(sample=dict(decoder_last="sample_states")),
+    attention=dict(greedy=_as("attention_previous attention_log_self prompt_log_self")),
+    attention_max=dict(greedy=_as("attention_max")),
+    elicited=dict(greedy=_as("elicited_attention")),
+    focus=dict(greedy=_as("focus_surprisal")),
+    keywords=dict(greedy=_as("keywords")),
+    beams=dict(beam=_as("score length member_logp pe_tu pe_rmi", "beam_")),
+    verbal_1s=dict(greedy=dict(stated="verbal_1s")),
+    verbal_2s=dict(greedy=dict(stated="verbal_2s")),
+    alternatives=dict(greedy=dict(forward="ccp_forward", backward="ccp_backward")),
+    relevance=dict(greedy=dict(relevance="greedy_relevance"), sample=dict(relevance="sample_relevance")),
+)
+
 
 def by_text(
-    df:pd.DataFrame, # Rows of a shard: sample, kind, k, and columns
-    order:list, # Sources
-    columns:dict, # Of `COLUMNS`
-)->dict: # Statistic -> its value for each source; of drawn texts and hypotheses a list. What the shard does not hold is left out
+    df: pd.DataFrame,  # Rows of a shard: sample, kind, k, and columns
+    order: list,  # Sources
+    columns: dict,  # Of `COLUMNS`
+) -> dict:  # Statistic -> its value for each source; of drawn texts and hypotheses a list. What the shard does not hold is left out
     "Columns of texts as statistics."
     out = {}
-    for kind,names in columns.items():
-        rows = {s:g.sort_values('k') for s,g in df[df['kind']==kind].groupby('sample', sort=False)}
-        if not rows: continue
-        for c,name in names.items():
-            one = (lambda g, c=c: g[c].iloc[0]) if kind=='greedy' else (lambda g, c=c: list(g[c]))
-            if c in df: out[name] = [one(rows[s]) if s in rows else None if kind=='greedy' else [] for s in order]
+    for kind, names in columns.items():
+        rows = {s: g.sort_values("k") for s, g in df[df["kind"] == kind].groupby("sample", sort=False)}
+        if not rows:
+            continue
+        for c, name in names.items():
+            one = (lambda g, c=c: g[c].iloc[0]) if kind == "greedy" else (lambda g, c=c: list(g[c]))
+            if c in df:
+                out[name] = [one(rows[s]) if s in rows else None if kind == "greedy" else [] for s in order]
     return out
 
 # %% ../../nbs/05_stats/03_names.ipynb #b629b37c
-def _nli(df, order): # [1+K,1+K,3]
+def _nli(df, order):  # [1+K,1+K,3]
     def one(at, z):
         u = int(np.sqrt(len(z)))
-        return z.reshape(u, u, 3)[np.ix_(at, at)][...,::-1]
-    return dict(nli=[one(*x) for x in zip(df.loc[order, 'at'], df.loc[order, 'logits'])])
+        return z.reshape(u, u, 3)[np.ix_(at, at)][..., ::-1]
 
-def _vectors(df, order): return dict(vectors=[v[at] for at,v in zip(df.loc[order, 'at'], df.loc[order, 'vectors'])])
-def _sentences(df, order): return dict(nli_sentences=[z.reshape(-1, n, 3)[...,::-1] for n,z in zip(df.loc[order, 'sentences'], df.loc[order, 'logits'])])
+    return dict(nli=[one(*x) for x in zip(df.loc[order, "at"], df.loc[order, "logits"])])
 
-COMPARED = dict(entailments=_nli, embeddings=_vectors, sentences=_sentences) # Functions of (rows by source, sources)
+
+def _vectors(df, order):
+    return dict(vectors=[v[at] for at, v in zip(df.loc[order, "at"], df.loc[order, "vectors"])])
+
+
+def _sentences(df, order):
+    return dict(
+        nli_sentences=[
+            z.reshape(-1, n, 3)[..., ::-1]
+            for n, z in zip(df.loc[order, "sentences"], df.loc[order, "logits"])
+        ]
+    )
+
+
+COMPARED = dict(
+    entailments=_nli, embeddings=_vectors, sentences=_sentences
+)  # Functions of (rows by source, sources)
+
 
 def values(
-    reading:str, # A key of `COLUMNS` or `COMPARED`
-    df:pd.DataFrame, # Rows of a shard
-    order:list, # Sources
-)->dict: # Statistic -> its value for each source
+    reading: str,  # A key of `COLUMNS` or `COMPARED`
+    df: pd.DataFrame,  # Rows of a shard
+    order: list,  # Sources
+) -> dict:  # Statistic -> its value for each source
     "What a shard of a reading holds, under the names of statistics."
-    return by_text(df, order, COLUMNS[reading]) if reading in COLUMNS else COMPARED[reading](df.set_index('sample'), order)
+    return (
+        by_text(df, order, COLUMNS[reading])
+        if reading in COLUMNS
+        else COMPARED[reading](df.set_index("sample"), order)
+    )
 
 # %% ../../nbs/05_stats/03_names.ipynb #bcc8260d
-COSTS = dict(data='nothing', texts='1 greedy and K drawn texts', own='1+K texts read by the generator', vocabulary='1 text read by the generator', states='1 text read by the generator', processed='1+K texts read by the generator',
-    alone='1 text read by the generator without its source', members='1 text read by M members', asked='1 question to the generator', attention='1 text read by the generator with its attention maps', attention_max='the same, L numbers per token kept',
-    sample_states='K texts read by the generator', elicited='1 question read by the generator with its attention maps', focus='1 text read by the generator, n documents counted', keywords='1 text tagged', beams='B hypotheses written and read by M members',
-    verbal_1s='1 reply of the generator, with a summary of its own', verbal_2s='1 reply of the generator',
-    training='n training texts read by the generator', background='n other texts read by the generator',
-    entailments='up to (1+K)^2 pairs read by an NLI model', sentences='K times S pairs read by an NLI model', alternatives='up to 2kL pairs of words read by an NLI model', embeddings='up to 1+K texts read by an encoder', relevance='L texts per text read by an encoder')
-MADE_BY = {leaf:r for r,kinds in COLUMNS.items() for names in kinds.values() for leaf in names.values()}|dict( # Stored statistic -> key of `COSTS`
-    source='data', reference='data', nli='entailments', vectors='embeddings', nli_sentences='sentences', train_states='training', train_perplexity='training', background_states='background')
+COSTS = dict(
+    data="nothing",
+    texts="1 greedy and K drawn texts",
+    own="1+K texts read by the generator",
+    vocabulary="1 text read by the generator",
+    states="1 text read by the generator",
+    processed="1+K texts read by the generator",
+    alone="1 text read by the generator without its source",
+    members="1 text read by M members",
+    asked="1 question to the generator",
+    attention="1 text read by the generator with its attention maps",
+    attention_max="the same, L numbers per token kept",
+    sample_states="K texts read by the generator",
+    elicited="1 question read by the generator with its attention maps",
+    focus="1 text read by the generator, n documents counted",
+    keywords="1 text tagged",
+    beams="B hypotheses written and read by M members",
+    verbal_1s="1 reply of the generator, with a summary of its own",
+    verbal_2s="1 reply of the generator",
+    training="n training texts read by the generator",
+    background="n other texts read by the generator",
+    entailments="up to (1+K)^2 pairs read by an NLI model",
+    sentences="K times S pairs read by an NLI model",
+    alternatives="up to 2kL pairs of words read by an NLI model",
+    embeddings="up to 1+K texts read by an encoder",
+    relevance="L texts per text read by an encoder",
+)
+MADE_BY = {
+    leaf: r for r, kinds in COLUMNS.items() for names in kinds.values() for leaf in names.values()
+} | dict(  # Stored statistic -> key of `COSTS`
+    source="data",
+    reference="data",
+    nli="entailments",
+    vectors="embeddings",
+    nli_sentences="sentences",
+    train_states="training",
+    train_perplexity="training",
+    background_states="background",
+)
 
 # %% ../../nbs/05_stats/03_names.ipynb #5518a701
 def there(
-    folder, # Of a bank and its readings
-)->list: # Keys of `COLUMNS` and `COMPARED`
+    folder,  # Of a bank and its readings
+) -> list:  # Keys of `COLUMNS` and `COMPARED`
     "Which readings there are."
-    return [r for r in (*COLUMNS, *COMPARED) if Store(Path(folder)/r, 'readings').json.exists()]
+    return [r for r in (*COLUMNS, *COMPARED) if Store(Path(folder) / r, "readings").json.exists()]
+
 
 def shared(
-    folder, # Of a bank and its readings
-)->dict: # Statistics of the run as a whole
+    folder,  # Of a bank and its readings
+) -> dict:  # Statistics of the run as a whole
     "What belongs to no single source."
-    got = {k:read_readings(at) for k in ('train', 'background') if Store(at := Path(folder)/f'{k}-states', 'readings').json.exists()}
-    out = {f'{k}_states':np.stack(d['decoder_mean']) for k,d in got.items()}
-    return out|(dict(train_perplexity=np.array([-np.mean(v) for v in got['train']['logp']])) if 'train' in got else {})
+    got = {
+        k: read_readings(at)
+        for k in ("train", "background")
+        if Store(at := Path(folder) / f"{k}-states", "readings").json.exists()
+    }
+    out = {f"{k}_states": np.stack(d["decoder_mean"]) for k, d in got.items()}
+    return out | (
+        dict(train_perplexity=np.array([-np.mean(v) for v in got["train"]["logp"]])) if "train" in got else {}
+    )
+
 
 def runs(
-    folder, # Of a bank and its readings
-    samples:pd.DataFrame=None, # id, source, perhaps reference
-    reg=reg, # Where scores are looked up
-): # Yields a `Run` per shard
+    folder,  # Of a bank and its readings
+    samples: pd.DataFrame = None,  # id, source, perhaps reference
+    reg=reg,  # Where scores are looked up
+):  # Yields a `Run` per shard
     "The statistics of a bank, one shard at a time."
     folder = Path(folder)
-    names,have,whole = Store(folder/'texts', 'bank').names(),there(folder),shared(folder)
-    for r in have: Store(folder/r, 'readings').names()
-    known = None if samples is None else samples.set_index('id')
+    names, have, whole = Store(folder / "texts", "bank").names(), there(folder), shared(folder)
+    for r in have:
+        Store(folder / r, "readings").names()
+    known = None if samples is None else samples.set_index("id")
     for n in names:
-        texts = read_shard(folder/'texts'/n)
-        order = list(texts['sample'].unique())
-        base = values('texts', texts, order)
-        for r in have: base |= values(r, of_table(read(folder/r/n)), order)
-        if known is not None: base |= {c:list(known.loc[order, c]) for c in ('source', 'reference') if c in known}
+        texts = read_shard(folder / "texts" / n)
+        order = list(texts["sample"].unique())
+        base = values("texts", texts, order)
+        for r in have:
+            base |= values(r, of_table(read(folder / r / n)), order)
+        if known is not None:
+            base |= {c: list(known.loc[order, c]) for c in ("source", "reference") if c in known}
         yield Run(order, reg, whole, **base)

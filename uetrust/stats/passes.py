@@ -9,201 +9,314 @@ __all__ = ['reader', 'text_pairs', 'kept', 'likelihoods', 'written_by', 'check_s
 # %% ../../nbs/05_stats/05_passes.ipynb #67413de3
 from dataclasses import asdict
 from pathlib import Path
-import numpy as np, pandas as pd, torch
-from ..generation.bank import provenance, row, sources_digest, fill_bank
+
+import numpy as np
+import pandas as pd
+import torch
+
 from ..core.checks import spacy_pipeline
-from ..generation.decoding import Decoding
-from .attention import attentions
-from ..generation.local import own_settings, prompts, template
-from ..models.load import Model
-from ..models.forward import HIDDEN, Layout, read
-from .table import MAPS, Pass, fill_readings
 from ..core.store import BadShard, Store, digest, versions
+from ..generation.bank import fill_bank, provenance, row, sources_digest
+from ..generation.decoding import Decoding
+from ..generation.local import own_settings, prompts, template
+from ..models.forward import HIDDEN, Layout, read
+from ..models.load import Model
+from .attention import attentions
+from .table import MAPS, Pass, fill_readings
 
 # %% ../../nbs/05_stats/05_passes.ipynb #699dfc40
 def reader(
-    m:Model, # From `load`
-    title:str, # Beside the progress bar
-    **asked, # What else decides the numbers
-)->dict: # For `fill_readings`
+    m: Model,  # From `load`
+    title: str,  # Beside the progress bar
+    **asked,  # What else decides the numbers
+) -> dict:  # For `fill_readings`
     "Provenance of readings."
-    return dict(title=title, reader=m.name, revision=m.version, dtype=str(m.dtype).removeprefix('torch.'), made_with=versions()|dict(device=m.device, threads=torch.get_num_threads()))|asked
+    return (
+        dict(
+            title=title,
+            reader=m.name,
+            revision=m.version,
+            dtype=str(m.dtype).removeprefix("torch."),
+            made_with=versions() | dict(device=m.device, threads=torch.get_num_threads()),
+        )
+        | asked
+    )
+
 
 def text_pairs(
-    m:Model, # The reader
-    rows:pd.DataFrame, # Texts, from `readings.parts`
-    sources:pd.Series, # Source by sample
-    p:Pass, # What is read after what
-    settings:Decoding, # How prompts are made
-    own:bool, # The reader wrote the texts: its token ids are known
-)->list: # (prefix, text) for `read`
+    m: Model,  # The reader
+    rows: pd.DataFrame,  # Texts, from `readings.parts`
+    sources: pd.Series,  # Source by sample
+    p: Pass,  # What is read after what
+    settings: Decoding,  # How prompts are made
+    own: bool,  # The reader wrote the texts: its token ids are known
+) -> list:  # (prefix, text) for `read`
     "What goes before each text, and the text."
-    if p.after=='prompt':
-        names = list(rows['sample'].unique())
-        before = dict(zip(names, (ids for ids,_ in prompts(m, list(sources[names]), settings))))
-    else: before = dict(sources) if p.after=='source' else dict.fromkeys(sources.index, '')
+    if p.after == "prompt":
+        names = list(rows["sample"].unique())
+        before = dict(zip(names, (ids for ids, _ in prompts(m, list(sources[names]), settings))))
+    else:
+        before = dict(sources) if p.after == "source" else dict.fromkeys(sources.index, "")
     return [(before[r.sample], r.ids if own else r.text) for r in rows.itertuples()]
 
+
 def kept(
-    r, # A `Reading`
-    p:Pass, # What was asked
-)->dict: # Arrays by column
+    r,  # A `Reading`
+    p: Pass,  # What was asked
+) -> dict:  # Arrays by column
     "What a shard keeps of a reading."
-    out = dict(ids=r.ids.astype('int32'), logp=r.logp, entropy=r.entropy, special=r.special, cut=r.cut, text_cut=r.text_cut)
-    if p.topk: out |= dict(top_ids=r.top_ids.astype('int32'), top_logp=r.top_logp.astype('float32'))
-    return out|r.wide|r.hidden|{f'member_{k}':np.asarray(v, float) for k,v in r.members.items()}
+    out = dict(
+        ids=r.ids.astype("int32"),
+        logp=r.logp,
+        entropy=r.entropy,
+        special=r.special,
+        cut=r.cut,
+        text_cut=r.text_cut,
+    )
+    if p.topk:
+        out |= dict(top_ids=r.top_ids.astype("int32"), top_logp=r.top_logp.astype("float32"))
+    return out | r.wide | r.hidden | {f"member_{k}": np.asarray(v, float) for k, v in r.members.items()}
+
 
 def likelihoods(
-    folder, # Where
-    bank, # Folder of a finished bank
-    samples:pd.DataFrame, # Its sources: id, source
-    m:Model, # The reader
-    p:Pass, # What is read after what
-    settings:Decoding, # How prompts are made
-    title:str='likelihoods', # Beside the progress bar
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-    **kw, # batch_tokens and chunk of `read`
-)->Path: # The folder
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    samples: pd.DataFrame,  # Its sources: id, source
+    m: Model,  # The reader
+    p: Pass,  # What is read after what
+    settings: Decoding,  # How prompts are made
+    title: str = "likelihoods",  # Beside the progress bar
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+    **kw,  # batch_tokens and chunk of `read`
+) -> Path:  # The folder
     "Token statistics of the texts of a bank."
-    s,sources,own = own_settings(m, settings),samples.set_index('id')['source'],written_by(m, bank, samples)
+    s, sources, own = (
+        own_settings(m, settings),
+        samples.set_index("id")["source"],
+        written_by(m, bank, samples),
+    )
     names = tuple(h for h in p.hidden if h in HIDDEN[m.kind])
-    rules = dict(max_new_tokens=s.max_new_tokens, min_length=s.min_length) if p.logits=='processed' else None # With the checkpoint's own they are what `generate` obeyed
-    options = dict(topk=p.topk, wide=p.wide, hidden=names, logits=p.logits, generation=rules, members=list(range(1, p.members+1)) or None, rate=p.rate if p.members else None)
-    layout = Layout(eos=not own) # A text that is not in ids gets its end token
-    def make(rows): return [dict(sample=x.sample, kind=x.kind, k=x.k)|kept(r, p) for x,r in zip(rows.itertuples(), read(m, text_pairs(m, rows, sources, p, s, own), layout, **options, **kw))]
-    about = reader(m, title, own=own, asked=asdict(p)|dict(kinds=list(p.kinds), wide=list(p.wide), hidden=list(names), rules=rules), prompt=template(m, s) if p.after=='prompt' else '', max_prompt=s.max_prompt)
+    rules = (
+        dict(max_new_tokens=s.max_new_tokens, min_length=s.min_length) if p.logits == "processed" else None
+    )  # With the checkpoint's own they are what `generate` obeyed
+    options = dict(
+        topk=p.topk,
+        wide=p.wide,
+        hidden=names,
+        logits=p.logits,
+        generation=rules,
+        members=list(range(1, p.members + 1)) or None,
+        rate=p.rate if p.members else None,
+    )
+    layout = Layout(eos=not own)  # A text that is not in ids gets its end token
+
+    def make(rows):
+        return [
+            dict(sample=x.sample, kind=x.kind, k=x.k) | kept(r, p)
+            for x, r in zip(
+                rows.itertuples(), read(m, text_pairs(m, rows, sources, p, s, own), layout, **options, **kw)
+            )
+        ]
+
+    about = reader(
+        m,
+        title,
+        own=own,
+        asked=asdict(p) | dict(kinds=list(p.kinds), wide=list(p.wide), hidden=list(names), rules=rules),
+        prompt=template(m, s) if p.after == "prompt" else "",
+        max_prompt=s.max_prompt,
+    )
     return fill_readings(folder, bank, about, make, p.kinds, worker, progress)
 
+
 def written_by(
-    m:Model, # The reader
-    bank, # Folder of a finished bank
-    samples:pd.DataFrame, # Its sources
-)->bool: # Its token ids are known
+    m: Model,  # The reader
+    bank,  # Folder of a finished bank
+    samples: pd.DataFrame,  # Its sources
+) -> bool:  # Its token ids are known
     "Did this very model write the texts? A bank about other sources is an error."
     check_sources(bank, samples)
-    return Store(bank, 'bank').manifest()['about']['revision']==m.version
+    return Store(bank, "bank").manifest()["about"]["revision"] == m.version
+
 
 def check_sources(
-    bank, # Folder of a finished bank
-    samples:pd.DataFrame, # id, source
+    bank,  # Folder of a finished bank
+    samples: pd.DataFrame,  # id, source
 ):
     "Raise a `BadShard` unless the bank was written about these sources."
-    at = Store(bank, 'bank')
+    at = Store(bank, "bank")
     m = at.manifest()
-    if len(samples)<m['n']: raise BadShard(f"{bank} has texts of {m['n']} sources, {len(samples)} were given")
-    for i,n in enumerate(at.names()): at.check(n, m['about'], sources_digest(samples.iloc[i*m['size']:min((i+1)*m['size'], m['n'])]))
+    if len(samples) < m["n"]:
+        raise BadShard(f"{bank} has texts of {m['n']} sources, {len(samples)} were given")
+    for i, n in enumerate(at.names()):
+        at.check(
+            n, m["about"], sources_digest(samples.iloc[i * m["size"] : min((i + 1) * m["size"], m["n"])])
+        )
 
 # %% ../../nbs/05_stats/05_passes.ipynb #35f3d82c
 def reference_bank(
-    folder, # The bank
-    dataset:str, # Name of the dataset
-    samples:pd.DataFrame, # id, source, reference, perhaps split
-    given:str='source', # Column that stands as the source
-    size:int=64, # Sources per shard
-    progress:bool=True, # Show sources done and time left
-)->Path: # The bank
+    folder,  # The bank
+    dataset: str,  # Name of the dataset
+    samples: pd.DataFrame,  # id, source, reference, perhaps split
+    given: str = "source",  # Column that stands as the source
+    size: int = 64,  # Sources per shard
+    progress: bool = True,  # Show sources done and time left
+) -> Path:  # The bank
     "A bank whose only texts are the references."
     s = samples.assign(source=samples[given])
-    text = s.set_index('id')['reference']
-    return fill_bank(folder, s, provenance(dataset, 'reference', 'reference', '', dict(given=given), dict(greedy=1)), lambda part: [row(i, 'greedy', 0, text[i]) for i in part['id']], size, progress=progress)
+    text = s.set_index("id")["reference"]
+    return fill_bank(
+        folder,
+        s,
+        provenance(dataset, "reference", "reference", "", dict(given=given), dict(greedy=1)),
+        lambda part: [row(i, "greedy", 0, text[i]) for i in part["id"]],
+        size,
+        progress=progress,
+    )
 
 # %% ../../nbs/05_stats/05_passes.ipynb #d29629f3
 def attending(
-    folder, # Where
-    bank, # Folder of a finished bank
-    samples:pd.DataFrame, # Its sources: id, source
-    m:Model, # Who wrote the texts
-    settings:Decoding, # How prompts are made
-    title:str='attention', # A key of `uetrust.stats.table.MAPS`: what is kept
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-    **kw, # batch_tokens of `attentions`
-)->Path: # The folder; columns sample, kind, k, and those of `MAPS`
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    samples: pd.DataFrame,  # Its sources: id, source
+    m: Model,  # Who wrote the texts
+    settings: Decoding,  # How prompts are made
+    title: str = "attention",  # A key of `uetrust.stats.table.MAPS`: what is kept
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+    **kw,  # batch_tokens of `attentions`
+) -> Path:  # The folder; columns sample, kind, k, and those of `MAPS`
     "Where the generator looked while it wrote each greedy text."
-    s,sources,own = own_settings(m, settings),samples.set_index('id')['source'],written_by(m, bank, samples)
+    s, sources, own = (
+        own_settings(m, settings),
+        samples.set_index("id")["source"],
+        written_by(m, bank, samples),
+    )
+
     def make(rows):
         got = attentions(m, text_pairs(m, rows, sources, Pass(), s, own), keep=MAPS[title], **kw)
-        return [dict(sample=r.sample, kind=r.kind, k=r.k)|a for r,a in zip(rows.itertuples(), got)]
-    return fill_readings(folder, bank, reader(m, title, own=own, prompt=template(m, s), max_prompt=s.max_prompt), make, ('greedy',), worker, progress)
+        return [dict(sample=r.sample, kind=r.kind, k=r.k) | a for r, a in zip(rows.itertuples(), got)]
+
+    return fill_readings(
+        folder,
+        bank,
+        reader(m, title, own=own, prompt=template(m, s), max_prompt=s.max_prompt),
+        make,
+        ("greedy",),
+        worker,
+        progress,
+    )
 
 # %% ../../nbs/05_stats/05_passes.ipynb #062dcfd2
 def rarity(
-    tokenizer, # Of the reader
-    texts, # Documents
-    size:int, # Entries of the vocabulary, V
-)->np.ndarray: # Natural log of (n+1)/(documents with the token+1), shape [V]; 0 for a token of every document
+    tokenizer,  # Of the reader
+    texts,  # Documents
+    size: int,  # Entries of the vocabulary, V
+) -> (
+    np.ndarray
+):  # Natural log of (n+1)/(documents with the token+1), shape [V]; 0 for a token of every document
     "Inverse document frequency of each token."
     seen = np.zeros(size)
-    for t in texts: seen[list(set(tokenizer(t, add_special_tokens=False, verbose=False).input_ids))] += 1
-    return np.log((len(texts)+1)/(seen+1))
+    for t in texts:
+        seen[list(set(tokenizer(t, add_special_tokens=False, verbose=False).input_ids))] += 1
+    return np.log((len(texts) + 1) / (seen + 1))
+
 
 def doubts(
-    ids:np.ndarray, # Tokens that were written, shape [L]
-    top_ids:np.ndarray, # Most likely tokens at each place, shape [L,k]
-    top_logp:np.ndarray, # Their log p, shape [L,k]
-    idf:np.ndarray, # From `rarity`, shape [V]
-    p_min:float=.01, # Words below this probability are dropped; k must be at least 1/p_min
-)->np.ndarray: # Shape [L]; NaN where no word is both likely and rare
+    ids: np.ndarray,  # Tokens that were written, shape [L]
+    top_ids: np.ndarray,  # Most likely tokens at each place, shape [L,k]
+    top_logp: np.ndarray,  # Their log p, shape [L,k]
+    idf: np.ndarray,  # From `rarity`, shape [V]
+    p_min: float = 0.01,  # Words below this probability are dropped; k must be at least 1/p_min
+) -> np.ndarray:  # Shape [L]; NaN where no word is both likely and rare
     "Surprisal plus effective number of words, under a distribution of likely words weighed by rarity."
     p = np.exp(top_logp)
-    p = np.where(p<p_min, 0, p)*idf[top_ids]
-    with np.errstate(invalid='ignore', divide='ignore'):
-        p = p/p.sum(1, keepdims=True)
-        effective = np.exp(-np.where(p==0, 0, p*np.log(p)).sum(1))
-    return effective-np.log(np.where(top_ids==ids[:,None], p, 0).sum(1)+1e-5)
+    p = np.where(p < p_min, 0, p) * idf[top_ids]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = p / p.sum(1, keepdims=True)
+        effective = np.exp(-np.where(p == 0, 0, p * np.log(p)).sum(1))
+    return effective - np.log(np.where(top_ids == ids[:, None], p, 0).sum(1) + 1e-5)
 
 # %% ../../nbs/05_stats/05_passes.ipynb #6c94e113
 def focusing(
-    folder, # Where
-    bank, # Folder of a finished bank
-    samples:pd.DataFrame, # Its sources: id, source
-    m:Model, # Who wrote the texts
-    settings:Decoding, # How prompts are made
-    texts, # Documents that say how rare a word is
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-    **kw, # batch_tokens and chunk of `read`
-)->Path: # The folder; columns sample, kind, k, focus_surprisal [L]
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    samples: pd.DataFrame,  # Its sources: id, source
+    m: Model,  # Who wrote the texts
+    settings: Decoding,  # How prompts are made
+    texts,  # Documents that say how rare a word is
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+    **kw,  # batch_tokens and chunk of `read`
+) -> Path:  # The folder; columns sample, kind, k, focus_surprisal [L]
     "How doubtful each token of each greedy text is."
-    s,sources,own = own_settings(m, settings),samples.set_index('id')['source'],written_by(m, bank, samples)
+    s, sources, own = (
+        own_settings(m, settings),
+        samples.set_index("id")["source"],
+        written_by(m, bank, samples),
+    )
     idf = rarity(m.tokenizer, list(texts), m.text_config.vocab_size)
+
     def make(rows):
         got = read(m, text_pairs(m, rows, sources, Pass(), s, own), Layout(eos=not own), topk=100, **kw)
-        return [dict(sample=x.sample, kind=x.kind, k=x.k, focus_surprisal=doubts(r.ids, r.top_ids, r.top_logp, idf)) for x,r in zip(rows.itertuples(), got)]
-    about = reader(m, 'focus', own=own, documents=digest(list(texts)), prompt=template(m, s), max_prompt=s.max_prompt)
-    return fill_readings(folder, bank, about, make, ('greedy',), worker, progress)
+        return [
+            dict(
+                sample=x.sample, kind=x.kind, k=x.k, focus_surprisal=doubts(r.ids, r.top_ids, r.top_logp, idf)
+            )
+            for x, r in zip(rows.itertuples(), got)
+        ]
+
+    about = reader(
+        m, "focus", own=own, documents=digest(list(texts)), prompt=template(m, s), max_prompt=s.max_prompt
+    )
+    return fill_readings(folder, bank, about, make, ("greedy",), worker, progress)
 
 # %% ../../nbs/05_stats/05_passes.ipynb #2f5c177d
 def spacy_tagger(
-    name:str, # Pipeline with tags and entities, such as 'en_core_web_sm', or a folder
-): # Function of texts to (begin, end) of the keywords of each
+    name: str,  # Pipeline with tags and entities, such as 'en_core_web_sm', or a folder
+):  # Function of texts to (begin, end) of the keywords of each
     "Names, nouns and numbers by spaCy."
     nlp = spacy_pipeline(name)
-    return lambda texts: [[(t.idx, t.idx+len(t)) for t in d if t.ent_type_ or t.pos_ in ('NOUN', 'PROPN', 'NUM')] for d in nlp.pipe(texts)]
+    return lambda texts: [
+        [(t.idx, t.idx + len(t)) for t in d if t.ent_type_ or t.pos_ in ("NOUN", "PROPN", "NUM")]
+        for d in nlp.pipe(texts)
+    ]
+
 
 def marked(
-    tokenizer, # Of the generator
-    ids, # Tokens of a text
-    places, # (begin, end) of keywords in the decoded text
-)->np.ndarray: # bool [L]
+    tokenizer,  # Of the generator
+    ids,  # Tokens of a text
+    places,  # (begin, end) of keywords in the decoded text
+) -> np.ndarray:  # bool [L]
     "Which tokens belong to keywords."
-    said = [tokenizer.decode(ids[:i], skip_special_tokens=True) for i in range(len(ids)+1)]
+    said = [tokenizer.decode(ids[:i], skip_special_tokens=True) for i in range(len(ids) + 1)]
     ends = [len(t) for t in said]
-    def inside(a, b): return any(x<b and a<y and said[-1][max(a, x):min(b, y)].strip() for x,y in places)
-    return np.array([inside(a, b) for a,b in zip(ends, ends[1:])], bool)
+
+    def inside(a, b):
+        return any(x < b and a < y and said[-1][max(a, x) : min(b, y)].strip() for x, y in places)
+
+    return np.array([inside(a, b) for a, b in zip(ends, ends[1:])], bool)
+
 
 def keywords(
-    folder, # Where
-    bank, # Folder of a finished bank
-    tokenizer, # Of the generator
-    tag, # Function of texts to (begin, end) of the keywords of each
-    name:str, # What tells one tagger from another
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-)->Path: # The folder; columns sample, kind, k, keywords: bool [L]
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    tokenizer,  # Of the generator
+    tag,  # Function of texts to (begin, end) of the keywords of each
+    name: str,  # What tells one tagger from another
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+) -> Path:  # The folder; columns sample, kind, k, keywords: bool [L]
     "Which tokens of each greedy text are names, nouns and numbers."
+
     def make(rows):
-        found = tag([tokenizer.decode(ids, skip_special_tokens=True) for ids in rows['ids']])
-        return [dict(sample=r.sample, kind=r.kind, k=r.k, keywords=marked(tokenizer, r.ids, at)) for r,at in zip(rows.itertuples(), found, strict=True)]
-    return fill_readings(folder, bank, dict(title='keywords', tagger=name), make, ('greedy',), worker, progress)
+        found = tag([tokenizer.decode(ids, skip_special_tokens=True) for ids in rows["ids"]])
+        return [
+            dict(sample=r.sample, kind=r.kind, k=r.k, keywords=marked(tokenizer, r.ids, at))
+            for r, at in zip(rows.itertuples(), found, strict=True)
+        ]
+
+    return fill_readings(
+        folder, bank, dict(title="keywords", tagger=name), make, ("greedy",), worker, progress
+    )

@@ -10,162 +10,248 @@ __all__ = ['QUESTIONS', 'MARK', 'about_text', 'prompt_of', 'word_id', 'asked_tru
 import re
 from dataclasses import replace
 from pathlib import Path
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
 from ..generation.decoding import Decoding
-from .attention import elicited_attention
 from ..generation.local import chats, decode, own_settings, prompts, template
-from ..models.load import fit
-from ..models.load import Model, halving
-from .passes import check_sources, reader, written_by
 from ..models.forward import read
+from ..models.load import Model, fit, halving
+from .attention import elicited_attention
+from .passes import check_sources, reader, written_by
 from .table import fill_readings
 
 # %% ../../nbs/05_stats/07_prompted.ipynb #11765c21
 def about_text(
-    ask:str, # A template with {source} and {summary}
-    text:str, # The summary
-)->str: # A template with {source}
+    ask: str,  # A template with {source} and {summary}
+    text: str,  # The summary
+) -> str:  # A template with {source}
     "The question about one text."
-    return ask.replace('{summary}', text.replace('{source}', '{ source}'))
+    return ask.replace("{summary}", text.replace("{source}", "{ source}"))
+
 
 def prompt_of(
-    m:Model, # Who is asked
-    ask:str, # A template with {source}
-    source:str, # The document
-    s:Decoding, # Resolved; leaves room for its max_new_tokens
-)->tuple: # Token ids, and how many tokens of the source were left out
+    m: Model,  # Who is asked
+    ask: str,  # A template with {source}
+    source: str,  # The document
+    s: Decoding,  # Resolved; leaves room for its max_new_tokens
+) -> tuple:  # Token ids, and how many tokens of the source were left out
     "The question in token ids, inside the chat template when there is one."
     return prompts(m, [source], replace(s, prompt=ask, document=ask))[0]
 
 # %% ../../nbs/05_stats/07_prompted.ipynb #2cb4e328
-QUESTIONS = dict(he2024='Question: {prompt}\n Possible answer:{summary}\n Is the possible answer:\n (A) True\n (B) False\n The possible answer is:') # Words as released; {prompt} is the generator's own
+QUESTIONS = dict(
+    he2024="Question: {prompt}\n Possible answer:{summary}\n Is the possible answer:\n (A) True\n (B) False\n The possible answer is:"
+)  # Words as released; {prompt} is the generator's own
+
 
 def word_id(
-    m:Model, # From `load`
-    word:str, # An answer
-)->int: # Its token
+    m: Model,  # From `load`
+    word: str,  # An answer
+) -> int:  # Its token
     "The one token that a word is."
-    ids = m.tokenizer(word, add_special_tokens=False)['input_ids']
-    if len(ids)!=1: raise ValueError(f"{word!r} is {len(ids)} tokens to {m.name}, an answer must be one")
+    ids = m.tokenizer(word, add_special_tokens=False)["input_ids"]
+    if len(ids) != 1:
+        raise ValueError(f"{word!r} is {len(ids)} tokens to {m.name}, an answer must be one")
     return ids[0]
 
+
 def asked_true(
-    folder, # Where
-    bank, # Folder of a finished bank
-    samples:pd.DataFrame, # Its sources: id, source
-    m:Model, # Who wrote the texts, or somebody else
-    ask:str, # A template with {source} and {summary}, or a key of `QUESTIONS`
-    settings:Decoding, # How prompts are made
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-    **kw, # batch_tokens and chunk of `read`
-)->Path: # The folder; columns sample, kind, k, true, false, true_processed (log p), cut (tokens of the source that did not fit)
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    samples: pd.DataFrame,  # Its sources: id, source
+    m: Model,  # Who wrote the texts, or somebody else
+    ask: str,  # A template with {source} and {summary}, or a key of `QUESTIONS`
+    settings: Decoding,  # How prompts are made
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+    **kw,  # batch_tokens and chunk of `read`
+) -> Path:  # The folder; columns sample, kind, k, true, false, true_processed (log p), cut (tokens of the source that did not fit)
     "How likely True and False are as the answer to a question about each greedy text."
-    s,sources,words = replace(own_settings(m, settings), max_new_tokens=1),samples.set_index('id')['source'],[word_id(m, w) for w in ('True', 'False')]
-    ask = QUESTIONS.get(ask, ask).replace('{prompt}', template(m, s))
+    s, sources, words = (
+        replace(own_settings(m, settings), max_new_tokens=1),
+        samples.set_index("id")["source"],
+        [word_id(m, w) for w in ("True", "False")],
+    )
+    ask = QUESTIONS.get(ask, ask).replace("{prompt}", template(m, s))
     check_sources(bank, samples)
+
     def make(rows):
         asked = [prompt_of(m, about_text(ask, r.text), sources[r.sample], s) for r in rows.itertuples()]
-        pairs = [(ids, [w]) for ids,_ in asked for w in words]
-        raw,ruled = (np.array([r.logp[0] for r in read(m, pairs, logits=z, **kw)]).reshape(-1, 2) for z in ('raw', 'processed'))
-        return [dict(sample=r.sample, kind=r.kind, k=r.k, true=x[0], false=x[1], true_processed=z[0], cut=cut) for r,x,z,(_,cut) in zip(rows.itertuples(), raw, ruled, asked)]
-    return fill_readings(folder, bank, reader(m, 'asked whether it is true', ask=ask, max_prompt=s.max_prompt), make, ('greedy',), worker, progress)
+        pairs = [(ids, [w]) for ids, _ in asked for w in words]
+        raw, ruled = (
+            np.array([r.logp[0] for r in read(m, pairs, logits=z, **kw)]).reshape(-1, 2)
+            for z in ("raw", "processed")
+        )
+        return [
+            dict(sample=r.sample, kind=r.kind, k=r.k, true=x[0], false=x[1], true_processed=z[0], cut=cut)
+            for r, x, z, (_, cut) in zip(rows.itertuples(), raw, ruled, asked)
+        ]
+
+    return fill_readings(
+        folder,
+        bank,
+        reader(m, "asked whether it is true", ask=ask, max_prompt=s.max_prompt),
+        make,
+        ("greedy",),
+        worker,
+        progress,
+    )
 
 # %% ../../nbs/05_stats/07_prompted.ipynb #c8c2b348
-MARK = '{summary}'
+MARK = "{summary}"
+
 
 def around(
-    m:Model, # A causal model
-    ask:str, # A template with {source} before {summary}, and words behind
-    source:str, # The document
-)->tuple[str,str]: # What stands before the summary, and after it
+    m: Model,  # A causal model
+    ask: str,  # A template with {source} before {summary}, and words behind
+    source: str,  # The document
+) -> tuple[str, str]:  # What stands before the summary, and after it
     "A question, parted where the summary goes."
-    text = ask.replace('{source}', source.replace(MARK, '{ summary}'))
-    if chats(m): text = m.tokenizer.apply_chat_template([dict(role='user', content=text)], add_generation_prompt=True, tokenize=False)
-    before,_,after = text.partition(MARK)
-    return before.rstrip(' '),after
+    text = ask.replace("{source}", source.replace(MARK, "{ summary}"))
+    if chats(m):
+        text = m.tokenizer.apply_chat_template(
+            [dict(role="user", content=text)], add_generation_prompt=True, tokenize=False
+        )
+    before, _, after = text.partition(MARK)
+    return before.rstrip(" "), after
+
 
 def elicited(
-    folder, # Where
-    bank, # Folder of a finished bank
-    samples:pd.DataFrame, # Its sources: id, source
-    m:Model, # Who wrote the texts, a causal model
-    ask:str, # A template with {source} before {summary}, and words behind
-    settings:Decoding, # How long a prompt may be
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-    **kw, # heads and batch_tokens of `elicited_attention`
-)->Path: # The folder; columns sample, kind, k, elicited_attention [L], cut (tokens of the source that did not fit)
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    samples: pd.DataFrame,  # Its sources: id, source
+    m: Model,  # Who wrote the texts, a causal model
+    ask: str,  # A template with {source} before {summary}, and words behind
+    settings: Decoding,  # How long a prompt may be
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+    **kw,  # heads and batch_tokens of `elicited_attention`
+) -> (
+    Path
+):  # The folder; columns sample, kind, k, elicited_attention [L], cut (tokens of the source that did not fit)
     "How much a question about each greedy text looks at each of its tokens."
-    sources,special = samples.set_index('id')['source'],m.tokenizer.all_special_ids
+    sources, special = samples.set_index("id")["source"], m.tokenizer.all_special_ids
     behind = ask.partition(MARK)[2]
-    if not behind.strip() or MARK in behind or '{source}' in behind: raise ValueError(f"a question that looks back needs {{source}} before {{summary}} and words behind it, got {ask!r}")
-    if not written_by(m, bank, samples): raise ValueError(f"{bank} was not written by {m.name}: attention belongs to the tokens of the model that wrote them")
-    after = around(m, ask, '')[1]
-    def tokens(text): return m.tokenizer(text, add_special_tokens=not chats(m), verbose=False).input_ids
-    room = min(settings.max_prompt, m.window)-len(m.tokenizer(after, add_special_tokens=False).input_ids)
+    if not behind.strip() or MARK in behind or "{source}" in behind:
+        raise ValueError(
+            f"a question that looks back needs {{source}} before {{summary}} and words behind it, got {ask!r}"
+        )
+    if not written_by(m, bank, samples):
+        raise ValueError(
+            f"{bank} was not written by {m.name}: attention belongs to the tokens of the model that wrote them"
+        )
+    after = around(m, ask, "")[1]
+
+    def tokens(text):
+        return m.tokenizer(text, add_special_tokens=not chats(m), verbose=False).input_ids
+
+    room = min(settings.max_prompt, m.window) - len(m.tokenizer(after, add_special_tokens=False).input_ids)
+
     def make(rows):
         said = [[i for i in r.ids if i not in special] for r in rows.itertuples()]
-        asked = [fit(lambda source: around(m, ask, source)[0], tokens, sources[r.sample], room-len(ids)) for r,ids in zip(rows.itertuples(), said)]
-        got = elicited_attention(m, [(before, ids) for (before,_),ids in zip(asked, said)], after, **kw)
-        return [dict(sample=r.sample, kind=r.kind, k=r.k, elicited_attention=spread(w, ~np.isin(r.ids, special)), cut=cut) for r,w,(_,cut) in zip(rows.itertuples(), got, asked)]
-    return fill_readings(folder, bank, reader(m, 'elicited', ask=ask, max_prompt=settings.max_prompt), make, ('greedy',), worker, progress)
+        asked = [
+            fit(lambda source: around(m, ask, source)[0], tokens, sources[r.sample], room - len(ids))
+            for r, ids in zip(rows.itertuples(), said)
+        ]
+        got = elicited_attention(m, [(before, ids) for (before, _), ids in zip(asked, said)], after, **kw)
+        return [
+            dict(
+                sample=r.sample,
+                kind=r.kind,
+                k=r.k,
+                elicited_attention=spread(w, ~np.isin(r.ids, special)),
+                cut=cut,
+            )
+            for r, w, (_, cut) in zip(rows.itertuples(), got, asked)
+        ]
+
+    return fill_readings(
+        folder,
+        bank,
+        reader(m, "elicited", ask=ask, max_prompt=settings.max_prompt),
+        make,
+        ("greedy",),
+        worker,
+        progress,
+    )
+
 
 def spread(
-    w:np.ndarray, # A number for each token that counts
-    at:np.ndarray, # bool [L], True where a token counts
-)->np.ndarray: # float32 [L]
+    w: np.ndarray,  # A number for each token that counts
+    at: np.ndarray,  # bool [L], True where a token counts
+) -> np.ndarray:  # float32 [L]
     "Numbers back at their tokens, 0 elsewhere."
-    out = np.zeros(len(at), 'float32')
+    out = np.zeros(len(at), "float32")
     out[at] = w
     return out
 
 # %% ../../nbs/05_stats/07_prompted.ipynb #4762929e
 def restated(
-    reply:str, # What was said
-    scale:tuple=(), # Lowest and highest number; () leaves the reply as it is
-)->str: # '75%', or '' when it is no number on the scale
+    reply: str,  # What was said
+    scale: tuple = (),  # Lowest and highest number; () leaves the reply as it is
+) -> str:  # '75%', or '' when it is no number on the scale
     "A bare number on a scale, in percent."
-    if not scale: return reply
-    m,(lo,hi) = re.fullmatch(r'\s*(\d+(?:\.\d+)?)\s*\.?\s*', reply),map(float, scale)
-    return f'{100*(float(m[1])-lo)/(hi-lo):g}%' if m and lo<=float(m[1])<=hi else ''
+    if not scale:
+        return reply
+    m, (lo, hi) = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*\.?\s*", reply), map(float, scale)
+    return f"{100 * (float(m[1]) - lo) / (hi - lo):g}%" if m and lo <= float(m[1]) <= hi else ""
 
 # %% ../../nbs/05_stats/07_prompted.ipynb #28c22073
 def told(
-    m:Model, # Who is asked
-    prompts:list, # Token ids of each question
-    s:Decoding, # Resolved
-    batch:int=8, # Questions per batch
-)->list: # Texts
+    m: Model,  # Who is asked
+    prompts: list,  # Token ids of each question
+    s: Decoding,  # Resolved
+    batch: int = 8,  # Questions per batch
+) -> list:  # Texts
     "Greedy replies to questions in token ids."
-    def some_of(part): return [ids[0] for ids in decode(m, part, s, [[None]]*len(part))]
-    got = [t for i in range(0, len(prompts), batch) for t in halving(some_of, prompts[i:i+batch])]
+
+    def some_of(part):
+        return [ids[0] for ids in decode(m, part, s, [[None]] * len(part))]
+
+    got = [t for i in range(0, len(prompts), batch) for t in halving(some_of, prompts[i : i + batch])]
     return [m.tokenizer.decode(t, skip_special_tokens=True).strip() for t in got]
 
+
 def local_answers(
-    m:Model, # Who is asked
-    settings:Decoding, # How long prompts and replies may be
-    batch:int=8, # Questions per batch
-): # Function of [(sample, template with {source}, source)] to replies
+    m: Model,  # Who is asked
+    settings: Decoding,  # How long prompts and replies may be
+    batch: int = 8,  # Questions per batch
+):  # Function of [(sample, template with {source}, source)] to replies
     "Greedy replies of a checkpoint."
     s = own_settings(m, settings)
-    return lambda asked: told(m, [prompt_of(m, ask, source, s)[0] for _,ask,source in asked], s, batch)
+    return lambda asked: told(m, [prompt_of(m, ask, source, s)[0] for _, ask, source in asked], s, batch)
+
 
 def replies(
-    folder, # Where
-    bank, # Folder of a finished bank
-    samples:pd.DataFrame, # Its sources: id, source
-    ask:str, # A template with {source}, and {summary} when the greedy text is shown
-    answer, # As `local_answers` gives
-    about:dict, # Who answers, and all that decides a reply
-    scale:tuple=(), # Lowest and highest number of a bare reply; () when replies speak for themselves
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-)->Path: # The folder; columns sample, kind, k, reply as it was given, stated as scores read it
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    samples: pd.DataFrame,  # Its sources: id, source
+    ask: str,  # A template with {source}, and {summary} when the greedy text is shown
+    answer,  # As `local_answers` gives
+    about: dict,  # Who answers, and all that decides a reply
+    scale: tuple = (),  # Lowest and highest number of a bare reply; () when replies speak for themselves
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+) -> Path:  # The folder; columns sample, kind, k, reply as it was given, stated as scores read it
     "What is answered to a question about each greedy text."
-    sources = samples.set_index('id')['source']
+    sources = samples.set_index("id")["source"]
     check_sources(bank, samples)
+
     def make(rows):
         got = answer([(r.sample, about_text(ask, r.text), sources[r.sample]) for r in rows.itertuples()])
-        return [dict(sample=r.sample, kind=r.kind, k=r.k, reply=t, stated=restated(t, scale)) for r,t in zip(rows.itertuples(), got, strict=True)]
-    return fill_readings(folder, bank, about|dict(ask=ask, scale=[float(x) for x in scale]), make, ('greedy',), worker, progress)
+        return [
+            dict(sample=r.sample, kind=r.kind, k=r.k, reply=t, stated=restated(t, scale))
+            for r, t in zip(rows.itertuples(), got, strict=True)
+        ]
+
+    return fill_readings(
+        folder,
+        bank,
+        about | dict(ask=ask, scale=[float(x) for x in scale]),
+        make,
+        ("greedy",),
+        worker,
+        progress,
+    )

@@ -9,105 +9,128 @@ __all__ = ['ROUGE', 'BLEU', 'shared', 'jaccard', 'rouge_words', 'longest_common'
 # %% ../../nbs/05_stats/01_similarity.ipynb #6d669c23
 from collections import Counter
 from functools import cache
+
 import numpy as np
+
 from ..core.registry import stat
 
 # %% ../../nbs/05_stats/01_similarity.ipynb #b55845b9
-ROUGE,BLEU = 'Lin 2004, https://aclanthology.org/W04-1013','Papineni et al. 2002, https://aclanthology.org/P02-1040'
+ROUGE, BLEU = (
+    "Lin 2004, https://aclanthology.org/W04-1013",
+    "Papineni et al. 2002, https://aclanthology.org/P02-1040",
+)
+
 
 def shared(
-    words:list, # For each of K texts a list of words
-    n:int=1, # Length of the n-grams
-)->np.ndarray: # Shape [K,K]: n-grams that two texts have in common, with repetition
+    words: list,  # For each of K texts a list of words
+    n: int = 1,  # Length of the n-grams
+) -> np.ndarray:  # Shape [K,K]: n-grams that two texts have in common, with repetition
     "Count the common n-grams of all pairs."
     rows = [Counter(zip(*(w[i:] for i in range(n)))) for w in words]
     grams = list(dict.fromkeys(g for r in rows for g in r))
     x = np.array([[r[g] for g in grams] for r in rows], float).reshape(len(rows), len(grams))
-    return np.minimum(x[:,None], x).sum(-1)
+    return np.minimum(x[:, None], x).sum(-1)
 
-def _jaccard(texts): # Nothing shares all of nothing
+
+def _jaccard(texts):  # Nothing shares all of nothing
     s = shared([list(dict.fromkeys(t.lower().split())) for t in texts])
-    either = np.add.outer(s.diagonal(), s.diagonal())-s
-    return np.divide(s, either, out=np.ones_like(s), where=either>0)
+    either = np.add.outer(s.diagonal(), s.diagonal()) - s
+    return np.divide(s, either, out=np.ones_like(s), where=either > 0)
 
-@stat(unit='[0,1]', cite='Jaccard 1912; Lin et al. 2023, https://arxiv.org/abs/2305.19187')
+
+@stat(unit="[0,1]", cite="Jaccard 1912; Lin et al. 2023, https://arxiv.org/abs/2305.19187")
 def jaccard(
-    sample_texts:list, # For each source a list of K texts
-)->list: # For each source shape [K,K]; 1 when two texts have the same words
+    sample_texts: list,  # For each source a list of K texts
+) -> list:  # For each source shape [K,K]; 1 when two texts have the same words
     "Share of words that two texts have in common."
     return [_jaccard(t) for t in sample_texts]
 
 # %% ../../nbs/05_stats/01_similarity.ipynb #b399dbc2
 @cache
 def rouge_words(
-    stem:bool=True, # Cut endings off words of four letters or more (Porter)
-): # Function of a text: its words in order
+    stem: bool = True,  # Cut endings off words of four letters or more (Porter)
+):  # Function of a text: its words in order
     "Runs of letters a to z and digits, lower-case."
     from nltk.stem.porter import PorterStemmer
     from rouge_score.tokenize import tokenize
+
     stemmer = PorterStemmer() if stem else None
-    if stem: stemmer.stem = cache(stemmer.stem)
+    if stem:
+        stemmer.stem = cache(stemmer.stem)
     return lambda text: tokenize(text, stemmer)
 
-def _places(words): # For each word the bits of its places
+
+def _places(words):  # For each word the bits of its places
     at = {}
-    for i,w in enumerate(words): at[w] = at.get(w, 0)|1<<i
+    for i, w in enumerate(words):
+        at[w] = at.get(w, 0) | 1 << i
     return at
 
-def _common(words, where, n): # Length of the longest common subsequence with a text of n words: the bits of `where` tell the places of each
-    v = full = (1<<n)-1
+
+def _common(
+    words, where, n
+):  # Length of the longest common subsequence with a text of n words: the bits of `where` tell the places of each
+    v = full = (1 << n) - 1
     for w in words:
-        m = v&where.get(w, 0)
-        v = (v+m)|(v-m)
-    return n-(v&full).bit_count()
+        m = v & where.get(w, 0)
+        v = (v + m) | (v - m)
+    return n - (v & full).bit_count()
+
 
 def longest_common(
-    a:list, # Words
-    b:list, # Words, better the longer text
-)->int: # Words
+    a: list,  # Words
+    b: list,  # Words, better the longer text
+) -> int:  # Words
     "Length of the longest common subsequence."
     return _common(a, _places(b), len(b))
 
+
 def in_order(
-    words:list, # For each of K texts a list of words
-)->np.ndarray: # Shape [K,K]: words of the longest common subsequence
+    words: list,  # For each of K texts a list of words
+) -> np.ndarray:  # Shape [K,K]: words of the longest common subsequence
     "What all pairs share when the order counts."
-    s = np.zeros((len(words),)*2)
-    for i,ws in enumerate(words):
+    s = np.zeros((len(words),) * 2)
+    for i, ws in enumerate(words):
         at = _places(ws)
-        for j in range(i+1): s[i,j] = s[j,i] = _common(words[j], at, len(ws))
+        for j in range(i + 1):
+            s[i, j] = s[j, i] = _common(words[j], at, len(ws))
     return s
 
-def _f(words, common): # F of all pairs
-    total = np.add.outer(common.diagonal(), common.diagonal())
-    same = np.array([[a==b for b in words] for a in words], float).reshape(common.shape)
-    return np.divide(2*common, total, out=same, where=total>0)
 
-@stat(unit='words', cite=ROUGE)
+def _f(words, common):  # F of all pairs
+    total = np.add.outer(common.diagonal(), common.diagonal())
+    same = np.array([[a == b for b in words] for a in words], float).reshape(common.shape)
+    return np.divide(2 * common, total, out=same, where=total > 0)
+
+
+@stat(unit="words", cite=ROUGE)
 def sample_stems(
-    sample_texts:list, # For each source a list of K texts
-)->list: # For each source K lists of words
+    sample_texts: list,  # For each source a list of K texts
+) -> list:  # For each source K lists of words
     "Words of the samples as ROUGE compares them."
     return [[rouge_words()(t) for t in ts] for ts in sample_texts]
 
-@stat(unit='[0,1]', cite=ROUGE)
+
+@stat(unit="[0,1]", cite=ROUGE)
 def rouge_1_pairs(
-    sample_stems:list, # For each source K lists of words
-)->list: # For each source shape [K,K]
+    sample_stems: list,  # For each source K lists of words
+) -> list:  # For each source shape [K,K]
     "ROUGE-1 F between samples, with stems."
     return [_f(w, shared(w)) for w in sample_stems]
 
-@stat(unit='[0,1]', cite=ROUGE)
+
+@stat(unit="[0,1]", cite=ROUGE)
 def rouge_2_pairs(
-    sample_stems:list, # For each source K lists of words
-)->list: # For each source shape [K,K]
+    sample_stems: list,  # For each source K lists of words
+) -> list:  # For each source shape [K,K]
     "ROUGE-2 F between samples, with stems."
     return [_f(w, shared(w, 2)) for w in sample_stems]
 
-@stat(unit='[0,1]', cite=f'{ROUGE}; Fomicheva et al. 2020, https://aclanthology.org/2020.tacl-1.35')
+
+@stat(unit="[0,1]", cite=f"{ROUGE}; Fomicheva et al. 2020, https://aclanthology.org/2020.tacl-1.35")
 def rouge_l_pairs(
-    sample_stems:list, # For each source K lists of words
-)->list: # For each source shape [K,K]
+    sample_stems: list,  # For each source K lists of words
+) -> list:  # For each source shape [K,K]
     "ROUGE-L F between samples, with stems."
     return [_f(w, in_order(w)) for w in sample_stems]
 
@@ -115,14 +138,17 @@ def rouge_l_pairs(
 def _bleu(texts):
     words = [t.split() for t in texts]
     n = np.array(list(map(len, words)), float)
-    orders,same = np.minimum(4, np.minimum.outer(n, n)),np.equal.outer(n, n)
-    with np.errstate(divide='ignore', invalid='ignore'):
-        logs = sum(np.where(orders>=o, np.log(shared(words, o)/(n-o+1)[:,None]), 0) for o in (1, 2, 3, 4))
-        return np.where(orders>0, np.exp(logs/orders + np.minimum(0, 1-n/n[:,None])), same)
+    orders, same = np.minimum(4, np.minimum.outer(n, n)), np.equal.outer(n, n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = sum(
+            np.where(orders >= o, np.log(shared(words, o) / (n - o + 1)[:, None]), 0) for o in (1, 2, 3, 4)
+        )
+        return np.where(orders > 0, np.exp(logs / orders + np.minimum(0, 1 - n / n[:, None])), same)
 
-@stat(unit='[0,1]', cite=BLEU)
+
+@stat(unit="[0,1]", cite=BLEU)
 def bleu_pairs(
-    sample_texts:list, # For each source a list of K texts
-)->list: # For each source shape [K,K]: row is hypothesis, column is reference
+    sample_texts: list,  # For each source a list of K texts
+) -> list:  # For each source shape [K,K]: row is hypothesis, column is reference
     "BLEU between samples, words split at spaces, up to as many orders as the shorter text has words, not smoothed."
     return [_bleu(t) for t in sample_texts]

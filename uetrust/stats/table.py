@@ -9,114 +9,163 @@ __all__ = ['AFTER', 'PASSES', 'MAPS', 'Pass', 'a_pass', 'to_table', 'of_table', 
 # %% ../../nbs/05_stats/02_table.ipynb #9ef27059
 from dataclasses import asdict, dataclass
 from pathlib import Path
-import numpy as np, pandas as pd
-from ..generation.bank import KINDS, read_shard
+
+import numpy as np
+import pandas as pd
+
 from ..core.checks import some
 from ..core.store import Store, digest, read, write
+from ..generation.bank import KINDS, read_shard
 
 # %% ../../nbs/05_stats/02_table.ipynb #0b255f64
-AFTER = ('prompt', 'source', 'nothing')
+AFTER = ("prompt", "source", "nothing")
+
 
 @dataclass(frozen=True)
 class Pass:
     "Which texts of a bank are read after what, and what is kept of each token"
-    kinds:tuple=('greedy',) # Of `uetrust.generation.bank.KINDS`
-    after:str='prompt'      # 'prompt' as the generator saw it, the 'source' alone, or 'nothing'
-    topk:int=0              # Largest entries of each distribution
-    wide:tuple=()           # Further numbers per token, of `uetrust.models.forward.WIDE`
-    hidden:tuple=()         # States, of those the model has
-    logits:str='raw'        # 'raw', or 'processed' by the rules of the checkpoint's generation config
-    members:int=0           # Monte-Carlo dropout members, seeds 1 to members
-    rate:float=.1           # Their dropout rate
+
+    kinds: tuple = ("greedy",)  # Of `uetrust.generation.bank.KINDS`
+    after: str = "prompt"  # 'prompt' as the generator saw it, the 'source' alone, or 'nothing'
+    topk: int = 0  # Largest entries of each distribution
+    wide: tuple = ()  # Further numbers per token, of `uetrust.models.forward.WIDE`
+    hidden: tuple = ()  # States, of those the model has
+    logits: str = "raw"  # 'raw', or 'processed' by the rules of the checkpoint's generation config
+    members: int = 0  # Monte-Carlo dropout members, seeds 1 to members
+    rate: float = 0.1  # Their dropout rate
 
     def __post_init__(self):
-        if bad := [k for k in self.kinds if k not in KINDS]: raise ValueError(f"a pass reads kinds of {KINDS}, got {bad}")
-        if self.after not in AFTER: raise ValueError(f"texts are read after one of {AFTER}, got {self.after!r}")
+        if bad := [k for k in self.kinds if k not in KINDS]:
+            raise ValueError(f"a pass reads kinds of {KINDS}, got {bad}")
+        if self.after not in AFTER:
+            raise ValueError(f"texts are read after one of {AFTER}, got {self.after!r}")
 
-PASSES = dict(own=Pass(('greedy', 'sample'), topk=10), states=Pass(hidden=('encoder_mean', 'decoder_mean')),
-              vocabulary=Pass(wide=('self_certainty', 'renyi', 'fisher_rao', 'dominant', 'allowed')), processed=Pass(('greedy', 'sample'), wide=('allowed',), logits='processed'), members=Pass(members=10), alone=Pass(after='nothing'),
-              sample_states=Pass(('sample',), hidden=('decoder_last',)))
-MAPS = dict(attention=('attention_previous', 'attention_log_self', 'prompt_log_self'), attention_max=('attention_max',)) # Passes over the attention maps of a greedy text, and what they keep
+
+PASSES = dict(
+    own=Pass(("greedy", "sample"), topk=10),
+    states=Pass(hidden=("encoder_mean", "decoder_mean")),
+    vocabulary=Pass(wide=("self_certainty", "renyi", "fisher_rao", "dominant", "allowed")),
+    processed=Pass(("greedy", "sample"), wide=("allowed",), logits="processed"),
+    members=Pass(members=10),
+    alone=Pass(after="nothing"),
+    sample_states=Pass(("sample",), hidden=("decoder_last",)),
+)
+MAPS = dict(
+    attention=("attention_previous", "attention_log_self", "prompt_log_self"),
+    attention_max=("attention_max",),
+)  # Passes over the attention maps of a greedy text, and what they keep
+
 
 def a_pass(
-    name:str, # A key of `PASSES`
-)->Pass: # What it reads
+    name: str,  # A key of `PASSES`
+) -> Pass:  # What it reads
     "A pass by name, as settings.ini writes it."
-    if name not in PASSES: raise LookupError(f"there is no pass {name!r}; there are {list(PASSES)}")
+    if name not in PASSES:
+        raise LookupError(f"there is no pass {name!r}; there are {list(PASSES)}")
     return PASSES[name]
 
 # %% ../../nbs/05_stats/02_table.ipynb #8a782a00
-def _column(values): # Arrays of one number of dimensions as a nested column
+def _column(values):  # Arrays of one number of dimensions as a nested column
     import pyarrow as pa
+
     kind = pa.from_numpy_dtype(values[0].dtype)
-    for _ in range(values[0].ndim): kind = pa.list_(kind)
+    for _ in range(values[0].ndim):
+        kind = pa.list_(kind)
     return pa.array([v.tolist() for v in values], kind)
 
+
 def to_table(
-    rows:list, # Dicts of text, numbers and arrays, all with the same keys
-): # pyarrow table
+    rows: list,  # Dicts of text, numbers and arrays, all with the same keys
+):  # pyarrow table
     "Rows with arrays as a table."
     import pyarrow as pa
-    if bad := [r['sample'] for r in rows if r.keys()!=rows[0].keys()]: raise ValueError(f"samples {some(bad)} have other columns than {rows[0]['sample']}: a text without tokens has no states and no members")
-    def one(v): return _column(v) if isinstance(v[0], np.ndarray) else pa.array(v)
-    return pa.table({c:one([r[c] for r in rows]) for c in rows[0]})
 
-def _array(v): return np.stack([_array(x) for x in v]) if len(v) and isinstance(v[0], np.ndarray) else np.asarray(v)
+    if bad := [r["sample"] for r in rows if r.keys() != rows[0].keys()]:
+        raise ValueError(
+            f"samples {some(bad)} have other columns than {rows[0]['sample']}: a text without tokens has no states and no members"
+        )
+
+    def one(v):
+        return _column(v) if isinstance(v[0], np.ndarray) else pa.array(v)
+
+    return pa.table({c: one([r[c] for r in rows]) for c in rows[0]})
+
+
+def _array(v):
+    return np.stack([_array(x) for x in v]) if len(v) and isinstance(v[0], np.ndarray) else np.asarray(v)
+
 
 def of_table(
-    table, # From `to_table`
-)->pd.DataFrame: # Arrays in their columns
+    table,  # From `to_table`
+) -> pd.DataFrame:  # Arrays in their columns
     "The table again, arrays as they were."
     import pyarrow as pa
+
     df = table.to_pandas()
-    return df.assign(**{f.name:list(map(_array, df[f.name])) for f in table.schema if pa.types.is_list(f.type)})
+    return df.assign(
+        **{f.name: list(map(_array, df[f.name])) for f in table.schema if pa.types.is_list(f.type)}
+    )
 
 # %% ../../nbs/05_stats/02_table.ipynb #7e3e3b3d
 def unique(
-    texts, # Of one source
-)->tuple[list,np.ndarray]: # Unique texts in order of appearance, and which one each text is
+    texts,  # Of one source
+) -> tuple[list, np.ndarray]:  # Unique texts in order of appearance, and which one each text is
     "Texts without repetition."
     u = list(dict.fromkeys(texts))
-    return u,np.array([u.index(t) for t in texts], 'int32')
+    return u, np.array([u.index(t) for t in texts], "int32")
 
 # %% ../../nbs/05_stats/02_table.ipynb #bd8663bf
 def texts_digest(
-    rows:pd.DataFrame, # Texts of a shard, from `read_shard`
-)->str: # Changes when a text or its ids do
+    rows: pd.DataFrame,  # Texts of a shard, from `read_shard`
+) -> str:  # Changes when a text or its ids do
     "The fingerprint of what is read."
     return digest([[r.sample, r.kind, r.k, r.text, r.ids] for r in rows.itertuples()])
 
+
 def parts(
-    bank, # Folder of a finished bank
-    kinds:tuple=KINDS, # Of texts
-)->dict: # Shard -> its texts of these kinds
+    bank,  # Folder of a finished bank
+    kinds: tuple = KINDS,  # Of texts
+) -> dict:  # Shard -> its texts of these kinds
     "The texts of a bank by shard."
-    got = {n:read_shard(Path(bank)/n) for n in Store(bank, 'bank').names()}
-    return {n:df[df['kind'].isin(kinds)].reset_index(drop=True) for n,df in got.items()}
+    got = {n: read_shard(Path(bank) / n) for n in Store(bank, "bank").names()}
+    return {n: df[df["kind"].isin(kinds)].reset_index(drop=True) for n, df in got.items()}
+
 
 def fill_readings(
-    folder, # Where
-    bank, # Folder of a finished bank
-    about:dict, # The reader and what it is asked
-    make, # Texts of a shard (DataFrame) -> rows for `to_table`
-    kinds:tuple=KINDS, # Of texts
-    worker:tuple=(0, 1), # This is worker i of n
-    progress:bool=True, # Show sources done and time left
-)->Path: # The folder
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    about: dict,  # The reader and what it is asked
+    make,  # Texts of a shard (DataFrame) -> rows for `to_table`
+    kinds: tuple = KINDS,  # Of texts
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+) -> Path:  # The folder
     "Make the shards of readings that are not there."
-    of,m,at = parts(bank, kinds),Store(bank, 'bank').manifest(),Store(folder, 'readings')
-    if not all(map(len, of.values())): raise ValueError(f"{bank} has sources without a text of kind {some(kinds)}: there is nothing to read")
-    about = about|dict(bank=digest(m['about']))
-    prints = {n:texts_digest(df) for n,df in of.items()}
-    def one(n): write(Path(folder)/n, to_table(make(of[n])), about|dict(sources=prints[n]))
-    return at.fill({n:df['sample'].nunique() for n,df in of.items()}, at.todo(prints, about, m['n'], m['size']), one, f"{m['about']['dataset']} {m['about']['generator']}: {about['title']}", worker, progress)
+    of, m, at = parts(bank, kinds), Store(bank, "bank").manifest(), Store(folder, "readings")
+    if not all(map(len, of.values())):
+        raise ValueError(f"{bank} has sources without a text of kind {some(kinds)}: there is nothing to read")
+    about = about | dict(bank=digest(m["about"]))
+    prints = {n: texts_digest(df) for n, df in of.items()}
+
+    def one(n):
+        write(Path(folder) / n, to_table(make(of[n])), about | dict(sources=prints[n]))
+
+    return at.fill(
+        {n: df["sample"].nunique() for n, df in of.items()},
+        at.todo(prints, about, m["n"], m["size"]),
+        one,
+        f"{m['about']['dataset']} {m['about']['generator']}: {about['title']}",
+        worker,
+        progress,
+    )
+
 
 def read_readings(
-    folder, # From `fill_readings`
-)->pd.DataFrame: # One row per text or source; attrs['about'] says who read what
+    folder,  # From `fill_readings`
+) -> pd.DataFrame:  # One row per text or source; attrs['about'] says who read what
     "All readings of a finished folder."
-    at = Store(folder, 'readings')
+    at = Store(folder, "readings")
     names = at.names()
-    df = pd.concat([of_table(read(Path(folder)/n)) for n in names], ignore_index=True)
-    df.attrs['about'] = at.manifest()['about']
+    df = pd.concat([of_table(read(Path(folder) / n)) for n in names], ignore_index=True)
+    df.attrs["about"] = at.manifest()["about"]
     return df

@@ -10,389 +10,695 @@ __all__ = ['BASELINES', 'KEYS', 'PLACES', 'PAIRS', 'MEAN', 'WEIGHTS', 'WAY', 'KI
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #ccc6e3ee
 from typing import NamedTuple
-import numpy as np, pandas as pd
-from ..evaluation.agreement import spearman
+
+import numpy as np
+import pandas as pd
+
 from ..core.registry import load_scores, reg
-from .cross import qualities, usable
-from ..evaluation.cells import TOO_FEW, Group, deletions, interval, replicates
-from ..data.loaders import FRANK_METRICS
 from ..core.scores import wide
+from ..data.checker import ERRORS
+from ..data.loaders import FRANK_METRICS
+from ..evaluation.agreement import spearman
+from ..evaluation.cells import TOO_FEW, Group, deletions, interval, replicates
 from ..evaluation.multiple import benjamini_hochberg
 from ..evaluation.resample import cluster_ids, jackknife_se
-from ..evaluation.thresholds import decide, hindsight, learn
-from ..evaluation.thresholds import CLASSIFIERS, known
-from ..data.checker import ERRORS
+from ..evaluation.thresholds import CLASSIFIERS, decide, hindsight, known, learn
+from .cross import qualities, usable
+
 load_scores()
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #57347c27
 def faultless(
-    truth:pd.DataFrame, # From `uetrust.studies.texts.truths`
-)->pd.Series: # 1 no error, 0 an error or a word that cannot be read, NaN for a text without words
+    truth: pd.DataFrame,  # From `uetrust.studies.texts.truths`
+) -> pd.Series:  # 1 no error, 0 an error or a word that cannot be read, NaN for a text without words
     "Is a text free of errors, by the checker?"
-    good = (truth[list(ERRORS)]==0).all(axis=1)&(truth['unparsed']==0)
-    return good.astype(float).where(truth['words']>0)
+    good = (truth[list(ERRORS)] == 0).all(axis=1) & (truth["unparsed"] == 0)
+    return good.astype(float).where(truth["words"] > 0)
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #54029e28
-BASELINES = ('output_length', 'source_length', 'chance')
+BASELINES = ("output_length", "source_length", "chance")
+
 
 def kind(
-    name:str, # A score of the registry
-    reg=reg, # Where it is looked up
-)->str: # 'metric', 'method' or 'baseline'
+    name: str,  # A score of the registry
+    reg=reg,  # Where it is looked up
+) -> str:  # 'metric', 'method' or 'baseline'
     "What a score is."
-    return 'baseline' if name in BASELINES else dict(nlg='metric', ue='method').get(reg[name].kind, reg[name].kind)
+    return (
+        "baseline"
+        if name in BASELINES
+        else dict(nlg="metric", ue="method").get(reg[name].kind, reg[name].kind)
+    )
+
 
 def sided(
-    methods:pd.DataFrame, # From `uetrust.scoring.methods.score_bank`
-    metrics:pd.DataFrame, # From `uetrust.scoring.cache.grade_bank`
-)->pd.DataFrame: # Samples x scores; larger means better
+    methods: pd.DataFrame,  # From `uetrust.scoring.methods.score_bank`
+    metrics: pd.DataFrame,  # From `uetrust.scoring.cache.grade_bank`
+) -> pd.DataFrame:  # Samples x scores; larger means better
     "All scores of a bank, in one direction."
     return (-wide(methods)).join(qualities(metrics))
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #e25e02ec
 class Part(NamedTuple):
     "Labels and scores of one data set"
-    label:np.ndarray    # 1 faultless, 0 not, shape [N]
-    document:np.ndarray # What was summarized, shape [N]
-    scores:pd.DataFrame # Texts x scores without a gap, larger is better
-    why:dict            # Score that is left out -> why
-    unlabelled:int      # Texts without a label, left out
 
-KEYS = ['dataset', 'document', 'label'] # Other columns are scores
+    label: np.ndarray  # 1 faultless, 0 not, shape [N]
+    document: np.ndarray  # What was summarized, shape [N]
+    scores: pd.DataFrame  # Texts x scores without a gap, larger is better
+    why: dict  # Score that is left out -> why
+    unlabelled: int  # Texts without a label, left out
+
+
+KEYS = ["dataset", "document", "label"]  # Other columns are scores
+
 
 def parts(
-    data:pd.DataFrame, # One row per text: dataset, document, label (1, 0 or NaN), and a column per score; a column that is empty for a data set does not belong to it
-)->dict: # Data set -> `Part`
+    data: pd.DataFrame,  # One row per text: dataset, document, label (1, 0 or NaN), and a column per score; a column that is empty for a data set does not belong to it
+) -> dict:  # Data set -> `Part`
     "Cut a table into its data sets."
-    if bad := sorted(set(data['label'].dropna())-{0, 1}): raise ValueError(f"labels are 1 (faultless), 0, or NaN where there is none; found {bad}")
+    if bad := sorted(set(data["label"].dropna()) - {0, 1}):
+        raise ValueError(f"labels are 1 (faultless), 0, or NaN where there is none; found {bad}")
+
     def one(g, d):
-        has = d[d['label'].notna()]
-        if not len(has): raise ValueError(f"{g} has no text with a label among its {len(d)}")
-        scores,why = usable(has.drop(columns=KEYS).dropna(axis=1, how='all').reset_index(drop=True))
-        return Part(has['label'].to_numpy(int), has['document'].to_numpy(), scores, why, len(d)-len(has))
-    return {g:one(g, d) for g,d in data.groupby('dataset', sort=False)}
+        has = d[d["label"].notna()]
+        if not len(has):
+            raise ValueError(f"{g} has no text with a label among its {len(d)}")
+        scores, why = usable(has.drop(columns=KEYS).dropna(axis=1, how="all").reset_index(drop=True))
+        return Part(has["label"].to_numpy(int), has["document"].to_numpy(), scores, why, len(d) - len(has))
+
+    return {g: one(g, d) for g, d in data.groupby("dataset", sort=False)}
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #30191b5c
 def same_texts(
-    texts:dict, # Data set -> texts by document
-)->list: # Data sets
+    texts: dict,  # Data set -> texts by document
+) -> list:  # Data sets
     "Data sets whose texts are all those of an earlier one."
     names = list(texts)
-    return [g for i,g in enumerate(names) if any(texts[g].equals(texts[h]) for h in names[:i])]
+    return [g for i, g in enumerate(names) if any(texts[g].equals(texts[h]) for h in names[:i])]
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #267c92d7
 def frank_rows(
-    table:pd.DataFrame, # As from `uetrust.data.loaders.frank`
-)->pd.DataFrame: # As `parts` takes it; attrs['dropped']: data set -> rows that lack a metric
+    table: pd.DataFrame,  # As from `uetrust.data.loaders.frank`
+) -> pd.DataFrame:  # As `parts` takes it; attrs['dropped']: data set -> rows that lack a metric
     "FRANK in the form of this study."
     whole = table[list(FRANK_METRICS)].notna().all(axis=1)
     t = table[whole].reset_index(drop=True)
-    out = t[['dataset']].assign(document=t['hash'], label=(t['Factuality']==1).astype(float)).join(t[list(FRANK_METRICS)])
-    out.attrs['dropped'] = (~whole).groupby(table['dataset']).sum().to_dict()
+    out = (
+        t[["dataset"]]
+        .assign(document=t["hash"], label=(t["Factuality"] == 1).astype(float))
+        .join(t[list(FRANK_METRICS)])
+    )
+    out.attrs["dropped"] = (~whole).groupby(table["dataset"]).sum().to_dict()
     return out
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #c9add153
 def base_rates(
-    parts:dict, # From `parts`
-    domain:dict, # Data set -> domain
-    twice=(), # Data sets whose texts another one has too
-)->pd.DataFrame: # dataset, domain, texts, unlabelled, faultless (share), majority (share of the commoner class), scores, left_out, note
+    parts: dict,  # From `parts`
+    domain: dict,  # Data set -> domain
+    twice=(),  # Data sets whose texts another one has too
+) -> pd.DataFrame:  # dataset, domain, texts, unlabelled, faultless (share), majority (share of the commoner class), scores, left_out, note
     "What each data set offers."
-    def few(y): return f"{min(y.sum(), len(y)-y.sum())} texts of the rarer class: {'one class only, no AUC' if y.min()==y.max() else 'no intervals'}" if min(y.sum(), len(y)-y.sum())<TOO_FEW else ''
-    def note(g, y): return '; '.join(filter(None, (few(y), 'the same texts as another data set: tested, but neither learned from nor averaged' if g in twice else '')))
-    rows = [(g, domain[g], len(p.label), p.unlabelled, a:=p.label.mean(), max(a, 1-a), p.scores.shape[1], len(p.why), note(g, p.label)) for g,p in parts.items()]
-    return pd.DataFrame(rows, columns=['dataset', 'domain', 'texts', 'unlabelled', 'faultless', 'majority', 'scores', 'left_out', 'note'])
+
+    def few(y):
+        return (
+            f"{min(y.sum(), len(y) - y.sum())} texts of the rarer class: {'one class only, no AUC' if y.min() == y.max() else 'no intervals'}"
+            if min(y.sum(), len(y) - y.sum()) < TOO_FEW
+            else ""
+        )
+
+    def note(g, y):
+        return "; ".join(
+            filter(
+                None,
+                (
+                    few(y),
+                    "the same texts as another data set: tested, but neither learned from nor averaged"
+                    if g in twice
+                    else "",
+                ),
+            )
+        )
+
+    rows = [
+        (
+            g,
+            domain[g],
+            len(p.label),
+            p.unlabelled,
+            a := p.label.mean(),
+            max(a, 1 - a),
+            p.scores.shape[1],
+            len(p.why),
+            note(g, p.label),
+        )
+        for g, p in parts.items()
+    ]
+    return pd.DataFrame(
+        rows,
+        columns=[
+            "dataset",
+            "domain",
+            "texts",
+            "unlabelled",
+            "faultless",
+            "majority",
+            "scores",
+            "left_out",
+            "note",
+        ],
+    )
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #b1c85bf0
-PLACES = ('outdomain', 'halves')
+PLACES = ("outdomain", "halves")
 
-def _pool(parts, domain, g, name, twice): return tuple(h for h,p in parts.items() if domain[h]!=domain[g] and h not in twice and name in p.scores)
+
+def _pool(parts, domain, g, name, twice):
+    return tuple(
+        h for h, p in parts.items() if domain[h] != domain[g] and h not in twice and name in p.scores
+    )
+
 
 def _outdomain(parts, domain, g, twice, how):
-    p,out = parts[g],pd.DataFrame(np.nan, parts[g].scores.index, parts[g].scores.columns)
-    pool_of = {n:_pool(parts, domain, g, n, twice) for n in out}
+    p, out = parts[g], pd.DataFrame(np.nan, parts[g].scores.index, parts[g].scores.columns)
+    pool_of = {n: _pool(parts, domain, g, n, twice) for n in out}
     for pool in filter(None, dict.fromkeys(pool_of.values())):
-        names = [n for n in out if pool_of[n]==pool]
-        cut = learn(np.concatenate([parts[h].scores[names].to_numpy() for h in pool]), np.concatenate([parts[h].label for h in pool]), **how)
-        out[names] = decide(cut, p.scores[names].to_numpy())==(p.label==1)[:,None]
+        names = [n for n in out if pool_of[n] == pool]
+        cut = learn(
+            np.concatenate([parts[h].scores[names].to_numpy() for h in pool]),
+            np.concatenate([parts[h].label for h in pool]),
+            **how,
+        )
+        out[names] = decide(cut, p.scores[names].to_numpy()) == (p.label == 1)[:, None]
     return out
 
+
 def _halves(p, repeats, seed, how):
-    ids,x = np.unique(p.document, return_inverse=True)[1],p.scores.to_numpy()
+    ids, x = np.unique(p.document, return_inverse=True)[1], p.scores.to_numpy()
     right = np.zeros(x.shape)
     for k in range(repeats):
-        first = (np.random.default_rng([seed, k]).permutation(ids.max()+1)<(ids.max()+1)//2)[ids]
-        for here in (first, ~first): right[~here] += decide(learn(x[here], p.label[here], **how), x[~here])==(p.label[~here]==1)[:,None]
-    return pd.DataFrame(right/repeats, p.scores.index, p.scores.columns)
+        first = (np.random.default_rng([seed, k]).permutation(ids.max() + 1) < (ids.max() + 1) // 2)[ids]
+        for here in (first, ~first):
+            right[~here] += (
+                decide(learn(x[here], p.label[here], **how), x[~here]) == (p.label[~here] == 1)[:, None]
+            )
+    return pd.DataFrame(right / repeats, p.scores.index, p.scores.columns)
+
 
 def right(
-    parts:dict, # From `parts`
-    domain:dict, # Data set -> domain
-    place:str='outdomain', # Where the threshold is learned, one of `PLACES`
-    classifier:str='logistic', # As in `learn`
-    balanced:bool=False, # As in `learn`
-    twice=(), # Data sets that nobody learns from
-    repeats:int=10, # Cuts into halves
-    seed:int=0, # Their seed
-)->dict: # Data set -> how often each text is decided right, texts x scores, in [0,1]; NaN for a score that no other domain has
+    parts: dict,  # From `parts`
+    domain: dict,  # Data set -> domain
+    place: str = "outdomain",  # Where the threshold is learned, one of `PLACES`
+    classifier: str = "logistic",  # As in `learn`
+    balanced: bool = False,  # As in `learn`
+    twice=(),  # Data sets that nobody learns from
+    repeats: int = 10,  # Cuts into halves
+    seed: int = 0,  # Their seed
+) -> dict:  # Data set -> how often each text is decided right, texts x scores, in [0,1]; NaN for a score that no other domain has
     "Decide on every text by every score."
-    known('place', place, PLACES)
+    known("place", place, PLACES)
     how = dict(classifier=classifier, balanced=balanced)
-    return {g:_outdomain(parts, domain, g, twice, how) if place=='outdomain' else _halves(p, repeats, seed, how) if len(set(p.document))>1 else p.scores*np.nan for g,p in parts.items()}
+    return {
+        g: _outdomain(parts, domain, g, twice, how)
+        if place == "outdomain"
+        else _halves(p, repeats, seed, how)
+        if len(set(p.document)) > 1
+        else p.scores * np.nan
+        for g, p in parts.items()
+    }
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #48706061
 class Estimate(NamedTuple):
     "A number per score, and the same number without each document"
-    value:pd.Series   # By score
-    left:pd.DataFrame # Documents x scores
+
+    value: pd.Series  # By score
+    left: pd.DataFrame  # Documents x scores
+
 
 def shares(
-    x:pd.DataFrame, # Texts x scores, such as from `right`
-    document:np.ndarray, # Document of each text
-)->Estimate: # Means over texts
+    x: pd.DataFrame,  # Texts x scores, such as from `right`
+    document: np.ndarray,  # Document of each text
+) -> Estimate:  # Means over texts
     "Mean of each column."
-    docs,ids = np.unique(np.asarray(document), return_inverse=True)
-    v,own,n = x.to_numpy(float),np.zeros((len(docs), x.shape[1])),np.bincount(ids, minlength=len(docs))[:,None]
+    docs, ids = np.unique(np.asarray(document), return_inverse=True)
+    v, own, n = (
+        x.to_numpy(float),
+        np.zeros((len(docs), x.shape[1])),
+        np.bincount(ids, minlength=len(docs))[:, None],
+    )
     np.add.at(own, ids, v)
-    left = np.divide(v.sum(0)-own, len(v)-n, out=np.full(own.shape, np.nan), where=len(v)>n)
-    return Estimate(pd.Series(v.mean(0) if len(v) else np.nan, x.columns), pd.DataFrame(left, docs, x.columns))
+    left = np.divide(v.sum(0) - own, len(v) - n, out=np.full(own.shape, np.nan), where=len(v) > n)
+    return Estimate(
+        pd.Series(v.mean(0) if len(v) else np.nan, x.columns), pd.DataFrame(left, docs, x.columns)
+    )
+
 
 def averaged(
-    estimates:list, # `Estimate`s
-)->Estimate: # Of the scores that all have
+    estimates: list,  # `Estimate`s
+) -> Estimate:  # Of the scores that all have
     "Mean of several estimates; a document that one lacks changes nothing there."
     names = [n for n in estimates[0].value.index if all(n in e.value.index for e in estimates)]
     docs = pd.Index(sorted(set().union(*(e.left.index for e in estimates))))
+
     def whole(e):
-        left = e.left if list(e.left)==names else e.left[names]
-        return left.to_numpy() if left.index.equals(docs) else np.where(docs.isin(left.index)[:,None], left.reindex(docs), e.value[names])
-    return Estimate(sum(e.value[names] for e in estimates)/len(estimates), pd.DataFrame(sum(map(whole, estimates))/len(estimates), docs, names))
+        left = e.left if list(e.left) == names else e.left[names]
+        return (
+            left.to_numpy()
+            if left.index.equals(docs)
+            else np.where(docs.isin(left.index)[:, None], left.reindex(docs), e.value[names])
+        )
+
+    return Estimate(
+        sum(e.value[names] for e in estimates) / len(estimates),
+        pd.DataFrame(sum(map(whole, estimates)) / len(estimates), docs, names),
+    )
+
 
 def balanced_shares(
-    x:pd.DataFrame, # As for `shares`
-    p:Part, # The same texts
-)->Estimate: # NaN with one class
+    x: pd.DataFrame,  # As for `shares`
+    p: Part,  # The same texts
+) -> Estimate:  # NaN with one class
     "Mean over the two classes of the share decided right."
-    return averaged([shares(x[p.label==c], p.document[p.label==c]) for c in (0, 1)])
+    return averaged([shares(x[p.label == c], p.document[p.label == c]) for c in (0, 1)])
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #2c6f5f14
 def aucs(
-    p:Part, # Labels and scores
-)->Estimate: # NaN with one class; nothing is left out with fewer than 3 documents
+    p: Part,  # Labels and scores
+) -> Estimate:  # NaN with one class; nothing is left out with fewer than 3 documents
     "AUC of every score."
-    docs,names = np.unique(p.document),list(p.scores)
+    docs, names = np.unique(p.document), list(p.scores)
     none = np.full((len(docs), len(names)), np.nan)
-    if p.label.min()==p.label.max() or not names: return Estimate(pd.Series(np.nan, names), pd.DataFrame(none, docs, names))
-    g = Group(p.label[:,None].astype(float), -p.scores.to_numpy(), area='sum', clusters=cluster_ids(p.document, len(p.label)) if len(docs)>2 else None)
-    return Estimate(pd.Series((1+g.value[:,0])/2, names), pd.DataFrame((1+replicates(g, deletions(g))[:,:,0])/2 if len(docs)>2 else none, docs, names))
+    if p.label.min() == p.label.max() or not names:
+        return Estimate(pd.Series(np.nan, names), pd.DataFrame(none, docs, names))
+    g = Group(
+        p.label[:, None].astype(float),
+        -p.scores.to_numpy(),
+        area="sum",
+        clusters=cluster_ids(p.document, len(p.label)) if len(docs) > 2 else None,
+    )
+    return Estimate(
+        pd.Series((1 + g.value[:, 0]) / 2, names),
+        pd.DataFrame((1 + replicates(g, deletions(g))[:, :, 0]) / 2 if len(docs) > 2 else none, docs, names),
+    )
+
 
 def steady(
-    e:Estimate, # Of one data set
-    p:Part, # The same data set
-)->Estimate: # Without delete-one values, hence without intervals and p, when the rarer class has fewer than `uetrust.evaluation.cells.TOO_FEW` texts
+    e: Estimate,  # Of one data set
+    p: Part,  # The same data set
+) -> Estimate:  # Without delete-one values, hence without intervals and p, when the rarer class has fewer than `uetrust.evaluation.cells.TOO_FEW` texts
     "An estimate whose error can be told."
-    return e if np.bincount(p.label, minlength=2).min()>=TOO_FEW else Estimate(e.value, e.left*np.nan)
+    return e if np.bincount(p.label, minlength=2).min() >= TOO_FEW else Estimate(e.value, e.left * np.nan)
+
 
 def bounds(
-    e:Estimate, # Numbers in [0,1]
-)->pd.DataFrame: # Per score: value, se, lo, hi (95 %, on the logit scale); NaN where leaving out a document leaves nothing, or changes nothing
+    e: Estimate,  # Numbers in [0,1]
+) -> pd.DataFrame:  # Per score: value, se, lo, hi (95 %, on the logit scale); NaN where leaving out a document leaves nothing, or changes nothing
     "Estimates with their intervals."
     se = pd.Series(jackknife_se(e.left.to_numpy()), e.value.index)
-    se = se.where(se>1e-12)
-    lo,hi = interval(2*e.value.to_numpy()-1, 2*se.to_numpy())
-    return pd.DataFrame(dict(value=e.value, se=se, lo=(1+lo)/2, hi=(1+hi)/2))
+    se = se.where(se > 1e-12)
+    lo, hi = interval(2 * e.value.to_numpy() - 1, 2 * se.to_numpy())
+    return pd.DataFrame(dict(value=e.value, se=se, lo=(1 + lo) / 2, hi=(1 + hi) / 2))
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #75559b92
 def number(
-    value:float, # An estimate
-    lo:float, # Ends of its interval, or NaN
-    hi:float,
-    form:str='.2f', # How numbers are written
-)->str: # '0.90 (0.87 to 0.93)', '0.90' without an interval
+    value: float,  # An estimate
+    lo: float,  # Ends of its interval, or NaN
+    hi: float,
+    form: str = ".2f",  # How numbers are written
+) -> str:  # '0.90 (0.87 to 0.93)', '0.90' without an interval
     "An estimate in words."
-    return f'{value:{form}}'+(f' ({lo:{form}} to {hi:{form}})' if lo==lo and hi==hi else '')
+    return f"{value:{form}}" + (f" ({lo:{form}} to {hi:{form}})" if lo == lo and hi == hi else "")
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #60934996
-def _difference(e, i, j): # Differences of pairs, and two-sided p
+def _difference(e, i, j):  # Differences of pairs, and two-sided p
     from scipy.special import ndtr
-    v,l = e.value.to_numpy(),e.left.to_numpy()
-    d = v[i]-v[j]
-    c = l-l.mean(0)
-    cov = c.T@c*(len(l)-1)/len(l)
-    se = np.sqrt(np.clip(cov[i,i]+cov[j,j]-2*cov[i,j], 0, None))
-    d = np.where(np.abs(d)<1e-12, 0, d)
-    return d,np.where(np.isnan(se+d), np.nan, 2*ndtr(-np.abs(np.divide(d, se, out=np.where(d==0, 0, np.inf), where=se>1e-9))))
 
-PAIRS = ['first', 'second', 'auc', 'accuracy', 'turned', 'p', 'q']
+    v, l = e.value.to_numpy(), e.left.to_numpy()
+    d = v[i] - v[j]
+    c = l - l.mean(0)
+    cov = c.T @ c * (len(l) - 1) / len(l)
+    se = np.sqrt(np.clip(cov[i, i] + cov[j, j] - 2 * cov[i, j], 0, None))
+    d = np.where(np.abs(d) < 1e-12, 0, d)
+    return d, np.where(
+        np.isnan(se + d),
+        np.nan,
+        2 * ndtr(-np.abs(np.divide(d, se, out=np.where(d == 0, 0, np.inf), where=se > 1e-9))),
+    )
+
+
+PAIRS = ["first", "second", "auc", "accuracy", "turned", "p", "q"]
+
 
 def pairs(
-    by_auc:Estimate, # From `aucs`, or a mean of such
-    by_accuracy:Estimate, # From `shares`, of the same data sets
-)->pd.DataFrame: # One row per pair of scores: first (higher AUC), second, auc and accuracy (first minus second), turned, p, q (of both differences being real)
+    by_auc: Estimate,  # From `aucs`, or a mean of such
+    by_accuracy: Estimate,  # From `shares`, of the same data sets
+) -> pd.DataFrame:  # One row per pair of scores: first (higher AUC), second, auc and accuracy (first minus second), turned, p, q (of both differences being real)
     "Every two scores, ordered by AUC and by decisions."
-    names = [n for n in by_auc.value.index if n in by_accuracy.value.index and np.isfinite(by_auc.value[n]+by_accuracy.value[n])]
-    a,b = (Estimate(e.value[names], e.left[names]) for e in (by_auc, by_accuracy))
-    i,j = np.triu_indices(len(names), 1)
-    if not len(i): return pd.DataFrame(columns=PAIRS)
-    i,j = np.where(a.value.to_numpy()[i]<a.value.to_numpy()[j], (j, i), (i, j))
-    (da,pa),(db,pb) = (_difference(e, i, j) for e in (a, b))
-    p,names = np.maximum(pa, pb),np.array(names, dtype=object)
-    return pd.DataFrame(dict(first=names[i], second=names[j], auc=da, accuracy=db, turned=(da>0)&(db<0), p=p, q=benjamini_hochberg(p)))
+    names = [
+        n
+        for n in by_auc.value.index
+        if n in by_accuracy.value.index and np.isfinite(by_auc.value[n] + by_accuracy.value[n])
+    ]
+    a, b = (Estimate(e.value[names], e.left[names]) for e in (by_auc, by_accuracy))
+    i, j = np.triu_indices(len(names), 1)
+    if not len(i):
+        return pd.DataFrame(columns=PAIRS)
+    i, j = np.where(a.value.to_numpy()[i] < a.value.to_numpy()[j], (j, i), (i, j))
+    (da, pa), (db, pb) = (_difference(e, i, j) for e in (a, b))
+    p, names = np.maximum(pa, pb), np.array(names, dtype=object)
+    return pd.DataFrame(
+        dict(
+            first=names[i],
+            second=names[j],
+            auc=da,
+            accuracy=db,
+            turned=(da > 0) & (db < 0),
+            p=p,
+            q=benjamini_hochberg(p),
+        )
+    )
+
 
 def counted(
-    t:pd.DataFrame, # From `pairs`
-    alpha:float=.05, # Level
-)->dict: # pairs, tied (in AUC or accuracy), turned (share of the others), clear (pairs with q < alpha), clear_turned
+    t: pd.DataFrame,  # From `pairs`
+    alpha: float = 0.05,  # Level
+) -> dict:  # pairs, tied (in AUC or accuracy), turned (share of the others), clear (pairs with q < alpha), clear_turned
     "How often two orders differ, and how often beyond noise."
-    tied,clear = (t['auc']==0)|(t['accuracy']==0),t['q']<alpha
-    return dict(pairs=len(t), tied=int(tied.sum()), turned=t.loc[~tied, 'turned'].mean() if (~tied).any() else np.nan, clear=int(clear.sum()), clear_turned=int((clear&t['turned'].astype(bool)).sum()))
+    tied, clear = (t["auc"] == 0) | (t["accuracy"] == 0), t["q"] < alpha
+    return dict(
+        pairs=len(t),
+        tied=int(tied.sum()),
+        turned=t.loc[~tied, "turned"].mean() if (~tied).any() else np.nan,
+        clear=int(clear.sum()),
+        clear_turned=int((clear & t["turned"].astype(bool)).sum()),
+    )
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #4cc9377b
 class Study(NamedTuple):
     "AUC against decisions"
-    scores:pd.DataFrame    # Per dataset and score: texts, faultless, majority, auc, auc_lo, auc_hi, hindsight, missing (why the score is left out; then all else is NaN)
-    decisions:pd.DataFrame # Per dataset, place, classifier, weights and score: accuracy, lo, hi, balanced_accuracy, constant (one answer to everything)
-    orders:pd.DataFrame    # Per dataset, place, classifier and weights: rho and p of AUC and accuracy, rho_balanced, scores, below_majority, constant, accuracy, majority, and what `counted` says
 
-MEAN = 'mean'
-WEIGHTS = {'none': False, 'balanced': True}
-WAY = ['dataset', 'place', 'classifier', 'weights']
+    scores: pd.DataFrame  # Per dataset and score: texts, faultless, majority, auc, auc_lo, auc_hi, hindsight, missing (why the score is left out; then all else is NaN)
+    decisions: pd.DataFrame  # Per dataset, place, classifier, weights and score: accuracy, lo, hi, balanced_accuracy, constant (one answer to everything)
+    orders: pd.DataFrame  # Per dataset, place, classifier and weights: rho and p of AUC and accuracy, rho_balanced, scores, below_majority, constant, accuracy, majority, and what `counted` says
+
+
+MEAN = "mean"
+WEIGHTS = {"none": False, "balanced": True}
+WAY = ["dataset", "place", "classifier", "weights"]
+
 
 def averaged_over(
-    parts:dict, # From `parts`
-    twice=(), # Data sets whose texts another one has too
-)->list: # Data sets
+    parts: dict,  # From `parts`
+    twice=(),  # Data sets whose texts another one has too
+) -> list:  # Data sets
     "What a mean runs over."
-    return [g for g,p in parts.items() if g not in twice and 0<p.label.mean()<1]
+    return [g for g, p in parts.items() if g not in twice and 0 < p.label.mean() < 1]
 
-def _with_mean(by, over): # Estimates by data set, and their mean when there are two or more
-    return by|({MEAN: averaged([by[g] for g in over])} if len(over)>1 else {})
 
-def _scores(parts, over, auc): # First table of a study
-    def one(g, p): return bounds(auc[g])[['value', 'lo', 'hi']].set_axis(['auc', 'auc_lo', 'auc_hi'], axis=1).assign(texts=len(p.label), faultless=p.label.mean(), majority=max(p.label.mean(), 1-p.label.mean()), hindsight=hindsight(p.scores.to_numpy(), p.label) if len(p.scores.columns) else [], missing='')
-    by = {g:pd.concat([one(g, p), pd.DataFrame(dict(missing=p.why), dtype=object)]) for g,p in parts.items()}
-    if MEAN in auc: by[MEAN] = bounds(auc[MEAN])[['value', 'lo', 'hi']].set_axis(['auc', 'auc_lo', 'auc_hi'], axis=1).assign(missing='', **{c:sum(by[g].loc[auc[MEAN].value.index, c] for g in over)/len(over) for c in ('texts', 'faultless', 'majority', 'hindsight')})
-    t = pd.concat(by, names=['dataset', 'score']).reset_index()
-    return t.reindex(columns=['dataset', 'score', 'texts', 'faultless', 'majority', 'auc', 'auc_lo', 'auc_hi', 'hindsight', 'missing'])
+def _with_mean(by, over):  # Estimates by data set, and their mean when there are two or more
+    return by | ({MEAN: averaged([by[g] for g in over])} if len(over) > 1 else {})
 
-def _way(scores, auc, acc, bal, way): # Rows of the other two tables for one way to learn
-    majority,rate = (scores.dropna(subset='faultless').groupby('dataset')[c].first() for c in ('majority', 'faultless'))
-    rows,orders = [],[]
-    for g,e in acc.items():
-        b = bounds(e)[['value', 'lo', 'hi']].set_axis(['accuracy', 'lo', 'hi'], axis=1).assign(balanced_accuracy=bal[g].value)
-        b['constant'] = (b['balanced_accuracy'].sub(.5).abs()<1e-9)&(np.minimum((b['accuracy']-rate[g]).abs(), (b['accuracy']-1+rate[g]).abs())<1e-9) if g!=MEAN and len(b) else False
-        b = b[b['accuracy'].notna()]
-        rows.append(b.rename_axis('score').reset_index().assign(dataset=g, **way))
-        a,rho = auc[g].value.reindex(b.index),{}
-        for k,c in (('', 'accuracy'), ('_balanced', 'balanced_accuracy')):
+
+def _scores(parts, over, auc):  # First table of a study
+    def one(g, p):
+        return (
+            bounds(auc[g])[["value", "lo", "hi"]]
+            .set_axis(["auc", "auc_lo", "auc_hi"], axis=1)
+            .assign(
+                texts=len(p.label),
+                faultless=p.label.mean(),
+                majority=max(p.label.mean(), 1 - p.label.mean()),
+                hindsight=hindsight(p.scores.to_numpy(), p.label) if len(p.scores.columns) else [],
+                missing="",
+            )
+        )
+
+    by = {
+        g: pd.concat([one(g, p), pd.DataFrame(dict(missing=p.why), dtype=object)]) for g, p in parts.items()
+    }
+    if MEAN in auc:
+        by[MEAN] = (
+            bounds(auc[MEAN])[["value", "lo", "hi"]]
+            .set_axis(["auc", "auc_lo", "auc_hi"], axis=1)
+            .assign(
+                missing="",
+                **{
+                    c: sum(by[g].loc[auc[MEAN].value.index, c] for g in over) / len(over)
+                    for c in ("texts", "faultless", "majority", "hindsight")
+                },
+            )
+        )
+    t = pd.concat(by, names=["dataset", "score"]).reset_index()
+    return t.reindex(
+        columns=[
+            "dataset",
+            "score",
+            "texts",
+            "faultless",
+            "majority",
+            "auc",
+            "auc_lo",
+            "auc_hi",
+            "hindsight",
+            "missing",
+        ]
+    )
+
+
+def _way(scores, auc, acc, bal, way):  # Rows of the other two tables for one way to learn
+    majority, rate = (
+        scores.dropna(subset="faultless").groupby("dataset")[c].first() for c in ("majority", "faultless")
+    )
+    rows, orders = [], []
+    for g, e in acc.items():
+        b = (
+            bounds(e)[["value", "lo", "hi"]]
+            .set_axis(["accuracy", "lo", "hi"], axis=1)
+            .assign(balanced_accuracy=bal[g].value)
+        )
+        b["constant"] = (
+            (b["balanced_accuracy"].sub(0.5).abs() < 1e-9)
+            & (np.minimum((b["accuracy"] - rate[g]).abs(), (b["accuracy"] - 1 + rate[g]).abs()) < 1e-9)
+            if g != MEAN and len(b)
+            else False
+        )
+        b = b[b["accuracy"].notna()]
+        rows.append(b.rename_axis("score").reset_index().assign(dataset=g, **way))
+        a, rho = auc[g].value.reindex(b.index), {}
+        for k, c in (("", "accuracy"), ("_balanced", "balanced_accuracy")):
             r = spearman(a, b[c])
-            rho |= {f'rho{k}': r.r, f'p{k}': r.p}
-        orders.append(dict(dataset=g, **way, scores=len(b), **rho, below_majority=int((b['accuracy']<majority[g]-1e-9).sum()) if len(b) else 0, constant=int(b['constant'].sum()), accuracy=b['accuracy'].mean(), balanced_accuracy=b['balanced_accuracy'].mean(), majority=majority.get(g, np.nan), **counted(pairs(auc[g], e))))
-    return pd.concat(rows),pd.DataFrame(orders)
+            rho |= {f"rho{k}": r.r, f"p{k}": r.p}
+        orders.append(
+            dict(
+                dataset=g,
+                **way,
+                scores=len(b),
+                **rho,
+                below_majority=int((b["accuracy"] < majority[g] - 1e-9).sum()) if len(b) else 0,
+                constant=int(b["constant"].sum()),
+                accuracy=b["accuracy"].mean(),
+                balanced_accuracy=b["balanced_accuracy"].mean(),
+                majority=majority.get(g, np.nan),
+                **counted(pairs(auc[g], e)),
+            )
+        )
+    return pd.concat(rows), pd.DataFrame(orders)
+
 
 def study(
-    parts:dict, # From `parts`
-    domain:dict, # Data set -> domain
-    twice=(), # Data sets that are tested, but neither learned from nor averaged
-    repeats:int=10, # As in `right`
-    seed:int=0, # As in `right`
-)->Study: # Three tables
+    parts: dict,  # From `parts`
+    domain: dict,  # Data set -> domain
+    twice=(),  # Data sets that are tested, but neither learned from nor averaged
+    repeats: int = 10,  # As in `right`
+    seed: int = 0,  # As in `right`
+) -> Study:  # Three tables
     "Every score, every way to learn its threshold."
     over = averaged_over(parts, twice)
-    auc = _with_mean({g:steady(aucs(p), p) for g,p in parts.items()}, over)
+    auc = _with_mean({g: steady(aucs(p), p) for g, p in parts.items()}, over)
     scores = _scores(parts, over, auc)
     ways = [dict(place=p, classifier=c, weights=w) for p in PLACES for c in CLASSIFIERS for w in WEIGHTS]
+
     def one(way):
-        hit = right(parts, domain, way['place'], way['classifier'], WEIGHTS[way['weights']], twice, repeats, seed)
-        acc = {g:steady(shares(h, parts[g].document), parts[g]) for g,h in hit.items()}
-        bal = {g:balanced_shares(h, parts[g]) for g,h in hit.items()}
+        hit = right(
+            parts, domain, way["place"], way["classifier"], WEIGHTS[way["weights"]], twice, repeats, seed
+        )
+        acc = {g: steady(shares(h, parts[g].document), parts[g]) for g, h in hit.items()}
+        bal = {g: balanced_shares(h, parts[g]) for g, h in hit.items()}
         return _way(scores, auc, _with_mean(acc, over), _with_mean(bal, over), way)
-    rows,orders = zip(*map(one, ways))
+
+    rows, orders = zip(*map(one, ways))
     decisions = pd.concat(rows, ignore_index=True)
-    return Study(scores, decisions[[*WAY, *(c for c in decisions if c not in WAY)]], pd.concat(orders, ignore_index=True))
+    return Study(
+        scores,
+        decisions[[*WAY, *(c for c in decisions if c not in WAY)]],
+        pd.concat(orders, ignore_index=True),
+    )
+
 
 def pairs_of(
-    parts:dict, # From `parts`
-    domain:dict, # Data set -> domain
-    dataset:str=MEAN, # A data set, or the mean
-    place:str='outdomain', # As in `right`
-    classifier:str='logistic', # As in `right`
-    **how, # Further arguments of `right`
-)->pd.DataFrame: # From `pairs`
+    parts: dict,  # From `parts`
+    domain: dict,  # Data set -> domain
+    dataset: str = MEAN,  # A data set, or the mean
+    place: str = "outdomain",  # As in `right`
+    classifier: str = "logistic",  # As in `right`
+    **how,  # Further arguments of `right`
+) -> pd.DataFrame:  # From `pairs`
     "The pairs that `orders` counts."
-    over,hit = averaged_over(parts, how.get('twice', ())),right(parts, domain, place, classifier, **how)
-    by = ({g:steady(aucs(p), p) for g,p in parts.items()}, {g:steady(shares(h, parts[g].document), parts[g]) for g,h in hit.items()})
+    over, hit = averaged_over(parts, how.get("twice", ())), right(parts, domain, place, classifier, **how)
+    by = (
+        {g: steady(aucs(p), p) for g, p in parts.items()},
+        {g: steady(shares(h, parts[g].document), parts[g]) for g, h in hit.items()},
+    )
     return pairs(*(_with_mean(e, over)[dataset] for e in by))
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #4fe146ab
 def side_by_side(
-    s:Study, # From `study`
-    place:str='outdomain', # One of `PLACES`
-    classifier:str='logistic', # One of `uetrust.evaluation.thresholds.CLASSIFIERS`
-    weights:str='none', # One of `WEIGHTS`
-)->pd.DataFrame: # Per dataset and score that has both: AUC and accuracy with intervals, rank_auc and rank_accuracy (1 is best, ties averaged), fall (ranks lost from AUC to accuracy), balanced_accuracy, constant, hindsight, majority
+    s: Study,  # From `study`
+    place: str = "outdomain",  # One of `PLACES`
+    classifier: str = "logistic",  # One of `uetrust.evaluation.thresholds.CLASSIFIERS`
+    weights: str = "none",  # One of `WEIGHTS`
+) -> pd.DataFrame:  # Per dataset and score that has both: AUC and accuracy with intervals, rank_auc and rank_accuracy (1 is best, ties averaged), fall (ranks lost from AUC to accuracy), balanced_accuracy, constant, hindsight, majority
     "AUC and expected accuracy of every score, best AUC first."
-    d = s.decisions[(s.decisions[WAY[1:]]==[place, classifier, weights]).all(axis=1)]
-    t = s.scores.merge(d.drop(columns=WAY[1:]), on=['dataset', 'score']).dropna(subset=['auc', 'accuracy'])
-    g = t.groupby('dataset', sort=False)
-    t = t.assign(rank_auc=g['auc'].rank(ascending=False), rank_accuracy=g['accuracy'].rank(ascending=False))
-    order = {k:i for i,k in enumerate(dict.fromkeys(s.scores['dataset']))}
-    t = t.assign(fall=t['rank_accuracy']-t['rank_auc'], order=t['dataset'].map(order)).sort_values(['order', 'rank_auc'], kind='stable', ignore_index=True)
-    return t[['dataset', 'score', 'texts', 'auc', 'auc_lo', 'auc_hi', 'rank_auc', 'accuracy', 'lo', 'hi', 'rank_accuracy', 'fall', 'balanced_accuracy', 'constant', 'hindsight', 'majority', 'faultless']]
+    d = s.decisions[(s.decisions[WAY[1:]] == [place, classifier, weights]).all(axis=1)]
+    t = s.scores.merge(d.drop(columns=WAY[1:]), on=["dataset", "score"]).dropna(subset=["auc", "accuracy"])
+    g = t.groupby("dataset", sort=False)
+    t = t.assign(rank_auc=g["auc"].rank(ascending=False), rank_accuracy=g["accuracy"].rank(ascending=False))
+    order = {k: i for i, k in enumerate(dict.fromkeys(s.scores["dataset"]))}
+    t = t.assign(fall=t["rank_accuracy"] - t["rank_auc"], order=t["dataset"].map(order)).sort_values(
+        ["order", "rank_auc"], kind="stable", ignore_index=True
+    )
+    return t[
+        [
+            "dataset",
+            "score",
+            "texts",
+            "auc",
+            "auc_lo",
+            "auc_hi",
+            "rank_auc",
+            "accuracy",
+            "lo",
+            "hi",
+            "rank_accuracy",
+            "fall",
+            "balanced_accuracy",
+            "constant",
+            "hindsight",
+            "majority",
+            "faultless",
+        ]
+    ]
+
 
 def sheet(
-    s:Study, # From `study`
-    dataset:str=MEAN, # One of its data sets
-    classifier:str='logistic', # As in `side_by_side`
-)->pd.DataFrame: # One row per score, best AUC first: kind, AUC and accuracy from either place with intervals and ranks (among all scores that have the number), balanced accuracy, hindsight, majority, missing
+    s: Study,  # From `study`
+    dataset: str = MEAN,  # One of its data sets
+    classifier: str = "logistic",  # As in `side_by_side`
+) -> pd.DataFrame:  # One row per score, best AUC first: kind, AUC and accuracy from either place with intervals and ranks (among all scores that have the number), balanced accuracy, hindsight, majority, missing
     "Everything about the scores of one data set."
-    t = s.scores[s.scores['dataset']==dataset].set_index('score')
-    t = t.assign(rank_auc=t['auc'].rank(ascending=False))[['auc', 'auc_lo', 'auc_hi', 'rank_auc', 'hindsight', 'majority', 'missing']]
+    t = s.scores[s.scores["dataset"] == dataset].set_index("score")
+    t = t.assign(rank_auc=t["auc"].rank(ascending=False))[
+        ["auc", "auc_lo", "auc_hi", "rank_auc", "hindsight", "majority", "missing"]
+    ]
     for place in PLACES:
-        d = s.decisions[(s.decisions[WAY]==[dataset, place, classifier, 'none']).all(axis=1)].set_index('score')
-        t = t.join(d.assign(rank=d['accuracy'].rank(ascending=False))[['accuracy', 'lo', 'hi', 'rank', 'balanced_accuracy']].add_prefix(f'{place}_'))
-    return t.sort_values('auc', ascending=False, kind='stable').reset_index()
+        d = s.decisions[(s.decisions[WAY] == [dataset, place, classifier, "none"]).all(axis=1)].set_index(
+            "score"
+        )
+        t = t.join(
+            d.assign(rank=d["accuracy"].rank(ascending=False))[
+                ["accuracy", "lo", "hi", "rank", "balanced_accuracy"]
+            ].add_prefix(f"{place}_")
+        )
+    return t.sort_values("auc", ascending=False, kind="stable").reset_index()
+
 
 def extremes(
-    d:pd.DataFrame, # One data set of `side_by_side`
-)->list: # Names of scores, at most 6
+    d: pd.DataFrame,  # One data set of `side_by_side`
+) -> list:  # Names of scores, at most 6
     "The best and worst by either number, and who loses and gains most ranks."
-    at = [d['auc'].idxmax(), d['accuracy'].idxmax(), d['fall'].idxmax(), d['fall'].idxmin(), d['accuracy'].idxmin(), d['auc'].idxmin()] if len(d) else []
-    return list(dict.fromkeys(d.loc[at, 'score']))
+    at = (
+        [
+            d["auc"].idxmax(),
+            d["accuracy"].idxmax(),
+            d["fall"].idxmax(),
+            d["fall"].idxmin(),
+            d["accuracy"].idxmin(),
+            d["auc"].idxmin(),
+        ]
+        if len(d)
+        else []
+    )
+    return list(dict.fromkeys(d.loc[at, "score"]))
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #b69d91eb
-KINDS = dict(metric='#0072b2', method='#d55e00', baseline='#000000')
+KINDS = dict(metric="#0072b2", method="#d55e00", baseline="#000000")
 
-def _labels(ax, d): # Names in the margin, apart from each other, with a line to their point
-    d = d[d['score'].isin(extremes(d))].sort_values('accuracy', kind='stable')
-    lo,hi = ax.get_ylim()
-    gap,y = .075*(hi-lo),[]
-    for v in d['accuracy']: y.append(max(v, y[-1]+gap) if y else max(v, lo+gap/2))
-    over = max(0, y[-1]-(hi-gap/2)) if y else 0
-    for v,(_,r) in zip(y, d.iterrows()): ax.annotate(r['score'], (r['auc'], r['accuracy']), (1.02, (v-over-lo)/(hi-lo)), textcoords='axes fraction', va='center', fontsize=7.5, annotation_clip=False, arrowprops=dict(arrowstyle='-', color='#999999', lw=.6, shrinkA=0, shrinkB=2))
+
+def _labels(ax, d):  # Names in the margin, apart from each other, with a line to their point
+    d = d[d["score"].isin(extremes(d))].sort_values("accuracy", kind="stable")
+    lo, hi = ax.get_ylim()
+    gap, y = 0.075 * (hi - lo), []
+    for v in d["accuracy"]:
+        y.append(max(v, y[-1] + gap) if y else max(v, lo + gap / 2))
+    over = max(0, y[-1] - (hi - gap / 2)) if y else 0
+    for v, (_, r) in zip(y, d.iterrows()):
+        ax.annotate(
+            r["score"],
+            (r["auc"], r["accuracy"]),
+            (1.02, (v - over - lo) / (hi - lo)),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=7.5,
+            annotation_clip=False,
+            arrowprops=dict(arrowstyle="-", color="#999999", lw=0.6, shrinkA=0, shrinkB=2),
+        )
+
 
 def plot_accuracy(
-    t:pd.DataFrame, # From `side_by_side`
-    kinds:dict, # Score -> a key of `KINDS`
-    title:str='', # Above the panels
-): # The figure
+    t: pd.DataFrame,  # From `side_by_side`
+    kinds: dict,  # Score -> a key of `KINDS`
+    title: str = "",  # Above the panels
+):  # The figure
     "AUC against expected accuracy, one panel per data set; the line is what the commoner class reaches."
     import matplotlib.pyplot as plt
-    g = list(t.groupby('dataset', sort=False))
+
+    g = list(t.groupby("dataset", sort=False))
     cols = min(3, len(g))
-    fig,axes = plt.subplots(-(-len(g)//cols), cols, figsize=(4.2*cols, 3.1*-(-len(g)//cols)+.6), layout='constrained', squeeze=False)
-    for ax in axes.flat[len(g):]: ax.set_visible(False)
-    for ax,(name,d) in zip(axes.flat, g):
-        for k,c in ((k, c) for k,c in KINDS.items() if k in set(t['score'].map(kinds))):
-            of = d[d['score'].map(kinds)==k]
-            ax.scatter(of['auc'], of['accuracy'], s=42 if k=='baseline' else 20, marker='X' if k=='baseline' else 'o', color=c, alpha=.75, lw=0, label=k, zorder=3)
-        ax.axhline(d['majority'].iloc[0], color='#009e73', lw=1.4, label='commoner class', zorder=1)
-        ax.axvline(.5, color='#bbbbbb', lw=.8, ls=':', zorder=1)
-        ax.margins(y=.12)
+    fig, axes = plt.subplots(
+        -(-len(g) // cols),
+        cols,
+        figsize=(4.2 * cols, 3.1 * -(-len(g) // cols) + 0.6),
+        layout="constrained",
+        squeeze=False,
+    )
+    for ax in axes.flat[len(g) :]:
+        ax.set_visible(False)
+    for ax, (name, d) in zip(axes.flat, g):
+        for k, c in ((k, c) for k, c in KINDS.items() if k in set(t["score"].map(kinds))):
+            of = d[d["score"].map(kinds) == k]
+            ax.scatter(
+                of["auc"],
+                of["accuracy"],
+                s=42 if k == "baseline" else 20,
+                marker="X" if k == "baseline" else "o",
+                color=c,
+                alpha=0.75,
+                lw=0,
+                label=k,
+                zorder=3,
+            )
+        ax.axhline(d["majority"].iloc[0], color="#009e73", lw=1.4, label="commoner class", zorder=1)
+        ax.axvline(0.5, color="#bbbbbb", lw=0.8, ls=":", zorder=1)
+        ax.margins(y=0.12)
         ax.set_title(f"{name} ({d['faultless'].iloc[0]:.0%} labelled 1)", fontsize=9)
-        ax.set(xlabel='AUC', ylabel='expected accuracy')
-        ax.spines[['top', 'right']].set_visible(False)
+        ax.set(xlabel="AUC", ylabel="expected accuracy")
+        ax.spines[["top", "right"]].set_visible(False)
         _labels(ax, d)
     fig.suptitle(title, fontsize=10)
-    fig.legend(*axes[0,0].get_legend_handles_labels(), loc='outside lower center', ncols=4, frameon=False, fontsize=8)
+    fig.legend(
+        *axes[0, 0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=4,
+        frameon=False,
+        fontsize=8,
+    )
     return fig

@@ -6,139 +6,225 @@
 __all__ = ['qualities', 'usable', 'picks', 'headline', 'shortlist', 'designs', 'residualised', 'strata', 'without_length']
 
 # %% ../../nbs/11_studies/03_cross.ipynb #66e4c6c8
-import numpy as np, pandas as pd
-from ..evaluation.agreement import spearman
-from ..core.registry import load_scores, reg
+import numpy as np
+import pandas as pd
+
 from ..core.checks import Undefined, some
-from ..evaluation.cells import Group
+from ..core.registry import load_scores, reg
 from ..core.scores import wide
+from ..evaluation.agreement import spearman
+from ..evaluation.cells import Group
+
 load_scores()
 
 # %% ../../nbs/11_studies/03_cross.ipynb #e17a71cf
 def qualities(
-    scores:pd.DataFrame, # From `uetrust.scoring.cache.grade_bank`
-    reg=reg, # Where scores are looked up
-)->pd.DataFrame: # Samples x metrics, larger is better
+    scores: pd.DataFrame,  # From `uetrust.scoring.cache.grade_bank`
+    reg=reg,  # Where scores are looked up
+) -> pd.DataFrame:  # Samples x metrics, larger is better
     "Quality scores in one direction."
     w = wide(scores)
-    return pd.DataFrame({n:w[n]*reg[n].sign for n in w if reg[n].sign})
+    return pd.DataFrame({n: w[n] * reg[n].sign for n in w if reg[n].sign})
+
 
 def usable(
-    x:pd.DataFrame, # Samples x scores
-)->tuple[pd.DataFrame,dict]: # Columns that rank all samples; why the others do not
+    x: pd.DataFrame,  # Samples x scores
+) -> tuple[pd.DataFrame, dict]:  # Columns that rank all samples; why the others do not
     "Scores without a gap that are not the same for all."
-    why = {c:f'undefined for {x[c].isna().sum()} of {len(x)} texts' if x[c].isna().any() else 'infinite for some text' if np.isinf(x[c]).any() else 'the same for all texts' for c in x if not np.isfinite(x[c]).all() or x[c].nunique()==1}
-    return x[[c for c in x if c not in why]],why
+    why = {
+        c: f"undefined for {x[c].isna().sum()} of {len(x)} texts"
+        if x[c].isna().any()
+        else "infinite for some text"
+        if np.isinf(x[c]).any()
+        else "the same for all texts"
+        for c in x
+        if not np.isfinite(x[c]).all() or x[c].nunique() == 1
+    }
+    return x[[c for c in x if c not in why]], why
 
 # %% ../../nbs/11_studies/03_cross.ipynb #2cfe0d8d
 def picks(
-    table:pd.DataFrame, # PRR, metrics x methods, without gaps
-    truth:pd.Series, # PRR of the same methods against the truth
-)->pd.DataFrame: # metric, pick, prr (of the pick under the metric), true_prr (of the pick), rank (of the pick by truth, 1 is best), loss, rho (of the two rankings), n, p
+    table: pd.DataFrame,  # PRR, metrics x methods, without gaps
+    truth: pd.Series,  # PRR of the same methods against the truth
+) -> pd.DataFrame:  # metric, pick, prr (of the pick under the metric), true_prr (of the pick), rank (of the pick by truth, 1 is best), loss, rho (of the two rankings), n, p
     "What each metric would choose, and what the truth says of it."
-    t,best = truth[table.columns],truth.max()
+    t, best = truth[table.columns], truth.max()
+
     def one(m, v):
         r = spearman(v, t)
-        return dict(metric=m, pick=v.idxmax(), prr=v.max(), true_prr=t[v.idxmax()], rank=int((t>t[v.idxmax()]).sum()+1), loss=best-t[v.idxmax()], rho=r.r, n=r.n, p=r.p)
-    return pd.DataFrame([one(m, v) for m,v in table.iterrows()]).sort_values('loss', kind='stable', ignore_index=True)
+        return dict(
+            metric=m,
+            pick=v.idxmax(),
+            prr=v.max(),
+            true_prr=t[v.idxmax()],
+            rank=int((t > t[v.idxmax()]).sum() + 1),
+            loss=best - t[v.idxmax()],
+            rho=r.r,
+            n=r.n,
+            p=r.p,
+        )
+
+    return pd.DataFrame([one(m, v) for m, v in table.iterrows()]).sort_values(
+        "loss", kind="stable", ignore_index=True
+    )
 
 # %% ../../nbs/11_studies/03_cross.ipynb #f2b5824e
 def headline(
-    picked:pd.DataFrame, # generator, metric, pick, true_prr, best (true PRR of the best method), chance (95 % of random orders lie within)
-)->str: # One paragraph
+    picked: pd.DataFrame,  # generator, metric, pick, true_prr, best (true PRR of the best method), chance (95 % of random orders lie within)
+) -> str:  # One paragraph
     "What choosing a method by a metric costs where the truth is known."
-    by = picked.assign(loss=picked['best']-picked['true_prr'], lost=picked['true_prr']<picked['chance']).groupby('generator', sort=False)
-    def each(f): return ', '.join(f'{f(g)} on {n}' for n,g in by)
-    return (f"Where the truth of every summary is known, {picked['metric'].nunique()} quality metrics each choose an uncertainty method by PRR. "
-        f"The truly best method is chosen by {each(lambda g: '{:.0%}'.format((g['loss']==0).mean()))}. Half of the choices lose at least {each(lambda g: '{:.2f}'.format(g['loss'].median()))} of PRR. "
-        f"No better than chance are {each(lambda g: '{} of {} choices'.format(g['lost'].sum(), len(g)))}.")
+    by = picked.assign(
+        loss=picked["best"] - picked["true_prr"], lost=picked["true_prr"] < picked["chance"]
+    ).groupby("generator", sort=False)
+
+    def each(f):
+        return ", ".join(f"{f(g)} on {n}" for n, g in by)
+
+    return (
+        f"Where the truth of every summary is known, {picked['metric'].nunique()} quality metrics each choose an uncertainty method by PRR. "
+        f"The truly best method is chosen by {each(lambda g: '{:.0%}'.format((g['loss'] == 0).mean()))}. Half of the choices lose at least {each(lambda g: '{:.2f}'.format(g['loss'].median()))} of PRR. "
+        f"No better than chance are {each(lambda g: '{} of {} choices'.format(g['lost'].sum(), len(g)))}."
+    )
 
 # %% ../../nbs/11_studies/03_cross.ipynb #c2c12f82
 def shortlist(
-    table:pd.DataFrame, # PRR, metrics x methods, without gaps
-    target:pd.Series, # A number per method, such as `table.mean()`
-    most:int=5, # Metrics at most
-)->pd.DataFrame: # metric, rho (of the mean PRR of this and all above with the target)
+    table: pd.DataFrame,  # PRR, metrics x methods, without gaps
+    target: pd.Series,  # A number per method, such as `table.mean()`
+    most: int = 5,  # Metrics at most
+) -> pd.DataFrame:  # metric, rho (of the mean PRR of this and all above with the target)
     "Metrics whose mean ranks the methods as a target does, best first."
-    chosen,rows,goal = [],[],target[table.columns]
-    while len(chosen)<min(most, len(table)):
-        rho = {m:spearman(table.loc[[*chosen, m]].mean(), goal).r for m in table.index if m not in chosen}
-        best = max(rho, key=lambda m: (-np.inf if np.isnan(rho[m]) else rho[m]))
+    chosen, rows, goal = [], [], target[table.columns]
+    while len(chosen) < min(most, len(table)):
+        rho = {m: spearman(table.loc[[*chosen, m]].mean(), goal).r for m in table.index if m not in chosen}
+        best = max(rho, key=lambda m: -np.inf if np.isnan(rho[m]) else rho[m])
         chosen.append(best)
         rows.append(dict(metric=best, rho=rho[best]))
     return pd.DataFrame(rows)
 
 # %% ../../nbs/11_studies/03_cross.ipynb #efc47459
-def _prr(quality, uncertainty): # PRR, methods x qualities; NaN where a quality is the same for all
-    try: return Group(quality, uncertainty).value
-    except Undefined: return np.full((uncertainty.shape[1], quality.shape[1]), np.nan)
+def _prr(quality, uncertainty):  # PRR, methods x qualities; NaN where a quality is the same for all
+    try:
+        return Group(quality, uncertainty).value
+    except Undefined:
+        return np.full((uncertainty.shape[1], quality.shape[1]), np.nan)
+
 
 def designs(
-    quality:pd.DataFrame, # Samples x metrics, as `usable` gives them
-    uncertainty:pd.DataFrame, # The same samples x methods
-    truth:pd.Series, # Of the same samples; larger is better
-    sizes=(25, 50, 100), # Summaries that a study sees; at least 3 must be left over
-    draws:int=200, # Studies of each size
-    seed:int=0, # Of the draws
-)->pd.DataFrame: # metric ('truth' is one), n, right (share of studies that pick the method that is best on all samples), true_prr (of the pick on the others, mean), lo, hi (95 % of the studies), loss (mean PRR below the pick by truth), studies
+    quality: pd.DataFrame,  # Samples x metrics, as `usable` gives them
+    uncertainty: pd.DataFrame,  # The same samples x methods
+    truth: pd.Series,  # Of the same samples; larger is better
+    sizes=(25, 50, 100),  # Summaries that a study sees; at least 3 must be left over
+    draws: int = 200,  # Studies of each size
+    seed: int = 0,  # Of the draws
+) -> pd.DataFrame:  # metric ('truth' is one), n, right (share of studies that pick the method that is best on all samples), true_prr (of the pick on the others, mean), lo, hi (95 % of the studies), loss (mean PRR below the pick by truth), studies
     "How often studies of a given size pick the best method, by the metric they judge by."
-    if bad := [n for n in sizes if not 3<=n<=len(truth)-3]: raise ValueError(f"a study of {some(bad)} of {len(truth)} samples leaves too few on one side: 3 to {len(truth)-3} are possible")
-    q = pd.concat([quality, truth.rename('truth')], axis=1)
-    x,u = q.to_numpy(float),uncertainty.to_numpy(float)
-    best = int(_prr(x[:,-1:], u)[:,0].argmax())
+    if bad := [n for n in sizes if not 3 <= n <= len(truth) - 3]:
+        raise ValueError(
+            f"a study of {some(bad)} of {len(truth)} samples leaves too few on one side: 3 to {len(truth) - 3} are possible"
+        )
+    q = pd.concat([quality, truth.rename("truth")], axis=1)
+    x, u = q.to_numpy(float), uncertainty.to_numpy(float)
+    best = int(_prr(x[:, -1:], u)[:, 0].argmax())
+
     def study(n, rng):
         order = rng.permutation(len(x))
-        seen,rest = order[:n],order[n:]
+        seen, rest = order[:n], order[n:]
         value = _prr(x[seen], u[seen])
-        pick,known = np.where(np.isnan(value), -np.inf, value).argmax(0),~np.isnan(value).any(0)
-        got = np.where(known, _prr(x[rest][:,-1:], u[rest])[pick,0], np.nan)
-        return np.where(known, pick==best, np.nan),got,got[-1]-got
-    return pd.concat([_summed([study(n, np.random.default_rng([seed, n, k])) for k in range(draws)], list(q), n) for n in sizes], ignore_index=True)
+        pick, known = np.where(np.isnan(value), -np.inf, value).argmax(0), ~np.isnan(value).any(0)
+        got = np.where(known, _prr(x[rest][:, -1:], u[rest])[pick, 0], np.nan)
+        return np.where(known, pick == best, np.nan), got, got[-1] - got
 
-def _summed(studies, names, n): # Over the studies in which a metric ranks at all
-    right,got,loss = (pd.DataFrame(np.stack(x), columns=names) for x in zip(*studies))
-    return pd.DataFrame(dict(metric=names, n=n, right=right.mean().to_numpy(), true_prr=got.mean().to_numpy(), lo=got.quantile(.025).to_numpy(), hi=got.quantile(.975).to_numpy(), loss=loss.mean().to_numpy(), studies=got.notna().sum().to_numpy()))
+    return pd.concat(
+        [
+            _summed([study(n, np.random.default_rng([seed, n, k])) for k in range(draws)], list(q), n)
+            for n in sizes
+        ],
+        ignore_index=True,
+    )
+
+
+def _summed(studies, names, n):  # Over the studies in which a metric ranks at all
+    right, got, loss = (pd.DataFrame(np.stack(x), columns=names) for x in zip(*studies))
+    return pd.DataFrame(
+        dict(
+            metric=names,
+            n=n,
+            right=right.mean().to_numpy(),
+            true_prr=got.mean().to_numpy(),
+            lo=got.quantile(0.025).to_numpy(),
+            hi=got.quantile(0.975).to_numpy(),
+            loss=loss.mean().to_numpy(),
+            studies=got.notna().sum().to_numpy(),
+        )
+    )
 
 # %% ../../nbs/11_studies/03_cross.ipynb #70658875
 def residualised(
-    x:np.ndarray, # Scores, shape [N]
-    z:np.ndarray, # What to take out, shape [N]
-)->np.ndarray: # Ranks of x minus their least-squares prediction from the ranks of z
+    x: np.ndarray,  # Scores, shape [N]
+    z: np.ndarray,  # What to take out, shape [N]
+) -> np.ndarray:  # Ranks of x minus their least-squares prediction from the ranks of z
     "What the ranks of one score say beyond those of another."
     from scipy.stats import rankdata
-    a,b = (rankdata(v)-(len(v)+1)/2 for v in (x, z))
-    return a-b*(a@b/(b@b)) if b.any() else a
+
+    a, b = (rankdata(v) - (len(v) + 1) / 2 for v in (x, z))
+    return a - b * (a @ b / (b @ b)) if b.any() else a
+
 
 def strata(
-    z:np.ndarray, # Shape [N]
-    k:int=4, # How many
-)->np.ndarray: # Stratum of each sample, 0 to k-1; equal values share one
+    z: np.ndarray,  # Shape [N]
+    k: int = 4,  # How many
+) -> np.ndarray:  # Stratum of each sample, 0 to k-1; equal values share one
     "Parts of about the same size, from small to large."
     from scipy.stats import rankdata
-    return np.minimum((rankdata(z)-.5)*k//len(z), k-1).astype(int)
+
+    return np.minimum((rankdata(z) - 0.5) * k // len(z), k - 1).astype(int)
+
 
 def without_length(
-    uncertainty:pd.DataFrame, # Samples x methods, as `usable` gives them
-    quality:pd.Series, # Of the same samples; larger is better
-    length:pd.Series, # Of the same samples
-    k:int=4, # Strata
-)->pd.DataFrame: # method, plain, residual, within (PRR of the three forms), explained (share), partial (Spearman of uncertainty and quality given length), p
+    uncertainty: pd.DataFrame,  # Samples x methods, as `usable` gives them
+    quality: pd.Series,  # Of the same samples; larger is better
+    length: pd.Series,  # Of the same samples
+    k: int = 4,  # Strata
+) -> pd.DataFrame:  # method, plain, residual, within (PRR of the three forms), explained (share), partial (Spearman of uncertainty and quality given length), p
     "How much of a method is length."
-    z,parts = length.to_numpy(float),strata(length.to_numpy(float), k)
-    left = pd.DataFrame({c:residualised(v.to_numpy(float), z) for c,v in uncertainty.items()}, index=uncertainty.index)
-    def value(u, keep=slice(None)): return _prr(quality.to_numpy(float)[keep][:,None], u.to_numpy(float)[keep])[:,0]
-    inside = np.array([(value(uncertainty, parts==s), (parts==s).sum()) for s in np.unique(parts)], dtype=object)
-    plain,residual = value(uncertainty),value(left)
+    z, parts = length.to_numpy(float), strata(length.to_numpy(float), k)
+    left = pd.DataFrame(
+        {c: residualised(v.to_numpy(float), z) for c, v in uncertainty.items()}, index=uncertainty.index
+    )
+
+    def value(u, keep=slice(None)):
+        return _prr(quality.to_numpy(float)[keep][:, None], u.to_numpy(float)[keep])[:, 0]
+
+    inside = np.array(
+        [(value(uncertainty, parts == s), (parts == s).sum()) for s in np.unique(parts)], dtype=object
+    )
+    plain, residual = value(uncertainty), value(left)
     rest = residualised(quality.to_numpy(float), z)
     r = [_partial(left[c].to_numpy(), rest) for c in left]
-    return pd.DataFrame(dict(method=list(uncertainty), plain=plain, residual=residual, within=_weighted(inside), explained=np.where(plain>0, 1-residual/plain, np.nan), partial=[a for a,_ in r], p=[p for _,p in r]))
+    return pd.DataFrame(
+        dict(
+            method=list(uncertainty),
+            plain=plain,
+            residual=residual,
+            within=_weighted(inside),
+            explained=np.where(plain > 0, 1 - residual / plain, np.nan),
+            partial=[a for a, _ in r],
+            p=[p for _, p in r],
+        )
+    )
 
-def _weighted(parts): # Mean over the strata in which the quality differs, by their size
-    v,n = np.stack(parts[:,0].tolist()),parts[:,1].astype(float)[:,None]
-    return np.nansum(v*n, 0)/np.where(np.isnan(v), 0, n).sum(0)
 
-def _partial(a, b): # Correlation of two residuals of ranks, and its two-sided p with one degree of freedom gone
+def _weighted(parts):  # Mean over the strata in which the quality differs, by their size
+    v, n = np.stack(parts[:, 0].tolist()), parts[:, 1].astype(float)[:, None]
+    return np.nansum(v * n, 0) / np.where(np.isnan(v), 0, n).sum(0)
+
+
+def _partial(
+    a, b
+):  # Correlation of two residuals of ranks, and its two-sided p with one degree of freedom gone
     from scipy.special import stdtr
-    if not (a@a>1e-9 and b@b>1e-9): return np.nan,np.nan
-    r,free = float(np.clip(a@b/np.sqrt((a@a)*(b@b)), -1, 1)),len(a)-3
-    return r,float(2*stdtr(free, -abs(r)*np.sqrt(free/max(1-r*r, 1e-12))))
+
+    if not (a @ a > 1e-9 and b @ b > 1e-9):
+        return np.nan, np.nan
+    r, free = float(np.clip(a @ b / np.sqrt((a @ a) * (b @ b)), -1, 1)), len(a) - 3
+    return r, float(2 * stdtr(free, -abs(r) * np.sqrt(free / max(1 - r * r, 1e-12))))

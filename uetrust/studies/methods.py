@@ -6,60 +6,109 @@
 __all__ = ['ENDINGS', 'scored', 'found', 'variants', 'likest', 'measured']
 
 # %% ../../nbs/11_studies/02_methods.ipynb #48509bc8
-import numpy as np, pandas as pd
+import numpy as np
+import pandas as pd
+
+from ..core.scores import wide
 from ..evaluation.agreement import spearman
 from ..evaluation.prr import prr_table
-from ..core.scores import wide
 
 # %% ../../nbs/11_studies/02_methods.ipynb #b7a922cf
 def scored(
-    scores:pd.DataFrame, # From `uetrust.scoring.methods.score_bank`
-)->pd.DataFrame: # name, texts, undefined, infinite, different (values), lo, mean, hi, note (of the first undefined)
+    scores: pd.DataFrame,  # From `uetrust.scoring.methods.score_bank`
+) -> (
+    pd.DataFrame
+):  # name, texts, undefined, infinite, different (values), lo, mean, hi, note (of the first undefined)
     "What came out, by method."
-    g = scores.groupby('name', sort=False)
-    v = scores['value'].replace([np.inf, -np.inf], np.nan).groupby(scores['name'], sort=False)
-    return pd.DataFrame(dict(texts=g.size(), undefined=g['value'].agg(lambda x: x.isna().sum()), infinite=g['value'].agg(lambda x: np.isinf(x).sum()), different=g['value'].nunique(),
-        lo=v.min(), mean=v.mean(), hi=v.max(), note=g['note'].agg(lambda n: next(filter(None, n), '')))).reset_index()
+    g = scores.groupby("name", sort=False)
+    v = scores["value"].replace([np.inf, -np.inf], np.nan).groupby(scores["name"], sort=False)
+    return pd.DataFrame(
+        dict(
+            texts=g.size(),
+            undefined=g["value"].agg(lambda x: x.isna().sum()),
+            infinite=g["value"].agg(lambda x: np.isinf(x).sum()),
+            different=g["value"].nunique(),
+            lo=v.min(),
+            mean=v.mean(),
+            hi=v.max(),
+            note=g["note"].agg(lambda n: next(filter(None, n), "")),
+        )
+    ).reset_index()
 
 # %% ../../nbs/11_studies/02_methods.ipynb #4651b850
 def found(
-    scores:pd.DataFrame, # From `uetrust.scoring.methods.score_bank`
-    quality:pd.Series, # Of each sample; larger is better
-)->pd.DataFrame: # As `prr_table`, best method first; the oracle, who knows the quality, is a method
+    scores: pd.DataFrame,  # From `uetrust.scoring.methods.score_bank`
+    quality: pd.Series,  # Of each sample; larger is better
+) -> pd.DataFrame:  # As `prr_table`, best method first; the oracle, who knows the quality, is a method
     "How well each method orders the texts by quality."
     u = wide(scores).assign(oracle=-quality)
-    return prr_table(quality.to_frame(quality.name or 'quality'), u).sort_values('value', ascending=False, kind='stable', na_position='last', ignore_index=True)
+    return prr_table(quality.to_frame(quality.name or "quality"), u).sort_values(
+        "value", ascending=False, kind="stable", na_position="last", ignore_index=True
+    )
 
-ENDINGS = ('_he2024', '_lmp') # Of names of variants
+
+ENDINGS = ("_he2024", "_lmp")  # Of names of variants
+
 
 def variants(
-    scores:pd.DataFrame, # From `uetrust.scoring.methods.score_bank`
-    prr:pd.DataFrame, # From `found`
-)->pd.DataFrame: # variant, of (its default), spearman (of the two scores), moved (texts that change rank, share), default and released (PRR of either)
+    scores: pd.DataFrame,  # From `uetrust.scoring.methods.score_bank`
+    prr: pd.DataFrame,  # From `found`
+) -> pd.DataFrame:  # variant, of (its default), spearman (of the two scores), moved (texts that change rank, share), default and released (PRR of either)
     "How much ranks and PRR move from a definition to what was run."
-    w,value = wide(scores),prr.set_index('method')['value']
+    w, value = wide(scores), prr.set_index("method")["value"]
     pairs = [(n, n.removesuffix(e)) for e in ENDINGS for n in w if n.endswith(e) and n.removesuffix(e) in w]
-    def moved(a, b): return (w[a].rank()!=w[b].rank()).mean()
-    return pd.DataFrame([dict(variant=a, of=b, spearman=spearman(w[a], w[b]).r, moved=moved(a, b), default=value[b], released=value[a]) for a,b in pairs], columns=['variant', 'of', 'spearman', 'moved', 'default', 'released'])
+
+    def moved(a, b):
+        return (w[a].rank() != w[b].rank()).mean()
+
+    return pd.DataFrame(
+        [
+            dict(
+                variant=a,
+                of=b,
+                spearman=spearman(w[a], w[b]).r,
+                moved=moved(a, b),
+                default=value[b],
+                released=value[a],
+            )
+            for a, b in pairs
+        ],
+        columns=["variant", "of", "spearman", "moved", "default", "released"],
+    )
 
 # %% ../../nbs/11_studies/02_methods.ipynb #43274638
 def likest(
-    scores:pd.DataFrame, # From `uetrust.scoring.methods.score_bank`
-    k:int=3, # How many
-)->pd.Series: # By method: names of others and Spearman's rho, 'mte 0.95, msp 0.91'; empty for a method with one value
+    scores: pd.DataFrame,  # From `uetrust.scoring.methods.score_bank`
+    k: int = 3,  # How many
+) -> (
+    pd.Series
+):  # By method: names of others and Spearman's rho, 'mte 0.95, msp 0.91'; empty for a method with one value
     "Which other methods order the texts most alike, or the other way round."
-    r = wide(scores).rank().corr('spearman')
+    r = wide(scores).rank().corr("spearman")
+
     def row(name):
         x = r[name].drop(name).dropna()
-        return ', '.join(f'{n} {x[n]:.2f}' for n in x.abs().sort_values(ascending=False, kind='stable').index[:k])
-    return pd.Series({n:row(n) for n in r}, dtype=object)
+        return ", ".join(
+            f"{n} {x[n]:.2f}" for n in x.abs().sort_values(ascending=False, kind="stable").index[:k]
+        )
+
+    return pd.Series({n: row(n) for n in r}, dtype=object)
+
 
 def measured(
-    scores:pd.DataFrame, # From `uetrust.scoring.methods.score_bank`
-    prr:pd.DataFrame, # From `found`
-    missing:pd.DataFrame, # name, lacks
-)->pd.DataFrame: # method, n, prr, lo, hi, q, like, default (of a variant), moved (texts whose rank it changes, share), lacks
+    scores: pd.DataFrame,  # From `uetrust.scoring.methods.score_bank`
+    prr: pd.DataFrame,  # From `found`
+    missing: pd.DataFrame,  # name, lacks
+) -> pd.DataFrame:  # method, n, prr, lo, hi, q, like, default (of a variant), moved (texts whose rank it changes, share), lacks
     "What the texts of one generator say about every method."
-    t = prr.rename(columns=dict(value='prr')).set_index('method')[['n', 'prr', 'lo', 'hi', 'q']].drop('oracle').join(likest(scores).rename('like'))
-    t = t.join(variants(scores, prr).set_index('variant')[['of', 'moved']].rename(columns=dict(of='default')))
-    return pd.concat([t.rename_axis('method').reset_index(), missing.rename(columns=dict(name='method'))], ignore_index=True)
+    t = (
+        prr.rename(columns=dict(value="prr"))
+        .set_index("method")[["n", "prr", "lo", "hi", "q"]]
+        .drop("oracle")
+        .join(likest(scores).rename("like"))
+    )
+    t = t.join(variants(scores, prr).set_index("variant")[["of", "moved"]].rename(columns=dict(of="default")))
+    return pd.concat(
+        [t.rename_axis("method").reset_index(), missing.rename(columns=dict(name="method"))],
+        ignore_index=True,
+    )

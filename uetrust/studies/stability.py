@@ -7,165 +7,264 @@ __all__ = ['by_draws', 'first_drawn', 'shared', 'by_level', 'deletions', 'differ
 
 # %% ../../nbs/11_studies/04_stability.ipynb #faf009c5
 from itertools import combinations
-import numpy as np, pandas as pd
-from ..evaluation.agreement import agreement, spearman
+
+import numpy as np
+import pandas as pd
+
 from ..core.checks import some
-from .cross import usable
+from ..core.registry import reg
+from ..core.run import Run, score
+from ..core.scores import score_table
+from ..evaluation.agreement import agreement, spearman
 from ..evaluation.cells import Group, replicates
-from ..stats.names import runs
 from ..evaluation.multiple import holm
 from ..evaluation.prr import prr_table
-from ..core.registry import reg
 from ..evaluation.resample import jackknife_se
 from ..scoring.methods import scores_needed, stored
-from ..core.scores import score_table
-from ..core.run import Run, score
+from ..stats.names import runs
+from .cross import usable
 
 # %% ../../nbs/11_studies/04_stability.ipynb #bc232ed1
-def _is_drawn(leaf): return leaf.startswith('sample_') or leaf in ('nli', 'nli_sentences', 'vectors') # Also holds what belongs to drawn texts
+def _is_drawn(leaf):
+    return leaf.startswith("sample_") or leaf in (
+        "nli",
+        "nli_sentences",
+        "vectors",
+    )  # Also holds what belongs to drawn texts
+
 
 def by_draws(
-    reg=reg, # Where methods are looked up
-)->list: # Names
+    reg=reg,  # Where methods are looked up
+) -> list:  # Names
     "Methods that look at drawn texts."
-    return [n for n in reg.of('ue') if any(map(_is_drawn, stored(n, reg))) and not scores_needed(n, reg)]
+    return [n for n in reg.of("ue") if any(map(_is_drawn, stored(n, reg))) and not scores_needed(n, reg)]
 
 # %% ../../nbs/11_studies/04_stability.ipynb #63073c4f
-def _first(leaf, value, k): # A stored statistic of one source, as if k texts had been drawn
-    if not _is_drawn(leaf): return value
-    have = len(value)-(leaf in ('nli', 'vectors')) # These begin with the greedy text
-    if have<k: raise ValueError(f"{leaf} holds {have} drawn texts of a source: {k} are too many")
-    return value[:k+1,:k+1] if leaf=='nli' else value[:k+1] if leaf=='vectors' else value[:k]
+def _first(leaf, value, k):  # A stored statistic of one source, as if k texts had been drawn
+    if not _is_drawn(leaf):
+        return value
+    have = len(value) - (leaf in ("nli", "vectors"))  # These begin with the greedy text
+    if have < k:
+        raise ValueError(f"{leaf} holds {have} drawn texts of a source: {k} are too many")
+    return value[: k + 1, : k + 1] if leaf == "nli" else value[: k + 1] if leaf == "vectors" else value[:k]
+
 
 def first_drawn(
-    folder, # Of a bank and its readings
-    k:int, # Drawn texts
-    samples:pd.DataFrame=None, # id, source, perhaps reference
-    only:list=None, # Names of the sources to score; all when None
-    reg=reg, # Where methods are looked up
-)->pd.DataFrame: # sample, name, value, note; methods whose statistics were not stored are left out
+    folder,  # Of a bank and its readings
+    k: int,  # Drawn texts
+    samples: pd.DataFrame = None,  # id, source, perhaps reference
+    only: list = None,  # Names of the sources to score; all when None
+    reg=reg,  # Where methods are looked up
+) -> pd.DataFrame:  # sample, name, value, note; methods whose statistics were not stored are left out
     "Scores of the greedy texts by the first `k` drawn ones."
-    names,found = by_draws(reg),[score_table()[:0]]
+    names, found = by_draws(reg), [score_table()[:0]]
     for run in runs(folder, samples, reg):
-        there = [s for s in dict.fromkeys(s for n in names for s in stored(n, reg)) if not run.lacks(s) and s not in run.whole]
-        at = [i for i,s in enumerate(run.samples) if only is None or s in only]
-        few = Run([run.samples[i] for i in at], reg, run.whole, **{s:[_first(s, run[s][i], k) for i in at] for s in there})
+        there = [
+            s
+            for s in dict.fromkeys(s for n in names for s in stored(n, reg))
+            if not run.lacks(s) and s not in run.whole
+        ]
+        at = [i for i, s in enumerate(run.samples) if only is None or s in only]
+        few = Run(
+            [run.samples[i] for i in at],
+            reg,
+            run.whole,
+            **{s: [_first(s, run[s][i], k) for i in at] for s in there},
+        )
         found += [score(few, n) for n in names if not few.lacks(n)]
     return pd.concat(found[1:] or found, ignore_index=True)
 
 # %% ../../nbs/11_studies/04_stability.ipynb #90512c89
 def shared(
-    levels:dict, # Name -> (quality of each text, larger is better; uncertainty, texts x methods)
-)->tuple[dict,dict]: # Levels with the same texts and methods; why a method was left out
+    levels: dict,  # Name -> (quality of each text, larger is better; uncertainty, texts x methods)
+) -> tuple[dict, dict]:  # Levels with the same texts and methods; why a method was left out
     "What all levels have."
-    texts,methods,why = None,None,{}
-    for q,u in levels.values():
+    texts, methods, why = None, None, {}
+    for q, u in levels.values():
         here = q.dropna().index.intersection(u.index, sort=False)
         texts = here if texts is None else texts.intersection(here, sort=False)
-    if not len(texts): raise ValueError(f"the levels {some(levels)} have no text in common")
-    for name,(_,u) in levels.items():
-        u,bad = usable(u.loc[texts])
-        why |= {m:f'{name}: {w}' for m,w in bad.items() if m not in why}
+    if not len(texts):
+        raise ValueError(f"the levels {some(levels)} have no text in common")
+    for name, (_, u) in levels.items():
+        u, bad = usable(u.loc[texts])
+        why |= {m: f"{name}: {w}" for m, w in bad.items() if m not in why}
         methods = list(u) if methods is None else [m for m in methods if m in u]
-    return {n:(q.loc[texts], u.loc[texts, methods]) for n,(q,u) in levels.items()},why
+    return {n: (q.loc[texts], u.loc[texts, methods]) for n, (q, u) in levels.items()}, why
+
 
 def by_level(
-    levels:dict, # As from `shared`
-)->pd.DataFrame: # level, method, value, se, lo, hi, n, note, rank (1 is best)
+    levels: dict,  # As from `shared`
+) -> pd.DataFrame:  # level, method, value, se, lo, hi, n, note, rank (1 is best)
     "PRR of every method at every level."
-    t = pd.concat({n:prr_table(q.to_frame('quality'), u) for n,(q,u) in levels.items()}, names=['level', 'row']).reset_index('level')
-    return t[['level', 'method', 'value', 'se', 'lo', 'hi', 'n', 'note']].assign(rank=t.groupby('level')['value'].rank(ascending=False)).reset_index(drop=True)
+    t = pd.concat(
+        {n: prr_table(q.to_frame("quality"), u) for n, (q, u) in levels.items()}, names=["level", "row"]
+    ).reset_index("level")
+    return (
+        t[["level", "method", "value", "se", "lo", "hi", "n", "note"]]
+        .assign(rank=t.groupby("level")["value"].rank(ascending=False))
+        .reset_index(drop=True)
+    )
 
 # %% ../../nbs/11_studies/04_stability.ipynb #ebbf0719
 def deletions(
-    levels:dict, # As from `shared`
-)->tuple[np.ndarray,np.ndarray]: # PRR [L,M]; the same without each text [N,L,M]
+    levels: dict,  # As from `shared`
+) -> tuple[np.ndarray, np.ndarray]:  # PRR [L,M]; the same without each text [N,L,M]
     "What every text does to every PRR."
-    g = [Group(q.to_numpy(float)[:,None], u.to_numpy(float)) for q,u in levels.values()]
-    return np.stack([x.value[:,0] for x in g]),np.stack([replicates(x)[:,:,0] for x in g], 1)
+    g = [Group(q.to_numpy(float)[:, None], u.to_numpy(float)) for q, u in levels.values()]
+    return np.stack([x.value[:, 0] for x in g]), np.stack([replicates(x)[:, :, 0] for x in g], 1)
+
 
 def differences(
-    levels:dict, # As from `shared`
-)->pd.DataFrame: # method, a, b (levels), value (PRR at a minus PRR at b), se, lo, hi, p (two-sided), q (Holm)
+    levels: dict,  # As from `shared`
+) -> (
+    pd.DataFrame
+):  # method, a, b (levels), value (PRR at a minus PRR at b), se, lo, hi, p (two-sided), q (Holm)
     "How far two levels are apart, with a paired error."
     from scipy.special import ndtr
-    value,left = deletions(levels)
-    names,methods = list(levels),list(next(iter(levels.values()))[1])
-    pairs = [(a, b, value[a]-value[b], jackknife_se(left[:,a]-left[:,b])) for a,b in combinations(range(len(names)), 2)]
-    t = pd.DataFrame([dict(method=m, a=names[a], b=names[b], value=d[k], se=se[k]) for a,b,d,se in pairs for k,m in enumerate(methods)], columns=['method', 'a', 'b', 'value', 'se'])
-    z = np.where(t['se']>1e-12, t['value']/t['se'].where(t['se']>1e-12, 1), 0)
-    p = np.where(t['value'].isna()|t['se'].isna(), np.nan, 2*ndtr(-np.abs(z)))
-    return t.assign(lo=t['value']-1.96*t['se'], hi=t['value']+1.96*t['se'], p=p, q=holm(p) if len(t) else p)
+
+    value, left = deletions(levels)
+    names, methods = list(levels), list(next(iter(levels.values()))[1])
+    pairs = [
+        (a, b, value[a] - value[b], jackknife_se(left[:, a] - left[:, b]))
+        for a, b in combinations(range(len(names)), 2)
+    ]
+    t = pd.DataFrame(
+        [
+            dict(method=m, a=names[a], b=names[b], value=d[k], se=se[k])
+            for a, b, d, se in pairs
+            for k, m in enumerate(methods)
+        ],
+        columns=["method", "a", "b", "value", "se"],
+    )
+    z = np.where(t["se"] > 1e-12, t["value"] / t["se"].where(t["se"] > 1e-12, 1), 0)
+    p = np.where(t["value"].isna() | t["se"].isna(), np.nan, 2 * ndtr(-np.abs(z)))
+    return t.assign(
+        lo=t["value"] - 1.96 * t["se"], hi=t["value"] + 1.96 * t["se"], p=p, q=holm(p) if len(t) else p
+    )
 
 # %% ../../nbs/11_studies/04_stability.ipynb #48a3381e
 def spreads(
-    levels:dict, # As from `shared`
-    draws:int=1000, # Bootstrap samples of the texts, for the interval of the share
-    seed:int=0, # Their seed
-)->pd.DataFrame: # method, mean (PRR), texts (standard error, root mean square), between (SD over levels as it is), chance (SD over levels that the finite texts explain), share (chance^2/texts^2), share_lo, share_hi
+    levels: dict,  # As from `shared`
+    draws: int = 1000,  # Bootstrap samples of the texts, for the interval of the share
+    seed: int = 0,  # Their seed
+) -> pd.DataFrame:  # method, mean (PRR), texts (standard error, root mean square), between (SD over levels as it is), chance (SD over levels that the finite texts explain), share (chance^2/texts^2), share_lo, share_hi
     "What moves a PRR: other texts, and other levels on the same texts."
-    value,left = deletions(levels)
-    n,many = len(left),len(levels)>1
-    x = left-left.mean(0)
-    own,apart = (x**2).mean(1),x.var(1, ddof=1) if many else np.full(x.shape[::2], np.nan)
-    texts,chance = ((n-1)/n*v.sum(0) for v in (own, apart))
-    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1/n), size=draws)
-    with np.errstate(invalid='ignore', divide='ignore'): share,again = chance/texts,(counts@apart)/(counts@own)
-    lo,hi = np.quantile(again, [.025, .975], axis=0)
-    return pd.DataFrame(dict(method=list(next(iter(levels.values()))[1]), mean=value.mean(0), texts=np.sqrt(texts), between=value.std(0, ddof=1) if many else np.nan, chance=np.sqrt(chance), share=share, share_lo=lo, share_hi=hi))
+    value, left = deletions(levels)
+    n, many = len(left), len(levels) > 1
+    x = left - left.mean(0)
+    own, apart = (x**2).mean(1), x.var(1, ddof=1) if many else np.full(x.shape[::2], np.nan)
+    texts, chance = ((n - 1) / n * v.sum(0) for v in (own, apart))
+    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=draws)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share, again = chance / texts, (counts @ apart) / (counts @ own)
+    lo, hi = np.quantile(again, [0.025, 0.975], axis=0)
+    return pd.DataFrame(
+        dict(
+            method=list(next(iter(levels.values()))[1]),
+            mean=value.mean(0),
+            texts=np.sqrt(texts),
+            between=value.std(0, ddof=1) if many else np.nan,
+            chance=np.sqrt(chance),
+            share=share,
+            share_lo=lo,
+            share_hi=hi,
+        )
+    )
 
 # %% ../../nbs/11_studies/04_stability.ipynb #977dc4be
 def orders(
-    table:pd.DataFrame, # From `by_level`
-)->pd.DataFrame: # a, b (levels), rho (Spearman), n (methods), best_a, best_b, loss (PRR at b that the best of a is behind the best of b)
+    table: pd.DataFrame,  # From `by_level`
+) -> pd.DataFrame:  # a, b (levels), rho (Spearman), n (methods), best_a, best_b, loss (PRR at b that the best of a is behind the best of b)
     "How alike two levels rank the methods."
-    w = table.pivot(index='method', columns='level', values='value')[list(dict.fromkeys(table['level']))].dropna()
-    if w.shape[1]<2: return pd.DataFrame(columns=['a', 'b', 'rho', 'n', 'best_a', 'best_b', 'loss'])
-    t = agreement(w).rename(columns=dict(label_a='a', label_b='b'))[['a', 'b', 'rho', 'n']]
-    best = w.idxmax() if len(w) else pd.Series('', w.columns)
-    return t.assign(best_a=t['a'].map(best), best_b=t['b'].map(best), loss=[w[b].max()-w.at[best[a], b] if len(w) else np.nan for a,b in zip(t['a'], t['b'])])
+    w = table.pivot(index="method", columns="level", values="value")[
+        list(dict.fromkeys(table["level"]))
+    ].dropna()
+    if w.shape[1] < 2:
+        return pd.DataFrame(columns=["a", "b", "rho", "n", "best_a", "best_b", "loss"])
+    t = agreement(w).rename(columns=dict(label_a="a", label_b="b"))[["a", "b", "rho", "n"]]
+    best = w.idxmax() if len(w) else pd.Series("", w.columns)
+    return t.assign(
+        best_a=t["a"].map(best),
+        best_b=t["b"].map(best),
+        loss=[w[b].max() - w.at[best[a], b] if len(w) else np.nan for a, b in zip(t["a"], t["b"])],
+    )
 
 # %% ../../nbs/11_studies/04_stability.ipynb #ebc6b761
-def _values(level, at): # PRR of the methods on some texts
-    q,u = level
-    return Group(q.to_numpy(float)[at][:,None], u.to_numpy(float)[at]).value[:,0]
+def _values(level, at):  # PRR of the methods on some texts
+    q, u = level
+    return Group(q.to_numpy(float)[at][:, None], u.to_numpy(float)[at]).value[:, 0]
 
-def _compared(a, b): # Of two studies: rho, whether they pick the same method, what the pick of the first costs in the second
-    if len(a)<2 or np.isnan(a).any() or np.isnan(b).any(): return np.nan,np.nan,np.nan
-    return spearman(a, b).r,float(a.argmax()==b.argmax()),b.max()-b[a.argmax()]
+
+def _compared(
+    a, b
+):  # Of two studies: rho, whether they pick the same method, what the pick of the first costs in the second
+    if len(a) < 2 or np.isnan(a).any() or np.isnan(b).any():
+        return np.nan, np.nan, np.nan
+    return spearman(a, b).r, float(a.argmax() == b.argmax()), b.max() - b[a.argmax()]
+
 
 def halves(
-    levels:dict, # As from `shared`
-    draws:int=500, # Random halves
-    seed:int=0, # Their seed
-)->pd.DataFrame: # changed ('level', 'texts'), n (texts of a half), rho (mean), lo, hi (95 % of the halves), same (share that pick the same method), loss (mean PRR that the pick of one loses in the other), used (halves in which all is defined)
+    levels: dict,  # As from `shared`
+    draws: int = 500,  # Random halves
+    seed: int = 0,  # Their seed
+) -> pd.DataFrame:  # changed ('level', 'texts'), n (texts of a half), rho (mean), lo, hi (95 % of the halves), same (share that pick the same method), loss (mean PRR that the pick of one loses in the other), used (halves in which all is defined)
     "Two studies that differ in one thing: how alike are they?"
-    data,n,m = list(levels.values()),len(next(iter(levels.values()))[0]),len(levels)
-    if n<6: raise ValueError(f"halves of {n} texts are too small: at least 6 texts are needed")
+    data, n, m = list(levels.values()), len(next(iter(levels.values()))[0]), len(levels)
+    if n < 6:
+        raise ValueError(f"halves of {n} texts are too small: at least 6 texts are needed")
+
     def one(k):
         rng = np.random.default_rng([seed, k])
-        at,(i,j) = rng.permutation(n),rng.choice(m, 2, replace=False) if m>1 else (0, 0)
-        a = _values(data[i], at[:n//2])
-        return (_compared(a, _values(data[j], at[:n//2])) if m>1 else (np.nan,)*3),_compared(a, _values(data[i], at[n//2:]))
-    got = np.array([one(k) for k in range(draws)])
-    return pd.DataFrame([dict(changed=c, n=n//2, **_summary(g[~np.isnan(g).any(1)])) for c,g in zip(('level', 'texts'), got.swapaxes(0, 1))])
+        at, (i, j) = rng.permutation(n), rng.choice(m, 2, replace=False) if m > 1 else (0, 0)
+        a = _values(data[i], at[: n // 2])
+        return (_compared(a, _values(data[j], at[: n // 2])) if m > 1 else (np.nan,) * 3), _compared(
+            a, _values(data[i], at[n // 2 :])
+        )
 
-def _summary(g): # Of comparisons: rho, same, loss
-    if not len(g): return dict(rho=np.nan, lo=np.nan, hi=np.nan, same=np.nan, loss=np.nan, used=0)
-    lo,hi = np.quantile(g[:,0], [.025, .975])
-    return dict(rho=g[:,0].mean(), lo=lo, hi=hi, same=g[:,1].mean(), loss=g[:,2].mean(), used=len(g))
+    got = np.array([one(k) for k in range(draws)])
+    return pd.DataFrame(
+        [
+            dict(changed=c, n=n // 2, **_summary(g[~np.isnan(g).any(1)]))
+            for c, g in zip(("level", "texts"), got.swapaxes(0, 1))
+        ]
+    )
+
+
+def _summary(g):  # Of comparisons: rho, same, loss
+    if not len(g):
+        return dict(rho=np.nan, lo=np.nan, hi=np.nan, same=np.nan, loss=np.nan, used=0)
+    lo, hi = np.quantile(g[:, 0], [0.025, 0.975])
+    return dict(rho=g[:, 0].mean(), lo=lo, hi=hi, same=g[:, 1].mean(), loss=g[:, 2].mean(), used=len(g))
 
 # %% ../../nbs/11_studies/04_stability.ipynb #1bfaefae
 def sides(
-    spread:pd.DataFrame, # From `spreads`
-    half:pd.DataFrame, # From `halves`
-    source:str, # What the levels are: 'seed', 'prompt', 'question', 'metric'
-    series:str, # Whose texts these are
-)->pd.DataFrame: # label, series, group, value, lo, hi, for `uetrust.report.plots.plot_interval_panels`
+    spread: pd.DataFrame,  # From `spreads`
+    half: pd.DataFrame,  # From `halves`
+    source: str,  # What the levels are: 'seed', 'prompt', 'question', 'metric'
+    series: str,  # Whose texts these are
+) -> pd.DataFrame:  # label, series, group, value, lo, hi, for `uetrust.report.plots.plot_interval_panels`
     "Rows of a figure: SD of a PRR over levels and over texts (median and range of the methods), and how alike the rankings are."
-    h = half.set_index('changed')
-    def row(label, x): return dict(label=label, group='SD of a PRR', value=x.median(), lo=x.min(), hi=x.max())
-    sd = [row(f'another {source}', spread['chance'] if source=='seed' else spread['between']), row('other texts', spread['texts'])]
-    alike = [dict(label=l, group='rank correlation, halves', **h.loc[k, ['rho', 'lo', 'hi']].rename(dict(rho='value'))) for k,l in (('level', f'another {source}'), ('texts', 'other texts'))]
-    best = [dict(label=l, group='same method first, halves', value=h.at[k, 'same'], lo=np.nan, hi=np.nan) for k,l in (('level', f'another {source}'), ('texts', 'other texts'))]
-    return pd.DataFrame([*sd, *alike, *best]).assign(series=series)[['label', 'series', 'group', 'value', 'lo', 'hi']]
+    h = half.set_index("changed")
+
+    def row(label, x):
+        return dict(label=label, group="SD of a PRR", value=x.median(), lo=x.min(), hi=x.max())
+
+    sd = [
+        row(f"another {source}", spread["chance"] if source == "seed" else spread["between"]),
+        row("other texts", spread["texts"]),
+    ]
+    alike = [
+        dict(
+            label=l,
+            group="rank correlation, halves",
+            **h.loc[k, ["rho", "lo", "hi"]].rename(dict(rho="value")),
+        )
+        for k, l in (("level", f"another {source}"), ("texts", "other texts"))
+    ]
+    best = [
+        dict(label=l, group="same method first, halves", value=h.at[k, "same"], lo=np.nan, hi=np.nan)
+        for k, l in (("level", f"another {source}"), ("texts", "other texts"))
+    ]
+    return pd.DataFrame([*sd, *alike, *best]).assign(series=series)[
+        ["label", "series", "group", "value", "lo", "hi"]
+    ]

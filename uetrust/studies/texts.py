@@ -6,57 +6,99 @@
 __all__ = ['overview', 'tokens', 'truths', 'greedy_truths', 'error_rates']
 
 # %% ../../nbs/11_studies/01_texts.ipynb #08c7bae2
-import numpy as np, pandas as pd
+import numpy as np
+import pandas as pd
+
 from ..core.checks import some
-from ..data.checker import ERRORS, judge
 from ..data.bulletins import bulletins
+from ..data.checker import ERRORS, judge
 
 # %% ../../nbs/11_studies/01_texts.ipynb #37138b07
 def overview(
-    bank:pd.DataFrame, # From `read_bank`
-)->pd.DataFrame: # By kind: texts, distinct (different texts of a source, mean), words (mean), empty, at_limit (ended by the token limit), cut_sources (prompts that lost their end)
+    bank: pd.DataFrame,  # From `read_bank`
+) -> pd.DataFrame:  # By kind: texts, distinct (different texts of a source, mean), words (mean), empty, at_limit (ended by the token limit), cut_sources (prompts that lost their end)
     "What a bank holds."
-    g = bank.assign(words=bank['text'].str.split().map(len), empty=bank['text']=='', at_limit=bank['finish']=='length').groupby('kind', sort=False)
-    distinct = bank.groupby(['kind', 'sample'], sort=False)['text'].nunique().groupby('kind').mean()
-    cut = bank[bank['truncated'].fillna(False).astype(bool)].groupby('kind')['sample'].nunique()
-    return pd.DataFrame(dict(texts=g.size(), distinct=distinct, words=g['words'].mean(), empty=g['empty'].sum(), at_limit=g['at_limit'].sum(), cut_sources=cut)).loc[list(g.groups)].fillna(dict(cut_sources=0)).astype(dict(cut_sources=int))
+    g = bank.assign(
+        words=bank["text"].str.split().map(len), empty=bank["text"] == "", at_limit=bank["finish"] == "length"
+    ).groupby("kind", sort=False)
+    distinct = bank.groupby(["kind", "sample"], sort=False)["text"].nunique().groupby("kind").mean()
+    cut = bank[bank["truncated"].fillna(False).astype(bool)].groupby("kind")["sample"].nunique()
+    return (
+        pd.DataFrame(
+            dict(
+                texts=g.size(),
+                distinct=distinct,
+                words=g["words"].mean(),
+                empty=g["empty"].sum(),
+                at_limit=g["at_limit"].sum(),
+                cut_sources=cut,
+            )
+        )
+        .loc[list(g.groups)]
+        .fillna(dict(cut_sources=0))
+        .astype(dict(cut_sources=int))
+    )
 
 # %% ../../nbs/11_studies/01_texts.ipynb #b97400f5
 def tokens(
-    readings:pd.DataFrame, # From `read_readings`, of pass 'own'
-)->pd.DataFrame: # By kind: texts, tokens (mean), logp and entropy (mean per token, nats), first (share of tokens that were the likeliest)
+    readings: pd.DataFrame,  # From `read_readings`, of pass 'own'
+) -> pd.DataFrame:  # By kind: texts, tokens (mean), logp and entropy (mean per token, nats), first (share of tokens that were the likeliest)
     "What the generator thought of its own tokens."
-    r = readings.assign(tokens=readings['logp'].map(len))
-    if 'top_ids' in r: r['hit'] = [(t[:,0]==i).sum() for t,i in zip(r['top_ids'], r['ids'])]
-    g = r.assign(logp=r['logp'].map(sum), entropy=r['entropy'].map(sum)).groupby('kind', sort=False)
-    n = g['tokens'].sum()
-    return pd.DataFrame(dict(texts=g.size(), tokens=n/g.size(), logp=g['logp'].sum()/n, entropy=g['entropy'].sum()/n)|(dict(first=g['hit'].sum()/n) if 'hit' in r else {}))
+    r = readings.assign(tokens=readings["logp"].map(len))
+    if "top_ids" in r:
+        r["hit"] = [(t[:, 0] == i).sum() for t, i in zip(r["top_ids"], r["ids"])]
+    g = r.assign(logp=r["logp"].map(sum), entropy=r["entropy"].map(sum)).groupby("kind", sort=False)
+    n = g["tokens"].sum()
+    return pd.DataFrame(
+        dict(texts=g.size(), tokens=n / g.size(), logp=g["logp"].sum() / n, entropy=g["entropy"].sum() / n)
+        | (dict(first=g["hit"].sum() / n) if "hit" in r else {})
+    )
 
 # %% ../../nbs/11_studies/01_texts.ipynb #2d58cf62
 def truths(
-    bank:pd.DataFrame, # From `read_bank`, of bulletins
-)->pd.DataFrame: # sample, kind, k, and the scores of `judge`
+    bank: pd.DataFrame,  # From `read_bank`, of bulletins
+) -> pd.DataFrame:  # sample, kind, k, and the scores of `judge`
     "Check every text of a bank."
-    splits = bank.groupby('split')['sample'].nunique()
-    if len(splits)!=1: raise ValueError(f"a bank of bulletins has one split, found {some(splits.index)}")
-    world = bulletins(splits.index[0], int(splits.iloc[0])).set_index('id', drop=False)
-    if lost := set(bank['sample'])-set(world.index): raise ValueError(f"these are not the first bulletins of split {splits.index[0]!r}: {some(sorted(lost))}")
-    scores = judge(list(bank['text']), world.loc[list(bank['sample'])])
-    return bank[['sample', 'kind', 'k']].reset_index(drop=True).join(scores.drop(columns='id'))
+    splits = bank.groupby("split")["sample"].nunique()
+    if len(splits) != 1:
+        raise ValueError(f"a bank of bulletins has one split, found {some(splits.index)}")
+    world = bulletins(splits.index[0], int(splits.iloc[0])).set_index("id", drop=False)
+    if lost := set(bank["sample"]) - set(world.index):
+        raise ValueError(
+            f"these are not the first bulletins of split {splits.index[0]!r}: {some(sorted(lost))}"
+        )
+    scores = judge(list(bank["text"]), world.loc[list(bank["sample"])])
+    return bank[["sample", "kind", "k"]].reset_index(drop=True).join(scores.drop(columns="id"))
+
 
 def greedy_truths(
-    bank:pd.DataFrame, # From `read_bank`, of bulletins
-)->pd.DataFrame: # By sample: the scores of `judge`
+    bank: pd.DataFrame,  # From `read_bank`, of bulletins
+) -> pd.DataFrame:  # By sample: the scores of `judge`
     "Check the greedy texts of a bank."
-    return truths(bank[bank['kind']=='greedy']).drop(columns=['kind', 'k']).set_index('sample')
+    return truths(bank[bank["kind"] == "greedy"]).drop(columns=["kind", "k"]).set_index("sample")
+
 
 def error_rates(
-    truth:pd.DataFrame, # From `truths`
-)->pd.DataFrame: # kind, error, sources, share (of texts with such an error), lo and hi (95 %, over sources)
+    truth: pd.DataFrame,  # From `truths`
+) -> (
+    pd.DataFrame
+):  # kind, error, sources, share (of texts with such an error), lo and hi (95 %, over sources)
     "How often texts err, by type."
-    wrong = (truth[list(ERRORS)]>0).assign(any=lambda d: d.any(axis=1)).set_index([truth['kind'], truth['sample']])
+    wrong = (
+        (truth[list(ERRORS)] > 0)
+        .assign(any=lambda d: d.any(axis=1))
+        .set_index([truth["kind"], truth["sample"]])
+    )
     share = wrong.groupby(level=[0, 1], sort=False).mean()
     g = share.groupby(level=0, sort=False)
     n = g.size()
-    t = pd.DataFrame(dict(share=g.mean().stack(), se=g.std().div(np.sqrt(n), axis=0).stack())).rename_axis(['kind', 'error']).reset_index()
-    return t.assign(sources=t['kind'].map(n), lo=(t['share']-1.96*t['se']).clip(0, 1), hi=(t['share']+1.96*t['se']).clip(0, 1)).drop(columns='se')
+    t = (
+        pd.DataFrame(dict(share=g.mean().stack(), se=g.std().div(np.sqrt(n), axis=0).stack()))
+        .rename_axis(["kind", "error"])
+        .reset_index()
+    )
+    return t.assign(
+        sources=t["kind"].map(n),
+        lo=(t["share"] - 1.96 * t["se"]).clip(0, 1),
+        hi=(t["share"] + 1.96 * t["se"]).clip(0, 1),
+    ).drop(columns="se")

@@ -12,132 +12,193 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np, pandas as pd
+import numpy as np
+import pandas as pd
 from scipy.special import softmax
 
+from ..core.settings import whole
+from ..data.bulletins import bulletins
+from ..data.checker import ERRORS, check, judge
 from ..evaluation.agreement import spearman
 from ..generation.decoding import Decoding
-from ..models import encode
 from ..generation.local import generate
-from ..models.load import load
+from ..models import encode
 from ..models.forward import read
-from .tasks import QUESTIONS, DIMENSIONS, VARIANTS, excerpt, nli, questions, right
-from ..core.settings import whole
-from ..data.checker import ERRORS, check, judge
-from ..data.bulletins import bulletins
+from ..models.load import load
+from .tasks import DIMENSIONS, QUESTIONS, VARIANTS, excerpt, nli, questions, right
 
 # %% ../../nbs/13_training/04_behaviour.ipynb #06225c32
-ASKED = Decoding(samples=10, max_new_tokens=80, top_p=.9, prompt='Summarize the bulletin: {source}') # What a summarizer is asked: one greedy summary, 10 samples from the likeliest 90%, as in settings.ini
+ASKED = Decoding(
+    samples=10, max_new_tokens=80, top_p=0.9, prompt="Summarize the bulletin: {source}"
+)  # What a summarizer is asked: one greedy summary, 10 samples from the likeliest 90%, as in settings.ini
+
 
 def summaries(
-    m, # `uetrust.models.load.Model`
-    b:pd.DataFrame, # Rows of `world.bulletins`
-    kind:str='greedy', # 'greedy' or 'sample'
-)->pd.Series: # Texts by bulletin: one greedy summary each, or ten samples
+    m,  # `uetrust.models.load.Model`
+    b: pd.DataFrame,  # Rows of `world.bulletins`
+    kind: str = "greedy",  # 'greedy' or 'sample'
+) -> pd.Series:  # Texts by bulletin: one greedy summary each, or ten samples
     "Summaries of bulletins."
-    rows = pd.DataFrame(generate(m, b, ASKED if kind=='sample' else replace(ASKED, samples=0), batch=50))
-    return rows[rows['kind']==kind].set_index('sample')['text']
+    rows = pd.DataFrame(generate(m, b, ASKED if kind == "sample" else replace(ASKED, samples=0), batch=50))
+    return rows[rows["kind"] == kind].set_index("sample")["text"]
+
 
 def summarizing(
-    m, # A summarizer
-    b:pd.DataFrame, # Rows of `world.bulletins`
-    sampled:int=50, # Rows to draw 10 samples of
-)->dict: # Shares of summaries with an error and with each type, mean scores; of samples: how many of 10 differ, share with an error, fluency
+    m,  # A summarizer
+    b: pd.DataFrame,  # Rows of `world.bulletins`
+    sampled: int = 50,  # Rows to draw 10 samples of
+) -> dict:  # Shares of summaries with an error and with each type, mean scores; of samples: how many of 10 differ, share with an error, fluency
     "How a summarizer errs."
     scores = judge(list(summaries(m, b)), b)
-    wrong = scores[list(ERRORS)]>0
-    drawn = summaries(m, b[:sampled], 'sample')
-    seen = judge(list(drawn), b.set_index('id', drop=False).loc[drawn.index])
-    return dict(wrong=wrong.any(axis=1).mean(), **wrong.mean(), **scores[['truth', 'relevance', 'coherence', 'fluency', 'unparsed']].mean(),
-                distinct=drawn.groupby(level=0).nunique().mean(), drawn_wrong=(seen[list(ERRORS)]>0).any(axis=1).mean(), drawn_fluency=seen['fluency'].mean())
+    wrong = scores[list(ERRORS)] > 0
+    drawn = summaries(m, b[:sampled], "sample")
+    seen = judge(list(drawn), b.set_index("id", drop=False).loc[drawn.index])
+    return dict(
+        wrong=wrong.any(axis=1).mean(),
+        **wrong.mean(),
+        **scores[["truth", "relevance", "coherence", "fluency", "unparsed"]].mean(),
+        distinct=drawn.groupby(level=0).nunique().mean(),
+        drawn_wrong=(seen[list(ERRORS)] > 0).any(axis=1).mean(),
+        drawn_fluency=seen["fluency"].mean(),
+    )
 
-def _chances(m, prompts, words): # Log-probability of each word as the next one, [prompts, words]
-    ids = [m.tokenizer(w, add_special_tokens=False)['input_ids'][0] for w in words]
-    return np.array([r.logp[0] for r in read(m, [(p, [i]) for p in prompts for i in ids])]).reshape(len(prompts), -1)
+
+def _chances(m, prompts, words):  # Log-probability of each word as the next one, [prompts, words]
+    ids = [m.tokenizer(w, add_special_tokens=False)["input_ids"][0] for w in words]
+    return np.array([r.logp[0] for r in read(m, [(p, [i]) for p in prompts for i in ids])]).reshape(
+        len(prompts), -1
+    )
+
 
 def evaluating(
-    m, # tiny-unieval
-    b:pd.DataFrame, # Rows of `world.bulletins`
-)->dict: # Accuracy per dimension and over all
+    m,  # tiny-unieval
+    b: pd.DataFrame,  # Rows of `world.bulletins`
+) -> dict:  # Accuracy per dimension and over all
     "How often Yes and No are right."
     out = {}
-    for i,d in enumerate(QUESTIONS):
+    for i, d in enumerate(QUESTIONS):
         asked = questions(list(b.itertuples()), np.random.default_rng(i), np.eye(len(QUESTIONS))[i])
-        z = _chances(m, [q for q,_ in asked], ['Yes', 'No'])
-        out[d] = np.mean([(a=='Yes')==(y>n) for (_,a),(y,n) in zip(asked, z)])
-    return out|dict(accuracy=np.mean(list(out.values())))
+        z = _chances(m, [q for q, _ in asked], ["Yes", "No"])
+        out[d] = np.mean([(a == "Yes") == (y > n) for (_, a), (y, n) in zip(asked, z)])
+    return out | dict(accuracy=np.mean(list(out.values())))
+
 
 def judging(
-    m, # tiny-llama
-    b:pd.DataFrame, # Rows of `world.bulletins`
-)->dict: # Spearman's correlation of expected ratings with the checker, per dimension; accuracy of true or false
+    m,  # tiny-llama
+    b: pd.DataFrame,  # Rows of `world.bulletins`
+) -> (
+    dict
+):  # Spearman's correlation of expected ratings with the checker, per dimension; accuracy of true or false
     "How good a judge is."
-    r,rng = random.Random(0),np.random.default_rng(0)
+    r, rng = random.Random(0), np.random.default_rng(0)
     shown = [(x, VARIANTS[r.choice(list(VARIANTS))](x, r, rng)) for x in b.itertuples()]
-    seen = [check(h, x.facts, x.main) for x,h in shown]
-    def ask(q, words): return _chances(m, [f'[INST] Bulletin: {x.source} Summary: {h} {q} [/INST]' for x,h in shown], words)
-    rated = {d:softmax(ask(f'Rate the {d} of the summary from 1 to 5.', '12345'), axis=1)@np.arange(1, 6) for d in DIMENSIONS}
-    yes = ask('Is the summary true? Answer True or False.', ['True', 'False'])
-    return {f'rates {d}':spearman(rated[d], [f(v) for v in seen]).r for d,f in DIMENSIONS.items()}|dict(true_false=np.mean([right(v)==(t>f) for v,(t,f) in zip(seen, yes)]))
+    seen = [check(h, x.facts, x.main) for x, h in shown]
 
-def _right(m, rows): # Whether the label is right, by the right label
-    asked = pd.DataFrame(nli(rows, np.random.default_rng(0)), columns=['premise', 'hypothesis', 'label'])
-    z,_ = encode.nli(m, list(zip(asked['premise'], asked['hypothesis'])))
-    return pd.Series(np.array(encode.NLI)[z.argmax(1)]==asked['label'].to_numpy(), asked['label'])
+    def ask(q, words):
+        return _chances(m, [f"[INST] Bulletin: {x.source} Summary: {h} {q} [/INST]" for x, h in shown], words)
+
+    rated = {
+        d: softmax(ask(f"Rate the {d} of the summary from 1 to 5.", "12345"), axis=1) @ np.arange(1, 6)
+        for d in DIMENSIONS
+    }
+    yes = ask("Is the summary true? Answer True or False.", ["True", "False"])
+    return {f"rates {d}": spearman(rated[d], [f(v) for v in seen]).r for d, f in DIMENSIONS.items()} | dict(
+        true_false=np.mean([right(v) == (t > f) for v, (t, f) in zip(seen, yes)])
+    )
+
+
+def _right(m, rows):  # Whether the label is right, by the right label
+    asked = pd.DataFrame(nli(rows, np.random.default_rng(0)), columns=["premise", "hypothesis", "label"])
+    z, _ = encode.nli(m, list(zip(asked["premise"], asked["hypothesis"])))
+    return pd.Series(np.array(encode.NLI)[z.argmax(1)] == asked["label"].to_numpy(), asked["label"])
+
 
 def inferring(
-    m, # tiny-nli
-    b:pd.DataFrame, # Rows of `world.bulletins`
-)->dict: # Accuracy from premises of one to three facts, over all and per label, and from whole bulletins
+    m,  # tiny-nli
+    b: pd.DataFrame,  # Rows of `world.bulletins`
+) -> dict:  # Accuracy from premises of one to three facts, over all and per label, and from whole bulletins
     "How often the label is right: after what a summary says, and after a bulletin."
-    rows,r = [SimpleNamespace(**x._asdict()) for x in b.itertuples()],random.Random(0)
+    rows, r = [SimpleNamespace(**x._asdict()) for x in b.itertuples()], random.Random(0)
     short = _right(m, [excerpt(x, r.randint(1, 3), r, False) for x in rows])
     return dict(accuracy=short.mean(), **short.groupby(level=0).mean(), bulletin=_right(m, rows).mean())
 
+
 def embedding(
-    m, # tiny-encoder
-    b:pd.DataFrame, # Rows of `world.bulletins`
-)->dict: # Share of summaries whose paraphrase, or whose bulletin, is nearest among all
+    m,  # tiny-encoder
+    b: pd.DataFrame,  # Rows of `world.bulletins`
+) -> dict:  # Share of summaries whose paraphrase, or whose bulletin, is nearest among all
     "How well like is found by like."
+
     def of(column):
-        x,_ = encode.embed(m, list(b[column]))
-        return x/np.linalg.norm(x, axis=1, keepdims=True)
-    r = of('reference')
-    return {k:float(((r@of(k).T).argmax(1)==np.arange(len(b))).mean()) for k in ('paraphrase', 'source')}
+        x, _ = encode.embed(m, list(b[column]))
+        return x / np.linalg.norm(x, axis=1, keepdims=True)
 
-BEHAVIOUR = {'tiny-bart': [summarizing], 'tiny-t5': [summarizing], 'tiny-llama': [summarizing, judging], 'tiny-nli': [inferring], 'tiny-unieval': [evaluating], 'tiny-encoder': [embedding]}
+    r = of("reference")
+    return {k: float(((r @ of(k).T).argmax(1) == np.arange(len(b))).mean()) for k in ("paraphrase", "source")}
 
-RARE = 5 # Times as many bulletins are summarized as judged: one type of error may be in one summary of several hundred
+
+BEHAVIOUR = {
+    "tiny-bart": [summarizing],
+    "tiny-t5": [summarizing],
+    "tiny-llama": [summarizing, judging],
+    "tiny-nli": [inferring],
+    "tiny-unieval": [evaluating],
+    "tiny-encoder": [embedding],
+}
+
+RARE = 5  # Times as many bulletins are summarized as judged: one type of error may be in one summary of several hundred
+
 
 def behaviour(
-    folder, # Of a model, named as its recipe
-    n:int=200, # Bulletins to judge
-    split:str='test', # One of `world.SPLITS`
-)->dict: # What it does with them
+    folder,  # Of a model, named as its recipe
+    n: int = 200,  # Bulletins to judge
+    split: str = "test",  # One of `world.SPLITS`
+) -> dict:  # What it does with them
     "What a trained model does with bulletins it has not seen."
-    m = load(str(folder), device='cpu')
-    return {k:float(v) for f in BEHAVIOUR[Path(folder).name] for k,v in f(m, bulletins(split, n*RARE if f is summarizing else n)).items()}
+    m = load(str(folder), device="cpu")
+    return {
+        k: float(v)
+        for f in BEHAVIOUR[Path(folder).name]
+        for k, v in f(m, bulletins(split, n * RARE if f is summarizing else n)).items()
+    }
+
 
 def survey(
-    folder, # With one folder per model
-    n:int=400, # Bulletins to judge
-)->pd.DataFrame: # model, split, quantity, value
+    folder,  # With one folder per model
+    n: int = 400,  # Bulletins to judge
+) -> pd.DataFrame:  # model, split, quantity, value
     "The behaviour of every finished model that has one, on usual and on shifted bulletins; kept in behaviour.csv."
-    found = sorted(p.parent for p in Path(folder).glob('*/training.json') if p.parent.name in BEHAVIOUR)
-    out = pd.DataFrame([(p.name, s, k, round(v, 3)) for p in found for s in ('test', 'shifted') for k,v in behaviour(p, n, s).items()], columns=['model', 'split', 'quantity', 'value'])
-    with whole(Path(folder)/'behaviour.csv') as tmp: out.to_csv(tmp, index=False)
+    found = sorted(p.parent for p in Path(folder).glob("*/training.json") if p.parent.name in BEHAVIOUR)
+    out = pd.DataFrame(
+        [
+            (p.name, s, k, round(v, 3))
+            for p in found
+            for s in ("test", "shifted")
+            for k, v in behaviour(p, n, s).items()
+        ],
+        columns=["model", "split", "quantity", "value"],
+    )
+    with whole(Path(folder) / "behaviour.csv") as tmp:
+        out.to_csv(tmp, index=False)
     return out
 
 # %% ../../nbs/13_training/04_behaviour.ipynb #e22f5e3c
-_WRITES = dict(wrong=(.15, .6), **dict.fromkeys(ERRORS, (.001, 1)), fluency=(.95, 1), distinct=(4, 10))
-TARGETS = {'tiny-bart': _WRITES, 'tiny-t5': _WRITES, 'tiny-llama': _WRITES|{f'rates {d}':(.3, .8) for d in DIMENSIONS}, 'tiny-nli': dict(accuracy=(.9, 1)), 'tiny-unieval': dict(accuracy=(.9, 1))}
+_WRITES = dict(wrong=(0.15, 0.6), **dict.fromkeys(ERRORS, (0.001, 1)), fluency=(0.95, 1), distinct=(4, 10))
+TARGETS = {
+    "tiny-bart": _WRITES,
+    "tiny-t5": _WRITES,
+    "tiny-llama": _WRITES | {f"rates {d}": (0.3, 0.8) for d in DIMENSIONS},
+    "tiny-nli": dict(accuracy=(0.9, 1)),
+    "tiny-unieval": dict(accuracy=(0.9, 1)),
+}
+
 
 def reached(
-    table:pd.DataFrame, # From `survey`
-    split:str='test', # One of `world.SPLITS`
-)->pd.DataFrame: # model, quantity, value, lo, hi, met
+    table: pd.DataFrame,  # From `survey`
+    split: str = "test",  # One of `world.SPLITS`
+) -> pd.DataFrame:  # model, quantity, value, lo, hi, met
     "Which targets the models have reached."
-    t = table[table['split']==split]
-    t = t[[q in TARGETS.get(m, {}) for m,q in zip(t['model'], t['quantity'])]].drop(columns='split')
-    lo,hi = zip(*(TARGETS[m][q] for m,q in zip(t['model'], t['quantity']))) if len(t) else ((), ())
-    return t.assign(lo=lo, hi=hi, met=lambda d: d['value'].between(d['lo'], d['hi'])).reset_index(drop=True)
+    t = table[table["split"] == split]
+    t = t[[q in TARGETS.get(m, {}) for m, q in zip(t["model"], t["quantity"])]].drop(columns="split")
+    lo, hi = zip(*(TARGETS[m][q] for m, q in zip(t["model"], t["quantity"]))) if len(t) else ((), ())
+    return t.assign(lo=lo, hi=hi, met=lambda d: d["value"].between(d["lo"], d["hi"])).reset_index(drop=True)

@@ -5,286 +5,463 @@
 # %% auto #0
 __all__ = ['SPECIALS', 'CHAT', 'VARIANTS', 'DIMENSIONS', 'QUESTIONS', 'SIZE', 'WINDOW', 'vocabulary', 'framed', 'tokenizer',
            'excerpt', 'rows', 'pairs', 'retold', 'retellings', 'tagged', 'nli', 'right', 'conversation', 'summarized',
-           'chats', 'question', 'questions', 'places', 'emails', 'bpe', 'mail_tokenizer']
+           'chats', 'question', 'questions', 'places', 'mail_excerpt', 'emails', 'bpe', 'mail_tokenizer']
 
 # %% ../../nbs/13_training/01_tasks.ipynb #f0802708
-import json, random
+import json
+import random
 from collections import Counter
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-from ..models.likelihoods import UNIEVAL
-from ..data.checker import ERRORS, check, edit, hypotheses, statements
 from ..data.bulletins import OPENERS, bulletin, derived, measures, text
-from functools import cache
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from ..data.checker import ERRORS, check, edit, hypotheses, statements
 from ..data.loaders import aeslc
+from ..models.likelihoods import UNIEVAL
 
 # %% ../../nbs/13_training/01_tasks.ipynb #07deb065
-SPECIALS = dict( # Special tokens by family, ids in this order; roles; how one text and a pair are framed
-    bart=('<s> <pad> </s> <unk> <mask>', dict(bos_token='<s>', cls_token='<s>', pad_token='<pad>', eos_token='</s>', sep_token='</s>', unk_token='<unk>', mask_token='<mask>'), '<s> $A </s>', '<s> $A </s> </s> $B </s>'),
-    t5=('<pad> </s> <unk>', dict(pad_token='<pad>', eos_token='</s>', unk_token='<unk>'), '$A </s>', '$A </s> $B </s>'),
-    llama=('<unk> <s> </s> <pad> [INST] [/INST]', dict(unk_token='<unk>', bos_token='<s>', eos_token='</s>', pad_token='<pad>'), '<s> $A', '<s> $A $B'),
-    bert=('[PAD] [UNK] [CLS] [SEP] [MASK]', dict(pad_token='[PAD]', unk_token='[UNK]', cls_token='[CLS]', sep_token='[SEP]', mask_token='[MASK]'), '[CLS] $A [SEP]', '[CLS] $A [SEP] $B:1 [SEP]:1'))
+SPECIALS = dict(  # Special tokens by family, ids in this order; roles; how one text and a pair are framed
+    bart=(
+        "<s> <pad> </s> <unk> <mask>",
+        dict(
+            bos_token="<s>",
+            cls_token="<s>",
+            pad_token="<pad>",
+            eos_token="</s>",
+            sep_token="</s>",
+            unk_token="<unk>",
+            mask_token="<mask>",
+        ),
+        "<s> $A </s>",
+        "<s> $A </s> </s> $B </s>",
+    ),
+    t5=(
+        "<pad> </s> <unk>",
+        dict(pad_token="<pad>", eos_token="</s>", unk_token="<unk>"),
+        "$A </s>",
+        "$A </s> $B </s>",
+    ),
+    llama=(
+        "<unk> <s> </s> <pad> [INST] [/INST]",
+        dict(unk_token="<unk>", bos_token="<s>", eos_token="</s>", pad_token="<pad>"),
+        "<s> $A",
+        "<s> $A $B",
+    ),
+    bert=(
+        "[PAD] [UNK] [CLS] [SEP] [MASK]",
+        dict(pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]"),
+        "[CLS] $A [SEP]",
+        "[CLS] $A [SEP] $B:1 [SEP]:1",
+    ),
+)
 CHAT = "{{ bos_token }}{% for m in messages %}{% if m['role']=='assistant' %} {{ m['content'] }}{{ eos_token }}{% else %}[INST] {{ m['content'] }} [/INST]{% endif %}{% endfor %}"
 
+
 def vocabulary(
-    texts, # Training texts
-    specials, # Special tokens, in the order of their ids
-    size:int=900, # Entries
-    merges:int=150, # Of these, pieces of words
-)->Tokenizer: # Byte-level BPE that keeps whole words
+    texts,  # Training texts
+    specials,  # Special tokens, in the order of their ids
+    size: int = 900,  # Entries
+    merges: int = 150,  # Of these, pieces of words
+) -> Tokenizer:  # Byte-level BPE that keeps whole words
     "Bytes, pieces, then the most frequent words."
     split = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    words = Counter(w for t in texts for w,_ in split.pre_tokenize_str(t))
+    words = Counter(w for t in texts for w, _ in split.pre_tokenize_str(t))
     bpe = Tokenizer(models.BPE())
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    bpe.train_from_iterator(([w] for w in sorted(words)), trainers.BpeTrainer(vocab_size=256+merges, initial_alphabet=alphabet, show_progress=False))
-    pieces = [tuple(m) for m in json.loads(bpe.to_str())['model']['merges']]
-    entries = dict.fromkeys([*specials, *alphabet, *map(''.join, pieces)])
-    entries |= dict.fromkeys([w for w,_ in sorted(words.items(), key=lambda x: (-x[1], x[0])) if w not in entries][:max(size-len(entries), 0)])
-    out = Tokenizer(models.BPE(vocab={w:i for i,w in enumerate(entries)}, merges=pieces, ignore_merges=True))
-    out.pre_tokenizer,out.decoder = split,decoders.Sequence([decoders.ByteLevel(), decoders.Strip(' ', 1, 0)])
+    bpe.train_from_iterator(
+        ([w] for w in sorted(words)),
+        trainers.BpeTrainer(vocab_size=256 + merges, initial_alphabet=alphabet, show_progress=False),
+    )
+    pieces = [tuple(m) for m in json.loads(bpe.to_str())["model"]["merges"]]
+    entries = dict.fromkeys([*specials, *alphabet, *map("".join, pieces)])
+    entries |= dict.fromkeys(
+        [w for w, _ in sorted(words.items(), key=lambda x: (-x[1], x[0])) if w not in entries][
+            : max(size - len(entries), 0)
+        ]
+    )
+    out = Tokenizer(
+        models.BPE(vocab={w: i for i, w in enumerate(entries)}, merges=pieces, ignore_merges=True)
+    )
+    out.pre_tokenizer, out.decoder = (
+        split,
+        decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)]),
+    )
     return out
 
 # %% ../../nbs/13_training/01_tasks.ipynb #c967ac42
 def framed(
-    t:Tokenizer, # Its vocabulary begins with the special tokens; gets them and the framing, in place
-    family:str, # One of `SPECIALS`
-    window:int=256, # Tokens that one text may have
-)->PreTrainedTokenizerFast: # Saved by save_pretrained, loaded by AutoTokenizer
+    t: Tokenizer,  # Its vocabulary begins with the special tokens; gets them and the framing, in place
+    family: str,  # One of `SPECIALS`
+    window: int = 256,  # Tokens that one text may have
+) -> PreTrainedTokenizerFast:  # Saved by save_pretrained, loaded by AutoTokenizer
     "A tokenizer with the special tokens and the framing of its family."
-    specials,roles,one,two = SPECIALS[family]
-    t.add_special_tokens([AddedToken(s, lstrip=s in ('</s>', '<mask>', '[MASK]', '[/INST]'), special=True) for s in specials.split()])
-    t.post_processor = processors.TemplateProcessing(single=one, pair=two, special_tokens=[(s, t.token_to_id(s)) for s in specials.split()])
-    types = ['input_ids', 'token_type_ids', 'attention_mask'] if family=='bert' else ['input_ids', 'attention_mask']
-    out = PreTrainedTokenizerFast(tokenizer_object=t, model_max_length=window, clean_up_tokenization_spaces=False, model_input_names=types, **roles)
-    if family=='llama': out.chat_template = CHAT
+    specials, roles, one, two = SPECIALS[family]
+    t.add_special_tokens(
+        [
+            AddedToken(s, lstrip=s in ("</s>", "<mask>", "[MASK]", "[/INST]"), special=True)
+            for s in specials.split()
+        ]
+    )
+    t.post_processor = processors.TemplateProcessing(
+        single=one, pair=two, special_tokens=[(s, t.token_to_id(s)) for s in specials.split()]
+    )
+    types = (
+        ["input_ids", "token_type_ids", "attention_mask"]
+        if family == "bert"
+        else ["input_ids", "attention_mask"]
+    )
+    out = PreTrainedTokenizerFast(
+        tokenizer_object=t,
+        model_max_length=window,
+        clean_up_tokenization_spaces=False,
+        model_input_names=types,
+        **roles,
+    )
+    if family == "llama":
+        out.chat_template = CHAT
     return out
 
+
 def tokenizer(
-    texts, # Training texts
-    family:str, # One of `SPECIALS`
-    size:int=900, # Entries
-)->PreTrainedTokenizerFast: # Of the family
+    texts,  # Training texts
+    family: str,  # One of `SPECIALS`
+    size: int = 900,  # Entries
+) -> PreTrainedTokenizerFast:  # Of the family
     "Whole words of the training texts, framed as in the family."
     return framed(vocabulary(texts, SPECIALS[family][0].split(), size), family)
 
 # %% ../../nbs/13_training/01_tasks.ipynb #c9e6492c
 def excerpt(
-    row, # A bulletin
-    n:int, # Facts to keep, at least
-    r:random.Random, # Chooses facts and wording
-    whole:bool=True, # Keep all of the main matter
-)->SimpleNamespace: # A shorter bulletin; the reference still fits when `whole`
+    row,  # A bulletin
+    n: int,  # Facts to keep, at least
+    r: random.Random,  # Chooses facts and wording
+    whole: bool = True,  # Keep all of the main matter
+) -> SimpleNamespace:  # A shorter bulletin; the reference still fits when `whole`
     "Leave out facts."
-    told = {o for i in row.main for o in (row.facts[i].object, row.facts[i].other)} # What a main sum or order needs is kept too
-    must = [i for i,f in enumerate(row.facts) if i in row.main or (f.object in told and measures([f]))] if whole else []
+    told = {
+        o for i in row.main for o in (row.facts[i].object, row.facts[i].other)
+    }  # What a main sum or order needs is kept too
+    must = (
+        [i for i, f in enumerate(row.facts) if i in row.main or (f.object in told and measures([f]))]
+        if whole
+        else []
+    )
     keep = sorted({*must, *r.sample(range(len(row.facts)), min(n, len(row.facts)))})
     facts = [row.facts[i] for i in keep]
-    facts = tuple(f for f in facts if f.kind not in ('sum', 'order') or f in derived(facts)) or (row.facts[row.main[0]],)
-    return SimpleNamespace(**vars(row)|dict(facts=facts, main=tuple(i for i,f in enumerate(facts) if f in [row.facts[j] for j in row.main]) or (0,), source=text(facts, r)))
+    facts = tuple(f for f in facts if f.kind not in ("sum", "order") or f in derived(facts)) or (
+        row.facts[row.main[0]],
+    )
+    return SimpleNamespace(
+        **vars(row)
+        | dict(
+            facts=facts,
+            main=tuple(i for i, f in enumerate(facts) if f in [row.facts[j] for j in row.main]) or (0,),
+            source=text(facts, r),
+        )
+    )
+
 
 def rows(
-    start:int, # First bulletin of the training split
-    n:int, # How many
-    share:float=0., # Share of excerpts
-    seed:int=0, # Of the dataset
-    split:str='train', # One of `world.SPLITS`
-    whole:bool=True, # Excerpts keep the main matter
-    most:int=4, # Facts of an excerpt, at most, when it need not keep more
-)->list: # Bulletins
+    start: int,  # First bulletin of the training split
+    n: int,  # How many
+    share: float = 0.0,  # Share of excerpts
+    seed: int = 0,  # Of the dataset
+    split: str = "train",  # One of `world.SPLITS`
+    whole: bool = True,  # Excerpts keep the main matter
+    most: int = 4,  # Facts of an excerpt, at most, when it need not keep more
+) -> list:  # Bulletins
     "Fresh bulletins, some of them cut short."
-    r,full = random.Random(f'{seed}/{split}/{start}'),[SimpleNamespace(**bulletin(split, i, seed)) for i in range(start, start+n)]
-    return [excerpt(b, r.randint(1, most), r, whole) if r.random()<share else b for b in full]
+    r, full = (
+        random.Random(f"{seed}/{split}/{start}"),
+        [SimpleNamespace(**bulletin(split, i, seed)) for i in range(start, start + n)],
+    )
+    return [excerpt(b, r.randint(1, most), r, whole) if r.random() < share else b for b in full]
+
 
 def pairs(
-    rows, # Bulletins
-    rng, # np.random.Generator
-)->list: # (source, summary)
+    rows,  # Bulletins
+    rng,  # np.random.Generator
+) -> list:  # (source, summary)
     "Both references of a bulletin, one at a time."
-    return [(b.source, b.reference if u<.5 else b.paraphrase) for b,u in zip(rows, rng.random(len(rows)))]
+    return [(b.source, b.reference if u < 0.5 else b.paraphrase) for b, u in zip(rows, rng.random(len(rows)))]
+
 
 def retold(
-    rows, # Bulletins
-    rng, # np.random.Generator
-)->list: # (source, up to four of its facts in other words)
+    rows,  # Bulletins
+    rng,  # np.random.Generator
+) -> list:  # (source, up to four of its facts in other words)
     "What a reader of the bulletin can fill in when words are hidden."
-    r = random.Random(int(rng.integers(1<<32)))
+    r = random.Random(int(rng.integers(1 << 32)))
     return [(b.source, text(r.sample(list(b.facts), min(4, len(b.facts))), r)) for b in rows]
 
+
 def retellings(
-    rows, # Bulletins
-    rng, # np.random.Generator
-)->list: # (some facts of a bulletin, the same in other words)
+    rows,  # Bulletins
+    rng,  # np.random.Generator
+) -> list:  # (some facts of a bulletin, the same in other words)
     "A summary that leaves nothing out: nothing to choose, everything to copy."
-    r = random.Random(int(rng.integers(1<<32)))
+    r = random.Random(int(rng.integers(1 << 32)))
     short = [excerpt(b, r.randint(1, len(b.facts)), r, whole=False) for b in rows]
     return [(b.source, text(list(b.facts), r)) for b in short]
 
+
 def tagged(
-    rows, # Bulletins
-    rng, # np.random.Generator
-)->list: # (premise, hypothesis, label, which words of the hypothesis are not supported)
+    rows,  # Bulletins
+    rng,  # np.random.Generator
+) -> list:  # (premise, hypothesis, label, which words of the hypothesis are not supported)
     "As `nli`, with the words that decide, and wrong references four times as often: they use no word that is not in the bulletin, and are learned last."
-    return [(b.source, *h) for b in rows for h in statements(b, rng, mr=4.)]
+    return [(b.source, *h) for b in rows for h in statements(b, rng, mr=4.0)]
+
 
 def nli(
-    rows, # Bulletins
-    rng, # np.random.Generator
-)->list: # (premise, hypothesis, label)
+    rows,  # Bulletins
+    rng,  # np.random.Generator
+) -> list:  # (premise, hypothesis, label)
     "Statements about a bulletin: entailed, open or excluded."
     return [(b.source, *h) for b in rows for h in hypotheses(b, rng)]
 
 # %% ../../nbs/13_training/01_tasks.ipynb #ad9d0b56
-def _broken(s, r): # Not well formed: words lost, out of order or doubled, or the end cut off
+def _broken(s, r):  # Not well formed: words lost, out of order or doubled, or the end cut off
     w = s.split()
-    i = r.randrange(len(w)-1)
-    return ' '.join(r.choice([[x for x in w if r.random()>.25], r.sample(w, len(w)), w[:i]+w[i+1:i+2]+w[i:i+1]+w[i+2:], w[:i+1]+w[i:], w[:max(2, len(w)//2)]]))
+    i = r.randrange(len(w) - 1)
+    return " ".join(
+        r.choice(
+            [
+                [x for x in w if r.random() > 0.25],
+                r.sample(w, len(w)),
+                w[:i] + w[i + 1 : i + 2] + w[i : i + 1] + w[i + 2 :],
+                w[: i + 1] + w[i:],
+                w[: max(2, len(w) // 2)],
+            ]
+        )
+    )
 
-def _loose(b, r): # Hangs together badly: says a thing twice, or opens in the air
-    s,again = b.reference,text([b.facts[r.choice(b.main)]], r)
-    return r.choice([f'{s} {again}', f'{again} {s}', f'{r.choice(OPENERS)}, '.capitalize()+s])
 
-def _aside(b, r): # True, but not the main matter
-    side = [f for i,f in enumerate(b.facts) if i not in b.main]
-    return text(r.sample(side, min(len(side), r.randint(1, 3))), r) if side else text([b.facts[b.main[-1]]], r)
+def _loose(b, r):  # Hangs together badly: says a thing twice, or opens in the air
+    s, again = b.reference, text([b.facts[r.choice(b.main)]], r)
+    return r.choice([f"{s} {again}", f"{again} {s}", f"{r.choice(OPENERS)}, ".capitalize() + s])
 
-VARIANTS = dict(good=lambda b, r, g: b.paraphrase, wrong=lambda b, r, g: edit(b, r.choice(ERRORS), g) or b.paraphrase, loose=lambda b, r, g: _loose(b, r), broken=lambda b, r, g: _broken(b.paraphrase, r),
-    aside=lambda b, r, g: _aside(b, r), brief=lambda b, r, g: b.paraphrase.split('. ')[0].rstrip('.')+'.')
 
-def _level(x): return str(1+round(4*float(x)))
+def _aside(b, r):  # True, but not the main matter
+    side = [f for i, f in enumerate(b.facts) if i not in b.main]
+    return (
+        text(r.sample(side, min(len(side), r.randint(1, 3))), r) if side else text([b.facts[b.main[-1]]], r)
+    )
+
+
+VARIANTS = dict(
+    good=lambda b, r, g: b.paraphrase,
+    wrong=lambda b, r, g: edit(b, r.choice(ERRORS), g) or b.paraphrase,
+    loose=lambda b, r, g: _loose(b, r),
+    broken=lambda b, r, g: _broken(b.paraphrase, r),
+    aside=lambda b, r, g: _aside(b, r),
+    brief=lambda b, r, g: b.paraphrase.split(". ")[0].rstrip(".") + ".",
+)
+
+
+def _level(x):
+    return str(1 + round(4 * float(x)))
+
+
 def right(
-    v, # Verdict of the checker
-)->bool: # True: every word was read and none is wrong
+    v,  # Verdict of the checker
+) -> bool:  # True: every word was read and none is wrong
     "Whether a summary is true."
     return not v.labels.any() and not v.unparsed.any()
 
-DIMENSIONS = dict(consistency=lambda v: 1-v.labels.any(1).mean(), relevance=lambda v: v.relevance, coherence=lambda v: v.coherence, fluency=lambda v: v.fluency, overall=lambda v: v.truth)
+
+DIMENSIONS = dict(
+    consistency=lambda v: 1 - v.labels.any(1).mean(),
+    relevance=lambda v: v.relevance,
+    coherence=lambda v: v.coherence,
+    fluency=lambda v: v.fluency,
+    overall=lambda v: v.truth,
+)
+
 
 def conversation(
-    b, # A bulletin
-    summary:str, # A summary of it, good or bad
-    r:random.Random, # Order of the questions
-)->list: # Messages: the summary shown, then true or false and a rating from 1 to 5 per dimension
+    b,  # A bulletin
+    summary: str,  # A summary of it, good or bad
+    r: random.Random,  # Order of the questions
+) -> list:  # Messages: the summary shown, then true or false and a rating from 1 to 5 per dimension
     "What a judge is asked about a summary, with answers by the checker."
     v = check(summary, b.facts, b.main)
-    asked = [('Is the summary true? Answer True or False.', str(right(v))), *((f'Rate the {d} of the summary from 1 to 5.', _level(f(v))) for d,f in DIMENSIONS.items())]
+    asked = [
+        ("Is the summary true? Answer True or False.", str(right(v))),
+        *((f"Rate the {d} of the summary from 1 to 5.", _level(f(v))) for d, f in DIMENSIONS.items()),
+    ]
     r.shuffle(asked)
-    shown = f'Bulletin: {b.source} Summary: {summary} '
-    return [dict(role=role, content=c) for i,(q,a) in enumerate(asked) for role,c in (('user', shown*(i==0)+q), ('assistant', a))]
+    shown = f"Bulletin: {b.source} Summary: {summary} "
+    return [
+        dict(role=role, content=c)
+        for i, (q, a) in enumerate(asked)
+        for role, c in (("user", shown * (i == 0) + q), ("assistant", a))
+    ]
+
 
 def summarized(
-    source:str, # A bulletin
-    summary:str, # A summary of it
-)->list: # Messages
+    source: str,  # A bulletin
+    summary: str,  # A summary of it
+) -> list:  # Messages
     "The conversation in which a summary is asked for."
-    return [dict(role='user', content=f'Summarize the bulletin: {source}'), dict(role='assistant', content=summary)]
+    return [
+        dict(role="user", content=f"Summarize the bulletin: {source}"),
+        dict(role="assistant", content=summary),
+    ]
+
 
 def chats(
-    rows, # Bulletins
-    rng, # np.random.Generator
-)->list: # Conversations
+    rows,  # Bulletins
+    rng,  # np.random.Generator
+) -> list:  # Conversations
     "Half of them ask for a summary, half judge one."
-    r = random.Random(int(rng.integers(1<<32)))
-    def judged(b): return conversation(b, VARIANTS[r.choice(['good', *VARIANTS, 'wrong', 'wrong'])](b, r, rng), r)
-    return [judged(b) if r.random()<.5 else summarized(b.source, s) for b,(_,s) in zip(rows, pairs(rows, rng))]
+    r = random.Random(int(rng.integers(1 << 32)))
+
+    def judged(b):
+        return conversation(b, VARIANTS[r.choice(["good", *VARIANTS, "wrong", "wrong"])](b, r, rng), r)
+
+    return [
+        judged(b) if r.random() < 0.5 else summarized(b.source, s)
+        for b, (_, s) in zip(rows, pairs(rows, rng))
+    ]
 
 # %% ../../nbs/13_training/01_tasks.ipynb #c288036f
-QUESTIONS = dict(fluency=('good', 'broken'), coherence=('good', 'loose'), consistency=(None, None), relevance=('good', 'aside')) # Which summaries should get a yes, and which a no; consistency is asked of a claim
+QUESTIONS = dict(
+    fluency=("good", "broken"),
+    coherence=("good", "loose"),
+    consistency=(None, None),
+    relevance=("good", "aside"),
+)  # Which summaries should get a yes, and which a no; consistency is asked of a claim
+
 
 def question(
-    dim:str, # A key of `QUESTIONS`
-    said:str, # Summary or claim
-    b, # Its bulletin
-)->str: # Prompt
+    dim: str,  # A key of `QUESTIONS`
+    said: str,  # Summary or claim
+    b,  # Its bulletin
+) -> str:  # Prompt
     "What is asked, in the words of UniEval."
     return UNIEVAL[dim].format(sentence=said, hypothesis=said, source=b.source, reference=b.reference)
 
+
 def questions(
-    rows, # Bulletins
-    rng, # np.random.Generator
-    share=(.15, .15, .45, .25), # Of the dimensions, in the order of `QUESTIONS`
-    disorder:float=0., # Share of the bad texts that are words of the reference in disorder
-)->list: # (prompt, 'Yes' or 'No'), as UniEval asks
+    rows,  # Bulletins
+    rng,  # np.random.Generator
+    share=(0.15, 0.15, 0.45, 0.25),  # Of the dimensions, in the order of `QUESTIONS`
+    disorder: float = 0.0,  # Share of the bad texts that are words of the reference in disorder
+) -> list:  # (prompt, 'Yes' or 'No'), as UniEval asks
     "One question per bulletin, as often yes as no."
-    r,out = random.Random(int(rng.integers(1<<32))),[]
+    r, out = random.Random(int(rng.integers(1 << 32))), []
     for b in rows:
-        d,yes = r.choices(list(QUESTIONS), share)[0],r.random()<.5
-        good,bad = QUESTIONS[d]
-        if disorder and not yes and r.random()<disorder: h = _disordered(b.reference, r)
-        else: h = _claim(b, yes, r, rng) if d=='consistency' else VARIANTS[good if yes else bad](b, r, rng)
+        d, yes = r.choices(list(QUESTIONS), share)[0], r.random() < 0.5
+        good, bad = QUESTIONS[d]
+        if disorder and not yes and r.random() < disorder:
+            h = _disordered(b.reference, r)
+        else:
+            h = _claim(b, yes, r, rng) if d == "consistency" else VARIANTS[good if yes else bad](b, r, rng)
         v = check(h, b.facts, b.main)
-        held = dict(fluency=v.fluency==1, coherence=v.coherence==1, consistency=right(v), relevance=v.relevance>=.5)[d]
-        out.append((question(d, r.choice(h.split('. ')).rstrip('.')+'.' if d=='fluency' and held else h, b), 'Yes' if held else 'No'))
+        held = dict(
+            fluency=v.fluency == 1,
+            coherence=v.coherence == 1,
+            consistency=right(v),
+            relevance=v.relevance >= 0.5,
+        )[d]
+        out.append(
+            (
+                question(d, r.choice(h.split(". ")).rstrip(".") + "." if d == "fluency" and held else h, b),
+                "Yes" if held else "No",
+            )
+        )
     return out
 
-def _disordered(s, r): # Three of its words or more, in any order
-    w = s.split()
-    return ' '.join(r.sample(w, r.randint(min(3, len(w)), len(w))))
 
-def _claim(b, yes, r, rng): # One sentence, right or wrong
+def _disordered(s, r):  # Three of its words or more, in any order
+    w = s.split()
+    return " ".join(r.sample(w, r.randint(min(3, len(w)), len(w))))
+
+
+def _claim(b, yes, r, rng):  # One sentence, right or wrong
     h = hypotheses(b, rng, 1)
-    return r.choice([s for s,l in h if (l=='entailment')==yes] or [h[0][0]])
+    return r.choice([s for s, l in h if (l == "entailment") == yes] or [h[0][0]])
 
 # %% ../../nbs/13_training/01_tasks.ipynb #dc17a63f
 def places(
-    start:int, # First place, from 0
-    n:int, # How many
-    size:int, # Rows of the dataset
-    seed:int=0, # Of the orders
-)->np.ndarray: # Row at each place, int, shape [n]
+    start: int,  # First place, from 0
+    n: int,  # How many
+    size: int,  # Rows of the dataset
+    seed: int = 0,  # Of the orders
+) -> np.ndarray:  # Row at each place, int, shape [n]
     "Rows in an endless series of shuffled epochs."
-    first,last = start//size,(start+n-1)//size
-    order = np.concatenate([np.random.default_rng([seed, e]).permutation(size) for e in range(first, last+1)])
-    return order[start-first*size:][:n]
+    first, last = start // size, (start + n - 1) // size
+    order = np.concatenate(
+        [np.random.default_rng([seed, e]).permutation(size) for e in range(first, last + 1)]
+    )
+    return order[start - first * size :][:n]
 
 # %% ../../nbs/13_training/01_tasks.ipynb #0ca4ad0b
 @cache
-def _split(split): return aeslc(split)[['email', 'subject']].to_numpy()
+def _split(split):
+    return aeslc(split)[["email", "subject"]].to_numpy()
 
-def excerpt(
-    text:str, # An e-mail
-    rng, # numpy Generator
-    within:int=120, # Words at its beginning, which a small network sees
-)->str: # 3 to 10 words that follow each other in it, all when it has fewer
+
+def mail_excerpt(
+    text: str,  # An e-mail
+    rng,  # numpy Generator
+    within: int = 120,  # Words at its beginning, which a small network sees
+) -> str:  # 3 to 10 words that follow each other in it, all when it has fewer
     "Something to be found again in a text."
-    words,n = text.split()[:within],int(rng.integers(3, 11))
-    at = int(rng.integers(max(len(words)-n, 0)+1))
-    return ' '.join(words[at:at+n])
+    words, n = text.split()[:within], int(rng.integers(3, 11))
+    at = int(rng.integers(max(len(words) - n, 0) + 1))
+    return " ".join(words[at : at + n])
+
 
 def emails(
-    start:int, # First place of the series
-    n:int, # How many
-    seed:int=0, # Of the orders
-    split:str='train', # 'train', 'validation' or 'test'
-    excerpts:float=0., # Share that comes with an excerpt in place of its subject
-)->list: # (e-mail, subject)
+    start: int,  # First place of the series
+    n: int,  # How many
+    seed: int = 0,  # Of the orders
+    split: str = "train",  # 'train', 'validation' or 'test'
+    excerpts: float = 0.0,  # Share that comes with an excerpt in place of its subject
+) -> list:  # (e-mail, subject)
     "What a summarizer of e-mails learns from."
-    d,rng = _split(split),np.random.default_rng([seed, start, n])
-    return [(s, excerpt(s, rng) if u<excerpts else t) for (s,t),u in zip(d[places(start, n, len(d), seed)], rng.random(n))]
+    d, rng = _split(split), np.random.default_rng([seed, start, n])
+    return [
+        (s, mail_excerpt(s, rng) if u < excerpts else t)
+        for (s, t), u in zip(d[places(start, n, len(d), seed)], rng.random(n))
+    ]
 
 # %% ../../nbs/13_training/01_tasks.ipynb #cd2a54d7
-SIZE,WINDOW = 4000,200 # Entries of the vocabulary; tokens of an e-mail that are read, the rest is cut off
+SIZE, WINDOW = 4000, 200  # Entries of the vocabulary; tokens of an e-mail that are read, the rest is cut off
+
 
 def bpe(
-    texts, # Training texts
-    specials, # Special tokens, in the order of their ids
-    size:int=SIZE, # Entries
-)->Tokenizer: # Byte-level BPE
+    texts,  # Training texts
+    specials,  # Special tokens, in the order of their ids
+    size: int = SIZE,  # Entries
+) -> Tokenizer:  # Byte-level BPE
     "Special tokens, bytes, then the pieces that occur most."
     out = Tokenizer(models.BPE())
-    out.pre_tokenizer,out.decoder = pre_tokenizers.ByteLevel(add_prefix_space=True),decoders.Sequence([decoders.ByteLevel(), decoders.Strip(' ', 1, 0)])
-    out.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=size, special_tokens=list(specials), initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()), show_progress=False))
+    out.pre_tokenizer, out.decoder = (
+        pre_tokenizers.ByteLevel(add_prefix_space=True),
+        decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)]),
+    )
+    out.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=size,
+            special_tokens=list(specials),
+            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+            show_progress=False,
+        ),
+    )
     return out
 
 # %% ../../nbs/13_training/01_tasks.ipynb #698938b7
 def mail_tokenizer(
-    family:str, # One of `tasks.SPECIALS`
-    size:int=SIZE, # Entries
-)->PreTrainedTokenizerFast: # Its window is `WINDOW`
+    family: str,  # One of `tasks.SPECIALS`
+    size: int = SIZE,  # Entries
+) -> PreTrainedTokenizerFast:  # Its window is `WINDOW`
     "A tokenizer made from AESLC's training split."
-    return framed(bpe(_split('train').ravel().tolist(), SPECIALS[family][0].split(), size), family, WINDOW)
+    return framed(bpe(_split("train").ravel().tolist(), SPECIALS[family][0].split(), size), family, WINDOW)

@@ -8,383 +8,689 @@ __all__ = ['HIDDEN', 'LABELS', 'ON_THE_WAY', 'RECIPES', 'AESLC', 'DATA', 'SEP', 
            'loss', 'fit', 'train', 'main', 'curves']
 
 # %% ../../nbs/13_training/03_train.ipynb #5055e7f5
-import argparse, json, random
+import argparse
+import json
+import random
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
-import numpy as np, pandas as pd, tokenizers, torch, transformers
+import numpy as np
+import pandas as pd
+import tokenizers
+import torch
+import transformers
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch.nn.functional import cross_entropy, normalize
 from tqdm.auto import tqdm
 
 from ..core.checks import some
-from .tasks import emails, mail_tokenizer
-from ..models.load import load, pad
-from ..models.likelihoods import UNIEVAL
-from .tasks import chats, pairs, questions, retellings, retold, rows, summarized, tagged, tokenizer
 from ..core.settings import root, whole
+from ..models.likelihoods import UNIEVAL
+from ..models.load import load, pad
+from uetrust.training.tasks import (
+    chats,
+    emails,
+    mail_tokenizer,
+    pairs,
+    questions,
+    retellings,
+    retold,
+    rows,
+    summarized,
+    tagged,
+    tokenizer,
+)
 
 # %% ../../nbs/13_training/03_train.ipynb #f96dfe59
 class Example(NamedTuple):
     "Token ids in, token ids or a class out"
-    ids:list # Input; for a causal model the whole conversation
-    target:object # Output ids, class, for the encoder the ids of a paraphrase, or `HIDDEN`
-    weight:list=() # Of each token in the loss, causal models only
-    tags:list=() # Class of each token or -100, classifiers only
+
+    ids: list  # Input; for a causal model the whole conversation
+    target: object  # Output ids, class, for the encoder the ids of a paraphrase, or `HIDDEN`
+    weight: list = ()  # Of each token in the loss, causal models only
+    tags: list = ()  # Class of each token or -100, classifiers only
+
 
 def chat_example(
-    messages, # Of one conversation
-    tok, # Tokenizer of the Llama family
-)->Example: # Ids as the chat template gives them
+    messages,  # Of one conversation
+    tok,  # Tokenizer of the Llama family
+) -> Example:  # Ids as the chat template gives them
     "Answers count fully, a short answer more than a word of a summary, what was asked a little."
-    ids,weight = [tok.bos_token_id],[0.]
+    ids, weight = [tok.bos_token_id], [0.0]
     for m in messages:
-        user = m['role']=='user'
-        new = tok(f"[INST] {m['content']} [/INST]" if user else m['content'], add_special_tokens=False)['input_ids']+([] if user else [tok.eos_token_id])
-        ids,weight = ids+new,weight+[.05 if user else 3. if len(new)<3 else 1.]*len(new)
+        user = m["role"] == "user"
+        new = tok(f"[INST] {m['content']} [/INST]" if user else m["content"], add_special_tokens=False)[
+            "input_ids"
+        ] + ([] if user else [tok.eos_token_id])
+        ids, weight = ids + new, weight + [0.05 if user else 3.0 if len(new) < 3 else 1.0] * len(new)
     return Example(ids, None, weight)
 
 # %% ../../nbs/13_training/03_train.ipynb #9134e196
-HIDDEN = 'hidden words' # Target of an example whose words are to be restored
-LABELS = ('entailment', 'neutral', 'contradiction')
-def _seq2seq(build): return lambda b, rng, tok: [Example(tok(s)['input_ids'], tok(t)['input_ids']) for s,t in build(b, rng)]
+HIDDEN = "hidden words"  # Target of an example whose words are to be restored
+LABELS = ("entailment", "neutral", "contradiction")
+
+
+def _seq2seq(build):
+    return lambda b, rng, tok: [Example(tok(s)["input_ids"], tok(t)["input_ids"]) for s, t in build(b, rng)]
+
+
 def tags(
-    words, # Of a text, in order
-    marked, # Which of them are marked, bool [W]
-    tok, # Tokenizer
-    label:int, # Class of a marked word; 0 is that of the others
-)->list: # Class of each token of the text
+    words,  # Of a text, in order
+    marked,  # Which of them are marked, bool [W]
+    tok,  # Tokenizer
+    label: int,  # Class of a marked word; 0 is that of the others
+) -> list:  # Class of each token of the text
     "Classes of words as classes of tokens."
-    ends = np.cumsum([len(w)+1 for w in words])
-    spans = tok(' '.join(words), add_special_tokens=False, return_offsets_mapping=True)['offset_mapping']
-    return [label if marked[np.searchsorted(ends, b)] else 0 for _,b in spans]
+    ends = np.cumsum([len(w) + 1 for w in words])
+    spans = tok(" ".join(words), add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    return [label if marked[np.searchsorted(ends, b)] else 0 for _, b in spans]
 
-def _statement(p, h, label, apart, tok): # A premise and a hypothesis, whose words are tagged
+
+def _statement(p, h, label, apart, tok):  # A premise and a hypothesis, whose words are tagged
     t = tags(h.split(), apart, tok, LABELS.index(label))
-    ids = tok(p, h)['input_ids']
-    return Example(ids, LABELS.index(label), tags=[-100]*(len(ids)-len(t)-1)+t+[-100])
+    ids = tok(p, h)["input_ids"]
+    return Example(ids, LABELS.index(label), tags=[-100] * (len(ids) - len(t) - 1) + t + [-100])
 
-def _nli(b, rng, tok): return [_statement(*x, tok) for x in tagged(b, rng)]
-def _chat(b, rng, tok): return [chat_example(m, tok) for m in chats(b, rng)]
-def _retelling(b, rng, tok): return [chat_example(summarized(*x), tok) for x in retellings(b, rng)]
-def _hidden(frame): return lambda b, rng, tok: [Example(tok(*frame(s, t))['input_ids'], HIDDEN) for s,t in retold(b, rng)]
-def _twins(b, rng, tok): return [Example(tok(s)['input_ids'], tok(t)['input_ids']) for x in b for s,t in ((x.source, x.reference), (x.reference, x.paraphrase))]
-def _cut(ids, n): return ids if len(ids)<=n else ids[:n-1]+ids[-1:] # The end token stays
-def _subjects(b, rng, tok): return [Example(*(_cut(tok(s, verbose=False)['input_ids'], tok.model_max_length) for s in pair)) for pair in b]
 
-def corpus(seed:int=0)->list: # Texts
+def _nli(b, rng, tok):
+    return [_statement(*x, tok) for x in tagged(b, rng)]
+
+
+def _chat(b, rng, tok):
+    return [chat_example(m, tok) for m in chats(b, rng)]
+
+
+def _retelling(b, rng, tok):
+    return [chat_example(summarized(*x), tok) for x in retellings(b, rng)]
+
+
+def _hidden(frame):
+    return lambda b, rng, tok: [Example(tok(*frame(s, t))["input_ids"], HIDDEN) for s, t in retold(b, rng)]
+
+
+def _twins(b, rng, tok):
+    return [
+        Example(tok(s)["input_ids"], tok(t)["input_ids"])
+        for x in b
+        for s, t in ((x.source, x.reference), (x.reference, x.paraphrase))
+    ]
+
+
+def _cut(ids, n):
+    return ids if len(ids) <= n else ids[: n - 1] + ids[-1:]  # The end token stays
+
+
+def _subjects(b, rng, tok):
+    return [
+        Example(*(_cut(tok(s, verbose=False)["input_ids"], tok.model_max_length) for s in pair)) for pair in b
+    ]
+
+
+def corpus(seed: int = 0) -> list:  # Texts
     "What the tokenizers of the bulletins are made from: bulletins, summaries and the wording of the tasks."
-    b,rng = rows(0, 2000, seed=seed),np.random.default_rng(seed)
-    return [t for x in b for t in (x.source, x.reference)]+[t for q in questions(b[:100], rng) for t in q]*20+[m['content'] for c in chats(b[:100], rng) for m in c]*20
+    b, rng = rows(0, 2000, seed=seed), np.random.default_rng(seed)
+    return (
+        [t for x in b for t in (x.source, x.reference)]
+        + [t for q in questions(b[:100], rng) for t in q] * 20
+        + [m["content"] for c in chats(b[:100], rng) for m in c] * 20
+    )
 
-def _fading(done, split): return max(0., .95-2*done) if split=='train' else 0. # Share of excerpts over the first half of the training
-def _bulletins(start, n, done, seed, split): return rows(start, n, _fading(done, split), seed, split)
-def _mails(start, n, done, seed, split): return emails(start, n, seed, split, _fading(done, split))
 
-def _excerpts(start, n, done, seed, split): # As much as a summary says
-    return rows(start, n, 1., seed, split, False, 3)
+def _fading(done, split):
+    return (
+        max(0.0, 0.95 - 2 * done) if split == "train" else 0.0
+    )  # Share of excerpts over the first half of the training
 
-def _growing(start, n, done, seed, split): # Excerpts, fewer and fewer in the second half
-    return rows(start, n, min(1., 1.8*(1-done)) if split=='train' else 0., seed, split)
+
+def _bulletins(start, n, done, seed, split):
+    return rows(start, n, _fading(done, split), seed, split)
+
+
+def _mails(start, n, done, seed, split):
+    return emails(start, n, seed, split, _fading(done, split))
+
+
+def _excerpts(start, n, done, seed, split):  # As much as a summary says
+    return rows(start, n, 1.0, seed, split, False, 3)
+
+
+def _growing(start, n, done, seed, split):  # Excerpts, fewer and fewer in the second half
+    return rows(start, n, min(1.0, 1.8 * (1 - done)) if split == "train" else 0.0, seed, split)
+
 
 class Recipe(NamedTuple):
     "How one model is made"
-    family:str # Of its tokenizer
-    cls:str # Class in transformers
-    config:dict # Sizes
-    examples:object # Function of (rows, rng, tokenizer)
-    steps:int # Optimizer steps
-    batch:int=16 # Examples in a step
-    rate:float=1.5e-3 # Highest learning rate
-    per_row:int=1 # Examples that a row gives
-    start:str='' # Model whose weights it starts from
-    first:object=None # Function like `examples`: what it is shown of `_bulletins` in the first half of the steps
-    first_batch:int=16 # Examples in a step of the first half
-    muon:bool=False # Orthogonal updates of the weight matrices
-    rows:object=_bulletins # Function of (first, how many, share of the training that is over, seed, split)
-    tokenizer:object=lambda family, seed: tokenizer(corpus(seed), family) # Function of (family, seed)
-    home:str='models' # Folder in data
 
-_bart = dict(d_model=128, encoder_layers=3, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=512, decoder_ffn_dim=512, max_position_embeddings=256, init_std=.06, dropout=.05)
-_t5 = dict(d_model=128, d_kv=32, d_ff=512, num_layers=3, num_decoder_layers=2, num_heads=4, dropout_rate=.02, decoder_start_token_id=0)
-_llama = dict(hidden_size=128, intermediate_size=384, num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=384, tie_word_embeddings=True, initializer_range=.06)
-_bert = dict(hidden_size=128, layer_norm_eps=1e-5, num_hidden_layers=3, num_attention_heads=4, intermediate_size=512, max_position_embeddings=260, initializer_range=.06, attention_probs_dropout_prob=0.)
-_nli_labels = dict(id2label=dict(enumerate(LABELS)), label2id={l:i for i,l in enumerate(LABELS)})
+    family: str  # Of its tokenizer
+    cls: str  # Class in transformers
+    config: dict  # Sizes
+    examples: object  # Function of (rows, rng, tokenizer)
+    steps: int  # Optimizer steps
+    batch: int = 16  # Examples in a step
+    rate: float = 1.5e-3  # Highest learning rate
+    per_row: int = 1  # Examples that a row gives
+    start: str = ""  # Model whose weights it starts from
+    first: object = (
+        None  # Function like `examples`: what it is shown of `_bulletins` in the first half of the steps
+    )
+    first_batch: int = 16  # Examples in a step of the first half
+    muon: bool = False  # Orthogonal updates of the weight matrices
+    rows: object = (
+        _bulletins  # Function of (first, how many, share of the training that is over, seed, split)
+    )
+    tokenizer: object = lambda family, seed: tokenizer(corpus(seed), family)  # Function of (family, seed)
+    home: str = "models"  # Folder in data
 
-def _hard(disorder): return _seq2seq(lambda b, rng: questions(b, rng, (.1, .2, .6, .1), disorder)) # Most of what is asked is about consistency
-_asker = Recipe('t5', 'T5ForConditionalGeneration', _t5|dict(dropout_rate=0.), _hard(0.), 9000, 32, muon=True)
-ON_THE_WAY = { # To a model of `RECIPES`; these do not ship
-    'tiny-unieval-short': _asker._replace(start='tiny-t5', first=_hidden(lambda s, t: (UNIEVAL['consistency'].format(sentence=t, source=s),)), rows=_growing)}
+
+_bart = dict(
+    d_model=128,
+    encoder_layers=3,
+    decoder_layers=2,
+    encoder_attention_heads=4,
+    decoder_attention_heads=4,
+    encoder_ffn_dim=512,
+    decoder_ffn_dim=512,
+    max_position_embeddings=256,
+    init_std=0.06,
+    dropout=0.05,
+)
+_t5 = dict(
+    d_model=128,
+    d_kv=32,
+    d_ff=512,
+    num_layers=3,
+    num_decoder_layers=2,
+    num_heads=4,
+    dropout_rate=0.02,
+    decoder_start_token_id=0,
+)
+_llama = dict(
+    hidden_size=128,
+    intermediate_size=384,
+    num_hidden_layers=3,
+    num_attention_heads=4,
+    max_position_embeddings=384,
+    tie_word_embeddings=True,
+    initializer_range=0.06,
+)
+_bert = dict(
+    hidden_size=128,
+    layer_norm_eps=1e-5,
+    num_hidden_layers=3,
+    num_attention_heads=4,
+    intermediate_size=512,
+    max_position_embeddings=260,
+    initializer_range=0.06,
+    attention_probs_dropout_prob=0.0,
+)
+_nli_labels = dict(id2label=dict(enumerate(LABELS)), label2id={l: i for i, l in enumerate(LABELS)})
+
+
+def _hard(disorder):
+    return _seq2seq(
+        lambda b, rng: questions(b, rng, (0.1, 0.2, 0.6, 0.1), disorder)
+    )  # Most of what is asked is about consistency
+
+
+_asker = Recipe(
+    "t5", "T5ForConditionalGeneration", _t5 | dict(dropout_rate=0.0), _hard(0.0), 9000, 32, muon=True
+)
+ON_THE_WAY = {  # To a model of `RECIPES`; these do not ship
+    "tiny-unieval-short": _asker._replace(
+        start="tiny-t5",
+        first=_hidden(lambda s, t: (UNIEVAL["consistency"].format(sentence=t, source=s),)),
+        rows=_growing,
+    )
+}
 
 RECIPES = {
-    'tiny-bart': Recipe('bart', 'BartForConditionalGeneration', _bart, _seq2seq(pairs), 6000, muon=True),
-    'tiny-nli': Recipe('bert', 'BertForSequenceClassification', _bert|_nli_labels|dict(num_hidden_layers=4, hidden_dropout_prob=0.), _nli, 8000, 48, 1.5e-3, 5, 'tiny-bart', _hidden(lambda s, t: (s, t)), muon=True, rows=_excerpts),
-    'tiny-llama': Recipe('llama', 'LlamaForCausalLM', _llama, _chat, 20000, first=_retelling, muon=True, rows=_growing),
-    'tiny-t5': Recipe('t5', 'T5ForConditionalGeneration', _t5, _seq2seq(pairs), 18000, rate=2e-3),
-    'tiny-unieval': _asker._replace(examples=_hard(.1), steps=3600, rate=1e-3, start='tiny-unieval-short'),
-    'tiny-encoder': Recipe('bart', 'RobertaForMaskedLM', _bert, _twins, 1500, per_row=2, start='tiny-bart')}
+    "tiny-bart": Recipe("bart", "BartForConditionalGeneration", _bart, _seq2seq(pairs), 6000, muon=True),
+    "tiny-nli": Recipe(
+        "bert",
+        "BertForSequenceClassification",
+        _bert | _nli_labels | dict(num_hidden_layers=4, hidden_dropout_prob=0.0),
+        _nli,
+        8000,
+        48,
+        1.5e-3,
+        5,
+        "tiny-bart",
+        _hidden(lambda s, t: (s, t)),
+        muon=True,
+        rows=_excerpts,
+    ),
+    "tiny-llama": Recipe(
+        "llama", "LlamaForCausalLM", _llama, _chat, 20000, first=_retelling, muon=True, rows=_growing
+    ),
+    "tiny-t5": Recipe("t5", "T5ForConditionalGeneration", _t5, _seq2seq(pairs), 18000, rate=2e-3),
+    "tiny-unieval": _asker._replace(examples=_hard(0.1), steps=3600, rate=1e-3, start="tiny-unieval-short"),
+    "tiny-encoder": Recipe("bart", "RobertaForMaskedLM", _bert, _twins, 1500, per_row=2, start="tiny-bart"),
+}
 
-_mail = dict(muon=True, rows=_mails, tokenizer=lambda family, seed: mail_tokenizer(family), home='cache/models')
+_mail = dict(
+    muon=True, rows=_mails, tokenizer=lambda family, seed: mail_tokenizer(family), home="cache/models"
+)
 AESLC = {
-    'aeslc-bart': Recipe('bart', 'BartForConditionalGeneration', _bart, _subjects, 5000, **_mail),
-    'aeslc-t5': Recipe('t5', 'T5ForConditionalGeneration', _t5, _subjects, 3600, rate=2e-3, **_mail)}
+    "aeslc-bart": Recipe("bart", "BartForConditionalGeneration", _bart, _subjects, 5000, **_mail),
+    "aeslc-t5": Recipe("t5", "T5ForConditionalGeneration", _t5, _subjects, 3600, rate=2e-3, **_mail),
+}
 DATA = dict(bulletin=RECIPES, aeslc=AESLC)
 
+
 def recipe(
-    name:str, # Of a model
-)->Recipe: # How to make it
+    name: str,  # Of a model
+) -> Recipe:  # How to make it
     "The recipe of a model; an unknown name is answered with all."
-    every = {k:r for d in (*DATA.values(), ON_THE_WAY) for k,r in d.items()}
-    if name not in every: raise ValueError(f"no recipe for {name!r}; there are {some(every, len(every))}")
+    every = {k: r for d in (*DATA.values(), ON_THE_WAY) for k, r in d.items()}
+    if name not in every:
+        raise ValueError(f"no recipe for {name!r}; there are {some(every, len(every))}")
     return every[name]
 
 # %% ../../nbs/13_training/03_train.ipynb #d2cb3b6e
-def _sinusoids(n, d): # Positions that make "the word before" easy to see, of about unit variance
-    a = torch.arange(n)[:,None]/10000**(torch.arange(0, d, 2)/d)
-    return torch.cat([a.sin(), a.cos()], 1)*2**.5
+def _sinusoids(n, d):  # Positions that make "the word before" easy to see, of about unit variance
+    a = torch.arange(n)[:, None] / 10000 ** (torch.arange(0, d, 2) / d)
+    return torch.cat([a.sin(), a.cos()], 1) * 2**0.5
+
 
 def build(
-    recipe:Recipe, # What to make
-    tok, # Its tokenizer
-    seed:int=0, # Of the first weights
-)->transformers.PreTrainedModel: # Untrained
+    recipe: Recipe,  # What to make
+    tok,  # Its tokenizer
+    seed: int = 0,  # Of the first weights
+) -> transformers.PreTrainedModel:  # Untrained
     "A model of the recipe's size; learned positions start as sinusoids."
     torch.manual_seed(seed)
     cls = getattr(transformers, recipe.cls)
-    ids = {f'{k}_token_id':getattr(tok, f'{k}_token_id') for k in ('bos', 'eos', 'pad') if getattr(tok, f'{k}_token_id') is not None}
-    if recipe.family=='bart': ids |= dict(decoder_start_token_id=tok.eos_token_id, forced_eos_token_id=tok.eos_token_id)
-    model = cls(cls.config_class(**{'vocab_size': len(tok)}|ids|recipe.config))
+    ids = {
+        f"{k}_token_id": getattr(tok, f"{k}_token_id")
+        for k in ("bos", "eos", "pad")
+        if getattr(tok, f"{k}_token_id") is not None
+    }
+    if recipe.family == "bart":
+        ids |= dict(decoder_start_token_id=tok.eos_token_id, forced_eos_token_id=tok.eos_token_id)
+    model = cls(cls.config_class(**{"vocab_size": len(tok)} | ids | recipe.config))
     with torch.no_grad():
-        for name,m in model.named_modules():
-            if name.endswith(('position_embeddings', 'embed_positions')): m.weight.copy_(.06*_sinusoids(*m.weight.shape))
-            if type(m).__name__=='T5Attention': m.dropout = 0. # While training only: drawing its masks takes long, and the saved configuration keeps it
-    if model.can_generate(): model.generation_config.update(max_length=None, max_new_tokens=64, do_sample=False)
+        for name, m in model.named_modules():
+            if name.endswith(("position_embeddings", "embed_positions")):
+                m.weight.copy_(0.06 * _sinusoids(*m.weight.shape))
+            if type(m).__name__ == "T5Attention":
+                m.dropout = 0.0  # While training only: drawing its masks takes long, and the saved configuration keeps it
+    if model.can_generate():
+        model.generation_config.update(max_length=None, max_new_tokens=64, do_sample=False)
     return model
 
 # %% ../../nbs/13_training/03_train.ipynb #e6d475b9
 def ids_in(
-    there, # Tokenizer
-    here, # Tokenizer
-)->list: # For each id of the second that of the same token in the first; the same id for a token that it lacks
+    there,  # Tokenizer
+    here,  # Tokenizer
+) -> (
+    list
+):  # For each id of the second that of the same token in the first; the same id for a token that it lacks
     "Where a vocabulary is found in another."
     ids = there.get_vocab()
-    return [ids.get(t, i) for i,t in enumerate(here.convert_ids_to_tokens(range(len(here))))]
+    return [ids.get(t, i) for i, t in enumerate(here.convert_ids_to_tokens(range(len(here))))]
 
-SEP,MASK = 3,4 # Ids of [SEP] in the family of BERT and of the mask in those of BERT and BART; ordinary words come after
-_TWIN = {'self_attn.q_proj': 'attention.self.query', 'self_attn.k_proj': 'attention.self.key', 'self_attn.v_proj': 'attention.self.value', 'self_attn.out_proj': 'attention.output.dense',
-    'self_attn_layer_norm': 'attention.output.LayerNorm', 'fc1': 'intermediate.dense', 'fc2': 'output.dense', 'final_layer_norm': 'output.LayerNorm'}
+
+SEP, MASK = (
+    3,
+    4,
+)  # Ids of [SEP] in the family of BERT and of the mask in those of BERT and BART; ordinary words come after
+_TWIN = {
+    "self_attn.q_proj": "attention.self.query",
+    "self_attn.k_proj": "attention.self.key",
+    "self_attn.v_proj": "attention.self.value",
+    "self_attn.out_proj": "attention.output.dense",
+    "self_attn_layer_norm": "attention.output.LayerNorm",
+    "fc1": "intermediate.dense",
+    "fc2": "output.dense",
+    "final_layer_norm": "output.LayerNorm",
+}
+
 
 @torch.no_grad()
 def warm(
-    model, # Untrained, in place: of the same class, or with the encoder of BERT or RoBERTa
-    trained, # A model of the same class, or a BartForConditionalGeneration of the same width
-    known=slice(None), # For each token its id in the vocabulary of `trained`; the same ids when nothing is said
-)->None:
+    model,  # Untrained, in place: of the same class, or with the encoder of BERT or RoBERTa
+    trained,  # A model of the same class, or a BartForConditionalGeneration of the same width
+    known=slice(
+        None
+    ),  # For each token its id in the vocabulary of `trained`; the same ids when nothing is said
+) -> None:
     "Start from what another model has learned; layers that the other lacks stay as they are."
     words = trained.get_input_embeddings().weight[known]
     if type(model) is type(trained):
         model.load_state_dict(trained.state_dict())
         model.get_input_embeddings().weight.copy_(words)
         return
-    src,dst = trained.get_encoder(),model.base_model
-    e,p,at = dst.embeddings,src.embed_positions.weight[2:],2*(model.config.model_type=='roberta')
-    n = min(len(p), len(e.position_embeddings.weight)-at)
-    e.word_embeddings.weight[MASK+1:] = words[MASK+1:]
-    e.position_embeddings.weight[at:at+n] = p[:n]
+    src, dst = trained.get_encoder(), model.base_model
+    e, p, at = dst.embeddings, src.embed_positions.weight[2:], 2 * (model.config.model_type == "roberta")
+    n = min(len(p), len(e.position_embeddings.weight) - at)
+    e.word_embeddings.weight[MASK + 1 :] = words[MASK + 1 :]
+    e.position_embeddings.weight[at : at + n] = p[:n]
     e.LayerNorm.load_state_dict(src.layernorm_embedding.state_dict())
-    for a,b in zip(src.layers, dst.encoder.layer):
-        for k,v in _TWIN.items(): b.get_submodule(v).load_state_dict(a.get_submodule(k).state_dict())
+    for a, b in zip(src.layers, dst.encoder.layer):
+        for k, v in _TWIN.items():
+            b.get_submodule(v).load_state_dict(a.get_submodule(k).state_dict())
 
 # %% ../../nbs/13_training/03_train.ipynb #74d44dd6
-POOL = 40 # Steps
+POOL = 40  # Steps
+
 
 def pool(
-    recipe:Recipe, # What is trained
-    tok, # Its tokenizer
-    k:int, # Number of the pool
-    steps:int, # Steps of the whole training
-    seed:int=0, # Of the data
-    split:str='train', # One of `world.SPLITS`
-)->list: # `POOL` batches, lists of `Example`
+    recipe: Recipe,  # What is trained
+    tok,  # Its tokenizer
+    k: int,  # Number of the pool
+    steps: int,  # Steps of the whole training
+    seed: int = 0,  # Of the data
+    split: str = "train",  # One of `world.SPLITS`
+) -> list:  # `POOL` batches, lists of `Example`
     "The examples of the next steps."
-    r,rng,done = random.Random(f'{seed}/{k}'),np.random.default_rng([seed, k]),k*POOL/steps
-    early = recipe.first and done<.5 and split=='train'
-    n = (recipe.first_batch if early else recipe.batch)*POOL
-    found = recipe.first(_bulletins(k*n, n, done, seed, split), rng, tok) if early else recipe.examples(recipe.rows(k*n, n//recipe.per_row, done, seed, split), rng, tok)
+    r, rng, done = random.Random(f"{seed}/{k}"), np.random.default_rng([seed, k]), k * POOL / steps
+    early = recipe.first and done < 0.5 and split == "train"
+    n = (recipe.first_batch if early else recipe.batch) * POOL
+    found = (
+        recipe.first(_bulletins(k * n, n, done, seed, split), rng, tok)
+        if early
+        else recipe.examples(recipe.rows(k * n, n // recipe.per_row, done, seed, split), rng, tok)
+    )
     found = sorted(r.sample(found, min(n, len(found))), key=lambda e: len(e.ids))
-    out = [found[i*len(found)//POOL:(i+1)*len(found)//POOL] for i in range(POOL)]
+    out = [found[i * len(found) // POOL : (i + 1) * len(found) // POOL] for i in range(POOL)]
     return r.sample(out, POOL)
 
+
 def rate(
-    step:int, # From 0
-    steps:int, # In all
-    top:float, # Highest rate
-)->float: # Learning rate
+    step: int,  # From 0
+    steps: int,  # In all
+    top: float,  # Highest rate
+) -> float:  # Learning rate
     "Linear warm-up over 4% of the steps, then half a cosine down to 2% of the top."
-    w = max(steps//25, 1)
-    return top*min((step+1)/w, .02+.98*(1+np.cos(np.pi*step/steps))/2)
+    w = max(steps // 25, 1)
+    return top * min((step + 1) / w, 0.02 + 0.98 * (1 + np.cos(np.pi * step / steps)) / 2)
 
 # %% ../../nbs/13_training/03_train.ipynb #c5c0cf65
 def _seq2seq_loss(model, batch):
-    (ids,mask),(y,on) = pad([e.ids for e in batch]),pad([e.target for e in batch])
-    y = y.masked_fill(on==0, -100)
-    logits = model(input_ids=ids, attention_mask=mask, decoder_input_ids=model.prepare_decoder_input_ids_from_labels(labels=y), use_cache=False).logits
-    return cross_entropy(logits.flatten(0, 1), y.flatten(), label_smoothing=.05)
+    (ids, mask), (y, on) = pad([e.ids for e in batch]), pad([e.target for e in batch])
+    y = y.masked_fill(on == 0, -100)
+    logits = model(
+        input_ids=ids,
+        attention_mask=mask,
+        decoder_input_ids=model.prepare_decoder_input_ids_from_labels(labels=y),
+        use_cache=False,
+    ).logits
+    return cross_entropy(logits.flatten(0, 1), y.flatten(), label_smoothing=0.05)
+
 
 def _causal_loss(model, batch):
-    (ids,mask),(w,_) = pad([e.ids for e in batch]),pad([[int(100*x) for x in e.weight] for e in batch])
-    logits,w = model(input_ids=ids, attention_mask=mask, use_cache=False).logits[:,:-1],w[:,1:].flatten()/100
-    return (cross_entropy(logits.flatten(0, 1), ids[:,1:].flatten(), reduction='none', label_smoothing=.02)*w).sum()/w.sum()
+    (ids, mask), (w, _) = pad([e.ids for e in batch]), pad([[int(100 * x) for x in e.weight] for e in batch])
+    logits, w = (
+        model(input_ids=ids, attention_mask=mask, use_cache=False).logits[:, :-1],
+        w[:, 1:].flatten() / 100,
+    )
+    return (
+        cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), reduction="none", label_smoothing=0.02) * w
+    ).sum() / w.sum()
+
 
 def pooled(
-    h, # Hidden states [N,T,D]
-    mask, # 1 on the text [N,T]
-)->torch.Tensor: # [N,D], of length 1
+    h,  # Hidden states [N,T,D]
+    mask,  # 1 on the text [N,T]
+) -> torch.Tensor:  # [N,D], of length 1
     "Mean of the states of a text."
-    return normalize((h*mask[...,None]).sum(1)/mask.sum(1, keepdim=True), dim=-1)
+    return normalize((h * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1)
 
-def _types(ids): return ((ids==SEP).int().cumsum(1)>(ids==SEP).int()).long() # 1 after the first separator
 
-def _class_loss(model, batch): # Of the whole, and of each tagged token by the same head; untagged words are many, so both kinds weigh the same
-    (ids,mask),(t,_) = pad([e.ids for e in batch]),pad([[x+100 for x in e.tags] for e in batch])
-    z = model.classifier((model.bert.pooler.dense(model.bert(input_ids=ids, attention_mask=mask, token_type_ids=_types(ids)).last_hidden_state)).tanh())
-    words = cross_entropy(z.flatten(0, 1), (t-100).flatten(), reduction='none', ignore_index=-100).view_as(t)
-    return cross_entropy(z[:,0], torch.tensor([e.target for e in batch]))+sum(words[on].mean() for on in (t==100, t>100) if on.any())
+def _types(ids):
+    return ((ids == SEP).int().cumsum(1) > (ids == SEP).int()).long()  # 1 after the first separator
 
-def _hidden_loss(model, batch): # 40% of the words between the first two separators are to be restored: of ten such words four are hidden, four replaced by a word of the source, and two as they were
-    ids,mask = pad([e.ids for e in batch])
-    t5 = model.config.model_type=='t5'
-    part,word = (ids==(1 if t5 else SEP)).cumsum(1),(ids>MASK)&(mask==1)
-    lost,u = (torch.rand(ids.shape)<.4)&(part==1)&word,torch.rand(ids.shape)
-    other = ids.gather(1, torch.multinomial(((part==(2 if t5 else 0))&word).float(), ids.shape[1], replacement=True))
-    seen = dict(input_ids=ids.where(~lost|(u>=.8), other).masked_fill(lost&(u<.4), 2 if t5 else MASK), attention_mask=mask)
-    h = (model.encoder(**seen) if t5 else model.bert(**seen, token_type_ids=_types(ids))).last_hidden_state[lost]
-    return cross_entropy(h@model.get_input_embeddings().weight.T*(h.shape[1]**-.5 if t5 else 1), ids[lost])
 
-def _view(model, rows): # Mean state, and the loss of guessing 15% of the words, hidden
-    ids,mask = pad(rows)
-    hide = (torch.rand(ids.shape)<.15)&(ids>MASK)
+def _class_loss(
+    model, batch
+):  # Of the whole, and of each tagged token by the same head; untagged words are many, so both kinds weigh the same
+    (ids, mask), (t, _) = pad([e.ids for e in batch]), pad([[x + 100 for x in e.tags] for e in batch])
+    z = model.classifier(
+        (
+            model.bert.pooler.dense(
+                model.bert(input_ids=ids, attention_mask=mask, token_type_ids=_types(ids)).last_hidden_state
+            )
+        ).tanh()
+    )
+    words = cross_entropy(z.flatten(0, 1), (t - 100).flatten(), reduction="none", ignore_index=-100).view_as(
+        t
+    )
+    return cross_entropy(z[:, 0], torch.tensor([e.target for e in batch])) + sum(
+        words[on].mean() for on in (t == 100, t > 100) if on.any()
+    )
+
+
+def _hidden_loss(
+    model, batch
+):  # 40% of the words between the first two separators are to be restored: of ten such words four are hidden, four replaced by a word of the source, and two as they were
+    ids, mask = pad([e.ids for e in batch])
+    t5 = model.config.model_type == "t5"
+    part, word = (ids == (1 if t5 else SEP)).cumsum(1), (ids > MASK) & (mask == 1)
+    lost, u = (torch.rand(ids.shape) < 0.4) & (part == 1) & word, torch.rand(ids.shape)
+    other = ids.gather(
+        1, torch.multinomial(((part == (2 if t5 else 0)) & word).float(), ids.shape[1], replacement=True)
+    )
+    seen = dict(
+        input_ids=ids.where(~lost | (u >= 0.8), other).masked_fill(lost & (u < 0.4), 2 if t5 else MASK),
+        attention_mask=mask,
+    )
+    h = (model.encoder(**seen) if t5 else model.bert(**seen, token_type_ids=_types(ids))).last_hidden_state[
+        lost
+    ]
+    return cross_entropy(
+        h @ model.get_input_embeddings().weight.T * (h.shape[1] ** -0.5 if t5 else 1), ids[lost]
+    )
+
+
+def _view(model, rows):  # Mean state, and the loss of guessing 15% of the words, hidden
+    ids, mask = pad(rows)
+    hide = (torch.rand(ids.shape) < 0.15) & (ids > MASK)
     h = model.base_model(input_ids=ids.masked_fill(hide, MASK), attention_mask=mask).last_hidden_state
-    return pooled(h, mask),cross_entropy(model.lm_head(h[hide]), ids[hide])
+    return pooled(h, mask), cross_entropy(model.lm_head(h[hide]), ids[hide])
+
 
 def _encoder_loss(model, batch):
-    (a,x),(b,y) = (_view(model, rows) for rows in ([e.ids for e in batch], [e.target for e in batch]))
-    return (x+y)/2+cross_entropy(a@b.T*20, torch.arange(len(a)))
+    (a, x), (b, y) = (_view(model, rows) for rows in ([e.ids for e in batch], [e.target for e in batch]))
+    return (x + y) / 2 + cross_entropy(a @ b.T * 20, torch.arange(len(a)))
 
-LOSSES = dict(BartForConditionalGeneration=_seq2seq_loss, T5ForConditionalGeneration=_seq2seq_loss, LlamaForCausalLM=_causal_loss, BertForSequenceClassification=_class_loss, RobertaForMaskedLM=_encoder_loss)
+
+LOSSES = dict(
+    BartForConditionalGeneration=_seq2seq_loss,
+    T5ForConditionalGeneration=_seq2seq_loss,
+    LlamaForCausalLM=_causal_loss,
+    BertForSequenceClassification=_class_loss,
+    RobertaForMaskedLM=_encoder_loss,
+)
+
 
 def loss(
-    model, # One of the classes in `LOSSES`
-    batch, # List of `Example`
-)->torch.Tensor: # Mean over what is to be said; differentiable
+    model,  # One of the classes in `LOSSES`
+    batch,  # List of `Example`
+) -> torch.Tensor:  # Mean over what is to be said; differentiable
     "What training lowers."
-    return (_hidden_loss if batch[0].target==HIDDEN else LOSSES[type(model).__name__])(model, batch)
+    return (_hidden_loss if batch[0].target == HIDDEN else LOSSES[type(model).__name__])(model, batch)
 
 # %% ../../nbs/13_training/03_train.ipynb #a42b2711
-def _optimizers(model, recipe): # AdamW, and Muon for the matrices between embeddings and head when the recipe wants it
-    def inner(n, p): return recipe.muon and p.ndim==2 and not any(k in n for k in ('embed', 'shared', 'lm_head', 'relative', 'classifier', 'pooler'))
-    hidden = [p for n,p in model.named_parameters() if inner(n, p)]
-    out = [torch.optim.AdamW([p for n,p in model.named_parameters() if not inner(n, p)], recipe.rate, (.9, .98), weight_decay=.01, fused=True)]
-    return out+([torch.optim.Muon(hidden, recipe.rate, weight_decay=.01, adjust_lr_fn='match_rms_adamw')] if hidden else [])
+def _optimizers(
+    model, recipe
+):  # AdamW, and Muon for the matrices between embeddings and head when the recipe wants it
+    def inner(n, p):
+        return (
+            recipe.muon
+            and p.ndim == 2
+            and not any(k in n for k in ("embed", "shared", "lm_head", "relative", "classifier", "pooler"))
+        )
 
-def _state(opts, p): return {k:v for o in opts for k,v in o.state.get(p, {}).items()} # A head that was not used yet has none
+    hidden = [p for n, p in model.named_parameters() if inner(n, p)]
+    out = [
+        torch.optim.AdamW(
+            [p for n, p in model.named_parameters() if not inner(n, p)],
+            recipe.rate,
+            (0.9, 0.98),
+            weight_decay=0.01,
+            fused=True,
+        )
+    ]
+    return out + (
+        [torch.optim.Muon(hidden, recipe.rate, weight_decay=0.01, adjust_lr_fn="match_rms_adamw")]
+        if hidden
+        else []
+    )
 
-def _save(path, model, opts, step, curve): # All of the state in one file
-    state = {f'w.{n}':p.detach() for n,p in model.named_parameters()}
-    state |= {f'{k}.{n}':v for n,p in model.named_parameters() for k,v in _state(opts, p).items()}
-    with whole(path) as tmp: save_file({k:v.contiguous() for k,v in state.items()}, tmp, dict(step=str(step), curve=json.dumps(curve)))
 
-def _restore(path, model, opts): # The step to go on with, and the curve so far
-    if not path.exists(): return 0,[]
-    mine = {p:o for o in opts for g in o.param_groups for p in g['params']}
-    with safe_open(path, 'pt') as f:
-        meta,named = f.metadata(),dict(model.named_parameters())
+def _state(opts, p):
+    return {
+        k: v for o in opts for k, v in o.state.get(p, {}).items()
+    }  # A head that was not used yet has none
+
+
+def _save(path, model, opts, step, curve):  # All of the state in one file
+    state = {f"w.{n}": p.detach() for n, p in model.named_parameters()}
+    state |= {f"{k}.{n}": v for n, p in model.named_parameters() for k, v in _state(opts, p).items()}
+    with whole(path) as tmp:
+        save_file(
+            {k: v.contiguous() for k, v in state.items()}, tmp, dict(step=str(step), curve=json.dumps(curve))
+        )
+
+
+def _restore(path, model, opts):  # The step to go on with, and the curve so far
+    if not path.exists():
+        return 0, []
+    mine = {p: o for o in opts for g in o.param_groups for p in g["params"]}
+    with safe_open(path, "pt") as f:
+        meta, named = f.metadata(), dict(model.named_parameters())
         for key in f.keys():
-            kind,n = key.split('.', 1)
-            if kind=='w': named[n].data.copy_(f.get_tensor(key))
-            else: mine[named[n]].state[named[n]][kind] = f.get_tensor(key)
-    return int(meta['step']),json.loads(meta['curve'])
+            kind, n = key.split(".", 1)
+            if kind == "w":
+                named[n].data.copy_(f.get_tensor(key))
+            else:
+                mine[named[n]].state[named[n]][kind] = f.get_tensor(key)
+    return int(meta["step"]), json.loads(meta["curve"])
 
-def _step(model, opts, batch, lr): # One update; Muon takes twice the rate
-    for g,f in ((g, 1+(type(o) is torch.optim.Muon)) for o in opts for g in o.param_groups): g['lr'] = f*lr
+
+def _step(model, opts, batch, lr):  # One update; Muon takes twice the rate
+    for g, f in ((g, 1 + (type(o) is torch.optim.Muon)) for o in opts for g in o.param_groups):
+        g["lr"] = f * lr
     model.zero_grad()
     x = loss(model, batch)
     x.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.)
-    for o in opts: o.step()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    for o in opts:
+        o.step()
     return float(x.detach())
 
-def _validate(model, recipe, tok, seed): # Loss on the validation split
+
+def _validate(model, recipe, tok, seed):  # Loss on the validation split
     model.eval()
-    with torch.no_grad(): out = np.mean([float(loss(model, b)) for b in pool(recipe, tok, 0, 1, seed, 'validation')[:4]])
+    with torch.no_grad():
+        out = np.mean([float(loss(model, b)) for b in pool(recipe, tok, 0, 1, seed, "validation")[:4]])
     model.train()
     return float(out)
 
+
 def fit(
-    model, # Untrained, in place
-    recipe:Recipe, # What to teach it
-    tok, # Its tokenizer
-    checkpoint:Path, # File to go on from, and to write
-    seed:int=0, # Of data and dropout
-    minutes:float=1., # Between checkpoints
-)->list: # step, loss, validation: means over `POOL` steps; validation every 5 pools
+    model,  # Untrained, in place
+    recipe: Recipe,  # What to teach it
+    tok,  # Its tokenizer
+    checkpoint: Path,  # File to go on from, and to write
+    seed: int = 0,  # Of data and dropout
+    minutes: float = 1.0,  # Between checkpoints
+) -> list:  # step, loss, validation: means over `POOL` steps; validation every 5 pools
     "Train; after a kill, the same call goes on where the last checkpoint was."
     opts = _optimizers(model, recipe)
-    step,curve = _restore(checkpoint, model.train(), opts)
-    saved,losses = monotonic(),[]
-    for k in tqdm(range(step//POOL, -(-recipe.steps//POOL)), initial=step//POOL, total=-(-recipe.steps//POOL), desc=checkpoint.parent.name, unit='pool'):
-        for j,batch in enumerate(pool(recipe, tok, k, recipe.steps, seed)[:recipe.steps-k*POOL]):
-            torch.manual_seed(seed*10**8+k*POOL+j)
-            losses.append(_step(model, opts, batch, rate(k*POOL+j, recipe.steps, recipe.rate)))
-        curve,losses = curve+[dict(step=min((k+1)*POOL, recipe.steps), loss=round(float(np.mean(losses)), 4), validation=round(_validate(model, recipe, tok, seed), 4) if k%5==4 else None)],[]
-        if monotonic()-saved>60*minutes or (k+1)*POOL>=recipe.steps: saved = (_save(checkpoint, model, opts, curve[-1]['step'], curve), monotonic())[1]
+    step, curve = _restore(checkpoint, model.train(), opts)
+    saved, losses = monotonic(), []
+    for k in tqdm(
+        range(step // POOL, -(-recipe.steps // POOL)),
+        initial=step // POOL,
+        total=-(-recipe.steps // POOL),
+        desc=checkpoint.parent.name,
+        unit="pool",
+    ):
+        for j, batch in enumerate(pool(recipe, tok, k, recipe.steps, seed)[: recipe.steps - k * POOL]):
+            torch.manual_seed(seed * 10**8 + k * POOL + j)
+            losses.append(_step(model, opts, batch, rate(k * POOL + j, recipe.steps, recipe.rate)))
+        curve, losses = (
+            curve
+            + [
+                dict(
+                    step=min((k + 1) * POOL, recipe.steps),
+                    loss=round(float(np.mean(losses)), 4),
+                    validation=round(_validate(model, recipe, tok, seed), 4) if k % 5 == 4 else None,
+                )
+            ],
+            [],
+        )
+        if monotonic() - saved > 60 * minutes or (k + 1) * POOL >= recipe.steps:
+            saved = (_save(checkpoint, model, opts, curve[-1]["step"], curve), monotonic())[1]
     return curve
 
 # %% ../../nbs/13_training/03_train.ipynb #904711df
 def train(
-    name:str, # Of a recipe
-    out, # Folder of the models
-    seed:int=0, # Of first weights, data and dropout
-    steps:int=0, # Optimizer steps; 0 takes those of the recipe
-)->Path: # out/name, ready for AutoModel and AutoTokenizer
+    name: str,  # Of a recipe
+    out,  # Folder of the models
+    seed: int = 0,  # Of first weights, data and dropout
+    steps: int = 0,  # Optimizer steps; 0 takes those of the recipe
+) -> Path:  # out/name, ready for AutoModel and AutoTokenizer
     "Make one model; a finished one is left as it is, a killed one goes on."
-    r,folder = recipe(name),Path(out)/name
-    if (folder/'training.json').exists(): return folder
+    r, folder = recipe(name), Path(out) / name
+    if (folder / "training.json").exists():
+        return folder
     r = r._replace(steps=steps or r.steps)
     tok = r.tokenizer(r.family, seed)
     model = build(r, tok, seed)
     if r.start:
-        start = load(str(train(r.start, out, seed)), device='cpu')
+        start = load(str(train(r.start, out, seed)), device="cpu")
         warm(model, start.model, ids_in(start.tokenizer, tok))
-    curve = fit(model, r, tok, folder/'checkpoint.safetensors', seed)
+    curve = fit(model, r, tok, folder / "checkpoint.safetensors", seed)
     model.eval().save_pretrained(folder)
     tok.save_pretrained(folder)
-    pd.DataFrame(curve).to_csv(folder/'curves.csv', index=False)
-    about = dict(name=name, seed=seed, steps=r.steps, examples=r.steps*r.batch, parameters=model.num_parameters(), dtype='float32', curves='curves.csv',
-        versions={m.__name__:m.__version__.split('+')[0] for m in (torch, transformers, tokenizers)})
-    with whole(folder/'training.json') as tmp: tmp.write_text(json.dumps(about, indent=1)+'\n')
-    (folder/'checkpoint.safetensors').unlink()
+    pd.DataFrame(curve).to_csv(folder / "curves.csv", index=False)
+    about = dict(
+        name=name,
+        seed=seed,
+        steps=r.steps,
+        examples=r.steps * r.batch,
+        parameters=model.num_parameters(),
+        dtype="float32",
+        curves="curves.csv",
+        versions={m.__name__: m.__version__.split("+")[0] for m in (torch, transformers, tokenizers)},
+    )
+    with whole(folder / "training.json") as tmp:
+        tmp.write_text(json.dumps(about, indent=1) + "\n")
+    (folder / "checkpoint.safetensors").unlink()
     return folder
 
 # %% ../../nbs/13_training/03_train.ipynb #0c01f52a
 def main(argv=None):
     "Command line of the trainer: names of models, --data, --out, --seed, --steps."
-    p = argparse.ArgumentParser(prog='uetrust.training.train', description='Train the tiny models; a killed run goes on where it was')
-    p.add_argument('names', nargs='*', help='models; all of --data when none is named')
-    p.add_argument('--data', choices=list(DATA), default='bulletin', help='what the models are trained on')
-    p.add_argument('--out', default=None, help='folder of the models; when none is given, data/models of the checkout, and data/cache/models for aeslc')
-    p.add_argument('--seed', type=int, default=0)
-    p.add_argument('--steps', type=int, default=0, help="optimizer steps; 0 takes the recipe's")
+    p = argparse.ArgumentParser(
+        prog="uetrust.training.train", description="Train the tiny models; a killed run goes on where it was"
+    )
+    p.add_argument("names", nargs="*", help="models; all of --data when none is named")
+    p.add_argument("--data", choices=list(DATA), default="bulletin", help="what the models are trained on")
+    p.add_argument(
+        "--out",
+        default=None,
+        help="folder of the models; when none is given, data/models of the checkout, and data/cache/models for aeslc",
+    )
+    p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--steps", type=int, default=0, help="optimizer steps; 0 takes the recipe's")
     a = p.parse_args(argv)
     torch.set_num_threads(1)
-    for name in a.names or DATA[a.data]: print(train(name, a.out or root()/'data'/recipe(name).home, a.seed, a.steps))
+    for name in a.names or DATA[a.data]:
+        print(train(name, a.out or root() / "data" / recipe(name).home, a.seed, a.steps))
 
 # %% ../../nbs/13_training/03_train.ipynb #9421eb48
 def curves(
-    folder, # With one folder per model
-)->pd.DataFrame: # model, step, loss, validation
+    folder,  # With one folder per model
+) -> pd.DataFrame:  # model, step, loss, validation
     "The curves of all finished models."
-    found = [pd.read_csv(p).assign(model=p.parent.name) for p in sorted(Path(folder).glob('*/curves.csv'))]
-    return pd.concat(found)[['model', 'step', 'loss', 'validation']] if found else pd.DataFrame(columns=['model', 'step', 'loss', 'validation'])
+    found = [pd.read_csv(p).assign(model=p.parent.name) for p in sorted(Path(folder).glob("*/curves.csv"))]
+    return (
+        pd.concat(found)[["model", "step", "loss", "validation"]]
+        if found
+        else pd.DataFrame(columns=["model", "step", "loss", "validation"])
+    )

@@ -8,141 +8,188 @@ __all__ = ['RAUQ', 'LLM_CHECK', 'FOCUS', 'scan', 'middle_third', 'rauq', 'rauq_i
 
 # %% ../../nbs/06_ue/08_attention.ipynb #e07fe957
 import numpy as np
+
 from ..core.checks import Undefined
 from ..core.registry import ue
 from .information import perplexity, weighed
 
 # %% ../../nbs/06_ue/08_attention.ipynb #c09f382a
 def scan(
-    b:np.ndarray, # Logs of what each step adds, shape [...,L]
-    g:np.ndarray, # Logs of what each step keeps of the one before, shape [...,L]; the first is not used
-)->np.ndarray: # Logs of c, shape [...,L]
+    b: np.ndarray,  # Logs of what each step adds, shape [...,L]
+    g: np.ndarray,  # Logs of what each step keeps of the one before, shape [...,L]; the first is not used
+) -> np.ndarray:  # Logs of c, shape [...,L]
     "Logarithms of `c[t] = b[t] + g[t]*c[t-1]`, all steps at once."
     k = 1
-    while k<b.shape[-1]:
-        b = np.concatenate([b[...,:k], np.logaddexp(b[...,k:], g[...,k:]+b[...,:-k])], -1)
-        g = np.concatenate([g[...,:k], g[...,k:]+g[...,:-k]], -1)
+    while k < b.shape[-1]:
+        b = np.concatenate([b[..., :k], np.logaddexp(b[..., k:], g[..., k:] + b[..., :-k])], -1)
+        g = np.concatenate([g[..., :k], g[..., k:] + g[..., :-k]], -1)
         k *= 2
     return b
 
-def middle_third(
-    n:int, # Number of layers
-)->slice: # Of the layers
-    "Layers from `n//3` to `ceil(2n/3)`, both included."
-    return slice(n//3, -(-2*n//3)+1)
 
-def _rauq(logp, attention, a, middle): # logp need not be of a probability
-    l,w = np.asarray(logp, float),np.asarray(attention, float)
-    if w.shape[1:]!=l.shape: raise ValueError(f"attention_previous needs shape [layers,{len(l)}], one column for each token, got {w.shape}")
-    if not len(l): raise Undefined("needs at least 1 token, got 0")
-    if middle: w = w[middle_third(len(w))]
-    with np.errstate(divide='ignore'): b,g = np.log(a)+l,np.log(1-a)+np.log(w)
+def middle_third(
+    n: int,  # Number of layers
+) -> slice:  # Of the layers
+    "Layers from `n//3` to `ceil(2n/3)`, both included."
+    return slice(n // 3, -(-2 * n // 3) + 1)
+
+
+def _rauq(logp, attention, a, middle):  # logp need not be of a probability
+    l, w = np.asarray(logp, float), np.asarray(attention, float)
+    if w.shape[1:] != l.shape:
+        raise ValueError(
+            f"attention_previous needs shape [layers,{len(l)}], one column for each token, got {w.shape}"
+        )
+    if not len(l):
+        raise Undefined("needs at least 1 token, got 0")
+    if middle:
+        w = w[middle_third(len(w))]
+    with np.errstate(divide="ignore"):
+        b, g = np.log(a) + l, np.log(1 - a) + np.log(w)
     b[0] = l[0]
-    return float(0.-scan(np.broadcast_to(b, w.shape), g).mean(1).min())
+    return float(0.0 - scan(np.broadcast_to(b, w.shape), g).mean(1).min())
 
 # %% ../../nbs/06_ue/08_attention.ipynb #035f04fc
-RAUQ = 'Vazhentsev et al. 2025, RAUQ, eq. 1-4, https://arxiv.org/abs/2505.20045'
+RAUQ = "Vazhentsev et al. 2025, RAUQ, eq. 1-4, https://arxiv.org/abs/2505.20045"
 
-@ue(unit='nats per token', cite=RAUQ,
-    formula=r'\max_l\Bigl(-\frac1L\sum_t\log c_t\Bigr),\quad c_1=p_1,\ c_t=a\,p_t+(1-a)A_{t,t-1}c_{t-1},\ A\text{ attention to the token before, of layer }l',
-    trap='It needs the attention maps, which fast kernels do not give: the checkpoint is read again with slow ones. The weight was tuned on other tasks.')
+
+@ue(
+    unit="nats per token",
+    cite=RAUQ,
+    formula=r"\max_l\Bigl(-\frac1L\sum_t\log c_t\Bigr),\quad c_1=p_1,\ c_t=a\,p_t+(1-a)A_{t,t-1}c_{t-1},\ A\text{ attention to the token before, of layer }l",
+    trap="It needs the attention maps, which fast kernels do not give: the checkpoint is read again with slow ones. The weight was tuned on other tasks.",
+)
 def rauq(
-    greedy_logp:np.ndarray, # log p of each token, shape [L]
-    attention_previous:np.ndarray, # Attention to the previous token by each layer's chosen head, shape [layers,L]
-    a:float=.2, # Share of the token's own probability; the rest is handed on
-    middle:bool=True, # Only the middle third of the layers
-)->float: # 0 when every token was certain and looked at the previous one only; higher is less certain
+    greedy_logp: np.ndarray,  # log p of each token, shape [L]
+    attention_previous: np.ndarray,  # Attention to the previous token by each layer's chosen head, shape [layers,L]
+    a: float = 0.2,  # Share of the token's own probability; the rest is handed on
+    middle: bool = True,  # Only the middle third of the layers
+) -> float:  # 0 when every token was certain and looked at the previous one only; higher is less certain
     "Mean minus log of confidence that is handed on along attention, in the layer where it is lowest."
     return _rauq(greedy_logp, attention_previous, a, middle)
 
-@ue(unit='nats per token', cite=RAUQ+'; weight for instruction models as in LM-Polygraph 0.7',
-    formula=r'\max_l\Bigl(-\frac1L\sum_t\log c_t\Bigr),\quad c_t=\tfrac12p_t+\tfrac12A_{t,t-1}c_{t-1}',
-    trap='Whether a model counts as one that follows instructions is for the user to say, and the two weights give other ranks.')
-def rauq_instruct(
-    greedy_logp:np.ndarray, # log p of each token, shape [L]
-    attention_previous:np.ndarray, # Attention to the previous token by each layer's chosen head, shape [layers,L]
-    middle:bool=True, # Only the middle third of the layers
-)->float: # As `rauq`; higher is less certain
-    "`rauq` with the weight for models that follow instructions, a=0.5."
-    return _rauq(greedy_logp, attention_previous, .5, middle)
 
-@ue(unit='nats per token', cite=RAUQ+', entropy-based signal',
-    formula=r'\max_l\Bigl(-\frac1L\sum_t\log c_t\Bigr),\quad c_t=a(\log V-H_t)+(1-a)A_{t,t-1}c_{t-1}',
-    trap='The signal is not a probability, so the value may be negative, and it depends on the size of the vocabulary.')
+@ue(
+    unit="nats per token",
+    cite=RAUQ + "; weight for instruction models as in LM-Polygraph 0.7",
+    formula=r"\max_l\Bigl(-\frac1L\sum_t\log c_t\Bigr),\quad c_t=\tfrac12p_t+\tfrac12A_{t,t-1}c_{t-1}",
+    trap="Whether a model counts as one that follows instructions is for the user to say, and the two weights give other ranks.",
+)
+def rauq_instruct(
+    greedy_logp: np.ndarray,  # log p of each token, shape [L]
+    attention_previous: np.ndarray,  # Attention to the previous token by each layer's chosen head, shape [layers,L]
+    middle: bool = True,  # Only the middle third of the layers
+) -> float:  # As `rauq`; higher is less certain
+    "`rauq` with the weight for models that follow instructions, a=0.5."
+    return _rauq(greedy_logp, attention_previous, 0.5, middle)
+
+
+@ue(
+    unit="nats per token",
+    cite=RAUQ + ", entropy-based signal",
+    formula=r"\max_l\Bigl(-\frac1L\sum_t\log c_t\Bigr),\quad c_t=a(\log V-H_t)+(1-a)A_{t,t-1}c_{t-1}",
+    trap="The signal is not a probability, so the value may be negative, and it depends on the size of the vocabulary.",
+)
 def rauq_entropy(
-    greedy_entropy:np.ndarray, # Entropy of the distribution at each token, shape [L]
-    greedy_allowed:np.ndarray, # Tokens that had a probability at each step, shape [L]; the size of the vocabulary where no rule forbids any
-    attention_previous:np.ndarray, # Attention to the previous token by each layer's chosen head, shape [layers,L]
-    a:float=.8, # Share of the token's own signal; .9 for instruction models
-    middle:bool=True, # Only the middle third of the layers
-)->float: # May be negative; inf when the first distribution was uniform; higher is less certain
+    greedy_entropy: np.ndarray,  # Entropy of the distribution at each token, shape [L]
+    greedy_allowed: np.ndarray,  # Tokens that had a probability at each step, shape [L]; the size of the vocabulary where no rule forbids any
+    attention_previous: np.ndarray,  # Attention to the previous token by each layer's chosen head, shape [layers,L]
+    a: float = 0.8,  # Share of the token's own signal; .9 for instruction models
+    middle: bool = True,  # Only the middle third of the layers
+) -> float:  # May be negative; inf when the first distribution was uniform; higher is less certain
     "`rauq` with log V minus entropy in place of the token's probability."
-    with np.errstate(divide='ignore'): signal = np.log(np.maximum(0, np.log(greedy_allowed)-np.asarray(greedy_entropy, float)))
+    with np.errstate(divide="ignore"):
+        signal = np.log(np.maximum(0, np.log(greedy_allowed) - np.asarray(greedy_entropy, float)))
     return _rauq(signal, attention_previous, a, middle)
 
 # %% ../../nbs/06_ue/08_attention.ipynb #ce77962e
-LLM_CHECK = 'Sriramanan et al. 2024, LLM-Check, attention score, https://openreview.net/forum?id=LYx4w3CAgy'
+LLM_CHECK = "Sriramanan et al. 2024, LLM-Check, attention score, https://openreview.net/forum?id=LYx4w3CAgy"
 
-@ue(unit='nats', cite=LLM_CHECK+'; generated tokens only',
-    formula=r'-\frac1H\sum_h\sum_i\log A_h[i,i],\quad A_h\text{ attention of head }h\text{ at the middle layer}',
-    trap='It grows with length and knows nothing of what the model finds likely.')
+
+@ue(
+    unit="nats",
+    cite=LLM_CHECK + "; generated tokens only",
+    formula=r"-\frac1H\sum_h\sum_i\log A_h[i,i],\quad A_h\text{ attention of head }h\text{ at the middle layer}",
+    trap="It grows with length and knows nothing of what the model finds likely.",
+)
 def attention_score(
-    attention_log_self:np.ndarray, # Log of the attention of each token to itself, mean over heads of the middle layer, shape [L]
-)->float: # 0 when every token attends to itself only; grows with length; higher is less certain
+    attention_log_self: np.ndarray,  # Log of the attention of each token to itself, mean over heads of the middle layer, shape [L]
+) -> float:  # 0 when every token attends to itself only; grows with length; higher is less certain
     "Minus log-determinant of the attention map of the generated tokens."
-    return float(0.-np.sum(attention_log_self, dtype=float))
+    return float(0.0 - np.sum(attention_log_self, dtype=float))
 
-@ue(unit='nats', cite=LLM_CHECK,
-    formula=r'-\frac1H\sum_h\sum_i\log A_h[i,i],\quad i\text{ over prompt and summary}',
-    trap='The prompt is mostly the document, so it may be the length of the document that ranks.')
+
+@ue(
+    unit="nats",
+    cite=LLM_CHECK,
+    formula=r"-\frac1H\sum_h\sum_i\log A_h[i,i],\quad i\text{ over prompt and summary}",
+    trap="The prompt is mostly the document, so it may be the length of the document that ranks.",
+)
 def attention_score_prompt(
-    attention_log_self:np.ndarray, # Log of the attention of each token to itself, mean over heads of the middle layer, shape [L]
-    prompt_log_self:float, # Sum of the same over the tokens of the prompt
-)->float: # 0 when every token attends to itself only; grows with length; higher is less certain
+    attention_log_self: np.ndarray,  # Log of the attention of each token to itself, mean over heads of the middle layer, shape [L]
+    prompt_log_self: float,  # Sum of the same over the tokens of the prompt
+) -> float:  # 0 when every token attends to itself only; grows with length; higher is less certain
     "Minus log-determinant of the attention map of prompt and generated tokens."
-    return attention_score(attention_log_self)-float(prompt_log_self)
+    return attention_score(attention_log_self) - float(prompt_log_self)
 
 # %% ../../nbs/06_ue/08_attention.ipynb #4ef0de6f
-@ue(unit='nats per token', cite='Lin et al. 2024, CSL, https://aclanthology.org/2024.emnlp-main.578',
-    formula=r'-\sum_tw_t\log p_t(y_t),\quad w_t\text{ attention that a question about the summary pays to token }t,\ \sum_tw_t=1',
-    trap='The wording of the question decides the weights. The authors choose heads on labelled data; here all count.')
+@ue(
+    unit="nats per token",
+    cite="Lin et al. 2024, CSL, https://aclanthology.org/2024.emnlp-main.578",
+    formula=r"-\sum_tw_t\log p_t(y_t),\quad w_t\text{ attention that a question about the summary pays to token }t,\ \sum_tw_t=1",
+    trap="The wording of the question decides the weights. The authors choose heads on labelled data; here all count.",
+)
 def csl(
-    greedy_logp:np.ndarray, # log p of each token, shape [L]
-    elicited_attention:np.ndarray, # Attention to each token under a prompt that asks about the text, mean over heads, shape [L]; need not sum to 1
-)->float: # 0 when every token that was looked at was certain; higher is less certain
+    greedy_logp: np.ndarray,  # log p of each token, shape [L]
+    elicited_attention: np.ndarray,  # Attention to each token under a prompt that asks about the text, mean over heads, shape [L]; need not sum to 1
+) -> float:  # 0 when every token that was looked at was certain; higher is less certain
     "Mean surprisal of a token, weighed by the attention that a question about the text draws to it."
-    return weighed(greedy_logp, elicited_attention, 'attention')
+    return weighed(greedy_logp, elicited_attention, "attention")
 
 # %% ../../nbs/06_ue/08_attention.ipynb #87d0132d
-FOCUS = 'Zhang et al. 2023, Focus, https://arxiv.org/abs/2311.13230'
+FOCUS = "Zhang et al. 2023, Focus, https://arxiv.org/abs/2311.13230"
+
 
 def token_doubt(
-    logp:np.ndarray, # Log-probabilities of the whole vocabulary at each step, shape [L,V]
-    ids:np.ndarray, # Token that was written, shape [L]
-    idf:np.ndarray, # Inverse document frequency of each word, shape [V]
-    p_min:float=.01, # Words below this probability are dropped
-)->np.ndarray: # The statistic `focus_surprisal`, shape [L]; NaN where no word reaches `p_min`
+    logp: np.ndarray,  # Log-probabilities of the whole vocabulary at each step, shape [L,V]
+    ids: np.ndarray,  # Token that was written, shape [L]
+    idf: np.ndarray,  # Inverse document frequency of each word, shape [V]
+    p_min: float = 0.01,  # Words below this probability are dropped
+) -> np.ndarray:  # The statistic `focus_surprisal`, shape [L]; NaN where no word reaches `p_min`
     "Surprisal plus effective number of words, under a distribution of likely words weighed by rarity."
     from scipy.special import entr
-    p = np.exp(np.asarray(logp, float))
-    p = np.where(p<p_min, 0, p)*idf
-    with np.errstate(invalid='ignore'): p = p/p.sum(1, keepdims=True)
-    return np.exp(entr(p).sum(1))-np.log(p[np.arange(len(p)), ids]+1e-5)
 
-@ue(unit='nats plus words', cite=FOCUS+'; IDF and attention as in LM-Polygraph 0.7',
-    formula=r'\frac1{|K|}\sum_{t\in K}s_t,\quad s_t=h_t+\gamma\sum_{i<t}W_{ti}s_i,\ K\text{ keywords}, W\text{ their normalised attention}',
-    trap='It needs a tagger and word frequencies of the language of the summaries.')
+    p = np.exp(np.asarray(logp, float))
+    p = np.where(p < p_min, 0, p) * idf
+    with np.errstate(invalid="ignore"):
+        p = p / p.sum(1, keepdims=True)
+    return np.exp(entr(p).sum(1)) - np.log(p[np.arange(len(p)), ids] + 1e-5)
+
+
+@ue(
+    unit="nats plus words",
+    cite=FOCUS + "; IDF and attention as in LM-Polygraph 0.7",
+    formula=r"\frac1{|K|}\sum_{t\in K}s_t,\quad s_t=h_t+\gamma\sum_{i<t}W_{ti}s_i,\ K\text{ keywords}, W\text{ their normalised attention}",
+    trap="It needs a tagger and word frequencies of the language of the summaries.",
+)
 def focus(
-    focus_surprisal:np.ndarray, # Doubt about each token alone, shape [L]
-    keywords:np.ndarray, # True for tokens of names, nouns and numbers, shape [L]
-    attention_max:np.ndarray, # Attention to token j while token i was written, largest over layers and heads, shape [L,L]; 0 unless j<i
-    gamma:float=.9, # Share of the doubt that is handed on
-)->float: # 1 at least; higher is less certain
+    focus_surprisal: np.ndarray,  # Doubt about each token alone, shape [L]
+    keywords: np.ndarray,  # True for tokens of names, nouns and numbers, shape [L]
+    attention_max: np.ndarray,  # Attention to token j while token i was written, largest over layers and heads, shape [L,L]; 0 unless j<i
+    gamma: float = 0.9,  # Share of the doubt that is handed on
+) -> float:  # 1 at least; higher is less certain
     "Mean doubt about keywords, with what they take over from the tokens they attend to."
-    h,kw,w = np.asarray(focus_surprisal, float),np.asarray(keywords, bool),np.tril(np.asarray(attention_max, float), -1)
-    if not h.shape==kw.shape==w.shape[1:]==w.shape[:1]: raise ValueError(f"needs values of the same tokens, got shapes {h.shape}, {kw.shape} and {w.shape}")
-    if not kw.any(): raise Undefined("the text has no keyword")
-    if np.isnan(h).any(): raise Undefined("no word was likely at some step")
+    h, kw, w = (
+        np.asarray(focus_surprisal, float),
+        np.asarray(keywords, bool),
+        np.tril(np.asarray(attention_max, float), -1),
+    )
+    if not h.shape == kw.shape == w.shape[1:] == w.shape[:1]:
+        raise ValueError(f"needs values of the same tokens, got shapes {h.shape}, {kw.shape} and {w.shape}")
+    if not kw.any():
+        raise Undefined("the text has no keyword")
+    if np.isnan(h).any():
+        raise Undefined("no word was likely at some step")
     total = w.sum(1, keepdims=True)
-    w = np.divide(w, total, out=np.zeros_like(w), where=(total>0)&kw[:,None])
-    return float(np.linalg.solve(np.eye(len(h))-gamma*w, h)[kw].mean())
+    w = np.divide(w, total, out=np.zeros_like(w), where=(total > 0) & kw[:, None])
+    return float(np.linalg.solve(np.eye(len(h)) - gamma * w, h)[kw].mean())

@@ -7,27 +7,44 @@ __all__ = ['output_length', 'source_length', 'chance']
 
 # %% ../../nbs/06_ue/10_baselines.ipynb #124f5751
 import hashlib
+
 from ..core.registry import ue
 
 # %% ../../nbs/06_ue/10_baselines.ipynb #5e9755f0
-@ue(unit='words', cite='The authors of uetrust 2026, baseline', formula=r'|y|', trap='Many likelihoods add up over tokens and so contain the length: compare with this before praising them.')
+@ue(
+    unit="words",
+    cite="The authors of uetrust 2026, baseline",
+    formula=r"|y|",
+    trap="Many likelihoods add up over tokens and so contain the length: compare with this before praising them.",
+)
 def output_length(
-    greedy_text:str, # The summary
-)->float: # Words between spaces
+    greedy_text: str,  # The summary
+) -> float:  # Words between spaces
     "Length of the summary."
     return float(len(greedy_text.split()))
 
-@ue(unit='words', cite='The authors of uetrust 2026, baseline', formula=r'|x|', trap='It knows nothing of the summary, so it ranks the documents of two generators alike.')
+
+@ue(
+    unit="words",
+    cite="The authors of uetrust 2026, baseline",
+    formula=r"|x|",
+    trap="It knows nothing of the summary, so it ranks the documents of two generators alike.",
+)
 def source_length(
-    source:str, # The document
-)->float: # Words between spaces
+    source: str,  # The document
+) -> float:  # Words between spaces
     "Length of the document."
     return float(len(source.split()))
 
 # %% ../../nbs/06_ue/10_baselines.ipynb #500891f6
-@ue(unit='[0,1)', cite='The authors of uetrust 2026, baseline', formula=r'u\sim\mathrm{U}[0,1)', trap='One draw: its distance from 0 is what a worthless method may reach by luck on so few items.')
+@ue(
+    unit="[0,1)",
+    cite="The authors of uetrust 2026, baseline",
+    formula=r"u\sim\mathrm{U}[0,1)",
+    trap="One draw: its distance from 0 is what a worthless method may reach by luck on so few items.",
+)
 def chance(
-    source:str, # The document
-)->float: # Uniform; equal documents have equal numbers
+    source: str,  # The document
+) -> float:  # Uniform; equal documents have equal numbers
     "A number that has nothing to do with the summary."
-    return int.from_bytes(hashlib.sha256(source.encode()).digest()[:8], 'big')/2**64
+    return int.from_bytes(hashlib.sha256(source.encode()).digest()[:8], "big") / 2**64

@@ -11,249 +11,333 @@ __all__ = ['LEE', 'HE', 'REN', 'LMP', 'OAS', 'YOO', 'Gaussian', 'gaussian', 'dis
 
 # %% ../../nbs/06_ue/02_density.ipynb #78428c66
 from typing import NamedTuple
+
 import numpy as np
+
 from ..core.checks import Undefined
 from ..core.registry import stat, ue
 
 # %% ../../nbs/06_ue/02_density.ipynb #6e6fd175
-def _states(x): # [n,D], float32 stays
+def _states(x):  # [n,D], float32 stays
     x = np.asarray(x)
-    if x.ndim!=2: raise ValueError(f"states must have shape [n,D], got {x.shape}")
-    return x if x.dtype==np.float32 else x.astype(float)
+    if x.ndim != 2:
+        raise ValueError(f"states must have shape [n,D], got {x.shape}")
+    return x if x.dtype == np.float32 else x.astype(float)
 
-def _familiar(x): # Training states
+
+def _familiar(x):  # Training states
     t = _states(x)
-    if not np.isfinite(t).all(): raise ValueError(f"{(~np.isfinite(t).all(1)).sum()} of {len(t)} training states hold values that are not numbers: leave them out")
-    if len(t)<2 or not np.ptp(t, axis=0).any(): raise ValueError(f"a density needs at least 2 training states that differ, got {len(np.unique(t, axis=0))} different of {len(t)}")
+    if not np.isfinite(t).all():
+        raise ValueError(
+            f"{(~np.isfinite(t).all(1)).sum()} of {len(t)} training states hold values that are not numbers: leave them out"
+        )
+    if len(t) < 2 or not np.ptp(t, axis=0).any():
+        raise ValueError(
+            f"a density needs at least 2 training states that differ, got {len(np.unique(t, axis=0))} different of {len(t)}"
+        )
     return t
+
 
 class Gaussian(NamedTuple):
     "A fit to states: all that distances from them need"
-    mean:np.ndarray   # Shape [D]
-    factor:np.ndarray # Shape [D,D]; times its transpose it is the inverse covariance
+
+    mean: np.ndarray  # Shape [D]
+    factor: np.ndarray  # Shape [D,D]; times its transpose it is the inverse covariance
+
 
 def gaussian(
-    train, # Training states, shape [n,D]
-    shrinkage=None, # Weight of the ball in [0,1]; when None 0 if the states fill all dimensions, else estimated
-)->Gaussian: # In float64
+    train,  # Training states, shape [n,D]
+    shrinkage=None,  # Weight of the ball in [0,1]; when None 0 if the states fill all dimensions, else estimated
+) -> Gaussian:  # In float64
     "Mean and spread of states, the spread drawn towards a ball of the same mean variance."
     from sklearn.covariance import oas
+
     t = _familiar(train).astype(float)
-    w,axes = np.linalg.eigh(np.atleast_2d(np.cov(t, rowvar=False)))
-    if shrinkage is None: shrinkage = oas(t)[1] if w[0]<=1e-12*w[-1] else 0. # A direction varies less than rounding of float32 states can tell
-    if not 0<=shrinkage<=1: raise ValueError(f"shrinkage is a weight in [0,1], got {shrinkage}")
-    w = (1-shrinkage)*w+shrinkage*w.mean()
-    if w[0]<=w[-1]*len(w)*np.finfo(float).eps: raise ValueError(f"the covariance of {len(t)} states in {len(w)} dimensions has no inverse: use more states or a shrinkage above 0")
-    return Gaussian(t.mean(0), axes/np.sqrt(w))
+    w, axes = np.linalg.eigh(np.atleast_2d(np.cov(t, rowvar=False)))
+    if shrinkage is None:
+        shrinkage = (
+            oas(t)[1] if w[0] <= 1e-12 * w[-1] else 0.0
+        )  # A direction varies less than rounding of float32 states can tell
+    if not 0 <= shrinkage <= 1:
+        raise ValueError(f"shrinkage is a weight in [0,1], got {shrinkage}")
+    w = (1 - shrinkage) * w + shrinkage * w.mean()
+    if w[0] <= w[-1] * len(w) * np.finfo(float).eps:
+        raise ValueError(
+            f"the covariance of {len(t)} states in {len(w)} dimensions has no inverse: use more states or a shrinkage above 0"
+        )
+    return Gaussian(t.mean(0), axes / np.sqrt(w))
+
 
 def distance(
-    states, # Shape [N,D]
-    fit:Gaussian, # Of `gaussian`
-)->np.ndarray: # Shape [N]; NaN where a state holds NaN
+    states,  # Shape [N,D]
+    fit: Gaussian,  # Of `gaussian`
+) -> np.ndarray:  # Shape [N]; NaN where a state holds NaN
     "Distance from the mean in units of the spread, in float64."
-    return np.linalg.norm((_states(states)-fit.mean)@fit.factor, axis=1)
+    return np.linalg.norm((_states(states) - fit.mean) @ fit.factor, axis=1)
+
 
 def mahalanobis_distance(
-    states, # Shape [N,D]
-    train, # Training states, shape [n,D]
-    shrinkage=None, # As in `gaussian`
-)->np.ndarray: # Shape [N]; NaN where a state holds NaN
+    states,  # Shape [N,D]
+    train,  # Training states, shape [n,D]
+    shrinkage=None,  # As in `gaussian`
+) -> np.ndarray:  # Shape [N]; NaN where a state holds NaN
     "Fit and distance in one."
     return distance(states, gaussian(train, shrinkage))
 
 # %% ../../nbs/06_ue/02_density.ipynb #6733534c
 def jittered(
-    cov:np.ndarray, # Covariance, shape [D,D]; its precision counts
-)->tuple: # (cov + jitter on the diagonal, the jitter)
+    cov: np.ndarray,  # Covariance, shape [D,D]; its precision counts
+) -> tuple:  # (cov + jitter on the diagonal, the jitter)
     "The smallest jitter of the ladder that leaves no negative eigenvalue; the largest when none does."
-    for j in 10.**np.arange(-15, 0):
-        c = cov+np.eye(len(cov), dtype=cov.dtype)*cov.dtype.type(j)
-        if (np.linalg.eigvalsh(c)>=0).all(): break
-    return c,j
+    for j in 10.0 ** np.arange(-15, 0):
+        c = cov + np.eye(len(cov), dtype=cov.dtype) * cov.dtype.type(j)
+        if (np.linalg.eigvalsh(c) >= 0).all():
+            break
+    return c, j
+
 
 class Released(NamedTuple):
     "A fit as released"
-    mean:np.ndarray    # Shape [D], in the precision of the states
-    inverse:np.ndarray # Inverse covariance, shape [D,D], float32
+
+    mean: np.ndarray  # Shape [D], in the precision of the states
+    inverse: np.ndarray  # Inverse covariance, shape [D,D], float32
+
 
 def gaussian_he2024(
-    train, # Training states, shape [n,D]
-)->Released: # All that distances from them need
+    train,  # Training states, shape [n,D]
+) -> Released:  # All that distances from them need
     "Mean and spread of states with the released jitter."
     t = _familiar(train)
-    d = t-t.mean(0)
-    c,_ = jittered(d.T@d/t.dtype.type(len(t)-1))
-    return Released(t.mean(0), np.linalg.inv(c.astype(float)).astype('float32'))
+    d = t - t.mean(0)
+    c, _ = jittered(d.T @ d / t.dtype.type(len(t) - 1))
+    return Released(t.mean(0), np.linalg.inv(c.astype(float)).astype("float32"))
+
 
 def distance_he2024(
-    states, # Shape [N,D]
-    fit:Released, # Of `gaussian_he2024`
-)->np.ndarray: # float32, shape [N]; NaN where rounding made the square negative
+    states,  # Shape [N,D]
+    fit: Released,  # Of `gaussian_he2024`
+) -> np.ndarray:  # float32, shape [N]; NaN where rounding made the square negative
     "Distance in the released precision."
-    x = (_states(states)-fit.mean).astype('float32')
-    with np.errstate(invalid='ignore'): return np.sqrt((x@fit.inverse*x).sum(1))
+    x = (_states(states) - fit.mean).astype("float32")
+    with np.errstate(invalid="ignore"):
+        return np.sqrt((x @ fit.inverse * x).sum(1))
+
 
 def mahalanobis_distance_he2024(
-    states, # Shape [N,D]
-    train, # Training states, shape [n,D]
-)->np.ndarray: # float32, shape [N]; NaN where rounding made the square negative
+    states,  # Shape [N,D]
+    train,  # Training states, shape [n,D]
+) -> np.ndarray:  # float32, shape [N]; NaN where rounding made the square negative
     "Released fit and distance in one."
     return distance_he2024(states, gaussian_he2024(train))
 
 # %% ../../nbs/06_ue/02_density.ipynb #0a229c8f
-LEE,HE,REN,LMP = ('Lee et al. 2018, sec. 2, https://arxiv.org/abs/1807.03888', 'He et al. 2024, released code, https://arxiv.org/abs/2406.17274',
-                  'Ren et al. 2023, relative Mahalanobis distance, https://arxiv.org/abs/2209.15558', 'Fadeeva et al. 2023, released code, https://arxiv.org/abs/2311.07383')
-OAS = 'Chen et al. 2010, OAS as in scikit-learn, https://doi.org/10.1109/TSP.2010.2053029'
+LEE, HE, REN, LMP = (
+    "Lee et al. 2018, sec. 2, https://arxiv.org/abs/1807.03888",
+    "He et al. 2024, released code, https://arxiv.org/abs/2406.17274",
+    "Ren et al. 2023, relative Mahalanobis distance, https://arxiv.org/abs/2209.15558",
+    "Fadeeva et al. 2023, released code, https://arxiv.org/abs/2311.07383",
+)
+OAS = "Chen et al. 2010, OAS as in scikit-learn, https://doi.org/10.1109/TSP.2010.2053029"
 
-@stat(unit='a fit', cite=f'{LEE}; {OAS}')
+
+@stat(unit="a fit", cite=f"{LEE}; {OAS}")
 def train_gaussian(
-    train_states:np.ndarray, # States of training texts, shape [n,D]
-    shrinkage=None, # As in `gaussian`
-)->Gaussian: # One for all items
+    train_states: np.ndarray,  # States of training texts, shape [n,D]
+    shrinkage=None,  # As in `gaussian`
+) -> Gaussian:  # One for all items
     "Mean and spread of the training texts."
     return gaussian(train_states, shrinkage)
 
-@stat(unit='a fit', cite=f'{REN}; {OAS}')
+
+@stat(unit="a fit", cite=f"{REN}; {OAS}")
 def background_gaussian(
-    background_states:np.ndarray, # States of texts of any kind, shape [n,D]
-    shrinkage=None, # As in `gaussian`
-)->Gaussian: # One for all items
+    background_states: np.ndarray,  # States of texts of any kind, shape [n,D]
+    shrinkage=None,  # As in `gaussian`
+) -> Gaussian:  # One for all items
     "Mean and spread of texts of any kind."
     return gaussian(background_states, shrinkage)
 
-@stat(unit='a fit', cite=HE)
+
+@stat(unit="a fit", cite=HE)
 def train_gaussian_he2024(
-    train_states:np.ndarray, # States of training texts, shape [n,D]; in the release of reference summaries
-)->Released: # One for all items
+    train_states: np.ndarray,  # States of training texts, shape [n,D]; in the release of reference summaries
+) -> Released:  # One for all items
     "`train_gaussian` as released; LM-Polygraph has the same."
     return gaussian_he2024(train_states)
 
-@stat(unit='a fit', cite=LMP)
+
+@stat(unit="a fit", cite=LMP)
 def background_gaussian_lmp(
-    background_states:np.ndarray, # States of texts of any kind, shape [n,D]
-)->Released: # One for all items
+    background_states: np.ndarray,  # States of texts of any kind, shape [n,D]
+) -> Released:  # One for all items
     "`background_gaussian` with the jitter of LM-Polygraph."
     return gaussian_he2024(background_states)
 
-@stat(unit='standard deviations', cite=LEE)
+
+@stat(unit="standard deviations", cite=LEE)
 def mahalanobis(
-    greedy_state:list, # State of each item, N arrays [D]
-    train_gaussian:Gaussian, # Fit to the training texts
-)->list: # N numbers
+    greedy_state: list,  # State of each item, N arrays [D]
+    train_gaussian: Gaussian,  # Fit to the training texts
+) -> list:  # N numbers
     "Mahalanobis distance from the training texts."
     return distance(greedy_state, train_gaussian).tolist()
 
-@stat(unit='standard deviations', cite=REN)
+
+@stat(unit="standard deviations", cite=REN)
 def background_mahalanobis(
-    greedy_state:list, # State of each item, N arrays [D]
-    background_gaussian:Gaussian, # Fit to texts of any kind
-)->list: # N numbers
+    greedy_state: list,  # State of each item, N arrays [D]
+    background_gaussian: Gaussian,  # Fit to texts of any kind
+) -> list:  # N numbers
     "Mahalanobis distance from texts of any kind."
     return distance(greedy_state, background_gaussian).tolist()
 
-@stat(unit='standard deviations', cite=HE)
+
+@stat(unit="standard deviations", cite=HE)
 def mahalanobis_he2024(
-    greedy_state:list, # State of each item, N arrays [D]
-    train_gaussian_he2024:Released, # Fit to the training texts as released
-)->list: # N numbers
+    greedy_state: list,  # State of each item, N arrays [D]
+    train_gaussian_he2024: Released,  # Fit to the training texts as released
+) -> list:  # N numbers
     "Mahalanobis distance as released; LM-Polygraph has the same."
     return distance_he2024(greedy_state, train_gaussian_he2024).tolist()
 
-@stat(unit='standard deviations', cite=LMP)
+
+@stat(unit="standard deviations", cite=LMP)
 def background_mahalanobis_lmp(
-    greedy_state:list, # State of each item, N arrays [D]
-    background_gaussian_lmp:Released, # Fit to texts of any kind, with jitter
-)->list: # N numbers
+    greedy_state: list,  # State of each item, N arrays [D]
+    background_gaussian_lmp: Released,  # Fit to texts of any kind, with jitter
+) -> list:  # N numbers
     "As `background_mahalanobis`, with the jitter of LM-Polygraph."
     return distance_he2024(greedy_state, background_gaussian_lmp).tolist()
 
-def _exists(x): # A distance, when there is one
-    if np.isnan(x): raise Undefined("the distance is not a number: so is the state, or rounding made its square negative")
+
+def _exists(x):  # A distance, when there is one
+    if np.isnan(x):
+        raise Undefined("the distance is not a number: so is the state, or rounding made its square negative")
     return float(x)
 
-def _d(x): return rf'd_{x}(h)=\sqrt{{(h-\mu_{x})^\top S_{x}^{{-1}}(h-\mu_{x})}}'
-_FIT = r',\quad h\text{ state of the summary}, \mu_T, S_T\text{ mean and covariance of training states}'
 
-@ue(unit='standard deviations', cite=f'{LEE}; He et al. 2024, MD, https://arxiv.org/abs/2406.17274',
-    formula=_d('T')+_FIT,
-    trap='It tells how far a text lies from the texts that were chosen for the fit, and with other texts the order changes. Where the states do not fill all dimensions the covariance is shrunk, and the weight of the shrinkage sets the scale.')
+def _d(x):
+    return rf"d_{x}(h)=\sqrt{{(h-\mu_{x})^\top S_{x}^{{-1}}(h-\mu_{x})}}"
+
+
+_FIT = r",\quad h\text{ state of the summary}, \mu_T, S_T\text{ mean and covariance of training states}"
+
+
+@ue(
+    unit="standard deviations",
+    cite=f"{LEE}; He et al. 2024, MD, https://arxiv.org/abs/2406.17274",
+    formula=_d("T") + _FIT,
+    trap="It tells how far a text lies from the texts that were chosen for the fit, and with other texts the order changes. Where the states do not fill all dimensions the covariance is shrunk, and the weight of the shrinkage sets the scale.",
+)
 def md(
-    mahalanobis:float, # Distance from the training texts
-)->float: # 0 at their mean
+    mahalanobis: float,  # Distance from the training texts
+) -> float:  # 0 at their mean
     "Mahalanobis distance, not squared."
     return _exists(mahalanobis)
 
-@ue(unit='standard deviations', cite='He et al. 2024, MD as released, https://arxiv.org/abs/2406.17274',
-    formula=_d('T')+_FIT+r', S_T\text{ with a jitter }10^{-15}\text{ to }10^{-1}\text{ on its diagonal}',
-    trap='With no more states than dimensions the jitter decides the distance, and rounding decides the jitter. The release fitted it on reference summaries that were read as documents: other texts in another role than those it is asked about.')
+
+@ue(
+    unit="standard deviations",
+    cite="He et al. 2024, MD as released, https://arxiv.org/abs/2406.17274",
+    formula=_d("T") + _FIT + r", S_T\text{ with a jitter }10^{-15}\text{ to }10^{-1}\text{ on its diagonal}",
+    trap="With no more states than dimensions the jitter decides the distance, and rounding decides the jitter. The release fitted it on reference summaries that were read as documents: other texts in another role than those it is asked about.",
+)
 def md_he2024(
-    mahalanobis_he2024:float, # Distance from the training texts as released
-)->float: # As `md`
+    mahalanobis_he2024: float,  # Distance from the training texts as released
+) -> float:  # As `md`
     "Mahalanobis distance with the released jitter."
     return _exists(mahalanobis_he2024)
 
-@ue(unit='squared standard deviations', cite=REN,
-    formula=r'd_T(h)^2-d_B(h)^2,\quad '+_d('X')+r',\quad h\text{ state of the summary}, X=T\text{ training states or }B\text{ states of any texts}',
-    trap='A negative value is no error: the text is closer to the training texts than to others. Background states must come from the same model and pooling as the training states.')
-def rmd(
-    mahalanobis:float, # Distance from the training texts
-    background_mahalanobis:float, # Distance from texts of any kind
-)->float: # Negative where the text is closer to the training texts than to others
-    "Relative Mahalanobis distance: difference of the squares."
-    return _exists(mahalanobis)**2-_exists(background_mahalanobis)**2
 
-@ue(unit='standard deviations', cite=LMP,
-    formula=r'd_T(h)-d_B(h),\quad '+_d('X')+r',\quad h\text{ state of the summary}, X=T\text{ training states or }B\text{ states of any texts, with jitter}',
-    trap='Distances are subtracted where the definition subtracts their squares, so the order of items can differ from that of `rmd`. With no more states than dimensions the jitter decides both distances.')
+@ue(
+    unit="squared standard deviations",
+    cite=REN,
+    formula=r"d_T(h)^2-d_B(h)^2,\quad "
+    + _d("X")
+    + r",\quad h\text{ state of the summary}, X=T\text{ training states or }B\text{ states of any texts}",
+    trap="A negative value is no error: the text is closer to the training texts than to others. Background states must come from the same model and pooling as the training states.",
+)
+def rmd(
+    mahalanobis: float,  # Distance from the training texts
+    background_mahalanobis: float,  # Distance from texts of any kind
+) -> float:  # Negative where the text is closer to the training texts than to others
+    "Relative Mahalanobis distance: difference of the squares."
+    return _exists(mahalanobis) ** 2 - _exists(background_mahalanobis) ** 2
+
+
+@ue(
+    unit="standard deviations",
+    cite=LMP,
+    formula=r"d_T(h)-d_B(h),\quad "
+    + _d("X")
+    + r",\quad h\text{ state of the summary}, X=T\text{ training states or }B\text{ states of any texts, with jitter}",
+    trap="Distances are subtracted where the definition subtracts their squares, so the order of items can differ from that of `rmd`. With no more states than dimensions the jitter decides both distances.",
+)
 def rmd_lmp(
-    mahalanobis_he2024:float, # Distance from the training texts, with jitter
-    background_mahalanobis_lmp:float, # Distance from texts of any kind, with jitter
-)->float: # As `rmd`
+    mahalanobis_he2024: float,  # Distance from the training texts, with jitter
+    background_mahalanobis_lmp: float,  # Distance from texts of any kind, with jitter
+) -> float:  # As `rmd`
     "Difference of the distances themselves, where the definition has their squares."
-    return _exists(mahalanobis_he2024)-_exists(background_mahalanobis_lmp)
+    return _exists(mahalanobis_he2024) - _exists(background_mahalanobis_lmp)
 
 # %% ../../nbs/06_ue/02_density.ipynb #2822c58b
-def _robust(z): # Minimum covariance determinant of the narrowest support that has one
+def _robust(z):  # Minimum covariance determinant of the narrowest support that has one
     from sklearn.covariance import MinCovDet
-    for support in (None, .9, 1.):
-        try: return MinCovDet(support_fraction=support, random_state=42).fit(z)
-        except ValueError as e: why = e
+
+    for support in (None, 0.9, 1.0):
+        try:
+            return MinCovDet(support_fraction=support, random_state=42).fit(z)
+        except ValueError as e:
+            why = e
     raise ValueError(f"no part of {len(z)} training states has a covariance with a determinant: {why}")
 
-YOO = 'Yoo et al. 2022, https://arxiv.org/abs/2203.01677; He et al. 2024, RDE, https://arxiv.org/abs/2406.17274'
+
+YOO = (
+    "Yoo et al. 2022, https://arxiv.org/abs/2203.01677; He et al. 2024, RDE, https://arxiv.org/abs/2406.17274"
+)
+
 
 class Robust(NamedTuple):
     "A robust fit to states"
-    pca:object # Kernel PCA
-    mcd:object # Minimum covariance determinant of its components
 
-@stat(unit='a fit', cite=YOO)
+    pca: object  # Kernel PCA
+    mcd: object  # Minimum covariance determinant of its components
+
+
+@stat(unit="a fit", cite=YOO)
 def train_robust(
-    train_states:np.ndarray, # States of training texts, shape [n,D]; with n up to 100 the fit is singular, and scikit-learn says so
-)->Robust: # One for all items
+    train_states: np.ndarray,  # States of training texts, shape [n,D]; with n up to 100 the fit is singular, and scikit-learn says so
+) -> Robust:  # One for all items
     "Kernel PCA of the training texts, and the robust fit to its components."
     from sklearn.decomposition import KernelPCA
+
     t = _familiar(train_states).astype(float)
-    pca = KernelPCA(100, kernel='rbf', random_state=42).fit(t)
+    pca = KernelPCA(100, kernel="rbf", random_state=42).fit(t)
     return Robust(pca, _robust(pca.transform(t)))
 
-@stat(unit='squared standard deviations', cite=YOO)
+
+@stat(unit="squared standard deviations", cite=YOO)
 def robust_distance(
-    greedy_state:list, # State of each item, N arrays [D]
-    train_robust:Robust, # Fit to the training texts
-)->list: # N numbers; far outside, where all likenesses are 0, the same for all
+    greedy_state: list,  # State of each item, N arrays [D]
+    train_robust: Robust,  # Fit to the training texts
+) -> list:  # N numbers; far outside, where all likenesses are 0, the same for all
     "Squared robust distance from the training texts after kernel PCA."
     h = _states(greedy_state).astype(float)
     ok = np.isfinite(h).all(1)
     out = np.full(len(h), np.nan)
-    if ok.any(): out[ok] = train_robust.mcd.mahalanobis(train_robust.pca.transform(h[ok]))
+    if ok.any():
+        out[ok] = train_robust.mcd.mahalanobis(train_robust.pca.transform(h[ok]))
     return out.tolist()
 
-@ue(unit='squared standard deviations', cite=YOO,
-    formula=r'(z-\mu_R)^\top S_R^{-1}(z-\mu_R),\quad z\text{ kernel PCA of the state}, \mu_R, S_R\text{ of the tightest half of the training texts}',
-    trap='Far outside it saturates: all such texts get one value, which may lie below that of texts at a middling distance. It is squared, which `md` is not, and with up to 100 training states the fit is singular.')
+
+@ue(
+    unit="squared standard deviations",
+    cite=YOO,
+    formula=r"(z-\mu_R)^\top S_R^{-1}(z-\mu_R),\quad z\text{ kernel PCA of the state}, \mu_R, S_R\text{ of the tightest half of the training texts}",
+    trap="Far outside it saturates: all such texts get one value, which may lie below that of texts at a middling distance. It is squared, which `md` is not, and with up to 100 training states the fit is singular.",
+)
 def rde(
-    robust_distance:float, # Squared robust distance from the training texts
-)->float: # Constant far outside
+    robust_distance: float,  # Squared robust distance from the training texts
+) -> float:  # Constant far outside
     "Robust density estimation; squared, where `md` is not."
     return _exists(robust_distance)

@@ -11,358 +11,467 @@ __all__ = ['LIN', 'NIKITIN', 'nli_probability', 'entail', 'contra', 'n_samples',
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #78428c66
 from typing import NamedTuple
+
 import numpy as np
+
 from ..core.checks import Undefined
 from ..core.registry import stat, ue
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #00e82d2b
-LIN = 'Lin, Trivedi & Sun 2023, https://arxiv.org/abs/2305.19187'
+LIN = "Lin, Trivedi & Sun 2023, https://arxiv.org/abs/2305.19187"
 
-_NLI = r',\quad E_{ij}, C_{ij}\text{ probability that sample }i\text{ entails, contradicts sample }j'
-_W = dict(entail=r'W_{ij}=\tfrac12(E_{ij}+E_{ji})\text{, entailment of samples }i, j', contra=r'W_{ij}=1-\tfrac12(C_{ij}+C_{ji}), C\text{ contradiction of samples }i, j', jaccard=r'W_{ij}\text{ share of words that samples }i, j\text{ have in common}')
+_NLI = r",\quad E_{ij}, C_{ij}\text{ probability that sample }i\text{ entails, contradicts sample }j"
+_W = dict(
+    entail=r"W_{ij}=\tfrac12(E_{ij}+E_{ji})\text{, entailment of samples }i, j",
+    contra=r"W_{ij}=1-\tfrac12(C_{ij}+C_{ji}), C\text{ contradiction of samples }i, j",
+    jaccard=r"W_{ij}\text{ share of words that samples }i, j\text{ have in common}",
+)
 
-_DEG = r'1-\frac1{K^2}\sum_{i,j}W_{ij},\quad '
-_EIGV = r'\sum_k\max(0, 1-\lambda_k),\quad\lambda\text{ eigenvalues of }I-D^{-1/2}WD^{-1/2}, D\text{ row sums of }W, '
-_ECC = r'\lVert U-\bar U\rVert_F,\quad U\text{ eigenvectors of }I-D^{-1/2}WD^{-1/2}\text{ with eigenvalue}<0.9, '
+_DEG = r"1-\frac1{K^2}\sum_{i,j}W_{ij},\quad "
+_EIGV = r"\sum_k\max(0, 1-\lambda_k),\quad\lambda\text{ eigenvalues of }I-D^{-1/2}WD^{-1/2}, D\text{ row sums of }W, "
+_ECC = (
+    r"\lVert U-\bar U\rVert_F,\quad U\text{ eigenvectors of }I-D^{-1/2}WD^{-1/2}\text{ with eigenvalue}<0.9, "
+)
 
-@stat(unit='[0,1]', cite='He et al. 2021, DeBERTa fine-tuned on MNLI, https://arxiv.org/abs/2006.03654')
+
+@stat(unit="[0,1]", cite="He et al. 2021, DeBERTa fine-tuned on MNLI, https://arxiv.org/abs/2006.03654")
 def nli_probability(
-    nli:list, # For each item logits [1+K,1+K,3] over (greedy, samples): premise, hypothesis, (contradiction, neutral, entailment)
-)->list: # For each item shape [1+K,1+K,3]; the classes sum to 1
+    nli: list,  # For each item logits [1+K,1+K,3] over (greedy, samples): premise, hypothesis, (contradiction, neutral, entailment)
+) -> list:  # For each item shape [1+K,1+K,3]; the classes sum to 1
     "Probabilities of the three classes."
     from scipy.special import softmax
+
     return [softmax(_logits(z), -1) for z in nli]
 
-def _logits(z): # float64, the right shape
+
+def _logits(z):  # float64, the right shape
     z = np.asarray(z, float)
-    if z.ndim!=3 or z.shape!=(len(z), len(z), 3): raise ValueError(f"nli needs logits of shape [1+K,1+K,3], got {z.shape}")
+    if z.ndim != 3 or z.shape != (len(z), len(z), 3):
+        raise ValueError(f"nli needs logits of shape [1+K,1+K,3], got {z.shape}")
     return z
 
-@stat(unit='[0,1]', cite=LIN+', sec. 4.1')
-def entail(
-    nli_probability:list, # For each item shape [1+K,1+K,3]
-)->list: # For each item shape [K,K]: row is premise, column is hypothesis
-    "How likely one sample entails another."
-    return [p[1:,1:,2] for p in nli_probability]
 
-@stat(unit='[0,1]', cite=LIN+', sec. 4.1')
+@stat(unit="[0,1]", cite=LIN + ", sec. 4.1")
+def entail(
+    nli_probability: list,  # For each item shape [1+K,1+K,3]
+) -> list:  # For each item shape [K,K]: row is premise, column is hypothesis
+    "How likely one sample entails another."
+    return [p[1:, 1:, 2] for p in nli_probability]
+
+
+@stat(unit="[0,1]", cite=LIN + ", sec. 4.1")
 def contra(
-    nli_probability:list, # For each item shape [1+K,1+K,3]
-)->list: # For each item shape [K,K]: row is premise, column is hypothesis
+    nli_probability: list,  # For each item shape [1+K,1+K,3]
+) -> list:  # For each item shape [K,K]: row is premise, column is hypothesis
     "How likely one sample contradicts another."
-    return [p[1:,1:,0] for p in nli_probability]
+    return [p[1:, 1:, 0] for p in nli_probability]
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #f7a4b718
 def n_samples(
-    w:np.ndarray, # Shape [K,K], anything about pairs of samples
-)->int: # K
+    w: np.ndarray,  # Shape [K,K], anything about pairs of samples
+) -> int:  # K
     "How many samples are compared; one alone says nothing about agreement."
-    if w.ndim!=2 or w.shape[0]!=w.shape[1]: raise ValueError(f"needs a square matrix over samples, got shape {w.shape}")
-    if len(w)<2: raise Undefined(f"needs at least 2 samples, got {len(w)}")
+    if w.ndim != 2 or w.shape[0] != w.shape[1]:
+        raise ValueError(f"needs a square matrix over samples, got shape {w.shape}")
+    if len(w) < 2:
+        raise Undefined(f"needs at least 2 samples, got {len(w)}")
     return len(w)
 
+
 def mean_pair(
-    w:np.ndarray, # Shape [K,K]
-)->float: # Mean without the diagonal
+    w: np.ndarray,  # Shape [K,K]
+) -> float:  # Mean without the diagonal
     "Mean over ordered pairs of different samples."
     k = n_samples(w)
-    return float((w.sum()-np.trace(w))/(k*(k-1)))
+    return float((w.sum() - np.trace(w)) / (k * (k - 1)))
 
-@ue(unit='sets', cite=LIN+', U_NumSet, as released with He et al. 2024, https://arxiv.org/abs/2406.17274',
-    formula=r'\text{components of the graph with edges }\{i,j\}: E_{ij}>C_{ij}, E_{ji}>C_{ji}'+_NLI,
-    trap='It has only K values, so many items tie, and how ties are broken shows in measures that rank. A chain of neighbouring meanings is one set, even where its ends contradict each other.')
+
+@ue(
+    unit="sets",
+    cite=LIN + ", U_NumSet, as released with He et al. 2024, https://arxiv.org/abs/2406.17274",
+    formula=r"\text{components of the graph with edges }\{i,j\}: E_{ij}>C_{ij}, E_{ji}>C_{ji}" + _NLI,
+    trap="It has only K values, so many items tie, and how ties are broken shows in measures that rank. A chain of neighbouring meanings is one set, even where its ends contradict each other.",
+)
 def num_sets(
-    entail:np.ndarray, # Shape [K,K]
-    contra:np.ndarray, # Shape [K,K]
-)->float: # 1 to K; higher is less certain
+    entail: np.ndarray,  # Shape [K,K]
+    contra: np.ndarray,  # Shape [K,K]
+) -> float:  # 1 to K; higher is less certain
     "Number of groups of samples joined by entailment over contradiction in both directions."
     from scipy.sparse.csgraph import connected_components
-    n_samples(entail)
-    edge = entail>contra
-    return float(connected_components(edge&edge.T, directed=False, return_labels=False))
 
-@ue(unit='sets', cite=LIN+", U_NumSet, as in the authors' code",
-    formula=r'\text{sets left when sample }i=1\ldots K\text{ hands its set to all }j>i\text{ with }\operatorname{argmax}\ne\text{contradiction both ways}',
-    trap='The number depends on the order of the samples. Neutral pairs count as the same meaning, so unrelated samples look certain.')
+    n_samples(entail)
+    edge = entail > contra
+    return float(connected_components(edge & edge.T, directed=False, return_labels=False))
+
+
+@ue(
+    unit="sets",
+    cite=LIN + ", U_NumSet, as in the authors' code",
+    formula=r"\text{sets left when sample }i=1\ldots K\text{ hands its set to all }j>i\text{ with }\operatorname{argmax}\ne\text{contradiction both ways}",
+    trap="The number depends on the order of the samples. Neutral pairs count as the same meaning, so unrelated samples look certain.",
+)
 def num_sets_lin(
-    nli:np.ndarray, # Logits, shape [1+K,1+K,3]
-)->float: # 1 to K; higher is less certain
+    nli: np.ndarray,  # Logits, shape [1+K,1+K,3]
+) -> float:  # 1 to K; higher is less certain
     "Number of sets when a sample hands its set to each later one that neither contradicts it nor is contradicted by it."
-    free = nli[1:,1:].argmax(-1)!=0
+    free = nli[1:, 1:].argmax(-1) != 0
     ids = np.arange(n_samples(free))
-    for i,row in enumerate(free&free.T): ids[i+1:][row[i+1:]] = ids[i]
+    for i, row in enumerate(free & free.T):
+        ids[i + 1 :][row[i + 1 :]] = ids[i]
     return float(len(np.unique(ids)))
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #9e95b458
-@stat(unit='[0,1]', cite=LIN+', sec. 4.1, a_NLI,entail')
+@stat(unit="[0,1]", cite=LIN + ", sec. 4.1, a_NLI,entail")
 def entail_affinity(
-    entail:list, # For each item shape [K,K]
-)->list: # For each item shape [K,K], symmetric; the diagonal is how far a text entails itself
+    entail: list,  # For each item shape [K,K]
+) -> list:  # For each item shape [K,K], symmetric; the diagonal is how far a text entails itself
     "Mutual entailment."
-    return [(e+e.T)/2 for e in entail]
+    return [(e + e.T) / 2 for e in entail]
 
-@stat(unit='[0,1]', cite=LIN+', sec. 4.1, a_NLI,contra')
+
+@stat(unit="[0,1]", cite=LIN + ", sec. 4.1, a_NLI,contra")
 def contra_affinity(
-    contra:list, # For each item shape [K,K]
-)->list: # For each item shape [K,K], symmetric
+    contra: list,  # For each item shape [K,K]
+) -> list:  # For each item shape [K,K], symmetric
     "Lack of contradiction in both directions."
-    return [1-(c+c.T)/2 for c in contra]
+    return [1 - (c + c.T) / 2 for c in contra]
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #82034c0d
-@ue(unit='[0,1]', cite=LIN+', U_Deg',
-    formula=_DEG+_W['entail'],
-    trap='The diagonal counts, so the largest value depends on K: compare runs with equally many samples. Neutral pairs count as disagreement.')
+@ue(
+    unit="[0,1]",
+    cite=LIN + ", U_Deg",
+    formula=_DEG + _W["entail"],
+    trap="The diagonal counts, so the largest value depends on K: compare runs with equally many samples. Neutral pairs count as disagreement.",
+)
 def deg_mat(
-    entail_affinity:np.ndarray, # Shape [K,K]
-)->float: # 0 when all samples agree; higher is less certain
+    entail_affinity: np.ndarray,  # Shape [K,K]
+) -> float:  # 0 when all samples agree; higher is less certain
     "Mean disagreement between samples, by entailment."
     n_samples(entail_affinity)
-    return float(1-entail_affinity.mean())
+    return float(1 - entail_affinity.mean())
 
-@ue(unit='[0,1]', cite=LIN+', U_Deg',
-    formula=_DEG+_W['contra'],
-    trap='Samples about different things do not contradict each other and look certain. The largest value depends on K.')
+
+@ue(
+    unit="[0,1]",
+    cite=LIN + ", U_Deg",
+    formula=_DEG + _W["contra"],
+    trap="Samples about different things do not contradict each other and look certain. The largest value depends on K.",
+)
 def deg_mat_contra(
-    contra_affinity:np.ndarray, # Shape [K,K]
-)->float: # 0 when no sample contradicts another; higher is less certain
+    contra_affinity: np.ndarray,  # Shape [K,K]
+) -> float:  # 0 when no sample contradicts another; higher is less certain
     "Mean disagreement between samples, by contradiction."
     return deg_mat(contra_affinity)
 
-@ue(unit='[0,1]', cite=LIN+', U_Deg',
-    formula=_DEG+_W['jaccard'],
-    trap='Words count, not meanings: paraphrases look uncertain, and a single word that turns the meaning hardly shows.')
+
+@ue(
+    unit="[0,1]",
+    cite=LIN + ", U_Deg",
+    formula=_DEG + _W["jaccard"],
+    trap="Words count, not meanings: paraphrases look uncertain, and a single word that turns the meaning hardly shows.",
+)
 def deg_mat_jaccard(
-    jaccard:np.ndarray, # Shape [K,K]
-)->float: # 0 when all samples use the same words; higher is less certain
+    jaccard: np.ndarray,  # Shape [K,K]
+) -> float:  # 0 when all samples use the same words; higher is less certain
     "Mean disagreement between samples, by words."
     return deg_mat(jaccard)
 
-@stat(unit='[0,1]', cite=LIN+', C_Deg')
+
+@stat(unit="[0,1]", cite=LIN + ", C_Deg")
 def sample_degree(
-    entail_affinity:list, # For each item shape [K,K]
-)->list: # For each item shape [K]: 1 when all samples agree with this one; a confidence
+    entail_affinity: list,  # For each item shape [K,K]
+) -> list:  # For each item shape [K]: 1 when all samples agree with this one; a confidence
     "How much the samples agree with each one of them, itself included."
     return [w.mean(1) for w in entail_affinity]
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #b7b3106e
-def _to_greedy(p, c): # Class c between greedy text and each sample, mean of both directions
-    if len(p)<2: raise Undefined("needs at least 1 sample beside the greedy summary, got 0")
-    return float((p[0,1:,c]+p[1:,0,c]).mean()/2)
+def _to_greedy(p, c):  # Class c between greedy text and each sample, mean of both directions
+    if len(p) < 2:
+        raise Undefined("needs at least 1 sample beside the greedy summary, got 0")
+    return float((p[0, 1:, c] + p[1:, 0, c]).mean() / 2)
 
-@ue(unit='[0,1]', cite=LIN+', C_Deg, applied to the greedy summary',
-    formula=r'1-\frac1{2K}\sum_k\bigl(E_{0k}+E_{k0}\bigr),\quad E_{0k}, E_{k0}\text{ entailment between greedy summary and sample }k',
-    trap='It asks for entailment both ways, so a sample that only says more or less than the greedy summary counts as half a disagreement.')
+
+@ue(
+    unit="[0,1]",
+    cite=LIN + ", C_Deg, applied to the greedy summary",
+    formula=r"1-\frac1{2K}\sum_k\bigl(E_{0k}+E_{k0}\bigr),\quad E_{0k}, E_{k0}\text{ entailment between greedy summary and sample }k",
+    trap="It asks for entailment both ways, so a sample that only says more or less than the greedy summary counts as half a disagreement.",
+)
 def deg_greedy(
-    nli_probability:np.ndarray, # Shape [1+K,1+K,3]
-)->float: # 0 when every sample says the same; higher is less certain
+    nli_probability: np.ndarray,  # Shape [1+K,1+K,3]
+) -> float:  # 0 when every sample says the same; higher is less certain
     "Mean disagreement of the samples with the greedy summary, by entailment."
-    return 1-_to_greedy(nli_probability, 2)
+    return 1 - _to_greedy(nli_probability, 2)
 
-@ue(unit='[0,1]', cite=LIN+', C_Deg, applied to the greedy summary; Bouchard & Chauhan 2025, non-contradiction, https://arxiv.org/abs/2504.19254',
-    formula=r'\frac1{2K}\sum_k\bigl(C_{0k}+C_{k0}\bigr),\quad C_{0k}, C_{k0}\text{ contradiction between greedy summary and sample }k',
-    trap='Samples about different things do not contradict the greedy summary and make it look certain.')
+
+@ue(
+    unit="[0,1]",
+    cite=LIN
+    + ", C_Deg, applied to the greedy summary; Bouchard & Chauhan 2025, non-contradiction, https://arxiv.org/abs/2504.19254",
+    formula=r"\frac1{2K}\sum_k\bigl(C_{0k}+C_{k0}\bigr),\quad C_{0k}, C_{k0}\text{ contradiction between greedy summary and sample }k",
+    trap="Samples about different things do not contradict the greedy summary and make it look certain.",
+)
 def deg_greedy_contra(
-    nli_probability:np.ndarray, # Shape [1+K,1+K,3]
-)->float: # 0 when no sample contradicts it; higher is less certain
+    nli_probability: np.ndarray,  # Shape [1+K,1+K,3]
+) -> float:  # 0 when no sample contradicts it; higher is less certain
     "Mean disagreement of the samples with the greedy summary, by contradiction."
     return _to_greedy(nli_probability, 0)
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #df059264
 class Spectrum(NamedTuple):
     "Eigenvalues of a normalised Laplacian and its eigenvectors"
-    values:np.ndarray  # Shape [K], smallest first
-    vectors:np.ndarray # Shape [K,K], one per column
+
+    values: np.ndarray  # Shape [K], smallest first
+    vectors: np.ndarray  # Shape [K,K], one per column
+
 
 def by_size(
-    f, # Function of stacked matrices [n,K,K] that gives n values
-    *lists, # For each item a matrix [K,K]; K may differ between items
-)->list: # For each item its value
+    f,  # Function of stacked matrices [n,K,K] that gives n values
+    *lists,  # For each item a matrix [K,K]; K may differ between items
+) -> list:  # For each item its value
     "Call a function once for all items of the same size."
-    sizes,out = [len(m) for m in lists[0]],[None]*len(lists[0])
+    sizes, out = [len(m) for m in lists[0]], [None] * len(lists[0])
     for k in set(sizes):
-        at = [i for i,s in enumerate(sizes) if s==k]
-        for i,v in zip(at, f(*(np.stack([ms[i] for i in at]) for ms in lists))): out[i] = v
+        at = [i for i, s in enumerate(sizes) if s == k]
+        for i, v in zip(at, f(*(np.stack([ms[i] for i in at]) for ms in lists))):
+            out[i] = v
     return out
 
+
 def laplacian(
-    w:np.ndarray, # Affinities, shape [...,K,K], symmetric, none negative
-)->np.ndarray: # Same shape
+    w: np.ndarray,  # Affinities, shape [...,K,K], symmetric, none negative
+) -> np.ndarray:  # Same shape
     "Normalised Laplacian; a row of zeros stays a row of zeros."
     d = w.sum(-1)
-    with np.errstate(divide='ignore'): r = np.where(d>0, d**-.5, 0)
-    return np.eye(w.shape[-1])*(d>0)[...,None] - r[...,None]*w*r[...,None,:]
+    with np.errstate(divide="ignore"):
+        r = np.where(d > 0, d**-0.5, 0)
+    return np.eye(w.shape[-1]) * (d > 0)[..., None] - r[..., None] * w * r[..., None, :]
+
 
 def spectra(
-    affinity:list, # For each item shape [K,K]
-)->list: # For each item a `Spectrum`
+    affinity: list,  # For each item shape [K,K]
+) -> list:  # For each item a `Spectrum`
     "Decompose the normalised Laplacian of each item."
     return by_size(lambda w: map(Spectrum, *np.linalg.eigh(laplacian(w))), affinity)
 
-@stat(unit='eigenvalues 0 to 2', cite=LIN+', sec. 4.2')
+
+@stat(unit="eigenvalues 0 to 2", cite=LIN + ", sec. 4.2")
 def spectrum_entail(
-    entail_affinity:list, # For each item shape [K,K]
-)->list: # For each item a `Spectrum`
+    entail_affinity: list,  # For each item shape [K,K]
+) -> list:  # For each item a `Spectrum`
     "Spectrum of the graph of entailment."
     return spectra(entail_affinity)
 
-@stat(unit='eigenvalues 0 to 2', cite=LIN+', sec. 4.2')
+
+@stat(unit="eigenvalues 0 to 2", cite=LIN + ", sec. 4.2")
 def spectrum_contra(
-    contra_affinity:list, # For each item shape [K,K]
-)->list: # For each item a `Spectrum`
+    contra_affinity: list,  # For each item shape [K,K]
+) -> list:  # For each item a `Spectrum`
     "Spectrum of the graph of lacking contradiction."
     return spectra(contra_affinity)
 
-@stat(unit='eigenvalues 0 to 2', cite=LIN+', sec. 4.2')
+
+@stat(unit="eigenvalues 0 to 2", cite=LIN + ", sec. 4.2")
 def spectrum_jaccard(
-    jaccard:list, # For each item shape [K,K]
-)->list: # For each item a `Spectrum`
+    jaccard: list,  # For each item shape [K,K]
+) -> list:  # For each item a `Spectrum`
     "Spectrum of the graph of shared words."
     return spectra(jaccard)
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #9aa4c592
-@ue(unit='sets', cite=LIN+', U_EigV',
-    formula=_EIGV+_W['entail'],
-    trap='Up to K, so compare runs with equally many samples. A sample that entails nothing, not even itself, is a set of its own here and an error in peers.')
+@ue(
+    unit="sets",
+    cite=LIN + ", U_EigV",
+    formula=_EIGV + _W["entail"],
+    trap="Up to K, so compare runs with equally many samples. A sample that entails nothing, not even itself, is a set of its own here and an error in peers.",
+)
 def eigv(
-    spectrum_entail:Spectrum, # Of K samples
-)->float: # 1 when all samples agree, up to K; higher is less certain
+    spectrum_entail: Spectrum,  # Of K samples
+) -> float:  # 1 when all samples agree, up to K; higher is less certain
     "Effective number of groups of samples, by entailment."
     n_samples(spectrum_entail.vectors)
-    return float(np.maximum(0, 1-spectrum_entail.values).sum())
+    return float(np.maximum(0, 1 - spectrum_entail.values).sum())
 
-@ue(unit='sets', cite=LIN+', U_EigV',
-    formula=_EIGV+_W['contra'],
-    trap='Samples about different things do not contradict each other and look certain. Compare runs with equally many samples.')
+
+@ue(
+    unit="sets",
+    cite=LIN + ", U_EigV",
+    formula=_EIGV + _W["contra"],
+    trap="Samples about different things do not contradict each other and look certain. Compare runs with equally many samples.",
+)
 def eigv_contra(
-    spectrum_contra:Spectrum, # Of K samples
-)->float: # 1 when no sample contradicts another, up to K; higher is less certain
+    spectrum_contra: Spectrum,  # Of K samples
+) -> float:  # 1 when no sample contradicts another, up to K; higher is less certain
     "Effective number of groups of samples, by contradiction."
     return eigv(spectrum_contra)
 
-@ue(unit='sets', cite=LIN+', U_EigV',
-    formula=_EIGV+_W['jaccard'],
-    trap='Words count, not meanings: paraphrases look uncertain, and a single word that turns the meaning hardly shows.')
+
+@ue(
+    unit="sets",
+    cite=LIN + ", U_EigV",
+    formula=_EIGV + _W["jaccard"],
+    trap="Words count, not meanings: paraphrases look uncertain, and a single word that turns the meaning hardly shows.",
+)
 def eigv_jaccard(
-    spectrum_jaccard:Spectrum, # Of K samples
-)->float: # 1 when all samples use the same words, up to K; higher is less certain
+    spectrum_jaccard: Spectrum,  # Of K samples
+) -> float:  # 1 when all samples use the same words, up to K; higher is less certain
     "Effective number of groups of samples, by words."
     return eigv(spectrum_jaccard)
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #087d94e1
 def coordinates(
-    spectrum:Spectrum, # Of K samples
-    threshold:float=.9, # Keep vectors whose eigenvalue is smaller
-)->np.ndarray: # Shape [K, number of kept vectors], columns centred
+    spectrum: Spectrum,  # Of K samples
+    threshold: float = 0.9,  # Keep vectors whose eigenvalue is smaller
+) -> np.ndarray:  # Shape [K, number of kept vectors], columns centred
     "Where the samples lie in the kept eigenvectors."
-    v = spectrum.vectors[:,spectrum.values<threshold]
-    return v-v.mean(0)
+    v = spectrum.vectors[:, spectrum.values < threshold]
+    return v - v.mean(0)
 
-@stat(unit='distance', cite=LIN+', C_Ecc')
+
+@stat(unit="distance", cite=LIN + ", C_Ecc")
 def sample_ecc(
-    spectrum_entail:list, # For each item a `Spectrum`
-    threshold:float=.9, # Keep vectors whose eigenvalue is smaller
-)->list: # For each item shape [K]: 0 at the centre; an uncertainty
+    spectrum_entail: list,  # For each item a `Spectrum`
+    threshold: float = 0.9,  # Keep vectors whose eigenvalue is smaller
+) -> list:  # For each item shape [K]: 0 at the centre; an uncertainty
     "Distance of each sample from the centre of all."
     return [np.linalg.norm(coordinates(s, threshold), axis=1) for s in spectrum_entail]
 
-@ue(unit='distance', cite=LIN+', U_Ecc',
-    formula=_ECC+_W['entail'],
-    trap='It is nearly the root of the number of kept eigenvectors less one, so items tie up to small differences. An eigenvalue near the threshold flips it by rounding.')
+
+@ue(
+    unit="distance",
+    cite=LIN + ", U_Ecc",
+    formula=_ECC + _W["entail"],
+    trap="It is nearly the root of the number of kept eigenvectors less one, so items tie up to small differences. An eigenvalue near the threshold flips it by rounding.",
+)
 def ecc(
-    spectrum_entail:Spectrum, # Of K samples
-    threshold:float=.9, # Keep vectors whose eigenvalue is smaller
-)->float: # 0 when all samples agree, up to sqrt(K-1); higher is less certain
+    spectrum_entail: Spectrum,  # Of K samples
+    threshold: float = 0.9,  # Keep vectors whose eigenvalue is smaller
+) -> float:  # 0 when all samples agree, up to sqrt(K-1); higher is less certain
     "Eccentricity: how far samples lie apart in the spectrum, by entailment."
     n_samples(spectrum_entail.vectors)
     return float(np.linalg.norm(coordinates(spectrum_entail, threshold)))
 
-@ue(unit='distance', cite=LIN+', U_Ecc',
-    formula=_ECC+_W['contra'],
-    trap='Steps and ties as in `ecc`. Samples about different things do not contradict each other and look certain.')
+
+@ue(
+    unit="distance",
+    cite=LIN + ", U_Ecc",
+    formula=_ECC + _W["contra"],
+    trap="Steps and ties as in `ecc`. Samples about different things do not contradict each other and look certain.",
+)
 def ecc_contra(
-    spectrum_contra:Spectrum, # Of K samples
-    threshold:float=.9, # Keep vectors whose eigenvalue is smaller
-)->float: # 0 when no sample contradicts another, up to sqrt(K-1); higher is less certain
+    spectrum_contra: Spectrum,  # Of K samples
+    threshold: float = 0.9,  # Keep vectors whose eigenvalue is smaller
+) -> float:  # 0 when no sample contradicts another, up to sqrt(K-1); higher is less certain
     "Eccentricity, by contradiction."
     return ecc(spectrum_contra, threshold)
 
-@ue(unit='distance', cite=LIN+', U_Ecc',
-    formula=_ECC+_W['jaccard'],
-    trap='Steps and ties as in `ecc`. Words count, not meanings.')
+
+@ue(
+    unit="distance",
+    cite=LIN + ", U_Ecc",
+    formula=_ECC + _W["jaccard"],
+    trap="Steps and ties as in `ecc`. Words count, not meanings.",
+)
 def ecc_jaccard(
-    spectrum_jaccard:Spectrum, # Of K samples
-    threshold:float=.9, # Keep vectors whose eigenvalue is smaller
-)->float: # 0 when all samples use the same words, up to sqrt(K-1); higher is less certain
+    spectrum_jaccard: Spectrum,  # Of K samples
+    threshold: float = 0.9,  # Keep vectors whose eigenvalue is smaller
+) -> float:  # 0 when all samples use the same words, up to sqrt(K-1); higher is less certain
     "Eccentricity, by words."
     return ecc(spectrum_jaccard, threshold)
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #f1aacf53
 def plot_graph(
-    affinity:np.ndarray, # Shape [K,K], in [0,1]
-    names=None, # A short name for each sample; 1 to K when None
-    ax=None, # Axes to draw on; a new figure when None
-): # The axes drawn on
+    affinity: np.ndarray,  # Shape [K,K], in [0,1]
+    names=None,  # A short name for each sample; 1 to K when None
+    ax=None,  # Axes to draw on; a new figure when None
+):  # The axes drawn on
     "Samples in a circle; the line between two is as dark and wide as their agreement."
     import matplotlib.pyplot as plt
-    if ax is None: ax = plt.subplots(figsize=(3, 3))[1]
-    at = np.exp(2j*np.pi*(.125+np.arange(len(affinity))/len(affinity)))
-    for i,j in zip(*np.triu_indices(len(at), 1)):
-        ax.plot(at.real[[i,j]], at.imag[[i,j]], color='#0072b2', lw=.5+4*affinity[i,j], alpha=affinity[i,j], zorder=1)
-    ax.scatter(at.real, at.imag, s=420, color='white', edgecolor='#333333', zorder=2)
-    for z,name in zip(at, names or range(1, len(at)+1)): ax.text(z.real, z.imag, name, ha='center', va='center', zorder=3)
-    ax.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect='equal')
-    ax.axis('off')
+
+    if ax is None:
+        ax = plt.subplots(figsize=(3, 3))[1]
+    at = np.exp(2j * np.pi * (0.125 + np.arange(len(affinity)) / len(affinity)))
+    for i, j in zip(*np.triu_indices(len(at), 1)):
+        ax.plot(
+            at.real[[i, j]],
+            at.imag[[i, j]],
+            color="#0072b2",
+            lw=0.5 + 4 * affinity[i, j],
+            alpha=affinity[i, j],
+            zorder=1,
+        )
+    ax.scatter(at.real, at.imag, s=420, color="white", edgecolor="#333333", zorder=2)
+    for z, name in zip(at, names or range(1, len(at) + 1)):
+        ax.text(z.real, z.imag, name, ha="center", va="center", zorder=3)
+    ax.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect="equal")
+    ax.axis("off")
     return ax
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #6a2e6e7f
-NIKITIN = 'Nikitin et al. 2024, https://arxiv.org/abs/2405.20003'
+NIKITIN = "Nikitin et al. 2024, https://arxiv.org/abs/2405.20003"
 
-@stat(unit='[0,1]', cite=NIKITIN+', heat kernel')
+
+@stat(unit="[0,1]", cite=NIKITIN + ", heat kernel")
 def heat_spectrum(
-    entail:list, # For each item shape [K,K]
-    contra:list, # For each item shape [K,K]
-    t:float=.3, # How long heat flows
-)->list: # For each item the eigenvalues, shape [K]; they sum to 1
+    entail: list,  # For each item shape [K,K]
+    contra: list,  # For each item shape [K,K]
+    t: float = 0.3,  # How long heat flows
+) -> list:  # For each item the eigenvalues, shape [K]; they sum to 1
     "Eigenvalues of the heat kernel on the graph of samples, scaled to unit diagonal and divided by K."
+
     def f(e, c):
-        e,c,k = e+e.swapaxes(1, 2),c+c.swapaxes(1, 2),e.shape[-1]
-        w = e+(2-e-c)/2
-        val,vec = np.linalg.eigh(w.sum(-1)[...,None]*np.eye(k) - w)
-        h = vec*np.exp(-t*val)[:,None] @ vec.swapaxes(1, 2)
-        r = np.einsum('nii->ni', h)**-.5
-        return np.linalg.eigvalsh(r[...,None]*h*r[:,None]/k)
+        e, c, k = e + e.swapaxes(1, 2), c + c.swapaxes(1, 2), e.shape[-1]
+        w = e + (2 - e - c) / 2
+        val, vec = np.linalg.eigh(w.sum(-1)[..., None] * np.eye(k) - w)
+        h = vec * np.exp(-t * val)[:, None] @ vec.swapaxes(1, 2)
+        r = np.einsum("nii->ni", h) ** -0.5
+        return np.linalg.eigvalsh(r[..., None] * h * r[:, None] / k)
+
     return by_size(f, entail, contra)
 
-@ue(unit='[0,1]', cite=NIKITIN+', KLE_heat',
-    formula=r'-\frac1{\log K}\sum_k e_k\log e_k,\quad e\text{ eigenvalues of }e^{-0.3(D-W)}\text{ scaled to diagonal }1/K, W_{ij}=2-\tfrac12(N_{ij}+N_{ji})-(C_{ij}+C_{ji}), N\text{ neutral}',
-    trap='A neutral pair weighs half as much as one of full entailment, so unrelated samples look half agreed.')
+
+@ue(
+    unit="[0,1]",
+    cite=NIKITIN + ", KLE_heat",
+    formula=r"-\frac1{\log K}\sum_k e_k\log e_k,\quad e\text{ eigenvalues of }e^{-0.3(D-W)}\text{ scaled to diagonal }1/K, W_{ij}=2-\tfrac12(N_{ij}+N_{ji})-(C_{ij}+C_{ji}), N\text{ neutral}",
+    trap="A neutral pair weighs half as much as one of full entailment, so unrelated samples look half agreed.",
+)
 def kle(
-    heat_spectrum:np.ndarray, # Shape [K]
-    scale:bool=True, # Divide by log K
-)->float: # 1 when no sample has to do with another; higher is less certain
+    heat_spectrum: np.ndarray,  # Shape [K]
+    scale: bool = True,  # Divide by log K
+) -> float:  # 1 when no sample has to do with another; higher is less certain
     "Kernel language entropy: von Neumann entropy of the heat kernel of samples."
     n_samples(np.diag(heat_spectrum))
-    e = heat_spectrum[heat_spectrum>0]
-    return float(-(e*np.log(e)).sum()/(np.log(len(heat_spectrum)) if scale else 1))
+    e = heat_spectrum[heat_spectrum > 0]
+    return float(-(e * np.log(e)).sum() / (np.log(len(heat_spectrum)) if scale else 1))
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #b9da23b2
-@ue(unit='[0,1]', cite='Zhang et al. 2024, https://arxiv.org/abs/2403.20279; whole texts instead of sentences, as in LM-Polygraph 0.7',
-    formula=r'1-\frac1{K(K-1)}\sum_{i\ne j}\frac{e^{z^E_{ij}}}{e^{z^E_{ij}}+e^{z^C_{ij}}},\quad z^E_{ij}, z^C_{ij}\text{ logits of entailment and contradiction of samples}',
-    trap='Neutral is ignored: for unrelated samples the score is whatever the two small remaining probabilities say. Its authors compare sentences; here whole texts are compared.')
+@ue(
+    unit="[0,1]",
+    cite="Zhang et al. 2024, https://arxiv.org/abs/2403.20279; whole texts instead of sentences, as in LM-Polygraph 0.7",
+    formula=r"1-\frac1{K(K-1)}\sum_{i\ne j}\frac{e^{z^E_{ij}}}{e^{z^E_{ij}}+e^{z^C_{ij}}},\quad z^E_{ij}, z^C_{ij}\text{ logits of entailment and contradiction of samples}",
+    trap="Neutral is ignored: for unrelated samples the score is whatever the two small remaining probabilities say. Its authors compare sentences; here whole texts are compared.",
+)
 def luq(
-    nli:np.ndarray, # Logits, shape [1+K,1+K,3]
-)->float: # 0 when samples entail each other; higher is less certain
+    nli: np.ndarray,  # Logits, shape [1+K,1+K,3]
+) -> float:  # 0 when samples entail each other; higher is less certain
     "One minus mean entailment, against contradiction alone, between samples."
     from scipy.special import expit
-    z = np.asarray(nli, float)[1:,1:]
-    return 1-mean_pair(expit(z[...,2]-z[...,0]))
 
-@ue(unit='[0,1)', cite='Lyu et al. 2025, agreement-based consistency, https://arxiv.org/abs/2402.13904; clusters in place of equal answers, as in LM-Polygraph 0.7',
-    formula=r'1-\frac{\max_c|c|}{K},\quad c\text{ clusters of samples that entail each other}',
-    trap='It has at most K values, so many items tie. Clusters are made in the order of the samples.')
+    z = np.asarray(nli, float)[1:, 1:]
+    return 1 - mean_pair(expit(z[..., 2] - z[..., 0]))
+
+
+@ue(
+    unit="[0,1)",
+    cite="Lyu et al. 2025, agreement-based consistency, https://arxiv.org/abs/2402.13904; clusters in place of equal answers, as in LM-Polygraph 0.7",
+    formula=r"1-\frac{\max_c|c|}{K},\quad c\text{ clusters of samples that entail each other}",
+    trap="It has at most K values, so many items tie. Clusters are made in the order of the samples.",
+)
 def label_prob(
-    clusters:np.ndarray, # Cluster of each sample, shape [K]
-)->float: # 0 when all samples mean the same; higher is less certain
+    clusters: np.ndarray,  # Cluster of each sample, shape [K]
+) -> float:  # 0 when all samples mean the same; higher is less certain
     "One minus the share of the largest cluster."
-    if len(clusters)<2: raise Undefined(f"needs at least 2 samples, got {len(clusters)}")
-    return float(1-np.unique(clusters, return_counts=True)[1].max()/len(clusters))
+    if len(clusters) < 2:
+        raise Undefined(f"needs at least 2 samples, got {len(clusters)}")
+    return float(1 - np.unique(clusters, return_counts=True)[1].max() / len(clusters))

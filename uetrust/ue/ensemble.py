@@ -8,168 +8,244 @@ __all__ = ['t_tu', 't_mi', 't_rmi', 'ep_t_tu', 'ep_t_rmi', 's_tu', 's_rmi', 'bea
 
 # %% ../../nbs/06_ue/07_ensemble.ipynb #5f6aa663
 import numpy as np
+
 from ..core.checks import Undefined, mean
 from ..core.registry import ue
 
 # %% ../../nbs/06_ue/07_ensemble.ipynb #3a84e300
-_MEMBERS = r',\quad p_m\text{ distribution of member }m\text{ of }M'
-_BEAMS = r',\quad b\text{ hypotheses of the search with }L_b\text{ tokens, start token included}'
+_MEMBERS = r",\quad p_m\text{ distribution of member }m\text{ of }M"
+_BEAMS = r",\quad b\text{ hypotheses of the search with }L_b\text{ tokens, start token included}"
 
-def _members(logp, asked): # [M,L] in float64
+
+def _members(logp, asked):  # [M,L] in float64
     x = np.asarray(logp, float)
-    if x.ndim!=2: raise ValueError(f"log p of members must have shape [M,L], got {x.shape}")
-    if len(x)<asked: raise Undefined(f"needs at least {asked} members, got {len(x)}: what members disagree about does not exist without them")
+    if x.ndim != 2:
+        raise ValueError(f"log p of members must have shape [M,L], got {x.shape}")
+    if len(x) < asked:
+        raise Undefined(
+            f"needs at least {asked} members, got {len(x)}: what members disagree about does not exist without them"
+        )
     return x
 
-@ue(unit='nats', cite='Malinin and Gales 2021, token-level total uncertainty, https://arxiv.org/abs/2002.07650; He et al. 2024, T-TU, https://arxiv.org/abs/2406.17274',
-    formula=r'\frac1L\sum_t H(\bar p_t),\quad\bar p_t=\frac1M\sum_m p_{m,t}'+_MEMBERS,
-    trap='It contains what the members agree to be uncertain about. With one member it is the entropy of that member, and nothing of an ensemble.')
+
+@ue(
+    unit="nats",
+    cite="Malinin and Gales 2021, token-level total uncertainty, https://arxiv.org/abs/2002.07650; He et al. 2024, T-TU, https://arxiv.org/abs/2406.17274",
+    formula=r"\frac1L\sum_t H(\bar p_t),\quad\bar p_t=\frac1M\sum_m p_{m,t}" + _MEMBERS,
+    trap="It contains what the members agree to be uncertain about. With one member it is the entropy of that member, and nothing of an ensemble.",
+)
 def t_tu(
-    pe_tu:np.ndarray, # Entropy of the mean of members at each token, shape [L]
-)->float: # 0 when all members were certain of the same word; one member is enough
+    pe_tu: np.ndarray,  # Entropy of the mean of members at each token, shape [L]
+) -> float:  # 0 when all members were certain of the same word; one member is enough
     "Mean total uncertainty of a token."
     return mean(pe_tu)
 
-@ue(unit='nats', cite='Malinin and Gales 2021, token-level mutual information, https://arxiv.org/abs/2002.07650',
-    formula=r'\frac1L\sum_t\Bigl(H(\bar p_t)-\frac1M\sum_m H(p_{m,t})\Bigr),\quad\bar p_t=\frac1M\sum_m p_{m,t}'+_MEMBERS,
-    trap='With one member it would be 0 for every text, so it is undefined there. Members that share more than they should, such as a cache of what was read before, disagree too little.')
+
+@ue(
+    unit="nats",
+    cite="Malinin and Gales 2021, token-level mutual information, https://arxiv.org/abs/2002.07650",
+    formula=r"\frac1L\sum_t\Bigl(H(\bar p_t)-\frac1M\sum_m H(p_{m,t})\Bigr),\quad\bar p_t=\frac1M\sum_m p_{m,t}"
+    + _MEMBERS,
+    trap="With one member it would be 0 for every text, so it is undefined there. Members that share more than they should, such as a cache of what was read before, disagree too little.",
+)
 def t_mi(
-    pe_mi:np.ndarray, # Mutual information of word and member at each token, shape [L]
-    member_logp:np.ndarray, # log p of the tokens by members, shape [M,L]; only M is used
-)->float: # 0 when all members agree
+    pe_mi: np.ndarray,  # Mutual information of word and member at each token, shape [L]
+    member_logp: np.ndarray,  # log p of the tokens by members, shape [M,L]; only M is used
+) -> float:  # 0 when all members agree
     "Mean mutual information of a token and the member that predicts it."
     _members(member_logp, 2)
     return mean(pe_mi)
 
-@ue(unit='nats', cite='Malinin and Gales 2021, reverse mutual information, https://arxiv.org/abs/2002.07650; He et al. 2024, T-RMI, https://arxiv.org/abs/2406.17274',
-    formula=r'\frac1L\sum_t\frac1M\sum_m\mathrm{KL}(\bar p_t\Vert p_{m,t}),\quad\bar p_t=\frac1M\sum_m p_{m,t}'+_MEMBERS,
-    trap='A member that holds a word for impossible makes it infinite. The release had one member: its values are rounding error.')
+
+@ue(
+    unit="nats",
+    cite="Malinin and Gales 2021, reverse mutual information, https://arxiv.org/abs/2002.07650; He et al. 2024, T-RMI, https://arxiv.org/abs/2406.17274",
+    formula=r"\frac1L\sum_t\frac1M\sum_m\mathrm{KL}(\bar p_t\Vert p_{m,t}),\quad\bar p_t=\frac1M\sum_m p_{m,t}"
+    + _MEMBERS,
+    trap="A member that holds a word for impossible makes it infinite. The release had one member: its values are rounding error.",
+)
 def t_rmi(
-    pe_rmi:np.ndarray, # Mean KL divergence of the mixture from a member at each token, shape [L]
-    member_logp:np.ndarray, # log p of the tokens by members, shape [M,L]; only M is used
-)->float: # 0 when all members agree
+    pe_rmi: np.ndarray,  # Mean KL divergence of the mixture from a member at each token, shape [L]
+    member_logp: np.ndarray,  # log p of the tokens by members, shape [M,L]; only M is used
+) -> float:  # 0 when all members agree
     "Mean reverse mutual information of a token."
     _members(member_logp, 2)
     return mean(pe_rmi)
 
-@ue(unit='nats', cite='Malinin and Gales 2021, expectation of products, https://arxiv.org/abs/2002.07650',
-    formula=r'\frac1L\sum_t H(q_t),\quad q_t=\sum_m\pi_{m,t}p_{m,t}, \pi_{m,t}\propto\prod_{s<t}p_{m,s}(y_s)'+_MEMBERS,
-    trap='The weights are products over all words before, so in a long text one member can carry all the weight. With one member it is `t_tu`.')
+
+@ue(
+    unit="nats",
+    cite="Malinin and Gales 2021, expectation of products, https://arxiv.org/abs/2002.07650",
+    formula=r"\frac1L\sum_t H(q_t),\quad q_t=\sum_m\pi_{m,t}p_{m,t}, \pi_{m,t}\propto\prod_{s<t}p_{m,s}(y_s)"
+    + _MEMBERS,
+    trap="The weights are products over all words before, so in a long text one member can carry all the weight. With one member it is `t_tu`.",
+)
 def ep_t_tu(
-    ep_tu:np.ndarray, # As `pe_tu`; members weighted by the words before, shape [L]
-)->float: # As `t_tu`
+    ep_tu: np.ndarray,  # As `pe_tu`; members weighted by the words before, shape [L]
+) -> float:  # As `t_tu`
     "Mean total uncertainty of a token, members weighted by the words before."
     return mean(ep_tu)
 
-@ue(unit='nats', cite='Malinin and Gales 2021, expectation of products, https://arxiv.org/abs/2002.07650',
-    formula=r'\frac1L\sum_t\frac1M\sum_m\mathrm{KL}(q_t\Vert p_{m,t}),\quad q_t=\sum_m\pi_{m,t}p_{m,t}, \pi_{m,t}\propto\prod_{s<t}p_{m,s}(y_s)'+_MEMBERS,
-    trap='The members are weighted in the mixture and not in the mean over members. In a long text one member can carry all the weight.')
+
+@ue(
+    unit="nats",
+    cite="Malinin and Gales 2021, expectation of products, https://arxiv.org/abs/2002.07650",
+    formula=r"\frac1L\sum_t\frac1M\sum_m\mathrm{KL}(q_t\Vert p_{m,t}),\quad q_t=\sum_m\pi_{m,t}p_{m,t}, \pi_{m,t}\propto\prod_{s<t}p_{m,s}(y_s)"
+    + _MEMBERS,
+    trap="The members are weighted in the mixture and not in the mean over members. In a long text one member can carry all the weight.",
+)
 def ep_t_rmi(
-    ep_rmi:np.ndarray, # As `pe_rmi`; members weighted by the words before, shape [L]
-    member_logp:np.ndarray, # log p of the tokens by members, shape [M,L]; only M is used
-)->float: # As `t_rmi`
+    ep_rmi: np.ndarray,  # As `pe_rmi`; members weighted by the words before, shape [L]
+    member_logp: np.ndarray,  # log p of the tokens by members, shape [M,L]; only M is used
+) -> float:  # As `t_rmi`
     "Mean reverse mutual information of a token, members weighted by the words before."
     _members(member_logp, 2)
     return mean(ep_rmi)
 
 # %% ../../nbs/06_ue/07_ensemble.ipynb #9cb47f43
-def _mixture(x): # log of the mean over members of what x is the log of
-    return np.logaddexp.reduce(x, axis=0)-np.log(len(x))
+def _mixture(x):  # log of the mean over members of what x is the log of
+    return np.logaddexp.reduce(x, axis=0) - np.log(len(x))
 
-@ue(unit='nats per token', cite='Malinin and Gales 2021, sequence-level total uncertainty of one hypothesis, https://arxiv.org/abs/2002.07650; He et al. 2024, S-TU, https://arxiv.org/abs/2406.17274',
-    formula=r'-\log\frac1M\sum_m\exp\Bigl(\frac1L\sum_t\log p_{m,t}(y_t)\Bigr)'+_MEMBERS,
-    trap='It is the estimate from one text, the greedy summary, not an expectation over texts. With one member it is the perplexity of that member.')
+
+@ue(
+    unit="nats per token",
+    cite="Malinin and Gales 2021, sequence-level total uncertainty of one hypothesis, https://arxiv.org/abs/2002.07650; He et al. 2024, S-TU, https://arxiv.org/abs/2406.17274",
+    formula=r"-\log\frac1M\sum_m\exp\Bigl(\frac1L\sum_t\log p_{m,t}(y_t)\Bigr)" + _MEMBERS,
+    trap="It is the estimate from one text, the greedy summary, not an expectation over texts. With one member it is the perplexity of that member.",
+)
 def s_tu(
-    member_logp:np.ndarray, # log p of the tokens of the greedy summary by members, shape [M,L]
-)->float: # 0 when all members were certain of the text; with one member its mean surprisal
+    member_logp: np.ndarray,  # log p of the tokens of the greedy summary by members, shape [M,L]
+) -> float:  # 0 when all members were certain of the text; with one member its mean surprisal
     "Minus the log of the mean over members of the length-normalised probability."
     x = _members(member_logp, 1)
-    if not x.shape[1]: raise Undefined("needs at least 1 token, got 0")
-    return float(0.-_mixture(x.mean(1)))
+    if not x.shape[1]:
+        raise Undefined("needs at least 1 token, got 0")
+    return float(0.0 - _mixture(x.mean(1)))
 
-@ue(unit='nats per token', cite='Malinin and Gales 2021, sequence-level reverse mutual information of one hypothesis, https://arxiv.org/abs/2002.07650; He et al. 2024, S-RMI, https://arxiv.org/abs/2406.17274',
-    formula=r'\frac1M\sum_m\bigl(\log\bar P-\log P_m\bigr),\quad\log P_m=\frac1L\sum_t\log p_{m,t}(y_t), \bar P=\frac1M\sum_m P_m'+_MEMBERS,
-    trap='One member that holds the text for impossible makes it infinite. It looks at the words of one text only, where `t_rmi` looks at all words of the vocabulary.')
+
+@ue(
+    unit="nats per token",
+    cite="Malinin and Gales 2021, sequence-level reverse mutual information of one hypothesis, https://arxiv.org/abs/2002.07650; He et al. 2024, S-RMI, https://arxiv.org/abs/2406.17274",
+    formula=r"\frac1M\sum_m\bigl(\log\bar P-\log P_m\bigr),\quad\log P_m=\frac1L\sum_t\log p_{m,t}(y_t), \bar P=\frac1M\sum_m P_m"
+    + _MEMBERS,
+    trap="One member that holds the text for impossible makes it infinite. It looks at the words of one text only, where `t_rmi` looks at all words of the vocabulary.",
+)
 def s_rmi(
-    member_logp:np.ndarray, # log p of the tokens of the greedy summary by members, shape [M,L]
-)->float: # 0 when all members agree; inf when one of several holds the text for impossible
+    member_logp: np.ndarray,  # log p of the tokens of the greedy summary by members, shape [M,L]
+) -> float:  # 0 when all members agree; inf when one of several holds the text for impossible
     "Mean over members of log P - log P_m, length-normalised."
     x = _members(member_logp, 2)
-    if not x.shape[1]: raise Undefined("needs at least 1 token, got 0")
+    if not x.shape[1]:
+        raise Undefined("needs at least 1 token, got 0")
     each = x.mean(1)
-    if np.isneginf(each).all(): raise Undefined("every member holds the text for impossible, and -inf minus -inf does not exist")
-    return float(np.mean(_mixture(each)-each))
+    if np.isneginf(each).all():
+        raise Undefined("every member holds the text for impossible, and -inf minus -inf does not exist")
+    return float(np.mean(_mixture(each) - each))
 
 # %% ../../nbs/06_ue/07_ensemble.ipynb #532c0b9a
 def beam_weights(
-    beam_score, # Score of each hypothesis in the search, shape [B]
-    beam_length, # Its tokens with the start token, shape [B], each at least 2
-)->np.ndarray: # Shape [B], sum 1
+    beam_score,  # Score of each hypothesis in the search, shape [B]
+    beam_length,  # Its tokens with the start token, shape [B], each at least 2
+) -> np.ndarray:  # Shape [B], sum 1
     "Released weights of hypotheses: a softmax of the corrected scores."
-    s,n = np.asarray(beam_score, float),np.asarray(beam_length, float)
-    if s.shape!=n.shape or s.ndim!=1: raise ValueError(f"scores and lengths must belong to the same hypotheses, got shapes {s.shape} and {n.shape}")
-    if not len(n) or n.min()<2: raise Undefined("needs hypotheses of at least 1 token after the start token")
-    x = s*n/(n-1)
-    return np.exp(x-np.logaddexp.reduce(x))
+    s, n = np.asarray(beam_score, float), np.asarray(beam_length, float)
+    if s.shape != n.shape or s.ndim != 1:
+        raise ValueError(
+            f"scores and lengths must belong to the same hypotheses, got shapes {s.shape} and {n.shape}"
+        )
+    if not len(n) or n.min() < 2:
+        raise Undefined("needs hypotheses of at least 1 token after the start token")
+    x = s * n / (n - 1)
+    return np.exp(x - np.logaddexp.reduce(x))
 
-def _over_beams(values, score, length): # Weighted mean over hypotheses of the mean over their tokens
+
+def _over_beams(values, score, length):  # Weighted mean over hypotheses of the mean over their tokens
     w = beam_weights(score, length)
-    if (got := [len(v) for v in values])!=(asked := [int(n)-1 for n in length]): raise ValueError(f"hypotheses have {asked} tokens after the start token, got terms for {got}")
-    return float(w@[mean(v) for v in values])
+    if (got := [len(v) for v in values]) != (asked := [int(n) - 1 for n in length]):
+        raise ValueError(f"hypotheses have {asked} tokens after the start token, got terms for {got}")
+    return float(w @ [mean(v) for v in values])
 
-@ue(unit='nats', cite='He et al. 2024, T-TU as released, https://arxiv.org/abs/2406.17274',
-    formula=r'\sum_b w_b\frac1{L_b-1}\sum_t H(\bar p_{b,t}),\quad w_b\propto\exp\frac{s_bL_b}{L_b-1}, s_b\text{ score in the search}'+_BEAMS,
-    trap='The weights undo a length penalty of 1; under another one they are nearly equal. Hypotheses of the search are judged, not the greedy summary whose quality is known.')
+
+@ue(
+    unit="nats",
+    cite="He et al. 2024, T-TU as released, https://arxiv.org/abs/2406.17274",
+    formula=r"\sum_b w_b\frac1{L_b-1}\sum_t H(\bar p_{b,t}),\quad w_b\propto\exp\frac{s_bL_b}{L_b-1}, s_b\text{ score in the search}"
+    + _BEAMS,
+    trap="The weights undo a length penalty of 1; under another one they are nearly equal. Hypotheses of the search are judged, not the greedy summary whose quality is known.",
+)
 def t_tu_he2024(
-    beam_pe_tu:list, # Total uncertainty of each token, B arrays [L]
-    beam_score:np.ndarray, # Score in the search, shape [B]
-    beam_length:np.ndarray, # Tokens with the start token, shape [B]
-)->float: # As `t_tu`
+    beam_pe_tu: list,  # Total uncertainty of each token, B arrays [L]
+    beam_score: np.ndarray,  # Score in the search, shape [B]
+    beam_length: np.ndarray,  # Tokens with the start token, shape [B]
+) -> float:  # As `t_tu`
     "Mean total uncertainty of a token over hypotheses, weighted."
     return _over_beams(beam_pe_tu, beam_score, beam_length)
 
-@ue(unit='nats', cite='He et al. 2024, T-RMI as released, https://arxiv.org/abs/2406.17274',
-    formula=r'\sum_b w_b\frac1{L_b-1}\sum_t\frac1M\sum_m\mathrm{KL}(\bar p_{b,t}\Vert p_{m,b,t}),\quad w_b\propto\exp\frac{s_bL_b}{L_b-1}, s_b\text{ score in the search}'+_BEAMS,
-    trap='The release had one member, so it is 0 up to rounding and ranks items by rounding error. Hypotheses of the search are judged, not the greedy summary whose quality is known.')
+
+@ue(
+    unit="nats",
+    cite="He et al. 2024, T-RMI as released, https://arxiv.org/abs/2406.17274",
+    formula=r"\sum_b w_b\frac1{L_b-1}\sum_t\frac1M\sum_m\mathrm{KL}(\bar p_{b,t}\Vert p_{m,b,t}),\quad w_b\propto\exp\frac{s_bL_b}{L_b-1}, s_b\text{ score in the search}"
+    + _BEAMS,
+    trap="The release had one member, so it is 0 up to rounding and ranks items by rounding error. Hypotheses of the search are judged, not the greedy summary whose quality is known.",
+)
 def t_rmi_he2024(
-    beam_pe_rmi:list, # Reverse mutual information of each token, B arrays [L]
-    beam_score:np.ndarray, # Score in the search, shape [B]
-    beam_length:np.ndarray, # Tokens with the start token, shape [B]
-)->float: # 0 for a single member, as in the release up to rounding
+    beam_pe_rmi: list,  # Reverse mutual information of each token, B arrays [L]
+    beam_score: np.ndarray,  # Score in the search, shape [B]
+    beam_length: np.ndarray,  # Tokens with the start token, shape [B]
+) -> float:  # 0 for a single member, as in the release up to rounding
     "Mean reverse mutual information of a token over hypotheses, weighted."
     return _over_beams(beam_pe_rmi, beam_score, beam_length)
 
 # %% ../../nbs/06_ue/07_ensemble.ipynb #c536a72d
-def _hypotheses(logp, length): # log P of each member and of the mixture, shapes [M,B] and [B], and the weights [B]
-    x,n = [_members(p, 1) for p in logp],[int(k) for k in length]
-    if not n or min(n)<2: raise Undefined("needs hypotheses of at least 1 token after the start token")
-    if (got := [p.shape[1] for p in x])!=[k-1 for k in n]: raise ValueError(f"hypotheses have {[k-1 for k in n]} tokens after the start token, got log p of {got}")
-    each = np.stack([p.sum(1)/k for p,k in zip(x, n)], 1)
+def _hypotheses(
+    logp, length
+):  # log P of each member and of the mixture, shapes [M,B] and [B], and the weights [B]
+    x, n = [_members(p, 1) for p in logp], [int(k) for k in length]
+    if not n or min(n) < 2:
+        raise Undefined("needs hypotheses of at least 1 token after the start token")
+    if (got := [p.shape[1] for p in x]) != [k - 1 for k in n]:
+        raise ValueError(
+            f"hypotheses have {[k - 1 for k in n]} tokens after the start token, got log p of {got}"
+        )
+    each = np.stack([p.sum(1) / k for p, k in zip(x, n)], 1)
     P = _mixture(each)
-    if np.isneginf(P).all(): raise Undefined("every hypothesis is impossible")
-    return each,P,np.exp(P-np.logaddexp.reduce(P))
+    if np.isneginf(P).all():
+        raise Undefined("every hypothesis is impossible")
+    return each, P, np.exp(P - np.logaddexp.reduce(P))
 
-@ue(unit='[-1,0]', cite='He et al. 2024, S-TU as released, https://arxiv.org/abs/2406.17274',
-    formula=r'-\sum_b w_bP_b,\quad w_b\propto P_b=\frac1M\sum_m\exp\Bigl(\frac1{L_b}\sum_t\log p_{m,b,t}\Bigr)'+_BEAMS,
-    trap='It is no entropy, though it is described as one: it is minus an expected probability. Hypotheses of the search are judged, not the greedy summary whose quality is known.')
+
+@ue(
+    unit="[-1,0]",
+    cite="He et al. 2024, S-TU as released, https://arxiv.org/abs/2406.17274",
+    formula=r"-\sum_b w_bP_b,\quad w_b\propto P_b=\frac1M\sum_m\exp\Bigl(\frac1{L_b}\sum_t\log p_{m,b,t}\Bigr)"
+    + _BEAMS,
+    trap="It is no entropy, though it is described as one: it is minus an expected probability. Hypotheses of the search are judged, not the greedy summary whose quality is known.",
+)
 def s_tu_he2024(
-    beam_member_logp:list, # log p of each token by members, B arrays [M,L]
-    beam_length:np.ndarray, # Tokens with the start token, shape [B]
-)->float: # -1 when one hypothesis is certain
+    beam_member_logp: list,  # log p of each token by members, B arrays [M,L]
+    beam_length: np.ndarray,  # Tokens with the start token, shape [B]
+) -> float:  # -1 when one hypothesis is certain
     "Minus the expected length-normalised probability of a hypothesis."
-    _,P,w = _hypotheses(beam_member_logp, beam_length)
-    return float(-(w@np.exp(P)))
+    _, P, w = _hypotheses(beam_member_logp, beam_length)
+    return float(-(w @ np.exp(P)))
 
-@ue(unit='nats per token', cite='He et al. 2024, S-RMI as released, https://arxiv.org/abs/2406.17274',
-    formula=r'\sum_b w_b\frac1M\sum_m\bigl(\log P_b-\log P_{m,b}\bigr),\quad\log P_{m,b}=\frac1{L_b}\sum_t\log p_{m,b,t}, w_b\propto P_b=\frac1M\sum_m P_{m,b}'+_BEAMS,
-    trap='With one member, as in the release, it is exactly 0 for every item, and a ranking by it is the order of the data. Hypotheses of the search are judged, not the greedy summary whose quality is known.')
+
+@ue(
+    unit="nats per token",
+    cite="He et al. 2024, S-RMI as released, https://arxiv.org/abs/2406.17274",
+    formula=r"\sum_b w_b\frac1M\sum_m\bigl(\log P_b-\log P_{m,b}\bigr),\quad\log P_{m,b}=\frac1{L_b}\sum_t\log p_{m,b,t}, w_b\propto P_b=\frac1M\sum_m P_{m,b}"
+    + _BEAMS,
+    trap="With one member, as in the release, it is exactly 0 for every item, and a ranking by it is the order of the data. Hypotheses of the search are judged, not the greedy summary whose quality is known.",
+)
 def s_rmi_he2024(
-    beam_member_logp:list, # log p of each token by members, B arrays [M,L]
-    beam_length:np.ndarray, # Tokens with the start token, shape [B]
-    absolute:bool=False, # The release's variant with the absolute value of each difference
-)->float: # Exactly 0 for a single member, as in the release
+    beam_member_logp: list,  # log p of each token by members, B arrays [M,L]
+    beam_length: np.ndarray,  # Tokens with the start token, shape [B]
+    absolute: bool = False,  # The release's variant with the absolute value of each difference
+) -> float:  # Exactly 0 for a single member, as in the release
     "Weighted mean over hypotheses of log P - log P_m."
-    each,P,w = _hypotheses(beam_member_logp, beam_length)
-    if np.isneginf(P).any(): raise Undefined("every member holds a hypothesis for impossible, and -inf minus -inf does not exist")
-    d = P-each
-    return float(np.mean((np.abs(d) if absolute else d)@w))
+    each, P, w = _hypotheses(beam_member_logp, beam_length)
+    if np.isneginf(P).any():
+        raise Undefined("every member holds a hypothesis for impossible, and -inf minus -inf does not exist")
+    d = P - each
+    return float(np.mean((np.abs(d) if absolute else d) @ w))

@@ -8,139 +8,189 @@ __all__ = ['VAZHENTSEV', 'JOINT', 'hybrid_ranks', 'huq_rank', 'huq', 'percentile
 
 # %% ../../nbs/06_ue/03_hybrid.ipynb #80172521
 from typing import NamedTuple
+
 import numpy as np
+
 from ..core.checks import Undefined
 from ..core.registry import stat, ue
-from .density import LMP, Gaussian, Released, distance, distance_he2024, gaussian, mahalanobis_distance_he2024
+from uetrust.ue.density import (
+    LMP,
+    Gaussian,
+    Released,
+    distance,
+    distance_he2024,
+    gaussian,
+    mahalanobis_distance_he2024,
+)
 from .information import perplexity
 
 # %% ../../nbs/06_ue/03_hybrid.ipynb #769ff9ae
 def hybrid_ranks(
-    epistemic:np.ndarray, # Distances of the test set, shape [N]
-    aleatoric:np.ndarray, # Surprisals of the test set, shape [N]
-    alpha:float=.1, # Weight of the surprisal
-    near:float=.1, # Share of the test set that counts as close to training
-    unclear:float=.9, # Share of the test set that is not among the most surprising
-)->np.ndarray: # Shape [N], from about 1 to N
+    epistemic: np.ndarray,  # Distances of the test set, shape [N]
+    aleatoric: np.ndarray,  # Surprisals of the test set, shape [N]
+    alpha: float = 0.1,  # Weight of the surprisal
+    near: float = 0.1,  # Share of the test set that counts as close to training
+    unclear: float = 0.9,  # Share of the test set that is not among the most surprising
+) -> np.ndarray:  # Shape [N], from about 1 to N
     "Ranks by distance and surprisal together; ties share their mean rank."
     from scipy.stats import rankdata
-    e,a = rankdata(epistemic),rankdata(aleatoric)
-    close = e<=near*len(e)
-    out = (1-alpha)*e+alpha*a
+
+    e, a = rankdata(epistemic), rankdata(aleatoric)
+    close = e <= near * len(e)
+    out = (1 - alpha) * e + alpha * a
     out[close] = rankdata(np.asarray(aleatoric)[close])
-    return np.where(close&(a>unclear*len(a)), a, out)
+    return np.where(close & (a > unclear * len(a)), a, out)
 
-VAZHENTSEV = 'Vazhentsev et al. 2023, HUQ, https://aclanthology.org/2023.acl-long.652'
 
-@stat(unit='rank', cite=VAZHENTSEV)
+VAZHENTSEV = "Vazhentsev et al. 2023, HUQ, https://aclanthology.org/2023.acl-long.652"
+
+
+@stat(unit="rank", cite=VAZHENTSEV)
 def huq_rank(
-    md:list, # Score `md` of each item of the bank, NaN where it has none
-    perplexity:list, # Score `perplexity` of each item of the bank, NaN where it has none
-)->list: # N numbers; an item without distance or tokens has none, and does not count for the others
+    md: list,  # Score `md` of each item of the bank, NaN where it has none
+    perplexity: list,  # Score `perplexity` of each item of the bank, NaN where it has none
+) -> list:  # N numbers; an item without distance or tokens has none, and does not count for the others
     "Hybrid rank of each item among those of the bank, with the authors' weights."
-    e,a = np.asarray(md, float),np.asarray(perplexity, float)
-    ok = ~(np.isnan(e)|np.isnan(a))
+    e, a = np.asarray(md, float), np.asarray(perplexity, float)
+    ok = ~(np.isnan(e) | np.isnan(a))
     out = np.full(len(e), np.nan)
     out[ok] = hybrid_ranks(e[ok], a[ok])
     return out.tolist()
 
-def _placed(x): # A place in an order, when there is one
-    if np.isnan(x): raise Undefined("has no place in the order: its distance is not a number, or the text has no tokens")
+
+def _placed(x):  # A place in an order, when there is one
+    if np.isnan(x):
+        raise Undefined("has no place in the order: its distance is not a number, or the text has no tokens")
     return float(x)
 
-@ue(unit='rank', cite=VAZHENTSEV,
-    formula=r'0.9\,r_E+0.1\,r_A,\text{ and for }r_E\le 0.1N:\ r_A\text{ if above }0.9N\text{, else its rank among those},\quad r_E, r_A\text{ ranks by distance and surprisal among }N\text{ items}',
-    trap='It is a place in the order of one test set: with other items all values may change, and sets cannot be compared. The shares are defaults that its authors tuned on validation data.')
+
+@ue(
+    unit="rank",
+    cite=VAZHENTSEV,
+    formula=r"0.9\,r_E+0.1\,r_A,\text{ and for }r_E\le 0.1N:\ r_A\text{ if above }0.9N\text{, else its rank among those},\quad r_E, r_A\text{ ranks by distance and surprisal among }N\text{ items}",
+    trap="It is a place in the order of one test set: with other items all values may change, and sets cannot be compared. The shares are defaults that its authors tuned on validation data.",
+)
 def huq(
-    huq_rank:float, # Hybrid rank in the test set
-)->float: # Comparable within one test set only
+    huq_rank: float,  # Hybrid rank in the test set
+) -> float:  # Comparable within one test set only
     "Hybrid uncertainty quantification: distance first, surprisal where the distance is small."
     return _placed(huq_rank)
 
 # %% ../../nbs/06_ue/03_hybrid.ipynb #7f6b1e97
 def percentile(
-    x, # Values, shape [N]
-    reference, # Values of known texts, shape [n]
-)->np.ndarray: # Shape [N], in [0,1]; NaN stays
+    x,  # Values, shape [N]
+    reference,  # Values of known texts, shape [n]
+) -> np.ndarray:  # Shape [N], in [0,1]; NaN stays
     "Share of the reference that is not larger."
     r = np.sort(np.asarray(reference, float))
-    if not len(r) or np.isnan(r).any(): raise ValueError(f"a percentile needs known values, got {len(r)} of which {np.isnan(r).sum()} are not numbers")
-    return np.where(np.isnan(x), np.nan, np.searchsorted(r, x, side='right')/len(r))
+    if not len(r) or np.isnan(r).any():
+        raise ValueError(
+            f"a percentile needs known values, got {len(r)} of which {np.isnan(r).sum()} are not numbers"
+        )
+    return np.where(np.isnan(x), np.nan, np.searchsorted(r, x, side="right") / len(r))
+
 
 def held_out(
-    n:int, # Training texts
-)->tuple: # (positions to fit on, positions of the 30% held out)
+    n: int,  # Training texts
+) -> tuple:  # (positions to fit on, positions of the 30% held out)
     "The split of LM-Polygraph."
     from sklearn.model_selection import train_test_split
-    return tuple(train_test_split(np.arange(n), test_size=.3, random_state=42))
 
-JOINT = 'Ren et al. 2023, combination with perplexity, https://arxiv.org/abs/2209.15558'
+    return tuple(train_test_split(np.arange(n), test_size=0.3, random_state=42))
+
+
+JOINT = "Ren et al. 2023, combination with perplexity, https://arxiv.org/abs/2209.15558"
+
 
 class HeldOut(NamedTuple):
     "A fit and how far texts that had no part in it lie from it"
-    fit:Gaussian     # Items are measured from it; of LM-Polygraph a `Released`
-    known:np.ndarray # Distances of the held-out training texts, shape [n]
 
-@stat(unit='a fit', cite=JOINT)
+    fit: Gaussian  # Items are measured from it; of LM-Polygraph a `Released`
+    known: np.ndarray  # Distances of the held-out training texts, shape [n]
+
+
+@stat(unit="a fit", cite=JOINT)
 def train_held_out(
-    train_states:np.ndarray, # States of training texts, shape [n,D]
-)->HeldOut: # One for all items
+    train_states: np.ndarray,  # States of training texts, shape [n,D]
+) -> HeldOut:  # One for all items
     "A fit to 70% of the training texts, and the distances of the others."
     t = np.asarray(train_states)
-    fit,out = held_out(len(t))
+    fit, out = held_out(len(t))
     g = gaussian(t[fit])
     return HeldOut(g, distance(t[out], g))
 
-@stat(unit='a fit', cite=LMP)
+
+@stat(unit="a fit", cite=LMP)
 def train_held_out_lmp(
-    train_states:np.ndarray, # States of training texts, shape [n,D]
-    train_gaussian_he2024:Released, # Fit to all of them
-)->HeldOut: # One for all items; `known` is measured from a fit to 70% of the training texts, `fit` is to all
+    train_states: np.ndarray,  # States of training texts, shape [n,D]
+    train_gaussian_he2024: Released,  # Fit to all of them
+) -> (
+    HeldOut
+):  # One for all items; `known` is measured from a fit to 70% of the training texts, `fit` is to all
     "As `train_held_out` with jitter and the two fits of LM-Polygraph."
     t = np.asarray(train_states)
-    fit,out = held_out(len(t))
+    fit, out = held_out(len(t))
     return HeldOut(train_gaussian_he2024, mahalanobis_distance_he2024(t[out], t[fit]))
 
-def _joint(logp, train_perplexity, far, known): # Mean of both percentiles
+
+def _joint(logp, train_perplexity, far, known):  # Mean of both percentiles
     own = np.array([perplexity(x) if len(x) else np.nan for x in logp], float)
-    return ((percentile(own, train_perplexity)+percentile(far, known))/2).tolist()
+    return ((percentile(own, train_perplexity) + percentile(far, known)) / 2).tolist()
 
-@stat(unit='[0,1]', cite=f'{JOINT}; Fadeeva et al. 2023, https://arxiv.org/abs/2311.07383')
+
+@stat(unit="[0,1]", cite=f"{JOINT}; Fadeeva et al. 2023, https://arxiv.org/abs/2311.07383")
 def ppl_md_percentile(
-    greedy_logp:list, # log p of each token, N arrays [L]
-    train_perplexity:np.ndarray, # Mean surprisal of what was generated for each training text, shape [n]
-    greedy_state:list, # State of each item, N arrays [D]
-    train_held_out:HeldOut, # Fit to training texts, and distances of held-out ones
-)->list: # N numbers
+    greedy_logp: list,  # log p of each token, N arrays [L]
+    train_perplexity: np.ndarray,  # Mean surprisal of what was generated for each training text, shape [n]
+    greedy_state: list,  # State of each item, N arrays [D]
+    train_held_out: HeldOut,  # Fit to training texts, and distances of held-out ones
+) -> list:  # N numbers
     "Mean of the percentiles of surprisal and distance, items and held-out texts measured by one fit."
-    return _joint(greedy_logp, train_perplexity, distance(greedy_state, train_held_out.fit), train_held_out.known)
+    return _joint(
+        greedy_logp, train_perplexity, distance(greedy_state, train_held_out.fit), train_held_out.known
+    )
 
-@stat(unit='[0,1]', cite=LMP)
+
+@stat(unit="[0,1]", cite=LMP)
 def ppl_md_percentile_lmp(
-    greedy_logp:list, # As in `ppl_md_percentile`
-    train_perplexity:np.ndarray, # As in `ppl_md_percentile`
-    greedy_state:list, # As in `ppl_md_percentile`
-    train_held_out_lmp:HeldOut, # Fit and distances of LM-Polygraph
-)->list: # N numbers
+    greedy_logp: list,  # As in `ppl_md_percentile`
+    train_perplexity: np.ndarray,  # As in `ppl_md_percentile`
+    greedy_state: list,  # As in `ppl_md_percentile`
+    train_held_out_lmp: HeldOut,  # Fit and distances of LM-Polygraph
+) -> list:  # N numbers
     "As `ppl_md_percentile` with jitter; items are measured from all training texts, held-out ones from 70% of them."
-    return _joint(greedy_logp, train_perplexity, distance_he2024(greedy_state, train_held_out_lmp.fit), train_held_out_lmp.known)
+    return _joint(
+        greedy_logp,
+        train_perplexity,
+        distance_he2024(greedy_state, train_held_out_lmp.fit),
+        train_held_out_lmp.known,
+    )
 
-_SHARES = r'\tfrac12\bigl(F_A(a)+F_E(e)\bigr),\quad a, e\text{ surprisal and distance}, F_A, F_E\text{ share of known texts that are not larger}'
 
-@ue(unit='[0,1]', cite=JOINT,
+_SHARES = r"\tfrac12\bigl(F_A(a)+F_E(e)\bigr),\quad a, e\text{ surprisal and distance}, F_A, F_E\text{ share of known texts that are not larger}"
+
+
+@ue(
+    unit="[0,1]",
+    cite=JOINT,
     formula=_SHARES,
-    trap='Beyond all known texts each share is 1, so the strangest items tie. It needs the surprisals of summaries that the same model wrote for training texts.')
+    trap="Beyond all known texts each share is 1, so the strangest items tie. It needs the surprisals of summaries that the same model wrote for training texts.",
+)
 def ppl_md(
-    ppl_md_percentile:float, # Mean percentile
-)->float: # 1 when every known text was less surprising and nearer
+    ppl_md_percentile: float,  # Mean percentile
+) -> float:  # 1 when every known text was less surprising and nearer
     "Mean percentile of surprisal and distance among known texts."
     return _placed(ppl_md_percentile)
 
-@ue(unit='[0,1]', cite=LMP,
+
+@ue(
+    unit="[0,1]",
+    cite=LMP,
     formula=_SHARES,
-    trap='Items are measured from a fit to all training texts and the known texts from a fit to 70% of them, so the two sides are not measured alike. With no more states than dimensions the jitter decides both.')
+    trap="Items are measured from a fit to all training texts and the known texts from a fit to 70% of them, so the two sides are not measured alike. With no more states than dimensions the jitter decides both.",
+)
 def ppl_md_lmp(
-    ppl_md_percentile_lmp:float, # Mean percentile in LM-Polygraph
-)->float: # As `ppl_md`
+    ppl_md_percentile_lmp: float,  # Mean percentile in LM-Polygraph
+) -> float:  # As `ppl_md`
     "Mean percentile of surprisal and distance as in LM-Polygraph."
     return _placed(ppl_md_percentile_lmp)

@@ -9,213 +9,302 @@ __all__ = ['msp', 'msp_he2024', 'perplexity', 'weighed', 'min_token', 'mte', 'mt
 
 # %% ../../nbs/06_ue/01_information.ipynb #12b6a0e6
 import numpy as np
+
 from ..core.checks import Undefined, mean
 from ..core.registry import stat, ue
 
 # %% ../../nbs/06_ue/01_information.ipynb #090ce667
-_TOKENS = r',\quad p_t\text{ distribution at token }y_t\text{ of the summary, }L\text{ tokens}'
-_SAMPLES = r',\quad y^1\ldots y^K\text{ drawn texts}'
+_TOKENS = r",\quad p_t\text{ distribution at token }y_t\text{ of the summary, }L\text{ tokens}"
+_SAMPLES = r",\quad y^1\ldots y^K\text{ drawn texts}"
 
-@ue(unit='nats', cite='He et al. 2024, information-based methods, https://arxiv.org/abs/2406.17274; Fadeeva et al. 2023, https://arxiv.org/abs/2311.07383',
-    formula=r'-\sum_{t=1}^{L}\log p_t(y_t)'+_TOKENS,
-    trap='It grows with length, and a text without tokens scores 0, the most certain value. A token that the decoding rules forced still counts with its raw probability.')
+
+@ue(
+    unit="nats",
+    cite="He et al. 2024, information-based methods, https://arxiv.org/abs/2406.17274; Fadeeva et al. 2023, https://arxiv.org/abs/2311.07383",
+    formula=r"-\sum_{t=1}^{L}\log p_t(y_t)" + _TOKENS,
+    trap="It grows with length, and a text without tokens scores 0, the most certain value. A token that the decoding rules forced still counts with its raw probability.",
+)
 def msp(
-    greedy_logp:np.ndarray, # log p of each token, shape [L]
-)->float: # 0 when every token was certain, inf when one was impossible; grows with length
+    greedy_logp: np.ndarray,  # log p of each token, shape [L]
+) -> float:  # 0 when every token was certain, inf when one was impossible; grows with length
     "Maximum sequence probability: minus the log-probability of the text. An empty text has probability 1."
-    return float(0.-np.sum(greedy_logp, dtype=float))
+    return float(0.0 - np.sum(greedy_logp, dtype=float))
 
-@ue(unit='nats', cite='He et al. 2024, released code, https://arxiv.org/abs/2406.17274',
-    formula=r'-\sum_{t=1}^{L}\log \tilde p_t(y_t),\quad\tilde p_t\text{ distribution after the decoding rules}',
-    trap='It grows with length. Forced tokens add 0, so a summary that was cut at the length limit gets its end for nothing.')
+
+@ue(
+    unit="nats",
+    cite="He et al. 2024, released code, https://arxiv.org/abs/2406.17274",
+    formula=r"-\sum_{t=1}^{L}\log \tilde p_t(y_t),\quad\tilde p_t\text{ distribution after the decoding rules}",
+    trap="It grows with length. Forced tokens add 0, so a summary that was cut at the length limit gets its end for nothing.",
+)
 def msp_he2024(
-    processed_logp:np.ndarray, # log p of each token after the decoding rules, shape [L]
-)->float: # As `msp`; a forced token adds 0
+    processed_logp: np.ndarray,  # log p of each token after the decoding rules, shape [L]
+) -> float:  # As `msp`; a forced token adds 0
     "Minus the log-probability of the text after the decoding rules."
     return msp(processed_logp)
 
-@ue(unit='nats per token', cite='Fomicheva et al. 2020, TP, https://aclanthology.org/2020.tacl-1.35',
-    formula=r'-\frac1L\sum_{t=1}^{L}\log p_t(y_t)'+_TOKENS,
-    trap='It is the logarithm of what is called perplexity elsewhere; the order is the same. One impossible-looking word in a long summary is averaged away.')
+
+@ue(
+    unit="nats per token",
+    cite="Fomicheva et al. 2020, TP, https://aclanthology.org/2020.tacl-1.35",
+    formula=r"-\frac1L\sum_{t=1}^{L}\log p_t(y_t)" + _TOKENS,
+    trap="It is the logarithm of what is called perplexity elsewhere; the order is the same. One impossible-looking word in a long summary is averaged away.",
+)
 def perplexity(
-    greedy_logp:np.ndarray, # log p of each token, shape [L]
-)->float: # Logarithm of the perplexity; 0 when every token was certain
+    greedy_logp: np.ndarray,  # log p of each token, shape [L]
+) -> float:  # Logarithm of the perplexity; 0 when every token was certain
     "Mean surprisal of a token."
-    return 0.-mean(greedy_logp)
+    return 0.0 - mean(greedy_logp)
+
 
 def weighed(
-    logp:np.ndarray, # log p of each token, shape [L]
-    weight:np.ndarray, # Of each token, shape [L], none negative; need not sum to 1
-    what:str='weight', # Its name in an error
-)->float: # An impossible token of weight 0 does not count
+    logp: np.ndarray,  # log p of each token, shape [L]
+    weight: np.ndarray,  # Of each token, shape [L], none negative; need not sum to 1
+    what: str = "weight",  # Its name in an error
+) -> float:  # An impossible token of weight 0 does not count
     "Mean surprisal of a token by weight."
-    l,w = np.asarray(logp, float),np.asarray(weight, float)
-    if l.shape!=w.shape: raise ValueError(f"needs {what} for each token, got shape {w.shape} for {l.shape}")
-    if not (w>0).any(): raise Undefined(f"no token has {what} above 0")
-    return float(0.-w[w>0]@l[w>0]/w.sum())
+    l, w = np.asarray(logp, float), np.asarray(weight, float)
+    if l.shape != w.shape:
+        raise ValueError(f"needs {what} for each token, got shape {w.shape} for {l.shape}")
+    if not (w > 0).any():
+        raise Undefined(f"no token has {what} above 0")
+    return float(0.0 - w[w > 0] @ l[w > 0] / w.sum())
 
-@ue(unit='nats', cite='Manakul et al. 2023, Max(-log p), https://arxiv.org/abs/2303.08896',
-    formula=r'-\min_t\log p_t(y_t)'+_TOKENS,
-    trap='One rare word decides alone, and a longer summary has more chances to contain one.')
+
+@ue(
+    unit="nats",
+    cite="Manakul et al. 2023, Max(-log p), https://arxiv.org/abs/2303.08896",
+    formula=r"-\min_t\log p_t(y_t)" + _TOKENS,
+    trap="One rare word decides alone, and a longer summary has more chances to contain one.",
+)
 def min_token(
-    greedy_logp:np.ndarray, # log p of each token, shape [L]
-)->float: # 0 when every token was certain
+    greedy_logp: np.ndarray,  # log p of each token, shape [L]
+) -> float:  # 0 when every token was certain
     "Largest surprisal of a token: minus the log of the smallest probability."
-    if not len(greedy_logp): raise Undefined("needs at least 1 token, got 0")
-    return float(0.-np.min(greedy_logp))
+    if not len(greedy_logp):
+        raise Undefined("needs at least 1 token, got 0")
+    return float(0.0 - np.min(greedy_logp))
 
 # %% ../../nbs/06_ue/01_information.ipynb #b709e92d
-@ue(unit='nats', cite='Fomicheva et al. 2020, Softmax-Ent, https://aclanthology.org/2020.tacl-1.35; He et al. 2024, information-based methods, https://arxiv.org/abs/2406.17274',
-    formula=r'\frac1L\sum_{t=1}^{L}H(p_t),\quad H(p)=-\sum_v p(v)\log p(v)'+_TOKENS,
-    trap='A choice between synonyms counts as doubt. The step of the end token is one of those averaged.')
+@ue(
+    unit="nats",
+    cite="Fomicheva et al. 2020, Softmax-Ent, https://aclanthology.org/2020.tacl-1.35; He et al. 2024, information-based methods, https://arxiv.org/abs/2406.17274",
+    formula=r"\frac1L\sum_{t=1}^{L}H(p_t),\quad H(p)=-\sum_v p(v)\log p(v)" + _TOKENS,
+    trap="A choice between synonyms counts as doubt. The step of the end token is one of those averaged.",
+)
 def mte(
-    greedy_entropy:np.ndarray, # Entropy of the distribution at each token, shape [L]
-)->float: # 0 when nothing else was possible, log V when everything was
+    greedy_entropy: np.ndarray,  # Entropy of the distribution at each token, shape [L]
+) -> float:  # 0 when nothing else was possible, log V when everything was
     "Mean token entropy."
     return mean(greedy_entropy)
 
-@ue(unit='nats per word of the vocabulary', cite='He et al. 2024, released code, https://arxiv.org/abs/2406.17274',
-    formula=r'\frac1L\sum_{t=1}^{L}\frac{H(\tilde p_t)}{V_t},\quad\tilde p_t\text{ distribution after the decoding rules, }V_t\text{ tokens that they allow}',
-    trap='Values are smaller than those of `mte` by the size of the vocabulary and cannot be compared between models. A step with a forced token adds an exact 0 to the mean.')
-def mte_he2024(
-    processed_entropy:np.ndarray, # Entropy at each token after the decoding rules, shape [L]
-    processed_finite:np.ndarray, # Tokens that the rules allowed at each step, shape [L]
-)->float: # As `mte`, about V times smaller
-    "Mean over tokens of the entropy divided by the number of allowed tokens: a mean over the vocabulary where the definition has a sum."
-    return mean(np.asarray(processed_entropy, float)/processed_finite)
 
-@ue(unit='[0,1]', cite='Scheffer et al. 2001, https://doi.org/10.1007/3-540-44816-0_31; Bouchard et al. 2025, https://arxiv.org/abs/2504.19254',
-    formula=r'1-\frac1L\sum_{t=1}^{L}\bigl(p_t^{(1)}-p_t^{(2)}\bigr),\quad p_t^{(i)}\text{ the }i\text{-th largest probability at step }t',
-    trap='Two synonyms that share the probability look like doubt. The reading must keep the two likeliest tokens of each step, `topk=2` or more.')
+@ue(
+    unit="nats per word of the vocabulary",
+    cite="He et al. 2024, released code, https://arxiv.org/abs/2406.17274",
+    formula=r"\frac1L\sum_{t=1}^{L}\frac{H(\tilde p_t)}{V_t},\quad\tilde p_t\text{ distribution after the decoding rules, }V_t\text{ tokens that they allow}",
+    trap="Values are smaller than those of `mte` by the size of the vocabulary and cannot be compared between models. A step with a forced token adds an exact 0 to the mean.",
+)
+def mte_he2024(
+    processed_entropy: np.ndarray,  # Entropy at each token after the decoding rules, shape [L]
+    processed_finite: np.ndarray,  # Tokens that the rules allowed at each step, shape [L]
+) -> float:  # As `mte`, about V times smaller
+    "Mean over tokens of the entropy divided by the number of allowed tokens: a mean over the vocabulary where the definition has a sum."
+    return mean(np.asarray(processed_entropy, float) / processed_finite)
+
+
+@ue(
+    unit="[0,1]",
+    cite="Scheffer et al. 2001, https://doi.org/10.1007/3-540-44816-0_31; Bouchard et al. 2025, https://arxiv.org/abs/2504.19254",
+    formula=r"1-\frac1L\sum_{t=1}^{L}\bigl(p_t^{(1)}-p_t^{(2)}\bigr),\quad p_t^{(i)}\text{ the }i\text{-th largest probability at step }t",
+    trap="Two synonyms that share the probability look like doubt. The reading must keep the two likeliest tokens of each step, `topk=2` or more.",
+)
 def margin(
-    greedy_top_logp:np.ndarray, # log p of the likeliest tokens at each step, largest first, shape [L,k], k>=2
-)->float: # 0 when the first choice was certain, 1 when the first two were always equally likely
+    greedy_top_logp: np.ndarray,  # log p of the likeliest tokens at each step, largest first, shape [L,k], k>=2
+) -> float:  # 0 when the first choice was certain, 1 when the first two were always equally likely
     "One minus the mean lead of the likeliest token over the second."
-    if not len(greedy_top_logp): raise Undefined("needs at least 1 token, got 0")
+    if not len(greedy_top_logp):
+        raise Undefined("needs at least 1 token, got 0")
     p = np.exp(np.asarray(greedy_top_logp, float))
-    if p.ndim!=2 or p.shape[1]<2: raise ValueError(f"margin needs the 2 likeliest tokens of each step, got shape {p.shape}: read with topk=2 or more")
-    return float(1-np.mean(p[:,0]-p[:,1]))
+    if p.ndim != 2 or p.shape[1] < 2:
+        raise ValueError(
+            f"margin needs the 2 likeliest tokens of each step, got shape {p.shape}: read with topk=2 or more"
+        )
+    return float(1 - np.mean(p[:, 0] - p[:, 1]))
 
 # %% ../../nbs/06_ue/01_information.ipynb #3d801216
-@stat(unit='nats', cite='Malinin and Gales 2021, sec. 3, https://arxiv.org/abs/2002.07650')
+@stat(unit="nats", cite="Malinin and Gales 2021, sec. 3, https://arxiv.org/abs/2002.07650")
 def sample_total(
-    sample_logp:list, # For each source a list of K arrays [L_k]: log p of each token
-)->list: # For each source shape [K], end token included
+    sample_logp: list,  # For each source a list of K arrays [L_k]: log p of each token
+) -> list:  # For each source shape [K], end token included
     "Log-probability of each drawn text."
     return [np.array([np.sum(x, dtype=float) for x in s], float) for s in sample_logp]
 
-@stat(unit='tokens', cite='Fadeeva et al. 2023, released code, https://arxiv.org/abs/2311.07383')
+
+@stat(unit="tokens", cite="Fadeeva et al. 2023, released code, https://arxiv.org/abs/2311.07383")
 def sample_length(
-    sample_special:list, # For each source a list of K arrays [L_k]: True for special tokens such as the end
-)->list: # For each source shape [K]
+    sample_special: list,  # For each source a list of K arrays [L_k]: True for special tokens such as the end
+) -> list:  # For each source shape [K]
     "Tokens of each drawn text, special ones left out."
     return [np.array([np.sum(~np.asarray(x, bool)) for x in s], int) for s in sample_special]
 
-@ue(unit='nats', cite='Kuhn et al. 2023, predictive entropy, https://arxiv.org/abs/2302.09664; He et al. 2024, information-based methods, https://arxiv.org/abs/2406.17274',
-    formula=r'-\frac1K\sum_{k=1}^{K}\log P(y^k)'+_SAMPLES,
-    trap='Texts are drawn with the temperature and truncation of the generator and scored without either, so unless both were off it does not estimate an entropy. It grows with length.')
+
+@ue(
+    unit="nats",
+    cite="Kuhn et al. 2023, predictive entropy, https://arxiv.org/abs/2302.09664; He et al. 2024, information-based methods, https://arxiv.org/abs/2406.17274",
+    formula=r"-\frac1K\sum_{k=1}^{K}\log P(y^k)" + _SAMPLES,
+    trap="Texts are drawn with the temperature and truncation of the generator and scored without either, so unless both were off it does not estimate an entropy. It grows with length.",
+)
 def mcse(
-    sample_total:np.ndarray, # Log-probability of each drawn text, shape [K]
-)->float: # Estimate of the entropy over texts, if they were drawn without temperature or truncation
+    sample_total: np.ndarray,  # Log-probability of each drawn text, shape [K]
+) -> float:  # Estimate of the entropy over texts, if they were drawn without temperature or truncation
     "Monte-Carlo sequence entropy: mean of minus the log-probability."
-    return 0.-mean(sample_total, 'drawn text')
+    return 0.0 - mean(sample_total, "drawn text")
 
-_NORMALISED = 'Malinin and Gales 2021, length normalisation, https://arxiv.org/abs/2002.07650; Kuhn et al. 2023, length-normalised entropy, https://arxiv.org/abs/2302.09664'
 
-@stat(unit='nats per token', cite=_NORMALISED)
+_NORMALISED = "Malinin and Gales 2021, length normalisation, https://arxiv.org/abs/2002.07650; Kuhn et al. 2023, length-normalised entropy, https://arxiv.org/abs/2302.09664"
+
+
+@stat(unit="nats per token", cite=_NORMALISED)
 def sample_mean_logp(
-    sample_logp:list, # For each source a list of K arrays [L_k]: log p of each token, end token included
-)->list: # For each source shape [K]; NaN for a text without tokens
+    sample_logp: list,  # For each source a list of K arrays [L_k]: log p of each token, end token included
+) -> list:  # For each source shape [K]; NaN for a text without tokens
     "Mean log-probability of a token of each drawn text."
     return [np.array([np.mean(x, dtype=float) if len(x) else np.nan for x in s], float) for s in sample_logp]
 
-@ue(unit='nats per token', cite=_NORMALISED,
-    formula=r'-\frac1K\sum_{k=1}^{K}\frac{\log P(y^k)}{|y^k|}'+_SAMPLES+r',\ |y^k|\text{ tokens with the end}',
-    trap='A token of a short text weighs more than one of a long text, and the end, mostly certain, is one of those averaged.')
-def mcnse(
-    sample_mean_logp:np.ndarray, # Mean log p of a token of each drawn text, shape [K]
-)->float: # As `mcse`, for one token
-    "Length-normalised `mcse`: mean over drawn texts of the mean surprisal of a token."
-    if np.isnan(sample_mean_logp).any(): raise Undefined(f"{np.isnan(sample_mean_logp).sum()} of {len(sample_mean_logp)} drawn texts have no token")
-    return 0.-mean(sample_mean_logp, 'drawn text')
 
-@ue(unit='nats per token', cite='Fadeeva et al. 2023, released code, https://arxiv.org/abs/2311.07383',
-    formula=r'-\frac1K\sum_{k=1}^{K}\frac{\log P(y^k)}{|y^k|}'+_SAMPLES+r',\ |y^k|\text{ tokens without the end}',
-    trap='The end token counts in the sum and not in the length, which weighs most in short texts. Drawn texts without other tokens are left out, so K may differ between items.')
+@ue(
+    unit="nats per token",
+    cite=_NORMALISED,
+    formula=r"-\frac1K\sum_{k=1}^{K}\frac{\log P(y^k)}{|y^k|}"
+    + _SAMPLES
+    + r",\ |y^k|\text{ tokens with the end}",
+    trap="A token of a short text weighs more than one of a long text, and the end, mostly certain, is one of those averaged.",
+)
+def mcnse(
+    sample_mean_logp: np.ndarray,  # Mean log p of a token of each drawn text, shape [K]
+) -> float:  # As `mcse`, for one token
+    "Length-normalised `mcse`: mean over drawn texts of the mean surprisal of a token."
+    if np.isnan(sample_mean_logp).any():
+        raise Undefined(
+            f"{np.isnan(sample_mean_logp).sum()} of {len(sample_mean_logp)} drawn texts have no token"
+        )
+    return 0.0 - mean(sample_mean_logp, "drawn text")
+
+
+@ue(
+    unit="nats per token",
+    cite="Fadeeva et al. 2023, released code, https://arxiv.org/abs/2311.07383",
+    formula=r"-\frac1K\sum_{k=1}^{K}\frac{\log P(y^k)}{|y^k|}"
+    + _SAMPLES
+    + r",\ |y^k|\text{ tokens without the end}",
+    trap="The end token counts in the sum and not in the length, which weighs most in short texts. Drawn texts without other tokens are left out, so K may differ between items.",
+)
 def mcnse_lmp(
-    sample_total:np.ndarray, # Log-probability of each drawn text with its end token, shape [K]
-    sample_length:np.ndarray, # Its tokens without the end, shape [K]
-)->float: # As `mcnse`, a little larger
+    sample_total: np.ndarray,  # Log-probability of each drawn text with its end token, shape [K]
+    sample_length: np.ndarray,  # Its tokens without the end, shape [K]
+) -> float:  # As `mcnse`, a little larger
     "`mcnse` as in LM-Polygraph: the end token counts above the fraction and not below."
-    some = np.asarray(sample_length)>0
-    if not some.any(): raise Undefined(f"needs a drawn text with at least 1 token, got {len(some)} without")
-    return 0.-mean(np.asarray(sample_total, float)[some]/np.asarray(sample_length)[some])
+    some = np.asarray(sample_length) > 0
+    if not some.any():
+        raise Undefined(f"needs a drawn text with at least 1 token, got {len(some)} without")
+    return 0.0 - mean(np.asarray(sample_total, float)[some] / np.asarray(sample_length)[some])
 
 # %% ../../nbs/06_ue/01_information.ipynb #4ed8d1e7
-def _beyond(logp, alone, weight): # Mean of weight*alone - logp; the first token has weight 0
-    x,y = np.asarray(logp, float),np.asarray(alone, float)
-    if x.shape!=y.shape: raise ValueError(f"log p with and without the source must be of the same tokens, got shapes {x.shape} and {y.shape}")
-    w = np.r_[np.zeros(1), np.broadcast_to(weight, x.shape)[1:]][:len(x)]
-    with np.errstate(invalid='ignore'): d = np.where(w==0, 0., w*y)-x
-    if np.isnan(d).any(): raise Undefined("a token is impossible both with and without the source, and -inf minus -inf does not exist")
+def _beyond(logp, alone, weight):  # Mean of weight*alone - logp; the first token has weight 0
+    x, y = np.asarray(logp, float), np.asarray(alone, float)
+    if x.shape != y.shape:
+        raise ValueError(
+            f"log p with and without the source must be of the same tokens, got shapes {x.shape} and {y.shape}"
+        )
+    w = np.r_[np.zeros(1), np.broadcast_to(weight, x.shape)[1:]][: len(x)]
+    with np.errstate(invalid="ignore"):
+        d = np.where(w == 0, 0.0, w * y) - x
+    if np.isnan(d).any():
+        raise Undefined(
+            "a token is impossible both with and without the source, and -inf minus -inf does not exist"
+        )
     return mean(d)
 
-@ue(unit='nats per token', cite='Takayama and Arase 2019, https://aclanthology.org/W19-4115; Fadeeva et al. 2023, https://arxiv.org/abs/2311.07383',
-    formula=r'-\frac1L\Bigl[\log p_1(y_1)+\sum_{t=2}^{L}\bigl(\log p_t(y_t)-\log q_t(y_t)\bigr)\Bigr],\quad q_t\text{ distribution without the source}',
-    trap='It needs a second pass without the source, and its first token is taken without that correction. A token that is impossible with and without the source leaves it undefined.')
-def pmi(
-    greedy_logp:np.ndarray, # log p of each token, shape [L]
-    alone_logp:np.ndarray, # log p of the same tokens without the source, shape [L]; the first is not used
-)->float: # Negative when the source made the words likelier
-    "Minus the mean pointwise mutual information of words and source."
-    return _beyond(greedy_logp, alone_logp, 1.)
 
-@ue(unit='nats per token', cite='van der Poel et al. 2022, CPMI, https://arxiv.org/abs/2210.13210',
-    formula=r'-\frac1L\sum_{t=1}^{L}\bigl(\log p_t(y_t)-\lambda_t\log q_t(y_t)\bigr),\quad\lambda_t=\lambda\text{ if }t>1, H(p_t)\ge\tau\text{, else }0;\ q_t\text{ distribution without the source}',
-    trap='A token whose entropy crosses `tau` moves the score by a jump, downwards. With entropies divided by the size of the vocabulary, as in the release, the threshold is practically never reached.')
+@ue(
+    unit="nats per token",
+    cite="Takayama and Arase 2019, https://aclanthology.org/W19-4115; Fadeeva et al. 2023, https://arxiv.org/abs/2311.07383",
+    formula=r"-\frac1L\Bigl[\log p_1(y_1)+\sum_{t=2}^{L}\bigl(\log p_t(y_t)-\log q_t(y_t)\bigr)\Bigr],\quad q_t\text{ distribution without the source}",
+    trap="It needs a second pass without the source, and its first token is taken without that correction. A token that is impossible with and without the source leaves it undefined.",
+)
+def pmi(
+    greedy_logp: np.ndarray,  # log p of each token, shape [L]
+    alone_logp: np.ndarray,  # log p of the same tokens without the source, shape [L]; the first is not used
+) -> float:  # Negative when the source made the words likelier
+    "Minus the mean pointwise mutual information of words and source."
+    return _beyond(greedy_logp, alone_logp, 1.0)
+
+
+@ue(
+    unit="nats per token",
+    cite="van der Poel et al. 2022, CPMI, https://arxiv.org/abs/2210.13210",
+    formula=r"-\frac1L\sum_{t=1}^{L}\bigl(\log p_t(y_t)-\lambda_t\log q_t(y_t)\bigr),\quad\lambda_t=\lambda\text{ if }t>1, H(p_t)\ge\tau\text{, else }0;\ q_t\text{ distribution without the source}",
+    trap="A token whose entropy crosses `tau` moves the score by a jump, downwards. With entropies divided by the size of the vocabulary, as in the release, the threshold is practically never reached.",
+)
 def cpmi(
-    greedy_logp:np.ndarray, # log p of each token, shape [L]
-    greedy_entropy:np.ndarray, # Entropy of the distribution at each token, shape [L]
-    alone_logp:np.ndarray, # log p of the same tokens without the source, shape [L]; the first is not used
-    tau:float=.0656, # Entropy from which the source is asked for, in nats
-    lam:float=3.599, # Weight of the subtracted term there
-)->float: # Equal to `perplexity` when no token reaches `tau`
+    greedy_logp: np.ndarray,  # log p of each token, shape [L]
+    greedy_entropy: np.ndarray,  # Entropy of the distribution at each token, shape [L]
+    alone_logp: np.ndarray,  # log p of the same tokens without the source, shape [L]; the first is not used
+    tau: float = 0.0656,  # Entropy from which the source is asked for, in nats
+    lam: float = 3.599,  # Weight of the subtracted term there
+) -> float:  # Equal to `perplexity` when no token reaches `tau`
     "`pmi` only where the model was unsure."
-    return _beyond(greedy_logp, alone_logp, np.where(np.asarray(greedy_entropy)>=tau, lam, 0.))
+    return _beyond(greedy_logp, alone_logp, np.where(np.asarray(greedy_entropy) >= tau, lam, 0.0))
 
 # %% ../../nbs/06_ue/01_information.ipynb #99d9afd8
-@ue(unit='nats', cite='Darrin et al. 2023, Renyi and Fisher-Rao scores, https://arxiv.org/abs/2212.09171',
-    formula=r'-\frac1L\sum_{t=1}^{L}D_{1/2}(p_t\Vert u),\quad u\text{ uniform over the vocabulary}, p_t\text{ flattened to softmax}(\tfrac12\log p_t)',
-    trap='Peers return the divergence itself, which grows with confidence: compare signs before values.')
+@ue(
+    unit="nats",
+    cite="Darrin et al. 2023, Renyi and Fisher-Rao scores, https://arxiv.org/abs/2212.09171",
+    formula=r"-\frac1L\sum_{t=1}^{L}D_{1/2}(p_t\Vert u),\quad u\text{ uniform over the vocabulary}, p_t\text{ flattened to softmax}(\tfrac12\log p_t)",
+    trap="Peers return the divergence itself, which grows with confidence: compare signs before values.",
+)
 def renyi(
-    greedy_renyi:np.ndarray, # Rényi divergence of each step's distribution from uniform, shape [L]
-)->float: # 0 when all words were equally likely, negative otherwise
+    greedy_renyi: np.ndarray,  # Rényi divergence of each step's distribution from uniform, shape [L]
+) -> float:  # 0 when all words were equally likely, negative otherwise
     "Minus the mean Rényi divergence from uniform."
-    return 0.-mean(greedy_renyi)
+    return 0.0 - mean(greedy_renyi)
 
-@ue(unit='[-1,0]', cite='Darrin et al. 2023, Renyi and Fisher-Rao scores, https://arxiv.org/abs/2212.09171',
-    formula=r'-\frac1L\sum_{t=1}^{L}\frac2\pi\arccos\sum_v\sqrt{p_t(v)\,u(v)},\quad u\text{ uniform over the vocabulary}, p_t\text{ flattened to softmax}(\tfrac12\log p_t)',
-    trap='Peers return the distance itself, which grows with confidence: compare signs before values.')
+
+@ue(
+    unit="[-1,0]",
+    cite="Darrin et al. 2023, Renyi and Fisher-Rao scores, https://arxiv.org/abs/2212.09171",
+    formula=r"-\frac1L\sum_{t=1}^{L}\frac2\pi\arccos\sum_v\sqrt{p_t(v)\,u(v)},\quad u\text{ uniform over the vocabulary}, p_t\text{ flattened to softmax}(\tfrac12\log p_t)",
+    trap="Peers return the distance itself, which grows with confidence: compare signs before values.",
+)
 def fisher_rao(
-    greedy_fisher_rao:np.ndarray, # Fisher-Rao distance of each step's distribution from uniform, in [0,1], shape [L]
-)->float: # 0 when all words were equally likely, negative otherwise
+    greedy_fisher_rao: np.ndarray,  # Fisher-Rao distance of each step's distribution from uniform, in [0,1], shape [L]
+) -> float:  # 0 when all words were equally likely, negative otherwise
     "Minus the mean Fisher-Rao distance from uniform."
-    return 0.-mean(greedy_fisher_rao)
+    return 0.0 - mean(greedy_fisher_rao)
 
-@ue(unit='nats', cite='Kang et al. 2025, KL form, https://arxiv.org/abs/2502.18581',
-    formula=r'-\frac1L\sum_{t=1}^{L}\mathrm{KL}(u\Vert p_t),\quad u\text{ uniform over the allowed tokens}',
-    trap='All words of the vocabulary weigh the same, so the many that nobody would write decide. One allowed word of probability 0 makes it minus infinity.')
+
+@ue(
+    unit="nats",
+    cite="Kang et al. 2025, KL form, https://arxiv.org/abs/2502.18581",
+    formula=r"-\frac1L\sum_{t=1}^{L}\mathrm{KL}(u\Vert p_t),\quad u\text{ uniform over the allowed tokens}",
+    trap="All words of the vocabulary weigh the same, so the many that nobody would write decide. One allowed word of probability 0 makes it minus infinity.",
+)
 def self_certainty(
-    greedy_self_certainty:np.ndarray, # KL divergence of uniform from each step's distribution, over allowed tokens, shape [L]
-)->float: # 0 when all words were equally likely, negative otherwise
+    greedy_self_certainty: np.ndarray,  # KL divergence of uniform from each step's distribution, over allowed tokens, shape [L]
+) -> float:  # 0 when all words were equally likely, negative otherwise
     "Minus the mean divergence KL(uniform, p)."
-    return 0.-mean(greedy_self_certainty)
+    return 0.0 - mean(greedy_self_certainty)
 
-@ue(unit='[-1,0]', cite='Dinh and Niehues 2025, https://arxiv.org/abs/2502.11115',
-    formula=r'-\frac1L\sum_{t=1}^{L}s_t,\quad s_t\text{ mass of the dominant words if }y_t\text{ is one of them, else }p_t(y_t)',
-    trap='Which words are dominant hangs on two thresholds for the gap to the next word. Where several stand out, a summary made of any of them scores as certain.')
+
+@ue(
+    unit="[-1,0]",
+    cite="Dinh and Niehues 2025, https://arxiv.org/abs/2502.11115",
+    formula=r"-\frac1L\sum_{t=1}^{L}s_t,\quad s_t\text{ mass of the dominant words if }y_t\text{ is one of them, else }p_t(y_t)",
+    trap="Which words are dominant hangs on two thresholds for the gap to the next word. Where several stand out, a summary made of any of them scores as certain.",
+)
 def boosted_prob(
-    greedy_dominant:np.ndarray, # Probability mass of the dominant words at each step if the written one is among them, else its own, shape [L]
-)->float: # -1 when every word came from all that stood out
+    greedy_dominant: np.ndarray,  # Probability mass of the dominant words at each step if the written one is among them, else its own, shape [L]
+) -> float:  # -1 when every word came from all that stood out
     "Minus the mean mass of the dominant words."
-    return 0.-mean(greedy_dominant)
+    return 0.0 - mean(greedy_dominant)

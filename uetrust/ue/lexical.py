@@ -7,54 +7,75 @@ __all__ = ['FOMICHEVA', 'lex_sim', 'lex_sim_rouge_1', 'lex_sim_rouge_2', 'lex_si
 
 # %% ../../nbs/06_ue/05_lexical.ipynb #6c8ea016
 import numpy as np
+
 from ..core.registry import ue
 from .diversity import mean_pair
 
 # %% ../../nbs/06_ue/05_lexical.ipynb #de889e26
-FOMICHEVA = 'Fomicheva et al. 2020, https://aclanthology.org/2020.tacl-1.35'
-_MEAN = r',\quad\text{mean over ordered pairs of }K\text{ drawn texts}'
+FOMICHEVA = "Fomicheva et al. 2020, https://aclanthology.org/2020.tacl-1.35"
+_MEAN = r",\quad\text{mean over ordered pairs of }K\text{ drawn texts}"
 
-@ue(unit='[-1,0]', cite=FOMICHEVA+', lexical similarity',
-    formula=r'-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{ROUGE\text{-}L}(y^i,y^j)'+_MEAN,
-    trap='Texts without letters a to z or digits, for example in other scripts, count as alike, so they look certain. Paraphrases look uncertain.')
+
+@ue(
+    unit="[-1,0]",
+    cite=FOMICHEVA + ", lexical similarity",
+    formula=r"-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{ROUGE\text{-}L}(y^i,y^j)" + _MEAN,
+    trap="Texts without letters a to z or digits, for example in other scripts, count as alike, so they look certain. Paraphrases look uncertain.",
+)
 def lex_sim(
-    rouge_l_pairs:np.ndarray, # Shape [K,K]
-)->float: # -1 when all samples are alike; higher is less certain
+    rouge_l_pairs: np.ndarray,  # Shape [K,K]
+) -> float:  # -1 when all samples are alike; higher is less certain
     "Lexical similarity: minus mean ROUGE-L between samples."
     return -mean_pair(rouge_l_pairs)
 
-@ue(unit='[-1,0]', cite=FOMICHEVA+', lexical similarity',
-    formula=r'-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{ROUGE\text{-}1}(y^i,y^j)'+_MEAN,
-    trap='Texts without letters a to z or digits, for example in other scripts, count as alike, so they look certain. The order of words does not count.')
+
+@ue(
+    unit="[-1,0]",
+    cite=FOMICHEVA + ", lexical similarity",
+    formula=r"-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{ROUGE\text{-}1}(y^i,y^j)" + _MEAN,
+    trap="Texts without letters a to z or digits, for example in other scripts, count as alike, so they look certain. The order of words does not count.",
+)
 def lex_sim_rouge_1(
-    rouge_1_pairs:np.ndarray, # Shape [K,K]
-)->float: # -1 when all samples are alike; higher is less certain
+    rouge_1_pairs: np.ndarray,  # Shape [K,K]
+) -> float:  # -1 when all samples are alike; higher is less certain
     "Minus mean ROUGE-1 between samples."
     return -mean_pair(rouge_1_pairs)
 
-@ue(unit='[-1,0]', cite=FOMICHEVA+', lexical similarity',
-    formula=r'-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{ROUGE\text{-}2}(y^i,y^j)'+_MEAN,
-    trap='Texts without letters a to z or digits, for example in other scripts, count as alike, so they look certain. A text of one word has no pair of words and is like its equals only.')
+
+@ue(
+    unit="[-1,0]",
+    cite=FOMICHEVA + ", lexical similarity",
+    formula=r"-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{ROUGE\text{-}2}(y^i,y^j)" + _MEAN,
+    trap="Texts without letters a to z or digits, for example in other scripts, count as alike, so they look certain. A text of one word has no pair of words and is like its equals only.",
+)
 def lex_sim_rouge_2(
-    rouge_2_pairs:np.ndarray, # Shape [K,K]
-)->float: # -1 when all samples are alike; higher is less certain
+    rouge_2_pairs: np.ndarray,  # Shape [K,K]
+) -> float:  # -1 when all samples are alike; higher is less certain
     "Minus mean ROUGE-2 between samples."
     return -mean_pair(rouge_2_pairs)
 
-@ue(unit='[-1,0]', cite=FOMICHEVA+', lexical similarity',
-    formula=r'-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{BLEU}(y^i,y^j)'+_MEAN,
-    trap='It is not smoothed: a pair without a common sequence of four words, or of all words of a shorter text, counts 0, however many words it shares.')
+
+@ue(
+    unit="[-1,0]",
+    cite=FOMICHEVA + ", lexical similarity",
+    formula=r"-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{BLEU}(y^i,y^j)" + _MEAN,
+    trap="It is not smoothed: a pair without a common sequence of four words, or of all words of a shorter text, counts 0, however many words it shares.",
+)
 def lex_sim_bleu(
-    bleu_pairs:np.ndarray, # Shape [K,K]
-)->float: # -1 when all samples are alike; higher is less certain
+    bleu_pairs: np.ndarray,  # Shape [K,K]
+) -> float:  # -1 when all samples are alike; higher is less certain
     "Minus mean BLEU between samples, both directions."
     return -mean_pair(bleu_pairs)
 
-@ue(unit='[0,1]', cite='Xiao, Gomez & Gal 2020, https://arxiv.org/abs/2006.08344; Gidiotis & Tsoumakas 2022, https://arxiv.org/abs/2105.10155',
-    formula=r'\frac1{K(K-1)}\sum_{i\ne j}\bigl(1-\mathrm{BLEU}(y^i,y^j)\bigr)^2'+_MEAN,
-    trap='It was published for texts that were drawn with dropout; of ordinary samples it measures something else. A pair without a common sequence of four words, or of all words of a shorter text, counts 1.')
+
+@ue(
+    unit="[0,1]",
+    cite="Xiao, Gomez & Gal 2020, https://arxiv.org/abs/2006.08344; Gidiotis & Tsoumakas 2022, https://arxiv.org/abs/2105.10155",
+    formula=r"\frac1{K(K-1)}\sum_{i\ne j}\bigl(1-\mathrm{BLEU}(y^i,y^j)\bigr)^2" + _MEAN,
+    trap="It was published for texts that were drawn with dropout; of ordinary samples it measures something else. A pair without a common sequence of four words, or of all words of a shorter text, counts 1.",
+)
 def bleu_var(
-    bleu_pairs:np.ndarray, # Shape [K,K], of texts drawn with dropout as published, or of ordinary samples
-)->float: # 0 when all samples are alike; higher is less certain
+    bleu_pairs: np.ndarray,  # Shape [K,K], of texts drawn with dropout as published, or of ordinary samples
+) -> float:  # 0 when all samples are alike; higher is less certain
     "Mean squared lack of BLEU between samples."
-    return mean_pair((1-bleu_pairs)**2)
+    return mean_pair((1 - bleu_pairs) ** 2)

@@ -8,115 +8,192 @@ __all__ = ['KADAVATH', 'PHRASES', 'TIAN', 'p_true', 'p_true_he2024', 'p_true_nor
 
 # %% ../../nbs/06_ue/09_reflexive.ipynb #6af3d9ea
 import re
+
 from ..core.checks import Undefined, some
 from ..core.registry import ue
 
 # %% ../../nbs/06_ue/09_reflexive.ipynb #20918413
-KADAVATH = 'Kadavath et al. 2022, P(True), https://arxiv.org/abs/2207.05221'
+KADAVATH = "Kadavath et al. 2022, P(True), https://arxiv.org/abs/2207.05221"
 
-@ue(unit='nats', cite=KADAVATH+'; He et al. 2024, prompt-based methods, https://arxiv.org/abs/2406.17274',
-    formula=r'-\log P(\text{True}\mid\text{question about }y)',
-    trap='A small model may answer the same to every question. Long documents can push the question out of the window: the source must be cut, not the end.')
+
+@ue(
+    unit="nats",
+    cite=KADAVATH + "; He et al. 2024, prompt-based methods, https://arxiv.org/abs/2406.17274",
+    formula=r"-\log P(\text{True}\mid\text{question about }y)",
+    trap="A small model may answer the same to every question. Long documents can push the question out of the window: the source must be cut, not the end.",
+)
 def p_true(
-    true_logp:float, # log p of the word True as the answer
-)->float: # 0 when True was certain, inf when it was impossible; higher is less certain
+    true_logp: float,  # log p of the word True as the answer
+) -> float:  # 0 when True was certain, inf when it was impossible; higher is less certain
     "Minus log-probability that the model calls the summary true."
-    return 0.-float(true_logp)
+    return 0.0 - float(true_logp)
 
-@ue(unit='nats', cite='He et al. 2024, released code, https://arxiv.org/abs/2406.17274',
-    formula=r'-\log \hat P(\text{True}\mid\text{question about }y),\quad \hat P\text{ after the decoding rules}',
-    trap='A checkpoint that forces its first token gives inf for every summary, so what was ranked is the order of the data.')
+
+@ue(
+    unit="nats",
+    cite="He et al. 2024, released code, https://arxiv.org/abs/2406.17274",
+    formula=r"-\log \hat P(\text{True}\mid\text{question about }y),\quad \hat P\text{ after the decoding rules}",
+    trap="A checkpoint that forces its first token gives inf for every summary, so what was ranked is the order of the data.",
+)
 def p_true_he2024(
-    true_processed_logp:float, # log p of the word True after the decoding rules
-)->float: # inf for every text of a model whose first token is forced
+    true_processed_logp: float,  # log p of the word True after the decoding rules
+) -> float:  # inf for every text of a model whose first token is forced
     "`p_true` after the decoding rules of the checkpoint."
     return p_true(true_processed_logp)
 
-@ue(unit='[0,1]', cite=KADAVATH+', over the two answers',
-    formula=r'\frac{P(\text{False})}{P(\text{True})+P(\text{False})}',
-    trap='It hides that both answers may be unlikely: look at log p of both.')
+
+@ue(
+    unit="[0,1]",
+    cite=KADAVATH + ", over the two answers",
+    formula=r"\frac{P(\text{False})}{P(\text{True})+P(\text{False})}",
+    trap="It hides that both answers may be unlikely: look at log p of both.",
+)
 def p_true_normalized(
-    true_logp:float, # log p of the word True as the answer
-    false_logp:float, # log p of the word False as the answer
-)->float: # 0 when False was impossible, 1/2 when both were equally likely; higher is less certain
+    true_logp: float,  # log p of the word True as the answer
+    false_logp: float,  # log p of the word False as the answer
+) -> float:  # 0 when False was impossible, 1/2 when both were equally likely; higher is less certain
     "Share of the word False among the two answers."
     from scipy.special import expit
-    if true_logp==false_logp==-float('inf'): raise Undefined("neither True nor False is possible as an answer")
-    return float(expit(false_logp-true_logp))
+
+    if true_logp == false_logp == -float("inf"):
+        raise Undefined("neither True nor False is possible as an answer")
+    return float(expit(false_logp - true_logp))
 
 # %% ../../nbs/06_ue/09_reflexive.ipynb #031f1270
-PHRASES = {'almost certain':.95, 'highly likely':.9, 'very good chance':.8, 'we believe':.75, 'probably':.7, 'probable':.7, 'likely':.7, 'better than even':.6, 'about even':.5,
-           'probably not':.25, 'we doubt':.2, 'unlikely':.2, 'little chance':.1, 'chances are slight':.1, 'improbable':.1, 'highly unlikely':.05, 'almost no chance':.02}
+PHRASES = {
+    "almost certain": 0.95,
+    "highly likely": 0.9,
+    "very good chance": 0.8,
+    "we believe": 0.75,
+    "probably": 0.7,
+    "probable": 0.7,
+    "likely": 0.7,
+    "better than even": 0.6,
+    "about even": 0.5,
+    "probably not": 0.25,
+    "we doubt": 0.2,
+    "unlikely": 0.2,
+    "little chance": 0.1,
+    "chances are slight": 0.1,
+    "improbable": 0.1,
+    "highly unlikely": 0.05,
+    "almost no chance": 0.02,
+}
 
-_NUM = r'(?:\d+(?:\.\d+)?|\.\d+)'
-_VALUE = re.compile(rf'(?:(?<![\w.%)])(?P<minus>-))?(?<![\w.])(?:(?P<a>{_NUM}) ?/ ?(?P<b>{_NUM})|(?P<percent>{_NUM}) ?(?:%|per ?cent)|(?P<bare>{_NUM}))(?![\w%])')
-_SCALE = re.compile(r'(?:on |with |using )?(?:a |the )?(scale (?:of |from )?|\()?(?:of |from |between )?(?<![\d.])[01](?:\.0+)? ?%? ?(?:to|and|-) ?(1|10|100)(?:\.0+)?(?!\.?\d) ?%?')
-_SPREAD = re.compile(rf'({_NUM})(?= ?(?:-|to|and|or) ?{_NUM} ?(?:%|per ?cent))') # 80-90%: both are percentages
-_LABEL = re.compile(r'\b(?:probability|confidence|certainty|likelihood|p\d*)\b')
-_FILLER = re.compile(r"(?:[\s:=()]|-(?!\.?\d)|\b(?:is|of|at|as|in|for|to|be|would|around|about|approximately|roughly|level|score|rating|that|my|the|this|guess|answer|summary|it|being|correct|true|right)\b)*")
-_STATED = re.compile(rf'(?:{_NUM}|[\s,%/()-]|per ?cent|to|or|and)*') # Numbers and what joins them
-_PHRASE = re.compile(rf"(?:(?:it|this|that|the (?:guess|answer|summary))(?: is|'s) )?(?:a )?({'|'.join(sorted(PHRASES, key=len, reverse=True))})(?: (?:that|to be|correct|right|true)\b.*)?")
-_REFUSAL = re.compile(r"\b(?:cannot|can ?not|can't|could not|couldn't|unable|not able|do not know|don't know|not possible|impossible)\b")
+_NUM = r"(?:\d+(?:\.\d+)?|\.\d+)"
+_VALUE = re.compile(
+    rf"(?:(?<![\w.%)])(?P<minus>-))?(?<![\w.])(?:(?P<a>{_NUM}) ?/ ?(?P<b>{_NUM})|(?P<percent>{_NUM}) ?(?:%|per ?cent)|(?P<bare>{_NUM}))(?![\w%])"
+)
+_SCALE = re.compile(
+    r"(?:on |with |using )?(?:a |the )?(scale (?:of |from )?|\()?(?:of |from |between )?(?<![\d.])[01](?:\.0+)? ?%? ?(?:to|and|-) ?(1|10|100)(?:\.0+)?(?!\.?\d) ?%?"
+)
+_SPREAD = re.compile(
+    rf"({_NUM})(?= ?(?:-|to|and|or) ?{_NUM} ?(?:%|per ?cent))"
+)  # 80-90%: both are percentages
+_LABEL = re.compile(r"\b(?:probability|confidence|certainty|likelihood|p\d*)\b")
+_FILLER = re.compile(
+    r"(?:[\s:=()]|-(?!\.?\d)|\b(?:is|of|at|as|in|for|to|be|would|around|about|approximately|roughly|level|score|rating|that|my|the|this|guess|answer|summary|it|being|correct|true|right)\b)*"
+)
+_STATED = re.compile(rf"(?:{_NUM}|[\s,%/()-]|per ?cent|to|or|and)*")  # Numbers and what joins them
+_PHRASE = re.compile(
+    rf"(?:(?:it|this|that|the (?:guess|answer|summary))(?: is|'s) )?(?:a )?({'|'.join(sorted(PHRASES, key=len, reverse=True))})(?: (?:that|to be|correct|right|true)\b.*)?"
+)
+_REFUSAL = re.compile(
+    r"\b(?:cannot|can ?not|can't|could not|couldn't|unable|not able|do not know|don't know|not possible|impossible)\b"
+)
 
 # %% ../../nbs/06_ue/09_reflexive.ipynb #2a5ba9e9
-def _plain(reply): # Lower case, one kind of dash and quote, no marks of formatting, fractions with a slash
-    t = reply.lower().translate({0x2013:'-', 0x2014:'-', 0x2212:'-', 0x2019:"'"}|dict.fromkeys(map(ord, '*`_"<>~')))
-    t = re.sub(r'\b0,(?=\d)', '0.', re.sub(r'[ \t]+', ' ', t))
-    return re.sub(rf'(?<![\w.])({_NUM} out of|\d+ of|\d+ in) (?={_NUM})', lambda m: m[1].split()[0]+'/', t)
+def _plain(reply):  # Lower case, one kind of dash and quote, no marks of formatting, fractions with a slash
+    t = reply.lower().translate(
+        {0x2013: "-", 0x2014: "-", 0x2212: "-", 0x2019: "'"} | dict.fromkeys(map(ord, '*`_"<>~'))
+    )
+    t = re.sub(r"\b0,(?=\d)", "0.", re.sub(r"[ \t]+", " ", t))
+    return re.sub(rf"(?<![\w.])({_NUM} out of|\d+ of|\d+ in) (?={_NUM})", lambda m: m[1].split()[0] + "/", t)
 
-def _values(text, scale): # Numbers in [0,1], others as they come; if there are percentages or fractions, bare numbers off the scale are about something else
-    found = [(m['bare'] is None, (-1 if m['minus'] else 1)*_value(m, scale)) for m in _VALUE.finditer(text)]
-    return [v for marked,v in found if marked or 0<=v<=1 or not any(k for k,_ in found)]
+
+def _values(
+    text, scale
+):  # Numbers in [0,1], others as they come; if there are percentages or fractions, bare numbers off the scale are about something else
+    found = [(m["bare"] is None, (-1 if m["minus"] else 1) * _value(m, scale)) for m in _VALUE.finditer(text)]
+    return [v for marked, v in found if marked or 0 <= v <= 1 or not any(k for k, _ in found)]
+
 
 def _value(m, scale):
-    if m['bare']: return float(m['bare'])/scale
-    if m['percent']: return float(m['percent'])/100
-    a,b = float(m['a']),float(m['b'])
-    return .5 if a==b==50 else a/b if b else float('inf') # 50/50 is no fraction
+    if m["bare"]:
+        return float(m["bare"]) / scale
+    if m["percent"]:
+        return float(m["percent"]) / 100
+    a, b = float(m["a"]), float(m["b"])
+    return 0.5 if a == b == 50 else a / b if b else float("inf")  # 50/50 is no fraction
 
-def _phrase(line): # Its value, if a line is one
+
+def _phrase(line):  # Its value, if a line is one
     m = _PHRASE.fullmatch(line.strip(" .!,;:=()'-"))
     return [PHRASES[m[1]]] if m else []
 
-def _labelled(text, scale): # Values behind labels: a number right behind it, or a phrase to the end of the line
-    def one(rest): return _values(_STATED.match(rest[_FILLER.match(rest).end():])[0].split('\n')[0], scale) or _phrase(rest.lstrip(' :=\n').split('\n')[0])
-    return [v for m in _LABEL.finditer(text) for v in one(text[m.end():])]
+
+def _labelled(
+    text, scale
+):  # Values behind labels: a number right behind it, or a phrase to the end of the line
+    def one(rest):
+        return _values(_STATED.match(rest[_FILLER.match(rest).end() :])[0].split("\n")[0], scale) or _phrase(
+            rest.lstrip(" :=\n").split("\n")[0]
+        )
+
+    return [v for m in _LABEL.finditer(text) for v in one(text[m.end() :])]
+
 
 def confidence(
-    reply:str, # What the model said
-    scale:float=1., # What a bare number is out of
-    label:bool=False, # Only what follows a label such as "Confidence:"
-)->float: # In [0,1]
+    reply: str,  # What the model said
+    scale: float = 1.0,  # What a bare number is out of
+    label: bool = False,  # Only what follows a label such as "Confidence:"
+) -> float:  # In [0,1]
     "The one value that a reply states."
     text = _plain(reply)
-    named = [float(x) for said,x in _SCALE.findall(text) if said and x!='1'] # "from 0 to 10 degrees" names no scale
-    text,scale = _SPREAD.sub(r'\1%', _SCALE.sub(' ', text)),(named or [scale])[-1]
+    named = [
+        float(x) for said, x in _SCALE.findall(text) if said and x != "1"
+    ]  # "from 0 to 10 degrees" names no scale
+    text, scale = _SPREAD.sub(r"\1%", _SCALE.sub(" ", text)), (named or [scale])[-1]
     found = _labelled(text, scale)
-    if not (found or label or _REFUSAL.search(text)): found = _values(text, scale) or [v for l in text.split('\n') for v in _phrase(l)]
-    if not found: raise Undefined(f"no confidence{' behind a label' if label else ''} in the reply {reply[:40]!r}")
-    if (off := [v for v in found if not 0<=v<=1]): raise Undefined(f"{some(f'{v*scale:g}' for v in off)} is off the scale from 0 to {scale:g}, in the reply {reply[:40]!r}")
-    if len({round(v, 9) for v in found})>1: raise Undefined(f"two values and more, {some(f'{v:g}' for v in found)}, in the reply {reply[:40]!r}")
+    if not (found or label or _REFUSAL.search(text)):
+        found = _values(text, scale) or [v for l in text.split("\n") for v in _phrase(l)]
+    if not found:
+        raise Undefined(f"no confidence{' behind a label' if label else ''} in the reply {reply[:40]!r}")
+    if off := [v for v in found if not 0 <= v <= 1]:
+        raise Undefined(
+            f"{some(f'{v * scale:g}' for v in off)} is off the scale from 0 to {scale:g}, in the reply {reply[:40]!r}"
+        )
+    if len({round(v, 9) for v in found}) > 1:
+        raise Undefined(f"two values and more, {some(f'{v:g}' for v in found)}, in the reply {reply[:40]!r}")
     return found[0]
 
 # %% ../../nbs/06_ue/09_reflexive.ipynb #94205613
-TIAN = 'Tian et al. 2023, https://arxiv.org/abs/2305.14975'
+TIAN = "Tian et al. 2023, https://arxiv.org/abs/2305.14975"
 
-@ue(unit='[0,1]', cite=TIAN+', Verb. 1S top-1 and Ling. 1S-human',
-    formula=r'1-c,\quad c\text{ confidence stated with the summary}',
-    trap='Few values occur, so many summaries tie, and most models say that they are sure.')
+
+@ue(
+    unit="[0,1]",
+    cite=TIAN + ", Verb. 1S top-1 and Ling. 1S-human",
+    formula=r"1-c,\quad c\text{ confidence stated with the summary}",
+    trap="Few values occur, so many summaries tie, and most models say that they are sure.",
+)
 def verbalized_1s(
-    verbal_1s:str, # The reply that holds both summary and confidence
-    scale:float=1., # What a bare number is out of
-)->float: # 0 when the model says that it is sure; higher is less certain
+    verbal_1s: str,  # The reply that holds both summary and confidence
+    scale: float = 1.0,  # What a bare number is out of
+) -> float:  # 0 when the model says that it is sure; higher is less certain
     "One minus the confidence that the model stated with its summary, behind a label."
-    return 1-confidence(verbal_1s, scale, label=True)
+    return 1 - confidence(verbal_1s, scale, label=True)
 
-@ue(unit='[0,1]', cite=TIAN+', Verb. 2S top-1',
-    formula=r'1-c,\quad c\text{ confidence stated in a second turn}',
-    trap='Few values occur, so many summaries tie. The second turn costs another call, and a refusal leaves a summary without a score.')
+
+@ue(
+    unit="[0,1]",
+    cite=TIAN + ", Verb. 2S top-1",
+    formula=r"1-c,\quad c\text{ confidence stated in a second turn}",
+    trap="Few values occur, so many summaries tie. The second turn costs another call, and a refusal leaves a summary without a score.",
+)
 def verbalized_2s(
-    verbal_2s:str, # The reply to a second question, about the summary that was given
-    scale:float=1., # What a bare number is out of
-)->float: # 0 when the model says that it is sure; higher is less certain
+    verbal_2s: str,  # The reply to a second question, about the summary that was given
+    scale: float = 1.0,  # What a bare number is out of
+) -> float:  # 0 when the model says that it is sure; higher is less certain
     "One minus the confidence that the model stated when it was asked about its summary."
-    return 1-confidence(verbal_2s, scale)
+    return 1 - confidence(verbal_2s, scale)

@@ -11,325 +11,439 @@ __all__ = ['FARQUHAR', 'LMP', 'COCOA', 'DUAN', 'CCP', 'SELFCHECK', 'clusters', '
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #65ea1c56
 import numpy as np
+
 from ..core.checks import Undefined
-from ..stats.table import unique
 from ..core.registry import stat, ue
+from ..stats.table import unique
 from .information import msp, mte, perplexity, weighed
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #b07dc629
-FARQUHAR = 'Farquhar et al. 2024, https://doi.org/10.1038/s41586-024-07421-0'
-LMP = 'as in LM-Polygraph 0.7, Fadeeva et al. 2023, https://arxiv.org/abs/2311.07383'
+FARQUHAR = "Farquhar et al. 2024, https://doi.org/10.1038/s41586-024-07421-0"
+LMP = "as in LM-Polygraph 0.7, Fadeeva et al. 2023, https://arxiv.org/abs/2311.07383"
 
-_SETS = r',\quad c\text{ clusters of }K\text{ drawn texts that entail each other}'
+_SETS = r",\quad c\text{ clusters of }K\text{ drawn texts that entail each other}"
 
-@stat(unit='cluster', cite='Kuhn, Gal & Farquhar 2023, algorithm 1, https://arxiv.org/abs/2302.09664')
+
+@stat(unit="cluster", cite="Kuhn, Gal & Farquhar 2023, algorithm 1, https://arxiv.org/abs/2302.09664")
 def clusters(
-    nli:list, # For each item logits, shape [1+K,1+K,3], greedy text first
-)->list: # For each item shape [K]: number of the cluster of each sample, in order of appearance
+    nli: list,  # For each item logits, shape [1+K,1+K,3], greedy text first
+) -> list:  # For each item shape [K]: number of the cluster of each sample, in order of appearance
     "Which samples mean the same: entailment both ways with the first member."
-    return [_assign(z[1:,1:].argmax(-1)==2) for z in map(np.asarray, nli)]
+    return [_assign(z[1:, 1:].argmax(-1) == 2) for z in map(np.asarray, nli)]
 
-def _assign(entails): # [K,K] -> [K]
-    first,ids = [],[]
-    for row in entails&entails.T:
-        ids.append(next((c for c,j in enumerate(first) if row[j]), len(first)))
-        if ids[-1]==len(first): first.append(len(ids)-1)
+
+def _assign(entails):  # [K,K] -> [K]
+    first, ids = [], []
+    for row in entails & entails.T:
+        ids.append(next((c for c, j in enumerate(first) if row[j]), len(first)))
+        if ids[-1] == len(first):
+            first.append(len(ids) - 1)
     return np.array(ids, int)
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #1d952432
 def cluster_logp(
-    logp:np.ndarray, # Log-probability of each sample, shape [K]
-    clusters:np.ndarray, # Cluster of each sample, shape [K]
-)->np.ndarray: # Shape [number of clusters]
+    logp: np.ndarray,  # Log-probability of each sample, shape [K]
+    clusters: np.ndarray,  # Cluster of each sample, shape [K]
+) -> np.ndarray:  # Shape [number of clusters]
     "Log of the summed probability of each cluster."
-    if len(logp)!=len(clusters): raise ValueError(f"needs one log-probability per sample, got {len(logp)} for {len(clusters)} samples")
-    if not len(logp) or np.isnan(logp).any(): raise Undefined("needs samples with tokens, got " + ("a sample without tokens" if len(logp) else "no sample"))
-    out = np.full(clusters.max()+1, -np.inf)
+    if len(logp) != len(clusters):
+        raise ValueError(f"needs one log-probability per sample, got {len(logp)} for {len(clusters)} samples")
+    if not len(logp) or np.isnan(logp).any():
+        raise Undefined(
+            "needs samples with tokens, got " + ("a sample without tokens" if len(logp) else "no sample")
+        )
+    out = np.full(clusters.max() + 1, -np.inf)
     np.logaddexp.at(out, clusters, np.asarray(logp, float))
     return out
 
-def _entropy(logw): # Of weights that need not sum to 1
-    logw = logw[logw>-np.inf]
-    if not len(logw): raise Undefined("every sample has probability 0")
-    logp = logw-np.logaddexp.reduce(logw)
-    return float(0.-np.exp(logp)@logp)
+
+def _entropy(logw):  # Of weights that need not sum to 1
+    logw = logw[logw > -np.inf]
+    if not len(logw):
+        raise Undefined("every sample has probability 0")
+    logp = logw - np.logaddexp.reduce(logw)
+    return float(0.0 - np.exp(logp) @ logp)
+
 
 def _several(clusters):
-    if len(clusters)<2: raise Undefined(f"needs at least 2 samples, got {len(clusters)}")
+    if len(clusters) < 2:
+        raise Undefined(f"needs at least 2 samples, got {len(clusters)}")
 
-@ue(unit='nats', cite=FARQUHAR+', semantic entropy',
-    formula=r'-\sum_c p_c\log p_c,\quad p_c\propto\sum_{k\in c}e^{\ell_k}, \ell_k\text{ mean log-probability of a token}'+_SETS,
-    trap='Clusters need entailment of whole texts both ways: where no two samples reach it every sample is a meaning of its own. They are made in the order of the samples.')
+
+@ue(
+    unit="nats",
+    cite=FARQUHAR + ", semantic entropy",
+    formula=r"-\sum_c p_c\log p_c,\quad p_c\propto\sum_{k\in c}e^{\ell_k}, \ell_k\text{ mean log-probability of a token}"
+    + _SETS,
+    trap="Clusters need entailment of whole texts both ways: where no two samples reach it every sample is a meaning of its own. They are made in the order of the samples.",
+)
 def semantic_entropy(
-    sample_mean_logp:np.ndarray, # Shape [K]
-    clusters:np.ndarray, # Shape [K]
-)->float: # 0 when all samples mean the same, up to log K; higher is less certain
+    sample_mean_logp: np.ndarray,  # Shape [K]
+    clusters: np.ndarray,  # Shape [K]
+) -> float:  # 0 when all samples mean the same, up to log K; higher is less certain
     "Entropy of the meanings of samples, by length-normalised probability; every draw counts."
     _several(clusters)
     return _entropy(cluster_logp(sample_mean_logp, clusters))
 
-@ue(unit='nats', cite=FARQUHAR+', discrete semantic entropy',
-    formula=r'-\sum_c\frac{|c|}{K}\log\frac{|c|}{K}'+_SETS,
-    trap='It knows only how K splits into clusters, so many items tie. Clusters are made in the order of the samples.')
+
+@ue(
+    unit="nats",
+    cite=FARQUHAR + ", discrete semantic entropy",
+    formula=r"-\sum_c\frac{|c|}{K}\log\frac{|c|}{K}" + _SETS,
+    trap="It knows only how K splits into clusters, so many items tie. Clusters are made in the order of the samples.",
+)
 def discrete_semantic_entropy(
-    clusters:np.ndarray, # Shape [K]
-)->float: # 0 when all samples mean the same, up to log K; higher is less certain
+    clusters: np.ndarray,  # Shape [K]
+) -> float:  # 0 when all samples mean the same, up to log K; higher is less certain
     "Entropy of the meanings of samples, by frequency; every draw counts."
     _several(clusters)
     return _entropy(np.log(np.bincount(clusters)))
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #6a431c2a
-@ue(unit='nats', cite=LMP,
-    formula=r'-\frac1K\sum_k\log\sum_{j\in c(k)}P(y^j)'+_SETS,
-    trap='The probabilities are not normalised, so it grows with length. A repeated text adds its probability each time, and the sum may exceed 1: then the score is negative.')
+@ue(
+    unit="nats",
+    cite=LMP,
+    formula=r"-\frac1K\sum_k\log\sum_{j\in c(k)}P(y^j)" + _SETS,
+    trap="The probabilities are not normalised, so it grows with length. A repeated text adds its probability each time, and the sum may exceed 1: then the score is negative.",
+)
 def semantic_entropy_lmp(
-    sample_total:np.ndarray, # Log-probability of each sample, shape [K]
-    clusters:np.ndarray, # Shape [K]
-)->float: # Grows with length; higher is less certain
+    sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
+    clusters: np.ndarray,  # Shape [K]
+) -> float:  # Grows with length; higher is less certain
     "Mean over samples of minus the log-probability of their cluster; a repeated text adds each time."
-    return float(0.-cluster_logp(sample_total, clusters)[clusters].mean())
+    return float(0.0 - cluster_logp(sample_total, clusters)[clusters].mean())
 
-@ue(unit='nats', cite=LMP+', direct estimate',
-    formula=r'-\sum_k P_{c(k)}\log P_{c(k)},\quad P_c=\sum_{j\in c}P(y^j)'+_SETS,
-    trap='A probability near 0 adds nearly 0, so long texts look certain. A cluster of s samples counts s times.')
+
+@ue(
+    unit="nats",
+    cite=LMP + ", direct estimate",
+    formula=r"-\sum_k P_{c(k)}\log P_{c(k)},\quad P_c=\sum_{j\in c}P(y^j)" + _SETS,
+    trap="A probability near 0 adds nearly 0, so long texts look certain. A cluster of s samples counts s times.",
+)
 def semantic_entropy_lmp_direct(
-    sample_total:np.ndarray, # Log-probability of each sample, shape [K]
-    clusters:np.ndarray, # Shape [K]
-)->float: # Near 0 for long texts; higher is less certain
+    sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
+    clusters: np.ndarray,  # Shape [K]
+) -> float:  # Near 0 for long texts; higher is less certain
     "Sum over samples of -P log P of their cluster."
     from scipy.special import entr
+
     return float(entr(np.exp(cluster_logp(sample_total, clusters)))[clusters].sum())
 
+
 def once(
-    logp:np.ndarray, # Shape [K]
-    texts:list, # K texts
-)->np.ndarray: # Shape [K]: -inf where a text came before
+    logp: np.ndarray,  # Shape [K]
+    texts: list,  # K texts
+) -> np.ndarray:  # Shape [K]: -inf where a text came before
     "Log-probabilities with repetitions left out."
     new = np.isin(np.arange(len(texts)), np.unique(unique(texts)[1], return_index=True)[1])
     return np.where(new, logp, -np.inf)
 
-@ue(unit='nats', cite=LMP+', unique responses',
-    formula=r'-\frac1K\sum_k\log\sum_{j\in c(k), y^j\text{ new}}P(y^j)'+_SETS,
-    trap='A repeated text adds to its cluster once, yet counts in the mean each time. It grows with length.')
+
+@ue(
+    unit="nats",
+    cite=LMP + ", unique responses",
+    formula=r"-\frac1K\sum_k\log\sum_{j\in c(k), y^j\text{ new}}P(y^j)" + _SETS,
+    trap="A repeated text adds to its cluster once, yet counts in the mean each time. It grows with length.",
+)
 def semantic_entropy_lmp_unique(
-    sample_total:np.ndarray, # Log-probability of each sample, shape [K]
-    sample_texts:list, # K texts
-    clusters:np.ndarray, # Shape [K]
-)->float: # Grows with length; higher is less certain
+    sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
+    sample_texts: list,  # K texts
+    clusters: np.ndarray,  # Shape [K]
+) -> float:  # Grows with length; higher is less certain
     "As `semantic_entropy_lmp`, where a repeated text adds once to the probability of its cluster."
-    return semantic_entropy_lmp(once(sample_total, [f'{c} {t}' for c,t in zip(clusters, sample_texts)]), clusters) # A model may deny that a text follows from itself
+    return semantic_entropy_lmp(
+        once(sample_total, [f"{c} {t}" for c, t in zip(clusters, sample_texts)]), clusters
+    )  # A model may deny that a text follows from itself
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #7ec33c84
-@ue(unit='[-1,0]', cite='Qiu & Miikkulainen 2024, https://arxiv.org/abs/2405.13845',
-    formula=r'-\frac{\sum_k a_k\max(0, 1-C_k-\tfrac12N_k)+a_0}{\sum_k a_k+a_0},\quad a\text{ mean token probability}, C_k, N_k\text{ contradiction, neutral from greedy summary }(0)\text{ to sample }k',
-    trap='The greedy summary is always the premise, so a sample that only says less counts as full agreement, and an unrelated one as half.')
+@ue(
+    unit="[-1,0]",
+    cite="Qiu & Miikkulainen 2024, https://arxiv.org/abs/2405.13845",
+    formula=r"-\frac{\sum_k a_k\max(0, 1-C_k-\tfrac12N_k)+a_0}{\sum_k a_k+a_0},\quad a\text{ mean token probability}, C_k, N_k\text{ contradiction, neutral from greedy summary }(0)\text{ to sample }k",
+    trap="The greedy summary is always the premise, so a sample that only says less counts as full agreement, and an unrelated one as half.",
+)
 def semantic_density(
-    sample_mean_logp:np.ndarray, # Mean log p of a token of each sample, shape [K]
-    sample_texts:list, # K texts; each counts once
-    greedy_logp:np.ndarray, # log p of each token of the greedy text, shape [L]
-    nli_probability:np.ndarray, # Shape [1+K,1+K,3], greedy text first
-)->float: # -1 when every sample is entailed; higher is less certain
+    sample_mean_logp: np.ndarray,  # Mean log p of a token of each sample, shape [K]
+    sample_texts: list,  # K texts; each counts once
+    greedy_logp: np.ndarray,  # log p of each token of the greedy text, shape [L]
+    nli_probability: np.ndarray,  # Shape [1+K,1+K,3], greedy text first
+) -> float:  # -1 when every sample is entailed; higher is less certain
     "Minus the share of probability whose meaning agrees with the greedy summary."
-    if not len(sample_texts): raise Undefined("needs at least 1 sample, got 0")
-    logw = np.r_[0.-perplexity(greedy_logp), once(sample_mean_logp, sample_texts)]
-    if np.isnan(logw).any(): raise Undefined("needs samples with tokens, got a sample without tokens")
-    if np.isneginf(logw).all(): raise Undefined("the greedy summary and every sample have probability 0")
-    near = np.r_[1, np.maximum(0, 1-nli_probability[0,1:,0]-nli_probability[0,1:,1]/2)]
-    return float(0.-np.exp(logw-np.logaddexp.reduce(logw))@near)
+    if not len(sample_texts):
+        raise Undefined("needs at least 1 sample, got 0")
+    logw = np.r_[0.0 - perplexity(greedy_logp), once(sample_mean_logp, sample_texts)]
+    if np.isnan(logw).any():
+        raise Undefined("needs samples with tokens, got a sample without tokens")
+    if np.isneginf(logw).all():
+        raise Undefined("the greedy summary and every sample have probability 0")
+    near = np.r_[1, np.maximum(0, 1 - nli_probability[0, 1:, 0] - nli_probability[0, 1:, 1] / 2)]
+    return float(0.0 - np.exp(logw - np.logaddexp.reduce(logw)) @ near)
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #c83be195
-COCOA = 'Vashurin et al. 2025, https://arxiv.org/abs/2502.04964'
+COCOA = "Vashurin et al. 2025, https://arxiv.org/abs/2502.04964"
 
-@stat(unit='[-1,1]', cite='Reimers & Gurevych 2019, https://arxiv.org/abs/1908.10084')
+
+@stat(unit="[-1,1]", cite="Reimers & Gurevych 2019, https://arxiv.org/abs/1908.10084")
 def greedy_similarity(
-    vectors:list, # For each item sentence embeddings, shape [1+K,D], greedy text first
-)->list: # For each item shape [K]
+    vectors: list,  # For each item sentence embeddings, shape [1+K,D], greedy text first
+) -> list:  # For each item shape [K]
     "Cosine between the greedy text and each sample."
-    return [u[1:]@u[0] for u in map(_unit, vectors)]
+    return [u[1:] @ u[0] for u in map(_unit, vectors)]
 
-def _unit(v): # Vectors of length 1
+
+def _unit(v):  # Vectors of length 1
     n = np.linalg.norm(v := np.asarray(v, float), axis=1, keepdims=True)
-    if not n.all(): raise ValueError("an embedding is all zeros: the encoder gave nothing for a text")
-    return v/n
+    if not n.all():
+        raise ValueError("an embedding is all zeros: the encoder gave nothing for a text")
+    return v / n
 
-@stat(unit='[0,1]', cite='Reimers & Gurevych 2019, https://arxiv.org/abs/1908.10084; in place of the cross-encoder of Duan et al. 2024')
+
+@stat(
+    unit="[0,1]",
+    cite="Reimers & Gurevych 2019, https://arxiv.org/abs/1908.10084; in place of the cross-encoder of Duan et al. 2024",
+)
 def sample_similarity(
-    vectors:list, # For each item sentence embeddings, shape [1+K,D], greedy text first
-)->list: # For each item shape [K,K]; a negative cosine counts as 0
+    vectors: list,  # For each item sentence embeddings, shape [1+K,D], greedy text first
+) -> list:  # For each item shape [K,K]; a negative cosine counts as 0
     "Cosine between samples."
-    return [np.clip(u[1:]@u[1:].T, 0, 1) for u in map(_unit, vectors)]
+    return [np.clip(u[1:] @ u[1:].T, 0, 1) for u in map(_unit, vectors)]
 
-def _unlike(g): # Mean distance of the samples
-    if not len(g): raise Undefined("needs at least 1 sample, got 0")
-    return float(np.mean(1-np.asarray(g, float)))
 
-def _joint(doubt, g): # Their product
+def _unlike(g):  # Mean distance of the samples
+    if not len(g):
+        raise Undefined("needs at least 1 sample, got 0")
+    return float(np.mean(1 - np.asarray(g, float)))
+
+
+def _joint(doubt, g):  # Their product
     d = _unlike(g)
-    if np.isinf(doubt) and d==0: raise Undefined("an impossible word and samples that are all alike: inf times 0 does not exist")
-    return doubt*d
+    if np.isinf(doubt) and d == 0:
+        raise Undefined("an impossible word and samples that are all alike: inf times 0 does not exist")
+    return doubt * d
 
-@ue(unit='nats', cite=COCOA+', CoCoA_MSP',
-    formula=r'\Bigl(-\sum_t\log p_t(y_t)\Bigr)\frac1K\sum_k\bigl(1-s_k\bigr),\quad s_k\text{ similarity of greedy summary and sample }k',
-    trap='It is a product: where one factor is 0 the other is not heard. The first factor grows with length.')
+
+@ue(
+    unit="nats",
+    cite=COCOA + ", CoCoA_MSP",
+    formula=r"\Bigl(-\sum_t\log p_t(y_t)\Bigr)\frac1K\sum_k\bigl(1-s_k\bigr),\quad s_k\text{ similarity of greedy summary and sample }k",
+    trap="It is a product: where one factor is 0 the other is not heard. The first factor grows with length.",
+)
 def cocoa_msp(
-    greedy_logp:np.ndarray, # log p of each token, shape [L]
-    greedy_similarity:np.ndarray, # Of each sample to the greedy text, shape [K]
-)->float: # 0 when certain or when all samples are alike; higher is less certain
+    greedy_logp: np.ndarray,  # log p of each token, shape [L]
+    greedy_similarity: np.ndarray,  # Of each sample to the greedy text, shape [K]
+) -> float:  # 0 when certain or when all samples are alike; higher is less certain
     "`msp` times the mean dissimilarity of samples."
     return _joint(msp(greedy_logp), greedy_similarity)
 
-@ue(unit='nats per token', cite=COCOA+', CoCoA_PPL',
-    formula=r'\Bigl(-\frac1L\sum_t\log p_t(y_t)\Bigr)\frac1K\sum_k\bigl(1-s_k\bigr),\quad s_k\text{ similarity of greedy summary and sample }k',
-    trap='It is a product: where one factor is 0 the other is not heard. Its values depend on the encoder that gives the similarities.')
+
+@ue(
+    unit="nats per token",
+    cite=COCOA + ", CoCoA_PPL",
+    formula=r"\Bigl(-\frac1L\sum_t\log p_t(y_t)\Bigr)\frac1K\sum_k\bigl(1-s_k\bigr),\quad s_k\text{ similarity of greedy summary and sample }k",
+    trap="It is a product: where one factor is 0 the other is not heard. Its values depend on the encoder that gives the similarities.",
+)
 def cocoa_ppl(
-    greedy_logp:np.ndarray, # log p of each token, shape [L]
-    greedy_similarity:np.ndarray, # Of each sample to the greedy text, shape [K]
-)->float: # 0 when certain or when all samples are alike; higher is less certain
+    greedy_logp: np.ndarray,  # log p of each token, shape [L]
+    greedy_similarity: np.ndarray,  # Of each sample to the greedy text, shape [K]
+) -> float:  # 0 when certain or when all samples are alike; higher is less certain
     "`perplexity` times the mean dissimilarity of samples."
     return _joint(perplexity(greedy_logp), greedy_similarity)
 
-@ue(unit='nats', cite=COCOA+', CoCoA_MTE',
-    formula=r'\Bigl(\frac1L\sum_t H(p_t)\Bigr)\frac1K\sum_k\bigl(1-s_k\bigr),\quad s_k\text{ similarity of greedy summary and sample }k',
-    trap='It is a product: where one factor is 0 the other is not heard. Its values depend on the encoder that gives the similarities.')
+
+@ue(
+    unit="nats",
+    cite=COCOA + ", CoCoA_MTE",
+    formula=r"\Bigl(\frac1L\sum_t H(p_t)\Bigr)\frac1K\sum_k\bigl(1-s_k\bigr),\quad s_k\text{ similarity of greedy summary and sample }k",
+    trap="It is a product: where one factor is 0 the other is not heard. Its values depend on the encoder that gives the similarities.",
+)
 def cocoa_mte(
-    greedy_entropy:np.ndarray, # Entropy at each token, shape [L]
-    greedy_similarity:np.ndarray, # Of each sample to the greedy text, shape [K]
-)->float: # 0 when certain or when all samples are alike; higher is less certain
+    greedy_entropy: np.ndarray,  # Entropy at each token, shape [L]
+    greedy_similarity: np.ndarray,  # Of each sample to the greedy text, shape [K]
+) -> float:  # 0 when certain or when all samples are alike; higher is less certain
     "`mte` times the mean dissimilarity of samples."
     return _joint(mte(greedy_entropy), greedy_similarity)
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #dd7f15fe
-DUAN = 'Duan et al. 2024, https://aclanthology.org/2024.acl-long.276'
+DUAN = "Duan et al. 2024, https://aclanthology.org/2024.acl-long.276"
+
 
 def supported(
-    logp:np.ndarray, # Log-probability of each sample, shape [K]
-    similarity:np.ndarray, # Of each pair of samples, shape [K,K], none negative
-    tau:float, # Temperature; small values trust the others more than the sample itself
-)->np.ndarray: # Shape [K]
+    logp: np.ndarray,  # Log-probability of each sample, shape [K]
+    similarity: np.ndarray,  # Of each pair of samples, shape [K,K], none negative
+    tau: float,  # Temperature; small values trust the others more than the sample itself
+) -> np.ndarray:  # Shape [K]
     "Log of the probability of each sample plus that of the samples like it."
-    if (np.asarray(similarity)<0).any(): raise ValueError("similarities must not be negative: cut them off at 0, or map them to [0,1]")
-    with np.errstate(divide='ignore'): w = np.log(np.asarray(similarity, float)/tau)
+    if (np.asarray(similarity) < 0).any():
+        raise ValueError("similarities must not be negative: cut them off at 0, or map them to [0,1]")
+    with np.errstate(divide="ignore"):
+        w = np.log(np.asarray(similarity, float) / tau)
     np.fill_diagonal(w, 0)
-    return np.logaddexp.reduce(w+logp, axis=1)
+    return np.logaddexp.reduce(w + logp, axis=1)
 
-@ue(unit='nats per token', cite=DUAN+', TokenSAR',
-    formula=r'-\sum_t\frac{R_t}{\sum_s R_s}\log p_t(y_t),\quad R_t\text{ relevance of token }t',
-    trap='Relevance takes one more reading of the text for each of its tokens, by another model. Special tokens must have relevance 0.')
+
+@ue(
+    unit="nats per token",
+    cite=DUAN + ", TokenSAR",
+    formula=r"-\sum_t\frac{R_t}{\sum_s R_s}\log p_t(y_t),\quad R_t\text{ relevance of token }t",
+    trap="Relevance takes one more reading of the text for each of its tokens, by another model. Special tokens must have relevance 0.",
+)
 def token_sar(
-    greedy_logp:np.ndarray, # log p of each token, shape [L]
-    greedy_relevance:np.ndarray, # Relevance of each token in [0,1], shape [L]; 0 for special tokens
-)->float: # 0 when every relevant token was certain; higher is less certain
+    greedy_logp: np.ndarray,  # log p of each token, shape [L]
+    greedy_relevance: np.ndarray,  # Relevance of each token in [0,1], shape [L]; 0 for special tokens
+) -> float:  # 0 when every relevant token was certain; higher is less certain
     "Mean surprisal of a token, weighed by relevance."
-    return weighed(greedy_logp, greedy_relevance, 'relevance')
+    return weighed(greedy_logp, greedy_relevance, "relevance")
 
-@ue(unit='nats', cite=DUAN+', SentenceSAR',
-    formula=r'-\frac1K\sum_k\log\Bigl(P(y^k)+\frac1\tau\sum_{j\ne k}g_{kj}P(y^j)\Bigr),\quad g\text{ similarity of drawn texts}, \tau=0.001',
-    trap='With the default `tau` the other samples weigh a thousand times as much as the sample itself, and the score can be negative. Similarities below 0 are refused.')
+
+@ue(
+    unit="nats",
+    cite=DUAN + ", SentenceSAR",
+    formula=r"-\frac1K\sum_k\log\Bigl(P(y^k)+\frac1\tau\sum_{j\ne k}g_{kj}P(y^j)\Bigr),\quad g\text{ similarity of drawn texts}, \tau=0.001",
+    trap="With the default `tau` the other samples weigh a thousand times as much as the sample itself, and the score can be negative. Similarities below 0 are refused.",
+)
 def sentence_sar(
-    sample_total:np.ndarray, # Log-probability of each sample, shape [K]
-    sample_similarity:np.ndarray, # Of each pair of samples in [0,1], shape [K,K]
-    tau:float=.001, # Temperature
-)->float: # Higher is less certain; negative where support exceeds 1
+    sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
+    sample_similarity: np.ndarray,  # Of each pair of samples in [0,1], shape [K,K]
+    tau: float = 0.001,  # Temperature
+) -> float:  # Higher is less certain; negative where support exceeds 1
     "Mean over samples of minus the log of their probability with the support of similar samples."
-    if not len(sample_total): raise Undefined("needs at least 1 sample, got 0")
-    return float(0.-supported(sample_total, sample_similarity, tau).mean())
+    if not len(sample_total):
+        raise Undefined("needs at least 1 sample, got 0")
+    return float(0.0 - supported(sample_total, sample_similarity, tau).mean())
 
-@ue(unit='nats', cite=DUAN+', SAR',
-    formula=r'-\frac1K\sum_k\log\Bigl(P_k+\frac1\tau\sum_{j\ne k}g_{kj}P_j\Bigr),\quad P_k=e^{-\mathrm{TokenSAR}(y^k)}, g\text{ similarity of drawn texts}, \tau=0.001',
-    trap='One drawn text without a relevant token leaves the whole item undefined. The score can be negative.')
+
+@ue(
+    unit="nats",
+    cite=DUAN + ", SAR",
+    formula=r"-\frac1K\sum_k\log\Bigl(P_k+\frac1\tau\sum_{j\ne k}g_{kj}P_j\Bigr),\quad P_k=e^{-\mathrm{TokenSAR}(y^k)}, g\text{ similarity of drawn texts}, \tau=0.001",
+    trap="One drawn text without a relevant token leaves the whole item undefined. The score can be negative.",
+)
 def sar(
-    sample_logp:list, # K arrays [L_k]: log p of each token
-    sample_relevance:list, # K arrays [L_k]: relevance of each token in [0,1]
-    sample_similarity:np.ndarray, # Of each pair of samples in [0,1], shape [K,K]
-    tau:float=.001, # Temperature
-)->float: # Higher is less certain; negative where support exceeds 1
+    sample_logp: list,  # K arrays [L_k]: log p of each token
+    sample_relevance: list,  # K arrays [L_k]: relevance of each token in [0,1]
+    sample_similarity: np.ndarray,  # Of each pair of samples in [0,1], shape [K,K]
+    tau: float = 0.001,  # Temperature
+) -> float:  # Higher is less certain; negative where support exceeds 1
     "`sentence_sar` with `token_sar` of each sample in place of its surprisal."
-    return sentence_sar(np.array([-weighed(l, r, 'relevance') for l,r in zip(sample_logp, sample_relevance)]), sample_similarity, tau)
+    return sentence_sar(
+        np.array([-weighed(l, r, "relevance") for l, r in zip(sample_logp, sample_relevance)]),
+        sample_similarity,
+        tau,
+    )
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #d80e422d
-CCP = 'Fadeeva et al. 2024, https://arxiv.org/abs/2403.04696'
+CCP = "Fadeeva et al. 2024, https://arxiv.org/abs/2403.04696"
+
 
 def ccp_label(
-    forward, # Class of (greedy, alternative): 0 contradiction, 1 neutral, 2 entailment
-    backward, # Class of (alternative, greedy)
-)->np.ndarray: # Joint class
+    forward,  # Class of (greedy, alternative): 0 contradiction, 1 neutral, 2 entailment
+    backward,  # Class of (alternative, greedy)
+) -> np.ndarray:  # Joint class
     "One label from two directions."
-    return np.clip(np.asarray(forward, int)+backward-2, -1, 1)+1
+    return np.clip(np.asarray(forward, int) + backward - 2, -1, 1) + 1
 
-@stat(unit='class', cite=CCP)
+
+@stat(unit="class", cite=CCP)
 def ccp_labels(
-    ccp_forward:list, # For each item the class of (greedy token, alternative), shape [L,k]
-    ccp_backward:list, # The same of (alternative, greedy token)
-)->list: # For each item shape [L,k]: 0 contradiction, 1 neutral, 2 entailment
+    ccp_forward: list,  # For each item the class of (greedy token, alternative), shape [L,k]
+    ccp_backward: list,  # The same of (alternative, greedy token)
+) -> list:  # For each item shape [L,k]: 0 contradiction, 1 neutral, 2 entailment
     "Joint class of each alternative."
-    return [ccp_label(f, b) for f,b in zip(ccp_forward, ccp_backward)]
+    return [ccp_label(f, b) for f, b in zip(ccp_forward, ccp_backward)]
 
-@ue(unit='nats', cite=CCP+', minus log of the product',
-    formula=r'\sum_t\log\frac{G_t+C_t}{G_t},\quad G_t, C_t\text{ mass of stored alternatives that entail (with the greedy token itself) or contradict it}',
-    trap='Only the stored alternatives are seen, ten by default. It grows with length.')
+
+@ue(
+    unit="nats",
+    cite=CCP + ", minus log of the product",
+    formula=r"\sum_t\log\frac{G_t+C_t}{G_t},\quad G_t, C_t\text{ mass of stored alternatives that entail (with the greedy token itself) or contradict it}",
+    trap="Only the stored alternatives are seen, ten by default. It grows with length.",
+)
 def ccp_log(
-    greedy_ids:np.ndarray, # Token ids, shape [L]
-    greedy_logp:np.ndarray, # Their log p, shape [L]
-    greedy_top_ids:np.ndarray, # Most likely tokens at each step, shape [L,k]
-    greedy_top_logp:np.ndarray, # Their log p, shape [L,k]
-    ccp_labels:np.ndarray, # Their joint class against the greedy token, shape [L,k]; that of the greedy token itself is not read
-)->float: # 0 when nothing likely contradicts; higher is less certain
+    greedy_ids: np.ndarray,  # Token ids, shape [L]
+    greedy_logp: np.ndarray,  # Their log p, shape [L]
+    greedy_top_ids: np.ndarray,  # Most likely tokens at each step, shape [L,k]
+    greedy_top_logp: np.ndarray,  # Their log p, shape [L,k]
+    ccp_labels: np.ndarray,  # Their joint class against the greedy token, shape [L,k]; that of the greedy token itself is not read
+) -> float:  # 0 when nothing likely contradicts; higher is less certain
     "Minus log-probability of the claims of a text, given what they talk about."
-    others,logp = greedy_top_ids!=np.asarray(greedy_ids)[:,None],np.asarray(greedy_top_logp, float)
-    def of(label): return np.logaddexp.reduce(np.where(others&(ccp_labels==label), logp, -np.inf), axis=1)
-    same,contra = np.logaddexp(np.asarray(greedy_logp, float), of(2)),of(0)
-    if (np.isneginf(same)&np.isneginf(contra)).any(): raise Undefined("a token is impossible and no likely alternative entails or contradicts it")
-    return float((np.logaddexp(same, contra)-same).sum())
+    others, logp = greedy_top_ids != np.asarray(greedy_ids)[:, None], np.asarray(greedy_top_logp, float)
 
-@ue(unit='[-1,0]', cite=CCP+', sequence level, minus the product',
-    formula=r'-\prod_t\frac{G_t}{G_t+C_t},\quad G_t, C_t\text{ mass of stored alternatives that entail (with the greedy token itself) or contradict it}',
-    trap='The product goes to 0 for long texts, so length decides; where it underflows items tie. Only the stored alternatives are seen.')
+    def of(label):
+        return np.logaddexp.reduce(np.where(others & (ccp_labels == label), logp, -np.inf), axis=1)
+
+    same, contra = np.logaddexp(np.asarray(greedy_logp, float), of(2)), of(0)
+    if (np.isneginf(same) & np.isneginf(contra)).any():
+        raise Undefined("a token is impossible and no likely alternative entails or contradicts it")
+    return float((np.logaddexp(same, contra) - same).sum())
+
+
+@ue(
+    unit="[-1,0]",
+    cite=CCP + ", sequence level, minus the product",
+    formula=r"-\prod_t\frac{G_t}{G_t+C_t},\quad G_t, C_t\text{ mass of stored alternatives that entail (with the greedy token itself) or contradict it}",
+    trap="The product goes to 0 for long texts, so length decides; where it underflows items tie. Only the stored alternatives are seen.",
+)
 def ccp(
-    greedy_ids:np.ndarray, # Token ids, shape [L]
-    greedy_logp:np.ndarray, # Their log p, shape [L]
-    greedy_top_ids:np.ndarray, # Most likely tokens at each step, shape [L,k]
-    greedy_top_logp:np.ndarray, # Their log p, shape [L,k]
-    ccp_labels:np.ndarray, # Their joint class against the greedy token, shape [L,k]
-)->float: # -1 when nothing likely contradicts; higher is less certain; 0 for long texts
+    greedy_ids: np.ndarray,  # Token ids, shape [L]
+    greedy_logp: np.ndarray,  # Their log p, shape [L]
+    greedy_top_ids: np.ndarray,  # Most likely tokens at each step, shape [L,k]
+    greedy_top_logp: np.ndarray,  # Their log p, shape [L,k]
+    ccp_labels: np.ndarray,  # Their joint class against the greedy token, shape [L,k]
+) -> float:  # -1 when nothing likely contradicts; higher is less certain; 0 for long texts
     "Minus probability of the claims of a text, given what they talk about."
     return float(-np.exp(-ccp_log(greedy_ids, greedy_logp, greedy_top_ids, greedy_top_logp, ccp_labels)))
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #d9f93665
-SELFCHECK = 'Manakul, Liusie & Gales 2023, sec. 5.4, https://arxiv.org/abs/2303.08896'
+SELFCHECK = "Manakul, Liusie & Gales 2023, sec. 5.4, https://arxiv.org/abs/2303.08896"
 
-def _contradicted(z): # Logits [...,3]
+
+def _contradicted(z):  # Logits [...,3]
     from scipy.special import expit
-    if not np.size(z): raise Undefined("needs at least 1 sample and 1 sentence, got none")
-    return float(expit(z[...,0]-z[...,2]).mean())
 
-@ue(unit='[0,1]', cite=SELFCHECK,
-    formula=r'\frac1{KS}\sum_{k,s}\frac{e^{z^C_{ks}}}{e^{z^C_{ks}}+e^{z^E_{ks}}},\quad z^C, z^E\text{ logits of contradiction and entailment from sample }k\text{ to sentence }s\text{ of the summary}',
-    trap='Neutral is ignored: for a sentence that a sample does not speak of, the score is whatever the two small remaining probabilities say.')
+    if not np.size(z):
+        raise Undefined("needs at least 1 sample and 1 sentence, got none")
+    return float(expit(z[..., 0] - z[..., 2]).mean())
+
+
+@ue(
+    unit="[0,1]",
+    cite=SELFCHECK,
+    formula=r"\frac1{KS}\sum_{k,s}\frac{e^{z^C_{ks}}}{e^{z^C_{ks}}+e^{z^E_{ks}}},\quad z^C, z^E\text{ logits of contradiction and entailment from sample }k\text{ to sentence }s\text{ of the summary}",
+    trap="Neutral is ignored: for a sentence that a sample does not speak of, the score is whatever the two small remaining probabilities say.",
+)
 def selfcheck_nli(
-    nli_sentences:np.ndarray, # Logits [K,S,3]: premise is a sample, hypothesis a sentence of the greedy text
-)->float: # 0 when samples entail every sentence; higher is less certain
+    nli_sentences: np.ndarray,  # Logits [K,S,3]: premise is a sample, hypothesis a sentence of the greedy text
+) -> float:  # 0 when samples entail every sentence; higher is less certain
     "Mean probability that a sample contradicts a sentence rather than entails it."
     return _contradicted(np.asarray(nli_sentences, float))
 
-@ue(unit='[0,1]', cite=SELFCHECK+'; whole text in place of sentences',
-    formula=r'\frac1K\sum_k\frac{e^{z^C_k}}{e^{z^C_k}+e^{z^E_k}},\quad z^C, z^E\text{ logits of contradiction and entailment from sample }k\text{ to the summary}',
-    trap='Whole texts take the place of sentences, so one wrong sentence need not show. Neutral is ignored.')
+
+@ue(
+    unit="[0,1]",
+    cite=SELFCHECK + "; whole text in place of sentences",
+    formula=r"\frac1K\sum_k\frac{e^{z^C_k}}{e^{z^C_k}+e^{z^E_k}},\quad z^C, z^E\text{ logits of contradiction and entailment from sample }k\text{ to the summary}",
+    trap="Whole texts take the place of sentences, so one wrong sentence need not show. Neutral is ignored.",
+)
 def selfcheck_nli_text(
-    nli:np.ndarray, # Logits [1+K,1+K,3], greedy text first
-)->float: # 0 when samples entail the greedy text; higher is less certain
+    nli: np.ndarray,  # Logits [1+K,1+K,3], greedy text first
+) -> float:  # 0 when samples entail the greedy text; higher is less certain
     "Mean probability that a sample contradicts the greedy summary rather than entails it."
-    return _contradicted(np.asarray(nli, float)[1:,0])
+    return _contradicted(np.asarray(nli, float)[1:, 0])
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #db88786b
-@ue(unit='log eigenvalue', cite='Chen et al. 2024, INSIDE, EigenScore, https://arxiv.org/abs/2402.03744',
-    formula=r'\frac1K\log\det\Bigl(Z(I-\tfrac1D\mathbf 1\mathbf 1^\top)Z^\top+\alpha I\Bigr),\quad Z\text{ states of }K\text{ drawn texts, shape }K\times D',
-    trap='States are centred over their numbers, not over samples, so the length of a state counts too. Values depend on K, D and the scale of the states: compare within one model.')
+@ue(
+    unit="log eigenvalue",
+    cite="Chen et al. 2024, INSIDE, EigenScore, https://arxiv.org/abs/2402.03744",
+    formula=r"\frac1K\log\det\Bigl(Z(I-\tfrac1D\mathbf 1\mathbf 1^\top)Z^\top+\alpha I\Bigr),\quad Z\text{ states of }K\text{ drawn texts, shape }K\times D",
+    trap="States are centred over their numbers, not over samples, so the length of a state counts too. Values depend on K, D and the scale of the states: compare within one model.",
+)
 def eigen_score(
-    sample_states:np.ndarray, # A hidden state for each sample, shape [K,D]
-    alpha:float=1e-3, # Added to the diagonal
-)->float: # About log(alpha) when all states are equal; higher is less certain
+    sample_states: np.ndarray,  # A hidden state for each sample, shape [K,D]
+    alpha: float = 1e-3,  # Added to the diagonal
+) -> float:  # About log(alpha) when all states are equal; higher is less certain
     "Mean log eigenvalue of the covariance of hidden states."
     z = np.asarray(sample_states, float)
-    if len(z)<2: raise Undefined(f"needs at least 2 samples, got {len(z)}")
-    z = z-z.mean(1, keepdims=True)
-    return float(np.linalg.slogdet(z@z.T+alpha*np.eye(len(z)))[1]/len(z))
+    if len(z) < 2:
+        raise Undefined(f"needs at least 2 samples, got {len(z)}")
+    z = z - z.mean(1, keepdims=True)
+    return float(np.linalg.slogdet(z @ z.T + alpha * np.eye(len(z)))[1] / len(z))

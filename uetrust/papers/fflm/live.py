@@ -13,384 +13,825 @@ __all__ = ['DETECTION', 'RATING', 'GROUPS', 'COLUMNS', 'DESIGNS', 'BASELINES', '
 import re
 from functools import cache
 from itertools import product
-import numpy as np, pandas as pd
-from ...scoring import cache as quality
-from ...evaluation.agreement import spearman
-from ...data.consistency import qags_votes, summac
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
 from ...core.checks import Undefined, some
-from ...scoring.generators import Generator, generator
-from ..ledger import numbers
-from ...data.loaders import FRANK_SYSTEMS, frank, summeval
-from ...evaluation.correlations import fisher_interval
 from ...core.scores import wide
-from ...nlg.fflm import CHANGES, MIX, balanced_accuracy, best_threshold, change, harim_causal, recapitalised, tune
-from ..recompute import correlations, fflm_overlap
 from ...core.settings import place
 from ...core.store import versions
-from ...evaluation.thresholds import auc, known
-from ...data.checker import check, edit
 from ...data.bulletins import bulletins
-from typing import NamedTuple
+from ...data.checker import check, edit
+from ...data.consistency import qags_votes, summac
+from ...data.loaders import FRANK_SYSTEMS, frank, summeval
+from ...evaluation.agreement import spearman
+from ...evaluation.correlations import fisher_interval
+from ...evaluation.thresholds import auc, known
 from ...generation.endpoint import Endpoint, posted
+from uetrust.nlg.fflm import (
+    CHANGES,
+    MIX,
+    balanced_accuracy,
+    best_threshold,
+    change,
+    harim_causal,
+    recapitalised,
+    tune,
+)
+from ..ledger import numbers
+from ..recompute import correlations, fflm_overlap
+from ...scoring import cache as quality
+from ...scoring.generators import Generator, generator
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #4dae0ebb
-DETECTION = dict(cogensumm='CoGenSum', summeval='SummEval', frank='FRANK', polytope='Polytope', factcc='FactCC', xsumfaith='XSumFaith', bulletin='bulletin') # Set -> as printed
-RATING = dict(frank_cnn='FRANKCNN', qags_cnn='QAGSCNN', summeval='SummEval', frank_xsum='FRANKXSUM', qags_xsum='QAGSXSUM', bulletin='bulletin')
-GROUPS = dict(Sem='Semantic_Frame_Errors', Disc='Discourse_Errors', CVer='Content_Verifiability_Errors') # As printed -> column of FRANK
-COLUMNS = ('task', 'set', 'split', 'id', 'doc', 'system', 'source', 'hypothesis', 'label', 'human', 'group')
-_KINDS = dict(Sem='CO', Disc='MR', CVer='EI') # Errors of `uetrust.data.checker` that stand for FRANK's groups
+DETECTION = dict(
+    cogensumm="CoGenSum",
+    summeval="SummEval",
+    frank="FRANK",
+    polytope="Polytope",
+    factcc="FactCC",
+    xsumfaith="XSumFaith",
+    bulletin="bulletin",
+)  # Set -> as printed
+RATING = dict(
+    frank_cnn="FRANKCNN",
+    qags_cnn="QAGSCNN",
+    summeval="SummEval",
+    frank_xsum="FRANKXSUM",
+    qags_xsum="QAGSXSUM",
+    bulletin="bulletin",
+)
+GROUPS = dict(
+    Sem="Semantic_Frame_Errors", Disc="Discourse_Errors", CVer="Content_Verifiability_Errors"
+)  # As printed -> column of FRANK
+COLUMNS = ("task", "set", "split", "id", "doc", "system", "source", "hypothesis", "label", "human", "group")
+_KINDS = dict(
+    Sem="CO", Disc="MR", CVer="EI"
+)  # Errors of `uetrust.data.checker` that stand for FRANK's groups
+
 
 def stand_in(
-    split:str, # Of `uetrust.data.bulletins.SPLITS`
-    n:int, # Bulletins
-    seed:int=0, # Of the errors
-)->pd.DataFrame: # id, doc, system, source, hypothesis, label, human, group
+    split: str,  # Of `uetrust.data.bulletins.SPLITS`
+    n: int,  # Bulletins
+    seed: int = 0,  # Of the errors
+) -> pd.DataFrame:  # id, doc, system, source, hypothesis, label, human, group
     "Bulletins with a clean and a wrong summary each."
-    rows,rng = [],np.random.default_rng([seed, n])
-    for i,b in enumerate(bulletins(split, n).itertuples()):
-        kind = list(_KINDS)[i%3]
-        said = {'':b.paraphrase, kind:edit(b, _KINDS[kind], rng)}
-        rows += [dict(id=f'{b.id} {k or "clean"}', doc=b.id, system=k or 'clean', source=b.source, hypothesis=h, group=k, v=check(h, b.facts, b.main)) for k,h in said.items() if h]
-    return pd.DataFrame([r|dict(label=int(not r['group']), human=float(1-(v.labels.any(1)|v.unparsed).mean())) for r in rows for v in [r.pop('v')]])
+    rows, rng = [], np.random.default_rng([seed, n])
+    for i, b in enumerate(bulletins(split, n).itertuples()):
+        kind = list(_KINDS)[i % 3]
+        said = {"": b.paraphrase, kind: edit(b, _KINDS[kind], rng)}
+        rows += [
+            dict(
+                id=f"{b.id} {k or 'clean'}",
+                doc=b.id,
+                system=k or "clean",
+                source=b.source,
+                hypothesis=h,
+                group=k,
+                v=check(h, b.facts, b.main),
+            )
+            for k, h in said.items()
+            if h
+        ]
+    return pd.DataFrame(
+        [
+            r | dict(label=int(not r["group"]), human=float(1 - (v.labels.any(1) | v.unparsed).mean()))
+            for r in rows
+            for v in [r.pop("v")]
+        ]
+    )
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #f5722c42
-def frank_groups()->pd.Series: # id of a summary -> key of `GROUPS`, or '' when it has no error or errors of several groups
+def frank_groups() -> (
+    pd.Series
+):  # id of a summary -> key of `GROUPS`, or '' when it has no error or errors of several groups
     "The group of errors of FRANK's summaries."
     d = frank()
-    wrong = d[list(GROUPS.values())]<1
-    return pd.Series(np.where(wrong.sum(axis=1)==1, np.array(list(GROUPS))[wrong.to_numpy().argmax(1)], ''), d['hash']+' '+d['model_name'])
+    wrong = d[list(GROUPS.values())] < 1
+    return pd.Series(
+        np.where(wrong.sum(axis=1) == 1, np.array(list(GROUPS))[wrong.to_numpy().argmax(1)], ""),
+        d["hash"] + " " + d["model_name"],
+    )
+
 
 def _frank(which, complete):
-    t = pd.concat([summac('frank', s, complete=complete) for s in ('val', 'test')], ignore_index=True)
-    t = t[t['system'].isin(FRANK_SYSTEMS[dict(cnn='cnndm', xsum='bbc')[which]])].reset_index(drop=True)
-    return t.assign(doc=t['id'].str.partition(' ')[0], hypothesis=[recapitalised(h, s) for h,s in zip(t['hypothesis'], t['source'])], group=t['id'].map(frank_groups()).fillna(''))
+    t = pd.concat([summac("frank", s, complete=complete) for s in ("val", "test")], ignore_index=True)
+    t = t[t["system"].isin(FRANK_SYSTEMS[dict(cnn="cnndm", xsum="bbc")[which]])].reset_index(drop=True)
+    return t.assign(
+        doc=t["id"].str.partition(" ")[0],
+        hypothesis=[recapitalised(h, s) for h, s in zip(t["hypothesis"], t["source"])],
+        group=t["id"].map(frank_groups()).fillna(""),
+    )
 
-def _summeval(): return summeval().rename(columns=dict(summary='hypothesis', consistency='human')).assign(id=lambda d: d['doc']+' '+d['system'])
-def _qags(which, complete): return qags_votes({'cnn': 'cnndm'}.get(which, which), complete=complete).assign(doc=lambda d: d['id'], system='all')
+
+def _summeval():
+    return (
+        summeval()
+        .rename(columns=dict(summary="hypothesis", consistency="human"))
+        .assign(id=lambda d: d["doc"] + " " + d["system"])
+    )
+
+
+def _qags(which, complete):
+    return qags_votes({"cnn": "cnndm"}.get(which, which), complete=complete).assign(
+        doc=lambda d: d["id"], system="all"
+    )
+
 
 def _detection(name, n, complete):
-    if name=='bulletin': return pd.concat([stand_in(s, n, k).assign(split=v) for k,(v,s) in enumerate(dict(val='validation', test='test').items())], ignore_index=True)
-    return pd.concat([summac(name, s, complete=complete) for s in ('val', 'test')], ignore_index=True).assign(doc=lambda d: d['id'])
+    if name == "bulletin":
+        return pd.concat(
+            [
+                stand_in(s, n, k).assign(split=v)
+                for k, (v, s) in enumerate(dict(val="validation", test="test").items())
+            ],
+            ignore_index=True,
+        )
+    return pd.concat([summac(name, s, complete=complete) for s in ("val", "test")], ignore_index=True).assign(
+        doc=lambda d: d["id"]
+    )
+
 
 def _rating(name, n, complete):
-    what,_,which = name.partition('_')
-    return stand_in('test', n, 1) if what=='bulletin' else _summeval() if what=='summeval' else _frank(which, complete) if what=='frank' else _qags(which, complete)
+    what, _, which = name.partition("_")
+    return (
+        stand_in("test", n, 1)
+        if what == "bulletin"
+        else _summeval()
+        if what == "summeval"
+        else _frank(which, complete)
+        if what == "frank"
+        else _qags(which, complete)
+    )
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #06793b08
 def texts_of(
-    names, # Sets, each NAME or NAME:NUMBER of sources
-    task:str, # 'detection' or 'rating'
-    complete:bool=True, # Refuse another number of records than was published
-)->pd.DataFrame: # `COLUMNS`; what a set does not have is empty
+    names,  # Sets, each NAME or NAME:NUMBER of sources
+    task: str,  # 'detection' or 'rating'
+    complete: bool = True,  # Refuse another number of records than was published
+) -> pd.DataFrame:  # `COLUMNS`; what a set does not have is empty
     "The texts of a task."
-    sets,load = (DETECTION, _detection) if known('task', task, ('detection', 'rating'))=='detection' else (RATING, _rating)
+    sets, load = (
+        (DETECTION, _detection)
+        if known("task", task, ("detection", "rating")) == "detection"
+        else (RATING, _rating)
+    )
+
     def one(name):
-        name,_,n = name.partition(':')
-        if name not in sets: raise ValueError(f"for {task} there are the sets {list(sets)}, got {name!r}")
-        if n and not n.isdigit(): raise ValueError(f"a set is written NAME or NAME:NUMBER of sources, got {name}:{n}")
+        name, _, n = name.partition(":")
+        if name not in sets:
+            raise ValueError(f"for {task} there are the sets {list(sets)}, got {name!r}")
+        if n and not n.isdigit():
+            raise ValueError(f"a set is written NAME or NAME:NUMBER of sources, got {name}:{n}")
         t = load(name, int(n or 20), complete).assign(task=task, set=sets[name])
-        t = (t if task=='detection' else t.assign(split='test')).reindex(columns=COLUMNS) # Nothing is chosen for rating
-        keep = t['source'].groupby(t['split']).transform(lambda s: pd.factorize(s)[0])<int(n) if n else slice(None)
-        return t[keep].astype(dict(label=float, human=float, group=object, system=object)).fillna(dict(group='', system=''))
+        t = (t if task == "detection" else t.assign(split="test")).reindex(
+            columns=COLUMNS
+        )  # Nothing is chosen for rating
+        keep = (
+            t["source"].groupby(t["split"]).transform(lambda s: pd.factorize(s)[0]) < int(n)
+            if n
+            else slice(None)
+        )
+        return (
+            t[keep]
+            .astype(dict(label=float, human=float, group=object, system=object))
+            .fillna(dict(group="", system=""))
+        )
+
     parts = [one(n) for n in names]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
 
+
 def counted(
-    texts:pd.DataFrame, # From `texts_of`
-)->pd.DataFrame: # row, group, column, value: Table 1
+    texts: pd.DataFrame,  # From `texts_of`
+) -> pd.DataFrame:  # row, group, column, value: Table 1
     "How many texts there are."
-    parts = dict(detection='Inconsistency Detection (SUMMAC Benchmark)', rating='Faithfulness Rating')
-    return pd.DataFrame([dict(row=f'{parts[task]}: {s}', group='', column=split.capitalize(), value=len(g)) for (task,s,split),g in texts.groupby(['task', 'set', 'split'], sort=False)])
+    parts = dict(detection="Inconsistency Detection (SUMMAC Benchmark)", rating="Faithfulness Rating")
+    return pd.DataFrame(
+        [
+            dict(row=f"{parts[task]}: {s}", group="", column=split.capitalize(), value=len(g))
+            for (task, s, split), g in texts.groupby(["task", "set", "split"], sort=False)
+        ]
+    )
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #d38b1ff2
-DESIGNS = dict(fflm={}, wo_w=dict(weight='none'), wo_log=dict(log=False), wo_w_and_log=dict(weight='none', log=False), paper=dict(weight='paper')) # -> options of `change`
+DESIGNS = dict(
+    fflm={},
+    wo_w=dict(weight="none"),
+    wo_log=dict(log=False),
+    wo_w_and_log=dict(weight="none", log=False),
+    paper=dict(weight="paper"),
+)  # -> options of `change`
+
 
 def models_named(
-    given:str, # Of each NAME=CHECKPOINT, or the name of a section [generator.NAME] of settings.ini; parted by blanks
-    main:str, # One of these names
-)->dict: # Name -> checkpoint
+    given: str,  # Of each NAME=CHECKPOINT, or the name of a section [generator.NAME] of settings.ini; parted by blanks
+    main: str,  # One of these names
+) -> dict:  # Name -> checkpoint
     "The models of a study."
-    out = {n:c if eq else generator(n).model for m in given.split() for n,eq,c in [m.partition('=')]}
-    if bad := [n for n,c in out.items() if not (n and c)]: raise ValueError(f"a model is written NAME=CHECKPOINT, for example tiny=data/models/tiny-llama, got {some(bad)!r}")
-    if main not in out: raise ValueError(f"the main model is one of {list(out)}, got {main!r}")
+    out = {n: c if eq else generator(n).model for m in given.split() for n, eq, c in [m.partition("=")]}
+    if bad := [n for n, c in out.items() if not (n and c)]:
+        raise ValueError(
+            f"a model is written NAME=CHECKPOINT, for example tiny=data/models/tiny-llama, got {some(bad)!r}"
+        )
+    if main not in out:
+        raise ValueError(f"the main model is one of {list(out)}, got {main!r}")
     return out
 
+
 def pairs_of(
-    texts:pd.DataFrame, # From `texts_of`
-)->pd.DataFrame: # set, id (with the set, unique), source, hypothesis
+    texts: pd.DataFrame,  # From `texts_of`
+) -> pd.DataFrame:  # set, id (with the set, unique), source, hypothesis
     "Each pair of texts once."
-    t = texts.drop_duplicates(['source', 'hypothesis'])
-    return t.assign(id=t['task']+' '+t['set']+' '+t['split']+' '+t['id'].astype(str))[['set', 'id', 'source', 'hypothesis']].reset_index(drop=True)
+    t = texts.drop_duplicates(["source", "hypothesis"])
+    return t.assign(id=t["task"] + " " + t["set"] + " " + t["split"] + " " + t["id"].astype(str))[
+        ["set", "id", "source", "hypothesis"]
+    ].reset_index(drop=True)
+
 
 def spread(
-    values:pd.DataFrame, # One row per pair, in the order of `pairs`
-    pairs:pd.DataFrame, # From `pairs_of`
-    texts:pd.DataFrame, # From `texts_of`
-)->pd.DataFrame: # One row per text, in order
+    values: pd.DataFrame,  # One row per pair, in the order of `pairs`
+    pairs: pd.DataFrame,  # From `pairs_of`
+    texts: pd.DataFrame,  # From `texts_of`
+) -> pd.DataFrame:  # One row per text, in order
     "What was said of a pair, for every text that it is."
-    key = ['source', 'hypothesis']
+    key = ["source", "hypothesis"]
     at = pd.Series(np.arange(len(pairs)), pd.MultiIndex.from_frame(pairs[key]))
     return values.iloc[at.loc[pd.MultiIndex.from_frame(texts[key])].to_numpy()].set_axis(texts.index)
 
+
 def parts(
-    tokens:dict, # Five lists of probabilities, keys without fflm_
-)->dict: # 'DESIGN CHANGE' -> value, NaN where it is undefined; harim; note: why
+    tokens: dict,  # Five lists of probabilities, keys without fflm_
+) -> dict:  # 'DESIGN CHANGE' -> value, NaN where it is undefined; harim; note: why
     "All that the tables need of one text."
-    out,why = {},''
-    for d,c in [*product(DESIGNS, CHANGES), ('harim', '')]:
-        try: out[f'{d} {c}'.strip()] = change(*(tokens[k] for k in CHANGES[c]), **DESIGNS[d]) if c else harim_causal(tokens)
-        except Undefined as e: out[f'{d} {c}'.strip()],why = np.nan,str(e)
-    return out|dict(note=why)
+    out, why = {}, ""
+    for d, c in [*product(DESIGNS, CHANGES), ("harim", "")]:
+        try:
+            out[f"{d} {c}".strip()] = (
+                change(*(tokens[k] for k in CHANGES[c]), **DESIGNS[d]) if c else harim_causal(tokens)
+            )
+        except Undefined as e:
+            out[f"{d} {c}".strip()], why = np.nan, str(e)
+    return out | dict(note=why)
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #fea2bdca
 def read_parts(
-    at, # Folder of what is on file
-    pairs:pd.DataFrame, # From `pairs_of`
-    checkpoint:str, # Of a causal model
-    size:int=256, # Pairs in a piece
-    **kw, # device and dtype of the model
-)->pd.DataFrame: # One row per pair, as `parts`
+    at,  # Folder of what is on file
+    pairs: pd.DataFrame,  # From `pairs_of`
+    checkpoint: str,  # Of a causal model
+    size: int = 256,  # Pairs in a piece
+    **kw,  # device and dtype of the model
+) -> pd.DataFrame:  # One row per pair, as `parts`
     "The changes of every pair, to one model; those on file are read."
-    about = dict(code=quality.code_hash('fflm_study'), weights=quality.weights_hash(place(checkpoint)), made_with=versions())
+    about = dict(
+        code=quality.code_hash("fflm_study"),
+        weights=quality.weights_hash(place(checkpoint)),
+        made_with=versions(),
+    )
+
     @cache
     def reader():
         from uetrust.models.load import load
+
         return load(place(checkpoint), **kw)
+
     def made(g):
         from uetrust.models.likelihoods import fflm
-        leaves,_ = fflm(reader(), g['hypothesis'].tolist(), g['source'].tolist())
-        return pd.DataFrame([parts({k.removeprefix('fflm_'):v for k,v in zip(leaves, x)}) for x in zip(*leaves.values())])
-    def piece(g): return quality.kept(at, about|dict(texts=g[['source', 'hypothesis']].to_dict('list')), lambda: made(g)).set_index(g.index)
-    return pd.concat([piece(g) for _,g in pairs.groupby([pairs['set'], pairs.groupby('set').cumcount()//size], sort=False)]).loc[pairs.index]
+
+        leaves, _ = fflm(reader(), g["hypothesis"].tolist(), g["source"].tolist())
+        return pd.DataFrame(
+            [parts({k.removeprefix("fflm_"): v for k, v in zip(leaves, x)}) for x in zip(*leaves.values())]
+        )
+
+    def piece(g):
+        return quality.kept(
+            at, about | dict(texts=g[["source", "hypothesis"]].to_dict("list")), lambda: made(g)
+        ).set_index(g.index)
+
+    return pd.concat(
+        [
+            piece(g)
+            for _, g in pairs.groupby([pairs["set"], pairs.groupby("set").cumcount() // size], sort=False)
+        ]
+    ).loc[pairs.index]
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #633ed2c8
-BASELINES = {'NER Overlap': 'ner_overlap', 'MNLI-doc': 'mnli_doc', 'FEQA': 'feqa', 'QAGS': 'qags', 'QuestEval': 'questeval', 'SummaCZS': 'summac_zs', 'SummaCConv': 'summac_conv', 'BARTScore': 'bart_score', 'CoPBART': 'cop', 'HaRiMBART': 'harim',
-             'BERTScore': 'bertscore_f1_source', 'CoCotoken': 'coco_token', 'CoCospan': 'coco_span', 'CoCosent': 'coco_sentence', 'CoCodoc': 'coco_document'} # As printed -> score
+BASELINES = {
+    "NER Overlap": "ner_overlap",
+    "MNLI-doc": "mnli_doc",
+    "FEQA": "feqa",
+    "QAGS": "qags",
+    "QuestEval": "questeval",
+    "SummaCZS": "summac_zs",
+    "SummaCConv": "summac_conv",
+    "BARTScore": "bart_score",
+    "CoPBART": "cop",
+    "HaRiMBART": "harim",
+    "BERTScore": "bertscore_f1_source",
+    "CoCotoken": "coco_token",
+    "CoCospan": "coco_span",
+    "CoCosent": "coco_sentence",
+    "CoCodoc": "coco_document",
+}  # As printed -> score
+
 
 def baselines(
-    at, # Folder of what is on file
-    pairs:pd.DataFrame, # From `pairs_of`
-    models:dict, # As `uetrust.scoring.metrics.grade` takes it
-    progress:bool=True, # Show texts done and time left
-    **kw, # Further options of `grade`
-)->pd.DataFrame: # One row per pair, a column per metric as printed; attrs['missing']: metric -> what it lacks
+    at,  # Folder of what is on file
+    pairs: pd.DataFrame,  # From `pairs_of`
+    models: dict,  # As `uetrust.scoring.metrics.grade` takes it
+    progress: bool = True,  # Show texts done and time left
+    **kw,  # Further options of `grade`
+) -> (
+    pd.DataFrame
+):  # One row per pair, a column per metric as printed; attrs['missing']: metric -> what it lacks
     "Other metrics, with ROUGE-2, METEOR and BLEU against the source."
-    names = {v:k for k,v in BASELINES.items()}
-    t = quality.grade_kept(at, pairs[['id', 'hypothesis', 'source']], models, list(names), progress, **kw)
-    found = (wide(t) if len(t) else pd.DataFrame(index=pairs['id'])).rename(columns=names).loc[pairs['id']].set_axis(pairs.index)
-    out = fflm_overlap(pairs.rename(columns=dict(hypothesis='summary'))).join(found)
-    out.attrs['missing'] = {names[n]:'; '.join(w) for n,w in t.attrs['missing'].items()}
+    names = {v: k for k, v in BASELINES.items()}
+    t = quality.grade_kept(at, pairs[["id", "hypothesis", "source"]], models, list(names), progress, **kw)
+    found = (
+        (wide(t) if len(t) else pd.DataFrame(index=pairs["id"]))
+        .rename(columns=names)
+        .loc[pairs["id"]]
+        .set_axis(pairs.index)
+    )
+    out = fflm_overlap(pairs.rename(columns=dict(hypothesis="summary"))).join(found)
+    out.attrs["missing"] = {names[n]: "; ".join(w) for n, w in t.attrs["missing"].items()}
     return out
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #6023ba83
-_ALL,_ORDER = (0, 1, 2),list(CHANGES)
-ROWS = {'FFLM': ('fflm', _ALL), 'dY_prior': ('fflm', (0,)), 'dX_prior': ('fflm', (1,)), 'dY_cond': ('fflm', (2,)), 'dY_prior + dX_prior': ('fflm', (0, 1)), 'dY_prior + dY_cond': ('fflm', (0, 2)), 'dX_prior + dY_cond': ('fflm', (1, 2)),
-        'w/o w': ('wo_w', _ALL), 'w/o log': ('wo_log', _ALL), 'w/o w and log': ('wo_w_and_log', _ALL), 'same': ('fflm', _ALL), 'w as printed': ('paper', _ALL), 'CoPLLaMa': ('wo_w', (2,)), 'HaRiMLLaMa': ('harim', ())} # Row as printed -> design, changes
+_ALL, _ORDER = (0, 1, 2), list(CHANGES)
+ROWS = {
+    "FFLM": ("fflm", _ALL),
+    "dY_prior": ("fflm", (0,)),
+    "dX_prior": ("fflm", (1,)),
+    "dY_cond": ("fflm", (2,)),
+    "dY_prior + dX_prior": ("fflm", (0, 1)),
+    "dY_prior + dY_cond": ("fflm", (0, 2)),
+    "dX_prior + dY_cond": ("fflm", (1, 2)),
+    "w/o w": ("wo_w", _ALL),
+    "w/o log": ("wo_log", _ALL),
+    "w/o w and log": ("wo_w_and_log", _ALL),
+    "same": ("fflm", _ALL),
+    "w as printed": ("paper", _ALL),
+    "CoPLLaMa": ("wo_w", (2,)),
+    "HaRiMLLaMa": ("harim", ()),
+}  # Row as printed -> design, changes
+
 
 def columns_of(
-    row:str, # Of `ROWS`
-    p:pd.DataFrame, # From `parts`, one row per text
-)->pd.DataFrame: # The changes that make the row
+    row: str,  # Of `ROWS`
+    p: pd.DataFrame,  # From `parts`, one row per text
+) -> pd.DataFrame:  # The changes that make the row
     "What a row is mixed of."
-    design,which = ROWS[row]
-    return p[[f'{design} {_ORDER[k]}' for k in which]] if which else p[[design]]
+    design, which = ROWS[row]
+    return p[[f"{design} {_ORDER[k]}" for k in which]] if which else p[[design]]
+
 
 def mixed_rows(
-    p:pd.DataFrame, # From `parts`, one row per text
-)->pd.DataFrame: # A column for each of `ROWS`
+    p: pd.DataFrame,  # From `parts`, one row per text
+) -> pd.DataFrame:  # A column for each of `ROWS`
     "Scores for rating."
+
     def one(row):
-        w = np.array([MIX[k] for k in ROWS[row][1]] or [1.]) if row!='same' else np.ones(3)
-        return columns_of(row, p).to_numpy()@(w/w.sum())
-    return pd.DataFrame({r:one(r) for r in ROWS}, index=p.index)
+        w = np.array([MIX[k] for k in ROWS[row][1]] or [1.0]) if row != "same" else np.ones(3)
+        return columns_of(row, p).to_numpy() @ (w / w.sum())
+
+    return pd.DataFrame({r: one(r) for r in ROWS}, index=p.index)
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #904510a4
 def fitted(
-    x:np.ndarray, # Of validation texts, shape [N,1], [N,2] or [N,3]
-    faithful:np.ndarray, # True or False, shape [N]
-    grid:str='code', # As in `uetrust.nlg.fflm.tune`
-)->tuple: # Weights of the columns, threshold
+    x: np.ndarray,  # Of validation texts, shape [N,1], [N,2] or [N,3]
+    faithful: np.ndarray,  # True or False, shape [N]
+    grid: str = "code",  # As in `uetrust.nlg.fflm.tune`
+) -> tuple:  # Weights of the columns, threshold
     "How columns are mixed, and where faithful begins."
     k = x.shape[1]
-    if k==1: return np.ones(1),best_threshold(x[:,0], faithful)[0]
-    a,b,t,_ = tune(x if k==3 else x[:,[0, 1, 1]], faithful, grid)
-    return (np.array([a, b, 1-a-b]) if k==3 else np.array([a, 1-a])),t
+    if k == 1:
+        return np.ones(1), best_threshold(x[:, 0], faithful)[0]
+    a, b, t, _ = tune(x if k == 3 else x[:, [0, 1, 1]], faithful, grid)
+    return (np.array([a, b, 1 - a - b]) if k == 3 else np.array([a, 1 - a])), t
+
 
 def detected(
-    texts:pd.DataFrame, # From `texts_of`, both splits
-    columns:dict, # Row -> its columns, one row per text
-    grid:str='code', # As in `uetrust.nlg.fflm.tune`
-)->pd.DataFrame: # row, group (the set), column, value (in percent), lo, hi, auc, weights, threshold, n, missing; NaN where a split lacks a class
+    texts: pd.DataFrame,  # From `texts_of`, both splits
+    columns: dict,  # Row -> its columns, one row per text
+    grid: str = "code",  # As in `uetrust.nlg.fflm.tune`
+) -> pd.DataFrame:  # row, group (the set), column, value (in percent), lo, hi, auc, weights, threshold, n, missing; NaN where a split lacks a class
     "Balanced accuracy on test texts, with what was chosen on validation texts."
-    def one(row, c, s, g):
-        x,y,val = c.loc[g.index].to_numpy(float),g['label'].to_numpy()==1,(g['split']=='val').to_numpy()
-        ok = ~np.isnan(x).any(1)
-        out = dict(row=row, group=s, column='balanced_accuracy', value=np.nan, lo=np.nan, hi=np.nan, auc=np.nan, weights='', threshold=np.nan, n=int((ok&~val).sum()), missing=int((~ok).sum()))
-        a,b = ok&val,ok&~val
-        if any(set(y[k])!={True, False} for k in (a, b)): return out
-        w,t = fitted(x[a], y[a], grid)
-        score,half = x[b]@w,_half(x[b]@w>t, y[b])
-        v = float(balanced_accuracy(score, y[b], t))
-        return out|dict(value=100*v, lo=100*max(v-half, 0), hi=100*min(v+half, 1), auc=100*auc(y[b], score), weights=' '.join(f'{v:.1f}' for v in w), threshold=t)
-    return pd.DataFrame([one(r, c, s, g) for r,c in columns.items() for s,g in texts[texts['task']=='detection'].groupby('set', sort=False)])
 
-def _half(above, y): # Of the 95 % interval of a mean of two shares, each with one success and one failure more
-    return 1.96/2*np.sqrt(sum(p*(1-p)/len(k) for k in (above[y], ~above[~y]) for p in [(k.sum()+1)/(len(k)+2)]))
+    def one(row, c, s, g):
+        x, y, val = (
+            c.loc[g.index].to_numpy(float),
+            g["label"].to_numpy() == 1,
+            (g["split"] == "val").to_numpy(),
+        )
+        ok = ~np.isnan(x).any(1)
+        out = dict(
+            row=row,
+            group=s,
+            column="balanced_accuracy",
+            value=np.nan,
+            lo=np.nan,
+            hi=np.nan,
+            auc=np.nan,
+            weights="",
+            threshold=np.nan,
+            n=int((ok & ~val).sum()),
+            missing=int((~ok).sum()),
+        )
+        a, b = ok & val, ok & ~val
+        if any(set(y[k]) != {True, False} for k in (a, b)):
+            return out
+        w, t = fitted(x[a], y[a], grid)
+        score, half = x[b] @ w, _half(x[b] @ w > t, y[b])
+        v = float(balanced_accuracy(score, y[b], t))
+        return out | dict(
+            value=100 * v,
+            lo=100 * max(v - half, 0),
+            hi=100 * min(v + half, 1),
+            auc=100 * auc(y[b], score),
+            weights=" ".join(f"{v:.1f}" for v in w),
+            threshold=t,
+        )
+
+    return pd.DataFrame(
+        [
+            one(r, c, s, g)
+            for r, c in columns.items()
+            for s, g in texts[texts["task"] == "detection"].groupby("set", sort=False)
+        ]
+    )
+
+
+def _half(
+    above, y
+):  # Of the 95 % interval of a mean of two shares, each with one success and one failure more
+    return (
+        1.96
+        / 2
+        * np.sqrt(
+            sum(p * (1 - p) / len(k) for k in (above[y], ~above[~y]) for p in [(k.sum() + 1) / (len(k) + 2)])
+        )
+    )
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #8426b03a
-COEFS = ('pearson', 'spearman', 'kendall')
+COEFS = ("pearson", "spearman", "kendall")
 
-def _correlated(d, a, b, level='pooled'): # In percent; NaN with fewer than three rows
-    return correlations(d, a, b, level, COEFS) if len(d)>2 else dict.fromkeys(COEFS, np.nan)
+
+def _correlated(d, a, b, level="pooled"):  # In percent; NaN with fewer than three rows
+    return correlations(d, a, b, level, COEFS) if len(d) > 2 else dict.fromkeys(COEFS, np.nan)
+
 
 def rated(
-    texts:pd.DataFrame, # From `texts_of`
-    scores:pd.DataFrame, # A column per row of a table, one row per text
-    level:str='pooled', # Or 'system': means of the systems
-)->pd.DataFrame: # row, group (the set), column (coefficient), value (in percent), lo, hi (of pooled values, by Fisher), n, missing
+    texts: pd.DataFrame,  # From `texts_of`
+    scores: pd.DataFrame,  # A column per row of a table, one row per text
+    level: str = "pooled",  # Or 'system': means of the systems
+) -> pd.DataFrame:  # row, group (the set), column (coefficient), value (in percent), lo, hi (of pooled values, by Fisher), n, missing
     "Correlation with people."
+
     def one(row, s, g):
         x = g.assign(score=scores.loc[g.index, row])
-        ok = x['score'].notna()
-        n = int(ok.sum()) if level=='pooled' else x.loc[ok, 'system'].nunique()
-        for c,v in _correlated(x[ok], 'score', 'human', level).items():
-            lo,hi = fisher_interval(v/100, n, c) if level=='pooled' else (np.nan, np.nan)
-            yield dict(row=row, group=s+' system-level'*(level=='system'), column=c, value=v, lo=100*lo, hi=100*hi, n=n, missing=int((~ok).sum()))
-    return pd.DataFrame([r for row in scores for s,g in texts[texts['task']=='rating'].groupby('set', sort=False) for r in one(row, s, g)], columns=['row', 'group', 'column', 'value', 'lo', 'hi', 'n', 'missing'])
+        ok = x["score"].notna()
+        n = int(ok.sum()) if level == "pooled" else x.loc[ok, "system"].nunique()
+        for c, v in _correlated(x[ok], "score", "human", level).items():
+            lo, hi = fisher_interval(v / 100, n, c) if level == "pooled" else (np.nan, np.nan)
+            yield dict(
+                row=row,
+                group=s + " system-level" * (level == "system"),
+                column=c,
+                value=v,
+                lo=100 * lo,
+                hi=100 * hi,
+                n=n,
+                missing=int((~ok).sum()),
+            )
+
+    return pd.DataFrame(
+        [
+            r
+            for row in scores
+            for s, g in texts[texts["task"] == "rating"].groupby("set", sort=False)
+            for r in one(row, s, g)
+        ],
+        columns=["row", "group", "column", "value", "lo", "hi", "n", "missing"],
+    )
+
 
 def between(
-    texts:pd.DataFrame, # From `texts_of`
-    scores:pd.DataFrame, # With the three changes, from `mixed_rows`
-)->pd.DataFrame: # row, group, column, value: Table 6
+    texts: pd.DataFrame,  # From `texts_of`
+    scores: pd.DataFrame,  # With the three changes, from `mixed_rows`
+) -> pd.DataFrame:  # row, group, column, value: Table 6
     "Correlation of the changes with each other."
-    d = texts[texts['task']=='rating'].join(scores[['dY_prior', 'dX_prior', 'dY_cond']])
-    return pd.DataFrame([dict(row=r, group=s, column=c, value=v) for r in ROWS if len(ROWS[r][1])==2 for s,g in d.groupby('set', sort=False) for c,v in _correlated(g.dropna(subset=r.split(' + ')), *r.split(' + ')).items()])
+    d = texts[texts["task"] == "rating"].join(scores[["dY_prior", "dX_prior", "dY_cond"]])
+    return pd.DataFrame(
+        [
+            dict(row=r, group=s, column=c, value=v)
+            for r in ROWS
+            if len(ROWS[r][1]) == 2
+            for s, g in d.groupby("set", sort=False)
+            for c, v in _correlated(g.dropna(subset=r.split(" + ")), *r.split(" + ")).items()
+        ]
+    )
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #950b8ef0
-CASES,SHOWN = dict(FRANKCNN=50, FRANKXSUM=10),('dY_prior', 'dX_prior', 'dY_cond', 'FFLM') # Error cases of a draw, 10 elsewhere; rows of the figure
-STATED = {('dY_cond', 'FRANKCNN', 'Disc'): 14.2, ('dY_cond', 'FRANKXSUM', 'Disc'): 41.7} # Section 4.4
+CASES, SHOWN = (
+    dict(FRANKCNN=50, FRANKXSUM=10),
+    ("dY_prior", "dX_prior", "dY_cond", "FFLM"),
+)  # Error cases of a draw, 10 elsewhere; rows of the figure
+STATED = {("dY_cond", "FRANKCNN", "Disc"): 14.2, ("dY_cond", "FRANKXSUM", "Disc"): 41.7}  # Section 4.4
+
 
 def error_types(
-    texts:pd.DataFrame, # From `texts_of`
-    scores:pd.DataFrame, # One row per text
-    rows:tuple=SHOWN, # Columns of `scores`
-    draws:int=10, # Samples of error cases
-    seed:int=42, # Their seed
-)->pd.DataFrame: # group (the set), type, row, value (mean, percent), lo, hi (of the draws), binary (mean), cases (there are), drawn, faithful, printed
+    texts: pd.DataFrame,  # From `texts_of`
+    scores: pd.DataFrame,  # One row per text
+    rows: tuple = SHOWN,  # Columns of `scores`
+    draws: int = 10,  # Samples of error cases
+    seed: int = 42,  # Their seed
+) -> pd.DataFrame:  # group (the set), type, row, value (mean, percent), lo, hi (of the draws), binary (mean), cases (there are), drawn, faithful, printed
     "Spearman correlation with people, by type of error; sets without types are left out."
-    d,out = texts[(texts['task']=='rating')&scores[list(rows)].notna().all(axis=1)],[]
-    for s,g in d.groupby('set', sort=False):
-        good = g.index[g['human']==g['human'].max()]
-        for j,(k,cases) in enumerate(g[g['group']!=''].groupby('group', sort=False).groups.items()):
+    d, out = texts[(texts["task"] == "rating") & scores[list(rows)].notna().all(axis=1)], []
+    for s, g in d.groupby("set", sort=False):
+        good = g.index[g["human"] == g["human"].max()]
+        for j, (k, cases) in enumerate(g[g["group"] != ""].groupby("group", sort=False).groups.items()):
             n = min(CASES.get(s, 10), len(cases))
-            got = [good.union(np.random.default_rng([seed, j, i]).choice(cases, n, replace=False)) for i in range(draws)]
+            got = [
+                good.union(np.random.default_rng([seed, j, i]).choice(cases, n, replace=False))
+                for i in range(draws)
+            ]
             for row in rows:
-                v,b = (100*np.array([spearman(scores.loc[i, row], y(g.loc[i, 'human'])).r for i in got]) for y in (lambda h: h, lambda h: (h==h.max()).astype(float)))
-                out.append(dict(group=s, type=k, row=row, value=v.mean(), lo=v.min(), hi=v.max(), binary=b.mean(), cases=len(cases), drawn=n, faithful=len(good), printed=STATED.get((row, s, k), np.nan)))
-    return pd.DataFrame(out, columns=['group', 'type', 'row', 'value', 'lo', 'hi', 'binary', 'cases', 'drawn', 'faithful', 'printed'])
+                v, b = (
+                    100 * np.array([spearman(scores.loc[i, row], y(g.loc[i, "human"])).r for i in got])
+                    for y in (lambda h: h, lambda h: (h == h.max()).astype(float))
+                )
+                out.append(
+                    dict(
+                        group=s,
+                        type=k,
+                        row=row,
+                        value=v.mean(),
+                        lo=v.min(),
+                        hi=v.max(),
+                        binary=b.mean(),
+                        cases=len(cases),
+                        drawn=n,
+                        faithful=len(good),
+                        printed=STATED.get((row, s, k), np.nan),
+                    )
+                )
+    return pd.DataFrame(
+        out,
+        columns=[
+            "group",
+            "type",
+            "row",
+            "value",
+            "lo",
+            "hi",
+            "binary",
+            "cases",
+            "drawn",
+            "faithful",
+            "printed",
+        ],
+    )
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #fe3f9e3c
 class Prompt(NamedTuple):
     "How a judge is asked"
-    task:str       # 'detection' or 'rating'
-    who:str        # As printed
-    text:str       # With {source} and {hypothesis}
-    scale:tuple=() # Lowest and highest number; () is yes or no
+
+    task: str  # 'detection' or 'rating'
+    who: str  # As printed
+    text: str  # With {source} and {hypothesis}
+    scale: tuple = ()  # Lowest and highest number; () is yes or no
+
 
 PROMPTS = (
-    Prompt('detection', 'Chen et al. (2023)', '{source} Q: Can the following statement be inferred from the above document? Yes or No? {hypothesis} A:'),
-    Prompt('detection', 'Gao et al. (2023)', 'Is the sentence supported by the article? Article: {source} Sentence: {hypothesis} Answer "Yes" or "No":'),
-    Prompt('detection', 'Luo et al. (2023)', 'Decide if the following summary is consistent with the corresponding article. Article: {source} Summary: {hypothesis} Answer (yes or no):'),
-    Prompt('rating', 'Gao et al. (2023)', 'Evaluate the quality of summaries written for a news article. Rate each summary on consistency. You should rate on a scale from 1 (worst) to 5 (best). Article: {source} Summary: {hypothesis} Marks:', (1, 5)),
-    Prompt('rating', 'Luo et al. (2023)', 'Score the following summary given the corresponding article with respect to consistency from 1 to 10. Note that consistency measures how much information included in the summary is present in the source article. 10 points indicate the summary contains only statements that are entailed by the source document. Summary: {hypothesis} Source Article: {source} Marks:', (1, 10)))
+    Prompt(
+        "detection",
+        "Chen et al. (2023)",
+        "{source} Q: Can the following statement be inferred from the above document? Yes or No? {hypothesis} A:",
+    ),
+    Prompt(
+        "detection",
+        "Gao et al. (2023)",
+        'Is the sentence supported by the article? Article: {source} Sentence: {hypothesis} Answer "Yes" or "No":',
+    ),
+    Prompt(
+        "detection",
+        "Luo et al. (2023)",
+        "Decide if the following summary is consistent with the corresponding article. Article: {source} Summary: {hypothesis} Answer (yes or no):",
+    ),
+    Prompt(
+        "rating",
+        "Gao et al. (2023)",
+        "Evaluate the quality of summaries written for a news article. Rate each summary on consistency. You should rate on a scale from 1 (worst) to 5 (best). Article: {source} Summary: {hypothesis} Marks:",
+        (1, 5),
+    ),
+    Prompt(
+        "rating",
+        "Luo et al. (2023)",
+        "Score the following summary given the corresponding article with respect to consistency from 1 to 10. Note that consistency measures how much information included in the summary is present in the source article. 10 points indicate the summary contains only statements that are entailed by the source document. Summary: {hypothesis} Source Article: {source} Marks:",
+        (1, 10),
+    ),
+)
+
 
 def questions(
-    texts:pd.DataFrame, # task, split, source, hypothesis
-)->pd.DataFrame: # text (index of its row), prompt (number in `PROMPTS`), asked
+    texts: pd.DataFrame,  # task, split, source, hypothesis
+) -> pd.DataFrame:  # text (index of its row), prompt (number in `PROMPTS`), asked
     "Every question: test texts alone, as nothing is chosen on others."
-    t = texts[texts['split']=='test']
-    def filled(p, r): return re.sub(r'\{(source|hypothesis)\}', lambda m: getattr(r, m[1]), p.text)
-    return pd.DataFrame([dict(text=r.Index, prompt=k, asked=filled(p, r)) for k,p in enumerate(PROMPTS) for r in t[t['task']==p.task].itertuples()], columns=['text', 'prompt', 'asked'])
+    t = texts[texts["split"] == "test"]
+
+    def filled(p, r):
+        return re.sub(r"\{(source|hypothesis)\}", lambda m: getattr(r, m[1]), p.text)
+
+    return pd.DataFrame(
+        [
+            dict(text=r.Index, prompt=k, asked=filled(p, r))
+            for k, p in enumerate(PROMPTS)
+            for r in t[t["task"] == p.task].itertuples()
+        ],
+        columns=["text", "prompt", "asked"],
+    )
+
 
 def requests_to(
-    e:Endpoint, # A server of plain completions
-    asked:pd.DataFrame, # From `questions`
-    most:int=8, # Tokens of a reply
-)->list: # One request per question
+    e: Endpoint,  # A server of plain completions
+    asked: pd.DataFrame,  # From `questions`
+    most: int = 8,  # Tokens of a reply
+) -> list:  # One request per question
     "What is sent."
-    if e.chat: raise ValueError(f"{e.model} is asked through its chat, and these prompts are completed: use Endpoint(chat=False)")
-    return [posted(e, f'text {r.text}', f'FFLM prompt {r.prompt+1}', 0, 1, dict(model=e.model, n=1, max_tokens=most, temperature=0, prompt=r.asked)|(e.extra or {})) for r in asked.itertuples()]
+    if e.chat:
+        raise ValueError(
+            f"{e.model} is asked through its chat, and these prompts are completed: use Endpoint(chat=False)"
+        )
+    return [
+        posted(
+            e,
+            f"text {r.text}",
+            f"FFLM prompt {r.prompt + 1}",
+            0,
+            1,
+            dict(model=e.model, n=1, max_tokens=most, temperature=0, prompt=r.asked) | (e.extra or {}),
+        )
+        for r in asked.itertuples()
+    ]
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #c603018d
 def answer(
-    reply:str, # What was said; None when nothing was
-    scale:tuple=(), # Lowest and highest number; () is yes or no
-)->float: # 1 or 0, or a number of the scale; NaN when it cannot be read
+    reply: str,  # What was said; None when nothing was
+    scale: tuple = (),  # Lowest and highest number; () is yes or no
+) -> float:  # 1 or 0, or a number of the scale; NaN when it cannot be read
     "A reply by simple rules."
-    line = next(iter((reply or '').strip().splitlines()), '')
-    if not scale: return next((float(w.lower()=='yes') for w in re.findall(r'\b(?:yes|no)\b', line, re.I)), np.nan)
-    return next((float(v) for v in re.findall(r'(?<![\w.-])\d+(?:\.\d+)?', line) if scale[0]<=float(v)<=scale[1]), np.nan)
+    line = next(iter((reply or "").strip().splitlines()), "")
+    if not scale:
+        return next((float(w.lower() == "yes") for w in re.findall(r"\b(?:yes|no)\b", line, re.I)), np.nan)
+    return next(
+        (float(v) for v in re.findall(r"(?<![\w.-])\d+(?:\.\d+)?", line) if scale[0] <= float(v) <= scale[1]),
+        np.nan,
+    )
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #9f1efad9
 def judge_named(
-    name:str, # Of a model of the study, or a section [generator.NAME] of settings.ini
-    models:dict, # Name -> checkpoint
-)->Generator: # For `uetrust.generation.serve.opened`
+    name: str,  # Of a model of the study, or a section [generator.NAME] of settings.ini
+    models: dict,  # Name -> checkpoint
+) -> Generator:  # For `uetrust.generation.serve.opened`
     "Who is asked: a model of the study behind a server of its own, or any other."
     return Generator(name, serve=models[name]) if name in models else generator(name)
 
+
 def answered(
-    texts:pd.DataFrame, # From `texts_of`
-    asked:pd.DataFrame, # From `uetrust.papers.fflm.live.questions`
-    replies:pd.DataFrame, # reply and why, from `uetrust.scoring.judges.completions`
-    model:str='', # Who was asked
-)->pd.DataFrame: # model, row (who wrote the prompt), task, group (the set), column, value (percent), n, unread (replies), refused (questions)
+    texts: pd.DataFrame,  # From `texts_of`
+    asked: pd.DataFrame,  # From `uetrust.papers.fflm.live.questions`
+    replies: pd.DataFrame,  # reply and why, from `uetrust.scoring.judges.completions`
+    model: str = "",  # Who was asked
+) -> pd.DataFrame:  # model, row (who wrote the prompt), task, group (the set), column, value (percent), n, unread (replies), refused (questions)
     "What asking is worth."
     out = []
-    said = asked.assign(reply=replies['reply'].to_numpy(), why=replies['why'].to_numpy(), set=texts.loc[asked['text'], 'set'].to_numpy())
-    for (k,s),g in said.groupby(['prompt', 'set'], sort=False):
-        p,t = PROMPTS[k],texts.loc[g['text']]
-        v = np.array([answer(r if isinstance(r, str) else None, p.scale) for r in g['reply']])
+    said = asked.assign(
+        reply=replies["reply"].to_numpy(),
+        why=replies["why"].to_numpy(),
+        set=texts.loc[asked["text"], "set"].to_numpy(),
+    )
+    for (k, s), g in said.groupby(["prompt", "set"], sort=False):
+        p, t = PROMPTS[k], texts.loc[g["text"]]
+        v = np.array([answer(r if isinstance(r, str) else None, p.scale) for r in g["reply"]])
         x = np.where(np.isnan(v), p.scale[0] if p.scale else 0, v)
-        both = t['label'].nunique()==2
-        got = _correlated(t.assign(score=x), 'score', 'human') if p.scale else dict(balanced_accuracy=100*float(balanced_accuracy(x, t['label'].to_numpy()==1, .5)) if both else np.nan)
-        out += [dict(model=model, row=p.who, task=p.task, group=s, column=c, value=w, n=len(g), unread=int((np.isnan(v)&(g['why']=='')).sum()), refused=int((g['why']!='').sum())) for c,w in got.items()]
+        both = t["label"].nunique() == 2
+        got = (
+            _correlated(t.assign(score=x), "score", "human")
+            if p.scale
+            else dict(
+                balanced_accuracy=100 * float(balanced_accuracy(x, t["label"].to_numpy() == 1, 0.5))
+                if both
+                else np.nan
+            )
+        )
+        out += [
+            dict(
+                model=model,
+                row=p.who,
+                task=p.task,
+                group=s,
+                column=c,
+                value=w,
+                n=len(g),
+                unread=int((np.isnan(v) & (g["why"] == "")).sum()),
+                refused=int((g["why"] != "").sum()),
+            )
+            for c, w in got.items()
+        ]
     return pd.DataFrame(out)
 
+
 def best_prompt(
-    a:pd.DataFrame, # From `answered`
-)->pd.DataFrame: # Rows of the prompt that is best on the set, by balanced accuracy or Spearman
+    a: pd.DataFrame,  # From `answered`
+) -> pd.DataFrame:  # Rows of the prompt that is best on the set, by balanced accuracy or Spearman
     "As the paper reports it: chosen on the very texts that it is judged on."
-    keep = a[a['column'].isin(['balanced_accuracy', 'spearman'])].assign(value=lambda d: d['value'].fillna(-np.inf))
-    by = ['model', 'task', 'group']
-    return a.merge(keep.loc[keep.groupby(by, sort=False)['value'].idxmax(), [*by, 'row']], on=[*by, 'row'])
+    keep = a[a["column"].isin(["balanced_accuracy", "spearman"])].assign(
+        value=lambda d: d["value"].fillna(-np.inf)
+    )
+    by = ["model", "task", "group"]
+    return a.merge(keep.loc[keep.groupby(by, sort=False)["value"].idxmax(), [*by, "row"]], on=[*by, "row"])
 
 # %% ../../../nbs/10_papers/07_fflm/01_live.ipynb #9083811f
-def _key(row): return re.sub(r'^Ablations[^:]*: ', '', row).lower()
+def _key(row):
+    return re.sub(r"^Ablations[^:]*: ", "", row).lower()
+
 
 def beside(
-    own:pd.DataFrame, # row, group, column, value
-    table:int, # Of the paper
-)->pd.DataFrame: # The same with printed, and difference; NaN where nothing is printed
+    own: pd.DataFrame,  # row, group, column, value
+    table: int,  # Of the paper
+) -> pd.DataFrame:  # The same with printed, and difference; NaN where nothing is printed
     "Own numbers beside those of the paper."
     d = numbers().query('paper=="FFLM" and table==@table')
-    p = dict(zip(zip(map(_key, d['row']), d['group'].fillna(''), d['column']), pd.to_numeric(d['printed'], errors='coerce')))
-    v = np.array([p.get((_key(r), g, c), np.nan) for r,g,c in zip(own['row'], own['group'], own['column'])], float)
-    return own.assign(printed=v, difference=own['value'].to_numpy(float)-v)
+    p = dict(
+        zip(
+            zip(map(_key, d["row"]), d["group"].fillna(""), d["column"]),
+            pd.to_numeric(d["printed"], errors="coerce"),
+        )
+    )
+    v = np.array(
+        [p.get((_key(r), g, c), np.nan) for r, g, c in zip(own["row"], own["group"], own["column"])], float
+    )
+    return own.assign(printed=v, difference=own["value"].to_numpy(float) - v)
 
-_LLAMA,_BART = ('FFLM', 'CoPLLaMa', 'HaRiMLLaMa'),dict(CoPBART='CoP', HaRiMBART='HaRiM')|{f'CoCo{k}':f'CoCo{k}' for k in ('token', 'span', 'sent', 'doc')}
+
+_LLAMA, _BART = (
+    ("FFLM", "CoPLLaMa", "HaRiMLLaMa"),
+    dict(CoPBART="CoP", HaRiMBART="HaRiM")
+    | {f"CoCo{k}": f"CoCo{k}" for k in ("token", "span", "sent", "doc")},
+)
+
 
 def tables(
-    found:dict, # detection, rating, system: tables with the columns model ('' for a metric of another kind), row, group, column, value; prompts: from `answered`, with model
-    main:str, # Model of the main tables
-)->dict: # Number of the table in the paper -> own numbers beside the printed ones
+    found: dict,  # detection, rating, system: tables with the columns model ('' for a metric of another kind), row, group, column, value; prompts: from `answered`, with model
+    main: str,  # Model of the main tables
+) -> dict:  # Number of the table in the paper -> own numbers beside the printed ones
     "The paper's tables of results, as far as there are numbers for them."
-    det,rat,sys,ask = (found[k] for k in ('detection', 'rating', 'system', 'prompts'))
-    def mains(d): return d[(d['model']=='')|((d['model']==main)&d['row'].isin(_LLAMA))]
-    def ablated(d): return d[(d['model']==main)&d['row'].isin([r for r in ROWS if r not in _LLAMA[1:]])]
-    def ours(d): return d[(d['model']!='')&(d['row']=='FFLM')].assign(row=lambda x: 'Our Approach: '+x['model'])
-    def prompted(task): return best_prompt(ask[ask['task']==task]).assign(row=lambda x: 'Prompting Approach: '+x['model']) if len(ask) else ask
-    def by_prompt(task, c): return ask[(ask['task']==task)&(ask['column']==c)].assign(who=lambda d: d['row'], row=lambda d: d['group'], group=lambda d: d['model']+' '+c.replace('_', ' '), column=lambda d: d['who']).drop(columns='who')
-    own = {2: mains(det), 3: mains(rat), 4: ablated(rat), 5: mains(sys), 7: pd.concat([prompted('rating'), ours(rat)]), 8: rat[rat['row'].isin(_BART)].assign(row=lambda d: d['row'].map(_BART)), 9: ablated(det), 10: pd.concat([prompted('detection'), ours(det)])}
-    if len(ask): own |= {12: by_prompt('detection', 'balanced_accuracy'), 13: by_prompt('rating', 'spearman')}
-    return {n:beside(t, n).reset_index(drop=True) for n,t in own.items() if len(t)}
+    det, rat, sys, ask = (found[k] for k in ("detection", "rating", "system", "prompts"))
+
+    def mains(d):
+        return d[(d["model"] == "") | ((d["model"] == main) & d["row"].isin(_LLAMA))]
+
+    def ablated(d):
+        return d[(d["model"] == main) & d["row"].isin([r for r in ROWS if r not in _LLAMA[1:]])]
+
+    def ours(d):
+        return d[(d["model"] != "") & (d["row"] == "FFLM")].assign(
+            row=lambda x: "Our Approach: " + x["model"]
+        )
+
+    def prompted(task):
+        return (
+            best_prompt(ask[ask["task"] == task]).assign(row=lambda x: "Prompting Approach: " + x["model"])
+            if len(ask)
+            else ask
+        )
+
+    def by_prompt(task, c):
+        return (
+            ask[(ask["task"] == task) & (ask["column"] == c)]
+            .assign(
+                who=lambda d: d["row"],
+                row=lambda d: d["group"],
+                group=lambda d: d["model"] + " " + c.replace("_", " "),
+                column=lambda d: d["who"],
+            )
+            .drop(columns="who")
+        )
+
+    own = {
+        2: mains(det),
+        3: mains(rat),
+        4: ablated(rat),
+        5: mains(sys),
+        7: pd.concat([prompted("rating"), ours(rat)]),
+        8: rat[rat["row"].isin(_BART)].assign(row=lambda d: d["row"].map(_BART)),
+        9: ablated(det),
+        10: pd.concat([prompted("detection"), ours(det)]),
+    }
+    if len(ask):
+        own |= {12: by_prompt("detection", "balanced_accuracy"), 13: by_prompt("rating", "spearman")}
+    return {n: beside(t, n).reset_index(drop=True) for n, t in own.items() if len(t)}

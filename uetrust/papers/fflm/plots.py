@@ -6,36 +6,71 @@
 __all__ = ['drawn', 'reading']
 
 # %% ../../../nbs/10_papers/07_fflm/02_plots.ipynb #7571282e
-import numpy as np, pandas as pd
+import numpy as np
+import pandas as pd
 
 # %% ../../../nbs/10_papers/07_fflm/02_plots.ipynb #25259d8e
 def drawn(
-    t:pd.DataFrame, # From `beside`, with lo and hi
-)->pd.DataFrame: # label, group, value, lo, hi, strong
+    t: pd.DataFrame,  # From `beside`, with lo and hi
+) -> pd.DataFrame:  # label, group, value, lo, hi, strong
     "Own numbers with their intervals, and printed ones without, for `uetrust.report.plots.plot_interval_panels`."
-    own = t.rename(columns=dict(row='label'))[['label', 'group', 'value', 'lo', 'hi', 'printed']].assign(strong=True)
-    there = own[own['printed'].notna()]
-    return pd.concat([own, there.assign(value=there['printed'], lo=np.nan, hi=np.nan, strong=False)], ignore_index=True).drop(columns='printed')
+    own = t.rename(columns=dict(row="label"))[["label", "group", "value", "lo", "hi", "printed"]].assign(
+        strong=True
+    )
+    there = own[own["printed"].notna()]
+    return pd.concat(
+        [own, there.assign(value=there["printed"], lo=np.nan, hi=np.nan, strong=False)], ignore_index=True
+    ).drop(columns="printed")
 
-def _said(t): return ', '.join(f"{r.group} {r.value:.1f}"+(f" (printed {r.printed:.1f})" if r.printed==r.printed else '') for r in t[(t['row']=='FFLM')&t['value'].notna()].itertuples())
+
+def _said(t):
+    return ", ".join(
+        f"{r.group} {r.value:.1f}" + (f" (printed {r.printed:.1f})" if r.printed == r.printed else "")
+        for r in t[(t["row"] == "FFLM") & t["value"].notna()].itertuples()
+    )
+
 
 def reading(
-    found:dict, # As `tables` takes it
-    got:dict, # From `tables`
-    types:pd.DataFrame, # From `error_types`
-    main:str, # Model of the main tables
-)->list: # Paragraphs
+    found: dict,  # As `tables` takes it
+    got: dict,  # From `tables`
+    types: pd.DataFrame,  # From `error_types`
+    main: str,  # Model of the main tables
+) -> list:  # Paragraphs
     "What the numbers say."
-    det,rat = got[2],got[3][got[3]['column']=='spearman']
-    said = [f"FFLM by {main}, balanced accuracy on test texts: {_said(det)}. Spearman with people: {_said(rat)}."]
-    for t,what in ((got[9], 'balanced accuracy'), (got[4][got[4]['column']=='spearman'], 'Spearman')):
-        v = t.pivot(index='row', columns='group', values='value').dropna(axis=1)
-        v = v.sub(v.loc['FFLM']).drop(index='FFLM').mean(axis=1).sort_values()
-        said += [f"Ablations, {what}, mean difference to FFLM over {t['group'].nunique()} set{'s'*(t['group'].nunique()>1)}: {', '.join(f'{r} {x:+.1f}' for r,x in v.items())}."] if len(v) and v.notna().all() else []
-    if len(ask := found['prompts']):
-        by = ask.drop_duplicates(['model', 'row', 'task', 'group'])
-        said += [f"Asked instead: of {by['n'].sum()} questions {by['refused'].sum()} were refused, mostly for want of room, and {by['unread'].sum()} replies could not be read; both count as unfaithful. The best prompt of each set is chosen on the texts that it is judged on, as in the paper."]
-    top = types.dropna(subset='value').sort_values('value', kind='stable').drop_duplicates(['group', 'row'], keep='last').sort_index()
-    said += [f"Error types, {s}: highest Spearman of {', '.join(f'{r.row} with {r.type} ({r.value:.0f})' for r in g.itertuples())}." for s,g in top.groupby('group', sort=False)]
-    lost = sorted({(r.row, r.missing) for r in pd.concat([det, rat]).itertuples() if r.missing and r.row=='FFLM'})
-    return said+([f"FFLM is undefined for up to {max(n for _,n in lost)} texts of a set, which are left out."] if lost else [])
+    det, rat = got[2], got[3][got[3]["column"] == "spearman"]
+    said = [
+        f"FFLM by {main}, balanced accuracy on test texts: {_said(det)}. Spearman with people: {_said(rat)}."
+    ]
+    for t, what in ((got[9], "balanced accuracy"), (got[4][got[4]["column"] == "spearman"], "Spearman")):
+        v = t.pivot(index="row", columns="group", values="value").dropna(axis=1)
+        v = v.sub(v.loc["FFLM"]).drop(index="FFLM").mean(axis=1).sort_values()
+        said += (
+            [
+                f"Ablations, {what}, mean difference to FFLM over {t['group'].nunique()} set{'s' * (t['group'].nunique() > 1)}: {', '.join(f'{r} {x:+.1f}' for r, x in v.items())}."
+            ]
+            if len(v) and v.notna().all()
+            else []
+        )
+    if len(ask := found["prompts"]):
+        by = ask.drop_duplicates(["model", "row", "task", "group"])
+        said += [
+            f"Asked instead: of {by['n'].sum()} questions {by['refused'].sum()} were refused, mostly for want of room, and {by['unread'].sum()} replies could not be read; both count as unfaithful. The best prompt of each set is chosen on the texts that it is judged on, as in the paper."
+        ]
+    top = (
+        types.dropna(subset="value")
+        .sort_values("value", kind="stable")
+        .drop_duplicates(["group", "row"], keep="last")
+        .sort_index()
+    )
+    said += [
+        f"Error types, {s}: highest Spearman of {', '.join(f'{r.row} with {r.type} ({r.value:.0f})' for r in g.itertuples())}."
+        for s, g in top.groupby("group", sort=False)
+    ]
+    lost = sorted(
+        {(r.row, r.missing) for r in pd.concat([det, rat]).itertuples() if r.missing and r.row == "FFLM"}
+    )
+    return said + (
+        [f"FFLM is undefined for up to {max(n for _, n in lost)} texts of a set, which are left out."]
+        if lost
+        else []
+    )

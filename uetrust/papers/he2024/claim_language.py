@@ -12,345 +12,480 @@ from collections.abc import Callable
 from functools import cache
 from itertools import combinations
 from typing import NamedTuple
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
 from ...core.checks import Undefined, frame, some
-from .published import check_means, claims, dimension, facts, figure_table, figures, null_sd, table_settings, tables
+from uetrust.papers.he2024.published import (
+    check_means,
+    claims,
+    dimension,
+    facts,
+    figure_table,
+    figures,
+    null_sd,
+    table_settings,
+    tables,
+)
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #3947e985
 def rank_corr(
-    x:np.ndarray, # Numbers, shape [..., k, n]: k rows over n observations
-)->np.ndarray: # Spearman correlations of the rows, shape [..., k, k]; NaN for a row that is constant or lacks a value
+    x: np.ndarray,  # Numbers, shape [..., k, n]: k rows over n observations
+) -> (
+    np.ndarray
+):  # Spearman correlations of the rows, shape [..., k, k]; NaN for a row that is constant or lacks a value
     "Spearman's rho of all pairs of rows, ties with average ranks."
-    below,upto = ((op(x[...,None,:], x[...,:,None])).sum(-1) for op in (np.less, np.less_equal))
-    r = np.where(np.isnan(x), np.nan, below+upto-x.shape[-1]) # Twice the centred midranks: integers
-    g = r@np.swapaxes(r, -1, -2)
+    below, upto = ((op(x[..., None, :], x[..., :, None])).sum(-1) for op in (np.less, np.less_equal))
+    r = np.where(np.isnan(x), np.nan, below + upto - x.shape[-1])  # Twice the centred midranks: integers
+    g = r @ np.swapaxes(r, -1, -2)
     d = np.sqrt(np.diagonal(g, axis1=-2, axis2=-1))
-    d = np.where(d==0, np.nan, d)
-    return np.round(g/(d[...,:,None]*d[...,None,:]), 12)
+    d = np.where(d == 0, np.nan, d)
+    return np.round(g / (d[..., :, None] * d[..., None, :]), 12)
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #6a1fe5d2
-HUMAN_SD = .3 # Noise of a cell of Tables 10 and 11, between 0.25 (extrinsic information) and 0.78 (opinion as fact)
+HUMAN_SD = 0.3  # Noise of a cell of Tables 10 and 11, between 0.25 (extrinsic information) and 0.78 (opinion as fact)
+
 
 def noise_sd(
-    t:str, # 'T3' to 'T11'
-)->float: # Standard deviation
+    t: str,  # 'T3' to 'T11'
+) -> float:  # Standard deviation
     "Noise of one PRR of a table."
-    if t not in table_settings().index: raise ValueError(f"the noise of {t!r} is not known: the tables of the paper are T3 to T11")
+    if t not in table_settings().index:
+        raise ValueError(f"the noise of {t!r} is not known: the tables of the paper are T3 to T11")
     s = table_settings().loc[t]
-    return null_sd(s['n']) if s['kind']=='UE-NLG' else HUMAN_SD
+    return null_sd(s["n"]) if s["kind"] == "UE-NLG" else HUMAN_SD
+
 
 class Bench:
     "PRR tables and noisy copies of them; arrays and correlations are computed when first asked for"
-    def __init__(self,
-        given:dict, # Tables 'T3' to 'T11', rows x columns
-        draws:int=0, # Noisy copies
-        seed:int=0, # Of the noise; each table has its own stream, so a missing table changes no other
+
+    def __init__(
+        self,
+        given: dict,  # Tables 'T3' to 'T11', rows x columns
+        draws: int = 0,  # Noisy copies
+        seed: int = 0,  # Of the noise; each table has its own stream, so a missing table changes no other
     ):
-        self.given,self.draws,self.seed,self._x,self._rho = {t:frame(d, t) for t,d in given.items()},draws,seed,{},{}
-        self._at = {(t, axis):{m:i for i,m in enumerate(d.axes[axis=='cols'])} for t,d in self.given.items() for axis in ('rows', 'cols')}
+        self.given, self.draws, self.seed, self._x, self._rho = (
+            {t: frame(d, t) for t, d in given.items()},
+            draws,
+            seed,
+            {},
+            {},
+        )
+        self._at = {
+            (t, axis): {m: i for i, m in enumerate(d.axes[axis == "cols"])}
+            for t, d in self.given.items()
+            for axis in ("rows", "cols")
+        }
 
     def frame(self, t):
-        if t not in self.given: raise Undefined(f"table {t} is missing; given are {some(self.given, 9) or 'none'}")
+        if t not in self.given:
+            raise Undefined(f"table {t} is missing; given are {some(self.given, 9) or 'none'}")
         return self.given[t]
 
-    def x(self, t): # Shape [1+draws, rows, columns]
+    def x(self, t):  # Shape [1+draws, rows, columns]
         if t not in self._x:
             a = self.frame(t).to_numpy()
             z = np.random.default_rng([self.seed, int(t[1:])]).standard_normal((self.draws, *a.shape))
-            self._x[t] = np.concatenate([a[None], a+noise_sd(t)*z])
+            self._x[t] = np.concatenate([a[None], a + noise_sd(t) * z])
         return self._x[t]
 
     def at(self, t, names, axis):
         self.frame(t)
-        if (bad := [m for m in names if m not in self._at[t, axis]]): raise Undefined(f"table {t} has no {axis[:-1]} {some(map(repr, bad))}")
+        if bad := [m for m in names if m not in self._at[t, axis]]:
+            raise Undefined(f"table {t} has no {axis[:-1]} {some(map(repr, bad))}")
         return [self._at[t, axis][m] for m in names]
 
-    def prr(self, t, rows=None, cols=None): # Shape [1+draws, rows, columns]
-        i,j = (self.at(t, v, ax) if v is not None else range(n) for v,ax,n in zip((rows, cols), ('rows', 'cols'), self.frame(t).shape, strict=True))
-        v = self.x(t)[:,i][:,:,j]
-        if np.isnan(v[0]).any(): raise Undefined(f"table {t} lacks a value in {some(repr(self.frame(t).index[i[k]]) for k in np.flatnonzero(np.isnan(v[0]).any(1)))}")
+    def prr(self, t, rows=None, cols=None):  # Shape [1+draws, rows, columns]
+        i, j = (
+            self.at(t, v, ax) if v is not None else range(n)
+            for v, ax, n in zip((rows, cols), ("rows", "cols"), self.frame(t).shape, strict=True)
+        )
+        v = self.x(t)[:, i][:, :, j]
+        if np.isnan(v[0]).any():
+            raise Undefined(
+                f"table {t} lacks a value in {some(repr(self.frame(t).index[i[k]]) for k in np.flatnonzero(np.isnan(v[0]).any(1)))}"
+            )
         return v
 
-    def corr(self, t, names, axis='rows'): # Shape [1+draws, k, k]
+    def corr(self, t, names, axis="rows"):  # Shape [1+draws, k, k]
         i = self.at(t, names, axis)
-        if (t, axis) not in self._rho: self._rho[t, axis] = rank_corr(self.x(t) if axis=='rows' else np.swapaxes(self.x(t), 1, 2))
-        m = self._rho[t, axis][:,i][:,:,i]
-        if np.isnan(m[0]).any(): raise Undefined(f"table {t}: a missing value or a constant among {some(map(repr, names), 9)} leaves a correlation undefined")
+        if (t, axis) not in self._rho:
+            self._rho[t, axis] = rank_corr(self.x(t) if axis == "rows" else np.swapaxes(self.x(t), 1, 2))
+        m = self._rho[t, axis][:, i][:, :, i]
+        if np.isnan(m[0]).any():
+            raise Undefined(
+                f"table {t}: a missing value or a constant among {some(map(repr, names), 9)} leaves a correlation undefined"
+            )
         return m
 
-    def pair(self, t, a, b, axis='rows'): return self.corr(t, [a, b], axis)[:,0,1]
-    def n(self, t, axis='rows'): return self.frame(t).shape[axis=='rows']
+    def pair(self, t, a, b, axis="rows"):
+        return self.corr(t, [a, b], axis)[:, 0, 1]
+
+    def n(self, t, axis="rows"):
+        return self.frame(t).shape[axis == "rows"]
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #19cfa324
 class Form(NamedTuple):
     "One phrase of the language"
-    pattern:re.Pattern # Matches the whole cell
-    kind:str           # 'rho', 'derived', 'prr' or 'fact'
-    fn:Callable        # (bench, claim, **groups) -> values over draws, number of observations
+
+    pattern: re.Pattern  # Matches the whole cell
+    kind: str  # 'rho', 'derived', 'prr' or 'fact'
+    fn: Callable  # (bench, claim, **groups) -> values over draws, number of observations
+
 
 FORMS = []
 
+
 def form(
-    pattern:str, # Regular expression; its named groups are arguments of the function
-    kind:str, # 'rho', 'derived', 'prr' or 'fact'
-)->Callable: # Decorator
+    pattern: str,  # Regular expression; its named groups are arguments of the function
+    kind: str,  # 'rho', 'derived', 'prr' or 'fact'
+) -> Callable:  # Decorator
     "Add a phrase to the language."
+
     def add(fn):
         FORMS.append(Form(re.compile(pattern), kind, fn))
         return fn
+
     return add
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #95d769c4
-DIMENSION = dict(zip(('C.1.2', 'C.1.3', 'C.1.4', 'C.1.5', 'C.1.6'), ('relevance', 'consistency', 'coherence', 'fluency', 'overall'), strict=True))
-EQUIVALENT = 'ECC', 'LexSim', 'EigV' # Methods said to be interchangeable
+DIMENSION = dict(
+    zip(
+        ("C.1.2", "C.1.3", "C.1.4", "C.1.5", "C.1.6"),
+        ("relevance", "consistency", "coherence", "fluency", "overall"),
+        strict=True,
+    )
+)
+EQUIVALENT = "ECC", "LexSim", "EigV"  # Methods said to be interchangeable
+
 
 def claim_dimension(
-    c, # Claim with `id` and `section`
-)->str: # Dimension of quality
+    c,  # Claim with `id` and `section`
+) -> str:  # Dimension of quality
     "The dimension that a section of the appendix is about."
     s = c.section.split()[0]
-    if s not in DIMENSION: raise ValueError(f"claim {c.id}: section {c.section!r} belongs to no dimension, so its cells must name one; sections with a dimension are {DIMENSION}")
+    if s not in DIMENSION:
+        raise ValueError(
+            f"claim {c.id}: section {c.section!r} belongs to no dimension, so its cells must name one; sections with a dimension are {DIMENSION}"
+        )
     return DIMENSION[s]
 
-def claim_tables(
-    c, # Claim with `decided_by`
-)->list: # 'T3-T5, T9' gives T3, T4, T5, T9
-    "The tables that decide a claim."
-    spans = [list(map(int, s.replace('T', '').split('-'))) for s in re.findall(r'T\d+(?:-T?\d+)?', c.decided_by)]
-    return [f'T{k}' for s in spans for k in range(s[0], s[-1]+1)]
 
-def _metrics(t, dim): return [m for m in tables()[t].index if dimension(m)==dim]
-def _judge(prompt, dim): return f'{prompt}-GPT-3.5 ({dim.capitalize()})'
-def _upper(m): return m[:,*np.triu_indices(m.shape[-1], 1)] # Each pair once
-def _others(m, k): return np.delete(m[:,k], k, axis=1)      # Row k without its diagonal
+def claim_tables(
+    c,  # Claim with `decided_by`
+) -> list:  # 'T3-T5, T9' gives T3, T4, T5, T9
+    "The tables that decide a claim."
+    spans = [
+        list(map(int, s.replace("T", "").split("-"))) for s in re.findall(r"T\d+(?:-T?\d+)?", c.decided_by)
+    ]
+    return [f"T{k}" for s in spans for k in range(s[0], s[-1] + 1)]
+
+
+def _metrics(t, dim):
+    return [m for m in tables()[t].index if dimension(m) == dim]
+
+
+def _judge(prompt, dim):
+    return f"{prompt}-GPT-3.5 ({dim.capitalize()})"
+
+
+def _upper(m):
+    return m[:, *np.triu_indices(m.shape[-1], 1)]  # Each pair once
+
+
+def _others(m, k):
+    return np.delete(m[:, k], k, axis=1)  # Row k without its diagonal
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #a9ae4a27
-@form(r'rho_(?P<axis>rows|cols)\((?P<t>T\d+); (?P<a>.+) ~ (?P<b>.+)\)', 'rho')
+@form(r"rho_(?P<axis>rows|cols)\((?P<t>T\d+); (?P<a>.+) ~ (?P<b>.+)\)", "rho")
 def _rho(bench, c, axis, t, a, b):
     "Spearman correlation of two rows over the columns, or of two columns over the rows"
-    return bench.pair(t, a, b, axis),bench.n(t, axis)
+    return bench.pair(t, a, b, axis), bench.n(t, axis)
 
-@form(r'(?P<t>T\d+)\[(?P<row>[^\]]+), (?P<col>[^\],]+)\]', 'prr')
+
+@form(r"(?P<t>T\d+)\[(?P<row>[^\]]+), (?P<col>[^\],]+)\]", "prr")
 def _value(bench, c, t, row, col):
     "One PRR of a table, or the mean of a row"
-    return bench.prr(t, [row], None if col=='RowMean' else [col]).mean((1, 2)),0
+    return bench.prr(t, [row], None if col == "RowMean" else [col]).mean((1, 2)), 0
 
-@form(r'rho\((?P<t>T\d+)\[(?P<row>[^\]]+)\], (?P<h>T\d+) Row Mean\)', 'derived')
+
+@form(r"rho\((?P<t>T\d+)\[(?P<row>[^\]]+)\], (?P<h>T\d+) Row Mean\)", "derived")
 def _rho_human(bench, c, t, row, h):
     "Spearman correlation, over methods, of a metric's row with the row means under human marks"
     methods = list(bench.frame(t).columns)
-    x = np.stack([bench.prr(t, [row])[:,0], bench.prr(h, methods).mean(2)], axis=1)
-    return rank_corr(x)[:,0,1],len(methods)
+    x = np.stack([bench.prr(t, [row])[:, 0], bench.prr(h, methods).mean(2)], axis=1)
+    return rank_corr(x)[:, 0, 1], len(methods)
 
-@form(r'(?P<t>T\d+) (?P<dim>[A-Z]\w+): rho\(wi-ingt, wi-gt\) - rho\(wi-ingt, wi-in\)', 'derived')
+
+@form(r"(?P<t>T\d+) (?P<dim>[A-Z]\w+): rho\(wi-ingt, wi-gt\) - rho\(wi-ingt, wi-in\)", "derived")
 def _dominance(bench, c, t, dim):
     "How much closer the judge with both sources is to the ground-truth judge than to the input judge"
-    both,gt,inp = (_judge(p, dim) for p in ('wi-ingt', 'wi-gt', 'wi-in'))
-    return bench.pair(t, both, gt)-bench.pair(t, both, inp),bench.n(t)
+    both, gt, inp = (_judge(p, dim) for p in ("wi-ingt", "wi-gt", "wi-in"))
+    return bench.pair(t, both, gt) - bench.pair(t, both, inp), bench.n(t)
 
-@form(r'matrix agreement (?P<generator>\S+) (?P<dim>\w+): Spearman between the off-diagonal cells of the AESLC and XSUM matrices', 'derived')
+
+@form(
+    r"matrix agreement (?P<generator>\S+) (?P<dim>\w+): Spearman between the off-diagonal cells of the AESLC and XSUM matrices",
+    "derived",
+)
 def _matrix_agreement(bench, c, generator, dim):
     "Spearman correlation between two data sets' correlation matrices of a dimension, same generator"
-    s = table_settings().reset_index().set_index('slug')['name']
-    names = _metrics(s[f'xsum--{generator}'], dim.lower())
-    x = np.stack([_upper(bench.corr(s[f'{d}--{generator}'], names)) for d in ('aeslc', 'xsum')], axis=1)
-    return rank_corr(x)[:,0,1],x.shape[-1]
+    s = table_settings().reset_index().set_index("slug")["name"]
+    names = _metrics(s[f"xsum--{generator}"], dim.lower())
+    x = np.stack([_upper(bench.corr(s[f"{d}--{generator}"], names)) for d in ("aeslc", "xsum")], axis=1)
+    return rank_corr(x)[:, 0, 1], x.shape[-1]
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #a7c5ffa9
-@form(r'(?P<t>T\d+): (?P<a>\w+)~(?P<b>\w+) is the largest of the three', 'derived')
+@form(r"(?P<t>T\d+): (?P<a>\w+)~(?P<b>\w+) is the largest of the three", "derived")
 def _largest(bench, c, t, a, b):
     "Among ECC, LexSim and EigV, these two agree more than the other two pairs"
-    rest = [bench.pair(t, *p, 'cols') for p in combinations(EQUIVALENT, 2) if set(p)!={a, b}]
-    return (bench.pair(t, a, b, 'cols')>np.array(rest)).all(0),bench.n(t, 'cols')
+    rest = [bench.pair(t, *p, "cols") for p in combinations(EQUIVALENT, 2) if set(p) != {a, b}]
+    return (bench.pair(t, a, b, "cols") > np.array(rest)).all(0), bench.n(t, "cols")
 
-@form(r'(?P<t>T\d+): some pair(?P<every> of metrics)? has rho < (?P<x>[01])', 'derived')
+
+@form(r"(?P<t>T\d+): some pair(?P<every> of metrics)? has rho < (?P<x>[01])", "derived")
 def _some_pair_below(bench, c, t, every, x):
     "Two metrics of the table (or of the claim's dimension) correlate below x"
     names = list(tables()[t].index) if every else _metrics(t, claim_dimension(c))
-    return (_upper(bench.corr(t, names))<int(x)).any(1),bench.n(t)
+    return (_upper(bench.corr(t, names)) < int(x)).any(1), bench.n(t)
+
 
 @cache
-def _rows(fig): return list(figure_table(fig).table.index),f"T{figures()['source_table'][fig]}"
+def _rows(fig):
+    return list(figure_table(fig).table.index), f"T{figures()['source_table'][fig]}"
+
 
 def _drawn(bench, fig):
-    names,t = _rows(int(fig))
-    return names,bench.corr(t, names),bench.n(t)
+    names, t = _rows(int(fig))
+    return names, bench.corr(t, names), bench.n(t)
 
-@form(r'Fig (?P<fig>\d+): some pair other than (?P<a>[^/]+)/(?P<b>[^/]+) has rho = 1', 'derived')
+
+@form(r"Fig (?P<fig>\d+): some pair other than (?P<a>[^/]+)/(?P<b>[^/]+) has rho = 1", "derived")
 def _identical_pair(bench, c, fig, a, b):
     "Two drawn metrics, other than the named twins, rank the methods identically"
-    names,m,n = _drawn(bench, fig)
-    keep = [{x, y}!={a, b} for x,y in combinations(names, 2)]
-    return (_upper(m)[:,keep]==1).any(1),n
+    names, m, n = _drawn(bench, fig)
+    keep = [{x, y} != {a, b} for x, y in combinations(names, 2)]
+    return (_upper(m)[:, keep] == 1).any(1), n
 
-@form(r'Fig (?P<fig>\d+): (?P<m>.+) > 0\.5 with all', 'derived')
+
+@form(r"Fig (?P<fig>\d+): (?P<m>.+) > 0\.5 with all", "derived")
 def _hub(bench, c, fig, m):
     "This metric correlates above 0.5 with every other drawn metric"
-    names,rho,n = _drawn(bench, fig)
-    return (_others(rho, names.index(m))>.5).all(1),n
+    names, rho, n = _drawn(bench, fig)
+    return (_others(rho, names.index(m)) > 0.5).all(1), n
 
-@form(r'(?P<m>.+): both signs occur', 'derived')
+
+@form(r"(?P<m>.+): both signs occur", "derived")
 def _both_signs(bench, c, m):
     "This metric correlates positively with one and negatively with another metric named in the claim"
-    t,names = claim_tables(c)[0],[s.split(':')[0] for s in c.cells.split(' | ')]
+    t, names = claim_tables(c)[0], [s.split(":")[0] for s in c.cells.split(" | ")]
     rho = _others(bench.corr(t, names), names.index(m))
-    return (rho>0).any(1)&(rho<0).any(1),bench.n(t)
+    return (rho > 0).any(1) & (rho < 0).any(1), bench.n(t)
 
-@form(r'(?P<t>T\d+): (?P<m>.+) positive with > 50 % of the others', 'derived')
+
+@form(r"(?P<t>T\d+): (?P<m>.+) positive with > 50 % of the others", "derived")
 def _mostly_positive(bench, c, t, m):
     "This metric correlates positively with more than half of the others of its dimension"
     names = _metrics(t, dimension(m))
-    return (_others(bench.corr(t, names), names.index(m))>0).mean(1)>.5,bench.n(t)
+    return (_others(bench.corr(t, names), names.index(m)) > 0).mean(1) > 0.5, bench.n(t)
 
-@form(r'(?P<t>T\d+): rho\((?P<a>w[\w-]+), (?P<b>w[\w-]+)\) < 1', 'derived')
+
+@form(r"(?P<t>T\d+): rho\((?P<a>w[\w-]+), (?P<b>w[\w-]+)\) < 1", "derived")
 def _not_identical(bench, c, t, a, b):
     "Two judge prompts rank the methods differently in the claim's dimension"
-    return bench.pair(t, *(_judge(p, claim_dimension(c)) for p in (a, b)))<1,bench.n(t)
+    return bench.pair(t, *(_judge(p, claim_dimension(c)) for p in (a, b))) < 1, bench.n(t)
 
-@form(r'(?P<t>T\d+): (?P<which>max|min)\(rho\(CTC,SummaC\), rho\(CTC,UniEval\)\) > 0', 'derived')
+
+@form(r"(?P<t>T\d+): (?P<which>max|min)\(rho\(CTC,SummaC\), rho\(CTC,UniEval\)\) > 0", "derived")
 def _ctc(bench, c, t, which):
     "CTC is positive with at least one (max) or both (min) of SummaC and UniEval (Consistency)"
-    pair = np.array([bench.pair(t, 'CTC', m) for m in ('SummaC', 'UniEval (Consistency)')])
-    return getattr(pair, which)(0)>0,bench.n(t)
+    pair = np.array([bench.pair(t, "CTC", m) for m in ("SummaC", "UniEval (Consistency)")])
+    return getattr(pair, which)(0) > 0, bench.n(t)
 
-def _mean_rho(bench, dim, pairs): # pairs: (table, prompt, prompt)
-    return np.round(np.mean([bench.pair(t, _judge(a, dim), _judge(b, dim)) for t,a,b in pairs], axis=0), 12)
 
-@form(r'mean\[1-rho\((?P<a>[\w-]+),(?P<b>[\w-]+)\)\] < mean\[1-rho\((?P<d>[\w-]+),(?P<e>[\w-]+)\)\] over four settings', 'derived')
+def _mean_rho(bench, dim, pairs):  # pairs: (table, prompt, prompt)
+    return np.round(np.mean([bench.pair(t, _judge(a, dim), _judge(b, dim)) for t, a, b in pairs], axis=0), 12)
+
+
+@form(
+    r"mean\[1-rho\((?P<a>[\w-]+),(?P<b>[\w-]+)\)\] < mean\[1-rho\((?P<d>[\w-]+),(?P<e>[\w-]+)\)\] over four settings",
+    "derived",
+)
 def _smaller_effect(bench, c, a, b, d, e):
     "On average over the settings, the first two prompts differ less than the second two"
-    ts,dim = claim_tables(c),claim_dimension(c)
-    one,two = (_mean_rho(bench, dim, [(t, *p) for t in ts]) for p in ((a, b), (d, e)))
-    return one>two,min(map(bench.n, ts))
+    ts, dim = claim_tables(c), claim_dimension(c)
+    one, two = (_mean_rho(bench, dim, [(t, *p) for t in ts]) for p in ((a, b), (d, e)))
+    return one > two, min(map(bench.n, ts))
 
-@form(r'(?P<t>T\d+): mean rho\(wi-in, others\) < mean rho among others', 'derived')
+
+@form(r"(?P<t>T\d+): mean rho\(wi-in, others\) < mean rho among others", "derived")
 def _odd_one_out(bench, c, t):
     "The judge that sees the input agrees less with the other three prompts than they do with one another"
-    dim,rest = claim_dimension(c),('wo', 'wi-gt', 'wi-ingt')
-    return _mean_rho(bench, dim, [(t, 'wi-in', p) for p in rest])<_mean_rho(bench, dim, [(t, *p) for p in combinations(rest, 2)]),bench.n(t)
+    dim, rest = claim_dimension(c), ("wo", "wi-gt", "wi-ingt")
+    return _mean_rho(bench, dim, [(t, "wi-in", p) for p in rest]) < _mean_rho(
+        bench, dim, [(t, *p) for p in combinations(rest, 2)]
+    ), bench.n(t)
 
-@form(r'max\(wins gt, wins in\) < (?P<k>\d) of 4', 'derived')
+
+@form(r"max\(wins gt, wins in\) < (?P<k>\d) of 4", "derived")
 def _undecided(bench, c, k):
     "Neither source dominates the judge with both in k settings; a tie is nobody's win"
     ts = claim_tables(c)
     d = np.array([_dominance(bench, c, t, claim_dimension(c))[0] for t in ts])
-    return np.maximum((d>0).sum(0), (d<0).sum(0))<int(k),min(map(bench.n, ts))
+    return np.maximum((d > 0).sum(0), (d < 0).sum(0)) < int(k), min(map(bench.n, ts))
 
-@form(r'share of negative cells < 1/2', 'derived')
+
+@form(r"share of negative cells < 1/2", "derived")
 def _few_negative(bench, c):
     "Less than half of the correlations named in the claim are negative"
-    own = [evaluate(bench, c, s) for s in c.cells.split(' | ') if s.startswith('rho_')]
-    return (np.array([e.values for e in own])<0).mean(0)<.5,min(e.n for e in own)
+    own = [evaluate(bench, c, s) for s in c.cells.split(" | ") if s.startswith("rho_")]
+    return (np.array([e.values for e in own]) < 0).mean(0) < 0.5, min(e.n for e in own)
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #5e50886f
-def _line(bench, t, name): # Row or column of a table, shape [1+draws, length]
-    return bench.prr(t, [name])[:,0] if name in tables()[t].index else bench.prr(t, None, [name])[:,:,0]
+def _line(bench, t, name):  # Row or column of a table, shape [1+draws, length]
+    return bench.prr(t, [name])[:, 0] if name in tables()[t].index else bench.prr(t, None, [name])[:, :, 0]
 
-@form(r'(?P<x>.+?):? all (?:seven PRR > 0|positive)', 'prr')
+
+@form(r"(?P<x>.+?):? all (?:seven PRR > 0|positive)", "prr")
 def _all_positive(bench, c, x):
     "Every PRR of this row or column of the claim's table is positive"
-    return (_line(bench, claim_tables(c)[0], x)>0).all(1),0
+    return (_line(bench, claim_tables(c)[0], x) > 0).all(1), 0
 
-@form(r'share of positive cells < 1/2', 'prr')
+
+@form(r"share of positive cells < 1/2", "prr")
 def _few_positive(bench, c):
     "Less than half of the PRR of the claim's table are positive"
-    return (bench.prr(claim_tables(c)[0])>0).mean((1, 2))<.5,0
+    return (bench.prr(claim_tables(c)[0]) > 0).mean((1, 2)) < 0.5, 0
 
-@form(r'rank order by Col Mean \((?P<t>T\d+)\) differs from rank order by Row Mean \((?P<h>T\d+)\)', 'prr')
+
+@form(r"rank order by Col Mean \((?P<t>T\d+)\) differs from rank order by Row Mean \((?P<h>T\d+)\)", "prr")
 def _other_order(bench, c, t, h):
     "Methods are ordered differently by their mean over metrics and by their mean over human marks"
-    nlg,human = bench.prr(t).mean(1),bench.prr(h, list(bench.frame(t).columns)).mean(2)
-    return (nlg.argsort(1)!=human.argsort(1)).any(1),0
+    nlg, human = bench.prr(t).mean(1), bench.prr(h, list(bench.frame(t).columns)).mean(2)
+    return (nlg.argsort(1) != human.argsort(1)).any(1), 0
 
-def _best(names, values, x): return values.argmax(1)==(names.get_loc(x) if x in names else -1)
 
-@form(r'argmax (?P<kind>Row|Col) Mean(?: (?P<t>T\d+))? = (?P<x>.+)', 'prr')
+def _best(names, values, x):
+    return values.argmax(1) == (names.get_loc(x) if x in names else -1)
+
+
+@form(r"argmax (?P<kind>Row|Col) Mean(?: (?P<t>T\d+))? = (?P<x>.+)", "prr")
 def _best_mean(bench, c, kind, t, x):
     "This row or column has the largest mean"
     t = t or claim_tables(c)[0]
-    return _best(bench.frame(t).axes[kind=='Col'], bench.prr(t).mean(2 if kind=='Row' else 1), x),0
+    return _best(bench.frame(t).axes[kind == "Col"], bench.prr(t).mean(2 if kind == "Row" else 1), x), 0
 
-@form(r'(?P<m>.+): argmax = (?P<x>.+)', 'prr')
+
+@form(r"(?P<m>.+): argmax = (?P<x>.+)", "prr")
 def _best_method(bench, c, m, x):
     "For this metric, this method has the largest PRR of the claim's table"
     t = claim_tables(c)[0]
-    return _best(bench.frame(t).columns, bench.prr(t, [m])[:,0], x),0
+    return _best(bench.frame(t).columns, bench.prr(t, [m])[:, 0], x), 0
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #d9324c1c
 @cache
-def _means_agree(): return check_means().set_index(['table', 'entity'])['equal'].to_dict()
+def _means_agree():
+    return check_means().set_index(["table", "entity"])["equal"].to_dict()
 
-def _entries(column): return {v for d in tables().values() for ax in d.axes if ax.name==column for v in ax}
 
-@form(r'(?P<k>\d+) (?P<what>entries in Table 1|entries in Table 2|methods|metrics)', 'fact')
+def _entries(column):
+    return {v for d in tables().values() for ax in d.axes if ax.name == column for v in ax}
+
+
+@form(r"(?P<k>\d+) (?P<what>entries in Table 1|entries in Table 2|methods|metrics)", "fact")
 def _count(bench, c, k, what):
     "Number of methods (Table 1) or metrics (Table 2) that the printed tables hold"
-    return len(_entries('ue_method' if what in ('entries in Table 1', 'methods') else 'nlg_metric'))==int(k),0
+    return len(_entries("ue_method" if what in ("entries in Table 1", "methods") else "nlg_metric")) == int(
+        k
+    ), 0
 
-@form(r'number of groups in Table 2 = (?P<k>\d+)', 'fact')
+
+@form(r"number of groups in Table 2 = (?P<k>\d+)", "fact")
 def _groups(bench, c, k):
     "Number of dimensions that the metrics of Table 2 fall into"
-    return len({dimension(m) for m in _entries('nlg_metric')})==int(k),0
+    return len({dimension(m) for m in _entries("nlg_metric")}) == int(k), 0
 
-@form(r'number of columns of (?P<t>T\d+) = (?P<k>\d+)', 'fact')
+
+@form(r"number of columns of (?P<t>T\d+) = (?P<k>\d+)", "fact")
 def _columns(bench, c, t, k):
     "Number of methods of a printed table"
-    return tables()[t].shape[1]==int(k),0
+    return tables()[t].shape[1] == int(k), 0
 
-@form(r'(?P<t>T\d+)\[(?P<row>[^\]]+), (?P<col>[^\],]+)\] = (?P<x>-?[\d.]+)', 'fact')
+
+@form(r"(?P<t>T\d+)\[(?P<row>[^\]]+), (?P<col>[^\],]+)\] = (?P<x>-?[\d.]+)", "fact")
 def _quoted(bench, c, t, row, col, x):
     "The text quotes this cell correctly"
-    return tables()[t].loc[row, col]==float(x),0
+    return tables()[t].loc[row, col] == float(x), 0
 
-@form(r'(?P<t>T\d+)\.(?P<entity>.+)', 'fact')
+
+@form(r"(?P<t>T\d+)\.(?P<entity>.+)", "fact")
 def _mean_agrees(bench, c, t, entity):
     "The printed mean of this row or column equals the mean of its printed cells"
-    return _means_agree()[t, entity],0
+    return _means_agree()[t, entity], 0
 
-@form(r'(?P<t>T\d+): every \|PRR\| <= 1', 'fact')
+
+@form(r"(?P<t>T\d+): every \|PRR\| <= 1", "fact")
 def _within_one(bench, c, t):
     "No printed PRR is impossible under the cumulative sum of Eq. 3"
-    return (tables()[t].abs()<=1).all(axis=None),0
+    return (tables()[t].abs() <= 1).all(axis=None), 0
 
-@form(r'TofuEval release holds (?P<k>\d+) dialogue-summary pairs', 'fact')
+
+@form(r"TofuEval release holds (?P<k>\d+) dialogue-summary pairs", "fact")
 def _release(bench, c, k):
     "Number of annotated summaries of the released annotations"
-    return facts()['value']['tofueval_annotated_summaries']==int(k),0
+    return facts()["value"]["tofueval_annotated_summaries"] == int(k), 0
 
-@form(r'text about these figures uses wi-ingt only', 'fact')
+
+@form(r"text about these figures uses wi-ingt only", "fact")
 def _text_uses_one_prompt(bench, c):
     "No claim of C.1.2 to C.1.6 about GPT-3.5 or Llama 2 summaries rests on another judge prompt"
     d = claims()
-    cells = d['cells'][d['section'].str.split().str[0].isin(DIMENSION)].str.split(' | ', regex=False).explode()
-    return not cells.str.contains(r'T[3-6]\b.*\b(?:wo|wi-gt|wi-in)-GPT').any(),0
+    cells = (
+        d["cells"][d["section"].str.split().str[0].isin(DIMENSION)].str.split(" | ", regex=False).explode()
+    )
+    return not cells.str.contains(r"T[3-6]\b.*\b(?:wo|wi-gt|wi-in)-GPT").any(), 0
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #8434da59
 class Cell(NamedTuple):
     "A cell, evaluated"
-    kind:str          # As in `Form`
-    values:np.ndarray # Shape [1+draws]; entry 0 without noise; true and false are 1 and 0
-    n:int             # Observations under its correlations, 0 if there are none
+
+    kind: str  # As in `Form`
+    values: np.ndarray  # Shape [1+draws]; entry 0 without noise; true and false are 1 and 0
+    n: int  # Observations under its correlations, 0 if there are none
+
 
 def find(
-    c, # Claim, for the error message
-    text:str, # One cell
-)->tuple[Form,dict]: # The form, and its arguments
+    c,  # Claim, for the error message
+    text: str,  # One cell
+) -> tuple[Form, dict]:  # The form, and its arguments
     "Which phrase of the language a cell is."
     for f in FORMS:
-        if m := f.pattern.fullmatch(text): return f,m.groupdict()
-    raise ValueError(f"claim {c.id}: no form reads the cell {text!r}; uetrust.papers.he2024.claim_language.language() lists the {len(FORMS)} forms")
+        if m := f.pattern.fullmatch(text):
+            return f, m.groupdict()
+    raise ValueError(
+        f"claim {c.id}: no form reads the cell {text!r}; uetrust.papers.he2024.claim_language.language() lists the {len(FORMS)} forms"
+    )
+
 
 def evaluate(
-    bench:Bench, # Tables and their noisy copies
-    c, # Claim: a row of `published.claims()` as a named tuple
-    text:str, # One of its cells
-)->Cell: # kind, values, n
+    bench: Bench,  # Tables and their noisy copies
+    c,  # Claim: a row of `published.claims()` as a named tuple
+    text: str,  # One of its cells
+) -> Cell:  # kind, values, n
     "One cell on all draws; `Undefined` when a table, row, column or value is missing."
-    f,args = find(c, text)
-    v,n = f.fn(bench, c, **args)
-    return Cell(f.kind, np.broadcast_to(np.asarray(v, float), 1+bench.draws), n)
+    f, args = find(c, text)
+    v, n = f.fn(bench, c, **args)
+    return Cell(f.kind, np.broadcast_to(np.asarray(v, float), 1 + bench.draws), n)
 
-def language()->pd.DataFrame: # Columns kind, pattern, meaning, cells (how many of the published claims' cells have this form)
+
+def language() -> (
+    pd.DataFrame
+):  # Columns kind, pattern, meaning, cells (how many of the published claims' cells have this form)
     "The forms of the language."
-    used = [find(c, s)[0] for c in claims().itertuples() if c.cells for s in c.cells.split(' | ')]
-    return pd.DataFrame([(f.kind, f.pattern.pattern, f.fn.__doc__, sum(u is f for u in used)) for f in FORMS], columns=['kind', 'pattern', 'meaning', 'cells'])
+    used = [find(c, s)[0] for c in claims().itertuples() if c.cells for s in c.cells.split(" | ")]
+    return pd.DataFrame(
+        [(f.kind, f.pattern.pattern, f.fn.__doc__, sum(u is f for u in used)) for f in FORMS],
+        columns=["kind", "pattern", "meaning", "cells"],
+    )

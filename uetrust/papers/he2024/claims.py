@@ -8,128 +8,202 @@ __all__ = ['TESTS', 'QUANTIFIERS', 'VERDICTS', 'SHIFT', 'LEDGER', 'Part', 'parse
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #77e64e83
 import re
 from typing import NamedTuple
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
+from ...core.checks import Undefined
 from ...evaluation.agreement import spearman_p
 from .claim_language import Bench, evaluate
-from ...core.checks import Undefined
-from .published import claims as printed_claims, tables as printed_tables
+from .published import claims as printed_claims
+from .published import tables as printed_tables
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #c96c93a7
 TESTS = {
-    '>= S':      lambda v,S,Z: v>=S,
-    '<= -S':     lambda v,S,Z: v<=-S,
-    'v < S':     lambda v,S,Z: v<S,
-    '|v| < S':   lambda v,S,Z: abs(v)<S,
-    '0 < v < S': lambda v,S,Z: (v>0)&(v<S),
-    'v < Z':     lambda v,S,Z: v<Z,
-    'v > 0':     lambda v,S,Z: v>0,
-    'v < 0':     lambda v,S,Z: v<0,
-    'v >= 0.9':  lambda v,S,Z: v>=.9,
-    'v = 1':     lambda v,S,Z: v==1,
-    'v = -1':    lambda v,S,Z: v==-1,
-    'is true':   lambda v,S,Z: v==1,
+    ">= S": lambda v, S, Z: v >= S,
+    "<= -S": lambda v, S, Z: v <= -S,
+    "v < S": lambda v, S, Z: v < S,
+    "|v| < S": lambda v, S, Z: abs(v) < S,
+    "0 < v < S": lambda v, S, Z: (v > 0) & (v < S),
+    "v < Z": lambda v, S, Z: v < Z,
+    "v > 0": lambda v, S, Z: v > 0,
+    "v < 0": lambda v, S, Z: v < 0,
+    "v >= 0.9": lambda v, S, Z: v >= 0.9,
+    "v = 1": lambda v, S, Z: v == 1,
+    "v = -1": lambda v, S, Z: v == -1,
+    "is true": lambda v, S, Z: v == 1,
 }
-QUANTIFIERS = { # k cells of n are as the claim says; 'none of' says that a cell fails its test
-    'all of':          lambda k,n: k==n,
-    'none of':         lambda k,n: k==n,
-    'at least one of': lambda k,n: k>=1,
-    '>= 75 % of':      lambda k,n: 4*k>=3*n,
-    '> 50 % of':       lambda k,n: 2*k>n,
+QUANTIFIERS = {  # k cells of n are as the claim says; 'none of' says that a cell fails its test
+    "all of": lambda k, n: k == n,
+    "none of": lambda k, n: k == n,
+    "at least one of": lambda k, n: k >= 1,
+    ">= 75 % of": lambda k, n: 4 * k >= 3 * n,
+    "> 50 % of": lambda k, n: 2 * k > n,
 }
+
 
 class Part(NamedTuple):
     "One part of a predicate; it consumes the next `n` cells"
-    quantifier:str # Key of `QUANTIFIERS`
-    n:int          # Number of cells
-    test:str       # Key of `TESTS`
-    def met(self, v, S, Z): return TESTS[self.test](v, S, Z)^(self.quantifier=='none of') # [n, draws]
+
+    quantifier: str  # Key of `QUANTIFIERS`
+    n: int  # Number of cells
+    test: str  # Key of `TESTS`
+
+    def met(self, v, S, Z):
+        return TESTS[self.test](v, S, Z) ^ (self.quantifier == "none of")  # [n, draws]
+
 
 def parse(
-    c, # Claim: a row of `published.claims()` as a named tuple
-)->tuple[list,list]: # Parts of the predicate, cells; both empty when nothing decides the claim
+    c,  # Claim: a row of `published.claims()` as a named tuple
+) -> tuple[list, list]:  # Parts of the predicate, cells; both empty when nothing decides the claim
     "Read the predicate of a claim and split its cells."
-    if not c.predicate: return [],[]
-    cells,parts = c.cells.split(' | '),[]
-    for text in c.predicate.split(' AND '):
+    if not c.predicate:
+        return [], []
+    cells, parts = c.cells.split(" | "), []
+    for text in c.predicate.split(" AND "):
         m = re.fullmatch(rf"({'|'.join(QUANTIFIERS)}) (\d+) cells (.+)", text)
-        if not m or m[3] not in TESTS: raise ValueError(f"claim {c.id}: cannot read {text!r}; a part is '<how many> <n> cells <test>' with one of {list(QUANTIFIERS)} and one of {list(TESTS)}")
+        if not m or m[3] not in TESTS:
+            raise ValueError(
+                f"claim {c.id}: cannot read {text!r}; a part is '<how many> <n> cells <test>' with one of {list(QUANTIFIERS)} and one of {list(TESTS)}"
+            )
         parts.append(Part(m[1], int(m[2]), m[3]))
-    if (n := sum(p.n for p in parts))!=len(cells): raise ValueError(f"claim {c.id}: the predicate speaks of {n} cells, the claim has {len(cells)}")
-    return parts,cells
+    if (n := sum(p.n for p in parts)) != len(cells):
+        raise ValueError(f"claim {c.id}: the predicate speaks of {n} cells, the claim has {len(cells)}")
+    return parts, cells
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #e9b2cc36
-VERDICTS = np.array(['fails', 'partly', 'holds'])
+VERDICTS = np.array(["fails", "partly", "holds"])
+
 
 def verdicts(
-    parts:list, # Parts of the predicate
-    values:np.ndarray, # Cells, shape [cells, draws], parts one after the other
-    quoted:bool=False, # Whether all cells are facts about the paper: all or nothing
-    strong:float=.5, # S
-    none:float=.3, # Z
-)->tuple[np.ndarray,np.ndarray]: # Index into `VERDICTS` and number of cells as claimed, shape [draws] each
+    parts: list,  # Parts of the predicate
+    values: np.ndarray,  # Cells, shape [cells, draws], parts one after the other
+    quoted: bool = False,  # Whether all cells are facts about the paper: all or nothing
+    strong: float = 0.5,  # S
+    none: float = 0.3,  # Z
+) -> tuple[
+    np.ndarray, np.ndarray
+]:  # Index into `VERDICTS` and number of cells as claimed, shape [draws] each
     "Apply the fixed reading to every draw."
-    met = [p.met(v, strong, none) for p,v in zip(parts, np.split(values, np.cumsum([p.n for p in parts])[:-1]), strict=True)]
-    whole = np.array([QUANTIFIERS[p.quantifier](m.sum(0), p.n) for p,m in zip(parts, met, strict=True)])
+    met = [
+        p.met(v, strong, none)
+        for p, v in zip(parts, np.split(values, np.cumsum([p.n for p in parts])[:-1]), strict=True)
+    ]
+    whole = np.array([QUANTIFIERS[p.quantifier](m.sum(0), p.n) for p, m in zip(parts, met, strict=True)])
     k = sum(m.sum(0) for m in met)
-    part = (2*k>=len(values))|whole.any(0)
-    return np.where(whole.all(0), 2, part&~np.bool_(quoted)),k
+    part = (2 * k >= len(values)) | whole.any(0)
+    return np.where(whole.all(0), 2, part & ~np.bool_(quoted)), k
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #08d284aa
-SHIFT = .1 # Change of both thresholds in the sensitivity check
+SHIFT = 0.1  # Change of both thresholds in the sensitivity check
 
-def _fragility(parts, cells, quoted, strong, none): # Verdict, cells as claimed, sensitivity, stability
+
+def _fragility(parts, cells, quoted, strong, none):  # Verdict, cells as claimed, sensitivity, stability
     v = np.array([e.values for e in cells])
-    code,k = verdicts(parts, v, quoted, strong, none)
-    moved = [verdicts(parts, v[:,:1], quoted, *(round(x+d, 12) for x in (strong, none)))[0][0] for d in (-SHIFT, SHIFT)]
-    touched = not quoted and v.shape[1]>1
-    return dict(verdict=VERDICTS[code[0]], satisfied=k[0], threshold_sensitive=any(m!=code[0] for m in moved), stability=(code[1:]==code[0]).mean() if touched else np.nan)
+    code, k = verdicts(parts, v, quoted, strong, none)
+    moved = [
+        verdicts(parts, v[:, :1], quoted, *(round(x + d, 12) for x in (strong, none)))[0][0]
+        for d in (-SHIFT, SHIFT)
+    ]
+    touched = not quoted and v.shape[1] > 1
+    return dict(
+        verdict=VERDICTS[code[0]],
+        satisfied=k[0],
+        threshold_sensitive=any(m != code[0] for m in moved),
+        stability=(code[1:] == code[0]).mean() if touched else np.nan,
+    )
 
-def _evidence(cells): # Observations and significance of the correlations
-    rho = [e for e in cells if e.kind=='rho']
-    return dict(n_obs=min((e.n for e in cells if e.n), default=None), significant_cells=sum(spearman_p(e.values[0], e.n)<.05 for e in rho), correlation_cells=len(rho))
+
+def _evidence(cells):  # Observations and significance of the correlations
+    rho = [e for e in cells if e.kind == "rho"]
+    return dict(
+        n_obs=min((e.n for e in cells if e.n), default=None),
+        significant_cells=sum(spearman_p(e.values[0], e.n) < 0.05 for e in rho),
+        correlation_cells=len(rho),
+    )
+
 
 def _judge(bench, c, strong, none):
-    parts,texts = parse(c)
-    if not parts: return dict(verdict='not decidable', note='no printed number decides it')
-    try: cells = [evaluate(bench, c, s) for s in texts]
-    except Undefined as e: return dict(verdict='not decidable', cells=len(texts), note=str(e))
-    return dict(cells=len(texts), **_fragility(parts, cells, all(e.kind=='fact' for e in cells), strong, none), **_evidence(cells), note='')
+    parts, texts = parse(c)
+    if not parts:
+        return dict(verdict="not decidable", note="no printed number decides it")
+    try:
+        cells = [evaluate(bench, c, s) for s in texts]
+    except Undefined as e:
+        return dict(verdict="not decidable", cells=len(texts), note=str(e))
+    return dict(
+        cells=len(texts),
+        **_fragility(parts, cells, all(e.kind == "fact" for e in cells), strong, none),
+        **_evidence(cells),
+        note="",
+    )
 
-LEDGER = ['id', 'section', 'where', 'claim', 'decided_by', 'predicate', 'satisfied', 'cells', 'verdict', 'threshold_sensitive', 'stability', 'n_obs', 'significant_cells', 'correlation_cells', 'note']
+
+LEDGER = [
+    "id",
+    "section",
+    "where",
+    "claim",
+    "decided_by",
+    "predicate",
+    "satisfied",
+    "cells",
+    "verdict",
+    "threshold_sensitive",
+    "stability",
+    "n_obs",
+    "significant_cells",
+    "correlation_cells",
+    "note",
+]
+
 
 def ledger(
-    tables:dict=None, # 'T3' to 'T11', rows x columns of PRR; the printed tables when None
-    claims:pd.DataFrame=None, # Claims as from `published.claims()`; all of them when None
-    draws:int=200, # Noisy copies of the tables
-    seed:int=0, # Seed of the noise
-    strong:float=.5, # S: from here on a correlation is strong
-    none:float=.3, # Z: below it there is none
-)->pd.DataFrame: # One row per claim: id, section, where, claim, decided_by, predicate, satisfied, cells, verdict, threshold_sensitive, stability, n_obs, significant_cells, correlation_cells, note
+    tables: dict = None,  # 'T3' to 'T11', rows x columns of PRR; the printed tables when None
+    claims: pd.DataFrame = None,  # Claims as from `published.claims()`; all of them when None
+    draws: int = 200,  # Noisy copies of the tables
+    seed: int = 0,  # Seed of the noise
+    strong: float = 0.5,  # S: from here on a correlation is strong
+    none: float = 0.3,  # Z: below it there is none
+) -> pd.DataFrame:  # One row per claim: id, section, where, claim, decided_by, predicate, satisfied, cells, verdict, threshold_sensitive, stability, n_obs, significant_cells, correlation_cells, note
     "Evaluate claims on a set of tables; what a missing table, row or column leaves open is 'not decidable', and the note says why."
     bench = Bench(printed_tables() if tables is None else tables, draws, seed)
     c = (printed_claims() if claims is None else claims).reset_index(drop=True)
-    if (bad := [k for k in LEDGER[:8] if k not in c and k!='satisfied']): raise ValueError(f"claims need the columns of published.claims(); missing: {bad}")
+    if bad := [k for k in LEDGER[:8] if k not in c and k != "satisfied"]:
+        raise ValueError(f"claims need the columns of published.claims(); missing: {bad}")
     new = pd.DataFrame([_judge(bench, r, strong, none) for r in c.itertuples()], columns=LEDGER[6:])
-    counts = ['satisfied', 'cells', 'n_obs', 'significant_cells', 'correlation_cells']
-    return c[LEDGER[:6]].join(new.astype(dict.fromkeys(counts, 'Int64')|dict(threshold_sensitive='boolean')))
+    counts = ["satisfied", "cells", "n_obs", "significant_cells", "correlation_cells"]
+    return c[LEDGER[:6]].join(
+        new.astype(dict.fromkeys(counts, "Int64") | dict(threshold_sensitive="boolean"))
+    )
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #7d6b7b73
 def totals(
-    led:pd.DataFrame, # From `ledger`
-)->pd.Series: # Number of claims of each kind
+    led: pd.DataFrame,  # From `ledger`
+) -> pd.Series:  # Number of claims of each kind
     "The ledger in nine numbers."
-    h = led[led['verdict']=='holds']
-    rho,noisy = h[h['correlation_cells'].fillna(0)>0],h[h['stability'].notna()]
-    return pd.Series({v:(led['verdict']==v).sum() for v in ('holds', 'partly', 'fails', 'not decidable')} | {
-        'threshold-sensitive':led['threshold_sensitive'].sum(), 'holding, about correlations':len(rho), '... no correlation significant at 0.05':(rho['significant_cells']==0).sum(),
-        'holding, noise can touch it':len(noisy), '... same verdict in less than half of the draws':(noisy['stability']<.5).sum()}, name='claims')
+    h = led[led["verdict"] == "holds"]
+    rho, noisy = h[h["correlation_cells"].fillna(0) > 0], h[h["stability"].notna()]
+    return pd.Series(
+        {v: (led["verdict"] == v).sum() for v in ("holds", "partly", "fails", "not decidable")}
+        | {
+            "threshold-sensitive": led["threshold_sensitive"].sum(),
+            "holding, about correlations": len(rho),
+            "... no correlation significant at 0.05": (rho["significant_cells"] == 0).sum(),
+            "holding, noise can touch it": len(noisy),
+            "... same verdict in less than half of the draws": (noisy["stability"] < 0.5).sum(),
+        },
+        name="claims",
+    )
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #dcb3af14
 def changed(
-    before:pd.DataFrame, # From `ledger`
-    after:pd.DataFrame, # From `ledger`, on other tables or with other thresholds
-)->pd.DataFrame: # Columns id, claim, before, after, note: the claims whose verdict differs
+    before: pd.DataFrame,  # From `ledger`
+    after: pd.DataFrame,  # From `ledger`, on other tables or with other thresholds
+) -> pd.DataFrame:  # Columns id, claim, before, after, note: the claims whose verdict differs
     "What another set of tables changes."
-    d = before[['id', 'claim', 'verdict']].merge(after[['id', 'verdict', 'note']], on='id', suffixes=('_before', '_after'))
-    d = d.rename(columns=dict(verdict_before='before', verdict_after='after'))
-    return d.loc[d['before']!=d['after'], ['id', 'claim', 'before', 'after', 'note']].reset_index(drop=True)
+    d = before[["id", "claim", "verdict"]].merge(
+        after[["id", "verdict", "note"]], on="id", suffixes=("_before", "_after")
+    )
+    d = d.rename(columns=dict(verdict_before="before", verdict_after="after"))
+    return d.loc[d["before"] != d["after"], ["id", "claim", "before", "after", "note"]].reset_index(drop=True)

@@ -8,288 +8,439 @@ __all__ = ['clustered_mean', 'share_interval', 'prevalence', 'co_occurrence', 'l
            'by_position', 'plot_power']
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #01973dd8
-import numpy as np, pandas as pd
-from ...evaluation.cells import Group
+import numpy as np
+import pandas as pd
+
 from ...data.loaders import TOFU_ERRORS, TOFU_SUMMARY
+from ...evaluation.cells import Group
 from ...evaluation.correlations import partial_correlation
 from ...evaluation.resample import cluster_ids, delete_one, jackknife_se
 from ...evaluation.weights import rank_weights, spread
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #d55ea2ca
 def clustered_mean(
-    x:pd.DataFrame, # One row per unit (a summary, a sentence), one column per quantity; True counts as 1
-    documents, # Document of each row
-)->pd.DataFrame: # One row per column of `x`: mean, se, lo, hi (95 %), design_effect (NaN for a constant), n
+    x: pd.DataFrame,  # One row per unit (a summary, a sentence), one column per quantity; True counts as 1
+    documents,  # Document of each row
+) -> (
+    pd.DataFrame
+):  # One row per column of `x`: mean, se, lo, hi (95 %), design_effect (NaN for a constant), n
     "Means whose error respects that units of one document resemble each other."
-    v,keep = x.to_numpy(float),delete_one(cluster_ids(documents, len(x)))
-    mean,se = v.mean(0),jackknife_se(keep@v/keep.sum(1)[:,None])
-    alone = v.var(0, ddof=1)/len(v)
-    effect = np.divide(se**2, alone, out=np.full(len(se), np.nan), where=alone>0)
-    return pd.DataFrame(dict(mean=mean, se=se, lo=mean-1.96*se, hi=mean+1.96*se, design_effect=effect, n=len(v)), index=x.columns)
+    v, keep = x.to_numpy(float), delete_one(cluster_ids(documents, len(x)))
+    mean, se = v.mean(0), jackknife_se(keep @ v / keep.sum(1)[:, None])
+    alone = v.var(0, ddof=1) / len(v)
+    effect = np.divide(se**2, alone, out=np.full(len(se), np.nan), where=alone > 0)
+    return pd.DataFrame(
+        dict(mean=mean, se=se, lo=mean - 1.96 * se, hi=mean + 1.96 * se, design_effect=effect, n=len(v)),
+        index=x.columns,
+    )
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #faaecc04
 def share_interval(
-    p, # Shares, shape [K]
-    se, # Their standard errors, shape [K]
-)->tuple[np.ndarray,np.ndarray]: # Lower and upper end, inside (0, 1); NaN where the share is 0 or 1
+    p,  # Shares, shape [K]
+    se,  # Their standard errors, shape [K]
+) -> tuple[np.ndarray, np.ndarray]:  # Lower and upper end, inside (0, 1); NaN where the share is 0 or 1
     "95 % interval of a share on the logit scale."
-    p,se = np.asarray(p, float),np.asarray(se, float)
-    p = np.where((p>0)&(p<1), p, np.nan)
-    return tuple((1+np.tanh((np.log(p/(1-p))+d*1.96*se/(p*(1-p)))/2))/2 for d in (-1, 1))
+    p, se = np.asarray(p, float), np.asarray(se, float)
+    p = np.where((p > 0) & (p < 1), p, np.nan)
+    return tuple(
+        (1 + np.tanh((np.log(p / (1 - p)) + d * 1.96 * se / (p * (1 - p))) / 2)) / 2 for d in (-1, 1)
+    )
+
 
 def prevalence(
-    ratios:pd.DataFrame, # Error ratio of each summary in [0,1], one column per kind of error
-    documents, # Document of each summary
-)->pd.DataFrame: # Per kind: affected, in_documents, share with lo, hi and design_effect; ratio with ratio_lo, ratio_hi, ratio_design_effect; n
+    ratios: pd.DataFrame,  # Error ratio of each summary in [0,1], one column per kind of error
+    documents,  # Document of each summary
+) -> pd.DataFrame:  # Per kind: affected, in_documents, share with lo, hi and design_effect; ratio with ratio_lo, ratio_hi, ratio_design_effect; n
     "How many summaries have an error, and how much of the text."
-    hit = ratios>0
-    a,r = clustered_mean(hit, documents),clustered_mean(ratios, documents)
-    (lo,hi),(rlo,rhi) = share_interval(a['mean'], a['se']),share_interval(r['mean'], r['se'])
-    return pd.DataFrame(dict(affected=hit.sum(), in_documents=hit.groupby(np.asarray(documents)).any().sum(), share=a['mean'], lo=lo, hi=hi, design_effect=a['design_effect'],
-                             ratio=r['mean'], ratio_lo=rlo, ratio_hi=rhi, ratio_design_effect=r['design_effect'], n=a['n']))
+    hit = ratios > 0
+    a, r = clustered_mean(hit, documents), clustered_mean(ratios, documents)
+    (lo, hi), (rlo, rhi) = share_interval(a["mean"], a["se"]), share_interval(r["mean"], r["se"])
+    return pd.DataFrame(
+        dict(
+            affected=hit.sum(),
+            in_documents=hit.groupby(np.asarray(documents)).any().sum(),
+            share=a["mean"],
+            lo=lo,
+            hi=hi,
+            design_effect=a["design_effect"],
+            ratio=r["mean"],
+            ratio_lo=rlo,
+            ratio_hi=rhi,
+            ratio_design_effect=r["design_effect"],
+            n=a["n"],
+        )
+    )
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #8ea86de5
 def co_occurrence(
-    affected:pd.DataFrame, # Which summary has which kind of error, booleans
-    documents, # Document of each summary
-)->pd.DataFrame: # One row per pair: first, second, both, expected, lift, lo, hi; no interval where a single dialogue holds all common summaries
+    affected: pd.DataFrame,  # Which summary has which kind of error, booleans
+    documents,  # Document of each summary
+) -> pd.DataFrame:  # One row per pair: first, second, both, expected, lift, lo, hi; no interval where a single dialogue holds all common summaries
     "Which errors come together?"
-    a,(i,j) = affected.to_numpy(float),np.triu_indices(affected.shape[1], 1)
+    a, (i, j) = affected.to_numpy(float), np.triu_indices(affected.shape[1], 1)
     keep = np.vstack([np.ones(len(a)), delete_one(cluster_ids(documents, len(a)))])
-    one,both = keep@a,keep@(a[:,i]*a[:,j])
-    expected = one[:,i]*one[:,j]/keep.sum(1)[:,None]
-    with np.errstate(divide='ignore', invalid='ignore'):
-        lift = np.log(both/expected)
-        half = 1.96*jackknife_se(lift[1:])
-        lo,hi = np.exp(lift[0]-half),np.exp(lift[0]+half)
-    return pd.DataFrame(dict(first=affected.columns[i], second=affected.columns[j], both=both[0].astype(int), expected=expected[0], lift=np.exp(lift[0]), lo=lo, hi=hi))
+    one, both = keep @ a, keep @ (a[:, i] * a[:, j])
+    expected = one[:, i] * one[:, j] / keep.sum(1)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lift = np.log(both / expected)
+        half = 1.96 * jackknife_se(lift[1:])
+        lo, hi = np.exp(lift[0] - half), np.exp(lift[0] + half)
+    return pd.DataFrame(
+        dict(
+            first=affected.columns[i],
+            second=affected.columns[j],
+            both=both[0].astype(int),
+            expected=expected[0],
+            lift=np.exp(lift[0]),
+            lo=lo,
+            hi=hi,
+        )
+    )
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #fe2bdcbe
 def labels_p(
-    x:pd.DataFrame, # One row per summary, one column per quantity
-    labels, # Label of each row, such as its system
-    blocks, # Labels are shuffled among the rows of one block
-    draws:int=999, # Shuffles
-    seed:int=0, # Their seed
-)->pd.Series: # p per column, at least 1/(draws+1)
+    x: pd.DataFrame,  # One row per summary, one column per quantity
+    labels,  # Label of each row, such as its system
+    blocks,  # Labels are shuffled among the rows of one block
+    draws: int = 999,  # Shuffles
+    seed: int = 0,  # Their seed
+) -> pd.Series:  # p per column, at least 1/(draws+1)
     "Permutation test: do the labels matter?"
-    v,rng = (x-x.mean()).to_numpy(float),np.random.default_rng(seed)
-    (g,names),b = pd.factorize(np.asarray(labels)),pd.factorize(np.asarray(blocks))[0]
-    home,count = b.argsort(kind='stable'),np.bincount(g)[:,None]
-    def between(g): return ((np.eye(len(names))[g].T@v)**2/count).sum(0)
-    def shuffled(): g2 = np.empty_like(g); g2[np.lexsort((rng.random(len(g)), b))] = g[home]; return g2
-    limit = between(g)*(1-1e-9)
-    return pd.Series((1+sum(between(shuffled())>=limit for _ in range(draws)))/(1+draws), x.columns)
+    v, rng = (x - x.mean()).to_numpy(float), np.random.default_rng(seed)
+    (g, names), b = pd.factorize(np.asarray(labels)), pd.factorize(np.asarray(blocks))[0]
+    home, count = b.argsort(kind="stable"), np.bincount(g)[:, None]
+
+    def between(g):
+        return ((np.eye(len(names))[g].T @ v) ** 2 / count).sum(0)
+
+    def shuffled():
+        g2 = np.empty_like(g)
+        g2[np.lexsort((rng.random(len(g)), b))] = g[home]
+        return g2
+
+    limit = between(g) * (1 - 1e-9)
+    return pd.Series((1 + sum(between(shuffled()) >= limit for _ in range(draws))) / (1 + draws), x.columns)
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #07380479
 def chance_sd(
-    risk:np.ndarray, # Risks, shape [...,n]
-    area:str='mean', # As in `rank_weights`
-)->tuple[np.ndarray,np.ndarray]: # Standard deviation of the area of a random order, and what a perfect order gains; NaN for constant risks, shape [...]
+    risk: np.ndarray,  # Risks, shape [...,n]
+    area: str = "mean",  # As in `rank_weights`
+) -> tuple[
+    np.ndarray, np.ndarray
+]:  # Standard deviation of the area of a random order, and what a perfect order gains; NaN for constant risks, shape [...]
     "Closed form of chance for many sets of risks; the quotient is the standard deviation of PRR."
     n = risk.shape[-1]
-    w,varies = rank_weights(n, area),np.ptp(risk, axis=-1)>0
-    sd,gap = np.sqrt(spread(w)*risk.var(-1)*n/(n-1)),risk.mean(-1)*w.sum()-np.sort(risk)@w
-    return np.where(varies, sd, np.nan),np.where(varies, gap, np.nan)
+    w, varies = rank_weights(n, area), np.ptp(risk, axis=-1) > 0
+    sd, gap = np.sqrt(spread(w) * risk.var(-1) * n / (n - 1)), risk.mean(-1) * w.sum() - np.sort(risk) @ w
+    return np.where(varies, sd, np.nan), np.where(varies, gap, np.nan)
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #fd28baae
 def picks(
-    size:int, # Number of summaries there are
-    n:int, # Number to draw
-    draws:int, # How often
-    rng, # Generator
-    documents=None, # Document of each summary: draw at most one of a document; any when None
-)->np.ndarray: # Positions, shape [draws,n]
+    size: int,  # Number of summaries there are
+    n: int,  # Number to draw
+    draws: int,  # How often
+    rng,  # Generator
+    documents=None,  # Document of each summary: draw at most one of a document; any when None
+) -> np.ndarray:  # Positions, shape [draws,n]
     "Random subsets without repetition."
     ids = np.arange(size) if documents is None else cluster_ids(documents, size)
     count = np.bincount(ids)
-    if n>len(count): raise ValueError(f"{n} summaries were asked for, but there are only {len(count)} "+('summaries' if documents is None else 'documents'))
-    which = rng.random((draws, len(count))).argsort(1)[:,:n]
-    return ids.argsort(kind='stable')[(np.cumsum(count)-count)[which]+np.floor(rng.random(which.shape)*count[which]).astype(int)]
+    if n > len(count):
+        raise ValueError(
+            f"{n} summaries were asked for, but there are only {len(count)} "
+            + ("summaries" if documents is None else "documents")
+        )
+    which = rng.random((draws, len(count))).argsort(1)[:, :n]
+    return ids.argsort(kind="stable")[
+        (np.cumsum(count) - count)[which] + np.floor(rng.random(which.shape) * count[which]).astype(int)
+    ]
+
 
 def null_spread(
-    quality:pd.DataFrame, # Quality, one row per summary and one column per kind of error; larger is better
-    n:int, # Size of the subsets
-    draws:int=2000, # Number of subsets
-    seed:int=42, # Their seed
-    documents=None, # As in `picks`
-)->pd.DataFrame: # Per kind: null_sd (median) with null_sd_q25, null_sd_q75, the same for the sum area (null_sd_sum_area...), undefined (share of subsets without PRR), n
+    quality: pd.DataFrame,  # Quality, one row per summary and one column per kind of error; larger is better
+    n: int,  # Size of the subsets
+    draws: int = 2000,  # Number of subsets
+    seed: int = 42,  # Their seed
+    documents=None,  # As in `picks`
+) -> pd.DataFrame:  # Per kind: null_sd (median) with null_sd_q25, null_sd_q75, the same for the sum area (null_sd_sum_area...), undefined (share of subsets without PRR), n
     "Chance spread of PRR over random subsets."
-    p,q = picks(len(quality), n, draws, np.random.default_rng(seed), documents),[.5, .25, .75]
+    p, q = picks(len(quality), n, draws, np.random.default_rng(seed), documents), [0.5, 0.25, 0.75]
+
     def one(x):
-        by = {a:np.divide(*chance_sd(-x[p], a)) for a in ('mean', 'sum')}
-        some = {a:np.quantile(v[~np.isnan(v)], q) if not np.isnan(v).all() else [np.nan]*3 for a,v in by.items()}
-        return [*some['mean'], *some['sum'], np.isnan(by['mean']).mean(), n]
-    names = [f'null_sd{a}{e}' for a in ('', '_sum_area') for e in ('', '_q25', '_q75')]
-    return pd.DataFrame([one(x) for x in quality.to_numpy(float).T], index=quality.columns, columns=[*names, 'undefined', 'n']).astype({'n': int})
+        by = {a: np.divide(*chance_sd(-x[p], a)) for a in ("mean", "sum")}
+        some = {
+            a: np.quantile(v[~np.isnan(v)], q) if not np.isnan(v).all() else [np.nan] * 3
+            for a, v in by.items()
+        }
+        return [*some["mean"], *some["sum"], np.isnan(by["mean"]).mean(), n]
+
+    names = [f"null_sd{a}{e}" for a in ("", "_sum_area") for e in ("", "_q25", "_q75")]
+    return pd.DataFrame(
+        [one(x) for x in quality.to_numpy(float).T], index=quality.columns, columns=[*names, "undefined", "n"]
+    ).astype({"n": int})
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #c70acfbe
 def null_sd_table(
-    ratios:pd.DataFrame, # Error ratio of each summary, columns as in `TOFU_ERRORS`
-    documents, # Document of each summary
-    n:int=100, # Summaries in the experiment
-    draws:int=10_000, # Sets of summaries, at most one of a dialogue
-    seed:int=42, # Their seed
-)->pd.DataFrame: # Columns error_type, name, affected_per_100, null_sd, null_sd_q25, null_sd_q75, null_sd_sum_area, n, measured
+    ratios: pd.DataFrame,  # Error ratio of each summary, columns as in `TOFU_ERRORS`
+    documents,  # Document of each summary
+    n: int = 100,  # Summaries in the experiment
+    draws: int = 10_000,  # Sets of summaries, at most one of a dialogue
+    seed: int = 42,  # Their seed
+) -> pd.DataFrame:  # Columns error_type, name, affected_per_100, null_sd, null_sd_q25, null_sd_q75, null_sd_sum_area, n, measured
     "What `uetrust.papers.he2024.published.error_types` reads; a rounded table."
-    d = null_spread(1-ratios, n, draws, seed, documents)
-    how = (f"uetrust.papers.he2024.human.null_sd_table on TofuEval's released annotations (model_A to model_E, {len(ratios)} summaries): quality = 1 - share of words in sentences with this error; "
-           f"median and quartiles of the closed-form null SD over {draws} draws (seed {seed}) of {n} summaries, one of a dialogue")
-    cols = ['null_sd', 'null_sd_q25', 'null_sd_q75', 'null_sd_sum_area']
-    d = d[cols].round(2).assign(affected_per_100=((ratios>0).mean()*100).round(1), name=pd.Series(TOFU_ERRORS), n=n, measured=how)
-    return d.rename_axis('error_type').reset_index()[['error_type', 'name', 'affected_per_100', *cols, 'n', 'measured']]
+    d = null_spread(1 - ratios, n, draws, seed, documents)
+    how = (
+        f"uetrust.papers.he2024.human.null_sd_table on TofuEval's released annotations (model_A to model_E, {len(ratios)} summaries): quality = 1 - share of words in sentences with this error; "
+        f"median and quartiles of the closed-form null SD over {draws} draws (seed {seed}) of {n} summaries, one of a dialogue"
+    )
+    cols = ["null_sd", "null_sd_q25", "null_sd_q75", "null_sd_sum_area"]
+    d = (
+        d[cols]
+        .round(2)
+        .assign(
+            affected_per_100=((ratios > 0).mean() * 100).round(1),
+            name=pd.Series(TOFU_ERRORS),
+            n=n,
+            measured=how,
+        )
+    )
+    return d.rename_axis("error_type").reset_index()[
+        ["error_type", "name", "affected_per_100", *cols, "n", "measured"]
+    ]
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #db20910e
 def chance_prr(
-    quality:pd.DataFrame, # As in `null_spread`
-    n:int, # Size of the subsets
-    draws:int=2000, # Number of subsets, each with one random order
-    seed:int=42, # Their seed
-    documents=None, # As in `picks`
-)->pd.DataFrame: # PRR, one row per draw and one column per kind of error; NaN for a subset without it
+    quality: pd.DataFrame,  # As in `null_spread`
+    n: int,  # Size of the subsets
+    draws: int = 2000,  # Number of subsets, each with one random order
+    seed: int = 42,  # Their seed
+    documents=None,  # As in `picks`
+) -> pd.DataFrame:  # PRR, one row per draw and one column per kind of error; NaN for a subset without it
     "PRR (mean area) of random orders of random subsets."
     rng = np.random.default_rng(seed)
     p = rng.permuted(picks(len(quality), n, draws, rng, documents), axis=1)
-    risk = -quality.to_numpy(float)[p] # shape [draws,n,K]
-    return pd.DataFrame({c:(x.mean(-1)-x@rank_weights(n))/chance_sd(x)[1] for c,x in zip(quality.columns, np.moveaxis(risk, -1, 0))})
+    risk = -quality.to_numpy(float)[p]  # shape [draws,n,K]
+    return pd.DataFrame(
+        {
+            c: (x.mean(-1) - x @ rank_weights(n)) / chance_sd(x)[1]
+            for c, x in zip(quality.columns, np.moveaxis(risk, -1, 0))
+        }
+    )
+
 
 def tail_p(
-    value, # PRR, any shape
-    null:np.ndarray, # PRR of random orders, shape [B]; NaN is left out
-)->np.ndarray: # Two-sided p, same shape
+    value,  # PRR, any shape
+    null: np.ndarray,  # PRR of random orders, shape [B]; NaN is left out
+) -> np.ndarray:  # Two-sided p, same shape
     "Twice the smaller tail, at most 1."
     null = np.sort(null[~np.isnan(null)])
-    above,below = len(null)-np.searchsorted(null, np.asarray(value)-1e-12),np.searchsorted(null, np.asarray(value)+1e-12, 'right')
-    return np.minimum(1, 2*(1+np.minimum(above, below))/(1+len(null)))
+    above, below = (
+        len(null) - np.searchsorted(null, np.asarray(value) - 1e-12),
+        np.searchsorted(null, np.asarray(value) + 1e-12, "right"),
+    )
+    return np.minimum(1, 2 * (1 + np.minimum(above, below)) / (1 + len(null)))
+
 
 def by_document_sd(
-    quality:pd.DataFrame, # As in `null_spread`
-    documents, # Document of each summary
-    draws:int=2000, # Random orders of the documents
-    seed:int=42, # Their seed
-)->pd.Series: # Standard deviation of PRR per kind of error
+    quality: pd.DataFrame,  # As in `null_spread`
+    documents,  # Document of each summary
+    draws: int = 2000,  # Random orders of the documents
+    seed: int = 42,  # Their seed
+) -> pd.Series:  # Standard deviation of PRR per kind of error
     "Chance for a method that knows the dialogue only: all summaries of a dialogue are equally uncertain."
     u = np.random.default_rng(seed).random((len(set(documents)), draws))
-    return pd.Series(Group(quality.to_numpy(float), u[cluster_ids(documents, len(quality))]).value.std(0), quality.columns)
+    return pd.Series(
+        Group(quality.to_numpy(float), u[cluster_ids(documents, len(quality))]).value.std(0), quality.columns
+    )
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #4a7fb8b3
-def _signal(risk): # Standardised midranks
+def _signal(risk):  # Standardised midranks
     from scipy.stats import rankdata
-    r = rankdata(risk)-(len(risk)+1)/2
-    return r/r.std()
 
-def _gain(risk, u): # What the order by u gains over chance, mean area, shape [...]
-    return risk.mean(-1)-np.take_along_axis(risk, u.argsort(-1), -1)@rank_weights(risk.shape[-1])
+    r = rankdata(risk) - (len(risk) + 1) / 2
+    return r / r.std()
+
+
+def _gain(risk, u):  # What the order by u gains over chance, mean area, shape [...]
+    return risk.mean(-1) - np.take_along_axis(risk, u.argsort(-1), -1) @ rank_weights(risk.shape[-1])
+
 
 def calibration(
-    quality, # Quality of all summaries, larger is better, not constant, shape [N]
-    draws:int=50, # Noise vectors behind each mean
-    seed:int=42, # Their seed
-    steps:int=40, # Strengths between 0 and 1
-)->pd.DataFrame: # strength, prr and turned (PRR of the reversed order), means over the noise
+    quality,  # Quality of all summaries, larger is better, not constant, shape [N]
+    draws: int = 50,  # Noise vectors behind each mean
+    seed: int = 42,  # Their seed
+    steps: int = 40,  # Strengths between 0 and 1
+) -> pd.DataFrame:  # strength, prr and turned (PRR of the reversed order), means over the noise
     "How strong must the signal be for a PRR?"
     risk = -np.asarray(quality, float)
-    s,e,gap = _signal(risk),np.random.default_rng(seed).standard_normal((draws, len(risk))),chance_sd(risk)[1]
-    def prr(u): return (_gain(np.broadcast_to(risk, u.shape), u)/gap).mean()
-    us = [(a, a*s+np.sqrt(1-a*a)*e) for a in np.linspace(0, 1, steps+1)]
-    return pd.DataFrame([dict(strength=a, prr=prr(u), turned=prr(-u)) for a,u in us])
+    s, e, gap = (
+        _signal(risk),
+        np.random.default_rng(seed).standard_normal((draws, len(risk))),
+        chance_sd(risk)[1],
+    )
+
+    def prr(u):
+        return (_gain(np.broadcast_to(risk, u.shape), u) / gap).mean()
+
+    us = [(a, a * s + np.sqrt(1 - a * a) * e) for a in np.linspace(0, 1, steps + 1)]
+    return pd.DataFrame([dict(strength=a, prr=prr(u), turned=prr(-u)) for a, u in us])
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #69d05ab0
-def _limits(r, sd, rng, orders=5): # Upper end of chance for each subset, in units of sd, from random orders of subsets with as many bad summaries
-    z = np.stack([_gain(r, rng.standard_normal(r.shape))/sd for _ in range(orders)], 1)
-    bad = np.minimum((r>r.min()).sum(1), 10)
-    return np.array([np.nan if k not in bad else np.quantile(z[bad==k], .975) for k in range(11)])[bad]
+def _limits(
+    r, sd, rng, orders=5
+):  # Upper end of chance for each subset, in units of sd, from random orders of subsets with as many bad summaries
+    z = np.stack([_gain(r, rng.standard_normal(r.shape)) / sd for _ in range(orders)], 1)
+    bad = np.minimum((r > r.min()).sum(1), 10)
+    return np.array([np.nan if k not in bad else np.quantile(z[bad == k], 0.975) for k in range(11)])[bad]
+
 
 def power(
-    quality, # Quality of all summaries, larger is better, not constant, shape [N]
-    effects, # PRR that the method has over all summaries, in [0,1]
-    sizes, # Numbers of summaries in the experiment
-    draws:int=2000, # Experiments per size
-    seed:int=42, # Seed of subsets and noise
-)->pd.DataFrame: # One row per (n, effect): power, power_sd (beyond 1.96 SD), prr (median over experiments)
+    quality,  # Quality of all summaries, larger is better, not constant, shape [N]
+    effects,  # PRR that the method has over all summaries, in [0,1]
+    sizes,  # Numbers of summaries in the experiment
+    draws: int = 2000,  # Experiments per size
+    seed: int = 42,  # Seed of subsets and noise
+) -> pd.DataFrame:  # One row per (n, effect): power, power_sd (beyond 1.96 SD), prr (median over experiments)
     "Probability that a good method is seen."
-    risk,c,rng = -np.asarray(quality, float),calibration(quality, seed=seed),np.random.default_rng(seed)
-    s,strength = _signal(risk),np.interp(effects, np.maximum.accumulate(np.r_[0, c['prr'][1:-1].clip(upper=1), 1]), c['strength'])
+    risk, c, rng = -np.asarray(quality, float), calibration(quality, seed=seed), np.random.default_rng(seed)
+    s, strength = (
+        _signal(risk),
+        np.interp(effects, np.maximum.accumulate(np.r_[0, c["prr"][1:-1].clip(upper=1), 1]), c["strength"]),
+    )
     rows = []
     for n in sizes:
         p = picks(len(risk), n, draws, rng)
-        r,e = risk[p],rng.standard_normal((draws, n))
-        sd,gap = chance_sd(r)
+        r, e = risk[p], rng.standard_normal((draws, n))
+        sd, gap = chance_sd(r)
         limit = _limits(r, sd, rng)
-        for f,a in zip(effects, strength):
-            z = _gain(r, a*s[p]+np.sqrt(1-a*a)*e)/sd
-            rows.append(dict(n=n, effect=f, power=(z>limit).mean(), power_sd=(z>1.96).mean(), prr=np.nanmedian(z*sd/gap)))
+        for f, a in zip(effects, strength):
+            z = _gain(r, a * s[p] + np.sqrt(1 - a * a) * e) / sd
+            rows.append(
+                dict(
+                    n=n,
+                    effect=f,
+                    power=(z > limit).mean(),
+                    power_sd=(z > 1.96).mean(),
+                    prr=np.nanmedian(z * sd / gap),
+                )
+            )
     return pd.DataFrame(rows)
 
+
 def detectable(
-    p:pd.DataFrame, # As from `power`
-    level:float=.8, # Power wanted
-    column:str='power', # 'power' or 'power_sd'
-)->pd.Series: # Index n; NaN where even the largest effect has less power
+    p: pd.DataFrame,  # As from `power`
+    level: float = 0.8,  # Power wanted
+    column: str = "power",  # 'power' or 'power_sd'
+) -> pd.Series:  # Index n; NaN where even the largest effect has less power
     "Smallest PRR that is seen with the wanted probability, between the effects by straight lines."
+
     def one(g):
         up = np.maximum.accumulate(g[column])
-        return np.interp(level, up, g['effect']) if up.iloc[-1]>=level else np.nan
-    return pd.Series({n:one(g) for n,g in p.sort_values('effect').groupby('n')}, name='detectable')
+        return np.interp(level, up, g["effect"]) if up.iloc[-1] >= level else np.nan
+
+    return pd.Series({n: one(g) for n, g in p.sort_values("effect").groupby("n")}, name="detectable")
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #070b3b16
-def _spearmans(x, k): # Spearman of the first k columns with the others, shape [k, columns-k]
+def _spearmans(x, k):  # Spearman of the first k columns with the others, shape [k, columns-k]
     from scipy.stats import rankdata
-    with np.errstate(invalid='ignore'): return np.corrcoef(rankdata(x, axis=0), rowvar=False)[:k,k:]
+
+    with np.errstate(invalid="ignore"):
+        return np.corrcoef(rankdata(x, axis=0), rowvar=False)[:k, k:]
+
 
 def by_length(
-    ratios:pd.DataFrame, # Error ratio of each summary, one column per kind of error
-    lengths:pd.DataFrame, # Lengths of the same summaries, one column per unit: words, sentences
-    documents, # Document of each summary
-)->pd.DataFrame: # One row per (length, outcome, error): rho (NaN for a constant outcome), lo, hi, n, within (rho inside dialogues), p_within
+    ratios: pd.DataFrame,  # Error ratio of each summary, one column per kind of error
+    lengths: pd.DataFrame,  # Lengths of the same summaries, one column per unit: words, sentences
+    documents,  # Document of each summary
+) -> pd.DataFrame:  # One row per (length, outcome, error): rho (NaN for a constant outcome), lo, hi, n, within (rho inside dialogues), p_within
     "Do longer summaries have more errors ('affected'), and more of them per word ('ratio')?"
-    outcomes = pd.concat({'affected': (ratios>0).astype(float), 'ratio': ratios}, axis=1)
-    x,k = np.column_stack([lengths, outcomes]),lengths.shape[1]
-    rho,ids = _spearmans(x, k),cluster_ids(documents, len(x))
-    with np.errstate(divide='ignore', invalid='ignore'):
-        z,half = np.arctanh(rho),1.96*jackknife_se(np.arctanh([_spearmans(x[ids!=c], k) for c in range(ids.max()+1)]))
+    outcomes = pd.concat({"affected": (ratios > 0).astype(float), "ratio": ratios}, axis=1)
+    x, k = np.column_stack([lengths, outcomes]), lengths.shape[1]
+    rho, ids = _spearmans(x, k), cluster_ids(documents, len(x))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z, half = (
+            np.arctanh(rho),
+            1.96 * jackknife_se(np.arctanh([_spearmans(x[ids != c], k) for c in range(ids.max() + 1)])),
+        )
     inside = [[partial_correlation(lengths[l], outcomes[o], documents) for o in outcomes] for l in lengths]
-    rows = pd.MultiIndex.from_tuples([(l, *o) for l in lengths for o in outcomes], names=['length', 'outcome', 'error'])
-    def flat(v): return np.ravel(v)
-    return pd.DataFrame(dict(rho=flat(rho), lo=flat(np.tanh(z-half)), hi=flat(np.tanh(z+half)), n=len(x),
-                             within=[c.spearman for r in inside for c in r], p_within=[c.p_spearman for r in inside for c in r]), index=rows).reset_index()
+    rows = pd.MultiIndex.from_tuples(
+        [(l, *o) for l in lengths for o in outcomes], names=["length", "outcome", "error"]
+    )
+
+    def flat(v):
+        return np.ravel(v)
+
+    return pd.DataFrame(
+        dict(
+            rho=flat(rho),
+            lo=flat(np.tanh(z - half)),
+            hi=flat(np.tanh(z + half)),
+            n=len(x),
+            within=[c.spearman for r in inside for c in r],
+            p_within=[c.p_spearman for r in inside for c in r],
+        ),
+        index=rows,
+    ).reset_index()
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #5609c4a4
 def by_position(
-    sentences:pd.DataFrame, # As from `uetrust.data.loaders.tofueval`
-    errors=tuple(TOFU_ERRORS), # Columns of booleans
-    most:int=5, # Later places count as this one
-)->pd.DataFrame: # One row per (place, error): the columns of `clustered_mean`; place is '1'.. or 'first', 'middle', 'last', 'last - first'
+    sentences: pd.DataFrame,  # As from `uetrust.data.loaders.tofueval`
+    errors=tuple(TOFU_ERRORS),  # Columns of booleans
+    most: int = 5,  # Later places count as this one
+) -> pd.DataFrame:  # One row per (place, error): the columns of `clustered_mean`; place is '1'.. or 'first', 'middle', 'last', 'last - first'
     "Share of sentences with an error, by their place in the summary."
-    s = sentences[~sentences['repeat']].sort_values('sent_idx')
-    by = s.groupby(list(TOFU_SUMMARY))['sent_idx']
-    place,size = by.cumcount()+1,by.transform('size')
-    errors,key = list(errors),list(TOFU_SUMMARY)
-    parts = {f'{k}'+'+'*(k==most):s[place.clip(upper=most)==k] for k in range(1, most+1)}
-    parts |= dict(first=s[(place==1)&(size>2)], middle=s[(place>1)&(place<size)&(size>2)], last=s[(place==size)&(size>2)])
-    res = {k:clustered_mean(d[errors], d['doc_id']) for k,d in parts.items() if len(d)}
-    ends = parts['last'].set_index(key)[errors].astype(float)-parts['first'].set_index(key)[errors].astype(float)
-    res['last - first'] = clustered_mean(ends, ends.index.get_level_values('doc_id'))
-    return pd.concat(res, names=['place', 'error']).reset_index()
+    s = sentences[~sentences["repeat"]].sort_values("sent_idx")
+    by = s.groupby(list(TOFU_SUMMARY))["sent_idx"]
+    place, size = by.cumcount() + 1, by.transform("size")
+    errors, key = list(errors), list(TOFU_SUMMARY)
+    parts = {f"{k}" + "+" * (k == most): s[place.clip(upper=most) == k] for k in range(1, most + 1)}
+    parts |= dict(
+        first=s[(place == 1) & (size > 2)],
+        middle=s[(place > 1) & (place < size) & (size > 2)],
+        last=s[(place == size) & (size > 2)],
+    )
+    res = {k: clustered_mean(d[errors], d["doc_id"]) for k, d in parts.items() if len(d)}
+    ends = parts["last"].set_index(key)[errors].astype(float) - parts["first"].set_index(key)[errors].astype(
+        float
+    )
+    res["last - first"] = clustered_mean(ends, ends.index.get_level_values("doc_id"))
+    return pd.concat(res, names=["place", "error"]).reset_index()
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #defdc0ce
 def plot_power(
-    p:pd.DataFrame, # Columns error, n, effect, power
-    level:float=.8, # Draw a line here
-): # The figure
+    p: pd.DataFrame,  # Columns error, n, effect, power
+    level: float = 0.8,  # Draw a line here
+):  # The figure
     "Power by true PRR, one panel per kind of error and one line per number of summaries."
     import matplotlib.pyplot as plt
-    errors,sizes = list(dict.fromkeys(p['error'])),sorted(p['n'].unique())
-    fig,axs = plt.subplots(2, (len(errors)+1)//2, figsize=(2.2*((len(errors)+1)//2), 4.4), sharex=True, sharey=True, squeeze=False)
-    for ax,e in zip(axs.flat, errors):
-        for i,n in enumerate(sizes):
-            d = p[(p['error']==e)&(p['n']==n)]
-            ax.plot(d['effect'], d['power'], '.-', ms=3, lw=1, color=plt.cm.viridis(.85*i/max(1, len(sizes)-1)), label=f'{n:,} summaries')
-        ax.axhline(level, color='#999999', lw=.8, ls=':')
+
+    errors, sizes = list(dict.fromkeys(p["error"])), sorted(p["n"].unique())
+    fig, axs = plt.subplots(
+        2,
+        (len(errors) + 1) // 2,
+        figsize=(2.2 * ((len(errors) + 1) // 2), 4.4),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+    )
+    for ax, e in zip(axs.flat, errors):
+        for i, n in enumerate(sizes):
+            d = p[(p["error"] == e) & (p["n"] == n)]
+            ax.plot(
+                d["effect"],
+                d["power"],
+                ".-",
+                ms=3,
+                lw=1,
+                color=plt.cm.viridis(0.85 * i / max(1, len(sizes) - 1)),
+                label=f"{n:,} summaries",
+            )
+        ax.axhline(level, color="#999999", lw=0.8, ls=":")
         ax.set_title(e, fontsize=9)
-    axs[0,0].set(ylim=(0, 1.02), ylabel='probability of being seen')
-    for ax in axs.flat[len(errors):]: ax.axis('off')
-    axs.flat[-1].legend(*axs[0,0].get_legend_handles_labels(), frameon=False, fontsize=8, loc='center')
-    fig.supxlabel('true PRR over all summaries', fontsize=9)
+    axs[0, 0].set(ylim=(0, 1.02), ylabel="probability of being seen")
+    for ax in axs.flat[len(errors) :]:
+        ax.axis("off")
+    axs.flat[-1].legend(*axs[0, 0].get_legend_handles_labels(), frameon=False, fontsize=8, loc="center")
+    fig.supxlabel("true PRR over all summaries", fontsize=9)
     fig.tight_layout()
     return fig

@@ -11,361 +11,636 @@ __all__ = ['METHODS', 'DIMENSIONS', 'METRICS', 'PAPER', 'STAND_INS', 'CASTS', 'F
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #44be54ee
 from pathlib import Path
 from typing import NamedTuple
-import numpy as np, pandas as pd
-from .claim_language import Bench, claim_tables, evaluate, find
-from .claims import VERDICTS, parse, verdicts
+
+import numpy as np
+import pandas as pd
+
 from ...core.checks import Undefined, some
+from ...core.settings import whole
 from ...evaluation.multiple import benjamini_hochberg, holm
 from ...evaluation.prr import prr_bootstrap
-from .published import AXES, ITEMS, claims as printed_claims, null_sd, table_settings, tables as printed_tables
-from ...core.settings import whole
+from .claim_language import Bench, claim_tables, evaluate, find
+from .claims import VERDICTS, parse, verdicts
+from .published import AXES, ITEMS, null_sd, table_settings
+from .published import claims as printed_claims
+from .published import tables as printed_tables
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0e6c7512
-_GIVEN = {'MSP': 'msp', 'MTE': 'mte', 'MD': 'md', 'P(True)': 'p_true', 'T-TU': 't_tu', 'T-RMI': 't_rmi', 'S-TU': 's_tu', 'S-RMI': 's_rmi'}
-METHODS = {k:(f'{v}_he2024', v) for k,v in _GIVEN.items()}|{'MCSE': ('mcse',), 'RDE': ('rde',), 'NumSets': ('num_sets',), 'ECC': ('ecc',), 'LexSim': ('lex_sim',), 'EigV': ('eigv',)} # Method of the paper -> registry, released form first
-DIMENSIONS = 'Relevance', 'Consistency', 'Coherence', 'Fluency', 'Overall'
-METRICS = {'ROUGE-L': ('rouge_l',), 'BARTScore': ('bart_score_he2024', 'bart_score'), 'SummaC': ('summac_he2024', 'summac_zs'), 'CTC': ('ctc_he2024', 'ctc'), 'Spearman': ('embedding_spearman',), 'Kendall-Tau': ('embedding_kendall',)} # Metric of the paper -> registry
-METRICS |= {f'UniEval ({d})':(f'unieval_{d.lower()}_he2024', f'unieval_{d.lower()}')[d=='Relevance':] for d in DIMENSIONS}
-METRICS |= {f'{p}-GPT-3.5 ({d})':(f'judge_{p.replace("-", "_")}_{d.lower()}_he2024', f'judge_{p.replace("-", "_")}_{d.lower()}') for p in ('wo', 'wi-gt', 'wi-in', 'wi-ingt') for d in DIMENSIONS}
+_GIVEN = {
+    "MSP": "msp",
+    "MTE": "mte",
+    "MD": "md",
+    "P(True)": "p_true",
+    "T-TU": "t_tu",
+    "T-RMI": "t_rmi",
+    "S-TU": "s_tu",
+    "S-RMI": "s_rmi",
+}
+METHODS = {k: (f"{v}_he2024", v) for k, v in _GIVEN.items()} | {
+    "MCSE": ("mcse",),
+    "RDE": ("rde",),
+    "NumSets": ("num_sets",),
+    "ECC": ("ecc",),
+    "LexSim": ("lex_sim",),
+    "EigV": ("eigv",),
+}  # Method of the paper -> registry, released form first
+DIMENSIONS = "Relevance", "Consistency", "Coherence", "Fluency", "Overall"
+METRICS = {
+    "ROUGE-L": ("rouge_l",),
+    "BARTScore": ("bart_score_he2024", "bart_score"),
+    "SummaC": ("summac_he2024", "summac_zs"),
+    "CTC": ("ctc_he2024", "ctc"),
+    "Spearman": ("embedding_spearman",),
+    "Kendall-Tau": ("embedding_kendall",),
+}  # Metric of the paper -> registry
+METRICS |= {
+    f"UniEval ({d})": (f"unieval_{d.lower()}_he2024", f"unieval_{d.lower()}")[d == "Relevance" :]
+    for d in DIMENSIONS
+}
+METRICS |= {
+    f"{p}-GPT-3.5 ({d})": (
+        f"judge_{p.replace('-', '_')}_{d.lower()}_he2024",
+        f"judge_{p.replace('-', '_')}_{d.lower()}",
+    )
+    for p in ("wo", "wi-gt", "wi-in", "wi-ingt")
+    for d in DIMENSIONS
+}
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #fd1f517e
 class Cast(NamedTuple):
     "Who takes the parts of the paper"
-    generators:dict # Generator of the paper -> generator in settings.ini
-    datasets:dict   # Dataset of the paper -> dataset in settings.ini
-    scores:dict     # Metric or method of the paper -> name in the registry, in the place of `METRICS` and `METHODS`
 
-PAPER = Cast({'BART': 'bart-large-cnn', 'Llama 2': 'llama-2-7b-chat', 'GPT-3.5': 'gpt-3.5'}, {'AESLC': 'aeslc', 'XSUM': 'xsum', 'TofuEval': 'tofueval'}, {})
-STAND_INS = Cast({'BART': 'tiny-bart', 'Llama 2': 'tiny-llama', 'GPT-3.5': 'tiny-llama-api'}, dict.fromkeys(PAPER.datasets, 'bulletin'), {f'wi-in-GPT-3.5 ({d})':f'judge_own_{d.lower()}' for d in DIMENSIONS})
-CASTS = {'paper': PAPER, 'stand-ins': STAND_INS}
+    generators: dict  # Generator of the paper -> generator in settings.ini
+    datasets: dict  # Dataset of the paper -> dataset in settings.ini
+    scores: (
+        dict  # Metric or method of the paper -> name in the registry, in the place of `METRICS` and `METHODS`
+    )
+
+
+PAPER = Cast(
+    {"BART": "bart-large-cnn", "Llama 2": "llama-2-7b-chat", "GPT-3.5": "gpt-3.5"},
+    {"AESLC": "aeslc", "XSUM": "xsum", "TofuEval": "tofueval"},
+    {},
+)
+STAND_INS = Cast(
+    {"BART": "tiny-bart", "Llama 2": "tiny-llama", "GPT-3.5": "tiny-llama-api"},
+    dict.fromkeys(PAPER.datasets, "bulletin"),
+    {f"wi-in-GPT-3.5 ({d})": f"judge_own_{d.lower()}" for d in DIMENSIONS},
+)
+CASTS = {"paper": PAPER, "stand-ins": STAND_INS}
+
 
 def places(
-    cast:Cast, # Who takes the parts
-)->pd.Series: # 'T3' to 'T11' -> (dataset, generator) of settings.ini, such as 'bulletin--tiny-llama'
+    cast: Cast,  # Who takes the parts
+) -> pd.Series:  # 'T3' to 'T11' -> (dataset, generator) of settings.ini, such as 'bulletin--tiny-llama'
     "The bank that stands behind each table."
     s = table_settings()
-    return pd.Series([f'{cast.datasets[d]}--{cast.generators[g]}' for d,g in zip(s['dataset'], s['generator'], strict=True)], s.index, name='bank')
+    return pd.Series(
+        [
+            f"{cast.datasets[d]}--{cast.generators[g]}"
+            for d, g in zip(s["dataset"], s["generator"], strict=True)
+        ],
+        s.index,
+        name="bank",
+    )
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #d9386fe8
 class Result(NamedTuple):
     "What the chapter on methods and metrics left of one bank"
-    prr:pd.DataFrame # method, metric, value, se, n, one row per pair; a method is what was ranked by, a metric what was judged by
-    left:dict        # Score that was computed and ranks nothing -> why
-    lacks:dict       # Score that was not computed -> what it lacked
+
+    prr: pd.DataFrame  # method, metric, value, se, n, one row per pair; a method is what was ranked by, a metric what was judged by
+    left: dict  # Score that was computed and ranks nothing -> why
+    lacks: dict  # Score that was not computed -> what it lacked
+
 
 def read_results(
-    out, # Folder of a profile
-    banks, # Names, such as 'bulletin--tiny-bart'
-)->dict: # Bank -> `Result`, of the banks that are finished
+    out,  # Folder of a profile
+    banks,  # Names, such as 'bulletin--tiny-bart'
+) -> dict:  # Bank -> `Result`, of the banks that are finished
     "Read what `cross`, `methods` and `quality` wrote."
-    at = Path(out)/'tables'
-    def pairs(stem, key, value): return {k:v for f in at.glob(f'{stem}.csv') for k,v in pd.read_csv(f).set_index(key)[value].items()}
-    def one(b): return Result(pd.read_csv(at/f'cross--{b}_prr.csv'), pairs(f'cross--{b}_left_out', 'name', 'why'), pairs(f'methods--{b}_missing', 'name', 'lacks')|pairs(f'quality--{b}_missing', 'name', 'lacks'))
-    return {b:one(b) for b in dict.fromkeys(banks) if (at/f'cross--{b}_prr.csv').exists()}
+    at = Path(out) / "tables"
+
+    def pairs(stem, key, value):
+        return {k: v for f in at.glob(f"{stem}.csv") for k, v in pd.read_csv(f).set_index(key)[value].items()}
+
+    def one(b):
+        return Result(
+            pd.read_csv(at / f"cross--{b}_prr.csv"),
+            pairs(f"cross--{b}_left_out", "name", "why"),
+            pairs(f"methods--{b}_missing", "name", "lacks") | pairs(f"quality--{b}_missing", "name", "lacks"),
+        )
+
+    return {b: one(b) for b in dict.fromkeys(banks) if (at / f"cross--{b}_prr.csv").exists()}
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0419b0af
-def _form(name, o, options, cast): return 'stand-in' if name in cast.scores else 'as released' if o.endswith('_he2024') else 'as defined' if options[0].endswith('_he2024') else 'one form'
+def _form(name, o, options, cast):
+    return (
+        "stand-in"
+        if name in cast.scores
+        else "as released"
+        if o.endswith("_he2024")
+        else "as defined"
+        if options[0].endswith("_he2024")
+        else "one form"
+    )
 
-def _chosen(name, kind, r, cast): # ours, form, note
-    options = (cast.scores[name],) if name in cast.scores else dict(nlg_metric=METRICS, ue_method=METHODS).get(kind, {}).get(name, (name,))
-    have = {*r.prr['method'], *r.prr['metric']}
+
+def _chosen(name, kind, r, cast):  # ours, form, note
+    options = (
+        (cast.scores[name],)
+        if name in cast.scores
+        else dict(nlg_metric=METRICS, ue_method=METHODS).get(kind, {}).get(name, (name,))
+    )
+    have = {*r.prr["method"], *r.prr["metric"]}
     for o in options:
-        if o in r.left: return '','',f'{o}: {r.left[o]}'
-        if o in have: return o,_form(name, o, options, cast),''
-    return '','',f"{' and '.join(options)} not computed"+(f' (lacks {r.lacks[options[0]]})' if options[0] in r.lacks else '')
+        if o in r.left:
+            return "", "", f"{o}: {r.left[o]}"
+        if o in have:
+            return o, _form(name, o, options, cast), ""
+    return (
+        "",
+        "",
+        f"{' and '.join(options)} not computed"
+        + (f" (lacks {r.lacks[options[0]]})" if options[0] in r.lacks else ""),
+    )
+
 
 def used(
-    results:dict, # Bank -> `Result`
-    cast:Cast=PAPER, # Who takes the parts
-)->pd.DataFrame: # table, bank, axis ('rows' or 'columns'), name (in the paper), ours, form ('as released', 'as defined', 'one form', 'stand-in'), note (why there is none)
+    results: dict,  # Bank -> `Result`
+    cast: Cast = PAPER,  # Who takes the parts
+) -> pd.DataFrame:  # table, bank, axis ('rows' or 'columns'), name (in the paper), ours, form ('as released', 'as defined', 'one form', 'stand-in'), note (why there is none)
     "What takes the place of every row and column."
-    def axis(t, b, k):
-        kind = AXES[table_settings().at[t, 'kind']][k]
-        return [(t, b, ('rows', 'columns')[k], n, *_chosen(n, kind, results[b], cast)) for n in printed_tables()[t].axes[k]]
-    rows = [x for t,b in places(cast).items() if b in results for k in (0, 1) for x in axis(t, b, k)]
-    return pd.DataFrame(rows, columns=['table', 'bank', 'axis', 'name', 'ours', 'form', 'note'])
 
-def _sides(d, t): # Names of the paper by ours, of what is ranked by and what is judged by
-    rows,cols = ({r.ours:r.name for r in g[g['ours']!=''].itertuples(index=False)} for g in (d[d['axis']=='rows'], d[d['axis']=='columns']))
-    return (cols,rows) if table_settings().at[t, 'kind']=='UE-NLG' else (rows,cols)
+    def axis(t, b, k):
+        kind = AXES[table_settings().at[t, "kind"]][k]
+        return [
+            (t, b, ("rows", "columns")[k], n, *_chosen(n, kind, results[b], cast))
+            for n in printed_tables()[t].axes[k]
+        ]
+
+    rows = [x for t, b in places(cast).items() if b in results for k in (0, 1) for x in axis(t, b, k)]
+    return pd.DataFrame(rows, columns=["table", "bank", "axis", "name", "ours", "form", "note"])
+
+
+def _sides(d, t):  # Names of the paper by ours, of what is ranked by and what is judged by
+    rows, cols = (
+        {r.ours: r.name for r in g[g["ours"] != ""].itertuples(index=False)}
+        for g in (d[d["axis"] == "rows"], d[d["axis"] == "columns"])
+    )
+    return (cols, rows) if table_settings().at[t, "kind"] == "UE-NLG" else (rows, cols)
+
 
 def tables_of(
-    u:pd.DataFrame, # From `used`
-    results:dict, # Bank -> `Result`
-    field:str='value', # Or 'se', 'n'
-)->dict: # 'T3' to 'T11', as far as at hand: rows x columns, names and order of the paper
+    u: pd.DataFrame,  # From `used`
+    results: dict,  # Bank -> `Result`
+    field: str = "value",  # Or 'se', 'n'
+) -> dict:  # 'T3' to 'T11', as far as at hand: rows x columns, names and order of the paper
     "Lay out a run as the paper does."
     out = {}
-    for t,d in u.groupby('table', sort=False):
-        by,under = _sides(d, t)
-        if not (by and under): continue
-        w = results[d['bank'].iloc[0]].prr.pivot(index='method', columns='metric', values=field).reindex(index=list(by), columns=list(under)).rename(index=by, columns=under)
-        out[t] = (w.T if table_settings().at[t, 'kind']=='UE-NLG' else w).rename_axis(index=AXES[table_settings().at[t, 'kind']][0], columns=AXES[table_settings().at[t, 'kind']][1])
+    for t, d in u.groupby("table", sort=False):
+        by, under = _sides(d, t)
+        if not (by and under):
+            continue
+        w = (
+            results[d["bank"].iloc[0]]
+            .prr.pivot(index="method", columns="metric", values=field)
+            .reindex(index=list(by), columns=list(under))
+            .rename(index=by, columns=under)
+        )
+        out[t] = (w.T if table_settings().at[t, "kind"] == "UE-NLG" else w).rename_axis(
+            index=AXES[table_settings().at[t, "kind"]][0], columns=AXES[table_settings().at[t, "kind"]][1]
+        )
     return out
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #8d48677f
 def wanted(
-    x:pd.DataFrame, # Samples x scores
-    cast:Cast=PAPER, # Who takes the parts
-)->pd.DataFrame: # Those that may take a place in the tables
+    x: pd.DataFrame,  # Samples x scores
+    cast: Cast = PAPER,  # Who takes the parts
+) -> pd.DataFrame:  # Those that may take a place in the tables
     "The scores that the paper's tables can ask for."
-    names = {n for ns in (METHODS|METRICS).values() for n in ns}|set(cast.scores.values())
+    names = {n for ns in (METHODS | METRICS).values() for n in ns} | set(cast.scores.values())
     return x[[c for c in x if c in names]]
 
+
 def with_errors(
-    quality:pd.DataFrame, # Samples x metrics, larger is better
-    uncertainty:pd.DataFrame, # The same samples x methods
-    errors:pd.DataFrame, # The same samples x types of error, share of words
-    released:bool=True, # Is a metric an uncertainty as it stands? If not, its negative is
-)->tuple[pd.DataFrame,pd.DataFrame,dict]: # What texts are judged by, what they are ranked by, types that occur nowhere -> why
+    quality: pd.DataFrame,  # Samples x metrics, larger is better
+    uncertainty: pd.DataFrame,  # The same samples x methods
+    errors: pd.DataFrame,  # The same samples x types of error, share of words
+    released: bool = True,  # Is a metric an uncertainty as it stands? If not, its negative is
+) -> tuple[
+    pd.DataFrame, pd.DataFrame, dict
+]:  # What texts are judged by, what they are ranked by, types that occur nowhere -> why
     "Tables 9 to 11 in one: errors join the qualities, metrics join the uncertainties."
-    flat = {e:'the same for all texts' for e in errors if errors[e].nunique()==1}
-    return quality.join(1-errors.drop(columns=list(flat))),uncertainty.join(quality if released else -quality),flat
+    flat = {e: "the same for all texts" for e in errors if errors[e].nunique() == 1}
+    return (
+        quality.join(1 - errors.drop(columns=list(flat))),
+        uncertainty.join(quality if released else -quality),
+        flat,
+    )
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #cbc16222
-FACT,TWIN,NONE = 'about the paper itself','compares two datasets, and one bank stands for both','no number decides it'
+FACT, TWIN, NONE = (
+    "about the paper itself",
+    "compares two datasets, and one bank stands for both",
+    "no number decides it",
+)
+
 
 def apart(
-    cast:Cast, # Who takes the parts
-)->pd.Series: # Id of a claim -> why it is not asked; '' when it is
+    cast: Cast,  # Who takes the parts
+) -> pd.Series:  # Id of a claim -> why it is not asked; '' when it is
     "Sentences that an own run cannot decide."
     at = places(cast)
+
     def why(c):
         cells = parse(c)[1]
-        if not cells: return NONE
-        if all(find(c, s)[0].kind=='fact' for s in cells): return FACT
+        if not cells:
+            return NONE
+        if all(find(c, s)[0].kind == "fact" for s in cells):
+            return FACT
         banks = [at[t] for t in claim_tables(c) if t in at]
-        return TWIN if any(s.startswith('matrix agreement') for s in cells) and len(set(banks))<len(banks) else ''
-    return pd.Series({c.id:why(c) for c in printed_claims().itertuples()}, name='apart')
+        return (
+            TWIN
+            if any(s.startswith("matrix agreement") for s in cells) and len(set(banks)) < len(banks)
+            else ""
+        )
+
+    return pd.Series({c.id: why(c) for c in printed_claims().itertuples()}, name="apart")
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #1a765863
-def _at_hand(c, tables): # 'T7 11x9 of 16x9'
-    def one(t): return f"{t} {'x'.join(map(str, tables[t].shape))} of {'x'.join(map(str, printed_tables()[t].shape))}"
-    return ', '.join(one(t) for t in dict.fromkeys(claim_tables(c)) if t in tables)
+def _at_hand(c, tables):  # 'T7 11x9 of 16x9'
+    def one(t):
+        return f"{t} {'x'.join(map(str, tables[t].shape))} of {'x'.join(map(str, printed_tables()[t].shape))}"
+
+    return ", ".join(one(t) for t in dict.fromkeys(claim_tables(c)) if t in tables)
+
 
 def beside(
-    printed:pd.DataFrame, # From `uetrust.papers.he2024.claims.ledger`, of the printed tables
-    own:pd.DataFrame, # From `uetrust.papers.he2024.claims.ledger`, of the own tables
-    why:pd.Series, # From `apart`
-    tables:dict, # The own tables
-)->pd.DataFrame: # id, section, claim, apart, printed and own (verdicts), same (None unless both are decided), satisfied and cells (own), at_hand, note
+    printed: pd.DataFrame,  # From `uetrust.papers.he2024.claims.ledger`, of the printed tables
+    own: pd.DataFrame,  # From `uetrust.papers.he2024.claims.ledger`, of the own tables
+    why: pd.Series,  # From `apart`
+    tables: dict,  # The own tables
+) -> pd.DataFrame:  # id, section, claim, apart, printed and own (verdicts), same (None unless both are decided), satisfied and cells (own), at_hand, note
     "The two ledgers, claim by claim."
-    d = printed[['id', 'section', 'claim']].assign(apart=why.reindex(printed['id']).to_numpy(), printed=printed['verdict']).merge(own[['id', 'verdict', 'satisfied', 'cells', 'note']].rename(columns=dict(verdict='own')), on='id')
-    d['own'] = d['own'].where(d['apart']=='', 'not asked')
-    d['same'] = (d['printed']==d['own']).where(d['own'].isin(VERDICTS)&d['printed'].isin(VERDICTS), None)
-    d['at_hand'] = [_at_hand(c, tables) for c in printed_claims().set_index('id', drop=False).loc[d['id']].itertuples(index=False)]
-    return d[['id', 'section', 'claim', 'apart', 'printed', 'own', 'same', 'satisfied', 'cells', 'at_hand', 'note']]
+    d = (
+        printed[["id", "section", "claim"]]
+        .assign(apart=why.reindex(printed["id"]).to_numpy(), printed=printed["verdict"])
+        .merge(
+            own[["id", "verdict", "satisfied", "cells", "note"]].rename(columns=dict(verdict="own")), on="id"
+        )
+    )
+    d["own"] = d["own"].where(d["apart"] == "", "not asked")
+    d["same"] = (d["printed"] == d["own"]).where(d["own"].isin(VERDICTS) & d["printed"].isin(VERDICTS), None)
+    d["at_hand"] = [
+        _at_hand(c, tables)
+        for c in printed_claims().set_index("id", drop=False).loc[d["id"]].itertuples(index=False)
+    ]
+    return d[
+        ["id", "section", "claim", "apart", "printed", "own", "same", "satisfied", "cells", "at_hand", "note"]
+    ]
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0e56cbf9
 class Copies(Bench):
     "Tables, and others of the same shape in the place of noisy copies"
-    def __init__(self, given, copies): # copies: table -> [draws, rows, columns]; NaN where a draw has no value
+
+    def __init__(
+        self, given, copies
+    ):  # copies: table -> [draws, rows, columns]; NaN where a draw has no value
         super().__init__(given, len(next(iter(copies.values()))))
-        self.copies = {t:np.nan_to_num(x) for t,x in copies.items()}
-        self.gaps = {t:np.isnan(x).any((1, 2)) for t,x in copies.items()}
+        self.copies = {t: np.nan_to_num(x) for t, x in copies.items()}
+        self.gaps = {t: np.isnan(x).any((1, 2)) for t, x in copies.items()}
+
     def x(self, t):
-        if t not in self._x: self._x[t] = np.concatenate([self.frame(t).to_numpy()[None], self.copies[t]])
+        if t not in self._x:
+            self._x[t] = np.concatenate([self.frame(t).to_numpy()[None], self.copies[t]])
         return self._x[t]
 
+
 def drawn(
-    tables:dict, # 'T3' to 'T11'
-    copies:dict, # Table -> [draws, rows, columns]
-)->pd.DataFrame: # Claims that the tables decide x draws: 0 fails, 1 partly, 2 holds; NaN where a draw lacks a value of the claim's tables
+    tables: dict,  # 'T3' to 'T11'
+    copies: dict,  # Table -> [draws, rows, columns]
+) -> pd.DataFrame:  # Claims that the tables decide x draws: 0 fails, 1 partly, 2 holds; NaN where a draw lacks a value of the claim's tables
     "The verdicts on every copy."
-    bench,out = Copies(tables, copies),{}
+    bench, out = Copies(tables, copies), {}
     for c in printed_claims().itertuples():
-        parts,texts = parse(c)
-        try: v = np.array([evaluate(bench, c, s).values for s in texts]) if parts else None
-        except Undefined: v = None
-        if v is None: continue
-        gap = np.any([bench.gaps[t] for t in claim_tables(c) if t in bench.gaps] or [np.zeros(bench.draws, bool)], axis=0)
+        parts, texts = parse(c)
+        try:
+            v = np.array([evaluate(bench, c, s).values for s in texts]) if parts else None
+        except Undefined:
+            v = None
+        if v is None:
+            continue
+        gap = np.any(
+            [bench.gaps[t] for t in claim_tables(c) if t in bench.gaps] or [np.zeros(bench.draws, bool)],
+            axis=0,
+        )
         out[c.id] = np.where(gap, np.nan, verdicts(parts, v)[0][1:])
     return pd.DataFrame(out).T
 
+
 def bootstrapped(
-    u:pd.DataFrame, # From `used`
-    frames:dict, # Bank -> (samples x what they are judged by, samples x what they are ranked by), under our names
-    draws:int=200, # Replicates
-    seed:int=0, # Banks of the same texts share the draws
-)->dict: # Table -> [draws, rows, columns]
+    u: pd.DataFrame,  # From `used`
+    frames: dict,  # Bank -> (samples x what they are judged by, samples x what they are ranked by), under our names
+    draws: int = 200,  # Replicates
+    seed: int = 0,  # Banks of the same texts share the draws
+) -> dict:  # Table -> [draws, rows, columns]
     "The tables on texts drawn anew."
     out = {}
-    for t,d in u[u['bank'].isin(list(frames))].groupby('table', sort=False):
-        by,under = _sides(d, t)
-        if not (by and under): continue
-        q,x = frames[d['bank'].iloc[0]]
+    for t, d in u[u["bank"].isin(list(frames))].groupby("table", sort=False):
+        by, under = _sides(d, t)
+        if not (by and under):
+            continue
+        q, x = frames[d["bank"].iloc[0]]
         reps = prr_bootstrap(q[list(under)], x[list(by)], draws, seed)
-        out[t] = reps.transpose(0, 2, 1) if table_settings().at[t, 'kind']=='UE-NLG' else reps
+        out[t] = reps.transpose(0, 2, 1) if table_settings().at[t, "kind"] == "UE-NLG" else reps
     return out
 
+
 def relabelled(
-    tables:dict, # 'T3' to 'T11'
-    at:pd.Series, # Table -> bank, from `places`
-    draws:int=999, # Shuffles
-    seed:int=0, # Of the shuffles
-)->dict: # Table -> [draws, rows, columns]
+    tables: dict,  # 'T3' to 'T11'
+    at: pd.Series,  # Table -> bank, from `places`
+    draws: int = 999,  # Shuffles
+    seed: int = 0,  # Of the shuffles
+) -> dict:  # Table -> [draws, rows, columns]
     "The tables with names that mean nothing."
     banks = sorted(set(at[list(tables)]))
+
     def order(t, k):
-        kind,n = AXES[table_settings().at[t, 'kind']][k],tables[t].shape[k]
-        return np.random.default_rng([seed, banks.index(at[t]), ['nlg_metric', 'ue_method', 'human_dimension'].index(kind), n]).permuted(np.tile(np.arange(n), (draws, 1)), axis=1)
-    return {t:d.to_numpy()[order(t, 0)[:,:,None],order(t, 1)[:,None]] for t,d in tables.items()}
+        kind, n = AXES[table_settings().at[t, "kind"]][k], tables[t].shape[k]
+        return np.random.default_rng(
+            [seed, banks.index(at[t]), ["nlg_metric", "ue_method", "human_dimension"].index(kind), n]
+        ).permuted(np.tile(np.arange(n), (draws, 1)), axis=1)
+
+    return {t: d.to_numpy()[order(t, 0)[:, :, None], order(t, 1)[:, None]] for t, d in tables.items()}
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #b6b2845c
 class Agreed(NamedTuple):
     "Share of claims with the paper's verdict"
-    share:float     # On the own tables
-    n:int           # Claims decided by both
-    lo:float        # 95 % of drawn texts; NaN without draws
-    hi:float
-    null:np.ndarray # Share under shuffled names, of each shuffle
-    p:float         # One-sided: chance that names without meaning agree as often
+
+    share: float  # On the own tables
+    n: int  # Claims decided by both
+    lo: float  # 95 % of drawn texts; NaN without draws
+    hi: float
+    null: np.ndarray  # Share under shuffled names, of each shuffle
+    p: float  # One-sided: chance that names without meaning agree as often
+
 
 def agreed(
-    b:pd.DataFrame, # From `beside`
-    shuffled:pd.DataFrame, # From `drawn`, of `relabelled` tables
-    texts:pd.DataFrame=None, # From `drawn`, of `bootstrapped` tables
-)->Agreed: # share, n, lo, hi, null, p
+    b: pd.DataFrame,  # From `beside`
+    shuffled: pd.DataFrame,  # From `drawn`, of `relabelled` tables
+    texts: pd.DataFrame = None,  # From `drawn`, of `bootstrapped` tables
+) -> Agreed:  # share, n, lo, hi, null, p
     "Do the verdicts agree more often than names without meaning would?"
-    d = b[b['same'].notna()].set_index('id')
-    if not len(d): return Agreed(np.nan, 0, np.nan, np.nan, np.array([]), np.nan)
-    code = d['printed'].map({v:k for k,v in enumerate(VERDICTS)})
-    def shares(x): # Of the claims that a draw decides; a draw that decides none is no draw
+    d = b[b["same"].notna()].set_index("id")
+    if not len(d):
+        return Agreed(np.nan, 0, np.nan, np.nan, np.array([]), np.nan)
+    code = d["printed"].map({v: k for k, v in enumerate(VERDICTS)})
+
+    def shares(x):  # Of the claims that a draw decides; a draw that decides none is no draw
         v = x.loc[d.index].to_numpy(float)
-        hit,of = (v==code.to_numpy()[:,None]).sum(0),(~np.isnan(v)).sum(0)
-        return hit[of>0]/of[of>0]
-    share,null,drawn_ = float(d['same'].astype(bool).mean()),shares(shuffled),[] if texts is None else shares(texts)
-    lo,hi = np.quantile(drawn_, [.025, .975]) if len(drawn_) else (np.nan, np.nan)
-    return Agreed(share, len(d), float(lo), float(hi), null, float((1+(null>=share-1e-9).sum())/(1+len(null))))
+        hit, of = (v == code.to_numpy()[:, None]).sum(0), (~np.isnan(v)).sum(0)
+        return hit[of > 0] / of[of > 0]
+
+    share, null, drawn_ = (
+        float(d["same"].astype(bool).mean()),
+        shares(shuffled),
+        [] if texts is None else shares(texts),
+    )
+    lo, hi = np.quantile(drawn_, [0.025, 0.975]) if len(drawn_) else (np.nan, np.nan)
+    return Agreed(
+        share, len(d), float(lo), float(hi), null, float((1 + (null >= share - 1e-9).sum()) / (1 + len(null)))
+    )
+
 
 def plot_agreed(
-    a:Agreed, # From `agreed`
-    ax=None, # Axes to draw on; a new figure when None
-): # The axes drawn on
+    a: Agreed,  # From `agreed`
+    ax=None,  # Axes to draw on; a new figure when None
+):  # The axes drawn on
     "Agreement under shuffled names, and the one observed."
     import matplotlib.pyplot as plt
-    if ax is None: ax = plt.subplots(figsize=(5, 2.6))[1]
-    k,count = np.unique(np.round(a.null*a.n).astype(int), return_counts=True)
-    ax.bar(k, count/len(a.null), color='#bbbbbb', label='names shuffled')
-    ax.axvline(a.share*a.n, color='#c8384f', label='own run')
-    ax.set(xlabel=f"claims with the paper's verdict, of {a.n}", ylabel='share of shuffles')
+
+    if ax is None:
+        ax = plt.subplots(figsize=(5, 2.6))[1]
+    k, count = np.unique(np.round(a.null * a.n).astype(int), return_counts=True)
+    ax.bar(k, count / len(a.null), color="#bbbbbb", label="names shuffled")
+    ax.axvline(a.share * a.n, color="#c8384f", label="own run")
+    ax.set(xlabel=f"claims with the paper's verdict, of {a.n}", ylabel="share of shuffles")
     ax.legend(frameon=False, fontsize=8)
-    ax.spines[['top', 'right']].set_visible(False)
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0ca9e48a
-ROUNDING = .5e-4 # Half of the last printed digit
-LEVEL = 1.96     # 95 %
+ROUNDING = 0.5e-4  # Half of the last printed digit
+LEVEL = 1.96  # 95 %
+
 
 def against(
-    own:dict, # Table -> rows x columns, own PRR
-    se:dict, # Table -> its standard errors
-    n:dict, # Table -> its numbers of texts
-    exact:bool=False, # Is the printed number without sampling error?
-)->pd.DataFrame: # table, row, column, printed, own, se, runs (variances in a difference), sd (of the difference), z, p (two-sided), holm, bh (over all cells), inside (95 %); p is NaN where own value or error is missing
+    own: dict,  # Table -> rows x columns, own PRR
+    se: dict,  # Table -> its standard errors
+    n: dict,  # Table -> its numbers of texts
+    exact: bool = False,  # Is the printed number without sampling error?
+) -> pd.DataFrame:  # table, row, column, printed, own, se, runs (variances in a difference), sd (of the difference), z, p (two-sided), holm, bh (over all cells), inside (95 %); p is NaN where own value or error is missing
     "Every own cell beside the printed one."
+
     def one(t):
-        p,s = printed_tables()[t].loc[own[t].index, own[t].columns],table_settings().loc[t]
-        d = pd.DataFrame(dict(printed=p.stack(), own=own[t].stack(), se=se[t].stack(), n=n[t].stack())).rename_axis(['row', 'column']).reset_index()
-        return d.assign(table=t, runs=1 if exact else 1+d['n']/ITEMS[s['dataset']])
+        p, s = printed_tables()[t].loc[own[t].index, own[t].columns], table_settings().loc[t]
+        d = (
+            pd.DataFrame(dict(printed=p.stack(), own=own[t].stack(), se=se[t].stack(), n=n[t].stack()))
+            .rename_axis(["row", "column"])
+            .reset_index()
+        )
+        return d.assign(table=t, runs=1 if exact else 1 + d["n"] / ITEMS[s["dataset"]])
+
     from scipy.special import ndtr
+
     d = pd.concat([one(t) for t in own], ignore_index=True)
-    d = d.assign(sd=np.sqrt(d['runs']*d['se']**2+ROUNDING**2/3)).assign(z=lambda x: (x['own']-x['printed'])/x['sd'])
-    p = 2*ndtr(-d['z'].abs().to_numpy())
-    d = d.assign(p=p, holm=holm(p), bh=benjamini_hochberg(p), inside=d['z'].abs().lt(LEVEL).where(d['z'].notna(), None))
-    return d[['table', 'row', 'column', 'printed', 'own', 'se', 'runs', 'sd', 'z', 'p', 'holm', 'bh', 'inside']]
+    d = d.assign(sd=np.sqrt(d["runs"] * d["se"] ** 2 + ROUNDING**2 / 3)).assign(
+        z=lambda x: (x["own"] - x["printed"]) / x["sd"]
+    )
+    p = 2 * ndtr(-d["z"].abs().to_numpy())
+    d = d.assign(
+        p=p, holm=holm(p), bh=benjamini_hochberg(p), inside=d["z"].abs().lt(LEVEL).where(d["z"].notna(), None)
+    )
+    return d[
+        ["table", "row", "column", "printed", "own", "se", "runs", "sd", "z", "p", "holm", "bh", "inside"]
+    ]
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #cf87500b
-def _sums(d, copies): # Kind -> group -> variance of the sum of its cells in this table, over drawn texts and both runs
-    keep = d.pivot(index='row', columns='column', values='p').notna().reindex(index=d['row'].unique(), columns=d['column'].unique())
+def _sums(
+    d, copies
+):  # Kind -> group -> variance of the sum of its cells in this table, over drawn texts and both runs
+    keep = (
+        d.pivot(index="row", columns="column", values="p")
+        .notna()
+        .reindex(index=d["row"].unique(), columns=d["column"].unique())
+    )
     x = np.where(keep, copies, 0)[~np.isnan(copies).any((1, 2))]
-    t,runs = d['table'].iloc[0],d['runs'].mean()
-    def var(names, sums): return pd.Series(sums.var(0, ddof=1)*runs, names)
-    return dict(table=var([t], x.sum((1, 2))[:,None]), column=var(keep.columns, x.sum(1)), row=var(keep.index, x.sum(2)))
+    t, runs = d["table"].iloc[0], d["runs"].mean()
+
+    def var(names, sums):
+        return pd.Series(sums.var(0, ddof=1) * runs, names)
+
+    return dict(
+        table=var([t], x.sum((1, 2))[:, None]),
+        column=var(keep.columns, x.sum(1)),
+        row=var(keep.index, x.sum(2)),
+    )
+
 
 def systematic(
-    cells:pd.DataFrame, # From `against`
-    copies:dict=None, # Table -> [draws, rows, columns], from `bootstrapped`
-    by=('table', 'column', 'row'), # Kinds of group: column is the method, row the metric
-)->pd.DataFrame: # kind, name, n, inside (share), difference (mean, own minus printed), mean_z, p, p_independent, p_texts, holm; largest mean z first within a kind
+    cells: pd.DataFrame,  # From `against`
+    copies: dict = None,  # Table -> [draws, rows, columns], from `bootstrapped`
+    by=("table", "column", "row"),  # Kinds of group: column is the method, row the metric
+) -> pd.DataFrame:  # kind, name, n, inside (share), difference (mean, own minus printed), mean_z, p, p_independent, p_texts, holm; largest mean z first within a kind
     "Where own and printed numbers part as a whole."
     from scipy.special import ndtr
-    def p_of(z): return 2*ndtr(-np.abs(z))
-    sums = {t:_sums(d, copies[t]) for t,d in cells.groupby('table', sort=False) if t in (copies or {})}
-    def sd(kind, d): # Of the mean difference; NaN where a table of the group has no copies
-        tables_ = cells.dropna(subset='p').groupby(kind)['table'].unique()
-        return np.array([np.sqrt(sum(sums[t][kind][g] if t in sums else np.nan for t in tables_[g]))/n for g,n in d['n'].items()], float)
+
+    def p_of(z):
+        return 2 * ndtr(-np.abs(z))
+
+    sums = {t: _sums(d, copies[t]) for t, d in cells.groupby("table", sort=False) if t in (copies or {})}
+
+    def sd(kind, d):  # Of the mean difference; NaN where a table of the group has no copies
+        tables_ = cells.dropna(subset="p").groupby(kind)["table"].unique()
+        return np.array(
+            [
+                np.sqrt(sum(sums[t][kind][g] if t in sums else np.nan for t in tables_[g])) / n
+                for g, n in d["n"].items()
+            ],
+            float,
+        )
+
     def one(kind):
-        g = cells.dropna(subset='p').groupby(kind, sort=False)
-        d = pd.DataFrame(dict(n=g.size(), inside=g['inside'].mean(), difference=g['own'].mean()-g['printed'].mean(), mean_z=g['z'].mean()))
-        d = d.assign(p=p_of(d['mean_z']), p_independent=p_of(d['mean_z']*np.sqrt(d['n'])), p_texts=p_of(d['difference']/sd(kind, d)))
-        return d.assign(holm=holm(d['p_texts'].fillna(d['p']))).rename_axis('name').reset_index().assign(kind=kind).sort_values('mean_z', key=abs, ascending=False, kind='stable')
+        g = cells.dropna(subset="p").groupby(kind, sort=False)
+        d = pd.DataFrame(
+            dict(
+                n=g.size(),
+                inside=g["inside"].mean(),
+                difference=g["own"].mean() - g["printed"].mean(),
+                mean_z=g["z"].mean(),
+            )
+        )
+        d = d.assign(
+            p=p_of(d["mean_z"]),
+            p_independent=p_of(d["mean_z"] * np.sqrt(d["n"])),
+            p_texts=p_of(d["difference"] / sd(kind, d)),
+        )
+        return (
+            d.assign(holm=holm(d["p_texts"].fillna(d["p"])))
+            .rename_axis("name")
+            .reset_index()
+            .assign(kind=kind)
+            .sort_values("mean_z", key=abs, ascending=False, kind="stable")
+        )
+
     d = pd.concat([one(k) for k in by], ignore_index=True)
-    return d[['kind', 'name', 'n', 'inside', 'difference', 'mean_z', 'p', 'p_independent', 'p_texts', 'holm']].astype(dict(inside=float))
+    return d[
+        ["kind", "name", "n", "inside", "difference", "mean_z", "p", "p_independent", "p_texts", "holm"]
+    ].astype(dict(inside=float))
+
 
 def coverage(
-    cells:pd.DataFrame, # From `against`
-    u:pd.DataFrame, # From `used`
-    cast:Cast=PAPER, # Who takes the parts
-)->pd.DataFrame: # Index T3 to T9; columns bank, printed and compared (cells), note (what is missing)
+    cells: pd.DataFrame,  # From `against`
+    u: pd.DataFrame,  # From `used`
+    cast: Cast = PAPER,  # Who takes the parts
+) -> pd.DataFrame:  # Index T3 to T9; columns bank, printed and compared (cells), note (what is missing)
     "How much of the paper was run."
+
     def note(t, b):
-        d = u[(u['table']==t)&(u['ours']=='')]
-        return '' if t in set(u['table']) and not len(d) else 'missing: '+some(d['name'], 31) if t in set(u['table']) else f'the bank {b} was not run'
-    at = places(cast)[table_settings()['kind']=='UE-NLG']
-    k = cells.dropna(subset='p').groupby('table').size()
-    return pd.DataFrame([dict(table=t, bank=b, printed=printed_tables()[t].size, compared=int(k.get(t, 0)), note=note(t, b)) for t,b in at.items()]).set_index('table')
+        d = u[(u["table"] == t) & (u["ours"] == "")]
+        return (
+            ""
+            if t in set(u["table"]) and not len(d)
+            else "missing: " + some(d["name"], 31)
+            if t in set(u["table"])
+            else f"the bank {b} was not run"
+        )
+
+    at = places(cast)[table_settings()["kind"] == "UE-NLG"]
+    k = cells.dropna(subset="p").groupby("table").size()
+    return pd.DataFrame(
+        [
+            dict(
+                table=t, bank=b, printed=printed_tables()[t].size, compared=int(k.get(t, 0)), note=note(t, b)
+            )
+            for t, b in at.items()
+        ]
+    ).set_index("table")
+
 
 def compare(
-    results:dict, # Bank -> `Result`
-    cast:Cast=PAPER, # Who takes the parts
-    exact:bool=False, # As in `against`
-)->tuple[pd.DataFrame,pd.DataFrame]: # Cells as from `against`, `coverage`
+    results: dict,  # Bank -> `Result`
+    cast: Cast = PAPER,  # Who takes the parts
+    exact: bool = False,  # As in `against`
+) -> tuple[pd.DataFrame, pd.DataFrame]:  # Cells as from `against`, `coverage`
     "A run against Tables 3 to 9."
     u = used(results, cast)
-    u = u[u['table'].map(table_settings()['kind'])=='UE-NLG']
-    own,se,n = (tables_of(u, results, f) for f in ('value', 'se', 'n'))
-    if not own: raise ValueError(f"none of the banks {some(dict.fromkeys(places(cast)), 9)} has a result; given are {some(results, 9) or 'none'}")
+    u = u[u["table"].map(table_settings()["kind"]) == "UE-NLG"]
+    own, se, n = (tables_of(u, results, f) for f in ("value", "se", "n"))
+    if not own:
+        raise ValueError(
+            f"none of the banks {some(dict.fromkeys(places(cast)), 9)} has a result; given are {some(results, 9) or 'none'}"
+        )
     cells = against(own, se, n, exact)
-    return cells,coverage(cells, u, cast)
+    return cells, coverage(cells, u, cast)
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #9b457495
 def synthetic(
-    out, # Folder to write, as of a profile
-    seed:int=0, # Of the noise
-    shifts:dict=None, # (table, row, column) -> added on top
-    banks=None, # Names to write; all of the paper's when None
-    noise:float=2**.5, # In standard errors
-)->list: # Banks written
+    out,  # Folder to write, as of a profile
+    seed: int = 0,  # Of the noise
+    shifts: dict = None,  # (table, row, column) -> added on top
+    banks=None,  # Names to write; all of the paper's when None
+    noise: float = 2**0.5,  # In standard errors
+) -> list:  # Banks written
     "Files of a run that equals the paper but for noise: T6 and others as cross--BANK_prr.csv."
-    at = places(PAPER)[table_settings()['kind']=='UE-NLG']
+    at = places(PAPER)[table_settings()["kind"] == "UE-NLG"]
+
     def one(t, b):
-        p,n = printed_tables()[t],ITEMS[table_settings().at[t, 'dataset']]
-        p = p+pd.DataFrame([[(shifts or {}).get((t, r, c), 0.) for c in p] for r in p.index], p.index, p.columns)
-        v = p+noise*null_sd(n)*np.random.default_rng([seed, int(t[1:])]).standard_normal(p.shape)
-        d = v.rename(index=lambda k: METRICS[k][0], columns=lambda k: METHODS[k][0]).rename_axis(index='metric', columns='method').stack().rename('value').reset_index()
-        with whole(Path(out)/'tables'/f'cross--{b}_prr.csv') as tmp: d.assign(se=null_sd(n), n=n).to_csv(tmp, index=False, float_format='%.10g', lineterminator='\n')
+        p, n = printed_tables()[t], ITEMS[table_settings().at[t, "dataset"]]
+        p = p + pd.DataFrame(
+            [[(shifts or {}).get((t, r, c), 0.0) for c in p] for r in p.index], p.index, p.columns
+        )
+        v = p + noise * null_sd(n) * np.random.default_rng([seed, int(t[1:])]).standard_normal(p.shape)
+        d = (
+            v.rename(index=lambda k: METRICS[k][0], columns=lambda k: METHODS[k][0])
+            .rename_axis(index="metric", columns="method")
+            .stack()
+            .rename("value")
+            .reset_index()
+        )
+        with whole(Path(out) / "tables" / f"cross--{b}_prr.csv") as tmp:
+            d.assign(se=null_sd(n), n=n).to_csv(tmp, index=False, float_format="%.10g", lineterminator="\n")
         return b
-    return [one(t, b) for t,b in at.items() if banks is None or b in banks]
+
+    return [one(t, b) for t, b in at.items() if banks is None or b in banks]
+
 
 def plot_against(
-    cells:pd.DataFrame, # From `against`
-    title:str='', # Above the plot
-): # The figure
+    cells: pd.DataFrame,  # From `against`
+    title: str = "",  # Above the plot
+):  # The figure
     "Own over printed, and the ordered differences over those of a normal law."
     import matplotlib.pyplot as plt
     from scipy.special import ndtri
-    d = cells.dropna(subset='p').sort_values('z')
-    fig,axes = plt.subplots(1, 2, figsize=(9, 4))
-    for inside,color,label in ((True, '#4477aa', 'inside 95 %'), (False, '#c8384f', 'outside')):
-        g = d[d['inside']==inside]
-        axes[0].errorbar(g['printed'], g['own'], LEVEL*g['sd'], fmt='none', ecolor=color, lw=.4, alpha=.5)
-        axes[0].scatter(g['printed'], g['own'], s=6, color=color, label=f'{label}: {len(g)}')
-    axes[1].scatter(ndtri((np.arange(len(d))+.5)/len(d)), d['z'], s=6, color=np.where(d['inside'].astype(bool), '#4477aa', '#c8384f'))
-    for ax,names in zip(axes, (('printed PRR', 'own PRR'), ('expected of a normal law', 'difference in standard deviations'))):
-        ax.axline((0, 0), slope=1, color='#999999', lw=.8, ls=':')
+
+    d = cells.dropna(subset="p").sort_values("z")
+    fig, axes = plt.subplots(1, 2, figsize=(9, 4))
+    for inside, color, label in ((True, "#4477aa", "inside 95 %"), (False, "#c8384f", "outside")):
+        g = d[d["inside"] == inside]
+        axes[0].errorbar(g["printed"], g["own"], LEVEL * g["sd"], fmt="none", ecolor=color, lw=0.4, alpha=0.5)
+        axes[0].scatter(g["printed"], g["own"], s=6, color=color, label=f"{label}: {len(g)}")
+    axes[1].scatter(
+        ndtri((np.arange(len(d)) + 0.5) / len(d)),
+        d["z"],
+        s=6,
+        color=np.where(d["inside"].astype(bool), "#4477aa", "#c8384f"),
+    )
+    for ax, names in zip(
+        axes, (("printed PRR", "own PRR"), ("expected of a normal law", "difference in standard deviations"))
+    ):
+        ax.axline((0, 0), slope=1, color="#999999", lw=0.8, ls=":")
         ax.set(xlabel=names[0], ylabel=names[1])
-        ax.spines[['top', 'right']].set_visible(False)
+        ax.spines[["top", "right"]].set_visible(False)
     axes[0].legend(frameon=False, fontsize=8)
     fig.suptitle(title, fontsize=10)
     fig.tight_layout()

@@ -10,149 +10,202 @@ __all__ = ['ITEMS', 'AXES', 'UNDRAWN', 'SUFFIX', 'table_settings', 'tables', 'di
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #1c127545
 from functools import cache
 from typing import NamedTuple
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
 from ...core.checks import some
 from ...core.settings import published
 from ...evaluation.weights import rank_weights, spread
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #8fb4d6fb
-ITEMS = dict(AESLC=1906, XSUM=11334, TofuEval=100) # Samples of each dataset
+ITEMS = dict(AESLC=1906, XSUM=11334, TofuEval=100)  # Samples of each dataset
+
 
 @cache
-def _prr(): return pd.read_csv(published('uets_prr.csv')).assign(name=lambda d: 'T'+d['table'].astype(str))
+def _prr():
+    return pd.read_csv(published("uets_prr.csv")).assign(name=lambda d: "T" + d["table"].astype(str))
 
-def table_settings()->pd.DataFrame: # Index T3 to T11; columns dataset, generator, kind, slug, n
+
+def table_settings() -> pd.DataFrame:  # Index T3 to T11; columns dataset, generator, kind, slug, n
     "What each table was measured on: `slug` names the (dataset, generator), `n` is the number of samples."
-    s = _prr().drop_duplicates('name').set_index('name')[['dataset', 'generator', 'kind']]
-    slug = [f'{d}--{g}'.lower().replace(' ', '-') for d,g in zip(s['dataset'], s['generator'], strict=True)]
-    return s.assign(slug=slug, n=s['dataset'].map(ITEMS))
+    s = _prr().drop_duplicates("name").set_index("name")[["dataset", "generator", "kind"]]
+    slug = [f"{d}--{g}".lower().replace(" ", "-") for d, g in zip(s["dataset"], s["generator"], strict=True)]
+    return s.assign(slug=slug, n=s["dataset"].map(ITEMS))
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #e445ecec
-AXES = {'UE-NLG': ('nlg_metric', 'ue_method'), 'NLG-HUM': ('nlg_metric', 'human_dimension'), 'UE-HUM': ('ue_method', 'human_dimension')}
+AXES = {
+    "UE-NLG": ("nlg_metric", "ue_method"),
+    "NLG-HUM": ("nlg_metric", "human_dimension"),
+    "UE-HUM": ("ue_method", "human_dimension"),
+}
+
 
 @cache
 def _tables():
     def one(g):
-        row,col = AXES[g['kind'].iloc[0]]
-        return g.pivot(index=row, columns=col, values='value').loc[g[row].unique(), g[col].unique()]
-    return {t:one(g) for t,g in _prr().groupby('name', sort=False)}
+        row, col = AXES[g["kind"].iloc[0]]
+        return g.pivot(index=row, columns=col, values="value").loc[g[row].unique(), g[col].unique()]
 
-def tables()->dict: # 'T3' to 'T11', each rows x columns in printed order, PRR as printed (4 decimals)
+    return {t: one(g) for t, g in _prr().groupby("name", sort=False)}
+
+
+def tables() -> dict:  # 'T3' to 'T11', each rows x columns in printed order, PRR as printed (4 decimals)
     "All printed cells of Tables 3 to 11, without the printed means; a fresh copy, yours to change."
-    return {t:d.copy() for t,d in _tables().items()}
+    return {t: d.copy() for t, d in _tables().items()}
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #c749cf3e
 @cache
-def dimensions()->dict: # Metric -> quality it judges, by Table 2
+def dimensions() -> dict:  # Metric -> quality it judges, by Table 2
     "Every metric of the tables with its dimension."
-    return _prr().dropna(subset='nlg_metric').drop_duplicates('nlg_metric').set_index('nlg_metric')['dimension'].to_dict()
+    return (
+        _prr()
+        .dropna(subset="nlg_metric")
+        .drop_duplicates("nlg_metric")
+        .set_index("nlg_metric")["dimension"]
+        .to_dict()
+    )
+
 
 def dimension(
-    metric:str, # Name as in the tables
-)->str: # 'relevance', 'consistency', 'coherence', 'fluency' or 'overall'
+    metric: str,  # Name as in the tables
+) -> str:  # 'relevance', 'consistency', 'coherence', 'fluency' or 'overall'
     "The quality that a metric judges, by Table 2."
-    if metric not in dimensions(): raise ValueError(f"the tables have no metric {metric!r}; they have {some(dimensions(), 40)}")
+    if metric not in dimensions():
+        raise ValueError(f"the tables have no metric {metric!r}; they have {some(dimensions(), 40)}")
     return dimensions()[metric]
 
+
 def short(
-    metric:str, # Name as in the tables
-)->str: # Name for the axis of a figure
+    metric: str,  # Name as in the tables
+) -> str:  # Name for the axis of a figure
     "Abbreviate a metric: the judge's model goes, three letters of the dimension stay."
-    family,_,dim = metric.removesuffix(')').partition(' (')
-    family = family.removesuffix('-GPT-3.5').removesuffix('-Tau')
-    return f'{family} ({dim[:3]})' if dim else family
+    family, _, dim = metric.removesuffix(")").partition(" (")
+    family = family.removesuffix("-GPT-3.5").removesuffix("-Tau")
+    return f"{family} ({dim[:3]})" if dim else family
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #9a68f1a0
-def printed_means()->pd.DataFrame: # Columns table, kind ('col_mean' or 'row_mean'), entity, printed
+def printed_means() -> pd.DataFrame:  # Columns table, kind ('col_mean' or 'row_mean'), entity, printed
     "The Col Mean rows of Tables 3 to 9 and the Row Mean columns of Tables 10 and 11."
-    d = pd.read_csv(published('uets_printed_means.csv'))
-    return pd.DataFrame(dict(table='T'+d['table'].astype(str), kind=d['mean_type'], entity=d['entity'], printed=d['value']))
+    d = pd.read_csv(published("uets_printed_means.csv"))
+    return pd.DataFrame(
+        dict(table="T" + d["table"].astype(str), kind=d["mean_type"], entity=d["entity"], printed=d["value"])
+    )
 
-def check_means()->pd.DataFrame: # As `printed_means`, and recomputed, difference, equal
+
+def check_means() -> pd.DataFrame:  # As `printed_means`, and recomputed, difference, equal
     "Each printed mean beside the mean of its printed cells; `equal` within half a unit of the fourth decimal."
-    m,t = printed_means(),tables()
-    new = [t[r.table].mean(axis=0 if r.kind=='col_mean' else 1)[r.entity] for r in m.itertuples()]
-    return m.assign(recomputed=new, difference=m['printed']-new, equal=lambda d: d['difference'].abs()<=.5e-4+1e-12)
+    m, t = printed_means(), tables()
+    new = [t[r.table].mean(axis=0 if r.kind == "col_mean" else 1)[r.entity] for r in m.itertuples()]
+    return m.assign(
+        recomputed=new, difference=m["printed"] - new, equal=lambda d: d["difference"].abs() <= 0.5e-4 + 1e-12
+    )
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #9557d20c
 @cache
-def _figures(): return pd.read_csv(published('uets_figures.csv'), keep_default_na=False, index_col='figure')
+def _figures():
+    return pd.read_csv(published("uets_figures.csv"), keep_default_na=False, index_col="figure")
 
-def figures()->pd.DataFrame: # Index 3 to 41
+
+def figures() -> pd.DataFrame:  # Index 3 to 41
     "What each correlation figure shows: source table, dimension, counts, both readings, and what is unclear about it."
     return _figures().copy()
 
+
 def _figure(fig):
-    if fig not in _figures().index: raise ValueError(f"the correlation figures are 3 to 41, got {fig!r}")
+    if fig not in _figures().index:
+        raise ValueError(f"the correlation figures are 3 to 41, got {fig!r}")
     return _figures().loc[fig]
 
+
 def readings(
-    fig:int, # Number of the figure, 3 to 41
-)->list: # One or two of 'all_rows', 'drawn_rows', 'as_captioned', 'all_rows_of_dimension', primary first
+    fig: int,  # Number of the figure, 3 to 41
+) -> list:  # One or two of 'all_rows', 'drawn_rows', 'as_captioned', 'all_rows_of_dimension', primary first
     "The ways in which a figure's rows can be read."
     f = _figure(fig)
-    return [f['primary_variant'], *f['alternative_variant'].split()[:1]]
+    return [f["primary_variant"], *f["alternative_variant"].split()[:1]]
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #cece0d27
-UNDRAWN = 'wo-', 'wi-gt-', 'wi-in-' # Judge prompts that the captions leave out "for space"
-SUFFIX = dict(all_rows='_all', as_captioned='_captioned') # File name of an alternative reading
+UNDRAWN = "wo-", "wi-gt-", "wi-in-"  # Judge prompts that the captions leave out "for space"
+SUFFIX = dict(all_rows="_all", as_captioned="_captioned")  # File name of an alternative reading
+
 
 class Figure(NamedTuple):
     "The numbers behind a correlation figure"
-    table:pd.DataFrame # Part of a printed table
-    between:str        # What is correlated: its 'rows' or its 'columns'
-    stem:str           # File name without ending: fig08, fig08_all, fig16_captioned
+
+    table: pd.DataFrame  # Part of a printed table
+    between: str  # What is correlated: its 'rows' or its 'columns'
+    stem: str  # File name without ending: fig08, fig08_all, fig16_captioned
+
 
 def figure_table(
-    fig:int, # Number of the figure, 3 to 41
-    reading:str='primary', # 'primary', 'alternative', or a name from `readings`
-    given:dict=None, # Tables 'T3' to 'T11' of another run; the printed ones when None
-)->Figure: # table, between, stem
+    fig: int,  # Number of the figure, 3 to 41
+    reading: str = "primary",  # 'primary', 'alternative', or a name from `readings`
+    given: dict = None,  # Tables 'T3' to 'T11' of another run; the printed ones when None
+) -> Figure:  # table, between, stem
     "The sub-table whose rows or columns a figure compares."
-    f,names = _figure(fig),readings(fig)
-    known = dict(zip(('primary', 'alternative'), names, strict=False)) | {n:n for n in names}
-    if reading not in known: raise ValueError(f"figure {fig} has no reading {reading!r}; it has {list(known)}")
-    name,t = known[reading],f"T{f['source_table']}"
-    rows = [r for r in tables()[t].index if f['dimension']=='all' or dimension(r)==f['dimension']]
-    if name in ('drawn_rows', 'as_captioned'): rows = [r for r in rows if not r.startswith(UNDRAWN)]
-    between = 'columns' if f['correlates']=='ue_methods' and t!='T11' else 'rows'
-    return Figure(_part(tables() if given is None else given, t, rows), between, f'fig{fig:02d}'+('' if name==names[0] else SUFFIX[name]))
+    f, names = _figure(fig), readings(fig)
+    known = dict(zip(("primary", "alternative"), names, strict=False)) | {n: n for n in names}
+    if reading not in known:
+        raise ValueError(f"figure {fig} has no reading {reading!r}; it has {list(known)}")
+    name, t = known[reading], f"T{f['source_table']}"
+    rows = [r for r in tables()[t].index if f["dimension"] == "all" or dimension(r) == f["dimension"]]
+    if name in ("drawn_rows", "as_captioned"):
+        rows = [r for r in rows if not r.startswith(UNDRAWN)]
+    between = "columns" if f["correlates"] == "ue_methods" and t != "T11" else "rows"
+    return Figure(
+        _part(tables() if given is None else given, t, rows),
+        between,
+        f"fig{fig:02d}" + ("" if name == names[0] else SUFFIX[name]),
+    )
+
 
 def _part(given, t, rows):
-    if t not in given: raise ValueError(f"the figure needs table {t}; given are {list(given)}")
-    if (bad := [r for r in rows if r not in given[t].index]): raise ValueError(f"the figure needs rows that {t} lacks: {some(bad)}")
+    if t not in given:
+        raise ValueError(f"the figure needs table {t}; given are {list(given)}")
+    if bad := [r for r in rows if r not in given[t].index]:
+        raise ValueError(f"the figure needs rows that {t} lacks: {some(bad)}")
     return given[t].loc[rows]
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #02695559
 @cache
 def null_sd(
-    n:int, # Number of samples, at least 2
-)->float: # Standard deviation of PRR (mean area) of a random ranking
+    n: int,  # Number of samples, at least 2
+) -> float:  # Standard deviation of PRR (mean area) of a random ranking
     "Chance spread of one PRR when quality is normally distributed over `n` samples."
     from scipy.special import ndtri
-    if n<2: raise ValueError(f"a ranking needs at least 2 samples, got {n}")
-    w,risk = rank_weights(n),ndtri((np.arange(n)+.5)/n)
-    return float(np.sqrt(spread(w)*spread(risk)/(n-1))/(risk.mean()*w.sum()-w@risk))
+
+    if n < 2:
+        raise ValueError(f"a ranking needs at least 2 samples, got {n}")
+    w, risk = rank_weights(n), ndtri((np.arange(n) + 0.5) / n)
+    return float(np.sqrt(spread(w) * spread(risk) / (n - 1)) / (risk.mean() * w.sum() - w @ risk))
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #bf8e0a28
-def error_types()->pd.DataFrame: # Index EI to SOAF; columns name, affected_per_100, null_sd, null_sd_q25, null_sd_q75, null_sd_sum_area, n, measured
+def error_types() -> (
+    pd.DataFrame
+):  # Index EI to SOAF; columns name, affected_per_100, null_sd, null_sd_q25, null_sd_q75, null_sd_sum_area, n, measured
     "How common each human-marked error is, and how far chance moves one PRR against it."
-    return pd.read_csv(published('uets_null_sd.csv'), index_col='error_type')
+    return pd.read_csv(published("uets_null_sd.csv"), index_col="error_type")
+
 
 def null_band(
-    table:str, # 'T3' to 'T11'
-)->pd.DataFrame: # Standard deviation of chance, shaped like the table
+    table: str,  # 'T3' to 'T11'
+) -> pd.DataFrame:  # Standard deviation of chance, shaped like the table
     "Chance spread of every cell of a table."
-    if table not in (t := tables()): raise ValueError(f"there is no table {table!r}; there are {list(t)}")
-    df,s = t[table],table_settings().loc[table]
-    sd = null_sd(s['n']) if s['kind']=='UE-NLG' else error_types()['null_sd'][df.columns].to_numpy()
+    if table not in (t := tables()):
+        raise ValueError(f"there is no table {table!r}; there are {list(t)}")
+    df, s = t[table], table_settings().loc[table]
+    sd = null_sd(s["n"]) if s["kind"] == "UE-NLG" else error_types()["null_sd"][df.columns].to_numpy()
     return pd.DataFrame(np.broadcast_to(sd, df.shape).copy(), index=df.index, columns=df.columns)
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #bdb565d5
-def claims()->pd.DataFrame: # Columns id, section, where, claim, decided_by, predicate, cells
+def claims() -> pd.DataFrame:  # Columns id, section, where, claim, decided_by, predicate, cells
     "The checkable statements of the paper; metric names are spelt as in the tables (the paper also prints BARTSCORE)."
-    return pd.read_csv(published('uets_claims.csv'), keep_default_na=False).assign(cells=lambda d: d['cells'].str.replace('BARTSCORE', 'BARTScore'))
+    return pd.read_csv(published("uets_claims.csv"), keep_default_na=False).assign(
+        cells=lambda d: d["cells"].str.replace("BARTSCORE", "BARTScore")
+    )
 
-def facts()->pd.DataFrame: # Index: name of the fact; columns value, source
+
+def facts() -> pd.DataFrame:  # Index: name of the fact; columns value, source
     "Facts that no table of the paper decides."
-    return pd.read_csv(published('uets_facts.csv'), index_col='fact')
+    return pd.read_csv(published("uets_facts.csv"), index_col="fact")

@@ -9,304 +9,501 @@ __all__ = ['DIMS', 'WAYS', 'MISSING', 'KEY', 'RECORDED', 'folds', 'quarters', 'c
 
 # %% ../../../nbs/10_papers/06_ice/02_live.ipynb #4a47839d
 import random
+from contextlib import nullcontext
 from typing import NamedTuple
-import numpy as np, pandas as pd
+
+import numpy as np
+import pandas as pd
+
 from ...core.checks import Undefined, some
+from ...data.bulletins import bulletins
+from ...data.checker import check, edit
 from ...data.loaders import summeval
 from ...evaluation.correlations import LEVELS, level_of
-from ...nlg.judge import ice_number
-from ..recompute import grid
 from ...evaluation.significance import bootstrap_interval
-from ...data.checker import check, edit
-from ...data.bulletins import bulletins
-from ...core.checks import some
-from contextlib import nullcontext
-import pandas as pd
 from ...generation.endpoint import Cache, Endpoint, estimated
+from ...nlg.judge import ice_number, ice_order, ice_prompt
+from ..recompute import grid
 from ...scoring.judges import ice_request
-from ...nlg.judge import ice_order, ice_prompt
 
 # %% ../../../nbs/10_papers/06_ice/02_live.ipynb #b5dd011b
-DIMS = ('coherence', 'consistency', 'relevance', 'fluency') # In the order in which the release draws
+DIMS = ("coherence", "consistency", "relevance", "fluency")  # In the order in which the release draws
+
 
 def folds(
-    docs, # Articles, in the order of the file
-    rng:random.Random, # Shuffles them
-    size:int=4, # Articles per fold
-)->list: # Lists of articles
+    docs,  # Articles, in the order of the file
+    rng: random.Random,  # Shuffles them
+    size: int = 4,  # Articles per fold
+) -> list:  # Lists of articles
     "Articles in random groups."
     order = list(dict.fromkeys(docs))
-    if len(order)%size: raise ValueError(f"{len(order)} articles cannot be cut into folds of {size}")
+    if len(order) % size:
+        raise ValueError(f"{len(order)} articles cannot be cut into folds of {size}")
     rng.shuffle(order)
-    return [order[i:i+size] for i in range(0, len(order), size)]
+    return [order[i : i + size] for i in range(0, len(order), size)]
 
 # %% ../../../nbs/10_papers/06_ice/02_live.ipynb #18b1faea
 def quarters(
-    scores, # In [0,1]
-)->np.ndarray: # 0 for [0,.25], 1 for (.25,.5], 2 for (.5,.75], 3 for (.75,1]
+    scores,  # In [0,1]
+) -> np.ndarray:  # 0 for [0,.25], 1 for (.25,.5], 2 for (.5,.75], 3 for (.75,1]
     "Which quarter of the scale a score lies in."
-    return np.searchsorted([.25, .5, .75], np.asarray(scores, float))
+    return np.searchsorted([0.25, 0.5, 0.75], np.asarray(scores, float))
+
 
 def cells(
-    pool:pd.DataFrame, # item, doc, scores
-    docs:list, # Articles
-    dim:str, # Column of scores
-)->list: # For each article its items in each quarter
+    pool: pd.DataFrame,  # item, doc, scores
+    docs: list,  # Articles
+    dim: str,  # Column of scores
+) -> list:  # For each article its items in each quarter
     "Which summaries there are to choose from."
-    return [[list(g['item'][quarters(g[dim])==k]) for k in range(4)] for g in (pool[pool['doc']==d] for d in docs)]
+    return [
+        [list(g["item"][quarters(g[dim]) == k]) for k in range(4)]
+        for g in (pool[pool["doc"] == d] for d in docs)
+    ]
+
 
 def assigned(
-    there:list, # From `cells`
-    cover:bool=True, # Fill as many quarters as can be filled; False: as released, the largest sum of counts
-)->tuple[np.ndarray,np.ndarray]: # Quarter of each article; how many summaries it has there
+    there: list,  # From `cells`
+    cover: bool = True,  # Fill as many quarters as can be filled; False: as released, the largest sum of counts
+) -> tuple[np.ndarray, np.ndarray]:  # Quarter of each article; how many summaries it has there
     "One quarter for each article."
     from scipy.optimize import linear_sum_assignment
-    n = np.array([[len(c) for c in row] for row in there])
-    at = linear_sum_assignment(-(n+(n>0)*n.sum() if cover else n))[1]
-    return at,n[np.arange(len(n)),at]
 
-def _stratified(pool, docs, dim, seed, cover): # One item per article
-    there,out = cells(pool, docs, dim),[]
-    for i,(row,k) in enumerate(zip(there, assigned(there, cover)[0])):
+    n = np.array([[len(c) for c in row] for row in there])
+    at = linear_sum_assignment(-(n + (n > 0) * n.sum() if cover else n))[1]
+    return at, n[np.arange(len(n)), at]
+
+
+def _stratified(pool, docs, dim, seed, cover):  # One item per article
+    there, out = cells(pool, docs, dim), []
+    for i, (row, k) in enumerate(zip(there, assigned(there, cover)[0])):
         candidates = list(row[k]) or [x for c in row for x in c]
-        random.Random(seed+i).shuffle(candidates)
+        random.Random(seed + i).shuffle(candidates)
         out.append(candidates[0])
     return out
 
-WAYS = dict( # (items, articles of a fold, dimension, seed, stream) -> one item per article
-    uniform=lambda p, docs, dim, seed, rng: [rng.sample(list(p['item'][p['doc']==d]), 1)[0] for d in docs],
+
+WAYS = dict(  # (items, articles of a fold, dimension, seed, stream) -> one item per article
+    uniform=lambda p, docs, dim, seed, rng: [rng.sample(list(p["item"][p["doc"] == d]), 1)[0] for d in docs],
     stratified=lambda p, docs, dim, seed, rng: _stratified(p, docs, dim, seed, True),
-    as_coded=lambda p, docs, dim, seed, rng: _stratified(p, docs, dim, seed, False))
+    as_coded=lambda p, docs, dim, seed, rng: _stratified(p, docs, dim, seed, False),
+)
+
 
 def selection(
-    pool:pd.DataFrame, # One row per summary, in the order of the file: item, doc, and a score in [0,1] for each dimension
-    how:str='stratified', # Key of `WAYS`
-    seed:int=1, # Of the folds and of the choice
-    dims=DIMS, # Columns of scores, in this order
-    size:int=4, # Articles per fold
-)->pd.DataFrame: # dim, fold, doc, item, score: `size` examples for each dimension and fold, in the order of the file
+    pool: pd.DataFrame,  # One row per summary, in the order of the file: item, doc, and a score in [0,1] for each dimension
+    how: str = "stratified",  # Key of `WAYS`
+    seed: int = 1,  # Of the folds and of the choice
+    dims=DIMS,  # Columns of scores, in this order
+    size: int = 4,  # Articles per fold
+) -> (
+    pd.DataFrame
+):  # dim, fold, doc, item, score: `size` examples for each dimension and fold, in the order of the file
     "Examples from every fold."
-    if how not in WAYS: raise ValueError(f"how is one of {list(WAYS)}, got {how!r}")
-    if bad := [d for d in dims if d not in pool or not pool[d].between(0, 1).all()]: raise ValueError(f"the pool needs scores in [0,1] for {some(bad)}; it has {list(pool)}")
-    if size!=4 and how!='uniform': raise ValueError(f"stratified examples come from four quarters of the scale, one from each of 4 articles, not {size}")
+    if how not in WAYS:
+        raise ValueError(f"how is one of {list(WAYS)}, got {how!r}")
+    if bad := [d for d in dims if d not in pool or not pool[d].between(0, 1).all()]:
+        raise ValueError(f"the pool needs scores in [0,1] for {some(bad)}; it has {list(pool)}")
+    if size != 4 and how != "uniform":
+        raise ValueError(
+            f"stratified examples come from four quarters of the scale, one from each of 4 articles, not {size}"
+        )
     rng = random.Random(seed)
-    groups,score = folds(pool['doc'], rng, size),pool.set_index('item')
-    rows = [dict(dim=dim, fold=f, doc=d, item=x) for dim in dims for f,docs in enumerate(groups) for d,x in zip(docs, WAYS[how](pool, docs, dim, seed, rng))]
-    return pd.DataFrame(rows).assign(score=lambda t: [score.at[x, dim] for dim,x in zip(t['dim'], t['item'])])
+    groups, score = folds(pool["doc"], rng, size), pool.set_index("item")
+    rows = [
+        dict(dim=dim, fold=f, doc=d, item=x)
+        for dim in dims
+        for f, docs in enumerate(groups)
+        for d, x in zip(docs, WAYS[how](pool, docs, dim, seed, rng))
+    ]
+    return pd.DataFrame(rows).assign(
+        score=lambda t: [score.at[x, dim] for dim, x in zip(t["dim"], t["item"])]
+    )
 
 # %% ../../../nbs/10_papers/06_ice/02_live.ipynb #1a06d9ba
 def coverage(
-    pool:pd.DataFrame, # As for `selection`
-    chosen:pd.DataFrame, # From `selection`
-)->pd.DataFrame: # dim, fold, used (quarters that the examples use), possible (most that one summary per article can use)
+    pool: pd.DataFrame,  # As for `selection`
+    chosen: pd.DataFrame,  # From `selection`
+) -> (
+    pd.DataFrame
+):  # dim, fold, used (quarters that the examples use), possible (most that one summary per article can use)
     "Quarters of the scale that examples show, and could show."
-    def most(docs, dim): return np.count_nonzero(assigned(cells(pool, docs, dim))[1])
-    return pd.DataFrame([dict(dim=dim, fold=f, used=len(set(quarters(g['score']))), possible=most(list(g['doc']), dim)) for (dim,f),g in chosen.groupby(['dim', 'fold'], sort=False)])
+
+    def most(docs, dim):
+        return np.count_nonzero(assigned(cells(pool, docs, dim))[1])
+
+    return pd.DataFrame(
+        [
+            dict(dim=dim, fold=f, used=len(set(quarters(g["score"]))), possible=most(list(g["doc"]), dim))
+            for (dim, f), g in chosen.groupby(["dim", "fold"], sort=False)
+        ]
+    )
 
 # %% ../../../nbs/10_papers/06_ice/02_live.ipynb #08092629
 def ice_requests(
-    e:Endpoint, # The judge
-    pool:pd.DataFrame, # One row per summary: item, hypothesis, source, reference, and a score for each dimension
-    plan:pd.DataFrame, # One row per question: dim, how, fold, k (examples shown), item (summary to judge)
-    shown:dict, # (how, dim, fold) -> items of the examples, as they were chosen
-)->list: # One request per question, in order; equal questions are equal requests, and are sent once
+    e: Endpoint,  # The judge
+    pool: pd.DataFrame,  # One row per summary: item, hypothesis, source, reference, and a score for each dimension
+    plan: pd.DataFrame,  # One row per question: dim, how, fold, k (examples shown), item (summary to judge)
+    shown: dict,  # (how, dim, fold) -> items of the examples, as they were chosen
+) -> list:  # One request per question, in order; equal questions are equal requests, and are sent once
     "A prompt for every question, five tokens and their alternatives asked for, as in the release."
-    texts = pool.set_index('item')[['hypothesis', 'source', 'reference']].to_dict('index')
-    score = pool.set_index('item')
-    def examples(how, dim, fold, k): return ice_order([texts[i]|dict(score=score.at[i, dim]) for i in (shown[how, dim, fold][:k] if k else [])])
-    before = {key:examples(*key) for key in dict.fromkeys(zip(plan['how'], plan['dim'], plan['fold'], plan['k']))}
-    return [ice_request(e, r.dim, r.item, ice_prompt(r.dim, before[r.how, r.dim, r.fold, r.k], texts[r.item])) for r in plan.itertuples()]
+    texts = pool.set_index("item")[["hypothesis", "source", "reference"]].to_dict("index")
+    score = pool.set_index("item")
+
+    def examples(how, dim, fold, k):
+        return ice_order(
+            [texts[i] | dict(score=score.at[i, dim]) for i in (shown[how, dim, fold][:k] if k else [])]
+        )
+
+    before = {
+        key: examples(*key) for key in dict.fromkeys(zip(plan["how"], plan["dim"], plan["fold"], plan["k"]))
+    }
+    return [
+        ice_request(e, r.dim, r.item, ice_prompt(r.dim, before[r.how, r.dim, r.fold, r.k], texts[r.item]))
+        for r in plan.itertuples()
+    ]
 
 # %% ../../../nbs/10_papers/06_ice/02_live.ipynb #e1925b9d
 def ice_estimate(
-    e:Endpoint, # Its prices
-    requests:list, # From `ice_requests`
-    cache=None, # sqlite file of raw replies; what it has costs nothing
-)->pd.Series: # As `uetrust.generation.endpoint.estimated`, and questions
+    e: Endpoint,  # Its prices
+    requests: list,  # From `ice_requests`
+    cache=None,  # sqlite file of raw replies; what it has costs nothing
+) -> pd.Series:  # As `uetrust.generation.endpoint.estimated`, and questions
     "A dry run: nothing is sent."
-    with Cache(cache) if cache else nullcontext() as c: return pd.concat([pd.Series(dict(questions=len(requests)), dtype=object), estimated(e, requests, c)])
+    with Cache(cache) if cache else nullcontext() as c:
+        return pd.concat([pd.Series(dict(questions=len(requests)), dtype=object), estimated(e, requests, c)])
 
 # %% ../../../nbs/10_papers/06_ice/02_live.ipynb #ebe13257
-def summeval_texts()->pd.DataFrame: # item, doc, system, source, reference (the first), hypothesis, and `DIMS` in [0,1]
+def summeval_texts() -> (
+    pd.DataFrame
+):  # item, doc, system, source, reference (the first), hypothesis, and `DIMS` in [0,1]
     "SummEval as ICE reads it."
     d = summeval()
-    return d[['item', 'doc', 'system', 'source']].assign(reference=d['references'].str[0], hypothesis=d['summary'], **{q:((d[q]-1)/4).round(2) for q in DIMS})
+    return d[["item", "doc", "system", "source"]].assign(
+        reference=d["references"].str[0],
+        hypothesis=d["summary"],
+        **{q: ((d[q] - 1) / 4).round(2) for q in DIMS},
+    )
 
-def _six(row, other, r, rng): # System -> summary of a bulletin
+
+def _six(row, other, r, rng):  # System -> summary of a bulletin
     words = row.paraphrase.split()
-    return dict(paraphrase=row.paraphrase, first_sentence=row.source.split('. ')[0].rstrip('.')+'.', scrambled=' '.join(r.sample(words, len(words))), repeated=f'{row.paraphrase} {row.paraphrase}',
-                other_bulletin=other.reference, contradicting=edit(row, 'CO', rng) or row.source)
+    return dict(
+        paraphrase=row.paraphrase,
+        first_sentence=row.source.split(". ")[0].rstrip(".") + ".",
+        scrambled=" ".join(r.sample(words, len(words))),
+        repeated=f"{row.paraphrase} {row.paraphrase}",
+        other_bulletin=other.reference,
+        contradicting=edit(row, "CO", rng) or row.source,
+    )
 
-def _verdict(text, row): # Of the checker, to two digits
+
+def _verdict(text, row):  # Of the checker, to two digits
     v = check(text, row.facts, row.main)
-    return {k:round(float(x), 2) for k,x in dict(coherence=v.coherence, consistency=1-(v.labels.any(1)|v.unparsed).mean(), relevance=v.relevance, fluency=v.fluency).items()}
+    return {
+        k: round(float(x), 2)
+        for k, x in dict(
+            coherence=v.coherence,
+            consistency=1 - (v.labels.any(1) | v.unparsed).mean(),
+            relevance=v.relevance,
+            fluency=v.fluency,
+        ).items()
+    }
+
 
 def bulletin_texts(
-    split:str='test', # Of `uetrust.data.bulletins.SPLITS`
-    n:int=12, # Bulletins
-)->pd.DataFrame: # As `summeval_texts`, six summaries of each bulletin
+    split: str = "test",  # Of `uetrust.data.bulletins.SPLITS`
+    n: int = 12,  # Bulletins
+) -> pd.DataFrame:  # As `summeval_texts`, six summaries of each bulletin
     "Bulletins with good and bad summaries; the checker's verdict stands in the place of people's."
-    rows,r,rng = list(bulletins(split, n).itertuples()),random.Random(n),np.random.default_rng([1, n])
-    said = [(row, s, t) for row,other in zip(rows, [*rows[1:], rows[0]]) for s,t in _six(row, other, r, rng).items()]
-    return pd.DataFrame([dict(item=i+1, doc=row.id, system=s, source=row.source, reference=row.reference, hypothesis=t)|_verdict(t, row) for i,(row,s,t) in enumerate(said)])
+    rows, r, rng = list(bulletins(split, n).itertuples()), random.Random(n), np.random.default_rng([1, n])
+    said = [
+        (row, s, t)
+        for row, other in zip(rows, [*rows[1:], rows[0]])
+        for s, t in _six(row, other, r, rng).items()
+    ]
+    return pd.DataFrame(
+        [
+            dict(item=i + 1, doc=row.id, system=s, source=row.source, reference=row.reference, hypothesis=t)
+            | _verdict(t, row)
+            for i, (row, s, t) in enumerate(said)
+        ]
+    )
+
 
 def texts_named(
-    name:str, # 'summeval' or 'bulletin:SPLIT:NUMBER'
-)->pd.DataFrame: # As `summeval_texts`
+    name: str,  # 'summeval' or 'bulletin:SPLIT:NUMBER'
+) -> pd.DataFrame:  # As `summeval_texts`
     "Scored summaries by name."
-    what,*more = name.split(':')
-    if what=='summeval' and not more: return summeval_texts()
-    if what!='bulletin' or len(more)!=2 or not more[1].isdigit(): raise ValueError(f"scored summaries are 'summeval' or 'bulletin:SPLIT:NUMBER' such as bulletin:test:12, got {name!r}")
+    what, *more = name.split(":")
+    if what == "summeval" and not more:
+        return summeval_texts()
+    if what != "bulletin" or len(more) != 2 or not more[1].isdigit():
+        raise ValueError(
+            f"scored summaries are 'summeval' or 'bulletin:SPLIT:NUMBER' such as bulletin:test:12, got {name!r}"
+        )
     return bulletin_texts(more[0], int(more[1]))
 
 # %% ../../../nbs/10_papers/06_ice/02_live.ipynb #85dcce56
 class Study(NamedTuple):
     "What is asked; the defaults are the paper's"
-    size:int=4           # Articles per fold, so most examples
-    seed:int=1           # Of the folds, of the choice of examples and of the sample
-    ways:tuple=('uniform', 'stratified', 'as_coded') # Keys of `uetrust.papers.ice.live.WAYS`
-    turns:int=1          # Folds that give examples, one after the other, when ways are compared
-    k:tuple=(1, 2, 3, 4) # Numbers of examples
-    sets:int=3           # Sets of examples, the paper's seeds
-    held:int=5           # First folds, of which nothing is judged when numbers and sets are compared
-    judged:int=200       # Summaries that are judged then
+
+    size: int = 4  # Articles per fold, so most examples
+    seed: int = 1  # Of the folds, of the choice of examples and of the sample
+    ways: tuple = ("uniform", "stratified", "as_coded")  # Keys of `uetrust.papers.ice.live.WAYS`
+    turns: int = 1  # Folds that give examples, one after the other, when ways are compared
+    k: tuple = (1, 2, 3, 4)  # Numbers of examples
+    sets: int = 3  # Sets of examples, the paper's seeds
+    held: int = 5  # First folds, of which nothing is judged when numbers and sets are compared
+    judged: int = 200  # Summaries that are judged then
+
 
 def checked(
-    pool:pd.DataFrame, # From `texts_named`
-    s:Study, # What is asked
-)->list: # Folds, each a list of articles
+    pool: pd.DataFrame,  # From `texts_named`
+    s: Study,  # What is asked
+) -> list:  # Folds, each a list of articles
     "The folds, if they can give what is asked."
-    groups = folds(pool['doc'], random.Random(s.seed), s.size)
-    if bad := [k for k in s.k if not 0<=k<=s.size]: raise ValueError(f"a fold has {s.size} articles and gives one example of each, so k goes from 0 to {s.size}, got {some(map(str, bad))}; more examples need larger folds")
-    if not 1<=s.sets<=s.held<len(groups) or not 1<=s.turns<=len(groups): raise ValueError(f"{s.sets} sets of examples come from the {s.held} folds that are held back and {s.turns} take turns, but there are {len(groups)} folds, and some must be left to judge")
-    left = pool['doc'].isin(sum(groups[s.held:], [])).sum()
-    if s.judged>left: raise ValueError(f"{s.judged} summaries are to be judged, but the folds behind the first {s.held} have {left}")
+    groups = folds(pool["doc"], random.Random(s.seed), s.size)
+    if bad := [k for k in s.k if not 0 <= k <= s.size]:
+        raise ValueError(
+            f"a fold has {s.size} articles and gives one example of each, so k goes from 0 to {s.size}, got {some(map(str, bad))}; more examples need larger folds"
+        )
+    if not 1 <= s.sets <= s.held < len(groups) or not 1 <= s.turns <= len(groups):
+        raise ValueError(
+            f"{s.sets} sets of examples come from the {s.held} folds that are held back and {s.turns} take turns, but there are {len(groups)} folds, and some must be left to judge"
+        )
+    left = pool["doc"].isin(sum(groups[s.held :], [])).sum()
+    if s.judged > left:
+        raise ValueError(
+            f"{s.judged} summaries are to be judged, but the folds behind the first {s.held} have {left}"
+        )
     return groups
 
+
 def judged(
-    pool:pd.DataFrame, # From `texts_named`
-    s:Study, # What is asked
-    part:str, # 'ways' or 'sets'
-    fold:int=0, # Fold that gives the examples
-)->list: # Items
+    pool: pd.DataFrame,  # From `texts_named`
+    s: Study,  # What is asked
+    part: str,  # 'ways' or 'sets'
+    fold: int = 0,  # Fold that gives the examples
+) -> list:  # Items
     "Which summaries are judged."
     groups = checked(pool, s)
-    if part=='ways': return list(pool['item'][~pool['doc'].isin(groups[fold])])
-    rng,rest = random.Random(s.seed),[i for d in sum(groups[s.held:], []) for i in pool['item'][pool['doc']==d]]
-    first = rng.sample(rest, s.judged//2) # Two draws, as the paper's authors made them
-    return first+rng.sample([i for i in rest if i not in set(first)], s.judged-len(first))
+    if part == "ways":
+        return list(pool["item"][~pool["doc"].isin(groups[fold])])
+    rng, rest = (
+        random.Random(s.seed),
+        [i for d in sum(groups[s.held :], []) for i in pool["item"][pool["doc"] == d]],
+    )
+    first = rng.sample(rest, s.judged // 2)  # Two draws, as the paper's authors made them
+    return first + rng.sample([i for i in rest if i not in set(first)], s.judged - len(first))
+
 
 def designs(
-    s:Study, # What is asked
-    dims=DIMS, # Dimensions
-)->pd.DataFrame: # part ('ways' or 'sets'), dim, how, fold, k
+    s: Study,  # What is asked
+    dims=DIMS,  # Dimensions
+) -> pd.DataFrame:  # part ('ways' or 'sets'), dim, how, fold, k
     "Every combination that is asked about."
-    ways = [dict(part='ways', dim=d, how=h, fold=f, k=s.size) for d in dims for h in s.ways for f in range(s.turns)]
-    return pd.DataFrame(ways+[dict(part='sets', dim=d, how='uniform' if k else 'none', fold=f, k=k) for d in dims for k in s.k for f in range(s.sets if k else 1)])
+    ways = [
+        dict(part="ways", dim=d, how=h, fold=f, k=s.size)
+        for d in dims
+        for h in s.ways
+        for f in range(s.turns)
+    ]
+    return pd.DataFrame(
+        ways
+        + [
+            dict(part="sets", dim=d, how="uniform" if k else "none", fold=f, k=k)
+            for d in dims
+            for k in s.k
+            for f in range(s.sets if k else 1)
+        ]
+    )
+
 
 def asked(
-    pool:pd.DataFrame, # From `texts_named`
-    s:Study, # What is asked
-    dims=DIMS, # Dimensions
-)->pd.DataFrame: # As `designs`, and item: one row per question
+    pool: pd.DataFrame,  # From `texts_named`
+    s: Study,  # What is asked
+    dims=DIMS,  # Dimensions
+) -> pd.DataFrame:  # As `designs`, and item: one row per question
     "Every question: a summary, and the examples that it is judged with."
     d = designs(s, dims)
-    who = {key:judged(pool, s, *key) for key in dict.fromkeys(zip(d['part'], d['fold']))}
-    return pd.DataFrame([r|dict(item=i) for r in d.to_dict('records') for i in who[r['part'], r['fold']]])
+    who = {key: judged(pool, s, *key) for key in dict.fromkeys(zip(d["part"], d["fold"]))}
+    return pd.DataFrame([r | dict(item=i) for r in d.to_dict("records") for i in who[r["part"], r["fold"]]])
+
 
 def shown(
-    pool:pd.DataFrame, # From `texts_named`
-    s:Study, # What is asked
-)->dict: # (how, dim, fold) -> items, as they were chosen
+    pool: pd.DataFrame,  # From `texts_named`
+    s: Study,  # What is asked
+) -> dict:  # (how, dim, fold) -> items, as they were chosen
     "The examples of every fold."
-    chosen = {h:selection(pool, h, s.seed, size=s.size) for h in dict.fromkeys((*s.ways, 'uniform'))}
-    return {(h, d, f):list(g['item']) for h,t in chosen.items() for (d,f),g in t.groupby(['dim', 'fold'], sort=False)}
+    chosen = {h: selection(pool, h, s.seed, size=s.size) for h in dict.fromkeys((*s.ways, "uniform"))}
+    return {
+        (h, d, f): list(g["item"])
+        for h, t in chosen.items()
+        for (d, f), g in t.groupby(["dim", "fold"], sort=False)
+    }
 
 # %% ../../../nbs/10_papers/06_ice/02_live.ipynb #e4313bd9
-MISSING = ('no number', 'refused', 'not asked')
+MISSING = ("no number", "refused", "not asked")
 
-def _number(reply, why): # Value, and which kind of missing
-    if not isinstance(reply, str): return np.nan,'refused' if why!='not asked' else why
-    try: return ice_number(reply),''
-    except Undefined: return np.nan,'no number'
 
-def _cut(t): # Whether a question with more examples has no more tokens than one with fewer
-    few = t[t['part']=='sets'].sort_values('k', kind='stable')
-    before = few.groupby(['dim', 'fold', 'item'])['tokens'].transform(lambda v: v.ffill().shift().cummax())
-    return (few['tokens']<=before).reindex(t.index, fill_value=False)
+def _number(reply, why):  # Value, and which kind of missing
+    if not isinstance(reply, str):
+        return np.nan, "refused" if why != "not asked" else why
+    try:
+        return ice_number(reply), ""
+    except Undefined:
+        return np.nan, "no number"
+
+
+def _cut(t):  # Whether a question with more examples has no more tokens than one with fewer
+    few = t[t["part"] == "sets"].sort_values("k", kind="stable")
+    before = few.groupby(["dim", "fold", "item"])["tokens"].transform(lambda v: v.ffill().shift().cummax())
+    return (few["tokens"] <= before).reindex(t.index, fill_value=False)
+
 
 def scored(
-    plan:pd.DataFrame, # From `asked`
-    replies:pd.DataFrame, # One row per question: reply (text or None), why ('' or why there is none), tokens (of the prompt, NaN where unknown)
-)->pd.DataFrame: # plan, and value, missing ('' or one of `MISSING`), off (outside [0,1]), tokens, cut
+    plan: pd.DataFrame,  # From `asked`
+    replies: pd.DataFrame,  # One row per question: reply (text or None), why ('' or why there is none), tokens (of the prompt, NaN where unknown)
+) -> pd.DataFrame:  # plan, and value, missing ('' or one of `MISSING`), off (outside [0,1]), tokens, cut
     "Replies as scores."
-    if len(plan)!=len(replies): raise ValueError(f"one reply per question is needed, got {len(replies)} for {len(plan)}")
-    read = [_number(r, w) for r,w in zip(replies['reply'], replies['why'])]
-    t = plan.assign(value=[float(v) for v,_ in read], missing=[m for _,m in read], tokens=replies['tokens'].to_numpy(float))
-    return t.assign(off=t['value'].notna()&~t['value'].between(0, 1), cut=_cut)
+    if len(plan) != len(replies):
+        raise ValueError(f"one reply per question is needed, got {len(replies)} for {len(plan)}")
+    read = [_number(r, w) for r, w in zip(replies["reply"], replies["why"])]
+    t = plan.assign(
+        value=[float(v) for v, _ in read],
+        missing=[m for _, m in read],
+        tokens=replies["tokens"].to_numpy(float),
+    )
+    return t.assign(off=t["value"].notna() & ~t["value"].between(0, 1), cut=_cut)
 
-KEY = ['part', 'dim', 'how', 'fold', 'k']
+
+KEY = ["part", "dim", "how", "fold", "k"]
+
 
 def counted(
-    scores:pd.DataFrame, # From `scored`
-    by=KEY, # Columns to count by
-)->pd.DataFrame: # by, asked, scored, no_number, refused, not_asked, off, cut, mean (over the scored), tokens (median of the prompts that were answered), missing (share)
+    scores: pd.DataFrame,  # From `scored`
+    by=KEY,  # Columns to count by
+) -> pd.DataFrame:  # by, asked, scored, no_number, refused, not_asked, off, cut, mean (over the scored), tokens (median of the prompts that were answered), missing (share)
     "What there is, and what is missing beside it."
-    def one(g): return dict(asked=len(g), scored=g['value'].count(), **{m.replace(' ', '_'):(g['missing']==m).sum() for m in MISSING}, off=g['off'].sum(), cut=g['cut'].sum(), mean=g['value'].mean(), tokens=g['tokens'].median(), missing=g['value'].isna().mean())
+
+    def one(g):
+        return dict(
+            asked=len(g),
+            scored=g["value"].count(),
+            **{m.replace(" ", "_"): (g["missing"] == m).sum() for m in MISSING},
+            off=g["off"].sum(),
+            cut=g["cut"].sum(),
+            mean=g["value"].mean(),
+            tokens=g["tokens"].median(),
+            missing=g["value"].isna().mean(),
+        )
+
     by = list(by)
-    return pd.DataFrame([dict(zip(by, k))|one(g) for k,g in scores.groupby(by, sort=False)])
+    return pd.DataFrame([dict(zip(by, k)) | one(g) for k, g in scores.groupby(by, sort=False)])
 
 # %% ../../../nbs/10_papers/06_ice/02_live.ipynb #01f26b34
 def correlated(
-    scores:pd.DataFrame, # From `scored`
-    pool:pd.DataFrame, # From `texts_named`
-    draws:int=400, # Bootstrap samples of articles; 0 for none
-    seed:int=42, # Their seed
-)->pd.DataFrame: # part, dim, how, fold, k, level, coef, value, n, skipped, and for pooled Spearman lo and hi (95 %, over articles)
+    scores: pd.DataFrame,  # From `scored`
+    pool: pd.DataFrame,  # From `texts_named`
+    draws: int = 400,  # Bootstrap samples of articles; 0 for none
+    seed: int = 42,  # Their seed
+) -> pd.DataFrame:  # part, dim, how, fold, k, level, coef, value, n, skipped, and for pooled Spearman lo and hi (95 %, over articles)
     "Correlation with people, or with what stands in their place."
-    rows,known = [],scores.merge(pool[['item', 'doc', 'system', *DIMS]], on='item')
-    for key,g in known.groupby(KEY, sort=False):
-        metric = grid(g, 'value')
+    rows, known = [], scores.merge(pool[["item", "doc", "system", *DIMS]], on="item")
+    for key, g in known.groupby(KEY, sort=False):
+        metric = grid(g, "value")
         human = grid(g, key[1]).where(metric.notna())
-        for level,coef in ((l, c) for l in (LEVELS if key[0]=='ways' else ['pooled']) for c in ('spearman', 'kendall')):
+        for level, coef in (
+            (l, c) for l in (LEVELS if key[0] == "ways" else ["pooled"]) for c in ("spearman", "kendall")
+        ):
             v = level_of(level)(metric, human, coef)
-            ends = (level, coef)==('pooled', 'spearman') and draws and not np.isnan(v.value)
-            b = bootstrap_interval(metric, human, 'pooled', 'spearman', draws=draws, seed=seed) if ends else None
-            rows.append(dict(zip(KEY, key))|dict(level=level, coef=coef, value=v.value, n=v.n, skipped=v.skipped, lo=b.lo if b else np.nan, hi=b.hi if b else np.nan))
+            ends = (level, coef) == ("pooled", "spearman") and draws and not np.isnan(v.value)
+            b = (
+                bootstrap_interval(metric, human, "pooled", "spearman", draws=draws, seed=seed)
+                if ends
+                else None
+            )
+            rows.append(
+                dict(zip(KEY, key))
+                | dict(
+                    level=level,
+                    coef=coef,
+                    value=v.value,
+                    n=v.n,
+                    skipped=v.skipped,
+                    lo=b.lo if b else np.nan,
+                    hi=b.hi if b else np.nan,
+                )
+            )
     return pd.DataFrame(rows)
+
 
 def by_number(
-    corr:pd.DataFrame, # From `correlated`
-)->pd.DataFrame: # dim, k, value (mean over sets), se, lo, hi (95 %, t over sets), sets (with a correlation), undefined (without)
+    corr: pd.DataFrame,  # From `correlated`
+) -> pd.DataFrame:  # dim, k, value (mean over sets), se, lo, hi (95 %, t over sets), sets (with a correlation), undefined (without)
     "Pooled Spearman against the number of examples (Figure 4)."
     from scipy.stats import t
-    d,rows = corr.query("part=='sets' and level=='pooled' and coef=='spearman'"),[]
-    for (dim,k),g in d.groupby(['dim', 'k'], sort=False):
-        v = g['value'].dropna()
-        se = v.std(ddof=1)/np.sqrt(len(v)) if len(v)>1 else np.nan
-        half = se*t.ppf(.975, len(v)-1) if len(v)>1 else np.nan
-        rows.append(dict(dim=dim, k=k, value=v.mean(), se=se, lo=v.mean()-half, hi=v.mean()+half, sets=len(v), undefined=len(g)-len(v)))
+
+    d, rows = corr.query("part=='sets' and level=='pooled' and coef=='spearman'"), []
+    for (dim, k), g in d.groupby(["dim", "k"], sort=False):
+        v = g["value"].dropna()
+        se = v.std(ddof=1) / np.sqrt(len(v)) if len(v) > 1 else np.nan
+        half = se * t.ppf(0.975, len(v) - 1) if len(v) > 1 else np.nan
+        rows.append(
+            dict(
+                dim=dim,
+                k=k,
+                value=v.mean(),
+                se=se,
+                lo=v.mean() - half,
+                hi=v.mean() + half,
+                sets=len(v),
+                undefined=len(g) - len(v),
+            )
+        )
     return pd.DataFrame(rows)
 
+
 def by_set(
-    corr:pd.DataFrame, # From `correlated`
-)->pd.DataFrame: # dim, k, sets (with a correlation), lowest, highest, range, sd, and articles (mean half-width of the 95 % interval over articles)
+    corr: pd.DataFrame,  # From `correlated`
+) -> pd.DataFrame:  # dim, k, sets (with a correlation), lowest, highest, range, sd, and articles (mean half-width of the 95 % interval over articles)
     "How far the sets of examples lie apart (Figure 3); the same summaries are judged with each."
     d = corr.query("part=='sets' and level=='pooled' and coef=='spearman' and k>0")
-    def one(v, g): return dict(sets=v.count(), lowest=v.min(), highest=v.max(), range=v.max()-v.min() if v.count()>1 else np.nan, sd=v.std(ddof=1), articles=((g['hi']-g['lo'])/2).mean())
-    return pd.DataFrame([dict(dim=dim, k=k)|one(g['value'], g) for (dim,k),g in d.groupby(['dim', 'k'], sort=False)])
+
+    def one(v, g):
+        return dict(
+            sets=v.count(),
+            lowest=v.min(),
+            highest=v.max(),
+            range=v.max() - v.min() if v.count() > 1 else np.nan,
+            sd=v.std(ddof=1),
+            articles=((g["hi"] - g["lo"]) / 2).mean(),
+        )
+
+    return pd.DataFrame(
+        [dict(dim=dim, k=k) | one(g["value"], g) for (dim, k), g in d.groupby(["dim", "k"], sort=False)]
+    )
 
 # %% ../../../nbs/10_papers/06_ice/02_live.ipynb #742bc27c
-RECORDED = dict(uniform='ice_uniform', as_coded='ice_stratified') # Way of choosing -> prefix of the released columns
+RECORDED = dict(
+    uniform="ice_uniform", as_coded="ice_stratified"
+)  # Way of choosing -> prefix of the released columns
+
 
 def recorded(
-    pool:pd.DataFrame, # From `summeval_texts`
-    released:pd.DataFrame, # From `uetrust.data.loaders.ice`
-    s:Study, # Folds of the paper
-)->pd.DataFrame: # As from `scored`, without tokens
+    pool: pd.DataFrame,  # From `summeval_texts`
+    released: pd.DataFrame,  # From `uetrust.data.loaders.ice`
+    s: Study,  # Folds of the paper
+) -> pd.DataFrame:  # As from `scored`, without tokens
     "The released scores as a run of the study."
-    if lost := set(judged(pool, s, 'ways'))^set(released['item']): raise ValueError(f"the released scores judge other summaries than those outside the first fold: {some(map(str, sorted(lost)))}")
-    plan = pd.concat([asked(pool, s._replace(ways=tuple(RECORDED), turns=1, k=(s.size,), sets=1))], ignore_index=True)
-    by = released.set_index('item')
-    value = [by.at[i, f'{RECORDED[h]}_{d}'] for h,d,i in zip(plan['how'], plan['dim'], plan['item'])]
-    return scored(plan, pd.DataFrame(dict(reply=[str(v) for v in value], why='', tokens=np.nan)))
+    if lost := set(judged(pool, s, "ways")) ^ set(released["item"]):
+        raise ValueError(
+            f"the released scores judge other summaries than those outside the first fold: {some(map(str, sorted(lost)))}"
+        )
+    plan = pd.concat(
+        [asked(pool, s._replace(ways=tuple(RECORDED), turns=1, k=(s.size,), sets=1))], ignore_index=True
+    )
+    by = released.set_index("item")
+    value = [by.at[i, f"{RECORDED[h]}_{d}"] for h, d, i in zip(plan["how"], plan["dim"], plan["item"])]
+    return scored(plan, pd.DataFrame(dict(reply=[str(v) for v in value], why="", tokens=np.nan)))

@@ -6,63 +6,153 @@
 __all__ = ['plot_numbers', 'reading']
 
 # %% ../../../nbs/10_papers/06_ice/03_plots.ipynb #1ac382a6
-import numpy as np, pandas as pd
+import numpy as np
 import pandas as pd
+
 from .live import MISSING, by_number, by_set, correlated, counted, scored
 
 # %% ../../../nbs/10_papers/06_ice/03_plots.ipynb #21057654
 def plot_numbers(
-    curve:pd.DataFrame, # From `by_number`
-    counts:pd.DataFrame, # From `counted`, by dim and k
-    record:pd.DataFrame=None, # Columns dim, k, value: drawn as stars
-    colors:dict=None, # Dimension -> colour
-    title:str='', # Above the panels
-): # The figure
+    curve: pd.DataFrame,  # From `by_number`
+    counts: pd.DataFrame,  # From `counted`, by dim and k
+    record: pd.DataFrame = None,  # Columns dim, k, value: drawn as stars
+    colors: dict = None,  # Dimension -> colour
+    title: str = "",  # Above the panels
+):  # The figure
     "Correlation and missing scores against the number of examples."
     import matplotlib.pyplot as plt
-    fig,(a,b) = plt.subplots(1, 2, figsize=(9, 3.6), layout='constrained')
-    ks,colors = sorted(set(counts['k'])),colors or {}
-    for i,d in enumerate(dict.fromkeys(counts['dim'])):
-        c,n,x = curve[curve['dim']==d],counts[counts['dim']==d].sort_values('k'),.04*(i-1.5)
-        look = dict(color=colors.get(d, f'C{i}'), marker='o', ms=5)
-        a.errorbar(c['k']+x, c['value'], [c['value']-c['lo'], c['hi']-c['value']], capsize=3, label=d, **look)
-        b.plot(n['k']+x, n['missing'], **look)
-        b.plot(n['k']+x, n['refused']/n['asked'], ls=':', mfc='white', **look)
-        if record is not None: a.scatter(record.loc[record['dim']==d, 'k']+x, record.loc[record['dim']==d, 'value'], marker='*', s=130, facecolor='white', edgecolor=look['color'], zorder=4)
-    if not curve['value'].notna().any(): a.text(.5, .1, 'no correlation: too few replies hold a score', transform=a.transAxes, ha='center', fontsize=9)
-    a.set(xlabel='examples shown', ylabel='pooled Spearman (mean over sets)', xticks=ks, xlim=(min(ks)-.4, max(ks)+.4), ylim=(-1, 1))
-    b.set(xlabel='examples shown', ylabel='share without a score (dotted: refused)', xticks=ks, ylim=(-.03, 1.03))
-    for ax in (a, b): ax.spines[['top', 'right']].set_visible(False)
-    fig.legend(*a.get_legend_handles_labels(), loc='outside lower center', ncols=4, frameon=False, fontsize=9)
+
+    fig, (a, b) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    ks, colors = sorted(set(counts["k"])), colors or {}
+    for i, d in enumerate(dict.fromkeys(counts["dim"])):
+        c, n, x = curve[curve["dim"] == d], counts[counts["dim"] == d].sort_values("k"), 0.04 * (i - 1.5)
+        look = dict(color=colors.get(d, f"C{i}"), marker="o", ms=5)
+        a.errorbar(
+            c["k"] + x, c["value"], [c["value"] - c["lo"], c["hi"] - c["value"]], capsize=3, label=d, **look
+        )
+        b.plot(n["k"] + x, n["missing"], **look)
+        b.plot(n["k"] + x, n["refused"] / n["asked"], ls=":", mfc="white", **look)
+        if record is not None:
+            a.scatter(
+                record.loc[record["dim"] == d, "k"] + x,
+                record.loc[record["dim"] == d, "value"],
+                marker="*",
+                s=130,
+                facecolor="white",
+                edgecolor=look["color"],
+                zorder=4,
+            )
+    if not curve["value"].notna().any():
+        a.text(
+            0.5,
+            0.1,
+            "no correlation: too few replies hold a score",
+            transform=a.transAxes,
+            ha="center",
+            fontsize=9,
+        )
+    a.set(
+        xlabel="examples shown",
+        ylabel="pooled Spearman (mean over sets)",
+        xticks=ks,
+        xlim=(min(ks) - 0.4, max(ks) + 0.4),
+        ylim=(-1, 1),
+    )
+    b.set(
+        xlabel="examples shown",
+        ylabel="share without a score (dotted: refused)",
+        xticks=ks,
+        ylim=(-0.03, 1.03),
+    )
+    for ax in (a, b):
+        ax.spines[["top", "right"]].set_visible(False)
+    fig.legend(*a.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     fig.suptitle(title, fontsize=10)
     return fig
 
-def _missing(c, who): # What was asked and what came
-    n,kinds = c['asked'].sum(),{m:c[m.replace(' ', '_')].sum() for m in MISSING}
-    lost = '; '.join(f'{v} ({v/n:.0%}) {dict(zip(MISSING, ("hold no number", "were refused by the server", "were not sent")))[m]}' for m,v in kinds.items() if v)
-    return f"{who} was asked {n} questions: {c['scored'].sum()} ({c['scored'].sum()/n:.0%}) have a score"+(f'; {lost}' if lost else '')+'.'+(f" {c['off'].sum()} scores lie outside [0, 1] and are kept, as in the release." if c['off'].any() else '')+(f" {c['cut'].sum()} prompts were cut by the server." if c['cut'].any() else '')
 
-def _too_long(by_k): # Refused prompts by number of examples
-    no = by_k[by_k['refused']>0]
-    return ['Refused, mostly for want of room in the window: '+'; '.join(f'{d} '+', '.join(f"{r.refused} of {r.asked} with {r.k}" for r in g.itertuples()) for d,g in no.groupby('dim', sort=False))+' examples. What is left with many examples are the short texts, so the numbers do not compare like with like.'] if len(no) else []
+def _missing(c, who):  # What was asked and what came
+    n, kinds = c["asked"].sum(), {m: c[m.replace(" ", "_")].sum() for m in MISSING}
+    lost = "; ".join(
+        f"{v} ({v / n:.0%}) {dict(zip(MISSING, ('hold no number', 'were refused by the server', 'were not sent')))[m]}"
+        for m, v in kinds.items()
+        if v
+    )
+    return (
+        f"{who} was asked {n} questions: {c['scored'].sum()} ({c['scored'].sum() / n:.0%}) have a score"
+        + (f"; {lost}" if lost else "")
+        + "."
+        + (
+            f" {c['off'].sum()} scores lie outside [0, 1] and are kept, as in the release."
+            if c["off"].any()
+            else ""
+        )
+        + (f" {c['cut'].sum()} prompts were cut by the server." if c["cut"].any() else "")
+    )
+
+
+def _too_long(by_k):  # Refused prompts by number of examples
+    no = by_k[by_k["refused"] > 0]
+    return (
+        [
+            "Refused, mostly for want of room in the window: "
+            + "; ".join(
+                f"{d} " + ", ".join(f"{r.refused} of {r.asked} with {r.k}" for r in g.itertuples())
+                for d, g in no.groupby("dim", sort=False)
+            )
+            + " examples. What is left with many examples are the short texts, so the numbers do not compare like with like."
+        ]
+        if len(no)
+        else []
+    )
+
 
 def reading(
-    scores:pd.DataFrame, # From `scored`
-    corr:pd.DataFrame, # From `correlated`
-    who:str, # Name of the judge
-    yardstick:str, # What the scores are compared with, in words
-)->list: # Paragraphs
+    scores: pd.DataFrame,  # From `scored`
+    corr: pd.DataFrame,  # From `correlated`
+    who: str,  # Name of the judge
+    yardstick: str,  # What the scores are compared with, in words
+) -> list:  # Paragraphs
     "What the numbers say."
-    curve,apart = by_number(corr),by_set(corr).dropna(subset='range')
-    by_k = counted(scores[scores['part']=='sets'], ['dim', 'k'])
-    said = [_missing(counted(scores), who)+f' The scores are compared with {yardstick}.',*_too_long(by_k)]
+    curve, apart = by_number(corr), by_set(corr).dropna(subset="range")
+    by_k = counted(scores[scores["part"] == "sets"], ["dim", "k"])
+    said = [_missing(counted(scores), who) + f" The scores are compared with {yardstick}.", *_too_long(by_k)]
     ways = corr.query("part=='ways' and level=='pooled' and coef=='spearman'")
-    if ways['value'].isna().all() and curve['value'].isna().all(): return said+['No set of examples and no way of choosing them has enough differing scores for a correlation: this run shows what is asked and what is counted, and says nothing about the method.']
-    mean = ways.groupby(['dim', 'how'], sort=False)['value'].mean()
-    said += ['Pooled Spearman by way of choosing: '+'; '.join(f'{d} '+', '.join(f'{h} {v:.3f}' if v==v else f'{h} undefined' for h,v in g.droplevel(0).items()) for d,g in mean.groupby(level=0, sort=False))+'.'] if len(mean) else []
-    ends = {d:g[g['value'].notna()&(g['k']>0)] for d,g in curve.groupby('dim', sort=False)}
-    said += ['From fewest to most examples: '+'; '.join(f"{d} {g.iloc[0]['value']:.3f} (k={g.iloc[0]['k']}) to {g.iloc[-1]['value']:.3f} (k={g.iloc[-1]['k']}, standard error over {g.iloc[-1]['sets']} sets {g.iloc[-1]['se']:.3f})" for d,g in ends.items() if len(g)>1)+'.'] if any(len(g)>1 for g in ends.values()) else []
+    if ways["value"].isna().all() and curve["value"].isna().all():
+        return said + [
+            "No set of examples and no way of choosing them has enough differing scores for a correlation: this run shows what is asked and what is counted, and says nothing about the method."
+        ]
+    mean = ways.groupby(["dim", "how"], sort=False)["value"].mean()
+    said += (
+        [
+            "Pooled Spearman by way of choosing: "
+            + "; ".join(
+                f"{d} "
+                + ", ".join(f"{h} {v:.3f}" if v == v else f"{h} undefined" for h, v in g.droplevel(0).items())
+                for d, g in mean.groupby(level=0, sort=False)
+            )
+            + "."
+        ]
+        if len(mean)
+        else []
+    )
+    ends = {d: g[g["value"].notna() & (g["k"] > 0)] for d, g in curve.groupby("dim", sort=False)}
+    said += (
+        [
+            "From fewest to most examples: "
+            + "; ".join(
+                f"{d} {g.iloc[0]['value']:.3f} (k={g.iloc[0]['k']}) to {g.iloc[-1]['value']:.3f} (k={g.iloc[-1]['k']}, standard error over {g.iloc[-1]['sets']} sets {g.iloc[-1]['se']:.3f})"
+                for d, g in ends.items()
+                if len(g) > 1
+            )
+            + "."
+        ]
+        if any(len(g) > 1 for g in ends.values())
+        else []
+    )
     if len(apart):
-        w = apart.loc[apart['range'].idxmax()]
-        said += [f"Sets of examples lie up to {100*w['range']:.0f} points apart ({w['dim']}, k={w['k']}, {w['sets']} sets; the paper says about 7); the interval over articles reaches {100*apart['articles'].mean():.0f} points to either side on average, but all sets judge the same summaries."]
+        w = apart.loc[apart["range"].idxmax()]
+        said += [
+            f"Sets of examples lie up to {100 * w['range']:.0f} points apart ({w['dim']}, k={w['k']}, {w['sets']} sets; the paper says about 7); the interval over articles reaches {100 * apart['articles'].mean():.0f} points to either side on average, but all sets judge the same summaries."
+        ]
     return said

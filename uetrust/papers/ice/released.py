@@ -6,62 +6,115 @@
 __all__ = ['METRICS', 'level_table', 'appendix_e', 'spread_of', 'binned']
 
 # %% ../../../nbs/10_papers/06_ice/01_released.ipynb #597c5b4a
-import numpy as np, pandas as pd
+import numpy as np
+import pandas as pd
+
 from ...data.loaders import QUALITIES
 from ...evaluation.correlations import LEVELS
 from ...evaluation.multiple import holm
-from ..recompute import grid
 from ...evaluation.significance import bootstrap_difference, subset_wins
+from ..recompute import grid
 
 # %% ../../../nbs/10_papers/06_ice/01_released.ipynb #b26a14c6
-METRICS = ('ice_uniform', 'ice_stratified', 'unieval')
+METRICS = ("ice_uniform", "ice_stratified", "unieval")
+
 
 def level_table(
-    df:pd.DataFrame, # One row per summary: doc, system, scores
-    metrics=METRICS, # Prefixes of the metrics' columns
-    coefs=('spearman', 'kendall'), # As in `uetrust.evaluation.correlations.row_correlations`
-)->pd.DataFrame: # One row per metric, quality and coefficient: value at each level, and `skipped`, the documents without a correlation
+    df: pd.DataFrame,  # One row per summary: doc, system, scores
+    metrics=METRICS,  # Prefixes of the metrics' columns
+    coefs=("spearman", "kendall"),  # As in `uetrust.evaluation.correlations.row_correlations`
+) -> pd.DataFrame:  # One row per metric, quality and coefficient: value at each level, and `skipped`, the documents without a correlation
     "What 'correlation with people' is at each level."
     rows = []
-    for m,q,c in ((m, q, c) for m in metrics for q in QUALITIES for c in coefs):
-        at = {n:f(grid(df, f'{m}_{q}'), grid(df, f'human_{q}'), c) for n,f in LEVELS.items()}
-        rows.append(dict(metric=m, quality=q, coef=c, skipped=at['per_document'].skipped, **{n:v.value for n,v in at.items()}))
+    for m, q, c in ((m, q, c) for m in metrics for q in QUALITIES for c in coefs):
+        at = {n: f(grid(df, f"{m}_{q}"), grid(df, f"human_{q}"), c) for n, f in LEVELS.items()}
+        rows.append(
+            dict(
+                metric=m,
+                quality=q,
+                coef=c,
+                skipped=at["per_document"].skipped,
+                **{n: v.value for n, v in at.items()},
+            )
+        )
     return pd.DataFrame(rows)
 
 # %% ../../../nbs/10_papers/06_ice/01_released.ipynb #8ce01264
 def appendix_e(
-    df:pd.DataFrame, # One row per summary, as for `level_table`
-    first:str='ice_uniform', # Metric
-    second:str='unieval', # The other
-    coefs=('spearman', 'kendall'), # Pooled, as in the paper
-    subsets:int=1000, # Random subsets of 80 %
-    draws:int=2000, # Bootstrap samples of documents
-    seed:int=42, # Of both
-)->pd.DataFrame: # Per quality and coefficient: difference, wins and verdict of the published test, sd of both, interval, p, and q by Holm
+    df: pd.DataFrame,  # One row per summary, as for `level_table`
+    first: str = "ice_uniform",  # Metric
+    second: str = "unieval",  # The other
+    coefs=("spearman", "kendall"),  # Pooled, as in the paper
+    subsets: int = 1000,  # Random subsets of 80 %
+    draws: int = 2000,  # Bootstrap samples of documents
+    seed: int = 42,  # Of both
+) -> pd.DataFrame:  # Per quality and coefficient: difference, wins and verdict of the published test, sd of both, interval, p, and q by Holm
     "The published test and a document bootstrap, side by side."
     rows = []
-    for q,c in ((q, c) for q in QUALITIES for c in coefs):
-        three = [grid(df, f'{m}_{q}') for m in (first, second, 'human')]
-        s,b = subset_wins(*three, c, draws=subsets, seed=seed),bootstrap_difference(*three, 'pooled', c, draws=draws, seed=seed)
-        verdict = first if s.wins>.95*subsets else second if s.wins<.05*subsets else 'undecided'
-        rows.append(dict(quality=q, coef=c, difference=b.value, wins=s.wins/subsets, published_test=verdict, sd_subsets=s.sd, sd_documents=b.draws.std(ddof=1), lo=b.lo, hi=b.hi, p=b.p))
-    return pd.DataFrame(rows).assign(holm=lambda d: holm(d['p']))
+    for q, c in ((q, c) for q in QUALITIES for c in coefs):
+        three = [grid(df, f"{m}_{q}") for m in (first, second, "human")]
+        s, b = (
+            subset_wins(*three, c, draws=subsets, seed=seed),
+            bootstrap_difference(*three, "pooled", c, draws=draws, seed=seed),
+        )
+        verdict = first if s.wins > 0.95 * subsets else second if s.wins < 0.05 * subsets else "undecided"
+        rows.append(
+            dict(
+                quality=q,
+                coef=c,
+                difference=b.value,
+                wins=s.wins / subsets,
+                published_test=verdict,
+                sd_subsets=s.sd,
+                sd_documents=b.draws.std(ddof=1),
+                lo=b.lo,
+                hi=b.hi,
+                p=b.p,
+            )
+        )
+    return pd.DataFrame(rows).assign(holm=lambda d: holm(d["p"]))
 
 # %% ../../../nbs/10_papers/06_ice/01_released.ipynb #f7397bd0
 def spread_of(
-    df:pd.DataFrame, # One row per summary, as for `level_table`
-    metrics=('human', *METRICS), # Prefixes
-)->pd.DataFrame: # One row per metric and quality: mean, sd, distinct values, share of the commonest value and that value
+    df: pd.DataFrame,  # One row per summary, as for `level_table`
+    metrics=("human", *METRICS),  # Prefixes
+) -> (
+    pd.DataFrame
+):  # One row per metric and quality: mean, sd, distinct values, share of the commonest value and that value
     "Why ties matter: how few different scores there are."
-    def one(x): return dict(mean=x.mean(), sd=x.std(ddof=0), distinct=x.nunique(), commonest=x.value_counts().index[0], share=x.value_counts(normalize=True).iloc[0])
-    return pd.DataFrame([dict(metric=m, quality=q, **one(df[f'{m}_{q}'])) for m in metrics for q in QUALITIES])
+
+    def one(x):
+        return dict(
+            mean=x.mean(),
+            sd=x.std(ddof=0),
+            distinct=x.nunique(),
+            commonest=x.value_counts().index[0],
+            share=x.value_counts(normalize=True).iloc[0],
+        )
+
+    return pd.DataFrame(
+        [dict(metric=m, quality=q, **one(df[f"{m}_{q}"])) for m in metrics for q in QUALITIES]
+    )
+
 
 def binned(
-    df:pd.DataFrame, # One row per summary, as for `level_table`
-    metrics=('human', *METRICS), # Prefixes
-    bins:int=20, # Bins over [0,1]
-)->pd.DataFrame: # Columns metric, quality, from, to, share
+    df: pd.DataFrame,  # One row per summary, as for `level_table`
+    metrics=("human", *METRICS),  # Prefixes
+    bins: int = 20,  # Bins over [0,1]
+) -> pd.DataFrame:  # Columns metric, quality, from, to, share
     "Histogram of every score: the numbers behind Figure 2."
-    edges = np.linspace(0, 1, bins+1)
-    def one(x): return np.histogram(x, edges)[0]/len(x)
-    return pd.concat([pd.DataFrame({'metric':m, 'quality':q, 'from':edges[:-1], 'to':edges[1:], 'share':one(df[f'{m}_{q}'])}) for m in metrics for q in QUALITIES], ignore_index=True)
+    edges = np.linspace(0, 1, bins + 1)
+
+    def one(x):
+        return np.histogram(x, edges)[0] / len(x)
+
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {"metric": m, "quality": q, "from": edges[:-1], "to": edges[1:], "share": one(df[f"{m}_{q}"])}
+            )
+            for m in metrics
+            for q in QUALITIES
+        ],
+        ignore_index=True,
+    )

@@ -12,321 +12,464 @@ __all__ = ['KEYS', 'ALL', 'Permutation', 'Interval', 'TAILS', 'Regression', 'pan
 from collections import namedtuple
 from itertools import permutations, product
 from math import factorial, prod
-import numpy as np, pandas as pd
-from ...evaluation.agreement import kendall, rank_intervals, spearman, spearman_p
+
+import numpy as np
+import pandas as pd
+
 from ...core.checks import some, vector
+from ...evaluation.agreement import kendall, rank_intervals, spearman, spearman_p
 from ...evaluation.correlations import fisher_interval
 from ...evaluation.multiple import holm
 from ...evaluation.significance import generator
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #0c93d945
-KEYS = ['document', 'generator']
+KEYS = ["document", "generator"]
+
 
 def panel(
-    scores:np.ndarray, # Shape [documents, generators, evaluators]
-    generators:list, # Their names
-    evaluators:list, # Their names; the same name is the same model
-    documents:list=None, # Their names; numbers when None
-)->pd.DataFrame: # Index (document, generator), columns evaluators; complete
+    scores: np.ndarray,  # Shape [documents, generators, evaluators]
+    generators: list,  # Their names
+    evaluators: list,  # Their names; the same name is the same model
+    documents: list = None,  # Their names; numbers when None
+) -> pd.DataFrame:  # Index (document, generator), columns evaluators; complete
     "Scores with their names."
     x = np.asarray(scores, float)
     documents = range(len(x)) if documents is None else documents
-    want = len(documents),len(generators),len(evaluators)
-    if x.shape!=want: raise ValueError(f"scores need the shape [documents, generators, evaluators] = {list(want)}, got {list(x.shape)}")
-    df = pd.DataFrame(x.reshape(-1, want[2]), pd.MultiIndex.from_product([documents, generators], names=KEYS), list(evaluators))
+    want = len(documents), len(generators), len(evaluators)
+    if x.shape != want:
+        raise ValueError(
+            f"scores need the shape [documents, generators, evaluators] = {list(want)}, got {list(x.shape)}"
+        )
+    df = pd.DataFrame(
+        x.reshape(-1, want[2]),
+        pd.MultiIndex.from_product([documents, generators], names=KEYS),
+        list(evaluators),
+    )
     cube(df)
     return df
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #07dc43f9
-def _lacks(places): # Refuse missing cells
-    if places: raise ValueError(f"{len(places)} scores are missing or infinite: {some(places, 3)}. Means over different documents or models are not comparable; leave out the document, generator or evaluator as a whole")
+def _lacks(places):  # Refuse missing cells
+    if places:
+        raise ValueError(
+            f"{len(places)} scores are missing or infinite: {some(places, 3)}. Means over different documents or models are not comparable; leave out the document, generator or evaluator as a whole"
+        )
+
 
 def cube(
-    scores:pd.DataFrame, # As from `panel`, rows in any order
-)->np.ndarray: # Shape [documents, generators, evaluators]; both in order of appearance
+    scores: pd.DataFrame,  # As from `panel`, rows in any order
+) -> np.ndarray:  # Shape [documents, generators, evaluators]; both in order of appearance
     "The scores as an array, after checking that none is missing."
-    if list(scores.index.names)!=KEYS: raise ValueError(f"scores need an index {KEYS} and a column per evaluator (see panel), got index {list(scores.index.names)}")
-    if not (scores.index.is_unique and scores.columns.is_unique): raise ValueError(f"each (document, generator) and each evaluator must occur once; repeated: {some([*scores.index[scores.index.duplicated()], *scores.columns[scores.columns.duplicated()]])}")
+    if list(scores.index.names) != KEYS:
+        raise ValueError(
+            f"scores need an index {KEYS} and a column per evaluator (see panel), got index {list(scores.index.names)}"
+        )
+    if not (scores.index.is_unique and scores.columns.is_unique):
+        raise ValueError(
+            f"each (document, generator) and each evaluator must occur once; repeated: {some([*scores.index[scores.index.duplicated()], *scores.columns[scores.columns.duplicated()]])}"
+        )
     names = [scores.index.unique(k) for k in KEYS]
     full = scores.reindex(pd.MultiIndex.from_product(names, names=KEYS))
-    x = np.column_stack([vector(full[e], f'evaluator {e!r}', full.index) for e in full])
-    _lacks([f'document {full.index[i][0]}, generator {full.index[i][1]}, evaluator {scores.columns[j]}' for i,j in np.argwhere(~np.isfinite(x))])
+    x = np.column_stack([vector(full[e], f"evaluator {e!r}", full.index) for e in full])
+    _lacks(
+        [
+            f"document {full.index[i][0]}, generator {full.index[i][1]}, evaluator {scores.columns[j]}"
+            for i, j in np.argwhere(~np.isfinite(x))
+        ]
+    )
     return x.reshape(*map(len, names), -1)
 
+
 def mean_matrix(
-    scores:pd.DataFrame, # As from `panel`
-)->pd.DataFrame: # Generators x evaluators
+    scores: pd.DataFrame,  # As from `panel`
+) -> pd.DataFrame:  # Generators x evaluators
     "Mean over the documents, the numbers behind a heat map."
-    return pd.DataFrame(cube(scores).mean(0), scores.index.unique('generator'), scores.columns)
+    return pd.DataFrame(cube(scores).mean(0), scores.index.unique("generator"), scores.columns)
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #b679a860
-def _whole(m): # A mean matrix without gaps, as an array
+def _whole(m):  # A mean matrix without gaps, as an array
     x = m.to_numpy(float)
-    _lacks([f'generator {m.index[i]}, evaluator {m.columns[j]}' for i,j in np.argwhere(~np.isfinite(x))])
+    _lacks([f"generator {m.index[i]}, evaluator {m.columns[j]}" for i, j in np.argwhere(~np.isfinite(x))])
     return x
 
-def _same(m): return np.equal.outer(m.index.to_numpy(object), m.columns.to_numpy(object)).astype(bool) # One name
+
+def _same(m):
+    return np.equal.outer(m.index.to_numpy(object), m.columns.to_numpy(object)).astype(bool)  # One name
+
 
 def own(
-    m:pd.DataFrame, # Generators x evaluators
-    match:dict=None, # Evaluator -> generator that counts as its own; equal names when None
-)->np.ndarray: # True in the own cells
+    m: pd.DataFrame,  # Generators x evaluators
+    match: dict = None,  # Evaluator -> generator that counts as its own; equal names when None
+) -> np.ndarray:  # True in the own cells
     "The own cells; each evaluator has one or none."
     mine = _same(m if match is None else m.set_axis([match.get(e) for e in m], axis=1))
-    if not mine.any(): raise ValueError(f"no evaluator has a cell of its own: generators are {some(m.index)}, evaluators {some(m.columns)}. Names must be equal where the model is")
+    if not mine.any():
+        raise ValueError(
+            f"no evaluator has a cell of its own: generators are {some(m.index)}, evaluators {some(m.columns)}. Names must be equal where the model is"
+        )
     return mine
 
+
 def related(
-    m:pd.DataFrame, # Generators x evaluators
-    group:dict, # Model -> family, training data or size
-)->np.ndarray: # True where both have the same label but are not the same model
+    m: pd.DataFrame,  # Generators x evaluators
+    group: dict,  # Model -> family, training data or size
+) -> np.ndarray:  # True where both have the same label but are not the same model
     "Cells of the same group, cells of one name left out."
-    if lost := [n for n in dict.fromkeys([*m.index, *m.columns]) if n not in group]: raise ValueError(f"group has no label for {some(lost)}; it labels {some(group)}")
-    return _same(m.rename(index=group, columns=group))&~_same(m)
+    if lost := [n for n in dict.fromkeys([*m.index, *m.columns]) if n not in group]:
+        raise ValueError(f"group has no label for {some(lost)}; it labels {some(group)}")
+    return _same(m.rename(index=group, columns=group)) & ~_same(m)
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #f89c5bc6
 def normalised(
-    m:pd.DataFrame, # Mean scores, generators x evaluators
-    alpha:float=1., # Largest value
-)->pd.DataFrame: # In [0, alpha]; each evaluator's worst generator has 0
+    m: pd.DataFrame,  # Mean scores, generators x evaluators
+    alpha: float = 1.0,  # Largest value
+) -> pd.DataFrame:  # In [0, alpha]; each evaluator's worst generator has 0
     "Each evaluator's scores from its worst to its best generator (Liu et al. 2024, Eq. 4)."
     _whole(m)
-    lo,hi = m.min(),m.max()
-    if (lo==hi).any(): raise ValueError(f"evaluator {some(m.columns[lo==hi])} gives every generator the same mean score, so Eq. 4 divides by 0")
-    return alpha*(m-lo)/(hi-lo)
+    lo, hi = m.min(), m.max()
+    if (lo == hi).any():
+        raise ValueError(
+            f"evaluator {some(m.columns[lo == hi])} gives every generator the same mean score, so Eq. 4 divides by 0"
+        )
+    return alpha * (m - lo) / (hi - lo)
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #5d399cd2
 def self_rank(
-    m:pd.DataFrame, # Scores, generators x evaluators
-)->pd.Series: # By evaluator with an own generator; 1 is best
+    m: pd.DataFrame,  # Scores, generators x evaluators
+) -> pd.Series:  # By evaluator with an own generator; 1 is best
     "1 + the number of generators that the evaluator scores above its own."
-    x,(j,i) = _whole(m),np.nonzero(own(m).T)
-    return pd.Series(1+(x[:,j]>x[i,j]).sum(0), m.columns[j], name='self_rank')
+    x, (j, i) = _whole(m), np.nonzero(own(m).T)
+    return pd.Series(1 + (x[:, j] > x[i, j]).sum(0), m.columns[j], name="self_rank")
+
 
 def diagonal_excess(
-    m:pd.DataFrame, # Generators x evaluators, as from `normalised` (or any other scale)
-)->pd.Series: # By evaluator with an own generator; above 0 when it favours itself, or when its model is good
+    m: pd.DataFrame,  # Generators x evaluators, as from `normalised` (or any other scale)
+) -> (
+    pd.Series
+):  # By evaluator with an own generator; above 0 when it favours itself, or when its model is good
     "Own cell minus the mean of the evaluator's other cells."
-    x,(j,i) = _whole(m),np.nonzero(own(m).T)
-    return pd.Series(x[i,j]-(x[:,j].sum(0)-x[i,j])/(len(x)-1), m.columns[j], name='diagonal_excess')
+    x, (j, i) = _whole(m), np.nonzero(own(m).T)
+    return pd.Series(
+        x[i, j] - (x[:, j].sum(0) - x[i, j]) / (len(x) - 1), m.columns[j], name="diagonal_excess"
+    )
+
 
 def family_excess(
-    m:pd.DataFrame, # Generators x evaluators, as from `normalised`
-    group:dict, # Model -> family, training data or size
-)->float: # Above 0 when evaluators favour relatives
+    m: pd.DataFrame,  # Generators x evaluators, as from `normalised`
+    group: dict,  # Model -> family, training data or size
+) -> float:  # Above 0 when evaluators favour relatives
     "Mean over related, non-identical cells minus mean over unrelated cells."
-    x,kin = _whole(m),related(m, group)
-    rest = ~kin&~_same(m)
-    if not (kin.any() and rest.any()): raise ValueError(f"family_excess compares related with unrelated models, found {kin.sum()} and {rest.sum()} such cells")
-    return float(x[kin].mean()-x[rest].mean())
+    x, kin = _whole(m), related(m, group)
+    rest = ~kin & ~_same(m)
+    if not (kin.any() and rest.any()):
+        raise ValueError(
+            f"family_excess compares related with unrelated models, found {kin.sum()} and {rest.sum()} such cells"
+        )
+    return float(x[kin].mean() - x[rest].mean())
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #69dcb5cc
 def standardised(
-    scores:pd.DataFrame, # As from `panel`
-)->pd.DataFrame: # Same shape; each evaluator has mean 0 and variance 1
+    scores: pd.DataFrame,  # As from `panel`
+) -> pd.DataFrame:  # Same shape; each evaluator has mean 0 and variance 1
     "z-scores of each evaluator over all documents and generators."
     flat = cube(scores).reshape(-1, scores.shape[1])
-    if (level := (flat==flat[0]).all(0)).any(): raise ValueError(f"evaluator {some(scores.columns[level])} gives every summary the same score and cannot be standardised")
-    return (scores-flat.mean(0))/flat.std(0)
+    if (level := (flat == flat[0]).all(0)).any():
+        raise ValueError(
+            f"evaluator {some(scores.columns[level])} gives every summary the same score and cannot be standardised"
+        )
+    return (scores - flat.mean(0)) / flat.std(0)
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #5172c953
 def interaction_residual(
-    m, # Generators x evaluators (DataFrame), or an array [..., generators, evaluators]
-): # Same kind and shape; rows and columns add up to 0
+    m,  # Generators x evaluators (DataFrame), or an array [..., generators, evaluators]
+):  # Same kind and shape; rows and columns add up to 0
     "Double centring: minus row mean, minus column mean, plus grand mean."
     x = np.asarray(m, float)
-    r = x-x.mean(-1, keepdims=True)-x.mean(-2, keepdims=True)+x.mean((-1, -2), keepdims=True)
+    r = x - x.mean(-1, keepdims=True) - x.mean(-2, keepdims=True) + x.mean((-1, -2), keepdims=True)
     return pd.DataFrame(r, m.index, m.columns) if isinstance(m, pd.DataFrame) else r
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #c098e513
-def _weights(m, match=None): # w with lambda = (w*z).sum()
+def _weights(m, match=None):  # w with lambda = (w*z).sum()
     kept = interaction_residual(mine := own(m, match))
-    if kept[mine].sum()<1e-12: raise ValueError(f"a self effect needs two evaluators that do not share one own generator, and two generators; got {mine.sum()} own cells among {m.shape[0]} generators x {m.shape[1]} evaluators")
-    return kept/kept[mine].sum()
+    if kept[mine].sum() < 1e-12:
+        raise ValueError(
+            f"a self effect needs two evaluators that do not share one own generator, and two generators; got {mine.sum()} own cells among {m.shape[0]} generators x {m.shape[1]} evaluators"
+        )
+    return kept / kept[mine].sum()
+
 
 def self_effect(
-    z:pd.DataFrame, # Mean standardised scores, generators x evaluators
-    match:dict=None, # Evaluator -> generator that counts as its own; equal names when None
-)->float: # In standard deviations of the evaluators' scores; 0 without self-bias
+    z: pd.DataFrame,  # Mean standardised scores, generators x evaluators
+    match: dict = None,  # Evaluator -> generator that counts as its own; equal names when None
+) -> float:  # In standard deviations of the evaluators' scores; 0 without self-bias
     "lambda: how much more an evaluator gives its own model than quality and scale explain."
-    return float((_weights(z, match)*_whole(z)).sum())
+    return float((_weights(z, match) * _whole(z)).sum())
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #05eb1fa4
-ALL = factorial(8) # Most matchings that are all tried
-Permutation = namedtuple('Permutation', 'value p n exact')
+ALL = factorial(8)  # Most matchings that are all tried
+Permutation = namedtuple("Permutation", "value p n exact")
 
-def _matchings(blocks, draws, seed): # Rows: permutations of the positions, within blocks; whether they are all
+
+def _matchings(
+    blocks, draws, seed
+):  # Rows: permutations of the positions, within blocks; whether they are all
     n = sum(map(len, blocks))
-    if exact := prod(factorial(len(b)) for b in blocks)<=ALL:
+    if exact := prod(factorial(len(b)) for b in blocks) <= ALL:
         perms = np.empty((prod(factorial(len(b)) for b in blocks), n), int)
-        perms[:,np.concatenate(blocks)] = [np.concatenate(c) for c in product(*(permutations(b) for b in blocks))]
-        return perms,exact
-    perms,rng = np.empty((draws, n), int),generator(seed)
-    for b in blocks: perms[:,b] = rng.permuted(np.tile(b, (draws, 1)), axis=1)
-    return perms,exact
+        perms[:, np.concatenate(blocks)] = [
+            np.concatenate(c) for c in product(*(permutations(b) for b in blocks))
+        ]
+        return perms, exact
+    perms, rng = np.empty((draws, n), int), generator(seed)
+    for b in blocks:
+        perms[:, b] = rng.permuted(np.tile(b, (draws, 1)), axis=1)
+    return perms, exact
+
 
 def permutation_test(
-    z:pd.DataFrame, # Mean standardised scores, generators x evaluators
-    family:dict=None, # Model -> family: permute within families only
-    draws:int=10_000, # Matchings drawn where there are too many to try all
-    seed=0, # As in `resampling_tests.generator`
-)->Permutation: # Mean own residual, one-sided p, matchings, whether these are all
+    z: pd.DataFrame,  # Mean standardised scores, generators x evaluators
+    family: dict = None,  # Model -> family: permute within families only
+    draws: int = 10_000,  # Matchings drawn where there are too many to try all
+    seed=0,  # As in `resampling_tests.generator`
+) -> Permutation:  # Mean own residual, one-sided p, matchings, whether these are all
     "Do evaluators favour their own model more than under another matching of names?"
-    i,j = np.nonzero(own(z))
-    if family is not None: related(z, family)
-    label = np.array([str(family[n]) if family else '' for n in z.index[i]])
-    perms,exact = _matchings([np.flatnonzero(label==l) for l in dict.fromkeys(label)], draws, seed)
-    if exact and len(perms)==1: raise ValueError(f"there is only one matching of {some(z.index[i])}{' within families' if family else ''}, so nothing to compare with")
+    i, j = np.nonzero(own(z))
+    if family is not None:
+        related(z, family)
+    label = np.array([str(family[n]) if family else "" for n in z.index[i]])
+    perms, exact = _matchings([np.flatnonzero(label == l) for l in dict.fromkeys(label)], draws, seed)
+    if exact and len(perms) == 1:
+        raise ValueError(
+            f"there is only one matching of {some(z.index[i])}{' within families' if family else ''}, so nothing to compare with"
+        )
     r = interaction_residual(_whole(z))
-    value,hits = r[i,j].mean(),(r[i[perms],j].mean(1)>=r[i,j].mean()-1e-12).sum()
-    return Permutation(float(value), float(hits/len(perms) if exact else (1+hits)/(1+draws)), len(perms), exact)
+    value, hits = r[i, j].mean(), (r[i[perms], j].mean(1) >= r[i, j].mean() - 1e-12).sum()
+    return Permutation(
+        float(value), float(hits / len(perms) if exact else (1 + hits) / (1 + draws)), len(perms), exact
+    )
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #a97870a6
-Interval = namedtuple('Interval', 'value lo hi p')
-TAILS = [.025, .975] # Ends of a 95 % interval
+Interval = namedtuple("Interval", "value lo hi p")
+TAILS = [0.025, 0.975]  # Ends of a 95 % interval
+
 
 def mean_interval(
-    x:np.ndarray, # A number per document, shape [documents] or [documents, K]
-    draws:int=2000, # Bootstrap samples
-    seed=0, # As in `resampling_tests.generator`
-)->Interval: # Mean, 95 % percentile interval and one-sided p of "the mean is above 0"; numbers, or arrays of length K
+    x: np.ndarray,  # A number per document, shape [documents] or [documents, K]
+    draws: int = 2000,  # Bootstrap samples
+    seed=0,  # As in `resampling_tests.generator`
+) -> (
+    Interval
+):  # Mean, 95 % percentile interval and one-sided p of "the mean is above 0"; numbers, or arrays of length K
     "Bootstrap of a mean over documents."
     x = np.asarray(x, float)
-    if len(x)<2: raise ValueError(f"a bootstrap over documents needs at least 2, got {len(x)}")
+    if len(x) < 2:
+        raise ValueError(f"a bootstrap over documents needs at least 2, got {len(x)}")
     b = np.array([x[i].mean(0) for i in generator(seed).integers(0, len(x), (draws, len(x)))])
-    return Interval(x.mean(0), *np.quantile(b, TAILS, axis=0), (1+(b<=0).sum(0))/(1+draws))
+    return Interval(x.mean(0), *np.quantile(b, TAILS, axis=0), (1 + (b <= 0).sum(0)) / (1 + draws))
+
 
 def document_bootstrap(
-    scores:pd.DataFrame, # As from `panel`
-    match:dict=None, # As in `self_effect`
-    draws:int=2000, # Bootstrap samples
-    seed=0, # As in `resampling_tests.generator`
-)->Interval: # lambda, 95 % percentile interval, one-sided p
+    scores: pd.DataFrame,  # As from `panel`
+    match: dict = None,  # As in `self_effect`
+    draws: int = 2000,  # Bootstrap samples
+    seed=0,  # As in `resampling_tests.generator`
+) -> Interval:  # lambda, 95 % percentile interval, one-sided p
     "Interval of the self effect over documents; generators and evaluators stay as they are."
     w = _weights(mean_matrix(scores), match)
-    return Interval(*map(float, mean_interval((cube(standardised(scores))*w).sum((1, 2)), draws, seed)))
+    return Interval(*map(float, mean_interval((cube(standardised(scores)) * w).sum((1, 2)), draws, seed)))
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #830bbcf1
 def negative_control(
-    scores:pd.DataFrame, # As from `panel`
-    draws:int=2000, # Shuffles
-    seed=0, # As in `resampling_tests.generator`
-)->Interval: # Mean of the shuffled lambdas, their middle 95 %, and p of the true lambda (one-sided)
+    scores: pd.DataFrame,  # As from `panel`
+    draws: int = 2000,  # Shuffles
+    seed=0,  # As in `resampling_tests.generator`
+) -> Interval:  # Mean of the shuffled lambdas, their middle 95 %, and p of the true lambda (one-sided)
     "lambda when the generators' labels are shuffled within each document."
-    w,z,rng = _weights(mean_matrix(scores)),cube(standardised(scores)),generator(seed)
-    gain = z@w.T # [document, true generator, label]
-    lam = np.array([np.take_along_axis(gain, rng.permuted(np.tile(np.arange(len(w)), (len(z), 1)), axis=1)[:,:,None], 2).sum()/len(z) for _ in range(draws)])
-    return Interval(*map(float, (lam.mean(), *np.quantile(lam, TAILS), (1+(lam>=np.trace(gain.mean(0))).sum())/(1+draws))))
+    w, z, rng = _weights(mean_matrix(scores)), cube(standardised(scores)), generator(seed)
+    gain = z @ w.T  # [document, true generator, label]
+    lam = np.array(
+        [
+            np.take_along_axis(
+                gain, rng.permuted(np.tile(np.arange(len(w)), (len(z), 1)), axis=1)[:, :, None], 2
+            ).sum()
+            / len(z)
+            for _ in range(draws)
+        ]
+    )
+    return Interval(
+        *map(
+            float,
+            (lam.mean(), *np.quantile(lam, TAILS), (1 + (lam >= np.trace(gain.mean(0))).sum()) / (1 + draws)),
+        )
+    )
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #32ac06e1
 def by_evaluator(
-    scores:pd.DataFrame, # As from `panel`
-    draws:int=2000, # Bootstrap samples
-    seed=0, # As in `resampling_tests.generator`
-)->pd.DataFrame: # By evaluator with an own generator: residual, lo, hi, p_documents, p_generators, and both after Holm
+    scores: pd.DataFrame,  # As from `panel`
+    draws: int = 2000,  # Bootstrap samples
+    seed=0,  # As in `resampling_tests.generator`
+) -> (
+    pd.DataFrame
+):  # By evaluator with an own generator: residual, lo, hi, p_documents, p_generators, and both after Holm
     "The own residual of each evaluator."
     z = standardised(scores)
-    j,i = np.nonzero(own(m := mean_matrix(z)).T)
-    each,r = interaction_residual(cube(z)),interaction_residual(m).to_numpy()
-    value,lo,hi,p = mean_interval(each[:,i,j], draws, seed)
-    rank = (r[:,j]>=r[i,j]-1e-12).mean(0)
+    j, i = np.nonzero(own(m := mean_matrix(z)).T)
+    each, r = interaction_residual(cube(z)), interaction_residual(m).to_numpy()
+    value, lo, hi, p = mean_interval(each[:, i, j], draws, seed)
+    rank = (r[:, j] >= r[i, j] - 1e-12).mean(0)
     df = pd.DataFrame(dict(residual=value, lo=lo, hi=hi, p_documents=p, p_generators=rank), m.columns[j])
     return df.assign(holm_documents=holm(p), holm_generators=holm(rank))
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #59a8097d
-def _values(x, scores, name): # A number per (document, generator), in the order of `scores`
+def _values(x, scores, name):  # A number per (document, generator), in the order of `scores`
     x = pd.Series(x)
-    if list(x.index.names)!=KEYS: raise ValueError(f"{name} needs an index {KEYS} like the scores, got {list(x.index.names)}")
+    if list(x.index.names) != KEYS:
+        raise ValueError(f"{name} needs an index {KEYS} like the scores, got {list(x.index.names)}")
     v = vector(x.reindex(scores.index), name, scores.index)
-    _lacks([f'{name} of document {d}, generator {g}' for d,g in scores.index[~np.isfinite(v)]])
+    _lacks([f"{name} of document {d}, generator {g}" for d, g in scores.index[~np.isfinite(v)]])
     return pd.Series(v, scores.index)
 
+
 def correlation(
-    scores:pd.DataFrame, # As from `panel`
-    other:pd.Series, # Words, or human scores, by (document, generator)
-)->pd.DataFrame: # By evaluator: spearman and kendall pooled over all summaries, spearman_means over the generators' means
+    scores: pd.DataFrame,  # As from `panel`
+    other: pd.Series,  # Words, or human scores, by (document, generator)
+) -> (
+    pd.DataFrame
+):  # By evaluator: spearman and kendall pooled over all summaries, spearman_means over the generators' means
     "Correlation of each evaluator's scores with length or with people."
-    v,m = _values(other, scores, 'other'),mean_matrix(scores)
-    mean = v.groupby('generator', sort=False).mean() # in the order of m
-    return pd.DataFrame([dict(spearman=spearman(scores[e], v).r, kendall=kendall(scores[e], v).r, spearman_means=spearman(m[e], mean).r) for e in m], m.columns)
+    v, m = _values(other, scores, "other"), mean_matrix(scores)
+    mean = v.groupby("generator", sort=False).mean()  # in the order of m
+    return pd.DataFrame(
+        [
+            dict(
+                spearman=spearman(scores[e], v).r,
+                kendall=kendall(scores[e], v).r,
+                spearman_means=spearman(m[e], mean).r,
+            )
+            for e in m
+        ],
+        m.columns,
+    )
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #85ceb926
-Regression = namedtuple('Regression', 'effects slopes rank')
+Regression = namedtuple("Regression", "effects slopes rank")
 
-def _separable(gram): # Which coefficients the others cannot take over
+
+def _separable(gram):  # Which coefficients the others cannot take over
     rank = np.linalg.matrix_rank(gram, hermitian=True)
-    return [np.linalg.matrix_rank(np.delete(np.delete(gram, c, 0), c, 1), hermitian=True)<rank for c in range(len(gram))]
+    return [
+        np.linalg.matrix_rank(np.delete(np.delete(gram, c, 0), c, 1), hermitian=True) < rank
+        for c in range(len(gram))
+    ]
+
 
 def regress(
-    scores:pd.DataFrame, # As from `panel`
-    groups:dict=None, # Name of an effect -> (model -> label), for example dict(same_family=family)
-    covariates:dict=None, # Name -> Series by (document, generator), for example dict(length=words/10, human=judged)
-)->Regression: # Effects (self and groups, in z units), slopes (evaluators x covariates), rank of the whole design
+    scores: pd.DataFrame,  # As from `panel`
+    groups: dict = None,  # Name of an effect -> (model -> label), for example dict(same_family=family)
+    covariates: dict = None,  # Name -> Series by (document, generator), for example dict(length=words/10, human=judged)
+) -> (
+    Regression
+):  # Effects (self and groups, in z units), slopes (evaluators x covariates), rank of the whole design
     "Self effect beside length, quality and kinship, by least squares with a dummy for each document, generator and evaluator."
-    z,m = cube(standardised(scores)),mean_matrix(scores)
-    D,G,E = z.shape
-    order = pd.MultiIndex.from_product([scores.index.unique('document'), m.index], names=KEYS)
-    cov = [_values(v, scores, k)[order].to_numpy().reshape(D, G, 1) for k,v in (covariates or {}).items()]
+    z, m = cube(standardised(scores)), mean_matrix(scores)
+    D, G, E = z.shape
+    order = pd.MultiIndex.from_product([scores.index.unique("document"), m.index], names=KEYS)
+    cov = [_values(v, scores, k)[order].to_numpy().reshape(D, G, 1) for k, v in (covariates or {}).items()]
     cells = [own(m), *(related(m, g) for g in (groups or {}).values())]
-    cols = [*np.eye(E)[1:,None,None], *np.eye(G)[1:,None,:,None], *(c*e for c in cov for e in np.eye(E)), *cells]
-    X = np.stack([np.broadcast_to(c, z.shape) for c in cols], -1).astype(float).reshape(D, G*E, -1)
-    X = (X-X.mean(1, keepdims=True)).reshape(D*G*E, -1) # document dummies, taken out
+    cols = [
+        *np.eye(E)[1:, None, None],
+        *np.eye(G)[1:, None, :, None],
+        *(c * e for c in cov for e in np.eye(E)),
+        *cells,
+    ]
+    X = np.stack([np.broadcast_to(c, z.shape) for c in cols], -1).astype(float).reshape(D, G * E, -1)
+    X = (X - X.mean(1, keepdims=True)).reshape(D * G * E, -1)  # document dummies, taken out
     y = z.reshape(D, -1)
-    beta,_,rank,_ = np.linalg.lstsq(X, (y-y.mean(1, keepdims=True)).ravel(), rcond=None)
-    beta,k = np.where(_separable(X.T@X), beta, np.nan),E+G-2
-    slopes = pd.DataFrame(beta[k:k+E*len(cov)].reshape(len(cov), E).T, m.columns, list(covariates or {}))
-    return Regression(pd.Series(beta[len(cols)-len(cells):], ['self', *(groups or {})]), slopes, int(rank)+D)
+    beta, _, rank, _ = np.linalg.lstsq(X, (y - y.mean(1, keepdims=True)).ravel(), rcond=None)
+    beta, k = np.where(_separable(X.T @ X), beta, np.nan), E + G - 2
+    slopes = pd.DataFrame(
+        beta[k : k + E * len(cov)].reshape(len(cov), E).T, m.columns, list(covariates or {})
+    )
+    return Regression(
+        pd.Series(beta[len(cols) - len(cells) :], ["self", *(groups or {})]), slopes, int(rank) + D
+    )
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #602a634f
 def double_difference(
-    scores:pd.DataFrame, # As from `panel`
-    human:pd.Series, # Human scores, by (document, generator)
-    draws:int=2000, # Bootstrap samples over documents
-    seed=0, # As in `resampling_tests.generator`
-)->pd.DataFrame: # By evaluator with an own generator: gap, human_gap, difference, lo, hi, p (one-sided) and Holm's
+    scores: pd.DataFrame,  # As from `panel`
+    human: pd.Series,  # Human scores, by (document, generator)
+    draws: int = 2000,  # Bootstrap samples over documents
+    seed=0,  # As in `resampling_tests.generator`
+) -> (
+    pd.DataFrame
+):  # By evaluator with an own generator: gap, human_gap, difference, lo, hi, p (one-sided) and Holm's
     "How much more an evaluator prefers its own model than people do."
-    j,i = np.nonzero(own(m := mean_matrix(scores)).T)
-    z = [cube(standardised(t)) for t in (scores, _values(human, scores, 'human').to_frame())]
-    mine,people = [(x-x.mean(1, keepdims=True))*len(m)/(len(m)-1) for x in z]
-    mine,people = mine[:,i,j],people[:,i,0]
-    value,lo,hi,p = mean_interval(mine-people, draws, seed)
-    return pd.DataFrame(dict(gap=mine.mean(0), human_gap=people.mean(0), difference=value, lo=lo, hi=hi, p=p, holm=holm(p)), m.columns[j])
+    j, i = np.nonzero(own(m := mean_matrix(scores)).T)
+    z = [cube(standardised(t)) for t in (scores, _values(human, scores, "human").to_frame())]
+    mine, people = [(x - x.mean(1, keepdims=True)) * len(m) / (len(m) - 1) for x in z]
+    mine, people = mine[:, i, j], people[:, i, 0]
+    value, lo, hi, p = mean_interval(mine - people, draws, seed)
+    return pd.DataFrame(
+        dict(gap=mine.mean(0), human_gap=people.mean(0), difference=value, lo=lo, hi=hi, p=p, holm=holm(p)),
+        m.columns[j],
+    )
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #b4e9c08c
 def printed_correlations(
-    r:pd.Series, # Printed correlations by evaluator
-    n:int, # Pairs behind each
-    coef:str='spearman', # 'spearman' or 'kendall'
-    shared:float=0., # Correlation of the errors of two evaluators, in [0, 1)
-    draws:int=2000, # Noisy copies behind the rank intervals (independent errors)
-    seed:int=0, # Their seed
-)->pd.DataFrame: # By evaluator: value, lo, hi, p and holm (against 0), holm_best (against the best), rank, rank_lo, rank_hi
+    r: pd.Series,  # Printed correlations by evaluator
+    n: int,  # Pairs behind each
+    coef: str = "spearman",  # 'spearman' or 'kendall'
+    shared: float = 0.0,  # Correlation of the errors of two evaluators, in [0, 1)
+    draws: int = 2000,  # Noisy copies behind the rank intervals (independent errors)
+    seed: int = 0,  # Their seed
+) -> pd.DataFrame:  # By evaluator: value, lo, hi, p and holm (against 0), holm_best (against the best), rank, rank_lo, rank_hi
     "What printed correlations allow to say."
     from scipy.special import ndtr, ndtri
+
     ends = np.array([fisher_interval(v, n, coef) for v in r])
-    z,sd = np.arctanh(r),np.ptp(np.arctanh(ends), 1)/2/ndtri(.975)
-    p = spearman_p(r, n) if coef=='spearman' else 2*ndtr(-abs(r)*np.sqrt(9*n*(n-1)/(2*(2*n+5))))
+    z, sd = np.arctanh(r), np.ptp(np.arctanh(ends), 1) / 2 / ndtri(0.975)
+    p = (
+        spearman_p(r, n)
+        if coef == "spearman"
+        else 2 * ndtr(-abs(r) * np.sqrt(9 * n * (n - 1) / (2 * (2 * n + 5))))
+    )
     b = int(np.argmax(r))
-    behind = 2*ndtr((z-z.iloc[b])/np.sqrt(sd**2+sd[b]**2-2*shared*sd*sd[b])).where(r.index!=r.index[b])
-    ranks = rank_intervals(z, pd.Series(sd, r.index), draws, seed)[['rank', 'rank_lo', 'rank_hi']]
-    return pd.DataFrame(dict(value=r, lo=ends[:,0], hi=ends[:,1], p=p, holm=holm(p), holm_best=holm(behind)), r.index).join(ranks)
+    behind = 2 * ndtr((z - z.iloc[b]) / np.sqrt(sd**2 + sd[b] ** 2 - 2 * shared * sd * sd[b])).where(
+        r.index != r.index[b]
+    )
+    ranks = rank_intervals(z, pd.Series(sd, r.index), draws, seed)[["rank", "rank_lo", "rank_hi"]]
+    return pd.DataFrame(
+        dict(value=r, lo=ends[:, 0], hi=ends[:, 1], p=p, holm=holm(p), holm_best=holm(behind)), r.index
+    ).join(ranks)
 
 # %% ../../../nbs/10_papers/02_narcissism/01_bias.ipynb #90e3bc55
 def plot_cells(
-    m:pd.DataFrame, # Generators x evaluators
-    span:tuple=None, # Ends of the colour scale; symmetric around 0 when None
-    ax=None, # Axes to draw on; a new figure when None
-): # The axes drawn on
+    m: pd.DataFrame,  # Generators x evaluators
+    span: tuple = None,  # Ends of the colour scale; symmetric around 0 when None
+    ax=None,  # Axes to draw on; a new figure when None
+):  # The axes drawn on
     "Heat map with the own cells framed: sequential for scores, diverging for residuals."
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
-    if ax is None: ax = plt.subplots(figsize=(.5*m.shape[1]+1.8, .45*m.shape[0]+1))[1]
-    lo,hi = span or np.array([-1, 1])*np.abs(m.to_numpy()).max()
-    im = ax.imshow(m, vmin=lo, vmax=hi, cmap='Blues' if span else 'RdBu_r')
-    for (i,j),v in np.ndenumerate(m): ax.text(j, i, f'{round(v, 2)+0:.2f}', ha='center', va='center', fontsize=7, color='white' if abs(v)>.7*hi else 'black')
-    for i,j in np.argwhere(_same(m)): ax.add_patch(Rectangle((j-.5, i-.5), 1, 1, fill=False, lw=2, ec='black', clip_on=False))
+
+    if ax is None:
+        ax = plt.subplots(figsize=(0.5 * m.shape[1] + 1.8, 0.45 * m.shape[0] + 1))[1]
+    lo, hi = span or np.array([-1, 1]) * np.abs(m.to_numpy()).max()
+    im = ax.imshow(m, vmin=lo, vmax=hi, cmap="Blues" if span else "RdBu_r")
+    for (i, j), v in np.ndenumerate(m):
+        ax.text(
+            j,
+            i,
+            f"{round(v, 2) + 0:.2f}",
+            ha="center",
+            va="center",
+            fontsize=7,
+            color="white" if abs(v) > 0.7 * hi else "black",
+        )
+    for i, j in np.argwhere(_same(m)):
+        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, fill=False, lw=2, ec="black", clip_on=False))
     ax.set_xticks(range(m.shape[1]), m.columns, rotation=90)
     ax.set_yticks(range(m.shape[0]), m.index)
-    ax.set(xlabel='evaluator', ylabel='generator')
-    ax.figure.colorbar(im, ax=ax, shrink=.8)
+    ax.set(xlabel="evaluator", ylabel="generator")
+    ax.figure.colorbar(im, ax=ax, shrink=0.8)
     return ax

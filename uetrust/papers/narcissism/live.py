@@ -6,127 +6,215 @@
 __all__ = ['FORMS', 'judge_of', 'written', 'grids', 'self_bias', 'sentence', 'by_judge', 'kin', 'people', 'with_people']
 
 # %% ../../../nbs/10_papers/02_narcissism/02_live.ipynb #fbe518b7
-import numpy as np, pandas as pd
-from ...evaluation.agreement import kendall, spearman
-from ...data.summarization import rose
+import numpy as np
+import pandas as pd
+
 from ...core.checks import some
-from ...scoring.generators import Generator
-from ...data.loaders import summeval
-from ...evaluation.correlations import fisher_interval
 from ...core.scores import wide
-from ...nlg.likelihood import EVALUATORS, KINDS, Evaluator
-from ...scoring.cache import grade_kept, greedy_texts
-from ...data.datasets import samples
-from .bias import KEYS, by_evaluator, correlation, document_bootstrap, double_difference, family_excess, mean_matrix, negative_control, normalised, permutation_test, standardised
 from ...core.settings import place
+from ...data.datasets import samples
+from ...data.loaders import summeval
+from ...data.summarization import rose
+from ...evaluation.agreement import kendall, spearman
+from ...evaluation.correlations import fisher_interval
+from ...nlg.likelihood import EVALUATORS, KINDS, Evaluator
+from uetrust.papers.narcissism.bias import (
+    KEYS,
+    by_evaluator,
+    correlation,
+    document_bootstrap,
+    double_difference,
+    family_excess,
+    mean_matrix,
+    negative_control,
+    normalised,
+    permutation_test,
+    standardised,
+)
+from ...scoring.cache import grade_kept, greedy_texts
+from ...scoring.generators import Generator
 
 # %% ../../../nbs/10_papers/02_narcissism/02_live.ipynb #b71eed85
-FORMS = ('reference-free', 'reference-based')
+FORMS = ("reference-free", "reference-based")
+
 
 def judge_of(
-    g:Generator, # A writer
-)->Evaluator|None: # None when it does not judge
+    g: Generator,  # A writer
+) -> Evaluator | None:  # None when it does not judge
     "How a generator judges summaries."
-    if g.name in EVALUATORS: return EVALUATORS[g.name]
-    return Evaluator(g.model, g.likelihood, '', '', *KINDS[g.likelihood]) if g.likelihood else None
+    if g.name in EVALUATORS:
+        return EVALUATORS[g.name]
+    return Evaluator(g.model, g.likelihood, "", "", *KINDS[g.likelihood]) if g.likelihood else None
 
 # %% ../../../nbs/10_papers/02_narcissism/02_live.ipynb #ef778bc1
 def written(
-    plans:list, # `Plan` of each writer, whose greedy texts are there
-)->pd.DataFrame: # document, generator, hypothesis, source, and reference where there is one
+    plans: list,  # `Plan` of each writer, whose greedy texts are there
+) -> pd.DataFrame:  # document, generator, hypothesis, source, and reference where there is one
     "The summaries of all writers."
-    each = {p.generator.name:greedy_texts(p.folder, samples(p.data)) for p in plans}
-    return pd.concat(each, names=['generator', 'row']).reset_index('generator').rename(columns=dict(id='document')).reset_index(drop=True)
+    each = {p.generator.name: greedy_texts(p.folder, samples(p.data)) for p in plans}
+    return (
+        pd.concat(each, names=["generator", "row"])
+        .reset_index("generator")
+        .rename(columns=dict(id="document"))
+        .reset_index(drop=True)
+    )
 
-def _judged(texts, e, at, progress): # Scores by one judge, texts x forms
-    given = [c for c in ('source', 'reference') if c in texts]
-    asked = texts.assign(id=texts['generator']+' '+texts['document'].astype(str), **{c:e.prefix+texts[c] for c in given})[['id', 'hypothesis', *given]]
-    names = {n:form for form,n,c in zip(FORMS, (e.score, e.reference_score), ('source', 'reference')) if c in given}
-    t = grade_kept(at, asked, {e.leaves:place(e.checkpoint)}, list(names), progress)
-    return wide(t).rename(columns=names).loc[asked['id']].set_axis(texts.index)
+
+def _judged(texts, e, at, progress):  # Scores by one judge, texts x forms
+    given = [c for c in ("source", "reference") if c in texts]
+    asked = texts.assign(
+        id=texts["generator"] + " " + texts["document"].astype(str), **{c: e.prefix + texts[c] for c in given}
+    )[["id", "hypothesis", *given]]
+    names = {
+        n: form
+        for form, n, c in zip(FORMS, (e.score, e.reference_score), ("source", "reference"))
+        if c in given
+    }
+    t = grade_kept(at, asked, {e.leaves: place(e.checkpoint)}, list(names), progress)
+    return wide(t).rename(columns=names).loc[asked["id"]].set_axis(texts.index)
+
 
 def grids(
-    texts:pd.DataFrame, # As `written`
-    judges:dict, # Name, that of its own texts -> `Evaluator`
-    at, # Folder for the scores
-    progress:bool=True, # Show texts done and time left
-)->tuple[dict,dict]: # Form -> panel as `uetrust.papers.narcissism.bias` takes it; form -> documents that were left out
+    texts: pd.DataFrame,  # As `written`
+    judges: dict,  # Name, that of its own texts -> `Evaluator`
+    at,  # Folder for the scores
+    progress: bool = True,  # Show texts done and time left
+) -> tuple[
+    dict, dict
+]:  # Form -> panel as `uetrust.papers.narcissism.bias` takes it; form -> documents that were left out
     "What every judge says of every writer."
-    if bad := [f'{n} ({e.runs})' for n,e in judges.items() if e.runs!='hub']: raise ValueError(f"{some(bad)} cannot be run from weights; uetrust.scoring.judges.echo_leaves asks a server that gives back probabilities")
-    said = {n:_judged(texts, e, at, progress) for n,e in judges.items()}
-    found,gone = {},{}
+    if bad := [f"{n} ({e.runs})" for n, e in judges.items() if e.runs != "hub"]:
+        raise ValueError(
+            f"{some(bad)} cannot be run from weights; uetrust.scoring.judges.echo_leaves asks a server that gives back probabilities"
+        )
+    said = {n: _judged(texts, e, at, progress) for n, e in judges.items()}
+    found, gone = {}, {}
     for form in FORMS:
-        if not all(form in t for t in said.values()): continue
-        scores = pd.DataFrame({n:t[form] for n,t in said.items()}).set_axis(pd.MultiIndex.from_frame(texts[KEYS]))
-        lacks = scores.index[~np.isfinite(scores).all(axis=1)].unique('document')
-        found[form],gone[form] = scores.drop(index=lacks, level='document'),list(lacks)
-    return found,gone
+        if not all(form in t for t in said.values()):
+            continue
+        scores = pd.DataFrame({n: t[form] for n, t in said.items()}).set_axis(
+            pd.MultiIndex.from_frame(texts[KEYS])
+        )
+        lacks = scores.index[~np.isfinite(scores).all(axis=1)].unique("document")
+        found[form], gone[form] = scores.drop(index=lacks, level="document"), list(lacks)
+    return found, gone
 
 # %% ../../../nbs/10_papers/02_narcissism/02_live.ipynb #079c5b23
 def self_bias(
-    scores:pd.DataFrame, # A panel
-    draws:int=2000, # Bootstrap samples of the documents
-    seed:int=0, # Their seed
-)->dict: # value (lambda), lo, hi, control_lo, control_hi (shuffled names), p, matchings, smallest (p that they allow), documents
+    scores: pd.DataFrame,  # A panel
+    draws: int = 2000,  # Bootstrap samples of the documents
+    seed: int = 0,  # Their seed
+) -> dict:  # value (lambda), lo, hi, control_lo, control_hi (shuffled names), p, matchings, smallest (p that they allow), documents
     "The self effect of a grid."
-    lam,shuffled,perm = document_bootstrap(scores, draws=draws, seed=seed),negative_control(scores, draws=draws, seed=seed),permutation_test(mean_matrix(standardised(scores)))
-    return dict(value=lam.value, lo=lam.lo, hi=lam.hi, control_lo=shuffled.lo, control_hi=shuffled.hi, p=perm.p, matchings=perm.n, smallest=1/(perm.n+(not perm.exact)), documents=scores.index.unique('document').size)
+    lam, shuffled, perm = (
+        document_bootstrap(scores, draws=draws, seed=seed),
+        negative_control(scores, draws=draws, seed=seed),
+        permutation_test(mean_matrix(standardised(scores))),
+    )
+    return dict(
+        value=lam.value,
+        lo=lam.lo,
+        hi=lam.hi,
+        control_lo=shuffled.lo,
+        control_hi=shuffled.hi,
+        p=perm.p,
+        matchings=perm.n,
+        smallest=1 / (perm.n + (not perm.exact)),
+        documents=scores.index.unique("document").size,
+    )
+
 
 def sentence(
-    form:str, # Of `FORMS`
-    b:dict, # From `self_bias`
-)->str: # For a reader
+    form: str,  # Of `FORMS`
+    b: dict,  # From `self_bias`
+) -> str:  # For a reader
     "The self effect in words."
     return f"Self-bias, {form}: lambda = {b['value']:.3f} standard deviations (95 % {b['lo']:.3f} to {b['hi']:.3f} over {b['documents']} documents; shuffled labels give {b['control_lo']:.3f} to {b['control_hi']:.3f}); p = {b['p']:.2g} over {b['matchings']:,} matchings of evaluators and generators, which allow none below {b['smallest']:.2g}."
 
+
 def by_judge(
-    scores:pd.DataFrame, # A panel
-    words:pd.Series, # Length of each summary, by (document, generator)
-    truth:pd.Series|None=None, # What people or a checker say of it, by (document, generator)
-    draws:int=2000, # Bootstrap samples of the documents
-    seed:int=0, # Their seed
-)->pd.DataFrame: # By evaluator: those of `by_evaluator`, length_spearman, length_spearman_means, and with a truth gap, human_gap, difference
+    scores: pd.DataFrame,  # A panel
+    words: pd.Series,  # Length of each summary, by (document, generator)
+    truth: pd.Series | None = None,  # What people or a checker say of it, by (document, generator)
+    draws: int = 2000,  # Bootstrap samples of the documents
+    seed: int = 0,  # Their seed
+) -> pd.DataFrame:  # By evaluator: those of `by_evaluator`, length_spearman, length_spearman_means, and with a truth gap, human_gap, difference
     "What each evaluator prefers."
-    t = by_evaluator(scores, draws, seed).join(correlation(scores, words)[['spearman', 'spearman_means']].add_prefix('length_'), how='outer').loc[list(scores)]
-    return t if truth is None else t.join(double_difference(scores, truth, draws, seed)[['gap', 'human_gap', 'difference']])
+    t = (
+        by_evaluator(scores, draws, seed)
+        .join(correlation(scores, words)[["spearman", "spearman_means"]].add_prefix("length_"), how="outer")
+        .loc[list(scores)]
+    )
+    return (
+        t
+        if truth is None
+        else t.join(double_difference(scores, truth, draws, seed)[["gap", "human_gap", "difference"]])
+    )
+
 
 def kin(
-    scores:pd.DataFrame, # A panel
-    judges:dict, # Name -> `Evaluator`
-)->dict: # family, tuned, size -> mean of related cells minus that of unrelated ones (Eq. 4 scale); only where there are both
+    scores: pd.DataFrame,  # A panel
+    judges: dict,  # Name -> `Evaluator`
+) -> dict:  # family, tuned, size -> mean of related cells minus that of unrelated ones (Eq. 4 scale); only where there are both
     "Do evaluators favour relatives?"
-    m,out = normalised(mean_matrix(scores)),{}
-    for what in ('family', 'tuned', 'size'):
-        group = {n:getattr(e, what) or n for n,e in judges.items()} # A model without a label is a group of its own
-        if 1<len(set(group.values()))<len(group): out[what] = family_excess(m, group)
+    m, out = normalised(mean_matrix(scores)), {}
+    for what in ("family", "tuned", "size"):
+        group = {
+            n: getattr(e, what) or n for n, e in judges.items()
+        }  # A model without a label is a group of its own
+        if 1 < len(set(group.values())) < len(group):
+            out[what] = family_excess(m, group)
     return out
 
 # %% ../../../nbs/10_papers/02_narcissism/02_live.ipynb #c8c4536b
-_SYSTEMS = dict(summeval=dict(M22='BART', M17='T5', M20='GPT2'), rose=dict(bart='BART', gpt3='GPT-3')) # As in the benchmark -> as in the paper
+_SYSTEMS = dict(
+    summeval=dict(M22="BART", M17="T5", M20="GPT2"), rose=dict(bart="BART", gpt3="GPT-3")
+)  # As in the benchmark -> as in the paper
+
 
 def people(
-    name:str, # 'summeval' or 'rose'
-)->pd.DataFrame: # document, generator, hypothesis, source, reference (RoSE), human: mean of coherence and consistency, or the share of reference facts
+    name: str,  # 'summeval' or 'rose'
+) -> pd.DataFrame:  # document, generator, hypothesis, source, reference (RoSE), human: mean of coherence and consistency, or the share of reference facts
     "Summaries that people judged, of the systems of the paper's Tables 2 and 3."
-    if name not in _SYSTEMS: raise LookupError(f"people have judged {list(_SYSTEMS)}, got {name!r}")
-    if name=='rose': t = rose('cnndm_protocol_gpt3').assign(document=lambda d: d['id'].str.rpartition(' ')[0])
-    else: t = summeval().rename(columns=dict(doc='document', summary='hypothesis')).assign(human=lambda d: (d['coherence']+d['consistency'])/2)
-    t = t[t['system'].isin(_SYSTEMS[name])].assign(generator=lambda d: d['system'].map(_SYSTEMS[name]))
-    return t[['document', 'generator', 'hypothesis', 'source', *(['reference'] if name=='rose' else []), 'human']].reset_index(drop=True)
+    if name not in _SYSTEMS:
+        raise LookupError(f"people have judged {list(_SYSTEMS)}, got {name!r}")
+    if name == "rose":
+        t = rose("cnndm_protocol_gpt3").assign(document=lambda d: d["id"].str.rpartition(" ")[0])
+    else:
+        t = (
+            summeval()
+            .rename(columns=dict(doc="document", summary="hypothesis"))
+            .assign(human=lambda d: (d["coherence"] + d["consistency"]) / 2)
+        )
+    t = t[t["system"].isin(_SYSTEMS[name])].assign(generator=lambda d: d["system"].map(_SYSTEMS[name]))
+    return t[
+        ["document", "generator", "hypothesis", "source", *(["reference"] if name == "rose" else []), "human"]
+    ].reset_index(drop=True)
+
 
 def with_people(
-    texts:pd.DataFrame, # document, generator (a system), hypothesis, source or reference, human
-    judges:dict, # Name -> `Evaluator`
-    form:str, # Of `FORMS`
-    at, # Folder for the scores
-    progress:bool=True, # Show texts done and time left
-)->pd.DataFrame: # evaluator, coefficient, value (pooled), lo, hi, within (mean over systems), n
+    texts: pd.DataFrame,  # document, generator (a system), hypothesis, source or reference, human
+    judges: dict,  # Name -> `Evaluator`
+    form: str,  # Of `FORMS`
+    at,  # Folder for the scores
+    progress: bool = True,  # Show texts done and time left
+) -> pd.DataFrame:  # evaluator, coefficient, value (pooled), lo, hi, within (mean over systems), n
     "Correlation of each judge with people."
+
     def one(n, e):
         x = _judged(texts, e, at, progress)[form]
         ok = texts.assign(score=x)[np.isfinite(x)]
-        for name,f in dict(spearman=spearman, kendall=kendall).items():
-            r = f(ok['score'], ok['human'])
-            lo,hi = fisher_interval(r.r, r.n, name)
-            yield dict(evaluator=n, coefficient=name, value=r.r, lo=lo, hi=hi, within=np.mean([f(g['score'], g['human']).r for _,g in ok.groupby('generator')]), n=r.n)
-    return pd.DataFrame([row for n,e in judges.items() for row in one(n, e)])
+        for name, f in dict(spearman=spearman, kendall=kendall).items():
+            r = f(ok["score"], ok["human"])
+            lo, hi = fisher_interval(r.r, r.n, name)
+            yield dict(
+                evaluator=n,
+                coefficient=name,
+                value=r.r,
+                lo=lo,
+                hi=hi,
+                within=np.mean([f(g["score"], g["human"]).r for _, g in ok.groupby("generator")]),
+                n=r.n,
+            )
+
+    return pd.DataFrame([row for n, e in judges.items() for row in one(n, e)])

@@ -7,108 +7,182 @@ __all__ = ['ELEVEN', 'SECOND', 'NINE', 'TITLES', 'score_sets', 'with_own', 'nine
 
 # %% ../../../nbs/10_papers/03_threshold/02_live.ipynb #c22759f5
 from pathlib import Path
+
 import pandas as pd
-from ...data.consistency import true_nine, true_scores
+
 from ...core.checks import some
-from ...scoring.cache import grade_kept
+from ...data.consistency import true_nine, true_scores
 from ...data.datasets import read_table
 from ...evaluation.thresholds import TRUE_DOMAINS, known, printed
 from .released import LAYOUTS, Items, frank_items
+from ...scoring.cache import grade_kept
 
 # %% ../../../nbs/10_papers/03_threshold/02_live.ipynb #67ef54c7
-ELEVEN = dict(BLEU='bleu_4_true', QuestE='questeval', FactCC='factcc', SummaCC='summac_conv', SummacZS='summac_zs_entailment', BARTSc='bart_score_exp', RBERTSc='bertscore_precision_source',
-              Q2='q2', ANLI='anli', DBERTSc='bertscore_precision_source', BLEURT='bleurt_source') # As printed -> score
-SECOND = 'bertscore_deberta' # Evaluator of DBERTSc
+ELEVEN = dict(
+    BLEU="bleu_4_true",
+    QuestE="questeval",
+    FactCC="factcc",
+    SummaCC="summac_conv",
+    SummacZS="summac_zs_entailment",
+    BARTSc="bart_score_exp",
+    RBERTSc="bertscore_precision_source",
+    Q2="q2",
+    ANLI="anli",
+    DBERTSc="bertscore_precision_source",
+    BLEURT="bleurt_source",
+)  # As printed -> score
+SECOND = "bertscore_deberta"  # Evaluator of DBERTSc
 
 # %% ../../../nbs/10_papers/03_threshold/02_live.ipynb #56a7fece
 def score_sets(
-    texts:pd.DataFrame, # As from `uetrust.data.consistency.true_nine`
-    models:dict, # As `uetrust.scoring.metrics.grade` takes it, and `SECOND`
-    folder, # Where scores are kept
-    **kw, # Further options of `grade`
-)->pd.DataFrame: # dataset, id, label, and a column for each of `ELEVEN`, NaN where it is missing; attrs['missing']: metric -> what it lacks
+    texts: pd.DataFrame,  # As from `uetrust.data.consistency.true_nine`
+    models: dict,  # As `uetrust.scoring.metrics.grade` takes it, and `SECOND`
+    folder,  # Where scores are kept
+    **kw,  # Further options of `grade`
+) -> pd.DataFrame:  # dataset, id, label, and a column for each of `ELEVEN`, NaN where it is missing; attrs['missing']: metric -> what it lacks
     "Scores of several sets; those that are at hand are read."
-    key = texts['dataset']+' '+texts['id']
-    given = pd.DataFrame(dict(id=key, hypothesis=texts['hypothesis'], source=texts['source']))
-    second = {'bertscore': models[SECOND]} if SECOND in models else {}
-    out,missing = texts[['dataset', 'id', 'label']].reset_index(drop=True),{}
-    for names,by in (({n:s for n,s in ELEVEN.items() if n!='DBERTSc'}, {k:v for k,v in models.items() if k!=SECOND}), ({'DBERTSc': ELEVEN['DBERTSc']}, second)):
+    key = texts["dataset"] + " " + texts["id"]
+    given = pd.DataFrame(dict(id=key, hypothesis=texts["hypothesis"], source=texts["source"]))
+    second = {"bertscore": models[SECOND]} if SECOND in models else {}
+    out, missing = texts[["dataset", "id", "label"]].reset_index(drop=True), {}
+    for names, by in (
+        (
+            {n: s for n, s in ELEVEN.items() if n != "DBERTSc"},
+            {k: v for k, v in models.items() if k != SECOND},
+        ),
+        ({"DBERTSc": ELEVEN["DBERTSc"]}, second),
+    ):
         t = grade_kept(folder, given, by, list(names.values()), **kw)
-        wide = t.pivot(index='sample', columns='name', values='value').reindex(index=key, columns=names.values()).astype(float)
+        wide = (
+            t.pivot(index="sample", columns="name", values="value")
+            .reindex(index=key, columns=names.values())
+            .astype(float)
+        )
         out[list(names)] = wide.to_numpy()
-        missing |= {n:'; '.join(t.attrs['missing'][s]) for n,s in names.items() if s in t.attrs['missing']}
-    if 'DBERTSc' in missing: missing['DBERTSc'] = missing['DBERTSc'].replace("'bertscore'", repr(SECOND))
-    out = out[['dataset', 'id', 'label', *ELEVEN]]
+        missing |= {n: "; ".join(t.attrs["missing"][s]) for n, s in names.items() if s in t.attrs["missing"]}
+    if "DBERTSc" in missing:
+        missing["DBERTSc"] = missing["DBERTSc"].replace("'bertscore'", repr(SECOND))
+    out = out[["dataset", "id", "label", *ELEVEN]]
     out.attrs = dict(missing=missing)
     return out
 
+
 def with_own(
-    scores:pd.DataFrame, # As from `score_sets`
-    path, # Table of dataset, id and further columns named as in `ELEVEN`
-)->pd.DataFrame: # The same with these columns filled
+    scores: pd.DataFrame,  # As from `score_sets`
+    path,  # Table of dataset, id and further columns named as in `ELEVEN`
+) -> pd.DataFrame:  # The same with these columns filled
     "Scores that were made elsewhere, put to the same texts."
-    own,name = read_table(path),Path(path).name
-    if lost := [c for c in ('dataset', 'id') if c not in own]: raise ValueError(f"{name} has no column {lost}; it has {list(own)}. Expected are dataset, id and metrics of {list(ELEVEN)}")
+    own, name = read_table(path), Path(path).name
+    if lost := [c for c in ("dataset", "id") if c not in own]:
+        raise ValueError(
+            f"{name} has no column {lost}; it has {list(own)}. Expected are dataset, id and metrics of {list(ELEVEN)}"
+        )
     cols = [c for c in own if c in ELEVEN]
-    if not cols: raise ValueError(f"{name} has no metric; its columns are {list(own)}, metrics are called {list(ELEVEN)}")
-    own,key = own.astype({'id': str}),['dataset', 'id']
-    if (again := own.duplicated(key)).any(): raise ValueError(f"{name}, row {again.idxmax()+2}: the text {' '.join(own.loc[again.idxmax(), key])!r} has scores already: keep one row for each text")
-    if odd := set(map(tuple, own[key].to_numpy()))-set(map(tuple, scores[key].to_numpy())): raise ValueError(f"{name} has scores of {some(sorted(map(' '.join, odd)))}, which are not among the texts: ids must be those of the loaded sets")
-    out = scores.drop(columns=cols).merge(own[[*key, *cols]], on=key, how='left', validate='1:1')[list(scores)]
-    out.attrs['missing'] = {n:w for n,w in scores.attrs.get('missing', {}).items() if n not in cols}
+    if not cols:
+        raise ValueError(
+            f"{name} has no metric; its columns are {list(own)}, metrics are called {list(ELEVEN)}"
+        )
+    own, key = own.astype({"id": str}), ["dataset", "id"]
+    if (again := own.duplicated(key)).any():
+        raise ValueError(
+            f"{name}, row {again.idxmax() + 2}: the text {' '.join(own.loc[again.idxmax(), key])!r} has scores already: keep one row for each text"
+        )
+    if odd := set(map(tuple, own[key].to_numpy())) - set(map(tuple, scores[key].to_numpy())):
+        raise ValueError(
+            f"{name} has scores of {some(sorted(map(' '.join, odd)))}, which are not among the texts: ids must be those of the loaded sets"
+        )
+    out = scores.drop(columns=cols).merge(own[[*key, *cols]], on=key, how="left", validate="1:1")[
+        list(scores)
+    ]
+    out.attrs["missing"] = {n: w for n, w in scores.attrs.get("missing", {}).items() if n not in cols}
     return out
 
 # %% ../../../nbs/10_papers/03_threshold/02_live.ipynb #e5c811e5
 def nine_items(
-    scores:pd.DataFrame, # dataset, label and metrics, as from `score_sets` or `uetrust.data.consistency.true_scores`
-    domain:dict=TRUE_DOMAINS, # Data set -> domain
-)->Items: # data: dataset, label and the metrics that have scores; dropped: data set -> texts that lack one
+    scores: pd.DataFrame,  # dataset, label and metrics, as from `score_sets` or `uetrust.data.consistency.true_scores`
+    domain: dict = TRUE_DOMAINS,  # Data set -> domain
+) -> Items:  # data: dataset, label and the metrics that have scores; dropped: data set -> texts that lack one
     "Scored sets in the form that `study` takes."
     names = [n for n in ELEVEN if n in scores and scores[n].notna().any()]
-    if not names: raise ValueError(f"no metric has a score; the columns are {list(scores)}, metrics are called {list(ELEVEN)}")
+    if not names:
+        raise ValueError(
+            f"no metric has a score; the columns are {list(scores)}, metrics are called {list(ELEVEN)}"
+        )
     whole = scores[names].notna().all(axis=1)
-    left = whole.groupby(scores['dataset'], sort=False).sum()
-    if (empty := left==0).any():
+    left = whole.groupby(scores["dataset"], sort=False).sum()
+    if (empty := left == 0).any():
         d = empty.idxmax()
-        raise ValueError(f"no text of {d} has all of {names}; {some(scores.loc[scores['dataset']==d, names].isna().all().pipe(lambda v: v.index[v]))} has none there. Score it there too, or leave it out")
-    dropped = (~whole).groupby(scores['dataset'], sort=False).sum().to_dict()
-    return Items(scores.loc[whole, ['dataset', 'label', *names]].reset_index(drop=True), {d:domain[d] for d in left.index}, dropped)
+        raise ValueError(
+            f"no text of {d} has all of {names}; {some(scores.loc[scores['dataset'] == d, names].isna().all().pipe(lambda v: v.index[v]))} has none there. Score it there too, or leave it out"
+        )
+    dropped = (~whole).groupby(scores["dataset"], sort=False).sum().to_dict()
+    return Items(
+        scores.loc[whole, ["dataset", "label", *names]].reset_index(drop=True),
+        {d: domain[d] for d in left.index},
+        dropped,
+    )
+
 
 def noted(
-    tidy:pd.DataFrame, # As from `uetrust.papers.threshold.released.study`
-)->pd.DataFrame: # The same with a column note
+    tidy: pd.DataFrame,  # As from `uetrust.papers.threshold.released.study`
+) -> pd.DataFrame:  # The same with a column note
     "Say why a cell has no AUC."
-    only = [f"one class only: all {n} texts are {'consistent' if a==1 else 'inconsistent'}" if max(a, b)==1 else '' if auc==auc else 'no split with both classes' for n,a,b,auc in tidy[['n_test', 'always_faithful', 'always_unfaithful', 'auc']].itertuples(index=False)]
+    only = [
+        f"one class only: all {n} texts are {'consistent' if a == 1 else 'inconsistent'}"
+        if max(a, b) == 1
+        else ""
+        if auc == auc
+        else "no split with both classes"
+        for n, a, b, auc in tidy[["n_test", "always_faithful", "always_unfaithful", "auc"]].itertuples(
+            index=False
+        )
+    ]
     return tidy.assign(note=only)
 
-NINE = 'nine sets of TRUE' # Name of the layout
-TITLES = dict(frank='FRANK', nine='TRUE', released='TRUE, released scores')
+
+NINE = "nine sets of TRUE"  # Name of the layout
+TITLES = dict(frank="FRANK", nine="TRUE", released="TRUE, released scores")
+
 
 def chosen(
-    sets:str, # A name of `TITLES`: 'frank', 'nine' or 'released'
-    models:dict, # With 'nine': as in `score_sets`
-    folder=None, # With 'nine': as in `score_sets`
-    own=None, # With 'nine': as in `with_own`
-    complete:bool=True, # With 'nine': as in `uetrust.data.consistency.true_nine`
-)->tuple[dict,dict]: # Layout -> `Items`; metric -> why it is missing
+    sets: str,  # A name of `TITLES`: 'frank', 'nine' or 'released'
+    models: dict,  # With 'nine': as in `score_sets`
+    folder=None,  # With 'nine': as in `score_sets`
+    own=None,  # With 'nine': as in `with_own`
+    complete: bool = True,  # With 'nine': as in `uetrust.data.consistency.true_nine`
+) -> tuple[dict, dict]:  # Layout -> `Items`; metric -> why it is missing
     "What the experiment judges on."
-    if known('sets', sets, TITLES)=='frank':
+    if known("sets", sets, TITLES) == "frank":
         from uetrust.data.loaders import frank
+
         table = frank()
-        return {l:frank_items(table, l) for l in LAYOUTS},{}
-    if sets=='released': return {NINE: nine_items(true_scores())},{}
+        return {l: frank_items(table, l) for l in LAYOUTS}, {}
+    if sets == "released":
+        return {NINE: nine_items(true_scores())}, {}
     scores = score_sets(true_nine(complete=complete), models, folder)
     scores = with_own(scores, own) if own else scores
-    return {NINE: nine_items(scores)},scores.attrs['missing']
+    return {NINE: nine_items(scores)}, scores.attrs["missing"]
 
 # %% ../../../nbs/10_papers/03_threshold/02_live.ipynb #fbc604e9
 def beside(
-    tidy:pd.DataFrame, # As from `study`, on the nine sets in mode 'xdomain', where the AUC of a set is that of all its scores
-)->pd.DataFrame: # dataset, metric, auc and printed (both in percent), difference
+    tidy: pd.DataFrame,  # As from `study`, on the nine sets in mode 'xdomain', where the AUC of a set is that of all its scores
+) -> pd.DataFrame:  # dataset, metric, auc and printed (both in percent), difference
     "AUC of each set and metric beside Table 1 of the paper."
-    if (tidy['mode']!='xdomain').any(): raise ValueError(f"Table 1 is compared in mode xdomain, got {some(tidy['mode'].unique())}: in other modes the AUC is that of other texts, or of parts")
-    rows = {d:d.replace('qags_cnndm', 'qags-c').replace('qags_xsum', 'qags-x') for d in tidy['dataset'].unique()}
-    t = tidy[(tidy['preset']=='principled')&tidy['dataset'].isin([d for d,r in rows.items() if r in printed(1).index])]
-    t = t.drop_duplicates(['dataset', 'metric'])
-    p = [printed(1).loc[rows[d], m] for d,m in zip(t['dataset'], t['metric'])]
-    return t[['dataset', 'metric']].assign(auc=t['auc']*100, printed=p, difference=t['auc']*100-p).reset_index(drop=True)
+    if (tidy["mode"] != "xdomain").any():
+        raise ValueError(
+            f"Table 1 is compared in mode xdomain, got {some(tidy['mode'].unique())}: in other modes the AUC is that of other texts, or of parts"
+        )
+    rows = {
+        d: d.replace("qags_cnndm", "qags-c").replace("qags_xsum", "qags-x") for d in tidy["dataset"].unique()
+    }
+    t = tidy[
+        (tidy["preset"] == "principled")
+        & tidy["dataset"].isin([d for d, r in rows.items() if r in printed(1).index])
+    ]
+    t = t.drop_duplicates(["dataset", "metric"])
+    p = [printed(1).loc[rows[d], m] for d, m in zip(t["dataset"], t["metric"])]
+    return (
+        t[["dataset", "metric"]]
+        .assign(auc=t["auc"] * 100, printed=p, difference=t["auc"] * 100 - p)
+        .reset_index(drop=True)
+    )

@@ -11,193 +11,339 @@ __all__ = ['FRANK_ELEVEN', 'LAYOUTS', 'Items', 'CASE', 'MEASURES', 'LOOK', 'LINE
 from collections import namedtuple
 from itertools import product
 from pathlib import Path
-import numpy as np, pandas as pd
-from ...evaluation.agreement import spearman
+
+import numpy as np
+import pandas as pd
+
 from ...core.settings import published
-from ...evaluation.thresholds import CLASSIFIERS, FIELDS, MODES, PRESETS, expected_accuracy, known, printed
+from ...evaluation.agreement import spearman
+from uetrust.evaluation.thresholds import (
+    CLASSIFIERS,
+    FIELDS,
+    MODES,
+    PRESETS,
+    expected_accuracy,
+    known,
+    printed,
+)
 
 # %% ../../../nbs/10_papers/03_threshold/01_released.ipynb #7b8c787d
-FRANK_ELEVEN = ('Bleu', 'Meteor', 'Rouge 1', 'Rouge 2', 'Rouge L', 'BertScore P', 'BertScore P Art', 'FEQA', 'QAGS', 'Dep Entail', 'FactCC')
-LAYOUTS = dict(domain=['dataset'], system=['dataset', 'model_name'])
+FRANK_ELEVEN = (
+    "Bleu",
+    "Meteor",
+    "Rouge 1",
+    "Rouge 2",
+    "Rouge L",
+    "BertScore P",
+    "BertScore P Art",
+    "FEQA",
+    "QAGS",
+    "Dep Entail",
+    "FactCC",
+)
+LAYOUTS = dict(domain=["dataset"], system=["dataset", "model_name"])
 
-Items = namedtuple('Items', 'data domain dropped')
+Items = namedtuple("Items", "data domain dropped")
+
 
 def frank_items(
-    table:pd.DataFrame, # As from `uetrust.data.loaders.frank`
-    layout:str='domain', # 'domain': CNN/DM and BBC are the data sets; 'system': each of their systems is one
-)->Items: # data: dataset, label and `FRANK_ELEVEN`; domain: data set -> cnndm or bbc; dropped: data set -> rows that lack a metric
+    table: pd.DataFrame,  # As from `uetrust.data.loaders.frank`
+    layout: str = "domain",  # 'domain': CNN/DM and BBC are the data sets; 'system': each of their systems is one
+) -> Items:  # data: dataset, label and `FRANK_ELEVEN`; domain: data set -> cnndm or bbc; dropped: data set -> rows that lack a metric
     "FRANK in the form that `expected_accuracy` takes, CNN/DM first."
-    known('layout', layout, LAYOUTS)
-    t = table.sort_values('dataset', ascending=False, kind='stable')
-    t = t.assign(label=(t['Factuality']==1).astype(int), domain=t['dataset'], dataset=t[LAYOUTS[layout]].agg(' '.join, axis=1))
+    known("layout", layout, LAYOUTS)
+    t = table.sort_values("dataset", ascending=False, kind="stable")
+    t = t.assign(
+        label=(t["Factuality"] == 1).astype(int),
+        domain=t["dataset"],
+        dataset=t[LAYOUTS[layout]].agg(" ".join, axis=1),
+    )
     whole = t[list(FRANK_ELEVEN)].notna().all(axis=1)
-    domain = t.drop_duplicates('dataset').set_index('dataset')['domain'].to_dict()
-    data = t.loc[whole, ['dataset', 'label', *FRANK_ELEVEN]].reset_index(drop=True)
-    return Items(data, domain, (~whole).groupby(t['dataset'], sort=False).sum().to_dict())
+    domain = t.drop_duplicates("dataset").set_index("dataset")["domain"].to_dict()
+    data = t.loc[whole, ["dataset", "label", *FRANK_ELEVEN]].reset_index(drop=True)
+    return Items(data, domain, (~whole).groupby(t["dataset"], sort=False).sum().to_dict())
 
 # %% ../../../nbs/10_papers/03_threshold/01_released.ipynb #f672bccf
 def compare(
-    data:pd.DataFrame, # As for `expected_accuracy`
-    domain:dict, # Data set -> domain
-    mode:str='xdomain', # Where the threshold is learned, one of `MODES`
-    classifier:str='logistic', # How, one of `CLASSIFIERS`
-    repeats:int=25, # Splits in mode 'indata'
-    seed:int=42, # Their seed
-)->pd.DataFrame: # One row per preset, data set and metric: mode, classifier, preset, then as from `expected_accuracy`
+    data: pd.DataFrame,  # As for `expected_accuracy`
+    domain: dict,  # Data set -> domain
+    mode: str = "xdomain",  # Where the threshold is learned, one of `MODES`
+    classifier: str = "logistic",  # How, one of `CLASSIFIERS`
+    repeats: int = 25,  # Splits in mode 'indata'
+    seed: int = 42,  # Their seed
+) -> (
+    pd.DataFrame
+):  # One row per preset, data set and metric: mode, classifier, preset, then as from `expected_accuracy`
     "Expected accuracy as it should be computed, and as it was released."
-    parts = [expected_accuracy(data, domain, mode, classifier, p, repeats=repeats, seed=seed).assign(mode=mode, classifier=classifier, preset=p) for p in PRESETS]
-    return pd.concat(parts, ignore_index=True)[['mode', 'classifier', 'preset', 'dataset', 'metric', 'tests', 'n_learn', 'n_test', *FIELDS]]
+    parts = [
+        expected_accuracy(data, domain, mode, classifier, p, repeats=repeats, seed=seed).assign(
+            mode=mode, classifier=classifier, preset=p
+        )
+        for p in PRESETS
+    ]
+    return pd.concat(parts, ignore_index=True)[
+        ["mode", "classifier", "preset", "dataset", "metric", "tests", "n_learn", "n_test", *FIELDS]
+    ]
+
 
 def study(
-    parts:dict, # Layout -> `Items`
-    mode:str='xdomain', # As in `compare`
-    classifier:str='logistic', # As in `compare`
-    repeats:int=25, # As in `compare`
-    seed:int=42, # As in `compare`
-)->pd.DataFrame: # As from `compare`, with the column layout in front
+    parts: dict,  # Layout -> `Items`
+    mode: str = "xdomain",  # As in `compare`
+    classifier: str = "logistic",  # As in `compare`
+    repeats: int = 25,  # As in `compare`
+    seed: int = 42,  # As in `compare`
+) -> pd.DataFrame:  # As from `compare`, with the column layout in front
     "One combination on any data, in each layout."
-    tables = {l:compare(*p[:2], mode, classifier, repeats, seed) for l,p in parts.items()}
-    return pd.concat(tables, names=['layout']).reset_index('layout').reset_index(drop=True)
+    tables = {l: compare(*p[:2], mode, classifier, repeats, seed) for l, p in parts.items()}
+    return pd.concat(tables, names=["layout"]).reset_index("layout").reset_index(drop=True)
+
 
 def frank_study(
-    table:pd.DataFrame, # As from `uetrust.data.loaders.frank`
-    mode:str='xdomain', # As in `compare`
-    classifier:str='logistic', # As in `compare`
-    repeats:int=25, # As in `compare`
-    seed:int=42, # As in `compare`
-)->pd.DataFrame: # As from `study`
+    table: pd.DataFrame,  # As from `uetrust.data.loaders.frank`
+    mode: str = "xdomain",  # As in `compare`
+    classifier: str = "logistic",  # As in `compare`
+    repeats: int = 25,  # As in `compare`
+    seed: int = 42,  # As in `compare`
+) -> pd.DataFrame:  # As from `study`
     "One combination on FRANK, in both layouts."
-    return study({l:frank_items(table, l) for l in LAYOUTS}, mode, classifier, repeats, seed)
+    return study({l: frank_items(table, l) for l in LAYOUTS}, mode, classifier, repeats, seed)
 
 # %% ../../../nbs/10_papers/03_threshold/01_released.ipynb #7b927508
-CASE = ['mode', 'classifier', 'layout', 'preset']
+CASE = ["mode", "classifier", "layout", "preset"]
+
 
 def means(
-    tidy:pd.DataFrame, # From `study`, one combination or more
-)->pd.DataFrame: # One row per case and metric: unweighted mean over data sets of each of `FIELDS`, of majority, and of auc_scores
+    tidy: pd.DataFrame,  # From `study`, one combination or more
+) -> pd.DataFrame:  # One row per case and metric: unweighted mean over data sets of each of `FIELDS`, of majority, and of auc_scores
     "Metrics over all data sets; majority knows the commoner class of each, auc_scores is the AUC of the metric, never of decisions."
-    t = tidy.assign(majority=tidy[['always_faithful', 'always_unfaithful']].max(axis=1))
-    m = t.groupby([*CASE, 'metric'], sort=False)[[*FIELDS, 'majority']].agg(lambda v: v.mean(skipna=False)).reset_index()
-    raw = m[m['preset']=='principled'].rename(columns={'auc': 'auc_scores'})
-    return m.merge(raw[['mode', 'classifier', 'layout', 'metric', 'auc_scores']], how='left')
+    t = tidy.assign(majority=tidy[["always_faithful", "always_unfaithful"]].max(axis=1))
+    m = (
+        t.groupby([*CASE, "metric"], sort=False)[[*FIELDS, "majority"]]
+        .agg(lambda v: v.mean(skipna=False))
+        .reset_index()
+    )
+    raw = m[m["preset"] == "principled"].rename(columns={"auc": "auc_scores"})
+    return m.merge(raw[["mode", "classifier", "layout", "metric", "auc_scores"]], how="left")
+
 
 def silent(
-    tidy:pd.DataFrame, # From `study`
-)->pd.Series: # True where a classifier gave one answer to everything (or, in a set with equal classes, was right in exactly half)
+    tidy: pd.DataFrame,  # From `study`
+) -> pd.Series:  # True where a classifier gave one answer to everything (or, in a set with equal classes, was right in exactly half)
     "Has the metric become a constant?"
-    base = tidy[['always_faithful', 'always_unfaithful']].sub(tidy['accuracy'], axis=0).abs().min(axis=1)
-    return (base<1e-9)&(tidy['kappa'].abs()<1e-9)
+    base = tidy[["always_faithful", "always_unfaithful"]].sub(tidy["accuracy"], axis=0).abs().min(axis=1)
+    return (base < 1e-9) & (tidy["kappa"].abs() < 1e-9)
 
-MEASURES = ('accuracy', 'kappa', 'balanced_accuracy')
+
+MEASURES = ("accuracy", "kappa", "balanced_accuracy")
+
 
 def outcome(
-    tidy:pd.DataFrame, # From `study`, one combination or more
-)->pd.DataFrame: # One row per case: rho and p of each measure with the AUC of the scores, means, and who beats whom
+    tidy: pd.DataFrame,  # From `study`, one combination or more
+) -> (
+    pd.DataFrame
+):  # One row per case: rho and p of each measure with the AUC of the scores, means, and who beats whom
     "Does AUC foretell what the decisions are worth, and are they worth more than a constant?"
+
     def one(m):
-        rho = {k:spearman(m['auc_scores'], m[k]) for k in MEASURES}
-        beaten = {f'below_{k}':int((m['accuracy']<m[k]-1e-9).sum()) for k in ('always_unfaithful', 'always_faithful', 'majority')}
-        return ({f'rho_{k}':v.r for k,v in rho.items()}|{f'p_{k}':v.p for k,v in rho.items()}|{'rho_own_auc': spearman(m['auc'], m['accuracy']).r, 'metrics': len(m)}
-                         |beaten|m[['auc_scores', 'accuracy', 'balanced_accuracy', 'always_faithful', 'always_unfaithful', 'majority']].mean().to_dict())
-    res = pd.DataFrame([dict(zip(CASE, k))|one(g) for k,g in means(tidy).groupby(CASE, sort=False)])
-    share = tidy.assign(silent=silent(tidy)).groupby(CASE, sort=False)['silent'].mean().reset_index()
-    return res.merge(share).assign(from_prior=lambda d: d['accuracy']-d['balanced_accuracy'])
+        rho = {k: spearman(m["auc_scores"], m[k]) for k in MEASURES}
+        beaten = {
+            f"below_{k}": int((m["accuracy"] < m[k] - 1e-9).sum())
+            for k in ("always_unfaithful", "always_faithful", "majority")
+        }
+        return (
+            {f"rho_{k}": v.r for k, v in rho.items()}
+            | {f"p_{k}": v.p for k, v in rho.items()}
+            | {"rho_own_auc": spearman(m["auc"], m["accuracy"]).r, "metrics": len(m)}
+            | beaten
+            | m[
+                [
+                    "auc_scores",
+                    "accuracy",
+                    "balanced_accuracy",
+                    "always_faithful",
+                    "always_unfaithful",
+                    "majority",
+                ]
+            ]
+            .mean()
+            .to_dict()
+        )
+
+    res = pd.DataFrame([dict(zip(CASE, k)) | one(g) for k, g in means(tidy).groupby(CASE, sort=False)])
+    share = tidy.assign(silent=silent(tidy)).groupby(CASE, sort=False)["silent"].mean().reset_index()
+    return res.merge(share).assign(from_prior=lambda d: d["accuracy"] - d["balanced_accuracy"])
 
 # %% ../../../nbs/10_papers/03_threshold/01_released.ipynb #101b37c1
-def run_file(mode, classifier): return f'threshold_{mode}_{classifier}.csv' # What 60_threshold writes
+def run_file(mode, classifier):
+    return f"threshold_{mode}_{classifier}.csv"  # What 60_threshold writes
+
 
 def gathered(
-    folder, # Folder of the tables
-): # (all rows of the files that are there, or None; list of (mode, classifier) without a file)
+    folder,  # Folder of the tables
+):  # (all rows of the files that are there, or None; list of (mode, classifier) without a file)
     "The combinations that have been run."
-    at = {k:Path(folder)/run_file(*k) for k in product(MODES, CLASSIFIERS)}
+    at = {k: Path(folder) / run_file(*k) for k in product(MODES, CLASSIFIERS)}
     found = [pd.read_csv(p) for p in at.values() if p.exists()]
-    return (pd.concat(found, ignore_index=True) if found else None),[k for k,p in at.items() if not p.exists()]
+    return (pd.concat(found, ignore_index=True) if found else None), [
+        k for k, p in at.items() if not p.exists()
+    ]
 
 # %% ../../../nbs/10_papers/03_threshold/01_released.ipynb #f388f845
-def table3_groups()->pd.Series: # Index metric; 'better' or 'worse'
+def table3_groups() -> pd.Series:  # Index metric; 'better' or 'worse'
     "How Table 3 sorts the metrics; a fresh copy, yours to change."
-    d = pd.read_csv(published('schroedinger_table3.csv')).query("column!='mean'")
-    return d.set_index('column')['row_group'].str.split().str[0].rename_axis('metric').rename('group')
+    d = pd.read_csv(published("schroedinger_table3.csv")).query("column!='mean'")
+    return d.set_index("column")["row_group"].str.split().str[0].rename_axis("metric").rename("group")
+
 
 def moves(
-    groups:pd.Series, # As from `table3_groups`
-    ranks:pd.DataFrame, # Ranks of Table 4, as from `printed(4, 'rank')`
-)->pd.DataFrame: # One row per metric: group, by_auc, by_accuracy (ranks, 1 is best), holds
+    groups: pd.Series,  # As from `table3_groups`
+    ranks: pd.DataFrame,  # Ranks of Table 4, as from `printed(4, 'rank')`
+) -> pd.DataFrame:  # One row per metric: group, by_auc, by_accuracy (ranks, 1 is best), holds
     "Does each metric rank better, or worse, by accuracy than by AUC, as Table 3 says?"
-    a,b = (ranks.loc[k, groups.index].astype(int) for k in ('AUC', 'Xdomain|logistic'))
-    return pd.DataFrame(dict(group=groups, by_auc=a, by_accuracy=b, holds=np.where(groups=='better', b<a, b>a)))
+    a, b = (ranks.loc[k, groups.index].astype(int) for k in ("AUC", "Xdomain|logistic"))
+    return pd.DataFrame(
+        dict(group=groups, by_auc=a, by_accuracy=b, holds=np.where(groups == "better", b < a, b > a))
+    )
 
 # %% ../../../nbs/10_papers/03_threshold/01_released.ipynb #c87cf87b
 def against_auc(
-    auc:pd.DataFrame, # AUC, rows x metrics; one row, or the rows of `other`
-    other:pd.DataFrame, # Accuracy or kappa, rows x metrics
-)->pd.DataFrame: # Per row of `other`: rho, n, p, best_by_auc, its rank there (1 is best, ties averaged), best, most_moved and by how many ranks
+    auc: pd.DataFrame,  # AUC, rows x metrics; one row, or the rows of `other`
+    other: pd.DataFrame,  # Accuracy or kappa, rows x metrics
+) -> pd.DataFrame:  # Per row of `other`: rho, n, p, best_by_auc, its rank there (1 is best, ties averaged), best, most_moved and by how many ranks
     "How far a ranking of metrics by AUC survives."
+
     def one(a, b):
-        r,(ra,rb) = spearman(a, b),(x.rank(ascending=False) for x in (a, b))
-        far = (ra-rb).abs()
-        return dict(rho=r.r, n=r.n, p=r.p, best_by_auc=ra.idxmin(), its_rank=rb[ra.idxmin()], best=rb.idxmin(), most_moved=far.idxmax(), ranks_moved=far.max())
-    return pd.DataFrame({k:one(auc.iloc[0] if len(auc)==1 else auc.loc[k], other.loc[k]) for k in other.index}).T.infer_objects()
+        r, (ra, rb) = spearman(a, b), (x.rank(ascending=False) for x in (a, b))
+        far = (ra - rb).abs()
+        return dict(
+            rho=r.r,
+            n=r.n,
+            p=r.p,
+            best_by_auc=ra.idxmin(),
+            its_rank=rb[ra.idxmin()],
+            best=rb.idxmin(),
+            most_moved=far.idxmax(),
+            ranks_moved=far.max(),
+        )
+
+    return pd.DataFrame(
+        {k: one(auc.iloc[0] if len(auc) == 1 else auc.loc[k], other.loc[k]) for k in other.index}
+    ).T.infer_objects()
+
 
 def repeated(
-    table:pd.DataFrame, # Values, rows x metrics
-)->pd.DataFrame: # One row per (row, value) that occurs more than once: row, value, times, metrics
+    table: pd.DataFrame,  # Values, rows x metrics
+) -> pd.DataFrame:  # One row per (row, value) that occurs more than once: row, value, times, metrics
     "Different metrics with one accuracy to the last digit: the trace of a constant predictor."
-    d = table.stack().rename_axis(['row', 'metric']).rename('value').reset_index()
-    g = d.groupby(['row', 'value'], sort=False)['metric'].agg(times='size', metrics=', '.join).reset_index()
-    return g[g['times']>1].sort_values('times', ascending=False, kind='stable', ignore_index=True)
+    d = table.stack().rename_axis(["row", "metric"]).rename("value").reset_index()
+    g = d.groupby(["row", "value"], sort=False)["metric"].agg(times="size", metrics=", ".join).reset_index()
+    return g[g["times"] > 1].sort_values("times", ascending=False, kind="stable", ignore_index=True)
 
 # %% ../../../nbs/10_papers/03_threshold/01_released.ipynb #240122c9
-LOOK = dict(principled=('o', '#0072b2', 70, 'accuracy, principled'), opitz2024=('X', '#d55e00', 32, 'accuracy, as released'))
-LINES = dict(always_unfaithful=('--', '#555555', 'always unfaithful'), always_faithful=(':', '#555555', 'always faithful'), majority=('-', '#009e73', 'commoner class of each set'))
+LOOK = dict(
+    principled=("o", "#0072b2", 70, "accuracy, principled"),
+    opitz2024=("X", "#d55e00", 32, "accuracy, as released"),
+)
+LINES = dict(
+    always_unfaithful=("--", "#555555", "always unfaithful"),
+    always_faithful=(":", "#555555", "always faithful"),
+    majority=("-", "#009e73", "commoner class of each set"),
+)
 
-def panel(m, title, ax): # One layout of one combination, as from `means`
-    one = m[m['preset']=='principled'].sort_values('auc_scores')
-    y = dict(zip(one['metric'], range(len(one))))
-    for k,(ls,color,label) in LINES.items(): ax.axvline(one[k].iloc[0], ls=ls, color=color, lw=1.4, label=label, zorder=1)
-    ax.hlines(range(len(one)), one['accuracy'], one['auc_scores'], color='#bbbbbb', lw=2, zorder=2)
-    for p,(mark,color,size,label) in LOOK.items(): ax.scatter('accuracy', 'y', data=m[m['preset']==p].assign(y=lambda d: d['metric'].map(y)), marker=mark, color=color, s=size, label=label, zorder=3, edgecolor='white', lw=.5)
-    ax.scatter(one['auc_scores'], range(len(one)), marker='D', color='black', s=30, label='AUC', zorder=4)
-    ax.set_yticks(range(len(one)), one['metric'])
-    ax.set(xlim=(0, 1), title=title, xlabel='AUC, expected accuracy')
-    ax.spines[['top', 'right']].set_visible(False)
+
+def panel(m, title, ax):  # One layout of one combination, as from `means`
+    one = m[m["preset"] == "principled"].sort_values("auc_scores")
+    y = dict(zip(one["metric"], range(len(one))))
+    for k, (ls, color, label) in LINES.items():
+        ax.axvline(one[k].iloc[0], ls=ls, color=color, lw=1.4, label=label, zorder=1)
+    ax.hlines(range(len(one)), one["accuracy"], one["auc_scores"], color="#bbbbbb", lw=2, zorder=2)
+    for p, (mark, color, size, label) in LOOK.items():
+        ax.scatter(
+            "accuracy",
+            "y",
+            data=m[m["preset"] == p].assign(y=lambda d: d["metric"].map(y)),
+            marker=mark,
+            color=color,
+            s=size,
+            label=label,
+            zorder=3,
+            edgecolor="white",
+            lw=0.5,
+        )
+    ax.scatter(one["auc_scores"], range(len(one)), marker="D", color="black", s=30, label="AUC", zorder=4)
+    ax.set_yticks(range(len(one)), one["metric"])
+    ax.set(xlim=(0, 1), title=title, xlabel="AUC, expected accuracy")
+    ax.spines[["top", "right"]].set_visible(False)
+
 
 def plot_threshold(
-    m:pd.DataFrame, # One combination, as from `means`
-    title:str='', # Above the panels
-): # The figure
+    m: pd.DataFrame,  # One combination, as from `means`
+    title: str = "",  # Above the panels
+):  # The figure
     "AUC and expected accuracy of each metric, best AUC on top, in each layout; lines show what constants reach."
     import matplotlib.pyplot as plt
-    layouts = list(dict.fromkeys(m['layout']))
-    fig,axes = plt.subplots(1, len(layouts), figsize=(5*max(len(layouts), 1.3), 4.4), layout='constrained', squeeze=False)
+
+    layouts = list(dict.fromkeys(m["layout"]))
+    fig, axes = plt.subplots(
+        1, len(layouts), figsize=(5 * max(len(layouts), 1.3), 4.4), layout="constrained", squeeze=False
+    )
     axes = axes[0]
-    for ax,l in zip(axes, layouts): panel(m[m['layout']==l], f'data sets by {l}' if l in LAYOUTS else l, ax)
+    for ax, l in zip(axes, layouts):
+        panel(m[m["layout"] == l], f"data sets by {l}" if l in LAYOUTS else l, ax)
     fig.suptitle(title, fontsize=11)
-    fig.legend(*axes[0].get_legend_handles_labels(), loc='outside lower center', ncols=3, frameon=False, fontsize=9)
+    fig.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=9
+    )
     return fig
 
+
 def plot_rho(
-    grid:pd.DataFrame, # Spearman's rho, combinations x (layout, preset, measure); NaN where it is missing
-    title:str='', # Above the plot
-): # The axes drawn on
+    grid: pd.DataFrame,  # Spearman's rho, combinations x (layout, preset, measure); NaN where it is missing
+    title: str = "",  # Above the plot
+):  # The axes drawn on
     "Agreement with AUC; what has not been run, or is undefined, stays grey."
-    import matplotlib.pyplot as plt, seaborn as sns
-    ax = plt.subplots(figsize=(.62*grid.shape[1]+3.6, .32*len(grid)+2.2))[1]
-    ax.set_facecolor('#dddddd')
-    sns.heatmap(grid.round(2)+0, vmin=-1, vmax=1, cmap='RdBu_r', annot=True, fmt='.2f', annot_kws=dict(size=8), linewidths=.5, ax=ax, cbar_kws=dict(label="Spearman's rho with AUC"))
-    for x in range(3, grid.shape[1], 3): ax.axvline(x, color='black', lw=2)
-    for i,c in enumerate(grid.columns[::3]): ax.text(3*i+1.5, -.15, f'by {c[0]}, {c[1]}', ha='center', va='bottom', fontsize=8)
-    ax.set_xticks(np.arange(grid.shape[1])+.5, [c[2].replace('_', '\n') for c in grid.columns], rotation=0, fontsize=7)
-    ax.set_yticks(np.arange(len(grid))+.5, [', '.join(k) for k in grid.index], rotation=0)
-    ax.set(xlabel='', ylabel='')
+    import matplotlib.pyplot as plt
+    import seaborn as sns
+
+    ax = plt.subplots(figsize=(0.62 * grid.shape[1] + 3.6, 0.32 * len(grid) + 2.2))[1]
+    ax.set_facecolor("#dddddd")
+    sns.heatmap(
+        grid.round(2) + 0,
+        vmin=-1,
+        vmax=1,
+        cmap="RdBu_r",
+        annot=True,
+        fmt=".2f",
+        annot_kws=dict(size=8),
+        linewidths=0.5,
+        ax=ax,
+        cbar_kws=dict(label="Spearman's rho with AUC"),
+    )
+    for x in range(3, grid.shape[1], 3):
+        ax.axvline(x, color="black", lw=2)
+    for i, c in enumerate(grid.columns[::3]):
+        ax.text(3 * i + 1.5, -0.15, f"by {c[0]}, {c[1]}", ha="center", va="bottom", fontsize=8)
+    ax.set_xticks(
+        np.arange(grid.shape[1]) + 0.5,
+        [c[2].replace("_", "\n") for c in grid.columns],
+        rotation=0,
+        fontsize=7,
+    )
+    ax.set_yticks(np.arange(len(grid)) + 0.5, [", ".join(k) for k in grid.index], rotation=0)
+    ax.set(xlabel="", ylabel="")
     ax.set_title(title, pad=22)
     return ax
 
+
 def rho_grid(
-    o:pd.DataFrame, # From `outcome`
-)->pd.DataFrame: # All 15 combinations x (layout, preset, measure)
+    o: pd.DataFrame,  # From `outcome`
+) -> pd.DataFrame:  # All 15 combinations x (layout, preset, measure)
     "The agreements as `plot_rho` draws them."
-    long = o.melt(CASE, [f'rho_{k}' for k in MEASURES], 'measure').assign(measure=lambda d: d['measure'].str.removeprefix('rho_'))
-    grid = long.pivot(index=['mode', 'classifier'], columns=['layout', 'preset', 'measure'], values='value')
-    return grid.reindex(index=pd.MultiIndex.from_product([MODES, CLASSIFIERS]), columns=pd.MultiIndex.from_product([LAYOUTS, PRESETS, MEASURES]))
+    long = o.melt(CASE, [f"rho_{k}" for k in MEASURES], "measure").assign(
+        measure=lambda d: d["measure"].str.removeprefix("rho_")
+    )
+    grid = long.pivot(index=["mode", "classifier"], columns=["layout", "preset", "measure"], values="value")
+    return grid.reindex(
+        index=pd.MultiIndex.from_product([MODES, CLASSIFIERS]),
+        columns=pd.MultiIndex.from_product([LAYOUTS, PRESETS, MEASURES]),
+    )
