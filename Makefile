@@ -21,9 +21,6 @@ unexport PYTHONDONTWRITEBYTECODE
 export HF_HUB_OFFLINE ?= 1
 # uv does not read pip's settings: hand it the folder of wheels that pip was told about, if any
 FIND_LINKS = $(or $(PIP_FIND_LINKS),$(shell python3 -m pip config get global.find-links 2>/dev/null))
-TODO := $(filter reproduce $(RUNS)/%,$(or $(MAKECMDGOALS),help))
-NAMES := $(if $(TODO),$(or $(shell python3 scripts/matrix.py $(PROFILE)),$(error no profile $(PROFILE) in settings.ini)))
-
 MODELS_bulletin := tiny-t5 tiny-bart tiny-unieval tiny-nli tiny-llama tiny-encoder
 MODELS_aeslc := aeslc-bart aeslc-t5
 
@@ -95,52 +92,25 @@ runs/.bench/.ready: scripts/bench_requirements.txt constraints.txt | $(VENV)/.re
 
 # nbdev-export rewrites every module, so notebooks depend on the content of the library, not on file times
 runs/.library: FORCE
-	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -name '*.py') $$(find data/published data/models data/judges -type f)
+	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -type f -not -name '*.pyc') $$(find data/published data/models data/judges -type f)
 
-$(NBS)/human.ipynb: nbs/experiments/people/01_human.ipynb
-$(NBS)/summeval.ipynb: nbs/experiments/people/02_summeval.ipynb
-$(NBS)/claims.ipynb: nbs/experiments/he2024/02_claims.ipynb
-$(NBS)/ice.ipynb: nbs/experiments/ice/01_ice.ipynb
-$(NBS)/ice_study.ipynb: nbs/experiments/ice/03_ice_study.ipynb
-$(NBS)/wrong_documents.ipynb: nbs/experiments/ice/02_wrong_documents.ipynb
-$(NBS)/fflm.ipynb: nbs/experiments/fflm/01_fflm.ipynb
-$(NBS)/fflm_study.ipynb: nbs/experiments/fflm/02_fflm_study.ipynb
-$(NBS)/narcissism.ipynb: nbs/experiments/narcissism/01_narcissism.ipynb
-$(NBS)/self_bias.ipynb: nbs/experiments/narcissism/02_self_bias.ipynb
-$(NBS)/methods_together.ipynb: nbs/experiments/banks/04_methods_together.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter methods--%,$(NAMES)))
-$(NBS)/metrics_together.ipynb: nbs/experiments/banks/06_metrics_together.ipynb
-$(NBS)/accuracy.ipynb: nbs/experiments/banks/08_accuracy.ipynb
-$(NBS)/own_claims.ipynb: nbs/experiments/he2024/03_own_claims.ipynb
-$(NBS)/against_print.ipynb: nbs/experiments/he2024/04_against_print.ipynb
-$(NBS)/stability.ipynb: nbs/experiments/banks/07_stability.ipynb
-# these read what the cross chapters have written
-$(patsubst %,$(NBS)/%.ipynb,metrics_together stability accuracy own_claims against_print): $(patsubst %,$(NBS)/%.ipynb,$(filter cross--%,$(NAMES)))
-$(NBS)/thresholds.ipynb: nbs/experiments/threshold/02_thresholds.ipynb $(patsubst %,$(NBS)/%.ipynb,$(filter threshold--%,$(NAMES)))
-$(NBS)/tofueval.ipynb: nbs/experiments/people/03_tofueval.ipynb
-$(NBS)/cells.ipynb: nbs/experiments/ledger/01_cells.ipynb
+# What a profile runs is written in settings.ini, what a notebook needs in the notebook: rules are made from both
+RULES := $(RUNS)/rules.mk
+LIBRARY := runs/.library
+RUN := $(VENV)/bin/uetrust run
+FILL := $(VENV)/bin/uetrust fill
+EXPERIMENTS := $(wildcard nbs/experiments/*/*.ipynb)
+ifneq ($(filter $(RUNS)/%,$(MAKECMDGOALS)),)
+include $(RULES)
+endif
+$(RULES): settings.ini $(EXPERIMENTS) $(VENV)/.ready
+	@mkdir -p $(@D)
+	@$(VENV)/bin/uetrust rules $(PROFILE) > $@.partial && mv $@.partial $@
+
 # a notebook that lacked public data is tried again every time
 $(patsubst %.missing.txt,%.ipynb,$(wildcard $(NBS)/*.missing.txt)): FORCE
-$(NBS)/bank--%.ipynb: nbs/experiments/banks/01_bank.ipynb runs/.library | $(VENV)/.ready
-	@echo "generating and reading $*"
-	@$(VENV)/bin/uetrust fill $* --profile $(PROFILE)
-	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) bank=$*
-$(NBS)/methods--%.ipynb: nbs/experiments/banks/02_methods.ipynb $(NBS)/bank--%.ipynb runs/.library | $(VENV)/.ready
-	@echo "scoring $*"
-	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) bank=$*
-$(NBS)/quality--%.ipynb: nbs/experiments/banks/03_quality.ipynb $(NBS)/bank--%.ipynb runs/.library | $(VENV)/.ready
-	@echo "grading $*"
-	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) bank=$*
-$(NBS)/cross--%.ipynb: nbs/experiments/banks/05_cross.ipynb $(NBS)/methods--%.ipynb $(NBS)/quality--%.ipynb runs/.library | $(VENV)/.ready
-	@echo "comparing methods and metrics of $*"
-	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) bank=$*
-$(NBS)/threshold--%.ipynb: nbs/experiments/threshold/01_threshold.ipynb runs/.library | $(VENV)/.ready
-	@echo "running threshold $(subst --, ,$*)"
-	@$(VENV)/bin/uetrust run $< $@ profile=$(PROFILE) mode=$(firstword $(subst --, ,$*)) classifier=$(lastword $(subst --, ,$*))
-$(NBS)/%.ipynb: nbs/experiments/he2024/01_setting.ipynb runs/.library | $(VENV)/.ready
-	@echo "running $*"
-	@$(VENV)/bin/uetrust run $(or $(filter %_$*.ipynb,$^),$<) $@ profile=$(PROFILE) $(if $(filter %_$*.ipynb,$^),,setting=$*)
 
-$(RUNS)/report/index.html: $(NAMES:%=$(NBS)/%.ipynb)
+$(RUNS)/report/index.html: $(RUNS_OF_PROFILE)
 	@$(VENV)/bin/uetrust report --profile $(PROFILE)
 
 FORCE:
