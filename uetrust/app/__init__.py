@@ -1,0 +1,1 @@
+"""Applications: the runner of notebooks, tables of users, and the command `uetrust`."""

@@ -1,1 +1,3 @@
-"""Language models that read: the only modules that import torch and transformers."""
+"""Language models: loading a checkpoint, one forward pass, and what is computed from it (token log-
+probabilities, encodings, classifiers, heads, questions). PyTorch is imported here and in the wings
+generation, stats and training."""

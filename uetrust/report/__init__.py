@@ -1,0 +1,1 @@
+"""Report: plots, chapters, the page that ties them together, and the cards of scores."""

@@ -1,0 +1,2 @@
+"""Statistics of generated texts: token log-probabilities, entropies, attention, entailment and embeddings,
+computed once and stored."""

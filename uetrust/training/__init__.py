@@ -1,0 +1,1 @@
+"""Training of the tiny models that ship with the project, and what they do."""

@@ -1,0 +1,1 @@
+"""Opitz 2024: why a high AUC does not mean right decisions."""
