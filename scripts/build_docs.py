@@ -1,36 +1,34 @@
-"""build_docs.py [WORK]: the notebooks of nbs/ as a site in WORK/html (default docs/_build), offline. A warning or an outside request fails it."""
+"""build_docs.py [WORK]: the notebooks of nbs/ as a site in WORK/html (default docs/_build), offline.
+
+A warning or an outside request fails it.
+"""
 
 import ast
-import io
 import os
 import re
 import shutil
 import subprocess
 import sys
 import time
-import tokenize
 from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
 from nbformat.v4 import new_markdown_cell
 
+from uetrust.core.docstrings import described
+
 ROOT = Path(__file__).resolve().parents[1]
-GROUPS = {
-    "": "Library",
-    "lessons": "Lessons",
-    "experiments": "Experiments",
-}  # folder in nbs/ -> caption in the sidebar, in this order
-RUNS = "> `make reproduce` runs this page once for every set of parameters and keeps the executed copies under `runs/`."
+RUNS = (
+    "> `make reproduce` runs this page once for every set of parameters "
+    "and keeps the executed copies under `runs/`."
+)
 
 
 # Notebooks
 def pages(nbs):
-    return [
-        p.relative_to(nbs)
-        for p in sorted(nbs.rglob("*.ipynb"))
-        if not any(s[0] in "._" for s in p.relative_to(nbs).parts)
-    ]
+    found = [path.relative_to(nbs) for path in sorted(nbs.rglob("*.ipynb"))]
+    return [path for path in found if not any(part[0] in "._" for part in path.parts)]
 
 
 def directives(src):
@@ -42,201 +40,161 @@ def bare(src):
 
 
 def module(nb):
-    return next((d["default_exp"] for c in nb.cells if "default_exp" in (d := directives(c.source))), None)
+    found = (directives(cell.source) for cell in nb.cells)
+    return next((said["default_exp"] for said in found if "default_exp" in said), None)
+
+
+def is_exported(cell):
+    return cell.cell_type == "code" and bool({"export", "exports"} & set(directives(cell.source)))
 
 
 def exported(nb):
-    return [
-        c for c in nb.cells if c.cell_type == "code" and {"export", "exports"} & set(directives(c.source))
-    ]
+    return [cell for cell in nb.cells if is_exported(cell)]
 
 
 def public(src):
-    return [
-        n for n in ast.parse(src).body if isinstance(n, (ast.FunctionDef, ast.ClassDef)) and n.name[0] != "_"
-    ]
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return [node for node in ast.parse(src).body if isinstance(node, kinds) and node.name[0] != "_"]
 
 
-def target(n, mod):
-    return f"{'class' if isinstance(n, ast.ClassDef) else 'def'}.uetrust.{mod}.{n.name}"  # Sphinx folds case: PRR and prr must differ
+def target(node, mod):  # Sphinx folds case: PRR and prr must differ
+    return f"{'class' if isinstance(node, ast.ClassDef) else 'def'}.uetrust.{mod}.{node.name}"
 
 
 # From the source of an exported cell to the page of its functions
-def md(s):
+def md(text):
     "Plain text as Markdown for a table: `code` stays code, everything else is literal"
-    parts = re.split(r"(`[^`]+`)", s or "")
-    return "".join(
-        p.replace("|", r"\|") if i % 2 else re.sub(r"([\\*_$<>|\[\]#~])", r"\\\1", p)
-        for i, p in enumerate(parts)
-    )
+    parts = re.split(r"(`[^`]+`)", text or "")
+    code = [part.replace("|", r"\|") for part in parts[1::2]]
+    plain = [re.sub(r"([\\*_$<>|\[\]#~])", r"\\\1", part) for part in parts[::2]]
+    return "".join(piece for pair in zip(plain, [*code, ""], strict=True) for piece in pair)
 
 
-def remarks(src):  # Line -> its trailing comment, lines that end a block's header
-    toks, depth, ends = list(tokenize.generate_tokens(io.StringIO(src).readline)), 0, set()
-    for t in toks:
-        depth += (t.string in ("(", "[", "{")) - (t.string in (")", "]", "}")) if t.type == tokenize.OP else 0
-        if t.string == ":" and not depth:
-            ends.add(t.start[0])
-    return {t.start[0]: t.string.lstrip("# ") for t in toks if t.type == tokenize.COMMENT}, ends
+def prose(docstring):
+    "A docstring as Markdown: sections get a bold title, examples stay code"
+    parts = re.split(r"^(\w[\w ]*)\n-+\n", docstring or "", flags=re.M)
+    found = [" ".join(md(line) for line in parts[0].strip().splitlines())]
+    for title, text in zip(parts[1::2], parts[2::2]):
+        body = f"```\n{text.strip()}\n```" if ">>>" in text else md(" ".join(text.split()))
+        found.append(f"**{title}**\n\n{body}")
+    return "\n\n".join(found)
 
 
-def parameters(fn, notes, ends):
+def row(parameter):  # (as written, meaning)
+    kind = f":{parameter.annotation}" if parameter.annotation else ""
+    default = "" if parameter.default is None else f"={parameter.default}"
+    return f"`{parameter.name}{kind}{default}`", parameter.comment
+
+
+def parameters(fn, src):
     "(as written, meaning) of each parameter of `fn`, then of what it returns"
-    a = fn.args
-    plain, no = a.posonlyargs + a.args, object()
-    given = [no] * (len(plain) - len(a.defaults)) + a.defaults
-    every = [
-        *zip(plain, given, strict=True),
-        *([(a.vararg, no)] if a.vararg else []),
-        *zip(a.kwonlyargs, [d or no for d in a.kw_defaults], strict=True),
-        *([(a.kwarg, no)] if a.kwarg else []),
-    ]
-    head = min((e for e in ends if e >= max([fn.lineno] + [x.end_lineno for x, _ in every])), default=0)
-
-    def one(x, d):
-        stars = "*" if x is a.vararg else "**" if x is a.kwarg else ""
-        line = (x if d is no else d).end_lineno
-        return (
-            f"`{stars}{ast.unparse(x).replace(': ', ':', 1)}{'' if d is no else '=' + ast.unparse(d)}`",
-            "" if line == head else notes.get(line, ""),
-        )
-
-    res = [one(x, d) for x, d in every if x.arg not in ("self", "cls")]
-    return res + (
-        [("returns" + (f" `{ast.unparse(fn.returns)}`" if fn.returns else ""), notes.get(head, ""))]
-        if fn.returns or notes.get(head)
-        else []
-    )
+    found, result = described(fn, src)
+    rows = [row(parameter) for parameter in found if parameter.name not in ("self", "cls")]
+    if result.annotation or result.comment:
+        rows.append(("returns" + (f" `{result.annotation}`" if result.annotation else ""), result.comment))
+    return rows
 
 
-def members(cls, notes, ends):
-    "Fields and methods of a class; the parameters of `__init__` stand for the fields when it has one"
-    for n in cls.body:
-        if isinstance(n, ast.AnnAssign):
-            yield f"`{ast.unparse(n).replace(': ', ':', 1)}`", notes.get(n.end_lineno, "")
-        if isinstance(n, ast.FunctionDef) and n.name == "__init__":
-            yield from parameters(n, notes, ends)
-        if isinstance(n, ast.FunctionDef) and n.name[0] != "_":
-            args = ", ".join(p.strip("`") for p, _ in parameters(n, {}, ends) if p[0] == "`")
-            yield (
-                f"`.{n.name}{'' if any(ast.unparse(d).endswith('property') for d in n.decorator_list) else f'({args})'}`",
-                ast.get_docstring(n) or notes.get(n.lineno, ""),
-            )
+def method(node, src):
+    "(call or property, what it does or returns)"
+    rows = parameters(node, src)
+    result = next((meaning for name, meaning in rows if name.startswith("returns")), "")
+    is_property = any(ast.unparse(d).endswith("property") for d in node.decorator_list)
+    args = ", ".join(name.strip("`") for name, _ in rows if name[0] == "`")
+    return f"`.{node.name}{'' if is_property else f'({args})'}`", ast.get_docstring(node) or result
+
+
+def members(cls, src):
+    "Fields (or the parameters of `__init__`) and methods of a class"
+    functions = [node for node in cls.body if isinstance(node, ast.FunctionDef)]
+    return [*map(row, described(cls, src)[0]), *(method(f, src) for f in functions if f.name[0] != "_")]
 
 
 def entry(node):
     "What a registry decorator says: kind, unit and where it comes from"
-    for d in node.decorator_list:
-        kw = {
-            k.arg: ast.literal_eval(k.value)
-            for k in getattr(d, "keywords", [])
-            if isinstance(k.value, ast.Constant)
-        }
-        if "cite" in kw:
-            facts = [
-                f"Registered as `{ast.unparse(d.func)}`",
-                f"unit {md(kw.get('unit', ''))}",
-                *([f"judges {md(kw['dim'])}"] if kw.get("dim") else []),
-            ]
-            return (
-                ", ".join(facts)
-                + ". "
-                + re.sub(r"(https?://[^\s,;]*[\w/])", r"<\1>", md(kw["cite"]).replace("\\_", "_"))
-                + "."
-            )
+    for decorator in node.decorator_list:
+        given = [k for k in getattr(decorator, "keywords", []) if isinstance(k.value, ast.Constant)]
+        said = {k.arg: k.value.value for k in given}
+        if "cite" in said:
+            facts = [f"Registered as `{ast.unparse(decorator.func)}`", f"unit {md(said.get('unit', ''))}"]
+            facts += [f"judges {md(said['dim'])}"] if said.get("dim") else []
+            cite = md(said["cite"]).replace("\\_", "_")
+            linked_cite = re.sub(r"(https?://[^\s,;]*[\w/])", r"<\1>", cite)
+            return f"{', '.join(facts)}. {linked_cite}."
 
 
 def api(src, mod):
     "Markdown for every public function and class of a cell"
-    notes, ends = remarks(src)
 
-    def one(n):
-        rows = list(members(n, notes, ends) if isinstance(n, ast.ClassDef) else parameters(n, notes, ends))
-        table = (
-            [
-                "{.params}\n| Name | Meaning |\n|:--|:--|\n"
-                + "\n".join(f"| {md(k)} | {md(v)} |" for k, v in rows)
-            ]
-            if rows
-            else []
-        )
-        return "\n\n".join(
-            [
-                f"({target(n, mod)})=\n### {md(n.name)}",
-                *filter(None, [md(ast.get_docstring(n)), entry(n)]),
-                *table,
-            ]
-        )
+    def one(node):
+        rows = members(node, src) if isinstance(node, ast.ClassDef) else parameters(node, src)
+        lines = "\n".join(f"| {md(name)} | {md(meaning)} |" for name, meaning in rows)
+        table = f"{{.params}}\n| Name | Meaning |\n|:--|:--|\n{lines}" if rows else ""
+        head = f"({target(node, mod)})=\n### {md(node.name)}"
+        return "\n\n".join(filter(None, [head, prose(ast.get_docstring(node)), entry(node), table]))
 
-    return [one(n) for n in public(src)]
+    return [one(node) for node in public(src)]
 
 
 # From a notebook to a page
 def linked(text, names, here):
     "Backticked names of the library become links, outside code blocks, links and headings"
 
-    def one(m):
-        at = names.get(m[1], {})
+    def one(match):
+        at = names.get(match[1], {})
         to = at.get(here) or (len(at) == 1 and next(iter(at.values())))
-        return f"[{m[0]}](#{to})" if to else m[0]
+        return f"[{match[0]}](#{to})" if to else match[0]
 
     parts = re.split(r"(^```.*?^```|^#.*?$|\[[^\]]*\]\([^)]*\)|\$\$.*?\$\$)", text, flags=re.M | re.S)
-    return "".join(
-        p if i % 2 else re.sub(r"(?<!`)`(\w+)(?:\([^`]*\))?`(?!`)", one, p) for i, p in enumerate(parts)
-    )
+    name = r"(?<!`)`(\w+)(?:\([^`]*\))?`(?!`)"
+    return "".join(part if i % 2 else re.sub(name, one, part) for i, part in enumerate(parts))
 
 
 def opening(src, mod):
     "The title cell: `> summary` becomes the lead paragraph, whatever else it says stays"
     title, *rest = src.split("\n")
-    k = next((i for i, s in enumerate(rest) if s.strip() and not s.startswith(">")), len(rest))
-    lead = " ".join(s.lstrip("> ") for s in rest[:k]).strip()
-    return "\n\n".join(
-        filter(
-            None,
-            [
-                title,
-                lead and "{.lead}\n" + lead,
-                mod and f"Module `uetrust.{mod}`",
-                "\n".join(rest[k:]).strip(),
-            ],
-        )
-    )
+    end = next((i for i, line in enumerate(rest) if line.strip() and not line.startswith(">")), len(rest))
+    lead = " ".join(line.lstrip("> ") for line in rest[:end]).strip()
+    parts = [title, lead and "{.lead}\n" + lead, mod and f"Module `uetrust.{mod}`"]
+    return "\n\n".join(filter(None, [*parts, "\n".join(rest[end:]).strip()]))
 
 
-def cells(c, mod, names):
-    "The cells of the page that stand for cell `c` of the notebook"
-    c.metadata = {k: v for k, v in c.metadata.items() if k == "tags"}
-    if c.cell_type != "code":
-        return [new_markdown_cell(linked(c.source, names, mod))]
-    d, c.source = directives(c.source), bare(c.source)
-    if not c.source or {"hide", "default_exp", "exporti"} & set(d):
+def only_imports(src):
+    return all(isinstance(node, (ast.Import, ast.ImportFrom)) for node in ast.parse(src).body)
+
+
+def cells(cell, mod, names):
+    "The cells of the page that stand for a cell of the notebook"
+    cell.metadata = {key: value for key, value in cell.metadata.items() if key == "tags"}
+    if cell.cell_type != "code":
+        return [new_markdown_cell(linked(cell.source, names, mod))]
+    said, cell.source = directives(cell.source), bare(cell.source)
+    if not cell.source or {"hide", "default_exp", "exporti"} & set(said):
         return []
-    if not {"export", "exports"} & set(d):
-        return [c]
-    if all(isinstance(n, (ast.Import, ast.ImportFrom)) for n in ast.parse(c.source).body):
+    if not {"export", "exports"} & set(said):
+        if "hide_input" in said:
+            cell.metadata["tags"] = ["remove-input"]
+        return [cell]
+    if only_imports(cell.source):
         return []
-    c.metadata["tags"] = ["hide-input"]
-    return [*map(new_markdown_cell, api(c.source, mod)), c]
+    cell.metadata["tags"] = ["hide-input"]
+    return [*map(new_markdown_cell, api(cell.source, mod)), cell]
 
 
 def convert(nb, names, where=Path("page.ipynb")):
     "A notebook as the page that Sphinx reads"
     mod = module(nb)
-    first = next((i for i, c in enumerate(nb.cells) if c.cell_type == "markdown"), None)
+    first = next((i for i, cell in enumerate(nb.cells) if cell.cell_type == "markdown"), None)
     if first is None or not nb.cells[first].source.startswith("# "):
         raise ValueError(f"{where}: the first text must be the title (# ...)")
     head = [opening(nb.cells[first].source, mod)]
     if where.parts[0] == "experiments":
-        head.append(
-            RUNS + ("" if any(c.get("outputs") for c in nb.cells) else " It is stored without outputs.")
-        )
-    nb.cells = [
-        *map(new_markdown_cell, head),
-        *(x for c in nb.cells[:first] + nb.cells[first + 1 :] for x in cells(c, mod, names)),
-    ]
-    for i, c in enumerate(nb.cells):
-        c["id"] = f"c{i}"
+        shown = any(cell.get("outputs") for cell in nb.cells)
+        head.append(RUNS + ("" if shown else " It is stored without outputs."))
+    rest = nb.cells[:first] + nb.cells[first + 1 :]
+    nb.cells = [*map(new_markdown_cell, head), *(new for cell in rest for new in cells(cell, mod, names))]
+    for i, cell in enumerate(nb.cells):
+        cell["id"] = f"c{i}"
     nb.metadata = {
         "kernelspec": {"name": "python3", "display_name": "Python"},
         "language_info": {"name": "python"},
@@ -244,56 +202,66 @@ def convert(nb, names, where=Path("page.ipynb")):
     return nb
 
 
+def caption(group):
+    "'08_evaluation' is Evaluation; 'experiments/he2024' is Experiments: he2024"
+    if not group:
+        return "Start here"
+    top, *rest = group.split("/")
+    top = re.sub(r"^\d+_", "", top)
+    name = {"ue": "Uncertainty estimation", "nlg": "Quality metrics"}.get(top, top.capitalize())
+    return ": ".join([name, *rest])
+
+
 def contents(found):
-    "One hidden table of contents per group, in the order of GROUPS and of the numbers of the notebooks"
-    of = {
-        g: [
-            p.with_suffix("").as_posix()
-            for p in found
-            if (p.parts[0] if len(p.parts) > 1 else "") == g and p.name != "index.ipynb"
-        ]
-        for g in GROUPS
-    }
-    if lost := {p for p in found if p.name != "index.ipynb"} - {
-        Path(p + ".ipynb") for ps in of.values() for p in ps
-    }:
-        raise ValueError(f"no sidebar group for {sorted(map(str, lost))}; groups: {list(GROUPS)}")
+    "One hidden table of contents per folder: pages beside the index, lessons, experiments, then the wings"
+    groups = {}
+    for path in found:
+        if path.name != "index.ipynb":
+            depth = 2 if path.parts[0] == "experiments" else 1
+            groups.setdefault("/".join(path.parts[:-1][:depth]), []).append(path.with_suffix("").as_posix())
+    order = sorted(groups, key=lambda g: (g != "", g != "lessons", not g.startswith("experiments"), g))
     return [
-        f"```{{toctree}}\n:hidden:\n:caption: {GROUPS[g]}\n\n" + "\n".join(ps) + "\n```"
-        for g, ps in of.items()
-        if ps
+        f"```{{toctree}}\n:hidden:\n:caption: {caption(g)}\n\n" + "\n".join(groups[g]) + "\n```"
+        for g in order
     ]
+
+
+def public_names(books):
+    "Name -> module -> anchor of every public function and class"
+    names = {}
+    for nb in books.values():
+        for cell in exported(nb):
+            for node in public(bare(cell.source)):
+                names.setdefault(node.name, {})[module(nb)] = target(node, module(nb))
+    return names
 
 
 def write_pages(nbs, out):
     "All pages of `nbs` as Sphinx sources; files that they link to come along"
-    books = {p: nbformat.read(nbs / p, 4) for p in pages(nbs)}
-    names = {}
-    for nb in books.values():
-        for n in (n for c in exported(nb) for n in public(bare(c.source))):
-            names.setdefault(n.name, {})[module(nb)] = target(n, module(nb))
-    for p, nb in books.items():
-        page = convert(nb, names, p)
-        for c in page.cells:
-            if c.cell_type == "markdown":
-                c.source = with_files(c.source, nbs / p, out)
-        if p == Path("index.ipynb"):
+    books = {path: nbformat.read(nbs / path, 4) for path in pages(nbs)}
+    names = public_names(books)
+    for path, nb in books.items():
+        page = convert(nb, names, path)
+        for cell in page.cells:
+            if cell.cell_type == "markdown":
+                cell.source = with_files(cell.source, nbs / path, out)
+        if path == Path("index.ipynb"):
             page.cells += map(new_markdown_cell, contents(list(books)))
-        (out / p).parent.mkdir(parents=True, exist_ok=True)
-        nbformat.write(page, out / p)
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(page, out / path)
     return list(books)
 
 
 def with_files(text, page, out):
     "Links to files of the repository that are not pages lead to a copy on the site"
 
-    def one(m):
-        f = (page.parent / m[2]).resolve()
-        if f.suffix == ".ipynb" or not f.is_file():
-            return m[0]
+    def one(match):
+        file = (page.parent / match[2]).resolve()
+        if file.suffix == ".ipynb" or not file.is_file():
+            return match[0]
         (out / "files").mkdir(parents=True, exist_ok=True)
-        shutil.copy(f, out / "files" / f.name)
-        return f"{m[1]}(/files/{f.name})"
+        shutil.copy(file, out / "files" / file.name)
+        return f"{match[1]}(/files/{file.name})"
 
     return re.sub(r"(\]|!\[[^\]]*\])\((?!https?:|#)([^)\s#]+)\)", one, text)
 
@@ -308,54 +276,34 @@ class Requests(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
+        loads = ("src", "href", "xlink:href", "srcset", "data", "poster")
         if tag != "a":
-            self.found += [
-                v
-                for k, v in attrs
-                if k in ("src", "href", "xlink:href", "srcset", "data", "poster")
-                and re.match(r"(https?:)?//", v or "")
-            ]
+            self.found += [v for k, v in attrs if k in loads and re.match(r"(https?:)?//", v or "")]
 
 
 def outside(site):
+    files = [path for path in sorted(site.rglob("*")) if path.suffix in (".html", ".css", ".svg")]
     return [
-        f"{f.relative_to(site)}: fetches {u}"
-        for f in sorted(site.rglob("*"))
-        if f.suffix in (".html", ".css", ".svg")
-        for u in Requests(f.read_text()).found
+        f"{path.relative_to(site)}: fetches {url}"
+        for path in files
+        for url in Requests(path.read_text()).found
     ]
 
 
 def build(nbs, work):
     "Exit status: 0 when the site stands in `work`/html"
     src, site = work / "src", work / "html"
-    for d in (src, site):
-        shutil.rmtree(d, ignore_errors=True)
+    for folder in (src, site):
+        shutil.rmtree(folder, ignore_errors=True)
     found = write_pages(nbs, src)
+    sphinx = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-c", ROOT / "docs"]
     rc = subprocess.call(
-        [
-            sys.executable,
-            "-m",
-            "sphinx",
-            "-q",
-            "-W",
-            "--keep-going",
-            "-b",
-            "html",
-            "-c",
-            ROOT / "docs",
-            "-d",
-            work / "doctrees",
-            src,
-            site,
-        ],
-        env=os.environ | {"PYTHONHASHSEED": "0"},
+        [*sphinx, "-d", work / "doctrees", src, site], env=os.environ | {"PYTHONHASHSEED": "0"}
     )
     bad = outside(site)
     print(*bad, sep="\n", end="\n" if bad else "")
-    print(
-        f"{len(found)} pages, {sum(f.stat().st_size for f in site.rglob('*') if f.is_file()) / 1e6:.1f} MB: {site / 'index.html'}"
-    )
+    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) / 1e6
+    print(f"{len(found)} pages, {size:.1f} MB: {site / 'index.html'}")
     return rc or bool(bad)
 
 

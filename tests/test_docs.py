@@ -59,10 +59,8 @@ def _private(y): # Not shown
 def test_everything_after_the_summary_is_kept():
     "The first cell is more than a title and a summary; nothing of it may vanish."
     top = docs.opening("# Half\n> Half of a number,\n> in one function.\n\nMore text.\n\n- a list", "half")
-    assert (
-        top
-        == "# Half\n\n{.lead}\nHalf of a number, in one function.\n\nModule `uetrust.half`\n\nMore text.\n\n- a list"
-    )
+    lead = "{.lead}\nHalf of a number, in one function."
+    assert top == f"# Half\n\n{lead}\n\nModule `uetrust.half`\n\nMore text.\n\n- a list"
 
 
 def test_a_page_needs_a_title():
@@ -110,7 +108,7 @@ def test_fields_properties_and_methods_of_a_class():
     assert page.startswith("(class.uetrust.half.Box)=")
     assert rows == [
         "| `wide:float` | In metres |",
-        "| `name:str = 'x'` | Its label |",
+        "| `name:str='x'` | Its label |",
         "| `.area(high:float=1.0)` | In square metres |",
         "| `.kind` | What it is |",
         "| `.cost` | In euro |",
@@ -119,7 +117,8 @@ def test_fields_properties_and_methods_of_a_class():
 
 def test_parameters_of_init_stand_for_fields():
     (page,) = table(
-        'class Run:\n    "One run"\n    def __init__(\n        self,\n        n:int, # How many\n    ):\n        self.n = n'
+        'class Run:\n    "One run"\n    def __init__(\n        self,\n'
+        "        n:int, # How many\n    ):\n        self.n = n"
     )
     assert page.endswith("| Name | Meaning |\n|:--|:--|\n| `n:int` | How many |")
 
@@ -192,30 +191,22 @@ def test_no_text_of_a_notebook_is_dropped(p):
 
 
 # The sidebar
-def test_groups_and_numbers_give_the_order():
-    found = [
-        Path(p + ".ipynb")
-        for p in (
-            "00_core",
-            "32_he2024",
-            "32a_group",
-            "33_prr",
-            "experiments/10_setting",
-            "index",
-            "lessons/01_a",
-            "lessons/02_b",
-        )
+def test_folders_and_numbers_give_the_order():
+    "Pages beside the index first, then lessons, then experiments by folder, then the wings of the library."
+    names = "01_core/01_a 10_papers/05_b 10_papers/01_he2024/01_c 02_data/01_d experiments/ice/01_e index"
+    found = [Path(f"{p}.ipynb") for p in [*names.split(), "lessons/01_f", "experiments/people/02_g", "where"]]
+    shown = [
+        re.sub(r"```.*\n:hidden:\n:caption: |```", "", c).strip().split("\n\n") for c in docs.contents(found)
     ]
-    assert [re.sub(r"```.*\n:hidden:\n:caption: |```", "", c).split() for c in docs.contents(found)] == [
-        ["Library", "00_core", "32_he2024", "32a_group", "33_prr"],
-        ["Lessons", "lessons/01_a", "lessons/02_b"],
-        ["Experiments", "experiments/10_setting"],
+    assert shown == [
+        ["Start here", "where"],
+        ["Lessons", "lessons/01_f"],
+        ["Experiments: ice", "experiments/ice/01_e"],
+        ["Experiments: people", "experiments/people/02_g"],
+        ["Core", "01_core/01_a"],
+        ["Data", "02_data/01_d"],
+        ["Papers", "10_papers/05_b\n10_papers/01_he2024/01_c"],
     ]
-
-
-def test_a_folder_without_a_group_is_an_error():
-    with pytest.raises(ValueError, match="no sidebar group for .*essays/x.ipynb"):
-        docs.contents([Path("index.ipynb"), Path("essays/x.ipynb")])
 
 
 # Requests
@@ -265,11 +256,12 @@ def site(tmp_path_factory):
     nbs = write(
         d / "nbs",
         index=book(
-            text("# Front\n> First page."), text("To [half](00_half.ipynb) and [numbers](numbers.csv).")
+            text("# Front\n> First page."),
+            text("To [half](01_core/01_half.ipynb) and [numbers](numbers.csv)."),
         ),
-        **{"00_half": LIBRARY},
+        **{"01_core__01_half": LIBRARY},
         lessons__01_why=book(text("# Why\n> A reason."), text("See `half`.\n\n$$\\frac{E-A}{E-A^*}$$")),
-        experiments__10_run=book(
+        experiments__people__01_run=book(
             text("# Run\n> One run."), code("n = 3 # How many", metadata={"tags": ["parameters"]}), code("n")
         ),
     )
@@ -286,11 +278,11 @@ def seen(site, name):
 
 
 def test_pages_show_tables_links_and_outputs(site):
-    h = html(site, "00_half")
+    h = html(site, "01_core/01_half")
     assert '<p class="lead">Half of a number, in one function.</p>' in h and "The title cell goes on" in h
     assert "What divides it" in h and "secret_check" not in h and "<pre><span></span>1.5" in h
     assert '<details class="admonition hide above-input">' in h and 'name="viewport"' in h
-    assert 'href="../00_half.html#def-uetrust-half-half"' in html(site, "lessons/01_why")
+    assert 'href="../01_core/01_half.html#def-uetrust-half-half"' in html(site, "lessons/01_why")
 
 
 def test_formulas_are_mathml(site):
@@ -301,11 +293,8 @@ def test_formulas_are_mathml(site):
 
 
 def test_the_sidebar_shows_the_groups_in_order(site):
-    assert re.findall(r'caption-text">(\w+)<', html(site, "index"))[:3] == [
-        "Library",
-        "Lessons",
-        "Experiments",
-    ]
+    captions = re.findall(r'caption-text">([^<]+)<', html(site, "index"))
+    assert captions[:3] == ["Lessons", "Experiments: people", "Core"]
 
 
 def test_linked_files_come_along(site):
@@ -313,7 +302,7 @@ def test_linked_files_come_along(site):
 
 
 def test_an_experiment_says_what_runs_it(site):
-    h = seen(site, "experiments/10_run")
+    h = seen(site, "experiments/people/01_run")
     assert "make reproduce" in h and "stored without outputs" in h and "How many" in h
 
 
