@@ -1,4 +1,7 @@
-"""What the scripts of peers share: a clock, memory, and the files in which they answer. They run in the bench environment, where the package is not installed."""
+"""What the scripts of peers share: a clock, memory, and the files in which they answer.
+
+They run in the bench environment, where the package is not installed.
+"""
 
 import json
 import resource

@@ -1,4 +1,7 @@
-"""stamp.py OUT FILE...: write the sha256 of the files to OUT, but touch OUT only when it changes (nbdev-export rewrites every file)."""
+"""stamp.py OUT FILE...: write the sha256 of the files to OUT, but touch OUT only when it changes.
+
+nbdev-export rewrites every file, so times tell nothing.
+"""
 
 import hashlib
 import sys

@@ -1,4 +1,8 @@
-"""Shared fixtures. Recorded outputs of peers' code and public data lie outside the repository; without them one line says what was skipped."""
+"""Shared fixtures.
+
+Recorded outputs of peers' code and public data lie outside the repository; without them one line says
+what was skipped.
+"""
 
 import json
 import os
@@ -28,7 +32,8 @@ ABSENT = {k: v for k, v in (("UETRUST_ORACLES", oracles()), ("UETRUST_MIRROR", m
 def pytest_terminal_summary(terminalreporter):
     if ABSENT:
         terminalreporter.write_line(
-            f"not at hand: {', '.join(ABSENT)}; parity and real-data tests were skipped (set the variable to the folder to run them)",
+            f"not at hand: {', '.join(ABSENT)}; parity and real-data tests were skipped "
+            "(set the variable to the folder to run them)",
             yellow=True,
         )
 
@@ -50,7 +55,7 @@ def oracle():
 
 @pytest.fixture
 def renamed(tmp_path, monkeypatch):
-    "`renamed(page, names, **variables)`: a project with that page and other names in settings.ini; each old name must stand there once"
+    "A project with that page and other names in settings.ini; each old name must stand there once"
 
     def make(page, names, **variables):
         root = project.root()

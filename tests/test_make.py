@@ -1,4 +1,7 @@
-"""`make reproduce` when something breaks: the rest is made, the report marks the gap, and the next run makes only what is not there."""
+"""`make reproduce` when something breaks.
+
+The rest is made, the report marks the gap, and the next run makes only what is not there.
+"""
 
 import json
 import os
@@ -17,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.fixture
 def project(tmp_path):
-    "The project with a profile of two studies; the environment and the data are those of the checkout, and nothing is installed"
+    "The project with a profile of two studies, in the environment and with the data of the checkout"
     for f in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy2(ROOT / f, tmp_path / f)
     for f in ("scripts", "nbs"):
@@ -28,7 +31,8 @@ def project(tmp_path):
     (tmp_path / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
     (tmp_path / ".venv" / ".ready").touch()  # Newer than what it depends on
     (tmp_path / "settings.ini").write_text(
-        (ROOT / "settings.ini").read_text() + "\n[profile.two]\nsettings =\nstudies = human wrong_documents\n"
+        (ROOT / "settings.ini").read_text()
+        + "\n[profile.two]\nprinted_pairs =\nstudies = human wrong_documents\n"
     )
     return tmp_path
 
@@ -103,7 +107,8 @@ def test_chapters_do_without_the_truth(project):
     "Real e-mails: nobody knows which summary errs, so methods and metrics are held against each other only"
     (project / "settings.ini").write_text(
         (project / "settings.ini").read_text()
-        + "\n[profile.mail]\nsettings =\nstudies =\nbanks = aeslc--tiny-bart\nitems = 12\ntrain_items = 120\n"
+        + "\n[profile.mail]\nprinted_pairs =\nstudies =\nbanks = aeslc--tiny-bart\n"
+        + "items = 12\ntrain_items = 120\n"
     )
     got = make(project, "mail")
     assert got.returncode == 0, got.stdout[-2000:] + got.stderr[-2000:]

@@ -64,7 +64,7 @@ def test_a_page_leaves_the_registry_as_it_was(monkeypatch):
 
 
 def test_in_sync_clean_and_executed():
-    "`scripts/nbs.py check` is what CI runs; it must be silent about the repository and loud about a damaged copy (below)."
+    "What CI runs is silent about the repository and loud about a damaged copy (below)."
     subprocess.run([sys.executable, ROOT / "scripts" / "nbs.py", "check"], check=True)
 
 
@@ -112,7 +112,7 @@ def test_check_finds_damage(damage, says, monkeypatch, tmp_path):
 @pytest.mark.parametrize("nb", EXPERIMENTS, ids=lambda p: p.name)
 def test_experiments_default_to_smoke_and_keep_their_parameters_tag(nb):
     cells = [c for c in nbformat.read(nb, 4).cells if "parameters" in c.metadata.get("tags", [])]
-    assert len(cells) == 1 and "profile = 'smoke'" in cells[0].source
+    assert len(cells) == 1 and 'profile = "smoke"' in cells[0].source
 
 
 def test_runner_survives_a_kill(tmp_path):

@@ -21,7 +21,9 @@ TORCH = (
     "scoring.judges",
     "papers.ice.requests",
 )  # Where torch lives
-LIGHT = f"[m.name for m in pkgutil.walk_packages(uetrust.__path__, 'uetrust.') if not m.name.startswith(tuple('uetrust.'+w for w in {TORCH}))]"
+HEAVY = f"tuple('uetrust.' + wing for wing in {TORCH})"
+NAMES = "[m.name for m in pkgutil.walk_packages(uetrust.__path__, 'uetrust.')]"
+LIGHT = f"[name for name in {NAMES} if not name.startswith({HEAVY})]"
 EVERYTHING = f"import importlib, pkgutil, uetrust; [importlib.import_module(m) for m in {LIGHT}]"
 
 
