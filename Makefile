@@ -36,9 +36,10 @@ reproduce: ## Rebuild every table, figure, ledger and the report of PROFILE
 test: $(VENV)/.ready ## Run all tests, notebooks included
 	$(PY) -m pytest -q -n 2 --dist worksteal tests
 
-check: $(VENV)/.ready ## What CI runs: export in sync, notebooks clean and executed, links and headings, lint
+check: $(VENV)/.ready ## What CI runs: export in sync, notebooks clean and executed, links and headings, format, lint
 	$(PY) scripts/nbs.py check
-	$(VENV)/bin/ruff check nbs uetrust tests scripts
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
 
 setup: $(VENV)/.ready ## Make the environment (implied by the others)
 
