@@ -180,6 +180,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                 'uetrust/core/docstrings.py'),
                                          'uetrust.core.docstrings.numpydoc': ( '01_core/docstrings.html#numpydoc',
                                                                                'uetrust/core/docstrings.py')},
+            'uetrust.core.public': { 'uetrust.core.public.load_public': ('01_core/public.html#load_public', 'uetrust/core/public.py'),
+                                     'uetrust.core.public.public_names': ('01_core/public.html#public_names', 'uetrust/core/public.py')},
             'uetrust.core.registry': { 'uetrust.core.registry.Entry': ('01_core/registry.html#entry', 'uetrust/core/registry.py'),
                                        'uetrust.core.registry.Entry.name': ('01_core/registry.html#entry.name', 'uetrust/core/registry.py'),
                                        'uetrust.core.registry.Entry.needs': ( '01_core/registry.html#entry.needs',
