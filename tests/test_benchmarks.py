@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.data import consistency as b
+from uetrust.data import consistency, records, summarization
 from uetrust.data.datasets import samples
 from uetrust.data.download import DataNotAtHand
 from uetrust.data.loaders import BadData
@@ -67,9 +67,9 @@ def news(put):
 
 # Where files lie
 def test_a_missing_file_says_where_to_get_it_and_what_it_holds(tmp_path):
-    for name, home in b.HOMES.items():
+    for name, home in records.HOMES.items():
         with pytest.raises(DataNotAtHand) as e:
-            b.place(name, tmp_path)
+            records.place(name, tmp_path)
         for part in ("data not at hand", name, str(tmp_path), home.where, str(list(home.fields))):
             assert part in str(e.value)
 
@@ -78,24 +78,24 @@ def test_without_a_folder_cache_and_mirror_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv("UETRUST_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("UETRUST_MIRROR", str(tmp_path))
     with pytest.raises(DataNotAtHand) as e:
-        b.true_set("paws")
+        consistency.true_set("paws")
     assert f"{tmp_path / 'cache'} nor in {tmp_path}" in str(e.value)
     (tmp_path / "cache" / "paws").mkdir(parents=True)
     (tmp_path / "cache" / "paws" / "dev.tsv").write_text("id\tsentence1\tsentence2\tlabel\n1\tA\tB\t1\n")
-    assert b.true_set("paws")["label"].tolist() == [1]
+    assert consistency.true_set("paws")["label"].tolist() == [1]
 
 
 def test_no_home_names_a_host():
-    text = " ".join(h.where for h in b.HOMES.values())
+    text = " ".join(h.where for h in records.HOMES.values())
     assert "://" not in text and ".com" not in text and ".co/" not in text
 
 
 def test_a_packed_file_is_the_same_file(put):
     put("paws/dev.tsv", text := "id\tsentence1\tsentence2\tlabel\n1\tA é\tB\t1\n")
-    plain = b.true_set("paws", put.at)
+    plain = consistency.true_set("paws", put.at)
     (put.at / "paws" / "dev.tsv").unlink()
     put("paws/dev.tsv.gz", gzip.compress(text.encode()))
-    pd.testing.assert_frame_equal(b.true_set("paws", put.at), plain)
+    pd.testing.assert_frame_equal(consistency.true_set("paws", put.at), plain)
 
 
 # What is wrong with a file
@@ -133,7 +133,7 @@ def test_a_packed_file_is_the_same_file(put):
 def test_a_damaged_table_names_file_record_and_remedy(put, text, says):
     put("paws/dev.tsv", text)
     with pytest.raises(BadData) as e:
-        b.true_set("paws", put.at)
+        consistency.true_set("paws", put.at)
     assert says in str(e.value)
 
 
@@ -170,29 +170,29 @@ def test_a_damaged_table_names_file_record_and_remedy(put, text, says):
 def test_a_damaged_file_of_lines_names_file_record_and_remedy(put, text, says):
     put("qags/mturk_xsum.jsonl", text)
     with pytest.raises(BadData) as e:
-        b.qags_votes("xsum", put.at, complete=False)
+        consistency.qags_votes("xsum", put.at, complete=False)
     assert says in str(e.value)
 
 
 def test_broken_json_names_the_line(put):
     put("frank/human_annotations_sentence.json", '[\n{"hash": 1,\n]')
     with pytest.raises(BadData, match="frank/human_annotations_sentence.json, line 3: found no JSON"):
-        b.true_set("frank", put.at)
+        consistency.true_set("frank", put.at)
 
 
 def test_unknown_names_are_answered_with_the_known_ones(tmp_path):
     for f, bad, says in (
-        (b.summac, "qags", "cogensumm"),
-        (b.true_set, "fever", "mnbm"),
-        (b.rose, "cnn", "cnndm_protocol_gpt3"),
-        (b.qags_votes, "cnn", "cnndm and xsum"),
-        (b.cnndm, "dev", "validation"),
-        (b.place, "x", "paws/dev.tsv"),
+        (consistency.summac, "qags", "cogensumm"),
+        (consistency.true_set, "fever", "mnbm"),
+        (summarization.rose, "cnn", "cnndm_protocol_gpt3"),
+        (consistency.qags_votes, "cnn", "cnndm and xsum"),
+        (summarization.cnndm, "dev", "validation"),
+        (records.place, "x", "paws/dev.tsv"),
     ):
         with pytest.raises(ValueError, match=says):
             f(bad)
     with pytest.raises(ValueError, match="'val' or 'test', got 'train'"):
-        b.summac("frank", "train")
+        consistency.summac("frank", "train")
 
 
 # Texts
@@ -205,7 +205,7 @@ def test_line_breaks_and_signs_of_all_languages_stay(put):
             "\t",
         ),
     )
-    got = b.true_set("begin", put.at)
+    got = consistency.true_set("begin", put.at)
     assert (
         got["source"][0] == ODD
         and got["hypothesis"].tolist() == ['"quoted" start', f'says "x" {ODD}']
@@ -218,7 +218,7 @@ def test_line_breaks_and_signs_of_all_languages_stay(put):
             [[f"two\nlines {ODD}", 'a, "b"', "NULL", "1", "0"]],
         ),
     )
-    got = b.true_set("q2", put.at)
+    got = consistency.true_set("q2", put.at)
     assert (
         got["source"].tolist() == [f"two\nlines {ODD}"] * 2
         and got["hypothesis"].tolist() == ['a, "b"', "NULL"]
@@ -228,7 +228,7 @@ def test_line_breaks_and_signs_of_all_languages_stay(put):
 
 def test_a_mark_of_byte_order_is_no_part_of_a_name(put):
     put("paws/dev.tsv", "\ufeffid\tsentence1\tsentence2\tlabel\n1\tA\tB\t0\n".encode())
-    assert b.true_set("paws", put.at)["label"].tolist() == [0]
+    assert consistency.true_set("paws", put.at)["label"].tolist() == [0]
 
 
 @given(
@@ -247,13 +247,13 @@ def test_every_record_is_a_row_or_is_counted(recs):
     ]
     if not any(s.strip() and h for _, s, h in recs):
         with pytest.raises(BadData, match="with a text"):
-            b.tidy(rows, "d", "f")
+            records.tidy(rows, "d", "f")
     else:
-        t = b.tidy(rows, "d", "f")
+        t = records.tidy(rows, "d", "f")
         assert (
             len(t) + sum(t.attrs["dropped"].values()) == len(recs)
             and t["id"].is_unique
-            and list(t) == list(b.COLUMNS)
+            and list(t) == list(records.COLUMNS)
         )
         assert t["source"].str.strip().ne("").all() and t["label"].dtype == int
 
@@ -263,11 +263,11 @@ def test_an_empty_record_does_not_take_the_place_of_a_whole_one():
         dict(id="a", row="record 1", source="", hypothesis="h", label=1),
         dict(id="a", row="record 2", source="s", hypothesis="h", label=1),
     ]
-    assert b.tidy(rows, "d", "f")["source"].tolist() == ["s"]
+    assert records.tidy(rows, "d", "f")["source"].tolist() == ["s"]
 
 
 def test_a_text_that_is_missing_counts_as_empty():
-    assert b.tidy(
+    assert records.tidy(
         [dict(id=i, row="r", source="s", hypothesis=h) for i, h in (("a", None), ("b", "h"))], "d", "f"
     ).attrs["dropped"] == {"empty hypothesis": 1}
 
@@ -275,12 +275,12 @@ def test_a_text_that_is_missing_counts_as_empty():
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=9))
 def test_a_majority_is_python_rounding_of_the_share(votes):
     "TRUE rounds the share of judges; Python rounds one half to zero."
-    assert b.majority(votes) == int(round(sum(votes) / len(votes)))
+    assert records.majority(votes) == int(round(sum(votes) / len(votes)))
 
 
 # CNN/DM and samples
 def test_cnndm_in_tidy_form_and_its_number(news):
-    got = b.cnndm("test", news.at, complete=False)
+    got = summarization.cnndm("test", news.at, complete=False)
     assert (
         got[["id", "split"]].to_numpy().tolist() == [[i * 40, "test"] for i in "abcd"]
         and got["reference"][0] == "High a .\nLow a ."
@@ -290,12 +290,12 @@ def test_cnndm_in_tidy_form_and_its_number(news):
     with pytest.raises(
         BadData, match="found 4 of cnndm. 11490 were published: fetch the file again, or pass complete=False"
     ):
-        b.cnndm("test", news.at)
+        summarization.cnndm("test", news.at)
 
 
 def test_cnndm_can_be_summarized_by_name(news, monkeypatch):
     monkeypatch.setenv("UETRUST_CACHE", str(news.at))
-    monkeypatch.setattr(b, "CNNDM_ROWS", dict(test=4))
+    monkeypatch.setattr(summarization, "CNNDM_ROWS", dict(test=4))
     got = samples("cnndm:test:3")
     assert (
         list(got) == ["id", "split", "source", "reference"]
@@ -313,7 +313,7 @@ def test_cnndm_that_is_nowhere_is_data_not_at_hand(tmp_path, monkeypatch):
     with pytest.raises(
         DataNotAtHand, match="data not at hand: cnndm/test.jsonl.*put it there as cnndm/test.jsonl"
     ):
-        b.cnndm("test")
+        summarization.cnndm("test")
 
 
 def test_the_hub_is_asked_for_the_right_configuration(monkeypatch, tmp_path):
@@ -331,12 +331,12 @@ def test_the_hub_is_asked_for_the_right_configuration(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "datasets", Fake)
     for v in ("UETRUST_CACHE", "UETRUST_MIRROR"):
         monkeypatch.setenv(v, str(tmp_path))
-    assert b.cnndm("validation", complete=False)["source"].tolist() == ["A."]
+    assert summarization.cnndm("validation", complete=False)["source"].tolist() == ["A."]
     assert asked == [
         (("abisee/cnn_dailymail", "3.0.0"), dict(split="validation", revision="refs/convert/parquet"))
     ]
     with pytest.raises(DataNotAtHand):
-        b.cnndm("test", tmp_path)  # a folder that was named is not passed over
+        summarization.cnndm("test", tmp_path)  # a folder that was named is not passed over
 
 
 # RoSE
@@ -356,7 +356,7 @@ def test_rose_is_one_row_per_document_and_system(put):
         "rose/cnndm_protocol_gpt3.jsonl",
         lines([acu(gpt3=0.5, bart=1), acu(gpt3=0, bart=0.25) | dict(example_id="x2")]),
     )
-    got = b.rose("cnndm_protocol_gpt3", put.at, complete=False)
+    got = summarization.rose("cnndm_protocol_gpt3", put.at, complete=False)
     assert got[["id", "system", "hypothesis", "human", "normalized_acu"]].to_numpy().tolist() == [
         ["x1 gpt3", "gpt3", "by gpt3", 0.5, 0.25],
         ["x1 bart", "bart", "by bart", 1.0, 0.5],
@@ -380,7 +380,7 @@ def test_rose_is_one_row_per_document_and_system(put):
 def test_rose_damaged(put, rec, says):
     put("rose/xsum.jsonl", lines([acu(bart=1), rec]))
     with pytest.raises(BadData) as e:
-        b.rose("xsum", put.at, complete=False)
+        summarization.rose("xsum", put.at, complete=False)
     assert says in str(e.value) and "rose/xsum.jsonl, record 2" in str(e.value)
 
 
@@ -402,14 +402,14 @@ def test_qags_needs_a_majority_for_every_sentence(put):
         "qags/mturk_cnndm.jsonl",
         lines([qags("yes yes no", "yes yes yes"), qags("yes no no", "yes yes yes"), qags("yes no")]),
     )
-    got = b.qags_votes("cnndm", put.at, complete=False)
+    got = consistency.qags_votes("cnndm", put.at, complete=False)
     assert (
         got["label"].tolist() == [1, 0, 0]
         and got["human"].tolist() == [1, 0.5, 0]
         and got["hypothesis"][0] == "S0. S1."
     )
     with pytest.raises(BadData, match="found 3 of qags_cnndm. 235 were published"):
-        b.qags_votes("cnndm", put.at)
+        consistency.qags_votes("cnndm", put.at)
 
 
 def frank(sents, split="valid", **kw):
@@ -439,19 +439,19 @@ def test_frank_by_both_rules(put):
             ]
         ),
     )
-    true, sc = b.true_set("frank", put.at, complete=False), b.summac("frank", "val", put.at, complete=False)
+    true, sc = consistency.true_set("frank", put.at, complete=False), consistency.summac("frank", "val", put.at, complete=False)
     assert true["id"].tolist() == sc["id"].tolist() == ["1 m", "2 m", "3 m"]
     assert true["label"].tolist() == [1, 0, 0] and sc["label"].tolist() == [
         1,
         0,
         1,
     ]  # the third: one worker says both
-    assert true["human"].tolist() == [1, 0.5, 0] and b.summac("frank", "test", put.at, complete=False)[
+    assert true["human"].tolist() == [1, 0.5, 0] and consistency.summac("frank", "test", put.at, complete=False)[
         "id"
     ].tolist() == ["4 m"]
     put("frank/human_annotations_sentence.json", json.dumps([frank([])]))
     with pytest.raises(BadData, match="record 1: found a sentence without labels, or no sentence"):
-        b.true_set("frank", put.at, complete=False)
+        consistency.true_set("frank", put.at, complete=False)
 
 
 def judged(i, model, *grades):
@@ -467,13 +467,13 @@ def test_summeval_by_both_rules(news):
     recs = [judged("a", "M1", 5, 5, 5), judged("a", "M2", 5, 5, 4), judged("b", "M1", 5, 4, 4)]
     for x in ("", ".scored"):
         news(f"summeval/model_annotations.aligned{x}.jsonl", lines(recs))
-    true = b.true_set("summeval", news.at, complete=False)
+    true = consistency.true_set("summeval", news.at, complete=False)
     assert (
         true["label"].tolist() == [1, 0, 0]
         and np.allclose(true["human"], [5, 14 / 3, 13 / 3])
         and true["source"][0] == f"Article a. It says {ODD}."
     )
-    val, test = (b.summac("summeval", s, news.at, complete=False) for s in ("val", "test"))
+    val, test = (consistency.summac("summeval", s, news.at, complete=False) for s in ("val", "test"))
     assert (
         val["label"].tolist() == [1, 0]
         and test["label"].tolist() == [1]
@@ -484,7 +484,7 @@ def test_summeval_by_both_rules(news):
     with pytest.raises(
         BadData, match=r"record 1: found \[5, 6, 5\] as consistency. Each expert gives a number from 1 to 5"
     ):
-        b.true_set("summeval", news.at)
+        consistency.true_set("summeval", news.at)
 
 
 def maynez(*rows):
@@ -509,14 +509,14 @@ def test_hallucinations_are_counted_by_worker_or_by_row(news):
             (1, "A", "NULL", 2),
         ),
     )
-    true = b.true_set("mnbm", news.at, complete=False)
+    true = consistency.true_set("mnbm", news.at, complete=False)
     assert (
         true["id"].tolist() == ["0 A", "0 B", "1 A"]
         and true["label"].tolist() == [1, 0, 1]
         and np.allclose(true["human"], [2 / 3, 1 / 3, 1])
         and "\n" not in true["source"][0]
     )
-    val, test = (b.summac("xsumfaith", s, news.at, complete=False) for s in ("val", "test"))
+    val, test = (consistency.summac("xsumfaith", s, news.at, complete=False) for s in ("val", "test"))
     assert (
         val["label"].tolist() == [0, 1] and test["label"].tolist() == [1] and val["source"][0] == article(0)
     )  # B: three different entries, the first wins
@@ -524,12 +524,12 @@ def test_hallucinations_are_counted_by_worker_or_by_row(news):
         "xsumfaith/hallucination_annotations_xsum_summaries.csv",
         maynez(*[(0, "A", h, w) for w in (0, 1) for h in ("intrinsic", "NULL")], (0, "A", "NULL", 2)),
     )
-    assert b.true_set("mnbm", news.at, complete=False)[["label", "human"]].to_numpy().tolist() == [
+    assert consistency.true_set("mnbm", news.at, complete=False)[["label", "human"]].to_numpy().tolist() == [
         [0, 1 / 3]
     ]  # who marks a span and NULL has marked a span
     news("xsumfaith/hallucination_annotations_xsum_summaries.csv", maynez((0, "A", "null", 0)))
     with pytest.raises(BadData, match="record 1: found the label 'null'. Labels are NULL"):
-        b.true_set("mnbm", news.at)
+        consistency.true_set("mnbm", news.at)
 
 
 def test_an_article_that_is_not_there_names_the_record(news):
@@ -541,7 +541,7 @@ def test_an_article_that_is_not_there_names_the_record(news):
         BadData,
         match="record 2: found the article '99', which xsum does not have .so in 1 of 2 records.. Put the whole splits",
     ):
-        b.true_set("mnbm", news.at)
+        consistency.true_set("mnbm", news.at)
 
 
 # The rest of SummaC
@@ -551,7 +551,7 @@ def sents(*labels):
 
 def cogensumm(put, **more):
     one = {"a" * 40: dict(label="Incorrect", sents=sents("Correct", "Incorrect"))}
-    files = {n: one for n in b.COGENSUMM} | dict(
+    files = {n: one for n in records.COGENSUMM} | dict(
         val_reranking={
             "e" * 40: {
                 "12": dict(label="Correct", sents=sents(*["Correct"] * 11)),
@@ -566,7 +566,7 @@ def cogensumm(put, **more):
 
 def test_cogensumm_has_three_forms(news):
     cogensumm(news)
-    val, test = (b.summac("cogensumm", s, news.at, complete=False) for s in ("val", "test"))
+    val, test = (consistency.summac("cogensumm", s, news.at, complete=False) for s in ("val", "test"))
     assert val["label"].tolist() == [1, 0, 1, 0] and val["hypothesis"].tolist() == [
         " ".join(f"s{k}" for k in range(11)),
         "s0",
@@ -581,7 +581,7 @@ def test_cogensumm_has_three_forms(news):
         and val["source"].tolist() == [article("e")] * 2 + [article("f")] * 2
     )
     with pytest.raises(BadData, match="found 4 of cogensumm. 1281 were published"):
-        b.summac("cogensumm", "val", news.at)
+        consistency.summac("cogensumm", "val", news.at)
 
 
 @pytest.mark.parametrize(
@@ -602,7 +602,7 @@ def test_cogensumm_has_three_forms(news):
 def test_cogensumm_damaged(news, more, says):
     cogensumm(news, **more)
     with pytest.raises(BadData) as e:
-        b.summac("cogensumm", "test", news.at)
+        consistency.summac("cogensumm", "test", news.at)
     assert says in str(e.value)
 
 
@@ -615,13 +615,13 @@ def test_factcc_takes_the_article_from_the_path(news):
                 for k, x in enumerate(("CORRECT", "INCORRECT"))
             ),
         )
-    got = b.summac("factcc", "test", news.at, complete=False)
+    got = consistency.summac("factcc", "test", news.at, complete=False)
     assert got["label"].tolist() == [1, 0] and set(got["source"]) == {article("e")} and got["id"].is_unique
     news("factcc/val/data-dev.jsonl", lines([dict(filepath=f"{'a' * 40}.story", claim="c", label="TRUE")]))
     with pytest.raises(
         BadData, match="factcc/val/data-dev.jsonl, record 1: found the label 'TRUE'. Labels are CORRECT"
     ):
-        b.summac("factcc", "test", news.at)
+        consistency.summac("factcc", "test", news.at)
 
 
 def workbook(segments, errors):
@@ -637,7 +637,7 @@ SEGMENTS = [["1", "S1", "T1"], [np.nan, np.nan, np.nan], ["3", "S3", "T3"], ["4"
 @pytest.fixture
 def books(put, monkeypatch):
     "Workbooks without openpyxl: pandas is told what is in them"
-    for s in b.POLYTOPE:
+    for s in records.POLYTOPE:
         put(f"polytope/Human_Annotation_Summarization_{s}.xlsm", b"PK")
 
     def say(book):
@@ -649,13 +649,13 @@ def books(put, monkeypatch):
 def test_polytope_is_cut_by_turns_before_anything_is_left_out(books):
     at, say = books
     say(workbook(SEGMENTS, [["3", "Omission"], ["4", np.nan]]))
-    val, test = (b.summac("polytope", s, at, complete=False) for s in ("val", "test"))
+    val, test = (consistency.summac("polytope", s, at, complete=False) for s in ("val", "test"))
     assert (
         len(val) == 18
         and val["label"].tolist() == [1, 0] * 9
         and test["label"].tolist() == [1] * 9
         and test["hypothesis"].eq("T4").all()
-        and set(val["system"]) == set(b.POLYTOPE)
+        and set(val["system"]) == set(records.POLYTOPE)
     )
 
 
@@ -680,7 +680,7 @@ def test_polytope_damaged(books, book, says):
     at, say = books
     say(book)
     with pytest.raises(BadData) as e:
-        b.summac("polytope", "val", at)
+        consistency.summac("polytope", "val", at)
     assert says in str(e.value) and "Human_Annotation_Summarization_BART.xlsm" in str(e.value)
 
 
@@ -688,11 +688,11 @@ def test_a_workbook_without_its_reader_says_what_to_install(put, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     put("polytope/Human_Annotation_Summarization_BART.xlsm", b"PK")
     with pytest.raises(DataNotAtHand, match="pip install openpyxl"):
-        b.summac("polytope", "val", put.at)
+        consistency.summac("polytope", "val", put.at)
 
 
 def test_a_real_workbook_is_read(put):
-    for s in b.POLYTOPE:
+    for s in records.POLYTOPE:
         with pd.ExcelWriter(
             put(f"polytope/Human_Annotation_Summarization_{s}.xlsm", b"").with_suffix(".xlsx")
         ) as w:
@@ -701,18 +701,18 @@ def test_a_real_workbook_is_read(put):
         (put.at / f"polytope/Human_Annotation_Summarization_{s}.xlsx").replace(
             put.at / f"polytope/Human_Annotation_Summarization_{s}.xlsm"
         )
-    assert b.summac("polytope", "val", put.at, complete=False)["label"].tolist() == [1, 0] * 9
+    assert consistency.summac("polytope", "val", put.at, complete=False)["label"].tolist() == [1, 0] * 9
 
 
 def test_the_published_numbers_are_those_of_the_specification():
-    assert {k: sum(v) for k, v in b.SUMMAC_ROWS.items()} == dict(
+    assert {k: sum(v) for k, v in consistency.SUMMAC_ROWS.items()} == dict(
         cogensumm=1681, xsumfaith=2500, polytope=1268, factcc=1434, summeval=1700, frank=2246
     )
 
 
 # The rest of TRUE
 def test_the_nine_sets_are_those_of_the_study():
-    assert set(b.TRUE_FILES) == set(TRUE_DOMAINS)
+    assert set(records.TRUE_FILES) == set(TRUE_DOMAINS)
 
 
 def test_dialfact_keeps_factual_responses_with_evidence(put):
@@ -737,7 +737,7 @@ def test_dialfact_keeps_factual_responses_with_evidence(put):
             ]
         ),
     )
-    got = b.true_set("dialfact", put.at)
+    got = consistency.true_set("dialfact", put.at)
     assert (
         got["label"].tolist() == [1, 0, 0]
         and got["source"][0] == "E1 E2"
@@ -745,7 +745,7 @@ def test_dialfact_keeps_factual_responses_with_evidence(put):
     )
     put("dialfact/valid_split.jsonl", lines([rec("supports", "E")]))
     with pytest.raises(BadData, match="NOT ENOUGH INFO"):
-        b.true_set("dialfact", put.at)
+        consistency.true_set("dialfact", put.at)
 
 
 def test_begin_knows_entailment_and_everything_else(put):
@@ -757,22 +757,22 @@ def test_begin_knows_entailment_and_everything_else(put):
             "\t",
         ),
     )
-    assert b.true_set("begin", put.at)["label"].tolist() == [1, 0, 0]
+    assert consistency.true_set("begin", put.at)["label"].tolist() == [1, 0, 0]
     put("begin/dev_05_24_21.tsv", table(["evidence", "response", "gold label"], [["E", "R", " "]], "\t"))
     with pytest.raises(BadData, match="record 1: found no gold label"):
-        b.true_set("begin", put.at)
+        consistency.true_set("begin", put.at)
 
 
 def test_released_scores_become_the_table_of_the_study(put):
-    head = ["id", "generated_text", "grounding", "label", *b.TRUE_SCORES.values()]
-    for k, n in enumerate(b.TRUE_FILES.values()):
+    head = ["id", "generated_text", "grounding", "label", *records.TRUE_SCORES.values()]
+    for k, n in enumerate(records.TRUE_FILES.values()):
         put(
             f"true_scores/{n}_true_scores.csv",
             table(head, [[i, "a, b", "c\nd", i % 2, *(k + j / 100 for j in range(11))] for i in range(3)]),
         )
-    got = b.true_scores(put.at)
+    got = consistency.true_scores(put.at)
     assert (
-        list(got) == ["dataset", "id", "label", *b.TRUE_SCORES]
+        list(got) == ["dataset", "id", "label", *records.TRUE_SCORES]
         and len(got) == 27
         and got["label"].tolist() == [0, 1, 0] * 9
     )
@@ -781,4 +781,4 @@ def test_released_scores_become_the_table_of_the_study(put):
     with pytest.raises(
         BadData, match="true_scores/q2_true_scores.csv, record 1: found 'x' under BLEU_4. Scores are numbers"
     ):
-        b.true_scores(put.at)
+        consistency.true_scores(put.at)
