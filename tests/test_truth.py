@@ -82,11 +82,9 @@ def test_an_edit_raises_its_own_error_in_one_clause(split, error):
         )
         assert found(verdict) == {error}, summary
         ((start, stop),) = [span for fact, span in parsed.facts if errors(fact, bulletin)]
-        assert (
-            verdict.labels[start:stop, ERRORS.index(error)].all()
-            and verdict.labels.sum() == stop - start
-            and verdict.ratios[error] == (stop - start) / len(verdict.words)
-        )
+        assert verdict.labels[start:stop, ERRORS.index(error)].all()
+        assert verdict.labels.sum() == stop - start
+        assert verdict.ratios[error] == (stop - start) / len(verdict.words)
         assert not verdict.unparsed.any() and verdict.fluency == 1 and verdict.truth < 1
     assert none <= N * (0.5 if error in ("RE", "SOAF") else 0.05)
 
@@ -249,21 +247,17 @@ def test_a_pronoun_means_the_person_before():
 
 def test_an_error_takes_its_clause_only():
     verdict = check("Mr Pike approved the new bridge, which costs 40 thousand euros.", STATED, MAIN)
-    assert (
-        verdict.labels[:, ERRORS.index("EI")].tolist() == [True] * 6 + [False] * 5
-        and found(verdict) == {"EI"}
-        and verdict.relevance == 2 / 7
-    )
+    assert verdict.labels[:, ERRORS.index("EI")].tolist() == [True] * 6 + [False] * 5
+    assert found(verdict) == {"EI"}
+    assert verdict.relevance == 2 / 7
     assert marked(verdict) == "EI[Mr Pike approved the new bridge,] which costs 40 thousand euros."
 
 
 def test_unread_words_carry_no_error():
     verdict = check("Ms Reed approved the new bridge. Ms Reed liked the new bridge.", STATED, MAIN)
-    assert (
-        verdict.unparsed.tolist() == [False] * 6 + [True] * 6
-        and not verdict.labels.any()
-        and verdict.fluency == 1 / 2
-    )
+    assert verdict.unparsed.tolist() == [False] * 6 + [True] * 6
+    assert not verdict.labels.any()
+    assert verdict.fluency == 1 / 2
     assert marked(verdict) == "Ms Reed approved the new bridge. ?[Ms Reed liked the new bridge.]"
 
 
@@ -277,11 +271,9 @@ def salads():
 
 def test_word_salad_scores_low():
     verdicts = [check(summary, row.facts, row.main) for row, summary in salads()]
-    assert (
-        np.mean([verdict.truth < 0.1 for verdict in verdicts]) > 0.98
-        and np.mean([verdict.fluency for verdict in verdicts]) < 0.05
-        and np.mean([verdict.fluency < 0.3 for verdict in verdicts]) > 0.98
-    )
+    assert np.mean([verdict.truth < 0.1 for verdict in verdicts]) > 0.98
+    assert np.mean([verdict.fluency for verdict in verdicts]) < 0.05
+    assert np.mean([verdict.fluency < 0.3 for verdict in verdicts]) > 0.98
 
 
 @pytest.mark.parametrize(
@@ -321,19 +313,16 @@ broken = st.one_of(
 def test_any_text_gets_a_verdict(summary, i):
     row = TRAIN.iloc[i]
     verdict, again = check(summary, row.facts, row.main), check(summary, row.facts, row.main)
-    assert (
-        verdict.words == summary.split()
-        and verdict.labels.shape == (len(verdict.words), 7)
-        and verdict.unparsed.shape == (len(verdict.words),)
-    )
-    assert all(0 <= x <= 1 for x in numbers(verdict)) and verdict.truth <= min(
+    assert verdict.words == summary.split()
+    assert verdict.labels.shape == (len(verdict.words), 7)
+    assert verdict.unparsed.shape == (len(verdict.words),)
+    assert all(0 <= x <= 1 for x in numbers(verdict))
+    assert verdict.truth <= min(
         verdict.relevance, 1 - (verdict.labels.any(1) | verdict.unparsed).mean() if verdict.words else 0
     )
-    assert (
-        not (verdict.labels.any(1) & verdict.unparsed).any()
-        and numbers(verdict) == numbers(again)
-        and (verdict.labels == again.labels).all()
-    )
+    assert not (verdict.labels.any(1) & verdict.unparsed).any()
+    assert numbers(verdict) == numbers(again)
+    assert (verdict.labels == again.labels).all()
 
 
 def outside_reports(row):  # The beginning of a report is missing in some pieces, and then it is a bare event
@@ -377,7 +366,8 @@ def test_more_correct_main_facts_are_never_less_relevant(i, n):
 def test_judge_names_rows_and_refuses_other_lengths():
     rows = SETS["test"][:3]
     table = judge(rows["reference"], rows)
-    assert table["id"].tolist() == rows["id"].tolist() and list(table) == [
+    assert table["id"].tolist() == rows["id"].tolist()
+    assert list(table) == [
         "id",
         "words",
         "unparsed",
