@@ -1,4 +1,4 @@
-"""Public sets of judged summaries: small files of the published form give the declared table, and a damaged file says which record of which file and what to do."""
+"""Public benchmarks: small files of the published form become the table; damaged ones name the record."""
 
 import csv
 import gzip
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.data import consistency as b
+from uetrust.data import consistency, records, summarization
 from uetrust.data.datasets import samples
 from uetrust.data.download import DataNotAtHand
 from uetrust.data.loaders import BadData
@@ -24,15 +24,15 @@ ODD = (
 
 
 def lines(rows):
-    return "\n".join(json.dumps(r, ensure_ascii=False) for r in rows) + "\n"
+    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n"
 
 
 def table(head, rows, sep=","):
-    f = io.StringIO()
+    file = io.StringIO()
     if sep == "\t":
-        return "\n".join("\t".join(map(str, r)) for r in [head, *rows]) + "\n"
-    csv.writer(f).writerows([head, *rows])
-    return f.getvalue()
+        return "\n".join("\t".join(map(str, row)) for row in [head, *rows]) + "\n"
+    csv.writer(file).writerows([head, *rows])
+    return file.getvalue()
 
 
 @pytest.fixture
@@ -40,10 +40,10 @@ def put(tmp_path):
     "`put(name, text)` writes a file of the folder; `put.at` is the folder"
 
     def do(name, text):
-        p = tmp_path / name
-        p.parent.mkdir(parents=True, exist_ok=True)
-        p.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return p
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
 
     do.at = tmp_path
     return do
@@ -56,9 +56,9 @@ def article(i):
 @pytest.fixture
 def news(put):
     "CNN/DM and XSum of six articles each"
-    for s, ids in (("test", "abcd"), ("validation", "ef")):
+    for split, ids in (("test", "abcd"), ("validation", "ef")):
         put(
-            f"cnndm/{s}.jsonl",
+            f"cnndm/{split}.jsonl",
             lines(dict(id=i * 40, article=article(i), highlights=f"High {i} .\nLow {i} .") for i in ids),
         )
     put("xsum/test.jsonl", lines(dict(id=str(i), document=article(i), summary="x") for i in range(6)))
@@ -67,9 +67,9 @@ def news(put):
 
 # Where files lie
 def test_a_missing_file_says_where_to_get_it_and_what_it_holds(tmp_path):
-    for name, home in b.HOMES.items():
+    for name, home in records.HOMES.items():
         with pytest.raises(DataNotAtHand) as e:
-            b.place(name, tmp_path)
+            records.place(name, tmp_path)
         for part in ("data not at hand", name, str(tmp_path), home.where, str(list(home.fields))):
             assert part in str(e.value)
 
@@ -78,24 +78,24 @@ def test_without_a_folder_cache_and_mirror_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv("UETRUST_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("UETRUST_MIRROR", str(tmp_path))
     with pytest.raises(DataNotAtHand) as e:
-        b.true_set("paws")
+        consistency.true_set("paws")
     assert f"{tmp_path / 'cache'} nor in {tmp_path}" in str(e.value)
     (tmp_path / "cache" / "paws").mkdir(parents=True)
     (tmp_path / "cache" / "paws" / "dev.tsv").write_text("id\tsentence1\tsentence2\tlabel\n1\tA\tB\t1\n")
-    assert b.true_set("paws")["label"].tolist() == [1]
+    assert consistency.true_set("paws")["label"].tolist() == [1]
 
 
 def test_no_home_names_a_host():
-    text = " ".join(h.where for h in b.HOMES.values())
+    text = " ".join(home.where for home in records.HOMES.values())
     assert "://" not in text and ".com" not in text and ".co/" not in text
 
 
 def test_a_packed_file_is_the_same_file(put):
     put("paws/dev.tsv", text := "id\tsentence1\tsentence2\tlabel\n1\tA é\tB\t1\n")
-    plain = b.true_set("paws", put.at)
+    plain = consistency.true_set("paws", put.at)
     (put.at / "paws" / "dev.tsv").unlink()
     put("paws/dev.tsv.gz", gzip.compress(text.encode()))
-    pd.testing.assert_frame_equal(b.true_set("paws", put.at), plain)
+    pd.testing.assert_frame_equal(consistency.true_set("paws", put.at), plain)
 
 
 # What is wrong with a file
@@ -110,7 +110,11 @@ def test_a_packed_file_is_the_same_file(put):
         ),
         (
             "id\ts1\tsentence2\tlabel\n1\tA\tB\t1\n",
-            "paws/dev.tsv, record 1: found ['id', 's1', 'sentence2', 'label'], without ['sentence1']. Expected are ['id', 'sentence1', 'sentence2', 'label']; the file comes from",
+            (
+                "paws/dev.tsv, record 1: found ['id', 's1', 'sentence2', 'label'], without "
+                "['sentence1']. Expected are ['id', 'sentence1', 'sentence2', 'label']; the file comes "
+                "from"
+            ),
         ),
         (
             "id\tsentence1\tsentence2\tlabel\n1\tA\tB\t1\n2\tA\tB\n",
@@ -118,11 +122,17 @@ def test_a_packed_file_is_the_same_file(put):
         ),
         (
             "id\tsentence1\tsentence2\tlabel\n1\tA\tB\tyes\n",
-            "paws/dev.tsv, record 1: found the label 'yes'. Labels are 1 (consistent) and 0 (not): correct the record, or fetch the file again",
+            (
+                "paws/dev.tsv, record 1: found the label 'yes'. Labels are 1 (consistent) and 0 (not): "
+                "correct the record, or fetch the file again"
+            ),
         ),
         (
             "id\tsentence1\tsentence2\tlabel\n1\tA\tB\t1\n1\tA\tC\t1\n",
-            "paws/dev.tsv, record 2: found the id 'paws-1' of record 1 with other content. Ids must be unique",
+            (
+                "paws/dev.tsv, record 2: found the id 'paws-1' of record 1 with other content. Ids must "
+                "be unique"
+            ),
         ),
         (
             "id\tsentence1\tsentence2\tlabel\n1\tA\t \t1\n",
@@ -133,7 +143,7 @@ def test_a_packed_file_is_the_same_file(put):
 def test_a_damaged_table_names_file_record_and_remedy(put, text, says):
     put("paws/dev.tsv", text)
     with pytest.raises(BadData) as e:
-        b.true_set("paws", put.at)
+        consistency.true_set("paws", put.at)
     assert says in str(e.value)
 
 
@@ -170,29 +180,29 @@ def test_a_damaged_table_names_file_record_and_remedy(put, text, says):
 def test_a_damaged_file_of_lines_names_file_record_and_remedy(put, text, says):
     put("qags/mturk_xsum.jsonl", text)
     with pytest.raises(BadData) as e:
-        b.qags_votes("xsum", put.at, complete=False)
+        consistency.qags_votes("xsum", put.at, complete=False)
     assert says in str(e.value)
 
 
 def test_broken_json_names_the_line(put):
     put("frank/human_annotations_sentence.json", '[\n{"hash": 1,\n]')
     with pytest.raises(BadData, match="frank/human_annotations_sentence.json, line 3: found no JSON"):
-        b.true_set("frank", put.at)
+        consistency.true_set("frank", put.at)
 
 
 def test_unknown_names_are_answered_with_the_known_ones(tmp_path):
-    for f, bad, says in (
-        (b.summac, "qags", "cogensumm"),
-        (b.true_set, "fever", "mnbm"),
-        (b.rose, "cnn", "cnndm_protocol_gpt3"),
-        (b.qags_votes, "cnn", "cnndm and xsum"),
-        (b.cnndm, "dev", "validation"),
-        (b.place, "x", "paws/dev.tsv"),
+    for function, unknown_name, says in (
+        (consistency.summac, "qags", "cogensumm"),
+        (consistency.true_set, "fever", "mnbm"),
+        (summarization.rose, "cnn", "cnndm_protocol_gpt3"),
+        (consistency.qags_votes, "cnn", "cnndm and xsum"),
+        (summarization.cnndm, "dev", "validation"),
+        (records.place, "x", "paws/dev.tsv"),
     ):
         with pytest.raises(ValueError, match=says):
-            f(bad)
+            function(unknown_name)
     with pytest.raises(ValueError, match="'val' or 'test', got 'train'"):
-        b.summac("frank", "train")
+        consistency.summac("frank", "train")
 
 
 # Texts
@@ -205,12 +215,10 @@ def test_line_breaks_and_signs_of_all_languages_stay(put):
             "\t",
         ),
     )
-    got = b.true_set("begin", put.at)
-    assert (
-        got["source"][0] == ODD
-        and got["hypothesis"].tolist() == ['"quoted" start', f'says "x" {ODD}']
-        and got["label"].tolist() == [1, 0]
-    )
+    df = consistency.true_set("begin", put.at)
+    assert df["source"][0] == ODD
+    assert df["hypothesis"].tolist() == ['"quoted" start', f'says "x" {ODD}']
+    assert df["label"].tolist() == [1, 0]
     put(
         "q2/cross_annotation.csv",
         table(
@@ -218,17 +226,15 @@ def test_line_breaks_and_signs_of_all_languages_stay(put):
             [[f"two\nlines {ODD}", 'a, "b"', "NULL", "1", "0"]],
         ),
     )
-    got = b.true_set("q2", put.at)
-    assert (
-        got["source"].tolist() == [f"two\nlines {ODD}"] * 2
-        and got["hypothesis"].tolist() == ['a, "b"', "NULL"]
-        and got["label"].tolist() == [0, 1]
-    )
+    df = consistency.true_set("q2", put.at)
+    assert df["source"].tolist() == [f"two\nlines {ODD}"] * 2
+    assert df["hypothesis"].tolist() == ['a, "b"', "NULL"]
+    assert df["label"].tolist() == [0, 1]
 
 
 def test_a_mark_of_byte_order_is_no_part_of_a_name(put):
     put("paws/dev.tsv", "\ufeffid\tsentence1\tsentence2\tlabel\n1\tA\tB\t0\n".encode())
-    assert b.true_set("paws", put.at)["label"].tolist() == [0]
+    assert consistency.true_set("paws", put.at)["label"].tolist() == [0]
 
 
 @given(
@@ -240,22 +246,26 @@ def test_a_mark_of_byte_order_is_no_part_of_a_name(put):
         max_size=12,
     )
 )
-def test_every_record_is_a_row_or_is_counted(recs):
+def test_every_record_is_a_row_or_is_counted(given):
     rows = [
-        dict(id=i + s + h, row=f"record {k + 1}", source=s, hypothesis=h, label=1)
-        for k, (i, s, h) in enumerate(recs)
-    ]
-    if not any(s.strip() and h for _, s, h in recs):
-        with pytest.raises(BadData, match="with a text"):
-            b.tidy(rows, "d", "f")
-    else:
-        t = b.tidy(rows, "d", "f")
-        assert (
-            len(t) + sum(t.attrs["dropped"].values()) == len(recs)
-            and t["id"].is_unique
-            and list(t) == list(b.COLUMNS)
+        dict(
+            id=name + source + hypothesis,
+            row=f"record {k + 1}",
+            source=source,
+            hypothesis=hypothesis,
+            label=1,
         )
-        assert t["source"].str.strip().ne("").all() and t["label"].dtype == int
+        for k, (name, source, hypothesis) in enumerate(given)
+    ]
+    if not any(source.strip() and hypothesis for _, source, hypothesis in given):
+        with pytest.raises(BadData, match="with a text"):
+            records.tidy(rows, "d", "f")
+    else:
+        df = records.tidy(rows, "d", "f")
+        assert len(df) + sum(df.attrs["dropped"].values()) == len(given)
+        assert df["id"].is_unique
+        assert list(df) == list(records.COLUMNS)
+        assert df["source"].str.strip().ne("").all() and df["label"].dtype == int
 
 
 def test_an_empty_record_does_not_take_the_place_of_a_whole_one():
@@ -263,57 +273,58 @@ def test_an_empty_record_does_not_take_the_place_of_a_whole_one():
         dict(id="a", row="record 1", source="", hypothesis="h", label=1),
         dict(id="a", row="record 2", source="s", hypothesis="h", label=1),
     ]
-    assert b.tidy(rows, "d", "f")["source"].tolist() == ["s"]
+    assert records.tidy(rows, "d", "f")["source"].tolist() == ["s"]
 
 
 def test_a_text_that_is_missing_counts_as_empty():
-    assert b.tidy(
-        [dict(id=i, row="r", source="s", hypothesis=h) for i, h in (("a", None), ("b", "h"))], "d", "f"
+    assert records.tidy(
+        [
+            dict(id=name, row="r", source="s", hypothesis=hypothesis)
+            for name, hypothesis in (("a", None), ("b", "h"))
+        ],
+        "d",
+        "f",
     ).attrs["dropped"] == {"empty hypothesis": 1}
 
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=9))
 def test_a_majority_is_python_rounding_of_the_share(votes):
     "TRUE rounds the share of judges; Python rounds one half to zero."
-    assert b.majority(votes) == int(round(sum(votes) / len(votes)))
+    assert records.majority(votes) == int(round(sum(votes) / len(votes)))
 
 
 # CNN/DM and samples
 def test_cnndm_in_tidy_form_and_its_number(news):
-    got = b.cnndm("test", news.at, complete=False)
-    assert (
-        got[["id", "split"]].to_numpy().tolist() == [[i * 40, "test"] for i in "abcd"]
-        and got["reference"][0] == "High a .\nLow a ."
-        and got["source"][0] == article("a")
-        and got["hypothesis"].isna().all()
-    )
+    df = summarization.cnndm("test", news.at, complete=False)
+    assert df[["id", "split"]].to_numpy().tolist() == [[i * 40, "test"] for i in "abcd"]
+    assert df["reference"][0] == "High a .\nLow a ."
+    assert df["source"][0] == article("a")
+    assert df["hypothesis"].isna().all()
     with pytest.raises(
         BadData, match="found 4 of cnndm. 11490 were published: fetch the file again, or pass complete=False"
     ):
-        b.cnndm("test", news.at)
+        summarization.cnndm("test", news.at)
 
 
 def test_cnndm_can_be_summarized_by_name(news, monkeypatch):
     monkeypatch.setenv("UETRUST_CACHE", str(news.at))
-    monkeypatch.setattr(b, "CNNDM_ROWS", dict(test=4))
-    got = samples("cnndm:test:3")
-    assert (
-        list(got) == ["id", "split", "source", "reference"]
-        and got["id"].tolist() == [i * 40 for i in "abc"]
-        and got["source"][2] == article("c")
-    )
+    monkeypatch.setattr(summarization, "CNNDM_ROWS", dict(test=4))
+    df = samples("cnndm:test:3")
+    assert list(df) == ["id", "split", "source", "reference"]
+    assert df["id"].tolist() == [i * 40 for i in "abc"]
+    assert df["source"][2] == article("c")
     with pytest.raises(ValueError, match="NAME:SPLIT:NUMBER, for example cnndm:test:100"):
         samples("cnndm:test")
 
 
 def test_cnndm_that_is_nowhere_is_data_not_at_hand(tmp_path, monkeypatch):
-    for v in ("UETRUST_CACHE", "UETRUST_MIRROR"):
-        monkeypatch.setenv(v, str(tmp_path))
+    for variable in ("UETRUST_CACHE", "UETRUST_MIRROR"):
+        monkeypatch.setenv(variable, str(tmp_path))
     monkeypatch.setenv("UETRUST_OFFLINE", "1")
     with pytest.raises(
         DataNotAtHand, match="data not at hand: cnndm/test.jsonl.*put it there as cnndm/test.jsonl"
     ):
-        b.cnndm("test")
+        summarization.cnndm("test")
 
 
 def test_the_hub_is_asked_for_the_right_configuration(monkeypatch, tmp_path):
@@ -325,29 +336,32 @@ def test_the_hub_is_asked_for_the_right_configuration(monkeypatch, tmp_path):
 
     class Fake:
         @staticmethod
-        def load_dataset(*a, **kw):
-            return asked.append((a, kw)) or Table()
+        def load_dataset(*args, **options):
+            return asked.append((args, options)) or Table()
 
     monkeypatch.setitem(__import__("sys").modules, "datasets", Fake)
-    for v in ("UETRUST_CACHE", "UETRUST_MIRROR"):
-        monkeypatch.setenv(v, str(tmp_path))
-    assert b.cnndm("validation", complete=False)["source"].tolist() == ["A."]
+    for variable in ("UETRUST_CACHE", "UETRUST_MIRROR"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    assert summarization.cnndm("validation", complete=False)["source"].tolist() == ["A."]
     assert asked == [
         (("abisee/cnn_dailymail", "3.0.0"), dict(split="validation", revision="refs/convert/parquet"))
     ]
     with pytest.raises(DataNotAtHand):
-        b.cnndm("test", tmp_path)  # a folder that was named is not passed over
+        summarization.cnndm("test", tmp_path)  # a folder that was named is not passed over
 
 
 # RoSE
-def acu(**kw):
+def acu(**score_of_system):
     return dict(
         example_id="x1",
         source="S",
         reference="R",
         reference_acus=["f"],
-        annotations={s: dict(acu_labels=[1], acu=v, normalized_acu=v / 2) for s, v in kw.items()},
-        system_outputs={s: f"by {s}" for s in kw},
+        annotations={
+            system: dict(acu_labels=[1], acu=score, normalized_acu=score / 2)
+            for system, score in score_of_system.items()
+        },
+        system_outputs={system: f"by {system}" for system in score_of_system},
     )
 
 
@@ -356,31 +370,34 @@ def test_rose_is_one_row_per_document_and_system(put):
         "rose/cnndm_protocol_gpt3.jsonl",
         lines([acu(gpt3=0.5, bart=1), acu(gpt3=0, bart=0.25) | dict(example_id="x2")]),
     )
-    got = b.rose("cnndm_protocol_gpt3", put.at, complete=False)
-    assert got[["id", "system", "hypothesis", "human", "normalized_acu"]].to_numpy().tolist() == [
+    df = summarization.rose("cnndm_protocol_gpt3", put.at, complete=False)
+    assert df[["id", "system", "hypothesis", "human", "normalized_acu"]].to_numpy().tolist() == [
         ["x1 gpt3", "gpt3", "by gpt3", 0.5, 0.25],
         ["x1 bart", "bart", "by bart", 1.0, 0.5],
         ["x2 gpt3", "gpt3", "by gpt3", 0.0, 0.0],
         ["x2 bart", "bart", "by bart", 0.25, 0.125],
     ]
-    assert got["label"].isna().all() and got["reference"].eq("R").all()
+    assert df["label"].isna().all() and df["reference"].eq("R").all()
 
 
 @pytest.mark.parametrize(
-    "rec,says",
+    "record,says",
     [
         (acu(bart=1.5), "1.5 as ACU of bart. It must be a number from 0 to 1"),
         (
             acu(bart=1) | dict(system_outputs=dict(t5="x")),
             "bart, t5 only under annotations or only under system_outputs",
         ),
-        ({k: v for k, v in acu(bart=1).items() if k != "reference"}, "without ['reference']"),
+        (
+            {name: value for name, value in acu(bart=1).items() if name != "reference"},
+            "without ['reference']",
+        ),
     ],
 )
-def test_rose_damaged(put, rec, says):
-    put("rose/xsum.jsonl", lines([acu(bart=1), rec]))
+def test_rose_damaged(put, record, says):
+    put("rose/xsum.jsonl", lines([acu(bart=1), record]))
     with pytest.raises(BadData) as e:
-        b.rose("xsum", put.at, complete=False)
+        summarization.rose("xsum", put.at, complete=False)
     assert says in str(e.value) and "rose/xsum.jsonl, record 2" in str(e.value)
 
 
@@ -390,9 +407,12 @@ def qags(*votes):
         article="A",
         summary_sentences=[
             dict(
-                sentence=f"S{i}.", responses=[dict(worker_id=w, response=r) for w, r in enumerate(v.split())]
+                sentence=f"S{i}.",
+                responses=[
+                    dict(worker_id=worker, response=answer) for worker, answer in enumerate(answers.split())
+                ],
             )
-            for i, v in enumerate(votes)
+            for i, answers in enumerate(votes)
         ],
     )
 
@@ -402,17 +422,15 @@ def test_qags_needs_a_majority_for_every_sentence(put):
         "qags/mturk_cnndm.jsonl",
         lines([qags("yes yes no", "yes yes yes"), qags("yes no no", "yes yes yes"), qags("yes no")]),
     )
-    got = b.qags_votes("cnndm", put.at, complete=False)
-    assert (
-        got["label"].tolist() == [1, 0, 0]
-        and got["human"].tolist() == [1, 0.5, 0]
-        and got["hypothesis"][0] == "S0. S1."
-    )
+    df = consistency.qags_votes("cnndm", put.at, complete=False)
+    assert df["label"].tolist() == [1, 0, 0]
+    assert df["human"].tolist() == [1, 0.5, 0]
+    assert df["hypothesis"][0] == "S0. S1."
     with pytest.raises(BadData, match="found 3 of qags_cnndm. 235 were published"):
-        b.qags_votes("cnndm", put.at)
+        consistency.qags_votes("cnndm", put.at)
 
 
-def frank(sents, split="valid", **kw):
+def frank(sentences, split="valid", **more):
     return (
         dict(
             hash="h",
@@ -420,77 +438,81 @@ def frank(sents, split="valid", **kw):
             article="A",
             summary="S",
             split=split,
-            summary_sentences_annotations=[{f"annotator_{i}": v for i, v in enumerate(s)} for s in sents],
+            summary_sentences_annotations=[
+                {f"annotator_{i}": labels for i, labels in enumerate(judges)} for judges in sentences
+            ],
         )
-        | kw
+        | more
     )
 
 
 def test_frank_by_both_rules(put):
-    no, bad, both = ["NoE"], ["EntE"], ["EntE", "NoE"]
+    clean, wrong, both = ["NoE"], ["EntE"], ["EntE", "NoE"]
     put(
         "frank/human_annotations_sentence.json",
         json.dumps(
             [
-                frank([[no, no, bad], [no, no, no]], hash="1"),
-                frank([[no, bad, bad], [no] * 3], hash="2"),
-                frank([[no, both, bad]], hash="3"),
-                frank([[no] * 3], split="test", hash="4"),
+                frank([[clean, clean, wrong], [clean, clean, clean]], hash="1"),
+                frank([[clean, wrong, wrong], [clean] * 3], hash="2"),
+                frank([[clean, both, wrong]], hash="3"),
+                frank([[clean] * 3], split="test", hash="4"),
             ]
         ),
     )
-    true, sc = b.true_set("frank", put.at, complete=False), b.summac("frank", "val", put.at, complete=False)
-    assert true["id"].tolist() == sc["id"].tolist() == ["1 m", "2 m", "3 m"]
-    assert true["label"].tolist() == [1, 0, 0] and sc["label"].tolist() == [
+    true, summac = (
+        consistency.true_set("frank", put.at, complete=False),
+        consistency.summac("frank", "val", put.at, complete=False),
+    )
+    assert true["id"].tolist() == summac["id"].tolist() == ["1 m", "2 m", "3 m"]
+    assert true["label"].tolist() == [1, 0, 0]
+    assert summac["label"].tolist() == [
         1,
         0,
         1,
     ]  # the third: one worker says both
-    assert true["human"].tolist() == [1, 0.5, 0] and b.summac("frank", "test", put.at, complete=False)[
-        "id"
-    ].tolist() == ["4 m"]
+    assert true["human"].tolist() == [1, 0.5, 0]
+    assert consistency.summac("frank", "test", put.at, complete=False)["id"].tolist() == ["4 m"]
     put("frank/human_annotations_sentence.json", json.dumps([frank([])]))
     with pytest.raises(BadData, match="record 1: found a sentence without labels, or no sentence"):
-        b.true_set("frank", put.at, complete=False)
+        consistency.true_set("frank", put.at, complete=False)
 
 
-def judged(i, model, *grades):
+def judged(letter, model, *grades):
     return dict(
-        id=f"cnn-test-{i * 40}",
+        id=f"cnn-test-{letter * 40}",
         model_id=model,
         decoded=f"By {model}.",
-        expert_annotations=[dict(consistency=g, fluency=1) for g in grades],
+        expert_annotations=[dict(consistency=grade, fluency=1) for grade in grades],
     )
 
 
 def test_summeval_by_both_rules(news):
-    recs = [judged("a", "M1", 5, 5, 5), judged("a", "M2", 5, 5, 4), judged("b", "M1", 5, 4, 4)]
-    for x in ("", ".scored"):
-        news(f"summeval/model_annotations.aligned{x}.jsonl", lines(recs))
-    true = b.true_set("summeval", news.at, complete=False)
-    assert (
-        true["label"].tolist() == [1, 0, 0]
-        and np.allclose(true["human"], [5, 14 / 3, 13 / 3])
-        and true["source"][0] == f"Article a. It says {ODD}."
-    )
-    val, test = (b.summac("summeval", s, news.at, complete=False) for s in ("val", "test"))
-    assert (
-        val["label"].tolist() == [1, 0]
-        and test["label"].tolist() == [1]
-        and test["system"].tolist() == ["M2"]
-        and val["source"][0] == article("a")
-    )
+    given = [judged("a", "M1", 5, 5, 5), judged("a", "M2", 5, 5, 4), judged("b", "M1", 5, 4, 4)]
+    for ending in ("", ".scored"):
+        news(f"summeval/model_annotations.aligned{ending}.jsonl", lines(given))
+    true = consistency.true_set("summeval", news.at, complete=False)
+    assert true["label"].tolist() == [1, 0, 0]
+    assert np.allclose(true["human"], [5, 14 / 3, 13 / 3])
+    assert true["source"][0] == f"Article a. It says {ODD}."
+    val, test = (consistency.summac("summeval", split, news.at, complete=False) for split in ("val", "test"))
+    assert val["label"].tolist() == [1, 0]
+    assert test["label"].tolist() == [1]
+    assert test["system"].tolist() == ["M2"]
+    assert val["source"][0] == article("a")
     news("summeval/model_annotations.aligned.jsonl", lines([judged("a", "M1", 5, 6, 5)]))
     with pytest.raises(
         BadData, match=r"record 1: found \[5, 6, 5\] as consistency. Each expert gives a number from 1 to 5"
     ):
-        b.true_set("summeval", news.at)
+        consistency.true_set("summeval", news.at)
 
 
 def maynez(*rows):
     return table(
         ["bbcid", "system", "summary", "hallucination_type", "hallucinated_span", "worker_id"],
-        [[i, s, f"Said {i} {s}, in short", h, "x", f"wid_{w}"] for i, s, h, w in rows],
+        [
+            [i, system, f"Said {i} {system}, in short", kind, "x", f"wid_{worker}"]
+            for i, system, kind, worker in rows
+        ],
     )
 
 
@@ -509,27 +531,28 @@ def test_hallucinations_are_counted_by_worker_or_by_row(news):
             (1, "A", "NULL", 2),
         ),
     )
-    true = b.true_set("mnbm", news.at, complete=False)
-    assert (
-        true["id"].tolist() == ["0 A", "0 B", "1 A"]
-        and true["label"].tolist() == [1, 0, 1]
-        and np.allclose(true["human"], [2 / 3, 1 / 3, 1])
-        and "\n" not in true["source"][0]
-    )
-    val, test = (b.summac("xsumfaith", s, news.at, complete=False) for s in ("val", "test"))
-    assert (
-        val["label"].tolist() == [0, 1] and test["label"].tolist() == [1] and val["source"][0] == article(0)
-    )  # B: three different entries, the first wins
+    true = consistency.true_set("mnbm", news.at, complete=False)
+    assert true["id"].tolist() == ["0 A", "0 B", "1 A"]
+    assert true["label"].tolist() == [1, 0, 1]
+    assert np.allclose(true["human"], [2 / 3, 1 / 3, 1])
+    assert "\n" not in true["source"][0]
+    val, test = (consistency.summac("xsumfaith", split, news.at, complete=False) for split in ("val", "test"))
+    assert val["label"].tolist() == [0, 1]
+    assert test["label"].tolist() == [1]
+    assert val["source"][0] == article(0)  # B: three different entries, the first wins
     news(
         "xsumfaith/hallucination_annotations_xsum_summaries.csv",
-        maynez(*[(0, "A", h, w) for w in (0, 1) for h in ("intrinsic", "NULL")], (0, "A", "NULL", 2)),
+        maynez(
+            *[(0, "A", kind, worker) for worker in (0, 1) for kind in ("intrinsic", "NULL")],
+            (0, "A", "NULL", 2),
+        ),
     )
-    assert b.true_set("mnbm", news.at, complete=False)[["label", "human"]].to_numpy().tolist() == [
+    assert consistency.true_set("mnbm", news.at, complete=False)[["label", "human"]].to_numpy().tolist() == [
         [0, 1 / 3]
     ]  # who marks a span and NULL has marked a span
     news("xsumfaith/hallucination_annotations_xsum_summaries.csv", maynez((0, "A", "null", 0)))
     with pytest.raises(BadData, match="record 1: found the label 'null'. Labels are NULL"):
-        b.true_set("mnbm", news.at)
+        consistency.true_set("mnbm", news.at)
 
 
 def test_an_article_that_is_not_there_names_the_record(news):
@@ -539,19 +562,22 @@ def test_an_article_that_is_not_there_names_the_record(news):
     )
     with pytest.raises(
         BadData,
-        match="record 2: found the article '99', which xsum does not have .so in 1 of 2 records.. Put the whole splits",
+        match=(
+            "record 2: found the article '99', which xsum does not have .so in 1 of 2 records.. Put the "
+            "whole splits"
+        ),
     ):
-        b.true_set("mnbm", news.at)
+        consistency.true_set("mnbm", news.at)
 
 
 # The rest of SummaC
 def sents(*labels):
-    return {str(k): dict(label=x, text=f"s{k}") for k, x in enumerate(labels)}
+    return {str(k): dict(label=label, text=f"s{k}") for k, label in enumerate(labels)}
 
 
 def cogensumm(put, **more):
     one = {"a" * 40: dict(label="Incorrect", sents=sents("Correct", "Incorrect"))}
-    files = {n: one for n in b.COGENSUMM} | dict(
+    files = {name: one for name in records.COGENSUMM} | dict(
         val_reranking={
             "e" * 40: {
                 "12": dict(label="Correct", sents=sents(*["Correct"] * 11)),
@@ -560,28 +586,27 @@ def cogensumm(put, **more):
         },
         val_sentence_pairs=[dict(article_id="f" * 40, correct_sent="yes", incorrect_sent="no")],
     )
-    for n, v in (files | more).items():
-        put(f"cogensumm/{n}.json", json.dumps(v))
+    for name, content in (files | more).items():
+        put(f"cogensumm/{name}.json", json.dumps(content))
 
 
 def test_cogensumm_has_three_forms(news):
     cogensumm(news)
-    val, test = (b.summac("cogensumm", s, news.at, complete=False) for s in ("val", "test"))
-    assert val["label"].tolist() == [1, 0, 1, 0] and val["hypothesis"].tolist() == [
+    val, test = (consistency.summac("cogensumm", split, news.at, complete=False) for split in ("val", "test"))
+    assert val["label"].tolist() == [1, 0, 1, 0]
+    assert val["hypothesis"].tolist() == [
         " ".join(f"s{k}" for k in range(11)),
         "s0",
         "yes",
         "no",
     ]
-    assert (
-        len(test) == 4
-        and test["label"].eq(0).all()
-        and test["hypothesis"].eq("s0 s1").all()
-        and set(test["source"]) == {article("a")}
-        and val["source"].tolist() == [article("e")] * 2 + [article("f")] * 2
-    )
+    assert len(test) == 4
+    assert test["label"].eq(0).all()
+    assert test["hypothesis"].eq("s0 s1").all()
+    assert set(test["source"]) == {article("a")}
+    assert val["source"].tolist() == [article("e")] * 2 + [article("f")] * 2
     with pytest.raises(BadData, match="found 4 of cogensumm. 1281 were published"):
-        b.summac("cogensumm", "val", news.at)
+        consistency.summac("cogensumm", "val", news.at)
 
 
 @pytest.mark.parametrize(
@@ -602,26 +627,31 @@ def test_cogensumm_has_three_forms(news):
 def test_cogensumm_damaged(news, more, says):
     cogensumm(news, **more)
     with pytest.raises(BadData) as e:
-        b.summac("cogensumm", "test", news.at)
+        consistency.summac("cogensumm", "test", news.at)
     assert says in str(e.value)
 
 
 def test_factcc_takes_the_article_from_the_path(news):
-    for s, i in (("val", "a"), ("test", "e")):
+    for split, letter in (("val", "a"), ("test", "e")):
         news(
-            f"factcc/{s}/data-dev.jsonl",
+            f"factcc/{split}/data-dev.jsonl",
             lines(
-                dict(id="same", filepath=f"cnndm/cnn/stories/{i * 40}.story", claim=f"Claim {k}.", label=x)
-                for k, x in enumerate(("CORRECT", "INCORRECT"))
+                dict(
+                    id="same",
+                    filepath=f"cnndm/cnn/stories/{letter * 40}.story",
+                    claim=f"Claim {k}.",
+                    label=label,
+                )
+                for k, label in enumerate(("CORRECT", "INCORRECT"))
             ),
         )
-    got = b.summac("factcc", "test", news.at, complete=False)
-    assert got["label"].tolist() == [1, 0] and set(got["source"]) == {article("e")} and got["id"].is_unique
+    df = consistency.summac("factcc", "test", news.at, complete=False)
+    assert df["label"].tolist() == [1, 0] and set(df["source"]) == {article("e")} and df["id"].is_unique
     news("factcc/val/data-dev.jsonl", lines([dict(filepath=f"{'a' * 40}.story", claim="c", label="TRUE")]))
     with pytest.raises(
         BadData, match="factcc/val/data-dev.jsonl, record 1: found the label 'TRUE'. Labels are CORRECT"
     ):
-        b.summac("factcc", "test", news.at)
+        consistency.summac("factcc", "test", news.at)
 
 
 def workbook(segments, errors):
@@ -637,26 +667,24 @@ SEGMENTS = [["1", "S1", "T1"], [np.nan, np.nan, np.nan], ["3", "S3", "T3"], ["4"
 @pytest.fixture
 def books(put, monkeypatch):
     "Workbooks without openpyxl: pandas is told what is in them"
-    for s in b.POLYTOPE:
-        put(f"polytope/Human_Annotation_Summarization_{s}.xlsm", b"PK")
+    for system in records.POLYTOPE:
+        put(f"polytope/Human_Annotation_Summarization_{system}.xlsm", b"PK")
 
     def say(book):
-        monkeypatch.setattr(pd, "read_excel", lambda *a, **kw: book)
+        monkeypatch.setattr(pd, "read_excel", lambda *args, **options: book)
 
     return put.at, say
 
 
 def test_polytope_is_cut_by_turns_before_anything_is_left_out(books):
-    at, say = books
+    folder, say = books
     say(workbook(SEGMENTS, [["3", "Omission"], ["4", np.nan]]))
-    val, test = (b.summac("polytope", s, at, complete=False) for s in ("val", "test"))
-    assert (
-        len(val) == 18
-        and val["label"].tolist() == [1, 0] * 9
-        and test["label"].tolist() == [1] * 9
-        and test["hypothesis"].eq("T4").all()
-        and set(val["system"]) == set(b.POLYTOPE)
-    )
+    val, test = (consistency.summac("polytope", split, folder, complete=False) for split in ("val", "test"))
+    assert len(val) == 18
+    assert val["label"].tolist() == [1, 0] * 9
+    assert test["label"].tolist() == [1] * 9
+    assert test["hypothesis"].eq("T4").all()
+    assert set(val["system"]) == set(records.POLYTOPE)
 
 
 @pytest.mark.parametrize(
@@ -677,10 +705,10 @@ def test_polytope_is_cut_by_turns_before_anything_is_left_out(books):
     ],
 )
 def test_polytope_damaged(books, book, says):
-    at, say = books
+    folder, say = books
     say(book)
     with pytest.raises(BadData) as e:
-        b.summac("polytope", "val", at)
+        consistency.summac("polytope", "val", folder)
     assert says in str(e.value) and "Human_Annotation_Summarization_BART.xlsm" in str(e.value)
 
 
@@ -688,38 +716,38 @@ def test_a_workbook_without_its_reader_says_what_to_install(put, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     put("polytope/Human_Annotation_Summarization_BART.xlsm", b"PK")
     with pytest.raises(DataNotAtHand, match="pip install openpyxl"):
-        b.summac("polytope", "val", put.at)
+        consistency.summac("polytope", "val", put.at)
 
 
 def test_a_real_workbook_is_read(put):
-    for s in b.POLYTOPE:
+    for system in records.POLYTOPE:
         with pd.ExcelWriter(
-            put(f"polytope/Human_Annotation_Summarization_{s}.xlsm", b"").with_suffix(".xlsx")
-        ) as w:
-            for n, t in workbook(SEGMENTS, [["3", "Omission"]]).items():
-                t.to_excel(w, sheet_name=n, index=False)
-        (put.at / f"polytope/Human_Annotation_Summarization_{s}.xlsx").replace(
-            put.at / f"polytope/Human_Annotation_Summarization_{s}.xlsm"
+            put(f"polytope/Human_Annotation_Summarization_{system}.xlsm", b"").with_suffix(".xlsx")
+        ) as writer:
+            for sheet, content in workbook(SEGMENTS, [["3", "Omission"]]).items():
+                content.to_excel(writer, sheet_name=sheet, index=False)
+        (put.at / f"polytope/Human_Annotation_Summarization_{system}.xlsx").replace(
+            put.at / f"polytope/Human_Annotation_Summarization_{system}.xlsm"
         )
-    assert b.summac("polytope", "val", put.at, complete=False)["label"].tolist() == [1, 0] * 9
+    assert consistency.summac("polytope", "val", put.at, complete=False)["label"].tolist() == [1, 0] * 9
 
 
 def test_the_published_numbers_are_those_of_the_specification():
-    assert {k: sum(v) for k, v in b.SUMMAC_ROWS.items()} == dict(
+    assert {name: sum(counts) for name, counts in consistency.SUMMAC_ROWS.items()} == dict(
         cogensumm=1681, xsumfaith=2500, polytope=1268, factcc=1434, summeval=1700, frank=2246
     )
 
 
 # The rest of TRUE
 def test_the_nine_sets_are_those_of_the_study():
-    assert set(b.TRUE_FILES) == set(TRUE_DOMAINS)
+    assert set(records.TRUE_FILES) == set(TRUE_DOMAINS)
 
 
 def test_dialfact_keeps_factual_responses_with_evidence(put):
-    def rec(label, *evidence, kind="factual"):
+    def record(label, *evidence, kind="factual"):
         return dict(
             response="R",
-            evidence_list=[["T", "link", e, "0"] for e in evidence],
+            evidence_list=[["T", "link", text, "0"] for text in evidence],
             response_label=label,
             type_label=kind,
         )
@@ -728,24 +756,22 @@ def test_dialfact_keeps_factual_responses_with_evidence(put):
         "dialfact/valid_split.jsonl",
         lines(
             [
-                rec("SUPPORTS", "E1", "E2"),
-                rec("REFUTES", "E"),
-                rec("NOT ENOUGH INFO", "E"),
-                rec("SUPPORTS", "E", kind="personal"),
-                rec("SUPPORTS"),
-                rec("SUPPORTS", ""),
+                record("SUPPORTS", "E1", "E2"),
+                record("REFUTES", "E"),
+                record("NOT ENOUGH INFO", "E"),
+                record("SUPPORTS", "E", kind="personal"),
+                record("SUPPORTS"),
+                record("SUPPORTS", ""),
             ]
         ),
     )
-    got = b.true_set("dialfact", put.at)
-    assert (
-        got["label"].tolist() == [1, 0, 0]
-        and got["source"][0] == "E1 E2"
-        and got.attrs["dropped"] == {"empty source": 2}
-    )
-    put("dialfact/valid_split.jsonl", lines([rec("supports", "E")]))
+    df = consistency.true_set("dialfact", put.at)
+    assert df["label"].tolist() == [1, 0, 0]
+    assert df["source"][0] == "E1 E2"
+    assert df.attrs["dropped"] == {"empty source": 2}
+    put("dialfact/valid_split.jsonl", lines([record("supports", "E")]))
     with pytest.raises(BadData, match="NOT ENOUGH INFO"):
-        b.true_set("dialfact", put.at)
+        consistency.true_set("dialfact", put.at)
 
 
 def test_begin_knows_entailment_and_everything_else(put):
@@ -753,32 +779,30 @@ def test_begin_knows_entailment_and_everything_else(put):
         "begin/dev_05_24_21.tsv",
         table(
             ["evidence", "response", "gold label"],
-            [["E", f"R{i}", x] for i, x in enumerate(("entailment", "generic", "hallucination"))],
+            [["E", f"R{i}", label] for i, label in enumerate(("entailment", "generic", "hallucination"))],
             "\t",
         ),
     )
-    assert b.true_set("begin", put.at)["label"].tolist() == [1, 0, 0]
+    assert consistency.true_set("begin", put.at)["label"].tolist() == [1, 0, 0]
     put("begin/dev_05_24_21.tsv", table(["evidence", "response", "gold label"], [["E", "R", " "]], "\t"))
     with pytest.raises(BadData, match="record 1: found no gold label"):
-        b.true_set("begin", put.at)
+        consistency.true_set("begin", put.at)
 
 
 def test_released_scores_become_the_table_of_the_study(put):
-    head = ["id", "generated_text", "grounding", "label", *b.TRUE_SCORES.values()]
-    for k, n in enumerate(b.TRUE_FILES.values()):
+    head = ["id", "generated_text", "grounding", "label", *records.TRUE_SCORES.values()]
+    for k, name in enumerate(records.TRUE_FILES.values()):
         put(
-            f"true_scores/{n}_true_scores.csv",
+            f"true_scores/{name}_true_scores.csv",
             table(head, [[i, "a, b", "c\nd", i % 2, *(k + j / 100 for j in range(11))] for i in range(3)]),
         )
-    got = b.true_scores(put.at)
-    assert (
-        list(got) == ["dataset", "id", "label", *b.TRUE_SCORES]
-        and len(got) == 27
-        and got["label"].tolist() == [0, 1, 0] * 9
-    )
-    assert got.groupby("dataset", sort=False)["BLEURT"].first().tolist() == [k + 0.1 for k in range(9)]
+    df = consistency.true_scores(put.at)
+    assert list(df) == ["dataset", "id", "label", *records.TRUE_SCORES]
+    assert len(df) == 27
+    assert df["label"].tolist() == [0, 1, 0] * 9
+    assert df.groupby("dataset", sort=False)["BLEURT"].first().tolist() == [k + 0.1 for k in range(9)]
     put("true_scores/q2_true_scores.csv", table(head, [[0, "a", "b", 1, *["x"] * 11]]))
     with pytest.raises(
         BadData, match="true_scores/q2_true_scores.csv, record 1: found 'x' under BLEU_4. Scores are numbers"
     ):
-        b.true_scores(put.at)
+        consistency.true_scores(put.at)

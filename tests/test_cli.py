@@ -16,13 +16,13 @@ from uetrust.report.chapters import save_table
 @pytest.fixture
 def scores():
     rng = np.random.default_rng(0)
-    q = rng.normal(size=30)
+    quality = rng.normal(size=30)
     return pd.DataFrame(
         dict(
             sample=[f"s{i}" for i in range(30)],
-            rouge=q,
-            judge=np.clip(np.round(5 + q), 1, 10),
-            msp=-q + rng.normal(size=30),
+            rouge=quality,
+            judge=np.clip(np.round(5 + quality), 1, 10),
+            msp=-quality + rng.normal(size=30),
             sets=rng.integers(1, 4, 30),
         )
     )
@@ -36,63 +36,35 @@ def call(capsys, *argv):
 
 @pytest.mark.parametrize("end", ["csv", "parquet", "jsonl", "json"])
 def test_prr_prints_the_numbers_of_the_library(scores, tmp_path, capsys, end):
-    f = tmp_path / f"scores.{end}"
-    dict(
-        csv=lambda: scores.to_csv(f, index=False),
-        parquet=lambda: scores.to_parquet(f),
-        jsonl=lambda: scores.to_json(f, orient="records", lines=True),
-        json=lambda: scores.to_json(f, orient="records"),
-    )[end]()
-    code, out, _ = call(
-        capsys,
-        "prr",
-        f,
-        "--id",
-        "sample",
-        "--quality",
-        "rouge",
-        "judge",
-        "--uncertainty",
-        "msp",
-        "sets",
-        "--json",
+    file = tmp_path / f"scores.{end}"
+    write = dict(
+        csv=lambda: scores.to_csv(file, index=False),
+        parquet=lambda: scores.to_parquet(file),
+        jsonl=lambda: scores.to_json(file, orient="records", lines=True),
+        json=lambda: scores.to_json(file, orient="records"),
     )
-    got = {(r["method"], r["metric"]): r for r in json.loads(out)}
-    assert code == 0 and len(got) == 4
-    for (m, k), r in got.items():
-        assert r["value"] == pytest.approx(prr(scores[k], scores[m]).value, abs=1e-8) and r["n"] == 30
-    assert "tied" in got["sets", "rouge"]["note"]
+    write[end]()
+    options = "--id sample --quality rouge judge --uncertainty msp sets --json".split()
+    code, out, _ = call(capsys, "prr", file, *options)
+    found = {(row["method"], row["metric"]): row for row in json.loads(out)}
+    assert code == 0 and len(found) == 4
+    for (method, metric), row in found.items():
+        assert row["value"] == pytest.approx(prr(scores[metric], scores[method]).value, abs=1e-8)
+        assert row["n"] == 30
+    assert "tied" in found["sets", "rouge"]["note"]
 
 
 def test_options_reach_the_library(scores, tmp_path, capsys):
-    f = tmp_path / "s.csv"
-    scores.assign(doc=[i // 3 for i in range(30)]).to_csv(f, index=False)
-    r = json.loads(
-        call(
-            capsys,
-            "prr",
-            f,
-            "--quality",
-            "rouge",
-            "--uncertainty",
-            "sets",
-            "--area",
-            "sum",
-            "--ties",
-            "worst",
-            "--clusters",
-            "doc",
-            "--json",
-        )[1]
-    )[0]
-    want = prr(scores.rouge, scores.sets, area="sum", ties="worst", clusters=[i // 3 for i in range(30)])
-    assert (r["value"], r["se"]) == pytest.approx((want.value, want.se), abs=1e-8)
-    r = json.loads(
-        call(capsys, "prr", f, "--quality", "rouge", "--uncertainty", "msp", "--compat", "he2024", "--json")[
-            1
-        ]
-    )[0]
-    assert r["value"] == pytest.approx(prr(scores.rouge, scores.msp, compat="he2024").value, abs=1e-8)
+    file = tmp_path / "s.csv"
+    clusters = [i // 3 for i in range(30)]
+    scores.assign(doc=clusters).to_csv(file, index=False)
+    options = "--quality rouge --uncertainty sets --area sum --ties worst --clusters doc --json".split()
+    row = json.loads(call(capsys, "prr", file, *options)[1])[0]
+    want = prr(scores.rouge, scores.sets, area="sum", ties="worst", clusters=clusters)
+    assert (row["value"], row["se"]) == pytest.approx((want.value, want.se), abs=1e-8)
+    options = "--quality rouge --uncertainty msp --compat he2024 --json".split()
+    row = json.loads(call(capsys, "prr", file, *options)[1])[0]
+    assert row["value"] == pytest.approx(prr(scores.rouge, scores.msp, compat="he2024").value, abs=1e-8)
 
 
 MALFORMED = dict(
@@ -113,10 +85,10 @@ MALFORMED = dict(
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_files_are_explained(name, tmp_path, capsys):
     text, says = MALFORMED[name]
-    f = tmp_path / f"{name}.csv"
-    f.write_text(text)
-    code, out, err = call(capsys, "prr", f, "--id", "sample", "--quality", "rouge", "--uncertainty", "msp")
-    assert code == 2 and out == "" and says in err and f.name in err and "Traceback" not in err
+    file = tmp_path / f"{name}.csv"
+    file.write_text(text)
+    code, out, err = call(capsys, "prr", file, "--id", "sample", "--quality", "rouge", "--uncertainty", "msp")
+    assert code == 2 and out == "" and says in err and file.name in err and "Traceback" not in err
 
 
 @pytest.mark.parametrize(
@@ -129,9 +101,9 @@ def test_malformed_files_are_explained(name, tmp_path, capsys):
     ],
 )
 def test_wrong_options_are_explained(scores, tmp_path, capsys, argv, says):
-    f = tmp_path / "s.csv"
-    scores.to_csv(f, index=False)
-    code, _, err = call(capsys, "prr", f, "--uncertainty", "msp", *argv)
+    file = tmp_path / "s.csv"
+    scores.to_csv(file, index=False)
+    code, _, err = call(capsys, "prr", file, "--uncertainty", "msp", *argv)
     assert code == 2 and says in err
 
 
@@ -151,17 +123,22 @@ def test_missing_and_foreign_files(tmp_path, capsys):
 
 def test_claims_as_json_csv_and_filtered(capsys, tmp_path):
     rows = json.loads(call(capsys, "claims", "--json", "--draws", 20)[1])
-    assert len(rows) == 154 and {r["verdict"] for r in rows} == {"holds", "partly", "fails", "not decidable"}
+    assert len(rows) == 154 and {row["verdict"] for row in rows} == {
+        "holds",
+        "partly",
+        "fails",
+        "not decidable",
+    }
     failed = call(capsys, "claims", "--csv", "--verdict", "fails", "--section", "C.2.4", "--draws", 0)[
         1
     ].splitlines()
     assert len(failed) == 2 and failed[1].startswith("C2.4-05")
-    for t in ("T9", "T11"):
-        save_table(t, tmp_path)
+    for table in ("T9", "T11"):
+        save_table(table, tmp_path)
     own = json.loads(call(capsys, "claims", "--json", "--tables", tmp_path, "--draws", 0)[1])
-    open_ = [r for r in own if r["verdict"] == "not decidable"]
-    assert 100 < len(open_) < 154 and any("T7" in r["note"] for r in open_)
-    assert {r["id"]: r["verdict"] for r in own}["C2.2-03"] == "holds"
+    open_ = [row for row in own if row["verdict"] == "not decidable"]
+    assert 100 < len(open_) < 154 and any("T7" in row["note"] for row in open_)
+    assert {row["id"]: row["verdict"] for row in own}["C2.2-03"] == "holds"
 
 
 @pytest.mark.parametrize("command", [(), ("prr",), ("claims",), ("run",), ("report",), ("bench",)])
@@ -201,68 +178,56 @@ def test_generate_fills_a_bank_once_and_refuses_other_settings(tmp_path, capsys)
         "--samples",
     ]
     assert main([*ask, "2"]) == 0 and "9 texts of 3 sources" in capsys.readouterr().out
-    before = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "bank").glob("*.parquet")}
-    assert (
-        main([*ask, "2"]) == 0
-        and {p.name: p.stat().st_mtime_ns for p in (tmp_path / "bank").glob("*.parquet")} == before
-    )
+    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "bank").glob("*.parquet")}
+    assert main([*ask, "2"]) == 0
+    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "bank").glob("*.parquet")} == before
     assert main([*ask, "4"]) == 2 and "samples: found 2, expected 4" in capsys.readouterr().err
     assert read_bank(tmp_path / "bank").attrs["about"]["dataset"] == "bulletin"
 
 
-def test_generate_asks_a_server_and_a_dry_run_asks_nobody(tmp_path, capsys):
+@pytest.fixture
+def server():
+    "A server that answers with `text 0`, `text 1`, ...; its `calls` are the requests it was sent"
     import http.server
-    import json
     import threading
 
-    calls = []
-
-    class Server(http.server.BaseHTTPRequestHandler):
-        def log_message(self, *a):
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *args):
             pass
 
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            calls.append(body)
-            reply = json.dumps(
-                dict(
-                    choices=[
-                        dict(index=i, message=dict(content=f"text {i}"), finish_reason="stop")
-                        for i in range(body.get("n") or 1)
-                    ],
-                    usage=dict(prompt_tokens=5, completion_tokens=2),
-                )
-            ).encode()
+            self.server.calls.append(body)
+            choices = [
+                dict(index=i, message=dict(content=f"text {i}"), finish_reason="stop")
+                for i in range(body.get("n") or 1)
+            ]
+            reply = dict(choices=choices, usage=dict(prompt_tokens=5, completion_tokens=2))
+            content = json.dumps(reply).encode()
             self.send_response(200)
-            self.send_header("Content-Length", str(len(reply)))
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(reply)
+            self.wfile.write(content)
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        ask = [
-            "generate",
-            str(tmp_path / "bank"),
-            "--model",
-            "toy",
-            "--data",
-            "bulletin:test:2",
-            "--samples",
-            "3",
-            "--endpoint",
-            f"http://127.0.0.1:{server.server_port}/v1",
-            "--price-in",
-            "1",
-            "--price-out",
-            "1",
-        ]
-        assert (
-            main([*ask, "--dry-run"]) == 0 and not calls and "requests 4; cached 0" in capsys.readouterr().out
-        )
-        assert main(ask) == 0 and "8 texts of 2 sources by toy" in capsys.readouterr().out
-        sent = len(calls)
-        assert main(ask) == 0 and len(calls) == sent == 4
-        server.shutdown()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http_server:
+        http_server.calls = []
+        threading.Thread(target=http_server.serve_forever, daemon=True).start()
+        yield http_server
+        http_server.shutdown()
+
+
+def test_generate_asks_a_server_and_a_dry_run_asks_nobody(tmp_path, capsys, server):
+    options = "--model toy --data bulletin:test:2 --samples 3 --price-in 1 --price-out 1".split()
+    endpoint = f"http://127.0.0.1:{server.server_port}/v1"
+    ask = ["generate", str(tmp_path / "bank"), *options, "--endpoint", endpoint]
+    assert main([*ask, "--dry-run"]) == 0
+    assert not server.calls
+    assert "requests 4; cached 0" in capsys.readouterr().out
+    assert main(ask) == 0
+    assert "8 texts of 2 sources by toy" in capsys.readouterr().out
+    sent = len(server.calls)
+    assert main(ask) == 0
+    assert len(server.calls) == sent == 4
 
 
 @pytest.mark.parametrize(
@@ -290,8 +255,6 @@ def test_a_report_is_shown_without_being_written_again(tmp_path, monkeypatch, ca
     page = tmp_path / "report" / "index.html"
     page.write_text("as it was")
     assert main(["report", "--profile", "smoke", "--open"]) == 0
-    assert (
-        shown == [page.as_uri()]
-        and page.read_text() == "as it was"
-        and page.as_uri() in capsys.readouterr().out
-    )
+    assert shown == [page.as_uri()]
+    assert page.read_text() == "as it was"
+    assert page.as_uri() in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Public data: the right bytes or a named error, the right content or a named error, and the facts that the papers' numbers rest on."""
+"""Public data: right bytes and right content, or a named error; and facts that the papers' numbers need."""
 
 import copyreg
 import gzip
@@ -29,36 +29,38 @@ real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at han
 GOOD, NAME = b"id,score\na,0.5\nb,1.0\n", "toy/scores.csv"
 
 
-def sha(b):
-    return hashlib.sha256(b).hexdigest()
+def sha(content):
+    return hashlib.sha256(content).hexdigest()
 
 
 # The registry
 def test_every_address_is_pinned_to_a_commit_and_every_file_has_a_licence_note():
-    r = registry()
-    assert r["url"].str.fullmatch(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/.+").all()
+    files = registry()
     assert (
-        r["sha256"].is_unique
-        and r["url"].is_unique
-        and (r["bytes"] > 0).all()
-        and r["licence"].str.len().gt(2).all()
-        and set(r["in_mirror"]) == {"yes", "no"}
+        files["url"].str.fullmatch(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/.+").all()
     )
+    assert files["sha256"].is_unique
+    assert files["url"].is_unique
+    assert (files["bytes"] > 0).all()
+    assert files["licence"].str.len().gt(2).all()
+    assert set(files["in_mirror"]) == {"yes", "no"}
 
 
 def test_a_changed_copy_does_not_change_the_registry():
     mine = registry()
-    mine.loc[I, "sha256"] = "x"
-    assert len(registry().loc[I, "sha256"]) == 64
+    mine.loc[ICE_FILE, "sha256"] = "x"
+    assert len(registry().loc[ICE_FILE, "sha256"]) == 64
 
 
 @real
 def test_the_mirror_holds_what_the_registry_says():
-    r = registry()
-    assert {n: (mirror() / n).is_file() for n in r.index} == r["in_mirror"].eq("yes").to_dict()
-    assert [fetch(n).stat().st_size for n in r.index[r["in_mirror"] == "yes"]] == r["bytes"][
-        r["in_mirror"] == "yes"
-    ].tolist()
+    files = registry()
+    assert {name: (mirror() / name).is_file() for name in files.index} == files["in_mirror"].eq(
+        "yes"
+    ).to_dict()
+    assert [fetch(name).stat().st_size for name in files.index[files["in_mirror"] == "yes"]] == files[
+        "bytes"
+    ][files["in_mirror"] == "yes"].tolist()
 
 
 # Cache, mirror, network
@@ -75,24 +77,26 @@ def world(tmp_path, monkeypatch):
     monkeypatch.setattr(data, "registry", lambda: reg)
 
     def put(where, content, name=NAME):
-        p = tmp_path / where / name
-        p.parent.mkdir(parents=True, exist_ok=True)
-        p.write_bytes(content)
-        return p
+        path = tmp_path / where / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return path
 
     return types.SimpleNamespace(
         reg=reg,
         put=put,
         path=tmp_path,
-        files=lambda: sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()),
+        files=lambda: sorted(
+            str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()
+        ),
     )
 
 
 def test_the_cache_comes_before_the_mirror(world):
-    m = world.put("mirror", GOOD)
-    assert fetch(NAME) == m and world.files() == [f"mirror/{NAME}"]  # nothing is copied
-    c = world.put("cache", GOOD)
-    assert fetch(NAME) == c
+    in_mirror = world.put("mirror", GOOD)
+    assert fetch(NAME) == in_mirror and world.files() == [f"mirror/{NAME}"]  # nothing is copied
+    in_cache = world.put("cache", GOOD)
+    assert fetch(NAME) == in_cache
 
 
 @pytest.mark.parametrize("where", ["cache", "mirror"])
@@ -102,12 +106,12 @@ def test_the_cache_comes_before_the_mirror(world):
 )
 def test_damaged_bytes_are_an_error_with_both_hashes(world, where, damaged, says):
     world.put("mirror", GOOD)
-    p = world.put(where, damaged)
+    path = world.put(where, damaged)
     with pytest.raises(WrongHash) as e:
         fetch(NAME)
     for part in (
         NAME,
-        str(p),
+        str(path),
         "http://127.0.0.1:9/scores.csv",
         sha(damaged),
         sha(GOOD),
@@ -115,7 +119,7 @@ def test_damaged_bytes_are_an_error_with_both_hashes(world, where, damaged, says
         "delete it and fetch it again",
     ):
         assert part in str(e.value)
-    assert p.read_bytes() == damaged and at_hand(NAME)  # not repaired in silence
+    assert path.read_bytes() == damaged and at_hand(NAME)  # not repaired in silence
 
 
 def test_a_missing_file_offline_names_file_address_and_remedy(world):
@@ -131,9 +135,9 @@ def test_a_missing_file_offline_names_file_address_and_remedy(world):
         str(world.path / "cache" / NAME),
     ):
         assert part in str(e.value)
-    assert (
-        isinstance(e.value, FileNotFoundError) and world.files() == [] and not (world.path / "cache").exists()
-    )
+    assert isinstance(e.value, FileNotFoundError)
+    assert world.files() == []
+    assert not (world.path / "cache").exists()
 
 
 def test_a_mirror_that_is_no_folder_is_said_to_be_none(world, monkeypatch):
@@ -143,9 +147,9 @@ def test_a_mirror_that_is_no_folder_is_said_to_be_none(world, monkeypatch):
 
 
 def test_unknown_names_are_answered_with_near_ones():
-    for f in (fetch, at_hand, data.find):
+    for function in (fetch, at_hand, data.find):
         with pytest.raises(ValueError, match="summeval/data.pkl"):
-            f("summeval/data.pkle")
+            function("summeval/data.pkle")
     with pytest.raises(ValueError, match="no hash to check"):
         fetch("aeslc/test.jsonl.gz")
 
@@ -173,20 +177,20 @@ def server(world, monkeypatch):
         def log_message(self, *a):
             pass
 
-    s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=s.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    world.reg.loc[NAME, "url"] = f"http://127.0.0.1:{s.server_port}/scores.csv"
+    http_server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=http_server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    world.reg.loc[NAME, "url"] = f"http://127.0.0.1:{http_server.server_port}/scores.csv"
     monkeypatch.setenv("UETRUST_OFFLINE", "0")
     yield state
-    s.shutdown()
-    s.server_close()
+    http_server.shutdown()
+    http_server.server_close()
 
 
 def test_the_network_comes_last_and_fills_the_cache(world, server, monkeypatch):
-    p = fetch(NAME)
-    assert p == world.path / "cache" / NAME and p.read_bytes() == GOOD and server.hits == 1
-    assert fetch(NAME) == p and server.hits == 1
-    p.unlink()
+    path = fetch(NAME)
+    assert path == world.path / "cache" / NAME and path.read_bytes() == GOOD and server.hits == 1
+    assert fetch(NAME) == path and server.hits == 1
+    path.unlink()
     monkeypatch.setenv("UETRUST_OFFLINE", "1")
     with pytest.raises(DataNotAtHand):
         fetch(NAME)
@@ -267,9 +271,9 @@ plain = st.recursive(
 
 @given(plain, st.integers(0, 5))
 def test_plain_data_comes_back(tmp_path_factory, x, protocol):
-    p = tmp_path_factory.getbasetemp() / "plain.pkl"
-    p.write_bytes(pickle.dumps(x, protocol))
-    assert load_plain_pickle(p) == x
+    path = tmp_path_factory.getbasetemp() / "plain.pkl"
+    path.write_bytes(pickle.dumps(x, protocol))
+    assert load_plain_pickle(path) == x
 
 
 # Content that is not as declared, behind a right hash
@@ -303,8 +307,8 @@ def edit(tmp_path, monkeypatch):
 
 def rows(change):
     def on(x):
-        for r in x:
-            change(r)
+        for record in x:
+            change(record)
         return x
 
     return on
@@ -318,132 +322,161 @@ def doc(change):
     return lambda x: (change(next(iter(x.values()))), x)[1]
 
 
-def ice_score(k, v):
-    return doc(lambda d: next(iter(d["sys_summs"].values()))["scores"].update({k: v}))
+def ice_score(name, value):
+    return doc(lambda document: next(iter(document["sys_summs"].values()))["scores"].update({name: value}))
 
 
-M, H, I, S = (
-    "frank/baseline_factuality_metrics_outputs.json",
-    "frank/human_annotations.json",
-    "ice/data_sms.json",
-    "summeval/data.pkl",
-)
-T, Q = "tofueval/meetingbank_factual_eval_test.csv", "aeslc/test.jsonl.gz"
+FRANK_METRICS_FILE = "frank/baseline_factuality_metrics_outputs.json"
+FRANK_LABELS_FILE = "frank/human_annotations.json"
+ICE_FILE = "ice/data_sms.json"
+SUMMEVAL_FILE = "summeval/data.pkl"
+TOFU_FILE = "tofueval/meetingbank_factual_eval_test.csv"
+AESLC_FILE = "aeslc/test.jsonl.gz"
 
 FAULTS = [
-    ("frank", M, rows(lambda r: r.pop("QAGS")), "columns ['QAGS']: found none"),
+    ("frank", FRANK_METRICS_FILE, rows(lambda record: record.pop("QAGS")), "columns ['QAGS']: found none"),
     (
         "frank",
-        M,
-        first(lambda r: r.update(QAGS="high")),
+        FRANK_METRICS_FILE,
+        first(lambda record: record.update(QAGS="high")),
         "column 'QAGS': found 'high' in row 0, expected numbers",
     ),
     (
         "frank",
-        M,
-        first(lambda r: r.update(QAGS="0.9")),
+        FRANK_METRICS_FILE,
+        first(lambda record: record.update(QAGS="0.9")),
         "column 'QAGS': found '0.9' in row 0, expected numbers",
     ),
-    ("frank", M, first(lambda r: r.update(QAGS=None)), "column 'QAGS': found nan in row 0"),
     (
         "frank",
-        M,
-        first(lambda r: r.update(Bleu=101)),
+        FRANK_METRICS_FILE,
+        first(lambda record: record.update(QAGS=None)),
+        "column 'QAGS': found nan in row 0",
+    ),
+    (
+        "frank",
+        FRANK_METRICS_FILE,
+        first(lambda record: record.update(Bleu=101)),
         "column 'Bleu': found 101 in row 0, expected numbers from 0 to 100",
     ),
-    ("frank", M, lambda x: x[1:], "rows: found 2245, expected 2246"),
-    ("frank", M, lambda x: x[1:] + x[-1:], "key ['hash', 'model_name']: found 1 rows that repeat"),
+    ("frank", FRANK_METRICS_FILE, lambda x: x[1:], "rows: found 2245, expected 2246"),
     (
         "frank",
-        M,
-        first(lambda r: r.update(hash="other")),
+        FRANK_METRICS_FILE,
+        lambda x: x[1:] + x[-1:],
+        "key ['hash', 'model_name']: found 1 rows that repeat",
+    ),
+    (
+        "frank",
+        FRANK_METRICS_FILE,
+        first(lambda record: record.update(hash="other")),
         "summaries in both files: found 2245, expected 2246",
     ),
     (
         "frank",
-        H,
-        first(lambda r: r.update(split="dev")),
+        FRANK_LABELS_FILE,
+        first(lambda record: record.update(split="dev")),
         "column 'split': found dev, expected only ['test', 'valid']",
     ),
-    ("frank", H, lambda x: {"all": x}, "top level: found dict, expected list"),
+    ("frank", FRANK_LABELS_FILE, lambda x: {"all": x}, "top level: found dict, expected list"),
     (
         "ice",
-        I,
+        ICE_FILE,
         lambda x: (
-            [s["scores"].pop("unieval_fluency") for d in x.values() for s in d["sys_summs"].values()] and x
+            [
+                entry["scores"].pop("unieval_fluency")
+                for article in x.values()
+                for entry in article["sys_summs"].values()
+            ]
+            and x
         ),
         "columns ['unieval_fluency']: found none",
     ),
     (
         "ice",
-        I,
+        ICE_FILE,
         ice_score("ice_uniform_fluency", "good"),
         "column 'ice_uniform_fluency': found 'good' in row 0",
     ),
-    ("ice", I, ice_score("human_score_fluency", 1.01), "column 'human_fluency': found 1.01 in row 0"),
-    ("ice", I, doc(lambda d: d.update(src=" ")), "column 'source': found no text in rows 0"),
+    ("ice", ICE_FILE, ice_score("human_score_fluency", 1.01), "column 'human_fluency': found 1.01 in row 0"),
     (
         "ice",
-        I,
-        doc(lambda d: d["sys_summs"].update({"593": d["sys_summs"].pop("65")})),
+        ICE_FILE,
+        doc(lambda document: document.update(src=" ")),
+        "column 'source': found no text in rows 0",
+    ),
+    (
+        "ice",
+        ICE_FILE,
+        doc(lambda document: document["sys_summs"].update({"593": document["sys_summs"].pop("65")})),
         "expected a block of 16 consecutive numbers",
     ),
-    ("ice", I, lambda x: dict(list(x.items())[1:]), "rows: found 1520, expected 1536"),
+    ("ice", ICE_FILE, lambda x: dict(list(x.items())[1:]), "rows: found 1520, expected 1536"),
     (
         "summeval",
-        S,
-        doc(lambda d: d["sys_summs"]["M11"]["scores"].update(fluency=6)),
+        SUMMEVAL_FILE,
+        doc(lambda document: document["sys_summs"]["M11"]["scores"].update(fluency=6)),
         "column 'fluency': found 6 in row 0, expected numbers from 1 to 5",
     ),
     (
         "summeval",
-        S,
-        doc(lambda d: d["sys_summs"].update(M11=d["sys_summs"].pop("M11"))),
+        SUMMEVAL_FILE,
+        doc(lambda document: document["sys_summs"].update(M11=document["sys_summs"].pop("M11"))),
         "systems: found another list or order",
     ),
-    ("summeval", S, doc(lambda d: d["ref_summs"].pop()), "references: found another number"),
-    ("tofueval", T, lambda d: d.drop(columns="type"), "columns ['type']: found none"),
-    ("tofueval", T, lambda d: d.drop(columns="summ_sent"), "columns ['summ_sent']: found none"),
+    (
+        "summeval",
+        SUMMEVAL_FILE,
+        doc(lambda document: document["ref_summs"].pop()),
+        "references: found another number",
+    ),
+    ("tofueval", TOFU_FILE, lambda table: table.drop(columns="type"), "columns ['type']: found none"),
     (
         "tofueval",
-        T,
-        lambda d: d.astype({"sent_idx": object}).assign(sent_idx=["one", *d["sent_idx"][1:]]),
+        TOFU_FILE,
+        lambda table: table.drop(columns="summ_sent"),
+        "columns ['summ_sent']: found none",
+    ),
+    (
+        "tofueval",
+        TOFU_FILE,
+        lambda table: table.astype({"sent_idx": object}).assign(sent_idx=["one", *table["sent_idx"][1:]]),
         "column 'sent_idx': found 'one' in row 0, expected numbers",
     ),
     (
         "tofueval",
-        T,
-        lambda d: d.replace({"type": {"Contradiction": "Lie"}}),
+        TOFU_FILE,
+        lambda table: table.replace({"type": {"Contradiction": "Lie"}}),
         "column 'type': found Lie, expected only",
     ),
     (
         "tofueval",
-        T,
-        lambda d: d.assign(type=d["type"].where(d.index != 0)),
+        TOFU_FILE,
+        lambda table: table.assign(type=table["type"].where(table.index != 0)),
         "types and label disagree in rows 0",
     ),
     (
         "tofueval",
-        T,
-        lambda d: d.assign(sent_label=d["sent_label"].replace("yes", "true")),
+        TOFU_FILE,
+        lambda table: table.assign(sent_label=table["sent_label"].replace("yes", "true")),
         "column 'sent_label': found true, expected only ['no', 'yes']",
     ),
     (
         "tofueval",
-        T,
-        lambda d: d.assign(doc_id=d["doc_id"].replace(d["doc_id"][0], "X")),
+        TOFU_FILE,
+        lambda table: table.assign(doc_id=table["doc_id"].replace(table["doc_id"][0], "X")),
         "column 'doc_id': found",
     ),
-    ("aeslc", Q, lambda x: x[1:], "rows: found 1905, expected 1906"),
+    ("aeslc", AESLC_FILE, lambda x: x[1:], "rows: found 1905, expected 1906"),
     (
         "aeslc",
-        Q,
+        AESLC_FILE,
         lambda x: [x[0].replace('"subject"', '"title"'), *x[1:]],
         "column 'subject': found no text in rows 0",
     ),
     (
         "aeslc",
-        Q,
+        AESLC_FILE,
         lambda x: [json.dumps(json.loads(x[0]) | {"annotations": ["one"]}), *x[1:]],
         "column 'annotations': found another number in",
     ),
@@ -451,30 +484,30 @@ FAULTS = [
 
 
 @real
-@pytest.mark.parametrize("loader,name,change,says", FAULTS, ids=[f"{f[0]}-{i}" for i, f in enumerate(FAULTS)])
+@pytest.mark.parametrize(
+    "loader,name,change,says", FAULTS, ids=[f"{fault[0]}-{i}" for i, fault in enumerate(FAULTS)]
+)
 def test_wrong_content_names_file_found_and_expected(edit, loader, name, change, says):
     edit(name, change)
     with pytest.raises(BadData) as e:
         getattr(loaders, loader)(*(["test"] if loader == "aeslc" else []))
-    assert (
-        str(e.value).startswith(name if "both files" not in says else "frank/*.json")
-        and says in str(e.value)
-        and "expected" in str(e.value)
-    )
+    assert str(e.value).startswith(name if "both files" not in says else "frank/*.json")
+    assert says in str(e.value)
+    assert "expected" in str(e.value)
 
 
 @real
 def test_a_damaged_file_stops_the_loader_before_it_reads(tmp_path, monkeypatch):
     monkeypatch.setenv("UETRUST_CACHE", str(tmp_path))
     (tmp_path / "ice").mkdir()
-    shutil.copy(mirror() / I, tmp_path / I)
-    os.chmod(tmp_path / I, 0o644)
-    content = bytearray((tmp_path / I).read_bytes())
+    shutil.copy(mirror() / ICE_FILE, tmp_path / ICE_FILE)
+    os.chmod(tmp_path / ICE_FILE, 0o644)
+    content = bytearray((tmp_path / ICE_FILE).read_bytes())
     content[1000] ^= 1
-    (tmp_path / I).write_bytes(content)
+    (tmp_path / ICE_FILE).write_bytes(content)
     with pytest.raises(WrongHash, match="ice/data_sms.json"):
         loaders.ice()
-    os.truncate(tmp_path / I, 5000)
+    os.truncate(tmp_path / ICE_FILE, 5000)
     with pytest.raises(WrongHash, match="cut short"):
         loaders.ice()
 
@@ -502,7 +535,8 @@ def tofu():
 
 @real
 def test_frank_as_two_domains(frank):
-    assert frank.shape == (2246, 4 + 23 + 15) and frank.groupby("dataset").size().to_dict() == {
+    assert frank.shape == (2246, 4 + 23 + 15)
+    assert frank.groupby("dataset").size().to_dict() == {
         "bbc": 996,
         "cnndm": 1250,
     }
@@ -515,33 +549,31 @@ def test_frank_as_two_domains(frank):
     }
     whole = frank.dropna()
     assert {
-        d: (len(g), round(100 * (g["Factuality"] == 1).mean(), 1)) for d, g in whole.groupby("dataset")
+        dataset: (len(group), round(100 * (group["Factuality"] == 1).mean(), 1))
+        for dataset, group in whole.groupby("dataset")
     } == {"cnndm": (1182, 59.1), "bbc": (977, 7.9)}
 
 
 @real
 def test_frank_labels_are_shares_of_sentences_without_an_error(frank):
-    for e in loaders.FRANK_ERRORS:
-        assert (frank[e] >= frank["Factuality"] - 1e-9).all() and (
-            frank[f"Flip_{e}"] >= frank["Factuality"] - 1e-9
-        ).all()
+    for error in loaders.FRANK_ERRORS:
+        assert (frank[error] >= frank["Factuality"] - 1e-9).all()
+        assert (frank[f"Flip_{error}"] >= frank["Factuality"] - 1e-9).all()
 
 
 @real
 def test_frank_systems_belong_to_one_domain(frank):
     assert frank.groupby("dataset")["model_name"].unique().map(set).to_dict() == {
-        k: set(v) for k, v in loaders.FRANK_SYSTEMS.items()
+        dataset: set(systems) for dataset, systems in loaders.FRANK_SYSTEMS.items()
     }
 
 
 @real
 def test_summeval_is_100_documents_by_16_systems(summeval):
-    assert (
-        len(summeval) == 1600
-        and summeval.groupby("doc").size().eq(16).all()
-        and summeval["doc"].nunique() == 100
-        and summeval.groupby("system").size().eq(100).all()
-    )
+    assert len(summeval) == 1600
+    assert summeval.groupby("doc").size().eq(16).all()
+    assert summeval["doc"].nunique() == 100
+    assert summeval.groupby("system").size().eq(100).all()
     assert summeval["item"].tolist() == list(range(1, 1601)) and summeval["references"].map(len).eq(11).all()
     rated = summeval.set_index("system")[list(QUALITIES)] * 3
     assert np.allclose(rated, rated.round(), rtol=0, atol=1e-9)  # means of three whole ratings
@@ -549,23 +581,23 @@ def test_summeval_is_100_documents_by_16_systems(summeval):
 
 @real
 def test_the_printed_ranges_of_the_self_bias_paper_come_out(summeval):
-    "Liu et al., Table 1: mean of coherence and consistency, its maximum, minimum, mean and median, for BART, T5 and GPT-2."
+    "Liu et al., Table 1: maximum, minimum, mean, median of the mean of coherence and consistency."
     human = summeval.set_index("system")[["coherence", "consistency"]].mean(axis=1)
     printed = dict(M22=[5, 2.67, 4.56, 4.67], M17=[5, 2.33, 4.46, 4.67], M20=[5, 1.33, 3.52, 3.33])
-    for s, row in printed.items():
-        assert np.allclose(human[s].agg(["max", "min", "mean", "median"]), row, rtol=0, atol=0.005 + 1e-9), s
+    for system, row in printed.items():
+        assert np.allclose(
+            human[system].agg(["max", "min", "mean", "median"]), row, rtol=0, atol=0.005 + 1e-9
+        ), system
 
 
 @real
 def test_ice_items_are_summeval_items(ice, summeval):
     both = ice.merge(summeval, on="item", suffixes=("", "_s"))
-    assert (
-        len(both) == 1536
-        and (both["system"] == both["system_s"]).all()
-        and (both["doc"].str.split("-").str[-1] == both["doc_s"].str.split("-").str[-1]).all()
-    )
-    for q in QUALITIES:
-        assert np.allclose(both[f"human_{q}"], (both[q] - 1) / 4, rtol=0, atol=0.005 + 1e-9)
+    assert len(both) == 1536
+    assert (both["system"] == both["system_s"]).all()
+    assert (both["doc"].str.split("-").str[-1] == both["doc_s"].str.split("-").str[-1]).all()
+    for quality in QUALITIES:
+        assert np.allclose(both[f"human_{quality}"], (both[quality] - 1) / 4, rtol=0, atol=0.005 + 1e-9)
 
 
 @real
@@ -573,12 +605,17 @@ def test_realignment_puts_equal_scores_on_equal_words(ice, capsys):
     assert (ice["doc"].nunique(), len(ice)) == (96, 1536)
     new = loaders.realigned(ice)
     assert "96 of 96 documents" in capsys.readouterr().out
-    assert [(len(t), t["equal"].sum()) for t in map(loaders.twins, (ice, new))] == [(59, 5), (59, 59)]
-    kept = [c for c in new if not c.startswith("unieval_")]
+    assert [(len(pairs), pairs["equal"].sum()) for pairs in map(loaders.twins, (ice, new))] == [
+        (59, 5),
+        (59, 59),
+    ]
+    kept = [column for column in new if not column.startswith("unieval_")]
     pd.testing.assert_frame_equal(new[kept], ice[kept])
-    for q in QUALITIES:
+    for quality in QUALITIES:
         assert np.allclose(
-            *(d.groupby("system")[f"unieval_{q}"].mean() for d in (ice, new)), rtol=0, atol=1e-12
+            *(table.groupby("system")[f"unieval_{quality}"].mean() for table in (ice, new)),
+            rtol=0,
+            atol=1e-12,
         )  # why it is easy to miss
 
 
@@ -591,10 +628,11 @@ def test_realignment_gives_the_printed_correlations(ice):
             index=QUALITIES,
         ),
     )
-    for col, method in (("rho", "spearman"), ("tau", "kendall")):
+    for column, method in (("rho", "spearman"), ("tau", "kendall")):
         assert [
-            round(new[f"human_{q}"].corr(new[f"unieval_{q}"], method=method), 4) for q in QUALITIES
-        ] == printed[col].tolist()
+            round(new[f"human_{quality}"].corr(new[f"unieval_{quality}"], method=method), 4)
+            for quality in QUALITIES
+        ] == printed[column].tolist()
 
 
 @real
@@ -605,80 +643,88 @@ def test_realignment_does_not_depend_on_the_order_of_the_rows(ice):
 
 @real
 def test_tofueval_prevalence_is_the_published_one(tofu):
-    assert (
-        len(tofu) == 4947
-        and tofu["repeat"].sum() == 1
-        and tofu["doc_id"].nunique() == 100
-        and tofu.groupby(["doc_id", "topic"]).ngroups == 300
-    )
-    r, printed = (
+    assert len(tofu) == 4947
+    assert tofu["repeat"].sum() == 1
+    assert tofu["doc_id"].nunique() == 100
+    assert tofu.groupby(["doc_id", "topic"]).ngroups == 300
+    ratios, printed = (
         loaders.tofueval_ratios(tofu),
         pd.read_csv(published("uets_null_sd.csv"), index_col="error_type"),
     )
-    five = r.drop("Model-Extra", level="model_name")
-    assert (len(r), len(five)) == (1777, 1479) and r["sentences"].sum() == 4946 and (r["words"] > 0).all()
+    five = ratios.drop("Model-Extra", level="model_name")
+    assert (
+        (len(ratios), len(five)) == (1777, 1479)
+        and ratios["sentences"].sum() == 4946
+        and (ratios["words"] > 0).all()
+    )
     assert dict(printed["name"]) == TOFU_ERRORS
     assert ((five[list(TOFU_ERRORS)] > 0).mean() * 100).round(1).to_dict() == printed[
         "affected_per_100"
     ].to_dict()
-    assert r[list(TOFU_ERRORS)].stack().between(0, 1).all() and (r[list(TOFU_ERRORS)].sum().gt(0)).all()
+    assert (
+        ratios[list(TOFU_ERRORS)].stack().between(0, 1).all()
+        and (ratios[list(TOFU_ERRORS)].sum().gt(0)).all()
+    )
 
 
 @real
 def test_tofueval_null_sd_is_the_published_one(tofu):
     "Median over random hundreds of the closed form; the published figures have two decimals and other draws."
-    q = (
+    qualities = (
         1
         - loaders.tofueval_ratios(tofu).drop("Model-Extra", level="model_name")[list(TOFU_ERRORS)].to_numpy()
     )
     rng, printed = np.random.default_rng(0), pd.read_csv(published("uets_null_sd.csv"))
-    for col, area in (("null_sd", "mean"), ("null_sd_sum_area", "sum")):
-        sd = np.array(
+    for column, area in (("null_sd", "mean"), ("null_sd_sum_area", "sum")):
+        null_sds = np.array(
             [
-                null_sd(Group(x, np.zeros((100, 1)), area=area))
-                if not (np.ptp(x, axis=0) == 0).any()
+                null_sd(Group(drawn, np.zeros((100, 1)), area=area))
+                if not (np.ptp(drawn, axis=0) == 0).any()
                 else np.full(7, np.nan)
-                for x in (q[rng.choice(len(q), 100, replace=False)] for _ in range(400))
+                for drawn in (qualities[rng.choice(len(qualities), 100, replace=False)] for _ in range(400))
             ]
         )
-        assert np.nanmedian(sd, axis=0) == pytest.approx(printed[col], rel=0.08)
+        assert np.nanmedian(null_sds, axis=0) == pytest.approx(printed[column], rel=0.08)
 
 
 @real
 def test_aeslc_counts():
     for split, n in (("train", 14436), ("validation", 1960), ("test", 1906)):
-        d = loaders.aeslc(split)
-        assert (
-            len(d) == n
-            and d["id"].is_unique
-            and set(d["annotations"].map(len)) == {0 if split == "train" else 3}
-        )
+        table = loaders.aeslc(split)
+        assert len(table) == n
+        assert table["id"].is_unique
+        assert set(table["annotations"].map(len)) == {0 if split == "train" else 3}
 
 
 # Recorded inputs of peers are the same data
 @real
 def test_frank_equals_the_recorded_inputs(oracle, frank):
-    v = oracle("evaluation.json")["frank_valid_inputs"]
+    recorded = oracle("evaluation.json")["frank_valid_inputs"]
     ours = frank[frank["split"] == "valid"]
-    same = [c for c in v if c != "order"]
+    same = [column for column in recorded if column != "order"]
     assert len(ours) == 671 and len(same) == 14
-    for c in same:
-        np.testing.assert_array_equal(pd.Series(v[c]).to_numpy(), ours[c].to_numpy(), err_msg=c)
+    for column in same:
+        np.testing.assert_array_equal(
+            pd.Series(recorded[column]).to_numpy(), ours[column].to_numpy(), err_msg=column
+        )
 
 
 @real
 def test_ice_equals_the_recorded_inputs(oracle, ice):
-    v = oracle("evaluation.json")["ice_inputs"]
-    assert ice.groupby("place")["item"].min().tolist() == v["first_summary_index"]
-    for m, of in (
+    recorded = oracle("evaluation.json")["ice_inputs"]
+    assert ice.groupby("place")["item"].min().tolist() == recorded["first_summary_index"]
+    for scorer, recorded_name in (
         ("human", "human"),
         ("ice_uniform", "ice_uniform"),
         ("ice_stratified", "ice_stratified"),
         ("unieval", "unieval_as_stored"),
     ):
-        for q in QUALITIES:
+        for quality in QUALITIES:
             np.testing.assert_allclose(
-                ice[f"{m}_{q}"].to_numpy().reshape(96, 16), v[of][q], rtol=0, atol=1e-9
+                ice[f"{scorer}_{quality}"].to_numpy().reshape(96, 16),
+                recorded[recorded_name][quality],
+                rtol=0,
+                atol=1e-9,
             )
 
 
@@ -703,14 +749,14 @@ def qags_file(n, **first):
 @pytest.fixture
 def qags(world, monkeypatch):
     def put(**first):
-        for d, n in loaders.QAGS_ROWS.items():
-            name, content = f"qags/qags_{d}_result.json", qags_file(n, **first)
+        for dataset, n in loaders.QAGS_ROWS.items():
+            name, content = f"qags/qags_{dataset}_result.json", qags_file(n, **first)
             world.put("mirror", content, name)
             world.reg.loc[name] = ["http://127.0.0.1:9/" + name, sha(content), len(content)]
 
     world.reg["bytes"] = world.reg["bytes"].astype(object)
-    for d in loaders.QAGS_ROWS:
-        world.reg.loc[f"qags/qags_{d}_result.json"] = [f"http://127.0.0.1:9/{d}", "0" * 64, 1]
+    for dataset in loaders.QAGS_ROWS:
+        world.reg.loc[f"qags/qags_{dataset}_result.json"] = [f"http://127.0.0.1:9/{dataset}", "0" * 64, 1]
     return put
 
 
@@ -718,8 +764,9 @@ def test_qags_is_not_at_hand_until_the_mirror_has_it(qags):
     with pytest.raises(DataNotAtHand, match="qags/qags_cnndm_result.json from http"):
         loaders.qags()
     qags()
-    d = loaders.qags()
-    assert d.groupby("dataset").size().to_dict() == {"cnndm": 235, "xsum": 239} and list(d) == [
+    table = loaders.qags()
+    assert table.groupby("dataset").size().to_dict() == {"cnndm": 235, "xsum": 239}
+    assert list(table) == [
         "dataset",
         "doc_id",
         "source",
@@ -727,7 +774,7 @@ def test_qags_is_not_at_hand_until_the_mirror_has_it(qags):
         "human",
         "unieval",
     ]
-    assert np.allclose(d["human"] + d["unieval"], 1)
+    assert np.allclose(table["human"] + table["unieval"], 1)
 
 
 @pytest.mark.parametrize(
@@ -773,9 +820,9 @@ def test_xsum_reads_a_local_file_first(empty, monkeypatch):
 
 def test_without_datasets_the_extra_is_named(empty, monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    for f in (loaders.xsum, loaders.aeslc):
+    for load in (loaders.xsum, loaders.aeslc):
         with pytest.raises(DataNotAtHand, match=r"pip install 'uetrust\[full\]'"):
-            f("test")
+            load("test")
 
 
 @pytest.fixture
@@ -804,8 +851,8 @@ def test_the_hub_is_asked_for_the_right_split(fake_hub, monkeypatch):
     }
     assert loaders.xsum("validation")["summary"].tolist() == ["A.", "E."]
     assert loaders.aeslc("test").to_dict("records") == [
-        dict(id=f"test-{i}", email=e, subject=s, annotations=[])
-        for i, (e, s) in enumerate([("Hi", "a"), ("Ho", "b")])
+        dict(id=f"test-{i}", email=email, subject=subject, annotations=[])
+        for i, (email, subject) in enumerate([("Hi", "a"), ("Ho", "b")])
     ]
     assert calls == [
         ("EdinburghNLP/xsum", "validation", "refs/convert/parquet"),
@@ -827,13 +874,13 @@ def test_the_real_package_reads_a_folder(empty, monkeypatch):
     (empty.path / "hub").mkdir()
     (empty.path / "hub" / "test.jsonl").write_bytes(gzip.decompress(lines(*ARTICLES)))
     monkeypatch.setitem(loaders.UNHASHED, "xsum/test.jsonl.gz", str(empty.path / "hub"))
-    assert loaders.xsum("test")["document"].tolist() == [a["document"] for a in ARTICLES]
+    assert loaders.xsum("test")["document"].tolist() == [article["document"] for article in ARTICLES]
 
 
 def test_the_dialogues_are_found_in_both_places(empty, monkeypatch):
     ids = {
-        s: {d: [f"{d}-{s}-{i}" for i in range(2)] for d in ("mediasum", "meetingbank")}
-        for s in ("dev", "test")
+        split: {domain: [f"{domain}-{split}-{i}" for i in range(2)] for domain in ("mediasum", "meetingbank")}
+        for split in ("dev", "test")
     }
     content, name = json.dumps(ids).encode(), "tofueval/document_ids_dev_test_split.json"
     reg = registry()
@@ -845,24 +892,25 @@ def test_the_dialogues_are_found_in_both_places(empty, monkeypatch):
     ):
         loaders.tofueval_dialogues()
     news = [
-        dict(id=f"mediasum-{s}-{i}", speaker=["A", "B"], utt=["Hello.", f"{s} {i}."])
-        for s in ("dev", "test")
+        dict(id=f"mediasum-{split}-{i}", speaker=["A", "B"], utt=["Hello.", f"{split} {i}."])
+        for split in ("dev", "test")
         for i in range(3)
     ]
     empty.put("mirror", json.dumps(news).encode(), "mediasum/news_dialogue.json")
     meetings = [
-        dict(meeting_id=f"meetingbank-{s}-{i}", source=f"minutes {s} {i}", reference="r")
-        for s in ("dev", "test")
+        dict(meeting_id=f"meetingbank-{split}-{i}", source=f"minutes {split} {i}", reference="r")
+        for split in ("dev", "test")
         for i in range(2)
     ]
     empty.put("mirror", lines(*meetings), "meetingbank/test.jsonl.gz")
-    d = loaders.tofueval_dialogues().set_index("doc_id")
-    assert (
-        len(d) == 8
-        and d.loc["mediasum-test-1", "source"] == "A: Hello.\nB: test 1."
-        and d.loc["meetingbank-dev-0", ["domain", "split", "source"]].tolist()
-        == ["meetingbank", "dev", "minutes dev 0"]
-    )
+    dialogues = loaders.tofueval_dialogues().set_index("doc_id")
+    assert len(dialogues) == 8
+    assert dialogues.loc["mediasum-test-1", "source"] == "A: Hello.\nB: test 1."
+    assert dialogues.loc["meetingbank-dev-0", ["domain", "split", "source"]].tolist() == [
+        "meetingbank",
+        "dev",
+        "minutes dev 0",
+    ]
     empty.put("mirror", lines(*meetings[1:]), "meetingbank/test.jsonl.gz")
     with pytest.raises(BadData, match="column 'source': found no text"):
         loaders.tofueval_dialogues()

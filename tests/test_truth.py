@@ -1,4 +1,4 @@
-"""The checker of bulletins: clean text is clean, each edit is its own error, anything else is survived."""
+"""Checker of bulletins: correct text has no error, each edit has its own error, any text gets a verdict."""
 
 import random
 
@@ -25,20 +25,20 @@ from uetrust.data.checker import (
 from uetrust.data.loaders import TOFU_ERRORS
 
 N = 300
-SETS = {s: bulletins(s, N) for s in SPLITS}
+SETS = {split: bulletins(split, N) for split in SPLITS}
 TRAIN = SETS["train"]
 PARTS = ["relevance", "coherence", "fluency", "truth"]
-VOCABULARY = sorted({w for d in SETS.values() for t in d["source"] for w in t.split()})
+VOCABULARY = sorted({word for rows in SETS.values() for text in rows["source"] for word in text.split()})
 each_split = pytest.mark.parametrize("split", SPLITS)
 each_error = pytest.mark.parametrize("error", ERRORS)
 
 
-def found(v):
-    return {e for e, x in v.ratios.items() if x}
+def found(verdict):
+    return {error for error, ratio in verdict.ratios.items() if ratio}
 
 
-def numbers(v):
-    return [*v.ratios.values(), v.relevance, v.coherence, v.fluency, v.truth]
+def numbers(verdict):
+    return [*verdict.ratios.values(), verdict.relevance, verdict.coherence, verdict.fluency, verdict.truth]
 
 
 def test_the_errors_are_those_of_tofueval():
@@ -49,21 +49,21 @@ def test_the_errors_are_those_of_tofueval():
 @each_split
 @pytest.mark.parametrize("column", ["reference", "paraphrase"])
 def test_references_are_clean_and_complete(split, column):
-    v = judge(SETS[split][column], SETS[split])
-    assert (v[[*ERRORS, "unparsed"]] == 0).all(axis=None) and (v[PARTS] == 1).all(axis=None)
+    table = judge(SETS[split][column], SETS[split])
+    assert (table[[*ERRORS, "unparsed"]] == 0).all(axis=None) and (table[PARTS] == 1).all(axis=None)
 
 
 @each_split
 def test_the_source_is_a_clean_summary_of_itself(split):
-    v = judge(SETS[split]["source"], SETS[split])
-    assert (v[[*ERRORS, "unparsed"]] == 0).all(axis=None) and (v[PARTS] == 1).all(axis=None)
+    table = judge(SETS[split]["source"], SETS[split])
+    assert (table[[*ERRORS, "unparsed"]] == 0).all(axis=None) and (table[PARTS] == 1).all(axis=None)
 
 
 @each_split
 def test_another_bulletins_reference_is_extrinsic(split):
-    d = SETS[split]
-    v = judge([*d["reference"][1:], d["reference"][0]], d)
-    assert (v["truth"] == 0).all() and v["EI"].mean() > 0.97 and (v["fluency"] == 1).all()
+    rows = SETS[split]
+    table = judge([*rows["reference"][1:], rows["reference"][0]], rows)
+    assert (table["truth"] == 0).all() and table["EI"].mean() > 0.97 and (table["fluency"] == 1).all()
 
 
 # Seven edits
@@ -71,26 +71,28 @@ def test_another_bulletins_reference_is_extrinsic(split):
 @each_error
 def test_an_edit_raises_its_own_error_in_one_clause(split, error):
     rng, none = np.random.default_rng(0), 0
-    for r in SETS[split].itertuples():
-        if (s := edit(r, error, rng)) is None:
+    for row in SETS[split].itertuples():
+        if (summary := edit(row, error, rng)) is None:
             none += 1
             continue
-        v, p, k = check(s, r.facts, r.main), parse(s), known(r.facts, r.main)
-        assert found(v) == {error}, s
-        ((a, b),) = [span for f, span in p.facts if errors(f, k)]
-        assert (
-            v.labels[a:b, ERRORS.index(error)].all()
-            and v.labels.sum() == b - a
-            and v.ratios[error] == (b - a) / len(v.words)
+        verdict, parsed, bulletin = (
+            check(summary, row.facts, row.main),
+            parse(summary),
+            known(row.facts, row.main),
         )
-        assert not v.unparsed.any() and v.fluency == 1 and v.truth < 1
+        assert found(verdict) == {error}, summary
+        ((start, stop),) = [span for fact, span in parsed.facts if errors(fact, bulletin)]
+        assert verdict.labels[start:stop, ERRORS.index(error)].all()
+        assert verdict.labels.sum() == stop - start
+        assert verdict.ratios[error] == (stop - start) / len(verdict.words)
+        assert not verdict.unparsed.any() and verdict.fluency == 1 and verdict.truth < 1
     assert none <= N * (0.5 if error in ("RE", "SOAF") else 0.05)
 
 
 @each_error
 def test_an_edit_is_reproducible(error):
-    for r in TRAIN[:20].itertuples():
-        assert edit(r, error, np.random.default_rng(3)) == edit(r, error, np.random.default_rng(3))
+    for row in TRAIN[:20].itertuples():
+        assert edit(row, error, np.random.default_rng(3)) == edit(row, error, np.random.default_rng(3))
 
 
 def test_an_unknown_edit_is_refused():
@@ -100,26 +102,30 @@ def test_an_unknown_edit_is_refused():
 
 @each_error
 def test_changes_of_one_fact_are_wrong_in_one_way(error):
-    r, n = random.Random(0), 0
+    rng, n = random.Random(0), 0
     for row in TRAIN.itertuples():
-        k = known(row.facts, row.main)
-        for f in row.facts:
-            for _, g in changes(f, error, k, r):
+        bulletin = known(row.facts, row.main)
+        for fact in row.facts:
+            for _, wrong in changes(fact, error, bulletin, rng):
                 n += 1
-                assert errors(g, k) == {error}, (f, g)
+                assert errors(wrong, bulletin) == {error}, (fact, wrong)
     assert n > N / 4
 
 
 # By hand
-BULLETIN = """Ms Reed, the engineer of the roads team, approved the new bridge at Mill Street on 3 May. Mr Cole believes that Ms Lane will sell the new bridge.
-Ms Lane denied that Mr Cole cleaned the old mill. Most members of the parks team supported the old mill. The new bridge costs 40 thousand euros.
-The old mill costs 90 thousand euros. Mr Cole is the treasurer of the parks team. Ms Lane will inspect the old mill on 9 June."""
-STATED = tuple(f for f, _ in parse(BULLETIN).facts)
+BULLETIN = """
+Ms Reed, the engineer of the roads team, approved the new bridge at Mill Street on 3 May.
+Mr Cole believes that Ms Lane will sell the new bridge.
+Ms Lane denied that Mr Cole cleaned the old mill. Most members of the parks team supported the old mill.
+The new bridge costs 40 thousand euros. The old mill costs 90 thousand euros.
+Mr Cole is the treasurer of the parks team. Ms Lane will inspect the old mill on 9 June.
+"""
+STATED = tuple(fact for fact, _ in parse(BULLETIN).facts)
 MAIN = (0, 1, 4)
 
 
 @pytest.mark.parametrize(
-    "s, types",
+    "summary, types",
     [
         ("Ms Reed approved the new bridge", ""),
         ("the new bridge was approved by Ms Reed of the roads team at Mill Street on 3 May", ""),
@@ -176,13 +182,13 @@ MAIN = (0, 1, 4)
         ("Ms Reed might reject the new bridge", "CO TME"),
     ],
 )
-def test_errors_by_hand(s, types):
-    assert read(s) is not None
-    assert errors(read(s), known(STATED, MAIN)) == set(types.split())
+def test_errors_by_hand(summary, types):
+    assert read(summary) is not None
+    assert errors(read(summary), known(STATED, MAIN)) == set(types.split())
 
 
 @pytest.mark.parametrize(
-    "s, want",
+    "summary, want",
     [  # relevance, coherence, fluency, truth
         ("", (0, 0, 0, 0)),
         ("Ms Reed approved the new bridge.", (3 / 7, 1, 1, 3 / 7)),
@@ -211,13 +217,15 @@ def test_errors_by_hand(s, types):
         ("Ms Reed will sell the new bridge.", (0, 1, 1, 0)),
     ],
 )
-def test_scores_by_hand(s, want):
-    v = check(s, STATED, MAIN)
-    assert (v.relevance, v.coherence, v.fluency, v.truth) == pytest.approx(want, abs=1e-12)
+def test_scores_by_hand(summary, want):
+    verdict = check(summary, STATED, MAIN)
+    assert (verdict.relevance, verdict.coherence, verdict.fluency, verdict.truth) == pytest.approx(
+        want, abs=1e-12
+    )
 
 
 def test_weights_by_hand():
-    assert [WEIGHTS[k] for k in ("event", "report", "quantity")] == [3, 2, 2]
+    assert [WEIGHTS[kind] for kind in ("event", "report", "quantity")] == [3, 2, 2]
 
 
 def test_a_pronoun_means_the_person_before():
@@ -226,7 +234,10 @@ def test_a_pronoun_means_the_person_before():
     ) == {"MR"}
     assert not found(
         check(
-            "Ms Lane will inspect the old mill on 9 June. Mr Cole is the treasurer of the parks team. He believes that Ms Lane will sell the new bridge.",
+            (
+                "Ms Lane will inspect the old mill on 9 June. Mr Cole is the treasurer of the parks "
+                "team. He believes that Ms Lane will sell the new bridge."
+            ),
             STATED,
             MAIN,
         )
@@ -235,58 +246,58 @@ def test_a_pronoun_means_the_person_before():
 
 
 def test_an_error_takes_its_clause_only():
-    v = check("Mr Pike approved the new bridge, which costs 40 thousand euros.", STATED, MAIN)
-    assert (
-        v.labels[:, ERRORS.index("EI")].tolist() == [True] * 6 + [False] * 5
-        and found(v) == {"EI"}
-        and v.relevance == 2 / 7
-    )
-    assert marked(v) == "EI[Mr Pike approved the new bridge,] which costs 40 thousand euros."
+    verdict = check("Mr Pike approved the new bridge, which costs 40 thousand euros.", STATED, MAIN)
+    assert verdict.labels[:, ERRORS.index("EI")].tolist() == [True] * 6 + [False] * 5
+    assert found(verdict) == {"EI"}
+    assert verdict.relevance == 2 / 7
+    assert marked(verdict) == "EI[Mr Pike approved the new bridge,] which costs 40 thousand euros."
 
 
 def test_unread_words_carry_no_error():
-    v = check("Ms Reed approved the new bridge. Ms Reed liked the new bridge.", STATED, MAIN)
-    assert v.unparsed.tolist() == [False] * 6 + [True] * 6 and not v.labels.any() and v.fluency == 1 / 2
-    assert marked(v) == "Ms Reed approved the new bridge. ?[Ms Reed liked the new bridge.]"
+    verdict = check("Ms Reed approved the new bridge. Ms Reed liked the new bridge.", STATED, MAIN)
+    assert verdict.unparsed.tolist() == [False] * 6 + [True] * 6
+    assert not verdict.labels.any()
+    assert verdict.fluency == 1 / 2
+    assert marked(verdict) == "Ms Reed approved the new bridge. ?[Ms Reed liked the new bridge.]"
 
 
 # Broken text
 def salads():
     rng = np.random.default_rng(0)
-    for r in TRAIN.itertuples():
-        yield r, " ".join(rng.permutation(r.reference.split()))
-        yield r, " ".join(rng.choice(VOCABULARY, 25))
+    for row in TRAIN.itertuples():
+        yield row, " ".join(rng.permutation(row.reference.split()))
+        yield row, " ".join(rng.choice(VOCABULARY, 25))
 
 
 def test_word_salad_scores_low():
-    v = [check(s, r.facts, r.main) for r, s in salads()]
-    assert (
-        np.mean([x.truth < 0.1 for x in v]) > 0.98
-        and np.mean([x.fluency for x in v]) < 0.05
-        and np.mean([x.fluency < 0.3 for x in v]) > 0.98
-    )
+    verdicts = [check(summary, row.facts, row.main) for row, summary in salads()]
+    assert np.mean([verdict.truth < 0.1 for verdict in verdicts]) > 0.98
+    assert np.mean([verdict.fluency for verdict in verdicts]) < 0.05
+    assert np.mean([verdict.fluency < 0.3 for verdict in verdicts]) > 0.98
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda w: w[: len(w) // 2] + ["of"],
-        lambda w: [x for y in w for x in (y, y)],
-        lambda w: [x.lower() for x in w],
-        lambda w: w[:-1],
-        lambda w: [*w, "and"],
-        lambda w: [*w, "Blorp."],
+        lambda words: words[: len(words) // 2] + ["of"],
+        lambda words: [x for y in words for x in (y, y)],
+        lambda words: [x.lower() for x in words],
+        lambda words: words[:-1],
+        lambda words: [*words, "and"],
+        lambda words: [*words, "Blorp."],
     ],
 )
 def test_broken_references_lose_truth(spoil):
-    for r in TRAIN.itertuples():
-        v = check(" ".join(spoil(r.reference.split())), r.facts, r.main)
-        assert v.truth < 1 and v.fluency < 1 and not v.labels.any()
+    for row in TRAIN.itertuples():
+        verdict = check(" ".join(spoil(row.reference.split())), row.facts, row.main)
+        assert verdict.truth < 1 and verdict.fluency < 1 and not verdict.labels.any()
 
 
 def test_a_correct_side_fact_does_not_hurt():
-    v = check("Ms Reed approved the new bridge. Mr Cole is the treasurer of the parks team.", STATED, MAIN)
-    assert v.truth == pytest.approx(3 / 7, abs=1e-12)
+    verdict = check(
+        "Ms Reed approved the new bridge. Mr Cole is the treasurer of the parks team.", STATED, MAIN
+    )
+    assert verdict.truth == pytest.approx(3 / 7, abs=1e-12)
 
 
 broken = st.one_of(
@@ -298,42 +309,41 @@ broken = st.one_of(
 )
 
 
-@given(s=broken, i=st.integers(0, N - 1))
-def test_any_text_gets_a_verdict(s, i):
-    r = TRAIN.iloc[i]
-    v, w = check(s, r.facts, r.main), check(s, r.facts, r.main)
-    assert (
-        v.words == s.split() and v.labels.shape == (len(v.words), 7) and v.unparsed.shape == (len(v.words),)
+@given(summary=broken, i=st.integers(0, N - 1))
+def test_any_text_gets_a_verdict(summary, i):
+    row = TRAIN.iloc[i]
+    verdict, again = check(summary, row.facts, row.main), check(summary, row.facts, row.main)
+    assert verdict.words == summary.split()
+    assert verdict.labels.shape == (len(verdict.words), 7)
+    assert verdict.unparsed.shape == (len(verdict.words),)
+    assert all(0 <= x <= 1 for x in numbers(verdict))
+    assert verdict.truth <= min(
+        verdict.relevance, 1 - (verdict.labels.any(1) | verdict.unparsed).mean() if verdict.words else 0
     )
-    assert all(0 <= x <= 1 for x in numbers(v)) and v.truth <= min(
-        v.relevance, 1 - (v.labels.any(1) | v.unparsed).mean() if v.words else 0
-    )
-    assert (
-        not (v.labels.any(1) & v.unparsed).any() and numbers(v) == numbers(w) and (v.labels == w.labels).all()
-    )
+    assert not (verdict.labels.any(1) & verdict.unparsed).any()
+    assert numbers(verdict) == numbers(again)
+    assert (verdict.labels == again.labels).all()
 
 
-def outside_reports(r):
-    return not any(
-        r.facts[i].stance for i in r.main
-    )  # A report without its beginning is a bare event: rightly an error
+def outside_reports(row):  # The beginning of a report is missing in some pieces, and then it is a bare event
+    return not any(row.facts[i].stance for i in row.main)
 
 
 @given(i=st.integers(0, N - 1), n=st.integers(0, 40))
 def test_the_start_of_a_reference_has_no_error(i, n):
-    r = TRAIN.iloc[i]
-    v = check(" ".join(r.reference.split()[:n]), r.facts, r.main)
-    assert not v.labels.any() and all(0 <= x <= 1 for x in numbers(v))
+    row = TRAIN.iloc[i]
+    verdict = check(" ".join(row.reference.split()[:n]), row.facts, row.main)
+    assert not verdict.labels.any() and all(0 <= x <= 1 for x in numbers(verdict))
 
 
 @given(
-    i=st.sampled_from([i for i, r in enumerate(TRAIN.itertuples()) if outside_reports(r)]),
-    a=st.integers(0, 40),
-    b=st.integers(0, 40),
+    i=st.sampled_from([i for i, row in enumerate(TRAIN.itertuples()) if outside_reports(row)]),
+    start=st.integers(0, 40),
+    stop=st.integers(0, 40),
 )
-def test_a_piece_of_a_reference_without_reports_has_no_error(i, a, b):
-    r = TRAIN.iloc[i]
-    assert not check(" ".join(r.reference.split()[a:b]), r.facts, r.main).labels.any()
+def test_a_piece_of_a_reference_without_reports_has_no_error(i, start, stop):
+    row = TRAIN.iloc[i]
+    assert not check(" ".join(row.reference.split()[start:stop]), row.facts, row.main).labels.any()
 
 
 def test_deeply_nested_reports_are_survived():
@@ -344,56 +354,68 @@ def test_deeply_nested_reports_are_survived():
 
 @given(i=st.integers(0, N - 1), n=st.integers(0, 4))
 def test_more_correct_main_facts_are_never_less_relevant(i, n):
-    r = TRAIN.iloc[i]
-    parts = r.reference.split(". ")
+    row = TRAIN.iloc[i]
+    parts = row.reference.split(". ")
 
     def relevance(k):
-        return check(". ".join(parts[:k]).rstrip(".") + ".", r.facts, r.main).relevance
+        return check(". ".join(parts[:k]).rstrip(".") + ".", row.facts, row.main).relevance
 
     assert relevance(n) <= relevance(n + 1)
 
 
 def test_judge_names_rows_and_refuses_other_lengths():
-    d = SETS["test"][:3]
-    v = judge(d["reference"], d)
-    assert v["id"].tolist() == d["id"].tolist() and list(v) == ["id", "words", "unparsed", *ERRORS, *PARTS]
+    rows = SETS["test"][:3]
+    table = judge(rows["reference"], rows)
+    assert table["id"].tolist() == rows["id"].tolist()
+    assert list(table) == [
+        "id",
+        "words",
+        "unparsed",
+        *ERRORS,
+        *PARTS,
+    ]
     with pytest.raises(ValueError, match="got 2 summaries and 3 bulletins"):
-        judge(["", ""], d)
+        judge(["", ""], rows)
 
 
 # Statements
 @each_split
 def test_statements_agree_with_the_checker(split):
     rng, labels = np.random.default_rng(0), []
-    for r in SETS[split].itertuples():
-        k = known(r.facts, r.main)
-        for s, label in hypotheses(r, rng):
-            p = parse(s)
-            ((f, _),) = p.facts
-            assert not p.unparsed and bool(errors(f, k)) == (label != "entailment"), (s, label)
-            assert label != "contradiction" or not errors(f, k) & {"SOAF", "TME", "NMS"}
+    for row in SETS[split].itertuples():
+        bulletin = known(row.facts, row.main)
+        for summary, label in hypotheses(row, rng):
+            parsed = parse(summary)
+            ((fact, _),) = parsed.facts
+            assert not parsed.unparsed and bool(errors(fact, bulletin)) == (label != "entailment"), (
+                summary,
+                label,
+            )
+            assert label != "contradiction" or not errors(fact, bulletin) & {"SOAF", "TME", "NMS"}
             labels.append(label)
-    assert all(0.3 < labels.count(l) / len(labels) < 0.37 for l in ("entailment", "neutral", "contradiction"))
+    assert all(
+        0.3 < labels.count(label) / len(labels) < 0.37 for label in ("entailment", "neutral", "contradiction")
+    )
 
 
 def test_statements_that_can_be_argued_about_are_left_out():
-    "What only might happen, or what some did, can hold beside its opposite; a vaguer statement can follow from a sharper one."
+    "Some opposites can both be true (might, might not); a weaker statement can follow from a stronger one."
     rng, seen = np.random.default_rng(1), set()
-    for r in TRAIN.itertuples():
-        k = known(r.facts, r.main)
-        for s, label in hypotheses(r, rng):
-            f = parse(s).facts[0][0]
-            for e in errors(f, k):
-                seen.add((e, label))
-                c = k.facts.get(key(f))
-                if e == "CO":
-                    assert f.modality != "might" and f.quant != "some"
-                if e == "TME":
-                    assert f.tense != c.tense
-                if e == "NMS" and f.quant != c.quant:
-                    assert QUANTS.index(f.quant) > QUANTS.index(c.quant)
+    for row in TRAIN.itertuples():
+        bulletin = known(row.facts, row.main)
+        for summary, label in hypotheses(row, rng):
+            fact = parse(summary).facts[0][0]
+            for error in errors(fact, bulletin):
+                seen.add((error, label))
+                answer = bulletin.facts.get(key(fact))
+                if error == "CO":
+                    assert fact.modality != "might" and fact.quant != "some"
+                if error == "TME":
+                    assert fact.tense != answer.tense
+                if error == "NMS" and fact.quant != answer.quant:
+                    assert QUANTS.index(fact.quant) > QUANTS.index(answer.quant)
     assert seen == {
-        (e, l)
-        for l, es in dict(contradiction="CO RE EI MR", neutral="EI MR SOAF NMS TME").items()
-        for e in es.split()
+        (error, label)
+        for label, errors_of_label in dict(contradiction="CO RE EI MR", neutral="EI MR SOAF NMS TME").items()
+        for error in errors_of_label.split()
     }
