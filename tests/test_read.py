@@ -224,13 +224,13 @@ def test_what_stands_beside_a_text_does_not_round_its_sums(name):
 
 
 def test_batches_do_not_depend_on_the_order_of_the_pairs(toys, monkeypatch):
-    calls, whole = [], reading._text
+    calls, whole = [], reading._text_states
 
     def note(m, state, rows, texts):
         calls.append((tuple(rows), tuple(texts)))
         return whole(m, state, rows, texts)
 
-    monkeypatch.setattr(reading, "_text", note)
+    monkeypatch.setattr(reading, "_text_states", note)
 
     def batched(pairs):
         calls.clear()
@@ -554,7 +554,7 @@ def test_members_of_a_model_without_dropout_are_refused(toys):
 
 # Memory, batches, masks
 def test_out_of_memory_halves_the_batch_and_goes_on(toys, monkeypatch):
-    m, whole, tried = toys("bart"), reading._prefix, []
+    m, whole, tried = toys("bart"), reading._prefix_state, []
 
     def small(m, prompts):
         tried.append(len(prompts))
@@ -563,11 +563,11 @@ def test_out_of_memory_halves_the_batch_and_goes_on(toys, monkeypatch):
         return whole(m, prompts)
 
     want = read(m, PAIRS)
-    monkeypatch.setattr(reading, "_prefix", small)
+    monkeypatch.setattr(reading, "_prefix_state", small)
     got = read(m, PAIRS)
     assert off(want, got) <= 2e-6 and max(tried) == 6 and got.prefix_tokens >= want.prefix_tokens
-    monkeypatch.setattr(reading, "_prefix", whole)
-    half, most = reading._text, []
+    monkeypatch.setattr(reading, "_prefix_state", whole)
+    half, most = reading._text_states, []
 
     def few(m, state, rows, texts):
         if len(texts) > 2:
@@ -575,7 +575,7 @@ def test_out_of_memory_halves_the_batch_and_goes_on(toys, monkeypatch):
         most.append(len(texts))
         return half(m, state, rows, texts)
 
-    monkeypatch.setattr(reading, "_text", few)
+    monkeypatch.setattr(reading, "_text_states", few)
     assert (
         off(want[4:8], read(m, PAIRS[4:8])) <= 2e-6 and max(most) == 2
     )  # texts of one prefix are halved too
