@@ -86,7 +86,7 @@ class _FirstTokenProbability:  # Logits processor that changes nothing and notes
 
 
 @torch.inference_mode()
-def _generated(model, rows, writing, watch=None):  # For each input a list of Written
+def _searched(model, rows, writing, watch=None):  # For each input a list of Written
     ids, mask = padded(model, rows)
     watchers = [] if watch is None else [_FirstTokenProbability(watch)]
     out = model.model.generate(
@@ -131,7 +131,7 @@ def write(
     rows, done = list(dict.fromkeys(ids for ids, _ in asked.values())), {}
     for batch in batches([len(row) + w.most for row in rows], batch_tokens, [w.beams] * len(rows)):
         inputs = [rows[i] for i in batch]
-        done |= zip(inputs, halving(lambda part: _generated(m, part, w, watch), inputs))
+        done |= zip(inputs, halving(lambda part: _searched(m, part, w, watch), inputs))
     return [done[asked[pair][0]] for pair in pairs], np.array([asked[pair][1] for pair in pairs], int)
 
 
