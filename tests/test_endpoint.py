@@ -178,7 +178,7 @@ def test_what_is_sent_is_what_was_asked():
         drawn.body["messages"][0]["content"]
         == "Only give the summary of below text. \n " + SAMPLES["source"][0]
     )
-    assert "max_tokens" not in drawn.body and "top_k" not in drawn.body and drawn.most[1] == 70
+    assert "max_tokens" not in drawn.body and "top_k" not in drawn.body and drawn.most_tokens[1] == 70
     assert "seed" not in plan(replace(e, send_seed=False), SAMPLES, HE2024)[1].body
 
 
@@ -422,7 +422,7 @@ def test_the_budget_is_never_passed(cache, budget, concurrency):
         except BudgetReached:
             done = False
     assert paid(log, e) <= budget and cache.spent() == (pytest.approx(paid(log, e)), 0)
-    assert done or sum(cache.spent()) + e.cost(*max(r.most for r in plan(e, SAMPLES, S))) > budget, (
+    assert done or sum(cache.spent()) + e.cost(*max(r.most_tokens for r in plan(e, SAMPLES, S))) > budget, (
         "it stopped although there was enough"
     )
 
@@ -443,7 +443,7 @@ def test_what_the_server_may_have_counted_stays_set_aside(cache):
     ):
         e = endpoint(url, price_in=1, price_out=5, concurrency=1)
         generate(e, SAMPLES[:1], replace(S, samples=0), cache)
-    assert cache.spent()[1] == pytest.approx(4 * e.cost(*plan(e, SAMPLES, S)[0].most))
+    assert cache.spent()[1] == pytest.approx(4 * e.cost(*plan(e, SAMPLES, S)[0].most_tokens))
 
 
 def test_a_budget_holds_over_restarts(tmp_path):
@@ -460,7 +460,7 @@ def test_without_a_usage_report_the_most_is_counted(cache):
     with server([(200, {}, silent)]) as (url, _):
         e = endpoint(url, price_in=1, price_out=5)
         generate(e, SAMPLES[:1], replace(S, samples=0), cache)
-    assert cache.spent()[0] == pytest.approx(e.cost(*plan(e, SAMPLES, S)[0].most))
+    assert cache.spent()[0] == pytest.approx(e.cost(*plan(e, SAMPLES, S)[0].most_tokens))
 
 
 def test_a_dry_run_sends_nothing_and_bounds_the_cost(cache):

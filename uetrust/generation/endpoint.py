@@ -85,7 +85,7 @@ class Request(NamedTuple):
     key: str  # Fingerprint of the request, under which the reply is kept
 
     @property
-    def most(self):
+    def most_tokens(self):
         "The most tokens the request can cost: prompt, text."
         names = ("max_completion_tokens", "max_tokens")
         limit = next(value for name in names if (value := self.body.get(name)))
@@ -214,7 +214,7 @@ class Cache:
                     )
                 self.lock.wait(1)
 
-    def leave(self, ticket, counted):
+    def release(self, ticket, counted):
         "After a failed request: cancel its reservation, unless the server may have counted it."
         with self.lock:
             if not counted:
@@ -222,16 +222,16 @@ class Cache:
             self.live.discard(ticket)
             self.lock.notify_all()
 
-    def settle(self, ticket, r, raw, cost):
+    def settle(self, ticket, asked, raw, cost):
         "Keep a reply and replace its reservation by its cost."
         with self.lock:
             with self._transaction():
                 self.db.execute("delete from pending where id=?", (ticket,))
                 self.db.execute(
                     "insert or ignore into reply values (?,?,?,?)",
-                    (r.key, canonical(dict(path=r.path, body=r.body)), raw, cost),
+                    (asked.key, canonical(dict(path=asked.path, body=asked.body)), raw, cost),
                 )
-            self.leave(ticket, True)
+            self.release(ticket, True)
 
     def _transaction(self):
         return _Transaction(self.db)
@@ -389,18 +389,18 @@ def answer(
     for i in range(e.retries + 1):
         if stop.is_set():
             return
-        ticket = cache.reserve(r.key, e.cost(*r.most), e.budget)
+        ticket = cache.reserve(r.key, e.cost(*r.most_tokens), e.budget)
         try:
             raw = attempt(e, r)
         except _Failed as failure:
-            cache.leave(ticket, failure.counted)
+            cache.release(ticket, failure.counted)
             wait = pause(e, r.key, i, failure.wait)
             if not failure.again or i == e.retries or wait > e.longest_wait:
                 error = Refused if failure.alone else EndpointError
                 raise error(_failure_message(e, r, failure, i, wait)) from None
             stop.wait(wait)
         except BaseException:
-            cache.leave(ticket, True)
+            cache.release(ticket, True)
             raise
         else:
             return cache.settle(ticket, r, raw, e.cost(*_used_tokens(raw, r)))
@@ -410,7 +410,7 @@ def _used_tokens(raw, asked):  # Tokens as the server counted them; an upper bou
     usage = json.loads(raw).get("usage") or {}
     return tuple(
         usage[name] if isinstance(usage.get(name), int) else most
-        for name, most in zip(("prompt_tokens", "completion_tokens"), asked.most)
+        for name, most in zip(("prompt_tokens", "completion_tokens"), asked.most_tokens)
     )
 
 
@@ -527,7 +527,7 @@ def estimated(
     "Estimated cost of requests. Nothing is sent."
     every = {asked.key: asked for asked in requests}
     left = [asked for key, asked in every.items() if cache is None or cache.get(key) is None]
-    most, out = sum(asked.most[0] for asked in left), sum(asked.most[1] for asked in left)
+    most, out = sum(asked.most_tokens[0] for asked in left), sum(asked.most_tokens[1] for asked in left)
     tokens = sum(len(canonical(asked.body).encode()) for asked in left) // 4
     spent = sum(cache.spent()) if cache else 0
     return pd.Series(

@@ -227,11 +227,11 @@ def states(
     "Hidden states of every token of each input."
     network = first_layers(m.model.base_model, layer)
 
-    def token_states(_, batch):
+    def states_by_text(_, batch):
         hidden = network(**batch).last_hidden_state
         return [own[:n] for own, n in zip(hidden, batch["attention_mask"].sum(1))]
 
-    return run_rows(m, rows, token_states, **options)
+    return run_rows(m, rows, states_by_text, **options)
 
 
 def spaced(

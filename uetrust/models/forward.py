@@ -158,7 +158,7 @@ def _closing_length(model, ids):  # How many special tokens end a list of ids
 
 def _encoder_parts(model, prefix, sep):  # Opening, body and closing of the encoder's input
     if isinstance(prefix, str):
-        opening, closing = model.around
+        opening, closing = model.special_tokens_around
         body, sep_ids = _ids_by_part(model, prefix, sep) if sep else (_token_ids(model, prefix), [])
         return opening, body, sep_ids + closing
     k = len(prefix) - _closing_length(model, prefix)
@@ -170,7 +170,7 @@ def _encoder_item(model, prefix, text, layout, window):
     opening, body, closing = _encoder_parts(model, prefix, layout.sep)
     ids = _token_ids(model, text)
     if isinstance(text, str) and layout.special:
-        ids = model.around[0] + ids + model.around[1]
+        ids = model.special_tokens_around[0] + ids + model.special_tokens_around[1]
     if not (opening or body or closing):
         raise ValueError(
             f"{model.id} would read an empty input: the prefix is empty, and its tokenizer puts no special "
@@ -218,7 +218,7 @@ def lay(
 class State(NamedTuple):
     "What the pass over a text needs to know of its prefix"
 
-    h: torch.Tensor  # Last hidden states of the prefix, [P, S, D]
+    hidden: torch.Tensor  # Last hidden states of the prefix, [P, S, D]
     mask: torch.Tensor  # 1 on the prefix, 0 on padding, [P, S]
     cache: object  # Keys and values of a causal model
 
@@ -243,7 +243,7 @@ def _decoder_states(model, state, rows, texts):  # Hidden states of a seq2seq mo
     ids, _ = padded(model, [(start, *text[:-1]) for text in texts])
     return model.model.get_decoder()(
         input_ids=ids,
-        encoder_hidden_states=state.h[rows],
+        encoder_hidden_states=state.hidden[rows],
         encoder_attention_mask=state.mask[rows],
         use_cache=False,
     ).last_hidden_state
@@ -254,7 +254,7 @@ def _text_states(model, state, rows, texts):
     if model.kind == "seq2seq":
         return _decoder_states(model, state, rows, texts)
     ids, mask = padded(model, [text[:-1] for text in texts])
-    last = state.h[rows, -1:]
+    last = state.hidden[rows, -1:]
     if not ids.shape[1]:
         return last
     cache, before = copy.deepcopy(state.cache), state.mask[rows]
@@ -444,7 +444,7 @@ HIDDEN = {
 def _hidden_states(model, state, row, states, names):  # States of one text; states: [L, D]
     if not names:
         return {}
-    prefix, states = state.h[row][state.mask[row] == 1].double(), states.double()
+    prefix, states = state.hidden[row][state.mask[row] == 1].double(), states.double()
     # states[0] is the last state of a causal prompt
     both = states if model.kind == "seq2seq" else torch.cat([prefix, states[1:]])
     values = dict(

@@ -105,7 +105,7 @@ class Model:
         return self.model.config.get_text_config(decoder=True)
 
     @cached_property
-    def around(self) -> tuple[list, list]:
+    def special_tokens_around(self) -> tuple[list, list]:
         "Ids of the special tokens that the tokenizer puts before and after a text."
         encoded = self.tokenizer(".", return_special_tokens_mask=True)
         text = [i for i, special in enumerate(encoded.special_tokens_mask) if not special]
