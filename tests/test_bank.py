@@ -1,4 +1,4 @@
-"""The bank: whole shards or none, the same bytes for the same texts, and no damage that goes unnoticed."""
+"""Bank of generations: whole shards or none, the same bytes for the same texts, and all damage noticed."""
 
 import json
 import os
@@ -34,18 +34,15 @@ ABOUT = provenance("toy", "echo", "echo-model", "r1", dict(seed=1, temperature=0
 
 
 def echo(part):
-    return [
-        r
-        for s in part.itertuples()
-        for r in (
-            row(s.id, "greedy", 0, s.source, [1, 2, 3], 0, "stop", [-0.1, -0.25, -3.0]),
-            *(row(s.id, "sample", k, s.source * k, [k], 5, "length") for k in range(2)),
-        )
-    ]
+    made = []
+    for sample in part.itertuples():
+        made.append(row(sample.id, "greedy", 0, sample.source, [1, 2, 3], 0, "stop", [-0.1, -0.25, -3.0]))
+        made += [row(sample.id, "sample", k, sample.source * k, [k], 5, "length") for k in range(2)]
+    return made
 
 
 def files(folder):
-    return {p.name: p.read_bytes() for p in Path(folder).iterdir() if not p.name.startswith(".")}
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir() if not path.name.startswith(".")}
 
 
 @pytest.fixture
@@ -68,7 +65,7 @@ rows = st.tuples(
 @given(st.lists(rows, min_size=1, max_size=6))
 def test_a_shard_gives_back_every_value(tmp_path_factory, drawn):
     part = pd.DataFrame(dict(id=[f"ü{i}" for i in range(len(drawn))], source="x"))
-    mine = [row(i, "greedy", 0, *d) for i, d in zip(part["id"], drawn)]
+    mine = [row(i, "greedy", 0, *values) for i, values in zip(part["id"], drawn)]
     got = read_shard(
         write_shard(
             tmp_path_factory.mktemp("b"),
@@ -78,14 +75,18 @@ def test_a_shard_gives_back_every_value(tmp_path_factory, drawn):
             ABOUT | dict(texts=dict(greedy=1, sample=0, beam=0)),
         )
     )
-    for r, g in zip(mine, got.to_dict("records")):
-        for k, v in r.items():
-            assert (pd.isna(g[k]) is True) if v is None else g[k] == v, (k, v, g[k])
+    for wanted, read in zip(mine, got.to_dict("records")):
+        for name, value in wanted.items():
+            assert (pd.isna(read[name]) is True) if value is None else read[name] == value, (
+                name,
+                value,
+                read[name],
+            )
 
 
 def test_bank_holds_every_text_in_the_order_of_the_samples(bank):
     df = read_bank(bank)
-    assert list(df["sample"]) == [s for s in SAMPLES["id"] for _ in range(3)]
+    assert list(df["sample"]) == [sample for sample in SAMPLES["id"] for _ in range(3)]
     assert list(zip(df["kind"], df["k"])) == [("greedy", 0), ("sample", 0), ("sample", 1)] * 7
     assert set(df["split"]) == {"test"} and df.attrs["about"]["settings"] == dict(seed=1, temperature=0.7)
 
@@ -93,12 +94,12 @@ def test_bank_holds_every_text_in_the_order_of_the_samples(bank):
 def test_provenance_is_canonical_json_in_every_shard(bank):
     import pyarrow.parquet as pq
 
-    for p in sorted(bank.glob("*.parquet")):
-        raw = pq.read_schema(p).metadata[b"uetrust"].decode()
+    for shard in sorted(bank.glob("*.parquet")):
+        raw = pq.read_schema(shard).metadata[b"uetrust"].decode()
         found = json.loads(raw)
         assert (
             raw == canonical(found)
-            and found["shard"] == p.name
+            and found["shard"] == shard.name
             and found["model"] == "echo-model"
             and found["made_with"]["pyarrow"]
         )
@@ -122,8 +123,8 @@ def test_digest_ignores_the_order_of_keys_only(x):
 
 def test_same_texts_make_the_same_bytes_in_any_order_of_rows_shards_and_workers(bank, tmp_path):
     other = tmp_path / "other"
-    for w in (2, 0, 1):
-        fill_bank(other, SAMPLES, ABOUT, lambda part: echo(part)[::-1], 3, (w, 3), progress=False)
+    for worker in (2, 0, 1):
+        fill_bank(other, SAMPLES, ABOUT, lambda part: echo(part)[::-1], 3, (worker, 3), progress=False)
     assert files(other) == files(bank) and len(files(bank)) == 4
 
 
@@ -133,11 +134,11 @@ def test_another_batch_size_or_version_is_recorded_but_does_not_make_the_bank_fo
 
 
 def test_nothing_is_made_twice(bank):
-    before = {p: p.stat().st_mtime_ns for p in bank.glob("*.parquet")}
+    before = {shard: shard.stat().st_mtime_ns for shard in bank.glob("*.parquet")}
     fill_bank(
         bank, SAMPLES, ABOUT, lambda part: pytest.fail("a finished shard was made again"), 3, progress=False
     )
-    assert {p: p.stat().st_mtime_ns for p in bank.glob("*.parquet")} == before
+    assert {shard: shard.stat().st_mtime_ns for shard in bank.glob("*.parquet")} == before
 
 
 def test_more_samples_keep_the_full_shards(bank, tmp_path):
@@ -166,12 +167,12 @@ def test_killed_three_times_the_bank_ends_as_if_undisturbed(tmp_path):
         [sys.executable, "-c", SCRIPT, str(tmp_path / "torn"), str(Path(__file__).parent)],
     )
     for n in (1, 3, 5):
-        p = subprocess.Popen(run)
+        process = subprocess.Popen(run)
         while len(list(torn.glob("[0-9]*.parquet"))) < n:
             time.sleep(0.005)
         time.sleep(0.03 * n / 5)
-        p.send_signal(signal.SIGKILL)
-        assert p.wait() == -9, "it was to be killed before it ended"
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -9, "it was to be killed before it ended"
     (torn / ".00006abc.parquet").write_bytes(b"half a shard")
     subprocess.run(run, check=True)
     assert files(torn) == files(whole)
@@ -181,7 +182,7 @@ def test_killed_three_times_the_bank_ends_as_if_undisturbed(tmp_path):
 def test_a_write_that_breaks_off_leaves_nothing_behind(tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
-    def half(table, where, **kw):
+    def half(table, where, **options):
         Path(where).write_bytes(b"PAR1 half")
         raise OSError("disk full")
 
@@ -195,10 +196,10 @@ def test_a_write_that_breaks_off_leaves_nothing_behind(tmp_path, monkeypatch):
 
 
 def test_no_flipped_byte_goes_unnoticed(bank):
-    p = bank / "00001.parquet"
-    good, right, unnoticed = p.read_bytes(), read_bank(bank), []
+    shard = bank / "00001.parquet"
+    good, right, unnoticed = shard.read_bytes(), read_bank(bank), []
     for i in range(0, len(good), 11):
-        p.write_bytes(good[:i] + bytes([good[i] ^ 0x15]) + good[i + 1 :])
+        shard.write_bytes(good[:i] + bytes([good[i] ^ 0x15]) + good[i + 1 :])
         try:
             got = read_bank(bank)
         except ValueError as e:
@@ -206,21 +207,22 @@ def test_no_flipped_byte_goes_unnoticed(bank):
         else:
             if not got.equals(right):
                 unnoticed.append(i)
-    p.write_bytes(good)
+    shard.write_bytes(good)
     assert not unnoticed
 
 
 @pytest.mark.parametrize("keep", [0, 3, 100, -1])
 def test_a_shard_cut_short_is_named_with_the_way_to_rebuild_it(bank, keep):
-    p, good = bank / "00001.parquet", files(bank)
-    p.write_bytes(good[p.name][:keep])
+    shard, good = bank / "00001.parquet", files(bank)
+    shard.write_bytes(good[shard.name][:keep])
     for call in (lambda: read_bank(bank), lambda: todo(bank, SAMPLES, ABOUT, 3)):
         with pytest.raises(
             BadShard,
-            match=r"00001\.parquet is not a readable shard \(\d+ bytes.*delete .*00001\.parquet and run the same command again",
+            match=r"00001\.parquet is not a readable shard \(\d+ bytes"
+            r".*delete .*00001\.parquet and run the same command again",
         ):
             call()
-    p.unlink()
+    shard.unlink()
     made = []
     fill_bank(
         bank, SAMPLES, ABOUT, lambda part: made.append(list(part["id"])) or echo(part), 3, progress=False
@@ -247,7 +249,8 @@ def test_a_shard_made_with_other_settings_is_named_with_what_differs(bank, tmp_p
     for call in (lambda: read_bank(bank), lambda: todo(bank, SAMPLES, ABOUT, 3)):
         with pytest.raises(
             BadShard,
-            match=r"00001\.parquet does not belong to this bank: settings\.seed: found 2, expected 1\. Rebuild it alone",
+            match=r"00001\.parquet does not belong to this bank: settings\.seed: found 2, expected 1\. "
+            r"Rebuild it alone",
         ):
             call()
 
@@ -259,7 +262,9 @@ def test_a_renamed_shard_is_noticed(bank):
 
 
 def test_a_changed_source_is_noticed(bank):
-    changed = SAMPLES.assign(source=[s + "!" if i == 4 else s for i, s in enumerate(SAMPLES["source"])])
+    changed = SAMPLES.assign(
+        source=[source + "!" if i == 4 else source for i, source in enumerate(SAMPLES["source"])]
+    )
     with pytest.raises(BadShard, match="00001.parquet does not belong to this bank: sources"):
         todo(bank, changed, ABOUT, 3)
 
@@ -289,12 +294,12 @@ def test_missing_and_superfluous_files_are_named(bank):
 @pytest.mark.parametrize(
     "change,match",
     [
-        (lambda rs: rs[:-1], "2 texts of kind 'sample'; found 1 for s6"),
-        (lambda rs: [*rs, rs[0]], "the same text is there twice: s0 greedy 0"),
-        (lambda rs: [*rs, row("zz", "greedy", 0, "")], "samples that are missing or do not belong: zz"),
-        (lambda rs: rs[3:], "samples that are missing or do not belong: s0"),
-        (lambda rs: [r | dict(k=r["k"] + 1) for r in rs], "k must count from 0"),
-        (lambda rs: [r | dict(kind="best") for r in rs], "kinds of texts are"),
+        (lambda texts: texts[:-1], "2 texts of kind 'sample'; found 1 for s6"),
+        (lambda texts: [*texts, texts[0]], "the same text is there twice: s0 greedy 0"),
+        (lambda texts: [*texts, row("zz", "greedy", 0, "")], "samples that are missing or do not belong: zz"),
+        (lambda texts: texts[3:], "samples that are missing or do not belong: s0"),
+        (lambda texts: [text | dict(k=text["k"] + 1) for text in texts], "k must count from 0"),
+        (lambda texts: [text | dict(kind="best") for text in texts], "kinds of texts are"),
     ],
 )
 def test_a_shard_with_wrong_rows_is_not_written(tmp_path, change, match):
@@ -330,18 +335,20 @@ GOOD = dict(
 
 
 def lines(path, *records):
-    path.write_text("".join(r + "\n" if isinstance(r, str) else json.dumps(r) + "\n" for r in records))
+    path.write_text(
+        "".join(record + "\n" if isinstance(record, str) else json.dumps(record) + "\n" for record in records)
+    )
     return path
 
 
 def test_a_file_becomes_a_bank_with_as_many_samples_as_each_line_has(tmp_path):
-    f = lines(tmp_path / "mine.jsonl", GOOD, "", {k: GOOD[k] for k in ("source", "summary")})
-    given = from_file(f)
+    file = lines(tmp_path / "mine.jsonl", GOOD, "", {name: GOOD[name] for name in ("source", "summary")})
+    given = from_file(file)
     assert list(given.samples["id"]) == ["x", "line 3"] and list(given.samples["reference"]) == [
         "Rain fell.",
         "",
     ]
-    df = read_bank(file_bank(tmp_path / "bank", f))
+    df = read_bank(file_bank(tmp_path / "bank", file))
     assert list(zip(df["sample"], df["kind"], df["k"], df["text"])) == [
         ("x", "greedy", 0, "Rain."),
         ("x", "sample", 0, "Rain."),
@@ -410,7 +417,10 @@ def test_fields_nobody_knows_are_ignored_unless_they_look_like_a_slip(tmp_path):
 
 
 def test_importing_the_bank_does_not_load_torch():
-    code = "import sys, uetrust.generation.bank, uetrust.generation.decoding, uetrust.generation.endpoint; sys.exit('torch' in sys.modules)"
+    code = (
+        "import sys, uetrust.generation.bank, uetrust.generation.decoding, uetrust.generation.endpoint; "
+        "sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], env=os.environ).returncode == 0
 
 

@@ -1,4 +1,4 @@
-"""Endpoints: whatever the server does, every text is asked and paid once, the budget holds, and the key stays where it was."""
+"""Endpoints: whatever the server does, texts are paid once, the budget holds, and the key stays secret."""
 
 import json
 import logging
@@ -44,103 +44,94 @@ SAMPLES = pd.DataFrame(
         source=[f"Bulletin {i}: the mayor opened bridge number {i}." for i in range(8)],
     )
 )
-S = Decoding(samples=3, max_new_tokens=20)
+SETTINGS = Decoding(samples=3, max_new_tokens=20)
 KEY = "sk-very-secret-0123456789"
 WORDS = "a the mayor bridge opened closed on monday friday".split()
 
 
-def written(q, i):
+def written(asked, i):
     "Text i of a request: words drawn by the request itself, as a seeded server would"
-    r = random.Random(digest([q, i if q["temperature"] else 0]))
-    return [r.choice(WORDS) for _ in range(r.randint(2, 6))]
+    rng = random.Random(digest([asked, i if asked["temperature"] else 0]))
+    return [rng.choice(WORDS) for _ in range(rng.randint(2, 6))]
 
 
-def completion(q, chat):
-    out = []
-    for i in range(q["n"]):
-        w = written(q, i)
-        lp = [-(j + 1) / 8 for j in range(len(w))]
-        probs = (
-            (
-                dict(content=[dict(token=t, logprob=p) for t, p in zip(w, lp)])
-                if chat
-                else dict(tokens=w, token_logprobs=lp)
-            )
-            if q.get("logprobs")
-            else None
-        )
-        out.append(
-            dict(index=i, finish_reason="stop", logprobs=probs)
-            | (dict(message=dict(role="assistant", content=" ".join(w))) if chat else dict(text=" ".join(w)))
-        )
-    return dict(
-        choices=out[::-1],
-        usage=dict(prompt_tokens=30, completion_tokens=sum(len(written(q, i)) for i in range(q["n"]))),
-    )
+def choice(asked, i, chat):
+    words = written(asked, i)
+    logps, text = [-(j + 1) / 8 for j in range(len(words))], " ".join(words)
+    content = [dict(token=word, logprob=logp) for word, logp in zip(words, logps)]
+    logprobs = dict(content=content) if chat else dict(tokens=words, token_logprobs=logps)
+    reply = dict(message=dict(role="assistant", content=text)) if chat else dict(text=text)
+    return dict(index=i, finish_reason="stop", logprobs=logprobs if asked.get("logprobs") else None) | reply
+
+
+def completion(asked, chat):
+    choices = [choice(asked, i, chat) for i in range(asked["n"])]
+    length = sum(len(written(asked, i)) for i in range(asked["n"]))
+    return dict(choices=choices[::-1], usage=dict(prompt_tokens=30, completion_tokens=length))
+
+
+class Handler(BaseHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+    def say(self, code, body, headers=(), length=None):
+        self.send_response(code)
+        for name, value in dict(headers, **{"Content-Length": str(length or len(body))}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.say(200, b"{}")
+
+    def do_POST(self):
+        asked, log = json.loads(self.rfile.read(int(self.headers["Content-Length"]))), self.server.log
+        with self.server.lock:
+            log["seen"].append(asked)
+            log["at"].append(time.monotonic())
+            log["keys"].append(self.headers.get("Authorization"))
+            fault = self.server.faults.pop(0) if self.server.faults else "ok"
+        time.sleep(self.server.slow)
+        good = json.dumps(completion(asked, "messages" in asked)).encode()
+        if fault == "drop":
+            return self.connection.close()
+        if fault == "cut":
+            return self.say(200, good[:40], length=len(good))
+        if fault == "hang":
+            return time.sleep(1)
+        if fault != "ok":
+            return self.say(fault[0], fault[2].encode(), fault[1])
+        with self.server.lock:
+            log["served"].append(asked)
+        self.say(200, good)
 
 
 @contextmanager
 def server(faults=(), slow=0):
-    "Answers like a model; the first requests meet `faults`: a status with headers and body, 'drop', 'cut', 'hang', or 'ok'"
-    log, faults, lock = dict(served=[], seen=[], at=[], keys=[]), list(faults), threading.Lock()
-
-    class H(BaseHTTPRequestHandler):
-        def log_message(self, *a):
-            pass
-
-        def say(self, code, body, head=(), length=None):
-            self.send_response(code)
-            for k, v in dict(head, **{"Content-Length": str(length or len(body))}).items():
-                self.send_header(k, v)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def do_GET(self):
-            self.say(200, b"{}")
-
-        def do_POST(self):
-            q = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            with lock:
-                log["seen"].append(q)
-                log["at"].append(time.monotonic())
-                log["keys"].append(self.headers.get("Authorization"))
-                f = faults.pop(0) if faults else "ok"
-            time.sleep(slow)
-            good = json.dumps(completion(q, "messages" in q)).encode()
-            if f == "drop":
-                return self.connection.close()
-            if f == "cut":
-                return self.say(200, good[:40], length=len(good))
-            if f == "hang":
-                return time.sleep(1)
-            if f != "ok":
-                return self.say(f[0], f[2].encode(), f[1])
-            with lock:
-                log["served"].append(q)
-            self.say(200, good)
-
-    s = ThreadingHTTPServer(("127.0.0.1", 0), H)
-    s.daemon_threads = True
-    threading.Thread(target=s.serve_forever, kwargs=dict(poll_interval=0.01), daemon=True).start()
+    "Answers like a model; the first requests meet `faults`: (status, headers, body), drop, cut, hang or ok"
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http.log, http.faults, http.slow = dict(served=[], seen=[], at=[], keys=[]), list(faults), slow
+    http.lock, http.daemon_threads = threading.Lock(), True
+    threading.Thread(target=http.serve_forever, kwargs=dict(poll_interval=0.01), daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{s.server_port}/v1", log
+        yield f"http://127.0.0.1:{http.server_port}/v1", http.log
     finally:
-        s.shutdown()
-        s.server_close()
+        http.shutdown()
+        http.server_close()
 
 
-def endpoint(url, **kw):
-    return Endpoint(url, "toy", **(dict(backoff=0.01, timeout=10, concurrency=4) | kw))
+def endpoint(url, **options):
+    return Endpoint(url, "toy", **(dict(backoff=0.01, timeout=10, concurrency=4) | options))
 
 
 def files(folder):
-    return {p.name: p.read_bytes() for p in Path(folder).iterdir() if not p.name.startswith(".")}
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir() if not path.name.startswith(".")}
 
 
 @pytest.fixture
 def cache(tmp_path):
-    with Cache(tmp_path / "replies.sqlite") as c:
-        yield c
+    with Cache(tmp_path / "replies.sqlite") as replies:
+        yield replies
 
 
 # Answers
@@ -149,64 +140,80 @@ def cache(tmp_path):
 @pytest.mark.parametrize("chat", [True, False])
 def test_texts_and_logprobs_are_those_of_the_server(cache, chat):
     with server() as (url, log):
-        rows = generate(endpoint(url, chat=chat, logprobs=True), SAMPLES, S, cache)
+        rows = generate(endpoint(url, chat=chat, logprobs=True), SAMPLES, SETTINGS, cache)
     assert len(rows) == 8 * 4 and len(log["seen"]) == 16
-    by = {
-        (q["prompt"] if not chat else q["messages"][0]["content"], q["temperature"]): q for q in log["seen"]
+    requests = {
+        (asked["prompt"] if not chat else asked["messages"][0]["content"], asked["temperature"]): asked
+        for asked in log["seen"]
     }
-    for r in rows:
-        q = by[
-            S.prompt.replace("{source}", SAMPLES.set_index("id").loc[r["sample"], "source"]),
-            float(r["kind"] == "sample"),
+    for row in rows:
+        asked = requests[
+            SETTINGS.prompt.replace("{source}", SAMPLES.set_index("id").loc[row["sample"], "source"]),
+            float(row["kind"] == "sample"),
         ]
-        w = written(q, r["k"])
+        words = written(asked, row["k"])
         assert (
-            r["text"] == " ".join(w)
-            and r["logprobs"] == [-(j + 1) / 8 for j in range(len(w))]
-            and (r["finish"], r["ids"], r["truncated"]) == ("stop", None, None)
+            row["text"] == " ".join(words)
+            and row["logprobs"] == [-(j + 1) / 8 for j in range(len(words))]
+            and (row["finish"], row["ids"], row["truncated"]) == ("stop", None, None)
         )
 
 
 def test_what_is_sent_is_what_was_asked():
-    e = Endpoint("http://x/v1", "m", extra={"max_tokens": None, "max_completion_tokens": 7, "stop": ["\n"]})
-    greedy, drawn, *_ = plan(e, SAMPLES, replace(HE2024, samples=10))
+    server = Endpoint(
+        "http://x/v1", "m", extra={"max_tokens": None, "max_completion_tokens": 7, "stop": ["\n"]}
+    )
+    greedy, drawn, *_ = plan(server, SAMPLES, replace(HE2024, samples=10))
     assert (greedy.body["temperature"], greedy.n, "seed" in greedy.body) == (0, 1, False)
     assert {
-        k: drawn.body[k] for k in ("model", "n", "temperature", "top_p", "max_completion_tokens", "stop")
+        name: drawn.body[name]
+        for name in ("model", "n", "temperature", "top_p", "max_completion_tokens", "stop")
     } == dict(model="m", n=10, temperature=1, top_p=1, max_completion_tokens=7, stop=["\n"])
     assert (
         drawn.body["messages"][0]["content"]
         == "Only give the summary of below text. \n " + SAMPLES["source"][0]
     )
-    assert "max_tokens" not in drawn.body and "top_k" not in drawn.body and drawn.most[1] == 70
-    assert "seed" not in plan(replace(e, send_seed=False), SAMPLES, HE2024)[1].body
+    assert "max_tokens" not in drawn.body and "top_k" not in drawn.body and drawn.most_tokens[1] == 70
+    assert "seed" not in plan(replace(server, send_seed=False), SAMPLES, HE2024)[1].body
 
 
 def test_asked_one_by_one_text_k_does_not_depend_on_how_many_there_are(cache):
     with server() as (url, log):
-        e = endpoint(url, per_call=1)
+        toy = endpoint(url, per_call=1)
         few, many = (
             {
-                (r["sample"], r["kind"], r["k"]): r["text"]
-                for r in generate(e, SAMPLES, replace(S, samples=K), cache)
+                (row["sample"], row["kind"], row["k"]): row["text"]
+                for row in generate(toy, SAMPLES, replace(SETTINGS, samples=n), cache)
             }
-            for K in (2, 4)
+            for n in (2, 4)
         )
-    assert few == {k: v for k, v in many.items() if k in few} and len(log["seen"]) == 8 * (1 + 4)
+    assert few == {name: text for name, text in many.items() if name in few} and len(log["seen"]) == 8 * (
+        1 + 4
+    )
 
 
 def test_another_seed_is_another_request(cache):
-    a, b = (plan(Endpoint("http://x/v1", "m"), SAMPLES, replace(S, seed=s)) for s in (1, 2))
-    assert [x.key == y.key for x, y in zip(a, b)] == [True, False] * 8
+    first, second = (
+        plan(Endpoint("http://x/v1", "m"), SAMPLES, replace(SETTINGS, seed=seed)) for seed in (1, 2)
+    )
+    assert [one.key == other.key for one, other in zip(first, second)] == [True, False] * 8
     assert (
-        len({r.key for r in plan(Endpoint("http://x/v1", "m", send_seed=False, per_call=1), SAMPLES, S)})
+        len(
+            {
+                asked.key
+                for asked in plan(
+                    Endpoint("http://x/v1", "m", send_seed=False, per_call=1), SAMPLES, SETTINGS
+                )
+            }
+        )
         == 8 * 4
     ), "unseeded requests for different texts must not share a reply"
-    assert not {r.key for r in a} & {
-        r.key for r in plan(Endpoint("http://x/v1", "other"), SAMPLES, replace(S, seed=1))
+    assert not {asked.key for asked in first} & {
+        asked.key for asked in plan(Endpoint("http://x/v1", "other"), SAMPLES, replace(SETTINGS, seed=1))
     }
-    assert not {r.key for r in a} & {
-        r.key for r in plan(Endpoint("http://x/v1", "m", revision="2"), SAMPLES, replace(S, seed=1))
+    assert not {asked.key for asked in first} & {
+        asked.key
+        for asked in plan(Endpoint("http://x/v1", "m", revision="2"), SAMPLES, replace(SETTINGS, seed=1))
     }
 
 
@@ -218,14 +225,14 @@ def test_a_server_that_ignores_n_is_found_out(cache):
             EndpointError, match=r"gave 1 of 3 texts for sample 's0'.*per_call = 1 \(--per-call 1\)"
         ),
     ):
-        generate(endpoint(url), SAMPLES, S, cache)
+        generate(endpoint(url), SAMPLES, SETTINGS, cache)
 
 
 def test_an_empty_answer_is_an_empty_text_and_not_an_error(cache):
     none = json.dumps(dict(choices=[dict(message=dict(content=None), finish_reason="content_filter")]))
     with server([(200, {}, none)] * 8) as (url, _):
-        rows = generate(endpoint(url), SAMPLES, replace(S, samples=0), cache)
-    assert {(r["text"], r["finish"], r["logprobs"]) for r in rows} == {("", "content_filter", None)}
+        rows = generate(endpoint(url), SAMPLES, replace(SETTINGS, samples=0), cache)
+    assert {(row["text"], row["finish"], row["logprobs"]) for row in rows} == {("", "content_filter", None)}
 
 
 # Faults
@@ -248,16 +255,16 @@ FAULTS = [
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_every_passing_fault_is_survived(cache, tmp_path, fault):
     with server() as (url, _), Cache(tmp_path / "calm") as calm:
-        right = generate(endpoint(url), SAMPLES, S, calm)
+        right = generate(endpoint(url), SAMPLES, SETTINGS, calm)
     with server([fault] * 5) as (url, log):
-        assert generate(endpoint(url), SAMPLES, S, cache) == right
+        assert generate(endpoint(url), SAMPLES, SETTINGS, cache) == right
     assert len(log["seen"]) == 16 + 5 and len(log["served"]) == 16
 
 
 def test_a_server_that_hangs_is_left(cache):
     with server(["hang"] * 2) as (url, log):
         start = time.monotonic()
-        rows = generate(endpoint(url, timeout=0.2, concurrency=2), SAMPLES, S, cache)
+        rows = generate(endpoint(url, timeout=0.2, concurrency=2), SAMPLES, SETTINGS, cache)
     assert len(rows) == 32 and len(log["seen"]) == 18 and time.monotonic() - start < 5
 
 
@@ -265,8 +272,10 @@ def test_all_kinds_of_faults_at_once(cache):
     storm = FAULTS * 3
     random.Random(0).shuffle(storm)
     with server(storm) as (url, log):
-        rows = generate(endpoint(url, retries=30, backoff=0.001), SAMPLES, S, cache)
-    assert len(rows) == 32 and len(log["served"]) == 16 and len({digest(q) for q in log["served"]}) == 16
+        rows = generate(endpoint(url, retries=30, backoff=0.001), SAMPLES, SETTINGS, cache)
+    assert (
+        len(rows) == 32 and len(log["served"]) == 16 and len({digest(asked) for asked in log["served"]}) == 16
+    )
 
 
 @pytest.mark.parametrize(
@@ -283,26 +292,28 @@ def test_all_kinds_of_faults_at_once(cache):
 def test_a_fault_that_stays_is_an_error_in_the_servers_words(cache, code, body, calls):
     with (
         server([(code, {"Location": "/elsewhere"}, body)] * 99) as (url, log),
-        pytest.raises(EndpointError) as e,
+        pytest.raises(EndpointError) as error,
     ):
-        generate(endpoint(url, concurrency=1, retries=3), SAMPLES[:1], S, cache)
+        generate(endpoint(url, concurrency=1, retries=3), SAMPLES[:1], SETTINGS, cache)
     assert (
         len(log["seen"]) == calls
-        and f"HTTP {code}: {body}" in str(e.value)
-        and "sample 's0'" in str(e.value)
-        and f"{calls} attempt" in str(e.value)
+        and f"HTTP {code}: {body}" in str(error.value)
+        and "sample 's0'" in str(error.value)
+        and f"{calls} attempt" in str(error.value)
     )
 
 
 def test_nobody_listens(cache):
     with pytest.raises(EndpointError, match="ConnectionRefusedError"):
-        generate(endpoint("http://127.0.0.1:9/v1", retries=1, price_out=1, budget=1), SAMPLES[:1], S, cache)
+        generate(
+            endpoint("http://127.0.0.1:9/v1", retries=1, price_out=1, budget=1), SAMPLES[:1], SETTINGS, cache
+        )
     assert cache.spent() == (0, 0)
 
 
 def test_retry_after_is_respected(cache):
     with server([(429, {"Retry-After": "0.4"}, "slow down")]) as (url, log):
-        generate(endpoint(url, backoff=0.001), SAMPLES[:1], replace(S, samples=0), cache)
+        generate(endpoint(url, backoff=0.001), SAMPLES[:1], replace(SETTINGS, samples=0), cache)
     first, second = log["at"]
     assert 0.4 <= second - first < 1.5
 
@@ -312,14 +323,16 @@ def test_a_server_that_wants_too_much_patience_is_an_error(cache):
         server([(429, {"Retry-After": "3600"}, "come back")]) as (url, _),
         pytest.raises(EndpointError, match="asks to wait 3600 s, longer than longest_wait=120"),
     ):
-        generate(endpoint(url), SAMPLES[:1], S, cache)
+        generate(endpoint(url), SAMPLES[:1], SETTINGS, cache)
 
 
 @given(st.text("0123456789abcdef", min_size=8, max_size=8), st.integers(0, 8))
 def test_pauses_double_are_spread_and_are_the_same_every_time(key, i):
-    e = Endpoint("http://x/v1", "m", backoff=2)
-    assert 2 * 2**i * 0.5 <= pause(e, key, i) <= 2 * 2**i * 1.5 and pause(e, key, i) == pause(e, key, i)
-    assert 7 <= pause(e, key, i, 7.0) <= 9
+    server = Endpoint("http://x/v1", "m", backoff=2)
+    assert 2 * 2**i * 0.5 <= pause(server, key, i) <= 2 * 2**i * 1.5 and pause(server, key, i) == pause(
+        server, key, i
+    )
+    assert 7 <= pause(server, key, i, 7.0) <= 9
 
 
 def test_retry_after_dates():
@@ -330,8 +343,8 @@ def test_retry_after_dates():
 
 def test_one_failure_stops_the_others_and_keeps_what_came(cache):
     with server(["ok"] * 3 + [(400, {}, "no")] * 99, slow=0.02) as (url, log), pytest.raises(EndpointError):
-        generate(endpoint(url, concurrency=2), SAMPLES, S, cache)
-    assert len(log["seen"]) <= 6 and estimate(endpoint(url), SAMPLES, S, cache)["cached"] == 3
+        generate(endpoint(url, concurrency=2), SAMPLES, SETTINGS, cache)
+    assert len(log["seen"]) <= 6 and estimate(endpoint(url), SAMPLES, SETTINGS, cache)["cached"] == 3
 
 
 # Nothing is paid twice
@@ -339,34 +352,38 @@ def test_one_failure_stops_the_others_and_keeps_what_came(cache):
 
 def test_a_second_run_asks_nothing_and_a_moved_server_is_the_same(cache):
     with server() as (url, log):
-        first = generate(endpoint(url), SAMPLES, S, cache)
-    assert generate(endpoint("http://127.0.0.1:9/v1"), SAMPLES, S, cache) == first and len(log["seen"]) == 16
+        first = generate(endpoint(url), SAMPLES, SETTINGS, cache)
+    assert (
+        generate(endpoint("http://127.0.0.1:9/v1"), SAMPLES, SETTINGS, cache) == first
+        and len(log["seen"]) == 16
+    )
 
 
 def test_equal_requests_are_sent_once(cache):
     twins = pd.DataFrame(dict(id=list("abcd"), source="the same text"))
     with server(slow=0.05) as (url, log):
-        rows = generate(endpoint(url), twins, replace(S, samples=0), cache)
-    assert len(log["seen"]) == 1 and len({r["text"] for r in rows}) == 1 and len(rows) == 4
+        rows = generate(endpoint(url), twins, replace(SETTINGS, samples=0), cache)
+    assert len(log["seen"]) == 1 and len({row["text"] for row in rows}) == 1 and len(rows) == 4
 
 
 def test_raw_replies_are_kept_under_the_digest_of_their_request(cache, tmp_path):
     with server() as (url, log):
-        generate(endpoint(url), SAMPLES, S, cache)
+        generate(endpoint(url), SAMPLES, SETTINGS, cache)
     kept = (
         sqlite3.connect(tmp_path / "replies.sqlite")
         .execute("select key, request, reply from reply")
         .fetchall()
     )
-    assert {k for k, _, _ in kept} == {r.key for r in plan(endpoint(url), SAMPLES, S)}
-    assert all(json.loads(raw) == completion(json.loads(q)["body"], True) for _, q, raw in kept)
+    assert {key for key, _, _ in kept} == {request.key for request in plan(endpoint(url), SAMPLES, SETTINGS)}
+    assert all(json.loads(raw) == completion(json.loads(asked)["body"], True) for _, asked, raw in kept)
 
 
 SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[3])
-from test_endpoint import S, SAMPLES, endpoint, fill
-fill(sys.argv[1]+'/bank', 'd', 'g', SAMPLES, endpoint(sys.argv[2], concurrency=1), S, sys.argv[1]+'/replies.sqlite', size=3, progress=False)
+from test_endpoint import SAMPLES, SETTINGS, endpoint, fill
+folder, toy = sys.argv[1], endpoint(sys.argv[2], concurrency=1)
+fill(folder+'/bank', 'd', 'g', SAMPLES, toy, SETTINGS, folder+'/replies.sqlite', size=3, progress=False)
 """
 
 
@@ -379,7 +396,7 @@ def test_killed_three_times_it_pays_at_most_the_request_under_way_again(tmp_path
                 "g",
                 SAMPLES,
                 endpoint(url),
-                S,
+                SETTINGS,
                 tmp_path / "quiet.sqlite",
                 size=3,
                 progress=False,
@@ -388,18 +405,20 @@ def test_killed_three_times_it_pays_at_most_the_request_under_way_again(tmp_path
     with server(slow=0.1) as (url, log):
         run = [sys.executable, "-c", SCRIPT, str(tmp_path), url, str(Path(__file__).parent)]
         for n in (3, 7, 11):
-            p = subprocess.Popen(run)
+            process = subprocess.Popen(run)
             while len(log["seen"]) < n:
                 time.sleep(0.005)
-            p.send_signal(signal.SIGKILL)
-            assert p.wait() == -9
+            process.send_signal(signal.SIGKILL)
+            assert process.wait() == -9
         subprocess.run(run, check=True)
-    strip = {k: v.replace(url.encode(), b"") for k, v in files(tmp_path / "bank").items()}
+    strip = {name: data.replace(url.encode(), b"") for name, data in files(tmp_path / "bank").items()}
     assert strip.keys() == quiet.keys() and len(read_bank(tmp_path / "bank")) == 32
     assert read_bank(tmp_path / "bank").equals(read_bank(tmp_path / "quiet"))
     assert 16 <= len(log["seen"]) <= 16 + 3, "only a request under way at a kill may be sent again"
     fresh = tmp_path / "again"
-    fill(fresh, "d", "g", SAMPLES, endpoint(url), S, tmp_path / "replies.sqlite", size=3, progress=False)
+    fill(
+        fresh, "d", "g", SAMPLES, endpoint(url), SETTINGS, tmp_path / "replies.sqlite", size=3, progress=False
+    )
     assert files(fresh) == files(tmp_path / "bank"), (
         "from the cache alone, at the same address, the same bytes"
     )
@@ -408,32 +427,36 @@ def test_killed_three_times_it_pays_at_most_the_request_under_way_again(tmp_path
 # Money
 
 
-def paid(log, e):
-    return sum(e.cost(30, sum(len(written(q, i)) for i in range(q["n"]))) for q in log["served"])
+def paid(log, toy):
+    return sum(
+        toy.cost(30, sum(len(written(asked, i)) for i in range(asked["n"]))) for asked in log["served"]
+    )
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
 @pytest.mark.parametrize("budget", [0.0005, 0.001, 0.0015, 0.002])
 def test_the_budget_is_never_passed(cache, budget, concurrency):
     with server(slow=0.005) as (url, log):
-        e = endpoint(url, price_in=1, price_out=5, budget=budget, concurrency=concurrency)
+        toy = endpoint(url, price_in=1, price_out=5, budget=budget, concurrency=concurrency)
         try:
-            done = len(generate(e, SAMPLES, S, cache)) == 32
+            done = len(generate(toy, SAMPLES, SETTINGS, cache)) == 32
         except BudgetReached:
             done = False
-    assert paid(log, e) <= budget and cache.spent() == (pytest.approx(paid(log, e)), 0)
-    assert done or sum(cache.spent()) + e.cost(*max(r.most for r in plan(e, SAMPLES, S))) > budget, (
-        "it stopped although there was enough"
-    )
+    assert paid(log, toy) <= budget and cache.spent() == (pytest.approx(paid(log, toy)), 0)
+    assert (
+        done
+        or sum(cache.spent()) + toy.cost(*max(asked.most_tokens for asked in plan(toy, SAMPLES, SETTINGS)))
+        > budget
+    ), "it stopped although there was enough"
 
 
 def test_too_small_a_budget_sends_nothing_and_a_larger_one_goes_on(cache):
     with server() as (url, log):
-        e = endpoint(url, price_in=1, price_out=5, budget=1e-5)
+        toy = endpoint(url, price_in=1, price_out=5, budget=1e-5)
         with pytest.raises(BudgetReached, match="the budget of 1e-05 would be passed: 0 paid"):
-            generate(e, SAMPLES, S, cache)
+            generate(toy, SAMPLES, SETTINGS, cache)
         assert not log["seen"]
-        assert len(generate(replace(e, budget=1.0), SAMPLES, S, cache)) == 32
+        assert len(generate(replace(toy, budget=1.0), SAMPLES, SETTINGS, cache)) == 32
 
 
 def test_what_the_server_may_have_counted_stays_set_aside(cache):
@@ -441,37 +464,41 @@ def test_what_the_server_may_have_counted_stays_set_aside(cache):
         url,
         _,
     ):
-        e = endpoint(url, price_in=1, price_out=5, concurrency=1)
-        generate(e, SAMPLES[:1], replace(S, samples=0), cache)
-    assert cache.spent()[1] == pytest.approx(4 * e.cost(*plan(e, SAMPLES, S)[0].most))
+        toy = endpoint(url, price_in=1, price_out=5, concurrency=1)
+        generate(toy, SAMPLES[:1], replace(SETTINGS, samples=0), cache)
+    assert cache.spent()[1] == pytest.approx(4 * toy.cost(*plan(toy, SAMPLES, SETTINGS)[0].most_tokens))
 
 
 def test_a_budget_holds_over_restarts(tmp_path):
     with server() as (url, log):
-        e = endpoint(url, price_in=1, price_out=5, budget=0.0012)
+        toy = endpoint(url, price_in=1, price_out=5, budget=0.0012)
         for _ in range(3):
-            with Cache(tmp_path / "c") as c, pytest.raises(BudgetReached):
-                generate(e, SAMPLES, S, c)
-    assert 0 < paid(log, e) <= 0.0012
+            with Cache(tmp_path / "c") as replies, pytest.raises(BudgetReached):
+                generate(toy, SAMPLES, SETTINGS, replies)
+    assert 0 < paid(log, toy) <= 0.0012
 
 
 def test_without_a_usage_report_the_most_is_counted(cache):
     silent = json.dumps(dict(choices=[dict(message=dict(content="x"))]))
     with server([(200, {}, silent)]) as (url, _):
-        e = endpoint(url, price_in=1, price_out=5)
-        generate(e, SAMPLES[:1], replace(S, samples=0), cache)
-    assert cache.spent()[0] == pytest.approx(e.cost(*plan(e, SAMPLES, S)[0].most))
+        toy = endpoint(url, price_in=1, price_out=5)
+        generate(toy, SAMPLES[:1], replace(SETTINGS, samples=0), cache)
+    assert cache.spent()[0] == pytest.approx(toy.cost(*plan(toy, SAMPLES, SETTINGS)[0].most_tokens))
 
 
 def test_a_dry_run_sends_nothing_and_bounds_the_cost(cache):
     with server() as (url, log):
-        e = endpoint(url, price_in=1, price_out=5)
-        t = estimate(e, SAMPLES, S, cache)
-        assert not log["seen"] and (t["requests"], t["cached"], t["tokens_out"]) == (16, 0, 8 * (1 + 3) * 20)
-        generate(e, SAMPLES[:4], S, cache)
-        assert paid(log, e) <= t["cost_most"] and estimate(e, SAMPLES, S, cache)["cached"] == 8
-        generate(e, SAMPLES, S, cache)
-        assert estimate(e, SAMPLES, S, cache)["cost_most"] == 0
+        toy = endpoint(url, price_in=1, price_out=5)
+        costs = estimate(toy, SAMPLES, SETTINGS, cache)
+        assert not log["seen"] and (costs["requests"], costs["cached"], costs["tokens_out"]) == (
+            16,
+            0,
+            8 * (1 + 3) * 20,
+        )
+        generate(toy, SAMPLES[:4], SETTINGS, cache)
+        assert paid(log, toy) <= costs["cost_most"] and estimate(toy, SAMPLES, SETTINGS, cache)["cached"] == 8
+        generate(toy, SAMPLES, SETTINGS, cache)
+        assert estimate(toy, SAMPLES, SETTINGS, cache)["cost_most"] == 0
 
 
 # The key
@@ -483,25 +510,35 @@ def test_the_key_goes_to_the_server_and_nowhere_else(tmp_path, monkeypatch, capf
     told = json.dumps(dict(choices=[dict(message=dict(content=f"your key is {KEY}"))]))
     faults = [(429, {"Retry-After": "0"}, f"wait, {KEY}"), (200, {}, f"nonsense {KEY}"), (200, {}, told)]
     with server(faults + ["ok"] * 3 + [(401, {}, f"Incorrect API key provided: {KEY}")] * 9) as (url, log):
-        e = endpoint(url, key_env="MY_KEY", concurrency=1)
-        with pytest.raises(EndpointError) as err:
-            fill(tmp_path / "bank", "d", "g", SAMPLES, e, S, tmp_path / "c.sqlite", size=2, progress=True)
+        toy = endpoint(url, key_env="MY_KEY", concurrency=1)
+        with pytest.raises(EndpointError) as error:
+            fill(
+                tmp_path / "bank",
+                "d",
+                "g",
+                SAMPLES,
+                toy,
+                SETTINGS,
+                tmp_path / "c.sqlite",
+                size=2,
+                progress=True,
+            )
     assert set(log["keys"]) == {f"Bearer {KEY}"}
-    assert "Incorrect API key provided: ***" in str(err.value)
+    assert "Incorrect API key provided: ***" in str(error.value)
     import traceback
 
     seen = [
-        repr(e),
-        str(err.value),
-        "".join(traceback.format_exception(err.value)),
+        repr(toy),
+        str(error.value),
+        "".join(traceback.format_exception(error.value)),
         caplog.text,
         *capfd.readouterr(),
-        json.dumps(about(e, "d", "g", S)),
+        json.dumps(about(toy, "d", "g", SETTINGS)),
     ]
-    assert not [s for s in seen if KEY in s]
-    assert not [p for p in tmp_path.rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
-    with Cache(tmp_path / "c.sqlite") as c:
-        assert "your key is ***" in str(ask(e, plan(e, SAMPLES, S)[:1], c))
+    assert not [text for text in seen if KEY in text]
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    with Cache(tmp_path / "c.sqlite") as replies:
+        assert "your key is ***" in str(ask(toy, plan(toy, SAMPLES, SETTINGS)[:1], replies))
 
 
 def test_a_redirect_does_not_carry_the_key_away(cache, monkeypatch):
@@ -511,25 +548,25 @@ def test_a_redirect_does_not_carry_the_key_away(cache, monkeypatch):
         server([(307, {"Location": other + "/chat/completions"}, "")] * 9) as (url, _),
         pytest.raises(EndpointError, match="HTTP 307"),
     ):
-        generate(endpoint(url, key_env="MY_KEY"), SAMPLES, S, cache)
+        generate(endpoint(url, key_env="MY_KEY"), SAMPLES, SETTINGS, cache)
     assert not elsewhere["seen"]
 
 
 def test_a_missing_or_broken_key_is_said_without_showing_it(cache, monkeypatch):
     monkeypatch.delenv("MY_KEY", raising=False)
-    e = endpoint("http://127.0.0.1:9/v1", key_env="MY_KEY", price_out=1, budget=1)
+    toy = endpoint("http://127.0.0.1:9/v1", key_env="MY_KEY", price_out=1, budget=1)
     with pytest.raises(ValueError, match="MY_KEY holds no API key"):
-        generate(e, SAMPLES, S, cache)
+        generate(toy, SAMPLES, SETTINGS, cache)
     monkeypatch.setenv("MY_KEY", KEY + "\nX-Evil: 1")
-    with pytest.raises(ValueError, match="characters that an API key cannot have") as err:
-        generate(e, SAMPLES, S, cache)
-    assert KEY not in str(err.value) and cache.spent() == (0, 0)
+    with pytest.raises(ValueError, match="characters that an API key cannot have") as error:
+        generate(toy, SAMPLES, SETTINGS, cache)
+    assert KEY not in str(error.value) and cache.spent() == (0, 0)
 
 
 def test_no_key_is_sent_when_none_is_named(cache, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with server() as (url, log):
-        generate(endpoint(url), SAMPLES[:1], S, cache)
+        generate(endpoint(url), SAMPLES[:1], SETTINGS, cache)
     assert set(log["keys"]) == {None} and api_key(endpoint(url)) == ""
 
 
@@ -537,6 +574,6 @@ def test_no_key_is_sent_when_none_is_named(cache, monkeypatch):
     "url", ["localhost:8000/v1", "ftp://h/v1", f"https://{KEY}@h/v1", f"https://h/v1?key={KEY}"]
 )
 def test_addresses_that_cannot_work_or_carry_a_key_are_refused(url):
-    with pytest.raises(ValueError) as err:
+    with pytest.raises(ValueError) as error:
         Endpoint(url, "m")
-    assert KEY not in str(err.value)
+    assert KEY not in str(error.value)

@@ -1,4 +1,4 @@
-"""Serve: over HTTP a local checkpoint gives the texts and the log-probabilities it gives at home, whatever else clients send."""
+"""Server: texts and log-probabilities over HTTP are those of the checkpoint, whatever else clients send."""
 
 import http.client
 import json
@@ -19,7 +19,7 @@ from test_generate import SAMPLES, files, tiny
 
 from uetrust.core.store import canonical
 from uetrust.generation import endpoint
-from uetrust.generation import serve as sv
+from uetrust.generation import serve as server
 from uetrust.generation.bank import read_bank
 from uetrust.generation.decoding import Decoding, key
 from uetrust.generation.endpoint import Cache, Endpoint, EndpointError
@@ -28,7 +28,7 @@ from uetrust.generation.serve import serving
 from uetrust.models.forward import read
 
 FEW = SAMPLES[:6]
-S = Decoding(samples=3, max_new_tokens=12, prompt="w1 {source} w2")
+SETTINGS = Decoding(samples=3, max_new_tokens=12, prompt="w1 {source} w2")
 PROMPT = "w3 w9 w20 w4"
 
 
@@ -39,51 +39,53 @@ def model():
 
 @pytest.fixture(scope="module")
 def url(model):
-    with serving(model, "tiny") as at:
-        yield at
+    with serving(model, "tiny") as address:
+        yield address
 
 
 @pytest.fixture
 def cache(tmp_path):
-    with Cache(tmp_path / "replies.sqlite") as c:
-        yield c
+    with Cache(tmp_path / "replies.sqlite") as replies:
+        yield replies
 
 
 def post(url, body, path="/completions", method="POST"):
     "Status and parsed reply; `body` as it is when bytes, else as JSON"
-    q = urllib.request.Request(
+    message = urllib.request.Request(
         url + path,
         body if isinstance(body, bytes) else json.dumps(body).encode(),
         {"Content-Type": "application/json"},
         method=method,
     )
     try:
-        with urllib.request.urlopen(q, timeout=60) as r:
-            return r.status, json.load(r)
+        with urllib.request.urlopen(message, timeout=60) as reply:
+            return reply.status, json.load(reply)
     except urllib.error.HTTPError as e:
         return e.code, json.load(e)
 
 
-def ask(url, chat=False, **kw):
+def ask(url, chat=False, **fields):
     status, reply = post(
         url,
         dict(model="tiny")
         | (dict(messages=[dict(role="user", content=PROMPT)]) if chat else dict(prompt=PROMPT))
-        | kw,
+        | fields,
         "/chat/completions" if chat else "/completions",
     )
     assert status == 200, reply
     return reply
 
 
-def greedy(m, ids, n):
-    return m.tokenizer.decode(
-        decode(m, [ids], Decoding(max_new_tokens=n), [[None]])[0][0], skip_special_tokens=True
+def greedy(model, ids, n):
+    return model.tokenizer.decode(
+        decode(model, [ids], Decoding(max_new_tokens=n), [[None]])[0][0], skip_special_tokens=True
     )
 
 
 def texts(reply):
-    return [c["message"]["content"] if "message" in c else c["text"] for c in reply["choices"]]
+    return [
+        choice["message"]["content"] if "message" in choice else choice["text"] for choice in reply["choices"]
+    ]
 
 
 # (a) Texts
@@ -91,33 +93,37 @@ def texts(reply):
 
 @pytest.mark.parametrize("kind,chat", [("llama", True), ("llama", False), ("bart", False), ("t5", False)])
 def test_greedy_texts_are_those_of_the_model_at_home(kind, chat, cache):
-    m, s = tiny(kind, chat), replace(S, samples=0, document=S.prompt)
-    with serving(m) as url:
-        rows = endpoint.generate(Endpoint(url, kind, chat=chat), FEW, s, cache)
-    at_home = {r["sample"]: (r["text"], r["finish"]) for r in generate(m, FEW, s)}
-    assert {r["sample"]: (r["text"], r["finish"]) for r in rows} == at_home and len(set(at_home.values())) > 3
+    model, settings = tiny(kind, chat), replace(SETTINGS, samples=0, document=SETTINGS.prompt)
+    with serving(model) as url:
+        rows = endpoint.generate(Endpoint(url, kind, chat=chat), FEW, settings, cache)
+    at_home = {row["sample"]: (row["text"], row["finish"]) for row in generate(model, FEW, settings)}
+    assert {row["sample"]: (row["text"], row["finish"]) for row in rows} == at_home and len(
+        set(at_home.values())
+    ) > 3
 
 
 def test_drawn_texts_are_those_of_the_project_s_sampling(url, model):
-    s = Decoding(max_new_tokens=9, temperature=0.7, top_k=20, top_p=0.9)
+    settings = Decoding(max_new_tokens=9, temperature=0.7, top_k=20, top_p=0.9)
     ids = encode(model, PROMPT)
-    ours = decode(model, [ids], s, [[key(5, canonical(ids), i) for i in range(4)]])[0]
+    ours = decode(model, [ids], settings, [[key(5, canonical(ids), i) for i in range(4)]])[0]
     got = ask(url, n=4, seed=5, max_tokens=9, temperature=0.7, top_k=20, top_p=0.9)
-    assert texts(got) == [model.tokenizer.decode(t, skip_special_tokens=True) for t in ours]
+    assert texts(got) == [model.tokenizer.decode(text, skip_special_tokens=True) for text in ours]
     assert got["usage"] == dict(
         prompt_tokens=4, completion_tokens=sum(map(len, ours)), total_tokens=4 + sum(map(len, ours))
     )
-    assert [c["finish_reason"] for c in got["choices"]] == ["stop" if t[-1] == 1 else "length" for t in ours]
+    assert [choice["finish_reason"] for choice in got["choices"]] == [
+        "stop" if text[-1] == 1 else "length" for text in ours
+    ]
 
 
-@pytest.mark.parametrize("kw", [dict(temperature=0.3), dict(top_k=2), dict(top_p=0.3)])
-def test_every_setting_of_the_sampling_counts(url, kw):
-    assert texts(ask(url, n=8, seed=1, max_tokens=8, **kw)) != texts(ask(url, n=8, seed=1, max_tokens=8))
+@pytest.mark.parametrize("fields", [dict(temperature=0.3), dict(top_k=2), dict(top_p=0.3)])
+def test_every_setting_of_the_sampling_counts(url, fields):
+    assert texts(ask(url, n=8, seed=1, max_tokens=8, **fields)) != texts(ask(url, n=8, seed=1, max_tokens=8))
 
 
 def test_both_names_of_the_length_count(url):
-    for k in ("max_tokens", "max_completion_tokens"):
-        assert ask(url, seed=1, temperature=0, **{k: 3})["usage"]["completion_tokens"] <= 3
+    for name in ("max_tokens", "max_completion_tokens"):
+        assert ask(url, seed=1, temperature=0, **{name: 3})["usage"]["completion_tokens"] <= 3
     assert ask(url, temperature=0, max_tokens=9, max_completion_tokens=2)["usage"]["completion_tokens"] == 2
 
 
@@ -143,8 +149,8 @@ def test_system_and_assistant_messages_go_through_the_template(url, model):
 @pytest.mark.parametrize("chat", [True, False])
 def test_text_i_depends_on_seed_prompt_and_i_alone(url, chat):
     four, again, two, other, elsewhere = (
-        ask(url, chat, max_tokens=10, **kw)
-        for kw in (
+        ask(url, chat, max_tokens=10, **fields)
+        for fields in (
             dict(n=4, seed=7),
             dict(n=4, seed=7),
             dict(n=2, seed=7),
@@ -165,8 +171,10 @@ def test_text_i_depends_on_seed_prompt_and_i_alone(url, chat):
 
 
 def test_without_a_seed_texts_differ_and_the_reply_tells_the_seed(url):
-    a, b = (ask(url, n=3, max_tokens=10) for _ in range(2))
-    assert texts(a) != texts(b) and texts(ask(url, n=3, max_tokens=10, seed=a["seed"])) == texts(a)
+    first, second = (ask(url, n=3, max_tokens=10) for _ in range(2))
+    assert texts(first) != texts(second) and texts(ask(url, n=3, max_tokens=10, seed=first["seed"])) == texts(
+        first
+    )
     assert ask(url, temperature=0)["seed"] is None and canonical(
         ask(url, temperature=0, max_tokens=5)
     ) == canonical(ask(url, temperature=0, max_tokens=5))
@@ -176,87 +184,92 @@ def test_without_a_seed_texts_differ_and_the_reply_tells_the_seed(url):
 
 
 @pytest.mark.parametrize(
-    "kw", [dict(temperature=0), dict(temperature=0.5, seed=3, n=3), dict(top_k=3, seed=3, n=2)]
+    "fields", [dict(temperature=0), dict(temperature=0.5, seed=3, n=3), dict(top_k=3, seed=3, n=2)]
 )
-def test_logprobs_are_those_of_read_whatever_the_sampling(url, model, kw):
+def test_logprobs_are_those_of_read_whatever_the_sampling(url, model, fields):
     words = model.tokenizer.get_vocab()
     plain, chat = (
-        ask(url, logprobs=2, max_tokens=8, **kw),
-        ask(url, True, logprobs=True, top_logprobs=2, max_tokens=8, **kw),
+        ask(url, logprobs=2, max_tokens=8, **fields),
+        ask(url, True, logprobs=True, top_logprobs=2, max_tokens=8, **fields),
     )
     for reply, prompt in ((plain, PROMPT), (chat, [dict(role="user", content=PROMPT)])):
-        for c in reply["choices"]:
+        for choice in reply["choices"]:
             got = (
-                c["logprobs"]
+                choice["logprobs"]
                 if reply is plain
                 else {
-                    k: [t[v] for t in c["logprobs"]["content"]]
-                    for k, v in (
+                    name: [tokens[field] for tokens in choice["logprobs"]["content"]]
+                    for name, field in (
                         ("tokens", "token"),
                         ("token_logprobs", "logprob"),
                         ("top_logprobs", "top_logprobs"),
                     )
                 }
             )
-            r = read(model, [(encode(model, prompt), [words[t] for t in got["tokens"]])], topk=2)[0]
-            np.testing.assert_allclose(got["token_logprobs"], r.logp, rtol=0, atol=1e-5)
+            reading = read(
+                model, [(encode(model, prompt), [words[tokens] for tokens in got["tokens"]])], topk=2
+            )[0]
+            np.testing.assert_allclose(got["token_logprobs"], reading.logp, rtol=0, atol=1e-5)
             top = [
-                t if reply is plain else {b["token"]: b["logprob"] for b in t} for t in got["top_logprobs"]
+                tokens if reply is plain else {best["token"]: best["logprob"] for best in tokens}
+                for tokens in got["top_logprobs"]
             ]
-            assert [sorted(words[w] for w in t) for t in top] == np.sort(r.top_ids, 1).tolist()
+            assert [sorted(words[word] for word in tokens) for tokens in top] == np.sort(
+                reading.top_ids, 1
+            ).tolist()
             np.testing.assert_allclose(
-                [sorted(t.values()) for t in top], r.top_logp[:, ::-1], rtol=0, atol=1e-5
+                [sorted(tokens.values()) for tokens in top], reading.top_logp[:, ::-1], rtol=0, atol=1e-5
             )
     assert (
-        sum(len(c["logprobs"]["tokens"]) for c in plain["choices"]) == plain["usage"]["completion_tokens"]
+        sum(len(choice["logprobs"]["tokens"]) for choice in plain["choices"])
+        == plain["usage"]["completion_tokens"]
     ), "the end token has its log-probability too"
 
 
+def close(found, wanted):
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+
+
 def test_echo_gives_the_logprobs_of_a_given_text(url, model):
-    (c,) = ask(url, echo=True, max_tokens=0, logprobs=0)["choices"]
-    ids = encode(model, PROMPT)
-    assert canonical(ask(url, echo=True, max_tokens=0, logprobs=0)) == canonical(
-        ask(url, echo=True, max_tokens=0, logprobs=0)
-    ), "nothing is drawn, so nothing is left to chance"
-    assert (
-        c["text"] == PROMPT
-        and c["logprobs"]["tokens"] == PROMPT.split()
-        and c["logprobs"]["token_logprobs"][0] is None
-        and c["logprobs"]["top_logprobs"] is None
+    fields = dict(echo=True, max_tokens=0, logprobs=0)
+    (choice,) = ask(url, **fields)["choices"]
+    ids, logprobs = encode(model, PROMPT), choice["logprobs"]
+    assert canonical(ask(url, **fields)) == canonical(ask(url, **fields)), (
+        "nothing is drawn, so nothing is left to chance"
     )
-    np.testing.assert_allclose(
-        c["logprobs"]["token_logprobs"][1:], read(model, [(ids[:1], ids[1:])])[0].logp, rtol=0, atol=1e-5
-    )
+    assert choice["text"] == PROMPT and logprobs["tokens"] == PROMPT.split()
+    assert logprobs["token_logprobs"][0] is None and logprobs["top_logprobs"] is None
+    close(logprobs["token_logprobs"][1:], read(model, [(ids[:1], ids[1:])])[0].logp)
+
+
+def test_echo_is_followed_by_the_text_and_its_logprobs(url):
+    (given,) = ask(url, echo=True, max_tokens=0, logprobs=0)["choices"]
     (whole,) = ask(url, echo=True, max_tokens=5, logprobs=1, temperature=0)["choices"]
     (alone,) = ask(url, max_tokens=5, logprobs=1, temperature=0)["choices"]
-    assert (
-        whole["text"] == PROMPT + alone["text"]
-        and whole["logprobs"]["tokens"] == PROMPT.split() + alone["logprobs"]["tokens"]
-        and whole["logprobs"]["top_logprobs"][0] is None
-    )
-    np.testing.assert_allclose(
-        whole["logprobs"]["token_logprobs"][1:],
-        c["logprobs"]["token_logprobs"][1:] + alone["logprobs"]["token_logprobs"],
-        rtol=0,
-        atol=1e-5,
-    )
+    echoed, before, after = (choice["logprobs"] for choice in (whole, given, alone))
+    assert whole["text"] == PROMPT + alone["text"] and echoed["top_logprobs"][0] is None
+    assert echoed["tokens"] == PROMPT.split() + after["tokens"]
+    close(echoed["token_logprobs"][1:], before["token_logprobs"][1:] + after["token_logprobs"])
 
 
 def test_an_encoder_decoder_has_logprobs_of_its_texts_and_none_of_its_prompt():
-    m = tiny("bart")
-    with serving(m, "tiny") as url:
-        (c,) = ask(url, logprobs=0, temperature=0, max_tokens=8)["choices"]
-        status, r = post(url, dict(model="tiny", prompt=PROMPT, echo=True, max_tokens=0, logprobs=0))
-    ids = decode(m, [encode(m, PROMPT)], Decoding(max_new_tokens=8), [[None]])[0][0]
+    model = tiny("bart")
+    with serving(model, "tiny") as url:
+        (choice,) = ask(url, logprobs=0, temperature=0, max_tokens=8)["choices"]
+        status, reply = post(url, dict(model="tiny", prompt=PROMPT, echo=True, max_tokens=0, logprobs=0))
+    ids = decode(model, [encode(model, PROMPT)], Decoding(max_new_tokens=8), [[None]])[0][0]
     np.testing.assert_allclose(
-        c["logprobs"]["token_logprobs"], read(m, [(encode(m, PROMPT), ids)])[0].logp, rtol=0, atol=1e-5
+        choice["logprobs"]["token_logprobs"],
+        read(model, [(encode(model, PROMPT), ids)])[0].logp,
+        rtol=0,
+        atol=1e-5,
     )
-    assert status == 400 and r["error"]["param"] == "echo" and "encoder" in r["error"]["message"]
+    assert status == 400 and reply["error"]["param"] == "echo" and "encoder" in reply["error"]["message"]
 
 
 def test_no_logprobs_unless_asked(url):
-    for kw in ({}, dict(logprobs=None)):
-        assert ask(url, **kw, max_tokens=3)["choices"][0]["logprobs"] is None
+    for fields in ({}, dict(logprobs=None)):
+        assert ask(url, **fields, max_tokens=3)["choices"][0]["logprobs"] is None
     assert ask(url, True, logprobs=False, max_tokens=3)["choices"][0]["logprobs"] is None
 
 
@@ -265,8 +278,8 @@ def test_no_logprobs_unless_asked(url):
 GOOD = dict(model="tiny", prompt="w3", max_tokens=2)
 TALK = dict(model="tiny", messages=[dict(role="user", content="w3")], max_tokens=2)
 BAD = [
-    ("/completions", GOOD | {k: v}, k)
-    for k, vs in dict(
+    ("/completions", GOOD | {field: value}, field)
+    for field, values in dict(
         n=[0, -1, 129, 1.5, "2", True, [1]],
         max_tokens=[-1, "many", 0, 2.0],
         max_completion_tokens=[-3, 0],
@@ -288,11 +301,11 @@ BAD = [
         top_logprobs=[1],
         surprise=[1],
     ).items()
-    for v in vs
+    for value in values
 ]
 BAD += [
-    ("/chat/completions", TALK | {k: v}, k)
-    for k, vs in dict(
+    ("/chat/completions", TALK | {field: value}, field)
+    for field, values in dict(
         logprobs=[1, "yes"],
         top_logprobs=[3, 21, True],
         echo=[True],
@@ -308,10 +321,10 @@ BAD += [
             [dict(role="user", content="w3", name="x")],
         ],
     ).items()
-    for v in vs
+    for value in values
 ]
 BAD += [
-    (path, {k: v for k, v in good.items() if k != lack}, lack)
+    (path, {field: value for field, value in good.items() if field != lack}, lack)
     for path, good in (("/completions", GOOD), ("/chat/completions", TALK))
     for lack in good
     if lack != "max_tokens"
@@ -320,12 +333,12 @@ BAD += [
 
 @pytest.mark.parametrize("path,body,field", BAD, ids=[f"{i}-{field}" for i, (*_, field) in enumerate(BAD)])
 def test_every_bad_field_is_named(url, path, body, field):
-    status, r = post(url, body, path)
+    status, reply = post(url, body, path)
     assert (
         status == 400
-        and r["error"]["param"] == field
-        and field in r["error"]["message"]
-        and r["error"]["type"] == "invalid_request_error"
+        and reply["error"]["param"] == field
+        and field in reply["error"]["message"]
+        and reply["error"]["type"] == "invalid_request_error"
     )
 
 
@@ -344,8 +357,8 @@ def test_every_bad_field_is_named(url, path, body, field):
     ids=range(8),
 )
 def test_a_body_that_is_not_json_is_said_to_be_so(url, raw):
-    status, r = post(url, raw)
-    assert status == 400 and "not JSON" in r["error"]["message"] and r["error"]["param"] is None
+    status, reply = post(url, raw)
+    assert status == 400 and "not JSON" in reply["error"]["message"] and reply["error"]["param"] is None
 
 
 @pytest.mark.parametrize("raw", [b"[]", b"3", b"null", b'"w3"'])
@@ -375,52 +388,54 @@ def test_values_that_ask_for_nothing_are_no_error(url):
 
 
 def test_a_wrong_model_is_not_found(url):
-    status, r = post(url, GOOD | dict(model="gpt-4"))
-    assert (status, r["error"]["param"], r["error"]["code"]) == (
+    status, reply = post(url, GOOD | dict(model="gpt-4"))
+    assert (status, reply["error"]["param"], reply["error"]["code"]) == (
         404,
         "model",
         "model_not_found",
-    ) and "'tiny'" in r["error"]["message"]
+    ) and "'tiny'" in reply["error"]["message"]
     with (
-        Cache(":memory:") as c,
+        Cache(":memory:") as replies,
         pytest.raises(EndpointError, match="HTTP 404.*1 attempt|1 attempt.*HTTP 404"),
     ):
-        endpoint.generate(Endpoint(url, "gpt-4"), FEW[:1], S, c)
+        endpoint.generate(Endpoint(url, "gpt-4"), FEW[:1], SETTINGS, replies)
+
+
+def repeated(words):
+    return " ".join(["w3"] * words)
 
 
 def test_a_prompt_that_is_too_long_says_how_many_tokens_fit(url):
-    def at(words, **kw):
-        return post(url, GOOD | dict(prompt=" ".join(["w3"] * words)) | kw)
+    def long_prompt(words, **fields):
+        return post(url, GOOD | dict(prompt=repeated(words)) | fields)
 
-    assert at(90, max_tokens=6)[0] == 200 and at(96, max_tokens=0, echo=True, logprobs=0)[0] == 200
-    for status, r in (at(91, max_tokens=6), at(91, max_completion_tokens=6)):
-        assert (status, r["error"]["param"], r["error"]["code"]) == (
-            400,
-            "prompt",
-            "context_length_exceeded",
-        ) and "has 91 tokens, but 90 fit" in r["error"]["message"]
-    assert "has 97 tokens, but 96 fit" in at(97, max_tokens=0, echo=True)[1]["error"]["message"]
     assert (
-        "has 1 tokens, but 0 fit" in at(1, max_tokens=96)[1]["error"]["message"]
-        and "has 1 tokens, but 0 fit" in at(1, max_tokens=2**31)[1]["error"]["message"]
+        long_prompt(90, max_tokens=6)[0] == 200
+        and long_prompt(96, max_tokens=0, echo=True, logprobs=0)[0] == 200
     )
-    assert [
-        len(
-            post(url, dict(model="tiny", prompt=" ".join(["w3"] * k), echo=True, seed=1, logprobs=0))[1][
-                "choices"
-            ][0]["logprobs"]["tokens"]
-        )
-        <= 96
-        for k in (1, 50, 95)
-    ] == [True] * 3 and post(url, dict(model="tiny", prompt=" ".join(["w3"] * 96)))[0] == 400
-    status, r = post(
-        url, TALK | dict(messages=[dict(role="user", content=" ".join(["w3"] * 93))]), "/chat/completions"
-    )
-    assert (
-        status == 400
-        and r["error"]["param"] == "messages"
-        and "has 95 tokens, but 94 fit" in r["error"]["message"]
-    )
+    for status, reply in (long_prompt(91, max_tokens=6), long_prompt(91, max_completion_tokens=6)):
+        error = reply["error"]
+        assert (status, error["param"], error["code"]) == (400, "prompt", "context_length_exceeded")
+        assert "has 91 tokens, but 90 fit" in error["message"]
+    for words, fields, says in (
+        (97, dict(max_tokens=0, echo=True), "has 97 tokens, but 96 fit"),
+        (1, dict(max_tokens=96), "has 1 tokens, but 0 fit"),
+        (1, dict(max_tokens=2**31), "has 1 tokens, but 0 fit"),
+    ):
+        assert says in long_prompt(words, **fields)[1]["error"]["message"]
+    talk = TALK | dict(messages=[dict(role="user", content=repeated(93))])
+    status, reply = post(url, talk, "/chat/completions")
+    assert status == 400 and reply["error"]["param"] == "messages"
+    assert "has 95 tokens, but 94 fit" in reply["error"]["message"]
+
+
+def test_without_a_length_the_text_fits_behind_its_prompt(url):
+    def whole(words):
+        return post(url, dict(model="tiny", prompt=repeated(words), echo=True, seed=1, logprobs=0))
+
+    for words in (1, 50, 95):
+        assert len(whole(words)[1]["choices"][0]["logprobs"]["tokens"]) <= 96
+    assert post(url, dict(model="tiny", prompt=repeated(96)))[0] == 400
 
 
 def test_an_encoder_decoder_has_room_for_prompt_and_text_each():
@@ -434,18 +449,18 @@ def test_an_encoder_decoder_has_room_for_prompt_and_text_each():
 
 def test_messages_need_a_chat_template_that_takes_them(url):
     with serving(tiny("llama"), "tiny") as plain:
-        status, r = post(plain, TALK, "/chat/completions")
+        status, reply = post(plain, TALK, "/chat/completions")
     assert (
         status == 400
-        and r["error"]["param"] == "messages"
-        and "no chat template" in r["error"]["message"]
-        and "/v1/completions" in r["error"]["message"]
+        and reply["error"]["param"] == "messages"
+        and "no chat template" in reply["error"]["message"]
+        and "/v1/completions" in reply["error"]["message"]
     )
-    m = tiny("llama", chat=True)
-    m.tokenizer.chat_template = "{{ raise_exception('no system message, please') }}"
-    with serving(m, "tiny") as picky:
-        status, r = post(picky, TALK, "/chat/completions")
-    assert status == 400 and "no system message, please" in r["error"]["message"]
+    model = tiny("llama", chat=True)
+    model.tokenizer.chat_template = "{{ raise_exception('no system message, please') }}"
+    with serving(model, "tiny") as picky:
+        status, reply = post(picky, TALK, "/chat/completions")
+    assert status == 400 and "no system message, please" in reply["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -460,18 +475,18 @@ def test_messages_need_a_chat_template_that_takes_them(url):
     ],
 )
 def test_other_paths_and_methods_are_json_errors(url, method, path, status):
-    got, r = post(url, b"{}", path, method)
-    assert got == status and r["error"]["message"]
+    got, reply = post(url, b"{}", path, method)
+    assert got == status and reply["error"]["message"]
 
 
 def raw_reply(url, text):  # Status and body of what is sent as it is
-    at = urlsplit(url)
-    with socket.create_connection((at.hostname, at.port), timeout=10) as s:
-        s.sendall(text)
-        s.shutdown(socket.SHUT_WR)
-        r = http.client.HTTPResponse(s)
-        r.begin()
-        return r.status, json.loads(r.read())
+    address = urlsplit(url)
+    with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+        connection.sendall(text)
+        connection.shutdown(socket.SHUT_WR)
+        reply = http.client.HTTPResponse(connection)
+        reply.begin()
+        return reply.status, json.loads(reply.read())
 
 
 @pytest.mark.parametrize(
@@ -496,7 +511,7 @@ def test_a_header_without_end(url):
 
 
 def test_errors_inside_are_told_without_a_traceback_or_a_text(model, monkeypatch):
-    lines, real = [], sv.decode
+    lines, real = [], server.decode
     with serving(model, "tiny", log=lines.append) as url:
         good = ask(url, temperature=0)
         for error in (
@@ -506,10 +521,10 @@ def test_errors_inside_are_told_without_a_traceback_or_a_text(model, monkeypatch
             SystemError("secret"),
         ):
 
-            def broken(*a, error=error):
+            def broken(*args, error=error):
                 raise error
 
-            monkeypatch.setattr(sv, "decode", broken)
+            monkeypatch.setattr(server, "decode", broken)
             assert post(url, GOOD) == (
                 500,
                 dict(
@@ -521,9 +536,9 @@ def test_errors_inside_are_told_without_a_traceback_or_a_text(model, monkeypatch
                     )
                 ),
             )
-        monkeypatch.setattr(sv, "decode", real)
+        monkeypatch.setattr(server, "decode", real)
         assert ask(url, temperature=0) == good
-    assert [ln for ln in lines if ln.startswith("POST")] == ["POST /v1/completions 200"] + [
+    assert [line for line in lines if line.startswith("POST")] == ["POST /v1/completions 200"] + [
         "POST /v1/completions 500"
     ] * 4 + ["POST /v1/completions 200"]
     assert (
@@ -535,34 +550,34 @@ def test_errors_inside_are_told_without_a_traceback_or_a_text(model, monkeypatch
 
 
 def test_a_number_that_is_none_is_an_error_inside_and_not_broken_json(model, monkeypatch):
-    monkeypatch.setattr(sv, "_logprobs", lambda *a: [[("w3", float("nan"), [])]])
+    monkeypatch.setattr(server, "_logprobs", lambda *args: [[("w3", float("nan"), [])]])
     with serving(model, "tiny") as url:
         assert post(url, GOOD | dict(logprobs=0))[0] == 500
 
 
 def test_a_client_that_hangs_up_disturbs_nobody(url, capfd):
-    at = urlsplit(url)
+    address = urlsplit(url)
     for text in (b"", b"POST /v1/compl", b"POST /v1/completions HTTP/1.1\r\nContent-Length: 500\r\n\r\n{"):
-        with socket.create_connection((at.hostname, at.port)) as s:
-            s.sendall(text)
-            s.setsockopt(
+        with socket.create_connection((address.hostname, address.port)) as connection:
+            connection.sendall(text)
+            connection.setsockopt(
                 socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0"
             )  # Reset instead of a goodbye
     assert texts(ask(url, temperature=0, max_tokens=3)) and capfd.readouterr() == ("", "")
 
 
 def test_an_encoder_cannot_serve():
-    m = tiny("llama")
-    m.kind = "encoder"
-    with pytest.raises(ValueError, match="of kind 'encoder': it cannot write"), serving(m):
+    model = tiny("llama")
+    model.kind = "encoder"
+    with pytest.raises(ValueError, match="of kind 'encoder': it cannot write"), serving(model):
         pass
 
 
 # (e) and (f) Banks, company
 
 
-@pytest.mark.parametrize("kw", [dict(), dict(per_call=1), dict(chat=False, logprobs=True)])
-def test_a_bank_made_twice_is_the_same_to_the_byte(url, model, tmp_path, kw):
+@pytest.mark.parametrize("fields", [dict(), dict(per_call=1), dict(chat=False, logprobs=True)])
+def test_a_bank_made_twice_is_the_same_to_the_byte(url, model, tmp_path, fields):
     one, two = (
         files(
             endpoint.fill(
@@ -570,8 +585,8 @@ def test_a_bank_made_twice_is_the_same_to_the_byte(url, model, tmp_path, kw):
                 "d",
                 "g",
                 FEW,
-                Endpoint(url, "tiny", **kw),
-                S,
+                Endpoint(url, "tiny", **fields),
+                SETTINGS,
                 tmp_path / f"{name}.sqlite",
                 size=2,
                 progress=False,
@@ -580,14 +595,14 @@ def test_a_bank_made_twice_is_the_same_to_the_byte(url, model, tmp_path, kw):
         for name in "ab"
     )
     assert one == two and len(one) == 4
-    b = read_bank(tmp_path / "a")
-    assert b.groupby("kind").size().to_dict() == dict(greedy=6, sample=18) and b["text"].nunique() > 15
+    bank = read_bank(tmp_path / "a")
+    assert bank.groupby("kind").size().to_dict() == dict(greedy=6, sample=18) and bank["text"].nunique() > 15
     at_home = {
-        r["sample"]: r["text"]
-        for r in generate(model if kw.get("chat", True) else tiny("llama"), FEW, S)
-        if r["kind"] == "greedy"
+        row["sample"]: row["text"]
+        for row in generate(model if fields.get("chat", True) else tiny("llama"), FEW, SETTINGS)
+        if row["kind"] == "greedy"
     }
-    assert dict(b[b["kind"] == "greedy"][["sample", "text"]].to_numpy()) == at_home
+    assert dict(bank[bank["kind"] == "greedy"][["sample", "text"]].to_numpy()) == at_home
 
 
 def test_eight_at_once_are_each_answered_right(url):
@@ -597,24 +612,24 @@ def test_eight_at_once_are_each_answered_right(url):
         else dict(chat=True, seed=i, max_tokens=10)
         for i in range(8)
     ]
-    alone = [ask(url, **b) for b in bodies]
+    alone = [ask(url, **body) for body in bodies]
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(lambda b: ask(url, **b), bodies * 3))
-    assert together == alone * 3 and len({canonical(r["choices"]) for r in alone}) == 8
+        together = list(pool.map(lambda body: ask(url, **body), bodies * 3))
+    assert together == alone * 3 and len({canonical(reply["choices"]) for reply in alone}) == 8
 
 
 def test_one_at_a_time_meets_the_model(model, monkeypatch):
-    inside, most, real = [], [], sv.decode
+    inside, most, real = [], [], server.decode
 
-    def counted(*a):
+    def counted(*args):
         inside.append(1)
         most.append(len(inside))
         try:
-            return real(*a)
+            return real(*args)
         finally:
             inside.pop()
 
-    monkeypatch.setattr(sv, "decode", counted)
+    monkeypatch.setattr(server, "decode", counted)
     with serving(model, "tiny") as url, ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda i: ask(url, seed=i, max_tokens=10), range(8)))
     assert most == [1] * 8
@@ -622,15 +637,17 @@ def test_one_at_a_time_meets_the_model(model, monkeypatch):
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_the_model_has_a_name_and_the_door_is_closed_behind(model, tmp_path):
-    m = tiny("llama")
-    m.id = str(tmp_path / "models" / "my-llama")
-    with serving(m) as url:
-        assert [x["id"] for x in json.load(urllib.request.urlopen(url + "/models"))["data"]] == ["my-llama"]
+    served = tiny("llama")
+    served.id = str(tmp_path / "models" / "my-llama")
+    with serving(served) as url:
+        assert [listed["id"] for listed in json.load(urllib.request.urlopen(url + "/models"))["data"]] == [
+            "my-llama"
+        ]
     with pytest.raises(urllib.error.URLError):
         post(url, GOOD)
-    m.id, m.revision = "org/my-llama", "abc"
-    with serving(m) as url:
-        assert [x["id"] for x in json.load(urllib.request.urlopen(url + "/models"))["data"]] == [
+    served.id, served.revision = "org/my-llama", "abc"
+    with serving(served) as url:
+        assert [listed["id"] for listed in json.load(urllib.request.urlopen(url + "/models"))["data"]] == [
             "org/my-llama"
         ]
     assert url.startswith("http://127.0.0.1:") and url.endswith("/v1")
@@ -638,7 +655,8 @@ def test_the_model_has_a_name_and_the_door_is_closed_behind(model, tmp_path):
 
 FROM_FOLDER = """
 import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler) # A shell that starts jobs in the background has it ignored
+# A shell that starts jobs in the background has it ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from uetrust.generation.serve import serve
 serve(sys.argv[1], port=0)
 """
