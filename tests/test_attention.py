@@ -160,7 +160,7 @@ def test_weights_of_pairs_are_made_only_when_they_are_asked_for(toys, monkeypatc
             tuple(g) == keep and all(np.array_equal(g[k], w[k]) for k in keep)
             for g, w in zip(got, whole, strict=True)
         )
-    monkeypatch.setattr(at.Kept, "_keep_most", lambda *a: pytest.fail("pairs were looked at"))
+    monkeypatch.setattr(at.Kept, "_update_largest", lambda *a: pytest.fail("pairs were looked at"))
     assert tuple(at.attentions(m, PAIRS)[0]) == (
         "attention_previous",
         "attention_log_self",

@@ -162,7 +162,7 @@ def there(
 def shared(
     folder,  # Of a bank and its statistics
 ) -> dict:  # Statistics of the run as a whole
-    "The statistics that belong to no single source: states and perplexities of training and background texts."
+    "Statistics of the whole run: states and perplexities of training and background texts."
     tables = {
         name: read_readings(path)
         for name in ("train", "background")
