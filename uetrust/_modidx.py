@@ -2503,6 +2503,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'uetrust.stats.beams.Searcher.__init__': ( '05_stats/beams.html#searcher.__init__',
                                                                                 'uetrust/stats/beams.py'),
                                      'uetrust.stats.beams._hypothesis': ('05_stats/beams.html#_hypothesis', 'uetrust/stats/beams.py'),
+                                     'uetrust.stats.beams._last_position': ('05_stats/beams.html#_last_position', 'uetrust/stats/beams.py'),
                                      'uetrust.stats.beams.goes_on_from': ('05_stats/beams.html#goes_on_from', 'uetrust/stats/beams.py'),
                                      'uetrust.stats.beams.searched': ('05_stats/beams.html#searched', 'uetrust/stats/beams.py'),
                                      'uetrust.stats.beams.together': ('05_stats/beams.html#together', 'uetrust/stats/beams.py')},
