@@ -38,7 +38,7 @@ class Searcher:
     def __call__(
         self,
         new: dict,  # Inputs for the words that it has not seen
-        # For each hypothesis the one of the previous step that it continues, shape [N]; None at the first step
+        # For each hypothesis its parent in the previous step, shape [N]; None at the first step
         rows: torch.Tensor | None,
     ) -> torch.Tensor:  # log p of the next word, float64 [N,V]
         "Log-probabilities of the next word after one more step."
