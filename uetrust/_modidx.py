@@ -2923,7 +2923,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                     'uetrust.ue.density.train_robust': ('06_ue/density.html#train_robust', 'uetrust/ue/density.py')},
             'uetrust.ue.diversity': { 'uetrust.ue.diversity.Spectrum': ('06_ue/diversity.html#spectrum', 'uetrust/ue/diversity.py'),
                                       'uetrust.ue.diversity._logits': ('06_ue/diversity.html#_logits', 'uetrust/ue/diversity.py'),
-                                      'uetrust.ue.diversity._to_greedy': ('06_ue/diversity.html#_to_greedy', 'uetrust/ue/diversity.py'),
+                                      'uetrust.ue.diversity._with_greedy': ('06_ue/diversity.html#_with_greedy', 'uetrust/ue/diversity.py'),
                                       'uetrust.ue.diversity.by_size': ('06_ue/diversity.html#by_size', 'uetrust/ue/diversity.py'),
                                       'uetrust.ue.diversity.contra': ('06_ue/diversity.html#contra', 'uetrust/ue/diversity.py'),
                                       'uetrust.ue.diversity.contra_affinity': ( '06_ue/diversity.html#contra_affinity',

@@ -89,7 +89,7 @@ def mahalanobis_distance(
 def jittered(
     cov: np.ndarray,  # Covariance, shape [D,D]; its precision counts
 ) -> tuple:  # (cov + jitter on the diagonal, the jitter)
-    "Covariance with the smallest jitter of 1e-15 to 1e-1 that leaves no negative eigenvalue, else the largest."
+    "Covariance plus the smallest jitter, 1e-15 to 1e-1, that leaves no negative eigenvalue, or the largest."
     for jitter in 10.0 ** np.arange(-15, 0):
         regular = cov + np.eye(len(cov), dtype=cov.dtype) * cov.dtype.type(jitter)
         if (np.linalg.eigvalsh(regular) >= 0).all():
