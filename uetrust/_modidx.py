@@ -3042,6 +3042,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
             'uetrust.ue.reflexive': { 'uetrust.ue.reflexive._labelled': ('06_ue/reflexive.html#_labelled', 'uetrust/ue/reflexive.py'),
                                       'uetrust.ue.reflexive._phrase': ('06_ue/reflexive.html#_phrase', 'uetrust/ue/reflexive.py'),
                                       'uetrust.ue.reflexive._plain': ('06_ue/reflexive.html#_plain', 'uetrust/ue/reflexive.py'),
+                                      'uetrust.ue.reflexive._single': ('06_ue/reflexive.html#_single', 'uetrust/ue/reflexive.py'),
                                       'uetrust.ue.reflexive._value': ('06_ue/reflexive.html#_value', 'uetrust/ue/reflexive.py'),
                                       'uetrust.ue.reflexive._values': ('06_ue/reflexive.html#_values', 'uetrust/ue/reflexive.py'),
                                       'uetrust.ue.reflexive.confidence': ('06_ue/reflexive.html#confidence', 'uetrust/ue/reflexive.py'),
