@@ -32,7 +32,7 @@ from uetrust.ue.information import (
 
 
 # Per-token statistics of log-probabilities [L,V]. The package computes them in one forward pass, and its
-# scores only average them. Here they are written once more from the definitions, so that definition and average
+# scores only average them. Here they are written once more from the definitions. So definition and average
 # together can be compared with other libraries, which take the log-probabilities.
 def entropy(logp):
     return -np.where(np.isneginf(logp), 0, np.exp(logp) * np.where(np.isneginf(logp), 0, logp)).sum(1)

@@ -116,8 +116,8 @@ def _with_alternatives(
     likely = [_words(tokenizer, ids) for ids in text["top_ids"]]
     return [
         pair
-        for word, alternatives in zip(written, likely)
-        for other in alternatives
+        for word, others in zip(written, likely)
+        for other in others
         for pair in ((word, other), (other, word))
     ]
 

@@ -206,8 +206,8 @@ def told(
     def reply(part):
         return [ids[0] for ids in decode(m, part, s, [[None]] * len(part))]
 
-    replies = [ids for i in range(0, len(prompts), batch) for ids in halving(reply, prompts[i : i + batch])]
-    return [m.tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in replies]
+    answers = [ids for i in range(0, len(prompts), batch) for ids in halving(reply, prompts[i : i + batch])]
+    return [m.tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in answers]
 
 
 def local_answers(
