@@ -2502,6 +2502,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                 'uetrust/stats/beams.py'),
                                      'uetrust.stats.beams.Searcher.__init__': ( '05_stats/beams.html#searcher.__init__',
                                                                                 'uetrust/stats/beams.py'),
+                                     'uetrust.stats.beams._flat': ('05_stats/beams.html#_flat', 'uetrust/stats/beams.py'),
                                      'uetrust.stats.beams._hypothesis': ('05_stats/beams.html#_hypothesis', 'uetrust/stats/beams.py'),
                                      'uetrust.stats.beams._last_position': ('05_stats/beams.html#_last_position', 'uetrust/stats/beams.py'),
                                      'uetrust.stats.beams.goes_on_from': ('05_stats/beams.html#goes_on_from', 'uetrust/stats/beams.py'),

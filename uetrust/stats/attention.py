@@ -187,7 +187,8 @@ def attentions(
     batch_tokens: int = 2048,
 ) -> list[dict]:  # For each pair what is kept, by name
     "Attention statistics of each text, for the scores of `uetrust.ue.attention`."
-    rows = [(it.prompt, it.text) for it in (lay(m, prefix, text, layout) for prefix, text in pairs)]
+    items = [lay(m, prefix, text, layout) for prefix, text in pairs]
+    rows = [(item.prompt, item.text) for item in items]
     middle, known = len(stack_of(m)[1]) // 2, sum(MAPS.values(), ())
     if unknown := [name for name in keep if name not in known]:
         raise ValueError(f"of attention maps {some(known)} can be kept, not {some(unknown)}")
@@ -218,7 +219,7 @@ def _chosen_heads(m, heads):  # Layer to its heads, all or a list
             f"heads needs (layer, head) pairs, layers below {n} and heads below {each}; "
             f"got {some(wrong) or 'none'}"
         )
-    return {layer: [head for of, head in heads if of == layer] for layer in range(n)}
+    return {layer: [head for its_layer, head in heads if its_layer == layer] for layer in range(n)}
 
 
 def _room_before(m, question, layout):  # Positions that a question leaves for the text and its prefix

@@ -142,11 +142,7 @@ def searched(
     def make(rows):
         asked = [ids for ids, _ in prompts(m, list(sources[rows["sample"]]), resolved)]
         found = [texts for i in range(0, len(asked), batch) for texts in halving(find, asked[i : i + batch])]
-        flat = [
-            (source, k, prompt, ids, score)
-            for source, prompt, texts in zip(rows["sample"], asked, found)
-            for k, (ids, score) in enumerate(texts)
-        ]
+        flat = _flat(rows["sample"], asked, found)
         readings = read(m, [(prompt, ids) for _, _, prompt, ids, _ in flat], **ensemble, **options)
         return [
             _hypothesis(m, source, k, ids, score, reading.members)
@@ -156,6 +152,14 @@ def searched(
     asked = dict(beams=beams, members=members, rate=rate, rules=rules)
     about = reader(m, "beams", **asked, prompt=template(m, resolved), max_prompt=resolved.max_prompt)
     return fill_readings(folder, bank, about, make, ("greedy",), worker, progress)
+
+
+def _flat(sources, prompts, found):  # (source, number, prompt, ids, score) of each hypothesis
+    return [
+        (source, k, prompt, ids, score)
+        for source, prompt, texts in zip(sources, prompts, found)
+        for k, (ids, score) in enumerate(texts)
+    ]
 
 
 def _hypothesis(m, sample, k, ids, score, members):  # Row of a shard

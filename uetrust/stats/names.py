@@ -192,5 +192,6 @@ def runs(
         for name in stored:
             found |= values(name, of_table(read(folder / name / shard)), order)
         if known is not None:
-            found |= {c: list(known.loc[order, c]) for c in ("source", "reference") if c in known}
+            given = [column for column in ("source", "reference") if column in known]
+            found |= {column: list(known.loc[order, column]) for column in given}
         yield Run(order, reg, whole, **found)

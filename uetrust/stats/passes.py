@@ -215,9 +215,7 @@ def rarity(
     tokenizer,  # Of the model that scores the texts
     texts,  # Documents
     size: int,  # Entries of the vocabulary, V
-) -> (
-    np.ndarray
-):  # Natural log of (n+1)/(documents with the token+1), shape [V]; 0 for a token of every document
+) -> np.ndarray:  # Natural log of (n+1)/(documents with the token+1), shape [V]
     "Inverse document frequency of each token."
     frequency = np.zeros(size)
     for text in texts:

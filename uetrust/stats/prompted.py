@@ -68,9 +68,7 @@ def asked_true(
     worker: tuple = (0, 1),  # This is worker i of n
     progress: bool = True,  # Show sources done and time left
     **options,  # batch_tokens and chunk of `read`
-) -> (
-    Path
-):  # Columns sample, kind, k, true, false, true_processed (log p), cut (source tokens that did not fit)
+) -> Path:  # Columns sample, kind, k, true, false, true_processed (log p), cut (source tokens)
     "Compute and store the log-probabilities of True and False as answers about each greedy text."
     resolved = replace(own_settings(m, settings), max_new_tokens=1)
     sources, answers = samples.set_index("id")["source"], [word_id(m, word) for word in ("True", "False")]
@@ -78,7 +76,8 @@ def asked_true(
     check_sources(bank, samples)
 
     def answer_logp(pairs, logits):  # Shape [N,2]: True, False
-        return np.array([r.logp[0] for r in read(m, pairs, logits=logits, **options)]).reshape(-1, 2)
+        readings = read(m, pairs, logits=logits, **options)
+        return np.array([reading.logp[0] for reading in readings]).reshape(-1, 2)
 
     def make(rows):
         asked = [
@@ -87,7 +86,10 @@ def asked_true(
         ]
         pairs = [(ids, [answer]) for ids, _ in asked for answer in answers]
         raw, processed = (answer_logp(pairs, logits) for logits in ("raw", "processed"))
-        logps = (dict(true=x[0], false=x[1], true_processed=z[0]) for x, z in zip(raw, processed))
+        logps = (
+            dict(true=given[0], false=given[1], true_processed=ruled[0])
+            for given, ruled in zip(raw, processed)
+        )
         return [
             _key(row) | logp | dict(cut=cut) for row, logp, (_, cut) in zip(rows.itertuples(), logps, asked)
         ]
@@ -189,9 +191,9 @@ def restated(
     "A bare number on a scale, in percent of the scale."
     if not scale:
         return reply
-    match, (lo, hi) = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*\.?\s*", reply), map(float, scale)
-    if match and lo <= float(match[1]) <= hi:
-        return f"{100 * (float(match[1]) - lo) / (hi - lo):g}%"
+    match, (low, high) = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*\.?\s*", reply), map(float, scale)
+    if match and low <= float(match[1]) <= high:
+        return f"{100 * (float(match[1]) - low) / (high - low):g}%"
     return ""
 
 # %% ../../nbs/05_stats/07_prompted.ipynb #28c22073

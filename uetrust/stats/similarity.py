@@ -97,7 +97,7 @@ def in_order(
 
 def _pairwise_f1(words, common):  # F-score of all pairs; `common` holds each text's own count on its diagonal
     total = np.add.outer(common.diagonal(), common.diagonal())
-    same = np.array([[a == b for b in words] for a in words], float).reshape(common.shape)
+    same = np.array([[text == other for other in words] for text in words], float).reshape(common.shape)
     return np.divide(2 * common, total, out=same, where=total > 0)
 
 
