@@ -1,4 +1,7 @@
-"""Readings beside the likelihoods: each equals a plain forward pass over one text at a time, and comes out the same in any order of work."""
+"""Prompted statistics, attention, Focus and beams: equal to a plain forward pass over one text at a time.
+
+They do not depend on the order of work.
+"""
 
 import re
 from dataclasses import replace
@@ -46,19 +49,27 @@ THREE = samples("bulletin:test:3")
 @pytest.fixture(scope="module", params=SHIPPED)
 def written(request, tmp_path_factory):
     "(kind, shipped model, folder of a bank of three bulletins)"
-    m = load(root() / "data" / "models" / SHIPPED[request.param], device="cpu")
+    model = load(root() / "data" / "models" / SHIPPED[request.param], device="cpu")
     return (
         request.param,
-        m,
-        fill(tmp_path_factory.mktemp(request.param) / "texts", "bulletin", m.id, THREE, m, D, progress=False),
+        model,
+        fill(
+            tmp_path_factory.mktemp(request.param) / "texts",
+            "bulletin",
+            model.id,
+            THREE,
+            model,
+            D,
+            progress=False,
+        ),
     )
 
 
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory):
-    m = load(root() / "data" / "models" / "tiny-llama", device="cpu")
-    return m, fill(
-        tmp_path_factory.mktemp("chat") / "texts", "bulletin", "llama", THREE, m, D, progress=False
+    model = load(root() / "data" / "models" / "tiny-llama", device="cpu")
+    return model, fill(
+        tmp_path_factory.mktemp("chat") / "texts", "bulletin", "llama", THREE, model, D, progress=False
     )
 
 
@@ -67,30 +78,29 @@ def kind_of(bank, kind):
 
 
 @torch.no_grad()
-def plain(
-    m, prompt, text
-):  # The whole model on one text: (log p [L,V], states [L,D], attention [layers,H,T,T], positions before the text)
-    if m.kind == "causal":
+def plain(model, prompt, text):
+    # The model on one text: log p [L,V], states [L,D], attention [layers,H,T,T], positions before the text
+    if model.kind == "causal":
         out, start = (
-            m.model(torch.tensor([[*prompt, *text]]), output_hidden_states=True, output_attentions=True),
+            model.model(torch.tensor([[*prompt, *text]]), output_hidden_states=True, output_attentions=True),
             len(prompt),
         )
     else:
         out, start = (
-            m.model(
+            model.model(
                 input_ids=torch.tensor([prompt]),
-                decoder_input_ids=torch.tensor([[m.model.config.decoder_start_token_id, *text]]),
+                decoder_input_ids=torch.tensor([[model.model.config.decoder_start_token_id, *text]]),
                 output_hidden_states=True,
                 output_attentions=True,
             ),
             1,
         )
     rows = slice(start - 1, start - 1 + len(text))
-    state = (out.hidden_states if m.kind == "causal" else out.decoder_hidden_states)[-1][0, rows]
+    state = (out.hidden_states if model.kind == "causal" else out.decoder_hidden_states)[-1][0, rows]
     return (
         out.logits[0, rows].log_softmax(-1).double().numpy(),
         state.numpy(),
-        out.attentions if m.kind == "causal" else out.decoder_attentions,
+        out.attentions if model.kind == "causal" else out.decoder_attentions,
         start,
     )
 
@@ -102,50 +112,62 @@ def eager(written):
     written[1].model.set_attn_implementation("sdpa")
 
 
-def asked_of(m):
-    return dict(zip(THREE["id"], (ids for ids, _ in prompts(m, list(THREE["source"]), own_settings(m, D)))))
+def asked_of(model):
+    return dict(
+        zip(THREE["id"], (ids for ids, _ in prompts(model, list(THREE["source"]), own_settings(model, D))))
+    )
 
 
 def test_states_of_drawn_texts_are_those_that_write_the_end(written, tmp_path):
-    _, m, bank = written
+    _, model, bank = written
     got = read_readings(
-        likelihoods(tmp_path / "x", bank, THREE, m, PASSES["sample_states"], D, progress=False)
+        likelihoods(tmp_path / "x", bank, THREE, model, PASSES["sample_states"], D, progress=False)
     )
-    texts, asked = read_bank(bank).query("kind=='sample'"), asked_of(m)
+    texts, asked = read_bank(bank).query("kind=='sample'"), asked_of(model)
     assert len(got) == len(texts) == 6
-    for g, t in zip(got.itertuples(), texts.itertuples()):
-        assert np.abs(g.decoder_last - plain(m, asked[t.sample], t.ids)[1][-1]).max() < 1e-4
+    for row, text in zip(got.itertuples(), texts.itertuples()):
+        assert np.abs(row.decoder_last - plain(model, asked[text.sample], text.ids)[1][-1]).max() < 1e-4
 
 
 def test_largest_weights_are_those_of_a_plain_pass(eager, tmp_path):
-    _, m, bank = eager
+    _, model, bank = eager
     got, asked = (
         read_readings(
-            attending(tmp_path / "x", bank, THREE, m, D, "attention_max", progress=False)
+            attending(tmp_path / "x", bank, THREE, model, D, "attention_max", progress=False)
         ).set_index("sample"),
-        asked_of(m),
+        asked_of(model),
     )
     assert list(got) == ["kind", "k", "attention_max"]
-    for s, t in kind_of(bank, "greedy").iterrows():
-        w, start = plain(m, asked[s], t["ids"])[2:]
-        w, L = torch.cat(w).numpy(), len(t["ids"])
-        want = [[w[:, :, start + i - 1, start + j].max() if j < i else 0 for j in range(L)] for i in range(L)]
-        np.testing.assert_allclose(got.at[s, "attention_max"], want, atol=1e-5)
+    for source, text in kind_of(bank, "greedy").iterrows():
+        weights, start = plain(model, asked[source], text["ids"])[2:]
+        weights, length = torch.cat(weights).numpy(), len(text["ids"])
+        want = [
+            [weights[:, :, start + i - 1, start + j].max() if j < i else 0 for j in range(length)]
+            for i in range(length)
+        ]
+        np.testing.assert_allclose(got.at[source, "attention_max"], want, atol=1e-5)
 
 
 def test_focus_is_the_doubt_about_whole_rows(written, tmp_path):
-    _, m, bank = written
+    _, model, bank = written
     docs = list(samples("bulletin:train:20")["source"])
     got, asked = (
-        read_readings(focusing(tmp_path / "x", bank, THREE, m, D, docs, progress=False)).set_index("sample"),
-        asked_of(m),
+        read_readings(focusing(tmp_path / "x", bank, THREE, model, D, docs, progress=False)).set_index(
+            "sample"
+        ),
+        asked_of(model),
     )
-    have = [set(m.tokenizer(d, add_special_tokens=False).input_ids) for d in docs]
-    idf = np.array([np.log(21 / (sum(v in h for h in have) + 1)) for v in range(m.text_config.vocab_size)])
-    assert np.array_equal(rarity(m.tokenizer, docs, len(idf)), idf) and idf.min() == 0
-    for s, t in kind_of(bank, "greedy").iterrows():
-        want = token_doubt(plain(m, asked[s], t["ids"])[0], np.array(t["ids"]), idf)
-        np.testing.assert_allclose(got.at[s, "focus_surprisal"], want, rtol=1e-3)
+    have = [set(model.tokenizer(document, add_special_tokens=False).input_ids) for document in docs]
+    idf = np.array(
+        [
+            np.log(21 / (sum(token in tokens for tokens in have) + 1))
+            for token in range(model.text_config.vocab_size)
+        ]
+    )
+    assert np.array_equal(rarity(model.tokenizer, docs, len(idf)), idf) and idf.min() == 0
+    for source, text in kind_of(bank, "greedy").iterrows():
+        want = token_doubt(plain(model, asked[source], text["ids"])[0], np.array(text["ids"]), idf)
+        np.testing.assert_allclose(got.at[source, "focus_surprisal"], want, rtol=1e-3)
 
 
 def test_doubt_does_not_exist_where_no_word_is_likely():
@@ -153,26 +175,28 @@ def test_doubt_does_not_exist_where_no_word_is_likely():
 
 
 def test_a_question_looks_where_a_plain_pass_looks(llama, tmp_path):
-    m, bank = llama
-    got = read_readings(elicited(tmp_path / "x", bank, THREE, m, ASK, D, progress=False)).set_index("sample")
-    after = m.tokenizer(
+    model, bank = llama
+    got = read_readings(elicited(tmp_path / "x", bank, THREE, model, ASK, D, progress=False)).set_index(
+        "sample"
+    )
+    after = model.tokenizer(
         " Is the summary true? Answer True or False. [/INST]", add_special_tokens=False
     ).input_ids
-    m.model.set_attn_implementation("eager")
+    model.model.set_attn_implementation("eager")
     try:
-        for x in THREE.itertuples():
-            ids = np.array(kind_of(bank, "greedy").at[x.id, "ids"])
+        for sample in THREE.itertuples():
+            ids = np.array(kind_of(bank, "greedy").at[sample.id, "ids"])
             words = ~np.isin(
-                ids, m.tokenizer.all_special_ids
+                ids, model.tokenizer.all_special_ids
             )  # A text that was ended by the limit has no end token
-            assert words.sum() >= len(ids) - 1 and got.at[x.id, "cut"] == 0
-            before = m.tokenizer(
-                f"<s>[INST] Bulletin: {x.source} Summary:", add_special_tokens=False
+            assert words.sum() >= len(ids) - 1 and got.at[sample.id, "cut"] == 0
+            before = model.tokenizer(
+                f"<s>[INST] Bulletin: {sample.source} Summary:", add_special_tokens=False
             ).input_ids
             with torch.no_grad():
-                w = (
+                weights = (
                     torch.cat(
-                        m.model(
+                        model.model(
                             torch.tensor([[*before, *ids[words], *after]]), output_attentions=True
                         ).attentions
                     )
@@ -180,26 +204,30 @@ def test_a_question_looks_where_a_plain_pass_looks(llama, tmp_path):
                     .numpy()
                 )
             want = np.zeros(len(ids))
-            want[words] = w[len(before) : len(before) + words.sum()]
-            np.testing.assert_allclose(got.at[x.id, "elicited_attention"], want, atol=1e-6)
+            want[words] = weights[len(before) : len(before) + words.sum()]
+            np.testing.assert_allclose(got.at[sample.id, "elicited_attention"], want, atol=1e-6)
     finally:
-        m.model.set_attn_implementation("sdpa")
+        model.model.set_attn_implementation("sdpa")
 
 
 def test_of_a_long_source_only_its_end_is_cut_from_a_question(llama, tmp_path):
-    m, bank = llama
+    model, bank = llama
     few = replace(D, max_prompt=60)
-    got = read_readings(elicited(tmp_path / "x", bank, THREE, m, ASK, few, progress=False))
-    whole = read_readings(elicited(tmp_path / "y", bank, THREE, m, ASK, D, progress=False))
+    got = read_readings(elicited(tmp_path / "x", bank, THREE, model, ASK, few, progress=False))
+    whole = read_readings(elicited(tmp_path / "y", bank, THREE, model, ASK, D, progress=False))
     assert (got["cut"] > 0).all() and not any(
-        np.allclose(a, b) for a, b in zip(got["elicited_attention"], whole["elicited_attention"])
+        np.allclose(short, long)
+        for short, long in zip(got["elicited_attention"], whole["elicited_attention"])
     )
-    said = [(~np.isin(i, m.tokenizer.all_special_ids)).sum() for i in kind_of(bank, "greedy")["ids"]]
-    for x, n, c in zip(THREE.itertuples(), said, got["cut"]):
+    said = [(~np.isin(ids, model.tokenizer.all_special_ids)).sum() for ids in kind_of(bank, "greedy")["ids"]]
+    for sample, n, cut in zip(THREE.itertuples(), said, got["cut"]):
         assert (
-            sum(len(m.tokenizer(t, add_special_tokens=False).input_ids) for t in around(m, ASK, x.source))
+            sum(
+                len(model.tokenizer(part, add_special_tokens=False).input_ids)
+                for part in around(model, ASK, sample.source)
+            )
             + n
-            - c
+            - cut
             == 60
         )
 
@@ -209,9 +237,9 @@ def test_of_a_long_source_only_its_end_is_cut_from_a_question(llama, tmp_path):
     ["{source} is {summary}", "{summary} of {source}?", "{source}?", "{source} {summary} or {summary}?"],
 )
 def test_a_question_that_cannot_look_back_is_refused(llama, ask, tmp_path):
-    m, bank = llama
+    model, bank = llama
     with pytest.raises(ValueError, match="needs {source} before {summary} and words behind it"):
-        elicited(tmp_path / "x", bank, THREE, m, ask, D, progress=False)
+        elicited(tmp_path / "x", bank, THREE, model, ask, D, progress=False)
 
 
 def test_attention_belongs_to_the_tokens_of_the_writer(llama, tmp_path):
@@ -221,33 +249,36 @@ def test_attention_belongs_to_the_tokens_of_the_writer(llama, tmp_path):
 
 
 def test_replies_are_what_plain_generation_gives_and_are_read_strictly(llama, tmp_path):
-    m, bank = llama
+    model, bank = llama
     got = read_readings(
         replies(
             tmp_path / "x",
             bank,
             THREE,
             RATE,
-            local_answers(m, replace(D, max_new_tokens=8)),
+            local_answers(model, replace(D, max_new_tokens=8)),
             dict(title="verbal_2s"),
             ("1", "5"),
             progress=False,
         )
     ).set_index("sample")
-    for x in THREE.itertuples():
-        text = kind_of(bank, "greedy").at[x.id, "text"]
-        ids = m.tokenizer(
-            f"<s>[INST] Bulletin: {x.source} Summary: {text} Rate the consistency of the summary from 1 to 5. [/INST]",
+    for sample in THREE.itertuples():
+        text = kind_of(bank, "greedy").at[sample.id, "text"]
+        ids = model.tokenizer(
+            f"<s>[INST] Bulletin: {sample.source} Summary: {text} "
+            "Rate the consistency of the summary from 1 to 5. [/INST]",
             add_special_tokens=False,
             return_tensors="pt",
         ).input_ids
         with torch.no_grad():
-            out = m.model.generate(
+            out = model.model.generate(
                 ids, attention_mask=torch.ones_like(ids), max_new_tokens=8, do_sample=False
             )[0, ids.shape[1] :]
-        reply = m.tokenizer.decode(out, skip_special_tokens=True).strip()
-        assert got.at[x.id, "reply"] == reply and reply in "12345", "it was taught to answer with one number"
-        assert verbalized_2s(got.at[x.id, "stated"]) == pytest.approx(1 - (int(reply) - 1) / 4)
+        reply = model.tokenizer.decode(out, skip_special_tokens=True).strip()
+        assert got.at[sample.id, "reply"] == reply and reply in "12345", (
+            "it was taught to answer with one number"
+        )
+        assert verbalized_2s(got.at[sample.id, "stated"]) == pytest.approx(1 - (int(reply) - 1) / 4)
 
 
 @pytest.mark.parametrize(
@@ -270,19 +301,21 @@ def test_a_reply_off_the_scale_is_missing(reply, stated):
 
 
 def test_keywords_are_the_tokens_that_share_a_letter_with_one(written, tmp_path):
-    _, m, bank = written
+    _, model, bank = written
 
     def tag(texts):
-        return [[x.span() for x in re.finditer(r"[A-Z]\w*(?: [A-Z]\w*)*|\d+", t)] for t in texts]
+        return [
+            [match.span() for match in re.finditer(r"[A-Z]\w*(?: [A-Z]\w*)*|\d+", text)] for text in texts
+        ]
 
     got = read_readings(
-        keywords(tmp_path / "x", bank, m.tokenizer, tag, "capitals", progress=False)
+        keywords(tmp_path / "x", bank, model.tokenizer, tag, "capitals", progress=False)
     ).set_index("sample")
-    for s, t in kind_of(bank, "greedy").iterrows():
-        words = [m.tokenizer.decode([i], skip_special_tokens=True) for i in t["ids"]]
+    for source, text in kind_of(bank, "greedy").iterrows():
+        words = [model.tokenizer.decode([i], skip_special_tokens=True) for i in text["ids"]]
         assert (
-            got.at[s, "keywords"].tolist() == [bool(re.match(r"[A-Z\d]", w)) for w in words]
-            and got.at[s, "keywords"].any()
+            got.at[source, "keywords"].tolist() == [bool(re.match(r"[A-Z\d]", word)) for word in words]
+            and got.at[source, "keywords"].any()
         )
 
 
@@ -306,23 +339,25 @@ def test_a_keyword_of_two_words_does_not_reach_the_token_before_it():
 
 @pytest.fixture(scope="module")
 def bart(tmp_path_factory):
-    m = load(root() / "data" / "models" / "tiny-bart", device="cpu")
-    return m, fill(tmp_path_factory.mktemp("bart") / "texts", "bulletin", "bart", THREE, m, D, progress=False)
+    model = load(root() / "data" / "models" / "tiny-bart", device="cpu")
+    return model, fill(
+        tmp_path_factory.mktemp("bart") / "texts", "bulletin", "bart", THREE, model, D, progress=False
+    )
 
 
 @torch.no_grad()
-def by_members(m, prompt, text, seeds, rate):  # log p [M,L,V] by whole passes over one text
-    ids, start, out = torch.tensor([prompt]), m.model.config.decoder_start_token_id, []
-    for s in seeds:
-        e = Member(s, rate)
-        e.begin(0)
-        with e:
-            h = m.model.get_encoder()(input_ids=ids)
-        e.begin(1)
-        with e:
+def by_members(model, prompt, text, seeds, rate):  # log p [M,L,V] by whole passes over one text
+    ids, start, out = torch.tensor([prompt]), model.model.config.decoder_start_token_id, []
+    for seed in seeds:
+        member = Member(seed, rate)
+        member.begin(0)
+        with member:
+            states = model.model.get_encoder()(input_ids=ids)
+        member.begin(1)
+        with member:
             out.append(
-                m.model(
-                    encoder_outputs=h,
+                model.model(
+                    encoder_outputs=states,
                     attention_mask=torch.ones_like(ids),
                     decoder_input_ids=torch.tensor([[start, *text[:-1]]]),
                 )
@@ -335,57 +370,60 @@ def by_members(m, prompt, text, seeds, rate):  # log p [M,L,V] by whole passes o
 
 
 def test_hypotheses_have_the_score_of_the_search_and_the_terms_of_whole_passes(bart, tmp_path):
-    m, bank = bart
+    model, bank = bart
     got, asked = (
-        read_readings(searched(tmp_path / "x", bank, THREE, m, D, beams=4, members=3, progress=False)),
-        asked_of(m),
+        read_readings(searched(tmp_path / "x", bank, THREE, model, D, beams=4, members=3, progress=False)),
+        asked_of(model),
     )
     assert got.groupby("sample").size().tolist() == [4] * 3
-    for r in got.itertuples():
-        lp = by_members(m, asked[r.sample], r.ids, [1, 2, 3], 0.1)
-        q, own = np.exp(lp).mean(0), lp[:, np.arange(len(r.ids)), r.ids]
-        h = -(q * np.log(q)).sum(-1)
-        np.testing.assert_allclose(r.pe_tu, h, atol=1e-5)
-        np.testing.assert_allclose(r.pe_rmi, -(q * lp.mean(0)).sum(-1) - h, atol=1e-5)
+    for hypothesis in got.itertuples():
+        logp = by_members(model, asked[hypothesis.sample], hypothesis.ids, [1, 2, 3], 0.1)
+        mixture, own = np.exp(logp).mean(0), logp[:, np.arange(len(hypothesis.ids)), hypothesis.ids]
+        entropy = -(mixture * np.log(mixture)).sum(-1)
+        np.testing.assert_allclose(hypothesis.pe_tu, entropy, atol=1e-5)
+        np.testing.assert_allclose(hypothesis.pe_rmi, -(mixture * logp.mean(0)).sum(-1) - entropy, atol=1e-5)
         free = (
-            slice(None, -1) if len(r.ids) == D.max_new_tokens else slice(None)
+            slice(None, -1) if len(hypothesis.ids) == D.max_new_tokens else slice(None)
         )  # The last token is forced there
-        np.testing.assert_allclose(r.member_logp[:, free], own[:, free], atol=1e-4)
-        assert r.length == len(r.ids) + 1 and r.score == pytest.approx(
-            np.log(np.exp(own).mean(0))[free].sum() / r.length, abs=1e-4
+        np.testing.assert_allclose(hypothesis.member_logp[:, free], own[:, free], atol=1e-4)
+        assert hypothesis.length == len(hypothesis.ids) + 1 and hypothesis.score == pytest.approx(
+            np.log(np.exp(own).mean(0))[free].sum() / hypothesis.length, abs=1e-4
         )
 
 
 @pytest.mark.parametrize("kind", ["bart", "t5", "llama"])
 @pytest.mark.parametrize("penalty", [None, 0.0, 2.0])
 def test_members_that_drop_nothing_search_as_the_network_does(kind, penalty):
-    m = tiny(kind)
-    m.model.generation_config.length_penalty = penalty
-    s = replace(own_settings(m, S), beams=3)
-    asked = [ids for ids, _ in prompts(m, list(SAMPLES["source"][:5]), s)]
-    got = hypotheses(m, asked, s, lambda ids, mask: together(m, ids, mask, 3, [1, 2], 0.0))
-    assert [[t for t, _ in h] for h in got] == decode(m, asked, s)
-    for i, h in enumerate(got):
-        for t, x in h:
-            lp = plain_of(m, asked[i], t)
-            free = lp[:-1] if kind == "bart" and len(t) == S.max_new_tokens else lp
-            assert x == pytest.approx(
-                free.sum() / (len(t) + 1) ** (1 if penalty is None else penalty), rel=1e-4
+    model = tiny(kind)
+    model.model.generation_config.length_penalty = penalty
+    settings = replace(own_settings(model, S), beams=3)
+    asked = [ids for ids, _ in prompts(model, list(SAMPLES["source"][:5]), settings)]
+    got = hypotheses(model, asked, settings, lambda ids, mask: together(model, ids, mask, 3, [1, 2], 0.0))
+    assert [[ids for ids, _ in found] for found in got] == decode(model, asked, settings)
+    for i, found in enumerate(got):
+        for ids, score in found:
+            logp = plain_of(model, asked[i], ids)
+            free = logp[:-1] if kind == "bart" and len(ids) == S.max_new_tokens else logp
+            assert score == pytest.approx(
+                free.sum() / (len(ids) + 1) ** (1 if penalty is None else penalty), rel=1e-4
             )
 
 
-def plain_of(m, prompt, text):
-    return plain(m, list(prompt), list(text))[0][np.arange(len(text)), text]
+def plain_of(model, prompt, text):
+    return plain(model, list(prompt), list(text))[0][np.arange(len(text)), text]
 
 
 def test_members_search_for_something_else_than_the_network():
-    m = tiny("bart")
-    s = replace(own_settings(m, S), beams=3)
-    asked = [ids for ids, _ in prompts(m, list(SAMPLES["source"][:5]), s)]
+    model = tiny("bart")
+    settings = replace(own_settings(model, S), beams=3)
+    asked = [ids for ids, _ in prompts(model, list(SAMPLES["source"][:5]), settings)]
 
     def found(seeds):
         return [
-            h[0][0] for h in hypotheses(m, asked, s, lambda ids, mask: together(m, ids, mask, 3, seeds, 0.3))
+            texts[0][0]
+            for texts in hypotheses(
+                model, asked, settings, lambda ids, mask: together(model, ids, mask, 3, seeds, 0.3)
+            )
         ]
 
     assert (
@@ -393,102 +431,118 @@ def test_members_search_for_something_else_than_the_network():
         and found([1, 2]) not in (found([1]), found([2]))
         and found([1, 2]) == found([2, 1])
     )
-    assert "forward" not in vars(m.model), "it answers for itself again"
+    assert "forward" not in vars(model.model), "it answers for itself again"
 
 
 # Order of work
 
 
-def every(m, texts, out, **kw):
+def every(model, texts, out, **options):
     "Each reading that a causal or sequence-to-sequence model gives"
     likelihoods(
-        out / "sample_states", texts, SAMPLES[:7], m, PASSES["sample_states"], S, progress=False, **kw
+        out / "sample_states",
+        texts,
+        SAMPLES[:7],
+        model,
+        PASSES["sample_states"],
+        S,
+        progress=False,
+        **options,
     )
-    for n in MAPS:
-        attending(out / n, texts, SAMPLES[:7], m, S, n, progress=False, **kw)
-    focusing(out / "focus", texts, SAMPLES[:7], m, S, SAMPLES["source"], progress=False, **kw)
+    for name in MAPS:
+        attending(out / name, texts, SAMPLES[:7], model, S, name, progress=False, **options)
+    focusing(out / "focus", texts, SAMPLES[:7], model, S, SAMPLES["source"], progress=False, **options)
     keywords(
         out / "keywords",
         texts,
-        m.tokenizer,
-        lambda ts: [[(0, 2)] for _ in ts],
+        model.tokenizer,
+        lambda drawn: [[(0, 2)] for _ in drawn],
         "two letters",
         progress=False,
-        **kw,
+        **options,
     )
     replies(
         out / "verbal_2s",
         texts,
         SAMPLES[:7],
         "w1 {source} w2 {summary} w3",
-        local_answers(m, S),
+        local_answers(model, S),
         dict(title="verbal_2s"),
         progress=False,
-        **kw,
+        **options,
     )
     replies(
         out / "verbal_1s",
         texts,
         SAMPLES[:7],
         "w1 {source} w3",
-        local_answers(m, S),
+        local_answers(model, S),
         dict(title="verbal_1s"),
         progress=False,
-        **kw,
+        **options,
     )
-    if m.kind == "causal":
+    if model.kind == "causal":
         elicited(
-            out / "elicited", texts, SAMPLES[:7], m, "w1 {source} w2 {summary} w3", S, progress=False, **kw
+            out / "elicited",
+            texts,
+            SAMPLES[:7],
+            model,
+            "w1 {source} w2 {summary} w3",
+            S,
+            progress=False,
+            **options,
         )
     else:
-        searched(out / "beams", texts, SAMPLES[:7], m, S, beams=2, members=2, progress=False, **kw)
+        searched(out / "beams", texts, SAMPLES[:7], model, S, beams=2, members=2, progress=False, **options)
     return out
 
 
 @pytest.mark.parametrize("kind", ["bart", "llama"])
 def test_same_bytes_for_any_number_of_workers_and_after_a_restart(kind, tmp_path):
-    m = framed(kind)
-    texts = fill(tmp_path / "one" / "texts", "toy", kind, SAMPLES[:7], m, S, size=3, progress=False)
-    one, many = every(m, texts, tmp_path / "one"), tmp_path / "many"
-    for w in ((1, 2), (0, 2)):
-        every(m, texts, many, worker=w)
-    names = [p.name for p in many.iterdir()]
-    whole = {n: files(one / n) for n in names}
+    model = framed(kind)
+    texts = fill(tmp_path / "one" / "texts", "toy", kind, SAMPLES[:7], model, S, size=3, progress=False)
+    one, many = every(model, texts, tmp_path / "one"), tmp_path / "many"
+    for worker in ((1, 2), (0, 2)):
+        every(model, texts, many, worker=worker)
+    names = [path.name for path in many.iterdir()]
+    whole = {name: files(one / name) for name in names}
     assert (
         len(names) == 8
-        and {n: files(many / n) for n in names} == whole
-        and all(len(f) == 4 for f in whole.values())
+        and {name: files(many / name) for name in names} == whole
+        and all(len(contents) == 4 for contents in whole.values())
     )
-    for n in names:
-        (one / n / "00001.parquet").unlink()
-    every(m, texts, one)
-    assert {n: files(one / n) for n in names} == whole
-    t = score_bank(one, samples=SAMPLES, reg=reg, progress=False)
+    for name in names:
+        (one / name / "00001.parquet").unlink()
+    every(model, texts, one)
+    assert {name: files(one / name) for name in names} == whole
+    table = score_bank(one, samples=SAMPLES, reg=reg, progress=False)
     made = {"eigen_score", "focus", "verbalized_1s", "verbalized_2s"} | (
         {"t_tu_he2024", "t_rmi_he2024", "s_tu_he2024", "s_rmi_he2024"} if kind == "bart" else set()
     )
-    assert made <= set(t["name"]) and "csl" in t.attrs["missing"], (
+    assert made <= set(table["name"]) and "csl" in table.attrs["missing"], (
         "the weights of csl need log p of the same tokens"
     )
     assert (
-        t[t["name"].isin(["verbalized_1s", "verbalized_2s"])]["note"].str.contains("no confidence|scale")
+        table[table["name"].isin(["verbalized_1s", "verbalized_2s"])]["note"].str.contains(
+            "no confidence|scale"
+        )
     ).all(), "words without a number say nothing, and are missing"
     if kind == "bart":
-        assert t[t["name"].str.endswith("_he2024") & t["name"].isin(made)]["value"].notna().all()
+        assert table[table["name"].str.endswith("_he2024") & table["name"].isin(made)]["value"].notna().all()
 
 
 def test_hypotheses_are_a_list_per_source(bart, tmp_path):
-    m, bank = bart
-    searched(bank.parent / "beams", bank, THREE, m, D, beams=2, members=2, progress=False)
+    model, bank = bart
+    searched(bank.parent / "beams", bank, THREE, model, D, beams=2, members=2, progress=False)
     (run,) = runs(bank.parent)
     rows = read_readings(bank.parent / "beams")
-    for i, s in enumerate(run.samples):
-        mine = rows[rows["sample"] == s]
+    for i, source in enumerate(run.samples):
+        mine = rows[rows["sample"] == source]
         assert (
             run["beam_score"][i] == mine["score"].tolist()
             and run["beam_length"][i] == mine["length"].tolist()
         )
         assert all(
-            a.shape == (2, n - 1) and len(b) == n - 1
-            for a, b, n in zip(run["beam_member_logp"][i], run["beam_pe_tu"][i], run["beam_length"][i])
+            logp.shape == (2, n - 1) and len(terms) == n - 1
+            for logp, terms, n in zip(run["beam_member_logp"][i], run["beam_pe_tu"][i], run["beam_length"][i])
         )

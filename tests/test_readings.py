@@ -1,4 +1,4 @@
-"""Readings: what is stored is what the model said of these very texts, in any order of work, and nothing stale is taken for fresh."""
+"""Stored statistics are those of these very texts, in any order of work, and outdated files are refused."""
 
 from dataclasses import replace
 
@@ -29,12 +29,12 @@ KINDS = ["bart", "t5", "llama"]
 def encoder():
     "A classifier of 60 words that knows three labels"
     torch.manual_seed(3)
-    t = tokenizer()
-    t.backend_tokenizer.post_processor = processors.TemplateProcessing(
+    tokens = tokenizer()
+    tokens.backend_tokenizer.post_processor = processors.TemplateProcessing(
         single="[ $A ]", pair="[ $A ] $B:1 ]:1", special_tokens=[("[", 3), ("]", 4)]
     )
-    t.model_max_length = 64
-    c = BertConfig(
+    tokens.model_max_length = 64
+    config = BertConfig(
         vocab_size=60,
         hidden_size=16,
         num_hidden_layers=2,
@@ -46,29 +46,29 @@ def encoder():
         id2label={0: "CONTRADICTION", 1: "ENTAILMENT", 2: "NEUTRAL"},
         label2id={"CONTRADICTION": 0, "ENTAILMENT": 1, "NEUTRAL": 2},
     )
-    return wrap(BertForSequenceClassification(c), t, "encoder")
+    return wrap(BertForSequenceClassification(config), tokens, "encoder")
 
 
 def framed(kind):
     "A model whose tokenizer ends every text"
-    m = tiny(kind)
+    model = tiny(kind)
     if kind != "llama":
-        m.tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        model.tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
             single="$A </s>", special_tokens=[("</s>", 1)]
         )
-    return m
+    return model
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def written(request, tmp_path_factory):
     "(model, folder of its bank)"
-    m = framed(request.param)
-    return m, fill(
+    model = framed(request.param)
+    return model, fill(
         tmp_path_factory.mktemp(request.param) / "bank",
         "toy",
         request.param,
         FEW,
-        m,
+        model,
         S,
         size=3,
         progress=False,
@@ -89,14 +89,14 @@ def test_arrays_come_back_as_they_were(drawn):
         for i, x in enumerate(drawn)
     ]
     back = of_table(to_table(rows))
-    for r, g in zip(rows, back.to_dict("records")):
+    for record, found in zip(rows, back.to_dict("records")):
         assert (
-            g["sample"] == r["sample"]
-            and np.array_equal(g["b"], r["b"])
-            and np.array_equal(g["a"].reshape(-1, 2), r["a"])
+            found["sample"] == record["sample"]
+            and np.array_equal(found["b"], record["b"])
+            and np.array_equal(found["a"].reshape(-1, 2), record["a"])
         )
-        if len(r["a"]):
-            assert g["a"].shape == r["a"].shape and g["a"].dtype == np.float32
+        if len(record["a"]):
+            assert found["a"].shape == record["a"].shape and found["a"].dtype == np.float32
 
 
 def test_passes_that_cannot_be_are_refused():
@@ -112,107 +112,121 @@ def test_passes_that_cannot_be_are_refused():
 
 
 def test_stored_numbers_are_those_of_reading_the_bank_s_ids_after_the_generator_s_prompt(written, tmp_path):
-    m, bank = written
-    got = read_readings(likelihoods(tmp_path / "own", bank, FEW, m, PASSES["own"], S, progress=False))
+    model, bank = written
+    got = read_readings(likelihoods(tmp_path / "own", bank, FEW, model, PASSES["own"], S, progress=False))
     texts = read_bank(bank)
-    asked = dict(zip(FEW["id"], (ids for ids, _ in prompts(m, list(FEW["source"]), S))))
+    asked = dict(zip(FEW["id"], (ids for ids, _ in prompts(model, list(FEW["source"]), S))))
     want = [
-        w
+        reading
         for df in parts(bank).values()
-        for w in read(m, [(asked[r.sample], r.ids) for r in df.itertuples()], topk=10)
+        for reading in read(model, [(asked[text.sample], text.ids) for text in df.itertuples()], topk=10)
     ]  # Shard by shard: the same batches
     assert (
         list(zip(got["sample"], got["kind"], got["k"]))
         == list(zip(texts["sample"], texts["kind"], texts["k"]))
         and got.attrs["about"]["own"]
     )
-    for g, t, w in zip(got.itertuples(), texts["ids"], want):
-        assert g.ids.tolist() == t and g.top_ids.shape == (len(t), 10)
-        for a, b in ((g.logp, w.logp), (g.entropy, w.entropy), (g.top_logp, w.top_logp.astype("float32"))):
-            assert np.array_equal(a, b)
+    for record, ids, reading in zip(got.itertuples(), texts["ids"], want):
+        assert record.ids.tolist() == ids and record.top_ids.shape == (len(ids), 10)
+        for stored, computed in (
+            (record.logp, reading.logp),
+            (record.entropy, reading.entropy),
+            (record.top_logp, reading.top_logp.astype("float32")),
+        ):
+            assert np.array_equal(stored, computed)
 
 
 def test_same_bytes_for_any_number_of_workers_and_after_a_restart(written, tmp_path):
-    m, bank = written
-    for w in ((2, 3), (0, 3), (1, 3)):
-        likelihoods(tmp_path / "many", bank, FEW, m, PASSES["own"], S, worker=w, progress=False)
-    one = likelihoods(tmp_path / "one", bank, FEW, m, PASSES["own"], S, progress=False)
+    model, bank = written
+    for worker in ((2, 3), (0, 3), (1, 3)):
+        likelihoods(tmp_path / "many", bank, FEW, model, PASSES["own"], S, worker=worker, progress=False)
+    one = likelihoods(tmp_path / "one", bank, FEW, model, PASSES["own"], S, progress=False)
     whole = files(one)
     assert files(tmp_path / "many") == whole and len(whole) == 4
     (one / "00001.parquet").unlink()
     kept = (one / "00000.parquet").stat().st_mtime_ns
-    likelihoods(one, bank, FEW, m, PASSES["own"], S, progress=False)
+    likelihoods(one, bank, FEW, model, PASSES["own"], S, progress=False)
     assert files(one) == whole and (one / "00000.parquet").stat().st_mtime_ns == kept
 
 
 def test_alone_knows_nothing_of_the_source_and_members_differ_from_each_other(written, tmp_path):
-    m, bank = written
+    model, bank = written
     alone = read_readings(
-        likelihoods(tmp_path / "alone", bank, FEW, m, PASSES["alone"], S, progress=False)
+        likelihoods(tmp_path / "alone", bank, FEW, model, PASSES["alone"], S, progress=False)
     ).set_index("sample")
     own = read_readings(
         likelihoods(
-            tmp_path / "own", bank, FEW, m, replace(PASSES["own"], kinds=("greedy",)), S, progress=False
+            tmp_path / "own", bank, FEW, model, replace(PASSES["own"], kinds=("greedy",)), S, progress=False
         )
     ).set_index("sample")
     ids = read_bank(bank).query("kind=='greedy'").set_index("sample")["ids"]
-    for s, r in zip(FEW["id"], read(m, [("", i) for i in ids[FEW["id"]]])):
-        assert np.abs(alone.loc[s, "logp"] - r.logp).max() < 2e-6
-    assert any(np.abs(alone.loc[s, "logp"] - own.loc[s, "logp"]).max() > 0.01 for s in FEW["id"])
+    for sample, reading in zip(FEW["id"], read(model, [("", i) for i in ids[FEW["id"]]])):
+        assert np.abs(alone.loc[sample, "logp"] - reading.logp).max() < 2e-6
+    assert any(
+        np.abs(alone.loc[sample, "logp"] - own.loc[sample, "logp"]).max() > 0.01 for sample in FEW["id"]
+    )
     members = (
         read_readings(
             likelihoods(
-                tmp_path / "members", bank, FEW, m, replace(PASSES["members"], members=3), S, progress=False
+                tmp_path / "members",
+                bank,
+                FEW,
+                model,
+                replace(PASSES["members"], members=3),
+                S,
+                progress=False,
             )
         )
-        if m.id != "llama"
+        if model.id != "llama"
         else None
     )
     if members is None:
         return
-    for g in members.itertuples():
+    for record in members.itertuples():
         assert (
-            g.member_logp.shape == (3, len(g.ids))
-            and (g.member_logp.std(0) > 0).any()
-            and (g.member_pe_mi > -1e-9).all()
+            record.member_logp.shape == (3, len(record.ids))
+            and (record.member_logp.std(0) > 0).any()
+            and (record.member_pe_mi > -1e-9).all()
         )
 
 
 def test_another_model_reads_the_text_not_the_ids(written, tmp_path):
-    m, bank = written
-    other = framed("llama" if m.id != "llama" else "bart")
+    model, bank = written
+    other = framed("llama" if model.id != "llama" else "bart")
     got = read_readings(
         likelihoods(tmp_path / "other", bank, FEW, other, Pass(after="source"), S, progress=False)
     )
     assert not got.attrs["about"]["own"]
     texts = read_bank(bank).query("kind=='greedy'")
-    for g, t in zip(got.itertuples(), texts["text"]):
-        words = other.tokenizer.decode(g.ids, skip_special_tokens=True).strip()
-        assert words == t and g.ids[-1] == (1 if other.kind == "causal" else g.ids[-1]), (
+    for record, text in zip(got.itertuples(), texts["text"]):
+        words = other.tokenizer.decode(record.ids, skip_special_tokens=True).strip()
+        assert words == text and record.ids[-1] == (1 if other.kind == "causal" else record.ids[-1]), (
             "the text and, for a causal model, its end"
         )
 
 
 def test_a_changed_text_source_or_reader_is_noticed(written, tmp_path):
-    m, bank = written
-    likelihoods(tmp_path / "own", bank, FEW, m, PASSES["own"], S, progress=False)
+    model, bank = written
+    likelihoods(tmp_path / "own", bank, FEW, model, PASSES["own"], S, progress=False)
     with pytest.raises(BadShard, match="00001.parquet does not belong to this bank: sources"):
         likelihoods(
             tmp_path / "x",
             bank,
-            FEW.assign(source=[s if i != 4 else s + " w9" for i, s in enumerate(FEW["source"])]),
-            m,
+            FEW.assign(
+                source=[source if i != 4 else source + " w9" for i, source in enumerate(FEW["source"])]
+            ),
+            model,
             PASSES["own"],
             S,
             progress=False,
         )
     with pytest.raises(BadShard, match="texts of 7 sources, 3 were given"):
-        likelihoods(tmp_path / "x", bank, FEW[:3], m, PASSES["own"], S, progress=False)
+        likelihoods(tmp_path / "x", bank, FEW[:3], model, PASSES["own"], S, progress=False)
     with pytest.raises(BadShard, match="made otherwise: asked.topk: found 10, expected 2.*--no-resume"):
-        likelihoods(tmp_path / "own", bank, FEW, m, replace(PASSES["own"], topk=2), S, progress=False)
-    other = fill(tmp_path / "other", "toy", m.id, FEW, m, replace(S, seed=7), size=3, progress=False)
+        likelihoods(tmp_path / "own", bank, FEW, model, replace(PASSES["own"], topk=2), S, progress=False)
+    other = fill(tmp_path / "other", "toy", model.id, FEW, model, replace(S, seed=7), size=3, progress=False)
     with pytest.raises(BadShard, match="made otherwise: bank: found"):
-        likelihoods(tmp_path / "own", other, FEW, m, PASSES["own"], S, progress=False)
+        likelihoods(tmp_path / "own", other, FEW, model, PASSES["own"], S, progress=False)
 
 
 def test_nothing_at_all_cannot_be_read():
@@ -230,18 +244,22 @@ def test_a_bank_without_such_texts_has_nothing_to_read(tmp_path):
 
 
 def test_states_of_references_are_read_after_the_document_or_as_released_after_themselves(tmp_path):
-    m = tiny("bart")
+    model = tiny("bart")
     out = {}
     for column in ("source", "reference"):
         bank = reference_bank(tmp_path / column, "toy", FEW, column, progress=False)
-        s = FEW.assign(source=FEW[column])
+        samples = FEW.assign(source=FEW[column])
         out[column] = read_readings(
-            likelihoods(tmp_path / f"{column}-states", bank, s, m, PASSES["states"], S, progress=False)
+            likelihoods(
+                tmp_path / f"{column}-states", bank, samples, model, PASSES["states"], S, progress=False
+            )
         )
-        want = read(m, list(zip(s["source"], FEW["reference"])), hidden=("encoder_mean", "decoder_mean"))
-        for g, w in zip(out[column].itertuples(), want):
+        want = read(
+            model, list(zip(samples["source"], FEW["reference"])), hidden=("encoder_mean", "decoder_mean")
+        )
+        for record, reading in zip(out[column].itertuples(), want):
             for k in ("encoder_mean", "decoder_mean"):
-                assert np.abs(getattr(g, k) - w.hidden[k]).max() < 1e-5
+                assert np.abs(getattr(record, k) - reading.hidden[k]).max() < 1e-5
     assert (
         np.abs(np.stack(out["source"]["encoder_mean"]) - np.stack(out["reference"]["encoder_mean"])).max()
         > 0.01
@@ -261,52 +279,65 @@ def repeated(tmp_path):
         samples,
         provenance("toy", "echo", "echo", "", {}, dict(greedy=1, sample=3)),
         lambda part: [
-            row(s, "sample" if i else "greedy", max(i - 1, 0), t)
-            for s in part["id"]
-            for i, t in enumerate(TEXTS[s])
+            row(source, "sample" if i else "greedy", max(i - 1, 0), text)
+            for source in part["id"]
+            for i, text in enumerate(TEXTS[source])
         ],
         progress=False,
     )
 
 
 def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, tmp_path):
-    m = encoder()
-    got = read_readings(entailments(tmp_path / "nli", repeated, m, progress=False)).set_index("sample")
-    for s, ts in TEXTS.items():
-        at, z = got.loc[s, "at"], got.loc[s, "logits"].reshape(len(set(ts)), len(set(ts)), 3)
-        for i, a in enumerate(ts):
-            for j, b in enumerate(ts):
-                assert np.abs(z[at[i], at[j]] - nli(m, [(a, b)])[0][0]).max() < 1e-5
+    model = encoder()
+    got = read_readings(entailments(tmp_path / "nli", repeated, model, progress=False)).set_index("sample")
+    for source, texts in TEXTS.items():
+        index, logits = (
+            got.loc[source, "at"],
+            got.loc[source, "logits"].reshape(len(set(texts)), len(set(texts)), 3),
+        )
+        for i, premise in enumerate(texts):
+            for j, hypothesis in enumerate(texts):
+                assert (
+                    np.abs(logits[index[i], index[j]] - nli(model, [(premise, hypothesis)])[0][0]).max()
+                    < 1e-5
+                )
     assert [len(x) for x in got["logits"]] == [9, 1]
-    x = read_readings(vectors(tmp_path / "vectors", repeated, m, progress=False)).set_index("sample")
-    for s, ts in TEXTS.items():
-        for i, t in enumerate(ts):
-            assert np.abs(x.loc[s, "vectors"][x.loc[s, "at"][i]] - embed(m, [t])[0][0]).max() < 1e-5
+    x = read_readings(vectors(tmp_path / "vectors", repeated, model, progress=False)).set_index("sample")
+    for source, texts in TEXTS.items():
+        for i, text in enumerate(texts):
+            assert (
+                np.abs(x.loc[source, "vectors"][x.loc[source, "at"][i]] - embed(model, [text])[0][0]).max()
+                < 1e-5
+            )
 
 
 @given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=9))
-def test_unique_gives_back_every_text(ts):
-    u, at = unique(ts)
-    assert [u[i] for i in at] == ts and len(set(u)) == len(u)
+def test_unique_gives_back_every_text(texts):
+    distinct, index = unique(texts)
+    assert [distinct[i] for i in index] == texts and len(set(distinct)) == len(distinct)
 
 
 def test_labels_are_put_in_order_by_name(tmp_path):
-    m = encoder()
-    z, _ = nli(m, [("w1 w2", "w3")])
-    t = m.tokenizer("w1 w2", "w3", return_tensors="pt")
+    model = encoder()
+    logits, _ = nli(model, [("w1 w2", "w3")])
+    inputs = model.tokenizer("w1 w2", "w3", return_tensors="pt")
     with torch.no_grad():
-        raw = m.model(**t).logits[0].numpy()
-    assert np.allclose(z[0], raw[[1, 2, 0]], atol=1e-6) and NLI == ("entailment", "neutral", "contradiction")
+        raw = model.model(**inputs).logits[0].numpy()
+    assert np.allclose(logits[0], raw[[1, 2, 0]], atol=1e-6) and NLI == (
+        "entailment",
+        "neutral",
+        "contradiction",
+    )
     with pytest.raises(ValueError, match="found label_0, label_1"):
         label_order({0: "LABEL_0", 1: "LABEL_1"})
 
 
 def test_batches_and_repeats_change_nothing_but_the_last_bits():
-    m = encoder()
+    model = encoder()
     pairs = [(f"w{i} " * (1 + i % 9), f"w{i + 1}") for i in range(20)] * 2
-    a, _ = nli(m, pairs)
-    b, _ = nli(m, pairs, batch_tokens=1)
-    assert np.abs(a - b).max() < 1e-5 and np.array_equal(a[:20], a[20:])
+    together, _ = nli(model, pairs)
+    alone, _ = nli(model, pairs, batch_tokens=1)
+    assert np.abs(together - alone).max() < 1e-5 and np.array_equal(together[:20], together[20:])
 
 
 def test_a_language_model_is_no_encoder():

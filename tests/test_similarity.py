@@ -1,4 +1,4 @@
-"""Lexical similarity: symmetric, equal for equal texts, what a slow double loop gives, and taken apart once."""
+"""Lexical similarity: symmetric, 1 for equal texts, and equal to a slow double loop."""
 
 import warnings
 
@@ -18,81 +18,86 @@ texts = st.lists(words.map(" ".join), min_size=1, max_size=6)
 ROUGE = dict(rouge_1_pairs=rouge_1, rouge_2_pairs=rouge_2, rouge_l_pairs=rouge_l)
 
 
-def pairs(name, ts):
-    return Run([0], reg, sample_texts=[ts])[name][0]
+def pairs(name, drawn):
+    return Run([0], reg, sample_texts=[drawn])[name][0]
 
 
 @pytest.mark.parametrize("name", ["jaccard", *ROUGE])
-@given(ts=texts)
-def test_a_matrix_is_symmetric_bounded_and_follows_its_texts(name, ts):
-    s = pairs(name, ts)
-    assert s.shape == (len(ts), len(ts)) and np.array_equal(s, s.T) and 0 <= s.min() and s.max() <= 1
-    for i, a in enumerate(ts):
-        for j, b in enumerate(ts):
-            if a == b:
-                assert np.array_equal(s[i], s[j])
-    order = list(range(len(ts)))[::-1]
-    assert np.array_equal(pairs(name, [ts[i] for i in order]), s[np.ix_(order, order)])
+@given(drawn=texts)
+def test_a_matrix_is_symmetric_bounded_and_follows_its_texts(name, drawn):
+    similarity = pairs(name, drawn)
+    assert (
+        similarity.shape == (len(drawn), len(drawn))
+        and np.array_equal(similarity, similarity.T)
+        and 0 <= similarity.min()
+        and similarity.max() <= 1
+    )
+    for i, first in enumerate(drawn):
+        for j, second in enumerate(drawn):
+            if first == second:
+                assert np.array_equal(similarity[i], similarity[j])
+    order = list(range(len(drawn)))[::-1]
+    assert np.array_equal(pairs(name, [drawn[i] for i in order]), similarity[np.ix_(order, order)])
 
 
 @given(texts)
-def test_shared_words_are_those_of_a_double_loop(ts):
-    def naive(a, b):
-        a, b = a.lower().split(), b.lower().split()
-        either = set(a) | set(b)
-        return sum(w in a and w in b for w in either) / len(either) if either else 1
+def test_shared_words_are_those_of_a_double_loop(drawn):
+    def naive(first, second):
+        first, second = first.lower().split(), second.lower().split()
+        either = set(first) | set(second)
+        return sum(word in first and word in second for word in either) / len(either) if either else 1
 
-    assert np.allclose(jaccard([ts])[0], [[naive(a, b) for b in ts] for a in ts])
+    assert np.allclose(jaccard([drawn])[0], [[naive(first, second) for second in drawn] for first in drawn])
 
 
 @pytest.mark.parametrize("name", ROUGE)
-@given(ts=texts)
-def test_rouge_is_that_of_the_package_where_both_texts_have_enough_words(name, ts):
-    found, enough = pairs(name, ts), [len(w) > ("2" in name) for w in sample_stems([ts])[0]]
-    for i, a in enumerate(ts):
-        for j, b in enumerate(ts):
+@given(drawn=texts)
+def test_rouge_is_that_of_the_package_where_both_texts_have_enough_words(name, drawn):
+    found, enough = pairs(name, drawn), [len(stems) > ("2" in name) for stems in sample_stems([drawn])[0]]
+    for i, first in enumerate(drawn):
+        for j, second in enumerate(drawn):
             if enough[i] and enough[j]:
-                assert found[i, j] == pytest.approx(ROUGE[name](a, b), abs=1e-12)
+                assert found[i, j] == pytest.approx(ROUGE[name](first, second), abs=1e-12)
             else:
-                assert found[i, j] == (rouge_words()(a) == rouge_words()(b))
+                assert found[i, j] == (rouge_words()(first) == rouge_words()(second))
 
 
-@given(ts=texts)
-def test_bleu_is_that_of_the_package(ts):
-    for i, a in enumerate(ts):
-        for j, b in enumerate(ts):
-            n = min(len(a.split()), len(b.split()), 4)
+@given(drawn=texts)
+def test_bleu_is_that_of_the_package(drawn):
+    for i, hypothesis in enumerate(drawn):
+        for j, reference in enumerate(drawn):
+            n = min(len(hypothesis.split()), len(reference.split()), 4)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 if n:
-                    assert pairs("bleu_pairs", ts)[i, j] == pytest.approx(
-                        sentence_bleu([b.split()], a.split(), weights=[1 / n] * n), abs=1e-12
+                    assert pairs("bleu_pairs", drawn)[i, j] == pytest.approx(
+                        sentence_bleu([reference.split()], hypothesis.split(), weights=[1 / n] * n), abs=1e-12
                     )
 
 
 @pytest.mark.parametrize("name", [*ROUGE, "bleu_pairs"])
-@given(ts=texts)
-def test_equal_texts_are_alike_whatever_they_hold(name, ts):
-    w = pairs(name, ts + ts)
+@given(drawn=texts)
+def test_equal_texts_are_alike_whatever_they_hold(name, drawn):
+    similarity = pairs(name, drawn + drawn)
     assert (
-        np.diag(w, len(ts)) == pytest.approx(np.ones(len(ts)), abs=1e-12)
-        and (w >= 0).all()
-        and (w <= 1 + 1e-12).all()
+        np.diag(similarity, len(drawn)) == pytest.approx(np.ones(len(drawn)), abs=1e-12)
+        and (similarity >= 0).all()
+        and (similarity <= 1 + 1e-12).all()
     )
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=9), min_size=1, max_size=4))
-def test_the_longest_common_subsequence_is_that_of_the_textbook(ws):
-    def naive(a, b):
-        t = np.zeros((len(a) + 1, len(b) + 1), int)
-        for i, x in enumerate(a):
-            for j, y in enumerate(b):
-                t[i + 1, j + 1] = t[i, j] + 1 if x == y else max(t[i, j + 1], t[i + 1, j])
-        return t[-1, -1]
+def test_the_longest_common_subsequence_is_that_of_the_textbook(drawn):
+    def naive(first, second):
+        table = np.zeros((len(first) + 1, len(second) + 1), int)
+        for i, x in enumerate(first):
+            for j, y in enumerate(second):
+                table[i + 1, j + 1] = table[i, j] + 1 if x == y else max(table[i, j + 1], table[i + 1, j])
+        return table[-1, -1]
 
-    assert in_order(ws).tolist() == [[naive(a, b) for b in ws] for a in ws]
+    assert in_order(drawn).tolist() == [[naive(first, second) for second in drawn] for first in drawn]
 
 
 def test_a_longest_common_subsequence_of_more_words_than_a_machine_word_has_bits():
-    a = [str(i % 97) for i in range(400)]
-    assert in_order([a, a[::2], ["x", *a]])[0].tolist() == [400, 200, 400]
+    many = [str(i % 97) for i in range(400)]
+    assert in_order([many, many[::2], ["x", *many]])[0].tolist() == [400, 200, 400]

@@ -1,4 +1,4 @@
-"""Attention methods: what peers compute, where they differ, and recurrences against a plain loop."""
+"""Attention-based methods: recorded values of other libraries, and recurrences against a plain loop."""
 
 import json
 
@@ -22,27 +22,31 @@ ALL = (
 def case(name):
     if name not in ALL:
         pytest.skip("UETRUST_ORACLES is not at hand")
-    return ({k: np.array(v) for k, v in ALL[name]["inputs"].items()}, ALL[name]["outputs"])
+    return ({key: np.array(value) for key, value in ALL[name]["inputs"].items()}, ALL[name]["outputs"])
 
 
 def chosen(
     maps, layers
 ):  # What a reading pass keeps: attention to the previous token, by each layer's head with the largest mean
-    d = np.diagonal(maps.reshape(layers, -1, *maps.shape[-2:]), -1, 2, 3)
-    return np.pad(np.stack([x[x.mean(1).argmax()] for x in d]), ((0, 0), (1, 0)))
+    diagonal = np.diagonal(maps.reshape(layers, -1, *maps.shape[-2:]), -1, 2, 3)
+    return np.pad(np.stack([layer[layer.mean(1).argmax()] for layer in diagonal]), ((0, 0), (1, 0)))
 
 
 # LM-Polygraph
 def test_rauq_is_that_of_lm_polygraph_less_one():
-    i, out = case("rauq")
-    back, l, h, V = (
-        chosen(i["attention_all"], 6),
-        i["greedy_log_likelihoods"],
-        i["entropy"],
+    given, out = case("rauq")
+    back, logp, entropy, size = (
+        chosen(given["attention_all"], 6),
+        given["greedy_log_likelihoods"],
+        given["entropy"],
         ALL["rauq"]["vocab"],
     )
     assert list(range(6))[at.middle_third(6)] == out["layers_used"]
-    got = [at.rauq(l, back), at.rauq_instruct(l, back), at.rauq_entropy(h, np.full(len(h), V), back)]
+    got = [
+        at.rauq(logp, back),
+        at.rauq_instruct(logp, back),
+        at.rauq_entropy(entropy, np.full(len(entropy), size), back),
+    ]
     assert 1 + np.array(got) == pytest.approx(
         [out[k][0] for k in ("RAUQ_alpha_default_0p2", "RAUQ_instruct_alpha_0p5", "RAUQ_entropy_alpha_0p8")],
         rel=1e-9,
@@ -50,9 +54,9 @@ def test_rauq_is_that_of_lm_polygraph_less_one():
 
 
 def test_attention_score_is_that_of_lm_polygraph_but_for_the_last_token():
-    i, out = case("attention_score")
-    own = np.log(np.diagonal(i["forwardpass_attention_weights"][3 // 2], axis1=1, axis2=2)).mean(0)
-    n = len(i["greedy_tokens"])
+    given, out = case("attention_score")
+    own = np.log(np.diagonal(given["forwardpass_attention_weights"][3 // 2], axis1=1, axis2=2)).mean(0)
+    n = len(given["greedy_tokens"])
     text, prompt = own[-n:], own[:-n].sum()
     assert at.attention_score_prompt(text, prompt) == pytest.approx(out["AttentionScore_layer1"][0], rel=1e-9)
     assert at.attention_score(text[:-1]) == pytest.approx(out["AttentionScore_layer1_gen_only"][0], rel=1e-9)
@@ -60,52 +64,58 @@ def test_attention_score_is_that_of_lm_polygraph_but_for_the_last_token():
 
 
 def test_csl_is_that_of_lm_polygraph():
-    i, out = case("csl")
+    given, out = case("csl")
     assert at.csl(
-        i["greedy_log_likelihoods"], i["attention_weights_eliciting_prompt"].mean(0)
+        given["greedy_log_likelihoods"], given["attention_weights_eliciting_prompt"].mean(0)
     ) == pytest.approx(out["CSL"][0], rel=1e-9)
 
 
 def test_focus_is_that_of_lm_polygraph():
     "To 1e-6: the peer adds 1e-6 to the sum of each row of attention."
-    i, out = case("focus")
-    h, w, kw = (
-        at.token_doubt(i["greedy_log_probs"], i["greedy_tokens"], i["token_idf"], i["p"]),
-        i["attention_all"].max(0),
-        i["keyword_mask"],
+    given, out = case("focus")
+    alone, weights, is_keyword = (
+        at.token_doubt(given["greedy_log_probs"], given["greedy_tokens"], given["token_idf"], given["p"]),
+        given["attention_all"].max(0),
+        given["keyword_mask"],
     )
-    assert at.focus(h, kw, w, float(i["gamma"])) == pytest.approx(out["Focus"][0], rel=1e-6)
+    assert at.focus(alone, is_keyword, weights, float(given["gamma"])) == pytest.approx(
+        out["Focus"][0], rel=1e-6
+    )
     one = [
-        at.focus(h, np.arange(6) == k, w, float(i["gamma"])) for k in np.flatnonzero(~kw)
+        at.focus(alone, np.arange(6) == k, weights, float(given["gamma"]))
+        for k in np.flatnonzero(~is_keyword)
     ]  # others than keywords look nowhere in the peer
     assert (
-        h[~kw] == pytest.approx(np.array(out["token_focus"])[~kw], rel=1e-9)
-        and (np.array(one) >= h[~kw]).all()
+        alone[~is_keyword] == pytest.approx(np.array(out["token_focus"])[~is_keyword], rel=1e-9)
+        and (np.array(one) >= alone[~is_keyword]).all()
     )
 
 
 # Definitions as loops
-def loop(l, back, a):
-    c = [np.exp(l[0])]
-    for p, w in zip(np.exp(l[1:]), back[1:]):
-        c.append(a * p + (1 - a) * w * c[-1])
-    return -np.mean(np.log(c))
+def loop(logp, back, alpha):
+    confidence = [np.exp(logp[0])]
+    for probability, weight in zip(np.exp(logp[1:]), back[1:]):
+        confidence.append(alpha * probability + (1 - alpha) * weight * confidence[-1])
+    return -np.mean(np.log(confidence))
 
 
 @given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 9), st.floats(0.01, 0.99))
-def test_the_scan_is_the_loop(seed, L, layers, a):
-    g = np.random.default_rng(seed)
-    l, back = np.log(g.uniform(0.001, 1, L)), g.uniform(0, 1, (layers, L)) * (g.random((layers, L)) < 0.8)
-    each = [loop(l, row, a) for row in back]
-    assert at.rauq(l, back, a, middle=False) == pytest.approx(max(each), rel=1e-10)
-    assert at.rauq(l, back, a) == pytest.approx(
+def test_the_scan_is_the_loop(seed, length, layers, alpha):
+    rng = np.random.default_rng(seed)
+    logp, back = (
+        np.log(rng.uniform(0.001, 1, length)),
+        rng.uniform(0, 1, (layers, length)) * (rng.random((layers, length)) < 0.8),
+    )
+    each = [loop(logp, row, alpha) for row in back]
+    assert at.rauq(logp, back, alpha, middle=False) == pytest.approx(max(each), rel=1e-10)
+    assert at.rauq(logp, back, alpha) == pytest.approx(
         max(each[layers // 3 : int(np.ceil(2 * layers / 3)) + 1]), rel=1e-10
     )
 
 
 def test_long_and_impossible_texts_have_a_score():
-    l, back = np.full(3000, -800.0), np.full((3, 3000), 0.5)
-    assert at.rauq(l, back) == pytest.approx(800 + np.log(3), abs=1e-2)  # c tends to .2p + .8*.5c
+    logp, back = np.full(3000, -800.0), np.full((3, 3000), 0.5)
+    assert at.rauq(logp, back) == pytest.approx(800 + np.log(3), abs=1e-2)  # c tends to .2p + .8*.5c
     assert at.rauq(np.array([0, -np.inf]), np.array([[0, 0.5]])) == pytest.approx(
         -np.log(0.4) / 2
     )  # confidence of the token before remains
@@ -123,29 +133,41 @@ def test_a_uniform_first_step_has_no_entropy_signal():
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12))
-def test_focus_is_the_loop_and_looks_only_back(seed, L):
-    g = np.random.default_rng(seed)
-    h, kw, w = g.uniform(1, 9, L), g.random(L) < 0.5, g.random((L, L))
-    if not kw.any():
+def test_focus_is_the_loop_and_looks_only_back(seed, length):
+    rng = np.random.default_rng(seed)
+    alone, is_keyword, weights = (
+        rng.uniform(1, 9, length),
+        rng.random(length) < 0.5,
+        rng.random((length, length)),
+    )
+    if not is_keyword.any():
         with pytest.raises(Undefined, match="no keyword"):
-            at.focus(h, kw, w)
+            at.focus(alone, is_keyword, weights)
         return
-    s = []
-    for t in range(L):
-        row = w[t, :t] / w[t, :t].sum() if kw[t] and t else np.zeros(t)
-        s.append(h[t] + 0.9 * row @ s)
-    assert at.focus(h, kw, w) == pytest.approx(np.array(s)[kw].mean(), rel=1e-10)
-    assert at.focus(h, kw, np.zeros((L, L))) == pytest.approx(h[kw].mean(), rel=1e-12)
+    scores = []
+    for token in range(length):
+        row = (
+            weights[token, :token] / weights[token, :token].sum()
+            if is_keyword[token] and token
+            else np.zeros(token)
+        )
+        scores.append(alone[token] + 0.9 * row @ scores)
+    assert at.focus(alone, is_keyword, weights) == pytest.approx(
+        np.array(scores)[is_keyword].mean(), rel=1e-10
+    )
+    assert at.focus(alone, is_keyword, np.zeros((length, length))) == pytest.approx(
+        alone[is_keyword].mean(), rel=1e-12
+    )
 
 
 def test_a_step_without_a_likely_word_is_undefined():
     with pytest.raises(Undefined, match="no keyword"):
         at.focus(np.ones(2), np.zeros(2, bool), np.zeros((2, 2)))
     flat = np.full((1, 200), -np.log(200))
-    h = at.token_doubt(flat, [0], np.ones(200))
-    assert np.isnan(h).all()
+    alone = at.token_doubt(flat, [0], np.ones(200))
+    assert np.isnan(alone).all()
     with pytest.raises(Undefined, match="no word was likely"):
-        at.focus(h, np.array([True]), np.zeros((1, 1)))
+        at.focus(alone, np.array([True]), np.zeros((1, 1)))
     with np.errstate(divide="ignore"):
         dropped = at.token_doubt(np.log([[0.995, 0.005]]), [1], np.ones(2))
     assert dropped == pytest.approx(1 - np.log(1e-5))  # one word left, and the written one dropped
@@ -153,8 +175,8 @@ def test_a_step_without_a_likely_word_is_undefined():
 
 # What must not matter, and what is refused
 def test_weights_of_csl_need_not_be_normalised():
-    l, w = np.array([-1.0, -5, -2]), np.array([0.2, 0.1, 0.4])
-    assert at.csl(l, w) == pytest.approx(at.csl(l, w * 1e-6), rel=1e-12)
+    logp, weights = np.array([-1.0, -5, -2]), np.array([0.2, 0.1, 0.4])
+    assert at.csl(logp, weights) == pytest.approx(at.csl(logp, weights * 1e-6), rel=1e-12)
     assert (
         at.csl(np.array([-1, -np.inf]), np.array([1, 0])) == 1
     )  # a token that nobody looks at does not count
@@ -168,7 +190,7 @@ def test_masked_attention_is_infinite_and_nothing_is_zero():
 
 
 @pytest.mark.parametrize(
-    "f,args",
+    "method,args",
     [
         (at.rauq, (np.zeros(3), np.zeros((2, 4)))),
         (at.rauq, (np.zeros(3), np.zeros(3))),
@@ -176,24 +198,24 @@ def test_masked_attention_is_infinite_and_nothing_is_zero():
         (at.focus, (np.zeros(3), np.ones(3, bool), np.zeros((2, 2)))),
     ],
 )
-def test_other_tokens_are_a_mistake(f, args):
+def test_other_tokens_are_a_mistake(method, args):
     with pytest.raises(ValueError, match="shape"):
-        f(*args)
+        method(*args)
 
 
 def test_inputs_stay_as_they_are_and_32_bits_do():
-    g = np.random.default_rng(0)
-    l, back, w, kw = -g.random(5), g.random((3, 5)), g.random((5, 5)), np.ones(5, bool)
-    for f, args in (
-        (at.rauq, (l, back)),
-        (at.csl, (l, back[0])),
-        (at.focus, (-l, kw, w)),
-        (at.attention_score, (l,)),
+    rng = np.random.default_rng(0)
+    logp, back, weights, is_keyword = -rng.random(5), rng.random((3, 5)), rng.random((5, 5)), np.ones(5, bool)
+    for method, args in (
+        (at.rauq, (logp, back)),
+        (at.csl, (logp, back[0])),
+        (at.focus, (-logp, is_keyword, weights)),
+        (at.attention_score, (logp,)),
     ):
         for x in args:
             x.flags.writeable = False
-        assert f(*args) == pytest.approx(
-            f(*(x if x.dtype == bool else x.astype(np.float32) for x in args)), rel=1e-5
+        assert method(*args) == pytest.approx(
+            method(*(x if x.dtype == bool else x.astype(np.float32) for x in args)), rel=1e-5
         )
 
 

@@ -1,4 +1,4 @@
-"""Diversity of samples: what peers compute, where they fail, and what must not matter."""
+"""Sample diversity: recorded values of other libraries, where they fail, and invariances."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def named(group):
     return pytest.mark.parametrize(
         "case",
         cases(group) or [pytest.param(None, marks=pytest.mark.skip("UETRUST_ORACLES is not at hand"))],
-        ids=lambda c: c and c["name"],
+        ids=lambda case: case and case["name"],
     )
 
 
@@ -32,21 +32,25 @@ def array(x):
 
 
 def logits(entail, contra):
-    "What a model would have said to give these probabilities; the greedy text, which graphs must ignore, stands in front"
-    e, c = array(entail), array(contra)
+    "Logits with these probabilities; the greedy text, which graphs must ignore, stands in front"
+    entailed, contradicted = array(entail), array(contra)
     with np.errstate(divide="ignore"):
-        z = np.log(np.stack([c, np.maximum(0, 1 - e - c), e], -1))
-    return np.pad(z, ((1, 0), (1, 0), (0, 0)), constant_values=0.7)
+        stacked = np.log(np.stack([contradicted, np.maximum(0, 1 - entailed - contradicted), entailed], -1))
+    return np.pad(stacked, ((1, 0), (1, 0), (0, 0)), constant_values=0.7)
 
 
-def value(f, **given):
+def value(method, **given):
     "A score of one item, its statistics made on the way"
 
-    def get(n):
-        return given[n] if n in given else reg[n].fn(**{m: [get(m)] for m in reg[n].needs})[0]
+    def get(name):
+        return (
+            given[name]
+            if name in given
+            else reg[name].fn(**{needed: [get(needed)] for needed in reg[name].needs})[0]
+        )
 
-    e = reg[getattr(f, "__name__", f)]
-    return e.fn(**{n: get(n) for n in e.needs})
+    entry = reg[getattr(method, "__name__", method)]
+    return entry.fn(**{name: get(name) for name in entry.needs})
 
 
 GRAPH = dict(
@@ -66,14 +70,14 @@ GRAPH = dict(
 
 
 def item(case):
-    i = case["inputs"]
-    k = len(i["sample_texts"][0])
+    inputs = case["inputs"]
+    k = len(inputs["sample_texts"][0])
     ids = np.empty(k, int)
-    for c, members in enumerate(case["outputs"]["semantic_classes"]):
-        ids[members] = c
+    for cluster, members in enumerate(case["outputs"]["semantic_classes"]):
+        ids[members] = cluster
     return dict(
-        nli=logits(i["semantic_matrix_entail"][0], i["semantic_matrix_contra"][0]),
-        sample_texts=i["sample_texts"][0],
+        nli=logits(inputs["semantic_matrix_entail"][0], inputs["semantic_matrix_contra"][0]),
+        sample_texts=inputs["sample_texts"][0],
         clusters=ids,
     )
 
@@ -98,16 +102,16 @@ def test_graph_scores_are_those_of_lm_polygraph(case):
         assert wanted.pop("eigv") == wanted.pop("ecc") == dict(raises="LinAlgError")
         assert value("eigv", **given) == 3 and value("ecc", **given) == pytest.approx(np.sqrt(2))
     if case["name"] == "empty_texts_k3":  # two empty texts have the same words; for the peer they share none
-        assert [wanted.pop(f"{s}_jaccard") for s in ("eigv", "ecc", "deg_mat")] == [
+        assert [wanted.pop(f"{score}_jaccard") for score in ("eigv", "ecc", "deg_mat")] == [
             [3],
             [pytest.approx(2**0.5)],
             [pytest.approx(2 / 3)],
         ]
-        assert [value(f"{s}_jaccard", **given) for s in ("eigv", "ecc", "deg_mat")] == pytest.approx(
+        assert [value(f"{score}_jaccard", **given) for score in ("eigv", "ecc", "deg_mat")] == pytest.approx(
             [2, 1, 4 / 9]
         )
     assert {ours: value(ours, **given) for ours in wanted} == {
-        ours: pytest.approx(v[0], **close(case)) for ours, v in wanted.items()
+        ours: pytest.approx(expected[0], **close(case)) for ours, expected in wanted.items()
     }
 
 
@@ -122,10 +126,10 @@ def test_eccentricity_at_another_threshold(case, which):
 
 
 def affinity(which, given):
-    p = dv.nli_probability([given["nli"]])
+    probability = dv.nli_probability([given["nli"]])
     return dict(
-        NLI_score_entail=lambda: dv.entail_affinity(dv.entail(p)),
-        NLI_score_contra=lambda: dv.contra_affinity(dv.contra(p)),
+        NLI_score_entail=lambda: dv.entail_affinity(dv.entail(probability)),
+        NLI_score_contra=lambda: dv.contra_affinity(dv.contra(probability)),
         Jaccard_score=lambda: jaccard([given["sample_texts"]]),
     )[which]()[0]
 
@@ -133,31 +137,31 @@ def affinity(which, given):
 @named("nli_graph")
 def test_kernel_entropy_with_other_settings(case):
     given = item(case)
-    p = dv.nli_probability([given["nli"]])
-    e = dv.heat_spectrum(dv.entail(p), dv.contra(p), t=1)[0]
-    assert e.sum() == pytest.approx(1)
-    if len(e) > 1:
-        assert dv.kle(e, scale=False) == pytest.approx(
+    probability = dv.nli_probability([given["nli"]])
+    spectrum = dv.heat_spectrum(dv.entail(probability), dv.contra(probability), t=1)[0]
+    assert spectrum.sum() == pytest.approx(1)
+    if len(spectrum) > 1:
+        assert dv.kle(spectrum, scale=False) == pytest.approx(
             case["outputs"]["KernelLanguageEntropy_t1_noscale"][0], **close(case)
         )
 
 
 @named("nli_graph")
 def test_luq_reads_logits(case):
-    i = case["inputs"]
-    z = np.pad(
+    inputs = case["inputs"]
+    stacked = np.pad(
         np.stack(
             [
-                array(i["semantic_matrix_contra_logits"][0]),
-                np.full_like(array(i["semantic_matrix_entail"][0]), 9),
-                array(i["semantic_matrix_entail_logits"][0]),
+                array(inputs["semantic_matrix_contra_logits"][0]),
+                np.full_like(array(inputs["semantic_matrix_entail"][0]), 9),
+                array(inputs["semantic_matrix_entail_logits"][0]),
             ],
             -1,
         ),
         ((1, 0), (1, 0), (0, 0)),
     )
-    if len(z) > 2:
-        assert dv.luq(z) == pytest.approx(case["outputs"]["LUQ"][0], **close(case))
+    if len(stacked) > 2:
+        assert dv.luq(stacked) == pytest.approx(case["outputs"]["LUQ"][0], **close(case))
 
 
 def test_a_threshold_is_a_number():
@@ -167,30 +171,30 @@ def test_a_threshold_is_a_number():
 
 
 # Lin et al.
-def lin(case, t):
+def lin(case, temperature):
     "Their affinities: tempered, and 1 between equal texts"
-    at = case["inputs"]["mapping"]
-    z = np.array(case["inputs"]["nli_logits_contra_neutral_entail"])[np.ix_(at, at)] / t
+    index = case["inputs"]["mapping"]
+    scaled = np.array(case["inputs"]["nli_logits_contra_neutral_entail"])[np.ix_(index, index)] / temperature
     with np.errstate(divide="ignore"):
-        z[np.equal.outer(at, at)] = np.log([0, 0, 1])
-    return np.pad(z, ((1, 0), (1, 0), (0, 0)))
+        scaled[np.equal.outer(index, index)] = np.log([0, 0, 1])
+    return np.pad(scaled, ((1, 0), (1, 0), (0, 0)))
 
 
 @named("peer_uq_nlg")
-@pytest.mark.parametrize("t", [3.0, 1.0])
+@pytest.mark.parametrize("temperature", [3.0, 1.0])
 @pytest.mark.parametrize("mode", ["agreement_w", "disagreement_w", "jaccard"])
-def test_scores_of_graph_and_sample_are_those_of_lin_et_al(case, mode, t):
-    p = dv.nli_probability([lin(case, t)])
+def test_scores_of_graph_and_sample_are_those_of_lin_et_al(case, mode, temperature):
+    probability = dv.nli_probability([lin(case, temperature)])
     one_way = dict(
-        agreement_w=lambda: dv.entail(p),
-        disagreement_w=lambda: [1 - c for c in dv.contra(p)],
+        agreement_w=lambda: dv.entail(probability),
+        disagreement_w=lambda: [1 - matrix for matrix in dv.contra(probability)],
         jaccard=lambda: jaccard([case["inputs"]["texts"]]),
     )[mode]()
-    both = [(w + w.T) / 2 for w in one_way]
+    both = [(matrix + matrix.T) / 2 for matrix in one_way]
     spectrum, k = dv.spectra(both)[0], len(both[0])
 
     def theirs(what):
-        return case["outputs"][f"{what}|{mode}_T{None if mode == 'jaccard' else t}"][0]
+        return case["outputs"][f"{what}|{mode}_T{None if mode == 'jaccard' else temperature}"][0]
 
     near = dict(rel=1e-5, abs=2e-6)
     assert k * (1 - dv.sample_degree(one_way)[0]) == pytest.approx(theirs("degree_individual"), **near)
@@ -200,18 +204,18 @@ def test_scores_of_graph_and_sample_are_those_of_lin_et_al(case, mode, t):
         eigv=lambda: dv.eigv(spectrum), ecc=lambda: dv.ecc(spectrum), deg_mat=lambda: k * dv.deg_mat(both[0])
     )
     if case["name"] == "k1":  # 1, 0 and 0 there
-        for f in scores.values():
+        for score in scores.values():
             with pytest.raises(Undefined, match="at least 2 samples, got 1"):
-                f()
+                score()
     else:
-        assert [f() for f in scores.values()] == pytest.approx(
+        assert [score() for score in scores.values()] == pytest.approx(
             [theirs("spectral_eigv_clip"), theirs("eccentricity_overall"), theirs("degree_overall")], **near
         )
 
 
 @named("peer_uq_nlg")
 def test_sets_and_lexical_similarity_are_those_of_lin_et_al(case):
-    at = case["inputs"]["mapping"]
+    index = case["inputs"]["mapping"]
     if case["name"] == "k1":  # 1 and -1 there
         with pytest.raises(Undefined):
             dv.num_sets_lin(lin(case, 1))
@@ -219,24 +223,29 @@ def test_sets_and_lexical_similarity_are_those_of_lin_et_al(case):
             lx.lex_sim(np.ones((1, 1)))
     else:
         assert dv.num_sets_lin(lin(case, 1)) == case["outputs"]["numsets"][0]
-        w, other = np.array(case["inputs"]["rougeL_matrix"])[np.ix_(at, at)], ~np.equal.outer(at, at)
+        similarity, other = (
+            np.array(case["inputs"]["rougeL_matrix"])[np.ix_(index, index)],
+            ~np.equal.outer(index, index),
+        )
         theirs = (
-            -w[other].mean() if other.any() else -1
+            -similarity[other].mean() if other.any() else -1
         )  # they leave out pairs of equal texts, so a repeated answer makes nothing more certain
         assert theirs == pytest.approx(case["outputs"]["lexical_sim"][0], rel=1e-6)
-        assert lx.lex_sim(w) == pytest.approx(
-            -(-theirs * other.sum() + (~other).sum() - len(at)) / (len(at) * (len(at) - 1))
+        assert lx.lex_sim(similarity) == pytest.approx(
+            -(-theirs * other.sum() + (~other).sum() - len(index)) / (len(index) * (len(index) - 1))
         )
 
 
 def test_handing_on_is_not_being_connected():
     "1-3 and 3-4 and 2-4: a chain is one component, but sample 4 ends in the set of 3, and 2 stays behind."
-    z = np.zeros((5, 5, 3))
-    z[..., 0] = 1
+    chain = np.zeros((5, 5, 3))
+    chain[..., 0] = 1
     for i, j in ((1, 3), (3, 4), (2, 4)):
-        z[i, j] = z[j, i] = [0, 0, 2]
-    p = dv.nli_probability([z])
-    assert dv.num_sets(dv.entail(p)[0], dv.contra(p)[0]) == 1 and dv.num_sets_lin(z) == 2
+        chain[i, j] = chain[j, i] = [0, 0, 2]
+    probability = dv.nli_probability([chain])
+    assert (
+        dv.num_sets(dv.entail(probability)[0], dv.contra(probability)[0]) == 1 and dv.num_sets_lin(chain) == 2
+    )
 
 
 # Words
@@ -255,13 +264,15 @@ def test_lexical_similarity_is_that_of_lm_polygraph(case, kind):
     if case["name"] == "empty_strings" or (case["name"], kind) == ("short", "rouge2"):
         assert want == [0, 0]
         want = OURS[case["name"]]
-    assert [value(LEXICAL[kind], sample_texts=t) for t in texts] == pytest.approx(want, rel=1e-12, abs=1e-15)
+    assert [value(LEXICAL[kind], sample_texts=sampled) for sampled in texts] == pytest.approx(
+        want, rel=1e-12, abs=1e-15
+    )
 
 
 def test_bleu_var_is_the_double_sum():
-    w = np.random.default_rng(0).random((6, 6))
-    assert lx.bleu_var(w) == pytest.approx(
-        sum((1 - w[i, j]) ** 2 for i in range(6) for j in range(6) if i != j) / 30
+    bleu = np.random.default_rng(0).random((6, 6))
+    assert lx.bleu_var(bleu) == pytest.approx(
+        sum((1 - bleu[i, j]) ** 2 for i in range(6) for j in range(6) if i != j) / 30
     )
 
 
@@ -288,18 +299,18 @@ def drawn(k, seed):
 @pytest.mark.parametrize("name", NLI)
 @given(k=st.integers(2, 7), seed=st.integers(0, 99))
 def test_the_order_of_samples_does_not_matter_and_inputs_stay(name, k, seed):
-    z = drawn(k, seed)
-    kept, p = z.copy(), np.r_[0, 1 + np.random.default_rng(seed).permutation(k)]
-    first = value(name, nli=z)
-    assert np.isfinite(first) and np.array_equal(z, kept)
-    assert value(name, nli=z[np.ix_(p, p)]) == pytest.approx(first, abs=1e-7)
+    nli = drawn(k, seed)
+    kept, order = nli.copy(), np.r_[0, 1 + np.random.default_rng(seed).permutation(k)]
+    first = value(name, nli=nli)
+    assert np.isfinite(first) and np.array_equal(nli, kept)
+    assert value(name, nli=nli[np.ix_(order, order)]) == pytest.approx(first, abs=1e-7)
 
 
 @pytest.mark.parametrize("name", [n for n in NLI if not n.startswith("deg_greedy")])
 def test_the_greedy_text_is_no_sample(name):
-    a, b = drawn(5, 0), drawn(5, 1)
-    b[1:, 1:] = a[1:, 1:]
-    assert value(name, nli=a) == value(name, nli=b)
+    one, other = drawn(5, 0), drawn(5, 1)
+    other[1:, 1:] = one[1:, 1:]
+    assert value(name, nli=one) == value(name, nli=other)
 
 
 @pytest.mark.parametrize(
@@ -320,37 +331,39 @@ def test_the_greedy_text_is_no_sample(name):
 )
 def test_full_agreement_is_the_least_uncertainty(name, agreed):
     with np.errstate(divide="ignore"):
-        z = np.log(np.broadcast_to([0.0, 0, 1], (6, 6, 3)))
-    assert value(name, nli=z) == pytest.approx(agreed, abs=1e-7)
-    assert all(value(name, nli=drawn(5, s)) >= agreed - 1e-7 for s in range(20))
+        nli = np.log(np.broadcast_to([0.0, 0, 1], (6, 6, 3)))
+    assert value(name, nli=nli) == pytest.approx(agreed, abs=1e-7)
+    assert all(value(name, nli=drawn(5, seed)) >= agreed - 1e-7 for seed in range(20))
 
 
 @given(k=st.integers(2, 6), seed=st.integers(0, 99))
 def test_blocks_without_a_line_between_them_are_counted(k, seed):
     "For a 0/1 graph of cliques EigV is the number of cliques, eccentricity the root of one less."
-    g = np.random.default_rng(seed).integers(0, 3, k)
-    (s,) = dv.spectra([np.equal.outer(g, g).astype(float)])
-    n = len(set(g.tolist()))
-    assert dv.eigv(s) == pytest.approx(n) and dv.ecc(s) == pytest.approx(np.sqrt(n - 1), abs=1e-6)
+    groups = np.random.default_rng(seed).integers(0, 3, k)
+    (spectrum,) = dv.spectra([np.equal.outer(groups, groups).astype(float)])
+    n = len(set(groups.tolist()))
+    assert dv.eigv(spectrum) == pytest.approx(n) and dv.ecc(spectrum) == pytest.approx(
+        np.sqrt(n - 1), abs=1e-6
+    )
 
 
 def test_a_text_that_agrees_with_nothing_is_the_limit_of_one_that_hardly_agrees():
-    w = np.array([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 0]])
-    near = w + np.diag([0, 0, 1e-9])
-    assert dv.spectra([w])[0].values == pytest.approx(dv.spectra([near])[0].values, abs=1e-9)
-    assert dv.eigv(dv.spectra([w])[0]) == pytest.approx(2 + 1 / 3)
+    affinities = np.array([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 0]])
+    near = affinities + np.diag([0, 0, 1e-9])
+    assert dv.spectra([affinities])[0].values == pytest.approx(dv.spectra([near])[0].values, abs=1e-9)
+    assert dv.eigv(dv.spectra([affinities])[0]) == pytest.approx(2 + 1 / 3)
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=8))
 def test_stacking_items_changes_nothing(sizes):
-    zs = [drawn(k, i) for i, k in enumerate(sizes)]
-    p = dv.nli_probability(zs)
-    e, c = dv.entail(p), dv.contra(p)
-    together = dv.spectrum_entail(dv.entail_affinity(e)), dv.heat_spectrum(e, c)
+    nli = [drawn(k, i) for i, k in enumerate(sizes)]
+    probability = dv.nli_probability(nli)
+    entailed, contradicted = dv.entail(probability), dv.contra(probability)
+    together = dv.spectrum_entail(dv.entail_affinity(entailed)), dv.heat_spectrum(entailed, contradicted)
     for i in range(len(sizes)):
         alone = (
-            dv.spectrum_entail(dv.entail_affinity(e[i : i + 1]))[0],
-            dv.heat_spectrum(e[i : i + 1], c[i : i + 1])[0],
+            dv.spectrum_entail(dv.entail_affinity(entailed[i : i + 1]))[0],
+            dv.heat_spectrum(entailed[i : i + 1], contradicted[i : i + 1])[0],
         )
         assert np.array_equal(together[0][i].values, alone[0].values) and np.array_equal(
             together[1][i], alone[1]
@@ -358,9 +371,9 @@ def test_stacking_items_changes_nothing(sizes):
 
 
 def test_degree_of_the_greedy_text_is_that_of_a_sample_in_its_place():
-    z = drawn(4, 0)
-    (w,) = dv.entail_affinity(dv.entail(dv.nli_probability([np.pad(z, ((1, 0), (1, 0), (0, 0)))])))
-    assert dv.deg_greedy(dv.nli_probability([z])[0]) == pytest.approx(1 - w[0, 1:].mean())
+    nli = drawn(4, 0)
+    (affinities,) = dv.entail_affinity(dv.entail(dv.nli_probability([np.pad(nli, ((1, 0), (1, 0), (0, 0)))])))
+    assert dv.deg_greedy(dv.nli_probability([nli])[0]) == pytest.approx(1 - affinities[0, 1:].mean())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Ensemble methods: the recorded beam searches of the released code, and what must hold for members of any kind."""
+"""Ensemble methods: recorded beam searches of the released code, and properties for any members."""
 
 import copy
 
@@ -39,19 +39,21 @@ near = dict(rtol=0, atol=1e-5)  # the peer computes in float32 with clamped prob
 class Search:
     "One recorded beam search: statistics of the beams of each of its inputs"
 
-    def __init__(self, name, z, outputs):
+    def __init__(self, name, arrays, outputs):
         self.name, self.outputs = name, outputs
         self.z = {
-            k.removeprefix(f"ensemble__{name}__"): z[k]
-            for k in z.files
-            if k.startswith(f"ensemble__{name}__")
+            key.removeprefix(f"ensemble__{name}__"): arrays[key]
+            for key in arrays.files
+            if key.startswith(f"ensemble__{name}__")
         }
         self.tokens, self.n = self.z["path_tokens"], self.z["path_len"]
         self.rows = self.z["path_member_scores_processed"].astype(float)  # [items,B,T,M,V]
         self.items, self.beams = self.n.shape
 
     def path(self, i, name):
-        return [self.z[f"path_{name}"][i, b, : self.n[i, b]].astype(float) for b in range(self.beams)]
+        return [
+            self.z[f"path_{name}"][i, beam, : self.n[i, beam]].astype(float) for beam in range(self.beams)
+        ]
 
     def length(self, i):
         return self.n[i] + 1
@@ -61,14 +63,17 @@ class Search:
 
     def chosen(self, i):
         return [
-            np.stack([self.rows[i, b, t, :, self.tokens[i, b, t]] for t in range(self.n[i, b])], 1)
-            for b in range(self.beams)
+            np.stack(
+                [self.rows[i, beam, step, :, self.tokens[i, beam, step]] for step in range(self.n[i, beam])],
+                1,
+            )
+            for beam in range(self.beams)
         ]
 
 
 @pytest.fixture(scope="module", params=RUNS)
 def search(request, oracle):
-    cases = {c["name"]: c for c in oracle("uncertainty.json")["ensemble"]}
+    cases = {case["name"]: case for case in oracle("uncertainty.json")["ensemble"]}
     assert set(cases) <= set(RUNS) and len(cases) >= 3
     return Search(
         request.param, np.load(oracles() / "uncertainty.npz"), cases.get(request.param, {}).get("outputs")
@@ -80,36 +85,36 @@ def test_the_released_weights(search):
     np.testing.assert_allclose(got, search.z["beam_weights_used"], **near)
 
 
-@pytest.mark.parametrize("q", ["pe", "ep"])
+@pytest.mark.parametrize("weights", ["pe", "ep"])
 @pytest.mark.parametrize("term", TERMS)
-def test_token_scores_are_those_of_the_release(search, q, term):
-    each, name = np.arange(search.items), f"{q}_{TERMS[term]}"
+def test_token_scores_are_those_of_the_release(search, weights, term):
+    each, name = np.arange(search.items), f"{weights}_{TERMS[term]}"
     for i in each:
         np.testing.assert_allclose(
-            [t_tu(v) for v in search.path(i, name)], search.z[f"collected_{name}"][i], **near
+            [t_tu(values) for values in search.path(i, name)], search.z[f"collected_{name}"][i], **near
         )  # one hypothesis
     got = [t_tu_he2024(search.path(i, name), search.score(i), search.length(i)) for i in each]
     if search.outputs:
-        np.testing.assert_allclose(got, search.outputs[f"{q.upper()}T{term}"], **near)
+        np.testing.assert_allclose(got, search.outputs[f"{weights.upper()}T{term}"], **near)
     assert got == [t_rmi_he2024(search.path(i, name), search.score(i), search.length(i)) for i in each]
 
 
 def test_sequence_scores_are_those_of_the_release(search):
     for i in range(search.items):
-        lp = np.stack([x.sum(1) / n for x, n in zip(search.chosen(i), search.length(i))], 1)
-        np.testing.assert_allclose(lp, search.z["collected_pe_log_probas"][i], **near)
+        logp = np.stack([inputs.sum(1) / n for inputs, n in zip(search.chosen(i), search.length(i))], 1)
+        np.testing.assert_allclose(logp, search.z["collected_pe_log_probas"][i], **near)
     if not search.outputs:
         return
     got = dict(tu=[], rmi=[], rmiabs=[])
     for i in range(search.items):
-        x = search.chosen(i), search.length(i)
-        for k, v in dict(
-            tu=s_tu_he2024(*x), rmi=s_rmi_he2024(*x), rmiabs=s_rmi_he2024(*x, absolute=True)
+        inputs = search.chosen(i), search.length(i)
+        for key, value in dict(
+            tu=s_tu_he2024(*inputs), rmi=s_rmi_he2024(*inputs), rmiabs=s_rmi_he2024(*inputs, absolute=True)
         ).items():
-            got[k].append(v)
-    for k, v in got.items():
-        for q in ("EPS", "PES"):
-            np.testing.assert_allclose(v, search.outputs[q + k], **near)
+            got[key].append(value)
+    for key, value in got.items():
+        for prefix in ("EPS", "PES"):
+            np.testing.assert_allclose(value, search.outputs[prefix + key], **near)
 
 
 def test_one_member_gives_exactly_zero_as_released_and_nothing_in_principle(search):
@@ -122,37 +127,45 @@ def test_one_member_gives_exactly_zero_as_released_and_nothing_in_principle(sear
     )
     for i in range(search.items):
         logp, rmi = search.chosen(i)[0], search.path(i, "pe_rmi")[0]
-        for f, args in ((s_rmi, (logp,)), (t_rmi, (rmi, logp)), (t_mi, (rmi, logp)), (ep_t_rmi, (rmi, logp))):
+        for method, args in (
+            (s_rmi, (logp,)),
+            (t_rmi, (rmi, logp)),
+            (t_mi, (rmi, logp)),
+            (ep_t_rmi, (rmi, logp)),
+        ):
             with pytest.raises(Undefined, match="at least 2 members, got 1"):
-                f(*args)
+                method(*args)
         assert s_tu(logp) == pytest.approx(-logp.mean(), abs=1e-12)
 
 
-# The terms of one token from the members' rows, written from the definitions: what the reading pass must give as pe_tu, ep_rmi and so on
-def plogp(p, lp):
-    return np.where(p > 0, p * np.where(p > 0, lp, 0), 0).sum(-1)
+# The terms of one token from the members' distributions, written from the definitions: what a forward pass
+# must give as pe_tu, ep_rmi and so on
+def plogp(probability, logp):
+    return np.where(probability > 0, probability * np.where(probability > 0, logp, 0), 0).sum(-1)
 
 
-def terms(lp, log_pi):  # rows [T,M,V], log weights of members [T,M] -> dict of [T]
-    lq = np.logaddexp.reduce(lp + log_pi[..., None], 1)
-    q = np.exp(lq)
-    tu, du = -plogp(q, lq), -plogp(np.exp(lp), lp).mean(1)
-    ce = -plogp(np.repeat(q[:, None], lp.shape[1], 1), lp).mean(1)
-    return dict(tu=tu, du=du, mi=tu - du, rmi=ce - tu, epkl=ce - du)
+def terms(logp, log_pi):  # rows [T,M,V], log weights of members [T,M] -> dict of [T]
+    log_mixture = np.logaddexp.reduce(logp + log_pi[..., None], 1)
+    mixture = np.exp(log_mixture)
+    total, data = -plogp(mixture, log_mixture), -plogp(np.exp(logp), logp).mean(1)
+    cross = -plogp(np.repeat(mixture[:, None], logp.shape[1], 1), logp).mean(1)
+    return dict(tu=total, du=data, mi=total - data, rmi=cross - total, epkl=cross - data)
 
 
 def test_terms_of_the_definition_are_those_of_the_peer(search):
     if "plain" not in search.name:
         return  # only there no rule of decoding touches the rows, from the second step on
     for i in range(search.items):
-        for b in range(search.beams):
-            n = search.n[i, b]
-            lp, before = search.rows[i, b, :n], np.zeros((n, search.rows.shape[3]))
-            before[1:] = search.chosen(i)[b].T[:-1].cumsum(0)
-            for q, w in (("pe", np.zeros_like(before)), ("ep", before)):
-                mine = terms(lp, w - np.logaddexp.reduce(w, 1)[:, None])
-                for k, name in TERMS.items():
-                    np.testing.assert_allclose(mine[k][1:], search.path(i, f"{q}_{name}")[b][1:], **near)
+        for beam in range(search.beams):
+            n = search.n[i, beam]
+            logp, before = search.rows[i, beam, :n], np.zeros((n, search.rows.shape[3]))
+            before[1:] = search.chosen(i)[beam].T[:-1].cumsum(0)
+            for prefix, weights in (("pe", np.zeros_like(before)), ("ep", before)):
+                mine = terms(logp, weights - np.logaddexp.reduce(weights, 1)[:, None])
+                for term, name in TERMS.items():
+                    np.testing.assert_allclose(
+                        mine[term][1:], search.path(i, f"{prefix}_{name}")[beam][1:], **near
+                    )
 
 
 probs = arrays(float, st.tuples(st.integers(2, 4), st.integers(1, 5)), elements=st.floats(-9, 0))
@@ -160,8 +173,8 @@ probs = arrays(float, st.tuples(st.integers(2, 4), st.integers(1, 5)), elements=
 
 @given(probs)
 def test_members_are_exchangeable_and_copies_of_all_change_nothing(x):
-    for f in (s_tu, s_rmi):
-        assert f(x[::-1]) == pytest.approx(f(x), abs=1e-12) == f(np.concatenate([x, x]))
+    for method in (s_tu, s_rmi):
+        assert method(x[::-1]) == pytest.approx(method(x), abs=1e-12) == method(np.concatenate([x, x]))
     assert s_tu(x) >= -1e-12 and s_rmi(x) >= -1e-12
 
 
@@ -176,45 +189,49 @@ def test_members_that_agree_have_nothing_to_disagree_about(x):
 
 @given(st.lists(st.tuples(st.floats(-5, 0), st.integers(2, 9)), min_size=2, max_size=5))
 def test_order_of_beams_does_not_matter(beams):
-    score, n = np.array([s for s, _ in beams]), np.array([k for _, k in beams])
+    score, n = np.array([value for value, _ in beams]), np.array([length for _, length in beams])
     rng = np.random.default_rng(0)
-    u, x = [rng.random(k - 1) for k in n], [-rng.random((3, k - 1)) for k in n]
-    assert t_tu_he2024(u, score, n) == pytest.approx(t_tu_he2024(u[::-1], score[::-1], n[::-1]), abs=1e-12)
-    assert s_tu_he2024(x, n) == pytest.approx(s_tu_he2024(x[::-1], n[::-1]), abs=1e-12)
+    terms_of, logps = [rng.random(length - 1) for length in n], [-rng.random((3, length - 1)) for length in n]
+    assert t_tu_he2024(terms_of, score, n) == pytest.approx(
+        t_tu_he2024(terms_of[::-1], score[::-1], n[::-1]), abs=1e-12
+    )
+    assert s_tu_he2024(logps, n) == pytest.approx(s_tu_he2024(logps[::-1], n[::-1]), abs=1e-12)
     assert (
-        s_rmi_he2024(x, n) == pytest.approx(s_rmi_he2024(x[::-1], n[::-1]), abs=1e-12)
-        and s_rmi_he2024(x, n) >= -1e-12
+        s_rmi_he2024(logps, n) == pytest.approx(s_rmi_he2024(logps[::-1], n[::-1]), abs=1e-12)
+        and s_rmi_he2024(logps, n) >= -1e-12
     )
     assert beam_weights(score, n).sum() == pytest.approx(1)
-    twice = [v for v in x for _ in range(2)]
-    assert s_tu_he2024(twice, np.repeat(n, 2)) == pytest.approx(s_tu_he2024(x, n), abs=1e-12)
+    twice = [logp for logp in logps for _ in range(2)]
+    assert s_tu_he2024(twice, np.repeat(n, 2)) == pytest.approx(s_tu_he2024(logps, n), abs=1e-12)
 
 
 def test_impossible_texts():
-    no, yes = [-np.inf, -1.0], [-1.0, -1.0]
+    never, certain = [-np.inf, -1.0], [-1.0, -1.0]
     assert (
-        s_tu([no, yes]) == pytest.approx(1 + np.log(2))
-        and s_rmi([no, yes]) == np.inf
-        and s_tu([no, no]) == np.inf
+        s_tu([never, certain]) == pytest.approx(1 + np.log(2))
+        and s_rmi([never, certain]) == np.inf
+        and s_tu([never, never]) == np.inf
     )
     with pytest.raises(Undefined, match="impossible"):
-        s_rmi([no, no])
-    assert s_tu_he2024([[no, no], [yes, yes]], [3, 3]) == pytest.approx(s_tu_he2024([[yes, yes]], [3]))
+        s_rmi([never, never])
+    assert s_tu_he2024([[never, never], [certain, certain]], [3, 3]) == pytest.approx(
+        s_tu_he2024([[certain, certain]], [3])
+    )
     with pytest.raises(Undefined, match="every hypothesis is impossible"):
-        s_tu_he2024([[no, no]], [3])
+        s_tu_he2024([[never, never]], [3])
     with pytest.raises(Undefined, match="impossible"):
-        s_rmi_he2024([[no, no], [yes, yes]], [3, 3])
+        s_rmi_he2024([[never, never], [certain, certain]], [3, 3])
 
 
 def test_facts_and_mistakes():
-    for f in (s_tu, s_rmi):
+    for method in (s_tu, s_rmi):
         with pytest.raises(Undefined, match="at least 1 token"):
-            f(np.zeros((2, 0)))
+            method(np.zeros((2, 0)))
         with pytest.raises(ValueError, match=r"shape \[M,L\]"):
-            f([-1.0, -2])
-    for f in (t_tu, ep_t_tu):
+            method([-1.0, -2])
+    for method in (t_tu, ep_t_tu):
         with pytest.raises(Undefined, match="at least 1 token"):
-            f([])
+            method([])
     with pytest.raises(Undefined, match="after the start token"):
         t_tu_he2024([[]], [-1.0], [1])  # the release divides by zero
     with pytest.raises(Undefined, match="after the start token"):
@@ -227,7 +244,7 @@ def test_facts_and_mistakes():
 
 def test_no_input_is_changed():
     rng = np.random.default_rng(1)
-    x = dict(
+    inputs = dict(
         pe_tu=rng.random(4),
         pe_mi=rng.random(4),
         pe_rmi=rng.random(4),
@@ -240,8 +257,14 @@ def test_no_input_is_changed():
         beam_pe_rmi=[rng.random(2), rng.random(3)],
         beam_member_logp=[-rng.random((3, 2)), -rng.random((3, 3))],
     )
-    before = copy.deepcopy(x)
-    mine = [e for e in reg.values() if e.kind == "ue" and e.fn.__module__ == "uetrust.ue.ensemble"]
-    for e in mine:
-        assert type(e.fn(**{k: x[k] for k in e.needs})) is float
-    assert len(mine) == 11 and all(np.array_equal(a, b) for k in x for a, b in zip(x[k], before[k]))
+    before = copy.deepcopy(inputs)
+    mine = [
+        entry for entry in reg.values() if entry.kind == "ue" and entry.fn.__module__ == "uetrust.ue.ensemble"
+    ]
+    for entry in mine:
+        assert type(entry.fn(**{name: inputs[name] for name in entry.needs})) is float
+    assert len(mine) == 11 and all(
+        np.array_equal(after, initial)
+        for name in inputs
+        for after, initial in zip(inputs[name], before[name])
+    )

@@ -1,4 +1,4 @@
-"""Information methods: what peers' code gave on the same numbers, and what must hold for any text."""
+"""Information-based methods: recorded values of other libraries, and properties for any text."""
 
 import copy
 
@@ -31,56 +31,61 @@ from uetrust.ue.information import (
 )
 
 
-# Per-token numbers of full rows of log-probabilities [L,V]. The package makes these on the device in one reading pass and its scores only pool them.
-# Here they are written once more from the definitions, so that definition and pooling together can be held against peers, who take the rows.
-def entropy(lp):
-    return -np.where(np.isneginf(lp), 0, np.exp(lp) * np.where(np.isneginf(lp), 0, lp)).sum(1)
+# Per-token statistics of log-probabilities [L,V]. The package computes them in one forward pass, and its
+# scores only average them. Here they are written once more from the definitions. So definition and average
+# together can be compared with other libraries, which take the log-probabilities.
+def entropy(logp):
+    return -np.where(np.isneginf(logp), 0, np.exp(logp) * np.where(np.isneginf(logp), 0, logp)).sum(1)
 
 
-def tempered(lp):  # softmax(log p / 2)
-    x = lp / 2 - (lp / 2).max(1, keepdims=True)
+def tempered(logp):  # softmax(log p / 2)
+    x = logp / 2 - (logp / 2).max(1, keepdims=True)
     return np.exp(x) / np.exp(x).sum(1, keepdims=True)
 
 
-def renyi_from_uniform(p, alpha=0.5):  # log V minus the Rényi entropy
-    V = p.shape[1]
+def renyi_from_uniform(probability, alpha=0.5):  # log V minus the Rényi entropy
+    size = probability.shape[1]
     if alpha == 1:
-        return np.log(V) + np.where(p > 0, p * np.log(np.where(p > 0, p, 1)), 0).sum(1)
-    return np.log(V) - np.log((p**alpha).sum(1)) / (1 - alpha)
+        return np.log(size) + np.where(
+            probability > 0, probability * np.log(np.where(probability > 0, probability, 1)), 0
+        ).sum(1)
+    return np.log(size) - np.log((probability**alpha).sum(1)) / (1 - alpha)
 
 
-def angle_to_uniform(p):
-    return 2 / np.pi * np.arccos(np.clip(np.sqrt(p / p.shape[1]).sum(1), 0, 1))
+def angle_to_uniform(probability):
+    return 2 / np.pi * np.arccos(np.clip(np.sqrt(probability / probability.shape[1]).sum(1), 0, 1))
 
 
-def kl_uniform(lp):
-    ok = ~np.isneginf(lp)
-    return -np.where(ok, lp, 0).sum(1) / ok.sum(1) - np.log(ok.sum(1))
+def kl_uniform(logp):
+    finite = ~np.isneginf(logp)
+    return -np.where(finite, logp, 0).sum(1) / finite.sum(1) - np.log(finite.sum(1))
 
 
-def dominant(lp, ids):  # The set ends where the sorted probabilities last fall steeply
-    def one(p, i):
-        order = np.argsort(-p)
-        s = p[order]
-        ends = np.flatnonzero((s[:-1] - s[1:] > 0.3 * s[:-1]) & (s[:-1] - s[1:] > 0.005))
+def dominant(logp, ids):  # The set ends where the sorted probabilities last fall steeply
+    def one(probability, i):
+        order = np.argsort(-probability)
+        ordered = probability[order]
+        ends = np.flatnonzero(
+            (ordered[:-1] - ordered[1:] > 0.3 * ordered[:-1]) & (ordered[:-1] - ordered[1:] > 0.005)
+        )
         top = order[: ends[-1] + 1] if len(ends) else []
-        return p[top].sum() if i in top else p[i]
+        return probability[top].sum() if i in top else probability[i]
 
-    return np.array([one(p, i) for p, i in zip(np.exp(lp), ids)])
+    return np.array([one(probability, i) for probability, i in zip(np.exp(logp), ids)])
 
 
 def numbers(x):
     return np.array(x, float)  # 'NaN' and 'Infinity' are strings in the file
 
 
-def close(mine, theirs, **kw):
-    np.testing.assert_allclose(mine, numbers(theirs), **(dict(rtol=1e-9, atol=1e-12) | kw))
+def close(mine, theirs, **options):
+    np.testing.assert_allclose(mine, numbers(theirs), **(dict(rtol=1e-9, atol=1e-12) | options))
 
 
-def score(f, *lists):  # One value per item, NaN where it does not exist
+def score(method, *lists):  # One value per item, NaN where it does not exist
     def one(args):
         try:
-            return f(*args)
+            return method(*args)
         except Undefined:
             return np.nan
 
@@ -90,22 +95,25 @@ def score(f, *lists):  # One value per item, NaN where it does not exist
 @pytest.fixture(scope="module", params=["random", "uniform", "masked_minus_inf"])
 def case(request, oracle):
     x, y = next(
-        (c["inputs"], c["outputs"])
-        for c in oracle("uncertainty.json")["information"]
-        if c["name"] == request.param
+        (recorded["inputs"], recorded["outputs"])
+        for recorded in oracle("uncertainty.json")["information"]
+        if recorded["name"] == request.param
     )
-    rows = [numbers(r) for r in x["greedy_log_probs"]]
+    rows = [numbers(row) for row in x["greedy_log_probs"]]
     return (
         rows,
         x["greedy_tokens"],
-        [numbers(v) for v in x["greedy_log_likelihoods"]],
-        [numbers(v) for v in x["greedy_lm_log_likelihoods"]],
+        [numbers(values) for values in x["greedy_log_likelihoods"]],
+        [numbers(values) for values in x["greedy_lm_log_likelihoods"]],
         y,
     )
 
 
 def test_no_recorded_case_is_left_out(oracle):
-    names = {g: {c["name"] for c in oracle("uncertainty.json")[g]} for g in ("information", "sampling")}
+    names = {
+        group: {recorded["name"] for recorded in oracle("uncertainty.json")[group]}
+        for group in ("information", "sampling")
+    }
     assert names == dict(
         information={"random", "uniform", "masked_minus_inf", "empty_generation", "minus_inf_likelihood"},
         sampling={"random", "with_empty_sample", "all_empty"},
@@ -113,111 +121,128 @@ def test_no_recorded_case_is_left_out(oracle):
 
 
 def test_likelihoods_and_entropies_are_those_of_peers(case):
-    rows, ids, logp, _, y = case
-    close(score(msp, logp), y["MaximumSequenceProbability"])
+    rows, ids, logp, _, want = case
+    close(score(msp, logp), want["MaximumSequenceProbability"])
     assert score(msp_he2024, logp) == score(msp, logp)
-    close(score(perplexity, logp), y["Perplexity"])
-    h, finite = [entropy(r) for r in rows], [np.isfinite(r).sum(1) for r in rows]
-    for a, b in zip(h, y["token_entropy"]):
-        close(a, b)
-    close(score(mte, h), y["MeanTokenEntropy"])
-    close(score(mte_he2024, h, finite), y["MeanTokenEntropy_released_benchmark"])
+    close(score(perplexity, logp), want["Perplexity"])
+    entropies, finite = [entropy(row) for row in rows], [np.isfinite(row).sum(1) for row in rows]
+    for mine, theirs in zip(entropies, want["token_entropy"]):
+        close(mine, theirs)
+    close(score(mte, entropies), want["MeanTokenEntropy"])
+    close(score(mte_he2024, entropies, finite), want["MeanTokenEntropy_released_benchmark"])
 
 
 def test_released_entropy_is_a_mean_over_the_vocabulary(case):
-    rows, *_, y = case
+    rows, *_, want = case
     assert all(
-        (np.array(a) >= b).all() for a, b in zip(y["token_entropy"], y["token_entropy_released_benchmark"])
+        (np.array(sums) >= means).all()
+        for sums, means in zip(want["token_entropy"], want["token_entropy_released_benchmark"])
     )
-    V = rows[0].shape[1]
-    if all(np.isfinite(r).all() for r in rows):
-        close(numbers(y["MeanTokenEntropy"]) / V, y["MeanTokenEntropy_released_benchmark"])
+    size = rows[0].shape[1]
+    if all(np.isfinite(row).all() for row in rows):
+        close(numbers(want["MeanTokenEntropy"]) / size, want["MeanTokenEntropy_released_benchmark"])
 
 
 def test_mutual_information_is_that_of_peers(case):
-    rows, _, logp, alone, y = case
-    close(score(pmi, logp, alone), y["MeanPointwiseMutualInformation"])
+    rows, _, logp, alone, want = case
+    close(score(pmi, logp, alone), want["MeanPointwiseMutualInformation"])
     close(
-        score(cpmi, logp, [entropy(r) for r in rows], alone), y["MeanConditionalPointwiseMutualInformation"]
+        score(cpmi, logp, [entropy(row) for row in rows], alone),
+        want["MeanConditionalPointwiseMutualInformation"],
     )
 
 
 def test_whole_distribution_scores_are_those_of_peers_with_their_signs_put_right(case):
-    rows, ids, *_, y = case
-    V = rows[0].shape[1]
-    q = [tempered(r) for r in rows]
-    close(score(renyi, [renyi_from_uniform(p) for p in q]), -numbers(y["RenyiNeg"]) - 2 * np.log(V))
+    rows, ids, *_, want = case
+    size = rows[0].shape[1]
+    softened = [tempered(row) for row in rows]
     close(
-        score(renyi, [renyi_from_uniform(np.exp(r), 2) for r in rows]),
-        -numbers(y["RenyiNeg_alpha2_temp1"]) - 2 * np.log(V),
+        score(renyi, [renyi_from_uniform(probability) for probability in softened]),
+        -numbers(want["RenyiNeg"]) - 2 * np.log(size),
     )
-    close(score(fisher_rao, [angle_to_uniform(p) for p in q]), -numbers(y["FisherRao"]), atol=2e-8)
     close(
-        score(fisher_rao, [angle_to_uniform(np.exp(r)) for r in rows]),
-        -numbers(y["FisherRao_temp1"]),
+        score(renyi, [renyi_from_uniform(np.exp(row), 2) for row in rows]),
+        -numbers(want["RenyiNeg_alpha2_temp1"]) - 2 * np.log(size),
+    )
+    close(
+        score(fisher_rao, [angle_to_uniform(probability) for probability in softened]),
+        -numbers(want["FisherRao"]),
         atol=2e-8,
     )
-    close(score(self_certainty, [kl_uniform(r) for r in rows]), y["SelfCertainty"])
-    close(score(boosted_prob, [dominant(r, i) for r, i in zip(rows, ids)]), y["BoostedProbSequence"])
+    close(
+        score(fisher_rao, [angle_to_uniform(np.exp(row)) for row in rows]),
+        -numbers(want["FisherRao_temp1"]),
+        atol=2e-8,
+    )
+    close(score(self_certainty, [kl_uniform(row) for row in rows]), want["SelfCertainty"])
+    close(score(boosted_prob, [dominant(row, i) for row, i in zip(rows, ids)]), want["BoostedProbSequence"])
 
 
 def test_renyi_of_order_one_is_defined_where_words_are_banned(case):
-    rows, *_, y = case
-    mine = numbers(score(renyi, [renyi_from_uniform(np.exp(r), 1) for r in rows]))
-    theirs = numbers(y["RenyiNeg_alpha1_temp1"])
-    assert np.isfinite(mine).all() and np.isnan(theirs).any() == any(np.isneginf(r).any() for r in rows)
+    rows, *_, want = case
+    mine = numbers(score(renyi, [renyi_from_uniform(np.exp(row), 1) for row in rows]))
+    theirs = numbers(want["RenyiNeg_alpha1_temp1"])
+    assert np.isfinite(mine).all() and np.isnan(theirs).any() == any(np.isneginf(row).any() for row in rows)
     close(
         mine[~np.isnan(theirs)], -theirs[~np.isnan(theirs)]
     )  # this branch of the peer has no slip in its sign
 
 
 def test_empty_texts_and_impossible_tokens(oracle):
-    cases = {c["name"]: c for c in oracle("uncertainty.json")["information"]}
-    x, y = (cases["empty_generation"][k] for k in ("inputs", "outputs"))
-    logp, h = [[numbers(v) for v in x[k]] for k in ("greedy_log_likelihoods", "entropy")]
-    close(score(msp, logp), y["MaximumSequenceProbability"])
-    close(score(perplexity, logp), y["Perplexity"])
-    close(score(mte, h), y["MeanTokenEntropy"])
-    x, y = (cases["minus_inf_likelihood"][k] for k in ("inputs", "outputs"))
-    logp = [numbers(v) for v in x["greedy_log_likelihoods"]]
-    close(score(msp, logp), y["MaximumSequenceProbability"])
-    close(score(perplexity, logp), y["Perplexity"])
+    cases = {recorded["name"]: recorded for recorded in oracle("uncertainty.json")["information"]}
+    given, want = (cases["empty_generation"][k] for k in ("inputs", "outputs"))
+    logp, entropies = [
+        [numbers(values) for values in given[k]] for k in ("greedy_log_likelihoods", "entropy")
+    ]
+    close(score(msp, logp), want["MaximumSequenceProbability"])
+    close(score(perplexity, logp), want["Perplexity"])
+    close(score(mte, entropies), want["MeanTokenEntropy"])
+    given, want = (cases["minus_inf_likelihood"][k] for k in ("inputs", "outputs"))
+    logp = [numbers(values) for values in given["greedy_log_likelihoods"]]
+    close(score(msp, logp), want["MaximumSequenceProbability"])
+    close(score(perplexity, logp), want["Perplexity"])
     assert msp(logp[0]) == perplexity(logp[0]) == min_token(logp[0]) == np.inf
 
 
 @pytest.mark.parametrize("name", ["random", "with_empty_sample", "all_empty"])
 def test_drawn_texts(oracle, name):
-    (c,) = (c for c in oracle("uncertainty.json")["sampling"] if c["name"] == name)
-    x, y = c["inputs"], c["outputs"]
-    words = x["sample_log_likelihoods"]
-    tokens = [[numbers(w) for w in item] for item in words]
-    total = [numbers(t) for t in x["sample_log_probs"]]
+    (recorded,) = (
+        recorded for recorded in oracle("uncertainty.json")["sampling"] if recorded["name"] == name
+    )
+    given, want = recorded["inputs"], recorded["outputs"]
+    words = given["sample_log_likelihoods"]
+    tokens = [[numbers(logp) for logp in item] for item in words]
+    total = [numbers(log_total) for log_total in given["sample_log_probs"]]
     ends = [
-        [np.r_[w, t - w.sum()] for w, t in zip(item, ts)] for item, ts in zip(tokens, total)
+        [np.r_[logp, log_total - logp.sum()] for logp, log_total in zip(item, totals)]
+        for item, totals in zip(tokens, total)
     ]  # the recorded totals hold one end token more
-    special = [[np.arange(len(w) + 1) == len(w) for w in item] for item in tokens]
-    for a, b in zip(sample_total(ends), total):
-        close(a, b)
+    special = [[np.arange(len(logp) + 1) == len(logp) for logp in item] for item in tokens]
+    for mine, theirs in zip(sample_total(ends), total):
+        close(mine, theirs)
     assert [n.tolist() for n in sample_length(special)] == [
-        [len(t) for t in item] for item in x["sample_tokens"]
+        [len(log_total) for log_total in item] for item in given["sample_tokens"]
     ]
-    close(score(mcse, sample_total(ends)), y["MonteCarloSequenceEntropy"])
+    close(score(mcse, sample_total(ends)), want["MonteCarloSequenceEntropy"])
     close(
-        score(mcnse_lmp, sample_total(ends), sample_length(special)), y["MonteCarloNormalizedSequenceEntropy"]
+        score(mcnse_lmp, sample_total(ends), sample_length(special)),
+        want["MonteCarloNormalizedSequenceEntropy"],
     )
 
 
 def test_margin_and_rarest_token_are_complements_of_confidences_in_uqlm(oracle):
     found = 0
-    for c in oracle("uncertainty.json")["peer_uqlm"]:
-        if "probability_margin" not in str(c.get("outputs")):
+    for recorded in oracle("uncertainty.json")["peer_uqlm"]:
+        if "probability_margin" not in str(recorded.get("outputs")):
             continue
-        for r, o in zip(c["inputs"]["responses"], c["outputs"]["probability_margin"]):
-            if r is None:
+        for response, margins in zip(
+            recorded["inputs"]["responses"], recorded["outputs"]["probability_margin"]
+        ):
+            if response is None:
                 continue
             found += 1
-            top = numbers([t[1] for t in r])
-            assert margin(top) == pytest.approx(1 - o, rel=1e-9)
+            top = numbers([token[1] for token in response])
+            assert margin(top) == pytest.approx(1 - margins, rel=1e-9)
     assert found
 
 
@@ -225,35 +250,35 @@ logps = st.lists(st.floats(-20, 0), min_size=1, max_size=8).map(np.array)
 
 
 @given(logps, st.randoms())
-def test_order_of_drawn_texts_does_not_matter_and_copies_change_no_mean(t, r):
-    at = list(range(len(t)))
-    r.shuffle(at)
-    n = np.arange(1, len(t) + 1)
+def test_order_of_drawn_texts_does_not_matter_and_copies_change_no_mean(totals, random):
+    order = list(range(len(totals)))
+    random.shuffle(order)
+    n = np.arange(1, len(totals) + 1)
     assert (
-        mcse(t[at]) == pytest.approx(mcse(t), abs=1e-12)
-        and mcnse_lmp(t[at], n[at]) == pytest.approx(mcnse_lmp(t, n), abs=1e-12)
-        and mcnse((t / n)[at]) == pytest.approx(mcnse(t / n), abs=1e-12)
+        mcse(totals[order]) == pytest.approx(mcse(totals), abs=1e-12)
+        and mcnse_lmp(totals[order], n[order]) == pytest.approx(mcnse_lmp(totals, n), abs=1e-12)
+        and mcnse((totals / n)[order]) == pytest.approx(mcnse(totals / n), abs=1e-12)
     )
     assert (
-        mcse(np.r_[t, t]) == pytest.approx(mcse(t), abs=1e-12)
-        and mcnse_lmp(np.r_[t, t], np.r_[n, n]) == pytest.approx(mcnse_lmp(t, n), abs=1e-12)
-        and mcnse(np.r_[t / n, t / n]) == pytest.approx(mcnse(t / n), abs=1e-12)
+        mcse(np.r_[totals, totals]) == pytest.approx(mcse(totals), abs=1e-12)
+        and mcnse_lmp(np.r_[totals, totals], np.r_[n, n]) == pytest.approx(mcnse_lmp(totals, n), abs=1e-12)
+        and mcnse(np.r_[totals / n, totals / n]) == pytest.approx(mcnse(totals / n), abs=1e-12)
     )
 
 
 @given(logps)
-def test_mean_smallest_and_sum_are_in_order(t):
-    assert -1e-12 <= perplexity(t) <= min_token(t) + 1e-12 and min_token(t) <= msp(t) + 1e-12
-    assert pmi(t, np.zeros_like(t)) == pytest.approx(perplexity(t)) and cpmi(
-        t, np.zeros_like(t), t
-    ) == pytest.approx(perplexity(t))
+def test_mean_smallest_and_sum_are_in_order(logp):
+    assert -1e-12 <= perplexity(logp) <= min_token(logp) + 1e-12 and min_token(logp) <= msp(logp) + 1e-12
+    assert pmi(logp, np.zeros_like(logp)) == pytest.approx(perplexity(logp)) and cpmi(
+        logp, np.zeros_like(logp), logp
+    ) == pytest.approx(perplexity(logp))
 
 
 @given(logps, st.floats(-20, 0))
-def test_a_less_likely_token_is_never_more_certain(t, x):
-    worse = np.r_[min(t[0], x), t[1:]]
-    for f in (msp, msp_he2024, perplexity, min_token, mcse):
-        assert f(worse) >= f(t) - 1e-12
+def test_a_less_likely_token_is_never_more_certain(logp, x):
+    worse = np.r_[min(logp[0], x), logp[1:]]
+    for method in (msp, msp_he2024, perplexity, min_token, mcse):
+        assert method(worse) >= method(logp) - 1e-12
 
 
 def test_impossible_with_and_without_the_source_is_undefined():
@@ -265,7 +290,7 @@ def test_impossible_with_and_without_the_source_is_undefined():
 
 
 def test_no_input_is_changed_and_float32_is_summed_in_float64():
-    x = dict(
+    inputs = dict(
         greedy_logp=-np.ones(9, "float32") / 3,
         greedy_entropy=np.ones(9),
         alone_logp=-np.ones(9),
@@ -281,12 +306,16 @@ def test_no_input_is_changed_and_float32_is_summed_in_float64():
         greedy_self_certainty=np.ones(9),
         greedy_dominant=np.ones(9),
     )
-    before = copy.deepcopy(x)
-    mine = {n: e for n, e in reg.items() if e.kind == "ue" and e.fn.__module__ == "uetrust.ue.information"}
-    for e in mine.values():
-        assert type(e.fn(**{k: x[k] for k in e.needs})) is float
-    assert len(mine) == 16 and all(np.array_equal(x[k], before[k]) for k in x)
-    assert msp(x["greedy_logp"]) == float(np.float32(1) / np.float32(3)) * 9
+    before = copy.deepcopy(inputs)
+    mine = {
+        name: entry
+        for name, entry in reg.items()
+        if entry.kind == "ue" and entry.fn.__module__ == "uetrust.ue.information"
+    }
+    for entry in mine.values():
+        assert type(entry.fn(**{key: inputs[key] for key in entry.needs})) is float
+    assert len(mine) == 16 and all(np.array_equal(inputs[key], before[key]) for key in inputs)
+    assert msp(inputs["greedy_logp"]) == float(np.float32(1) / np.float32(3)) * 9
 
 
 def test_mistakes_of_the_caller():

@@ -1,4 +1,4 @@
-"""Asking the model: probabilities of an answer, and a reader of replies that refuses rather than guesses."""
+"""Reflexive methods: P(True), and a parser of stated confidences that refuses rather than guesses."""
 
 import numpy as np
 import pytest
@@ -14,17 +14,17 @@ from uetrust.ue.reflexive import confidence
 
 # Probabilities of an answer
 def test_p_true_is_that_of_lm_polygraph(oracle):
-    (c,) = oracle("uncertainty.json")["prompt"]
-    want = np.array(c["outputs"]["PTrue"], object).astype(float)
-    got = [rf.p_true(float(x)) for x in c["inputs"]["p_true"]]
+    (recorded,) = oracle("uncertainty.json")["prompt"]
+    want = np.array(recorded["outputs"]["PTrue"], object).astype(float)
+    got = [rf.p_true(float(x)) for x in recorded["inputs"]["p_true"]]
     assert got == pytest.approx(want, rel=1e-12) and got[-1] == np.inf
     assert [np.copysign(1, x) for x in got] == [1] * 4  # -0.0 there
 
 
 def test_a_forced_first_token_gives_every_text_the_same_score(oracle):
     recorded = {
-        c["name"]: float(c["outputs"]["log_p_true"][0])
-        for c in oracle("uncertainty.json")["tiny_bart_released_calculators"]
+        case["name"]: float(case["outputs"]["log_p_true"][0])
+        for case in oracle("uncertainty.json")["tiny_bart_released_calculators"]
     }
     assert rf.p_true_he2024(recorded["forced_bos_eos"]) == np.inf
     assert (
@@ -35,10 +35,14 @@ def test_a_forced_first_token_gives_every_text_the_same_score(oracle):
 
 
 @given(st.floats(-2000, 0), st.floats(-2000, 0), st.floats(0, 500))
-def test_the_normalised_form_compares_the_two_words_only(t, f, d):
-    assert rf.p_true_normalized(t, f) == pytest.approx(1 - rf.p_true_normalized(f, t), abs=1e-12)
-    assert rf.p_true_normalized(t - d, f - d) == pytest.approx(rf.p_true_normalized(t, f), abs=1e-9)
-    assert rf.p_true_normalized(t, f - d) <= rf.p_true_normalized(t, f)
+def test_the_normalised_form_compares_the_two_words_only(true, false, shift):
+    assert rf.p_true_normalized(true, false) == pytest.approx(
+        1 - rf.p_true_normalized(false, true), abs=1e-12
+    )
+    assert rf.p_true_normalized(true - shift, false - shift) == pytest.approx(
+        rf.p_true_normalized(true, false), abs=1e-9
+    )
+    assert rf.p_true_normalized(true, false - shift) <= rf.p_true_normalized(true, false)
 
 
 def test_impossible_answers():
@@ -60,8 +64,8 @@ def test_scores_are_told_from_what_they_read():
     assert not {k for needs in mine.values() for k in needs} & set(mine)
     run = Run(["a", "b"], true_logp=[-1.0, -np.inf], false_logp=[-1.0, -np.inf])
     assert run.lacks("p_true_he2024") == ["true_processed_logp"]
-    t = score(run, "p_true_normalized")
-    assert t["value"][0] == 0.5 and np.isnan(t["value"][1]) and "neither" in t["note"][1]
+    table = score(run, "p_true_normalized")
+    assert table["value"][0] == 0.5 and np.isnan(table["value"][1]) and "neither" in table["note"][1]
 
 
 # Replies that state one value
@@ -250,7 +254,9 @@ def test_a_reply_without_a_value_is_quoted(reply):
 
 
 def test_the_scale_that_was_asked_for():
-    assert [confidence(r, scale=100) for r in ("85", "Confidence: 85", "85%", "8/10", "100", "0.5")] == [
+    assert [
+        confidence(reply, scale=100) for reply in ("85", "Confidence: 85", "85%", "8/10", "100", "0.5")
+    ] == [
         0.85,
         0.85,
         0.85,
@@ -290,7 +296,7 @@ def test_any_reply_is_a_value_or_undefined(reply):
 
 def test_phrases_are_ordered_as_people_understand_them():
     "Medians of the 123 answers of Fagen-Ulmschneider's survey, which Tian et al. use."
-    v = rf.PHRASES
+    phrases = rf.PHRASES
     order = [
         "almost no chance",
         "highly unlikely",
@@ -304,5 +310,7 @@ def test_phrases_are_ordered_as_people_understand_them():
         "highly likely",
         "almost certain",
     ]
-    assert [v[k] for k in order] == sorted(v[k] for k in order) and len(v) == 17
-    assert all(confidence(k.title()) == x for k, x in v.items())
+    assert [phrases[phrase] for phrase in order] == sorted(phrases[phrase] for phrase in order) and len(
+        phrases
+    ) == 17
+    assert all(confidence(phrase.title()) == value for phrase, value in phrases.items())
