@@ -170,7 +170,9 @@ def remote_judged(
     watch: Callable = lambda n: None,  # Told how many texts were answered
 ) -> tuple[
     dict, dict
-]:  # Leaves: 'reply_FAMILY_DIM', replies or None; with `top` 'answers_FAMILY_DIM', log p of each answer [K], of tokens that were not among the likeliest -inf; 'FAMILY_DIM' -> sample -> why it was refused
+    # Leaves: 'reply_FAMILY_DIM', replies or None; with `top` 'answers_FAMILY_DIM', log p of each answer [K],
+    # of tokens that were not among the likeliest -inf; 'FAMILY_DIM' -> sample -> why it was refused
+]:
     "What a server says of summaries, as leaves."
     leaves, why = {}, {}
     for family, dim in asked:
@@ -187,7 +189,8 @@ def remote_judged(
     return leaves, why
 
 
-def _answers(choice, scale):  # log p of each answer [K]; None where there is nothing to read
+def _answers(choice, scale):
+    "Log p of each answer [K]; None where there is nothing to read."
     seen = first_place(choice) if choice else {}
     return np.array([seen.get(str(k), -math.inf) for k in range(scale[0], scale[1] + 1)]) if seen else None
 
@@ -229,7 +232,9 @@ def judge_table(
 
 def wordings(
     t: pd.DataFrame,  # From `judge_table`, of two wordings or more
-) -> pd.DataFrame:  # name, wordings, texts (scored under each), sd (between wordings of a text, mean), share (of the variance that lies within texts; NaN where there is none)
+    # name, wordings, texts (scored under each), sd (between wordings of a text, mean), share (of the variance
+    # that lies within texts; NaN where there is none)
+) -> pd.DataFrame:
     "How much the wording of the question decides."
 
     def one(n, g):
@@ -245,7 +250,8 @@ def wordings(
     return pd.DataFrame([one(n, g) for n, g in t.groupby("name", sort=False)])
 
 # %% ../../nbs/09_scoring/02_judges.ipynb #8c2ae7dc
-def _part(e, requests, c):  # Replies to some requests; fingerprint -> why of the refused
+def _part(e, requests, c):
+    "Replies to some requests; fingerprint -> why of the refused."
     no = {}
     try:
         return ask(e, requests, c, no), no
@@ -262,7 +268,9 @@ def completions(
     send: bool = True,  # False reads the cache alone
     size: int = 256,  # Requests between two steps of the bar
     progress: bool = True,  # Show requests done and time left
-) -> pd.DataFrame:  # One row per request: reply (text or None), why ('' , 'not asked', or what the server said), tokens (of the prompt, as the server counted them; NaN where it did not)
+    # One row per request: reply (text or None), why ('' , 'not asked', or what the server said), tokens (of
+    # the prompt, as the server counted them; NaN where it did not)
+) -> pd.DataFrame:
     "Every reply there is, and why the others are missing."
     from tqdm import tqdm
 
@@ -307,7 +315,8 @@ def ice_request(
     "Five tokens and their alternatives, as in the release."
     if e.chat:
         raise ValueError(
-            f"{e.model} is asked through its chat, and ICE lets a model complete a text: use Endpoint(chat=False)"
+            f"{e.model} is asked through its chat, and ICE lets a model complete a text: use "
+            "Endpoint(chat=False)"
         )
     return posted(
         e,
@@ -322,7 +331,8 @@ def ice_request(
 def ice_replies(
     e: Endpoint,  # A server of plain completions
     dim: str,  # Of `ICE_SHOWN`
-    examples: list,  # Dictionaries with hypothesis, score in [0,1] and the text that is shown, as they were chosen
+    # Dictionaries with hypothesis, score in [0,1] and the text that is shown, as they were chosen
+    examples: list,
     texts: pd.DataFrame,  # id, hypothesis, and the text that is shown with it
     cache,  # sqlite file of raw replies
 ) -> tuple[dict, dict]:  # reply_ice_DIM: completions, or None; sample -> why it was refused
@@ -336,7 +346,9 @@ def ice_replies(
 # %% ../../nbs/09_scoring/02_judges.ipynb #2532ae87
 def prompt_tokens(
     reply: dict,  # Of a plain completion
-) -> list:  # (token as text, log p, None for the first, where it begins, None when the server does not say) of the prompt
+    # (token as text, log p, None for the first, where it begins, None when the server does not say) of the
+    # prompt
+) -> list:
     "Tokens of a prompt, as a server gives them back."
     c = reply["choices"][0]
     if c.get("prompt_logprobs"):
@@ -349,7 +361,8 @@ def prompt_tokens(
     z = c.get("logprobs") or {}
     if not z.get("token_logprobs"):
         raise EndpointError(
-            "the server gives no log-probabilities of a given text: it must echo the prompt of a completion with its logprobs, or list prompt_logprobs"
+            "the server gives no log-probabilities of a given text: it must echo the prompt of a completion "
+            "with its logprobs, or list prompt_logprobs"
         )
     n = (reply.get("usage") or {}).get("prompt_tokens", len(z["tokens"]) - 1)
     return list(zip(z["tokens"][:n], z["token_logprobs"][:n], z.get("text_offset") or [None] * n))
@@ -386,7 +399,8 @@ def given_back(
     "How probable given texts are to a server."
     if e.chat:
         raise ValueError(
-            f"{e.model} is asked through its chat, which gives no probabilities of a given text: use Endpoint(chat=False)"
+            f"{e.model} is asked through its chat, which gives no probabilities of a given text: use "
+            "Endpoint(chat=False)"
         )
     asked = dict(echo=dict(echo=True, logprobs=0), prompt_logprobs=dict(prompt_logprobs=0))
     if how not in asked:
@@ -419,7 +433,9 @@ def echo_leaves(
     texts: pd.DataFrame,  # id, hypothesis, and source or reference (a text, or a list of texts)
     cache,  # sqlite file of raw replies
     how: str = "echo",  # As in `given_back`
-) -> dict:  # echo_logp_source_hypothesis: N arrays [L]; echo_logp_reference_hypothesis: N lists of them; of the columns that are there
+    # echo_logp_source_hypothesis: N arrays [L]; echo_logp_reference_hypothesis: N lists of them; of the
+    # columns that are there
+) -> dict:
     "What GPTScore by an API is made of."
     said, out = [echoed(h) for h in texts["hypothesis"]], {}
     if "source" in texts:
