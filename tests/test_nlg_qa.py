@@ -1,4 +1,5 @@
-"""QAGS, FEQA, Q2 and QuestEval: what peers compute of given answers and on a tiny network, what the chain from phrases to scores must keep, and what must not matter."""
+"""QAGS, FEQA, Q2 and QuestEval: what peers compute of given answers and on a tiny network, what the chain
+from phrases to scores must keep, and what must not matter."""
 
 import sys
 from types import SimpleNamespace
@@ -136,34 +137,36 @@ def test_no_answer_competes_only_where_it_may(model, asked):
 
 
 def test_windows_cover_a_text_and_cuts_are_counted(model, texts):
-    m, text = model("tiny_electra_qa"), texts["expedition_long"]["source"]
-    n = len(m.tokenizer(text, add_special_tokens=False)["input_ids"])
-    (x,), over = qs.question_windows(m, [("who?", text)], 100, 30)
+    net, text = model("tiny_electra_qa"), texts["expedition_long"]["source"]
+    n = len(net.tokenizer(text, add_special_tokens=False)["input_ids"])
+    (x,), over = qs.question_windows(net, [("who?", text)], 100, 30)
     assert (
         over[0] == 0
         and x[-1].places[-1, 1] == len(text.rstrip())
         and all((a.places[-30:] == b.places[:30]).all() for a, b in zip(x, x[1:]))
     )
-    ids = m.tokenizer("who?", add_special_tokens=False)["input_ids"]
-    assert qs.raw_answers(m, [("who?", text)])[1][0] == n - (512 - 3 - len(ids)) > 0
+    ids = net.tokenizer("who?", add_special_tokens=False)["input_ids"]
+    assert qs.raw_answers(net, [("who?", text)])[1][0] == n - (512 - 3 - len(ids)) > 0
     q = "who saw the flag " * 20 + "?"
-    (y,), over = qs.question_windows(m, [(q, text)], 384, 128, 64)
-    assert over[0] == len(m.tokenizer(q, add_special_tokens=False)["input_ids"]) - 64 and y[0].first == 66
+    (y,), over = qs.question_windows(net, [(q, text)], 384, 128, 64)
+    assert over[0] == len(net.tokenizer(q, add_special_tokens=False)["input_ids"]) - 64 and y[0].first == 66
 
 
 def test_empty_texts_have_no_answer(model):
-    m = model("tiny_electra_qa")
-    assert qs.span_answers(m, [("who?", "")], none=False)[0] == [""] and qs.span_answers(m, [])[0] == []
-    assert isinstance(qs.raw_answers(m, [("who?", "")])[0][0], str)
+    net = model("tiny_electra_qa")
+    assert qs.span_answers(net, [("who?", "")], none=False)[0] == [""] and qs.span_answers(net, [])[0] == []
+    assert isinstance(qs.raw_answers(net, [("who?", "")])[0][0], str)
 
 
 def test_an_answer_is_the_same_in_any_batch_and_computed_once(model, asked, monkeypatch):
-    m, rows, real = model("tiny_electra_qa"), [], qs.run_rows
-    a, b = (qs.question_windows(m, [*x, *x], batch_tokens=n)[0] for x, n in ((asked, 8192), (asked, 1)))
+    net, rows, real = model("tiny_electra_qa"), [], qs.run_rows
+    a, b = (qs.question_windows(net, [*x, *x], batch_tokens=n)[0] for x, n in ((asked, 8192), (asked, 1)))
     for w, x in zip(a, b):
         np.testing.assert_allclose(w[0].logits, x[0].logits, rtol=0, atol=2e-5)
-    monkeypatch.setattr(qs, "run_rows", lambda m, r, *k, **kw: rows.append(len(r)) or real(m, r, *k, **kw))
-    f = qs.once(lambda ps: qs.span_answers(m, ps))
+    monkeypatch.setattr(
+        qs, "run_rows", lambda net, r, *k, **kw: rows.append(len(r)) or real(net, r, *k, **kw)
+    )
+    f = qs.once(lambda ps: qs.span_answers(net, ps))
     first = f(asked)[0]
     assert f(asked[::-1] + asked[:2])[0] == first[::-1] + first[:2] and rows == [10]
 
@@ -189,37 +192,37 @@ FORMATS = dict(
 
 @pytest.mark.parametrize("style", FORMATS)
 def test_each_metric_has_its_own_format(model, monkeypatch, style):
-    m, seen = model("tiny_t5"), []
-    monkeypatch.setattr(qs, "_searched", lambda m, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
-    qs.write(m, [("the pier", "The pier fell.")] * 2, qs.WRITING[style])
-    assert [list(r) for r in seen] == [m.tokenizer(FORMATS[style]).input_ids]
+    net, seen = model("tiny_t5"), []
+    monkeypatch.setattr(qs, "_searched", lambda net, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
+    qs.write(net, [("the pier", "The pier fell.")] * 2, qs.WRITING[style])
+    assert [list(r) for r in seen] == [net.tokenizer(FORMATS[style]).input_ids]
 
 
 def test_a_long_text_loses_its_end_and_never_the_phrase(model, monkeypatch):
-    m, seen = model("tiny_t5"), []
-    monkeypatch.setattr(qs, "_searched", lambda m, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
+    net, seen = model("tiny_t5"), []
+    monkeypatch.setattr(qs, "_searched", lambda net, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
     text = "The pier fell into the sea on Friday. " * 200
     for style in ("qags", "questeval"):
-        _, over = qs.write(m, [("the mayor", text)], qs.WRITING[style])
-        room = qs.WRITING[style].window or m.window
+        _, over = qs.write(net, [("the mayor", text)], qs.WRITING[style])
+        room = qs.WRITING[style].window or net.window
         assert room - 8 <= len(seen[-1]) <= room and over[0] == len(
-            m.tokenizer(
+            net.tokenizer(
                 qs.WRITING[style].prompt.format(phrase="the mayor", text=text), verbose=False
             ).input_ids
         ) - len(seen[-1])
-        assert "the mayor" in m.tokenizer.decode(seen[-1])
+        assert "the mayor" in net.tokenizer.decode(seen[-1])
 
 
 def test_beams_are_sorted_and_scored_by_the_mean_log_p_of_their_tokens(model):
-    m, w = model("tiny_t5"), qs.Writing("{text} [ANS] {phrase}", 6, 4, 4, 3)
-    (got,), _ = qs.write(m, [("the pier", "The pier fell.")], w)
+    net, w = model("tiny_t5"), qs.Writing("{text} [ANS] {phrase}", 6, 4, 4, 3)
+    (got,), _ = qs.write(net, [("the pier", "The pier fell.")], w)
     assert (
         len(got) == 4
         and [x.logp for x in got] == sorted((x.logp for x in got), reverse=True)
         and np.isnan(got[0].first)
     )
-    prompt = m.tokenizer(FORMATS["qags"]).input_ids
-    out = m.model.generate(
+    prompt = net.tokenizer(FORMATS["qags"]).input_ids
+    out = net.model.generate(
         input_ids=torch.tensor([prompt]),
         max_new_tokens=6,
         num_beams=4,
@@ -229,43 +232,43 @@ def test_beams_are_sorted_and_scored_by_the_mean_log_p_of_their_tokens(model):
         do_sample=False,
     )[:, 1:]
     ids = [[i for k, i in enumerate(r) if 1 not in r[:k]] for r in out.tolist()]
-    assert [m.tokenizer.decode(i, skip_special_tokens=True).strip() for i in ids] == [x.text for x in got]
-    for x, i, r in zip(got, ids, read(m, [(prompt, i) for i in ids], Layout())):
+    assert [net.tokenizer.decode(i, skip_special_tokens=True).strip() for i in ids] == [x.text for x in got]
+    for x, i, r in zip(got, ids, read(net, [(prompt, i) for i in ids], Layout())):
         assert x.logp == pytest.approx(r.logp.mean(), abs=TOL) and x.ended == (i[-1] == 1)
 
 
 def test_an_answer_is_the_likeliest_token_at_each_step_and_its_answerability_that_of_the_first(model):
-    m = model("tiny_t5")
+    net = model("tiny_t5")
     pairs = [("what fell ?", "The pier fell."), ("who?", "")]
-    got, _ = qs.written_answers(m, pairs)
-    no = m.tokenizer("unanswerable").input_ids[0]
+    got, _ = qs.written_answers(net, pairs)
+    no = net.tokenizer("unanswerable").input_ids[0]
     for (q, t), (answer, p) in zip(pairs, got):
-        prompt, said = m.tokenizer(f"{q} </s> {t}").input_ids, [0]
+        prompt, said = net.tokenizer(f"{q} </s> {t}").input_ids, [0]
         while len(said) <= 20 and 1 not in said:
             said.append(
-                m.model(input_ids=torch.tensor([prompt]), decoder_input_ids=torch.tensor([said]))
+                net.model(input_ids=torch.tensor([prompt]), decoder_input_ids=torch.tensor([said]))
                 .logits[0, -1]
                 .argmax()
                 .item()
             )
-        assert answer == m.tokenizer.decode(said, skip_special_tokens=True).strip()
-        assert p == pytest.approx(1 - np.exp(read(m, [(prompt, [no])], Layout())[0].logp[0]), abs=TOL)
+        assert answer == net.tokenizer.decode(said, skip_special_tokens=True).strip()
+        assert p == pytest.approx(1 - np.exp(read(net, [(prompt, [no])], Layout())[0].logp[0]), abs=TOL)
 
 
 def test_q2_leaves_out_what_its_question_model_puts_in_front(model, monkeypatch):
-    m = model("tiny_t5")
-    monkeypatch.setattr(type(m.tokenizer), "decode", lambda *k, **kw: "question: who? question: ")
-    assert {q for q, _, _ in qs.ask(m, [("The pier fell.", ["the pier"])], qs.WRITING["q2"])[0][0]} == {
+    net = model("tiny_t5")
+    monkeypatch.setattr(type(net.tokenizer), "decode", lambda *k, **kw: "question: who? question: ")
+    assert {q for q, _, _ in qs.ask(net, [("The pier fell.", ["the pier"])], qs.WRITING["q2"])[0][0]} == {
         "who? question:"
     }
     assert (
-        qs.ask(m, [("The pier fell.", ["the pier"])], qs.WRITING["questeval"])[0][0][0][0]
+        qs.ask(net, [("The pier fell.", ["the pier"])], qs.WRITING["questeval"])[0][0][0][0]
         == "question: who? question:"
     )
 
 
 def test_questions_are_the_same_in_any_batch_and_order(model, texts):
-    m, items = (
+    net, items = (
         model("tiny_t5"),
         [
             (texts[i]["hypothesis"], p)
@@ -278,13 +281,13 @@ def test_questions_are_the_same_in_any_batch_and_order(model, texts):
     )
     for style in ("q2", "questeval"):
         w = qs.WRITING[style].__class__(**vars(qs.WRITING[style]) | dict(most=8))
-        whole, over, endless = qs.ask(m, items, w)
+        whole, over, endless = qs.ask(net, items, w)
         assert (
             [len(x) for x in whole] == [3 * w.keep, w.keep, 0]
             and whole[0][: w.keep] == whole[0][2 * w.keep :]
             or np.isnan(whole[0][0][1])
         )
-        single, _, _ = qs.ask(m, items[::-1], w, batch_tokens=1)
+        single, _, _ = qs.ask(net, items[::-1], w, batch_tokens=1)
         assert [[q[::2] for q in x] for x in single[::-1]] == [[q[::2] for q in x] for x in whole]
         assert endless[2] == 0 and endless[0] <= 3 * w.keep
 
@@ -496,7 +499,9 @@ def test_what_has_no_question_is_zero_or_has_no_score_as_each_metric_states():
 # From texts to scores
 def doc(
     text,
-):  # A stand-in for a parsed document: capitals are entities, pairs after an article are noun phrases, full stops end sentences
+    # A stand-in for a parsed document: capitals are entities, pairs after an article are noun phrases, full
+    # stops end sentences
+):
     toks = text.split()
     starts = [0, *(i + 1 for i, t in enumerate(toks) if t.endswith(".") and i + 1 < len(toks))]
 
@@ -574,71 +579,85 @@ def graded(chain):
 
 def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
     t = graded
-    w = t.pivot(index="sample", columns="name", values="value")
-    assert t.attrs["missing"] == {} and set(w) == set(METRICS)
+    by_name = t.pivot(index="sample", columns="name", values="value")
+    assert t.attrs["missing"] == {} and set(by_name) == set(METRICS)
     q_model, a_model = model("tiny_t5"), model("tiny_electra_qa")
-    for i, h, s in TABLE.iloc[:2].itertuples(index=False):
-        H, S = qa.spans([h, s], "test")
+    for i, hypothesis, source in TABLE.iloc[:2].itertuples(index=False):
+        hypothesis_found, source_found = qa.spans([hypothesis, source], "test")
 
         def ask(text, phrases, style):
             return [qa.Question(*q) for q in qs.ask(q_model, [(text, phrases)], qs.WRITING[style])[0][0]]
 
-        questions = ask(h, qa.q2_phrases(H), "q2")
-        valid = qa.q2_valid(questions, qs.raw_answers(a_model, [(q.text, h) for q in questions])[0])
-        A = [
+        questions = ask(hypothesis, qa.q2_phrases(hypothesis_found), "q2")
+        valid = qa.q2_valid(questions, qs.raw_answers(a_model, [(q.text, hypothesis) for q in questions])[0])
+        answered = [
             qa.Answered(q.text, q.phrase, a)
-            for q, a in zip(valid, qs.raw_answers(a_model, [(q.text, s) for q in valid])[0])
+            for q, a in zip(valid, qs.raw_answers(a_model, [(q.text, source) for q in valid])[0])
         ]
-        nli = nli_pairs(model("tiny_bert_nli"), qa.q2_pairs(s, h, A), 512, "first")[0]
-        assert w["q2"][i] == pytest.approx(qa.q2(H, questions, A, nli), abs=1e-6)
+        nli = nli_pairs(model("tiny_bert_nli"), qa.q2_pairs(source, hypothesis, answered), 512, "first")[0]
+        assert by_name["q2"][i] == pytest.approx(qa.q2(hypothesis_found, questions, answered, nli), abs=1e-6)
         sides = [
             (
-                qs_,
+                asked,
                 [
                     qa.Answered(q.text, q.phrase, *a)
-                    for q, a in zip(qs_, qs.written_answers(q_model, [(q.text, to) for q in qs_])[0])
+                    for q, a in zip(asked, qs.written_answers(q_model, [(q.text, to) for q in asked])[0])
                 ],
             )
-            for qs_, to in (
-                (ask(h, qa.questeval_phrases(H), "questeval"), s),
-                (ask(s, qa.questeval_phrases(S), "questeval"), h),
+            for asked, to in (
+                (ask(hypothesis, qa.questeval_phrases(hypothesis_found), "questeval"), source),
+                (ask(source, qa.questeval_phrases(source_found), "questeval"), hypothesis),
             )
         ]
         f = [
-            [bertscore_f1(c) for c in cosines(model("tiny_roberta"), [(a.found, a.expected) for a in A])[0]]
-            for _, A in sides
+            [
+                bertscore_f1(c)
+                for c in cosines(model("tiny_roberta"), [(a.found, a.expected) for a in answered])[0]
+            ]
+            for _, answered in sides
         ]
         (qh, ah), (q_s, a_s) = sides
-        assert w["questeval"][i] == pytest.approx(qa.questeval(h, s, H, S, qh, q_s, ah, a_s, *f), abs=1e-5)
-        low = qa.feqa_text(h.lower(), lambda t: [x for x in t.replace(". ", ".|").split("|")])
-        questions = ask(low, [p.lower() for p in qa.feqa_phrases(H)], "feqa")
+        assert by_name["questeval"][i] == pytest.approx(
+            qa.questeval(hypothesis, source, hypothesis_found, source_found, qh, q_s, ah, a_s, *f), abs=1e-5
+        )
+        low = qa.feqa_text(hypothesis.lower(), lambda t: [x for x in t.replace(". ", ".|").split("|")])
+        questions = ask(low, [p.lower() for p in qa.feqa_phrases(hypothesis_found)], "feqa")
         found = qs.span_answers(
             a_model,
             [
-                (q.text, qa.feqa_text(s, lambda t: [x for x in t.replace(". ", ".|").split("|")]).lower())
+                (
+                    q.text,
+                    qa.feqa_text(source, lambda t: [x for x in t.replace(". ", ".|").split("|")]).lower(),
+                )
                 for q in questions
             ],
             none=False,
         )[0]
-        assert w["feqa"][i] == pytest.approx(
-            qa.feqa(H, questions, [qa.Answered(q.text, q.phrase, a) for q, a in zip(questions, found)]),
+        assert by_name["feqa"][i] == pytest.approx(
+            qa.feqa(
+                hypothesis_found,
+                questions,
+                [qa.Answered(q.text, q.phrase, a) for q, a in zip(questions, found)],
+            ),
             abs=1e-6,
         )
-        questions = ask(h, qa.qags_phrases(H, g._rng(h)), "qags")
-        kept = qa.qags_kept([q.text for q in questions], [q.logp for q in questions], 20, g._rng(h)).questions
+        questions = ask(hypothesis, qa.qags_phrases(hypothesis_found, g._text_rng(hypothesis)), "qags")
+        kept = qa.qags_kept(
+            [q.text for q in questions], [q.logp for q in questions], 20, g._text_rng(hypothesis)
+        ).questions
         assert len(kept) == 20
-        a, b = (qs.span_answers(a_model, [(q, x) for q in kept])[0] for x in (h, s))
+        a, b = (qs.span_answers(a_model, [(q, x) for q in kept])[0] for x in (hypothesis, source))
         for f in (qa.qags, qa.qags_em, qa.qags_released):
-            assert w[f.__name__][i] == pytest.approx(
-                f(H, questions, [qa.Answered(*z) for z in zip(kept, a, b)]), abs=1e-6
+            assert by_name[f.__name__][i] == pytest.approx(
+                f(hypothesis_found, questions, [qa.Answered(*z) for z in zip(kept, a, b)]), abs=1e-6
             )
     assert (
-        w.loc["c", ["feqa", "questeval", "questeval_f1"]].eq(0).all()
-        and w.loc["c", [n for n in METRICS if n.startswith("qags")]].isna().all()
+        by_name.loc["c", ["feqa", "questeval", "questeval_f1"]].eq(0).all()
+        and by_name.loc["c", [n for n in METRICS if n.startswith("qags")]].isna().all()
     )
-    assert t.query("name=='qags' and sample=='c'")["note"].item().startswith("no named entity") and w.loc[
-        "c", "q2"
-    ] in (0, 0.5, 1)
+    assert t.query("name=='qags' and sample=='c'")["note"].item().startswith(
+        "no named entity"
+    ) and by_name.loc["c", "q2"] in (0, 0.5, 1)
 
 
 def test_of_several_valid_questions_about_a_phrase_q2_asks_the_first():
@@ -650,11 +669,12 @@ def test_of_several_valid_questions_about_a_phrase_q2_asks_the_first():
 
 
 def test_valid_questions_of_q2_are_asked_of_the_source_and_settled_by_entailment(chain, model, monkeypatch):
-    "The networks of the test ask nothing valid, so the second and third question about each phrase are answered by it here"
+    """The networks of the test ask nothing valid, so the second and third question about each phrase are
+    answered by it here"""
     monkeypatch.setattr(
         qs,
         "ask",
-        lambda m, items, w, **kw: (
+        lambda net, items, w, **kw: (
             [[(f"{k} {p}?", -1.0, p) for p in phrases for k in "abc"] for _, phrases in items],
             *[np.zeros(len(items), int)] * 2,
         ),
@@ -662,7 +682,7 @@ def test_valid_questions_of_q2_are_asked_of_the_source_and_settled_by_entailment
     monkeypatch.setattr(
         qs,
         "raw_answers",
-        lambda m, pairs, **kw: (
+        lambda net, pairs, **kw: (
             [("rain" if t in list(TABLE["source"]) else "" if q[0] == "a" else q[2:-1]) for q, t in pairs],
             [0] * len(pairs),
         ),
@@ -671,8 +691,8 @@ def test_valid_questions_of_q2_are_asked_of_the_source_and_settled_by_entailment
         index="sample", columns="name", values="value"
     )
     for i, h, s in TABLE.itertuples(index=False):
-        (H,) = qa.spans([h], "test")
-        A = [qa.Answered(f"b {p}?", p, "rain") for p in dict.fromkeys(qa.q2_phrases(H))]
+        (summary_spans,) = qa.spans([h], "test")
+        A = [qa.Answered(f"b {p}?", p, "rain") for p in dict.fromkeys(qa.q2_phrases(summary_spans))]
         pairs = [(f"b {a.expected}? rain.", f"b {a.expected}? {a.expected}.") for a in A] or [(s.lower(), h)]
         said = nli_pairs(model("tiny_bert_nli"), pairs, 512, "first")[0].argmax(1)
         assert t["q2"][i] == pytest.approx(
@@ -689,9 +709,9 @@ def test_neither_order_nor_batch_changes_a_score(graded):
 
 
 def test_each_network_is_loaded_once_whatever_it_is_needed_for(chain, model, monkeypatch):
-    opened, real = [], g._opened
+    opened, real = [], g._load_model
     monkeypatch.setattr(
-        g, "_opened", lambda who, **kw: opened.append(who[0].rsplit("/", 1)[-1]) or real(who, **kw)
+        g, "_load_model", lambda who, **kw: opened.append(who[0].rsplit("/", 1)[-1]) or real(who, **kw)
     )
     same = evaluators()["questeval_similarity"]  # Asked for first, and needed again after the answers
     t = g.grade(TABLE, evaluators(bertscore=same), ["bertscore_f1_source", *METRICS[::-1]], progress=False)
@@ -719,7 +739,7 @@ def test_only_qags_may_find_no_answer(chain, monkeypatch):
     monkeypatch.setattr(
         qs,
         "span_answers",
-        lambda m, ps, none=True, **kw: seen.append(none) or ([""] * len(ps), [0] * len(ps)),
+        lambda net, ps, none=True, **kw: seen.append(none) or ([""] * len(ps), [0] * len(ps)),
     )
     for n in ("feqa", "qags"):
         g.grade(TABLE, evaluators(), [n], progress=False)
@@ -728,7 +748,7 @@ def test_only_qags_may_find_no_answer(chain, monkeypatch):
 
 def test_a_question_that_two_rules_keep_is_answered_once(chain, model, monkeypatch):
     pairs, real = [], qs.span_answers
-    monkeypatch.setattr(qs, "span_answers", lambda m, ps, **kw: pairs.extend(ps) or real(m, ps, **kw))
+    monkeypatch.setattr(qs, "span_answers", lambda net, ps, **kw: pairs.extend(ps) or real(net, ps, **kw))
     g.grade(TABLE, evaluators(), ["qags", "qags_em", "qags_released", "qags_matched"], progress=False)
     assert pairs and len(pairs) == len(set(pairs))
 
