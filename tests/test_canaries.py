@@ -1,4 +1,4 @@
-"""Metric drift: the shipped metrics give their stored values, and score shuffled words below the reference."""
+"""Metric drift: shipped metrics give their stored values, and score shuffled words below the reference."""
 
 import copy
 import json

@@ -23,6 +23,7 @@ from uetrust.nlg.alignment import bertscore_f1
 from uetrust.nlg.strings import squad_f1
 from uetrust.report.cards import card
 from uetrust.scoring import metrics as g
+from uetrust.scoring import providers as sp
 
 reg = load_scores()
 
@@ -299,8 +300,8 @@ def test_questeval_is_that_of_the_release(oracle):
     def parts(x):
         return [x["answerability"], x["f1"], x["bertscore"]]
 
-    h, s = q["inputs"]["hyp_questions_on_source"], q["inputs"]["source_questions_on_hyp"]
-    p, r = qa.questeval_direction(*parts(h)), qa.questeval_direction(*parts(s))
+    hypothesis, s = q["inputs"]["hyp_questions_on_source"], q["inputs"]["source_questions_on_hyp"]
+    p, r = qa.questeval_direction(*parts(hypothesis)), qa.questeval_direction(*parts(s))
     assert (p, r, (p + r) / 2) == pytest.approx(
         (q["precision_like_hyp_questions_on_source"], q["recall_like_source_questions_on_hyp"], q["score"]),
         abs=1e-12,
@@ -311,16 +312,16 @@ def test_questeval_is_that_of_the_release(oracle):
     def answered(x):
         return [qa.Answered("q?", "a1", words[f], a) for a, f in zip(x["answerability"], x["f1"])]
 
-    Q = [qa.Question("q?", 0.0, "a1")]
+    questions_asked = [qa.Question("q?", 0.0, "a1")]
 
-    def score(f, a=h, b=s, source="s", **kw):
+    def score(f, a=hypothesis, b=s, source="s", **kw):
         both = dict(
             hypothesis="h",
             source=source,
             hypothesis_spans=SPANS,
             source_spans=SPANS,
-            questeval_questions_hypothesis=Q,
-            questeval_questions_source=Q,
+            questeval_questions_hypothesis=questions_asked,
+            questeval_questions_source=questions_asked,
             questeval_answers_source=answered(a) if a else [],
             questeval_answers_hypothesis=answered(b) if b else [],
             questeval_similarity_source=a["bertscore"] if a else [],
@@ -344,52 +345,68 @@ def test_questeval_is_that_of_the_release(oracle):
 
 def test_q2_is_that_of_the_release(oracle, monkeypatch):
     "F1 is as the record gives it: it was made up there, not computed from the answers"
-    o = oracle("metrics/qa_aggregation.json")["q2"]
-    given = {(r["cand"], r["knowledge_ans"]): r["score"] for r in o["rows"]}
+    recorded = oracle("metrics/qa_aggregation.json")["q2"]
+    given = {(r["cand"], r["knowledge_ans"]): r["score"] for r in recorded["rows"]}
     monkeypatch.setattr(qa, "q2_f1", lambda a, b: given[a, b])
-    said = {(x["premise"], x["hypothesis"]): x["label"] for x in o["nli_labels"]}
+    said = {(x["premise"], x["hypothesis"]): x["label"] for x in recorded["nli_labels"]}
     values = {"q2_score": [], "q2_no_nli": []}
-    for want in o["per_response"]:
-        rows = [r for r in o["rows"] if r["id"] == want["id"]]
+    for want in recorded["per_response"]:
+        rows = [r for r in recorded["rows"] if r["id"] == want["id"]]
         answers = [
             qa.Answered(r["question"], r["cand"], r["knowledge_ans"]) for r in rows if r["question"] != "NO_Q"
         ]
         pairs = qa.q2_pairs(rows[0]["knowledge"], rows[0]["response"], answers)
         nli = numbers([said.pop(p) for p in pairs])  # Every pair that the release asks about, and no other
-        Q = [qa.Question(a.question, 0.0, a.expected) for a in answers]
-        assert (qa.q2(SPANS, Q, answers, nli), qa.q2_no_nli(SPANS, Q, answers, nli)) == pytest.approx(
-            (want["Q2"], want["Q2_no_nli"]), abs=1e-12
+        questions_asked = [qa.Question(a.question, 0.0, a.expected) for a in answers]
+        assert (
+            qa.q2(SPANS, questions_asked, answers, nli),
+            qa.q2_no_nli(SPANS, questions_asked, answers, nli),
+        ) == pytest.approx((want["Q2"], want["Q2_no_nli"]), abs=1e-12)
+        values["q2_score"] += (
+            qa.q2_values(answers, nli) if answers else [qa.q2(SPANS, questions_asked, answers, nli)]
         )
-        values["q2_score"] += qa.q2_values(answers, nli) if answers else [qa.q2(SPANS, Q, answers, nli)]
-        values["q2_no_nli"] += [qa.q2_no_nli(SPANS, Q, [a], []) for a in answers] or [
-            qa.q2_no_nli(SPANS, Q, answers, nli)
+        values["q2_no_nli"] += [qa.q2_no_nli(SPANS, questions_asked, [a], []) for a in answers] or [
+            qa.q2_no_nli(SPANS, questions_asked, answers, nli)
         ]
-    assert values == o["per_question"] and not said
+    assert values == recorded["per_question"] and not said
 
 
 def test_feqa_is_that_of_the_release_in_the_order_of_documents(oracle):
-    o = oracle("metrics/qa_aggregation.json")["feqa"]
+    recorded = oracle("metrics/qa_aggregation.json")["feqa"]
 
     def score(i):
-        A = [qa.Answered("q", o["gold"][k], o["pred"][k]) for k in o["gold"] if k.split("-")[0] == str(i)]
-        return qa.feqa(SPANS, A, A)
+        answered_list = [
+            qa.Answered("q", recorded["gold"][k], recorded["pred"][k])
+            for k in recorded["gold"]
+            if k.split("-")[0] == str(i)
+        ]
+        return qa.feqa(SPANS, answered_list, answered_list)
 
     ours = {str(i): score(i) for i in range(12)}
-    assert list(ours.values()) == pytest.approx(o["true_document_order"], abs=1e-12)
-    assert [ours[k] for k in o["upstream_key_order"]] == pytest.approx(o["returned_by_upstream"], abs=1e-12)
+    assert list(ours.values()) == pytest.approx(recorded["true_document_order"], abs=1e-12)
+    assert [ours[k] for k in recorded["upstream_key_order"]] == pytest.approx(
+        recorded["returned_by_upstream"], abs=1e-12
+    )
 
 
 def test_qags_is_that_of_the_release(oracle):
-    o = oracle("metrics/qa_aggregation.json")["qags"]
-    A = [qa.Answered("q?", h, s) for h, s in zip(o["summary_answers"], o["source_answers"])]
-    n = o["n_questions_per_doc"]
-    assert [squad_f1(a.expected, a.found) for a in A] == pytest.approx(o["per_question_f1"], abs=1e-12)
-    for k, (f1, em) in enumerate(zip(o["f1"], o["em"])):
-        part = A[k * n : (k + 1) * n]
+    recorded = oracle("metrics/qa_aggregation.json")["qags"]
+    answered_list = [
+        qa.Answered("q?", hypothesis, s)
+        for hypothesis, s in zip(recorded["summary_answers"], recorded["source_answers"])
+    ]
+    n = recorded["n_questions_per_doc"]
+    assert [squad_f1(a.expected, a.found) for a in answered_list] == pytest.approx(
+        recorded["per_question_f1"], abs=1e-12
+    )
+    for k, (f1, em) in enumerate(zip(recorded["f1"], recorded["em"])):
+        part = answered_list[k * n : (k + 1) * n]
         assert (qa.qags(SPANS, part, part), qa.qags_em(SPANS, part, part)) == pytest.approx(
             (f1, em), abs=1e-12
         )
-    assert qa.qags_released(SPANS, A, A) == pytest.approx(o["f1"][0], abs=1e-12)
+    assert qa.qags_released(SPANS, answered_list, answered_list) == pytest.approx(
+        recorded["f1"][0], abs=1e-12
+    )
 
 
 def test_the_choice_of_qags_is_that_of_the_release(oracle):
@@ -425,35 +442,39 @@ lists = st.lists(st.tuples(words, words, st.floats(0, 1)), min_size=1, max_size=
 
 
 @given(lists, st.randoms())
-def test_scores_lie_in_the_unit_interval_and_do_not_depend_on_the_order_of_questions(A, r):
-    B = r.sample(A, len(A))
-    nli = {a.question: [r.random() for _ in range(3)] for a in A}
+def test_scores_lie_in_the_unit_interval_and_do_not_depend_on_the_order_of_questions(answered_list, r):
+    B = r.sample(answered_list, len(answered_list))
+    nli = {a.question: [r.random() for _ in range(3)] for a in answered_list}
 
-    def scores(A):
-        z = np.array([nli[a.question] for a in A if qa.q2_open(a)]).reshape(-1, 3)
+    def scores(answered_list):
+        z = np.array([nli[a.question] for a in answered_list if qa.q2_open(a)]).reshape(-1, 3)
         return [
-            qa.qags(SPANS, A, A),
-            qa.qags_em(SPANS, A, A),
-            qa.feqa(SPANS, A, A),
-            qa.q2(SPANS, A, A, z),
-            qa.q2_no_nli(SPANS, A, A, z),
-            qa.questeval_f1("h", "s", SPANS, SPANS, A, A, A, A),
-            qa.questeval_precision("h", "s", SPANS, A, A, [0.5] * len(A)),
+            qa.qags(SPANS, answered_list, answered_list),
+            qa.qags_em(SPANS, answered_list, answered_list),
+            qa.feqa(SPANS, answered_list, answered_list),
+            qa.q2(SPANS, answered_list, answered_list, z),
+            qa.q2_no_nli(SPANS, answered_list, answered_list, z),
+            qa.questeval_f1(
+                "h", "s", SPANS, SPANS, answered_list, answered_list, answered_list, answered_list
+            ),
+            qa.questeval_precision("h", "s", SPANS, answered_list, answered_list, [0.5] * len(answered_list)),
         ]
 
-    assert all(0 <= x <= 1 for x in scores(A)) and scores(A) == pytest.approx(scores(B), abs=1e-12)
+    assert all(0 <= x <= 1 for x in scores(answered_list)) and scores(answered_list) == pytest.approx(
+        scores(B), abs=1e-12
+    )
 
 
 @given(st.lists(words.filter(str.strip), min_size=1, max_size=5))
 def test_answers_that_are_the_phrases_score_one(phrases):
-    A = [qa.Answered("q?", p, p, 1.0) for p in phrases if qa.words(p)]
-    if A:
+    answered_list = [qa.Answered("q?", p, p, 1.0) for p in phrases if qa.words(p)]
+    if answered_list:
         assert [
-            qa.qags(SPANS, A, A),
-            qa.qags_matched(SPANS, A, A),
-            qa.feqa(SPANS, A, A),
-            qa.q2(SPANS, A, A, []),
-            qa.questeval_recall("h", "s", SPANS, A, A, [1.0] * len(A)),
+            qa.qags(SPANS, answered_list, answered_list),
+            qa.qags_matched(SPANS, answered_list, answered_list),
+            qa.feqa(SPANS, answered_list, answered_list),
+            qa.q2(SPANS, answered_list, answered_list, []),
+            qa.questeval_recall("h", "s", SPANS, answered_list, answered_list, [1.0] * len(answered_list)),
         ] == [1] * 5
 
 
@@ -641,9 +662,9 @@ def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
             ),
             abs=1e-6,
         )
-        questions = ask(hypothesis, qa.qags_phrases(hypothesis_found, g._text_rng(hypothesis)), "qags")
+        questions = ask(hypothesis, qa.qags_phrases(hypothesis_found, sp._text_rng(hypothesis)), "qags")
         kept = qa.qags_kept(
-            [q.text for q in questions], [q.logp for q in questions], 20, g._text_rng(hypothesis)
+            [q.text for q in questions], [q.logp for q in questions], 20, sp._text_rng(hypothesis)
         ).questions
         assert len(kept) == 20
         a, b = (qs.span_answers(a_model, [(q, x) for q in kept])[0] for x in (hypothesis, source))
@@ -661,8 +682,10 @@ def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
 
 
 def test_of_several_valid_questions_about_a_phrase_q2_asks_the_first():
-    Q = [qa.Question(f"{k} {p}?", 0.0, p) for p in ("the Pier", "rye") for k in "abc"]
-    assert [q.text for q in qa.q2_valid(Q, ["roof", "a pier", "Pier", "", "in rye", "rye"])] == [
+    questions_asked = [qa.Question(f"{k} {p}?", 0.0, p) for p in ("the Pier", "rye") for k in "abc"]
+    assert [
+        q.text for q in qa.q2_valid(questions_asked, ["roof", "a pier", "Pier", "", "in rye", "rye"])
+    ] == [
         "b the Pier?",
         "b rye?",
     ] and qa.q2_valid([], []) == []
@@ -690,14 +713,18 @@ def test_valid_questions_of_q2_are_asked_of_the_source_and_settled_by_entailment
     t = g.grade(TABLE, evaluators(), ["q2", "q2_no_nli"], progress=False).pivot(
         index="sample", columns="name", values="value"
     )
-    for i, h, s in TABLE.itertuples(index=False):
-        (summary_spans,) = qa.spans([h], "test")
-        A = [qa.Answered(f"b {p}?", p, "rain") for p in dict.fromkeys(qa.q2_phrases(summary_spans))]
-        pairs = [(f"b {a.expected}? rain.", f"b {a.expected}? {a.expected}.") for a in A] or [(s.lower(), h)]
+    for i, hypothesis, s in TABLE.itertuples(index=False):
+        (summary_spans,) = qa.spans([hypothesis], "test")
+        answered_list = [
+            qa.Answered(f"b {p}?", p, "rain") for p in dict.fromkeys(qa.q2_phrases(summary_spans))
+        ]
+        pairs = [(f"b {a.expected}? rain.", f"b {a.expected}? {a.expected}.") for a in answered_list] or [
+            (s.lower(), hypothesis)
+        ]
         said = nli_pairs(model("tiny_bert_nli"), pairs, 512, "first")[0].argmax(1)
         assert t["q2"][i] == pytest.approx(
-            np.mean([{0: 0, 1: 0 if A else 0.5, 2: 1}[k] for k in said])
-        ) and t["q2_no_nli"][i] == pytest.approx(0 if A else said[0] / 2)
+            np.mean([{0: 0, 1: 0 if answered_list else 0.5, 2: 1}[k] for k in said])
+        ) and t["q2_no_nli"][i] == pytest.approx(0 if answered_list else said[0] / 2)
 
 
 def test_neither_order_nor_batch_changes_a_score(graded):

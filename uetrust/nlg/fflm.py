@@ -270,8 +270,8 @@ def ablations(
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #fbbd90f3
 GRIDS = dict(
-    code=[(a / 10, b / 10) for a in range(11) for b in range(int((1 - a / 10) * 10) + 1)],
-    paper=[(a / 10, b / 10) for a in range(11) for b in range(11 - a)],
+    code=[(i / 10, j / 10) for i in range(11) for j in range(int((1 - i / 10) * 10) + 1)],
+    paper=[(i / 10, j / 10) for i in range(11) for j in range(11 - i)],
 )  # alpha, beta
 
 
@@ -514,8 +514,12 @@ def tagged(
 ) -> tuple[list, list, list]:  # Tokens without white space; their universal tags; sentences
     "Tokens, part-of-speech tags and sentences of a text, from spaCy."
     doc = spacy_pipeline(name)(text)
-    words = [t for t in doc if not t.is_space]
-    return [t.text for t in words], [t.pos_ for t in words], [sentence.text for sentence in doc.sents]
+    words = [token for token in doc if not token.is_space]
+    return (
+        [token.text for token in words],
+        [token.pos_ for token in words],
+        [sentence.text for sentence in doc.sents],
+    )
 
 
 def maskings(

@@ -165,7 +165,7 @@ _BOUND = re.compile(
     rf"(?:\b(?:not|than|least|most|above|below|over|under)\s+(?:an?\s+)?|/\s*|\bout of\s+){_NUMBER}"
 )  # Or a scale that is not ours
 _SPELLED = {
-    w: float(i) for i, w in enumerate("two three four five six seven eight nine ten".split(), 2)
+    word: float(i) for i, word in enumerate("two three four five six seven eight nine ten".split(), 2)
 }  # "one" is mostly a pronoun
 
 

@@ -483,7 +483,7 @@ def evaluator(
     "Model of the self-bias study, by name."
     if name not in EVALUATORS:
         raise LookupError(
-            f"unknown evaluator {name!r}. Did you mean {get_close_matches(name, EVALUATORS)}? All "
-            f"{len(EVALUATORS)}: {list(EVALUATORS)}"
+            f"unknown model {name!r} of the self-bias study. "
+            f"Did you mean {get_close_matches(name, EVALUATORS)}? All {len(EVALUATORS)}: {list(EVALUATORS)}"
         )
     return EVALUATORS[name]

@@ -98,7 +98,7 @@ def _all_scores(shards, names, reg, bar):
         found += _computed(run, first_round, missing)
         ids += run.samples
         bar.update(len(run.samples))
-    needed, base = {x for name in second_round for x in scores_needed(name, reg)}, {}
+    needed, base = {score_name for name in second_round for score_name in scores_needed(name, reg)}, {}
     for part in found:
         if part.name in needed:
             base.setdefault(part.name, []).extend(part.values)

@@ -16,14 +16,12 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import some
-from ..core.registry import load_scores, reg
+from ..core.registry import reg
 from ..core.run import Run, score
 from ..core.scores import score_table
 from ..data.datasets import read_table
 from .methods import stored
 from .providers import MADE, MAKERS, TEXTS, Tagger, shipped
-
-load_scores()
 
 # %% ../../nbs/09_scoring/04_metrics.ipynb #25d3e0b2
 NAMES = dict(

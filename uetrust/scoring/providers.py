@@ -41,9 +41,8 @@ from uetrust.nlg.qa import (
 )
 from .methods import stored
 
-load_scores()
-
 # %% ../../nbs/09_scoring/03_providers.ipynb #424212f4
+load_scores()
 TEXTS = ("hypothesis", "source", "reference")
 
 
