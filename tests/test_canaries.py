@@ -1,4 +1,4 @@
-"""The shipped metrics say what they said; and no metric that must not prefers word salad to the reference."""
+"""Metric drift: shipped metrics give their stored values, and score shuffled words below the reference."""
 
 import copy
 import json
@@ -34,48 +34,59 @@ def test_the_metrics_say_what_is_on_file(found, kept):
     assert (
         set(found["metrics"]) == set(kept["metrics"])
         and len(kept["metrics"]) >= 76
-        and all(len(k["values"]) == 4 for k in kept["metrics"].values())
+        and all(len(stored["values"]) == 4 for stored in kept["metrics"].values())
     )
 
 
 def test_the_fingerprints_on_file_are_those_of_the_shipped_weights(found, kept):
-    assert {n: k["read_by"] for n, k in kept["metrics"].items()} == {
-        n: k["read_by"] for n, k in found["metrics"].items()
+    assert {n: stored["read_by"] for n, stored in kept["metrics"].items()} == {
+        n: stored["read_by"] for n, stored in found["metrics"].items()
     }
 
 
 @pytest.mark.parametrize(
     "change,says",
     [
-        (lambda k: k["metrics"]["bart_score"]["values"].__setitem__(1, -9.0), ["bart_score: other was -9"]),
-        (lambda k: k["metrics"]["rouge_l"]["values"].__setitem__(0, None), ["rouge_l: good was None"]),
-        (lambda k: k["metrics"].update(gone=dict(values=[1] * 4, read_by=[])), ["gone: is not computed"]),
-        (lambda k: k.update(texts="x"), ["the four texts are others"]),
+        (
+            lambda stored: stored["metrics"]["bart_score"]["values"].__setitem__(1, -9.0),
+            ["bart_score: other was -9"],
+        ),
+        (
+            lambda stored: stored["metrics"]["rouge_l"]["values"].__setitem__(0, None),
+            ["rouge_l: good was None"],
+        ),
+        (
+            lambda stored: stored["metrics"].update(gone=dict(values=[1] * 4, read_by=[])),
+            ["gone: is not computed"],
+        ),
+        (lambda stored: stored.update(texts="x"), ["the four texts have changed"]),
     ],
 )
 def test_what_moved_is_named(kept, change, says):
     other = copy.deepcopy(kept)
     change(other)
-    assert [s.startswith(w) for s, w in zip(drift(other, kept), says, strict=True)] == [True]
+    assert [
+        sentence.startswith(beginning) for sentence, beginning in zip(drift(other, kept), says, strict=True)
+    ] == [True]
 
 
 def test_a_change_of_libraries_is_named_beside_the_score(kept):
     other = copy.deepcopy(kept)
     other["metrics"]["bart_score"]["values"][0] += 1
     other["made_with"]["torch"] = "1.0"
-    (s,) = drift(other, kept)
-    assert f"torch 1.0 is now {kept['made_with']['torch']}" in s
+    (sentence,) = drift(other, kept)
+    assert f"torch 1.0 is now {kept['made_with']['torch']}" in sentence
     assert "the code has changed" in drift(dict(other, made_with=kept["made_with"]), kept)[0]
 
 
 # Sense
 _NLI, _TWO, _REFERENCE = (
-    "an NLI model was never shown words in disorder",
-    "a difference of two likelihoods, and disorder lowers both",
+    "an NLI model was never shown shuffled words",
+    "a difference of two likelihoods, and shuffling lowers both",
     "it is the reference that is scored",
 )
 MAY = dict(  # Why word salad may beat the reference on some text
-    judge_own_consistency="the checker, from whom the judge learned, finds no error where it can read nothing",
+    judge_own_consistency="the checker that taught the judge finds no error in text that it cannot parse",
     judge_own_consistency_expected="as judge_own_consistency",
     gpt_score_recall=_REFERENCE,
     cop=_TWO,
@@ -111,7 +122,7 @@ def disordered(
     salad = [" ".join(rng.permutation(r.split())) for r in b["reference"]]
     texts = pd.DataFrame(
         dict(
-            id=[f"{k}{i}" for k in ("ref", "salad") for i in range(n)],
+            id=[f"{stored}{i}" for stored in ("ref", "salad") for i in range(n)],
             hypothesis=[*b["reference"], *salad],
             source=[*b["source"]] * 2,
             reference=[*b["reference"]] * 2,

@@ -1,4 +1,5 @@
-"""Filling a (dataset, generator) of a profile: what settings.ini says is made, once, whatever happens on the way."""
+"""Filling a (dataset, generator) of a profile: what settings.ini says is made, once, whatever happens on
+the way."""
 
 import resource
 import signal
@@ -136,9 +137,9 @@ def here(project, monkeypatch):
 
 def files(folder):
     return {
-        str(p.relative_to(folder)): p.read_bytes()
-        for p in sorted(Path(folder).rglob("*"))
-        if p.is_file() and not p.name.startswith(".") and ".sqlite" not in p.name
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(Path(folder).rglob("*"))
+        if path.is_file() and not path.name.startswith(".") and ".sqlite" not in path.name
     }
 
 
@@ -154,8 +155,14 @@ RUN = [sys.executable, "-c", f"from uetrust.app.cli import main; raise SystemExi
 
 
 def test_a_generator_is_its_section_over_the_preset(here):
-    g = f.generator("writer")
-    assert (g.decoding.samples, g.decoding.max_new_tokens, g.decoding.temperature, g.passes, g.black_box) == (
+    generator = f.generator("writer")
+    assert (
+        generator.decoding.samples,
+        generator.decoding.max_new_tokens,
+        generator.decoding.temperature,
+        generator.passes,
+        generator.black_box,
+    ) == (
         3,
         8,
         1,
@@ -173,7 +180,7 @@ def test_a_generator_is_its_section_over_the_preset(here):
         ),
         False,
     )
-    assert g.verbal_scale == ("1", "5") and f.generator("chatty").verbal_scale == ()
+    assert generator.verbal_scale == ("1", "5") and f.generator("chatty").verbal_scale == ()
     assert f.generator("box").black_box and f.generator("box").decoding.prompt == "w1 {source} w2"
 
 
@@ -195,11 +202,13 @@ def test_mistakes_in_settings_are_named(here, name, says):
 
 
 def test_a_profile_takes_few_of_a_dataset(here):
-    p = f.plan("first", "bulletin--writer")
-    assert (p.data, p.train) == ("bulletin:test:2", "bulletin:train:5") and len(samples(p.data)) == 2
+    path = f.plan("first", "bulletin--writer")
+    assert (path.data, path.train) == ("bulletin:test:2", "bulletin:train:5") and len(samples(path.data)) == 2
     with pytest.raises(
         LookupError,
-        match="profile 'first' .* has no bank 'toy--writer'; it has \\['bulletin--writer', 'bulletin--again'\\]",
+        match=(
+            "profile 'first' .* has no bank 'toy--writer'; it has \\['bulletin--writer', 'bulletin--again'\\]"
+        ),
     ):
         f.plan("first", "toy--writer")
 
@@ -235,7 +244,8 @@ def test_a_generator_like_another_has_its_settings_where_it_has_none(here):
         (
             "lost",
             LookupError,
-            r"\[generator.lost\] is like 'nobody': settings.ini has no generator 'nobody'; it has \['writer', ",
+            r"\[generator.lost\] is like 'nobody': settings.ini has no generator 'nobody'; it has "
+            r"\['writer', ",
         ),
         ("round", ValueError, r"\[generator.round\] is like itself: round is like about is like round$"),
     ],
@@ -265,7 +275,7 @@ def test_a_small_bank_holds_what_was_asked_for(here):
     assert f.plan("first", "bulletin--again").data == "bulletin:test:1"
     folder = f.fill("first", "bulletin--again", progress=False)
     assert (
-        sorted(p.name for p in folder.iterdir()) == ["embeddings", "own", "sentences", "texts"]
+        sorted(path.name for path in folder.iterdir()) == ["embeddings", "own", "sentences", "texts"]
         and read_bank(folder / "texts")["sample"].nunique() == 1
     )
     assert read_bank(folder / "texts").attrs["about"]["settings"]["seed"] == 7
@@ -273,7 +283,7 @@ def test_a_small_bank_holds_what_was_asked_for(here):
 
 def test_white_box_holds_texts_readings_training_states_and_comparisons(here):
     folder = f.fill("small", "toy--writer", progress=False)
-    assert sorted(p.name for p in folder.iterdir()) == [
+    assert sorted(path.name for path in folder.iterdir()) == [
         "alone",
         "alternatives",
         "asked",
@@ -307,11 +317,13 @@ def test_white_box_holds_texts_readings_training_states_and_comparisons(here):
         len(read_readings(folder / "train-states")) == 8
         and len(read_readings(folder / "entailments")) == len(read_readings(folder / "embeddings")) == 12
     )
-    rel, own = (read_readings(folder / p).set_index(["sample", "kind", "k"]) for p in ("relevance", "own"))
+    rel, own = (
+        read_readings(folder / path).set_index(["sample", "kind", "k"]) for path in ("relevance", "own")
+    )
     assert len(rel) == 12 * 4 and all(len(r) == len(own.at[i, "ids"]) for i, r in rel["relevance"].items())
     raw, done = (
-        read_readings(folder / p).query("kind=='greedy'").set_index("sample")["logp"]
-        for p in ("own", "processed")
+        read_readings(folder / path).query("kind=='greedy'").set_index("sample")["logp"]
+        for path in ("own", "processed")
     )
     assert any(len(a) == 8 and b[-1] == 0 > a[-1] for a, b in zip(raw, done)), (
         "this checkpoint forces an end: raw numbers know nothing of it"
@@ -320,7 +332,7 @@ def test_white_box_holds_texts_readings_training_states_and_comparisons(here):
 
 def test_black_box_holds_texts_and_comparisons_and_is_never_asked_twice(here, monkeypatch):
     folder = f.fill("small", "toy--box", progress=False)
-    assert sorted(p.name for p in folder.iterdir() if p.is_dir()) == [
+    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == [
         "embeddings",
         "entailments",
         "sentences",
@@ -342,7 +354,7 @@ def test_black_box_holds_texts_and_comparisons_and_is_never_asked_twice(here, mo
 
 def test_a_server_and_its_own_checkpoint_say_the_same(here):
     box, chatty = (f.fill("small", f"toy--{n}", progress=False) for n in ("box", "chatty"))
-    assert sorted(p.name for p in chatty.iterdir()) == [
+    assert sorted(path.name for path in chatty.iterdir()) == [
         "alternatives",
         "elicited",
         "embeddings",
@@ -366,9 +378,11 @@ def test_a_server_and_its_own_checkpoint_say_the_same(here):
     assert [len(w) for w in read_readings(chatty / "elicited")["elicited_attention"]] == [
         len(x) for x in own["ids"]
     ]
-    t = score_bank(chatty, ["csl"], SAMPLES, reg, progress=False)
+    table = score_bank(chatty, ["csl"], SAMPLES, reg, progress=False)
     nothing = [bool(x.all()) for x in own["special"]]  # A text of special tokens only: nothing to look at
-    assert t["value"].isna().tolist() == nothing and (t["value"].dropna() > 0).all() and sum(nothing) < 6
+    assert (
+        table["value"].isna().tolist() == nothing and (table["value"].dropna() > 0).all() and sum(nothing) < 6
+    )
 
 
 def test_keywords_ask_for_a_tagger_and_focus_for_documents(here):
@@ -389,10 +403,10 @@ def test_keywords_ask_for_a_tagger_and_focus_for_documents(here):
 
 def test_a_second_run_writes_nothing_and_starting_anew_gives_the_same_bytes(here, undisturbed):
     folder = f.fill("small", "toy--writer", progress=False)
-    times = {p: p.stat().st_mtime_ns for p in folder.rglob("*.parquet")}
-    assert main(ASK) == 0 and {p: p.stat().st_mtime_ns for p in folder.rglob("*.parquet")} == times
+    times = {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
+    assert main(ASK) == 0 and {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")} == times
     assert main([*ASK, "--no-resume"]) == 0 and files(folder) == undisturbed
-    assert {p: p.stat().st_mtime_ns for p in folder.rglob("*.parquet")} != times
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")} != times
 
 
 def test_killed_three_times_it_ends_as_if_undisturbed(here, undisturbed):
@@ -400,14 +414,14 @@ def test_killed_three_times_it_ends_as_if_undisturbed(here, undisturbed):
     f.clear(folder)
 
     def shards():
-        return len([p for p in folder.rglob("*.parquet") if not p.name.startswith(".")])
+        return len([path for path in folder.rglob("*.parquet") if not path.name.startswith(".")])
 
     for n in (1, 3, 6):
-        p = subprocess.Popen(RUN, cwd=here)
-        while shards() < n and p.poll() is None:
+        path = subprocess.Popen(RUN, cwd=here)
+        while shards() < n and path.poll() is None:
             time.sleep(0.002)
-        p.send_signal(signal.SIGKILL)
-        assert p.wait() == -9, "it was to be killed before it ended"
+        path.send_signal(signal.SIGKILL)
+        assert path.wait() == -9, "it was to be killed before it ended"
     assert shards() < 22
     assert main(ASK) == 0 and files(folder) == undisturbed
 
@@ -431,8 +445,12 @@ def test_a_full_disk_is_named_and_the_next_run_goes_on(here, undisturbed):
         and "File too large" in got.stderr
         and "Traceback" not in got.stderr
     )
-    left = [p for p in folder.rglob("*") if p.is_file() and p.stat().st_size and ".sqlite" not in p.name]
-    assert left and all(p.read_bytes() == undisturbed[str(p.relative_to(folder))] for p in left)
+    left = [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and path.stat().st_size and ".sqlite" not in path.name
+    ]
+    assert left and all(path.read_bytes() == undisturbed[str(path.relative_to(folder))] for path in left)
     assert main(ASK) == 0 and files(folder) == undisturbed
 
 
@@ -479,14 +497,14 @@ def test_the_survey_of_the_models_asks_as_settings_ini_does():
     from uetrust.training.behaviour import ASKED
 
     for name in ("tiny-bart", "tiny-t5", "tiny-llama", "tiny-llama-api"):
-        g = f.generator(name)
-        assert replace(g.decoding, prompt=ASKED.prompt) == ASKED and (
-            g.decoding.prompt == ASKED.prompt or "llama" not in name
+        generator = f.generator(name)
+        assert replace(generator.decoding, prompt=ASKED.prompt) == ASKED and (
+            generator.decoding.prompt == ASKED.prompt or "llama" not in name
         )
 
 
 def test_every_profile_in_the_repository_can_be_planned():
     for name in ("demo", "smoke", "aeslc-tiny", "paper"):
         for bank in (s.profile(name)["banks"] + " " + s.profile(name)["stability"]).split():
-            p = f.plan(name, bank)
-            assert p.data and set(p.generator.passes) <= set(f.KNOWN), (name, bank)
+            path = f.plan(name, bank)
+            assert path.data and set(path.generator.passes) <= set(f.KNOWN), (name, bank)

@@ -1,4 +1,5 @@
-"""From texts to quality scores: the same numbers as by hand, whatever the order and the batch; what is missing has a name."""
+"""From texts to quality scores: the same numbers as by hand, whatever the order and the batch; what is
+missing has a name."""
 
 import gc
 import json
@@ -30,9 +31,11 @@ reg = load_scores()
 @pytest.fixture(scope="module")
 def texts():
     "Four bulletins: a reference, another's reference, a source as its own summary, a short one"
-    b = bulletins("test", 4)
-    said = [b["reference"][0], b["reference"][0], b["source"][2], "It rained. No."]
-    return pd.DataFrame(dict(id=list("abcd"), hypothesis=said, source=b["source"], reference=b["reference"]))
+    items = bulletins("test", 4)
+    said = [items["reference"][0], items["reference"][0], items["source"][2], "It rained. No."]
+    return pd.DataFrame(
+        dict(id=list("abcd"), hypothesis=said, source=items["source"], reference=items["reference"])
+    )
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +49,8 @@ def model():
     return lambda name: seen[name] if name in seen else seen.setdefault(name, load(g.shipped()[name]))
 
 
-def wide(t):
-    return t.pivot(index="sample", columns="name", values="value")
+def wide(table):
+    return table.pivot(index="sample", columns="name", values="value")
 
 
 def close(got, want, tol=2e-6):
@@ -59,39 +62,66 @@ def columns(texts):
 
 
 def test_likelihoods_are_those_made_by_hand(texts, graded, model):
-    w, (h, s, r) = wide(graded), columns(texts)
-    v, _ = lk.directions(
-        model("bart"), "bart", ["source_hypothesis", "reference_hypothesis", "prefix_hypothesis"], h, s, r
+    by_metric, (hypotheses, sources, references) = wide(graded), columns(texts)
+    statistics, _ = lk.directions(
+        model("bart"),
+        "bart",
+        ["source_hypothesis", "reference_hypothesis", "prefix_hypothesis"],
+        hypotheses,
+        sources,
+        references,
     )
-    close(w["bart_score"], map(likelihood.bart_score, v["bart_logp_source_hypothesis"]))
+    close(by_metric["bart_score"], map(likelihood.bart_score, statistics["bart_logp_source_hypothesis"]))
     close(
-        w["bart_score_precision"], map(likelihood.bart_score_precision, v["bart_logp_reference_hypothesis"])
+        by_metric["bart_score_precision"],
+        map(likelihood.bart_score_precision, statistics["bart_logp_reference_hypothesis"]),
     )
-    close(w["cop"], map(fflm.cop, v["bart_logp_source_hypothesis"], v["bart_logp_prefix_hypothesis"]))
-    v, _ = lk.directions(model("bart"), "x", ["hypothesis_reference"], h, None, r, layout=Layout(window=256))
-    close(w["bart_score_he2024"], map(likelihood.bart_score_he2024, v["x_logp_hypothesis_reference"]))
-    v, cut = lk.directions(model("bart"), "x", ["source_hypothesis", "empty_hypothesis"], h, s, most=110)
-    close(w["harim_plus"], map(fflm.harim_plus, *v.values()))
+    close(
+        by_metric["cop"],
+        map(fflm.cop, statistics["bart_logp_source_hypothesis"], statistics["bart_logp_prefix_hypothesis"]),
+    )
+    statistics, _ = lk.directions(
+        model("bart"), "x", ["hypothesis_reference"], hypotheses, None, references, layout=Layout(window=256)
+    )
+    close(
+        by_metric["bart_score_he2024"],
+        map(likelihood.bart_score_he2024, statistics["x_logp_hypothesis_reference"]),
+    )
+    statistics, cut = lk.directions(
+        model("bart"), "x", ["source_hypothesis", "empty_hypothesis"], hypotheses, sources, most=110
+    )
+    close(by_metric["harim_plus"], map(fflm.harim_plus, *statistics.values()))
     assert graded.attrs["cut"]["harim"] == {k.replace("x_", "bart110_"): c.sum() for k, c in cut.items()}
-    v, _ = lk.directions(model("t5"), "t5", ["hypothesis_reference"], h, None, r)
-    close(w["t5_score_recall"], map(likelihood.t5_score_recall, v["t5_logp_hypothesis_reference"]))
+    statistics, _ = lk.directions(model("t5"), "t5", ["hypothesis_reference"], hypotheses, None, references)
+    close(
+        by_metric["t5_score_recall"],
+        map(likelihood.t5_score_recall, statistics["t5_logp_hypothesis_reference"]),
+    )
     for way, sep, name in (
         ("source_hypothesis", " TL;DR: ", "gpt_score"),
         ("reference_hypothesis", " In other words , ", "gpt_score_precision"),
     ):
-        v, _ = lk.directions(
-            model("gpt"), "gpt", [way], h, s, r, layout=Layout(first=None, joined=True, sep=sep, window=1000)
+        statistics, _ = lk.directions(
+            model("gpt"),
+            "gpt",
+            [way],
+            hypotheses,
+            sources,
+            references,
+            layout=Layout(first=None, joined=True, sep=sep, window=1000),
         )
-        close(w[name], map(reg[name].fn, v[f"gpt_logp_{way}"]))
-    tokens = fflm.fflm_tokens(**lk.fflm(model("fflm"), h, s)[0])
+        close(by_metric[name], map(reg[name].fn, statistics[f"gpt_logp_{way}"]))
+    tokens = fflm.fflm_tokens(**lk.fflm(model("fflm"), hypotheses, sources)[0])
     for name in ("fflm", "fflm_paper", "cop_causal"):
-        close(w[name], map(reg[name].fn, tokens))
+        close(by_metric[name], map(reg[name].fn, tokens))
 
 
 def test_questions_are_those_asked_by_hand(texts, graded, model):
-    w, (h, s, r) = wide(graded), columns(texts)
-    x = dict(sentence=list(map(sentences, h)), hypothesis=h, source=s, reference=r)
-    v, _ = lk.unieval(model("unieval"), ["fluency", "coherence", "consistency", "relevance"], x)
+    by_metric, (hypotheses, sources, references) = wide(graded), columns(texts)
+    x = dict(
+        sentence=list(map(sentences, hypotheses)), hypothesis=hypotheses, source=sources, reference=references
+    )
+    statistics, _ = lk.unieval(model("unieval"), ["fluency", "coherence", "consistency", "relevance"], x)
     he, _ = lk.unieval(
         model("unieval"),
         ["coherence", "consistency"],
@@ -99,50 +129,82 @@ def test_questions_are_those_asked_by_hand(texts, graded, model):
         "yes_no_{}_he2024",
         HE2024.prompt.removesuffix("{source}"),
     )
-    close(w["unieval_fluency"], map(unieval.unieval_fluency, v["yes_no_fluency"]))
+    close(by_metric["unieval_fluency"], map(unieval.unieval_fluency, statistics["yes_no_fluency"]))
     close(
-        w["unieval_overall"], [unieval.unieval_overall(**{k: a[i] for k, a in v.items()}) for i in range(4)]
+        by_metric["unieval_overall"],
+        [unieval.unieval_overall(**{k: a[i] for k, a in statistics.items()}) for i in range(4)],
     )
-    close(w["unieval_coherence_he2024"], map(unieval.unieval_coherence_he2024, he["yes_no_coherence_he2024"]))
-    assert len(v["yes_no_fluency"][3]) == 2
+    close(
+        by_metric["unieval_coherence_he2024"],
+        map(unieval.unieval_coherence_he2024, he["yes_no_coherence_he2024"]),
+    )
+    assert len(statistics["yes_no_fluency"][3]) == 2
 
 
 def test_pairs_are_those_read_by_hand(texts, graded, model):
-    w, (h, s, r), m = wide(graded), columns(texts), model("nli")
-    close(w["mnli_doc"], map(nli.mnli_doc, ev.nli_pairs(m, list(zip(s, h)), 512, "first")[0]))
-    close(w["summac_he2024"], map(nli.summac_he2024, ev.nli_pairs(m, list(zip(r, h)))[0]))
+    by_metric, (hypotheses, sources, references), nli_model = wide(graded), columns(texts), model("nli")
+    close(
+        by_metric["mnli_doc"],
+        map(nli.mnli_doc, ev.nli_pairs(nli_model, list(zip(sources, hypotheses)), 512, "first")[0]),
+    )
+    close(
+        by_metric["summac_he2024"],
+        map(nli.summac_he2024, ev.nli_pairs(nli_model, list(zip(references, hypotheses)))[0]),
+    )
     for name, how in (
         ("summac_zs", "sentence"),
         ("summac_conv", "sentence"),
         ("summac_zs_paragraph", "paragraph"),
     ):
-        z, _ = ev.nli_grids(m, [nli.grid(a, b, how, sentences) for a, b in zip(s, h)])
-        close(w[name].iloc[:3], map(reg[name].fn, z[:3]))
-    assert [len(x) for x in nli.grid(s[3], h[3], split=sentences)] == [len(sentences(s[3])), 0]
+        logits, _ = ev.nli_grids(
+            nli_model, [nli.grid(a, items, how, sentences) for a, items in zip(sources, hypotheses)]
+        )
+        close(by_metric[name].iloc[:3], map(reg[name].fn, logits[:3]))
+    assert [len(x) for x in nli.grid(sources[3], hypotheses[3], split=sentences)] == [
+        len(sentences(sources[3])),
+        0,
+    ]
     assert graded.query("name=='summac_zs' and sample=='d'")["note"].item().startswith("nothing to compare")
 
 
 def test_tokens_and_vectors_are_those_compared_by_hand(texts, graded, model):
-    w, (h, s, r), m = wide(graded), columns(texts), model("bertscore")
-    close(w["bertscore_f1"], map(alignment.bertscore_f1, ev.cosines(m, list(zip(h, r)))[0]))
-    close(w["ctc_embedding"], map(alignment.ctc_embedding, ev.cosines(m, list(zip(h, s)))[0]))
+    by_metric, (hypotheses, sources, references), nli_model = wide(graded), columns(texts), model("bertscore")
     close(
-        w["bertscore_f1_idf"],
-        map(alignment.bertscore_f1_idf, ev.cosines(m, list(zip(h, r)))[0], ev.idf(m, h, r), ev.idf(m, r, r)),
+        by_metric["bertscore_f1"],
+        map(alignment.bertscore_f1, ev.cosines(nli_model, list(zip(hypotheses, references)))[0]),
     )
-    close(w["embedding_spearman"], map(alignment.embedding_spearman, embed(m, h)[0], embed(m, r)[0]))
-    close(w["rouge_l"], map(overlap.rouge_l, h, r))
-    close(w["bleu_alignscore"], [strings.bleu_alignscore(sentences(a), sentences(b)) for a, b in zip(h, s)])
+    close(
+        by_metric["ctc_embedding"],
+        map(alignment.ctc_embedding, ev.cosines(nli_model, list(zip(hypotheses, sources)))[0]),
+    )
+    close(
+        by_metric["bertscore_f1_idf"],
+        map(
+            alignment.bertscore_f1_idf,
+            ev.cosines(nli_model, list(zip(hypotheses, references)))[0],
+            ev.idf(nli_model, hypotheses, references),
+            ev.idf(nli_model, references, references),
+        ),
+    )
+    close(
+        by_metric["embedding_spearman"],
+        map(alignment.embedding_spearman, embed(nli_model, hypotheses)[0], embed(nli_model, references)[0]),
+    )
+    close(by_metric["rouge_l"], map(overlap.rouge_l, hypotheses, references))
+    close(
+        by_metric["bleu_alignscore"],
+        [strings.bleu_alignscore(sentences(a), sentences(items)) for a, items in zip(hypotheses, sources)],
+    )
 
 
 def test_trained_heads_are_those_read_by_hand(texts):
     if oracles() is None:
         pytest.skip("UETRUST_ORACLES is not at hand")
-    at, (h, s, r) = oracles() / "metrics" / "models", columns(texts)
+    at, (hypotheses, sources, references) = oracles() / "metrics" / "models", columns(texts)
     align, ctc = (
         at / "heads" / f for f in ("alignscore_heads.safetensors", "ctc_disc_classifier.safetensors")
     )
-    t = g.grade(
+    table = g.grade(
         texts,
         dict(
             factcc=at / "tiny_bert_factcc",
@@ -157,29 +219,48 @@ def test_trained_heads_are_those_read_by_hand(texts):
         ),
         progress=False,
     )
-    w, roberta, regressor = wide(t), load(at / "tiny_roberta"), load(at / "tiny_bert_regression")
-    close(w["factcc"], map(heads.factcc, ev.factcc(load(at / "tiny_bert_factcc"), list(zip(s, h)))[0]))
+    by_metric, roberta, regressor = wide(table), load(at / "tiny_roberta"), load(at / "tiny_bert_regression")
     close(
-        w["factcc_sentences"],
+        by_metric["factcc"],
+        map(heads.factcc, ev.factcc(load(at / "tiny_bert_factcc"), list(zip(sources, hypotheses)))[0]),
+    )
+    close(
+        by_metric["factcc_sentences"],
         [
             heads.factcc_sentences(
-                ev.factcc(load(at / "tiny_bert_factcc"), [(a, c) for c in sentences(b)])[0]
+                ev.factcc(load(at / "tiny_bert_factcc"), [(a, c) for c in sentences(items)])[0]
             )
-            for a, b in zip(s, h)
+            for a, items in zip(sources, hypotheses)
         ],
     )
-    close(w["bleurt"], ev.regress(regressor, list(zip(r, h)))[0])
-    close(w["ctc_regression"], ev.regress(regressor, list(zip(s, h)), cut="longest")[0])
-    e = ev.sentence_encoder(at / "tiny_sbert")
-    close(w["embedding_kendall"], map(alignment.embedding_kendall, ev.vectors(e, h)[0], ev.vectors(e, r)[0]))
-    close(w["anli"], map(nli.anli, ev.nli_pairs(load(at / "tiny_bert_nli"), list(zip(s, h)))[0]))
-    close(w["true_nli"], map(nli.true_nli, hd.true_nli(load(at / "tiny_t5"), list(zip(s, h)))[0]))
-    z, _ = hd.align_grids(
-        roberta, align, [(heads.align_chunks(a, sentences), sentences(b)) for a, b in zip(s, h)]
+    close(by_metric["bleurt"], ev.regress(regressor, list(zip(references, hypotheses)))[0])
+    close(
+        by_metric["ctc_regression"], ev.regress(regressor, list(zip(sources, hypotheses)), cut="longest")[0]
     )
-    close(w["alignscore"], map(heads.alignscore, z["align_three"]))
-    kept, back = (hd.kept_words(roberta, ctc, list(zip(a, b)))[0] for a, b in ((h, s), (r, h)))
-    close(w["ctc_relevance"], map(alignment.ctc_relevance, kept, back))
+    e = ev.sentence_encoder(at / "tiny_sbert")
+    close(
+        by_metric["embedding_kendall"],
+        map(alignment.embedding_kendall, ev.vectors(e, hypotheses)[0], ev.vectors(e, references)[0]),
+    )
+    close(
+        by_metric["anli"],
+        map(nli.anli, ev.nli_pairs(load(at / "tiny_bert_nli"), list(zip(sources, hypotheses)))[0]),
+    )
+    close(
+        by_metric["true_nli"],
+        map(nli.true_nli, hd.true_nli(load(at / "tiny_t5"), list(zip(sources, hypotheses)))[0]),
+    )
+    logits, _ = hd.align_grids(
+        roberta,
+        align,
+        [(heads.align_chunks(a, sentences), sentences(items)) for a, items in zip(sources, hypotheses)],
+    )
+    close(by_metric["alignscore"], map(heads.alignscore, logits["align_three"]))
+    kept, back = (
+        hd.kept_words(roberta, ctc, list(zip(a, items)))[0]
+        for a, items in ((hypotheses, sources), (references, hypotheses))
+    )
+    close(by_metric["ctc_relevance"], map(alignment.ctc_relevance, kept, back))
 
 
 def test_every_applicable_score_is_there_once_and_the_others_say_why(texts, graded):
@@ -201,27 +282,27 @@ def test_every_applicable_score_is_there_once_and_the_others_say_why(texts, grad
 
 @pytest.mark.parametrize("column", ["source", "reference"])
 def test_a_missing_column_is_named_and_costs_no_other_score(texts, graded, column):
-    t = g.grade(
+    table = g.grade(
         texts.drop(columns=column), {k: g.shipped()[k] for k in ("bart", "nli", "bertscore")}, progress=False
     )
-    needs = {n for n, w in t.attrs["missing"].items() if f"the column {column}" in w}
+    needs = {n for n, by_metric in table.attrs["missing"].items() if f"the column {column}" in by_metric}
 
     def of(leaf):
         return (leaf,) if leaf in g.TEXTS else g.MAKERS[g.MADE[leaf]].leaves[leaf] if leaf in g.MADE else ()
 
     assert needs == {n for n in reg.of("nlg") if any(column in of(leaf) for leaf in stored(n))}
-    both = wide(t)
+    both = wide(table)
     close(both, wide(graded)[both.columns].to_numpy())
 
 
 def test_the_order_of_rows_changes_nothing(texts, graded):
-    t = g.grade(texts.iloc[[2, 0, 3, 1]], g.shipped(), progress=False)
+    table = g.grade(texts.iloc[[2, 0, 3, 1]], g.shipped(), progress=False)
     assert (
-        t["sample"].iloc[:4].tolist() == list("cadb")
-        and t["name"].unique().tolist() == graded["name"].unique().tolist()
+        table["sample"].iloc[:4].tolist() == list("cadb")
+        and table["name"].unique().tolist() == graded["name"].unique().tolist()
     )
-    close(wide(t), wide(graded).to_numpy())
-    assert t.attrs["cut"] == graded.attrs["cut"]
+    close(wide(table), wide(graded).to_numpy())
+    assert table.attrs["cut"] == graded.attrs["cut"]
 
 
 def test_the_batch_changes_nothing(texts, graded):
@@ -238,8 +319,8 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
     both = texts.drop(columns="reference").assign(
         references=[[x] if x == y else [x, y] for x, y in zip(own, other)]
     )
-    t = g.grade(both, g.shipped(), progress=False)
-    assert list(t["name"].unique()) == list(graded["name"].unique()) and t["sample"].iloc[
+    table = g.grade(both, g.shipped(), progress=False)
+    assert list(table["name"].unique()) == list(graded["name"].unique()) and table["sample"].iloc[
         :4
     ].tolist() == list("abcd")
     one = (
@@ -247,7 +328,7 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
         .rename(columns=dict(references="reference"))
         .assign(id=lambda d: d["id"] + d.groupby("id").cumcount().astype(str))
     )
-    apart, got, first = wide(g.grade(one, g.shipped(), progress=False)), wide(t), wide(graded)
+    apart, got, first = wide(g.grade(one, g.shipped(), progress=False)), wide(table), wide(graded)
     each = apart.groupby(apart.index.str[0])
 
     def takes_all(leaf):
@@ -266,33 +347,39 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
     )
     close(got[best], each[best].max().to_numpy(), 2e-6 * np.e)
     close(got[mean], each[mean].mean().to_numpy())  # As in BARTScore's code
-    close(got["bleu"], [overlap.bleu(h, v) for h, v in zip(both["hypothesis"], both["references"])])
+    close(
+        got["bleu"],
+        [
+            overlap.bleu(hypotheses, statistics)
+            for hypotheses, statistics in zip(both["hypothesis"], both["references"])
+        ],
+    )
     moved = {n for n in got if not np.allclose(got[n], first[n], rtol=0, atol=1e-4, equal_nan=True)}
     assert {"rouge_l", "bart_score_precision", "bertscore_f1", "bleu"} <= moved and not {
         "summac_zs",
         "bart_score",
         "unieval_fluency",
     } & moved
-    assert t.attrs["cut"].keys() == graded.attrs["cut"].keys()
+    assert table.attrs["cut"].keys() == graded.attrs["cut"].keys()
 
 
 def test_a_text_has_a_score_where_one_of_its_references_gives_one(texts):
-    t = g.grade(
+    table = g.grade(
         texts.iloc[:2].drop(columns="reference").assign(references=[["", texts["reference"][0]], ["", ""]]),
         {},
         ["rouge_l"],
         progress=False,
     )
-    assert t["value"].tolist()[:1] == [1.0] and t["value"].isna().tolist() == [False, True]
-    assert t["note"].tolist() == ["", "no reference has a word: letters a to z or digits"]
+    assert table["value"].tolist()[:1] == [1.0] and table["value"].isna().tolist() == [False, True]
+    assert table["note"].tolist() == ["", "no reference has a word: letters a to z or digits"]
 
 
 def test_each_checkpoint_is_loaded_once_and_only_what_is_asked_is_made(texts, monkeypatch):
-    opened, real = [], g._opened
-    monkeypatch.setattr(g, "_opened", lambda key, **kw: opened.append(key[0]) or real(key, **kw))
-    t = g.grade(texts, g.shipped(), ["bart_score", "summac_zs", "harim", "rouge_l"], progress=False)
-    assert [p.rsplit("/", 1)[-1] for p in opened] == ["tiny-bart", "tiny-nli"]
-    assert {k: set(v) for k, v in t.attrs["cut"].items()} == dict(
+    opened, real = [], g._load_model
+    monkeypatch.setattr(g, "_load_model", lambda key, **kw: opened.append(key[0]) or real(key, **kw))
+    table = g.grade(texts, g.shipped(), ["bart_score", "summac_zs", "harim", "rouge_l"], progress=False)
+    assert [path.rsplit("/", 1)[-1] for path in opened] == ["tiny-bart", "tiny-nli"]
+    assert {k: set(statistics) for k, statistics in table.attrs["cut"].items()} == dict(
         bart={"bart_logp_source_hypothesis"},
         harim={"bart110_logp_source_hypothesis", "bart110_logp_empty_hypothesis"},
         summac={"nli_source_sentences"},
@@ -304,8 +391,9 @@ def test_each_checkpoint_is_loaded_once_and_only_what_is_asked_is_made(texts, mo
 
 
 def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
-    "Without the garbage collector: nothing may hold a model in a circle, neither a score nor an error that became a note"
-    nets, held, real = [], [], g._opened
+    """Without the garbage collector: nothing may hold a model in a circle, neither a score nor an error
+    that became a note"""
+    nets, held, real = [], [], g._load_model
 
     def noted(name, got):
         return nets.append((name, weakref.ref(got[0].model))) or got
@@ -314,36 +402,40 @@ def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
         held.extend(name for name, net in nets if net() is not None)
         return noted(key[0], real(key, **kw))
 
-    monkeypatch.setattr(g, "_opened", opened)
+    monkeypatch.setattr(g, "_load_model", opened)
     gc.collect()
     gc.disable()
     try:
         g.grade(texts, g.shipped(), progress=False)
     finally:
         gc.enable()
-    assert len(nets) == len({str(v) for v in g.shipped().values()}) and held == [] and nets[-1][1]() is None
+    assert (
+        len(nets) == len({str(statistics) for statistics in g.shipped().values()})
+        and held == []
+        and nets[-1][1]() is None
+    )
 
 
 def test_what_does_not_fit_is_counted(texts):
     long = texts.iloc[:1].assign(source=" ".join([texts["source"][0]] * 60))
-    t = g.grade(long, g.shipped(), ["mnli_doc", "bart_score"], progress=False)
-    m = load(g.shipped()["nli"])
-    assert t.attrs["cut"]["mnli"] == {
-        "nli_source_hypothesis": ev.nli_pairs(m, [(long["source"][0], long["hypothesis"][0])], 512, "first")[
-            1
-        ].sum()
+    table = g.grade(long, g.shipped(), ["mnli_doc", "bart_score"], progress=False)
+    nli_model = load(g.shipped()["nli"])
+    assert table.attrs["cut"]["mnli"] == {
+        "nli_source_hypothesis": ev.nli_pairs(
+            nli_model, [(long["source"][0], long["hypothesis"][0])], 512, "first"
+        )[1].sum()
     }
-    assert t.attrs["cut"]["mnli"]["nli_source_hypothesis"] > 100
+    assert table.attrs["cut"]["mnli"]["nli_source_hypothesis"] > 100
 
 
 def test_empty_texts_are_scored_or_noted(texts):
-    t = g.grade(texts.iloc[:2].assign(hypothesis=""), g.shipped(), progress=False)
-    assert (t["value"].isna() == (t["note"] != "")).all()
-    w = wide(t)
+    table = g.grade(texts.iloc[:2].assign(hypothesis=""), g.shipped(), progress=False)
+    assert (table["value"].isna() == (table["note"] != "")).all()
+    by_metric = wide(table)
     assert (
-        w["unieval_fluency"].isna().all()
-        and w["rouge_l"].eq(0).all()
-        and w["unieval_fluency_he2024"].eq(0).all()
+        by_metric["unieval_fluency"].isna().all()
+        and by_metric["rouge_l"].eq(0).all()
+        and by_metric["unieval_fluency_he2024"].eq(0).all()
     )
 
 
@@ -390,7 +482,8 @@ def test_a_file_may_hold_several_references(tmp_path):
     [
         (
             "text\nRain\n",
-            r"a.csv has no column for the texts to grade; it has \['text'\]. Accepted are id: id; hypothesis: hypothesis or summary; source: source or document; reference: reference",
+            r"a.csv has no column for the texts to score; it has \['text'\]. Accepted are id: id; "
+            r"hypothesis: hypothesis or summary; source: source or document; reference: reference",
         ),
         ("summary,hypothesis\na,b\n", "has both hypothesis and summary"),
         ("summary\n", "is empty"),
@@ -416,5 +509,5 @@ def test_texts_that_are_none_are_refused(texts, change, says):
 
 
 def test_a_table_without_rows_is_refused(texts):
-    with pytest.raises(ValueError, match="there is no text to grade"):
+    with pytest.raises(ValueError, match="there is no text to score"):
         g.grade(texts.iloc[:0], {}, ["rouge_l"], progress=False)

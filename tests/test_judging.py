@@ -1,4 +1,5 @@
-"""Judges at work: a local one says what its probabilities say, a server may fail in every way, and no text is lost or paid twice."""
+"""Judges at work: a local one says what its probabilities say, a server may fail in every way, and no text
+is lost or paid twice."""
 
 import json
 import math
@@ -51,8 +52,8 @@ def texts():
     )
 
 
-def columns(t):
-    return {k: list(t[k]) for k in ("hypothesis", "source", "reference")}
+def columns(table):
+    return {k: list(table[k]) for k in ("hypothesis", "source", "reference")}
 
 
 # A checkpoint
@@ -93,12 +94,14 @@ def test_an_answer_that_begins_a_longer_one_counts_without_it():
 
 def test_the_shipped_judge_tells_good_summaries_from_word_salad(texts):
     names = [f"judge_own_{d}{e}" for d in DEFINITIONS for e in ("", "_expected")]
-    t = grade(texts, shipped(), names, progress=False)
-    w = t.pivot(index="sample", columns="name", values="value")
-    assert set(w) == set(names) and not t.attrs["missing"]
+    table = grade(texts, shipped(), names, progress=False)
+    by_name = table.pivot(index="sample", columns="name", values="value")
+    assert set(by_name) == set(names) and not table.attrs["missing"]
     for d in ("fluency", "overall", "relevance"):
-        assert w.at["a", f"judge_own_{d}_expected"] > w.at["b", f"judge_own_{d}_expected"]
-    assert t["value"].dropna().between(1, 5).all() and (t["value"].isna() == (t["note"] != "")).all()
+        assert by_name.at["a", f"judge_own_{d}_expected"] > by_name.at["b", f"judge_own_{d}_expected"]
+    assert (
+        table["value"].dropna().between(1, 5).all() and (table["value"].isna() == (table["note"] != "")).all()
+    )
 
 
 def test_the_longest_text_gives_way_and_no_other_can_take_its_place(llama, texts):
@@ -137,7 +140,7 @@ def test_a_server_says_what_its_checkpoint_says(llama, tmp_path, chat):
     assert why == {"wo_fluency": {}}
     ids = asked(llama, short, chat)
     answers = [llama.tokenizer(str(k), add_special_tokens=False).input_ids for k in range(1, 6)]
-    local = [np.array([read(llama, [(i, t)])[0].logp.sum() for t in answers]) for i in ids]
+    local = [np.array([read(llama, [(i, table)])[0].logp.sum() for table in answers]) for i in ids]
     assert [x.strip() for x in leaves["reply_wo_fluency"]] == told(
         llama, ids, own_settings(llama, Decoding(samples=0, max_new_tokens=16))
     )
@@ -163,9 +166,9 @@ def test_transformers_serve_says_what_the_checkpoint_says(llama, texts, tmp_path
 
 
 # A server that fails
-def rating(q, chat):
+def rating(query, chat):
     "A judge with an opinion about every text, or none"
-    text = q["messages"][0]["content"]
+    text = query["messages"][0]["content"]
     n = len(text) % 7
     said = ["1", "5", "Score: 3", "I cannot rate this.", "11", None, "4 out of 5"][n]
     return dict(
@@ -202,15 +205,19 @@ def test_every_text_is_answered_or_counted_whatever_the_server_does(judge, tmp_p
         (200, {}, "[]"),
     ] * 2
     with te.server(faults) as (url, log):
-        t = jg.judge_table(te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False)
-    refused = t.attrs["refused"]["texts_first wo_fluency"]
-    strictly = t[t["name"] == "judge_wo_fluency"].set_index("sample")
-    assert len(strictly) == 24 and len(refused) == 4 and all("HTTP 4" in w for w in refused.values())
+        table = jg.judge_table(
+            te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False
+        )
+    refused = table.attrs["refused"]["texts_first wo_fluency"]
+    strictly = table[table["name"] == "judge_wo_fluency"].set_index("sample")
+    assert (
+        len(strictly) == 24 and len(refused) == 4 and all("HTTP 4" in by_name for by_name in refused.values())
+    )
     assert (
         strictly.loc[list(refused), "value"].isna().all()
         and strictly.loc[list(refused), "note"].str.contains("no reply").all()
     )
-    served = [json.dumps(q, sort_keys=True) for q in log["served"]]
+    served = [json.dumps(query, sort_keys=True) for query in log["served"]]
     assert len(served) == len(set(served)) == 24 - 4, "a text that was answered is never asked again"
     for r in MANY.itertuples():
         said = (
@@ -225,8 +232,8 @@ def test_every_text_is_answered_or_counted_whatever_the_server_does(judge, tmp_p
         except Undefined as e:
             assert strictly.at[r.id, "note"] == str(e) and np.isnan(strictly.at[r.id, "value"])
     assert 0 < strictly["value"].isna().sum() - 4 < 20
-    write_scores(t, tmp_path / "s.parquet")
-    assert pd.read_parquet(tmp_path / "s.parquet").attrs["refused"] == t.attrs["refused"]
+    write_scores(table, tmp_path / "s.parquet")
+    assert pd.read_parquet(tmp_path / "s.parquet").attrs["refused"] == table.attrs["refused"]
 
 
 def test_replies_are_read_again_without_a_call(judge, tmp_path):
@@ -258,8 +265,10 @@ def test_a_fault_that_stays_ends_the_run_and_keeps_what_came(judge, tmp_path):
                 progress=False,
             )
     with te.server() as (url, more):
-        t = jg.judge_table(te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False)
-    assert (len(log["served"]), len(more["served"])) == (5, 19) and len(t) == 48
+        table = jg.judge_table(
+            te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False
+        )
+    assert (len(log["served"]), len(more["served"])) == (5, 19) and len(table) == 48
 
 
 def test_a_server_that_refuses_everything_is_an_error(judge, tmp_path):
@@ -297,7 +306,8 @@ SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[3])
 import test_judging as tj
-tj.jg.judge_table(tj.te.endpoint(sys.argv[2], concurrency=1), [('wo', 'fluency')], tj.MANY, sys.argv[1], progress=False)
+endpoint = tj.te.endpoint(sys.argv[2], concurrency=1)
+tj.jg.judge_table(endpoint, [('wo', 'fluency')], tj.MANY, sys.argv[1], progress=False)
 """
 
 
@@ -312,14 +322,14 @@ def test_a_judge_that_is_killed_pays_at_most_the_request_under_way_again(judge, 
             assert p.wait() == -9
         subprocess.run(run, check=True)
     assert 24 <= len(log["seen"]) <= 24 + 2
-    t = jg.judge_table(te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False)
-    assert len(t) == 48
+    table = jg.judge_table(te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False)
+    assert len(table) == 48
 
 
 # Wordings, and the command
 def test_wordings_are_asked_apart_and_compared(judge, tmp_path):
     with te.server() as (url, log):
-        t = jg.judge_table(
+        table = jg.judge_table(
             te.endpoint(url),
             [("wo", "fluency")],
             MANY,
@@ -327,42 +337,44 @@ def test_wordings_are_asked_apart_and_compared(judge, tmp_path):
             tuple(VARIANTS),
             progress=False,
         )
-    w = jg.wordings(t).set_index("name")
+    by_name = jg.wordings(table).set_index("name")
     assert (
         len(log["served"]) == 24 * 3
-        and list(w["wordings"]) == [3, 3]
-        and w.at["judge_wo_fluency_he2024", "texts"] == 24 > w.at["judge_wo_fluency", "texts"]
+        and list(by_name["wordings"]) == [3, 3]
+        and by_name.at["judge_wo_fluency_he2024", "texts"] == 24 > by_name.at["judge_wo_fluency", "texts"]
     )
-    v = t[t["name"] == "judge_wo_fluency_he2024"].pivot(index="sample", columns="variant", values="value")
+    v = table[table["name"] == "judge_wo_fluency_he2024"].pivot(
+        index="sample", columns="variant", values="value"
+    )
     assert (
-        w.at["judge_wo_fluency_he2024", "sd"] == pytest.approx(v.std(axis=1, ddof=1).mean())
-        and 0 < w.at["judge_wo_fluency_he2024", "share"] <= 2
+        by_name.at["judge_wo_fluency_he2024", "sd"] == pytest.approx(v.std(axis=1, ddof=1).mean())
+        and 0 < by_name.at["judge_wo_fluency_he2024", "share"] <= 2
     )
 
 
 def test_the_expected_score_of_a_server_is_that_of_its_likeliest_tokens():
-    z = dict(
+    logprobs = dict(
         content=[
             dict(
                 token="4",
                 logprob=-0.7,
                 top_logprobs=[
-                    dict(token=t, logprob=math.log(p))
-                    for t, p in (("4", 0.5), (" 5", 0.2), ("Four", 0.2), ("5", 0.1))
+                    dict(token=table, logprob=math.log(p))
+                    for table, p in (("4", 0.5), (" 5", 0.2), ("Four", 0.2), ("5", 0.1))
                 ],
             )
         ]
     )
-    a = jg._answers(dict(logprobs=z), (1, 5))
+    a = jg._answer_logps(dict(logprobs=logprobs), (1, 5))
     np.testing.assert_allclose(np.exp(a), [0, 0, 0, 0.5, 0.3])
     assert (
         expected(a) == pytest.approx((4 * 0.5 + 5 * 0.3) / 0.8)
-        and jg._answers(None, (1, 5)) is jg._answers({}, (1, 5)) is None
+        and jg._answer_logps(None, (1, 5)) is jg._answer_logps({}, (1, 5)) is None
     )
     with pytest.raises(Undefined, match="no probabilities"):
         expected(None)
     plain = dict(top_logprobs=[{"2": math.log(0.9)}])
-    np.testing.assert_allclose(np.exp(jg._answers(dict(logprobs=plain), (1, 5))), [0, 0.9, 0, 0, 0])
+    np.testing.assert_allclose(np.exp(jg._answer_logps(dict(logprobs=plain), (1, 5))), [0, 0.9, 0, 0, 0])
 
 
 def test_the_command_asks_and_prints_what_is_missing_and_costs_nothing_dry(
@@ -392,9 +404,9 @@ def test_the_command_asks_and_prints_what_is_missing_and_costs_nothing_dry(
         assert main([*ask, "--out", "s.csv"]) == 0
         out = capsys.readouterr().out
         assert main([*ask, "--variants", "all"]) == 0 and "share" in capsys.readouterr().out
-    t = pd.read_csv("s.csv")
+    table = pd.read_csv("s.csv")
     row = next(r for r in out.splitlines() if " judge_wo_fluency " in r).split()
-    got = t[t["name"] == "judge_wo_fluency"]["value"]
+    got = table[table["name"] == "judge_wo_fluency"]["value"]
     assert (
         (int(row[2]), int(row[3])) == (24, got.isna().sum())
         and float(row[4]) == pytest.approx(got.mean(), abs=1e-4)
@@ -409,26 +421,28 @@ def test_the_command_asks_and_prints_what_is_missing_and_costs_nothing_dry(
 
 # Texts given back
 def test_probabilities_of_a_text_given_back_are_those_of_its_checkpoint(llama, texts, tmp_path):
-    t = texts.iloc[:4]
+    table = texts.iloc[:4]
     with serving(llama, "judge") as url:
-        leaves = jg.echo_leaves(Endpoint(url, "judge", chat=False), t, tmp_path / "r.sqlite")
+        leaves = jg.echo_leaves(Endpoint(url, "judge", chat=False), table, tmp_path / "r.sqlite")
         again = jg.echo_leaves(
             Endpoint(url, "judge", chat=False),
-            t.assign(reference=[[r, "Rain fell."] for r in t["reference"]]),
+            table.assign(reference=[[r, "Rain fell."] for r in table["reference"]]),
             tmp_path / "r.sqlite",
         )
     for way, before, sep in (("source", "source", TLDR), ("reference", "reference", IN_OTHER_WORDS)):
         want = read(
-            llama, [(b, echoed(h)) for b, h in zip(t[before], t["hypothesis"])], Layout(joined=True, sep=sep)
+            llama,
+            [(b, echoed(hypothesis)) for b, hypothesis in zip(table[before], table["hypothesis"])],
+            Layout(joined=True, sep=sep),
         )
-        for got, w in zip(leaves[f"echo_logp_{way}_hypothesis"], want):
+        for got, by_name in zip(leaves[f"echo_logp_{way}_hypothesis"], want):
             got = got if way == "source" else got[0]
-            np.testing.assert_allclose(got, w.logp, atol=2e-5)
+            np.testing.assert_allclose(got, by_name.logp, atol=2e-5)
     assert all(
         len(x) == 2 and np.array_equal(x[0], y[0])
         for x, y in zip(again["echo_logp_reference_hypothesis"], leaves["echo_logp_reference_hypothesis"])
     )
-    run = Run(t["id"], reg, **leaves)
+    run = Run(table["id"], reg, **leaves)
     np.testing.assert_allclose(
         score(run, "gpt_score_echo")["value"], [x[:-1].mean() for x in leaves["echo_logp_source_hypothesis"]]
     )
@@ -472,7 +486,7 @@ def test_a_server_that_gives_no_text_back_says_so(judge, tmp_path, monkeypatch):
     monkeypatch.setattr(
         te,
         "completion",
-        lambda q, chat: dict(
+        lambda query, chat: dict(
             choices=[dict(index=0, text="and so on")], usage=dict(prompt_tokens=5, completion_tokens=1)
         ),
     )
@@ -487,9 +501,9 @@ def test_a_server_that_gives_no_text_back_says_so(judge, tmp_path, monkeypatch):
 
 
 def test_a_text_that_is_refused_has_no_score(tmp_path, monkeypatch):
-    def back(q, chat):
-        words = q["prompt"].split(" ")
-        tokens = [w if i == 0 else " " + w for i, w in enumerate(words)]
+    def back(query, chat):
+        words = query["prompt"].split(" ")
+        tokens = [by_name if i == 0 else " " + by_name for i, by_name in enumerate(words)]
         return dict(
             choices=[
                 dict(
@@ -502,30 +516,32 @@ def test_a_text_that_is_refused_has_no_score(tmp_path, monkeypatch):
         )
 
     monkeypatch.setattr(te, "completion", back)
-    t = pd.DataFrame(
+    table = pd.DataFrame(
         dict(id=["a", "b"], hypothesis=["rain fell here", "fog rose"], source=["It is wet.", "It is dry."])
     )
     with te.server([(400, {}, "too long")]) as (url, _):
-        leaves = jg.echo_leaves(te.endpoint(url, chat=False, concurrency=1), t, tmp_path / "r.sqlite")
-    s = score(Run(t["id"], reg, **leaves), "gpt_score_echo")
+        leaves = jg.echo_leaves(te.endpoint(url, chat=False, concurrency=1), table, tmp_path / "r.sqlite")
+    scores = score(Run(table["id"], reg, **leaves), "gpt_score_echo")
     assert (
-        s["value"].isna().sum() == 1
-        and s["value"].dropna().tolist() == [-1.0]
-        and "gave no probabilities" in s["note"][s["value"].isna()].iloc[0]
+        scores["value"].isna().sum() == 1
+        and scores["value"].dropna().tolist() == [-1.0]
+        and "gave no probabilities" in scores["note"][scores["value"].isna()].iloc[0]
     )
 
 
 # ICE
 def test_ice_is_a_completion_of_its_prompt(llama, texts, tmp_path):
     pool = [
-        dict(hypothesis=h, score=s, reference=r)
-        for h, s, r in zip(texts["hypothesis"][2:6], (0.25, 0.5, 0.75, 1.0), texts["reference"][2:6])
+        dict(hypothesis=hypothesis, score=scores, reference=r)
+        for hypothesis, scores, r in zip(
+            texts["hypothesis"][2:6], (0.25, 0.5, 0.75, 1.0), texts["reference"][2:6]
+        )
     ]
     with serving(llama, "judge") as url:
         e = Endpoint(url, "judge", chat=False)
         leaves, why = jg.ice_replies(e, "fluency", pool[:3], texts.iloc[:2], tmp_path / "r.sqlite")
         with Cache(tmp_path / "r.sqlite") as c:
-            sent = [json.loads(q)["body"] for (q,) in c.db.execute("select request from reply")]
+            sent = [json.loads(query)["body"] for (query,) in c.db.execute("select request from reply")]
         again, _ = jg.ice_replies(
             Endpoint("http://127.0.0.1:9/v1", "judge", chat=False),
             "fluency",
@@ -538,34 +554,37 @@ def test_ice_is_a_completion_of_its_prompt(llama, texts, tmp_path):
     assert (
         again == leaves
         and why == {}
-        and {q["prompt"] for q in sent}
-        == {ice_prompt("fluency", ice_order(pool[:3]), dict(hypothesis=h)) for h in texts["hypothesis"][:2]}
+        and {query["prompt"] for query in sent}
+        == {
+            ice_prompt("fluency", ice_order(pool[:3]), dict(hypothesis=hypothesis))
+            for hypothesis in texts["hypothesis"][:2]
+        }
     )
-    assert all((q["max_tokens"], q["temperature"], q["logprobs"]) == (5, 0, 5) for q in sent)
-    s = score(Run(texts["id"][:2], reg, **leaves), "ice_fluency")
-    assert (s["value"].isna() == (s["note"] != "")).all()
+    assert all((query["max_tokens"], query["temperature"], query["logprobs"]) == (5, 0, 5) for query in sent)
+    scores = score(Run(texts["id"][:2], reg, **leaves), "ice_fluency")
+    assert (scores["value"].isna() == (scores["note"] != "")).all()
 
 
 def test_a_completion_that_is_refused_has_no_score(tmp_path, monkeypatch):
     monkeypatch.setattr(
         te,
         "completion",
-        lambda q, chat: dict(
+        lambda query, chat: dict(
             choices=[dict(index=0, text=" 0.67\n\nSumm")], usage=dict(prompt_tokens=5, completion_tokens=5)
         ),
     )
-    t = pd.DataFrame(dict(id=["a", "b"], hypothesis=["rain fell", "fog"]))
+    table = pd.DataFrame(dict(id=["a", "b"], hypothesis=["rain fell", "fog"]))
     with te.server([(413, {}, "too long")]) as (url, _):
         leaves, why = jg.ice_replies(
             te.endpoint(url, chat=False, concurrency=1),
             "fluency",
             [dict(hypothesis="x", score=1)],
-            t,
+            table,
             tmp_path / "r.sqlite",
         )
-    s = score(Run(t["id"], reg, **leaves), "ice_fluency")
+    scores = score(Run(table["id"], reg, **leaves), "ice_fluency")
     assert (
-        s["value"].dropna().tolist() == [0.67]
-        and list(why) == s.loc[s["value"].isna(), "sample"].tolist()
-        and "no reply" in s["note"][s["value"].isna()].iloc[0]
+        scores["value"].dropna().tolist() == [0.67]
+        and list(why) == scores.loc[scores["value"].isna(), "sample"].tolist()
+        and "no reply" in scores["note"][scores["value"].isna()].iloc[0]
     )

@@ -1,4 +1,5 @@
-"""FFLM, CoP, HaRiM and CoCo: recorded numbers of the original code, its edge cases, its tuning, and masks as pure functions."""
+"""FFLM, CoP, HaRiM and CoCo: recorded numbers of the original code, its edge cases, its tuning, and masks
+as pure functions."""
 
 import sys
 from types import SimpleNamespace
@@ -87,7 +88,7 @@ ORDER = ("delta_Y_prior", "delta_X_prior", "delta_Y_cond")
 
 @pytest.fixture(scope="module")
 def five(oracle, models, texts):
-    rec = {r["id"]: r for r in oracle("seed_systems/fflm_records.json")["records"]}
+    rec = {record["id"]: record for record in oracle("seed_systems/fflm_records.json")["records"]}
     leaves, cut = fflm(
         models("tiny_llama"), [texts[i]["summary"] for i in rec], [texts[i]["source"] for i in rec]
     )
@@ -99,26 +100,29 @@ def test_what_the_original_computes(five, name):
     rec, run, _ = five
     got = values(run, OFFICIAL[name])
     for bits in (32, 64):
-        close(got, [r[f"official_float{bits}"][name] for r in rec.values()])
+        close(got, [record[f"official_float{bits}"][name] for record in rec.values()])
 
 
 @pytest.mark.parametrize("form", DERIVED)
 def test_ablations_of_the_weight_and_the_logarithm(five, form):
     rec, run, _ = five
     score_of = values(run, "fflm_paper" if form == "paper_weight" else f"fflm_{form}")
-    for i, t in zip(rec, run["fflm_tokens"]):
+    for i, tokens in zip(rec, run["fflm_tokens"]):
         want = rec[i]["derived_float32"][form]
-        close(changes(t, **DERIVED[form]), [want[k] for k in ORDER])
-        close([score_of[i], ablations(t)[form]], want["fflm"])
+        close(changes(tokens, **DERIVED[form]), [want[k] for k in ORDER])
+        close([score_of[i], ablations(tokens)[form]], want["fflm"])
 
 
 def test_equal_weights_and_mean_log_likelihoods(five):
     rec, run, _ = five
-    close(values(run, "fflm_equal"), [r["derived_float32"]["fflm_equal_weights"] for r in rec.values()])
-    for r, t in zip(rec.values(), run["fflm_tokens"]):
-        want = r["derived_float32"]["mean_log_likelihood"]
+    close(
+        values(run, "fflm_equal"),
+        [record["derived_float32"]["fflm_equal_weights"] for record in rec.values()],
+    )
+    for record, tokens in zip(rec.values(), run["fflm_tokens"]):
+        want = record["derived_float32"]["mean_log_likelihood"]
         close(
-            [np.log(t[k]).mean() for k in ("s2s", "lm", "prefix", "s2s_doc", "lm_doc")],
+            [np.log(tokens[k]).mean() for k in ("s2s", "lm", "prefix", "s2s_doc", "lm_doc")],
             [want[k] for k in ("Y_s2s", "Y_lm", "Y_prefix", "X_s2s", "X_lm")],
         )
 
@@ -127,9 +131,9 @@ def test_only_the_long_source_is_cut(five, oracle):
     rec, run, cut = five
     lost = dict(zip(rec, cut["fflm_s2s"].tolist()))
     assert {i for i, n in lost.items() if n} == {"p13_long"}
-    r = rec["p13_long"]
+    record = rec["p13_long"]
     assert (
-        lost["p13_long"] == 1 + r["n_source_tokens"] + 6 + r["n_summary_tokens"] - 2048
+        lost["p13_long"] == 1 + record["n_source_tokens"] + 6 + record["n_summary_tokens"] - 2048
     )  # first id, separator of 6 tokens
 
 
@@ -143,7 +147,8 @@ def test_the_code_needs_every_token_visible(five, oracle):
 
 
 def test_edge_cases(oracle, models, texts):
-    "An empty side and a summary past the window have no score where the original gives not-a-number or breaks; a source of one token has one where the original crashes."
+    """An empty side and a summary past the window have no score where the original gives not-a-number or
+    breaks; a source of one token has one where the original crashes."""
     x, y, long = texts["p01"]["source"], texts["p01"]["summary"], texts["p13_long"]["source"]
     cases = {
         "empty summary": (x, ""),
@@ -153,19 +158,22 @@ def test_edge_cases(oracle, models, texts):
         "summary is one token, source is the same token": ("a", "a"),
         "whitespace only summary": (x, " "),
     }
-    rec = {e["case"]: e for e in oracle("seed_systems/fflm_records.json")["edge_cases"]}
+    rec = {
+        case_record["case"]: case_record
+        for case_record in oracle("seed_systems/fflm_records.json")["edge_cases"]
+    }
     assert list(cases) == list(rec)
     leaves, cut = fflm(models("tiny_llama"), [y for _, y in cases.values()], [x for x, _ in cases.values()])
     run = Run(list(cases), reg, **leaves)
-    for (case, e), n in zip(rec.items(), range(len(rec))):
-        if "summary_tokens" in e and case != "summary longer than the window":
+    for (case, case_record), n in zip(rec.items(), range(len(rec))):
+        if "summary_tokens" in case_record and case != "summary longer than the window":
             assert (len(leaves["fflm_s2s"][n]), len(leaves["fflm_s2s_doc"][n])) == (
-                e["summary_tokens"],
-                e["source_tokens"],
+                case_record["summary_tokens"],
+                case_record["source_tokens"],
             )
-        for k, w in e.get("components", {}).items():
+        for k, expected in case_record.get("components", {}).items():
             got = values(run, OFFICIAL[k])[case]
-            assert np.isnan(got) if w is None else got == pytest.approx(w, abs=2e-5), (case, k)
+            assert np.isnan(got) if expected is None else got == pytest.approx(expected, abs=2e-5), (case, k)
     assert np.isfinite(
         values(run, "fflm")[
             ["one-token source", "summary is one token, source is the same token", "whitespace only summary"]
@@ -192,12 +200,16 @@ def test_a_probability_of_zero_counts_as_a_millionth():
 
 
 def test_pairs_of_components_keep_their_shares(five):
-    t = five[1]["fflm_tokens"][0]
-    a, c = ablations(t), changes(t)
-    assert a["fflm"] == fflm_score(t) and [a[k] for k in CHANGES] == c.tolist()
+    tokens = five[1]["fflm_tokens"][0]
+    rows, components = ablations(tokens), changes(tokens)
+    assert rows["fflm"] == fflm_score(tokens) and [rows[k] for k in CHANGES] == components.tolist()
     close(
-        [a["y_prior, x_prior"], a["y_prior, y_cond"], a["x_prior, y_cond"]],
-        [fflm_score(t, 0.5, 0.5, 0), fflm_score(t, 1 / 3, 0, 2 / 3), fflm_score(t, 0, 1 / 3, 2 / 3)],
+        [rows["y_prior, x_prior"], rows["y_prior, y_cond"], rows["x_prior, y_cond"]],
+        [
+            fflm_score(tokens, 0.5, 0.5, 0),
+            fflm_score(tokens, 1 / 3, 0, 2 / 3),
+            fflm_score(tokens, 0, 1 / 3, 2 / 3),
+        ],
         1e-12,
     )
 
@@ -215,52 +227,57 @@ NAMES = dict(
 @pytest.fixture(scope="module")
 def synthetic(oracle):
     rec = oracle("seed_systems/fflm_evaluation.json")
-    tokens = fflm_tokens(**{k: [np.atleast_1d(r[n]) for r in rec["input"]] for k, n in NAMES.items()})
-    return rec, tokens, np.array([changes(t) for t in tokens])
+    tokens = fflm_tokens(
+        **{k: [np.atleast_1d(record[n]) for record in rec["input"]] for k, n in NAMES.items()}
+    )
+    return rec, tokens, np.array([changes(tokens) for tokens in tokens])
 
 
 def labels(rec):
-    return np.array([r["label"] for r in rec["input"]])
+    return np.array([record["label"] for record in rec["input"]])
 
 
 def test_every_mix_of_the_grid(synthetic):
     rec, _, parts = synthetic
-    val = np.array([r["cut"] == "val" for r in rec["input"]])
-    y, x = labels(rec)[val] == 1, parts[val]
+    val = np.array([record["cut"] == "val" for record in rec["input"]])
+    faithful, components = labels(rec)[val] == 1, parts[val]
     assert (
-        GRIDS["code"] == [tuple(g) for g in rec["grid"]]
+        GRIDS["code"] == [tuple(point) for point in rec["grid"]]
         and len(GRIDS["paper"]) == 66
         and sorted(set(GRIDS["paper"]) - set(GRIDS["code"]))
-        == [tuple(g) for g in rec["grid_points_lost_to_rounding"]]
+        == [tuple(point) for point in rec["grid_points_lost_to_rounding"]]
     )
-    for t in rec["grid_trace"]:
-        assert balanced_accuracy(mixed(x, t["alpha"], t["beta"]), y, t["threshold"]) == pytest.approx(
-            t["val_bacc"], abs=1e-12
-        )
-    best = tune(x, y)
+    for trace in rec["grid_trace"]:
+        assert balanced_accuracy(
+            mixed(components, trace["alpha"], trace["beta"]), faithful, trace["threshold"]
+        ) == pytest.approx(trace["val_bacc"], abs=1e-12)
+    best = tune(components, faithful)
     assert (best.alpha, best.beta) == tuple(rec["chosen"])
     close(
         [best.threshold, best.balanced_accuracy], [rec["best_threshold"], rec["val_balanced_accuracy"]], 1e-9
     )
-    s = mixed(parts[~val], best.alpha, best.beta)
-    close(s, rec["test_scores"], 1e-9)
-    assert balanced_accuracy(s, labels(rec)[~val] == 1, best.threshold) == pytest.approx(
+    scores = mixed(parts[~val], best.alpha, best.beta)
+    close(scores, rec["test_scores"], 1e-9)
+    assert balanced_accuracy(scores, labels(rec)[~val] == 1, best.threshold) == pytest.approx(
         rec["test_balanced_accuracy"], abs=1e-12
     )
 
 
 def test_rating(synthetic):
     rec, tokens, _ = synthetic
-    s, h = [fflm_score(t) for t in tokens], [r["score"] for r in rec["rating_extra"]]
-    for k, f in dict(pearson=pearsonr, spearman=spearmanr, kendall=kendalltau).items():
-        assert f(s, h).statistic == pytest.approx(rec["rating"][k], abs=1e-9)
+    scores, ratings = (
+        [fflm_score(tokens) for tokens in tokens],
+        [record["score"] for record in rec["rating_extra"]],
+    )
+    for name, correlation in dict(pearson=pearsonr, spearman=spearmanr, kendall=kendalltau).items():
+        assert correlation(scores, ratings).statistic == pytest.approx(rec["rating"][name], abs=1e-9)
 
 
 def test_zeros_and_single_tokens_occur_in_the_recorded_lists(synthetic):
     rec, tokens, _ = synthetic
     assert (
-        sum((v == 0).any() for t in tokens for v in t.values()) == 1
-        and sum(len(v) == 1 for t in tokens for v in t.values()) >= 1
+        sum((values == 0).any() for item in tokens for values in item.values()) == 1
+        and sum(len(values) == 1 for item in tokens for values in item.values()) >= 1
     )
 
 
@@ -275,10 +292,10 @@ def test_an_unknown_grid_is_refused():
 
 
 def test_capitals_of_frank(oracle):
-    for r in oracle("seed_systems/fflm_records.json")["recapitalisation"]:
+    for record in oracle("seed_systems/fflm_records.json")["recapitalisation"]:
         assert (
-            recapitalised(r["claim"], r["document"]) == r["after_re_upper"]
-            and recapitalised(r["claim"], "")[0] == r["after_capitalize"][0]
+            recapitalised(record["claim"], record["document"]) == record["after_re_upper"]
+            and recapitalised(record["claim"], "")[0] == record["after_capitalize"][0]
         )
 
 
@@ -286,40 +303,42 @@ def test_capitals_of_frank(oracle):
 @pytest.fixture(scope="module")
 def bart(models, texts, oracle):
     rec = oracle("seed_systems/s2s_likelihoods.json")
-    ids = [r["id"] for r in rec["cop_bart"]["records"]]
-    x = dict(hypothesis=[texts[i]["summary"] for i in ids], source=[texts[i]["source"] for i in ids])
-    a, _ = directions(models("tiny_bart"), "bart", ["source_hypothesis", "prefix_hypothesis"], **x)
-    b, cut = directions(
-        models("tiny_bart"), "bart110", ["source_hypothesis", "empty_hypothesis"], **x, most=110
+    ids = [record["id"] for record in rec["cop_bart"]["records"]]
+    given = dict(hypothesis=[texts[i]["summary"] for i in ids], source=[texts[i]["source"] for i in ids])
+    plain, _ = directions(models("tiny_bart"), "bart", ["source_hypothesis", "prefix_hypothesis"], **given)
+    cut_at_110, cut = directions(
+        models("tiny_bart"), "bart110", ["source_hypothesis", "empty_hypothesis"], **given, most=110
     )
-    return rec, Run(ids, reg, **a | b), cut
+    return rec, Run(ids, reg, **plain | cut_at_110), cut
 
 
 def test_cop_of_a_bart(bart):
     rec, run, _ = bart
-    close(values(run, "cop"), [r["cop"] for r in rec["cop_bart"]["records"]])
-    for r, p, q in zip(
+    close(values(run, "cop"), [record["cop"] for record in rec["cop_bart"]["records"]])
+    for record, given_source, given_prefix in zip(
         rec["cop_bart"]["records"], run["bart_logp_source_hypothesis"], run["bart_logp_prefix_hypothesis"]
     ):
-        close([p.mean(), q.mean()], [r["s2s"], r["prefix"]])
-        if r["token_loss_s2s"]:
-            close([-p, -q], [r["token_loss_s2s"], r["token_loss_prefix"]])
+        close([given_source.mean(), given_prefix.mean()], [record["s2s"], record["prefix"]])
+        if record["token_loss_s2s"]:
+            close([-given_source, -given_prefix], [record["token_loss_s2s"], record["token_loss_prefix"]])
 
 
 def test_harim_of_a_bart(bart):
     rec, run, cut = bart
-    h = rec["harim_bart"]["records"]
-    close(values(run, "harim_plus"), [r["harim_plus_lambda7"] for r in h])
-    close(-values(run, "harim"), [r["fflm_appendix_harim_eq9"] for r in h])
-    close(1 + values(run, "harim") / 2, [r["harim"] for r in h])
-    for r, p, q in zip(h, run["bart110_logp_source_hypothesis"], run["bart110_logp_empty_hypothesis"]):
-        close([np.exp(p), np.exp(q)], [r["p_s2s"], r["p_lm_empty_source"]])
-    assert cut["bart110_logp_empty_hypothesis"].tolist() == [0] * len(h)
+    records = rec["harim_bart"]["records"]
+    close(values(run, "harim_plus"), [record["harim_plus_lambda7"] for record in records])
+    close(-values(run, "harim"), [record["fflm_appendix_harim_eq9"] for record in records])
+    close(1 + values(run, "harim") / 2, [record["harim"] for record in records])
+    for record, given_source, given_empty in zip(
+        records, run["bart110_logp_source_hypothesis"], run["bart110_logp_empty_hypothesis"]
+    ):
+        close([np.exp(given_source), np.exp(given_empty)], [record["p_s2s"], record["p_lm_empty_source"]])
+    assert cut["bart110_logp_empty_hypothesis"].tolist() == [0] * len(records)
 
 
 def test_harim_reads_110_tokens_of_a_summary(models, texts):
     long = texts["p13_long"]["source"]
-    v, cut = directions(
+    statistics, cut = directions(
         models("tiny_bart"),
         "bart110",
         ["source_hypothesis", "empty_hypothesis"],
@@ -328,9 +347,9 @@ def test_harim_reads_110_tokens_of_a_summary(models, texts):
         most=110,
     )
     n = len(models("tiny_bart").tokenizer(long, verbose=False).input_ids)
-    assert [len(x[0]) for x in v.values()] == [110, 110] and [x.tolist() for x in cut.values()] == [
-        [n - 110]
-    ] * 2
+    assert [len(values[0]) for values in statistics.values()] == [110, 110] and [
+        values.tolist() for values in cut.values()
+    ] == [[n - 110]] * 2
 
 
 def test_risk_is_highest_where_the_source_does_not_help():
@@ -340,9 +359,9 @@ def test_risk_is_highest_where_the_source_does_not_help():
         and risk([1.0], [0.0]) == 0
         and harim(np.log(p), np.log(p)) == -risk(p, p)
     )
-    for a, b in (([], []), ([0.5, 0.5], [0.5])):
+    for with_source, without in (([], []), ([0.5, 0.5], [0.5])):
         with pytest.raises(Undefined):
-            risk(a, b)
+            risk(with_source, without)
 
 
 # CoCo
@@ -350,51 +369,61 @@ HOW = dict(zip(MASKINGS, ("token", "span", "sent", "doc")))
 
 
 def test_masks_are_those_of_the_original(oracle):
-    n = 0
-    for r in oracle("seed_systems/s2s_likelihoods.json")["coco_bart"]["records"]:
+    compared = 0
+    for record in oracle("seed_systems/s2s_likelihoods.json")["coco_bart"]["records"]:
         counted, hidden = maskings(
-            (r["summary_tokens"], r["summary_tags"]), (r["source_tokens"], None, r["source_sentences"])
+            (record["summary_tokens"], record["summary_tags"]),
+            (record["source_tokens"], None, record["source_sentences"]),
         )
-        assert counted == r["masked_token_list"]
-        for h, k in HOW.items():
-            assert hidden[h] == r["variants"][k]["masked_document"], (r["id"], h)
-            n += 1
-    assert n == 32
+        assert counted == record["masked_token_list"]
+        for how, k in HOW.items():
+            assert hidden[how] == record["variants"][k]["masked_document"], (record["id"], how)
+            compared += 1
+    assert compared == 32
 
 
 def test_coco_of_a_bart(oracle, models, texts):
     rec = oracle("seed_systems/s2s_likelihoods.json")["coco_bart"]["records"]
     made = [
-        maskings((r["summary_tokens"], r["summary_tags"]), (r["source_tokens"], None, r["source_sentences"]))
-        for r in rec
+        maskings(
+            (record["summary_tokens"], record["summary_tags"]),
+            (record["source_tokens"], None, record["source_sentences"]),
+        )
+        for record in rec
     ]
     leaves, cut = coco(
         models("tiny_bart"),
-        [texts[r["id"]]["summary"] for r in rec],
-        [texts[r["id"]]["source"] for r in rec],
-        [m for _, m in made],
+        [texts[record["id"]]["summary"] for record in rec],
+        [texts[record["id"]]["source"] for record in rec],
+        [masked_texts for _, masked_texts in made],
     )
-    run = Run([r["id"] for r in rec], reg, coco_important=[w for w, _ in made], **leaves)
-    assert leaves["coco_words"] == [r["merged_words"] for r in rec]
-    for p, r in zip(leaves["coco_p_source"], rec):
-        close(p, r["merged_first_piece_prob_source"])
-    for h, k in HOW.items():
-        t = score(run, f"coco_{h}")
-        for r, v, note in zip(rec, t["value"], t["note"]):
-            if r["merged_words_used"]:
-                close(v, r["variants"][k]["coco"])
+    run = Run(
+        [record["id"] for record in rec], reg, coco_important=[counted for counted, _ in made], **leaves
+    )
+    assert leaves["coco_words"] == [record["merged_words"] for record in rec]
+    for probabilities, record in zip(leaves["coco_p_source"], rec):
+        close(probabilities, record["merged_first_piece_prob_source"])
+    for how, k in HOW.items():
+        table = score(run, f"coco_{how}")
+        for record, value, note in zip(rec, table["value"], table["note"]):
+            if record["merged_words_used"]:
+                close(value, record["variants"][k]["coco"])
             else:
                 assert (
-                    np.isnan(v) and "no word of the summary counts" in note and r["variants"][k]["coco"] == 0
+                    np.isnan(value)
+                    and "no word of the summary counts" in note
+                    and record["variants"][k]["coco"] == 0
                 )  # upstream's 0
-    assert [n for n in cut if cut[n].any()] == [] and sum(not r["merged_words_used"] for r in rec) == 1
+    assert [n for n in cut if cut[n].any()] == [] and sum(
+        not record["merged_words_used"] for record in rec
+    ) == 1
 
 
 def test_words_of_odd_texts(models):
-    m = models("tiny_bart")
+    model = models("tiny_bart")
 
-    def of(t):
-        return words(m, m.tokenizer(t).input_ids)[1]
+    def of(text):
+        return words(model, model.tokenizer(text).input_ids)[1]
 
     assert of("") == [] and of("a  b") == ["a", "b"] and of(" a\nb café ") == ["a\nb", "café"]
 
@@ -403,11 +432,12 @@ def test_masking_more_hides_more():
     tokens = "the hall is closed today . rain fell .".split()
     where = in_sentence(tokens, ["the hall is closed today.", "rain fell."])
     hidden = {
-        h: np.array([t == "_" for t in masked(tokens, ["Hall"], h, where, "_").split()]) for h in MASKINGS
+        how: np.array([token == "_" for token in masked(tokens, ["Hall"], how, where, "_").split()])
+        for how in MASKINGS
     }
-    assert [v.sum() for v in hidden.values()] == [1, 4, 6, 9]
-    assert all((a <= b).all() for a, b in zip(list(hidden.values()), list(hidden.values())[1:]))
-    assert all(masked([], ["a"], h, np.zeros(0, int)) == "" for h in MASKINGS) and important(
+    assert [hidden_tokens.sum() for hidden_tokens in hidden.values()] == [1, 4, 6, 9]
+    assert all((fewer <= more).all() for fewer, more in zip(list(hidden.values()), list(hidden.values())[1:]))
+    assert all(masked([], ["a"], how, np.zeros(0, int)) == "" for how in MASKINGS) and important(
         ["of", "the"], ["ADP", "DET"]
     ) == ["of"]
 
@@ -435,7 +465,7 @@ def test_without_spacy_the_error_says_what_to_install(monkeypatch):
 
 
 def test_spacys_answer_is_taken_apart(monkeypatch):
-    token = lambda t, g: SimpleNamespace(text=t, pos_=g, is_space=t.isspace())
+    token = lambda text, tag: SimpleNamespace(text=text, pos_=tag, is_space=text.isspace())
 
     class Doc(list):
         sents = [SimpleNamespace(text="Rain fell.")]
@@ -444,9 +474,10 @@ def test_spacys_answer_is_taken_apart(monkeypatch):
         sys.modules,
         "spacy",
         SimpleNamespace(
-            load=lambda n: (
+            load=lambda name: (
                 lambda text: Doc(
-                    token(*x) for x in (("Rain", "NOUN"), ("\n", "SPACE"), ("fell", "VERB"), (".", "PUNCT"))
+                    token(*fields)
+                    for fields in (("Rain", "NOUN"), ("\n", "SPACE"), ("fell", "VERB"), (".", "PUNCT"))
                 )
             )
         ),
@@ -467,13 +498,13 @@ def test_a_missing_component_stops_the_tuning():
 # The shipped models
 def test_batches_and_order_change_nothing_and_a_reference_beats_word_salad():
     rows, rng = [bulletin("test", i) for i in range(4)], np.random.default_rng(1)
-    said, sources = [b["reference"] for b in rows], [b["source"] for b in rows]
-    salad = [" ".join(rng.permutation(t.split())) for t in said]
-    m = load(root() / "data/models/tiny-llama", device="cpu")
-    good, bad = (Run(range(4), reg, **fflm(m, t, sources)[0]) for t in (said, salad))
-    back = Run(range(4), reg, **fflm(m, said[::-1], sources[::-1], batch_tokens=1)[0])
-    for n in ("fflm", "fflm_y_prior", "cop_causal", "harim_causal"):
-        close(values(good, n), values(back, n)[::-1], 2e-6)
+    references, sources = [item["reference"] for item in rows], [item["source"] for item in rows]
+    salad = [" ".join(rng.permutation(text.split())) for text in references]
+    model = load(root() / "data/models/tiny-llama", device="cpu")
+    good, bad = (Run(range(4), reg, **fflm(model, text, sources)[0]) for text in (references, salad))
+    back = Run(range(4), reg, **fflm(model, references[::-1], sources[::-1], batch_tokens=1)[0])
+    for name in ("fflm", "fflm_y_prior", "cop_causal", "harim_causal"):
+        close(values(good, name), values(back, name)[::-1], 2e-6)
     assert (values(good, "harim_causal") > values(bad, "harim_causal")).all()
     assert (
         np.isfinite(values(good, "fflm")).all()

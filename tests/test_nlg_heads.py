@@ -1,4 +1,5 @@
-"""FactCC, AlignScore, DAE, BLEURT and NER overlap: what peers compute on tiny networks, where they fail, and what must not matter."""
+"""FactCC, AlignScore, DAE, BLEURT and NER overlap: what peers compute on tiny networks, where they fail,
+and what must not matter."""
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def close(got, want):
 
 @pytest.fixture(scope="module")
 def texts(oracle):
-    return {t["id"]: t for t in oracle("metrics/triples.json")["triples"]}
+    return {triple["id"]: triple for triple in oracle("metrics/triples.json")["triples"]}
 
 
 @pytest.fixture(scope="module")
@@ -31,51 +32,60 @@ def folder(oracle):
 
 @pytest.fixture(scope="module")
 def split(oracle):
-    known = {i["text"]: i["punkt"] for i in oracle("metrics/sentence_splits.json")["items"]}
+    known = {item["text"]: item["punkt"] for item in oracle("metrics/sentence_splits.json")["items"]}
     return known.__getitem__
 
 
 # FactCC
 def test_factcc_is_that_of_the_release(oracle, texts, folder):
-    want, m = oracle("metrics/factcc.json")["items"], load(folder / "tiny_bert_factcc")
-    pairs = [(texts[i]["source"], texts[i]["hypothesis"]) for i in want]
-    rows, _ = ev.pair_rows(m, pairs, 512, "pop")
-    for w, z, (ids, segments) in zip(want.values(), ev.factcc(m, pairs)[0], rows):
-        close(z, np.array(w["logits"]))
+    want, model = oracle("metrics/factcc.json")["items"], load(folder / "tiny_bert_factcc")
+    pairs = [(texts[name]["source"], texts[name]["hypothesis"]) for name in want]
+    rows, _ = ev.pair_rows(model, pairs, 512, "pop")
+    for expected, logits, (ids, segments) in zip(want.values(), ev.factcc(model, pairs)[0], rows):
+        close(logits, np.array(expected["logits"]))
         close(
-            (heads.factcc(z), heads.factcc_label(z), heads.factcc_sentences([z])),
-            (w["p_correct"], float(w["argmax_label"] == "CORRECT"), w["p_correct"]),
+            (heads.factcc(logits), heads.factcc_label(logits), heads.factcc_sentences([logits])),
+            (expected["p_correct"], float(expected["argmax_label"] == "CORRECT"), expected["p_correct"]),
         )
-        assert (len(ids), sum(segments)) == (w["n_tokens"], w["n_claim_tokens"]) and list(
+        assert (len(ids), sum(segments)) == (expected["n_tokens"], expected["n_claim_tokens"]) and list(
             (ids + (0,) * 12)[:12]
-        ) == w["input_ids_head"][:12]
+        ) == expected["input_ids_head"][:12]
     with pytest.raises(ValueError, match="found entailment, contradiction, neutral"):
         ev.factcc(load(folder / "tiny_bert_nli"), pairs)
 
 
 # BLEURT
 def test_bleurt_is_that_of_the_release(oracle, texts, folder):
-    b, m = oracle("metrics/bleurt.json"), load(folder / "tiny_bert_regression")
-    short = {p["id"]: p for p in oracle("metrics/lexical.json")["pairs"]}
+    recorded, model = oracle("metrics/bleurt.json"), load(folder / "tiny_bert_regression")
+    short = {pair["id"]: pair for pair in oracle("metrics/lexical.json")["pairs"]}
     cases = {
-        f"max{n}_{o}_first": (texts, "reference" if o == "reference" else "source", n)
-        for n in (128, 512)
-        for o in ("reference", "source")
+        f"max{window}_{other}_first": (texts, "reference" if other == "reference" else "source", window)
+        for window in (128, 512)
+        for other in ("reference", "source")
     } | dict(max128_lexical_pairs=(short, "reference", 128))
-    for key, (of, first, n) in cases.items():
-        want = b["scores"][key]
-        pairs = [(of[i][first], of[i]["hypothesis"]) for i in want]
-        got, over = ev.regress(m, pairs, n)
-        for (i, w), v, (ids, segments) in zip(want.items(), got, ev.pair_rows(m, pairs, n, "pop")[0]):
-            f = heads.bleurt if first == "reference" else heads.bleurt_source
-            close(f(v), w["score"] if isinstance(w, dict) else w)
-            if isinstance(w, dict):
-                assert (len(ids), sum(segments)) == (w["n_tokens"], w["n_candidate_tokens"]), i
-        assert over.any() == any(len(r[0]) == n for r in ev.pair_rows(m, pairs, n, "pop")[0])
+    for key, (items, first, window) in cases.items():
+        want = recorded["scores"][key]
+        pairs = [(items[name][first], items[name]["hypothesis"]) for name in want]
+        got, over = ev.regress(model, pairs, window)
+        for (name, expected), value, (ids, segments) in zip(
+            want.items(), got, ev.pair_rows(model, pairs, window, "pop")[0]
+        ):
+            metric = heads.bleurt if first == "reference" else heads.bleurt_source
+            close(metric(value), expected["score"] if isinstance(expected, dict) else expected)
+            if isinstance(expected, dict):
+                assert (len(ids), sum(segments)) == (expected["n_tokens"], expected["n_candidate_tokens"]), (
+                    name
+                )
+        assert over.any() == any(
+            len(row[0]) == window for row in ev.pair_rows(model, pairs, window, "pop")[0]
+        )
     ((ids, segments),) = ev.pair_rows(
-        m, [(texts["email"]["reference"], texts["email"]["hypothesis"])], 128, "pop"
+        model, [(texts["email"]["reference"], texts["email"]["hypothesis"])], 128, "pop"
     )[0]
-    assert (list(ids), list(segments)) == (b["encoded_email"]["input_ids"], b["encoded_email"]["segment_ids"])
+    assert (list(ids), list(segments)) == (
+        recorded["encoded_email"]["input_ids"],
+        recorded["encoded_email"]["segment_ids"],
+    )
 
 
 # AlignScore
@@ -87,78 +97,100 @@ SCORES = dict(
 
 
 def test_alignscore_is_that_of_the_release(oracle, texts, folder, split):
-    a, m, head = (
+    recorded, model, head = (
         oracle("metrics/alignscore.json"),
         load(folder / "tiny_roberta"),
         folder / "heads/alignscore_heads.safetensors",
     )
-    ids = list(a["scores"]["nli"])
-    whole, _ = hd.align_grids(m, head, [([texts[i]["source"]], [texts[i]["hypothesis"]]) for i in ids])
-    parted, cut = hd.align_grids(
-        m, head, [(heads.align_chunks(texts[i]["source"], split), split(texts[i]["hypothesis"])) for i in ids]
+    ids = list(recorded["scores"]["nli"])
+    whole, _ = hd.align_grids(
+        model, head, [([texts[name]["source"]], [texts[name]["hypothesis"]]) for name in ids]
     )
-    for k, (f, leaf) in SCORES.items():
-        close([f(x) for x in whole[leaf]], [a["scores"][k][i] for i in ids])
-        close([f(x) for x in parted[leaf]], [a["scores"][f"{k}_sp"][i] for i in ids])
-    for i, r, b, t in zip(ids, *(whole[f"align_{k}"] for k in ("regression", "binary", "three"))):
-        raw = a["raw_whole_text"][i]
-        close((heads.alignscore_regression(r), heads.alignscore_binary(b)), (raw["reg"], raw["bin_aligned"]))
-        close(heads.probabilities(t)[0, 0], np.array(raw["tri"]))
+    parted, cut = hd.align_grids(
+        model,
+        head,
+        [
+            (heads.align_chunks(texts[name]["source"], split), split(texts[name]["hypothesis"]))
+            for name in ids
+        ],
+    )
+    for mode, (score, leaf) in SCORES.items():
+        close([score(output) for output in whole[leaf]], [recorded["scores"][mode][name] for name in ids])
+        close(
+            [score(output) for output in parted[leaf]],
+            [recorded["scores"][f"{mode}_sp"][name] for name in ids],
+        )
+    for name, regression, binary, three in zip(
+        ids, *(whole[f"align_{mode}"] for mode in ("regression", "binary", "three"))
+    ):
+        raw = recorded["raw_whole_text"][name]
+        close(
+            (heads.alignscore_regression(regression), heads.alignscore_binary(binary)),
+            (raw["reg"], raw["bin_aligned"]),
+        )
+        close(heads.probabilities(three)[0, 0], np.array(raw["tri"]))
     assert cut.shape == (len(ids),)
 
 
 def test_alignscore_of_empty_texts(oracle, texts, folder, split):
-    a, m, head = (
+    recorded, model, head = (
         oracle("metrics/alignscore.json"),
         load(folder / "tiny_roberta"),
         folder / "heads/alignscore_heads.safetensors",
     )
-    assert a["empty_claim"] == {"error": "ValueError"} and heads.align_chunks("", split) == [""]
-    z, _ = hd.align_grids(m, head, [([""], split(texts["harwich"]["hypothesis"])), ([""], [])])
+    assert recorded["empty_claim"] == {"error": "ValueError"} and heads.align_chunks("", split) == [""]
+    logits, _ = hd.align_grids(model, head, [([""], split(texts["harwich"]["hypothesis"])), ([""], [])])
     with pytest.raises(Undefined, match="no sentence"):
-        heads.alignscore(z["align_three"][1])
-    assert 0 < heads.alignscore(z["align_three"][0]) < 1
+        heads.alignscore(logits["align_three"][1])
+    assert 0 < heads.alignscore(logits["align_three"][0]) < 1
 
 
 def test_chunks_are_those_of_alignscore(oracle, split):
-    for i in oracle("metrics/sentence_splits.json")["items"]:
-        if "alignscore" in i:
-            assert heads.align_chunks(i["text"], split) == (i["alignscore"]["chunks"] or [""])
+    for item in oracle("metrics/sentence_splits.json")["items"]:
+        if "alignscore" in item:
+            assert heads.align_chunks(item["text"], split) == (item["alignscore"]["chunks"] or [""])
 
 
 # DAE
 def test_dae_is_that_of_the_release(oracle, folder):
     items = oracle("metrics/dae.json")["items"]
-    m, head = load(folder / "tiny_electra_qa"), folder / "heads/dae_dep_label_classifier.safetensors"
+    model, head = load(folder / "tiny_electra_qa"), folder / "heads/dae_dep_label_classifier.safetensors"
     given = [
         (
-            d["source_tokens"].replace("...", " ".join(["storm"] * 200)),
-            d["summary_tokens"],
-            [(a["label"], a["child_index"], a["head_index"]) for a in d["arcs"]],
+            item["source_tokens"].replace("...", " ".join(["storm"] * 200)),
+            item["summary_tokens"],
+            [(arc["label"], arc["child_index"], arc["head_index"]) for arc in item["arcs"]],
         )
-        for d in items
+        for item in items
     ]
-    for d, z in zip(items, hd.arcs(m, head, given)):
-        if d["rejected"]:
-            assert z is None
+    for item, logits in zip(items, hd.arcs(model, head, given)):
+        if item["rejected"]:
+            assert logits is None
             with pytest.raises(Undefined, match="128 tokens"):
-                heads.dae(z)
+                heads.dae(logits)
         else:
-            close(1 / (1 + np.exp(z[:, 0] - z[:, 1])), np.array(d["arc_probabilities"]))
-            close(heads.dae(z), d["score"])
-            assert len(z) <= 20
-    (silent,) = hd.arcs(m, head, [("Rain fell .", "Rain fell .", [("punct", 2, 1)])])
+            close(1 / (1 + np.exp(logits[:, 0] - logits[:, 1])), np.array(item["arc_probabilities"]))
+            close(heads.dae(logits), item["score"])
+            assert len(logits) <= 20
+    (silent,) = hd.arcs(model, head, [("Rain fell .", "Rain fell .", [("punct", 2, 1)])])
     assert silent is None
 
 
 # Names
 def test_ner_overlap_is_that_of_summac(oracle):
-    for i in oracle("metrics/ner_overlap.json")["items"]:
-        h, s = ([(e["text"], e["type"]) for e in i[f"{k}_entities"]] for k in ("summary", "source"))
-        assert heads.ner_overlap(h, s, i["source_text"]) == i["overlap_score"] == 1 - i["penalty"], i["name"]
-        assert heads.unsupported(h, s, i["source_text"]) == [
-            (e["text"], e["type"]) for e in i["unsupported"]
-        ], i["name"]
+    for item in oracle("metrics/ner_overlap.json")["items"]:
+        of_summary, of_source = (
+            [(entity["text"], entity["type"]) for entity in item[f"{side}_entities"]]
+            for side in ("summary", "source")
+        )
+        assert (
+            heads.ner_overlap(of_summary, of_source, item["source_text"])
+            == item["overlap_score"]
+            == 1 - item["penalty"]
+        ), item["name"]
+        assert heads.unsupported(of_summary, of_source, item["source_text"]) == [
+            (entity["text"], entity["type"]) for entity in item["unsupported"]
+        ], item["name"]
 
 
 def test_entities_without_spacy_say_what_to_install():
@@ -171,25 +203,30 @@ def test_entities_without_spacy_say_what_to_install():
 
 # What must not matter
 def test_batches_and_order_do_not_matter(texts, folder):
-    m, head = load(folder / "tiny_roberta"), folder / "heads/alignscore_heads.safetensors"
-    g = [([texts[i]["source"]], [texts[i]["hypothesis"]]) for i in ("harwich", "moon", "tiny", "lines")]
+    model, head = load(folder / "tiny_roberta"), folder / "heads/alignscore_heads.safetensors"
+    grids = [
+        ([texts[name]["source"]], [texts[name]["hypothesis"]])
+        for name in ("harwich", "moon", "tiny", "lines")
+    ]
     one, other, back = (
-        hd.align_grids(m, head, x, **kw)[0]["align_three"]
-        for x, kw in ((g, {}), (g, dict(batch_tokens=1)), (g[::-1], {}))
+        hd.align_grids(model, head, given, **kw)[0]["align_three"]
+        for given, kw in ((grids, {}), (grids, dict(batch_tokens=1)), (grids[::-1], {}))
     )
-    for a, b, c in zip(one, other, back[::-1]):
-        np.testing.assert_allclose(heads.probabilities(b), heads.probabilities(a), atol=2e-6, rtol=0)
-        np.testing.assert_allclose(heads.probabilities(c), heads.probabilities(a), atol=2e-6, rtol=0)
+    for once, single, reversed_order in zip(one, other, back[::-1]):
+        np.testing.assert_allclose(heads.probabilities(single), heads.probabilities(once), atol=2e-6, rtol=0)
+        np.testing.assert_allclose(
+            heads.probabilities(reversed_order), heads.probabilities(once), atol=2e-6, rtol=0
+        )
 
 
 def test_a_t5_that_answers_1_or_0(folder):
-    m = load(folder / "tiny_t5")
-    z, cut = hd.true_nli(m, [("Rain fell.", "Dogs ran."), ("Rain fell. " * 400, "Dogs ran.")])
-    assert z.shape == (2, 2) and (z < 0).all() and cut[0] == 0 < cut[1]
-    np.testing.assert_allclose(hd.true_nli(m, [("Rain fell.", "Dogs ran.")])[0][0], z[0], atol=1e-5)
+    model = load(folder / "tiny_t5")
+    logps, cut = hd.true_nli(model, [("Rain fell.", "Dogs ran."), ("Rain fell. " * 400, "Dogs ran.")])
+    assert logps.shape == (2, 2) and (logps < 0).all() and cut[0] == 0 < cut[1]
+    np.testing.assert_allclose(hd.true_nli(model, [("Rain fell.", "Dogs ran.")])[0][0], logps[0], atol=1e-5)
 
 
 def test_every_entry_is_complete():
-    for n, e in reg.items():
-        if e.fn.__module__ == heads.__name__:
-            assert all((e.formula, e.trap, e.unit, e.cite, e.dim)), n
+    for name, entry in reg.items():
+        if entry.fn.__module__ == heads.__name__:
+            assert all((entry.formula, entry.trap, entry.unit, entry.cite, entry.dim)), name

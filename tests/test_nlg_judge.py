@@ -13,12 +13,12 @@ from uetrust.core.registry import reg
 from uetrust.core.run import Run, score
 from uetrust.nlg import judge as jd
 
-QUESTIONS = [(f, d) for f in jd.FAMILIES for d in jd.DEFINITIONS]
+QUESTIONS = [(family, dim) for family in jd.FAMILIES for dim in jd.DEFINITIONS]
 TEXTS = dict(hypothesis="hhh it rained", source="sss rain fell on the hall", reference="rrr rain fell")
 
 
-def sent(f, d="fluency", v="texts_first", **kw):
-    return jd.request(f, d, TEXTS | kw, v)[0]["content"]
+def sent(family, dim="fluency", v="texts_first", **kw):
+    return jd.request(family, dim, TEXTS | kw, v)[0]["content"]
 
 
 def read(reply, lo=1, hi=10):
@@ -33,20 +33,22 @@ def read(reply, lo=1, hi=10):
 @pytest.mark.parametrize("variant", jd.VARIANTS)
 @pytest.mark.parametrize("family", jd.FAMILIES)
 def test_a_request_has_the_structure_that_was_recorded(oracle, family, variant):
-    o = oracle("metrics/llm_judge.json")["families"][family.replace("_", "-") + "-GPT-3.5"]
+    recorded = oracle("metrics/llm_judge.json")["families"][family.replace("_", "-") + "-GPT-3.5"]
     assert (
-        list(jd.DEFINITIONS) == o["aspects_in_call_order"] == o["cached_dimensions"]
-        and len(jd.DEFINITIONS) == o["n_calls_per_pair"]
+        list(jd.DEFINITIONS) == recorded["aspects_in_call_order"] == recorded["cached_dimensions"]
+        and len(jd.DEFINITIONS) == recorded["n_calls_per_pair"]
     )
-    assert jd.FAMILIES[family].scale == (o["scale_min"], o["scale_max"])
-    for d in jd.DEFINITIONS:
-        messages = jd.request(family, d, TEXTS, variant)
+    assert jd.FAMILIES[family].scale == (recorded["scale_min"], recorded["scale_max"])
+    for dim in jd.DEFINITIONS:
+        messages = jd.request(family, dim, TEXTS, variant)
         text = messages[0]["content"]
-        assert [m["role"] for m in messages] == o["roles_sent"] and len(messages) == o["n_messages"]
-        assert {k: t in text for k, t in TEXTS.items()} == {k: o[f"contains_{k}"] for k in TEXTS}
-        assert (jd.DEFINITIONS[d] in text) == o["contains_dimension_definition"] and d in text
-        assert [int(x) for x in re.findall(r"(?<=[ ,])\d+(?=[,.; ])", text)][: o["scale_max"]] == list(
-            range(o["scale_min"], o["scale_max"] + 1)
+        assert [m["role"] for m in messages] == recorded["roles_sent"] and len(messages) == recorded[
+            "n_messages"
+        ]
+        assert {k: t in text for k, t in TEXTS.items()} == {k: recorded[f"contains_{k}"] for k in TEXTS}
+        assert (jd.DEFINITIONS[dim] in text) == recorded["contains_dimension_definition"] and dim in text
+        assert [int(x) for x in re.findall(r"(?<=[ ,])\d+(?=[,.; ])", text)][: recorded["scale_max"]] == list(
+            range(recorded["scale_min"], recorded["scale_max"] + 1)
         )
         assert (
             "number only" in text
@@ -57,17 +59,17 @@ def test_a_request_has_the_structure_that_was_recorded(oracle, family, variant):
 
 def test_settings_of_each_call_are_those_recorded(oracle):
     assert all(
-        o["decoding"] == jd.SETTINGS_HE2024
-        for n, o in oracle("metrics/llm_judge.json")["families"].items()
+        recorded["decoding"] == jd.SETTINGS_HE2024
+        for n, recorded in oracle("metrics/llm_judge.json")["families"].items()
         if "unused" not in n
     )
 
 
 def test_the_release_cuts_39_characters_of_any_prompt(oracle):
-    for f in ("wi-in", "wi-ingt"):
+    for family in ("wi-in", "wi-ingt"):
         assert (
             jd.source_he2024("0123456789" * 5)
-            == oracle("metrics/llm_judge.json")["families"][f + "-GPT-3.5"][
+            == oracle("metrics/llm_judge.json")["families"][family + "-GPT-3.5"][
                 "source_without_prefix_0123456789x5_becomes"
             ]
         )
@@ -76,12 +78,16 @@ def test_the_release_cuts_39_characters_of_any_prompt(oracle):
 
 def test_wordings_of_a_question_differ():
     assert len(jd.VARIANTS) >= 3 and all(
-        len({sent(f, d, v) for v in jd.VARIANTS}) == len(jd.VARIANTS) for f, d in QUESTIONS
+        len({sent(family, dim, v) for v in jd.VARIANTS}) == len(jd.VARIANTS) for family, dim in QUESTIONS
     )
 
 
 def test_dimensions_are_told_apart():
-    assert all(len({sent(f, d, v) for d in jd.DEFINITIONS}) == 5 for f in jd.FAMILIES for v in jd.VARIANTS)
+    assert all(
+        len({sent(family, dim, v) for dim in jd.DEFINITIONS}) == 5
+        for family in jd.FAMILIES
+        for v in jd.VARIANTS
+    )
 
 
 def test_what_is_missing_or_unknown_is_said():
@@ -206,14 +212,16 @@ def test_texts_that_forge_nothing_stay_as_they_are(text):
 # Replies
 def test_the_first_integer_is_read_as_released(oracle):
     rows = oracle("metrics/llm_judge.json")["released_reply_parsing"]
-    assert len(rows) == 31 and [jd.first_integer(r["reply"]) for r in rows] == [r["stored"] for r in rows]
+    assert len(rows) == 31 and [jd.first_integer(record["reply"]) for record in rows] == [
+        record["stored"] for record in rows
+    ]
 
 
 def test_the_number_at_the_start_is_read_as_by_geval(oracle):
     rows = oracle("metrics/llm_judge.json")["geval_reply_parsing"]
-    assert len(rows) == 31 and [jd.geval_number(r["reply"]) for r in rows if r["reply"] is not None] == [
-        r["parsed"] for r in rows if r["reply"] is not None
-    ]
+    assert len(rows) == 31 and [
+        jd.geval_number(record["reply"]) for record in rows if record["reply"] is not None
+    ] == [record["parsed"] for record in rows if record["reply"] is not None]
     assert rows[-1]["parsed"] == {"error": "TypeError"}
     with pytest.raises(Undefined, match="no reply"):
         jd.geval_number(None)
@@ -239,9 +247,9 @@ STRICT = {
 
 
 def test_strictly_a_recorded_reply_is_one_number_on_the_scale_or_missing(oracle):
-    replies = [r["reply"] for r in oracle("metrics/llm_judge.json")["released_reply_parsing"]]
-    assert {r: v for r in replies if not isinstance(v := read(r), str)} == STRICT
-    assert {r for r in replies if not isinstance(read(r, 1, 5), str)} == {
+    replies = [record["reply"] for record in oracle("metrics/llm_judge.json")["released_reply_parsing"]]
+    assert {record: v for record in replies if not isinstance(v := read(record), str)} == STRICT
+    assert {record for record in replies if not isinstance(read(record, 1, 5), str)} == {
         "The score is 3 out of 5.",
         "I would rate this 4.",
         "[5]",
@@ -385,13 +393,13 @@ def test_every_question_is_two_scores_of_one_reply(family, dim):
 
 
 def test_no_question_has_another_score():
-    want = {f"judge_{f}_{d}{s}" for f, d in QUESTIONS for s in ("", "_he2024", "_expected")} | {
-        f"judge_own_{d}{s}" for d in jd.DEFINITIONS for s in ("", "_expected")
+    want = {f"judge_{family}_{dim}{s}" for family, dim in QUESTIONS for s in ("", "_he2024", "_expected")} | {
+        f"judge_own_{dim}{s}" for dim in jd.DEFINITIONS for s in ("", "_expected")
     }
     assert {n for n, e in reg.items() if n.startswith("judge_")} == want
 
 
-@pytest.mark.parametrize("family,dim", [*QUESTIONS, *(("own", d) for d in jd.DEFINITIONS)])
+@pytest.mark.parametrize("family,dim", [*QUESTIONS, *(("own", dim) for dim in jd.DEFINITIONS)])
 def test_every_question_has_an_expected_score(family, dim):
     n, (lo, hi) = f"judge_{family}_{dim}_expected", jd.SCALES[family]
     e, p = reg[n], np.linspace(1, 2, hi - lo + 1) / np.linspace(1, 2, hi - lo + 1).sum()
@@ -465,11 +473,15 @@ def test_disagreement_of_wordings():
 # ICE
 def test_prompts_of_ice_are_those_recorded(oracle):
     pool = {x["example_idx"]: x for x in oracle("seed_systems/ice_pool.json")}
-    rows = [r for r in oracle("seed_systems/ice_selection.json")["prompts"] if r.get("mode") != "multi"]
-    assert len(rows) == 8 and {r["aspect"] for r in rows} == set(jd.ICE_SHOWN)
-    for r in rows:
+    rows = [
+        record
+        for record in oracle("seed_systems/ice_selection.json")["prompts"]
+        if record.get("mode") != "multi"
+    ]
+    assert len(rows) == 8 and {record["aspect"] for record in rows} == set(jd.ICE_SHOWN)
+    for record in rows:
 
-        def item(i, a=r["aspect"]):
+        def item(i, a=record["aspect"]):
             return dict(
                 hypothesis=pool[i]["decoded"],
                 source=pool[i]["text"],
@@ -477,33 +489,39 @@ def test_prompts_of_ice_are_those_recorded(oracle):
                 score=pool[i][f"expert_{a}_mean"],
             )
 
-        order = jd.ice_order(r["examples_file_order"], r["seed"])
-        assert order == r["prompt_order"]
-        instruction = "" if r["exclude_description"] else f"(instruction for {r['aspect']})"
-        shown = "source" if r["exclude_reference"] and r["aspect"] == "relevance" else None
+        order = jd.ice_order(record["examples_file_order"], record["seed"])
+        assert order == record["prompt_order"]
+        instruction = "" if record["exclude_description"] else f"(instruction for {record['aspect']})"
+        shown = "source" if record["exclude_reference"] and record["aspect"] == "relevance" else None
         assert (
             jd.ice_prompt(
-                r["aspect"], [item(i) for i in order], item(r["test_example_idx"]), instruction, shown
+                record["aspect"],
+                [item(i) for i in order],
+                item(record["test_example_idx"]),
+                instruction,
+                shown,
             )
-            == r["prompt"]
+            == record["prompt"]
         )
 
 
 def test_scores_of_ice_are_read_as_recorded(oracle):
     rows = oracle("seed_systems/ice_selection.json")["parse"]
     assert len(rows) == 18
-    for r in rows:
-        if r["error"] is None:
-            assert jd.ice_number(r["text"]) == r["score"]
+    for record in rows:
+        if record["error"] is None:
+            assert jd.ice_number(record["text"]) == record["score"]
         else:
             with pytest.raises(Undefined, match="no number"):
-                jd.ice_number(r["text"])
+                jd.ice_number(record["text"])
 
 
 def test_scores_of_ice_are_registered():
-    for d in jd.ICE_SHOWN:
-        e = reg[f"ice_{d}"]
-        assert (e.needs, e.dim, e.fn(" 0.67\n")) == ((f"reply_ice_{d}",), d, 0.67) and e.trap.endswith(".")
+    for dim in jd.ICE_SHOWN:
+        e = reg[f"ice_{dim}"]
+        assert (e.needs, e.dim, e.fn(" 0.67\n")) == ((f"reply_ice_{dim}",), dim, 0.67) and e.trap.endswith(
+            "."
+        )
 
 
 def test_scores_of_examples_are_printed_as_floats():

@@ -1,4 +1,5 @@
-"""BARTScore, T5Score and GPTScore: recorded numbers of the peers' code, the leaves they are made of, and the twenty evaluators."""
+"""BARTScore, T5Score and GPTScore: recorded numbers of the peers' code, the leaves they are made of, and
+the twenty evaluators."""
 
 import csv
 
@@ -52,17 +53,17 @@ def reader():
 
 
 def texts_of(rows, names=("hypothesis", "source", "reference")):
-    return {k: [r[n] for r in rows] for k, n in zip(("hypothesis", "source", "reference"), names)}
+    return {k: [row[n] for row in rows] for k, n in zip(("hypothesis", "source", "reference"), names)}
 
 
 @pytest.fixture(scope="module")
 def triples(oracle):
-    return {t["id"]: t for t in oracle("metrics/triples.json")["triples"]}
+    return {triple["id"]: triple for triple in oracle("metrics/triples.json")["triples"]}
 
 
 @pytest.fixture(scope="module")
 def pairs(oracle):
-    return {p["id"]: p for p in oracle("seed_systems/pairs.json")}
+    return {pair["id"]: pair for pair in oracle("seed_systems/pairs.json")}
 
 
 # BARTScore
@@ -71,24 +72,26 @@ def bart(oracle, reader, triples):
     "Recorded scores, ids, and the leaves of all directions"
     rec = oracle("metrics/bartscore.json")
     ids = list(rec["scores"]["src_to_hyp"])
-    x, m = texts_of([triples[i] for i in ids]), reader("metrics/models/tiny_bart")
+    given, model = texts_of([triples[name] for name in ids]), reader("metrics/models/tiny_bart")
     leaves, cut = directions(
-        m, "bart", ["source_hypothesis", "reference_hypothesis", "hypothesis_reference"], **x
+        model, "bart", ["source_hypothesis", "reference_hypothesis", "hypothesis_reference"], **given
     )
     short, lost = directions(
-        m, "bart256", ["source_hypothesis", "hypothesis_reference"], **x, layout=Layout(window=256)
+        model, "bart256", ["source_hypothesis", "hypothesis_reference"], **given, layout=Layout(window=256)
     )
     return rec, ids, leaves | short, cut | lost
 
 
 DIRECTIONS = dict(
-    src_to_hyp=lambda v: bart_score(v["bart_logp_source_hypothesis"]),
-    src_to_hyp_batch1=lambda v: bart_score(v["bart_logp_source_hypothesis"]),
-    ref_to_hyp=lambda v: bart_score_precision(v["bart_logp_reference_hypothesis"]),
-    hyp_to_ref=lambda v: bart_score_recall(v["bart_logp_hypothesis_reference"]),
-    f_ref=lambda v: bart_score_f(v["bart_logp_reference_hypothesis"], v["bart_logp_hypothesis_reference"]),
-    he_rh_maxlen256=lambda v: bart_score_he2024(v["bart256_logp_hypothesis_reference"]),
-    src_to_hyp_maxlen256=lambda v: bart_score(v["bart256_logp_source_hypothesis"]),
+    src_to_hyp=lambda statistics: bart_score(statistics["bart_logp_source_hypothesis"]),
+    src_to_hyp_batch1=lambda statistics: bart_score(statistics["bart_logp_source_hypothesis"]),
+    ref_to_hyp=lambda statistics: bart_score_precision(statistics["bart_logp_reference_hypothesis"]),
+    hyp_to_ref=lambda statistics: bart_score_recall(statistics["bart_logp_hypothesis_reference"]),
+    f_ref=lambda statistics: bart_score_f(
+        statistics["bart_logp_reference_hypothesis"], statistics["bart_logp_hypothesis_reference"]
+    ),
+    he_rh_maxlen256=lambda statistics: bart_score_he2024(statistics["bart256_logp_hypothesis_reference"]),
+    src_to_hyp_maxlen256=lambda statistics: bart_score(statistics["bart256_logp_source_hypothesis"]),
 )
 
 
@@ -96,7 +99,7 @@ DIRECTIONS = dict(
 def test_bartscore_in_every_direction(bart, name):
     rec, ids, leaves, _ = bart
     close(
-        (DIRECTIONS[name]({k: v[n] for k, v in leaves.items()}) for n in range(len(ids))),
+        (DIRECTIONS[name]({k: values[n] for k, values in leaves.items()}) for n in range(len(ids))),
         (rec["scores"][name][i] for i in ids),
     )
 
@@ -112,7 +115,7 @@ def test_bartscore_of_several_references(oracle, reader, triples, several):
         [triples[i]["hypothesis"] for i in ids],
         reference=[rec["multi_refs"][i] for i in ids],
     )
-    got = [bart_score_recall(x, several) for x in leaves["bart_logp_hypothesis_reference"]]
+    got = [bart_score_recall(logps, several) for logps in leaves["bart_logp_hypothesis_reference"]]
     close(got, (rec["scores"][f"multi_ref_{several}"][i] for i in ids))
 
 
@@ -140,8 +143,11 @@ def test_an_empty_summary_has_the_mean_over_its_two_special_tokens(bart):
 
 def test_the_exponential_ranks_alike(bart):
     _, _, leaves, _ = bart
-    plain, exp = ([f(x) for x in leaves["bart_logp_source_hypothesis"]] for f in (bart_score, bart_score_exp))
-    assert np.argsort(plain).tolist() == np.argsort(exp).tolist() and all(0 < e < 1 for e in exp)
+    plain, exp = (
+        [score(logps) for logps in leaves["bart_logp_source_hypothesis"]]
+        for score in (bart_score, bart_score_exp)
+    )
+    assert np.argsort(plain).tolist() == np.argsort(exp).tolist() and all(0 < value < 1 for value in exp)
     close(np.log(exp), plain, 1e-12)
 
 
@@ -158,29 +164,33 @@ SIDES = dict(
 def test_seq2seq_scores_in_every_direction(oracle, reader, pairs, name, model):
     want = oracle("seed_systems/s2s_likelihoods.json")[name]["values"]
     ids = list(want["src_to_hyp"])
-    x = texts_of([pairs[i] for i in ids], ("summary", "source", "reference"))
-    v, _ = directions(reader(f"seed_systems/models/{model}"), "t5", [w for w, _ in SIDES.values()], **x)
+    given = texts_of([pairs[i] for i in ids], ("summary", "source", "reference"))
+    statistics, _ = directions(
+        reader(f"seed_systems/models/{model}"), "t5", [way for way, _ in SIDES.values()], **given
+    )
     of = dict(
-        src_to_hyp=map(t5_score_source, v["t5_logp_source_hypothesis"]),
-        hyp_to_src=map(t5_score_source, v["t5_logp_hypothesis_source"]),
-        ref_to_hyp=map(t5_score_precision, v["t5_logp_reference_hypothesis"]),
-        hyp_to_ref=map(t5_score_recall, v["t5_logp_hypothesis_reference"]),
-        f_ref=map(t5_score, v["t5_logp_reference_hypothesis"], v["t5_logp_hypothesis_reference"]),
+        src_to_hyp=map(t5_score_source, statistics["t5_logp_source_hypothesis"]),
+        hyp_to_src=map(t5_score_source, statistics["t5_logp_hypothesis_source"]),
+        ref_to_hyp=map(t5_score_precision, statistics["t5_logp_reference_hypothesis"]),
+        hyp_to_ref=map(t5_score_recall, statistics["t5_logp_hypothesis_reference"]),
+        f_ref=map(
+            t5_score, statistics["t5_logp_reference_hypothesis"], statistics["t5_logp_hypothesis_reference"]
+        ),
     )
     for k, got in of.items():
         close(got, (want[k][i] for i in ids))
 
 
 def test_gptscore_of_flan(oracle, reader, pairs):
-    want, m = (
+    want, model = (
         oracle("seed_systems/s2s_likelihoods.json")["gptscore_flan"]["values"],
         reader("seed_systems/models/tiny_t5"),
     )
-    x = texts_of([pairs[i] for i in want["plain"]], ("summary", "source", "reference"))
-    plain, _ = directions(m, "flan", ["source_hypothesis"], **x)
-    asked, _ = directions(m, "flan", ["source_hypothesis"], **x, before="Summarize: ")
+    given = texts_of([pairs[i] for i in want["plain"]], ("summary", "source", "reference"))
+    plain, _ = directions(model, "flan", ["source_hypothesis"], **given)
+    asked, _ = directions(model, "flan", ["source_hypothesis"], **given, before="Summarize: ")
     template, _ = directions(
-        m, "flan", ["reference_hypothesis"], **x, layout=Layout(sep=" In other words , ", window=1024)
+        model, "flan", ["reference_hypothesis"], **given, layout=Layout(sep=" In other words , ", window=1024)
     )
     close(map(gpt_score_flan, plain["flan_logp_source_hypothesis"]), want["plain"].values())
     close(map(gpt_score_flan, asked["flan_logp_source_hypothesis"]), want["prefix_summarize"].values())
@@ -199,27 +209,27 @@ GPT = dict(
 
 @pytest.mark.parametrize("name", GPT)
 def test_gptscore_of_a_causal_model(oracle, reader, pairs, name):
-    rec, (way, sep, f) = oracle("seed_systems/s2s_likelihoods.json")["gptscore_gpt2"], GPT[name]
+    rec, (way, sep, metric) = oracle("seed_systems/s2s_likelihoods.json")["gptscore_gpt2"], GPT[name]
     want = rec["values"][name]
-    x = texts_of([pairs[i] for i in want], ("summary", "source", "reference"))
-    v, _ = directions(
+    given = texts_of([pairs[i] for i in want], ("summary", "source", "reference"))
+    statistics, _ = directions(
         reader("seed_systems/models/tiny_gpt2"),
         "gpt",
         [way],
-        **x,
+        **given,
         layout=Layout(first=None, joined=True, sep=sep, window=1000),
     )
-    for got, w in zip(v[f"gpt_logp_{way}"], want.values()):
-        if w is None:  # Upstream: not a number, for a target of one token
+    for got, expected in zip(statistics[f"gpt_logp_{way}"], want.values()):
+        if expected is None:  # Upstream: not a number, for a target of one token
             with pytest.raises(Undefined, match="has 1 tokens, and the first does not count"):
-                f(got)
+                metric(got)
         else:
-            close([f(got)], [w])
+            close([metric(got)], [expected])
     if name == "tldr_src_to_hyp":
-        assert [len(a) for a in v["gpt_logp_source_hypothesis"]] == [
-            q["n_target_tokens"] for q in rec["scored_tokens"]
+        assert [len(logps) for logps in statistics["gpt_logp_source_hypothesis"]] == [
+            item["n_target_tokens"] for item in rec["scored_tokens"]
         ]
-    assert sum(w is None for w in want.values()) == (name != "in_other_words_hyp_to_ref")
+    assert sum(expected is None for expected in want.values()) == (name != "in_other_words_hyp_to_ref")
 
 
 # What must not matter, and what must be said
@@ -231,28 +241,33 @@ def shipped():
 @pytest.fixture(scope="module")
 def bulletins():
     rng = np.random.default_rng(0)
-    b = [bulletin("test", i) for i in range(6)]
+    items = [bulletin("test", i) for i in range(6)]
 
-    def salad(t):
-        return " ".join(rng.permutation(t.split()))
+    def salad(text):
+        return " ".join(rng.permutation(text.split()))
 
     return dict(
-        source=[x["source"] for x in b],
-        hypothesis=[x["reference"] for x in b],
-        reference=[x["paraphrase"] for x in b],
-        salad=[salad(x["reference"]) for x in b],
+        source=[item["source"] for item in items],
+        hypothesis=[item["reference"] for item in items],
+        reference=[item["paraphrase"] for item in items],
+        salad=[salad(item["reference"]) for item in items],
     )
 
 
 def test_batches_and_order_change_nothing(shipped, bulletins):
     ways = ["source_hypothesis", "hypothesis_reference", "prefix_hypothesis", "empty_hypothesis"]
-    x = {k: bulletins[k] for k in ("hypothesis", "source", "reference")}
-    whole, _ = directions(shipped, "a", ways, **x)
-    small, _ = directions(shipped, "a", ways, **x, batch_tokens=1)
-    back, _ = directions(shipped, "a", ways[::-1], **{k: v[::-1] for k, v in x.items()})
-    for k, v in whole.items():
-        a, b, c = (np.array([np.mean(y) for y in z]) for z in (v, small[k], back[k][::-1]))
-        assert np.abs(a - b).max() <= 2e-6 and np.abs(a - c).max() <= 2e-6
+    given = {k: bulletins[k] for k in ("hypothesis", "source", "reference")}
+    whole, _ = directions(shipped, "a", ways, **given)
+    small, _ = directions(shipped, "a", ways, **given, batch_tokens=1)
+    back, _ = directions(shipped, "a", ways[::-1], **{k: lists[::-1] for k, lists in given.items()})
+    for k, lists in whole.items():
+        mean_whole, mean_single, mean_reversed = (
+            np.array([np.mean(logps) for logps in batch]) for batch in (lists, small[k], back[k][::-1])
+        )
+        assert (
+            np.abs(mean_whole - mean_single).max() <= 2e-6
+            and np.abs(mean_whole - mean_reversed).max() <= 2e-6
+        )
 
 
 @pytest.mark.parametrize(
@@ -288,26 +303,28 @@ def test_a_text_cut_short_keeps_its_closing_token_and_is_counted(shipped, bullet
     short, cut = directions(
         shipped, "a", ["source_hypothesis"], bulletins["hypothesis"][:1], bulletins["source"][:1], most=10
     )
-    a, b = whole["a_logp_source_hypothesis"][0], short["a_logp_source_hypothesis"][0]
-    close(b[:9], a[:9])
+    whole_logps, short_logps = whole["a_logp_source_hypothesis"][0], short["a_logp_source_hypothesis"][0]
+    close(short_logps[:9], whole_logps[:9])
     assert (
-        len(b) == 10 and b[-1] < -1 and cut["a_logp_source_hypothesis"].tolist() == [len(a) - 10]
+        len(short_logps) == 10
+        and short_logps[-1] < -1
+        and cut["a_logp_source_hypothesis"].tolist() == [len(whole_logps) - 10]
     )  # to end there is unlikely
 
 
 def test_long_texts_of_the_second_file_are_cut_and_counted(reader, pairs):
-    p = pairs["p13_long"]
-    v, cut = directions(
+    pair = pairs["p13_long"]
+    statistics, cut = directions(
         reader("seed_systems/models/tiny_bart"),
         "bart",
         ["source_hypothesis", "hypothesis_source"],
-        [p["summary"]],
-        [p["source"]],
+        [pair["summary"]],
+        [pair["source"]],
     )
-    n = len(reader("seed_systems/models/tiny_bart").tokenizer(p["source"], verbose=False).input_ids)
+    n = len(reader("seed_systems/models/tiny_bart").tokenizer(pair["source"], verbose=False).input_ids)
     assert (
-        len(v["bart_logp_hypothesis_source"][0]) == 1024
-        and [c.tolist() for c in cut.values()] == [[n - 1024]] * 2
+        len(statistics["bart_logp_hypothesis_source"][0]) == 1024
+        and [lost.tolist() for lost in cut.values()] == [[n - 1024]] * 2
     )
 
 
@@ -331,7 +348,7 @@ def test_no_items_give_no_leaves(shipped):
 
 
 def test_missing_references_are_a_fact_about_the_item():
-    for f in (
+    for metric in (
         bart_score_precision,
         bart_score_recall,
         bart_score_he2024,
@@ -340,7 +357,7 @@ def test_missing_references_are_a_fact_about_the_item():
         gpt_score_echo_precision,
     ):
         with pytest.raises(Undefined, match="no reference"):
-            f([])
+            metric([])
     with pytest.raises(Undefined, match="at least 1 token, got 0"):
         bart_score(np.zeros(0))
 
@@ -348,56 +365,58 @@ def test_missing_references_are_a_fact_about_the_item():
 # The twenty evaluators
 def test_evaluators_are_those_that_the_paper_prints():
     for n in (4, 5):
-        with open(published(f"narcissism_table{n}.csv")) as f:
-            rows = list(csv.DictReader(f))
-        printed = {(r["row"], r["column"]): r for r in rows}
-        assert list(dict.fromkeys(r["row"] for r in rows)) == list(EVALUATORS)
-        for name, e in EVALUATORS.items():
-            assert e.checkpoint.replace("_", " ") == printed[name, "checkpoint"]["value_text"].replace(
+        with open(published(f"narcissism_table{n}.csv")) as file:
+            rows = list(csv.DictReader(file))
+        printed = {(row["row"], row["column"]): row for row in rows}
+        assert list(dict.fromkeys(row["row"] for row in rows)) == list(EVALUATORS)
+        for name, model in EVALUATORS.items():
+            assert model.checkpoint.replace("_", " ") == printed[name, "checkpoint"]["value_text"].replace(
                 "_", " "
             )
-            p = printed[name, "prompt"]
-            assert (e.prefix + e.suffix).strip() == p["value_text"]
-            assert not p["note"].startswith("prefix (before") or e.prefix and not e.suffix
-            assert not p["note"].startswith("suffix (after") or e.suffix and not e.prefix
+            prompt = printed[name, "prompt"]
+            assert (model.prefix + model.suffix).strip() == prompt["value_text"]
+            assert not prompt["note"].startswith("prefix (before") or model.prefix and not model.suffix
+            assert not prompt["note"].startswith("suffix (after") or model.suffix and not model.prefix
 
 
 def test_families_and_tuning_are_as_many_as_the_study_has():
     count = {
-        f: sum(e.family == f for e in EVALUATORS.values()) for f in ("BART", "T5", "GPT", "FLAN-T5", "Cohere")
+        family: sum(model.family == family for model in EVALUATORS.values())
+        for family in ("BART", "T5", "GPT", "FLAN-T5", "Cohere")
     }
     assert count == {"BART": 6, "T5": 7, "GPT": 4, "FLAN-T5": 2, "Cohere": 1}
     assert all(
-        bool(e.tuned) == n.endswith(("CNN", "XSUM")) and n.endswith(e.tuned) for n, e in EVALUATORS.items()
+        bool(model.tuned) == n.endswith(("CNN", "XSUM")) and n.endswith(model.tuned)
+        for n, model in EVALUATORS.items()
     )
-    assert [n for n, e in EVALUATORS.items() if e.runs != "hub"] == ["GPT3-Curie", "Cohere-Command"]
+    assert [n for n, model in EVALUATORS.items() if model.runs != "hub"] == ["GPT3-Curie", "Cohere-Command"]
     with pytest.raises(LookupError, match="Did you mean .*'GPT2'"):
         evaluator("GPT-2")
 
 
 def test_every_evaluator_names_scores_made_from_its_leaves():
-    for e in EVALUATORS.values():
-        assert reg[e.score].needs == (f"{e.leaves}_logp_source_hypothesis",) and reg[
-            e.reference_score
-        ].needs == (f"{e.leaves}_logp_reference_hypothesis",)
-        assert Layout(**e.layout).sep == e.suffix
+    for model in EVALUATORS.values():
+        assert reg[model.score].needs == (f"{model.leaves}_logp_source_hypothesis",) and reg[
+            model.reference_score
+        ].needs == (f"{model.leaves}_logp_reference_hypothesis",)
+        assert Layout(**model.layout).sep == model.suffix
 
 
 def test_an_evaluator_reads_as_its_row_says(oracle, reader, pairs):
     "GPT2 of the table, on the tiny GPT-2, gives what the original scorer gave with TL;DR."
-    want, e = (
+    want, model = (
         oracle("seed_systems/s2s_likelihoods.json")["gptscore_gpt2"]["values"]["tldr_src_to_hyp"],
         EVALUATORS["GPT2"],
     )
-    x = texts_of([pairs[i] for i in want], ("summary", "source"))
-    v, _ = directions(
+    given = texts_of([pairs[i] for i in want], ("summary", "source"))
+    statistics, _ = directions(
         reader("seed_systems/models/tiny_gpt2"),
-        e.leaves,
+        model.leaves,
         ["source_hypothesis"],
-        **x,
-        before=e.prefix,
-        layout=Layout(**e.layout),
+        **given,
+        before=model.prefix,
+        layout=Layout(**model.layout),
     )
-    got = score(Run(list(want), reg, **v), e.score)
-    close(got["value"].fillna(0), [w or 0 for w in want.values()])
+    got = score(Run(list(want), reg, **statistics), model.score)
+    close(got["value"].fillna(0), [expected or 0 for expected in want.values()])
     assert got.loc[got["value"].isna(), "sample"].tolist() == ["p08"] and PEER.window == 1024

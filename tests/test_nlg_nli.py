@@ -35,7 +35,7 @@ KINDS = [
 
 @pytest.fixture(scope="module")
 def triples(oracle):
-    return {t["id"]: t for t in oracle("metrics/triples.json")["triples"]}
+    return {triple["id"]: triple for triple in oracle("metrics/triples.json")["triples"]}
 
 
 @pytest.fixture(scope="module")
@@ -45,19 +45,20 @@ def split(oracle):
 
 
 @pytest.fixture(scope="module")
-def m(oracle):
+def nli_model(oracle):
     oracle("metrics/triples.json")
     return load(oracles() / "metrics/models/tiny_bert_nli")
 
 
 @pytest.fixture(scope="module")
-def grids(oracle, triples, split, m):
-    "Logits of every granularity, (kind, parts of the source at most) -> item -> [S,H,3]; one pass reads each pair once"
+def grids(oracle, triples, split, nli_model):
+    """Logits of every granularity, (kind, parts of the source at most) -> item -> [S,H,3]; one pass reads
+    each pair once"""
     ids = list(oracle("metrics/summac.json")["zs"]["zs_sentence_max_mean"])
     asked = [(k, 100) for k in KINDS] + [("sentence", 5)]
-    z = iter(
+    logits = iter(
         ev.nli_grids(
-            m,
+            nli_model,
             [
                 nli.grid(triples[i]["source"], triples[i]["hypothesis"], kind, split, most)
                 for kind, most in asked
@@ -65,13 +66,13 @@ def grids(oracle, triples, split, m):
             ],
         )[0]
     )
-    seen = {a: {i: next(z) for i in ids} for a in asked}
+    seen = {settings: {i: next(logits) for i in ids} for settings in asked}
     return lambda kind, most=100: seen[kind, most]
 
 
-def upstream(z):
+def upstream(logits):
     "What SummaC does with nothing to compare: one zero for each class"
-    return nli.probabilities(z) if z.size else np.zeros((1, 1, 3))
+    return nli.probabilities(logits) if logits.size else np.zeros((1, 1, 3))
 
 
 # Whole texts
@@ -83,28 +84,39 @@ def upstream(z):
         ("vitaminc_label_order_source_premise", "source", None),
     ],
 )
-def test_whole_text_nli_is_that_of_he_et_al(oracle, triples, m, key, premise, names):
+def test_whole_text_nli_is_that_of_he_et_al(oracle, triples, nli_model, key, premise, names):
     want = oracle("metrics/he_summac_nli.json")["scores"][key]
-    z, _ = ev.nli_pairs(m, [(triples[i][premise], triples[i]["hypothesis"]) for i in want], names=names)
-    assert [nli.summac_he2024(x) for x in z] == pytest.approx(list(want.values()), abs=TOL)
+    logits, _ = ev.nli_pairs(
+        nli_model, [(triples[i][premise], triples[i]["hypothesis"]) for i in want], names=names
+    )
+    assert [nli.summac_he2024(triple_logits) for triple_logits in logits] == pytest.approx(
+        list(want.values()), abs=TOL
+    )
 
 
-def test_class_probabilities_and_truncation_are_those_of_the_release(oracle, triples, m):
+def test_class_probabilities_and_truncation_are_those_of_the_release(oracle, triples, nli_model):
     want = oracle("metrics/he_summac_nli.json")["class_probabilities_truncation_512"]
     for i, premise in enumerate(("source", "reference")):
         pairs = [(triples[k][premise], triples[k]["hypothesis"]) for k in want]
-        z, over = ev.nli_pairs(m, pairs)
-        assert nli.probabilities(z)[:, [2, 0, 1]] == pytest.approx(
-            np.array([w[f"{premise}_premise"] for w in want.values()]), abs=TOL
+        logits, over = ev.nli_pairs(nli_model, pairs)
+        assert nli.probabilities(logits)[:, [2, 0, 1]] == pytest.approx(
+            np.array([expected[f"{premise}_premise"] for expected in want.values()]), abs=TOL
         )
-        assert [len(r[0]) for r in ev.pair_rows(m, pairs)[0]] == [w["n_tokens"][i] for w in want.values()]
-        assert [bool(o) for o in over] == [
-            len(m.tokenizer([a], [b], verbose=False)["input_ids"][0]) > 512 for a, b in pairs
+        assert [len(row[0]) for row in ev.pair_rows(nli_model, pairs)[0]] == [
+            expected["n_tokens"][i] for expected in want.values()
+        ]
+        assert [bool(lost) for lost in over] == [
+            len(nli_model.tokenizer([first], [second], verbose=False)["input_ids"][0]) > 512
+            for first, second in pairs
         ] and over.any()
 
 
 # SummaC-ZS
-SETTINGS = {f"zs_sentence_{a}_{b}": dict(op1=a, op2=b) for a in nli.OPS for b in nli.OPS} | dict(
+SETTINGS = {
+    f"zs_sentence_{over_source}_{over_summary}": dict(op1=over_source, op2=over_summary)
+    for over_source in nli.OPS
+    for over_summary in nli.OPS
+} | dict(
     zs_sentence_default_ent_minus_con={},
     zs_sentence_ent_only=dict(contradiction=False),
     zs_sentence_con_only=dict(entailment=False),
@@ -132,45 +144,51 @@ def test_other_settings_of_summac(
     oracle, grids
 ):  # Read as the other checkpoint, class 0 is contradiction, which this one calls entailment
     zs = oracle("metrics/summac.json")["zs"]
-    for key, z in (
-        ("zs_sentence_mnli_label_order", {i: x[..., [2, 0, 1]] for i, x in grids("sentence").items()}),
+    for key, logits in (
+        ("zs_sentence_mnli_label_order", {i: grid[..., [2, 0, 1]] for i, grid in grids("sentence").items()}),
         ("zs_sentence_max_doc_sents_5", grids("sentence", 5)),
         ("zs_default_granularity_paragraph", grids("paragraph")),
     ):
-        assert {i: nli.zs(upstream(x)) for i, x in z.items()} == pytest.approx(zs[key], abs=TOL)
+        assert {i: nli.zs(upstream(grid)) for i, grid in logits.items()} == pytest.approx(zs[key], abs=TOL)
 
 
 @pytest.mark.parametrize("kind", ["sentence", "document"])
 def test_images_are_those_of_summac(oracle, grids, kind):
     want = oracle("metrics/summac.json")[f"images_{kind}"]
-    for i, z in grids(kind).items():
-        p, w = np.moveaxis(upstream(z)[..., [2, 0, 1]], -1, 0), want[i]
-        if isinstance(w, list):
-            np.testing.assert_allclose(p, w, atol=TOL, rtol=0)
+    for i, logits in grids(kind).items():
+        image, expected = np.moveaxis(upstream(logits)[..., [2, 0, 1]], -1, 0), want[i]
+        if isinstance(expected, list):
+            np.testing.assert_allclose(image, expected, atol=TOL, rtol=0)
         else:  # Too large to be recorded whole
-            assert list(p.shape) == w["shape"] and (p[0].sum(), p[1].sum()) == pytest.approx(
-                (w["entailment_sum"], w["contradiction_sum"]), abs=p[0].size * 1e-6
+            assert list(image.shape) == expected["shape"] and (
+                image[0].sum(),
+                image[1].sum(),
+            ) == pytest.approx(
+                (expected["entailment_sum"], expected["contradiction_sum"]), abs=image[0].size * 1e-6
             )
             np.testing.assert_allclose(
-                p[:2].max(1), (w["column_max_entailment"], w["column_max_contradiction"]), atol=TOL, rtol=0
+                image[:2].max(1),
+                (expected["column_max_entailment"], expected["column_max_contradiction"]),
+                atol=TOL,
+                rtol=0,
             )
 
 
 def test_the_registered_scores_are_those_and_nothing_to_compare_is_missing(oracle, grids):
     zs, conv = (oracle("metrics/summac.json")[k] for k in ("zs", "conv"))
-    for f, kind, want in (
+    for metric, kind, want in (
         (nli.summac_zs, "sentence", zs["zs_sentence_default_ent_minus_con"]),
         (nli.summac_zs_entailment, "sentence", zs["zs_sentence_ent_only"]),
         (nli.summac_zs_paragraph, "paragraph", zs["zs_default_granularity_paragraph"]),
         (nli.summac_conv, "sentence", conv["released_mean"]["scores"]),
     ):
-        for i, z in grids(kind).items():
-            if z.size:
-                assert f(z) == pytest.approx(want[i], abs=TOL)
+        for i, logits in grids(kind).items():
+            if logits.size:
+                assert metric(logits) == pytest.approx(want[i], abs=TOL)
             else:
                 with pytest.raises(Undefined, match="nothing to compare"):
-                    f(z)
-        assert {i for i, z in grids("sentence").items() if not z.size} == {"tiny", "empty_hyp"}
+                    metric(logits)
+        assert {i for i, logits in grids("sentence").items() if not logits.size} == {"tiny", "empty_hyp"}
 
 
 def test_parts_are_those_of_summac(oracle, split):
@@ -179,17 +197,21 @@ def test_parts_are_those_of_summac(oracle, split):
             assert nli.parts(i["text"], kind, split) == want
 
 
-def test_pairs_of_sentences_are_cut_to_500_tokens_longest_first(oracle, triples, m):
+def test_pairs_of_sentences_are_cut_to_500_tokens_longest_first(oracle, triples, nli_model):
     want = oracle("metrics/summac.json")["truncation"]
     long = triples["copy_long"]
-    (ids, segments), over = (x[0] for x in ev.pair_rows(m, [(long["source"], long["hypothesis"])], 500))
+    (ids, segments), over = (
+        result[0] for result in ev.pair_rows(nli_model, [(long["source"], long["hypothesis"])], 500)
+    )
     assert (
         len(ids) == want["max_length"]
         and (segments.count(0), segments.count(1))
         == (want["copy_long_first_segment_tokens"], want["copy_long_second_segment_tokens"])
         and over > 0
     )
-    assert ev.nli_grids(m, [([long["source"]], [long["hypothesis"]]), (["A."], ["B."])])[1].tolist() == [1, 0]
+    assert ev.nli_grids(nli_model, [([long["source"]], [long["hypothesis"]]), (["A."], ["B."])])[
+        1
+    ].tolist() == [1, 0]
 
 
 # SummaC-Conv
@@ -197,15 +219,15 @@ def test_pairs_of_sentences_are_cut_to_500_tokens_longest_first(oracle, triples,
 @pytest.mark.parametrize("agg", ["mean", "min", "max", "all"])
 def test_conv_is_that_of_summac(oracle, grids, head, agg):
     want = oracle("metrics/summac.json")["conv"][f"{head}_{agg}"]
-    w = (
+    weights = (
         nli.RELEASED
         if head == "released"
         else nli.conv_head(oracles() / "metrics/models/heads/summac_conv_random.safetensors")
     )
-    for i, z in grids("sentence").items():
-        assert nli.conv(upstream(z), w, agg) == pytest.approx(want["logits"][i], abs=TOL)
-        if z.size:
-            assert nli.summac_conv(z, w, agg) == pytest.approx(want["scores"][i], abs=TOL)
+    for i, logits in grids("sentence").items():
+        assert nli.conv(upstream(logits), weights, agg) == pytest.approx(want["logits"][i], abs=TOL)
+        if logits.size:
+            assert nli.summac_conv(logits, weights, agg) == pytest.approx(want["scores"][i], abs=TOL)
 
 
 @pytest.mark.parametrize(
@@ -213,9 +235,11 @@ def test_conv_is_that_of_summac(oracle, grids, head, agg):
 )
 def test_other_bins_and_labels(oracle, grids, key, edges, labels):
     want = oracle("metrics/summac.json")["conv"][key]
-    head = {k: np.array(v) for k, v in want["weights"].items()}
-    for i, z in grids("sentence").items():
-        assert nli.conv(upstream(z), head, "mean", edges, labels) == pytest.approx(want["logits"][i], abs=TOL)
+    head = {k: np.array(weights) for k, weights in want["weights"].items()}
+    for i, logits in grids("sentence").items():
+        assert nli.conv(upstream(logits), head, "mean", edges, labels) == pytest.approx(
+            want["logits"][i], abs=TOL
+        )
 
 
 def test_bins_and_histograms_are_those_of_summac(oracle, grids):
@@ -223,23 +247,23 @@ def test_bins_and_histograms_are_those_of_summac(oracle, grids):
     assert nli.EDGES.tolist() == conv["bins_percentile"] and nli.EVEN == pytest.approx(
         np.array(conv["even50_mean"]["bins"]), abs=1e-15
     )
-    for i, z in grids("sentence").items():
-        h, want = nli.histograms(upstream(z)), np.array(conv["histograms_percentile_e"][i])
-        assert (h == want[: len(h)]).all() and not want[len(h) :].any()
+    for i, logits in grids("sentence").items():
+        histograms, want = nli.histograms(upstream(logits)), np.array(conv["histograms_percentile_e"][i])
+        assert (histograms == want[: len(histograms)]).all() and not want[len(histograms) :].any()
         if i not in conv["percentile_ecn_mean"]["histograms"]:
             continue
-        h, want = (
-            nli.histograms(upstream(z), labels="ecn"),
+        histograms, want = (
+            nli.histograms(upstream(logits), labels="ecn"),
             np.array(conv["percentile_ecn_mean"]["histograms"][i]),
         )
-        assert (h == want[: len(h)]).all() and not want[len(h) :].any()
+        assert (histograms == want[: len(histograms)]).all() and not want[len(histograms) :].any()
 
 
 def test_the_shipped_head_is_the_released_one(oracle):
     want = oracle("metrics/summac.json")["conv"]["released_weights"]
-    for k, v in nli.RELEASED.items():
-        np.testing.assert_allclose(v, want[k], rtol=1e-6)
-    assert sum(v.size for v in nli.RELEASED.values()) == 32
+    for k, weights in nli.RELEASED.items():
+        np.testing.assert_allclose(weights, want[k], rtol=1e-6)
+    assert sum(weights.size for weights in nli.RELEASED.values()) == 32
 
 
 def test_a_file_that_is_no_head_is_named(oracle):
@@ -249,43 +273,48 @@ def test_a_file_that_is_no_head_is_named(oracle):
 
 
 # What must not matter
-def test_batches_order_and_repetitions_do_not_matter(triples, split, m):
+def test_batches_order_and_repetitions_do_not_matter(triples, split, nli_model):
     ids = [i for i in triples if i not in ("expedition_long", "copy_long")]
-    g = [nli.grid(triples[i]["source"], triples[i]["hypothesis"], split=split) for i in ids]
-    one, _ = ev.nli_grids(m, g)
+    pairs = [nli.grid(triples[i]["source"], triples[i]["hypothesis"], split=split) for i in ids]
+    one, _ = ev.nli_grids(nli_model, pairs)
     for other in (
-        ev.nli_grids(m, g, batch_tokens=1)[0],
-        ev.nli_grids(m, g[::-1])[0][::-1],
-        [ev.nli_grids(m, [x])[0][0] for x in g],
+        ev.nli_grids(nli_model, pairs, batch_tokens=1)[0],
+        ev.nli_grids(nli_model, pairs[::-1])[0][::-1],
+        [ev.nli_grids(nli_model, [pair])[0][0] for pair in pairs],
     ):
-        for a, b in zip(one, other):
+        for once, again in zip(one, other):
             np.testing.assert_allclose(
-                nli.probabilities(a), nli.probabilities(b), atol=4e-6, rtol=0
+                nli.probabilities(once), nli.probabilities(again), atol=4e-6, rtol=0
             )  # The weights of this network are large
-            if a.size:
-                assert nli.summac_zs(a) == pytest.approx(nli.summac_zs(b), abs=2e-6)
+            if once.size:
+                assert nli.summac_zs(once) == pytest.approx(nli.summac_zs(again), abs=2e-6)
 
 
-def test_an_empty_second_text_keeps_its_separator(triples, m):
+def test_an_empty_second_text_keeps_its_separator(triples, nli_model):
     "The tokenizer drops it when texts come as strings, and the score changes"
     ref = triples["empty_hyp"]["reference"]
-    (row,) = ev.pair_rows(m, [(ref, "")])[0]
+    (row,) = ev.pair_rows(nli_model, [(ref, "")])[0]
     assert (
-        row[0][-2:] == (m.tokenizer.sep_token_id,) * 2
-        and len(row[0]) == len(m.tokenizer(ref, "")["input_ids"]) + 1
+        row[0][-2:] == (nli_model.tokenizer.sep_token_id,) * 2
+        and len(row[0]) == len(nli_model.tokenizer(ref, "")["input_ids"]) + 1
     )
-    assert row[0] == tuple(m.tokenizer([ref], [""])["input_ids"][0])
+    assert row[0] == tuple(nli_model.tokenizer([ref], [""])["input_ids"][0])
     np.testing.assert_allclose(
-        encode.nli(m, [(ref, "")])[0][:, ::-1], ev.nli_pairs(m, [(ref, "")])[0], atol=2e-6, rtol=0
+        encode.nli(nli_model, [(ref, "")])[0][:, ::-1],
+        ev.nli_pairs(nli_model, [(ref, "")])[0],
+        atol=2e-6,
+        rtol=0,
     )
 
 
-def test_rows_are_those_of_the_tokenizer(triples, m):
+def test_rows_are_those_of_the_tokenizer(triples, nli_model):
     for window in (512, 500, 60, 37):
-        for t in triples.values():
-            ids, segments = ev.pair_rows(m, [(t["source"], t["hypothesis"])], window)[0][0]
-            e = m.tokenizer([t["source"]], [t["hypothesis"]], truncation=True, max_length=window)
-            assert ids == tuple(e["input_ids"][0]) and segments == tuple(e["token_type_ids"][0])
+        for triple in triples.values():
+            ids, segments = ev.pair_rows(nli_model, [(triple["source"], triple["hypothesis"])], window)[0][0]
+            encoded = nli_model.tokenizer(
+                [triple["source"]], [triple["hypothesis"]], truncation=True, max_length=window
+            )
+            assert ids == tuple(encoded["input_ids"][0]) and segments == tuple(encoded["token_type_ids"][0])
 
 
 @given(
@@ -325,12 +354,12 @@ def test_class_names_decide_the_order_and_unknown_ones_are_refused():
 
 
 @given(arrays(float, (4, 3, 3), elements=st.floats(-5, 5)), st.floats(0, 3))
-def test_more_entailment_is_never_worse(z, more):
-    better = z + [0, 0, more]
-    for f in (nli.summac_zs, nli.summac_zs_entailment, nli.summac_zs_paragraph):
-        assert f(better) >= f(z) - 1e-12
-    for f in (nli.mnli_doc, nli.anli, nli.summac_he2024):
-        assert f(better[0, 0]) >= f(z[0, 0]) - 1e-12
+def test_more_entailment_is_never_worse(logits, more):
+    better = logits + [0, 0, more]
+    for metric in (nli.summac_zs, nli.summac_zs_entailment, nli.summac_zs_paragraph):
+        assert metric(better) >= metric(logits) - 1e-12
+    for metric in (nli.mnli_doc, nli.anli, nli.summac_he2024):
+        assert metric(better[0, 0]) >= metric(logits[0, 0]) - 1e-12
 
 
 def test_a_long_neutral_source_saturates_conv():

@@ -1,4 +1,5 @@
-"""QAGS, FEQA, Q2 and QuestEval: what peers compute of given answers and on a tiny network, what the chain from phrases to scores must keep, and what must not matter."""
+"""QAGS, FEQA, Q2 and QuestEval: what peers compute of given answers and on a tiny network, what the chain
+from phrases to scores must keep, and what must not matter."""
 
 import sys
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from uetrust.nlg.alignment import bertscore_f1
 from uetrust.nlg.strings import squad_f1
 from uetrust.report.cards import card
 from uetrust.scoring import metrics as g
+from uetrust.scoring import providers as sp
 
 reg = load_scores()
 
@@ -136,34 +138,36 @@ def test_no_answer_competes_only_where_it_may(model, asked):
 
 
 def test_windows_cover_a_text_and_cuts_are_counted(model, texts):
-    m, text = model("tiny_electra_qa"), texts["expedition_long"]["source"]
-    n = len(m.tokenizer(text, add_special_tokens=False)["input_ids"])
-    (x,), over = qs.question_windows(m, [("who?", text)], 100, 30)
+    net, text = model("tiny_electra_qa"), texts["expedition_long"]["source"]
+    n = len(net.tokenizer(text, add_special_tokens=False)["input_ids"])
+    (x,), over = qs.question_windows(net, [("who?", text)], 100, 30)
     assert (
         over[0] == 0
         and x[-1].places[-1, 1] == len(text.rstrip())
         and all((a.places[-30:] == b.places[:30]).all() for a, b in zip(x, x[1:]))
     )
-    ids = m.tokenizer("who?", add_special_tokens=False)["input_ids"]
-    assert qs.raw_answers(m, [("who?", text)])[1][0] == n - (512 - 3 - len(ids)) > 0
+    ids = net.tokenizer("who?", add_special_tokens=False)["input_ids"]
+    assert qs.raw_answers(net, [("who?", text)])[1][0] == n - (512 - 3 - len(ids)) > 0
     q = "who saw the flag " * 20 + "?"
-    (y,), over = qs.question_windows(m, [(q, text)], 384, 128, 64)
-    assert over[0] == len(m.tokenizer(q, add_special_tokens=False)["input_ids"]) - 64 and y[0].first == 66
+    (y,), over = qs.question_windows(net, [(q, text)], 384, 128, 64)
+    assert over[0] == len(net.tokenizer(q, add_special_tokens=False)["input_ids"]) - 64 and y[0].first == 66
 
 
 def test_empty_texts_have_no_answer(model):
-    m = model("tiny_electra_qa")
-    assert qs.span_answers(m, [("who?", "")], none=False)[0] == [""] and qs.span_answers(m, [])[0] == []
-    assert isinstance(qs.raw_answers(m, [("who?", "")])[0][0], str)
+    net = model("tiny_electra_qa")
+    assert qs.span_answers(net, [("who?", "")], none=False)[0] == [""] and qs.span_answers(net, [])[0] == []
+    assert isinstance(qs.raw_answers(net, [("who?", "")])[0][0], str)
 
 
 def test_an_answer_is_the_same_in_any_batch_and_computed_once(model, asked, monkeypatch):
-    m, rows, real = model("tiny_electra_qa"), [], qs.run_rows
-    a, b = (qs.question_windows(m, [*x, *x], batch_tokens=n)[0] for x, n in ((asked, 8192), (asked, 1)))
+    net, rows, real = model("tiny_electra_qa"), [], qs.run_rows
+    a, b = (qs.question_windows(net, [*x, *x], batch_tokens=n)[0] for x, n in ((asked, 8192), (asked, 1)))
     for w, x in zip(a, b):
         np.testing.assert_allclose(w[0].logits, x[0].logits, rtol=0, atol=2e-5)
-    monkeypatch.setattr(qs, "run_rows", lambda m, r, *k, **kw: rows.append(len(r)) or real(m, r, *k, **kw))
-    f = qs.once(lambda ps: qs.span_answers(m, ps))
+    monkeypatch.setattr(
+        qs, "run_rows", lambda net, r, *k, **kw: rows.append(len(r)) or real(net, r, *k, **kw)
+    )
+    f = qs.once(lambda ps: qs.span_answers(net, ps))
     first = f(asked)[0]
     assert f(asked[::-1] + asked[:2])[0] == first[::-1] + first[:2] and rows == [10]
 
@@ -189,37 +193,37 @@ FORMATS = dict(
 
 @pytest.mark.parametrize("style", FORMATS)
 def test_each_metric_has_its_own_format(model, monkeypatch, style):
-    m, seen = model("tiny_t5"), []
-    monkeypatch.setattr(qs, "_searched", lambda m, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
-    qs.write(m, [("the pier", "The pier fell.")] * 2, qs.WRITING[style])
-    assert [list(r) for r in seen] == [m.tokenizer(FORMATS[style]).input_ids]
+    net, seen = model("tiny_t5"), []
+    monkeypatch.setattr(qs, "_searched", lambda net, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
+    qs.write(net, [("the pier", "The pier fell.")] * 2, qs.WRITING[style])
+    assert [list(r) for r in seen] == [net.tokenizer(FORMATS[style]).input_ids]
 
 
 def test_a_long_text_loses_its_end_and_never_the_phrase(model, monkeypatch):
-    m, seen = model("tiny_t5"), []
-    monkeypatch.setattr(qs, "_searched", lambda m, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
+    net, seen = model("tiny_t5"), []
+    monkeypatch.setattr(qs, "_searched", lambda net, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
     text = "The pier fell into the sea on Friday. " * 200
     for style in ("qags", "questeval"):
-        _, over = qs.write(m, [("the mayor", text)], qs.WRITING[style])
-        room = qs.WRITING[style].window or m.window
+        _, over = qs.write(net, [("the mayor", text)], qs.WRITING[style])
+        room = qs.WRITING[style].window or net.window
         assert room - 8 <= len(seen[-1]) <= room and over[0] == len(
-            m.tokenizer(
+            net.tokenizer(
                 qs.WRITING[style].prompt.format(phrase="the mayor", text=text), verbose=False
             ).input_ids
         ) - len(seen[-1])
-        assert "the mayor" in m.tokenizer.decode(seen[-1])
+        assert "the mayor" in net.tokenizer.decode(seen[-1])
 
 
 def test_beams_are_sorted_and_scored_by_the_mean_log_p_of_their_tokens(model):
-    m, w = model("tiny_t5"), qs.Writing("{text} [ANS] {phrase}", 6, 4, 4, 3)
-    (got,), _ = qs.write(m, [("the pier", "The pier fell.")], w)
+    net, w = model("tiny_t5"), qs.Writing("{text} [ANS] {phrase}", 6, 4, 4, 3)
+    (got,), _ = qs.write(net, [("the pier", "The pier fell.")], w)
     assert (
         len(got) == 4
         and [x.logp for x in got] == sorted((x.logp for x in got), reverse=True)
         and np.isnan(got[0].first)
     )
-    prompt = m.tokenizer(FORMATS["qags"]).input_ids
-    out = m.model.generate(
+    prompt = net.tokenizer(FORMATS["qags"]).input_ids
+    out = net.model.generate(
         input_ids=torch.tensor([prompt]),
         max_new_tokens=6,
         num_beams=4,
@@ -229,43 +233,43 @@ def test_beams_are_sorted_and_scored_by_the_mean_log_p_of_their_tokens(model):
         do_sample=False,
     )[:, 1:]
     ids = [[i for k, i in enumerate(r) if 1 not in r[:k]] for r in out.tolist()]
-    assert [m.tokenizer.decode(i, skip_special_tokens=True).strip() for i in ids] == [x.text for x in got]
-    for x, i, r in zip(got, ids, read(m, [(prompt, i) for i in ids], Layout())):
+    assert [net.tokenizer.decode(i, skip_special_tokens=True).strip() for i in ids] == [x.text for x in got]
+    for x, i, r in zip(got, ids, read(net, [(prompt, i) for i in ids], Layout())):
         assert x.logp == pytest.approx(r.logp.mean(), abs=TOL) and x.ended == (i[-1] == 1)
 
 
 def test_an_answer_is_the_likeliest_token_at_each_step_and_its_answerability_that_of_the_first(model):
-    m = model("tiny_t5")
+    net = model("tiny_t5")
     pairs = [("what fell ?", "The pier fell."), ("who?", "")]
-    got, _ = qs.written_answers(m, pairs)
-    no = m.tokenizer("unanswerable").input_ids[0]
+    got, _ = qs.written_answers(net, pairs)
+    no = net.tokenizer("unanswerable").input_ids[0]
     for (q, t), (answer, p) in zip(pairs, got):
-        prompt, said = m.tokenizer(f"{q} </s> {t}").input_ids, [0]
+        prompt, said = net.tokenizer(f"{q} </s> {t}").input_ids, [0]
         while len(said) <= 20 and 1 not in said:
             said.append(
-                m.model(input_ids=torch.tensor([prompt]), decoder_input_ids=torch.tensor([said]))
+                net.model(input_ids=torch.tensor([prompt]), decoder_input_ids=torch.tensor([said]))
                 .logits[0, -1]
                 .argmax()
                 .item()
             )
-        assert answer == m.tokenizer.decode(said, skip_special_tokens=True).strip()
-        assert p == pytest.approx(1 - np.exp(read(m, [(prompt, [no])], Layout())[0].logp[0]), abs=TOL)
+        assert answer == net.tokenizer.decode(said, skip_special_tokens=True).strip()
+        assert p == pytest.approx(1 - np.exp(read(net, [(prompt, [no])], Layout())[0].logp[0]), abs=TOL)
 
 
 def test_q2_leaves_out_what_its_question_model_puts_in_front(model, monkeypatch):
-    m = model("tiny_t5")
-    monkeypatch.setattr(type(m.tokenizer), "decode", lambda *k, **kw: "question: who? question: ")
-    assert {q for q, _, _ in qs.ask(m, [("The pier fell.", ["the pier"])], qs.WRITING["q2"])[0][0]} == {
+    net = model("tiny_t5")
+    monkeypatch.setattr(type(net.tokenizer), "decode", lambda *k, **kw: "question: who? question: ")
+    assert {q for q, _, _ in qs.ask(net, [("The pier fell.", ["the pier"])], qs.WRITING["q2"])[0][0]} == {
         "who? question:"
     }
     assert (
-        qs.ask(m, [("The pier fell.", ["the pier"])], qs.WRITING["questeval"])[0][0][0][0]
+        qs.ask(net, [("The pier fell.", ["the pier"])], qs.WRITING["questeval"])[0][0][0][0]
         == "question: who? question:"
     )
 
 
 def test_questions_are_the_same_in_any_batch_and_order(model, texts):
-    m, items = (
+    net, items = (
         model("tiny_t5"),
         [
             (texts[i]["hypothesis"], p)
@@ -278,13 +282,13 @@ def test_questions_are_the_same_in_any_batch_and_order(model, texts):
     )
     for style in ("q2", "questeval"):
         w = qs.WRITING[style].__class__(**vars(qs.WRITING[style]) | dict(most=8))
-        whole, over, endless = qs.ask(m, items, w)
+        whole, over, endless = qs.ask(net, items, w)
         assert (
             [len(x) for x in whole] == [3 * w.keep, w.keep, 0]
             and whole[0][: w.keep] == whole[0][2 * w.keep :]
             or np.isnan(whole[0][0][1])
         )
-        single, _, _ = qs.ask(m, items[::-1], w, batch_tokens=1)
+        single, _, _ = qs.ask(net, items[::-1], w, batch_tokens=1)
         assert [[q[::2] for q in x] for x in single[::-1]] == [[q[::2] for q in x] for x in whole]
         assert endless[2] == 0 and endless[0] <= 3 * w.keep
 
@@ -296,8 +300,8 @@ def test_questeval_is_that_of_the_release(oracle):
     def parts(x):
         return [x["answerability"], x["f1"], x["bertscore"]]
 
-    h, s = q["inputs"]["hyp_questions_on_source"], q["inputs"]["source_questions_on_hyp"]
-    p, r = qa.questeval_direction(*parts(h)), qa.questeval_direction(*parts(s))
+    hypothesis, s = q["inputs"]["hyp_questions_on_source"], q["inputs"]["source_questions_on_hyp"]
+    p, r = qa.questeval_direction(*parts(hypothesis)), qa.questeval_direction(*parts(s))
     assert (p, r, (p + r) / 2) == pytest.approx(
         (q["precision_like_hyp_questions_on_source"], q["recall_like_source_questions_on_hyp"], q["score"]),
         abs=1e-12,
@@ -308,16 +312,16 @@ def test_questeval_is_that_of_the_release(oracle):
     def answered(x):
         return [qa.Answered("q?", "a1", words[f], a) for a, f in zip(x["answerability"], x["f1"])]
 
-    Q = [qa.Question("q?", 0.0, "a1")]
+    questions_asked = [qa.Question("q?", 0.0, "a1")]
 
-    def score(f, a=h, b=s, source="s", **kw):
+    def score(f, a=hypothesis, b=s, source="s", **kw):
         both = dict(
             hypothesis="h",
             source=source,
             hypothesis_spans=SPANS,
             source_spans=SPANS,
-            questeval_questions_hypothesis=Q,
-            questeval_questions_source=Q,
+            questeval_questions_hypothesis=questions_asked,
+            questeval_questions_source=questions_asked,
             questeval_answers_source=answered(a) if a else [],
             questeval_answers_hypothesis=answered(b) if b else [],
             questeval_similarity_source=a["bertscore"] if a else [],
@@ -341,52 +345,68 @@ def test_questeval_is_that_of_the_release(oracle):
 
 def test_q2_is_that_of_the_release(oracle, monkeypatch):
     "F1 is as the record gives it: it was made up there, not computed from the answers"
-    o = oracle("metrics/qa_aggregation.json")["q2"]
-    given = {(r["cand"], r["knowledge_ans"]): r["score"] for r in o["rows"]}
+    recorded = oracle("metrics/qa_aggregation.json")["q2"]
+    given = {(r["cand"], r["knowledge_ans"]): r["score"] for r in recorded["rows"]}
     monkeypatch.setattr(qa, "q2_f1", lambda a, b: given[a, b])
-    said = {(x["premise"], x["hypothesis"]): x["label"] for x in o["nli_labels"]}
+    said = {(x["premise"], x["hypothesis"]): x["label"] for x in recorded["nli_labels"]}
     values = {"q2_score": [], "q2_no_nli": []}
-    for want in o["per_response"]:
-        rows = [r for r in o["rows"] if r["id"] == want["id"]]
+    for want in recorded["per_response"]:
+        rows = [r for r in recorded["rows"] if r["id"] == want["id"]]
         answers = [
             qa.Answered(r["question"], r["cand"], r["knowledge_ans"]) for r in rows if r["question"] != "NO_Q"
         ]
         pairs = qa.q2_pairs(rows[0]["knowledge"], rows[0]["response"], answers)
         nli = numbers([said.pop(p) for p in pairs])  # Every pair that the release asks about, and no other
-        Q = [qa.Question(a.question, 0.0, a.expected) for a in answers]
-        assert (qa.q2(SPANS, Q, answers, nli), qa.q2_no_nli(SPANS, Q, answers, nli)) == pytest.approx(
-            (want["Q2"], want["Q2_no_nli"]), abs=1e-12
+        questions_asked = [qa.Question(a.question, 0.0, a.expected) for a in answers]
+        assert (
+            qa.q2(SPANS, questions_asked, answers, nli),
+            qa.q2_no_nli(SPANS, questions_asked, answers, nli),
+        ) == pytest.approx((want["Q2"], want["Q2_no_nli"]), abs=1e-12)
+        values["q2_score"] += (
+            qa.q2_values(answers, nli) if answers else [qa.q2(SPANS, questions_asked, answers, nli)]
         )
-        values["q2_score"] += qa.q2_values(answers, nli) if answers else [qa.q2(SPANS, Q, answers, nli)]
-        values["q2_no_nli"] += [qa.q2_no_nli(SPANS, Q, [a], []) for a in answers] or [
-            qa.q2_no_nli(SPANS, Q, answers, nli)
+        values["q2_no_nli"] += [qa.q2_no_nli(SPANS, questions_asked, [a], []) for a in answers] or [
+            qa.q2_no_nli(SPANS, questions_asked, answers, nli)
         ]
-    assert values == o["per_question"] and not said
+    assert values == recorded["per_question"] and not said
 
 
 def test_feqa_is_that_of_the_release_in_the_order_of_documents(oracle):
-    o = oracle("metrics/qa_aggregation.json")["feqa"]
+    recorded = oracle("metrics/qa_aggregation.json")["feqa"]
 
     def score(i):
-        A = [qa.Answered("q", o["gold"][k], o["pred"][k]) for k in o["gold"] if k.split("-")[0] == str(i)]
-        return qa.feqa(SPANS, A, A)
+        answered_list = [
+            qa.Answered("q", recorded["gold"][k], recorded["pred"][k])
+            for k in recorded["gold"]
+            if k.split("-")[0] == str(i)
+        ]
+        return qa.feqa(SPANS, answered_list, answered_list)
 
     ours = {str(i): score(i) for i in range(12)}
-    assert list(ours.values()) == pytest.approx(o["true_document_order"], abs=1e-12)
-    assert [ours[k] for k in o["upstream_key_order"]] == pytest.approx(o["returned_by_upstream"], abs=1e-12)
+    assert list(ours.values()) == pytest.approx(recorded["true_document_order"], abs=1e-12)
+    assert [ours[k] for k in recorded["upstream_key_order"]] == pytest.approx(
+        recorded["returned_by_upstream"], abs=1e-12
+    )
 
 
 def test_qags_is_that_of_the_release(oracle):
-    o = oracle("metrics/qa_aggregation.json")["qags"]
-    A = [qa.Answered("q?", h, s) for h, s in zip(o["summary_answers"], o["source_answers"])]
-    n = o["n_questions_per_doc"]
-    assert [squad_f1(a.expected, a.found) for a in A] == pytest.approx(o["per_question_f1"], abs=1e-12)
-    for k, (f1, em) in enumerate(zip(o["f1"], o["em"])):
-        part = A[k * n : (k + 1) * n]
+    recorded = oracle("metrics/qa_aggregation.json")["qags"]
+    answered_list = [
+        qa.Answered("q?", hypothesis, s)
+        for hypothesis, s in zip(recorded["summary_answers"], recorded["source_answers"])
+    ]
+    n = recorded["n_questions_per_doc"]
+    assert [squad_f1(a.expected, a.found) for a in answered_list] == pytest.approx(
+        recorded["per_question_f1"], abs=1e-12
+    )
+    for k, (f1, em) in enumerate(zip(recorded["f1"], recorded["em"])):
+        part = answered_list[k * n : (k + 1) * n]
         assert (qa.qags(SPANS, part, part), qa.qags_em(SPANS, part, part)) == pytest.approx(
             (f1, em), abs=1e-12
         )
-    assert qa.qags_released(SPANS, A, A) == pytest.approx(o["f1"][0], abs=1e-12)
+    assert qa.qags_released(SPANS, answered_list, answered_list) == pytest.approx(
+        recorded["f1"][0], abs=1e-12
+    )
 
 
 def test_the_choice_of_qags_is_that_of_the_release(oracle):
@@ -422,35 +442,39 @@ lists = st.lists(st.tuples(words, words, st.floats(0, 1)), min_size=1, max_size=
 
 
 @given(lists, st.randoms())
-def test_scores_lie_in_the_unit_interval_and_do_not_depend_on_the_order_of_questions(A, r):
-    B = r.sample(A, len(A))
-    nli = {a.question: [r.random() for _ in range(3)] for a in A}
+def test_scores_lie_in_the_unit_interval_and_do_not_depend_on_the_order_of_questions(answered_list, r):
+    B = r.sample(answered_list, len(answered_list))
+    nli = {a.question: [r.random() for _ in range(3)] for a in answered_list}
 
-    def scores(A):
-        z = np.array([nli[a.question] for a in A if qa.q2_open(a)]).reshape(-1, 3)
+    def scores(answered_list):
+        z = np.array([nli[a.question] for a in answered_list if qa.q2_open(a)]).reshape(-1, 3)
         return [
-            qa.qags(SPANS, A, A),
-            qa.qags_em(SPANS, A, A),
-            qa.feqa(SPANS, A, A),
-            qa.q2(SPANS, A, A, z),
-            qa.q2_no_nli(SPANS, A, A, z),
-            qa.questeval_f1("h", "s", SPANS, SPANS, A, A, A, A),
-            qa.questeval_precision("h", "s", SPANS, A, A, [0.5] * len(A)),
+            qa.qags(SPANS, answered_list, answered_list),
+            qa.qags_em(SPANS, answered_list, answered_list),
+            qa.feqa(SPANS, answered_list, answered_list),
+            qa.q2(SPANS, answered_list, answered_list, z),
+            qa.q2_no_nli(SPANS, answered_list, answered_list, z),
+            qa.questeval_f1(
+                "h", "s", SPANS, SPANS, answered_list, answered_list, answered_list, answered_list
+            ),
+            qa.questeval_precision("h", "s", SPANS, answered_list, answered_list, [0.5] * len(answered_list)),
         ]
 
-    assert all(0 <= x <= 1 for x in scores(A)) and scores(A) == pytest.approx(scores(B), abs=1e-12)
+    assert all(0 <= x <= 1 for x in scores(answered_list)) and scores(answered_list) == pytest.approx(
+        scores(B), abs=1e-12
+    )
 
 
 @given(st.lists(words.filter(str.strip), min_size=1, max_size=5))
 def test_answers_that_are_the_phrases_score_one(phrases):
-    A = [qa.Answered("q?", p, p, 1.0) for p in phrases if qa.words(p)]
-    if A:
+    answered_list = [qa.Answered("q?", p, p, 1.0) for p in phrases if qa.words(p)]
+    if answered_list:
         assert [
-            qa.qags(SPANS, A, A),
-            qa.qags_matched(SPANS, A, A),
-            qa.feqa(SPANS, A, A),
-            qa.q2(SPANS, A, A, []),
-            qa.questeval_recall("h", "s", SPANS, A, A, [1.0] * len(A)),
+            qa.qags(SPANS, answered_list, answered_list),
+            qa.qags_matched(SPANS, answered_list, answered_list),
+            qa.feqa(SPANS, answered_list, answered_list),
+            qa.q2(SPANS, answered_list, answered_list, []),
+            qa.questeval_recall("h", "s", SPANS, answered_list, answered_list, [1.0] * len(answered_list)),
         ] == [1] * 5
 
 
@@ -496,7 +520,9 @@ def test_what_has_no_question_is_zero_or_has_no_score_as_each_metric_states():
 # From texts to scores
 def doc(
     text,
-):  # A stand-in for a parsed document: capitals are entities, pairs after an article are noun phrases, full stops end sentences
+    # A stand-in for a parsed document: capitals are entities, pairs after an article are noun phrases, full
+    # stops end sentences
+):
     toks = text.split()
     starts = [0, *(i + 1 for i, t in enumerate(toks) if t.endswith(".") and i + 1 < len(toks))]
 
@@ -574,87 +600,104 @@ def graded(chain):
 
 def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
     t = graded
-    w = t.pivot(index="sample", columns="name", values="value")
-    assert t.attrs["missing"] == {} and set(w) == set(METRICS)
+    by_name = t.pivot(index="sample", columns="name", values="value")
+    assert t.attrs["missing"] == {} and set(by_name) == set(METRICS)
     q_model, a_model = model("tiny_t5"), model("tiny_electra_qa")
-    for i, h, s in TABLE.iloc[:2].itertuples(index=False):
-        H, S = qa.spans([h, s], "test")
+    for i, hypothesis, source in TABLE.iloc[:2].itertuples(index=False):
+        hypothesis_found, source_found = qa.spans([hypothesis, source], "test")
 
         def ask(text, phrases, style):
             return [qa.Question(*q) for q in qs.ask(q_model, [(text, phrases)], qs.WRITING[style])[0][0]]
 
-        questions = ask(h, qa.q2_phrases(H), "q2")
-        valid = qa.q2_valid(questions, qs.raw_answers(a_model, [(q.text, h) for q in questions])[0])
-        A = [
+        questions = ask(hypothesis, qa.q2_phrases(hypothesis_found), "q2")
+        valid = qa.q2_valid(questions, qs.raw_answers(a_model, [(q.text, hypothesis) for q in questions])[0])
+        answered = [
             qa.Answered(q.text, q.phrase, a)
-            for q, a in zip(valid, qs.raw_answers(a_model, [(q.text, s) for q in valid])[0])
+            for q, a in zip(valid, qs.raw_answers(a_model, [(q.text, source) for q in valid])[0])
         ]
-        nli = nli_pairs(model("tiny_bert_nli"), qa.q2_pairs(s, h, A), 512, "first")[0]
-        assert w["q2"][i] == pytest.approx(qa.q2(H, questions, A, nli), abs=1e-6)
+        nli = nli_pairs(model("tiny_bert_nli"), qa.q2_pairs(source, hypothesis, answered), 512, "first")[0]
+        assert by_name["q2"][i] == pytest.approx(qa.q2(hypothesis_found, questions, answered, nli), abs=1e-6)
         sides = [
             (
-                qs_,
+                asked,
                 [
                     qa.Answered(q.text, q.phrase, *a)
-                    for q, a in zip(qs_, qs.written_answers(q_model, [(q.text, to) for q in qs_])[0])
+                    for q, a in zip(asked, qs.written_answers(q_model, [(q.text, to) for q in asked])[0])
                 ],
             )
-            for qs_, to in (
-                (ask(h, qa.questeval_phrases(H), "questeval"), s),
-                (ask(s, qa.questeval_phrases(S), "questeval"), h),
+            for asked, to in (
+                (ask(hypothesis, qa.questeval_phrases(hypothesis_found), "questeval"), source),
+                (ask(source, qa.questeval_phrases(source_found), "questeval"), hypothesis),
             )
         ]
         f = [
-            [bertscore_f1(c) for c in cosines(model("tiny_roberta"), [(a.found, a.expected) for a in A])[0]]
-            for _, A in sides
+            [
+                bertscore_f1(c)
+                for c in cosines(model("tiny_roberta"), [(a.found, a.expected) for a in answered])[0]
+            ]
+            for _, answered in sides
         ]
         (qh, ah), (q_s, a_s) = sides
-        assert w["questeval"][i] == pytest.approx(qa.questeval(h, s, H, S, qh, q_s, ah, a_s, *f), abs=1e-5)
-        low = qa.feqa_text(h.lower(), lambda t: [x for x in t.replace(". ", ".|").split("|")])
-        questions = ask(low, [p.lower() for p in qa.feqa_phrases(H)], "feqa")
+        assert by_name["questeval"][i] == pytest.approx(
+            qa.questeval(hypothesis, source, hypothesis_found, source_found, qh, q_s, ah, a_s, *f), abs=1e-5
+        )
+        low = qa.feqa_text(hypothesis.lower(), lambda t: [x for x in t.replace(". ", ".|").split("|")])
+        questions = ask(low, [p.lower() for p in qa.feqa_phrases(hypothesis_found)], "feqa")
         found = qs.span_answers(
             a_model,
             [
-                (q.text, qa.feqa_text(s, lambda t: [x for x in t.replace(". ", ".|").split("|")]).lower())
+                (
+                    q.text,
+                    qa.feqa_text(source, lambda t: [x for x in t.replace(". ", ".|").split("|")]).lower(),
+                )
                 for q in questions
             ],
             none=False,
         )[0]
-        assert w["feqa"][i] == pytest.approx(
-            qa.feqa(H, questions, [qa.Answered(q.text, q.phrase, a) for q, a in zip(questions, found)]),
+        assert by_name["feqa"][i] == pytest.approx(
+            qa.feqa(
+                hypothesis_found,
+                questions,
+                [qa.Answered(q.text, q.phrase, a) for q, a in zip(questions, found)],
+            ),
             abs=1e-6,
         )
-        questions = ask(h, qa.qags_phrases(H, g._rng(h)), "qags")
-        kept = qa.qags_kept([q.text for q in questions], [q.logp for q in questions], 20, g._rng(h)).questions
+        questions = ask(hypothesis, qa.qags_phrases(hypothesis_found, sp._text_rng(hypothesis)), "qags")
+        kept = qa.qags_kept(
+            [q.text for q in questions], [q.logp for q in questions], 20, sp._text_rng(hypothesis)
+        ).questions
         assert len(kept) == 20
-        a, b = (qs.span_answers(a_model, [(q, x) for q in kept])[0] for x in (h, s))
+        a, b = (qs.span_answers(a_model, [(q, x) for q in kept])[0] for x in (hypothesis, source))
         for f in (qa.qags, qa.qags_em, qa.qags_released):
-            assert w[f.__name__][i] == pytest.approx(
-                f(H, questions, [qa.Answered(*z) for z in zip(kept, a, b)]), abs=1e-6
+            assert by_name[f.__name__][i] == pytest.approx(
+                f(hypothesis_found, questions, [qa.Answered(*z) for z in zip(kept, a, b)]), abs=1e-6
             )
     assert (
-        w.loc["c", ["feqa", "questeval", "questeval_f1"]].eq(0).all()
-        and w.loc["c", [n for n in METRICS if n.startswith("qags")]].isna().all()
+        by_name.loc["c", ["feqa", "questeval", "questeval_f1"]].eq(0).all()
+        and by_name.loc["c", [n for n in METRICS if n.startswith("qags")]].isna().all()
     )
-    assert t.query("name=='qags' and sample=='c'")["note"].item().startswith("no named entity") and w.loc[
-        "c", "q2"
-    ] in (0, 0.5, 1)
+    assert t.query("name=='qags' and sample=='c'")["note"].item().startswith(
+        "no named entity"
+    ) and by_name.loc["c", "q2"] in (0, 0.5, 1)
 
 
 def test_of_several_valid_questions_about_a_phrase_q2_asks_the_first():
-    Q = [qa.Question(f"{k} {p}?", 0.0, p) for p in ("the Pier", "rye") for k in "abc"]
-    assert [q.text for q in qa.q2_valid(Q, ["roof", "a pier", "Pier", "", "in rye", "rye"])] == [
+    questions_asked = [qa.Question(f"{k} {p}?", 0.0, p) for p in ("the Pier", "rye") for k in "abc"]
+    assert [
+        q.text for q in qa.q2_valid(questions_asked, ["roof", "a pier", "Pier", "", "in rye", "rye"])
+    ] == [
         "b the Pier?",
         "b rye?",
     ] and qa.q2_valid([], []) == []
 
 
 def test_valid_questions_of_q2_are_asked_of_the_source_and_settled_by_entailment(chain, model, monkeypatch):
-    "The networks of the test ask nothing valid, so the second and third question about each phrase are answered by it here"
+    """The networks of the test ask nothing valid, so the second and third question about each phrase are
+    answered by it here"""
     monkeypatch.setattr(
         qs,
         "ask",
-        lambda m, items, w, **kw: (
+        lambda net, items, w, **kw: (
             [[(f"{k} {p}?", -1.0, p) for p in phrases for k in "abc"] for _, phrases in items],
             *[np.zeros(len(items), int)] * 2,
         ),
@@ -662,7 +705,7 @@ def test_valid_questions_of_q2_are_asked_of_the_source_and_settled_by_entailment
     monkeypatch.setattr(
         qs,
         "raw_answers",
-        lambda m, pairs, **kw: (
+        lambda net, pairs, **kw: (
             [("rain" if t in list(TABLE["source"]) else "" if q[0] == "a" else q[2:-1]) for q, t in pairs],
             [0] * len(pairs),
         ),
@@ -670,14 +713,18 @@ def test_valid_questions_of_q2_are_asked_of_the_source_and_settled_by_entailment
     t = g.grade(TABLE, evaluators(), ["q2", "q2_no_nli"], progress=False).pivot(
         index="sample", columns="name", values="value"
     )
-    for i, h, s in TABLE.itertuples(index=False):
-        (H,) = qa.spans([h], "test")
-        A = [qa.Answered(f"b {p}?", p, "rain") for p in dict.fromkeys(qa.q2_phrases(H))]
-        pairs = [(f"b {a.expected}? rain.", f"b {a.expected}? {a.expected}.") for a in A] or [(s.lower(), h)]
+    for i, hypothesis, s in TABLE.itertuples(index=False):
+        (summary_spans,) = qa.spans([hypothesis], "test")
+        answered_list = [
+            qa.Answered(f"b {p}?", p, "rain") for p in dict.fromkeys(qa.q2_phrases(summary_spans))
+        ]
+        pairs = [(f"b {a.expected}? rain.", f"b {a.expected}? {a.expected}.") for a in answered_list] or [
+            (s.lower(), hypothesis)
+        ]
         said = nli_pairs(model("tiny_bert_nli"), pairs, 512, "first")[0].argmax(1)
         assert t["q2"][i] == pytest.approx(
-            np.mean([{0: 0, 1: 0 if A else 0.5, 2: 1}[k] for k in said])
-        ) and t["q2_no_nli"][i] == pytest.approx(0 if A else said[0] / 2)
+            np.mean([{0: 0, 1: 0 if answered_list else 0.5, 2: 1}[k] for k in said])
+        ) and t["q2_no_nli"][i] == pytest.approx(0 if answered_list else said[0] / 2)
 
 
 def test_neither_order_nor_batch_changes_a_score(graded):
@@ -689,9 +736,9 @@ def test_neither_order_nor_batch_changes_a_score(graded):
 
 
 def test_each_network_is_loaded_once_whatever_it_is_needed_for(chain, model, monkeypatch):
-    opened, real = [], g._opened
+    opened, real = [], g._load_model
     monkeypatch.setattr(
-        g, "_opened", lambda who, **kw: opened.append(who[0].rsplit("/", 1)[-1]) or real(who, **kw)
+        g, "_load_model", lambda who, **kw: opened.append(who[0].rsplit("/", 1)[-1]) or real(who, **kw)
     )
     same = evaluators()["questeval_similarity"]  # Asked for first, and needed again after the answers
     t = g.grade(TABLE, evaluators(bertscore=same), ["bertscore_f1_source", *METRICS[::-1]], progress=False)
@@ -719,7 +766,7 @@ def test_only_qags_may_find_no_answer(chain, monkeypatch):
     monkeypatch.setattr(
         qs,
         "span_answers",
-        lambda m, ps, none=True, **kw: seen.append(none) or ([""] * len(ps), [0] * len(ps)),
+        lambda net, ps, none=True, **kw: seen.append(none) or ([""] * len(ps), [0] * len(ps)),
     )
     for n in ("feqa", "qags"):
         g.grade(TABLE, evaluators(), [n], progress=False)
@@ -728,7 +775,7 @@ def test_only_qags_may_find_no_answer(chain, monkeypatch):
 
 def test_a_question_that_two_rules_keep_is_answered_once(chain, model, monkeypatch):
     pairs, real = [], qs.span_answers
-    monkeypatch.setattr(qs, "span_answers", lambda m, ps, **kw: pairs.extend(ps) or real(m, ps, **kw))
+    monkeypatch.setattr(qs, "span_answers", lambda net, ps, **kw: pairs.extend(ps) or real(net, ps, **kw))
     g.grade(TABLE, evaluators(), ["qags", "qags_em", "qags_released", "qags_matched"], progress=False)
     assert pairs and len(pairs) == len(set(pairs))
 

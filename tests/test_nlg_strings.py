@@ -1,4 +1,5 @@
-"""The overlap metrics of TRUE and the answer comparisons of question-answering metrics, against recorded numbers."""
+"""The overlap metrics of TRUE and the answer comparisons of question-answering metrics, against recorded
+numbers."""
 
 import pytest
 from hypothesis import given
@@ -22,90 +23,90 @@ ANSWERS = dict(
 
 @pytest.mark.parametrize("key", TRUE)
 def test_the_metrics_of_true(oracle, key):
-    for p in oracle("metrics/lexical.json")["pairs"]:
-        if "true_style" in p:
-            assert TRUE[key](p["hypothesis"], p["reference"]) == pytest.approx(
-                p["true_style"][key], rel=1e-9, abs=1e-15
-            ), p["id"]
+    for pair in oracle("metrics/lexical.json")["pairs"]:
+        if "true_style" in pair:
+            assert TRUE[key](pair["hypothesis"], pair["reference"]) == pytest.approx(
+                pair["true_style"][key], rel=1e-9, abs=1e-15
+            ), pair["id"]
 
 
 def test_the_published_row(oracle):
-    r = oracle("metrics/lexical.json")["true_benchmark_row"]
+    row = oracle("metrics/lexical.json")["true_benchmark_row"]
     for key, name in (
         ("bleu_1", "BLEU_1"),
         ("bleu_4", "BLEU_4"),
         ("rouge_l_beta1_2", "ROUGE_L"),
         ("f1_overlap", "F1_overlap"),
     ):
-        assert TRUE[key](r["generated_text"], r["grounding"]) == pytest.approx(
-            r["published"][name], abs=1e-15
+        assert TRUE[key](row["generated_text"], row["grounding"]) == pytest.approx(
+            row["published"][name], abs=1e-15
         )
 
 
 @pytest.mark.parametrize("key", ANSWERS)
 def test_answer_comparisons(oracle, key):
-    for p in oracle("metrics/lexical.json")["pairs"]:
-        if "qa_strings" in p:
-            assert ANSWERS[key](p["hypothesis"], p["reference"]) == pytest.approx(p["qa_strings"][key]), p[
-                "id"
-            ]
+    for pair in oracle("metrics/lexical.json")["pairs"]:
+        if "qa_strings" in pair:
+            assert ANSWERS[key](pair["hypothesis"], pair["reference"]) == pytest.approx(
+                pair["qa_strings"][key]
+            ), pair["id"]
 
 
 def test_feqa_compares_given_tokens(oracle):
     from nltk.tokenize import NLTKWordTokenizer
 
     words = NLTKWordTokenizer().tokenize
-    for p in oracle("metrics/lexical.json")["pairs"]:
+    for pair in oracle("metrics/lexical.json")["pairs"]:
         if (
-            "tokens" in p
-            and words(p["hypothesis"]) == p["tokens"]["word_tokenize_hyp"]
-            and ". " not in p["reference"].strip()
+            "tokens" in pair
+            and words(pair["hypothesis"]) == pair["tokens"]["word_tokenize_hyp"]
+            and ". " not in pair["reference"].strip()
         ):
-            assert sg.feqa_f1(words(p["hypothesis"]), words(p["reference"])) == pytest.approx(
-                p["qa_strings"]["feqa_f1"]
-            ), p["id"]
+            assert sg.feqa_f1(words(pair["hypothesis"]), words(pair["reference"])) == pytest.approx(
+                pair["qa_strings"]["feqa_f1"]
+            ), pair["id"]
 
 
 def test_normalised_texts(oracle):
-    for p in oracle("metrics/lexical.json")["pairs"]:
-        if "tokens" in p:
-            assert (sg.normalised(p["hypothesis"]), sg.words(p["hypothesis"])) == (
-                p["tokens"]["squad_norm_hyp"],
-                p["tokens"]["q2_clean_hyp"].split(),
-            ), p["id"]  # Q2 keeps line breaks until it splits
+    for pair in oracle("metrics/lexical.json")["pairs"]:
+        if "tokens" in pair:
+            assert (sg.normalised(pair["hypothesis"]), sg.words(pair["hypothesis"])) == (
+                pair["tokens"]["squad_norm_hyp"],
+                pair["tokens"]["q2_clean_hyp"].split(),
+            ), pair["id"]  # Q2 keeps line breaks until it splits
 
 
 def test_bleu_of_alignscore_is_that_of_nltk(oracle):
-    for p in oracle("metrics/lexical.json")["pairs"]:
-        if "nltk_bleu" in p and p["hypothesis"].strip() and p["reference"].strip():
-            assert sg.bleu_alignscore([p["hypothesis"]], [p["reference"]]) == pytest.approx(
-                p["nltk_bleu"]["split_nosmooth"], abs=1e-12
-            ), p["id"]
+    for pair in oracle("metrics/lexical.json")["pairs"]:
+        if "nltk_bleu" in pair and pair["hypothesis"].strip() and pair["reference"].strip():
+            assert sg.bleu_alignscore([pair["hypothesis"]], [pair["reference"]]) == pytest.approx(
+                pair["nltk_bleu"]["split_nosmooth"], abs=1e-12
+            ), pair["id"]
     with pytest.raises(Undefined, match="no sentence"):
         sg.bleu_alignscore(["a"], [])
     assert sg.bleu_alignscore([], ["a"]) == 0
 
 
 @given(st.text(), st.text())
-def test_what_must_hold_of_any_two_texts(a, b):
-    for f in (sg.squad_f1, sg.q2_f1):
-        assert 0 <= f(a, b) == f(b, a) <= 1
+def test_what_must_hold_of_any_two_texts(first, second):
+    for metric in (sg.squad_f1, sg.q2_f1):
+        assert 0 <= metric(first, second) == metric(second, first) <= 1
     assert (
-        sg.squad_f1(a, a) == 1
-        and sg.edit_distance(a, a) == 0
-        and sg.edit_distance(a, b) == sg.edit_distance(b, a)
+        sg.squad_f1(first, first) == 1
+        and sg.edit_distance(first, first) == 0
+        and sg.edit_distance(first, second) == sg.edit_distance(second, first)
     )
-    for f in TRUE.values():
-        assert 0 <= f(a, b) <= 1 + 1e-9
+    for metric in TRUE.values():
+        assert 0 <= metric(first, second) <= 1 + 1e-9
 
 
 def test_word_salad_does_not_beat_the_sentence():
-    s = "rain fell on the old town hall roof"
-    for f in (sg.bleu_4_true, sg.rouge_l_true):
-        assert f(s, s) > f("roof hall town old the on fell rain", s)
+    sentence = "rain fell on the old town hall roof"
+    for metric in (sg.bleu_4_true, sg.rouge_l_true):
+        assert metric(sentence, sentence) > metric("roof hall town old the on fell rain", sentence)
 
 
 def test_every_entry_is_complete():
-    for n, e in reg.items():
-        if e.fn.__module__ == sg.__name__:
-            assert all((e.formula, e.trap, e.unit, e.cite, e.dim)), n
+    for name, entry in reg.items():
+        if entry.fn.__module__ == sg.__name__:
+            assert all((entry.formula, entry.trap, entry.unit, entry.cite, entry.dim)), name

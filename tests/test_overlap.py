@@ -22,12 +22,12 @@ def pairs(oracle):
 
 def test_rouge_is_the_recorded_one_with_and_without_stems(pairs):
     seen = 0
-    for p in pairs:
+    for pair in pairs:
         for key, stem in (("rouge_nostem", False), ("rouge_stem", True)):
             for kind in ("rouge1", "rouge2", "rougeL"):
-                want = p[key][kind]
+                want = pair[key][kind]
                 try:
-                    got = rouge(kind, p["hypothesis"], p["reference"], stem)
+                    got = rouge(kind, pair["hypothesis"], pair["reference"], stem)
                 except Undefined:  # no word in the reference: the package says 0
                     assert want["recall"] == want["fmeasure"] == 0
                     continue
@@ -39,63 +39,73 @@ def test_rouge_is_the_recorded_one_with_and_without_stems(pairs):
 
 
 def test_rouge_l_is_defined_exactly_where_the_benchmark_has_a_value(pairs):
-    for p in pairs:
-        want = p["he_rouge"]["rougeL"]
+    for pair in pairs:
+        want = pair["he_rouge"]["rougeL"]
         if want == "NaN":
             with pytest.raises(Undefined):
-                rouge_l(p["hypothesis"], p["reference"])
+                rouge_l(pair["hypothesis"], pair["reference"])
         else:
-            assert rouge_l(p["hypothesis"], p["reference"]) == pytest.approx(want, abs=1e-12)
+            assert rouge_l(pair["hypothesis"], pair["reference"]) == pytest.approx(want, abs=1e-12)
 
 
 def test_bleu_and_meteor_are_the_recorded_ones(pairs):
-    for p in pairs:
-        assert bleu(p["hypothesis"], p["reference"]) == pytest.approx(
-            p["sacrebleu"]["default_sentence"]["score"], abs=1e-9
-        ), p["id"]
-        assert meteor(p["hypothesis"], p["reference"]) == pytest.approx(p["meteor"]["split"], abs=1e-12), p[
-            "id"
-        ]
+    for pair in pairs:
+        assert bleu(pair["hypothesis"], pair["reference"]) == pytest.approx(
+            pair["sacrebleu"]["default_sentence"]["score"], abs=1e-9
+        ), pair["id"]
+        assert meteor(pair["hypothesis"], pair["reference"]) == pytest.approx(
+            pair["meteor"]["split"], abs=1e-12
+        ), pair["id"]
 
 
 def test_more_references_never_hurt_rouge_and_one_in_a_list_is_one():
-    h, refs = "the council met on monday", ["the council met", "a council met on monday", "nobody came"]
-    for f in (rouge_1, rouge_2, rouge_l):
-        assert f(h, refs) == max(f(h, r) for r in refs)
-        assert f(h, refs[:1]) == f(h, refs[0])
+    hypothesis, references = (
+        "the council met on monday",
+        ["the council met", "a council met on monday", "nobody came"],
+    )
+    for metric in (rouge_1, rouge_2, rouge_l):
+        assert metric(hypothesis, references) == max(
+            metric(hypothesis, reference) for reference in references
+        )
+        assert metric(hypothesis, references[:1]) == metric(hypothesis, references[0])
 
 
 words = st.lists(st.sampled_from("the cat sat on a mat".split()), min_size=1, max_size=8).map(" ".join)
 
 
 @given(words, words)
-def test_f_is_symmetric_and_identity_is_perfect(a, b):
-    for f in (rouge_1, rouge_l):
-        assert f(a, b) == pytest.approx(f(b, a), abs=1e-12)
-    assert rouge_1(a, a) == rouge_l(a, a) == 1
-    assert 0 <= meteor(a, b) <= 1 and -1e-9 <= bleu(a, b) <= 100 + 1e-9
+def test_f_is_symmetric_and_identity_is_perfect(first, second):
+    for metric in (rouge_1, rouge_l):
+        assert metric(first, second) == pytest.approx(metric(second, first), abs=1e-12)
+    assert rouge_1(first, first) == rouge_l(first, first) == 1
+    assert 0 <= meteor(first, second) <= 1 and -1e-9 <= bleu(first, second) <= 100 + 1e-9
 
 
 @given(st.lists(st.sampled_from("the cats sat on a mat ?".split()), max_size=12).map(" ".join), words)
-def test_rouge_l_is_that_of_the_package(h, r):
-    assert rouge("rougeL", h, r) == RougeScorer(["rougeL"], use_stemmer=True).score(r, h)["rougeL"]
+def test_rouge_l_is_that_of_the_package(hypothesis, reference):
+    assert (
+        rouge("rougeL", hypothesis, reference)
+        == RougeScorer(["rougeL"], use_stemmer=True).score(reference, hypothesis)["rougeL"]
+    )
 
 
 alike = st.lists(st.sampled_from("car automobile railcar big large adult run ran".split()), max_size=8)
 
 
 @given(alike, alike)
-def test_meteor_finds_the_synonyms_that_the_package_finds(h, r):
-    assert meteor(" ".join(h), " ".join(r)) == meteor_score([r], h, wordnet=overlap.wordnet())
+def test_meteor_finds_the_synonyms_that_the_package_finds(hypothesis, reference):
+    assert meteor(" ".join(hypothesis), " ".join(reference)) == meteor_score(
+        [reference], hypothesis, wordnet=overlap.wordnet()
+    )
 
 
 @given(words)
-def test_precision_against_a_source_that_holds_the_summary_is_one(a):
-    assert rouge_2_precision(a, f"before {a} after") == (len(a.split()) > 1)
+def test_precision_against_a_source_that_holds_the_summary_is_one(summary):
+    assert rouge_2_precision(summary, f"before {summary} after") == (len(summary.split()) > 1)
 
 
 def test_every_metric_is_registered_with_its_scale():
-    assert {reg[n].unit for n in ("rouge_1", "rouge_2", "rouge_l", "rouge_2_precision", "meteor")} == {
+    assert {reg[name].unit for name in ("rouge_1", "rouge_2", "rouge_l", "rouge_2_precision", "meteor")} == {
         "[0,1]"
     } and reg["bleu"].unit == "[0,100]"
     assert reg["meteor"].needs == ("hypothesis", "reference")
@@ -109,7 +119,7 @@ def test_wordnet_has_its_unix_offsets_and_its_absence_names_the_remedy(monkeypat
     monkeypatch.setenv("UETRUST_CACHE", str(tmp_path))
     folder = Path(overlap.wordnet_folder())
     assert (
-        sorted(p.name for p in folder.iterdir()) == sorted(overlap.FILES)
+        sorted(path.name for path in folder.iterdir()) == sorted(overlap.FILES)
         and b"\r" not in (folder / "data.noun").read_bytes()[:10_000]
     )
     assert (folder / "data.noun").read_bytes()[

@@ -1,4 +1,5 @@
-"""From stored statistics to scores: what a run computes, what it says is missing, and that shards change nothing."""
+"""From stored statistics to scores: what a run computes, what it says is missing, and that shards change
+nothing."""
 
 import json
 import os
@@ -39,8 +40,9 @@ def banks(tmp_path_factory):
 
         def again(texts, rows=rows):
             return [
-                dict(sample=r.sample, kind=r.kind, k=r.k) | rows.loc[(r.sample, r.kind, r.k)].to_dict()
-                for r in texts.itertuples()
+                dict(sample=registry.sample, kind=registry.kind, k=registry.k)
+                | rows.loc[(registry.sample, registry.kind, registry.k)].to_dict()
+                for registry in texts.itertuples()
             ]
 
         fill_readings(many / p, many / "texts", dict(title=p), again, PASSES[p].kinds, progress=False)
@@ -60,31 +62,31 @@ def test_shards_change_no_score(banks):
 
 
 def test_every_score_is_given_or_says_what_is_not_stored(banks):
-    t = score_bank(banks[64], samples=SAMPLES, progress=False)
-    assert set(t["name"]) | set(t.attrs["missing"]) == set(SCORES) and not set(t["name"]) & set(
-        t.attrs["missing"]
+    table = score_bank(banks[64], samples=SAMPLES, progress=False)
+    assert set(table["name"]) | set(table.attrs["missing"]) == set(SCORES) and not set(table["name"]) & set(
+        table.attrs["missing"]
     )
-    assert t.attrs["missing"]["eigv"] == ["nli"] and t.attrs["missing"]["huq"] == ["md"]
-    assert (t["note"] != "").equals(t["value"].isna())
+    assert table.attrs["missing"]["eigv"] == ["nli"] and table.attrs["missing"]["huq"] == ["md"]
+    assert (table["note"] != "").equals(table["value"].isna())
 
 
 def test_scores_that_rest_on_scores_see_the_whole_bank(banks):
-    r = Registry()
-    r |= {n: reg[n] for n in ("msp", "output_length")}
+    registry = Registry()
+    registry |= {n: reg[n] for n in ("msp", "output_length")}
 
-    @r.add(kind="stat", unit="rank", cite="test")
+    @registry.add(kind="stat", unit="rank", cite="test")
     def place(msp: list) -> list:
         return pd.Series(msp).rank().tolist()
 
-    @r.add(kind="ue", unit="rank", cite="test")
+    @registry.add(kind="ue", unit="rank", cite="test")
     def placed(place: float) -> float:
         return place
 
-    assert scores_needed("placed", r) == {"msp"}
+    assert scores_needed("placed", registry) == {"msp"}
     for bank in banks.values():
-        t = score_bank(bank, ["placed", "output_length"], reg=r, progress=False)
-        assert sorted(t.loc[t["name"] == "placed", "value"]) == list(range(1, 9)) and list(
-            t["name"].unique()
+        table = score_bank(bank, ["placed", "output_length"], reg=registry, progress=False)
+        assert sorted(table.loc[table["name"] == "placed", "value"]) == list(range(1, 9)) and list(
+            table["name"].unique()
         ) == ["placed", "output_length"]
 
 
@@ -102,14 +104,14 @@ def test_what_is_lacking_is_what_stops_a_score(name):
 @given(values=st.lists(st.floats(-5, 5), min_size=1, max_size=6))
 @hs(max_examples=20, deadline=None)
 def test_a_statistic_is_computed_once_and_only_when_asked_for(values):
-    calls, r = [], Registry()
+    calls, registry = [], Registry()
 
-    @r.add(kind="stat", unit="", cite="test")
+    @registry.add(kind="stat", unit="", cite="test")
     def double(x: list) -> list:
         calls.append("double")
         return [2 * v for v in x]
 
-    @r.add(kind="stat", unit="", cite="test")
+    @registry.add(kind="stat", unit="", cite="test")
     def never(x: list) -> list:
         raise AssertionError
 
@@ -119,8 +121,8 @@ def test_a_statistic_is_computed_once_and_only_when_asked_for(values):
             return double
 
         f.__name__ = n
-        r.add(f, kind="ue", unit="", cite="test")
-    run = Run(range(len(values)), r, x=values)
+        registry.add(f, kind="ue", unit="", cite="test")
+    run = Run(range(len(values)), registry, x=values)
     assert score(run, "one")["value"].tolist() == score(run, "two")["value"].tolist() == [
         2 * v for v in values
     ] and calls == ["double"]
@@ -149,11 +151,11 @@ def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):
     assert main(["score", bank, "--methods", "msp", "mte", "eigv", "--out", str(tmp_path / "s.parquet")]) == 0
     out = capsys.readouterr().out
     assert "2 methods on 8 texts" in out and "eigv: not stored: nli" in out
-    t = pd.read_parquet(tmp_path / "s.parquet")
+    table = pd.read_parquet(tmp_path / "s.parquet")
     assert (
-        list(t) == ["dataset", "generator", "sample", "name", "value", "note"]
-        and len(t) == 16
-        and np.isfinite(t["value"]).all()
+        list(table) == ["dataset", "generator", "sample", "name", "value", "note"]
+        and len(table) == 16
+        and np.isfinite(table["value"]).all()
     )
     assert (
         main(["score", bank, "--out", "scores.txt"]) == 2
@@ -171,14 +173,14 @@ def test_every_card_says_what_each_need_is(kind):
 
 def test_the_cards_say_what_the_demo_measured_about_every_method():
     "After a new method or another demo: make cards"
-    t = pd.read_csv(root() / MEASURED)
+    table = pd.read_csv(root() / MEASURED)
     assert (
-        set(t["method"]) == set(SCORES)
-        and not t.duplicated(["generator", "method"]).any()
-        and t["generator"].nunique() == len(profile("demo")["banks"].split())
+        set(table["method"]) == set(SCORES)
+        and not table.duplicated(["generator", "method"]).any()
+        and table["generator"].nunique() == len(profile("demo")["banks"].split())
     )
     assert (
-        (t["lacks"].isna() | t["prr"].isna()).all()
+        (table["lacks"].isna() | table["prr"].isna()).all()
         and "**Measured**" in card("msp")
         and "gives" in card("mcnse_lmp")
     )
