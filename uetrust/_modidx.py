@@ -831,6 +831,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                         'uetrust/evaluation/weights.py'),
                                             'uetrust.evaluation.weights.Order.size': ( '08_evaluation/weights.html#order.size',
                                                                                        'uetrust/evaluation/weights.py'),
+                                            'uetrust.evaluation.weights._sums_of_squares': ( '08_evaluation/weights.html#_sums_of_squares',
+                                                                                             'uetrust/evaluation/weights.py'),
                                             'uetrust.evaluation.weights.block_mean': ( '08_evaluation/weights.html#block_mean',
                                                                                        'uetrust/evaluation/weights.py'),
                                             'uetrust.evaluation.weights.harmonic': ( '08_evaluation/weights.html#harmonic',
