@@ -21,7 +21,9 @@ def _adjust(
     adjusted, tested = np.full(p.shape, np.nan), ~np.isnan(p)
     values = p[tested]
     order = np.argsort(values, kind="stable")
-    values[order] = np.minimum(step(values[order]), 1)
+    ascending = values[order]
+    # rounding of p*m/m may fall one bit below p; an adjusted value is never smaller than its p-value
+    values[order] = np.clip(step(ascending), ascending, 1)
     adjusted[tested] = values
     return adjusted
 

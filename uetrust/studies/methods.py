@@ -95,7 +95,7 @@ def measured(
     scores: pd.DataFrame,  # From `uetrust.scoring.methods.score_bank`
     prr: pd.DataFrame,  # From `found`
     missing: pd.DataFrame,  # name, lacks
-    # method, n, prr, lo, hi, q, like, default (of a variant), moved (share of texts whose rank changes), lacks
+    # method, n, prr, lo, hi, q, like, default (of a variant), moved (share of texts that change rank), lacks
 ) -> pd.DataFrame:
     "Results of every method on the texts of one generator."
     table = prr.rename(columns=dict(value="prr")).set_index("method")[["n", "prr", "lo", "hi", "q"]]
