@@ -2725,6 +2725,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                  'uetrust/studies/stability.py'),
                                            'uetrust.studies.stability._is_drawn': ( '11_studies/stability.html#_is_drawn',
                                                                                     'uetrust/studies/stability.py'),
+                                           'uetrust.studies.stability._of_sources': ( '11_studies/stability.html#_of_sources',
+                                                                                      'uetrust/studies/stability.py'),
                                            'uetrust.studies.stability._summary': ( '11_studies/stability.html#_summary',
                                                                                    'uetrust/studies/stability.py'),
                                            'uetrust.studies.stability._values': ( '11_studies/stability.html#_values',
