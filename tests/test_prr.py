@@ -29,15 +29,15 @@ CASES = [
 ]
 
 
-def floats(x):
-    return np.array([np.nan if v in (None, "NaN") else float(v) for v in x])
+def floats(values):
+    return np.array([np.nan if value in (None, "NaN") else float(value) for value in values])
 
 
 @pytest.fixture(scope="session")
 def case(oracle):
     def load(name):
-        c = oracle("evaluation.json")["prr"][name]
-        return floats(c["inputs"]["quality"]), floats(c["inputs"]["uncertainty"]), c
+        recorded = oracle("evaluation.json")["prr"][name]
+        return floats(recorded["inputs"]["quality"]), floats(recorded["inputs"]["uncertainty"]), recorded
 
     return load
 
@@ -52,38 +52,40 @@ def test_every_recorded_case_is_used(oracle):
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("area", ["mean", "sum"])
 def test_released_areas(case, name, area):
-    q, u, c = case(name)
-    peer = c["peers"][f"he2024_rcc_{area}"]
-    got = released_prr(q, u, area)
+    quality, uncertainty, recorded = case(name)
+    peer = recorded["peers"][f"he2024_rcc_{area}"]
+    got = released_prr(quality, uncertainty, area)
     assert got == pytest.approx(
         (peer["ue_score"], peer["oracle_score"], peer["random_score"], peer["normalized"]),
         abs=1e-12,
         rel=1e-12,
     )
-    assert prr(q, u, area=area, compat="he2024").value == got.value
+    assert prr(quality, uncertainty, area=area, compat="he2024").value == got.value
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("rho", [1.0, 0.5, 0.25])
-def test_lm_polygraph(case, name, rho):
+@pytest.mark.parametrize("max_rejection", [1.0, 0.5, 0.25])
+def test_lm_polygraph(case, name, max_rejection):
     "Equal without ties; with ties the peer's unstable sort lands somewhere between our worst and best order."
-    q, u, c = case(name)
-    peer = c["peers"].get(f"lm_polygraph_prr_{rho}")
-    if int(rho * len(q)) < 2:  # 0/0 in disguise: the peer returns rounding noise
+    quality, uncertainty, recorded = case(name)
+    peer = recorded["peers"].get(f"lm_polygraph_prr_{max_rejection}")
+    if int(max_rejection * len(quality)) < 2:  # 0/0 in disguise: the peer returns rounding noise
         with pytest.raises(Undefined):
-            released_prr(q, u, max_rejection=rho)
-        assert np.isnan(prr(q, u, max_rejection=rho).value)
-    elif len(set(u)) == len(u):
-        assert released_prr(q, u, max_rejection=rho).value == pytest.approx(peer["normalized"], abs=1e-12)
+            released_prr(quality, uncertainty, max_rejection=max_rejection)
+        assert np.isnan(prr(quality, uncertainty, max_rejection=max_rejection).value)
+    elif len(set(uncertainty)) == len(uncertainty):
+        assert released_prr(quality, uncertainty, max_rejection=max_rejection).value == pytest.approx(
+            peer["normalized"], abs=1e-12
+        )
     else:
-        g = Group(q[:, None], u[:, None], max_rejection=rho)
-        scaled = [1 - (e[0, 0] - g.risk.min()) / np.ptp(g.risk) for e in g.extremes]
+        group = Group(quality[:, None], uncertainty[:, None], max_rejection=max_rejection)
+        scaled = [1 - (area[0, 0] - group.risk.min()) / np.ptp(group.risk) for area in group.extremes]
         assert scaled[1] - 1e-12 <= peer["ue_score"] <= scaled[0] + 1e-12
 
 
-@pytest.mark.parametrize("name", [c for c in CASES if c != "constant10"])
+@pytest.mark.parametrize("name", [recorded for recorded in CASES if recorded != "constant10"])
 @pytest.mark.parametrize(
-    "area,rho,key",
+    "area,max_rejection,key",
     [
         ("mean", 1.0, "mean"),
         ("sum", 1.0, "sum"),
@@ -91,96 +93,122 @@ def test_lm_polygraph(case, name, rho):
         ("mean", 0.25, "mean_max_rejection_0.25"),
     ],
 )
-def test_exact_values(case, name, area, rho, key):
-    q, u, c = case(name)
-    e, got = c["exact"][key], prr(q, u, area=area, max_rejection=rho)
-    if e["prr_tie_averaged"] is None:
+def test_exact_values(case, name, area, max_rejection, key):
+    quality, uncertainty, recorded = case(name)
+    exact, got = recorded["exact"][key], prr(quality, uncertainty, area=area, max_rejection=max_rejection)
+    if exact["prr_tie_averaged"] is None:
         assert np.isnan(got.value) and "fewer than 2" in got.note
         return
-    want = [e[k] for k in ("prr_tie_averaged", "prr_worst_tie_order", "prr_best_tie_order", "null_sd")]
+    want = [
+        exact[field] for field in ("prr_tie_averaged", "prr_worst_tie_order", "prr_best_tie_order", "null_sd")
+    ]
     assert (got.value, got.tie_lo, got.tie_hi, got.null_sd) == pytest.approx(want, abs=1e-10)
-    assert prr(q, u, area=area, max_rejection=rho, ties="best").value == pytest.approx(want[2], abs=1e-10)
-    assert prr(q, u, area=area, max_rejection=rho, ties="worst").value == pytest.approx(want[1], abs=1e-10)
-    if e.get("jackknife_se") is not None:
-        assert got.se == pytest.approx(e["jackknife_se"], abs=1e-10)
-    if e.get("leave_one_out") is not None:
-        left = replicates(Group(q[:, None], u[:, None], area, max_rejection=rho))[:, 0, 0]
-        np.testing.assert_allclose(left, floats(e["leave_one_out"]), atol=1e-10)
+    assert prr(
+        quality, uncertainty, area=area, max_rejection=max_rejection, ties="best"
+    ).value == pytest.approx(want[2], abs=1e-10)
+    assert prr(
+        quality, uncertainty, area=area, max_rejection=max_rejection, ties="worst"
+    ).value == pytest.approx(want[1], abs=1e-10)
+    if exact.get("jackknife_se") is not None:
+        assert got.se == pytest.approx(exact["jackknife_se"], abs=1e-10)
+    if exact.get("leave_one_out") is not None:
+        left = replicates(Group(quality[:, None], uncertainty[:, None], area, max_rejection=max_rejection))[
+            :, 0, 0
+        ]
+        np.testing.assert_allclose(left, floats(exact["leave_one_out"]), atol=1e-10)
 
 
 def test_constant_quality(case):
-    q, u, c = case("constant10")
-    assert np.isnan(prr(q, u).value) and "constant" in prr(q, u).note
-    assert prr(q, u, compat="he2024").value == 0.5
-    assert prr(q, u, area="sum", compat="he2024").value == 2.75
+    quality, uncertainty, recorded = case("constant10")
+    assert np.isnan(prr(quality, uncertainty).value) and "constant" in prr(quality, uncertainty).note
+    assert prr(quality, uncertainty, compat="he2024").value == 0.5
+    assert prr(quality, uncertainty, area="sum", compat="he2024").value == 2.75
 
 
 def test_continuous_cases_of_the_other_oracle(oracle):
-    for c in oracle("uncertainty.json")["ue_metrics_continuous"]:
-        u, q, o = floats(c["inputs"]["estimator"]), floats(c["inputs"]["target"]), c["outputs"]
+    for recorded in oracle("uncertainty.json")["ue_metrics_continuous"]:
+        uncertainty, quality, output = (
+            floats(recorded["inputs"]["estimator"]),
+            floats(recorded["inputs"]["target"]),
+            recorded["outputs"],
+        )
         for area, key in (("mean", "rcc-auc"), ("sum", "rcc-auc_unnormalized_curve")):
             got, want = (
-                released_prr(q, u, area),
-                [o[key + s] for s in ("", "_oracle", "_random_seed42_1000", "_normalized")],
+                released_prr(quality, uncertainty, area),
+                [output[key + suffix] for suffix in ("", "_oracle", "_random_seed42_1000", "_normalized")],
             )
-            assert tuple(got) == pytest.approx([float(w) for w in want], abs=1e-12, rel=1e-12, nan_ok=True), (
-                c["name"]
-            )
+            assert tuple(got) == pytest.approx(
+                [float(value) for value in want], abs=1e-12, rel=1e-12, nan_ok=True
+            ), recorded["name"]
 
 
 def test_released_pipeline(oracle):
-    for c in oracle("uncertainty.json")["released_prr_pipeline"]:
-        i, o = c["inputs"], c["outputs"]
-        q, u = merge_duplicates(i["input_texts"], floats(i["metric"]), floats(i["uncertainty"]))
-        np.testing.assert_allclose(q, floats(o["recombined_metric"]), atol=1e-15)
-        np.testing.assert_allclose(u, floats(o["recombined_uncertainty"]), atol=1e-15)
-        assert tuple(released_prr(q, u)) == pytest.approx(
-            [o[k] for k in ("rcc_auc", "oracle", "random_mean_seed42_1000", "prr")], abs=1e-12
-        ), c["name"]
+    for recorded in oracle("uncertainty.json")["released_prr_pipeline"]:
+        inputs, outputs = recorded["inputs"], recorded["outputs"]
+        quality, uncertainty = merge_duplicates(
+            inputs["input_texts"], floats(inputs["metric"]), floats(inputs["uncertainty"])
+        )
+        np.testing.assert_allclose(quality, floats(outputs["recombined_metric"]), atol=1e-15)
+        np.testing.assert_allclose(uncertainty, floats(outputs["recombined_uncertainty"]), atol=1e-15)
+        assert tuple(released_prr(quality, uncertainty)) == pytest.approx(
+            [outputs[name] for name in ("rcc_auc", "oracle", "random_mean_seed42_1000", "prr")], abs=1e-12
+        ), recorded["name"]
 
 
 def test_released_merging(oracle):
-    d = oracle("evaluation.json")["released_pipeline_nan_duplicates"]
-    for ue in ("UE1", "UE2"):
-        q, u = merge_duplicates(d["inputs"]["input_texts"], floats(d["inputs"]["Q"]), floats(d["inputs"][ue]))
-        np.testing.assert_allclose(u, d["outputs"]["steps"][ue]["recombined_ue"], atol=1e-15)
-        np.testing.assert_allclose(q, d["outputs"]["steps"][ue]["recombined_metric"], atol=1e-15)
-        got = released_prr(q, u)
-        s = d["outputs"]["scores"]
+    recorded = oracle("evaluation.json")["released_pipeline_nan_duplicates"]
+    for method in ("UE1", "UE2"):
+        quality, uncertainty = merge_duplicates(
+            recorded["inputs"]["input_texts"],
+            floats(recorded["inputs"]["Q"]),
+            floats(recorded["inputs"][method]),
+        )
+        np.testing.assert_allclose(
+            uncertainty, recorded["outputs"]["steps"][method]["recombined_ue"], atol=1e-15
+        )
+        np.testing.assert_allclose(
+            quality, recorded["outputs"]["steps"][method]["recombined_metric"], atol=1e-15
+        )
+        got = released_prr(quality, uncertainty)
+        want = recorded["outputs"]["scores"]
         assert (got.method, got.value) == pytest.approx(
-            (s[f"sequence|{ue}|Q|rcc-auc"], s[f"sequence|{ue}|Q|rcc-auc_normalized"]), abs=1e-12
+            (want[f"sequence|{method}|Q|rcc-auc"], want[f"sequence|{method}|Q|rcc-auc_normalized"]), abs=1e-12
         )
 
 
 def test_paired_and_clustered_errors(oracle):
-    d = oracle("evaluation.json")
-    ice = d["ice_inputs"]
-    for key, want in d["prr_paired_ice"].items():
+    recorded = oracle("evaluation.json")
+    ice = recorded["ice_inputs"]
+    for key, want in recorded["prr_paired_ice"].items():
         dim, area = key.split("/")
-        human, ours, theirs = (np.array(x, float) for x in ice_dimension(ice, dim))
+        human, ours, theirs = (np.array(method, float) for method in ice_dimension(ice, dim))
         docs = np.repeat(np.arange(human.shape[0]), human.shape[1])
-        q, a, b = human.ravel(), -ours.ravel(), -theirs.ravel()
-        one, two = prr(q, a, area=area), prr(q, b, area=area)
-        assert (one.value, two.value) == pytest.approx((want["prr_ice"], want["prr_unieval"]), abs=1e-8)
-        assert (one.se, two.se) == pytest.approx(
+        quality, first_method, second_method = human.ravel(), -ours.ravel(), -theirs.ravel()
+        first, second = prr(quality, first_method, area=area), prr(quality, second_method, area=area)
+        assert (first.value, second.value) == pytest.approx((want["prr_ice"], want["prr_unieval"]), abs=1e-8)
+        assert (first.se, second.se) == pytest.approx(
             (want["jackknife_se_ice"], want["jackknife_se_unieval"]), abs=1e-8
         )
-        assert one.null_sd == pytest.approx(want["null_sd"], abs=1e-10)
-        assert prr_difference(q, a, b, area=area).se == pytest.approx(
+        assert first.null_sd == pytest.approx(want["null_sd"], abs=1e-10)
+        assert prr_difference(quality, first_method, second_method, area=area).se == pytest.approx(
             want["jackknife_se_difference"], abs=1e-8
         )
-        by_doc = [prr(q, x, area=area, clusters=docs).se for x in (a, b)]
+        by_doc = [
+            prr(quality, method, area=area, clusters=docs).se for method in (first_method, second_method)
+        ]
         assert by_doc == pytest.approx(
             (want["cluster_jackknife_se_ice"], want["cluster_jackknife_se_unieval"]), abs=1e-8
         )
-        assert prr_difference(q, a, b, area=area, clusters=docs).se == pytest.approx(
-            want["cluster_jackknife_se_difference"], abs=1e-8
-        )
+        assert prr_difference(
+            quality, first_method, second_method, area=area, clusters=docs
+        ).se == pytest.approx(want["cluster_jackknife_se_difference"], abs=1e-8)
 
 
 def ice_dimension(ice, dim):
     "Human, ICE-uniform and re-aligned UniEval scores, documents x systems"
-    get = lambda k: np.array([[np.nan if v is None else v for v in row] for row in ice[k][dim]], float)
+    get = lambda key: np.array(
+        [[np.nan if value is None else value for value in row] for row in ice[key][dim]], float
+    )
     return (
         get("human"),
         get("ice_uniform"),
@@ -194,15 +222,19 @@ def ice_dimension(ice, dim):
 def test_recorded_identities(oracle):
     for n, want in oracle("evaluation.json")["prr_null"]["identities"].items():
         n, bad_first = int(n), np.r_[0.0, np.ones(int(n) - 1)]
-        w = {a: rank_weights(n, a) for a in ("mean", "sum")}
+        weights = {area: rank_weights(n, area) for area in ("mean", "sum")}
         assert harmonic(n)[n] == pytest.approx(want["H_N"], rel=1e-12)
-        assert ((w["mean"] - w["mean"].mean()) ** 2).sum() == pytest.approx(want["S_w_mean"], rel=1e-10)
-        assert ((w["sum"] - w["sum"].mean()) ** 2).sum() == pytest.approx(want["S_w_sum"], rel=1e-10)
+        assert ((weights["mean"] - weights["mean"].mean()) ** 2).sum() == pytest.approx(
+            want["S_w_mean"], rel=1e-10
+        )
+        assert ((weights["sum"] - weights["sum"].mean()) ** 2).sum() == pytest.approx(
+            want["S_w_sum"], rel=1e-10
+        )
         assert prr(bad_first, np.arange(n)).value == pytest.approx(want["min_prr_mean"], rel=1e-10)
 
 
 scores = st.lists(st.tuples(st.integers(-4, 4), st.integers(0, 5)), min_size=5, max_size=25).filter(
-    lambda p: len({q for q, _ in p}) > 1
+    lambda p: len({quality for quality, _ in p}) > 1
 )
 
 
@@ -210,104 +242,113 @@ def split(pairs):
     return (np.array(x, float) for x in zip(*pairs))
 
 
-def naive(q, u, area):
+def naive(quality, uncertainty, area):
     "PRR from its definition, prefix by prefix; a tied item counts with the mean risk of its block"
-    r, n = q.max() - q, len(q)
+    risk, n = quality.max() - quality, len(quality)
 
     def mean_risk(key):
-        s = np.array(
+        averaged = np.array(
             [
-                np.mean([r[j] for j in range(n) if key[j] == key[i]])
+                np.mean([risk[j] for j in range(n) if key[j] == key[i]])
                 for i in sorted(range(n), key=lambda i: key[i])
             ]
         )
-        return np.mean([s[:k].sum() / (k if area == "mean" else 1) for k in range(1, n + 1)])
+        return np.mean([averaged[:k].sum() / (k if area == "mean" else 1) for k in range(1, n + 1)])
 
-    chance = np.mean([r.mean() * (1 if area == "mean" else k) for k in range(1, n + 1)])
-    return (chance - mean_risk(u)) / (chance - mean_risk(r))
+    chance = np.mean([risk.mean() * (1 if area == "mean" else k) for k in range(1, n + 1)])
+    return (chance - mean_risk(uncertainty)) / (chance - mean_risk(risk))
 
 
 @given(scores, st.sampled_from(["mean", "sum"]))
 def test_matches_the_definition(pairs, area):
-    q, u = split(pairs)
-    assert prr(q, u, area=area).value == pytest.approx(naive(q, u, area), abs=1e-12)
+    quality, uncertainty = split(pairs)
+    assert prr(quality, uncertainty, area=area).value == pytest.approx(
+        naive(quality, uncertainty, area), abs=1e-12
+    )
 
 
 @given(scores, st.sampled_from(AREAS), st.floats(0.01, 100), st.floats(-50, 50))
-def test_affine_quality_and_monotone_uncertainty_change_nothing(pairs, how, a, b):
-    q, u = split(pairs)
-    area, rho = how
-    x, y = prr(q, u, area=area, max_rejection=rho), prr(a * q + b, np.exp(u), area=area, max_rejection=rho)
+def test_affine_quality_and_monotone_uncertainty_change_nothing(pairs, area_and_rejection, factor, shift):
+    quality, uncertainty = split(pairs)
+    area, max_rejection = area_and_rejection
+    x, y = (
+        prr(quality, uncertainty, area=area, max_rejection=max_rejection),
+        prr(factor * quality + shift, np.exp(uncertainty), area=area, max_rejection=max_rejection),
+    )
     assert (x.value, x.se, x.null_sd, x.tie_sd) == pytest.approx(
         (y.value, y.se, y.null_sd, y.tie_sd), abs=1e-9, nan_ok=True
     )
 
 
 @given(scores, st.randoms(use_true_random=False))
-def test_order_of_samples_is_irrelevant(pairs, rnd):
-    q, u = split(pairs)
-    i = list(range(len(q)))
-    rnd.shuffle(i)
-    x, y = prr(q, u), prr(q[i], u[i])
+def test_order_of_samples_is_irrelevant(pairs, random):
+    quality, uncertainty = split(pairs)
+    order = list(range(len(quality)))
+    random.shuffle(order)
+    x, y = prr(quality, uncertainty), prr(quality[order], uncertainty[order])
     assert x[:9] == pytest.approx(y[:9], abs=1e-12, nan_ok=True)
 
 
 @given(scores)
 def test_inputs_stay_as_they_were(pairs):
-    q, u = split(pairs)
-    before = q.copy(), u.copy()
-    prr(q, u)
-    np.testing.assert_array_equal((q, u), before)
+    quality, uncertainty = split(pairs)
+    before = quality.copy(), uncertainty.copy()
+    prr(quality, uncertainty)
+    np.testing.assert_array_equal((quality, uncertainty), before)
 
 
 @given(scores)
 def test_sum_is_gini_and_antisymmetric(pairs):
     from scipy.stats import rankdata
 
-    q, u = split(pairs)
-    gini = np.cov(-q, rankdata(u))[0, 1] / np.cov(-q, rankdata(-q))[0, 1]
-    assert prr(q, u, area="sum").value == pytest.approx(gini, abs=1e-10)
-    assert prr(q, -u, area="sum").value == pytest.approx(-gini, abs=1e-10)
+    quality, uncertainty = split(pairs)
+    gini = np.cov(-quality, rankdata(uncertainty))[0, 1] / np.cov(-quality, rankdata(-quality))[0, 1]
+    assert prr(quality, uncertainty, area="sum").value == pytest.approx(gini, abs=1e-10)
+    assert prr(quality, -uncertainty, area="sum").value == pytest.approx(-gini, abs=1e-10)
 
 
 @given(scores)
 def test_sum_of_binary_is_two_auc_minus_one(pairs):
-    q, u = split(pairs)
-    bad = (q <= np.median(q)).astype(int)
+    quality, uncertainty = split(pairs)
+    bad = (quality <= np.median(quality)).astype(int)
     if 0 < bad.sum() < len(bad):
-        assert prr(1 - bad, u, area="sum").value == pytest.approx(2 * roc_auc_score(bad, u) - 1, abs=1e-10)
+        assert prr(1 - bad, uncertainty, area="sum").value == pytest.approx(
+            2 * roc_auc_score(bad, uncertainty) - 1, abs=1e-10
+        )
 
 
 @given(scores)
 def test_bounds_and_oracle(pairs):
-    q, u = split(pairs)
-    n = len(q)
-    v = prr(q, u)
+    quality, uncertainty = split(pairs)
+    n = len(quality)
+    got = prr(quality, uncertainty)
     assert (
         -(harmonic(n)[n] - 1) * n / (n - 1) - 1e-12
-        <= v.tie_lo
-        <= v.value + 1e-12
-        <= v.tie_hi + 2e-12
+        <= got.tie_lo
+        <= got.value + 1e-12
+        <= got.tie_hi + 2e-12
         <= 1 + 3e-12
     )
-    assert prr(q, -q).value == pytest.approx(1, abs=1e-12)
+    assert prr(quality, -quality).value == pytest.approx(1, abs=1e-12)
 
 
 @given(
     st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 2)), min_size=5, max_size=6).filter(
-        lambda p: len({q for q, _ in p}) > 1
+        lambda order: len({quality for quality, _ in order}) > 1
     )
 )
 def test_ties_average_over_all_orders(pairs):
-    q, u = split(pairs)
-    n, w = len(q), rank_weights(len(q))
+    quality, uncertainty = split(pairs)
+    n, weights = len(quality), rank_weights(len(quality))
     orders = [
-        p for p in itertools.permutations(range(n)) if all(u[a] <= u[b] for a, b in itertools.pairwise(p))
+        order
+        for order in itertools.permutations(range(n))
+        if all(uncertainty[before] <= uncertainty[after] for before, after in itertools.pairwise(order))
     ]
-    e, o = -q.mean(), w @ np.sort(-q)
-    every = np.array([(e - w @ -q[list(p)]) / (e - o) for p in orders])
-    v = prr(q, u)
-    assert (v.value, v.tie_sd, v.tie_lo, v.tie_hi) == pytest.approx(
+    random, oracle = -quality.mean(), weights @ np.sort(-quality)
+    every = np.array([(random - weights @ -quality[list(order)]) / (random - oracle) for order in orders])
+    got = prr(quality, uncertainty)
+    assert (got.value, got.tie_sd, got.tie_lo, got.tie_hi) == pytest.approx(
         (every.mean(), every.std(), every.min(), every.max()), abs=1e-10
     )
 
@@ -316,128 +357,150 @@ def test_ties_average_over_all_orders(pairs):
 
 
 @given(scores, st.sampled_from(AREAS), st.sampled_from(["average", "input", "best", "worst"]))
-def test_delete_one_is_exact(pairs, how, ties):
-    q, u = split(pairs)
-    area, rho = how
-    if int(rho * (len(q) - 1)) < 2:
+def test_delete_one_is_exact(pairs, area_and_rejection, ties):
+    quality, uncertainty = split(pairs)
+    area, max_rejection = area_and_rejection
+    if int(max_rejection * (len(quality) - 1)) < 2:
         return
-    g = Group(q[:, None], u[:, None], area, ties, rho)
-    for i, got in enumerate(replicates(g)[:, 0, 0]):
-        want = prr(np.delete(q, i), np.delete(u, i), area, ties, rho).value
+    group = Group(quality[:, None], uncertainty[:, None], area, ties, max_rejection)
+    for i, got in enumerate(replicates(group)[:, 0, 0]):
+        want = prr(np.delete(quality, i), np.delete(uncertainty, i), area, ties, max_rejection).value
         assert got == pytest.approx(want, abs=1e-10, nan_ok=True)
 
 
 @given(scores, st.sampled_from(AREAS), st.integers(0, 2**32 - 1))
-def test_counting_equals_copying(pairs, how, seed):
-    q, u = split(pairs)
-    area, rho = how
-    c = bootstrap_counts(len(q), 4, np.random.default_rng(seed))
-    got = counted_areas(order_by(u), c, -q[:, None], area, rho)[:, 0]
-    for row, a in zip(c, got):
-        i = np.repeat(np.arange(len(q)), row)
-        assert a == pytest.approx(
-            item_weights(order_by(u[i]), rank_weights(len(i), area, rho)) @ -q[i], abs=1e-10
+def test_counting_equals_copying(pairs, area_and_rejection, seed):
+    quality, uncertainty = split(pairs)
+    area, max_rejection = area_and_rejection
+    counts = bootstrap_counts(len(quality), 4, np.random.default_rng(seed))
+    got = counted_areas(order_by(uncertainty), counts, -quality[:, None], area, max_rejection)[:, 0]
+    for row, value in zip(counts, got):
+        taken = np.repeat(np.arange(len(quality)), row)
+        assert value == pytest.approx(
+            item_weights(order_by(uncertainty[taken]), rank_weights(len(taken), area, max_rejection))
+            @ -quality[taken],
+            abs=1e-10,
         )
 
 
 @given(scores, st.sampled_from(AREAS))
-def test_deleting_by_counting_equals_the_closed_form(pairs, how):
-    q, u = split(pairs)
-    area, rho = how
-    if int(rho * (len(q) - 1)) < 2:
+def test_deleting_by_counting_equals_the_closed_form(pairs, area_and_rejection):
+    quality, uncertainty = split(pairs)
+    area, max_rejection = area_and_rejection
+    if int(max_rejection * (len(quality) - 1)) < 2:
         return
-    everybody = 1 - np.eye(len(q), dtype=int)
+    one_left_out = 1 - np.eye(len(quality), dtype=int)
     np.testing.assert_allclose(
-        counted_areas(order_by(u), everybody, q[:, None], area, rho),
-        leave_one_out(order_by(u), q[:, None], area, rho),
+        counted_areas(order_by(uncertainty), one_left_out, quality[:, None], area, max_rejection),
+        leave_one_out(order_by(uncertainty), quality[:, None], area, max_rejection),
         atol=1e-10,
     )
 
 
 def test_prefix_weight_at_a_million():
     n = 1_000_000
-    t = np.array([1, 2, 1000, n // 2, n])
-    np.testing.assert_allclose(prefix_weight(t, n), np.cumsum(rank_weights(n))[t - 1], rtol=1e-9)
+    prefixes = np.array([1, 2, 1000, n // 2, n])
+    np.testing.assert_allclose(
+        prefix_weight(prefixes, n), np.cumsum(rank_weights(n))[prefixes - 1], rtol=1e-9
+    )
 
 
 def test_clusters_of_one_equal_no_clusters():
     rng = np.random.default_rng(0)
-    q, u = rng.normal(size=40), rng.integers(0, 9, 40)
-    assert prr(q, u, clusters=range(40)).se == pytest.approx(prr(q, u).se, abs=1e-12)
+    quality, uncertainty = rng.normal(size=40), rng.integers(0, 9, 40)
+    assert prr(quality, uncertainty, clusters=range(40)).se == pytest.approx(
+        prr(quality, uncertainty).se, abs=1e-12
+    )
 
 
 def test_lonely_bad_item_has_no_standard_error():
-    v = prr([0, 1, 1, 1, 1, 1], [3, 1, 2, 5, 4, 0])
-    assert np.isnan(v.se) and np.isnan(v.lo) and "unreliable" in v.note
+    got = prr([0, 1, 1, 1, 1, 1], [3, 1, 2, 5, 4, 0])
+    assert np.isnan(got.se) and np.isnan(got.lo) and "unreliable" in got.note
 
 
 def test_bootstrap_error_agrees_with_jackknife():
     rng = np.random.default_rng(3)
-    q = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
-    u = pd.DataFrame({"m": -q.a + rng.normal(size=300)})
-    boot, se = prr_bootstrap(q, u, draws=600).std(0), prr_table(q, u).se.to_numpy()
+    quality = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    uncertainty = pd.DataFrame({"m": -quality.a + rng.normal(size=300)})
+    boot, se = (
+        prr_bootstrap(quality, uncertainty, draws=600).std(0),
+        prr_table(quality, uncertainty).se.to_numpy(),
+    )
     np.testing.assert_allclose(boot[0], se, rtol=0.12)
 
 
 def test_bootstrap_is_seeded_and_clusters_move_together():
-    q, u = pd.DataFrame({"q": [1.0, 2, 3, 4, 5, 6]}), pd.DataFrame({"u": [6.0, 5, 3, 4, 1, 2]})
-    assert (prr_bootstrap(q, u, 20, seed=5) == prr_bootstrap(q, u, 20, seed=5)).all()
-    c = bootstrap_counts(6, 50, np.random.default_rng(0), np.array([0, 0, 1, 1, 2, 2]))
-    assert (c[:, ::2] == c[:, 1::2]).all() and c.sum(1).max() == 6
+    quality, uncertainty = (
+        pd.DataFrame({"q": [1.0, 2, 3, 4, 5, 6]}),
+        pd.DataFrame({"u": [6.0, 5, 3, 4, 1, 2]}),
+    )
+    assert (
+        prr_bootstrap(quality, uncertainty, 20, seed=5) == prr_bootstrap(quality, uncertainty, 20, seed=5)
+    ).all()
+    counts = bootstrap_counts(6, 50, np.random.default_rng(0), np.array([0, 0, 1, 1, 2, 2]))
+    assert (counts[:, ::2] == counts[:, 1::2]).all() and counts.sum(1).max() == 6
 
 
 # -- chance
 
 
 @pytest.mark.parametrize("area", ["mean", "sum"])
-@pytest.mark.parametrize("u", [np.arange(6.0), np.array([0.0, 0, 1, 1, 1, 2])])
-def test_null_moments_over_all_orders(area, u):
-    q = np.array([0.0, 0, 1, 3, 3, 4])
+@pytest.mark.parametrize("uncertainty", [np.arange(6.0), np.array([0.0, 0, 1, 1, 1, 2])])
+def test_null_moments_over_all_orders(area, uncertainty):
+    quality = np.array([0.0, 0, 1, 3, 3, 4])
     every = np.array(
-        [Group(q[list(p)][:, None], u[:, None], area).value[0, 0] for p in itertools.permutations(range(6))]
+        [
+            Group(quality[list(order)][:, None], uncertainty[:, None], area).value[0, 0]
+            for order in itertools.permutations(range(6))
+        ]
     )
-    g = Group(q[:, None], u[:, None], area)
-    sd = np.sqrt(((g.weights - g.weights.mean()) ** 2).sum() * ((q - q.mean()) ** 2).sum() / 5) / g.gap[0]
+    group = Group(quality[:, None], uncertainty[:, None], area)
+    sd = (
+        np.sqrt(
+            ((group.weights - group.weights.mean()) ** 2).sum() * ((quality - quality.mean()) ** 2).sum() / 5
+        )
+        / group.gap[0]
+    )
     assert (every.mean(), every.std()) == pytest.approx((0, sd), abs=1e-12)
-    if len(set(u)) == 6:
-        assert null_sd(g)[0] == pytest.approx(sd, abs=1e-12)
+    if len(set(uncertainty)) == 6:
+        assert null_sd(group)[0] == pytest.approx(sd, abs=1e-12)
 
 
 def test_recorded_null_sd(oracle):
-    "Simulated qualities of the same law: the recorded band is one draw, so 15 % apart at most."
+    "Simulated qualities of the same law: the recorded null SD is one draw, so 15 % apart at most."
     rng = np.random.default_rng(0)
     for row in oracle("evaluation.json")["prr_null"]["monte_carlo_error_alpha1000"]:
         if row["dist"] not in ("uniform", "normal"):
             continue
-        q = getattr(rng, {"uniform": "random", "normal": "standard_normal"}[row["dist"]])(row["N"])
+        quality = getattr(rng, {"uniform": "random", "normal": "standard_normal"}[row["dist"]])(row["N"])
         for area in ("mean", "sum"):
-            assert null_sd(Group(q[:, None], q[:, None], area))[0] == pytest.approx(
+            assert null_sd(Group(quality[:, None], quality[:, None], area))[0] == pytest.approx(
                 row[f"{area}_null_sd"], rel=0.15
             )
-            assert null_sd(Group(q[:, None], q[:, None], area))[0] / np.sqrt(1000) == pytest.approx(
-                row[f"{area}_mc_sd_at_prr0"], rel=0.15
-            )
+            assert null_sd(Group(quality[:, None], quality[:, None], area))[0] / np.sqrt(
+                1000
+            ) == pytest.approx(row[f"{area}_mc_sd_at_prr0"], rel=0.15)
 
 
 def test_permutation_p_of_few_orders_is_exact():
-    q, u = np.r_[np.zeros(2), np.ones(10)], np.r_[11.0, 6.5, np.arange(10)]
-    w = rank_weights(12)
+    quality, uncertainty = np.r_[np.zeros(2), np.ones(10)], np.r_[11.0, 6.5, np.arange(10)]
+    weights = rank_weights(12)
 
-    def off(i, j):
-        return abs(w[i] + w[j] - 2 * w.mean())
+    def distance(i, j):
+        return abs(weights[i] + weights[j] - 2 * weights.mean())
 
-    every = [off(i, j) for i, j in itertools.permutations(range(12), 2)]
-    seen = off(*np.argsort(np.argsort(u))[:2])
-    assert chance(Group(q[:, None], u[:, None]))[0, 0] == pytest.approx(
-        np.mean(np.array(every) >= seen - 1e-12), abs=1e-12
+    every = [distance(i, j) for i, j in itertools.permutations(range(12), 2)]
+    observed = distance(*np.argsort(np.argsort(uncertainty))[:2])
+    assert chance(Group(quality[:, None], uncertainty[:, None]))[0, 0] == pytest.approx(
+        np.mean(np.array(every) >= observed - 1e-12), abs=1e-12
     )
 
 
 def test_drawn_permutations_approach_the_exact_p():
     rng = np.random.default_rng(0)
-    w, d = rng.random((1, 22)), np.r_[np.zeros(19), 1, 2, 4.0]
-    exact = permuted_p(w, d)[0]
-    drawn = permuted_p(w, d, draws=4000)[0]
+    weights, risk = rng.random((1, 22)), np.r_[np.zeros(19), 1, 2, 4.0]
+    exact = permuted_p(weights, risk)[0]
+    drawn = permuted_p(weights, risk, draws=4000)[0]
     assert abs(drawn - exact) < 4 * np.sqrt(exact * (1 - exact) / 4000) and drawn != exact
 
 
@@ -451,38 +514,40 @@ def test_level_of_the_test_under_chance():
 
 def test_paired_difference_finds_what_separate_errors_hide():
     rng = np.random.default_rng(0)
-    q = rng.normal(size=400)
+    quality = rng.normal(size=400)
     shared = rng.normal(size=400)
-    a, b = -q + 2 * shared, -q + 2 * shared + 0.3 * rng.normal(size=400)
-    d = prr_difference(q, a, b)
-    assert d.se < 0.5 * np.hypot(prr(q, a).se, prr(q, b).se)
-    assert d.note == "paired jackknife"
+    first, second = -quality + 2 * shared, -quality + 2 * shared + 0.3 * rng.normal(size=400)
+    difference = prr_difference(quality, first, second)
+    assert difference.se < 0.5 * np.hypot(prr(quality, first).se, prr(quality, second).se)
+    assert difference.note == "paired jackknife"
 
 
 def test_sparse_difference_uses_the_safe_test():
     from scipy.stats import norm
 
     rng = np.random.default_rng(0)
-    q, a, b = np.r_[np.zeros(5), np.ones(95)], rng.normal(size=100), rng.normal(size=100)
-    d = prr_difference(q, a, b)
-    w = rank_weights(100)
-    t = (w[np.argsort(np.argsort(b))] - w[np.argsort(np.argsort(a))]) * (q.mean() - q)
-    assert "sign-flip" in d.note and d.p == pytest.approx(
-        2 * norm.sf(abs(t.sum()) / np.sqrt((t**2).sum())), abs=1e-12
+    quality, first, second = np.r_[np.zeros(5), np.ones(95)], rng.normal(size=100), rng.normal(size=100)
+    difference = prr_difference(quality, first, second)
+    weights = rank_weights(100)
+    terms = (weights[np.argsort(np.argsort(second))] - weights[np.argsort(np.argsort(first))]) * (
+        quality.mean() - quality
     )
-    assert d.p != pytest.approx(2 * norm.sf(abs(d.value) / d.se), abs=1e-3)
+    assert "sign-flip" in difference.note and difference.p == pytest.approx(
+        2 * norm.sf(abs(terms.sum()) / np.sqrt((terms**2).sum())), abs=1e-12
+    )
+    assert difference.p != pytest.approx(2 * norm.sf(abs(difference.value) / difference.se), abs=1e-3)
 
 
 def test_dense_difference_uses_the_jackknife():
     from scipy.stats import norm
 
     rng = np.random.default_rng(0)
-    q, a, b = rng.normal(size=(3, 100))
-    d = prr_difference(q, a, b)
-    assert d.p == pytest.approx(2 * norm.sf(abs(d.value) / d.se), abs=1e-12) and (
-        d.lo,
-        d.hi,
-    ) == pytest.approx((d.value - 1.96 * d.se, d.value + 1.96 * d.se))
+    quality, first, second = rng.normal(size=(3, 100))
+    difference = prr_difference(quality, first, second)
+    assert difference.p == pytest.approx(2 * norm.sf(abs(difference.value) / difference.se), abs=1e-12) and (
+        difference.lo,
+        difference.hi,
+    ) == pytest.approx((difference.value - 1.96 * difference.se, difference.value + 1.96 * difference.se))
 
 
 # -- tables, missing values, mistakes
@@ -490,23 +555,25 @@ def test_dense_difference_uses_the_jackknife():
 
 def test_table_equals_single_cells_and_counts_missing_pairs():
     rng = np.random.default_rng(2)
-    q = pd.DataFrame(rng.integers(1, 6, (50, 4)).astype(float)).add_prefix("q")
-    u = pd.DataFrame(rng.integers(0, 12, (50, 3)).astype(float)).add_prefix("u")
-    q.loc[:6, "q1"], u.loc[40:, "u2"] = np.nan, np.nan
-    q["flat"] = 3.0
-    t = prr_table(q, u).set_index(["method", "metric"])
-    assert len(t) == 15
-    for (m, k), row in t.iterrows():
-        one = prr(q[k], u[m])
-        assert tuple(row[list(PRR._fields[:10])]) == pytest.approx(one[:10], abs=1e-12, nan_ok=True)
-        assert row.note == one.note and row.n == (q[k].notna() & u[m].notna()).sum()
-    assert t.loc[("u2", "q1"), "note"].startswith("17 of 50 pairs missing")
+    quality = pd.DataFrame(rng.integers(1, 6, (50, 4)).astype(float)).add_prefix("q")
+    uncertainty = pd.DataFrame(rng.integers(0, 12, (50, 3)).astype(float)).add_prefix("u")
+    quality.loc[:6, "q1"], uncertainty.loc[40:, "u2"] = np.nan, np.nan
+    quality["flat"] = 3.0
+    table = prr_table(quality, uncertainty).set_index(["method", "metric"])
+    assert len(table) == 15
+    for (method, metric), row in table.iterrows():
+        single = prr(quality[metric], uncertainty[method])
+        assert tuple(row[list(PRR._fields[:10])]) == pytest.approx(single[:10], abs=1e-12, nan_ok=True)
+        assert (
+            row.note == single.note and row.n == (quality[metric].notna() & uncertainty[method].notna()).sum()
+        )
+    assert table.loc[("u2", "q1"), "note"].startswith("17 of 50 pairs missing")
 
 
 def test_adjusted_p_counts_only_cells_that_exist():
-    q = pd.DataFrame({"a": [1.0, 2, 3, 4, 5, 6], "flat": 1.0})
-    t = prr_table(q, pd.DataFrame({"u": [6.0, 5, 4, 3, 2, 1]}))
-    assert t.q[0] == t.p[0] and np.isnan(t.q[1])
+    quality = pd.DataFrame({"a": [1.0, 2, 3, 4, 5, 6], "flat": 1.0})
+    table = prr_table(quality, pd.DataFrame({"u": [6.0, 5, 4, 3, 2, 1]}))
+    assert table.q[0] == table.p[0] and np.isnan(table.q[1])
 
 
 def test_infinite_uncertainty_sorts_and_infinite_quality_is_an_error():
@@ -516,12 +583,12 @@ def test_infinite_uncertainty_sorts_and_infinite_quality_is_an_error():
 
 
 def test_series_join_by_name():
-    q, u = pd.Series([1.0, 2, 3, 4], list("abcd")), pd.Series([1.0, 2, 3, 4], list("dcba"))
-    assert prr(q, u).value == pytest.approx(1)
+    quality, uncertainty = pd.Series([1.0, 2, 3, 4], list("abcd")), pd.Series([1.0, 2, 3, 4], list("dcba"))
+    assert prr(quality, uncertainty).value == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
-    "q,u,message",
+    "quality,uncertainty,message",
     [
         ([1, 2, 3], [1, 2], "has 3 values and uncertainty 2"),
         ([1, 2, 3], ["a", 2, 3], "'a' at position 0"),
@@ -534,19 +601,19 @@ def test_series_join_by_name():
         ),
     ],
 )
-def test_mistakes_are_named(q, u, message):
+def test_mistakes_are_named(quality, uncertainty, message):
     with pytest.raises(ValueError, match=message):
-        prr(q, u)
+        prr(quality, uncertainty)
 
 
 def test_sentinel_off_its_scale_names_the_samples():
-    q = pd.DataFrame({"judge": [8.0, -1, 9]}, index=["x", "y", "z"])
+    quality = pd.DataFrame({"judge": [8.0, -1, 9]}, index=["x", "y", "z"])
     with pytest.raises(ValueError, match="y = -1"):
-        prr_table(q, q.rename(columns={"judge": "u"}), scales={"judge": (1, 10)})
+        prr_table(quality, quality.rename(columns={"judge": "u"}), scales={"judge": (1, 10)})
 
 
 @pytest.mark.parametrize(
-    "kw,message",
+    "options,message",
     [
         (dict(area="median"), "area must be"),
         (dict(ties="random"), "ties must be one of"),
@@ -556,35 +623,37 @@ def test_sentinel_off_its_scale_names_the_samples():
         (dict(clusters=[1, 2]), "one label per item"),
     ],
 )
-def test_wrong_options_are_named(kw, message):
+def test_wrong_options_are_named(options, message):
     with pytest.raises(ValueError, match=message):
-        prr([1, 2, 3, 4], [4, 2, 3, 1], **kw)
+        prr([1, 2, 3, 4], [4, 2, 3, 1], **options)
 
 
 def test_curve_holds_the_areas():
     rng = np.random.default_rng(0)
-    q, u = rng.normal(size=80), rng.integers(0, 9, 80)
-    c = rejection_curve(q, u)
-    m = c.mean()
-    assert (m["random"] - m["risk"]) / (m["random"] - m["oracle"]) == pytest.approx(
-        prr(q, u).value, abs=1e-12
+    quality, uncertainty = rng.normal(size=80), rng.integers(0, 9, 80)
+    curve = rejection_curve(quality, uncertainty)
+    area = curve.mean()
+    assert (area["random"] - area["risk"]) / (area["random"] - area["oracle"]) == pytest.approx(
+        prr(quality, uncertainty).value, abs=1e-12
     )
-    assert c.coverage.iloc[-1] == 1 and c.random_hi.iloc[-1] == pytest.approx(c.random_lo.iloc[-1])
+    assert curve.coverage.iloc[-1] == 1 and curve.random_hi.iloc[-1] == pytest.approx(
+        curve.random_lo.iloc[-1]
+    )
 
 
 def test_no_draw_depends_on_global_state():
-    w, d = np.random.default_rng(0).random((2, 30)), np.r_[np.zeros(27), 1.0, 2, 3]
+    weights, risk = np.random.default_rng(0).random((2, 30)), np.r_[np.zeros(27), 1.0, 2, 3]
     np.random.seed(1)
-    a = permuted_p(w, d)
+    first = permuted_p(weights, risk)
     np.random.seed(2)
-    assert (a == permuted_p(w, d)).all()
+    assert (first == permuted_p(weights, risk)).all()
     state = np.random.get_state()[1].copy()
     released_prr([1, 2, 3], [3, 2, 1])
     assert (state == np.random.get_state()[1]).all()
 
 
 def test_deletions_follow_the_clusters():
-    g = Group(np.arange(4.0)[:, None], np.arange(4.0)[:, None], clusters=np.array([0, 0, 1, 2]))
-    assert deletions(g).tolist() == [[0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]
+    group = Group(np.arange(4.0)[:, None], np.arange(4.0)[:, None], clusters=np.array([0, 0, 1, 2]))
+    assert deletions(group).tolist() == [[0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]
     assert deletions(Group(np.arange(4.0)[:, None], np.arange(4.0)[:, None])) is None
     assert standard_error(Group(np.arange(3.0)[:, None], np.arange(3.0)[:, None])).shape == (1, 1)
