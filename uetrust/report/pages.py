@@ -7,6 +7,7 @@ __all__ = ['Page']
 
 # %% ../../nbs/12_report/05_pages.ipynb #d69de8aa
 from datetime import date
+from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
@@ -70,15 +71,13 @@ class Page:
         numbers: pd.DataFrame | None = None,  # What was drawn, for the CSV beside it
     ):  # The picture
         "Write a figure to figures/, its numbers beside it, and return it for display."
-        from IPython.display import Image
-
         path = self.out / "figures" / (stem or self.name)
         if numbers is not None:
             save_csv(numbers, f"{path}.csv")
         save(getattr(drawing, "figure", drawing), path)
         if caption:
             self.figures[path.name] = caption
-        return Image(f"{path}.png")
+        return _preview(f"{path}.png")
 
     def close(
         self,
@@ -86,6 +85,19 @@ class Page:
     ) -> Path:  # pages/<name>.json
         "Write the chapter of the report."
         return save_page(self.name, self.out, title, self.sentences, self.figures, self.tables)
+
+
+def _preview(
+    path, width=1100, colours=32
+):  # Small enough to be stored in a notebook; the file stays as it is
+    from IPython.display import Image
+    from PIL import Image as Picture
+
+    picture = Picture.open(path).convert("RGB")
+    picture.thumbnail((width, 10 * width))
+    small = BytesIO()
+    picture.quantize(colours, dither=Picture.Dither.NONE).save(small, "PNG", optimize=True)
+    return Image(small.getvalue(), format="png")
 
 
 def _markdown(paragraphs):

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['known_truth', 'named_banks', 'prepared_bank', 'score_methods', 'score_metrics', 'method_scores', 'quality_scores',
            'lacking', 'truth_targets', 'with_baselines', 'metric_prr', 'CrossScores', 'paired_scores', 'cross_scores',
-           'cross_prr', 'prr_matrix', 'study_sizes', 'cross_picks', 'cross_designs', 'stored_tables', 'method_tables',
-           'quality_tables', 'cross_tables']
+           'output_lengths', 'cross_prr', 'prr_matrix', 'study_sizes', 'cross_picks', 'cross_designs', 'stored_tables',
+           'method_tables', 'quality_tables', 'cross_tables']
 
 # %% ../../nbs/11_studies/06_inputs.ipynb #812409bd
 from collections.abc import Callable
@@ -154,7 +154,7 @@ def metric_prr(
         on=["metric", "against"],
     )
 
-# %% ../../nbs/11_studies/06_inputs.ipynb #9c1aeba3
+# %% ../../nbs/11_studies/06_inputs.ipynb #562df33a
 class CrossScores(NamedTuple):
     "Quality and uncertainty of the same texts"
 
@@ -197,6 +197,14 @@ def cross_scores(
     if known_truth(bank_plan):
         truth = greedy_truths(read_bank(bank_plan.folder / "texts"))["truth"]
     return paired_scores(methods, metrics, truth)
+
+
+def output_lengths(
+    profile: str,  # Section of settings.ini
+    bank: str,  # 'bulletin--tiny-bart'
+) -> pd.Series:  # Of each greedy text
+    "Length of the summaries, as the score output_length gives it."
+    return wide(method_scores(profile, bank))["output_length"]
 
 
 def cross_prr(
