@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['known_truth', 'named_banks', 'prepared_bank', 'score_methods', 'score_metrics', 'method_scores', 'quality_scores',
-           'lacking', 'truth_targets', 'with_baselines', 'metric_prr', 'CrossScores', 'paired_scores', 'cross_scores',
-           'output_lengths', 'cross_prr', 'prr_matrix', 'study_sizes', 'cross_picks', 'cross_designs', 'stored_tables',
-           'method_tables', 'quality_tables', 'cross_tables']
+           'lacking', 'truth_of', 'truth_targets', 'with_baselines', 'metric_prr', 'CrossScores', 'paired_scores',
+           'cross_scores', 'output_lengths', 'cross_prr', 'prr_matrix', 'study_sizes', 'cross_picks', 'cross_designs',
+           'stored_tables', 'method_tables', 'quality_tables', 'cross_tables']
 
 # %% ../../nbs/11_studies/06_inputs.ipynb #812409bd
 from collections.abc import Callable
@@ -112,7 +112,14 @@ def lacking(
     rows = [dict(name=name, lacks=between.join(what)) for name, what in scores.attrs["missing"].items()]
     return pd.DataFrame(rows, columns=["name", "lacks"])
 
-# %% ../../nbs/11_studies/06_inputs.ipynb #033ff3f0
+# %% ../../nbs/11_studies/06_inputs.ipynb #2bcbecc8
+def truth_of(
+    bank_plan: Plan,  # Of a bank whose truth is known
+) -> pd.Series:  # By greedy text, in [0,1], larger is better
+    "The true quality of the greedy texts."
+    return greedy_truths(read_bank(bank_plan.folder / "texts"))["truth"]
+
+
 def truth_targets(
     bank_plan: Plan,  # Of a bank whose truth is known
     texts: pd.Index,  # Which greedy texts
@@ -154,7 +161,7 @@ def metric_prr(
         on=["metric", "against"],
     )
 
-# %% ../../nbs/11_studies/06_inputs.ipynb #562df33a
+# %% ../../nbs/11_studies/06_inputs.ipynb #3fa6a5c7
 class CrossScores(NamedTuple):
     "Quality and uncertainty of the same texts"
 
@@ -195,7 +202,7 @@ def cross_scores(
     methods, metrics = method_scores(profile, bank), quality_scores(profile, bank)
     bank_plan, truth = plan(profile, bank), None
     if known_truth(bank_plan):
-        truth = greedy_truths(read_bank(bank_plan.folder / "texts"))["truth"]
+        truth = truth_of(bank_plan)
     return paired_scores(methods, metrics, truth)
 
 
@@ -256,7 +263,7 @@ def cross_designs(
         seed,
     )
 
-# %% ../../nbs/11_studies/06_inputs.ipynb #02939b53
+# %% ../../nbs/11_studies/06_inputs.ipynb #58bc836e
 def stored_tables(
     folder,  # Folder of the tables
     stem: str,  # Begin of the file names: 'cross--bulletin--tiny-bart'
@@ -282,9 +289,7 @@ def method_tables(
     bank_plan = plan(profile, bank)
     makers = dict(missing=lambda: lacking(method_scores(profile, bank)))
     if known_truth(bank_plan):
-        makers["prr"] = lambda: found(
-            method_scores(profile, bank), greedy_truths(read_bank(bank_plan.folder / "texts"))["truth"]
-        )
+        makers["prr"] = lambda: found(method_scores(profile, bank), truth_of(bank_plan))
     return stored_tables(out_dir(profile) / "tables", f"methods--{bank}", makers)
 
 
