@@ -8,7 +8,9 @@ __all__ = ['NO_TRUTH', 'LENGTH_CAPTION', 'AGREEMENT_CAPTION', 'counted_noun', 'v
            'methods_sentence', 'best_method_sentence', 'variants_sentence', 'metrics_sentence',
            'metric_agreement_sentence', 'best_metrics_sentence', 'target_caption', 'flat_sentence', 'cross_opening',
            'cross_sentence', 'first_sentence', 'skipped_sentence', 'choice_sentence', 'design_sentences',
-           'length_sentence', 'agreement_sentence']
+           'length_sentence', 'agreement_sentence', 'banks_opening', 'beyond_chance_sentence',
+           'best_by_generator_sentences', 'order_sentences', 'metrics_seen_sentence', 'loss_sentence',
+           'shortlist_sentence', 'self_preference_sentence']
 
 # %% ../../nbs/11_studies/07_sentences.ipynb #4cf0e085
 import pandas as pd
@@ -409,3 +411,107 @@ def agreement_sentence(
         f"Two metrics rank the {int(row['n'])} methods with rho {row['median']:.2f} in the median of "
         f"{int(row['pairs']):,} pairs; {row['negative']:.0%} of the pairs have a negative rho."
     )
+
+# %% ../../nbs/11_studies/07_sentences.ipynb #9ab862ba
+def banks_opening(
+    generators,  # Names
+    n: int,  # How many scores
+    noun: str,  # What a score is: 'uncertainty method'
+) -> str:
+    "What a page on all banks looks at, with n."
+    names = list(generators)
+    return f"{counted_noun(n, noun)} on {counted_noun(len(names), 'generator')} ({', '.join(names)})"
+
+
+def beyond_chance_sentence(
+    every: pd.DataFrame,  # From `uetrust.studies.tables.methods_everywhere`
+) -> str:
+    "How many methods are beyond chance on all generators, and on some."
+    generators = list(dict.fromkeys(every["generator"]))
+    strong = every[every["q"] < 0.05].groupby("method")["generator"].nunique()
+    everywhere, somewhere = int((strong == len(generators)).sum()), int((strong > 0).sum())
+    opening = banks_opening(generators, every["method"].nunique(), "method")
+    return (
+        f"{opening}. {everywhere} {verb_form(everywhere)} beyond chance (Holm) on every generator, "
+        f"{somewhere} on at least one."
+    )
+
+
+def best_by_generator_sentences(
+    table: pd.DataFrame,  # From `uetrust.studies.tables.method_matrix`
+    texts: pd.Series,  # By generator: texts behind the PRR
+) -> list:  # One sentence per generator
+    "The best method of each generator, beside the length of the summary."
+    return [
+        f"On {name} (n = {texts[name]:.0f}) the best is {values.idxmax()} with PRR {values.max():.2f}; "
+        f"the length of the summary has {values['output_length']:.2f}."
+        for name, values in table.items()
+    ]
+
+
+def order_sentences(
+    pairs: pd.DataFrame,  # From `uetrust.studies.tables.order_agreement`
+    noun: str,  # What is ordered: 'method', 'metric'
+) -> list:  # One sentence per pair of generators
+    "How alike every two generators order methods or metrics."
+    return [
+        f"The orders of {counted_noun(int(row.n), noun)} on {row.label_a} and on {row.label_b} "
+        "correlate with "
+        f"rho {row.rho:.2f}."
+        for row in pairs.itertuples()
+    ]
+
+
+def metrics_seen_sentence(
+    table: pd.DataFrame,  # From `uetrust.studies.tables.metric_matrix`, with fewer_words and chance
+) -> str:
+    "How many metrics see more of the truth than brevity does."
+    metrics, brevity = table.drop(index=["fewer_words", "chance"]), table.loc["fewer_words"]
+    more = metrics > brevity
+    return (
+        f"{banks_opening(table.columns, len(metrics), 'metric')}. {int(more.all(axis=1).sum())} of them "
+        "see more "
+        f"of the truth than brevity does, on every generator; {int(more.any(axis=1).sum())} do so on at "
+        "least "
+        f"one. The best mean PRR has {table.index[0]} ({table.iloc[0].mean():.2f})."
+    )
+
+
+def loss_sentence(
+    lost: pd.DataFrame,  # From `uetrust.studies.tables.loss_matrix`
+) -> str:
+    "Which metric loses least, and which most."
+    whole = lost.dropna()
+    return (
+        f"The smallest mean loss of PRR has {lost.index[0]} ({lost.iloc[0].mean():.2f}), the largest "
+        f"{whole.index[-1]} ({whole.iloc[-1].mean():.2f}), over {counted_noun(lost.shape[1], 'generator')}."
+    )
+
+
+def shortlist_sentence(
+    few: pd.DataFrame,  # From `uetrust.studies.tables.shortlists`
+    target: str = "the mean of all metrics",  # One of its targets
+    enough: float = 0.95,  # Rank correlation that is called alike
+) -> str:
+    "How many metrics it takes to rank the methods as all metrics do."
+
+    def one(generator, rows):
+        reached = rows[rows["rho"] >= enough]["step"]
+        metrics = counted_noun(int(reached.min()), "metric") if len(reached) else "more than 5 metrics"
+        first = rows[rows["step"] == 1].iloc[0]
+        return f"{metrics} on {generator} ({first['metric']} alone has {first['rho']:.2f})"
+
+    rows = few[few["target"] == target]
+    each = ", ".join(one(*group) for group in rows.groupby("generator", sort=False))
+    return f"To rank the methods as {target} does (rho at least {enough}), it takes {each}."
+
+
+def self_preference_sentence(
+    preference: pd.DataFrame,  # From `uetrust.studies.tables.self_preference`, of one form of score
+) -> str:
+    "How much more each evaluator prefers its own summaries than the truth does."
+    each = ", ".join(
+        f"{row.evaluator} prefers its own summaries by {row.difference:+.2f} more than they deserve"
+        for row in preference.itertuples()
+    )
+    return f"Against the truth, {each}."
