@@ -2796,6 +2796,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                           'uetrust/studies/sentences.py'),
                                            'uetrust.studies.sentences.scores_opening': ( '11_studies/sentences.html#scores_opening',
                                                                                          'uetrust/studies/sentences.py'),
+                                           'uetrust.studies.sentences.self_bias_sentences': ( '11_studies/sentences.html#self_bias_sentences',
+                                                                                              'uetrust/studies/sentences.py'),
                                            'uetrust.studies.sentences.self_preference_sentence': ( '11_studies/sentences.html#self_preference_sentence',
                                                                                                    'uetrust/studies/sentences.py'),
                                            'uetrust.studies.sentences.shortlist_sentence': ( '11_studies/sentences.html#shortlist_sentence',

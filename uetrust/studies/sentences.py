@@ -10,10 +10,13 @@ __all__ = ['NO_TRUTH', 'LENGTH_CAPTION', 'AGREEMENT_CAPTION', 'counted_noun', 'v
            'cross_sentence', 'first_sentence', 'skipped_sentence', 'choice_sentence', 'design_sentences',
            'length_sentence', 'agreement_sentence', 'banks_opening', 'beyond_chance_sentence',
            'best_by_generator_sentences', 'order_sentences', 'metrics_seen_sentence', 'loss_sentence',
-           'shortlist_sentence', 'self_preference_sentence']
+           'shortlist_sentence', 'self_preference_sentence', 'self_bias_sentences']
 
-# %% ../../nbs/11_studies/07_sentences.ipynb #4cf0e085
+# %% ../../nbs/11_studies/07_sentences.ipynb #07f79b15
 import pandas as pd
+
+from ..papers.narcissism.live import self_bias
+from ..papers.narcissism.live import sentence as self_effect_sentence
 
 # %% ../../nbs/11_studies/07_sentences.ipynb #b85955dc
 def counted_noun(
@@ -412,7 +415,7 @@ def agreement_sentence(
         f"{int(row['pairs']):,} pairs; {row['negative']:.0%} of the pairs have a negative rho."
     )
 
-# %% ../../nbs/11_studies/07_sentences.ipynb #9ab862ba
+# %% ../../nbs/11_studies/07_sentences.ipynb #96339b4e
 def banks_opening(
     generators,  # Names
     n: int,  # How many scores
@@ -515,3 +518,17 @@ def self_preference_sentence(
         for row in preference.itertuples()
     )
     return f"Against the truth, {each}."
+
+
+def self_bias_sentences(
+    panels: dict,  # Form of score -> scores, (document, generator) x evaluators
+    preference: pd.DataFrame,  # From `uetrust.studies.tables.self_preference`
+    draws: int = 2000,  # Bootstrap samples of the documents
+    seed: int = 42,  # Of the samples
+) -> list:  # One paragraph per form of score
+    "The self effect of each form of score, and what the truth says of it."
+    return [
+        f"{self_effect_sentence(form, self_bias(panel, draws, seed))} "
+        f"{self_preference_sentence(preference[preference['scores'] == form])}"
+        for form, panel in panels.items()
+    ]
