@@ -55,10 +55,11 @@ class Page:
         rows: int | None = None,  # How many of them the notebook shows; all when None
         digits: int = 2,  # To which the shown numbers are rounded
         index: bool = False,  # Write the index as the first column?
+        folder: str = "tables",  # Another folder, for a table that the report reads from there
     ) -> pd.DataFrame:  # What the notebook shows
         "Write a table to tables/ and return it for display."
         stem = stem or self.name
-        save_csv(frame, self.out / "tables" / f"{stem}.csv", index=index)
+        save_csv(frame, self.out / folder / f"{stem}.csv", index=index)
         if caption:
             self.tables[stem] = caption
         return frame[columns or list(frame)].head(len(frame) if rows is None else rows).round(digits)
@@ -69,15 +70,23 @@ class Page:
         stem: str = "",  # File name in figures/ without ending; '' is the name of the page
         caption: str = "",  # For the report; '' keeps the file without showing it there
         numbers: pd.DataFrame | None = None,  # What was drawn, for the CSV beside it
+        folder: str = "figures",  # Another folder, for a figure that the report reads from there
     ):  # The picture
         "Write a figure to figures/, its numbers beside it, and return it for display."
-        path = self.out / "figures" / (stem or self.name)
+        path = self.out / folder / (stem or self.name)
         if numbers is not None:
             save_csv(numbers, f"{path}.csv")
         save(getattr(drawing, "figure", drawing), path)
         if caption:
             self.figures[path.name] = caption
         return _preview(f"{path}.png")
+
+    def picture(
+        self,
+        stem,  # Path of a figure without ending, relative to the folder of the page
+    ):  # The picture
+        "Show a figure that was written before."
+        return _preview(self.out / f"{stem}.png")
 
     def close(
         self,

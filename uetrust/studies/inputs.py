@@ -6,7 +6,8 @@
 __all__ = ['known_truth', 'named_banks', 'truth_banks', 'prepared_bank', 'score_methods', 'score_metrics', 'method_scores',
            'quality_scores', 'lacking', 'truth_of', 'truth_targets', 'with_baselines', 'metric_prr', 'CrossScores',
            'paired_scores', 'cross_scores', 'output_lengths', 'cross_prr', 'prr_matrix', 'study_sizes', 'cross_picks',
-           'cross_designs', 'stored_tables', 'method_tables', 'quality_tables', 'cross_tables']
+           'cross_designs', 'stored_tables', 'method_tables', 'quality_tables', 'cross_tables', 'page_inputs',
+           'usable_scores', 'error_shares']
 
 # %% ../../nbs/11_studies/06_inputs.ipynb #812409bd
 from collections.abc import Callable
@@ -329,3 +330,39 @@ def cross_tables(
     if known_truth(plan(profile, bank)):
         makers |= dict(picks=lambda: cross_picks(scores(), prr()), designs=lambda: cross_designs(scores()))
     return stored_tables(out_dir(profile) / "tables", f"cross--{bank}", makers)
+
+# %% ../../nbs/11_studies/06_inputs.ipynb #6f4bb24e
+def page_inputs(
+    profile: str,  # Section of settings.ini
+    banks,  # Names; may repeat
+) -> list:  # Those that the profile names, each once
+    "Banks of a profile whose tables are there; what is missing is made."
+    named = [bank for bank in dict.fromkeys(banks) if bank in named_banks(profile)]
+    for bank in named:
+        for tables in (method_tables, quality_tables, cross_tables):
+            tables(profile, bank)
+    return named
+
+
+def usable_scores(
+    profile: str,  # Section of settings.ini
+    banks: list,  # Names
+) -> dict:  # Bank -> (texts x metrics, larger is better; texts x methods)
+    "Scores that order the greedy texts of each bank."
+    found = {
+        bank: paired_scores(method_scores(profile, bank), quality_scores(profile, bank)) for bank in banks
+    }
+    return {bank: (scores.quality, scores.uncertainty) for bank, scores in found.items()}
+
+
+def error_shares(
+    profile: str,  # Section of settings.ini
+    banks: list,  # Names
+) -> dict:  # Bank -> greedy texts x types of error, share of words; only banks with a known truth
+    "How much of every greedy text each type of error marks."
+    plans = {bank: plan(profile, bank) for bank in banks}
+    return {
+        bank: greedy_truths(read_bank(found.folder / "texts"))[list(ERRORS)]
+        for bank, found in plans.items()
+        if known_truth(found)
+    }

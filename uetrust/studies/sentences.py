@@ -755,7 +755,7 @@ def moved_sentence(
         "A ranking that rests on one of each is one of many that could have come out."
     )
 
-# %% ../../nbs/11_studies/07_sentences.ipynb #884ba3b6
+# %% ../../nbs/11_studies/07_sentences.ipynb #e013584f
 LEARNED = dict(outdomain="on other networks", halves="on the other half of the documents")
 
 
@@ -943,7 +943,7 @@ def frank_sentence(
         f"{name} {len(part.label)} summaries, {part.label.mean():.1%} without an error"
         for name, part in about.labelled.parts.items()
     )
-    named = "".join(f", {row.first} over {row.second}" for row in clear.head(4).itertuples())[2:]
+    named = ", ".join(f"{row.first} over {row.second}" for row in clear.head(4).itertuples())
     return (
         f"FRANK ({sets}; {sum(dropped.values())} rows lack a metric): {int(away['scores'])} metrics, "
         "threshold "
@@ -954,7 +954,7 @@ def frank_sentence(
         f"{best['outdomain_rank']:.0f} by accuracy ({best['outdomain_accuracy']:.1%}). "
         f"{away['turned']:.0%} of the pairs are turned; of {int(away['clear'])} pairs that differ "
         "beyond noise in "
-        f"both, {int(away['clear_turned'])} are{f' ({named})' if named else ''}. "
+        f"both, {int(away['clear_turned'])} are{f' (most clearly {named})' if named else ''}. "
         f"Learned on the other half of the articles of the same domain, rho is {home['rho']:.2f} and "
         f"{home['turned']:.0%} are turned, {int(home['clear_turned'])} of {int(home['clear'])} clearly."
     )
