@@ -7,6 +7,7 @@ __all__ = ['Page']
 
 # %% ../../nbs/12_report/05_pages.ipynb #d69de8aa
 from datetime import date
+from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
@@ -54,10 +55,11 @@ class Page:
         rows: int | None = None,  # How many of them the notebook shows; all when None
         digits: int = 2,  # To which the shown numbers are rounded
         index: bool = False,  # Write the index as the first column?
+        folder: str = "tables",  # Another folder, for a table that the report reads from there
     ) -> pd.DataFrame:  # What the notebook shows
         "Write a table to tables/ and return it for display."
         stem = stem or self.name
-        save_csv(frame, self.out / "tables" / f"{stem}.csv", index=index)
+        save_csv(frame, self.out / folder / f"{stem}.csv", index=index)
         if caption:
             self.tables[stem] = caption
         return frame[columns or list(frame)].head(len(frame) if rows is None else rows).round(digits)
@@ -68,17 +70,23 @@ class Page:
         stem: str = "",  # File name in figures/ without ending; '' is the name of the page
         caption: str = "",  # For the report; '' keeps the file without showing it there
         numbers: pd.DataFrame | None = None,  # What was drawn, for the CSV beside it
+        folder: str = "figures",  # Another folder, for a figure that the report reads from there
     ):  # The picture
         "Write a figure to figures/, its numbers beside it, and return it for display."
-        from IPython.display import Image
-
-        path = self.out / "figures" / (stem or self.name)
+        path = self.out / folder / (stem or self.name)
         if numbers is not None:
             save_csv(numbers, f"{path}.csv")
         save(getattr(drawing, "figure", drawing), path)
         if caption:
             self.figures[path.name] = caption
-        return Image(f"{path}.png")
+        return _preview(f"{path}.png")
+
+    def picture(
+        self,
+        stem,  # Path of a figure without ending, relative to the folder of the page
+    ):  # The picture
+        "Show a figure that was written before."
+        return _preview(self.out / f"{stem}.png")
 
     def close(
         self,
@@ -86,6 +94,19 @@ class Page:
     ) -> Path:  # pages/<name>.json
         "Write the chapter of the report."
         return save_page(self.name, self.out, title, self.sentences, self.figures, self.tables)
+
+
+def _preview(
+    path, width=1100, colours=32
+):  # Small enough to be stored in a notebook; the file stays as it is
+    from IPython.display import Image
+    from PIL import Image as Picture
+
+    picture = Picture.open(path).convert("RGB")
+    picture.thumbnail((width, 10 * width))
+    small = BytesIO()
+    picture.quantize(colours, dither=Picture.Dither.NONE).save(small, "PNG", optimize=True)
+    return Image(small.getvalue(), format="png")
 
 
 def _markdown(paragraphs):
