@@ -278,6 +278,17 @@ def _add_report(command):
     shown = "show the page that is there; write it first when there is none"
     command.add_argument("--open", action="store_true", help=shown)
 
+
+def _run_rules(args):
+    from uetrust.app.notebooks import make_rules
+
+    print(make_rules(args.profile), end="")
+
+
+@_subcommand(_run_rules, "the rules of make for a profile of settings.ini", "uetrust rules demo")
+def _add_rules(command):
+    command.add_argument("profile", help="section [profile.NAME] of settings.ini")
+
 # %% ../../nbs/15_app/03_cli.ipynb #bfbf141a
 def _run_generate(arguments):
     from dataclasses import replace
