@@ -809,7 +809,7 @@ def test_bartscore_token_by_token(recorded):
 
 
 @pytest.mark.parametrize(
-    "name,a,b,window",
+    "name,prefix,text,window",
     [
         ("src_to_hyp", "source", "hypothesis", 1024),
         ("ref_to_hyp", "reference", "hypothesis", 1024),
