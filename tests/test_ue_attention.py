@@ -71,7 +71,7 @@ def test_csl_is_that_of_lm_polygraph():
 
 
 def test_focus_is_that_of_lm_polygraph():
-    "To 1e-6: the peer adds 1e-6 to the sum of each row of attention."
+    "To 1e-6: the other library adds 1e-6 to the sum of each row of attention."
     given, out = case("focus")
     alone, weights, is_keyword = (
         at.token_doubt(given["greedy_log_probs"], given["greedy_tokens"], given["token_idf"], given["p"]),
@@ -84,7 +84,7 @@ def test_focus_is_that_of_lm_polygraph():
     one = [
         at.focus(alone, np.arange(6) == k, weights, float(given["gamma"]))
         for k in np.flatnonzero(~is_keyword)
-    ]  # others than keywords look nowhere in the peer
+    ]  # others than keywords look nowhere in the other library
     assert (
         alone[~is_keyword] == pytest.approx(np.array(out["token_focus"])[~is_keyword], rel=1e-9)
         and (np.array(one) >= alone[~is_keyword]).all()

@@ -75,7 +75,8 @@ def ppl_md_percentile_lmp(logp, known, states, train):
 
 
 FULL = ("wellposed_d8", "wellposed_d8_float64", "small_train_n30_d5_rde")
-THIN = "rank_deficient_d32_n20"  # fewer states than dimensions: the peer's distances are made by its jitter
+# Fewer states than dimensions: the distances of the other library are made by its jitter
+THIN = "rank_deficient_d32_n20"
 
 
 def numbers(x):
@@ -134,7 +135,10 @@ def test_released_distances_and_jitter(cases, name):
         rtol=0,
         atol=2e-4,
     )
-    top, low = max(got), min(got)  # the peer's `normalize` gives a confidence among the items seen so far
+    top, low = (
+        max(got),
+        min(got),
+    )  # the other library's `normalize` gives a confidence among the items seen so far
     np.testing.assert_allclose(
         (top - np.array(got)) / (top - low),
         case.out["MahalanobisDistanceSeq_decoder_normalized"],
@@ -186,7 +190,7 @@ def test_with_fewer_states_than_dimensions_the_released_distance_is_that_of_the_
 
 @pytest.mark.parametrize(
     "name,rtol", [("wellposed_d8", 1e-4), ("wellposed_d8_float64", 1e-6), ("small_train_n30_d5_rde", 1e-4)]
-)  # the peer fits float32 states in float32
+)  # the other library fits float32 states in float32
 def test_robust_density(cases, name, rtol):
     case = cases[name]
     with warnings.catch_warnings():

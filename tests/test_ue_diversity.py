@@ -98,10 +98,12 @@ def test_graph_scores_are_those_of_lm_polygraph(case):
         return
     if (
         case["name"] == "zero_entail_rows_k3"
-    ):  # three texts that agree with nothing are three sets; the peer stops
+    ):  # three texts that agree with nothing are three sets; the other library stops
         assert wanted.pop("eigv") == wanted.pop("ecc") == dict(raises="LinAlgError")
         assert value("eigv", **given) == 3 and value("ecc", **given) == pytest.approx(np.sqrt(2))
-    if case["name"] == "empty_texts_k3":  # two empty texts have the same words; for the peer they share none
+    if (
+        case["name"] == "empty_texts_k3"
+    ):  # two empty texts have the same words; for the other library they share none
         assert [wanted.pop(f"{score}_jaccard") for score in ("eigv", "ecc", "deg_mat")] == [
             [3],
             [pytest.approx(2**0.5)],
@@ -165,7 +167,7 @@ def test_luq_reads_logits(case):
 
 
 def test_a_threshold_is_a_number():
-    "The peer's None crashes on a variable that was never set."
+    "None in the other library crashes on a variable that was never set."
     with pytest.raises(TypeError):
         dv.ecc(dv.spectra([np.eye(3)])[0], None)
 
@@ -250,7 +252,7 @@ def test_handing_on_is_not_being_connected():
 
 # Words
 LEXICAL = dict(rouge1="lex_sim_rouge_1", rouge2="lex_sim_rouge_2", rougeL="lex_sim", BLEU="lex_sim_bleu")
-OURS = {"empty_strings": [-1 / 3, -1], "short": [-1 / 3, 0]}  # where the peer says 0 for equal texts
+OURS = {"empty_strings": [-1 / 3, -1], "short": [-1 / 3, 0]}  # where the other library says 0 for equal texts
 
 
 @named("lexical")

@@ -33,7 +33,7 @@ RUNS = (
     "m1_pe_lp2_bartlike_released",
 )  # three with scores in the .json, all with arrays
 TERMS = dict(tu="total_uncertainty", du="data_uncertainty", mi="mutual_information", rmi="rmi", epkl="epkl")
-near = dict(rtol=0, atol=1e-5)  # the peer computes in float32 with clamped probabilities
+near = dict(rtol=0, atol=1e-5)  # the other library computes in float32 with clamped probabilities
 
 
 class Search:

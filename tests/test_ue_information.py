@@ -185,7 +185,7 @@ def test_renyi_of_order_one_is_defined_where_words_are_banned(case):
     assert np.isfinite(mine).all() and np.isnan(theirs).any() == any(np.isneginf(row).any() for row in rows)
     close(
         mine[~np.isnan(theirs)], -theirs[~np.isnan(theirs)]
-    )  # this branch of the peer has no slip in its sign
+    )  # this branch of the other library has no slip in its sign
 
 
 def test_empty_texts_and_impossible_tokens(oracle):

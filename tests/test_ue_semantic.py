@@ -129,7 +129,7 @@ def test_sar_is_that_of_lm_polygraph(case):
     )
     similarity = array(inputs["sample_sentence_similarity"])
     if case["name"] == "sentence_sar_underflow":
-        assert out == dict(SentenceSAR=np.inf)  # exp(-800) is 0 for the peer
+        assert out == dict(SentenceSAR=np.inf)  # exp(-800) is 0 for the other library
         assert sm.sentence_sar(array(inputs["sample_log_probs"]), similarity) == pytest.approx(
             800 - np.log(500) / 2, rel=1e-12
         )
