@@ -176,8 +176,8 @@ def resampled(
     counts: np.ndarray = None,
 ):  # Yields (metrics as a slice, method index, PRR of every resample, shape [B, metrics])
     "PRR of every resample, a few metrics at a time so that memory stays bounded."
-    replicates, size = (g.n, g.n - 1) if counts is None else (len(counts), counts.sum(1)[:, None])
-    for metrics in _slices(g.risk.shape[1], max(1, BLOCK // replicates)):
+    count, size = (g.n, g.n - 1) if counts is None else (len(counts), counts.sum(1)[:, None])
+    for metrics in _slices(g.risk.shape[1], max(1, BLOCK // count)):
         risk = g.risk[:, metrics]
         random = (-risk if counts is None else counts @ risk) / size * weight_total(size, g.area)
         oracle_orders = [(g.oracle_orders[k], slice(k, k + 1)) for k in range(metrics.start, metrics.stop)]

@@ -228,14 +228,14 @@ def _all_splits(
     if mode == "indata" or alone:
         own = np.flatnonzero(dataset == this)
         parts = splits(labels[own], 25 if alone else repeats, preset, rng)
-        pairs = [(own[learn], own[test]) for learn, test in parts]
+        pairs = [(own[training], own[test]) for training, test in parts]
     else:
         pairs = [tuple(map(np.flatnonzero, pools(dataset, this, mode, domain)))]
-    learn, test = pairs[0]
-    if not (len(learn) and len(test)):
+    training, test = pairs[0]
+    if not (len(training) and len(test)):
         need = "more than one domain" if mode == "outdomain" else "other names, or more rows"
         raise ValueError(
-            f"{mode} leaves {this} with {len(learn)} rows to learn on and {len(test)} to decide on; "
+            f"{mode} leaves {this} with {len(training)} rows to learn on and {len(test)} to decide on; "
             f"it needs data sets of {need}"
         )
     return pairs
@@ -266,8 +266,8 @@ def expected_accuracy(
         for metric in metrics:
             scores = data[metric].to_numpy(float)
             values = [
-                decided_once(scores, labels, learn, test, classifier, preset, class_weight, hard)
-                for learn, test in pairs
+                decided_once(scores, labels, training, test, classifier, preset, class_weight, hard)
+                for training, test in pairs
             ]
             rows.append((this, metric, *size, *mean(np.array(values), axis=0)))
     return pd.DataFrame(rows, columns=["dataset", "metric", "tests", "n_learn", "n_test", *FIELDS])

@@ -167,27 +167,27 @@ def _right_outdomain(
     parts, domain, dataset, twice, options
 ):  # Texts x scores: decided right, NaN without a pool
     part = parts[dataset]
-    right = pd.DataFrame(np.nan, part.scores.index, part.scores.columns)
-    pool_of = {score: _pool(parts, domain, dataset, score, twice) for score in right}
+    hits = pd.DataFrame(np.nan, part.scores.index, part.scores.columns)
+    pool_of = {score: _pool(parts, domain, dataset, score, twice) for score in hits}
     for pool in filter(None, dict.fromkeys(pool_of.values())):
-        names = [score for score in right if pool_of[score] == pool]
+        names = [score for score in hits if pool_of[score] == pool]
         scores = np.concatenate([parts[other].scores[names].to_numpy() for other in pool])
         labels = np.concatenate([parts[other].label for other in pool])
         threshold = learn(scores, labels, **options)
-        right[names] = decide(threshold, part.scores[names].to_numpy()) == (part.label == 1)[:, None]
-    return right
+        hits[names] = decide(threshold, part.scores[names].to_numpy()) == (part.label == 1)[:, None]
+    return hits
 
 
 def _right_halves(part, repeats, seed, options):  # Texts x scores: share of the splits in which decided right
     ids, scores = np.unique(part.document, return_inverse=True)[1], part.scores.to_numpy()
     labels, documents = part.label, ids.max() + 1
-    right = np.zeros(scores.shape)
+    hits = np.zeros(scores.shape)
     for k in range(repeats):
         first = (np.random.default_rng([seed, k]).permutation(documents) < documents // 2)[ids]
         for here in (first, ~first):
             threshold = learn(scores[here], labels[here], **options)
-            right[~here] += decide(threshold, scores[~here]) == (labels[~here] == 1)[:, None]
-    return pd.DataFrame(right / repeats, part.scores.index, part.scores.columns)
+            hits[~here] += decide(threshold, scores[~here]) == (labels[~here] == 1)[:, None]
+    return pd.DataFrame(hits / repeats, part.scores.index, part.scores.columns)
 
 
 def right(
@@ -618,17 +618,17 @@ def _label_extremes(ax, table):  # Names in the margin, with a line to their poi
 
 
 def _accuracy_panel(ax, name, table, kinds, shown):  # One data set; shown: kinds of score in any panel
-    for kind in shown:
-        points, baseline = table[table["score"].map(kinds) == kind], kind == "baseline"
+    for group in shown:
+        points, baseline = table[table["score"].map(kinds) == group], group == "baseline"
         ax.scatter(
             points["auc"],
             points["accuracy"],
             s=42 if baseline else 20,
             marker="X" if baseline else "o",
-            color=KINDS[kind],
+            color=KINDS[group],
             alpha=0.75,
             lw=0,
-            label=kind,
+            label=group,
             zorder=3,
         )
     ax.axhline(table["majority"].iloc[0], color="#009e73", lw=1.4, label="majority class", zorder=1)

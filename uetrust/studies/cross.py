@@ -144,14 +144,14 @@ def designs(
             f"a study of {some(bad)} of {len(truth)} samples leaves too few on one side: "
             f"3 to {len(truth) - 3} are possible"
         )
-    qualities = pd.concat([quality, truth.rename("truth")], axis=1)
-    x, u = qualities.to_numpy(float), uncertainty.to_numpy(float)
+    judges = pd.concat([quality, truth.rename("truth")], axis=1)
+    x, u = judges.to_numpy(float), uncertainty.to_numpy(float)
     best = int(_prr(x[:, -1:], u)[:, 0].argmax())
 
     def studies(n):
         return [_drawn_study(x, u, best, n, np.random.default_rng([seed, n, k])) for k in range(draws)]
 
-    return pd.concat([_summed(studies(n), list(qualities), n) for n in sizes], ignore_index=True)
+    return pd.concat([_summed(studies(n), list(judges), n) for n in sizes], ignore_index=True)
 
 
 def _summed(studies, names, n):  # Over the studies in which a metric ranks at all
