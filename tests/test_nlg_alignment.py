@@ -341,7 +341,7 @@ def test_closer_tokens_are_never_worse(matrix, more):
 def test_every_entry_is_complete():
     for n, entry in reg.items():
         if entry.fn.__module__ == al.__name__:
-            assert all((entry.formula, entry.trap, entry.unit, entry.cite, entry.dim)), n
+            assert all((entry.formula, entry.pitfall, entry.unit, entry.cite, entry.dim)), n
 
 
 def test_the_layer_belongs_to_the_checkpoint_wherever_it_lies():

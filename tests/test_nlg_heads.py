@@ -229,4 +229,4 @@ def test_a_t5_that_answers_1_or_0(folder):
 def test_every_entry_is_complete():
     for name, entry in reg.items():
         if entry.fn.__module__ == heads.__name__:
-            assert all((entry.formula, entry.trap, entry.unit, entry.cite, entry.dim)), name
+            assert all((entry.formula, entry.pitfall, entry.unit, entry.cite, entry.dim)), name

@@ -380,7 +380,7 @@ def test_every_question_is_two_scores_of_one_reply(family, dim):
             all((e.unit, e.cite, e.formula, e.fn.__doc__))
             and "$" not in e.formula
             and e.formula.count("{") == e.formula.count("}")
-            and e.trap.endswith(".")
+            and e.pitfall.endswith(".")
         )
     run = Run("abcd", reg, **{need: [f"{hi}", f"{hi + 1}", "no", f"Score: {lo}."]})
     got, released = score(run, name), score(run, name + "_he2024")
@@ -519,7 +519,7 @@ def test_scores_of_ice_are_read_as_recorded(oracle):
 def test_scores_of_ice_are_registered():
     for dim in jd.ICE_SHOWN:
         e = reg[f"ice_{dim}"]
-        assert (e.needs, e.dim, e.fn(" 0.67\n")) == ((f"reply_ice_{dim}",), dim, 0.67) and e.trap.endswith(
+        assert (e.needs, e.dim, e.fn(" 0.67\n")) == ((f"reply_ice_{dim}",), dim, 0.67) and e.pitfall.endswith(
             "."
         )
 

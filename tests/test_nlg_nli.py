@@ -379,4 +379,4 @@ def test_every_entry_is_complete():
         "summac_zs_paragraph",
         "summac_conv",
     ):
-        assert all((reg[n].formula, reg[n].trap, reg[n].unit, reg[n].cite, reg[n].dim))
+        assert all((reg[n].formula, reg[n].pitfall, reg[n].unit, reg[n].cite, reg[n].dim))

@@ -109,4 +109,4 @@ def test_word_salad_does_not_beat_the_sentence():
 def test_every_entry_is_complete():
     for name, entry in reg.items():
         if entry.fn.__module__ == sg.__name__:
-            assert all((entry.formula, entry.trap, entry.unit, entry.cite, entry.dim)), name
+            assert all((entry.formula, entry.pitfall, entry.unit, entry.cite, entry.dim)), name

@@ -189,7 +189,7 @@ def test_a_source_that_brings_its_own_separator_is_not_removed(t5):
         yes_no(t5, [UNIEVAL["coherence"].format(hypothesis=hypothesis, source="s")])[0]
         for hypothesis in ("a b", "a </s> b")
     )
-    assert np.abs(plain - forged).max() > 1e-6 and "</s>" in reg["unieval_coherence"].trap
+    assert np.abs(plain - forged).max() > 1e-6 and "</s>" in reg["unieval_coherence"].pitfall
 
 
 def test_answers_that_cannot_be_told_apart_are_refused(t5):

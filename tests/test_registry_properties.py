@@ -225,7 +225,7 @@ def test_no_score_has_the_name_of_what_it_is_made_from(name):
 def test_every_score_has_a_formula_and_a_trap(name):
     e = reg[name]
     assert e.formula.strip() and "$" not in e.formula and e.formula.count("{") == e.formula.count("}")
-    assert e.trap.endswith(".") and len(e.trap) > 20 and 1 <= e.trap.count(". ") + 1 <= 2
+    assert e.pitfall.endswith(".") and len(e.pitfall) > 20 and 1 <= e.pitfall.count(". ") + 1 <= 2
 
 
 # More certain input never scores as less certain
@@ -383,10 +383,10 @@ def test_inputs_are_not_modified(name):
     for k in rests_on(name) - {name}:
         if not run.lacks(k) and (k not in reg or reg[k].kind == "stat"):
             run[k]
-    made = copy.deepcopy(run._val)
+    made = copy.deepcopy(run._values)
     table(run, name)
     np.testing.assert_equal(items, given)
-    np.testing.assert_equal({k: run._val[k] for k in made}, made)
+    np.testing.assert_equal({k: run._values[k] for k in made}, made)
     fresh = whole(np.random.default_rng(0))
     np.testing.assert_equal({k: WHOLE[k] for k in fresh}, fresh)
 

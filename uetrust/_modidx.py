@@ -220,6 +220,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                        'uetrust.core.registry.Registry': ('01_core/registry.html#registry', 'uetrust/core/registry.py'),
                                        'uetrust.core.registry.Registry.__missing__': ( '01_core/registry.html#registry.__missing__',
                                                                                        'uetrust/core/registry.py'),
+                                       'uetrust.core.registry.Registry.__repr__': ( '01_core/registry.html#registry.__repr__',
+                                                                                    'uetrust/core/registry.py'),
                                        'uetrust.core.registry.Registry.add': ( '01_core/registry.html#registry.add',
                                                                                'uetrust/core/registry.py'),
                                        'uetrust.core.registry.Registry.of': ( '01_core/registry.html#registry.of',

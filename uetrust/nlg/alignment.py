@@ -38,7 +38,7 @@ def _rank_correlation(correlation, first, second):
         r"\rho(e(h), e(r))\text{ over coordinates},\quad"
         r"\rho\text{ Spearman}, e\text{ sentence embedding}"
     ),
-    trap=FAR,
+    pitfall=FAR,
 )
 def embedding_spearman(
     # Vector of the summary, shape [D]; distiluse-base-multilingual-cased-v2
@@ -59,7 +59,7 @@ def embedding_spearman(
         r"\tau_b(e(h), e(r))\text{ over coordinates},\quad\tau_b\text{ Kendall}, e\text{ sentence "
         r"embedding}"
     ),
-    trap=FAR,
+    pitfall=FAR,
 )
 def embedding_kendall(
     # Vector of the summary, shape [D]; distiluse-base-multilingual-cased-v2
@@ -152,7 +152,7 @@ _RECALL_FORMULA = r"\frac1{|r|}\sum_{j\in r}\max_i\cos(x_i, y_j)"
     cite=ZHANG,
     dim="relevance",
     formula=r"\frac{2PR}{P+R},\quad P=" + _PRECISION_FORMULA + ", R=" + _RECALL_FORMULA,
-    trap=CROWDED + SPACE,
+    pitfall=CROWDED + SPACE,
 )
 def bertscore_f1(
     cosines_hypothesis_reference,  # Matrix [Th,Tr], or a list, one per reference; roberta-large, layer 17
@@ -161,7 +161,7 @@ def bertscore_f1(
     return float(bertscore(cosines_hypothesis_reference)[2])
 
 
-@nlg(unit="[-1,1]", cite=ZHANG, dim="relevance", formula=_PRECISION_FORMULA, trap=CROWDED + SPACE)
+@nlg(unit="[-1,1]", cite=ZHANG, dim="relevance", formula=_PRECISION_FORMULA, pitfall=CROWDED + SPACE)
 def bertscore_precision(
     cosines_hypothesis_reference,  # Matrix [Th,Tr], or a list, one per reference; roberta-large, layer 17
 ) -> float:  # 1 when each token is found; higher is better
@@ -169,7 +169,7 @@ def bertscore_precision(
     return float(bertscore(cosines_hypothesis_reference)[0])
 
 
-@nlg(unit="[-1,1]", cite=ZHANG, dim="relevance", formula=_RECALL_FORMULA, trap=CROWDED + SPACE)
+@nlg(unit="[-1,1]", cite=ZHANG, dim="relevance", formula=_RECALL_FORMULA, pitfall=CROWDED + SPACE)
 def bertscore_recall(
     cosines_hypothesis_reference,  # Matrix [Th,Tr], or a list, one per reference; roberta-large, layer 17
 ) -> float:  # 1 when each token is found; higher is better
@@ -182,7 +182,7 @@ def bertscore_recall(
     cite=ZHANG + ", rescaling",
     dim="relevance",
     formula=r"\frac{F-b}{1-b},\quad b\text{ mean F of random pairs}",
-    trap=(
+    pitfall=(
         "The baseline belongs to one model and layer: with another model the number means nothing. It is "
         "not clipped, so bad pairs are below 0."
     ),
@@ -203,7 +203,7 @@ def bertscore_f1_rescaled(
         r"\text{as F of BERTScore, each token weighed by}\log\frac{N+1}{\text{df}+1}\text{ over the "
         r"references}"
     ),
-    trap="The weights depend on the set of references, so a score changes when other samples are added. "
+    pitfall="The weights depend on the set of references, so a score changes when other samples are added. "
     + CROWDED,
 )
 def bertscore_f1_idf(
@@ -220,7 +220,7 @@ def bertscore_f1_idf(
     cite=ZHANG + "; TRUE, Honovich et al. 2022, https://aclanthology.org/2022.naacl-main.287",
     dim="consistency",
     formula=r"\frac1{|h|}\sum_{i\in h}\max_j\cos(x_i, s_j)",
-    trap=(
+    pitfall=(
         "A copied sentence with one changed name keeps nearly all its tokens, so it scores nearly as high "
         "as the truth. "
     )
@@ -238,7 +238,7 @@ def bertscore_precision_source(
     cite=ZHANG + "; FFLM, Jia et al. 2023, https://aclanthology.org/2023.emnlp-main.844",
     dim="consistency",
     formula=r"\frac{2PR}{P+R}\text{ with the source in place of the reference}",
-    trap="Recall against the source rewards length: a longer summary covers more of it. " + CROWDED,
+    pitfall="Recall against the source rewards length: a longer summary covers more of it. " + CROWDED,
 )
 def bertscore_f1_source(
     cosines_hypothesis_source,  # Matrix [Th,Ts]; roberta-large, layer 17
@@ -289,7 +289,7 @@ CTC = "A changed name or number is one word among many, so the mean barely moves
     cite=HE,
     dim="consistency",
     formula=r"\frac1{|h|}\sum_{i\in h}\max_{j\in r}\cos(x_i, y_j)\text{ without special tokens}",
-    trap=(
+    pitfall=(
         "Compares with the reference, so a true statement that the reference leaves out lowers it. With "
         "this aligner CTC is nearly BERTScore precision. "
     )
@@ -307,7 +307,7 @@ def ctc_he2024(
     cite=DENG,
     dim="consistency",
     formula=r"\frac1{|h|}\sum_{i\in h}\max_{j\in s}\cos(x_i, y_j)\text{ without special tokens}",
-    trap=(
+    pitfall=(
         "The source is cut at the window of the encoder, so what the summary takes from its end is not "
         "found. "
     )
@@ -328,7 +328,7 @@ def ctc_embedding(
         r"A(h\mid s)\cdot\frac1R\sum_rA(r\mid h),\quad A\text{ mean of best cosines without special "
         r"tokens}"
     ),
-    trap=(
+    pitfall=(
         "A product of two numbers near 1: it is small only when both texts are strange. An empty summary "
         "has no number, upstream fails."
     ),
@@ -354,7 +354,7 @@ def _mean_kept(logits):
     cite=DENG + ", aligner D",
     dim="consistency",
     formula=r"\frac1W\sum_wP(w\text{ kept}\mid s)",
-    trap=(
+    pitfall=(
         "Only the first 255 tokens of a summary count. Upstream has no number for a summary with a line "
         "break, where we read it as a space. Without its trained head the aligner gives random "
         "numbers without a warning."
@@ -375,7 +375,7 @@ def ctc(
         r"\frac1W\sum_wP(w\text{ kept}\mid s)\cdot\frac1V\sum_vP(v\text{ kept}\mid h),"
         r"\quad w\in h, v\in r"
     ),
-    trap="The second factor needs its own checkpoint, trained from summary to reference.",
+    pitfall="The second factor needs its own checkpoint, trained from summary to reference.",
 )
 def ctc_relevance(
     kept_hypothesis_source: np.ndarray,  # Logits of the summary's words after the source, shape [W,2]
@@ -390,7 +390,7 @@ def ctc_relevance(
     cite=DENG + ", aligner R",
     dim="consistency",
     formula=r"f(s, h),\quad f\text{ a trained regressor}",
-    trap="The value has no scale and no bounds. An empty summary still gets a number, not always a low one.",
+    pitfall="The value has no scale and no bounds. An empty summary still gets a number, not always a low one.",
 )
 def ctc_regression(
     ctc_regression_source: float,  # Output of the regressor for (source, summary)

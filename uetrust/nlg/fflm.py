@@ -89,7 +89,7 @@ _MODEL_PITFALL = "A model with another tokenizer or start token gives other numb
     cite=LU + ", Eq. 7, released code",
     dim="consistency",
     formula=r"\alpha" + _MIXED_CODE,
-    trap=_MODEL_PITFALL
+    pitfall=_MODEL_PITFALL
     + (
         "An attention mask of the shape (1,1), as the released code makes it, is silently read as hiding "
         "everything by newer libraries."
@@ -110,7 +110,7 @@ def fflm(
     cite=LU + ", Eq. 7 with Eq. 6 as printed",
     dim="consistency",
     formula=r"\alpha" + _MIXED + r"e^{p_t}(\log p_t-\log q_t)",
-    trap=(
+    pitfall=(
         "The printed weight contradicts the sentence beside it and the code: it favours tokens that are "
         "likely anyway. Published numbers come from fflm."
     ),
@@ -135,7 +135,7 @@ _COMPONENT = (
         r"\frac1n\sum_t e^{1-p_t}(\log p_t-\log q_t),\quad p\text{ summary after source}, q\text{ summary "
         r"alone}"
     ),
-    trap=_COMPONENT + "It rewards rare words of the source whatever is said about them.",
+    pitfall=_COMPONENT + "It rewards rare words of the source whatever is said about them.",
 )
 def fflm_y_prior(
     fflm_tokens: dict,  # Five arrays of probabilities
@@ -152,7 +152,7 @@ def fflm_y_prior(
         r"\frac1n\sum_t e^{1-p_t}(\log p_t-\log q_t),\quad p\text{ source after summary}, q\text{ source "
         r"alone}"
     ),
-    trap=_COMPONENT
+    pitfall=_COMPONENT
     + (
         "In a long source nearly every token is equally likely with and without the summary, so it is "
         "close to 0."
@@ -173,7 +173,7 @@ def fflm_x_prior(
         r"\frac1n\sum_t e^{1-p_t}(\log p_t-\log q_t),\quad p\text{ summary after source}, q\text{ summary "
         r"after summary and source}"
     ),
-    trap=_COMPONENT
+    pitfall=_COMPONENT
     + "It is CoP with weights; a summary that the model would not repeat even after seeing it scores high.",
 )
 def fflm_y_cond(
@@ -188,7 +188,7 @@ def fflm_y_cond(
     cite=LU + ", Table 4, w/o w",
     dim="consistency",
     formula=r"\alpha" + _MIXED + r"(\log p_t-\log q_t)",
-    trap=_MODEL_PITFALL
+    pitfall=_MODEL_PITFALL
     + "The printed results may rest on other mixing weights, which the paper does not state for ablations.",
 )
 def fflm_wo_w(
@@ -203,7 +203,7 @@ def fflm_wo_w(
     cite=LU + ", Table 4, w/o log",
     dim="consistency",
     formula=r"\alpha" + _MIXED + r"e^{1-p_t}(p_t-q_t)",
-    trap=_MODEL_PITFALL
+    pitfall=_MODEL_PITFALL
     + "That the weights are kept when the logarithms go is a reading of the table, no code shows it.",
 )
 def fflm_wo_log(
@@ -218,7 +218,7 @@ def fflm_wo_log(
     cite=LU + ", Table 4, w/o both; Eqs. 3-5",
     dim="consistency",
     formula=r"\alpha" + _MIXED + r"(p_t-q_t)",
-    trap=_MODEL_PITFALL
+    pitfall=_MODEL_PITFALL
     + "Tokens of low probability, where mistakes are, hardly move a difference of probabilities.",
 )
 def fflm_wo_w_and_log(
@@ -236,7 +236,7 @@ def fflm_wo_w_and_log(
         r"\tfrac13\left(\Delta^{prior}_Y+\Delta^{prior}_X+\Delta^{cond}_Y\right),\quad\Delta=\frac1n\sum_t "
         r"e^{1-p_t}(\log p_t-\log q_t)"
     ),
-    trap=_MODEL_PITFALL + "The two prior changes together weigh twice as much as the conditional one.",
+    pitfall=_MODEL_PITFALL + "The two prior changes together weigh twice as much as the conditional one.",
 )
 def fflm_equal(
     fflm_tokens: dict,  # Five arrays of probabilities
@@ -363,7 +363,7 @@ _COP_FORMULA = r"\frac1n\sum_t\left(\log p(y_t\mid y_{<t},x)-\log p(y_t\mid y_{<
     cite=SHE,
     dim="consistency",
     formula=_COP_FORMULA,
-    trap=(
+    pitfall=(
         "The copy of the summary takes its place in the window from the source, so a long source loses "
         "more of its end in one reading than in the other."
     ),
@@ -381,7 +381,7 @@ def cop(
     cite=SHE + "; as in FFLM's code, " + LU,
     dim="consistency",
     formula=_COP_FORMULA + r",\quad\text{causal model}",
-    trap=_MODEL_PITFALL + "Unlike cop it counts no end token.",
+    pitfall=_MODEL_PITFALL + "Unlike cop it counts no end token.",
 )
 def cop_causal(
     fflm_tokens: dict,  # Five arrays of probabilities
@@ -417,7 +417,7 @@ _RISK_FORMULA = r"\frac1n\sum_t(1-p_t)(1-(p_t-q_t))"
     formula=r"\frac1n\sum_t\log p_t+\lambda\left(1-\tfrac12 R\right),\quad R="
     + _RISK_FORMULA
     + r", \lambda=7",
-    trap=(
+    pitfall=(
         "It adds nats to a probability, so lambda decides which of the two speaks. Summaries are cut at "
         "110 tokens."
     ),
@@ -437,7 +437,7 @@ def harim_plus(
     cite=SON + "; as in " + LU + ", Eq. 9",
     dim="consistency",
     formula="-" + _RISK_FORMULA,
-    trap=(
+    pitfall=(
         "The equation printed is a risk, where lower is better; the score is its negative. Where the "
         "probability without the source comes from is not stated: here from a BART and the empty text."
     ),
@@ -455,7 +455,7 @@ def harim(
     cite=SON + "; as in FFLM's code, " + LU + ", Eq. 9",
     dim="consistency",
     formula="-" + _RISK_FORMULA + r",\quad\text{causal model}",
-    trap=_MODEL_PITFALL + "A likely token has next to no risk whatever the source says.",
+    pitfall=_MODEL_PITFALL + "A likely token has next to no risk whatever the source says.",
 )
 def harim_causal(
     fflm_tokens: dict,  # Five arrays of probabilities
@@ -556,7 +556,7 @@ _STOPS_PITFALL = "A word with a stop attached is not counted, so most last words
     cite=XIE + ", token",
     dim="consistency",
     formula=_DROP_FORMULA + r"\text{ the words of the summary}",
-    trap=_STOPS_PITFALL + "Rewording hides nothing, so a reworded summary scores near 0.",
+    pitfall=_STOPS_PITFALL + "Rewording hides nothing, so a reworded summary scores near 0.",
 )
 def coco_token(
     coco_words: list,  # Words of the summary, W
@@ -573,7 +573,7 @@ def coco_token(
     cite=XIE + ", span",
     dim="consistency",
     formula=_DROP_FORMULA + r"\text{ the words of the summary and two tokens on each side}",
-    trap=_STOPS_PITFALL + "The order of maskings by quality differs between data sets.",
+    pitfall=_STOPS_PITFALL + "The order of maskings by quality differs between data sets.",
 )
 def coco_span(
     coco_words: list,  # Words of the summary, W
@@ -590,7 +590,7 @@ def coco_span(
     cite=XIE + ", sent",
     dim="consistency",
     formula=_DROP_FORMULA + r"\text{ each sentence with a word of the summary}",
-    trap=_STOPS_PITFALL
+    pitfall=_STOPS_PITFALL
     + "One common word, such as a preposition, hides a whole sentence: often nearly everything is hidden.",
 )
 def coco_sentence(
@@ -608,7 +608,7 @@ def coco_sentence(
     cite=XIE + ", doc",
     dim="consistency",
     formula=_DROP_FORMULA + r"\text{ everything}",
-    trap=_STOPS_PITFALL + "A source of nothing but masks is unlike anything the model was trained on.",
+    pitfall=_STOPS_PITFALL + "A source of nothing but masks is unlike anything the model was trained on.",
 )
 def coco_document(
     coco_words: list,  # Words of the summary, W

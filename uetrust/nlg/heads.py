@@ -32,7 +32,7 @@ def _probability_correct(logits):
     cite=KRYSCINSKI + "; column of TRUE, https://aclanthology.org/2022.naacl-main.287",
     dim="consistency",
     formula=r"P(\text{correct}\mid s, h)",
-    trap=(
+    pitfall=(
         "Trained on single sentences with made-up errors of a few kinds, here given whole summaries. The "
         "longer of two texts loses its end at 512 tokens."
     ),
@@ -49,7 +49,7 @@ def factcc(
     cite=KRYSCINSKI,
     dim="consistency",
     formula=r"\frac1H\sum_jP(\text{correct}\mid s, h_j)",
-    trap=(
+    pitfall=(
         "A sentence that refers to an earlier one is judged without it. Trained on made-up errors of a "
         "few kinds."
     ),
@@ -67,7 +67,7 @@ def factcc_sentences(
     cite=KRYSCINSKI + ", printed label; Zha et al. 2023",
     dim="consistency",
     formula=r"[P(\text{correct}\mid s, h)\geq\tfrac12]",
-    trap="Only two values: nearly all pairs of summaries tie, and rank correlations say little.",
+    pitfall="Only two values: nearly all pairs of summaries tie, and rank correlations say little.",
 )
 def factcc_label(
     factcc_source_hypothesis: np.ndarray,  # Logits of correct, incorrect for (source, summary), shape [2]
@@ -107,7 +107,7 @@ PARTS = (
     cite=ZHA + ", mode nli_sp",
     dim="consistency",
     formula=r"\frac1H\sum_j\max_cP(\text{aligned}\mid c, h_j)",
-    trap=PARTS,
+    pitfall=PARTS,
 )
 def alignscore(
     align_three: np.ndarray,  # Logits of aligned, neutral, contradicted for chunk and sentence, shape [C,H,3]
@@ -121,7 +121,7 @@ def alignscore(
     cite=ZHA + ", mode bin_sp",
     dim="consistency",
     formula=r"\frac1H\sum_j\max_cP(\text{aligned}\mid c, h_j)\text{ of the binary head}",
-    trap=PARTS,
+    pitfall=PARTS,
 )
 def alignscore_binary(
     align_binary: np.ndarray,  # Logits of not aligned, aligned for chunk and sentence, shape [C,H,2]
@@ -135,7 +135,7 @@ def alignscore_binary(
     cite=ZHA + ", mode reg_sp",
     dim="consistency",
     formula=r"\frac1H\sum_j\max_cf(c, h_j)\text{ of the regression head}",
-    trap="The values have no bounds. " + PARTS,
+    pitfall="The values have no bounds. " + PARTS,
 )
 def alignscore_regression(
     align_regression: np.ndarray,  # Values for chunk and sentence, shape [C,H]
@@ -149,7 +149,7 @@ def alignscore_regression(
     cite="Goyal and Durrett 2020, https://aclanthology.org/2020.findings-emnlp.322, released code e191ecac",
     dim="consistency",
     formula=r"\frac1A\sum_aP(\text{entailed}\mid s, h, a),\quad a\text{ arcs of the dependency tree of }h",
-    trap=(
+    pitfall=(
         "Made for single sentences: source and summary must fit into 128 tokens together, else there is "
         "no number. Needs a parser, and depends on it. At most 20 arcs count."
     ),
@@ -176,7 +176,7 @@ BLEURT = (
     cite=SELLAM,
     dim="relevance",
     formula=r"f(r, h),\quad f\text{ a trained regressor}",
-    trap=BLEURT + "Trained on sentences of machine translation.",
+    pitfall=BLEURT + "Trained on sentences of machine translation.",
 )
 def bleurt(
     bleurt_reference_hypothesis: float,  # Output of the regressor for (reference, summary); BLEURT-20
@@ -190,7 +190,7 @@ def bleurt(
     cite=SELLAM + "; column of TRUE, https://aclanthology.org/2022.naacl-main.287",
     dim="consistency",
     formula=r"f(s, h),\quad f\text{ a trained regressor}",
-    trap="The source stands where a reference was in training, and loses its end at 512 tokens. " + BLEURT,
+    pitfall="The source stands where a reference was in training, and loses its end at 512 tokens. " + BLEURT,
 )
 def bleurt_source(
     bleurt_source_hypothesis: float,  # Output of the regressor for (source, summary); BLEURT-20
@@ -275,7 +275,7 @@ def unsupported(
     cite=LABAN_NER,
     dim="consistency",
     formula=r"[\text{every entity of }h\text{ is found in }s]",
-    trap=(
+    pitfall=(
         'Only two values, and a summary without entities is right by default. A vague date ("a few days '
         'ago") counts as found. Substrings count, so 4 is found in 1940.'
     ),

@@ -274,7 +274,7 @@ def _register_judge(family, dim):
         unit=f"likert {lo}-{hi}",
         cite=_cited(family) + "; read strictly",
         formula=rf"\text{{the one number of the reply, on the scale }}{lo},\dots,{hi}",
-        trap=_FAMILY_PITFALL[family]
+        pitfall=_FAMILY_PITFALL[family]
         + "Replies without a score are missing: check how many before you compare means.",
     )
     if family in FAMILIES:
@@ -285,7 +285,7 @@ def _register_judge(family, dim):
             unit=f"-1, or whole numbers, {lo}-{hi} asked for",
             cite=HE + ", released code",
             formula=r"\text{first whole number of the reply, else }-1",
-            trap=_PITFALL_HE2024,
+            pitfall=_PITFALL_HE2024,
         )
 
 
@@ -341,7 +341,7 @@ def _register_expected(family, dim):
         cite=GEVAL + "; question of " + _cited(family),
         dim=dim,
         formula=rf"\frac{{\sum_{{k={lo}}}^{{{hi}}} k\,p(k)}}{{\sum_{{k={lo}}}^{{{hi}}} p(k)}}",
-        trap=_FAMILY_PITFALL[family]
+        pitfall=_FAMILY_PITFALL[family]
         + "The mean depends mostly on the judge's habit, so look at ranks. Probabilities of a server are "
         "limited to its likeliest tokens.",
     )
@@ -444,7 +444,7 @@ for _dim in ICE_SHOWN:
         cite=JAIN,
         dim=_dim,
         formula=r"\text{first number of the completion}",
-        trap=(
+        pitfall=(
             "The model imitates the scores of the examples: shown only good ones, it gives nearly every "
             "summary 1.0. Nothing is clipped, so 100% is 100."
         ),

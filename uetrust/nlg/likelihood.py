@@ -44,7 +44,7 @@ _SEVERAL_REFERENCES = "Mean and maximum over several references are different nu
     cite=YUAN + ", faithfulness",
     dim="consistency",
     formula=_MEAN + r",\quad x\text{ source}, y\text{ hypothesis with both special tokens}",
-    trap=(
+    pitfall=(
         "Copying scores best, true or not: a summary that repeats the source beats any rewording. Text "
         "past 1,024 tokens of either side is not read."
     ),
@@ -61,7 +61,7 @@ def bart_score(
     cite=YUAN + ", precision",
     dim="relevance",
     formula=_MEAN + r",\quad x\text{ reference}, y\text{ hypothesis}",
-    trap=_SEVERAL_REFERENCES + "A short summary that says one thing of the reference scores high.",
+    pitfall=_SEVERAL_REFERENCES + "A short summary that says one thing of the reference scores high.",
 )
 def bart_score_precision(
     bart_logp_reference_hypothesis: list,  # For each reference shape [L]
@@ -76,7 +76,7 @@ def bart_score_precision(
     cite=YUAN + ", recall",
     dim="relevance",
     formula=_MEAN + r",\quad x\text{ hypothesis}, y\text{ reference}",
-    trap=_SEVERAL_REFERENCES
+    pitfall=_SEVERAL_REFERENCES
     + (
         "It is the reference that is scored, so items with an unusual reference score low whatever the "
         "summary says."
@@ -95,7 +95,7 @@ def bart_score_recall(
     cite=YUAN + ", F",
     dim="relevance",
     formula=r"\tfrac12(P+R)\text{ of the log-probabilities in both directions}",
-    trap=(
+    pitfall=(
         "It is called F, yet it is the plain mean of precision and recall. The worse of the two pulls it "
         "down without limit."
     ),
@@ -114,7 +114,7 @@ def bart_score_f(
     cite="He et al. 2024, released code",
     dim="consistency",
     formula=_MEAN + r",\quad x\text{ hypothesis}, y\text{ reference, each cut at 256 tokens}",
-    trap=(
+    pitfall=(
         "It is filed under consistency and never sees the source. It is the reference that is scored, so "
         "items with an unusual reference score low."
     ),
@@ -131,7 +131,7 @@ def bart_score_he2024(
     cite=YUAN + "; as stored by TRUE, Honovich et al. 2022, https://arxiv.org/abs/2204.04991",
     dim="consistency",
     formula=r"\exp\left(" + _MEAN + r"\right),\quad x\text{ source}, y\text{ hypothesis}",
-    trap=(
+    pitfall=(
         "It ranks as bart_score does, but its differences are squeezed near 0: anything that depends on "
         "the range, such as PRR, gives another value."
     ),
@@ -151,7 +151,7 @@ QIN = "Qin et al. 2023, https://arxiv.org/abs/2212.05726"
     cite=QIN + ", reference-free",
     dim="overall",
     formula=_MEAN + r",\quad x\text{ source}, y\text{ hypothesis with its end token}",
-    trap=(
+    pitfall=(
         "The end token counts, so in short summaries much rests on whether the model would have stopped "
         "there. Values of different checkpoints are not comparable."
     ),
@@ -168,7 +168,7 @@ def t5_score_source(
     cite=QIN + ", precision",
     dim="overall",
     formula=_MEAN + r",\quad x\text{ reference}, y\text{ hypothesis}",
-    trap=_SEVERAL_REFERENCES + "A short summary that says one thing of the reference scores high.",
+    pitfall=_SEVERAL_REFERENCES + "A short summary that says one thing of the reference scores high.",
 )
 def t5_score_precision(
     t5_logp_reference_hypothesis: list,  # For each reference shape [L]
@@ -183,7 +183,7 @@ def t5_score_precision(
     cite=QIN + ", recall",
     dim="overall",
     formula=_MEAN + r",\quad x\text{ hypothesis}, y\text{ reference}",
-    trap=_SEVERAL_REFERENCES
+    pitfall=_SEVERAL_REFERENCES
     + (
         "It is the reference that is scored, so items with an unusual reference score low whatever the "
         "summary says."
@@ -202,7 +202,7 @@ def t5_score_recall(
     cite=QIN,
     dim="overall",
     formula=r"\tfrac12(P+R)\text{ of the log-probabilities in both directions}",
-    trap=(
+    pitfall=(
         "The plain mean of precision and recall: the worse of the two pulls it down without limit. Only "
         "the generative part of the original training objective is in a plain T5."
     ),
@@ -248,7 +248,7 @@ _FIRST_WORD_LOST = "With GPT-2 the first word of the summary is not scored. "
     cite=FU + ", decoder only",
     dim="overall",
     formula=_MEAN_WITHOUT_FIRST + r",\quad x\text{ source and template}, y\text{ hypothesis}",
-    trap=_FIRST_WORD_LOST
+    pitfall=_FIRST_WORD_LOST
     + "Without a template that asks for a summary the number says how well the text goes on from the source.",
 )
 def gpt_score(
@@ -263,7 +263,7 @@ def gpt_score(
     cite=FU + ", decoder only, reference to hypothesis",
     dim="overall",
     formula=_MEAN_WITHOUT_FIRST + r",\quad x\text{ reference and template}, y\text{ hypothesis}",
-    trap=_FIRST_WORD_LOST + "Mean and maximum over several references are different numbers.",
+    pitfall=_FIRST_WORD_LOST + "Mean and maximum over several references are different numbers.",
 )
 def gpt_score_precision(
     gpt_logp_reference_hypothesis: list,  # For each reference shape [L]
@@ -278,7 +278,7 @@ def gpt_score_precision(
     cite=FU + ", decoder only, hypothesis to reference",
     dim="overall",
     formula=_MEAN_WITHOUT_FIRST + r",\quad x\text{ hypothesis and template}, y\text{ reference}",
-    trap=(
+    pitfall=(
         "With GPT-2 the first word of the reference is not scored. Items with an unusual reference score "
         "low whatever the summary says."
     ),
@@ -296,7 +296,7 @@ def gpt_score_recall(
     cite=FU + ", all tokens counted",
     dim="overall",
     formula=_MEAN + r",\quad x\text{ source and template}, y\text{ hypothesis}",
-    trap=(
+    pitfall=(
         "The first token, which the original leaves out, is often the least likely one. So it is lower "
         "than gpt_score, most of all for short summaries."
     ),
@@ -313,7 +313,7 @@ def gpt_score_whole(
     cite=FU + ", FLAN-T5",
     dim="overall",
     formula=_MEAN + r",\quad x\text{ source and template}, y\text{ hypothesis with its end token}",
-    trap=(
+    pitfall=(
         "The end token counts here and not in gpt_score, so values of the two kinds of models do not compare."
     ),
 )
@@ -329,7 +329,7 @@ def gpt_score_flan(
     cite=FU + ", FLAN-T5, reference to hypothesis",
     dim="overall",
     formula=_MEAN + r",\quad x\text{ reference and template}, y\text{ hypothesis with its end token}",
-    trap=(
+    pitfall=(
         "The end token counts here and not in gpt_score_precision. Mean and maximum over several "
         "references are different numbers."
     ),
@@ -362,7 +362,7 @@ _ECHO_PITFALL = (
     dim="overall",
     cost="net",
     formula=_MEAN_WITHOUT_LAST + r",\quad x\text{ source and template}, y\text{ hypothesis}",
-    trap=_ECHO_PITFALL,
+    pitfall=_ECHO_PITFALL,
 )
 def gpt_score_echo(
     echo_logp_source_hypothesis: np.ndarray,  # Shape [L], of a text as `echoed` gives it
@@ -379,7 +379,7 @@ def gpt_score_echo(
     formula=r"\max_x "
     + _MEAN_WITHOUT_LAST
     + r",\quad x\text{ a reference and template}, y\text{ hypothesis}",
-    trap=_ECHO_PITFALL,
+    pitfall=_ECHO_PITFALL,
 )
 def gpt_score_echo_precision(
     echo_logp_reference_hypothesis: list,  # For each reference shape [L], of a text as `echoed` gives it

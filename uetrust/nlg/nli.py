@@ -54,7 +54,7 @@ WHOLE = (
     ),
     dim="consistency",
     formula=r"P(\text{entailment}\mid s, h)",
-    trap=WHOLE.format(n=512),
+    pitfall=WHOLE.format(n=512),
 )
 def mnli_doc(
     # Logits of (source, summary), shape [3]; roberta-large-mnli, cut='first'
@@ -72,7 +72,7 @@ def mnli_doc(
     ),
     dim="consistency",
     formula=r"P(\text{entailment}\mid s, h)",
-    trap=(
+    pitfall=(
         "The checkpoint of TRUE was never released; this is a classifier trained on ANLI among others, so "
         "it is not their column. "
     )
@@ -91,7 +91,7 @@ def anli(
     cite="Honovich et al. 2022, https://aclanthology.org/2022.naacl-main.287; google/t5_xxl_true_nli_mixture",
     dim="consistency",
     formula=r'\frac{p(1)}{p(1)+p(0)}\text{ at the first step after "premise: }s\text{ hypothesis: }h\text{"}',
-    trap=(
+    pitfall=(
         "The checkpoint saw other training data than the column of TRUE, and its probabilities are close "
         "to 0 or 1: thresholds tuned elsewhere do not carry over."
     ),
@@ -108,7 +108,7 @@ def true_nli(
     cite=HE,
     dim="consistency",
     formula=r"P(\text{entailment}\mid r, h)-P(\text{contradiction}\mid r, h)",
-    trap=(
+    pitfall=(
         "Called SummaC in the paper, but it compares with the reference, not with the source, and does "
         "not split into sentences: a true statement that the reference leaves out is not rewarded."
     ),
@@ -233,7 +233,7 @@ def zs(
         r"\frac1H\sum_j\left(\max_iE_{ij}-\max_iC_{ij}\right),\quad E, C\text{ entailment, contradiction "
         r"from source sentence }i\text{ to summary sentence }j"
     ),
-    trap=(
+    pitfall=(
         "A fact that two source sentences share out has no sentence to entail it. Sentences of 10 "
         "characters or fewer are dropped; upstream gives 0 to a summary of nothing else, here it is "
         "missing."
@@ -257,7 +257,7 @@ def summac_zs(
         r"\frac1H\sum_j\max_iE_{ij},\quad E\text{ entailment from source sentence }i\text{ to summary "
         r"sentence }j"
     ),
-    trap=(
+    pitfall=(
         "The formula of the paper, not the default of its code, which subtracts contradiction. A long "
         "source has more chances to entail by accident."
     ),
@@ -276,7 +276,7 @@ def summac_zs_entailment(
     cite=LABAN + ", constructor defaults of the released code",
     dim="consistency",
     formula=r"\frac1H\sum_j\left(\max_iE_{ij}-\max_iC_{ij}\right),\quad\text{over paragraphs}",
-    trap=(
+    pitfall=(
         "A text without line breaks is one paragraph, so this is one call on whole texts, cut to 500 tokens."
     ),
 )
@@ -365,7 +365,7 @@ def conv(
         r"\sigma\left(w_2\,\frac1H\sum_j(w\cdot\text{hist}_j+b)+b_2\right),\quad\text{hist}_j\text{ "
         r"counts of }E_{ij}\text{ over source sentences }i\text{ in 23 bins}"
     ),
-    trap=(
+    pitfall=(
         "Counts are not divided by the length of the source, so a long source drives the score to 1 "
         "whatever the summary says. Only the first 10 summary sentences count. Upstream gives .2001 to an "
         "empty summary; here it is missing."

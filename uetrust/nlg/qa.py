@@ -154,7 +154,7 @@ def feqa_text(
         r"\frac1Q\sum_qF_1(a_q,\ \text{answer}(q, s)),\quad q\text{ a question about the phrase "
         r"}a_q\text{ of }h"
     ),
-    trap=NEEDS_SPACY
+    pitfall=NEEDS_SPACY
     + (
         "A summary without a question is 0, as if it were all wrong. Words are compared as they are: an "
         "article more or less lowers F1. Scores of the release come back sorted by the document number as "
@@ -235,7 +235,7 @@ def _mean_agreement(found, questions, answers, similarity, n=None):
     cite=WANG + ", 20 questions",
     dim="consistency",
     formula=r"\frac1Q\sum_qF_1(\text{answer}(q, h),\ \text{answer}(q, s))",
-    trap=_QAGS_TRAP,
+    pitfall=_QAGS_TRAP,
 )
 def qags(
     hypothesis_spans: list,  # `Span`s of the summary
@@ -254,7 +254,7 @@ def qags(
     cite=WANG + ", command line: 5 questions",
     dim="consistency",
     formula=r"\frac15\sum_{q\leq5}F_1(\text{answer}(q, h),\ \text{answer}(q, s))",
-    trap="Five questions give few different values. " + _QAGS_TRAP,
+    pitfall="Five questions give few different values. " + _QAGS_TRAP,
 )
 def qags_released(
     hypothesis_spans: list,  # `Span`s of the summary
@@ -271,7 +271,7 @@ def qags_released(
     cite=WANG + ", option em",
     dim="consistency",
     formula=r"\frac1Q\sum_q[\text{answer}(q, h)=\text{answer}(q, s)]",
-    trap="*the pier* and *the old pier* are as different as any two answers. " + _QAGS_TRAP,
+    pitfall="*the pier* and *the old pier* are as different as any two answers. " + _QAGS_TRAP,
 )
 def qags_em(
     hypothesis_spans: list,  # `Span`s of the summary
@@ -290,7 +290,7 @@ def qags_em(
         r"\frac1Q\sum_qF_1(\text{answer}(q, h),\ \text{answer}(q, s)),\quad q\text{ with "
         r"}\text{answer}(q, h)=a_q"
     ),
-    trap=(
+    pitfall=(
         "Where few questions are answered by their phrase, the rest is drawn from all, so a weak question "
         "model brings back what the rule keeps out. "
     )
@@ -380,7 +380,7 @@ _Q2_TRAP = NEEDS_SPACY + (
         r"\frac1Q\sum_q\begin{cases}1&\text{entailed}\\0&\text{contradicted}\\F_1(a_q,\ \text{answer}(q, "
         r"s))&\text{else}\end{cases}"
     ),
-    trap=_Q2_TRAP,
+    pitfall=_Q2_TRAP,
 )
 def q2(
     hypothesis_spans: list,  # `Span`s of the summary
@@ -403,7 +403,7 @@ def q2(
     cite=HONOVICH + ", without NLI",
     dim="consistency",
     formula=r"\frac1Q\sum_qF_1(a_q,\ \text{answer}(q, s))",
-    trap="Without entailment, *a feline* for *a cat* is wrong. " + _Q2_TRAP,
+    pitfall="Without entailment, *a feline* for *a cat* is wrong. " + _Q2_TRAP,
 )
 def q2_no_nli(
     hypothesis_spans: list,  # `Span`s of the summary
@@ -456,7 +456,7 @@ _QUESTEVAL_TRAP = NEEDS_SPACY + (
         r"\frac1{3Q}\sum_{q\text{ on }h}\left(1-P(\text{unanswerable}\mid q, s)+\text{BERTScore}(a_q, "
         r"\hat a)+F_1(a_q, \hat a)\right),\quad\hat a=\text{answer}(q, s)"
     ),
-    trap=_QUESTEVAL_TRAP,
+    pitfall=_QUESTEVAL_TRAP,
 )
 def questeval_precision(
     hypothesis: str,  # Summary
@@ -490,7 +490,7 @@ def questeval_precision(
         r"\frac1{3Q}\sum_{q\text{ on }s}\left(1-P(\text{unanswerable}\mid q, h)+\text{BERTScore}(a_q, "
         r"\hat a)+F_1(a_q, \hat a)\right),\quad\hat a=\text{answer}(q, h)"
     ),
-    trap="The first five sentences of the source are asked about, important or not. " + _QUESTEVAL_TRAP,
+    pitfall="The first five sentences of the source are asked about, important or not. " + _QUESTEVAL_TRAP,
 )
 def questeval_recall(
     hypothesis: str,  # Summary
@@ -521,7 +521,7 @@ def questeval_recall(
     cite=SCIALOM,
     dim="overall",
     formula=r"\frac12(\text{precision}+\text{recall})",
-    trap=_QUESTEVAL_TRAP,
+    pitfall=_QUESTEVAL_TRAP,
 )
 def questeval(
     hypothesis: str,  # Summary
@@ -568,7 +568,7 @@ def questeval(
         r"\frac12\left(\frac1Q\sum_{q\text{ on }h}F_1(a_q,\ \text{answer}(q, s))+\frac1R\sum_{r\text{ on "
         r"}s}F_1(a_r,\ \text{answer}(r, h))\right)"
     ),
-    trap="An answer in other words is wrong. " + _QUESTEVAL_TRAP,
+    pitfall="An answer in other words is wrong. " + _QUESTEVAL_TRAP,
 )
 def questeval_f1(
     hypothesis: str,  # Summary

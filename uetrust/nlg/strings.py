@@ -122,7 +122,7 @@ def caption_bleu(
         r"\min(1, e^{1-|s|/|h|})\left(\prod_{n=1}^4p_n\right)^{1/4},\quad p_n\text{ clipped }n\text{-gram "
         r"precision}"
     ),
-    trap=COPY
+    pitfall=COPY
     + "a summary is much shorter than its source, so the brevity penalty makes nearly every value tiny.",
 )
 def bleu_4_true(
@@ -138,7 +138,7 @@ def bleu_4_true(
     cite=TRUE + "; Papineni et al. 2002, https://aclanthology.org/P02-1040",
     dim="consistency",
     formula=r"\min(1, e^{1-|s|/|h|})\,p_1,\quad p_1\text{ clipped word precision}",
-    trap=COPY
+    pitfall=COPY
     + "a summary is much shorter than its source, so the brevity penalty makes nearly every value tiny.",
 )
 def bleu_1_true(
@@ -154,7 +154,7 @@ def bleu_1_true(
     cite=TRUE + "; Lin 2004, https://aclanthology.org/W04-1013",
     dim="consistency",
     formula=r"\frac{(1+\beta^2)PR}{R+\beta^2P},\quad P=\frac L{|h|}, R=\frac L{|s|}, \beta=1.2",
-    trap=COPY + "recall counts more than precision here, so a longer copy wins.",
+    pitfall=COPY + "recall counts more than precision here, so a longer copy wins.",
 )
 def rouge_l_true(
     hypothesis: str,  # Summary
@@ -174,7 +174,7 @@ def rouge_l_true(
     cite=TRUE,
     dim="consistency",
     formula=r"\frac{2|h\cap s|}{|h|+|s|}\text{ over normalised words with their counts}",
-    trap=COPY + "order does not matter, so shuffled words score as high as the sentence.",
+    pitfall=COPY + "order does not matter, so shuffled words score as high as the sentence.",
 )
 def token_f1_true(
     hypothesis: str,  # Summary
@@ -189,7 +189,7 @@ def token_f1_true(
     cite="Zha et al. 2023, baselines of the released code a0936d5a; NLTK 3.10",
     dim="consistency",
     formula=r"\frac1H\sum_j\text{BLEU}_4(h_j;\ s_1,\dots,s_S)",
-    trap=(
+    pitfall=(
         "Punctuation sticks to words, so a comma makes a word different. Without smoothing most sentences "
         "of an abstractive summary are 0."
     ),

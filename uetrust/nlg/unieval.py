@@ -44,7 +44,7 @@ _FORGED_PITFALL = "A text that holds the characters </s> is read as several part
     cite=ZHONG,
     dim="fluency",
     formula=_MEAN_YES_SHARE + r"\text{: is this a fluent paragraph?}",
-    trap="It depends on how sentences are split. " + _FORGED_PITFALL,
+    pitfall="It depends on how sentences are split. " + _FORGED_PITFALL,
 )
 def unieval_fluency(
     yes_no_fluency: np.ndarray,  # p(Yes) and p(No) of each sentence, shape [S,2]
@@ -58,7 +58,7 @@ def unieval_fluency(
     cite=ZHONG,
     dim="coherence",
     formula=_YES_SHARE + r"\text{: is this a coherent summary to the document?}",
-    trap="The document loses its end after 1,024 tokens of question, summary and document. "
+    pitfall="The document loses its end after 1,024 tokens of question, summary and document. "
     + _FORGED_PITFALL,
 )
 def unieval_coherence(
@@ -73,7 +73,7 @@ def unieval_coherence(
     cite=ZHONG,
     dim="consistency",
     formula=_MEAN_YES_SHARE + r"\text{: is this claim consistent with the document?}",
-    trap=(
+    pitfall=(
         "A sentence is judged without those before it, so pronouns refer to nothing. What follows after "
         "1,024 tokens of the document is not read."
     ),
@@ -90,7 +90,7 @@ def unieval_consistency(
     cite=ZHONG,
     dim="relevance",
     formula=_YES_SHARE + r"\text{: is this summary relevant to the reference?}",
-    trap="It never sees the source: what matters is what one reference happens to say. " + _FORGED_PITFALL,
+    pitfall="It never sees the source: what matters is what one reference happens to say. " + _FORGED_PITFALL,
 )
 def unieval_relevance(
     yes_no_relevance: np.ndarray,  # p(Yes) and p(No), shape [2]
@@ -105,7 +105,7 @@ def unieval_relevance(
     dim="consistency",
     formula=_MEAN_YES_SHARE
     + r"\text{: is this claim consistent with the document? To a checkpoint for facts}",
-    trap=(
+    pitfall=(
         "The same question as unieval_consistency to another checkpoint: with the checkpoint for "
         "summaries it is that score under another name. What follows after 1,024 tokens of the document "
         "is not read."
@@ -123,7 +123,7 @@ def unieval_fact(
     cite=ZHONG,
     dim="overall",
     formula=r"\tfrac14(\mathrm{coherence}+\mathrm{consistency}+\mathrm{fluency}+\mathrm{relevance})",
-    trap=(
+    pitfall=(
         "The plain mean of four numbers with different spreads: the dimension that varies most decides. "
         "All four come from one model, so they share its errors."
     ),
@@ -162,7 +162,7 @@ _NO_SENTENCES_PITFALL = "A summary without sentences scores 0 instead of having 
     cite=HE,
     dim="fluency",
     formula=_MEAN_YES_SHARE_HE2024 + r"\text{: is this a fluent paragraph?}",
-    trap=_NO_SENTENCES_PITFALL + "Otherwise it is unieval_fluency to eight digits.",
+    pitfall=_NO_SENTENCES_PITFALL + "Otherwise it is unieval_fluency to eight digits.",
 )
 def unieval_fluency_he2024(
     yes_no_fluency: np.ndarray,  # p(Yes) and p(No) of each sentence, shape [S,2]
@@ -177,7 +177,7 @@ def unieval_fluency_he2024(
     dim="coherence",
     formula=_YES_SHARE
     + r"\text{: is this a coherent summary to the document? The document begins with the instruction}",
-    trap=(
+    pitfall=(
         "The instruction to summarize stands in front of the document and is judged as a part of it. It "
         "takes its place in the window from the document."
     ),
@@ -195,7 +195,7 @@ def unieval_coherence_he2024(
     dim="consistency",
     formula=_MEAN_YES_SHARE_HE2024
     + r"\text{: is this claim consistent with the document? The document begins with the instruction}",
-    trap=_NO_SENTENCES_PITFALL
+    pitfall=_NO_SENTENCES_PITFALL
     + "The instruction to summarize stands in front of the document and is judged as a part of it.",
 )
 def unieval_consistency_he2024(
@@ -214,7 +214,7 @@ def unieval_consistency_he2024(
         r"\tfrac14(\mathrm{coherence}+\mathrm{consistency}+\mathrm{fluency}+\mathrm{relevance})\text{ as "
         r"released}"
     ),
-    trap=_NO_SENTENCES_PITFALL + "So an empty summary keeps a quarter of its coherence and of its relevance.",
+    pitfall=_NO_SENTENCES_PITFALL + "So an empty summary keeps a quarter of its coherence and of its relevance.",
 )
 def unieval_overall_he2024(
     yes_no_coherence_he2024: np.ndarray,  # p(Yes) and p(No), the source with its instruction, shape [2]

@@ -150,7 +150,7 @@ def card(
         f"**Result** {said.get('return', '')} ({quality}; {_WAYS[entry.kind][entry.sign]})",
         "**Needs** " + "; ".join(f"`{need}`: {said[need]}" for need in entry.needs),
         "**Costs** " + "; ".join(map(_cost, files(name, reg))),
-        f"**Pitfall** {entry.trap}" if entry.trap else "",
+        f"**Pitfall** {entry.pitfall}" if entry.pitfall else "",
         measured(name, pd.read_csv(kept)) if kept.exists() else "",
         anchored(name, json.loads(costs.read_text(encoding="utf-8"))) if costs.exists() else "",
         f"**Source** {entry.cite}",

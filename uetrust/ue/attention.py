@@ -62,7 +62,7 @@ RAUQ = "Vazhentsev et al. 2025, RAUQ, eq. 1-4, https://arxiv.org/abs/2505.20045"
         r"c_1=p_1,\ c_t=a\,p_t+(1-a)A_{t,t-1}c_{t-1},\ A\text{ attention to the token before, of "
         r"layer }l"
     ),
-    trap=(
+    pitfall=(
         "It needs attention maps, which fast attention kernels do not compute, so it costs another "
         "pass with a slow kernel. The weight was tuned on other tasks."
     ),
@@ -81,7 +81,7 @@ def rauq(
     unit="nats per token",
     cite=RAUQ + "; weight for instruction models as in LM-Polygraph 0.7",
     formula=r"\max_l\Bigl(-\frac1L\sum_t\log c_t\Bigr),\quad c_t=\tfrac12p_t+\tfrac12A_{t,t-1}c_{t-1}",
-    trap=(
+    pitfall=(
         "The user must decide whether a model counts as instruction-tuned, and the two weights give "
         "different ranks."
     ),
@@ -99,7 +99,7 @@ def rauq_instruct(
     unit="nats per token",
     cite=RAUQ + ", entropy-based signal",
     formula=r"\max_l\Bigl(-\frac1L\sum_t\log c_t\Bigr),\quad c_t=a(\log V-H_t)+(1-a)A_{t,t-1}c_{t-1}",
-    trap=(
+    pitfall=(
         "The signal is not a probability, so the value may be negative, and it depends on the size "
         "of the vocabulary."
     ),
@@ -127,7 +127,7 @@ LLM_CHECK = "Sriramanan et al. 2024, LLM-Check, attention score, https://openrev
         r"-\frac1H\sum_h\sum_i\log A_h[i,i],\quad A_h\text{ attention of head }h\text{ at the middle "
         r"layer}"
     ),
-    trap="It grows with length and does not depend on token probabilities.",
+    pitfall="It grows with length and does not depend on token probabilities.",
 )
 def attention_score(
     attention_log_self: np.ndarray,  # Log attention of each token to itself, mean over heads, shape [L]
@@ -140,7 +140,7 @@ def attention_score(
     unit="nats",
     cite=LLM_CHECK,
     formula=r"-\frac1H\sum_h\sum_i\log A_h[i,i],\quad i\text{ over prompt and summary}",
-    trap="The prompt is mostly the document, so the ranking may follow the length of the document.",
+    pitfall="The prompt is mostly the document, so the ranking may follow the length of the document.",
 )
 def attention_score_prompt(
     attention_log_self: np.ndarray,  # Log attention of each token to itself, mean over heads, shape [L]
@@ -157,7 +157,7 @@ def attention_score_prompt(
         r"-\sum_tw_t\log p_t(y_t),\quad w_t\text{ attention that a question about the summary pays to "
         r"token }t,\ \sum_tw_t=1"
     ),
-    trap=(
+    pitfall=(
         "The wording of the question decides the weights. The authors choose heads on labelled data; "
         "here all count."
     ),
@@ -196,7 +196,7 @@ def token_doubt(
         r"\frac1{|K|}\sum_{t\in K}s_t,\quad s_t=h_t+\gamma\sum_{i<t}W_{ti}s_i,\ K\text{ keywords}, "
         r"W\text{ their normalised attention}"
     ),
-    trap="It needs a tagger and word frequencies of the language of the summaries.",
+    pitfall="It needs a tagger and word frequencies of the language of the summaries.",
 )
 def focus(
     focus_surprisal: np.ndarray,  # Uncertainty of each token alone, shape [L]

@@ -15,7 +15,7 @@ from ..core.registry import ue
     unit="words",
     cite="The authors of uetrust 2026, baseline",
     formula=r"|y|",
-    trap=(
+    pitfall=(
         "Many likelihoods are sums over tokens and therefore grow with length: "
         "compare them with this baseline."
     ),
@@ -31,7 +31,7 @@ def output_length(
     unit="words",
     cite="The authors of uetrust 2026, baseline",
     formula=r"|x|",
-    trap="It does not depend on the summary, so it ranks the documents of all generators in the same way.",
+    pitfall="It does not depend on the summary, so it ranks the documents of all generators in the same way.",
 )
 def source_length(
     source: str,  # The document
@@ -44,7 +44,7 @@ def source_length(
     unit="[0,1)",
     cite="The authors of uetrust 2026, baseline",
     formula=r"u\sim\mathrm{U}[0,1)",
-    trap="It is a single draw: its PRR shows how far from 0 a random score may be with this number of items.",
+    pitfall="It is a single draw: its PRR shows how far from 0 a random score may be with this number of items.",
 )
 def chance(
     source: str,  # The document

@@ -227,7 +227,7 @@ _EITHER = r",\quad h\text{ state of the summary}, X=T\text{ training states or }
     unit="standard deviations",
     cite=f"{LEE}; He et al. 2024, MD, https://arxiv.org/abs/2406.17274",
     formula=_distance_formula("T") + _FIT,
-    trap=(
+    pitfall=(
         "It measures the distance from the texts that were chosen for the fit, so other texts give "
         "another order. Where the states do not vary in all dimensions the covariance is shrunk, and "
         "the shrinkage intensity sets the scale."
@@ -246,7 +246,7 @@ def md(
     formula=_distance_formula("T")
     + _FIT
     + r", S_T\text{ with a jitter }10^{-15}\text{ to }10^{-1}\text{ on its diagonal}",
-    trap=(
+    pitfall=(
         "With no more states than dimensions the jitter decides the distance, and rounding decides "
         "the jitter. The release fitted it on reference summaries that were read as documents, which "
         "differ in kind from the texts that are scored."
@@ -263,7 +263,7 @@ def md_he2024(
     unit="squared standard deviations",
     cite=REN,
     formula=r"d_T(h)^2-d_B(h)^2,\quad " + _distance_formula("X") + _EITHER,
-    trap=(
+    pitfall=(
         "A negative value is no error: the text is closer to the training texts than to others. "
         "Background states must come from the same model and pooling as the training states."
     ),
@@ -280,7 +280,7 @@ def rmd(
     unit="standard deviations",
     cite=LMP,
     formula=r"d_T(h)-d_B(h),\quad " + _distance_formula("X") + _EITHER + r"\text{, with jitter}",
-    trap=(
+    pitfall=(
         "Distances are subtracted where the definition subtracts their squares, so the order of "
         "items can differ from that of `rmd`. With no more states than dimensions the jitter decides "
         "both distances."
@@ -352,7 +352,7 @@ def robust_distance(
         r"(z-\mu_R)^\top S_R^{-1}(z-\mu_R),\quad z\text{ kernel PCA of the state}, \mu_R, S_R\text{ "
         r"of the half of the training texts with the smallest spread}"
     ),
-    trap=(
+    pitfall=(
         "It is constant far outside, and this value may lie below that of texts at a medium "
         "distance. It is squared, which `md` is not, and with up to 100 training states the fit is "
         "singular."

@@ -93,7 +93,7 @@ def mean_pair(
     unit="sets",
     cite=LIN + ", U_NumSet, as released with He et al. 2024, https://arxiv.org/abs/2406.17274",
     formula=r"\text{components of the graph with edges }\{i,j\}: E_{ij}>C_{ij}, E_{ji}>C_{ji}" + _NLI,
-    trap=(
+    pitfall=(
         "It has only K values, so many items tie, and rank-based measures depend on how ties are "
         "broken. A chain of similar meanings is one set, even where its ends contradict each other."
     ),
@@ -117,7 +117,7 @@ def num_sets(
         r"\text{sets left when sample }i=1\ldots K\text{ assigns its set to all }j>i\text{ with "
         r"}\operatorname{argmax}\ne\text{contradiction both ways}"
     ),
-    trap=(
+    pitfall=(
         "The number depends on the order of the samples. "
         "Neutral pairs count as the same meaning, so unrelated samples look certain."
     ),
@@ -153,7 +153,7 @@ def contra_affinity(
     unit="[0,1]",
     cite=LIN + ", U_Deg",
     formula=_DEG + _W["entail"],
-    trap=(
+    pitfall=(
         "The diagonal counts, so the largest value depends on K: "
         "compare runs with equally many samples. Neutral pairs count as disagreement."
     ),
@@ -170,7 +170,7 @@ def deg_mat(
     unit="[0,1]",
     cite=LIN + ", U_Deg",
     formula=_DEG + _W["contra"],
-    trap=(
+    pitfall=(
         "Samples about different things do not contradict each other and look certain. "
         "The largest value depends on K."
     ),
@@ -186,7 +186,7 @@ def deg_mat_contra(
     unit="[0,1]",
     cite=LIN + ", U_Deg",
     formula=_DEG + _W["jaccard"],
-    trap=(
+    pitfall=(
         "It compares words, not meanings: paraphrases look uncertain, and a single word that changes "
         "the meaning has little effect."
     ),
@@ -219,7 +219,7 @@ def _with_greedy(probability, label):  # Of a class between greedy text and samp
         r"1-\frac1{2K}\sum_k\bigl(E_{0k}+E_{k0}\bigr),\quad "
         r"E_{0k}, E_{k0}\text{ entailment between greedy summary and sample }k"
     ),
-    trap=(
+    pitfall=(
         "It asks for entailment both ways, so a sample that only says more or less than the greedy "
         "summary counts as half a disagreement."
     ),
@@ -240,7 +240,7 @@ def deg_greedy(
         r"\frac1{2K}\sum_k\bigl(C_{0k}+C_{k0}\bigr),\quad "
         r"C_{0k}, C_{k0}\text{ contradiction between greedy summary and sample }k"
     ),
-    trap="Samples about different things do not contradict the greedy summary and make it look certain.",
+    pitfall="Samples about different things do not contradict the greedy summary and make it look certain.",
 )
 def deg_greedy_contra(
     nli_probability: np.ndarray,  # Shape [1+K,1+K,3]
@@ -315,7 +315,7 @@ def spectrum_jaccard(
     unit="sets",
     cite=LIN + ", U_EigV",
     formula=_EIGV + _W["entail"],
-    trap=(
+    pitfall=(
         "Up to K, so compare runs with equally many samples. "
         "A sample that entails nothing, not even itself, is a set of its own here and an error in "
         "other libraries."
@@ -333,7 +333,7 @@ def eigv(
     unit="sets",
     cite=LIN + ", U_EigV",
     formula=_EIGV + _W["contra"],
-    trap=(
+    pitfall=(
         "Samples about different things do not contradict each other and look certain. "
         "Compare runs with equally many samples."
     ),
@@ -349,7 +349,7 @@ def eigv_contra(
     unit="sets",
     cite=LIN + ", U_EigV",
     formula=_EIGV + _W["jaccard"],
-    trap=(
+    pitfall=(
         "It compares words, not meanings: paraphrases look uncertain, and a single word that changes "
         "the meaning has little effect."
     ),
@@ -383,7 +383,7 @@ def sample_ecc(
     unit="distance",
     cite=LIN + ", U_Ecc",
     formula=_ECC + _W["entail"],
-    trap=(
+    pitfall=(
         "It is nearly the square root of the number of kept eigenvectors minus one, so items tie up "
         "to small differences. An eigenvalue near the threshold flips it by rounding."
     ),
@@ -401,7 +401,7 @@ def ecc(
     unit="distance",
     cite=LIN + ", U_Ecc",
     formula=_ECC + _W["contra"],
-    trap=(
+    pitfall=(
         "Steps and ties as in `ecc`. Samples about different things do not contradict each other and "
         "look certain."
     ),
@@ -418,7 +418,7 @@ def ecc_contra(
     unit="distance",
     cite=LIN + ", U_Ecc",
     formula=_ECC + _W["jaccard"],
-    trap="Steps and ties as in `ecc`. It compares words, not meanings.",
+    pitfall="Steps and ties as in `ecc`. It compares words, not meanings.",
 )
 def ecc_jaccard(
     spectrum_jaccard: Spectrum,  # Of K samples
@@ -487,7 +487,7 @@ def heat_spectrum(
         r"-\frac1{\log K}\sum_k e_k\log e_k,\quad e\text{ eigenvalues of }e^{-0.3(D-W)}\text{ scaled "
         r"to diagonal }1/K, W_{ij}=2-\tfrac12(N_{ij}+N_{ji})-(C_{ij}+C_{ji}), N\text{ neutral}"
     ),
-    trap=(
+    pitfall=(
         "A neutral pair weighs half as much as one of full entailment, so unrelated samples count as "
         "half in agreement."
     ),
@@ -513,7 +513,7 @@ def kle(
         r"1-\frac1{K(K-1)}\sum_{i\ne j}\frac{e^{z^E_{ij}}}{e^{z^E_{ij}}+e^{z^C_{ij}}},\quad "
         r"z^E_{ij}, z^C_{ij}\text{ logits of entailment and contradiction of samples}"
     ),
-    trap=(
+    pitfall=(
         "Neutral is ignored: for unrelated samples the score is whatever the two small remaining "
         "probabilities say. Its authors compare sentences; here whole texts are compared."
     ),
@@ -535,7 +535,7 @@ def luq(
         "clusters in place of equal answers, as in LM-Polygraph 0.7"
     ),
     formula=r"1-\frac{\max_c|c|}{K},\quad c\text{ clusters of samples that entail each other}",
-    trap="It has at most K values, so many items tie. Clusters are made in the order of the samples.",
+    pitfall="It has at most K values, so many items tie. Clusters are made in the order of the samples.",
 )
 def label_prob(
     clusters: np.ndarray,  # Cluster of each sample, shape [K]

@@ -36,7 +36,7 @@ def _members(logp, minimum):  # log p by members as float64, shape [M,L] with M 
         "He et al. 2024, T-TU, https://arxiv.org/abs/2406.17274"
     ),
     formula=r"\frac1L\sum_t H(\bar p_t),\quad\bar p_t=\frac1M\sum_m p_{m,t}" + _MEMBERS,
-    trap=(
+    pitfall=(
         "It includes the data uncertainty, on which the members agree. "
         "With one member it is the entropy of that member and says nothing about an ensemble."
     ),
@@ -56,7 +56,7 @@ def t_tu(
         r"\bar p_t=\frac1M\sum_m p_{m,t}"
     )
     + _MEMBERS,
-    trap=(
+    pitfall=(
         "With one member it would be 0 for every text, so it is undefined there. "
         "Members that share states, such as one cache of earlier tokens, disagree too little."
     ),
@@ -81,7 +81,7 @@ def t_mi(
         r"\bar p_t=\frac1M\sum_m p_{m,t}"
     )
     + _MEMBERS,
-    trap=(
+    pitfall=(
         "If one member gives a word probability 0, it is infinite. The release had one member: "
         "its values are rounding error."
     ),
@@ -100,7 +100,7 @@ def t_rmi(
     cite="Malinin and Gales 2021, expectation of products, https://arxiv.org/abs/2002.07650",
     formula=r"\frac1L\sum_t H(q_t),\quad q_t=\sum_m\pi_{m,t}p_{m,t}, \pi_{m,t}\propto\prod_{s<t}p_{m,s}(y_s)"
     + _MEMBERS,
-    trap=(
+    pitfall=(
         "The weights are products over all words before, so in a long text one member can have "
         "nearly all the weight. With one member it is `t_tu`."
     ),
@@ -120,7 +120,7 @@ def ep_t_tu(
         r"q_t=\sum_m\pi_{m,t}p_{m,t}, \pi_{m,t}\propto\prod_{s<t}p_{m,s}(y_s)"
     )
     + _MEMBERS,
-    trap=(
+    pitfall=(
         "The members are weighted in the mixture and not in the mean over members. "
         "In a long text one member can have nearly all the weight."
     ),
@@ -145,7 +145,7 @@ def _log_mean(logs):  # Log of the mean over members
         "https://arxiv.org/abs/2002.07650; He et al. 2024, S-TU, https://arxiv.org/abs/2406.17274"
     ),
     formula=r"-\log\frac1M\sum_m\exp\Bigl(\frac1L\sum_t\log p_{m,t}(y_t)\Bigr)" + _MEMBERS,
-    trap=(
+    pitfall=(
         "It is the estimate from one text, the greedy summary, not an expectation over texts. "
         "With one member it is the perplexity of that member."
     ),
@@ -171,7 +171,7 @@ def s_tu(
         r"\log P_m=\frac1L\sum_t\log p_{m,t}(y_t), \bar P=\frac1M\sum_m P_m"
     )
     + _MEMBERS,
-    trap=(
+    pitfall=(
         "If one member gives the text probability 0, it is infinite. "
         "It uses the words of one text only, where `t_rmi` uses all words of the vocabulary."
     ),
@@ -221,7 +221,7 @@ def _over_beams(terms, score, length):  # Weighted mean over hypotheses of the m
         r"w_b\propto\exp\frac{s_bL_b}{L_b-1}, s_b\text{ score in the search}"
     )
     + _BEAMS,
-    trap=(
+    pitfall=(
         "The weights are log-probabilities per token only for a length penalty of 1; "
         "for another they are nearly equal. It scores the hypotheses of the search, not the greedy "
         "summary whose quality is evaluated."
@@ -244,7 +244,7 @@ def t_tu_he2024(
         r"w_b\propto\exp\frac{s_bL_b}{L_b-1}, s_b\text{ score in the search}"
     )
     + _BEAMS,
-    trap=(
+    pitfall=(
         "The release had one member, so it is 0 up to rounding and ranks items by rounding error. "
         "It scores the hypotheses of the search, not the greedy summary whose quality is evaluated."
     ),
@@ -281,7 +281,7 @@ def _hypotheses(logps, lengths):
         r"t}\Bigr)"
     )
     + _BEAMS,
-    trap=(
+    pitfall=(
         "It is minus an expected probability, although it is described as an entropy. "
         "It scores the hypotheses of the search, not the greedy summary whose quality is evaluated."
     ),
@@ -303,7 +303,7 @@ def s_tu_he2024(
         r"\log P_{m,b}=\frac1{L_b}\sum_t\log p_{m,b,t}, w_b\propto P_b=\frac1M\sum_m P_{m,b}"
     )
     + _BEAMS,
-    trap=(
+    pitfall=(
         "With one member, as in the release, it is exactly 0 for every item, and a ranking by it is "
         "the order of the data. It scores the hypotheses of the search, not the greedy summary whose "
         "quality is evaluated."

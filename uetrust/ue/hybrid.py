@@ -71,7 +71,7 @@ def _defined(rank):  # A rank or percentile, unless it is NaN
         r"0.9\,r_E+0.1\,r_A,\text{ and for }r_E\le 0.1N:\ r_A\text{ if above }0.9N\text{, else its "
         r"rank among those},\quad r_E, r_A\text{ ranks by distance and surprisal among }N\text{ items}"
     ),
-    trap=(
+    pitfall=(
         "It is a rank within one test set: with other items all values may change, and test sets "
         "cannot be compared. The default shares were tuned by the authors on validation data."
     ),
@@ -177,7 +177,7 @@ _SHARES = (
     unit="[0,1]",
     cite=JOINT,
     formula=_SHARES,
-    trap=(
+    pitfall=(
         "Each share is 1 beyond all known texts, so the most unusual items tie. "
         "It needs the surprisals of summaries that the same model wrote for training texts."
     ),
@@ -193,7 +193,7 @@ def ppl_md(
     unit="[0,1]",
     cite=LMP,
     formula=_SHARES,
-    trap=(
+    pitfall=(
         "Items are measured from a fit to all training texts and the known texts from a fit to 70% "
         "of them, so the two sides are not comparable. "
         "With no more states than dimensions the jitter decides both."

@@ -25,7 +25,7 @@ _SAMPLES = r",\quad y^1\ldots y^K\text{ drawn texts}"
         "Fadeeva et al. 2023, https://arxiv.org/abs/2311.07383"
     ),
     formula=r"-\sum_{t=1}^{L}\log p_t(y_t)" + _TOKENS,
-    trap=(
+    pitfall=(
         "It grows with length, and a text without tokens scores 0, the most certain value. "
         "A token that the decoding rules forced still counts with its raw probability."
     ),
@@ -44,7 +44,7 @@ def msp(
         r"-\sum_{t=1}^{L}\log \tilde p_t(y_t),\quad\tilde p_t\text{ distribution after the decoding "
         r"rules}"
     ),
-    trap=(
+    pitfall=(
         "It grows with length. Forced tokens add 0, so the end token of a summary that was cut at "
         "the length limit adds nothing."
     ),
@@ -60,7 +60,7 @@ def msp_he2024(
     unit="nats per token",
     cite="Fomicheva et al. 2020, TP, https://aclanthology.org/2020.tacl-1.35",
     formula=r"-\frac1L\sum_{t=1}^{L}\log p_t(y_t)" + _TOKENS,
-    trap=(
+    pitfall=(
         "It is the logarithm of the usual perplexity, with the same order. "
         "One very unlikely word in a long summary hardly changes the mean."
     ),
@@ -91,7 +91,7 @@ def weighed(
     unit="nats",
     cite="Manakul et al. 2023, Max(-log p), https://arxiv.org/abs/2303.08896",
     formula=r"-\min_t\log p_t(y_t)" + _TOKENS,
-    trap="A single rare word decides the score, and a longer summary is more likely to contain one.",
+    pitfall="A single rare word decides the score, and a longer summary is more likely to contain one.",
 )
 def min_token(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]
@@ -109,7 +109,7 @@ def min_token(
         "He et al. 2024, information-based methods, https://arxiv.org/abs/2406.17274"
     ),
     formula=r"\frac1L\sum_{t=1}^{L}H(p_t),\quad H(p)=-\sum_v p(v)\log p(v)" + _TOKENS,
-    trap="A choice between synonyms counts as uncertainty. The mean includes the step of the end token.",
+    pitfall="A choice between synonyms counts as uncertainty. The mean includes the step of the end token.",
 )
 def mte(
     greedy_entropy: np.ndarray,  # Entropy of the distribution at each token, shape [L]
@@ -125,7 +125,7 @@ def mte(
         r"\frac1L\sum_{t=1}^{L}\frac{H(\tilde p_t)}{V_t},\quad"
         r"\tilde p_t\text{ distribution after the decoding rules, }V_t\text{ tokens that they allow}"
     ),
-    trap=(
+    pitfall=(
         "Values are smaller than those of `mte` by a factor of the vocabulary size and cannot be "
         "compared between models. A step with a forced token adds an exact 0 to the mean."
     ),
@@ -148,7 +148,7 @@ def mte_he2024(
         r"1-\frac1L\sum_{t=1}^{L}\bigl(p_t^{(1)}-p_t^{(2)}\bigr),\quad "
         r"p_t^{(i)}\text{ the }i\text{-th largest probability at step }t"
     ),
-    trap=(
+    pitfall=(
         "Two synonyms that share the probability look like uncertainty. "
         "The two likeliest tokens of each step must be stored, `topk=2` or more."
     ),
@@ -193,7 +193,7 @@ def sample_length(
         "He et al. 2024, information-based methods, https://arxiv.org/abs/2406.17274"
     ),
     formula=r"-\frac1K\sum_{k=1}^{K}\log P(y^k)" + _SAMPLES,
-    trap=(
+    pitfall=(
         "Texts are sampled with the temperature and truncation of the generator but scored without "
         "either, so it estimates an entropy only if both were off. It grows with length."
     ),
@@ -228,7 +228,7 @@ def sample_mean_logp(
     formula=r"-\frac1K\sum_{k=1}^{K}\frac{\log P(y^k)}{|y^k|}"
     + _SAMPLES
     + r",\ |y^k|\text{ tokens with the end}",
-    trap=(
+    pitfall=(
         "A token of a short text weighs more than one of a long text, and the mean includes the end "
         "token, which is mostly certain."
     ),
@@ -249,7 +249,7 @@ def mcnse(
     formula=r"-\frac1K\sum_{k=1}^{K}\frac{\log P(y^k)}{|y^k|}"
     + _SAMPLES
     + r",\ |y^k|\text{ tokens without the end}",
-    trap=(
+    pitfall=(
         "The end token counts in the sum but not in the length, which matters most for short texts. "
         "Samples without other tokens are left out, so K may differ between items."
     ),
@@ -292,7 +292,7 @@ def _minus_information(logp, alone, weight):  # Mean of weight*alone - logp; the
         r"-\frac1L\Bigl[\log p_1(y_1)+\sum_{t=2}^{L}\bigl(\log p_t(y_t)-\log "
         r"q_t(y_t)\bigr)\Bigr],\quad q_t\text{ distribution without the source}"
     ),
-    trap=(
+    pitfall=(
         "It needs a second forward pass without the source, and nothing is subtracted at the first "
         "token. A token that is impossible with and without the source leaves it undefined."
     ),
@@ -313,7 +313,7 @@ def pmi(
         r"\lambda_t=\lambda\text{ if }t>1, H(p_t)\ge\tau\text{, else }0;\ q_t\text{ distribution "
         r"without the source}"
     ),
-    trap=(
+    pitfall=(
         "When the entropy of a token crosses `tau`, the score drops by a jump. "
         "With entropies divided by the size of the vocabulary, as in the release, the threshold is "
         "practically never reached."
@@ -338,7 +338,7 @@ def cpmi(
         r"-\frac1L\sum_{t=1}^{L}D_{1/2}(p_t\Vert u),\quad "
         r"u\text{ uniform over the vocabulary}, p_t\text{ flattened to softmax}(\tfrac12\log p_t)"
     ),
-    trap=(
+    pitfall=(
         "Other libraries return the divergence itself, which grows with confidence: "
         "compare signs before values."
     ),
@@ -357,7 +357,7 @@ def renyi(
         r"-\frac1L\sum_{t=1}^{L}\frac2\pi\arccos\sum_v\sqrt{p_t(v)\,u(v)},\quad "
         r"u\text{ uniform over the vocabulary}, p_t\text{ flattened to softmax}(\tfrac12\log p_t)"
     ),
-    trap=(
+    pitfall=(
         "Other libraries return the distance itself, which grows with confidence: "
         "compare signs before values."
     ),
@@ -373,7 +373,7 @@ def fisher_rao(
     unit="nats",
     cite="Kang et al. 2025, KL form, https://arxiv.org/abs/2502.18581",
     formula=r"-\frac1L\sum_{t=1}^{L}\mathrm{KL}(u\Vert p_t),\quad u\text{ uniform over the allowed tokens}",
-    trap=(
+    pitfall=(
         "All words of the vocabulary weigh the same, so the many unlikely words decide. "
         "One allowed word of probability 0 makes it minus infinity."
     ),
@@ -392,7 +392,7 @@ def self_certainty(
         r"-\frac1L\sum_{t=1}^{L}s_t,\quad s_t\text{ mass of the dominant words if }y_t\text{ is one "
         r"of them, else }p_t(y_t)"
     ),
-    trap=(
+    pitfall=(
         "Which words are dominant depends on two thresholds for the gap to the next word. "
         "Where several words are dominant, a summary made of any of them scores as certain."
     ),

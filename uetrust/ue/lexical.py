@@ -20,7 +20,7 @@ _MEAN = r",\quad\text{mean over ordered pairs of }K\text{ drawn texts}"
     unit="[-1,0]",
     cite=FOMICHEVA + ", lexical similarity",
     formula=r"-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{ROUGE\text{-}L}(y^i,y^j)" + _MEAN,
-    trap=(
+    pitfall=(
         "Texts without letters a to z or digits, for example in other scripts, count as equal, so "
         "they look certain. Paraphrases look uncertain."
     ),
@@ -36,7 +36,7 @@ def lex_sim(
     unit="[-1,0]",
     cite=FOMICHEVA + ", lexical similarity",
     formula=r"-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{ROUGE\text{-}1}(y^i,y^j)" + _MEAN,
-    trap=(
+    pitfall=(
         "Texts without letters a to z or digits, for example in other scripts, count as equal, so "
         "they look certain. The order of words does not count."
     ),
@@ -52,7 +52,7 @@ def lex_sim_rouge_1(
     unit="[-1,0]",
     cite=FOMICHEVA + ", lexical similarity",
     formula=r"-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{ROUGE\text{-}2}(y^i,y^j)" + _MEAN,
-    trap=(
+    pitfall=(
         "Texts without letters a to z or digits, for example in other scripts, count as equal, so "
         "they look certain. A text of one word has no bigram and is similar only to equal texts."
     ),
@@ -68,7 +68,7 @@ def lex_sim_rouge_2(
     unit="[-1,0]",
     cite=FOMICHEVA + ", lexical similarity",
     formula=r"-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{BLEU}(y^i,y^j)" + _MEAN,
-    trap=(
+    pitfall=(
         "It is not smoothed: a pair without a common sequence of four words, or of all words of a "
         "shorter text, counts 0, however many words the two texts share."
     ),
@@ -87,7 +87,7 @@ def lex_sim_bleu(
         "Gidiotis & Tsoumakas 2022, https://arxiv.org/abs/2105.10155"
     ),
     formula=r"\frac1{K(K-1)}\sum_{i\ne j}\bigl(1-\mathrm{BLEU}(y^i,y^j)\bigr)^2" + _MEAN,
-    trap=(
+    pitfall=(
         "It was published for texts sampled with dropout; "
         "for ordinary samples it measures something else. "
         "A pair without a common sequence of four words, or of all words of a shorter text, counts 1."

@@ -20,7 +20,7 @@ KADAVATH = "Kadavath et al. 2022, P(True), https://arxiv.org/abs/2207.05221"
     unit="nats",
     cite=KADAVATH + "; He et al. 2024, prompt-based methods, https://arxiv.org/abs/2406.17274",
     formula=r"-\log P(\text{True}\mid\text{question about }y)",
-    trap=(
+    pitfall=(
         "A small model may give the same answer to every question. "
         "If a document is too long for the window, the source must be truncated, not the question at "
         "the end."
@@ -40,7 +40,7 @@ def p_true(
         r"-\log \hat P(\text{True}\mid\text{question about }y),\quad "
         r"\hat P\text{ after the decoding rules}"
     ),
-    trap=(
+    pitfall=(
         "A checkpoint that forces its first token gives inf for every summary, so its ranking is the "
         "order of the data."
     ),
@@ -56,7 +56,7 @@ def p_true_he2024(
     unit="[0,1]",
     cite=KADAVATH + ", over the two answers",
     formula=r"\frac{P(\text{False})}{P(\text{True})+P(\text{False})}",
-    trap="It does not show when both answers are unlikely: check log p of both.",
+    pitfall="It does not show when both answers are unlikely: check log p of both.",
 )
 def p_true_normalized(
     true_logp: float,  # log p of the word True as the answer
@@ -203,7 +203,7 @@ TIAN = "Tian et al. 2023, https://arxiv.org/abs/2305.14975"
     unit="[0,1]",
     cite=TIAN + ", Verb. 1S top-1 and Ling. 1S-human",
     formula=r"1-c,\quad c\text{ confidence stated with the summary}",
-    trap="Few values occur, so many summaries tie, and most models state a high confidence.",
+    pitfall="Few values occur, so many summaries tie, and most models state a high confidence.",
 )
 def verbalized_1s(
     verbal_1s: str,  # The reply that holds both summary and confidence
@@ -217,7 +217,7 @@ def verbalized_1s(
     unit="[0,1]",
     cite=TIAN + ", Verb. 2S top-1",
     formula=r"1-c,\quad c\text{ confidence stated in a second turn}",
-    trap=(
+    pitfall=(
         "Few values occur, so many summaries tie. The second turn costs another call, and a refusal "
         "leaves a summary without a score."
     ),

@@ -77,7 +77,7 @@ def _check_several(clusters):
         r"log-probability of a token}"
     )
     + _SETS,
-    trap=(
+    pitfall=(
         "Clusters need entailment of whole texts both ways: "
         "where no two samples reach it, every sample is a cluster of its own. "
         "They depend on the order of the samples."
@@ -96,7 +96,7 @@ def semantic_entropy(
     unit="nats",
     cite=FARQUHAR + ", discrete semantic entropy",
     formula=r"-\sum_c\frac{|c|}{K}\log\frac{|c|}{K}" + _SETS,
-    trap=(
+    pitfall=(
         "It uses only the sizes of the clusters, so many items tie. "
         "Clusters depend on the order of the samples."
     ),
@@ -113,7 +113,7 @@ def discrete_semantic_entropy(
     unit="nats",
     cite=LMP,
     formula=r"-\frac1K\sum_k\log\sum_{j\in c(k)}P(y^j)" + _SETS,
-    trap=(
+    pitfall=(
         "The probabilities are not normalised, so it grows with length. "
         "A repeated text adds its probability each time, and the sum may exceed 1: "
         "then the score is negative."
@@ -131,7 +131,7 @@ def semantic_entropy_lmp(
     unit="nats",
     cite=LMP + ", direct estimate",
     formula=r"-\sum_k P_{c(k)}\log P_{c(k)},\quad P_c=\sum_{j\in c}P(y^j)" + _SETS,
-    trap=(
+    pitfall=(
         "A probability near 0 adds nearly 0, so long texts look certain. "
         "A cluster of s samples counts s times."
     ),
@@ -160,7 +160,7 @@ def once(
     unit="nats",
     cite=LMP + ", unique responses",
     formula=r"-\frac1K\sum_k\log\sum_{j\in c(k), y^j\text{ new}}P(y^j)" + _SETS,
-    trap="A repeated text adds to its cluster once, yet counts in the mean each time. It grows with length.",
+    pitfall="A repeated text adds to its cluster once, yet counts in the mean each time. It grows with length.",
 )
 def semantic_entropy_lmp_unique(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
@@ -181,7 +181,7 @@ def semantic_entropy_lmp_unique(
         r"a\text{ mean token probability}, C_k, N_k\text{ contradiction, neutral from greedy summary "
         r"}(0)\text{ to sample }k"
     ),
-    trap=(
+    pitfall=(
         "The greedy summary is always the premise, so a sample that says only part of it counts as "
         "full agreement, and an unrelated one as half."
     ),
@@ -258,7 +258,7 @@ def _times_dissimilarity(uncertainty, similarity):
         r"\Bigl(-\sum_t\log p_t(y_t)\Bigr)\frac1K\sum_k\bigl(1-s_k\bigr),\quad "
         r"s_k\text{ similarity of greedy summary and sample }k"
     ),
-    trap=(
+    pitfall=(
         "It is a product: where one factor is 0, the other has no effect. The first factor grows with length."
     ),
 )
@@ -277,7 +277,7 @@ def cocoa_msp(
         r"\Bigl(-\frac1L\sum_t\log p_t(y_t)\Bigr)\frac1K\sum_k\bigl(1-s_k\bigr),\quad "
         r"s_k\text{ similarity of greedy summary and sample }k"
     ),
-    trap=(
+    pitfall=(
         "It is a product: where one factor is 0, the other has no effect. "
         "Its values depend on the encoder that gives the similarities."
     ),
@@ -297,7 +297,7 @@ def cocoa_ppl(
         r"\Bigl(\frac1L\sum_t H(p_t)\Bigr)\frac1K\sum_k\bigl(1-s_k\bigr),\quad "
         r"s_k\text{ similarity of greedy summary and sample }k"
     ),
-    trap=(
+    pitfall=(
         "It is a product: where one factor is 0, the other has no effect. "
         "Its values depend on the encoder that gives the similarities."
     ),
@@ -331,7 +331,7 @@ def supported(
     unit="nats per token",
     cite=DUAN + ", TokenSAR",
     formula=r"-\sum_t\frac{R_t}{\sum_s R_s}\log p_t(y_t),\quad R_t\text{ relevance of token }t",
-    trap=(
+    pitfall=(
         "Relevance needs one more pass over the text for each of its tokens, by another model. "
         "Special tokens must have relevance 0."
     ),
@@ -351,7 +351,7 @@ def token_sar(
         r"-\frac1K\sum_k\log\Bigl(P(y^k)+\frac1\tau\sum_{j\ne k}g_{kj}P(y^j)\Bigr),\quad "
         r"g\text{ similarity of drawn texts}, \tau=0.001"
     ),
-    trap=(
+    pitfall=(
         "With the default `tau` the other samples weigh a thousand times as much as the sample "
         "itself, and the score can be negative. Similarities below 0 are refused."
     ),
@@ -374,7 +374,7 @@ def sentence_sar(
         r"-\frac1K\sum_k\log\Bigl(P_k+\frac1\tau\sum_{j\ne k}g_{kj}P_j\Bigr),\quad "
         r"P_k=e^{-\mathrm{TokenSAR}(y^k)}, g\text{ similarity of drawn texts}, \tau=0.001"
     ),
-    trap=(
+    pitfall=(
         "One sample without a relevant token makes the score of the item undefined. "
         "The score can be negative."
     ),
@@ -418,7 +418,7 @@ def ccp_labels(
         r"\sum_t\log\frac{G_t+C_t}{G_t},\quad G_t, C_t\text{ mass of stored alternatives that entail "
         r"(with the greedy token itself) or contradict it}"
     ),
-    trap="Only the stored alternatives count, ten by default. It grows with length.",
+    pitfall="Only the stored alternatives count, ten by default. It grows with length.",
 )
 def ccp_log(
     greedy_ids: np.ndarray,  # Token ids, shape [L]
@@ -447,7 +447,7 @@ def ccp_log(
         r"-\prod_t\frac{G_t}{G_t+C_t},\quad G_t, C_t\text{ mass of stored alternatives that entail "
         r"(with the greedy token itself) or contradict it}"
     ),
-    trap=(
+    pitfall=(
         "The product approaches 0 for long texts, so length decides, and items tie where it "
         "underflows. Only the stored alternatives count."
     ),
@@ -482,7 +482,7 @@ def _mean_contradiction(logits):  # Against entailment; logits [...,3]
         r"z^C, z^E\text{ logits of contradiction and entailment from sample }k\text{ to sentence "
         r"}s\text{ of the summary}"
     ),
-    trap=(
+    pitfall=(
         "Neutral is ignored: for a sentence that a sample does not mention, the score is whatever "
         "the two small remaining probabilities say."
     ),
@@ -501,7 +501,7 @@ def selfcheck_nli(
         r"\frac1K\sum_k\frac{e^{z^C_k}}{e^{z^C_k}+e^{z^E_k}},\quad "
         r"z^C, z^E\text{ logits of contradiction and entailment from sample }k\text{ to the summary}"
     ),
-    trap=(
+    pitfall=(
         "Whole texts are compared instead of sentences, so a single wrong sentence may have no "
         "effect. Neutral is ignored."
     ),
@@ -520,7 +520,7 @@ def selfcheck_nli_text(
         r"\frac1K\log\det\Bigl(Z(I-\tfrac1D\mathbf 1\mathbf 1^\top)Z^\top+\alpha I\Bigr),\quad "
         r"Z\text{ states of }K\text{ drawn texts, shape }K\times D"
     ),
-    trap=(
+    pitfall=(
         "States are centred over their features, not over samples, so the norm of a state counts "
         "too. Values depend on K, D and the scale of the states: compare within one model."
     ),
