@@ -20,6 +20,7 @@ from uetrust.core import settings as s
 from uetrust.core.registry import load_scores
 from uetrust.data.datasets import samples
 from uetrust.generation.bank import read_bank
+from uetrust.scoring import generators
 from uetrust.scoring import pipeline as f
 from uetrust.scoring.methods import score_bank
 from uetrust.stats.table import read_readings
@@ -155,7 +156,7 @@ RUN = [sys.executable, "-c", f"from uetrust.app.cli import main; raise SystemExi
 
 
 def test_a_generator_is_its_section_over_the_preset(here):
-    generator = f.generator("writer")
+    generator = generators.generator("writer")
     assert (
         generator.decoding.samples,
         generator.decoding.max_new_tokens,
@@ -180,8 +181,11 @@ def test_a_generator_is_its_section_over_the_preset(here):
         ),
         False,
     )
-    assert generator.verbal_scale == ("1", "5") and f.generator("chatty").verbal_scale == ()
-    assert f.generator("box").black_box and f.generator("box").decoding.prompt == "w1 {source} w2"
+    assert generator.verbal_scale == ("1", "5") and generators.generator("chatty").verbal_scale == ()
+    assert (
+        generators.generator("box").black_box
+        and generators.generator("box").decoding.prompt == "w1 {source} w2"
+    )
 
 
 @pytest.mark.parametrize(
@@ -198,11 +202,11 @@ def test_a_generator_is_its_section_over_the_preset(here):
 )
 def test_mistakes_in_settings_are_named(here, name, says):
     with pytest.raises((ValueError, LookupError), match=says):
-        f.generator(name)
+        generators.generator(name)
 
 
 def test_a_profile_takes_few_of_a_dataset(here):
-    path = f.plan("first", "bulletin--writer")
+    path = generators.plan("first", "bulletin--writer")
     assert (path.data, path.train) == ("bulletin:test:2", "bulletin:train:5") and len(samples(path.data)) == 2
     with pytest.raises(
         LookupError,
@@ -210,11 +214,11 @@ def test_a_profile_takes_few_of_a_dataset(here):
             "profile 'first' .* has no bank 'toy--writer'; it has \\['bulletin--writer', 'bulletin--again'\\]"
         ),
     ):
-        f.plan("first", "toy--writer")
+        generators.plan("first", "toy--writer")
 
 
 def test_a_generator_like_another_has_its_settings_where_it_has_none(here):
-    base, again, third = map(f.generator, ("writer", "again", "third"))
+    base, again, third = map(generators.generator, ("writer", "again", "third"))
     assert (again.decoding.seed, again.items, again.passes, again.compare, again.p_true, again.verbal_2s) == (
         7,
         1,
@@ -232,7 +236,9 @@ def test_a_generator_like_another_has_its_settings_where_it_has_none(here):
         replace(third, name="again", like="writer", decoding=again.decoding) == again
         and third.decoding.seed == 8
     )
-    assert (base.like, base.items, base.compare) == ("", 0, f.COMPARED) and f.departs("third") == (
+    assert (base.like, base.items, base.compare) == ("", 0, generators.COMPARED) and generators.departs(
+        "third"
+    ) == (
         "writer",
         "seed",
     )
@@ -252,7 +258,7 @@ def test_a_generator_like_another_has_its_settings_where_it_has_none(here):
 )
 def test_a_generator_like_nobody_or_like_itself_is_an_error(here, name, err, says):
     with pytest.raises(err, match=says):
-        f.generator(name)
+        generators.generator(name)
 
 
 def test_a_study_changes_one_thing_at_a_time(here):
@@ -265,14 +271,14 @@ def test_a_study_changes_one_thing_at_a_time(here):
         with pytest.raises(
             ValueError, match=r"should differ from 'writer' in one of .* it differs in \['seed', 'question'\]"
         ):
-            f.departs("third")
+            generators.departs("third")
     finally:
         (here / "settings.ini").write_text(text)
     s._read.cache_clear()
 
 
 def test_a_small_bank_holds_what_was_asked_for(here):
-    assert f.plan("first", "bulletin--again").data == "bulletin:test:1"
+    assert generators.plan("first", "bulletin--again").data == "bulletin:test:1"
     folder = f.fill("first", "bulletin--again", progress=False)
     assert (
         sorted(path.name for path in folder.iterdir()) == ["embeddings", "own", "sentences", "texts"]
@@ -497,7 +503,7 @@ def test_the_survey_of_the_models_asks_as_settings_ini_does():
     from uetrust.training.behaviour import ASKED
 
     for name in ("tiny-bart", "tiny-t5", "tiny-llama", "tiny-llama-api"):
-        generator = f.generator(name)
+        generator = generators.generator(name)
         assert replace(generator.decoding, prompt=ASKED.prompt) == ASKED and (
             generator.decoding.prompt == ASKED.prompt or "llama" not in name
         )
@@ -506,5 +512,5 @@ def test_the_survey_of_the_models_asks_as_settings_ini_does():
 def test_every_profile_in_the_repository_can_be_planned():
     for name in ("demo", "smoke", "aeslc-tiny", "paper"):
         for bank in (s.profile(name)["banks"] + " " + s.profile(name)["stability"]).split():
-            path = f.plan(name, bank)
-            assert path.data and set(path.generator.passes) <= set(f.KNOWN), (name, bank)
+            path = generators.plan(name, bank)
+            assert path.data and set(path.generator.passes) <= set(generators.KNOWN), (name, bank)

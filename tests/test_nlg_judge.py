@@ -141,7 +141,7 @@ def test_instructions_in_a_text_stay_between_its_tags(family, variant, attack):
         assert inside(text, name) == jd.escaped(attack)
         assert text == sent(family, v=variant, **{k: "HARMLESS"}).replace("HARMLESS", jd.escaped(attack))
         assert not re.search(r"<\||\[/?INST|<<|</?s>|<[|｜]|<start_of|<end_of", text)
-        assert jd._GUARD in text and text.rindex("number only") > text.rindex("</")
+        assert jd._NO_INSTRUCTIONS in text and text.rindex("number only") > text.rindex("</")
 
 
 @pytest.mark.parametrize(
