@@ -1,4 +1,5 @@
-"""AUC beside expected accuracy: thresholds of all scores at once against one by one, delete-one values against counting again, the paper's point on made-up generators."""
+"""AUC and expected accuracy: thresholds of all scores at once equal those learned one by one, delete-one
+values equal counting again, and the paper's point holds on made-up generators."""
 
 import numpy as np
 import pandas as pd
@@ -17,13 +18,15 @@ from uetrust.evaluation.thresholds import CLASSIFIERS, expected_accuracy, fit, j
 from uetrust.studies import accuracy as st
 
 
-def texts(g, y, **scores):
-    return pd.DataFrame(dict(dataset=g, document=[f"d{i}" for i in range(len(y))], label=y) | scores)
+def texts(g, labels, **scores):
+    return pd.DataFrame(
+        dict(dataset=g, document=[f"d{i}" for i in range(len(labels))], label=labels) | scores
+    )
 
 
 @pytest.fixture(scope="module")
 def shifted():
-    "Two generators, 120 documents, equally many faultless: a perfect score, one that moves by 10, a good, a tied and a worthless one"
+    "Two generators, 120 documents: a perfect score, one shifted by 10, a good, a tied and a random one"
     rng = np.random.default_rng(0)
 
     def one(g, by):
@@ -73,20 +76,20 @@ def test_a_text_without_words_has_no_label():
 # Thresholds
 def case(seed, n=70, s=25):
     rng = np.random.default_rng(seed)
-    y = (rng.random(n) < rng.choice([0.1, 0.5, 0.85])).astype(int)
-    y[:2] = 0, 1
-    x = y[:, None] * rng.normal(size=s) * 2 + rng.normal(size=(n, s))
+    labels = (rng.random(n) < rng.choice([0.1, 0.5, 0.85])).astype(int)
+    labels[:2] = 0, 1
+    x = labels[:, None] * rng.normal(size=s) * 2 + rng.normal(size=(n, s))
     x[:, ::3] = x[:, ::3].round(int(seed % 2))
-    return x * 10.0 ** rng.integers(-4, 4, s), y, rng
+    return x * 10.0 ** rng.integers(-4, 4, s), labels, rng
 
 
 @pytest.mark.parametrize("classifier", CLASSIFIERS)
 @pytest.mark.parametrize("seed", range(12))
 def test_all_thresholds_at_once_decide_like_one_after_the_other(seed, classifier):
-    x, y, rng = case(seed)
+    x, labels, rng = case(seed)
     new = np.concatenate([x, x[rng.permutation(70)] + x.std(0) * rng.normal(size=x.shape) * 0.3])
-    got = cuts.decide(cuts.learn(x, y, classifier), new)
-    want = np.stack([fit(classifier, x[:, j], y)(new[:, j]) for j in range(x.shape[1])], 1) == 1
+    got = cuts.decide(cuts.learn(x, labels, classifier), new)
+    want = np.stack([fit(classifier, x[:, j], labels)(new[:, j]) for j in range(x.shape[1])], 1) == 1
     assert (got != want).mean() < 0.0005, np.argwhere(got != want)[
         :5
     ]  # a score within 1e-4 of the cut of an optimizer that stops early
@@ -94,25 +97,28 @@ def test_all_thresholds_at_once_decide_like_one_after_the_other(seed, classifier
 
 @pytest.mark.parametrize("seed", range(6))
 def test_balanced_thresholds_are_those_of_weighted_texts(seed):
-    x, y, rng = case(seed + 50)
-    w = len(y) / (2 * np.bincount(y))[y]
+    x, labels, rng = case(seed + 50)
+    w = len(labels) / (2 * np.bincount(labels))[labels]
     for j in range(x.shape[1]):
         v, z = x[:, j], ((x[:, j] - x[:, j].mean()) / x[:, j].std())[:, None]
         want = dict(
-            logistic=LogisticRegression(tol=1e-10).fit(z, y, w).predict(z) == 1,
-            isotonic=IsotonicRegression(out_of_bounds="clip").fit(v, y, w).predict(v) > 0.5 + 1e-9,
+            logistic=LogisticRegression(tol=1e-10).fit(z, labels, w).predict(z) == 1,
+            isotonic=IsotonicRegression(out_of_bounds="clip").fit(v, labels, w).predict(v) > 0.5 + 1e-9,
             stump=DecisionTreeClassifier(max_depth=1, random_state=0)
-            .fit(v[:, None] / abs(v).max(), y, w)
+            .fit(v[:, None] / abs(v).max(), labels, w)
             .predict(v[:, None] / abs(v).max())
             == 1,
         )
         for c in ("logistic", "isotonic"):
             np.testing.assert_array_equal(
-                cuts.decide(cuts.learn(x[:, [j]], y, c, True), x[:, [j]])[:, 0], want[c], c
+                cuts.decide(cuts.learn(x[:, [j]], labels, c, True), x[:, [j]])[:, 0], want[c], c
             )
         a, b = (
-            judged(y, d).balanced_accuracy
-            for d in (cuts.decide(cuts.learn(x[:, [j]], y, "stump", True), x[:, [j]])[:, 0], want["stump"])
+            judged(labels, d).balanced_accuracy
+            for d in (
+                cuts.decide(cuts.learn(x[:, [j]], labels, "stump", True), x[:, [j]])[:, 0],
+                want["stump"],
+            )
         )
         assert a == pytest.approx(b, abs=0.05)
 
@@ -138,21 +144,23 @@ def test_separated_and_lopsided_texts_settle():
         ],
         1,
     )
-    for y in (
+    for labels in (
         (np.arange(n) >= n // 2).astype(int),
         (np.arange(n) == n - 1).astype(int),
         (np.arange(n) > 0).astype(int),
     ):
-        got = cuts.decide(cuts.learn(x, y), x)
+        got = cuts.decide(cuts.learn(x, labels), x)
         for j in range(3):
-            assert (got[:, j] == (fit("logistic", x[:, j], y)(x[:, j]) == 1)).mean() >= 0.995
+            assert (got[:, j] == (fit("logistic", x[:, j], labels)(x[:, j]) == 1)).mean() >= 0.995
 
 
 def test_no_upward_cut_beats_hindsight():
-    x, y, _ = case(3)
-    best = [max(((x[:, j] > t) == (y == 1)).mean() for t in [-np.inf, *x[:, j]]) for j in range(x.shape[1])]
-    np.testing.assert_allclose(cuts.hindsight(x, y), best)
-    assert (cuts.hindsight(x, y) >= max(y.mean(), 1 - y.mean())).all()
+    x, labels, _ = case(3)
+    best = [
+        max(((x[:, j] > t) == (labels == 1)).mean() for t in [-np.inf, *x[:, j]]) for j in range(x.shape[1])
+    ]
+    np.testing.assert_allclose(cuts.hindsight(x, labels), best)
+    assert (cuts.hindsight(x, labels) >= max(labels.mean(), 1 - labels.mean())).all()
 
 
 # Where from
@@ -213,7 +221,9 @@ def test_the_score_that_moves_is_ahead_by_auc_and_behind_by_decisions(shifted):
 
 def test_halves_never_meet_their_own_documents(shifted, monkeypatch):
     seen, learn = [], st.learn
-    monkeypatch.setattr(st, "learn", lambda x, y, **kw: (seen.append(len(y)), learn(x, y, **kw))[1])
+    monkeypatch.setattr(
+        st, "learn", lambda x, labels, **options: (seen.append(len(labels)), learn(x, labels, **options))[1]
+    )
     twins = shifted[shifted["dataset"] == "a"]
     p = st.parts(pd.concat([twins, twins], ignore_index=True))  # every document twice
     h = st.right(p, DOMAIN, "halves", "stump", repeats=4)["a"]
@@ -260,12 +270,15 @@ def test_auc_is_that_of_mann_and_whitney(shifted):
     for p in st.parts(shifted).values():
         e = st.aucs(p)
         for c, x in p.scores.items():
-            y, v = p.label == 1, x.to_numpy()
-            assert e.value[c] == pytest.approx(mannwhitneyu(v[y], v[~y]).statistic / (y.sum() * (~y).sum()))
+            labels, v = p.label == 1, x.to_numpy()
+            assert e.value[c] == pytest.approx(
+                mannwhitneyu(v[labels], v[~labels]).statistic / (labels.sum() * (~labels).sum())
+            )
             for i in (0, 7, 119):
                 k = np.delete(np.arange(120), np.flatnonzero(p.document == e.left.index[i]))
                 assert e.left[c].iloc[i] == pytest.approx(
-                    mannwhitneyu(v[k][y[k]], v[k][~y[k]]).statistic / (y[k].sum() * (~y[k]).sum())
+                    mannwhitneyu(v[k][labels[k]], v[k][~labels[k]]).statistic
+                    / (labels[k].sum() * (~labels[k]).sum())
                 )
 
 
@@ -289,17 +302,23 @@ def test_the_interval_of_auc_covers_and_that_of_a_share_is_nearly_wilsons():
     assert 0.92 < ((b["lo"] < 0.8) & (0.8 < b["hi"])).mean() <= 0.98
     se = np.sqrt(b["value"] * (1 - b["value"]) / 199)
     np.testing.assert_allclose(b["se"], se)
-    y = np.repeat([0, 1], 60)
+    labels = np.repeat([0, 1], 60)
     a = st.bounds(
-        st.aucs(st.Part(y, np.arange(120), pd.DataFrame(y[:, None] + rng.normal(size=(120, 300))), {}, 0))
+        st.aucs(
+            st.Part(
+                labels, np.arange(120), pd.DataFrame(labels[:, None] + rng.normal(size=(120, 300))), {}, 0
+            )
+        )
     )
     assert 0.91 < ((a["lo"] < 0.76025) & (0.76025 < a["hi"])).mean() <= 0.985  # P(N(1,2)>0)
 
 
 def test_too_few_of_a_class_leave_no_interval_and_no_clear_pair():
     rng = np.random.default_rng(0)
-    y = np.r_[np.ones(14), np.zeros(26)]
-    d = pd.concat([texts(g, y, a=y + rng.normal(size=40), b=rng.random(40)) for g in "ab"], ignore_index=True)
+    labels = np.r_[np.ones(14), np.zeros(26)]
+    d = pd.concat(
+        [texts(g, labels, a=labels + rng.normal(size=40), b=rng.random(40)) for g in "ab"], ignore_index=True
+    )
     s = st.study(st.parts(d), DOMAIN, repeats=2)
     assert (
         s.scores["auc"].notna().all()
@@ -347,8 +366,8 @@ def test_pairs_differ_as_their_numbers_do(shifted):
 
 def test_two_scores_without_worth_differ_by_chance_at_the_nominal_rate():
     rng = np.random.default_rng(5)
-    y = np.repeat([0, 1], 75)
-    e = st.aucs(st.Part(y, np.arange(150), pd.DataFrame(rng.normal(size=(150, 200))), {}, 0))
+    labels = np.repeat([0, 1], 75)
+    e = st.aucs(st.Part(labels, np.arange(150), pd.DataFrame(rng.normal(size=(150, 200))), {}, 0))
     t = st.pairs(e, e)  # both differences are one, so p is its p
     i, j = (t[["first", "second"]].astype(int).agg(k, axis=1) for k in ("min", "max"))
     lone = t[(i % 2 == 0) & (j == i + 1)]
@@ -396,8 +415,8 @@ def test_a_study_depends_on_its_seed_and_on_no_order_of_rows(shifted):
             (shifted, 2),
         )
     )
-    for x, y in zip(a, b):
-        pd.testing.assert_frame_equal(x, y)
+    for x, labels in zip(a, b):
+        pd.testing.assert_frame_equal(x, labels)
     assert not a.decisions.equals(c.decisions) and a.scores.equals(c.scores)
 
 

@@ -1,4 +1,5 @@
-"""Rank agreement: exact nulls against enumeration, published heat maps against their counts, adjusted p-values against slow versions."""
+"""Rank agreement: exact null distributions equal enumeration, published heat maps have their counts, and
+adjusted p-values equal slow versions."""
 
 import math
 from functools import cache
@@ -182,7 +183,7 @@ def test_sampled_p_with_ties_lies_near_the_exact_one(n):
 
 
 def test_sampled_p_counts_what_is_equally_far():
-    "Six ones of twelve on either side, five shared: hypergeometric, 2*(36 + 1) of the 924 ways to place them lie as far from three"
+    "Six ones of twelve on each side, five shared: hypergeometric, 2*(36 + 1) of 924 ways are as far from 3"
     x, y = [1] * 6 + [0] * 6, [1] * 5 + [0] * 6 + [1]
     assert abs(ag.spearman(x, y).p - 74 / 924) < 0.006
 
@@ -332,13 +333,13 @@ def test_rows_are_the_columns_of_the_transpose():
 
 def test_agreement_refuses_what_it_cannot_read():
     t = numbers((6, 3))
-    for kw, says in (
+    for options, says in (
         (dict(between="metrics"), "between is one of"),
         (dict(coef="pearson"), "got 'pearson'"),
         (dict(adjust="none"), "adjust is one of"),
     ):
         with pytest.raises(ValueError, match=says):
-            ag.agreement(t, **kw)
+            ag.agreement(t, **options)
     with pytest.raises(ValueError, match="at least 2 columns"):
         ag.agreement(t[["u0"]])
     with pytest.raises(ValueError, match="duplicated column names: u0"):
@@ -407,7 +408,7 @@ def prr():
 
 
 def heat_map(figure, all_metrics=True):
-    "The table behind a figure and what it compares; figures over all dimensions draw one of the four families of judges only"
+    "Table behind a figure and what it compares; figures over all dimensions show one family of judges only"
     f = pd.read_csv(published("uets_figures.csv")).set_index("figure").loc[figure]
     d = prr()[prr()["table"] == f.source_table]
     if f.dimension != "all":
@@ -428,8 +429,8 @@ def heat_map(figure, all_metrics=True):
     return a
 
 
-def survivors(figures, **kw):
-    maps = [heat_map(f, **kw) for f in figures]
+def survivors(figures, **options):
+    maps = [heat_map(f, **options) for f in figures]
     count = lambda fn: int(sum((fn(m) <= 0.05).sum() for m in maps))
     return (
         sum(map(len, maps)),
@@ -612,7 +613,7 @@ def test_replicates_are_ranked_draw_by_draw():
 
 
 def test_interval_holds_95_percent_of_the_draws():
-    "With 200 methods alike, ranks are nearly uniform: the interval leaves out 2.5 % on either side, up to one rank"
+    "With 200 equal methods, ranks are nearly uniform: the interval leaves out 2.5 % on each side"
     alike = pd.Series(0.0, index=range(200))
     reps = np.random.default_rng(0).normal(size=(4000, 200))
     r = ag.rank_intervals(alike, replicates=reps)
@@ -643,9 +644,9 @@ def test_a_method_without_value_gets_no_rank():
 
 def test_noise_is_given_once_and_whole():
     reps = np.ones((3, 4))
-    for kw in ({}, dict(sd=0.1, replicates=reps)):
+    for options in ({}, dict(sd=0.1, replicates=reps)):
         with pytest.raises(ValueError, match="sd, or replicates"):
-            ag.rank_intervals(methods, **kw)
+            ag.rank_intervals(methods, **options)
     with pytest.raises(ValueError, match=r"shape \[draws, 4\], got \(3, 2\)"):
         ag.rank_intervals(methods, replicates=reps[:, :2])
     reps[1, 2] = np.nan

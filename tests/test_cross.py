@@ -1,4 +1,4 @@
-"""Methods against metrics: what a study would pick and what that costs; quality scores of a bank, kept from run to run."""
+"""Methods against metrics: what a study selects and what it costs; cached quality scores of a bank."""
 
 import shutil
 
@@ -24,19 +24,24 @@ def scores():
     "80 samples: a truth, three metrics of falling worth, four methods; with ties"
     rng = np.random.default_rng(3)
     truth = pd.Series(rng.integers(0, 12, 80) / 11, [f"s{i}" for i in range(80)], name="truth")
-    q = pd.DataFrame({f"m{k}": truth + k * rng.normal(size=80) * 0.3 for k in range(3)}, truth.index)
-    u = pd.DataFrame({f"u{k}": -truth + (k + 1) * rng.normal(size=80) * 0.3 for k in range(4)}, truth.index)
-    return q, u.round(1), truth
+    quality = pd.DataFrame({f"m{k}": truth + k * rng.normal(size=80) * 0.3 for k in range(3)}, truth.index)
+    uncertainty = pd.DataFrame(
+        {f"u{k}": -truth + (k + 1) * rng.normal(size=80) * 0.3 for k in range(4)}, truth.index
+    )
+    return quality, uncertainty.round(1), truth
 
 
 # Picks
 def test_a_pick_is_the_best_under_the_metric_and_is_judged_by_the_truth(scores):
-    q, u, truth = scores
-    table = pd.DataFrame({c: [prr(q[m], u[c]).value for m in q] for c in u}, index=list(q))
-    real = pd.Series({c: prr(truth, u[c]).value for c in u})
+    quality, uncertainty, truth = scores
+    table = pd.DataFrame(
+        {c: [prr(quality[m], uncertainty[c]).value for m in quality] for c in uncertainty},
+        index=list(quality),
+    )
+    real = pd.Series({c: prr(truth, uncertainty[c]).value for c in uncertainty})
     p = cs.picks(table, real).set_index("metric")
-    for m in q:
-        best = max(u, key=lambda c: table.at[m, c])
+    for m in quality:
+        best = max(uncertainty, key=lambda c: table.at[m, c])
         assert (p.at[m, "pick"], p.at[m, "true_prr"], p.at[m, "loss"]) == (
             best,
             real[best],
@@ -65,17 +70,17 @@ def test_a_shortlist_takes_at_every_step_the_best_next_metric():
 
 # Designs
 def test_a_study_is_what_its_draw_says(scores):
-    q, u, truth = scores
-    d = cs.designs(q, u, truth, sizes=(20,), draws=1, seed=5).set_index("metric")
+    quality, uncertainty, truth = scores
+    d = cs.designs(quality, uncertainty, truth, sizes=(20,), draws=1, seed=5).set_index("metric")
     order = np.random.default_rng([5, 20, 0]).permutation(80)
     seen, rest = order[:20], order[20:]
-    on_rest = {c: prr(truth.iloc[rest], u[c].iloc[rest]).value for c in u}
+    on_rest = {c: prr(truth.iloc[rest], uncertainty[c].iloc[rest]).value for c in uncertainty}
 
     def pick(s):
-        return max(u, key=lambda c: prr(s.iloc[seen], u[c].iloc[seen]).value)
+        return max(uncertainty, key=lambda c: prr(s.iloc[seen], uncertainty[c].iloc[seen]).value)
 
-    best = max(u, key=lambda c: prr(truth, u[c]).value)
-    for m, s in [*q.items(), ("truth", truth)]:
+    best = max(uncertainty, key=lambda c: prr(truth, uncertainty[c]).value)
+    for m, s in [*quality.items(), ("truth", truth)]:
         assert d.at[m, "true_prr"] == pytest.approx(on_rest[pick(s)]) and d.at[m, "right"] == (
             pick(s) == best
         )
@@ -83,8 +88,10 @@ def test_a_study_is_what_its_draw_says(scores):
 
 
 def test_larger_studies_and_better_metrics_pick_better(scores):
-    q, u, truth = scores
-    d = cs.designs(q.assign(copy=q["m2"]), u, truth, sizes=(8, 40), draws=300).set_index(["n", "metric"])
+    quality, uncertainty, truth = scores
+    d = cs.designs(
+        quality.assign(copy=quality["m2"]), uncertainty, truth, sizes=(8, 40), draws=300
+    ).set_index(["n", "metric"])
     assert (
         d.at[(40, "truth"), "right"] > d.at[(8, "truth"), "right"]
         and d.at[(40, "truth"), "true_prr"] > d.at[(8, "truth"), "true_prr"]
@@ -94,18 +101,19 @@ def test_larger_studies_and_better_metrics_pick_better(scores):
 
 
 def test_studies_depend_on_their_seed_only(scores):
-    q, u, truth = scores
+    quality, uncertainty, truth = scores
     a, b, c = (
-        cs.designs(q, u, truth, sizes=s, draws=20, seed=k) for s, k in (((10, 30), 1), ((30,), 1), ((30,), 2))
+        cs.designs(quality, uncertainty, truth, sizes=s, draws=20, seed=k)
+        for s, k in (((10, 30), 1), ((30,), 1), ((30,), 2))
     )
     pd.testing.assert_frame_equal(a[a["n"] == 30].reset_index(drop=True), b)
     assert not b.equals(c)
 
 
 def test_a_draw_in_which_a_metric_is_constant_is_no_study(scores):
-    q, u, truth = scores
+    quality, uncertainty, truth = scores
     rare = pd.DataFrame(dict(rare=(np.arange(80) == 7).astype(float)), truth.index)
-    d = cs.designs(rare, u, truth, sizes=(10,), draws=200).set_index("metric")
+    d = cs.designs(rare, uncertainty, truth, sizes=(10,), draws=200).set_index("metric")
     assert (
         0 < d.at["rare", "studies"] < 80
         and d.at["truth", "studies"] == 200
@@ -121,11 +129,15 @@ def test_a_study_leaves_something_over(scores, n):
 
 # Length
 def test_the_partial_correlation_is_that_of_the_textbook(scores):
-    q, u, truth = scores
+    quality, uncertainty, truth = scores
     z = pd.Series(rankdata(truth + np.random.default_rng(0).normal(size=80)), truth.index)
-    b = cs.without_length(u, truth, z).set_index("method")
-    for c in u:
-        xy, xz, yz = spearmanr(u[c], truth)[0], spearmanr(u[c], z)[0], spearmanr(truth, z)[0]
+    b = cs.without_length(uncertainty, truth, z).set_index("method")
+    for c in uncertainty:
+        xy, xz, yz = (
+            spearmanr(uncertainty[c], truth)[0],
+            spearmanr(uncertainty[c], z)[0],
+            spearmanr(truth, z)[0],
+        )
         r = (xy - xz * yz) / np.sqrt((1 - xz**2) * (1 - yz**2))
         assert b.at[c, "partial"] == pytest.approx(r) and b.at[c, "p"] == pytest.approx(
             2 * student.sf(abs(r) * np.sqrt(77 / (1 - r * r)), 77)
@@ -133,14 +145,14 @@ def test_the_partial_correlation_is_that_of_the_textbook(scores):
 
 
 def test_strata_are_judged_one_by_one_and_averaged(scores):
-    q, u, truth = scores
+    quality, uncertainty, truth = scores
     z = pd.Series(np.arange(80) % 20, truth.index, dtype=float)
     part = cs.strata(z.to_numpy(), 4)
     assert np.bincount(part).tolist() == [20] * 4 and all(len(set(part[z == v])) == 1 for v in z.unique())
-    want = np.mean([prr(truth[part == s], u["u0"][part == s]).value for s in range(4)])
-    b = cs.without_length(u, truth, z).set_index("method")
+    want = np.mean([prr(truth[part == s], uncertainty["u0"][part == s]).value for s in range(4)])
+    b = cs.without_length(uncertainty, truth, z).set_index("method")
     assert b.at["u0", "within"] == pytest.approx(want) and b.at["u0", "plain"] == pytest.approx(
-        prr(truth, u["u0"]).value
+        prr(truth, uncertainty["u0"]).value
     )
 
 

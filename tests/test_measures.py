@@ -1,4 +1,5 @@
-"""Measures and calibration: equal to recorded outputs of peers' code, to scikit-learn, to brute force, and lawful over the registry."""
+"""Measures and calibration: equal to recorded outputs of other implementations, scikit-learn and brute force,
+with the same properties for every entry of the registry."""
 
 import inspect
 import itertools
@@ -63,58 +64,68 @@ def ranked(request, oracle):
     "One recorded case: quality on 0..1, labels, uncertainty, recorded values"
     e = oracle("evaluation.json")
     want, case = e["ue_metrics"][request.param], e["prr"][request.param]["inputs"]
-    q = np.array(case["quality"], float)
-    y = q if want["threshold"] is None else acceptable(q, want["threshold"])
-    return (q - q.min()) / np.ptp(q), y, np.array(case["uncertainty"], float), want
+    quality = np.array(case["quality"], float)
+    y = quality if want["threshold"] is None else acceptable(quality, want["threshold"])
+    return (quality - quality.min()) / np.ptp(quality), y, np.array(case["uncertainty"], float), want
 
 
 def test_rank_measures_equal_lm_polygraph(ranked):
-    q, y, u, want = ranked
-    got = dict(rpp=rpp(q, u), spearman=spearman_uq(q, u), kendall=kendall_uq(q, u))
+    quality, y, uncertainty, want = ranked
+    got = dict(
+        rpp=rpp(quality, uncertainty),
+        spearman=spearman_uq(quality, uncertainty),
+        kendall=kendall_uq(quality, uncertainty),
+    )
     assert got == {k: near(want[f"lm_polygraph_{k}"]) for k in got}
-    assert auroc(y, u) == near(want["lm_polygraph_roc_auc(u, target=1-good)"])
-    assert auprc(y, u) == near(want["lm_polygraph_pr_auc(u, target=1-good)"])
-    assert auprc(y, -u) == near(
+    assert auroc(y, uncertainty) == near(want["lm_polygraph_roc_auc(u, target=1-good)"])
+    assert auprc(y, uncertainty) == near(want["lm_polygraph_pr_auc(u, target=1-good)"])
+    assert auprc(y, -uncertainty) == near(
         want["lm_polygraph_pr_auc(positive=0,negative=1)"]
     )  # labels and scores both negated, given 1=good
 
 
 def test_ece_equals_lm_polygraph(ranked):
-    _, y, u, want = ranked
-    assert ece(y, u, scale="minmax") == near(want["lm_polygraph_ece_20bins(normalize=True)"])
-    assert ece(y, -confidence(u, "minmax")) == near(
+    _, y, uncertainty, want = ranked
+    assert ece(y, uncertainty, scale="minmax") == near(want["lm_polygraph_ece_20bins(normalize=True)"])
+    assert ece(y, -confidence(uncertainty, "minmax")) == near(
         want["lm_polygraph_ece_20bins(normalize=False, u in [-1,0])"]
     )
 
 
 def test_isotonic_equals_lm_polygraph(ranked):
-    q, _, u, want = ranked
+    quality, _, uncertainty, want = ranked
     key = "lm_polygraph_isotonic_pcc(quality min-max to [0,1])"
     if want[key] is not None:
-        assert isotonic_pcc(q, u, compat="lm_polygraph") == near(want[key])
+        assert isotonic_pcc(quality, uncertainty, compat="lm_polygraph") == near(want[key])
 
 
 def test_selective_measures_equal_peers(ranked):
-    q, _, u, want = ranked
+    quality, _, uncertainty, want = ranked
     got = {
-        "aurc_mean(stable)": aurc(q, u, ties="input"),
-        "aurc_oracle": aurc(q, -q),
-        "e_aurc": e_aurc(q, u, ties="input"),
-        "augrc_mean(stable)": augrc(q, u, ties="input"),
-        "augrc_trapezoid": augrc(q, u, "trapezoid", ties="input"),
-        "aurc_trapezoid(torch_uncertainty convention, stable)": aurc(q, u, "trapezoid", ties="input"),
-        "uq_nlg_auarc(stable sort)": auarc(q, u, ties="input"),
-        "semantic_entropy_aurac": aurac(q, u),
+        "aurc_mean(stable)": aurc(quality, uncertainty, ties="input"),
+        "aurc_oracle": aurc(quality, -quality),
+        "e_aurc": e_aurc(quality, uncertainty, ties="input"),
+        "augrc_mean(stable)": augrc(quality, uncertainty, ties="input"),
+        "augrc_trapezoid": augrc(quality, uncertainty, "trapezoid", ties="input"),
+        "aurc_trapezoid(torch_uncertainty convention, stable)": aurc(
+            quality, uncertainty, "trapezoid", ties="input"
+        ),
+        "uq_nlg_auarc(stable sort)": auarc(quality, uncertainty, ties="input"),
+        "semantic_entropy_aurac": aurac(quality, uncertainty),
     }
     assert got == {k: near(want[k]) for k in got}
     at = want["semantic_entropy_accuracy_at_quantile"]
-    assert accuracy_at_quantile(q, u, [float(p) for p in at]) == near(np.array(list(at.values())))
+    assert accuracy_at_quantile(quality, uncertainty, [float(p) for p in at]) == near(
+        np.array(list(at.values()))
+    )
 
 
 def test_force_true_equals_sicf(ranked):
-    q, _, u, want = ranked
-    assert force_true_kept(len(q), compat="sicf").tolist() == want["force_true_kept"]
-    assert force_true(q, u, ties="input", compat="sicf") == near(np.array(want["force_true_curve(gold=1)"]))
+    quality, _, uncertainty, want = ranked
+    assert force_true_kept(len(quality), compat="sicf").tolist() == want["force_true_kept"]
+    assert force_true(quality, uncertainty, ties="input", compat="sicf") == near(
+        np.array(want["force_true_curve(gold=1)"])
+    )
 
 
 def test_force_true_counts_equal_sicf(oracle):
@@ -137,29 +148,31 @@ CONTINUOUS = "ties_n40", "constant_ue_n20", "small_n5", "perfect", "reversed", "
 
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_continuous_cases_equal_lm_polygraph(oracle, name):
-    q, u, want = cases(oracle, "ue_metrics_continuous")[name]
-    assert rpp(q, u) == near(want["rpp"])
-    assert rpp(q, -q) == want["rpp_oracle"] == 0
+    quality, uncertainty, want = cases(oracle, "ue_metrics_continuous")[name]
+    assert rpp(quality, uncertainty) == near(want["rpp"])
+    assert rpp(quality, -quality) == want["rpp_oracle"] == 0
     for f, key in ((kendall_uq, "kendalltau"), (spearman_uq, "spearmanr")):
-        assert value(f, q, u) == near(float(want[key]))
+        assert value(f, quality, uncertainty) == near(float(want[key]))
     if name == "inf_ue":
         with pytest.raises(ValueError, match="finite uncertainty"):
-            isotonic_pcc(q, u)
+            isotonic_pcc(quality, uncertainty)
     else:
-        assert isotonic_pcc(q, u, compat="lm_polygraph") == near(want["isotonic-pcc"])
+        assert isotonic_pcc(quality, uncertainty, compat="lm_polygraph") == near(want["isotonic-pcc"])
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_normalised_rpp_equals_lm_polygraph(oracle, name):
     "The recorded baseline is a mean over 1000 cumulative shuffles by the legacy generator."
-    q, u, want = cases(oracle, "ue_metrics_continuous")[name]
-    legacy, order, draws = np.random.RandomState(42), np.arange(len(q)), []  # noqa: NPY002
+    quality, uncertainty, want = cases(oracle, "ue_metrics_continuous")[name]
+    legacy, order, draws = np.random.RandomState(42), np.arange(len(quality)), []  # noqa: NPY002
     for _ in range(1000):
         legacy.shuffle(order)
-        draws.append(rpp(q, order))
+        draws.append(rpp(quality, order))
     random = np.mean(draws)
     assert random == near(want["rpp_random_seed42_1000"])
-    assert (rpp(q, u) - random) / (rpp(q, -q) - random) == near(want["rpp_normalized"])
+    assert (rpp(quality, uncertainty) - random) / (rpp(quality, -quality) - random) == near(
+        want["rpp_normalized"]
+    )
 
 
 def test_every_continuous_case_is_used(oracle):
@@ -167,25 +180,25 @@ def test_every_continuous_case_is_used(oracle):
 
 
 def test_constant_quality_is_undefined_where_lm_polygraph_gives_perfect_scores(oracle):
-    q, u, want = cases(oracle, "ue_metrics_continuous")["constant_target"]
+    quality, uncertainty, want = cases(oracle, "ue_metrics_continuous")["constant_target"]
     assert want["rpp"] == want["isotonic-pcc"] == 0
     for f in (rpp, isotonic_pcc, spearman_uq, kendall_uq):
         with pytest.raises(Undefined, match="constant quality: all 8 pairs"):
-            f(q, u)
+            f(quality, uncertainty)
 
 
 @pytest.mark.parametrize("name", ["binary_random", "binary_ties", "binary_inf", "binary_nan_target"])
 def test_binary_cases_equal_lm_polygraph(oracle, name):
-    "Their target 1 means bad. Infinities, which they refuse, are ranks to us; NaN, which spoils their ECE, is dropped."
-    bad, u, want = cases(oracle, "ue_metrics_binary")[name]
+    "Their target 1 means bad. Infinities, which they refuse, are ranks here; NaN is dropped."
+    bad, uncertainty, want = cases(oracle, "ue_metrics_binary")[name]
     got = {
-        "roc-auc": auroc(1 - bad, u),
-        "pr-auc": auprc(1 - bad, u),
-        "pr-auc_positive0_negative1": auprc(bad, -u),
+        "roc-auc": auroc(1 - bad, uncertainty),
+        "pr-auc": auprc(1 - bad, uncertainty),
+        "pr-auc_positive0_negative1": auprc(bad, -uncertainty),
     }
     if name == "binary_inf":
         assert all(want[k] == {"raises": "ValueError"} for k in got)
-        finite = np.clip(u, -99, 99)
+        finite = np.clip(uncertainty, -99, 99)
         want = {
             "roc-auc": auroc(1 - bad, finite),
             "pr-auc": auprc(1 - bad, finite),
@@ -196,31 +209,31 @@ def test_binary_cases_equal_lm_polygraph(oracle, name):
 
 @pytest.mark.parametrize("name", ["binary_random", "binary_ties", "binary_inf", "binary_one_class"])
 def test_binary_ece_equals_lm_polygraph(oracle, name):
-    y, u, want = cases(oracle, "ue_metrics_binary")[name]
+    y, uncertainty, want = cases(oracle, "ue_metrics_binary")[name]
     negated = want["ece_inputs_estimator"]
     assert ece(y, negated) == near(want["ece"])
     assert ece(y, negated, bins=5) == near(want["ece_bins5"])
     if name == "binary_inf":
         assert want["ece_minmax"] == {"raises": "ValueError"}
         with pytest.raises(ValueError, match="finite uncertainty"):
-            ece(y, u, scale="minmax")
+            ece(y, uncertainty, scale="minmax")
     else:
-        assert ece(y, u, scale="minmax") == near(want["ece_minmax"])
+        assert ece(y, uncertainty, scale="minmax") == near(want["ece_minmax"])
 
 
 def test_missing_labels_do_not_spoil_ece(oracle):
     y, _, want = cases(oracle, "ue_metrics_binary")["binary_nan_target"]
-    u, ok = np.array(want["ece_inputs_estimator"]), ~np.isnan(y)
-    assert want["ece"] == "NaN" and not ok.all()
-    assert ece(y, u) == ece(y[ok], u[ok])
+    uncertainty, both = np.array(want["ece_inputs_estimator"]), ~np.isnan(y)
+    assert want["ece"] == "NaN" and not both.all()
+    assert ece(y, uncertainty) == ece(y[both], uncertainty[both])
 
 
 def test_one_class_is_undefined_where_lm_polygraph_gives_numbers(oracle):
-    bad, u, want = cases(oracle, "ue_metrics_binary")["binary_one_class"]
+    bad, uncertainty, want = cases(oracle, "ue_metrics_binary")["binary_one_class"]
     assert (want["roc-auc"], want["pr-auc"], want["pr-auc_positive0_negative1"]) == ("NaN", 0, 1)
     for f in (auroc, auprc, base_rate, random_auprc, gmean_cut):
         with pytest.raises(Undefined, match="one class: all 5 summaries are acceptable"):
-            f(1 - bad, u)
+            f(1 - bad, uncertainty)
 
 
 # ---- laws over the registry
@@ -257,15 +270,15 @@ RANK = sorted(
 ECE = "ece", "ece_adaptive", "ece_debiased_sq"
 
 
-def value(f, q, u, **kw):
+def value(f, quality, uncertainty, **options):
     try:
-        return f(q, u, **kw)
+        return f(quality, uncertainty, **options)
     except Undefined:
         return math.nan
 
 
-def measured(name, q, u):
-    return value(OURS[name].fn, q, u, **HOW[name])
+def measured(name, quality, uncertainty):
+    return value(OURS[name].fn, quality, uncertainty, **HOW[name])
 
 
 eighths = st.integers(0, 8).map(lambda k: k / 8)  # few levels, so that ties are common
@@ -325,15 +338,17 @@ def test_missing_pairs_are_dropped(name, x):
 @rank
 @given(x=samples, steps=st.lists(st.floats(1e-3, 1e3), min_size=9, max_size=9))
 def test_monotone_transform_of_uncertainty_changes_nothing(name, x, steps):
-    q, u = x
+    quality, uncertainty = x
     curve = np.cumsum(steps) - 1234
-    assert measured(name, q, curve[(8 * u).astype(int)]) == near(measured(name, q, u))
+    assert measured(name, quality, curve[(8 * uncertainty).astype(int)]) == near(
+        measured(name, quality, uncertainty)
+    )
 
 
 @rank
 def test_infinite_uncertainty_is_a_rank(name):
-    q, u = np.array([0.9, 0.2, 0.4, 0.7, 0.1]), np.array([-np.inf, np.inf, 2, 1, np.inf])
-    assert measured(name, q, u) == measured(name, q, [0, 3, 2, 1, 3])
+    quality, uncertainty = np.array([0.9, 0.2, 0.4, 0.7, 0.1]), np.array([-np.inf, np.inf, 2, 1, np.inf])
+    assert measured(name, quality, uncertainty) == measured(name, quality, [0, 3, 2, 1, 3])
 
 
 @every
@@ -354,14 +369,14 @@ def test_constant_quality_is_undefined(name):
         OURS[name].fn([0.7] * 4, [0.1, 0.2, 0.3, 0.4], **HOW[name])
 
 
-def flawless(name, q, u):
-    "The best uncertainty: values handed out in the order of quality; for values that are read as such, quality itself"
+def flawless(name, quality, uncertainty):
+    "The best uncertainty: values in the order of quality; for measures of values, quality itself"
     if name in ECE:
-        return 1 - acceptable(q, 0.5)
+        return 1 - acceptable(quality, 0.5)
     if name == "isotonic_pcc":
-        return 1 - q
-    best = np.empty_like(u)
-    best[np.argsort(-q, kind="stable")] = np.sort(u)
+        return 1 - quality
+    best = np.empty_like(uncertainty)
+    best[np.argsort(-quality, kind="stable")] = np.sort(uncertainty)
     return best
 
 
@@ -374,8 +389,15 @@ def test_direction_the_perfect_order_is_never_worse(name, x):
 
 @every
 def test_direction_perfect_beats_reversed(name):
-    q = np.arange(8) / 8
-    assert OURS[name].sign * (measured(name, q, flawless(name, q, q)) - measured(name, q, np.sort(q))) > 0.01
+    quality = np.arange(8) / 8
+    assert (
+        OURS[name].sign
+        * (
+            measured(name, quality, flawless(name, quality, quality))
+            - measured(name, quality, np.sort(quality))
+        )
+        > 0.01
+    )
 
 
 # ---- the same by other means
@@ -385,45 +407,53 @@ def test_direction_perfect_beats_reversed(name):
 def test_labels_and_decisions_equal_scikit_learn(x):
     from sklearn import metrics as sk
 
-    q, u = x
-    assume(0 < (y := q >= 0.5).sum() < len(q))
-    assert auroc(q, u, 0.5) == near(sk.roc_auc_score(~y, u))
-    assert auprc(q, u, 0.5) == near(sk.average_precision_score(~y, u))
-    assert cohen_kappa(q, u, 0.5, 0.5) == near(sk.cohen_kappa_score(y, u <= 0.5))
-    assert balanced_accuracy(q, u, 0.5, 0.5) == near(sk.balanced_accuracy_score(y, u <= 0.5))
+    quality, uncertainty = x
+    assume(0 < (y := quality >= 0.5).sum() < len(quality))
+    assert auroc(quality, uncertainty, 0.5) == near(sk.roc_auc_score(~y, uncertainty))
+    assert auprc(quality, uncertainty, 0.5) == near(sk.average_precision_score(~y, uncertainty))
+    assert cohen_kappa(quality, uncertainty, 0.5, 0.5) == near(sk.cohen_kappa_score(y, uncertainty <= 0.5))
+    assert balanced_accuracy(quality, uncertainty, 0.5, 0.5) == near(
+        sk.balanced_accuracy_score(y, uncertainty <= 0.5)
+    )
 
 
 @given(x=samples, bins=st.integers(1, 9))
 def test_reliability_equals_scikit_learn(x, bins):
     from sklearn.calibration import calibration_curve
 
-    q, u = x
-    y, c = acceptable(q, 0.5), 1 - u
+    quality, uncertainty = x
+    y, c = acceptable(quality, 0.5), 1 - uncertainty
     assume(0 < y.sum() < len(y))
-    t = reliability(q, u, bins, 0.5, "complement")
+    table = reliability(quality, uncertainty, bins, 0.5, "complement")
     true, mean = calibration_curve(y, c, n_bins=bins)
-    assert t.acceptable.to_numpy() == near(true)
-    assert t.confidence.to_numpy() == near(mean)
-    assert ece(q, u, bins, 0.5, "complement") == near((t.n / len(y)) @ abs(true - mean))
+    assert table.acceptable.to_numpy() == near(true)
+    assert table.confidence.to_numpy() == near(mean)
+    assert ece(quality, uncertainty, bins, 0.5, "complement") == near((table.n / len(y)) @ abs(true - mean))
 
 
 @given(x=samples)
 def test_rank_correlations_equal_definitions(x):
     from scipy.stats import spearmanr
 
-    q, u = x
-    assume(np.ptp(q) and np.ptp(u))
-    same = np.sign(u[:, None] - u) * np.sign(q - q[:, None])
-    assert kendall_uq(q, u) == near(same.sum() / np.sqrt((u[:, None] != u).sum() * (q[:, None] != q).sum()))
-    assert spearman_uq(q, u) == near(spearmanr(u, -q).statistic)
+    quality, uncertainty = x
+    assume(np.ptp(quality) and np.ptp(uncertainty))
+    same = np.sign(uncertainty[:, None] - uncertainty) * np.sign(quality - quality[:, None])
+    assert kendall_uq(quality, uncertainty) == near(
+        same.sum()
+        / np.sqrt((uncertainty[:, None] != uncertainty).sum() * (quality[:, None] != quality).sum())
+    )
+    assert spearman_uq(quality, uncertainty) == near(spearmanr(uncertainty, -quality).statistic)
 
 
 @pytest.mark.parametrize("n", [2, 63, 64, 65, 1001])
 def test_rpp_equals_counting_all_pairs(n):
     rng = np.random.default_rng(n)
-    q, u = rng.integers(0, n, n), rng.integers(0, n // 2 + 1, n)
-    q[0] += n
-    assert rpp(q, u) == ((u[:, None] < u) & (q[:, None] < q)).sum() / n**2
+    quality, uncertainty = rng.integers(0, n, n), rng.integers(0, n // 2 + 1, n)
+    quality[0] += n
+    assert (
+        rpp(quality, uncertainty)
+        == ((uncertainty[:, None] < uncertainty) & (quality[:, None] < quality)).sum() / n**2
+    )
 
 
 LINEAR = dict(
@@ -432,22 +462,29 @@ LINEAR = dict(
     augrc=augrc,
     auarc=auarc,
     force_true_area=force_true_area,
-    aurc_trapezoid=lambda q, u, **kw: aurc(q, u, "trapezoid", **kw),
-    augrc_trapezoid=lambda q, u, **kw: augrc(q, u, "trapezoid", **kw),
-    selective_accuracy=lambda q, u, **kw: selective_accuracy(q, u, 0.5, **kw),
+    aurc_trapezoid=lambda quality, uncertainty, **options: aurc(quality, uncertainty, "trapezoid", **options),
+    augrc_trapezoid=lambda quality, uncertainty, **options: augrc(
+        quality, uncertainty, "trapezoid", **options
+    ),
+    selective_accuracy=lambda quality, uncertainty, **options: selective_accuracy(
+        quality, uncertainty, 0.5, **options
+    ),
 )
 
 
 @pytest.mark.parametrize("name", LINEAR)
 @given(pairs_=st.lists(st.tuples(eighths, st.integers(0, 1)), min_size=2, max_size=5))
 def test_ties_are_averaged_over_all_their_orders(name, pairs_):
-    f, (q, u) = LINEAR[name], np.array(pairs_).T
-    assume(np.ptp(q))
-    each = [f(q[list(i)], u[list(i)], ties="input") for i in itertools.permutations(range(len(q)))]
-    assert f(q, u) == near(np.mean(each))
+    f, (quality, uncertainty) = LINEAR[name], np.array(pairs_).T
+    assume(np.ptp(quality))
+    each = [
+        f(quality[list(i)], uncertainty[list(i)], ties="input")
+        for i in itertools.permutations(range(len(quality)))
+    ]
+    assert f(quality, uncertainty) == near(np.mean(each))
     sign = 1 if name in ("auarc", "selective_accuracy", "force_true_area") else -1
-    assert sign * f(q, u, ties="best") == near(max(sign * v for v in each))
-    assert sign * f(q, u, ties="worst") == near(min(sign * v for v in each))
+    assert sign * f(quality, uncertainty, ties="best") == near(max(sign * v for v in each))
+    assert sign * f(quality, uncertainty, ties="worst") == near(min(sign * v for v in each))
 
 
 def test_ties_by_input_follow_the_order_given():
@@ -457,24 +494,31 @@ def test_ties_by_input_follow_the_order_given():
         selective_quality([0, 1], [1, 2], ties="mean")
 
 
-@given(q=st.lists(eighths, min_size=2, max_size=12), seed=st.integers(0, 999))
-def test_selective_measures_equal_definitions(q, seed):
+@given(quality=st.lists(eighths, min_size=2, max_size=12), seed=st.integers(0, 999))
+def test_selective_measures_equal_definitions(quality, seed):
     "Without ties: everything from the list of the k most certain."
-    q, u = np.array(q), np.random.default_rng(seed).permutation(len(q)).astype(float)
-    assume(np.ptp(q))
-    n, kept = len(q), [q[u < k] for k in range(1, len(q) + 1)]
+    quality, uncertainty = (
+        np.array(quality),
+        np.random.default_rng(seed).permutation(len(quality)).astype(float),
+    )
+    assume(np.ptp(quality))
+    n, kept = len(quality), [quality[uncertainty < k] for k in range(1, len(quality) + 1)]
     mean, share = np.array([k.mean() for k in kept]), np.arange(1, n + 1) / n
-    assert selective_risk(q, u) == near(1 - mean)
-    assert aurc(q, u) == near(sum(1 - mean) / n)
-    assert augrc(q, u) == near(sum(share * (1 - mean)) / n)
-    assert auarc(q, u) == near(sum((a + b) / 2 for a, b in itertools.pairwise(mean)) / (n - 1))
+    assert selective_risk(quality, uncertainty) == near(1 - mean)
+    assert aurc(quality, uncertainty) == near(sum(1 - mean) / n)
+    assert augrc(quality, uncertainty) == near(sum(share * (1 - mean)) / n)
+    assert auarc(quality, uncertainty) == near(
+        sum((a + b) / 2 for a, b in itertools.pairwise(mean)) / (n - 1)
+    )
     for i, k in enumerate(kept, 1):
-        assert selective_accuracy(q, u, i / n) == near(k.mean())
+        assert selective_accuracy(quality, uncertainty, i / n) == near(k.mean())
     for r in (0, 0.125, 0.25, 0.5):
-        assert coverage_at_risk(q, u, r) == near(max([0, *share[mean >= 1 - r - 1e-12]]))
-    cut = [np.sort(q[u < int(round(n * (10 - i) / 10, 9) // 1)]) for i in range(11)]
-    assert force_true(q, u, gold=0.75) == near(np.array([(k.sum() + (n - len(k)) * 0.75) / n for k in cut]))
-    assert e_aurc(q, u) == near(aurc(q, u) - aurc(q, -q))
+        assert coverage_at_risk(quality, uncertainty, r) == near(max([0, *share[mean >= 1 - r - 1e-12]]))
+    cut = [np.sort(quality[uncertainty < int(round(n * (10 - i) / 10, 9) // 1)]) for i in range(11)]
+    assert force_true(quality, uncertainty, gold=0.75) == near(
+        np.array([(k.sum() + (n - len(k)) * 0.75) / n for k in cut])
+    )
+    assert e_aurc(quality, uncertainty) == near(aurc(quality, uncertainty) - aurc(quality, -quality))
 
 
 @pytest.mark.parametrize("n", [10, 100, 1000, 1906])
@@ -482,15 +526,16 @@ def test_force_true_keeps_the_exact_share(n):
     assert force_true_kept(n).tolist() == [n * (10 - i) // 10 for i in range(11)]
 
 
-@given(q=st.lists(eighths, min_size=2, max_size=40), seed=st.integers(0, 999))
-def test_aurac_equals_quantiles_of_uncertainty(q, seed):
-    q, u = np.array(q), np.random.default_rng(seed).normal(size=len(q))
+@given(quality=st.lists(eighths, min_size=2, max_size=40), seed=st.integers(0, 999))
+def test_aurac_equals_quantiles_of_uncertainty(quality, seed):
+    quality, uncertainty = np.array(quality), np.random.default_rng(seed).normal(size=len(quality))
     assume(
-        np.ptp(q) and (len(q) - 1) % 19 and (len(q) - 1) % 10
+        np.ptp(quality) and (len(quality) - 1) % 19 and (len(quality) - 1) % 10
     )  # where p*(N-1) is whole, numpy's quantile depends on rounding
     levels = np.linspace(0.1, 1, 20)
-    assert aurac(q, u) == near(
-        sum(q[u <= np.quantile(u, p)].mean() for p in levels) * (levels[1] - levels[0])
+    assert aurac(quality, uncertainty) == near(
+        sum(quality[uncertainty <= np.quantile(uncertainty, p)].mean() for p in levels)
+        * (levels[1] - levels[0])
     )
 
 
@@ -515,25 +560,27 @@ def test_chance_level_of_average_precision_is_exact(n, data):
 
 @given(x=samples)
 def test_gmean_cut_is_the_best_of_all_cuts(x):
-    q, u = x
-    assume(0 < (y := q >= 0.5).sum() < len(q))
-    score = {c: (u[y] <= c).mean() * (u[~y] > c).mean() for c in sorted(u)}
-    assert score[gmean_cut(q, u, 0.5)] == near(max(score.values()))
-    assert gmean_cut(q, u, 0.5) == min(c for c, v in score.items() if v >= max(score.values()) - 1e-12)
+    quality, uncertainty = x
+    assume(0 < (y := quality >= 0.5).sum() < len(quality))
+    score = {c: (uncertainty[y] <= c).mean() * (uncertainty[~y] > c).mean() for c in sorted(uncertainty)}
+    assert score[gmean_cut(quality, uncertainty, 0.5)] == near(max(score.values()))
+    assert gmean_cut(quality, uncertainty, 0.5) == min(
+        c for c, v in score.items() if v >= max(score.values()) - 1e-12
+    )
 
 
 # ---- calibration
 
 
 def test_debiased_squared_gap_is_exactly_unbiased():
-    "All labels of six samples in two bins, weighted with their probability: the expectation is the squared gap, while plain squared gaps exceed it."
+    "Expectation over all labels of six samples in two bins: the squared gap; plain squares exceed it."
     c, p = np.repeat([0.25, 0.75], 3), np.repeat([0.5, 0.75], 3)
     got = plain = 0
     for y in itertools.product([0, 1], repeat=6):
         chance = np.prod(np.where(y, p, 1 - p))
-        t = reliability(y, -c, bins=2, adaptive=True)
+        table = reliability(y, -c, bins=2, adaptive=True)
         got += chance * ece_debiased_sq(y, -c, bins=2)
-        plain += chance * (t.n * t.gap**2).sum() / 6
+        plain += chance * (table.n * table.gap**2).sum() / 6
     assert got == near(np.mean((p - c) ** 2))
     assert plain > got + 0.05
 
@@ -557,36 +604,36 @@ def test_calibration_error_of_one_class_exists():
 
 @given(x=samples, bins=st.integers(1, 6))
 def test_equal_mass_bins_keep_ties_together_and_sizes_close(x, bins):
-    q, u = x
-    t = reliability(q, u, bins, 0.5, "complement", adaptive=True)
-    assert t.n.sum() == len(q)
-    assert t.confidence.is_monotonic_increasing
-    n = np.arange(len(q)) / len(q)  # no ties
-    assert set(reliability(q, n, bins, 0.5, "complement", adaptive=True).n) <= {
-        len(q) // bins,
-        -(-len(q) // bins),
+    quality, uncertainty = x
+    table = reliability(quality, uncertainty, bins, 0.5, "complement", adaptive=True)
+    assert table.n.sum() == len(quality)
+    assert table.confidence.is_monotonic_increasing
+    n = np.arange(len(quality)) / len(quality)  # no ties
+    assert set(reliability(quality, n, bins, 0.5, "complement", adaptive=True).n) <= {
+        len(quality) // bins,
+        -(-len(quality) // bins),
     }
 
 
 def test_bins_are_open_on_the_left_except_the_first():
-    t = reliability([1, 0, 1, 0, 1], -np.array([0, 0.25, 0.3, 0.5, 1]), bins=4)
-    assert t.n.to_dict() == {0: 2, 1: 2, 3: 1}
+    table = reliability([1, 0, 1, 0, 1], -np.array([0, 0.25, 0.3, 0.5, 1]), bins=4)
+    assert table.n.to_dict() == {0: 2, 1: 2, 3: 1}
 
 
 @pytest.mark.parametrize(
-    "scale,u",
+    "scale,uncertainty",
     [("negate", [0.2, -0.3]), ("negate", [-1.5, -0.2]), ("complement", [1.2, 0.1]), ("exp", [-0.1, 2])],
 )
-def test_confidence_outside_its_range_is_an_error(scale, u):
+def test_confidence_outside_its_range_is_an_error(scale, uncertainty):
     "They would fall into no bin, and the error would be computed without them."
     with pytest.raises(ValueError, match=r"1 of 2 confidences lie outside \[0, 1\]"):
-        confidence(u, scale)
+        confidence(uncertainty, scale)
     with pytest.raises(ValueError, match=r"1 of 2 confidences lie outside \[0, 1\]"):
-        ece([1, 0], u, scale=scale)
+        ece([1, 0], uncertainty, scale=scale)
 
 
 def test_a_wrong_option_is_answered_with_the_right_ones():
-    for f, kw, says in (
+    for f, options, says in (
         (ece, dict(scale="log"), "scale must be one of .'negate', 'complement', 'exp', 'minmax'"),
         (ece, dict(bins=0), "bins must be a whole number"),
         (ece, dict(bins=2.5), "bins must be a whole number"),
@@ -601,7 +648,7 @@ def test_a_wrong_option_is_answered_with_the_right_ones():
         (coverage_at_risk, dict(risk=0.1, best=0.5), "above best=0.5"),
     ):
         with pytest.raises(ValueError, match=says):
-            f([1, 0], [-0.5, -0.2], **kw)
+            f([1, 0], [-0.5, -0.2], **options)
 
 
 def test_a_label_needs_a_threshold():
@@ -614,11 +661,11 @@ def test_a_label_needs_a_threshold():
 
 @given(x=samples)
 def test_isotonic_knots_fall(x):
-    q, u = x
-    k = np.array(centred_isotonic(q, u))
+    quality, uncertainty = x
+    k = np.array(centred_isotonic(quality, uncertainty))
     assert (np.diff(k[:, 0]) >= 0).all()
     assert all(d < 0 or v in (0, 1) for d, v in zip(np.diff(k[:, 1]), k[1:, 1], strict=True))
-    assert k[0, 0] == u.min() and (k[-1, 0] == u.max() or len(k) == 1)
+    assert k[0, 0] == uncertainty.min() and (k[-1, 0] == uncertainty.max() or len(k) == 1)
 
 
 def test_isotonic_slip_of_the_released_code_is_kept_apart():
@@ -634,19 +681,19 @@ def test_isotonic_needs_quality_on_its_scale():
 
 
 def test_constant_decision_has_no_kappa_and_half_the_accuracy():
-    y, u = [1, 1, 1, 0], [0.1, 0.2, 0.3, 0.4]
+    y, uncertainty = [1, 1, 1, 0], [0.1, 0.2, 0.3, 0.4]
     for cut in (0, 1):
-        assert (cohen_kappa(y, u, cut), balanced_accuracy(y, u, cut)) == (0, 0.5)
+        assert (cohen_kappa(y, uncertainty, cut), balanced_accuracy(y, uncertainty, cut)) == (0, 0.5)
 
 
 # ---- what enters
 
 
 def test_series_are_joined_by_name():
-    q, u = pd.Series([0.9, 0.1, 0.5], list("abc")), pd.Series([3, 1, 2, 9], list("bacd"))
-    assert spearman_uq(q, u) == near(1)
-    assert pairs(q, u)[1].tolist() == [1, 3, 2]
-    assert acceptable(q, 0.5).to_dict() == dict(a=1, b=0, c=1)
+    quality, uncertainty = pd.Series([0.9, 0.1, 0.5], list("abc")), pd.Series([3, 1, 2, 9], list("bacd"))
+    assert spearman_uq(quality, uncertainty) == near(1)
+    assert pairs(quality, uncertainty)[1].tolist() == [1, 3, 2]
+    assert acceptable(quality, 0.5).to_dict() == dict(a=1, b=0, c=1)
 
 
 def test_unequal_lengths_are_an_error():

@@ -1,4 +1,4 @@
-"""Meta-evaluation against recorded outputs of peers: levels, intervals, tests, resampling."""
+"""Correlation with human judgement equals recorded outputs of other implementations."""
 
 import itertools
 import json
@@ -135,7 +135,7 @@ def by_plain_means(m, human):
 
 
 def test_system_level_is_that_of_exact_sums_in_any_order(oracle, ice):
-    "Scores of ICE have two decimals, so sums of whole hundredths are exact; two systems tie, which the recorded .8059 for coherence misses."
+    "ICE scores have two decimals, so sums of hundredths are exact; the recorded .8059 misses a tie."
     recorded = oracle("evaluation.json")["ice_unieval_levels"]["results"]["ice_uniform"]["system"][
         "coherence"
     ]["spearman"]

@@ -1,4 +1,4 @@
-"""Stability: what a seed, a prompt, a metric and the texts do to a PRR and to a ranking; known noise is found again."""
+"""Stability: effect of seed, prompt, metric and texts on a PRR and on a ranking; known noise is recovered."""
 
 import shutil
 
@@ -24,12 +24,12 @@ reg = load_scores()
 def study(drawn=0.5, blur=1.0, seeds=3, n=100, m=3, seed=0):
     "Levels with a known share of noise that each seed draws anew"
     rng = np.random.default_rng(seed)
-    q = pd.Series(rng.integers(0, 9, n) / 8, [f"t{i}" for i in range(n)])
-    kept = -q.to_numpy()[:, None] * 3 + rng.normal(size=(n, m)) * blur
+    quality = pd.Series(rng.integers(0, 9, n) / 8, [f"t{i}" for i in range(n)])
+    kept = -quality.to_numpy()[:, None] * 3 + rng.normal(size=(n, m)) * blur
     return {
         f"s{k}": (
-            q,
-            pd.DataFrame(kept + rng.normal(size=(n, m)) * drawn, q.index, [f"u{j}" for j in range(m)]),
+            quality,
+            pd.DataFrame(kept + rng.normal(size=(n, m)) * drawn, quality.index, [f"u{j}" for j in range(m)]),
         )
         for k in range(seeds)
     }
@@ -37,7 +37,12 @@ def study(drawn=0.5, blur=1.0, seeds=3, n=100, m=3, seed=0):
 
 # Components
 def values(levels):
-    return np.array([[prr(q, u[c]).value for c in u] for q, u in levels.values()])
+    return np.array(
+        [
+            [prr(quality, uncertainty[c]).value for c in uncertainty]
+            for quality, uncertainty in levels.values()
+        ]
+    )
 
 
 def test_three_seeds_find_the_noise_that_hundreds_show():
@@ -52,12 +57,12 @@ def test_three_seeds_find_the_noise_that_hundreds_show():
 
 @pytest.mark.parametrize("drawn,blur", [(0.3, 1.5), (1.0, 1.0), (1.5, 0.3)])
 def test_the_share_of_the_seed_lies_in_its_interval(drawn, blur):
-    "Truth: 1000 sets of texts with two seeds each; the total is the variance over sets, the seed's part half the squared difference"
+    "Truth from 1000 sets of texts with two seeds: variance over sets, half the squared difference"
     v = np.array(
         [
             [
-                Group(q.to_numpy()[:, None], u.to_numpy()).value[0, 0]
-                for q, u in study(drawn, blur, 2, 80, 1, 1000 + k).values()
+                Group(quality.to_numpy()[:, None], uncertainty.to_numpy()).value[0, 0]
+                for quality, uncertainty in study(drawn, blur, 2, 80, 1, 1000 + k).values()
             ]
             for k in range(1000)
         ]
@@ -72,7 +77,7 @@ def test_the_error_over_texts_is_that_of_prr():
     levels = study()
     x = st.spreads(levels, 10).set_index("method")
     for c in x.index:
-        se = np.array([prr(q, u[c]).se for q, u in levels.values()])
+        se = np.array([prr(quality, uncertainty[c]).se for quality, uncertainty in levels.values()])
         assert x.at[c, "texts"] ** 2 == pytest.approx((se**2).mean(), rel=1e-10)
         assert x.at[c, "mean"] == pytest.approx(values(levels)[:, list(x.index).index(c)].mean(), rel=1e-12)
         assert x.at[c, "between"] == pytest.approx(
@@ -90,10 +95,10 @@ def test_chance_is_half_of_the_paired_squared_errors():
 
 def test_a_difference_is_that_of_two_methods_on_the_same_texts():
     levels = study(seeds=2)
-    (q, a), (_, b) = levels.values()
+    (quality, a), (_, b) = levels.values()
     d = st.differences(levels).set_index("method")
     for c in a:
-        want = prr_difference(q, a[c], b[c])
+        want = prr_difference(quality, a[c], b[c])
         assert np.allclose(
             d.loc[c, ["value", "se", "lo", "hi", "p"]].astype(float),
             [want.value, want.se, want.lo, want.hi, want.p],
@@ -129,8 +134,8 @@ def test_a_half_is_what_its_draw_says():
     order, (i, j) = rng.permutation(30), rng.choice(2, 2, replace=False)
 
     def at(k, part):
-        q, u = list(levels.values())[k]
-        return [prr(q.iloc[part], u[c].iloc[part]).value for c in u]
+        quality, uncertainty = list(levels.values())[k]
+        return [prr(quality.iloc[part], uncertainty[c].iloc[part]).value for c in uncertainty]
 
     a, other, rest = at(i, order[:15]), at(j, order[:15]), at(i, order[15:])
     for row, b in zip(st.halves(levels, 1, 4).itertuples(), (other, rest)):
@@ -177,8 +182,10 @@ def test_a_draw_depends_on_its_seed_only():
 
 def test_a_half_in_which_all_texts_are_equally_good_is_not_used():
     levels = study(n=12)
-    q = pd.Series(np.r_[0.0, np.ones(11)], next(iter(levels.values()))[0].index)
-    h = st.halves({k: (q, u) for k, (_, u) in levels.items()}, 40).set_index("changed")
+    quality = pd.Series(np.r_[0.0, np.ones(11)], next(iter(levels.values()))[0].index)
+    h = st.halves({k: (quality, uncertainty) for k, (_, uncertainty) in levels.items()}, 40).set_index(
+        "changed"
+    )
     assert 0 < h.at["level", "used"] < 40 and h.at["texts", "used"] == 0 and np.isnan(h.at["texts", "rho"])
     with pytest.raises(ValueError, match="halves of 5 texts are too small"):
         st.halves(study(n=5))
@@ -186,16 +193,16 @@ def test_a_half_in_which_all_texts_are_equally_good_is_not_used():
 
 # What levels share
 def test_levels_share_texts_and_methods_and_say_what_they_leave_out():
-    (q, a), (_, b) = study(seeds=2, n=10).values()
+    (quality, a), (_, b) = study(seeds=2, n=10).values()
     levels, why = st.shared(
-        {"x": (q, a), "y": (q.drop("t3"), b.drop(index="t5", columns="u2").assign(u0=1.0, z=2.0))}
+        {"x": (quality, a), "y": (quality.drop("t3"), b.drop(index="t5", columns="u2").assign(u0=1.0, z=2.0))}
     )
-    assert list(levels["x"][0].index) == [i for i in q.index if i not in ("t3", "t5")] and list(
+    assert list(levels["x"][0].index) == [i for i in quality.index if i not in ("t3", "t5")] and list(
         levels["x"][1]
     ) == list(levels["y"][1]) == ["u1"]
     assert why == {"u0": "y: the same for all texts", "z": "y: the same for all texts"}
     with pytest.raises(ValueError, match="the levels x, y have no text in common"):
-        st.shared({"x": (q[:4], a), "y": (q[4:], b)})
+        st.shared({"x": (quality[:4], a), "y": (quality[4:], b)})
 
 
 # Real texts

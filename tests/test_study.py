@@ -46,7 +46,10 @@ def test_every_table_and_figure_of_the_paper_is_expected_once():
 
 @pytest.mark.parametrize("hashseed", ["1", "2"])
 def test_files_do_not_depend_on_the_process(tmp_path, hashseed):
-    code = "import sys; from uetrust.report.chapters import *; save_agreement(10, sys.argv[1]); save_agreement(8, sys.argv[1], 'alternative'); save_table('T9', sys.argv[1])"
+    code = (
+        "import sys; from uetrust.report.chapters import *; save_agreement(10, sys.argv[1]); "
+        "save_agreement(8, sys.argv[1], 'alternative'); save_table('T9', sys.argv[1])"
+    )
     subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "other")],
         check=True,
@@ -194,12 +197,13 @@ def test_readme_says_what_the_ledger_says():
     rho = led[(led["verdict"] == "holds") & (led["correlation_cells"].fillna(0) > 0)]
     words = {1: "one"}
     assert (
-        f"{len(led)} checkable sentences, {n['holds']} hold of its printed numbers, {n['partly']} hold in part, {n['fails']} fail and {words[n['not decidable']]} cannot be decided"
-        in text
+        f"{len(led)} checkable sentences, {n['holds']} hold of its printed numbers, "
+        f"{n['partly']} hold in part, {n['fails']} fail and "
+        f"{words[n['not decidable']]} cannot be decided" in text
     )
     assert (
-        f"Of the {len(rho)} that hold and speak of correlations, {(rho['significant_cells'] == 0).sum()} rest on no correlation"
-        in text
+        f"Of the {len(rho)} that hold and speak of correlations, "
+        f"{(rho['significant_cells'] == 0).sum()} rest on no correlation" in text
     )
     assert f"p = {smallest_p(4):.3f}" in text
     assert re.findall(r"^make (\w+)$", text, re.M) == ["reproduce", "test"]

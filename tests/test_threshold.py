@@ -44,17 +44,17 @@ def frank(oracle):
     )
 
 
-def matches(recorded, data, domain, names, mode, classifier, measures=("accuracy", "kappa"), **kw):
-    t = th.expected_accuracy(data, domain, mode, classifier, "opitz2024", names, 20, **kw)
+def matches(recorded, data, domain, names, mode, classifier, measures=("accuracy", "kappa"), **options):
+    table = th.expected_accuracy(data, domain, mode, classifier, "opitz2024", names, 20, **options)
 
     def grid(col):
         return (
-            t.pivot(index="dataset", columns="metric", values=col)
+            table.pivot(index="dataset", columns="metric", values=col)
             .loc[pd.unique(data["dataset"]), names]
             .to_numpy()
         )
 
-    m = th.ranked(t).loc[names]
+    m = th.ranked(table).loc[names]
     for measure in measures:
         want = recorded[f"{mode}/{NAME[classifier]}/{measure}"]
         close(grid("auc"), want["auc"], 1e-9)
@@ -95,20 +95,20 @@ def test_metrics_standardised_over_both_sets(frank, classifier):
 
 def test_frank_has_the_recorded_base_rates_and_the_constants_stand_beside(frank):
     data, _, want = frank
-    t = th.expected_accuracy(data, dict(cnndm="a", bbc="b"), metrics=["Bleu"]).set_index("dataset")
-    close(t["always_faithful"].loc[["cnndm", "bbc"]], list(want["base_rate"].values()), 1e-12)
-    close(t["always_faithful"] + t["always_unfaithful"], 1, 1e-12)
-    assert t["n_test"].to_dict() == dict(cnndm=339, bbc=290)
+    table = th.expected_accuracy(data, dict(cnndm="a", bbc="b"), metrics=["Bleu"]).set_index("dataset")
+    close(table["always_faithful"].loc[["cnndm", "bbc"]], list(want["base_rate"].values()), 1e-12)
+    close(table["always_faithful"] + table["always_unfaithful"], 1, 1e-12)
+    assert table["n_test"].to_dict() == dict(cnndm=339, bbc=290)
 
 
 def agreements(rows, quoted, auc):
-    "The quoted figures were rounded twice, to three digits and then half up to two (0.7248 -> 0.725 -> 0.73)."
+    "Quoted figures were rounded twice, to three digits, then half up to two (0.7248 -> 0.725 -> 0.73)."
     rho = [th.auc_agreement(pd.DataFrame(dict(auc=auc, accuracy=r))) for r in rows]
     assert [int(100 * round(r, 3) + 0.5 + 1e-9) / 100 for r in rho] == list(quoted)
 
 
 def test_agreement_with_auc_in_the_printed_table():
-    t = th.printed(4).drop(columns="AVG")
+    table = th.printed(4).drop(columns="AVG")
     want = dict(
         Xdomain=(0.81, 0.73, 0.63),
         OutDomain=(0.81, 0.72, 0.73),
@@ -117,7 +117,7 @@ def test_agreement_with_auc_in_the_printed_table():
         InData=(0.92, 0.98, 0.92),
     )
     for mode, w in want.items():
-        agreements([t.loc[f"{mode}|{c}"] for c in th.CLASSIFIERS], w, t.loc["AUC"])
+        agreements([table.loc[f"{mode}|{c}"] for c in th.CLASSIFIERS], w, table.loc["AUC"])
 
 
 def test_agreement_with_auc_per_data_set_and_by_kappa():
@@ -130,8 +130,8 @@ def test_agreement_with_auc_per_data_set_and_by_kappa():
 
 
 def test_the_printed_tables_are_the_recorded_ones(oracle):
-    for t, rows in oracle("evaluation.json")["opitz_printed_tables"].items():
-        close(th.printed(int(t)).drop(columns="AVG", errors="ignore"), [r["values"] for r in rows], 0)
+    for table, rows in oracle("evaluation.json")["opitz_printed_tables"].items():
+        close(th.printed(int(table)).drop(columns="AVG", errors="ignore"), [r["values"] for r in rows], 0)
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 4)), min_size=2, max_size=30))
