@@ -7,7 +7,7 @@ __all__ = ['known_truth', 'named_banks', 'truth_banks', 'prepared_bank', 'score_
            'quality_scores', 'lacking', 'truth_of', 'truth_targets', 'with_baselines', 'metric_prr', 'CrossScores',
            'paired_scores', 'cross_scores', 'output_lengths', 'cross_prr', 'prr_matrix', 'study_sizes', 'cross_picks',
            'cross_designs', 'stored_tables', 'method_tables', 'quality_tables', 'cross_tables', 'page_inputs',
-           'usable_scores', 'error_shares']
+           'ordering_scores', 'error_shares']
 
 # %% ../../nbs/11_studies/06_inputs.ipynb #812409bd
 from collections.abc import Callable
@@ -331,7 +331,7 @@ def cross_tables(
         makers |= dict(picks=lambda: cross_picks(scores(), prr()), designs=lambda: cross_designs(scores()))
     return stored_tables(out_dir(profile) / "tables", f"cross--{bank}", makers)
 
-# %% ../../nbs/11_studies/06_inputs.ipynb #6f4bb24e
+# %% ../../nbs/11_studies/06_inputs.ipynb #bddd134f
 def page_inputs(
     profile: str,  # Section of settings.ini
     banks,  # Names; may repeat
@@ -344,7 +344,7 @@ def page_inputs(
     return named
 
 
-def usable_scores(
+def ordering_scores(
     profile: str,  # Section of settings.ini
     banks: list,  # Names
 ) -> dict:  # Bank -> (texts x metrics, larger is better; texts x methods)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['KEYS_OF_LEVELS', 'RepeatedBanks', 'repeated_banks', 'only_asked', 'study_levels', 'level_sizes', 'asked_methods',
-           'level_spreads', 'level_prr', 'level_differences', 'level_halves', 'seeded', 'of_seeds', 'seed_rows',
+           'level_spreads', 'level_prr', 'paired_level_differences', 'level_halves', 'seeded', 'of_seeds', 'seed_rows',
            'seed_ranks', 'source_rows', 'moved_by']
 
 # %% ../../nbs/11_studies/09_repeats.ipynb #46224263
@@ -156,7 +156,7 @@ def asked_methods(
         if key[1] == "question"
     }
 
-# %% ../../nbs/11_studies/09_repeats.ipynb #5913c7ba
+# %% ../../nbs/11_studies/09_repeats.ipynb #4a3e3c36
 KEYS_OF_LEVELS = ["base", "changed"]
 
 
@@ -191,7 +191,7 @@ def level_prr(
     return _joined({key: by_level(found) for key, found in _by_draws_or_words(levels).items()})
 
 
-def level_differences(
+def paired_level_differences(
     levels: dict,  # From `study_levels`
 ) -> pd.DataFrame:  # base, changed, and what `uetrust.studies.stability.differences` gives; no metrics
     "Paired differences of two levels; of questions only the methods that ask one."

@@ -8,8 +8,8 @@ __all__ = ['NO_TRUTH', 'LENGTH_CAPTION', 'AGREEMENT_CAPTION', 'NOT_REPEATED', 'S
            'verb_form', 'bank_opening', 'texts_sentence', 'tokens_sentence', 'errors_sentence', 'similarity_sentence',
            'entailment_sentence', 'scores_opening', 'methods_sentence', 'best_method_sentence', 'variants_sentence',
            'metrics_sentence', 'metric_agreement_sentence', 'best_metrics_sentence', 'target_caption', 'flat_sentence',
-           'cross_opening', 'cross_sentence', 'first_sentence', 'skipped_sentence', 'choice_sentence',
-           'design_sentences', 'length_sentence', 'agreement_sentence', 'banks_opening', 'beyond_chance_sentence',
+           'cross_opening', 'cross_sentence', 'first_sentence', 'skipped_sentence', 'metric_choice_sentence',
+           'design_sentences', 'length_share_sentence', 'agreement_sentence', 'banks_opening', 'beyond_chance_sentence',
            'best_by_generator_sentences', 'order_sentences', 'metrics_seen_sentence', 'loss_sentence',
            'shortlist_sentence', 'self_preference_sentence', 'self_bias_sentences', 'stability_opening',
            'seed_sentences', 'seed_order_sentence', 'seed_rank_sentences', 'half_sentences', 'question_sentences',
@@ -274,7 +274,7 @@ def flat_sentence(
         return ""
     return f"Not used as targets, because all texts are alike: {', '.join(flat)}."
 
-# %% ../../nbs/11_studies/07_sentences.ipynb #009d3f50
+# %% ../../nbs/11_studies/07_sentences.ipynb #c4ce788b
 NO_TRUTH = "The truth is not known for this dataset."
 LENGTH_CAPTION = (
     "PRR against the truth: plain, with the length of the summary taken out, within strata of length; "
@@ -347,7 +347,7 @@ def skipped_sentence(
     )
 
 
-def choice_sentence(
+def metric_choice_sentence(
     chosen: pd.DataFrame | None,  # From `uetrust.studies.inputs.cross_picks`; None without the truth
     truth: pd.Series | None,  # PRR of every method against the truth
 ) -> str:  # '' without the truth
@@ -391,7 +391,7 @@ def design_sentences(
     return [one(n, rows) for n, rows in trials.groupby("n", sort=False)]
 
 
-def length_sentence(
+def length_share_sentence(
     length: pd.DataFrame | None,  # From `uetrust.studies.cross.without_length`; None without the truth
 ) -> str:  # '' without the truth
     "How much of the PRR of the best methods is the length of the summary."
@@ -540,7 +540,7 @@ def self_bias_sentences(
         for form, panel in panels.items()
     ]
 
-# %% ../../nbs/11_studies/07_sentences.ipynb #4ce2f01c
+# %% ../../nbs/11_studies/07_sentences.ipynb #6c1a56d2
 NOT_REPEATED = "The profile repeats no bank."
 SOURCES_CAPTION = (
     "How far another seed, prompt, question, metric and other texts move a PRR; "
@@ -569,7 +569,7 @@ def seed_sentences(
     base: str,  # Bank that is repeated
     levels: dict,  # Seed -> (quality, scores), as from `uetrust.studies.stability.shared`
     spread: pd.DataFrame,  # Rows of `uetrust.studies.repeats.level_spreads` about its seeds
-    differences: pd.DataFrame,  # Rows of `uetrust.studies.repeats.level_differences` about its seeds
+    differences: pd.DataFrame,  # Rows of `uetrust.studies.repeats.paired_level_differences` about its seeds
     about: pd.DataFrame,  # Rows of `RepeatedBanks.about` about its seeds
 ) -> list:
     "How far another seed moves a PRR, compared with other texts."
@@ -697,7 +697,7 @@ def _level_spread(spread):  # Of prompts, questions or metrics; '' where one of 
 def question_sentences(
     asked: dict,  # From `uetrust.studies.repeats.asked_methods`
     prr: pd.DataFrame,  # From `uetrust.studies.repeats.level_prr`
-    differences: pd.DataFrame,  # From `uetrust.studies.repeats.level_differences`
+    differences: pd.DataFrame,  # From `uetrust.studies.repeats.paired_level_differences`
 ) -> list:  # One paragraph per bank
     "PRR of the methods that ask a question, asked in other words."
 
@@ -755,7 +755,7 @@ def moved_sentence(
         "A ranking that rests on one of each is one of many that could have come out."
     )
 
-# %% ../../nbs/11_studies/07_sentences.ipynb #e013584f
+# %% ../../nbs/11_studies/07_sentences.ipynb #f3d56ae7
 LEARNED = dict(outdomain="on other networks", halves="on the other half of the documents")
 
 
@@ -789,7 +789,7 @@ def label_sentences(
 
 
 def accuracy_sentences(
-    about,  # `uetrust.studies.decisions.AccuracyStudy`
+    about,  # `uetrust.studies.decisions.DecisionStudy`
     ahead: pd.DataFrame,  # From `uetrust.studies.decisions.focus_scores`
     often: pd.DataFrame,  # From `uetrust.studies.decisions.often_turned`
     averaged: list,  # Data sets that the mean runs over
@@ -896,7 +896,7 @@ def _balanced(ways, place):
 
 
 def left_out_sentences(
-    about,  # `uetrust.studies.decisions.AccuracyStudy`
+    about,  # `uetrust.studies.decisions.DecisionStudy`
     ahead: pd.DataFrame,  # From `uetrust.studies.decisions.focus_scores`
     undefined: pd.DataFrame,  # From `uetrust.studies.decisions.undefined_scores`
 ) -> list:
@@ -930,7 +930,7 @@ def left_out_sentences(
 
 
 def frank_sentence(
-    about,  # `uetrust.studies.decisions.AccuracyStudy` of FRANK
+    about,  # `uetrust.studies.decisions.DecisionStudy` of FRANK
     scores: pd.DataFrame,  # From `uetrust.studies.accuracy.sheet`, of the mean
     clear: pd.DataFrame,  # From `uetrust.studies.decisions.turned_pairs`
     dropped: dict,  # Data set -> rows that lack a metric
