@@ -119,7 +119,8 @@ _SECTION = re.compile(r"^(Raises|Examples?|Notes|References|See Also)\n-+$", re.
 
 
 def numpydoc(
-    obj,  # A function or class; its own docstring may have the sections Raises, Notes, References and Examples
+    # A function or class; its own docstring may have the sections Raises, Notes, References and Examples
+    obj,
 ) -> str:  # The docstring, with the sections Parameters or Attributes, and Returns
     "The docstring of an object, completed by the comments in its source."
     text = inspect.cleandoc(obj.__doc__ or "")

@@ -30,7 +30,8 @@ def root() -> Path:
             if (d / "settings.ini").exists() and (d / "nbs").exists():
                 return d
     raise FileNotFoundError(
-        f"no settings.ini beside a folder nbs above {Path.cwd()}: run uetrust inside a checkout of the project"
+        f"no settings.ini beside a folder nbs above {Path.cwd()}: "
+        "run uetrust inside a checkout of the project"
     )
 
 # %% ../../nbs/01_core/03_settings.ipynb #e56800c6
