@@ -466,7 +466,7 @@ def observed_sentence(
         "a hundred."
     )
 
-# %% ../../nbs/10_papers/08_people.ipynb #f7a4cdea
+# %% ../../nbs/10_papers/08_people.ipynb #921e6ff4
 def sign_sentence(
     signs: pd.DataFrame,  # From `sign_table`
     limits: dict,  # From `largest_significant_rho`
@@ -477,8 +477,8 @@ def sign_sentence(
     worth = count / (1 + (count - 1) * max(0, row["rho_of_others"]))
     return (
         f"The sign of Table 10: under EI {row['agree_as_run']:.0f} of {count} metrics agree with people if "
-        f"the scores went in as the code passes them, {row['agree_as_written']:.0f} if they were negated as the "
-        f"paper says; over all seven columns it is {signs['agree_as_run'].sum()} and "
+        f"the scores went in as the code passes them, {row['agree_as_written']:.0f} if they were negated "
+        f"as the paper says; over all seven columns it is {signs['agree_as_run'].sum()} and "
         f"{signs['agree_as_written'].sum()} of {signs['of'].sum()}. Independent metrics would give such a "
         f"column with p = {row['p_sign_independent']:.1g}. With the correlation that the other columns show "
         f"(rho = {row['rho_of_others']:.2f}, {count} metrics worth {worth:.1f}) it is {row['p_sign']:.2g} by "
