@@ -367,16 +367,17 @@ def prr_behind_reversed(
     pairs = calibration(quality, seed=seed)[["turned", "prr"]].iloc[::-1]
     return float(np.interp(value, *pairs.T.to_numpy()))
 
-# %% ../../nbs/10_papers/08_people.ipynb #70b4ae06
+# %% ../../nbs/10_papers/08_people.ipynb #68d26163
 def length_lines(
     alone: pd.DataFrame,  # PRR of lengths as uncertainties, from `uetrust.evaluation.prr.prr_table`
     count: int,  # Summaries
+    series: str = "null interval",  # Name of the last series
 ) -> pd.DataFrame:  # label, series, value, lo, hi, n for `uetrust.report.plots.plot_intervals`
     "PRR of each length beside the null interval."
     words = alone.query("method=='words'")
     null = dict(
         label=list(words["metric"]),
-        series=f"null interval, {count:,}",
+        series=f"{series}, {count:,}",
         value=0.0,
         lo=-1.96 * words["null_sd"],
         hi=1.96 * words["null_sd"],
