@@ -173,7 +173,7 @@ def record_sentence(
         "sample."
     )
 
-# %% ../../../nbs/10_papers/06_ice/03_plots.ipynb #86c60883
+# %% ../../../nbs/10_papers/06_ice/03_plots.ipynb #4da214ac
 def save_scores(
     scores: pd.DataFrame,  # From `scored`
     why,  # Why questions have no reply, one per row
@@ -198,11 +198,11 @@ def questions_phrase(
     study: Study,  # What is asked
 ) -> str:  # Without a full stop
     "How many questions there are, about how many summaries."
-    parts = plan["part"].value_counts()
+    parts, ways = plan["part"].value_counts(), len(judged(pool, study, "ways"))
     return (
         f"{pool['doc'].nunique()} articles, {pool['system'].nunique()} systems, {len(plan):,} questions: "
         + ", ".join(f"{count:,} about {part}" for part, count in parts.items())
-        + f"; {len(judged(pool, study, 'ways')):,} summaries are judged when ways are compared, {study.judged} "
+        + f"; {ways:,} summaries are judged when ways are compared, {study.judged} "
         "when numbers and sets are"
     )
 
