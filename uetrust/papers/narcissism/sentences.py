@@ -7,7 +7,7 @@ __all__ = ['PRINTED_PAIRS', 'FAMILY_COLORS', 'SYSTEMS', 'NOT_RECOMPUTED', 'NO_BI
            'printed_tests', 'tests_summary', 'family_lines', 'name_families', 'correlations_sentence',
            'benchmark_agreement', 'benchmarks_sentence', 'human_scores', 'table_1_recomputed', 'system_gaps',
            'gap_lines', 'flat_columns', 'own_gaps', 'length_correlation', 'table_1_sentence', 'gaps_sentence',
-           'judge_table', 'grid_phrase', 'standardised_means', 'summary_words', 'panels_by_dataset', 'panel_name',
+           'evaluator_table', 'grid_phrase', 'standardised_means', 'summary_words', 'panels_by_dataset', 'panel_name',
            'plot_panel', 'panel_sentence', 'judge_by_judge', 'judge_sentences', 'people_sentences']
 
 # %% ../../../nbs/10_papers/02_narcissism/03_sentences.ipynb #1acf6c21
@@ -353,8 +353,8 @@ NO_BIAS = (
     "control, are in uetrust.papers.narcissism.bias and can be computed when scores are released."
 )
 
-# %% ../../../nbs/10_papers/02_narcissism/03_sentences.ipynb #c0ea6189
-def judge_table(
+# %% ../../../nbs/10_papers/02_narcissism/03_sentences.ipynb #bd340a11
+def evaluator_table(
     judges: dict,  # Name -> `uetrust.nlg.likelihood.Evaluator`
 ) -> pd.DataFrame:  # Index model; family, size, tuned, reference_free, reference_based (names of scores)
     "Which models judge, and by which scores."
