@@ -1,4 +1,4 @@
-"""The FFLM study: the recorded evaluation of the original, tables by hand and by scipy, and the profile end to end on small files of every set."""
+"""FFLM as a run: the recorded evaluation of the original, tables by hand and by scipy, the whole profile."""
 
 import csv
 import json
@@ -759,7 +759,10 @@ def test_the_profile_runs_from_public_files_to_the_tables_when_only_names_change
             "huggyllama/llama-13b": TINY,
             "lmsys/vicuna-7b-v1.1": TINY,
             "chavinlo/alpaca-native": TINY,
-            "bart=facebook/bart-large-cnn coco=facebook/bart-large-cnn bertscore=roberta-large mnli=roberta-large-mnli summac=tals/albert-xlarge-vitaminc-mnli\n\n[profile.narc": "bart=data/models/tiny-bart\n\n[profile.narc",
+            "bart=facebook/bart-large-cnn coco=facebook/bart-large-cnn bertscore=roberta-large "
+            "mnli=roberta-large-mnli summac=tals/albert-xlarge-vitaminc-mnli\n\n[profile.narc": (
+                "bart=data/models/tiny-bart\n\n[profile.narc"
+            ),
         }
         nb = renamed("fflm/02_fflm_study", names, UETRUST_MIRROR=mirror(), UETRUST_CACHE=home)
         run_notebook(

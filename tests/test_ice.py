@@ -55,7 +55,7 @@ def test_distinct_scores_and_means_of_figure_2(df):
 
 @needs_data
 def test_appendix_e_as_published_and_by_documents(df):
-    "The published verdicts come out on realigned scores; only four of eight differences survive documents without correction"
+    "The published verdicts come out on realigned scores; four of eight survive documents uncorrected"
     from uetrust.papers.ice.released import appendix_e
 
     e = appendix_e(df, subsets=400, draws=300, seed=1).set_index(["coef", "quality"])
@@ -76,7 +76,7 @@ def test_appendix_e_as_published_and_by_documents(df):
 
 
 def test_an_experiment_without_its_data_ends_early_and_the_report_says_so(tmp_path):
-    "The real notebook in a checkout of its own: the run succeeds, the notebook shows what is missing, the page names it"
+    "The real notebook in a checkout of its own: the run succeeds, and notebook and page name what is missing"
     for n in ("nbs", "uetrust", "data", "settings.ini"):
         (tmp_path / n).symlink_to(root() / n)
     env = os.environ | dict(

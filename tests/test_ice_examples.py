@@ -1,4 +1,4 @@
-"""Examples for an in-context judge: those of the original code, those of the published files, and what a full cover would be."""
+"""Examples for an in-context judge: the original code, the published files, and a full coverage."""
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ def trace(oracle):
 
 @pytest.fixture(scope="module")
 def real():
-    "SummEval's summaries with the scores that the paper shows: the mean of three people on [0,1], to two digits"
+    "SummEval's summaries with the scores of the paper: the mean of three people on [0,1], to two digits"
     df = summeval()
     return df[["item", "doc"]].assign(**{d: ((df[d] - 1) / 4).round(2) for d in DIMS})
 

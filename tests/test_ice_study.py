@@ -1,4 +1,4 @@
-"""The live ICE study: who is shown and who is judged, what is sent and paid, and what the tables say of missing scores."""
+"""ICE as a run: which summaries are shown and judged, what is sent and paid, and missing scores."""
 
 import json
 import random
@@ -23,6 +23,7 @@ from uetrust.generation.endpoint import Cache, EndpointError
 from uetrust.nlg.judge import ICE_SHOWN
 from uetrust.papers.ice import live as runs
 from uetrust.papers.ice import live as st
+from uetrust.papers.ice import plots
 from uetrust.papers.ice.live import DIMS
 from uetrust.scoring.judges import completions, ice_replies
 
@@ -277,11 +278,14 @@ import sys
 sys.path.insert(0, sys.argv[3])
 from test_endpoint import endpoint
 from uetrust.papers.ice import live as st
+from uetrust.papers.ice import plots
 from uetrust.papers.ice.live import ice_requests
 from uetrust.scoring.judges import completions
 pool,s = st.texts_named('bulletin:test:12'),st.Study(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
-requests = ice_requests(endpoint(sys.argv[2], chat=False, concurrency=1), pool, st.asked(pool, s), st.shown(pool, s))
-completions(endpoint(sys.argv[2], chat=False, concurrency=1), requests[:40], sys.argv[1]+'/replies', size=7, progress=False).to_json(sys.argv[1]+'/got.json', orient='records')
+server = endpoint(sys.argv[2], chat=False, concurrency=1)
+requests = ice_requests(server, pool, st.asked(pool, s), st.shown(pool, s))
+got = completions(server, requests[:40], sys.argv[1]+'/replies', size=7, progress=False)
+got.to_json(sys.argv[1]+'/got.json', orient='records')
 """
 
 
@@ -494,10 +498,10 @@ def test_a_judge_that_knows_more_with_more_examples_gives_a_rising_curve(pool, t
     assert (
         curve[0] < curve[1] < curve[4] and curve[4] > 0.6 and not t["cut"].any() and t["tokens"].notna().all()
     )
-    said = st.reading(t, corr, "Somebody", "the truth")
+    said = plots.reading(t, corr, "Somebody", "the truth")
     assert (
         said[0].startswith(f"Somebody was asked {len(plan)} questions: {len(plan)} (100%) have a score")
-        and any("points apart" in p for p in said)
+        and any("differ by up to" in p for p in said)
         and not any("Refused" in p for p in said)
     )
 
@@ -511,7 +515,7 @@ def test_a_page_without_a_single_score_says_so(pool):
             reply=lambda d: d["reply"].where(d["why"] == "", None),
         ),
     )
-    said = st.reading(t, st.correlated(t, pool, 0), "Nobody", "the truth")
+    said = plots.reading(t, st.correlated(t, pool, 0), "Nobody", "the truth")
     assert (
         "0 (0%) have a score" in said[0]
         and "hold no number" in said[0]

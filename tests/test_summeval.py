@@ -1,4 +1,4 @@
-"""Real texts and a pretrained encoder: recorded figures come out, batches decide nothing, and the page does without the package."""
+"""Real texts and a pretrained encoder: recorded figures, independence of batches, the page without it."""
 
 import importlib.util
 import json
@@ -60,13 +60,15 @@ def test_rouge_2_precision_against_the_source_has_the_recorded_correlations():
     )
 
 
-SWAP = 1.7e-4  # Two neighbours among 384 coordinates that change places move Spearman by 24*383/(384*(384**2-1)) = 1.6e-4 at most, and tau by 2.7e-5
+# Two neighbours among 384 coordinates that change places move Spearman by at most
+# 24*383/(384*(384**2-1)) = 1.6e-4, and tau by 2.7e-5
+SWAP = 1.7e-4
 
 
 @real
 @read
 def test_the_batch_decides_nothing(texts, folder):
-    "The vectors are the same; ranks of coordinates that are equal but for rounding may change places, which no batch can help"
+    "The vectors are the same; ranks of coordinates that are equal but for rounding may change places"
     from uetrust.models.classifiers import sentence_encoder, vectors
 
     e, t = sentence_encoder(folder), list(texts["hypothesis"])
@@ -130,7 +132,11 @@ def test_the_page_runs_without_the_package_and_says_so(tmp_path):
     shutil.copy2(root() / "settings.ini", tmp_path)
     (tmp_path / "data").symlink_to(root() / "data")
     at = tmp_path / "runs" / "smoke"
-    code = f"from uetrust.app.notebooks import run_notebook; run_notebook('nbs/experiments/people/02_summeval.ipynb', {str(at / 'notebooks' / 'summeval.ipynb')!r}, dict(documents=3, draws=8, package='no_such_package'))"
+    notebook, target = "nbs/experiments/people/02_summeval.ipynb", str(at / "notebooks" / "summeval.ipynb")
+    given = dict(documents=3, draws=8, package="no_such_package")
+    code = (
+        f"from uetrust.app.notebooks import run_notebook; run_notebook({notebook!r}, {target!r}, {given!r})"
+    )
     subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
