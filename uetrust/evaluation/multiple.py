@@ -37,9 +37,7 @@ def holm(
 # %% ../../nbs/08_evaluation/01_multiple.ipynb #d01c4d90
 def benjamini_hochberg(
     p,  # p-values of any shape, NaN where there was no test
-) -> (
-    np.ndarray
-):  # Adjusted p-values, same shape; rejecting below 0.05 bounds the false discovery rate at 0.05
+) -> np.ndarray:  # Same shape; rejecting below 0.05 bounds the false discovery rate at 0.05
     "Benjamini-Hochberg step-up adjusted p-values, for independent or positively dependent tests."
 
     def step(ascending):
@@ -52,9 +50,8 @@ def benjamini_hochberg(
 def against_chance(
     table: pd.DataFrame,  # PRR, shaped like a printed table
     sd: pd.DataFrame,  # Standard deviation of PRR for random orders, same shape
-) -> (
-    pd.DataFrame
-):  # One row per cell: row, column, value, sd, z, p (normal, two-sided), q (Holm over the table)
+    # One row per cell: row, column, value, sd, z, p (normal, two-sided), q (Holm over the table)
+) -> pd.DataFrame:
     "Test of every PRR of a table against a random order."
     from scipy.special import ndtr
 

@@ -26,7 +26,7 @@ from ..evaluation.resample import cluster_ids, jackknife_se
 from ..evaluation.thresholds import CLASSIFIERS, decide, hindsight, known, learn
 from .cross import qualities, usable
 
-load_scores()
+_ = load_scores()  # fills the registry
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #57347c27
 def faultless(
@@ -438,18 +438,17 @@ def _scores(parts, over, auc):  # First table of a study
     return table.reindex(columns=["dataset", "score", *_SCORE_COLUMNS])
 
 
-def _is_constant(table, faultless):  # Whether a threshold calls all texts the same, by score
+def _is_constant(table, share):  # Whether a threshold calls all texts the same, by score
     half = table["balanced_accuracy"].sub(0.5).abs() < 1e-9
-    off_faultless, off_other = table["accuracy"] - faultless, table["accuracy"] - 1 + faultless
-    return half & (np.minimum(off_faultless.abs(), off_other.abs()) < 1e-9)
+    off_ones, off_zeros = table["accuracy"] - share, table["accuracy"] - 1 + share
+    return half & (np.minimum(off_ones.abs(), off_zeros.abs()) < 1e-9)
 
 
-def _dataset_decisions(
-    name, accuracy, balanced, faultless
-):  # Second table of a study, for one data set and way
+# Second table of a study, for one data set and way
+def _dataset_decisions(name, accuracy, balanced, shares_of_ones):
     table = bounds(accuracy)[_INTERVAL].set_axis(["accuracy", "lo", "hi"], axis=1)
     table = table.assign(balanced_accuracy=balanced.value)
-    table["constant"] = _is_constant(table, faultless[name]) if name != MEAN and len(table) else False
+    table["constant"] = _is_constant(table, shares_of_ones[name]) if name != MEAN and len(table) else False
     return table[table["accuracy"].notna()]
 
 
@@ -469,10 +468,10 @@ def _dataset_orders(table, auc, majority):  # Third table of a study: one row wi
 
 def _way(scores, auc, accuracy, balanced, way):  # Rows of the other two tables for one way to learn
     first = scores.dropna(subset="faultless").groupby("dataset")
-    majority, faultless = first["majority"].first(), first["faultless"].first()
+    majority, shares_of_ones = first["majority"].first(), first["faultless"].first()
     rows, orders = [], []
     for name, estimate in accuracy.items():
-        table = _dataset_decisions(name, estimate, balanced[name], faultless)
+        table = _dataset_decisions(name, estimate, balanced[name], shares_of_ones)
         rows.append(table.rename_axis("score").reset_index().assign(dataset=name, **way))
         order = _dataset_orders(table, auc[name].value, majority.get(name, np.nan))
         orders.append(dict(dataset=name, **way, **order, **counted(pairs(auc[name], estimate))))

@@ -15,7 +15,7 @@ from ..core.scores import wide
 from ..evaluation.agreement import spearman
 from ..evaluation.cells import Group
 
-load_scores()
+_ = load_scores()  # fills the registry
 
 # %% ../../nbs/11_studies/03_cross.ipynb #e17a71cf
 def qualities(

@@ -121,9 +121,8 @@ def deletions(
 
 def differences(
     levels: dict,  # As from `shared`
-) -> (
-    pd.DataFrame
-):  # method, a, b (levels), value (PRR at a minus PRR at b), se, lo, hi, p (two-sided), q (Holm)
+    # method, a, b (levels), value (PRR at a minus PRR at b), se, lo, hi, p (two-sided), q (Holm)
+) -> pd.DataFrame:
     "Differences of PRR between two levels, with a paired standard error."
     from scipy.special import ndtr
 
