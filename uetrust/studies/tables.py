@@ -282,7 +282,7 @@ def lacking_matrix(
     "What each bank lacks for a method."
     generators = list(dict.fromkeys(every["generator"]))
     table = every.dropna(subset="lacks").pivot(index="method", columns="generator", values="lacks")
-    return table.reindex(columns=generators).fillna("")
+    return table.reindex(columns=generators).astype(object).fillna("")
 
 
 def best_and_baselines(
