@@ -226,6 +226,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                'uetrust/core/registry.py'),
                                        'uetrust.core.registry.Registry.of': ( '01_core/registry.html#registry.of',
                                                                               'uetrust/core/registry.py'),
+                                       'uetrust.core.registry.load_package': ( '01_core/registry.html#load_package',
+                                                                               'uetrust/core/registry.py'),
                                        'uetrust.core.registry.load_scores': ( '01_core/registry.html#load_scores',
                                                                               'uetrust/core/registry.py')},
             'uetrust.core.run': { 'uetrust.core.run.Run': ('01_core/run.html#run', 'uetrust/core/run.py'),
