@@ -15,6 +15,7 @@ from uetrust.core import settings
 from uetrust.core.settings import mirror, profile
 from uetrust.data import consistency as b
 from uetrust.data.bulletins import bulletins
+from uetrust.data.loaders import BadData
 from uetrust.generation.serve import opened
 from uetrust.models import load as loading
 from uetrust.nlg.fflm import mixed, tune
@@ -678,7 +679,7 @@ def test_every_set_is_read_by_its_loader(home, monkeypatch):
     assert sizes["printed"].notna().all() and sizes.loc[
         sizes["row"].str.endswith(": SummEval") & (sizes["column"] == "Test"), ["value", "printed"]
     ].to_numpy().tolist() == [[N, 850], [16, 1600]]
-    with pytest.raises(b.BadData, match="were published"):
+    with pytest.raises(BadData, match="were published"):
         st.texts_of(["frank"], "detection")
 
 
