@@ -48,7 +48,7 @@ Items = namedtuple("Items", "data domain dropped")
 
 def frank_items(
     table: pd.DataFrame,  # As from `uetrust.data.loaders.frank`
-    layout: str = "domain",  # 'domain': CNN/DM and BBC are the data sets; 'system': each of their systems is one
+    layout: str = "domain",  # Data sets: CNN/DM and BBC ('domain'), or each of their systems ('system')
 ) -> Items:  # data: dataset, label, `FRANK_ELEVEN`; domain and dropped (number of rows) by data set
     "FRANK in the form that `expected_accuracy` takes, CNN/DM first; rows without a metric are dropped."
     known("layout", layout, LAYOUTS)
@@ -271,7 +271,7 @@ def plot_threshold(
     m: pd.DataFrame,  # One combination, as from `means`
     title: str = "",  # Above the panels
 ):  # The figure
-    "AUC and expected accuracy of each metric, best AUC on top, in each layout; lines show what constants reach."
+    "AUC and expected accuracy of each metric in each layout; lines show the accuracy of constants."
     import matplotlib.pyplot as plt
 
     layouts = list(dict.fromkeys(m["layout"]))
