@@ -1,4 +1,4 @@
-"""Summarizers of e-mails: the stream of AESLC's training split, their tokenizer, and a smoke training of both recipes."""
+"""Training on e-mails: the stream of AESLC's training split, the tokenizer, and both recipes."""
 
 import json
 import sys
@@ -17,8 +17,7 @@ from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate
 from uetrust.models.load import load
 from uetrust.scoring.metrics import grade
-from uetrust.training import tasks as aeslc
-from uetrust.training import train
+from uetrust.training import tasks, train
 
 real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
 
@@ -27,15 +26,15 @@ real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at han
 @given(st.integers(1, 7), st.integers(0, 30), st.integers(1, 30), st.integers(0, 3))
 def test_a_stretch_of_the_stream_is_the_same_wherever_reading_begins(size, start, n, seed):
     assert (
-        aeslc.places(start, n, size, seed).tolist()
-        == aeslc.places(0, 70, size, seed)[start : start + n].tolist()
+        tasks.places(start, n, size, seed).tolist()
+        == tasks.places(0, 70, size, seed)[start : start + n].tolist()
     )
 
 
 def test_every_epoch_holds_every_row_once_in_an_order_of_its_own():
-    epochs = aeslc.places(0, 60, 20).reshape(3, 20)
+    epochs = tasks.places(0, 60, 20).reshape(3, 20)
     assert (np.sort(epochs) == np.arange(20)).all() and len(np.unique(epochs, axis=0)) == 3
-    assert (aeslc.places(0, 20, 20, 1) != epochs[0]).any()
+    assert (tasks.places(0, 20, 20, 1) != epochs[0]).any()
 
 
 # Real e-mails: what is asserted is a number or a truth value, so that a failure prints no text of them
@@ -50,13 +49,13 @@ def test_emails_are_those_of_the_split_and_an_epoch_is_all_of_them():
     first, second, all_of_them = (
         sorted(x)
         for x in (
-            aeslc.emails(0, n),
-            aeslc.emails(n, n),
-            map(tuple, aeslc.aeslc("train")[["email", "subject"]].to_numpy()),
+            tasks.emails(0, n),
+            tasks.emails(n, n),
+            map(tuple, tasks.aeslc("train")[["email", "subject"]].to_numpy()),
         )
     )
     assert (first == all_of_them, second == all_of_them) == (True, True)
-    assert len({e for e, _ in aeslc.emails(0, 900, split="validation")} & {e for e, _ in first}) == 0
+    assert len({e for e, _ in tasks.emails(0, 900, split="validation")} & {e for e, _ in first}) == 0
 
 
 @real
@@ -86,14 +85,14 @@ def test_the_subjects_of_people_stand_beside_the_senders():
 
 @real
 def test_the_tokenizers_write_unseen_emails_back_and_need_few_tokens(toks):
-    seen = [s for pair in aeslc.emails(0, 300, split="validation") for s in pair]
+    seen = [s for pair in tasks.emails(0, 300, split="validation") for s in pair]
     for t in toks.values():
         ids = t(seen, verbose=False)["input_ids"]
         assert sum(t.decode(i, skip_special_tokens=True) != s for i, s in zip(ids, seen)) == 0
         assert (
             not any(t.unk_token_id in i for i in ids)
-            and len(t) == aeslc.SIZE
-            and t.model_max_length == aeslc.WINDOW
+            and len(t) == tasks.SIZE
+            and t.model_max_length == tasks.WINDOW
         )
         assert sum(map(len, ids)) / sum(len(s.split()) for s in seen) < 1.9
     specials = {f: t.convert_ids_to_tokens(t("")["input_ids"]) for f, t in toks.items()}
@@ -110,16 +109,16 @@ def test_pools_are_repeatable_fresh_and_cut_to_the_window(name, toks, monkeypatc
     a, b, c = (train.pool(r, tok, k, r.steps) for k in (late, late, late + 1))
     assert a == b and len(a) == 10 and sum(map(len, a)) == 10 * r.batch
     found = [e for x in a for e in x]
-    assert max(len(e.ids) for e in found) == aeslc.WINDOW and {e.ids[-1] for e in found} == {
+    assert max(len(e.ids) for e in found) == tasks.WINDOW and {e.ids[-1] for e in found} == {
         e.target[-1] for e in found
     } == {tok.eos_token_id}
-    subjects = {s for _, s in aeslc.emails(late * len(found), len(found))}
+    subjects = {s for _, s in tasks.emails(late * len(found), len(found))}
     assert len({tok.decode(e.target, skip_special_tokens=True) for e in found} ^ subjects) == 0
     n, size = len(found), ROWS["aeslc"]["train"]
     assert {tuple(e.ids) for x in c for e in x} == {
-        tuple(e.ids) for e in train._subjects(aeslc.emails((late + 1) * n, n), None, tok)
+        tuple(e.ids) for e in train._subjects(tasks.emails((late + 1) * n, n), None, tok)
     }  # Some e-mails stand twice in the data, so places are compared
-    assert not set(aeslc.places(late * n, n, size)) & set(aeslc.places((late + 1) * n, n, size))
+    assert not set(tasks.places(late * n, n, size)) & set(tasks.places((late + 1) * n, n, size))
 
 
 @real
@@ -129,7 +128,7 @@ def test_a_training_begins_with_excerpts_that_stand_in_the_email_and_ends_with_s
             [
                 " ".join(t.split()) in " ".join(s.split()[:120]) and t != u
                 for (s, t), (_, u) in zip(
-                    train._mails(0, 400, done, 0, split), aeslc.emails(0, 400, split=split)
+                    train._mails(0, 400, done, 0, split), tasks.emails(0, 400, split=split)
                 )
             ]
         )
@@ -157,7 +156,7 @@ def test_a_smoke_training_lowers_the_loss_and_writes_subjects_of_long_emails(
     assert not (tmp_path / name / "checkpoint.safetensors").exists()
     m, emails = (
         load(str(tmp_path / name), device="cpu"),
-        [e for e, _ in aeslc.emails(0, 200, split="validation")],
+        [e for e, _ in tasks.emails(0, 200, split="validation")],
     )
     length = [len(i) for i in m.tokenizer(emails, verbose=False)["input_ids"]]
     long, short = emails[int(np.argmax(length))], emails[int(np.argmin(length))]
@@ -167,8 +166,8 @@ def test_a_smoke_training_lowers_the_loss_and_writes_subjects_of_long_emails(
         Decoding(samples=0, max_new_tokens=12),
     )
     assert (
-        m.window == aeslc.WINDOW
-        and max(length) - aeslc.WINDOW <= a["cut"] < max(length) - aeslc.WINDOW + 8
+        m.window == tasks.WINDOW
+        and max(length) - tasks.WINDOW <= a["cut"] < max(length) - tasks.WINDOW + 8
         and a["truncated"]
         and b["cut"] == 0
     )
@@ -203,7 +202,7 @@ def test_without_emails_the_usual_error_names_the_file(tmp_path, monkeypatch):
         monkeypatch.setenv(k, str(tmp_path / "none"))
     monkeypatch.setenv("UETRUST_OFFLINE", "1")
     monkeypatch.setitem(sys.modules, "datasets", None)
-    aeslc._split.cache_clear()
+    tasks._mail_rows.cache_clear()
     with pytest.raises(DataNotAtHand, match="aeslc/train.jsonl.gz.*UETRUST_MIRROR"):
         train.train("aeslc-bart", tmp_path)
     assert not list(tmp_path.iterdir())
