@@ -245,7 +245,7 @@ def test_an_order_is_named_only_when_it_fits_better():
 def test_a_part_that_gives_an_unprinted_number_is_refused():
     p = PARTS[0]._replace(fn=lambda: {("No such row", "", "x"): 1.0})
     with pytest.raises(ValueError, match="No such row"):
-        L._fill(L.numbers().assign(recomputed=0.0, how="", data="", reason=""), p)
+        L._fill_part(L.numbers().assign(recomputed=0.0, how="", data="", reason=""), p)
 
 
 # Without data, and with damaged data

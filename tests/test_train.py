@@ -142,7 +142,7 @@ def test_a_few_steps_lower_the_loss_of_every_model(name, texts):
     tok = tasks.tokenizer(texts, r.family)
     model, batches = train.build(r, tok), train.pool(r, tok, 0, 1000)[:4]
     opts = train._optimizers(model, r)
-    losses = [np.mean([train._step(model, opts, b, 2e-3) for b in batches]) for _ in range(4)]
+    losses = [np.mean([train._update(model, opts, b, 2e-3) for b in batches]) for _ in range(4)]
     assert losses[-1] < 0.97 * losses[0]
 
 
@@ -155,7 +155,7 @@ def test_a_killed_run_ends_with_the_weights_of_an_undisturbed_one(tok, tmp_path,
         return model, train.fit(model, recipe, tok, tmp_path / path, minutes=0)
 
     whole, curve = run("whole.safetensors")
-    step, left = train._step, [12]
+    step, left = train._update, [12]
 
     def dies(*a):
         left[0] -= 1
@@ -163,7 +163,7 @@ def test_a_killed_run_ends_with_the_weights_of_an_undisturbed_one(tok, tmp_path,
             raise KeyboardInterrupt
         return step(*a)
 
-    monkeypatch.setattr(train, "_step", dies)
+    monkeypatch.setattr(train, "_update", dies)
     with pytest.raises(KeyboardInterrupt):
         run("killed.safetensors")
     with safe_open(tmp_path / "killed.safetensors", "pt") as f:
