@@ -601,44 +601,27 @@ def table(
 ) -> pd.DataFrame:  # part, what, n, ours and peer (ms per 1,000 items), ratio, apart
     "Scores one by one, and sums."
 
-    def of(what, our_time, peer_time, difference=np.nan, part="score"):
-        return dict(
-            part=part,
-            what=what,
-            n=n,
-            ours=our_time * 1e6 / n,
-            peer=peer_time * 1e6 / n,
-            ratio=peer_time / our_time,
-            apart=difference,
-        )
+    def row_of(part, what, own_time, peer_time, difference=np.nan):
+        times = dict(ours=own_time * 1e6 / n, peer=peer_time * 1e6 / n, ratio=peer_time / own_time)
+        return dict(part=part, what=what, n=n, **times, apart=difference)
 
-    total = sum(b["seconds"].values())
-    res = [
-        of(
-            f"{name} = {pair['peer']}",
-            a["alone"][name],
-            b["seconds"][name],
-            apart(a["values"][name], b["values"][name]),
-        )
+    seconds_ = b["seconds"]
+    total = sum(seconds_.values())
+    without_rouge = sum(time for name, time in seconds_.items() if name not in ROUGE)
+    scores = [
+        row_of("score", f"{name} = {pair['peer']}", a["alone"][name], seconds_[name], difference)
         for name, pair in PAIRS.items()
+        for difference in [apart(a["values"][name], b["values"][name])]
     ]
     sums = [
-        of("all scores, in one run", a["together"], total),
-        of("all scores, in one run, from what a bank stores", a["stored"], total),
-        of("all scores, each alone", sum(a["alone"].values()), total),
-        of(
-            "all but ROUGE, in one run",
-            a["without"],
-            sum(time for name, time in b["seconds"].items() if name not in ROUGE),
-        ),
+        row_of("sum", "all scores, in one run", a["together"], total),
+        row_of("sum", "all scores, in one run, from what a bank stores", a["stored"], total),
+        row_of("sum", "all scores, each alone", sum(a["alone"].values()), total),
+        row_of("sum", "all but ROUGE, in one run", a["without"], without_rouge),
     ]
-    fits = of(
-        "fits to 500 training texts, ms in all",
-        sum(a["fit"].values()) * n / 1000,
-        sum(b["fit"][name] for name in FITS) * n / 1000,
-        part="fit",
-    )
-    return pd.DataFrame([*res, *(row | dict(part="sum") for row in sums), fits])
+    fit, peer_fit = sum(a["fit"].values()) * n / 1000, sum(b["fit"][name] for name in FITS) * n / 1000
+    fits = row_of("fit", "fits to 500 training texts, ms in all", fit, peer_fit)
+    return pd.DataFrame([*scores, *sums, fits])
 
 # %% ../../nbs/14_bench/03_methods.ipynb #c11f5a30
 def whole_table(

@@ -263,12 +263,12 @@ def _irrelevant(row, rng):  # True, but not the main facts
 
 
 VARIANTS = dict(
-    good=lambda b, r, np_rng: b.paraphrase,
-    wrong=lambda b, r, np_rng: edit(b, r.choice(ERRORS), np_rng) or b.paraphrase,
-    loose=lambda b, r, np_rng: _incoherent(b, r),
-    broken=lambda b, r, np_rng: _ungrammatical(b.paraphrase, r),
-    aside=lambda b, r, np_rng: _irrelevant(b, r),
-    brief=lambda b, r, np_rng: b.paraphrase.split(". ")[0].rstrip(".") + ".",
+    good=lambda row, rng, np_rng: row.paraphrase,
+    wrong=lambda row, rng, np_rng: edit(row, rng.choice(ERRORS), np_rng) or row.paraphrase,
+    loose=lambda row, rng, np_rng: _incoherent(row, rng),
+    broken=lambda row, rng, np_rng: _ungrammatical(row.paraphrase, rng),
+    aside=lambda row, rng, np_rng: _irrelevant(row, rng),
+    brief=lambda row, rng, np_rng: row.paraphrase.split(". ")[0].rstrip(".") + ".",
 )
 
 
@@ -284,11 +284,11 @@ def right(
 
 
 DIMENSIONS = dict(
-    consistency=lambda v: 1 - v.labels.any(1).mean(),
-    relevance=lambda v: v.relevance,
-    coherence=lambda v: v.coherence,
-    fluency=lambda v: v.fluency,
-    overall=lambda v: v.truth,
+    consistency=lambda verdict: 1 - verdict.labels.any(1).mean(),
+    relevance=lambda verdict: verdict.relevance,
+    coherence=lambda verdict: verdict.coherence,
+    fluency=lambda verdict: verdict.fluency,
+    overall=lambda verdict: verdict.truth,
 )
 
 
