@@ -1,4 +1,4 @@
-"""Summarizers of e-mails: the stream of AESLC's training split, their tokenizer, and a smoke training of both recipes."""
+"""Training on e-mails: the stream of AESLC's training split, the tokenizer, and both recipes."""
 
 import json
 import sys
@@ -17,8 +17,7 @@ from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate
 from uetrust.models.load import load
 from uetrust.scoring.metrics import grade
-from uetrust.training import tasks as aeslc
-from uetrust.training import train
+from uetrust.training import tasks, train
 
 real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
 
@@ -27,36 +26,36 @@ real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at han
 @given(st.integers(1, 7), st.integers(0, 30), st.integers(1, 30), st.integers(0, 3))
 def test_a_stretch_of_the_stream_is_the_same_wherever_reading_begins(size, start, n, seed):
     assert (
-        aeslc.places(start, n, size, seed).tolist()
-        == aeslc.places(0, 70, size, seed)[start : start + n].tolist()
+        tasks.places(start, n, size, seed).tolist()
+        == tasks.places(0, 70, size, seed)[start : start + n].tolist()
     )
 
 
 def test_every_epoch_holds_every_row_once_in_an_order_of_its_own():
-    epochs = aeslc.places(0, 60, 20).reshape(3, 20)
+    epochs = tasks.places(0, 60, 20).reshape(3, 20)
     assert (np.sort(epochs) == np.arange(20)).all() and len(np.unique(epochs, axis=0)) == 3
-    assert (aeslc.places(0, 20, 20, 1) != epochs[0]).any()
+    assert (tasks.places(0, 20, 20, 1) != epochs[0]).any()
 
 
 # Real e-mails: what is asserted is a number or a truth value, so that a failure prints no text of them
 @pytest.fixture(scope="module")
 def toks():
-    return {r.family: r.tokenizer(r.family, 0) for r in train.AESLC.values()}
+    return {recipe.family: recipe.tokenizer(recipe.family, 0) for recipe in train.AESLC.values()}
 
 
 @real
 def test_emails_are_those_of_the_split_and_an_epoch_is_all_of_them():
     n = ROWS["aeslc"]["train"]
     first, second, all_of_them = (
-        sorted(x)
-        for x in (
-            aeslc.emails(0, n),
-            aeslc.emails(n, n),
-            map(tuple, aeslc.aeslc("train")[["email", "subject"]].to_numpy()),
+        sorted(pair)
+        for pair in (
+            tasks.emails(0, n),
+            tasks.emails(n, n),
+            map(tuple, tasks.aeslc("train")[["email", "subject"]].to_numpy()),
         )
     )
     assert (first == all_of_them, second == all_of_them) == (True, True)
-    assert len({e for e, _ in aeslc.emails(0, 900, split="validation")} & {e for e, _ in first}) == 0
+    assert len({e for e, _ in tasks.emails(0, 900, split="validation")} & {e for e, _ in first}) == 0
 
 
 @real
@@ -67,15 +66,19 @@ def test_the_subjects_of_people_stand_beside_the_senders():
         and more["references"].str.len().eq(4).all()
         and (more["references"].str[0] == known["reference"]).all()
     )
-    t = grade(
+    table = grade(
         pd.DataFrame(
-            dict(id=more["id"], hypothesis=[r[2] for r in more["references"]], references=more["references"])
+            dict(
+                id=more["id"],
+                hypothesis=[row[2] for row in more["references"]],
+                references=more["references"],
+            )
         ),
         {},
         ["rouge_l"],
         progress=False,
     )
-    assert ((t["value"] == 1) | t["note"].str.startswith("no reference has a word")).all() and t[
+    assert ((table["value"] == 1) | table["note"].str.startswith("no reference has a word")).all() and table[
         "value"
     ].notna().sum() > 35
     with pytest.raises(
@@ -86,17 +89,20 @@ def test_the_subjects_of_people_stand_beside_the_senders():
 
 @real
 def test_the_tokenizers_write_unseen_emails_back_and_need_few_tokens(toks):
-    seen = [s for pair in aeslc.emails(0, 300, split="validation") for s in pair]
-    for t in toks.values():
-        ids = t(seen, verbose=False)["input_ids"]
-        assert sum(t.decode(i, skip_special_tokens=True) != s for i, s in zip(ids, seen)) == 0
+    seen = [text for pair in tasks.emails(0, 300, split="validation") for text in pair]
+    for tokenizer in toks.values():
+        ids = tokenizer(seen, verbose=False)["input_ids"]
+        assert sum(tokenizer.decode(i, skip_special_tokens=True) != text for i, text in zip(ids, seen)) == 0
         assert (
-            not any(t.unk_token_id in i for i in ids)
-            and len(t) == aeslc.SIZE
-            and t.model_max_length == aeslc.WINDOW
+            not any(tokenizer.unk_token_id in i for i in ids)
+            and len(tokenizer) == tasks.SIZE
+            and tokenizer.model_max_length == tasks.WINDOW
         )
-        assert sum(map(len, ids)) / sum(len(s.split()) for s in seen) < 1.9
-    specials = {f: t.convert_ids_to_tokens(t("")["input_ids"]) for f, t in toks.items()}
+        assert sum(map(len, ids)) / sum(len(text.split()) for text in seen) < 1.9
+    specials = {
+        family: tokenizer.convert_ids_to_tokens(tokenizer("")["input_ids"])
+        for family, tokenizer in toks.items()
+    }
     assert specials == dict(bart=["<s>", "</s>"], t5=["</s>"])
 
 
@@ -104,22 +110,22 @@ def test_the_tokenizers_write_unseen_emails_back_and_need_few_tokens(toks):
 @pytest.mark.parametrize("name", train.AESLC)
 def test_pools_are_repeatable_fresh_and_cut_to_the_window(name, toks, monkeypatch):
     monkeypatch.setattr(train, "POOL", 10)
-    r = train.recipe(name)
-    tok = toks[r.family]
-    late = r.steps // 15  # Past half of the training, when there are no excerpts, and inside an epoch
-    a, b, c = (train.pool(r, tok, k, r.steps) for k in (late, late, late + 1))
-    assert a == b and len(a) == 10 and sum(map(len, a)) == 10 * r.batch
-    found = [e for x in a for e in x]
-    assert max(len(e.ids) for e in found) == aeslc.WINDOW and {e.ids[-1] for e in found} == {
+    recipe = train.recipe(name)
+    tok = toks[recipe.family]
+    late = recipe.steps // 15  # Past half of the training, when there are no excerpts, and inside an epoch
+    first, again, second = (train.pool(recipe, tok, k, recipe.steps) for k in (late, late, late + 1))
+    assert first == again and len(first) == 10 and sum(map(len, first)) == 10 * recipe.batch
+    found = [e for example in first for e in example]
+    assert max(len(e.ids) for e in found) == tasks.WINDOW and {e.ids[-1] for e in found} == {
         e.target[-1] for e in found
     } == {tok.eos_token_id}
-    subjects = {s for _, s in aeslc.emails(late * len(found), len(found))}
+    subjects = {subject for _, subject in tasks.emails(late * len(found), len(found))}
     assert len({tok.decode(e.target, skip_special_tokens=True) for e in found} ^ subjects) == 0
     n, size = len(found), ROWS["aeslc"]["train"]
-    assert {tuple(e.ids) for x in c for e in x} == {
-        tuple(e.ids) for e in train._subjects(aeslc.emails((late + 1) * n, n), None, tok)
+    assert {tuple(e.ids) for example in second for e in example} == {
+        tuple(e.ids) for e in train._subjects(tasks.emails((late + 1) * n, n), None, tok)
     }  # Some e-mails stand twice in the data, so places are compared
-    assert not set(aeslc.places(late * n, n, size)) & set(aeslc.places((late + 1) * n, n, size))
+    assert not set(tasks.places(late * n, n, size)) & set(tasks.places((late + 1) * n, n, size))
 
 
 @real
@@ -127,9 +133,9 @@ def test_a_training_begins_with_excerpts_that_stand_in_the_email_and_ends_with_s
     def excerpts(done, split="train"):
         return np.mean(
             [
-                " ".join(t.split()) in " ".join(s.split()[:120]) and t != u
-                for (s, t), (_, u) in zip(
-                    train._mails(0, 400, done, 0, split), aeslc.emails(0, 400, split=split)
+                " ".join(target.split()) in " ".join(mail.split()[:120]) and target != subject
+                for (mail, target), (_, subject) in zip(
+                    train._mails(0, 400, done, 0, split), tasks.emails(0, 400, split=split)
                 )
             ]
         )
@@ -146,33 +152,35 @@ def test_a_training_begins_with_excerpts_that_stand_in_the_email_and_ends_with_s
 def test_a_smoke_training_lowers_the_loss_and_writes_subjects_of_long_emails(
     name, toks, tmp_path, monkeypatch
 ):
-    r = train.recipe(name)
+    recipe = train.recipe(name)
     monkeypatch.setattr(train, "POOL", 10)
-    monkeypatch.setitem(train.AESLC, name, r._replace(batch=4, tokenizer=lambda family, seed: toks[family]))
+    monkeypatch.setitem(
+        train.AESLC, name, recipe._replace(batch=4, tokenizer=lambda family, seed: toks[family])
+    )
     monkeypatch.setattr(train, "root", lambda: pytest.fail("--out was given, yet the checkout was asked for"))
     train.main(["--data", "aeslc", name, "--out", str(tmp_path), "--steps", "30"])
     first, _, last = train.curves(tmp_path)["loss"]
     assert last < first - 0.3
     assert json.loads((tmp_path / name / "tokenizer.json").read_text())["truncation"] is None
     assert not (tmp_path / name / "checkpoint.safetensors").exists()
-    m, emails = (
+    model, emails = (
         load(str(tmp_path / name), device="cpu"),
-        [e for e, _ in aeslc.emails(0, 200, split="validation")],
+        [e for e, _ in tasks.emails(0, 200, split="validation")],
     )
-    length = [len(i) for i in m.tokenizer(emails, verbose=False)["input_ids"]]
+    length = [len(i) for i in model.tokenizer(emails, verbose=False)["input_ids"]]
     long, short = emails[int(np.argmax(length))], emails[int(np.argmin(length))]
-    a, b = generate(
-        m,
+    before, after = generate(
+        model,
         pd.DataFrame(dict(id=["long", "short"], source=[long, short])),
         Decoding(samples=0, max_new_tokens=12),
     )
     assert (
-        m.window == aeslc.WINDOW
-        and max(length) - aeslc.WINDOW <= a["cut"] < max(length) - aeslc.WINDOW + 8
-        and a["truncated"]
-        and b["cut"] == 0
+        model.window == tasks.WINDOW
+        and max(length) - tasks.WINDOW <= before["cut"] < max(length) - tasks.WINDOW + 8
+        and before["truncated"]
+        and after["cut"] == 0
     )
-    assert 1 <= len(a["ids"]) <= 12
+    assert 1 <= len(before["ids"]) <= 12
 
 
 # The command
@@ -193,7 +201,7 @@ def test_data_chooses_the_models_and_their_folder(argv, names, home, monkeypatch
 
 
 def test_what_is_trained_on_emails_stays_out_of_git():
-    assert {r.home for r in train.AESLC.values()} == {"cache/models"} and "data/cache/" in (
+    assert {done.home for done in train.AESLC.values()} == {"cache/models"} and "data/cache/" in (
         root() / ".gitignore"
     ).read_text().split()
 
@@ -203,7 +211,7 @@ def test_without_emails_the_usual_error_names_the_file(tmp_path, monkeypatch):
         monkeypatch.setenv(k, str(tmp_path / "none"))
     monkeypatch.setenv("UETRUST_OFFLINE", "1")
     monkeypatch.setitem(sys.modules, "datasets", None)
-    aeslc._split.cache_clear()
+    tasks._mail_rows.cache_clear()
     with pytest.raises(DataNotAtHand, match="aeslc/train.jsonl.gz.*UETRUST_MIRROR"):
         train.train("aeslc-bart", tmp_path)
     assert not list(tmp_path.iterdir())

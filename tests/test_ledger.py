@@ -1,4 +1,4 @@
-"""The cell ledger: what counts as equal, what printed numbers say of one another, and what happens without data."""
+"""Cell ledger: equality at printed precision, consistency checks, and missing or damaged data."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uetrust.core.settings import mirror, root
-from uetrust.papers import ledger as L
+from uetrust.papers import ledger
 from uetrust.papers.recompute import PARTS
 
 needs_data = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
@@ -20,12 +20,12 @@ RUN = [sys.executable, "-c", "import sys; from uetrust.app.cli import main; sys.
 
 @pytest.fixture(scope="module")
 def led():
-    return L.ledger()
+    return ledger.ledger()
 
 
 def pick(led, **where):
-    for k, v in where.items():
-        led = led[led[k] == v]
+    for column, value in where.items():
+        led = led[led[column] == value]
     return led
 
 
@@ -35,23 +35,23 @@ def pick(led, **where):
 @given(st.integers(-(10**6), 10**6), st.integers(0, 4), st.floats(-0.499, 0.499))
 def test_a_number_equals_what_it_was_rounded_from(n, digits, off):
     text = f"{n / 10**digits:.{digits}f}"
-    assert L.agreement_of(text, (n + off) / 10**digits) == "rounded"
+    assert ledger.agreement_of(text, (n + off) / 10**digits) == "rounded"
 
 
 @given(st.integers(1, 10**5), st.integers(0, 3), st.floats(0.51, 0.98), st.sampled_from([1, -1]))
 def test_digits_cut_off_are_named_and_the_next_number_is_different(n, digits, off, sign):
     text = f"{sign * n / 10**digits:.{digits}f}"
-    assert L.agreement_of(text, sign * (n + off) / 10**digits) == "cut"
-    assert L.agreement_of(text, sign * (n - off) / 10**digits) == ""
-    assert L.agreement_of(text, sign * (n + 1.01) / 10**digits) == ""
+    assert ledger.agreement_of(text, sign * (n + off) / 10**digits) == "cut"
+    assert ledger.agreement_of(text, sign * (n - off) / 10**digits) == ""
+    assert ledger.agreement_of(text, sign * (n + 1.01) / 10**digits) == ""
 
 
 # Numbers
 
 
 def test_every_number_is_there_once(led):
-    n = L.numbers()
-    assert not n[L.KEY].duplicated().any()
+    n = ledger.numbers()
+    assert not n[ledger.KEY].duplicated().any()
     assert n["printed"].map(float).notna().all()
     assert n.groupby("paper", sort=False).size().to_dict() == {
         "He et al.": 1093 + 61,
@@ -60,8 +60,8 @@ def test_every_number_is_there_once(led):
         "Narcissism": 100,
         "Schroedinger's Threshold": 959,
     }
-    assert list(led[L.KEY].itertuples(index=False, name=None)) == list(
-        n[L.KEY].itertuples(index=False, name=None)
+    assert list(led[ledger.KEY].itertuples(index=False, name=None)) == list(
+        n[ledger.KEY].itertuples(index=False, name=None)
     )
     assert (
         len(pick(n, paper="ICE", table=2, column="all dimensions")) == 6
@@ -69,9 +69,11 @@ def test_every_number_is_there_once(led):
 
 
 def test_counts_add_up(led):
-    c = L.counts(led)
-    assert (c[L.STATUS].sum(axis=1) == c["numbers"]).all() and c["numbers"].sum() == len(led)
-    assert L.counts(led, ["paper"])["numbers"].to_dict() == led.groupby("paper").size().to_dict()
+    counts = ledger.counts(led)
+    assert (counts[ledger.STATUS].sum(axis=1) == counts["numbers"]).all() and counts["numbers"].sum() == len(
+        led
+    )
+    assert ledger.counts(led, ["paper"])["numbers"].to_dict() == led.groupby("paper").size().to_dict()
 
 
 # Checks among printed numbers
@@ -88,12 +90,12 @@ KNOWN = {
 
 
 def contradicted(n):
-    c = L.consistency(n)
-    return n.loc[c.index[~c["agrees"]]]
+    cells_ = ledger.consistency(n)
+    return n.loc[cells_.index[~cells_["agrees"]]]
 
 
 def test_the_printed_tables_contradict_themselves_exactly_here():
-    odd = contradicted(L.numbers())
+    odd = contradicted(ledger.numbers())
     assert (
         set(odd[["paper", "table", "row", "group"]].itertuples(index=False, name=None)) == KNOWN
         and len(odd) == 9
@@ -114,17 +116,17 @@ def test_the_printed_tables_contradict_themselves_exactly_here():
     ],
 )
 def test_a_planted_error_is_found(where, new):
-    n = L.numbers()
+    n = ledger.numbers()
     i = pick(n, **where).index
     assert len(i) == 1
     n.loc[i, "printed"] = new
-    assert set(contradicted(n).index) - set(contradicted(L.numbers()).index)
+    assert set(contradicted(n).index) - set(contradicted(ledger.numbers()).index)
 
 
 def failing(n):  # (table, kind of check) of Opitz that fails
     return {
         (int(n.at[i, "table"]), "repeat" if why.startswith("Table") else why.split(":")[0])
-        for check in (L._opitz_means, L._opitz_ranks, L._repeats)
+        for check in (ledger._opitz_means, ledger._opitz_ranks, ledger._repeats)
         for i, _, ok, why in check(n)
         if not ok and n.at[i, "paper"] == "Schroedinger's Threshold"
     }
@@ -144,7 +146,7 @@ RANK = "rank by the printed values"
     ],
 )
 def test_a_planted_error_of_opitz_fails_these_checks_and_no_other(table, row, column, new, found):
-    n = L.numbers()
+    n = ledger.numbers()
     before, i = (
         failing(n),
         pick(n, paper="Schroedinger's Threshold", table=table, row=row, column=column).index,
@@ -156,37 +158,35 @@ def test_a_planted_error_of_opitz_fails_these_checks_and_no_other(table, row, co
 
 def test_two_metrics_may_trade_a_rank_they_tie_for_but_not_share_it():
     for ranks, ok in (("123", True), ("213", True), ("132", False), ("113", False)):
-        d = pd.DataFrame(
+        printed = pd.DataFrame(
             [
-                dict(paper="Schroedinger's Threshold", table=1, row="r", column=c + e, printed=v)
-                for e, vs in (("", "554"), (" (rank)", ranks))
-                for c, v in zip("abc", vs)
+                dict(paper="Schroedinger's Threshold", table=1, row="r", column=column + e, printed=value)
+                for e, values in (("", "554"), (" (rank)", ranks))
+                for column, value in zip("abc", values)
             ]
         )
-        assert all(r[2] for r in L._opitz_ranks(d)) == ok, ranks
+        assert all(finding[2] for finding in ledger._opitz_ranks(printed)) == ok, ranks
 
 
 def test_rounding_of_both_sides_is_no_contradiction():
-    d = pd.DataFrame(dict(printed=["1", "2", "2"]), index=[0, 1, 2])
-    assert [r[2] for r in L._mean_check(d, [0, 1], 2, "mean")] == [
-        True
-    ] * 3  # cells from .5 and 1.5 up to 1.5 and 2.5
-    assert [L.ROUNDED in r[3] for r in L._mean_check(d, [0, 1], 2, "mean")] == [
-        False
-    ] * 3  # 1.5 is half a unit from 2
-    d.loc[2, "printed"] = "2.5"
-    assert [(r[2], L.ROUNDED in r[3]) for r in L._mean_check(d, [0, 1], 2, "mean")] == [
-        (False, False)
-    ] * 3  # 1 from 1.5, with .05 and .5 to spare
-    d.loc[2, "printed"] = "2.0"
-    assert [(r[2], L.ROUNDED in r[3]) for r in L._mean_check(d, [0, 1], 2, "mean")] == [(True, True)] * 3
-    d.loc[2, "printed"] = "3"
-    assert [r[2] for r in L._mean_check(d, [0, 1], 2, "mean")] == [False] * 3
+    printed = pd.DataFrame(dict(printed=["1", "2", "2"]), index=[0, 1, 2])
+
+    def findings(mean):  # (agrees, possible only by rounding) of each number
+        printed.loc[2, "printed"] = mean
+        return [
+            (agrees, ledger.ROUNDED in why)
+            for _, _, agrees, why in ledger._mean_check(printed, [0, 1], 2, "mean")
+        ]
+
+    assert findings("2") == [(True, False)] * 3  # cells from .5 and 1.5 up to 1.5 and 2.5; 1.5 is .5 from 2
+    assert findings("2.5") == [(False, False)] * 3  # 1 from 1.5, with .05 and .5 to spare
+    assert findings("2.0") == [(True, True)] * 3
+    assert [agrees for agrees, _ in findings("3")] == [False] * 3
 
 
 def test_two_printed_means_of_opitz_are_only_right_by_rounding():
-    led = L.ledger("Schroedinger's Threshold")
-    near = led[led["reason"].str.contains(L.ROUNDED) & led["recomputed"].notna()]
+    led = ledger.ledger("Schroedinger's Threshold")
+    near = led[led["reason"].str.contains(ledger.ROUNDED) & led["recomputed"].notna()]
     assert set(near[["table", "row", "column", "printed"]].itertuples(index=False, name=None)) == {
         (2, "mean", "FactCC", "55.4"),
         (4, "OutData|isotonic: -Isotonic", "AVG", "61.7"),
@@ -194,10 +194,10 @@ def test_two_printed_means_of_opitz_are_only_right_by_rounding():
 
 
 def test_one_paper_is_the_same_as_that_paper_of_all(led):
-    for p in L.PAPERS:
-        pd.testing.assert_frame_equal(L.ledger(p), led[led["paper"] == p], check_dtype=False)
+    for paper in ledger.PAPERS:
+        pd.testing.assert_frame_equal(ledger.ledger(paper), led[led["paper"] == paper], check_dtype=False)
     with pytest.raises(ValueError, match="the papers are"):
-        L.ledger("Opitz")
+        ledger.ledger("Opitz")
 
 
 # Recomputed from data
@@ -205,7 +205,7 @@ def test_one_paper_is_the_same_as_that_paper_of_all(led):
 
 @needs_data
 def test_what_the_released_scores_decide(led):
-    equal = led[led["status"] == L.STATUS[0]]
+    equal = led[led["status"] == ledger.STATUS[0]]
     ice = pick(equal, paper="ICE", table=1)
     assert (ice["row"].str.startswith("ICE").sum(), (ice["row"] == "UniEval").sum()) == (16, 8)
     assert (
@@ -216,16 +216,16 @@ def test_what_the_released_scores_decide(led):
     assert pick(equal, paper="Narcissism", row="SummEval-GPT2", column="Mean")[
         "recomputed"
     ].item() == pytest.approx(3.515, abs=1e-12)
-    assert equal["agrees"].all() and not led.loc[led["status"] == L.STATUS[1], "agrees"].any()
+    assert equal["agrees"].all() and not led.loc[led["status"] == ledger.STATUS[1], "agrees"].any()
 
 
 @needs_data
 def test_a_difference_names_the_order_of_the_columns(led):
-    d = led[led["status"] == L.STATUS[1]]
-    assert d["reason"].str.len().min() > 20
-    for t, order in ((3, "spearman, pearson, kendall"), (5, "kendall, pearson, spearman")):
+    differ = led[led["status"] == ledger.STATUS[1]]
+    assert differ["reason"].str.len().min() > 20
+    for table, order in ((3, "spearman, pearson, kendall"), (5, "kendall, pearson, spearman")):
         assert (
-            pick(d, paper="FFLM", table=t, row="Rouge-2")["reason"]
+            pick(differ, paper="FFLM", table=table, row="Rouge-2")["reason"]
             .str.contains(f"the columns fit when read as {order}")
             .all()
         )
@@ -233,19 +233,19 @@ def test_a_difference_names_the_order_of_the_columns(led):
 
 def test_an_order_is_named_only_when_it_fits_better():
     names = ["pearson", "spearman", "kendall"]
-    assert L.reading_of(["24.7", "25.2", "19.5"], [25.2, 24.7, 19.5], names).startswith(
+    assert ledger.reading_of(["24.7", "25.2", "19.5"], [25.2, 24.7, 19.5], names).startswith(
         "the columns fit when read as spearman, pearson, kendall"
     )
     assert (
-        L.reading_of(["10.0", "20.0", "30.0"], [10.3, 20.1, 30.2], names)
+        ledger.reading_of(["10.0", "20.0", "30.0"], [10.3, 20.1, 30.2], names)
         == "largest difference in this row 0.3"
     )
 
 
 def test_a_part_that_gives_an_unprinted_number_is_refused():
-    p = PARTS[0]._replace(fn=lambda: {("No such row", "", "x"): 1.0})
+    part = PARTS[0]._replace(fn=lambda: {("No such row", "", "x"): 1.0})
     with pytest.raises(ValueError, match="No such row"):
-        L._fill(L.numbers().assign(recomputed=0.0, how="", data="", reason=""), p)
+        ledger._fill_part(ledger.numbers().assign(recomputed=0.0, how="", data="", reason=""), part)
 
 
 # Without data, and with damaged data
@@ -259,21 +259,21 @@ def cells(tmp_path, *args, **env):
 
 
 def test_without_any_data_nothing_is_recomputed_and_every_file_is_named(tmp_path):
-    r = cells(tmp_path, UETRUST_MIRROR="/nonexistent")
-    assert r.returncode == 0 and "0 recomputed, equal, 0 recomputed, different" in r.stdout
-    for f in (
+    done = cells(tmp_path, UETRUST_MIRROR="/nonexistent")
+    assert done.returncode == 0 and "0 recomputed, equal, 0 recomputed, different" in done.stdout
+    for name in (
         "frank/human_annotations.json",
         "ice/data_sms.json",
         "summeval/data.pkl",
         "qags/qags_cnndm_result.json",
         "ice/gpt_summaries_converted.json",
     ):
-        assert f"data not at hand: {f}" in r.stdout
+        assert f"data not at hand: {name}" in done.stdout
 
 
 @needs_data
 def test_data_not_in_the_mirror_is_named_in_the_ledger(led):
-    if "QAGS" not in set(L.not_at_hand()["data"]):
+    if "QAGS" not in set(ledger.not_at_hand()["data"]):
         pytest.skip("QAGS is at hand")
     assert set(pick(led, paper="FFLM", table=3, row="Rouge-2", group="QAGSXSUM")["reason"]) == {
         "QAGS is not at hand"
@@ -304,18 +304,18 @@ def test_qags_and_the_gpt_study_are_used_when_they_are_there(tmp_path, monkeypat
     from uetrust.papers import recompute
 
     fake_qags(tmp_path)
-    for s, word in (("gpt", "one"), ("brio", "two"), ("t0", "three")):
+    for system, word in (("gpt", "one"), ("brio", "two"), ("t0", "three")):
         rows = [dict(id=str(i), decoded=f"{word} two", references=["one two"]) for i in range(100)]
         (tmp_path / "ice").mkdir(exist_ok=True)
-        (tmp_path / "ice" / f"{s}_summaries_converted.json").write_text(json.dumps(rows))
+        (tmp_path / "ice" / f"{system}_summaries_converted.json").write_text(json.dumps(rows))
     monkeypatch.setenv("UETRUST_MIRROR", str(tmp_path))
     monkeypatch.setenv("UETRUST_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(loaders, "fetch", data.find)  # the made files have hashes of their own
-    for f in (recompute._qags, recompute._qags_file):
-        f.cache_clear()
+    for cached in (recompute._qags, recompute._qags_file):
+        cached.cache_clear()
     sizes, three, rouge_l = recompute.fflm_table1_qags(), recompute.fflm_table3_qags(), recompute.ice_table2()
-    for f in (recompute._qags, recompute._qags_file):
-        f.cache_clear()
+    for cached in (recompute._qags, recompute._qags_file):
+        cached.cache_clear()
     assert list(sizes.values()) == [235, 239] and three["Rouge-2", "QAGSCNN", "pearson"] == pytest.approx(100)
     assert rouge_l == {
         ("ROUGE-L: GPT-3", "", "all dimensions"): 100,
@@ -337,16 +337,16 @@ def test_qags_and_the_gpt_study_are_used_when_they_are_there(tmp_path, monkeypat
 )
 def test_a_damaged_file_stops_the_ledger_with_its_name_and_no_output(tmp_path, harm, says):
     shutil.copytree(mirror() / "frank", tmp_path / "frank")
-    f = tmp_path / "frank" / "human_annotations.json"
-    f.chmod(0o644)
-    f.write_bytes(harm(f.read_bytes()))
-    r = cells(tmp_path, "--json", UETRUST_MIRROR=str(tmp_path))
+    path = tmp_path / "frank" / "human_annotations.json"
+    path.chmod(0o644)
+    path.write_bytes(harm(path.read_bytes()))
+    done = cells(tmp_path, "--json", UETRUST_MIRROR=str(tmp_path))
     assert (
-        r.returncode == 2
-        and r.stdout == ""
-        and "frank/human_annotations.json" in r.stderr
-        and says in r.stderr
-        and "sha256" in r.stderr
+        done.returncode == 2
+        and done.stdout == ""
+        and "frank/human_annotations.json" in done.stderr
+        and says in done.stderr
+        and "sha256" in done.stderr
     )
 
 
@@ -355,30 +355,30 @@ def test_a_damaged_file_stops_the_ledger_with_its_name_and_no_output(tmp_path, h
 
 @needs_data
 def test_the_command_lists_filters_and_is_json(tmp_path):
-    r = subprocess.run(
+    done = subprocess.run(
         [*RUN, "cells", "--where", "paper=ice", "table=1", "status=recomputed", "--json"],
         cwd=root(),
         capture_output=True,
         text=True,
     )
-    rows = json.loads(r.stdout)
-    assert len(rows) == 24 and {x["status"] for x in rows} == {"recomputed, equal"}
+    rows = json.loads(done.stdout)
+    assert len(rows) == 24 and {row["status"] for row in rows} == {"recomputed, equal"}
 
 
 def test_conditions_take_the_start_of_a_value_and_refuse_what_is_not_there():
     from uetrust.app.cli import chosen
 
-    d = pd.DataFrame(
+    table = pd.DataFrame(
         dict(table=[1, 12, 2], status=["recomputed, equal", "recomputed, different", "not at hand"])
     )
-    assert list(chosen(d, ["table=1"])["table"]) == [1]
-    assert list(chosen(d, ["status=recomputed"])["table"]) == [1, 12]
+    assert list(chosen(table, ["table=1"])["table"]) == [1]
+    assert list(chosen(table, ["status=recomputed"])["table"]) == [1, 12]
     with pytest.raises(ValueError, match="column=value"):
-        chosen(d, ["tabel=1"])
+        chosen(table, ["tabel=1"])
     with pytest.raises(ValueError, match="no row fits"):
-        chosen(d, ["table=7"])
+        chosen(table, ["table=7"])
 
 
 @needs_data
 def test_readme_and_index_say_what_the_ledger_says(led):
-    assert L.headline(led) in (root() / "README.md").read_text()
+    assert ledger.headline(led) in (root() / "README.md").read_text()

@@ -1,4 +1,4 @@
-"""Tables of an own run: who takes which place, what is missing, verdicts on other tables, and a rerun against the printed numbers."""
+"""PRR tables of a run: scores of rows and columns, missing cells, verdicts, tests against printed cells."""
 
 import json
 from pathlib import Path
@@ -19,55 +19,55 @@ from uetrust.papers.he2024.published import ITEMS, claims, null_sd, table_settin
 reg = load_scores()
 
 ROOT = Path(__file__).resolve().parents[1]
-T, PRINTED = tables(), ledger(draws=0)
-BY_NLG = [t for t, k in table_settings()["kind"].items() if k == "UE-NLG"]
+TABLES, PRINTED = tables(), ledger(draws=0)
 
 
-def written(at, bank, prr, left=(), lacks=()):
+def written(folder, bank, prr, left=(), lacks=()):
     "A bank's results as the chapters write them"
-    at = Path(at) / "tables"
-    at.mkdir(parents=True, exist_ok=True)
-    prr.to_csv(at / f"cross--{bank}_prr.csv", index=False)
+    folder = Path(folder) / "tables"
+    folder.mkdir(parents=True, exist_ok=True)
+    prr.to_csv(folder / f"cross--{bank}_prr.csv", index=False)
     pd.DataFrame(left, columns=["kind", "name", "why"]).to_csv(
-        at / f"cross--{bank}_left_out.csv", index=False
+        folder / f"cross--{bank}_left_out.csv", index=False
     )
-    pd.DataFrame(lacks, columns=["name", "lacks"]).to_csv(at / f"methods--{bank}_missing.csv", index=False)
+    pd.DataFrame(lacks, columns=["name", "lacks"]).to_csv(
+        folder / f"methods--{bank}_missing.csv", index=False
+    )
 
 
 @pytest.fixture(scope="module")
 def bank():
-    "60 texts: metrics, methods and errors under our names, with ties"
+    "60 texts: metrics, methods and errors under names of the registry, with ties"
     rng = np.random.default_rng(1)
     truth, names = rng.integers(0, 9, 60) / 8, [f"s{i}" for i in range(60)]
 
-    def noisy(sign, ns):
-        return pd.DataFrame({n: sign * truth + 0.4 * rng.normal(size=60).round(1) for n in ns}, names)
+    def noisy(sign, scores):
+        return pd.DataFrame(
+            {score: sign * truth + 0.4 * rng.normal(size=60).round(1) for score in scores}, names
+        )
 
-    q = noisy(1, [ns[0] for m, ns in ot.METRICS.items() if "GPT" not in m])
-    u = noisy(-1, ["num_sets", "ecc", "lex_sim", "eigv"])
-    errors = pd.DataFrame(
-        {e: (rng.random(60) < 0.4) * rng.random(60).round(1) for e in T["T11"]}, names
-    ).assign(CO=0.0)
-    return q, u, errors
+    quality = noisy(1, [scores[0] for metric, scores in ot.METRICS.items() if "GPT" not in metric])
+    uncertainty = noisy(-1, ["num_sets", "ecc", "lex_sim", "eigv"])
+    errors = {error: (rng.random(60) < 0.4) * rng.random(60).round(1) for error in TABLES["T11"]}
+    return quality, uncertainty, pd.DataFrame(errors, names).assign(CO=0.0)
 
 
-# Who takes which place
+# Scores of rows and columns
 def test_the_released_form_comes_first_wherever_there_is_one():
-    for ns in (ot.METHODS | ot.METRICS).values():
-        assert len(ns) <= 2 and all(reg[n] for n in ns)
-        assert ns[0].endswith("_he2024") == (
-            f"{ns[-1].removesuffix('_he2024')}_he2024" in reg or ns[0] != ns[-1]
-        ), ns
+    for options in (ot.METHODS | ot.METRICS).values():
+        assert len(options) <= 2 and all(reg[name] for name in options)
+        released = f"{options[-1].removesuffix('_he2024')}_he2024" in reg or options[0] != options[-1]
+        assert options[0].endswith("_he2024") == released, options
 
 
 def test_two_names_of_the_paper_never_share_a_score():
-    names = [n for ns in (ot.METHODS | ot.METRICS).values() for n in ns]
+    names = [name for options in (ot.METHODS | ot.METRICS).values() for name in options]
     assert len(set(names)) == len(names)
 
 
-def test_a_score_that_ranks_nothing_is_not_replaced_and_one_never_computed_is(tmp_path):
+def test_a_score_without_a_ranking_is_not_replaced_and_one_never_computed_is(tmp_path):
     cells = pd.DataFrame(
-        [(m, "rouge_l", 0.1, 0.02, 50) for m in ("msp", "mte")],
+        [(method, "rouge_l", 0.1, 0.02, 50) for method in ("msp", "mte")],
         columns=["method", "metric", "value", "se", "n"],
     )
     written(
@@ -77,34 +77,31 @@ def test_a_score_that_ranks_nothing_is_not_replaced_and_one_never_computed_is(tm
         [("method", "mte_he2024", "the same for all texts")],
         [("msp_he2024", "processed_logp"), ("rde", "train_states")],
     )
-    r = ot.read_results(tmp_path, ["bulletin--tiny-bart", "bulletin--tiny-llama"])
-    assert list(r) == ["bulletin--tiny-bart"]
-    u = ot.used(r, ot.STAND_INS).query("table=='T8'").set_index("name")
+    results = ot.read_results(tmp_path, ["bulletin--tiny-bart", "bulletin--tiny-llama"])
+    assert list(results) == ["bulletin--tiny-bart"]
+    scores = ot.used(results, ot.STAND_INS).query("table=='T8'").set_index("name")
     assert (
-        u.loc["MSP", ["ours", "form"]].tolist() == ["msp", "as defined"]
-        and u.at["MTE", "ours"] == ""
-        and u.at["MTE", "note"] == "mte_he2024: the same for all texts"
+        scores.loc["MSP", ["ours", "form"]].tolist() == ["msp", "as defined"]
+        and scores.at["MTE", "ours"] == ""
+        and scores.at["MTE", "note"] == "mte_he2024: the same for all texts"
     )
     assert (
-        u.at["RDE", "note"] == "rde not computed (lacks train_states)"
-        and "judge_wo_relevance_he2024" in u.at["wo-GPT-3.5 (Relevance)", "note"]
+        scores.at["RDE", "note"] == "rde not computed (lacks train_states)"
+        and "judge_wo_relevance_he2024" in scores.at["wo-GPT-3.5 (Relevance)", "note"]
     )
-    assert list(ot.tables_of(u.reset_index(), r)["T8"]) == ["MSP"]
+    assert list(ot.tables_of(scores.reset_index(), results)["T8"]) == ["MSP"]
 
 
-def test_the_cast_says_who_is_a_stand_in(bank):
-    q, u, _ = bank
-    r = {
-        "bulletin--tiny-llama-api": ot.Result(
-            prr_table(q.assign(judge_own_relevance=q["rouge_l"]), u), {}, {}
-        )
-    }
-    got = ot.used(r, ot.STAND_INS).set_index(["table", "name"])
+def test_stand_ins_are_marked(bank):
+    quality, uncertainty, _ = bank
+    cells = prr_table(quality.assign(judge_own_relevance=quality["rouge_l"]), uncertainty)
+    results = {"bulletin--tiny-llama-api": ot.Result(cells, {}, {})}
+    got = ot.used(results, ot.STAND_INS).set_index(["table", "name"])
     assert (
         got.at[("T5", "wi-in-GPT-3.5 (Relevance)"), "form"] == "stand-in"
         and got.at[("T5", "wi-in-GPT-3.5 (Overall)"), "note"] == "judge_own_overall not computed"
     )
-    assert not len(ot.used(r, ot.PAPER)) and set(got.index.unique("table")) == {
+    assert not len(ot.used(results, ot.PAPER)) and set(got.index.unique("table")) == {
         "T5",
         "T6",
         "T9",
@@ -116,50 +113,56 @@ def test_the_cast_says_who_is_a_stand_in(bank):
 # What the tables hold
 @pytest.mark.parametrize("released", [True, False])
 def test_every_cell_is_the_prr_it_is_named_for(bank, released):
-    q, u, errors = bank
-    under, by, flat = ot.with_errors(q, u, errors, released)
+    quality_, uncertainty, errors = bank
+    under, by, flat = ot.with_errors(quality_, uncertainty, errors, released)
     assert flat == {"CO": "the same for all texts"} and "CO" not in under and "EI" in under
-    r = {"bulletin--tiny-llama-api": ot.Result(prr_table(under, by), flat, {})}
-    own = ot.tables_of(ot.used(r, ot.STAND_INS), r)
+    results = {"bulletin--tiny-llama-api": ot.Result(prr_table(under, by), flat, {})}
+    own = ot.tables_of(ot.used(results, ot.STAND_INS), results)
     assert (
         set(own) == {"T5", "T6", "T9", "T10", "T11"}
         and "CO" not in own["T11"]
         and own["T5"].equals(own["T6"])
     )
     assert (
-        own["T9"].index.tolist() == [m for m in T["T9"].index if "GPT" not in m]
-        and own["T5"].columns.tolist() == T["T5"].columns.tolist()
+        own["T9"].index.tolist() == [metric for metric in TABLES["T9"].index if "GPT" not in metric]
+        and own["T5"].columns.tolist() == TABLES["T5"].columns.tolist()
     )
-    assert own["T5"].at["SummaC", "LexSim"] == pytest.approx(prr(q["summac_he2024"], u["lex_sim"]).value)
-    assert own["T11"].at["ECC", "MR"] == pytest.approx(prr(-errors["MR"], u["ecc"]).value)
+    assert own["T5"].at["SummaC", "LexSim"] == pytest.approx(
+        prr(quality_["summac_he2024"], uncertainty["lex_sim"]).value
+    )
+    assert own["T11"].at["ECC", "MR"] == pytest.approx(prr(-errors["MR"], uncertainty["ecc"]).value)
+    sign = 1 if released else -1
     assert own["T10"].at["CTC", "EI"] == pytest.approx(
-        prr(-errors["EI"], (1 if released else -1) * q["ctc_he2024"]).value
+        prr(-errors["EI"], sign * quality_["ctc_he2024"]).value
     )
 
 
-def test_texts_drawn_anew_are_texts_repeated(bank):
-    q, u, errors = bank
-    under, by, flat = ot.with_errors(q, u, errors)
-    r = {"bulletin--tiny-llama-api": ot.Result(prr_table(under, by), flat, {})}
-    copies = ot.bootstrapped(ot.used(r, ot.STAND_INS), {"bulletin--tiny-llama-api": (under, by)}, 3, seed=5)
-    own = ot.tables_of(ot.used(r, ot.STAND_INS), r)
-    assert {t: c.shape for t, c in copies.items()} == {t: (3, *d.shape) for t, d in own.items()}
+def test_resampled_texts_are_texts_repeated(bank):
+    metrics, methods, errors = bank
+    under, by, flat = ot.with_errors(metrics, methods, errors)
+    results = {"bulletin--tiny-llama-api": ot.Result(prr_table(under, by), flat, {})}
+    copies = ot.bootstrapped(
+        ot.used(results, ot.STAND_INS), {"bulletin--tiny-llama-api": (under, by)}, 3, seed=5
+    )
+    own = ot.tables_of(ot.used(results, ot.STAND_INS), results)
+    shapes = {name: (3, *table.shape) for name, table in own.items()}
+    assert {name: copy.shape for name, copy in copies.items()} == shapes
     for k, times in enumerate(bootstrap_counts(60, 3, np.random.default_rng(5))):
         i = np.repeat(np.arange(60), times)
 
-        def again(x, y):
-            return prr(x.to_numpy()[i], y.to_numpy()[i]).value  # noqa: B023
+        def again(quality, uncertainty):
+            return prr(quality.to_numpy()[i], uncertainty.to_numpy()[i]).value  # noqa: B023
 
         assert copies["T6"][k, own["T6"].index.get_loc("CTC"), 1] == pytest.approx(
-            again(q["ctc_he2024"], u["ecc"])
+            again(metrics["ctc_he2024"], methods["ecc"])
         )
         assert copies["T11"][k, 2, own["T11"].columns.get_loc("RE")] == pytest.approx(
-            again(-errors["RE"], u["lex_sim"])
+            again(-errors["RE"], methods["lex_sim"])
         )
 
 
-# Sentences
-def test_sentences_about_the_paper_are_not_asked():
+# Claims
+def test_claims_about_the_paper_are_not_applicable():
     stand, paper = ot.apart(ot.STAND_INS), ot.apart(ot.PAPER)
     assert (
         stand["5-01"] == stand["4.2-18"] == stand["C2.3-02"] == ot.FACT
@@ -168,132 +171,129 @@ def test_sentences_about_the_paper_are_not_asked():
     )
     assert (
         stand[stand == ot.TWIN].index.tolist()
-        == [c.id for c in claims().itertuples() if "matrix agreement" in c.cells]
+        == [claim.id for claim in claims().itertuples() if "matrix agreement" in claim.cells]
         and (paper[stand == ot.TWIN] == "").all()
     )
 
 
 def test_the_printed_tables_have_the_printed_verdicts():
-    b = ot.beside(PRINTED, ledger(T, draws=0), ot.apart(ot.PAPER), T)
+    both = ot.beside(PRINTED, ledger(TABLES, draws=0), ot.apart(ot.PAPER), TABLES)
     assert (
-        b["same"].dropna().all()
-        and b["same"].notna().sum() == (ot.apart(ot.PAPER) == "").sum()
-        and b.loc[b["id"] == "4.2-17", "at_hand"].item() == "T7 16x9 of 16x9"
+        both["same"].dropna().all()
+        and both["same"].notna().sum() == (ot.apart(ot.PAPER) == "").sum()
+        and both.loc[both["id"] == "4.2-17", "at_hand"].item() == "T7 16x9 of 16x9"
     )
 
 
 def test_what_is_missing_is_named_and_stays_open():
-    part = {"T7": T["T7"].drop(index="SummaC")}
-    b = ot.beside(PRINTED, ledger(part, draws=0), ot.apart(ot.STAND_INS), part).set_index("id")
+    part = {"T7": TABLES["T7"].drop(index="SummaC")}
+    both = ot.beside(PRINTED, ledger(part, draws=0), ot.apart(ot.STAND_INS), part).set_index("id")
     assert (
-        b.at["C1.3-02", "own"] == "not decidable"
-        and "no row 'SummaC'" in b.at["C1.3-02", "note"]
-        and b.at["C1.3-02", "same"] is None
+        both.at["C1.3-02", "own"] == "not decidable"
+        and "no row 'SummaC'" in both.at["C1.3-02", "note"]
+        and both.at["C1.3-02", "same"] is None
     )
-    assert b.at["4.2-17", "same"] and "table T5 is missing" in b.at["4.2-21", "note"]
+    assert both.at["4.2-17", "same"] and "table T5 is missing" in both.at["4.2-21", "note"]
 
 
 @pytest.mark.parametrize("how", ["noise", "shuffle"])
 def test_verdicts_on_copies_are_those_of_the_ledger(how):
-    some = {t: T[t] for t in ("T3", "T5", "T7", "T9", "T11")}
+    some = {name: TABLES[name] for name in ("T3", "T5", "T7", "T9", "T11")}
     rng = np.random.default_rng(0)
     copies = (
         ot.relabelled(some, ot.places(ot.PAPER), 2, seed=2)
         if how == "shuffle"
-        else {t: d.to_numpy() + 0.2 * rng.normal(size=(2, *d.shape)) for t, d in some.items()}
+        else {
+            name: table.to_numpy() + 0.2 * rng.normal(size=(2, *table.shape)) for name, table in some.items()
+        }
     )
     codes = ot.drawn(some, copies)
     for k in range(2):
-        led = ledger(
-            {t: pd.DataFrame(copies[t][k], d.index, d.columns) for t, d in some.items()}, draws=0
-        ).set_index("id")["verdict"]
-        asked = [i for i in codes.index if ot.apart(ot.PAPER)[i] == ""]
-        assert VERDICTS[codes.loc[asked, k].astype(int)].tolist() == led[asked].tolist() and set(
-            led[led != "not decidable"].index
-        ) == set(codes.index)
+        copy = {
+            name: pd.DataFrame(copies[name][k], table.index, table.columns) for name, table in some.items()
+        }
+        led = ledger(copy, draws=0).set_index("id")["verdict"]
+        asked = [id for id in codes.index if ot.apart(ot.PAPER)[id] == ""]
+        assert VERDICTS[codes.loc[asked, k].astype(int)].tolist() == led[asked].tolist()
+        assert set(led[led != "not decidable"].index) == set(codes.index)
 
 
 def test_a_draw_without_a_value_decides_nothing_about_its_table():
-    some = {t: T[t] for t in ("T5", "T7")}
-    copies = {t: np.stack([d.to_numpy()] * 2) for t, d in some.items()}
+    some = {name: TABLES[name] for name in ("T5", "T7")}
+    copies = {name: np.stack([table.to_numpy()] * 2) for name, table in some.items()}
     copies["T7"][1, 0, 0] = np.nan
     codes = ot.drawn(some, copies)
     assert codes.loc["4.2-17"].isna().tolist() == [False, True] and codes.loc["4.2-21"].notna().all()
 
 
-def test_names_are_shuffled_alike_in_the_tables_of_a_bank():
-    some = {"T3": T["T3"], "T4": T["T3"], "T5": T["T5"], "T11": T["T11"]}
-    a, b = (ot.relabelled(some, ot.places(ot.STAND_INS), 50, seed=s) for s in (1, 2))
-    assert (a["T3"] == a["T4"]).all() and not (a["T3"] == b["T3"]).all()
-    for t, d in some.items():
-        assert (np.sort(a[t].reshape(50, -1)) == np.sort(d.to_numpy().ravel())).all()
-    order = [
-        [T["T5"].iloc[0].tolist().index(v) for v in x[np.flatnonzero((x == T["T5"].iat[0, 0]).any(1))[0]]]
-        for x in a["T5"]
-    ]
-    rows = [
-        [
-            T["T11"].iloc[:, 0].tolist().index(v)
-            for v in x[:, np.flatnonzero((x == T["T11"].iat[0, 0]).any(0))[0]]
-        ]
-        for x in a["T11"]
-    ]
-    assert (
-        order == rows and len(set(map(tuple, order))) > 15
-    )  # the four methods move alike in T5 and T11, and in most of the 24 ways
+def test_names_are_permuted_alike_in_the_tables_of_a_bank():
+    some = {"T3": TABLES["T3"], "T4": TABLES["T3"], "T5": TABLES["T5"], "T11": TABLES["T11"]}
+    first, second = (ot.relabelled(some, ot.places(ot.STAND_INS), 50, seed=seed) for seed in (1, 2))
+    assert (first["T3"] == first["T4"]).all() and not (first["T3"] == second["T3"]).all()
+    for name, table in some.items():
+        assert (np.sort(first[name].reshape(50, -1)) == np.sort(table.to_numpy().ravel())).all()
+
+    def order(table, copy):  # Of the methods in a copy, by the row that holds the first cell
+        row = np.flatnonzero((copy == table[0, 0]).any(1))[0]
+        return [table[0].tolist().index(value) for value in copy[row]]
+
+    columns = [order(TABLES["T5"].to_numpy(), copy) for copy in first["T5"]]
+    rows = [order(TABLES["T11"].to_numpy().T, copy.T) for copy in first["T11"]]
+    # the four methods move alike in T5 and T11, and in most of the 24 ways
+    assert columns == rows and len(set(map(tuple, columns))) > 15
 
 
 def test_agreement_is_counted_over_what_both_decide():
-    b = pd.DataFrame(
+    both = pd.DataFrame(
         dict(id=list("abcd"), printed=["holds", "fails", "holds", "partly"], same=[True, True, False, None])
     )
     null = pd.DataFrame([[2, 2, 0, 0], [0, 1, 1, np.nan], [2, 0, 0, np.nan]], index=list("abc"))
-    a = ot.agreed(b, null, null)
-    assert (a.share, a.n) == (2 / 3, 3) and a.null.tolist() == [1, 1 / 3, 0, 0] and a.p == 2 / 5
-    assert (a.lo, a.hi) == tuple(np.quantile([1, 1 / 3, 0, 0], [0.025, 0.975]))
-    assert ot.agreed(b.assign(same=None), null).n == 0
+    agreement = ot.agreed(both, null, null)
+    assert (
+        (agreement.share, agreement.n) == (2 / 3, 3)
+        and agreement.null.tolist() == [1, 1 / 3, 0, 0]
+        and agreement.p == 2 / 5
+    )
+    assert (agreement.lo, agreement.hi) == tuple(np.quantile([1, 1 / 3, 0, 0], [0.025, 0.975]))
+    assert ot.agreed(both.assign(same=None), null).n == 0
 
 
-def test_a_run_whose_names_mean_nothing_is_no_surprise():
-    "Shuffled tables in the place of a run: p is spread over [0,1]"
-    some = {t: T[t] for t in ("T7", "T8")}
-    at = ot.places(ot.STAND_INS)
-    runs, null = ot.relabelled(some, at, 60, seed=11), ot.drawn(some, ot.relabelled(some, at, 300, seed=12))
+def test_the_p_values_of_permuted_names_are_uniform():
+    "Permuted tables instead of a run: p is spread over [0,1]"
+    some = {name: TABLES[name] for name in ("T7", "T8")}
+    banks = ot.places(ot.STAND_INS)
+    runs = ot.relabelled(some, banks, 60, seed=11)
+    null = ot.drawn(some, ot.relabelled(some, banks, 300, seed=12))
     codes = ot.drawn(some, runs)
-    b = ot.beside(PRINTED, ledger(some, draws=0), ot.apart(ot.PAPER), some).set_index("id")
-    kept = b.index[b["same"].notna()]
+    both = ot.beside(PRINTED, ledger(some, draws=0), ot.apart(ot.PAPER), some).set_index("id")
+    kept = both.index[both["same"].notna()]
 
-    def one(k):
-        return ot.agreed(
-            b.loc[kept]
-            .assign(same=VERDICTS[codes.loc[kept, k].astype(int)] == b.loc[kept, "printed"])
-            .reset_index(),
-            null,
-        ).p
+    def p_value(k):
+        same = VERDICTS[codes.loc[kept, k].astype(int)] == both.loc[kept, "printed"]
+        return ot.agreed(both.loc[kept].assign(same=same).reset_index(), null).p
 
-    p = np.array([one(k) for k in range(60)])
-    assert stats.binom.sf((p <= 0.2).sum() - 1, 60, 0.2) > 0.001 and 0.3 < p.mean() < 0.75
+    p_values = np.array([p_value(k) for k in range(60)])
+    assert stats.binom.sf((p_values <= 0.2).sum() - 1, 60, 0.2) > 0.001 and 0.3 < p_values.mean() < 0.75
 
 
 # Against the printed numbers
-def cell(v, t="T7"):
-    return {t: pd.DataFrame([[v]], ["ROUGE-L"], [T[t].columns[0]])}
+def cell(value, name="T7"):
+    return {name: pd.DataFrame([[value]], ["ROUGE-L"], [TABLES[name].columns[0]])}
 
 
 def test_a_difference_has_the_error_of_two_runs_and_of_rounding():
-    r = ot.against(cell(T["T7"].iat[0, 0] + 0.05), cell(0.03), cell(ITEMS["AESLC"])).iloc[0]
+    row = ot.against(cell(TABLES["T7"].iat[0, 0] + 0.05), cell(0.03), cell(ITEMS["AESLC"])).iloc[0]
     sd = np.sqrt(2 * 0.03**2 + (1e-4) ** 2 / 12)
-    assert (r["sd"], r["z"], r["p"]) == pytest.approx((sd, 0.05 / sd, 2 * stats.norm.sf(0.05 / sd))) and r[
-        "inside"
-    ]
-    few = ot.against(cell(T["T9"].iat[0, 0], "T9"), cell(0.03, "T9"), cell(50, "T9")).iloc[0]
+    assert (row["sd"], row["z"], row["p"]) == pytest.approx((sd, 0.05 / sd, 2 * stats.norm.sf(0.05 / sd)))
+    assert row["inside"]
+    few = ot.against(cell(TABLES["T9"].iat[0, 0], "T9"), cell(0.03, "T9"), cell(50, "T9")).iloc[0]
     assert few["sd"] == pytest.approx(0.03 * 1.5**0.5, abs=1e-6)
 
 
 @pytest.mark.parametrize("off", [0.5e-4, -0.5e-4, 2e-4])
 def test_what_rounds_to_the_printed_number_is_no_deviation(off):
-    r = ot.against(cell(T["T7"].iat[0, 0] + off), cell(0.0), cell(1906), exact=True).iloc[0]
-    assert bool(r["inside"]) == (abs(off) <= 0.5e-4)
+    row = ot.against(cell(TABLES["T7"].iat[0, 0] + off), cell(0.0), cell(1906), exact=True).iloc[0]
+    assert bool(row["inside"]) == (abs(off) <= 0.5e-4)
 
 
 @pytest.mark.parametrize(
@@ -308,10 +308,9 @@ def test_what_rounds_to_the_printed_number_is_no_deviation(off):
 def test_as_many_cells_lie_outside_as_the_noise_says(tmp_path, noise, exact, share):
     out = n = 0
     for seed in range(2):
-        cells, cover = ot.compare(
-            ot.read_results(tmp_path / str(seed), ot.synthetic(tmp_path / str(seed), seed, noise=noise)),
-            exact=exact,
-        )
+        folder = tmp_path / str(seed)
+        results = ot.read_results(folder, ot.synthetic(folder, seed, noise=noise))
+        cells, cover = ot.compare(results, exact=exact)
         assert cover["compared"].sum() == len(cells) == 960 and (cover["note"] == "").all()
         out, n = out + (~cells["inside"].astype(bool)).sum(), n + len(cells)
     lo, hi = stats.binom.interval(0.999, n, share)
@@ -321,9 +320,8 @@ def test_as_many_cells_lie_outside_as_the_noise_says(tmp_path, noise, exact, sha
 @pytest.mark.parametrize("seed", range(3))
 def test_a_planted_deviation_is_found_and_nothing_else(tmp_path, seed):
     where = ("T6", "UniEval (Fluency)", "ECC")
-    cells, _ = ot.compare(
-        ot.read_results(tmp_path, ot.synthetic(tmp_path, seed, {where: 8 * null_sd(ITEMS["XSUM"])}))
-    )
+    shifts = {where: 8 * null_sd(ITEMS["XSUM"])}
+    cells, _ = ot.compare(ot.read_results(tmp_path, ot.synthetic(tmp_path, seed, shifts)))
     assert cells[cells["holm"] < 0.05][["table", "row", "column"]].values.tolist() == [list(where)]
     assert (
         cells.loc[cells["p"].idxmin(), "holm"] == pytest.approx(960 * cells["p"].min())
@@ -332,12 +330,13 @@ def test_a_planted_deviation_is_found_and_nothing_else(tmp_path, seed):
 
 
 def test_what_was_not_run_is_counted_and_named(tmp_path):
-    there = ot.synthetic(tmp_path, banks=["aeslc--bart-large-cnn", "xsum--gpt-3.5"])
-    f = tmp_path / "tables" / "cross--xsum--gpt-3.5_prr.csv"
-    d = pd.read_csv(f)
-    d.loc[d["metric"] == "rouge_l", "se"] = np.nan
-    d[(d["metric"] != "summac_he2024") & (d["method"] != "ecc")].to_csv(f, index=False)
-    cells, cover = ot.compare(ot.read_results(tmp_path, there))
+    banks = ot.synthetic(tmp_path, banks=["aeslc--bart-large-cnn", "xsum--gpt-3.5"])
+    path = tmp_path / "tables" / "cross--xsum--gpt-3.5_prr.csv"
+    prr_cells = pd.read_csv(path)
+    prr_cells.loc[prr_cells["metric"] == "rouge_l", "se"] = np.nan
+    kept = (prr_cells["metric"] != "summac_he2024") & (prr_cells["method"] != "ecc")
+    prr_cells[kept].to_csv(path, index=False)
+    cells, cover = ot.compare(ot.read_results(tmp_path, banks))
     assert (
         cover["compared"].to_dict() == dict(T3=0, T4=0, T5=0, T6=28 * 3, T7=144, T8=0, T9=0)
         and cover["printed"].sum() == 960
@@ -355,13 +354,13 @@ def test_what_was_not_run_is_counted_and_named(tmp_path):
 
 def test_a_method_that_is_off_everywhere_is_found_as_a_whole(tmp_path):
     off = {
-        (t, r, "RDE"): 4 * null_sd(ITEMS[table_settings().at[t, "dataset"]])
-        for t in ("T3", "T4", "T7", "T8")
-        for r in T[t].index
+        (name, row, "RDE"): 4 * null_sd(ITEMS[table_settings().at[name, "dataset"]])
+        for name in ("T3", "T4", "T7", "T8")
+        for row in TABLES[name].index
     }
     cells, _ = ot.compare(ot.read_results(tmp_path, ot.synthetic(tmp_path, 3, off)))
-    g = ot.systematic(cells)
-    first = g[g["kind"] == "column"].iloc[0]
+    found = ot.systematic(cells)
+    first = found[found["kind"] == "column"].iloc[0]
     z = cells.loc[cells["column"] == "RDE", "z"]
     assert (
         (first["name"], first["n"]) == ("RDE", 94)
@@ -371,31 +370,33 @@ def test_a_method_that_is_off_everywhere_is_found_as_a_whole(tmp_path):
     )
     assert (
         first["holm"] == pytest.approx(14 * first["p"])
-        and (g["p"] >= g["p_independent"]).all()
-        and (g.loc[g["name"] != "RDE", "holm"] > 0.05).all()
+        and (found["p"] >= found["p_independent"]).all()
+        and (found.loc[found["name"] != "RDE", "holm"] > 0.05).all()
     )
-    assert g.groupby("kind")["n"].sum().to_dict() == dict(table=960, column=960, row=960)
+    assert found.groupby("kind")["n"].sum().to_dict() == dict(table=960, column=960, row=960)
 
 
 def test_the_texts_say_how_much_of_a_group_is_one_error(bank):
-    "Sums of cells over drawn texts; a bank copied into all cells of a row has the error of one cell"
-    q, u, _ = bank
-    one = q["rouge_l"]
-    same = pd.DataFrame({ns[0]: one for m, ns in ot.METRICS.items() if m in T["T5"].index and "GPT" not in m})
-    for quality in (q, same):
-        r = {"aeslc--gpt-3.5": ot.Result(prr_table(quality, u).assign(n=ITEMS["AESLC"]), {}, {})}
-        names = ot.used(r)
-        cells, _ = ot.compare(r)
-        copies = ot.bootstrapped(names, {"aeslc--gpt-3.5": (quality, u)}, 300, seed=1)
-        g = ot.systematic(cells, copies).set_index("name")
+    "Sums of cells over resampled texts; equal cells of a row have the error of one cell"
+    metrics, methods, _ = bank
+    one = metrics["rouge_l"]
+    printed = [metric for metric in ot.METRICS if metric in TABLES["T5"].index and "GPT" not in metric]
+    same = pd.DataFrame({ot.METRICS[metric][0]: one for metric in printed})
+    for quality in (metrics, same):
+        results = {"aeslc--gpt-3.5": ot.Result(prr_table(quality, methods).assign(n=ITEMS["AESLC"]), {}, {})}
+        names = ot.used(results)
+        cells, _ = ot.compare(results)
+        copies = ot.bootstrapped(names, {"aeslc--gpt-3.5": (quality, methods)}, 300, seed=1)
+        found = ot.systematic(cells, copies).set_index("name")
         sd = copies["T5"][:, :, 1].mean(1).std(ddof=1) * 2**0.5
-        assert g.at["ECC", "p_texts"] == pytest.approx(2 * stats.norm.sf(abs(g.at["ECC", "difference"]) / sd))
-        assert g.at["T5", "p_texts"] == pytest.approx(
-            2
-            * stats.norm.sf(abs(g.at["T5", "difference"]) / (copies["T5"].mean((1, 2)).std(ddof=1) * 2**0.5))
+        assert found.at["ECC", "p_texts"] == pytest.approx(
+            2 * stats.norm.sf(abs(found.at["ECC", "difference"]) / sd)
         )
-        first = g.loc[list(T["T5"]), "p_texts"].idxmin()
-        assert g.at[first, "holm"] == pytest.approx(min(1, 4 * g.at[first, "p_texts"]))
+        table_sd = copies["T5"].mean((1, 2)).std(ddof=1) * 2**0.5
+        z = abs(found.at["T5", "difference"]) / table_sd
+        assert found.at["T5", "p_texts"] == pytest.approx(2 * stats.norm.sf(z))
+        first = found.loc[list(TABLES["T5"]), "p_texts"].idxmin()
+        assert found.at[first, "holm"] == pytest.approx(min(1, 4 * found.at[first, "p_texts"]))
     assert (
         sd == pytest.approx(copies["T5"][:, 0, 1].std(ddof=1) * 2**0.5)
         and ot.systematic(cells)["p_texts"].isna().all()
@@ -403,34 +404,28 @@ def test_the_texts_say_how_much_of_a_group_is_one_error(bank):
 
 
 def test_a_synthetic_run_depends_on_its_seed_only(tmp_path):
-    def bytes_of(name, **kw):
-        return [
-            f.read_bytes()
-            for b in ot.synthetic(tmp_path / name, **kw)
-            for f in [tmp_path / name / "tables" / f"cross--{b}_prr.csv"]
-        ]
+    def bytes_of(name, **options):
+        banks = ot.synthetic(tmp_path / name, **options)
+        return [(tmp_path / name / "tables" / f"cross--{bank}_prr.csv").read_bytes() for bank in banks]
 
-    a = bytes_of("a")
+    default = bytes_of("a")
     assert (
-        a == bytes_of("b")
-        and a != bytes_of("c", seed=1)
-        and bytes_of("d", banks=["xsum--gpt-3.5"]) == [a[list(ot.places(ot.PAPER)).index("xsum--gpt-3.5")]]
+        default == bytes_of("b")
+        and default != bytes_of("c", seed=1)
+        and bytes_of("d", banks=["xsum--gpt-3.5"])
+        == [default[list(ot.places(ot.PAPER)).index("xsum--gpt-3.5")]]
     )
 
 
 def test_the_page_reads_a_finished_paper_profile(tmp_path, monkeypatch):
-    "A synthetic run in the folder of the profile: the page takes it for a run, names the deviation and what is missing"
+    "A synthetic run in the folder of the profile: the page names the deviation and what is missing"
     monkeypatch.setattr("uetrust.core.settings.out_dir", lambda name: tmp_path / name)
-    ot.synthetic(
-        tmp_path / "paper",
-        1,
-        {("T8", "CTC", "MTE"): 0.1},
-        [b for b in ot.places(ot.PAPER) if not b.startswith("aeslc--llama")],
-    )
+    banks = [bank for bank in ot.places(ot.PAPER) if not bank.startswith("aeslc--llama")]
+    ot.synthetic(tmp_path / "paper", 1, {("T8", "CTC", "MTE"): 0.1}, banks)
     space = {}
-    for c in nbformat.read(ROOT / "nbs/experiments/he2024/04_against_print.ipynb", 4).cells:
-        if c.cell_type == "code":
-            exec(c.source.replace("profile = 'smoke'", "profile = 'paper'"), space)
+    for cell in nbformat.read(ROOT / "nbs/experiments/he2024/04_against_print.ipynb", 4).cells:
+        if cell.cell_type == "code":
+            exec(cell.source.replace('profile = "smoke"', 'profile = "paper"'), space)
     said = json.loads((tmp_path / "paper" / "pages" / "against_print.json").read_text())
     text = " ".join(said["text"])
     assert (

@@ -1,4 +1,4 @@
-"""Every model writes and judges: cells are the scores of their texts, prompts are read, gaps are counted, the profile of the paper resolves."""
+"""Self-bias study: cells are the scores of their texts, prompts are used, gaps are counted."""
 
 from dataclasses import replace
 from itertools import permutations
@@ -11,7 +11,7 @@ from scipy.stats import kendalltau, spearmanr
 from uetrust.core.settings import profile
 from uetrust.data.bulletins import bulletins
 from uetrust.nlg.likelihood import EVALUATORS
-from uetrust.papers.narcissism import live as st
+from uetrust.papers.narcissism import live as live
 from uetrust.papers.narcissism.bias import interaction_residual, mean_matrix, panel, standardised
 from uetrust.scoring.generators import generator, plan
 from uetrust.scoring.metrics import grade
@@ -20,22 +20,21 @@ from uetrust.scoring.pipeline import place
 
 @pytest.fixture(scope="module")
 def judges():
-    return {n: st.judge_of(generator(n)) for n in ("tiny-bart", "tiny-t5", "tiny-llama")}
+    return {name: live.judge_of(generator(name)) for name in ("tiny-bart", "tiny-t5", "tiny-llama")}
 
 
 @pytest.fixture(scope="module")
 def texts():
-    b = bulletins("test", 4)
+    given = bulletins("test", 4)
 
-    def by(g, said):
-        return pd.DataFrame(
-            dict(document=b["id"], generator=g, hypothesis=said, source=b["source"], reference=b["reference"])
-        )
+    def by(name, summaries):
+        about = dict(document=given["id"], source=given["source"], reference=given["reference"])
+        return pd.DataFrame(dict(about, generator=name, hypothesis=summaries))
 
     return pd.concat(
         [
-            by("tiny-bart", b["reference"]),
-            by("tiny-t5", b["paraphrase"]),
+            by("tiny-bart", given["reference"]),
+            by("tiny-t5", given["paraphrase"]),
             by("tiny-llama", ["Rain fell.", "The town is old.", "A vote.", "No."]),
         ],
         ignore_index=True,
@@ -43,51 +42,51 @@ def texts():
 
 
 def test_a_cell_is_the_score_of_its_text(judges, texts, tmp_path):
-    panels, gone = st.grids(texts, judges, tmp_path, progress=False)
-    assert list(panels) == list(st.FORMS) and gone == {f: [] for f in st.FORMS}
-    r = texts.iloc[[9]]
-    for n, e in judges.items():
-        t = grade(
-            r.rename(columns=dict(document="id")),
-            {e.leaves: place(e.checkpoint)},
-            [e.score, e.reference_score],
+    panels, gone = live.grids(texts, judges, tmp_path, progress=False)
+    assert list(panels) == list(live.FORMS) and gone == {form: [] for form in live.FORMS}
+    row = texts.iloc[[9]]
+    for name, judge in judges.items():
+        scores = grade(
+            row.rename(columns=dict(document="id")),
+            {judge.leaves: place(judge.checkpoint)},
+            [judge.score, judge.reference_score],
             progress=False,
         ).set_index("name")["value"]
-        for form, score in zip(st.FORMS, (e.score, e.reference_score), strict=True):
-            assert panels[form].at[(r["document"].iloc[0], "tiny-llama"), n] == pytest.approx(
-                t[score], abs=2e-5
+        for form, score in zip(live.FORMS, (judge.score, judge.reference_score), strict=True):
+            assert panels[form].at[(row["document"].iloc[0], "tiny-llama"), name] == pytest.approx(
+                scores[score], abs=2e-5
             )
 
 
-def test_scores_on_file_are_not_read_again(judges, texts, tmp_path):
+def test_stored_scores_are_not_computed_again(judges, texts, tmp_path):
     one = dict(list(judges.items())[:1])
-    first, _ = st.grids(texts, one, tmp_path, progress=False)
-    times = {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
-    again, _ = st.grids(texts, one, tmp_path, progress=False)
+    first, _ = live.grids(texts, one, tmp_path, progress=False)
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    again, _ = live.grids(texts, one, tmp_path, progress=False)
     assert (
         times
-        and {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()} == times
-        and all(first[f].equals(again[f]) for f in first)
+        and {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == times
+        and all(first[form].equals(again[form]) for form in first)
     )
 
 
 def test_a_judge_reads_its_prompt(judges, texts, tmp_path):
     asked = replace(judges["tiny-bart"], prefix="Summarize: ")
-    with_prompt = st.grids(texts, {"tiny-bart": asked}, tmp_path, progress=False)[0]["reference-free"]
-    by_hand = st.grids(
+    with_prompt = live.grids(texts, {"tiny-bart": asked}, tmp_path, progress=False)[0]["reference-free"]
+    by_hand = live.grids(
         texts.assign(source="Summarize: " + texts["source"]),
         {"tiny-bart": judges["tiny-bart"]},
         tmp_path,
         progress=False,
     )[0]["reference-free"]
     assert with_prompt.equals(by_hand) and not with_prompt.equals(
-        st.grids(texts, {"tiny-bart": judges["tiny-bart"]}, tmp_path, progress=False)[0]["reference-free"]
+        live.grids(texts, {"tiny-bart": judges["tiny-bart"]}, tmp_path, progress=False)[0]["reference-free"]
     )
 
 
 def test_a_document_without_a_score_is_left_out_everywhere(judges, texts, tmp_path):
     bad = texts.assign(hypothesis=texts["hypothesis"].where(texts.index != 5, ""))
-    panels, gone = st.grids(
+    panels, gone = live.grids(
         bad, {"tiny-llama": judges["tiny-llama"], "tiny-bart": judges["tiny-bart"]}, tmp_path, progress=False
     )
     lost = texts.at[5, "document"]
@@ -100,88 +99,89 @@ def test_a_document_without_a_score_is_left_out_everywhere(judges, texts, tmp_pa
 
 def test_what_cannot_be_run_is_named(texts, tmp_path):
     with pytest.raises(ValueError, match=r"GPT3-Curie \(retired\).*Cohere-Command \(hosted\).*echo_leaves"):
-        st.grids(texts, {n: EVALUATORS[n] for n in ("GPT2", "GPT3-Curie", "Cohere-Command")}, tmp_path)
+        live.grids(
+            texts, {name: EVALUATORS[name] for name in ("GPT2", "GPT3-Curie", "Cohere-Command")}, tmp_path
+        )
 
 
 def test_the_self_effect_is_exact_for_three():
     rng = np.random.default_rng(1)
     names = list("abc")
     scores = panel(rng.normal(size=(30, 3, 3)) + 0.8 * np.eye(3), names, names)
-    b = st.self_bias(scores, 400, 3)
-    r = interaction_residual(mean_matrix(standardised(scores))).to_numpy()
-    sums = [sum(r[p[j], j] for j in range(3)) for p in permutations(range(3))]
+    found = live.self_bias(scores, 400, 3)
+    residual = interaction_residual(mean_matrix(standardised(scores))).to_numpy()
+    sums = [sum(residual[matching[j], j] for j in range(3)) for matching in permutations(range(3))]
     assert (
-        b["value"] == pytest.approx(1.5 * np.trace(r) / 3)
-        and b["p"] == pytest.approx(np.mean([s >= np.trace(r) - 1e-12 for s in sums]))
-        and b["matchings"] == 6
-        and b["documents"] == 30
+        found["value"] == pytest.approx(1.5 * np.trace(residual) / 3)
+        and found["p"] == pytest.approx(np.mean([total >= np.trace(residual) - 1e-12 for total in sums]))
+        and found["matchings"] == 6
+        and found["documents"] == 30
     )
-    assert b["lo"] < b["value"] < b["hi"] and b["control_hi"] < b["lo"]
-    assert f"lambda = {b['value']:.3f}" in st.sentence("reference-free", b) and "30 documents" in st.sentence(
-        "reference-free", b
-    )
+    assert found["lo"] < found["value"] < found["hi"] and found["control_hi"] < found["lo"]
+    sentence = live.sentence("reference-free", found)
+    assert f"lambda = {found['value']:.3f}" in sentence and "30 documents" in sentence
 
 
 def test_relatives_are_compared_with_strangers():
     names = ["x1", "x2", "y1", "y2"]
     like = np.array([[0.0, 2, 0, 0], [2, 0, 0, 0], [0, 0, 0, 2], [0, 0, 2, 0]])
     scores = panel(np.stack([like, like]), names, names)
-    e = EVALUATORS["BART-Base"]
-    judges = {n: replace(e, family=n[0], size="", tuned="CNN") for n in names}
-    assert st.kin(scores, judges) == {"family": 1.0}  # All are tuned on the same, none has a size
+    evaluator = EVALUATORS["BART-Base"]
+    judges = {name: replace(evaluator, family=name[0], size="", tuned="CNN") for name in names}
+    assert live.kin(scores, judges) == {"family": 1.0}  # All are tuned on the same, none has a size
 
 
 def test_people_and_judges_correlate_as_scipy_says(judges, texts, tmp_path):
     given = texts.assign(human=np.arange(12.0) % 7)
-    e, keep = (
-        judges["tiny-llama"],
-        [i for i in range(12) if i != 3],
-    )  # It has no likelihood for an empty summary
-    got = st.with_people(
+    judge = judges["tiny-llama"]
+    keep = [i for i in range(12) if i != 3]  # It has no likelihood for an empty summary
+    got = live.with_people(
         given.assign(hypothesis=given["hypothesis"].where(given.index != 3, "")),
-        {"tiny-llama": e},
+        {"tiny-llama": judge},
         "reference-based",
         tmp_path,
         progress=False,
     ).set_index("coefficient")
-    x, h = (
-        st.grids(given, {"tiny-llama": e}, tmp_path, progress=False)[0]["reference-based"][
-            "tiny-llama"
-        ].to_numpy()[keep],
-        given["human"].to_numpy()[keep],
-    )
+    panels, _ = live.grids(given, {"tiny-llama": judge}, tmp_path, progress=False)
+    scores = panels["reference-based"]["tiny-llama"].to_numpy()[keep]
+    human = given["human"].to_numpy()[keep]
     assert (
         set(got["n"]) == {11}
-        and got.at["spearman", "value"] == pytest.approx(spearmanr(x, h)[0], abs=1e-6)
-        and got.at["kendall", "value"] == pytest.approx(kendalltau(x, h)[0], abs=1e-6)
+        and got.at["spearman", "value"] == pytest.approx(spearmanr(scores, human)[0], abs=1e-6)
+        and got.at["kendall", "value"] == pytest.approx(kendalltau(scores, human)[0], abs=1e-6)
     )
     groups = given["generator"].to_numpy()[keep]
     assert got.at["spearman", "within"] == pytest.approx(
-        np.mean([spearmanr(x[groups == g], h[groups == g])[0] for g in dict.fromkeys(groups)]), abs=1e-6
+        np.mean(
+            [spearmanr(scores[groups == group], human[groups == group])[0] for group in dict.fromkeys(groups)]
+        ),
+        abs=1e-6,
     )
 
 
 def test_people_of_the_benchmarks():
-    t = st.people("summeval")
+    table = live.people("summeval")
     assert (
-        t.groupby("generator").size().to_dict() == dict.fromkeys(("BART", "T5", "GPT2"), 100)
-        and t["human"].between(1, 5).all()
+        table.groupby("generator").size().to_dict() == dict.fromkeys(("BART", "T5", "GPT2"), 100)
+        and table["human"].between(1, 5).all()
     )
     with pytest.raises(LookupError, match="'summeval'"):
-        st.people("nobody")
+        live.people("nobody")
 
 
 def test_the_profile_of_the_paper_resolves():
     banks = profile("narcissism")["grid"].split()
-    hub = [n for n, e in EVALUATORS.items() if e.runs == "hub"]
-    plans = [plan("narcissism", b) for b in banks]
-    assert [(p.dataset, p.generator.name) for p in plans] == [(d, n) for d in ("cnndm", "xsum") for n in hub]
+    hub = [name for name, evaluator in EVALUATORS.items() if evaluator.runs == "hub"]
+    plans = [plan("narcissism", bank) for bank in banks]
+    assert [(one_plan.dataset, one_plan.generator.name) for one_plan in plans] == [
+        (dataset, name) for dataset in ("cnndm", "xsum") for name in hub
+    ]
     assert all(
-        p.generator.model == EVALUATORS[p.generator.name].checkpoint
-        and p.generator.decoding.samples == 0
-        and not p.generator.passes
-        and p.data.endswith(":500")
-        for p in plans
+        one_plan.generator.model == EVALUATORS[one_plan.generator.name].checkpoint
+        and one_plan.generator.decoding.samples == 0
+        and not one_plan.generator.passes
+        and one_plan.data.endswith(":500")
+        for one_plan in plans
     )
     assert (
         plans[0].generator.decoding.document == "Summarize: {source}"

@@ -1,4 +1,4 @@
-"""The nine sets of TRUE end to end on small stand-ins: public files, grading, thresholds, table. With other names the same run is the paper's."""
+"""Nine sets of TRUE, end to end on small synthetic files: loading, scoring, thresholds, table."""
 
 import csv
 import json
@@ -25,116 +25,121 @@ ROOT = Path(__file__).resolve().parents[1]
 N = 4  # Texts per set
 
 
-def write(at, name, text):
-    (at / name).parent.mkdir(parents=True, exist_ok=True)
-    (at / name).write_text(text, encoding="utf-8", newline="")
+def write(path, name, text):
+    (path / name).parent.mkdir(parents=True, exist_ok=True)
+    (path / name).write_text(text, encoding="utf-8", newline="")
 
 
 def lines(rows):
-    return "".join(json.dumps(r) + "\n" for r in rows)
+    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 def pairs(k):  # Source, summary and label of set k: every other summary is that of another bulletin
-    w = bulletins("test", 9 * N)[k * N : (k + 1) * N].reset_index(drop=True)
-    return [(s, w["reference"][i if i % 2 else (i + 1) % N], i % 2) for i, s in enumerate(w["source"])]
+    word = bulletins("test", 9 * N)[k * N : (k + 1) * N].reset_index(drop=True)
+    return [
+        (sentence, word["reference"][i if i % 2 else (i + 1) % N], i % 2)
+        for i, sentence in enumerate(word["source"])
+    ]
 
 
-def stand_ins(at):
+def stand_ins(folder):
     "Nine public files of N texts each, as they are published; all of Q2 is consistent"
-    p = {n: pairs(k) for k, n in enumerate(b.TRUE_FILES)}
+    pair = {n: pairs(k) for k, n in enumerate(b.TRUE_FILES)}
 
     def rows(n):
-        return [(i, *x) for i, x in enumerate(p[n])]
+        return [(i, *x) for i, x in enumerate(pair[n])]
 
     def votes(y):
         return [
-            dict(worker_id=w, response=r)
-            for w, r in enumerate(("yes", "yes", "no") if y else ("no", "no", "yes"))
+            dict(worker_id=word, response=r)
+            for word, r in enumerate(("yes", "yes", "no") if y else ("no", "no", "yes"))
         ]
 
     def table(name, head, body, **kw):
-        (at / name).parent.mkdir(parents=True, exist_ok=True)
-        with open(at / name, "w", newline="", encoding="utf-8") as f:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with open(folder / name, "w", newline="", encoding="utf-8") as f:
             csv.writer(f, **kw).writerows([head, *body])
 
-    write(at, "xsum/test.jsonl", lines(dict(id=str(i), document=s) for i, s, _, _ in rows("mnbm")))
+    write(
+        folder, "xsum/test.jsonl", lines(dict(id=str(i), document=source) for i, source, _, _ in rows("mnbm"))
+    )
     table(
         "xsumfaith/hallucination_annotations_xsum_summaries.csv",
         ["bbcid", "system", "summary", "hallucination_type", "hallucinated_span", "worker_id"],
         [
-            [i, "TranS2S", h, "NULL" if y else "extrinsic", "x", f"wid_{w}"]
-            for i, _, h, y in rows("mnbm")
-            for w in range(3)
+            [i, "TranS2S", hypothesis, "NULL" if y else "extrinsic", "x", f"wid_{word}"]
+            for i, _, hypothesis, y in rows("mnbm")
+            for word in range(3)
         ],
     )
     write(
-        at,
+        folder,
         "cnndm/test.jsonl",
-        lines(dict(id=f"{i:040d}", article=s, highlights="x") for i, s, _, _ in rows("summeval")),
+        lines(dict(id=f"{i:040d}", article=source, highlights="x") for i, source, _, _ in rows("summeval")),
     )
     write(
-        at,
+        folder,
         "summeval/model_annotations.aligned.jsonl",
         lines(
             dict(
                 id=f"dm-test-{i:040d}",
-                decoded=h,
+                decoded=hypothesis,
                 model_id="M1",
                 expert_annotations=[dict(consistency=5 if y else 4)] * 3,
             )
-            for i, _, h, y in rows("summeval")
+            for i, _, hypothesis, y in rows("summeval")
         ),
     )
     write(
-        at,
+        folder,
         "frank/human_annotations_sentence.json",
         json.dumps(
             [
                 dict(
                     hash=str(i),
                     model_name="m",
-                    article=s,
-                    summary=h,
+                    article=source,
+                    summary=hypothesis,
                     split="valid",
                     summary_sentences_annotations=[
                         {f"annotator_{a}": ["NoE" if y else "EntE"] for a in range(3)}
                     ],
                 )
-                for i, s, h, y in rows("frank")
+                for i, source, hypothesis, y in rows("frank")
             ]
         ),
     )
-    for w in ("xsum", "cnndm"):
+    for word in ("xsum", "cnndm"):
         write(
-            at,
-            f"qags/mturk_{w}.jsonl",
+            folder,
+            f"qags/mturk_{word}.jsonl",
             lines(
-                dict(article=s, summary_sentences=[dict(sentence=h, responses=votes(y))])
-                for _, s, h, y in rows(f"qags_{w}")
+                dict(article=source, summary_sentences=[dict(sentence=hypothesis, responses=votes(y))])
+                for _, source, hypothesis, y in rows(f"qags_{word}")
             ),
         )
     write(
-        at,
+        folder,
         "dialfact/valid_split.jsonl",
         lines(
             dict(
-                response=h,
-                evidence_list=[["T", "l", s, "0"]],
+                response=hypothesis,
+                evidence_list=[["T", "l", source, "0"]],
                 response_label="SUPPORTS" if y else "REFUTES",
                 type_label="factual",
             )
-            for _, s, h, y in rows("dialfact")
+            for _, source, hypothesis, y in rows("dialfact")
         ),
     )
     write(
-        at,
+        folder,
         "begin/dev_05_24_21.tsv",
         "\n".join(
             [
                 "evidence\tresponse\tgold label",
                 *(
-                    f"{' '.join(s.split())}\t{h}\t{'entailment' if y else 'generic'}"
-                    for _, s, h, y in rows("begin")
+                    f"{' '.join(source.split())}\t{hypothesis}\t{'entailment' if y else 'generic'}"
+                    for _, source, hypothesis, y in rows("begin")
                 ),
             ]
         )
@@ -143,15 +148,21 @@ def stand_ins(at):
     table(
         "q2/cross_annotation.csv",
         ["knowledge", "dodeca_response", "memnet_response", "dodeca_label", "memnet_label"],
-        [[s, h, "Nobody in the whole town has any idea of this.", 0, 0] for _, s, h, _ in rows("q2")],
+        [
+            [source, hypothesis, "Nobody in the whole town has any idea of this.", 0, 0]
+            for _, source, hypothesis, _ in rows("q2")
+        ],
     )
     write(
-        at,
+        folder,
         "paws/dev.tsv",
         "\n".join(
             [
                 "id\tsentence1\tsentence2\tlabel",
-                *(f"{i}\t{' '.join(s.split())}\t{h}\t{y}" for i, s, h, y in rows("paws")),
+                *(
+                    f"{i}\t{' '.join(source.split())}\t{hypothesis}\t{y}"
+                    for i, source, hypothesis, y in rows("paws")
+                ),
             ]
         )
         + "\n",
@@ -160,9 +171,9 @@ def stand_ins(at):
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    at = tmp_path_factory.mktemp("cache")
-    stand_ins(at)
-    return at
+    folder = tmp_path_factory.mktemp("cache")
+    stand_ins(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +206,7 @@ def test_the_stand_ins_are_nine_sets_with_the_labels_that_were_written(texts):
     for k, n in enumerate(b.TRUE_FILES):
         if n != "q2":
             assert texts.loc[texts["dataset"] == n, ["hypothesis", "label"]].to_numpy().tolist() == [
-                [h, y] for _, h, y in pairs(k)
+                [hypothesis, y] for _, hypothesis, y in pairs(k)
             ]
     assert texts.attrs["dropped"] == {n: {} for n in b.TRUE_FILES}
 
@@ -210,7 +221,7 @@ def test_scores_are_those_of_grading_one_set(texts, models, scores):
     for n, metric in (("BARTSc", "bart_score_exp"), ("SummaCC", "summac_conv")):
         want = grade(
             one[["id", "hypothesis", "source"]],
-            {k: v for k, v in models.items() if k != ts.SECOND},
+            {k: value for k, value in models.items() if k != ts.SECOND},
             [metric],
             progress=False,
         ).set_index("sample")["value"]
@@ -235,7 +246,7 @@ def test_every_metric_is_asked_once_and_both_bertscores_have_their_own_model(
 ):
     asked = graded(monkeypatch, {})
     ts.score_sets(texts, models | dict(bertscore="first") | {ts.SECOND: "second"}, tmp_path, progress=False)
-    assert [m for m, n in asked if n == ["bertscore_precision_source"]] == ["first", "second"]
+    assert [metric for metric, n in asked if n == ["bertscore_precision_source"]] == ["first", "second"]
     assert sorted(x for _, n in asked for x in n) == sorted(ts.ELEVEN.values())
 
 
@@ -254,54 +265,57 @@ def test_all_nine_sets_by_all_metrics_and_what_is_missing_is_named(scores):
 
 def test_a_second_run_reads_and_a_changed_text_is_scored_again(texts, tmp_path, monkeypatch):
     few = texts[texts["dataset"].isin(["begin", "paws"])]
-    a = ts.score_sets(few, {}, tmp_path, progress=False)
+    first = ts.score_sets(few, {}, tmp_path, progress=False)
     assert (
-        a.attrs["missing"]["DBERTSc"] == "a model for 'bertscore_deberta'"
-        and a.attrs["missing"]["ANLI"] == "a model for 'anli'"
+        first.attrs["missing"]["DBERTSc"] == "a model for 'bertscore_deberta'"
+        and first.attrs["missing"]["ANLI"] == "a model for 'anli'"
     )
     asked = graded(monkeypatch)
     again = ts.score_sets(few, {}, tmp_path, progress=False)
-    assert asked == [] and again.equals(a) and again.attrs == a.attrs
+    assert asked == [] and again.equals(first) and again.attrs == first.attrs
     assert not ts.score_sets(few.assign(hypothesis="Rain."), {}, tmp_path, progress=False).equals(
-        a
-    ) and sorted(x for _, n in asked for x in n) == sorted(ts.ELEVEN.values())
+        first
+    ) and sorted(changed for _, n in asked for changed in n) == sorted(ts.ELEVEN.values())
 
 
 def test_the_study_has_every_cell_and_notes_the_set_with_one_class(scores):
-    it = ts.nine_items(scores)
-    t = ts.noted(study({ts.NINE: it}, "xdomain", "logistic"))
-    assert set(map(tuple, t[["dataset", "metric", "preset"]].to_numpy())) == {
-        (d, m, p) for d in b.TRUE_FILES for m in HERE for p in ("principled", "opitz2024")
+    items = ts.nine_items(scores)
+    table = ts.noted(study({ts.NINE: items}, "xdomain", "logistic"))
+    assert set(map(tuple, table[["dataset", "metric", "preset"]].to_numpy())) == {
+        (dataset, metric, preset)
+        for dataset in b.TRUE_FILES
+        for metric in HERE
+        for preset in ("principled", "opitz2024")
     }
-    only = t["dataset"] == "q2"
+    only = table["dataset"] == "q2"
     assert (
-        t.loc[only, ["auc", "balanced_accuracy"]].isna().all(axis=None)
-        and t.loc[only, "note"].eq(f"one class only: all {2 * N} texts are consistent").all()
+        table.loc[only, ["auc", "balanced_accuracy"]].isna().all(axis=None)
+        and table.loc[only, "note"].eq(f"one class only: all {2 * N} texts are consistent").all()
     )
     assert (
-        t.loc[~only, "auc"].notna().all()
-        and t.loc[~only, "note"].eq("").all()
-        and t["accuracy"].notna().all()
+        table.loc[~only, "auc"].notna().all()
+        and table.loc[~only, "note"].eq("").all()
+        and table["accuracy"].notna().all()
     )
     from sklearn.metrics import roc_auc_score
 
-    for (d, m), g in t[~only].groupby(["dataset", "metric"]):
-        s = scores[scores["dataset"] == d]
-        np.testing.assert_allclose(g["auc"], roc_auc_score(s["label"], s[m]), atol=1e-12)
+    for (dataset, metric), group in table[~only].groupby(["dataset", "metric"]):
+        setting = scores[scores["dataset"] == dataset]
+        np.testing.assert_allclose(group["auc"], roc_auc_score(setting["label"], setting[metric]), atol=1e-12)
 
 
 def test_metrics_see_that_half_of_the_summaries_are_of_other_bulletins(scores):
-    s = scores[scores["dataset"] != "q2"]
-    assert (s.groupby("label")[["BLEU", "SummaCC", "BARTSc"]].mean().diff().loc[1] > 0).all()
+    found = scores[scores["dataset"] != "q2"]
+    assert (found.groupby("label")[["BLEU", "SummaCC", "BARTSc"]].mean().diff().loc[1] > 0).all()
 
 
 def test_studying_any_items_is_comparing_them(scores):
-    it = ts.nine_items(scores)
-    got = study(dict(x=it, y=it), "indata", "stump", repeats=2, seed=3)
-    want = compare(it.data, it.domain, "indata", "stump", 2, 3)
-    for l in "xy":
+    items = ts.nine_items(scores)
+    got = study(dict(x=items, y=items), "indata", "stump", repeats=2, seed=3)
+    want = compare(items.data, items.domain, "indata", "stump", 2, 3)
+    for layout in "xy":
         pd.testing.assert_frame_equal(
-            got[got["layout"] == l].drop(columns="layout").reset_index(drop=True), want
+            got[got["layout"] == layout].drop(columns="layout").reset_index(drop=True), want
         )
 
 
@@ -345,14 +359,14 @@ def test_wrong_scores_of_ones_own(scores, tmp_path, text, says):
 
 
 def test_a_set_without_a_metric_is_an_error_that_names_both(scores):
-    s = scores.copy()
-    s.loc[s["dataset"] == "paws", "ANLI"] = np.nan
+    given = scores.copy()
+    given.loc[given["dataset"] == "paws", "ANLI"] = np.nan
     with pytest.raises(
         ValueError, match="no text of paws has all of.*; ANLI has none there. Score it there too"
     ):
-        ts.nine_items(s)
+        ts.nine_items(given)
     with pytest.raises(ValueError, match="no metric has a score"):
-        ts.nine_items(s.drop(columns=HERE))
+        ts.nine_items(given.drop(columns=HERE))
 
 
 def test_released_scores_need_no_model(tmp_path, monkeypatch):
@@ -413,7 +427,7 @@ def test_frank_is_judged_on_as_before():
 # The page
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    "The project, with a profile that differs from [profile.threshold] in the names of evaluators only; nothing else is asked of settings.ini"
+    "The project, with a profile that differs from [profile.threshold] in the names of models only"
     shutil.copytree(ROOT / "nbs" / "experiments", tmp_path / "nbs" / "experiments")
     (tmp_path / "data").symlink_to(ROOT / "data")
     small = "bertscore=data/models/tiny-encoder bertscore_deberta=data/models/tiny-encoder"
@@ -439,18 +453,18 @@ def test_the_page_runs_from_public_files_to_the_table(project, home, texts, monk
             profile="tiny", mode="xdomain", classifier="stump", own=str(project / "own.csv"), complete=False
         ),
     )
-    t = pd.read_csv(
+    table = pd.read_csv(
         project / "runs" / "tiny" / "tables" / "threshold_xdomain_stump.csv", keep_default_na=True
     )
     assert (
-        t.groupby("preset").size().to_dict() == dict(principled=99, opitz2024=99)
-        and set(t["metric"]) == set(ts.ELEVEN)
-        and set(t["dataset"]) == set(b.TRUE_FILES)
-        and set(t["layout"]) == {ts.NINE}
+        table.groupby("preset").size().to_dict() == dict(principled=99, opitz2024=99)
+        and set(table["metric"]) == set(ts.ELEVEN)
+        and set(table["dataset"]) == set(b.TRUE_FILES)
+        and set(table["layout"]) == {ts.NINE}
     )
     assert (
-        t.loc[t["dataset"] == "q2", "note"].str.startswith("one class only").all()
-        and t.loc[t["dataset"] != "q2", "note"].isna().all()
+        table.loc[table["dataset"] == "q2", "note"].str.startswith("one class only").all()
+        and table.loc[table["dataset"] != "q2", "note"].isna().all()
     )
     assert (
         len(list((project / "runs" / "tiny" / "scores").glob("*.parquet"))) == 2
@@ -458,16 +472,16 @@ def test_the_page_runs_from_public_files_to_the_table(project, home, texts, monk
     )
     assert len(pd.read_csv(project / "runs" / "tiny" / "tables" / "threshold_beside_stump.csv")) == 99
     said = " ".join(
-        str(o.get("data", {}).get("text/markdown", ""))
-        for c in nbformat.read(out, 4).cells
-        for o in c.get("outputs", [])
+        str(output.get("data", {}).get("text/markdown", ""))
+        for cell in nbformat.read(out, 4).cells
+        for output in cell.get("outputs", [])
     )
     assert f"{10 * N} of {10 * N} texts have all 11 metrics" in said and "FRANK" not in said
 
 
 def test_without_the_files_the_page_ends_early_and_says_which(project, tmp_path, monkeypatch):
-    for v in ("UETRUST_CACHE", "UETRUST_MIRROR"):
-        monkeypatch.setenv(v, str(tmp_path))
+    for variable in ("UETRUST_CACHE", "UETRUST_MIRROR"):
+        monkeypatch.setenv(variable, str(tmp_path))
     monkeypatch.setenv("UETRUST_OFFLINE", "1")
     out = run_notebook(
         project / "nbs/experiments/threshold/01_threshold.ipynb",

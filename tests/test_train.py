@@ -17,9 +17,9 @@ from uetrust.training import tasks, train
 SMALL = dict(d_model=32, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=64, decoder_ffn_dim=64)
 
 
-def bart(**kw):
-    r = train.RECIPES["tiny-bart"]
-    return r._replace(**dict(config=r.config | SMALL, batch=8, steps=20) | kw)
+def bart(**changes):
+    recipe = train.RECIPES["tiny-bart"]
+    return recipe._replace(**dict(config=recipe.config | SMALL, batch=8, steps=20) | changes)
 
 
 @pytest.fixture(scope="module")
@@ -34,27 +34,32 @@ def tok(texts):
 
 @pytest.mark.parametrize("family", tasks.SPECIALS)
 def test_tokenizers_write_every_split_back_and_load_without_the_hub(family, texts, tmp_path):
-    name = {r.family: n for n, r in train.RECIPES.items()}[family]
+    name = {recipe.family: n for n, recipe in train.RECIPES.items()}[family]
     made = tasks.tokenizer(texts, family)
     made.save_pretrained(tmp_path)
     getattr(__import__("transformers"), train.RECIPES[name].cls).config_class().save_pretrained(tmp_path)
     loaded = AutoTokenizer.from_pretrained(tmp_path)
     for split in SPLITS:
-        for s in bulletins(split, 30)["source"]:
-            ids = loaded(s)["input_ids"]
-            assert ids == made(s)["input_ids"]
+        for text in bulletins(split, 30)["source"]:
+            ids = loaded(text)["input_ids"]
+            assert ids == made(text)["input_ids"]
             assert loaded.unk_token_id not in ids
-            assert loaded.decode(ids, skip_special_tokens=True) == s
+            assert loaded.decode(ids, skip_special_tokens=True) == text
     assert 600 <= len(loaded) <= 1000
     assert loaded.decode(loaded("Zoë, 日本!")["input_ids"], skip_special_tokens=True) == "Zoë, 日本!"
 
 
 def test_names_of_the_shifted_split_are_not_in_the_vocabulary(tok):
     length = {
-        s: np.mean(
-            [len(tok.tokenize(p)) for b in bulletins(s, 20).itertuples() for f in b.facts if (p := f.actor)]
+        split: np.mean(
+            [
+                len(tok.tokenize(person))
+                for row in bulletins(split, 20).itertuples()
+                for fact in row.facts
+                if (person := fact.actor)
+            ]
         )
-        for s in ("test", "shifted")
+        for split in ("test", "shifted")
     }
     assert length["test"] == 2 < length["shifted"] - 1
 
@@ -62,51 +67,62 @@ def test_names_of_the_shifted_split_are_not_in_the_vocabulary(tok):
 def test_a_pair_of_texts_is_framed_as_in_bart_t5_and_bert(texts):
     frames = dict(bart="<s> Yes </s> </s> Yes </s>", t5="Yes </s> Yes </s>", bert="[CLS] Yes [SEP] Yes [SEP]")
     for family, frame in frames.items():
-        t = tasks.tokenizer(texts, family)
-        assert t.convert_ids_to_tokens(t("Yes", "Yes")["input_ids"]) == frame.replace("Yes", "ĠYes").split()
-    assert t("Yes", "Yes")["token_type_ids"] == [0, 0, 0, 1, 1]
+        tokenizer = tasks.tokenizer(texts, family)
+        assert (
+            tokenizer.convert_ids_to_tokens(tokenizer("Yes", "Yes")["input_ids"])
+            == frame.replace("Yes", "ĠYes").split()
+        )
+    assert tokenizer("Yes", "Yes")["token_type_ids"] == [0, 0, 0, 1, 1]
 
 
 def test_a_conversation_has_the_ids_of_the_chat_template(texts):
-    t = tasks.tokenizer(texts, "llama")
-    for c in tasks.chats(tasks.rows(0, 10, 0.5), np.random.default_rng(0)):
+    tokenizer = tasks.tokenizer(texts, "llama")
+    for messages in tasks.chats(tasks.rows(0, 10, 0.5), np.random.default_rng(0)):
         assert (
-            train.chat_example(c, t).ids
-            == t(t.apply_chat_template(c, tokenize=False), add_special_tokens=False)["input_ids"]
+            train.chat_example(messages, tokenizer).ids
+            == tokenizer(tokenizer.apply_chat_template(messages, tokenize=False), add_special_tokens=False)[
+                "input_ids"
+            ]
         )
 
 
 def test_excerpts_say_nothing_that_the_bulletin_does_not_and_derive_only_from_what_is_left():
-    for b, short in zip(tasks.rows(0, 60), tasks.rows(0, 60, 1.0)):
-        v = check(short.source, b.facts, b.main)
-        assert not v.labels.any() and not v.unparsed.any()
-        v = check(short.reference, short.facts, short.main)
-        assert not v.labels.any() and v.relevance == 1
-        assert len(short.facts) <= len(b.facts)
+    for row, short in zip(tasks.rows(0, 60), tasks.rows(0, 60, 1.0)):
+        verdict = check(short.source, row.facts, row.main)
+        assert not verdict.labels.any() and not verdict.unparsed.any()
+        verdict = check(short.reference, short.facts, short.main)
+        assert not verdict.labels.any() and verdict.relevance == 1
+        assert len(short.facts) <= len(row.facts)
 
 
 def test_answers_about_a_summary_are_those_of_the_checker():
-    b, r = tasks.rows(0, 1)[0], random.Random(0)
+    row, rng = tasks.rows(0, 1)[0], random.Random(0)
 
-    def answers(s):
-        c = tasks.conversation(b, s, r)
-        return {q["content"].split("Summary: ")[-1]: a["content"] for q, a in zip(c[::2], c[1::2])}
+    def answers(summary):
+        messages = tasks.conversation(row, summary, rng)
+        return {
+            question["content"].split("Summary: ")[-1]: answer["content"]
+            for question, answer in zip(messages[::2], messages[1::2])
+        }
 
-    assert all(a in ("True", "5") for a in answers(b.reference).values()) and len(answers(b.reference)) == 6
+    assert (
+        all(answer in ("True", "5") for answer in answers(row.reference).values())
+        and len(answers(row.reference)) == 6
+    )
     broken = {
-        q.split("Rate the ")[1].split()[0]: a
-        for q, a in answers("Council the the of.").items()
-        if "Rate" in q
+        question.split("Rate the ")[1].split()[0]: answer
+        for question, answer in answers("Council the the of.").items()
+        if "Rate" in question
     }
     assert broken == dict(consistency="5", relevance="1", coherence="1", fluency="1", overall="1")
 
 
 def test_questions_are_worded_as_unieval_and_balanced():
-    q = tasks.questions(tasks.rows(0, 400), np.random.default_rng(0))
-    assert all(p.startswith("question: Is this ") and " </s> " in p for p, _ in q)
-    for d in tasks.QUESTIONS:
-        a = [y for p, y in q if p.startswith(UNIEVAL[d].split(" </s>")[0])]
-        assert 0.35 < np.mean([y == "Yes" for y in a]) < 0.65, d
+    questions = tasks.questions(tasks.rows(0, 400), np.random.default_rng(0))
+    assert all(prompt.startswith("question: Is this ") and " </s> " in prompt for prompt, _ in questions)
+    for dimension in tasks.QUESTIONS:
+        answer = [yes for prompt, yes in questions if prompt.startswith(UNIEVAL[dimension].split(" </s>")[0])]
+        assert 0.35 < np.mean([yes == "Yes" for yes in answer]) < 0.65, dimension
 
 
 def test_words_in_disorder_are_shown_as_often_as_wanted_and_are_never_right():
@@ -115,10 +131,10 @@ def test_words_in_disorder_are_shown_as_often_as_wanted_and_are_never_right():
 
     def jumbled(disorder):
         said = [
-            (q.split("claim: ")[1].split(" </s>")[0], a, b)
-            for (q, a), b in zip(asked(disorder), tasks.rows(0, 400))
+            (prompt.split("claim: ")[1].split(" </s>")[0], answer, row)
+            for (prompt, answer), row in zip(asked(disorder), tasks.rows(0, 400))
         ]
-        return [a for s, a, b in said if check(s, b.facts, b.main).fluency < 1]
+        return [answer for sentence, answer, row in said if check(sentence, row.facts, row.main).fluency < 1]
 
     assert jumbled(0.0) == [] and set(jumbled(0.5)) == {"No"}
     assert (
@@ -128,7 +144,7 @@ def test_words_in_disorder_are_shown_as_often_as_wanted_and_are_never_right():
 
 @pytest.mark.parametrize("name", [*train.RECIPES, *train.ON_THE_WAY])
 def test_a_few_steps_lower_the_loss_of_every_model(name, texts):
-    r = train.recipe(name)
+    recipe = train.recipe(name)
     small = dict(
         d_model=32,
         d_kv=8,
@@ -138,11 +154,13 @@ def test_a_few_steps_lower_the_loss_of_every_model(name, texts):
         hidden_size=32,
         intermediate_size=64,
     )
-    r = r._replace(config=r.config | {k: v for k, v in small.items() if k in r.config}, batch=8)
-    tok = tasks.tokenizer(texts, r.family)
-    model, batches = train.build(r, tok), train.pool(r, tok, 0, 1000)[:4]
-    opts = train._optimizers(model, r)
-    losses = [np.mean([train._step(model, opts, b, 2e-3) for b in batches]) for _ in range(4)]
+    recipe = recipe._replace(
+        config=recipe.config | {k: value for k, value in small.items() if k in recipe.config}, batch=8
+    )
+    tok = tasks.tokenizer(texts, recipe.family)
+    model, batches = train.build(recipe, tok), train.pool(recipe, tok, 0, 1000)[:4]
+    opts = train._optimizers(model, recipe)
+    losses = [np.mean([train._update(model, opts, batch, 2e-3) for batch in batches]) for _ in range(4)]
     assert losses[-1] < 0.97 * losses[0]
 
 
@@ -155,7 +173,7 @@ def test_a_killed_run_ends_with_the_weights_of_an_undisturbed_one(tok, tmp_path,
         return model, train.fit(model, recipe, tok, tmp_path / path, minutes=0)
 
     whole, curve = run("whole.safetensors")
-    step, left = train._step, [12]
+    step, left = train._update, [12]
 
     def dies(*a):
         left[0] -= 1
@@ -163,42 +181,44 @@ def test_a_killed_run_ends_with_the_weights_of_an_undisturbed_one(tok, tmp_path,
             raise KeyboardInterrupt
         return step(*a)
 
-    monkeypatch.setattr(train, "_step", dies)
+    monkeypatch.setattr(train, "_update", dies)
     with pytest.raises(KeyboardInterrupt):
         run("killed.safetensors")
-    with safe_open(tmp_path / "killed.safetensors", "pt") as f:
-        assert f.metadata()["step"] == "10"
+    with safe_open(tmp_path / "killed.safetensors", "pt") as file:
+        assert file.metadata()["step"] == "10"
     left[0] = 10  # The two steps after the checkpoint are done again
     again, curve2 = run("killed.safetensors")
-    assert left[0] == 0 and curve2 == curve and [c["step"] for c in curve] == [5, 10, 15, 20]
-    assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), again.parameters()))
+    assert left[0] == 0 and curve2 == curve and [point["step"] for point in curve] == [5, 10, 15, 20]
+    assert all(torch.equal(a, other) for a, other in zip(whole.parameters(), again.parameters()))
 
 
-def states(m, ids):
-    return m(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids))).last_hidden_state
+def states(model, ids):
+    return model(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids))).last_hidden_state
 
 
 def unlike(texts):  # Two tokenizers that take a text apart alike, in ids that differ, and its ids
     there, here = tasks.tokenizer(texts, "bart"), tasks.tokenizer(texts[::2], "bart")
-    a, b = (t(texts[0], add_special_tokens=False)["input_ids"] for t in (there, here))
-    assert there.convert_ids_to_tokens(a) == here.convert_ids_to_tokens(b) and a != b
-    return there, here, a, b
+    first, second = (
+        tokenizer(texts[0], add_special_tokens=False)["input_ids"] for tokenizer in (there, here)
+    )
+    assert there.convert_ids_to_tokens(first) == here.convert_ids_to_tokens(second) and first != second
+    return there, here, first, second
 
 
 def test_a_warm_start_reads_as_the_model_it_came_from(texts):
     "Though its tokenizer gives other ids to the words"
-    there, here, a, b = unlike(texts)
-    bart, r = (
+    there, here, source, target = unlike(texts)
+    bart, recipe = (
         train.build(bart_recipe := train.RECIPES["tiny-bart"], there).eval(),
         train.RECIPES["tiny-encoder"],
     )
-    r = r._replace(
-        config=r.config | dict(num_hidden_layers=bart_recipe.config["encoder_layers"], type_vocab_size=1)
+    recipe = recipe._replace(
+        config=recipe.config | dict(num_hidden_layers=bart_recipe.config["encoder_layers"], type_vocab_size=1)
     )
-    roberta = train.build(r, here, seed=1).eval()
+    roberta = train.build(recipe, here, seed=1).eval()
 
     def off():
-        return (states(roberta.roberta, b) - states(bart.get_encoder(), a)).abs().max()
+        return (states(roberta.roberta, target) - states(bart.get_encoder(), source)).abs().max()
 
     with torch.no_grad():
         roberta.roberta.embeddings.token_type_embeddings.weight.zero_()
@@ -208,15 +228,15 @@ def test_a_warm_start_reads_as_the_model_it_came_from(texts):
 
 
 def test_a_warm_start_of_the_same_class_is_a_copy(texts):
-    r = bart()
-    a, b = (train.build(r, tasks.tokenizer(texts, "bart"), seed) for seed in (0, 1))
-    train.warm(b, a)
-    assert all(torch.equal(x, y) for x, y in zip(a.parameters(), b.parameters()))
+    recipe = bart()
+    source, target = (train.build(recipe, tasks.tokenizer(texts, "bart"), seed) for seed in (0, 1))
+    train.warm(target, source)
+    assert all(torch.equal(first, second) for first, second in zip(source.parameters(), target.parameters()))
 
 
 def test_a_training_that_starts_from_another_model_knows_its_words(texts, tmp_path, monkeypatch):
     "Without the loop, what is saved is the start; a word that the start lacks takes what stands at its id"
-    there, here, a, b = unlike(texts)
+    there, here, source, target = unlike(texts)
     monkeypatch.setitem(train.RECIPES, "tiny-bart", bart(tokenizer=lambda *_: there))
     monkeypatch.setitem(train.RECIPES, "later", bart(tokenizer=lambda *_: here, start="tiny-bart"))
     monkeypatch.setattr(
@@ -227,21 +247,25 @@ def test_a_training_that_starts_from_another_model_knows_its_words(texts, tmp_pa
         ),
     )
     new, old = (
-        load(str(f), device="cpu").model.get_encoder()
-        for f in (train.train("later", tmp_path), tmp_path / "tiny-bart")
+        load(str(file), device="cpu").model.get_encoder()
+        for file in (train.train("later", tmp_path), tmp_path / "tiny-bart")
     )
     with torch.no_grad():
-        assert torch.equal(states(new, b), states(old, a))
-    strange = [i for w, i in here.get_vocab().items() if w not in there.get_vocab()]
+        assert torch.equal(states(new, target), states(old, source))
+    strange = [i for word, i in here.get_vocab().items() if word not in there.get_vocab()]
     assert strange and [train.ids_in(there, here)[i] for i in strange] == strange
 
 
 def test_pools_are_fresh_and_repeatable(tok):
-    r = bart(steps=1000)
-    a, b, c = train.pool(r, tok, 3, 1000), train.pool(r, tok, 3, 1000), train.pool(r, tok, 4, 1000)
-    seen = {tuple(e.target) for x in a for e in x}
-    assert a == b and len(a) == train.POOL and sum(map(len, a)) == 8 * train.POOL
-    assert len(seen & {tuple(e.target) for x in c for e in x}) < 0.05 * len(seen)
+    recipe = bart(steps=1000)
+    first, again, second = (
+        train.pool(recipe, tok, 3, 1000),
+        train.pool(recipe, tok, 3, 1000),
+        train.pool(recipe, tok, 4, 1000),
+    )
+    seen = {tuple(e.target) for example in first for e in example}
+    assert first == again and len(first) == train.POOL and sum(map(len, first)) == 8 * train.POOL
+    assert len(seen & {tuple(e.target) for example in second for e in example}) < 0.05 * len(seen)
 
 
 def test_an_unknown_name_lists_the_recipes(tmp_path):
