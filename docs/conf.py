@@ -1,4 +1,4 @@
-"""Sphinx settings. `scripts/build_docs.py` writes the pages and calls Sphinx; nothing here asks the network."""
+"""Sphinx settings. `scripts/build_docs.py` writes the pages and calls Sphinx; nothing asks the network."""
 
 project = html_title = "uetrust"
 author = "uetrust authors"

@@ -822,7 +822,9 @@ def test_without_spacy_the_scores_say_what_to_install(chain, monkeypatch):
 def test_every_entry_is_complete_and_its_card_names_licences():
     assert len(METRICS) == 11
     for n in METRICS:
-        assert all((reg[n].formula, reg[n].pitfall, reg[n].unit, reg[n].cite, reg[n].dim)) and "[0,1]" in card(n)
+        assert all(
+            (reg[n].formula, reg[n].pitfall, reg[n].unit, reg[n].cite, reg[n].dim)
+        ) and "[0,1]" in card(n)
     assert (
         "MIT" in card("questeval")
         and "no licence on the hub" in card("q2")

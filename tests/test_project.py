@@ -160,17 +160,6 @@ def test_every_release_starts_with_the_numbers_that_changed():
     assert [p for p in parts if re.findall(r"^### (.*)$", p, re.M)[:1] != ["Numbers changed"]] == []
 
 
-def test_the_example_in_contributing_runs():
-    "The documented way to add a metric registers it, and its value is what the text says."
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
-    out = python(
-        "from collections import Counter\nfrom uetrust.core.checks import Undefined\nfrom uetrust.core.registry import nlg, reg\n"
-        + block
-        + "\nprint(reg['rouge_1_recall'].needs, rouge_1_recall(['a', 'b', 'b'], ['b', 'b', 'c', 'a']))"
-    )
-    assert out.strip() == "('summary_words', 'reference_words') 0.75"
-
-
 # Nothing of one machine
 def files():
     "What is or would be tracked; without git, everything outside hidden and derived folders"

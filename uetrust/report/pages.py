@@ -94,7 +94,6 @@ def preview(
     colors: int = 64,  # In the palette of what is shown
 ):  # For display
     "A picture with few colours: a notebook stays small, the file itself is left alone."
-    from io import BytesIO
 
     from IPython.display import Image
     from PIL import Image as Pillow
