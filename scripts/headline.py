@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from uetrust.studies.cross import headline
+from uetrust.studies.cross import selection_headline
 
 readme = Path("README.md")
-said = headline(pd.read_csv("data/demo_picks.csv"))
+said = selection_headline(pd.read_csv("data/demo_picks.csv"))
 text, n = re.subn(
     r"(<!-- demo -->\n).*?(\n<!-- end -->)",
     lambda m: m[1] + said + m[2],

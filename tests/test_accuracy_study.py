@@ -11,10 +11,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from uetrust.core.settings import mirror
 from uetrust.data.bulletins import bulletins
-from uetrust.data.checker import ERRORS, judge
+from uetrust.data.checker import ERROR_TYPES, check_summaries
 from uetrust.evaluation import thresholds as cuts
 from uetrust.evaluation.resample import jackknife_se
-from uetrust.evaluation.thresholds import CLASSIFIERS, expected_accuracy, fit, judged
+from uetrust.evaluation.thresholds import CLASSIFIERS, classification_rates, expected_accuracy, fit_classifier
 from uetrust.studies import accuracy as st
 
 
@@ -52,25 +52,27 @@ DOMAIN = dict(a="A", b="B")
 def test_the_label_is_what_the_checker_finds():
     b = bulletins("test", 30)
     leads = [s.split(". ")[0] + "." for s in b["source"]]
-    assert (st.faultless(judge(leads, b)) == 1).all()
-    wrong = judge([t.replace(t.split()[-1], "yesterday.") for t in leads], b)
-    for frame in (judge(leads, b), wrong):
-        want = [(0 if any(r[e] > 0 for e in ERRORS) or r["unparsed"] > 0 else 1) for _, r in frame.iterrows()]
-        assert st.faultless(frame).tolist() == want
-    assert 0 in set(st.faultless(wrong))
+    assert (st.error_free(check_summaries(leads, b)) == 1).all()
+    wrong = check_summaries([t.replace(t.split()[-1], "yesterday.") for t in leads], b)
+    for frame in (check_summaries(leads, b), wrong):
+        want = [
+            (0 if any(r[e] > 0 for e in ERROR_TYPES) or r["unparsed"] > 0 else 1) for _, r in frame.iterrows()
+        ]
+        assert st.error_free(frame).tolist() == want
+    assert 0 in set(st.error_free(wrong))
 
 
-@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("error", ERROR_TYPES)
 def test_one_word_with_one_error_of_any_type_is_enough(error):
-    t = pd.DataFrame(dict(words=[10] * 3, unparsed=0.0) | dict.fromkeys(ERRORS, 0.0))
+    t = pd.DataFrame(dict(words=[10] * 3, unparsed=0.0) | dict.fromkeys(ERROR_TYPES, 0.0))
     t.loc[1, error] = 0.1
     t.loc[2, "unparsed"] = 0.1
-    assert st.faultless(t).tolist() == [1, 0, 0]
+    assert st.error_free(t).tolist() == [1, 0, 0]
 
 
 def test_a_text_without_words_has_no_label():
-    t = judge(["", "Nothing here."], bulletins("test", 2))
-    assert np.isnan(st.faultless(t)[0]) and st.faultless(t)[1] == 0
+    t = check_summaries(["", "Nothing here."], bulletins("test", 2))
+    assert np.isnan(st.error_free(t)[0]) and st.error_free(t)[1] == 0
 
 
 # Thresholds
@@ -88,8 +90,10 @@ def case(seed, n=70, s=25):
 def test_all_thresholds_at_once_decide_like_one_after_the_other(seed, classifier):
     x, labels, rng = case(seed)
     new = np.concatenate([x, x[rng.permutation(70)] + x.std(0) * rng.normal(size=x.shape) * 0.3])
-    got = cuts.decide(cuts.learn(x, labels, classifier), new)
-    want = np.stack([fit(classifier, x[:, j], labels)(new[:, j]) for j in range(x.shape[1])], 1) == 1
+    got = cuts.apply_thresholds(cuts.learn_thresholds(x, labels, classifier), new)
+    want = (
+        np.stack([fit_classifier(classifier, x[:, j], labels)(new[:, j]) for j in range(x.shape[1])], 1) == 1
+    )
     assert (got != want).mean() < 0.0005, np.argwhere(got != want)[
         :5
     ]  # a score within 1e-4 of the cut of an optimizer that stops early
@@ -111,12 +115,16 @@ def test_balanced_thresholds_are_those_of_weighted_texts(seed):
         )
         for c in ("logistic", "isotonic"):
             np.testing.assert_array_equal(
-                cuts.decide(cuts.learn(x[:, [j]], labels, c, True), x[:, [j]])[:, 0], want[c], c
+                cuts.apply_thresholds(cuts.learn_thresholds(x[:, [j]], labels, c, True), x[:, [j]])[:, 0],
+                want[c],
+                c,
             )
         a, b = (
-            judged(labels, d).balanced_accuracy
+            classification_rates(labels, d).balanced_accuracy
             for d in (
-                cuts.decide(cuts.learn(x[:, [j]], labels, "stump", True), x[:, [j]])[:, 0],
+                cuts.apply_thresholds(cuts.learn_thresholds(x[:, [j]], labels, "stump", True), x[:, [j]])[
+                    :, 0
+                ],
                 want["stump"],
             )
         )
@@ -127,10 +135,12 @@ def test_one_class_or_one_value_teaches_only_a_constant():
     x = np.array([[1.0, 2], [2, 2], [3, 2], [4, 2]])
     for c in CLASSIFIERS:
         for says in (0, 1):
-            assert (cuts.decide(cuts.learn(x, np.full(4, says), c), x * 100) == (says == 1)).all()
+            assert (
+                cuts.apply_thresholds(cuts.learn_thresholds(x, np.full(4, says), c), x * 100) == (says == 1)
+            ).all()
         assert (
-            not cuts.decide(cuts.learn(x, np.array([0, 0, 1, 0]), c), x)[:, 1].any()
-            and cuts.decide(cuts.learn(x, np.array([1, 0, 1, 1]), c), x)[:, 1].all()
+            not cuts.apply_thresholds(cuts.learn_thresholds(x, np.array([0, 0, 1, 0]), c), x)[:, 1].any()
+            and cuts.apply_thresholds(cuts.learn_thresholds(x, np.array([1, 0, 1, 1]), c), x)[:, 1].all()
         )
 
 
@@ -149,9 +159,9 @@ def test_separated_and_lopsided_texts_settle():
         (np.arange(n) == n - 1).astype(int),
         (np.arange(n) > 0).astype(int),
     ):
-        got = cuts.decide(cuts.learn(x, labels), x)
+        got = cuts.apply_thresholds(cuts.learn_thresholds(x, labels), x)
         for j in range(3):
-            assert (got[:, j] == (fit("logistic", x[:, j], labels)(x[:, j]) == 1)).mean() >= 0.995
+            assert (got[:, j] == (fit_classifier("logistic", x[:, j], labels)(x[:, j]) == 1)).mean() >= 0.995
 
 
 def test_no_upward_cut_beats_hindsight():
@@ -159,8 +169,8 @@ def test_no_upward_cut_beats_hindsight():
     best = [
         max(((x[:, j] > t) == (labels == 1)).mean() for t in [-np.inf, *x[:, j]]) for j in range(x.shape[1])
     ]
-    np.testing.assert_allclose(cuts.hindsight(x, labels), best)
-    assert (cuts.hindsight(x, labels) >= max(labels.mean(), 1 - labels.mean())).all()
+    np.testing.assert_allclose(cuts.hindsight_accuracy(x, labels), best)
+    assert (cuts.hindsight_accuracy(x, labels) >= max(labels.mean(), 1 - labels.mean())).all()
 
 
 # Where from
@@ -174,9 +184,9 @@ def test_outdomain_is_that_of_the_threshold_page(shifted, classifier):
     want = expected_accuracy(data.drop(columns="document"), domain, "outdomain", classifier).set_index(
         ["dataset", "metric"]
     )
-    p = st.parts(data)
-    for g, h in st.right(p, domain, "outdomain", classifier).items():
-        b = st.balanced_shares(h, p[g])
+    p = st.labelled_datasets(data)
+    for g, h in st.hit_rate(p, domain, "outdomain", classifier).items():
+        b = st.balanced_share_right(h, p[g])
         for m in h:
             assert (h[m].mean(), b.value[m]) == pytest.approx(
                 (want.at[(g, m), "accuracy"], want.at[(g, m), "balanced_accuracy"]), abs=1 / 119
@@ -184,7 +194,7 @@ def test_outdomain_is_that_of_the_threshold_page(shifted, classifier):
 
 
 def test_a_perfect_score_is_always_right(shifted):
-    s = st.study(st.parts(shifted), DOMAIN, repeats=3)
+    s = st.accuracy_study(st.labelled_datasets(shifted), DOMAIN, repeats=3)
     assert (s.scores.query("score=='perfect'")[["auc", "hindsight"]] == 1).all(axis=None)
     d = s.decisions.query("score=='perfect'")
     assert len(d) == 3 * 2 * 3 * 2 and (d[["accuracy", "balanced_accuracy"]] == 1).all(axis=None)
@@ -192,11 +202,11 @@ def test_a_perfect_score_is_always_right(shifted):
 
 def test_a_score_that_moves_between_generators_keeps_its_auc_and_loses_its_accuracy(shifted):
     "The point of Opitz 2024"
-    s = st.study(st.parts(shifted), DOMAIN, repeats=3)
+    s = st.accuracy_study(st.labelled_datasets(shifted), DOMAIN, repeats=3)
     a = s.scores.set_index(["score", "dataset"])
     np.testing.assert_allclose(a.loc["moved", "auc"], a.loc["good", "auc"])
     d = s.decisions.set_index(["place", "weights", "score", "dataset", "classifier"])["accuracy"]
-    for w in st.WEIGHTS:
+    for w in st.CLASS_WEIGHTS:
         for c in CLASSIFIERS:
             for g in "ab":
                 assert d["outdomain", w, "good", g, c] > 0.65 and d["outdomain", w, "moved", g, c] == 0.5
@@ -205,16 +215,19 @@ def test_a_score_that_moves_between_generators_keeps_its_auc_and_loses_its_accur
 
 def test_the_score_that_moves_is_ahead_by_auc_and_behind_by_decisions(shifted):
     fair = shifted.assign(fair=0.9 * shifted["label"] + np.random.default_rng(1).normal(size=240))
-    t = st.pairs_of(
-        st.parts(fair[["dataset", "document", "label", "moved", "fair", "good"]]), DOMAIN
+    t = st.score_pairs_of_study(
+        st.labelled_datasets(fair[["dataset", "document", "label", "moved", "fair", "good"]]), DOMAIN
     ).set_index(["first", "second"])
     assert (
         t.at[("moved", "fair"), "turned"]
         and not t.at[("good", "fair"), "turned"]
         and t.at[("moved", "fair"), "accuracy"] < -0.1
     )
-    home = st.pairs_of(
-        st.parts(fair[["dataset", "document", "label", "moved", "fair"]]), DOMAIN, place="halves", repeats=3
+    home = st.score_pairs_of_study(
+        st.labelled_datasets(fair[["dataset", "document", "label", "moved", "fair"]]),
+        DOMAIN,
+        place="halves",
+        repeats=3,
     ).set_index(["first", "second"])
     assert not home.at[("moved", "fair"), "turned"]
 
@@ -225,8 +238,8 @@ def test_halves_never_meet_their_own_documents(shifted, monkeypatch):
         st, "learn", lambda x, labels, **options: (seen.append(len(labels)), learn(x, labels, **options))[1]
     )
     twins = shifted[shifted["dataset"] == "a"]
-    p = st.parts(pd.concat([twins, twins], ignore_index=True))  # every document twice
-    h = st.right(p, DOMAIN, "halves", "stump", repeats=4)["a"]
+    p = st.labelled_datasets(pd.concat([twins, twins], ignore_index=True))  # every document twice
+    h = st.hit_rate(p, DOMAIN, "halves", "stump", repeats=4)["a"]
     assert (
         seen == [120] * 8
         and h.min().min() >= 0
@@ -243,8 +256,14 @@ def test_texts_that_occur_twice_are_neither_learned_from_nor_averaged(shifted):
         [shifted, shifted[keep].assign(dataset="c", good=lambda d: d["good"] - 1)], ignore_index=True
     )
     copy = shifted[shifted["dataset"] == "b"].assign(dataset="copy")
-    p, domain = st.parts(pd.concat([three, copy], ignore_index=True)), DOMAIN | dict(c="C", copy="B")
-    base, more = st.study(st.parts(three), domain, repeats=2), st.study(p, domain, ["copy"], repeats=2)
+    p, domain = (
+        st.labelled_datasets(pd.concat([three, copy], ignore_index=True)),
+        DOMAIN | dict(c="C", copy="B"),
+    )
+    base, more = (
+        st.accuracy_study(st.labelled_datasets(three), domain, repeats=2),
+        st.accuracy_study(p, domain, ["copy"], repeats=2),
+    )
     for k in ("scores", "decisions"):
         new = getattr(more, k)
         pd.testing.assert_frame_equal(
@@ -254,12 +273,12 @@ def test_texts_that_occur_twice_are_neither_learned_from_nor_averaged(shifted):
             new[new["dataset"] == g].drop(columns="dataset").reset_index(drop=True) for g in ("copy", "b")
         )
         pd.testing.assert_frame_equal(one, other)
-    assert "the same texts" in st.base_rates(p, domain, ["copy"])["note"].iloc[3]
+    assert "the same texts" in st.dataset_base_rates(p, domain, ["copy"])["note"].iloc[3]
 
 
 def test_a_score_of_one_network_has_no_outdomain(shifted):
     data = shifted.assign(own=shifted["good"].where(shifted["dataset"] == "a"))
-    s = st.study(st.parts(data), DOMAIN, repeats=2)
+    s = st.accuracy_study(st.labelled_datasets(data), DOMAIN, repeats=2)
     assert set(s.decisions.query("score=='own'")["place"]) == {"halves"} and set(
         s.scores.query("score=='own'")["dataset"]
     ) == {"a"}
@@ -267,8 +286,8 @@ def test_a_score_of_one_network_has_no_outdomain(shifted):
 
 # Numbers and their errors
 def test_auc_is_that_of_mann_and_whitney(shifted):
-    for p in st.parts(shifted).values():
-        e = st.aucs(p)
+    for p in st.labelled_datasets(shifted).values():
+        e = st.auc_estimates(p)
         for c, x in p.scores.items():
             labels, v = p.label == 1, x.to_numpy()
             assert e.value[c] == pytest.approx(
@@ -286,8 +305,8 @@ def test_documents_leave_all_texts_of_all_generators_at_once():
     rng = np.random.default_rng(2)
     x = pd.DataFrame(dict(m=rng.random(9)))
     doc = np.array(list("aabbccdde"))
-    two = [st.shares(x, doc), st.shares(x[:6] * 2, doc[:6])]
-    e = st.averaged(two)
+    two = [st.share_right(x, doc), st.share_right(x[:6] * 2, doc[:6])]
+    e = st.mean_estimate(two)
     for d in "abcde":
         assert e.left.at[d, "m"] == pytest.approx(
             (x["m"][doc != d].mean() + 2 * x["m"][:6][doc[:6] != d].mean()) / 2
@@ -298,14 +317,14 @@ def test_documents_leave_all_texts_of_all_generators_at_once():
 def test_the_interval_of_auc_covers_and_that_of_a_share_is_nearly_wilsons():
     rng = np.random.default_rng(4)
     hit = pd.DataFrame(rng.random((200, 300)) < 0.8).astype(float)
-    b = st.bounds(st.shares(hit, np.arange(200)))
+    b = st.estimate_intervals(st.share_right(hit, np.arange(200)))
     assert 0.92 < ((b["lo"] < 0.8) & (0.8 < b["hi"])).mean() <= 0.98
     se = np.sqrt(b["value"] * (1 - b["value"]) / 199)
     np.testing.assert_allclose(b["se"], se)
     labels = np.repeat([0, 1], 60)
-    a = st.bounds(
-        st.aucs(
-            st.Part(
+    a = st.estimate_intervals(
+        st.auc_estimates(
+            st.LabelledDataset(
                 labels, np.arange(120), pd.DataFrame(labels[:, None] + rng.normal(size=(120, 300))), {}, 0
             )
         )
@@ -319,32 +338,35 @@ def test_too_few_of_a_class_leave_no_interval_and_no_clear_pair():
     d = pd.concat(
         [texts(g, labels, a=labels + rng.normal(size=40), b=rng.random(40)) for g in "ab"], ignore_index=True
     )
-    s = st.study(st.parts(d), DOMAIN, repeats=2)
+    s = st.accuracy_study(st.labelled_datasets(d), DOMAIN, repeats=2)
     assert (
         s.scores["auc"].notna().all()
         and s.scores[["auc_lo", "auc_hi"]].isna().all(axis=None)
         and (s.orders["clear"] == 0).all()
     )
     d.loc[d["document"] == "d20", "label"] = 1
-    assert st.study(st.parts(d), DOMAIN, repeats=2).scores["auc_lo"].notna().all()
+    assert st.accuracy_study(st.labelled_datasets(d), DOMAIN, repeats=2).scores["auc_lo"].notna().all()
 
 
 def test_one_class_has_accuracy_but_no_auc_and_stays_out_of_the_mean(shifted):
     data = pd.concat(
         [shifted, shifted[shifted["dataset"] == "a"].assign(dataset="c", label=1.0)], ignore_index=True
     )
-    p, domain = st.parts(data), DOMAIN | dict(c="C")
-    s = st.study(p, domain, repeats=2)
-    assert s.scores.query("dataset=='c'")["auc"].isna().all() and st.averaged_over(p) == ["a", "b"]
+    p, domain = st.labelled_datasets(data), DOMAIN | dict(c="C")
+    s = st.accuracy_study(p, domain, repeats=2)
+    assert s.scores.query("dataset=='c'")["auc"].isna().all() and st.datasets_in_mean(p) == ["a", "b"]
     assert s.decisions.query("dataset=='c' and place=='halves'")["accuracy"].eq(1).all()
-    assert "one class only" in st.base_rates(p, domain)["note"].iloc[2]
+    assert "one class only" in st.dataset_base_rates(p, domain)["note"].iloc[2]
 
 
 # Pairs
 def test_pairs_differ_as_their_numbers_do(shifted):
-    p = st.parts(shifted)
-    t = st.pairs_of(p, DOMAIN, "a", classifier="stump")
-    auc, acc = st.aucs(p["a"]), st.shares(st.right(p, DOMAIN, "outdomain", "stump")["a"], p["a"].document)
+    p = st.labelled_datasets(shifted)
+    t = st.score_pairs_of_study(p, DOMAIN, "a", classifier="stump")
+    auc, acc = (
+        st.auc_estimates(p["a"]),
+        st.share_right(st.hit_rate(p, DOMAIN, "outdomain", "stump")["a"], p["a"].document),
+    )
     assert len(t) == 10 and (t["auc"] >= 0).all()
     for r in t.itertuples():
         z = [
@@ -357,7 +379,7 @@ def test_pairs_differ_as_their_numbers_do(shifted):
             (auc.value[r.first] - auc.value[r.second], acc.value[r.first] - acc.value[r.second])
         )
         assert r.turned == (r.auc > 1e-12 and r.accuracy < -1e-12) and r.q >= r.p
-    c = st.counted(t)
+    c = st.reversal_counts(t)
     assert (
         c["tied"] == ((t["auc"] == 0) | (t["accuracy"] == 0)).sum()
         and c["clear_turned"] <= c["clear"] == (t["q"] < 0.05).sum()
@@ -367,8 +389,10 @@ def test_pairs_differ_as_their_numbers_do(shifted):
 def test_two_scores_without_worth_differ_by_chance_at_the_nominal_rate():
     rng = np.random.default_rng(5)
     labels = np.repeat([0, 1], 75)
-    e = st.aucs(st.Part(labels, np.arange(150), pd.DataFrame(rng.normal(size=(150, 200))), {}, 0))
-    t = st.pairs(e, e)  # both differences are one, so p is its p
+    e = st.auc_estimates(
+        st.LabelledDataset(labels, np.arange(150), pd.DataFrame(rng.normal(size=(150, 200))), {}, 0)
+    )
+    t = st.score_pairs(e, e)  # both differences are one, so p is its p
     i, j = (t[["first", "second"]].astype(int).agg(k, axis=1) for k in ("min", "max"))
     lone = t[(i % 2 == 0) & (j == i + 1)]
     assert len(lone) == 100 and 0.01 <= (lone["p"] < 0.05).mean() <= 0.11
@@ -380,18 +404,18 @@ def test_scores_with_gaps_are_left_out_by_name_and_counted(shifted):
     data.loc[[3, 9], "good"] = np.nan
     data.loc[5, "tied"] = np.inf
     data.loc[[130, 131], "label"] = np.nan
-    p = st.parts(data)
+    p = st.labelled_datasets(data)
     assert (
         p["a"].why == dict(good="undefined for 2 of 120 texts", tied="infinite for some text")
         and p["b"].why == {}
     )
-    r = st.base_rates(p, DOMAIN).set_index("dataset")
+    r = st.dataset_base_rates(p, DOMAIN).set_index("dataset")
     assert (
         r["unlabelled"].tolist() == [0, 2]
         and r["texts"].tolist() == [120, 118]
         and r["left_out"].tolist() == [2, 0]
     )
-    s = st.study(p, DOMAIN, repeats=2)
+    s = st.accuracy_study(p, DOMAIN, repeats=2)
     gone = s.scores[s.scores["missing"] != ""]
     assert (
         set(zip(gone["dataset"], gone["score"])) == {("a", "good"), ("a", "tied")}
@@ -402,13 +426,13 @@ def test_scores_with_gaps_are_left_out_by_name_and_counted(shifted):
 
 def test_a_data_set_without_any_label_is_an_error(shifted):
     with pytest.raises(ValueError, match="b has no text with a label among its 120"):
-        st.parts(shifted.assign(label=shifted["label"].where(shifted["dataset"] == "a")))
+        st.labelled_datasets(shifted.assign(label=shifted["label"].where(shifted["dataset"] == "a")))
 
 
 # Reproducible
 def test_a_study_depends_on_its_seed_and_on_no_order_of_rows(shifted):
     a, b, c = (
-        st.study(st.parts(d), DOMAIN, repeats=2, seed=k)
+        st.accuracy_study(st.labelled_datasets(d), DOMAIN, repeats=2, seed=k)
         for d, k in (
             (shifted, 1),
             (shifted.sample(frac=1, random_state=0).sort_values("dataset", kind="stable"), 1),
@@ -426,20 +450,20 @@ def test_frank_is_that_of_the_threshold_study(classifier):
     if mirror() is None:
         pytest.skip("UETRUST_MIRROR is not at hand")
     from uetrust.data.loaders import frank
-    from uetrust.papers.threshold.released import FRANK_ELEVEN, frank_items
+    from uetrust.papers.threshold.released import FRANK_THRESHOLD_METRICS, frank_items
 
     table = frank()
     rows = st.frank_rows(table)
-    p, sides = st.parts(rows), dict(cnndm="cnndm", bbc="bbc")
+    p, sides = st.labelled_datasets(rows), dict(cnndm="cnndm", bbc="bbc")
     want = expected_accuracy(frank_items(table).data, sides, "outdomain", classifier).set_index(
         ["dataset", "metric"]
     )
     assert rows.attrs["dropped"] == dict(cnndm=68, bbc=19) and {
         g: len(x.label) for g, x in p.items()
     } == dict(cnndm=1182, bbc=977)
-    for g, h in st.right(p, sides, "outdomain", classifier).items():
-        e = st.aucs(p[g])
-        for m in FRANK_ELEVEN:
+    for g, h in st.hit_rate(p, sides, "outdomain", classifier).items():
+        e = st.auc_estimates(p[g])
+        for m in FRANK_THRESHOLD_METRICS:
             half = (classifier, g, m) == (
                 "isotonic",
                 "bbc",

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uetrust.core.settings import mirror, root
-from uetrust.data.datasets import samples
+from uetrust.data.datasets import load_samples
 from uetrust.data.download import DataNotAtHand
-from uetrust.data.loaders import ROWS
+from uetrust.data.loaders import HUB_ROWS
 from uetrust.generation.decoding import Decoding
-from uetrust.generation.local import generate
+from uetrust.generation.local import generate_texts
 from uetrust.models.load import load
-from uetrust.scoring.metrics import grade
+from uetrust.scoring.metrics import compute_metrics
 from uetrust.training import tasks, train
 
 real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
@@ -26,26 +26,26 @@ real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at han
 @given(st.integers(1, 7), st.integers(0, 30), st.integers(1, 30), st.integers(0, 3))
 def test_a_stretch_of_the_stream_is_the_same_wherever_reading_begins(size, start, n, seed):
     assert (
-        tasks.places(start, n, size, seed).tolist()
-        == tasks.places(0, 70, size, seed)[start : start + n].tolist()
+        tasks.epoch_positions(start, n, size, seed).tolist()
+        == tasks.epoch_positions(0, 70, size, seed)[start : start + n].tolist()
     )
 
 
 def test_every_epoch_holds_every_row_once_in_an_order_of_its_own():
-    epochs = tasks.places(0, 60, 20).reshape(3, 20)
+    epochs = tasks.epoch_positions(0, 60, 20).reshape(3, 20)
     assert (np.sort(epochs) == np.arange(20)).all() and len(np.unique(epochs, axis=0)) == 3
-    assert (tasks.places(0, 20, 20, 1) != epochs[0]).any()
+    assert (tasks.epoch_positions(0, 20, 20, 1) != epochs[0]).any()
 
 
 # Real e-mails: what is asserted is a number or a truth value, so that a failure prints no text of them
 @pytest.fixture(scope="module")
 def toks():
-    return {recipe.family: recipe.tokenizer(recipe.family, 0) for recipe in train.AESLC.values()}
+    return {recipe.family: recipe.tokenizer(recipe.family, 0) for recipe in train.AESLC_RECIPES.values()}
 
 
 @real
 def test_emails_are_those_of_the_split_and_an_epoch_is_all_of_them():
-    n = ROWS["aeslc"]["train"]
+    n = HUB_ROWS["aeslc"]["train"]
     first, second, all_of_them = (
         sorted(pair)
         for pair in (
@@ -60,13 +60,13 @@ def test_emails_are_those_of_the_split_and_an_epoch_is_all_of_them():
 
 @real
 def test_the_subjects_of_people_stand_beside_the_senders():
-    known, more = samples("aeslc:test:40"), samples("aeslc-annotated:test:40")
+    known, more = load_samples("aeslc:test:40"), load_samples("aeslc-annotated:test:40")
     assert (
         more.drop(columns="references").equals(known)
         and more["references"].str.len().eq(4).all()
         and (more["references"].str[0] == known["reference"]).all()
     )
-    table = grade(
+    table = compute_metrics(
         pd.DataFrame(
             dict(
                 id=more["id"],
@@ -84,7 +84,7 @@ def test_the_subjects_of_people_stand_beside_the_senders():
     with pytest.raises(
         ValueError, match="e-mails of 'train' as they are here have no annotated subjects: aeslc:train:N"
     ):
-        samples("aeslc-annotated:train:3")
+        load_samples("aeslc-annotated:train:3")
 
 
 @real
@@ -95,8 +95,8 @@ def test_the_tokenizers_write_unseen_emails_back_and_need_few_tokens(toks):
         assert sum(tokenizer.decode(i, skip_special_tokens=True) != text for i, text in zip(ids, seen)) == 0
         assert (
             not any(tokenizer.unk_token_id in i for i in ids)
-            and len(tokenizer) == tasks.SIZE
-            and tokenizer.model_max_length == tasks.WINDOW
+            and len(tokenizer) == tasks.MAIL_VOCABULARY
+            and tokenizer.model_max_length == tasks.MAIL_WINDOW
         )
         assert sum(map(len, ids)) / sum(len(text.split()) for text in seen) < 1.9
     specials = {
@@ -107,25 +107,27 @@ def test_the_tokenizers_write_unseen_emails_back_and_need_few_tokens(toks):
 
 
 @real
-@pytest.mark.parametrize("name", train.AESLC)
+@pytest.mark.parametrize("name", train.AESLC_RECIPES)
 def test_pools_are_repeatable_fresh_and_cut_to_the_window(name, toks, monkeypatch):
-    monkeypatch.setattr(train, "POOL", 10)
+    monkeypatch.setattr(train, "POOL_STEPS", 10)
     recipe = train.recipe(name)
     tok = toks[recipe.family]
     late = recipe.steps // 15  # Past half of the training, when there are no excerpts, and inside an epoch
-    first, again, second = (train.pool(recipe, tok, k, recipe.steps) for k in (late, late, late + 1))
+    first, again, second = (train.draw_pool(recipe, tok, k, recipe.steps) for k in (late, late, late + 1))
     assert first == again and len(first) == 10 and sum(map(len, first)) == 10 * recipe.batch
     found = [e for example in first for e in example]
-    assert max(len(e.ids) for e in found) == tasks.WINDOW and {e.ids[-1] for e in found} == {
+    assert max(len(e.ids) for e in found) == tasks.MAIL_WINDOW and {e.ids[-1] for e in found} == {
         e.target[-1] for e in found
     } == {tok.eos_token_id}
     subjects = {subject for _, subject in tasks.emails(late * len(found), len(found))}
     assert len({tok.decode(e.target, skip_special_tokens=True) for e in found} ^ subjects) == 0
-    n, size = len(found), ROWS["aeslc"]["train"]
+    n, size = len(found), HUB_ROWS["aeslc"]["train"]
     assert {tuple(e.ids) for example in second for e in example} == {
         tuple(e.ids) for e in train._subjects(tasks.emails((late + 1) * n, n), None, tok)
     }  # Some e-mails stand twice in the data, so places are compared
-    assert not set(tasks.places(late * n, n, size)) & set(tasks.places((late + 1) * n, n, size))
+    assert not set(tasks.epoch_positions(late * n, n, size)) & set(
+        tasks.epoch_positions((late + 1) * n, n, size)
+    )
 
 
 @real
@@ -148,18 +150,18 @@ def test_a_training_begins_with_excerpts_that_stand_in_the_email_and_ends_with_s
 
 
 @real
-@pytest.mark.parametrize("name", train.AESLC)
+@pytest.mark.parametrize("name", train.AESLC_RECIPES)
 def test_a_smoke_training_lowers_the_loss_and_writes_subjects_of_long_emails(
     name, toks, tmp_path, monkeypatch
 ):
     recipe = train.recipe(name)
-    monkeypatch.setattr(train, "POOL", 10)
+    monkeypatch.setattr(train, "POOL_STEPS", 10)
     monkeypatch.setitem(
-        train.AESLC, name, recipe._replace(batch=4, tokenizer=lambda family, seed: toks[family])
+        train.AESLC_RECIPES, name, recipe._replace(batch=4, tokenizer=lambda family, seed: toks[family])
     )
     monkeypatch.setattr(train, "root", lambda: pytest.fail("--out was given, yet the checkout was asked for"))
     train.main(["--data", "aeslc", name, "--out", str(tmp_path), "--steps", "30"])
-    first, _, last = train.curves(tmp_path)["loss"]
+    first, _, last = train.training_curves(tmp_path)["loss"]
     assert last < first - 0.3
     assert json.loads((tmp_path / name / "tokenizer.json").read_text())["truncation"] is None
     assert not (tmp_path / name / "checkpoint.safetensors").exists()
@@ -169,14 +171,14 @@ def test_a_smoke_training_lowers_the_loss_and_writes_subjects_of_long_emails(
     )
     length = [len(i) for i in model.tokenizer(emails, verbose=False)["input_ids"]]
     long, short = emails[int(np.argmax(length))], emails[int(np.argmin(length))]
-    before, after = generate(
+    before, after = generate_texts(
         model,
         pd.DataFrame(dict(id=["long", "short"], source=[long, short])),
         Decoding(samples=0, max_new_tokens=12),
     )
     assert (
-        model.window == tasks.WINDOW
-        and max(length) - tasks.WINDOW <= before["cut"] < max(length) - tasks.WINDOW + 8
+        model.window == tasks.MAIL_WINDOW
+        and max(length) - tasks.MAIL_WINDOW <= before["cut"] < max(length) - tasks.MAIL_WINDOW + 8
         and before["truncated"]
         and after["cut"] == 0
     )
@@ -189,19 +191,19 @@ def test_a_smoke_training_lowers_the_loss_and_writes_subjects_of_long_emails(
     [
         ([], train.RECIPES, "models"),
         (["--data", "bulletin"], train.RECIPES, "models"),
-        (["--data", "aeslc"], train.AESLC, "cache/models"),
+        (["--data", "aeslc"], train.AESLC_RECIPES, "cache/models"),
         (["aeslc-t5"], ["aeslc-t5"], "cache/models"),
     ],
 )
 def test_data_chooses_the_models_and_their_folder(argv, names, home, monkeypatch):
     asked = []
-    monkeypatch.setattr(train, "train", lambda *a: asked.append(a))
+    monkeypatch.setattr(train, "train_model", lambda *a: asked.append(a))
     train.main([*argv, "--seed", "3"])
     assert asked == [(n, root() / "data" / home, 3, 0) for n in names]
 
 
 def test_what_is_trained_on_emails_stays_out_of_git():
-    assert {done.home for done in train.AESLC.values()} == {"cache/models"} and "data/cache/" in (
+    assert {done.home for done in train.AESLC_RECIPES.values()} == {"cache/models"} and "data/cache/" in (
         root() / ".gitignore"
     ).read_text().split()
 
@@ -213,5 +215,5 @@ def test_without_emails_the_usual_error_names_the_file(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     tasks._mail_rows.cache_clear()
     with pytest.raises(DataNotAtHand, match="aeslc/train.jsonl.gz.*UETRUST_MIRROR"):
-        train.train("aeslc-bart", tmp_path)
+        train.train_model("aeslc-bart", tmp_path)
     assert not list(tmp_path.iterdir())

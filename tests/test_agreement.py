@@ -54,7 +54,7 @@ def test_p_values_are_those_recorded(oracle, n):
         np.testing.assert_allclose(
             ag.spearman_p(sign * rho, n), list(want["two_sided_p"].values()), rtol=0, atol=1e-12
         )
-    assert ag.smallest_p(n) == pytest.approx(want["p_at_1"], rel=1e-12) == ag.spearman_p(1.0, n)
+    assert ag.smallest_attainable_p(n) == pytest.approx(want["p_at_1"], rel=1e-12) == ag.spearman_p(1.0, n)
     assert len(ag.spearman_null(n)[0]) == want["distinct_values"]
 
 
@@ -358,15 +358,17 @@ def test_square_lays_out_every_pair_twice():
     t = numbers((9, 5), gaps=0.1)
     tidy = ag.agreement(t)
     for value in ("rho", "p", "q", "n"):
-        m = ag.square(tidy, value=value)
+        m = ag.agreement_matrix(tidy, value=value)
         for r in tidy.itertuples():
             assert m.loc[r.label_a, r.label_b] == m.loc[r.label_b, r.label_a] == getattr(r, value)
         assert (np.diag(m) == 1).all() if value == "rho" else np.isnan(np.diag(m)).all()
-    want = ag.square(tidy)
+    want = ag.agreement_matrix(tidy)
     assert list(want.index) == list(want.columns) == list(t.columns)
-    pd.testing.assert_frame_equal(ag.square(tidy, ["u3", "u0"]), want.loc[["u3", "u0"], ["u3", "u0"]])
+    pd.testing.assert_frame_equal(
+        ag.agreement_matrix(tidy, ["u3", "u0"]), want.loc[["u3", "u0"], ["u3", "u0"]]
+    )
     with pytest.raises(ValueError, match="no label .'u9'"):
-        ag.square(tidy, ["u0", "u9"])
+        ag.agreement_matrix(tidy, ["u0", "u9"])
 
 
 @given(st.permutations(range(6)))
@@ -391,7 +393,7 @@ def test_neighbours_are_as_close_as_the_tree_allows():
 
 
 def test_an_undefined_correlation_clusters_like_none():
-    m = ag.square(ag.agreement(numbers((5, 7))))
+    m = ag.agreement_matrix(ag.agreement(numbers((5, 7))))
     gaps, zero = m.copy(), m.copy()
     gaps.iloc[1, 4] = gaps.iloc[4, 1] = np.nan
     zero.iloc[1, 4] = zero.iloc[4, 1] = 0

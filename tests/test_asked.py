@@ -14,27 +14,39 @@ from test_readings import framed
 
 from uetrust.core.registry import load_scores
 from uetrust.core.settings import root
-from uetrust.data.datasets import samples
+from uetrust.data.datasets import load_samples
 from uetrust.generation.bank import read_bank
-from uetrust.generation.local import decode, fill, hypotheses, own_settings, prompts
-from uetrust.models.forward import Member
-from uetrust.models.load import load
-from uetrust.scoring.methods import score_bank
-from uetrust.stats.beams import searched, together
-from uetrust.stats.names import runs
-from uetrust.stats.passes import (
-    attending,
-    doubts,
-    focusing,
-    keywords,
-    likelihoods,
-    marked,
-    rarity,
-    spacy_tagger,
+from uetrust.generation.local import (
+    beam_hypotheses,
+    checkpoint_settings,
+    decode_batch,
+    fill_local_bank,
+    render_prompts,
 )
-from uetrust.stats.prompted import around, elicited, local_answers, replies, restated
-from uetrust.stats.table import MAPS, PASSES, read_readings
-from uetrust.ue.attention import token_doubt
+from uetrust.models.forward import DropoutMask
+from uetrust.models.load import load
+from uetrust.scoring.methods import score_generations
+from uetrust.stats.beams import compute_beams, ensemble_forward
+from uetrust.stats.names import score_runs
+from uetrust.stats.passes import (
+    compute_attention,
+    compute_focus,
+    compute_keywords,
+    compute_likelihoods,
+    focus_surprisal_topk,
+    inverse_document_frequency,
+    keyword_mask,
+    spacy_keyword_tagger,
+)
+from uetrust.stats.prompted import (
+    compute_elicited_attention,
+    compute_replies,
+    local_answerer,
+    rating_to_percent,
+    split_question,
+)
+from uetrust.stats.table import ATTENTION_STATISTICS, PASSES, read_statistics
+from uetrust.ue.attention import focus_surprisal_full
 from uetrust.ue.reflexive import verbalized_2s
 
 reg = load_scores()
@@ -43,7 +55,7 @@ SHIPPED = dict(bart="tiny-bart", llama="tiny-llama")
 ASK = "Bulletin: {source} Summary: {summary} Is the summary true? Answer True or False."
 RATE = "Bulletin: {source} Summary: {summary} Rate the consistency of the summary from 1 to 5."
 D = replace(S, samples=2, max_new_tokens=40, prompt="Summarize the bulletin: {source}", document="{source}")
-THREE = samples("bulletin:test:3")
+THREE = load_samples("bulletin:test:3")
 
 
 @pytest.fixture(scope="module", params=SHIPPED)
@@ -53,7 +65,7 @@ def written(request, tmp_path_factory):
     return (
         request.param,
         model,
-        fill(
+        fill_local_bank(
             tmp_path_factory.mktemp(request.param) / "texts",
             "bulletin",
             model.id,
@@ -68,7 +80,7 @@ def written(request, tmp_path_factory):
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory):
     model = load(root() / "data" / "models" / "tiny-llama", device="cpu")
-    return model, fill(
+    return model, fill_local_bank(
         tmp_path_factory.mktemp("chat") / "texts", "bulletin", "llama", THREE, model, D, progress=False
     )
 
@@ -114,14 +126,17 @@ def eager(written):
 
 def asked_of(model):
     return dict(
-        zip(THREE["id"], (ids for ids, _ in prompts(model, list(THREE["source"]), own_settings(model, D))))
+        zip(
+            THREE["id"],
+            (ids for ids, _ in render_prompts(model, list(THREE["source"]), checkpoint_settings(model, D))),
+        )
     )
 
 
 def test_states_of_drawn_texts_are_those_that_write_the_end(written, tmp_path):
     _, model, bank = written
-    got = read_readings(
-        likelihoods(tmp_path / "x", bank, THREE, model, PASSES["sample_states"], D, progress=False)
+    got = read_statistics(
+        compute_likelihoods(tmp_path / "x", bank, THREE, model, PASSES["sample_states"], D, progress=False)
     )
     texts, asked = read_bank(bank).query("kind=='sample'"), asked_of(model)
     assert len(got) == len(texts) == 6
@@ -132,8 +147,8 @@ def test_states_of_drawn_texts_are_those_that_write_the_end(written, tmp_path):
 def test_largest_weights_are_those_of_a_plain_pass(eager, tmp_path):
     _, model, bank = eager
     got, asked = (
-        read_readings(
-            attending(tmp_path / "x", bank, THREE, model, D, "attention_max", progress=False)
+        read_statistics(
+            compute_attention(tmp_path / "x", bank, THREE, model, D, "attention_max", progress=False)
         ).set_index("sample"),
         asked_of(model),
     )
@@ -150,9 +165,9 @@ def test_largest_weights_are_those_of_a_plain_pass(eager, tmp_path):
 
 def test_focus_is_the_doubt_about_whole_rows(written, tmp_path):
     _, model, bank = written
-    docs = list(samples("bulletin:train:20")["source"])
+    docs = list(load_samples("bulletin:train:20")["source"])
     got, asked = (
-        read_readings(focusing(tmp_path / "x", bank, THREE, model, D, docs, progress=False)).set_index(
+        read_statistics(compute_focus(tmp_path / "x", bank, THREE, model, D, docs, progress=False)).set_index(
             "sample"
         ),
         asked_of(model),
@@ -164,21 +179,23 @@ def test_focus_is_the_doubt_about_whole_rows(written, tmp_path):
             for token in range(model.text_config.vocab_size)
         ]
     )
-    assert np.array_equal(rarity(model.tokenizer, docs, len(idf)), idf) and idf.min() == 0
+    assert np.array_equal(inverse_document_frequency(model.tokenizer, docs, len(idf)), idf) and idf.min() == 0
     for source, text in kind_of(bank, "greedy").iterrows():
-        want = token_doubt(plain(model, asked[source], text["ids"])[0], np.array(text["ids"]), idf)
+        want = focus_surprisal_full(plain(model, asked[source], text["ids"])[0], np.array(text["ids"]), idf)
         np.testing.assert_allclose(got.at[source, "focus_surprisal"], want, rtol=1e-3)
 
 
 def test_doubt_does_not_exist_where_no_word_is_likely():
-    assert np.isnan(doubts(np.array([1]), np.array([[1, 2]]), np.log([[0.009, 0.008]]), np.ones(3))).all()
+    assert np.isnan(
+        focus_surprisal_topk(np.array([1]), np.array([[1, 2]]), np.log([[0.009, 0.008]]), np.ones(3))
+    ).all()
 
 
 def test_a_question_looks_where_a_plain_pass_looks(llama, tmp_path):
     model, bank = llama
-    got = read_readings(elicited(tmp_path / "x", bank, THREE, model, ASK, D, progress=False)).set_index(
-        "sample"
-    )
+    got = read_statistics(
+        compute_elicited_attention(tmp_path / "x", bank, THREE, model, ASK, D, progress=False)
+    ).set_index("sample")
     after = model.tokenizer(
         " Is the summary true? Answer True or False. [/INST]", add_special_tokens=False
     ).input_ids
@@ -213,8 +230,12 @@ def test_a_question_looks_where_a_plain_pass_looks(llama, tmp_path):
 def test_of_a_long_source_only_its_end_is_cut_from_a_question(llama, tmp_path):
     model, bank = llama
     few = replace(D, max_prompt=60)
-    got = read_readings(elicited(tmp_path / "x", bank, THREE, model, ASK, few, progress=False))
-    whole = read_readings(elicited(tmp_path / "y", bank, THREE, model, ASK, D, progress=False))
+    got = read_statistics(
+        compute_elicited_attention(tmp_path / "x", bank, THREE, model, ASK, few, progress=False)
+    )
+    whole = read_statistics(
+        compute_elicited_attention(tmp_path / "y", bank, THREE, model, ASK, D, progress=False)
+    )
     assert (got["cut"] > 0).all() and not any(
         np.allclose(short, long)
         for short, long in zip(got["elicited_attention"], whole["elicited_attention"])
@@ -224,7 +245,7 @@ def test_of_a_long_source_only_its_end_is_cut_from_a_question(llama, tmp_path):
         assert (
             sum(
                 len(model.tokenizer(part, add_special_tokens=False).input_ids)
-                for part in around(model, ASK, sample.source)
+                for part in split_question(model, ASK, sample.source)
             )
             + n
             - cut
@@ -239,24 +260,26 @@ def test_of_a_long_source_only_its_end_is_cut_from_a_question(llama, tmp_path):
 def test_a_question_that_cannot_look_back_is_refused(llama, ask, tmp_path):
     model, bank = llama
     with pytest.raises(ValueError, match="needs {source} before {summary} and words behind it"):
-        elicited(tmp_path / "x", bank, THREE, model, ask, D, progress=False)
+        compute_elicited_attention(tmp_path / "x", bank, THREE, model, ask, D, progress=False)
 
 
 def test_attention_belongs_to_the_tokens_of_the_writer(llama, tmp_path):
     _, bank = llama
     with pytest.raises(ValueError, match="was not written by llama"):
-        elicited(tmp_path / "x", bank, THREE, tiny("llama"), "w1 {source} w2 {summary} w3", D, progress=False)
+        compute_elicited_attention(
+            tmp_path / "x", bank, THREE, tiny("llama"), "w1 {source} w2 {summary} w3", D, progress=False
+        )
 
 
 def test_replies_are_what_plain_generation_gives_and_are_read_strictly(llama, tmp_path):
     model, bank = llama
-    got = read_readings(
-        replies(
+    got = read_statistics(
+        compute_replies(
             tmp_path / "x",
             bank,
             THREE,
             RATE,
-            local_answers(model, replace(D, max_new_tokens=8)),
+            local_answerer(model, replace(D, max_new_tokens=8)),
             dict(title="verbal_2s"),
             ("1", "5"),
             progress=False,
@@ -297,7 +320,7 @@ def test_replies_are_what_plain_generation_gives_and_are_read_strictly(llama, tm
     ],
 )
 def test_a_reply_off_the_scale_is_missing(reply, stated):
-    assert restated(reply, ("1", "5")) == stated
+    assert rating_to_percent(reply, ("1", "5")) == stated
 
 
 def test_keywords_are_the_tokens_that_share_a_letter_with_one(written, tmp_path):
@@ -308,8 +331,8 @@ def test_keywords_are_the_tokens_that_share_a_letter_with_one(written, tmp_path)
             [match.span() for match in re.finditer(r"[A-Z]\w*(?: [A-Z]\w*)*|\d+", text)] for text in texts
         ]
 
-    got = read_readings(
-        keywords(tmp_path / "x", bank, model.tokenizer, tag, "capitals", progress=False)
+    got = read_statistics(
+        compute_keywords(tmp_path / "x", bank, model.tokenizer, tag, "capitals", progress=False)
     ).set_index("sample")
     for source, text in kind_of(bank, "greedy").iterrows():
         words = [model.tokenizer.decode([i], skip_special_tokens=True) for i in text["ids"]]
@@ -323,15 +346,22 @@ def test_a_tagger_that_is_not_there_says_what_to_install():
     with pytest.raises(
         LookupError, match="pip install spacy, then python -m spacy download no-such-pipeline"
     ):
-        spacy_tagger("no-such-pipeline")
+        spacy_keyword_tagger("no-such-pipeline")
 
 
 def test_a_keyword_of_two_words_does_not_reach_the_token_before_it():
     tok = tiny("bart").tokenizer
     ids = tok("w1 w2 w3 w4").input_ids
     text = tok.decode(ids)
-    assert marked(tok, ids, [(text.index("w2"), text.index("w3") + 2)]).tolist() == [False, True, True, False]
-    assert not marked(tok, ids, [(text.index("w2") - 1, text.index("w2"))]).any(), "a place without a letter"
+    assert keyword_mask(tok, ids, [(text.index("w2"), text.index("w3") + 2)]).tolist() == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert not keyword_mask(tok, ids, [(text.index("w2") - 1, text.index("w2"))]).any(), (
+        "a place without a letter"
+    )
 
 
 # Hypotheses of an ensemble
@@ -340,7 +370,7 @@ def test_a_keyword_of_two_words_does_not_reach_the_token_before_it():
 @pytest.fixture(scope="module")
 def bart(tmp_path_factory):
     model = load(root() / "data" / "models" / "tiny-bart", device="cpu")
-    return model, fill(
+    return model, fill_local_bank(
         tmp_path_factory.mktemp("bart") / "texts", "bulletin", "bart", THREE, model, D, progress=False
     )
 
@@ -349,7 +379,7 @@ def bart(tmp_path_factory):
 def by_members(model, prompt, text, seeds, rate):  # log p [M,L,V] by whole passes over one text
     ids, start, out = torch.tensor([prompt]), model.model.config.decoder_start_token_id, []
     for seed in seeds:
-        member = Member(seed, rate)
+        member = DropoutMask(seed, rate)
         member.begin(0)
         with member:
             states = model.model.get_encoder()(input_ids=ids)
@@ -372,7 +402,9 @@ def by_members(model, prompt, text, seeds, rate):  # log p [M,L,V] by whole pass
 def test_hypotheses_have_the_score_of_the_search_and_the_terms_of_whole_passes(bart, tmp_path):
     model, bank = bart
     got, asked = (
-        read_readings(searched(tmp_path / "x", bank, THREE, model, D, beams=4, members=3, progress=False)),
+        read_statistics(
+            compute_beams(tmp_path / "x", bank, THREE, model, D, beams=4, members=3, progress=False)
+        ),
         asked_of(model),
     )
     assert got.groupby("sample").size().tolist() == [4] * 3
@@ -396,10 +428,12 @@ def test_hypotheses_have_the_score_of_the_search_and_the_terms_of_whole_passes(b
 def test_members_that_drop_nothing_search_as_the_network_does(kind, penalty):
     model = tiny(kind)
     model.model.generation_config.length_penalty = penalty
-    settings = replace(own_settings(model, S), beams=3)
-    asked = [ids for ids, _ in prompts(model, list(SAMPLES["source"][:5]), settings)]
-    got = hypotheses(model, asked, settings, lambda ids, mask: together(model, ids, mask, 3, [1, 2], 0.0))
-    assert [[ids for ids, _ in found] for found in got] == decode(model, asked, settings)
+    settings = replace(checkpoint_settings(model, S), beams=3)
+    asked = [ids for ids, _ in render_prompts(model, list(SAMPLES["source"][:5]), settings)]
+    got = beam_hypotheses(
+        model, asked, settings, lambda ids, mask: ensemble_forward(model, ids, mask, 3, [1, 2], 0.0)
+    )
+    assert [[ids for ids, _ in found] for found in got] == decode_batch(model, asked, settings)
     for i, found in enumerate(got):
         for ids, score in found:
             logp = plain_of(model, asked[i], ids)
@@ -415,14 +449,14 @@ def plain_of(model, prompt, text):
 
 def test_members_search_for_something_else_than_the_network():
     model = tiny("bart")
-    settings = replace(own_settings(model, S), beams=3)
-    asked = [ids for ids, _ in prompts(model, list(SAMPLES["source"][:5]), settings)]
+    settings = replace(checkpoint_settings(model, S), beams=3)
+    asked = [ids for ids, _ in render_prompts(model, list(SAMPLES["source"][:5]), settings)]
 
     def found(seeds):
         return [
             texts[0][0]
-            for texts in hypotheses(
-                model, asked, settings, lambda ids, mask: together(model, ids, mask, 3, seeds, 0.3)
+            for texts in beam_hypotheses(
+                model, asked, settings, lambda ids, mask: ensemble_forward(model, ids, mask, 3, seeds, 0.3)
             )
         ]
 
@@ -439,7 +473,7 @@ def test_members_search_for_something_else_than_the_network():
 
 def every(model, texts, out, **options):
     "Each reading that a causal or sequence-to-sequence model gives"
-    likelihoods(
+    compute_likelihoods(
         out / "sample_states",
         texts,
         SAMPLES[:7],
@@ -449,10 +483,10 @@ def every(model, texts, out, **options):
         progress=False,
         **options,
     )
-    for name in MAPS:
-        attending(out / name, texts, SAMPLES[:7], model, S, name, progress=False, **options)
-    focusing(out / "focus", texts, SAMPLES[:7], model, S, SAMPLES["source"], progress=False, **options)
-    keywords(
+    for name in ATTENTION_STATISTICS:
+        compute_attention(out / name, texts, SAMPLES[:7], model, S, name, progress=False, **options)
+    compute_focus(out / "focus", texts, SAMPLES[:7], model, S, SAMPLES["source"], progress=False, **options)
+    compute_keywords(
         out / "keywords",
         texts,
         model.tokenizer,
@@ -461,28 +495,28 @@ def every(model, texts, out, **options):
         progress=False,
         **options,
     )
-    replies(
+    compute_replies(
         out / "verbal_2s",
         texts,
         SAMPLES[:7],
         "w1 {source} w2 {summary} w3",
-        local_answers(model, S),
+        local_answerer(model, S),
         dict(title="verbal_2s"),
         progress=False,
         **options,
     )
-    replies(
+    compute_replies(
         out / "verbal_1s",
         texts,
         SAMPLES[:7],
         "w1 {source} w3",
-        local_answers(model, S),
+        local_answerer(model, S),
         dict(title="verbal_1s"),
         progress=False,
         **options,
     )
     if model.kind == "causal":
-        elicited(
+        compute_elicited_attention(
             out / "elicited",
             texts,
             SAMPLES[:7],
@@ -493,14 +527,18 @@ def every(model, texts, out, **options):
             **options,
         )
     else:
-        searched(out / "beams", texts, SAMPLES[:7], model, S, beams=2, members=2, progress=False, **options)
+        compute_beams(
+            out / "beams", texts, SAMPLES[:7], model, S, beams=2, members=2, progress=False, **options
+        )
     return out
 
 
 @pytest.mark.parametrize("kind", ["bart", "llama"])
 def test_same_bytes_for_any_number_of_workers_and_after_a_restart(kind, tmp_path):
     model = framed(kind)
-    texts = fill(tmp_path / "one" / "texts", "toy", kind, SAMPLES[:7], model, S, size=3, progress=False)
+    texts = fill_local_bank(
+        tmp_path / "one" / "texts", "toy", kind, SAMPLES[:7], model, S, size=3, progress=False
+    )
     one, many = every(model, texts, tmp_path / "one"), tmp_path / "many"
     for worker in ((1, 2), (0, 2)):
         every(model, texts, many, worker=worker)
@@ -515,7 +553,7 @@ def test_same_bytes_for_any_number_of_workers_and_after_a_restart(kind, tmp_path
         (one / name / "00001.parquet").unlink()
     every(model, texts, one)
     assert {name: files(one / name) for name in names} == whole
-    table = score_bank(one, samples=SAMPLES, reg=reg, progress=False)
+    table = score_generations(one, samples=SAMPLES, reg=reg, progress=False)
     made = {"eigen_score", "focus", "verbalized_1s", "verbalized_2s"} | (
         {"t_tu_he2024", "t_rmi_he2024", "s_tu_he2024", "s_rmi_he2024"} if kind == "bart" else set()
     )
@@ -533,9 +571,9 @@ def test_same_bytes_for_any_number_of_workers_and_after_a_restart(kind, tmp_path
 
 def test_hypotheses_are_a_list_per_source(bart, tmp_path):
     model, bank = bart
-    searched(bank.parent / "beams", bank, THREE, model, D, beams=2, members=2, progress=False)
-    (run,) = runs(bank.parent)
-    rows = read_readings(bank.parent / "beams")
+    compute_beams(bank.parent / "beams", bank, THREE, model, D, beams=2, members=2, progress=False)
+    (run,) = score_runs(bank.parent)
+    rows = read_statistics(bank.parent / "beams")
     for i, source in enumerate(run.samples):
         mine = rows[rows["sample"] == source]
         assert (

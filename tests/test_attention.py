@@ -10,17 +10,17 @@ import torch
 from test_read import KINDS, PAIRS, V, tokenizer, toy
 from transformers import BertConfig, BertModel
 
-from uetrust.models.forward import Layout, lay, read
-from uetrust.models.load import wrap
+from uetrust.models.forward import Layout, build_input, score_tokens
+from uetrust.models.load import wrap_model
 from uetrust.stats import attention as at
-from uetrust.stats.attention import eager, elicited_attention, stack_of
+from uetrust.stats.attention import decoder_layers, eager_attention, elicited_attention
 from uetrust.ue.attention import attention_score, csl, focus, rauq
 
 NAMES = ("attention_previous", "attention_log_self", "attention_max")
 
 
 def attentions(model, pairs, keep=(*NAMES, "prompt_log_self"), **options):
-    return at.attentions(model, pairs, keep=keep, **options)
+    return at.attention_statistics(model, pairs, keep=keep, **options)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def maps(model, prompt, text):  # Of the whole model on one input, [layers,H,T,T
 
 
 def by_definition(model, prefix, text):  # One token and one head at a time
-    item = lay(model, prefix, text)
+    item = build_input(model, prefix, text)
     weights, start = maps(model, item.prompt, item.text)
     layers, heads, length = *weights.shape[:2], len(item.text)
     previous, most = np.zeros((layers, length)), np.zeros((length, length))
@@ -129,8 +129,10 @@ def test_half_precision_gives_finite_arrays(toys):
 def test_it_fits_what_read_gives(toys, kind):
     "As many tokens as log-probabilities, for strings and for ids; scores can be computed."
     model = toys(kind)
-    ids = [(list(lay(model, *pair).prompt), list(lay(model, *pair).text)) for pair in PAIRS]
-    for reading, of_text, of_ids in zip(read(model, PAIRS), attentions(model, PAIRS), attentions(model, ids)):
+    ids = [(list(build_input(model, *pair).prompt), list(build_input(model, *pair).text)) for pair in PAIRS]
+    for reading, of_text, of_ids in zip(
+        score_tokens(model, PAIRS), attentions(model, PAIRS), attentions(model, ids)
+    ):
         assert far([of_text], [of_ids]) < 1e-6 and of_text["attention_previous"].shape[1] == len(reading.ids)
         assert (
             rauq(reading.logp, of_text["attention_previous"]) > 0
@@ -171,8 +173,10 @@ def test_weights_of_pairs_are_made_only_when_they_are_asked_for(toys, monkeypatc
             tuple(found) == keep and all(np.array_equal(found[k], wanted[k]) for k in keep)
             for found, wanted in zip(got, whole, strict=True)
         )
-    monkeypatch.setattr(at.Kept, "_update_largest", lambda *args: pytest.fail("pairs were looked at"))
-    assert tuple(at.attentions(model, PAIRS)[0]) == (
+    monkeypatch.setattr(
+        at.AttentionSummary, "_update_largest", lambda *args: pytest.fail("pairs were looked at")
+    )
+    assert tuple(at.attention_statistics(model, PAIRS)[0]) == (
         "attention_previous",
         "attention_log_self",
         "prompt_log_self",
@@ -184,7 +188,7 @@ def test_weights_of_pairs_are_made_only_when_they_are_asked_for(toys, monkeypatc
 # The model is left as it was
 def state(model):
     return model.model.config._attn_implementation, [
-        len(layer._forward_hooks) for layer in stack_of(model)[1]
+        len(layer._forward_hooks) for layer in decoder_layers(model)[1]
     ]
 
 
@@ -201,7 +205,7 @@ def test_implementation_and_hooks_are_restored(toys, kind, how, monkeypatch):
     def fail(*args):
         raise KeyError("in between")
 
-    monkeypatch.setattr(at.Kept, "add", fail)
+    monkeypatch.setattr(at.AttentionSummary, "add", fail)
     with pytest.raises(KeyError, match="in between"):
         attentions(model, PAIRS[:2])
     assert state(model) == before
@@ -209,9 +213,9 @@ def test_implementation_and_hooks_are_restored(toys, kind, how, monkeypatch):
 
 def test_probabilities_after_the_pass_are_those_before(toys):
     model = toys("bart")
-    before = read(model, PAIRS)
+    before = score_tokens(model, PAIRS)
     attentions(model, PAIRS)
-    assert all(np.array_equal(x.logp, y.logp) for x, y in zip(before, read(model, PAIRS)))
+    assert all(np.array_equal(x.logp, y.logp) for x, y in zip(before, score_tokens(model, PAIRS)))
 
 
 def test_only_the_writing_part_is_eager(toys, monkeypatch):
@@ -236,20 +240,20 @@ def test_a_model_that_cannot_be_switched_is_an_error(toys, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_map_is_gone_when_the_next_one_is_made(toys, kind):
     model, refs, alive = toys(kind, num_layers=4) if kind == "t5" else toys(kind), [], []
-    add = at.Kept.add
+    add = at.AttentionSummary.add
 
     def see(layer, weights):
         alive.append(sum(reference() is not None for reference in refs))
         refs.append(weakref.ref(weights))
-        add(at.Kept(1, 3, 0, True), layer, weights[0])
+        add(at.AttentionSummary(1, 3, 0, True), layer, weights[0])
 
     with torch.inference_mode():
-        at.forward(model, [((5, 6, 7), (8, 9, 10))], see)
+        at.attention_forward(model, [((5, 6, 7), (8, 9, 10))], see)
     assert len(alive) >= 2 and not any(alive)
 
 
 def test_out_of_memory_halves_the_batch(toys, monkeypatch):
-    model, whole, sizes = toys("llama"), at.forward, []
+    model, whole, sizes = toys("llama"), at.attention_forward, []
     want = attentions(model, PAIRS[:8])
 
     def tight(model, rows, see):
@@ -258,14 +262,14 @@ def test_out_of_memory_halves_the_batch(toys, monkeypatch):
             raise torch.OutOfMemoryError("CUDA out of memory")
         return whole(model, rows, see)
 
-    monkeypatch.setattr(at, "forward", tight)
+    monkeypatch.setattr(at, "attention_forward", tight)
     assert far(want, attentions(model, PAIRS[:8], batch_tokens=10**6)) < 1e-6 and sizes[0] == 8 and 2 in sizes
 
 
 # What is refused
 @pytest.fixture(scope="module")
 def encoder():
-    return wrap(
+    return wrap_model(
         BertModel(
             BertConfig(
                 vocab_size=V, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
@@ -291,10 +295,10 @@ def test_a_text_without_room_is_refused(toys):
 
 
 def test_an_unknown_family_is_named(toys, monkeypatch):
-    monkeypatch.setattr(at, "OWN", ("elsewhere",))
+    monkeypatch.setattr(at, "SELF_ATTENTION_NAMES", ("elsewhere",))
     with pytest.raises(ValueError, match="LlamaForCausalLM has no layer named elsewhere"):
         attentions(toys("llama"), PAIRS[:1])
-    monkeypatch.setattr(at, "OWN", ("mlp",))
+    monkeypatch.setattr(at, "SELF_ATTENTION_NAMES", ("mlp",))
     with pytest.raises(ValueError, match="LlamaMLP gives no attention weights"):
         attentions(toys("llama"), PAIRS[:1])
 
@@ -304,7 +308,7 @@ ASK = "w9 w10 w11"
 
 
 def asked(model, prefix, text, heads=None):
-    item = lay(model, prefix, text, Layout(window=61))
+    item = build_input(model, prefix, text, Layout(window=61))
     weights, start = maps(model, item.prompt, item.text + (9, 10, 11))
     rows = [
         weights[layer, head, -1, start : start + len(item.text)]
@@ -325,7 +329,7 @@ def test_a_question_looks_at_the_text(toys, kind, heads):
     for found, alone in zip(got, elicited_attention(model, PAIRS, ASK, heads, batch_tokens=1)):
         np.testing.assert_allclose(found, alone, atol=1e-6)
     assert all((found > 0).all() and found.sum() < 1 and found.dtype == np.float32 for found in got)
-    assert all(csl(reading.logp, found) > 0 for reading, found in zip(read(model, PAIRS), got))
+    assert all(csl(reading.logp, found) > 0 for reading, found in zip(score_tokens(model, PAIRS), got))
 
 
 def test_the_question_is_never_cut(toys):
@@ -333,7 +337,7 @@ def test_the_question_is_never_cut(toys):
     long = ("w5 " * 80, "w7 w8")
     (got,) = elicited_attention(model, [long], ASK)
     np.testing.assert_allclose(got, asked(model, *long), atol=1e-6)
-    assert len(lay(model, *long, Layout(window=61)).prompt) == 59
+    assert len(build_input(model, *long, Layout(window=61)).prompt) == 59
     for layout in (Layout(), replace(Layout(), window=20)):
         assert len(elicited_attention(model, [long], ASK, layout=layout)[0]) == 2
 
@@ -357,8 +361,8 @@ def test_wrong_questions_are_answered(toys, options, says):
 
 def test_eager_nests(toys):
     model = toys("llama").model
-    with eager(model):
-        with eager(model):
+    with eager_attention(model):
+        with eager_attention(model):
             pass
         assert model.config._attn_implementation == "eager"
     assert model.config._attn_implementation == "sdpa"

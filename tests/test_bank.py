@@ -13,31 +13,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.core.store import BadShard, canonical, digest, shard_about
+from uetrust.core.store import BadShard, canonical_json, shard_provenance, value_digest
 from uetrust.generation.bank import (
-    file_bank,
+    bank_from_file,
+    bank_provenance,
+    bank_row,
     fill_bank,
-    from_file,
-    provenance,
+    missing_shards,
     read_bank,
+    read_generations,
     read_shard,
-    row,
-    shards,
-    todo,
+    sample_shards,
     write_shard,
 )
 
 SAMPLES = pd.DataFrame(
     dict(id=[f"s{i}" for i in range(7)], source=[f"Source number {i}." for i in range(7)], split="test")
 )
-ABOUT = provenance("toy", "echo", "echo-model", "r1", dict(seed=1, temperature=0.7), dict(greedy=1, sample=2))
+ABOUT = bank_provenance(
+    "toy", "echo", "echo-model", "r1", dict(seed=1, temperature=0.7), dict(greedy=1, sample=2)
+)
 
 
 def echo(part):
     made = []
     for sample in part.itertuples():
-        made.append(row(sample.id, "greedy", 0, sample.source, [1, 2, 3], 0, "stop", [-0.1, -0.25, -3.0]))
-        made += [row(sample.id, "sample", k, sample.source * k, [k], 5, "length") for k in range(2)]
+        made.append(
+            bank_row(sample.id, "greedy", 0, sample.source, [1, 2, 3], 0, "stop", [-0.1, -0.25, -3.0])
+        )
+        made += [bank_row(sample.id, "sample", k, sample.source * k, [k], 5, "length") for k in range(2)]
     return made
 
 
@@ -65,7 +69,7 @@ rows = st.tuples(
 @given(st.lists(rows, min_size=1, max_size=6))
 def test_a_shard_gives_back_every_value(tmp_path_factory, drawn):
     part = pd.DataFrame(dict(id=[f"ü{i}" for i in range(len(drawn))], source="x"))
-    mine = [row(i, "greedy", 0, *values) for i, values in zip(part["id"], drawn)]
+    mine = [bank_row(i, "greedy", 0, *values) for i, values in zip(part["id"], drawn)]
     got = read_shard(
         write_shard(
             tmp_path_factory.mktemp("b"),
@@ -98,7 +102,7 @@ def test_provenance_is_canonical_json_in_every_shard(bank):
         raw = pq.read_schema(shard).metadata[b"uetrust"].decode()
         found = json.loads(raw)
         assert (
-            raw == canonical(found)
+            raw == canonical_json(found)
             and found["shard"] == shard.name
             and found["model"] == "echo-model"
             and found["made_with"]["pyarrow"]
@@ -114,7 +118,9 @@ def test_provenance_is_canonical_json_in_every_shard(bank):
 def test_digest_ignores_the_order_of_keys_only(x):
     turned = dict(reversed(x.items())) if isinstance(x, dict) else x
     assert (
-        canonical(turned) == canonical(x) and json.loads(canonical(x)) == x and digest([x]) != digest([x, x])
+        canonical_json(turned) == canonical_json(x)
+        and json.loads(canonical_json(x)) == x
+        and value_digest([x]) != value_digest([x, x])
     )
 
 
@@ -130,7 +136,7 @@ def test_same_texts_make_the_same_bytes_in_any_order_of_rows_shards_and_workers(
 
 def test_another_batch_size_or_version_is_recorded_but_does_not_make_the_bank_foreign(bank):
     again = ABOUT | dict(made_with=dict(batch=1))
-    assert todo(bank, SAMPLES, again, 3) == []
+    assert missing_shards(bank, SAMPLES, again, 3) == []
 
 
 def test_nothing_is_made_twice(bank):
@@ -143,7 +149,7 @@ def test_nothing_is_made_twice(bank):
 
 def test_more_samples_keep_the_full_shards(bank, tmp_path):
     first = fill_bank(tmp_path / "few", SAMPLES[:6], ABOUT, echo, 3, progress=False)
-    assert todo(first, SAMPLES, ABOUT, 3) == ["00002.parquet"]
+    assert missing_shards(first, SAMPLES, ABOUT, 3) == ["00002.parquet"]
     fill_bank(first, SAMPLES, ABOUT, echo, 3, progress=False)
     assert files(first) == files(bank)
 
@@ -215,7 +221,7 @@ def test_no_flipped_byte_goes_unnoticed(bank):
 def test_a_shard_cut_short_is_named_with_the_way_to_rebuild_it(bank, keep):
     shard, good = bank / "00001.parquet", files(bank)
     shard.write_bytes(good[shard.name][:keep])
-    for call in (lambda: read_bank(bank), lambda: todo(bank, SAMPLES, ABOUT, 3)):
+    for call in (lambda: read_bank(bank), lambda: missing_shards(bank, SAMPLES, ABOUT, 3)):
         with pytest.raises(
             BadShard,
             match=r"00001\.parquet is not a readable shard \(\d+ bytes"
@@ -246,7 +252,7 @@ def test_a_shard_made_with_other_settings_is_named_with_what_differs(bank, tmp_p
         progress=False,
     )
     (bank / "00001.parquet").write_bytes((other / "00001.parquet").read_bytes())
-    for call in (lambda: read_bank(bank), lambda: todo(bank, SAMPLES, ABOUT, 3)):
+    for call in (lambda: read_bank(bank), lambda: missing_shards(bank, SAMPLES, ABOUT, 3)):
         with pytest.raises(
             BadShard,
             match=r"00001\.parquet does not belong to this bank: settings\.seed: found 2, expected 1\. "
@@ -266,17 +272,17 @@ def test_a_changed_source_is_noticed(bank):
         source=[source + "!" if i == 4 else source for i, source in enumerate(SAMPLES["source"])]
     )
     with pytest.raises(BadShard, match="00001.parquet does not belong to this bank: sources"):
-        todo(bank, changed, ABOUT, 3)
+        missing_shards(bank, changed, ABOUT, 3)
 
 
 def test_a_folder_made_otherwise_is_refused_before_anything_changes(bank):
     before = files(bank)
     with pytest.raises(BadShard, match="settings.seed: found 1, expected 9"):
-        todo(bank, SAMPLES, ABOUT | dict(settings=dict(seed=9, temperature=0.7)), 3)
+        missing_shards(bank, SAMPLES, ABOUT | dict(settings=dict(seed=9, temperature=0.7)), 3)
     with pytest.raises(BadShard, match="size: found 3, expected 4"):
-        todo(bank, SAMPLES, ABOUT, 4)
+        missing_shards(bank, SAMPLES, ABOUT, 4)
     with pytest.raises(BadShard, match="bank there is of 7 sources, asked for 3"):
-        todo(bank, SAMPLES[:3], ABOUT, 3)
+        missing_shards(bank, SAMPLES[:3], ABOUT, 3)
     assert files(bank) == before
 
 
@@ -296,7 +302,10 @@ def test_missing_and_superfluous_files_are_named(bank):
     [
         (lambda texts: texts[:-1], "2 texts of kind 'sample'; found 1 for s6"),
         (lambda texts: [*texts, texts[0]], "the same text is there twice: s0 greedy 0"),
-        (lambda texts: [*texts, row("zz", "greedy", 0, "")], "samples that are missing or do not belong: zz"),
+        (
+            lambda texts: [*texts, bank_row("zz", "greedy", 0, "")],
+            "samples that are missing or do not belong: zz",
+        ),
         (lambda texts: texts[3:], "samples that are missing or do not belong: s0"),
         (lambda texts: [text | dict(k=text["k"] + 1) for text in texts], "k must count from 0"),
         (lambda texts: [text | dict(kind="best") for text in texts], "kinds of texts are"),
@@ -319,7 +328,7 @@ def test_a_shard_with_wrong_rows_is_not_written(tmp_path, change, match):
 )
 def test_samples_that_cannot_be_sharded_are_refused(samples, match):
     with pytest.raises(ValueError, match=match):
-        shards(samples)
+        sample_shards(samples)
 
 
 # A file of generations
@@ -343,12 +352,12 @@ def lines(path, *records):
 
 def test_a_file_becomes_a_bank_with_as_many_samples_as_each_line_has(tmp_path):
     file = lines(tmp_path / "mine.jsonl", GOOD, "", {name: GOOD[name] for name in ("source", "summary")})
-    given = from_file(file)
+    given = read_generations(file)
     assert list(given.samples["id"]) == ["x", "line 3"] and list(given.samples["reference"]) == [
         "Rain fell.",
         "",
     ]
-    df = read_bank(file_bank(tmp_path / "bank", file))
+    df = read_bank(bank_from_file(tmp_path / "bank", file))
     assert list(zip(df["sample"], df["kind"], df["k"], df["text"])) == [
         ("x", "greedy", 0, "Rain."),
         ("x", "sample", 0, "Rain."),
@@ -359,9 +368,9 @@ def test_a_file_becomes_a_bank_with_as_many_samples_as_each_line_has(tmp_path):
 
 
 def test_a_changed_file_is_another_bank(tmp_path):
-    file_bank(tmp_path / "bank", lines(tmp_path / "mine.jsonl", GOOD))
+    bank_from_file(tmp_path / "bank", lines(tmp_path / "mine.jsonl", GOOD))
     with pytest.raises(BadShard, match="revision: found"):
-        file_bank(tmp_path / "bank", lines(tmp_path / "mine.jsonl", GOOD | dict(summary="Else.")))
+        bank_from_file(tmp_path / "bank", lines(tmp_path / "mine.jsonl", GOOD | dict(summary="Else.")))
 
 
 @pytest.mark.parametrize(
@@ -396,22 +405,24 @@ def test_a_changed_file_is_another_bank(tmp_path):
 )
 def test_errors_of_a_file_name_the_line_and_the_field(tmp_path, line, match):
     with pytest.raises(ValueError, match=r"mine\.jsonl, " + match):
-        from_file(lines(tmp_path / "mine.jsonl", GOOD, line))
+        read_generations(lines(tmp_path / "mine.jsonl", GOOD, line))
 
 
 def test_a_file_that_is_missing_empty_or_not_text_is_said_to_be_so(tmp_path):
     with pytest.raises(ValueError, match="there is no file"):
-        from_file(tmp_path / "none.jsonl")
+        read_generations(tmp_path / "none.jsonl")
     with pytest.raises(ValueError, match="is empty"):
-        from_file(lines(tmp_path / "mine.jsonl", ""))
+        read_generations(lines(tmp_path / "mine.jsonl", ""))
     (tmp_path / "latin.jsonl").write_bytes('{"source": "é"}'.encode("latin-1"))
     with pytest.raises(ValueError, match="not UTF-8"):
-        from_file(tmp_path / "latin.jsonl")
+        read_generations(tmp_path / "latin.jsonl")
 
 
 def test_fields_nobody_knows_are_ignored_unless_they_look_like_a_slip(tmp_path):
     assert (
-        from_file(lines(tmp_path / "mine.jsonl", GOOD | dict(url="http://x", model="m"))).samples["id"].item()
+        read_generations(lines(tmp_path / "mine.jsonl", GOOD | dict(url="http://x", model="m")))
+        .samples["id"]
+        .item()
         == "x"
     )
 
@@ -425,4 +436,4 @@ def test_importing_the_bank_does_not_load_torch():
 
 
 def test_shard_says_what_it_is_without_being_read(bank):
-    assert shard_about(bank / "00002.parquet")["shard"] == "00002.parquet"
+    assert shard_provenance(bank / "00002.parquet")["shard"] == "00002.parquet"

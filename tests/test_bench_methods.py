@@ -7,47 +7,51 @@ import pandas as pd
 import pytest
 
 from uetrust.bench import methods as bench
-from uetrust.core.run import Run, score
-from uetrust.scoring.methods import score_bank
+from uetrust.core.run import ScoreRun, compute_score
+from uetrust.scoring.methods import score_generations
 
 N, K = 6, 4
 
 
 @pytest.fixture(scope="module")
 def inputs():
-    return bench.given(bench.leaves([bench.item(i, K) for i in range(N)])), bench.training(n=120)
+    return bench.with_given_statistics(
+        bench.stored_statistics([bench.simulated_item(i, K) for i in range(N)])
+    ), bench.training_statistics(n=120)
 
 
 @pytest.fixture(scope="module")
 def peer(inputs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("peer")
-    bench.for_peer(folder, *inputs)
+    bench.write_peer_statistics(folder, *inputs)
     with np.load(folder / "statistics.npz") as arrays:
         return json.loads((folder / "statistics.json").read_text())["lists"], {k: arrays[k] for k in arrays}
 
 
 def values(inputs, name):
-    return score(Run(range(N), bench.reg, dict(inputs[1]), **inputs[0]), name)["value"].to_numpy()
+    return compute_score(ScoreRun(range(N), bench.reg, dict(inputs[1]), **inputs[0]), name)[
+        "value"
+    ].to_numpy()
 
 
-@pytest.mark.parametrize("name", bench.PAIRS)
+@pytest.mark.parametrize("name", bench.GIVEN_STATISTICS_PAIRS)
 def test_made_up_statistics_give_every_score_a_value_that_varies(inputs, name):
     found = values(inputs, name)
     assert np.isfinite(found).all() and len(set(found.round(9))) > 1
 
 
 def test_an_item_does_not_depend_on_how_many_are_drawn_before_it():
-    first, again = bench.item(3, K), bench.item(3, K)
+    first, again = bench.simulated_item(3, K), bench.simulated_item(3, K)
     assert (
         first["texts"] == again["texts"]
         and (first["logits"] == again["logits"]).all()
-        and bench.item(4, K)["texts"] != first["texts"]
+        and bench.simulated_item(4, K)["texts"] != first["texts"]
     )
-    assert len(first["texts"]) == 1 + K and len(bench.item(3, 9)["at"]) == 10
+    assert len(first["texts"]) == 1 + K and len(bench.simulated_item(3, 9)["at"]) == 10
 
 
 def test_equal_texts_have_equal_logits_and_embeddings():
-    repeated = [item for item in (bench.item(i) for i in range(5)) if len(set(item["texts"])) < 11]
+    repeated = [item for item in (bench.simulated_item(i) for i in range(5)) if len(set(item["texts"])) < 11]
     assert repeated
     for item in repeated:
         assert [item["texts"].index(text) for text in item["texts"]] == [
@@ -142,43 +146,57 @@ def test_alternatives_of_the_peer_begin_with_the_word_that_was_written(inputs, p
 
 def test_a_bank_on_disk_holds_the_same_statistics_and_can_grow(tmp_path):
     n = 66  # Two shards
-    bench.on_disk(tmp_path, 64, 2)
-    table = score_bank(bench.on_disk(tmp_path, n, 2), bench.STORED, progress=False)
-    run = Run(range(n), bench.reg, **bench.leaves([bench.item(i, 2) for i in range(n)]))
+    bench.write_simulated_bank(tmp_path, 64, 2)
+    table = score_generations(
+        bench.write_simulated_bank(tmp_path, n, 2), bench.STORED_METHODS, progress=False
+    )
+    run = ScoreRun(
+        range(n), bench.reg, **bench.stored_statistics([bench.simulated_item(i, 2) for i in range(n)])
+    )
     for name, rows in table.groupby("name"):
         assert rows["value"].to_numpy() == pytest.approx(
-            score(run, name)["value"].to_numpy(), rel=1e-9, nan_ok=True
+            compute_score(run, name)["value"].to_numpy(), rel=1e-9, nan_ok=True
         )
-    assert set(table["name"]) == set(bench.STORED) and not table.attrs["missing"]
+    assert set(table["name"]) == set(bench.STORED_METHODS) and not table.attrs["missing"]
 
 
 def test_a_pair_is_timed_once_and_what_is_left_out_says_why():
-    seen = [(pair["peer"], tuple(pair["options"].items())) for pair in (bench.PAIRS | bench.WHOLE).values()]
-    assert len(seen) == len(set(seen)) and all(bench.LEFT_OUT.values())
+    seen = [
+        (pair["peer"], tuple(pair["options"].items()))
+        for pair in (bench.GIVEN_STATISTICS_PAIRS | bench.END_TO_END_PAIRS).values()
+    ]
+    assert len(seen) == len(set(seen)) and all(bench.NOT_COMPARED.values())
     every, whole = (
-        {pair["peer"] for pair in pairs.values()} for pairs in (bench.PAIRS | bench.WHOLE, bench.WHOLE)
+        {pair["peer"] for pair in pairs.values()}
+        for pairs in (bench.GIVEN_STATISTICS_PAIRS | bench.END_TO_END_PAIRS, bench.END_TO_END_PAIRS)
     )
-    assert every - whole <= set(bench.LEFT_OUT)  # What is missing from sources to scores
-    referred = {why.split()[1].removesuffix(";") for why in bench.LEFT_OUT.values() if why.startswith("as ")}
-    assert referred <= set(bench.LEFT_OUT)
+    assert every - whole <= set(bench.NOT_COMPARED)  # What is missing from sources to scores
+    referred = {
+        why.split()[1].removesuffix(";") for why in bench.NOT_COMPARED.values() if why.startswith("as ")
+    }
+    assert referred <= set(bench.NOT_COMPARED)
 
 
 def report():
-    values_ = {n: [0.0, 1.0] for n in bench.PAIRS}
+    values_ = {n: [0.0, 1.0] for n in bench.GIVEN_STATISTICS_PAIRS}
     own = dict(
-        alone=dict.fromkeys(bench.PAIRS, 0.01),
-        fit=dict.fromkeys(bench.FITS, 0.1),
+        alone=dict.fromkeys(bench.GIVEN_STATISTICS_PAIRS, 0.01),
+        fit=dict.fromkeys(bench.FITTED_STATISTICS, 0.1),
         together=0.1,
         without=0.05,
         stored=0.2,
         values=values_,
     )
-    given = bench.table(
+    given = bench.timing_table(
         100,
         own,
-        dict(seconds=dict.fromkeys(bench.PAIRS, 0.3), fit=dict.fromkeys(bench.PAIRS, 0.2), values=values_),
+        dict(
+            seconds=dict.fromkeys(bench.GIVEN_STATISTICS_PAIRS, 0.3),
+            fit=dict.fromkeys(bench.GIVEN_STATISTICS_PAIRS, 0.2),
+            values=values_,
+        ),
     )
-    run = dict(texts=["a"], values=values_, seconds=dict.fromkeys(bench.STEPS, 1.0))
+    run = dict(texts=["a"], values=values_, seconds=dict.fromkeys(bench.END_TO_END_STEPS, 1.0))
     memory = pd.DataFrame(
         [
             dict(part="memory", what="bank", n=n, ours=1.0, gb=gb, before=0.2)
@@ -186,16 +204,22 @@ def report():
         ]
     )
     return pd.concat(
-        [given, bench.whole_table(4, run, run | dict(seconds=dict.fromkeys(bench.STEPS, 6.0))), memory],
+        [
+            given,
+            bench.end_to_end_table(4, run, run | dict(seconds=dict.fromkeys(bench.END_TO_END_STEPS, 6.0))),
+            memory,
+        ],
         ignore_index=True,
     )
 
 
 def test_the_report_is_complete(capsys, tmp_path):
     df = report()
-    assert [what.split(" = ")[0] for what in df.what[df.part == "score"]] == list(bench.PAIRS)
-    assert bench.targets(df)["met"].tolist() == [True, True, False, True]  # 41*.3/.1, 6, .6/.5, 0
-    bench.show(df, tmp_path / "methods.csv")
+    assert [what.split(" = ")[0] for what in df.what[df.part == "score"]] == list(
+        bench.GIVEN_STATISTICS_PAIRS
+    )
+    assert bench.method_targets(df)["met"].tolist() == [True, True, False, True]  # 41*.3/.1, 6, .6/.5, 0
+    bench.print_method_bench(df, tmp_path / "methods.csv")
     said = capsys.readouterr().out
     assert (
         "FAIL  memory for 8,192 items over that for 512: 1.2" in said
@@ -206,7 +230,8 @@ def test_the_report_is_complete(capsys, tmp_path):
 
 def test_a_value_that_only_one_side_has_is_no_agreement():
     assert (
-        bench.apart([1, np.nan, 3], [1, 2, 3]) == np.inf and bench.apart([1, np.nan, 4], [1, np.nan, 3]) == 1
+        bench.largest_difference([1, np.nan, 3], [1, 2, 3]) == np.inf
+        and bench.largest_difference([1, np.nan, 4], [1, np.nan, 3]) == 1
     )
 
 

@@ -15,14 +15,14 @@ from uetrust.bench import metrics as bench
 from uetrust.core.settings import root
 from uetrust.models import load as loading
 from uetrust.report.cards import anchored, card
-from uetrust.scoring.drift import KEPT
-from uetrust.scoring.metrics import grade
-from uetrust.scoring.providers import shipped
+from uetrust.scoring.drift import DRIFT_FILE
+from uetrust.scoring.metrics import compute_metrics
+from uetrust.scoring.providers import shipped_models
 
 
 @pytest.fixture(scope="module")
 def texts():
-    return bench.texts(2, 3)
+    return bench.bench_texts(2, 3)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def scripts():
 
 
 def case(name, k=0):
-    return [one for one in bench.CASES if name in one.metrics.split()][k]
+    return [one for one in bench.METRIC_CASES if name in one.metrics.split()][k]
 
 
 @pytest.mark.parametrize(
@@ -49,14 +49,14 @@ def test_peer_and_ours_say_the_same_of_the_same_texts(name, k, texts, scripts, m
 
     monkeypatch.setattr(scripts, "opened", opened_in_float64)
     monkeypatch.setattr(loading, "_dtype", lambda *args: torch.float64)
-    told = json.loads(json.dumps(bench.asked(case(name, k), texts)))
+    told = json.loads(json.dumps(bench.case_settings(case(name, k), texts)))
     theirs = getattr(scripts, case(name, k).who)(told, told["texts"])
     ours = (
-        grade(texts, told["models"], told["metrics"], progress=False)
+        compute_metrics(texts, told["models"], told["metrics"], progress=False)
         .pivot(index="sample", columns="name", values="value")
         .loc[texts["id"]]
     )
-    assert bench.farthest({metric: ours[metric] for metric in ours}, theirs) <= 2e-6
+    assert bench.farthest_values({metric: ours[metric] for metric in ours}, theirs) <= 2e-6
     assert all(np.ptp(values) > 0 for values in theirs.values())
 
 
@@ -65,7 +65,7 @@ def test_batches_of_the_peer_are_those_it_is_told(texts, scripts):
     real = scripts.opened
 
     def calls(case_):
-        n, told = [], json.loads(json.dumps(bench.asked(case_, texts)))
+        n, told = [], json.loads(json.dumps(bench.case_settings(case_, texts)))
         with mock.patch.object(scripts, "opened", lambda *args: (real(*args)[0], Counted(real(*args)[1], n))):
             getattr(scripts, case_.who)(told, told["texts"])
         return n, told
@@ -85,24 +85,28 @@ class Counted:  # A network that notes how many rows it is handed
 
 
 def test_our_side_reads_what_is_on_disk_and_measures_itself(tmp_path, texts):
-    (tmp_path / "asked.json").write_text(json.dumps(bench.asked(case("rouge_1"), texts)))
+    (tmp_path / "asked.json").write_text(json.dumps(bench.case_settings(case("rouge_1"), texts)))
     got = bench.ours_case(tmp_path)
     assert (
         set(got["values"]) == {"rouge_1", "rouge_2", "rouge_l"}
         and got["seconds"] > 0
         and got["gb"] >= got["before"] > 0.02
     )
-    assert got["values"]["rouge_1"] == grade(texts, {}, ["rouge_1"], progress=False)["value"].tolist()
+    assert (
+        got["values"]["rouge_1"] == compute_metrics(texts, {}, ["rouge_1"], progress=False)["value"].tolist()
+    )
 
 
 def test_the_script_of_the_peer_runs_as_a_process(tmp_path, texts):
-    (tmp_path / "asked.json").write_text(json.dumps(bench.asked(case("bleu"), texts)))
+    (tmp_path / "asked.json").write_text(json.dumps(bench.case_settings(case("bleu"), texts)))
     subprocess.run(
         [sys.executable, root() / "scripts" / "peer_metrics.py", "sacrebleu", "."], cwd=tmp_path, check=True
     )
     told = json.loads((tmp_path / "result.json").read_text())
     with np.load(tmp_path / "result.npz") as arrays:
-        assert arrays["bleu"].tolist() == grade(texts, {}, ["bleu"], progress=False)["value"].tolist()
+        assert (
+            arrays["bleu"].tolist() == compute_metrics(texts, {}, ["bleu"], progress=False)["value"].tolist()
+        )
     assert set(told) == {"seconds", "gb", "before"} and told["gb"] >= told["before"] > 0
 
 
@@ -125,42 +129,42 @@ def test_share_of_different_pairs_is_told(texts):
     doubled = pd.concat([texts, texts.assign(id="again " + texts["id"])])
     result = dict(seconds=1.0, gb=0.3, before=0.2, values={}) | dict(values=dict(bleu=[1.0]))
     assert (
-        bench.compared(case("bleu"), doubled, result, result)["distinct"]
-        == bench.compared(case("bleu"), texts, result, result)["distinct"] / 2
+        bench.case_row(case("bleu"), doubled, result, result)["distinct"]
+        == bench.case_row(case("bleu"), texts, result, result)["distinct"] / 2
     )
 
 
 def test_without_its_environment_the_peer_is_asked_for(tmp_path):
     with pytest.raises(FileNotFoundError, match="scripts/bench_requirements.txt"):
-        bench.bench(1, 1, python=tmp_path / "python")
+        bench.bench_metrics(1, 1, python=tmp_path / "python")
 
 
 def test_names_of_packages_stand_in_the_requirements_of_the_bench():
     lines = (root() / "scripts" / "bench_requirements.txt").read_text()
     assert (
-        all(one.peer.split()[0] in lines for one in bench.CASES if not one.plain)
-        and bench.MINILM.replace("_", "-") in (root() / "pyproject.toml").read_text()
+        all(one.peer.split()[0] in lines for one in bench.METRIC_CASES if not one.plain)
+        and bench.MINILM_PACKAGE.replace("_", "-") in (root() / "pyproject.toml").read_text()
     )
 
 
 def test_a_case_whose_model_is_not_installed_is_left_out_and_said():
     heard = []
     with (
-        mock.patch.object(bench, "MINILM", "no_such"),
+        mock.patch.object(bench, "MINILM_PACKAGE", "no_such"),
         mock.patch.object(
             bench,
-            "CASES",
-            [bench.Case("bertscore_f1", "bert_score", "bert-score", dict(bertscore="no_such_package"))],
+            "METRIC_CASES",
+            [bench.MetricCase("bertscore_f1", "bert_score", "bert-score", dict(bertscore="no_such_package"))],
         ),
     ):
-        df = bench.bench(1, 1, python=sys.executable, log=lambda message: heard.append(message))
+        df = bench.bench_metrics(1, 1, python=sys.executable, log=lambda message: heard.append(message))
     assert not len(df) and heard == ["bert-score: left out, no_such is not installed"]
 
 
 # Cards
 def test_a_metric_is_put_beside_the_text_that_it_sees():
     assert [
-        bench.beside(name)
+        bench.compared_text(name)
         for name in (
             "bleu",
             "bart_score",
@@ -173,7 +177,7 @@ def test_a_metric_is_put_beside_the_text_that_it_sees():
 
 
 def test_anchors_are_means_of_grades():
-    table = bench.anchors(["bleu", "token_f1_true", "embedding_spearman"], shipped(), 4)
+    table = bench.score_anchors(["bleu", "token_f1_true", "embedding_spearman"], shipped_models(), 4)
     assert (
         table["identity"].tolist() == pytest.approx([100, 1, 1], abs=1e-6)
         and (table["random"] < table["identity"]).all()
@@ -183,12 +187,12 @@ def test_anchors_are_means_of_grades():
         dict(id=texts["id"], hypothesis=np.roll(texts["reference"], 1), reference=texts["reference"])
     )
     assert table.at["bleu", "random"] == pytest.approx(
-        grade(moved, {}, ["bleu"], progress=False)["value"].mean(), abs=1e-12
+        compute_metrics(moved, {}, ["bleu"], progress=False)["value"].mean(), abs=1e-12
     )
 
 
 def test_costs_are_put_on_file_and_on_the_card(tmp_path):
-    got = bench.costs(3, ["bleu", "embedding_spearman"], shipped(), log=lambda message: None)
+    got = bench.metric_costs(3, ["bleu", "embedding_spearman"], shipped_models(), log=lambda message: None)
     bench.keep_costs(got, tmp_path / "costs.json")
     kept = json.loads((tmp_path / "costs.json").read_text())
     assert (
@@ -202,7 +206,9 @@ def test_costs_are_put_on_file_and_on_the_card(tmp_path):
 
 
 def test_every_metric_that_shipped_models_allow_has_costs_on_file():
-    kept, known = (json.loads((root() / name).read_text())["metrics"] for name in (bench.COSTS_KEPT, KEPT))
+    kept, known = (
+        json.loads((root() / name).read_text())["metrics"] for name in (bench.COSTS_KEPT, DRIFT_FILE)
+    )
     assert set(known) <= set(kept) <= set(bench.scores_asked("all")), (
         "after a new metric: uetrust bench --part costs"
     )

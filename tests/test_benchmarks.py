@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uetrust.data import consistency, records, summarization
-from uetrust.data.datasets import samples
+from uetrust.data.datasets import load_samples
 from uetrust.data.download import DataNotAtHand
 from uetrust.data.loaders import BadData
 from uetrust.evaluation.thresholds import TRUE_DOMAINS
@@ -67,9 +67,9 @@ def news(put):
 
 # Where files lie
 def test_a_missing_file_says_where_to_get_it_and_what_it_holds(tmp_path):
-    for name, home in records.HOMES.items():
+    for name, home in records.BENCHMARK_FILES.items():
         with pytest.raises(DataNotAtHand) as e:
-            records.place(name, tmp_path)
+            records.benchmark_path(name, tmp_path)
         for part in ("data not at hand", name, str(tmp_path), home.where, str(list(home.fields))):
             assert part in str(e.value)
 
@@ -86,7 +86,7 @@ def test_without_a_folder_cache_and_mirror_are_named(tmp_path, monkeypatch):
 
 
 def test_no_home_names_a_host():
-    text = " ".join(home.where for home in records.HOMES.values())
+    text = " ".join(home.where for home in records.BENCHMARK_FILES.values())
     assert "://" not in text and ".com" not in text and ".co/" not in text
 
 
@@ -197,7 +197,7 @@ def test_unknown_names_are_answered_with_the_known_ones(tmp_path):
         (summarization.rose, "cnn", "cnndm_protocol_gpt3"),
         (consistency.qags_votes, "cnn", "cnndm and xsum"),
         (summarization.cnndm, "dev", "validation"),
-        (records.place, "x", "paws/dev.tsv"),
+        (records.benchmark_path, "x", "paws/dev.tsv"),
     ):
         with pytest.raises(ValueError, match=says):
             function(unknown_name)
@@ -259,12 +259,12 @@ def test_every_record_is_a_row_or_is_counted(given):
     ]
     if not any(source.strip() and hypothesis for _, source, hypothesis in given):
         with pytest.raises(BadData, match="with a text"):
-            records.tidy(rows, "d", "f")
+            records.tidy_benchmark(rows, "d", "f")
     else:
-        df = records.tidy(rows, "d", "f")
+        df = records.tidy_benchmark(rows, "d", "f")
         assert len(df) + sum(df.attrs["dropped"].values()) == len(given)
         assert df["id"].is_unique
-        assert list(df) == list(records.COLUMNS)
+        assert list(df) == list(records.BENCHMARK_COLUMNS)
         assert df["source"].str.strip().ne("").all() and df["label"].dtype == int
 
 
@@ -273,11 +273,11 @@ def test_an_empty_record_does_not_take_the_place_of_a_whole_one():
         dict(id="a", row="record 1", source="", hypothesis="h", label=1),
         dict(id="a", row="record 2", source="s", hypothesis="h", label=1),
     ]
-    assert records.tidy(rows, "d", "f")["source"].tolist() == ["s"]
+    assert records.tidy_benchmark(rows, "d", "f")["source"].tolist() == ["s"]
 
 
 def test_a_text_that_is_missing_counts_as_empty():
-    assert records.tidy(
+    assert records.tidy_benchmark(
         [
             dict(id=name, row="r", source="s", hypothesis=hypothesis)
             for name, hypothesis in (("a", None), ("b", "h"))
@@ -290,7 +290,7 @@ def test_a_text_that_is_missing_counts_as_empty():
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=9))
 def test_a_majority_is_python_rounding_of_the_share(votes):
     "TRUE rounds the share of judges; Python rounds one half to zero."
-    assert records.majority(votes) == int(round(sum(votes) / len(votes)))
+    assert records.majority_vote(votes) == int(round(sum(votes) / len(votes)))
 
 
 # CNN/DM and samples
@@ -309,12 +309,12 @@ def test_cnndm_in_tidy_form_and_its_number(news):
 def test_cnndm_can_be_summarized_by_name(news, monkeypatch):
     monkeypatch.setenv("UETRUST_CACHE", str(news.at))
     monkeypatch.setattr(summarization, "CNNDM_ROWS", dict(test=4))
-    df = samples("cnndm:test:3")
+    df = load_samples("cnndm:test:3")
     assert list(df) == ["id", "split", "source", "reference"]
     assert df["id"].tolist() == [i * 40 for i in "abc"]
     assert df["source"][2] == article("c")
     with pytest.raises(ValueError, match="NAME:SPLIT:NUMBER, for example cnndm:test:100"):
-        samples("cnndm:test")
+        load_samples("cnndm:test")
 
 
 def test_cnndm_that_is_nowhere_is_data_not_at_hand(tmp_path, monkeypatch):
@@ -577,7 +577,7 @@ def sents(*labels):
 
 def cogensumm(put, **more):
     one = {"a" * 40: dict(label="Incorrect", sents=sents("Correct", "Incorrect"))}
-    files = {name: one for name in records.COGENSUMM} | dict(
+    files = {name: one for name in records.COGENSUMM_FILES} | dict(
         val_reranking={
             "e" * 40: {
                 "12": dict(label="Correct", sents=sents(*["Correct"] * 11)),
@@ -667,7 +667,7 @@ SEGMENTS = [["1", "S1", "T1"], [np.nan, np.nan, np.nan], ["3", "S3", "T3"], ["4"
 @pytest.fixture
 def books(put, monkeypatch):
     "Workbooks without openpyxl: pandas is told what is in them"
-    for system in records.POLYTOPE:
+    for system in records.POLYTOPE_SYSTEMS:
         put(f"polytope/Human_Annotation_Summarization_{system}.xlsm", b"PK")
 
     def say(book):
@@ -684,7 +684,7 @@ def test_polytope_is_cut_by_turns_before_anything_is_left_out(books):
     assert val["label"].tolist() == [1, 0] * 9
     assert test["label"].tolist() == [1] * 9
     assert test["hypothesis"].eq("T4").all()
-    assert set(val["system"]) == set(records.POLYTOPE)
+    assert set(val["system"]) == set(records.POLYTOPE_SYSTEMS)
 
 
 @pytest.mark.parametrize(
@@ -720,7 +720,7 @@ def test_a_workbook_without_its_reader_says_what_to_install(put, monkeypatch):
 
 
 def test_a_real_workbook_is_read(put):
-    for system in records.POLYTOPE:
+    for system in records.POLYTOPE_SYSTEMS:
         with pd.ExcelWriter(
             put(f"polytope/Human_Annotation_Summarization_{system}.xlsm", b"").with_suffix(".xlsx")
         ) as writer:

@@ -10,27 +10,27 @@ import pytest
 from uetrust.core.registry import load_scores
 from uetrust.core.settings import root
 from uetrust.data.bulletins import bulletins
-from uetrust.scoring.drift import KEPT, canaries, drift
-from uetrust.scoring.metrics import grade
-from uetrust.scoring.providers import shipped
+from uetrust.scoring.drift import DRIFT_FILE, drift_check, metric_drift
+from uetrust.scoring.metrics import compute_metrics
+from uetrust.scoring.providers import shipped_models
 
 reg = load_scores()
 
 
 @pytest.fixture(scope="module")
 def found():
-    return canaries(shipped())
+    return drift_check(shipped_models())
 
 
 @pytest.fixture(scope="module")
 def kept():
-    return json.loads((root() / KEPT).read_text())
+    return json.loads((root() / DRIFT_FILE).read_text())
 
 
 # Canaries
 def test_the_metrics_say_what_is_on_file(found, kept):
     "After a change that is meant: uetrust canaries --write"
-    assert drift(kept, found) == []
+    assert metric_drift(kept, found) == []
     assert (
         set(found["metrics"]) == set(kept["metrics"])
         and len(kept["metrics"]) >= 76
@@ -66,7 +66,8 @@ def test_what_moved_is_named(kept, change, says):
     other = copy.deepcopy(kept)
     change(other)
     assert [
-        sentence.startswith(beginning) for sentence, beginning in zip(drift(other, kept), says, strict=True)
+        sentence.startswith(beginning)
+        for sentence, beginning in zip(metric_drift(other, kept), says, strict=True)
     ] == [True]
 
 
@@ -74,9 +75,9 @@ def test_a_change_of_libraries_is_named_beside_the_score(kept):
     other = copy.deepcopy(kept)
     other["metrics"]["bart_score"]["values"][0] += 1
     other["made_with"]["torch"] = "1.0"
-    (sentence,) = drift(other, kept)
+    (sentence,) = metric_drift(other, kept)
     assert f"torch 1.0 is now {kept['made_with']['torch']}" in sentence
-    assert "the code has changed" in drift(dict(other, made_with=kept["made_with"]), kept)[0]
+    assert "the code has changed" in metric_drift(dict(other, made_with=kept["made_with"]), kept)[0]
 
 
 # Sense
@@ -128,7 +129,7 @@ def disordered(
             reference=[*b["reference"]] * 2,
         )
     )
-    return grade(texts, shipped(), metrics, progress=False).pivot(
+    return compute_metrics(texts, shipped_models(), metrics, progress=False).pivot(
         index="sample", columns="name", values="value"
     ), texts
 
@@ -163,7 +164,7 @@ def test_no_answer_of_tiny_unieval_prefers_disorder():
 
 def test_the_order_of_the_samples_is_irrelevant(pairs):
     w, texts = pairs
-    back = grade(texts.iloc[::-3], shipped(), progress=False).pivot(
+    back = compute_metrics(texts.iloc[::-3], shipped_models(), progress=False).pivot(
         index="sample", columns="name", values="value"
     )
     for n in back:

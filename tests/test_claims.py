@@ -15,37 +15,42 @@ from hypothesis import strategies as st
 from uetrust.core.checks import Undefined
 from uetrust.core.settings import root
 from uetrust.papers.he2024.claim_language import (
-    FORMS,
-    Bench,
+    PATTERNS,
+    NoisyTables,
     claim_dimension,
+    claim_patterns,
     claim_tables,
-    evaluate,
-    find,
-    language,
+    evaluate_cell,
+    find_pattern,
     noise_sd,
-    rank_corr,
+    rank_correlations,
 )
 from uetrust.papers.he2024.claims import (
+    CELL_TESTS,
+    CLAIM_VERDICTS,
     QUANTIFIERS,
-    TESTS,
-    VERDICTS,
-    Part,
-    changed,
-    ledger,
-    parse,
-    totals,
-    verdicts,
+    PredicatePart,
+    changed_verdicts,
+    claim_ledger,
+    claim_verdicts,
+    parse_predicate,
+    verdict_totals,
 )
-from uetrust.papers.he2024.published import claims, figures, null_sd, tables
+from uetrust.papers.he2024.published import (
+    correlation_figures,
+    normal_null_sd,
+    printed_claims,
+    printed_tables,
+)
 
-TABLES, CLAIMS = tables(), {claim.id: claim for claim in claims().itertuples()}
-LEDGER = ledger()
+TABLES, CLAIMS = printed_tables(), {claim.id: claim for claim in printed_claims().itertuples()}
+LEDGER = claim_ledger()
 BY_ID = LEDGER.set_index("id")
-PRINTED = Bench(TABLES)
+PRINTED = NoisyTables(TABLES)
 
 
 def value(cell, claim=None):
-    return evaluate(PRINTED, claim or CLAIMS["4.2-01"], cell).values[0]
+    return evaluate_cell(PRINTED, claim or CLAIMS["4.2-01"], cell).values[0]
 
 
 def verdict(id):
@@ -56,17 +61,20 @@ def verdict(id):
 
 
 def test_totals():
-    assert totals(LEDGER).tolist()[:8] == [114, 21, 18, 1, 16, 83, 53, 109]
+    assert verdict_totals(LEDGER).tolist()[:8] == [114, 21, 18, 1, 16, 83, 53, 109]
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_about_27_holding_claims_are_overturned_by_noise(seed):
-    assert abs(totals(ledger(seed=seed))["... same verdict in less than half of the draws"] - 27) <= 2
+    assert (
+        abs(verdict_totals(claim_ledger(seed=seed))["... same verdict in less than half of the draws"] - 27)
+        <= 2
+    )
 
 
 def test_the_ledger_is_deterministic():
-    pd.testing.assert_frame_equal(LEDGER, ledger())
-    assert not LEDGER["stability"].equals(ledger(seed=1)["stability"])
+    pd.testing.assert_frame_equal(LEDGER, claim_ledger())
+    assert not LEDGER["stability"].equals(claim_ledger(seed=1)["stability"])
 
 
 def test_columns_and_order():
@@ -87,7 +95,7 @@ def test_columns_and_order():
         "correlation_cells",
         "note",
     ]
-    assert LEDGER["id"].tolist() == claims()["id"].tolist()
+    assert LEDGER["id"].tolist() == printed_claims()["id"].tolist()
 
 
 # --- what the audit says about single claims
@@ -175,7 +183,7 @@ def test_method_claims_do_not_depend_on_the_drawn_metrics():
         for name in ("T3", "T4", "T5", "T6")
     }
     ids = [i for i in BY_ID.index if i.startswith("4.2-") and "rho_cols" in CLAIMS[i].cells]
-    again = ledger(drawn, claims().query("id in @ids"), draws=0)
+    again = claim_ledger(drawn, printed_claims().query("id in @ids"), draws=0)
     assert len(ids) == 16
     assert again["verdict"].tolist() == [verdict(i) for i in ids]
     assert again.set_index("id")["n_obs"][["4.2-10", "4.2-13"]].tolist() == [16, 15]
@@ -210,7 +218,7 @@ def test_eq_3_is_refuted_by_two_tables():
 def test_noise_does_not_change_facts():
     only = LEDGER[LEDGER["stability"].isna()]
     kinds = {
-        find(CLAIMS[i], cell)[0].kind
+        find_pattern(CLAIMS[i], cell)[0].kind
         for i in only["id"]
         if CLAIMS[i].cells
         for cell in CLAIMS[i].cells.split(" | ")
@@ -237,7 +245,7 @@ def test_four_methods_are_never_significant():
     def only_four(claim):
         texts = claim.cells.split(" | ") if claim.cells else []
         return bool(texts) and all(
-            text.startswith("rho_") and evaluate(PRINTED, claim, text).n == 4 for text in texts
+            text.startswith("rho_") and evaluate_cell(PRINTED, claim, text).n == 4 for text in texts
         )
 
     four = LEDGER[[only_four(claim) for claim in CLAIMS.values()]]
@@ -254,25 +262,25 @@ def test_significance_is_tested_with_each_cells_own_n():
 
 def test_every_cell_of_every_claim_is_read():
     verdict_of = [
-        (claim.id, cell, find(claim, cell))
+        (claim.id, cell, find_pattern(claim, cell))
         for claim in CLAIMS.values()
         if claim.cells
         for cell in claim.cells.split(" | ")
     ]
     assert len(verdict_of) == 1020
     for id, cell, _ in verdict_of:
-        assert sum(pattern.pattern.fullmatch(cell) is not None for pattern in FORMS) == 1, (id, cell)
+        assert sum(pattern.pattern.fullmatch(cell) is not None for pattern in PATTERNS) == 1, (id, cell)
 
 
 def test_every_pattern_is_used_and_explained():
-    patterns = language()
+    patterns = claim_patterns()
     assert (patterns["cells"] > 0).all() and patterns["meaning"].str.len().gt(20).all()
     assert set(patterns["kind"]) == {"rho", "derived", "prr", "fact"}
 
 
 def test_every_test_and_quantifier_is_used():
-    parts = [part for claim in CLAIMS.values() for part in parse(claim)[0]]
-    assert {part.test for part in parts} == set(TESTS) and {part.quantifier for part in parts} == set(
+    parts = [part for claim in CLAIMS.values() for part in parse_predicate(claim)[0]]
+    assert {part.test for part in parts} == set(CELL_TESTS) and {part.quantifier for part in parts} == set(
         QUANTIFIERS
     )
 
@@ -290,12 +298,12 @@ def test_rank_corr_equals_scipy(rows):
         want = np.corrcoef(rankdata(x, axis=1))
     flat = np.ptp(x, axis=1) == 0
     want[flat[:, None] | flat] = np.nan
-    np.testing.assert_allclose(rank_corr(x), want, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(rank_correlations(x), want, rtol=0, atol=1e-11)
 
 
 def test_a_missing_value_undoes_its_own_row_only():
     x = np.array([[1.0, 2, 3], [3, np.nan, 1], [1, 3, 2]])
-    assert (np.isnan(rank_corr(x)) == [[0, 1, 0], [1, 1, 1], [0, 1, 0]]).all()
+    assert (np.isnan(rank_correlations(x)) == [[0, 1, 0], [1, 1, 1], [0, 1, 0]]).all()
 
 
 def claim(**fields):
@@ -307,7 +315,7 @@ PRR = pd.DataFrame(
     ["CTC", "SummaC", "ROUGE-L"],
     ["NumSets", "ECC", "LexSim", "EigV"],
 )
-TOY = Bench({"T5": PRR, "T9": PRR, "T11": PRR.T})
+TOY = NoisyTables({"T5": PRR, "T9": PRR, "T11": PRR.T})
 
 
 @pytest.mark.parametrize(
@@ -339,7 +347,9 @@ TOY = Bench({"T5": PRR, "T9": PRR, "T11": PRR.T})
 )
 def test_patterns_on_a_toy_table(cell, want, n):
     "Means of columns: 0.217, 0.2, 0.3, 0.167; of rows: 0.25, 0.2375, 0.175"
-    got = evaluate(TOY, claim(decided_by="T9" if "EigV all" in cell or "ECC all" in cell else "T5"), cell)
+    got = evaluate_cell(
+        TOY, claim(decided_by="T9" if "EigV all" in cell or "ECC all" in cell else "T5"), cell
+    )
     assert (got.values[0], got.n) == (pytest.approx(want, abs=1e-12), n)
 
 
@@ -349,7 +359,7 @@ def judged(tables=("T3", "T4", "T5", "T6"), **rows):  # Four methods, ranks as d
         for prompt, ranks in rows.items()
     }
     table = pd.DataFrame(named, index=["NumSets", "ECC", "LexSim", "EigV"]).T
-    return Bench(dict.fromkeys(tables, table))
+    return NoisyTables(dict.fromkeys(tables, table))
 
 
 def test_patterns_about_judges():
@@ -357,7 +367,7 @@ def test_patterns_about_judges():
     given = judged(wo="1234", wi_gt="1243", wi_ingt="1234", wi_in="4321")
 
     def first(cell, tables=given):
-        return evaluate(tables, one_claim, cell).values[0]
+        return evaluate_cell(tables, one_claim, cell).values[0]
 
     assert [first("T5: rho(wi-gt, wi-in) < 1"), first("T5: rho(wo, wi-ingt) < 1")] == [1, 0]
     difference = first("T5 Consistency: rho(wi-ingt, wi-gt) - rho(wi-ingt, wi-in)")
@@ -384,8 +394,8 @@ def test_a_source_that_wins_three_settings_of_four_dominates():
         )
 
     def undecided(wins):
-        given = Bench({name: table(name, wins) for name in ("T3", "T4", "T5", "T6")})
-        return evaluate(given, one_claim, "max(wins gt, wins in) < 3 of 4").values[0]
+        given = NoisyTables({name: table(name, wins) for name in ("T3", "T4", "T5", "T6")})
+        return evaluate_cell(given, one_claim, "max(wins gt, wins in) < 3 of 4").values[0]
 
     assert [undecided(k) for k in range(5)] == [1, 1, 1, 0, 0]
 
@@ -397,13 +407,13 @@ def test_share_of_negative_cells(negative, want):
     one_claim = claim(
         cells=" | ".join([minus] * negative + [plus] * (4 - negative) + ["share of negative cells < 1/2"])
     )
-    got = evaluate(TOY, one_claim, "share of negative cells < 1/2")
+    got = evaluate_cell(TOY, one_claim, "share of negative cells < 1/2")
     assert (got.values[0], got.n) == (want, 4)
 
 
 def test_patterns_about_a_whole_figure():
     "Figure 3 with all 16 metrics alike: each is a hub, every pair is identical, none is negative"
-    alike = Bench({"T7": TABLES["T7"] * 0 + np.arange(9.0), "T8": TABLES["T8"] * 0 + np.arange(9.0)})
+    alike = NoisyTables({"T7": TABLES["T7"] * 0 + np.arange(9.0), "T8": TABLES["T8"] * 0 + np.arange(9.0)})
     one_claim = claim(section="C.1.3", decided_by="T7")
     want = {
         "Fig 3: CTC > 0.5 with all": 1,
@@ -413,10 +423,10 @@ def test_patterns_about_a_whole_figure():
         "T7: max(rho(CTC,SummaC), rho(CTC,UniEval)) > 0": 1,
         "T7: UniEval (Relevance) positive with > 50 % of the others": 1,
     }
-    assert {cell: evaluate(alike, one_claim, cell).values[0] for cell in want} == want
+    assert {cell: evaluate_cell(alike, one_claim, cell).values[0] for cell in want} == want
     one = TABLES["T7"] * 0 + np.arange(9.0)
     one.loc["CTC"] *= -1
-    odd = Bench({"T7": one})
+    odd = NoisyTables({"T7": one})
     want = {
         "Fig 3: CTC > 0.5 with all": 0,
         "Fig 3: SummaC > 0.5 with all": 0,
@@ -425,7 +435,7 @@ def test_patterns_about_a_whole_figure():
         "T7: min(rho(CTC,SummaC), rho(CTC,UniEval)) > 0": 0,
         "T7: max(rho(CTC,SummaC), rho(CTC,UniEval)) > 0": 0,
     }
-    assert {cell: evaluate(odd, one_claim, cell).values[0] for cell in want} == want
+    assert {cell: evaluate_cell(odd, one_claim, cell).values[0] for cell in want} == want
 
 
 def test_twins_alone_are_no_identical_pair():
@@ -434,18 +444,18 @@ def test_twins_alone_are_no_identical_pair():
     )
     table.loc["Spearman"] = table.loc["Kendall-Tau"]
     cell = "Fig 3: some pair other than Spearman/Kendall-Tau has rho = 1"
-    assert evaluate(Bench({"T7": table}), CLAIMS["C1.1-04"], cell).values[0] == 0
+    assert evaluate_cell(NoisyTables({"T7": table}), CLAIMS["C1.1-04"], cell).values[0] == 0
     table.loc["CTC"] = table.loc["SummaC"]
-    assert evaluate(Bench({"T7": table}), CLAIMS["C1.1-04"], cell).values[0] == 1
+    assert evaluate_cell(NoisyTables({"T7": table}), CLAIMS["C1.1-04"], cell).values[0] == 1
 
 
 def test_both_signs():
     one_claim = CLAIMS["C1.2-13"]
     table = TABLES["T4"] * 0 + np.arange(6.0)
-    assert evaluate(Bench({"T4": table}), one_claim, "ROUGE-L: both signs occur").values[0] == 0
+    assert evaluate_cell(NoisyTables({"T4": table}), one_claim, "ROUGE-L: both signs occur").values[0] == 0
     table.loc["Spearman"] *= -1
     assert [
-        evaluate(Bench({"T4": table}), one_claim, f"{metric}: both signs occur").values[0]
+        evaluate_cell(NoisyTables({"T4": table}), one_claim, f"{metric}: both signs occur").values[0]
         for metric in ("ROUGE-L", "Spearman")
     ] == [1, 0]
 
@@ -455,7 +465,7 @@ def test_matrix_agreement_of_equal_tables_is_one():
         "matrix agreement bart Relevance: "
         "Spearman between the off-diagonal cells of the AESLC and XSUM matrices"
     )
-    found = evaluate(Bench({"T7": TABLES["T7"], "T8": TABLES["T7"]}), CLAIMS["6-01"], cell)
+    found = evaluate_cell(NoisyTables({"T7": TABLES["T7"], "T8": TABLES["T7"]}), CLAIMS["6-01"], cell)
     assert (found.values, found.n) == (1, 10)
 
 
@@ -470,8 +480,10 @@ def test_tables_and_dimension_of_a_claim():
 
 
 def test_noise_has_the_stated_size():
-    noisy = Bench(TABLES, draws=4000)
-    for name, sd in dict(T3=null_sd(1906), T4=null_sd(11334), T9=null_sd(100), T10=0.3, T11=0.3).items():
+    noisy = NoisyTables(TABLES, draws=4000)
+    for name, sd in dict(
+        T3=normal_null_sd(1906), T4=normal_null_sd(11334), T9=normal_null_sd(100), T10=0.3, T11=0.3
+    ).items():
         assert noise_sd(name) == sd
         noise = (noisy.array(name)[1:] - TABLES[name].to_numpy()) / sd
         assert noise.std() == pytest.approx(1, abs=0.01) and abs(noise.mean()) < 0.01
@@ -480,18 +492,20 @@ def test_noise_has_the_stated_size():
 
 def test_noise_of_an_unknown_table_is_an_error():
     with pytest.raises(ValueError, match="the noise of 'T12' is not known"):
-        Bench({"T12": PRR}).array("T12")
+        NoisyTables({"T12": PRR}).array("T12")
 
 
 def test_noise_of_a_table_does_not_depend_on_the_others():
-    assert (Bench({"T7": TABLES["T7"]}, 3, 1).array("T7") == Bench(TABLES, 3, 1).array("T7")).all()
-    assert (Bench(TABLES, 3, 1).array("T7") != Bench(TABLES, 3, 2).array("T7"))[1:].all()
+    assert (
+        NoisyTables({"T7": TABLES["T7"]}, 3, 1).array("T7") == NoisyTables(TABLES, 3, 1).array("T7")
+    ).all()
+    assert (NoisyTables(TABLES, 3, 1).array("T7") != NoisyTables(TABLES, 3, 2).array("T7"))[1:].all()
 
 
 def test_all_draws_of_a_cell_agree_with_one_table_at_a_time():
-    noisy = Bench(TABLES, draws=3)
+    noisy = NoisyTables(TABLES, draws=3)
     for k in range(4):
-        single = Bench(
+        single = NoisyTables(
             {
                 name: pd.DataFrame(noisy.array(name)[k], table.index, table.columns)
                 for name, table in TABLES.items()
@@ -516,8 +530,8 @@ def test_all_draws_of_a_cell_agree_with_one_table_at_a_time():
         ):
             for cell in CLAIMS[id].cells.split(" | "):
                 assert (
-                    evaluate(noisy, CLAIMS[id], cell).values[k]
-                    == evaluate(single, CLAIMS[id], cell).values[0]
+                    evaluate_cell(noisy, CLAIMS[id], cell).values[k]
+                    == evaluate_cell(single, CLAIMS[id], cell).values[0]
                 ), (id, cell)
 
 
@@ -525,8 +539,8 @@ def test_all_draws_of_a_cell_agree_with_one_table_at_a_time():
 
 
 def verdict_of(parts, values, **options):
-    parts = [Part(*part) for part in parts]
-    return str(VERDICTS[verdicts(parts, np.array(values, float)[:, None], **options)[0][0]])
+    parts = [PredicatePart(*part) for part in parts]
+    return str(CLAIM_VERDICTS[claim_verdicts(parts, np.array(values, float)[:, None], **options)[0][0]])
 
 
 @pytest.mark.parametrize(
@@ -578,10 +592,11 @@ def test_partly():
 
 
 def test_thresholds_are_arguments():
-    assert ledger(strong=0.6).set_index("id").loc["C1.3-03", "verdict"] == "fails"
+    assert claim_ledger(strong=0.6).set_index("id").loc["C1.3-03", "verdict"] == "fails"
     assert BY_ID.loc["C1.3-03", "threshold_sensitive"] and not BY_ID.loc["C1.3-02", "threshold_sensitive"]
     low, high = (
-        ledger(strong=strong, none=none, draws=0)["verdict"] for strong, none in ((0.4, 0.2), (0.6, 0.4))
+        claim_ledger(strong=strong, none=none, draws=0)["verdict"]
+        for strong, none in ((0.4, 0.2), (0.6, 0.4))
     )
     decided = LEDGER["verdict"] != "not decidable"
     assert (
@@ -591,7 +606,7 @@ def test_thresholds_are_arguments():
 
 
 def test_without_draws_there_is_no_stability():
-    led = ledger(draws=0)
+    led = claim_ledger(draws=0)
     assert led["stability"].isna().all() and led["verdict"].equals(LEDGER["verdict"])
 
 
@@ -625,12 +640,12 @@ def one(**fields):
 )
 def test_broken_claims_are_errors_that_name_the_claim(fields, message):
     with pytest.raises(ValueError, match=message):
-        ledger(claims=one(id="X", **fields))
+        claim_ledger(claims=one(id="X", **fields))
 
 
 def test_claims_need_their_columns():
     with pytest.raises(ValueError, match=r"missing: \['predicate', 'cells'\]"):
-        ledger(claims=claims()[["id", "section", "where", "claim", "decided_by"]])
+        claim_ledger(claims=printed_claims()[["id", "section", "where", "claim", "decided_by"]])
 
 
 def test_the_undecidable_claim():
@@ -640,11 +655,13 @@ def test_the_undecidable_claim():
 
 
 def test_a_missing_table_leaves_open_exactly_what_needs_it():
-    led = ledger({name: table for name, table in TABLES.items() if name != "T8"}, draws=0)
+    led = claim_ledger({name: table for name, table in TABLES.items() if name != "T8"}, draws=0)
     open_ = led[led["verdict"] == "not decidable"].set_index("id").drop(index="4.2-23")
 
     def uses_table_8(claim):
-        texts = [text for text in claim.cells.split(" | ") if text and find(claim, text)[0].kind != "fact"]
+        texts = [
+            text for text in claim.cells.split(" | ") if text and find_pattern(claim, text)[0].kind != "fact"
+        ]
         needles = ("T8", "Fig 9:", "matrix agreement bart")
         return any(needle in text for text in texts for needle in needles)
 
@@ -655,7 +672,7 @@ def test_a_missing_table_leaves_open_exactly_what_needs_it():
 
 
 def test_without_tables_only_facts_remain():
-    led = ledger({}, draws=0)
+    led = claim_ledger({}, draws=0)
     assert led.set_index("id")["verdict"][lambda verdicts_: verdicts_ != "not decidable"].to_dict() == {
         i: verdict(i) for i in LEDGER["id"][LEDGER["stability"].isna()] if i != "4.2-23"
     }
@@ -672,8 +689,8 @@ def test_without_tables_only_facts_remain():
     ],
 )
 def test_a_missing_row_column_or_value_leaves_a_claim_open(change, note):
-    selected = claims().query("id=='C1.3-02'" if "MD" not in note else "id=='4.2-09'")
-    led = ledger(TABLES | {"T7": change(TABLES["T7"])}, selected, draws=5)
+    selected = printed_claims().query("id=='C1.3-02'" if "MD" not in note else "id=='4.2-09'")
+    led = claim_ledger(TABLES | {"T7": change(TABLES["T7"])}, selected, draws=5)
     assert led["verdict"].tolist() == ["not decidable"]
     assert note in led["note"][0]
 
@@ -681,15 +698,15 @@ def test_a_missing_row_column_or_value_leaves_a_claim_open(change, note):
 def test_a_missing_prr_is_named():
     table = TABLES["T7"].copy()
     table.loc["UniEval (Consistency)", "MD"] = np.nan
-    led = ledger(TABLES | {"T7": table}, claims().query("id=='4.2-17'"), draws=0)
+    led = claim_ledger(TABLES | {"T7": table}, printed_claims().query("id=='4.2-17'"), draws=0)
     assert led["note"][0] == "table T7 lacks a value in 'UniEval (Consistency)'"
 
 
 def test_another_run_moves_verdicts_and_changed_lists_them():
-    flipped = ledger(TABLES | {"T7": -TABLES["T7"]}, draws=0)
-    moved_claims = changed(LEDGER, flipped).set_index("id")
+    flipped = claim_ledger(TABLES | {"T7": -TABLES["T7"]}, draws=0)
+    moved_claims = changed_verdicts(LEDGER, flipped).set_index("id")
     assert moved_claims.loc["4.2-17", ["before", "after"]].tolist() == ["holds", "fails"]
-    assert len(changed(LEDGER, LEDGER)) == 0
+    assert len(changed_verdicts(LEDGER, LEDGER)) == 0
     moved = (LEDGER["verdict"] != flipped["verdict"]).to_numpy()
     assert (
         moved_claims.index.tolist() == LEDGER["id"][moved].tolist()
@@ -701,7 +718,7 @@ def test_another_run_moves_verdicts_and_changed_lists_them():
 
 
 def test_figures_of_the_claims_are_the_registered_ones():
-    assert {f"T{figures().loc[k, 'source_table']}" for k in (3, 4, 5, 9, 10, 11)} == {
+    assert {f"T{correlation_figures().loc[k, 'source_table']}" for k in (3, 4, 5, 9, 10, 11)} == {
         "T3",
         "T4",
         "T5",
@@ -777,8 +794,8 @@ def test_claims_of_another_paper_are_found_by_file_name(tmp_path):
 
 def test_a_paper_without_files_is_an_error():
     with pytest.raises(ValueError, match="data/published has no nobody_table<number>.csv"):
-        ledger(paper="nobody")
+        claim_ledger(paper="nobody")
     with pytest.raises(ValueError, match="data/published has no nobody_claims.csv; papers with claims are"):
-        claims("nobody")
+        printed_claims("nobody")
     with pytest.raises(ValueError, match="the noise of the tables of 'ice' is not known, so draws must be 0"):
-        Bench(tables("ice"), draws=3, paper="ice")
+        NoisyTables(printed_tables("ice"), draws=3, paper="ice")

@@ -10,12 +10,12 @@ from scipy.stats import t as student
 
 from uetrust.core.settings import profile, root
 from uetrust.core.store import BadShard
-from uetrust.data.datasets import samples
+from uetrust.data.datasets import load_samples
 from uetrust.evaluation.prr import prr
-from uetrust.generation.bank import fill_bank, provenance, row
+from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.scoring import cache as ql
-from uetrust.scoring.metrics import grade
-from uetrust.scoring.providers import MAKERS, shipped
+from uetrust.scoring.metrics import compute_metrics
+from uetrust.scoring.providers import PROVIDERS, shipped_models
 from uetrust.studies import cross as cs
 
 
@@ -39,7 +39,7 @@ def test_a_pick_is_the_best_under_the_metric_and_is_judged_by_the_truth(scores):
         index=list(quality),
     )
     real = pd.Series({c: prr(truth, uncertainty[c]).value for c in uncertainty})
-    p = cs.picks(table, real).set_index("metric")
+    p = cs.selected_methods(table, real).set_index("metric")
     for m in quality:
         best = max(uncertainty, key=lambda c: table.at[m, c])
         assert (p.at[m, "pick"], p.at[m, "true_prr"], p.at[m, "loss"]) == (
@@ -58,8 +58,8 @@ def test_a_shortlist_takes_at_every_step_the_best_next_metric():
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(6, 12)), [f"m{i}" for i in range(6)])
     target = table.mean() + rng.normal(size=12) * 0.3
-    s = cs.shortlist(table, target, most=4)
-    assert len(s) == 4 and s["metric"].is_unique and len(cs.shortlist(table, target, most=99)) == 6
+    s = cs.metric_shortlist(table, target, most=4)
+    assert len(s) == 4 and s["metric"].is_unique and len(cs.metric_shortlist(table, target, most=99)) == 6
     for k in range(4):
         before = list(s["metric"][:k])
         rho = {
@@ -71,7 +71,7 @@ def test_a_shortlist_takes_at_every_step_the_best_next_metric():
 # Designs
 def test_a_study_is_what_its_draw_says(scores):
     quality, uncertainty, truth = scores
-    d = cs.designs(quality, uncertainty, truth, sizes=(20,), draws=1, seed=5).set_index("metric")
+    d = cs.power_study(quality, uncertainty, truth, sizes=(20,), draws=1, seed=5).set_index("metric")
     order = np.random.default_rng([5, 20, 0]).permutation(80)
     seen, rest = order[:20], order[20:]
     on_rest = {c: prr(truth.iloc[rest], uncertainty[c].iloc[rest]).value for c in uncertainty}
@@ -89,7 +89,7 @@ def test_a_study_is_what_its_draw_says(scores):
 
 def test_larger_studies_and_better_metrics_pick_better(scores):
     quality, uncertainty, truth = scores
-    d = cs.designs(
+    d = cs.power_study(
         quality.assign(copy=quality["m2"]), uncertainty, truth, sizes=(8, 40), draws=300
     ).set_index(["n", "metric"])
     assert (
@@ -103,7 +103,7 @@ def test_larger_studies_and_better_metrics_pick_better(scores):
 def test_studies_depend_on_their_seed_only(scores):
     quality, uncertainty, truth = scores
     a, b, c = (
-        cs.designs(quality, uncertainty, truth, sizes=s, draws=20, seed=k)
+        cs.power_study(quality, uncertainty, truth, sizes=s, draws=20, seed=k)
         for s, k in (((10, 30), 1), ((30,), 1), ((30,), 2))
     )
     pd.testing.assert_frame_equal(a[a["n"] == 30].reset_index(drop=True), b)
@@ -113,7 +113,7 @@ def test_studies_depend_on_their_seed_only(scores):
 def test_a_draw_in_which_a_metric_is_constant_is_no_study(scores):
     quality, uncertainty, truth = scores
     rare = pd.DataFrame(dict(rare=(np.arange(80) == 7).astype(float)), truth.index)
-    d = cs.designs(rare, uncertainty, truth, sizes=(10,), draws=200).set_index("metric")
+    d = cs.power_study(rare, uncertainty, truth, sizes=(10,), draws=200).set_index("metric")
     assert (
         0 < d.at["rare", "studies"] < 80
         and d.at["truth", "studies"] == 200
@@ -124,14 +124,14 @@ def test_a_draw_in_which_a_metric_is_constant_is_no_study(scores):
 @pytest.mark.parametrize("n", [2, 78, 100])
 def test_a_study_leaves_something_over(scores, n):
     with pytest.raises(ValueError, match=f"a study of {n} of 80 samples"):
-        cs.designs(*scores, sizes=(n,))
+        cs.power_study(*scores, sizes=(n,))
 
 
 # Length
 def test_the_partial_correlation_is_that_of_the_textbook(scores):
     quality, uncertainty, truth = scores
     z = pd.Series(rankdata(truth + np.random.default_rng(0).normal(size=80)), truth.index)
-    b = cs.without_length(uncertainty, truth, z).set_index("method")
+    b = cs.length_adjusted_prr(uncertainty, truth, z).set_index("method")
     for c in uncertainty:
         xy, xz, yz = (
             spearmanr(uncertainty[c], truth)[0],
@@ -147,10 +147,10 @@ def test_the_partial_correlation_is_that_of_the_textbook(scores):
 def test_strata_are_judged_one_by_one_and_averaged(scores):
     quality, uncertainty, truth = scores
     z = pd.Series(np.arange(80) % 20, truth.index, dtype=float)
-    part = cs.strata(z.to_numpy(), 4)
+    part = cs.length_strata(z.to_numpy(), 4)
     assert np.bincount(part).tolist() == [20] * 4 and all(len(set(part[z == v])) == 1 for v in z.unique())
     want = np.mean([prr(truth[part == s], uncertainty["u0"][part == s]).value for s in range(4)])
-    b = cs.without_length(uncertainty, truth, z).set_index("method")
+    b = cs.length_adjusted_prr(uncertainty, truth, z).set_index("method")
     assert b.at["u0", "within"] == pytest.approx(want) and b.at["u0", "plain"] == pytest.approx(
         prr(truth, uncertainty["u0"]).value
     )
@@ -158,7 +158,7 @@ def test_strata_are_judged_one_by_one_and_averaged(scores):
 
 def test_of_the_length_itself_nothing_is_left():
     n = pd.Series(np.random.default_rng(0).integers(3, 30, 60).astype(float))
-    b = cs.without_length(
+    b = cs.length_adjusted_prr(
         pd.DataFrame(dict(length=n, doubled=2 * n, shorter=-n)),
         -n + np.random.default_rng(1).normal(size=60),
         n,
@@ -173,7 +173,7 @@ def test_of_the_length_itself_nothing_is_left():
 
 def test_what_ranks_nothing_is_left_out_by_name():
     x = pd.DataFrame(dict(a=[1.0, 2, 3], b=[1, np.nan, 2], c=[4.0, 4, 4], d=[0, np.inf, 1]))
-    kept, why = cs.usable(x)
+    kept, why = cs.usable_scores(x)
     assert list(kept) == ["a"] and why == dict(
         b="undefined for 1 of 3 texts", c="the same for all texts", d="infinite for some text"
     )
@@ -182,15 +182,15 @@ def test_what_ranks_nothing_is_left_out_by_name():
 # Quality of a bank
 @pytest.fixture
 def bank(tmp_path):
-    s = samples("bulletin:test:3")
+    s = load_samples("bulletin:test:3")
 
     def lead(part):
-        return [row(r.id, "greedy", 0, r.source.split(". ")[0] + ".") for r in part.itertuples()]
+        return [bank_row(r.id, "greedy", 0, r.source.split(". ")[0] + ".") for r in part.itertuples()]
 
     fill_bank(
         tmp_path / "texts",
         s,
-        provenance("bulletin", "lead", "", "", {}, dict(greedy=1)),
+        bank_provenance("bulletin", "lead", "", "", {}, dict(greedy=1)),
         lead,
         progress=False,
     )
@@ -201,8 +201,8 @@ NAMES = ["rouge_l", "summac_zs", "mnli_doc", "bertscore_f1", "factcc"]
 
 
 def test_quality_of_a_bank_is_that_of_its_texts(bank):
-    t = ql.grade_bank(*bank, shipped(), NAMES, progress=False)
-    want = grade(ql.greedy_texts(*bank), shipped(), NAMES, progress=False)
+    t = ql.cached_metrics_of_bank(*bank, shipped_models(), NAMES, progress=False)
+    want = compute_metrics(ql.greedy_texts(*bank), shipped_models(), NAMES, progress=False)
 
     def wide(x):
         return x.pivot(index="sample", columns="name", values="value")[NAMES[:4]]
@@ -218,26 +218,29 @@ def test_a_run_that_breaks_goes_on_where_it_was(bank, monkeypatch):
         calls.append(names)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return grade(texts, models, names, *a, **kw)
+        return compute_metrics(texts, models, names, *a, **kw)
 
     monkeypatch.setattr(ql, "grade", breaks)
     with pytest.raises(KeyboardInterrupt):
-        ql.grade_bank(*bank, shipped(), NAMES, progress=False)
-    t = ql.grade_bank(*bank, shipped(), NAMES, progress=False)
+        ql.cached_metrics_of_bank(*bank, shipped_models(), NAMES, progress=False)
+    t = ql.cached_metrics_of_bank(*bank, shipped_models(), NAMES, progress=False)
     assert (
         sum(names == calls[0] for names in calls) == 1
         and calls[1] == calls[2]
         and set(t["name"]) == set(NAMES[:4])
     )
     n = len(calls)
-    assert ql.grade_bank(*bank, shipped(), NAMES, progress=False).equals(t) and len(calls) == n
+    assert (
+        ql.cached_metrics_of_bank(*bank, shipped_models(), NAMES, progress=False).equals(t)
+        and len(calls) == n
+    )
 
 
 def test_other_weights_are_read_anew(bank, tmp_path):
     shutil.copytree(root() / "data/models/tiny-nli", tmp_path / "nli")
 
     def asked():
-        return ql.grade_bank(*bank, dict(nli=tmp_path / "nli"), ["mnli_doc"], progress=False), [
+        return ql.cached_metrics_of_bank(*bank, dict(nli=tmp_path / "nli"), ["mnli_doc"], progress=False), [
             p.name for p in (bank[0] / "quality").iterdir()
         ]
 
@@ -248,29 +251,31 @@ def test_other_weights_are_read_anew(bank, tmp_path):
 
 
 def test_a_damaged_file_says_how_to_rebuild_it(bank):
-    ql.grade_bank(*bank, {}, ["rouge_l"], progress=False)
+    ql.cached_metrics_of_bank(*bank, {}, ["rouge_l"], progress=False)
     (f,) = (bank[0] / "quality").iterdir()
     f.write_bytes(f.read_bytes()[:-40])
     with pytest.raises(BadShard, match=f"{f.name}.*delete"):
-        ql.grade_bank(*bank, {}, ["rouge_l"], progress=False)
+        ql.cached_metrics_of_bank(*bank, {}, ["rouge_l"], progress=False)
 
 
 @pytest.mark.parametrize("name", ["demo", "smoke", "aeslc-tiny", "paper"])
 def test_every_profile_names_evaluators_that_are_known(name):
-    e = ql.evaluators(profile(name)["evaluators"].split())
-    assert set(e) <= {*MAKERS, *(m.family for m in MAKERS.values())} and bool(e) == (name != "aeslc-tiny")
+    e = ql.metric_models(profile(name)["evaluators"].split())
+    assert set(e) <= {*PROVIDERS, *(m.family for m in PROVIDERS.values())} and bool(e) == (
+        name != "aeslc-tiny"
+    )
 
 
 # What the README shows
 def test_readme_shows_what_the_demo_found(tmp_path):
     from uetrust.core.settings import root
-    from uetrust.report.plots import plot_picks, save
+    from uetrust.report.plots import plot_picks, save_figure
 
     picked = pd.read_csv(root() / "data" / "demo_picks.csv")
-    save(plot_picks(picked, "What a metric would have a reader choose"), tmp_path / "picks")
-    assert f"<!-- demo -->\n{cs.headline(picked)}\n<!-- end -->" in (root() / "README.md").read_text(
-        encoding="utf-8"
-    )
+    save_figure(plot_picks(picked, "What a metric would have a reader choose"), tmp_path / "picks")
+    assert f"<!-- demo -->\n{cs.selection_headline(picked)}\n<!-- end -->" in (
+        root() / "README.md"
+    ).read_text(encoding="utf-8")
     assert (tmp_path / "picks.png").read_bytes() == (root() / "docs" / "picks.png").read_bytes()
 
 
@@ -286,7 +291,7 @@ def test_the_headline_counts_what_is_picked():
         )
     )
     assert (
-        "chosen by 50% on g, 0% on h" in (said := cs.headline(picked))
+        "chosen by 50% on g, 0% on h" in (said := cs.selection_headline(picked))
         and "lose at least 0.10 on g, 0.20 on h" in said
         and "1 of 4 choices on g, 0 of 1 choices on h" in said
     )

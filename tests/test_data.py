@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from uetrust.core.settings import mirror, published
 from uetrust.data import download as data
 from uetrust.data import loaders
-from uetrust.data.download import DataNotAtHand, WrongHash, at_hand, fetch, load_plain_pickle, registry
-from uetrust.data.loaders import QUALITIES, TOFU_ERRORS, BadData
-from uetrust.evaluation.cells import Group, null_sd
+from uetrust.data.download import DataNotAtHand, WrongHash, fetch_file, has_file, load_plain_pickle, sources
+from uetrust.data.loaders import SUMMEVAL_QUALITIES, TOFU_ERRORS, BadData
+from uetrust.evaluation.cells import PRRCells, prr_null_sd
 
 real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
 GOOD, NAME = b"id,score\na,0.5\nb,1.0\n", "toy/scores.csv"
@@ -35,7 +35,7 @@ def sha(content):
 
 # The registry
 def test_every_address_is_pinned_to_a_commit_and_every_file_has_a_licence_note():
-    files = registry()
+    files = sources()
     assert (
         files["url"].str.fullmatch(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/.+").all()
     )
@@ -47,18 +47,18 @@ def test_every_address_is_pinned_to_a_commit_and_every_file_has_a_licence_note()
 
 
 def test_a_changed_copy_does_not_change_the_registry():
-    mine = registry()
+    mine = sources()
     mine.loc[ICE_FILE, "sha256"] = "x"
-    assert len(registry().loc[ICE_FILE, "sha256"]) == 64
+    assert len(sources().loc[ICE_FILE, "sha256"]) == 64
 
 
 @real
 def test_the_mirror_holds_what_the_registry_says():
-    files = registry()
+    files = sources()
     assert {name: (mirror() / name).is_file() for name in files.index} == files["in_mirror"].eq(
         "yes"
     ).to_dict()
-    assert [fetch(name).stat().st_size for name in files.index[files["in_mirror"] == "yes"]] == files[
+    assert [fetch_file(name).stat().st_size for name in files.index[files["in_mirror"] == "yes"]] == files[
         "bytes"
     ][files["in_mirror"] == "yes"].tolist()
 
@@ -74,7 +74,7 @@ def world(tmp_path, monkeypatch):
     reg = pd.DataFrame(
         dict(url="http://127.0.0.1:9/scores.csv", sha256=sha(GOOD), bytes=len(GOOD)), index=[NAME]
     )
-    monkeypatch.setattr(data, "registry", lambda: reg)
+    monkeypatch.setattr(data, "sources", lambda: reg)
 
     def put(where, content, name=NAME):
         path = tmp_path / where / name
@@ -94,9 +94,9 @@ def world(tmp_path, monkeypatch):
 
 def test_the_cache_comes_before_the_mirror(world):
     in_mirror = world.put("mirror", GOOD)
-    assert fetch(NAME) == in_mirror and world.files() == [f"mirror/{NAME}"]  # nothing is copied
+    assert fetch_file(NAME) == in_mirror and world.files() == [f"mirror/{NAME}"]  # nothing is copied
     in_cache = world.put("cache", GOOD)
-    assert fetch(NAME) == in_cache
+    assert fetch_file(NAME) == in_cache
 
 
 @pytest.mark.parametrize("where", ["cache", "mirror"])
@@ -108,7 +108,7 @@ def test_damaged_bytes_are_an_error_with_both_hashes(world, where, damaged, says
     world.put("mirror", GOOD)
     path = world.put(where, damaged)
     with pytest.raises(WrongHash) as e:
-        fetch(NAME)
+        fetch_file(NAME)
     for part in (
         NAME,
         str(path),
@@ -119,13 +119,13 @@ def test_damaged_bytes_are_an_error_with_both_hashes(world, where, damaged, says
         "delete it and fetch it again",
     ):
         assert part in str(e.value)
-    assert path.read_bytes() == damaged and at_hand(NAME)  # not repaired in silence
+    assert path.read_bytes() == damaged and has_file(NAME)  # not repaired in silence
 
 
 def test_a_missing_file_offline_names_file_address_and_remedy(world):
-    assert not at_hand(NAME)
+    assert not has_file(NAME)
     with pytest.raises(DataNotAtHand) as e:
-        fetch(NAME)
+        fetch_file(NAME)
     for part in (
         "data not at hand",
         NAME,
@@ -143,15 +143,15 @@ def test_a_missing_file_offline_names_file_address_and_remedy(world):
 def test_a_mirror_that_is_no_folder_is_said_to_be_none(world, monkeypatch):
     monkeypatch.setenv("UETRUST_MIRROR", str(world.path / "nowhere"))
     with pytest.raises(DataNotAtHand, match="UETRUST_MIRROR is not a folder"):
-        fetch(NAME)
+        fetch_file(NAME)
 
 
 def test_unknown_names_are_answered_with_near_ones():
-    for function in (fetch, at_hand, data.find):
+    for function in (fetch_file, has_file, data.find_file):
         with pytest.raises(ValueError, match="summeval/data.pkl"):
             function("summeval/data.pkle")
     with pytest.raises(ValueError, match="no hash to check"):
-        fetch("aeslc/test.jsonl.gz")
+        fetch_file("aeslc/test.jsonl.gz")
 
 
 def test_the_user_cache_is_used_when_no_folder_is_named(monkeypatch):
@@ -187,13 +187,13 @@ def server(world, monkeypatch):
 
 
 def test_the_network_comes_last_and_fills_the_cache(world, server, monkeypatch):
-    path = fetch(NAME)
+    path = fetch_file(NAME)
     assert path == world.path / "cache" / NAME and path.read_bytes() == GOOD and server.hits == 1
-    assert fetch(NAME) == path and server.hits == 1
+    assert fetch_file(NAME) == path and server.hits == 1
     path.unlink()
     monkeypatch.setenv("UETRUST_OFFLINE", "1")
     with pytest.raises(DataNotAtHand):
-        fetch(NAME)
+        fetch_file(NAME)
     assert server.hits == 1
 
 
@@ -209,14 +209,14 @@ def test_the_network_comes_last_and_fills_the_cache(world, server, monkeypatch):
 def test_a_failed_download_leaves_nothing(world, server, how, error, says):
     vars(server).update(how)
     with pytest.raises(error, match=says) as e:
-        fetch(NAME)
+        fetch_file(NAME)
     assert NAME in str(e.value) and world.reg.loc[NAME, "url"] in str(e.value) and world.files() == []
 
 
 def test_nobody_listening_is_data_not_at_hand(world, monkeypatch):
     monkeypatch.setenv("UETRUST_OFFLINE", "0")
     with pytest.raises(DataNotAtHand, match="the download failed"):
-        fetch(NAME)
+        fetch_file(NAME)
 
 
 # Pickles
@@ -241,7 +241,7 @@ def bombs(target):
 @pytest.mark.parametrize("scanned", [True, False], ids=["scan", "unpickler alone"])
 def test_nothing_in_a_pickle_is_run(tmp_path, scanned, monkeypatch):
     if not scanned:
-        monkeypatch.setattr(data, "CODE", set())
+        monkeypatch.setattr(data, "PICKLE_CODE", set())
     for what, content in bombs(tmp_path / "boom"):
         (tmp_path / "x.pkl").write_bytes(content)
         with pytest.raises(pickle.UnpicklingError, match="not a pickle of plain data") as e:
@@ -280,8 +280,8 @@ def test_plain_data_comes_back(tmp_path_factory, x, protocol):
 @pytest.fixture
 def edit(tmp_path, monkeypatch):
     "`edit(name, change)`: the mirror with one file changed, and a registry that believes in it"
-    reg = registry()
-    monkeypatch.setattr(data, "registry", lambda: reg)
+    reg = sources()
+    monkeypatch.setattr(data, "sources", lambda: reg)
     monkeypatch.setenv("UETRUST_CACHE", str(tmp_path / "cache"))
 
     def do(name, change):
@@ -575,7 +575,7 @@ def test_summeval_is_100_documents_by_16_systems(summeval):
     assert summeval["doc"].nunique() == 100
     assert summeval.groupby("system").size().eq(100).all()
     assert summeval["item"].tolist() == list(range(1, 1601)) and summeval["references"].map(len).eq(11).all()
-    rated = summeval.set_index("system")[list(QUALITIES)] * 3
+    rated = summeval.set_index("system")[list(SUMMEVAL_QUALITIES)] * 3
     assert np.allclose(rated, rated.round(), rtol=0, atol=1e-9)  # means of three whole ratings
 
 
@@ -596,22 +596,22 @@ def test_ice_items_are_summeval_items(ice, summeval):
     assert len(both) == 1536
     assert (both["system"] == both["system_s"]).all()
     assert (both["doc"].str.split("-").str[-1] == both["doc_s"].str.split("-").str[-1]).all()
-    for quality in QUALITIES:
+    for quality in SUMMEVAL_QUALITIES:
         assert np.allclose(both[f"human_{quality}"], (both[quality] - 1) / 4, rtol=0, atol=0.005 + 1e-9)
 
 
 @real
 def test_realignment_puts_equal_scores_on_equal_words(ice, capsys):
     assert (ice["doc"].nunique(), len(ice)) == (96, 1536)
-    new = loaders.realigned(ice)
+    new = loaders.realign_unieval(ice)
     assert "96 of 96 documents" in capsys.readouterr().out
-    assert [(len(pairs), pairs["equal"].sum()) for pairs in map(loaders.twins, (ice, new))] == [
+    assert [(len(pairs), pairs["equal"].sum()) for pairs in map(loaders.identical_summaries, (ice, new))] == [
         (59, 5),
         (59, 59),
     ]
     kept = [column for column in new if not column.startswith("unieval_")]
     pd.testing.assert_frame_equal(new[kept], ice[kept])
-    for quality in QUALITIES:
+    for quality in SUMMEVAL_QUALITIES:
         assert np.allclose(
             *(table.groupby("system")[f"unieval_{quality}"].mean() for table in (ice, new)),
             rtol=0,
@@ -622,23 +622,23 @@ def test_realignment_puts_equal_scores_on_equal_words(ice, capsys):
 @real
 def test_realignment_gives_the_printed_correlations(ice):
     new, printed = (
-        loaders.realigned(ice),
+        loaders.realign_unieval(ice),
         pd.DataFrame(
             {"rho": [0.5907, 0.4331, 0.4452, 0.4728], "tau": [0.4242, 0.3479, 0.3491, 0.3432]},
-            index=QUALITIES,
+            index=SUMMEVAL_QUALITIES,
         ),
     )
     for column, method in (("rho", "spearman"), ("tau", "kendall")):
         assert [
             round(new[f"human_{quality}"].corr(new[f"unieval_{quality}"], method=method), 4)
-            for quality in QUALITIES
+            for quality in SUMMEVAL_QUALITIES
         ] == printed[column].tolist()
 
 
 @real
 def test_realignment_does_not_depend_on_the_order_of_the_rows(ice):
-    mixed = loaders.realigned(ice.sample(frac=1, random_state=0)).sort_index()
-    pd.testing.assert_frame_equal(mixed, loaders.realigned(ice))
+    mixed = loaders.realign_unieval(ice.sample(frac=1, random_state=0)).sort_index()
+    pd.testing.assert_frame_equal(mixed, loaders.realign_unieval(ice))
 
 
 @real
@@ -678,7 +678,7 @@ def test_tofueval_null_sd_is_the_published_one(tofu):
     for column, area in (("null_sd", "mean"), ("null_sd_sum_area", "sum")):
         null_sds = np.array(
             [
-                null_sd(Group(drawn, np.zeros((100, 1)), area=area))
+                prr_null_sd(PRRCells(drawn, np.zeros((100, 1)), area=area))
                 if not (np.ptp(drawn, axis=0) == 0).any()
                 else np.full(7, np.nan)
                 for drawn in (qualities[rng.choice(len(qualities), 100, replace=False)] for _ in range(400))
@@ -719,7 +719,7 @@ def test_ice_equals_the_recorded_inputs(oracle, ice):
         ("ice_stratified", "ice_stratified"),
         ("unieval", "unieval_as_stored"),
     ):
-        for quality in QUALITIES:
+        for quality in SUMMEVAL_QUALITIES:
             np.testing.assert_allclose(
                 ice[f"{scorer}_{quality}"].to_numpy().reshape(96, 16),
                 recorded[recorded_name][quality],
@@ -762,9 +762,9 @@ def qags(world, monkeypatch):
 
 def test_qags_is_not_at_hand_until_the_mirror_has_it(qags):
     with pytest.raises(DataNotAtHand, match="qags/qags_cnndm_result.json from http"):
-        loaders.qags()
+        loaders.qags_predictions()
     qags()
-    table = loaders.qags()
+    table = loaders.qags_predictions()
     assert table.groupby("dataset").size().to_dict() == {"cnndm": 235, "xsum": 239}
     assert list(table) == [
         "dataset",
@@ -788,14 +788,14 @@ def test_qags_is_not_at_hand_until_the_mirror_has_it(qags):
 def test_qags_content_is_checked(qags, wrong, says):
     qags(**wrong)
     with pytest.raises(BadData, match=says) as e:
-        loaders.qags()
+        loaders.qags_predictions()
     assert "qags/qags_cnndm_result.json" in str(e.value)
 
 
 @pytest.fixture
 def empty(world, monkeypatch):
     "No public file at all, but the real registry"
-    monkeypatch.setattr(data, "registry", registry)
+    monkeypatch.setattr(data, "sources", sources)
     return world
 
 
@@ -810,7 +810,7 @@ ARTICLES = [
 
 
 def test_xsum_reads_a_local_file_first(empty, monkeypatch):
-    monkeypatch.setitem(loaders.ROWS["xsum"], "test", 2)
+    monkeypatch.setitem(loaders.HUB_ROWS["xsum"], "test", 2)
     empty.put("mirror", lines(*ARTICLES), "xsum/test.jsonl.gz")
     assert loaders.xsum("test").to_dict("records") == ARTICLES
     empty.put("mirror", lines(ARTICLES[0]), "xsum/test.jsonl.gz")
@@ -843,8 +843,8 @@ def fake_hub(empty, monkeypatch):
 
 def test_the_hub_is_asked_for_the_right_split(fake_hub, monkeypatch):
     calls, rows = fake_hub
-    monkeypatch.setitem(loaders.ROWS["xsum"], "validation", 2)
-    monkeypatch.setitem(loaders.ROWS["aeslc"], "test", 2)
+    monkeypatch.setitem(loaders.HUB_ROWS["xsum"], "validation", 2)
+    monkeypatch.setitem(loaders.HUB_ROWS["aeslc"], "test", 2)
     rows |= {
         "EdinburghNLP/xsum": ARTICLES,
         "Yale-LILY/aeslc": [dict(email_body="Hi", subject_line="a"), dict(email_body="Ho", subject_line="b")],
@@ -870,7 +870,7 @@ def test_a_hub_that_does_not_answer_is_data_not_at_hand(fake_hub):
 
 def test_the_real_package_reads_a_folder(empty, monkeypatch):
     pytest.importorskip("datasets", reason="the package datasets is not installed (extra full)")
-    monkeypatch.setitem(loaders.ROWS["xsum"], "test", 2)
+    monkeypatch.setitem(loaders.HUB_ROWS["xsum"], "test", 2)
     (empty.path / "hub").mkdir()
     (empty.path / "hub" / "test.jsonl").write_bytes(gzip.decompress(lines(*ARTICLES)))
     monkeypatch.setitem(loaders.UNHASHED, "xsum/test.jsonl.gz", str(empty.path / "hub"))
@@ -883,9 +883,9 @@ def test_the_dialogues_are_found_in_both_places(empty, monkeypatch):
         for split in ("dev", "test")
     }
     content, name = json.dumps(ids).encode(), "tofueval/document_ids_dev_test_split.json"
-    reg = registry()
+    reg = sources()
     reg.loc[name, "sha256"] = sha(content)
-    monkeypatch.setattr(data, "registry", lambda: reg)
+    monkeypatch.setattr(data, "sources", lambda: reg)
     empty.put("mirror", content, name)
     with pytest.raises(
         DataNotAtHand, match="mediasum/news_dialogue.json from https://github.com/zcgzcgzcg1/MediaSum"

@@ -164,7 +164,7 @@ def test_source_of_exported_cells_is_folded_and_the_rest_is_open(page):
 def test_names_of_the_library_become_links():
     names = {
         "half": {"half": "def.uetrust.half.half"},
-        "frame": {"core": "def.uetrust.core.checks.frame", "plots": "def.uetrust.report.plots.frame"},
+        "frame": {"core": "def.uetrust.core.checks.score_frame", "plots": "def.uetrust.report.plots.frame"},
     }
 
     def to(s, here=None):

@@ -19,23 +19,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.core.store import digest
+from uetrust.core.store import value_digest
 from uetrust.generation.bank import read_bank
-from uetrust.generation.decoding import HE2024, Decoding
+from uetrust.generation.decoding import HE2024_DECODING, Decoding
 from uetrust.generation.endpoint import (
     BudgetReached,
-    Cache,
     Endpoint,
     EndpointError,
-    about,
+    ReplyCache,
     api_key,
-    ask,
-    estimate,
-    fill,
-    generate,
-    pause,
-    plan,
+    endpoint_provenance,
+    endpoint_replies,
+    estimate_cost,
+    fill_endpoint_bank,
+    generate_remotely,
     retry_after,
+    retry_pause,
+    text_requests,
 )
 
 SAMPLES = pd.DataFrame(
@@ -51,7 +51,7 @@ WORDS = "a the mayor bridge opened closed on monday friday".split()
 
 def written(asked, i):
     "Text i of a request: words drawn by the request itself, as a seeded server would"
-    rng = random.Random(digest([asked, i if asked["temperature"] else 0]))
+    rng = random.Random(value_digest([asked, i if asked["temperature"] else 0]))
     return [rng.choice(WORDS) for _ in range(rng.randint(2, 6))]
 
 
@@ -130,7 +130,7 @@ def files(folder):
 
 @pytest.fixture
 def cache(tmp_path):
-    with Cache(tmp_path / "replies.sqlite") as replies:
+    with ReplyCache(tmp_path / "replies.sqlite") as replies:
         yield replies
 
 
@@ -140,7 +140,7 @@ def cache(tmp_path):
 @pytest.mark.parametrize("chat", [True, False])
 def test_texts_and_logprobs_are_those_of_the_server(cache, chat):
     with server() as (url, log):
-        rows = generate(endpoint(url, chat=chat, logprobs=True), SAMPLES, SETTINGS, cache)
+        rows = generate_remotely(endpoint(url, chat=chat, logprobs=True), SAMPLES, SETTINGS, cache)
     assert len(rows) == 8 * 4 and len(log["seen"]) == 16
     requests = {
         (asked["prompt"] if not chat else asked["messages"][0]["content"], asked["temperature"]): asked
@@ -163,7 +163,7 @@ def test_what_is_sent_is_what_was_asked():
     server = Endpoint(
         "http://x/v1", "m", extra={"max_tokens": None, "max_completion_tokens": 7, "stop": ["\n"]}
     )
-    greedy, drawn, *_ = plan(server, SAMPLES, replace(HE2024, samples=10))
+    greedy, drawn, *_ = text_requests(server, SAMPLES, replace(HE2024_DECODING, samples=10))
     assert (greedy.body["temperature"], greedy.n, "seed" in greedy.body) == (0, 1, False)
     assert {
         name: drawn.body[name]
@@ -174,7 +174,7 @@ def test_what_is_sent_is_what_was_asked():
         == "Only give the summary of below text. \n " + SAMPLES["source"][0]
     )
     assert "max_tokens" not in drawn.body and "top_k" not in drawn.body and drawn.most_tokens[1] == 70
-    assert "seed" not in plan(replace(server, send_seed=False), SAMPLES, HE2024)[1].body
+    assert "seed" not in text_requests(replace(server, send_seed=False), SAMPLES, HE2024_DECODING)[1].body
 
 
 def test_asked_one_by_one_text_k_does_not_depend_on_how_many_there_are(cache):
@@ -183,7 +183,7 @@ def test_asked_one_by_one_text_k_does_not_depend_on_how_many_there_are(cache):
         few, many = (
             {
                 (row["sample"], row["kind"], row["k"]): row["text"]
-                for row in generate(toy, SAMPLES, replace(SETTINGS, samples=n), cache)
+                for row in generate_remotely(toy, SAMPLES, replace(SETTINGS, samples=n), cache)
             }
             for n in (2, 4)
         )
@@ -194,14 +194,14 @@ def test_asked_one_by_one_text_k_does_not_depend_on_how_many_there_are(cache):
 
 def test_another_seed_is_another_request(cache):
     first, second = (
-        plan(Endpoint("http://x/v1", "m"), SAMPLES, replace(SETTINGS, seed=seed)) for seed in (1, 2)
+        text_requests(Endpoint("http://x/v1", "m"), SAMPLES, replace(SETTINGS, seed=seed)) for seed in (1, 2)
     )
     assert [one.key == other.key for one, other in zip(first, second)] == [True, False] * 8
     assert (
         len(
             {
                 asked.key
-                for asked in plan(
+                for asked in text_requests(
                     Endpoint("http://x/v1", "m", send_seed=False, per_call=1), SAMPLES, SETTINGS
                 )
             }
@@ -209,11 +209,14 @@ def test_another_seed_is_another_request(cache):
         == 8 * 4
     ), "unseeded requests for different texts must not share a reply"
     assert not {asked.key for asked in first} & {
-        asked.key for asked in plan(Endpoint("http://x/v1", "other"), SAMPLES, replace(SETTINGS, seed=1))
+        asked.key
+        for asked in text_requests(Endpoint("http://x/v1", "other"), SAMPLES, replace(SETTINGS, seed=1))
     }
     assert not {asked.key for asked in first} & {
         asked.key
-        for asked in plan(Endpoint("http://x/v1", "m", revision="2"), SAMPLES, replace(SETTINGS, seed=1))
+        for asked in text_requests(
+            Endpoint("http://x/v1", "m", revision="2"), SAMPLES, replace(SETTINGS, seed=1)
+        )
     }
 
 
@@ -225,13 +228,13 @@ def test_a_server_that_ignores_n_is_found_out(cache):
             EndpointError, match=r"gave 1 of 3 texts for sample 's0'.*per_call = 1 \(--per-call 1\)"
         ),
     ):
-        generate(endpoint(url), SAMPLES, SETTINGS, cache)
+        generate_remotely(endpoint(url), SAMPLES, SETTINGS, cache)
 
 
 def test_an_empty_answer_is_an_empty_text_and_not_an_error(cache):
     none = json.dumps(dict(choices=[dict(message=dict(content=None), finish_reason="content_filter")]))
     with server([(200, {}, none)] * 8) as (url, _):
-        rows = generate(endpoint(url), SAMPLES, replace(SETTINGS, samples=0), cache)
+        rows = generate_remotely(endpoint(url), SAMPLES, replace(SETTINGS, samples=0), cache)
     assert {(row["text"], row["finish"], row["logprobs"]) for row in rows} == {("", "content_filter", None)}
 
 
@@ -254,17 +257,17 @@ FAULTS = [
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_every_passing_fault_is_survived(cache, tmp_path, fault):
-    with server() as (url, _), Cache(tmp_path / "calm") as calm:
-        right = generate(endpoint(url), SAMPLES, SETTINGS, calm)
+    with server() as (url, _), ReplyCache(tmp_path / "calm") as calm:
+        right = generate_remotely(endpoint(url), SAMPLES, SETTINGS, calm)
     with server([fault] * 5) as (url, log):
-        assert generate(endpoint(url), SAMPLES, SETTINGS, cache) == right
+        assert generate_remotely(endpoint(url), SAMPLES, SETTINGS, cache) == right
     assert len(log["seen"]) == 16 + 5 and len(log["served"]) == 16
 
 
 def test_a_server_that_hangs_is_left(cache):
     with server(["hang"] * 2) as (url, log):
         start = time.monotonic()
-        rows = generate(endpoint(url, timeout=0.2, concurrency=2), SAMPLES, SETTINGS, cache)
+        rows = generate_remotely(endpoint(url, timeout=0.2, concurrency=2), SAMPLES, SETTINGS, cache)
     assert len(rows) == 32 and len(log["seen"]) == 18 and time.monotonic() - start < 5
 
 
@@ -272,9 +275,11 @@ def test_all_kinds_of_faults_at_once(cache):
     storm = FAULTS * 3
     random.Random(0).shuffle(storm)
     with server(storm) as (url, log):
-        rows = generate(endpoint(url, retries=30, backoff=0.001), SAMPLES, SETTINGS, cache)
+        rows = generate_remotely(endpoint(url, retries=30, backoff=0.001), SAMPLES, SETTINGS, cache)
     assert (
-        len(rows) == 32 and len(log["served"]) == 16 and len({digest(asked) for asked in log["served"]}) == 16
+        len(rows) == 32
+        and len(log["served"]) == 16
+        and len({value_digest(asked) for asked in log["served"]}) == 16
     )
 
 
@@ -294,7 +299,7 @@ def test_a_fault_that_stays_is_an_error_in_the_servers_words(cache, code, body, 
         server([(code, {"Location": "/elsewhere"}, body)] * 99) as (url, log),
         pytest.raises(EndpointError) as error,
     ):
-        generate(endpoint(url, concurrency=1, retries=3), SAMPLES[:1], SETTINGS, cache)
+        generate_remotely(endpoint(url, concurrency=1, retries=3), SAMPLES[:1], SETTINGS, cache)
     assert (
         len(log["seen"]) == calls
         and f"HTTP {code}: {body}" in str(error.value)
@@ -305,7 +310,7 @@ def test_a_fault_that_stays_is_an_error_in_the_servers_words(cache, code, body, 
 
 def test_nobody_listens(cache):
     with pytest.raises(EndpointError, match="ConnectionRefusedError"):
-        generate(
+        generate_remotely(
             endpoint("http://127.0.0.1:9/v1", retries=1, price_out=1, budget=1), SAMPLES[:1], SETTINGS, cache
         )
     assert cache.spent() == (0, 0)
@@ -313,7 +318,7 @@ def test_nobody_listens(cache):
 
 def test_retry_after_is_respected(cache):
     with server([(429, {"Retry-After": "0.4"}, "slow down")]) as (url, log):
-        generate(endpoint(url, backoff=0.001), SAMPLES[:1], replace(SETTINGS, samples=0), cache)
+        generate_remotely(endpoint(url, backoff=0.001), SAMPLES[:1], replace(SETTINGS, samples=0), cache)
     first, second = log["at"]
     assert 0.4 <= second - first < 1.5
 
@@ -323,16 +328,16 @@ def test_a_server_that_wants_too_much_patience_is_an_error(cache):
         server([(429, {"Retry-After": "3600"}, "come back")]) as (url, _),
         pytest.raises(EndpointError, match="asks to wait 3600 s, longer than longest_wait=120"),
     ):
-        generate(endpoint(url), SAMPLES[:1], SETTINGS, cache)
+        generate_remotely(endpoint(url), SAMPLES[:1], SETTINGS, cache)
 
 
 @given(st.text("0123456789abcdef", min_size=8, max_size=8), st.integers(0, 8))
 def test_pauses_double_are_spread_and_are_the_same_every_time(key, i):
     server = Endpoint("http://x/v1", "m", backoff=2)
-    assert 2 * 2**i * 0.5 <= pause(server, key, i) <= 2 * 2**i * 1.5 and pause(server, key, i) == pause(
+    assert 2 * 2**i * 0.5 <= retry_pause(server, key, i) <= 2 * 2**i * 1.5 and retry_pause(
         server, key, i
-    )
-    assert 7 <= pause(server, key, i, 7.0) <= 9
+    ) == retry_pause(server, key, i)
+    assert 7 <= retry_pause(server, key, i, 7.0) <= 9
 
 
 def test_retry_after_dates():
@@ -343,8 +348,8 @@ def test_retry_after_dates():
 
 def test_one_failure_stops_the_others_and_keeps_what_came(cache):
     with server(["ok"] * 3 + [(400, {}, "no")] * 99, slow=0.02) as (url, log), pytest.raises(EndpointError):
-        generate(endpoint(url, concurrency=2), SAMPLES, SETTINGS, cache)
-    assert len(log["seen"]) <= 6 and estimate(endpoint(url), SAMPLES, SETTINGS, cache)["cached"] == 3
+        generate_remotely(endpoint(url, concurrency=2), SAMPLES, SETTINGS, cache)
+    assert len(log["seen"]) <= 6 and estimate_cost(endpoint(url), SAMPLES, SETTINGS, cache)["cached"] == 3
 
 
 # Nothing is paid twice
@@ -352,9 +357,9 @@ def test_one_failure_stops_the_others_and_keeps_what_came(cache):
 
 def test_a_second_run_asks_nothing_and_a_moved_server_is_the_same(cache):
     with server() as (url, log):
-        first = generate(endpoint(url), SAMPLES, SETTINGS, cache)
+        first = generate_remotely(endpoint(url), SAMPLES, SETTINGS, cache)
     assert (
-        generate(endpoint("http://127.0.0.1:9/v1"), SAMPLES, SETTINGS, cache) == first
+        generate_remotely(endpoint("http://127.0.0.1:9/v1"), SAMPLES, SETTINGS, cache) == first
         and len(log["seen"]) == 16
     )
 
@@ -362,19 +367,21 @@ def test_a_second_run_asks_nothing_and_a_moved_server_is_the_same(cache):
 def test_equal_requests_are_sent_once(cache):
     twins = pd.DataFrame(dict(id=list("abcd"), source="the same text"))
     with server(slow=0.05) as (url, log):
-        rows = generate(endpoint(url), twins, replace(SETTINGS, samples=0), cache)
+        rows = generate_remotely(endpoint(url), twins, replace(SETTINGS, samples=0), cache)
     assert len(log["seen"]) == 1 and len({row["text"] for row in rows}) == 1 and len(rows) == 4
 
 
 def test_raw_replies_are_kept_under_the_digest_of_their_request(cache, tmp_path):
     with server() as (url, log):
-        generate(endpoint(url), SAMPLES, SETTINGS, cache)
+        generate_remotely(endpoint(url), SAMPLES, SETTINGS, cache)
     kept = (
         sqlite3.connect(tmp_path / "replies.sqlite")
         .execute("select key, request, reply from reply")
         .fetchall()
     )
-    assert {key for key, _, _ in kept} == {request.key for request in plan(endpoint(url), SAMPLES, SETTINGS)}
+    assert {key for key, _, _ in kept} == {
+        request.key for request in text_requests(endpoint(url), SAMPLES, SETTINGS)
+    }
     assert all(json.loads(raw) == completion(json.loads(asked)["body"], True) for _, asked, raw in kept)
 
 
@@ -390,7 +397,7 @@ fill(folder+'/bank', 'd', 'g', SAMPLES, toy, SETTINGS, folder+'/replies.sqlite',
 def test_killed_three_times_it_pays_at_most_the_request_under_way_again(tmp_path):
     with server() as (url, _):
         quiet = files(
-            fill(
+            fill_endpoint_bank(
                 tmp_path / "quiet",
                 "d",
                 "g",
@@ -416,7 +423,7 @@ def test_killed_three_times_it_pays_at_most_the_request_under_way_again(tmp_path
     assert read_bank(tmp_path / "bank").equals(read_bank(tmp_path / "quiet"))
     assert 16 <= len(log["seen"]) <= 16 + 3, "only a request under way at a kill may be sent again"
     fresh = tmp_path / "again"
-    fill(
+    fill_endpoint_bank(
         fresh, "d", "g", SAMPLES, endpoint(url), SETTINGS, tmp_path / "replies.sqlite", size=3, progress=False
     )
     assert files(fresh) == files(tmp_path / "bank"), (
@@ -439,13 +446,14 @@ def test_the_budget_is_never_passed(cache, budget, concurrency):
     with server(slow=0.005) as (url, log):
         toy = endpoint(url, price_in=1, price_out=5, budget=budget, concurrency=concurrency)
         try:
-            done = len(generate(toy, SAMPLES, SETTINGS, cache)) == 32
+            done = len(generate_remotely(toy, SAMPLES, SETTINGS, cache)) == 32
         except BudgetReached:
             done = False
     assert paid(log, toy) <= budget and cache.spent() == (pytest.approx(paid(log, toy)), 0)
     assert (
         done
-        or sum(cache.spent()) + toy.cost(*max(asked.most_tokens for asked in plan(toy, SAMPLES, SETTINGS)))
+        or sum(cache.spent())
+        + toy.cost(*max(asked.most_tokens for asked in text_requests(toy, SAMPLES, SETTINGS)))
         > budget
     ), "it stopped although there was enough"
 
@@ -454,9 +462,9 @@ def test_too_small_a_budget_sends_nothing_and_a_larger_one_goes_on(cache):
     with server() as (url, log):
         toy = endpoint(url, price_in=1, price_out=5, budget=1e-5)
         with pytest.raises(BudgetReached, match="the budget of 1e-05 would be passed: 0 paid"):
-            generate(toy, SAMPLES, SETTINGS, cache)
+            generate_remotely(toy, SAMPLES, SETTINGS, cache)
         assert not log["seen"]
-        assert len(generate(replace(toy, budget=1.0), SAMPLES, SETTINGS, cache)) == 32
+        assert len(generate_remotely(replace(toy, budget=1.0), SAMPLES, SETTINGS, cache)) == 32
 
 
 def test_what_the_server_may_have_counted_stays_set_aside(cache):
@@ -465,16 +473,18 @@ def test_what_the_server_may_have_counted_stays_set_aside(cache):
         _,
     ):
         toy = endpoint(url, price_in=1, price_out=5, concurrency=1)
-        generate(toy, SAMPLES[:1], replace(SETTINGS, samples=0), cache)
-    assert cache.spent()[1] == pytest.approx(4 * toy.cost(*plan(toy, SAMPLES, SETTINGS)[0].most_tokens))
+        generate_remotely(toy, SAMPLES[:1], replace(SETTINGS, samples=0), cache)
+    assert cache.spent()[1] == pytest.approx(
+        4 * toy.cost(*text_requests(toy, SAMPLES, SETTINGS)[0].most_tokens)
+    )
 
 
 def test_a_budget_holds_over_restarts(tmp_path):
     with server() as (url, log):
         toy = endpoint(url, price_in=1, price_out=5, budget=0.0012)
         for _ in range(3):
-            with Cache(tmp_path / "c") as replies, pytest.raises(BudgetReached):
-                generate(toy, SAMPLES, SETTINGS, replies)
+            with ReplyCache(tmp_path / "c") as replies, pytest.raises(BudgetReached):
+                generate_remotely(toy, SAMPLES, SETTINGS, replies)
     assert 0 < paid(log, toy) <= 0.0012
 
 
@@ -482,23 +492,26 @@ def test_without_a_usage_report_the_most_is_counted(cache):
     silent = json.dumps(dict(choices=[dict(message=dict(content="x"))]))
     with server([(200, {}, silent)]) as (url, _):
         toy = endpoint(url, price_in=1, price_out=5)
-        generate(toy, SAMPLES[:1], replace(SETTINGS, samples=0), cache)
-    assert cache.spent()[0] == pytest.approx(toy.cost(*plan(toy, SAMPLES, SETTINGS)[0].most_tokens))
+        generate_remotely(toy, SAMPLES[:1], replace(SETTINGS, samples=0), cache)
+    assert cache.spent()[0] == pytest.approx(toy.cost(*text_requests(toy, SAMPLES, SETTINGS)[0].most_tokens))
 
 
 def test_a_dry_run_sends_nothing_and_bounds_the_cost(cache):
     with server() as (url, log):
         toy = endpoint(url, price_in=1, price_out=5)
-        costs = estimate(toy, SAMPLES, SETTINGS, cache)
+        costs = estimate_cost(toy, SAMPLES, SETTINGS, cache)
         assert not log["seen"] and (costs["requests"], costs["cached"], costs["tokens_out"]) == (
             16,
             0,
             8 * (1 + 3) * 20,
         )
-        generate(toy, SAMPLES[:4], SETTINGS, cache)
-        assert paid(log, toy) <= costs["cost_most"] and estimate(toy, SAMPLES, SETTINGS, cache)["cached"] == 8
-        generate(toy, SAMPLES, SETTINGS, cache)
-        assert estimate(toy, SAMPLES, SETTINGS, cache)["cost_most"] == 0
+        generate_remotely(toy, SAMPLES[:4], SETTINGS, cache)
+        assert (
+            paid(log, toy) <= costs["cost_most"]
+            and estimate_cost(toy, SAMPLES, SETTINGS, cache)["cached"] == 8
+        )
+        generate_remotely(toy, SAMPLES, SETTINGS, cache)
+        assert estimate_cost(toy, SAMPLES, SETTINGS, cache)["cost_most"] == 0
 
 
 # The key
@@ -512,7 +525,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(tmp_path, monkeypatch, capf
     with server(faults + ["ok"] * 3 + [(401, {}, f"Incorrect API key provided: {KEY}")] * 9) as (url, log):
         toy = endpoint(url, key_env="MY_KEY", concurrency=1)
         with pytest.raises(EndpointError) as error:
-            fill(
+            fill_endpoint_bank(
                 tmp_path / "bank",
                 "d",
                 "g",
@@ -533,12 +546,14 @@ def test_the_key_goes_to_the_server_and_nowhere_else(tmp_path, monkeypatch, capf
         "".join(traceback.format_exception(error.value)),
         caplog.text,
         *capfd.readouterr(),
-        json.dumps(about(toy, "d", "g", SETTINGS)),
+        json.dumps(endpoint_provenance(toy, "d", "g", SETTINGS)),
     ]
     assert not [text for text in seen if KEY in text]
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
-    with Cache(tmp_path / "c.sqlite") as replies:
-        assert "your key is ***" in str(ask(toy, plan(toy, SAMPLES, SETTINGS)[:1], replies))
+    with ReplyCache(tmp_path / "c.sqlite") as replies:
+        assert "your key is ***" in str(
+            endpoint_replies(toy, text_requests(toy, SAMPLES, SETTINGS)[:1], replies)
+        )
 
 
 def test_a_redirect_does_not_carry_the_key_away(cache, monkeypatch):
@@ -548,7 +563,7 @@ def test_a_redirect_does_not_carry_the_key_away(cache, monkeypatch):
         server([(307, {"Location": other + "/chat/completions"}, "")] * 9) as (url, _),
         pytest.raises(EndpointError, match="HTTP 307"),
     ):
-        generate(endpoint(url, key_env="MY_KEY"), SAMPLES, SETTINGS, cache)
+        generate_remotely(endpoint(url, key_env="MY_KEY"), SAMPLES, SETTINGS, cache)
     assert not elsewhere["seen"]
 
 
@@ -556,17 +571,17 @@ def test_a_missing_or_broken_key_is_said_without_showing_it(cache, monkeypatch):
     monkeypatch.delenv("MY_KEY", raising=False)
     toy = endpoint("http://127.0.0.1:9/v1", key_env="MY_KEY", price_out=1, budget=1)
     with pytest.raises(ValueError, match="MY_KEY holds no API key"):
-        generate(toy, SAMPLES, SETTINGS, cache)
+        generate_remotely(toy, SAMPLES, SETTINGS, cache)
     monkeypatch.setenv("MY_KEY", KEY + "\nX-Evil: 1")
     with pytest.raises(ValueError, match="characters that an API key cannot have") as error:
-        generate(toy, SAMPLES, SETTINGS, cache)
+        generate_remotely(toy, SAMPLES, SETTINGS, cache)
     assert KEY not in str(error.value) and cache.spent() == (0, 0)
 
 
 def test_no_key_is_sent_when_none_is_named(cache, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with server() as (url, log):
-        generate(endpoint(url), SAMPLES[:1], SETTINGS, cache)
+        generate_remotely(endpoint(url), SAMPLES[:1], SETTINGS, cache)
     assert set(log["keys"]) == {None} and api_key(endpoint(url)) == ""
 
 

@@ -16,15 +16,15 @@ from uetrust.core.settings import mirror, profile
 from uetrust.data import consistency as b
 from uetrust.data.bulletins import bulletins
 from uetrust.data.loaders import BadData
-from uetrust.generation.serve import opened
+from uetrust.generation.serve import open_endpoint
 from uetrust.models import load as loading
-from uetrust.nlg.fflm import mixed, tune
+from uetrust.nlg.fflm import mix_components, tune_fflm
 from uetrust.papers.fflm import live as st
-from uetrust.papers.fflm.live import PROMPTS, answer, questions, requests_to
-from uetrust.papers.ledger import numbers
-from uetrust.scoring.judges import completions
-from uetrust.scoring.metrics import grade
-from uetrust.scoring.providers import shipped
+from uetrust.papers.fflm.live import FFLM_PROMPTS, parse_answer, prompt_questions, requests_to
+from uetrust.papers.ledger import printed_numbers
+from uetrust.scoring.judges import request_completions
+from uetrust.scoring.metrics import compute_metrics
+from uetrust.scoring.providers import shipped_models
 
 TINY = "data/models/tiny-llama"
 NAMES = dict(
@@ -68,14 +68,16 @@ def drawn():
 # The recorded evaluation of the original
 def test_detection_and_rating_are_those_of_the_original(oracle):
     rec = oracle("seed_systems/fflm_evaluation.json")
-    p = pd.DataFrame([st.parts({k: np.atleast_1d(r[n]) for k, n in NAMES.items()}) for r in rec["input"]])
+    p = pd.DataFrame(
+        [st.probability_changes({k: np.atleast_1d(r[n]) for k, n in NAMES.items()}) for r in rec["input"]]
+    )
     t = rows(
         "detection",
         len(p),
         split=[r["cut"] for r in rec["input"]],
         label=[float(r["label"]) for r in rec["input"]],
     )
-    got = st.detected(t, {"FFLM": st.columns_of("FFLM", p)}).iloc[0]
+    got = st.detection_results(t, {"FFLM": st.columns_of("FFLM", p)}).iloc[0]
     a, c = rec["chosen"]
     assert (
         got["value"] == pytest.approx(100 * rec["test_balanced_accuracy"], abs=1e-9)
@@ -88,14 +90,14 @@ def test_detection_and_rating_are_those_of_the_original(oracle):
         human=[x["score"] for x in rec["rating_extra"]],
         system=[x["model_id"] for x in rec["rating_extra"]],
     )
-    both = st.rated(r, st.mixed_rows(p)[["FFLM"]]).set_index("column")["value"]
+    both = st.rating_results(r, st.mixed_rows(p)[["FFLM"]]).set_index("column")["value"]
     assert both.to_dict() == pytest.approx({k: 100 * v for k, v in rec["rating"].items()}, abs=1e-7)
 
 
 # Detection
 def test_one_column_gets_the_best_threshold_and_auc_needs_none(drawn):
     t, x = drawn
-    got = st.detected(t, dict(a=x[["a"]])).iloc[0]
+    got = st.detection_results(t, dict(a=x[["a"]])).iloc[0]
     val, y, s = t["split"] == "val", t["label"] == 1, x["a"]
     cuts = np.percentile(s[val], np.arange(0, 100, 0.2))
     best = max(balanced_accuracy_score(y[val], s[val] > c) for c in cuts)
@@ -115,7 +117,7 @@ def test_one_column_gets_the_best_threshold_and_auc_needs_none(drawn):
 def test_two_columns_have_one_weight_and_three_are_tuned_as_in_the_original(drawn):
     t, x = drawn
     val, y = (t["split"] == "val") & x.notna().all(axis=1), t["label"] == 1
-    two = st.detected(t, dict(p=x[["a", "b"]])).iloc[0]
+    two = st.detection_results(t, dict(p=x[["a", "b"]])).iloc[0]
 
     def best(w):
         s, k = (x["a"] * w + x["b"] * (1 - w))[val].to_numpy(), y[val].to_numpy()
@@ -128,19 +130,21 @@ def test_two_columns_have_one_weight_and_three_are_tuned_as_in_the_original(draw
         198,
         3,
     )
-    three, want = st.detected(t, dict(f=x)).iloc[0], tune(x[val].to_numpy(), y[val])
+    three, want = st.detection_results(t, dict(f=x)).iloc[0], tune_fflm(x[val].to_numpy(), y[val])
     test = (t["split"] == "test") & x.notna().all(axis=1)
     assert three["weights"].split()[0] == f"{want.alpha:.1f}" and three["threshold"] == want.threshold
     assert three["value"] == pytest.approx(
         100
-        * balanced_accuracy_score(y[test], mixed(x[test].to_numpy(), want.alpha, want.beta) > want.threshold)
+        * balanced_accuracy_score(
+            y[test], mix_components(x[test].to_numpy(), want.alpha, want.beta) > want.threshold
+        )
     )
 
 
 def test_test_labels_choose_nothing(drawn):
     t, x = drawn
     other = t.assign(label=t["label"].where(t["split"] == "val", 1 - t["label"]))
-    a, c = (st.detected(d, dict(f=x, a=x[["a"]])) for d in (t, other))
+    a, c = (st.detection_results(d, dict(f=x, a=x[["a"]])) for d in (t, other))
     assert (
         a[["weights", "threshold"]].equals(c[["weights", "threshold"]])
         and np.allclose(a["value"] + c["value"], 100)
@@ -150,7 +154,9 @@ def test_test_labels_choose_nothing(drawn):
 
 def test_a_split_with_one_class_has_no_balanced_accuracy(drawn):
     t, x = drawn
-    got = st.detected(t.assign(label=t["label"].where(t["split"] == "val", 1.0)), dict(a=x[["a"]])).iloc[0]
+    got = st.detection_results(
+        t.assign(label=t["label"].where(t["split"] == "val", 1.0)), dict(a=x[["a"]])
+    ).iloc[0]
     assert np.isnan(got["value"]) and np.isnan(got["auc"]) and got["n"] == 200
 
 
@@ -166,7 +172,7 @@ def test_correlations_are_scipys_over_the_scored():
     )
     s = pd.DataFrame(dict(a=rng.normal(size=60) + r["human"]))
     s.loc[[3, 9], "a"] = np.nan
-    got, ok = st.rated(r, s).set_index("column"), s["a"].notna()
+    got, ok = st.rating_results(r, s).set_index("column"), s["a"].notna()
     for k, f in dict(pearson=stats.pearsonr, spearman=stats.spearmanr, kendall=stats.kendalltau).items():
         assert got.at[k, "value"] == pytest.approx(100 * f(s.loc[ok, "a"], r.loc[ok, "human"]).statistic)
     assert (
@@ -175,21 +181,21 @@ def test_correlations_are_scipys_over_the_scored():
         and got.at["spearman", "lo"] < got.at["spearman", "value"] < got.at["spearman", "hi"]
     )
     m = r.assign(a=s["a"])[ok].groupby("system")[["a", "human"]].mean()
-    of = st.rated(r, s, "system").set_index("column")
+    of = st.rating_results(r, s, "system").set_index("column")
     assert (
         of.at["pearson", "value"] == pytest.approx(100 * stats.pearsonr(m["a"], m["human"]).statistic)
         and set(of["group"]) == {"X system-level"}
         and of["n"].eq(6).all()
     )
-    assert st.rated(r, s * np.nan)["value"].isna().all() and list(st.rated(r.iloc[:0], s)) == list(
-        st.rated(r, s)
-    ), "no text, no row, the same columns"
+    assert st.rating_results(r, s * np.nan)["value"].isna().all() and list(
+        st.rating_results(r.iloc[:0], s)
+    ) == list(st.rating_results(r, s)), "no text, no row, the same columns"
 
 
 def test_changes_are_correlated_with_each_other():
     rng = np.random.default_rng(2)
     s = pd.DataFrame(rng.normal(size=(30, 3)), columns=["dY_prior", "dX_prior", "dY_cond"])
-    got = st.between(rows("rating", 30), s).set_index(["row", "column"])["value"]
+    got = st.change_correlations(rows("rating", 30), s).set_index(["row", "column"])["value"]
     assert len(got) == 9 and got["dX_prior + dY_cond", "kendall"] == pytest.approx(
         100 * stats.kendalltau(s["dX_prior"], s["dY_cond"]).statistic
     )
@@ -207,7 +213,7 @@ def test_every_draw_has_all_faithful_texts_and_so_many_errors_of_one_type(monkey
     )
     s = pd.DataFrame(dict(FFLM=rng.normal(size=120) + r["human"]))
     monkeypatch.setattr(st, "spearman", lambda x, y, f=st.spearman: asked.append((x, y)) or f(x, y))
-    got = st.error_types(r, s, ("FFLM",)).set_index("type")
+    got = st.error_type_correlations(r, s, ("FFLM",)).set_index("type")
     graded = [(x.index, y) for x, y in asked if set(y) - {0.0, 1.0}]
     assert (
         got["drawn"].to_dict() == dict(Sem=10, Disc=4)
@@ -232,10 +238,12 @@ def test_every_draw_has_all_faithful_texts_and_so_many_errors_of_one_type(monkey
     assert got.at["Disc", "binary"] == pytest.approx(
         100 * stats.spearmanr(s.loc[few, "FFLM"], r.loc[few, "human"] == 1).statistic
     )
-    assert st.error_types(r, s, ("FFLM",)).equals(
-        got.reset_index()[st.error_types(r, s, ("FFLM",)).columns]
-    ) and not st.error_types(r, s, ("FFLM",), seed=1)["value"].equals(got["value"].reset_index(drop=True))
-    assert st.error_types(r.assign(group=""), s, ("FFLM",)).empty
+    assert st.error_type_correlations(r, s, ("FFLM",)).equals(
+        got.reset_index()[st.error_type_correlations(r, s, ("FFLM",)).columns]
+    ) and not st.error_type_correlations(r, s, ("FFLM",), seed=1)["value"].equals(
+        got["value"].reset_index(drop=True)
+    )
+    assert st.error_type_correlations(r.assign(group=""), s, ("FFLM",)).empty
 
 
 def test_franks_groups_have_the_sizes_of_the_specification():
@@ -243,7 +251,7 @@ def test_franks_groups_have_the_sizes_of_the_specification():
         pytest.skip("UETRUST_MIRROR is not at hand")
     d = st.frank()
     g = st.frank_groups().groupby(d["dataset"].to_numpy()).value_counts()
-    assert {(s, k): int(g[s, k]) for s in ("cnndm", "bbc") for k in st.GROUPS} == {
+    assert {(s, k): int(g[s, k]) for s in ("cnndm", "bbc") for k in st.ERROR_GROUPS} == {
         ("cnndm", "Sem"): 155,
         ("cnndm", "Disc"): 74,
         ("cnndm", "CVer"): 67,
@@ -257,16 +265,19 @@ def test_franks_groups_have_the_sizes_of_the_specification():
 @pytest.fixture(scope="module")
 def small():
     return pd.concat(
-        [st.texts_of(["bulletin:4"], "detection"), st.texts_of(["bulletin:4"], "rating")], ignore_index=True
+        [st.fflm_texts(["bulletin:4"], "detection"), st.fflm_texts(["bulletin:4"], "rating")],
+        ignore_index=True,
     )
 
 
 def test_rows_are_the_scores_of_the_registry(small, tmp_path):
-    pairs = st.pairs_of(small)
-    p = st.read_parts(tmp_path, pairs, TINY, size=5)
+    pairs = st.unique_pairs(small)
+    p = st.cached_changes(tmp_path, pairs, TINY, size=5)
     got = st.mixed_rows(p).set_axis(pairs["id"])
     t = (
-        grade(pairs[["id", "hypothesis", "source"]], dict(fflm=settings.place(TINY)), progress=False)
+        compute_metrics(
+            pairs[["id", "hypothesis", "source"]], dict(fflm=settings.place(TINY)), progress=False
+        )
         .pivot(index="sample", columns="name", values="value")
         .loc[pairs["id"]]
     )
@@ -288,53 +299,55 @@ def test_rows_are_the_scores_of_the_registry(small, tmp_path):
 
 
 def test_a_killed_reading_goes_on(small, tmp_path, monkeypatch):
-    pairs = st.pairs_of(small)
-    first = st.read_parts(tmp_path, pairs, TINY, size=5)
+    pairs = st.unique_pairs(small)
+    first = st.cached_changes(tmp_path, pairs, TINY, size=5)
     files = sorted(tmp_path.glob("*.parquet"))
     assert len(files) == -(-len(pairs) // 5)
     monkeypatch.setattr(loading, "load", lambda *a, **kw: pytest.fail("nothing is left to read"))
-    assert st.read_parts(tmp_path, pairs, TINY, size=5).equals(first)
+    assert st.cached_changes(tmp_path, pairs, TINY, size=5).equals(first)
     files[1].unlink()
     monkeypatch.undo()
     times = {f: f.stat().st_mtime_ns for f in files if f.exists()}
     np.testing.assert_allclose(
-        st.read_parts(tmp_path, pairs, TINY, size=5)[list(first)[:-1]], first[list(first)[:-1]], atol=1e-6
+        st.cached_changes(tmp_path, pairs, TINY, size=5)[list(first)[:-1]], first[list(first)[:-1]], atol=1e-6
     )
     assert files[1].exists() and {f: f.stat().st_mtime_ns for f in times} == times
-    other = st.read_parts(tmp_path, pairs.assign(hypothesis="Rain."), TINY, size=5)
+    other = st.cached_changes(tmp_path, pairs.assign(hypothesis="Rain."), TINY, size=5)
     assert not np.allclose(other["fflm y_prior"], first["fflm y_prior"])
 
 
 def test_a_pair_that_stands_in_two_sets_is_read_once(small):
-    pairs = st.pairs_of(small)
+    pairs = st.unique_pairs(small)
     assert (
         not pairs.duplicated(["source", "hypothesis"]).any()
         and pairs["id"].is_unique
         and len(pairs) < len(small)
     )
-    back = st.spread(pairs[["source", "hypothesis"]], pairs, small)
+    back = st.values_by_text(pairs[["source", "hypothesis"]], pairs, small)
     assert back.index.equals(small.index) and (back == small[["source", "hypothesis"]]).all(axis=None)
 
 
 def test_a_text_that_does_not_fit_lacks_only_what_needs_it(tmp_path):
-    p = st.pairs_of(
+    p = st.unique_pairs(
         rows(
             "rating", 2, source=["A short source.", "word " * 900], hypothesis=["Short.", "A summary " * 200]
         )
     )
-    got = st.read_parts(tmp_path, p, TINY)
+    got = st.cached_changes(tmp_path, p, TINY)
     assert got.iloc[0].drop("note").notna().all() and got["note"][0] == ""
     lost = got.iloc[1]
     assert lost.drop("note").isna().any() and "window" in lost["note"]
 
 
 def test_other_metrics_are_graded_and_what_is_missing_is_named(small, tmp_path):
-    pairs = st.pairs_of(small).iloc[:4]
-    got = st.baselines(tmp_path, pairs, {k: v for k, v in shipped().items() if k == "bart"}, progress=False)
+    pairs = st.unique_pairs(small).iloc[:4]
+    got = st.baseline_scores(
+        tmp_path, pairs, {k: v for k, v in shipped_models().items() if k == "bart"}, progress=False
+    )
     want = (
-        grade(
+        compute_metrics(
             pairs[["id", "hypothesis", "source"]],
-            dict(bart=shipped()["bart"]),
+            dict(bart=shipped_models()["bart"]),
             ["bart_score", "cop", "harim"],
             progress=False,
         )
@@ -370,17 +383,17 @@ def test_other_metrics_are_graded_and_what_is_missing_is_named(small, tmp_path):
     ],
 )
 def test_replies_by_simple_rules(reply, scale, want):
-    assert answer(reply, scale) == pytest.approx(want, nan_ok=True)
+    assert parse_answer(reply, scale) == pytest.approx(want, nan_ok=True)
 
 
 def test_prompts_show_source_and_summary_once_and_no_gap_is_left():
     t = rows("detection", 1, source="{hypothesis} and \\1", hypothesis="{source}!")
     for task in ("detection", "rating"):
-        for q in questions(t.assign(task=task))["asked"]:
+        for q in prompt_questions(t.assign(task=task))["asked"]:
             assert q.count("{hypothesis} and \\1") == 1 and q.count("{source}!") == 1
     assert (
-        len(questions(pd.concat([t, t.assign(split="val")], ignore_index=True))) == 3
-        and [p.task for p in PROMPTS] == ["detection"] * 3 + ["rating"] * 2
+        len(prompt_questions(pd.concat([t, t.assign(split="val")], ignore_index=True))) == 3
+        and [p.task for p in FFLM_PROMPTS] == ["detection"] * 3 + ["rating"] * 2
     )
 
 
@@ -389,7 +402,7 @@ def test_what_cannot_be_read_or_was_refused_counts_as_unfaithful():
         [rows("detection", 6, label=[1.0, 1, 1, 0, 0, 0]), rows("rating", 6, human=[1.0, 2, 3, 4, 5, 5])],
         ignore_index=True,
     )
-    q = questions(t)
+    q = prompt_questions(t)
     said = {0: ["yes", "perhaps", None, "no", "yes", "who knows"], 3: ["1", "none", "3", "4", "5", None]}
     replies = pd.DataFrame(
         dict(reply=[said.get(k, ["x"] * 6)[i % 6] for i, k in zip(q["text"], q["prompt"])])
@@ -398,7 +411,7 @@ def test_what_cannot_be_read_or_was_refused_counts_as_unfaithful():
         "HTTP 413" if r is None else ""
         for r in replies["reply"].astype(object).where(replies["reply"].notna(), None)
     ]
-    a = st.answered(t, q, replies, "M")
+    a = st.prompt_results(t, q, replies, "M")
     one = a[(a["task"] == "detection") & (a["row"] == "Chen et al. (2023)")].iloc[0]
     assert one["value"] == pytest.approx(
         100 * balanced_accuracy_score([1, 1, 1, 0, 0, 0], [1, 0, 0, 0, 1, 0])
@@ -416,42 +429,44 @@ def test_what_cannot_be_read_or_was_refused_counts_as_unfaithful():
 
 
 def test_a_model_of_the_study_is_asked_behind_a_server_of_its_own(small, tmp_path):
-    q = questions(small[small["task"] == "detection"]).groupby("prompt").head(2)
-    with opened(st.judge_named("X", dict(X=TINY)), chat=False) as e:
-        got = completions(e, requests_to(e, q), tmp_path / "r", progress=False)
-        assert e.model == "X" and completions(
+    q = prompt_questions(small[small["task"] == "detection"]).groupby("prompt").head(2)
+    with open_endpoint(st.prompted_judge("X", dict(X=TINY)), chat=False) as e:
+        got = request_completions(e, requests_to(e, q), tmp_path / "r", progress=False)
+        assert e.model == "X" and request_completions(
             e, requests_to(e, q), tmp_path / "r", send=False, progress=False
         ).equals(got)
-    assert len(got) == 6 and got["reply"].notna().any() and st.judge_named("ice-judge", {}).endpoint
+    assert len(got) == 6 and got["reply"].notna().any() and st.prompted_judge("ice-judge", {}).endpoint
 
 
 # Beside the paper
 def test_names_are_those_that_the_tables_print():
-    d = numbers().query("paper=='FFLM'")
+    d = printed_numbers().query("paper=='FFLM'")
 
     def printed(n):
         return {st._key(r) for r in d.loc[d["table"] == n, "row"]}
 
-    own = {st._key(r) for r in st.ROWS} - {"w as printed"}
+    own = {st._key(r) for r in st.FFLM_ROWS} - {"w as printed"}
     assert (
         own - {"copllama", "harimllama"} == printed(4)
         and own - {"copllama", "harimllama", "same"} == printed(9)
         and {"fflm", "copllama", "harimllama"} <= printed(2) & printed(3) & printed(5)
     )
-    assert {st._key(r) for r in st.BASELINES} | {"rouge-2", "meteor", "bleu"} <= printed(2) | printed(
+    assert {st._key(r) for r in st.BASELINE_SCORES} | {"rouge-2", "meteor", "bleu"} <= printed(2) | printed(
         3
     ) | printed(8) and {st._key(r) for r in st._BART.values()} == printed(8)
-    assert set(st.DETECTION.values()) - {"bulletin"} == set(d.loc[d["table"] == 2, "group"]) and set(
-        st.RATING.values()
+    assert set(st.DETECTION_SETS.values()) - {"bulletin"} == set(d.loc[d["table"] == 2, "group"]) and set(
+        st.RATING_SETS.values()
     ) - {"bulletin"} == set(d.loc[d["table"] == 3, "group"])
-    assert {p.who for p in PROMPTS if p.task == "detection"} == set(d.loc[d["table"] == 12, "column"]) and {
-        p.who for p in PROMPTS if p.task == "rating"
-    } == set(d.loc[d["table"] == 13, "column"])
+    assert {p.who for p in FFLM_PROMPTS if p.task == "detection"} == set(
+        d.loc[d["table"] == 12, "column"]
+    ) and {p.who for p in FFLM_PROMPTS if p.task == "rating"} == set(d.loc[d["table"] == 13, "column"])
 
 
 def test_numbers_stand_beside_their_own_cells():
     def one(table, row, group, column):
-        return st.beside(pd.DataFrame([dict(row=row, group=group, column=column, value=50.0)]), table).iloc[0]
+        return st.own_and_printed(
+            pd.DataFrame([dict(row=row, group=group, column=column, value=50.0)]), table
+        ).iloc[0]
 
     assert one(2, "FFLM", "CoGenSum", "balanced_accuracy")[
         ["printed", "difference"]
@@ -649,18 +664,18 @@ def home(tmp_path_factory):
 
 def test_every_set_is_read_by_its_loader(home, monkeypatch):
     monkeypatch.setenv("UETRUST_CACHE", str(home))
-    det = st.texts_of([n for n in st.DETECTION if n != "bulletin"], "detection", complete=False)
+    det = st.fflm_texts([n for n in st.DETECTION_SETS if n != "bulletin"], "detection", complete=False)
     assert (
-        list(det) == list(st.COLUMNS)
+        list(det) == list(st.FFLM_COLUMNS)
         and det.groupby(["set", "split"])["label"].nunique().eq(2).all()
-        and set(det["set"]) == set(st.DETECTION.values()) - {"bulletin"}
+        and set(det["set"]) == set(st.DETECTION_SETS.values()) - {"bulletin"}
     )
-    for n, s in st.DETECTION.items():
+    for n, s in st.DETECTION_SETS.items():
         if n != "bulletin":
             assert sorted(det.loc[det["set"] == s, "hypothesis"]) == sorted(
                 h for v in ("val", "test") for h in b.summac(n, v, complete=False)["hypothesis"]
             )
-    rat = st.texts_of(
+    rat = st.fflm_texts(
         ["frank_cnn", "qags_cnn", "summeval:1", "frank_xsum", "qags_xsum"], "rating", complete=False
     )
     assert (
@@ -675,12 +690,12 @@ def test_every_set_is_read_by_its_loader(home, monkeypatch):
         and f["hypothesis"].str[0].str.isupper().all()
         and det.loc[det["set"] == "FRANK", "hypothesis"].str.islower().all()
     )
-    sizes = st.beside(st.counted(pd.concat([det, rat])), 1)
+    sizes = st.own_and_printed(st.text_counts(pd.concat([det, rat])), 1)
     assert sizes["printed"].notna().all() and sizes.loc[
         sizes["row"].str.endswith(": SummEval") & (sizes["column"] == "Test"), ["value", "printed"]
     ].to_numpy().tolist() == [[N, 850], [16, 1600]]
     with pytest.raises(BadData, match="were published"):
-        st.texts_of(["frank"], "detection")
+        st.fflm_texts(["frank"], "detection")
 
 
 @pytest.mark.parametrize(
@@ -694,15 +709,15 @@ def test_every_set_is_read_by_its_loader(home, monkeypatch):
 )
 def test_wrong_sets_are_answered_with_the_known_ones(names, task, says):
     with pytest.raises(ValueError, match=says):
-        st.texts_of(names, task)
+        st.fflm_texts(names, task)
 
 
 def test_a_number_takes_the_first_sources():
     if mirror() is None:
         pytest.skip("UETRUST_MIRROR is not at hand")
-    a, c = (st.texts_of([f"summeval:{n}"], "rating") for n in (1, 3))
+    a, c = (st.fflm_texts([f"summeval:{n}"], "rating") for n in (1, 3))
     assert len(a) == 16 and len(c) == 48 and c[:16].equals(a) and c["doc"].nunique() == 3
-    assert st.texts_of(["bulletin:5"], "detection").groupby("split")["doc"].nunique().to_dict() == dict(
+    assert st.fflm_texts(["bulletin:5"], "detection").groupby("split")["doc"].nunique().to_dict() == dict(
         val=5, test=5
     )
 
@@ -710,25 +725,25 @@ def test_a_number_takes_the_first_sources():
 # The profile
 def test_the_profile_names_sets_and_models_that_are_known():
     p = profile("fflm")
-    models = st.models_named(p["fflm_models"], p["fflm_main"])
-    assert p["fflm_detection"].split() == [n for n in st.DETECTION if n != "bulletin"] and p[
+    models = st.named_models(p["fflm_models"], p["fflm_main"])
+    assert p["fflm_detection"].split() == [n for n in st.DETECTION_SETS if n != "bulletin"] and p[
         "fflm_rating"
-    ].split() == [n for n in st.RATING if n != "bulletin"]
+    ].split() == [n for n in st.RATING_SETS if n != "bulletin"]
     assert (
         list(models) == ["LLaMa-3B", "LLaMa-7B", "LLaMa-13B", "Vicuna-7B", "Alpaca-7B"]
         and set(p["fflm_judges"].split()) <= set(models)
         and not any(k in profile("smoke") for k in p if k.startswith("fflm_"))
     )
-    d = numbers().query("paper=='FFLM' and table==7")
+    d = printed_numbers().query("paper=='FFLM' and table==7")
     assert {r.rpartition(": ")[2] for r in d["row"]} <= set(models)
-    assert st.models_named("tiny-llama x=y", "x") == {"tiny-llama": TINY, "x": "y"}
+    assert st.named_models("tiny-llama x=y", "x") == {"tiny-llama": TINY, "x": "y"}
     for bad, says in (
         ("LLaMa", "no generator 'LLaMa'"),
         ("a=", "NAME=CHECKPOINT"),
         ("a=b", "one of ..a'., got 'LLaMa-7B'"),
     ):
         with pytest.raises((ValueError, LookupError), match=says):
-            st.models_named(bad, "LLaMa-7B")
+            st.named_models(bad, "LLaMa-7B")
 
 
 def knows(
@@ -778,8 +793,8 @@ def test_the_profile_runs_from_public_files_to_the_tables_when_only_names_change
 
     assert (
         table(1)["printed"].notna().all()
-        and set(table(2)["group"]) == set(st.DETECTION.values()) - {"bulletin"}
-        and set(table(3)["group"]) == set(st.RATING.values()) - {"bulletin"}
+        and set(table(2)["group"]) == set(st.DETECTION_SETS.values()) - {"bulletin"}
+        and set(table(3)["group"]) == set(st.RATING_SETS.values()) - {"bulletin"}
     )
     for n in (2, 3, 4, 5, 6, 7, 8, 9, 10):
         assert (
@@ -790,7 +805,7 @@ def test_the_profile_runs_from_public_files_to_the_tables_when_only_names_change
     assert (
         table(9).groupby("row").size().eq(6).all()
         and table(4).groupby("row").size().eq(15).all()
-        and set(table(9)["row"]) >= set(st.ROWS) - {"CoPLLaMa", "HaRiMLLaMa"}
+        and set(table(9)["row"]) >= set(st.FFLM_ROWS) - {"CoPLLaMa", "HaRiMLLaMa"}
     )
     five = table(10).query("row.str.startswith('Our')").pivot(index="group", columns="row", values="value")
     assert five.shape == (6, 5) and five.nunique(axis=1).eq(1).all(), "one network under five names"

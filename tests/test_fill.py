@@ -18,12 +18,12 @@ from test_readings import encoder, framed
 from uetrust.app.cli import main
 from uetrust.core import settings as s
 from uetrust.core.registry import load_scores
-from uetrust.data.datasets import samples
+from uetrust.data.datasets import load_samples
 from uetrust.generation.bank import read_bank
 from uetrust.scoring import generators
 from uetrust.scoring import pipeline as f
-from uetrust.scoring.methods import score_bank
-from uetrust.stats.table import read_readings
+from uetrust.scoring.methods import score_generations
+from uetrust.stats.table import read_statistics
 
 reg = load_scores()
 
@@ -156,7 +156,7 @@ RUN = [sys.executable, "-c", f"from uetrust.app.cli import main; raise SystemExi
 
 
 def test_a_generator_is_its_section_over_the_preset(here):
-    generator = generators.generator("writer")
+    generator = generators.generator_settings("writer")
     assert (
         generator.decoding.samples,
         generator.decoding.max_new_tokens,
@@ -181,10 +181,10 @@ def test_a_generator_is_its_section_over_the_preset(here):
         ),
         False,
     )
-    assert generator.verbal_scale == ("1", "5") and generators.generator("chatty").verbal_scale == ()
+    assert generator.verbal_scale == ("1", "5") and generators.generator_settings("chatty").verbal_scale == ()
     assert (
-        generators.generator("box").black_box
-        and generators.generator("box").decoding.prompt == "w1 {source} w2"
+        generators.generator_settings("box").black_box
+        and generators.generator_settings("box").decoding.prompt == "w1 {source} w2"
     )
 
 
@@ -202,23 +202,25 @@ def test_a_generator_is_its_section_over_the_preset(here):
 )
 def test_mistakes_in_settings_are_named(here, name, says):
     with pytest.raises((ValueError, LookupError), match=says):
-        generators.generator(name)
+        generators.generator_settings(name)
 
 
 def test_a_profile_takes_few_of_a_dataset(here):
-    path = generators.plan("first", "bulletin--writer")
-    assert (path.data, path.train) == ("bulletin:test:2", "bulletin:train:5") and len(samples(path.data)) == 2
+    path = generators.bank_plan("first", "bulletin--writer")
+    assert (path.data, path.train) == ("bulletin:test:2", "bulletin:train:5") and len(
+        load_samples(path.data)
+    ) == 2
     with pytest.raises(
         LookupError,
         match=(
             "profile 'first' .* has no bank 'toy--writer'; it has \\['bulletin--writer', 'bulletin--again'\\]"
         ),
     ):
-        generators.plan("first", "toy--writer")
+        generators.bank_plan("first", "toy--writer")
 
 
 def test_a_generator_like_another_has_its_settings_where_it_has_none(here):
-    base, again, third = map(generators.generator, ("writer", "again", "third"))
+    base, again, third = map(generators.generator_settings, ("writer", "again", "third"))
     assert (again.decoding.seed, again.items, again.passes, again.compare, again.p_true, again.verbal_2s) == (
         7,
         1,
@@ -236,9 +238,11 @@ def test_a_generator_like_another_has_its_settings_where_it_has_none(here):
         replace(third, name="again", like="writer", decoding=again.decoding) == again
         and third.decoding.seed == 8
     )
-    assert (base.like, base.items, base.compare) == ("", 0, generators.COMPARED) and generators.departs(
-        "third"
-    ) == (
+    assert (base.like, base.items, base.compare) == (
+        "",
+        0,
+        generators.COMPARISON_STEPS,
+    ) and generators.variation_of("third") == (
         "writer",
         "seed",
     )
@@ -258,7 +262,7 @@ def test_a_generator_like_another_has_its_settings_where_it_has_none(here):
 )
 def test_a_generator_like_nobody_or_like_itself_is_an_error(here, name, err, says):
     with pytest.raises(err, match=says):
-        generators.generator(name)
+        generators.generator_settings(name)
 
 
 def test_a_study_changes_one_thing_at_a_time(here):
@@ -271,15 +275,15 @@ def test_a_study_changes_one_thing_at_a_time(here):
         with pytest.raises(
             ValueError, match=r"should differ from 'writer' in one of .* it differs in \['seed', 'question'\]"
         ):
-            generators.departs("third")
+            generators.variation_of("third")
     finally:
         (here / "settings.ini").write_text(text)
     s._read.cache_clear()
 
 
 def test_a_small_bank_holds_what_was_asked_for(here):
-    assert generators.plan("first", "bulletin--again").data == "bulletin:test:1"
-    folder = f.fill("first", "bulletin--again", progress=False)
+    assert generators.bank_plan("first", "bulletin--again").data == "bulletin:test:1"
+    folder = f.run_pipeline("first", "bulletin--again", progress=False)
     assert (
         sorted(path.name for path in folder.iterdir()) == ["embeddings", "own", "sentences", "texts"]
         and read_bank(folder / "texts")["sample"].nunique() == 1
@@ -288,7 +292,7 @@ def test_a_small_bank_holds_what_was_asked_for(here):
 
 
 def test_white_box_holds_texts_readings_training_states_and_comparisons(here):
-    folder = f.fill("small", "toy--writer", progress=False)
+    folder = f.run_pipeline("small", "toy--writer", progress=False)
     assert sorted(path.name for path in folder.iterdir()) == [
         "alone",
         "alternatives",
@@ -316,19 +320,19 @@ def test_white_box_holds_texts_readings_training_states_and_comparisons(here):
     texts = read_bank(folder / "texts")
     assert (
         len(texts) == 12 * 4
-        and len(read_readings(folder / "own")) == 12 * 4
-        and len(read_readings(folder / "alone")) == 12
+        and len(read_statistics(folder / "own")) == 12 * 4
+        and len(read_statistics(folder / "alone")) == 12
     )
     assert (
-        len(read_readings(folder / "train-states")) == 8
-        and len(read_readings(folder / "entailments")) == len(read_readings(folder / "embeddings")) == 12
+        len(read_statistics(folder / "train-states")) == 8
+        and len(read_statistics(folder / "entailments")) == len(read_statistics(folder / "embeddings")) == 12
     )
     rel, own = (
-        read_readings(folder / path).set_index(["sample", "kind", "k"]) for path in ("relevance", "own")
+        read_statistics(folder / path).set_index(["sample", "kind", "k"]) for path in ("relevance", "own")
     )
     assert len(rel) == 12 * 4 and all(len(r) == len(own.at[i, "ids"]) for i, r in rel["relevance"].items())
     raw, done = (
-        read_readings(folder / path).query("kind=='greedy'").set_index("sample")["logp"]
+        read_statistics(folder / path).query("kind=='greedy'").set_index("sample")["logp"]
         for path in ("own", "processed")
     )
     assert any(len(a) == 8 and b[-1] == 0 > a[-1] for a, b in zip(raw, done)), (
@@ -337,7 +341,7 @@ def test_white_box_holds_texts_readings_training_states_and_comparisons(here):
 
 
 def test_black_box_holds_texts_and_comparisons_and_is_never_asked_twice(here, monkeypatch):
-    folder = f.fill("small", "toy--box", progress=False)
+    folder = f.run_pipeline("small", "toy--box", progress=False)
     assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == [
         "embeddings",
         "entailments",
@@ -353,13 +357,13 @@ def test_black_box_holds_texts_and_comparisons_and_is_never_asked_twice(here, mo
             n.unlink()
     from uetrust.generation import endpoint
 
-    monkeypatch.setattr(endpoint, "attempt", lambda e, r: pytest.fail("a kept reply was asked for again"))
-    f.fill("small", "toy--box", progress=False)
+    monkeypatch.setattr(endpoint, "send_once", lambda e, r: pytest.fail("a kept reply was asked for again"))
+    f.run_pipeline("small", "toy--box", progress=False)
     assert files(folder) == before
 
 
 def test_a_server_and_its_own_checkpoint_say_the_same(here):
-    box, chatty = (f.fill("small", f"toy--{n}", progress=False) for n in ("box", "chatty"))
+    box, chatty = (f.run_pipeline("small", f"toy--{n}", progress=False) for n in ("box", "chatty"))
     assert sorted(path.name for path in chatty.iterdir()) == [
         "alternatives",
         "elicited",
@@ -373,18 +377,18 @@ def test_a_server_and_its_own_checkpoint_say_the_same(here):
         "verbal_2s",
     ]
     for n in ("verbal_1s", "verbal_2s"):
-        a, b = (read_readings(d / n) for d in (box, chatty))
+        a, b = (read_statistics(d / n) for d in (box, chatty))
         assert (
             a["reply"].tolist() == b["reply"].tolist()
             and len(set(a["reply"])) > 6
             and (a["stated"] == a["reply"]).all()
         )
-    assert a["reply"].tolist() != read_readings(box / "verbal_1s")["reply"].tolist()
-    own = read_readings(chatty / "own").query("kind=='greedy'")
-    assert [len(w) for w in read_readings(chatty / "elicited")["elicited_attention"]] == [
+    assert a["reply"].tolist() != read_statistics(box / "verbal_1s")["reply"].tolist()
+    own = read_statistics(chatty / "own").query("kind=='greedy'")
+    assert [len(w) for w in read_statistics(chatty / "elicited")["elicited_attention"]] == [
         len(x) for x in own["ids"]
     ]
-    table = score_bank(chatty, ["csl"], SAMPLES, reg, progress=False)
+    table = score_generations(chatty, ["csl"], SAMPLES, reg, progress=False)
     nothing = [bool(x.all()) for x in own["special"]]  # A text of special tokens only: nothing to look at
     assert (
         table["value"].isna().tolist() == nothing and (table["value"].dropna() > 0).all() and sum(nothing) < 6
@@ -401,14 +405,14 @@ def test_keywords_ask_for_a_tagger_and_focus_for_documents(here):
         s._read.cache_clear()
         try:
             with pytest.raises(err, match=says):
-                f.fill("small", "toy--writer", progress=False)
+                f.run_pipeline("small", "toy--writer", progress=False)
         finally:
             (here / "settings.ini").write_text(text)
     s._read.cache_clear()
 
 
 def test_a_second_run_writes_nothing_and_starting_anew_gives_the_same_bytes(here, undisturbed):
-    folder = f.fill("small", "toy--writer", progress=False)
+    folder = f.run_pipeline("small", "toy--writer", progress=False)
     times = {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
     assert main(ASK) == 0 and {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")} == times
     assert main([*ASK, "--no-resume"]) == 0 and files(folder) == undisturbed
@@ -417,7 +421,7 @@ def test_a_second_run_writes_nothing_and_starting_anew_gives_the_same_bytes(here
 
 def test_killed_three_times_it_ends_as_if_undisturbed(here, undisturbed):
     folder = here / "runs" / "small" / "banks" / "toy--writer"
-    f.clear(folder)
+    f.clear_bank(folder)
 
     def shards():
         return len([path for path in folder.rglob("*.parquet") if not path.name.startswith(".")])
@@ -434,7 +438,7 @@ def test_killed_three_times_it_ends_as_if_undisturbed(here, undisturbed):
 
 def test_a_full_disk_is_named_and_the_next_run_goes_on(here, undisturbed):
     folder = here / "runs" / "small" / "banks" / "toy--writer"
-    f.clear(folder)
+    f.clear_bank(folder)
     room = int(
         np.median([len(b) for n, b in undisturbed.items() if n.endswith(".parquet")])
     )  # Half of the shards are longer
@@ -461,7 +465,7 @@ def test_a_full_disk_is_named_and_the_next_run_goes_on(here, undisturbed):
 
 
 def test_another_setting_is_an_error_that_says_what_to_do(here, capsys):
-    f.fill("small", "toy--writer", progress=False)
+    f.run_pipeline("small", "toy--writer", progress=False)
     text = (here / "settings.ini").read_text()
     (here / "settings.ini").write_text(text.replace("samples = 3", "samples = 4"))
     s._read.cache_clear()
@@ -476,7 +480,7 @@ def test_another_setting_is_an_error_that_says_what_to_do(here, capsys):
 
 
 def test_reading_by_command_gives_what_filling_gives(here, tmp_path, capsys, undisturbed):
-    folder = f.fill("small", "toy--writer", progress=False)
+    folder = f.run_pipeline("small", "toy--writer", progress=False)
     assert (
         main(
             [
@@ -494,23 +498,23 @@ def test_reading_by_command_gives_what_filling_gives(here, tmp_path, capsys, und
         == 0
     )
     assert "tokens read by models/bart" in capsys.readouterr().out
-    a, b = read_readings(tmp_path / "own"), read_readings(folder / "own")
+    a, b = read_statistics(tmp_path / "own"), read_statistics(folder / "own")
     pd.testing.assert_frame_equal(a[["sample", "kind", "k"]], b[["sample", "kind", "k"]])
     assert all((x == y).all() for c in ("ids", "logp", "entropy") for x, y in zip(a[c], b[c]))
 
 
 def test_the_survey_of_the_models_asks_as_settings_ini_does():
-    from uetrust.training.behaviour import ASKED
+    from uetrust.training.behaviour import SUMMARY_DECODING
 
     for name in ("tiny-bart", "tiny-t5", "tiny-llama", "tiny-llama-api"):
-        generator = generators.generator(name)
-        assert replace(generator.decoding, prompt=ASKED.prompt) == ASKED and (
-            generator.decoding.prompt == ASKED.prompt or "llama" not in name
+        generator = generators.generator_settings(name)
+        assert replace(generator.decoding, prompt=SUMMARY_DECODING.prompt) == SUMMARY_DECODING and (
+            generator.decoding.prompt == SUMMARY_DECODING.prompt or "llama" not in name
         )
 
 
 def test_every_profile_in_the_repository_can_be_planned():
     for name in ("demo", "smoke", "aeslc-tiny", "paper"):
         for bank in (s.profile(name)["banks"] + " " + s.profile(name)["stability"]).split():
-            path = generators.plan(name, bank)
-            assert path.data and set(path.generator.passes) <= set(generators.KNOWN), (name, bank)
+            path = generators.bank_plan(name, bank)
+            assert path.data and set(path.generator.passes) <= set(generators.GENERATOR_PASSES), (name, bank)

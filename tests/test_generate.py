@@ -30,12 +30,26 @@ from transformers import (
 )
 
 from uetrust.core.settings import oracles
-from uetrust.core.store import BadShard, shard_about
+from uetrust.core.store import BadShard, shard_provenance
 from uetrust.generation import local
 from uetrust.generation.bank import read_bank
-from uetrust.generation.decoding import DEFAULT, HE2024, Decoding, key, resolved, stated
-from uetrust.generation.local import about, fill, generate, gumbel, own_settings, prompts
-from uetrust.models.load import fingerprint, fit, load, wrap
+from uetrust.generation.decoding import (
+    DEFAULT_DECODING,
+    HE2024_DECODING,
+    Decoding,
+    resolved_settings,
+    settings_to_record,
+    text_seed,
+)
+from uetrust.generation.local import (
+    checkpoint_settings,
+    fill_local_bank,
+    generate_texts,
+    gumbel_noise,
+    local_provenance,
+    render_prompts,
+)
+from uetrust.models.load import fingerprint, fit_prompt, load, wrap_model
 
 WORDS = "<s> </s> <pad> [ ] ".split() + [f"w{i}" for i in range(55)]
 SAMPLES = pd.DataFrame(
@@ -113,7 +127,7 @@ def tiny(kind, chat=False):
     words.model_max_length = 96
     if chat:
         words.chat_template = CHAT
-    return wrap(network, words, kind)
+    return wrap_model(network, words, kind)
 
 
 SETTINGS = Decoding(samples=4, max_new_tokens=12, prompt="w1 {source} w2")
@@ -135,11 +149,11 @@ def files(folder):
 @pytest.mark.parametrize("kind", KINDS)
 def test_samples_do_not_depend_on_company_order_number_or_batch(kind):
     model = tiny(kind)
-    every = texts(generate(model, SAMPLES, SETTINGS, 8))
-    assert texts(generate(model, SAMPLES[::-1], SETTINGS, 8)) == every
-    alone = texts(generate(model, SAMPLES[5:6], SETTINGS))
+    every = texts(generate_texts(model, SAMPLES, SETTINGS, 8))
+    assert texts(generate_texts(model, SAMPLES[::-1], SETTINGS, 8)) == every
+    alone = texts(generate_texts(model, SAMPLES[5:6], SETTINGS))
     assert alone == {name: ids for name, ids in every.items() if name[0] == "s5"}
-    more = texts(generate(model, SAMPLES[:6], replace(SETTINGS, samples=7)))
+    more = texts(generate_texts(model, SAMPLES[:6], replace(SETTINGS, samples=7)))
     assert {name: ids for name, ids in more.items() if name[2] < 4} == {
         name: ids for name, ids in every.items() if name in more
     }
@@ -152,7 +166,7 @@ def test_samples_do_not_depend_on_company_order_number_or_batch(kind):
 def test_seed_decides_the_drawn_texts_and_not_the_greedy_ones(kind):
     model = tiny(kind)
     first, again, other = (
-        texts(generate(model, SAMPLES[:6], replace(SETTINGS, seed=seed))) for seed in (1, 1, 2)
+        texts(generate_texts(model, SAMPLES[:6], replace(SETTINGS, seed=seed))) for seed in (1, 1, 2)
     )
     assert first == again
     differ = {name[1] for name in first if first[name] != other[name]}
@@ -161,7 +175,7 @@ def test_seed_decides_the_drawn_texts_and_not_the_greedy_ones(kind):
 
 def near_ties(model, samples, settings):
     "Texts at batch 1 and batch 8, how many differ, and how many there are"
-    single, batched = (texts(generate(model, samples, settings, n)) for n in (1, 8))
+    single, batched = (texts(generate_texts(model, samples, settings, n)) for n in (1, 8))
     assert single.keys() == batched.keys()
     return sum(single[name] != batched[name] for name in single), len(single)
 
@@ -184,13 +198,13 @@ def test_trained_models_agree_across_batch_sizes_and_with_plain_transformers(nam
             source=["The council met on Tuesday. " * total for total in (1, 9, 4, 2, 12, 3, 7, 5)],
         )
     )
-    settings = replace(HE2024, samples=3, beams=3, max_new_tokens=20, max_prompt=100)
+    settings = replace(HE2024_DECODING, samples=3, beams=3, max_new_tokens=20, max_prompt=100)
     differ, total = near_ties(model, samples, settings)
     record_property("near_ties", f"{differ} of {total}")
     assert differ <= total // 50
-    got = texts(generate(model, samples, settings))
+    got = texts(generate_texts(model, samples, settings))
     for sample, (ids, _) in zip(
-        samples["id"], prompts(model, list(samples["source"]), own_settings(model, settings))
+        samples["id"], render_prompts(model, list(samples["source"]), checkpoint_settings(model, settings))
     ):
         for kind, options in (("greedy", {}), ("beam", dict(num_beams=3, num_return_sequences=3))):
             for k, theirs in enumerate(plain(model, ids, 20, min_length=2, **options)):
@@ -219,8 +233,10 @@ def plain(model, ids, n, **options):
 @pytest.mark.parametrize("kind", KINDS)
 def test_greedy_and_beams_are_those_of_transformers(kind):
     model = tiny(kind)
-    got = texts(generate(model, SAMPLES[:8], replace(SETTINGS, beams=3)))
-    for name, (ids, _) in zip(SAMPLES["id"][:8], prompts(model, list(SAMPLES["source"][:8]), SETTINGS)):
+    got = texts(generate_texts(model, SAMPLES[:8], replace(SETTINGS, beams=3)))
+    for name, (ids, _) in zip(
+        SAMPLES["id"][:8], render_prompts(model, list(SAMPLES["source"][:8]), SETTINGS)
+    ):
         assert plain(model, ids, 12) == [got[name, "greedy", 0]]
         assert plain(model, ids, 12, num_beams=3, num_return_sequences=3) == [
             got[name, "beam", k] for k in range(3)
@@ -236,12 +252,12 @@ def test_greedy_and_beams_are_those_of_transformers(kind):
 )
 def test_drawn_tokens_follow_the_filtered_distribution(options):
     model, n = tiny("llama"), 4000
-    settings = resolved(Decoding(samples=n, max_new_tokens=1, prompt="{source}", **options))
-    rows = [row for row in generate(model, SAMPLES[2:3], settings) if row["kind"] == "sample"]
-    ((ids, _),) = prompts(model, list(SAMPLES["source"][2:3]), settings)
+    settings = resolved_settings(Decoding(samples=n, max_new_tokens=1, prompt="{source}", **options))
+    rows = [row for row in generate_texts(model, SAMPLES[2:3], settings) if row["kind"] == "sample"]
+    ((ids, _),) = render_prompts(model, list(SAMPLES["source"][2:3]), settings)
     with torch.inference_mode():
         logits = model.model(torch.tensor([ids])).logits[:, -1].double()
-    probs = local.warpers(settings)(torch.tensor([ids]), logits).softmax(1)[0].numpy()
+    probs = local.sampling_processors(settings)(torch.tensor([ids]), logits).softmax(1)[0].numpy()
     seen = np.bincount([row["ids"][0] for row in rows], minlength=60)
     assert not seen[probs == 0].any() and (not options.get("top_k") or (probs > 0).sum() <= options["top_k"])
     big = n * probs >= 5
@@ -251,15 +267,19 @@ def test_drawn_tokens_follow_the_filtered_distribution(options):
 
 
 def test_noise_is_standard_gumbel_and_its_rows_and_steps_are_unrelated():
-    noise = gumbel(torch.tensor([key(42, "a", k) - (1 << 63) for k in range(40)]), 3, 5000).numpy()
+    noise = gumbel_noise(
+        torch.tensor([text_seed(42, "a", k) - (1 << 63) for k in range(40)]), 3, 5000
+    ).numpy()
     assert stats.kstest(noise.ravel(), "gumbel_r").pvalue > 1e-3
     assert abs(np.corrcoef(noise)[np.triu_indices(40, 1)]).max() < 5 / 5000**0.5
-    later = gumbel(torch.tensor([key(42, "a", k) - (1 << 63) for k in range(40)]), 4, 5000).numpy()
+    later = gumbel_noise(
+        torch.tensor([text_seed(42, "a", k) - (1 << 63) for k in range(40)]), 4, 5000
+    ).numpy()
     assert abs(np.corrcoef(noise.ravel(), later.ravel())[0, 1]) < 5 / 200_000**0.5
 
 
 def test_every_step_draws_anew():
-    step = local.GumbelMax([7, None, 9], resolved(DEFAULT), "cpu")
+    step = local.GumbelMax([7, None, 9], resolved_settings(DEFAULT_DECODING), "cpu")
     flat = torch.tensor([[0.0] * 49 + [1e-3]] * 3)
     drawn = [step(torch.zeros(3, 1), flat).argmax(1).tolist() for _ in range(40)]
     assert (
@@ -271,10 +291,18 @@ def test_every_step_draws_anew():
 
 @given(st.integers(), st.text(max_size=5), st.integers(0, 20))
 def test_keys_fit_64_bits_and_differ_by_every_argument(seed, sample, k):
-    own = key(seed, sample, k)
+    own = text_seed(seed, sample, k)
     assert (
         0 <= own < 2**64
-        and len({own, key(seed + 1, sample, k), key(seed, sample + "x", k), key(seed, sample, k + 1)}) == 4
+        and len(
+            {
+                own,
+                text_seed(seed + 1, sample, k),
+                text_seed(seed, sample + "x", k),
+                text_seed(seed, sample, k + 1),
+            }
+        )
+        == 4
     )
 
 
@@ -285,7 +313,7 @@ def test_keys_fit_64_bits_and_differ_by_every_argument(seed, sample, k):
 @hypothesis_settings(max_examples=40)
 def test_the_closing_of_a_prompt_is_never_cut(words, limit, chat):
     model, source = tiny_for_prompts(chat), " ".join(words)
-    ((ids, cut),) = prompts(
+    ((ids, cut),) = render_prompts(
         model,
         [source],
         Decoding(prompt="{source} w9" if not chat else "{source}", max_prompt=limit, max_new_tokens=5),
@@ -305,12 +333,12 @@ def tiny_for_prompts(chat):
 
 def test_source_may_hold_braces_and_the_template_is_used_once():
     model = tiny("llama")
-    ((ids, _),) = prompts(model, ["w5 {source} {x}"], SETTINGS)
+    ((ids, _),) = render_prompts(model, ["w5 {source} {x}"], SETTINGS)
     assert model.tokenizer.convert_ids_to_tokens(ids) == ["w1", "w5", "<pad>", "<pad>", "w2"]
 
 
 def test_truncation_is_counted_in_the_row():
-    rows = generate(tiny("bart"), SAMPLES[:7], replace(SETTINGS, max_prompt=10))
+    rows = generate_texts(tiny("bart"), SAMPLES[:7], replace(SETTINGS, max_prompt=10))
     lengths = {sample.id: len(sample.source.split()) for sample in SAMPLES[:7].itertuples()}
     assert all(
         (row["cut"], row["truncated"]) == (max(lengths[row["sample"]] - 10, 0), lengths[row["sample"]] > 10)
@@ -320,13 +348,13 @@ def test_truncation_is_counted_in_the_row():
 
 def test_a_prompt_that_cannot_fit_is_an_error_and_not_a_cut():
     with pytest.raises(ValueError, match="has 3 tokens, more than the 2 that fit"):
-        fit(lambda source: f"w1 {source} w2 w3", lambda prompt: prompt.split(), "w9 w9", 2)
+        fit_prompt(lambda source: f"w1 {source} w2 w3", lambda prompt: prompt.split(), "w9 w9", 2)
     with pytest.raises(ValueError, match="no room for max_new_tokens=96"):
-        generate(tiny("llama"), SAMPLES, replace(SETTINGS, max_new_tokens=96))
+        generate_texts(tiny("llama"), SAMPLES, replace(SETTINGS, max_new_tokens=96))
     with pytest.raises(ValueError, match="no room for max_new_tokens=96"):
-        generate(tiny("bart"), SAMPLES, replace(SETTINGS, max_new_tokens=96))
+        generate_texts(tiny("bart"), SAMPLES, replace(SETTINGS, max_new_tokens=96))
     with pytest.raises(ValueError, match=r"\['a'\] have an empty prompt"):
-        generate(
+        generate_texts(
             tiny("llama"), pd.DataFrame(dict(id=["a"], source=[""])), replace(SETTINGS, prompt="{source}")
         )
 
@@ -336,7 +364,7 @@ def test_a_prompt_that_cannot_fit_is_an_error_and_not_a_cut():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_finish_says_whether_the_model_ended_the_text(kind):
-    rows = generate(tiny(kind), SAMPLES, replace(SETTINGS, samples=8))
+    rows = generate_texts(tiny(kind), SAMPLES, replace(SETTINGS, samples=8))
     for row in rows:
         assert (
             row["finish"]
@@ -349,14 +377,14 @@ def test_finish_says_whether_the_model_ended_the_text(kind):
 
 
 def test_a_forced_end_is_a_cut_and_not_a_stop():
-    rows = generate(tiny("bart"), SAMPLES, replace(SETTINGS, max_new_tokens=2))
+    rows = generate_texts(tiny("bart"), SAMPLES, replace(SETTINGS, max_new_tokens=2))
     assert all(row["ids"][-1] == 1 for row in rows) and {
         row["finish"] for row in rows if len(row["ids"]) == 2
     } == {"length"}
 
 
 def test_out_of_memory_halves_the_batch_and_changes_no_text(monkeypatch):
-    model, sizes, real = tiny("bart"), [], local.decode
+    model, sizes, real = tiny("bart"), [], local.decode_batch
 
     def small(model, ids_of, settings, keys=None):
         sizes.append(len(ids_of))
@@ -364,16 +392,16 @@ def test_out_of_memory_halves_the_batch_and_changes_no_text(monkeypatch):
             raise torch.OutOfMemoryError("CUDA out of memory")
         return real(model, ids_of, settings, keys)
 
-    good = texts(generate(model, SAMPLES, SETTINGS, 8))
-    monkeypatch.setattr(local, "decode", small)
-    assert texts(generate(model, SAMPLES, SETTINGS, 8)) == good and sizes[:4] == [8, 4, 2, 2]
+    good = texts(generate_texts(model, SAMPLES, SETTINGS, 8))
+    monkeypatch.setattr(local, "decode_batch", small)
+    assert texts(generate_texts(model, SAMPLES, SETTINGS, 8)) == good and sizes[:4] == [8, 4, 2, 2]
 
 
 def test_an_encoder_cannot_write():
     model = tiny("llama")
     model.kind = "encoder"
     with pytest.raises(ValueError, match="of kind 'encoder': it cannot write"):
-        generate(model, SAMPLES, SETTINGS)
+        generate_texts(model, SAMPLES, SETTINGS)
 
 
 # Settings and provenance
@@ -381,7 +409,7 @@ def test_an_encoder_cannot_write():
 
 def test_presets_resolve_against_the_checkpoint():
     model = tiny("llama")
-    recorded = about(model, "d", "g", HE2024)["settings"]
+    recorded = local_provenance(model, "d", "g", HE2024_DECODING)["settings"]
     assert (
         recorded["temperature"],
         recorded["top_p"],
@@ -402,38 +430,38 @@ def test_presets_resolve_against_the_checkpoint():
         and recorded["dtype"] == "float32"
     )
     model.model.generation_config.update(temperature=0.6, top_p=0.9)
-    recorded = about(model, "d", "g", HE2024)["settings"]
+    recorded = local_provenance(model, "d", "g", HE2024_DECODING)["settings"]
     assert (recorded["temperature"], recorded["top_p"], recorded["top_k"]) == (0.6, 0.9, 50)
     assert (
-        about(model, "d", "g", DEFAULT)["settings"]["top_k"] == 0
-        and about(tiny("bart"), "d", "g", HE2024)["settings"]["prompt"] == "{source}"
+        local_provenance(model, "d", "g", DEFAULT_DECODING)["settings"]["top_k"] == 0
+        and local_provenance(tiny("bart"), "d", "g", HE2024_DECODING)["settings"]["prompt"] == "{source}"
     )
-    assert None not in stated(resolved(HE2024), "{source}").values()
+    assert None not in settings_to_record(resolved_settings(HE2024_DECODING), "{source}").values()
 
 
 def test_a_checkpoint_that_samples_by_default_does_not_disturb_ours():
     model = tiny("llama")
-    good = texts(generate(model, SAMPLES[:5], SETTINGS))
+    good = texts(generate_texts(model, SAMPLES[:5], SETTINGS))
     model.model.generation_config.update(do_sample=True, temperature=0.3, top_k=2, num_beams=1, max_length=5)
-    assert texts(generate(model, SAMPLES[:5], SETTINGS)) == good
+    assert texts(generate_texts(model, SAMPLES[:5], SETTINGS)) == good
 
 
 def test_new_weights_in_an_old_folder_are_another_revision(tmp_path):
     model, other = tiny("bart"), tiny("bart")
     assert fingerprint(model) == fingerprint(other)
-    fill(tmp_path / "bank", "d", "bart", SAMPLES[:4], model, SETTINGS, progress=False)
+    fill_local_bank(tmp_path / "bank", "d", "bart", SAMPLES[:4], model, SETTINGS, progress=False)
     with torch.no_grad():
         other.model.model.shared.weight[7, 0] += 1e-3
     assert fingerprint(model) != fingerprint(other)
     with pytest.raises(BadShard, match="revision: found"):
-        fill(tmp_path / "bank", "d", "bart", SAMPLES[:4], other, SETTINGS, progress=False)
+        fill_local_bank(tmp_path / "bank", "d", "bart", SAMPLES[:4], other, SETTINGS, progress=False)
 
 
 def test_the_folder_of_a_model_is_not_in_its_provenance(tmp_path):
     model = tiny("llama")
     model.id = str(tmp_path / "models" / "my-llama")
-    fill(tmp_path / "bank", "d", "llama", SAMPLES[:3], model, SETTINGS, progress=False)
-    found = shard_about(tmp_path / "bank" / "00000.parquet")
+    fill_local_bank(tmp_path / "bank", "d", "llama", SAMPLES[:3], model, SETTINGS, progress=False)
+    found = shard_provenance(tmp_path / "bank" / "00000.parquet")
     assert found["model"] == "my-llama" and str(tmp_path) not in str(found) and found["made_with"]["torch"]
 
 
@@ -443,7 +471,7 @@ HARD = replace(SETTINGS, samples=10, beams=3)
 
 
 def one_worker(folder, i, n):
-    fill(folder, "d", "bart", SAMPLES, tiny("bart"), HARD, size=2, worker=(i, n), progress=False)
+    fill_local_bank(folder, "d", "bart", SAMPLES, tiny("bart"), HARD, size=2, worker=(i, n), progress=False)
 
 
 SCRIPT = """

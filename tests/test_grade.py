@@ -12,18 +12,18 @@ import pytest
 from uetrust.core.registry import load_scores
 from uetrust.core.settings import oracles
 from uetrust.data.bulletins import bulletins
-from uetrust.generation.decoding import HE2024
+from uetrust.generation.decoding import HE2024_DECODING
 from uetrust.models import classifiers as ev
 from uetrust.models import heads as hd
 from uetrust.models import likelihoods as lk
-from uetrust.models.encode import embed
+from uetrust.models.encode import embed_texts
 from uetrust.models.forward import Layout
 from uetrust.models.load import load
 from uetrust.nlg import alignment, fflm, heads, likelihood, nli, overlap, strings, unieval
 from uetrust.scoring import metrics as g
-from uetrust.scoring.cache import grade_kept
-from uetrust.scoring.methods import stored
-from uetrust.stats.compare import sentences
+from uetrust.scoring.cache import cached_metrics
+from uetrust.scoring.methods import required_inputs
+from uetrust.stats.compare import split_sentences
 
 reg = load_scores()
 
@@ -40,7 +40,7 @@ def texts():
 
 @pytest.fixture(scope="module")
 def graded(texts):
-    return g.grade(texts, g.shipped(), progress=False)
+    return g.compute_metrics(texts, g.shipped(), progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def columns(texts):
 
 def test_likelihoods_are_those_made_by_hand(texts, graded, model):
     by_metric, (hypotheses, sources, references) = wide(graded), columns(texts)
-    statistics, _ = lk.directions(
+    statistics, _ = lk.directed_logp(
         model("bart"),
         "bart",
         ["source_hypothesis", "reference_hypothesis", "prefix_hypothesis"],
@@ -80,19 +80,21 @@ def test_likelihoods_are_those_made_by_hand(texts, graded, model):
         by_metric["cop"],
         map(fflm.cop, statistics["bart_logp_source_hypothesis"], statistics["bart_logp_prefix_hypothesis"]),
     )
-    statistics, _ = lk.directions(
+    statistics, _ = lk.directed_logp(
         model("bart"), "x", ["hypothesis_reference"], hypotheses, None, references, layout=Layout(window=256)
     )
     close(
         by_metric["bart_score_he2024"],
         map(likelihood.bart_score_he2024, statistics["x_logp_hypothesis_reference"]),
     )
-    statistics, cut = lk.directions(
+    statistics, cut = lk.directed_logp(
         model("bart"), "x", ["source_hypothesis", "empty_hypothesis"], hypotheses, sources, most=110
     )
     close(by_metric["harim_plus"], map(fflm.harim_plus, *statistics.values()))
     assert graded.attrs["cut"]["harim"] == {k.replace("x_", "bart110_"): c.sum() for k, c in cut.items()}
-    statistics, _ = lk.directions(model("t5"), "t5", ["hypothesis_reference"], hypotheses, None, references)
+    statistics, _ = lk.directed_logp(
+        model("t5"), "t5", ["hypothesis_reference"], hypotheses, None, references
+    )
     close(
         by_metric["t5_score_recall"],
         map(likelihood.t5_score_recall, statistics["t5_logp_hypothesis_reference"]),
@@ -101,7 +103,7 @@ def test_likelihoods_are_those_made_by_hand(texts, graded, model):
         ("source_hypothesis", " TL;DR: ", "gpt_score"),
         ("reference_hypothesis", " In other words , ", "gpt_score_precision"),
     ):
-        statistics, _ = lk.directions(
+        statistics, _ = lk.directed_logp(
             model("gpt"),
             "gpt",
             [way],
@@ -111,7 +113,7 @@ def test_likelihoods_are_those_made_by_hand(texts, graded, model):
             layout=Layout(first=None, joined=True, sep=sep, window=1000),
         )
         close(by_metric[name], map(reg[name].fn, statistics[f"gpt_logp_{way}"]))
-    tokens = fflm.fflm_tokens(**lk.fflm(model("fflm"), hypotheses, sources)[0])
+    tokens = fflm.fflm_tokens(**lk.fflm_probabilities(model("fflm"), hypotheses, sources)[0])
     for name in ("fflm", "fflm_paper", "cop_causal"):
         close(by_metric[name], map(reg[name].fn, tokens))
 
@@ -119,15 +121,20 @@ def test_likelihoods_are_those_made_by_hand(texts, graded, model):
 def test_questions_are_those_asked_by_hand(texts, graded, model):
     by_metric, (hypotheses, sources, references) = wide(graded), columns(texts)
     x = dict(
-        sentence=list(map(sentences, hypotheses)), hypothesis=hypotheses, source=sources, reference=references
+        sentence=list(map(split_sentences, hypotheses)),
+        hypothesis=hypotheses,
+        source=sources,
+        reference=references,
     )
-    statistics, _ = lk.unieval(model("unieval"), ["fluency", "coherence", "consistency", "relevance"], x)
-    he, _ = lk.unieval(
+    statistics, _ = lk.unieval_answers(
+        model("unieval"), ["fluency", "coherence", "consistency", "relevance"], x
+    )
+    he, _ = lk.unieval_answers(
         model("unieval"),
         ["coherence", "consistency"],
         x,
         "yes_no_{}_he2024",
-        HE2024.prompt.removesuffix("{source}"),
+        HE2024_DECODING.prompt.removesuffix("{source}"),
     )
     close(by_metric["unieval_fluency"], map(unieval.unieval_fluency, statistics["yes_no_fluency"]))
     close(
@@ -157,11 +164,12 @@ def test_pairs_are_those_read_by_hand(texts, graded, model):
         ("summac_zs_paragraph", "paragraph"),
     ):
         logits, _ = ev.nli_grids(
-            nli_model, [nli.grid(a, items, how, sentences) for a, items in zip(sources, hypotheses)]
+            nli_model,
+            [nli.summac_grid(a, items, how, split_sentences) for a, items in zip(sources, hypotheses)],
         )
         close(by_metric[name].iloc[:3], map(reg[name].fn, logits[:3]))
-    assert [len(x) for x in nli.grid(sources[3], hypotheses[3], split=sentences)] == [
-        len(sentences(sources[3])),
+    assert [len(x) for x in nli.summac_grid(sources[3], hypotheses[3], split=split_sentences)] == [
+        len(split_sentences(sources[3])),
         0,
     ]
     assert graded.query("name=='summac_zs' and sample=='d'")["note"].item().startswith("nothing to compare")
@@ -171,29 +179,36 @@ def test_tokens_and_vectors_are_those_compared_by_hand(texts, graded, model):
     by_metric, (hypotheses, sources, references), nli_model = wide(graded), columns(texts), model("bertscore")
     close(
         by_metric["bertscore_f1"],
-        map(alignment.bertscore_f1, ev.cosines(nli_model, list(zip(hypotheses, references)))[0]),
+        map(alignment.bertscore_f1, ev.token_cosines(nli_model, list(zip(hypotheses, references)))[0]),
     )
     close(
         by_metric["ctc_embedding"],
-        map(alignment.ctc_embedding, ev.cosines(nli_model, list(zip(hypotheses, sources)))[0]),
+        map(alignment.ctc_embedding, ev.token_cosines(nli_model, list(zip(hypotheses, sources)))[0]),
     )
     close(
         by_metric["bertscore_f1_idf"],
         map(
             alignment.bertscore_f1_idf,
-            ev.cosines(nli_model, list(zip(hypotheses, references)))[0],
-            ev.idf(nli_model, hypotheses, references),
-            ev.idf(nli_model, references, references),
+            ev.token_cosines(nli_model, list(zip(hypotheses, references)))[0],
+            ev.idf_weights(nli_model, hypotheses, references),
+            ev.idf_weights(nli_model, references, references),
         ),
     )
     close(
         by_metric["embedding_spearman"],
-        map(alignment.embedding_spearman, embed(nli_model, hypotheses)[0], embed(nli_model, references)[0]),
+        map(
+            alignment.embedding_spearman,
+            embed_texts(nli_model, hypotheses)[0],
+            embed_texts(nli_model, references)[0],
+        ),
     )
     close(by_metric["rouge_l"], map(overlap.rouge_l, hypotheses, references))
     close(
         by_metric["bleu_alignscore"],
-        [strings.bleu_alignscore(sentences(a), sentences(items)) for a, items in zip(hypotheses, sources)],
+        [
+            strings.bleu_alignscore(split_sentences(a), split_sentences(items))
+            for a, items in zip(hypotheses, sources)
+        ],
     )
 
 
@@ -204,7 +219,7 @@ def test_trained_heads_are_those_read_by_hand(texts):
     align, ctc = (
         at / "heads" / f for f in ("alignscore_heads.safetensors", "ctc_disc_classifier.safetensors")
     )
-    table = g.grade(
+    table = g.compute_metrics(
         texts,
         dict(
             factcc=at / "tiny_bert_factcc",
@@ -222,25 +237,30 @@ def test_trained_heads_are_those_read_by_hand(texts):
     by_metric, roberta, regressor = wide(table), load(at / "tiny_roberta"), load(at / "tiny_bert_regression")
     close(
         by_metric["factcc"],
-        map(heads.factcc, ev.factcc(load(at / "tiny_bert_factcc"), list(zip(sources, hypotheses)))[0]),
+        map(heads.factcc, ev.factcc_logits(load(at / "tiny_bert_factcc"), list(zip(sources, hypotheses)))[0]),
     )
     close(
         by_metric["factcc_sentences"],
         [
             heads.factcc_sentences(
-                ev.factcc(load(at / "tiny_bert_factcc"), [(a, c) for c in sentences(items)])[0]
+                ev.factcc_logits(load(at / "tiny_bert_factcc"), [(a, c) for c in split_sentences(items)])[0]
             )
             for a, items in zip(sources, hypotheses)
         ],
     )
-    close(by_metric["bleurt"], ev.regress(regressor, list(zip(references, hypotheses)))[0])
+    close(by_metric["bleurt"], ev.regression_values(regressor, list(zip(references, hypotheses)))[0])
     close(
-        by_metric["ctc_regression"], ev.regress(regressor, list(zip(sources, hypotheses)), cut="longest")[0]
+        by_metric["ctc_regression"],
+        ev.regression_values(regressor, list(zip(sources, hypotheses)), cut="longest")[0],
     )
     e = ev.sentence_encoder(at / "tiny_sbert")
     close(
         by_metric["embedding_kendall"],
-        map(alignment.embedding_kendall, ev.vectors(e, hypotheses)[0], ev.vectors(e, references)[0]),
+        map(
+            alignment.embedding_kendall,
+            ev.sentence_embeddings(e, hypotheses)[0],
+            ev.sentence_embeddings(e, references)[0],
+        ),
     )
     close(
         by_metric["anli"],
@@ -248,16 +268,19 @@ def test_trained_heads_are_those_read_by_hand(texts):
     )
     close(
         by_metric["true_nli"],
-        map(nli.true_nli, hd.true_nli(load(at / "tiny_t5"), list(zip(sources, hypotheses)))[0]),
+        map(nli.true_nli, hd.true_nli_logp(load(at / "tiny_t5"), list(zip(sources, hypotheses)))[0]),
     )
-    logits, _ = hd.align_grids(
+    logits, _ = hd.alignscore_logits(
         roberta,
         align,
-        [(heads.align_chunks(a, sentences), sentences(items)) for a, items in zip(sources, hypotheses)],
+        [
+            (heads.alignscore_chunks(a, split_sentences), split_sentences(items))
+            for a, items in zip(sources, hypotheses)
+        ],
     )
     close(by_metric["alignscore"], map(heads.alignscore, logits["align_three"]))
     kept, back = (
-        hd.kept_words(roberta, ctc, list(zip(a, items)))[0]
+        hd.ctc_word_logits(roberta, ctc, list(zip(a, items)))[0]
         for a, items in ((hypotheses, sources), (references, hypotheses))
     )
     close(by_metric["ctc_relevance"], map(alignment.ctc_relevance, kept, back))
@@ -282,7 +305,7 @@ def test_every_applicable_score_is_there_once_and_the_others_say_why(texts, grad
 
 @pytest.mark.parametrize("column", ["source", "reference"])
 def test_a_missing_column_is_named_and_costs_no_other_score(texts, graded, column):
-    table = g.grade(
+    table = g.compute_metrics(
         texts.drop(columns=column), {k: g.shipped()[k] for k in ("bart", "nli", "bertscore")}, progress=False
     )
     needs = {n for n, by_metric in table.attrs["missing"].items() if f"the column {column}" in by_metric}
@@ -290,13 +313,13 @@ def test_a_missing_column_is_named_and_costs_no_other_score(texts, graded, colum
     def of(leaf):
         return (leaf,) if leaf in g.TEXTS else g.MAKERS[g.MADE[leaf]].leaves[leaf] if leaf in g.MADE else ()
 
-    assert needs == {n for n in reg.of("nlg") if any(column in of(leaf) for leaf in stored(n))}
+    assert needs == {n for n in reg.of("nlg") if any(column in of(leaf) for leaf in required_inputs(n))}
     both = wide(table)
     close(both, wide(graded)[both.columns].to_numpy())
 
 
 def test_the_order_of_rows_changes_nothing(texts, graded):
-    table = g.grade(texts.iloc[[2, 0, 3, 1]], g.shipped(), progress=False)
+    table = g.compute_metrics(texts.iloc[[2, 0, 3, 1]], g.shipped(), progress=False)
     assert (
         table["sample"].iloc[:4].tolist() == list("cadb")
         and table["name"].unique().tolist() == graded["name"].unique().tolist()
@@ -306,7 +329,11 @@ def test_the_order_of_rows_changes_nothing(texts, graded):
 
 
 def test_the_batch_changes_nothing(texts, graded):
-    off = (wide(g.grade(texts, g.shipped(), progress=False, batch_tokens=1)) - wide(graded)).abs().max()
+    off = (
+        (wide(g.compute_metrics(texts, g.shipped(), progress=False, batch_tokens=1)) - wide(graded))
+        .abs()
+        .max()
+    )
     weight = (
         off.index.str.startswith("fflm").astype(float) * (np.e - 1) + 1
     )  # FFLM multiplies each token, and so its rounding, by up to e
@@ -319,7 +346,7 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
     both = texts.drop(columns="reference").assign(
         references=[[x] if x == y else [x, y] for x, y in zip(own, other)]
     )
-    table = g.grade(both, g.shipped(), progress=False)
+    table = g.compute_metrics(both, g.shipped(), progress=False)
     assert list(table["name"].unique()) == list(graded["name"].unique()) and table["sample"].iloc[
         :4
     ].tolist() == list("abcd")
@@ -328,7 +355,7 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
         .rename(columns=dict(references="reference"))
         .assign(id=lambda d: d["id"] + d.groupby("id").cumcount().astype(str))
     )
-    apart, got, first = wide(g.grade(one, g.shipped(), progress=False)), wide(table), wide(graded)
+    apart, got, first = wide(g.compute_metrics(one, g.shipped(), progress=False)), wide(table), wide(graded)
     each = apart.groupby(apart.index.str[0])
 
     def takes_all(leaf):
@@ -338,7 +365,7 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
             and "reference" in g.MAKERS[g.MADE[leaf]].leaves[leaf]
         )
 
-    mean = [n for n in got if any(map(takes_all, stored(n)))]
+    mean = [n for n in got if any(map(takes_all, required_inputs(n)))]
     best = got.columns.difference([*mean, "bleu"])
     assert (
         len(one) == 7
@@ -364,7 +391,7 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
 
 
 def test_a_text_has_a_score_where_one_of_its_references_gives_one(texts):
-    table = g.grade(
+    table = g.compute_metrics(
         texts.iloc[:2].drop(columns="reference").assign(references=[["", texts["reference"][0]], ["", ""]]),
         {},
         ["rouge_l"],
@@ -377,14 +404,16 @@ def test_a_text_has_a_score_where_one_of_its_references_gives_one(texts):
 def test_each_checkpoint_is_loaded_once_and_only_what_is_asked_is_made(texts, monkeypatch):
     opened, real = [], g._load_model
     monkeypatch.setattr(g, "_load_model", lambda key, **kw: opened.append(key[0]) or real(key, **kw))
-    table = g.grade(texts, g.shipped(), ["bart_score", "summac_zs", "harim", "rouge_l"], progress=False)
+    table = g.compute_metrics(
+        texts, g.shipped(), ["bart_score", "summac_zs", "harim", "rouge_l"], progress=False
+    )
     assert [path.rsplit("/", 1)[-1] for path in opened] == ["tiny-bart", "tiny-nli"]
     assert {k: set(statistics) for k, statistics in table.attrs["cut"].items()} == dict(
         bart={"bart_logp_source_hypothesis"},
         harim={"bart110_logp_source_hypothesis", "bart110_logp_empty_hypothesis"},
         summac={"nli_source_sentences"},
     )
-    own = g.grade(
+    own = g.compute_metrics(
         texts, g.shipped() | dict(summac=g.shipped()["nli"]), ["mnli_doc", "summac_zs"], progress=False
     )
     assert own.attrs["models"].keys() == {"mnli", "summac"} and len(opened) == 3
@@ -406,7 +435,7 @@ def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
     gc.collect()
     gc.disable()
     try:
-        g.grade(texts, g.shipped(), progress=False)
+        g.compute_metrics(texts, g.shipped(), progress=False)
     finally:
         gc.enable()
     assert (
@@ -418,7 +447,7 @@ def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
 
 def test_what_does_not_fit_is_counted(texts):
     long = texts.iloc[:1].assign(source=" ".join([texts["source"][0]] * 60))
-    table = g.grade(long, g.shipped(), ["mnli_doc", "bart_score"], progress=False)
+    table = g.compute_metrics(long, g.shipped(), ["mnli_doc", "bart_score"], progress=False)
     nli_model = load(g.shipped()["nli"])
     assert table.attrs["cut"]["mnli"] == {
         "nli_source_hypothesis": ev.nli_pairs(
@@ -429,7 +458,7 @@ def test_what_does_not_fit_is_counted(texts):
 
 
 def test_empty_texts_are_scored_or_noted(texts):
-    table = g.grade(texts.iloc[:2].assign(hypothesis=""), g.shipped(), progress=False)
+    table = g.compute_metrics(texts.iloc[:2].assign(hypothesis=""), g.shipped(), progress=False)
     assert (table["value"].isna() == (table["note"] != "")).all()
     by_metric = wide(table)
     assert (
@@ -460,21 +489,23 @@ def test_a_file_may_hold_several_references(tmp_path):
         + json.dumps(dict(summary="Snow.", references=["Rain."]))
         + "\n"
     )
-    assert g.grade(g.read_texts(tmp_path / "a.jsonl"), {}, ["rouge_l"], progress=False)["value"].tolist() == [
+    assert g.compute_metrics(g.read_texts(tmp_path / "a.jsonl"), {}, ["rouge_l"], progress=False)[
+        "value"
+    ].tolist() == [
         1.0,
         0.0,
     ]
     texts = g.read_texts(tmp_path / "a.jsonl")
     texts.to_parquet(tmp_path / "a.parquet")
     again = g.read_texts(tmp_path / "a.parquet")
-    assert again.to_dict("list") == texts.to_dict("list") and grade_kept(
+    assert again.to_dict("list") == texts.to_dict("list") and cached_metrics(
         tmp_path / "kept", again, {}, ["rouge_l"], progress=False
     )["value"].tolist() == [1.0, 0.0]
     (tmp_path / "a.csv").write_text("summary,references\na,b\n")
     with pytest.raises(
         ValueError, match="references must be a list of one text or more; it is not for row 1"
     ):
-        g.grade(g.read_texts(tmp_path / "a.csv"), {}, ["rouge_l"], progress=False)
+        g.compute_metrics(g.read_texts(tmp_path / "a.csv"), {}, ["rouge_l"], progress=False)
 
 
 @pytest.mark.parametrize(
@@ -505,9 +536,9 @@ def test_a_file_that_does_not_fit_says_what_would(tmp_path, text, says):
 )
 def test_texts_that_are_none_are_refused(texts, change, says):
     with pytest.raises(ValueError, match=says):
-        g.grade(texts.assign(**change), {}, progress=False)
+        g.compute_metrics(texts.assign(**change), {}, progress=False)
 
 
 def test_a_table_without_rows_is_refused(texts):
     with pytest.raises(ValueError, match="there is no text to score"):
-        g.grade(texts.iloc[:0], {}, ["rouge_l"], progress=False)
+        g.compute_metrics(texts.iloc[:0], {}, ["rouge_l"], progress=False)

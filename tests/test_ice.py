@@ -18,18 +18,18 @@ needs_data = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def df():
-    from uetrust.data.loaders import ice, realigned
+    from uetrust.data.loaders import ice, realign_unieval
 
-    return realigned(ice())
+    return realign_unieval(ice())
 
 
 @needs_data
 def test_levels_are_the_recorded_ones(df, oracle):
-    from uetrust.papers.ice.released import level_table
+    from uetrust.papers.ice.released import correlations_by_level
 
     want, t = (
         oracle("evaluation.json")["ice_unieval_levels"]["results"],
-        level_table(df, ["ice_uniform", "ice_stratified"]).set_index(["metric", "quality", "coef"]),
+        correlations_by_level(df, ["ice_uniform", "ice_stratified"]).set_index(["metric", "quality", "coef"]),
     )
     for (m, q, c), r in t.iterrows():
         assert (r["pooled"], r["per_document"]) == pytest.approx(
@@ -40,9 +40,9 @@ def test_levels_are_the_recorded_ones(df, oracle):
 
 @needs_data
 def test_distinct_scores_and_means_of_figure_2(df):
-    from uetrust.papers.ice.released import binned, spread_of
+    from uetrust.papers.ice.released import score_histograms, score_spreads
 
-    s = spread_of(df).set_index(["metric", "quality"])
+    s = score_spreads(df).set_index(["metric", "quality"])
     assert s.loc["ice_uniform", "distinct"].tolist() == [17, 4, 14, 9]
     assert [s.loc[m, "mean"].round(3).tolist() for m in ("human", "ice_uniform", "ice_stratified")] == [
         [0.605, 0.916, 0.918, 0.695],
@@ -50,15 +50,15 @@ def test_distinct_scores_and_means_of_figure_2(df):
         [0.579, 0.590, 0.753, 0.708],
     ]
     assert s.loc[("ice_uniform", "consistency"), "share"] == 1326 / 1536
-    assert np.allclose(binned(df).groupby(["metric", "quality"])["share"].sum(), 1)
+    assert np.allclose(score_histograms(df).groupby(["metric", "quality"])["share"].sum(), 1)
 
 
 @needs_data
 def test_appendix_e_as_published_and_by_documents(df):
     "The published verdicts come out on realigned scores; four of eight survive documents uncorrected"
-    from uetrust.papers.ice.released import appendix_e
+    from uetrust.papers.ice.released import significance_tests
 
-    e = appendix_e(df, subsets=400, draws=300, seed=1).set_index(["coef", "quality"])
+    e = significance_tests(df, subsets=400, draws=300, seed=1).set_index(["coef", "quality"])
     assert e.loc["kendall", "published_test"].to_dict() == dict(
         coherence="unieval", consistency="ice_uniform", fluency="unieval", relevance="ice_uniform"
     )
@@ -101,10 +101,10 @@ def test_an_experiment_without_its_data_ends_early_and_the_report_says_so(tmp_pa
         and "were not run" in said[0]
     )
     assert not any(o.output_type == "error" for c in cells for o in c.outputs)
-    from uetrust.report.page import missing, write_report
+    from uetrust.report.page import missing_files, write_report
 
     folder = out.parents[1]
-    assert "pages/wrong_documents.json" not in missing("smoke", folder)
+    assert "pages/wrong_documents.json" not in missing_files("smoke", folder)
     write_report("smoke", folder)
     page = (folder / "report" / "index.html").read_text()
     assert "Public data that are not at hand" in page and "data not at hand: ice/data_sms.json" in page

@@ -7,12 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uetrust.data.loaders import summeval
-from uetrust.papers.ice.live import DIMS, assigned, cells, coverage, folds, quarters, selection
+from uetrust.papers.ice.live import (
+    ICE_DIMENSIONS,
+    article_folds,
+    assigned_quarters,
+    quarter_cells,
+    quarter_coverage,
+    quarters,
+    select_examples,
+)
 
 
 def close_to_file(df):  # As the original code reads its pool
     return pd.DataFrame(
-        [dict(item=r["example_idx"], doc=r["id"], **{d: r[f"expert_{d}_mean"] for d in DIMS}) for r in df]
+        [
+            dict(item=r["example_idx"], doc=r["id"], **{d: r[f"expert_{d}_mean"] for d in ICE_DIMENSIONS})
+            for r in df
+        ]
     )
 
 
@@ -27,17 +38,17 @@ def trace(oracle):
 def real():
     "SummEval's summaries with the scores of the paper: the mean of three people on [0,1], to two digits"
     df = summeval()
-    return df[["item", "doc"]].assign(**{d: ((df[d] - 1) / 4).round(2) for d in DIMS})
+    return df[["item", "doc"]].assign(**{d: ((df[d] - 1) / 4).round(2) for d in ICE_DIMENSIONS})
 
 
 def test_choices_are_those_of_the_original_code(trace):
     pool, runs = trace
     assert len(runs) == 6
     for r in runs:
-        s = selection(
+        s = select_examples(
             pool, dict(uniform="uniform", stratified="as_coded")[r["sampling"]], r["fold_group_seed"]
         )
-        assert [list(g["doc"]) for _, g in s[s["dim"] == DIMS[0]].groupby("fold")] == r["folds"]
+        assert [list(g["doc"]) for _, g in s[s["dim"] == ICE_DIMENSIONS[0]].groupby("fold")] == r["folds"]
         for dim, want in r["picks"].items():
             assert [list(g["item"]) for _, g in s[s["dim"] == dim].groupby("fold")] == want, (
                 r["fold_group_seed"],
@@ -52,8 +63,8 @@ def test_cells_are_given_to_articles_as_in_the_original_code(trace):
     for r in (r for r in runs if r["stratified_detail"]):
         for dim, by_fold in r["stratified_detail"].items():
             for f, want in enumerate(by_fold):
-                there = cells(pool, r["folds"][f], dim)
-                (at, n), (_, full) = assigned(there, cover=False), assigned(there)
+                there = quarter_cells(pool, r["folds"][f], dim)
+                (at, n), (_, full) = assigned_quarters(there, cover=False), assigned_quarters(there)
                 assert (
                     [[len(c) for c in row] for row in there] == want["counts"]
                     and at.tolist() == want["assigned_bucket_per_text"]
@@ -86,7 +97,7 @@ FOLD_0 = dict(
 
 @pytest.mark.parametrize("how", FOLD_0)
 def test_the_published_examples_are_chosen_again(real, how):
-    s = selection(real, how)
+    s = select_examples(real, how)
     assert len(s) == 25 * 4 * 4
     for dim, want in FOLD_0[how].items():
         got = s[(s["dim"] == dim) & (s["fold"] == 0)]
@@ -94,12 +105,15 @@ def test_the_published_examples_are_chosen_again(real, how):
 
 
 def test_what_a_full_cover_changes_on_real_data(real):
-    chosen = selection(real, "stratified")
-    there = {k: cells(real, list(g["doc"]), k[0]) for k, g in chosen.groupby(["dim", "fold"], sort=False)}
+    chosen = select_examples(real, "stratified")
+    there = {
+        k: quarter_cells(real, list(g["doc"]), k[0]) for k, g in chosen.groupby(["dim", "fold"], sort=False)
+    }
     missed = (
         pd.Series(
             {
-                k: (assigned(c)[1] > 0).all() and not (assigned(c, cover=False)[1] > 0).all()
+                k: (assigned_quarters(c)[1] > 0).all()
+                and not (assigned_quarters(c, cover=False)[1] > 0).all()
                 for k, c in there.items()
             }
         )
@@ -107,9 +121,9 @@ def test_what_a_full_cover_changes_on_real_data(real):
         .sum()
     )
     assert missed.to_dict() == dict(coherence=0, consistency=0, fluency=1, relevance=9)
-    coded, full = (coverage(real, selection(real, how)) for how in ("as_coded", "stratified"))
+    coded, full = (quarter_coverage(real, select_examples(real, how)) for how in ("as_coded", "stratified"))
     assert (full["used"] == full["possible"]).all() and full["used"].sum() > coded["used"].sum()
-    sizes = {d: np.bincount(quarters(real[d]), minlength=4).tolist() for d in DIMS}
+    sizes = {d: np.bincount(quarters(real[d]), minlength=4).tolist() for d in ICE_DIMENSIONS}
     assert sizes == dict(
         coherence=[241, 413, 441, 505],
         consistency=[98, 56, 15, 1431],
@@ -119,7 +133,7 @@ def test_what_a_full_cover_changes_on_real_data(real):
 
 
 def test_the_uniform_examples_of_consistency_all_say_one(real):
-    s = selection(real, "uniform")
+    s = select_examples(real, "uniform")
     assert s[(s["dim"] == "consistency") & (s["fold"] == 0)]["score"].eq(1).all()
 
 
@@ -130,8 +144,8 @@ def test_a_full_cover_uses_as_many_quarters_as_any_choice(articles, seed):
     rows = [(f"d{i}", s) for i, a in enumerate(articles) for s in a]
     pool = pd.DataFrame(dict(item=range(len(rows)), doc=[d for d, _ in rows], fluency=[s for _, s in rows]))
     most = max(len(set(quarters(list(c)))) for c in product(*articles))
-    s = selection(pool, "stratified", seed, ["fluency"])
-    assert len(set(quarters(s["score"]))) == most == coverage(pool, s)["possible"][0] and sorted(
+    s = select_examples(pool, "stratified", seed, ["fluency"])
+    assert len(set(quarters(s["score"]))) == most == quarter_coverage(pool, s)["possible"][0] and sorted(
         s["doc"]
     ) == ["d0", "d1", "d2", "d3"]
 
@@ -139,7 +153,7 @@ def test_a_full_cover_uses_as_many_quarters_as_any_choice(articles, seed):
 def test_folds_hold_every_article_once():
     import random
 
-    f = folds([f"d{i // 3}" for i in range(36)], random.Random(1))
+    f = article_folds([f"d{i // 3}" for i in range(36)], random.Random(1))
     assert [len(x) for x in f] == [4, 4, 4] and len({d for x in f for d in x}) == 12
 
 
@@ -153,4 +167,4 @@ def test_folds_hold_every_article_once():
 )
 def test_what_cannot_be_chosen_is_said(real, kw, says):
     with pytest.raises(ValueError, match=says):
-        selection(real, **kw)
+        select_examples(real, **kw)

@@ -17,22 +17,22 @@ from scipy import stats
 from test_ice_examples import FOLD_0
 
 from uetrust.app.notebooks import run_notebook
-from uetrust.core.store import canonical
+from uetrust.core.store import canonical_json
 from uetrust.data.loaders import ice
-from uetrust.generation.endpoint import Cache, EndpointError
+from uetrust.generation.endpoint import EndpointError, ReplyCache
 from uetrust.nlg.judge import ICE_SHOWN
 from uetrust.papers.ice import live as runs
 from uetrust.papers.ice import live as st
 from uetrust.papers.ice import plots
-from uetrust.papers.ice.live import DIMS
-from uetrust.scoring.judges import completions, ice_replies
+from uetrust.papers.ice.live import ICE_DIMENSIONS
+from uetrust.scoring.judges import ice_replies, request_completions
 
-SMALL = st.Study(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
+SMALL = st.ICEStudy(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
 
 
 @pytest.fixture(scope="module")
 def pool():
-    return st.texts_named("bulletin:test:12")
+    return st.scored_summaries("bulletin:test:12")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def many(docs, each):
                 reference=f"Reference {d}.",
                 hypothesis=f"Summary {d} {i}.",
             )
-            | {q: r.randrange(5) / 4 for q in DIMS}
+            | {q: r.randrange(5) / 4 for q in ICE_DIMENSIONS}
             for d in range(docs)
             for i in range(each)
         ]
@@ -62,7 +62,7 @@ def many(docs, each):
 
 def questions(plan, value=0.5):
     "The same reply to every question"
-    return st.scored(
+    return st.scores_of_replies(
         plan, pd.DataFrame(dict(reply=f" {value}", why="", tokens=np.nan), index=range(len(plan)))
     )
 
@@ -71,7 +71,7 @@ def questions(plan, value=0.5):
 @pytest.mark.parametrize("docs,each,size,seed", [(12, 3, 4, 1), (20, 5, 4, 7), (30, 2, 5, 3), (20, 4, 10, 1)])
 def test_nothing_is_shown_and_judged_together_and_folds_cover_everything(docs, each, size, seed):
     p, n = many(docs, each), docs // size
-    s = st.Study(
+    s = st.ICEStudy(
         size=size,
         seed=seed,
         ways=("uniform",),
@@ -81,8 +81,8 @@ def test_nothing_is_shown_and_judged_together_and_folds_cover_everything(docs, e
         held=1,
         judged=each * size * (n - 1),
     )
-    doc, plan, seen = p.set_index("item")["doc"], st.asked(p, s), st.shown(p, s)
-    for (_, dim, how, fold, _), g in plan.groupby(st.KEY):
+    doc, plan, seen = p.set_index("item")["doc"], st.ice_questions(p, s), st.shown_examples(p, s)
+    for (_, dim, how, fold, _), g in plan.groupby(st.ICE_KEY):
         assert not set(doc[seen[how, dim, fold]]) & set(doc[g["item"]])
     ways = plan[(plan["part"] == "ways") & (plan["dim"] == "fluency")]
     assert Counter(ways["item"]) == dict.fromkeys(p["item"], n - 1), (
@@ -91,32 +91,32 @@ def test_nothing_is_shown_and_judged_together_and_folds_cover_everything(docs, e
     for f in range(n):
         assert len({doc[i] for i in seen["uniform", "fluency", f]}) == size and set(
             ways.loc[ways["fold"] == f, "item"]
-        ) == set(p["item"][~p["doc"].isin(st.checked(p, s)[f])])
+        ) == set(p["item"][~p["doc"].isin(st.checked_folds(p, s)[f])])
 
 
 def test_the_papers_split_is_64_and_1536_with_its_examples(real):
-    s = st.Study()
-    seen, judged = st.shown(real, s), st.judged(real, s, "ways")
-    assert len(judged) == 1536 == len(set(judged)) and len(st.checked(real, s)) == 25
+    s = st.ICEStudy()
+    seen, judged = st.shown_examples(real, s), st.judged_items(real, s, "ways")
+    assert len(judged) == 1536 == len(set(judged)) and len(st.checked_folds(real, s)) == 25
     for how, by_dim in FOLD_0.items():
         for dim, want in by_dim.items():
             assert {i: real.set_index("item").at[i, dim] for i in seen[how, dim, 0]} == want
-    sample = st.judged(real, s, "sets")
-    held = set(sum(st.checked(real, s)[:5], []))
+    sample = st.judged_items(real, s, "sets")
+    held = set(sum(st.checked_folds(real, s)[:5], []))
     assert len(set(sample)) == 200 and not held & set(real.set_index("item")["doc"][sample])
-    assert sample == st.judged(real, s, "sets", 2), "the same summaries with every set"
+    assert sample == st.judged_items(real, s, "sets", 2), "the same summaries with every set"
 
 
 def test_a_seed_is_a_study(real):
     (a, x), (b, y), (c, z) = (
-        (st.judged(real, s, "sets"), st.shown(real, s))
-        for s in (st.Study(seed=n, ways=("uniform",)) for n in (1, 1, 2))
+        (st.judged_items(real, s, "sets"), st.shown_examples(real, s))
+        for s in (st.ICEStudy(seed=n, ways=("uniform",)) for n in (1, 1, 2))
     )
     assert (a, x) == (b, y) and a != c and x != z
 
 
 def test_the_grid_is_every_number_with_every_set_and_none_once():
-    d = st.designs(st.Study(k=(0, 1, 4), sets=3), ["coherence"])
+    d = st.ice_designs(st.ICEStudy(k=(0, 1, 4), sets=3), ["coherence"])
     assert Counter(zip(d["part"], d["k"], d["how"])) == {
         ("ways", 4, w): 1 for w in ("uniform", "stratified", "as_coded")
     } | {("sets", 0, "none"): 1, ("sets", 1, "uniform"): 3, ("sets", 4, "uniform"): 3}
@@ -136,15 +136,15 @@ def test_the_grid_is_every_number_with_every_set_and_none_once():
 )
 def test_what_cannot_be_asked_is_said(pool, change, says):
     with pytest.raises(ValueError, match=says):
-        (st.asked(pool, SMALL._replace(**change)), st.shown(pool, SMALL._replace(**change)))
+        (st.ice_questions(pool, SMALL._replace(**change)), st.shown_examples(pool, SMALL._replace(**change)))
 
 
 def test_the_stand_in_has_summaries_that_fail_in_known_ways(pool):
-    m = pool.groupby("system")[list(DIMS)].mean()
+    m = pool.groupby("system")[list(ICE_DIMENSIONS)].mean()
     assert (
         pool["item"].is_unique
-        and pool[list(DIMS)].stack().between(0, 1).all()
-        and st.texts_named("bulletin:test:12").equals(pool)
+        and pool[list(ICE_DIMENSIONS)].stack().between(0, 1).all()
+        and st.scored_summaries("bulletin:test:12").equals(pool)
     )
     assert (
         (m.loc["paraphrase", ["consistency", "fluency", "relevance"]] == 1).all()
@@ -153,16 +153,16 @@ def test_the_stand_in_has_summaries_that_fail_in_known_ways(pool):
         and m.at["repeated", "coherence"] < 0.6 < m.at["repeated", "consistency"]
     )
     with pytest.raises(ValueError, match="summeval"):
-        st.texts_named("cnn")
+        st.scored_summaries("cnn")
 
 
 # What is sent
 def test_prompts_grow_by_an_example_and_end_with_the_question(pool):
-    plan = st.asked(pool, SMALL)
+    plan = st.ice_questions(pool, SMALL)
     requests = runs.ice_requests(
-        te.endpoint("http://127.0.0.1:9/v1", chat=False), pool, plan, st.shown(pool, SMALL)
+        te.endpoint("http://127.0.0.1:9/v1", chat=False), pool, plan, st.shown_examples(pool, SMALL)
     )
-    text, seen = pool.set_index("item"), st.shown(pool, SMALL)
+    text, seen = pool.set_index("item"), st.shown_examples(pool, SMALL)
     for row, r in zip(plan.itertuples(), requests):
         blocks = r.body["prompt"].split("\n\n")
         assert (
@@ -184,10 +184,10 @@ def test_prompts_grow_by_an_example_and_end_with_the_question(pool):
 
 def test_it_sends_what_the_judges_own_function_sends(pool, tmp_path, monkeypatch):
     monkeypatch.setattr(te, "completion", numbers)
-    plan, seen = st.asked(pool, SMALL), st.shown(pool, SMALL)
+    plan, seen = st.ice_questions(pool, SMALL), st.shown_examples(pool, SMALL)
     one = plan[(plan["part"] == "ways") & (plan["dim"] == "relevance") & (plan["how"] == "uniform")]
     with te.server() as (url, log):
-        got = completions(
+        got = request_completions(
             te.endpoint(url, chat=False),
             runs.ice_requests(te.endpoint(url, chat=False), pool, one, seen),
             tmp_path / "r",
@@ -231,12 +231,18 @@ TRUTH = {}
 def knowing(pool, monkeypatch):
     monkeypatch.setattr(te, "completion", numbers)
     TRUTH.update(
-        {f"{r.hypothesis}\n{d.capitalize()}:": getattr(r, d) for r in pool.itertuples() for d in DIMS}
+        {
+            f"{r.hypothesis}\n{d.capitalize()}:": getattr(r, d)
+            for r in pool.itertuples()
+            for d in ICE_DIMENSIONS
+        }
     )
 
 
 def study(pool, e):
-    return (plan := st.asked(pool, SMALL)), runs.ice_requests(e, pool, plan, st.shown(pool, SMALL))
+    return (plan := st.ice_questions(pool, SMALL)), runs.ice_requests(
+        e, pool, plan, st.shown_examples(pool, SMALL)
+    )
 
 
 # Money
@@ -245,7 +251,7 @@ def test_a_dry_run_counts_requests_and_tokens_and_sends_nothing(pool, tmp_path, 
         e = te.endpoint(url, chat=False, price_in=2.0, price_out=4.0, budget=9.0)
         plan, requests = study(pool, e)
         dry = runs.ice_estimate(e, requests, tmp_path / "r")
-        unread = completions(e, requests, tmp_path / "r", send=False, progress=False)
+        unread = request_completions(e, requests, tmp_path / "r", send=False, progress=False)
         assert not log["seen"] and unread["why"].eq("not asked").all() and unread["tokens"].isna().all()
         different = {r.key: r.body for r in requests}
         assert dry[["questions", "requests", "cached", "tokens_out", "budget_left"]].tolist() == [
@@ -256,20 +262,20 @@ def test_a_dry_run_counts_requests_and_tokens_and_sends_nothing(pool, tmp_path, 
             9.0,
         ]
         assert (
-            dry["tokens_in"] == sum(len(canonical(b).encode()) for b in different.values()) // 4
+            dry["tokens_in"] == sum(len(canonical_json(b).encode()) for b in different.values()) // 4
             and dry["cost"] == (2 * dry["tokens_in"] + 4 * dry["tokens_out"]) / 1e6
         )
-        first = completions(e, requests[:300], tmp_path / "r", progress=False)
+        first = request_completions(e, requests[:300], tmp_path / "r", progress=False)
         seen = len(log["seen"])
         left = runs.ice_estimate(e, requests, tmp_path / "r")
-        part = completions(e, requests, tmp_path / "r", send=False, progress=False)
+        part = request_completions(e, requests, tmp_path / "r", send=False, progress=False)
         assert (
             seen == left["cached"] == len({r.key for r in requests[:300]})
             and len(log["seen"]) == seen
             and runs.ice_estimate(e, requests)["cached"] == 0
         )
         assert part["reply"][:300].equals(first["reply"]) and "not asked" in set(part["why"])
-        everything = completions(e, requests, tmp_path / "r", progress=False)
+        everything = request_completions(e, requests, tmp_path / "r", progress=False)
     assert len(log["seen"]) == len(different) < len(plan) and everything["why"].eq("").all()
 
 
@@ -301,7 +307,7 @@ def test_killed_it_pays_at_most_the_request_under_way_again(pool, tmp_path, know
         e = te.endpoint(url, chat=False)
         _, requests = study(pool, e)
         assert 40 == len({r.key for r in requests[:40]}) <= len(log["seen"]) <= 40 + 1
-        quiet = completions(e, requests[:40], tmp_path / "quiet", progress=False)
+        quiet = request_completions(e, requests[:40], tmp_path / "quiet", progress=False)
     assert [r["reply"] for r in json.loads((tmp_path / "got.json").read_text())] == list(quiet["reply"])
 
 
@@ -311,7 +317,7 @@ def test_a_part_that_is_refused_whole_does_not_stop_the_others(pool, tmp_path, k
     plan, requests = study(pool, e)
     some = requests[:30]
     with te.server(["ok"] * 10 + [(413, {}, "too long")] * 12) as (url, log):
-        got = completions(
+        got = request_completions(
             te.endpoint(url, chat=False, concurrency=1), some, tmp_path / "r", size=5, progress=False
         )
     assert (
@@ -320,18 +326,18 @@ def test_a_part_that_is_refused_whole_does_not_stop_the_others(pool, tmp_path, k
         and got["reply"].notna().sum() == 18
     )
     with te.server([(413, {}, "too long")] * 99) as (url, _), pytest.raises(EndpointError, match="too long"):
-        completions(te.endpoint(url, chat=False), some, tmp_path / "none", size=5, progress=False)
+        request_completions(te.endpoint(url, chat=False), some, tmp_path / "none", size=5, progress=False)
     with (
         te.server(["ok"] * 7 + [(401, {}, "who are you")] * 99) as (url, _),
         pytest.raises(EndpointError, match="who are you"),
     ):
-        completions(
+        request_completions(
             te.endpoint(url, chat=False, concurrency=1), some, tmp_path / "key", size=5, progress=False
         )
-    with Cache(tmp_path / "key") as c:
+    with ReplyCache(tmp_path / "key") as c:
         assert sum(c.get(r.key) is not None for r in some) == 7
-    t = st.scored(plan[:30], got)
-    c = st.counted(t, ["part"])
+    t = st.scores_of_replies(plan[:30], got)
+    c = st.count_scores(t, ["part"])
     assert (
         c[["asked", "scored", "refused", "no_number", "not_asked"]].values.tolist() == [[30, 18, 12, 0, 0]]
         and c["mean"][0] == pytest.approx(t["value"].dropna().mean())
@@ -344,7 +350,7 @@ def test_every_kind_of_missing_score_is_counted_and_none_enters_a_mean():
     plan = pd.DataFrame(
         [dict(part="sets", dim="fluency", how="uniform", fold=0, k=1, item=i) for i in range(7)]
     )
-    t = st.scored(
+    t = st.scores_of_replies(
         plan,
         pd.DataFrame(
             dict(
@@ -358,14 +364,14 @@ def test_every_kind_of_missing_score_is_counted_and_none_enters_a_mean():
         t["missing"].tolist() == [""] * 3 + ["no number"] * 2 + ["refused", "not asked"]
         and t["off"].tolist() == [False, True] + [False] * 5
     )
-    c = st.counted(t).iloc[0]
+    c = st.count_scores(t).iloc[0]
     assert (
         (c["scored"], c["no_number"], c["refused"], c["not_asked"], c["off"]) == (3, 2, 1, 1, 1)
         and c["mean"] == pytest.approx((0.25 + 75 + 0.5) / 3)
         and c["missing"] == 4 / 7
     )
     with pytest.raises(ValueError, match="got 2 for 7"):
-        st.scored(plan, pd.DataFrame(dict(reply=["1", "2"], why="", tokens=1.0)))
+        st.scores_of_replies(plan, pd.DataFrame(dict(reply=["1", "2"], why="", tokens=1.0)))
 
 
 def test_a_prompt_that_stops_growing_was_cut():
@@ -375,20 +381,22 @@ def test_a_prompt_that_stops_growing_was_cut():
             for f, k in [(0, 4), (0, 1), (0, 2), (1, 1), (1, 2), (1, 4)]
         ]
     )
-    t = st.scored(plan, pd.DataFrame(dict(reply="1", why="", tokens=[200.0, 100, 200, 100, np.nan, 90])))
+    t = st.scores_of_replies(
+        plan, pd.DataFrame(dict(reply="1", why="", tokens=[200.0, 100, 200, 100, np.nan, 90]))
+    )
     assert t["cut"].tolist() == [True, False, False, False, False, True]
 
 
 def test_correlations_are_those_of_scipy_over_the_scored(pool):
-    rng, plan = np.random.default_rng(2), st.asked(pool, SMALL, ["relevance"])
+    rng, plan = np.random.default_rng(2), st.ice_questions(pool, SMALL, ["relevance"])
     truth = pool.set_index("item")["relevance"]
     said = [
         f"{v:.2f}" if rng.random() > 0.3 else "nothing"
         for v in np.clip(truth[plan["item"]] + rng.normal(size=len(plan)) * 0.3, 0, 1)
     ]
-    t = st.scored(plan, pd.DataFrame(dict(reply=said, why="", tokens=np.nan)))
-    corr = st.correlated(t, pool, 50).set_index([*st.KEY, "level", "coef"]).sort_index()
-    for key, g in t.groupby(st.KEY):
+    t = st.scores_of_replies(plan, pd.DataFrame(dict(reply=said, why="", tokens=np.nan)))
+    corr = st.ice_correlations(t, pool, 50).set_index([*st.ICE_KEY, "level", "coef"]).sort_index()
+    for key, g in t.groupby(st.ICE_KEY):
         g = g.dropna(subset="value")
         x, y = g["value"], truth[g["item"]]
         r = corr.loc[(*key, "pooled", "spearman")]
@@ -405,10 +413,10 @@ def test_systems_are_compared_on_the_summaries_that_have_a_score():
     plan = pd.DataFrame(
         [dict(part="ways", dim="relevance", how="uniform", fold=0, k=4, item=i) for i in p["item"]]
     )
-    t = st.scored(
+    t = st.scores_of_replies(
         plan, pd.DataFrame(dict(reply=[".9", ".5", ".1", "no", ".5", ".1"], why="", tokens=np.nan))
     )  # of the first system one summary of two
-    c = st.correlated(t, p, 0).query("coef=='spearman'").set_index("level")["value"]
+    c = st.ice_correlations(t, p, 0).query("coef=='spearman'").set_index("level")["value"]
     assert c["system"] == pytest.approx(
         1
     )  # 1 > .6 > .2 as the judge has it; with the mean of both it would be .5 < .6
@@ -435,7 +443,7 @@ def test_intervals_over_sets_are_students(pool):
             for f, v in enumerate(vs)
         ]
     )
-    n = st.by_number(c).set_index("k")
+    n = st.by_example_count(c).set_index("k")
     lo, hi = stats.ttest_1samp([0.1, 0.3, 0.2], 0).confidence_interval(0.95)
     assert n.loc[1, ["value", "se", "lo", "hi", "sets", "undefined"]].tolist() == pytest.approx(
         [0.2, stats.sem([0.1, 0.3, 0.2]), lo, hi, 3, 0]
@@ -446,7 +454,7 @@ def test_intervals_over_sets_are_students(pool):
         and np.isnan(n.at[4, "se"])
         and n.at[4, "value"] == 0.5
     )
-    s = st.by_set(c).set_index("k")
+    s = st.by_example_set(c).set_index("k")
     assert (
         s["range"].tolist()[:2] == pytest.approx([0.2, 0.2])
         and np.isnan(s.at[4, "range"])
@@ -456,9 +464,9 @@ def test_intervals_over_sets_are_students(pool):
 
 # The paper's own run
 def test_the_released_scores_give_table_1(real):
-    t = st.recorded(real, ice(), st.Study())
+    t = st.released_run(real, ice(), st.ICEStudy())
     c = (
-        st.correlated(t, real, 0)
+        st.ice_correlations(t, real, 0)
         .query("part=='ways' and level=='pooled'")
         .pivot(index=["how", "dim"], columns="coef", values="value")
     )
@@ -484,7 +492,7 @@ def test_the_released_scores_give_table_1(real):
             )  # cut to three digits, as printed
     assert t["missing"].eq("").all() and (t["part"] == "sets").sum() == 4 * 200
     with pytest.raises(ValueError, match="other summaries"):
-        st.recorded(real, ice().iloc[1:], st.Study())
+        st.released_run(real, ice().iloc[1:], st.ICEStudy())
 
 
 # Together
@@ -492,13 +500,13 @@ def test_a_judge_that_knows_more_with_more_examples_gives_a_rising_curve(pool, t
     with te.server() as (url, _):
         e = te.endpoint(url, chat=False)
         plan, requests = study(pool, e)
-        t = st.scored(plan, completions(e, requests, tmp_path / "r", progress=False))
-    corr = st.correlated(t, pool, 50)
-    curve = st.by_number(corr).pivot(index="k", columns="dim", values="value").mean(axis=1)
+        t = st.scores_of_replies(plan, request_completions(e, requests, tmp_path / "r", progress=False))
+    corr = st.ice_correlations(t, pool, 50)
+    curve = st.by_example_count(corr).pivot(index="k", columns="dim", values="value").mean(axis=1)
     assert (
         curve[0] < curve[1] < curve[4] and curve[4] > 0.6 and not t["cut"].any() and t["tokens"].notna().all()
     )
-    said = plots.reading(t, corr, "Somebody", "the truth")
+    said = plots.ice_sentences(t, corr, "Somebody", "the truth")
     assert (
         said[0].startswith(f"Somebody was asked {len(plan)} questions: {len(plan)} (100%) have a score")
         and any("differ by up to" in p for p in said)
@@ -507,15 +515,15 @@ def test_a_judge_that_knows_more_with_more_examples_gives_a_rising_curve(pool, t
 
 
 def test_a_page_without_a_single_score_says_so(pool):
-    plan = st.asked(pool, SMALL)
-    t = st.scored(
+    plan = st.ice_questions(pool, SMALL)
+    t = st.scores_of_replies(
         plan,
         pd.DataFrame(dict(reply="The garden", why="", tokens=9.0), index=range(len(plan))).assign(
             why=np.where(plan["k"] == 4, "HTTP 400", ""),
             reply=lambda d: d["reply"].where(d["why"] == "", None),
         ),
     )
-    said = plots.reading(t, st.correlated(t, pool, 0), "Nobody", "the truth")
+    said = plots.ice_sentences(t, st.ice_correlations(t, pool, 0), "Nobody", "the truth")
     assert (
         "0 (0%) have a score" in said[0]
         and "hold no number" in said[0]
@@ -525,8 +533,8 @@ def test_a_page_without_a_single_score_says_so(pool):
 
 
 def test_a_constant_judge_has_no_correlation(pool):
-    t = questions(st.asked(pool, SMALL, ["fluency"]))
-    assert st.correlated(t, pool, 9)["value"].isna().all() and st.counted(t)["mean"].eq(0.5).all()
+    t = questions(st.ice_questions(pool, SMALL, ["fluency"]))
+    assert st.ice_correlations(t, pool, 9)["value"].isna().all() and st.count_scores(t)["mean"].eq(0.5).all()
 
 
 def test_the_profile_ice_runs_from_end_to_end_when_only_names_change(tmp_path, knowing, renamed):

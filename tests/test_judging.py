@@ -17,25 +17,39 @@ import test_endpoint as te
 from uetrust.app.cli import main
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
-from uetrust.core.run import Run, score
+from uetrust.core.run import ScoreRun, compute_score
 from uetrust.core.settings import root
 from uetrust.data.bulletins import bulletins
 from uetrust.generation.decoding import Decoding
-from uetrust.generation.endpoint import BudgetReached, Cache, Endpoint, EndpointError, estimated
-from uetrust.generation.local import encode, own_settings
-from uetrust.generation.serve import serving
-from uetrust.models.forward import Layout, read
+from uetrust.generation.endpoint import (
+    BudgetReached,
+    Endpoint,
+    EndpointError,
+    ReplyCache,
+    estimate_request_cost,
+)
+from uetrust.generation.local import checkpoint_settings, encode_prompt
+from uetrust.generation.serve import running_server
+from uetrust.models.forward import Layout, score_tokens
 from uetrust.models.load import load
-from uetrust.nlg.judge import DEFINITIONS, VARIANTS, expected, ice_order, ice_prompt, request, strict
-from uetrust.nlg.likelihood import IN_OTHER_WORDS, TLDR, echoed
+from uetrust.nlg.judge import (
+    DIMENSION_DEFINITIONS,
+    WORDINGS,
+    expected_score,
+    ice_example_order,
+    ice_prompt,
+    judge_prompt,
+    parse_strict,
+)
+from uetrust.nlg.likelihood import IN_OTHER_WORDS_TEMPLATE, TLDR_TEMPLATE, with_lower_first_letter
 from uetrust.scoring import judges as jg
 from uetrust.scoring.methods import write_scores
-from uetrust.scoring.metrics import grade
-from uetrust.scoring.providers import shipped
-from uetrust.stats.prompted import told
+from uetrust.scoring.metrics import compute_metrics
+from uetrust.scoring.providers import shipped_models
+from uetrust.stats.prompted import greedy_replies
 
 OWN = (root() / "data/judges/bulletin.txt").read_text().strip()
-WO = [("wo", d) for d in DEFINITIONS]
+WO = [("wo", d) for d in DIMENSION_DEFINITIONS]
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +72,8 @@ def columns(table):
 
 # A checkpoint
 def test_probabilities_of_answers_are_those_of_their_tokens(llama, texts):
-    asked = jg.templates("own", "overall", columns(texts), OWN)
-    told, logp, cut = jg.local_judge(llama, asked, (1, 5))
+    asked = jg.judge_templates("own", "overall", columns(texts), OWN)
+    told, logp, cut = jg.run_local_judge(llama, asked, (1, 5))
     for i, (template, source) in enumerate(asked):
         prompt = llama.tokenizer.apply_chat_template(
             [dict(role="user", content=template.replace("{source}", source))],
@@ -68,7 +82,9 @@ def test_probabilities_of_answers_are_those_of_their_tokens(llama, texts):
         )
         ids = llama.tokenizer(prompt, add_special_tokens=False).input_ids
         one = [
-            read(llama, [(ids, llama.tokenizer(str(k), add_special_tokens=False).input_ids)])[0].logp.sum()
+            score_tokens(llama, [(ids, llama.tokenizer(str(k), add_special_tokens=False).input_ids)])[
+                0
+            ].logp.sum()
             for k in range(1, 6)
         ]
         np.testing.assert_allclose(np.exp(logp[i]), np.exp(one), atol=2e-6)
@@ -76,25 +92,25 @@ def test_probabilities_of_answers_are_those_of_their_tokens(llama, texts):
 
 
 def test_batches_and_order_do_not_matter_to_a_judge(llama, texts):
-    asked = jg.templates("own", "consistency", columns(texts), OWN)
+    asked = jg.judge_templates("own", "consistency", columns(texts), OWN)
     a, b = (
-        jg.local_judge(llama, asked, (1, 5)),
-        jg.local_judge(llama, asked[::-1], (1, 5), batch=1, batch_tokens=1),
+        jg.run_local_judge(llama, asked, (1, 5)),
+        jg.run_local_judge(llama, asked[::-1], (1, 5), batch=1, batch_tokens=1),
     )
     assert a[0] == b[0][::-1]
     np.testing.assert_allclose(np.exp(a[1]), np.exp(b[1][::-1]), atol=2e-6)
 
 
 def test_an_answer_that_begins_a_longer_one_counts_without_it():
-    got = jg.whole_answers(np.log([0.6, 0.1, 0.3, 0.05]), [[7], [8], [7, 9], [7, 9, 9]])
+    got = jg.exclusive_answer_logps(np.log([0.6, 0.1, 0.3, 0.05]), [[7], [8], [7, 9], [7, 9, 9]])
     np.testing.assert_allclose(
         np.exp(got), [0.3, 0.1, 0.25, 0.05]
     )  # 7 that does not go on to 7-9, 7-9 that does not go on to 7-9-9
 
 
 def test_the_shipped_judge_tells_good_summaries_from_word_salad(texts):
-    names = [f"judge_own_{d}{e}" for d in DEFINITIONS for e in ("", "_expected")]
-    table = grade(texts, shipped(), names, progress=False)
+    names = [f"judge_own_{d}{e}" for d in DIMENSION_DEFINITIONS for e in ("", "_expected")]
+    table = compute_metrics(texts, shipped_models(), names, progress=False)
     by_name = table.pivot(index="sample", columns="name", values="value")
     assert set(by_name) == set(names) and not table.attrs["missing"]
     for d in ("fluency", "overall", "relevance"):
@@ -112,20 +128,20 @@ def test_the_longest_text_gives_way_and_no_other_can_take_its_place(llama, texts
         ("wi_in", "source"),
         ("wi_ingt", "source"),
     ):
-        ((template, text),) = jg.templates(family, "fluency", x)
+        ((template, text),) = jg.judge_templates(family, "fluency", x)
         assert template.count("{source}") == 1 and text == x[long][0] and "{ source}" in template
-    ((template, text),) = jg.templates("own", "fluency", x, OWN)
+    ((template, text),) = jg.judge_templates("own", "fluency", x, OWN)
     assert text == x["source"][0] and template.count("{source}") == 1 and "fluency" in template
-    _, _, cut = jg.local_judge(llama, [(template, text), (template, text * 9)], (1, 5))
+    _, _, cut = jg.run_local_judge(llama, [(template, text), (template, text * 9)], (1, 5))
     assert cut[0] == 0 < cut[1]
     with pytest.raises(ValueError, match="exactly once"):
-        jg.templates("own", "fluency", x, "How good is {hypothesis}?")
+        jg.judge_templates("own", "fluency", x, "How good is {hypothesis}?")
 
 
 # A server that answers as the checkpoint does
 def asked(m, texts, chat):  # Tokens of the prompts about fluency
-    prompts = [request("wo", "fluency", r._asdict())[0]["content"] for r in texts.itertuples()]
-    return [encode(m, [dict(role="user", content=p)] if chat else p) for p in prompts]
+    prompts = [judge_prompt("wo", "fluency", r._asdict())[0]["content"] for r in texts.itertuples()]
+    return [encode_prompt(m, [dict(role="user", content=p)] if chat else p) for p in prompts]
 
 
 @pytest.mark.parametrize("chat", [True, False])
@@ -133,16 +149,16 @@ def test_a_server_says_what_its_checkpoint_says(llama, tmp_path, chat):
     short = pd.DataFrame(
         dict(id=["a", "b"], hypothesis=["Rain fell.", "The town is old."], source="", reference="Rain fell.")
     )
-    with serving(llama, "judge") as url:
-        leaves, why = jg.remote_judged(
+    with running_server(llama, "judge") as url:
+        leaves, why = jg.remote_judge_statistics(
             Endpoint(url, "judge", chat=chat), [("wo", "fluency")], short, tmp_path / "r.sqlite", top=20
         )
     assert why == {"wo_fluency": {}}
     ids = asked(llama, short, chat)
     answers = [llama.tokenizer(str(k), add_special_tokens=False).input_ids for k in range(1, 6)]
-    local = [np.array([read(llama, [(i, table)])[0].logp.sum() for table in answers]) for i in ids]
-    assert [x.strip() for x in leaves["reply_wo_fluency"]] == told(
-        llama, ids, own_settings(llama, Decoding(samples=0, max_new_tokens=16))
+    local = [np.array([score_tokens(llama, [(i, table)])[0].logp.sum() for table in answers]) for i in ids]
+    assert [x.strip() for x in leaves["reply_wo_fluency"]] == greedy_replies(
+        llama, ids, checkpoint_settings(llama, Decoding(samples=0, max_new_tokens=16))
     )
     for a, b in zip(leaves["answers_wo_fluency"], local, strict=True):
         seen = np.isfinite(a)
@@ -153,15 +169,15 @@ def test_a_server_says_what_its_checkpoint_says(llama, tmp_path, chat):
 @pytest.mark.opt_in  # CONTRIBUTING.md says how
 @pytest.mark.parametrize("chat", [True, False])
 def test_transformers_serve_says_what_the_checkpoint_says(llama, texts, tmp_path, chat):
-    leaves, why = jg.remote_judged(
+    leaves, why = jg.remote_judge_statistics(
         Endpoint("http://127.0.0.1:8000/v1", "data/models/tiny-llama", chat=chat),
         [("wo", "fluency")],
         texts,
         tmp_path / "r.sqlite",
     )
     assert why == {"wo_fluency": {}}
-    assert [x.strip() for x in leaves["reply_wo_fluency"]] == told(
-        llama, asked(llama, texts, chat), own_settings(llama, Decoding(samples=0, max_new_tokens=16))
+    assert [x.strip() for x in leaves["reply_wo_fluency"]] == greedy_replies(
+        llama, asked(llama, texts, chat), checkpoint_settings(llama, Decoding(samples=0, max_new_tokens=16))
     )
 
 
@@ -205,7 +221,7 @@ def test_every_text_is_answered_or_counted_whatever_the_server_does(judge, tmp_p
         (200, {}, "[]"),
     ] * 2
     with te.server(faults) as (url, log):
-        table = jg.judge_table(
+        table = jg.judge_scores(
             te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False
         )
     refused = table.attrs["refused"]["texts_first wo_fluency"]
@@ -228,7 +244,7 @@ def test_every_text_is_answered_or_counted_whatever_the_server_does(judge, tmp_p
             )["choices"][0]["message"]["content"]
         )
         try:
-            assert strictly.at[r.id, "value"] == strict(said, 1, 5)
+            assert strictly.at[r.id, "value"] == parse_strict(said, 1, 5)
         except Undefined as e:
             assert strictly.at[r.id, "note"] == str(e) and np.isnan(strictly.at[r.id, "value"])
     assert 0 < strictly["value"].isna().sum() - 4 < 20
@@ -238,13 +254,13 @@ def test_every_text_is_answered_or_counted_whatever_the_server_does(judge, tmp_p
 
 def test_replies_are_read_again_without_a_call(judge, tmp_path):
     with te.server() as (url, log):
-        first = jg.judge_table(te.endpoint(url), WO, MANY, tmp_path / "r.sqlite", progress=False)
-    again = jg.judge_table(
+        first = jg.judge_scores(te.endpoint(url), WO, MANY, tmp_path / "r.sqlite", progress=False)
+    again = jg.judge_scores(
         te.endpoint("http://127.0.0.1:9/v1"), WO, MANY, tmp_path / "r.sqlite", progress=False
     )
     pd.testing.assert_frame_equal(again, first)
     assert len(log["served"]) == 24 * 5 and set(first["name"]) == {
-        f"judge_wo_{d}{e}" for d in DEFINITIONS for e in ("", "_he2024")
+        f"judge_wo_{d}{e}" for d in DIMENSION_DEFINITIONS for e in ("", "_he2024")
     }
     assert (first[first["name"].str.endswith("he2024")]["value"] == -1).any(), (
         "the released reading gives a number to a refusal"
@@ -257,7 +273,7 @@ def test_a_fault_that_stays_ends_the_run_and_keeps_what_came(judge, tmp_path):
             EndpointError,
             match="did not answer the wo fluency request of sample 't\\d+' in 1 attempt: HTTP 401",
         ):
-            jg.judge_table(
+            jg.judge_scores(
                 te.endpoint(url, concurrency=1),
                 [("wo", "fluency")],
                 MANY,
@@ -265,7 +281,7 @@ def test_a_fault_that_stays_ends_the_run_and_keeps_what_came(judge, tmp_path):
                 progress=False,
             )
     with te.server() as (url, more):
-        table = jg.judge_table(
+        table = jg.judge_scores(
             te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False
         )
     assert (len(log["served"]), len(more["served"])) == (5, 19) and len(table) == 48
@@ -276,17 +292,17 @@ def test_a_server_that_refuses_everything_is_an_error(judge, tmp_path):
         te.server([(400, {}, "unknown model")] * 99) as (url, _),
         pytest.raises(EndpointError, match="unknown model"),
     ):
-        jg.judge_table(te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False)
+        jg.judge_scores(te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False)
 
 
 def test_the_budget_stops_a_judge_before_it_is_passed(judge, tmp_path):
     e = dict(price_in=1.0, price_out=1.0)
     requests = jg.judge_requests(te.endpoint("http://127.0.0.1:9/v1", **e), "wo", "fluency", MANY)
-    most = estimated(te.endpoint("http://127.0.0.1:9/v1", **e), requests)["cost_most"] / 24
+    most = estimate_request_cost(te.endpoint("http://127.0.0.1:9/v1", **e), requests)["cost_most"] / 24
     budget = most + 8 * 52e-6  # Of a request its price at most is set aside; then it costs 52 tokens
     with te.server() as (url, log):
         with pytest.raises(BudgetReached):
-            jg.judge_table(
+            jg.judge_scores(
                 te.endpoint(url, budget=budget, **e),
                 [("wo", "fluency")],
                 MANY,
@@ -294,9 +310,9 @@ def test_the_budget_stops_a_judge_before_it_is_passed(judge, tmp_path):
                 progress=False,
             )
         n = len(log["served"])
-        with Cache(tmp_path / "r.sqlite") as c:
+        with ReplyCache(tmp_path / "r.sqlite") as c:
             assert 0 < n < 24 and sum(c.spent()) <= budget
-        jg.judge_table(
+        jg.judge_scores(
             te.endpoint(url, **e), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False
         )
     assert len(log["served"]) == 24
@@ -322,22 +338,24 @@ def test_a_judge_that_is_killed_pays_at_most_the_request_under_way_again(judge, 
             assert p.wait() == -9
         subprocess.run(run, check=True)
     assert 24 <= len(log["seen"]) <= 24 + 2
-    table = jg.judge_table(te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False)
+    table = jg.judge_scores(
+        te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False
+    )
     assert len(table) == 48
 
 
 # Wordings, and the command
 def test_wordings_are_asked_apart_and_compared(judge, tmp_path):
     with te.server() as (url, log):
-        table = jg.judge_table(
+        table = jg.judge_scores(
             te.endpoint(url),
             [("wo", "fluency")],
             MANY,
             tmp_path / "r.sqlite",
-            tuple(VARIANTS),
+            tuple(WORDINGS),
             progress=False,
         )
-    by_name = jg.wordings(table).set_index("name")
+    by_name = jg.wording_effects(table).set_index("name")
     assert (
         len(log["served"]) == 24 * 3
         and list(by_name["wordings"]) == [3, 3]
@@ -368,11 +386,11 @@ def test_the_expected_score_of_a_server_is_that_of_its_likeliest_tokens():
     a = jg._answer_logps(dict(logprobs=logprobs), (1, 5))
     np.testing.assert_allclose(np.exp(a), [0, 0, 0, 0.5, 0.3])
     assert (
-        expected(a) == pytest.approx((4 * 0.5 + 5 * 0.3) / 0.8)
+        expected_score(a) == pytest.approx((4 * 0.5 + 5 * 0.3) / 0.8)
         and jg._answer_logps(None, (1, 5)) is jg._answer_logps({}, (1, 5)) is None
     )
     with pytest.raises(Undefined, match="no probabilities"):
-        expected(None)
+        expected_score(None)
     plain = dict(top_logprobs=[{"2": math.log(0.9)}])
     np.testing.assert_allclose(np.exp(jg._answer_logps(dict(logprobs=plain), (1, 5))), [0, 0.9, 0, 0, 0])
 
@@ -422,17 +440,23 @@ def test_the_command_asks_and_prints_what_is_missing_and_costs_nothing_dry(
 # Texts given back
 def test_probabilities_of_a_text_given_back_are_those_of_its_checkpoint(llama, texts, tmp_path):
     table = texts.iloc[:4]
-    with serving(llama, "judge") as url:
-        leaves = jg.echo_leaves(Endpoint(url, "judge", chat=False), table, tmp_path / "r.sqlite")
-        again = jg.echo_leaves(
+    with running_server(llama, "judge") as url:
+        leaves = jg.echo_statistics(Endpoint(url, "judge", chat=False), table, tmp_path / "r.sqlite")
+        again = jg.echo_statistics(
             Endpoint(url, "judge", chat=False),
             table.assign(reference=[[r, "Rain fell."] for r in table["reference"]]),
             tmp_path / "r.sqlite",
         )
-    for way, before, sep in (("source", "source", TLDR), ("reference", "reference", IN_OTHER_WORDS)):
-        want = read(
+    for way, before, sep in (
+        ("source", "source", TLDR_TEMPLATE),
+        ("reference", "reference", IN_OTHER_WORDS_TEMPLATE),
+    ):
+        want = score_tokens(
             llama,
-            [(b, echoed(hypothesis)) for b, hypothesis in zip(table[before], table["hypothesis"])],
+            [
+                (b, with_lower_first_letter(hypothesis))
+                for b, hypothesis in zip(table[before], table["hypothesis"])
+            ],
             Layout(joined=True, sep=sep),
         )
         for got, by_name in zip(leaves[f"echo_logp_{way}_hypothesis"], want):
@@ -442,11 +466,12 @@ def test_probabilities_of_a_text_given_back_are_those_of_its_checkpoint(llama, t
         len(x) == 2 and np.array_equal(x[0], y[0])
         for x, y in zip(again["echo_logp_reference_hypothesis"], leaves["echo_logp_reference_hypothesis"])
     )
-    run = Run(table["id"], reg, **leaves)
+    run = ScoreRun(table["id"], reg, **leaves)
     np.testing.assert_allclose(
-        score(run, "gpt_score_echo")["value"], [x[:-1].mean() for x in leaves["echo_logp_source_hypothesis"]]
+        compute_score(run, "gpt_score_echo")["value"],
+        [x[:-1].mean() for x in leaves["echo_logp_source_hypothesis"]],
     )
-    assert np.isfinite(score(run, "gpt_score_echo_precision")["value"]).all()
+    assert np.isfinite(compute_score(run, "gpt_score_echo_precision")["value"]).all()
 
 
 def test_prompt_logprobs_are_another_way_to_say_the_same():
@@ -476,7 +501,9 @@ def test_prompt_logprobs_are_another_way_to_say_the_same():
         usage=dict(prompt_tokens=4),
     )
     for reply in (listed, echo):
-        assert jg.of_text(jg.prompt_tokens(reply), "It TL;DR: rain fell", "rain fell").tolist() == [
+        assert jg.text_token_logps(
+            jg.prompt_token_logps(reply), "It TL;DR: rain fell", "rain fell"
+        ).tolist() == [
             -0.5,
             -0.25,
         ]
@@ -492,11 +519,11 @@ def test_a_server_that_gives_no_text_back_says_so(judge, tmp_path, monkeypatch):
     )
     with te.server() as (url, log):
         with pytest.raises(EndpointError, match="must echo the prompt"):
-            jg.given_back(te.endpoint(url, chat=False), [("a ", "b")], tmp_path / "r.sqlite")
+            jg.given_text_logps(te.endpoint(url, chat=False), [("a ", "b")], tmp_path / "r.sqlite")
         with pytest.raises(ValueError, match="chat=False"):
-            jg.given_back(te.endpoint(url), [("a ", "b")], tmp_path / "r.sqlite")
+            jg.given_text_logps(te.endpoint(url), [("a ", "b")], tmp_path / "r.sqlite")
         with pytest.raises(ValueError, match="how is one of"):
-            jg.given_back(te.endpoint(url, chat=False), [("a ", "b")], tmp_path / "r.sqlite", "shout")
+            jg.given_text_logps(te.endpoint(url, chat=False), [("a ", "b")], tmp_path / "r.sqlite", "shout")
     assert len(log["seen"]) == 1
 
 
@@ -520,8 +547,8 @@ def test_a_text_that_is_refused_has_no_score(tmp_path, monkeypatch):
         dict(id=["a", "b"], hypothesis=["rain fell here", "fog rose"], source=["It is wet.", "It is dry."])
     )
     with te.server([(400, {}, "too long")]) as (url, _):
-        leaves = jg.echo_leaves(te.endpoint(url, chat=False, concurrency=1), table, tmp_path / "r.sqlite")
-    scores = score(Run(table["id"], reg, **leaves), "gpt_score_echo")
+        leaves = jg.echo_statistics(te.endpoint(url, chat=False, concurrency=1), table, tmp_path / "r.sqlite")
+    scores = compute_score(ScoreRun(table["id"], reg, **leaves), "gpt_score_echo")
     assert (
         scores["value"].isna().sum() == 1
         and scores["value"].dropna().tolist() == [-1.0]
@@ -537,10 +564,10 @@ def test_ice_is_a_completion_of_its_prompt(llama, texts, tmp_path):
             texts["hypothesis"][2:6], (0.25, 0.5, 0.75, 1.0), texts["reference"][2:6]
         )
     ]
-    with serving(llama, "judge") as url:
+    with running_server(llama, "judge") as url:
         e = Endpoint(url, "judge", chat=False)
         leaves, why = jg.ice_replies(e, "fluency", pool[:3], texts.iloc[:2], tmp_path / "r.sqlite")
-        with Cache(tmp_path / "r.sqlite") as c:
+        with ReplyCache(tmp_path / "r.sqlite") as c:
             sent = [json.loads(query)["body"] for (query,) in c.db.execute("select request from reply")]
         again, _ = jg.ice_replies(
             Endpoint("http://127.0.0.1:9/v1", "judge", chat=False),
@@ -556,12 +583,12 @@ def test_ice_is_a_completion_of_its_prompt(llama, texts, tmp_path):
         and why == {}
         and {query["prompt"] for query in sent}
         == {
-            ice_prompt("fluency", ice_order(pool[:3]), dict(hypothesis=hypothesis))
+            ice_prompt("fluency", ice_example_order(pool[:3]), dict(hypothesis=hypothesis))
             for hypothesis in texts["hypothesis"][:2]
         }
     )
     assert all((query["max_tokens"], query["temperature"], query["logprobs"]) == (5, 0, 5) for query in sent)
-    scores = score(Run(texts["id"][:2], reg, **leaves), "ice_fluency")
+    scores = compute_score(ScoreRun(texts["id"][:2], reg, **leaves), "ice_fluency")
     assert (scores["value"].isna() == (scores["note"] != "")).all()
 
 
@@ -582,7 +609,7 @@ def test_a_completion_that_is_refused_has_no_score(tmp_path, monkeypatch):
             table,
             tmp_path / "r.sqlite",
         )
-    scores = score(Run(table["id"], reg, **leaves), "ice_fluency")
+    scores = compute_score(ScoreRun(table["id"], reg, **leaves), "ice_fluency")
     assert (
         scores["value"].dropna().tolist() == [0.67]
         and list(why) == scores.loc[scores["value"].isna(), "sample"].tolist()

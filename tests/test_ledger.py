@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from uetrust.core.settings import mirror, root
 from uetrust.papers import ledger
-from uetrust.papers.recompute import PARTS
+from uetrust.papers.recompute import RECOMPUTED_PARTS
 
 needs_data = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
 RUN = [sys.executable, "-c", "import sys; from uetrust.app.cli import main; sys.exit(main(sys.argv[1:]))"]
@@ -20,7 +20,7 @@ RUN = [sys.executable, "-c", "import sys; from uetrust.app.cli import main; sys.
 
 @pytest.fixture(scope="module")
 def led():
-    return ledger.ledger()
+    return ledger.cell_ledger()
 
 
 def pick(led, **where):
@@ -35,23 +35,23 @@ def pick(led, **where):
 @given(st.integers(-(10**6), 10**6), st.integers(0, 4), st.floats(-0.499, 0.499))
 def test_a_number_equals_what_it_was_rounded_from(n, digits, off):
     text = f"{n / 10**digits:.{digits}f}"
-    assert ledger.agreement_of(text, (n + off) / 10**digits) == "rounded"
+    assert ledger.rounding_agreement(text, (n + off) / 10**digits) == "rounded"
 
 
 @given(st.integers(1, 10**5), st.integers(0, 3), st.floats(0.51, 0.98), st.sampled_from([1, -1]))
 def test_digits_cut_off_are_named_and_the_next_number_is_different(n, digits, off, sign):
     text = f"{sign * n / 10**digits:.{digits}f}"
-    assert ledger.agreement_of(text, sign * (n + off) / 10**digits) == "cut"
-    assert ledger.agreement_of(text, sign * (n - off) / 10**digits) == ""
-    assert ledger.agreement_of(text, sign * (n + 1.01) / 10**digits) == ""
+    assert ledger.rounding_agreement(text, sign * (n + off) / 10**digits) == "cut"
+    assert ledger.rounding_agreement(text, sign * (n - off) / 10**digits) == ""
+    assert ledger.rounding_agreement(text, sign * (n + 1.01) / 10**digits) == ""
 
 
 # Numbers
 
 
 def test_every_number_is_there_once(led):
-    n = ledger.numbers()
-    assert not n[ledger.KEY].duplicated().any()
+    n = ledger.printed_numbers()
+    assert not n[ledger.CELL_KEY].duplicated().any()
     assert n["printed"].map(float).notna().all()
     assert n.groupby("paper", sort=False).size().to_dict() == {
         "He et al.": 1093 + 61,
@@ -60,8 +60,8 @@ def test_every_number_is_there_once(led):
         "Narcissism": 100,
         "Schroedinger's Threshold": 959,
     }
-    assert list(led[ledger.KEY].itertuples(index=False, name=None)) == list(
-        n[ledger.KEY].itertuples(index=False, name=None)
+    assert list(led[ledger.CELL_KEY].itertuples(index=False, name=None)) == list(
+        n[ledger.CELL_KEY].itertuples(index=False, name=None)
     )
     assert (
         len(pick(n, paper="ICE", table=2, column="all dimensions")) == 6
@@ -69,11 +69,11 @@ def test_every_number_is_there_once(led):
 
 
 def test_counts_add_up(led):
-    counts = ledger.counts(led)
-    assert (counts[ledger.STATUS].sum(axis=1) == counts["numbers"]).all() and counts["numbers"].sum() == len(
-        led
-    )
-    assert ledger.counts(led, ["paper"])["numbers"].to_dict() == led.groupby("paper").size().to_dict()
+    counts = ledger.status_counts(led)
+    assert (counts[ledger.CELL_STATUS].sum(axis=1) == counts["numbers"]).all() and counts[
+        "numbers"
+    ].sum() == len(led)
+    assert ledger.status_counts(led, ["paper"])["numbers"].to_dict() == led.groupby("paper").size().to_dict()
 
 
 # Checks among printed numbers
@@ -90,12 +90,12 @@ KNOWN = {
 
 
 def contradicted(n):
-    cells_ = ledger.consistency(n)
+    cells_ = ledger.consistency_checks(n)
     return n.loc[cells_.index[~cells_["agrees"]]]
 
 
 def test_the_printed_tables_contradict_themselves_exactly_here():
-    odd = contradicted(ledger.numbers())
+    odd = contradicted(ledger.printed_numbers())
     assert (
         set(odd[["paper", "table", "row", "group"]].itertuples(index=False, name=None)) == KNOWN
         and len(odd) == 9
@@ -116,11 +116,11 @@ def test_the_printed_tables_contradict_themselves_exactly_here():
     ],
 )
 def test_a_planted_error_is_found(where, new):
-    n = ledger.numbers()
+    n = ledger.printed_numbers()
     i = pick(n, **where).index
     assert len(i) == 1
     n.loc[i, "printed"] = new
-    assert set(contradicted(n).index) - set(contradicted(ledger.numbers()).index)
+    assert set(contradicted(n).index) - set(contradicted(ledger.printed_numbers()).index)
 
 
 def failing(n):  # (table, kind of check) of Opitz that fails
@@ -146,7 +146,7 @@ RANK = "rank by the printed values"
     ],
 )
 def test_a_planted_error_of_opitz_fails_these_checks_and_no_other(table, row, column, new, found):
-    n = ledger.numbers()
+    n = ledger.printed_numbers()
     before, i = (
         failing(n),
         pick(n, paper="Schroedinger's Threshold", table=table, row=row, column=column).index,
@@ -174,7 +174,7 @@ def test_rounding_of_both_sides_is_no_contradiction():
     def findings(mean):  # (agrees, possible only by rounding) of each number
         printed.loc[2, "printed"] = mean
         return [
-            (agrees, ledger.ROUNDED in why)
+            (agrees, ledger.ROUNDING_NOTE in why)
             for _, _, agrees, why in ledger._mean_check(printed, [0, 1], 2, "mean")
         ]
 
@@ -185,8 +185,8 @@ def test_rounding_of_both_sides_is_no_contradiction():
 
 
 def test_two_printed_means_of_opitz_are_only_right_by_rounding():
-    led = ledger.ledger("Schroedinger's Threshold")
-    near = led[led["reason"].str.contains(ledger.ROUNDED) & led["recomputed"].notna()]
+    led = ledger.cell_ledger("Schroedinger's Threshold")
+    near = led[led["reason"].str.contains(ledger.ROUNDING_NOTE) & led["recomputed"].notna()]
     assert set(near[["table", "row", "column", "printed"]].itertuples(index=False, name=None)) == {
         (2, "mean", "FactCC", "55.4"),
         (4, "OutData|isotonic: -Isotonic", "AVG", "61.7"),
@@ -194,10 +194,12 @@ def test_two_printed_means_of_opitz_are_only_right_by_rounding():
 
 
 def test_one_paper_is_the_same_as_that_paper_of_all(led):
-    for paper in ledger.PAPERS:
-        pd.testing.assert_frame_equal(ledger.ledger(paper), led[led["paper"] == paper], check_dtype=False)
+    for paper in ledger.PAPER_PREFIXES:
+        pd.testing.assert_frame_equal(
+            ledger.cell_ledger(paper), led[led["paper"] == paper], check_dtype=False
+        )
     with pytest.raises(ValueError, match="the papers are"):
-        ledger.ledger("Opitz")
+        ledger.cell_ledger("Opitz")
 
 
 # Recomputed from data
@@ -205,7 +207,7 @@ def test_one_paper_is_the_same_as_that_paper_of_all(led):
 
 @needs_data
 def test_what_the_released_scores_decide(led):
-    equal = led[led["status"] == ledger.STATUS[0]]
+    equal = led[led["status"] == ledger.CELL_STATUS[0]]
     ice = pick(equal, paper="ICE", table=1)
     assert (ice["row"].str.startswith("ICE").sum(), (ice["row"] == "UniEval").sum()) == (16, 8)
     assert (
@@ -216,12 +218,12 @@ def test_what_the_released_scores_decide(led):
     assert pick(equal, paper="Narcissism", row="SummEval-GPT2", column="Mean")[
         "recomputed"
     ].item() == pytest.approx(3.515, abs=1e-12)
-    assert equal["agrees"].all() and not led.loc[led["status"] == ledger.STATUS[1], "agrees"].any()
+    assert equal["agrees"].all() and not led.loc[led["status"] == ledger.CELL_STATUS[1], "agrees"].any()
 
 
 @needs_data
 def test_a_difference_names_the_order_of_the_columns(led):
-    differ = led[led["status"] == ledger.STATUS[1]]
+    differ = led[led["status"] == ledger.CELL_STATUS[1]]
     assert differ["reason"].str.len().min() > 20
     for table, order in ((3, "spearman, pearson, kendall"), (5, "kendall, pearson, spearman")):
         assert (
@@ -233,19 +235,19 @@ def test_a_difference_names_the_order_of_the_columns(led):
 
 def test_an_order_is_named_only_when_it_fits_better():
     names = ["pearson", "spearman", "kendall"]
-    assert ledger.reading_of(["24.7", "25.2", "19.5"], [25.2, 24.7, 19.5], names).startswith(
+    assert ledger.explain_difference(["24.7", "25.2", "19.5"], [25.2, 24.7, 19.5], names).startswith(
         "the columns fit when read as spearman, pearson, kendall"
     )
     assert (
-        ledger.reading_of(["10.0", "20.0", "30.0"], [10.3, 20.1, 30.2], names)
+        ledger.explain_difference(["10.0", "20.0", "30.0"], [10.3, 20.1, 30.2], names)
         == "largest difference in this row 0.3"
     )
 
 
 def test_a_part_that_gives_an_unprinted_number_is_refused():
-    part = PARTS[0]._replace(fn=lambda: {("No such row", "", "x"): 1.0})
+    part = RECOMPUTED_PARTS[0]._replace(fn=lambda: {("No such row", "", "x"): 1.0})
     with pytest.raises(ValueError, match="No such row"):
-        ledger._fill_part(ledger.numbers().assign(recomputed=0.0, how="", data="", reason=""), part)
+        ledger._fill_part(ledger.printed_numbers().assign(recomputed=0.0, how="", data="", reason=""), part)
 
 
 # Without data, and with damaged data
@@ -273,7 +275,7 @@ def test_without_any_data_nothing_is_recomputed_and_every_file_is_named(tmp_path
 
 @needs_data
 def test_data_not_in_the_mirror_is_named_in_the_ledger(led):
-    if "QAGS" not in set(ledger.not_at_hand()["data"]):
+    if "QAGS" not in set(ledger.parts_without_data()["data"]):
         pytest.skip("QAGS is at hand")
     assert set(pick(led, paper="FFLM", table=3, row="Rouge-2", group="QAGSXSUM")["reason"]) == {
         "QAGS is not at hand"
@@ -310,7 +312,7 @@ def test_qags_and_the_gpt_study_are_used_when_they_are_there(tmp_path, monkeypat
         (tmp_path / "ice" / f"{system}_summaries_converted.json").write_text(json.dumps(rows))
     monkeypatch.setenv("UETRUST_MIRROR", str(tmp_path))
     monkeypatch.setenv("UETRUST_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(loaders, "fetch", data.find)  # the made files have hashes of their own
+    monkeypatch.setattr(loaders, "fetch", data.find_file)  # the made files have hashes of their own
     for cached in (recompute._qags, recompute._qags_file):
         cached.cache_clear()
     sizes, three, rouge_l = recompute.fflm_table1_qags(), recompute.fflm_table3_qags(), recompute.ice_table2()
@@ -366,19 +368,19 @@ def test_the_command_lists_filters_and_is_json(tmp_path):
 
 
 def test_conditions_take_the_start_of_a_value_and_refuse_what_is_not_there():
-    from uetrust.app.cli import chosen
+    from uetrust.app.cli import select_rows
 
     table = pd.DataFrame(
         dict(table=[1, 12, 2], status=["recomputed, equal", "recomputed, different", "not at hand"])
     )
-    assert list(chosen(table, ["table=1"])["table"]) == [1]
-    assert list(chosen(table, ["status=recomputed"])["table"]) == [1, 12]
+    assert list(select_rows(table, ["table=1"])["table"]) == [1]
+    assert list(select_rows(table, ["status=recomputed"])["table"]) == [1, 12]
     with pytest.raises(ValueError, match="column=value"):
-        chosen(table, ["tabel=1"])
+        select_rows(table, ["tabel=1"])
     with pytest.raises(ValueError, match="no row fits"):
-        chosen(table, ["table=7"])
+        select_rows(table, ["table=7"])
 
 
 @needs_data
 def test_readme_and_index_say_what_the_ledger_says(led):
-    assert ledger.headline(led) in (root() / "README.md").read_text()
+    assert ledger.ledger_headline(led) in (root() / "README.md").read_text()

@@ -18,16 +18,16 @@ from uetrust.evaluation.calibration import (
     balanced_accuracy,
     centred_isotonic,
     cohen_kappa,
-    confidence,
+    confidence_from_uncertainty,
     ece,
     ece_adaptive,
     ece_debiased_sq,
-    gmean_cut,
+    geometric_mean_cut,
     isotonic_pcc,
-    reliability,
+    reliability_table,
 )
 from uetrust.evaluation.measures import (
-    acceptable,
+    acceptable_labels,
     accuracy_at_quantile,
     auarc,
     augrc,
@@ -36,14 +36,14 @@ from uetrust.evaluation.measures import (
     aurc,
     auroc,
     base_rate,
+    complete_pairs,
     coverage_at_risk,
     e_aurc,
     force_true,
     force_true_area,
     force_true_kept,
     kendall_uq,
-    labelled,
-    pairs,
+    labelled_pairs,
     random_auprc,
     rpp,
     selective_accuracy,
@@ -65,7 +65,7 @@ def ranked(request, oracle):
     e = oracle("evaluation.json")
     want, case = e["ue_metrics"][request.param], e["prr"][request.param]["inputs"]
     quality = np.array(case["quality"], float)
-    y = quality if want["threshold"] is None else acceptable(quality, want["threshold"])
+    y = quality if want["threshold"] is None else acceptable_labels(quality, want["threshold"])
     return (quality - quality.min()) / np.ptp(quality), y, np.array(case["uncertainty"], float), want
 
 
@@ -87,7 +87,7 @@ def test_rank_measures_equal_lm_polygraph(ranked):
 def test_ece_equals_lm_polygraph(ranked):
     _, y, uncertainty, want = ranked
     assert ece(y, uncertainty, scale="minmax") == near(want["lm_polygraph_ece_20bins(normalize=True)"])
-    assert ece(y, -confidence(uncertainty, "minmax")) == near(
+    assert ece(y, -confidence_from_uncertainty(uncertainty, "minmax")) == near(
         want["lm_polygraph_ece_20bins(normalize=False, u in [-1,0])"]
     )
 
@@ -231,7 +231,7 @@ def test_missing_labels_do_not_spoil_ece(oracle):
 def test_one_class_is_undefined_where_lm_polygraph_gives_numbers(oracle):
     bad, uncertainty, want = cases(oracle, "ue_metrics_binary")["binary_one_class"]
     assert (want["roc-auc"], want["pr-auc"], want["pr-auc_positive0_negative1"]) == ("NaN", 0, 1)
-    for f in (auroc, auprc, base_rate, random_auprc, gmean_cut):
+    for f in (auroc, auprc, base_rate, random_auprc, geometric_mean_cut):
         with pytest.raises(Undefined, match="one class: all 5 summaries are acceptable"):
             f(1 - bad, uncertainty)
 
@@ -372,7 +372,7 @@ def test_constant_quality_is_undefined(name):
 def flawless(name, quality, uncertainty):
     "The best uncertainty: values in the order of quality; for measures of values, quality itself"
     if name in ECE:
-        return 1 - acceptable(quality, 0.5)
+        return 1 - acceptable_labels(quality, 0.5)
     if name == "isotonic_pcc":
         return 1 - quality
     best = np.empty_like(uncertainty)
@@ -422,9 +422,9 @@ def test_reliability_equals_scikit_learn(x, bins):
     from sklearn.calibration import calibration_curve
 
     quality, uncertainty = x
-    y, c = acceptable(quality, 0.5), 1 - uncertainty
+    y, c = acceptable_labels(quality, 0.5), 1 - uncertainty
     assume(0 < y.sum() < len(y))
-    table = reliability(quality, uncertainty, bins, 0.5, "complement")
+    table = reliability_table(quality, uncertainty, bins, 0.5, "complement")
     true, mean = calibration_curve(y, c, n_bins=bins)
     assert table.acceptable.to_numpy() == near(true)
     assert table.confidence.to_numpy() == near(mean)
@@ -563,8 +563,8 @@ def test_gmean_cut_is_the_best_of_all_cuts(x):
     quality, uncertainty = x
     assume(0 < (y := quality >= 0.5).sum() < len(quality))
     score = {c: (uncertainty[y] <= c).mean() * (uncertainty[~y] > c).mean() for c in sorted(uncertainty)}
-    assert score[gmean_cut(quality, uncertainty, 0.5)] == near(max(score.values()))
-    assert gmean_cut(quality, uncertainty, 0.5) == min(
+    assert score[geometric_mean_cut(quality, uncertainty, 0.5)] == near(max(score.values()))
+    assert geometric_mean_cut(quality, uncertainty, 0.5) == min(
         c for c, v in score.items() if v >= max(score.values()) - 1e-12
     )
 
@@ -578,7 +578,7 @@ def test_debiased_squared_gap_is_exactly_unbiased():
     got = plain = 0
     for y in itertools.product([0, 1], repeat=6):
         chance = np.prod(np.where(y, p, 1 - p))
-        table = reliability(y, -c, bins=2, adaptive=True)
+        table = reliability_table(y, -c, bins=2, adaptive=True)
         got += chance * ece_debiased_sq(y, -c, bins=2)
         plain += chance * (table.n * table.gap**2).sum() / 6
     assert got == near(np.mean((p - c) ** 2))
@@ -605,18 +605,18 @@ def test_calibration_error_of_one_class_exists():
 @given(x=samples, bins=st.integers(1, 6))
 def test_equal_mass_bins_keep_ties_together_and_sizes_close(x, bins):
     quality, uncertainty = x
-    table = reliability(quality, uncertainty, bins, 0.5, "complement", adaptive=True)
+    table = reliability_table(quality, uncertainty, bins, 0.5, "complement", adaptive=True)
     assert table.n.sum() == len(quality)
     assert table.confidence.is_monotonic_increasing
     n = np.arange(len(quality)) / len(quality)  # no ties
-    assert set(reliability(quality, n, bins, 0.5, "complement", adaptive=True).n) <= {
+    assert set(reliability_table(quality, n, bins, 0.5, "complement", adaptive=True).n) <= {
         len(quality) // bins,
         -(-len(quality) // bins),
     }
 
 
 def test_bins_are_open_on_the_left_except_the_first():
-    table = reliability([1, 0, 1, 0, 1], -np.array([0, 0.25, 0.3, 0.5, 1]), bins=4)
+    table = reliability_table([1, 0, 1, 0, 1], -np.array([0, 0.25, 0.3, 0.5, 1]), bins=4)
     assert table.n.to_dict() == {0: 2, 1: 2, 3: 1}
 
 
@@ -627,7 +627,7 @@ def test_bins_are_open_on_the_left_except_the_first():
 def test_confidence_outside_its_range_is_an_error(scale, uncertainty):
     "They would fall into no bin, and the error would be computed without them."
     with pytest.raises(ValueError, match=r"1 of 2 confidences lie outside \[0, 1\]"):
-        confidence(uncertainty, scale)
+        confidence_from_uncertainty(uncertainty, scale)
     with pytest.raises(ValueError, match=r"1 of 2 confidences lie outside \[0, 1\]"):
         ece([1, 0], uncertainty, scale=scale)
 
@@ -692,16 +692,16 @@ def test_constant_decision_has_no_kappa_and_half_the_accuracy():
 def test_series_are_joined_by_name():
     quality, uncertainty = pd.Series([0.9, 0.1, 0.5], list("abc")), pd.Series([3, 1, 2, 9], list("bacd"))
     assert spearman_uq(quality, uncertainty) == near(1)
-    assert pairs(quality, uncertainty)[1].tolist() == [1, 3, 2]
-    assert acceptable(quality, 0.5).to_dict() == dict(a=1, b=0, c=1)
+    assert complete_pairs(quality, uncertainty)[1].tolist() == [1, 3, 2]
+    assert acceptable_labels(quality, 0.5).to_dict() == dict(a=1, b=0, c=1)
 
 
 def test_unequal_lengths_are_an_error():
     with pytest.raises(ValueError, match="quality has 3 values and uncertainty 2"):
-        pairs([1, 2, 3], [1, 2])
+        complete_pairs([1, 2, 3], [1, 2])
 
 
 def test_missing_quality_is_not_bad_quality():
-    y = acceptable([0.9, np.nan, 0.1], 0.5)
+    y = acceptable_labels([0.9, np.nan, 0.1], 0.5)
     assert y == near(np.array([1, np.nan, 0]))
-    assert labelled(y, [1, 2, 3])[0].tolist() == [True, False]
+    assert labelled_pairs(y, [1, 2, 3])[0].tolist() == [True, False]

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from uetrust.core.settings import mirror
-from uetrust.data.loaders import back_in_place
+from uetrust.data.loaders import undo_sort
 from uetrust.evaluation import correlations as meta
 from uetrust.evaluation import significance as rt
 
@@ -60,7 +60,7 @@ def test_levels_are_those_of_nlpstats(nlp, xyz, level, coef):
     holes = [m.copy() for m in xyz]
     for m in holes:
         m[tuple(np.transpose(nlp["inputs"]["nan_cells"]))] = np.nan
-    f = meta.LEVELS[LEVEL[level]]
+    f = meta.CORRELATION_LEVELS[LEVEL[level]]
     for (x, y, z), kind in ((xyz, "full"), (holes, "nan")):
         close(
             [f(x, z, coef).value, f(y, z, coef).value],
@@ -76,7 +76,7 @@ def test_averages_are_those_of_mt_metrics_eval(mt, xyz, by, level):
     gold[[3, 40]] = np.nan
     for coef in ("pearson", "spearman"):
         for g, kind in ((z, "full"), (gold.reshape(z.shape), "none_filtered")):
-            want, got = mt[f"{coef.title()}/{by}"][kind], meta.LEVELS[level](x, g, coef)
+            want, got = mt[f"{coef.title()}/{by}"][kind], meta.CORRELATION_LEVELS[level](x, g, coef)
             close(got.value, want[0], 1e-12)
             assert got.groups == want[2]
     for v in ("b", "23", "acc23"):
@@ -84,9 +84,13 @@ def test_averages_are_those_of_mt_metrics_eval(mt, xyz, by, level):
             coef = partial(
                 meta.kendall_variant, variant="acc_23" if v == "acc23" else "tau_" + v, epsilon=eps
             )
-            close(meta.LEVELS[level](x, z, coef).value, mt[f"KendallVariants/{by}/{v}/eps{eps}"], 1e-12)
+            close(
+                meta.CORRELATION_LEVELS[level](x, z, coef).value,
+                mt[f"KendallVariants/{by}/{v}/eps{eps}"],
+                1e-12,
+            )
     close(
-        meta.LEVELS[level](x, z, partial(meta.kendall_variant, variant="tau_c")).value,
+        meta.CORRELATION_LEVELS[level](x, z, partial(meta.kendall_variant, variant="tau_c")).value,
         mt[f"KendallVariants/{by}/c"],
         1e-12,
     )
@@ -107,13 +111,13 @@ def test_realigned_columns_give_the_recorded_levels_of_ice(oracle, ice):
     want = oracle("evaluation.json")["ice_unieval_levels"]["results"]
     tables = {k: ice[k] for k in ("ice_uniform", "ice_stratified", "unieval_as_stored")}
     tables["unieval_realigned"] = {
-        d: back_in_place(m.T, ice["first_summary_index"]).T for d, m in ice["unieval_as_stored"].items()
+        d: undo_sort(m.T, ice["first_summary_index"]).T for d, m in ice["unieval_as_stored"].items()
     }
     for name, t in tables.items():
         for dim, m in t.items():
             for at, level in (("sample", "pooled"), ("summary", "per_document"), ("system", "system")):
                 got = (
-                    [meta.LEVELS[level](m, ice["human"][dim], c) for c in COEF]
+                    [meta.CORRELATION_LEVELS[level](m, ice["human"][dim], c) for c in COEF]
                     if level != "system"
                     else by_plain_means(m, ice["human"][dim])
                 )
@@ -130,7 +134,8 @@ def test_realigned_columns_give_the_recorded_levels_of_ice(oracle, ice):
 def by_plain_means(m, human):
     "System level as recorded: means in the order of the file, where rounding noise can break a tie"
     return [
-        meta.Level(meta.row_correlations(m.mean(1)[None], human.mean(1)[None], c)[0], 16, 1, 0) for c in COEF
+        meta.LevelCorrelation(meta.row_correlations(m.mean(1)[None], human.mean(1)[None], c)[0], 16, 1, 0)
+        for c in COEF
     ]
 
 
@@ -168,14 +173,12 @@ def test_unieval_in_full_precision_has_the_recorded_levels(oracle):
     want = oracle("evaluation.json")["ice_unieval_levels"]["results"]
     for dim in ("coherence", "consistency", "fluency", "relevance"):
         stored = matrix(f"unieval_{dim}")
-        for name, m in dict(
-            unieval_as_stored=stored, unieval_realigned=back_in_place(stored.T, keys).T
-        ).items():
+        for name, m in dict(unieval_as_stored=stored, unieval_realigned=undo_sort(stored.T, keys).T).items():
             for at, level in (("sample", "pooled"), ("summary", "per_document"), ("system", "system")):
                 got = (
                     by_plain_means(m, matrix(f"human_score_{dim}"))
                     if level == "system"
-                    else [meta.LEVELS[level](m, matrix(f"human_score_{dim}"), c) for c in COEF]
+                    else [meta.CORRELATION_LEVELS[level](m, matrix(f"human_score_{dim}"), c) for c in COEF]
                 )
                 close([g.value for g in got], [want[name][at][dim][c] for c in COEF], 1e-6)
 
@@ -184,17 +187,15 @@ def test_the_printed_table_of_ice_is_pooled_and_truncated(oracle, ice):
     printed = oracle("evaluation.json")["ice_unieval_levels"]["paper_table1"]
     for name in ("ice_uniform", "ice_stratified"):
         got = [
-            meta.pooled(ice[name][d], ice["human"][d], c).value
+            meta.pooled_level(ice[name][d], ice["human"][d], c).value
             for d in ice["human"]
             for c in ("spearman", "kendall")
         ]
         assert [int(1000 * v) / 1000 for v in got] == printed[name]
-    unieval = {
-        d: back_in_place(m.T, ice["first_summary_index"]).T for d, m in ice["unieval_as_stored"].items()
-    }
+    unieval = {d: undo_sort(m.T, ice["first_summary_index"]).T for d, m in ice["unieval_as_stored"].items()}
     close(
         [
-            meta.pooled(unieval[d], ice["human"][d], c).value
+            meta.pooled_level(unieval[d], ice["human"][d], c).value
             for d in ice["human"]
             for c in ("spearman", "kendall")
         ],
@@ -250,12 +251,12 @@ def test_tie_calibration_finds_the_best_of_all_tolerances(x, y):
 @pytest.mark.parametrize("level", LEVEL)
 def test_fisher_and_williams_are_those_of_nlpstats(nlp, xyz, level, coef):
     x, y, z = xyz
-    f = meta.LEVELS[LEVEL[level]]
+    f = meta.CORRELATION_LEVELS[LEVEL[level]]
     r = f(x, z, coef)
     close(meta.fisher_interval(r.value, r.n, coef), nlp["fisher_95"][f"{level}/{coef}"], 1e-12)
     for alt in ("two-sided", "greater", "less"):
         between = f(x, y, coef).value
-        got = meta.williams(r.value, f(y, z, coef).value, between, r.n, alt, magnitude=True).p
+        got = meta.williams_test(r.value, f(y, z, coef).value, between, r.n, alt, magnitude=True).p
         if abs(between) > 1 - 1e-12:
             assert np.isnan(got)  # 0/0: the peer's rounding gives NaN for Spearman, p=1 for Kendall
         else:
@@ -265,9 +266,9 @@ def test_fisher_and_williams_are_those_of_nlpstats(nlp, xyz, level, coef):
 @pytest.mark.parametrize("coef", ("pearson", "spearman"))
 def test_one_sided_williams_is_that_of_mt_metrics_eval(mt, xyz, coef):
     x, y, z = xyz
-    a, b, c = (meta.pooled(*p, coef) for p in ((x, z), (y, z), (x, y)))
+    a, b, c = (meta.pooled_level(*p, coef) for p in ((x, z), (y, z), (x, y)))
     close(
-        [meta.williams(a.value, b.value, c.value, a.n, "larger").p, a.value, b.value],
+        [meta.williams_test(a.value, b.value, c.value, a.n, "larger").p, a.value, b.value],
         mt[f"WilliamsSigDiff/{coef}"],
         1e-10,
     )
@@ -308,7 +309,7 @@ def test_franks_williams_between_metrics(oracle):
             for u, v in ((x, human), (y, human), (x, y))
         ]
         close(r[2], want["corr"][i][j], 1e-8)
-        close(meta.williams(*r, both.sum(), "larger").p, want["p"][i][j], 1e-8)
+        close(meta.williams_test(*r, both.sum(), "larger").p, want["p"][i][j], 1e-8)
 
 
 @given(arrays(float, 12, elements=st.integers(-5, 5)), arrays(float, 12, elements=st.integers(-5, 5)))
@@ -390,7 +391,9 @@ def test_cells_and_rows_with_columns_are_two_null_distributions(xyz):
     rng = np.random.default_rng(0)
 
     def rank(swap):
-        return max(np.linalg.matrix_rank(rt.exchanged(swap, known, "pooled", rng) * 2 - 1) for _ in range(20))
+        return max(
+            np.linalg.matrix_rank(rt.exchanged_cells(swap, known, "pooled", rng) * 2 - 1) for _ in range(20)
+        )
 
     assert rank("rows_columns") == 1 < rank("cells")
 
@@ -405,14 +408,14 @@ def test_ices_subsets_win_as_often_as_recorded(oracle, ice, aligned):
     want = oracle("evaluation.json")["ice_sigtest_seed0_wins_of_1000"]["results"]
     for dim in ("fluency", "relevance") if aligned else ("coherence",):
         stored = ice["unieval_as_stored"][dim]
-        unieval = back_in_place(stored.T, ice["first_summary_index"]).T if aligned else stored
+        unieval = undo_sort(stored.T, ice["first_summary_index"]).T if aligned else stored
         got = rt.subset_wins(ice["ice_uniform"][dim], unieval, ice["human"][dim], seed=random.Random(0))
         assert got.wins == want[f"{dim}/spearman/unieval_{'realigned' if aligned else 'as_stored'}"]
 
 
 def test_what_the_subsets_find_a_document_bootstrap_does_not(ice):
     dim = "relevance"
-    unieval = back_in_place(ice["unieval_as_stored"][dim].T, ice["first_summary_index"]).T
+    unieval = undo_sort(ice["unieval_as_stored"][dim].T, ice["first_summary_index"]).T
     trio = ice["ice_uniform"][dim], unieval, ice["human"][dim]
     assert rt.subset_wins(*trio, "kendall", draws=60).wins == 60
     d = rt.bootstrap_difference(*trio, "pooled", "kendall", draws=400)
@@ -446,9 +449,11 @@ def test_correlations_of_drawn_documents_are_those_of_correlating_anew(seed, lev
     if seed == 4:
         a[0] = b[1, 3] = np.inf if level == "system" else np.nan
     stream = np.random.default_rng(9)
-    samples = [rt.drawn([a, b, z], "documents", stream) for _ in range(60)]
+    samples = [rt.bootstrap_sample([a, b, z], "documents", stream) for _ in range(60)]
     with np.errstate(invalid="ignore"):
-        want = np.array([[meta.level_of(level)(x, s[2], coef).value for x in s[:2]] for s in samples])
+        want = np.array(
+            [[meta.correlation_level(level)(x, s[2], coef).value for x in s[:2]] for s in samples]
+        )
         got = rt.bootstrap_interval(a, z, level, coef, draws=60, seed=9)
         d, gaps = rt.bootstrap_difference(a, b, z, level, coef, draws=60, seed=9), want[:, 0] - want[:, 1]
     np.testing.assert_allclose(got.draws, want[~np.isnan(want[:, 0]), 0], atol=1e-12)
@@ -460,8 +465,8 @@ def test_means_of_drawn_documents_are_the_means_of_these_documents():
     rng = np.random.default_rng(0)
     x = rng.choice([0.1, 0.2, 0.3, 0.7, np.nan], (5, 12))
     cols = rng.integers(0, 12, (40, 12))
-    got = meta.drawn_means(x, np.stack([np.bincount(c, minlength=12) for c in cols]))
-    np.testing.assert_array_equal(got, [meta.means(x[:, c]) for c in cols])
+    got = meta.resampled_system_means(x, np.stack([np.bincount(c, minlength=12) for c in cols]))
+    np.testing.assert_array_equal(got, [meta.system_means(x[:, c]) for c in cols])
 
 
 def test_drawn_documents_are_counted_in_blocks(monkeypatch):

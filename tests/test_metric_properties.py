@@ -6,8 +6,8 @@ import pytest
 
 from uetrust.core.registry import load_scores
 from uetrust.data.bulletins import bulletins
-from uetrust.scoring.metrics import grade
-from uetrust.scoring.providers import shipped
+from uetrust.scoring.metrics import compute_metrics
+from uetrust.scoring.providers import shipped_models
 
 reg = load_scores()
 N = 5
@@ -26,7 +26,7 @@ def table(hypotheses, references=None):
 
 def scored(texts, metrics="all"):
     "Values by text and metric, and the notes of what is missing"
-    found = grade(texts, shipped(), metrics, progress=False)
+    found = compute_metrics(texts, shipped_models(), metrics, progress=False)
     by = [found.pivot(index="sample", columns="name", values=v).loc[texts["id"]] for v in ("value", "note")]
     return by
 

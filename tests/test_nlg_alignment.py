@@ -62,7 +62,7 @@ def cosines(texts, models):
     def get(other, layer, ids):
         key = other, layer, tuple(ids)
         if key not in seen:
-            seen[key] = ev.cosines(
+            seen[key] = ev.token_cosines(
                 models("tiny_roberta"), [(texts[i]["hypothesis"], texts[i][other]) for i in ids], layer
             )[0]
         return dict(zip(ids, seen[key]))
@@ -83,7 +83,7 @@ def test_bertscore_of_odd_texts(oracle, short, models):
     want = oracle("metrics/bertscore.json")["scores"]["slow_L2_lexical_pairs"]
     for name, matrix in zip(
         want,
-        ev.cosines(
+        ev.token_cosines(
             models("tiny_roberta"),
             [(short[name]["hypothesis"], short[name]["reference"]) for name in want],
             2,
@@ -114,7 +114,9 @@ def test_several_references_idf_and_rescaling(oracle, texts, models, cosines):
         if text["text"].startswith(("Second quarter", "The class discusses", "Tomatoes grew in imitation"))
     ]  # References of three items that triples.json does not list
     corpus = [text["reference"] for text in texts.values()] + others
-    weights = [ev.idf(model, [texts[i][k] for i in want], corpus) for k in ("hypothesis", "reference")]
+    weights = [
+        ev.idf_weights(model, [texts[i][k] for i in want], corpus) for k in ("hypothesis", "reference")
+    ]
     for i, hypothesis_weights, reference_weights in zip(want, *weights):
         close(al.bertscore(ref[i], hypothesis_weights, reference_weights), np.array([*want[i].values()]))
         close(al.bertscore_f1_idf(ref[i], hypothesis_weights, reference_weights), want[i]["F"])
@@ -124,7 +126,7 @@ def test_several_references_idf_and_rescaling(oracle, texts, models, cosines):
     ids = {
         i: expected
         for k, text in enumerate(texts[i]["reference"] for i in want)
-        for i, expected in zip(ev.text_rows(model, [ev.spaced(model, text)])[0][0][0], weights[1][k])
+        for i, expected in zip(ev.text_rows(model, [ev.bert_score_text(model, text)])[0][0][0], weights[1][k])
     }
     assert {k: v for k, v in known.items() if k in ids} == pytest.approx(
         {k: ids[k] for k in known if k in ids}, abs=1e-6
@@ -134,7 +136,7 @@ def test_several_references_idf_and_rescaling(oracle, texts, models, cosines):
 def test_the_space_before_a_text_of_roberta_is_there(oracle, texts, models, cosines):
     recorded, model = oracle("metrics/bertscore.json"), models("tiny_roberta")
     for i, ids in recorded["encoded_hypotheses"].items():
-        assert list(ev.text_rows(model, [ev.spaced(model, texts[i]["hypothesis"])])[0][0][0]) == ids
+        assert list(ev.text_rows(model, [ev.bert_score_text(model, texts[i]["hypothesis"])])[0][0][0]) == ids
     (lost,), (have,) = (
         [scores["harwich"]["F"]]
         for scores in (recorded["scores"]["fast_L2_hyp_vs_ref"], recorded["scores"]["slow_L2_hyp_vs_ref"])
@@ -148,14 +150,14 @@ def test_the_space_before_a_text_of_roberta_is_there(oracle, texts, models, cosi
         < abs(lost - have)
     )
     assert (
-        ev.spaced(model, " a b ") == " a b"
-        and ev.spaced(model, " \n") == ""
-        and ev.spaced(models("tiny_bert_nli"), " a") == "a"
+        ev.bert_score_text(model, " a b ") == " a b"
+        and ev.bert_score_text(model, " \n") == ""
+        and ev.bert_score_text(models("tiny_bert_nli"), " a") == "a"
     )
 
 
 def test_packaged_baselines(oracle):
-    assert al.BASELINES == {
+    assert al.BERTSCORE_BASELINES == {
         k: tuple(v.values()) for k, v in oracle("metrics/bertscore.json")["published_baselines"].items()
     }
 
@@ -167,15 +169,15 @@ def test_the_embedding_aligner_is_that_of_ctc(oracle, texts, models, cosines, la
     scores, model = oracle("metrics/ctc.json")["scores"], models("tiny_roberta")
     metric = dict(reference=al.ctc_he2024, source=al.ctc_embedding)[other]
     for name, matrix in cosines(other, layer, scores[f"E_layers{layer}_mean"][key]).items():
-        row = ev.text_rows(model, [ev.spaced(model, texts[name]["hypothesis"])])[0][0][0]
+        row = ev.text_rows(model, [ev.bert_score_text(model, texts[name]["hypothesis"])])[0][0][0]
         tokens = [model.tokenizer.decode([token]) for token in row[1:-1]]
         close(metric(matrix), scores[f"E_layers{layer}_mean"][key][name])
         close(
-            al.aggregate(al.nearest(matrix), "sum"),
+            al.aggregate_alignment(al.nearest_cosines(matrix), "sum"),
             pytest.approx(scores[f"E_layers{layer}_sum"][key][name], rel=1e-6),
         )
         for agg in ("mean", "sum"):
-            assert al.aggregate(al.nearest(matrix), agg, tokens, STOP) == pytest.approx(
+            assert al.aggregate_alignment(al.nearest_cosines(matrix), agg, tokens, STOP) == pytest.approx(
                 scores[f"E_layers{layer}_{agg}_nostop"][key][name], abs=TOL, rel=1e-6
             )
 
@@ -208,7 +210,7 @@ def test_the_word_aligner_is_that_of_ctc(oracle, texts, models):
     )
     for key, other in (("hyp_given_source", "source"), ("hyp_given_ref", "reference")):
         want = ctc["scores"]["D_mean"][key]
-        logits, _ = hd.kept_words(
+        logits, _ = hd.ctc_word_logits(
             model, head, [(texts[name]["hypothesis"], texts[name][other]) for name in want]
         )
         for name, word_logits in zip(want, logits):
@@ -219,15 +221,15 @@ def test_the_word_aligner_is_that_of_ctc(oracle, texts, models):
                     al.ctc(word_logits)
             else:
                 close(al.ctc(word_logits), want[name])
-                assert al.aggregate(al.kept(word_logits), "sum") == pytest.approx(
+                assert al.aggregate_alignment(al.kept_probabilities(word_logits), "sum") == pytest.approx(
                     ctc["scores"]["D_sum"][key][name], rel=1e-6
                 )
-                words = hd.cleaned(texts[name]["hypothesis"], lines=False).split()
+                words = hd.ctc_text(texts[name]["hypothesis"], lines=False).split()
                 for agg in ("mean", "sum"):
                     if len(words) == len(word_logits):
-                        assert al.aggregate(al.kept(word_logits), agg, words, STOP) == pytest.approx(
-                            ctc["scores"][f"D_{agg}_nostop"][key][name], abs=TOL, rel=1e-6
-                        )
+                        assert al.aggregate_alignment(
+                            al.kept_probabilities(word_logits), agg, words, STOP
+                        ) == pytest.approx(ctc["scores"][f"D_{agg}_nostop"][key][name], abs=TOL, rel=1e-6)
     sentences = [text["text"] for text in oracle("metrics/sentence_splits.json")["items"]]
     quotes = {
         k: next(text for text in sentences if text.startswith(beginning))
@@ -235,21 +237,21 @@ def test_the_word_aligner_is_that_of_ctc(oracle, texts, models):
     }  # An item that triples.json does not list
     for k in ("D_harwich", "D_quotes", "D_moon"):
         detail, text = ctc["detail"][k], texts[k[2:]] if k[2:] in texts else quotes
-        (word_logits,) = hd.kept_words(model, head, [(text["hypothesis"], text[detail["context"]])])[0]
-        close(al.kept(word_logits), np.array(detail["keep_probability"]))
-        assert hd.cleaned(text["hypothesis"]).split() == detail["words"]
+        (word_logits,) = hd.ctc_word_logits(model, head, [(text["hypothesis"], text[detail["context"]])])[0]
+        close(al.kept_probabilities(word_logits), np.array(detail["keep_probability"]))
+        assert hd.ctc_text(text["hypothesis"]).split() == detail["words"]
 
 
 def test_cleaned_texts_are_those_of_ctc(oracle, texts):
     for i, want in oracle("metrics/ctc.json")["cleaned_hypotheses"].items():
-        assert hd.cleaned(texts[i]["hypothesis"]) == (want or "")
+        assert hd.ctc_text(texts[i]["hypothesis"]) == (want or "")
 
 
 def test_the_regression_aligner_is_that_of_ctc_but_for_an_empty_summary(oracle, texts, models):
     model = models("tiny_bert_regression")
     for key, other in (("hyp_given_source", "source"), ("hyp_given_ref", "reference")):
         want = oracle("metrics/ctc.json")["scores"]["R"][key]
-        got, _ = ev.regress(
+        got, _ = ev.regression_values(
             model, [(texts[name][other], texts[name]["hypothesis"]) for name in want], 512, "longest"
         )
         for name, value in zip(want, got):
@@ -277,7 +279,7 @@ def test_embeddings_and_their_correlations_are_those_of_the_release(oracle, text
             for metric in ("hypothesis", "reference")
         )
     )
-    embeddings, cut = ev.vectors(encoder, unique)
+    embeddings, cut = ev.sentence_embeddings(encoder, unique)
     embeddings = dict(zip(unique, embeddings))
     assert encoder.window == 128 and cut.any()
     for i, x in want["embeddings"].items():
@@ -303,18 +305,18 @@ def test_batches_and_order_do_not_matter(texts, models):
         (texts[i]["hypothesis"], texts[i]["reference"])
         for i in ("harwich", "moon", "tiny", "lines", "empty_hyp")
     ]
-    one, _ = ev.cosines(model, pairs, 2)
+    one, _ = ev.token_cosines(model, pairs, 2)
     for other in (
-        ev.cosines(model, pairs, 2, batch_tokens=1)[0],
-        ev.cosines(model, pairs[::-1], 2)[0][::-1],
-        ev.cosines(model, pairs, 2, items=2)[0],
+        ev.token_cosines(model, pairs, 2, batch_tokens=1)[0],
+        ev.token_cosines(model, pairs[::-1], 2)[0][::-1],
+        ev.token_cosines(model, pairs, 2, items=2)[0],
     ):
         for once, again in zip(one, other):
             np.testing.assert_allclose(once, again, atol=2e-6, rtol=0)
 
 
 def test_a_text_is_closest_to_itself(models):
-    matrices, _ = ev.cosines(
+    matrices, _ = ev.token_cosines(
         models("tiny_roberta"),
         [
             ("The fire was put out.", "The fire was put out."),
@@ -346,7 +348,7 @@ def test_every_entry_is_complete():
 
 def test_the_layer_belongs_to_the_checkpoint_wherever_it_lies():
     assert [
-        al.layer(model)
+        al.bertscore_layer(model)
         for model in (
             "microsoft/deberta-xlarge-mnli",
             "/models/deberta-xlarge-mnli/",

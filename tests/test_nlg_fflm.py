@@ -10,33 +10,38 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
-from uetrust.core.run import Run, score
+from uetrust.core.run import ScoreRun, compute_score
 from uetrust.core.settings import oracles, root
 from uetrust.data.bulletins import bulletin
-from uetrust.models.likelihoods import coco, directions, fflm, words
+from uetrust.models.likelihoods import (
+    coco_probabilities,
+    directed_logp,
+    fflm_probabilities,
+    words_with_first_tokens,
+)
 from uetrust.models.load import load
 from uetrust.nlg.fflm import (
-    CHANGES,
-    GRIDS,
-    MASKINGS,
-    ablations,
-    balanced_accuracy,
-    change,
-    changes,
+    COCO_MASKINGS,
+    FFLM_COMPONENTS,
+    MIXING_GRIDS,
+    balanced_accuracy_at,
+    coco_maskings,
+    content_words,
     cop_causal,
-    drop,
+    fflm_ablations,
+    fflm_components,
     fflm_tokens,
+    hallucination_risk,
     harim,
     harim_causal,
-    important,
-    in_sentence,
-    masked,
-    maskings,
-    mixed,
-    recapitalised,
-    risk,
-    tagged,
-    tune,
+    mask_words,
+    mean_probability_drop,
+    mix_components,
+    pos_tagged,
+    probability_change,
+    restore_capitals,
+    sentence_indices,
+    tune_fflm,
 )
 from uetrust.nlg.fflm import fflm as fflm_score
 
@@ -46,7 +51,7 @@ def close(got, want, tol=2e-5):
 
 
 def values(run, name):
-    return score(run, name).set_index("sample")["value"]
+    return compute_score(run, name).set_index("sample")["value"]
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +94,10 @@ ORDER = ("delta_Y_prior", "delta_X_prior", "delta_Y_cond")
 @pytest.fixture(scope="module")
 def five(oracle, models, texts):
     rec = {record["id"]: record for record in oracle("seed_systems/fflm_records.json")["records"]}
-    leaves, cut = fflm(
+    leaves, cut = fflm_probabilities(
         models("tiny_llama"), [texts[i]["summary"] for i in rec], [texts[i]["source"] for i in rec]
     )
-    return rec, Run(list(rec), reg, **leaves), cut
+    return rec, ScoreRun(list(rec), reg, **leaves), cut
 
 
 @pytest.mark.parametrize("name", OFFICIAL)
@@ -109,8 +114,8 @@ def test_ablations_of_the_weight_and_the_logarithm(five, form):
     score_of = values(run, "fflm_paper" if form == "paper_weight" else f"fflm_{form}")
     for i, tokens in zip(rec, run["fflm_tokens"]):
         want = rec[i]["derived_float32"][form]
-        close(changes(tokens, **DERIVED[form]), [want[k] for k in ORDER])
-        close([score_of[i], ablations(tokens)[form]], want["fflm"])
+        close(fflm_components(tokens, **DERIVED[form]), [want[k] for k in ORDER])
+        close([score_of[i], fflm_ablations(tokens)[form]], want["fflm"])
 
 
 def test_equal_weights_and_mean_log_likelihoods(five):
@@ -163,8 +168,10 @@ def test_edge_cases(oracle, models, texts):
         for case_record in oracle("seed_systems/fflm_records.json")["edge_cases"]
     }
     assert list(cases) == list(rec)
-    leaves, cut = fflm(models("tiny_llama"), [y for _, y in cases.values()], [x for x, _ in cases.values()])
-    run = Run(list(cases), reg, **leaves)
+    leaves, cut = fflm_probabilities(
+        models("tiny_llama"), [y for _, y in cases.values()], [x for x, _ in cases.values()]
+    )
+    run = ScoreRun(list(cases), reg, **leaves)
     for (case, case_record), n in zip(rec.items(), range(len(rec))):
         if "summary_tokens" in case_record and case != "summary longer than the window":
             assert (len(leaves["fflm_s2s"][n]), len(leaves["fflm_s2s_doc"][n])) == (
@@ -179,7 +186,7 @@ def test_edge_cases(oracle, models, texts):
             ["one-token source", "summary is one token, source is the same token", "whitespace only summary"]
         ]
     ).all()
-    notes = score(run, "fflm").set_index("sample")["note"]
+    notes = compute_score(run, "fflm").set_index("sample")["note"]
     assert (
         "at least 1 token, got 0" in notes["empty summary"]
         and "at least 1 token, got 0" in notes["empty source"]
@@ -190,19 +197,19 @@ def test_edge_cases(oracle, models, texts):
 
 def test_a_tokens_weight_is_named():
     with pytest.raises(ValueError, match="not 'e'"):
-        change([0.5], [0.5], "e")
+        probability_change([0.5], [0.5], "e")
 
 
 def test_a_probability_of_zero_counts_as_a_millionth():
-    assert change([0.5], [0.0], "none") == pytest.approx(np.log(0.5 / 1e-6)) and change(
-        [0.0], [0.5]
-    ) == pytest.approx(np.exp(1 - 1e-6) * np.log(1e-6 / 0.5))
+    assert probability_change([0.5], [0.0], "none") == pytest.approx(
+        np.log(0.5 / 1e-6)
+    ) and probability_change([0.0], [0.5]) == pytest.approx(np.exp(1 - 1e-6) * np.log(1e-6 / 0.5))
 
 
 def test_pairs_of_components_keep_their_shares(five):
     tokens = five[1]["fflm_tokens"][0]
-    rows, components = ablations(tokens), changes(tokens)
-    assert rows["fflm"] == fflm_score(tokens) and [rows[k] for k in CHANGES] == components.tolist()
+    rows, components = fflm_ablations(tokens), fflm_components(tokens)
+    assert rows["fflm"] == fflm_score(tokens) and [rows[k] for k in FFLM_COMPONENTS] == components.tolist()
     close(
         [rows["y_prior, x_prior"], rows["y_prior, y_cond"], rows["x_prior, y_cond"]],
         [
@@ -230,7 +237,7 @@ def synthetic(oracle):
     tokens = fflm_tokens(
         **{k: [np.atleast_1d(record[n]) for record in rec["input"]] for k, n in NAMES.items()}
     )
-    return rec, tokens, np.array([changes(tokens) for tokens in tokens])
+    return rec, tokens, np.array([fflm_components(tokens) for tokens in tokens])
 
 
 def labels(rec):
@@ -242,23 +249,23 @@ def test_every_mix_of_the_grid(synthetic):
     val = np.array([record["cut"] == "val" for record in rec["input"]])
     faithful, components = labels(rec)[val] == 1, parts[val]
     assert (
-        GRIDS["code"] == [tuple(point) for point in rec["grid"]]
-        and len(GRIDS["paper"]) == 66
-        and sorted(set(GRIDS["paper"]) - set(GRIDS["code"]))
+        MIXING_GRIDS["code"] == [tuple(point) for point in rec["grid"]]
+        and len(MIXING_GRIDS["paper"]) == 66
+        and sorted(set(MIXING_GRIDS["paper"]) - set(MIXING_GRIDS["code"]))
         == [tuple(point) for point in rec["grid_points_lost_to_rounding"]]
     )
     for trace in rec["grid_trace"]:
-        assert balanced_accuracy(
-            mixed(components, trace["alpha"], trace["beta"]), faithful, trace["threshold"]
+        assert balanced_accuracy_at(
+            mix_components(components, trace["alpha"], trace["beta"]), faithful, trace["threshold"]
         ) == pytest.approx(trace["val_bacc"], abs=1e-12)
-    best = tune(components, faithful)
+    best = tune_fflm(components, faithful)
     assert (best.alpha, best.beta) == tuple(rec["chosen"])
     close(
         [best.threshold, best.balanced_accuracy], [rec["best_threshold"], rec["val_balanced_accuracy"]], 1e-9
     )
-    scores = mixed(parts[~val], best.alpha, best.beta)
+    scores = mix_components(parts[~val], best.alpha, best.beta)
     close(scores, rec["test_scores"], 1e-9)
-    assert balanced_accuracy(scores, labels(rec)[~val] == 1, best.threshold) == pytest.approx(
+    assert balanced_accuracy_at(scores, labels(rec)[~val] == 1, best.threshold) == pytest.approx(
         rec["test_balanced_accuracy"], abs=1e-12
     )
 
@@ -283,19 +290,19 @@ def test_zeros_and_single_tokens_occur_in_the_recorded_lists(synthetic):
 
 def test_one_kind_of_label_cannot_be_balanced():
     with pytest.raises(ValueError, match="one kind only"):
-        tune(np.eye(3), [True] * 3)
+        tune_fflm(np.eye(3), [True] * 3)
 
 
 def test_an_unknown_grid_is_refused():
     with pytest.raises(ValueError, match="no grid 'all'"):
-        tune(np.eye(3), [True, False, True], "all")
+        tune_fflm(np.eye(3), [True, False, True], "all")
 
 
 def test_capitals_of_frank(oracle):
     for record in oracle("seed_systems/fflm_records.json")["recapitalisation"]:
         assert (
-            recapitalised(record["claim"], record["document"]) == record["after_re_upper"]
-            and recapitalised(record["claim"], "")[0] == record["after_capitalize"][0]
+            restore_capitals(record["claim"], record["document"]) == record["after_re_upper"]
+            and restore_capitals(record["claim"], "")[0] == record["after_capitalize"][0]
         )
 
 
@@ -305,11 +312,11 @@ def bart(models, texts, oracle):
     rec = oracle("seed_systems/s2s_likelihoods.json")
     ids = [record["id"] for record in rec["cop_bart"]["records"]]
     given = dict(hypothesis=[texts[i]["summary"] for i in ids], source=[texts[i]["source"] for i in ids])
-    plain, _ = directions(models("tiny_bart"), "bart", ["source_hypothesis", "prefix_hypothesis"], **given)
-    cut_at_110, cut = directions(
+    plain, _ = directed_logp(models("tiny_bart"), "bart", ["source_hypothesis", "prefix_hypothesis"], **given)
+    cut_at_110, cut = directed_logp(
         models("tiny_bart"), "bart110", ["source_hypothesis", "empty_hypothesis"], **given, most=110
     )
-    return rec, Run(ids, reg, **plain | cut_at_110), cut
+    return rec, ScoreRun(ids, reg, **plain | cut_at_110), cut
 
 
 def test_cop_of_a_bart(bart):
@@ -338,7 +345,7 @@ def test_harim_of_a_bart(bart):
 
 def test_harim_reads_110_tokens_of_a_summary(models, texts):
     long = texts["p13_long"]["source"]
-    statistics, cut = directions(
+    statistics, cut = directed_logp(
         models("tiny_bart"),
         "bart110",
         ["source_hypothesis", "empty_hypothesis"],
@@ -355,23 +362,23 @@ def test_harim_reads_110_tokens_of_a_summary(models, texts):
 def test_risk_is_highest_where_the_source_does_not_help():
     p = np.array([0.2])
     assert (
-        risk(p, p) > risk(p, p / 2) > risk(p * 2, p / 2)
-        and risk([1.0], [0.0]) == 0
-        and harim(np.log(p), np.log(p)) == -risk(p, p)
+        hallucination_risk(p, p) > hallucination_risk(p, p / 2) > hallucination_risk(p * 2, p / 2)
+        and hallucination_risk([1.0], [0.0]) == 0
+        and harim(np.log(p), np.log(p)) == -hallucination_risk(p, p)
     )
     for with_source, without in (([], []), ([0.5, 0.5], [0.5])):
         with pytest.raises(Undefined):
-            risk(with_source, without)
+            hallucination_risk(with_source, without)
 
 
 # CoCo
-HOW = dict(zip(MASKINGS, ("token", "span", "sent", "doc")))
+HOW = dict(zip(COCO_MASKINGS, ("token", "span", "sent", "doc")))
 
 
 def test_masks_are_those_of_the_original(oracle):
     compared = 0
     for record in oracle("seed_systems/s2s_likelihoods.json")["coco_bart"]["records"]:
-        counted, hidden = maskings(
+        counted, hidden = coco_maskings(
             (record["summary_tokens"], record["summary_tags"]),
             (record["source_tokens"], None, record["source_sentences"]),
         )
@@ -385,26 +392,26 @@ def test_masks_are_those_of_the_original(oracle):
 def test_coco_of_a_bart(oracle, models, texts):
     rec = oracle("seed_systems/s2s_likelihoods.json")["coco_bart"]["records"]
     made = [
-        maskings(
+        coco_maskings(
             (record["summary_tokens"], record["summary_tags"]),
             (record["source_tokens"], None, record["source_sentences"]),
         )
         for record in rec
     ]
-    leaves, cut = coco(
+    leaves, cut = coco_probabilities(
         models("tiny_bart"),
         [texts[record["id"]]["summary"] for record in rec],
         [texts[record["id"]]["source"] for record in rec],
         [masked_texts for _, masked_texts in made],
     )
-    run = Run(
+    run = ScoreRun(
         [record["id"] for record in rec], reg, coco_important=[counted for counted, _ in made], **leaves
     )
     assert leaves["coco_words"] == [record["merged_words"] for record in rec]
     for probabilities, record in zip(leaves["coco_p_source"], rec):
         close(probabilities, record["merged_first_piece_prob_source"])
     for how, k in HOW.items():
-        table = score(run, f"coco_{how}")
+        table = compute_score(run, f"coco_{how}")
         for record, value, note in zip(rec, table["value"], table["note"]):
             if record["merged_words_used"]:
                 close(value, record["variants"][k]["coco"])
@@ -423,45 +430,47 @@ def test_words_of_odd_texts(models):
     model = models("tiny_bart")
 
     def of(text):
-        return words(model, model.tokenizer(text).input_ids)[1]
+        return words_with_first_tokens(model, model.tokenizer(text).input_ids)[1]
 
     assert of("") == [] and of("a  b") == ["a", "b"] and of(" a\nb café ") == ["a\nb", "café"]
 
 
 def test_masking_more_hides_more():
     tokens = "the hall is closed today . rain fell .".split()
-    where = in_sentence(tokens, ["the hall is closed today.", "rain fell."])
+    where = sentence_indices(tokens, ["the hall is closed today.", "rain fell."])
     hidden = {
-        how: np.array([token == "_" for token in masked(tokens, ["Hall"], how, where, "_").split()])
-        for how in MASKINGS
+        how: np.array([token == "_" for token in mask_words(tokens, ["Hall"], how, where, "_").split()])
+        for how in COCO_MASKINGS
     }
     assert [hidden_tokens.sum() for hidden_tokens in hidden.values()] == [1, 4, 6, 9]
     assert all((fewer <= more).all() for fewer, more in zip(list(hidden.values()), list(hidden.values())[1:]))
-    assert all(masked([], ["a"], how, np.zeros(0, int)) == "" for how in MASKINGS) and important(
+    assert all(mask_words([], ["a"], how, np.zeros(0, int)) == "" for how in COCO_MASKINGS) and content_words(
         ["of", "the"], ["ADP", "DET"]
     ) == ["of"]
 
 
 def test_sentences_and_tokens_of_different_texts_are_refused():
     with pytest.raises(ValueError, match="not of the same text"):
-        in_sentence(["a", "b"], ["a."])
+        sentence_indices(["a", "b"], ["a."])
     with pytest.raises(ValueError, match="not of the same text"):
-        in_sentence(["a"], ["a."])
+        sentence_indices(["a"], ["a."])
     with pytest.raises(ValueError, match="no masking 'word'"):
-        masked(["a"], ["a"], "word")
-    assert in_sentence(["a.b", "c"], ["a.", "b c"]).tolist() == [0, 1]  # a token belongs where it begins
+        mask_words(["a"], ["a"], "word")
+    assert sentence_indices(["a.b", "c"], ["a.", "b c"]).tolist() == [0, 1]  # a token belongs where it begins
 
 
 def test_only_whole_words_count():
     with pytest.raises(Undefined, match="no word"):
-        drop(["Hall", "hall."], ["hall"], np.ones(2), np.zeros(2))
-    assert drop(["hall", "hall", "x"], ["hall"], np.array([0.5, 0.3, 1]), np.zeros(3)) == pytest.approx(0.4)
+        mean_probability_drop(["Hall", "hall."], ["hall"], np.ones(2), np.zeros(2))
+    assert mean_probability_drop(
+        ["hall", "hall", "x"], ["hall"], np.array([0.5, 0.3, 1]), np.zeros(3)
+    ) == pytest.approx(0.4)
 
 
 def test_without_spacy_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(LookupError, match="pip install spacy, then python -m spacy download en_core_web_sm"):
-        tagged("a")
+        pos_tagged("a")
 
 
 def test_spacys_answer_is_taken_apart(monkeypatch):
@@ -482,8 +491,8 @@ def test_spacys_answer_is_taken_apart(monkeypatch):
             )
         ),
     )
-    tokens, tags, sentences = tagged("Rain\nfell.", "a-stand-in")
-    assert (list(tokens), important(tokens, tags), sentences) == (
+    tokens, tags, sentences = pos_tagged("Rain\nfell.", "a-stand-in")
+    assert (list(tokens), content_words(tokens, tags), sentences) == (
         ["Rain", "fell", "."],
         ["Rain", "fell"],
         ["Rain fell."],
@@ -492,7 +501,7 @@ def test_spacys_answer_is_taken_apart(monkeypatch):
 
 def test_a_missing_component_stops_the_tuning():
     with pytest.raises(ValueError, match="1 of 3 items lack a component"):
-        tune(np.array([[1, 2, 3], [1, np.nan, 3], [0, 0, 0]]), [True, False, True])
+        tune_fflm(np.array([[1, 2, 3], [1, np.nan, 3], [0, 0, 0]]), [True, False, True])
 
 
 # The shipped models
@@ -501,8 +510,12 @@ def test_batches_and_order_change_nothing_and_a_reference_beats_word_salad():
     references, sources = [item["reference"] for item in rows], [item["source"] for item in rows]
     salad = [" ".join(rng.permutation(text.split())) for text in references]
     model = load(root() / "data/models/tiny-llama", device="cpu")
-    good, bad = (Run(range(4), reg, **fflm(model, text, sources)[0]) for text in (references, salad))
-    back = Run(range(4), reg, **fflm(model, references[::-1], sources[::-1], batch_tokens=1)[0])
+    good, bad = (
+        ScoreRun(range(4), reg, **fflm_probabilities(model, text, sources)[0]) for text in (references, salad)
+    )
+    back = ScoreRun(
+        range(4), reg, **fflm_probabilities(model, references[::-1], sources[::-1], batch_tokens=1)[0]
+    )
     for name in ("fflm", "fflm_y_prior", "cop_causal", "harim_causal"):
         close(values(good, name), values(back, name)[::-1], 2e-6)
     assert (values(good, "harim_causal") > values(bad, "harim_causal")).all()

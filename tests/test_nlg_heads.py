@@ -41,7 +41,7 @@ def test_factcc_is_that_of_the_release(oracle, texts, folder):
     want, model = oracle("metrics/factcc.json")["items"], load(folder / "tiny_bert_factcc")
     pairs = [(texts[name]["source"], texts[name]["hypothesis"]) for name in want]
     rows, _ = ev.pair_rows(model, pairs, 512, "pop")
-    for expected, logits, (ids, segments) in zip(want.values(), ev.factcc(model, pairs)[0], rows):
+    for expected, logits, (ids, segments) in zip(want.values(), ev.factcc_logits(model, pairs)[0], rows):
         close(logits, np.array(expected["logits"]))
         close(
             (heads.factcc(logits), heads.factcc_label(logits), heads.factcc_sentences([logits])),
@@ -51,7 +51,7 @@ def test_factcc_is_that_of_the_release(oracle, texts, folder):
             (ids + (0,) * 12)[:12]
         ) == expected["input_ids_head"][:12]
     with pytest.raises(ValueError, match="found entailment, contradiction, neutral"):
-        ev.factcc(load(folder / "tiny_bert_nli"), pairs)
+        ev.factcc_logits(load(folder / "tiny_bert_nli"), pairs)
 
 
 # BLEURT
@@ -66,7 +66,7 @@ def test_bleurt_is_that_of_the_release(oracle, texts, folder):
     for key, (items, first, window) in cases.items():
         want = recorded["scores"][key]
         pairs = [(items[name][first], items[name]["hypothesis"]) for name in want]
-        got, over = ev.regress(model, pairs, window)
+        got, over = ev.regression_values(model, pairs, window)
         for (name, expected), value, (ids, segments) in zip(
             want.items(), got, ev.pair_rows(model, pairs, window, "pop")[0]
         ):
@@ -103,14 +103,14 @@ def test_alignscore_is_that_of_the_release(oracle, texts, folder, split):
         folder / "heads/alignscore_heads.safetensors",
     )
     ids = list(recorded["scores"]["nli"])
-    whole, _ = hd.align_grids(
+    whole, _ = hd.alignscore_logits(
         model, head, [([texts[name]["source"]], [texts[name]["hypothesis"]]) for name in ids]
     )
-    parted, cut = hd.align_grids(
+    parted, cut = hd.alignscore_logits(
         model,
         head,
         [
-            (heads.align_chunks(texts[name]["source"], split), split(texts[name]["hypothesis"]))
+            (heads.alignscore_chunks(texts[name]["source"], split), split(texts[name]["hypothesis"]))
             for name in ids
         ],
     )
@@ -138,8 +138,8 @@ def test_alignscore_of_empty_texts(oracle, texts, folder, split):
         load(folder / "tiny_roberta"),
         folder / "heads/alignscore_heads.safetensors",
     )
-    assert recorded["empty_claim"] == {"error": "ValueError"} and heads.align_chunks("", split) == [""]
-    logits, _ = hd.align_grids(model, head, [([""], split(texts["harwich"]["hypothesis"])), ([""], [])])
+    assert recorded["empty_claim"] == {"error": "ValueError"} and heads.alignscore_chunks("", split) == [""]
+    logits, _ = hd.alignscore_logits(model, head, [([""], split(texts["harwich"]["hypothesis"])), ([""], [])])
     with pytest.raises(Undefined, match="no sentence"):
         heads.alignscore(logits["align_three"][1])
     assert 0 < heads.alignscore(logits["align_three"][0]) < 1
@@ -148,7 +148,7 @@ def test_alignscore_of_empty_texts(oracle, texts, folder, split):
 def test_chunks_are_those_of_alignscore(oracle, split):
     for item in oracle("metrics/sentence_splits.json")["items"]:
         if "alignscore" in item:
-            assert heads.align_chunks(item["text"], split) == (item["alignscore"]["chunks"] or [""])
+            assert heads.alignscore_chunks(item["text"], split) == (item["alignscore"]["chunks"] or [""])
 
 
 # DAE
@@ -163,7 +163,7 @@ def test_dae_is_that_of_the_release(oracle, folder):
         )
         for item in items
     ]
-    for item, logits in zip(items, hd.arcs(model, head, given)):
+    for item, logits in zip(items, hd.dae_arc_logits(model, head, given)):
         if item["rejected"]:
             assert logits is None
             with pytest.raises(Undefined, match="128 tokens"):
@@ -172,7 +172,7 @@ def test_dae_is_that_of_the_release(oracle, folder):
             close(1 / (1 + np.exp(logits[:, 0] - logits[:, 1])), np.array(item["arc_probabilities"]))
             close(heads.dae(logits), item["score"])
             assert len(logits) <= 20
-    (silent,) = hd.arcs(model, head, [("Rain fell .", "Rain fell .", [("punct", 2, 1)])])
+    (silent,) = hd.dae_arc_logits(model, head, [("Rain fell .", "Rain fell .", [("punct", 2, 1)])])
     assert silent is None
 
 
@@ -188,7 +188,7 @@ def test_ner_overlap_is_that_of_summac(oracle):
             == item["overlap_score"]
             == 1 - item["penalty"]
         ), item["name"]
-        assert heads.unsupported(of_summary, of_source, item["source_text"]) == [
+        assert heads.unsupported_entities(of_summary, of_source, item["source_text"]) == [
             (entity["text"], entity["type"]) for entity in item["unsupported"]
         ], item["name"]
 
@@ -198,7 +198,7 @@ def test_entities_without_spacy_say_what_to_install():
         import spacy  # noqa: F401
     except ImportError:
         with pytest.raises(LookupError, match="pip install spacy"):
-            heads.entities(["Harwich"])
+            heads.named_entities(["Harwich"])
 
 
 # What must not matter
@@ -209,7 +209,7 @@ def test_batches_and_order_do_not_matter(texts, folder):
         for name in ("harwich", "moon", "tiny", "lines")
     ]
     one, other, back = (
-        hd.align_grids(model, head, given, **kw)[0]["align_three"]
+        hd.alignscore_logits(model, head, given, **kw)[0]["align_three"]
         for given, kw in ((grids, {}), (grids, dict(batch_tokens=1)), (grids[::-1], {}))
     )
     for once, single, reversed_order in zip(one, other, back[::-1]):
@@ -221,9 +221,11 @@ def test_batches_and_order_do_not_matter(texts, folder):
 
 def test_a_t5_that_answers_1_or_0(folder):
     model = load(folder / "tiny_t5")
-    logps, cut = hd.true_nli(model, [("Rain fell.", "Dogs ran."), ("Rain fell. " * 400, "Dogs ran.")])
+    logps, cut = hd.true_nli_logp(model, [("Rain fell.", "Dogs ran."), ("Rain fell. " * 400, "Dogs ran.")])
     assert logps.shape == (2, 2) and (logps < 0).all() and cut[0] == 0 < cut[1]
-    np.testing.assert_allclose(hd.true_nli(model, [("Rain fell.", "Dogs ran.")])[0][0], logps[0], atol=1e-5)
+    np.testing.assert_allclose(
+        hd.true_nli_logp(model, [("Rain fell.", "Dogs ran.")])[0][0], logps[0], atol=1e-5
+    )
 
 
 def test_every_entry_is_complete():

@@ -10,43 +10,45 @@ from hypothesis import strategies as st
 
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
-from uetrust.core.run import Run, score
+from uetrust.core.run import ScoreRun, compute_score
 from uetrust.nlg import judge as jd
 
-QUESTIONS = [(family, dim) for family in jd.FAMILIES for dim in jd.DEFINITIONS]
+QUESTIONS = [(family, dim) for family in jd.PROMPT_FAMILIES for dim in jd.DIMENSION_DEFINITIONS]
 TEXTS = dict(hypothesis="hhh it rained", source="sss rain fell on the hall", reference="rrr rain fell")
 
 
 def sent(family, dim="fluency", v="texts_first", **kw):
-    return jd.request(family, dim, TEXTS | kw, v)[0]["content"]
+    return jd.judge_prompt(family, dim, TEXTS | kw, v)[0]["content"]
 
 
 def read(reply, lo=1, hi=10):
     "A score, or the note"
     try:
-        return jd.strict(reply, lo, hi)
+        return jd.parse_strict(reply, lo, hi)
     except Undefined as e:
         return str(e)
 
 
 # Requests
-@pytest.mark.parametrize("variant", jd.VARIANTS)
-@pytest.mark.parametrize("family", jd.FAMILIES)
+@pytest.mark.parametrize("variant", jd.WORDINGS)
+@pytest.mark.parametrize("family", jd.PROMPT_FAMILIES)
 def test_a_request_has_the_structure_that_was_recorded(oracle, family, variant):
     recorded = oracle("metrics/llm_judge.json")["families"][family.replace("_", "-") + "-GPT-3.5"]
     assert (
-        list(jd.DEFINITIONS) == recorded["aspects_in_call_order"] == recorded["cached_dimensions"]
-        and len(jd.DEFINITIONS) == recorded["n_calls_per_pair"]
+        list(jd.DIMENSION_DEFINITIONS) == recorded["aspects_in_call_order"] == recorded["cached_dimensions"]
+        and len(jd.DIMENSION_DEFINITIONS) == recorded["n_calls_per_pair"]
     )
-    assert jd.FAMILIES[family].scale == (recorded["scale_min"], recorded["scale_max"])
-    for dim in jd.DEFINITIONS:
-        messages = jd.request(family, dim, TEXTS, variant)
+    assert jd.PROMPT_FAMILIES[family].scale == (recorded["scale_min"], recorded["scale_max"])
+    for dim in jd.DIMENSION_DEFINITIONS:
+        messages = jd.judge_prompt(family, dim, TEXTS, variant)
         text = messages[0]["content"]
         assert [m["role"] for m in messages] == recorded["roles_sent"] and len(messages) == recorded[
             "n_messages"
         ]
         assert {k: t in text for k, t in TEXTS.items()} == {k: recorded[f"contains_{k}"] for k in TEXTS}
-        assert (jd.DEFINITIONS[dim] in text) == recorded["contains_dimension_definition"] and dim in text
+        assert (jd.DIMENSION_DEFINITIONS[dim] in text) == recorded[
+            "contains_dimension_definition"
+        ] and dim in text
         assert [int(x) for x in re.findall(r"(?<=[ ,])\d+(?=[,.; ])", text)][: recorded["scale_max"]] == list(
             range(recorded["scale_min"], recorded["scale_max"] + 1)
         )
@@ -59,7 +61,7 @@ def test_a_request_has_the_structure_that_was_recorded(oracle, family, variant):
 
 def test_settings_of_each_call_are_those_recorded(oracle):
     assert all(
-        recorded["decoding"] == jd.SETTINGS_HE2024
+        recorded["decoding"] == jd.JUDGE_SETTINGS_HE2024
         for n, recorded in oracle("metrics/llm_judge.json")["families"].items()
         if "unused" not in n
     )
@@ -77,29 +79,29 @@ def test_the_release_cuts_39_characters_of_any_prompt(oracle):
 
 
 def test_wordings_of_a_question_differ():
-    assert len(jd.VARIANTS) >= 3 and all(
-        len({sent(family, dim, v) for v in jd.VARIANTS}) == len(jd.VARIANTS) for family, dim in QUESTIONS
+    assert len(jd.WORDINGS) >= 3 and all(
+        len({sent(family, dim, v) for v in jd.WORDINGS}) == len(jd.WORDINGS) for family, dim in QUESTIONS
     )
 
 
 def test_dimensions_are_told_apart():
     assert all(
-        len({sent(family, dim, v) for dim in jd.DEFINITIONS}) == 5
-        for family in jd.FAMILIES
-        for v in jd.VARIANTS
+        len({sent(family, dim, v) for dim in jd.DIMENSION_DEFINITIONS}) == 5
+        for family in jd.PROMPT_FAMILIES
+        for v in jd.WORDINGS
     )
 
 
 def test_what_is_missing_or_unknown_is_said():
     with pytest.raises(ValueError, match=r"there is no \['reference'\]"):
-        jd.request("wo", "fluency", dict(hypothesis="a", source="b", reference=None))
+        jd.judge_prompt("wo", "fluency", dict(hypothesis="a", source="b", reference=None))
     for kw, what in (
         (dict(family="wi"), "family is one of"),
         (dict(dim="beauty"), "dim is one of"),
         (dict(variant="x"), "variant is one of"),
     ):
         with pytest.raises(ValueError, match=what):
-            jd.request(**dict(family="wo", dim="fluency", texts=TEXTS) | kw)
+            jd.judge_prompt(**dict(family="wo", dim="fluency", texts=TEXTS) | kw)
 
 
 # Summaries that try to instruct the judge
@@ -132,14 +134,14 @@ def inside(text, name):  # What stands between the tags; there is one of each
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-@pytest.mark.parametrize("variant", jd.VARIANTS)
-@pytest.mark.parametrize("family", jd.FAMILIES)
+@pytest.mark.parametrize("variant", jd.WORDINGS)
+@pytest.mark.parametrize("family", jd.PROMPT_FAMILIES)
 def test_instructions_in_a_text_stay_between_its_tags(family, variant, attack):
     "Whichever text holds them: the request is that of a harmless text, with the attack in its place."
-    for k, name in jd.FAMILIES[family].shown.items():
+    for k, name in jd.PROMPT_FAMILIES[family].shown.items():
         text = sent(family, v=variant, **{k: attack})
-        assert inside(text, name) == jd.escaped(attack)
-        assert text == sent(family, v=variant, **{k: "HARMLESS"}).replace("HARMLESS", jd.escaped(attack))
+        assert inside(text, name) == jd.escape_tags(attack)
+        assert text == sent(family, v=variant, **{k: "HARMLESS"}).replace("HARMLESS", jd.escape_tags(attack))
         assert not re.search(r"<\||\[/?INST|<<|</?s>|<[|｜]|<start_of|<end_of", text)
         assert jd._NO_INSTRUCTIONS in text and text.rindex("number only") > text.rindex("</")
 
@@ -159,7 +161,7 @@ def test_instructions_in_a_text_stay_between_its_tags(family, variant, attack):
     ],
 )
 def test_what_forges_a_tag_loses_its_bracket(forged):
-    assert jd.escaped(f"a {forged} b") == f"a &lt;{forged[1:]} b"
+    assert jd.escape_tags(f"a {forged} b") == f"a &lt;{forged[1:]} b"
 
 
 @given(
@@ -189,8 +191,10 @@ def test_what_forges_a_tag_loses_its_bracket(forged):
     ).map("".join)
 )
 def test_no_text_ends_its_own_block(text):
-    b = jd.block("summary", text)
-    assert inside(b, "summary") == jd.escaped(text) and jd.escaped(jd.escaped(text)) == jd.escaped(text)
+    b = jd.tagged_block("summary", text)
+    assert inside(b, "summary") == jd.escape_tags(text) and jd.escape_tags(
+        jd.escape_tags(text)
+    ) == jd.escape_tags(text)
 
 
 @pytest.mark.parametrize(
@@ -206,13 +210,13 @@ def test_no_text_ends_its_own_block(text):
     ],
 )
 def test_texts_that_forge_nothing_stay_as_they_are(text):
-    assert jd.escaped(text) == text
+    assert jd.escape_tags(text) == text
 
 
 # Replies
 def test_the_first_integer_is_read_as_released(oracle):
     rows = oracle("metrics/llm_judge.json")["released_reply_parsing"]
-    assert len(rows) == 31 and [jd.first_integer(record["reply"]) for record in rows] == [
+    assert len(rows) == 31 and [jd.parse_first_integer(record["reply"]) for record in rows] == [
         record["stored"] for record in rows
     ]
 
@@ -220,11 +224,11 @@ def test_the_first_integer_is_read_as_released(oracle):
 def test_the_number_at_the_start_is_read_as_by_geval(oracle):
     rows = oracle("metrics/llm_judge.json")["geval_reply_parsing"]
     assert len(rows) == 31 and [
-        jd.geval_number(record["reply"]) for record in rows if record["reply"] is not None
+        jd.parse_geval(record["reply"]) for record in rows if record["reply"] is not None
     ] == [record["parsed"] for record in rows if record["reply"] is not None]
     assert rows[-1]["parsed"] == {"error": "TypeError"}
     with pytest.raises(Undefined, match="no reply"):
-        jd.geval_number(None)
+        jd.parse_geval(None)
 
 
 STRICT = {
@@ -358,14 +362,15 @@ def test_how_a_score_is_dressed_does_not_matter(v, dress):
 @pytest.mark.parametrize("odd", ["9", " ", "9 ", "1-10 ", "<", "< ", "/10", "not ", "1,", ".5"])
 def test_long_replies_and_texts_end(odd):
     assert (
-        isinstance(read(odd * 50000), str) == (odd not in ("9 ",)) and len(jd.escaped(odd * 50000)) >= 50000
+        isinstance(read(odd * 50000), str) == (odd not in ("9 ",))
+        and len(jd.escape_tags(odd * 50000)) >= 50000
     )
 
 
 # Scores
 @pytest.mark.parametrize("family,dim", QUESTIONS)
 def test_every_question_is_two_scores_of_one_reply(family, dim):
-    name, need, (lo, hi) = f"judge_{family}_{dim}", f"reply_{family}_{dim}", jd.FAMILIES[family].scale
+    name, need, (lo, hi) = f"judge_{family}_{dim}", f"reply_{family}_{dim}", jd.PROMPT_FAMILIES[family].scale
     for n in (name, name + "_he2024"):
         e = reg[n]
         assert (e.kind, e.dim, e.needs, e.sign, e.fn.__name__, e.fn.__module__) == (
@@ -382,8 +387,8 @@ def test_every_question_is_two_scores_of_one_reply(family, dim):
             and e.formula.count("{") == e.formula.count("}")
             and e.pitfall.endswith(".")
         )
-    run = Run("abcd", reg, **{need: [f"{hi}", f"{hi + 1}", "no", f"Score: {lo}."]})
-    got, released = score(run, name), score(run, name + "_he2024")
+    run = ScoreRun("abcd", reg, **{need: [f"{hi}", f"{hi + 1}", "no", f"Score: {lo}."]})
+    got, released = compute_score(run, name), compute_score(run, name + "_he2024")
     np.testing.assert_array_equal(got["value"], [hi, np.nan, np.nan, lo])
     assert released["value"].tolist() == [hi, hi + 1, -1, lo]
     assert [bool(n) for n in got["note"]] == [False, True, True, False] and "'no'" in got["note"][2]
@@ -394,14 +399,14 @@ def test_every_question_is_two_scores_of_one_reply(family, dim):
 
 def test_no_question_has_another_score():
     want = {f"judge_{family}_{dim}{s}" for family, dim in QUESTIONS for s in ("", "_he2024", "_expected")} | {
-        f"judge_own_{dim}{s}" for dim in jd.DEFINITIONS for s in ("", "_expected")
+        f"judge_own_{dim}{s}" for dim in jd.DIMENSION_DEFINITIONS for s in ("", "_expected")
     }
     assert {n for n, e in reg.items() if n.startswith("judge_")} == want
 
 
-@pytest.mark.parametrize("family,dim", [*QUESTIONS, *(("own", dim) for dim in jd.DEFINITIONS)])
+@pytest.mark.parametrize("family,dim", [*QUESTIONS, *(("own", dim) for dim in jd.DIMENSION_DEFINITIONS)])
 def test_every_question_has_an_expected_score(family, dim):
-    n, (lo, hi) = f"judge_{family}_{dim}_expected", jd.SCALES[family]
+    n, (lo, hi) = f"judge_{family}_{dim}_expected", jd.JUDGE_SCALES[family]
     e, p = reg[n], np.linspace(1, 2, hi - lo + 1) / np.linspace(1, 2, hi - lo + 1).sum()
     assert (
         (e.kind, e.dim, e.needs, e.sign) == ("nlg", dim, (f"answers_{family}_{dim}",), 1)
@@ -409,8 +414,8 @@ def test_every_question_has_an_expected_score(family, dim):
         and f"k={lo}" in e.formula
     )
     assert e.fn(np.log(p)) == pytest.approx(p @ np.arange(lo, hi + 1)) and f"{lo} to {hi}" in e.fn.__doc__
-    run = Run("ab", reg, **{f"answers_{family}_{dim}": [np.log(p), None]})
-    assert score(run, n)["note"].tolist() == ["", "the judge gave no probabilities"]
+    run = ScoreRun("ab", reg, **{f"answers_{family}_{dim}": [np.log(p), None]})
+    assert compute_score(run, n)["note"].tolist() == ["", "the judge gave no probabilities"]
 
 
 # Expected score
@@ -418,24 +423,24 @@ def test_every_question_has_an_expected_score(family, dim):
 def test_the_expected_score_is_the_mean_of_the_answers(w, total):
     p = np.array(w) / sum(w) * total
     k = 1 + np.arange(len(p))
-    assert jd.expected(np.log(p)) == pytest.approx((p * k).sum() / total, abs=1e-9) and jd.expected(
-        np.log(p), lo=3
-    ) == pytest.approx((p * k).sum() / total + 2, abs=1e-9)
+    assert jd.expected_score(np.log(p)) == pytest.approx(
+        (p * k).sum() / total, abs=1e-9
+    ) and jd.expected_score(np.log(p), lo=3) == pytest.approx((p * k).sum() / total + 2, abs=1e-9)
 
 
 def test_one_certain_answer_is_the_score():
-    assert [jd.expected(np.where(np.arange(5) == i, 0, -np.inf)) for i in range(5)] == [1, 2, 3, 4, 5]
+    assert [jd.expected_score(np.where(np.arange(5) == i, 0, -np.inf)) for i in range(5)] == [1, 2, 3, 4, 5]
 
 
 def test_answers_of_little_probability_are_no_score():
     assert (
-        jd.LEAST == 0.5
-        and jd.expected(np.log([0.2, 0.3])) == pytest.approx(1.6)
-        and jd.expected(np.log([0.1, 0.2]), least=0.25) == pytest.approx(5 / 3)
+        jd.MIN_ANSWER_PROBABILITY == 0.5
+        and jd.expected_score(np.log([0.2, 0.3])) == pytest.approx(1.6)
+        and jd.expected_score(np.log([0.1, 0.2]), least=0.25) == pytest.approx(5 / 3)
     )
     for z in (np.log([0.24, 0.25]), [-np.inf] * 5, [-800.0, -801.0]):
         with pytest.raises(Undefined, match=r"less than 0\.5"):
-            jd.expected(z)
+            jd.expected_score(z)
 
 
 @pytest.mark.parametrize(
@@ -450,24 +455,24 @@ def test_answers_of_little_probability_are_no_score():
 )
 def test_what_is_no_distribution_is_refused(z, what):
     with pytest.raises(ValueError, match=what):
-        jd.expected(z)
+        jd.expected_score(z)
 
 
 # Wordings
 def test_disagreement_of_wordings():
     df = pd.DataFrame(dict(a=[1.0, 5, 4], b=[3.0, 7, np.nan], c=[2.0, 6, 4]))
-    got = jd.over_wordings(df)
+    got = jd.wording_statistics(df)
     np.testing.assert_allclose(got.to_numpy(), [[2, 1, 2, 3], [6, 1, 2, 3], [np.nan] * 3 + [2]])
-    assert jd.by_wording(df) == pytest.approx(3 * 1 / (3 * 8 + 2 * 1))
+    assert jd.wording_variance_share(df) == pytest.approx(3 * 1 / (3 * 8 + 2 * 1))
     assert (
-        jd.by_wording(df[["a", "a"]].set_axis(["x", "y"], axis=1)) == 0
-        and jd.by_wording(pd.DataFrame(dict(x=[1, 3], y=[3, 1]))) == 1
+        jd.wording_variance_share(df[["a", "a"]].set_axis(["x", "y"], axis=1)) == 0
+        and jd.wording_variance_share(pd.DataFrame(dict(x=[1, 3], y=[3, 1]))) == 1
     )
     with pytest.raises(ValueError, match="at least 2 wordings"):
-        jd.over_wordings(df[["a"]])
+        jd.wording_statistics(df[["a"]])
     for bad, what in ((df[:1], "got 1 and 3"), (df[["b"]], "got 2 and 1"), (df * 0, "equal")):
         with pytest.raises(Undefined, match=what):
-            jd.by_wording(bad)
+            jd.wording_variance_share(bad)
 
 
 # ICE
@@ -489,7 +494,7 @@ def test_prompts_of_ice_are_those_recorded(oracle):
                 score=pool[i][f"expert_{a}_mean"],
             )
 
-        order = jd.ice_order(record["examples_file_order"], record["seed"])
+        order = jd.ice_example_order(record["examples_file_order"], record["seed"])
         assert order == record["prompt_order"]
         instruction = "" if record["exclude_description"] else f"(instruction for {record['aspect']})"
         shown = "source" if record["exclude_reference"] and record["aspect"] == "relevance" else None
@@ -510,10 +515,10 @@ def test_scores_of_ice_are_read_as_recorded(oracle):
     assert len(rows) == 18
     for record in rows:
         if record["error"] is None:
-            assert jd.ice_number(record["text"]) == record["score"]
+            assert jd.parse_ice(record["text"]) == record["score"]
         else:
             with pytest.raises(Undefined, match="no number"):
-                jd.ice_number(record["text"])
+                jd.parse_ice(record["text"])
 
 
 def test_scores_of_ice_are_registered():
@@ -533,4 +538,4 @@ def test_scores_of_examples_are_printed_as_floats():
 
 def test_an_order_leaves_the_examples_as_they_were():
     given_ = [1, 2, 3, 4]
-    assert sorted(jd.ice_order(given_)) == given_ == [1, 2, 3, 4]
+    assert sorted(jd.ice_example_order(given_)) == given_ == [1, 2, 3, 4]

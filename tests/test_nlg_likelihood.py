@@ -8,27 +8,27 @@ import pytest
 
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
-from uetrust.core.run import Run, score
+from uetrust.core.run import ScoreRun, compute_score
 from uetrust.core.settings import oracles, published, root
 from uetrust.data.bulletins import bulletin
 from uetrust.models.forward import Layout
-from uetrust.models.likelihoods import PEER, WAYS, directions
+from uetrust.models.likelihoods import DIRECTIONS, PEER_LAYOUT, directed_logp
 from uetrust.models.load import load
 from uetrust.nlg.likelihood import (
-    EVALUATORS,
+    NARCISSISM_MODELS,
     bart_score,
     bart_score_exp,
     bart_score_f,
     bart_score_he2024,
     bart_score_precision,
     bart_score_recall,
-    evaluator,
     gpt_score,
     gpt_score_echo_precision,
     gpt_score_flan,
     gpt_score_flan_precision,
     gpt_score_precision,
     gpt_score_recall,
+    narcissism_model,
     t5_score,
     t5_score_precision,
     t5_score_recall,
@@ -73,10 +73,10 @@ def bart(oracle, reader, triples):
     rec = oracle("metrics/bartscore.json")
     ids = list(rec["scores"]["src_to_hyp"])
     given, model = texts_of([triples[name] for name in ids]), reader("metrics/models/tiny_bart")
-    leaves, cut = directions(
+    leaves, cut = directed_logp(
         model, "bart", ["source_hypothesis", "reference_hypothesis", "hypothesis_reference"], **given
     )
-    short, lost = directions(
+    short, lost = directed_logp(
         model, "bart256", ["source_hypothesis", "hypothesis_reference"], **given, layout=Layout(window=256)
     )
     return rec, ids, leaves | short, cut | lost
@@ -108,7 +108,7 @@ def test_bartscore_in_every_direction(bart, name):
 def test_bartscore_of_several_references(oracle, reader, triples, several):
     rec = oracle("metrics/bartscore.json")
     ids = list(rec["multi_refs"])
-    leaves, _ = directions(
+    leaves, _ = directed_logp(
         reader("metrics/models/tiny_bart"),
         "bart",
         ["hypothesis_reference"],
@@ -165,7 +165,7 @@ def test_seq2seq_scores_in_every_direction(oracle, reader, pairs, name, model):
     want = oracle("seed_systems/s2s_likelihoods.json")[name]["values"]
     ids = list(want["src_to_hyp"])
     given = texts_of([pairs[i] for i in ids], ("summary", "source", "reference"))
-    statistics, _ = directions(
+    statistics, _ = directed_logp(
         reader(f"seed_systems/models/{model}"), "t5", [way for way, _ in SIDES.values()], **given
     )
     of = dict(
@@ -187,9 +187,9 @@ def test_gptscore_of_flan(oracle, reader, pairs):
         reader("seed_systems/models/tiny_t5"),
     )
     given = texts_of([pairs[i] for i in want["plain"]], ("summary", "source", "reference"))
-    plain, _ = directions(model, "flan", ["source_hypothesis"], **given)
-    asked, _ = directions(model, "flan", ["source_hypothesis"], **given, before="Summarize: ")
-    template, _ = directions(
+    plain, _ = directed_logp(model, "flan", ["source_hypothesis"], **given)
+    asked, _ = directed_logp(model, "flan", ["source_hypothesis"], **given, before="Summarize: ")
+    template, _ = directed_logp(
         model, "flan", ["reference_hypothesis"], **given, layout=Layout(sep=" In other words , ", window=1024)
     )
     close(map(gpt_score_flan, plain["flan_logp_source_hypothesis"]), want["plain"].values())
@@ -212,7 +212,7 @@ def test_gptscore_of_a_causal_model(oracle, reader, pairs, name):
     rec, (way, sep, metric) = oracle("seed_systems/s2s_likelihoods.json")["gptscore_gpt2"], GPT[name]
     want = rec["values"][name]
     given = texts_of([pairs[i] for i in want], ("summary", "source", "reference"))
-    statistics, _ = directions(
+    statistics, _ = directed_logp(
         reader("seed_systems/models/tiny_gpt2"),
         "gpt",
         [way],
@@ -257,9 +257,9 @@ def bulletins():
 def test_batches_and_order_change_nothing(shipped, bulletins):
     ways = ["source_hypothesis", "hypothesis_reference", "prefix_hypothesis", "empty_hypothesis"]
     given = {k: bulletins[k] for k in ("hypothesis", "source", "reference")}
-    whole, _ = directions(shipped, "a", ways, **given)
-    small, _ = directions(shipped, "a", ways, **given, batch_tokens=1)
-    back, _ = directions(shipped, "a", ways[::-1], **{k: lists[::-1] for k, lists in given.items()})
+    whole, _ = directed_logp(shipped, "a", ways, **given)
+    small, _ = directed_logp(shipped, "a", ways, **given, batch_tokens=1)
+    back, _ = directed_logp(shipped, "a", ways[::-1], **{k: lists[::-1] for k, lists in given.items()})
     for k, lists in whole.items():
         mean_whole, mean_single, mean_reversed = (
             np.array([np.mean(logps) for logps in batch]) for batch in (lists, small[k], back[k][::-1])
@@ -280,7 +280,7 @@ def test_batches_and_order_change_nothing(shipped, bulletins):
 )
 def test_a_reference_beats_word_salad_for_the_shipped_models(model, name, layout, bulletins):
     m, leaf = load(root() / "data/models" / model, device="cpu"), reg[name].needs[0]
-    ask = lambda texts: directions(
+    ask = lambda texts: directed_logp(
         m,
         leaf.split("_")[0],
         ["source_hypothesis"],
@@ -290,17 +290,17 @@ def test_a_reference_beats_word_salad_for_the_shipped_models(model, name, layout
         before="[INST] Summarize the bulletin: " * bool(layout),
     )[0]
     good, bad = (
-        score(Run(range(6), reg, **ask(bulletins[k])), name)["value"].to_numpy()
+        compute_score(ScoreRun(range(6), reg, **ask(bulletins[k])), name)["value"].to_numpy()
         for k in ("hypothesis", "salad")
     )
     assert (good > bad + 1).all()
 
 
 def test_a_text_cut_short_keeps_its_closing_token_and_is_counted(shipped, bulletins):
-    whole, _ = directions(
+    whole, _ = directed_logp(
         shipped, "a", ["source_hypothesis"], bulletins["hypothesis"][:1], bulletins["source"][:1]
     )
-    short, cut = directions(
+    short, cut = directed_logp(
         shipped, "a", ["source_hypothesis"], bulletins["hypothesis"][:1], bulletins["source"][:1], most=10
     )
     whole_logps, short_logps = whole["a_logp_source_hypothesis"][0], short["a_logp_source_hypothesis"][0]
@@ -314,7 +314,7 @@ def test_a_text_cut_short_keeps_its_closing_token_and_is_counted(shipped, bullet
 
 def test_long_texts_of_the_second_file_are_cut_and_counted(reader, pairs):
     pair = pairs["p13_long"]
-    statistics, cut = directions(
+    statistics, cut = directed_logp(
         reader("seed_systems/models/tiny_bart"),
         "bart",
         ["source_hypothesis", "hypothesis_source"],
@@ -330,21 +330,21 @@ def test_long_texts_of_the_second_file_are_cut_and_counted(reader, pairs):
 
 def test_texts_may_hold_what_a_template_would_read_as_a_field(shipped):
     odd = dict(hypothesis=["{source} {0} }{"], source=["{hypothesis} %s"])
-    assert len(directions(shipped, "a", ["prefix_hypothesis"], **odd)[0]["a_logp_prefix_hypothesis"]) == 1
+    assert len(directed_logp(shipped, "a", ["prefix_hypothesis"], **odd)[0]["a_logp_prefix_hypothesis"]) == 1
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", DIRECTIONS)
 def test_a_text_that_was_not_given_is_named(shipped, way):
-    need = [k for k in ("source", "reference") if k in "".join(WAYS[way])]
+    need = [k for k in ("source", "reference") if k in "".join(DIRECTIONS[way])]
     if need:
         with pytest.raises(ValueError, match=f"{way}.*reads the {need[0]}"):
-            directions(shipped, "a", [way], ["a"])
+            directed_logp(shipped, "a", [way], ["a"])
     else:
-        assert list(directions(shipped, "a", [way], ["a"])[0]) == [f"a_logp_{way}"]
+        assert list(directed_logp(shipped, "a", [way], ["a"])[0]) == [f"a_logp_{way}"]
 
 
 def test_no_items_give_no_leaves(shipped):
-    assert directions(shipped, "a", ["source_hypothesis"], [], [])[0] == {"a_logp_source_hypothesis": []}
+    assert directed_logp(shipped, "a", ["source_hypothesis"], [], [])[0] == {"a_logp_source_hypothesis": []}
 
 
 def test_missing_references_are_a_fact_about_the_item():
@@ -368,8 +368,8 @@ def test_evaluators_are_those_that_the_paper_prints():
         with open(published(f"narcissism_table{n}.csv")) as file:
             rows = list(csv.DictReader(file))
         printed = {(row["row"], row["column"]): row for row in rows}
-        assert list(dict.fromkeys(row["row"] for row in rows)) == list(EVALUATORS)
-        for name, model in EVALUATORS.items():
+        assert list(dict.fromkeys(row["row"] for row in rows)) == list(NARCISSISM_MODELS)
+        for name, model in NARCISSISM_MODELS.items():
             assert model.checkpoint.replace("_", " ") == printed[name, "checkpoint"]["value_text"].replace(
                 "_", " "
             )
@@ -381,21 +381,24 @@ def test_evaluators_are_those_that_the_paper_prints():
 
 def test_families_and_tuning_are_as_many_as_the_study_has():
     count = {
-        family: sum(model.family == family for model in EVALUATORS.values())
+        family: sum(model.family == family for model in NARCISSISM_MODELS.values())
         for family in ("BART", "T5", "GPT", "FLAN-T5", "Cohere")
     }
     assert count == {"BART": 6, "T5": 7, "GPT": 4, "FLAN-T5": 2, "Cohere": 1}
     assert all(
         bool(model.tuned) == n.endswith(("CNN", "XSUM")) and n.endswith(model.tuned)
-        for n, model in EVALUATORS.items()
+        for n, model in NARCISSISM_MODELS.items()
     )
-    assert [n for n, model in EVALUATORS.items() if model.runs != "hub"] == ["GPT3-Curie", "Cohere-Command"]
+    assert [n for n, model in NARCISSISM_MODELS.items() if model.runs != "hub"] == [
+        "GPT3-Curie",
+        "Cohere-Command",
+    ]
     with pytest.raises(LookupError, match="Did you mean .*'GPT2'"):
-        evaluator("GPT-2")
+        narcissism_model("GPT-2")
 
 
 def test_every_evaluator_names_scores_made_from_its_leaves():
-    for model in EVALUATORS.values():
+    for model in NARCISSISM_MODELS.values():
         assert reg[model.score].needs == (f"{model.leaves}_logp_source_hypothesis",) and reg[
             model.reference_score
         ].needs == (f"{model.leaves}_logp_reference_hypothesis",)
@@ -406,10 +409,10 @@ def test_an_evaluator_reads_as_its_row_says(oracle, reader, pairs):
     "GPT2 of the table, on the tiny GPT-2, gives what the original scorer gave with TL;DR."
     want, model = (
         oracle("seed_systems/s2s_likelihoods.json")["gptscore_gpt2"]["values"]["tldr_src_to_hyp"],
-        EVALUATORS["GPT2"],
+        NARCISSISM_MODELS["GPT2"],
     )
     given = texts_of([pairs[i] for i in want], ("summary", "source"))
-    statistics, _ = directions(
+    statistics, _ = directed_logp(
         reader("seed_systems/models/tiny_gpt2"),
         model.leaves,
         ["source_hypothesis"],
@@ -417,6 +420,6 @@ def test_an_evaluator_reads_as_its_row_says(oracle, reader, pairs):
         before=model.prefix,
         layout=Layout(**model.layout),
     )
-    got = score(Run(list(want), reg, **statistics), model.score)
+    got = compute_score(ScoreRun(list(want), reg, **statistics), model.score)
     close(got["value"].fillna(0), [expected or 0 for expected in want.values()])
-    assert got.loc[got["value"].isna(), "sample"].tolist() == ["p08"] and PEER.window == 1024
+    assert got.loc[got["value"].isna(), "sample"].tolist() == ["p08"] and PEER_LAYOUT.window == 1024

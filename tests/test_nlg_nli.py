@@ -60,7 +60,7 @@ def grids(oracle, triples, split, nli_model):
         ev.nli_grids(
             nli_model,
             [
-                nli.grid(triples[i]["source"], triples[i]["hypothesis"], kind, split, most)
+                nli.summac_grid(triples[i]["source"], triples[i]["hypothesis"], kind, split, most)
                 for kind, most in asked
                 for i in ids
             ],
@@ -72,7 +72,7 @@ def grids(oracle, triples, split, nli_model):
 
 def upstream(logits):
     "What SummaC does with nothing to compare: one zero for each class"
-    return nli.probabilities(logits) if logits.size else np.zeros((1, 1, 3))
+    return nli.nli_probabilities(logits) if logits.size else np.zeros((1, 1, 3))
 
 
 # Whole texts
@@ -99,7 +99,7 @@ def test_class_probabilities_and_truncation_are_those_of_the_release(oracle, tri
     for i, premise in enumerate(("source", "reference")):
         pairs = [(triples[k][premise], triples[k]["hypothesis"]) for k in want]
         logits, over = ev.nli_pairs(nli_model, pairs)
-        assert nli.probabilities(logits)[:, [2, 0, 1]] == pytest.approx(
+        assert nli.nli_probabilities(logits)[:, [2, 0, 1]] == pytest.approx(
             np.array([expected[f"{premise}_premise"] for expected in want.values()]), abs=TOL
         )
         assert [len(row[0]) for row in ev.pair_rows(nli_model, pairs)[0]] == [
@@ -114,8 +114,8 @@ def test_class_probabilities_and_truncation_are_those_of_the_release(oracle, tri
 # SummaC-ZS
 SETTINGS = {
     f"zs_sentence_{over_source}_{over_summary}": dict(op1=over_source, op2=over_summary)
-    for over_source in nli.OPS
-    for over_summary in nli.OPS
+    for over_source in nli.SUMMAC_AGGREGATIONS
+    for over_summary in nli.SUMMAC_AGGREGATIONS
 } | dict(
     zs_sentence_default_ent_minus_con={},
     zs_sentence_ent_only=dict(contradiction=False),
@@ -126,9 +126,9 @@ SETTINGS = {
 @pytest.mark.parametrize("key", SETTINGS)
 def test_zs_is_that_of_summac_for_every_aggregation(oracle, grids, key):
     want = oracle("metrics/summac.json")["zs"][key]
-    assert [nli.zs(upstream(z), **SETTINGS[key]) for z in grids("sentence").values()] == pytest.approx(
-        list(want.values()), abs=TOL
-    )
+    assert [
+        nli.summac_zs_value(upstream(z), **SETTINGS[key]) for z in grids("sentence").values()
+    ] == pytest.approx(list(want.values()), abs=TOL)
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])
@@ -136,7 +136,9 @@ def test_zs_and_shapes_are_those_of_summac_for_every_granularity(oracle, grids, 
     zs = oracle("metrics/summac.json")["zs"]
     want, shapes = zs[f"zs_{kind}"], zs[f"zs_{kind}_image_shapes"]
     got = grids(kind)
-    assert [nli.zs(upstream(z)) for z in got.values()] == pytest.approx(list(want.values()), abs=TOL)
+    assert [nli.summac_zs_value(upstream(z)) for z in got.values()] == pytest.approx(
+        list(want.values()), abs=TOL
+    )
     assert [[3, *upstream(z).shape[:2]] for z in got.values()] == [shapes[i] for i in want]
 
 
@@ -149,7 +151,9 @@ def test_other_settings_of_summac(
         ("zs_sentence_max_doc_sents_5", grids("sentence", 5)),
         ("zs_default_granularity_paragraph", grids("paragraph")),
     ):
-        assert {i: nli.zs(upstream(grid)) for i, grid in logits.items()} == pytest.approx(zs[key], abs=TOL)
+        assert {i: nli.summac_zs_value(upstream(grid)) for i, grid in logits.items()} == pytest.approx(
+            zs[key], abs=TOL
+        )
 
 
 @pytest.mark.parametrize("kind", ["sentence", "document"])
@@ -194,7 +198,7 @@ def test_the_registered_scores_are_those_and_nothing_to_compare_is_missing(oracl
 def test_parts_are_those_of_summac(oracle, split):
     for i in oracle("metrics/sentence_splits.json")["items"]:
         for kind, want in i.get("summac", {}).items():
-            assert nli.parts(i["text"], kind, split) == want
+            assert nli.summac_parts(i["text"], kind, split) == want
 
 
 def test_pairs_of_sentences_are_cut_to_500_tokens_longest_first(oracle, triples, nli_model):
@@ -220,40 +224,43 @@ def test_pairs_of_sentences_are_cut_to_500_tokens_longest_first(oracle, triples,
 def test_conv_is_that_of_summac(oracle, grids, head, agg):
     want = oracle("metrics/summac.json")["conv"][f"{head}_{agg}"]
     weights = (
-        nli.RELEASED
+        nli.SUMMAC_CONV_WEIGHTS
         if head == "released"
-        else nli.conv_head(oracles() / "metrics/models/heads/summac_conv_random.safetensors")
+        else nli.load_summac_conv_head(oracles() / "metrics/models/heads/summac_conv_random.safetensors")
     )
     for i, logits in grids("sentence").items():
-        assert nli.conv(upstream(logits), weights, agg) == pytest.approx(want["logits"][i], abs=TOL)
+        assert nli.summac_conv_logits(upstream(logits), weights, agg) == pytest.approx(
+            want["logits"][i], abs=TOL
+        )
         if logits.size:
             assert nli.summac_conv(logits, weights, agg) == pytest.approx(want["scores"][i], abs=TOL)
 
 
 @pytest.mark.parametrize(
-    "key,edges,labels", [("even50_mean", nli.EVEN, "e"), ("percentile_ecn_mean", nli.EDGES, "ecn")]
+    "key,edges,labels",
+    [("even50_mean", nli.SUMMAC_CONV_EVEN_BINS, "e"), ("percentile_ecn_mean", nli.SUMMAC_CONV_BINS, "ecn")],
 )
 def test_other_bins_and_labels(oracle, grids, key, edges, labels):
     want = oracle("metrics/summac.json")["conv"][key]
     head = {k: np.array(weights) for k, weights in want["weights"].items()}
     for i, logits in grids("sentence").items():
-        assert nli.conv(upstream(logits), head, "mean", edges, labels) == pytest.approx(
+        assert nli.summac_conv_logits(upstream(logits), head, "mean", edges, labels) == pytest.approx(
             want["logits"][i], abs=TOL
         )
 
 
 def test_bins_and_histograms_are_those_of_summac(oracle, grids):
     conv = oracle("metrics/summac.json")["conv"]
-    assert nli.EDGES.tolist() == conv["bins_percentile"] and nli.EVEN == pytest.approx(
-        np.array(conv["even50_mean"]["bins"]), abs=1e-15
-    )
+    assert nli.SUMMAC_CONV_BINS.tolist() == conv[
+        "bins_percentile"
+    ] and nli.SUMMAC_CONV_EVEN_BINS == pytest.approx(np.array(conv["even50_mean"]["bins"]), abs=1e-15)
     for i, logits in grids("sentence").items():
-        histograms, want = nli.histograms(upstream(logits)), np.array(conv["histograms_percentile_e"][i])
+        histograms, want = nli.nli_histograms(upstream(logits)), np.array(conv["histograms_percentile_e"][i])
         assert (histograms == want[: len(histograms)]).all() and not want[len(histograms) :].any()
         if i not in conv["percentile_ecn_mean"]["histograms"]:
             continue
         histograms, want = (
-            nli.histograms(upstream(logits), labels="ecn"),
+            nli.nli_histograms(upstream(logits), labels="ecn"),
             np.array(conv["percentile_ecn_mean"]["histograms"][i]),
         )
         assert (histograms == want[: len(histograms)]).all() and not want[len(histograms) :].any()
@@ -261,21 +268,21 @@ def test_bins_and_histograms_are_those_of_summac(oracle, grids):
 
 def test_the_shipped_head_is_the_released_one(oracle):
     want = oracle("metrics/summac.json")["conv"]["released_weights"]
-    for k, weights in nli.RELEASED.items():
+    for k, weights in nli.SUMMAC_CONV_WEIGHTS.items():
         np.testing.assert_allclose(weights, want[k], rtol=1e-6)
-    assert sum(weights.size for weights in nli.RELEASED.values()) == 32
+    assert sum(weights.size for weights in nli.SUMMAC_CONV_WEIGHTS.values()) == 32
 
 
 def test_a_file_that_is_no_head_is_named(oracle):
     oracle("metrics/triples.json")
     with pytest.raises(ValueError, match="lacks .*mlp.weight"):
-        nli.conv_head(oracles() / "metrics/models/heads/ctc_disc_classifier.safetensors")
+        nli.load_summac_conv_head(oracles() / "metrics/models/heads/ctc_disc_classifier.safetensors")
 
 
 # What must not matter
 def test_batches_order_and_repetitions_do_not_matter(triples, split, nli_model):
     ids = [i for i in triples if i not in ("expedition_long", "copy_long")]
-    pairs = [nli.grid(triples[i]["source"], triples[i]["hypothesis"], split=split) for i in ids]
+    pairs = [nli.summac_grid(triples[i]["source"], triples[i]["hypothesis"], split=split) for i in ids]
     one, _ = ev.nli_grids(nli_model, pairs)
     for other in (
         ev.nli_grids(nli_model, pairs, batch_tokens=1)[0],
@@ -284,7 +291,7 @@ def test_batches_order_and_repetitions_do_not_matter(triples, split, nli_model):
     ):
         for once, again in zip(one, other):
             np.testing.assert_allclose(
-                nli.probabilities(once), nli.probabilities(again), atol=4e-6, rtol=0
+                nli.nli_probabilities(once), nli.nli_probabilities(again), atol=4e-6, rtol=0
             )  # The weights of this network are large
             if once.size:
                 assert nli.summac_zs(once) == pytest.approx(nli.summac_zs(again), abs=2e-6)
@@ -300,7 +307,7 @@ def test_an_empty_second_text_keeps_its_separator(triples, nli_model):
     )
     assert row[0] == tuple(nli_model.tokenizer([ref], [""])["input_ids"][0])
     np.testing.assert_allclose(
-        encode.nli(nli_model, [(ref, "")])[0][:, ::-1],
+        encode.nli_logits(nli_model, [(ref, "")])[0][:, ::-1],
         ev.nli_pairs(nli_model, [(ref, "")])[0],
         atol=2e-6,
         rtol=0,
@@ -324,7 +331,7 @@ def test_rows_are_those_of_the_tokenizer(triples, nli_model):
     cut=st.sampled_from(["longest", "pop", "first", "second"]),
 )
 def test_what_is_kept_fills_the_room(a, b, room, cut):
-    na, nb = ev.fit(a, b, room, cut)
+    na, nb = ev.fit_pair(a, b, room, cut)
     assert 0 <= na <= a and 0 <= nb <= b and na + nb == min(a + b, room)
     if cut == "first" and b < room:
         assert nb == b
@@ -340,7 +347,7 @@ def test_popping_is_popping(a, b, room):
             na -= 1
         else:
             nb -= 1
-    assert ev.fit(a, b, room, "pop") == (na, nb)
+    assert ev.fit_pair(a, b, room, "pop") == (na, nb)
 
 
 def test_class_names_decide_the_order_and_unknown_ones_are_refused():

@@ -15,8 +15,8 @@ from uetrust.core.checks import Undefined, spacy_pipeline
 from uetrust.core.registry import load_scores
 from uetrust.core.settings import oracles
 from uetrust.models import questions as qs
-from uetrust.models.classifiers import cosines, nli_pairs
-from uetrust.models.forward import Layout, read
+from uetrust.models.classifiers import nli_pairs, token_cosines
+from uetrust.models.forward import Layout, score_tokens
 from uetrust.models.load import load
 from uetrust.nlg import qa
 from uetrust.nlg.alignment import bertscore_f1
@@ -29,7 +29,7 @@ reg = load_scores()
 
 TOL = 5e-5
 METRICS = [n for n, e in reg.items() if e.fn.__module__ == qa.__name__]
-SPANS = [qa.Span("x", "entity", 0)]
+SPANS = [qa.AnswerSpan("x", "entity", 0)]
 CLASSES = ("contradiction", "neutral", "entailment")
 
 
@@ -72,7 +72,7 @@ def test_logits_and_raw_answers_are_those_of_q2(oracle, model, asked):
         np.testing.assert_allclose(
             x.logits, np.array([w["start_logits"], w["end_logits"]]).T, rtol=0, atol=TOL
         )
-    assert qs.raw_answers(model("tiny_electra_qa"), asked)[0] == [w["q2_answer"] for w in want]
+    assert qs.argmax_answers(model("tiny_electra_qa"), asked)[0] == [w["q2_answer"] for w in want]
 
 
 def same(a, w):
@@ -131,7 +131,7 @@ def test_no_answer_competes_only_where_it_may(model, asked):
     assert qs.best_answers(sure, asked[0][1])[0].text == "" and qs.best_answers(sure, asked[0][1])[
         0
     ].score == pytest.approx(1)
-    assert qs.best_answers(sure, asked[0][1], none=False)[0].text
+    assert qs.best_answers(sure, asked[0][1], may_be_unanswerable=False)[0].text
     assert qs.best_answers([*sure, *x], asked[0][1])[0].text, (
         "the window least sure that there is no answer decides"
     )
@@ -147,7 +147,7 @@ def test_windows_cover_a_text_and_cuts_are_counted(model, texts):
         and all((a.places[-30:] == b.places[:30]).all() for a, b in zip(x, x[1:]))
     )
     ids = net.tokenizer("who?", add_special_tokens=False)["input_ids"]
-    assert qs.raw_answers(net, [("who?", text)])[1][0] == n - (512 - 3 - len(ids)) > 0
+    assert qs.argmax_answers(net, [("who?", text)])[1][0] == n - (512 - 3 - len(ids)) > 0
     q = "who saw the flag " * 20 + "?"
     (y,), over = qs.question_windows(net, [(q, text)], 384, 128, 64)
     assert over[0] == len(net.tokenizer(q, add_special_tokens=False)["input_ids"]) - 64 and y[0].first == 66
@@ -155,8 +155,11 @@ def test_windows_cover_a_text_and_cuts_are_counted(model, texts):
 
 def test_empty_texts_have_no_answer(model):
     net = model("tiny_electra_qa")
-    assert qs.span_answers(net, [("who?", "")], none=False)[0] == [""] and qs.span_answers(net, [])[0] == []
-    assert isinstance(qs.raw_answers(net, [("who?", "")])[0][0], str)
+    assert (
+        qs.span_answers(net, [("who?", "")], may_be_unanswerable=False)[0] == [""]
+        and qs.span_answers(net, [])[0] == []
+    )
+    assert isinstance(qs.argmax_answers(net, [("who?", "")])[0][0], str)
 
 
 def test_an_answer_is_the_same_in_any_batch_and_computed_once(model, asked, monkeypatch):
@@ -167,7 +170,7 @@ def test_an_answer_is_the_same_in_any_batch_and_computed_once(model, asked, monk
     monkeypatch.setattr(
         qs, "run_rows", lambda net, r, *k, **kw: rows.append(len(r)) or real(net, r, *k, **kw)
     )
-    f = qs.once(lambda ps: qs.span_answers(net, ps))
+    f = qs.compute_once(lambda ps: qs.span_answers(net, ps))
     first = f(asked)[0]
     assert f(asked[::-1] + asked[:2])[0] == first[::-1] + first[:2] and rows == [10]
 
@@ -178,7 +181,7 @@ def test_another_model_is_refused(model):
     ):
         qs.question_windows(model("tiny_bert_nli"), [("a", "b")])
     with pytest.raises(ValueError, match="questions are written by a 'seq2seq' model"):
-        qs.write(model("tiny_electra_qa"), [("a", "b")], qs.WRITING["q2"])
+        qs.write_texts(model("tiny_electra_qa"), [("a", "b")], qs.WRITING_FORMATS["q2"])
 
 
 # What is written
@@ -194,29 +197,29 @@ FORMATS = dict(
 @pytest.mark.parametrize("style", FORMATS)
 def test_each_metric_has_its_own_format(model, monkeypatch, style):
     net, seen = model("tiny_t5"), []
-    monkeypatch.setattr(qs, "_searched", lambda net, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
-    qs.write(net, [("the pier", "The pier fell.")] * 2, qs.WRITING[style])
+    monkeypatch.setattr(qs, "_generated", lambda net, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
+    qs.write_texts(net, [("the pier", "The pier fell.")] * 2, qs.WRITING_FORMATS[style])
     assert [list(r) for r in seen] == [net.tokenizer(FORMATS[style]).input_ids]
 
 
 def test_a_long_text_loses_its_end_and_never_the_phrase(model, monkeypatch):
     net, seen = model("tiny_t5"), []
-    monkeypatch.setattr(qs, "_searched", lambda net, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
+    monkeypatch.setattr(qs, "_generated", lambda net, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
     text = "The pier fell into the sea on Friday. " * 200
     for style in ("qags", "questeval"):
-        _, over = qs.write(net, [("the mayor", text)], qs.WRITING[style])
-        room = qs.WRITING[style].window or net.window
+        _, over = qs.write_texts(net, [("the mayor", text)], qs.WRITING_FORMATS[style])
+        room = qs.WRITING_FORMATS[style].window or net.window
         assert room - 8 <= len(seen[-1]) <= room and over[0] == len(
             net.tokenizer(
-                qs.WRITING[style].prompt.format(phrase="the mayor", text=text), verbose=False
+                qs.WRITING_FORMATS[style].prompt.format(phrase="the mayor", text=text), verbose=False
             ).input_ids
         ) - len(seen[-1])
         assert "the mayor" in net.tokenizer.decode(seen[-1])
 
 
 def test_beams_are_sorted_and_scored_by_the_mean_log_p_of_their_tokens(model):
-    net, w = model("tiny_t5"), qs.Writing("{text} [ANS] {phrase}", 6, 4, 4, 3)
-    (got,), _ = qs.write(net, [("the pier", "The pier fell.")], w)
+    net, w = model("tiny_t5"), qs.WritingFormat("{text} [ANS] {phrase}", 6, 4, 4, 3)
+    (got,), _ = qs.write_texts(net, [("the pier", "The pier fell.")], w)
     assert (
         len(got) == 4
         and [x.logp for x in got] == sorted((x.logp for x in got), reverse=True)
@@ -234,7 +237,7 @@ def test_beams_are_sorted_and_scored_by_the_mean_log_p_of_their_tokens(model):
     )[:, 1:]
     ids = [[i for k, i in enumerate(r) if 1 not in r[:k]] for r in out.tolist()]
     assert [net.tokenizer.decode(i, skip_special_tokens=True).strip() for i in ids] == [x.text for x in got]
-    for x, i, r in zip(got, ids, read(net, [(prompt, i) for i in ids], Layout())):
+    for x, i, r in zip(got, ids, score_tokens(net, [(prompt, i) for i in ids], Layout())):
         assert x.logp == pytest.approx(r.logp.mean(), abs=TOL) and x.ended == (i[-1] == 1)
 
 
@@ -253,17 +256,22 @@ def test_an_answer_is_the_likeliest_token_at_each_step_and_its_answerability_tha
                 .item()
             )
         assert answer == net.tokenizer.decode(said, skip_special_tokens=True).strip()
-        assert p == pytest.approx(1 - np.exp(read(net, [(prompt, [no])], Layout())[0].logp[0]), abs=TOL)
+        assert p == pytest.approx(
+            1 - np.exp(score_tokens(net, [(prompt, [no])], Layout())[0].logp[0]), abs=TOL
+        )
 
 
 def test_q2_leaves_out_what_its_question_model_puts_in_front(model, monkeypatch):
     net = model("tiny_t5")
     monkeypatch.setattr(type(net.tokenizer), "decode", lambda *k, **kw: "question: who? question: ")
-    assert {q for q, _, _ in qs.ask(net, [("The pier fell.", ["the pier"])], qs.WRITING["q2"])[0][0]} == {
-        "who? question:"
-    }
+    assert {
+        q
+        for q, _, _ in qs.ask_questions(net, [("The pier fell.", ["the pier"])], qs.WRITING_FORMATS["q2"])[0][
+            0
+        ]
+    } == {"who? question:"}
     assert (
-        qs.ask(net, [("The pier fell.", ["the pier"])], qs.WRITING["questeval"])[0][0][0][0]
+        qs.ask_questions(net, [("The pier fell.", ["the pier"])], qs.WRITING_FORMATS["questeval"])[0][0][0][0]
         == "question: who? question:"
     )
 
@@ -281,14 +289,14 @@ def test_questions_are_the_same_in_any_batch_and_order(model, texts):
         ],
     )
     for style in ("q2", "questeval"):
-        w = qs.WRITING[style].__class__(**vars(qs.WRITING[style]) | dict(most=8))
-        whole, over, endless = qs.ask(net, items, w)
+        w = qs.WRITING_FORMATS[style].__class__(**vars(qs.WRITING_FORMATS[style]) | dict(most=8))
+        whole, over, endless = qs.ask_questions(net, items, w)
         assert (
             [len(x) for x in whole] == [3 * w.keep, w.keep, 0]
             and whole[0][: w.keep] == whole[0][2 * w.keep :]
             or np.isnan(whole[0][0][1])
         )
-        single, _, _ = qs.ask(net, items[::-1], w, batch_tokens=1)
+        single, _, _ = qs.ask_questions(net, items[::-1], w, batch_tokens=1)
         assert [[q[::2] for q in x] for x in single[::-1]] == [[q[::2] for q in x] for x in whole]
         assert endless[2] == 0 and endless[0] <= 3 * w.keep
 
@@ -310,7 +318,7 @@ def test_questeval_is_that_of_the_release(oracle):
     words = {1.0: "a1", 0.5: "a1 b1 c1", 0.0: "b1"}
 
     def answered(x):
-        return [qa.Answered("q?", "a1", words[f], a) for a, f in zip(x["answerability"], x["f1"])]
+        return [qa.AnsweredQuestion("q?", "a1", words[f], a) for a, f in zip(x["answerability"], x["f1"])]
 
     questions_asked = [qa.Question("q?", 0.0, "a1")]
 
@@ -353,7 +361,9 @@ def test_q2_is_that_of_the_release(oracle, monkeypatch):
     for want in recorded["per_response"]:
         rows = [r for r in recorded["rows"] if r["id"] == want["id"]]
         answers = [
-            qa.Answered(r["question"], r["cand"], r["knowledge_ans"]) for r in rows if r["question"] != "NO_Q"
+            qa.AnsweredQuestion(r["question"], r["cand"], r["knowledge_ans"])
+            for r in rows
+            if r["question"] != "NO_Q"
         ]
         pairs = qa.q2_pairs(rows[0]["knowledge"], rows[0]["response"], answers)
         nli = numbers([said.pop(p) for p in pairs])  # Every pair that the release asks about, and no other
@@ -376,7 +386,7 @@ def test_feqa_is_that_of_the_release_in_the_order_of_documents(oracle):
 
     def score(i):
         answered_list = [
-            qa.Answered("q", recorded["gold"][k], recorded["pred"][k])
+            qa.AnsweredQuestion("q", recorded["gold"][k], recorded["pred"][k])
             for k in recorded["gold"]
             if k.split("-")[0] == str(i)
         ]
@@ -392,7 +402,7 @@ def test_feqa_is_that_of_the_release_in_the_order_of_documents(oracle):
 def test_qags_is_that_of_the_release(oracle):
     recorded = oracle("metrics/qa_aggregation.json")["qags"]
     answered_list = [
-        qa.Answered("q?", hypothesis, s)
+        qa.AnsweredQuestion("q?", hypothesis, s)
         for hypothesis, s in zip(recorded["summary_answers"], recorded["source_answers"])
     ]
     n = recorded["n_questions_per_doc"]
@@ -411,8 +421,10 @@ def test_qags_is_that_of_the_release(oracle):
 
 def test_the_choice_of_qags_is_that_of_the_release(oracle):
     f = oracle("metrics/qa_aggregation.json")["qags"]["filter"]
-    a = qa.qags_kept(f["questions"], f["logprobs"], 2, None)
-    b = qa.qags_kept(f["questions"], f["logprobs"], 1, None, f["predicted_answers"], f["expected_answers"])
+    a = qa.select_qags_questions(f["questions"], f["logprobs"], 2, None)
+    b = qa.select_qags_questions(
+        f["questions"], f["logprobs"], 1, None, f["predicted_answers"], f["expected_answers"]
+    )
     for got, want in ((a, f["keep2"]), (b, f["keep1_with_answer_match"])):
         assert (got.questions, got.clean, got.answered, got.matched) == (
             want["qsts"],
@@ -424,20 +436,22 @@ def test_the_choice_of_qags_is_that_of_the_release(oracle):
 
 def test_where_too_few_questions_are_good_any_others_fill_up():
     q, lp = ["a?", "who was it? yes", "nothing"], [-1.0, -2.0, -3.0]
-    k = qa.qags_kept(q, lp, 3, np.random.default_rng(0))
+    k = qa.select_qags_questions(q, lp, 3, np.random.default_rng(0))
     assert (
         k.questions[0] == "who was it?"
         and len(k.questions) == 3
         and set(k.questions[1:]) <= set(q)
         and k.clean == 1
     )
-    assert len(qa.qags_kept(q, lp, 20, np.random.default_rng(0)).questions) == 4  # 1 that is good and all 3
-    assert qa.qags_kept([], [], 5, np.random.default_rng(0)).questions == []
+    assert (
+        len(qa.select_qags_questions(q, lp, 20, np.random.default_rng(0)).questions) == 4
+    )  # 1 that is good and all 3
+    assert qa.select_qags_questions([], [], 5, np.random.default_rng(0)).questions == []
 
 
 words = st.lists(st.sampled_from(["the", "pier", "old", "Friday", ""]), max_size=4).map(" ".join)
 lists = st.lists(st.tuples(words, words, st.floats(0, 1)), min_size=1, max_size=6).map(
-    lambda xs: [qa.Answered(f"q{i}?", a, b, p) for i, (a, b, p) in enumerate(xs)]
+    lambda xs: [qa.AnsweredQuestion(f"q{i}?", a, b, p) for i, (a, b, p) in enumerate(xs)]
 )
 
 
@@ -447,7 +461,7 @@ def test_scores_lie_in_the_unit_interval_and_do_not_depend_on_the_order_of_quest
     nli = {a.question: [r.random() for _ in range(3)] for a in answered_list}
 
     def scores(answered_list):
-        z = np.array([nli[a.question] for a in answered_list if qa.q2_open(a)]).reshape(-1, 3)
+        z = np.array([nli[a.question] for a in answered_list if qa.needs_entailment(a)]).reshape(-1, 3)
         return [
             qa.qags(SPANS, answered_list, answered_list),
             qa.qags_em(SPANS, answered_list, answered_list),
@@ -467,7 +481,7 @@ def test_scores_lie_in_the_unit_interval_and_do_not_depend_on_the_order_of_quest
 
 @given(st.lists(words.filter(str.strip), min_size=1, max_size=5))
 def test_answers_that_are_the_phrases_score_one(phrases):
-    answered_list = [qa.Answered("q?", p, p, 1.0) for p in phrases if qa.words(p)]
+    answered_list = [qa.AnsweredQuestion("q?", p, p, 1.0) for p in phrases if qa.words(p)]
     if answered_list:
         assert [
             qa.qags(SPANS, answered_list, answered_list),
@@ -484,7 +498,7 @@ def test_answers_that_are_the_phrases_score_one(phrases):
             st.sampled_from(["I", "it", "Rome", "rome", "the pier"]),
             st.sampled_from(["entity", "chunk"]),
             st.integers(0, 8),
-        ).map(lambda x: qa.Span(*x)),
+        ).map(lambda x: qa.AnswerSpan(*x)),
         max_size=14,
     ),
     st.integers(0, 99),
@@ -547,10 +561,12 @@ def chain(
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(
             qs,
-            "WRITING",
+            "WRITING_FORMATS",
             {
-                k: qs.Writing(w.prompt, 3, min(w.beams, 2), min(w.keep, 2), w.no_repeat, w.window, w.drop)
-                for k, w in qs.WRITING.items()
+                k: qs.WritingFormat(
+                    w.prompt, 3, min(w.beams, 2), min(w.keep, 2), w.no_repeat, w.window, w.drop
+                )
+                for k, w in qs.WRITING_FORMATS.items()
             },
         )
         monkeypatch.setitem(
@@ -595,7 +611,7 @@ def evaluators(**kw):
 
 @pytest.fixture(scope="module")
 def graded(chain):
-    return g.grade(TABLE, evaluators(), METRICS, progress=False)
+    return g.compute_metrics(TABLE, evaluators(), METRICS, progress=False)
 
 
 def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
@@ -604,16 +620,21 @@ def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
     assert t.attrs["missing"] == {} and set(by_name) == set(METRICS)
     q_model, a_model = model("tiny_t5"), model("tiny_electra_qa")
     for i, hypothesis, source in TABLE.iloc[:2].itertuples(index=False):
-        hypothesis_found, source_found = qa.spans([hypothesis, source], "test")
+        hypothesis_found, source_found = qa.answer_spans([hypothesis, source], "test")
 
         def ask(text, phrases, style):
-            return [qa.Question(*q) for q in qs.ask(q_model, [(text, phrases)], qs.WRITING[style])[0][0]]
+            return [
+                qa.Question(*q)
+                for q in qs.ask_questions(q_model, [(text, phrases)], qs.WRITING_FORMATS[style])[0][0]
+            ]
 
         questions = ask(hypothesis, qa.q2_phrases(hypothesis_found), "q2")
-        valid = qa.q2_valid(questions, qs.raw_answers(a_model, [(q.text, hypothesis) for q in questions])[0])
+        valid = qa.valid_q2_questions(
+            questions, qs.argmax_answers(a_model, [(q.text, hypothesis) for q in questions])[0]
+        )
         answered = [
-            qa.Answered(q.text, q.phrase, a)
-            for q, a in zip(valid, qs.raw_answers(a_model, [(q.text, source) for q in valid])[0])
+            qa.AnsweredQuestion(q.text, q.phrase, a)
+            for q, a in zip(valid, qs.argmax_answers(a_model, [(q.text, source) for q in valid])[0])
         ]
         nli = nli_pairs(model("tiny_bert_nli"), qa.q2_pairs(source, hypothesis, answered), 512, "first")[0]
         assert by_name["q2"][i] == pytest.approx(qa.q2(hypothesis_found, questions, answered, nli), abs=1e-6)
@@ -621,7 +642,7 @@ def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
             (
                 asked,
                 [
-                    qa.Answered(q.text, q.phrase, *a)
+                    qa.AnsweredQuestion(q.text, q.phrase, *a)
                     for q, a in zip(asked, qs.written_answers(q_model, [(q.text, to) for q in asked])[0])
                 ],
             )
@@ -633,7 +654,7 @@ def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
         f = [
             [
                 bertscore_f1(c)
-                for c in cosines(model("tiny_roberta"), [(a.found, a.expected) for a in answered])[0]
+                for c in token_cosines(model("tiny_roberta"), [(a.found, a.expected) for a in answered])[0]
             ]
             for _, answered in sides
         ]
@@ -652,25 +673,25 @@ def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
                 )
                 for q in questions
             ],
-            none=False,
+            may_be_unanswerable=False,
         )[0]
         assert by_name["feqa"][i] == pytest.approx(
             qa.feqa(
                 hypothesis_found,
                 questions,
-                [qa.Answered(q.text, q.phrase, a) for q, a in zip(questions, found)],
+                [qa.AnsweredQuestion(q.text, q.phrase, a) for q, a in zip(questions, found)],
             ),
             abs=1e-6,
         )
         questions = ask(hypothesis, qa.qags_phrases(hypothesis_found, sp._text_rng(hypothesis)), "qags")
-        kept = qa.qags_kept(
+        kept = qa.select_qags_questions(
             [q.text for q in questions], [q.logp for q in questions], 20, sp._text_rng(hypothesis)
         ).questions
         assert len(kept) == 20
         a, b = (qs.span_answers(a_model, [(q, x) for q in kept])[0] for x in (hypothesis, source))
         for f in (qa.qags, qa.qags_em, qa.qags_released):
             assert by_name[f.__name__][i] == pytest.approx(
-                f(hypothesis_found, questions, [qa.Answered(*z) for z in zip(kept, a, b)]), abs=1e-6
+                f(hypothesis_found, questions, [qa.AnsweredQuestion(*z) for z in zip(kept, a, b)]), abs=1e-6
             )
     assert (
         by_name.loc["c", ["feqa", "questeval", "questeval_f1"]].eq(0).all()
@@ -684,11 +705,12 @@ def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
 def test_of_several_valid_questions_about_a_phrase_q2_asks_the_first():
     questions_asked = [qa.Question(f"{k} {p}?", 0.0, p) for p in ("the Pier", "rye") for k in "abc"]
     assert [
-        q.text for q in qa.q2_valid(questions_asked, ["roof", "a pier", "Pier", "", "in rye", "rye"])
+        q.text
+        for q in qa.valid_q2_questions(questions_asked, ["roof", "a pier", "Pier", "", "in rye", "rye"])
     ] == [
         "b the Pier?",
         "b rye?",
-    ] and qa.q2_valid([], []) == []
+    ] and qa.valid_q2_questions([], []) == []
 
 
 def test_valid_questions_of_q2_are_asked_of_the_source_and_settled_by_entailment(chain, model, monkeypatch):
@@ -696,7 +718,7 @@ def test_valid_questions_of_q2_are_asked_of_the_source_and_settled_by_entailment
     answered by it here"""
     monkeypatch.setattr(
         qs,
-        "ask",
+        "ask_questions",
         lambda net, items, w, **kw: (
             [[(f"{k} {p}?", -1.0, p) for p in phrases for k in "abc"] for _, phrases in items],
             *[np.zeros(len(items), int)] * 2,
@@ -704,19 +726,19 @@ def test_valid_questions_of_q2_are_asked_of_the_source_and_settled_by_entailment
     )
     monkeypatch.setattr(
         qs,
-        "raw_answers",
+        "argmax_answers",
         lambda net, pairs, **kw: (
             [("rain" if t in list(TABLE["source"]) else "" if q[0] == "a" else q[2:-1]) for q, t in pairs],
             [0] * len(pairs),
         ),
     )
-    t = g.grade(TABLE, evaluators(), ["q2", "q2_no_nli"], progress=False).pivot(
+    t = g.compute_metrics(TABLE, evaluators(), ["q2", "q2_no_nli"], progress=False).pivot(
         index="sample", columns="name", values="value"
     )
     for i, hypothesis, s in TABLE.itertuples(index=False):
-        (summary_spans,) = qa.spans([hypothesis], "test")
+        (summary_spans,) = qa.answer_spans([hypothesis], "test")
         answered_list = [
-            qa.Answered(f"b {p}?", p, "rain") for p in dict.fromkeys(qa.q2_phrases(summary_spans))
+            qa.AnsweredQuestion(f"b {p}?", p, "rain") for p in dict.fromkeys(qa.q2_phrases(summary_spans))
         ]
         pairs = [(f"b {a.expected}? rain.", f"b {a.expected}? {a.expected}.") for a in answered_list] or [
             (s.lower(), hypothesis)
@@ -731,7 +753,9 @@ def test_neither_order_nor_batch_changes_a_score(graded):
     def wide(t):
         return t.pivot(index="sample", columns="name", values="value")
 
-    t = wide(g.grade(TABLE.iloc[[1, 2, 0]], evaluators(), METRICS, progress=False, batch_tokens=150))
+    t = wide(
+        g.compute_metrics(TABLE.iloc[[1, 2, 0]], evaluators(), METRICS, progress=False, batch_tokens=150)
+    )
     pd.testing.assert_frame_equal(t, wide(graded), atol=2e-5, rtol=0)
 
 
@@ -741,7 +765,9 @@ def test_each_network_is_loaded_once_whatever_it_is_needed_for(chain, model, mon
         g, "_load_model", lambda who, **kw: opened.append(who[0].rsplit("/", 1)[-1]) or real(who, **kw)
     )
     same = evaluators()["questeval_similarity"]  # Asked for first, and needed again after the answers
-    t = g.grade(TABLE, evaluators(bertscore=same), ["bertscore_f1_source", *METRICS[::-1]], progress=False)
+    t = g.compute_metrics(
+        TABLE, evaluators(bertscore=same), ["bertscore_f1_source", *METRICS[::-1]], progress=False
+    )
     assert "bertscore_f1_source" in set(t["name"])
     assert sorted(opened) == [
         "test",
@@ -769,20 +795,22 @@ def test_only_qags_may_find_no_answer(chain, monkeypatch):
         lambda net, ps, none=True, **kw: seen.append(none) or ([""] * len(ps), [0] * len(ps)),
     )
     for n in ("feqa", "qags"):
-        g.grade(TABLE, evaluators(), [n], progress=False)
+        g.compute_metrics(TABLE, evaluators(), [n], progress=False)
     assert seen[0] is False and len(seen) > 1 and all(seen[1:])
 
 
 def test_a_question_that_two_rules_keep_is_answered_once(chain, model, monkeypatch):
     pairs, real = [], qs.span_answers
     monkeypatch.setattr(qs, "span_answers", lambda net, ps, **kw: pairs.extend(ps) or real(net, ps, **kw))
-    g.grade(TABLE, evaluators(), ["qags", "qags_em", "qags_released", "qags_matched"], progress=False)
+    g.compute_metrics(
+        TABLE, evaluators(), ["qags", "qags_em", "qags_released", "qags_matched"], progress=False
+    )
     assert pairs and len(pairs) == len(set(pairs))
 
 
 def test_what_is_not_given_is_named(oracle):
     oracle("metrics/triples.json")
-    t = g.grade(TABLE, {}, ["q2", "questeval_f1", "qags"], progress=False)
+    t = g.compute_metrics(TABLE, {}, ["q2", "questeval_f1", "qags"], progress=False)
     assert t.attrs["missing"] == dict(
         q2=[
             "a spaCy pipeline for 'spans'",
@@ -802,7 +830,7 @@ def test_what_is_not_given_is_named(oracle):
         ],
     )
     assert len(t) == 0
-    assert g.grade(TABLE[["id", "hypothesis"]], evaluators(), ["feqa"], progress=False).attrs[
+    assert g.compute_metrics(TABLE[["id", "hypothesis"]], evaluators(), ["feqa"], progress=False).attrs[
         "missing"
     ] == dict(feqa=["the column source"])
 
@@ -810,7 +838,7 @@ def test_what_is_not_given_is_named(oracle):
 def test_without_spacy_the_scores_say_what_to_install(chain, monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
     spacy_pipeline.cache_clear()
-    t = g.grade(TABLE, evaluators(spans="en_core_web_sm"), ["q2", "rouge_l_true"], progress=False)
+    t = g.compute_metrics(TABLE, evaluators(spans="en_core_web_sm"), ["q2", "rouge_l_true"], progress=False)
     assert (
         len(t.attrs["missing"]["q2"]) == 1
         and "pip install spacy, then python -m spacy download en_core_web_sm" in t.attrs["missing"]["q2"][0]

@@ -14,8 +14,8 @@ TRUE = dict(
 )
 ANSWERS = dict(
     squad_f1=sg.squad_f1,
-    squad_em=sg.squad_em,
-    edit_distance_norm=sg.edit_distance,
+    squad_em=sg.squad_exact_match,
+    edit_distance_norm=sg.answer_edit_distance,
     q2_f1=sg.q2_f1,
     questeval_f1=sg.squad_f1,
 )
@@ -70,7 +70,7 @@ def test_feqa_compares_given_tokens(oracle):
 def test_normalised_texts(oracle):
     for pair in oracle("metrics/lexical.json")["pairs"]:
         if "tokens" in pair:
-            assert (sg.normalised(pair["hypothesis"]), sg.words(pair["hypothesis"])) == (
+            assert (sg.normalised_answer(pair["hypothesis"]), sg.normalised_words(pair["hypothesis"])) == (
                 pair["tokens"]["squad_norm_hyp"],
                 pair["tokens"]["q2_clean_hyp"].split(),
             ), pair["id"]  # Q2 keeps line breaks until it splits
@@ -93,8 +93,8 @@ def test_what_must_hold_of_any_two_texts(first, second):
         assert 0 <= metric(first, second) == metric(second, first) <= 1
     assert (
         sg.squad_f1(first, first) == 1
-        and sg.edit_distance(first, first) == 0
-        and sg.edit_distance(first, second) == sg.edit_distance(second, first)
+        and sg.answer_edit_distance(first, first) == 0
+        and sg.answer_edit_distance(first, second) == sg.answer_edit_distance(second, first)
     )
     for metric in TRUE.values():
         assert 0 <= metric(first, second) <= 1 + 1e-9

@@ -8,17 +8,22 @@ import pytest
 
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
-from uetrust.core.run import Run, score
+from uetrust.core.run import ScoreRun, compute_score
 from uetrust.core.settings import oracles, root
 from uetrust.data.bulletins import bulletin
-from uetrust.generation.decoding import HE2024
+from uetrust.generation.decoding import HE2024_DECODING
 from uetrust.models.forward import Layout
-from uetrust.models.likelihoods import UNIEVAL, questions, unieval, yes_no
+from uetrust.models.likelihoods import (
+    UNIEVAL_QUESTIONS,
+    unieval_answers,
+    unieval_questions,
+    yes_no_probabilities,
+)
 from uetrust.models.load import load
-from uetrust.nlg.unieval import unieval_consistency, unieval_fluency, unieval_overall, yes
+from uetrust.nlg.unieval import unieval_consistency, unieval_fluency, unieval_overall, yes_share
 
 DIMS = ("coherence", "consistency", "fluency", "relevance")
-PREFIX = HE2024.prompt.removesuffix("{source}")
+PREFIX = HE2024_DECODING.prompt.removesuffix("{source}")
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +48,21 @@ def run(oracle, t5):
     texts = {
         key: [doc[key] for doc in docs.values()] for key in ("hypothesis", "source", "reference")
     } | dict(sentence=[split[doc["hypothesis"]] for doc in docs.values()])
-    plain, cut = unieval(t5, DIMS, texts)
-    fact, _ = unieval(t5, ["consistency"], texts, "yes_no_fact")
-    he, _ = unieval(t5, ["coherence", "consistency"], texts, "yes_no_{}_he2024", PREFIX)
-    bare, _ = unieval(t5, ["coherence", "consistency"], texts, "yes_no_{}_he2024")
-    return rec, texts, cut, Run(list(docs), reg, **plain | fact | he), Run(list(docs), reg, **plain | bare)
+    plain, cut = unieval_answers(t5, DIMS, texts)
+    fact, _ = unieval_answers(t5, ["consistency"], texts, "yes_no_fact")
+    he, _ = unieval_answers(t5, ["coherence", "consistency"], texts, "yes_no_{}_he2024", PREFIX)
+    bare, _ = unieval_answers(t5, ["coherence", "consistency"], texts, "yes_no_{}_he2024")
+    return (
+        rec,
+        texts,
+        cut,
+        ScoreRun(list(docs), reg, **plain | fact | he),
+        ScoreRun(list(docs), reg, **plain | bare),
+    )
 
 
 def values(run, name):
-    return score(run, name).set_index("sample")["value"]
+    return compute_score(run, name).set_index("sample")["value"]
 
 
 def near(got, want, tol=2e-5):
@@ -75,7 +86,7 @@ def test_an_empty_summary_has_no_score_where_upstream_fails(run):
     rec, _, _, recorded_run, _ = run
     want = rec["upstream_on_empty_hypothesis"]
     for dim, expected in want.items():
-        got = score(recorded_run, f"unieval_{dim}").set_index("sample").loc["empty_hyp"]
+        got = compute_score(recorded_run, f"unieval_{dim}").set_index("sample").loc["empty_hyp"]
         if isinstance(expected, dict):
             assert np.isnan(got["value"]) and got["note"] == "the summary has no sentences"
         else:
@@ -109,7 +120,7 @@ def test_questions_are_recorded_character_for_character(run, t5):
     rec, texts, _, recorded_run, _ = run
     items = [dict(zip(texts, item)) for item in zip(*texts.values())]
     for dim, recorded in rec["per_input"].items():
-        asked = dict.fromkeys(question for item in items for question in questions(dim, **item))
+        asked = dict.fromkeys(question for item in items for question in unieval_questions(dim, **item))
         known = {hashlib.sha256(question.encode()).hexdigest(): question for question in asked}
         for example in recorded:
             question = example.get("input") or known[example["input_sha256"]]
@@ -121,8 +132,8 @@ def test_questions_are_recorded_character_for_character(run, t5):
             if question in asked:
                 asked[question] = example
         done = {question: example for question, example in asked.items() if example}
-        probabilities, cut = yes_no(t5, list(done))
-        near(yes(probabilities), [example["score"] for example in done.values()])
+        probabilities, cut = yes_no_probabilities(t5, list(done))
+        near(yes_share(probabilities), [example["score"] for example in done.values()])
         full = [len(t5.tokenizer(question, verbose=False).input_ids) for question in done]
         assert (np.array(full) - cut).tolist() == [
             example["input_ids_len"] for example in done.values()
@@ -132,7 +143,7 @@ def test_questions_are_recorded_character_for_character(run, t5):
 def test_one_question_by_its_probabilities(run, t5):
     example = run[0]["example"]
     assert t5.tokenizer(example["input"]).input_ids == example["input_ids"]
-    near(yes_no(t5, [example["input"]])[0][0], [example["p_yes"], example["p_no"]])
+    near(yes_no_probabilities(t5, [example["input"]])[0][0], [example["p_yes"], example["p_no"]])
 
 
 def test_long_sources_are_cut_and_counted(run):
@@ -147,11 +158,13 @@ def test_long_sources_are_cut_and_counted(run):
 
 def test_batches_and_order_change_nothing(run, t5):
     _, texts, _, recorded_run, _ = run
-    back, _ = unieval(t5, DIMS[::-1], {key: lists[::-1] for key, lists in texts.items()}, batch_tokens=1)
+    back, _ = unieval_answers(
+        t5, DIMS[::-1], {key: lists[::-1] for key, lists in texts.items()}, batch_tokens=1
+    )
     for dim in DIMS:
         whole, single = (
             values(recorded_run, f"unieval_{dim}"),
-            values(Run(recorded_run.samples[::-1], reg, **back), f"unieval_{dim}"),
+            values(ScoreRun(recorded_run.samples[::-1], reg, **back), f"unieval_{dim}"),
         )
         np.testing.assert_allclose(whole, single[whole.index], rtol=0, atol=2e-6)
 
@@ -167,14 +180,14 @@ def test_shipped_models_can_be_asked(name):
         source=[item["source"] for item in rows],
         reference=[item["reference"] for item in rows],
     )
-    leaves, cut = unieval(model, DIMS, texts)
+    leaves, cut = unieval_answers(model, DIMS, texts)
     answers = np.concatenate([values.reshape(-1, 2) for dim in DIMS for values in leaves[f"yes_no_{dim}"]])
     assert (answers > 0).all() and (answers.sum(1) < 1 + 1e-6).all()
     if (
         name == "tiny-unieval"
     ):  # It answers, and true claims more often with Yes than the same claims of other bulletins
         assert answers.sum(1).min() > 0.9
-        other, _ = unieval(
+        other, _ = unieval_answers(
             model, ["consistency"], texts | dict(source=texts["source"][1:] + texts["source"][:1])
         )
         assert (
@@ -186,7 +199,9 @@ def test_shipped_models_can_be_asked(name):
 def test_a_source_that_brings_its_own_separator_is_not_removed(t5):
     "It is read as a further part of the question, as upstream does; the score's card says so."
     plain, forged = (
-        yes_no(t5, [UNIEVAL["coherence"].format(hypothesis=hypothesis, source="s")])[0]
+        yes_no_probabilities(t5, [UNIEVAL_QUESTIONS["coherence"].format(hypothesis=hypothesis, source="s")])[
+            0
+        ]
         for hypothesis in ("a b", "a </s> b")
     )
     assert np.abs(plain - forged).max() > 1e-6 and "</s>" in reg["unieval_coherence"].pitfall
@@ -194,16 +209,16 @@ def test_a_source_that_brings_its_own_separator_is_not_removed(t5):
 
 def test_answers_that_cannot_be_told_apart_are_refused(t5):
     with pytest.raises(ValueError, match="begin with the same token"):
-        yes_no(t5, ["q"], ("Yes", "Yes"))
+        yes_no_probabilities(t5, ["q"], ("Yes", "Yes"))
 
 
 def test_no_question_gives_no_answer(t5):
-    assert yes_no(t5, [])[0].shape == (0, 2)
+    assert yes_no_probabilities(t5, [])[0].shape == (0, 2)
 
 
 def test_sums_are_means_over_sentences():
     probabilities = np.array([[0.2, 0.2], [0.3, 0.1], [0.1, 0.3]])
-    assert unieval_fluency(probabilities) == pytest.approx(0.5) and yes(
+    assert unieval_fluency(probabilities) == pytest.approx(0.5) and yes_share(
         probabilities
     ).tolist() == pytest.approx([0.5, 0.75, 0.25])
     assert unieval_overall(probabilities[1], probabilities, probabilities, probabilities[2]) == pytest.approx(
@@ -214,5 +229,9 @@ def test_sums_are_means_over_sentences():
 
 
 def test_the_window_is_an_option(t5):
-    asked = [UNIEVAL["coherence"].format(hypothesis="a", source="word " * 50)]
-    assert yes_no(t5, asked, layout=Layout(window=30))[1][0] > 0 == yes_no(t5, asked)[1][0]
+    asked = [UNIEVAL_QUESTIONS["coherence"].format(hypothesis="a", source="word " * 50)]
+    assert (
+        yes_no_probabilities(t5, asked, layout=Layout(window=30))[1][0]
+        > 0
+        == yes_no_probabilities(t5, asked)[1][0]
+    )

@@ -95,7 +95,7 @@ alike = st.lists(st.sampled_from("car automobile railcar big large adult run ran
 @given(alike, alike)
 def test_meteor_finds_the_synonyms_that_the_package_finds(hypothesis, reference):
     assert meteor(" ".join(hypothesis), " ".join(reference)) == meteor_score(
-        [reference], hypothesis, wordnet=overlap.wordnet()
+        [reference], hypothesis, wordnet=overlap.wordnet_reader()
     )
 
 
@@ -112,14 +112,14 @@ def test_every_metric_is_registered_with_its_scale():
 
 
 def test_wordnet_has_its_unix_offsets_and_its_absence_names_the_remedy(monkeypatch, tmp_path):
-    assert overlap.wordnet().synsets("bank")[0].name() == "bank.n.01"
+    assert overlap.wordnet_reader().synsets("bank")[0].name() == "bank.n.01"
     import nltk
 
     monkeypatch.setattr(nltk.data, "path", [])
     monkeypatch.setenv("UETRUST_CACHE", str(tmp_path))
     folder = Path(overlap.wordnet_folder())
     assert (
-        sorted(path.name for path in folder.iterdir()) == sorted(overlap.FILES)
+        sorted(path.name for path in folder.iterdir()) == sorted(overlap.WORDNET_FILES)
         and b"\r" not in (folder / "data.noun").read_bytes()[:10_000]
     )
     assert (folder / "data.noun").read_bytes()[
@@ -128,12 +128,12 @@ def test_wordnet_has_its_unix_offsets_and_its_absence_names_the_remedy(monkeypat
     (tmp_path / "zipped" / "corpora").mkdir(parents=True)  # as nltk.download leaves it
     shutil.make_archive(tmp_path / "zipped" / "corpora" / "wordnet", "zip", folder.parent, "wordnet")
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "zipped")])
-    overlap.wordnet.cache_clear()
+    overlap.wordnet_reader.cache_clear()
     assert (
-        overlap.wordnet().synsets("bank")[0].name() == "bank.n.01"
+        overlap.wordnet_reader().synsets("bank")[0].name() == "bank.n.01"
         and "zip" in type(overlap.wordnet_folder()).__name__.lower()
     )
-    overlap.wordnet.cache_clear()
+    overlap.wordnet_reader.cache_clear()
     monkeypatch.setattr(nltk.data, "path", [])
     monkeypatch.setenv("UETRUST_CACHE", str(tmp_path / "empty"))
     monkeypatch.setattr(overlap.importlib.util, "find_spec", lambda name: None)

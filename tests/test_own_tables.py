@@ -13,13 +13,19 @@ from uetrust.core.registry import load_scores
 from uetrust.evaluation.prr import prr, prr_table
 from uetrust.evaluation.resample import bootstrap_counts
 from uetrust.papers.he2024 import own_tables as ot
-from uetrust.papers.he2024.claims import VERDICTS, ledger
-from uetrust.papers.he2024.published import ITEMS, claims, null_sd, table_settings, tables
+from uetrust.papers.he2024.claims import CLAIM_VERDICTS, claim_ledger
+from uetrust.papers.he2024.published import (
+    DATASET_SIZES,
+    normal_null_sd,
+    printed_claims,
+    printed_tables,
+    table_settings,
+)
 
 reg = load_scores()
 
 ROOT = Path(__file__).resolve().parents[1]
-TABLES, PRINTED = tables(), ledger(draws=0)
+TABLES, PRINTED = printed_tables(), claim_ledger(draws=0)
 
 
 def written(folder, bank, prr, left=(), lacks=()):
@@ -46,7 +52,7 @@ def bank():
             {score: sign * truth + 0.4 * rng.normal(size=60).round(1) for score in scores}, names
         )
 
-    quality = noisy(1, [scores[0] for metric, scores in ot.METRICS.items() if "GPT" not in metric])
+    quality = noisy(1, [scores[0] for metric, scores in ot.REGISTERED_METRICS.items() if "GPT" not in metric])
     uncertainty = noisy(-1, ["num_sets", "ecc", "lex_sim", "eigv"])
     errors = {error: (rng.random(60) < 0.4) * rng.random(60).round(1) for error in TABLES["T11"]}
     return quality, uncertainty, pd.DataFrame(errors, names).assign(CO=0.0)
@@ -54,14 +60,14 @@ def bank():
 
 # Scores of rows and columns
 def test_the_released_form_comes_first_wherever_there_is_one():
-    for options in (ot.METHODS | ot.METRICS).values():
+    for options in (ot.REGISTERED_METHODS | ot.REGISTERED_METRICS).values():
         assert len(options) <= 2 and all(reg[name] for name in options)
         released = f"{options[-1].removesuffix('_he2024')}_he2024" in reg or options[0] != options[-1]
         assert options[0].endswith("_he2024") == released, options
 
 
 def test_two_names_of_the_paper_never_share_a_score():
-    names = [name for options in (ot.METHODS | ot.METRICS).values() for name in options]
+    names = [name for options in (ot.REGISTERED_METHODS | ot.REGISTERED_METRICS).values() for name in options]
     assert len(set(names)) == len(names)
 
 
@@ -79,7 +85,7 @@ def test_a_score_without_a_ranking_is_not_replaced_and_one_never_computed_is(tmp
     )
     results = ot.read_results(tmp_path, ["bulletin--tiny-bart", "bulletin--tiny-llama"])
     assert list(results) == ["bulletin--tiny-bart"]
-    scores = ot.used(results, ot.STAND_INS).query("table=='T8'").set_index("name")
+    scores = ot.scores_of_tables(results, ot.STAND_IN_MODELS).query("table=='T8'").set_index("name")
     assert (
         scores.loc["MSP", ["ours", "form"]].tolist() == ["msp", "as defined"]
         and scores.at["MTE", "ours"] == ""
@@ -89,19 +95,19 @@ def test_a_score_without_a_ranking_is_not_replaced_and_one_never_computed_is(tmp
         scores.at["RDE", "note"] == "rde not computed (lacks train_states)"
         and "judge_wo_relevance_he2024" in scores.at["wo-GPT-3.5 (Relevance)", "note"]
     )
-    assert list(ot.tables_of(scores.reset_index(), results)["T8"]) == ["MSP"]
+    assert list(ot.tables_of_run(scores.reset_index(), results)["T8"]) == ["MSP"]
 
 
 def test_stand_ins_are_marked(bank):
     quality, uncertainty, _ = bank
     cells = prr_table(quality.assign(judge_own_relevance=quality["rouge_l"]), uncertainty)
-    results = {"bulletin--tiny-llama-api": ot.Result(cells, {}, {})}
-    got = ot.used(results, ot.STAND_INS).set_index(["table", "name"])
+    results = {"bulletin--tiny-llama-api": ot.BankResult(cells, {}, {})}
+    got = ot.scores_of_tables(results, ot.STAND_IN_MODELS).set_index(["table", "name"])
     assert (
         got.at[("T5", "wi-in-GPT-3.5 (Relevance)"), "form"] == "stand-in"
         and got.at[("T5", "wi-in-GPT-3.5 (Overall)"), "note"] == "judge_own_overall not computed"
     )
-    assert not len(ot.used(results, ot.PAPER)) and set(got.index.unique("table")) == {
+    assert not len(ot.scores_of_tables(results, ot.PAPER_MODELS)) and set(got.index.unique("table")) == {
         "T5",
         "T6",
         "T9",
@@ -114,10 +120,10 @@ def test_stand_ins_are_marked(bank):
 @pytest.mark.parametrize("released", [True, False])
 def test_every_cell_is_the_prr_it_is_named_for(bank, released):
     quality_, uncertainty, errors = bank
-    under, by, flat = ot.with_errors(quality_, uncertainty, errors, released)
+    under, by, flat = ot.join_errors(quality_, uncertainty, errors, released)
     assert flat == {"CO": "the same for all texts"} and "CO" not in under and "EI" in under
-    results = {"bulletin--tiny-llama-api": ot.Result(prr_table(under, by), flat, {})}
-    own = ot.tables_of(ot.used(results, ot.STAND_INS), results)
+    results = {"bulletin--tiny-llama-api": ot.BankResult(prr_table(under, by), flat, {})}
+    own = ot.tables_of_run(ot.scores_of_tables(results, ot.STAND_IN_MODELS), results)
     assert (
         set(own) == {"T5", "T6", "T9", "T10", "T11"}
         and "CO" not in own["T11"]
@@ -139,12 +145,12 @@ def test_every_cell_is_the_prr_it_is_named_for(bank, released):
 
 def test_resampled_texts_are_texts_repeated(bank):
     metrics, methods, errors = bank
-    under, by, flat = ot.with_errors(metrics, methods, errors)
-    results = {"bulletin--tiny-llama-api": ot.Result(prr_table(under, by), flat, {})}
-    copies = ot.bootstrapped(
-        ot.used(results, ot.STAND_INS), {"bulletin--tiny-llama-api": (under, by)}, 3, seed=5
+    under, by, flat = ot.join_errors(metrics, methods, errors)
+    results = {"bulletin--tiny-llama-api": ot.BankResult(prr_table(under, by), flat, {})}
+    copies = ot.bootstrap_tables(
+        ot.scores_of_tables(results, ot.STAND_IN_MODELS), {"bulletin--tiny-llama-api": (under, by)}, 3, seed=5
     )
-    own = ot.tables_of(ot.used(results, ot.STAND_INS), results)
+    own = ot.tables_of_run(ot.scores_of_tables(results, ot.STAND_IN_MODELS), results)
     shapes = {name: (3, *table.shape) for name, table in own.items()}
     assert {name: copy.shape for name, copy in copies.items()} == shapes
     for k, times in enumerate(bootstrap_counts(60, 3, np.random.default_rng(5))):
@@ -163,31 +169,35 @@ def test_resampled_texts_are_texts_repeated(bank):
 
 # Claims
 def test_claims_about_the_paper_are_not_applicable():
-    stand, paper = ot.apart(ot.STAND_INS), ot.apart(ot.PAPER)
+    stand, paper = ot.not_applicable(ot.STAND_IN_MODELS), ot.not_applicable(ot.PAPER_MODELS)
     assert (
-        stand["5-01"] == stand["4.2-18"] == stand["C2.3-02"] == ot.FACT
-        and stand["4.2-23"] == ot.NONE
+        stand["5-01"] == stand["4.2-18"] == stand["C2.3-02"] == ot.ABOUT_PAPER
+        and stand["4.2-23"] == ot.UNDECIDED
         and stand["4.2-17"] == ""
     )
     assert (
-        stand[stand == ot.TWIN].index.tolist()
-        == [claim.id for claim in claims().itertuples() if "matrix agreement" in claim.cells]
-        and (paper[stand == ot.TWIN] == "").all()
+        stand[stand == ot.ONE_BANK_FOR_TWO].index.tolist()
+        == [claim.id for claim in printed_claims().itertuples() if "matrix agreement" in claim.cells]
+        and (paper[stand == ot.ONE_BANK_FOR_TWO] == "").all()
     )
 
 
 def test_the_printed_tables_have_the_printed_verdicts():
-    both = ot.beside(PRINTED, ledger(TABLES, draws=0), ot.apart(ot.PAPER), TABLES)
+    both = ot.compare_verdicts(
+        PRINTED, claim_ledger(TABLES, draws=0), ot.not_applicable(ot.PAPER_MODELS), TABLES
+    )
     assert (
         both["same"].dropna().all()
-        and both["same"].notna().sum() == (ot.apart(ot.PAPER) == "").sum()
+        and both["same"].notna().sum() == (ot.not_applicable(ot.PAPER_MODELS) == "").sum()
         and both.loc[both["id"] == "4.2-17", "at_hand"].item() == "T7 16x9 of 16x9"
     )
 
 
 def test_what_is_missing_is_named_and_stays_open():
     part = {"T7": TABLES["T7"].drop(index="SummaC")}
-    both = ot.beside(PRINTED, ledger(part, draws=0), ot.apart(ot.STAND_INS), part).set_index("id")
+    both = ot.compare_verdicts(
+        PRINTED, claim_ledger(part, draws=0), ot.not_applicable(ot.STAND_IN_MODELS), part
+    ).set_index("id")
     assert (
         both.at["C1.3-02", "own"] == "not decidable"
         and "no row 'SummaC'" in both.at["C1.3-02", "note"]
@@ -201,20 +211,20 @@ def test_verdicts_on_copies_are_those_of_the_ledger(how):
     some = {name: TABLES[name] for name in ("T3", "T5", "T7", "T9", "T11")}
     rng = np.random.default_rng(0)
     copies = (
-        ot.relabelled(some, ot.places(ot.PAPER), 2, seed=2)
+        ot.permute_names(some, ot.bank_of_table(ot.PAPER_MODELS), 2, seed=2)
         if how == "shuffle"
         else {
             name: table.to_numpy() + 0.2 * rng.normal(size=(2, *table.shape)) for name, table in some.items()
         }
     )
-    codes = ot.drawn(some, copies)
+    codes = ot.verdict_codes(some, copies)
     for k in range(2):
         copy = {
             name: pd.DataFrame(copies[name][k], table.index, table.columns) for name, table in some.items()
         }
-        led = ledger(copy, draws=0).set_index("id")["verdict"]
-        asked = [id for id in codes.index if ot.apart(ot.PAPER)[id] == ""]
-        assert VERDICTS[codes.loc[asked, k].astype(int)].tolist() == led[asked].tolist()
+        led = claim_ledger(copy, draws=0).set_index("id")["verdict"]
+        asked = [id for id in codes.index if ot.not_applicable(ot.PAPER_MODELS)[id] == ""]
+        assert CLAIM_VERDICTS[codes.loc[asked, k].astype(int)].tolist() == led[asked].tolist()
         assert set(led[led != "not decidable"].index) == set(codes.index)
 
 
@@ -222,13 +232,15 @@ def test_a_draw_without_a_value_decides_nothing_about_its_table():
     some = {name: TABLES[name] for name in ("T5", "T7")}
     copies = {name: np.stack([table.to_numpy()] * 2) for name, table in some.items()}
     copies["T7"][1, 0, 0] = np.nan
-    codes = ot.drawn(some, copies)
+    codes = ot.verdict_codes(some, copies)
     assert codes.loc["4.2-17"].isna().tolist() == [False, True] and codes.loc["4.2-21"].notna().all()
 
 
 def test_names_are_permuted_alike_in_the_tables_of_a_bank():
     some = {"T3": TABLES["T3"], "T4": TABLES["T3"], "T5": TABLES["T5"], "T11": TABLES["T11"]}
-    first, second = (ot.relabelled(some, ot.places(ot.STAND_INS), 50, seed=seed) for seed in (1, 2))
+    first, second = (
+        ot.permute_names(some, ot.bank_of_table(ot.STAND_IN_MODELS), 50, seed=seed) for seed in (1, 2)
+    )
     assert (first["T3"] == first["T4"]).all() and not (first["T3"] == second["T3"]).all()
     for name, table in some.items():
         assert (np.sort(first[name].reshape(50, -1)) == np.sort(table.to_numpy().ravel())).all()
@@ -248,29 +260,31 @@ def test_agreement_is_counted_over_what_both_decide():
         dict(id=list("abcd"), printed=["holds", "fails", "holds", "partly"], same=[True, True, False, None])
     )
     null = pd.DataFrame([[2, 2, 0, 0], [0, 1, 1, np.nan], [2, 0, 0, np.nan]], index=list("abc"))
-    agreement = ot.agreed(both, null, null)
+    agreement = ot.verdict_agreement(both, null, null)
     assert (
         (agreement.share, agreement.n) == (2 / 3, 3)
         and agreement.null.tolist() == [1, 1 / 3, 0, 0]
         and agreement.p == 2 / 5
     )
     assert (agreement.lo, agreement.hi) == tuple(np.quantile([1, 1 / 3, 0, 0], [0.025, 0.975]))
-    assert ot.agreed(both.assign(same=None), null).n == 0
+    assert ot.verdict_agreement(both.assign(same=None), null).n == 0
 
 
 def test_the_p_values_of_permuted_names_are_uniform():
     "Permuted tables instead of a run: p is spread over [0,1]"
     some = {name: TABLES[name] for name in ("T7", "T8")}
-    banks = ot.places(ot.STAND_INS)
-    runs = ot.relabelled(some, banks, 60, seed=11)
-    null = ot.drawn(some, ot.relabelled(some, banks, 300, seed=12))
-    codes = ot.drawn(some, runs)
-    both = ot.beside(PRINTED, ledger(some, draws=0), ot.apart(ot.PAPER), some).set_index("id")
+    banks = ot.bank_of_table(ot.STAND_IN_MODELS)
+    runs = ot.permute_names(some, banks, 60, seed=11)
+    null = ot.verdict_codes(some, ot.permute_names(some, banks, 300, seed=12))
+    codes = ot.verdict_codes(some, runs)
+    both = ot.compare_verdicts(
+        PRINTED, claim_ledger(some, draws=0), ot.not_applicable(ot.PAPER_MODELS), some
+    ).set_index("id")
     kept = both.index[both["same"].notna()]
 
     def p_value(k):
-        same = VERDICTS[codes.loc[kept, k].astype(int)] == both.loc[kept, "printed"]
-        return ot.agreed(both.loc[kept].assign(same=same).reset_index(), null).p
+        same = CLAIM_VERDICTS[codes.loc[kept, k].astype(int)] == both.loc[kept, "printed"]
+        return ot.verdict_agreement(both.loc[kept].assign(same=same).reset_index(), null).p
 
     p_values = np.array([p_value(k) for k in range(60)])
     assert stats.binom.sf((p_values <= 0.2).sum() - 1, 60, 0.2) > 0.001 and 0.3 < p_values.mean() < 0.75
@@ -282,17 +296,17 @@ def cell(value, name="T7"):
 
 
 def test_a_difference_has_the_error_of_two_runs_and_of_rounding():
-    row = ot.against(cell(TABLES["T7"].iat[0, 0] + 0.05), cell(0.03), cell(ITEMS["AESLC"])).iloc[0]
+    row = ot.test_cells(cell(TABLES["T7"].iat[0, 0] + 0.05), cell(0.03), cell(DATASET_SIZES["AESLC"])).iloc[0]
     sd = np.sqrt(2 * 0.03**2 + (1e-4) ** 2 / 12)
     assert (row["sd"], row["z"], row["p"]) == pytest.approx((sd, 0.05 / sd, 2 * stats.norm.sf(0.05 / sd)))
     assert row["inside"]
-    few = ot.against(cell(TABLES["T9"].iat[0, 0], "T9"), cell(0.03, "T9"), cell(50, "T9")).iloc[0]
+    few = ot.test_cells(cell(TABLES["T9"].iat[0, 0], "T9"), cell(0.03, "T9"), cell(50, "T9")).iloc[0]
     assert few["sd"] == pytest.approx(0.03 * 1.5**0.5, abs=1e-6)
 
 
 @pytest.mark.parametrize("off", [0.5e-4, -0.5e-4, 2e-4])
 def test_what_rounds_to_the_printed_number_is_no_deviation(off):
-    row = ot.against(cell(TABLES["T7"].iat[0, 0] + off), cell(0.0), cell(1906), exact=True).iloc[0]
+    row = ot.test_cells(cell(TABLES["T7"].iat[0, 0] + off), cell(0.0), cell(1906), exact=True).iloc[0]
     assert bool(row["inside"]) == (abs(off) <= 0.5e-4)
 
 
@@ -309,8 +323,8 @@ def test_as_many_cells_lie_outside_as_the_noise_says(tmp_path, noise, exact, sha
     out = n = 0
     for seed in range(2):
         folder = tmp_path / str(seed)
-        results = ot.read_results(folder, ot.synthetic(folder, seed, noise=noise))
-        cells, cover = ot.compare(results, exact=exact)
+        results = ot.read_results(folder, ot.write_synthetic_run(folder, seed, noise=noise))
+        cells, cover = ot.compare_with_print(results, exact=exact)
         assert cover["compared"].sum() == len(cells) == 960 and (cover["note"] == "").all()
         out, n = out + (~cells["inside"].astype(bool)).sum(), n + len(cells)
     lo, hi = stats.binom.interval(0.999, n, share)
@@ -320,8 +334,10 @@ def test_as_many_cells_lie_outside_as_the_noise_says(tmp_path, noise, exact, sha
 @pytest.mark.parametrize("seed", range(3))
 def test_a_planted_deviation_is_found_and_nothing_else(tmp_path, seed):
     where = ("T6", "UniEval (Fluency)", "ECC")
-    shifts = {where: 8 * null_sd(ITEMS["XSUM"])}
-    cells, _ = ot.compare(ot.read_results(tmp_path, ot.synthetic(tmp_path, seed, shifts)))
+    shifts = {where: 8 * normal_null_sd(DATASET_SIZES["XSUM"])}
+    cells, _ = ot.compare_with_print(
+        ot.read_results(tmp_path, ot.write_synthetic_run(tmp_path, seed, shifts))
+    )
     assert cells[cells["holm"] < 0.05][["table", "row", "column"]].values.tolist() == [list(where)]
     assert (
         cells.loc[cells["p"].idxmin(), "holm"] == pytest.approx(960 * cells["p"].min())
@@ -330,13 +346,13 @@ def test_a_planted_deviation_is_found_and_nothing_else(tmp_path, seed):
 
 
 def test_what_was_not_run_is_counted_and_named(tmp_path):
-    banks = ot.synthetic(tmp_path, banks=["aeslc--bart-large-cnn", "xsum--gpt-3.5"])
+    banks = ot.write_synthetic_run(tmp_path, banks=["aeslc--bart-large-cnn", "xsum--gpt-3.5"])
     path = tmp_path / "tables" / "cross--xsum--gpt-3.5_prr.csv"
     prr_cells = pd.read_csv(path)
     prr_cells.loc[prr_cells["metric"] == "rouge_l", "se"] = np.nan
     kept = (prr_cells["metric"] != "summac_he2024") & (prr_cells["method"] != "ecc")
     prr_cells[kept].to_csv(path, index=False)
-    cells, cover = ot.compare(ot.read_results(tmp_path, banks))
+    cells, cover = ot.compare_with_print(ot.read_results(tmp_path, banks))
     assert (
         cover["compared"].to_dict() == dict(T3=0, T4=0, T5=0, T6=28 * 3, T7=144, T8=0, T9=0)
         and cover["printed"].sum() == 960
@@ -349,17 +365,17 @@ def test_what_was_not_run_is_counted_and_named(tmp_path):
     lost = cells[cells["row"].eq("ROUGE-L") & cells["table"].eq("T6")]
     assert len(lost) == 3 and lost[["p", "holm", "bh"]].isna().all(axis=None) and lost["inside"].isna().all()
     with pytest.raises(ValueError, match="none of the banks aeslc--llama-2-7b-chat.*given are none"):
-        ot.compare({})
+        ot.compare_with_print({})
 
 
 def test_a_method_that_is_off_everywhere_is_found_as_a_whole(tmp_path):
     off = {
-        (name, row, "RDE"): 4 * null_sd(ITEMS[table_settings().at[name, "dataset"]])
+        (name, row, "RDE"): 4 * normal_null_sd(DATASET_SIZES[table_settings().at[name, "dataset"]])
         for name in ("T3", "T4", "T7", "T8")
         for row in TABLES[name].index
     }
-    cells, _ = ot.compare(ot.read_results(tmp_path, ot.synthetic(tmp_path, 3, off)))
-    found = ot.systematic(cells)
+    cells, _ = ot.compare_with_print(ot.read_results(tmp_path, ot.write_synthetic_run(tmp_path, 3, off)))
+    found = ot.group_differences(cells)
     first = found[found["kind"] == "column"].iloc[0]
     z = cells.loc[cells["column"] == "RDE", "z"]
     assert (
@@ -380,14 +396,20 @@ def test_the_texts_say_how_much_of_a_group_is_one_error(bank):
     "Sums of cells over resampled texts; equal cells of a row have the error of one cell"
     metrics, methods, _ = bank
     one = metrics["rouge_l"]
-    printed = [metric for metric in ot.METRICS if metric in TABLES["T5"].index and "GPT" not in metric]
-    same = pd.DataFrame({ot.METRICS[metric][0]: one for metric in printed})
+    printed = [
+        metric for metric in ot.REGISTERED_METRICS if metric in TABLES["T5"].index and "GPT" not in metric
+    ]
+    same = pd.DataFrame({ot.REGISTERED_METRICS[metric][0]: one for metric in printed})
     for quality in (metrics, same):
-        results = {"aeslc--gpt-3.5": ot.Result(prr_table(quality, methods).assign(n=ITEMS["AESLC"]), {}, {})}
-        names = ot.used(results)
-        cells, _ = ot.compare(results)
-        copies = ot.bootstrapped(names, {"aeslc--gpt-3.5": (quality, methods)}, 300, seed=1)
-        found = ot.systematic(cells, copies).set_index("name")
+        results = {
+            "aeslc--gpt-3.5": ot.BankResult(
+                prr_table(quality, methods).assign(n=DATASET_SIZES["AESLC"]), {}, {}
+            )
+        }
+        names = ot.scores_of_tables(results)
+        cells, _ = ot.compare_with_print(results)
+        copies = ot.bootstrap_tables(names, {"aeslc--gpt-3.5": (quality, methods)}, 300, seed=1)
+        found = ot.group_differences(cells, copies).set_index("name")
         sd = copies["T5"][:, :, 1].mean(1).std(ddof=1) * 2**0.5
         assert found.at["ECC", "p_texts"] == pytest.approx(
             2 * stats.norm.sf(abs(found.at["ECC", "difference"]) / sd)
@@ -399,13 +421,13 @@ def test_the_texts_say_how_much_of_a_group_is_one_error(bank):
         assert found.at[first, "holm"] == pytest.approx(min(1, 4 * found.at[first, "p_texts"]))
     assert (
         sd == pytest.approx(copies["T5"][:, 0, 1].std(ddof=1) * 2**0.5)
-        and ot.systematic(cells)["p_texts"].isna().all()
+        and ot.group_differences(cells)["p_texts"].isna().all()
     )
 
 
 def test_a_synthetic_run_depends_on_its_seed_only(tmp_path):
     def bytes_of(name, **options):
-        banks = ot.synthetic(tmp_path / name, **options)
+        banks = ot.write_synthetic_run(tmp_path / name, **options)
         return [(tmp_path / name / "tables" / f"cross--{bank}_prr.csv").read_bytes() for bank in banks]
 
     default = bytes_of("a")
@@ -413,15 +435,15 @@ def test_a_synthetic_run_depends_on_its_seed_only(tmp_path):
         default == bytes_of("b")
         and default != bytes_of("c", seed=1)
         and bytes_of("d", banks=["xsum--gpt-3.5"])
-        == [default[list(ot.places(ot.PAPER)).index("xsum--gpt-3.5")]]
+        == [default[list(ot.bank_of_table(ot.PAPER_MODELS)).index("xsum--gpt-3.5")]]
     )
 
 
 def test_the_page_reads_a_finished_paper_profile(tmp_path, monkeypatch):
     "A synthetic run in the folder of the profile: the page names the deviation and what is missing"
     monkeypatch.setattr("uetrust.core.settings.out_dir", lambda name: tmp_path / name)
-    banks = [bank for bank in ot.places(ot.PAPER) if not bank.startswith("aeslc--llama")]
-    ot.synthetic(tmp_path / "paper", 1, {("T8", "CTC", "MTE"): 0.1}, banks)
+    banks = [bank for bank in ot.bank_of_table(ot.PAPER_MODELS) if not bank.startswith("aeslc--llama")]
+    ot.write_synthetic_run(tmp_path / "paper", 1, {("T8", "CTC", "MTE"): 0.1}, banks)
     space = {}
     for cell in nbformat.read(ROOT / "nbs/experiments/he2024/04_against_print.ipynb", 4).cells:
         if cell.cell_type == "code":

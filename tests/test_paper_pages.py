@@ -78,5 +78,5 @@ def test_texts_without_a_value_are_mentioned_once():
     table = pd.DataFrame(dict(row="FFLM", group=["a", "b"], value=50.0, printed=np.nan, missing=[0, 3]))
     types = pd.DataFrame(columns=["group", "row", "type", "value"])
     got = {n: table.assign(column="spearman") for n in (2, 3, 4, 9)}
-    said = fflm.reading(dict(prompts=pd.DataFrame()), got, types, "toy")
+    said = fflm.fflm_sentences(dict(prompts=pd.DataFrame()), got, types, "toy")
     assert said[-1] == "FFLM is undefined for up to 3 texts of a set, which are left out." and len(said) == 2

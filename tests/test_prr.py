@@ -10,12 +10,20 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from uetrust.core.checks import Undefined
-from uetrust.data.loaders import back_in_place
-from uetrust.evaluation.cells import Group, chance, deletions, null_sd, permuted_p, replicates, standard_error
+from uetrust.data.loaders import undo_sort
+from uetrust.evaluation.cells import (
+    PRRCells,
+    deletion_counts,
+    permutation_p,
+    prr_null_sd,
+    prr_p_values,
+    prr_replicates,
+    prr_standard_error,
+)
 from uetrust.evaluation.he2024 import merge_duplicates, released_prr
 from uetrust.evaluation.prr import PRR, prr, prr_bootstrap, prr_difference, prr_table, rejection_curve
-from uetrust.evaluation.resample import bootstrap_counts, counted_areas, leave_one_out
-from uetrust.evaluation.weights import harmonic, item_weights, order_by, prefix_weight, rank_weights
+from uetrust.evaluation.resample import bootstrap_counts, delete_one_areas, resampled_areas
+from uetrust.evaluation.weights import harmonic_numbers, item_weights, prefix_weight, rank_weights, tie_order
 
 AREAS = [("mean", 1.0), ("sum", 1.0), ("mean", 0.5)]
 CASES = [
@@ -78,7 +86,7 @@ def test_lm_polygraph(case, name, max_rejection):
             peer["normalized"], abs=1e-12
         )
     else:
-        group = Group(quality[:, None], uncertainty[:, None], max_rejection=max_rejection)
+        group = PRRCells(quality[:, None], uncertainty[:, None], max_rejection=max_rejection)
         scaled = [1 - (area[0, 0] - group.risk.min()) / np.ptp(group.risk) for area in group.extremes]
         assert scaled[1] - 1e-12 <= peer["ue_score"] <= scaled[0] + 1e-12
 
@@ -112,9 +120,9 @@ def test_exact_values(case, name, area, max_rejection, key):
     if exact.get("jackknife_se") is not None:
         assert got.se == pytest.approx(exact["jackknife_se"], abs=1e-10)
     if exact.get("leave_one_out") is not None:
-        left = replicates(Group(quality[:, None], uncertainty[:, None], area, max_rejection=max_rejection))[
-            :, 0, 0
-        ]
+        left = prr_replicates(
+            PRRCells(quality[:, None], uncertainty[:, None], area, max_rejection=max_rejection)
+        )[:, 0, 0]
         np.testing.assert_allclose(left, floats(exact["leave_one_out"]), atol=1e-10)
 
 
@@ -212,7 +220,7 @@ def ice_dimension(ice, dim):
     return (
         get("human"),
         get("ice_uniform"),
-        back_in_place(get("unieval_as_stored"), ice["first_summary_index"]),
+        undo_sort(get("unieval_as_stored"), ice["first_summary_index"]),
     )
 
 
@@ -223,7 +231,7 @@ def test_recorded_identities(oracle):
     for n, want in oracle("evaluation.json")["prr_null"]["identities"].items():
         n, bad_first = int(n), np.r_[0.0, np.ones(int(n) - 1)]
         weights = {area: rank_weights(n, area) for area in ("mean", "sum")}
-        assert harmonic(n)[n] == pytest.approx(want["H_N"], rel=1e-12)
+        assert harmonic_numbers(n)[n] == pytest.approx(want["H_N"], rel=1e-12)
         assert ((weights["mean"] - weights["mean"].mean()) ** 2).sum() == pytest.approx(
             want["S_w_mean"], rel=1e-10
         )
@@ -323,7 +331,7 @@ def test_bounds_and_oracle(pairs):
     n = len(quality)
     got = prr(quality, uncertainty)
     assert (
-        -(harmonic(n)[n] - 1) * n / (n - 1) - 1e-12
+        -(harmonic_numbers(n)[n] - 1) * n / (n - 1) - 1e-12
         <= got.tie_lo
         <= got.value + 1e-12
         <= got.tie_hi + 2e-12
@@ -362,8 +370,8 @@ def test_delete_one_is_exact(pairs, area_and_rejection, ties):
     area, max_rejection = area_and_rejection
     if int(max_rejection * (len(quality) - 1)) < 2:
         return
-    group = Group(quality[:, None], uncertainty[:, None], area, ties, max_rejection)
-    for i, got in enumerate(replicates(group)[:, 0, 0]):
+    group = PRRCells(quality[:, None], uncertainty[:, None], area, ties, max_rejection)
+    for i, got in enumerate(prr_replicates(group)[:, 0, 0]):
         want = prr(np.delete(quality, i), np.delete(uncertainty, i), area, ties, max_rejection).value
         assert got == pytest.approx(want, abs=1e-10, nan_ok=True)
 
@@ -373,11 +381,11 @@ def test_counting_equals_copying(pairs, area_and_rejection, seed):
     quality, uncertainty = split(pairs)
     area, max_rejection = area_and_rejection
     counts = bootstrap_counts(len(quality), 4, np.random.default_rng(seed))
-    got = counted_areas(order_by(uncertainty), counts, -quality[:, None], area, max_rejection)[:, 0]
+    got = resampled_areas(tie_order(uncertainty), counts, -quality[:, None], area, max_rejection)[:, 0]
     for row, value in zip(counts, got):
         taken = np.repeat(np.arange(len(quality)), row)
         assert value == pytest.approx(
-            item_weights(order_by(uncertainty[taken]), rank_weights(len(taken), area, max_rejection))
+            item_weights(tie_order(uncertainty[taken]), rank_weights(len(taken), area, max_rejection))
             @ -quality[taken],
             abs=1e-10,
         )
@@ -391,8 +399,8 @@ def test_deleting_by_counting_equals_the_closed_form(pairs, area_and_rejection):
         return
     one_left_out = 1 - np.eye(len(quality), dtype=int)
     np.testing.assert_allclose(
-        counted_areas(order_by(uncertainty), one_left_out, quality[:, None], area, max_rejection),
-        leave_one_out(order_by(uncertainty), quality[:, None], area, max_rejection),
+        resampled_areas(tie_order(uncertainty), one_left_out, quality[:, None], area, max_rejection),
+        delete_one_areas(tie_order(uncertainty), quality[:, None], area, max_rejection),
         atol=1e-10,
     )
 
@@ -450,11 +458,11 @@ def test_null_moments_over_all_orders(area, uncertainty):
     quality = np.array([0.0, 0, 1, 3, 3, 4])
     every = np.array(
         [
-            Group(quality[list(order)][:, None], uncertainty[:, None], area).value[0, 0]
+            PRRCells(quality[list(order)][:, None], uncertainty[:, None], area).value[0, 0]
             for order in itertools.permutations(range(6))
         ]
     )
-    group = Group(quality[:, None], uncertainty[:, None], area)
+    group = PRRCells(quality[:, None], uncertainty[:, None], area)
     sd = (
         np.sqrt(
             ((group.weights - group.weights.mean()) ** 2).sum() * ((quality - quality.mean()) ** 2).sum() / 5
@@ -463,7 +471,7 @@ def test_null_moments_over_all_orders(area, uncertainty):
     )
     assert (every.mean(), every.std()) == pytest.approx((0, sd), abs=1e-12)
     if len(set(uncertainty)) == 6:
-        assert null_sd(group)[0] == pytest.approx(sd, abs=1e-12)
+        assert prr_null_sd(group)[0] == pytest.approx(sd, abs=1e-12)
 
 
 def test_recorded_null_sd(oracle):
@@ -474,10 +482,10 @@ def test_recorded_null_sd(oracle):
             continue
         quality = getattr(rng, {"uniform": "random", "normal": "standard_normal"}[row["dist"]])(row["N"])
         for area in ("mean", "sum"):
-            assert null_sd(Group(quality[:, None], quality[:, None], area))[0] == pytest.approx(
+            assert prr_null_sd(PRRCells(quality[:, None], quality[:, None], area))[0] == pytest.approx(
                 row[f"{area}_null_sd"], rel=0.15
             )
-            assert null_sd(Group(quality[:, None], quality[:, None], area))[0] / np.sqrt(
+            assert prr_null_sd(PRRCells(quality[:, None], quality[:, None], area))[0] / np.sqrt(
                 1000
             ) == pytest.approx(row[f"{area}_mc_sd_at_prr0"], rel=0.15)
 
@@ -491,7 +499,7 @@ def test_permutation_p_of_few_orders_is_exact():
 
     every = [distance(i, j) for i, j in itertools.permutations(range(12), 2)]
     observed = distance(*np.argsort(np.argsort(uncertainty))[:2])
-    assert chance(Group(quality[:, None], uncertainty[:, None]))[0, 0] == pytest.approx(
+    assert prr_p_values(PRRCells(quality[:, None], uncertainty[:, None]))[0, 0] == pytest.approx(
         np.mean(np.array(every) >= observed - 1e-12), abs=1e-12
     )
 
@@ -499,8 +507,8 @@ def test_permutation_p_of_few_orders_is_exact():
 def test_drawn_permutations_approach_the_exact_p():
     rng = np.random.default_rng(0)
     weights, risk = rng.random((1, 22)), np.r_[np.zeros(19), 1, 2, 4.0]
-    exact = permuted_p(weights, risk)[0]
-    drawn = permuted_p(weights, risk, draws=4000)[0]
+    exact = permutation_p(weights, risk)[0]
+    drawn = permutation_p(weights, risk, draws=4000)[0]
     assert abs(drawn - exact) < 4 * np.sqrt(exact * (1 - exact) / 4000) and drawn != exact
 
 
@@ -644,16 +652,16 @@ def test_curve_holds_the_areas():
 def test_no_draw_depends_on_global_state():
     weights, risk = np.random.default_rng(0).random((2, 30)), np.r_[np.zeros(27), 1.0, 2, 3]
     np.random.seed(1)
-    first = permuted_p(weights, risk)
+    first = permutation_p(weights, risk)
     np.random.seed(2)
-    assert (first == permuted_p(weights, risk)).all()
+    assert (first == permutation_p(weights, risk)).all()
     state = np.random.get_state()[1].copy()
     released_prr([1, 2, 3], [3, 2, 1])
     assert (state == np.random.get_state()[1]).all()
 
 
 def test_deletions_follow_the_clusters():
-    group = Group(np.arange(4.0)[:, None], np.arange(4.0)[:, None], clusters=np.array([0, 0, 1, 2]))
-    assert deletions(group).tolist() == [[0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]
-    assert deletions(Group(np.arange(4.0)[:, None], np.arange(4.0)[:, None])) is None
-    assert standard_error(Group(np.arange(3.0)[:, None], np.arange(3.0)[:, None])).shape == (1, 1)
+    group = PRRCells(np.arange(4.0)[:, None], np.arange(4.0)[:, None], clusters=np.array([0, 0, 1, 2]))
+    assert deletion_counts(group).tolist() == [[0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]
+    assert deletion_counts(PRRCells(np.arange(4.0)[:, None], np.arange(4.0)[:, None])) is None
+    assert prr_standard_error(PRRCells(np.arange(3.0)[:, None], np.arange(3.0)[:, None])).shape == (1, 1)

@@ -6,25 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.papers.he2024.claim_language import rank_corr
+from uetrust.papers.he2024.claim_language import rank_correlations
 from uetrust.papers.he2024.published import (
-    check_means,
-    claims,
-    dimension,
-    error_types,
-    facts,
+    check_printed_means,
+    correlation_figures,
     figure_table,
-    figures,
-    null_band,
-    null_sd,
+    figure_variants,
+    human_error_types,
+    metric_dimension,
+    normal_null_sd,
+    paper_facts,
+    printed_claims,
     printed_means,
-    readings,
-    short,
+    printed_tables,
+    short_metric_name,
+    table_null_sd,
     table_settings,
-    tables,
 )
 
-TABLES = tables()
+TABLES = printed_tables()
 
 
 def test_tables_equal_the_recorded_ones(oracle):
@@ -43,13 +43,13 @@ def test_tables_equal_the_recorded_ones(oracle):
 
 
 def test_tables_are_copies():
-    mine = tables()["T3"]
+    mine = printed_tables()["T3"]
     mine.iloc[0, 0] = 9
-    assert tables()["T3"].iloc[0, 0] == 0.2107
+    assert printed_tables()["T3"].iloc[0, 0] == 0.2107
 
 
 def test_all_printed_means_follow_from_the_cells():
-    means = check_means()
+    means = check_printed_means()
     assert (len(means), means["equal"].sum()) == (61, 61)
     assert means.groupby("kind").size().to_dict() == dict(col_mean=42, row_mean=19)
     assert (means["difference"] == means["printed"] - means["recomputed"]).all()
@@ -62,7 +62,7 @@ def test_a_wrong_mean_is_found(monkeypatch):
     means = printed_means()
     off = means.assign(printed=means["printed"].where(means.index != 7, means["printed"] + 1e-4))
     monkeypatch.setattr(module, "printed_means", lambda: off)
-    assert check_means()["equal"].tolist() == [i != 7 for i in range(61)]
+    assert check_printed_means()["equal"].tolist() == [i != 7 for i in range(61)]
 
 
 def test_settings():
@@ -84,17 +84,17 @@ def test_settings():
 
 def test_every_metric_has_a_dimension_and_its_own_short_name():
     names = TABLES["T3"].index
-    assert pd.Series(map(dimension, names)).value_counts().to_dict() == dict(
+    assert pd.Series(map(metric_dimension, names)).value_counts().to_dict() == dict(
         relevance=8, consistency=8, coherence=5, fluency=5, overall=5
     )
-    assert len({short(metric) for metric in names}) == 31
+    assert len({short_metric_name(metric) for metric in names}) == 31
     assert [
-        short(metric)
+        short_metric_name(metric)
         for metric in ("Kendall-Tau", "ROUGE-L", "wi-ingt-GPT-3.5 (Overall)", "UniEval (Relevance)")
     ] == ["Kendall", "ROUGE-L", "wi-ingt (Ove)", "UniEval (Rel)"]
-    assert max(len(short(metric)) for metric in names) == len("UniEval (Rel)")
+    assert max(len(short_metric_name(metric)) for metric in names) == len("UniEval (Rel)")
     with pytest.raises(ValueError, match="no metric 'BLEU'; they have ROUGE-L"):
-        dimension("BLEU")
+        metric_dimension("BLEU")
 
 
 def counts(fig, reading):
@@ -102,13 +102,13 @@ def counts(fig, reading):
     return figure.table.shape if figure.between == "rows" else figure.table.shape[::-1]
 
 
-@pytest.mark.parametrize("fig", figures().index)
+@pytest.mark.parametrize("fig", correlation_figures().index)
 def test_labels_and_observations_of_a_figure(fig):
     "Both selections of rows have the recorded counts"
-    about = figures().loc[fig]
+    about = correlation_figures().loc[fig]
     assert counts(fig, "primary") == (about["n_labels"], about["n_observations"])
     if not about["alternative_variant"]:
-        assert len(readings(fig)) == 1
+        assert len(figure_variants(fig)) == 1
         with pytest.raises(ValueError, match="no reading 'alternative'"):
             figure_table(fig, "alternative")
     else:
@@ -127,7 +127,11 @@ def test_file_names_of_figures():
         "fig16_captioned",
         "fig39",
     ]
-    stems = [figure_table(fig, variant).stem for fig in figures().index for variant in readings(fig)]
+    stems = [
+        figure_table(fig, variant).stem
+        for fig in correlation_figures().index
+        for variant in figure_variants(fig)
+    ]
     assert len(set(stems)) == len(stems) == 39 + 28
 
 
@@ -154,7 +158,7 @@ STRONG_ALL = {7: 3, 13: 3, 8: 3, 14: 10}
 def strong(fig, reading="primary"):
     figure = figure_table(fig, reading)
     rows = figure.table.to_numpy() if figure.between == "rows" else figure.table.to_numpy().T
-    return int((rank_corr(rows)[np.triu_indices(len(rows), 1)] >= 0.5).sum())
+    return int((rank_correlations(rows)[np.triu_indices(len(rows), 1)] >= 0.5).sum())
 
 
 @pytest.mark.parametrize("figs", STRONG)
@@ -188,11 +192,11 @@ def test_null_sd_equals_recorded_values(oracle):
     ]
     assert {record["N"] for record in recorded} == {100, 1906, 11334}
     for record in recorded:
-        assert null_sd(record["N"]) == pytest.approx(record["mean_null_sd"], rel=0.002)
+        assert normal_null_sd(record["N"]) == pytest.approx(record["mean_null_sd"], rel=0.002)
 
 
 def test_null_sd_values():
-    assert [round(null_sd(n), digits) for n, digits in ((1906, 4), (11334, 4), (100, 2))] == [
+    assert [round(normal_null_sd(n), digits) for n, digits in ((1906, 4), (11334, 4), (100, 2))] == [
         0.0253,
         0.0104,
         0.11,
@@ -211,33 +215,33 @@ def test_null_sd_equals_shuffles(n):
 
     shuffled = np.random.default_rng(0).permuted(np.tile(risk, (40000, 1)), axis=1)
     prr = -area(shuffled) / (risk.mean() - area(risk))
-    assert prr.std() == pytest.approx(null_sd(n), rel=0.015)
+    assert prr.std() == pytest.approx(normal_null_sd(n), rel=0.015)
 
 
 @given(st.integers(2, 400))
 def test_null_sd_shrinks_with_n(n):
-    assert 0 < null_sd(n + 1) < null_sd(n)
+    assert 0 < normal_null_sd(n + 1) < normal_null_sd(n)
 
 
 def test_null_band():
     for name, table in TABLES.items():
-        band = null_band(name)
+        band = table_null_sd(name)
         assert band.index.equals(table.index) and band.columns.equals(table.columns)
-    assert (null_band("T4") == null_sd(11334)).all(axis=None)
-    assert null_band("T10").loc["CTC"].to_dict() == error_types()["null_sd"].to_dict()
-    assert null_band("T11").iloc[-1].to_dict() == dict(
+    assert (table_null_sd("T4") == normal_null_sd(11334)).all(axis=None)
+    assert table_null_sd("T10").loc["CTC"].to_dict() == human_error_types()["null_sd"].to_dict()
+    assert table_null_sd("T11").iloc[-1].to_dict() == dict(
         EI=0.25, NMS=0.39, RE=0.41, MR=0.43, TME=0.72, CO=0.73, SOAF=0.78
     )
-    assert error_types()["affected_per_100"].to_dict() == dict(
+    assert human_error_types()["affected_per_100"].to_dict() == dict(
         EI=19.1, NMS=7.5, RE=7.2, MR=6.1, TME=2.0, CO=1.8, SOAF=1.5
     )
     with pytest.raises(ValueError, match="no table 'T2'"):
-        null_band("T2")
+        table_null_sd("T2")
 
 
 def test_row_mean_under_human_annotations():
     "A mean over seven error types has a null SD of about 0.21, so LexSim's 0.2095 is one of them"
-    sd = np.sqrt((null_band("T11").iloc[0] ** 2).sum()) / 7
+    sd = np.sqrt((table_null_sd("T11").iloc[0] ** 2).sum()) / 7
     assert sd == pytest.approx(0.21, abs=0.005)
     assert TABLES["T11"].loc["LexSim"].mean() / sd == pytest.approx(1, abs=0.03)
 
@@ -254,7 +258,7 @@ def released():
 
 def test_facts_about_tofueval():
     sentences = released()
-    five, stated = sentences[sentences["model_name"] != "Model-Extra"], facts()["value"]
+    five, stated = sentences[sentences["model_name"] != "Model-Extra"], paper_facts()["value"]
     who = ["doc_id", "topic", "model_name"]
     assert sentences["doc_id"].nunique() == stated["tofueval_dialogues"]
     assert (sentences.groupby("doc_id")["topic"].nunique() == stated["tofueval_topics_per_dialogue"]).all()
@@ -266,9 +270,9 @@ def test_facts_about_tofueval():
 
 def test_prevalence_and_null_sd_of_error_types():
     "Share of summaries with the error, and closed-form null SD on one random summary of each dialogue"
-    from uetrust.evaluation.weights import rank_weights, spread
+    from uetrust.evaluation.weights import rank_weights, sum_of_squares
 
-    sentences, recorded = released().query("model_name!='Model-Extra'"), error_types()
+    sentences, recorded = released().query("model_name!='Model-Extra'"), human_error_types()
     words = sentences["summ_sent"].str.split().str.len()
     bad = pd.DataFrame(
         {
@@ -286,7 +290,7 @@ def test_prevalence_and_null_sd_of_error_types():
     pick = [risk[[rng.choice(k) for k in rows_of]] for _ in range(2000)]
 
     def closed_form(drawn):
-        return np.sqrt(spread(weights) * spread(drawn) / 99) / (
+        return np.sqrt(sum_of_squares(weights) * sum_of_squares(drawn) / 99) / (
             drawn.mean(0) - weights @ np.sort(drawn, axis=0)
         )
 
@@ -296,8 +300,8 @@ def test_prevalence_and_null_sd_of_error_types():
 
 
 def test_claims_and_facts_have_no_gaps():
-    printed = claims()
+    printed = printed_claims()
     assert printed["id"].is_unique and len(printed) == 154
     assert (printed["claim"] != "").all() and (printed["section"] != "").all()
     assert not printed["cells"].str.contains("BARTSCORE").any()
-    assert facts()["source"].notna().all()
+    assert paper_facts()["source"].notna().all()

@@ -25,9 +25,18 @@ from transformers import (
 from uetrust.core.settings import oracles, root
 from uetrust.data.bulletins import bulletins
 from uetrust.models import forward
-from uetrust.models.encode import embed, nli
-from uetrust.models.forward import FFLM, WIDE, Layout, Member, fflm_passes, lay, read, token_stats
-from uetrust.models.load import batches, halving, load, pad, wrap
+from uetrust.models.encode import embed_texts, nli_logits
+from uetrust.models.forward import (
+    EXTRA_TOKEN_STATS,
+    FFLM_LAYOUT,
+    DropoutMask,
+    Layout,
+    build_input,
+    fflm_passes,
+    score_tokens,
+    token_stats,
+)
+from uetrust.models.load import batches, halve_when_out_of_memory, load, pad_ids, wrap_model
 
 # Toy models: 300 words, random weights, every family whose details differ
 V = 300  # Size of the vocabulary
@@ -120,7 +129,7 @@ def toy(kind, dtype=torch.float64, **config):
     network = MAKE[kind](**config).to(dtype)
     if kind == "bart":
         network.final_logits_bias.copy_(torch.randn(1, V, dtype=dtype))
-    return wrap(network, tokenizer({"bart": "<s> $A </s>", "t5": "$A </s>"}.get(kind)), f"toy {kind}")
+    return wrap_model(network, tokenizer({"bart": "<s> $A </s>", "t5": "$A </s>"}.get(kind)), f"toy {kind}")
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +161,7 @@ def off(left, right, field="logp"):
 
 # Token log-probabilities from the definition: the whole model on one input at a time
 def naive(model, prefix, text):
-    item = lay(model, prefix, text)
+    item = build_input(model, prefix, text)
     with torch.no_grad():
         if model.kind == "causal":
             logits = model.model(torch.tensor([item.prompt + item.text])).logits[0, len(item.prompt) - 1 : -1]
@@ -170,7 +179,7 @@ def naive(model, prefix, text):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_reading_is_what_the_whole_model_says(toys, kind):
     model = toys(kind)
-    got = read(model, PAIRS, topk=7)
+    got = score_tokens(model, PAIRS, topk=7)
     for reading, (source, text) in zip(got, PAIRS):
         log_probs, y = naive(model, source, text)
         assert reading.ids.tolist() == y.tolist()
@@ -185,8 +194,8 @@ def test_a_reading_is_what_the_whole_model_says(toys, kind):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 def test_batches_order_sharing_and_chunks_change_nothing(toys, kind, dtype):
     model, tol = toys(kind, dtype), 2e-6
-    got = read(model, PAIRS, hidden=forward.HIDDEN[model.kind])
-    one_by_one = [read(model, [pair])[0] for pair in PAIRS]
+    got = score_tokens(model, PAIRS, hidden=forward.HIDDEN_STATES[model.kind])
+    one_by_one = [score_tokens(model, [pair])[0] for pair in PAIRS]
     assert max(off(got, one_by_one), off(got, one_by_one, "entropy")) <= tol
     for options in (
         dict(share=False),
@@ -196,7 +205,7 @@ def test_batches_order_sharing_and_chunks_change_nothing(toys, kind, dtype):
         dict(chunk=7),
         dict(chunk=10**6),
     ):
-        again = read(model, PAIRS, hidden=forward.HIDDEN[model.kind], **options)
+        again = score_tokens(model, PAIRS, hidden=forward.HIDDEN_STATES[model.kind], **options)
         assert off(got, again) <= tol, options
         assert (
             max(
@@ -207,7 +216,7 @@ def test_batches_order_sharing_and_chunks_change_nothing(toys, kind, dtype):
             <= tol
         )
     mix = np.random.default_rng(2).permutation(len(PAIRS))
-    again = read(model, [PAIRS[i] for i in mix])
+    again = score_tokens(model, [PAIRS[i] for i in mix])
     assert all(np.array_equal(again[k].logp, got[i].logp) for k, i in enumerate(mix))
 
 
@@ -219,10 +228,10 @@ def test_what_stands_beside_a_text_does_not_round_its_sums(name):
 
     def numbers(pairs, **options):
         if name == "nli":
-            return nli(model, pairs, **options)[0].ravel()
+            return nli_logits(model, pairs, **options)[0].ravel()
         if name == "encoder":
-            return embed(model, [source for source, _ in pairs], **options)[0].ravel()
-        return np.concatenate([reading.logp for reading in read(model, pairs, **options)])
+            return embed_texts(model, [source for source, _ in pairs], **options)[0].ravel()
+        return np.concatenate([reading.logp for reading in score_tokens(model, pairs, **options)])
 
     for pairs, tolerance in (
         ([*zip(docs["source"], docs["reference"])], 2e-6),
@@ -242,7 +251,7 @@ def test_batches_do_not_depend_on_the_order_of_the_pairs(toys, monkeypatch):
 
     def batched(pairs):
         calls.clear()
-        read(toys("bart"), pairs, batch_tokens=200)
+        score_tokens(toys("bart"), pairs, batch_tokens=200)
         return list(calls)
 
     rng, want = np.random.default_rng(2), batched(PAIRS)
@@ -254,13 +263,13 @@ def test_batches_do_not_depend_on_the_order_of_the_pairs(toys, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_prefix_is_computed_once(toys, kind):
     model = toys(kind)
-    lengths = [len(lay(model, source, "").prompt) for source in dict(PAIRS)]
-    got, apart = read(model, PAIRS + PAIRS), read(model, PAIRS, share=False)
+    lengths = [len(build_input(model, source, "").prompt) for source in dict(PAIRS)]
+    got, apart = score_tokens(model, PAIRS + PAIRS), score_tokens(model, PAIRS, share_prefix=False)
     assert (got.prefix_tokens, apart.prefix_tokens) == (sum(lengths), 4 * sum(lengths))
     assert (
         got.text_tokens == apart.text_tokens == sum(len(reading.ids) for reading in apart)
     )  # a repeated pair is not read again
-    assert read(model, PAIRS, batch_tokens=30).prefix_tokens == sum(
+    assert score_tokens(model, PAIRS, batch_tokens=30).prefix_tokens == sum(
         lengths
     )  # nor is a prefix whose texts need several batches
 
@@ -281,12 +290,12 @@ def test_the_vocabulary_meets_a_chunk_at_a_time(toys):
     def widest(model, **options):
         seen.clear()
         with Watch():
-            read(model, PAIRS, **options)
+            score_tokens(model, PAIRS, **options)
         return max(seen)
 
     for kind in KINDS:
         model = toys(kind)
-        n = read(model, PAIRS).text_tokens
+        n = score_tokens(model, PAIRS).text_tokens
         assert n > 170 and [widest(model, chunk=chunk) for chunk in (1, 7, 50)] == [1, 7, 50]
     assert widest(toys("bart"), chunk=7, members=[1, 2]) == 7
     assert widest(toys("bart"), chunk=7, logits="processed", generation=dict(no_repeat_ngram_size=3)) == 7
@@ -295,7 +304,7 @@ def test_the_vocabulary_meets_a_chunk_at_a_time(toys):
 def test_a_uniform_model_has_entropy_log_v():
     model = toy("llama")
     model.model.lm_head.weight.data.zero_()
-    readings = read(model, PAIRS[:4])
+    readings = score_tokens(model, PAIRS[:4])
     assert all(
         np.abs(reading.entropy - np.log(V)).max() < 1e-6 and np.abs(reading.logp + np.log(V)).max() < 1e-6
         for reading in readings
@@ -316,7 +325,7 @@ def test_the_closing_of_a_prompt_is_never_cut(toys):
     long = sentence(np.random.default_rng(1), 200)
     for kind, joined in (("llama", True), ("llama", False), ("gpt2", True), ("bart", False), ("t5", False)):
         model = toys(kind)
-        item = lay(model, long, text, Layout(sep=sep, joined=joined))
+        item = build_input(model, long, text, Layout(sep=sep, joined=joined))
         ids = model.tokenizer(text, add_special_tokens=False).input_ids
         closing = item.prompt[-2:] if model.kind == "causal" else item.prompt[-3:-1]
         room = 64 - (1 + 2 + 9) if model.kind == "causal" else 64 - (2 + 2 if kind == "bart" else 2 + 1)
@@ -326,35 +335,37 @@ def test_the_closing_of_a_prompt_is_never_cut(toys):
             and [i for i in item.text if i > 2] == ids
         )
         assert model.kind == "causal" or item.prompt[-1] == 1  # the encoder's end token stays
-        assert np.isfinite(read(model, [(long, text)], Layout(sep=sep, joined=joined))[0].logp).all()
+        assert np.isfinite(score_tokens(model, [(long, text)], Layout(sep=sep, joined=joined))[0].logp).all()
 
 
 def test_a_text_over_the_window_is_cut_and_counted(toys):
     long = sentence(np.random.default_rng(1), 100)
-    first, second = read(toys("llama"), [("w5 w6", long), ("w5 w6", "w9")])
+    first, second = score_tokens(toys("llama"), [("w5 w6", long), ("w5 w6", "w9")])
     assert (first.cut, first.text_cut, len(first.logp), second.text_cut) == (2, 37, 63, 0)
-    first = read(toys("llama"), [("w5 w6", long)], Layout(cut="text"))[0]
+    first = score_tokens(toys("llama"), [("w5 w6", long)], Layout(cut="text"))[0]
     assert (first.cut, first.text_cut, len(first.logp)) == (0, 39, 61)
-    first = read(toys("bart"), [("w5", long)])[0]
+    first = score_tokens(toys("bart"), [("w5", long)])[0]
     assert (first.cut, first.text_cut, first.ids[-1], len(first.logp)) == (0, 38, 1, 64)
 
 
 def test_ids_are_taken_as_they_are(toys):
     for kind in ("bart", "llama"):
         model = toys(kind)
-        item = lay(model, *PAIRS[1])
-        from_text, from_ids = read(model, [PAIRS[1], (list(item.prompt), list(item.text))])
+        item = build_input(model, *PAIRS[1])
+        from_text, from_ids = score_tokens(model, [PAIRS[1], (list(item.prompt), list(item.text))])
         assert np.array_equal(from_text.logp, from_ids.logp) and np.array_equal(from_text.ids, from_ids.ids)
-    assert lay(toys("llama"), [5], [6]).prompt == (5,) and lay(toys("llama"), "w5", [6]).prompt == (
+    assert build_input(toys("llama"), [5], [6]).prompt == (5,) and build_input(
+        toys("llama"), "w5", [6]
+    ).prompt == (
         0,
         5,
     )  # no start token of ours before given ids
-    assert lay(toys("bart"), [0, *range(3, 103), 1], "w3").prompt == (0, *range(3, 65), 1)
+    assert build_input(toys("bart"), [0, *range(3, 103), 1], "w3").prompt == (0, *range(3, 65), 1)
 
 
 def test_special_tokens_are_marked_or_left_out(toys):
     bart = toys("bart")
-    marked, bare = read(bart, [PAIRS[1]])[0], read(bart, [PAIRS[1]], Layout(special=False))[0]
+    marked, bare = score_tokens(bart, [PAIRS[1]])[0], score_tokens(bart, [PAIRS[1]], Layout(special=False))[0]
     assert (
         marked.special.tolist() == [True] + [False] * 9 + [True]
         and marked.ids[1:-1].tolist() == bare.ids.tolist()
@@ -362,15 +373,16 @@ def test_special_tokens_are_marked_or_left_out(toys):
     )
     gpt2 = toys("gpt2")
     assert (
-        read(gpt2, [PAIRS[1]], Layout(eos=True))[0].ids[-1] == 1 and len(read(gpt2, [PAIRS[1]])[0].ids) == 9
+        score_tokens(gpt2, [PAIRS[1]], Layout(eos=True))[0].ids[-1] == 1
+        and len(score_tokens(gpt2, [PAIRS[1]])[0].ids) == 9
     )
-    assert lay(gpt2, "<s> w5", "w6").prompt == lay(gpt2, "w5", "w6").prompt == (0, 5)
+    assert build_input(gpt2, "<s> w5", "w6").prompt == build_input(gpt2, "w5", "w6").prompt == (0, 5)
 
 
 def test_an_empty_text_has_an_empty_reading(toys):
-    readings = read(toys("llama"), [("w5", ""), ("w5", "w6")], topk=3)
+    readings = score_tokens(toys("llama"), [("w5", ""), ("w5", "w6")], topk=3)
     assert [len(reading.logp) for reading in readings] == [0, 1] and readings[0].top_ids.shape == (0, 3)
-    assert read(toys("llama"), []).prefix_tokens == 0
+    assert score_tokens(toys("llama"), []).prefix_tokens == 0
 
 
 # Hidden states
@@ -378,8 +390,8 @@ def test_hidden_states_are_those_of_the_whole_model(toys):
     source, text = PAIRS[5]
     for kind in ("bart", "llama"):
         model = toys(kind)
-        got = read(model, PAIRS, hidden=forward.HIDDEN[model.kind])[5].hidden
-        item = lay(model, source, text)
+        got = score_tokens(model, PAIRS, hidden=forward.HIDDEN_STATES[model.kind])[5].hidden
+        item = build_input(model, source, text)
         with torch.no_grad():
             if kind == "llama":
                 states = model.model.model(torch.tensor([item.prompt + item.text[:-1]])).last_hidden_state[
@@ -418,7 +430,7 @@ RULES = [
 def test_processed_logits_are_those_of_generate(kind, rules):
     # `generate` records what its processors made of the logits; scoring its output must give the same numbers
     model = toy(kind, **(dict(forced_eos_token_id=None) if kind == "bart" else {}))
-    prompts = [lay(model, source, "").prompt for source in dict(PAIRS)]
+    prompts = [build_input(model, source, "").prompt for source in dict(PAIRS)]
     for prompt in prompts:
         out = model.model.generate(
             torch.tensor([prompt]),
@@ -431,7 +443,7 @@ def test_processed_logits_are_those_of_generate(kind, rules):
         )
         ids = out.sequences[0, (1 if model.kind == "seq2seq" else len(prompt)) :].tolist()
         want = torch.cat(out.scores).double().log_softmax(-1)
-        reading = read(
+        reading = score_tokens(
             model, [(list(prompt), ids)], logits="processed", generation=dict(max_new_tokens=9, **rules)
         )[0]
         assert len(reading.logp) == len(want)
@@ -441,13 +453,13 @@ def test_processed_logits_are_those_of_generate(kind, rules):
 
 def test_raw_logits_ignore_the_generation_config():
     model = toy("bart")
-    before = read(model, PAIRS[:4])
+    before = score_tokens(model, PAIRS[:4])
     model.model.generation_config.no_repeat_ngram_size, model.model.generation_config.forced_bos_token_id = (
         1,
         0,
     )
-    assert off(before, read(model, PAIRS[:4])) == 0
-    assert read(model, PAIRS[:4], logits="processed")[1].logp[0] == 0  # <s> is forced
+    assert off(before, score_tokens(model, PAIRS[:4])) == 0
+    assert score_tokens(model, PAIRS[:4], logits="processed")[1].logp[0] == 0  # <s> is forced
 
 
 # Members
@@ -458,27 +470,29 @@ DROPS = ["bart", "t5", "gpt2"]
 def test_a_member_is_one_network(toys, kind):
     "Its seed decides; batch, order, length and sharing do not."
     model = toys(kind)
-    readings = read(model, PAIRS, members=[1, 2, 3])
+    readings = score_tokens(model, PAIRS, members=[1, 2, 3])
     logp = lambda found: [reading.members["logp"] for reading in found]
     for again in (
-        read(model, PAIRS, members=[1, 2, 3], share=False),
-        [read(model, [pair], members=[1, 2, 3])[0] for pair in PAIRS],
-        read(model, PAIRS[::-1], members=[1, 2, 3], batch_tokens=40)[::-1],
+        score_tokens(model, PAIRS, members=[1, 2, 3], share_prefix=False),
+        [score_tokens(model, [pair], members=[1, 2, 3])[0] for pair in PAIRS],
+        score_tokens(model, PAIRS[::-1], members=[1, 2, 3], batch_tokens=40)[::-1],
     ):
         assert max(np.abs(x - y).max() for x, y in zip(logp(readings), logp(again))) <= 2e-6
-    again = read(model, PAIRS, members=[3, 9])
+    again = score_tokens(model, PAIRS, members=[3, 9])
     assert max(np.abs(x[2] - y[0]).max() for x, y in zip(logp(readings), logp(again))) <= 2e-6
     assert min(np.abs(x[2] - y[1]).max() for x, y in zip(logp(readings), logp(again))) > 1e-3
     assert min(np.abs(x[0] - x[1]).max() for x in logp(readings)) > 1e-3
-    assert readings.prefix_tokens == 3 * read(model, PAIRS).prefix_tokens  # each member encodes for itself
-    assert not model.model.training and off(read(model, PAIRS), read(model, PAIRS)) == 0
+    assert (
+        readings.prefix_tokens == 3 * score_tokens(model, PAIRS).prefix_tokens
+    )  # each member encodes for itself
+    assert not model.model.training and off(score_tokens(model, PAIRS), score_tokens(model, PAIRS)) == 0
 
 
 def members_by_hand(model, source, text, seeds, rate=None):
     "Log-probability rows of each member, [M, L, V], from whole forward passes under its masks"
-    rows, item = [], lay(model, source, text)
+    rows, item = [], build_input(model, source, text)
     for seed in seeds:
-        member = Member(seed, rate)
+        member = DropoutMask(seed, rate)
         with torch.no_grad(), member:
             if model.kind == "causal":
                 member.begin(1)
@@ -503,7 +517,9 @@ def members_by_hand(model, source, text, seeds, rate=None):
 @pytest.mark.parametrize("chunk", [3, 512])
 def test_members_are_reduced_to_the_statistics_of_the_ensemble(toys, kind, chunk):
     model, seeds = toys(kind), [1, 2, 3, 4]
-    for (source, text), reading in zip(PAIRS[:6], read(model, PAIRS[:6], members=seeds, chunk=chunk, topk=2)):
+    for (source, text), reading in zip(
+        PAIRS[:6], score_tokens(model, PAIRS[:6], members=seeds, chunk=chunk, topk=2)
+    ):
         log_probs, y = members_by_hand(model, source, text, seeds)
         probs, own, entropy = (
             np.exp(log_probs),
@@ -544,7 +560,7 @@ def test_members_are_reduced_to_the_statistics_of_the_ensemble(toys, kind, chunk
 
 def test_one_member_has_nothing_to_disagree_about(toys):
     "The release reads a single member, so its mutual information is rounding noise; here it is zero."
-    readings = read(toys("bart"), PAIRS, members=[2])
+    readings = score_tokens(toys("bart"), PAIRS, members=[2])
     assert (
         max(
             np.abs(reading.members[f"{mixture}_{measure}"]).max()
@@ -559,8 +575,8 @@ def test_one_member_has_nothing_to_disagree_about(toys):
 def test_members_may_give_processed_scores_beside_raw_ones(toys):
     options = dict(logits="processed", generation=dict(forced_bos_token_id=0, max_new_tokens=50))
     processed, raw = (
-        read(toys("bart"), PAIRS[:3], members=[1, 2], **options),
-        read(toys("bart"), PAIRS[:3], members=[1, 2]),
+        score_tokens(toys("bart"), PAIRS[:3], members=[1, 2], **options),
+        score_tokens(toys("bart"), PAIRS[:3], members=[1, 2]),
     )
     for x, y in zip(processed, raw):
         assert (
@@ -572,7 +588,7 @@ def test_members_may_give_processed_scores_beside_raw_ones(toys):
 
 def test_dropout_masks_features_at_the_rate(toys):
     x = torch.ones(2, 3, 20_000)
-    with Member(5, 0.3) as member:
+    with DropoutMask(5, 0.3) as member:
         member.begin(0)
         encoder = torch.nn.functional.dropout(x, 0.1, False)
         attention = torch.nn.functional.dropout(torch.ones(1, 1, 4, 4), 0.1, False)
@@ -589,7 +605,7 @@ def test_dropout_masks_features_at_the_rate(toys):
 
 def test_members_of_a_model_without_dropout_are_refused(toys):
     with pytest.raises(ValueError, match="no dropout layer with a rate above 0"):
-        read(toys("llama"), PAIRS[:1], members=[1])
+        score_tokens(toys("llama"), PAIRS[:1], members=[1])
 
 
 # Memory, batches, masks
@@ -602,9 +618,9 @@ def test_out_of_memory_halves_the_batch_and_goes_on(toys, monkeypatch):
             raise torch.OutOfMemoryError("CUDA out of memory")
         return whole(model, prompts)
 
-    want = read(model, PAIRS)
+    want = score_tokens(model, PAIRS)
     monkeypatch.setattr(forward, "_prefix_state", small)
-    got = read(model, PAIRS)
+    got = score_tokens(model, PAIRS)
     assert off(want, got) <= 2e-6 and max(tried) == 6 and got.prefix_tokens >= want.prefix_tokens
     monkeypatch.setattr(forward, "_prefix_state", whole)
     half, most = forward._text_states, []
@@ -617,12 +633,14 @@ def test_out_of_memory_halves_the_batch_and_goes_on(toys, monkeypatch):
 
     monkeypatch.setattr(forward, "_text_states", few)
     assert (
-        off(want[4:8], read(model, PAIRS[4:8])) <= 2e-6 and max(most) == 2
+        off(want[4:8], score_tokens(model, PAIRS[4:8])) <= 2e-6 and max(most) == 2
     )  # texts of one prefix are halved too
     with pytest.raises(RuntimeError, match="shapes"):
-        halving(lambda x: torch.ones(2, 3) @ torch.ones(2, 3), [1, 2])  # other errors are not swallowed
+        halve_when_out_of_memory(
+            lambda x: torch.ones(2, 3) @ torch.ones(2, 3), [1, 2]
+        )  # other errors are not swallowed
     with pytest.raises(MemoryError, match="single item"):
-        halving(lambda x: torch.empty(2**50), [1, 2])
+        halve_when_out_of_memory(lambda x: torch.empty(2**50), [1, 2])
 
 
 def test_batches_cover_everything_within_the_budget():
@@ -641,7 +659,7 @@ def test_batches_cover_everything_within_the_budget():
 
 def test_masks_have_the_shape_of_the_ids():
     for left in (False, True):
-        ids, mask = pad([[4, 5], [6]], left=left)
+        ids, mask = pad_ids([[4, 5], [6]], left=left)
         assert ids.shape == mask.shape == (2, 2) and mask.dtype == torch.long and (ids * mask == ids).all()
 
 
@@ -662,12 +680,15 @@ def test_a_saved_model_reads_the_same(kind, tmp_path):
         torch.float32,
         str(tmp_path),
     ) and not again.model.training
-    assert off(read(model, PAIRS), read(again, PAIRS)) == 0
+    assert off(score_tokens(model, PAIRS), score_tokens(again, PAIRS)) == 0
     assert load(tmp_path, device="cpu", dtype="bfloat16").dtype == torch.bfloat16
 
 
 def test_a_half_precision_model_reads_finite_numbers(toys):
-    single, half = read(toys("llama", torch.float32), PAIRS), read(toys("llama", torch.bfloat16), PAIRS)
+    single, half = (
+        score_tokens(toys("llama", torch.float32), PAIRS),
+        score_tokens(toys("llama", torch.bfloat16), PAIRS),
+    )
     assert all(np.isfinite(reading.logp).all() for reading in half) and 0.001 < off(single, half) < 2
 
 
@@ -696,7 +717,7 @@ def test_loading_refuses(tmp_path):
         load("nobody/nothing-of-that-name")
     loaded = load(saved(tmp_path / "encoder", encoder, model.tokenizer))
     with pytest.raises(ValueError, match="is an encoder and gives no token probabilities"):
-        read(loaded, PAIRS)
+        score_tokens(loaded, PAIRS)
 
 
 def test_a_missing_weight_is_not_drawn_at_random(tmp_path):
@@ -726,13 +747,13 @@ def test_an_unknown_step_to_the_logits_is_an_error():
     model.model.lm_head.register_forward_hook(
         lambda layer, inputs, logits: logits + inputs[0].sum()
     )  # a hook is part of the head, so it is seen
-    assert wrap(model.model, model.tokenizer).kind == "causal"
+    assert wrap_model(model.model, model.tokenizer).kind == "causal"
     plain = model.model.forward
     model.model.forward = lambda *args, **options: (lambda out: out.__class__(logits=out.logits * 2))(
         plain(*args, **options)
     )
     with pytest.raises(ValueError, match="off by"):
-        wrap(model.model, model.tokenizer)
+        wrap_model(model.model, model.tokenizer)
 
 
 @pytest.mark.parametrize(
@@ -748,14 +769,14 @@ def test_an_unknown_step_to_the_logits_is_an_error():
 )
 def test_wrong_requests_are_answered(toys, options, says):
     with pytest.raises(ValueError, match=says):
-        read(toys("bart"), PAIRS, **options)
+        score_tokens(toys("bart"), PAIRS, **options)
 
 
 def test_logits_that_are_not_numbers_are_an_error(toys):
     model = toy("llama")
     model.model.lm_head.weight.data[3] = np.nan
     with pytest.raises(ValueError, match="not numbers"):
-        read(model, PAIRS[:1])
+        score_tokens(model, PAIRS[:1])
 
 
 # Parity with recorded numbers
@@ -801,9 +822,9 @@ def means(readings):
 def test_bartscore_token_by_token(recorded):
     recording, model = recorded("metrics/bartscore.json"), recorded("metrics/models/tiny_bart")
     docs = {doc["id"]: doc for doc in recorded("metrics/triples.json")["triples"]}
-    got = read(model, [(docs[i]["source"], docs[i]["hypothesis"]) for i in recording["detail"]])
+    got = score_tokens(model, [(docs[i]["source"], docs[i]["hypothesis"]) for i in recording["detail"]])
     for reading, (i, detail) in zip(got, recording["detail"].items()):
-        item = lay(model, docs[i]["source"], docs[i]["hypothesis"])
+        item = build_input(model, docs[i]["source"], docs[i]["hypothesis"])
         assert (list(item.prompt), reading.ids.tolist()) == (detail["source_ids"], detail["target_ids"])
         close(reading.logp, detail["target_logprobs"])
 
@@ -821,7 +842,7 @@ def test_bartscore_token_by_token(recorded):
 def test_bartscore_in_every_direction(recorded, name, prefix, text, window):
     want = recorded("metrics/bartscore.json")["scores"][name]
     docs = {doc["id"]: doc for doc in recorded("metrics/triples.json")["triples"]}
-    got = read(
+    got = score_tokens(
         recorded("metrics/models/tiny_bart"),
         [(docs[i][prefix], docs[i][text]) for i in want],
         Layout(window=window),
@@ -836,7 +857,7 @@ def test_seq2seq_scores(recorded, texts, name, model, side):
     want, (prefix, text) = recorded("seed_systems/s2s_likelihoods.json")[name]["values"][side], SIDES[side]
     close(
         means(
-            read(
+            score_tokens(
                 recorded(f"seed_systems/models/{model}"),
                 [(texts[i][prefix], texts[i][text]) for i in want],
                 Layout(window=1024),
@@ -854,7 +875,7 @@ def test_cop_and_harim_token_by_token(recorded, texts):
     n = 0
     for cop, harim in zip(recording["cop_bart"]["records"], recording["harim_bart"]["records"]):
         x, y = texts[cop["id"]]["source"], texts[cop["id"]]["summary"]
-        s2s, prefix, empty = read(model, [(x, y), (f"{y} {x}", y), ("", y)])
+        s2s, prefix, empty = score_tokens(model, [(x, y), (f"{y} {x}", y), ("", y)])
         close([s2s.logp.mean(), prefix.logp.mean()], [cop["s2s"], cop["prefix"]])
         if cop["token_loss_s2s"]:
             close([-s2s.logp, -prefix.logp], [cop["token_loss_s2s"], cop["token_loss_prefix"]])
@@ -868,7 +889,7 @@ def test_coco_from_two_readings(recorded, texts):
     model, n = recorded("seed_systems/models/tiny_bart"), 0
     for record in recorded("seed_systems/s2s_likelihoods.json")["coco_bart"]["records"]:
         y = texts[record["id"]]["summary"]
-        full, *masked = read(
+        full, *masked = score_tokens(
             model,
             [
                 (x, y)
@@ -907,7 +928,7 @@ def test_gptscore_of_a_seq2seq_model(recorded, texts, name):
         recorded("seed_systems/s2s_likelihoods.json")["gptscore_flan"]["values"][name],
         FLAN[name],
     )
-    got = read(
+    got = score_tokens(
         recorded("seed_systems/models/tiny_t5"),
         [(prefix.format(**texts[i]), texts[i]["summary"]) for i in want],
         Layout(sep=sep, window=1024),
@@ -930,7 +951,7 @@ def test_gptscore_of_a_causal_model(recorded, texts, name):
         GPT2[name],
     )
     want = recording["values"][name]
-    got = read(
+    got = score_tokens(
         recorded("seed_systems/models/tiny_gpt2"),
         [(texts[i][prefix], texts[i][text]) for i in want],
         Layout(first=None, sep=sep, joined=True),
@@ -1004,7 +1025,7 @@ def test_fflm_components_follow_from_the_lists(five):
 
 def test_fflm_inputs_are_laid_out_as_recorded(recorded, texts):
     model, recording = recorded("seed_systems/models/tiny_llama"), recorded("seed_systems/fflm_records.json")
-    assert (FFLM.first, FFLM.sep, FFLM.window) == (
+    assert (FFLM_LAYOUT.first, FFLM_LAYOUT.sep, FFLM_LAYOUT.window) == (
         recording["prepended_token_id"],
         recording["separator"],
         recording["max_len"],
@@ -1013,15 +1034,15 @@ def test_fflm_inputs_are_laid_out_as_recorded(recorded, texts):
 
     for record in recording["records"]:
         x, y = texts[record["id"]]["source"], texts[record["id"]]["summary"]
-        alone, doc = replace(FFLM, sep=""), replace(FFLM, cut="text")
+        alone, doc = replace(FFLM_LAYOUT, sep=""), replace(FFLM_LAYOUT, cut="text")
         for key, args in dict(
-            s2s=(x, y, FFLM),
+            s2s=(x, y, FFLM_LAYOUT),
             lm=("", y, alone),
-            prefix=(f"{y} {x}", y, FFLM),
+            prefix=(f"{y} {x}", y, FFLM_LAYOUT),
             s2s_doc=(y, x, doc),
             lm_doc=("", x, alone),
         ).items():
-            item, want = lay(model, *args), record["layout"][key]
+            item, want = build_input(model, *args), record["layout"][key]
             assert (len(item.prompt + item.text), len(item.text), len(item.prompt) - 1) == (
                 want["n_input"],
                 want["n_scored"],
@@ -1037,7 +1058,7 @@ def test_recorded_models_read_alike_in_any_batch(recorded, texts, model):
     pairs = [(doc["source"], doc[kind]) for doc in texts.values() for kind in ("summary", "reference")]
     for dtype in ("float32", "float64"):
         network = recorded(f"seed_systems/models/{model}", dtype)
-        together, alone = read(network, pairs), [read(network, [pair])[0] for pair in pairs]
+        together, alone = score_tokens(network, pairs), [score_tokens(network, [pair])[0] for pair in pairs]
         close(means(together), means(alone), 2e-6)
         assert off(together, alone) <= (2e-6 if dtype == "float64" else 2e-5)
 
@@ -1062,7 +1083,9 @@ def test_numbers_over_the_vocabulary_are_those_of_the_peers(oracle):
             log_probs = torch.tensor([[float(value) for value in row] for row in rows], dtype=torch.float64)
             got = {
                 name: value.numpy()
-                for name, value in token_stats(log_probs, torch.tensor(y), wide=tuple(WIDE)).items()
+                for name, value in token_stats(
+                    log_probs, torch.tensor(y), extra_stats=tuple(EXTRA_TOKEN_STATS)
+                ).items()
             } | dict(V=log_probs.shape[1])
             for name, pooling in pooled.items():
                 assert pooling(got) == pytest.approx(float(case["outputs"][name][i]), abs=tolerance), (
@@ -1075,7 +1098,10 @@ def test_numbers_over_the_vocabulary_are_those_of_the_peers(oracle):
 
 def test_further_numbers_come_with_each_text_and_not_with_members():
     model = toy("bart")
-    plain, wide = read(model, PAIRS[:4]), read(model, PAIRS[:4], wide=("renyi", "allowed"))
+    plain, wide = (
+        score_tokens(model, PAIRS[:4]),
+        score_tokens(model, PAIRS[:4], extra_stats=("renyi", "allowed")),
+    )
     assert all(
         np.array_equal(x.logp, y.logp)
         and list(y.wide) == ["renyi", "allowed"]
@@ -1084,6 +1110,6 @@ def test_further_numbers_come_with_each_text_and_not_with_members():
         for x, y in zip(plain, wide)
     )
     with pytest.raises(ValueError, match="there is no reny of a row"):
-        read(model, PAIRS[:1], wide=("reny",))
+        score_tokens(model, PAIRS[:1], extra_stats=("reny",))
     with pytest.raises(ValueError, match="one network"):
-        read(model, PAIRS[:1], wide=("renyi",), members=[1])
+        score_tokens(model, PAIRS[:1], extra_stats=("renyi",), members=[1])

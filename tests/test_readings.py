@@ -13,14 +13,23 @@ from tokenizers import processors
 from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
 
 from uetrust.core.store import BadShard
-from uetrust.generation.bank import fill_bank, provenance, read_bank, row
-from uetrust.generation.local import fill, prompts
-from uetrust.models.encode import NLI, embed, label_order, nli
-from uetrust.models.forward import read
-from uetrust.models.load import fingerprint, load, wrap
-from uetrust.stats.compare import entailments, vectors
-from uetrust.stats.passes import likelihoods, reference_bank
-from uetrust.stats.table import PASSES, Pass, a_pass, of_table, parts, read_readings, to_table, unique
+from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
+from uetrust.generation.local import fill_local_bank, render_prompts
+from uetrust.models.encode import NLI_LABELS, embed_texts, nli_label_order, nli_logits
+from uetrust.models.forward import score_tokens
+from uetrust.models.load import fingerprint, load, wrap_model
+from uetrust.stats.compare import compute_embeddings, compute_entailments
+from uetrust.stats.passes import compute_likelihoods, reference_bank
+from uetrust.stats.table import (
+    PASSES,
+    ForwardPass,
+    get_pass,
+    read_statistics,
+    rows_to_table,
+    table_to_frame,
+    texts_by_shard,
+    unique_texts,
+)
 
 FEW = SAMPLES[:7].assign(reference=[s[:11] for s in SAMPLES["source"][:7]])
 KINDS = ["bart", "t5", "llama"]
@@ -46,7 +55,7 @@ def encoder():
         id2label={0: "CONTRADICTION", 1: "ENTAILMENT", 2: "NEUTRAL"},
         label2id={"CONTRADICTION": 0, "ENTAILMENT": 1, "NEUTRAL": 2},
     )
-    return wrap(BertForSequenceClassification(config), tokens, "encoder")
+    return wrap_model(BertForSequenceClassification(config), tokens, "encoder")
 
 
 def framed(kind):
@@ -63,7 +72,7 @@ def framed(kind):
 def written(request, tmp_path_factory):
     "(model, folder of its bank)"
     model = framed(request.param)
-    return model, fill(
+    return model, fill_local_bank(
         tmp_path_factory.mktemp(request.param) / "bank",
         "toy",
         request.param,
@@ -88,7 +97,7 @@ def test_arrays_come_back_as_they_were(drawn):
         dict(sample=str(i), a=np.array(x, "float32").reshape(-1, 2), b=np.arange(len(x), dtype="int32"))
         for i, x in enumerate(drawn)
     ]
-    back = of_table(to_table(rows))
+    back = table_to_frame(rows_to_table(rows))
     for record, found in zip(rows, back.to_dict("records")):
         assert (
             found["sample"] == record["sample"]
@@ -101,11 +110,11 @@ def test_arrays_come_back_as_they_were(drawn):
 
 def test_passes_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="got \\['best'\\]"):
-        Pass(("best",))
+        ForwardPass(("best",))
     with pytest.raises(ValueError, match="after one of .* got 'lunch'"):
-        Pass(after="lunch")
+        ForwardPass(after="lunch")
     with pytest.raises(LookupError, match="no pass 'owm'; there are"):
-        a_pass("owm")
+        get_pass("owm")
 
 
 # Likelihoods
@@ -113,13 +122,17 @@ def test_passes_that_cannot_be_are_refused():
 
 def test_stored_numbers_are_those_of_reading_the_bank_s_ids_after_the_generator_s_prompt(written, tmp_path):
     model, bank = written
-    got = read_readings(likelihoods(tmp_path / "own", bank, FEW, model, PASSES["own"], S, progress=False))
+    got = read_statistics(
+        compute_likelihoods(tmp_path / "own", bank, FEW, model, PASSES["own"], S, progress=False)
+    )
     texts = read_bank(bank)
-    asked = dict(zip(FEW["id"], (ids for ids, _ in prompts(model, list(FEW["source"]), S))))
+    asked = dict(zip(FEW["id"], (ids for ids, _ in render_prompts(model, list(FEW["source"]), S))))
     want = [
         reading
-        for df in parts(bank).values()
-        for reading in read(model, [(asked[text.sample], text.ids) for text in df.itertuples()], topk=10)
+        for df in texts_by_shard(bank).values()
+        for reading in score_tokens(
+            model, [(asked[text.sample], text.ids) for text in df.itertuples()], topk=10
+        )
     ]  # Shard by shard: the same batches
     assert (
         list(zip(got["sample"], got["kind"], got["k"]))
@@ -139,35 +152,37 @@ def test_stored_numbers_are_those_of_reading_the_bank_s_ids_after_the_generator_
 def test_same_bytes_for_any_number_of_workers_and_after_a_restart(written, tmp_path):
     model, bank = written
     for worker in ((2, 3), (0, 3), (1, 3)):
-        likelihoods(tmp_path / "many", bank, FEW, model, PASSES["own"], S, worker=worker, progress=False)
-    one = likelihoods(tmp_path / "one", bank, FEW, model, PASSES["own"], S, progress=False)
+        compute_likelihoods(
+            tmp_path / "many", bank, FEW, model, PASSES["own"], S, worker=worker, progress=False
+        )
+    one = compute_likelihoods(tmp_path / "one", bank, FEW, model, PASSES["own"], S, progress=False)
     whole = files(one)
     assert files(tmp_path / "many") == whole and len(whole) == 4
     (one / "00001.parquet").unlink()
     kept = (one / "00000.parquet").stat().st_mtime_ns
-    likelihoods(one, bank, FEW, model, PASSES["own"], S, progress=False)
+    compute_likelihoods(one, bank, FEW, model, PASSES["own"], S, progress=False)
     assert files(one) == whole and (one / "00000.parquet").stat().st_mtime_ns == kept
 
 
 def test_alone_knows_nothing_of_the_source_and_members_differ_from_each_other(written, tmp_path):
     model, bank = written
-    alone = read_readings(
-        likelihoods(tmp_path / "alone", bank, FEW, model, PASSES["alone"], S, progress=False)
+    alone = read_statistics(
+        compute_likelihoods(tmp_path / "alone", bank, FEW, model, PASSES["alone"], S, progress=False)
     ).set_index("sample")
-    own = read_readings(
-        likelihoods(
+    own = read_statistics(
+        compute_likelihoods(
             tmp_path / "own", bank, FEW, model, replace(PASSES["own"], kinds=("greedy",)), S, progress=False
         )
     ).set_index("sample")
     ids = read_bank(bank).query("kind=='greedy'").set_index("sample")["ids"]
-    for sample, reading in zip(FEW["id"], read(model, [("", i) for i in ids[FEW["id"]]])):
+    for sample, reading in zip(FEW["id"], score_tokens(model, [("", i) for i in ids[FEW["id"]]])):
         assert np.abs(alone.loc[sample, "logp"] - reading.logp).max() < 2e-6
     assert any(
         np.abs(alone.loc[sample, "logp"] - own.loc[sample, "logp"]).max() > 0.01 for sample in FEW["id"]
     )
     members = (
-        read_readings(
-            likelihoods(
+        read_statistics(
+            compute_likelihoods(
                 tmp_path / "members",
                 bank,
                 FEW,
@@ -193,8 +208,10 @@ def test_alone_knows_nothing_of_the_source_and_members_differ_from_each_other(wr
 def test_another_model_reads_the_text_not_the_ids(written, tmp_path):
     model, bank = written
     other = framed("llama" if model.id != "llama" else "bart")
-    got = read_readings(
-        likelihoods(tmp_path / "other", bank, FEW, other, Pass(after="source"), S, progress=False)
+    got = read_statistics(
+        compute_likelihoods(
+            tmp_path / "other", bank, FEW, other, ForwardPass(after="source"), S, progress=False
+        )
     )
     assert not got.attrs["about"]["own"]
     texts = read_bank(bank).query("kind=='greedy'")
@@ -207,9 +224,9 @@ def test_another_model_reads_the_text_not_the_ids(written, tmp_path):
 
 def test_a_changed_text_source_or_reader_is_noticed(written, tmp_path):
     model, bank = written
-    likelihoods(tmp_path / "own", bank, FEW, model, PASSES["own"], S, progress=False)
+    compute_likelihoods(tmp_path / "own", bank, FEW, model, PASSES["own"], S, progress=False)
     with pytest.raises(BadShard, match="00001.parquet does not belong to this bank: sources"):
-        likelihoods(
+        compute_likelihoods(
             tmp_path / "x",
             bank,
             FEW.assign(
@@ -221,23 +238,29 @@ def test_a_changed_text_source_or_reader_is_noticed(written, tmp_path):
             progress=False,
         )
     with pytest.raises(BadShard, match="texts of 7 sources, 3 were given"):
-        likelihoods(tmp_path / "x", bank, FEW[:3], model, PASSES["own"], S, progress=False)
+        compute_likelihoods(tmp_path / "x", bank, FEW[:3], model, PASSES["own"], S, progress=False)
     with pytest.raises(BadShard, match="made otherwise: asked.topk: found 10, expected 2.*--no-resume"):
-        likelihoods(tmp_path / "own", bank, FEW, model, replace(PASSES["own"], topk=2), S, progress=False)
-    other = fill(tmp_path / "other", "toy", model.id, FEW, model, replace(S, seed=7), size=3, progress=False)
+        compute_likelihoods(
+            tmp_path / "own", bank, FEW, model, replace(PASSES["own"], topk=2), S, progress=False
+        )
+    other = fill_local_bank(
+        tmp_path / "other", "toy", model.id, FEW, model, replace(S, seed=7), size=3, progress=False
+    )
     with pytest.raises(BadShard, match="made otherwise: bank: found"):
-        likelihoods(tmp_path / "own", other, FEW, model, PASSES["own"], S, progress=False)
+        compute_likelihoods(tmp_path / "own", other, FEW, model, PASSES["own"], S, progress=False)
 
 
 def test_nothing_at_all_cannot_be_read():
     with pytest.raises(ValueError, match="bart would read an empty input"):
-        read(tiny("bart"), [("", "w1")])
+        score_tokens(tiny("bart"), [("", "w1")])
 
 
 def test_a_bank_without_such_texts_has_nothing_to_read(tmp_path):
     bank = reference_bank(tmp_path / "references", "toy", FEW, progress=False)
     with pytest.raises(ValueError, match="no text|without a text of kind sample"):
-        likelihoods(tmp_path / "x", bank, FEW, tiny("bart"), Pass(("sample",)), S, progress=False)
+        compute_likelihoods(
+            tmp_path / "x", bank, FEW, tiny("bart"), ForwardPass(("sample",)), S, progress=False
+        )
 
 
 # States of the training split
@@ -249,12 +272,12 @@ def test_states_of_references_are_read_after_the_document_or_as_released_after_t
     for column in ("source", "reference"):
         bank = reference_bank(tmp_path / column, "toy", FEW, column, progress=False)
         samples = FEW.assign(source=FEW[column])
-        out[column] = read_readings(
-            likelihoods(
+        out[column] = read_statistics(
+            compute_likelihoods(
                 tmp_path / f"{column}-states", bank, samples, model, PASSES["states"], S, progress=False
             )
         )
-        want = read(
+        want = score_tokens(
             model, list(zip(samples["source"], FEW["reference"])), hidden=("encoder_mean", "decoder_mean")
         )
         for record, reading in zip(out[column].itertuples(), want):
@@ -277,9 +300,9 @@ def repeated(tmp_path):
     return fill_bank(
         tmp_path / "bank",
         samples,
-        provenance("toy", "echo", "echo", "", {}, dict(greedy=1, sample=3)),
+        bank_provenance("toy", "echo", "echo", "", {}, dict(greedy=1, sample=3)),
         lambda part: [
-            row(source, "sample" if i else "greedy", max(i - 1, 0), text)
+            bank_row(source, "sample" if i else "greedy", max(i - 1, 0), text)
             for source in part["id"]
             for i, text in enumerate(TEXTS[source])
         ],
@@ -289,7 +312,9 @@ def repeated(tmp_path):
 
 def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, tmp_path):
     model = encoder()
-    got = read_readings(entailments(tmp_path / "nli", repeated, model, progress=False)).set_index("sample")
+    got = read_statistics(compute_entailments(tmp_path / "nli", repeated, model, progress=False)).set_index(
+        "sample"
+    )
     for source, texts in TEXTS.items():
         index, logits = (
             got.loc[source, "at"],
@@ -298,60 +323,68 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
         for i, premise in enumerate(texts):
             for j, hypothesis in enumerate(texts):
                 assert (
-                    np.abs(logits[index[i], index[j]] - nli(model, [(premise, hypothesis)])[0][0]).max()
+                    np.abs(
+                        logits[index[i], index[j]] - nli_logits(model, [(premise, hypothesis)])[0][0]
+                    ).max()
                     < 1e-5
                 )
     assert [len(x) for x in got["logits"]] == [9, 1]
-    x = read_readings(vectors(tmp_path / "vectors", repeated, model, progress=False)).set_index("sample")
+    x = read_statistics(compute_embeddings(tmp_path / "vectors", repeated, model, progress=False)).set_index(
+        "sample"
+    )
     for source, texts in TEXTS.items():
         for i, text in enumerate(texts):
             assert (
-                np.abs(x.loc[source, "vectors"][x.loc[source, "at"][i]] - embed(model, [text])[0][0]).max()
+                np.abs(
+                    x.loc[source, "vectors"][x.loc[source, "at"][i]] - embed_texts(model, [text])[0][0]
+                ).max()
                 < 1e-5
             )
 
 
 @given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=9))
 def test_unique_gives_back_every_text(texts):
-    distinct, index = unique(texts)
+    distinct, index = unique_texts(texts)
     assert [distinct[i] for i in index] == texts and len(set(distinct)) == len(distinct)
 
 
 def test_labels_are_put_in_order_by_name(tmp_path):
     model = encoder()
-    logits, _ = nli(model, [("w1 w2", "w3")])
+    logits, _ = nli_logits(model, [("w1 w2", "w3")])
     inputs = model.tokenizer("w1 w2", "w3", return_tensors="pt")
     with torch.no_grad():
         raw = model.model(**inputs).logits[0].numpy()
-    assert np.allclose(logits[0], raw[[1, 2, 0]], atol=1e-6) and NLI == (
+    assert np.allclose(logits[0], raw[[1, 2, 0]], atol=1e-6) and NLI_LABELS == (
         "entailment",
         "neutral",
         "contradiction",
     )
     with pytest.raises(ValueError, match="found label_0, label_1"):
-        label_order({0: "LABEL_0", 1: "LABEL_1"})
+        nli_label_order({0: "LABEL_0", 1: "LABEL_1"})
 
 
 def test_batches_and_repeats_change_nothing_but_the_last_bits():
     model = encoder()
     pairs = [(f"w{i} " * (1 + i % 9), f"w{i + 1}") for i in range(20)] * 2
-    together, _ = nli(model, pairs)
-    alone, _ = nli(model, pairs, batch_tokens=1)
+    together, _ = nli_logits(model, pairs)
+    alone, _ = nli_logits(model, pairs, batch_tokens=1)
     assert np.abs(together - alone).max() < 1e-5 and np.array_equal(together[:20], together[20:])
 
 
 def test_a_language_model_is_no_encoder():
     with pytest.raises(ValueError, match="bart is a seq2seq model"):
-        embed(tiny("bart"), ["w1"])
+        embed_texts(tiny("bart"), ["w1"])
 
 
 def test_what_does_not_fit_is_counted(repeated, tmp_path):
-    _, cut = embed(encoder(), ["w1 " * 100, "w1"])
+    _, cut = embed_texts(encoder(), ["w1 " * 100, "w1"])
     assert cut.tolist() == [100 + 2 - 64, 0]
 
 
 def test_parts_give_the_kinds_asked_for(repeated):
-    assert [list(df["kind"]) for df in parts(repeated, ("greedy",)).values()] == [["greedy", "greedy"]]
+    assert [list(df["kind"]) for df in texts_by_shard(repeated, ("greedy",)).values()] == [
+        ["greedy", "greedy"]
+    ]
 
 
 def test_a_bare_encoder_is_the_same_model_whenever_it_is_loaded(tmp_path):

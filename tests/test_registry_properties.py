@@ -10,8 +10,8 @@ import pytest
 from scipy.special import rel_entr, xlogy
 
 from uetrust.core.registry import Registry, load_scores
-from uetrust.core.run import Run, score
-from uetrust.scoring.methods import scores_needed
+from uetrust.core.run import ScoreRun, compute_score
+from uetrust.scoring.methods import required_scores
 
 reg = load_scores()
 
@@ -178,14 +178,17 @@ def drawn(seed, t, **kw):
 
 
 def run_of(items):
-    return Run(range(len(items)), reg, WHOLE, **{k: [x[k] for x in items] for k in items[0]})
+    return ScoreRun(range(len(items)), reg, WHOLE, **{k: [x[k] for x in items] for k in items[0]})
 
 
 def table(run, name):
     "One score of every item; scores that it rests on are computed first"
-    first = scores_needed(name, reg)
-    return score(
-        Run(run.samples, reg, **{n: list(score(run, n)["value"]) for n in first}) if first else run, name
+    first = required_scores(name, reg)
+    return compute_score(
+        ScoreRun(run.samples, reg, **{n: list(compute_score(run, n)["value"]) for n in first})
+        if first
+        else run,
+        name,
     )
 
 
@@ -202,7 +205,7 @@ def rests_on(name):
 @pytest.mark.parametrize("name", SCORES)
 def test_the_generator_draws_what_a_score_needs(name):
     run = run_of([drawn(0, 0.5)])
-    assert {k for n in (name, *scores_needed(name, reg)) for k in run.lacks(n)} - scores_needed(
+    assert {k for n in (name, *required_scores(name, reg)) for k in run.lacks(n)} - required_scores(
         name, reg
     ) == set()
 
@@ -351,7 +354,7 @@ def test_repeated_texts_are_worth_their_work_once(name):
         all7 = resampled(x, REPEATED)
         once = all7 | (
             {
-                k: Run([0], reg, sample_texts=[x["sample_texts"]])[k][0][np.ix_(REPEATED, REPEATED)]
+                k: ScoreRun([0], reg, sample_texts=[x["sample_texts"]])[k][0][np.ix_(REPEATED, REPEATED)]
                 for k in pairs
             }
             or dict(sample_texts=[f"text {i}" for i in REPEATED])

@@ -14,14 +14,14 @@ from test_generate import SAMPLES, S, tiny
 
 from uetrust.app.cli import main
 from uetrust.core.registry import Registry, load_scores
-from uetrust.core.run import Run, score
+from uetrust.core.run import ScoreRun, compute_score
 from uetrust.core.settings import profile, root
-from uetrust.generation.local import fill
+from uetrust.generation.local import fill_local_bank
 from uetrust.report.cards import MEASURED, card, comments, methods
-from uetrust.scoring.methods import score_bank, scores_needed, stored
-from uetrust.stats.names import COSTS, MADE_BY, runs
-from uetrust.stats.passes import likelihoods
-from uetrust.stats.table import PASSES, fill_readings, read_readings
+from uetrust.scoring.methods import required_inputs, required_scores, score_generations
+from uetrust.stats.names import STATISTIC_COSTS, STORED_IN, score_runs
+from uetrust.stats.passes import compute_likelihoods
+from uetrust.stats.table import PASSES, read_statistics, write_statistics
 
 reg = load_scores()
 
@@ -33,10 +33,10 @@ def banks(tmp_path_factory):
     "One bank in one shard and in shards of 3, with the same readings by the generator"
     m, (one, many) = tiny("bart"), (tmp_path_factory.mktemp(n) for n in ("one", "many"))
     for at, size in ((one, 64), (many, 3)):
-        fill(at / "texts", "toy", "bart", SAMPLES[:8], m, S, size=size, progress=False)
+        fill_local_bank(at / "texts", "toy", "bart", SAMPLES[:8], m, S, size=size, progress=False)
     for p in ("own", "vocabulary", "processed"):
-        likelihoods(one / p, one / "texts", SAMPLES[:8], m, PASSES[p], S, progress=False)
-        rows = read_readings(one / p).set_index(["sample", "kind", "k"])
+        compute_likelihoods(one / p, one / "texts", SAMPLES[:8], m, PASSES[p], S, progress=False)
+        rows = read_statistics(one / p).set_index(["sample", "kind", "k"])
 
         def again(texts, rows=rows):
             return [
@@ -45,14 +45,14 @@ def banks(tmp_path_factory):
                 for registry in texts.itertuples()
             ]
 
-        fill_readings(many / p, many / "texts", dict(title=p), again, PASSES[p].kinds, progress=False)
+        write_statistics(many / p, many / "texts", dict(title=p), again, PASSES[p].kinds, progress=False)
     return {64: one, 3: many}
 
 
 def test_shards_change_no_score(banks):
-    a, b = (score_bank(banks[n], samples=SAMPLES, progress=False) for n in (3, 64))
+    a, b = (score_generations(banks[n], samples=SAMPLES, progress=False) for n in (3, 64))
     key = ["name", "sample"]
-    assert len(list(runs(banks[3]))) == 3 and len(list(runs(banks[64]))) == 1
+    assert len(list(score_runs(banks[3]))) == 3 and len(list(score_runs(banks[64]))) == 1
     pd.testing.assert_frame_equal(
         a.sort_values(key, ignore_index=True), b.sort_values(key, ignore_index=True), check_exact=True
     )
@@ -62,7 +62,7 @@ def test_shards_change_no_score(banks):
 
 
 def test_every_score_is_given_or_says_what_is_not_stored(banks):
-    table = score_bank(banks[64], samples=SAMPLES, progress=False)
+    table = score_generations(banks[64], samples=SAMPLES, progress=False)
     assert set(table["name"]) | set(table.attrs["missing"]) == set(SCORES) and not set(table["name"]) & set(
         table.attrs["missing"]
     )
@@ -82,9 +82,9 @@ def test_scores_that_rest_on_scores_see_the_whole_bank(banks):
     def placed(place: float) -> float:
         return place
 
-    assert scores_needed("placed", registry) == {"msp"}
+    assert required_scores("placed", registry) == {"msp"}
     for bank in banks.values():
-        table = score_bank(bank, ["placed", "output_length"], reg=registry, progress=False)
+        table = score_generations(bank, ["placed", "output_length"], reg=registry, progress=False)
         assert sorted(table.loc[table["name"] == "placed", "value"]) == list(range(1, 9)) and list(
             table["name"].unique()
         ) == ["placed", "output_length"]
@@ -93,11 +93,11 @@ def test_scores_that_rest_on_scores_see_the_whole_bank(banks):
 @pytest.mark.parametrize("name", SCORES)
 def test_what_is_lacking_is_what_stops_a_score(name):
     "Without any leaf the first lookup fails on one that `lacks` names; with every leaf it names nothing."
-    empty = Run(["a"])
+    empty = ScoreRun(["a"])
     lacks = empty.lacks(name)
-    assert lacks and not Run(["a"], **{k: [None] for k in lacks}).lacks(name)
+    assert lacks and not ScoreRun(["a"], **{k: [None] for k in lacks}).lacks(name)
     with pytest.raises(LookupError) as e:
-        score(empty, name)
+        compute_score(empty, name)
     assert any(f"no {k!r}" in str(e.value) for k in lacks)
 
 
@@ -122,8 +122,8 @@ def test_a_statistic_is_computed_once_and_only_when_asked_for(values):
 
         f.__name__ = n
         registry.add(f, kind="ue", unit="", cite="test")
-    run = Run(range(len(values)), registry, x=values)
-    assert score(run, "one")["value"].tolist() == score(run, "two")["value"].tolist() == [
+    run = ScoreRun(range(len(values)), registry, x=values)
+    assert compute_score(run, "one")["value"].tolist() == compute_score(run, "two")["value"].tolist() == [
         2 * v for v in values
     ] and calls == ["double"]
 
@@ -138,8 +138,8 @@ def test_every_need_and_the_result_are_explained_on_the_card(name):
 
 
 def test_every_leaf_is_made_by_a_reading():
-    leaves = {x for n in SCORES for x in stored(n) if x not in reg or reg[x].kind == "stat"}
-    assert leaves <= set(MADE_BY) and set(MADE_BY.values()) <= set(COSTS)
+    leaves = {x for n in SCORES for x in required_inputs(n) if x not in reg or reg[x].kind == "stat"}
+    assert leaves <= set(STORED_IN) and set(STORED_IN.values()) <= set(STATISTIC_COSTS)
 
 
 def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):

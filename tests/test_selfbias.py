@@ -16,11 +16,11 @@ def noise(seed=0, docs=12, generators=6, evaluators=6):
 
 
 def made(scores, generators=NAMES, evaluators=NAMES):
-    return bias.panel(scores, generators[: scores.shape[1]], evaluators[: scores.shape[2]])
+    return bias.score_panel(scores, generators[: scores.shape[1]], evaluators[: scores.shape[2]])
 
 
 def z_means(scores):
-    return bias.mean_matrix(bias.standardised(scores))
+    return bias.mean_matrix(bias.standardised_scores(scores))
 
 
 # Parity
@@ -29,7 +29,7 @@ def z_means(scores):
 @pytest.fixture
 def case(oracle):
     recorded = oracle("seed_systems/narcissism_stats.json")
-    scores = bias.panel(
+    scores = bias.score_panel(
         recorded["scores_doc_generator_evaluator"], recorded["generators"], recorded["evaluators"]
     )
     side = {
@@ -47,14 +47,14 @@ def test_matrices_equal_the_recorded_ones(case):
     recorded, scores, _, _ = case
     matrix = bias.mean_matrix(scores)
     close(matrix, recorded["mean_matrix"])
-    close(bias.normalised(matrix), recorded["eq4_normalised_alpha1"])
+    close(bias.normalised_scores(matrix), recorded["eq4_normalised_alpha1"])
     close(z_means(scores), recorded["z_mean_matrix"])
     close(bias.interaction_residual(z_means(scores)), recorded["double_centred_residual"])
 
 
 def test_statistics_of_the_heat_map_equal_the_recorded_ones(case):
     recorded, scores, _, family = case
-    matrix = bias.normalised(bias.mean_matrix(scores))
+    matrix = bias.normalised_scores(bias.mean_matrix(scores))
     assert bias.self_rank(matrix).tolist() == recorded["self_rank_per_evaluator"]
     close(bias.diagonal_excess(matrix), recorded["diagonal_excess_per_evaluator"])
     close(bias.diagonal_excess(matrix).mean(), recorded["diagonal_excess_mean"])
@@ -77,17 +77,17 @@ def test_self_effect_permutation_and_bootstrap_equal_the_recorded_ones(case):
 
 def test_correlations_equal_the_recorded_ones(case):
     recorded, scores, side, _ = case
-    by_length = bias.correlation(scores, side["length"])
+    by_length = bias.evaluator_correlations(scores, side["length"])
     close(by_length["spearman"], recorded["length_spearman_pooled"])
     close(by_length["spearman_means"], recorded["length_spearman_generator_means"])
-    by_human = bias.correlation(scores, side["human"])
+    by_human = bias.evaluator_correlations(scores, side["human"])
     for k in ("spearman", "kendall"):
         close(by_human[k], [value[k] for value in recorded["human_correlation_pooled"]])
 
 
 def test_regression_equals_the_recorded_one(case):
     recorded, scores, side, family = case
-    fitted = bias.regress(scores, dict(same_family=family), dict(length=side["length"] / 10))
+    fitted = bias.self_effect_regression(scores, dict(same_family=family), dict(length=side["length"] / 10))
     close(fitted.effects, [recorded["ols"]["self"], recorded["ols"]["same_family"]])
     close(fitted.slopes["length"], recorded["ols"]["length_slopes"])
     assert fitted.rank == recorded["ols"]["rank"]
@@ -142,7 +142,7 @@ def test_square_factor_is_that_of_the_definition():
 
 def test_self_effect_is_the_coefficient_of_a_regression_without_covariates():
     scores = made(noise(6) + np.eye(6))
-    close(bias.regress(scores).effects["self"], bias.self_effect(z_means(scores)))
+    close(bias.self_effect_regression(scores).effects["self"], bias.self_effect(z_means(scores)))
 
 
 def test_document_order_is_irrelevant():
@@ -152,22 +152,22 @@ def test_document_order_is_irrelevant():
     for statistic in (
         bias.mean_matrix,
         z_means,
-        lambda table: bias.correlation(table, words),
-        lambda table: bias.regress(table, covariates=dict(n=words)).slopes,
+        lambda table: bias.evaluator_correlations(table, words),
+        lambda table: bias.self_effect_regression(table, covariates=dict(n=words)).slopes,
     ):
         pd.testing.assert_frame_equal(
             statistic(scores), statistic(turned).loc[statistic(scores).index], rtol=0, atol=1e-9
         )
     rows = scores.sample(frac=1, random_state=0)
     close(
-        bias.regress(scores, covariates=dict(n=words)).slopes,
-        bias.regress(rows, covariates=dict(n=words)).slopes,
+        bias.self_effect_regression(scores, covariates=dict(n=words)).slopes,
+        bias.self_effect_regression(rows, covariates=dict(n=words)).slopes,
     )
-    close(bias.correlation(scores, words), bias.correlation(rows, words))
+    close(bias.evaluator_correlations(scores, words), bias.evaluator_correlations(rows, words))
     close(bias.self_effect(z_means(scores)), bias.self_effect(z_means(rows)))
     close(
-        bias.mean_interval(bias.cube(scores).mean(1)).value,
-        bias.mean_interval(bias.cube(rows).mean(1)).value[
+        bias.mean_interval(bias.score_array(scores).mean(1)).value,
+        bias.mean_interval(bias.score_array(rows).mean(1)).value[
             [rows.columns.get_loc(column) for column in scores.columns]
         ],
     )
@@ -211,11 +211,11 @@ def test_within_families_own_family_is_no_evidence_and_own_model_is():
 def test_drawn_matchings_approach_all_matchings():
     z = z_means(made(noise(11) + 0.25 * np.eye(6)))
     exact = bias.permutation_test(z).p
-    keep, bias.ALL = bias.ALL, 1
+    keep, bias.MAX_EXACT_MATCHINGS = bias.MAX_EXACT_MATCHINGS, 1
     try:
         drawn = bias.permutation_test(z)
     finally:
-        bias.ALL = keep
+        bias.MAX_EXACT_MATCHINGS = keep
     assert (
         not drawn.exact
         and drawn.n == 10_000
@@ -246,7 +246,7 @@ def test_two_evaluators_may_claim_one_generator():
     "The coefficient of any claim is that of least squares."
     z = z_means(made(noise(13)))
     claim = dict(A="C", B="C", D="E")
-    mine = bias.own(z, claim)
+    mine = bias.own_cells(z, claim)
     dummies = [
         np.broadcast_to(dummy, (6, 6)).ravel()
         for dummy in (*np.eye(6)[:, None], *np.eye(6)[1:, :, None], mine)
@@ -265,15 +265,17 @@ def test_length_explains_a_self_effect_that_is_only_length():
     scores = made(long[:, :, None] * slope / 10 + rng.normal(size=(200, 6, 6)) / 2)
     words = pd.Series(long.ravel() / 10, scores.index)
     assert bias.self_effect(z_means(scores)) > 0.2
-    assert abs(bias.regress(scores, covariates=dict(length=words)).effects["self"]) < 0.02
+    assert abs(bias.self_effect_regression(scores, covariates=dict(length=words)).effects["self"]) < 0.02
 
 
 def test_a_covariate_and_a_group_that_are_not_separable_are_nan():
     scores = made(noise(15))
     family = dict.fromkeys(NAMES, "all")
-    fitted = bias.regress(scores, dict(same_family=family))
+    fitted = bias.self_effect_regression(scores, dict(same_family=family))
     assert fitted.effects.isna().all() and fitted.rank == 12 + 5 + 5 + 1
-    assert bias.regress(scores, dict(same_family={n: n for n in NAMES})).effects.isna().tolist() == [
+    assert bias.self_effect_regression(
+        scores, dict(same_family={n: n for n in NAMES})
+    ).effects.isna().tolist() == [
         False,
         True,
     ]
@@ -291,7 +293,7 @@ def test_agreeing_with_people_is_no_bias():
     scores = made(np.repeat(x[:, :, :1], 6, 2))
     differences = bias.double_difference(scores, scores["A"], draws=50)
     close(differences["difference"], 0)
-    z = bias.standardised(scores)["A"].unstack("generator")
+    z = bias.standardised_scores(scores)["A"].unstack("generator")
     gap = [(z[name] - z.drop(columns=name).mean(axis=1)).mean() for name in NAMES]
     close(differences[["gap", "human_gap"]], np.stack([gap, gap], 1))
     close(bias.double_difference(scores, -scores["A"], draws=50)["human_gap"], -differences["gap"])
@@ -344,10 +346,13 @@ GAP[3, 2, 1] = np.nan
     [
         (lambda: made(GAP), "document 3, generator C, evaluator B"),
         (lambda: made(np.where(np.isnan(GAP), -np.inf, GAP)), "missing or infinite"),
-        (lambda: bias.panel(noise(), NAMES, NAMES[:5]), r"\[12, 6, 5\], got \[12, 6, 6\]"),
-        (lambda: bias.standardised(made(noise()).drop((4, "F"))), "document 4, generator F"),
-        (lambda: bias.cube(made(noise()).reset_index(drop=True)), r"index \['document', 'generator'\]"),
-        (lambda: bias.cube(pd.concat([made(noise())] * 2)), "must occur once"),
+        (lambda: bias.score_panel(noise(), NAMES, NAMES[:5]), r"\[12, 6, 5\], got \[12, 6, 6\]"),
+        (lambda: bias.standardised_scores(made(noise()).drop((4, "F"))), "document 4, generator F"),
+        (
+            lambda: bias.score_array(made(noise()).reset_index(drop=True)),
+            r"index \['document', 'generator'\]",
+        ),
+        (lambda: bias.score_array(pd.concat([made(noise())] * 2)), "must occur once"),
         (
             lambda: bias.permutation_test(
                 z_means(made(noise())).replace(z_means(made(noise())).iloc[0, 0], np.nan)
@@ -369,11 +374,14 @@ GAP[3, 2, 1] = np.nan
             ),
             "only one matching",
         ),
-        (lambda: bias.regress(made(noise()), dict(f=dict(A="a"))), "no label for B"),
-        (lambda: bias.correlation(made(noise()), pd.Series([1.0, 2])), "index \\['document', 'generator'\\]"),
+        (lambda: bias.self_effect_regression(made(noise()), dict(f=dict(A="a"))), "no label for B"),
+        (
+            lambda: bias.evaluator_correlations(made(noise()), pd.Series([1.0, 2])),
+            "index \\['document', 'generator'\\]",
+        ),
         (lambda: bias.mean_interval([1.0]), "at least 2"),
         (
-            lambda: bias.normalised(pd.DataFrame(np.ones((2, 2)), ["A", "B"], ["A", "B"])),
+            lambda: bias.normalised_scores(pd.DataFrame(np.ones((2, 2)), ["A", "B"], ["A", "B"])),
             "evaluator A, B gives every generator",
         ),
     ],
@@ -389,7 +397,7 @@ def test_inputs_stay_as_they_are():
     (
         bias.by_evaluator(scores, draws=5),
         bias.negative_control(scores, draws=5),
-        bias.regress(scores, covariates=dict(n=words)),
+        bias.self_effect_regression(scores, covariates=dict(n=words)),
         bias.double_difference(scores, words, draws=5),
     )
     pd.testing.assert_frame_equal(scores, before)

@@ -10,17 +10,19 @@ from scipy.stats import kendalltau, spearmanr
 
 from uetrust.core.settings import profile
 from uetrust.data.bulletins import bulletins
-from uetrust.nlg.likelihood import EVALUATORS
+from uetrust.nlg.likelihood import NARCISSISM_MODELS
 from uetrust.papers.narcissism import live as live
-from uetrust.papers.narcissism.bias import interaction_residual, mean_matrix, panel, standardised
-from uetrust.scoring.generators import generator, plan
-from uetrust.scoring.metrics import grade
+from uetrust.papers.narcissism.bias import interaction_residual, mean_matrix, score_panel, standardised_scores
+from uetrust.scoring.generators import bank_plan, generator_settings
+from uetrust.scoring.metrics import compute_metrics
 from uetrust.scoring.pipeline import place
 
 
 @pytest.fixture(scope="module")
 def judges():
-    return {name: live.judge_of(generator(name)) for name in ("tiny-bart", "tiny-t5", "tiny-llama")}
+    return {
+        name: live.evaluator_of(generator_settings(name)) for name in ("tiny-bart", "tiny-t5", "tiny-llama")
+    }
 
 
 @pytest.fixture(scope="module")
@@ -42,17 +44,17 @@ def texts():
 
 
 def test_a_cell_is_the_score_of_its_text(judges, texts, tmp_path):
-    panels, gone = live.grids(texts, judges, tmp_path, progress=False)
-    assert list(panels) == list(live.FORMS) and gone == {form: [] for form in live.FORMS}
+    panels, gone = live.score_panels(texts, judges, tmp_path, progress=False)
+    assert list(panels) == list(live.EVALUATOR_FORMS) and gone == {form: [] for form in live.EVALUATOR_FORMS}
     row = texts.iloc[[9]]
     for name, judge in judges.items():
-        scores = grade(
+        scores = compute_metrics(
             row.rename(columns=dict(document="id")),
             {judge.leaves: place(judge.checkpoint)},
             [judge.score, judge.reference_score],
             progress=False,
         ).set_index("name")["value"]
-        for form, score in zip(live.FORMS, (judge.score, judge.reference_score), strict=True):
+        for form, score in zip(live.EVALUATOR_FORMS, (judge.score, judge.reference_score), strict=True):
             assert panels[form].at[(row["document"].iloc[0], "tiny-llama"), name] == pytest.approx(
                 scores[score], abs=2e-5
             )
@@ -60,9 +62,9 @@ def test_a_cell_is_the_score_of_its_text(judges, texts, tmp_path):
 
 def test_stored_scores_are_not_computed_again(judges, texts, tmp_path):
     one = dict(list(judges.items())[:1])
-    first, _ = live.grids(texts, one, tmp_path, progress=False)
+    first, _ = live.score_panels(texts, one, tmp_path, progress=False)
     times = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    again, _ = live.grids(texts, one, tmp_path, progress=False)
+    again, _ = live.score_panels(texts, one, tmp_path, progress=False)
     assert (
         times
         and {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == times
@@ -72,21 +74,25 @@ def test_stored_scores_are_not_computed_again(judges, texts, tmp_path):
 
 def test_a_judge_reads_its_prompt(judges, texts, tmp_path):
     asked = replace(judges["tiny-bart"], prefix="Summarize: ")
-    with_prompt = live.grids(texts, {"tiny-bart": asked}, tmp_path, progress=False)[0]["reference-free"]
-    by_hand = live.grids(
+    with_prompt = live.score_panels(texts, {"tiny-bart": asked}, tmp_path, progress=False)[0][
+        "reference-free"
+    ]
+    by_hand = live.score_panels(
         texts.assign(source="Summarize: " + texts["source"]),
         {"tiny-bart": judges["tiny-bart"]},
         tmp_path,
         progress=False,
     )[0]["reference-free"]
     assert with_prompt.equals(by_hand) and not with_prompt.equals(
-        live.grids(texts, {"tiny-bart": judges["tiny-bart"]}, tmp_path, progress=False)[0]["reference-free"]
+        live.score_panels(texts, {"tiny-bart": judges["tiny-bart"]}, tmp_path, progress=False)[0][
+            "reference-free"
+        ]
     )
 
 
 def test_a_document_without_a_score_is_left_out_everywhere(judges, texts, tmp_path):
     bad = texts.assign(hypothesis=texts["hypothesis"].where(texts.index != 5, ""))
-    panels, gone = live.grids(
+    panels, gone = live.score_panels(
         bad, {"tiny-llama": judges["tiny-llama"], "tiny-bart": judges["tiny-bart"]}, tmp_path, progress=False
     )
     lost = texts.at[5, "document"]
@@ -99,17 +105,19 @@ def test_a_document_without_a_score_is_left_out_everywhere(judges, texts, tmp_pa
 
 def test_what_cannot_be_run_is_named(texts, tmp_path):
     with pytest.raises(ValueError, match=r"GPT3-Curie \(retired\).*Cohere-Command \(hosted\).*echo_leaves"):
-        live.grids(
-            texts, {name: EVALUATORS[name] for name in ("GPT2", "GPT3-Curie", "Cohere-Command")}, tmp_path
+        live.score_panels(
+            texts,
+            {name: NARCISSISM_MODELS[name] for name in ("GPT2", "GPT3-Curie", "Cohere-Command")},
+            tmp_path,
         )
 
 
 def test_the_self_effect_is_exact_for_three():
     rng = np.random.default_rng(1)
     names = list("abc")
-    scores = panel(rng.normal(size=(30, 3, 3)) + 0.8 * np.eye(3), names, names)
+    scores = score_panel(rng.normal(size=(30, 3, 3)) + 0.8 * np.eye(3), names, names)
     found = live.self_bias(scores, 400, 3)
-    residual = interaction_residual(mean_matrix(standardised(scores))).to_numpy()
+    residual = interaction_residual(mean_matrix(standardised_scores(scores))).to_numpy()
     sums = [sum(residual[matching[j], j] for j in range(3)) for matching in permutations(range(3))]
     assert (
         found["value"] == pytest.approx(1.5 * np.trace(residual) / 3)
@@ -118,31 +126,33 @@ def test_the_self_effect_is_exact_for_three():
         and found["documents"] == 30
     )
     assert found["lo"] < found["value"] < found["hi"] and found["control_hi"] < found["lo"]
-    sentence = live.sentence("reference-free", found)
+    sentence = live.self_bias_sentence("reference-free", found)
     assert f"lambda = {found['value']:.3f}" in sentence and "30 documents" in sentence
 
 
 def test_relatives_are_compared_with_strangers():
     names = ["x1", "x2", "y1", "y2"]
     like = np.array([[0.0, 2, 0, 0], [2, 0, 0, 0], [0, 0, 0, 2], [0, 0, 2, 0]])
-    scores = panel(np.stack([like, like]), names, names)
-    evaluator = EVALUATORS["BART-Base"]
+    scores = score_panel(np.stack([like, like]), names, names)
+    evaluator = NARCISSISM_MODELS["BART-Base"]
     judges = {name: replace(evaluator, family=name[0], size="", tuned="CNN") for name in names}
-    assert live.kin(scores, judges) == {"family": 1.0}  # All are tuned on the same, none has a size
+    assert live.family_effects(scores, judges) == {
+        "family": 1.0
+    }  # All are tuned on the same, none has a size
 
 
 def test_people_and_judges_correlate_as_scipy_says(judges, texts, tmp_path):
     given = texts.assign(human=np.arange(12.0) % 7)
     judge = judges["tiny-llama"]
     keep = [i for i in range(12) if i != 3]  # It has no likelihood for an empty summary
-    got = live.with_people(
+    got = live.human_correlations(
         given.assign(hypothesis=given["hypothesis"].where(given.index != 3, "")),
         {"tiny-llama": judge},
         "reference-based",
         tmp_path,
         progress=False,
     ).set_index("coefficient")
-    panels, _ = live.grids(given, {"tiny-llama": judge}, tmp_path, progress=False)
+    panels, _ = live.score_panels(given, {"tiny-llama": judge}, tmp_path, progress=False)
     scores = panels["reference-based"]["tiny-llama"].to_numpy()[keep]
     human = given["human"].to_numpy()[keep]
     assert (
@@ -160,24 +170,24 @@ def test_people_and_judges_correlate_as_scipy_says(judges, texts, tmp_path):
 
 
 def test_people_of_the_benchmarks():
-    table = live.people("summeval")
+    table = live.human_scored_summaries("summeval")
     assert (
         table.groupby("generator").size().to_dict() == dict.fromkeys(("BART", "T5", "GPT2"), 100)
         and table["human"].between(1, 5).all()
     )
     with pytest.raises(LookupError, match="'summeval'"):
-        live.people("nobody")
+        live.human_scored_summaries("nobody")
 
 
 def test_the_profile_of_the_paper_resolves():
     banks = profile("narcissism")["grid"].split()
-    hub = [name for name, evaluator in EVALUATORS.items() if evaluator.runs == "hub"]
-    plans = [plan("narcissism", bank) for bank in banks]
+    hub = [name for name, evaluator in NARCISSISM_MODELS.items() if evaluator.runs == "hub"]
+    plans = [bank_plan("narcissism", bank) for bank in banks]
     assert [(one_plan.dataset, one_plan.generator.name) for one_plan in plans] == [
         (dataset, name) for dataset in ("cnndm", "xsum") for name in hub
     ]
     assert all(
-        one_plan.generator.model == EVALUATORS[one_plan.generator.name].checkpoint
+        one_plan.generator.model == NARCISSISM_MODELS[one_plan.generator.name].checkpoint
         and one_plan.generator.decoding.samples == 0
         and not one_plan.generator.passes
         and one_plan.data.endswith(":500")
@@ -188,4 +198,4 @@ def test_the_profile_of_the_paper_resolves():
         and plans[2].generator.decoding.document == "{source}"
     )
     with pytest.raises(ValueError, match="retired"):
-        generator("GPT3-Curie")
+        generator_settings("GPT3-Curie")

@@ -17,15 +17,15 @@ import numpy as np
 import pytest
 from test_generate import SAMPLES, files, tiny
 
-from uetrust.core.store import canonical
+from uetrust.core.store import canonical_json
 from uetrust.generation import endpoint
 from uetrust.generation import serve as server
 from uetrust.generation.bank import read_bank
-from uetrust.generation.decoding import Decoding, key
-from uetrust.generation.endpoint import Cache, Endpoint, EndpointError
-from uetrust.generation.local import decode, encode, generate
-from uetrust.generation.serve import serving
-from uetrust.models.forward import read
+from uetrust.generation.decoding import Decoding, text_seed
+from uetrust.generation.endpoint import Endpoint, EndpointError, ReplyCache
+from uetrust.generation.local import decode_batch, encode_prompt, generate_texts
+from uetrust.generation.serve import running_server
+from uetrust.models.forward import score_tokens
 
 FEW = SAMPLES[:6]
 SETTINGS = Decoding(samples=3, max_new_tokens=12, prompt="w1 {source} w2")
@@ -39,13 +39,13 @@ def model():
 
 @pytest.fixture(scope="module")
 def url(model):
-    with serving(model, "tiny") as address:
+    with running_server(model, "tiny") as address:
         yield address
 
 
 @pytest.fixture
 def cache(tmp_path):
-    with Cache(tmp_path / "replies.sqlite") as replies:
+    with ReplyCache(tmp_path / "replies.sqlite") as replies:
         yield replies
 
 
@@ -78,7 +78,7 @@ def ask(url, chat=False, **fields):
 
 def greedy(model, ids, n):
     return model.tokenizer.decode(
-        decode(model, [ids], Decoding(max_new_tokens=n), [[None]])[0][0], skip_special_tokens=True
+        decode_batch(model, [ids], Decoding(max_new_tokens=n), [[None]])[0][0], skip_special_tokens=True
     )
 
 
@@ -94,9 +94,9 @@ def texts(reply):
 @pytest.mark.parametrize("kind,chat", [("llama", True), ("llama", False), ("bart", False), ("t5", False)])
 def test_greedy_texts_are_those_of_the_model_at_home(kind, chat, cache):
     model, settings = tiny(kind, chat), replace(SETTINGS, samples=0, document=SETTINGS.prompt)
-    with serving(model) as url:
-        rows = endpoint.generate(Endpoint(url, kind, chat=chat), FEW, settings, cache)
-    at_home = {row["sample"]: (row["text"], row["finish"]) for row in generate(model, FEW, settings)}
+    with running_server(model) as url:
+        rows = endpoint.generate_remotely(Endpoint(url, kind, chat=chat), FEW, settings, cache)
+    at_home = {row["sample"]: (row["text"], row["finish"]) for row in generate_texts(model, FEW, settings)}
     assert {row["sample"]: (row["text"], row["finish"]) for row in rows} == at_home and len(
         set(at_home.values())
     ) > 3
@@ -104,8 +104,8 @@ def test_greedy_texts_are_those_of_the_model_at_home(kind, chat, cache):
 
 def test_drawn_texts_are_those_of_the_project_s_sampling(url, model):
     settings = Decoding(max_new_tokens=9, temperature=0.7, top_k=20, top_p=0.9)
-    ids = encode(model, PROMPT)
-    ours = decode(model, [ids], settings, [[key(5, canonical(ids), i) for i in range(4)]])[0]
+    ids = encode_prompt(model, PROMPT)
+    ours = decode_batch(model, [ids], settings, [[text_seed(5, canonical_json(ids), i) for i in range(4)]])[0]
     got = ask(url, n=4, seed=5, max_tokens=9, temperature=0.7, top_k=20, top_p=0.9)
     assert texts(got) == [model.tokenizer.decode(text, skip_special_tokens=True) for text in ours]
     assert got["usage"] == dict(
@@ -135,9 +135,9 @@ def test_system_and_assistant_messages_go_through_the_template(url, model):
         dict(role="user", content="w6"),
     ]
     _, got = post(url, dict(model="tiny", messages=talk, temperature=0, max_tokens=6), "/chat/completions")
-    ids = encode(model, talk)
+    ids = encode_prompt(model, talk)
     assert (
-        got["usage"]["prompt_tokens"] == len(ids) > len(encode(model, talk[1:]))
+        got["usage"]["prompt_tokens"] == len(ids) > len(encode_prompt(model, talk[1:]))
         and got["choices"][0]["message"]["role"] == "assistant"
     )
     assert texts(got) == [greedy(model, ids, 6)]
@@ -162,7 +162,7 @@ def test_text_i_depends_on_seed_prompt_and_i_alone(url, chat):
             },
         )
     )
-    assert canonical(four) == canonical(again) and texts(two) == texts(four)[:2]
+    assert canonical_json(four) == canonical_json(again) and texts(two) == texts(four)[:2]
     assert (
         len(set(texts(four))) == 4
         and not set(texts(four)) & set(texts(other))
@@ -175,9 +175,9 @@ def test_without_a_seed_texts_differ_and_the_reply_tells_the_seed(url):
     assert texts(first) != texts(second) and texts(ask(url, n=3, max_tokens=10, seed=first["seed"])) == texts(
         first
     )
-    assert ask(url, temperature=0)["seed"] is None and canonical(
+    assert ask(url, temperature=0)["seed"] is None and canonical_json(
         ask(url, temperature=0, max_tokens=5)
-    ) == canonical(ask(url, temperature=0, max_tokens=5))
+    ) == canonical_json(ask(url, temperature=0, max_tokens=5))
 
 
 # (c) Log-probabilities
@@ -206,8 +206,8 @@ def test_logprobs_are_those_of_read_whatever_the_sampling(url, model, fields):
                     )
                 }
             )
-            reading = read(
-                model, [(encode(model, prompt), [words[tokens] for tokens in got["tokens"]])], topk=2
+            reading = score_tokens(
+                model, [(encode_prompt(model, prompt), [words[tokens] for tokens in got["tokens"]])], topk=2
             )[0]
             np.testing.assert_allclose(got["token_logprobs"], reading.logp, rtol=0, atol=1e-5)
             top = [
@@ -233,13 +233,13 @@ def close(found, wanted):
 def test_echo_gives_the_logprobs_of_a_given_text(url, model):
     fields = dict(echo=True, max_tokens=0, logprobs=0)
     (choice,) = ask(url, **fields)["choices"]
-    ids, logprobs = encode(model, PROMPT), choice["logprobs"]
-    assert canonical(ask(url, **fields)) == canonical(ask(url, **fields)), (
+    ids, logprobs = encode_prompt(model, PROMPT), choice["logprobs"]
+    assert canonical_json(ask(url, **fields)) == canonical_json(ask(url, **fields)), (
         "nothing is drawn, so nothing is left to chance"
     )
     assert choice["text"] == PROMPT and logprobs["tokens"] == PROMPT.split()
     assert logprobs["token_logprobs"][0] is None and logprobs["top_logprobs"] is None
-    close(logprobs["token_logprobs"][1:], read(model, [(ids[:1], ids[1:])])[0].logp)
+    close(logprobs["token_logprobs"][1:], score_tokens(model, [(ids[:1], ids[1:])])[0].logp)
 
 
 def test_echo_is_followed_by_the_text_and_its_logprobs(url):
@@ -254,13 +254,13 @@ def test_echo_is_followed_by_the_text_and_its_logprobs(url):
 
 def test_an_encoder_decoder_has_logprobs_of_its_texts_and_none_of_its_prompt():
     model = tiny("bart")
-    with serving(model, "tiny") as url:
+    with running_server(model, "tiny") as url:
         (choice,) = ask(url, logprobs=0, temperature=0, max_tokens=8)["choices"]
         status, reply = post(url, dict(model="tiny", prompt=PROMPT, echo=True, max_tokens=0, logprobs=0))
-    ids = decode(model, [encode(model, PROMPT)], Decoding(max_new_tokens=8), [[None]])[0][0]
+    ids = decode_batch(model, [encode_prompt(model, PROMPT)], Decoding(max_new_tokens=8), [[None]])[0][0]
     np.testing.assert_allclose(
         choice["logprobs"]["token_logprobs"],
-        read(model, [(encode(model, PROMPT), ids)])[0].logp,
+        score_tokens(model, [(encode_prompt(model, PROMPT), ids)])[0].logp,
         rtol=0,
         atol=1e-5,
     )
@@ -395,10 +395,10 @@ def test_a_wrong_model_is_not_found(url):
         "model_not_found",
     ) and "'tiny'" in reply["error"]["message"]
     with (
-        Cache(":memory:") as replies,
+        ReplyCache(":memory:") as replies,
         pytest.raises(EndpointError, match="HTTP 404.*1 attempt|1 attempt.*HTTP 404"),
     ):
-        endpoint.generate(Endpoint(url, "gpt-4"), FEW[:1], SETTINGS, replies)
+        endpoint.generate_remotely(Endpoint(url, "gpt-4"), FEW[:1], SETTINGS, replies)
 
 
 def repeated(words):
@@ -439,7 +439,7 @@ def test_without_a_length_the_text_fits_behind_its_prompt(url):
 
 
 def test_an_encoder_decoder_has_room_for_prompt_and_text_each():
-    with serving(tiny("bart"), "tiny") as url:
+    with running_server(tiny("bart"), "tiny") as url:
         for words, new, status in ((96, 20, 200), (97, 20, 400), (4, 95, 200), (4, 96, 400)):
             assert post(url, GOOD | dict(prompt=" ".join(["w3"] * words), max_tokens=new))[0] == status, (
                 words,
@@ -448,7 +448,7 @@ def test_an_encoder_decoder_has_room_for_prompt_and_text_each():
 
 
 def test_messages_need_a_chat_template_that_takes_them(url):
-    with serving(tiny("llama"), "tiny") as plain:
+    with running_server(tiny("llama"), "tiny") as plain:
         status, reply = post(plain, TALK, "/chat/completions")
     assert (
         status == 400
@@ -458,7 +458,7 @@ def test_messages_need_a_chat_template_that_takes_them(url):
     )
     model = tiny("llama", chat=True)
     model.tokenizer.chat_template = "{{ raise_exception('no system message, please') }}"
-    with serving(model, "tiny") as picky:
+    with running_server(model, "tiny") as picky:
         status, reply = post(picky, TALK, "/chat/completions")
     assert status == 400 and "no system message, please" in reply["error"]["message"]
 
@@ -512,7 +512,7 @@ def test_a_header_without_end(url):
 
 def test_errors_inside_are_told_without_a_traceback_or_a_text(model, monkeypatch):
     lines, real = [], server.decode
-    with serving(model, "tiny", log=lines.append) as url:
+    with running_server(model, "tiny", log=lines.append) as url:
         good = ask(url, temperature=0)
         for error in (
             RuntimeError("secret w3"),
@@ -551,7 +551,7 @@ def test_errors_inside_are_told_without_a_traceback_or_a_text(model, monkeypatch
 
 def test_a_number_that_is_none_is_an_error_inside_and_not_broken_json(model, monkeypatch):
     monkeypatch.setattr(server, "_logprobs", lambda *args: [[("w3", float("nan"), [])]])
-    with serving(model, "tiny") as url:
+    with running_server(model, "tiny") as url:
         assert post(url, GOOD | dict(logprobs=0))[0] == 500
 
 
@@ -569,7 +569,7 @@ def test_a_client_that_hangs_up_disturbs_nobody(url, capfd):
 def test_an_encoder_cannot_serve():
     model = tiny("llama")
     model.kind = "encoder"
-    with pytest.raises(ValueError, match="of kind 'encoder': it cannot write"), serving(model):
+    with pytest.raises(ValueError, match="of kind 'encoder': it cannot write"), running_server(model):
         pass
 
 
@@ -580,7 +580,7 @@ def test_an_encoder_cannot_serve():
 def test_a_bank_made_twice_is_the_same_to_the_byte(url, model, tmp_path, fields):
     one, two = (
         files(
-            endpoint.fill(
+            endpoint.fill_endpoint_bank(
                 tmp_path / name,
                 "d",
                 "g",
@@ -599,7 +599,7 @@ def test_a_bank_made_twice_is_the_same_to_the_byte(url, model, tmp_path, fields)
     assert bank.groupby("kind").size().to_dict() == dict(greedy=6, sample=18) and bank["text"].nunique() > 15
     at_home = {
         row["sample"]: row["text"]
-        for row in generate(model if fields.get("chat", True) else tiny("llama"), FEW, SETTINGS)
+        for row in generate_texts(model if fields.get("chat", True) else tiny("llama"), FEW, SETTINGS)
         if row["kind"] == "greedy"
     }
     assert dict(bank[bank["kind"] == "greedy"][["sample", "text"]].to_numpy()) == at_home
@@ -615,7 +615,7 @@ def test_eight_at_once_are_each_answered_right(url):
     alone = [ask(url, **body) for body in bodies]
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(lambda body: ask(url, **body), bodies * 3))
-    assert together == alone * 3 and len({canonical(reply["choices"]) for reply in alone}) == 8
+    assert together == alone * 3 and len({canonical_json(reply["choices"]) for reply in alone}) == 8
 
 
 def test_one_at_a_time_meets_the_model(model, monkeypatch):
@@ -630,7 +630,7 @@ def test_one_at_a_time_meets_the_model(model, monkeypatch):
             inside.pop()
 
     monkeypatch.setattr(server, "decode", counted)
-    with serving(model, "tiny") as url, ThreadPoolExecutor(8) as pool:
+    with running_server(model, "tiny") as url, ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda i: ask(url, seed=i, max_tokens=10), range(8)))
     assert most == [1] * 8
 
@@ -639,14 +639,14 @@ def test_one_at_a_time_meets_the_model(model, monkeypatch):
 def test_the_model_has_a_name_and_the_door_is_closed_behind(model, tmp_path):
     served = tiny("llama")
     served.id = str(tmp_path / "models" / "my-llama")
-    with serving(served) as url:
+    with running_server(served) as url:
         assert [listed["id"] for listed in json.load(urllib.request.urlopen(url + "/models"))["data"]] == [
             "my-llama"
         ]
     with pytest.raises(urllib.error.URLError):
         post(url, GOOD)
     served.id, served.revision = "org/my-llama", "abc"
-    with serving(served) as url:
+    with running_server(served) as url:
         assert [listed["id"] for listed in json.load(urllib.request.urlopen(url + "/models"))["data"]] == [
             "org/my-llama"
         ]
@@ -678,7 +678,7 @@ def test_from_a_folder_until_interrupted(tmp_path, model):
             assert (
                 run.wait(60) == 0
                 and run.communicate() == ("", "")
-                and got == [greedy(model, encode(model, PROMPT), 6)]
+                and got == [greedy(model, encode_prompt(model, PROMPT), 6)]
             )
         finally:
             run.kill()

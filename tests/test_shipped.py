@@ -8,10 +8,10 @@ from safetensors import safe_open
 
 from uetrust.core.settings import root
 from uetrust.data.bulletins import bulletins
-from uetrust.data.checker import ERRORS, judge
+from uetrust.data.checker import ERROR_TYPES, check_summaries
 from uetrust.models.load import load
 from uetrust.training import behaviour
-from uetrust.training.behaviour import BEHAVIOUR, TARGETS, reached, summaries
+from uetrust.training.behaviour import BEHAVIOUR, BEHAVIOUR_TARGETS, model_summaries, targets_reached
 from uetrust.training.train import RECIPES
 
 FOLDER = root() / "data" / "models"
@@ -45,18 +45,25 @@ def test_every_model_that_ships_was_looked_at_on_both_splits():
     assert set(TABLE.index.droplevel("quantity")) == {
         (name, split) for name in NAMES for split in ("test", "shifted")
     }
-    assert {name for name in NAMES if name in TARGETS} == set(reached(TABLE.reset_index())["model"])
+    assert {name for name in NAMES if name in BEHAVIOUR_TARGETS} == set(
+        targets_reached(TABLE.reset_index())["model"]
+    )
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if behaviour.summarizing in BEHAVIOUR[n]])
+@pytest.mark.parametrize("name", [n for n in NAMES if behaviour.summarizer_errors in BEHAVIOUR[n]])
 def test_greedy_summaries_err_as_often_as_the_table_says(name):
-    documents = bulletins("test", 400 * behaviour.RARE)
-    wrong = judge(list(summaries(load(FOLDER / name, device="cpu"), documents)), documents)[list(ERRORS)] > 0
+    documents = bulletins("test", 400 * behaviour.SUMMARIES_PER_JUDGEMENT)
+    wrong = (
+        check_summaries(list(model_summaries(load(FOLDER / name, device="cpu"), documents)), documents)[
+            list(ERROR_TYPES)
+        ]
+        > 0
+    )
     assert abs(wrong.any(axis=1).mean() - TABLE[name, "test", "wrong"]) <= 0.005, (
         "ten of 2,000 may differ on another machine"
     )
 
 
 def test_what_ships_reaches_the_targets():
-    met = reached(TABLE.reset_index())
+    met = targets_reached(TABLE.reset_index())
     assert len(met) == 37 and met["met"].all(), met[~met["met"]].to_string()

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import sentence_bleu
 
 from uetrust.core.registry import reg
-from uetrust.core.run import Run
+from uetrust.core.run import ScoreRun
 from uetrust.nlg.overlap import rouge_1, rouge_2, rouge_l
-from uetrust.stats.similarity import in_order, jaccard, rouge_words, sample_stems
+from uetrust.stats.similarity import jaccard, lcs_lengths, rouge_tokenizer, sample_stems
 
 words = st.lists(st.sampled_from("rain rains fell on the Hall Ünder".split()), max_size=7)
 texts = st.lists(words.map(" ".join), min_size=1, max_size=6)
@@ -19,7 +19,7 @@ ROUGE = dict(rouge_1_pairs=rouge_1, rouge_2_pairs=rouge_2, rouge_l_pairs=rouge_l
 
 
 def pairs(name, drawn):
-    return Run([0], reg, sample_texts=[drawn])[name][0]
+    return ScoreRun([0], reg, sample_texts=[drawn])[name][0]
 
 
 @pytest.mark.parametrize("name", ["jaccard", *ROUGE])
@@ -59,7 +59,7 @@ def test_rouge_is_that_of_the_package_where_both_texts_have_enough_words(name, d
             if enough[i] and enough[j]:
                 assert found[i, j] == pytest.approx(ROUGE[name](first, second), abs=1e-12)
             else:
-                assert found[i, j] == (rouge_words()(first) == rouge_words()(second))
+                assert found[i, j] == (rouge_tokenizer()(first) == rouge_tokenizer()(second))
 
 
 @given(drawn=texts)
@@ -95,9 +95,9 @@ def test_the_longest_common_subsequence_is_that_of_the_textbook(drawn):
                 table[i + 1, j + 1] = table[i, j] + 1 if x == y else max(table[i, j + 1], table[i + 1, j])
         return table[-1, -1]
 
-    assert in_order(drawn).tolist() == [[naive(first, second) for second in drawn] for first in drawn]
+    assert lcs_lengths(drawn).tolist() == [[naive(first, second) for second in drawn] for first in drawn]
 
 
 def test_a_longest_common_subsequence_of_more_words_than_a_machine_word_has_bits():
     many = [str(i % 97) for i in range(400)]
-    assert in_order([many, many[::2], ["x", *many]])[0].tolist() == [400, 200, 400]
+    assert lcs_lengths([many, many[::2], ["x", *many]])[0].tolist() == [400, 200, 400]

@@ -10,12 +10,12 @@ from scipy.stats import spearmanr
 from uetrust.core import settings as s
 from uetrust.core.registry import load_scores
 from uetrust.core.settings import root
-from uetrust.data.datasets import samples
-from uetrust.evaluation.cells import Group
+from uetrust.data.datasets import load_samples
+from uetrust.evaluation.cells import PRRCells
 from uetrust.evaluation.prr import prr, prr_difference
 from uetrust.generation.bank import read_bank
 from uetrust.scoring import pipeline as f
-from uetrust.scoring.methods import score_bank
+from uetrust.scoring.methods import score_generations
 from uetrust.studies import stability as st
 
 reg = load_scores()
@@ -50,8 +50,8 @@ def test_three_seeds_find_the_noise_that_hundreds_show():
     true, told = [], []
     for k in range(25):
         levels = study(seeds=25, n=80, m=2, seed=k)
-        true.append(st.deletions(levels)[0].var(0, ddof=1))
-        told.append(st.spreads(dict(list(levels.items())[:3]), draws=2)["chance"] ** 2)
+        true.append(st.delete_one_prr(levels)[0].var(0, ddof=1))
+        told.append(st.variation(dict(list(levels.items())[:3]), draws=2)["chance"] ** 2)
     assert np.mean(told) == pytest.approx(np.mean(true), rel=0.15)
 
 
@@ -61,21 +61,21 @@ def test_the_share_of_the_seed_lies_in_its_interval(drawn, blur):
     v = np.array(
         [
             [
-                Group(quality.to_numpy()[:, None], uncertainty.to_numpy()).value[0, 0]
+                PRRCells(quality.to_numpy()[:, None], uncertainty.to_numpy()).value[0, 0]
                 for quality, uncertainty in study(drawn, blur, 2, 80, 1, 1000 + k).values()
             ]
             for k in range(1000)
         ]
     )
     share = ((v[:, 0] - v[:, 1]) ** 2).mean() / 2 / v.var(0, ddof=1).mean()
-    t = pd.concat([st.spreads(study(drawn, blur, 3, 80, 1, k), 200, k) for k in range(40)])
+    t = pd.concat([st.variation(study(drawn, blur, 3, 80, 1, k), 200, k) for k in range(40)])
     assert t["share"].mean() == pytest.approx(share, abs=0.08)
     assert ((t["share_lo"] - 0.03 < share) & (share < t["share_hi"] + 0.03)).mean() >= 0.75
 
 
 def test_the_error_over_texts_is_that_of_prr():
     levels = study()
-    x = st.spreads(levels, 10).set_index("method")
+    x = st.variation(levels, 10).set_index("method")
     for c in x.index:
         se = np.array([prr(quality, uncertainty[c]).se for quality, uncertainty in levels.values()])
         assert x.at[c, "texts"] ** 2 == pytest.approx((se**2).mean(), rel=1e-10)
@@ -87,16 +87,16 @@ def test_the_error_over_texts_is_that_of_prr():
 
 def test_chance_is_half_of_the_paired_squared_errors():
     levels = study()
-    d = st.differences(levels)
+    d = st.level_differences(levels)
     assert np.allclose(
-        st.spreads(levels, 10)["chance"] ** 2, (d["se"] ** 2).groupby(d["method"]).mean() / 2, rtol=1e-10
+        st.variation(levels, 10)["chance"] ** 2, (d["se"] ** 2).groupby(d["method"]).mean() / 2, rtol=1e-10
     )
 
 
 def test_a_difference_is_that_of_two_methods_on_the_same_texts():
     levels = study(seeds=2)
     (quality, a), (_, b) = levels.values()
-    d = st.differences(levels).set_index("method")
+    d = st.level_differences(levels).set_index("method")
     for c in a:
         want = prr_difference(quality, a[c], b[c])
         assert np.allclose(
@@ -109,7 +109,11 @@ def test_a_difference_is_that_of_two_methods_on_the_same_texts():
 def test_the_same_seed_moves_nothing():
     one = study(seeds=1)["s0"]
     levels = {k: one for k in "abc"}
-    x, d, h = st.spreads(levels, 20), st.differences(levels), st.halves(levels, 30).set_index("changed")
+    x, d, h = (
+        st.variation(levels, 20),
+        st.level_differences(levels),
+        st.split_half_agreement(levels, 30).set_index("changed"),
+    )
     assert (
         np.allclose(x[["between", "chance", "share", "share_lo", "share_hi"]], 0, atol=1e-12)
         and (x["texts"] > 0).all()
@@ -119,11 +123,11 @@ def test_the_same_seed_moves_nothing():
         h.loc["level", ["rho", "lo", "hi", "same", "loss"]].tolist() == [1, 1, 1, 1, 0]
         and h.at["texts", "same"] < 1
     )
-    assert (st.orders(st.by_level(levels))[["rho", "loss"]].to_numpy() == [1, 0]).all()
+    assert (st.rank_agreement_of_levels(st.prr_by_level(levels))[["rho", "loss"]].to_numpy() == [1, 0]).all()
 
 
 def test_errors_of_exchangeable_seeds_are_of_the_right_size():
-    p = np.concatenate([st.differences(study(seeds=2, m=1, seed=k))["p"] for k in range(200)])
+    p = np.concatenate([st.level_differences(study(seeds=2, m=1, seed=k))["p"] for k in range(200)])
     assert 0.02 <= (p < 0.05).mean() <= 0.09
 
 
@@ -138,7 +142,7 @@ def test_a_half_is_what_its_draw_says():
         return [prr(quality.iloc[part], uncertainty[c].iloc[part]).value for c in uncertainty]
 
     a, other, rest = at(i, order[:15]), at(j, order[:15]), at(i, order[15:])
-    for row, b in zip(st.halves(levels, 1, 4).itertuples(), (other, rest)):
+    for row, b in zip(st.split_half_agreement(levels, 1, 4).itertuples(), (other, rest)):
         assert (
             row.n == 15
             and row.used == 1
@@ -162,39 +166,41 @@ def test_orders_name_the_best_and_what_its_choice_costs():
         ],
         columns=["level", "method", "value"],
     )
-    o = st.orders(table).iloc[0]
+    o = st.rank_agreement_of_levels(table).iloc[0]
     assert (
         (o.a, o.b, o.best_a, o.best_b, o.n) == ("x", "y", "a", "b", 3)
         and o.loss == pytest.approx(0.4)
         and o.rho == pytest.approx(0.5)
     )
-    assert not len(st.orders(table[table["level"] == "x"]))
+    assert not len(st.rank_agreement_of_levels(table[table["level"] == "x"]))
 
 
 def test_a_draw_depends_on_its_seed_only():
     levels = study(n=20)
-    pd.testing.assert_frame_equal(st.halves(levels, 8, 1), st.halves(levels, 8, 1))
-    pd.testing.assert_frame_equal(st.spreads(levels, 50, 1), st.spreads(levels, 50, 1))
-    assert not st.halves(levels, 8, 1).equals(st.halves(levels, 8, 2)) and not st.spreads(
-        levels, 50, 1
-    ).equals(st.spreads(levels, 50, 2))
+    pd.testing.assert_frame_equal(
+        st.split_half_agreement(levels, 8, 1), st.split_half_agreement(levels, 8, 1)
+    )
+    pd.testing.assert_frame_equal(st.variation(levels, 50, 1), st.variation(levels, 50, 1))
+    assert not st.split_half_agreement(levels, 8, 1).equals(
+        st.split_half_agreement(levels, 8, 2)
+    ) and not st.variation(levels, 50, 1).equals(st.variation(levels, 50, 2))
 
 
 def test_a_half_in_which_all_texts_are_equally_good_is_not_used():
     levels = study(n=12)
     quality = pd.Series(np.r_[0.0, np.ones(11)], next(iter(levels.values()))[0].index)
-    h = st.halves({k: (quality, uncertainty) for k, (_, uncertainty) in levels.items()}, 40).set_index(
-        "changed"
-    )
+    h = st.split_half_agreement(
+        {k: (quality, uncertainty) for k, (_, uncertainty) in levels.items()}, 40
+    ).set_index("changed")
     assert 0 < h.at["level", "used"] < 40 and h.at["texts", "used"] == 0 and np.isnan(h.at["texts", "rho"])
     with pytest.raises(ValueError, match="halves of 5 texts are too small"):
-        st.halves(study(n=5))
+        st.split_half_agreement(study(n=5))
 
 
 # What levels share
 def test_levels_share_texts_and_methods_and_say_what_they_leave_out():
     (quality, a), (_, b) = study(seeds=2, n=10).values()
-    levels, why = st.shared(
+    levels, why = st.common_levels(
         {"x": (quality, a), "y": (quality.drop("t3"), b.drop(index="t5", columns="u2").assign(u0=1.0, z=2.0))}
     )
     assert list(levels["x"][0].index) == [i for i in quality.index if i not in ("t3", "t5")] and list(
@@ -202,7 +208,7 @@ def test_levels_share_texts_and_methods_and_say_what_they_leave_out():
     ) == list(levels["y"][1]) == ["u1"]
     assert why == {"u0": "y: the same for all texts", "z": "y: the same for all texts"}
     with pytest.raises(ValueError, match="the levels x, y have no text in common"):
-        st.shared({"x": (quality[:4], a), "y": (quality[4:], b)})
+        st.common_levels({"x": (quality[:4], a), "y": (quality[4:], b)})
 
 
 # Real texts
@@ -249,7 +255,9 @@ def banks(tmp_path_factory):
     mp.chdir(d)
     for c in (s.root, s._read):
         c.cache_clear()
-    yield {n: f.fill("small", f"bulletin--{n}", progress=False) for n in ("base", "few", "same", "other")}
+    yield {
+        n: f.run_pipeline("small", f"bulletin--{n}", progress=False) for n in ("base", "few", "same", "other")
+    }
     mp.undo()
     for c in (s.root, s._read):
         c.cache_clear()
@@ -264,7 +272,9 @@ def test_another_seed_changes_what_is_drawn_and_not_the_greedy_text(banks):
     assert texts(banks["base"], "greedy") == texts(banks["same"], "greedy") == texts(banks["other"], "greedy")
     assert texts(banks["base"], "sample") == texts(banks["same"], "sample") != texts(banks["other"], "sample")
     a, b, c = (
-        score_bank(banks[n], ["msp", *st.by_draws()], progress=False).set_index(["name", "sample"])["value"]
+        score_generations(banks[n], ["msp", *st.methods_using_samples()], progress=False).set_index(
+            ["name", "sample"]
+        )["value"]
         for n in ("base", "same", "other")
     )
     assert (
@@ -275,29 +285,29 @@ def test_another_seed_changes_what_is_drawn_and_not_the_greedy_text(banks):
 
 
 def test_the_first_texts_of_many_score_like_few(banks):
-    s3 = samples("bulletin:test:3")
-    a = st.first_drawn(banks["base"], 2, s3)
-    b = score_bank(banks["few"], st.by_draws(), s3, progress=False)
+    s3 = load_samples("bulletin:test:3")
+    a = st.scores_of_first_samples(banks["base"], 2, s3)
+    b = score_generations(banks["few"], st.methods_using_samples(), s3, progress=False)
     assert a["name"].nunique() > 30 and list(a["name"].unique()) == list(b["name"].unique())
     m = a.merge(b, on=["name", "sample"])
     assert len(m) == len(a) and np.allclose(m["value_x"], m["value_y"], rtol=1e-4, atol=1e-4, equal_nan=True)
-    one = st.first_drawn(banks["base"], 2, s3, only=[s3["id"][1]])
+    one = st.scores_of_first_samples(banks["base"], 2, s3, only=[s3["id"][1]])
     assert set(one["sample"]) == {s3["id"][1]} and np.allclose(
         one["value"], a[a["sample"] == s3["id"][1]]["value"], equal_nan=True
     )
     with pytest.raises(ValueError, match="drawn texts of a source: 9 are too many"):
-        st.first_drawn(banks["base"], 9, s3)
+        st.scores_of_first_samples(banks["base"], 9, s3)
 
 
 def test_methods_by_draws_change_with_the_draws_and_no_others():
     greedy_only = {
         n for n in reg.of("ue") if n.startswith(("t_", "s_", "msp", "mte", "p_true", "verbal", "rauq"))
     }
-    assert not greedy_only & set(st.by_draws()) and {
+    assert not greedy_only & set(st.methods_using_samples()) and {
         "lex_sim",
         "deg_mat",
         "sentence_sar",
         "selfcheck_nli",
         "cocoa_msp",
         "num_sets",
-    } <= set(st.by_draws())
+    } <= set(st.methods_using_samples())

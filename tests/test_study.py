@@ -13,19 +13,25 @@ import pytest
 
 from uetrust.core.settings import profile, root
 from uetrust.evaluation.agreement import agreement
-from uetrust.papers.he2024.published import figure_table, figures, null_sd, readings, tables
+from uetrust.papers.he2024.published import (
+    correlation_figures,
+    figure_table,
+    figure_variants,
+    normal_null_sd,
+    printed_tables,
+)
 from uetrust.report.chapters import (
-    cells,
-    ranks,
+    claim_standing,
     save_agreement,
     save_csv,
     save_page,
     save_table,
     setting_figures,
-    standing,
-    with_means,
+    table_cells,
+    table_rank_intervals,
+    table_with_means,
 )
-from uetrust.report.page import expected, missing, write_report
+from uetrust.report.page import expected_files, missing_files, write_report
 
 
 def digest(folder):
@@ -33,14 +39,14 @@ def digest(folder):
 
 
 def test_every_table_and_figure_of_the_paper_is_expected_once():
-    e = expected("demo")
+    e = expected_files("demo")
     assert e["tables"] == [f"T{i}" for i in range(3, 12)] and list(e["figures"]) == list(range(3, 42))
     from_settings = [f for t in e["tables"] for f, _ in setting_figures(t)]
     assert sorted(set(from_settings)) == list(range(3, 42))
     assert (
         sum(map(len, e["figures"].values()))
         == len(from_settings)
-        == sum(len(readings(f)) for f in figures().index)
+        == sum(len(figure_variants(f)) for f in correlation_figures().index)
     )
 
 
@@ -74,30 +80,32 @@ def test_table_files_hold_the_printed_numbers(tmp_path):
     for t in ("T3", "T11"):
         save_table(t, tmp_path)
         got = pd.read_csv(tmp_path / f"table{int(t[1:]):02d}.csv", index_col=0)
-        np.testing.assert_array_equal(got.loc[tables()[t].index, tables()[t].columns], tables()[t])
-    assert got.columns[-1] == "Row Mean" and with_means("T3").index[-1] == "Col Mean"
+        np.testing.assert_array_equal(
+            got.loc[printed_tables()[t].index, printed_tables()[t].columns], printed_tables()[t]
+        )
+    assert got.columns[-1] == "Row Mean" and table_with_means("T3").index[-1] == "Col Mean"
 
 
 @pytest.mark.parametrize("t,n", [("T3", 1906), ("T8", 11334), ("T9", 100)])
 def test_band_of_chance(t, n):
-    c = cells(t)
-    assert set(c["null_sd"]) == {null_sd(n)}
-    assert (c["inside"] == (c["value"].abs() < 1.96 * null_sd(n))).all() and 0 < c["inside"].mean() < 1
+    c = table_cells(t)
+    assert set(c["null_sd"]) == {normal_null_sd(n)}
+    assert (c["inside"] == (c["value"].abs() < 1.96 * normal_null_sd(n))).all() and 0 < c["inside"].mean() < 1
 
 
 def test_rank_intervals_hold_the_rank_and_widen_with_shared_errors():
-    r = ranks("T3")
+    r = table_rank_intervals("T3")
     assert (r["rank_lo"] <= r["rank"]).all() and (r["rank"] <= r["rank_hi"]).all()
     width = (r["rank_hi"] - r["rank_lo"]).groupby(r["judged_by"]).sum()
     assert width["mean, errors shared by all rows"] >= width["mean, errors independent between rows"]
-    pd.testing.assert_frame_equal(r, ranks("T3"))
+    pd.testing.assert_frame_equal(r, table_rank_intervals("T3"))
 
 
 def test_standing_says_never_testable_only_without_significance():
-    from uetrust.papers.he2024.claims import ledger
+    from uetrust.papers.he2024.claims import claim_ledger
 
-    led = ledger()
-    s = standing(led)
+    led = claim_ledger()
+    s = claim_standing(led)
     assert s.isin(["partly", "fails", "not decidable"]).sum() == (led["verdict"] != "holds").sum()
     assert (led.loc[s == "never testable", "significant_cells"].fillna(0) == 0).all()
     rho = led["correlation_cells"].fillna(0) > 0
@@ -116,11 +124,11 @@ def test_report_escapes_text_and_needs_no_other_file(tmp_path):
         save_agreement(f, tmp_path / "figures")
     for n in ("verdicts", "point"):
         (tmp_path / "claims" / f"{n}.png").write_bytes((tmp_path / "figures" / "fig40.png").read_bytes())
-    from uetrust.papers.he2024.claims import ledger
+    from uetrust.papers.he2024.claims import claim_ledger
 
-    led = ledger(draws=5)
+    led = claim_ledger(draws=5)
     led.loc[0, "claim"] = '<script>alert(1)</script> & "quoted"'
-    save_csv(led.assign(standing=standing(led)), tmp_path / "claims" / "claims.csv")
+    save_csv(led.assign(standing=claim_standing(led)), tmp_path / "claims" / "claims.csv")
     for n in (
         *profile("smoke")["studies"].split()[2:],
         *(
@@ -178,7 +186,7 @@ def test_report_names_what_is_missing(tmp_path):
     save_table("T9", tmp_path / "tables")
     (tmp_path / "tables" / "table09_cells.csv").unlink()
     lost = write_report("smoke", tmp_path)
-    assert "tables/table09_cells.csv" in lost and lost == missing("smoke", tmp_path)
+    assert "tables/table09_cells.csv" in lost and lost == missing_files("smoke", tmp_path)
     assert "table09_cells.csv" in (tmp_path / "report" / "index.html").read_text()
 
 
@@ -189,10 +197,10 @@ def test_settings_name_the_tables_of_the_paper():
 
 
 def test_readme_says_what_the_ledger_says():
-    from uetrust.evaluation.agreement import smallest_p
-    from uetrust.papers.he2024.claims import ledger
+    from uetrust.evaluation.agreement import smallest_attainable_p
+    from uetrust.papers.he2024.claims import claim_ledger
 
-    led, text = ledger(draws=0), (root() / "README.md").read_text()
+    led, text = claim_ledger(draws=0), (root() / "README.md").read_text()
     n = led["verdict"].value_counts()
     rho = led[(led["verdict"] == "holds") & (led["correlation_cells"].fillna(0) > 0)]
     words = {1: "one"}
@@ -205,5 +213,5 @@ def test_readme_says_what_the_ledger_says():
         f"Of the {len(rho)} that hold and speak of correlations, "
         f"{(rho['significant_cells'] == 0).sum()} rest on no correlation" in text
     )
-    assert f"p = {smallest_p(4):.3f}" in text
+    assert f"p = {smallest_attainable_p(4):.3f}" in text
     assert re.findall(r"^make (\w+)$", text, re.M) == ["reproduce", "test"]

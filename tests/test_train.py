@@ -8,9 +8,9 @@ import torch
 from safetensors import safe_open
 from transformers import AutoTokenizer
 
-from uetrust.data.bulletins import SPLITS, bulletins
-from uetrust.data.checker import check
-from uetrust.models.likelihoods import UNIEVAL
+from uetrust.data.bulletins import BULLETIN_SPLITS, bulletins
+from uetrust.data.checker import check_summary
+from uetrust.models.likelihoods import UNIEVAL_QUESTIONS
 from uetrust.models.load import load
 from uetrust.training import tasks, train
 
@@ -24,22 +24,22 @@ def bart(**changes):
 
 @pytest.fixture(scope="module")
 def texts():
-    return train.corpus()
+    return train.tokenizer_corpus()
 
 
 @pytest.fixture(scope="module")
 def tok(texts):
-    return tasks.tokenizer(texts, "bart")
+    return tasks.task_tokenizer(texts, "bart")
 
 
-@pytest.mark.parametrize("family", tasks.SPECIALS)
+@pytest.mark.parametrize("family", tasks.SPECIAL_TOKENS)
 def test_tokenizers_write_every_split_back_and_load_without_the_hub(family, texts, tmp_path):
     name = {recipe.family: n for n, recipe in train.RECIPES.items()}[family]
-    made = tasks.tokenizer(texts, family)
+    made = tasks.task_tokenizer(texts, family)
     made.save_pretrained(tmp_path)
     getattr(__import__("transformers"), train.RECIPES[name].cls).config_class().save_pretrained(tmp_path)
     loaded = AutoTokenizer.from_pretrained(tmp_path)
-    for split in SPLITS:
+    for split in BULLETIN_SPLITS:
         for text in bulletins(split, 30)["source"]:
             ids = loaded(text)["input_ids"]
             assert ids == made(text)["input_ids"]
@@ -67,7 +67,7 @@ def test_names_of_the_shifted_split_are_not_in_the_vocabulary(tok):
 def test_a_pair_of_texts_is_framed_as_in_bart_t5_and_bert(texts):
     frames = dict(bart="<s> Yes </s> </s> Yes </s>", t5="Yes </s> Yes </s>", bert="[CLS] Yes [SEP] Yes [SEP]")
     for family, frame in frames.items():
-        tokenizer = tasks.tokenizer(texts, family)
+        tokenizer = tasks.task_tokenizer(texts, family)
         assert (
             tokenizer.convert_ids_to_tokens(tokenizer("Yes", "Yes")["input_ids"])
             == frame.replace("Yes", "ĠYes").split()
@@ -76,8 +76,10 @@ def test_a_pair_of_texts_is_framed_as_in_bart_t5_and_bert(texts):
 
 
 def test_a_conversation_has_the_ids_of_the_chat_template(texts):
-    tokenizer = tasks.tokenizer(texts, "llama")
-    for messages in tasks.chats(tasks.rows(0, 10, 0.5), np.random.default_rng(0)):
+    tokenizer = tasks.task_tokenizer(texts, "llama")
+    for messages in tasks.training_conversations(
+        tasks.training_bulletins(0, 10, 0.5), np.random.default_rng(0)
+    ):
         assert (
             train.chat_example(messages, tokenizer).ids
             == tokenizer(tokenizer.apply_chat_template(messages, tokenize=False), add_special_tokens=False)[
@@ -87,19 +89,19 @@ def test_a_conversation_has_the_ids_of_the_chat_template(texts):
 
 
 def test_excerpts_say_nothing_that_the_bulletin_does_not_and_derive_only_from_what_is_left():
-    for row, short in zip(tasks.rows(0, 60), tasks.rows(0, 60, 1.0)):
-        verdict = check(short.source, row.facts, row.main)
+    for row, short in zip(tasks.training_bulletins(0, 60), tasks.training_bulletins(0, 60, 1.0)):
+        verdict = check_summary(short.source, row.facts, row.main)
         assert not verdict.labels.any() and not verdict.unparsed.any()
-        verdict = check(short.reference, short.facts, short.main)
+        verdict = check_summary(short.reference, short.facts, short.main)
         assert not verdict.labels.any() and verdict.relevance == 1
         assert len(short.facts) <= len(row.facts)
 
 
 def test_answers_about_a_summary_are_those_of_the_checker():
-    row, rng = tasks.rows(0, 1)[0], random.Random(0)
+    row, rng = tasks.training_bulletins(0, 1)[0], random.Random(0)
 
     def answers(summary):
-        messages = tasks.conversation(row, summary, rng)
+        messages = tasks.judge_conversation(row, summary, rng)
         return {
             question["content"].split("Summary: ")[-1]: answer["content"]
             for question, answer in zip(messages[::2], messages[1::2])
@@ -118,23 +120,33 @@ def test_answers_about_a_summary_are_those_of_the_checker():
 
 
 def test_questions_are_worded_as_unieval_and_balanced():
-    questions = tasks.questions(tasks.rows(0, 400), np.random.default_rng(0))
+    questions = tasks.yes_no_questions(tasks.training_bulletins(0, 400), np.random.default_rng(0))
     assert all(prompt.startswith("question: Is this ") and " </s> " in prompt for prompt, _ in questions)
-    for dimension in tasks.QUESTIONS:
-        answer = [yes for prompt, yes in questions if prompt.startswith(UNIEVAL[dimension].split(" </s>")[0])]
+    for dimension in tasks.UNIEVAL_VARIANTS:
+        answer = [
+            yes
+            for prompt, yes in questions
+            if prompt.startswith(UNIEVAL_QUESTIONS[dimension].split(" </s>")[0])
+        ]
         assert 0.35 < np.mean([yes == "Yes" for yes in answer]) < 0.65, dimension
 
 
 def test_words_in_disorder_are_shown_as_often_as_wanted_and_are_never_right():
     def asked(disorder):
-        return tasks.questions(tasks.rows(0, 400), np.random.default_rng(0), (0, 0, 1, 0), disorder)
+        return tasks.yes_no_questions(
+            tasks.training_bulletins(0, 400), np.random.default_rng(0), (0, 0, 1, 0), disorder
+        )
 
     def jumbled(disorder):
         said = [
             (prompt.split("claim: ")[1].split(" </s>")[0], answer, row)
-            for (prompt, answer), row in zip(asked(disorder), tasks.rows(0, 400))
+            for (prompt, answer), row in zip(asked(disorder), tasks.training_bulletins(0, 400))
         ]
-        return [answer for sentence, answer, row in said if check(sentence, row.facts, row.main).fluency < 1]
+        return [
+            answer
+            for sentence, answer, row in said
+            if check_summary(sentence, row.facts, row.main).fluency < 1
+        ]
 
     assert jumbled(0.0) == [] and set(jumbled(0.5)) == {"No"}
     assert (
@@ -142,7 +154,7 @@ def test_words_in_disorder_are_shown_as_often_as_wanted_and_are_never_right():
     )  # Half of the texts should be good
 
 
-@pytest.mark.parametrize("name", [*train.RECIPES, *train.ON_THE_WAY])
+@pytest.mark.parametrize("name", [*train.RECIPES, *train.INTERMEDIATE_RECIPES])
 def test_a_few_steps_lower_the_loss_of_every_model(name, texts):
     recipe = train.recipe(name)
     small = dict(
@@ -157,20 +169,20 @@ def test_a_few_steps_lower_the_loss_of_every_model(name, texts):
     recipe = recipe._replace(
         config=recipe.config | {k: value for k, value in small.items() if k in recipe.config}, batch=8
     )
-    tok = tasks.tokenizer(texts, recipe.family)
-    model, batches = train.build(recipe, tok), train.pool(recipe, tok, 0, 1000)[:4]
+    tok = tasks.task_tokenizer(texts, recipe.family)
+    model, batches = train.build_model(recipe, tok), train.draw_pool(recipe, tok, 0, 1000)[:4]
     opts = train._optimizers(model, recipe)
     losses = [np.mean([train._update(model, opts, batch, 2e-3) for batch in batches]) for _ in range(4)]
     assert losses[-1] < 0.97 * losses[0]
 
 
 def test_a_killed_run_ends_with_the_weights_of_an_undisturbed_one(tok, tmp_path, monkeypatch):
-    monkeypatch.setattr(train, "POOL", 5)
+    monkeypatch.setattr(train, "POOL_STEPS", 5)
 
     def run(path):
         recipe = bart()
-        model = train.build(recipe, tok)
-        return model, train.fit(model, recipe, tok, tmp_path / path, minutes=0)
+        model = train.build_model(recipe, tok)
+        return model, train.fit_recipe(model, recipe, tok, tmp_path / path, minutes=0)
 
     whole, curve = run("whole.safetensors")
     step, left = train._update, [12]
@@ -197,7 +209,7 @@ def states(model, ids):
 
 
 def unlike(texts):  # Two tokenizers that take a text apart alike, in ids that differ, and its ids
-    there, here = tasks.tokenizer(texts, "bart"), tasks.tokenizer(texts[::2], "bart")
+    there, here = tasks.task_tokenizer(texts, "bart"), tasks.task_tokenizer(texts[::2], "bart")
     first, second = (
         tokenizer(texts[0], add_special_tokens=False)["input_ids"] for tokenizer in (there, here)
     )
@@ -209,13 +221,13 @@ def test_a_warm_start_reads_as_the_model_it_came_from(texts):
     "Though its tokenizer gives other ids to the words"
     there, here, source, target = unlike(texts)
     bart, recipe = (
-        train.build(bart_recipe := train.RECIPES["tiny-bart"], there).eval(),
+        train.build_model(bart_recipe := train.RECIPES["tiny-bart"], there).eval(),
         train.RECIPES["tiny-encoder"],
     )
     recipe = recipe._replace(
         config=recipe.config | dict(num_hidden_layers=bart_recipe.config["encoder_layers"], type_vocab_size=1)
     )
-    roberta = train.build(recipe, here, seed=1).eval()
+    roberta = train.build_model(recipe, here, seed=1).eval()
 
     def off():
         return (states(roberta.roberta, target) - states(bart.get_encoder(), source)).abs().max()
@@ -223,14 +235,14 @@ def test_a_warm_start_reads_as_the_model_it_came_from(texts):
     with torch.no_grad():
         roberta.roberta.embeddings.token_type_embeddings.weight.zero_()
         before = off()
-        train.warm(roberta, bart, train.ids_in(there, here))
+        train.warm_start(roberta, bart, train.matching_token_ids(there, here))
         assert off() < 1e-5 < 0.1 < before
 
 
 def test_a_warm_start_of_the_same_class_is_a_copy(texts):
     recipe = bart()
-    source, target = (train.build(recipe, tasks.tokenizer(texts, "bart"), seed) for seed in (0, 1))
-    train.warm(target, source)
+    source, target = (train.build_model(recipe, tasks.task_tokenizer(texts, "bart"), seed) for seed in (0, 1))
+    train.warm_start(target, source)
     assert all(torch.equal(first, second) for first, second in zip(source.parameters(), target.parameters()))
 
 
@@ -241,33 +253,33 @@ def test_a_training_that_starts_from_another_model_knows_its_words(texts, tmp_pa
     monkeypatch.setitem(train.RECIPES, "later", bart(tokenizer=lambda *_: here, start="tiny-bart"))
     monkeypatch.setattr(
         train,
-        "fit",
+        "fit_recipe",
         lambda model, recipe, tok, checkpoint, seed: (
             checkpoint.parent.mkdir(parents=True) or checkpoint.touch() or []
         ),
     )
     new, old = (
         load(str(file), device="cpu").model.get_encoder()
-        for file in (train.train("later", tmp_path), tmp_path / "tiny-bart")
+        for file in (train.train_model("later", tmp_path), tmp_path / "tiny-bart")
     )
     with torch.no_grad():
         assert torch.equal(states(new, target), states(old, source))
     strange = [i for word, i in here.get_vocab().items() if word not in there.get_vocab()]
-    assert strange and [train.ids_in(there, here)[i] for i in strange] == strange
+    assert strange and [train.matching_token_ids(there, here)[i] for i in strange] == strange
 
 
 def test_pools_are_fresh_and_repeatable(tok):
     recipe = bart(steps=1000)
     first, again, second = (
-        train.pool(recipe, tok, 3, 1000),
-        train.pool(recipe, tok, 3, 1000),
-        train.pool(recipe, tok, 4, 1000),
+        train.draw_pool(recipe, tok, 3, 1000),
+        train.draw_pool(recipe, tok, 3, 1000),
+        train.draw_pool(recipe, tok, 4, 1000),
     )
     seen = {tuple(e.target) for example in first for e in example}
-    assert first == again and len(first) == train.POOL and sum(map(len, first)) == 8 * train.POOL
+    assert first == again and len(first) == train.POOL_STEPS and sum(map(len, first)) == 8 * train.POOL_STEPS
     assert len(seen & {tuple(e.target) for example in second for e in example}) < 0.05 * len(seen)
 
 
 def test_an_unknown_name_lists_the_recipes(tmp_path):
     with pytest.raises(ValueError, match="no recipe for 'bart'.*tiny-bart"):
-        train.train("bart", tmp_path)
+        train.train_model("bart", tmp_path)

@@ -7,30 +7,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.data.bulletins import QUANTS, SPLITS, bulletins, key
+from uetrust.data.bulletins import BULLETIN_SPLITS, QUANTIFIER_WORDS, bulletins, fact_question
 from uetrust.data.checker import (
-    ERRORS,
-    WEIGHTS,
-    changes,
-    check,
-    edit,
-    errors,
-    hypotheses,
-    judge,
-    known,
-    marked,
-    parse,
-    read,
+    ERROR_TYPES,
+    RELEVANCE_WEIGHTS,
+    check_summaries,
+    check_summary,
+    index_facts,
+    insert_error,
+    labelled_hypotheses,
+    mark_errors,
+    parse_clause,
+    parse_summary,
+    statement_errors,
+    wrong_versions,
 )
 from uetrust.data.loaders import TOFU_ERRORS
 
 N = 300
-SETS = {split: bulletins(split, N) for split in SPLITS}
+SETS = {split: bulletins(split, N) for split in BULLETIN_SPLITS}
 TRAIN = SETS["train"]
 PARTS = ["relevance", "coherence", "fluency", "truth"]
 VOCABULARY = sorted({word for rows in SETS.values() for text in rows["source"] for word in text.split()})
-each_split = pytest.mark.parametrize("split", SPLITS)
-each_error = pytest.mark.parametrize("error", ERRORS)
+each_split = pytest.mark.parametrize("split", BULLETIN_SPLITS)
+each_error = pytest.mark.parametrize("error", ERROR_TYPES)
 
 
 def found(verdict):
@@ -42,27 +42,27 @@ def numbers(verdict):
 
 
 def test_the_errors_are_those_of_tofueval():
-    assert ERRORS == tuple(TOFU_ERRORS)
+    assert ERROR_TYPES == tuple(TOFU_ERRORS)
 
 
 # Clean text
 @each_split
 @pytest.mark.parametrize("column", ["reference", "paraphrase"])
 def test_references_are_clean_and_complete(split, column):
-    table = judge(SETS[split][column], SETS[split])
-    assert (table[[*ERRORS, "unparsed"]] == 0).all(axis=None) and (table[PARTS] == 1).all(axis=None)
+    table = check_summaries(SETS[split][column], SETS[split])
+    assert (table[[*ERROR_TYPES, "unparsed"]] == 0).all(axis=None) and (table[PARTS] == 1).all(axis=None)
 
 
 @each_split
 def test_the_source_is_a_clean_summary_of_itself(split):
-    table = judge(SETS[split]["source"], SETS[split])
-    assert (table[[*ERRORS, "unparsed"]] == 0).all(axis=None) and (table[PARTS] == 1).all(axis=None)
+    table = check_summaries(SETS[split]["source"], SETS[split])
+    assert (table[[*ERROR_TYPES, "unparsed"]] == 0).all(axis=None) and (table[PARTS] == 1).all(axis=None)
 
 
 @each_split
 def test_another_bulletins_reference_is_extrinsic(split):
     rows = SETS[split]
-    table = judge([*rows["reference"][1:], rows["reference"][0]], rows)
+    table = check_summaries([*rows["reference"][1:], rows["reference"][0]], rows)
     assert (table["truth"] == 0).all() and table["EI"].mean() > 0.97 and (table["fluency"] == 1).all()
 
 
@@ -72,17 +72,17 @@ def test_another_bulletins_reference_is_extrinsic(split):
 def test_an_edit_raises_its_own_error_in_one_clause(split, error):
     rng, none = np.random.default_rng(0), 0
     for row in SETS[split].itertuples():
-        if (summary := edit(row, error, rng)) is None:
+        if (summary := insert_error(row, error, rng)) is None:
             none += 1
             continue
         verdict, parsed, bulletin = (
-            check(summary, row.facts, row.main),
-            parse(summary),
-            known(row.facts, row.main),
+            check_summary(summary, row.facts, row.main),
+            parse_summary(summary),
+            index_facts(row.facts, row.main),
         )
         assert found(verdict) == {error}, summary
-        ((start, stop),) = [span for fact, span in parsed.facts if errors(fact, bulletin)]
-        assert verdict.labels[start:stop, ERRORS.index(error)].all()
+        ((start, stop),) = [span for fact, span in parsed.facts if statement_errors(fact, bulletin)]
+        assert verdict.labels[start:stop, ERROR_TYPES.index(error)].all()
         assert verdict.labels.sum() == stop - start
         assert verdict.ratios[error] == (stop - start) / len(verdict.words)
         assert not verdict.unparsed.any() and verdict.fluency == 1 and verdict.truth < 1
@@ -92,23 +92,25 @@ def test_an_edit_raises_its_own_error_in_one_clause(split, error):
 @each_error
 def test_an_edit_is_reproducible(error):
     for row in TRAIN[:20].itertuples():
-        assert edit(row, error, np.random.default_rng(3)) == edit(row, error, np.random.default_rng(3))
+        assert insert_error(row, error, np.random.default_rng(3)) == insert_error(
+            row, error, np.random.default_rng(3)
+        )
 
 
 def test_an_unknown_edit_is_refused():
     with pytest.raises(ValueError, match="no error type 'XX'"):
-        edit(TRAIN.iloc[0], "XX", np.random.default_rng(0))
+        insert_error(TRAIN.iloc[0], "XX", np.random.default_rng(0))
 
 
 @each_error
 def test_changes_of_one_fact_are_wrong_in_one_way(error):
     rng, n = random.Random(0), 0
     for row in TRAIN.itertuples():
-        bulletin = known(row.facts, row.main)
+        bulletin = index_facts(row.facts, row.main)
         for fact in row.facts:
-            for _, wrong in changes(fact, error, bulletin, rng):
+            for _, wrong in wrong_versions(fact, error, bulletin, rng):
                 n += 1
-                assert errors(wrong, bulletin) == {error}, (fact, wrong)
+                assert statement_errors(wrong, bulletin) == {error}, (fact, wrong)
     assert n > N / 4
 
 
@@ -120,7 +122,7 @@ Ms Lane denied that Mr Cole cleaned the old mill. Most members of the parks team
 The new bridge costs 40 thousand euros. The old mill costs 90 thousand euros.
 Mr Cole is the treasurer of the parks team. Ms Lane will inspect the old mill on 9 June.
 """
-STATED = tuple(fact for fact, _ in parse(BULLETIN).facts)
+STATED = tuple(fact for fact, _ in parse_summary(BULLETIN).facts)
 MAIN = (0, 1, 4)
 
 
@@ -183,8 +185,8 @@ MAIN = (0, 1, 4)
     ],
 )
 def test_errors_by_hand(summary, types):
-    assert read(summary) is not None
-    assert errors(read(summary), known(STATED, MAIN)) == set(types.split())
+    assert parse_clause(summary) is not None
+    assert statement_errors(parse_clause(summary), index_facts(STATED, MAIN)) == set(types.split())
 
 
 @pytest.mark.parametrize(
@@ -218,22 +220,24 @@ def test_errors_by_hand(summary, types):
     ],
 )
 def test_scores_by_hand(summary, want):
-    verdict = check(summary, STATED, MAIN)
+    verdict = check_summary(summary, STATED, MAIN)
     assert (verdict.relevance, verdict.coherence, verdict.fluency, verdict.truth) == pytest.approx(
         want, abs=1e-12
     )
 
 
 def test_weights_by_hand():
-    assert [WEIGHTS[kind] for kind in ("event", "report", "quantity")] == [3, 2, 2]
+    assert [RELEVANCE_WEIGHTS[kind] for kind in ("event", "report", "quantity")] == [3, 2, 2]
 
 
 def test_a_pronoun_means_the_person_before():
     assert found(
-        check("Ms Reed approved the new bridge. She will inspect the old mill on 9 June.", STATED, MAIN)
+        check_summary(
+            "Ms Reed approved the new bridge. She will inspect the old mill on 9 June.", STATED, MAIN
+        )
     ) == {"MR"}
     assert not found(
-        check(
+        check_summary(
             (
                 "Ms Lane will inspect the old mill on 9 June. Mr Cole is the treasurer of the parks "
                 "team. He believes that Ms Lane will sell the new bridge."
@@ -242,23 +246,25 @@ def test_a_pronoun_means_the_person_before():
             MAIN,
         )
     )
-    assert parse("Mr Cole is the treasurer of the parks team. She will inspect the old mill.").loose == {1}
+    assert parse_summary(
+        "Mr Cole is the treasurer of the parks team. She will inspect the old mill."
+    ).loose == {1}
 
 
 def test_an_error_takes_its_clause_only():
-    verdict = check("Mr Pike approved the new bridge, which costs 40 thousand euros.", STATED, MAIN)
-    assert verdict.labels[:, ERRORS.index("EI")].tolist() == [True] * 6 + [False] * 5
+    verdict = check_summary("Mr Pike approved the new bridge, which costs 40 thousand euros.", STATED, MAIN)
+    assert verdict.labels[:, ERROR_TYPES.index("EI")].tolist() == [True] * 6 + [False] * 5
     assert found(verdict) == {"EI"}
     assert verdict.relevance == 2 / 7
-    assert marked(verdict) == "EI[Mr Pike approved the new bridge,] which costs 40 thousand euros."
+    assert mark_errors(verdict) == "EI[Mr Pike approved the new bridge,] which costs 40 thousand euros."
 
 
 def test_unread_words_carry_no_error():
-    verdict = check("Ms Reed approved the new bridge. Ms Reed liked the new bridge.", STATED, MAIN)
+    verdict = check_summary("Ms Reed approved the new bridge. Ms Reed liked the new bridge.", STATED, MAIN)
     assert verdict.unparsed.tolist() == [False] * 6 + [True] * 6
     assert not verdict.labels.any()
     assert verdict.fluency == 1 / 2
-    assert marked(verdict) == "Ms Reed approved the new bridge. ?[Ms Reed liked the new bridge.]"
+    assert mark_errors(verdict) == "Ms Reed approved the new bridge. ?[Ms Reed liked the new bridge.]"
 
 
 # Broken text
@@ -270,7 +276,7 @@ def salads():
 
 
 def test_word_salad_scores_low():
-    verdicts = [check(summary, row.facts, row.main) for row, summary in salads()]
+    verdicts = [check_summary(summary, row.facts, row.main) for row, summary in salads()]
     assert np.mean([verdict.truth < 0.1 for verdict in verdicts]) > 0.98
     assert np.mean([verdict.fluency for verdict in verdicts]) < 0.05
     assert np.mean([verdict.fluency < 0.3 for verdict in verdicts]) > 0.98
@@ -289,12 +295,12 @@ def test_word_salad_scores_low():
 )
 def test_broken_references_lose_truth(spoil):
     for row in TRAIN.itertuples():
-        verdict = check(" ".join(spoil(row.reference.split())), row.facts, row.main)
+        verdict = check_summary(" ".join(spoil(row.reference.split())), row.facts, row.main)
         assert verdict.truth < 1 and verdict.fluency < 1 and not verdict.labels.any()
 
 
 def test_a_correct_side_fact_does_not_hurt():
-    verdict = check(
+    verdict = check_summary(
         "Ms Reed approved the new bridge. Mr Cole is the treasurer of the parks team.", STATED, MAIN
     )
     assert verdict.truth == pytest.approx(3 / 7, abs=1e-12)
@@ -312,7 +318,7 @@ broken = st.one_of(
 @given(summary=broken, i=st.integers(0, N - 1))
 def test_any_text_gets_a_verdict(summary, i):
     row = TRAIN.iloc[i]
-    verdict, again = check(summary, row.facts, row.main), check(summary, row.facts, row.main)
+    verdict, again = check_summary(summary, row.facts, row.main), check_summary(summary, row.facts, row.main)
     assert verdict.words == summary.split()
     assert verdict.labels.shape == (len(verdict.words), 7)
     assert verdict.unparsed.shape == (len(verdict.words),)
@@ -332,7 +338,7 @@ def outside_reports(row):  # The beginning of a report is missing in some pieces
 @given(i=st.integers(0, N - 1), n=st.integers(0, 40))
 def test_the_start_of_a_reference_has_no_error(i, n):
     row = TRAIN.iloc[i]
-    verdict = check(" ".join(row.reference.split()[:n]), row.facts, row.main)
+    verdict = check_summary(" ".join(row.reference.split()[:n]), row.facts, row.main)
     assert not verdict.labels.any() and all(0 <= x <= 1 for x in numbers(verdict))
 
 
@@ -343,11 +349,11 @@ def test_the_start_of_a_reference_has_no_error(i, n):
 )
 def test_a_piece_of_a_reference_without_reports_has_no_error(i, start, stop):
     row = TRAIN.iloc[i]
-    assert not check(" ".join(row.reference.split()[start:stop]), row.facts, row.main).labels.any()
+    assert not check_summary(" ".join(row.reference.split()[start:stop]), row.facts, row.main).labels.any()
 
 
 def test_deeply_nested_reports_are_survived():
-    assert check(
+    assert check_summary(
         "Ms Reed said that " * 5000 + "Ms Reed approved the new bridge.", STATED, MAIN
     ).unparsed.all()
 
@@ -358,24 +364,24 @@ def test_more_correct_main_facts_are_never_less_relevant(i, n):
     parts = row.reference.split(". ")
 
     def relevance(k):
-        return check(". ".join(parts[:k]).rstrip(".") + ".", row.facts, row.main).relevance
+        return check_summary(". ".join(parts[:k]).rstrip(".") + ".", row.facts, row.main).relevance
 
     assert relevance(n) <= relevance(n + 1)
 
 
 def test_judge_names_rows_and_refuses_other_lengths():
     rows = SETS["test"][:3]
-    table = judge(rows["reference"], rows)
+    table = check_summaries(rows["reference"], rows)
     assert table["id"].tolist() == rows["id"].tolist()
     assert list(table) == [
         "id",
         "words",
         "unparsed",
-        *ERRORS,
+        *ERROR_TYPES,
         *PARTS,
     ]
     with pytest.raises(ValueError, match="got 2 summaries and 3 bulletins"):
-        judge(["", ""], rows)
+        check_summaries(["", ""], rows)
 
 
 # Statements
@@ -383,15 +389,17 @@ def test_judge_names_rows_and_refuses_other_lengths():
 def test_statements_agree_with_the_checker(split):
     rng, labels = np.random.default_rng(0), []
     for row in SETS[split].itertuples():
-        bulletin = known(row.facts, row.main)
-        for summary, label in hypotheses(row, rng):
-            parsed = parse(summary)
+        bulletin = index_facts(row.facts, row.main)
+        for summary, label in labelled_hypotheses(row, rng):
+            parsed = parse_summary(summary)
             ((fact, _),) = parsed.facts
-            assert not parsed.unparsed and bool(errors(fact, bulletin)) == (label != "entailment"), (
+            assert not parsed.unparsed and bool(statement_errors(fact, bulletin)) == (
+                label != "entailment"
+            ), (
                 summary,
                 label,
             )
-            assert label != "contradiction" or not errors(fact, bulletin) & {"SOAF", "TME", "NMS"}
+            assert label != "contradiction" or not statement_errors(fact, bulletin) & {"SOAF", "TME", "NMS"}
             labels.append(label)
     assert all(
         0.3 < labels.count(label) / len(labels) < 0.37 for label in ("entailment", "neutral", "contradiction")
@@ -402,18 +410,18 @@ def test_statements_that_can_be_argued_about_are_left_out():
     "Some opposites can both be true (might, might not); a weaker statement can follow from a stronger one."
     rng, seen = np.random.default_rng(1), set()
     for row in TRAIN.itertuples():
-        bulletin = known(row.facts, row.main)
-        for summary, label in hypotheses(row, rng):
-            fact = parse(summary).facts[0][0]
-            for error in errors(fact, bulletin):
+        bulletin = index_facts(row.facts, row.main)
+        for summary, label in labelled_hypotheses(row, rng):
+            fact = parse_summary(summary).facts[0][0]
+            for error in statement_errors(fact, bulletin):
                 seen.add((error, label))
-                answer = bulletin.facts.get(key(fact))
+                answer = bulletin.facts.get(fact_question(fact))
                 if error == "CO":
                     assert fact.modality != "might" and fact.quant != "some"
                 if error == "TME":
                     assert fact.tense != answer.tense
                 if error == "NMS" and fact.quant != answer.quant:
-                    assert QUANTS.index(fact.quant) > QUANTS.index(answer.quant)
+                    assert QUANTIFIER_WORDS.index(fact.quant) > QUANTIFIER_WORDS.index(answer.quant)
     assert seen == {
         (error, label)
         for label, errors_of_label in dict(contradiction="CO RE EI MR", neutral="EI MR SOAF NMS TME").items()

@@ -74,7 +74,9 @@ def test_focus_is_that_of_lm_polygraph():
     "To 1e-6: the other library adds 1e-6 to the sum of each row of attention."
     given, out = case("focus")
     alone, weights, is_keyword = (
-        at.token_doubt(given["greedy_log_probs"], given["greedy_tokens"], given["token_idf"], given["p"]),
+        at.focus_surprisal_full(
+            given["greedy_log_probs"], given["greedy_tokens"], given["token_idf"], given["p"]
+        ),
         given["attention_all"].max(0),
         given["keyword_mask"],
     )
@@ -164,12 +166,12 @@ def test_a_step_without_a_likely_word_is_undefined():
     with pytest.raises(Undefined, match="no keyword"):
         at.focus(np.ones(2), np.zeros(2, bool), np.zeros((2, 2)))
     flat = np.full((1, 200), -np.log(200))
-    alone = at.token_doubt(flat, [0], np.ones(200))
+    alone = at.focus_surprisal_full(flat, [0], np.ones(200))
     assert np.isnan(alone).all()
     with pytest.raises(Undefined, match="no word was likely"):
         at.focus(alone, np.array([True]), np.zeros((1, 1)))
     with np.errstate(divide="ignore"):
-        dropped = at.token_doubt(np.log([[0.995, 0.005]]), [1], np.ones(2))
+        dropped = at.focus_surprisal_full(np.log([[0.995, 0.005]]), [1], np.ones(2))
     assert dropped == pytest.approx(1 - np.log(1e-5))  # one word left, and the written one dropped
 
 

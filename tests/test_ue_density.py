@@ -10,14 +10,14 @@ from scipy.stats import spearmanr
 
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import load_scores
-from uetrust.core.run import Run, score
+from uetrust.core.run import ScoreRun, compute_score
 from uetrust.core.settings import oracles
-from uetrust.scoring.methods import scores_needed, stored
+from uetrust.scoring.methods import required_inputs, required_scores
 from uetrust.ue import density, hybrid
 from uetrust.ue.density import (
+    add_jitter,
     background_gaussian,
     background_gaussian_lmp,
-    jittered,
     mahalanobis_distance,
     mahalanobis_distance_he2024,
     md,
@@ -30,11 +30,11 @@ from uetrust.ue.density import (
     train_robust,
 )
 from uetrust.ue.hybrid import (
-    held_out,
+    held_out_split,
     huq,
     huq_rank,
     hybrid_ranks,
-    percentile,
+    percentile_among,
     ppl_md,
     ppl_md_lmp,
     train_held_out,
@@ -124,7 +124,7 @@ def test_released_distances_and_jitter(cases, name):
         [md_he2024(x) for x in got], case.out["MahalanobisDistanceSeq_decoder"], rtol=1e-4
     )
     assert (
-        jittered(np.cov(case.train, rowvar=False).astype(case.train.dtype))[1]
+        add_jitter(np.cov(case.train, rowvar=False).astype(case.train.dtype))[1]
         == case.out["selected_jitter"]
         == 1e-15
     )
@@ -173,7 +173,7 @@ def test_with_fewer_states_than_dimensions_the_released_distance_is_that_of_the_
     centred = case.train - case.train.mean(0)
     theirs, jitter = (
         case.out["MahalanobisDistanceSeq_decoder"],
-        jittered(centred.T @ centred / np.float32(len(centred) - 1))[1],
+        add_jitter(centred.T @ centred / np.float32(len(centred) - 1))[1],
     )
     assert (
         spearmanr(got, theirs).statistic > 0.9
@@ -206,20 +206,20 @@ def test_percentiles_with_perplexity(cases, name):
     given = case.logp, case.train_perplexity, case.items, case.train
     got = [ppl_md_lmp(x) for x in ppl_md_percentile_lmp(*given)]
     known = len(
-        held_out(len(case.train))[1]
+        held_out_split(len(case.train))[1]
     )  # a distance near that of a held-out state may fall on its other side where the jitter decides
     np.testing.assert_allclose(
         got, case.out["PPLMDSeq_decoder_MD"], rtol=0, atol=1 / known if name == THIN else 1e-12
     )
-    fit, out = held_out(len(case.train))
+    fit, out = held_out_split(len(case.train))
 
     def relative(x, train):
         return mahalanobis_distance_he2024(x, train) - mahalanobis_distance_he2024(x, case.background)
 
     perplexity = numbers([-np.mean(logp) for logp in case.logp])
     joint = (
-        percentile(perplexity, case.train_perplexity)
-        + percentile(relative(case.states, case.train), relative(case.train[out], case.train[fit]))
+        percentile_among(perplexity, case.train_perplexity)
+        + percentile_among(relative(case.states, case.train), relative(case.train[out], case.train[fit]))
     ) / 2
     np.testing.assert_allclose(
         joint, case.out["PPLMDSeq_decoder_RMD"], rtol=0, atol=1 / known if name == THIN else 1e-12
@@ -231,15 +231,17 @@ def test_percentiles_with_perplexity(cases, name):
 
 
 def test_every_state_of_the_held_out_part_counts_once():
-    fit, out = held_out(250)
+    fit, out = held_out_split(250)
     assert (
-        len(out) == 75 and sorted([*fit, *out]) == list(range(250)) and np.array_equal(out, held_out(250)[1])
+        len(out) == 75
+        and sorted([*fit, *out]) == list(range(250))
+        and np.array_equal(out, held_out_split(250)[1])
     )
 
 
 # Any states
 def spread(train, shrinkage=None):  # Covariance of a fit
-    factor = density.gaussian(train, shrinkage).factor
+    factor = density.fit_gaussian(train, shrinkage).factor
     return np.linalg.inv(factor @ factor.T)
 
 
@@ -290,7 +292,7 @@ def test_shrinkage_goes_from_the_covariance_to_a_ball():
     )  # the estimate for 3 states in 3 dimensions, written out
     assert np.linalg.eigvalsh(spread(np.tile(few, (9, 1))))[0] > 1e-3  # copies are no further states
     with pytest.raises(ValueError, match=r"weight in \[0,1\], got 2"):
-        density.gaussian(train, 2)
+        density.fit_gaussian(train, 2)
 
 
 @given(st.integers(0, 99))
@@ -362,13 +364,13 @@ def test_an_item_without_a_state_is_left_out_alone(method, score):
 
 
 def test_the_last_rung_is_taken_when_none_helps():
-    assert jittered(np.eye(2))[1] == 1e-15 and jittered(-np.eye(2))[1] == 0.1
-    assert np.allclose(jittered(-np.eye(2))[0], -0.9 * np.eye(2))
+    assert add_jitter(np.eye(2))[1] == 1e-15 and add_jitter(-np.eye(2))[1] == 0.1
+    assert np.allclose(add_jitter(-np.eye(2))[0], -0.9 * np.eye(2))
 
 
 def test_a_negative_square_is_undefined(monkeypatch):
     monkeypatch.setattr(
-        "uetrust.ue.density.jittered", lambda cov: (-cov, 0.0)
+        "uetrust.ue.density.add_jitter", lambda cov: (-cov, 0.0)
     )  # what rounding can do to a covariance without spread
     with pytest.raises(Undefined, match="square negative"):
         md_he2024(mahalanobis_he2024([np.ones(3)], cloud(0, 9, 3))[0])
@@ -377,8 +379,8 @@ def test_a_negative_square_is_undefined(monkeypatch):
 def test_float32_counts_in_the_release_and_not_in_the_definition():
     train, states = cloud(0, 20, 32), cloud(1, 4, 32)
     assert (
-        jittered(np.cov(train, rowvar=False).astype("float32"))[1]
-        > 1e5 * jittered(np.cov(train, rowvar=False))[1]
+        add_jitter(np.cov(train, rowvar=False).astype("float32"))[1]
+        > 1e5 * add_jitter(np.cov(train, rowvar=False))[1]
     )
     np.testing.assert_allclose(
         mahalanobis_distance(states.astype("float32"), train.astype("float32")),
@@ -446,11 +448,11 @@ def test_items_without_distance_or_tokens_do_not_count_for_others():
 
 
 def test_percentiles():
-    assert percentile([1, 2, 2.5, np.nan], [3, 2, 1, 2]).tolist()[:3] == [0.25, 0.75, 0.75]
+    assert percentile_among([1, 2, 2.5, np.nan], [3, 2, 1, 2]).tolist()[:3] == [0.25, 0.75, 0.75]
     with pytest.raises(ValueError, match="got 2 of which 1 are not numbers"):
-        percentile([1], [np.nan, 1])
+        percentile_among([1], [np.nan, 1])
     with pytest.raises(ValueError, match="got 0"):
-        percentile([1], [])
+        percentile_among([1], [])
 
 
 # A bank in shards
@@ -473,9 +475,9 @@ SHARDWISE = ["md", "md_he2024", "rmd", "rmd_lmp", "rde", "ppl_md", "ppl_md_lmp"]
 
 
 def test_all_fits_belong_to_the_bank():
-    run = Run(range(4), whole=belongs(), **drawn(2, 4))
+    run = ScoreRun(range(4), whole=belongs(), **drawn(2, 4))
     for name in SHARDWISE:
-        score(run, name)
+        compute_score(run, name)
     assert {k for k in run.whole if k not in belongs()} == {
         "train_gaussian",
         "background_gaussian",
@@ -502,18 +504,18 @@ def test_a_second_shard_takes_no_matrix_apart(monkeypatch):
                 monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
     per_shard = []
     for seed in (2, 3):
-        run = Run(range(4), whole=whole, **drawn(seed, 4))
+        run = ScoreRun(range(4), whole=whole, **drawn(seed, 4))
         for name in SHARDWISE:
-            score(run, name)
+            compute_score(run, name)
         per_shard.append(len(taken))
     assert per_shard[0] > 0 and per_shard[1] == per_shard[0]
 
 
 def test_shards_have_the_numbers_of_the_whole():
     statistics, whole = drawn(2, 6), belongs()
-    complete = Run(range(6), whole=dict(whole), **statistics)
+    complete = ScoreRun(range(6), whole=dict(whole), **statistics)
     parts = [
-        Run(
+        ScoreRun(
             range(3),
             whole=whole,
             **{name_of: value[start : start + 3] for name_of, value in statistics.items()},
@@ -522,16 +524,19 @@ def test_shards_have_the_numbers_of_the_whole():
     ]
     for name in SHARDWISE:
         np.testing.assert_allclose(
-            [value for part in parts for value in score(part, name)["value"]],
-            score(complete, name)["value"],
+            [value for part in parts for value in compute_score(part, name)["value"]],
+            compute_score(complete, name)["value"],
             rtol=1e-6,
             err_msg=name,
         )
 
 
 def test_hybrid_ranks_wait_for_the_scores_of_all():
-    assert scores_needed("huq", reg) == {"md", "perplexity"} and stored("huq", reg) == ["md", "perplexity"]
-    table = score(Run("abc", md=[1.0, np.nan, 2.0], perplexity=[3.0, 1.0, 4.0]), "huq")
+    assert required_scores("huq", reg) == {"md", "perplexity"} and required_inputs("huq", reg) == [
+        "md",
+        "perplexity",
+    ]
+    table = compute_score(ScoreRun("abc", md=[1.0, np.nan, 2.0], perplexity=[3.0, 1.0, 4.0]), "huq")
     assert (
         table["value"].tolist()[::2] == hybrid_ranks(np.array([1.0, 2]), np.array([3.0, 4])).tolist()
         and np.isnan(table["value"][1])
@@ -541,14 +546,14 @@ def test_hybrid_ranks_wait_for_the_scores_of_all():
 
 def test_no_input_is_changed():
     train, background, states = cloud(0, 150, 3), cloud(1, 60, 3), list(cloud(2, 4, 3))
-    run = Run(
+    run = ScoreRun(
         range(4),
         whole=dict(train_states=train, background_states=background, train_perplexity=np.arange(9.0)),
         greedy_state=states,
         greedy_logp=[np.array([-1.0, -2])] * 4,
     )
     for name in SHARDWISE:
-        assert score(run, name)["value"].notna().all()
+        assert compute_score(run, name)["value"].notna().all()
     assert (
         np.array_equal(train, cloud(0, 150, 3))
         and np.array_equal(background, cloud(1, 60, 3))

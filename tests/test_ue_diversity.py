@@ -123,7 +123,7 @@ def test_eccentricity_at_another_threshold(case, which):
     given, want = item(case), case["outputs"][f"Eccentricity_{which}_thres0.5"]
     if case["name"] == "k1" or (case["name"], which) == ("empty_texts_k3", "Jaccard_score"):
         return  # asserted above
-    got = dv.ecc(dv.spectra([affinity(which, given)])[0], 0.5)
+    got = dv.ecc(dv.laplacian_spectra([affinity(which, given)])[0], 0.5)
     assert got == pytest.approx(np.sqrt(2) if isinstance(want, dict) else want[0], **close(case))
 
 
@@ -169,7 +169,7 @@ def test_luq_reads_logits(case):
 def test_a_threshold_is_a_number():
     "None in the other library crashes on a variable that was never set."
     with pytest.raises(TypeError):
-        dv.ecc(dv.spectra([np.eye(3)])[0], None)
+        dv.ecc(dv.laplacian_spectra([np.eye(3)])[0], None)
 
 
 # Lin et al.
@@ -193,7 +193,7 @@ def test_scores_of_graph_and_sample_are_those_of_lin_et_al(case, mode, temperatu
         jaccard=lambda: jaccard([case["inputs"]["texts"]]),
     )[mode]()
     both = [(matrix + matrix.T) / 2 for matrix in one_way]
-    spectrum, k = dv.spectra(both)[0], len(both[0])
+    spectrum, k = dv.laplacian_spectra(both)[0], len(both[0])
 
     def theirs(what):
         return case["outputs"][f"{what}|{mode}_T{None if mode == 'jaccard' else temperature}"][0]
@@ -342,7 +342,7 @@ def test_full_agreement_is_the_least_uncertainty(name, agreed):
 def test_blocks_without_a_line_between_them_are_counted(k, seed):
     "For a 0/1 graph of cliques EigV is the number of cliques, eccentricity the root of one less."
     groups = np.random.default_rng(seed).integers(0, 3, k)
-    (spectrum,) = dv.spectra([np.equal.outer(groups, groups).astype(float)])
+    (spectrum,) = dv.laplacian_spectra([np.equal.outer(groups, groups).astype(float)])
     n = len(set(groups.tolist()))
     assert dv.eigv(spectrum) == pytest.approx(n) and dv.ecc(spectrum) == pytest.approx(
         np.sqrt(n - 1), abs=1e-6
@@ -352,8 +352,10 @@ def test_blocks_without_a_line_between_them_are_counted(k, seed):
 def test_a_text_that_agrees_with_nothing_is_the_limit_of_one_that_hardly_agrees():
     affinities = np.array([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 0]])
     near = affinities + np.diag([0, 0, 1e-9])
-    assert dv.spectra([affinities])[0].values == pytest.approx(dv.spectra([near])[0].values, abs=1e-9)
-    assert dv.eigv(dv.spectra([affinities])[0]) == pytest.approx(2 + 1 / 3)
+    assert dv.laplacian_spectra([affinities])[0].values == pytest.approx(
+        dv.laplacian_spectra([near])[0].values, abs=1e-9
+    )
+    assert dv.eigv(dv.laplacian_spectra([affinities])[0]) == pytest.approx(2 + 1 / 3)
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=8))

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
-from uetrust.core.run import Run, score
+from uetrust.core.run import ScoreRun, compute_score
 from uetrust.ue import reflexive as rf
-from uetrust.ue.reflexive import confidence
+from uetrust.ue.reflexive import stated_confidence
 
 
 # Probabilities of an answer
@@ -62,9 +62,9 @@ def test_scores_are_told_from_what_they_read():
         verbalized_2s=("verbal_2s",),
     )
     assert not {k for needs in mine.values() for k in needs} & set(mine)
-    run = Run(["a", "b"], true_logp=[-1.0, -np.inf], false_logp=[-1.0, -np.inf])
+    run = ScoreRun(["a", "b"], true_logp=[-1.0, -np.inf], false_logp=[-1.0, -np.inf])
     assert run.lacks("p_true_he2024") == ["true_processed_logp"]
-    table = score(run, "p_true_normalized")
+    table = compute_score(run, "p_true_normalized")
     assert table["value"][0] == 0.5 and np.isnan(table["value"][1]) and "neither" in table["note"][1]
 
 
@@ -154,13 +154,17 @@ WORDS = {
     "reply,want", [*NUMBERS.items(), *LABELLED.items(), *((k, v) for k, v in WORDS.items() if v)]
 )
 def test_a_reply_that_states_one_value(reply, want):
-    assert confidence(reply) == pytest.approx(want, abs=1e-12)
-    assert confidence(f" {reply.upper()}\n\n") == pytest.approx(want, abs=1e-12)
+    assert stated_confidence(reply) == pytest.approx(want, abs=1e-12)
+    assert stated_confidence(f" {reply.upper()}\n\n") == pytest.approx(want, abs=1e-12)
 
 
 @pytest.mark.parametrize("reply", LABELLED)
 def test_a_label_is_enough_for_a_reply_that_holds_the_summary(reply):
-    assert confidence(reply, label=True) == confidence(reply) == pytest.approx(1 - rf.verbalized_1s(reply))
+    assert (
+        stated_confidence(reply, label=True)
+        == stated_confidence(reply)
+        == pytest.approx(1 - rf.verbalized_1s(reply))
+    )
 
 
 @pytest.mark.parametrize("reply", [*NUMBERS, *WORDS])
@@ -193,7 +197,7 @@ def test_without_a_label_a_number_may_belong_to_the_summary(reply):
 )
 def test_two_values_are_none(reply):
     with pytest.raises(Undefined, match="two values and more") as e:
-        confidence(reply)
+        stated_confidence(reply)
     assert repr(reply[:40]) in str(e.value)
 
 
@@ -217,7 +221,7 @@ def test_two_values_are_none(reply):
 )
 def test_a_value_off_the_scale_is_none(reply):
     with pytest.raises(Undefined, match="off the scale from 0 to 1"):
-        confidence(reply)
+        stated_confidence(reply)
 
 
 @pytest.mark.parametrize(
@@ -249,13 +253,13 @@ def test_a_value_off_the_scale_is_none(reply):
 )
 def test_a_reply_without_a_value_is_quoted(reply):
     with pytest.raises(Undefined, match="no confidence") as e:
-        confidence(reply)
+        stated_confidence(reply)
     assert repr(reply[:40]) in str(e.value) and len(str(e.value)) < 100
 
 
 def test_the_scale_that_was_asked_for():
     assert [
-        confidence(reply, scale=100) for reply in ("85", "Confidence: 85", "85%", "8/10", "100", "0.5")
+        stated_confidence(reply, scale=100) for reply in ("85", "Confidence: 85", "85%", "8/10", "100", "0.5")
     ] == [
         0.85,
         0.85,
@@ -264,9 +268,9 @@ def test_the_scale_that_was_asked_for():
         1,
         0.005,
     ]
-    assert confidence("On a scale of 1 to 10, 8", scale=100) == 0.8  # what the reply names wins
+    assert stated_confidence("On a scale of 1 to 10, 8", scale=100) == 0.8  # what the reply names wins
     with pytest.raises(Undefined, match="120 is off the scale from 0 to 100"):
-        confidence("120", scale=100)
+        stated_confidence("120", scale=100)
     assert rf.verbalized_1s("Confidence: 85", scale=100) == pytest.approx(0.15) and rf.verbalized_2s(
         "85", scale=100
     ) == pytest.approx(0.15)
@@ -289,14 +293,14 @@ def test_every_percentage_is_read_in_every_form(k):
 @given(st.text(max_size=60))
 def test_any_reply_is_a_value_or_undefined(reply):
     try:
-        assert 0 <= confidence(reply) <= 1
+        assert 0 <= stated_confidence(reply) <= 1
     except Undefined as e:
         assert repr(reply[:40]) in str(e)
 
 
 def test_phrases_are_ordered_as_people_understand_them():
     "Medians of the 123 answers of Fagen-Ulmschneider's survey, which Tian et al. use."
-    phrases = rf.PHRASES
+    phrases = rf.PROBABILITY_PHRASES
     order = [
         "almost no chance",
         "highly unlikely",
@@ -313,4 +317,4 @@ def test_phrases_are_ordered_as_people_understand_them():
     assert [phrases[phrase] for phrase in order] == sorted(phrases[phrase] for phrase in order) and len(
         phrases
     ) == 17
-    assert all(confidence(phrase.title()) == value for phrase, value in phrases.items())
+    assert all(stated_confidence(phrase.title()) == value for phrase, value in phrases.items())

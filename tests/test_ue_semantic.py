@@ -57,7 +57,10 @@ def item(case):
 @named("nli_graph")
 def test_semantic_entropies_are_those_of_lm_polygraph(case):
     inputs, ids, total = item(case)
-    often, single = np.full(len(ids), -np.log(len(ids))), sm.once(total, inputs["sample_texts"])
+    often, single = (
+        np.full(len(ids), -np.log(len(ids))),
+        sm.drop_repeated_texts(total, inputs["sample_texts"]),
+    )
     got = dict(
         SemanticEntropy=sm.semantic_entropy_lmp(total, ids),
         SemanticEntropy_direct=sm.semantic_entropy_lmp_direct(total, ids),
@@ -401,7 +404,7 @@ def test_clusters_are_numbered_as_they_appear_and_hold_equal_texts_together(k, s
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=8))
 def test_only_the_first_of_equal_texts_is_kept(texts):
-    assert np.isfinite(sm.once(np.zeros(len(texts)), texts)).tolist() == [
+    assert np.isfinite(sm.drop_repeated_texts(np.zeros(len(texts)), texts)).tolist() == [
         text not in texts[:i] for i, text in enumerate(texts)
     ]
 

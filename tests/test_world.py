@@ -12,31 +12,31 @@ import pytest
 from uetrust.data import bulletins as world
 from uetrust.data.bulletins import (
     ACTIONS,
+    BULLETIN_SPLITS,
     DATES,
-    MOODS,
     OBJECTS,
     PEOPLE,
-    PLACES,
-    SPLITS,
+    PLACE_NAMES,
     TEMPLATES,
+    VERB_PATTERNS,
     Fact,
     bulletin,
     bulletins,
-    derived,
-    key,
-    measures,
-    person,
-    phrasings,
+    derived_facts,
+    fact_person,
+    fact_question,
+    fact_templates,
+    fill_template,
+    known_quantities,
     split_of,
-    write,
 )
-from uetrust.data.checker import parse, read
+from uetrust.data.checker import parse_clause, parse_summary
 
 N = 400
-SETS = {split: bulletins(split, N) for split in SPLITS}
+SETS = {split: bulletins(split, N) for split in BULLETIN_SPLITS}
 FACTS = {split: [fact for facts in rows["facts"] for fact in facts] for split, rows in SETS.items()}
 ALL = [fact for facts_of_split in FACTS.values() for fact in facts_of_split]
-each_split = pytest.mark.parametrize("split", SPLITS)
+each_split = pytest.mark.parametrize("split", BULLETIN_SPLITS)
 
 
 def words(text):
@@ -118,10 +118,10 @@ def test_shifted_names_occur_nowhere_else():
 
     usual = names("train") | names("validation") | names("test")
     assert not names("shifted") & usual
-    assert names("shifted") <= {*PEOPLE["shifted"], *PLACES["shifted"]}
+    assert names("shifted") <= {*PEOPLE["shifted"], *PLACE_NAMES["shifted"]}
     assert usual <= {
         *PEOPLE["usual"],
-        *PLACES["usual"],
+        *PLACE_NAMES["usual"],
     }
 
 
@@ -137,7 +137,7 @@ def test_hash_gives_eighty_ten_ten():
         for action in ACTIONS
         for object in OBJECTS[:40]
     )
-    assert [round(counts[split] / counts.total(), 1) for split in SPLITS[:3]] == [
+    assert [round(counts[split] / counts.total(), 1) for split in BULLETIN_SPLITS[:3]] == [
         0.8,
         0.1,
         0.1,
@@ -175,7 +175,7 @@ def test_main_is_all_that_is_said_about_one_object(split):
 @each_split
 def test_one_answer_per_question(split):
     for facts in SETS[split]["facts"]:
-        assert len({key(fact) for fact in facts}) == len(facts)
+        assert len({fact_question(fact) for fact in facts}) == len(facts)
 
 
 @each_split
@@ -183,7 +183,7 @@ def test_what_is_derived_is_true_and_comes_after_its_parts(split):
     for facts in SETS[split]["facts"]:
         for i, fact in enumerate(facts):
             if fact.kind in ("sum", "order"):
-                assert fact in derived(facts[:i])
+                assert fact in derived_facts(facts[:i])
 
 
 def test_derived_by_hand():
@@ -194,12 +194,12 @@ def test_derived_by_hand():
         Fact("event", object="a", action="sell", date="28 March"),
         Fact("event", object="b", action="sell", date="1 April"),
     ]
-    assert set(derived(facts)) == {
+    assert set(derived_facts(facts)) == {
         Fact("sum", object="a", other="b", amount=130, unit="euros"),
         Fact("order", object="b", other="a", unit="euros"),
         Fact("order", object="a", other="b", unit="date"),
     }
-    assert measures(facts)["a", "date"] + 1 == measures(facts)["b", "date"]
+    assert known_quantities(facts)["a", "date"] + 1 == known_quantities(facts)["b", "date"]
 
 
 def test_distractors_share_entities():
@@ -216,7 +216,7 @@ def test_distractors_share_entities():
 def test_facts_are_varied(split):
     facts_of_split = FACTS[split]
     assert {fact.kind for fact in facts_of_split} == {template.kind for template in TEMPLATES}
-    assert {(fact.tense, fact.modality) for fact in facts_of_split if fact.action} == set(MOODS)
+    assert {(fact.tense, fact.modality) for fact in facts_of_split if fact.action} == set(VERB_PATTERNS)
     assert {fact.action for fact in facts_of_split} - {""} == set(ACTIONS)
     assert {fact.stance for fact in facts_of_split} - {""} == {
         "says",
@@ -230,7 +230,7 @@ def test_facts_are_varied(split):
     assert {fact.positive for fact in facts_of_split if fact.action} == {True, False}
 
 
-@pytest.mark.parametrize("split", SPLITS[1:])
+@pytest.mark.parametrize("split", BULLETIN_SPLITS[1:])
 def test_splits_are_alike_in_kinds_of_facts(split):
     "A split whose rare triples came from dropping reports would differ here."
 
@@ -250,22 +250,22 @@ def test_splits_are_alike_in_kinds_of_facts(split):
 def test_what_is_written_can_be_read():
     rng, seen = random.Random(0), set()
     for fact in ALL:
-        for template in phrasings(fact):
-            assert read(write(fact, template, rng)) == fact
+        for template in fact_templates(fact):
+            assert parse_clause(fill_template(fact, template, rng)) == fact
             seen.add(template.text + str(template.fixed))
     assert seen == {template.text + str(template.fixed) for template in TEMPLATES}
 
 
 def test_every_verb_phrase_has_one_meaning():
-    for slot, phrases in world.VERBS.items():
+    for slot, phrases in world.VERB_PHRASES.items():
         assert Counter(form for forms in phrases.values() for form in forms).most_common(1)[0][1] == 1, slot
 
 
 def test_every_template_is_used_in_sources(monkeypatch):
-    used, old = set(), write
+    used, old = set(), fill_template
     monkeypatch.setattr(
         world,
-        "write",
+        "fill_template",
         lambda fact, template, rng: used.add(template.text + str(template.fixed)) or old(fact, template, rng),
     )
     for i in range(N):
@@ -276,7 +276,7 @@ def test_every_template_is_used_in_sources(monkeypatch):
 @each_split
 def test_a_source_says_its_facts(split):
     for source, facts in zip(SETS[split]["source"], SETS[split]["facts"]):
-        parsed = parse(source)
+        parsed = parse_summary(source)
         assert tuple(fact for fact, _ in parsed.facts) == facts
         assert not parsed.unparsed
         assert not parsed.loose
@@ -306,8 +306,8 @@ def test_titles_fit_pronouns():
     assert len({name[3:] for name in PEOPLE["usual"] + PEOPLE["shifted"]}) == len(
         PEOPLE["usual"] + PEOPLE["shifted"]
     )
-    assert person(Fact("report", actor="Ms A", holder="Mr B")) == "Mr B"
-    assert person(Fact("event", actor="Ms A")) == "Ms A"
+    assert fact_person(Fact("report", actor="Ms A", holder="Mr B")) == "Mr B"
+    assert fact_person(Fact("event", actor="Ms A")) == "Ms A"
 
 
 def test_vocabulary_is_small():

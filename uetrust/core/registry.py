@@ -79,6 +79,7 @@ class Registry(dict):
 reg = Registry()
 stat, ue, nlg, measure = (partial(reg.add, kind=k) for k in KINDS)
 
+
 def load_package(
     name: str,  # Of a package, such as 'uetrust.ue'
     path,  # Its `__path__`

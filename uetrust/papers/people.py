@@ -18,20 +18,20 @@ import pandas as pd
 
 from ..data.loaders import TOFU_ERRORS
 from ..evaluation.agreement import agreement
-from ..evaluation.multiple import against_chance, holm, mean_p, same_sign, shared
+from ..evaluation.multiple import column_mean_p, holm, mean_row_correlation, null_tests, same_sign_p
 from uetrust.papers.he2024.human import (
-    by_document_sd,
-    calibration,
     clustered_mean,
-    detectable,
-    labels_p,
-    null_spread,
-    power,
-    prevalence,
+    detectable_prr,
+    document_null_sd,
+    error_prevalence,
+    label_permutation_p,
+    prr_by_strength,
+    prr_power,
     share_interval,
+    subset_null_sd,
     tail_p,
 )
-from .he2024.published import figure_table, null_band, tables
+from .he2024.published import figure_table, printed_tables, table_null_sd
 
 # %% ../../nbs/10_papers/08_people.ipynb #43d3b7dc
 def sign_counts(
@@ -86,7 +86,7 @@ def figures_sentence(
 
 
 def means_sentence(
-    checked: pd.DataFrame,  # From `uetrust.papers.he2024.published.check_means`
+    checked: pd.DataFrame,  # From `uetrust.papers.he2024.published.check_printed_means`
 ) -> str:  # One sentence
     "How many printed means equal the mean of their cells."
     return f"{checked['equal'].sum()} of {len(checked)} printed means equal the mean of their cells."
@@ -100,7 +100,8 @@ def printed_cells() -> (
 ):  # table, row, column, value, sd, z, p (two-sided), q (Holm over the table)
     "Every cell of Tables 10 and 11 with its test against a random order."
     return pd.concat(
-        {name: against_chance(tables()[name], null_band(name)) for name in HUMAN_TABLES}, names=["table"]
+        {name: null_tests(printed_tables()[name], table_null_sd(name)) for name in HUMAN_TABLES},
+        names=["table"],
     ).reset_index(level=0)
 
 
@@ -123,11 +124,13 @@ def sign_table(
 ) -> pd.DataFrame:  # Index error: agree_as_written, agree_as_run, of, means, rho_of_others, p values, q_mean
     "Agreement of metrics with people under both signs, tested with and without correlation between metrics."
     z, count = values / null_sd, len(values)
-    rho = {error: shared(z.drop(columns=error).to_numpy()) for error in values}  # from the other columns
+    rho = {
+        error: mean_row_correlation(z.drop(columns=error).to_numpy()) for error in values
+    }  # from the other columns
     most = {error: max((values[error] < 0).sum(), (values[error] > 0).sum()) for error in values}
 
     def p_sign(error, correlation):
-        return min(1, same_sign(most[error], count, correlation))
+        return min(1, same_sign_p(most[error], count, correlation))
 
     signs = pd.DataFrame(
         {
@@ -139,8 +142,8 @@ def sign_table(
             "rho_of_others": rho,
             "p_sign_independent": {error: p_sign(error, 0.0) for error in values},
             "p_sign": {error: p_sign(error, max(0, rho[error])) for error in values},
-            "p_mean_independent": {error: mean_p(z[error]) for error in values},
-            "p_mean": {error: mean_p(z[error], max(0, rho[error])) for error in values},
+            "p_mean_independent": {error: column_mean_p(z[error]) for error in values},
+            "p_mean": {error: column_mean_p(z[error], max(0, rho[error])) for error in values},
         }
     ).rename_axis("error")
     return signs.assign(q_mean=holm(signs["p_mean"]))
@@ -159,8 +162,8 @@ def sign_pattern(
             dict(
                 rho=step,
                 metrics_worth=count / (1 + (count - 1) * step),
-                p_sign_ei=same_sign(same, count, step),
-                p_mean_ei=mean_p(z, step),
+                p_sign_ei=same_sign_p(same, count, step),
+                p_mean_ei=column_mean_p(z, step),
             )
             for step in steps
         ]
@@ -174,7 +177,7 @@ def largest_significant_rho(
 ) -> dict:  # 'sign', 'mean' -> correlation between metrics
     "Up to which correlation between metrics a column is significant."
     grid = np.linspace(0, 0.99, 199)
-    tests = dict(sign=lambda rho: same_sign(same, len(z), rho), mean=lambda rho: mean_p(z, rho))
+    tests = dict(sign=lambda rho: same_sign_p(same, len(z), rho), mean=lambda rho: column_mean_p(z, rho))
     return {name: float(np.interp(alpha, [test(rho) for rho in grid], grid)) for name, test in tests.items()}
 
 
@@ -200,12 +203,12 @@ def summary_levels(
 def prevalence_by(
     ratios: pd.DataFrame,  # Error ratio of each summary in [0,1], one column per error type
     levels: dict,  # From `summary_levels`
-) -> pd.DataFrame:  # by, group, error, then as from `uetrust.papers.he2024.human.prevalence`
+) -> pd.DataFrame:  # by, group, error, then as from `uetrust.papers.he2024.human.error_prevalence`
     "Prevalence of each error type by system and by domain."
     documents = levels["document"]
     return pd.concat(
         {
-            (by, group): prevalence(ratios[levels[by] == group], documents[levels[by] == group])
+            (by, group): error_prevalence(ratios[levels[by] == group], documents[levels[by] == group])
             for by in ("system", "domain")
             for group in sorted(set(levels[by]))
         },
@@ -234,8 +237,8 @@ def group_differences(
     gap = media["mean"] - meeting["mean"]
     return pd.DataFrame(
         {
-            "letters_p": labels_p(errors[five], system[five], topic[five], draws, seed),
-            "extra_p": labels_p(errors, five, topic, draws, seed),
+            "letters_p": label_permutation_p(errors[five], system[five], topic[five], draws, seed),
+            "extra_p": label_permutation_p(errors, five, topic, draws, seed),
             "extra_minus_others": errors[~five].mean() - errors[five].mean(),
             "mediasum_minus_meetingbank": gap,
             "domain_z": gap / np.hypot(media["se"], meeting["se"]),
@@ -260,17 +263,17 @@ def null_standard_deviations(
     levels: dict,  # From `summary_levels`
     draws: int = 2000,  # Random subsets
     seed: int = 42,  # Their seed
-) -> pd.DataFrame:  # series, error, then as from `uetrust.papers.he2024.human.null_spread`
+) -> pd.DataFrame:  # series, error, then as from `uetrust.papers.he2024.human.subset_null_sd`
     "Null standard deviation of PRR: 100 summaries, all, and uncertainties that know only the dialogue."
     documents, count = levels["document"], len(quality)
     five = levels["system"] != EXTRA
     drawn = {
-        "100, one of a dialogue": null_spread(quality[five], 100, draws, seed, documents[five]),
-        f"100 of {count:,}": null_spread(quality, 100, draws, seed),
-        f"all {count:,}": null_spread(quality, count, 1, seed),
+        "100, one of a dialogue": subset_null_sd(quality[five], 100, draws, seed, documents[five]),
+        f"100 of {count:,}": subset_null_sd(quality, 100, draws, seed),
+        f"all {count:,}": subset_null_sd(quality, count, 1, seed),
     }
     deviations = pd.concat(drawn, names=["series", "error"]).reset_index()
-    alike = by_document_sd(quality, documents, draws, seed)
+    alike = document_null_sd(quality, documents, draws, seed)
     series = f"all {count:,}, alike in a dialogue"
     last = pd.DataFrame(dict(series=series, error=list(quality), null_sd=alike.to_numpy(), n=count))
     return pd.concat([deviations, last])
@@ -321,9 +324,9 @@ def power_by_error(
     sizes: list,  # Numbers of summaries in an experiment
     draws: int = 2000,  # Experiments per size
     seed: int = 42,  # Their seed
-) -> pd.DataFrame:  # error, then as from `uetrust.papers.he2024.human.power`
+) -> pd.DataFrame:  # error, then as from `uetrust.papers.he2024.human.prr_power`
     "Statistical power of an experiment against each error type."
-    parts = {error: power(quality[error], list(EFFECTS), sizes, draws, seed) for error in quality}
+    parts = {error: prr_power(quality[error], list(EFFECTS), sizes, draws, seed) for error in quality}
     return pd.concat(parts, names=["error"]).reset_index(level=0)
 
 
@@ -336,7 +339,7 @@ def detectable_prr(
     "Smallest true PRR that an experiment detects with the wanted probability."
     return pd.DataFrame(
         {
-            (band, error): detectable(powers[powers["error"] == error], level, band)
+            (band, error): detectable_prr(powers[powers["error"] == error], level, band)
             for band in ("power", "power_sd")
             for error in dict.fromkeys(powers["error"])
         }
@@ -351,7 +354,9 @@ def reversed_prr(
     "Mean PRR of the reversed order of methods with a given PRR."
     return pd.DataFrame(
         {
-            error: np.interp(levels, *calibration(quality[error], seed=seed)[["prr", "turned"]].T.to_numpy())
+            error: np.interp(
+                levels, *prr_by_strength(quality[error], seed=seed)[["prr", "turned"]].T.to_numpy()
+            )
             for error in quality
         },
         index=pd.Index(list(levels), name="prr"),
@@ -364,7 +369,7 @@ def prr_behind_reversed(
     seed: int = 42,  # Of the noise
 ) -> float:  # PRR of the order itself
     "The PRR that a method would have if its reversed order has the given one."
-    pairs = calibration(quality, seed=seed)[["turned", "prr"]].iloc[::-1]
+    pairs = prr_by_strength(quality, seed=seed)[["turned", "prr"]].iloc[::-1]
     return float(np.interp(value, *pairs.T.to_numpy()))
 
 # %% ../../nbs/10_papers/08_people.ipynb #68d26163
@@ -388,7 +393,7 @@ def length_lines(
 
 
 def position_lines(
-    position: pd.DataFrame,  # From `uetrust.papers.he2024.human.by_position`
+    position: pd.DataFrame,  # From `uetrust.papers.he2024.human.errors_by_position`
 ) -> pd.DataFrame:  # label, series, value, n, lo, hi for `uetrust.report.plots.plot_intervals`
     "Share of first, middle and last sentences with an error."
     places = position[position["place"].isin(["first", "middle", "last"])]
@@ -540,7 +545,7 @@ def length_sentence(
 
 
 def position_sentence(
-    position: pd.DataFrame,  # From `uetrust.papers.he2024.human.by_position`
+    position: pd.DataFrame,  # From `uetrust.papers.he2024.human.errors_by_position`
 ) -> str:  # One sentence
     "For which errors the first and the last sentence of a summary differ."
     shift = position[position["place"] == "last - first"]
@@ -552,8 +557,8 @@ def position_sentence(
 
 # %% ../../nbs/10_papers/08_people.ipynb #393ddb03
 def status_lines(
-    counted: pd.DataFrame,  # From `uetrust.papers.ledger.counts`, index reset
-    statuses: list,  # Columns, `uetrust.papers.ledger.STATUS`
+    counted: pd.DataFrame,  # From `uetrust.papers.ledger.status_counts`, index reset
+    statuses: list,  # Columns, `uetrust.papers.ledger.CELL_STATUS`
 ) -> pd.DataFrame:  # Index 'paper, Table n'; one column per status
     "Counts of printed numbers by table, as `uetrust.report.plots.plot_status` draws them."
     name = counted["paper"] + ", Table " + counted["table"].astype(str)
@@ -561,7 +566,7 @@ def status_lines(
 
 
 def contradiction_sentence(
-    odd: pd.DataFrame,  # From `uetrust.papers.ledger.contradicted`
+    odd: pd.DataFrame,  # From `uetrust.papers.ledger.contradicted_cells`
 ) -> str:  # One sentence
     "How many printed numbers others contradict."
     return (
@@ -570,7 +575,7 @@ def contradiction_sentence(
 
 
 def missing_data_sentence(
-    lost: pd.DataFrame,  # From `uetrust.papers.ledger.not_at_hand`
+    lost: pd.DataFrame,  # From `uetrust.papers.ledger.parts_without_data`
 ) -> str:  # One sentence, or none
     "Which public data would decide more numbers."
     each = ", ".join(f"{row.data} ({row.paper}, Table {row.table})" for row in lost.itertuples())

@@ -18,16 +18,16 @@ from pathlib import Path
 import pandas as pd
 
 from ..core.settings import published
-from ..data.loaders import ICE_SCORES, QUALITIES, ice, realigned, summeval
+from ..data.loaders import ICE_SCORES, SUMMEVAL_QUALITIES, ice, realign_unieval, summeval
 from ..evaluation.significance import bootstrap_difference, bootstrap_interval
-from .recompute import correlations, grid
-from ..scoring.methods import stored
-from ..scoring.metrics import grade
+from .recompute import level_correlations, system_by_document
+from ..scoring.methods import required_inputs
+from ..scoring.metrics import compute_metrics
 
 # %% ../../nbs/10_papers/09_summeval.ipynb #db5082e9
 def carried_model(
     package: str,  # A package that carries weights in a folder called model
-) -> dict:  # {'embedding': folder}, as `uetrust.scoring.metrics.grade` takes it; {} when it is not installed
+) -> dict:  # {'embedding': folder}, as `uetrust.scoring.metrics.compute_metrics` takes it; {} when it is not installed
     "The sentence encoder of an installed package."
     spec = find_spec(package)
     return dict(embedding=Path(spec.origin).parent / "model") if spec else {}
@@ -44,7 +44,7 @@ def rated_summaries(
 def texts_to_grade(
     ratings: pd.DataFrame,  # From `rated_summaries`
 ) -> pd.DataFrame:  # id, hypothesis, source, reference (the first of eleven)
-    "Summaries in the form that `uetrust.scoring.metrics.grade` takes."
+    "Summaries in the form that `uetrust.scoring.metrics.compute_metrics` takes."
     return pd.DataFrame(
         dict(
             id=ratings["item"].astype(str),
@@ -65,11 +65,11 @@ AGAINST_SOURCE = [
 
 def graded_summaries(
     texts: pd.DataFrame,  # From `texts_to_grade`
-    models: dict,  # As `uetrust.scoring.metrics.grade` takes it
-) -> pd.DataFrame:  # As from `grade`; overlap with the source is called 'NAME | source'
+    models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
+) -> pd.DataFrame:  # As from `compute_metrics`; overlap with the source is called 'NAME | source'
     "All metrics against the first reference, and overlap metrics against the source."
-    graded = grade(texts, models, progress=False)
-    copied = grade(texts.assign(reference=texts["source"]), {}, AGAINST_SOURCE, progress=False)
+    graded = compute_metrics(texts, models, progress=False)
+    copied = compute_metrics(texts.assign(reference=texts["source"]), {}, AGAINST_SOURCE, progress=False)
     scores = pd.concat([graded, copied.assign(name=copied["name"] + " | source")])
     scores.attrs = graded.attrs
     return scores
@@ -88,7 +88,11 @@ def without_reference(
     metrics,  # Names of metrics
 ) -> list:  # Those that read the source instead of a reference
     "Metrics that can be computed when a summary is written."
-    return [name for name in metrics if "| source" in name or any("source" in leaf for leaf in stored(name))]
+    return [
+        name
+        for name in metrics
+        if "| source" in name or any("source" in leaf for leaf in required_inputs(name))
+    ]
 
 # %% ../../nbs/10_papers/09_summeval.ipynb #0f088da3
 HUMAN_LEVELS = dict(text="per_document", system="system", pooled="pooled")  # As printed here -> level
@@ -102,9 +106,9 @@ def correlations_with_people(
     return pd.DataFrame(
         [
             dict(metric=metric, quality=quality, level=level)
-            | correlations(table, metric, quality, name, scale=1)
+            | level_correlations(table, metric, quality, name, scale=1)
             for metric in metrics
-            for quality in QUALITIES
+            for quality in SUMMEVAL_QUALITIES
             for level, name in HUMAN_LEVELS.items()
         ]
     )
@@ -122,7 +126,12 @@ def intervals_with_people(
     rows = [
         dict(label=metric, quality=quality, level=level)
         | bootstrap_interval(
-            grid(table, metric), grid(table, quality), name, "spearman", draws=draws, seed=seed
+            system_by_document(table, metric),
+            system_by_document(table, quality),
+            name,
+            "spearman",
+            draws=draws,
+            seed=seed,
         )._asdict()
         for quality in ("consistency", "relevance")
         for level, name in HUMAN_LEVELS.items()
@@ -144,7 +153,7 @@ def scores_with_eleven(
 ) -> pd.DataFrame:  # Summaries x metrics
     "Metrics with eleven references in place of one."
     many = texts.drop(columns="reference").assign(references=ratings["references"].to_list())
-    graded = grade(many, models, list(metrics), progress=False)
+    graded = compute_metrics(many, models, list(metrics), progress=False)
     return graded.pivot(index="sample", columns="name", values="value").loc[texts["id"]]
 
 
@@ -159,11 +168,13 @@ def gains_by_references(
     many = one[["doc", "system", "relevance"]].join(eleven)
     relevance = every[every["quality"] == "relevance"].set_index(["metric", "level"])["spearman"]
     compare = partial(bootstrap_difference, draws=draws, seed=seed)
-    people = grid(one, "relevance")
+    people = system_by_document(one, "relevance")
     rows = [
         dict(metric=metric, level=level, one=relevance[metric, level])
-        | dict(eleven=correlations(many, metric, "relevance", name, scale=1)["spearman"])
-        | compare(grid(many, metric), grid(one, metric), people, name, "spearman")._asdict()
+        | dict(eleven=level_correlations(many, metric, "relevance", name, scale=1)["spearman"])
+        | compare(
+            system_by_document(many, metric), system_by_document(one, metric), people, name, "spearman"
+        )._asdict()
         for metric in eleven
         for level, name in HUMAN_LEVELS.items()
     ]
@@ -226,10 +237,12 @@ def coordinate_similarities(
     columns: pd.DataFrame,  # Metrics of the same summaries, with embedding_spearman and embedding_kendall
 ) -> pd.DataFrame:  # Columns cosine, spearman, kendall
     "Cosine of sentence vectors beside the rank correlations of their coordinates."
-    from uetrust.models.classifiers import sentence_encoder, vectors
+    from uetrust.models.classifiers import sentence_embeddings, sentence_encoder
 
     encoder = sentence_encoder(folder)
-    summary, reference = (vectors(encoder, list(texts[name]))[0] for name in ("hypothesis", "reference"))
+    summary, reference = (
+        sentence_embeddings(encoder, list(texts[name]))[0] for name in ("hypothesis", "reference")
+    )
     return pd.DataFrame(
         dict(
             cosine=(summary * reference).sum(1),
@@ -255,7 +268,7 @@ def uncertainties_and_metrics(
     columns: pd.DataFrame,  # Summaries x metrics
 ) -> tuple[pd.DataFrame, pd.DataFrame]:  # Summaries x uncertainties; summaries x metrics with a reference
     "Negated scores without a reference, with those that ICE released, and metrics with a reference."
-    released = realigned(ice())
+    released = realign_unieval(ice())
     released = released.set_index(released["item"].astype(str))
     common = [item for item in columns.index if item in released.index]
     names = [name for name in ICE_SCORES if not name.startswith("human")]
@@ -273,8 +286,8 @@ def by_quality(
 def choice_sentence(
     quality: str,  # Rating by people
     worth: pd.Series,  # PRR of each uncertainty against this rating
-    chosen: pd.DataFrame,  # From `uetrust.studies.cross.picks`
-    trials: pd.DataFrame,  # From `uetrust.studies.cross.designs`, one size
+    chosen: pd.DataFrame,  # From `uetrust.studies.cross.selected_methods`
+    trials: pd.DataFrame,  # From `uetrust.studies.cross.power_study`, one size
     count: int,  # Summaries
 ) -> str:  # Three sentences
     "Which uncertainty is best by one rating, and how often metrics and small studies choose it."
@@ -368,7 +381,7 @@ def encoder_sentence(
 
 
 def not_graded_sentence(
-    missing: dict,  # Metric -> what it lacks, attrs['missing'] of `uetrust.scoring.metrics.grade`
+    missing: dict,  # Metric -> what it lacks, attrs['missing'] of `uetrust.scoring.metrics.compute_metrics`
 ) -> str:  # One sentence
     "How many metrics were not computed, and why."
     lack = sum(all("a model for" in reason for reason in reasons) for reasons in missing.values())

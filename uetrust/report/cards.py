@@ -14,9 +14,9 @@ import pandas as pd
 from ..core.docstrings import comments_of
 from ..core.registry import reg
 from ..core.settings import root
-from ..scoring.methods import scores_needed, stored
-from ..scoring.providers import MADE, MAKERS
-from ..stats.names import COSTS, MADE_BY
+from ..scoring.methods import required_inputs, required_scores
+from ..scoring.providers import PROVIDER_OF, PROVIDERS
+from ..stats.names import STATISTIC_COSTS, STORED_IN
 
 # %% ../../nbs/12_report/04_cards.ipynb #e00197a3
 def comments(
@@ -32,15 +32,15 @@ def comments(
 def files(
     name: str,  # A score
     reg=reg,  # Where it is looked up
-) -> list:  # Keys of `COSTS`; a stored statistic that no reading makes yet stands for itself
+) -> list:  # Keys of `STATISTIC_COSTS`; a stored statistic that no reading makes yet stands for itself
     "What must have been made before a score can be computed."
     leaves = [
         x
-        for n in (name, *sorted(scores_needed(name, reg)))
-        for x in stored(n, reg)
+        for n in (name, *sorted(required_scores(name, reg)))
+        for x in required_inputs(n, reg)
         if x not in reg or reg[x].kind == "stat"
     ]
-    return list(dict.fromkeys(MADE_BY.get(x, MADE.get(x, x)) for x in leaves))
+    return list(dict.fromkeys(STORED_IN.get(x, PROVIDER_OF.get(x, x)) for x in leaves))
 
 
 _WAYS = dict(
@@ -127,9 +127,9 @@ def anchored(
 
 
 def _cost(made):  # What is known of one thing that must have been made before
-    if made in COSTS:
-        return f"{made}: {COSTS[made]}"
-    if made in MAKERS:
+    if made in STATISTIC_COSTS:
+        return f"{made}: {STATISTIC_COSTS[made]}"
+    if made in PROVIDERS:
         return f"{made}: what `uetrust.scoring.metrics` makes of it"
     return f"{made}: nothing here makes it yet"
 

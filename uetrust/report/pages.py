@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..core.settings import out_dir, root
 from .chapters import save_csv, save_page
-from .plots import save
+from .plots import save_figure
 
 # %% ../../nbs/12_report/05_pages.ipynb #a794077d
 class Page:
@@ -76,7 +76,7 @@ class Page:
         path = self.out / "figures" / (stem or self.name)
         if numbers is not None:
             save_csv(numbers, f"{path}.csv")
-        save(getattr(drawing, "figure", drawing), path)
+        save_figure(getattr(drawing, "figure", drawing), path)
         if caption:
             self.figures[path.name] = caption
         return preview(f"{path}.png")

@@ -11,33 +11,33 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from ..data.download import at_hand
+from ..data.download import has_file
 from ..data.loaders import frank
 from ..generation.bank import read_bank
 from uetrust.studies.accuracy import (
-    MEAN,
-    PLACES,
-    Study,
-    averaged_over,
-    faultless,
+    LEARNING_PLACES,
+    MEAN_OVER_DATASETS,
+    AccuracyStudy,
+    accuracy_study,
+    auc_and_accuracy,
+    dataset_results,
+    datasets_in_mean,
+    duplicated_datasets,
+    error_free,
     frank_rows,
-    kind,
-    pairs_of,
-    parts,
-    same_texts,
-    sheet,
-    side_by_side,
-    sided,
-    study,
+    labelled_datasets,
+    oriented,
+    score_kind,
+    score_pairs_of_study,
 )
 from .inputs import method_scores, quality_scores, truth_banks
-from .texts import truths
+from .texts import checked_texts
 
 # %% ../../nbs/11_studies/10_decisions.ipynb #5efc8049
 class Labelled(NamedTuple):
     "Data sets with labels and scores"
 
-    parts: dict  # Data set -> `uetrust.studies.accuracy.Part`
+    parts: dict  # Data set -> `uetrust.studies.accuracy.LabelledDataset`
     domain: dict  # Data set -> domain: the network behind a generator
     twice: list  # Data sets whose texts are all those of an earlier one
 
@@ -48,22 +48,22 @@ def labelled_banks(
     "Labels and scores of the greedy summaries of every bank with a known truth."
     rows, greedy, domain = [], {}, {}
     for bank, plan in truth_banks(profile).items():
-        scores = sided(method_scores(profile, bank), quality_scores(profile, bank))
+        scores = oriented(method_scores(profile, bank), quality_scores(profile, bank))
         texts = read_bank(plan.folder / "texts").query("kind=='greedy'")
-        label = faultless(truths(texts).set_index("sample")).reindex(scores.index)
+        label = error_free(checked_texts(texts).set_index("sample")).reindex(scores.index)
         name = plan.generator.name
         rows.append(scores.assign(dataset=name, document=scores.index, label=label))
         greedy[name] = texts.set_index("sample")["text"]
         domain[name] = plan.generator.serve or plan.generator.model
-    found = parts(pd.concat(rows, ignore_index=True)) if rows else {}
-    return Labelled(found, domain, same_texts(greedy))
+    found = labelled_datasets(pd.concat(rows, ignore_index=True)) if rows else {}
+    return Labelled(found, domain, duplicated_datasets(greedy))
 
 # %% ../../nbs/11_studies/10_decisions.ipynb #069e3a1c
 class DecisionStudy(NamedTuple):
     "AUC and accuracy of every score, with what the page looks at first"
 
     labelled: Labelled
-    study: Study  # All data sets and all ways to learn a threshold
+    study: AccuracyStudy  # All data sets and all ways to learn a threshold
     focus: str  # The mean over data sets, or the only one
     place: str  # Where thresholds are learned: 'outdomain', or 'halves' when there is one domain only
 
@@ -74,26 +74,30 @@ def decision_study(
     seed: int = 42,  # Of the splits
 ) -> DecisionStudy:
     "The study of one set of data sets."
-    found = study(labelled.parts, labelled.domain, labelled.twice, repeats, seed)
-    focus = MEAN if MEAN in set(found.scores["dataset"]) else next(iter(labelled.parts))
-    return DecisionStudy(labelled, found, focus, "outdomain" if len(side_by_side(found)) else "halves")
+    found = accuracy_study(labelled.parts, labelled.domain, labelled.twice, repeats, seed)
+    focus = (
+        MEAN_OVER_DATASETS
+        if MEAN_OVER_DATASETS in set(found.scores["dataset"])
+        else next(iter(labelled.parts))
+    )
+    return DecisionStudy(labelled, found, focus, "outdomain" if len(auc_and_accuracy(found)) else "halves")
 
 
 def focus_scores(
     about: DecisionStudy,
-) -> pd.DataFrame:  # As from `uetrust.studies.accuracy.sheet`, and kind
+) -> pd.DataFrame:  # As from `uetrust.studies.accuracy.dataset_results`, and kind
     "Every score of the data set that the page looks at first, best AUC first."
-    found = sheet(about.study, about.focus)
-    return found.assign(kind=found["score"].map(kind))
+    found = dataset_results(about.study, about.focus)
+    return found.assign(kind=found["score"].map(score_kind))
 
 
 def scores_by_place(
     about: DecisionStudy,
-) -> pd.DataFrame:  # place, what `uetrust.studies.accuracy.side_by_side` gives, kind
+) -> pd.DataFrame:  # place, what `uetrust.studies.accuracy.auc_and_accuracy` gives, kind
     "AUC and accuracy of every score, with the threshold learned in either place."
-    found = {place: side_by_side(about.study, place) for place in PLACES}
+    found = {place: auc_and_accuracy(about.study, place) for place in LEARNING_PLACES}
     joined = pd.concat(found, names=["place", "row"]).reset_index("place")
-    return joined.assign(kind=joined["score"].map(kind))
+    return joined.assign(kind=joined["score"].map(score_kind))
 
 
 def undefined_scores(
@@ -108,10 +112,12 @@ def turned_pairs(
     about: DecisionStudy,
     repeats: int = 10,  # As in `decision_study`
     seed: int = 42,  # As in `decision_study`
-) -> pd.DataFrame:  # As from `uetrust.studies.accuracy.pairs`, smallest q first
+) -> pd.DataFrame:  # As from `uetrust.studies.accuracy.score_pairs`, smallest q first
     "Pairs of scores whose order changes from AUC to accuracy, both differences beyond noise."
     labelled, how = about.labelled, dict(repeats=repeats, seed=seed)
-    pairs = pairs_of(labelled.parts, labelled.domain, about.focus, about.place, twice=labelled.twice, **how)
+    pairs = score_pairs_of_study(
+        labelled.parts, labelled.domain, about.focus, about.place, twice=labelled.twice, **how
+    )
     clear = pairs[pairs["turned"].astype(bool) & (pairs["q"] < 0.05)]
     return clear.sort_values("q", kind="stable", ignore_index=True)
 
@@ -127,17 +133,17 @@ def averaged_sets(
     about: DecisionStudy,
 ) -> list:  # Names
     "Data sets that the mean runs over."
-    return averaged_over(about.labelled.parts, about.labelled.twice)
+    return datasets_in_mean(about.labelled.parts, about.labelled.twice)
 
 # %% ../../nbs/11_studies/10_decisions.ipynb #c9791339
 def frank_sets() -> (
     tuple[Labelled, dict] | None
 ):  # Data sets, rows that lack a metric by data set; None without files
     "FRANK with people's labels: two domains, all metrics that it records."
-    if not all(at_hand(f"frank/{name}.json") for name in _FRANK_FILES):
+    if not all(has_file(f"frank/{name}.json") for name in _FRANK_FILES):
         return None
     table = frank_rows(frank())
-    found = parts(table)
+    found = labelled_datasets(table)
     return Labelled(found, {name: name for name in found}, []), table.attrs["dropped"]
 
 

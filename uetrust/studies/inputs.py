@@ -18,29 +18,29 @@ from typing import NamedTuple
 import pandas as pd
 
 from ..core.registry import load_scores, reg
-from ..core.scores import wide
+from ..core.scores import wide_table
 from ..core.settings import out_dir, whole
 from ..core.settings import profile as profile_settings
-from ..data.checker import ERRORS
-from ..data.datasets import samples
+from ..data.checker import ERROR_TYPES
+from ..data.datasets import load_samples
 from ..evaluation.agreement import spearman
 from ..evaluation.correlations import fisher_interval
 from ..evaluation.prr import prr_table
 from ..generation.bank import read_bank
-from ..scoring.cache import evaluators as metric_models
-from ..scoring.cache import grade_bank, greedy_texts
-from ..scoring.generators import Plan, plan
-from ..scoring.methods import score_bank, write_scores
-from ..scoring.pipeline import fill
-from .cross import designs, picks, qualities, usable
-from .methods import found
-from .texts import greedy_truths
+from ..scoring.cache import cached_metrics_of_bank, greedy_texts
+from ..scoring.cache import metric_models as metric_models
+from ..scoring.generators import BankPlan, bank_plan
+from ..scoring.methods import score_generations, write_scores
+from ..scoring.pipeline import run_pipeline
+from .cross import oriented_metrics, power_study, selected_methods, usable_scores
+from .methods import prr_by_method
+from .texts import checked_greedy_texts
 
 load_scores()
 
 # %% ../../nbs/11_studies/06_inputs.ipynb #6a64024c
 def known_truth(
-    bank_plan: Plan,  # Of a bank
+    bank_plan: BankPlan,  # Of a bank
 ) -> bool:
     "Does a checker know the truth of every text of the bank?"
     return bank_plan.dataset == "bulletin"
@@ -49,14 +49,14 @@ def known_truth(
 def named_banks(
     profile: str,  # Section of settings.ini
     key: str = "banks",  # Setting that lists them: 'banks' or 'stability'
-) -> dict:  # Bank -> `Plan`
+) -> dict:  # Bank -> `BankPlan`
     "Plans of the banks that a profile names."
-    return {bank: plan(profile, bank) for bank in profile_settings(profile).get(key, "").split()}
+    return {bank: bank_plan(profile, bank) for bank in profile_settings(profile).get(key, "").split()}
 
 
 def truth_banks(
     profile: str,  # Section of settings.ini
-) -> dict:  # Bank -> `Plan`
+) -> dict:  # Bank -> `BankPlan`
     "Plans of the banks of a profile whose truth is known."
     return {bank: found for bank, found in named_banks(profile).items() if known_truth(found)}
 
@@ -64,29 +64,29 @@ def truth_banks(
 def prepared_bank(
     profile: str,  # Section of settings.ini
     bank: str,  # 'bulletin--tiny-bart'
-) -> Plan:  # What settings.ini says about it
+) -> BankPlan:  # What settings.ini says about it
     "Plan of a bank whose generations and token statistics are there."
-    bank_plan = plan(profile, bank)
+    bank_plan = bank_plan(profile, bank)
     scored = (out_dir(profile) / "scores" / f"{bank}.parquet").exists()
     if not (scored and (bank_plan.folder / "texts").exists()):
-        fill(profile, bank, progress=False)
+        run_pipeline(profile, bank, progress=False)
     return bank_plan
 
 # %% ../../nbs/11_studies/06_inputs.ipynb #e1d64486
 def score_methods(
-    bank_plan: Plan,  # Of a bank with token statistics
-) -> pd.DataFrame:  # As from `uetrust.scoring.methods.score_bank`
+    bank_plan: BankPlan,  # Of a bank with token statistics
+) -> pd.DataFrame:  # As from `uetrust.scoring.methods.score_generations`
     "Scores of the greedy texts by every uncertainty method that the bank supports."
-    return score_bank(bank_plan.folder, "all", samples(bank_plan.data), reg, progress=False)
+    return score_generations(bank_plan.folder, "all", load_samples(bank_plan.data), reg, progress=False)
 
 
 def score_metrics(
-    bank_plan: Plan,  # Of a bank
+    bank_plan: BankPlan,  # Of a bank
     evaluators: str,  # Who judges, as settings.ini writes it: 'shipped', or GROUP=CHECKPOINT for each model
-) -> pd.DataFrame:  # As from `uetrust.scoring.cache.grade_bank`
+) -> pd.DataFrame:  # As from `uetrust.scoring.cache.cached_metrics_of_bank`
     "Scores of the greedy texts by every quality metric whose model is given."
     models = metric_models((evaluators or "").split())
-    return grade_bank(bank_plan.folder, samples(bank_plan.data), models, progress=False)
+    return cached_metrics_of_bank(bank_plan.folder, load_samples(bank_plan.data), models, progress=False)
 
 
 def method_scores(
@@ -122,29 +122,29 @@ def lacking(
 
 # %% ../../nbs/11_studies/06_inputs.ipynb #2bcbecc8
 def truth_of(
-    bank_plan: Plan,  # Of a bank whose truth is known
+    bank_plan: BankPlan,  # Of a bank whose truth is known
 ) -> pd.Series:  # By greedy text, in [0,1], larger is better
     "The true quality of the greedy texts."
-    return greedy_truths(read_bank(bank_plan.folder / "texts"))["truth"]
+    return checked_greedy_texts(read_bank(bank_plan.folder / "texts"))["truth"]
 
 
 def truth_targets(
-    bank_plan: Plan,  # Of a bank whose truth is known
+    bank_plan: BankPlan,  # Of a bank whose truth is known
     texts: pd.Index,  # Which greedy texts
 ) -> (
     pd.DataFrame
 ):  # Texts x (truth, relevance, coherence, fluency, one column per type of error); larger is better
     "What the checker says of the greedy texts."
-    seen = greedy_truths(read_bank(bank_plan.folder / "texts")).loc[texts]
-    return seen[["truth", "relevance", "coherence", "fluency"]].join(1 - seen[list(ERRORS)])
+    seen = checked_greedy_texts(read_bank(bank_plan.folder / "texts")).loc[texts]
+    return seen[["truth", "relevance", "coherence", "fluency"]].join(1 - seen[list(ERROR_TYPES)])
 
 
 def with_baselines(
     quality: pd.DataFrame,  # Texts x metrics, larger is better
-    bank_plan: Plan,  # Of their bank
+    bank_plan: BankPlan,  # Of their bank
 ) -> pd.DataFrame:  # The same with fewer_words and chance
     "Metrics and the two baselines that they have to beat."
-    texts = greedy_texts(bank_plan.folder, samples(bank_plan.data)).set_index("id").loc[quality.index]
+    texts = greedy_texts(bank_plan.folder, load_samples(bank_plan.data)).set_index("id").loc[quality.index]
     return quality.assign(
         fewer_words=-texts["hypothesis"].map(reg["output_length"].fn),
         chance=texts["source"].map(reg["chance"].fn),
@@ -190,8 +190,8 @@ def paired_scores(
     reg=reg,  # Where scores are looked up
 ) -> CrossScores:
     "Scores that order the texts: those without a gap that are not the same for all."
-    uncertainty, no_method = usable(wide(methods))
-    quality, no_metric = usable(qualities(metrics, reg).reindex(uncertainty.index))
+    uncertainty, no_method = usable_scores(wide_table(methods))
+    quality, no_metric = usable_scores(oriented_metrics(metrics, reg).reindex(uncertainty.index))
     dims = {name: reg[name].dim for name in quality}
     quality = quality[sorted(quality, key=dims.get)]
     if truth is not None:
@@ -208,7 +208,7 @@ def cross_scores(
 ) -> CrossScores:
     "All scores of a bank that order its greedy texts; made when they are not there."
     methods, metrics = method_scores(profile, bank), quality_scores(profile, bank)
-    bank_plan, truth = plan(profile, bank), None
+    bank_plan, truth = bank_plan(profile, bank), None
     if known_truth(bank_plan):
         truth = truth_of(bank_plan)
     return paired_scores(methods, metrics, truth)
@@ -219,7 +219,7 @@ def output_lengths(
     bank: str,  # 'bulletin--tiny-bart'
 ) -> pd.Series:  # Of each greedy text
     "Length of the summaries, as the score output_length gives it."
-    return wide(method_scores(profile, bank))["output_length"]
+    return wide_table(method_scores(profile, bank))["output_length"]
 
 
 def cross_prr(
@@ -249,20 +249,20 @@ def study_sizes(
 def cross_picks(
     scores: CrossScores,  # With the truth
     prr: pd.DataFrame,  # From `cross_prr`
-) -> pd.DataFrame:  # As from `uetrust.studies.cross.picks`
+) -> pd.DataFrame:  # As from `uetrust.studies.cross.selected_methods`
     "What each metric picks, and what that method is worth by the truth."
     table = prr_matrix(prr, scores)
-    return picks(table.loc[list(scores.dims)], table.loc["truth"])
+    return selected_methods(table.loc[list(scores.dims)], table.loc["truth"])
 
 
 def cross_designs(
     scores: CrossScores,  # With the truth
     draws: int = 2000,  # A tenth of it is the number of studies of each size, at least 20
     seed: int = 42,  # Of the draws
-) -> pd.DataFrame:  # As from `uetrust.studies.cross.designs`
+) -> pd.DataFrame:  # As from `uetrust.studies.cross.power_study`
     "Which method studies of several sizes would pick, by the metric that they judge by."
     quality = scores.quality
-    return designs(
+    return power_study(
         quality[list(scores.dims)],
         scores.uncertainty,
         quality["truth"],
@@ -294,10 +294,10 @@ def method_tables(
     bank: str,  # 'bulletin--tiny-bart'
 ) -> dict:  # missing, and prr where the truth is known
     "Tables of the page on the methods of a bank."
-    bank_plan = plan(profile, bank)
+    bank_plan = bank_plan(profile, bank)
     makers = dict(missing=lambda: lacking(method_scores(profile, bank)))
     if known_truth(bank_plan):
-        makers["prr"] = lambda: found(method_scores(profile, bank), truth_of(bank_plan))
+        makers["prr"] = lambda: prr_by_method(method_scores(profile, bank), truth_of(bank_plan))
     return stored_tables(out_dir(profile) / "tables", f"methods--{bank}", makers)
 
 
@@ -306,11 +306,11 @@ def quality_tables(
     bank: str,  # 'bulletin--tiny-bart'
 ) -> dict:  # missing, and prr where the truth is known
     "Tables of the page on the quality metrics of a bank."
-    bank_plan = plan(profile, bank)
+    bank_plan = bank_plan(profile, bank)
 
     def prr():
-        quality, _ = usable(qualities(quality_scores(profile, bank)))
-        targets, _ = usable(truth_targets(bank_plan, quality.index))
+        quality, _ = usable_scores(oriented_metrics(quality_scores(profile, bank)))
+        targets, _ = usable_scores(truth_targets(bank_plan, quality.index))
         return metric_prr(targets, with_baselines(quality, bank_plan))
 
     makers = dict(missing=lambda: lacking(quality_scores(profile, bank), "; "))
@@ -327,7 +327,7 @@ def cross_tables(
     scores = cache(lambda: cross_scores(profile, bank))
     prr = cache(lambda: cross_prr(scores()))
     makers = dict(prr=prr, left_out=lambda: scores().left_out)
-    if known_truth(plan(profile, bank)):
+    if known_truth(bank_plan(profile, bank)):
         makers |= dict(picks=lambda: cross_picks(scores(), prr()), designs=lambda: cross_designs(scores()))
     return stored_tables(out_dir(profile) / "tables", f"cross--{bank}", makers)
 
@@ -360,9 +360,9 @@ def error_shares(
     banks: list,  # Names
 ) -> dict:  # Bank -> greedy texts x types of error, share of words; only banks with a known truth
     "How much of every greedy text each type of error marks."
-    plans = {bank: plan(profile, bank) for bank in banks}
+    plans = {bank: bank_plan(profile, bank) for bank in banks}
     return {
-        bank: greedy_truths(read_bank(found.folder / "texts"))[list(ERRORS)]
+        bank: checked_greedy_texts(read_bank(found.folder / "texts"))[list(ERROR_TYPES)]
         for bank, found in plans.items()
         if known_truth(found)
     }

@@ -13,26 +13,26 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..core.scores import wide
-from ..data.datasets import samples
+from ..core.scores import wide_table
+from ..data.datasets import load_samples
 from ..evaluation.agreement import rank_intervals
 from ..evaluation.prr import prr_bootstrap
 from ..generation.bank import read_bank
-from ..scoring.generators import departs
-from ..scoring.methods import score_bank
-from .cross import qualities, usable
+from ..scoring.generators import variation_of
+from ..scoring.methods import score_generations
+from .cross import oriented_metrics, usable_scores
 from .inputs import method_scores, named_banks, prepared_bank, quality_scores
 from uetrust.studies.stability import (
-    by_draws,
-    by_level,
-    differences,
-    first_drawn,
-    halves,
-    shared,
-    sides,
-    spreads,
+    common_levels,
+    level_differences,
+    methods_using_samples,
+    prr_by_level,
+    scores_of_first_samples,
+    split_half_agreement,
+    variation,
+    variation_figure_rows,
 )
-from .texts import greedy_truths
+from .texts import checked_greedy_texts
 
 # %% ../../nbs/11_studies/09_repeats.ipynb #eb5c81b5
 class RepeatedBanks(NamedTuple):
@@ -48,12 +48,12 @@ def repeated_banks(
 ) -> RepeatedBanks:
     "The banks that a profile repeats; what is not there is made."
     plans = {bank: prepared_bank(profile, bank) for bank in named_banks(profile, "stability")}
-    changes = {bank: departs(found.generator.name) for bank, found in plans.items()}
+    changes = {bank: variation_of(found.generator.name) for bank, found in plans.items()}
     rows = [(bank, f"{plans[bank].dataset}--{name}", what) for bank, (name, what) in changes.items()]
     about = pd.DataFrame(rows, columns=["bank", "base", "changed"])
     plans |= {base: prepared_bank(profile, base) for base in dict.fromkeys(about["base"])}
     texts = {bank: read_bank(found.folder / "texts") for bank, found in plans.items()}
-    truth = {bank: greedy_truths(rows)["truth"] for bank, rows in texts.items()}
+    truth = {bank: checked_greedy_texts(rows)["truth"] for bank, rows in texts.items()}
     greedy = {
         bank: rows[rows["kind"] == "greedy"].set_index("sample")["text"] for bank, rows in texts.items()
     }
@@ -73,18 +73,18 @@ def _share_equal(texts, base):  # Of the texts of both
 # %% ../../nbs/11_studies/09_repeats.ipynb #4eacf0d8
 def _level_scores(profile, repeats, base, rows):  # Bank -> texts x methods, the base first
     seeds = (rows["changed"] == "seed").all()
-    methods, first = by_draws() if seeds else "all", rows["bank"].iloc[0]
+    methods, first = methods_using_samples() if seeds else "all", rows["bank"].iloc[0]
     texts, base_plan = repeats.truth[first].index, repeats.plans[base]
     if seeds:
         few = int(rows["drawn"].iloc[0])
-        own = first_drawn(base_plan.folder, few, samples(base_plan.data), list(texts))
+        own = scores_of_first_samples(base_plan.folder, few, load_samples(base_plan.data), list(texts))
     else:
         own = method_scores(profile, base)
-    scores = {base: wide(own).loc[texts]}
+    scores = {base: wide_table(own).loc[texts]}
     for bank in rows["bank"]:
         here = repeats.plans[bank]
-        found = score_bank(here.folder, methods, samples(here.data), progress=False)
-        scores[bank] = wide(found).loc[texts]
+        found = score_generations(here.folder, methods, load_samples(here.data), progress=False)
+        scores[bank] = wide_table(found).loc[texts]
     return scores
 
 
@@ -102,7 +102,7 @@ def only_asked(
 def study_levels(
     profile: str,  # Section of settings.ini
     repeats: RepeatedBanks,
-) -> dict:  # (base, what is changed) -> levels as from `uetrust.studies.stability.shared`
+) -> dict:  # (base, what is changed) -> levels as from `uetrust.studies.stability.common_levels`
     "The levels of every study that is repeated; 'metric' changes the judge of the base."
     levels = {}
     for (base, what), rows in repeats.about.groupby(["base", "changed"], sort=False):
@@ -112,11 +112,11 @@ def study_levels(
         given = {
             repeats.plans[bank].generator.name: (repeats.truth[bank], found) for bank, found in scores.items()
         }
-        levels[base, what], _ = shared(given)
+        levels[base, what], _ = common_levels(given)
         if (base, "metric") not in levels:
             uncertainty = next(iter(levels[base, what].values()))[1]
             texts = repeats.truth[rows["bank"].iloc[0]].index
-            quality, _ = usable(qualities(quality_scores(profile, base)).loc[texts])
+            quality, _ = usable_scores(oriented_metrics(quality_scores(profile, base)).loc[texts])
             levels[base, "metric"] = {name: (quality[name], uncertainty) for name in quality}
     return {key: found for key, found in levels.items() if len(found) > 1 and _methods(found).shape[1] > 1}
 
@@ -174,9 +174,9 @@ def level_spreads(
     levels: dict,  # From `study_levels`
     draws: int = 2000,  # Bootstrap samples of the texts
     seed: int = 42,  # Of the samples
-) -> pd.DataFrame:  # base, changed, and what `uetrust.studies.stability.spreads` gives
+) -> pd.DataFrame:  # base, changed, and what `uetrust.studies.stability.variation` gives
     "What moves each PRR; of questions only the methods that ask one."
-    joined = _joined({key: spreads(found, draws, seed) for key, found in levels.items()})
+    joined = _joined({key: variation(found, draws, seed) for key, found in levels.items()})
     asked = asked_methods(levels)
     keep = [
         row.changed != "question" or row.method in asked[row.base, row.changed] for row in joined.itertuples()
@@ -186,14 +186,14 @@ def level_spreads(
 
 def level_prr(
     levels: dict,  # From `study_levels`
-) -> pd.DataFrame:  # base, changed, and what `uetrust.studies.stability.by_level` gives; no metrics
+) -> pd.DataFrame:  # base, changed, and what `uetrust.studies.stability.prr_by_level` gives; no metrics
     "PRR of every method at every level."
-    return _joined({key: by_level(found) for key, found in _by_draws_or_words(levels).items()})
+    return _joined({key: prr_by_level(found) for key, found in _by_draws_or_words(levels).items()})
 
 
 def paired_level_differences(
     levels: dict,  # From `study_levels`
-) -> pd.DataFrame:  # base, changed, and what `uetrust.studies.stability.differences` gives; no metrics
+) -> pd.DataFrame:  # base, changed, and what `uetrust.studies.stability.level_differences` gives; no metrics
     "Paired differences of two levels; of questions only the methods that ask one."
     asked = asked_methods(levels)
 
@@ -203,16 +203,16 @@ def paired_level_differences(
         return {name: (quality, scores[asked[key]]) for name, (quality, scores) in found.items()}
 
     chosen = _by_draws_or_words(levels)
-    return _joined({key: differences(kept(key, found)) for key, found in chosen.items()})
+    return _joined({key: level_differences(kept(key, found)) for key, found in chosen.items()})
 
 
 def level_halves(
     levels: dict,  # From `study_levels`
     draws: int = 2000,  # A tenth of it is the number of random halves, at least 20
     seed: int = 42,  # Of the halves
-) -> pd.DataFrame:  # base, source, and what `uetrust.studies.stability.halves` gives
+) -> pd.DataFrame:  # base, source, and what `uetrust.studies.stability.split_half_agreement` gives
     "How alike two studies of half of the texts are, when one thing differs and when the texts differ."
-    parts = {key: halves(found, max(draws // 10, 20), seed) for key, found in levels.items()}
+    parts = {key: split_half_agreement(found, max(draws // 10, 20), seed) for key, found in levels.items()}
     return _joined(parts, ["base", "source"])
 
 # %% ../../nbs/11_studies/09_repeats.ipynb #2edd7963
@@ -273,7 +273,7 @@ def source_rows(
     "Rows of two figures: what moves a PRR, and how alike two studies are that differ in one thing."
 
     def one(base, what):
-        rows = sides(
+        rows = variation_figure_rows(
             spread[(spread["base"] == base) & (spread["changed"] == what)],
             half[(half["base"] == base) & (half["source"] == what)],
             what,

@@ -19,11 +19,11 @@ __all__ = ['NO_TRUTH', 'LENGTH_CAPTION', 'AGREEMENT_CAPTION', 'NOT_REPEATED', 'S
 # %% ../../nbs/11_studies/07_sentences.ipynb #41becd3c
 import pandas as pd
 
-from ..core.checks import some
+from ..core.checks import preview
 from ..papers.narcissism.live import self_bias
-from ..papers.narcissism.live import sentence as self_effect_sentence
-from .accuracy import MEAN, number
-from .stability import orders
+from ..papers.narcissism.live import self_bias_sentence as self_effect_sentence
+from .accuracy import MEAN_OVER_DATASETS, number_with_interval
+from .stability import rank_agreement_of_levels
 
 # %% ../../nbs/11_studies/07_sentences.ipynb #b85955dc
 def counted_noun(
@@ -54,7 +54,7 @@ def bank_opening(
 
 
 def texts_sentence(
-    rows: pd.DataFrame,  # From `uetrust.studies.texts.overview`
+    rows: pd.DataFrame,  # From `uetrust.studies.texts.bank_counts`
     sources: int,  # How many sources were summarized
     dataset: str,
     generator: str,
@@ -74,7 +74,7 @@ def texts_sentence(
 
 
 def tokens_sentence(
-    rows: pd.DataFrame | None,  # From `uetrust.studies.texts.tokens`; None for a black box
+    rows: pd.DataFrame | None,  # From `uetrust.studies.texts.token_summary`; None for a black box
 ) -> str:  # '' for a black box
     "Log-probability of greedy and of drawn tokens."
     if rows is None:
@@ -89,7 +89,7 @@ def tokens_sentence(
 
 def errors_sentence(
     rates: pd.DataFrame | None,  # From `uetrust.studies.texts.error_rates`; None without the truth
-    truth: pd.DataFrame | None,  # From `uetrust.studies.texts.truths`
+    truth: pd.DataFrame | None,  # From `uetrust.studies.texts.checked_texts`
 ) -> str:  # '' without the truth
     "How many texts contain an error."
     if rates is None:
@@ -149,7 +149,7 @@ def scores_opening(
 
 
 def methods_sentence(
-    table: pd.DataFrame,  # From `uetrust.studies.methods.scored`
+    table: pd.DataFrame,  # From `uetrust.studies.methods.score_summary`
     known: int,  # Methods of the registry
     texts: int,  # Greedy texts
     generator: str,
@@ -167,7 +167,7 @@ def _flaws(table):  # Of scored methods or metrics
 
 
 def best_method_sentence(
-    prr: pd.DataFrame | None,  # From `uetrust.studies.methods.found`; None without the truth
+    prr: pd.DataFrame | None,  # From `uetrust.studies.methods.prr_by_method`; None without the truth
 ) -> str:  # '' without the truth
     "The best method against the truth, beside the baselines and chance."
     if prr is None:
@@ -190,7 +190,7 @@ def best_method_sentence(
 
 
 def variants_sentence(
-    variants: pd.DataFrame | None,  # From `uetrust.studies.methods.variants`; None without the truth
+    variants: pd.DataFrame | None,  # From `uetrust.studies.methods.variant_effects`; None without the truth
 ) -> str:  # '' without variants
     "What changes from the definition of a method to its released code."
     if variants is None or not len(variants):
@@ -204,7 +204,7 @@ def variants_sentence(
 
 # %% ../../nbs/11_studies/07_sentences.ipynb #62e0cc56
 def metrics_sentence(
-    table: pd.DataFrame,  # From `uetrust.studies.methods.scored`
+    table: pd.DataFrame,  # From `uetrust.studies.methods.score_summary`
     known: int,  # Metrics of the registry
     texts: int,  # Greedy texts
     generator: str,
@@ -392,7 +392,7 @@ def design_sentences(
 
 
 def length_share_sentence(
-    length: pd.DataFrame | None,  # From `uetrust.studies.cross.without_length`; None without the truth
+    length: pd.DataFrame | None,  # From `uetrust.studies.cross.length_adjusted_prr`; None without the truth
 ) -> str:  # '' without the truth
     "How much of the PRR of the best methods is the length of the summary."
     if length is None:
@@ -567,7 +567,7 @@ def stability_opening(
 
 def seed_sentences(
     base: str,  # Bank that is repeated
-    levels: dict,  # Seed -> (quality, scores), as from `uetrust.studies.stability.shared`
+    levels: dict,  # Seed -> (quality, scores), as from `uetrust.studies.stability.common_levels`
     spread: pd.DataFrame,  # Rows of `uetrust.studies.repeats.level_spreads` about its seeds
     differences: pd.DataFrame,  # Rows of `uetrust.studies.repeats.paired_level_differences` about its seeds
     about: pd.DataFrame,  # Rows of `RepeatedBanks.about` about its seeds
@@ -615,7 +615,7 @@ def seed_order_sentence(
     prr: pd.DataFrame,  # Rows of `uetrust.studies.repeats.level_prr` about the seeds of one bank
 ) -> str:  # '' when nothing is ranked
     "How alike the seeds rank the methods, and which method is first with each."
-    pairs = orders(prr)
+    pairs = rank_agreement_of_levels(prr)
     if not len(pairs.dropna(subset="rho")):
         return ""
     ranked = prr.dropna(subset="rank").groupby("level", sort=False)
@@ -760,7 +760,7 @@ LEARNED = dict(outdomain="on other networks", halves="on the other half of the d
 
 
 def labels_opening(
-    rates: pd.DataFrame,  # From `uetrust.studies.accuracy.base_rates`
+    rates: pd.DataFrame,  # From `uetrust.studies.accuracy.dataset_base_rates`
 ) -> str:
     "What the page looks at, with n."
     if not len(rates):
@@ -770,7 +770,7 @@ def labels_opening(
 
 
 def label_sentences(
-    rates: pd.DataFrame,  # From `uetrust.studies.accuracy.base_rates`
+    rates: pd.DataFrame,  # From `uetrust.studies.accuracy.dataset_base_rates`
 ) -> list:
     "What a label is, and how many summaries of each data set are free of errors."
     if not len(rates):
@@ -805,7 +805,7 @@ def accuracy_sentences(
             "the "
             "same score), so nothing is said about outdomain."
         )
-    name = f"the mean of {', '.join(averaged)}" if about.focus == MEAN else about.focus
+    name = f"the mean of {', '.join(averaged)}" if about.focus == MEAN_OVER_DATASETS else about.focus
     if not len(ahead) or here["pairs"] == 0:
         said.append(f"On {name} no score has both an AUC and an expected accuracy.")
     else:
@@ -844,11 +844,11 @@ def _first_and_fallen(ahead, place):
     shift = ahead[f"{place}_rank"] - ahead["rank_auc"]
     fell, rose = ahead.loc[shift.idxmax()], ahead.loc[shift.idxmin()]
     return (
-        f"First by AUC is {by_auc['score']} ({by_auc['kind']}): AUC {number(*by_auc[auc])}, rank "
-        f"{by_auc[f'{place}_rank']:.0f} by accuracy with {number(*by_auc[accuracy], '.1%')}. "
+        f"First by AUC is {by_auc['score']} ({by_auc['kind']}): AUC {number_with_interval(*by_auc[auc])}, rank "
+        f"{by_auc[f'{place}_rank']:.0f} by accuracy with {number_with_interval(*by_auc[accuracy], '.1%')}. "
         f"First by accuracy is {by_accuracy['score']} ({by_accuracy['kind']}): "
-        f"{number(*by_accuracy[accuracy], '.1%')}, rank {by_accuracy['rank_auc']:.0f} by AUC with "
-        f"{number(*by_accuracy[auc])}. {fell['score']} falls farthest, from rank {fell['rank_auc']:.0f} to "
+        f"{number_with_interval(*by_accuracy[accuracy], '.1%')}, rank {by_accuracy['rank_auc']:.0f} by AUC with "
+        f"{number_with_interval(*by_accuracy[auc])}. {fell['score']} falls farthest, from rank {fell['rank_auc']:.0f} to "
         f"{fell[f'{place}_rank']:.0f}; {rose['score']} rises from {rose['rank_auc']:.0f} to "
         f"{rose[f'{place}_rank']:.0f}."
     )
@@ -903,7 +903,9 @@ def left_out_sentences(
     "What each generator says, and which scores are not among those of the mean."
     orders = about.study.orders
     single = orders[(orders["place"] == about.place) & (orders["classifier"] == "logistic")]
-    single = single[(single["dataset"] != MEAN) & (single["weights"] == "none") & (single["pairs"] > 0)]
+    single = single[
+        (single["dataset"] != MEAN_OVER_DATASETS) & (single["weights"] == "none") & (single["pairs"] > 0)
+    ]
     said = []
     if len(single):
         each = (f"{row.dataset} {row.rho:.2f}, {row.constant} of {row.scores}" for row in single.itertuples())
@@ -924,14 +926,14 @@ def left_out_sentences(
     if lost:
         said.append(
             f"{counted_noun(len(lost), 'score')} {verb_form(len(lost))} on some generators only, or on one "
-            f"network only, and so not among these: {some(lost, 20)}."
+            f"network only, and so not among these: {preview(lost, 20)}."
         )
     return said
 
 
 def frank_sentence(
     about,  # `uetrust.studies.decisions.DecisionStudy` of FRANK
-    scores: pd.DataFrame,  # From `uetrust.studies.accuracy.sheet`, of the mean
+    scores: pd.DataFrame,  # From `uetrust.studies.accuracy.dataset_results`, of the mean
     clear: pd.DataFrame,  # From `uetrust.studies.decisions.turned_pairs`
     dropped: dict,  # Data set -> rows that lack a metric
 ) -> str:
@@ -950,7 +952,7 @@ def frank_sentence(
         f"learned on the other domain. Mean accuracy {away['accuracy']:.1%}, commoner class "
         f"{away['majority']:.1%}, {int(away['below_majority'])} metrics below it; rho of AUC and accuracy "
         f"{away['rho']:.2f}, of AUC and balanced accuracy {away['rho_balanced']:.2f}. First by AUC is "
-        f"{best['score']} with {number(*best[['auc', 'auc_lo', 'auc_hi']])}: rank "
+        f"{best['score']} with {number_with_interval(*best[['auc', 'auc_lo', 'auc_hi']])}: rank "
         f"{best['outdomain_rank']:.0f} by accuracy ({best['outdomain_accuracy']:.1%}). "
         f"{away['turned']:.0%} of the pairs are turned; of {int(away['clear'])} pairs that differ "
         "beyond noise in "

@@ -19,11 +19,11 @@ import pandas as pd
 from ..evaluation.agreement import agreement, rank_intervals
 from ..evaluation.prr import prr_bootstrap
 from ..generation.bank import read_bank
-from ..papers.narcissism.bias import mean_matrix, plot_cells, standardised
-from ..papers.narcissism.live import by_judge
-from ..scoring.generators import plan
-from ..stats.table import read_readings
-from .cross import qualities, shortlist
+from ..papers.narcissism.bias import mean_matrix, plot_score_matrix, standardised_scores
+from ..papers.narcissism.live import evaluator_table
+from ..scoring.generators import bank_plan
+from ..stats.table import read_statistics
+from .cross import metric_shortlist, oriented_metrics
 from uetrust.studies.inputs import (
     CrossScores,
     cross_tables,
@@ -33,8 +33,8 @@ from uetrust.studies.inputs import (
     quality_tables,
     truth_banks,
 )
-from .methods import measured
-from .texts import greedy_truths
+from .methods import method_results
+from .texts import checked_greedy_texts
 
 # %% ../../nbs/11_studies/08_tables.ipynb #f0c175d7
 def text_similarity(
@@ -47,14 +47,14 @@ def text_similarity(
         cosines = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
         return cosines.mean() if len(unit) > 1 else np.nan
 
-    return read_readings(folder / "embeddings").set_index("sample")["vectors"].map(mean_cosine)
+    return read_statistics(folder / "embeddings").set_index("sample")["vectors"].map(mean_cosine)
 
 
 def entailed_shares(
     folder,  # Of a bank with entailments
 ) -> pd.Series:  # By source; attrs['pairs'] is the number of all pairs
     "Share of the ordered pairs of unique texts of a source in which the first entails the second."
-    logits = read_readings(folder / "entailments").set_index("sample")["logits"]
+    logits = read_statistics(folder / "entailments").set_index("sample")["logits"]
     shares = logits.map(lambda pairs: (pairs.argmax(1) == 0).mean())
     shares.attrs["pairs"] = sum(map(len, logits))
     return shares
@@ -83,14 +83,14 @@ def error_intervals(
 
 # %% ../../nbs/11_studies/08_tables.ipynb #b2363638
 def best_method(
-    prr: pd.DataFrame,  # From `uetrust.studies.methods.found`
+    prr: pd.DataFrame,  # From `uetrust.studies.methods.prr_by_method`
 ) -> str:  # Its name
     "The method that is best against the truth; the oracle is none."
     return prr.loc[prr["value"].notna() & (prr["method"] != "oracle"), "method"].iloc[0]
 
 
 def method_intervals(
-    prr: pd.DataFrame,  # From `uetrust.studies.methods.found`
+    prr: pd.DataFrame,  # From `uetrust.studies.methods.prr_by_method`
 ) -> pd.DataFrame:  # As `prr`, with label and strong, for `uetrust.report.plots.plot_intervals`
     "Rows of a figure: the methods that have a PRR; strong ones are beyond chance after Holm."
     known = prr[prr["value"].notna()]
@@ -254,13 +254,13 @@ def methods_everywhere(
     profile: str,  # Section of settings.ini
 ) -> (
     pd.DataFrame
-):  # generator, and what `uetrust.studies.methods.measured` gives; banks in the order of the profile
+):  # generator, and what `uetrust.studies.methods.method_results` gives; banks in the order of the profile
     "What every bank with a known truth says about every method."
     parts = {}
     for bank, bank_plan in truth_banks(profile).items():
         stored = method_tables(profile, bank)
         scores = method_scores(profile, bank)
-        parts[bank_plan.generator.name] = measured(scores, stored["prr"], stored["missing"])
+        parts[bank_plan.generator.name] = method_results(scores, stored["prr"], stored["missing"])
     return pd.concat(parts, names=["generator", "row"]).reset_index("generator")
 
 
@@ -330,7 +330,7 @@ def picked_everywhere(
     profile: str,  # Section of settings.ini
 ) -> (
     pd.DataFrame
-):  # generator, metric, pick, true_prr, best, chance, as `uetrust.studies.cross.headline` takes it
+):  # generator, metric, pick, true_prr, best, chance, as `uetrust.studies.cross.selection_headline` takes it
     "Which method each metric picks on each generator, and what the truth says of it."
     parts, chance = {}, {}
     for bank, bank_plan in truth_banks(profile).items():
@@ -365,7 +365,7 @@ def shortlists(
         table = prr.pivot(index="metric", columns="method", values="value")
         metrics = table.drop(index="truth", errors="ignore")
         for target, values in ((MEAN_OF_METRICS, metrics.mean()), (TRUTH, table.loc["truth"])):
-            found[bank_plan.generator.name, target] = shortlist(metrics, values)
+            found[bank_plan.generator.name, target] = metric_shortlist(metrics, values)
     joined = pd.concat(found, names=["generator", "target", "step"]).reset_index()
     return joined.assign(step=joined["step"] + 1)
 
@@ -402,9 +402,9 @@ def self_grid(
     }
     if len(banks) < len(SELF_EVALUATORS):
         return None
-    scores = {generator: qualities(quality_scores(profile, bank)) for generator, bank in banks.items()}
+    scores = {generator: oriented_metrics(quality_scores(profile, bank)) for generator, bank in banks.items()}
     texts = {
-        generator: read_bank(plan(profile, bank).folder / "texts").query("kind=='greedy'")
+        generator: read_bank(bank_plan(profile, bank).folder / "texts").query("kind=='greedy'")
         for generator, bank in banks.items()
     }
     panels = {
@@ -419,7 +419,7 @@ def self_grid(
     words = _by_document(
         {name: rows.set_index("sample")["text"].str.split().str.len() for name, rows in texts.items()}
     )
-    truth = _by_document({name: greedy_truths(rows)["truth"] for name, rows in texts.items()})
+    truth = _by_document({name: checked_greedy_texts(rows)["truth"] for name, rows in texts.items()})
     return SelfGrid(panels, words, truth)
 
 
@@ -427,12 +427,12 @@ def self_preference(
     grid: SelfGrid,
     draws: int = 2000,  # Bootstrap samples of the documents
     seed: int = 42,  # Of the samples
-) -> pd.DataFrame:  # scores (key of `SCORE_FORMS`), evaluator, and what `by_judge` gives
+) -> pd.DataFrame:  # scores (key of `SCORE_FORMS`), evaluator, and what `evaluator_table` gives
     "What each evaluator prefers, and what the truth says of it."
     rows = [
         dict(scores=form, evaluator=name, **row)
         for form, panel in grid.panels.items()
-        for name, row in by_judge(panel, grid.words, grid.truth, draws, seed).iterrows()
+        for name, row in evaluator_table(panel, grid.words, grid.truth, draws, seed).iterrows()
     ]
     return pd.DataFrame(rows)
 
@@ -445,6 +445,8 @@ def plot_self_grid(
 
     fig, axes = plt.subplots(1, len(grid.panels), figsize=(4 * len(grid.panels), 3))
     for ax, (form, panel) in zip(axes, grid.panels.items()):
-        plot_cells(mean_matrix(standardised(panel)), ax=ax).set_title(f"{form}, mean z-scores", fontsize=9)
+        plot_score_matrix(mean_matrix(standardised_scores(panel)), ax=ax).set_title(
+            f"{form}, mean z-scores", fontsize=9
+        )
     fig.tight_layout()
     return fig

@@ -9,7 +9,7 @@ __all__ = ['t_tu', 't_mi', 't_rmi', 'ep_t_tu', 'ep_t_rmi', 's_tu', 's_rmi', 'bea
 # %% ../../nbs/06_ue/07_ensemble.ipynb #5f6aa663
 import numpy as np
 
-from ..core.checks import Undefined, mean
+from ..core.checks import Undefined, defined_mean
 from ..core.registry import ue
 
 # %% ../../nbs/06_ue/07_ensemble.ipynb #3a84e300
@@ -45,7 +45,7 @@ def t_tu(
     pe_tu: np.ndarray,  # Entropy of the mean of members at each token, shape [L]
 ) -> float:  # 0 when all members were certain of the same word; one member is enough
     "Token-level total uncertainty: mean over tokens."
-    return mean(pe_tu)
+    return defined_mean(pe_tu)
 
 
 @ue(
@@ -67,7 +67,7 @@ def t_mi(
 ) -> float:  # 0 when all members agree
     "Token-level mutual information of token and member: mean over tokens."
     _members(member_logp, 2)
-    return mean(pe_mi)
+    return defined_mean(pe_mi)
 
 
 @ue(
@@ -92,7 +92,7 @@ def t_rmi(
 ) -> float:  # 0 when all members agree
     "Token-level reverse mutual information: mean over tokens."
     _members(member_logp, 2)
-    return mean(pe_rmi)
+    return defined_mean(pe_rmi)
 
 
 @ue(
@@ -109,7 +109,7 @@ def ep_t_tu(
     ep_tu: np.ndarray,  # As `pe_tu`; members weighted by the words before, shape [L]
 ) -> float:  # As `t_tu`
     "Token-level total uncertainty, members weighted by the words before: mean over tokens."
-    return mean(ep_tu)
+    return defined_mean(ep_tu)
 
 
 @ue(
@@ -131,7 +131,7 @@ def ep_t_rmi(
 ) -> float:  # As `t_rmi`
     "Token-level reverse mutual information, members weighted by the words before: mean over tokens."
     _members(member_logp, 2)
-    return mean(ep_rmi)
+    return defined_mean(ep_rmi)
 
 # %% ../../nbs/06_ue/07_ensemble.ipynb #9cb47f43
 def _log_mean(logs):  # Log of the mean over members
@@ -210,7 +210,7 @@ def _over_beams(terms, score, length):  # Weighted mean over hypotheses of the m
     weights = beam_weights(score, length)
     if (got := [len(of_tokens) for of_tokens in terms]) != (expected := [int(n) - 1 for n in length]):
         raise ValueError(f"hypotheses have {expected} tokens after the start token, got terms for {got}")
-    return float(weights @ [mean(of_tokens) for of_tokens in terms])
+    return float(weights @ [defined_mean(of_tokens) for of_tokens in terms])
 
 
 @ue(

@@ -17,25 +17,25 @@ import numpy as np
 import pandas as pd
 
 from ...evaluation.prr import prr_table
-from .claims import VERDICTS, ledger
+from .claims import CLAIM_VERDICTS, claim_ledger
 from uetrust.papers.he2024.own_tables import (
-    PAPER,
-    Cast,
-    agreed,
-    apart,
-    beside,
-    bootstrapped,
-    drawn,
-    places,
+    PAPER_MODELS,
+    ModelMapping,
+    bank_of_table,
+    bootstrap_tables,
+    compare_verdicts,
+    join_errors,
+    not_applicable,
+    permute_names,
     read_results,
-    relabelled,
-    synthetic,
-    tables_of,
-    used,
-    wanted,
-    with_errors,
+    scores_in_tables,
+    scores_of_tables,
+    tables_of_run,
+    verdict_agreement,
+    verdict_codes,
+    write_synthetic_run,
 )
-from .published import dimension, null_sd, table_settings, tables
+from .published import metric_dimension, normal_null_sd, printed_tables, table_settings
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #844f0e2d
 def table_of(
@@ -49,7 +49,7 @@ def table_of(
 
 
 def first_places(
-    ranks: pd.DataFrame,  # From `uetrust.report.chapters.ranks`
+    ranks: pd.DataFrame,  # From `uetrust.report.chapters.table_rank_intervals`
 ) -> pd.DataFrame:  # By method: first, surely_first (no other rank in the 95 % interval), metrics
     "Under how many single metrics each method comes first, and how often surely so."
     single = ranks[~ranks["judged_by"].str.startswith("mean")]
@@ -83,7 +83,7 @@ DECIDED = ("holds", "partly", "fails")
 
 
 def verdicts_by_section(
-    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.ledger`
+    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`
 ) -> pd.DataFrame:  # Sections x verdicts
     "How many claims of each section hold, partly hold, fail or stay open."
     counts = pd.crosstab(ledger_rows["section"].str.split(" / ").str[0], ledger_rows["verdict"])
@@ -91,16 +91,16 @@ def verdicts_by_section(
 
 
 def shuffled_verdicts(
-    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.ledger`, of the printed tables
+    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`, of the printed tables
     seed: int = 0,  # Of the shuffle
 ) -> pd.DataFrame:  # By verdict: printed, shuffled within rows
     "Verdicts on the printed tables, and on tables whose methods are shuffled within each row."
     rng = np.random.default_rng(seed)
     shuffled = {
         name: pd.DataFrame(rng.permuted(table.to_numpy(), axis=1), table.index, table.columns)
-        for name, table in tables().items()
+        for name, table in printed_tables().items()
     }
-    again = ledger(shuffled, draws=0)["verdict"]
+    again = claim_ledger(shuffled, draws=0)["verdict"]
     return pd.DataFrame(
         {"printed": ledger_rows["verdict"].value_counts(), "shuffled within rows": again.value_counts()}
     )
@@ -108,33 +108,33 @@ def shuffled_verdicts(
 
 def method_spread() -> tuple[pd.DataFrame, float, dict]:  # As `uetrust.report.plots.plot_spread` takes them
     "Table 3, the standard deviation of chance, and what each metric judges."
-    table = tables()["T3"]
-    return table, null_sd(1906), {metric: dimension(metric) for metric in table.index}
+    table = printed_tables()["T3"]
+    return table, normal_null_sd(1906), {metric: metric_dimension(metric) for metric in table.index}
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #5ec0e9bf
 class OwnRun(NamedTuple):
     "Tables of an own run, laid out and named as in the paper"
 
-    cast: Cast  # Which model stands for which of the paper
-    results: dict  # Bank -> `uetrust.papers.he2024.own_tables.Result`
+    cast: ModelMapping  # Which model stands for which of the paper
+    results: dict  # Bank -> `uetrust.papers.he2024.own_tables.BankResult`
     scores: dict  # Bank -> (texts x metrics, texts x methods), those that the tables can ask for
     frames: dict  # Bank -> (what texts are judged by, what they are ranked by), types of error included
     errors: dict  # Bank -> types of error that occur
-    names: pd.DataFrame  # From `used`
+    names: pd.DataFrame  # From `scores_of_tables`
     tables: dict  # 'T3' to 'T11', as far as at hand
 
 
 def own_run(
-    cast: Cast,
+    cast: ModelMapping,
     results: dict,  # Bank -> `Result`, from `read_results`
     scores: dict,  # Bank -> (texts x metrics, texts x methods), usable ones
     errors: dict,  # Bank -> the same texts x types of error, where the truth is known
 ) -> OwnRun:
     "Lay out an own run; where the truth is known, the checker stands for the people of Tables 9 to 11."
-    kept = {bank: tuple(wanted(side, cast) for side in pair) for bank, pair in scores.items()}
+    kept = {bank: tuple(scores_in_tables(side, cast) for side in pair) for bank, pair in scores.items()}
     frames, occurring = dict(kept), {}
     for bank, found in errors.items():
-        *frames[bank], flat = with_errors(*kept[bank], found)
+        *frames[bank], flat = join_errors(*kept[bank], found)
         occurring[bank] = [name for name in found if name not in flat]
         prr = results[bank].prr
         if occurring[bank]:
@@ -143,12 +143,12 @@ def own_run(
         else:
             prr = pd.concat([prr], ignore_index=True)
         results = results | {bank: results[bank]._replace(prr=prr, left=results[bank].left | flat)}
-    names = used(results, cast)
-    return OwnRun(cast, results, kept, frames, occurring, names, tables_of(names, results))
+    names = scores_of_tables(results, cast)
+    return OwnRun(cast, results, kept, frames, occurring, names, tables_of_run(names, results))
 
 
 def missing_places(
-    names: pd.DataFrame,  # From `used`
+    names: pd.DataFrame,  # From `scores_of_tables`
 ) -> pd.DataFrame:  # bank, note, name (names of the paper, joined)
     "Rows and columns of the paper that nothing takes the place of, and why."
     rows = names[names["note"] != ""].drop_duplicates(["bank", "name"])
@@ -157,10 +157,10 @@ def missing_places(
 
 def own_verdicts(
     run: OwnRun,
-) -> pd.DataFrame:  # As from `beside`, and decided_by (tables that decide the claim)
+) -> pd.DataFrame:  # As from `compare_verdicts`, and decided_by (tables that decide the claim)
     "Every claim, its verdict on the printed tables and on the own ones."
-    own = ledger(run.tables, draws=0)
-    both = beside(ledger(draws=0), own, apart(run.cast), run.tables)
+    own = claim_ledger(run.tables, draws=0)
+    both = compare_verdicts(claim_ledger(draws=0), own, not_applicable(run.cast), run.tables)
     both.attrs["decided_by"] = own.set_index("id")["decided_by"].to_dict()
     return both
 
@@ -194,7 +194,7 @@ class Verdicts(NamedTuple):
     "Verdicts on own tables, how often they agree with the paper, and how often names without meaning do"
 
     both: pd.DataFrame  # As from `own_verdicts`, and stability where texts can be drawn anew
-    agreed: NamedTuple  # `uetrust.papers.he2024.own_tables.Agreed`
+    agreed: NamedTuple  # `uetrust.papers.he2024.own_tables.VerdictAgreement`
 
 
 def tested_verdicts(
@@ -205,15 +205,17 @@ def tested_verdicts(
     seed: int = 42,  # Of both
 ) -> Verdicts:
     "Share of claims with the paper's verdict, beside drawn texts and shuffled names."
-    copies = bootstrapped(run.names, run.frames, draws, seed) if run.tables else {}
-    texts = drawn(run.tables, copies) if copies else None
+    copies = bootstrap_tables(run.names, run.frames, draws, seed) if run.tables else {}
+    texts = verdict_codes(run.tables, copies) if copies else None
     shuffled = None
     if run.tables:
-        shuffled = drawn(run.tables, relabelled(run.tables, places(run.cast), shuffles, seed))
-    share = agreed(both, shuffled, texts)
+        shuffled = verdict_codes(
+            run.tables, permute_names(run.tables, bank_of_table(run.cast), shuffles, seed)
+        )
+    share = verdict_agreement(both, shuffled, texts)
     done = decided_claims(both).set_index("id")
     if texts is not None and len(done):
-        code = done["own"].map({verdict: i for i, verdict in enumerate(VERDICTS)})
+        code = done["own"].map({verdict: i for i, verdict in enumerate(CLAIM_VERDICTS)})
         part = texts.loc[code.index]
         stable = part.eq(code, axis=0).where(part.notna()).mean(axis=1)
         both = both.assign(stability=both["id"].map(stable))
@@ -235,7 +237,7 @@ def verdicts_side_by_side(
 
 
 def shuffle_table(
-    share: NamedTuple,  # `uetrust.papers.he2024.own_tables.Agreed`
+    share: NamedTuple,  # `uetrust.papers.he2024.own_tables.VerdictAgreement`
 ) -> pd.DataFrame:  # shuffle, share, own
     "Share of claims with the paper's verdict in every shuffle of the names."
     return pd.DataFrame(dict(shuffle=range(len(share.null)), share=share.null, own=share.share))
@@ -252,8 +254,10 @@ def sign_verdicts(
             given, turned = run.results[bank], prr_table(run.frames[bank][0][occurring], -run.scores[bank][0])
             rows = pd.concat([given.prr, turned]).drop_duplicates(["method", "metric"], keep="last")
             results[bank] = given._replace(prr=rows)
-    laid_out = tables_of(used(results, run.cast), results)
-    right = ledger(run.tables | {name: table for name, table in laid_out.items() if name == "T10"}, draws=0)
+    laid_out = tables_of_run(scores_of_tables(results, run.cast), results)
+    right = claim_ledger(
+        run.tables | {name: table for name, table in laid_out.items() if name == "T10"}, draws=0
+    )
     about = both["id"].map(both.attrs["decided_by"]).str.contains("T10")
     rows = both[about & (both["apart"] == "")][["id", "claim", "printed", "own"]]
     return rows.merge(right[["id", "verdict"]].rename(columns=dict(verdict="sign_right")), on="id")
@@ -270,7 +274,7 @@ def undecided_notes(
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #811f8c7a
 def printed_banks() -> pd.Series:  # 'T3' to 'T9' -> bank
     "The banks of the paper's models and datasets that Tables 3 to 9 are about."
-    return places(PAPER)[table_settings()["kind"] == "UE-NLG"]
+    return bank_of_table(PAPER_MODELS)[table_settings()["kind"] == "UE-NLG"]
 
 
 def paper_results(
@@ -285,7 +289,7 @@ def paper_results(
         return results, True
     with TemporaryDirectory() as temporary:
         shifted = {("T7", "ROUGE-L", "MSP"): 0.2}
-        written = synthetic(temporary, seed, shifted, list(needed)[:-1])
+        written = write_synthetic_run(temporary, seed, shifted, list(needed)[:-1])
         return read_results(temporary, written), False
 
 
@@ -300,20 +304,20 @@ def banks_with_scores(
 def paper_frames(
     scores: dict,  # Bank -> (texts x metrics, texts x methods), usable ones
 ) -> dict:  # The same, of the scores that the paper's tables can ask for
-    "Scores of single texts, as `bootstrapped` takes them."
-    return {bank: tuple(wanted(side) for side in pair) for bank, pair in scores.items()}
+    "Scores of single texts, as `bootstrap_tables` takes them."
+    return {bank: tuple(scores_in_tables(side) for side in pair) for bank, pair in scores.items()}
 
 
 def replacements(
     results: dict,  # From `paper_results`
-) -> pd.DataFrame:  # As from `used`, of Tables 3 to 9
+) -> pd.DataFrame:  # As from `scores_of_tables`, of Tables 3 to 9
     "Which score takes the place of each row and column."
-    names = used(results)
+    names = scores_of_tables(results)
     return names[names["table"].isin(printed_banks().index)]
 
 
 def method_deviations(
-    groups: pd.DataFrame,  # From `uetrust.papers.he2024.own_tables.systematic`
+    groups: pd.DataFrame,  # From `uetrust.papers.he2024.own_tables.group_differences`
 ) -> pd.DataFrame:  # label, value (mean z), lo, hi, strong, for `uetrust.report.plots.plot_intervals`
     "Rows of a figure: mean difference of each method in standard deviations."
     methods = groups[groups["kind"] == "column"]

@@ -13,8 +13,8 @@ __all__ = ['CAST_SENTENCES', 'NULL_CAPTION', 'UNDECIDED', 'SYNTHETIC', 'table_op
 # %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #593c0c46
 import pandas as pd
 
-from ...evaluation.agreement import smallest_p
-from .own_tables import FACT, NONE, TWIN
+from ...evaluation.agreement import smallest_attainable_p
+from .own_tables import ABOUT_PAPER, ONE_BANK_FOR_TWO, UNDECIDED
 from .published import table_settings
 
 # %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #a6aac6ff
@@ -31,7 +31,7 @@ def table_opening(
 
 
 def printed_means_sentence(
-    means: pd.DataFrame,  # Rows of `uetrust.papers.he2024.published.check_means` about one table
+    means: pd.DataFrame,  # Rows of `uetrust.papers.he2024.published.check_printed_means` about one table
 ) -> str:
     "Whether the printed means are those of the printed cells."
     equal = int(means["equal"].sum())
@@ -62,14 +62,14 @@ def table_figures_sentence(
 
 # %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #3f6b7bf8
 def ledger_opening(
-    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.ledger`
+    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`
 ) -> str:
     "What the page looks at, with n."
     return f"printed numbers only; {len(ledger_rows)} checkable sentences of He et al. (2024)"
 
 
 def verdict_sentence(
-    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.ledger`
+    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`
 ) -> str:
     "How many claims hold, hold in part, fail and stay open."
     n = ledger_rows["verdict"].value_counts()
@@ -81,7 +81,7 @@ def verdict_sentence(
 
 
 def standing_sentence(
-    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.ledger`, with standing
+    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`, with standing
 ) -> str:
     "What the claims that hold rest on."
     n = ledger_rows["standing"].value_counts()
@@ -97,13 +97,13 @@ def standing_sentence(
 
 
 def few_methods_sentence(
-    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.ledger`
+    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`
     n: int = 4,  # Methods
 ) -> str:
     "How many claims rest on rankings of four methods."
     small = ledger_rows[ledger_rows["n_obs"] == n]
     return (
-        f"The smallest two-sided p with {n} methods is {smallest_p(n):.4f}. {len(small)} sentences rest "
+        f"The smallest two-sided p with {n} methods is {smallest_attainable_p(n):.4f}. {len(small)} sentences rest "
         f"on {n} "
         f"methods somewhere; {int((small['verdict'] == 'holds').sum())} of them hold."
     )
@@ -121,7 +121,7 @@ def human_sentence(
 
 
 def threshold_sentence(
-    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.ledger`
+    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`
 ) -> str:
     "How many verdicts hang on a threshold."
     n = int(ledger_rows["threshold_sensitive"].fillna(False).sum())
@@ -196,9 +196,9 @@ def asked_sentence(
     reason = both["apart"].value_counts()
     asked, done = (both["apart"] == "").sum(), ((both["apart"] == "") & both["same"].notna()).sum()
     return (
-        f"{len(both)} sentences: {reason.get(FACT, 0)} are about the paper itself, "
-        f"{reason.get(TWIN, 0)} compare "
-        f"two datasets for which one bank stands, {reason.get(NONE, 0)} is decided by no number; "
+        f"{len(both)} sentences: {reason.get(ABOUT_PAPER, 0)} are about the paper itself, "
+        f"{reason.get(ONE_BANK_FOR_TWO, 0)} compare "
+        f"two datasets for which one bank stands, {reason.get(UNDECIDED, 0)} is decided by no number; "
         f"{asked} are "
         f"asked. {done} of these ({done / asked:.0%}) can be decided on the tables of this run."
     )
@@ -206,7 +206,7 @@ def asked_sentence(
 
 def agreed_sentences(
     done: pd.DataFrame,  # From `uetrust.papers.he2024.page_tables.decided_claims`, with stability
-    share,  # `uetrust.papers.he2024.own_tables.Agreed`
+    share,  # `uetrust.papers.he2024.own_tables.VerdictAgreement`
 ) -> list:  # None when nothing is decided
     "How many verdicts agree with the paper, against shuffled names and drawn texts."
     if not len(done):
@@ -305,7 +305,7 @@ def compared_sentences(
 
 def compared_cells_sentence(
     tested: pd.DataFrame,  # Cells that have a p
-    cover: pd.DataFrame,  # From `uetrust.papers.he2024.own_tables.compare`
+    cover: pd.DataFrame,  # From `uetrust.papers.he2024.own_tables.compare_with_print`
     mark: str = "",  # `SYNTHETIC` when it is no run
 ) -> str:
     "How many printed cells are compared, and what is missing."
@@ -357,7 +357,7 @@ def defined_sentence(
 
 
 def deviation_sentence(
-    groups: pd.DataFrame,  # From `uetrust.papers.he2024.own_tables.systematic`
+    groups: pd.DataFrame,  # From `uetrust.papers.he2024.own_tables.group_differences`
     from_texts: bool,  # Is the dependence of cells known from texts drawn anew?
     mark: str = "",  # `SYNTHETIC` when it is no run
 ) -> str:

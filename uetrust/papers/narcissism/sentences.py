@@ -18,19 +18,25 @@ import pandas as pd
 
 from ...core.settings import published
 from ...data.loaders import summeval
-from ...evaluation.agreement import kendall, smallest_p, spearman
+from ...evaluation.agreement import kendall, smallest_attainable_p, spearman
 from uetrust.papers.narcissism.bias import (
-    correlation,
-    cube,
+    evaluator_correlations,
     interaction_residual,
     mean_interval,
     mean_matrix,
-    normalised,
-    plot_cells,
+    normalised_scores,
+    plot_score_matrix,
     printed_correlations,
-    standardised,
+    score_array,
+    standardised_scores,
 )
-from .live import by_judge, grids, kin, self_bias, sentence
+from uetrust.papers.narcissism.live import (
+    evaluator_table,
+    family_effects,
+    score_panels,
+    self_bias,
+    self_bias_sentence,
+)
 
 # %% ../../../nbs/10_papers/02_narcissism/03_sentences.ipynb #4eed5c99
 PRINTED_PAIRS = {
@@ -166,7 +172,7 @@ def benchmark_agreement(
                 n=len(members),
                 spearman=rho.r,
                 p=rho.p,
-                smallest_p=smallest_p(len(members)),
+                smallest_p=smallest_attainable_p(len(members)),
                 kendall=kendall(first, second).r,
             )
         )
@@ -266,7 +272,7 @@ def own_gaps(
     pd.DataFrame
 ):  # Index generator; human_gap, human_lo, human_hi and the same of words, in standard deviations
     "Each system against the mean of the others: what a test of self-bias would subtract."
-    z = cube(standardised(rows))
+    z = score_array(standardised_scores(rows))
     own = mean_interval((z - z.mean(1, keepdims=True)) * 3 / 2, draws, seed)
     columns = {
         f"{name}_{end}": getattr(own, {"gap": "value"}.get(end, end))[:, k]
@@ -280,7 +286,7 @@ def length_correlation(
     rows: pd.DataFrame,  # From `human_scores`
 ) -> float:  # Spearman, pooled
     "Correlation of human score and length."
-    return correlation(rows[["human"]], rows["words"]).loc["human", "spearman"]
+    return evaluator_correlations(rows[["human"]], rows["words"]).loc["human", "spearman"]
 
 
 def table_1_sentence(
@@ -355,7 +361,7 @@ NO_BIAS = (
 
 # %% ../../../nbs/10_papers/02_narcissism/03_sentences.ipynb #bd340a11
 def evaluator_table(
-    judges: dict,  # Name -> `uetrust.nlg.likelihood.Evaluator`
+    judges: dict,  # Name -> `uetrust.nlg.likelihood.NarcissismModel`
 ) -> pd.DataFrame:  # Index model; family, size, tuned, reference_free, reference_based (names of scores)
     "Which models judge, and by which scores."
     return pd.DataFrame(
@@ -374,7 +380,7 @@ def evaluator_table(
 
 
 def grid_phrase(
-    texts: dict,  # Dataset -> texts, from `uetrust.papers.narcissism.live.written`
+    texts: dict,  # Dataset -> texts, from `uetrust.papers.narcissism.live.generated_summaries`
 ) -> str:  # Without a full stop
     "How many texts there are, and who wrote them."
     return "; ".join(
@@ -388,25 +394,25 @@ def standardised_means(
     scores: pd.DataFrame,  # One panel
 ) -> pd.DataFrame:  # generator, then a column per judge
     "Mean standardised score of each judge for each writer: the numbers behind the figure."
-    return mean_matrix(standardised(scores)).reset_index()
+    return mean_matrix(standardised_scores(scores)).reset_index()
 
 
 def summary_words(
-    texts: pd.DataFrame,  # From `uetrust.papers.narcissism.live.written`
+    texts: pd.DataFrame,  # From `uetrust.papers.narcissism.live.generated_summaries`
 ) -> pd.Series:  # Index (document, generator)
     "Number of words of each summary."
     return texts.set_index(["document", "generator"])["hypothesis"].str.split().str.len()
 
 
 def panels_by_dataset(
-    texts: dict,  # Dataset -> texts, from `uetrust.papers.narcissism.live.written`
-    judges: dict,  # Name -> `uetrust.nlg.likelihood.Evaluator`
+    texts: dict,  # Dataset -> texts, from `uetrust.papers.narcissism.live.generated_summaries`
+    judges: dict,  # Name -> `uetrust.nlg.likelihood.NarcissismModel`
     at,  # Folder for the scores
 ) -> tuple[dict, dict]:  # (dataset, form) -> panel of scores; (dataset, form) -> documents left out
     "Scores of every judge for every writer."
     panels, lost = {}, {}
     for dataset, written in texts.items():
-        found, gone = grids(written, judges, at, progress=False)
+        found, gone = score_panels(written, judges, at, progress=False)
         panels |= {(dataset, form): scores for form, scores in found.items()}
         lost |= {(dataset, form): gone[form] for form in found}
     return panels, lost
@@ -414,7 +420,7 @@ def panels_by_dataset(
 
 def panel_name(
     dataset: str,  # As in a (dataset, generator) pair
-    form: str,  # Of `uetrust.papers.narcissism.live.FORMS`
+    form: str,  # Of `uetrust.papers.narcissism.live.EVALUATOR_FORMS`
 ) -> str:  # File name without ending
     "Name of the figure of a panel."
     return f"self_bias--{dataset}--{form}"
@@ -428,9 +434,9 @@ def plot_panel(
 
     writers, judges = scores.index.unique("generator").size, scores.shape[1]
     fig, axes = plt.subplots(1, 2, figsize=(2 * (0.5 * judges + 2.2), 0.45 * writers + 1.6))
-    plot_cells(normalised(mean_matrix(scores)), (0, 1), axes[0]).set_title("Eq. 4", fontsize=9)
-    residual = interaction_residual(mean_matrix(standardised(scores)))
-    plot_cells(residual, ax=axes[1]).set_title("residual, standard deviations", fontsize=9)
+    plot_score_matrix(normalised_scores(mean_matrix(scores)), (0, 1), axes[0]).set_title("Eq. 4", fontsize=9)
+    residual = interaction_residual(mean_matrix(standardised_scores(scores)))
+    plot_score_matrix(residual, ax=axes[1]).set_title("residual, standard deviations", fontsize=9)
     fig.tight_layout()
     return fig
 
@@ -438,7 +444,7 @@ def plot_panel(
 def panel_sentence(
     key: tuple,  # (dataset, form)
     scores: pd.DataFrame,  # The panel
-    judges: dict,  # Name -> `uetrust.nlg.likelihood.Evaluator`
+    judges: dict,  # Name -> `uetrust.nlg.likelihood.NarcissismModel`
     lost: list,  # Documents left out
     draws: int = 2000,  # Bootstrap samples of the documents
     seed: int = 42,  # Their seed
@@ -447,10 +453,10 @@ def panel_sentence(
     dataset, form = key
     relatives = "".join(
         f" Models related by {what} get {gap:+.2f} (on the scale of Eq. 4) more than unrelated ones."
-        for what, gap in kin(scores, judges).items()
+        for what, gap in family_effects(scores, judges).items()
     )
     lacks = f" {len(lost)} documents lack a score and are left out." if lost else ""
-    return f"{dataset}. {sentence(form, self_bias(scores, draws, seed))}{relatives}{lacks}"
+    return f"{dataset}. {self_bias_sentence(form, self_bias(scores, draws, seed))}{relatives}{lacks}"
 
 
 def judge_by_judge(
@@ -459,11 +465,11 @@ def judge_by_judge(
     truth: dict,  # Dataset -> quality of each summary by (document, generator), where it is known
     draws: int = 2000,  # Bootstrap samples of the documents
     seed: int = 42,  # Their seed
-) -> pd.DataFrame:  # evaluator, as from `uetrust.papers.narcissism.live.by_judge`, dataset, form
+) -> pd.DataFrame:  # evaluator, as from `uetrust.papers.narcissism.live.evaluator_table`, dataset, form
     "Own residual, length and truth of every evaluator in every panel."
     return pd.concat(
         [
-            by_judge(scores, summary_words(texts[dataset]), truth.get(dataset), draws, seed)
+            evaluator_table(scores, summary_words(texts[dataset]), truth.get(dataset), draws, seed)
             .rename_axis("evaluator")
             .reset_index()
             .assign(dataset=dataset, form=form)
@@ -496,7 +502,7 @@ def _judges_said(dataset, form, rows):
 
 
 def people_sentences(
-    beside: pd.DataFrame,  # From `uetrust.papers.narcissism.live.with_people`, with benchmark and form
+    beside: pd.DataFrame,  # From `uetrust.papers.narcissism.live.human_correlations`, with benchmark and form
 ) -> list:  # One sentence per benchmark
     "Best and worst evaluator by correlation with people."
 

@@ -14,20 +14,20 @@ import pandas as pd
 
 from ...data.loaders import frank
 from ...evaluation.agreement import critical_rho
-from ...evaluation.thresholds import CLASSIFIERS, MODES, printed
-from ..ledger import ROUNDED, STATUS, contradicted
+from ...evaluation.thresholds import CLASSIFIERS, LEARNING_MODES, printed_opitz_table
+from ..ledger import CELL_STATUS, ROUNDING_NOTE, contradicted_cells
 from uetrust.papers.threshold.released import (
-    CASE,
-    MEASURES,
-    against_auc,
+    CASE_COLUMNS,
+    DECISION_MEASURES,
+    auc_correlations,
     frank_study,
-    gathered,
-    outcome,
+    rankings_against_auc,
+    read_combinations,
 )
 
 # %% ../../../nbs/10_papers/03_threshold/03_sentences.ipynb #24aec14e
 def complete_texts_sentence(
-    parts: dict,  # Layout -> `uetrust.papers.threshold.released.Items`; all layouts hold the same texts
+    parts: dict,  # Layout -> `uetrust.papers.threshold.released.ThresholdItems`; all layouts hold the same texts
     missing: dict,  # Metric -> why it has no scores
 ) -> str:  # One sentence, and a line per missing metric
     "How many texts have a score by every metric."
@@ -46,7 +46,7 @@ SET_COLUMNS = ["n_learn", "n_test", "tests", "always_faithful", "always_unfaithf
 
 
 def set_sizes(
-    tidy: pd.DataFrame,  # From `uetrust.papers.threshold.released.study`
+    tidy: pd.DataFrame,  # From `uetrust.papers.threshold.released.threshold_study`
 ) -> pd.DataFrame:  # Index (layout, dataset); sizes, and the accuracy of the two constant answers
     "How many texts a threshold is learned and tested on."
     sets = tidy.drop_duplicates(["layout", "preset", "dataset"]).query("preset=='principled'")
@@ -54,7 +54,7 @@ def set_sizes(
 
 
 def outcome_sentence(
-    row,  # A row of `uetrust.papers.threshold.released.outcome`, as a named tuple
+    row,  # A row of `uetrust.papers.threshold.released.auc_correlations`, as a named tuple
 ) -> str:  # One sentence
     "Whether AUC predicts accuracy in one case, and how many metrics are worse than a constant answer."
     return (
@@ -66,36 +66,36 @@ def outcome_sentence(
 
 
 def outcome_sentences(
-    outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.outcome`
+    outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`
 ) -> str:  # A list, one sentence per case
     "What each case shows."
     return "\n".join(f"- {outcome_sentence(row)}" for row in outcomes.itertuples())
 
 # %% ../../../nbs/10_papers/03_threshold/03_sentences.ipynb #66275541
 def rounded_means(
-    led: pd.DataFrame,  # From `uetrust.papers.ledger.ledger`
+    led: pd.DataFrame,  # From `uetrust.papers.ledger.cell_ledger`
 ) -> pd.DataFrame:  # Its rows
     "Printed means that are off in the last digit, as the rounding of their cells allows."
-    return led[led["reason"].str.contains(ROUNDED) & led["recomputed"].notna()]
+    return led[led["reason"].str.contains(ROUNDING_NOTE) & led["recomputed"].notna()]
 
 
 CHECK_COLUMNS = ["table", "row", "column", "printed", "agrees", "reason"]
 
 
 def printed_checks(
-    led: pd.DataFrame,  # From `uetrust.papers.ledger.ledger`
+    led: pd.DataFrame,  # From `uetrust.papers.ledger.cell_ledger`
 ) -> pd.DataFrame:  # `CHECK_COLUMNS`
     "Printed numbers that others contradict, then means that only rounding explains."
-    return pd.concat([contradicted(led), rounded_means(led)])[CHECK_COLUMNS]
+    return pd.concat([contradicted_cells(led), rounded_means(led)])[CHECK_COLUMNS]
 
 
 def checks_sentence(
-    led: pd.DataFrame,  # From `uetrust.papers.ledger.ledger`, this paper
-    groups: pd.DataFrame,  # From `uetrust.papers.threshold.released.moves`
+    led: pd.DataFrame,  # From `uetrust.papers.ledger.cell_ledger`, this paper
+    groups: pd.DataFrame,  # From `uetrust.papers.threshold.released.rank_changes`
 ) -> str:  # Four sentences
     "How many printed numbers could be checked, and which are contradicted."
-    odd, wrong = contradicted(led), groups[~groups["holds"]]
-    checked = (led["status"] == STATUS[2]).sum()
+    odd, wrong = contradicted_cells(led), groups[~groups["holds"]]
+    checked = (led["status"] == CELL_STATUS[2]).sum()
     numbers = (
         f"Table {row.table}, {row.row}, {row.column} {row.printed} ({row.reason})" for row in odd.itertuples()
     )
@@ -113,12 +113,12 @@ def checks_sentence(
 
 def printed_rho(
     table: int,  # 4: accuracy by setting; 5: kappa by setting; 2: accuracy by data set
-) -> pd.DataFrame:  # As from `uetrust.papers.threshold.released.against_auc`
+) -> pd.DataFrame:  # As from `uetrust.papers.threshold.released.rankings_against_auc`
     "Agreement of the printed AUC with another printed measure, over 11 metrics."
     if table == 2:
-        return against_auc(printed(1).drop("mean"), printed(2).drop("mean"))
-    values = printed(table).drop(columns="AVG")
-    return against_auc(values.loc[["AUC"]], values.drop("AUC"))
+        return rankings_against_auc(printed_opitz_table(1).drop("mean"), printed_opitz_table(2).drop("mean"))
+    values = printed_opitz_table(table).drop(columns="AVG")
+    return rankings_against_auc(values.loc[["AUC"]], values.drop("AUC"))
 
 
 def printed_agreement() -> (
@@ -159,7 +159,7 @@ def printed_agreement_sentence(
 
 
 def constants_sentence(
-    same: pd.DataFrame,  # From `uetrust.papers.threshold.released.repeated`
+    same: pd.DataFrame,  # From `uetrust.papers.threshold.released.shared_values`
     sets: int,  # Data sets of the table
 ) -> str:  # One sentence
     "How many metrics share one printed accuracy."
@@ -172,14 +172,14 @@ def constants_sentence(
 
 # %% ../../../nbs/10_papers/03_threshold/03_sentences.ipynb #be6b69c5
 DEFAULT_WAY = ("xdomain", "logistic")  # Computed when it has not been run
-WAYS_TO_LEARN = len(MODES) * len(CLASSIFIERS)
+WAYS_TO_LEARN = len(LEARNING_MODES) * len(CLASSIFIERS)
 
 
 def frank_runs(
     folder,  # Folder of the tables of a profile
 ) -> tuple[pd.DataFrame, list]:  # As from `study`, all ways that are there; the other (mode, classifier)
     "Every way to learn a threshold that has been run on FRANK, and `DEFAULT_WAY` in any case."
-    found, missing = gathered(folder)
+    found, missing = read_combinations(folder)
     made = [frank_study(frank(), *way) for way in missing if way == DEFAULT_WAY]
     return pd.concat([found, *made], ignore_index=True), [way for way in missing if way != DEFAULT_WAY]
 
@@ -194,7 +194,10 @@ def coverage_sentence(
     return said + (f" Missing: {'; '.join(', '.join(way) for way in missing)}." if missing else "")
 
 
-RHO_COLUMNS = [*CASE, *sorted(f"rho_{measure}" for measure in MEASURES)]  # What the heat map draws
+RHO_COLUMNS = [
+    *CASE_COLUMNS,
+    *sorted(f"rho_{measure}" for measure in DECISION_MEASURES),
+]  # What the heat map draws
 PRIOR_COLUMNS = [
     "accuracy",
     "balanced_accuracy",
@@ -207,7 +210,7 @@ PRIOR_COLUMNS = [
 
 
 def prior_shift(
-    outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.outcome`
+    outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`
 ) -> pd.DataFrame:  # Index (layout, mode); means over classifiers of `PRIOR_COLUMNS`
     "What the mixture of the two classes adds to accuracy, or takes from it."
     principled = outcomes[outcomes["preset"] == "principled"]
@@ -215,7 +218,7 @@ def prior_shift(
 
 
 def other_domain_sentence(
-    outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.outcome`, with `DEFAULT_WAY`
+    outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`, with `DEFAULT_WAY`
 ) -> str:  # Four sentences
     "What a logistic threshold from the other domain is worth on FRANK."
     mode, classifier = DEFAULT_WAY
@@ -238,7 +241,7 @@ def other_domain_sentence(
 
 
 def distinct_cases(
-    outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.outcome`
+    outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`
 ) -> pd.DataFrame:  # Its rows of the principled preset, each case once
     "Cases that differ: on two domains some ways to learn a threshold are the same."
     principled = outcomes[outcomes["preset"] == "principled"]
@@ -246,12 +249,12 @@ def distinct_cases(
 
 
 def all_cases_sentence(
-    outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.outcome`
+    outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`
 ) -> str:  # Four sentences
     "In how many cases AUC predicts the order of the metrics by each measure."
     cases = distinct_cases(outcomes)
     limit = critical_rho(11) - 1e-9
-    passed = {measure: (cases[f"rho_{measure}"] >= limit).sum() for measure in MEASURES}
+    passed = {measure: (cases[f"rho_{measure}"] >= limit).sum() for measure in DECISION_MEASURES}
     balanced, accuracy, prior = (cases[name] for name in ("balanced_accuracy", "accuracy", "from_prior"))
     beaten = (cases["below_always_unfaithful"] == cases["metrics"]).sum()
     return (
@@ -266,7 +269,7 @@ def all_cases_sentence(
 
 
 def decision_auc_sentence(
-    outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.outcome`
+    outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`
 ) -> str:  # Two sentences, or none when mode indata has not been run
     "What changes when AUC is computed from decisions, as the released code does."
     released = outcomes.query("mode=='indata' and layout=='domain' and preset=='opitz2024'")
