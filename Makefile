@@ -52,7 +52,7 @@ models: $(MODELS_$(DATA):%=train--%) ## Train the tiny models that are not there
 train--tiny-nli train--tiny-encoder: train--tiny-bart
 train--tiny-unieval: train--tiny-t5
 train--%: $(VENV)/.ready FORCE
-	@$(PY) -c 'from uetrust.training.train import main; main()' $*
+	@$(PY) -c 'from uetrust.training.train import train_command; train_command()' $*
 
 cards: ## Keep what the demo says for the methods' cards and the README
 	$(MAKE) reproduce PROFILE=demo

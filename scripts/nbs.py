@@ -22,7 +22,7 @@ ENV = os.environ | {
     "MPLBACKEND": "agg",
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
 }
-MAX_OUTPUT = 200_000  # Characters of stored output that a notebook may carry
+MAX_OUTPUT = 400_000  # Characters of stored output that a notebook may carry
 MAX_CELL = 15  # Lines of a code cell of an experiment
 
 
@@ -82,7 +82,8 @@ def given_outputs(page, executed):
         raise SystemExit("the executed copy has other code; run make reproduce again")
     for cell, done in zip(page["cells"], ran, strict=True):
         if cell["cell_type"] == "code":
-            cell["outputs"], cell["execution_count"] = done["outputs"], None
+            shown = [output for output in done["outputs"] if output.get("name") != "stderr"]
+            cell["outputs"], cell["execution_count"] = shown, None
     return page
 
 

@@ -160,7 +160,7 @@ def test_a_smoke_training_lowers_the_loss_and_writes_subjects_of_long_emails(
         train.AESLC_RECIPES, name, recipe._replace(batch=4, tokenizer=lambda family, seed: toks[family])
     )
     monkeypatch.setattr(train, "root", lambda: pytest.fail("--out was given, yet the checkout was asked for"))
-    train.main(["--data", "aeslc", name, "--out", str(tmp_path), "--steps", "30"])
+    train.train_command(["--data", "aeslc", name, "--out", str(tmp_path), "--steps", "30"])
     first, _, last = train.training_curves(tmp_path)["loss"]
     assert last < first - 0.3
     assert json.loads((tmp_path / name / "tokenizer.json").read_text())["truncation"] is None
@@ -198,7 +198,7 @@ def test_a_smoke_training_lowers_the_loss_and_writes_subjects_of_long_emails(
 def test_data_chooses_the_models_and_their_folder(argv, names, home, monkeypatch):
     asked = []
     monkeypatch.setattr(train, "train_model", lambda *a: asked.append(a))
-    train.main([*argv, "--seed", "3"])
+    train.train_command([*argv, "--seed", "3"])
     assert asked == [(n, root() / "data" / home, 3, 0) for n in names]
 
 

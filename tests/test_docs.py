@@ -131,8 +131,8 @@ def recall(words:list)->float: # Larger is better
     return 0.""")
     )
     assert (
-        "Registered as `nlg`, unit \\[0,1\\], judges relevance. Lin 2004, Eq. 1, <https://aclanthology.org/W04-1013>."
-        in page
+        "Registered as `nlg`, unit \\[0,1\\], judges relevance. Lin 2004, Eq. 1, "
+        "<https://aclanthology.org/W04-1013>." in page
     )
 
 

@@ -82,7 +82,7 @@ def bart(oracle, reader, triples):
     return rec, ids, leaves | short, cut | lost
 
 
-DIRECTIONS = dict(
+SCORES_BY_DIRECTION = dict(
     src_to_hyp=lambda statistics: bart_score(statistics["bart_logp_source_hypothesis"]),
     src_to_hyp_batch1=lambda statistics: bart_score(statistics["bart_logp_source_hypothesis"]),
     ref_to_hyp=lambda statistics: bart_score_precision(statistics["bart_logp_reference_hypothesis"]),
@@ -95,11 +95,11 @@ DIRECTIONS = dict(
 )
 
 
-@pytest.mark.parametrize("name", DIRECTIONS)
+@pytest.mark.parametrize("name", SCORES_BY_DIRECTION)
 def test_bartscore_in_every_direction(bart, name):
     rec, ids, leaves, _ = bart
     close(
-        (DIRECTIONS[name]({k: values[n] for k, values in leaves.items()}) for n in range(len(ids))),
+        (SCORES_BY_DIRECTION[name]({k: values[n] for k, values in leaves.items()}) for n in range(len(ids))),
         (rec["scores"][name][i] for i in ids),
     )
 

@@ -1,4 +1,7 @@
-"""What must hold for every uncertainty score of the registry, whatever it computes: an item is drawn from certain to uniform, and much of how it is given must not matter."""
+"""What must hold for every uncertainty score of the registry, whatever it computes.
+
+An item is drawn from certain to uniform, and much of how it is given must not matter.
+"""
 
 import copy
 import importlib
@@ -49,7 +52,7 @@ def written(rng, t, K, L):
 
 
 def judged(rng, ids):
-    "Logits between all texts from the share of words that differ: equal texts entail each other, and those without a common word contradict"
+    "Logits from the share of words that differ: equal texts entail each other, others contradict"
     n = max((ids[0] != END).sum(), 1)
     d = (ids[:, None] != ids).sum(-1) / n
     z = SURE * np.where(d > 0, rng.uniform(0.5, 1.2, d.shape) - 2 * d, 1)
@@ -83,7 +86,11 @@ def by_prefix(p, ids):
 
 
 def item(rng, t, K=4, L=5):
-    "All stored statistics of one item: at t=0 the model is certain, samples and members agree, and the state is the mean of training; at t=1 all words are equally likely and nothing agrees"
+    """All stored statistics of one item.
+
+    At t=0 the model is certain, samples and members agree, and the state is the mean of training; at t=1 all
+    words are equally likely and nothing agrees.
+    """
     ids = written(rng, t, K, L)
     y, steps = ids[0], np.arange(L)
     d, nli = judged(rng, ids)
@@ -234,10 +241,14 @@ def test_every_score_has_a_formula_and_a_trap(name):
 # More certain input never scores as less certain
 SEEDS, TS = range(8), (0, 0.25, 0.5, 0.75, 1)
 NOT_MONOTONE = dict(
-    cpmi="a token whose entropy crosses the threshold subtracts its surprisal without the source, all at once",
-    ecc_contra="between the steps, where one more eigenvector is kept, the kept ones turn, and the distance moves a little either way",
-    semantic_entropy="clusters weigh as much as the drawn texts are probable: less equal weights lower it while nothing else changes",
-    semantic_entropy_lmp_direct="-P log P is largest at a middling P and near 0 again for texts that are improbable",
+    cpmi="a token whose entropy crosses the threshold subtracts its surprisal without the source, all at "
+    "once",
+    ecc_contra="between the steps, where one more eigenvector is kept, the kept ones turn, and the "
+    "distance moves a little either way",
+    semantic_entropy="clusters weigh as much as the drawn texts are probable: less equal weights lower it "
+    "while nothing else changes",
+    semantic_entropy_lmp_direct="-P log P is largest at a middling P and near 0 again for texts that are "
+    "improbable",
 )
 BASELINE = "it looks at nothing that has to do with certainty"
 NOT_RISING = dict(
@@ -289,7 +300,7 @@ OF_SAMPLES = dict(
 
 
 def chosen(x, at, how):
-    "Samples `at` of a statistic: 0 a list or rows, 1 rows after the greedy one, 2 rows and columns, 3 both after the greedy one"
+    "Samples `at` of a statistic: 0 a list or rows, 2 rows and columns; 1 and 3 after the greedy one"
     if isinstance(x, list):
         return [x[i] for i in at]
     g = np.r_[0, 1 + np.array(at)] if how % 2 else np.array(at)
@@ -346,7 +357,7 @@ REPEATED = [0, 0, 1, 2, 1, 0, 3]
 
 @pytest.mark.parametrize("name", [n for n in SCORES if "sample_texts" in rests_on(n)])
 def test_repeated_texts_are_worth_their_work_once(name):
-    "Pairs of unique texts, repeated afterwards, give what pairs of all texts give; scores that look at texts themselves see only which are equal."
+    "Pairs of unique texts, repeated afterwards, give what pairs of all texts give."
     pairs = [k for k in rests_on(name) if k == "jaccard" or k.endswith("_pairs")]
     for s in SEEDS:
         x = drawn(s, 0.5)

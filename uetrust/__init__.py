@@ -8,7 +8,7 @@ __version__ = "0.1.0"
 
 from uetrust.core.public import load_public, public_names
 
-__all__ = [*sorted(public_names())]
+__all__ = sorted(public_names())  # noqa: PLE0605
 
 
 def __getattr__(name):

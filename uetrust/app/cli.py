@@ -213,7 +213,8 @@ def _run_cells(arguments):
         print_table(status_counts(cells).reset_index(), arguments)
     n = cells["status"].value_counts()
     print(
-        f"\n{len(cells)} printed numbers: {', '.join(f'{n.get(status, 0)} {status}' for status in CELL_STATUS)}"
+        f"\n{len(cells)} printed numbers: "
+        f"{', '.join(f'{n.get(status, 0)} {status}' for status in CELL_STATUS)}"
     )
     for reason in parts_without_data(paper)["reason"].unique():
         print(reason)

@@ -615,7 +615,7 @@ def largest_difference(
     other,  # The peer's
 ) -> float:  # In standard deviations of the peer's; inf when values are missing on one side only
     "Largest difference of two columns."
-    a, b = np.asarray(own, float), np.asarray(other, float)
+    own, other = np.asarray(own, float), np.asarray(other, float)
     if (np.isnan(own) != np.isnan(other)).any():
         return np.inf
     return float(np.nanmax(np.abs(own - other)) / np.nanstd(other))

@@ -115,7 +115,8 @@ def check_scale(
     if len(off):
         values = preview(f"{i} = {value:g}" for i, value in off.items())
         raise ValueError(
-            f"{scores.name!r} lies off its scale [{lowest}, {highest}] for {len(off)} of {scores.notna().sum()} "
+            f"{scores.name!r} lies off its scale [{lowest}, {highest}] for {len(off)} of "
+            f"{scores.notna().sum()} "
             "samples: "
             f"{values}. A failed judgement must be NaN, not a number"
         )
@@ -130,7 +131,8 @@ def align_samples(
         return left, right
     if not len(left.index.intersection(right.index)):
         raise ValueError(
-            f"the two tables share no sample: one has {preview(left.index, 3)}, the other {preview(right.index, 3)}"
+            f"the two tables share no sample: one has {preview(left.index, 3)}, the other "
+            f"{preview(right.index, 3)}"
         )
     both = left.index.union(right.index, sort=False)
     return left.reindex(both), right.reindex(both)

@@ -672,7 +672,8 @@ def labelled_statements(
     row,  # Row of `bulletins`
     rng: np.random.Generator,  # Chooses facts, errors and wording
     n: int = 2,  # How many of each label, at most
-    misreferencing_weight: float = 1.0,  # Weight of misreferencing errors (MR) when drawing; that of the others is 1
+    # Weight of misreferencing errors (MR) when drawing; that of the others is 1
+    misreferencing_weight: float = 1.0,
 ) -> list:  # (sentence, 'entailment', 'neutral' or 'contradiction', unsupported words: bool [W])
     "Statements that the bulletin entails, leaves open or contradicts, with the words it does not support."
     draw = random.Random(int(rng.integers(1 << 32)))

@@ -158,7 +158,8 @@ def rose(
             name,
             "records",
             f"{len(docs)} documents",
-            f"{ROSE_DOCUMENTS[part]} were published: fetch the file again, or pass complete=False to go on with these",
+            f"{ROSE_DOCUMENTS[part]} were published: fetch the file again, or pass complete=False to go "
+            f"on with these",
         )
     rows = [row for i, doc in enumerate(docs) for row in _rose_rows(doc, f"record {i + 1}", part, name)]
     df = tidy_benchmark(rows, "rose", name)

@@ -125,7 +125,8 @@ def _pairs(x, y):
     "Pairs where both scores are defined, and how many; None for both with fewer than 3 or a constant side."
     if isinstance(x, pd.Series) and isinstance(y, pd.Series) and not x.index.equals(y.index):
         raise ValueError(
-            "x and y are indexed by different samples; uetrust.core.checks.align_samples joins two tables by name"
+            "x and y are indexed by different samples; uetrust.core.checks.align_samples joins two tables "
+            "by name"
         )
     x, y = score_vector(x, "x"), score_vector(y, "y")
     if len(x) != len(y):
@@ -249,7 +250,8 @@ def agreement_matrix(
 
 
 def cluster_order(
-    matrix: pd.DataFrame,  # Square correlations as from `agreement_matrix`; NaN counts as no correlation, distance 1
+    # Square correlations as from `agreement_matrix`; NaN counts as no correlation, distance 1
+    matrix: pd.DataFrame,
 ) -> list:  # Labels, similar ones side by side
     "Leaf order of average-linkage clustering on the distance 1 - rho, with neighbours as close as possible."
     from scipy.cluster.hierarchy import leaves_list, linkage

@@ -288,7 +288,8 @@ def mean_of_defined(a, axis):  # Mean over the splits that have a value; NaN if 
 # %% ../../nbs/08_evaluation/11_thresholds.ipynb #3fb095c0
 def metrics_by_accuracy(
     table: pd.DataFrame,  # From `expected_accuracy`
-    # Per metric: unweighted mean of each of `ACCURACY_FIELDS` over data sets, and rank by accuracy (1 is best,
+    # Per metric: unweighted mean of each of `ACCURACY_FIELDS` over data sets, and rank by accuracy (1 is
+    # best,
     # ties in input order)
 ) -> pd.DataFrame:
     "Metrics with their mean values over data sets, ranked by mean accuracy."

@@ -599,7 +599,8 @@ def _check_request(model, wide, hidden, logits, generation, members):
     # Errors in the arguments, before anything is computed
     if unknown := [name for name in wide if name not in EXTRA_TOKEN_STATS]:
         raise ValueError(
-            f"there is no {preview(unknown)} of a row over the vocabulary; there are {preview(EXTRA_TOKEN_STATS)}"
+            f"there is no {preview(unknown)} of a row over the vocabulary; there are "
+            f"{preview(EXTRA_TOKEN_STATS)}"
         )
     if wide and members is not None:
         raise ValueError(f"{preview(wide)} belong to one network: compute them without members")

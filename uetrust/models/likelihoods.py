@@ -161,7 +161,8 @@ def answers_logp(
     ids = [model.tokenizer(answer, add_special_tokens=False).input_ids[0] for answer in answers]
     if ids[0] == ids[1]:
         raise ValueError(
-            f"{' and '.join(answers)} begin with the same token in {model.id}, so one step cannot tell them apart"
+            f"{' and '.join(answers)} begin with the same token in {model.id}, so one step cannot tell "
+            f"them apart"
         )
     found = score_tokens(model, [(prompt, [i]) for prompt in prompts for i in ids], layout, **options)
     logp = np.array([scored.logp[0] for scored in found]).reshape(-1, 2)
@@ -221,7 +222,7 @@ def unieval_answers(
     "Probabilities of Yes and No as answers to UniEval's questions."
     items = [dict(zip(texts, values)) for values in zip(*texts.values(), strict=True)]
     items = [x | ({"source": prefix + x["source"]} if "source" in x else {}) for x in items]
-    dims = list(dict.fromkeys(dimensions))
+    dimensions = list(dict.fromkeys(dimensions))
     asked = [unieval_questions(dim, **item) for dim in dimensions for item in items]
     found, over = map_nested(
         asked, lambda prompts: yes_no_probabilities(model, prompts, layout=layout, **options), (2,)

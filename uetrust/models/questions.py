@@ -262,7 +262,8 @@ def question_windows(
     "Logits of where the answers to questions begin and end; each input is computed once."
     if not type(model.model).__name__.endswith("ForQuestionAnswering"):
         raise ValueError(
-            f"{model.id} is a {type(model.model).__name__} and has no logits for where an answer begins and ends; "
+            f"{model.id} is a {type(model.model).__name__} and has no logits for where an answer begins "
+            f"and ends; "
             "a ...ForQuestionAnswering has"
         )
     found = _pair_inputs(model, pairs, window, overlap, longest)

@@ -414,7 +414,8 @@ def ctc_relevance(
     cite=CTC_CITATION + ", aligner R",
     dim="consistency",
     formula=r"f(s, h),\quad f\text{ a trained regressor}",
-    pitfall="The value has no scale and no bounds. An empty summary still gets a number, not always a low one.",
+    pitfall="The value has no scale and no bounds. An empty summary still gets a number, not always a low "
+    "one.",
 )
 def ctc_regression(
     ctc_regression_source: float,  # Output of the regressor for (source, summary)

@@ -391,7 +391,8 @@ def gpt_score_echo(
     pitfall=_ECHO_PITFALL,
 )
 def gpt_score_echo_precision(
-    echo_logp_reference_hypothesis: list,  # For each reference shape [L], of a text as `with_lower_first_letter` gives it
+    # For each reference shape [L], of a text as `with_lower_first_letter` gives it
+    echo_logp_reference_hypothesis: list,
 ) -> float:  # At most 0; higher is better
     "GPTScore precision from an endpoint: mean given the best reference, without the last token."
     return mean_logp_over_references(
@@ -495,6 +496,7 @@ def narcissism_model(
     if name not in NARCISSISM_MODELS:
         raise LookupError(
             f"unknown model {name!r} of the self-bias study. "
-            f"Did you mean {get_close_matches(name, NARCISSISM_MODELS)}? All {len(NARCISSISM_MODELS)}: {list(NARCISSISM_MODELS)}"
+            f"Did you mean {get_close_matches(name, NARCISSISM_MODELS)}? All {len(NARCISSISM_MODELS)}: "
+            f"{list(NARCISSISM_MODELS)}"
         )
     return NARCISSISM_MODELS[name]

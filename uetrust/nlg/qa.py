@@ -166,7 +166,8 @@ def feqa(
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
     # `Question`s about them; the released BART is a fairseq file without a licence of its own
     feqa_questions: list,
-    # `AnsweredQuestion`, each with a phrase and the answer on the source, lower case; BERT trained on SQuAD 1.1
+    # `AnsweredQuestion`, each with a phrase and the answer on the source, lower case; BERT trained on SQuAD
+    # 1.1
     feqa_answers: list,
 ) -> float:  # 1 when every answer on the source is the phrase; higher is better
     "FEQA: token F1 between phrases of the summary and answers on the source, mean over questions."
@@ -242,7 +243,8 @@ def qags(
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
     # `Question`s about them; the released BART is a fairseq file without a licence of its own
     qags_questions: list,
-    # `AnsweredQuestion` of the questions that were kept, answers on summary and source; BERT-large trained on SQuAD
+    # `AnsweredQuestion` of the questions that were kept, answers on summary and source; BERT-large trained
+    # on SQuAD
     # 2.0
     qags_answers: list,
 ) -> float:  # 1 when both texts answer alike; higher is better
@@ -300,7 +302,8 @@ def qags_em(
 def qags_matched(
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
     qags_questions: list,  # `Question`s about them
-    qags_answers_matched: list,  # `AnsweredQuestion` of the questions whose answer on the summary is the phrase
+    # `AnsweredQuestion` of the questions whose answer on the summary is the phrase
+    qags_answers_matched: list,
 ) -> float:  # 1 when both texts answer alike; higher is better
     "QAGS over questions that the summary answers with their phrase."
     return _mean_agreement(hypothesis_spans, qags_questions, qags_answers_matched, squad_f1)
@@ -388,7 +391,8 @@ def q2(
     # `Question`s about them; mrm8488/t5-base-finetuned-question-generation-ap (licence not stated where it
     # was looked up)
     q2_questions: list,
-    # `AnsweredQuestion` of the valid questions; ktrapeznikov/albert-xlarge-v2-squad-v2 (no licence on the hub)
+    # `AnsweredQuestion` of the valid questions; ktrapeznikov/albert-xlarge-v2-squad-v2 (no licence on the
+    # hub)
     q2_answers: list,
     # Logits for `q2_pairs`, shape [K,3]: contradiction, neutral, entailment; RoBERTa-large trained on SNLI
     q2_nli: np.ndarray,

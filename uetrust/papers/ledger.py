@@ -331,7 +331,8 @@ def _of_paper(printed, paper):  # Numbers of one paper, or all
 
 
 def cell_ledger(
-    paper: str = None,  # A key of `PAPER_PREFIXES`: recompute only what this paper needs; all of them when None
+    # A key of `PAPER_PREFIXES`: recompute only what this paper needs; all of them when None
+    paper: str = None,
 ) -> (
     pd.DataFrame
 ):  # Columns of `printed_numbers`, status (of `CELL_STATUS`), recomputed, how, agrees, data, reason

@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['HUMAN_TABLES', 'EXTRA', 'EFFECTS', 'sign_counts', 'sign_count_sentence', 'pair_counts_of_figures', 'figures_sentence',
            'means_sentence', 'printed_cells', 'cells_outside_null', 'sign_table', 'sign_pattern',
-           'largest_significant_rho', 'figure_rho', 'summary_levels', 'prevalence_by', 'group_differences',
+           'largest_significant_rho', 'figure_rho', 'summary_levels', 'prevalence_by', 'ratio_differences',
            'prevalence_lines', 'null_standard_deviations', 'half_width_lines', 'against_drawn_null',
-           'null_interval_ends', 'tests_passed', 'power_by_error', 'detectable_prr', 'reversed_prr',
+           'null_interval_ends', 'tests_passed', 'power_by_error', 'smallest_detectable', 'reversed_prr',
            'prr_behind_reversed', 'length_lines', 'position_lines', 'prevalence_sentence', 'undefined_sentence',
            'detectable_sentence', 'observed_sentence', 'sign_sentence', 'sign_caution_sentence', 'reversed_sentence',
            'length_sentence', 'position_sentence', 'status_lines', 'contradiction_sentence', 'missing_data_sentence']
@@ -219,7 +219,7 @@ def prevalence_by(
 EXTRA = "Model-Extra"  # The one system of TofuEval whose name means the same in every topic
 
 
-def group_differences(
+def ratio_differences(
     ratios: pd.DataFrame,  # As in `prevalence_by`
     levels: dict,  # From `summary_levels`
     draws: int = 999,  # Shuffles of a permutation test
@@ -330,7 +330,7 @@ def power_by_error(
     return pd.concat(parts, names=["error"]).reset_index(level=0)
 
 
-def detectable_prr(
+def smallest_detectable(
     powers: pd.DataFrame,  # From `power_by_error`
     level: float = 0.8,  # Power wanted
 ) -> (
@@ -423,7 +423,7 @@ def prevalence_sentence(
 def undefined_sentence(
     ends: pd.DataFrame,  # From `null_interval_ends`, 100 summaries
     deviations: pd.DataFrame,  # From `null_standard_deviations`
-    smallest: pd.DataFrame,  # From `detectable_prr`
+    smallest: pd.DataFrame,  # From `smallest_detectable`
 ) -> str:  # Two sentences
     "Where 100 summaries define no PRR, and where a perfect method stays inside the null interval."
     missing = smallest.loc["power_sd", 100]
@@ -442,7 +442,7 @@ def undefined_sentence(
 
 
 def detectable_sentence(
-    smallest: pd.DataFrame,  # From `detectable_prr`
+    smallest: pd.DataFrame,  # From `smallest_detectable`
 ) -> str:  # Two sentences
     "Which true PRR 100 summaries detect, and which one all of them."
     need, every = smallest.loc["power"], smallest.columns[-1]

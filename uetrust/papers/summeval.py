@@ -27,7 +27,7 @@ from ..scoring.metrics import compute_metrics
 # %% ../../nbs/10_papers/09_summeval.ipynb #db5082e9
 def carried_model(
     package: str,  # A package that carries weights in a folder called model
-) -> dict:  # {'embedding': folder}, as `uetrust.scoring.metrics.compute_metrics` takes it; {} when it is not installed
+) -> dict:  # {'embedding': folder}, as `compute_metrics` takes it; {} when it is not installed
     "The sentence encoder of an installed package."
     spec = find_spec(package)
     return dict(embedding=Path(spec.origin).parent / "model") if spec else {}

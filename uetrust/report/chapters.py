@@ -135,7 +135,8 @@ def save_table(
         names={metric: short_metric_name(metric) for metric in known},
         dims={metric: metric_dimension(metric) for metric in known},
         title=f"Table {name[1:]}: {table_title(name)}",
-        foot=f"hatched: inside {NULL_HALF_WIDTH} SD of chance ({inside.to_numpy().sum()} of {inside.size} cells)",
+        foot=f"hatched: inside {NULL_HALF_WIDTH} SD of chance ({inside.to_numpy().sum()} of {inside.size} "
+        f"cells)",
     )
     save_figure(ax.figure, stem)
     return stem

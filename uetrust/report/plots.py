@@ -386,7 +386,8 @@ STATUS_COLORS = {
 
 
 def plot_status(
-    counts: pd.DataFrame,  # Printed numbers: one row per table, one column per key of `STATUS_COLORS` that occurs
+    # Printed numbers: one row per table, one column per key of `STATUS_COLORS` that occurs
+    counts: pd.DataFrame,
 ):  # The figure
     "Share of each table by status, with the counts written in."
     import matplotlib.pyplot as plt

@@ -63,9 +63,11 @@ class GeneratorSettings:
         COMPARISON_STEPS  # Of `COMPARISON_STEPS`, as far as the profile names a checkpoint
     )
     beam_members: int = 10  # Members of the ensemble behind the pass 'beams'; the release had 1
-    # Key of `uetrust.nlg.likelihood.FAMILY_SCORES`: how it judges summaries in the study self_bias; '' only writes
+    # Key of `uetrust.nlg.likelihood.FAMILY_SCORES`: how it judges summaries in the study self_bias; '' only
+    # writes
     likelihood: str = ""
-    # Question with {source} and {summary}, or a key of `uetrust.stats.prompted.P_TRUE_QUESTIONS`; '' asks nothing
+    # Question with {source} and {summary}, or a key of `uetrust.stats.prompted.P_TRUE_QUESTIONS`; '' asks
+    # nothing
     p_true: str = ""
     # Question with {source}, {summary} and words behind it, for a causal model: how much it looks at each
     # token
@@ -181,7 +183,8 @@ def variation_of(
     ]
     if len(what) != 1:
         raise ValueError(
-            f"settings.ini [generator.{name}] should differ from {base!r} in one of {list(VARIATION_SOURCES)}, it "
+            f"settings.ini [generator.{name}] should differ from {base!r} in one of "
+            f"{list(VARIATION_SOURCES)}, it "
             f"differs in {what}"
         )
     return base, what[0]

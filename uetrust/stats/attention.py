@@ -249,7 +249,8 @@ def elicited_attention(
     "Attention of a question about a text to each token of the text."
     if model.kind != "causal":
         raise ValueError(
-            f"{model.id} is a {model.kind} model: the question stands after the text, which needs a causal model"
+            f"{model.id} is a {model.kind} model: the question stands after the text, which needs a "
+            f"causal model"
         )
     question, chosen = (
         model.tokenizer(question_text, add_special_tokens=False).input_ids,

@@ -19,8 +19,7 @@ import pandas as pd
 
 from ..core.registry import load_scores, reg
 from ..core.scores import wide_table
-from ..core.settings import out_dir, whole
-from ..core.settings import profile as profile_settings
+from ..core.settings import out_dir, profile_settings, whole
 from ..data.checker import ERROR_TYPES
 from ..data.datasets import load_samples
 from ..evaluation.agreement import spearman
@@ -40,10 +39,10 @@ load_scores()
 
 # %% ../../nbs/11_studies/06_inputs.ipynb #6a64024c
 def known_truth(
-    bank_plan: BankPlan,  # Of a bank
+    plan: BankPlan,  # Of a bank
 ) -> bool:
     "Does a checker know the truth of every text of the bank?"
-    return bank_plan.dataset == "bulletin"
+    return plan.dataset == "bulletin"
 
 
 def named_banks(
@@ -51,7 +50,7 @@ def named_banks(
     key: str = "banks",  # Setting that lists them: 'banks' or 'stability'
 ) -> dict:  # Bank -> `BankPlan`
     "Plans of the banks that a profile names."
-    return {bank: bank_plan(profile, bank) for bank in profile_settings(profile).get(key, "").split()}
+    return {bank: bank_plan(profile, bank) for bank in getattr(profile_settings(profile), key)}
 
 
 def truth_banks(
@@ -66,27 +65,27 @@ def prepared_bank(
     bank: str,  # 'bulletin--tiny-bart'
 ) -> BankPlan:  # What settings.ini says about it
     "Plan of a bank whose generations and token statistics are there."
-    bank_plan = bank_plan(profile, bank)
+    plan = bank_plan(profile, bank)
     scored = (out_dir(profile) / "scores" / f"{bank}.parquet").exists()
-    if not (scored and (bank_plan.folder / "texts").exists()):
+    if not (scored and (plan.folder / "texts").exists()):
         run_pipeline(profile, bank, progress=False)
-    return bank_plan
+    return plan
 
 # %% ../../nbs/11_studies/06_inputs.ipynb #e1d64486
 def score_methods(
-    bank_plan: BankPlan,  # Of a bank with token statistics
+    plan: BankPlan,  # Of a bank with token statistics
 ) -> pd.DataFrame:  # As from `uetrust.scoring.methods.score_generations`
     "Scores of the greedy texts by every uncertainty method that the bank supports."
-    return score_generations(bank_plan.folder, "all", load_samples(bank_plan.data), reg, progress=False)
+    return score_generations(plan.folder, "all", load_samples(plan.data), reg, progress=False)
 
 
 def score_metrics(
-    bank_plan: BankPlan,  # Of a bank
+    plan: BankPlan,  # Of a bank
     evaluators: str,  # Who judges, as settings.ini writes it: 'shipped', or GROUP=CHECKPOINT for each model
 ) -> pd.DataFrame:  # As from `uetrust.scoring.cache.cached_metrics_of_bank`
     "Scores of the greedy texts by every quality metric whose model is given."
     models = metric_models((evaluators or "").split())
-    return cached_metrics_of_bank(bank_plan.folder, load_samples(bank_plan.data), models, progress=False)
+    return cached_metrics_of_bank(plan.folder, load_samples(plan.data), models, progress=False)
 
 
 def method_scores(
@@ -122,29 +121,29 @@ def lacking(
 
 # %% ../../nbs/11_studies/06_inputs.ipynb #2bcbecc8
 def truth_of(
-    bank_plan: BankPlan,  # Of a bank whose truth is known
+    plan: BankPlan,  # Of a bank whose truth is known
 ) -> pd.Series:  # By greedy text, in [0,1], larger is better
     "The true quality of the greedy texts."
-    return checked_greedy_texts(read_bank(bank_plan.folder / "texts"))["truth"]
+    return checked_greedy_texts(read_bank(plan.folder / "texts"))["truth"]
 
 
 def truth_targets(
-    bank_plan: BankPlan,  # Of a bank whose truth is known
+    plan: BankPlan,  # Of a bank whose truth is known
     texts: pd.Index,  # Which greedy texts
 ) -> (
     pd.DataFrame
 ):  # Texts x (truth, relevance, coherence, fluency, one column per type of error); larger is better
     "What the checker says of the greedy texts."
-    seen = checked_greedy_texts(read_bank(bank_plan.folder / "texts")).loc[texts]
+    seen = checked_greedy_texts(read_bank(plan.folder / "texts")).loc[texts]
     return seen[["truth", "relevance", "coherence", "fluency"]].join(1 - seen[list(ERROR_TYPES)])
 
 
 def with_baselines(
     quality: pd.DataFrame,  # Texts x metrics, larger is better
-    bank_plan: BankPlan,  # Of their bank
+    plan: BankPlan,  # Of their bank
 ) -> pd.DataFrame:  # The same with fewer_words and chance
     "Metrics and the two baselines that they have to beat."
-    texts = greedy_texts(bank_plan.folder, load_samples(bank_plan.data)).set_index("id").loc[quality.index]
+    texts = greedy_texts(plan.folder, load_samples(plan.data)).set_index("id").loc[quality.index]
     return quality.assign(
         fewer_words=-texts["hypothesis"].map(reg["output_length"].fn),
         chance=texts["source"].map(reg["chance"].fn),
@@ -208,9 +207,9 @@ def cross_scores(
 ) -> CrossScores:
     "All scores of a bank that order its greedy texts; made when they are not there."
     methods, metrics = method_scores(profile, bank), quality_scores(profile, bank)
-    bank_plan, truth = bank_plan(profile, bank), None
-    if known_truth(bank_plan):
-        truth = truth_of(bank_plan)
+    plan, truth = bank_plan(profile, bank), None
+    if known_truth(plan):
+        truth = truth_of(plan)
     return paired_scores(methods, metrics, truth)
 
 
@@ -294,10 +293,10 @@ def method_tables(
     bank: str,  # 'bulletin--tiny-bart'
 ) -> dict:  # missing, and prr where the truth is known
     "Tables of the page on the methods of a bank."
-    bank_plan = bank_plan(profile, bank)
+    plan = bank_plan(profile, bank)
     makers = dict(missing=lambda: lacking(method_scores(profile, bank)))
-    if known_truth(bank_plan):
-        makers["prr"] = lambda: prr_by_method(method_scores(profile, bank), truth_of(bank_plan))
+    if known_truth(plan):
+        makers["prr"] = lambda: prr_by_method(method_scores(profile, bank), truth_of(plan))
     return stored_tables(out_dir(profile) / "tables", f"methods--{bank}", makers)
 
 
@@ -306,15 +305,15 @@ def quality_tables(
     bank: str,  # 'bulletin--tiny-bart'
 ) -> dict:  # missing, and prr where the truth is known
     "Tables of the page on the quality metrics of a bank."
-    bank_plan = bank_plan(profile, bank)
+    plan = bank_plan(profile, bank)
 
     def prr():
         quality, _ = usable_scores(oriented_metrics(quality_scores(profile, bank)))
-        targets, _ = usable_scores(truth_targets(bank_plan, quality.index))
-        return metric_prr(targets, with_baselines(quality, bank_plan))
+        targets, _ = usable_scores(truth_targets(plan, quality.index))
+        return metric_prr(targets, with_baselines(quality, plan))
 
     makers = dict(missing=lambda: lacking(quality_scores(profile, bank), "; "))
-    if known_truth(bank_plan):
+    if known_truth(plan):
         makers["prr"] = prr
     return stored_tables(out_dir(profile) / "tables", f"quality--{bank}", makers)
 

@@ -844,11 +844,14 @@ def _first_and_fallen(ahead, place):
     shift = ahead[f"{place}_rank"] - ahead["rank_auc"]
     fell, rose = ahead.loc[shift.idxmax()], ahead.loc[shift.idxmin()]
     return (
-        f"First by AUC is {by_auc['score']} ({by_auc['kind']}): AUC {number_with_interval(*by_auc[auc])}, rank "
+        f"First by AUC is {by_auc['score']} ({by_auc['kind']}): AUC {number_with_interval(*by_auc[auc])}, "
+        f"rank "
         f"{by_auc[f'{place}_rank']:.0f} by accuracy with {number_with_interval(*by_auc[accuracy], '.1%')}. "
         f"First by accuracy is {by_accuracy['score']} ({by_accuracy['kind']}): "
-        f"{number_with_interval(*by_accuracy[accuracy], '.1%')}, rank {by_accuracy['rank_auc']:.0f} by AUC with "
-        f"{number_with_interval(*by_accuracy[auc])}. {fell['score']} falls farthest, from rank {fell['rank_auc']:.0f} to "
+        f"{number_with_interval(*by_accuracy[accuracy], '.1%')}, rank {by_accuracy['rank_auc']:.0f} by "
+        f"AUC with "
+        f"{number_with_interval(*by_accuracy[auc])}. {fell['score']} falls farthest, from rank "
+        f"{fell['rank_auc']:.0f} to "
         f"{fell[f'{place}_rank']:.0f}; {rose['score']} rises from {rose['rank_auc']:.0f} to "
         f"{rose[f'{place}_rank']:.0f}."
     )

@@ -257,10 +257,10 @@ def methods_everywhere(
 ):  # generator, and what `uetrust.studies.methods.method_results` gives; banks in the order of the profile
     "What every bank with a known truth says about every method."
     parts = {}
-    for bank, bank_plan in truth_banks(profile).items():
+    for bank, plan in truth_banks(profile).items():
         stored = method_tables(profile, bank)
         scores = method_scores(profile, bank)
-        parts[bank_plan.generator.name] = method_results(scores, stored["prr"], stored["missing"])
+        parts[plan.generator.name] = method_results(scores, stored["prr"], stored["missing"])
     return pd.concat(parts, names=["generator", "row"]).reset_index("generator")
 
 
@@ -309,9 +309,9 @@ def metrics_everywhere(
 ) -> pd.DataFrame:  # generator, and the rows of `uetrust.studies.inputs.metric_prr` against the truth
     "How well every metric orders the texts of each generator by the truth."
     parts = {}
-    for bank, bank_plan in truth_banks(profile).items():
+    for bank, plan in truth_banks(profile).items():
         prr = quality_tables(profile, bank)["prr"]
-        parts[bank_plan.generator.name] = prr[prr["against"] == "truth"]
+        parts[plan.generator.name] = prr[prr["against"] == "truth"]
     return pd.concat(parts, names=["generator", "row"]).reset_index("generator")
 
 
@@ -333,9 +333,9 @@ def picked_everywhere(
 ):  # generator, metric, pick, true_prr, best, chance, as `uetrust.studies.cross.selection_headline` takes it
     "Which method each metric picks on each generator, and what the truth says of it."
     parts, chance = {}, {}
-    for bank, bank_plan in truth_banks(profile).items():
+    for bank, plan in truth_banks(profile).items():
         stored = cross_tables(profile, bank)
-        generator, prr = bank_plan.generator.name, stored["prr"]
+        generator, prr = plan.generator.name, stored["prr"]
         parts[generator] = stored["picks"].set_index("metric")
         chance[generator] = 1.96 * prr[prr["metric"] == "truth"]["null_sd"].iloc[0]
     picked = pd.concat(parts, names=["generator"]).reset_index()
@@ -360,12 +360,12 @@ def shortlists(
 ) -> pd.DataFrame:  # generator, target, step (from 1), metric, rho
     "Few metrics whose mean ranks the methods as a target does, for each generator."
     found = {}
-    for bank, bank_plan in truth_banks(profile).items():
+    for bank, plan in truth_banks(profile).items():
         prr = cross_tables(profile, bank)["prr"]
         table = prr.pivot(index="metric", columns="method", values="value")
         metrics = table.drop(index="truth", errors="ignore")
         for target, values in ((MEAN_OF_METRICS, metrics.mean()), (TRUTH, table.loc["truth"])):
-            found[bank_plan.generator.name, target] = metric_shortlist(metrics, values)
+            found[plan.generator.name, target] = metric_shortlist(metrics, values)
     joined = pd.concat(found, names=["generator", "target", "step"]).reset_index()
     return joined.assign(step=joined["step"] + 1)
 
@@ -396,9 +396,9 @@ def self_grid(
 ) -> SelfGrid | None:  # None when one of the networks has written no bank of the profile
     "Likelihood scores of the networks that judge each other's summaries of the bulletins."
     banks = {
-        bank_plan.generator.name: bank
-        for bank, bank_plan in truth_banks(profile).items()
-        if bank_plan.generator.name in SELF_EVALUATORS
+        plan.generator.name: bank
+        for bank, plan in truth_banks(profile).items()
+        if plan.generator.name in SELF_EVALUATORS
     }
     if len(banks) < len(SELF_EVALUATORS):
         return None

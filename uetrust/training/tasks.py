@@ -116,7 +116,8 @@ def build_vocabulary(
 
 # %% ../../nbs/13_training/01_tasks.ipynb #c967ac42
 def framed_tokenizer(
-    tokenizer: Tokenizer,  # Its vocabulary begins with the special tokens; gets them and the framing, in place
+    # Its vocabulary begins with the special tokens; gets them and the framing, in place
+    tokenizer: Tokenizer,
     family: str,  # One of `SPECIAL_TOKENS`
     window: int = 256,  # Tokens that one text may have
 ) -> PreTrainedTokenizerFast:  # Saved by save_pretrained, loaded by AutoTokenizer

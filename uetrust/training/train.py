@@ -6,7 +6,7 @@
 __all__ = ['HIDDEN_WORDS', 'TRAINED_LABELS', 'INTERMEDIATE_RECIPES', 'RECIPES', 'AESLC_RECIPES', 'RECIPES_BY_DATA', 'SEP_ID',
            'MASK_ID', 'POOL_STEPS', 'LOSSES', 'TrainingExample', 'chat_example', 'token_tags', 'tokenizer_corpus',
            'TrainingRecipe', 'recipe', 'build_model', 'matching_token_ids', 'warm_start', 'draw_pool', 'learning_rate',
-           'mean_token_state', 'training_loss', 'fit_recipe', 'train_model', 'main', 'training_curves']
+           'mean_token_state', 'training_loss', 'fit_recipe', 'train_model', 'train_command', 'training_curves']
 
 # %% ../../nbs/13_training/03_train.ipynb #5055e7f5
 import argparse
@@ -729,7 +729,7 @@ def train_model(
     return folder
 
 # %% ../../nbs/13_training/03_train.ipynb #0c01f52a
-def main(argv=None):
+def train_command(argv=None):
     "Command line of the trainer: names of models, --data, --out, --seed, --steps."
     parser = argparse.ArgumentParser(
         prog="uetrust.training.train", description="Train the tiny models; a killed run goes on where it was"

@@ -16,17 +16,18 @@ from .information import perplexity, weighted_surprisal
 # %% ../../nbs/06_ue/08_attention.ipynb #c09f382a
 def log_recurrence(
     log_added: np.ndarray,  # Logs of what each step adds, shape [...,L]
-    log_kept: np.ndarray,  # Logs of what each step keeps of the one before, shape [...,L]; the first is not used
+    # Logs of what each step keeps of the one before, shape [...,L]; the first is not used
+    log_kept: np.ndarray,
 ) -> np.ndarray:  # Logs of c, shape [...,L]
     "Linear recurrence `c[t] = b[t] + g[t]*c[t-1]` in logarithms, all steps at once."
     k = 1
     while k < log_added.shape[-1]:
-        b = np.concatenate(
+        added = np.concatenate(
             [log_added[..., :k], np.logaddexp(log_added[..., k:], log_kept[..., k:] + log_added[..., :-k])],
             -1,
         )
-        g = np.concatenate([log_kept[..., :k], log_kept[..., k:] + log_kept[..., :-k]], -1)
-        k *= 2
+        kept = np.concatenate([log_kept[..., :k], log_kept[..., k:] + log_kept[..., :-k]], -1)
+        log_added, log_kept, k = added, kept, 2 * k
     return log_added
 
 

@@ -44,7 +44,8 @@ def source_length(
     unit="[0,1)",
     cite="The authors of uetrust 2026, baseline",
     formula=r"u\sim\mathrm{U}[0,1)",
-    pitfall="It is a single draw: its PRR shows how far from 0 a random score may be with this number of items.",
+    pitfall="It is a single draw: its PRR shows how far from 0 a random score may be with this number of "
+    "items.",
 )
 def chance(
     source: str,  # The document

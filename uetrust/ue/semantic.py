@@ -161,7 +161,8 @@ def drop_repeated_texts(
     unit="nats",
     cite=LM_POLYGRAPH_07 + ", unique responses",
     formula=r"-\frac1K\sum_k\log\sum_{j\in c(k), y^j\text{ new}}P(y^j)" + _SETS,
-    pitfall="A repeated text adds to its cluster once, yet counts in the mean each time. It grows with length.",
+    pitfall="A repeated text adds to its cluster once, yet counts in the mean each time. It grows with "
+    "length.",
 )
 def semantic_entropy_lmp_unique(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]

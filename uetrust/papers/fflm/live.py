@@ -250,7 +250,8 @@ def named_models(
     }
     if bad := [n for n, c in out.items() if not (n and c)]:
         raise ValueError(
-            f"a model is written NAME=CHECKPOINT, for example tiny=data/models/tiny-llama, got {preview(bad)!r}"
+            f"a model is written NAME=CHECKPOINT, for example tiny=data/models/tiny-llama, got "
+            f"{preview(bad)!r}"
         )
     if main not in out:
         raise ValueError(f"the main model is one of {list(out)}, got {main!r}")
@@ -304,7 +305,7 @@ def cached_changes(
 ) -> pd.DataFrame:  # One row per pair, as `probability_changes`
     "The changes of every pair, to one model; those on file are read."
     about = dict(
-        code=quality.code_hash("fflm_study"),
+        code=quality.code_hash("papers.fflm.live"),
         weights=quality.weights_hash(place(checkpoint)),
         made_with=library_versions(),
     )
@@ -703,7 +704,8 @@ def requests_to(
     "What is sent."
     if endpoint.chat:
         raise ValueError(
-            f"{endpoint.model} is asked through its chat, and these prompts are completed: use Endpoint(chat=False)"
+            f"{endpoint.model} is asked through its chat, and these prompts are completed: use "
+            f"Endpoint(chat=False)"
         )
     return [
         request_with_key(

@@ -183,7 +183,8 @@ def claim_dimension(
     section = claim.section.split()[0]
     if section not in SECTION_DIMENSION:
         raise ValueError(
-            f"claim {claim.id}: section {claim.section!r} belongs to no dimension, so its cells must name one; "
+            f"claim {claim.id}: section {claim.section!r} belongs to no dimension, so its cells must name "
+            f"one; "
             f"sections with a dimension are {SECTION_DIMENSION}"
         )
     return SECTION_DIMENSION[section]

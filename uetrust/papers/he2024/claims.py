@@ -16,9 +16,7 @@ import pandas as pd
 from ...core.checks import Undefined
 from ...evaluation.agreement import spearman_p
 from .claim_language import NoisyTables, evaluate_cell
-from .published import HE2024
-from .published import printed_claims as printed_claims
-from .published import printed_tables as printed_tables
+from .published import HE2024, printed_claims, printed_tables
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #c96c93a7
 CELL_TESTS = {  # v: value of a cell, S: from here on a correlation is strong, Z: below it there is none

@@ -19,7 +19,8 @@ from ...evaluation.weights import rank_weights, sum_of_squares
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #d55ea2ca
 def clustered_mean(
-    table: pd.DataFrame,  # One row per unit (a summary, a sentence), one column per quantity; True counts as 1
+    # One row per unit (a summary, a sentence), one column per quantity; True counts as 1
+    table: pd.DataFrame,
     documents,  # Document of each row
 ) -> pd.DataFrame:  # Row per column of `x`: mean, se, lo, hi (95 %), design_effect (NaN for a constant), n
     "Means with a jackknife standard error over documents."
@@ -38,8 +39,8 @@ def share_interval(
     se,  # Their standard errors, shape [K]
 ) -> tuple[np.ndarray, np.ndarray]:  # Lower and upper end, inside (0, 1); NaN where the share is 0 or 1
     "95 % interval of a share on the logit scale."
-    p, se = np.asarray(share, float), np.asarray(se, float)
-    p = np.where((share > 0) & (share < 1), share, np.nan)
+    share, se = np.asarray(share, float), np.asarray(se, float)
+    share = np.where((share > 0) & (share < 1), share, np.nan)
     return tuple(
         (1 + np.tanh((np.log(share / (1 - share)) + side * 1.96 * se / (share * (1 - share))) / 2)) / 2
         for side in (-1, 1)

@@ -23,9 +23,14 @@ from ...evaluation.multiple import benjamini_hochberg, holm
 from ...evaluation.prr import prr_bootstrap
 from .claim_language import NoisyTables, claim_tables, evaluate_cell, find_pattern
 from .claims import CLAIM_VERDICTS, claim_verdicts, parse_predicate
-from .published import DATASET_SIZES, TABLE_AXES, normal_null_sd, table_settings
-from .published import printed_claims as printed_claims
-from .published import printed_tables as printed_tables
+from uetrust.papers.he2024.published import (
+    DATASET_SIZES,
+    TABLE_AXES,
+    normal_null_sd,
+    printed_claims,
+    printed_tables,
+    table_settings,
+)
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0e6c7512
 _TWO_FORMS = {
@@ -74,7 +79,9 @@ class ModelMapping(NamedTuple):
 
     generators: dict  # Generator of the paper -> generator in settings.ini
     datasets: dict  # Dataset of the paper -> dataset in settings.ini
-    scores: dict  # Metric or method of the paper -> name in the registry, instead of `REGISTERED_METRICS` and `REGISTERED_METHODS`
+    # Metric or method of the paper -> name in the registry, instead of `REGISTERED_METRICS` and
+    # `REGISTERED_METHODS`
+    scores: dict
 
 
 PAPER_MODELS = ModelMapping(

@@ -211,7 +211,7 @@ def normal_null_sd(
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #bf8e0a28
 def human_error_types() -> pd.DataFrame:
-    "Prevalence and null standard deviation of PRR (`normal_null_sd` and quartiles) by error type, EI to SOAF."
+    "Prevalence and null standard deviation of PRR (`normal_null_sd`, quartiles) by error type, EI to SOAF."
     return pd.read_csv(published("uets_null_sd.csv"), index_col="error_type")
 
 

@@ -241,18 +241,21 @@ def checked_folds(
     groups = article_folds(pool["doc"], random.Random(study.seed), study.size)
     if bad := [k for k in study.k if not 0 <= k <= study.size]:
         raise ValueError(
-            f"a fold has {study.size} articles and gives one example of each, so k goes from 0 to {study.size}, got "
+            f"a fold has {study.size} articles and gives one example of each, so k goes from 0 to "
+            f"{study.size}, got "
             f"{preview(map(str, bad))}; more examples need larger folds"
         )
     if not 1 <= study.sets <= study.held < len(groups) or not 1 <= study.turns <= len(groups):
         raise ValueError(
-            f"{study.sets} sets of examples come from the {study.held} folds that are held back and {study.turns} take "
+            f"{study.sets} sets of examples come from the {study.held} folds that are held back and "
+            f"{study.turns} take "
             f"turns, but there are {len(groups)} folds, and some must be left to judge"
         )
     left = pool["doc"].isin(sum(groups[study.held :], [])).sum()
     if study.judged > left:
         raise ValueError(
-            f"{study.judged} summaries are to be judged, but the folds behind the first {study.held} have {left}"
+            f"{study.judged} summaries are to be judged, but the folds behind the first {study.held} have "
+            f"{left}"
         )
     return groups
 

@@ -7,7 +7,7 @@ __all__ = ['PRINTED_PAIRS', 'FAMILY_COLORS', 'SYSTEMS', 'NOT_RECOMPUTED', 'NO_BI
            'printed_tests', 'tests_summary', 'family_lines', 'name_families', 'correlations_sentence',
            'benchmark_agreement', 'benchmarks_sentence', 'human_scores', 'table_1_recomputed', 'system_gaps',
            'gap_lines', 'flat_columns', 'own_gaps', 'length_correlation', 'table_1_sentence', 'gaps_sentence',
-           'evaluator_table', 'grid_phrase', 'standardised_means', 'summary_words', 'panels_by_dataset', 'panel_name',
+           'judge_overview', 'grid_phrase', 'standardised_means', 'summary_words', 'panels_by_dataset', 'panel_name',
            'plot_panel', 'panel_sentence', 'judge_by_judge', 'judge_sentences', 'people_sentences']
 
 # %% ../../../nbs/10_papers/02_narcissism/03_sentences.ipynb #1acf6c21
@@ -360,7 +360,7 @@ NO_BIAS = (
 )
 
 # %% ../../../nbs/10_papers/02_narcissism/03_sentences.ipynb #bd340a11
-def evaluator_table(
+def judge_overview(
     judges: dict,  # Name -> `uetrust.nlg.likelihood.NarcissismModel`
 ) -> pd.DataFrame:  # Index model; family, size, tuned, reference_free, reference_based (names of scores)
     "Which models judge, and by which scores."

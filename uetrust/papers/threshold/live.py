@@ -170,7 +170,8 @@ def threshold_items(
 
 # %% ../../../nbs/10_papers/03_threshold/02_live.ipynb #fbc604e9
 def auc_against_print(
-    tidy: pd.DataFrame,  # As from `threshold_study`, on the nine sets in mode 'xdomain': the AUC is that of all scores
+    # As from `threshold_study`, on the nine sets in mode 'xdomain': the AUC is that of all scores
+    tidy: pd.DataFrame,
 ) -> pd.DataFrame:  # dataset, metric, auc and printed (both in percent), difference
     "AUC of each data set and metric against Table 1 of the paper."
     if (tidy["mode"] != "xdomain").any():

@@ -27,7 +27,8 @@ from uetrust.papers.threshold.released import (
 
 # %% ../../../nbs/10_papers/03_threshold/03_sentences.ipynb #24aec14e
 def complete_texts_sentence(
-    parts: dict,  # Layout -> `uetrust.papers.threshold.released.ThresholdItems`; all layouts hold the same texts
+    # Layout -> `uetrust.papers.threshold.released.ThresholdItems`; all layouts hold the same texts
+    parts: dict,
     missing: dict,  # Metric -> why it has no scores
 ) -> str:  # One sentence, and a line per missing metric
     "How many texts have a score by every metric."
