@@ -88,10 +88,10 @@ def given_outputs(page, executed):
 
 
 def pages(profile="demo"):
-    from uetrust.app.notebooks import jobs
+    from uetrust.app.notebooks import profile_jobs
 
     first = {}
-    for job in jobs(profile):
+    for job in profile_jobs(profile):
         first.setdefault(job.notebook, ROOT / "runs" / profile / "notebooks" / f"{job.name}.ipynb")
     for notebook, executed in first.items():
         write(ROOT / notebook, given_outputs(read(ROOT / notebook), read(executed)))

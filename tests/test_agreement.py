@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from uetrust.core.settings import published
+from uetrust.core.settings import published_file
 from uetrust.evaluation import agreement as ag
 from uetrust.evaluation.multiple import benjamini_hochberg, holm
 
@@ -406,12 +406,12 @@ def test_an_undefined_correlation_clusters_like_none():
 
 @cache
 def prr():
-    return pd.read_csv(published("uets_prr.csv"))
+    return pd.read_csv(published_file("uets_prr.csv"))
 
 
 def heat_map(figure, all_metrics=True):
     "Table behind a figure and what it compares; figures over all dimensions show one family of judges only"
-    f = pd.read_csv(published("uets_figures.csv")).set_index("figure").loc[figure]
+    f = pd.read_csv(published_file("uets_figures.csv")).set_index("figure").loc[figure]
     d = prr()[prr()["table"] == f.source_table]
     if f.dimension != "all":
         d = d[d.dimension == f.dimension]

@@ -14,7 +14,7 @@ import torch
 from uetrust.bench import metrics as bench
 from uetrust.core.settings import root
 from uetrust.models import load as loading
-from uetrust.report.cards import anchored, card
+from uetrust.report.cards import reference_text, score_card
 from uetrust.scoring.drift import DRIFT_FILE
 from uetrust.scoring.metrics import compute_metrics
 from uetrust.scoring.providers import shipped_models
@@ -200,9 +200,9 @@ def test_costs_are_put_on_file_and_on_the_card(tmp_path):
         and kept["metrics"]["embedding_spearman"]["read_by"] == "tiny-encoder"
         and kept["metrics"]["bleu"]["read_by"] == ""
     )
-    assert "the reference in place of the summary 100;" in anchored(
+    assert "the reference in place of the summary 100;" in reference_text(
         "bleu", kept
-    ) and "means over 3 bulletins by tiny-encoder" in anchored("embedding_spearman", kept)
+    ) and "means over 3 bulletins by tiny-encoder" in reference_text("embedding_spearman", kept)
 
 
 def test_every_metric_that_shipped_models_allow_has_costs_on_file():
@@ -217,9 +217,9 @@ def test_every_metric_that_shipped_models_allow_has_costs_on_file():
         for metric, row in kept.items()
         if metric not in UNDEFINED
     )
-    assert "**Speed**" in card("rouge_l") and "**Anchors** the reference in place of the summary 1;" in card(
+    assert "**Speed**" in score_card(
         "rouge_l"
-    )
+    ) and "**Anchors** the reference in place of the summary 1;" in score_card("rouge_l")
 
 
 UNDEFINED = set()  # Metrics that give no number to these texts

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.core.settings import mirror, published
+from uetrust.core.settings import mirror, published_file
 from uetrust.data import download as data
 from uetrust.data import loaders
 from uetrust.data.download import DataNotAtHand, WrongHash, fetch_file, has_file, load_plain_pickle, sources
@@ -649,7 +649,7 @@ def test_tofueval_prevalence_is_the_published_one(tofu):
     assert tofu.groupby(["doc_id", "topic"]).ngroups == 300
     ratios, printed = (
         loaders.tofueval_ratios(tofu),
-        pd.read_csv(published("uets_null_sd.csv"), index_col="error_type"),
+        pd.read_csv(published_file("uets_null_sd.csv"), index_col="error_type"),
     )
     five = ratios.drop("Model-Extra", level="model_name")
     assert (
@@ -674,7 +674,7 @@ def test_tofueval_null_sd_is_the_published_one(tofu):
         1
         - loaders.tofueval_ratios(tofu).drop("Model-Extra", level="model_name")[list(TOFU_ERRORS)].to_numpy()
     )
-    rng, printed = np.random.default_rng(0), pd.read_csv(published("uets_null_sd.csv"))
+    rng, printed = np.random.default_rng(0), pd.read_csv(published_file("uets_null_sd.csv"))
     for column, area in (("null_sd", "mean"), ("null_sd_sum_area", "sum")):
         null_sds = np.array(
             [

@@ -276,7 +276,9 @@ def test_rows_are_the_scores_of_the_registry(small, tmp_path):
     got = st.mixed_rows(p).set_axis(pairs["id"])
     t = (
         compute_metrics(
-            pairs[["id", "hypothesis", "source"]], dict(fflm=settings.place(TINY)), progress=False
+            pairs[["id", "hypothesis", "source"]],
+            dict(fflm=settings.resolve_checkpoint(TINY)),
+            progress=False,
         )
         .pivot(index="sample", columns="name", values="value")
         .loc[pairs["id"]]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.core.settings import mirror, published
+from uetrust.core.settings import mirror, published_file
 from uetrust.data.loaders import TOFU_ERRORS, tofueval, tofueval_ratios
 from uetrust.evaluation.multiple import column_mean_p, mean_row_correlation, null_tests, same_sign_p
 from uetrust.evaluation.prr import prr
@@ -298,7 +298,7 @@ def test_counts_of_the_released_annotations(ratios):
 def test_the_committed_chance_table_is_the_computed_one(ratios):
     five = ratios.drop("Model-Extra", level="model_name")[TYPES]
     text = human.null_sd_table(five, documents(five)).to_csv(index=False, lineterminator="\n")
-    assert text == published("uets_null_sd.csv").read_text()
+    assert text == published_file("uets_null_sd.csv").read_text()
 
 
 @real

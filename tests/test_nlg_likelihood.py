@@ -9,7 +9,7 @@ import pytest
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.run import ScoreRun, compute_score
-from uetrust.core.settings import oracles, published, root
+from uetrust.core.settings import oracles, published_file, root
 from uetrust.data.bulletins import bulletin
 from uetrust.models.forward import Layout
 from uetrust.models.likelihoods import DIRECTIONS, PEER_LAYOUT, directed_logp
@@ -365,7 +365,7 @@ def test_missing_references_are_a_fact_about_the_item():
 # The twenty evaluators
 def test_evaluators_are_those_that_the_paper_prints():
     for n in (4, 5):
-        with open(published(f"narcissism_table{n}.csv")) as file:
+        with open(published_file(f"narcissism_table{n}.csv")) as file:
             rows = list(csv.DictReader(file))
         printed = {(row["row"], row["column"]): row for row in rows}
         assert list(dict.fromkeys(row["row"] for row in rows)) == list(NARCISSISM_MODELS)

@@ -21,7 +21,7 @@ from uetrust.models.load import load
 from uetrust.nlg import qa
 from uetrust.nlg.alignment import bertscore_f1
 from uetrust.nlg.strings import squad_f1
-from uetrust.report.cards import card
+from uetrust.report.cards import score_card
 from uetrust.scoring import metrics as g
 from uetrust.scoring import providers as sp
 
@@ -852,9 +852,9 @@ def test_every_entry_is_complete_and_its_card_names_licences():
     for n in METRICS:
         assert all(
             (reg[n].formula, reg[n].pitfall, reg[n].unit, reg[n].cite, reg[n].dim)
-        ) and "[0,1]" in card(n)
+        ) and "[0,1]" in score_card(n)
     assert (
-        "MIT" in card("questeval")
-        and "no licence on the hub" in card("q2")
-        and "without a licence of its own" in card("qags")
+        "MIT" in score_card("questeval")
+        and "no licence on the hub" in score_card("q2")
+        and "without a licence of its own" in score_card("qags")
     )

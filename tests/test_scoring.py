@@ -17,7 +17,7 @@ from uetrust.core.registry import Registry, load_scores
 from uetrust.core.run import ScoreRun, compute_score
 from uetrust.core.settings import profile, root
 from uetrust.generation.local import fill_local_bank
-from uetrust.report.cards import MEASURED, card, comments, methods
+from uetrust.report.cards import MEASURED_FILE, comment_by_parameter, list_scores, score_card
 from uetrust.scoring.methods import required_inputs, required_scores, score_generations
 from uetrust.stats.names import STATISTIC_COSTS, STORED_IN, score_runs
 from uetrust.stats.passes import compute_likelihoods
@@ -131,10 +131,10 @@ def test_a_statistic_is_computed_once_and_only_when_asked_for(values):
 # Documentation
 @pytest.mark.parametrize("name", SCORES)
 def test_every_need_and_the_result_are_explained_on_the_card(name):
-    said, e = comments(reg[name].fn), reg[name]
+    said, e = comment_by_parameter(reg[name].fn), reg[name]
     assert set(e.needs) | {"return"} <= set(said), "a parameter without a comment"
     assert e.fn.__doc__ and e.cite and e.unit
-    assert card(name).startswith(f"# {name}\n\n{e.fn.__doc__}") and "**Costs**" in card(name)
+    assert score_card(name).startswith(f"# {name}\n\n{e.fn.__doc__}") and "**Costs**" in score_card(name)
 
 
 def test_every_leaf_is_made_by_a_reading():
@@ -144,7 +144,7 @@ def test_every_leaf_is_made_by_a_reading():
 
 def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):
     assert main(["methods", "--json"]) == 0
-    assert [m["name"] for m in json.loads(capsys.readouterr().out)] == list(methods()["name"]) == SCORES
+    assert [m["name"] for m in json.loads(capsys.readouterr().out)] == list(list_scores()["name"]) == SCORES
     assert main(["methods", "msp"]) == 0 and capsys.readouterr().out.startswith("# msp\n")
     assert main(["methods", "mps"]) == 2 and "Did you mean ['msp'" in capsys.readouterr().err
     bank = os.fspath(banks[64])
@@ -166,14 +166,16 @@ def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):
 @pytest.mark.parametrize("kind", ["ue", "nlg"])
 def test_every_card_says_what_each_need_is(kind):
     lacking = [
-        n for n, e in reg.of(kind).items() if not all(comments(e.fn).get(k) for k in (*e.needs, "return"))
+        n
+        for n, e in reg.of(kind).items()
+        if not all(comment_by_parameter(e.fn).get(k) for k in (*e.needs, "return"))
     ]
     assert len(reg.of(kind)) > 50 and not lacking
 
 
 def test_the_cards_say_what_the_demo_measured_about_every_method():
     "After a new method or another demo: make cards"
-    table = pd.read_csv(root() / MEASURED)
+    table = pd.read_csv(root() / MEASURED_FILE)
     assert (
         set(table["method"]) == set(SCORES)
         and not table.duplicated(["generator", "method"]).any()
@@ -181,6 +183,6 @@ def test_the_cards_say_what_the_demo_measured_about_every_method():
     )
     assert (
         (table["lacks"].isna() | table["prr"].isna()).all()
-        and "**Measured**" in card("msp")
-        and "gives" in card("mcnse_lmp")
+        and "**Measured**" in score_card("msp")
+        and "gives" in score_card("mcnse_lmp")
     )

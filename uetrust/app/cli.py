@@ -137,7 +137,7 @@ def _run_claims(arguments):
     from uetrust.report.chapters import claim_standing
 
     tables = read_prr_tables(arguments.tables) if arguments.tables else None
-    claims = claim_ledger(tables, draws=arguments.draws, seed=arguments.seed)
+    claims = claim_ledger(tables, draws=arguments.draws, seed=arguments.seed, paper=arguments.paper)
     claims = claims.assign(standing=claim_standing(claims))
     if arguments.verdict:
         claims = claims[claims["verdict"].isin(arguments.verdict)]
@@ -162,6 +162,7 @@ def _add_claims(command):
     add("--verdict", nargs="+", choices=verdicts, help="only these verdicts")
     sections = "only claims of these sections, for example 4.2 C.1.3"
     add("--section", nargs="+", metavar="S", help=sections)
+    add("--paper", default="uets", help="whose claims: the start of a file data/published/<paper>_claims.csv")
     add("--tables", metavar="FOLDER", help="evaluate on the tables of another run (table03.csv ...)")
     add("--draws", type=int, default=200, help="noisy copies behind the stability")
     add("--seed", type=int, default=0, help="their seed")
@@ -232,13 +233,13 @@ def _add_cells(command):
 
 # %% ../../nbs/15_app/03_cli.ipynb #2fa3f582
 def _run_run(arguments):
-    from uetrust.app.notebooks import RunFailed, run_notebook, typed, without_data
+    from uetrust.app.notebooks import RunFailed, missing_data_note, run_notebook, typed_values
 
     try:
-        done = run_notebook(arguments.notebook, arguments.target, typed(arguments.params))
+        done = run_notebook(arguments.notebook, arguments.target, typed_values(arguments.params))
     except RunFailed as e:
         raise SystemExit(f"FAILED {e}") from None
-    missing = without_data(done)
+    missing = missing_data_note(done)
     if missing.exists():
         print(f"{done.name} ended early: {missing.read_text().strip()}")
     else:
@@ -463,13 +464,13 @@ def _add_fill(command):
 # %% ../../nbs/15_app/03_cli.ipynb #adc39fb0
 def _print_cards(arguments, kind, columns):  # One card, or a table; True when a table for people was printed
     from uetrust.core.registry import load_scores
-    from uetrust.report.cards import card, methods
+    from uetrust.report.cards import list_scores, score_card
 
     reg = load_scores()
     if arguments.name:
-        print(card(arguments.name, reg))
+        print(score_card(arguments.name, reg))
         return False
-    table = methods(reg, kind)
+    table = list_scores(reg, kind)
     if _emitted_for_programs(table, arguments):
         return False
     print_table(table[columns], arguments)

@@ -19,10 +19,10 @@ import pandas as pd
 
 from .evaluation import machine_description, peak_memory, print_targets, processor_seconds
 from .methods import markdown_table, peer_python, run_ours, run_peer, simulated_item
-from ..core.settings import root, whole
+from ..core.settings import atomic_write, root
 from ..data.bulletins import bulletin, bulletins
 from ..nlg.nli import summac_grid
-from ..report.cards import COSTS_KEPT
+from ..report.cards import COSTS_FILE
 from ..scoring.methods import required_inputs
 from ..scoring.metrics import compute_metrics, metric_names
 from ..scoring.providers import PROVIDER_OF, PROVIDERS, TEXT_COLUMNS, shipped_models
@@ -323,8 +323,8 @@ def metric_costs(
 
 def keep_costs(
     found: dict,  # From `metric_costs`
-    path=None,  # Where to; `uetrust.report.cards.COSTS_KEPT` when None
+    path=None,  # Where to; `uetrust.report.cards.COSTS_FILE` when None
 ):
     "Write the costs to a file."
-    with whole(path or root() / COSTS_KEPT) as tmp:
+    with atomic_write(path or root() / COSTS_FILE) as tmp:
         tmp.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

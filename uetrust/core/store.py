@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .checks import preview
-from .settings import whole
+from .settings import atomic_write
 
 # %% ../../nbs/01_core/06_store.ipynb #6cfb50b7
 def canonical_json(
@@ -108,7 +108,7 @@ def save_shard(
     )
     options = dict(compression="zstd", compression_level=3, version="2.6", data_page_version="1.0")
     try:
-        with whole(path) as temporary:
+        with atomic_write(path) as temporary:
             pq.write_table(table, temporary, **options, write_page_checksum=True)
     except OSError as e:
         raise OSError(
@@ -219,7 +219,7 @@ class Store:
         existing = [name for name in prints if (Path(self.folder) / name).exists()]
         for name in existing:
             self.check(name, about, prints[name])
-        with whole(self.json) as temporary:
+        with atomic_write(self.json) as temporary:
             temporary.write_text(canonical_json(mine) + "\n", encoding="utf-8")
         return [name for name in prints if name not in existing]
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import pandas as pd
 
 from ..core.checks import preview
-from ..core.settings import mirror, root, whole
+from ..core.settings import atomic_write, mirror, root
 
 # %% ../../nbs/02_data/01_download.ipynb #824d7df8
 @cache
@@ -141,7 +141,7 @@ def _download(name, row):
 
     path = cache_dir() / name
     try:
-        with whole(path) as temporary:
+        with atomic_write(path) as temporary:
             pooch.HTTPDownloader(timeout=60)(row["url"], str(temporary), None)
             verify_hash(temporary, row["sha256"], row["bytes"], f"{name} as it came from {row['url']}")
     except OSError as e:

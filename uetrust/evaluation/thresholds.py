@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import preview, score_vector
-from ..core.settings import published
+from ..core.settings import published_file
 from .agreement import spearman
 
 # %% ../../nbs/08_evaluation/11_thresholds.ipynb #aebccc28
@@ -315,7 +315,7 @@ def printed_opitz_table(
     "A table of Opitz 2024 as printed."
     check_option("table", table, (1, 2, 4, 5))
     check_option("what", what, ("value", "rank"))
-    cells = pd.read_csv(published(f"schroedinger_table{table}.csv"))
+    cells = pd.read_csv(published_file(f"schroedinger_table{table}.csv"))
     row = cells["row"]
     if table == 4:
         row = cells["row_group"].str.replace("AUC|none", "AUC", regex=False)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from ..core.settings import place
+from ..core.settings import resolve_checkpoint
 from ..core.store import canonical_json, value_digest
 from .decoding import DEFAULT_DECODING, Decoding, text_seed
 from .endpoint import Endpoint
@@ -389,7 +389,7 @@ def open_endpoint(
     if generator.endpoint:
         yield Endpoint(generator.endpoint, generator.model or generator.name, generator.revision, **arguments)
     else:
-        model = load(place(generator.serve or generator.model), generator.revision or None)
+        model = load(resolve_checkpoint(generator.serve or generator.model), generator.revision or None)
         with running_server(model, generator.name) as url:
             yield Endpoint(url, generator.name, model.version, **arguments)
 

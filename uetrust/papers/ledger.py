@@ -15,7 +15,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 
-from ..core.settings import published
+from ..core.settings import published_file
 from ..data.download import DataNotAtHand
 from .he2024.published import HE2024, check_printed_means, printed_tables
 from .recompute import RECOMPUTED_PARTS
@@ -102,7 +102,7 @@ def _numbers():
         (paper, path)
         for paper, prefix in PAPER_PREFIXES.items()
         if prefix != HE2024
-        for path in sorted(published("README.md").parent.glob(f"{prefix}_table*.csv"), key=table_number)
+        for path in sorted(published_file("README.md").parent.glob(f"{prefix}_table*.csv"), key=table_number)
     ]
     transcribed = [_transcribed_numbers(paper, path) for paper, path in files]
     every = pd.concat([_he2024_numbers(), *transcribed], ignore_index=True)

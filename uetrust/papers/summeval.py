@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..core.settings import published
+from ..core.settings import published_file
 from ..data.loaders import ICE_SCORES, SUMMEVAL_QUALITIES, ice, realign_unieval, summeval
 from ..evaluation.significance import bootstrap_difference, bootstrap_interval
 from .recompute import level_correlations, system_by_document
@@ -203,7 +203,7 @@ def printed_beside_own(
     every: pd.DataFrame,  # From `correlations_with_people`
 ) -> pd.DataFrame:  # Metrics x pearson, spearman, kendall, times 100
     "ROUGE-2 against the source beside Table 3 of FFLM, pooled, with consistency."
-    table = pd.read_csv(published("fflm_table3.csv")).query("col_group=='SummEval'")
+    table = pd.read_csv(published_file("fflm_table3.csv")).query("col_group=='SummEval'")
     printed = table.set_index(["row", "column"])["value"]
     own = every.query("quality=='consistency' and level=='pooled'").set_index("metric")
     own = 100 * own[["pearson", "spearman", "kendall"]]

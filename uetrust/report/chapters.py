@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..core.settings import whole
+from ..core.settings import atomic_write
 from uetrust.evaluation.agreement import (
     agreement,
     agreement_matrix,
@@ -46,7 +46,7 @@ def save_csv(
     index: bool = False,  # Write the index as the first column?
 ):
     "Write a table completely or not at all; equal numbers give equal bytes."
-    with whole(path) as target:
+    with atomic_write(path) as target:
         df.to_csv(target, index=index, float_format=digits, lineterminator="\n")
 
 # %% ../../nbs/12_report/02_chapters.ipynb #7926f5ef
@@ -244,6 +244,6 @@ def save_page(
     if lost := [path for path in want if not (out / path).exists()]:
         raise ValueError(f"the chapter {name!r} shows files that are not there: {lost}")
     page = dict(title=title, text=text, figures=figures, tables=tables)
-    with whole(out / "pages" / f"{name}.json") as path:
+    with atomic_write(out / "pages" / f"{name}.json") as path:
         path.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return out / "pages" / f"{name}.json"

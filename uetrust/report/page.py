@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..core.settings import out_dir, profile, whole
+from ..core.settings import Profile, atomic_write, out_dir, profile_settings
 from ..papers.he2024.published import correlation_figures, figure_table, figure_variants, table_settings
 from ..papers.threshold.released import threshold_file
 from .chapters import NULL_HALF_WIDTH, STANDING, table_conclusion, table_title
@@ -26,14 +26,14 @@ def expected_files(
     name: str,  # Profile
 ) -> dict:  # 'tables' -> names, 'figures' -> stems, in the order of the page
     "Tables, figures and pages that a profile has to produce."
-    settings, tables = profile(name), table_settings()
-    slugs, studies = settings["settings"].split(), settings["studies"].split()
+    settings, tables = profile_settings(name), table_settings()
+    slugs, studies = settings.printed_pairs, settings.studies
     own = (tables["kind"] == "UE-NLG") & tables["slug"].isin(slugs)
     human = (tables["kind"] != "UE-NLG") & ("human" in studies)
     names = tables[own | human].index
     source = "T" + correlation_figures()["source_table"].astype(str)
     shown = correlation_figures()[source.isin(names)].index
-    banks, chapters = settings["banks"].split(), settings["chapters"].split()
+    banks, chapters = settings.banks, settings.chapters
     return dict(
         tables=list(names),
         figures={
@@ -47,13 +47,13 @@ def expected_files(
 
 
 def threshold_run_files(
-    p: dict,  # A profile
+    settings: Profile,  # Of a profile
 ) -> dict:  # Notebook -> path relative to the folder of the profile
     "Tables that the runs of the threshold experiment produce, one per mode and calibrator."
     return {
         f"threshold--{mode}--{calibrator}": f"tables/{threshold_file(mode, calibrator)}"
-        for mode in p["modes"].split()
-        for calibrator in p["calibrators"].split()
+        for mode in settings.modes
+        for calibrator in settings.calibrators
     }
 
 
@@ -207,7 +207,7 @@ def run_summary(
     # published (printed numbers by status), figures (files), seconds (by notebook)
 ) -> dict:
     "Counts and durations of a run."
-    out, banks = Path(out), profile(name)["banks"].split()
+    out, banks = Path(out), profile_settings(name).banks
 
     def of_banks(pattern, column):
         return _column((out / "tables" / pattern.replace("*", bank) for bank in banks), column)
@@ -276,9 +276,9 @@ def write_report(
         lacks=lacks,
         **_shown(name, out, lost, lacks),
     )
-    with whole(out / "report" / "index.html") as path:
+    with atomic_write(out / "report" / "index.html") as path:
         path.write_text(page, encoding="utf-8")
-    with whole(out / "report" / "summary.json") as path:
+    with atomic_write(out / "report" / "summary.json") as path:
         path.write_text(
             json.dumps(run_summary(name, out) | dict(missing=lost), indent=1) + "\n", encoding="utf-8"
         )

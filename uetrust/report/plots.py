@@ -11,7 +11,7 @@ __all__ = ['QUALITY_COLORS', 'VERDICT_COLORS', 'STATUS_COLORS', 'save_figure', '
 import numpy as np
 import pandas as pd
 
-from ..core.settings import whole
+from ..core.settings import atomic_write
 from ..evaluation.agreement import agreement_matrix
 
 # %% ../../nbs/12_report/01_plots.ipynb #101bbd46
@@ -33,7 +33,7 @@ def save_figure(
     box = fig.get_tightbbox().padded(mpl.rcParams["savefig.pad_inches"])
     fixed = {"svg.hashsalt": "uetrust", "svg.fonttype": "path"}
     for ending, left_out in ((".svg", "Date"), (".png", "Software")):
-        with whole(f"{stem}{ending}") as path, mpl.rc_context(fixed):
+        with atomic_write(f"{stem}{ending}") as path, mpl.rc_context(fixed):
             fig.savefig(path, bbox_inches=box, dpi=fig.dpi, metadata={left_out: None})
     plt.close(fig)
 

@@ -16,7 +16,7 @@ import pandas as pd
 import uetrust
 from ..core.checks import preview
 from ..core.scores import score_table
-from ..core.settings import place
+from ..core.settings import resolve_checkpoint
 from ..core.store import library_versions, load_shard, save_shard, shard_provenance, value_digest
 from ..generation.bank import read_bank
 from .methods import required_inputs
@@ -36,7 +36,11 @@ def metric_models(
         )
 
     def resolved(checkpoint):
-        return tuple(map(place, checkpoint.split(","))) if "," in checkpoint else place(checkpoint)
+        return (
+            tuple(map(resolve_checkpoint, checkpoint.split(",")))
+            if "," in checkpoint
+            else resolve_checkpoint(checkpoint)
+        )
 
     models = shipped_models() if "shipped" in pairs else {}
     return models | {group: resolved(checkpoint) for group, checkpoint in given}

@@ -11,7 +11,7 @@ import json
 import numpy as np
 import pandas as pd
 
-from ..core.settings import root, whole
+from ..core.settings import atomic_write, root
 from ..core.store import library_versions, value_digest
 from ..data.bulletins import bulletins
 from .methods import required_inputs
@@ -74,7 +74,7 @@ def write_drift_check(
     path=None,  # Where to; `DRIFT_FILE` when None
 ):
     "Write the values of a drift check to a file."
-    with whole(path or root() / DRIFT_FILE) as tmp:
+    with atomic_write(path or root() / DRIFT_FILE) as tmp:
         tmp.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 # %% ../../nbs/09_scoring/06_drift.ipynb #e038187f

@@ -16,7 +16,7 @@ from uetrust.core.settings import (
     check_keys,
     inherited,
     out_dir,
-    parse,
+    parse_section,
     profile_settings,
     section,
     section_names,
@@ -144,7 +144,7 @@ def generator_settings(
     drawing = get_type_hints(Decoding)
     types = own | drawing | {"preset": str}
     check_keys("generator", name, given, types)
-    values = parse("generator", name, given, types)
+    values = parse_section("generator", name, given, types)
     found = GeneratorSettings(name, **{key: values[key] for key in values if key in own})
     section_name = f"settings.ini [generator.{name}]"
     _check_steps(found, section_name)

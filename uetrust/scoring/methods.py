@@ -16,7 +16,7 @@ import pandas as pd
 from ..core.registry import reg
 from ..core.run import ScoreRun, compute_score
 from ..core.scores import score_table
-from ..core.settings import whole
+from ..core.settings import atomic_write
 from ..core.store import Store
 from ..stats.names import score_runs
 
@@ -141,5 +141,5 @@ def write_scores(
     writers = {".parquet": table.to_parquet, ".csv": table.to_csv}
     if Path(path).suffix not in writers:
         raise ValueError(f"scores are written to {' or '.join(writers)} files, not {path}")
-    with whole(path) as tmp:
+    with atomic_write(path) as tmp:
         writers[Path(path).suffix](tmp, index=False)

@@ -9,7 +9,7 @@ __all__ = ['clear_bank', 'run_pipeline']
 from dataclasses import replace
 from pathlib import Path
 
-from ..core.settings import place
+from ..core.settings import resolve_checkpoint
 from ..core.store import Store, library_versions
 from ..data.datasets import load_samples
 from .generators import bank_plan
@@ -86,7 +86,7 @@ def _white_box(job, sources, progress):
 
     generator = job.generator
     texts = job.folder / "texts"
-    model = load(place(generator.model), generator.revision or None)
+    model = load(resolve_checkpoint(generator.model), generator.revision or None)
     fill_local_bank(
         texts,
         job.dataset,
@@ -189,7 +189,7 @@ def _compare_by_nli(job, asked, tokenizer, progress):
     from uetrust.models.load import load
     from uetrust.stats.compare import compute_alternatives, compute_entailments, compute_sentence_entailments
 
-    folder, texts, model = job.folder, job.folder / "texts", load(place(job.nli))
+    folder, texts, model = job.folder, job.folder / "texts", load(resolve_checkpoint(job.nli))
     if "entailments" in asked:
         compute_entailments(folder / "entailments", texts, model, progress=progress)
     if "sentences" in asked:
@@ -204,7 +204,7 @@ def _compare_by_encoder(job, asked, sources, tokenizer, progress):
     from uetrust.models.load import load
     from uetrust.stats.compare import compute_embeddings, compute_relevance
 
-    folder, texts, model = job.folder, job.folder / "texts", load(place(job.encoder))
+    folder, texts, model = job.folder, job.folder / "texts", load(resolve_checkpoint(job.encoder))
     if "embeddings" in asked:
         compute_embeddings(folder / "embeddings", texts, model, progress=progress)
     if "relevance" in asked and job.relevance:

@@ -89,7 +89,7 @@ def selection_headline(
     return (
         f"Where the truth of every summary is known, {picked['metric'].nunique()} quality metrics "
         f"each choose an uncertainty method by PRR. The truly best method is chosen by {best}. "
-        f"Half of the choices lose at least {median} of PRR. No better than chance are {random}."
+        f"The median loss of PRR is {median}. No better than a random order are {random}."
     )
 
 # %% ../../nbs/11_studies/03_cross.ipynb #c2c12f82

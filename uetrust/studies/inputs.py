@@ -19,7 +19,7 @@ import pandas as pd
 
 from ..core.registry import load_scores, reg
 from ..core.scores import wide_table
-from ..core.settings import out_dir, profile_settings, whole
+from ..core.settings import atomic_write, out_dir, profile_settings
 from ..data.checker import ERROR_TYPES
 from ..data.datasets import load_samples
 from ..evaluation.agreement import spearman
@@ -81,10 +81,11 @@ def score_methods(
 
 def score_metrics(
     plan: BankPlan,  # Of a bank
-    evaluators: str,  # Who judges, as settings.ini writes it: 'shipped', or GROUP=CHECKPOINT for each model
+    # Models behind the metrics, as settings.ini writes it: 'shipped', or GROUP=CHECKPOINT for each model
+    models_named: str,
 ) -> pd.DataFrame:  # As from `uetrust.scoring.cache.cached_metrics_of_bank`
     "Scores of the greedy texts by every quality metric whose model is given."
-    models = metric_models((evaluators or "").split())
+    models = metric_models((models_named or "").split())
     return cached_metrics_of_bank(plan.folder, load_samples(plan.data), models, progress=False)
 
 
@@ -106,7 +107,7 @@ def quality_scores(
     "Stored scores of quality metrics; made when they are not there."
     path = out_dir(profile) / "scores" / f"{bank}_quality.parquet"
     if not path.exists():
-        models = profile_settings(profile).get("evaluators", "")
+        models = " ".join(profile_settings(profile).metric_models)
         write_scores(score_metrics(prepared_bank(profile, bank), models), path)
     return pd.read_parquet(path)
 
@@ -282,7 +283,7 @@ def stored_tables(
         path = Path(folder) / f"{stem}_{ending}.csv"
         if not path.exists():
             table = make()
-            with whole(path) as partial:
+            with atomic_write(path) as partial:
                 table.to_csv(partial, index=False, float_format="%.10g", lineterminator="\n")
         found[ending] = pd.read_csv(path)
     return found

@@ -47,7 +47,7 @@ def repeated_banks(
     profile: str,  # Section of settings.ini
 ) -> RepeatedBanks:
     "The banks that a profile repeats; what is not there is made."
-    plans = {bank: prepared_bank(profile, bank) for bank in named_banks(profile, "stability")}
+    plans = {bank: prepared_bank(profile, bank) for bank in named_banks(profile, "perturbed_banks")}
     changes = {bank: variation_of(found.generator.name) for bank, found in plans.items()}
     rows = [(bank, f"{plans[bank].dataset}--{name}", what) for bank, (name, what) in changes.items()]
     about = pd.DataFrame(rows, columns=["bank", "base", "changed"])

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
-from ..core.settings import whole
+from ..core.settings import atomic_write
 from ..data.bulletins import bulletins
 from ..data.checker import ERROR_TYPES, check_summaries, check_summary
 from ..evaluation.agreement import spearman
@@ -225,7 +225,7 @@ def behaviour_table(
         ],
         columns=["model", "split", "quantity", "value"],
     )
-    with whole(Path(folder) / "behaviour.csv") as tmp:
+    with atomic_write(Path(folder) / "behaviour.csv") as tmp:
         out.to_csv(tmp, index=False)
     return out
 

@@ -27,7 +27,7 @@ from torch.nn.functional import cross_entropy, normalize
 from tqdm.auto import tqdm
 
 from ..core.checks import preview
-from ..core.settings import root, whole
+from ..core.settings import atomic_write, root
 from ..models.likelihoods import UNIEVAL_QUESTIONS
 from ..models.load import load, pad_ids
 from uetrust.training.tasks import (
@@ -599,7 +599,7 @@ def _save(path, model, optimizers, step, curve):  # All of the state in one file
         for name, parameter in model.named_parameters()
         for key, value in _optimizer_state(optimizers, parameter).items()
     }
-    with whole(path) as tmp:
+    with atomic_write(path) as tmp:
         save_file(
             {key: value.contiguous() for key, value in state.items()},
             tmp,
@@ -723,7 +723,7 @@ def train_model(
             for package in (torch, transformers, tokenizers)
         },
     )
-    with whole(folder / "training.json") as tmp:
+    with atomic_write(folder / "training.json") as tmp:
         tmp.write_text(json.dumps(about, indent=1) + "\n")
     (folder / "checkpoint.safetensors").unlink()
     return folder

@@ -22,7 +22,7 @@ import pandas as pd
 
 from ...core.checks import Undefined, preview
 from ...core.scores import wide_table
-from ...core.settings import place
+from ...core.settings import resolve_checkpoint
 from ...core.store import library_versions
 from ...data.bulletins import bulletins
 from ...data.checker import check_summary, insert_error
@@ -306,7 +306,7 @@ def cached_changes(
     "The changes of every pair, to one model; those on file are read."
     about = dict(
         code=quality.code_hash("papers.fflm.live"),
-        weights=quality.weights_hash(place(checkpoint)),
+        weights=quality.weights_hash(resolve_checkpoint(checkpoint)),
         made_with=library_versions(),
     )
 
@@ -314,7 +314,7 @@ def cached_changes(
     def reader():
         from uetrust.models.load import load
 
-        return load(place(checkpoint), **kw)
+        return load(resolve_checkpoint(checkpoint), **kw)
 
     def made(g):
         from uetrust.models.likelihoods import fflm_probabilities

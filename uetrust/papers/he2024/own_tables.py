@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.checks import Undefined, preview
-from ...core.settings import whole
+from ...core.settings import atomic_write
 from ...evaluation.multiple import benjamini_hochberg, holm
 from ...evaluation.prr import prr_bootstrap
 from .claim_language import NoisyTables, claim_tables, evaluate_cell, find_pattern
@@ -582,7 +582,7 @@ def write_synthetic_run(
         )
         values = values.rename_axis(index="metric", columns="method").stack().rename("value").reset_index()
         values = values.assign(se=normal_null_sd(n), n=n)
-        with whole(Path(out) / "tables" / f"cross--{bank}_prr.csv") as tmp:
+        with atomic_write(Path(out) / "tables" / f"cross--{bank}_prr.csv") as tmp:
             values.to_csv(tmp, index=False, float_format="%.10g", lineterminator="\n")
     return list(written.values())
 

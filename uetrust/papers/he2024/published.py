@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.checks import preview
-from ...core.settings import published, root
+from ...core.settings import published_file, root
 from ...evaluation.weights import rank_weights, sum_of_squares
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #8fb4d6fb
@@ -26,7 +26,7 @@ DATASET_SIZES = dict(AESLC=1906, XSUM=11334, TofuEval=100)  # Samples of each da
 
 @cache
 def _prr_cells():
-    return pd.read_csv(published("uets_prr.csv")).assign(name=lambda df: "T" + df["table"].astype(str))
+    return pd.read_csv(published_file("uets_prr.csv")).assign(name=lambda df: "T" + df["table"].astype(str))
 
 
 def table_settings() -> pd.DataFrame:  # Index T3 to T11; columns dataset, generator, kind, slug, n
@@ -108,7 +108,7 @@ def short_metric_name(
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #9a68f1a0
 def printed_means() -> pd.DataFrame:  # Columns table, kind ('col_mean' or 'row_mean'), entity, printed
     "The Col Mean rows of Tables 3 to 9 and the Row Mean columns of Tables 10 and 11."
-    means = pd.read_csv(published("uets_printed_means.csv"))
+    means = pd.read_csv(published_file("uets_printed_means.csv"))
     table = "T" + means["table"].astype(str)
     return pd.DataFrame(
         dict(table=table, kind=means["mean_type"], entity=means["entity"], printed=means["value"])
@@ -129,7 +129,7 @@ def check_printed_means() -> pd.DataFrame:  # As `printed_means`, and recomputed
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #9557d20c
 @cache
 def _figures():
-    return pd.read_csv(published("uets_figures.csv"), keep_default_na=False, index_col="figure")
+    return pd.read_csv(published_file("uets_figures.csv"), keep_default_na=False, index_col="figure")
 
 
 def correlation_figures() -> pd.DataFrame:  # Index 3 to 41
@@ -212,7 +212,7 @@ def normal_null_sd(
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #bf8e0a28
 def human_error_types() -> pd.DataFrame:
     "Prevalence and null standard deviation of PRR (`normal_null_sd`, quartiles) by error type, EI to SOAF."
-    return pd.read_csv(published("uets_null_sd.csv"), index_col="error_type")
+    return pd.read_csv(published_file("uets_null_sd.csv"), index_col="error_type")
 
 
 def table_null_sd(
@@ -241,7 +241,7 @@ def printed_claims(
         raise ValueError(
             f"data/published has no {paper}_claims.csv; papers with claims are {preview(known, 9)}"
         )
-    found = pd.read_csv(published(f"{paper}_claims.csv"), keep_default_na=False, dtype=str)
+    found = pd.read_csv(published_file(f"{paper}_claims.csv"), keep_default_na=False, dtype=str)
     if paper == HE2024:
         found["cells"] = found["cells"].str.replace("BARTSCORE", "BARTScore")
     return found
@@ -249,4 +249,4 @@ def printed_claims(
 
 def paper_facts() -> pd.DataFrame:  # Index: name of the fact; columns value, source
     "Facts that are in no table of the paper, with their source."
-    return pd.read_csv(published("uets_facts.csv"), index_col="fact")
+    return pd.read_csv(published_file("uets_facts.csv"), index_col="fact")

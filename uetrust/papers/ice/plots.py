@@ -11,7 +11,7 @@ __all__ = ['SET_LINE_COLUMNS', 'YARDSTICKS', 'plot_example_counts', 'recorded_co
 import numpy as np
 import pandas as pd
 
-from ...core.settings import whole
+from ...core.settings import atomic_write
 from ...data.download import has_file
 from ...data.loaders import ice
 from uetrust.papers.ice.live import (
@@ -181,7 +181,7 @@ def save_scores(
     path,  # A parquet file
 ):
     "Write every score, whole or not at all."
-    with whole(path) as target:
+    with atomic_write(path) as target:
         scores.assign(why=why).to_parquet(target, index=False)
 
 

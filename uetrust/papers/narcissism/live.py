@@ -12,7 +12,7 @@ import pandas as pd
 
 from ...core.checks import preview
 from ...core.scores import wide_table
-from ...core.settings import place
+from ...core.settings import resolve_checkpoint
 from ...data.datasets import load_samples
 from ...data.loaders import summeval
 from ...data.summarization import rose
@@ -76,7 +76,7 @@ def _scores_by(evaluator, texts, folder, progress):  # Texts x forms
         for form, score, column in zip(EVALUATOR_FORMS, scores, ("source", "reference"))
         if column in given
     }
-    models = {evaluator.leaves: place(evaluator.checkpoint)}
+    models = {evaluator.leaves: resolve_checkpoint(evaluator.checkpoint)}
     table = cached_metrics(folder, rows, models, list(forms), progress)
     return wide_table(table).rename(columns=forms).loc[rows["id"]].set_axis(texts.index)
 

@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from ...core.settings import published
+from ...core.settings import published_file
 from ...data.loaders import summeval
 from ...evaluation.agreement import kendall, smallest_attainable_p, spearman
 from uetrust.papers.narcissism.bias import (
@@ -47,7 +47,7 @@ PRINTED_PAIRS = {
 
 def printed_by_evaluator() -> pd.DataFrame:  # 20 evaluators x (benchmark, coefficient)
     "Correlations with people as Tables 2 and 3 of the paper print them."
-    printed = pd.concat([pd.read_csv(published(f"narcissism_table{number}.csv")) for number in (2, 3)])
+    printed = pd.concat([pd.read_csv(published_file(f"narcissism_table{number}.csv")) for number in (2, 3)])
     table = printed.pivot(index="row", columns=["col_group", "column"], values="value")
     return table.reindex(printed["row"].unique())
 
@@ -217,7 +217,7 @@ def table_1_recomputed(
 ) -> pd.DataFrame:  # row, column, value (printed), recomputed, equal, on_boundary (of rounding)
     "Table 1 of the paper from the public ratings."
     found = rows["human"].groupby("generator").agg(["max", "min", "mean", "median"]).rename(columns=str.title)
-    table = pd.read_csv(published("narcissism_table1.csv")).query("row.str.startswith('SummEval-')")
+    table = pd.read_csv(published_file("narcissism_table1.csv")).query("row.str.startswith('SummEval-')")
     own = [
         found.loc[name.removeprefix("SummEval-"), column]
         for name, column in zip(table["row"], table["column"])

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ...core.settings import published
+from ...core.settings import published_file
 from ...evaluation.agreement import spearman
 from uetrust.evaluation.thresholds import (
     ACCURACY_FIELDS,
@@ -198,7 +198,7 @@ def read_combinations(
 # %% ../../../nbs/10_papers/03_threshold/01_released.ipynb #f388f845
 def table3_groups() -> pd.Series:  # Index metric; 'better' or 'worse'
     "Groups of metrics in Table 3."
-    cells = pd.read_csv(published("schroedinger_table3.csv")).query("column!='mean'")
+    cells = pd.read_csv(published_file("schroedinger_table3.csv")).query("column!='mean'")
     return cells.set_index("column")["row_group"].str.split().str[0].rename_axis("metric").rename("group")
 
 
