@@ -15,7 +15,7 @@ from uetrust.data.download import DataNotAtHand
 from uetrust.data.loaders import HUB_ROWS
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate_texts
-from uetrust.models.load import load
+from uetrust.models.load import load_model
 from uetrust.scoring.metrics import compute_metrics
 from uetrust.training import tasks, train
 
@@ -166,7 +166,7 @@ def test_a_smoke_training_lowers_the_loss_and_writes_subjects_of_long_emails(
     assert json.loads((tmp_path / name / "tokenizer.json").read_text())["truncation"] is None
     assert not (tmp_path / name / "checkpoint.safetensors").exists()
     model, emails = (
-        load(str(tmp_path / name), device="cpu"),
+        load_model(str(tmp_path / name), device="cpu"),
         [e for e, _ in tasks.emails(0, 200, split="validation")],
     )
     length = [len(i) for i in model.tokenizer(emails, verbose=False)["input_ids"]]

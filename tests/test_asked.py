@@ -24,7 +24,7 @@ from uetrust.generation.local import (
     render_prompts,
 )
 from uetrust.models.forward import DropoutMask
-from uetrust.models.load import load
+from uetrust.models.load import load_model
 from uetrust.scoring.methods import score_generations
 from uetrust.stats.beams import compute_beams, ensemble_forward
 from uetrust.stats.names import score_runs
@@ -61,7 +61,7 @@ THREE = load_samples("bulletin:test:3")
 @pytest.fixture(scope="module", params=SHIPPED)
 def written(request, tmp_path_factory):
     "(kind, shipped model, folder of a bank of three bulletins)"
-    model = load(root() / "data" / "models" / SHIPPED[request.param], device="cpu")
+    model = load_model(root() / "data" / "models" / SHIPPED[request.param], device="cpu")
     return (
         request.param,
         model,
@@ -79,7 +79,7 @@ def written(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory):
-    model = load(root() / "data" / "models" / "tiny-llama", device="cpu")
+    model = load_model(root() / "data" / "models" / "tiny-llama", device="cpu")
     return model, fill_local_bank(
         tmp_path_factory.mktemp("chat") / "texts", "bulletin", "llama", THREE, model, D, progress=False
     )
@@ -369,7 +369,7 @@ def test_a_keyword_of_two_words_does_not_reach_the_token_before_it():
 
 @pytest.fixture(scope="module")
 def bart(tmp_path_factory):
-    model = load(root() / "data" / "models" / "tiny-bart", device="cpu")
+    model = load_model(root() / "data" / "models" / "tiny-bart", device="cpu")
     return model, fill_local_bank(
         tmp_path_factory.mktemp("bart") / "texts", "bulletin", "bart", THREE, model, D, progress=False
     )

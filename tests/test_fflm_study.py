@@ -305,7 +305,7 @@ def test_a_killed_reading_goes_on(small, tmp_path, monkeypatch):
     first = st.cached_changes(tmp_path, pairs, TINY, size=5)
     files = sorted(tmp_path.glob("*.parquet"))
     assert len(files) == -(-len(pairs) // 5)
-    monkeypatch.setattr(loading, "load", lambda *a, **kw: pytest.fail("nothing is left to read"))
+    monkeypatch.setattr(loading, "load_model", lambda *a, **kw: pytest.fail("nothing is left to read"))
     assert st.cached_changes(tmp_path, pairs, TINY, size=5).equals(first)
     files[1].unlink()
     monkeypatch.undo()

@@ -49,7 +49,7 @@ from uetrust.generation.local import (
     local_provenance,
     render_prompts,
 )
-from uetrust.models.load import fingerprint, fit_prompt, load, wrap_model
+from uetrust.models.load import fingerprint, fit_prompt, load_model, wrap_model
 
 WORDS = "<s> </s> <pad> [ ] ".split() + [f"w{i}" for i in range(55)]
 SAMPLES = pd.DataFrame(
@@ -191,7 +191,7 @@ def test_batch_sizes_agree_but_for_near_ties(kind, record_property):
 def test_trained_models_agree_across_batch_sizes_and_with_plain_transformers(name, record_property):
     if oracles() is None:
         pytest.skip("UETRUST_ORACLES is not at hand")
-    model = load(str(oracles() / "seed_systems" / "models" / name), device="cpu")
+    model = load_model(str(oracles() / "seed_systems" / "models" / name), device="cpu")
     samples = pd.DataFrame(
         dict(
             id=list("abcdefgh"),

@@ -18,7 +18,7 @@ from uetrust.models import heads as hd
 from uetrust.models import likelihoods as lk
 from uetrust.models.encode import embed_texts
 from uetrust.models.forward import Layout
-from uetrust.models.load import load
+from uetrust.models.load import load_model
 from uetrust.nlg import alignment, fflm, heads, likelihood, nli, overlap, strings, unieval
 from uetrust.scoring import metrics as g
 from uetrust.scoring.cache import cached_metrics
@@ -46,7 +46,7 @@ def graded(texts):
 @pytest.fixture(scope="module")
 def model():
     seen = {}
-    return lambda name: seen[name] if name in seen else seen.setdefault(name, load(g.shipped()[name]))
+    return lambda name: seen[name] if name in seen else seen.setdefault(name, load_model(g.shipped()[name]))
 
 
 def wide(table):
@@ -234,16 +234,25 @@ def test_trained_heads_are_those_read_by_hand(texts):
         ),
         progress=False,
     )
-    by_metric, roberta, regressor = wide(table), load(at / "tiny_roberta"), load(at / "tiny_bert_regression")
+    by_metric, roberta, regressor = (
+        wide(table),
+        load_model(at / "tiny_roberta"),
+        load_model(at / "tiny_bert_regression"),
+    )
     close(
         by_metric["factcc"],
-        map(heads.factcc, ev.factcc_logits(load(at / "tiny_bert_factcc"), list(zip(sources, hypotheses)))[0]),
+        map(
+            heads.factcc,
+            ev.factcc_logits(load_model(at / "tiny_bert_factcc"), list(zip(sources, hypotheses)))[0],
+        ),
     )
     close(
         by_metric["factcc_sentences"],
         [
             heads.factcc_sentences(
-                ev.factcc_logits(load(at / "tiny_bert_factcc"), [(a, c) for c in split_sentences(items)])[0]
+                ev.factcc_logits(
+                    load_model(at / "tiny_bert_factcc"), [(a, c) for c in split_sentences(items)]
+                )[0]
             )
             for a, items in zip(sources, hypotheses)
         ],
@@ -264,11 +273,11 @@ def test_trained_heads_are_those_read_by_hand(texts):
     )
     close(
         by_metric["anli"],
-        map(nli.anli, ev.nli_pairs(load(at / "tiny_bert_nli"), list(zip(sources, hypotheses)))[0]),
+        map(nli.anli, ev.nli_pairs(load_model(at / "tiny_bert_nli"), list(zip(sources, hypotheses)))[0]),
     )
     close(
         by_metric["true_nli"],
-        map(nli.true_nli, hd.true_nli_logp(load(at / "tiny_t5"), list(zip(sources, hypotheses)))[0]),
+        map(nli.true_nli, hd.true_nli_logp(load_model(at / "tiny_t5"), list(zip(sources, hypotheses)))[0]),
     )
     logits, _ = hd.alignscore_logits(
         roberta,
@@ -448,7 +457,7 @@ def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
 def test_what_does_not_fit_is_counted(texts):
     long = texts.iloc[:1].assign(source=" ".join([texts["source"][0]] * 60))
     table = g.compute_metrics(long, g.shipped(), ["mnli_doc", "bart_score"], progress=False)
-    nli_model = load(g.shipped()["nli"])
+    nli_model = load_model(g.shipped()["nli"])
     assert table.attrs["cut"]["mnli"] == {
         "nli_source_hypothesis": ev.nli_pairs(
             nli_model, [(long["source"][0], long["hypothesis"][0])], 512, "first"

@@ -1,6 +1,7 @@
 """The rules of the house: where a thing may live, what it may be called, how long a line or a function is."""
 
 import ast
+import doctest
 import importlib
 import re
 import subprocess
@@ -101,3 +102,27 @@ def test_the_package_says_what_its_wings_hold():
 def test_the_public_face_is_small_and_lazy():
     assert 20 <= len(uetrust.__all__) <= 60 and sorted(uetrust.__all__) == list(uetrust.__all__)
     assert set(uetrust.__all__) <= set(dir(uetrust))
+
+
+SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Examples")
+
+
+@pytest.mark.parametrize("name", uetrust.__all__)
+def test_a_public_name_explains_itself(name):
+    "One line in the field's terms, what goes in, what comes out, and an example that runs."
+    doc = getattr(uetrust, name).__doc__
+    first, *rest = doc.splitlines()
+    assert 15 <= len(first) <= 110
+    titles = [line for line, under in zip(rest, rest[1:]) if line in SECTIONS and set(under) == {"-"}]
+    assert titles[-1] == "Examples" and (len(titles) > 1 or name == "Undefined")
+    for title, text in re.findall(r"^(Parameters|Returns)\n-+\n((?:.+\n)+)", doc + "\n", re.M):
+        assert "    " in text, f"{title} of {name} have no comment"
+
+
+@pytest.mark.parametrize("name", uetrust.__all__)
+def test_the_example_of_a_public_name_runs(name):
+    text = getattr(uetrust, name).__doc__
+    example = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
+    runner = doctest.DocTestRunner()
+    runner.run(example)
+    assert runner.tries and not runner.failures

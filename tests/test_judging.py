@@ -31,7 +31,7 @@ from uetrust.generation.endpoint import (
 from uetrust.generation.local import checkpoint_settings, encode_prompt
 from uetrust.generation.serve import running_server
 from uetrust.models.forward import Layout, score_tokens
-from uetrust.models.load import load
+from uetrust.models.load import load_model
 from uetrust.nlg.judge import (
     DIMENSION_DEFINITIONS,
     WORDINGS,
@@ -54,7 +54,7 @@ WO = [("wo", d) for d in DIMENSION_DEFINITIONS]
 
 @pytest.fixture(scope="module")
 def llama():
-    return load(root() / "data/models/tiny-llama", device="cpu")
+    return load_model(root() / "data/models/tiny-llama", device="cpu")
 
 
 @pytest.fixture(scope="module")

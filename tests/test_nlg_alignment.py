@@ -12,7 +12,7 @@ from uetrust.core.registry import reg
 from uetrust.core.settings import oracles
 from uetrust.models import classifiers as ev
 from uetrust.models import heads as hd
-from uetrust.models.load import load
+from uetrust.models.load import load_model
 from uetrust.nlg import alignment as al
 
 TOL = 2e-5
@@ -48,7 +48,7 @@ def models(oracle):
 
     def get(name):
         if name not in seen:
-            seen[name] = load(oracles() / f"metrics/models/{name}")
+            seen[name] = load_model(oracles() / f"metrics/models/{name}")
         return seen[name]
 
     return get

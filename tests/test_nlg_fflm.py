@@ -19,7 +19,7 @@ from uetrust.models.likelihoods import (
     fflm_probabilities,
     words_with_first_tokens,
 )
-from uetrust.models.load import load
+from uetrust.models.load import load_model
 from uetrust.nlg.fflm import (
     COCO_MASKINGS,
     FFLM_COMPONENTS,
@@ -62,7 +62,7 @@ def models():
 
     def get(name):
         if name not in seen:
-            seen[name] = load(oracles() / "seed_systems/models" / name, device="cpu")
+            seen[name] = load_model(oracles() / "seed_systems/models" / name, device="cpu")
         return seen[name]
 
     return get
@@ -509,7 +509,7 @@ def test_batches_and_order_change_nothing_and_a_reference_beats_word_salad():
     rows, rng = [bulletin("test", i) for i in range(4)], np.random.default_rng(1)
     references, sources = [item["reference"] for item in rows], [item["source"] for item in rows]
     salad = [" ".join(rng.permutation(text.split())) for text in references]
-    model = load(root() / "data/models/tiny-llama", device="cpu")
+    model = load_model(root() / "data/models/tiny-llama", device="cpu")
     good, bad = (
         ScoreRun(range(4), reg, **fflm_probabilities(model, text, sources)[0]) for text in (references, salad)
     )

@@ -9,7 +9,7 @@ from uetrust.core.registry import reg
 from uetrust.core.settings import oracles
 from uetrust.models import classifiers as ev
 from uetrust.models import heads as hd
-from uetrust.models.load import load
+from uetrust.models.load import load_model
 from uetrust.nlg import heads
 
 TOL = 2e-5
@@ -38,7 +38,7 @@ def split(oracle):
 
 # FactCC
 def test_factcc_is_that_of_the_release(oracle, texts, folder):
-    want, model = oracle("metrics/factcc.json")["items"], load(folder / "tiny_bert_factcc")
+    want, model = oracle("metrics/factcc.json")["items"], load_model(folder / "tiny_bert_factcc")
     pairs = [(texts[name]["source"], texts[name]["hypothesis"]) for name in want]
     rows, _ = ev.pair_rows(model, pairs, 512, "pop")
     for expected, logits, (ids, segments) in zip(want.values(), ev.factcc_logits(model, pairs)[0], rows):
@@ -51,12 +51,12 @@ def test_factcc_is_that_of_the_release(oracle, texts, folder):
             (ids + (0,) * 12)[:12]
         ) == expected["input_ids_head"][:12]
     with pytest.raises(ValueError, match="found entailment, contradiction, neutral"):
-        ev.factcc_logits(load(folder / "tiny_bert_nli"), pairs)
+        ev.factcc_logits(load_model(folder / "tiny_bert_nli"), pairs)
 
 
 # BLEURT
 def test_bleurt_is_that_of_the_release(oracle, texts, folder):
-    recorded, model = oracle("metrics/bleurt.json"), load(folder / "tiny_bert_regression")
+    recorded, model = oracle("metrics/bleurt.json"), load_model(folder / "tiny_bert_regression")
     short = {pair["id"]: pair for pair in oracle("metrics/lexical.json")["pairs"]}
     cases = {
         f"max{window}_{other}_first": (texts, "reference" if other == "reference" else "source", window)
@@ -99,7 +99,7 @@ SCORES = dict(
 def test_alignscore_is_that_of_the_release(oracle, texts, folder, split):
     recorded, model, head = (
         oracle("metrics/alignscore.json"),
-        load(folder / "tiny_roberta"),
+        load_model(folder / "tiny_roberta"),
         folder / "heads/alignscore_heads.safetensors",
     )
     ids = list(recorded["scores"]["nli"])
@@ -135,7 +135,7 @@ def test_alignscore_is_that_of_the_release(oracle, texts, folder, split):
 def test_alignscore_of_empty_texts(oracle, texts, folder, split):
     recorded, model, head = (
         oracle("metrics/alignscore.json"),
-        load(folder / "tiny_roberta"),
+        load_model(folder / "tiny_roberta"),
         folder / "heads/alignscore_heads.safetensors",
     )
     assert recorded["empty_claim"] == {"error": "ValueError"} and heads.alignscore_chunks("", split) == [""]
@@ -154,7 +154,10 @@ def test_chunks_are_those_of_alignscore(oracle, split):
 # DAE
 def test_dae_is_that_of_the_release(oracle, folder):
     items = oracle("metrics/dae.json")["items"]
-    model, head = load(folder / "tiny_electra_qa"), folder / "heads/dae_dep_label_classifier.safetensors"
+    model, head = (
+        load_model(folder / "tiny_electra_qa"),
+        folder / "heads/dae_dep_label_classifier.safetensors",
+    )
     given = [
         (
             item["source_tokens"].replace("...", " ".join(["storm"] * 200)),
@@ -203,7 +206,7 @@ def test_entities_without_spacy_say_what_to_install():
 
 # What must not matter
 def test_batches_and_order_do_not_matter(texts, folder):
-    model, head = load(folder / "tiny_roberta"), folder / "heads/alignscore_heads.safetensors"
+    model, head = load_model(folder / "tiny_roberta"), folder / "heads/alignscore_heads.safetensors"
     grids = [
         ([texts[name]["source"]], [texts[name]["hypothesis"]])
         for name in ("harwich", "moon", "tiny", "lines")
@@ -220,7 +223,7 @@ def test_batches_and_order_do_not_matter(texts, folder):
 
 
 def test_a_t5_that_answers_1_or_0(folder):
-    model = load(folder / "tiny_t5")
+    model = load_model(folder / "tiny_t5")
     logps, cut = hd.true_nli_logp(model, [("Rain fell.", "Dogs ran."), ("Rain fell. " * 400, "Dogs ran.")])
     assert logps.shape == (2, 2) and (logps < 0).all() and cut[0] == 0 < cut[1]
     np.testing.assert_allclose(

@@ -13,7 +13,7 @@ from uetrust.core.settings import oracles, published_file, root
 from uetrust.data.bulletins import bulletin
 from uetrust.models.forward import Layout
 from uetrust.models.likelihoods import DIRECTIONS, PEER_LAYOUT, directed_logp
-from uetrust.models.load import load
+from uetrust.models.load import load_model
 from uetrust.nlg.likelihood import (
     NARCISSISM_MODELS,
     bart_score,
@@ -48,7 +48,7 @@ def reader():
         pytest.skip("UETRUST_ORACLES is not at hand")
     seen = {}
     return lambda name: seen.setdefault(
-        name, load(oracles() / name, device="cpu") if name not in seen else None
+        name, load_model(oracles() / name, device="cpu") if name not in seen else None
     )
 
 
@@ -235,7 +235,7 @@ def test_gptscore_of_a_causal_model(oracle, reader, pairs, name):
 # What must not matter, and what must be said
 @pytest.fixture(scope="module")
 def shipped():
-    return load(root() / "data/models/tiny-bart", device="cpu")
+    return load_model(root() / "data/models/tiny-bart", device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -279,7 +279,7 @@ def test_batches_and_order_change_nothing(shipped, bulletins):
     ],
 )
 def test_a_reference_beats_word_salad_for_the_shipped_models(model, name, layout, bulletins):
-    m, leaf = load(root() / "data/models" / model, device="cpu"), reg[name].needs[0]
+    m, leaf = load_model(root() / "data/models" / model, device="cpu"), reg[name].needs[0]
     ask = lambda texts: directed_logp(
         m,
         leaf.split("_")[0],

@@ -11,7 +11,7 @@ from uetrust.core.registry import reg
 from uetrust.core.settings import oracles
 from uetrust.models import classifiers as ev
 from uetrust.models import encode
-from uetrust.models.load import load
+from uetrust.models.load import load_model
 from uetrust.nlg import nli
 
 MNLI = {
@@ -47,7 +47,7 @@ def split(oracle):
 @pytest.fixture(scope="module")
 def nli_model(oracle):
     oracle("metrics/triples.json")
-    return load(oracles() / "metrics/models/tiny_bert_nli")
+    return load_model(oracles() / "metrics/models/tiny_bert_nli")
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from uetrust.core.settings import oracles
 from uetrust.models import questions as qs
 from uetrust.models.classifiers import nli_pairs, token_cosines
 from uetrust.models.forward import Layout, score_tokens
-from uetrust.models.load import load
+from uetrust.models.load import load_model
 from uetrust.nlg import qa
 from uetrust.nlg.alignment import bertscore_f1
 from uetrust.nlg.strings import squad_f1
@@ -43,7 +43,9 @@ def model(oracle):
     oracle("metrics/triples.json")
     seen = {}
     return lambda name: (
-        seen[name] if name in seen else seen.setdefault(name, load(oracles() / "metrics" / "models" / name))
+        seen[name]
+        if name in seen
+        else seen.setdefault(name, load_model(oracles() / "metrics" / "models" / name))
     )
 
 

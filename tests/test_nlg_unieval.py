@@ -19,7 +19,7 @@ from uetrust.models.likelihoods import (
     unieval_questions,
     yes_no_probabilities,
 )
-from uetrust.models.load import load
+from uetrust.models.load import load_model
 from uetrust.nlg.unieval import unieval_consistency, unieval_fluency, unieval_overall, yes_share
 
 DIMS = ("coherence", "consistency", "fluency", "relevance")
@@ -30,7 +30,7 @@ PREFIX = HE2024_DECODING.prompt.removesuffix("{source}")
 def t5():
     if oracles() is None:
         pytest.skip("UETRUST_ORACLES is not at hand")
-    return load(oracles() / "metrics/models/tiny_t5", device="cpu")
+    return load_model(oracles() / "metrics/models/tiny_t5", device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +173,7 @@ def test_batches_and_order_change_nothing(run, t5):
 @pytest.mark.parametrize("name", ["tiny-t5", "tiny-unieval"])
 def test_shipped_models_can_be_asked(name):
     folder = root() / "data/models" / name
-    model, rows = load(folder, device="cpu"), [bulletin("test", i) for i in range(8)]
+    model, rows = load_model(folder, device="cpu"), [bulletin("test", i) for i in range(8)]
     texts = dict(
         sentence=[item["paraphrase"].split("\n") for item in rows],
         hypothesis=[item["paraphrase"] for item in rows],

@@ -36,7 +36,7 @@ from uetrust.models.forward import (
     score_tokens,
     token_stats,
 )
-from uetrust.models.load import batches, halve_when_out_of_memory, load, pad_ids, wrap_model
+from uetrust.models.load import batches, halve_when_out_of_memory, load_model, pad_ids, wrap_model
 
 # Toy models: 300 words, random weights, every family whose details differ
 V = 300  # Size of the vocabulary
@@ -224,7 +224,7 @@ def test_batches_order_sharing_and_chunks_change_nothing(toys, kind, dtype):
 def test_what_stands_beside_a_text_does_not_round_its_sums(name):
     # Shipped networks amplify a last digit to 4e-5 where batches are padded to their longest row; sums of
     # more than 192 terms are still split at another place on some processors
-    model, docs = load(root() / "data" / "models" / f"tiny-{name}"), bulletins("test", 8)
+    model, docs = load_model(root() / "data" / "models" / f"tiny-{name}"), bulletins("test", 8)
 
     def numbers(pairs, **options):
         if name == "nli":
@@ -674,14 +674,14 @@ def saved(path, model, words=None, **options):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_saved_model_reads_the_same(kind, tmp_path):
     model = toy(kind, torch.float32)
-    again = load(saved(tmp_path, model.model, model.tokenizer), device="cpu")
+    again = load_model(saved(tmp_path, model.model, model.tokenizer), device="cpu")
     assert (again.kind, again.dtype, again.id) == (
         model.kind,
         torch.float32,
         str(tmp_path),
     ) and not again.model.training
     assert off(score_tokens(model, PAIRS), score_tokens(again, PAIRS)) == 0
-    assert load(tmp_path, device="cpu", dtype="bfloat16").dtype == torch.bfloat16
+    assert load_model(tmp_path, device="cpu", dtype="bfloat16").dtype == torch.bfloat16
 
 
 def test_a_half_precision_model_reads_finite_numbers(toys):
@@ -702,20 +702,20 @@ def test_loading_refuses(tmp_path):
         ),
     )
     with pytest.raises(FileNotFoundError, match="no model folder"):
-        load(tmp_path / "nowhere")
+        load_model(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="no config.json"):
-        load(tmp_path / "empty")
+        load_model(tmp_path / "empty")
     saved(tmp_path / "pickled", model.model, model.tokenizer)
     (tmp_path / "pickled" / "model.safetensors").unlink()
     torch.save(model.model.state_dict(), tmp_path / "pickled" / "pytorch_model.bin")
     with pytest.raises(ValueError, match="Pickled weights can run code"):
-        load(tmp_path / "pickled")
+        load_model(tmp_path / "pickled")
     with pytest.raises(ValueError, match="has no tokenizer"):
-        load(saved(tmp_path / "mute", model.model))
+        load_model(saved(tmp_path / "mute", model.model))
     with pytest.raises(OSError, match="offline, not in the local cache"):
-        load("nobody/nothing-of-that-name")
-    loaded = load(saved(tmp_path / "encoder", encoder, model.tokenizer))
+        load_model("nobody/nothing-of-that-name")
+    loaded = load_model(saved(tmp_path / "encoder", encoder, model.tokenizer))
     with pytest.raises(ValueError, match="is an encoder and gives no token probabilities"):
         score_tokens(loaded, PAIRS)
 
@@ -732,14 +732,14 @@ def test_a_missing_weight_is_not_drawn_at_random(tmp_path):
         metadata={"format": "pt"},
     )
     with pytest.raises(ValueError, match="lacks weights of BartForConditionalGeneration.*fc1"):
-        load(tmp_path)
+        load_model(tmp_path)
 
 
 def test_a_bare_bart_is_a_language_model(tmp_path):
     "facebook/bart-large is published as a BartModel; its head is its embedding."
     model = toy("bart", torch.float32)
     saved(tmp_path, BartModel(model.model.config), model.tokenizer)
-    assert load(tmp_path).kind == "seq2seq"
+    assert load_model(tmp_path).kind == "seq2seq"
 
 
 def test_an_unknown_step_to_the_logits_is_an_error():
@@ -791,7 +791,7 @@ def recorded():
             seen[path, dtype] = (
                 json.loads((oracles() / path).read_text())
                 if path.endswith(".json")
-                else load(oracles() / path, device="cpu", dtype=dtype)
+                else load_model(oracles() / path, device="cpu", dtype=dtype)
             )
         return seen[path, dtype]
 

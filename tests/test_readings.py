@@ -17,7 +17,7 @@ from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_b
 from uetrust.generation.local import fill_local_bank, render_prompts
 from uetrust.models.encode import NLI_LABELS, embed_texts, nli_label_order, nli_logits
 from uetrust.models.forward import score_tokens
-from uetrust.models.load import fingerprint, load, wrap_model
+from uetrust.models.load import fingerprint, load_model, wrap_model
 from uetrust.stats.compare import compute_embeddings, compute_entailments
 from uetrust.stats.passes import compute_likelihoods, reference_bank
 from uetrust.stats.table import (
@@ -394,6 +394,6 @@ def test_a_bare_encoder_is_the_same_model_whenever_it_is_loaded(tmp_path):
         )
     ).save_pretrained(tmp_path)
     encoder().tokenizer.save_pretrained(tmp_path)
-    assert fingerprint(load(tmp_path, device="cpu")) == fingerprint(load(tmp_path, device="cpu")), (
-        "a part the file lacks must not be drawn at random"
-    )
+    assert fingerprint(load_model(tmp_path, device="cpu")) == fingerprint(
+        load_model(tmp_path, device="cpu")
+    ), "a part the file lacks must not be drawn at random"

@@ -133,8 +133,8 @@ def test_a_statistic_is_computed_once_and_only_when_asked_for(values):
 def test_every_need_and_the_result_are_explained_on_the_card(name):
     said, e = comment_by_parameter(reg[name].fn), reg[name]
     assert set(e.needs) | {"return"} <= set(said), "a parameter without a comment"
-    assert e.fn.__doc__ and e.cite and e.unit
-    assert score_card(name).startswith(f"# {name}\n\n{e.fn.__doc__}") and "**Costs**" in score_card(name)
+    assert e.summary and e.cite and e.unit
+    assert score_card(name).startswith(f"# {name}\n\n{e.summary}") and "**Costs**" in score_card(name)
 
 
 def test_every_leaf_is_made_by_a_reading():

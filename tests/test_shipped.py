@@ -9,7 +9,7 @@ from safetensors import safe_open
 from uetrust.core.settings import root
 from uetrust.data.bulletins import bulletins
 from uetrust.data.checker import ERROR_TYPES, check_summaries
-from uetrust.models.load import load
+from uetrust.models.load import load_model
 from uetrust.training import behaviour
 from uetrust.training.behaviour import BEHAVIOUR, BEHAVIOUR_TARGETS, model_summaries, targets_reached
 from uetrust.training.train import RECIPES
@@ -33,7 +33,7 @@ def test_they_are_small_and_hold_no_pickle():
 @pytest.mark.parametrize("name", NAMES)
 def test_each_was_made_by_its_recipe_and_loads_whole(name):
     about = json.loads((FOLDER / name / "training.json").read_text())
-    config, recipe = load(FOLDER / name, device="cpu").model.config, RECIPES[name]
+    config, recipe = load_model(FOLDER / name, device="cpu").model.config, RECIPES[name]
     with safe_open(FOLDER / name / "model.safetensors", "pt") as weights:
         held = sum(weights.get_tensor(key).numel() for key in weights.keys() if key != "final_logits_bias")
     assert about["steps"] == recipe.steps and about["parameters"] == held
@@ -54,7 +54,7 @@ def test_every_model_that_ships_was_looked_at_on_both_splits():
 def test_greedy_summaries_err_as_often_as_the_table_says(name):
     documents = bulletins("test", 400 * behaviour.SUMMARIES_PER_JUDGEMENT)
     wrong = (
-        check_summaries(list(model_summaries(load(FOLDER / name, device="cpu"), documents)), documents)[
+        check_summaries(list(model_summaries(load_model(FOLDER / name, device="cpu"), documents)), documents)[
             list(ERROR_TYPES)
         ]
         > 0

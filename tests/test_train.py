@@ -11,7 +11,7 @@ from transformers import AutoTokenizer
 from uetrust.data.bulletins import BULLETIN_SPLITS, bulletins
 from uetrust.data.checker import check_summary
 from uetrust.models.likelihoods import UNIEVAL_QUESTIONS
-from uetrust.models.load import load
+from uetrust.models.load import load_model
 from uetrust.training import tasks, train
 
 SMALL = dict(d_model=32, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=64, decoder_ffn_dim=64)
@@ -259,7 +259,7 @@ def test_a_training_that_starts_from_another_model_knows_its_words(texts, tmp_pa
         ),
     )
     new, old = (
-        load(str(file), device="cpu").model.get_encoder()
+        load_model(str(file), device="cpu").model.get_encoder()
         for file in (train.train_model("later", tmp_path), tmp_path / "tiny-bart")
     )
     with torch.no_grad():

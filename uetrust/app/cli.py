@@ -331,7 +331,7 @@ def _print_bank(bank, arguments):
 
 def _generate_by_checkpoint(arguments, sources, settings, dataset):
     from uetrust.generation.local import fill_local_bank
-    from uetrust.models.load import load
+    from uetrust.models.load import load_model
 
     if arguments.dry_run:
         return print(
@@ -339,7 +339,7 @@ def _generate_by_checkpoint(arguments, sources, settings, dataset):
             f"{settings.max_new_tokens} tokens a text; a checkpoint costs nothing"
         )
     generator = arguments.generator or Path(arguments.model).name
-    model = load(arguments.model, arguments.revision)
+    model = load_model(arguments.model, arguments.revision)
     fill_local_bank(arguments.folder, dataset, generator, sources, model, settings, batch=arguments.batch)
 
 
@@ -405,14 +405,14 @@ def _add_generate(command):
 def _run_read(arguments):
     from uetrust.data.datasets import load_samples
     from uetrust.generation.decoding import settings_from_record
-    from uetrust.models.load import load
+    from uetrust.models.load import load_model
     from uetrust.stats.passes import compute_likelihoods
     from uetrust.stats.table import get_pass, read_statistics
 
     if not arguments.resume:
         Store(arguments.folder, "readings").clear()
     settings = settings_from_record(Store(arguments.bank, "bank").manifest()["about"]["settings"])
-    sources, model = load_samples(arguments.data), load(arguments.model, arguments.revision)
+    sources, model = load_samples(arguments.data), load_model(arguments.model, arguments.revision)
     which = get_pass(arguments.read)
     compute_likelihoods(arguments.folder, arguments.bank, sources, model, which, settings, arguments.read)
     _print_statistics(read_statistics(arguments.folder), which, arguments)

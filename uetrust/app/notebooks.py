@@ -74,7 +74,20 @@ def run_notebook(
     target,  # Where the executed notebook goes
     params: dict = None,  # Values for its parameters; settings of the profile fill in what is left out
 ) -> Path:  # The target
-    "Run a notebook with parameters; the target appears only if every cell succeeded."
+    """Run a notebook with parameters; the target appears only if every cell succeeded.
+
+    Raises
+    ------
+    ValueError
+        When the notebook has no such parameter.
+    RunFailed
+        When a cell raises an error; the executed notebook shows it.
+
+    Examples
+    --------
+    >>> from uetrust import run_notebook
+    >>> run_notebook("nbs/experiments/people/01_human.ipynb", "human.ipynb", {"draws": 100})  # doctest: +SKIP
+    """
     import papermill as pm
 
     nb, target = Path(nb).absolute(), Path(target).absolute()

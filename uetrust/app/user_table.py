@@ -18,7 +18,18 @@ def read_scores(
     path,  # .csv, .parquet, .json or .jsonl file, one row per sample
     id_col: str = None,  # Column with the names of the samples; 'row 1', 'row 2', ... when None
 ) -> pd.DataFrame:  # Indexed by sample
-    "Table of scores of a file; the error of an unusable file says what is wrong."
+    """Table of scores of a file; the error of an unusable file says what is wrong.
+
+    Raises
+    ------
+    ValueError
+        When the file cannot be read as a table, has fewer than 3 samples, or names a sample twice.
+
+    Examples
+    --------
+    >>> from uetrust import read_scores
+    >>> read_scores("scores.csv", "sample")  # doctest: +SKIP
+    """
     df, path = read_table(path), Path(path)
     if len(df) < 3:
         plural = "s" if len(df) > 1 else ""

@@ -428,11 +428,11 @@ def _end_to_end_steps(bank, sources, settings, scores):
     # Step -> function without arguments that writes to the folder `bank` or appends to the list `scores`
     from uetrust.generation import local
     from uetrust.generation.decoding import Decoding
-    from uetrust.models.load import load
+    from uetrust.models.load import load_model
     from uetrust.stats import compare, passes
     from uetrust.stats.table import PASSES
 
-    model, nli = load(settings["model"], device="cpu"), load(settings["nli"], device="cpu")
+    model, nli = load_model(settings["model"], device="cpu"), load_model(settings["nli"], device="cpu")
     decoding = Decoding(samples=10, top_k=settings["top_k"], max_new_tokens=settings["max_new_tokens"])
     texts, own, quiet = bank / "texts", bank / "own", dict(progress=False)
 

@@ -19,7 +19,7 @@ import transformers
 from ..generation.decoding import Decoding
 from ..generation.local import generate_texts, render_prompts
 from ..models.forward import score_tokens
-from ..models.load import Model, load, wrap_model
+from ..models.load import Model, load_model, wrap_model
 from ..training.behaviour import SUMMARY_DECODING
 
 # %% ../../nbs/14_bench/02_models.ipynb #2cf7fb12
@@ -71,7 +71,7 @@ def copy_rate(
 
 
 def weights_per_token(
-    model: Model,  # From `load`
+    model: Model,  # From `load_model`
 ) -> dict:  # Part -> number of weights; embeddings are looked up, but the output layer is a product
     "Weights that a token of the prompt and of the text is multiplied with."
 
@@ -87,7 +87,7 @@ def weights_per_token(
 # %% ../../nbs/14_bench/02_models.ipynb #79301ba5
 @torch.inference_mode()
 def plain_generate(
-    model: Model,  # From `load`
+    model: Model,  # From `load_model`
     prompts: list,  # Token ids of each
     settings: Decoding,  # How texts are sampled
 ) -> list:  # Token ids of a greedy text and K samples of each prompt
@@ -107,7 +107,7 @@ def plain_generate(
 
 @torch.inference_mode()
 def plain_read(
-    model: Model,  # From `load`
+    model: Model,  # From `load_model`
     pairs: list,  # (prompt, text), token ids
 ) -> list:  # Log-probabilities of the tokens of each text
     "Token log-probabilities by a plain loop, one pair at a time."
@@ -126,7 +126,7 @@ def plain_read(
 
 # %% ../../nbs/14_bench/02_models.ipynb #fbe790d9
 def bench_models(
-    model: Model,  # From `load`
+    model: Model,  # From `load_model`
     samples: pd.DataFrame,  # One row per source: id, source
     settings: Decoding,  # How texts are drawn
     batch: int = 32,  # Sources per batch of ours
@@ -231,7 +231,7 @@ def bench_shipped_models(
 
     rows = bulletins("test", n)
     for name in ("tiny-bart", "tiny-llama"):
-        model = load(f"{folder}/{name}", device="cpu")
+        model = load_model(f"{folder}/{name}", device="cpu")
         print_model_bench(bench_models(model, rows, SUMMARY_DECODING), model, name)
     if not torch.cuda.is_available():
         return print("no GPU here: a network of the shape of Llama-2-7B was not measured")

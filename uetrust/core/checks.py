@@ -18,7 +18,17 @@ class Stopped(RuntimeError):
 
 
 class Undefined(Exception):
-    "The score does not exist for this sample. It becomes NaN, and the message becomes its note."
+    """The score does not exist for this sample. It becomes NaN, and the message becomes its note.
+
+    Examples
+    --------
+    >>> from uetrust import Undefined
+    >>> try:
+    ...     raise Undefined("empty reference summary")
+    ... except Undefined as reason:
+    ...     print(reason)
+    empty reference summary
+    """
 
 # %% ../../nbs/01_core/01_checks.ipynb #18a4b9ba
 def defined_mean(

@@ -66,9 +66,9 @@ def _signature(node, remarks):  # Parameters of a function, and its result
         found.append(
             Parameter(stars + arg.arg, annotation, None if default is none else ast.unparse(default), comment)
         )
-    result = Parameter(
-        "", ast.unparse(node.returns) if node.returns else "", None, remarks[0].get(header, "")
-    )
+    closing = node.returns.lineno if node.returns else header
+    comment = remarks[0].get(header) or _comment(closing, closing, remarks)
+    result = Parameter("", ast.unparse(node.returns) if node.returns else "", None, comment)
     return found, result
 
 

@@ -20,6 +20,7 @@ PUBLIC = {
     "data.checker": "check_summaries",
     "data.datasets": "load_samples",
     "models.forward": "score_tokens",
+    "models.load": "load_model",
     "generation.decoding": "Decoding",
     "generation.bank": "bank_from_file read_bank",
     "generation.local": "generate_texts",
@@ -43,7 +44,7 @@ PUBLIC = {
     "report.cards": "list_scores score_card",
     "report.pages": "Page",
     "app.notebooks": "run_notebook",
-    "app.user_table": "read_scores user_table",
+    "app.user_table": "read_scores",
 }  # Module -> its public names
 
 

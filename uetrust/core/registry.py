@@ -47,6 +47,11 @@ class Entry:
     def needs(self):
         return tuple(p.name for p in signature(self.fn).parameters.values() if p.default is p.empty)
 
+    @property
+    def summary(self):
+        "First line of the docstring."
+        return (self.fn.__doc__ or "").strip().split("\n")[0]
+
 # %% ../../nbs/01_core/04_registry.ipynb #c2902fb9
 class Registry(dict):
     "Names to `Entry`; a name is taken once, and a wrong name is answered with near ones"
@@ -90,7 +95,14 @@ def load_package(
 
 
 def load_scores() -> Registry:  # `reg`, filled
-    "Import all scores and the statistics that they share, so that the registry is complete."
+    """Import all scores and the statistics that they share, so that the registry is complete.
+
+    Examples
+    --------
+    >>> from uetrust import load_scores
+    >>> load_scores()["msp"].unit
+    'nats'
+    """
     for name in ("uetrust.stats.similarity", "uetrust.nlg", "uetrust.ue"):
         import_module(name)
     return reg

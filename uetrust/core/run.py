@@ -16,7 +16,21 @@ from .registry import reg
 
 # %% ../../nbs/01_core/05_run.ipynb #dff0112b
 class ScoreRun:
-    "Statistics of one (dataset, generator), each computed on first use and kept."
+    """Statistics of one (dataset, generator), each computed on first use and kept.
+
+    Raises
+    ------
+    ValueError
+        When a statistic has another number of values than there are samples.
+    LookupError
+        When a statistic is asked for that is neither stored nor computable.
+
+    Examples
+    --------
+    >>> from uetrust import ScoreRun
+    >>> ScoreRun(["a", "b"], greedy_logp=[[-0.1], [-2.0]])["greedy_logp"]
+    [[-0.1], [-2.0]]
+    """
 
     def __init__(
         self,
@@ -109,7 +123,21 @@ def compute_score(
     run: ScoreRun,  # Items and their statistics
     name: str,  # A score that the run does not lack anything for
 ) -> pd.DataFrame:  # sample, name, value, note
-    "Score table of one score: one row per item; a missing value has a note."
+    """Score table of one score: one row per item; a missing value has a note.
+
+    Raises
+    ------
+    ValueError
+        When the score fails for a sample for another reason than being undefined; the message names it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from uetrust import ScoreRun, compute_score, load_scores
+    >>> run = ScoreRun(["a", "b"], load_scores(), greedy_logp=[np.log([0.5]), np.log([0.25, 0.5])])
+    >>> compute_score(run, "msp")["value"].round(2).tolist()
+    [0.69, 2.08]
+    """
     entry = run.reg[name]
     for needed in entry.needs:
         run[needed]  # An error in a statistic must not be reported as an error of the first item

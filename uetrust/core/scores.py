@@ -27,7 +27,21 @@ def score_table() -> pd.DataFrame:  # sample, name, value, note
 def wide_table(
     scores: pd.DataFrame,  # Score table: sample, name, value, and possibly more columns
 ) -> pd.DataFrame:  # Index: samples; columns: names of scores; both in order of first appearance
-    "The wide table of a score table: one row per sample and one column per score."
+    """The wide table of a score table: one row per sample and one column per score.
+
+    Raises
+    ------
+    ValueError
+        When a score occurs twice for one sample.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from uetrust import wide_table
+    >>> rows = pd.DataFrame({"sample": ["a", "b"], "name": "msp", "value": [0.5, 2.0]})
+    >>> wide_table(rows)["msp"].tolist()
+    [0.5, 2.0]
+    """
     return scores.pivot(index="sample", columns="name", values="value").reindex(
         index=scores["sample"].unique(), columns=scores["name"].unique()
     )

@@ -706,7 +706,19 @@ def bulletins(
     n: int,  # How many
     seed: int = 0,  # Another seed is another dataset with the same splits
 ) -> pd.DataFrame:  # id, split, source, reference, paraphrase, facts (`Fact`s), main (positions in facts)
-    "The first `n` bulletins of a split; a smaller `n` gives the first rows of a larger one."
+    """The first `n` bulletins of a split; a smaller `n` gives the first rows of a larger one.
+
+    Raises
+    ------
+    ValueError
+        When the split is unknown.
+
+    Examples
+    --------
+    >>> from uetrust import bulletins
+    >>> list(bulletins("test", 2)["id"]) == list(bulletins("test", 5)["id"][:2])
+    True
+    """
     if split not in BULLETIN_SPLITS:
         raise ValueError(f"bulletin has no split {split!r}; it has {BULLETIN_SPLITS}")
     return pd.DataFrame(

@@ -391,7 +391,20 @@ def check_summaries(
     summaries,  # Texts, one per bulletin
     bulletins: pd.DataFrame,  # Rows of `bulletins`, in the same order
 ) -> pd.DataFrame:  # id, words, unparsed (share), ratio per error type, relevance, coherence, fluency, truth
-    "Table of scores of one summary per bulletin."
+    """Table of scores of one summary per bulletin.
+
+    Raises
+    ------
+    ValueError
+        When there is not one summary for each bulletin.
+
+    Examples
+    --------
+    >>> from uetrust import bulletins, check_summaries
+    >>> two = bulletins("test", 2)
+    >>> check_summaries(two["reference"], two)["truth"].tolist()
+    [1.0, 1.0]
+    """
     if len(summaries) != len(bulletins):
         raise ValueError(
             f"judge needs one summary per bulletin, got {len(summaries)} summaries and "

@@ -86,7 +86,21 @@ def _annotated(split):  # E-mails with all their subjects
 def load_samples(
     dataset: str,  # 'bulletin:test:200', 'aeslc-annotated:test:100', 'cnndm:test:100' ..., or a file
 ) -> pd.DataFrame:  # id, source, split, reference where known, and references where there are several
-    "Samples of a dataset by name, one row per source."
+    """Samples of a dataset by name, one row per source.
+
+    Raises
+    ------
+    ValueError
+        When the dataset is not written NAME:SPLIT:NUMBER and is no readable file.
+    DataNotAtHand
+        When the files are neither mirrored nor to be fetched.
+
+    Examples
+    --------
+    >>> from uetrust import load_samples
+    >>> len(load_samples("bulletin:test:3"))
+    3
+    """
     name, *more = dataset.split(":")
     if name not in ("bulletin", AESLC_ANNOTATED, *PUBLIC_DATASETS):
         return read_table(dataset, exact=True)

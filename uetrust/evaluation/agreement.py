@@ -156,7 +156,19 @@ def spearman(
     x,  # Scores, shape [N]; NaN where undefined
     y,  # Scores of the same samples, shape [N]
 ) -> Correlation:  # rho, number of pairs used, two-sided p; NaN for a constant side or fewer than 3 pairs
-    "Spearman's rank correlation over the pairs where both scores are defined; its p-value respects ties."
+    """Spearman's rank correlation over the pairs where both scores are defined; its p-value respects ties.
+
+    Raises
+    ------
+    ValueError
+        When the two have other lengths or hold text.
+
+    Examples
+    --------
+    >>> from uetrust import spearman
+    >>> f"{spearman([1, 2, 3, 4], [1, 2, 4, 3])[0]:.2f}"
+    '0.80'
+    """
     x, y, n = _pairs(x, y)
     if x is None:
         return Correlation(np.nan, n, np.nan)
@@ -191,7 +203,19 @@ def kendall(
     # tau-b, number of pairs used, two-sided p (exact without ties up to 33 items, normal otherwise);
     # NaN as in `spearman`
 ) -> Correlation:
-    "Kendall's tau-b over the pairs where both scores are defined."
+    """Kendall's tau-b over the pairs where both scores are defined.
+
+    Raises
+    ------
+    ValueError
+        When the two have other lengths or hold text.
+
+    Examples
+    --------
+    >>> from uetrust import kendall
+    >>> f"{kendall([1, 2, 3, 4], [1, 2, 4, 3])[0]:.2f}"
+    '0.67'
+    """
     from scipy.stats import kendalltau
 
     x, y, n = _pairs(x, y)
@@ -220,7 +244,21 @@ def agreement(
     # Columns label_a, label_b, rho (the chosen coefficient), n, p, q (p adjusted within this table):
     # one row per unordered pair, in the order of the table
 ) -> pd.DataFrame:
-    "Rank correlation of every pair of columns (or rows): the numbers behind a correlation heat map."
+    """Rank correlation of every pair of columns (or rows): the numbers behind a correlation heat map.
+
+    Raises
+    ------
+    ValueError
+        When an option is unknown or the table holds text.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from uetrust import agreement
+    >>> table = pd.DataFrame({"a": [1, 2, 3, 4], "b": [1, 2, 4, 3]})
+    >>> agreement(table)["rho"].round(2).tolist()
+    [0.8]
+    """
     correlate, adjusted = _choose("coef", coef, RANK_CORRELATIONS), _choose("adjust", adjust, P_ADJUSTMENTS)
     orient = _choose("between", between, dict(columns=score_frame, rows=lambda df: score_frame(df).T))
     df = orient(table)
@@ -321,7 +359,20 @@ def rank_intervals(
     # Per method: value, rank (1 is best, ties averaged), rank_lo and rank_hi (2.5 and 97.5 %),
     # best (share of draws ranked first, ties shared)
 ) -> pd.DataFrame:
-    "Rank of every method with its 95 % interval, given the standard error of the numbers that are ranked."
+    """Rank of every method with its 95 % interval, given the standard error of the numbers that are ranked.
+
+    Raises
+    ------
+    ValueError
+        When neither `sd` nor `replicates` is given.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from uetrust import rank_intervals
+    >>> rank_intervals(pd.Series({"msp": 0.5, "eigv": 0.1}), sd=0.01)["rank"].tolist()
+    [1.0, 2.0]
+    """
     from scipy.stats import rankdata
 
     values = pd.Series(values, dtype=float)

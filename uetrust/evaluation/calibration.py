@@ -93,7 +93,19 @@ def ece(
     tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
     scale: str = "negate",  # As in `confidence_from_uncertainty`
 ) -> float:  # 0 when confidence and acceptance agree in every bin
-    "Expected calibration error, bins of equal width."
+    """Expected calibration error, bins of equal width.
+
+    Raises
+    ------
+    ValueError
+        When `tau` is needed, or the scale does not fit the uncertainty.
+
+    Examples
+    --------
+    >>> from uetrust import ece
+    >>> ece([1, 0, 1, 0], [0.1, 0.8, 0.3, 0.2], scale='complement', bins=2)
+    0.15
+    """
     return _mean_gap(reliability_table(quality, uncertainty, bins, tau, scale))
 
 

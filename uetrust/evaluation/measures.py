@@ -86,7 +86,21 @@ def auroc(
     uncertainty,  # Uncertainty, larger is less certain
     tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
 ) -> float:  # 1 when every bad summary is less certain than every acceptable one
-    "AUROC: probability that a bad summary is less certain than an acceptable one."
+    """AUROC: probability that a bad summary is less certain than an acceptable one.
+
+    Raises
+    ------
+    Undefined
+        When all labels are equal.
+    ValueError
+        When the two have other lengths, hold text, or need `tau`.
+
+    Examples
+    --------
+    >>> from uetrust import auroc
+    >>> auroc([1, 0, 1, 0], [0.1, 0.8, 0.3, 0.2])
+    0.75
+    """
     from scipy.stats import rankdata
 
     labels, uncertainty = labelled_pairs(quality, uncertainty, tau)
@@ -102,7 +116,21 @@ def auprc(
     uncertainty,  # Uncertainty, larger is less certain
     tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
 ) -> float:  # 1 when every bad summary is less certain than every acceptable one; compare with `base_rate`
-    "AUPRC (average precision) with bad as the positive class; tied uncertainties enter together."
+    """AUPRC (average precision) with bad as the positive class; tied uncertainties enter together.
+
+    Raises
+    ------
+    Undefined
+        When all labels are equal.
+    ValueError
+        When the two have other lengths, hold text, or need `tau`.
+
+    Examples
+    --------
+    >>> from uetrust import auprc
+    >>> round(auprc([1, 0, 1, 0], [0.1, 0.8, 0.3, 0.2]), 2)
+    0.83
+    """
     from scipy.stats import rankdata
     from sklearn.metrics import average_precision_score
 
@@ -179,7 +207,19 @@ def aurc(
     best: float = 1.0,  # Quality of a perfect summary
     ties: str = "average",  # As in `selective_quality`
 ) -> float:  # Lower is better; the mean risk for a random order
-    "AURC: area under the risk-coverage curve."
+    """AURC: area under the risk-coverage curve.
+
+    Raises
+    ------
+    ValueError
+        When the two have other lengths or hold text.
+
+    Examples
+    --------
+    >>> from uetrust import aurc
+    >>> round(aurc([0.9, 0.2, 0.6], [0.1, 0.8, 0.3]), 2)
+    0.26
+    """
     return curve_area(selective_risk(quality, uncertainty, best, ties), area)
 
 # %% ../../nbs/08_evaluation/07_measures.ipynb #80df54da
@@ -204,7 +244,19 @@ def augrc(
     best: float = 1.0,  # Quality of a perfect summary
     ties: str = "average",  # As in `selective_quality`
 ) -> float:  # Lower is better; about half the mean risk for a random order
-    "AUGRC: area under the generalised risk-coverage curve."
+    """AUGRC: area under the generalised risk-coverage curve.
+
+    Raises
+    ------
+    ValueError
+        When the two have other lengths or hold text.
+
+    Examples
+    --------
+    >>> from uetrust import augrc
+    >>> round(augrc([0.9, 0.2, 0.6], [0.1, 0.8, 0.3]), 2)
+    0.21
+    """
     risk = selective_risk(quality, uncertainty, best, ties)
     return curve_area(risk * np.arange(1, len(risk) + 1) / len(risk), area)
 
@@ -252,7 +304,19 @@ def selective_accuracy(
     coverage: float,  # Share to keep, in (0,1]; ceil(coverage*N) samples are kept
     ties: str = "average",  # As in `selective_quality`
 ) -> float:  # Mean quality of those kept
-    "Selective accuracy: mean quality of the most certain share."
+    """Selective accuracy: mean quality of the most certain share.
+
+    Raises
+    ------
+    ValueError
+        When the two have other lengths or hold text.
+
+    Examples
+    --------
+    >>> from uetrust import selective_accuracy
+    >>> selective_accuracy([1, 0, 1, 0], [0.1, 0.8, 0.3, 0.2], coverage=0.25)
+    1.0
+    """
     if not 0 < coverage <= 1:
         raise ValueError(f"coverage must lie in (0, 1], got {coverage}")
     curve = selective_quality(quality, uncertainty, ties)

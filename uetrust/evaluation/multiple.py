@@ -31,14 +31,46 @@ def _adjust(
 def holm(
     p,  # p-values of any shape, NaN where there was no test
 ) -> np.ndarray:  # Adjusted p-values, same shape; rejecting below 0.05 bounds the family-wise error at 0.05
-    "Holm's step-down adjusted p-values; valid whatever the dependence between the tests."
+    """Holm's step-down adjusted p-values; valid whatever the dependence between the tests.
+
+    Raises
+    ------
+    ValueError
+        When a p-value lies outside [0, 1].
+
+    References
+    ----------
+    Holm 1979, A simple sequentially rejective multiple test procedure
+
+    Examples
+    --------
+    >>> from uetrust import holm
+    >>> holm([0.01, 0.04]).tolist()
+    [0.02, 0.04]
+    """
     return _adjust(p, lambda ascending: np.maximum.accumulate(ascending * np.arange(len(ascending), 0, -1)))
 
 # %% ../../nbs/08_evaluation/01_multiple.ipynb #d01c4d90
 def benjamini_hochberg(
     p,  # p-values of any shape, NaN where there was no test
 ) -> np.ndarray:  # Same shape; rejecting below 0.05 bounds the false discovery rate at 0.05
-    "Benjamini-Hochberg step-up adjusted p-values, for independent or positively dependent tests."
+    """Benjamini-Hochberg step-up adjusted p-values, for independent or positively dependent tests.
+
+    Raises
+    ------
+    ValueError
+        When a p-value lies outside [0, 1].
+
+    References
+    ----------
+    Benjamini & Hochberg 1995, Controlling the false discovery rate
+
+    Examples
+    --------
+    >>> from uetrust import benjamini_hochberg
+    >>> benjamini_hochberg([0.01, 0.04]).tolist()
+    [0.02, 0.04]
+    """
 
     def step(ascending):
         m = len(ascending)

@@ -31,7 +31,14 @@ from .weights import sum_of_squares, tie_order
 
 # %% ../../nbs/08_evaluation/06_prr.ipynb #566a1f0f
 class PRR(NamedTuple):
-    "A prediction-rejection ratio and what it rests on"
+    """A prediction-rejection ratio and what it rests on
+
+    Examples
+    --------
+    >>> from uetrust import prr
+    >>> int(prr([0.9, 0.2, 0.6, 0.4], [0.1, 0.8, 0.3, 0.5]).n)
+    4
+    """
 
     value: float  # 1 perfect, 0 random order; can fall below -1 for area='mean'
     se: float  # Jackknife standard error
@@ -192,7 +199,27 @@ def prr_table(
     scales: dict = None,  # Metric -> (lowest, highest): a value outside is an error that names the samples
     adjust: str = "holm",  # 'holm' or 'bh': how `q` corrects `p` for the number of cells
 ) -> pd.DataFrame:  # One row per (method, metric): the fields of `PRR`, and q
-    "Prediction-rejection ratio of every method under every metric, with errors, null intervals and ties."
+    """Prediction-rejection ratio of every method under every metric, with errors, null intervals and ties.
+
+    Raises
+    ------
+    ValueError
+        When a table has two columns or samples of one name, or holds text or infinities, or a metric lies off
+        its scale.
+
+    References
+    ----------
+    He et al. 2024, Tables 3 to 9, https://arxiv.org/abs/2406.17274
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from uetrust import prr_table
+    >>> quality = pd.DataFrame({"rouge_l": [0.9, 0.2, 0.6, 0.4]})
+    >>> uncertainty = pd.DataFrame({"msp": [0.1, 0.8, 0.3, 0.5]})
+    >>> prr_table(quality, uncertainty)[["method", "metric", "value", "n"]].values.tolist()
+    [['msp', 'rouge_l', 1.0, 4]]
+    """
     if compat not in (None, "he2024"):
         raise ValueError(f"compat must be None or 'he2024', got {compat!r}")
     quality, uncertainty = _aligned(quality, uncertainty)
@@ -217,7 +244,32 @@ def prr(
     compat: str = None,  # 'he2024': value as the released code computes it
     scale: tuple = None,  # (lowest, highest) quality: a value outside is an error that names the samples
 ) -> PRR:  # Value with its standard error, interval, null distribution, tie bounds, n and note
-    "Prediction-rejection ratio: 1 for a perfect order, 0 for a random one. Series are joined by sample name."
+    """Prediction-rejection ratio: 1 for a perfect order, 0 for a random one. Series are joined by sample.
+
+    Raises
+    ------
+    ValueError
+        When the two have other lengths, share no sample, hold text or infinities, or lie off `scale`.
+
+    Notes
+    -----
+    With fewer than 3 pairs or a constant quality the value is NaN and `note` says why.
+
+    References
+    ----------
+    Malinin & Gales 2021, https://openreview.net/forum?id=jN5y-zb5Q7m
+    He et al. 2024, Eq. 3, https://arxiv.org/abs/2406.17274
+
+    Examples
+    --------
+    >>> from uetrust import prr
+    >>> quality = [0.9, 0.2, 0.6, 0.4, 0.7]
+    >>> float(prr(quality, [0.1, 0.8, 0.3, 0.5, 0.2]).value)
+    1.0
+    >>> result = prr(quality, [0.2, 0.9, 0.1, 0.3, 0.8])
+    >>> f"{result.value:.2f}, n = {result.n}"
+    '0.47, n = 5'
+    """
     if not (isinstance(quality, pd.Series) and isinstance(uncertainty, pd.Series)):
         quality = pd.Series(score_vector(quality, "quality"))
         uncertainty = pd.Series(score_vector(np.real(uncertainty) if compat else uncertainty, "uncertainty"))
@@ -268,7 +320,21 @@ def prr_difference(
     area: str = "mean",  # As in `prr`
     clusters=None,  # As in `prr`
 ) -> PRRDifference:  # First minus second
-    "Difference of two methods' prediction-rejection ratios under one metric, with a paired test."
+    """Difference of two methods' prediction-rejection ratios under one metric, with a paired test.
+
+    Raises
+    ------
+    ValueError
+        When the three have other lengths or hold text.
+
+    Examples
+    --------
+    >>> from uetrust import prr_difference
+    >>> quality = [0.9, 0.2, 0.6, 0.4, 0.7]
+    >>> difference = prr_difference(quality, [0.1, 0.8, 0.3, 0.5, 0.2], [0.8, 0.1, 0.5, 0.3, 0.2])
+    >>> round(float(difference.value), 2)
+    1.81
+    """
     scores = np.stack(
         [score_vector(quality, "quality"), score_vector(first, "a"), score_vector(second, "b")], 1
     )
@@ -294,7 +360,22 @@ def prr_bootstrap(
     area: str = "mean",  # As in `prr_table`
     clusters=None,  # As in `prr_table`; whole clusters are drawn
 ) -> np.ndarray:  # Shape [draws, methods, metrics]; NaN where a replicate's quality is constant
-    "Bootstrap replicates of every PRR, from multiplicities and without sorting again."
+    """Bootstrap replicates of every PRR, from multiplicities and without sorting again.
+
+    Raises
+    ------
+    ValueError
+        As `prr_table`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from uetrust import prr_bootstrap
+    >>> quality = pd.DataFrame({"rouge_l": [0.9, 0.2, 0.6, 0.4]})
+    >>> uncertainty = pd.DataFrame({"msp": [0.1, 0.8, 0.3, 0.5]})
+    >>> prr_bootstrap(quality, uncertainty, draws=100).shape
+    (100, 1, 1)
+    """
     quality, uncertainty = _aligned(quality, uncertainty)
     complete = ~(quality.isna().any(axis=1) | uncertainty.isna().any(axis=1)).to_numpy()
     documents = _clusters(clusters, quality.index)
@@ -311,7 +392,19 @@ def rejection_curve(
     quality,  # Quality, larger is better, shape [N]; pairs with NaN are dropped
     uncertainty,  # Uncertainty, larger is less certain, shape [N]
 ) -> pd.DataFrame:  # One row per number kept: coverage, risk, oracle, random, random_lo, random_hi
-    "Rejection curve: mean risk (distance to the best quality) of the most certain items, ties averaged."
+    """Rejection curve: mean risk (distance to the best quality) of the most certain items, ties averaged.
+
+    Raises
+    ------
+    ValueError
+        When fewer than 3 pairs are defined.
+
+    Examples
+    --------
+    >>> from uetrust import rejection_curve
+    >>> rejection_curve([0.9, 0.2, 0.6], [0.1, 0.8, 0.3])["risk"].round(2).tolist()
+    [0.0, 0.15, 0.33]
+    """
     quality, uncertainty = score_vector(quality, "quality"), score_vector(uncertainty, "uncertainty")
     both = ~(np.isnan(quality) | np.isnan(uncertainty))
     quality, uncertainty = quality[both], uncertainty[both]

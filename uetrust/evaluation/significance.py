@@ -154,7 +154,22 @@ def bootstrap_interval(
     paired: bool = True,  # False draws documents for each side on its own; system level only
     # Value, percentile interval, samples without a correlation (left out of the interval), the other values
 ) -> BootstrapInterval:
-    "Percentile bootstrap interval of a correlation."
+    """Percentile bootstrap interval of a correlation.
+
+    Raises
+    ------
+    ValueError
+        When the two tables have other shapes or an option is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from uetrust import bootstrap_interval
+    >>> human = np.arange(20.0).reshape(4, 5)
+    >>> found = bootstrap_interval(human + np.eye(4, 5), human, draws=99)
+    >>> found[1] <= found[0]
+    True
+    """
     correlation, rng = correlation_level(level), random_generator(seed)
     if not paired and level != "system":
         raise ValueError(f"only system means can be drawn unpaired, level is {level!r}")
@@ -240,7 +255,21 @@ def swap_test(
     plus_one: bool = True,  # (count+1)/(draws+1); False gives count/draws, as other implementations do
     # First minus second after standardising, p, exchanges without a difference (left out), the others
 ) -> SwapTest:
-    "Permutation test of two metrics: could their difference come from exchanging scores at random?"
+    """Permutation test of two metrics: could their difference come from exchanging scores at random?
+
+    Raises
+    ------
+    ValueError
+        When the tables have other shapes or an option is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from uetrust import swap_test
+    >>> human = np.arange(20.0).reshape(4, 5)
+    >>> 0 < swap_test(human, -human, human, draws=99)[1] <= 1
+    True
+    """
     if alternative not in ("two-sided", "greater", "less"):
         raise ValueError(f"alternative is 'two-sided', 'greater' or 'less', got {alternative!r}")
     correlation, rng = correlation_level(level), random_generator(seed)

@@ -260,7 +260,22 @@ def expected_accuracy(
 ) -> (
     pd.DataFrame
 ):  # One row per data set and metric: tests (splits averaged), n_learn, n_test, and `ACCURACY_FIELDS`
-    "Expected accuracy of every metric with a threshold learned on other data."
+    """Expected accuracy of every metric with a threshold learned on other data.
+
+    Raises
+    ------
+    ValueError
+        When an option is unknown or a data set has no domain.
+
+    References
+    ----------
+    Opitz 2024, Schroedinger's Threshold, https://arxiv.org/abs/2404.03344
+
+    Examples
+    --------
+    >>> from uetrust import expected_accuracy
+    >>> expected_accuracy(data, domain, mode="outdomain")  # doctest: +SKIP
+    """
     check_option("mode", mode, LEARNING_MODES)
     check_option("preset", preset, THRESHOLD_PRESETS)
     labels, dataset, metrics = checked_columns(data, domain, metrics)

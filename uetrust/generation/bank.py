@@ -249,7 +249,18 @@ def fill_bank(
 def read_bank(
     folder,  # A bank
 ) -> pd.DataFrame:  # One row per text, in the order of the samples; attrs['about'] is its provenance
-    "All texts of a finished bank. Files whose name begins with a dot, left by killed runs, are not read."
+    """All texts of a finished bank. Files whose name begins with a dot, left by killed runs, are not read.
+
+    Raises
+    ------
+    BadShard
+        When a file of the bank is damaged or belongs to another one.
+
+    Examples
+    --------
+    >>> from uetrust import read_bank
+    >>> read_bank("runs/demo/banks/bulletin--tiny-bart/texts")  # doctest: +SKIP
+    """
     bank = Store(folder, "bank")
     manifest, names = bank.manifest(), bank.names()
     df = pd.concat([read_shard(Path(folder) / name) for name in names], ignore_index=True)
@@ -386,7 +397,18 @@ def bank_from_file(
     generator: str = "file",  # Name of the generator
     size: int = 64,  # Sources per shard
 ) -> Path:  # The bank
-    "Folder of a bank made from a file of generations."
+    """Folder of a bank made from a file of generations.
+
+    Raises
+    ------
+    ValueError
+        When a line of the file is no generation; the message names the line and the remedy.
+
+    Examples
+    --------
+    >>> from uetrust import bank_from_file
+    >>> bank_from_file("runs/mine", "mine.jsonl")  # doctest: +SKIP
+    """
     given = read_generations(path, dataset, generator)
     rows = pd.Series(given.rows, index=[text["sample"] for text in given.rows])
     return fill_bank(

@@ -14,7 +14,19 @@ from ..core.store import value_digest
 # %% ../../nbs/04_generation/01_decoding.ipynb #d2dde9b4
 @dataclass(frozen=True)
 class Decoding:
-    "Decoding settings of a generator: one greedy text, `samples` sampled ones and `beams` of a beam search"
+    """Decoding settings of a generator: one greedy text, `samples` sampled ones and `beams` of a beam search
+
+    Raises
+    ------
+    ValueError
+        When a setting is outside its range; the message names it.
+
+    Examples
+    --------
+    >>> from uetrust import Decoding
+    >>> Decoding(samples=3).seed
+    42
+    """
 
     samples: int = 10  # Sampled texts per source, K
     beams: int = 0  # Beams kept per source; 0 means no beam search

@@ -35,7 +35,19 @@ from .decoding import Decoding, resolved_settings, settings_to_record, text_seed
 # %% ../../nbs/04_generation/04_endpoint.ipynb #144967fc
 @dataclass(frozen=True)
 class Endpoint:
-    "A server and its prices; it holds the name of the API key's environment variable, never the key"
+    """A server and its prices; it holds the name of the API key's environment variable, never the key
+
+    Raises
+    ------
+    ValueError
+        When the address or a price makes no sense.
+
+    Examples
+    --------
+    >>> from uetrust import Endpoint
+    >>> Endpoint("http://127.0.0.1:8000/v1", "my-model").model
+    'my-model'
+    """
 
     url: str  # Address up to and with /v1
     model: str  # As the server calls it

@@ -301,7 +301,19 @@ def generate_texts(
     settings: Decoding,  # Decoding settings
     batch: int = 8,  # Sources per batch; each has 1+K texts. Halved when memory does not suffice
 ) -> list:  # Dicts from `uetrust.generation.bank.bank_row`
-    "Bank rows of the greedy text, the sampled ones and the beams of every source."
+    """Bank rows of the greedy text, the sampled ones and the beams of every source.
+
+    Raises
+    ------
+    ValueError
+        When a prompt without its source does not fit, or the model cannot write.
+
+    Examples
+    --------
+    >>> from uetrust import Decoding, generate_texts, load_model, load_samples
+    >>> model = load_model("data/models/tiny-bart")  # doctest: +SKIP
+    >>> generate_texts(model, load_samples("bulletin:test:2"), Decoding(samples=3))  # doctest: +SKIP
+    """
     check_can_write(model)
     settings, names = checkpoint_settings(model, settings), list(check_samples(samples)["id"])
     asked = dict(zip(names, render_prompts(model, list(samples["source"]), settings)))

@@ -29,7 +29,7 @@ from uetrust.generation.local import (
     prompt_limit,
 )
 from ..models.forward import score_tokens
-from ..models.load import Model, halve_when_out_of_memory, load
+from ..models.load import Model, halve_when_out_of_memory, load_model
 
 # %% ../../nbs/04_generation/05_serve.ipynb #0b24c62f
 class BadRequest(Exception):
@@ -251,7 +251,7 @@ def _choices(model, ids, asked, texts):  # The texts in the client's format
 
 
 def completion_reply(
-    model: Model,  # From `load`
+    model: Model,  # From `load_model`
     name: str,  # Name of the model on the server
     request,  # A parsed request
     chat: bool,  # Of /chat/completions, else of /completions
@@ -360,7 +360,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def running_server(
-    model: Model,  # From `load`, seq2seq or causal
+    model: Model,  # From `load_model`, seq2seq or causal
     name: str | None = None,  # Name for clients; hub id or name of the folder when None
     port: int = 0,  # 0 takes a free one
     host: str = "127.0.0.1",  # Address to listen at; this machine alone
@@ -389,7 +389,7 @@ def open_endpoint(
     if generator.endpoint:
         yield Endpoint(generator.endpoint, generator.model or generator.name, generator.revision, **arguments)
     else:
-        model = load(resolve_checkpoint(generator.serve or generator.model), generator.revision or None)
+        model = load_model(resolve_checkpoint(generator.serve or generator.model), generator.revision or None)
         with running_server(model, generator.name) as url:
             yield Endpoint(url, generator.name, model.version, **arguments)
 
@@ -402,6 +402,6 @@ def serve(
     log: Callable = lambda line: None,  # Gets a line per request, never a text
 ):
     "Serve a checkpoint until interrupted."
-    with running_server(load(folder), name, port, host, log) as url, suppress(KeyboardInterrupt):
+    with running_server(load_model(folder), name, port, host, log) as url, suppress(KeyboardInterrupt):
         print(url, flush=True)
         threading.Event().wait()

@@ -24,7 +24,7 @@ from transformers.utils import cached_file
 from ..core.checks import preview
 from ..core.scores import map_nested
 from .encode import encode_rows, masked_mean, nli_label_order
-from .load import Model, load
+from .load import Model, load_model
 
 # %% ../../nbs/03_models/05_classifiers.ipynb #3d0839a3
 def fit_pair(
@@ -326,7 +326,7 @@ def _check_steps(name, kinds):  # Steps of modules.json that are known here
 def sentence_encoder(
     name,  # Folder or hub id with a modules.json
     revision: str | None = None,  # Commit or tag of a hub model
-    **options,  # device and dtype of `load`
+    **options,  # device and dtype of `load_model`
 ) -> SentenceEncoder:  # Ready for `sentence_embeddings`
     "Sentence encoder of a checkpoint in the layout of sentence-transformers."
     is_folder = Path(name).is_dir()
@@ -339,7 +339,7 @@ def sentence_encoder(
 
     parts = [(part["type"].rsplit(".", 1)[-1], part["path"]) for part in read_json("modules.json")]
     _check_steps(name, [kind for kind, _ in parts])
-    model = load(Path(name) / parts[0][1] if is_folder else name, revision, **options)
+    model = load_model(Path(name) / parts[0][1] if is_folder else name, revision, **options)
 
     def step(kind, path):
         if kind == "Normalize":

@@ -666,7 +666,19 @@ def score_tokens(
     chunk: int = 512,  # Positions whose logits are computed at a time
     share_prefix: bool = True,  # Compute a shared prefix once
 ) -> TokenStatsList:  # One Reading per pair, in the order of the pairs
-    "Token log-probabilities, entropies and further statistics of each text, given its prefix."
+    """Token log-probabilities, entropies and further statistics of each text, given its prefix.
+
+    Raises
+    ------
+    ValueError
+        When an option is unknown, or a pair does not fit the model.
+
+    Examples
+    --------
+    >>> from uetrust import load_model, score_tokens
+    >>> model = load_model("data/models/tiny-bart")  # doctest: +SKIP
+    >>> score_tokens(model, [("The council met.", "It met.")])[0].logp  # doctest: +SKIP
+    """
     _check_request(model, extra_stats, hidden, logits, generation, members)
     batch_tokens = batch_tokens or model.batch_tokens
     items = [build_input(model, prefix, text, layout) for prefix, text in pairs]

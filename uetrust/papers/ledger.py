@@ -336,7 +336,18 @@ def cell_ledger(
 ) -> (
     pd.DataFrame
 ):  # Columns of `printed_numbers`, status (of `CELL_STATUS`), recomputed, how, agrees, data, reason
-    "Status of every printed number; `how` is 'rounded', 'cut' or ''."
+    """Status of every printed number; `how` is 'rounded', 'cut' or ''.
+
+    Raises
+    ------
+    LookupError
+        When the paper is unknown.
+
+    Examples
+    --------
+    >>> from uetrust import cell_ledger
+    >>> cell_ledger()["status"].value_counts()  # doctest: +SKIP
+    """
     return _ledger(paper)[0].copy()
 
 

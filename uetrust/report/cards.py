@@ -54,7 +54,14 @@ def list_scores(
     reg=reg,  # Where scores are looked up
     kind: str = "ue",  # 'ue' or 'nlg'
 ) -> pd.DataFrame:  # name, dim (of a quality metric), unit, needs, made_by, direction, cite, what
-    "All scores of a kind."
+    """All scores of a kind.
+
+    Examples
+    --------
+    >>> from uetrust import list_scores, load_scores
+    >>> "msp" in set(list_scores(load_scores())["name"])
+    True
+    """
     return pd.DataFrame(
         [
             dict(name=n)
@@ -65,7 +72,7 @@ def list_scores(
                 made_by=" ".join(required_files(n, reg)),
                 direction=_WAYS[kind][e.sign],
                 cite=e.cite,
-                what=e.fn.__doc__,
+                what=e.summary,
             )
             for n, e in reg.of(kind).items()
         ]
@@ -139,14 +146,26 @@ def score_card(
     name: str,  # A score
     reg=reg,  # Where it is looked up
 ) -> str:  # Markdown
-    "Everything that is known about a score."
+    """Everything that is known about a score.
+
+    Raises
+    ------
+    LookupError
+        When the score is unknown; the nearest names are given.
+
+    Examples
+    --------
+    >>> from uetrust import load_scores, score_card
+    >>> score_card("msp", load_scores()).splitlines()[0]
+    '# msp'
+    """
     kept, costs = root() / MEASURED_FILE, root() / COSTS_FILE
     entry = reg[name]
     said = comment_by_parameter(entry.fn)
     quality = ", ".join(filter(None, (entry.dim, entry.unit)))
     lines = [
         f"# {name}",
-        entry.fn.__doc__,
+        entry.summary,
         f"$${entry.formula}$$" if entry.formula else "",
         f"**Result** {said.get('return', '')} ({quality}; {_WAYS[entry.kind][entry.sign]})",
         "**Needs** " + "; ".join(f"`{need}`: {said[need]}" for need in entry.needs),

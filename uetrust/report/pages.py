@@ -18,7 +18,15 @@ from .plots import save_figure
 
 # %% ../../nbs/12_report/05_pages.ipynb #a794077d
 class Page:
-    "A chapter of the report while its notebook runs"
+    """A chapter of the report while its notebook runs
+
+    Examples
+    --------
+    >>> from uetrust import Page
+    >>> page = Page("my_study", out="runs/mine")
+    >>> page.name
+    'my_study'
+    """
 
     def __init__(
         self,

@@ -117,7 +117,15 @@ def plot_agreement(
     alpha: float = 0.05,  # Level of the frames
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on
-    "Heat map of correlations, lower triangle; an undefined correlation stays blank."
+    """Heat map of correlations, lower triangle; an undefined correlation stays blank.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from uetrust import agreement, plot_agreement
+    >>> table = pd.DataFrame({"a": [1, 2, 3, 4], "b": [1, 2, 4, 3], "c": [4, 3, 2, 1]})
+    >>> axes = plot_agreement(agreement(table))
+    """
     import matplotlib.pyplot as plt
 
     labels = order or list(dict.fromkeys([*tidy["label_a"], *tidy["label_b"]]))
@@ -149,7 +157,14 @@ def plot_prr(
     foot: str = "",  # Below the plot
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on
-    "Heat map of PRR, hatched inside the null interval; numbers are written in for up to 20 methods."
+    """Heat map of PRR, hatched inside the null interval; numbers are written in for up to 20 methods.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from uetrust import plot_prr
+    >>> axes = plot_prr(pd.DataFrame({"msp": [0.4, 0.1]}, index=["rouge_l", "summac_zs"]))
+    """
     import matplotlib.pyplot as plt
     import seaborn as sns
     from matplotlib.patches import Rectangle
@@ -204,7 +219,13 @@ def plot_curve(
     label: str = "method",  # Name of the method
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on
-    "Rejection curve: mean risk of what is kept, beside the perfect order and the null interval."
+    """Rejection curve: mean risk of what is kept, beside the perfect order and the null interval.
+
+    Examples
+    --------
+    >>> from uetrust import plot_curve, rejection_curve
+    >>> axes = plot_curve(rejection_curve([0.9, 0.2, 0.6], [0.1, 0.8, 0.3]))
+    """
     import matplotlib.pyplot as plt
 
     if ax is None:
@@ -263,7 +284,14 @@ def plot_intervals(
     zero: float = None,  # Where a vertical line marks 'nothing'
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on
-    "Dots with intervals, one line per label."
+    """Dots with intervals, one line per label.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from uetrust import plot_intervals
+    >>> axes = plot_intervals(pd.DataFrame({"label": ["msp"], "value": [0.4], "lo": [0.2], "hi": [0.6]}))
+    """
     import matplotlib.pyplot as plt
 
     df = df.assign(series=df.get("series", ""), strong=df.get("strong", True))

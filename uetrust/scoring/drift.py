@@ -48,7 +48,19 @@ def drift_check(
     # made_with (library versions), texts (their fingerprint), metrics: name -> values of the four texts (None
     # where undefined), read_by
 ) -> dict:
-    "Drift check: scores of the four texts by every metric, with the models and libraries behind them."
+    """Drift check: scores of the four texts by every metric, with the models and libraries behind them.
+
+    Raises
+    ------
+    LookupError
+        When a metric is unknown.
+
+    Examples
+    --------
+    >>> from uetrust import drift_check
+    >>> sorted(drift_check({}, ["rouge_l"]))
+    ['made_with', 'metrics', 'texts']
+    """
     texts = drift_texts()
     table = compute_metrics(texts, models, metrics, progress)
     models_used = table.attrs["models"]

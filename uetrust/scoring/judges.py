@@ -62,7 +62,7 @@ def exclusive_answer_logps(
 
 
 def run_local_judge(
-    model,  # A causal model from `uetrust.models.load.load`
+    model,  # A causal model from `uetrust.models.load.load_model`
     asked: list,  # (template with {source}, source) of each question
     scale: tuple,  # Lowest and highest answer
     batch: int = 32,  # Questions whose replies are generated together
@@ -110,7 +110,7 @@ def judge_templates(
 
 
 def local_judge_statistics(
-    model,  # A causal model from `uetrust.models.load.load`
+    model,  # A causal model from `uetrust.models.load.load_model`
     wanted,  # Names of inputs: 'reply_FAMILY_DIM' or 'answers_FAMILY_DIM'
     texts: dict,  # As for `judge_templates`
     **kw,  # own of `judge_templates`; batch and batch_tokens of `run_local_judge`
@@ -234,7 +234,22 @@ def judge_scores(
     progress: bool = True,  # Show texts done and time left
     # variant, sample, name, value, note; attrs['refused']: 'VARIANT FAMILY_DIM' -> sample -> why
 ) -> pd.DataFrame:
-    "Scores by a judge behind a server: every score that can be computed from its replies."
+    """Scores by a judge behind a server: every score that can be computed from its replies.
+
+    Raises
+    ------
+    ValueError
+        When a family or a wording is unknown, or a text that it shows is missing.
+    EndpointError
+        When the server cannot be reached.
+
+    Examples
+    --------
+    >>> from uetrust import Endpoint, judge_scores, read_texts
+    >>> judge = Endpoint("http://127.0.0.1:8000/v1", "my-judge")
+    >>> texts = read_texts("mine.jsonl")  # doctest: +SKIP
+    >>> judge_scores(judge, [("wi_in", "consistency")], texts, "replies.sqlite")  # doctest: +SKIP
+    """
     from tqdm import tqdm
 
     parts, refused = [], {}

@@ -113,7 +113,18 @@ def score_generations(
     progress: bool = True,  # Show sources done and time left
     # dataset, generator, sample, name, value, note; attrs['missing']: score -> inputs that it lacks
 ) -> pd.DataFrame:
-    "Uncertainty scores of all greedy texts of a bank."
+    """Uncertainty scores of all greedy texts of a bank.
+
+    Raises
+    ------
+    LookupError
+        When a method is unknown; the nearest names are given.
+
+    Examples
+    --------
+    >>> from uetrust import score_generations
+    >>> score_generations("runs/demo/banks/bulletin--tiny-bart", ["msp", "eigv"])  # doctest: +SKIP
+    """
     from tqdm import tqdm
 
     manifest = Store(Path(folder) / "texts", "bank").manifest()

@@ -38,7 +38,18 @@ def read_texts(
     # id ('row 1', ... when there is none), hypothesis, and as far as given source, reference, and references
     # (lists)
 ) -> pd.DataFrame:
-    "Texts of a user's file, to be scored; an error says what is wrong with the file."
+    """Texts of a user's file, to be scored; an error says what is wrong with the file.
+
+    Raises
+    ------
+    ValueError
+        When the file has no column for the texts; the accepted names are listed.
+
+    Examples
+    --------
+    >>> from uetrust import read_texts
+    >>> read_texts("mine.jsonl")  # doctest: +SKIP
+    """
     df, path = read_table(path, exact=True), Path(path)
     found = {column: [name for name in names if name in df] for column, names in TEXT_COLUMN_NAMES.items()}
     if twice := [names for names in found.values() if len(names) > 1]:
@@ -122,13 +133,13 @@ def metric_names(
 def _load_model(reader, **kw):
     "Model, and options for the providers that use it."
     from uetrust.models.classifiers import sentence_encoder
-    from uetrust.models.load import load
+    from uetrust.models.load import load_model
 
     name, head, kind = reader
     if kind == "spacy":
         model = SpacyPipeline(name)
     else:
-        model = (sentence_encoder if kind == "sentence" else load)(name, **kw)
+        model = (sentence_encoder if kind == "sentence" else load_model)(name, **kw)
     return model, dict(head=head) if head else {}
 
 
@@ -315,7 +326,23 @@ def compute_metrics(
     # sample, name, value, note; attrs: missing (score -> what it lacks), cut (group -> statistic -> tokens
     # that did not fit; of alignscore inputs), models (group -> model that computed it)
 ) -> pd.DataFrame:
-    "Quality metrics of texts."
+    """Quality metrics of texts.
+
+    Raises
+    ------
+    ValueError
+        When a column is missing or a text is no text; the message names the samples.
+    LookupError
+        When a metric is unknown; the nearest names are given.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from uetrust import compute_metrics
+    >>> texts = pd.DataFrame({"id": ["a"], "hypothesis": ["It rained."], "reference": ["It rained."]})
+    >>> compute_metrics(texts, {}, ["rouge_l"], progress=False)["value"].tolist()
+    [1.0]
+    """
     from tqdm import tqdm
 
     _check_models(models)

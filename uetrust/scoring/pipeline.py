@@ -81,12 +81,12 @@ def _ask_confidence(job, sources, answers, made_by, progress):
 def _white_box(job, sources, progress):
     "Texts of a checkpoint, and everything that it computes about them. Returns its tokenizer."
     from uetrust.generation.local import fill_local_bank
-    from uetrust.models.load import load
+    from uetrust.models.load import load_model
     from uetrust.stats.passes import compute_keywords, spacy_keyword_tagger
 
     generator = job.generator
     texts = job.folder / "texts"
-    model = load(resolve_checkpoint(generator.model), generator.revision or None)
+    model = load_model(resolve_checkpoint(generator.model), generator.revision or None)
     fill_local_bank(
         texts,
         job.dataset,
@@ -186,10 +186,10 @@ def _compare(job, sources, tokenizer, progress):
 
 
 def _compare_by_nli(job, asked, tokenizer, progress):
-    from uetrust.models.load import load
+    from uetrust.models.load import load_model
     from uetrust.stats.compare import compute_alternatives, compute_entailments, compute_sentence_entailments
 
-    folder, texts, model = job.folder, job.folder / "texts", load(resolve_checkpoint(job.nli))
+    folder, texts, model = job.folder, job.folder / "texts", load_model(resolve_checkpoint(job.nli))
     if "entailments" in asked:
         compute_entailments(folder / "entailments", texts, model, progress=progress)
     if "sentences" in asked:
@@ -201,10 +201,10 @@ def _compare_by_nli(job, asked, tokenizer, progress):
 
 
 def _compare_by_encoder(job, asked, sources, tokenizer, progress):
-    from uetrust.models.load import load
+    from uetrust.models.load import load_model
     from uetrust.stats.compare import compute_embeddings, compute_relevance
 
-    folder, texts, model = job.folder, job.folder / "texts", load(resolve_checkpoint(job.encoder))
+    folder, texts, model = job.folder, job.folder / "texts", load_model(resolve_checkpoint(job.encoder))
     if "embeddings" in asked:
         compute_embeddings(folder / "embeddings", texts, model, progress=progress)
     if "relevance" in asked and job.relevance:
@@ -230,7 +230,20 @@ def run_pipeline(
     progress: bool = True,  # Show what is made and the time left
     resume: bool = True,  # Continue with what is there; False removes it first
 ) -> Path:  # The folder
-    "Folder with the texts and readings of one (dataset, generator); only what is missing is computed."
+    """Folder with the texts and readings of one (dataset, generator); only what is missing is computed.
+
+    Raises
+    ------
+    LookupError
+        When the profile has no such bank.
+    ValueError
+        When what is stored was made with other settings.
+
+    Examples
+    --------
+    >>> from uetrust import run_pipeline
+    >>> run_pipeline("smoke", "bulletin--tiny-bart")  # doctest: +SKIP
+    """
     job = bank_plan(profile_name, name)
     if not resume:
         clear_bank(job.folder)

@@ -673,7 +673,14 @@ _SHIPPED = dict(  # Group or family -> name of a small model of the repository
 
 
 def shipped_models() -> dict:  # Group or family -> folder, or (folder, question of the judge)
-    "Small models of the repository, for a demonstration of the metrics."
+    """Small models of the repository, for a demonstration of the metrics.
+
+    Examples
+    --------
+    >>> from uetrust import shipped_models
+    >>> shipped_models()["nli"].name
+    'tiny-nli'
+    """
     data = root() / "data"
     judge = (data / "models" / "tiny-llama", data / "judges" / "bulletin.txt")
     return dict(judge_own=judge) | {

@@ -25,7 +25,7 @@ from ..generation.decoding import Decoding
 from ..generation.local import generate_texts
 from ..models import encode
 from ..models.forward import score_tokens
-from ..models.load import load
+from ..models.load import load_model
 from uetrust.training.tasks import (
     CHECKED_DIMENSIONS,
     SUMMARY_VARIANTS,
@@ -198,7 +198,7 @@ def model_behaviour(
     split: str = "test",  # One of `uetrust.data.bulletins.BULLETIN_SPLITS`
 ) -> dict:  # What it does with them
     "Behaviour of a trained model on unseen bulletins."
-    model = load(str(folder), device="cpu")
+    model = load_model(str(folder), device="cpu")
     return {
         quantity: float(value)
         for measure in BEHAVIOUR[Path(folder).name]

@@ -29,7 +29,7 @@ from tqdm.auto import tqdm
 from ..core.checks import preview
 from ..core.settings import atomic_write, root
 from ..models.likelihoods import UNIEVAL_QUESTIONS
-from ..models.load import load, pad_ids
+from ..models.load import load_model, pad_ids
 from uetrust.training.tasks import (
     emails,
     mail_tokenizer,
@@ -704,7 +704,7 @@ def train_model(
     tok = chosen.tokenizer(chosen.family, seed)
     model = build_model(chosen, tok, seed)
     if chosen.start:
-        start = load(str(train_model(chosen.start, out, seed)), device="cpu")
+        start = load_model(str(train_model(chosen.start, out, seed)), device="cpu")
         warm_start(model, start.model, matching_token_ids(start.tokenizer, tok))
     curve = fit_recipe(model, chosen, tok, folder / "checkpoint.safetensors", seed)
     model.eval().save_pretrained(folder)

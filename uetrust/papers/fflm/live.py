@@ -312,9 +312,9 @@ def cached_changes(
 
     @cache
     def reader():
-        from uetrust.models.load import load
+        from uetrust.models.load import load_model
 
-        return load(resolve_checkpoint(checkpoint), **kw)
+        return load_model(resolve_checkpoint(checkpoint), **kw)
 
     def made(g):
         from uetrust.models.likelihoods import fflm_probabilities

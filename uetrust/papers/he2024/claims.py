@@ -169,7 +169,23 @@ def claim_ledger(
     none: float = 0.3,  # Z: below it there is none
     paper: str = HE2024,  # Paper: the prefix of its files in data/published
 ) -> pd.DataFrame:  # One row per claim, columns `LEDGER_COLUMNS`
-    "Verdicts on the claims of a paper; a missing table, row or column makes a claim 'not decidable'."
+    """Verdicts on the claims of a paper; a missing table, row or column makes a claim 'not decidable'.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no file of claims for the paper.
+
+    References
+    ----------
+    He et al. 2024, https://arxiv.org/abs/2406.17274
+
+    Examples
+    --------
+    >>> from uetrust import claim_ledger
+    >>> len(claim_ledger(draws=2))
+    154
+    """
     given = printed_tables(paper) if tables is None else tables
     bench = NoisyTables(given, draws if paper == HE2024 else 0, seed, paper)
     claims = (printed_claims(paper) if claims is None else claims).reset_index(drop=True)
