@@ -47,7 +47,9 @@ nbs: $(VENV)/.ready ## Export, execute, clean and stamp all notebooks in place
 	$(PY) scripts/nbs.py run
 
 models: $(MODELS_$(DATA):%=train--%) ## Train the tiny models that are not there yet (hours on 2 cores), then look at what they do; DATA=aeslc for e-mail summarizers
-	@$(if $(filter bulletin,$(DATA)),$(PY) -c 'from uetrust.training.behaviour import behaviour_table; print(behaviour_table("data/models").to_string())')
+	@$(if $(filter bulletin,$(DATA)),$(PY) -c 'from uetrust.training.behaviour import behaviour_table
+; print(behaviour_table
+("data/models").to_string())')
 
 train--tiny-nli train--tiny-encoder: train--tiny-bart
 train--tiny-unieval: train--tiny-t5
@@ -58,6 +60,7 @@ cards: ## Keep what the demo says for the methods' cards and the README
 	$(MAKE) reproduce PROFILE=demo
 	cp runs/demo/tables/methods_measured.csv data/demo_methods.csv
 	$(VENV)/bin/uetrust bench --part costs
+	$(VENV)/bin/uetrust canaries --write
 	cp runs/demo/figures/metrics_picked.csv data/demo_picks.csv
 	cp runs/demo/figures/metrics_picked.png docs/picks.png
 	$(PY) scripts/headline.py

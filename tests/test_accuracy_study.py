@@ -233,9 +233,11 @@ def test_the_score_that_moves_is_ahead_by_auc_and_behind_by_decisions(shifted):
 
 
 def test_halves_never_meet_their_own_documents(shifted, monkeypatch):
-    seen, learn = [], st.learn
+    seen, learn = [], st.learn_thresholds
     monkeypatch.setattr(
-        st, "learn", lambda x, labels, **options: (seen.append(len(labels)), learn(x, labels, **options))[1]
+        st,
+        "learn_thresholds",
+        lambda x, labels, **options: (seen.append(len(labels)), learn(x, labels, **options))[1],
     )
     twins = shifted[shifted["dataset"] == "a"]
     p = st.labelled_datasets(pd.concat([twins, twins], ignore_index=True))  # every document twice

@@ -345,11 +345,11 @@ def test_the_question_is_never_cut(toys):
 @pytest.mark.parametrize(
     "options,says",
     [
-        (dict(ask=""), "0 tokens"),
-        (dict(ask="w5 " * 64), "leaves 0"),
-        (dict(ask=ASK, heads=[]), "got none"),
-        (dict(ask=ASK, heads=[(2, 0)]), r"layers below 2 and heads below 2; got \(2, 0\)"),
-        (dict(ask=ASK, heads=[(0, 2)]), r"got \(0, 2\)"),
+        (dict(question_text=""), "0 tokens"),
+        (dict(question_text="w5 " * 64), "leaves 0"),
+        (dict(question_text=ASK, heads=[]), "got none"),
+        (dict(question_text=ASK, heads=[(2, 0)]), r"layers below 2 and heads below 2; got \(2, 0\)"),
+        (dict(question_text=ASK, heads=[(0, 2)]), r"got \(0, 2\)"),
     ],
 )
 def test_wrong_questions_are_answered(toys, options, says):

@@ -755,11 +755,11 @@ OTHER_CLAIMS = """id,section,where,claim,decided_by,predicate,cells
 """
 VERDICTS_OF_ANOTHER_PAPER = """
 import json, sys
-from uetrust.papers.he2024.claims import ledger
-from uetrust.papers.he2024.published import claims, papers_with_claims, tables
-found = ledger(paper="nobody")
+from uetrust.papers.he2024.claims import claim_ledger
+from uetrust.papers.he2024.published import papers_with_claims, printed_claims, printed_tables
+found = claim_ledger(paper="nobody")
 print(json.dumps(dict(
-    papers=papers_with_claims(), claims=len(claims("nobody")), tables=list(tables("nobody")),
+    papers=papers_with_claims(), claims=len(printed_claims("nobody")), tables=list(printed_tables("nobody")),
     verdicts=found["verdict"].tolist(), notes=found["note"].tolist(),
     stability=int(found["stability"].count()),
 )))

@@ -220,7 +220,7 @@ def test_a_run_that_breaks_goes_on_where_it_was(bank, monkeypatch):
             raise KeyboardInterrupt
         return compute_metrics(texts, models, names, *a, **kw)
 
-    monkeypatch.setattr(ql, "grade", breaks)
+    monkeypatch.setattr(ql, "compute_metrics", breaks)
     with pytest.raises(KeyboardInterrupt):
         ql.cached_metrics_of_bank(*bank, shipped_models(), NAMES, progress=False)
     t = ql.cached_metrics_of_bank(*bank, shipped_models(), NAMES, progress=False)
@@ -260,7 +260,7 @@ def test_a_damaged_file_says_how_to_rebuild_it(bank):
 
 @pytest.mark.parametrize("name", ["demo", "smoke", "aeslc-tiny", "paper"])
 def test_every_profile_names_evaluators_that_are_known(name):
-    e = ql.metric_models(profile(name)["evaluators"].split())
+    e = ql.metric_models(profile(name)["metric_models"].split())
     assert set(e) <= {*PROVIDERS, *(m.family for m in PROVIDERS.values())} and bool(e) == (
         name != "aeslc-tiny"
     )
@@ -292,6 +292,6 @@ def test_the_headline_counts_what_is_picked():
     )
     assert (
         "chosen by 50% on g, 0% on h" in (said := cs.selection_headline(picked))
-        and "lose at least 0.10 on g, 0.20 on h" in said
+        and "median loss of PRR is 0.10 on g, 0.20 on h" in said
         and "1 of 4 choices on g, 0 of 1 choices on h" in said
     )

@@ -388,9 +388,9 @@ def test_raw_replies_are_kept_under_the_digest_of_their_request(cache, tmp_path)
 SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[3])
-from test_endpoint import SAMPLES, SETTINGS, endpoint, fill
+from test_endpoint import SAMPLES, SETTINGS, endpoint, fill_endpoint_bank
 folder, toy = sys.argv[1], endpoint(sys.argv[2], concurrency=1)
-fill(folder+'/bank', 'd', 'g', SAMPLES, toy, SETTINGS, folder+'/replies.sqlite', size=3, progress=False)
+fill_endpoint_bank(folder+'/bank', 'd', 'g', SAMPLES, toy, SETTINGS, folder+'/replies.sqlite', size=3, progress=False)
 """
 
 

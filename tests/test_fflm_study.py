@@ -560,7 +560,7 @@ def stand_ins(at):
     parts["val_sentence_pairs"] = [
         dict(article_id=ident(0, 0), correct_sent="It rained.", incorrect_sent="It snowed.")
     ]
-    for k, n in enumerate(b.COGENSUMM):
+    for k, n in enumerate(b.COGENSUMM_FILES):
         write(
             at,
             f"cogensumm/{n}.json",
@@ -615,7 +615,7 @@ def stand_ins(at):
                 ],
             ]
         )
-    for j, s in enumerate(b.POLYTOPE):
+    for j, s in enumerate(b.POLYTOPE_SYSTEMS):
         part = [(str(i), src, h, y) for i, (src, h, y) in enumerate(pairs(6))][j % 4 : j % 4 + 2]
         (at / "polytope").mkdir(parents=True, exist_ok=True)
         tmp = at / "polytope" / "x.xlsx"

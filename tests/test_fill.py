@@ -103,7 +103,7 @@ like = round
 banks = toy--writer toy--box toy--chatty
 [profile.first]
 banks = bulletin--writer
-stability = bulletin--again
+perturbed_banks = bulletin--again
 items = 2
 [dataset.bulletin]
 data = bulletin:test:9
@@ -191,7 +191,7 @@ def test_a_generator_is_its_section_over_the_preset(here):
 @pytest.mark.parametrize(
     "name,says",
     [
-        ("wrong", "knows no \\['sampels'\\]; it knows"),
+        ("wrong", "has no key 'sampels': did you mean 'samples'"),
         ("seen", "a server gives no token probabilities"),
         ("elicited", "no p_true and no elicit; found .*w1"),
         ("passing", "no pass attntion; there are own, "),
@@ -257,7 +257,11 @@ def test_a_generator_like_another_has_its_settings_where_it_has_none(here):
             r"\[generator.lost\] is like 'nobody': settings.ini has no generator 'nobody'; it has "
             r"\['writer', ",
         ),
-        ("round", ValueError, r"\[generator.round\] is like itself: round is like about is like round$"),
+        (
+            "round",
+            ValueError,
+            r"\[generator.round\]: `like` leads in a circle: round is like about is like round$",
+        ),
     ],
 )
 def test_a_generator_like_nobody_or_like_itself_is_an_error(here, name, err, says):
@@ -515,6 +519,6 @@ def test_the_survey_of_the_models_asks_as_settings_ini_does():
 
 def test_every_profile_in_the_repository_can_be_planned():
     for name in ("demo", "smoke", "aeslc-tiny", "paper"):
-        for bank in (s.profile(name)["banks"] + " " + s.profile(name)["stability"]).split():
+        for bank in (s.profile(name)["banks"] + " " + s.profile(name)["perturbed_banks"]).split():
             path = generators.bank_plan(name, bank)
             assert path.data and set(path.generator.passes) <= set(generators.GENERATOR_PASSES), (name, bank)

@@ -40,13 +40,15 @@ def texts():
 
 @pytest.fixture(scope="module")
 def graded(texts):
-    return g.compute_metrics(texts, g.shipped(), progress=False)
+    return g.compute_metrics(texts, g.shipped_models(), progress=False)
 
 
 @pytest.fixture(scope="module")
 def model():
     seen = {}
-    return lambda name: seen[name] if name in seen else seen.setdefault(name, load_model(g.shipped()[name]))
+    return lambda name: (
+        seen[name] if name in seen else seen.setdefault(name, load_model(g.shipped_models()[name]))
+    )
 
 
 def wide(table):
@@ -315,12 +317,20 @@ def test_every_applicable_score_is_there_once_and_the_others_say_why(texts, grad
 @pytest.mark.parametrize("column", ["source", "reference"])
 def test_a_missing_column_is_named_and_costs_no_other_score(texts, graded, column):
     table = g.compute_metrics(
-        texts.drop(columns=column), {k: g.shipped()[k] for k in ("bart", "nli", "bertscore")}, progress=False
+        texts.drop(columns=column),
+        {k: g.shipped_models()[k] for k in ("bart", "nli", "bertscore")},
+        progress=False,
     )
     needs = {n for n, by_metric in table.attrs["missing"].items() if f"the column {column}" in by_metric}
 
     def of(leaf):
-        return (leaf,) if leaf in g.TEXTS else g.MAKERS[g.MADE[leaf]].leaves[leaf] if leaf in g.MADE else ()
+        return (
+            (leaf,)
+            if leaf in g.TEXT_COLUMNS
+            else g.PROVIDERS[g.PROVIDER_OF[leaf]].leaves[leaf]
+            if leaf in g.PROVIDER_OF
+            else ()
+        )
 
     assert needs == {n for n in reg.of("nlg") if any(column in of(leaf) for leaf in required_inputs(n))}
     both = wide(table)
@@ -328,7 +338,7 @@ def test_a_missing_column_is_named_and_costs_no_other_score(texts, graded, colum
 
 
 def test_the_order_of_rows_changes_nothing(texts, graded):
-    table = g.compute_metrics(texts.iloc[[2, 0, 3, 1]], g.shipped(), progress=False)
+    table = g.compute_metrics(texts.iloc[[2, 0, 3, 1]], g.shipped_models(), progress=False)
     assert (
         table["sample"].iloc[:4].tolist() == list("cadb")
         and table["name"].unique().tolist() == graded["name"].unique().tolist()
@@ -339,7 +349,7 @@ def test_the_order_of_rows_changes_nothing(texts, graded):
 
 def test_the_batch_changes_nothing(texts, graded):
     off = (
-        (wide(g.compute_metrics(texts, g.shipped(), progress=False, batch_tokens=1)) - wide(graded))
+        (wide(g.compute_metrics(texts, g.shipped_models(), progress=False, batch_tokens=1)) - wide(graded))
         .abs()
         .max()
     )
@@ -355,7 +365,7 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
     both = texts.drop(columns="reference").assign(
         references=[[x] if x == y else [x, y] for x, y in zip(own, other)]
     )
-    table = g.compute_metrics(both, g.shipped(), progress=False)
+    table = g.compute_metrics(both, g.shipped_models(), progress=False)
     assert list(table["name"].unique()) == list(graded["name"].unique()) and table["sample"].iloc[
         :4
     ].tolist() == list("abcd")
@@ -364,14 +374,18 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
         .rename(columns=dict(references="reference"))
         .assign(id=lambda d: d["id"] + d.groupby("id").cumcount().astype(str))
     )
-    apart, got, first = wide(g.compute_metrics(one, g.shipped(), progress=False)), wide(table), wide(graded)
+    apart, got, first = (
+        wide(g.compute_metrics(one, g.shipped_models(), progress=False)),
+        wide(table),
+        wide(graded),
+    )
     each = apart.groupby(apart.index.str[0])
 
     def takes_all(leaf):
         return (
-            leaf in g.MADE
-            and g.MAKERS[g.MADE[leaf]].several
-            and "reference" in g.MAKERS[g.MADE[leaf]].leaves[leaf]
+            leaf in g.PROVIDER_OF
+            and g.PROVIDERS[g.PROVIDER_OF[leaf]].several
+            and "reference" in g.PROVIDERS[g.PROVIDER_OF[leaf]].leaves[leaf]
         )
 
     mean = [n for n in got if any(map(takes_all, required_inputs(n)))]
@@ -414,7 +428,7 @@ def test_each_checkpoint_is_loaded_once_and_only_what_is_asked_is_made(texts, mo
     opened, real = [], g._load_model
     monkeypatch.setattr(g, "_load_model", lambda key, **kw: opened.append(key[0]) or real(key, **kw))
     table = g.compute_metrics(
-        texts, g.shipped(), ["bart_score", "summac_zs", "harim", "rouge_l"], progress=False
+        texts, g.shipped_models(), ["bart_score", "summac_zs", "harim", "rouge_l"], progress=False
     )
     assert [path.rsplit("/", 1)[-1] for path in opened] == ["tiny-bart", "tiny-nli"]
     assert {k: set(statistics) for k, statistics in table.attrs["cut"].items()} == dict(
@@ -423,7 +437,10 @@ def test_each_checkpoint_is_loaded_once_and_only_what_is_asked_is_made(texts, mo
         summac={"nli_source_sentences"},
     )
     own = g.compute_metrics(
-        texts, g.shipped() | dict(summac=g.shipped()["nli"]), ["mnli_doc", "summac_zs"], progress=False
+        texts,
+        g.shipped_models() | dict(summac=g.shipped_models()["nli"]),
+        ["mnli_doc", "summac_zs"],
+        progress=False,
     )
     assert own.attrs["models"].keys() == {"mnli", "summac"} and len(opened) == 3
 
@@ -444,11 +461,11 @@ def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
     gc.collect()
     gc.disable()
     try:
-        g.compute_metrics(texts, g.shipped(), progress=False)
+        g.compute_metrics(texts, g.shipped_models(), progress=False)
     finally:
         gc.enable()
     assert (
-        len(nets) == len({str(statistics) for statistics in g.shipped().values()})
+        len(nets) == len({str(statistics) for statistics in g.shipped_models().values()})
         and held == []
         and nets[-1][1]() is None
     )
@@ -456,8 +473,8 @@ def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
 
 def test_what_does_not_fit_is_counted(texts):
     long = texts.iloc[:1].assign(source=" ".join([texts["source"][0]] * 60))
-    table = g.compute_metrics(long, g.shipped(), ["mnli_doc", "bart_score"], progress=False)
-    nli_model = load_model(g.shipped()["nli"])
+    table = g.compute_metrics(long, g.shipped_models(), ["mnli_doc", "bart_score"], progress=False)
+    nli_model = load_model(g.shipped_models()["nli"])
     assert table.attrs["cut"]["mnli"] == {
         "nli_source_hypothesis": ev.nli_pairs(
             nli_model, [(long["source"][0], long["hypothesis"][0])], 512, "first"
@@ -467,7 +484,7 @@ def test_what_does_not_fit_is_counted(texts):
 
 
 def test_empty_texts_are_scored_or_noted(texts):
-    table = g.compute_metrics(texts.iloc[:2].assign(hypothesis=""), g.shipped(), progress=False)
+    table = g.compute_metrics(texts.iloc[:2].assign(hypothesis=""), g.shipped_models(), progress=False)
     assert (table["value"].isna() == (table["note"] != "")).all()
     by_metric = wide(table)
     assert (

@@ -286,11 +286,11 @@ from test_endpoint import endpoint
 from uetrust.papers.ice import live as st
 from uetrust.papers.ice import plots
 from uetrust.papers.ice.live import ice_requests
-from uetrust.scoring.judges import completions
-pool,s = st.texts_named('bulletin:test:12'),st.Study(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
+from uetrust.scoring.judges import request_completions
+pool,s = st.scored_summaries('bulletin:test:12'),st.ICEStudy(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
 server = endpoint(sys.argv[2], chat=False, concurrency=1)
-requests = ice_requests(server, pool, st.asked(pool, s), st.shown(pool, s))
-got = completions(server, requests[:40], sys.argv[1]+'/replies', size=7, progress=False)
+requests = ice_requests(server, pool, st.ice_questions(pool, s), st.shown_examples(pool, s))
+got = request_completions(server, requests[:40], sys.argv[1]+'/replies', size=7, progress=False)
 got.to_json(sys.argv[1]+'/got.json', orient='records')
 """
 

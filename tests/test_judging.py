@@ -323,7 +323,7 @@ import sys
 sys.path.insert(0, sys.argv[3])
 import test_judging as tj
 endpoint = tj.te.endpoint(sys.argv[2], concurrency=1)
-tj.jg.judge_table(endpoint, [('wo', 'fluency')], tj.MANY, sys.argv[1], progress=False)
+tj.jg.judge_scores(endpoint, [('wo', 'fluency')], tj.MANY, sys.argv[1], progress=False)
 """
 
 

@@ -312,7 +312,7 @@ def test_qags_and_the_gpt_study_are_used_when_they_are_there(tmp_path, monkeypat
         (tmp_path / "ice" / f"{system}_summaries_converted.json").write_text(json.dumps(rows))
     monkeypatch.setenv("UETRUST_MIRROR", str(tmp_path))
     monkeypatch.setenv("UETRUST_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(loaders, "fetch", data.find_file)  # the made files have hashes of their own
+    monkeypatch.setattr(loaders, "fetch_file", data.find_file)  # the made files have hashes of their own
     for cached in (recompute._qags, recompute._qags_file):
         cached.cache_clear()
     sizes, three, rouge_l = recompute.fflm_table1_qags(), recompute.fflm_table3_qags(), recompute.ice_table2()

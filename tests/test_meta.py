@@ -472,7 +472,7 @@ def test_means_of_drawn_documents_are_the_means_of_these_documents():
 def test_drawn_documents_are_counted_in_blocks(monkeypatch):
     x, z = np.random.default_rng(0).normal(size=(2, 4, 20))
     whole = rt.bootstrap_interval(x, z, "pooled", "spearman", draws=50)
-    monkeypatch.setattr(rt, "BLOCK", 200)
+    monkeypatch.setattr(rt, "WORK_ARRAY_SIZE", 200)
     np.testing.assert_array_equal(
         rt.bootstrap_interval(x, z, "pooled", "spearman", draws=50).draws, whole.draws
     )

@@ -257,7 +257,7 @@ def test_the_regression_aligner_is_that_of_ctc_but_for_an_empty_summary(oracle, 
         for name, value in zip(want, got):
             if name != "empty_hyp":
                 close(al.ctc_regression(value), want[name])
-        alone = ev.run_rows(
+        alone = ev.encode_rows(
             model,
             ev.text_rows(model, [texts["empty_hyp"][other]])[0],
             lambda model, text: model(**text).logits,

@@ -165,12 +165,12 @@ def test_empty_texts_have_no_answer(model):
 
 
 def test_an_answer_is_the_same_in_any_batch_and_computed_once(model, asked, monkeypatch):
-    net, rows, real = model("tiny_electra_qa"), [], qs.run_rows
+    net, rows, real = model("tiny_electra_qa"), [], qs.encode_rows
     a, b = (qs.question_windows(net, [*x, *x], batch_tokens=n)[0] for x, n in ((asked, 8192), (asked, 1)))
     for w, x in zip(a, b):
         np.testing.assert_allclose(w[0].logits, x[0].logits, rtol=0, atol=2e-5)
     monkeypatch.setattr(
-        qs, "run_rows", lambda net, r, *k, **kw: rows.append(len(r)) or real(net, r, *k, **kw)
+        qs, "encode_rows", lambda net, r, *k, **kw: rows.append(len(r)) or real(net, r, *k, **kw)
     )
     f = qs.compute_once(lambda ps: qs.span_answers(net, ps))
     first = f(asked)[0]
@@ -483,7 +483,7 @@ def test_scores_lie_in_the_unit_interval_and_do_not_depend_on_the_order_of_quest
 
 @given(st.lists(words.filter(str.strip), min_size=1, max_size=5))
 def test_answers_that_are_the_phrases_score_one(phrases):
-    answered_list = [qa.AnsweredQuestion("q?", p, p, 1.0) for p in phrases if qa.words(p)]
+    answered_list = [qa.AnsweredQuestion("q?", p, p, 1.0) for p in phrases if qa.normalised_words(p)]
     if answered_list:
         assert [
             qa.qags(SPANS, answered_list, answered_list),
@@ -794,7 +794,9 @@ def test_only_qags_may_find_no_answer(chain, monkeypatch):
     monkeypatch.setattr(
         qs,
         "span_answers",
-        lambda net, ps, none=True, **kw: seen.append(none) or ([""] * len(ps), [0] * len(ps)),
+        lambda net, ps, may_be_unanswerable=True, **kw: (
+            seen.append(may_be_unanswerable) or ([""] * len(ps), [0] * len(ps))
+        ),
     )
     for n in ("feqa", "qags"):
         g.compute_metrics(TABLE, evaluators(), [n], progress=False)

@@ -198,7 +198,7 @@ def test_batches_order_sharing_and_chunks_change_nothing(toys, kind, dtype):
     one_by_one = [score_tokens(model, [pair])[0] for pair in PAIRS]
     assert max(off(got, one_by_one), off(got, one_by_one, "entropy")) <= tol
     for options in (
-        dict(share=False),
+        dict(share_prefix=False),
         dict(batch_tokens=1),
         dict(batch_tokens=60),
         dict(chunk=1),

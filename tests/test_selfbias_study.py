@@ -8,14 +8,13 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau, spearmanr
 
-from uetrust.core.settings import profile
+from uetrust.core.settings import profile, resolve_checkpoint
 from uetrust.data.bulletins import bulletins
 from uetrust.nlg.likelihood import NARCISSISM_MODELS
 from uetrust.papers.narcissism import live as live
 from uetrust.papers.narcissism.bias import interaction_residual, mean_matrix, score_panel, standardised_scores
 from uetrust.scoring.generators import bank_plan, generator_settings
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.scoring.pipeline import place
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +49,7 @@ def test_a_cell_is_the_score_of_its_text(judges, texts, tmp_path):
     for name, judge in judges.items():
         scores = compute_metrics(
             row.rename(columns=dict(document="id")),
-            {judge.leaves: place(judge.checkpoint)},
+            {judge.leaves: resolve_checkpoint(judge.checkpoint)},
             [judge.score, judge.reference_score],
             progress=False,
         ).set_index("name")["value"]
@@ -104,7 +103,9 @@ def test_a_document_without_a_score_is_left_out_everywhere(judges, texts, tmp_pa
 
 
 def test_what_cannot_be_run_is_named(texts, tmp_path):
-    with pytest.raises(ValueError, match=r"GPT3-Curie \(retired\).*Cohere-Command \(hosted\).*echo_leaves"):
+    with pytest.raises(
+        ValueError, match=r"GPT3-Curie \(retired\).*Cohere-Command \(hosted\).*echo_statistics"
+    ):
         live.score_panels(
             texts,
             {name: NARCISSISM_MODELS[name] for name in ("GPT2", "GPT3-Curie", "Cohere-Command")},
@@ -180,7 +181,7 @@ def test_people_of_the_benchmarks():
 
 
 def test_the_profile_of_the_paper_resolves():
-    banks = profile("narcissism")["grid"].split()
+    banks = profile("narcissism")["cross_evaluation"].split()
     hub = [name for name, evaluator in NARCISSISM_MODELS.items() if evaluator.runs == "hub"]
     plans = [bank_plan("narcissism", bank) for bank in banks]
     assert [(one_plan.dataset, one_plan.generator.name) for one_plan in plans] == [

@@ -511,7 +511,7 @@ def test_a_header_without_end(url):
 
 
 def test_errors_inside_are_told_without_a_traceback_or_a_text(model, monkeypatch):
-    lines, real = [], server.decode
+    lines, real = [], server.decode_batch
     with running_server(model, "tiny", log=lines.append) as url:
         good = ask(url, temperature=0)
         for error in (
@@ -524,7 +524,7 @@ def test_errors_inside_are_told_without_a_traceback_or_a_text(model, monkeypatch
             def broken(*args, error=error):
                 raise error
 
-            monkeypatch.setattr(server, "decode", broken)
+            monkeypatch.setattr(server, "decode_batch", broken)
             assert post(url, GOOD) == (
                 500,
                 dict(
@@ -536,7 +536,7 @@ def test_errors_inside_are_told_without_a_traceback_or_a_text(model, monkeypatch
                     )
                 ),
             )
-        monkeypatch.setattr(server, "decode", real)
+        monkeypatch.setattr(server, "decode_batch", real)
         assert ask(url, temperature=0) == good
     assert [line for line in lines if line.startswith("POST")] == ["POST /v1/completions 200"] + [
         "POST /v1/completions 500"
@@ -619,7 +619,7 @@ def test_eight_at_once_are_each_answered_right(url):
 
 
 def test_one_at_a_time_meets_the_model(model, monkeypatch):
-    inside, most, real = [], [], server.decode
+    inside, most, real = [], [], server.decode_batch
 
     def counted(*args):
         inside.append(1)
@@ -629,7 +629,7 @@ def test_one_at_a_time_meets_the_model(model, monkeypatch):
         finally:
             inside.pop()
 
-    monkeypatch.setattr(server, "decode", counted)
+    monkeypatch.setattr(server, "decode_batch", counted)
     with running_server(model, "tiny") as url, ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda i: ask(url, seed=i, max_tokens=10), range(8)))
     assert most == [1] * 8

@@ -240,7 +240,7 @@ like = base
 seed = 1
 [profile.small]
 banks = bulletin--base
-stability = bulletin--few bulletin--same bulletin--other
+perturbed_banks = bulletin--few bulletin--same bulletin--other
 """
 
 

@@ -191,7 +191,7 @@ def test_report_names_what_is_missing(tmp_path):
 
 
 def test_settings_name_the_tables_of_the_paper():
-    assert len(profile("demo")["settings"].split()) == 7
+    assert len(profile("demo")["printed_pairs"].split()) == 7
     with pytest.raises(LookupError, match="no profile 'full'"):
         profile("full")
 

@@ -41,7 +41,9 @@ def toy_bank(tmp_path, monkeypatch):
         frame.attrs["missing"] = {"p_true" if not end else "ctc": lacks}
         frame.to_parquet(tmp_path / "scores" / f"{BANK}{end}.parquet", index=False)
     monkeypatch.setattr(inputs, "truth_of", lambda plan: truth)
-    monkeypatch.setattr(inputs, "fill", lambda *given, **options: pytest.fail("the bank was made again"))
+    monkeypatch.setattr(
+        inputs, "run_pipeline", lambda *given, **options: pytest.fail("the bank was made again")
+    )
     return tmp_path, truth
 
 
@@ -148,7 +150,9 @@ def test_thresholds_come_from_other_networks_when_there_are_two(domains, place):
         )
         for name in ("one", "two")
     ]
-    labelled = decisions.Labelled(decisions.parts(pd.concat(rows)), dict(zip(("one", "two"), domains)), [])
+    labelled = decisions.Labelled(
+        decisions.labelled_datasets(pd.concat(rows)), dict(zip(("one", "two"), domains)), []
+    )
     about = decisions.decision_study(labelled, 2, 0)
     scores, averaged = decisions.focus_scores(about), decisions.averaged_sets(about)
     said = sentences.accuracy_sentences(about, scores, pd.DataFrame(), averaged)

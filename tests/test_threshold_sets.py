@@ -232,8 +232,8 @@ def graded(monkeypatch, models=None):  # What `compute_metrics` is asked from no
     asked = []
     monkeypatch.setattr(
         quality,
-        "grade",
-        lambda t, m, names, *x, f=quality.grade, **kw: (
+        "compute_metrics",
+        lambda t, m, names, *x, f=quality.compute_metrics, **kw: (
             asked.append((m.get("bertscore"), names))
             or f(t, m if models is None else models, names, *x, **kw)
         ),
@@ -434,7 +434,7 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "data").symlink_to(ROOT / "data")
     small = "bertscore=data/models/tiny-encoder bertscore_deberta=data/models/tiny-encoder"
     (tmp_path / "settings.ini").write_text(
-        (ROOT / "settings.ini").read_text() + f"\n[profile.tiny]\nevaluators = {small}\n"
+        (ROOT / "settings.ini").read_text() + f"\n[profile.tiny]\nmetric_models = {small}\n"
     )
     monkeypatch.setattr(
         "uetrust.app.notebooks.profile", lambda name, f=profile: f("threshold")

@@ -90,6 +90,8 @@ class Profile:
     encoder: str = ""  # Checkpoint for embeddings; empty leaves the step out
     tagger: str = ""  # spaCy pipeline that finds keywords; empty leaves the step out
     relevance: tuple[str, ...] = ()  # Kinds of texts (greedy, sample) whose tokens the encoder weighs
+    seed: int = 42  # Of every study that draws
+    draws: int = 2000  # Bootstrap samples and the like
     metric_models: tuple[str, ...] = ()  # Models behind quality metrics: GROUP=CHECKPOINT, or shipped
 
 
@@ -113,11 +115,15 @@ RENAMED = {
 }  # Kind of section -> key of earlier versions -> its name today
 
 # %% ../../nbs/01_core/03_settings.ipynb #acc829d1
-@cache
 def notebook_parameters() -> dict:  # Name -> type of its default
     "Parameters of all experiment notebooks."
+    return _parameters_below(root() / "nbs" / "experiments")
+
+
+@cache
+def _parameters_below(folder):
     found = {}
-    for path in sorted((root() / "nbs" / "experiments").rglob("*.ipynb")):
+    for path in sorted(folder.rglob("*.ipynb")):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             if "parameters" in cell["metadata"].get("tags", []):
                 found |= _assignments("".join(cell["source"]))

@@ -238,7 +238,7 @@ def save_page(
     tables: dict = None,  # File name in tables/ without ending -> caption
 ) -> Path:  # pages/<name>.json
     "Write a chapter of the report; every file it shows must exist."
-    out, figures, tables = Path(out), correlation_figures or {}, printed_tables or {}
+    out, figures, tables = Path(out), figures or {}, tables or {}
     want = [f"figures/{stem}{ending}" for stem in figures for ending in (".svg", ".png")]
     want += [f"tables/{stem}.csv" for stem in tables]
     if lost := [path for path in want if not (out / path).exists()]:

@@ -81,13 +81,20 @@ class Page:
         folder: str = "figures",  # Another folder, for a figure that the report reads from there
     ):  # The picture
         "Write a figure to figures/, its numbers beside it, and return it for display."
-        path = self.out / "figures" / (stem or self.name)
+        path = self.out / folder / (stem or self.name)
         if numbers is not None:
             save_csv(numbers, f"{path}.csv")
         save_figure(getattr(drawing, "figure", drawing), path)
         if caption:
             self.figures[path.name] = caption
         return reduced_copy(f"{path}.png")
+
+    def picture(
+        self,
+        stem: str,  # Path of a figure without ending, relative to the folder of the page
+    ):  # The picture
+        "Show a figure that was written before."
+        return reduced_copy(self.out / f"{stem}.png")
 
     def close(
         self,
@@ -99,16 +106,17 @@ class Page:
 
 def reduced_copy(
     path,  # A PNG file
-    colors: int = 64,  # In the palette of what is shown
+    colors: int = 32,  # In the palette of what is shown
+    width: int = 1100,  # In pixels, at most
 ):  # For display
-    "A picture with few colours: a notebook stays small, the file itself is left alone."
-
+    "A small picture with few colours: a notebook stays small, the file itself is left alone."
     from IPython.display import Image
     from PIL import Image as Pillow
 
     shown = BytesIO()
-    picture = Pillow.open(path).convert("RGB").quantize(colors, dither=Pillow.Dither.NONE)
-    picture.save(shown, "png", optimize=True)
+    picture = Pillow.open(path).convert("RGB")
+    picture.thumbnail((width, 10 * width))
+    picture.quantize(colors, dither=Pillow.Dither.NONE).save(shown, "png", optimize=True)
     return Image(shown.getvalue())
 
 

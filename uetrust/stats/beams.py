@@ -138,7 +138,7 @@ def compute_beams(
     sources, seeds = samples.set_index("id")["source"], list(range(1, members + 1))
     check_sources(bank, samples)
     rules = dict(max_new_tokens=resolved.max_new_tokens, min_length=resolved.min_length)
-    ensemble = dict(members=seeds, rate=rate, logits="processed", generation=rules)
+    ensemble = dict(members=seeds, dropout_rate=rate, logits="processed", generation=rules)
 
     def find(asked):
         return beam_hypotheses(

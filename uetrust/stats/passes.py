@@ -136,13 +136,13 @@ def _read_options(m, p, settings):  # Arguments of `score_tokens` for a pass
     rules = dict(max_new_tokens=settings.max_new_tokens, min_length=settings.min_length)
     return dict(
         topk=p.topk,
-        wide=p.wide,
+        extra_stats=p.wide,
         hidden=tuple(state for state in p.hidden if state in HIDDEN_STATES[m.kind]),
         logits=p.logits,
         # With the checkpoint's own rules they are what `generate` obeyed
         generation=rules if p.logits == "processed" else None,
         members=list(range(1, p.members + 1)) or None,
-        rate=p.rate if p.members else None,
+        dropout_rate=p.rate if p.members else None,
     )
 
 
