@@ -390,7 +390,8 @@ import sys
 sys.path.insert(0, sys.argv[3])
 from test_endpoint import SAMPLES, SETTINGS, endpoint, fill_endpoint_bank
 folder, toy = sys.argv[1], endpoint(sys.argv[2], concurrency=1)
-fill_endpoint_bank(folder+'/bank', 'd', 'g', SAMPLES, toy, SETTINGS, folder+'/replies.sqlite', size=3, progress=False)
+replies = folder+'/replies.sqlite'
+fill_endpoint_bank(folder+'/bank', 'd', 'g', SAMPLES, toy, SETTINGS, replies, size=3, progress=False)
 """
 
 

@@ -442,6 +442,7 @@ def test_a_synthetic_run_depends_on_its_seed_only(tmp_path):
 def test_the_page_reads_a_finished_paper_profile(tmp_path, monkeypatch):
     "A synthetic run in the folder of the profile: the page names the deviation and what is missing"
     monkeypatch.setattr("uetrust.core.settings.out_dir", lambda name: tmp_path / name)
+    monkeypatch.setattr("uetrust.report.pages.out_dir", lambda name: tmp_path / name)
     banks = [bank for bank in ot.bank_of_table(ot.PAPER_MODELS) if not bank.startswith("aeslc--llama")]
     ot.write_synthetic_run(tmp_path / "paper", 1, {("T8", "CTC", "MTE"): 0.1}, banks)
     space = {}
