@@ -47,9 +47,7 @@ nbs: $(VENV)/.ready ## Export, execute, clean and stamp all notebooks in place
 	$(PY) scripts/nbs.py run
 
 models: $(MODELS_$(DATA):%=train--%) ## Train the tiny models that are not there yet (hours on 2 cores), then look at what they do; DATA=aeslc for e-mail summarizers
-	@$(if $(filter bulletin,$(DATA)),$(PY) -c 'from uetrust.training.behaviour import behaviour_table
-; print(behaviour_table
-("data/models").to_string())')
+	@$(if $(filter bulletin,$(DATA)),$(PY) -c 'from uetrust.training.behaviour import behaviour_table; print(behaviour_table("data/models").to_string())')
 
 train--tiny-nli train--tiny-encoder: train--tiny-bart
 train--tiny-unieval: train--tiny-t5
