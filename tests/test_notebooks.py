@@ -96,7 +96,7 @@ def test_in_sync_clean_and_executed():
         ),
         (
             lambda nb: nb.cells[-1].update(
-                outputs=[nbformat.v4.new_output("stream", name="stdout", text="x" * 300_000)]
+                outputs=[nbformat.v4.new_output("stream", name="stdout", text="x" * 500_000)]
             ),
             "stored outputs take",
         ),

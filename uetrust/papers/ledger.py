@@ -387,7 +387,7 @@ def ledger_headline(
     equal, differ, checked, missing = (count[status] for status in CELL_STATUS)
     return (
         f"The tables of the five papers print {len(led):,} numbers. "
-        f"Public data decide {equal + differ} of them: {equal} are equal at the printed precision "
+        f"{equal + differ} can be recomputed from public data: {equal} are equal at the printed precision "
         f"({(led['how'] == 'cut').sum()} of them cut, not rounded), {differ} differ. "
         f"{checked:,} can only be checked against other printed numbers, "
         f"and {missing} need a model or data that are not at hand."
