@@ -270,8 +270,10 @@ def load_model(
 
     Raises
     ------
+    FileNotFoundError
+        When a folder holds no checkpoint.
     ValueError
-        When a folder holds no checkpoint in safetensors, or weights are missing from it.
+        When weights are missing from it.
 
     Examples
     --------

@@ -340,7 +340,7 @@ def cell_ledger(
 
     Raises
     ------
-    LookupError
+    ValueError
         When the paper is unknown.
 
     Examples

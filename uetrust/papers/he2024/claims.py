@@ -173,8 +173,8 @@ def claim_ledger(
 
     Raises
     ------
-    FileNotFoundError
-        When there is no file of claims for the paper.
+    ValueError
+        When there are no tables or claims of the paper.
 
     References
     ----------
