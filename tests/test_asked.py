@@ -136,7 +136,7 @@ def asked_of(model):
 def test_states_of_drawn_texts_are_those_that_write_the_end(written, tmp_path):
     _, model, bank = written
     got = read_statistics(
-        compute_likelihoods(tmp_path / "x", bank, THREE, model, PASSES["sample_states"], D, progress=False)
+        compute_likelihoods(tmp_path / "x", bank, THREE, model, PASSES["sample_hidden"], D, progress=False)
     )
     texts, asked = read_bank(bank).query("kind=='sample'"), asked_of(model)
     assert len(got) == len(texts) == 6
@@ -474,11 +474,11 @@ def test_members_search_for_something_else_than_the_network():
 def every(model, texts, out, **options):
     "Each reading that a causal or sequence-to-sequence model gives"
     compute_likelihoods(
-        out / "sample_states",
+        out / "sample_hidden",
         texts,
         SAMPLES[:7],
         model,
-        PASSES["sample_states"],
+        PASSES["sample_hidden"],
         S,
         progress=False,
         **options,

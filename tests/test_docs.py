@@ -96,7 +96,7 @@ def test_fields_properties_and_methods_of_a_class():
     "A box"
     wide:float # In metres
     name:str = 'x' # Its label
-    def area(self, high:float=1.): return self.wide*high # In square metres
+    def area(self, high:float=1.): return self.extra_stats*high # In square metres
     @property
     def kind(self):
         "What it is"

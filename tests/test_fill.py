@@ -44,7 +44,8 @@ background = train.jsonl
 model = models/bart
 samples = 3
 max_new_tokens = 8
-passes = own vocabulary states sample_states processed alone attention attention_max focus beams
+passes = conditional vocabulary hidden sample_hidden processed unconditional attention
+  attention_max focus beams
 p_true = {source} w1 {summary}
 verbal_2s = {source} w1 {summary}
 verbal_scale = 1 5
@@ -60,7 +61,7 @@ model = models/llama
 prompt = w1 {source} w2
 samples = 2
 max_new_tokens = 8
-passes = own
+passes = conditional
 elicit = w3 {source} w1 {summary} w2
 verbal_1s = w1 {source}
 verbal_2s = w3 {source} w1 {summary}
@@ -69,13 +70,16 @@ model = models/bart
 sampels = 3
 [generator.seen]
 serve = models/llama
-passes = own
+passes = conditional
 [generator.elicited]
 serve = models/llama
 elicit = {source} w1 {summary} w2
 [generator.passing]
 model = models/bart
-passes = own attntion
+passes = conditional attntion
+[generator.renamed]
+model = models/bart
+passes = own
 [generator.scaled]
 model = models/bart
 verbal_scale = 5
@@ -86,7 +90,7 @@ compare = entailmnts
 like = writer
 seed = 7
 items = 1
-passes = own
+passes = conditional
 compare = sentences embeddings
 p_true =
 verbal_2s =
@@ -168,12 +172,12 @@ def test_a_generator_is_its_section_over_the_preset(here):
         8,
         1,
         (
-            "own",
+            "conditional",
             "vocabulary",
-            "states",
-            "sample_states",
+            "hidden",
+            "sample_hidden",
             "processed",
-            "alone",
+            "unconditional",
             "attention",
             "attention_max",
             "focus",
@@ -194,7 +198,8 @@ def test_a_generator_is_its_section_over_the_preset(here):
         ("wrong", "has no key 'sampels': did you mean 'samples'"),
         ("seen", "a server gives no token probabilities"),
         ("elicited", "no p_true and no elicit; found .*w1"),
-        ("passing", "no pass attntion; there are own, "),
+        ("passing", "no pass 'attntion'; there are conditional, "),
+        ("renamed", "the pass 'own' is called 'conditional' now"),
         ("comparing", "nothing compares entailmnts; there are entailments, "),
         ("scaled", "verbal_scale is two numbers, the lowest and the highest, got '5'"),
         ("nobody", "no generator 'nobody'; it has"),
@@ -224,7 +229,7 @@ def test_a_generator_like_another_has_its_settings_where_it_has_none(here):
     assert (again.decoding.seed, again.items, again.passes, again.compare, again.p_true, again.verbal_2s) == (
         7,
         1,
-        ("own",),
+        ("conditional",),
         ("sentences", "embeddings"),
         "",
         "",
@@ -289,7 +294,7 @@ def test_a_small_bank_holds_what_was_asked_for(here):
     assert generators.bank_plan("first", "bulletin--again").data == "bulletin:test:1"
     folder = f.run_pipeline("first", "bulletin--again", progress=False)
     assert (
-        sorted(path.name for path in folder.iterdir()) == ["embeddings", "own", "sentences", "texts"]
+        sorted(path.name for path in folder.iterdir()) == ["conditional", "embeddings", "sentences", "texts"]
         and read_bank(folder / "texts")["sample"].nunique() == 1
     )
     assert read_bank(folder / "texts").attrs["about"]["settings"]["seed"] == 7
@@ -298,46 +303,47 @@ def test_a_small_bank_holds_what_was_asked_for(here):
 def test_white_box_holds_texts_readings_training_states_and_comparisons(here):
     folder = f.run_pipeline("small", "toy--writer", progress=False)
     assert sorted(path.name for path in folder.iterdir()) == [
-        "alone",
         "alternatives",
         "asked",
         "attention",
         "attention_max",
         "background",
-        "background-states",
+        "background-hidden",
         "beams",
+        "conditional",
         "embeddings",
         "entailments",
         "focus",
-        "own",
+        "hidden",
         "processed",
         "relevance",
-        "sample_states",
+        "sample_hidden",
         "sentences",
-        "states",
         "texts",
         "train",
-        "train-states",
+        "train-hidden",
+        "unconditional",
         "verbal_2s",
         "vocabulary",
     ]
     texts = read_bank(folder / "texts")
     assert (
         len(texts) == 12 * 4
-        and len(read_statistics(folder / "own")) == 12 * 4
-        and len(read_statistics(folder / "alone")) == 12
+        and len(read_statistics(folder / "conditional")) == 12 * 4
+        and len(read_statistics(folder / "unconditional")) == 12
     )
     assert (
-        len(read_statistics(folder / "train-states")) == 8
+        len(read_statistics(folder / "train-hidden")) == 8
         and len(read_statistics(folder / "entailments")) == len(read_statistics(folder / "embeddings")) == 12
     )
     rel, own = (
-        read_statistics(folder / path).set_index(["sample", "kind", "k"]) for path in ("relevance", "own")
+        read_statistics(folder / path).set_index(["sample", "kind", "k"])
+        for path in ("relevance", "conditional")
     )
     assert len(rel) == 12 * 4 and all(len(r) == len(own.at[i, "ids"]) for i, r in rel["relevance"].items())
     raw, done = (
         read_statistics(folder / path).query("kind=='greedy'").set_index("sample")["logp"]
-        for path in ("own", "processed")
+        for path in ("conditional", "processed")
     )
     assert any(len(a) == 8 and b[-1] == 0 > a[-1] for a, b in zip(raw, done)), (
         "this checkpoint forces an end: raw numbers know nothing of it"
@@ -370,10 +376,10 @@ def test_a_server_and_its_own_checkpoint_say_the_same(here):
     box, chatty = (f.run_pipeline("small", f"toy--{n}", progress=False) for n in ("box", "chatty"))
     assert sorted(path.name for path in chatty.iterdir()) == [
         "alternatives",
+        "conditional",
         "elicited",
         "embeddings",
         "entailments",
-        "own",
         "relevance",
         "sentences",
         "texts",
@@ -388,7 +394,7 @@ def test_a_server_and_its_own_checkpoint_say_the_same(here):
             and (a["stated"] == a["reply"]).all()
         )
     assert a["reply"].tolist() != read_statistics(box / "verbal_1s")["reply"].tolist()
-    own = read_statistics(chatty / "own").query("kind=='greedy'")
+    own = read_statistics(chatty / "conditional").query("kind=='greedy'")
     assert [len(w) for w in read_statistics(chatty / "elicited")["elicited_attention"]] == [
         len(x) for x in own["ids"]
     ]
@@ -489,10 +495,10 @@ def test_reading_by_command_gives_what_filling_gives(here, tmp_path, capsys, und
         main(
             [
                 "read",
-                str(tmp_path / "own"),
+                str(tmp_path / "conditional"),
                 str(folder / "texts"),
                 "--read",
-                "own",
+                "conditional",
                 "--model",
                 "models/bart",
                 "--data",
@@ -502,7 +508,7 @@ def test_reading_by_command_gives_what_filling_gives(here, tmp_path, capsys, und
         == 0
     )
     assert "tokens read by models/bart" in capsys.readouterr().out
-    a, b = read_statistics(tmp_path / "own"), read_statistics(folder / "own")
+    a, b = read_statistics(tmp_path / "conditional"), read_statistics(folder / "conditional")
     pd.testing.assert_frame_equal(a[["sample", "kind", "k"]], b[["sample", "kind", "k"]])
     assert all((x == y).all() for c in ("ids", "logp", "entropy") for x, y in zip(a[c], b[c]))
 

@@ -112,7 +112,7 @@ def test_likelihoods_are_those_made_by_hand(texts, graded, model):
             hypotheses,
             sources,
             references,
-            layout=Layout(first=None, joined=True, sep=sep, window=1000),
+            layout=Layout(prefix_token=None, joined=True, sep=sep, window=1000),
         )
         close(by_metric[name], map(reg[name].fn, statistics[f"gpt_logp_{way}"]))
     tokens = fflm.fflm_tokens(**lk.fflm_probabilities(model("fflm"), hypotheses, sources)[0])
@@ -327,7 +327,7 @@ def test_a_missing_column_is_named_and_costs_no_other_score(texts, graded, colum
         return (
             (leaf,)
             if leaf in g.TEXT_COLUMNS
-            else g.PROVIDERS[g.PROVIDER_OF[leaf]].leaves[leaf]
+            else g.PROVIDERS[g.PROVIDER_OF[leaf]].statistics[leaf]
             if leaf in g.PROVIDER_OF
             else ()
         )
@@ -384,8 +384,8 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
     def takes_all(leaf):
         return (
             leaf in g.PROVIDER_OF
-            and g.PROVIDERS[g.PROVIDER_OF[leaf]].several
-            and "reference" in g.PROVIDERS[g.PROVIDER_OF[leaf]].leaves[leaf]
+            and g.PROVIDERS[g.PROVIDER_OF[leaf]].takes_reference_lists
+            and "reference" in g.PROVIDERS[g.PROVIDER_OF[leaf]].statistics[leaf]
         )
 
     mean = [n for n in got if any(map(takes_all, required_inputs(n)))]

@@ -217,7 +217,7 @@ def test_gptscore_of_a_causal_model(oracle, reader, pairs, name):
         "gpt",
         [way],
         **given,
-        layout=Layout(first=None, joined=True, sep=sep, window=1000),
+        layout=Layout(prefix_token=None, joined=True, sep=sep, window=1000),
     )
     for got, expected in zip(statistics[f"gpt_logp_{way}"], want.values()):
         if expected is None:  # Upstream: not a number, for a target of one token
@@ -399,9 +399,9 @@ def test_families_and_tuning_are_as_many_as_the_study_has():
 
 def test_every_evaluator_names_scores_made_from_its_leaves():
     for model in NARCISSISM_MODELS.values():
-        assert reg[model.score].needs == (f"{model.leaves}_logp_source_hypothesis",) and reg[
+        assert reg[model.score].needs == (f"{model.statistic_prefix}_logp_source_hypothesis",) and reg[
             model.reference_score
-        ].needs == (f"{model.leaves}_logp_reference_hypothesis",)
+        ].needs == (f"{model.statistic_prefix}_logp_reference_hypothesis",)
         assert Layout(**model.layout).sep == model.suffix
 
 
@@ -414,7 +414,7 @@ def test_an_evaluator_reads_as_its_row_says(oracle, reader, pairs):
     given = texts_of([pairs[i] for i in want], ("summary", "source"))
     statistics, _ = directed_logp(
         reader("seed_systems/models/tiny_gpt2"),
-        model.leaves,
+        model.statistic_prefix,
         ["source_hypothesis"],
         **given,
         before=model.prefix,

@@ -954,7 +954,7 @@ def test_gptscore_of_a_causal_model(recorded, texts, name):
     got = score_tokens(
         recorded("seed_systems/models/tiny_gpt2"),
         [(texts[i][prefix], texts[i][text]) for i in want],
-        Layout(first=None, sep=sep, joined=True),
+        Layout(prefix_token=None, sep=sep, joined=True),
     )
     for reading, value in zip(got, want.values()):
         if value is None:
@@ -1025,7 +1025,7 @@ def test_fflm_components_follow_from_the_lists(five):
 
 def test_fflm_inputs_are_laid_out_as_recorded(recorded, texts):
     model, recording = recorded("seed_systems/models/tiny_llama"), recorded("seed_systems/fflm_records.json")
-    assert (FFLM_LAYOUT.first, FFLM_LAYOUT.sep, FFLM_LAYOUT.window) == (
+    assert (FFLM_LAYOUT.prefix_token, FFLM_LAYOUT.sep, FFLM_LAYOUT.window) == (
         recording["prepended_token_id"],
         recording["separator"],
         recording["max_len"],
@@ -1104,9 +1104,9 @@ def test_further_numbers_come_with_each_text_and_not_with_members():
     )
     assert all(
         np.array_equal(x.logp, y.logp)
-        and list(y.wide) == ["renyi", "allowed"]
-        and y.wide["renyi"].shape == y.logp.shape
-        and (y.wide["allowed"] == V).all()
+        and list(y.extra_stats) == ["renyi", "allowed"]
+        and y.extra_stats["renyi"].shape == y.logp.shape
+        and (y.extra_stats["allowed"] == V).all()
         for x, y in zip(plain, wide)
     )
     with pytest.raises(ValueError, match="there is no reny of a row"):

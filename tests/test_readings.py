@@ -123,7 +123,9 @@ def test_passes_that_cannot_be_are_refused():
 def test_stored_numbers_are_those_of_reading_the_bank_s_ids_after_the_generator_s_prompt(written, tmp_path):
     model, bank = written
     got = read_statistics(
-        compute_likelihoods(tmp_path / "own", bank, FEW, model, PASSES["own"], S, progress=False)
+        compute_likelihoods(
+            tmp_path / "conditional", bank, FEW, model, PASSES["conditional"], S, progress=False
+        )
     )
     texts = read_bank(bank)
     asked = dict(zip(FEW["id"], (ids for ids, _ in render_prompts(model, list(FEW["source"]), S))))
@@ -153,25 +155,33 @@ def test_same_bytes_for_any_number_of_workers_and_after_a_restart(written, tmp_p
     model, bank = written
     for worker in ((2, 3), (0, 3), (1, 3)):
         compute_likelihoods(
-            tmp_path / "many", bank, FEW, model, PASSES["own"], S, worker=worker, progress=False
+            tmp_path / "many", bank, FEW, model, PASSES["conditional"], S, worker=worker, progress=False
         )
-    one = compute_likelihoods(tmp_path / "one", bank, FEW, model, PASSES["own"], S, progress=False)
+    one = compute_likelihoods(tmp_path / "one", bank, FEW, model, PASSES["conditional"], S, progress=False)
     whole = files(one)
     assert files(tmp_path / "many") == whole and len(whole) == 4
     (one / "00001.parquet").unlink()
     kept = (one / "00000.parquet").stat().st_mtime_ns
-    compute_likelihoods(one, bank, FEW, model, PASSES["own"], S, progress=False)
+    compute_likelihoods(one, bank, FEW, model, PASSES["conditional"], S, progress=False)
     assert files(one) == whole and (one / "00000.parquet").stat().st_mtime_ns == kept
 
 
 def test_alone_knows_nothing_of_the_source_and_members_differ_from_each_other(written, tmp_path):
     model, bank = written
     alone = read_statistics(
-        compute_likelihoods(tmp_path / "alone", bank, FEW, model, PASSES["alone"], S, progress=False)
+        compute_likelihoods(
+            tmp_path / "unconditional", bank, FEW, model, PASSES["unconditional"], S, progress=False
+        )
     ).set_index("sample")
     own = read_statistics(
         compute_likelihoods(
-            tmp_path / "own", bank, FEW, model, replace(PASSES["own"], kinds=("greedy",)), S, progress=False
+            tmp_path / "conditional",
+            bank,
+            FEW,
+            model,
+            replace(PASSES["conditional"], kinds=("greedy",)),
+            S,
+            progress=False,
         )
     ).set_index("sample")
     ids = read_bank(bank).query("kind=='greedy'").set_index("sample")["ids"]
@@ -183,11 +193,11 @@ def test_alone_knows_nothing_of_the_source_and_members_differ_from_each_other(wr
     members = (
         read_statistics(
             compute_likelihoods(
-                tmp_path / "members",
+                tmp_path / "mc_dropout",
                 bank,
                 FEW,
                 model,
-                replace(PASSES["members"], members=3),
+                replace(PASSES["mc_dropout"], members=3),
                 S,
                 progress=False,
             )
@@ -224,7 +234,7 @@ def test_another_model_reads_the_text_not_the_ids(written, tmp_path):
 
 def test_a_changed_text_source_or_reader_is_noticed(written, tmp_path):
     model, bank = written
-    compute_likelihoods(tmp_path / "own", bank, FEW, model, PASSES["own"], S, progress=False)
+    compute_likelihoods(tmp_path / "conditional", bank, FEW, model, PASSES["conditional"], S, progress=False)
     with pytest.raises(BadShard, match="00001.parquet does not belong to this bank: sources"):
         compute_likelihoods(
             tmp_path / "x",
@@ -233,21 +243,29 @@ def test_a_changed_text_source_or_reader_is_noticed(written, tmp_path):
                 source=[source if i != 4 else source + " w9" for i, source in enumerate(FEW["source"])]
             ),
             model,
-            PASSES["own"],
+            PASSES["conditional"],
             S,
             progress=False,
         )
     with pytest.raises(BadShard, match="texts of 7 sources, 3 were given"):
-        compute_likelihoods(tmp_path / "x", bank, FEW[:3], model, PASSES["own"], S, progress=False)
+        compute_likelihoods(tmp_path / "x", bank, FEW[:3], model, PASSES["conditional"], S, progress=False)
     with pytest.raises(BadShard, match="made otherwise: asked.topk: found 10, expected 2.*--no-resume"):
         compute_likelihoods(
-            tmp_path / "own", bank, FEW, model, replace(PASSES["own"], topk=2), S, progress=False
+            tmp_path / "conditional",
+            bank,
+            FEW,
+            model,
+            replace(PASSES["conditional"], topk=2),
+            S,
+            progress=False,
         )
     other = fill_local_bank(
         tmp_path / "other", "toy", model.id, FEW, model, replace(S, seed=7), size=3, progress=False
     )
     with pytest.raises(BadShard, match="made otherwise: bank: found"):
-        compute_likelihoods(tmp_path / "own", other, FEW, model, PASSES["own"], S, progress=False)
+        compute_likelihoods(
+            tmp_path / "conditional", other, FEW, model, PASSES["conditional"], S, progress=False
+        )
 
 
 def test_nothing_at_all_cannot_be_read():
@@ -274,7 +292,7 @@ def test_states_of_references_are_read_after_the_document_or_as_released_after_t
         samples = FEW.assign(source=FEW[column])
         out[column] = read_statistics(
             compute_likelihoods(
-                tmp_path / f"{column}-states", bank, samples, model, PASSES["states"], S, progress=False
+                tmp_path / f"{column}-hidden", bank, samples, model, PASSES["hidden"], S, progress=False
             )
         )
         want = score_tokens(

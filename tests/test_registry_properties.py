@@ -129,7 +129,7 @@ def item(rng, t, K=4, L=5):
         processed_logp=np.where(steps > 0, logp[steps, y], 0),
         processed_entropy=np.where(steps > 0, entropy(p), 0),
         processed_finite=np.where(steps > 0, V, 1),
-        alone_logp=np.log(rng.dirichlet(np.ones(V)))[y],
+        unconditional_logp=np.log(rng.dirichlet(np.ones(V)))[y],
         sample_logp=[logp[steps, x] for x in ids[1:]],
         sample_special=[x == END for x in ids[1:]],
         nli=nli,
@@ -417,7 +417,14 @@ def never(x, *names):
     return x | {k: [one(v) for v in x[k]] if isinstance(x[k], list) else one(x[k]) for k in names}
 
 
-IMPOSSIBLE = "greedy_logp", "processed_logp", "alone_logp", "sample_logp", "member_logp", "beam_member_logp"
+IMPOSSIBLE = (
+    "greedy_logp",
+    "processed_logp",
+    "unconditional_logp",
+    "sample_logp",
+    "member_logp",
+    "beam_member_logp",
+)
 
 
 def without_first_sample(x):

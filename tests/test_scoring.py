@@ -35,7 +35,7 @@ def banks(tmp_path_factory):
     m, (one, many) = tiny("bart"), (tmp_path_factory.mktemp(n) for n in ("one", "many"))
     for at, size in ((one, 64), (many, 3)):
         fill_local_bank(at / "texts", "toy", "bart", SAMPLES[:8], m, S, size=size, progress=False)
-    for p in ("own", "vocabulary", "processed"):
+    for p in ("conditional", "vocabulary", "processed"):
         compute_likelihoods(one / p, one / "texts", SAMPLES[:8], m, PASSES[p], S, progress=False)
         rows = read_statistics(one / p).set_index(["sample", "kind", "k"])
 

@@ -49,7 +49,7 @@ def test_a_cell_is_the_score_of_its_text(judges, texts, tmp_path):
     for name, judge in judges.items():
         scores = compute_metrics(
             row.rename(columns=dict(document="id")),
-            {judge.leaves: resolve_checkpoint(judge.checkpoint)},
+            {judge.statistic_prefix: resolve_checkpoint(judge.checkpoint)},
             [judge.score, judge.reference_score],
             progress=False,
         ).set_index("name")["value"]

@@ -293,7 +293,7 @@ def test_no_input_is_changed_and_float32_is_summed_in_float64():
     inputs = dict(
         greedy_logp=-np.ones(9, "float32") / 3,
         greedy_entropy=np.ones(9),
-        alone_logp=-np.ones(9),
+        unconditional_logp=-np.ones(9),
         processed_logp=-np.ones(9),
         processed_entropy=np.ones(9),
         processed_finite=np.full(9, 5),

@@ -3643,6 +3643,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'uetrust.stats.table._as_array': ('05_stats/table.html#_as_array', 'uetrust/stats/table.py'),
                                      'uetrust.stats.table._nested_column': ('05_stats/table.html#_nested_column', 'uetrust/stats/table.py'),
                                      'uetrust.stats.table.get_pass': ('05_stats/table.html#get_pass', 'uetrust/stats/table.py'),
+                                     'uetrust.stats.table.no_such_pass': ('05_stats/table.html#no_such_pass', 'uetrust/stats/table.py'),
                                      'uetrust.stats.table.read_statistics': ( '05_stats/table.html#read_statistics',
                                                                               'uetrust/stats/table.py'),
                                      'uetrust.stats.table.rows_to_table': ('05_stats/table.html#rows_to_table', 'uetrust/stats/table.py'),

@@ -431,7 +431,7 @@ def _print_statistics(table, which, arguments):
 @_subcommand(
     _run_read,
     "token statistics of a bank's texts by a model; only missing shards are made",
-    "uetrust read runs/readings/own runs/banks/bart --read own "
+    "uetrust read runs/readings/conditional runs/banks/bart --read conditional "
     "--model facebook/bart-large-cnn --data bulletin:test:200",
 )
 def _add_read(command):
@@ -440,7 +440,12 @@ def _add_read(command):
     add("bank", help="the bank they are of")
     add("--model", required=True, help="checkpoint that reads (folder or hub id)")
     add("--data", required=True, metavar="WHAT", help="the sources of the bank, as for generate")
-    add("--read", default="own", choices=list(PASSES), help="which texts, after what, and what is kept")
+    add(
+        "--read",
+        default="conditional",
+        choices=list(PASSES),
+        help="which texts, after what, and what is kept",
+    )
     add("--revision", help="commit of the checkpoint")
     _add_resume(command)
 

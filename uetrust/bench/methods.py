@@ -248,7 +248,7 @@ def stored_statistics(
         sample_texts=each(lambda one: one["texts"][1:]),
         sample_logp=drawn("logp"),
         sample_special=drawn("special"),
-        alone_logp=each(lambda one: one["alone"]),
+        unconditional_logp=each(lambda one: one["alone"]),
         nli=each(lambda one: one["logits"][np.ix_(one["at"], one["at"])]),
         vectors=each(lambda one: one["vectors"][one["at"]]),
         true_logp=each(lambda one: one["true"]),
@@ -305,7 +305,7 @@ def _lists(base, whole):  # Ragged statistics
         p_true=base["true_logp"],
         greedy_log_likelihoods=tolist("greedy_logp"),
         entropy=tolist("greedy_entropy"),
-        greedy_lm_log_likelihoods=tolist("alone_logp"),
+        greedy_lm_log_likelihoods=tolist("unconditional_logp"),
         sample_log_probs=tolist("sample_total"),
         sample_log_likelihoods=drawn("sample_logp"),
         sample_tokens=drawn("sample_special", lambda values: values.astype(int)),
@@ -434,13 +434,13 @@ def _end_to_end_steps(bank, sources, settings, scores):
 
     model, nli = load_model(settings["model"], device="cpu"), load_model(settings["nli"], device="cpu")
     decoding = Decoding(samples=10, top_k=settings["top_k"], max_new_tokens=settings["max_new_tokens"])
-    texts, own, quiet = bank / "texts", bank / "own", dict(progress=False)
+    texts, given, quiet = bank / "texts", bank / "conditional", dict(progress=False)
 
     def generate_and_read():
         local.fill_local_bank(
             texts, "bulletin", "tiny-t5", sources, model, decoding, batch=settings["batch"], **quiet
         )
-        for name in ("own", "vocabulary"):
+        for name in ("conditional", "vocabulary"):
             passes.compute_likelihoods(
                 bank / name, texts, sources, model, PASSES[name], decoding, name, **quiet
             )
@@ -449,7 +449,7 @@ def _end_to_end_steps(bank, sources, settings, scores):
         generate_and_read,
         lambda: compare.compute_entailments(bank / "entailments", texts, nli, **quiet),
         lambda: compare.compute_alternatives(
-            bank / "alternatives", texts, own, model.tokenizer, nli, **quiet
+            bank / "alternatives", texts, given, model.tokenizer, nli, **quiet
         ),
         lambda: scores.append(score_generations(bank, list(END_TO_END_PAIRS), sources, **quiet)),
     )
@@ -489,9 +489,9 @@ def _readings(simulated):  # Reading -> its rows of an item
 
     one, (forward, backward) = dict(sample=simulated["sample"], at=simulated["at"]), simulated["classes"]
     return dict(
-        own=every(lambda j: simulated["tokens"][j]),
+        conditional=every(lambda j: simulated["tokens"][j]),
         relevance=every(lambda j: dict(relevance=simulated["relevance"][j])),
-        alone=[of(0) | dict(logp=simulated["alone"])],
+        unconditional=[of(0) | dict(logp=simulated["alone"])],
         asked=[of(0) | dict(true=simulated["true"])],
         alternatives=[of(0) | dict(forward=forward, backward=backward)],
         entailments=[one | dict(logits=simulated["logits"][..., ::-1].reshape(-1, 3))],

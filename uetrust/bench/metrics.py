@@ -253,7 +253,7 @@ def compared_text(
         for text in (
             (leaf,)
             if leaf in TEXT_COLUMNS
-            else PROVIDERS[PROVIDER_OF[leaf]].leaves[leaf]
+            else PROVIDERS[PROVIDER_OF[leaf]].statistics[leaf]
             if leaf in PROVIDER_OF
             else ()
         )

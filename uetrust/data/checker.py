@@ -407,7 +407,7 @@ def check_summaries(
     """
     if len(summaries) != len(bulletins):
         raise ValueError(
-            f"judge needs one summary per bulletin, got {len(summaries)} summaries and "
+            f"check_summaries needs one summary per bulletin, got {len(summaries)} summaries and "
             f"{len(bulletins)} bulletins; repeat the rows for several summaries of one bulletin"
         )
     rows = zip(bulletins["id"], summaries, bulletins["facts"], bulletins["main"])

@@ -101,7 +101,8 @@ def _sample_size_note(size):  # size: effective sample size of the risk
     if not size < CAUTION_SAMPLE_SIZE:
         return ""
     return (
-        f"{'interval unreliable' if size < UNRELIABLE_SAMPLE_SIZE else 'caution'}: {size:.0f} risk carriers"
+        f"{'interval unreliable' if size < UNRELIABLE_SAMPLE_SIZE else 'caution'}: "
+        f"effective sample size of the risk {size:.0f}"
     )
 
 
@@ -310,7 +311,9 @@ def _difference_p(group, value, se):  # Two-sided p of two methods under one met
     terms = (group.weights[1] - group.weights[0]) * group.risk[:, 0]
     statistic, sd = (terms.sum(), np.sqrt((terms**2).sum())) if few else (value, se)
     z = statistic / sd if sd > 0 else 0.0
-    return 2 * ndtr(-abs(z)), "sign-flip test: few risk carriers" if few else "paired jackknife"
+    return 2 * ndtr(
+        -abs(z)
+    ), "sign-flip test: small effective sample size of the risk" if few else "paired jackknife"
 
 
 def prr_difference(

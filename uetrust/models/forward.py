@@ -38,7 +38,7 @@ def token_stats(
     tokens: torch.Tensor,  # Token that stands there, shape [N]
     topk: int = 0,  # How many of the largest entries to keep
     extra_stats: tuple = (),  # Further statistics of a row, of `EXTRA_TOKEN_STATS`
-    # logp [N] and entropy [N] in nats, top_ids and top_logp [N, k], each of `wide` [N]
+    # logp [N] and entropy [N] in nats, top_ids and top_logp [N, k], each of `extra_stats` [N]
 ) -> dict[str, torch.Tensor]:
     "Token statistics: log-probability, entropy, top-k and further statistics of rows over the vocabulary."
     top = log_probs.topk(min(topk, log_probs.shape[1]))
@@ -120,7 +120,7 @@ class Layout:
     "How a prefix and a text become the input of a model"
 
     # Causal: first id of the input; 'bos': the start token, unless the prefix begins with it or comes as ids
-    first: str | int | None = "bos"
+    prefix_token: str | int | None = "bos"
     sep: str = ""  # Text between prefix and text, never cut
     joined: bool = False  # Causal: tokenise prefix, separator and text as one string, not each alone
     special: bool = True  # Seq2seq: score the special tokens that the tokenizer puts around a text
@@ -194,8 +194,8 @@ def _decoder_item(model, prefix, text, layout, window):  # One window for everyt
     parts = (prefix, layout.sep, text)
     joined = _ids_by_part(model, *parts) if layout.joined else [_token_ids(model, part) for part in parts]
     body, sep, ids = joined
-    first = model.tokenizer.bos_token_id if layout.first == "bos" else layout.first
-    has_start = layout.first == "bos" and (body[:1] == [first] or not isinstance(prefix, str))
+    first = model.tokenizer.bos_token_id if layout.prefix_token == "bos" else layout.prefix_token
+    has_start = layout.prefix_token == "bos" and (body[:1] == [first] or not isinstance(prefix, str))
     opening = [] if has_start or first is None else [first]
     ids = ids + [model.tokenizer.eos_token_id] * layout.eos
     over = max(len(opening + body + sep + ids) - window, 0)
@@ -204,7 +204,7 @@ def _decoder_item(model, prefix, text, layout, window):  # One window for everyt
     if not opening + body + sep:
         raise ValueError(
             f"nothing stands before the text, so {model.id} cannot predict its first token: give a prefix, "
-            "a separator or Layout(first=...)"
+            "a separator or Layout(prefix_token=...)"
         )
     return ModelInput((*opening, *body, *sep), tuple(ids[: len(ids) - (over - cut)]), cut, over - cut)
 
@@ -350,12 +350,12 @@ def _chunk_logits(model, states, chunk):
     return model.logits(torch.nn.functional.pad(states, (0, 0, 0, spare)))[: len(states)].float()
 
 
-def _network_stats(model, states, tokens, chunk, contexts, topk=0, wide=()):
+def _network_stats(model, states, tokens, chunk, contexts, topk=0, extra_stats=()):
     # Token statistics of one network; states: [N, D]
     def part(where):
         logits = _chunk_logits(model, states[where], chunk)
         rows = (_processed(logits, contexts[where]) if contexts else logits).log_softmax(1)
-        return token_stats(rows, tokens[where], topk, wide)
+        return token_stats(rows, tokens[where], topk, extra_stats)
 
     return _concatenated([part(slice(i, i + chunk)) for i in range(0, len(tokens), chunk)])
 
@@ -458,7 +458,7 @@ class TokenStats:
     top_logp: np.ndarray  # Their log p, [L, k]
     cut: int = 0  # Tokens of the prefix that did not fit
     text_cut: int = 0  # Tokens of the text that did not fit
-    wide: dict = field(default_factory=dict)  # Name to a further statistic per token, [L]
+    extra_stats: dict = field(default_factory=dict)  # Name to a further statistic per token, [L]
     hidden: dict = field(default_factory=dict)  # Name to hidden state, float32 [D]
     # Name to per-token statistics of the ensemble: logp and entropy [M, L], the rest [L]
     members: dict = field(default_factory=dict)
@@ -506,7 +506,7 @@ def _as_reading(model, text, stats, hidden, members):  # Tensors of one text as 
         np.array(text, dtype=int),
         special=np.isin(text, model.tokenizer.all_special_ids),
         top_ids=arrays.pop("top_ids"),
-        wide=arrays,
+        extra_stats=arrays,
         hidden=hidden,
         members=kept,
         **logps,
@@ -524,7 +524,7 @@ def _no_dropout(model, rate):  # Error for an ensemble whose members would all b
 class _Scorer:  # The arguments of one call of `score_tokens`, and the three steps that need them
     model: Model
     topk: int
-    wide: tuple
+    extra_stats: tuple
     hidden: tuple
     generation: dict | None
     members: list | None
@@ -565,7 +565,9 @@ class _Scorer:  # The arguments of one call of `score_tokens`, and the three ste
             contexts = _rule_contexts(self.model, prompts, texts, self.generation)
         if self.members is None:
             kept = {}
-            stats = _network_stats(self.model, flat[0], tokens, self.chunk, contexts, self.topk, self.wide)
+            stats = _network_stats(
+                self.model, flat[0], tokens, self.chunk, contexts, self.topk, self.extra_stats
+            )
         else:
             stats, kept = _ensemble_stats(self.model, flat, tokens, lengths, self.topk, self.chunk, contexts)
         self.text_tokens += len(tokens) * len(networks)
@@ -595,15 +597,15 @@ class _Scorer:  # The arguments of one call of `score_tokens`, and the three ste
         return [done[i] for i in range(len(rows))]
 
 # %% ../../nbs/03_models/02_forward.ipynb #30bf2c0d
-def _check_request(model, wide, hidden, logits, generation, members):
+def _check_request(model, extra_stats, hidden, logits, generation, members):
     # Errors in the arguments, before anything is computed
-    if unknown := [name for name in wide if name not in EXTRA_TOKEN_STATS]:
+    if unknown := [name for name in extra_stats if name not in EXTRA_TOKEN_STATS]:
         raise ValueError(
             f"there is no {preview(unknown)} of a row over the vocabulary; there are "
             f"{preview(EXTRA_TOKEN_STATS)}"
         )
-    if wide and members is not None:
-        raise ValueError(f"{preview(wide)} belong to one network: compute them without members")
+    if extra_stats and members is not None:
+        raise ValueError(f"{preview(extra_stats)} belong to one network: compute them without members")
     if model.kind not in HIDDEN_STATES:
         raise ValueError(
             f"{model.id} is an encoder and gives no token probabilities; a seq2seq or causal model is needed"
@@ -641,12 +643,12 @@ def _score_units(scorer, units):  # (unit, text) -> Reading
     return done
 
 
-def _empty_reading(topk, wide):  # Of an empty text
+def _empty_reading(topk, extra_stats):  # Of an empty text
     return TokenStats(
         *(np.zeros(0, dtype) for dtype in (int, float, float, bool)),
         np.zeros((0, topk), int),
         np.zeros((0, topk)),
-        wide={name: np.zeros(0) for name in wide},
+        extra_stats={name: np.zeros(0) for name in extra_stats},
     )
 
 
@@ -696,7 +698,7 @@ def score_tokens(
     return out
 
 # %% ../../nbs/03_models/02_forward.ipynb #597225e5
-FFLM_LAYOUT = Layout(first=0, sep="TL;DR ", window=2048)
+FFLM_LAYOUT = Layout(prefix_token=0, sep="TL;DR ", window=2048)
 
 
 def fflm_passes(

@@ -405,7 +405,7 @@ TLDR_TEMPLATE, IN_OTHER_WORDS_TEMPLATE = (
     " In other words , ",
 )  # What GPTScore puts after a source, and after another summary
 GPT_LAYOUT = dict(
-    first=None, joined=True, window=1000
+    prefix_token=None, joined=True, window=1000
 )  # How it reads with GPT-2: options of `uetrust.models.forward.Layout`
 
 
@@ -417,7 +417,7 @@ class NarcissismModel:
     family: str  # Models of one family share an architecture and pretraining
     size: str  # Class of size within the family, where its name has one
     tuned: str  # Summaries it was fine-tuned on: 'CNN', 'XSUM' or none
-    leaves: str  # First part of the names of its stored statistics, such as 'bart' of bart_logp_...
+    statistic_prefix: str  # First part of the names of its stored statistics, such as 'bart' of bart_logp_...
     score: str  # Registered score, reference-free
     reference_score: str  # Registered score, reference-based
     prefix: str = ""  # Put before the source
@@ -428,7 +428,7 @@ class NarcissismModel:
     def layout(
         self,
     ) -> dict:  # Options of `uetrust.models.forward.Layout`; for an API only the separator matters
-        return dict(sep=self.suffix) | (GPT_LAYOUT if self.leaves == "gpt" else dict(window=1024))
+        return dict(sep=self.suffix) | (GPT_LAYOUT if self.statistic_prefix == "gpt" else dict(window=1024))
 
 
 FAMILY_SCORES = dict(  # Name of the statistics, score and reference_score, of a family or behind an API

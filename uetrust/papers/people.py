@@ -376,13 +376,12 @@ def prr_behind_reversed(
 def length_lines(
     alone: pd.DataFrame,  # PRR of lengths as uncertainties, from `uetrust.evaluation.prr.prr_table`
     count: int,  # Summaries
-    series: str = "null interval",  # Name of the last series
 ) -> pd.DataFrame:  # label, series, value, lo, hi, n for `uetrust.report.plots.plot_intervals`
     "PRR of each length beside the null interval."
     words = alone.query("method=='words'")
     null = dict(
         label=list(words["metric"]),
-        series=f"{series}, {count:,}",
+        series=f"null interval, {count:,}",
         value=0.0,
         lo=-1.96 * words["null_sd"],
         hi=1.96 * words["null_sd"],

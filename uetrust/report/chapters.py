@@ -108,7 +108,7 @@ def table_conclusion(
     by_mean = r[r["judged_by"].str.endswith("shared by all rows")].sort_values("rank")
     first, tied = by_mean.iloc[0], by_mean["rank_lo"].eq(1).sum()
     return (
-        f"{c['inside'].sum()} of {len(c)} cells ({c['inside'].mean():.0%}) lie inside the band of chance "
+        f"{c['inside'].sum()} of {len(c)} cells ({c['inside'].mean():.0%}) lie inside the null interval "
         f"at N = {n:,}, so their sign says nothing. "
         f"By the mean, {first['method']} comes first; if the errors of the rows move together, "
         f"{tied} of {len(by_mean)} {what} could be first."
@@ -135,7 +135,7 @@ def save_table(
         names={metric: short_metric_name(metric) for metric in known},
         dims={metric: metric_dimension(metric) for metric in known},
         title=f"Table {name[1:]}: {table_title(name)}",
-        foot=f"hatched: inside {NULL_HALF_WIDTH} SD of chance ({inside.to_numpy().sum()} of {inside.size} "
+        foot=f"hatched: inside {NULL_HALF_WIDTH} SD of the null ({inside.to_numpy().sum()} of {inside.size} "
         f"cells)",
     )
     save_figure(ax.figure, stem)

@@ -23,7 +23,7 @@ from uetrust.core.settings import (
 )
 from ..generation.decoding import Decoding, decoding_preset
 from ..nlg.likelihood import FAMILY_SCORES, NARCISSISM_MODELS
-from ..stats.table import ATTENTION_STATISTICS, PASSES
+from ..stats.table import ATTENTION_STATISTICS, PASSES, no_such_pass
 
 # %% ../../nbs/09_scoring/07_generators.ipynb #99188a03
 GENERATOR_PASSES = (
@@ -113,9 +113,7 @@ def _check_steps(generator, section_name):
 def _check_values(generator, section_name):
     "Refuse unknown passes, comparisons and kinds of likelihood."
     if bad := [name for name in generator.passes if name not in GENERATOR_PASSES]:
-        raise LookupError(
-            f"{section_name}: there is no pass {preview(bad)}; there are {preview(GENERATOR_PASSES)}"
-        )
+        raise LookupError(f"{section_name}: {no_such_pass(bad[0], GENERATOR_PASSES)}")
     if bad := [name for name in generator.compare if name not in COMPARISON_STEPS]:
         raise LookupError(
             f"{section_name}: nothing compares {preview(bad)}; there are {preview(COMPARISON_STEPS)}"

@@ -109,7 +109,7 @@ def _missing_for(name, texts, models):
     group = PROVIDER_OF[name]
     maker = PROVIDERS[group]
     missing = [
-        f"the column {need}" for need in maker.leaves[name] if need in TEXT_COLUMNS and need not in texts
+        f"the column {need}" for need in maker.statistics[name] if need in TEXT_COLUMNS and need not in texts
     ]
     if maker.family != "" and not _model_of(group, models):
         keys = " or ".join(dict.fromkeys(repr(key) for key in (group, maker.family) if key))
@@ -180,9 +180,9 @@ def _or_advice(function):
 # %% ../../nbs/09_scoring/04_metrics.ipynb #aac103da
 def _per_reference(name, owner):
     "Whether an input is computed for each of several references separately."
-    if owner is None or name not in PROVIDER_OF or PROVIDERS[PROVIDER_OF[name]].several:
+    if owner is None or name not in PROVIDER_OF or PROVIDERS[PROVIDER_OF[name]].takes_reference_lists:
         return False
-    needs = PROVIDERS[PROVIDER_OF[name]].leaves[name]
+    needs = PROVIDERS[PROVIDER_OF[name]].statistics[name]
     return any(need == "reference" or _per_reference(need, owner) for need in needs)
 
 
@@ -221,7 +221,7 @@ def _plan(wanted, models, owner):
     for name, reader in readers.items():
         key = PROVIDER_OF[name], _per_reference(name, owner)
         plan.setdefault(reader, {}).setdefault(key, []).append(name)
-        needs = [need for need in PROVIDERS[PROVIDER_OF[name]].leaves[name] if need in PROVIDER_OF]
+        needs = [need for need in PROVIDERS[PROVIDER_OF[name]].statistics[name] if need in PROVIDER_OF]
         before.setdefault(reader, set()).update(model_key(PROVIDER_OF[need], models) for need in needs)
     order = list(PROVIDERS)
     return {
@@ -241,7 +241,7 @@ class _Computed:
 
     def reason_stopped(self, group, wanted):
         "What to install for the statistics from which a group is computed; '' when they are there."
-        needs = (need for name in wanted for need in PROVIDERS[group].leaves[name])
+        needs = (need for name in wanted for need in PROVIDERS[group].statistics[name])
         return next((self.absent[need] for need in needs if need in self.absent), "")
 
     def needs_model(self, groups):
@@ -252,10 +252,10 @@ class _Computed:
         group, per_reference = key
         advice = self.reason_stopped(group, wanted)
         if not advice:
-            needs = {"hypothesis", *chain(*(PROVIDERS[group].leaves[name] for name in wanted))}
+            needs = {"hypothesis", *chain(*(PROVIDERS[group].statistics[name] for name in wanted))}
             available = {name: values for name, values in (inputs | self.statistics).items() if name in needs}
             given = _view(available, owner, per_reference)
-            result, advice = _or_advice(partial(PROVIDERS[group].make, model, given, wanted, **options))
+            result, advice = _or_advice(partial(PROVIDERS[group].compute, model, given, wanted, **options))
         if advice:
             self.absent |= dict.fromkeys(wanted, advice)
             return False

@@ -105,7 +105,7 @@ def _white_box(job, sources, progress):
             job.folder / "keywords", texts, model.tokenizer, tagger, job.tagger, progress=progress
         )
     _ask_model(job, sources, model, progress)
-    if "states" in generator.passes:
+    if "hidden" in generator.passes:
         for what, data in (("train", job.train), ("background", job.background)):
             if data:
                 _reference_states(job, what, load_samples(data), model, progress)
@@ -140,11 +140,11 @@ def _reference_states(job, what, data, model, progress):
     from uetrust.stats.passes import compute_likelihoods, reference_bank
 
     compute_likelihoods(
-        job.folder / f"{what}-states",
+        job.folder / f"{what}-hidden",
         reference_bank(job.folder / what, job.dataset, data, progress=progress),
         data,
         model,
-        PASSES["states"],
+        PASSES["hidden"],
         job.generator.decoding,
         f"states of {what}",
         progress=progress,
@@ -177,8 +177,8 @@ def _pass(name, job, given, progress):
 
 def _compare(job, sources, tokenizer, progress):
     "What other checkpoints compute about the texts. A black box has no tokenizer and no own readings."
-    own = "own" in job.generator.passes
-    asked = {name for name in job.generator.compare if own or name not in ("alternatives", "relevance")}
+    white_box = "conditional" in job.generator.passes
+    asked = {name for name in job.generator.compare if white_box or name not in ("alternatives", "relevance")}
     if job.nli and asked & {"entailments", "sentences", "alternatives"}:
         _compare_by_nli(job, asked, tokenizer, progress)
     if job.encoder and asked & {"embeddings", "relevance"}:
@@ -196,7 +196,7 @@ def _compare_by_nli(job, asked, tokenizer, progress):
         compute_sentence_entailments(folder / "sentences", texts, model, progress=progress)
     if "alternatives" in asked:
         compute_alternatives(
-            folder / "alternatives", texts, folder / "own", tokenizer, model, progress=progress
+            folder / "alternatives", texts, folder / "conditional", tokenizer, model, progress=progress
         )
 
 

@@ -49,13 +49,15 @@ TEXT_COLUMNS = ("hypothesis", "source", "reference")
 class StatProvider(NamedTuple):
     "Statistics that one model computes"
 
-    leaves: dict  # Statistic -> texts and other statistics that it is computed from, besides the hypothesis
+    statistics: (
+        dict  # Statistic -> texts and other statistics that it is computed from, besides the hypothesis
+    )
     # (model, inputs, names of wanted statistics, **options of the pass) -> (statistics, and tokens of each
     # that did not fit [N])
-    make: Callable
+    compute: Callable
     # Key of `models` that is used where the group has no model of its own; '' where no model is needed
     family: str | None = None
-    several: bool = False  # Takes a list of references as it takes one
+    takes_reference_lists: bool = False  # Takes a list of references as it takes one
 
 
 def _by_text(**names):
@@ -658,7 +660,7 @@ PROVIDERS = dict(  # Group of statistics -> how they are computed
         _by_text(none="embedding_hypothesis", reference="embedding_reference"), _text_embeddings
     ),
 )
-PROVIDER_OF = {statistic: group for group, maker in PROVIDERS.items() for statistic in maker.leaves}
+PROVIDER_OF = {statistic: group for group, maker in PROVIDERS.items() for statistic in maker.statistics}
 _SHIPPED = dict(  # Group or family -> name of a small model of the repository
     bart="bart",
     t5="t5",

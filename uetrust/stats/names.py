@@ -25,22 +25,22 @@ def _prefixed(columns, prefix=""):  # Column -> statistic
 
 STATISTIC_COLUMNS = dict(  # Folder of stored statistics -> kind of text -> column -> statistic
     texts=dict(greedy=dict(text="greedy_text"), sample=dict(text="sample_texts")),
-    own=dict(
+    conditional=dict(
         greedy=_prefixed("ids logp entropy special top_ids top_logp", "greedy_"),
         sample=_prefixed("logp special", "sample_"),
     ),
     vocabulary=dict(greedy=_prefixed("self_certainty renyi fisher_rao dominant allowed", "greedy_")),
-    states=dict(greedy=dict(decoder_mean="greedy_state")),
+    hidden=dict(greedy=dict(decoder_mean="greedy_state")),
     processed=dict(
         greedy=dict(logp="processed_logp", entropy="processed_entropy", allowed="processed_finite")
     ),
-    alone=dict(greedy=dict(logp="alone_logp")),
-    members=dict(
+    unconditional=dict(greedy=dict(logp="unconditional_logp")),
+    mc_dropout=dict(
         greedy=_prefixed("member_logp member_entropy member_du")
         | {f"member_{term}": term for term in "pe_tu pe_mi pe_epkl pe_rmi ep_tu ep_mi ep_epkl ep_rmi".split()}
     ),
     asked=dict(greedy=dict(true="true_logp", false="false_logp", true_processed="true_processed_logp")),
-    sample_states=dict(sample=dict(decoder_last="sample_states")),
+    sample_hidden=dict(sample=dict(decoder_last="sample_states")),
     attention=dict(greedy=_prefixed("attention_previous attention_log_self prompt_log_self")),
     attention_max=dict(greedy=_prefixed("attention_max")),
     elicited=dict(greedy=_prefixed("elicited_attention")),
@@ -115,16 +115,16 @@ def shard_statistics(
 STATISTIC_COSTS = dict(
     data="nothing",
     texts="1 greedy and K drawn texts",
-    own="1+K texts read by the generator",
+    conditional="1+K texts read by the generator",
     vocabulary="1 text read by the generator",
-    states="1 text read by the generator",
+    hidden="1 text read by the generator",
     processed="1+K texts read by the generator",
-    alone="1 text read by the generator without its source",
-    members="1 text read by M members",
+    unconditional="1 text read by the generator without its source",
+    mc_dropout="1 text read by M members",
     asked="1 question to the generator",
     attention="1 text read by the generator with its attention maps",
     attention_max="the same, L numbers per token kept",
-    sample_states="K texts read by the generator",
+    sample_hidden="K texts read by the generator",
     elicited="1 question read by the generator with its attention maps",
     focus="1 text read by the generator, n documents counted",
     keywords="1 text tagged",
@@ -174,7 +174,7 @@ def run_statistics(
     tables = {
         name: read_statistics(path)
         for name in ("train", "background")
-        if Store(path := Path(folder) / f"{name}-states", "readings").json.exists()
+        if Store(path := Path(folder) / f"{name}-hidden", "readings").json.exists()
     }
     states = {f"{name}_states": np.stack(table["decoder_mean"]) for name, table in tables.items()}
     if "train" not in tables:

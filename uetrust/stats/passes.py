@@ -77,7 +77,7 @@ def token_columns(
     if forward_pass.topk:
         columns |= dict(top_ids=reading.top_ids.astype("int32"), top_logp=reading.top_logp.astype("float32"))
     members = {f"member_{name}": np.asarray(array, float) for name, array in reading.members.items()}
-    return columns | reading.wide | reading.hidden | members
+    return columns | reading.extra_stats | reading.hidden | members
 
 
 def _inputs(
@@ -122,7 +122,7 @@ def compute_likelihoods(
         asked=asdict(forward_pass)
         | dict(
             kinds=list(forward_pass.kinds),
-            wide=list(forward_pass.wide),
+            extra_stats=list(forward_pass.extra_stats),
             hidden=list(asked["hidden"]),
             rules=asked["generation"],
         ),
@@ -136,7 +136,7 @@ def _read_options(m, p, settings):  # Arguments of `score_tokens` for a pass
     rules = dict(max_new_tokens=settings.max_new_tokens, min_length=settings.min_length)
     return dict(
         topk=p.topk,
-        extra_stats=p.wide,
+        extra_stats=p.extra_stats,
         hidden=tuple(state for state in p.hidden if state in HIDDEN_STATES[m.kind]),
         logits=p.logits,
         # With the checkpoint's own rules they are what `generate` obeyed

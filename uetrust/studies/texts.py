@@ -37,7 +37,7 @@ def bank_counts(
 
 # %% ../../nbs/11_studies/01_texts.ipynb #b97400f5
 def token_summary(
-    readings: pd.DataFrame,  # From `read_readings`, of pass 'own'
+    readings: pd.DataFrame,  # From `read_readings`, of pass 'conditional'
     # By kind: texts, tokens (mean), logp and entropy (mean per token, nats),
     # first (share of tokens that were the most probable)
 ) -> pd.DataFrame:

@@ -299,10 +299,10 @@ def _minus_information(logp, alone, weight):  # Mean of weight*alone - logp; the
 )
 def pmi(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]
-    alone_logp: np.ndarray,  # log p of the same tokens without the source, shape [L]; the first is not used
+    unconditional_logp: np.ndarray,  # log p of the same tokens without the source, shape [L]; first unused
 ) -> float:  # Negative when the source made the words likelier
     "Minus the mean pointwise mutual information of words and source."
-    return _minus_information(greedy_logp, alone_logp, 1.0)
+    return _minus_information(greedy_logp, unconditional_logp, 1.0)
 
 
 @ue(
@@ -322,13 +322,13 @@ def pmi(
 def cpmi(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]
     greedy_entropy: np.ndarray,  # Entropy of the distribution at each token, shape [L]
-    alone_logp: np.ndarray,  # log p of the same tokens without the source, shape [L]; the first is not used
+    unconditional_logp: np.ndarray,  # log p of the same tokens without the source, shape [L]; first unused
     tau: float = 0.0656,  # Entropy from which the term without the source is subtracted, in nats
     lam: float = 3.599,  # Weight of the subtracted term there
 ) -> float:  # Equal to `perplexity` when no token reaches `tau`
     "Conditional pointwise mutual information: `pmi` only where the entropy is high."
     weight = np.where(np.asarray(greedy_entropy) >= tau, lam, 0.0)
-    return _minus_information(greedy_logp, alone_logp, weight)
+    return _minus_information(greedy_logp, unconditional_logp, weight)
 
 # %% ../../nbs/06_ue/01_information.ipynb #99d9afd8
 @ue(

@@ -76,7 +76,7 @@ def _scores_by(evaluator, texts, folder, progress):  # Texts x forms
         for form, score, column in zip(EVALUATOR_FORMS, scores, ("source", "reference"))
         if column in given
     }
-    models = {evaluator.leaves: resolve_checkpoint(evaluator.checkpoint)}
+    models = {evaluator.statistic_prefix: resolve_checkpoint(evaluator.checkpoint)}
     table = cached_metrics(folder, rows, models, list(forms), progress)
     return wide_table(table).rename(columns=forms).loc[rows["id"]].set_axis(texts.index)
 
