@@ -79,12 +79,11 @@ def test_a_study_is_what_its_draw_says(scores):
     def pick(s):
         return max(uncertainty, key=lambda c: prr(s.iloc[seen], uncertainty[c].iloc[seen]).value)
 
-    best = max(uncertainty, key=lambda c: prr(truth, uncertainty[c]).value)
     for m, s in [*quality.items(), ("truth", truth)]:
-        assert d.at[m, "true_prr"] == pytest.approx(on_rest[pick(s)]) and d.at[m, "right"] == (
-            pick(s) == best
-        )
-        assert d.at[m, "loss"] == pytest.approx(on_rest[pick(truth)] - on_rest[pick(s)])
+        assert d.at[m, "true_prr"] == pytest.approx(on_rest[pick(s)])
+        assert d.at[m, "regret"] == pytest.approx(max(on_rest.values()) - on_rest[pick(s)])
+        assert d.at[m, "excess"] == pytest.approx(on_rest[pick(truth)] - on_rest[pick(s)])
+    assert d.at[cs.RANDOM_METHOD, "true_prr"] == pytest.approx(np.mean(list(on_rest.values())))
 
 
 def test_larger_studies_and_better_metrics_pick_better(scores):
@@ -93,10 +92,11 @@ def test_larger_studies_and_better_metrics_pick_better(scores):
         quality.assign(copy=quality["m2"]), uncertainty, truth, sizes=(8, 40), draws=300
     ).set_index(["n", "metric"])
     assert (
-        d.at[(40, "truth"), "right"] > d.at[(8, "truth"), "right"]
+        d.at[(40, "truth"), "regret"] < d.at[(8, "truth"), "regret"] < d.at[(8, cs.RANDOM_METHOD), "regret"]
         and d.at[(40, "truth"), "true_prr"] > d.at[(8, "truth"), "true_prr"]
     )
-    assert d.at[(40, "m2"), "loss"] > d.at[(40, "m1"), "loss"] > 0 and abs(d.at[(40, "m0"), "loss"]) < 1e-12
+    assert d.at[(40, "m2"), "excess"] > d.at[(40, "m1"), "excess"] > 0
+    assert abs(d.at[(40, "m0"), "excess"]) < 1e-12
     assert d.loc[(8, "copy")].equals(d.loc[(8, "m2")])
 
 
@@ -117,7 +117,7 @@ def test_a_draw_in_which_a_metric_is_constant_is_no_study(scores):
     assert (
         0 < d.at["rare", "studies"] < 80
         and d.at["truth", "studies"] == 200
-        and np.isfinite(d.at["rare", "right"])
+        and np.isfinite(d.at["rare", "regret"])
     )
 
 
@@ -263,35 +263,4 @@ def test_every_profile_names_evaluators_that_are_known(name):
     e = ql.metric_models(profile(name)["metric_models"].split())
     assert set(e) <= {*PROVIDERS, *(m.family for m in PROVIDERS.values())} and bool(e) == (
         name != "aeslc-tiny"
-    )
-
-
-# What the README shows
-def test_readme_shows_what_the_demo_found(tmp_path):
-    from uetrust.core.settings import root
-    from uetrust.report.plots import plot_picks, save_figure
-
-    picked = pd.read_csv(root() / "data" / "demo_picks.csv")
-    save_figure(plot_picks(picked, "What a metric would have a reader choose"), tmp_path / "picks")
-    assert f"<!-- demo -->\n{cs.selection_headline(picked)}\n<!-- end -->" in (
-        root() / "README.md"
-    ).read_text(encoding="utf-8")
-    assert (tmp_path / "picks.png").read_bytes() == (root() / "docs" / "picks.png").read_bytes()
-
-
-def test_the_headline_counts_what_is_picked():
-    picked = pd.DataFrame(
-        dict(
-            generator=["g"] * 4 + ["h"],
-            metric=list("abcda"),
-            pick=list("xxyzx"),
-            true_prr=[0.5, 0.5, 0.3, 0.1, 0.2],
-            best=[0.5] * 4 + [0.4],
-            chance=0.15,
-        )
-    )
-    assert (
-        "chosen by 50% on g, 0% on h" in (said := cs.selection_headline(picked))
-        and "median loss of PRR is 0.10 on g, 0.20 on h" in said
-        and "1 of 4 choices on g, 0 of 1 choices on h" in said
     )

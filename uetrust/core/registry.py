@@ -48,6 +48,11 @@ class Entry:
         return tuple(p.name for p in signature(self.fn).parameters.values() if p.default is p.empty)
 
     @property
+    def baseline(self):
+        "Whether it is a yardstick, such as a length, that a method must beat, and no method."
+        return self.kind == "ue" and self.fn.__module__.endswith(".baselines")
+
+    @property
     def summary(self):
         "First line of the docstring."
         return (self.fn.__doc__ or "").strip().split("\n")[0]

@@ -286,21 +286,19 @@ def by_quality(
 def choice_sentence(
     quality: str,  # Rating by people
     worth: pd.Series,  # PRR of each uncertainty against this rating
-    chosen: pd.DataFrame,  # From `uetrust.studies.cross.selected_methods`
     trials: pd.DataFrame,  # From `uetrust.studies.cross.power_study`, one size
+    families: pd.Series,  # From `uetrust.studies.cross.metric_families`
     count: int,  # Summaries
-) -> str:  # Three sentences
-    "Which uncertainty is best by one rating, and how often metrics and small studies choose it."
-    lost, size = chosen.loc[chosen["loss"] > 0, "loss"], int(trials["n"].iloc[0])
-    trials = trials.set_index("metric")
-    metrics, people = trials.drop(index="truth"), trials.loc["truth"]
+) -> str:  # Two sentences
+    "Which uncertainty is best by one rating, and what the choice of a small study loses."
+    regret, size = trials.set_index("metric")["regret"], int(trials["n"].iloc[0])
+    family = regret[families.index].groupby(families).mean()
     return (
         f"{quality.capitalize()} by people, {count:,} summaries: of {len(worth)} uncertainties "
-        f"{worth.idxmax()} is best (PRR {worth.max():.2f}). {int((chosen['loss'] == 0).sum())} of "
-        f"{len(chosen)} metrics with a reference choose it, the others lose {lost.median():.2f} in the "
-        f"median. Studies of {size} summaries that ask people choose it in {people['right']:.0%} of cases "
-        f"and reach {people['true_prr']:.2f} on other summaries; with the median metric "
-        f"{metrics['right'].median():.0%} and {metrics['true_prr'].median():.2f}."
+        f"{worth.idxmax()} has the largest PRR ({worth.max():.2f}). The choice of a study of {size} "
+        f"summaries loses, in PRR by people on the other summaries, {regret['truth']:.2f} if it asks people, "
+        f"{family.median():.2f} by a metric with a reference (median of {len(family)} families) and "
+        f"{regret['a random method']:.2f} by a random draw."
     )
 
 

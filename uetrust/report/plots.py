@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['QUALITY_COLORS', 'VERDICT_COLORS', 'STATUS_COLORS', 'save_figure', 'plot_agreement', 'plot_prr', 'plot_spread',
-           'plot_curve', 'plot_verdicts', 'plot_intervals', 'plot_interval_panels', 'plot_histograms', 'plot_picks',
-           'plot_status']
+           'plot_curve', 'plot_verdicts', 'plot_intervals', 'plot_interval_panels', 'plot_histograms', 'plot_status']
 
 # %% ../../nbs/12_report/01_plots.ipynb #cdc6a9a2
 import numpy as np
@@ -358,50 +357,6 @@ def plot_histograms(
     fig.suptitle(title, fontsize=10)
     fig.supxlabel("score (bars: share of all scores)", fontsize=8)
     fig.tight_layout()
-    return fig
-
-# %% ../../nbs/12_report/01_plots.ipynb #d35bda07
-def _draw_picks(ax, i, picked):  # One generator at position i: the box, the bar and the dots
-    import matplotlib.pyplot as plt
-
-    best, chance = picked[["best", "chance"]].iloc[0]
-    box = plt.Rectangle((i - 0.42, -chance), 0.84, 2 * chance, color="#bbbbbb", alpha=0.6, lw=0)
-    ax.add_patch(box)
-    bar = ax.hlines(best, i - 0.42, i + 0.42, color="#228833", lw=2)
-    x = i - 0.4 + 0.025 * picked.groupby("pick").cumcount()
-    dots = ax.scatter(x, picked["true_prr"], s=9, color="#004488", zorder=3)
-    most = picked["pick"] == picked["pick"].value_counts().index[0]
-    name, end = picked["pick"][most].iloc[0], (x[most].max(), picked["true_prr"][most].iloc[0])
-    ax.annotate(name, end, (5, 2), textcoords="offset points", va="top", fontsize=7)
-    return dots, bar, box
-
-
-def plot_picks(
-    # generator, metric, pick, true_prr, best, chance, as for `uetrust.studies.cross.selection_headline`
-    picked: pd.DataFrame,
-    title: str = "",  # Above the plot
-):  # The figure
-    "PRR against the truth of the method that each metric selects, by generator."
-    import matplotlib.pyplot as plt
-
-    names = list(picked["generator"].unique())
-    fig, ax = plt.subplots(figsize=(2.1 * len(names) + 0.9, 4))
-    for i, (_, rows) in enumerate(picked.groupby("generator", sort=False)):
-        handles = _draw_picks(ax, i, rows)
-    ax.axhline(0, color="black", lw=0.6)
-    ax.set_xticks(range(len(names)), names)
-    ax.set(ylabel="PRR against the truth", xlim=(-0.5, len(names) - 0.5))
-    ax.set_title(title, pad=22)
-    ax.legend(
-        handles,
-        ["what a metric picks", "the best method", "95 % of random orders"],
-        frameon=False,
-        fontsize=8,
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=3,
-    )
-    ax.spines[["top", "right"]].set_visible(False)
     return fig
 
 # %% ../../nbs/12_report/01_plots.ipynb #5874431d

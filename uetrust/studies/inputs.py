@@ -31,7 +31,13 @@ from ..scoring.cache import metric_models as metric_models
 from ..scoring.generators import BankPlan, bank_plan
 from ..scoring.methods import score_generations, write_scores
 from ..scoring.pipeline import run_pipeline
-from .cross import oriented_metrics, power_study, selected_methods, usable_scores
+from uetrust.studies.cross import (
+    oriented_metrics,
+    power_study,
+    selected_methods,
+    usable_scores,
+    without_baselines,
+)
 from .methods import prr_by_method
 from .texts import checked_greedy_texts
 
@@ -182,6 +188,11 @@ class CrossScores(NamedTuple):
     def has_truth(self):
         return "truth" in self.quality
 
+    @property
+    def choices(self):
+        "The methods among which a study chooses: lengths and chance are yardsticks, not methods."
+        return self.uncertainty[without_baselines(self.uncertainty)]
+
 
 def paired_scores(
     methods: pd.DataFrame,  # From `method_scores`
@@ -251,7 +262,7 @@ def cross_picks(
     prr: pd.DataFrame,  # From `cross_prr`
 ) -> pd.DataFrame:  # As from `uetrust.studies.cross.selected_methods`
     "What each metric picks, and what that method is worth by the truth."
-    table = prr_matrix(prr, scores)
+    table = prr_matrix(prr, scores)[list(scores.choices)]
     return selected_methods(table.loc[list(scores.dims)], table.loc["truth"])
 
 
@@ -260,11 +271,11 @@ def cross_designs(
     draws: int = 2000,  # A tenth of it is the number of studies of each size, at least 20
     seed: int = 42,  # Of the draws
 ) -> pd.DataFrame:  # As from `uetrust.studies.cross.power_study`
-    "Which method studies of several sizes would pick, by the metric that they judge by."
+    "What it costs to choose a method by a study of each of several sizes, by the metric that it judges by."
     quality = scores.quality
     return power_study(
         quality[list(scores.dims)],
-        scores.uncertainty,
+        scores.choices,
         quality["truth"],
         study_sizes(len(quality)),
         max(draws // 10, 20),

@@ -24,7 +24,7 @@ from ..evaluation.prr import prr_table
 from ..evaluation.resample import jackknife_se
 from ..scoring.methods import required_inputs, required_scores
 from ..stats.names import score_runs
-from .cross import usable_scores
+from .cross import usable_scores, without_baselines
 
 # %% ../../nbs/11_studies/04_stability.ipynb #bc232ed1
 def _is_drawn(name):  # Whether a stored statistic belongs to sampled texts, alone or among others
@@ -182,6 +182,7 @@ def rank_agreement_of_levels(
     "Rank correlation and best methods of every two levels."
     levels = list(dict.fromkeys(table["level"]))
     prr = table.pivot(index="method", columns="level", values="value")[levels].dropna()
+    prr = prr.loc[without_baselines(prr.index)]
     if prr.shape[1] < 2:
         return pd.DataFrame(columns=["a", "b", "rho", "n", "best_a", "best_b", "loss"])
     pairs = agreement(prr).rename(columns=dict(label_a="a", label_b="b"))[["a", "b", "rho", "n"]]
