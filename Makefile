@@ -54,13 +54,15 @@ train--tiny-unieval: train--tiny-t5
 train--%: $(VENV)/.ready FORCE
 	@$(PY) -c 'from uetrust.training.train import train_command; train_command()' $*
 
+world: $(VENV)/.ready ## Make the large run anew and store its scores (hours; go on with the same command)
+	$(PY) scripts/earlier_models.py runs/world/models
+	$(PY) -c 'from uetrust.studies.world import store_world; print(*store_world())'
+
 cards: ## Keep what the demo says for the methods' cards and the README
 	$(MAKE) reproduce PROFILE=demo
 	cp runs/demo/tables/methods_measured.csv data/demo_methods.csv
 	$(VENV)/bin/uetrust bench --part costs
 	$(VENV)/bin/uetrust canaries --write
-	cp runs/demo/figures/metrics_picked.csv data/demo_picks.csv
-	cp runs/demo/figures/metrics_picked.png docs/picks.png
 	$(PY) scripts/headline.py
 
 docs: $(VENV)/.ready ## Build the documentation site offline into docs/_build/html

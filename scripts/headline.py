@@ -1,20 +1,20 @@
-"""Write what the demo found into the README, between its marks."""
+"""Write what the large run says into the README, between its marks, and draw its figure"""
 
 import re
 from pathlib import Path
 
-import pandas as pd
-
-from uetrust.studies.cross import selection_headline
+from uetrust.report.plots import plot_interval_panels, save_figure
+from uetrust.studies.world import world_headline
 
 readme = Path("README.md")
-said = selection_headline(pd.read_csv("data/demo_picks.csv"))
+said, rows = world_headline()
 text, n = re.subn(
-    r"(<!-- demo -->\n).*?(\n<!-- end -->)",
+    r"(<!-- world -->\n).*?(\n<!-- end -->)",
     lambda m: m[1] + said + m[2],
     readme.read_text(encoding="utf-8"),
     flags=re.S,
 )
 if n != 1:
-    raise SystemExit(f"README.md has {n} places between '<!-- demo -->' and '<!-- end -->', and needs one")
+    raise SystemExit(f"README.md has {n} places between '<!-- world -->' and '<!-- end -->', and needs one")
 readme.write_text(text, encoding="utf-8")
+save_figure(plot_interval_panels(rows, "PRR lost by choosing a method with 100 texts"), Path("docs/regret"))

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['RANDOM_METHOD', 'oriented_metrics', 'without_baselines', 'metric_families', 'usable_scores', 'selected_methods',
-           'metric_shortlist', 'choice_weights', 'study_regret', 'power_study', 'rank_residuals', 'length_strata',
-           'length_adjusted_prr']
+           'metric_shortlist', 'prr_values', 'choice_weights', 'study_regret', 'power_study', 'rank_residuals',
+           'length_strata', 'length_adjusted_prr']
 
 # %% ../../nbs/11_studies/03_cross.ipynb #66e4c6c8
 import numpy as np
@@ -105,7 +105,11 @@ def metric_shortlist(
     return pd.DataFrame(rows)
 
 # %% ../../nbs/11_studies/03_cross.ipynb #efc47459
-def _prr(quality, uncertainty):  # PRR, methods x qualities; NaN where a quality is the same for all
+def prr_values(
+    quality: np.ndarray,  # Texts x qualities, larger is better
+    uncertainty: np.ndarray,  # Texts x methods
+) -> np.ndarray:  # Methods x qualities; NaN where a quality is the same for all
+    "PRR alone, without errors."
     try:
         return PRRCells(quality, uncertainty).value
     except Undefined:
@@ -127,8 +131,8 @@ def study_regret(
     rest: np.ndarray,  # Of those that show what its choice is worth
 ) -> tuple[np.ndarray, np.ndarray]:  # True PRR of the choice, and regret: by judge, then of a random method
     "What one study chooses by each judge, and what that choice is worth on other texts."
-    weights = choice_weights(_prr(quality[seen], uncertainty[seen]))
-    true_prr = _prr(quality[rest][:, -1:], uncertainty[rest])[:, 0]
+    weights = choice_weights(prr_values(quality[seen], uncertainty[seen]))
+    true_prr = prr_values(quality[rest][:, -1:], uncertainty[rest])[:, 0]
     reached = np.append(true_prr @ weights, true_prr.mean())
     return reached, true_prr.max() - reached
 
@@ -218,7 +222,7 @@ def length_adjusted_prr(
     )
 
     def prr(scores, keep=slice(None)):
-        return _prr(truth[keep][:, None], scores.to_numpy(float)[keep])[:, 0]
+        return prr_values(truth[keep][:, None], scores.to_numpy(float)[keep])[:, 0]
 
     inside = [(prr(uncertainty, parts == stratum), (parts == stratum).sum()) for stratum in np.unique(parts)]
     plain, residual = prr(uncertainty), prr(residuals)

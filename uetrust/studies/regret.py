@@ -4,11 +4,13 @@
 
 # %% auto #0
 __all__ = ['JACKKNIFE_GROUPS', 'FEWEST_GROUPS', 'YARDSTICK_COLORS', 'YARDSTICK_LABELS', 'StudyRegret', 'choice_regret',
-           'regret_interval', 'regret_table', 'metric_regret', 'regret_rows', 'regret_sentence', 'told_apart',
-           'told_apart_sentence', 'joined_metric_regret', 'ranking_skill', 'skill_sentence', 'skill_rows', 'plot_skill']
+           'scores_regret', 'regret_interval', 'regret_table', 'metric_regret', 'regret_rows', 'regret_sentence',
+           'told_apart', 'told_apart_sentence', 'joined_metric_regret', 'ranking_skill', 'skill_sentence', 'skill_rows',
+           'plot_skill']
 
 # %% ../../nbs/11_studies/11_regret.ipynb #449d17bb
 from typing import NamedTuple
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import pandas as pd
@@ -16,8 +18,7 @@ from scipy.stats import t as student
 
 from ..core.checks import preview
 from ..core.registry import load_scores
-from ..evaluation.cells import PRRCells
-from .cross import RANDOM_METHOD, choice_weights, metric_families
+from .cross import RANDOM_METHOD, choice_weights, metric_families, prr_values
 from .sentences import counted_noun
 
 _ = load_scores()  # fills the registry
@@ -31,7 +32,7 @@ class StudyRegret(NamedTuple):
     "Mean regret over disjoint studies"
 
     mean: pd.Series  # Judge ('truth' and `RANDOM_METHOD` are two) -> mean regret, in PRR
-    left_out: pd.DataFrame  # Groups x judges: the same without the texts of each group
+    left_out: pd.DataFrame  # Groups x judges: the same without each group; no row for too few groups
     n: int  # Texts of a study
     studies: int  # Studies
     texts: int  # Texts in all
@@ -45,19 +46,19 @@ def _dealt(count, n, seed):  # Study of each text; -1 for those left over
 
 
 def _worth(x, u, kept, weights):  # Regret on some texts, by judge, then of a random method
-    true_prr = PRRCells(x[kept, -1:], u[kept]).value[:, 0]
+    true_prr = prr_values(x[kept, -1:], u[kept])[:, 0]
     return true_prr.max() - np.append(true_prr @ weights, true_prr.mean())
 
 
 def _study_regrets(x, u, place, group, k):  # Of study k, without the texts of each group, and with all
     seen = place == k
-    weights = choice_weights(PRRCells(x[seen], u[seen]).value)
+    weights = choice_weights(prr_values(x[seen], u[seen]))
     missing = np.full(x.shape[1] + 1, np.nan)  # A study is left out with its group
     without = [
         missing
         if g == group[k]
         else _worth(x, u, ~seen & ~np.isin(place, np.flatnonzero(group == g)), weights)
-        for g in range(group.max() + 1)
+        for g in range(group.max() + 1 if group.size >= FEWEST_GROUPS else 0)
     ]
     return np.stack([*without, _worth(x, u, ~seen, weights)])
 
@@ -78,10 +79,22 @@ def choice_regret(
     x, u = judges.to_numpy(float), uncertainty.to_numpy(float)
     place, studies = _dealt(len(x), n, seed), len(x) // n
     group = np.arange(studies) % min(studies, JACKKNIFE_GROUPS)
-    regret = np.nanmean([_study_regrets(x, u, place, group, k) for k in range(studies)], axis=0)
+    with catch_warnings():  # A judge that no study defines
+        simplefilter("ignore", RuntimeWarning)
+        regret = np.nanmean([_study_regrets(x, u, place, group, k) for k in range(studies)], axis=0)
     names = [*judges, RANDOM_METHOD]
     left_out = pd.DataFrame(regret[:-1], columns=names)
     return StudyRegret(pd.Series(regret[-1], names), left_out, n, studies, len(x))
+
+
+def scores_regret(
+    scores,  # `uetrust.studies.inputs.CrossScores` with the truth
+    n: int,  # Texts of a study; fewer where the texts do not hold two such studies
+    seed: int = 42,  # Of the dealing of texts to studies
+) -> StudyRegret:
+    "What choosing a method by each metric loses on the texts of one generator."
+    quality, size = scores.quality[list(scores.dims)], min(n, len(scores.quality) // 2)
+    return choice_regret(quality, scores.choices, scores.quality["truth"], size, seed)
 
 # %% ../../nbs/11_studies/11_regret.ipynb #37d63c95
 def regret_interval(
@@ -157,6 +170,8 @@ def regret_rows(
 
 
 def _with_interval(row):  # '.21 [.18, .24]'
+    if np.isnan(row["regret"]):
+        return "an undefined amount"
     interval = "" if np.isnan(row["lo"]) else f" [{row['lo']:.2f}, {row['hi']:.2f}]"
     return f"{row['regret']:.2f}{interval}"
 
@@ -176,10 +191,11 @@ def regret_sentence(
         return f"on {name} {metric} by a metric, {truth} by the truth and {chance} by a random draw"
 
     each = "; ".join(one(name, table) for name, table in tables.items())
+    intervals = "" if first["lo"].isna().all() else "brackets are 95 % intervals over "
     return (
         f"A study of {first['n'].iloc[0]} texts that chooses an uncertainty method loses, in PRR by the "
         f"truth on texts it has not seen: {each}. By a metric means the median of "
-        f"{counted_noun(families, 'family', 'families')} of metrics; brackets are 95 % intervals over "
+        f"{counted_noun(families, 'family', 'families')} of metrics; {intervals or 'means over '}"
         f"{counted_noun(int(first['studies'].iloc[0]), 'disjoint study', 'disjoint studies')} in "
         f"{first['texts'].iloc[0]:,} texts of each generator."
     )

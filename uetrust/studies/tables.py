@@ -35,7 +35,7 @@ from uetrust.studies.inputs import (
     truth_banks,
 )
 from .methods import method_results
-from .regret import choice_regret, ranking_skill
+from .regret import ranking_skill, scores_regret
 from .texts import checked_greedy_texts
 
 # %% ../../nbs/11_studies/08_tables.ipynb #f0c175d7
@@ -336,14 +336,10 @@ def regrets_everywhere(
     seed: int = 42,  # Of the dealing of texts to studies
 ) -> dict:  # Generator -> `uetrust.studies.regret.StudyRegret`
     "What choosing a method by each metric loses on the texts of each generator."
-    found = {}
-    for bank, plan in truth_banks(profile).items():
-        scores = cross_scores(profile, bank)
-        quality, size = scores.quality[list(scores.dims)], min(n, len(scores.quality) // 2)
-        found[plan.generator.name] = choice_regret(
-            quality, scores.choices, scores.quality["truth"], size, seed
-        )
-    return found
+    return {
+        plan.generator.name: scores_regret(cross_scores(profile, bank), n, seed)
+        for bank, plan in truth_banks(profile).items()
+    }
 
 
 def skills_everywhere(
