@@ -4310,6 +4310,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                     'uetrust.ue.density._distance_formula': ( '06_ue/density.html#_distance_formula',
                                                                               'uetrust/ue/density.py'),
                                     'uetrust.ue.density._robust_fit': ('06_ue/density.html#_robust_fit', 'uetrust/ue/density.py'),
+                                    'uetrust.ue.density._shrunk_variances': ( '06_ue/density.html#_shrunk_variances',
+                                                                              'uetrust/ue/density.py'),
                                     'uetrust.ue.density._states': ('06_ue/density.html#_states', 'uetrust/ue/density.py'),
                                     'uetrust.ue.density._training_states': ('06_ue/density.html#_training_states', 'uetrust/ue/density.py'),
                                     'uetrust.ue.density.add_jitter': ('06_ue/density.html#add_jitter', 'uetrust/ue/density.py'),
