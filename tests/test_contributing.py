@@ -72,7 +72,7 @@ def test_a_pasted_metric_returns_a_number_through_the_command(project):
     "a b b of the reference b b c a: three of its four words are found"
     texts = [dict(id="one", hypothesis="a b b", reference="b b c a")]
     (project / "mine.jsonl").write_text("\n".join(map(json.dumps, texts)) + "\n")
-    uetrust(project, "score", "--metrics", "rouge_1_recall", "mine.jsonl", "--out", "scores.csv")
+    uetrust(project, "score", "mine.jsonl", "--metrics", "rouge_1_recall", "--out", "scores.csv")
     table = pd.read_csv(project / "scores.csv")
     assert table["name"].tolist() == ["rouge_1_recall"] and table["value"].tolist() == [0.75]
 

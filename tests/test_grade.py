@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from uetrust.core.registry import load_scores
+from uetrust.core.segmentation import split_sentences
 from uetrust.core.settings import oracles
 from uetrust.data.bulletins import bulletins
 from uetrust.generation.decoding import HE2024_DECODING
@@ -23,7 +24,6 @@ from uetrust.nlg import alignment, fflm, heads, likelihood, nli, overlap, string
 from uetrust.scoring import metrics as g
 from uetrust.scoring.cache import cached_metrics
 from uetrust.scoring.methods import required_inputs
-from uetrust.stats.compare import split_sentences
 
 reg = load_scores()
 
@@ -167,10 +167,10 @@ def test_pairs_are_those_read_by_hand(texts, graded, model):
     ):
         logits, _ = ev.nli_grids(
             nli_model,
-            [nli.summac_grid(a, items, how, split_sentences) for a, items in zip(sources, hypotheses)],
+            [nli.summac_grid(a, items, how) for a, items in zip(sources, hypotheses)],
         )
         close(by_metric[name].iloc[:3], map(reg[name].fn, logits[:3]))
-    assert [len(x) for x in nli.summac_grid(sources[3], hypotheses[3], split=split_sentences)] == [
+    assert [len(x) for x in nli.summac_grid(sources[3], hypotheses[3])] == [
         len(split_sentences(sources[3])),
         0,
     ]
@@ -284,10 +284,7 @@ def test_trained_heads_are_those_read_by_hand(texts):
     logits, _ = hd.alignscore_logits(
         roberta,
         align,
-        [
-            (heads.alignscore_chunks(a, split_sentences), split_sentences(items))
-            for a, items in zip(sources, hypotheses)
-        ],
+        [(heads.alignscore_chunks(a), split_sentences(items)) for a, items in zip(sources, hypotheses)],
     )
     close(by_metric["alignscore"], map(heads.alignscore, logits["align_three"]))
     kept, back = (

@@ -433,6 +433,20 @@ def test_words_of_odd_texts(models):
         return words_with_first_tokens(model, model.tokenizer(text).input_ids)[1]
 
     assert of("") == [] and of("a  b") == ["a", "b"] and of(" a\nb café ") == ["a\nb", "café"]
+    assert of("  a b") == ["a", "b"] and of(" ") == []  # The first blank is a token of its own
+
+
+def test_a_leading_blank_is_not_the_first_piece_of_a_word(models, texts):
+    "With and without it the pieces whose probability counts are the same: none is a lone blank."
+    model, summary = models("tiny_bart"), texts["p01"]["summary"]
+    ids = model.tokenizer("  " + summary).input_ids
+    assert model.tokenizer.convert_ids_to_tokens(ids)[1] == "Ġ"
+    first, words = words_with_first_tokens(model, ids)
+    pieces = model.tokenizer.convert_ids_to_tokens([ids[k] for k in first])
+    assert words == summary.split() and all(piece not in ("Ġ", "▁") for piece in pieces)
+    alone = model.tokenizer(" " + summary).input_ids
+    before = words_with_first_tokens(model, alone)[0]
+    assert pieces == model.tokenizer.convert_ids_to_tokens([alone[k] for k in before])
 
 
 def test_masking_more_hides_more():

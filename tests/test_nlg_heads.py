@@ -6,6 +6,7 @@ import pytest
 
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
+from uetrust.core.segmentation import split_sentences
 from uetrust.core.settings import oracles
 from uetrust.models import classifiers as ev
 from uetrust.models import heads as hd
@@ -28,12 +29,6 @@ def texts(oracle):
 def folder(oracle):
     oracle("metrics/triples.json")
     return oracles() / "metrics/models"
-
-
-@pytest.fixture(scope="module")
-def split(oracle):
-    known = {item["text"]: item["punkt"] for item in oracle("metrics/sentence_splits.json")["items"]}
-    return known.__getitem__
 
 
 # FactCC
@@ -96,7 +91,7 @@ SCORES = dict(
 )
 
 
-def test_alignscore_is_that_of_the_release(oracle, texts, folder, split):
+def test_alignscore_is_that_of_the_release(oracle, texts, folder):
     recorded, model, head = (
         oracle("metrics/alignscore.json"),
         load_model(folder / "tiny_roberta"),
@@ -110,7 +105,7 @@ def test_alignscore_is_that_of_the_release(oracle, texts, folder, split):
         model,
         head,
         [
-            (heads.alignscore_chunks(texts[name]["source"], split), split(texts[name]["hypothesis"]))
+            (heads.alignscore_chunks(texts[name]["source"]), split_sentences(texts[name]["hypothesis"]))
             for name in ids
         ],
     )
@@ -132,23 +127,25 @@ def test_alignscore_is_that_of_the_release(oracle, texts, folder, split):
     assert cut.shape == (len(ids),)
 
 
-def test_alignscore_of_empty_texts(oracle, texts, folder, split):
+def test_alignscore_of_empty_texts(oracle, texts, folder):
     recorded, model, head = (
         oracle("metrics/alignscore.json"),
         load_model(folder / "tiny_roberta"),
         folder / "heads/alignscore_heads.safetensors",
     )
-    assert recorded["empty_claim"] == {"error": "ValueError"} and heads.alignscore_chunks("", split) == [""]
-    logits, _ = hd.alignscore_logits(model, head, [([""], split(texts["harwich"]["hypothesis"])), ([""], [])])
+    assert recorded["empty_claim"] == {"error": "ValueError"} and heads.alignscore_chunks("") == [""]
+    logits, _ = hd.alignscore_logits(
+        model, head, [([""], split_sentences(texts["harwich"]["hypothesis"])), ([""], [])]
+    )
     with pytest.raises(Undefined, match="no sentence"):
         heads.alignscore(logits["align_three"][1])
     assert 0 < heads.alignscore(logits["align_three"][0]) < 1
 
 
-def test_chunks_are_those_of_alignscore(oracle, split):
+def test_chunks_are_those_of_alignscore(oracle):
     for item in oracle("metrics/sentence_splits.json")["items"]:
         if "alignscore" in item:
-            assert heads.alignscore_chunks(item["text"], split) == (item["alignscore"]["chunks"] or [""])
+            assert heads.alignscore_chunks(item["text"]) == (item["alignscore"]["chunks"] or [""])
 
 
 # DAE

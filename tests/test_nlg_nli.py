@@ -39,19 +39,13 @@ def triples(oracle):
 
 
 @pytest.fixture(scope="module")
-def split(oracle):
-    known = {i["text"]: i["punkt"] for i in oracle("metrics/sentence_splits.json")["items"]}
-    return known.__getitem__
-
-
-@pytest.fixture(scope="module")
 def nli_model(oracle):
     oracle("metrics/triples.json")
     return load_model(oracles() / "metrics/models/tiny_bert_nli")
 
 
 @pytest.fixture(scope="module")
-def grids(oracle, triples, split, nli_model):
+def grids(oracle, triples, nli_model):
     """Logits of every granularity, (kind, parts of the source at most) -> item -> [S,H,3]; one pass reads
     each pair once"""
     ids = list(oracle("metrics/summac.json")["zs"]["zs_sentence_max_mean"])
@@ -60,7 +54,7 @@ def grids(oracle, triples, split, nli_model):
         ev.nli_grids(
             nli_model,
             [
-                nli.summac_grid(triples[i]["source"], triples[i]["hypothesis"], kind, split, most)
+                nli.summac_grid(triples[i]["source"], triples[i]["hypothesis"], kind, most)
                 for kind, most in asked
                 for i in ids
             ],
@@ -195,10 +189,10 @@ def test_the_registered_scores_are_those_and_nothing_to_compare_is_missing(oracl
         assert {i for i, logits in grids("sentence").items() if not logits.size} == {"tiny", "empty_hyp"}
 
 
-def test_parts_are_those_of_summac(oracle, split):
+def test_parts_are_those_of_summac(oracle):
     for i in oracle("metrics/sentence_splits.json")["items"]:
         for kind, want in i.get("summac", {}).items():
-            assert nli.summac_parts(i["text"], kind, split) == want
+            assert nli.summac_parts(i["text"], kind) == want
 
 
 def test_pairs_of_sentences_are_cut_to_500_tokens_longest_first(oracle, triples, nli_model):
@@ -280,9 +274,9 @@ def test_a_file_that_is_no_head_is_named(oracle):
 
 
 # What must not matter
-def test_batches_order_and_repetitions_do_not_matter(triples, split, nli_model):
+def test_batches_order_and_repetitions_do_not_matter(triples, nli_model):
     ids = [i for i in triples if i not in ("expedition_long", "copy_long")]
-    pairs = [nli.summac_grid(triples[i]["source"], triples[i]["hypothesis"], split=split) for i in ids]
+    pairs = [nli.summac_grid(triples[i]["source"], triples[i]["hypothesis"]) for i in ids]
     one, _ = ev.nli_grids(nli_model, pairs)
     for other in (
         ev.nli_grids(nli_model, pairs, batch_tokens=1)[0],

@@ -664,14 +664,14 @@ def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
         assert by_name["questeval"][i] == pytest.approx(
             qa.questeval(hypothesis, source, hypothesis_found, source_found, qh, q_s, ah, a_s, *f), abs=1e-5
         )
-        low = qa.feqa_text(hypothesis.lower(), lambda t: [x for x in t.replace(". ", ".|").split("|")])
+        low = qa.feqa_text(hypothesis.lower())
         questions = ask(low, [p.lower() for p in qa.feqa_phrases(hypothesis_found)], "feqa")
         found = qs.span_answers(
             a_model,
             [
                 (
                     q.text,
-                    qa.feqa_text(source, lambda t: [x for x in t.replace(". ", ".|").split("|")]).lower(),
+                    qa.feqa_text(source).lower(),
                 )
                 for q in questions
             ],

@@ -9,6 +9,7 @@ import pytest
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.run import ScoreRun, compute_score
+from uetrust.core.segmentation import split_sentences
 from uetrust.core.settings import oracles, root
 from uetrust.data.bulletins import bulletin
 from uetrust.generation.decoding import HE2024_DECODING
@@ -36,10 +37,7 @@ def t5():
 @pytest.fixture(scope="module")
 def run(oracle, t5):
     "All leaves of all items, in one run"
-    rec, split = (
-        oracle("metrics/unieval.json"),
-        {item["text"]: item["punkt"] for item in oracle("metrics/sentence_splits.json")["items"]},
-    )
+    rec = oracle("metrics/unieval.json")
     docs = {
         triple["id"]: triple
         for triple in oracle("metrics/triples.json")["triples"]
@@ -47,7 +45,7 @@ def run(oracle, t5):
     }
     texts = {
         key: [doc[key] for doc in docs.values()] for key in ("hypothesis", "source", "reference")
-    } | dict(sentence=[split[doc["hypothesis"]] for doc in docs.values()])
+    } | dict(sentence=[split_sentences(doc["hypothesis"]) for doc in docs.values()])
     plain, cut = unieval_answers(t5, DIMS, texts)
     fact, _ = unieval_answers(t5, ["consistency"], texts, "yes_no_fact")
     he, _ = unieval_answers(t5, ["coherence", "consistency"], texts, "yes_no_{}_he2024", PREFIX)

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
@@ -270,6 +271,32 @@ def test_with_few_states_rotation_and_unit_still_change_nothing(seed, n, unit):
     got = mahalanobis_distance(states, train)
     np.testing.assert_allclose(mahalanobis_distance(states @ rotation, train @ rotation), got, rtol=1e-6)
     assert np.isfinite(got).all()
+
+
+@pytest.mark.parametrize("pooled", [1, 7])
+def test_behind_a_layer_norm_the_distance_is_that_within_the_hyperplane(pooled):
+    "States of a real layer norm, of one token or a mean of 7: d - 1 axes vary, and nothing is shrunk"
+    torch.manual_seed(0)
+    norm = torch.nn.LayerNorm(24)
+    torch.nn.init.normal_(norm.weight, 1, 0.3)
+    torch.nn.init.normal_(norm.bias)
+    with torch.no_grad():
+        states = norm(torch.randn(400, pooled, 24) @ torch.randn(24, 24)).mean(1).numpy()
+    train, items = states[:350], states[350:]
+    normal = 1 / norm.weight.detach().numpy().astype(float)
+    assert np.ptp(states.astype(float) @ normal) < 1e-4  # They lie in the hyperplane that the weights give
+    fit = density.fit_gaussian(train)
+    assert fit.factor.shape == (24, 23)
+    basis = np.linalg.qr(np.c_[normal, np.eye(24)[:, 1:]])[0][:, 1:]  # Coordinates within it
+    within = train.astype(float) @ basis
+    inverse = np.linalg.inv(np.cov(within, rowvar=False))
+    centred = items.astype(float) @ basis - within.mean(0)
+    want = np.sqrt(np.einsum("ij,jk,ik->i", centred, inverse, centred))
+    np.testing.assert_allclose(mahalanobis(list(items), train), want, rtol=1e-6)
+    outside = items[0] + 0.01 * normal
+    assert md(mahalanobis([outside], train)[0]) == np.inf
+    few = density.fit_gaussian(train[:20])  # Fewer states than axes are shrunk, as before
+    assert few.factor.shape == (24, 24)
 
 
 def test_shrinkage_goes_from_the_covariance_to_a_ball():

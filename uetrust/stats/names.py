@@ -94,7 +94,9 @@ def _vectors(df, order):  # For each source shape [1+K,D]
 
 def _sentences(df, order):  # For each source shape [K,S,3]
     pairs = zip(df.loc[order, "sentences"], df.loc[order, "logits"])
-    return dict(nli_sentences=[logits.reshape(-1, n, 3)[..., ::-1] for n, logits in pairs])
+    return dict(
+        nli_sentences=[np.reshape(logits, (len(logits) // max(n, 1), n, 3))[..., ::-1] for n, logits in pairs]
+    )
 
 
 # Functions of (rows by source, sources) to statistics

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LIN2004', 'PAPINENI2002', 'common_ngrams', 'jaccard', 'rouge_tokenizer', 'lcs_length', 'lcs_lengths', 'sample_stems',
-           'rouge_1_pairs', 'rouge_2_pairs', 'rouge_l_pairs', 'bleu_pairs']
+           'rouge_1_pairs', 'rouge_2_pairs', 'rouge_l_pairs', 'bleu_pairs', 'bleu_pairs_lmp']
 
 # %% ../../nbs/05_stats/01_similarity.ipynb #6d669c23
 from collections import Counter
@@ -133,7 +133,7 @@ def rouge_l_pairs(
     return [_pairwise_f1(words, lcs_lengths(words)) for words in sample_stems]
 
 # %% ../../nbs/05_stats/01_similarity.ipynb #e9a48f37
-def _bleu_matrix(texts):
+def _bleu_matrix(texts, third=1 / 3, of_empty=1.0):
     words = [text.split() for text in texts]
     n = np.array(list(map(len, words)), float)
     orders, same = np.minimum(4, np.minimum.outer(n, n)), np.equal.outer(n, n)
@@ -142,8 +142,9 @@ def _bleu_matrix(texts):
             np.where(orders >= k, np.log(common_ngrams(words, k) / (n - k + 1)[:, None]), 0)
             for k in (1, 2, 3, 4)
         )
-        log_bleu = log_precisions / orders + np.minimum(0, 1 - n / n[:, None])
-        return np.where(orders > 0, np.exp(log_bleu), same)
+        weights = np.where(orders == 3, third, 1 / orders)
+        log_bleu = log_precisions * weights + np.minimum(0, 1 - n / n[:, None])
+        return np.where(orders > 0, np.exp(log_bleu), of_empty * same)
 
 
 @stat(unit="[0,1]", cite=PAPINENI2002)
@@ -152,3 +153,13 @@ def bleu_pairs(
 ) -> list:  # For each source shape [K,K]: row is hypothesis, column is reference
     "BLEU between samples: split at spaces, not smoothed, of at most as many orders as the shorter text."
     return [_bleu_matrix(texts) for texts in sample_texts]
+
+
+@stat(
+    unit="[0,1]", cite=f"{PAPINENI2002}; Fadeeva et al. 2023, released code, https://arxiv.org/abs/2311.07383"
+)
+def bleu_pairs_lmp(
+    sample_texts: list,  # For each source a list of K texts
+) -> list:  # For each source shape [K,K]: row is hypothesis, column is reference
+    "`bleu_pairs` as in LM-Polygraph: texts of three words weigh each order .33, and two empty texts have 0."
+    return [_bleu_matrix(texts, 0.33, 0.0) for texts in sample_texts]

@@ -45,37 +45,52 @@ class Gaussian(NamedTuple):
     "A Gaussian fitted to states: all that distances from them need"
 
     mean: np.ndarray  # Shape [D]
-    factor: np.ndarray  # Shape [D,D]; times its transpose it is the inverse covariance
+    factor: np.ndarray  # Shape [D,R]; times its transpose it is the (pseudo-)inverse of the covariance
+    null: np.ndarray  # Axes in which no state differs from the mean, shape [D,D-R]
+
+
+def _shrunk_variances(variances, shrinkage, count):  # Variances of all axes; an error where one is 0
+    if not 0 <= shrinkage <= 1:
+        raise ValueError(f"shrinkage is a weight in [0,1], got {shrinkage}")
+    shrunk = (1 - shrinkage) * variances + shrinkage * variances.mean()
+    if shrunk[0] <= shrunk[-1] * len(shrunk) * np.finfo(float).eps:
+        raise ValueError(
+            f"the covariance of {count} states in {len(shrunk)} dimensions has no inverse: "
+            "use more states or a shrinkage above 0"
+        )
+    return shrunk
 
 
 def fit_gaussian(
     train,  # Training states, shape [n,D]
-    shrinkage=None,  # Intensity in [0,1]; None: 0 if the states vary in all dimensions, else estimated
+    # Intensity in [0,1]. None: 0 with more distinct states than dimensions, and axes without variance are
+    # left out; else estimated if an axis has no variance
+    shrinkage=None,
 ) -> Gaussian:  # In float64
-    "Mean and covariance of states, the covariance shrunk towards a scaled identity."
+    "Mean and covariance of states, the covariance shrunk towards a scaled identity where states are few."
     from sklearn.covariance import oas
 
     states = _training_states(train).astype(float)
     variances, axes = np.linalg.eigh(np.atleast_2d(np.cov(states, rowvar=False)))
-    if shrinkage is None:  # A variance below the limit is below the rounding error of float32 states
-        shrinkage = oas(states)[1] if variances[0] <= 1e-12 * variances[-1] else 0.0
-    if not 0 <= shrinkage <= 1:
-        raise ValueError(f"shrinkage is a weight in [0,1], got {shrinkage}")
-    variances = (1 - shrinkage) * variances + shrinkage * variances.mean()
-    if variances[0] <= variances[-1] * len(variances) * np.finfo(float).eps:
-        raise ValueError(
-            f"the covariance of {len(states)} states in {len(variances)} dimensions has no inverse: "
-            "use more states or a shrinkage above 0"
-        )
-    return Gaussian(states.mean(0), axes / np.sqrt(variances))
+    flat = variances <= 1e-12 * variances[-1]  # Below the rounding error of float32 states
+    if shrinkage is not None or not flat.any():
+        variances, flat = _shrunk_variances(variances, shrinkage or 0.0, len(states)), np.zeros_like(flat)
+    elif len(np.unique(states, axis=0)) <= states.shape[1]:
+        variances, flat = _shrunk_variances(variances, oas(states)[1], len(states)), np.zeros_like(flat)
+    return Gaussian(states.mean(0), axes[:, ~flat] / np.sqrt(variances[~flat]), axes[:, flat])
 
 
 def gaussian_distance(
     states,  # Shape [N,D]
     fit: Gaussian,  # Of `fit_gaussian`
-) -> np.ndarray:  # Shape [N]; NaN where a state holds NaN
+) -> (
+    np.ndarray
+):  # Shape [N]; NaN where a state holds NaN, infinite outside the subspace of the training states
     "Mahalanobis distance from a fitted Gaussian, in float64."
-    return np.linalg.norm((_states(states) - fit.mean) @ fit.factor, axis=1)
+    states = _states(states)
+    centred = states - fit.mean
+    outside = np.linalg.norm(centred @ fit.null, axis=1) > 1e-4 * np.linalg.norm(states, axis=1)
+    return np.where(outside, np.inf, np.linalg.norm(centred @ fit.factor, axis=1))
 
 
 def mahalanobis_distance(
@@ -230,8 +245,8 @@ _EITHER = r",\quad h\text{ state of the summary}, X=T\text{ training states or }
     formula=_distance_formula("T") + _FIT,
     pitfall=(
         "It measures the distance from the texts that were chosen for the fit, so other texts give "
-        "another order. Where the states do not vary in all dimensions the covariance is shrunk, and "
-        "the shrinkage intensity sets the scale."
+        "another order. With no more states than dimensions the covariance is shrunk, and the shrinkage "
+        "intensity sets the scale."
     ),
 )
 def md(
@@ -274,7 +289,7 @@ def rmd(
     background_mahalanobis: float,  # Distance from texts of any kind
 ) -> float:  # Negative where the text is closer to the training texts than to others
     "Relative Mahalanobis distance: difference of the squared distances."
-    return _defined(mahalanobis) ** 2 - _defined(background_mahalanobis) ** 2
+    return _defined(_defined(mahalanobis) ** 2 - _defined(background_mahalanobis) ** 2)
 
 
 @ue(
