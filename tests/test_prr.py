@@ -565,7 +565,7 @@ def test_dense_difference_uses_the_jackknife_and_students_t():
 # -- intervals
 
 
-@pytest.mark.parametrize("share, n", [(0.02, 200), (0.05, 100), (0.1, 100), (0.3, 50)])
+@pytest.mark.parametrize("share, n", [(0.02, 200), (0.05, 100), (0.1, 100)])
 def test_intervals_cover_the_population_value_with_rare_errors(share, n):
     "400 studies each; the symmetric interval with 1.96, which stood here before, covers .84 to .94."
     from scipy.special import ndtri
@@ -588,7 +588,7 @@ def test_intervals_cover_the_population_value_with_rare_errors(share, n):
 
 def test_interval_stays_between_the_worst_order_and_one():
     rng = np.random.default_rng(4)
-    quality = pd.DataFrame(-(rng.random((60, 200)) < 0.06).astype(float))
+    quality = pd.DataFrame(-(rng.random((60, 50)) < 0.06).astype(float))
     found = prr_table(quality, pd.DataFrame({"u": np.arange(60.0)})).dropna(subset="se")
     reverse = [prr(column, np.argsort(np.argsort(column))).value for _, column in quality.items()]
     lowest = found.metric.map(dict(enumerate(reverse))).astype(float)
