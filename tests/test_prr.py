@@ -13,7 +13,9 @@ from uetrust.core.checks import Undefined
 from uetrust.data.loaders import undo_sort
 from uetrust.evaluation.cells import (
     PRRCells,
+    atanh_interval,
     deletion_counts,
+    effective_sample_size,
     permutation_p,
     prr_null_sd,
     prr_p_values,
@@ -546,16 +548,71 @@ def test_sparse_difference_uses_the_safe_test():
     assert difference.p != pytest.approx(2 * norm.sf(abs(difference.value) / difference.se), abs=1e-3)
 
 
-def test_dense_difference_uses_the_jackknife():
-    from scipy.stats import norm
+def test_dense_difference_uses_the_jackknife_and_students_t():
+    from scipy.stats import t
 
     rng = np.random.default_rng(0)
     quality, first, second = rng.normal(size=(3, 100))
     difference = prr_difference(quality, first, second)
-    assert difference.p == pytest.approx(2 * norm.sf(abs(difference.value) / difference.se), abs=1e-12) and (
-        difference.lo,
-        difference.hi,
-    ) == pytest.approx((difference.value - 1.96 * difference.se, difference.value + 1.96 * difference.se))
+    student = t(effective_sample_size(quality[:, None])[0] - 1)
+    assert difference.p == pytest.approx(2 * student.sf(abs(difference.value) / difference.se), abs=1e-12)
+    half = student.ppf(0.975) * difference.se
+    assert (difference.lo, difference.hi) == pytest.approx(
+        (difference.value - half, difference.value + half), abs=1e-12
+    )
+
+
+# -- intervals
+
+
+@pytest.mark.parametrize("share, n", [(0.02, 200), (0.05, 100), (0.1, 100)])
+def test_intervals_cover_the_population_value_with_rare_errors(share, n):
+    "400 studies each; the symmetric interval with 1.96, which stood here before, covers .84 to .94."
+    from scipy.special import ndtri
+
+    rng = np.random.default_rng(n)
+
+    def errors(n, studies):  # Sorted by an uncertainty that correlates 0.6 with the true risk
+        risk = 0.6 * np.sort(rng.normal(size=(n, studies)), axis=0) + 0.8 * rng.normal(size=(n, studies))
+        return pd.DataFrame(-(risk > ndtri(1 - share)).astype(float))
+
+    def table(quality):
+        return prr_table(quality, pd.DataFrame({"u": np.arange(float(len(quality)))}))
+
+    true = table(errors(500_000, 1)).value[0]
+    found = table(errors(n, 400)).dropna(subset="se")
+    lo, hi = atanh_interval(found.value, found.se)
+    before = ((lo <= true) & (true <= hi)).mean()
+    assert ((found.lo <= true) & (true <= found.hi)).mean() > max(before, 0.93)
+
+
+def test_interval_stays_between_the_worst_order_and_one():
+    rng = np.random.default_rng(4)
+    quality = pd.DataFrame(-(rng.random((60, 50)) < 0.06).astype(float))
+    found = prr_table(quality, pd.DataFrame({"u": np.arange(60.0)})).dropna(subset="se")
+    reverse = [prr(column, np.argsort(np.argsort(column))).value for _, column in quality.items()]
+    lowest = found.metric.map(dict(enumerate(reverse))).astype(float)
+    assert (found.lo >= lowest - 1e-9).all() and (found.lo <= found.value + 1e-9).all()
+    assert (found.value <= found.hi + 1e-9).all() and (found.hi <= 1 + 1e-12).all()
+
+
+def test_a_perfect_order_of_few_errors_is_no_certainty():
+    "Two errors of 50, both last: .025 ** (1/2); the same order of a continuous quality: almost 1."
+    order = np.arange(50)
+    assert prr(-(order > 47).astype(float), order).lo == pytest.approx(0.025**0.5, abs=1e-12)
+    assert 0.85 < prr(-order, order).lo < prr(-order, order).hi == 1
+
+
+def test_fewer_clusters_than_errors_widen_the_interval():
+    rng = np.random.default_rng(5)
+    quality, uncertainty = rng.normal(size=(2, 60))
+    documents = np.arange(60) // 15
+    cells = PRRCells(quality[:, None], uncertainty[:, None], clusters=documents)
+    assert cells.interval_size == 4 < cells.effective_size
+    got = prr(quality, uncertainty, clusters=documents)
+    assert got.hi == pytest.approx(
+        np.tanh(np.arctanh(got.value) + 3.1824463 * got.se / (1 - got.value**2)), abs=1e-6
+    )
 
 
 # -- tables, missing values, mistakes

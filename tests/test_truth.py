@@ -3,11 +3,25 @@
 import random
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.data.bulletins import BULLETIN_SPLITS, QUANTIFIER_WORDS, bulletins, fact_question
+from uetrust.data.bulletins import (
+    ACTIONS,
+    BULLETIN_SPLITS,
+    DATES,
+    OBJECTS,
+    PEOPLE,
+    PLACE_NAMES,
+    QUANTIFIER_WORDS,
+    bulletins,
+    derived_facts,
+    fact_question,
+    facts_to_text,
+    is_about,
+)
 from uetrust.data.checker import (
     ERROR_TYPES,
     RELEVANCE_WEIGHTS,
@@ -27,7 +41,7 @@ from uetrust.data.loaders import TOFU_ERRORS
 N = 300
 SETS = {split: bulletins(split, N) for split in BULLETIN_SPLITS}
 TRAIN = SETS["train"]
-PARTS = ["relevance", "coherence", "fluency", "truth"]
+PARTS = ["relevance", "coherence", "fluency", "concision", "truth"]
 VOCABULARY = sorted({word for rows in SETS.values() for text in rows["source"] for word in text.split()})
 each_split = pytest.mark.parametrize("split", BULLETIN_SPLITS)
 each_error = pytest.mark.parametrize("error", ERROR_TYPES)
@@ -38,7 +52,7 @@ def found(verdict):
 
 
 def numbers(verdict):
-    return [*verdict.ratios.values(), verdict.relevance, verdict.coherence, verdict.fluency, verdict.truth]
+    return [*verdict.ratios.values(), *(getattr(verdict, part) for part in PARTS)]
 
 
 def test_the_errors_are_those_of_tofueval():
@@ -55,8 +69,21 @@ def test_references_are_clean_and_complete(split, column):
 
 @each_split
 def test_the_source_is_a_clean_summary_of_itself(split):
-    table = check_summaries(SETS[split]["source"], SETS[split])
-    assert (table[[*ERROR_TYPES, "unparsed"]] == 0).all(axis=None) and (table[PARTS] == 1).all(axis=None)
+    table = check_summaries(SETS[split]["source"], SETS[split], concise=False)
+    assert (table[[*ERROR_TYPES, "unparsed"]] == 0).all(axis=None)
+    assert (table[["relevance", "coherence", "fluency", "truth"]] == 1).all(axis=None)
+
+
+@each_split
+def test_the_source_is_no_perfect_summary_of_itself(split):
+    "Where a bulletin has side matters, copying it costs exactly their share of the words."
+    table, rows = check_summaries(SETS[split]["source"], SETS[split]), SETS[split]
+    side = [
+        any(fact.kind != "topic" and not is_about(fact, row.facts[row.main[0]].object) for fact in row.facts)
+        for row in rows.itertuples()
+    ]
+    assert (table["truth"] == table["concision"]).all() and table["truth"].min() > 0
+    assert ((table["truth"] < 1) == side).all() and np.mean(side) > 0.7
 
 
 @each_split
@@ -112,6 +139,91 @@ def test_changes_of_one_fact_are_wrong_in_one_way(error):
                 n += 1
                 assert statement_errors(wrong, bulletin) == {error}, (fact, wrong)
     assert n > N / 4
+
+
+# Thousands of edits
+EDITS = 2000  # Of each type
+EXCHANGED = dict(
+    actor=("person", [*PEOPLE["usual"], *PEOPLE["shifted"]]),
+    holder=("person", [*PEOPLE["usual"], *PEOPLE["shifted"]]),
+    object=("object", OBJECTS),
+    place=("place", [*PLACE_NAMES["usual"], *PLACE_NAMES["shifted"]]),
+    date=("date", DATES),
+    action=("action", list(ACTIONS)),
+)
+
+
+def exchanged(fact, slot, new, bulletin, rng):
+    "The fact with another value in one slot: new to the bulletin, or taken from elsewhere in it; or None."
+    entity, words = EXCHANGED[slot]
+    if fact.kind in ("sum", "order") or not getattr(fact, slot):
+        return None
+    fits = [word for word in words if (word not in bulletin.values[entity]) == new]
+    if slot == "action":  # Inside a family an exchange is no exchange of entities
+        fits = [word for word in fits if ACTIONS[word].family != ACTIONS[fact.action].family]
+    fits = [word for word in fits if word not in (fact.actor, fact.holder, getattr(fact, slot))]
+    return fact._replace(**{slot: rng.choice(fits)}) if fits else None
+
+
+def slots_apart(statement, fact):
+    "Slots in which two facts about actions differ; action, negation, attitude and quantifier are one slot."
+    subjects = fact.actor or fact.team, statement.actor or statement.team
+    entities = [
+        (getattr(fact, slot), getattr(statement, slot)) for slot in ("holder", "object", "place", "date")
+    ]
+    mood, meaning = (
+        [(one.tense, one.modality) for one in (fact, statement)],
+        [(one.action, one.positive, one.stance, one.quant) for one in (fact, statement)],
+    )
+    named = sum(bool(said) and said != known for known, said in [subjects, *entities])
+    return named + (mood[0] != mood[1]) + (meaning[0] != meaning[1])
+
+
+def read_two_ways(statement, fact, bulletin):
+    "Another fact states it, or would after one edit as well: nobody can say which of the two was changed."
+    if statement.kind == "quantity":
+        return bulletin.measures.get((statement.object, statement.unit)) == statement.amount
+    others = [other for other in bulletin.facts.values() if other.action and other is not fact]
+    return bool(statement.action) and any(slots_apart(statement, other) <= 1 for other in others)
+
+
+def drawn_edits(versions_of, rng):
+    "(bulletin, wrong fact) until there are EDITS that can be read in one way, and the share of the others."
+    rows, edits, unclear = pd.concat(SETS.values(), ignore_index=True), [], 0
+    while len(edits) < EDITS:
+        row = rows.iloc[rng.randrange(len(rows))]
+        bulletin = index_facts(row.facts, row.main)
+        fact = rng.choice([*row.facts, *derived_facts(row.facts)])
+        if versions := [version for version in versions_of(fact, bulletin) if version]:
+            wrong = rng.choice(versions)
+            if read_two_ways(wrong, fact, bulletin):
+                unclear += 1
+            else:
+                edits.append((row, wrong))
+    return edits, unclear / (unclear + EDITS)
+
+
+def misread(edits, error, rng):
+    "Texts of edits in which the checker finds anything but this error."
+    texts = [(row, facts_to_text([wrong], rng)) for row, wrong in edits]
+    return [text for row, text in texts if found(check_summary(text, row.facts, row.main)) != {error}]
+
+
+@each_error
+def test_two_thousand_edits_are_read_back(error):
+    rng = random.Random(ERROR_TYPES.index(error))
+    edits, unclear = drawn_edits(
+        lambda fact, bulletin: [wrong for _, wrong in wrong_versions(fact, error, bulletin, rng)], rng
+    )
+    assert misread(edits, error, rng) == [] and unclear < 0.05
+
+
+@pytest.mark.parametrize("slot", EXCHANGED)
+@pytest.mark.parametrize("new, error", [(True, "EI"), (False, "MR")])
+def test_two_thousand_exchanges_are_one_error(slot, new, error):
+    rng = random.Random(f"{slot} {new}")
+    edits, unclear = drawn_edits(lambda fact, bulletin: [exchanged(fact, slot, new, bulletin, rng)], rng)
+    assert misread(edits, error, rng) == [] and unclear < 0.05, unclear
 
 
 # By hand
@@ -299,11 +411,27 @@ def test_broken_references_lose_truth(spoil):
         assert verdict.truth < 1 and verdict.fluency < 1 and not verdict.labels.any()
 
 
-def test_a_correct_side_fact_does_not_hurt():
-    verdict = check_summary(
-        "Ms Reed approved the new bridge. Mr Cole is the treasurer of the parks team.", STATED, MAIN
+@pytest.mark.parametrize(
+    "summary, share",
+    [  # 6 words about the bridge, 9 about a post
+        ("Ms Reed approved the new bridge. Mr Cole is the treasurer of the parks team.", 6 / 15),
+        ("Ms Reed approved the new bridge.", 1),
+        # A wrong side matter is paid for as an error, not twice
+        ("Ms Reed approved the new bridge. Mr Pike is the treasurer of the parks team.", 1),
+        # 9 words compare the bridge with something else: they are about the bridge
+        ("Ms Reed approved the new bridge. The new bridge costs less than the old mill.", 1),
+        ("Ms Reed approved the new bridge. This bulletin is about the new bridge.", 1),
+        ("Mr Pike sleeps.", 1),
+        ("", 1),
+    ],
+)
+def test_concision_by_hand(summary, share):
+    verdict = check_summary(summary, STATED, MAIN)
+    assert verdict.concision == pytest.approx(share, abs=1e-12)
+    free = check_summary(summary, STATED, MAIN, concise=False)
+    assert (
+        verdict.truth == pytest.approx(share * free.truth, abs=1e-12) and free.concision == verdict.concision
     )
-    assert verdict.truth == pytest.approx(3 / 7, abs=1e-12)
 
 
 broken = st.one_of(

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['WORK_ARRAY_SIZE', 'CAUTION_SAMPLE_SIZE', 'UNRELIABLE_SAMPLE_SIZE', 'PRRCells', 'resampled_prr', 'prr_replicates',
-           'deletion_counts', 'prr_standard_error', 'prr_interval', 'effective_sample_size', 'prr_null_sd',
-           'permutation_p', 'prr_p_values']
+           'deletion_counts', 'prr_standard_error', 't_quantile', 'atanh_interval', 'prr_interval',
+           'effective_sample_size', 'prr_null_sd', 'permutation_p', 'prr_p_values']
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #c1b27e73
 from dataclasses import dataclass
@@ -106,6 +106,24 @@ class PRRCells:
     def gap(self):
         "Area of a random order (0) minus that of the perfect order, shape [K]; NaN for constant quality"
         return np.where(self.constant, np.nan, -self.oracle)
+
+    @cached_property
+    def lowest(self):
+        "PRR of the worst possible order, shape [K]"
+        pairs = zip(self.oracle_orders, self.risk.T)
+        worst = np.array([self.position_weights @ risk[order.item[::-1]] for order, risk in pairs])
+        return -worst / self.gap
+
+    @cached_property
+    def effective_size(self):
+        "Effective sample size of the risk, shape [K]"
+        return effective_sample_size(self.quality)
+
+    @property
+    def interval_size(self):
+        "Effective sample size that an interval rests on: no larger than the number of clusters, shape [K]"
+        clusters = np.inf if self.clusters is None else self.clusters.max() + 1
+        return np.minimum(self.effective_size, clusters)
 
     @cached_property
     def mean_area(self):
@@ -221,18 +239,45 @@ def prr_standard_error(
     return errors
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #c81ae819
+def t_quantile(
+    size: np.ndarray,  # Effective sample size; less than 2 counts as 2, infinity gives 1.96
+) -> np.ndarray:  # Same shape
+    "97.5 % quantile of Student's t with one degree of freedom less than the effective sample size."
+    from scipy.special import stdtrit
+
+    return stdtrit(np.maximum(size, 2) - 1, 0.975)
+
+
+def atanh_interval(
+    value: np.ndarray,  # A ratio between -1 and 1
+    se: np.ndarray,  # Its standard error
+    quantile: np.ndarray = 1.96,  # Half-width in standard errors
+) -> tuple[np.ndarray, np.ndarray]:  # Lower and upper end
+    "Confidence interval on the atanh scale while |value| < 0.99, plain beyond; 95 % by default."
+    bounded = np.abs(value) < 0.99
+    clipped = np.where(bounded, value, 0)
+    half = quantile * se / (1 - clipped**2)
+    return tuple(
+        np.where(bounded, np.tanh(np.arctanh(clipped) + sign * half), value + sign * quantile * se)
+        for sign in (-1, 1)
+    )
+
+
 def prr_interval(
     value: np.ndarray,  # PRR
     se: np.ndarray,  # Its standard error
+    size: np.ndarray = np.inf,  # Effective sample size of the risk, or the number of clusters if smaller
+    lowest: np.ndarray = -np.inf,  # PRR of the worst possible order, where the lower end stops
 ) -> tuple[np.ndarray, np.ndarray]:  # Lower and upper end
-    "95 % confidence interval of PRR: on the atanh scale while |PRR| < 0.99, plain beyond."
-    bounded = np.abs(value) < 0.99
-    clipped = np.where(bounded, value, 0)
-    half = 1.96 * se / (1 - clipped**2)
-    return tuple(
-        np.where(bounded, np.tanh(np.arctanh(clipped) + sign * half), value + sign * 1.96 * se)
-        for sign in (-1, 1)
-    )
+    "95 % confidence interval of PRR: lower end on the log(1 - PRR) scale, upper end on the atanh scale."
+    quantile, gap = t_quantile(size), 1 - value
+    inside = gap > 1e-12  # Otherwise the order is perfect
+    half = np.divide(quantile * se, gap, out=np.zeros(np.broadcast(se, gap, quantile).shape), where=inside)
+    with np.errstate(over="ignore"):
+        lo = np.where(inside, 1 - gap * np.exp(half), 0.025 ** (1 / np.asarray(size)))
+    lo = np.maximum(lo, np.minimum(lowest, value))
+    upper = np.where(np.abs(value) < 0.99, atanh_interval(value, se, quantile)[1], 1 - gap * np.exp(-half))
+    return np.where(np.isnan(se), np.nan, lo), np.where(np.isnan(se), np.nan, upper)
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #68d53967
 CAUTION_SAMPLE_SIZE, UNRELIABLE_SAMPLE_SIZE = (
@@ -309,6 +354,6 @@ def prr_p_values(
     sd = np.sqrt(sum_of_squares(cells.weights.T)[:, None] * sum_of_squares(cells.risk) / (cells.n - 1))
     z = np.divide(cells.method_area, sd, out=np.zeros_like(cells.method_area), where=sd > 0)
     p = np.where(np.isnan(cells.gap), np.nan, 2 * ndtr(-np.abs(z)))
-    for k in np.flatnonzero(effective_sample_size(cells.quality) < CAUTION_SAMPLE_SIZE):
+    for k in np.flatnonzero(cells.effective_size < CAUTION_SAMPLE_SIZE):
         p[:, k] = permutation_p(cells.weights, cells.risk[:, k])
     return p

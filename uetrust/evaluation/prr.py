@@ -17,12 +17,12 @@ from uetrust.evaluation.cells import (
     UNRELIABLE_SAMPLE_SIZE,
     PRRCells,
     deletion_counts,
-    effective_sample_size,
     prr_interval,
     prr_null_sd,
     prr_p_values,
     prr_replicates,
     prr_standard_error,
+    t_quantile,
 )
 from .he2024 import released_prr
 from .multiple import benjamini_hochberg, holm
@@ -107,7 +107,7 @@ def _sample_size_note(size):  # size: effective sample size of the risk
 
 
 def _notes(group):  # What a reader must know of each cell, shape [M,K]
-    sizes = effective_sample_size(group.quality)
+    sizes = group.effective_size
 
     def note(method, metric):
         if group.constant[metric]:
@@ -120,7 +120,7 @@ def _notes(group):  # What a reader must know of each cell, shape [M,K]
 
 def _fields(group):  # Every field of PRR as an array of shape [M,K]
     value, se = group.value, prr_standard_error(group)
-    lo, hi = prr_interval(value, se)
+    lo, hi = prr_interval(value, se, group.interval_size, group.lowest)
     worst, best = (-group.extremes / group.gap)[::-1]
     return PRR(
         value=value,
@@ -305,15 +305,14 @@ class PRRDifference(NamedTuple):
 
 
 def _difference_p(group, value, se):  # Two-sided p of two methods under one metric, and the test used
-    from scipy.special import ndtr
+    from scipy.special import stdtr
 
-    few = effective_sample_size(group.quality)[0] < CAUTION_SAMPLE_SIZE
+    few = group.effective_size[0] < CAUTION_SAMPLE_SIZE
     terms = (group.weights[1] - group.weights[0]) * group.risk[:, 0]
     statistic, sd = (terms.sum(), np.sqrt((terms**2).sum())) if few else (value, se)
     z = statistic / sd if sd > 0 else 0.0
-    return 2 * ndtr(
-        -abs(z)
-    ), "sign-flip test: small effective sample size of the risk" if few else "paired jackknife"
+    test = "sign-flip test: small effective sample size of the risk" if few else "paired jackknife"
+    return 2 * stdtr(np.inf if few else group.interval_size[0] - 1, -abs(z)), test
 
 
 def prr_difference(
@@ -351,8 +350,9 @@ def prr_difference(
     value = -np.diff(group.value[:, 0])[0]
     left_out = prr_replicates(group, deletion_counts(group))[:, :, 0]
     se = jackknife_se(left_out[:, 0] - left_out[:, 1])
+    half = t_quantile(group.interval_size[0]) * se
     p, test = _difference_p(group, value, se)
-    return PRRDifference(value, se, value - 1.96 * se, value + 1.96 * se, p, n, test)
+    return PRRDifference(value, se, value - half, value + half, p, n, test)
 
 # %% ../../nbs/08_evaluation/06_prr.ipynb #209e5ac3
 def prr_bootstrap(

@@ -26,8 +26,8 @@ from ..evaluation.agreement import spearman
 from uetrust.evaluation.cells import (
     UNRELIABLE_SAMPLE_SIZE,
     PRRCells,
+    atanh_interval,
     deletion_counts,
-    prr_interval,
     prr_replicates,
 )
 from ..evaluation.multiple import benjamini_hochberg
@@ -320,7 +320,7 @@ def estimate_intervals(
     "Estimates with standard errors and confidence intervals."
     se = pd.Series(jackknife_se(e.left.to_numpy()), e.value.index)
     se = se.where(se > 1e-12)
-    lo, hi = prr_interval(2 * e.value.to_numpy() - 1, 2 * se.to_numpy())
+    lo, hi = atanh_interval(2 * e.value.to_numpy() - 1, 2 * se.to_numpy())
     return pd.DataFrame(dict(value=e.value, se=se, lo=(1 + lo) / 2, hi=(1 + hi) / 2))
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #75559b92

@@ -116,7 +116,8 @@ def judge_quality(
         (row, SUMMARY_VARIANTS[random_.choice(list(SUMMARY_VARIANTS))](row, random_, rng))
         for row in bulletins.itertuples()
     ]
-    seen = [check_summary(summary, row.facts, row.main) for row, summary in shown]
+    # As they were taught
+    seen = [check_summary(summary, row.facts, row.main, concise=False) for row, summary in shown]
 
     def ask(question, words):
         return _chances(

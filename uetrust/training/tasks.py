@@ -325,7 +325,8 @@ def judge_conversation(
     rng: random.Random,  # Order of the questions
 ) -> list:  # Messages: the summary shown, then true or false and a rating from 1 to 5 per dimension
     "Conversation that judges a summary, with answers by the checker."
-    v = check_summary(summary, bulletin_row.facts, bulletin_row.main)
+    # The shipped judges were taught a truth without concision
+    v = check_summary(summary, bulletin_row.facts, bulletin_row.main, concise=False)
     asked = [
         ("Is the summary true? Answer True or False.", str(is_true(v))),
         *(
