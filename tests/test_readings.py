@@ -12,13 +12,14 @@ from test_generate import SAMPLES, S, files, tiny, tokenizer
 from tokenizers import processors
 from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
 
+from uetrust.app.cli import main
 from uetrust.core.store import BadShard
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from uetrust.generation.local import fill_local_bank, render_prompts
 from uetrust.models.encode import NLI_LABELS, embed_texts, nli_label_order, nli_logits
 from uetrust.models.forward import score_tokens
 from uetrust.models.load import fingerprint, load_model, wrap_model
-from uetrust.stats.compare import compute_embeddings, compute_entailments
+from uetrust.stats.compare import compute_embeddings, compute_entailments, compute_relevance
 from uetrust.stats.passes import compute_likelihoods, reference_bank
 from uetrust.stats.table import (
     PASSES,
@@ -29,6 +30,7 @@ from uetrust.stats.table import (
     table_to_frame,
     texts_by_shard,
     unique_texts,
+    write_statistics,
 )
 
 FEW = SAMPLES[:7].assign(reference=[s[:11] for s in SAMPLES["source"][:7]])
@@ -358,6 +360,42 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
                 ).max()
                 < 1e-5
             )
+
+
+def test_a_long_source_is_cut_and_the_text_stays_whole(tmp_path, capsys):
+    "Relevance after a source of any length is that after the start of it that fits, and the number is said"
+    model, text, kept = encoder(), "w1 w2 w3 w4 w5 w6 w7", " ".join(f"w{10 + i}" for i in range(55))
+    sources = dict(fits=kept, long=kept + " w9" * 200, huge=kept + " w8" * 20_000)
+    samples = pd.DataFrame(dict(id=list(sources), source=list(sources.values())))
+    ids = model.tokenizer(text, add_special_tokens=False).input_ids
+    bank = fill_bank(
+        tmp_path / "texts",
+        samples,
+        bank_provenance("toy", "echo", "echo", "", {}, dict(greedy=1)),
+        lambda part: [bank_row(i, "greedy", 0, text, ids) for i in part["id"]],
+        progress=False,
+    )
+    folder = compute_relevance(tmp_path / "relevance", bank, samples, model.tokenizer, model, progress=False)
+    got = read_statistics(folder).set_index("sample")
+    assert got["source_cut"].to_dict() == dict(fits=0, long=200, huge=20_000) and not got["cut"].any()
+    whole = np.array(got.at["fits", "relevance"])
+    assert (whole > 0).all() and len(whole) == 7
+    for name in ("long", "huge"):
+        assert np.array_equal(got.at[name, "relevance"], whole)
+    write_statistics(
+        tmp_path / "conditional",
+        bank,
+        dict(title="own", reader="hand", revision="", made_with={}),
+        lambda rows: [
+            dict(sample=i, kind="greedy", k=0, ids=ids, logp=np.arange(7) - 9.0) for i in rows["sample"]
+        ],
+        ("greedy",),
+        progress=False,
+    )
+    assert main(["score", str(tmp_path), "--methods", "token_sar,msp"]) == 0
+    said = capsys.readouterr().out
+    assert "- token_sar: for 2 of 3 texts the source lost its end to fit into the encoder" in said
+    assert "- msp:" not in said
 
 
 @given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=9))
