@@ -16,7 +16,8 @@ from uetrust.app.cli import main
 from uetrust.core.store import BadShard
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from uetrust.generation.local import fill_local_bank, render_prompts
-from uetrust.models.encode import NLI_LABELS, embed_texts, nli_label_order, nli_logits
+from uetrust.models.classifiers import nli_pairs
+from uetrust.models.encode import NLI_CLASSES, embed_texts, nli_logits, nli_order
 from uetrust.models.forward import score_tokens
 from uetrust.models.load import fingerprint, load_model, wrap_model
 from uetrust.stats.compare import compute_embeddings, compute_entailments, compute_relevance
@@ -32,6 +33,7 @@ from uetrust.stats.table import (
     unique_texts,
     write_statistics,
 )
+from uetrust.studies.tables import entailed_shares
 
 FEW = SAMPLES[:7].assign(reference=[s[:11] for s in SAMPLES["source"][:7]])
 KINDS = ["bart", "t5", "llama"]
@@ -332,13 +334,13 @@ def repeated(tmp_path):
 
 def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, tmp_path):
     model = encoder()
-    got = read_statistics(compute_entailments(tmp_path / "nli", repeated, model, progress=False)).set_index(
-        "sample"
-    )
+    got = read_statistics(
+        compute_entailments(tmp_path / "entailments", repeated, model, progress=False)
+    ).set_index("sample")
     for source, texts in TEXTS.items():
         index, logits = (
             got.loc[source, "at"],
-            got.loc[source, "logits"].reshape(len(set(texts)), len(set(texts)), 3),
+            got.loc[source, "nli_logits"].reshape(len(set(texts)), len(set(texts)), 3),
         )
         for i, premise in enumerate(texts):
             for j, hypothesis in enumerate(texts):
@@ -348,7 +350,14 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
                     ).max()
                     < 1e-5
                 )
-    assert [len(x) for x in got["logits"]] == [9, 1]
+    assert [len(x) for x in got["nli_logits"]] == [9, 1]
+    shares = entailed_shares(tmp_path)
+    for source, texts in TEXTS.items():
+        pairs = [
+            (premise, hypothesis) for premise in dict.fromkeys(texts) for hypothesis in dict.fromkeys(texts)
+        ]
+        logits, _ = nli_logits(model, pairs)  # Entailment is the third class
+        assert shares[source] == np.mean([row[2] == row.max() for row in logits])
     x = read_statistics(compute_embeddings(tmp_path / "vectors", repeated, model, progress=False)).set_index(
         "sample"
     )
@@ -410,13 +419,11 @@ def test_labels_are_put_in_order_by_name(tmp_path):
     inputs = model.tokenizer("w1 w2", "w3", return_tensors="pt")
     with torch.no_grad():
         raw = model.model(**inputs).logits[0].numpy()
-    assert np.allclose(logits[0], raw[[1, 2, 0]], atol=1e-6) and NLI_LABELS == (
-        "entailment",
-        "neutral",
-        "contradiction",
-    )
+    assert np.allclose(logits[0], raw[[0, 2, 1]], atol=1e-6)
+    assert NLI_CLASSES == ("contradiction", "neutral", "entailment")
+    assert np.allclose(logits, nli_pairs(model, [("w1 w2", "w3")])[0], atol=1e-6)  # One order everywhere
     with pytest.raises(ValueError, match="found label_0, label_1"):
-        nli_label_order({0: "LABEL_0", 1: "LABEL_1"})
+        nli_order({0: "LABEL_0", 1: "LABEL_1"})
 
 
 def test_batches_and_repeats_change_nothing_but_the_last_bits():

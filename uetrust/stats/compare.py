@@ -17,7 +17,7 @@ import pandas as pd
 
 from ..core.scores import map_nested
 from ..core.segmentation import SPLITTER, split_sentences
-from ..models.encode import NLI_LABELS, embed_texts, nli_logits
+from ..models.encode import NLI_CLASSES, embed_texts, nli_logits
 from ..models.load import Model
 from .passes import model_provenance
 from .table import read_statistics, unique_texts, write_statistics
@@ -43,7 +43,7 @@ def compute_entailments(
     worker: tuple = (0, 1),  # This is worker i of n
     progress: bool = True,  # Show sources done and time left
     **options,  # batch_tokens of `run`
-) -> Path:  # Columns sample, at [1+K], cut, logits [u*u,3] (row i: premise i//u, hypothesis i%u)
+) -> Path:  # Columns sample, at [1+K], cut, nli_logits [u*u,3] (row i: premise i//u, hypothesis i%u)
     "Compute and store NLI logits between all unique texts of a source, in both directions."
 
     def make(rows):
@@ -51,12 +51,11 @@ def compute_entailments(
             rows,
             lambda texts: list(product(texts, texts)),
             lambda pairs: nli_logits(model, pairs, **options),
-            "logits",
+            "nli_logits",
         )
 
-    return write_statistics(
-        folder, bank, model_provenance(model, "entailments"), make, ("greedy", "sample"), worker, progress
-    )
+    about = model_provenance(model, "entailments", classes=" ".join(NLI_CLASSES))
+    return write_statistics(folder, bank, about, make, ("greedy", "sample"), worker, progress)
 
 
 def compute_embeddings(
@@ -84,7 +83,9 @@ def compute_sentence_entailments(
     worker: tuple = (0, 1),  # This is worker i of n
     progress: bool = True,  # Show sources done and time left
     **options,  # batch_tokens of `run`
-) -> Path:  # Columns sample, sentences (S), cut, logits [K*S,3] (row i: premise sample i//S, sentence i%S)
+) -> (
+    Path
+):  # Columns sample, sentences (S), cut, nli_logits [K*S,3] (row i: premise sample i//S, sentence i%S)
     "Compute and store NLI logits from every sample to every sentence of the greedy text."
 
     def make(rows):
@@ -98,11 +99,11 @@ def compute_sentence_entailments(
         pairs = [list(product(drawn, greedy)) for greedy, drawn in texts.values()]
         found = _computed(pairs, lambda part: nli_logits(model, part, **options))
         return [
-            dict(sample=source, sentences=len(greedy), logits=logits, cut=cut)
+            dict(sample=source, sentences=len(greedy), nli_logits=logits, cut=cut)
             for (source, (greedy, _)), (logits, cut) in zip(texts.items(), found)
         ]
 
-    about = model_provenance(model, "sentences", splitter=SPLITTER)
+    about = model_provenance(model, "sentences", splitter=SPLITTER, classes=" ".join(NLI_CLASSES))
     return write_statistics(folder, bank, about, make, ("greedy", "sample"), worker, progress)
 
 # %% ../../nbs/05_stats/06_compare.ipynb #3eecde69
@@ -141,9 +142,7 @@ def compute_alternatives(
         pairs = [_with_alternatives(tokenizer, texts.loc[source]) for source in rows["sample"]]
         found = _computed(pairs, lambda part: nli_logits(model, part, **options))
         classes = [
-            (len(NLI_LABELS) - 1 - logits.argmax(1))
-            .reshape(*texts.at[source, "top_ids"].shape, 2)
-            .astype("int8")
+            logits.argmax(1).reshape(*texts.at[source, "top_ids"].shape, 2).astype("int8")
             for source, (logits, _) in zip(rows["sample"], found)
         ]
         return [
