@@ -1,6 +1,9 @@
 """BERTScore, CTC and the embedding correlation: what peers compute on tiny networks, where they fail, and
 what must not matter."""
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -267,6 +270,30 @@ def test_the_regression_aligner_is_that_of_ctc_but_for_an_empty_summary(oracle, 
 
 
 # Embeddings
+def test_an_encoder_saved_by_sentence_transformers_6_gives_the_same_vectors(oracle, texts, tmp_path):
+    "Its configuration names the pooling, and its modules have other paths"
+    oracle("metrics/embedding_correlation.json")
+    old, new = oracles() / "metrics/models/tiny_sbert", tmp_path / "tiny_sbert"
+    shutil.copytree(old, new)
+    pooling = dict(embedding_dimension=32, pooling_mode="mean", include_prompt=True)
+    (new / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    modules = json.loads((new / "modules.json").read_text())
+    for module, where in zip(modules, ("base.modules.transformer", "sentence_transformer.modules.pooling")):
+        module["type"] = f"sentence_transformers.{where}.{module['type'].rpartition('.')[2]}"
+    (new / "modules.json").write_text(json.dumps(modules))
+    limit = json.loads((new / "sentence_bert_config.json").read_text())["max_seq_length"]
+    (new / "sentence_bert_config.json").write_text(json.dumps(dict(transformer_task="feature-extraction")))
+    tokens = json.loads((new / "tokenizer_config.json").read_text()) | dict(model_max_length=limit)
+    (new / "tokenizer_config.json").write_text(json.dumps(tokens))
+    some = [texts[name]["source"] for name in ("harwich", "moon", "copy_long")]
+    want, want_cut = ev.sentence_embeddings(ev.sentence_encoder(old), some)
+    got, got_cut = ev.sentence_embeddings(ev.sentence_encoder(new), some)
+    assert np.array_equal(got, want) and got_cut.tolist() == want_cut.tolist()
+    (new / "1_Pooling" / "config.json").write_text(json.dumps(pooling | dict(pooling_mode=["mean", "cls"])))
+    with pytest.raises(ValueError, match="pooling mean, cls is not known"):
+        ev.sentence_encoder(new)
+
+
 def test_embeddings_and_their_correlations_are_those_of_the_release(oracle, texts, short):
     want = oracle("metrics/embedding_correlation.json")
     encoder = ev.sentence_encoder(oracles() / "metrics/models/tiny_sbert")

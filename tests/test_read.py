@@ -1113,3 +1113,15 @@ def test_further_numbers_come_with_each_text_and_not_with_members():
         score_tokens(model, PAIRS[:1], extra_stats=("reny",))
     with pytest.raises(ValueError, match="one network"):
         score_tokens(model, PAIRS[:1], extra_stats=("renyi",), members=[1])
+
+
+def test_a_roberta_without_a_limit_in_its_tokenizer_reads_as_many_tokens_as_it_has_positions():
+    "RoBERTa's 514 positions hold 512 tokens; tokenizers without model_max_length do not say so"
+    if oracles() is None:
+        pytest.skip("UETRUST_ORACLES is not at hand")
+    model = load_model(oracles() / "metrics/models/tiny_roberta")
+    assert model.text_config.max_position_embeddings == 514 and model.positions == model.window == 512
+    model.tokenizer.model_max_length = int(1e30)
+    assert model.window == 512
+    (vector,), (cut,) = embed_texts(model, ["rain fell on the hall " * 400])
+    assert np.isfinite(vector).all() and cut > 0

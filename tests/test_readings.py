@@ -12,13 +12,15 @@ from test_generate import SAMPLES, S, files, tiny, tokenizer
 from tokenizers import processors
 from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
 
+from uetrust.app.cli import main
 from uetrust.core.store import BadShard
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from uetrust.generation.local import fill_local_bank, render_prompts
-from uetrust.models.encode import NLI_LABELS, embed_texts, nli_label_order, nli_logits
+from uetrust.models.classifiers import nli_pairs
+from uetrust.models.encode import NLI_CLASSES, embed_texts, nli_logits, nli_order
 from uetrust.models.forward import score_tokens
 from uetrust.models.load import fingerprint, load_model, wrap_model
-from uetrust.stats.compare import compute_embeddings, compute_entailments
+from uetrust.stats.compare import compute_embeddings, compute_entailments, compute_relevance
 from uetrust.stats.passes import compute_likelihoods, reference_bank
 from uetrust.stats.table import (
     PASSES,
@@ -29,7 +31,9 @@ from uetrust.stats.table import (
     table_to_frame,
     texts_by_shard,
     unique_texts,
+    write_statistics,
 )
+from uetrust.studies.tables import entailed_shares
 
 FEW = SAMPLES[:7].assign(reference=[s[:11] for s in SAMPLES["source"][:7]])
 KINDS = ["bart", "t5", "llama"]
@@ -330,13 +334,13 @@ def repeated(tmp_path):
 
 def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, tmp_path):
     model = encoder()
-    got = read_statistics(compute_entailments(tmp_path / "nli", repeated, model, progress=False)).set_index(
-        "sample"
-    )
+    got = read_statistics(
+        compute_entailments(tmp_path / "entailments", repeated, model, progress=False)
+    ).set_index("sample")
     for source, texts in TEXTS.items():
         index, logits = (
             got.loc[source, "at"],
-            got.loc[source, "logits"].reshape(len(set(texts)), len(set(texts)), 3),
+            got.loc[source, "nli_logits"].reshape(len(set(texts)), len(set(texts)), 3),
         )
         for i, premise in enumerate(texts):
             for j, hypothesis in enumerate(texts):
@@ -346,7 +350,14 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
                     ).max()
                     < 1e-5
                 )
-    assert [len(x) for x in got["logits"]] == [9, 1]
+    assert [len(x) for x in got["nli_logits"]] == [9, 1]
+    shares = entailed_shares(tmp_path)
+    for source, texts in TEXTS.items():
+        pairs = [
+            (premise, hypothesis) for premise in dict.fromkeys(texts) for hypothesis in dict.fromkeys(texts)
+        ]
+        logits, _ = nli_logits(model, pairs)  # Entailment is the third class
+        assert shares[source] == np.mean([row[2] == row.max() for row in logits])
     x = read_statistics(compute_embeddings(tmp_path / "vectors", repeated, model, progress=False)).set_index(
         "sample"
     )
@@ -358,6 +369,42 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
                 ).max()
                 < 1e-5
             )
+
+
+def test_a_long_source_is_cut_and_the_text_stays_whole(tmp_path, capsys):
+    "Relevance after a source of any length is that after the start of it that fits, and the number is said"
+    model, text, kept = encoder(), "w1 w2 w3 w4 w5 w6 w7", " ".join(f"w{10 + i}" for i in range(55))
+    sources = dict(fits=kept, long=kept + " w9" * 200, huge=kept + " w8" * 20_000)
+    samples = pd.DataFrame(dict(id=list(sources), source=list(sources.values())))
+    ids = model.tokenizer(text, add_special_tokens=False).input_ids
+    bank = fill_bank(
+        tmp_path / "texts",
+        samples,
+        bank_provenance("toy", "echo", "echo", "", {}, dict(greedy=1)),
+        lambda part: [bank_row(i, "greedy", 0, text, ids) for i in part["id"]],
+        progress=False,
+    )
+    folder = compute_relevance(tmp_path / "relevance", bank, samples, model.tokenizer, model, progress=False)
+    got = read_statistics(folder).set_index("sample")
+    assert got["source_cut"].to_dict() == dict(fits=0, long=200, huge=20_000) and not got["cut"].any()
+    whole = np.array(got.at["fits", "relevance"])
+    assert (whole > 0).all() and len(whole) == 7
+    for name in ("long", "huge"):
+        assert np.array_equal(got.at[name, "relevance"], whole)
+    write_statistics(
+        tmp_path / "conditional",
+        bank,
+        dict(title="own", reader="hand", revision="", made_with={}),
+        lambda rows: [
+            dict(sample=i, kind="greedy", k=0, ids=ids, logp=np.arange(7) - 9.0) for i in rows["sample"]
+        ],
+        ("greedy",),
+        progress=False,
+    )
+    assert main(["score", str(tmp_path), "--methods", "token_sar,msp"]) == 0
+    said = capsys.readouterr().out
+    assert "- token_sar: for 2 of 3 texts the source lost its end to fit into the encoder" in said
+    assert "- msp:" not in said
 
 
 @given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=9))
@@ -372,13 +419,11 @@ def test_labels_are_put_in_order_by_name(tmp_path):
     inputs = model.tokenizer("w1 w2", "w3", return_tensors="pt")
     with torch.no_grad():
         raw = model.model(**inputs).logits[0].numpy()
-    assert np.allclose(logits[0], raw[[1, 2, 0]], atol=1e-6) and NLI_LABELS == (
-        "entailment",
-        "neutral",
-        "contradiction",
-    )
+    assert np.allclose(logits[0], raw[[0, 2, 1]], atol=1e-6)
+    assert NLI_CLASSES == ("contradiction", "neutral", "entailment")
+    assert np.allclose(logits, nli_pairs(model, [("w1 w2", "w3")])[0], atol=1e-6)  # One order everywhere
     with pytest.raises(ValueError, match="found label_0, label_1"):
-        nli_label_order({0: "LABEL_0", 1: "LABEL_1"})
+        nli_order({0: "LABEL_0", 1: "LABEL_1"})
 
 
 def test_batches_and_repeats_change_nothing_but_the_last_bits():

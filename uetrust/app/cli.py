@@ -561,6 +561,8 @@ def _run_score(arguments):
     print(f"\n{len(means)} methods on {scores['sample'].nunique()} texts of {arguments.bank}{written}")
     for name, missing in scores.attrs["missing"].items():
         print(f"  - {name}: not stored: {' '.join(missing)}")
+    for name, note in scores.attrs["source_cut"].items():
+        print(f"  - {name}: {note}")
 
 
 def _score_quality(arguments):  # Quality scores of a user's own file

@@ -494,7 +494,7 @@ def _readings(simulated):  # Reading -> its rows of an item
         unconditional=[of(0) | dict(logp=simulated["alone"])],
         asked=[of(0) | dict(true=simulated["true"])],
         alternatives=[of(0) | dict(forward=forward, backward=backward)],
-        entailments=[one | dict(logits=simulated["logits"][..., ::-1].reshape(-1, 3))],
+        entailments=[one | dict(nli_logits=simulated["logits"].reshape(-1, 3))],
         embeddings=[one | dict(vectors=simulated["vectors"])],
     )
 

@@ -128,6 +128,11 @@ class Model:
     @property
     def positions(self) -> int | None:
         "Number of positions of the network; None when its positions are relative."
+        embeddings = getattr(getattr(self.model.base_model, "embeddings", None), "position_embeddings", None)
+        if (
+            getattr(embeddings, "padding_idx", None) is not None
+        ):  # RoBERTa counts on from the padding: 512 of 514
+            return embeddings.num_embeddings - embeddings.padding_idx - 1
         return getattr(self.text_config, "max_position_embeddings", None)
 
     @property

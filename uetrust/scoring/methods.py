@@ -17,7 +17,7 @@ from ..core.registry import reg
 from ..core.run import ScoreRun, compute_score
 from ..core.scores import score_table
 from ..core.settings import atomic_write
-from ..core.store import Store
+from ..core.store import Store, load_shard
 from ..stats.names import score_runs
 
 # %% ../../nbs/09_scoring/01_methods.ipynb #29541b91
@@ -105,13 +105,29 @@ def _all_scores(shards, names, reg, bar):
     return found + _computed(ScoreRun(ids, reg, **base), second_round, missing), missing
 
 
+def _cut_notes(folder, names, reg):
+    "Score -> how many texts had to be encoded after a part of their source only."
+    concerned = [
+        name for name in names if {"greedy_relevance", "sample_relevance"} & {*required_inputs(name, reg)}
+    ]
+    if not concerned:
+        return {}
+    store, cut = Store(Path(folder) / "relevance", "readings"), []
+    for shard in store.names():
+        table = load_shard(store.folder / shard)
+        cut += table["source_cut"].to_pylist() if "source_cut" in table.column_names else []
+    note = f"for {np.count_nonzero(cut)} of {len(cut)} texts the source lost its end to fit into the encoder"
+    return dict.fromkeys(concerned, note) if any(cut) else {}
+
+
 def score_generations(
     folder,  # Of a bank and its readings
     methods="all",  # Names of scores, or 'all' for all that are applicable
     samples: pd.DataFrame = None,  # id, source, perhaps reference
     reg=reg,  # Where scores are looked up
     progress: bool = True,  # Show sources done and time left
-    # dataset, generator, sample, name, value, note; attrs['missing']: score -> inputs that it lacks
+    # dataset, generator, sample, name, value, note; attrs['missing']: score -> inputs that it lacks;
+    # attrs['source_cut']: score -> for how many texts the source was cut
 ) -> pd.DataFrame:
     """Uncertainty scores of all greedy texts of a bank.
 
@@ -141,6 +157,7 @@ def score_generations(
     table.insert(0, "generator", about["generator"])
     table.insert(0, "dataset", about["dataset"])
     table.attrs["missing"] = {name: missing[name] for name in names if name in missing}
+    table.attrs["source_cut"] = _cut_notes(folder, [name for name in names if name not in missing], reg)
     return table
 
 

@@ -7,6 +7,8 @@ __all__ = ['compute_entailments', 'compute_embeddings', 'compute_sentence_entail
            'compute_relevance']
 
 # %% ../../nbs/05_stats/06_compare.ipynb #44612f9c
+import re
+from bisect import bisect_left
 from itertools import product
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import pandas as pd
 
 from ..core.scores import map_nested
 from ..core.segmentation import SPLITTER, split_sentences
-from ..models.encode import NLI_LABELS, embed_texts, nli_logits
+from ..models.encode import NLI_CLASSES, embed_texts, nli_logits
 from ..models.load import Model
 from .passes import model_provenance
 from .table import read_statistics, unique_texts, write_statistics
@@ -41,7 +43,7 @@ def compute_entailments(
     worker: tuple = (0, 1),  # This is worker i of n
     progress: bool = True,  # Show sources done and time left
     **options,  # batch_tokens of `run`
-) -> Path:  # Columns sample, at [1+K], cut, logits [u*u,3] (row i: premise i//u, hypothesis i%u)
+) -> Path:  # Columns sample, at [1+K], cut, nli_logits [u*u,3] (row i: premise i//u, hypothesis i%u)
     "Compute and store NLI logits between all unique texts of a source, in both directions."
 
     def make(rows):
@@ -49,12 +51,11 @@ def compute_entailments(
             rows,
             lambda texts: list(product(texts, texts)),
             lambda pairs: nli_logits(model, pairs, **options),
-            "logits",
+            "nli_logits",
         )
 
-    return write_statistics(
-        folder, bank, model_provenance(model, "entailments"), make, ("greedy", "sample"), worker, progress
-    )
+    about = model_provenance(model, "entailments", classes=" ".join(NLI_CLASSES))
+    return write_statistics(folder, bank, about, make, ("greedy", "sample"), worker, progress)
 
 
 def compute_embeddings(
@@ -82,7 +83,9 @@ def compute_sentence_entailments(
     worker: tuple = (0, 1),  # This is worker i of n
     progress: bool = True,  # Show sources done and time left
     **options,  # batch_tokens of `run`
-) -> Path:  # Columns sample, sentences (S), cut, logits [K*S,3] (row i: premise sample i//S, sentence i%S)
+) -> (
+    Path
+):  # Columns sample, sentences (S), cut, nli_logits [K*S,3] (row i: premise sample i//S, sentence i%S)
     "Compute and store NLI logits from every sample to every sentence of the greedy text."
 
     def make(rows):
@@ -96,11 +99,11 @@ def compute_sentence_entailments(
         pairs = [list(product(drawn, greedy)) for greedy, drawn in texts.values()]
         found = _computed(pairs, lambda part: nli_logits(model, part, **options))
         return [
-            dict(sample=source, sentences=len(greedy), logits=logits, cut=cut)
+            dict(sample=source, sentences=len(greedy), nli_logits=logits, cut=cut)
             for (source, (greedy, _)), (logits, cut) in zip(texts.items(), found)
         ]
 
-    about = model_provenance(model, "sentences", splitter=SPLITTER)
+    about = model_provenance(model, "sentences", splitter=SPLITTER, classes=" ".join(NLI_CLASSES))
     return write_statistics(folder, bank, about, make, ("greedy", "sample"), worker, progress)
 
 # %% ../../nbs/05_stats/06_compare.ipynb #3eecde69
@@ -139,9 +142,7 @@ def compute_alternatives(
         pairs = [_with_alternatives(tokenizer, texts.loc[source]) for source in rows["sample"]]
         found = _computed(pairs, lambda part: nli_logits(model, part, **options))
         classes = [
-            (len(NLI_LABELS) - 1 - logits.argmax(1))
-            .reshape(*texts.at[source, "top_ids"].shape, 2)
-            .astype("int8")
+            logits.argmax(1).reshape(*texts.at[source, "top_ids"].shape, 2).astype("int8")
             for source, (logits, _) in zip(rows["sample"], found)
         ]
         return [
@@ -154,11 +155,28 @@ def compute_alternatives(
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
 
 # %% ../../nbs/05_stats/06_compare.ipynb #621b223c
-def _without_each_token(ids, source, tokenizer):  # Source and text: first complete, then without each token
-    def joined(kept):
-        return f"{source} {tokenizer.decode(kept, skip_special_tokens=True).strip()}".strip()
+def _without_each_token(ids, tokenizer):  # The text: first complete, then without each token
+    def decoded(kept):
+        return tokenizer.decode(kept, skip_special_tokens=True).strip()
 
-    return [joined(ids)] + [joined([*ids[:i], *ids[i + 1 :]]) for i in range(len(ids))]
+    return [decoded(ids)] + [decoded([*ids[:i], *ids[i + 1 :]]) for i in range(len(ids))]
+
+
+def _start_that_fits(model, source, texts):
+    # The start of the source that leaves room for each of the texts, and how many words of it are cut
+    def length(text):
+        return len(model.tokenizer(text, verbose=False).input_ids)
+
+    longest = max(texts, key=length)
+    ends = [0, *(word.end() for word in re.finditer(r"\S+", source))]
+
+    def too_long(words):
+        return length(f"{source[: ends[words]]} {longest}") > model.window
+
+    if not too_long(len(ends) - 1):
+        return source, 0
+    kept = max(bisect_left(range(len(ends)), True, key=too_long) - 1, 0)
+    return source[: ends[kept]], len(ends) - 1 - kept
 
 
 def _token_relevance(
@@ -178,12 +196,16 @@ def compute_relevance(
     worker: tuple = (0, 1),  # This is worker i of n
     progress: bool = True,  # Show sources done and time left
     **options,  # batch_tokens of `run`
-) -> Path:  # Columns sample, kind, k, relevance [L]: 1 minus the cosine, 0 for special tokens
+    # Columns sample, kind, k, relevance [L]: 1 minus the cosine, 0 for special tokens; source_cut: words that
+    # the source loses at its end so that the text fits; cut: inputs that do not fit without any source
+) -> Path:
     "Compute and store the relevance of each token: how much the embedding changes without it."
     sources, special = samples.set_index("id")["source"], tokenizer.all_special_ids
 
     def make(rows):
-        variants = [_without_each_token(row.ids, sources[row.sample], tokenizer) for row in rows.itertuples()]
+        texts = [_without_each_token(row.ids, tokenizer) for row in rows.itertuples()]
+        starts = [_start_that_fits(model, sources[name], own) for name, own in zip(rows["sample"], texts)]
+        variants = [[f"{start} {text}".strip() for text in own] for (start, _), own in zip(starts, texts)]
         found = _computed(variants, lambda texts: embed_texts(model, texts, **options))
         return [
             dict(
@@ -191,9 +213,11 @@ def compute_relevance(
                 kind=row.kind,
                 k=row.k,
                 relevance=_token_relevance(row.ids, embeddings, special),
+                source_cut=source_cut,
                 cut=cut,
             )
-            for row, (embeddings, cut) in zip(rows.itertuples(), found)
+            for row, (_, source_cut), (embeddings, cut) in zip(rows.itertuples(), starts, found)
         ]
 
-    return write_statistics(folder, bank, model_provenance(model, "relevance"), make, kinds, worker, progress)
+    about = model_provenance(model, "relevance", cuts="source")
+    return write_statistics(folder, bank, about, make, kinds, worker, progress)

@@ -79,12 +79,21 @@ def text_statistics(
     return out
 
 # %% ../../nbs/05_stats/03_names.ipynb #b629b37c
+def _nli_logits(df, order):  # For each source shape [pairs,3]: contradiction, neutral, entailment
+    if "nli_logits" not in df:
+        raise ValueError(
+            f"the stored NLI logits have the columns {list(df)}: an older version wrote them, with the "
+            "classes in another order; make them anew with `uetrust fill NAME --no-resume`"
+        )
+    return df.loc[order, "nli_logits"]
+
+
 def _nli(df, order):  # For each source shape [1+K,1+K,3]
     def expand(index, logits):
         n = int(np.sqrt(len(logits)))
-        return logits.reshape(n, n, 3)[np.ix_(index, index)][..., ::-1]
+        return logits.reshape(n, n, 3)[np.ix_(index, index)]
 
-    return dict(nli=list(map(expand, df.loc[order, "at"], df.loc[order, "logits"])))
+    return dict(nli=list(map(expand, df.loc[order, "at"], _nli_logits(df, order))))
 
 
 def _vectors(df, order):  # For each source shape [1+K,D]
@@ -93,10 +102,8 @@ def _vectors(df, order):  # For each source shape [1+K,D]
 
 
 def _sentences(df, order):  # For each source shape [K,S,3]
-    pairs = zip(df.loc[order, "sentences"], df.loc[order, "logits"])
-    return dict(
-        nli_sentences=[np.reshape(logits, (len(logits) // max(n, 1), n, 3))[..., ::-1] for n, logits in pairs]
-    )
+    pairs = zip(df.loc[order, "sentences"], _nli_logits(df, order))
+    return dict(nli_sentences=[np.reshape(logits, (len(logits) // max(n, 1), n, 3)) for n, logits in pairs])
 
 
 # Functions of (rows by source, sources) to statistics

@@ -56,8 +56,10 @@ def entailed_shares(
     folder,  # Of a bank with entailments
 ) -> pd.Series:  # By source; attrs['pairs'] is the number of all pairs
     "Share of the ordered pairs of unique texts of a source in which the first entails the second."
-    logits = read_statistics(folder / "entailments").set_index("sample")["logits"]
-    shares = logits.map(lambda pairs: (pairs.argmax(1) == 0).mean())
+    from uetrust.models.encode import NLI_CLASSES
+
+    logits = read_statistics(folder / "entailments").set_index("sample")["nli_logits"]
+    shares = logits.map(lambda pairs: (pairs.argmax(1) == NLI_CLASSES.index("entailment")).mean())
     shares.attrs["pairs"] = sum(map(len, logits))
     return shares
 

@@ -149,7 +149,7 @@ def _right(model, rows):  # Whether the label is right, by the right label
     )
     logits, _ = encode.nli_logits(model, list(zip(asked["premise"], asked["hypothesis"])))
     return pd.Series(
-        np.array(encode.NLI_LABELS)[logits.argmax(1)] == asked["label"].to_numpy(), asked["label"]
+        np.array(encode.NLI_CLASSES)[logits.argmax(1)] == asked["label"].to_numpy(), asked["label"]
     )
 
 

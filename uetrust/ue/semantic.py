@@ -335,7 +335,7 @@ def similarity_supported_logp(
     formula=r"-\sum_t\frac{R_t}{\sum_s R_s}\log p_t(y_t),\quad R_t\text{ relevance of token }t",
     pitfall=(
         "Relevance needs one more pass over the text for each of its tokens, by another model. "
-        "Special tokens must have relevance 0."
+        "Where source and text do not fit into its window, the source loses its end."
     ),
 )
 def token_sar(
