@@ -596,3 +596,18 @@ def test_states_that_lie_on_a_plane_are_shrunk_however_many_they_are():
     assert not np.allclose(spread(flat), np.cov(flat.astype(float), rowvar=False), atol=1e-6)
     far = mahalanobis_distance(flat[:50], flat)
     assert np.isfinite(far).all() and far.max() < 10
+
+
+def test_hybrid_ranks_that_are_equal_are_equal_to_the_last_bit():
+    "Twenty times the rank is a whole number, so no two ranks are closer than 1/20."
+    rng = np.random.default_rng(0)
+    ranks = hybrid_ranks(rng.permutation(np.arange(500.0)), rng.permutation(np.arange(500.0)))
+    assert len(set(ranks)) == len(set(np.rint(ranks * 20))) < 500
+
+
+def test_mean_percentiles_that_are_equal_are_equal_to_the_last_bit():
+    rng = np.random.default_rng(0)
+    states, train = list(rng.normal(size=(4000, 2))), rng.normal(size=(200, 2))
+    logp = [[-x] for x in rng.exponential(size=4000)]
+    got = ppl_md_percentile(logp, rng.exponential(size=190), states, train)
+    assert len(set(got)) == len(set(np.round(got, 12))) < 4000

@@ -1,6 +1,7 @@
 """Semantic methods: recorded values of other libraries, where they fail, and invariances."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -510,3 +511,28 @@ def test_a_repeated_text_in_another_cluster_counts_there():
     assert semantic_entropy_lmp_unique(logp, ["a", "a", "b"], np.array([0, 0, 2])) == pytest.approx(
         -(2 * np.log(0.5) + np.log(0.2)) / 3
     )
+
+
+def partitions(total, largest=None):
+    "All ways to write a number as a sum of numbers >= 1, the largest first."
+    if not total:
+        yield ()
+    for first in range(min(total, largest or total), 0, -1):
+        yield from ((first, *rest) for rest in partitions(total - first, first))
+
+
+@pytest.mark.parametrize("samples", [5, 10, 12])
+def test_discrete_entropies_are_equal_to_the_last_bit(samples):
+    "Any order of the clusters and of the samples; as many values as there are products of c^c."
+    rng, exact = np.random.default_rng(samples), {}
+    for sizes in partitions(samples):
+        values = set()
+        for _ in range(20):
+            order = rng.permutation(len(sizes))
+            ids = np.repeat(order, np.array(sizes))
+            values.add(sm.discrete_semantic_entropy(rng.permutation(ids)))
+        shares = np.array(sizes) / samples
+        assert len(values) == 1 and values.pop() == pytest.approx(-(shares * np.log(shares)).sum(), abs=1e-14)
+        exact.setdefault(math.prod(c**c for c in sizes), set()).add(sm.discrete_semantic_entropy(ids))
+    assert all(len(values) == 1 for values in exact.values())
+    assert len(set.union(*exact.values())) == len(exact)

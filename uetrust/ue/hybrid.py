@@ -38,7 +38,8 @@ def hybrid_ranks(
 
     distance_rank, surprisal_rank = rankdata(epistemic), rankdata(aleatoric)
     close = distance_rank <= near * len(distance_rank)
-    out = (1 - alpha) * distance_rank + alpha * surprisal_rank
+    # Equal sums of ranks stay equal: 0.9 x 2 + 0.1 x 12 is 3 up to rounding
+    out = np.round((1 - alpha) * distance_rank + alpha * surprisal_rank, 9)
     out[close] = rankdata(np.asarray(aleatoric)[close])
     return np.where(close & (surprisal_rank > unclear * len(surprisal_rank)), surprisal_rank, out)
 
@@ -89,13 +90,17 @@ def percentile_among(
     reference,  # Values of known texts, shape [n]
 ) -> np.ndarray:  # Shape [N], in [0,1]; NaN stays
     "Percentile: share of the reference values that are not larger."
+    return _count_among(values, reference) / len(reference)
+
+
+def _count_among(values, reference):  # Number of reference values that are not larger; NaN stays
     known = np.sort(np.asarray(reference, float))
     if not len(known) or np.isnan(known).any():
         raise ValueError(
             f"a percentile needs known values, got {len(known)} "
             f"of which {np.isnan(known).sum()} are not numbers"
         )
-    return np.where(np.isnan(values), np.nan, np.searchsorted(known, values, side="right") / len(known))
+    return np.where(np.isnan(values), np.nan, np.searchsorted(known, values, side="right"))
 
 
 def held_out_split(
@@ -141,9 +146,10 @@ def train_held_out_lmp(
 
 def _mean_percentile(logps, train_perplexity, distances, known):  # Of surprisal and distance
     surprisals = np.array([perplexity(logp) if len(logp) else np.nan for logp in logps], float)
-    return (
-        (percentile_among(surprisals, train_perplexity) + percentile_among(distances, known)) / 2
-    ).tolist()
+    below, nearer = _count_among(surprisals, train_perplexity), _count_among(distances, known)
+    # One division of whole numbers, so that equal means stay equal
+    n, m = len(train_perplexity), len(known)
+    return ((below * m + nearer * n) / (2 * n * m)).tolist()
 
 
 @stat(unit="[0,1]", cite=f"{REN2023_PERPLEXITY}; Fadeeva et al. 2023, https://arxiv.org/abs/2311.07383")

@@ -4,13 +4,15 @@
 
 # %% auto #0
 __all__ = ['FARQUHAR2024', 'LM_POLYGRAPH_07', 'VASHURIN2025', 'DUAN2024', 'FADEEVA2024', 'MANAKUL2023', 'clusters',
-           'cluster_logp', 'semantic_entropy', 'discrete_semantic_entropy', 'semantic_entropy_lmp',
+           'cluster_logp', 'count_entropy', 'semantic_entropy', 'discrete_semantic_entropy', 'semantic_entropy_lmp',
            'semantic_entropy_lmp_direct', 'drop_repeated_texts', 'semantic_entropy_lmp_unique', 'semantic_density',
            'greedy_similarity', 'sample_similarity', 'cocoa_msp', 'cocoa_ppl', 'cocoa_mte', 'similarity_supported_logp',
            'token_sar', 'sentence_sar', 'sar', 'ccp_label', 'ccp_labels', 'ccp_log', 'ccp', 'selfcheck_nli',
            'selfcheck_nli_text', 'eigen_score']
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #65ea1c56
+from math import log, prod
+
 import numpy as np
 
 from ..core.checks import Undefined
@@ -65,6 +67,15 @@ def _entropy(log_weights):  # The weights need not sum to 1
     return float(0.0 - np.exp(logp) @ logp)
 
 
+def count_entropy(
+    counts: np.ndarray,  # Integers >= 0, at least one positive
+) -> float:  # Nats; bit-equal for equal entropies, whatever the order of the counts
+    "Entropy of the shares c/K of K counted things: (log K^K - log of the product of c^c) / K, by integers."
+    counts = [int(count) for count in counts]
+    total = sum(counts)
+    return (log(total**total) - log(prod(count**count for count in counts))) / total
+
+
 def _check_several(clusters):
     if len(clusters) < 2:
         raise Undefined(f"needs at least 2 samples, got {len(clusters)}")
@@ -107,7 +118,7 @@ def discrete_semantic_entropy(
 ) -> float:  # 0 when all samples mean the same, up to log K; higher is less certain
     "Discrete semantic entropy: entropy of clusters by frequency; every sample counts."
     _check_several(clusters)
-    return _entropy(np.log(np.bincount(clusters)))
+    return count_entropy(np.bincount(clusters))
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #6a431c2a
 @ue(
