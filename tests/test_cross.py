@@ -295,3 +295,11 @@ def test_the_headline_counts_what_is_picked():
         and "median loss of PRR is 0.10 on g, 0.20 on h" in said
         and "1 of 4 choices on g, 0 of 1 choices on h" in said
     )
+    assert "cannot tell from a random order (within 1.96 standard deviations of random orders) 1 of 4" in said
+    tested = picked.assign(p=[0.01, 0.06, 0.04, 0.001, 0.05], n=200)
+    tested.loc[3, "true_prr"] = -0.4  # Significantly worse than a random order is not better
+    said = cs.selection_headline(tested)
+    assert (
+        "200 texts cannot tell from a random order (permutation p of at least 0.05) "
+        "2 of 4 choices on g, 1 of 1 choices on h." in said
+    )

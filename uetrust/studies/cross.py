@@ -73,11 +73,14 @@ def selected_methods(
 # %% ../../nbs/11_studies/03_cross.ipynb #f2b5824e
 def selection_headline(
     # generator, metric, pick, true_prr, best (true PRR of the best method),
-    # chance (95 % of random orders lie within)
+    # chance (95 % of random orders lie within); with p (permutation p of true_prr) the picks are judged by p
     picked: pd.DataFrame,
 ) -> str:  # One paragraph
     "Cost of choosing a method by a metric where the truth is known, in one paragraph."
-    loss, lost = picked["best"] - picked["true_prr"], picked["true_prr"] < picked["chance"]
+    loss, rule = picked["best"] - picked["true_prr"], "within 1.96 standard deviations of random orders"
+    lost = picked["true_prr"] < picked["chance"]
+    if "p" in picked:
+        lost, rule = ~((picked["p"] < 0.05) & (picked["true_prr"] > 0)), "permutation p of at least 0.05"
     by_generator = picked.assign(loss=loss, lost=lost).groupby("generator", sort=False)
 
     def for_each(write):
@@ -85,11 +88,12 @@ def selection_headline(
 
     best = for_each(lambda rows: f"{(rows['loss'] == 0).mean():.0%}")
     median = for_each(lambda rows: f"{rows['loss'].median():.2f}")
-    random = for_each(lambda rows: f"{rows['lost'].sum()} of {len(rows)} choices")
+    untold = for_each(lambda rows: f"{rows['lost'].sum()} of {len(rows)} choices")
+    texts = f"{picked['n'].max():.0f} texts" if "n" in picked else "The texts"
     return (
         f"Where the truth of every summary is known, {picked['metric'].nunique()} quality metrics "
         f"each choose an uncertainty method by PRR. The truly best method is chosen by {best}. "
-        f"The median loss of PRR is {median}. No better than a random order are {random}."
+        f"The median loss of PRR is {median}. {texts} cannot tell from a random order ({rule}) {untold}."
     )
 
 # %% ../../nbs/11_studies/03_cross.ipynb #c2c12f82

@@ -9,12 +9,12 @@ __all__ = ['NO_TRUTH', 'LENGTH_CAPTION', 'AGREEMENT_CAPTION', 'NOT_REPEATED', 'S
            'entailment_sentence', 'scores_opening', 'methods_sentence', 'best_method_sentence', 'variants_sentence',
            'metrics_sentence', 'metric_agreement_sentence', 'best_metrics_sentence', 'target_caption', 'flat_sentence',
            'cross_opening', 'cross_sentence', 'first_sentence', 'skipped_sentence', 'metric_choice_sentence',
-           'design_sentences', 'length_share_sentence', 'agreement_sentence', 'banks_opening', 'beyond_chance_sentence',
-           'best_by_generator_sentences', 'order_sentences', 'metrics_seen_sentence', 'loss_sentence',
-           'shortlist_sentence', 'self_preference_sentence', 'self_bias_sentences', 'stability_opening',
-           'seed_sentences', 'seed_order_sentence', 'seed_rank_sentences', 'half_sentences', 'question_sentences',
-           'subsample_sentence', 'moved_sentence', 'labels_opening', 'label_sentences', 'accuracy_sentences',
-           'left_out_sentences', 'frank_sentence']
+           'design_sentences', 'length_share_sentence', 'agreement_sentence', 'method_agreement_sentence',
+           'banks_opening', 'beyond_chance_sentence', 'best_by_generator_sentences', 'order_sentences',
+           'metrics_seen_sentence', 'loss_sentence', 'shortlist_sentence', 'self_preference_sentence',
+           'self_bias_sentences', 'stability_opening', 'seed_sentences', 'seed_order_sentence', 'seed_rank_sentences',
+           'half_sentences', 'question_sentences', 'subsample_sentence', 'moved_sentence', 'labels_opening',
+           'label_sentences', 'accuracy_sentences', 'left_out_sentences', 'frank_sentence']
 
 # %% ../../nbs/11_studies/07_sentences.ipynb #41becd3c
 import pandas as pd
@@ -311,12 +311,13 @@ def cross_sentence(
     positive = int((table.loc[metrics] > 0).to_numpy().sum())
     left_out = counted_noun(len(scores.left_out), "score")
     return (
-        f"{counted_noun(len(scores.uncertainty.columns), 'method')} under "
-        f"{counted_noun(len(metrics), 'metric')} on {len(scores.uncertainty)} greedy texts of {generator}; "
+        f"{counted_noun(len(scores.uncertainty.columns), 'method')} that can be computed and order the texts "
+        f"(baselines included) under {counted_noun(len(metrics), 'metric')} on {len(scores.uncertainty)} "
+        f"greedy texts of {generator}; "
         f"{left_out} {verb_form(len(scores.left_out), 'orders', 'order')} nothing here and "
         f"{verb_form(len(scores.left_out))} left out. "
         f"{beyond} of {q.loc[metrics].size} PRRs are beyond chance "
-        "after correction by Benjamini and Hochberg; "
+        "after correction by Benjamini and Hochberg, the others cannot be told from it by so few texts; "
         f"{positive} are positive."
     )
 
@@ -422,6 +423,20 @@ def agreement_sentence(
         f"{int(row['pairs']):,} pairs; {row['negative']:.0%} of the pairs have a negative rho."
     )
 
+
+def method_agreement_sentence(
+    summary: pd.DataFrame,  # From `uetrust.studies.tables.agreement_summary`
+) -> str:
+    "How alike methods are over all metrics, beside tables with shuffled names."
+    row = summary[(summary["agreement_of"] == "methods") & (summary["metrics"] == "all metrics")].iloc[0]
+    return (
+        f"Of {int(row['pairs']):,} pairs of methods {int(row['classical']):,} have p < .05 against rho = 0 "
+        f"over the {int(row['n'])} metrics. Metrics differ in level; with method names shuffled inside each "
+        f"metric {row['shuffled']:,.0f} pairs have [{row['shuffled_lo']:,.0f}, {row['shuffled_hi']:,.0f}]. "
+        f"{int(row['adjusted']):,} pairs are more or less alike than two shuffled names, after correction by "
+        "Benjamini and Hochberg."
+    )
+
 # %% ../../nbs/11_studies/07_sentences.ipynb #96339b4e
 def banks_opening(
     generators,  # Names
@@ -438,12 +453,18 @@ def beyond_chance_sentence(
 ) -> str:
     "How many methods are beyond chance on all generators, and on some."
     generators = list(dict.fromkeys(every["generator"]))
-    strong = every[every["q"] < 0.05].groupby("method")["generator"].nunique()
-    everywhere, somewhere = int((strong == len(generators)).sum()), int((strong > 0).sum())
+    has = every[every["q"].notna()].groupby("method")["generator"].nunique()
+    strong = (
+        every[every["q"] < 0.05].groupby("method")["generator"].nunique().reindex(has.index, fill_value=0)
+    )
+    common = has == len(generators)
     opening = banks_opening(generators, every["method"].nunique(), "method")
     return (
-        f"{opening}. {everywhere} {verb_form(everywhere)} beyond chance (Holm) on every generator, "
-        f"{somewhere} on at least one."
+        f"{opening}; {counted_noun(len(has), 'method')} can be computed on at least one of them, "
+        f"{common.sum()} on all. Of the {common.sum()}, {(strong[common] == len(generators)).sum()} are "
+        f"beyond chance (p < .05 after Holm) on every generator. Of the {len(has)}, {(strong == has).sum()} "
+        f"are on every generator that they can be computed on, {(strong > 0).sum()} on at least one; of the others the texts cannot "
+        "tell whether they differ from chance."
     )
 
 
@@ -465,8 +486,8 @@ def order_sentences(
 ) -> list:  # One sentence per pair of generators
     "How alike every two generators order methods or metrics."
     return [
-        f"The orders of {counted_noun(int(row.n), noun)} on {row.label_a} and on {row.label_b} "
-        "correlate with "
+        f"The orders of the {counted_noun(int(row.n), noun)} that both have on {row.label_a} and on "
+        f"{row.label_b} correlate with "
         f"rho {row.rho:.2f}."
         for row in pairs.itertuples()
     ]
