@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from uetrust.core.checks import Undefined
 from uetrust.core.settings import root
+from uetrust.evaluation.agreement import spearman_p
 from uetrust.papers.he2024.claim_language import (
     PATTERNS,
     NoisyTables,
@@ -24,6 +25,7 @@ from uetrust.papers.he2024.claim_language import (
     find_pattern,
     noise_sd,
     rank_correlations,
+    shuffled_tables,
 )
 from uetrust.papers.he2024.claims import (
     CELL_TESTS,
@@ -33,6 +35,7 @@ from uetrust.papers.he2024.claims import (
     changed_verdicts,
     claim_ledger,
     claim_verdicts,
+    correlation_evidence,
     parse_predicate,
     verdict_totals,
 )
@@ -61,7 +64,7 @@ def verdict(id):
 
 
 def test_totals():
-    assert verdict_totals(LEDGER).tolist()[:8] == [114, 21, 18, 1, 16, 83, 53, 109]
+    assert verdict_totals(LEDGER).tolist()[:8] == [114, 21, 18, 1, 16, 83, 52, 109]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -93,6 +96,13 @@ def test_columns_and_order():
         "n_obs",
         "significant_cells",
         "correlation_cells",
+        "shuffle_share",
+        "joint_p",
+        "joint_p_least",
+        "weak_cells",
+        "equivalence",
+        "equivalence_p",
+        "margin",
         "note",
     ]
     assert LEDGER["id"].tolist() == printed_claims()["id"].tolist()
@@ -255,6 +265,95 @@ def test_four_methods_are_never_significant():
 def test_significance_is_tested_with_each_cells_own_n():
     "C1.2-16 mixes four to nine methods: rho = 1 counts where there are more than four"
     assert BY_ID.loc["C1.2-16", ["n_obs", "significant_cells", "correlation_cells"]].tolist() == [4, 4, 7]
+
+
+# --- joint tests
+
+
+def looped_share(id, draws, seed=7):  # Share of shuffled tables of which the claim holds, one at a time
+    rng, holds = np.random.default_rng(seed), 0
+    for _ in range(draws):
+        tables = {
+            name: pd.DataFrame([rng.permutation(row) for row in table.to_numpy()], table.index, table.columns)
+            for name, table in TABLES.items()
+            if name in claim_tables(CLAIMS[id])
+        }
+        one = claim_ledger(tables, printed_claims().query("id == @id"), draws=0, shuffles=0)
+        holds += one["verdict"][0] == "holds"
+    return holds / draws
+
+
+@pytest.mark.parametrize("id,share", [("4.2-01", 1), ("4.2-13", 0.995), ("4.2-12", 0.74), ("4.2-07", 0.61)])
+def test_claims_that_shuffled_tables_satisfy(id, share):
+    "Shares of an independent computation with 600 shuffles"
+    assert BY_ID.loc[id, "shuffle_share"] == pytest.approx(share, abs=0.06)
+
+
+def test_the_share_equals_a_loop():
+    assert looped_share("4.2-07", 150) == pytest.approx(BY_ID.loc["4.2-07", "shuffle_share"], abs=0.12)
+    assert looped_share("C1.4-03", 150) == pytest.approx(5 / 24, abs=0.1)
+
+
+def test_joint_p_of_rankings_that_can_be_listed():
+    "rho = -1 of four methods: 1 of 24 rankings; rho of at least 0.5: 5 of 24; four equal rankings: 24^-3"
+    assert BY_ID.loc["C1.1-02", ["shuffle_share", "joint_p"]].tolist() == pytest.approx(
+        [1 / 24] * 2, abs=0.02
+    )
+    assert BY_ID.loc["C1.4-03", "shuffle_share"] == pytest.approx(5 / 24, abs=0.03)
+    assert BY_ID.loc["C1.4-03", "joint_p"] == pytest.approx(4 / 24, abs=0.03), "the printed rho is 0.8"
+    assert BY_ID.loc["C1.6-01", "joint_p"] <= 2 / 2000
+
+
+def test_joint_p_never_exceeds_the_share_and_is_missing_for_facts():
+    held = LEDGER[(LEDGER["verdict"] == "holds") & LEDGER["joint_p"].notna()]
+    assert (held["joint_p"] <= (1 + 1999 * held["shuffle_share"]) / 2000 + 1e-9).all()
+    assert (held["joint_p_least"] <= held["joint_p"] + 1e-12).all()
+    assert LEDGER["joint_p"][LEDGER["stability"].isna()].isna().all()
+    assert BY_ID.loc["4.2-17", "shuffle_share"] == 1 and np.isnan(BY_ID.loc["4.2-17", "joint_p"]), (
+        "all PRR of a metric stay positive however the methods are shuffled"
+    )
+
+
+def test_what_the_sentences_without_a_significant_correlation_rest_on():
+    "Of 53 by the classical p 14 claim weak correlations and 19 have a joint p below 0.05 in 600 shuffles"
+    rho = LEDGER[(LEDGER["verdict"] == "holds") & (LEDGER["correlation_cells"].fillna(0) > 0)]
+    classical = rho[[not any_significant(CLAIMS[id]) for id in rho["id"]]]
+    weak = classical["weak_cells"] == classical["correlation_cells"]
+    assert (len(classical), weak.sum()) == (53, 14)
+    assert abs((classical["shuffle_share"] < 0.05).sum() - 19) <= 3
+    evidence = correlation_evidence(LEDGER)
+    assert evidence["no significant correlation, and claim only weak or absent ones"] == 13
+    assert evidence["no significant correlation, but claim one"] == 39
+    assert abs(evidence["... of these, joint p below 0.05, though no correlation is significant"] - 23) <= 1
+
+
+def any_significant(claim):  # By the classical p of any named correlation
+    cells = [evaluate_cell(PRINTED, claim, text) for text in claim.cells.split(" | ")]
+    return any(spearman_p(cell.values[0], cell.n) < 0.05 for cell in cells if cell.kind == "rho")
+
+
+def test_weak_claims_are_not_shown_to_be_weak():
+    "Margin 0.3: none of them; the margin 0.5 shows that of P(True) over 16 and 31 metrics"
+    weak = LEDGER[(LEDGER["weak_cells"].fillna(0) > 0) & (LEDGER["verdict"] == "holds")]
+    assert set(weak["equivalence"]) == {"not shown", "out of reach"} and (weak["margin"] == 0.3).all()
+    wide = claim_ledger(draws=0, shuffles=0, margin=0.5).set_index("id")
+    assert wide.loc["4.2-12", "equivalence"] == "shown"
+    assert (LEDGER.loc[LEDGER["weak_cells"] == 0, "equivalence"] == "").all()
+
+
+def test_error_types_are_shuffled_inside_columns():
+    shuffled = shuffled_tables(TABLES, 5)
+    for name, axis in (("T7", 2), ("T10", 1), ("T11", 1)):
+        copies = shuffled.array(name)
+        assert (np.sort(copies, axis=axis) == np.sort(copies[:1], axis=axis)).all()
+        assert (copies[1:] != copies[:1]).any()
+
+
+def test_without_shuffles_there_is_no_joint_p():
+    led = claim_ledger(draws=0, shuffles=0)
+    assert led[["shuffle_share", "joint_p", "joint_p_least"]].isna().all(axis=None)
+    assert np.isnan(led.set_index("id")["significant_cells"].astype(float)["4.2-01"])
+    assert led["verdict"].equals(LEDGER["verdict"])
 
 
 # --- the language

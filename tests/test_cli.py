@@ -129,6 +129,14 @@ def test_claims_as_json_csv_and_filtered(capsys, tmp_path):
         "fails",
         "not decidable",
     }
+    by_id = {row["id"]: row for row in rows}
+    assert by_id["4.2-01"]["shuffle_share"] == 1 and by_id["C1.6-01"]["joint_p"] < 0.05
+    weak = by_id["4.2-12"]
+    assert (weak["equivalence"], weak["margin"], by_id["4.2-01"]["equivalence"]) == ("not shown", 0.3, "")
+    wide = json.loads(call(capsys, "claims", "--json", "--draws", 0, "--shuffles", 9, "--margin", 0.5)[1])
+    row = {row["id"]: row for row in wide}["4.2-12"]
+    assert (row["equivalence"], row["margin"]) == ("shown", 0.5)
+    assert row["shuffle_share"] in (np.arange(10) / 9).round(10)
     failed = call(capsys, "claims", "--csv", "--verdict", "fails", "--section", "C.2.4", "--draws", 0)[
         1
     ].splitlines()

@@ -264,3 +264,45 @@ def test_every_profile_names_evaluators_that_are_known(name):
     assert set(e) <= {*PROVIDERS, *(m.family for m in PROVIDERS.values())} and bool(e) == (
         name != "aeslc-tiny"
     )
+<<<<<<< HEAD
+=======
+
+
+# What the README shows
+def test_readme_shows_what_the_demo_found(tmp_path):
+    from uetrust.core.settings import root
+    from uetrust.report.plots import plot_picks, save_figure
+
+    picked = pd.read_csv(root() / "data" / "demo_picks.csv")
+    save_figure(plot_picks(picked, "What a metric would have a reader choose"), tmp_path / "picks")
+    assert f"<!-- demo -->\n{cs.selection_headline(picked)}\n<!-- end -->" in (
+        root() / "README.md"
+    ).read_text(encoding="utf-8")
+    assert (tmp_path / "picks.png").read_bytes() == (root() / "docs" / "picks.png").read_bytes()
+
+
+def test_the_headline_counts_what_is_picked():
+    picked = pd.DataFrame(
+        dict(
+            generator=["g"] * 4 + ["h"],
+            metric=list("abcda"),
+            pick=list("xxyzx"),
+            true_prr=[0.5, 0.5, 0.3, 0.1, 0.2],
+            best=[0.5] * 4 + [0.4],
+            chance=0.15,
+        )
+    )
+    assert (
+        "chosen by 50% on g, 0% on h" in (said := cs.selection_headline(picked))
+        and "median loss of PRR is 0.10 on g, 0.20 on h" in said
+        and "1 of 4 choices on g, 0 of 1 choices on h" in said
+    )
+    assert "cannot tell from a random order (within 1.96 standard deviations of random orders) 1 of 4" in said
+    tested = picked.assign(p=[0.01, 0.06, 0.04, 0.001, 0.05], n=200)
+    tested.loc[3, "true_prr"] = -0.4  # Significantly worse than a random order is not better
+    said = cs.selection_headline(tested)
+    assert (
+        "200 texts cannot tell from a random order (permutation p of at least 0.05) "
+        "2 of 4 choices on g, 1 of 1 choices on h." in said
+    )
+>>>>>>> h_claims

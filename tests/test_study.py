@@ -72,8 +72,18 @@ def test_files_do_not_depend_on_the_process(tmp_path, hashseed):
 def test_figure_files_hold_the_numbers(tmp_path):
     save_agreement(8, tmp_path, "alternative")
     got, f = pd.read_csv(tmp_path / "fig08_all.csv"), figure_table(8, "alternative")
-    assert list(got) == ["label_a", "label_b", "rho", "n", "p", "q"]
+    want = agreement(f.table, f.between)
+    assert list(got) == [*want, "p_classical", "null_mean", "null_lo", "null_hi"]
+    pd.testing.assert_frame_equal(
+        got[["label_a", "label_b", "rho", "n"]], want.iloc[:, :4], check_dtype=False
+    )
+    np.testing.assert_allclose(got["p_classical"], want["p"], rtol=1e-9)
+    null = pd.read_csv(tmp_path / "fig08_all_null.csv")
+    assert null["significant"].tolist() == [(want["p"] < 0.05).sum()] and null["draws"].tolist() == [999]
+    save_agreement(5, tmp_path)
+    got, f = pd.read_csv(tmp_path / "fig05.csv"), figure_table(5)
     pd.testing.assert_frame_equal(got, agreement(f.table, f.between), rtol=1e-9, check_dtype=False)
+    assert not (tmp_path / "fig05_null.csv").exists(), "metrics over methods keep the classical p"
 
 
 def test_table_files_hold_the_printed_numbers(tmp_path):
@@ -101,19 +111,22 @@ def test_rank_intervals_hold_the_rank_and_widen_with_shared_errors():
     pd.testing.assert_frame_equal(r, table_rank_intervals("T3"))
 
 
-def test_standing_says_never_testable_only_without_significance():
+def test_standing_rests_on_joint_and_equivalence_tests():
     from uetrust.papers.he2024.claims import claim_ledger
 
     led = claim_ledger()
     s = claim_standing(led)
     assert s.isin(["partly", "fails", "not decidable"]).sum() == (led["verdict"] != "holds").sum()
-    assert (led.loc[s == "never testable", "significant_cells"].fillna(0) == 0).all()
-    rho = led["correlation_cells"].fillna(0) > 0
-    assert (led.loc[(s == "supported") & rho, "significant_cells"] > 0).all()
-    assert (
-        s["C1.6-01" == led["id"]].item() == "never testable"
-        and s["4.2-09" == led["id"]].item() == "supported"
-    )
+    about = led["n_obs"].notna()
+    assert (led.loc[(s == "supported") & about, "joint_p"] < 0.05).all()
+    assert (led.loc[s == "supported", "stability"] >= 0.5).all()
+    weak = led["weak_cells"] == led["cells"]
+    assert not (weak & (s == "supported")).any() and (weak & (s == "never testable")).any()
+    assert (led.loc[(s == "never testable") & ~weak, "joint_p_least"] >= 0.05).all()
+    by_id = s.set_axis(led["id"])
+    assert by_id["4.2-09"] == "supported" and by_id["4.2-12"] == "fragile"
+    assert by_id["C1.6-02"] == "supported", "four judges of four methods, jointly"
+    assert by_id["4.2-06"] == "never testable", "31 metrics cannot show |rho| < 0.3"
 
 
 def test_report_escapes_text_and_needs_no_other_file(tmp_path):
@@ -198,7 +211,7 @@ def test_settings_name_the_tables_of_the_paper():
 
 def test_readme_says_what_the_ledger_says():
     from uetrust.evaluation.agreement import smallest_attainable_p
-    from uetrust.papers.he2024.claims import claim_ledger
+    from uetrust.papers.he2024.claims import claim_ledger, correlation_evidence
 
     led, text = claim_ledger(draws=0), (root() / "README.md").read_text()
     n = led["verdict"].value_counts()
@@ -213,5 +226,24 @@ def test_readme_says_what_the_ledger_says():
         f"Of the {len(rho)} that hold and speak of correlations, "
         f"{(rho['significant_cells'] == 0).sum()} rest on no correlation" in text
     )
+    evidence = correlation_evidence(led)
+    jointly = evidence["... of these, joint p below 0.05, though no correlation is significant"]
+    weak = evidence["no significant correlation, and claim only weak or absent ones"]
+    shown = led["equivalence"][rho.index[rho["weak_cells"] == rho["correlation_cells"]]] == "shown"
+    assert f"Jointly {jointly} of these {(rho['significant_cells'] == 0).sum()} are significant" in text
+    assert f"{weak} claim that a correlation is weak or absent" in text
+    assert "shows none of them" in text and not shown.any()
     assert f"p = {smallest_attainable_p(4):.3f}" in text
     assert re.findall(r"^make (\w+)$", text, re.M) == ["reproduce", "test"]
+
+
+def test_no_text_says_that_the_paper_is_recomputed_from_data():
+    "None of the printed numbers of He et al. can be: the README says so, with their number"
+    led = cell_ledger("He et al.")
+    recomputed = led["status"].isin(["recomputed, equal", "recomputed, different"]).sum()
+    readme, page = ((root() / path).read_text() for path in ("README.md", "uetrust/report/templates/page.html"))
+    assert recomputed == 0 and f"none of its {len(led):,} numbers can be recomputed from data" in readme
+    assert "None of their numbers can be recomputed from data" in page
+    for path in ("README.md", "nbs/index.ipynb", "CITATION.cff", "pyproject.toml"):
+        text = (root() / path).read_text()
+        assert not re.search(r"recomputes (the tables|what such papers print)", text), path

@@ -60,7 +60,8 @@ class ShuffledAgreement(NamedTuple):
     "Correlations of all pairs, and what is left of them when names are shuffled"
 
     # label_a, label_b, rho, n, p, q (as `agreement`, but p is that of the shuffles), p_classical,
-    # null_mean, null_lo, null_hi (mean and 95 % interval of rho in shuffled tables)
+    # null_mean, null_lo, null_hi (mean and 95 % interval of rho in shuffled tables);
+    # attrs['shuffled']: draws, rho (mean in shuffled tables), significant, and mean, lo, hi of the null count
     pairs: pd.DataFrame
     significant: int  # Pairs with a classical p below the level
     null_significant: np.ndarray  # The same number in every shuffled table
@@ -91,11 +92,10 @@ def _tails(null, rho):  # Sorted null [M], observed [pairs]: shares at most and 
     return below, (1 + n - np.searchsorted(null, rho, "left")) / (1 + n)
 
 
-def _shuffled_p(null, rho):  # Two-sided p of every pair
-    pooled = [null.ravel()] * len(rho)
-    pooled = pooled[:1] if not np.isnan(null).any() else list(null.T)
-    defined = [np.sort(values[~np.isnan(values)]) for values in pooled]
-    if len(defined) == 1:
+def _shuffled_p(null, rho, pooled):  # Two-sided p of every pair
+    columns = [null.ravel()] if pooled else list(null.T)
+    defined = [np.sort(values[~np.isnan(values)]) for values in columns]
+    if pooled:
         tails = np.array(_tails(defined[0], rho))
     else:
         tails = np.array([_tails(*pair) for pair in zip(defined, rho, strict=True)]).T
@@ -134,7 +134,7 @@ def shuffled_agreement(
         n: (critical_rho if coef == "spearman" else _critical_tau)(int(n), alpha) for n in set(pairs["n"])
     }
     limits = pairs["n"].map(limit).to_numpy() - 1e-9
-    p = _shuffled_p(null, pairs["rho"].round(12).to_numpy())
+    p = _shuffled_p(null, pairs["rho"].round(12).to_numpy(), pooled=not df.isna().any(axis=None))
     known = np.where(np.isnan(null).all(0), 0, null)
     lo, hi = np.nanquantile(known, [0.025, 0.975], axis=0)
     pairs = pairs.assign(
@@ -146,7 +146,12 @@ def shuffled_agreement(
         null_hi=hi,
     )
     observed = int((pairs["rho"].abs() >= limits).sum())
-    return ShuffledAgreement(pairs, observed, (abs(null) >= limits).sum(1))
+    found = ShuffledAgreement(pairs, observed, (abs(null) >= limits).sum(1))
+    mean, lo, hi = found.null_count
+    pairs.attrs["shuffled"] = dict(
+        draws=draws, rho=float(np.nanmean(known)), significant=observed, mean=mean, lo=lo, hi=hi
+    )
+    return found
 
 # %% ../../nbs/08_evaluation/13_shuffled.ipynb #9614888f
 EQUIVALENCE_MARGIN = 0.3  # Correlations of at most this size count as none
@@ -182,13 +187,14 @@ def equivalence_p(
     return np.where(np.isnan(rho), np.nan, (1 + np.searchsorted(null, size, "right")) / (1 + draws))[()]
 
 
+@lru_cache
 def smallest_equivalence_p(
     n: int,  # Observations
     margin: float = EQUIVALENCE_MARGIN,  # As in `equivalence_p`
     side: str = "both",  # As in `equivalence_p`
 ) -> float:
     "Smallest equivalence p-value that n observations can reach: rho of 0, or -1 for the upper test."
-    least = min(abs(_rho_at_margin(int(n), margin, 19999, 0))) if side == "both" else -1
+    least = abs(_rho_at_margin(int(n), margin, 19999, 0)).min() if side == "both" else -1
     return float(equivalence_p(least, n, margin, side))
 
 

@@ -57,7 +57,9 @@ def sign_count_sentence(
 
 def pair_counts_of_figures(
     drawn: dict,  # Number of a figure -> its correlations, as from `uetrust.report.chapters.save_agreement`
-) -> pd.DataFrame:  # figure, pairs, n, alone (p < .05), adjusted (Benjamini-Hochberg), strong (rho >= .5)
+    # figure, pairs, n, alone (p < .05), adjusted (Benjamini-Hochberg), strong (rho >= .5), classical (p < .05
+    # against rho = 0), shuffled, shuffled_lo, shuffled_hi (the same with shuffled names: mean, 95 % interval)
+) -> pd.DataFrame:
     "How many pairs of a figure of correlations are significant."
     return pd.DataFrame(
         [
@@ -68,6 +70,10 @@ def pair_counts_of_figures(
                 alone=(tidy["p"] < 0.05).sum(),
                 adjusted=(tidy["q"] < 0.05).sum(),
                 strong=(tidy["rho"] >= 0.5).sum(),
+                classical=tidy.attrs["shuffled"]["significant"],
+                shuffled=tidy.attrs["shuffled"]["mean"],
+                shuffled_lo=tidy.attrs["shuffled"]["lo"],
+                shuffled_hi=tidy.attrs["shuffled"]["hi"],
             )
             for figure, tidy in drawn.items()
         ]
@@ -77,10 +83,12 @@ def pair_counts_of_figures(
 def figures_sentence(
     counted: pd.DataFrame,  # From `pair_counts_of_figures`
 ) -> str:  # One sentence per figure
-    "How many correlations of each figure differ from 0."
+    "How many correlations of each figure are more, or less, than those of shuffled names."
     return " ".join(
         f"Fig. {row.figure}: {row.strong} of {row.pairs} correlations are at least 0.5; with n = {row.n} "
-        f"error types each, {row.alone} have p < .05 and {row.adjusted} after Benjamini-Hochberg."
+        f"error types each, {row.classical} have p < .05 against rho = 0. The error types differ in level: "
+        f"with names shuffled inside each {row.shuffled:.1f} have [{row.shuffled_lo}, {row.shuffled_hi}]. "
+        f"Against those {row.alone} have p < .05 and {row.adjusted} after Benjamini-Hochberg."
         for row in counted.itertuples()
     )
 

@@ -18,7 +18,13 @@ import pandas as pd
 from ..core.settings import Profile, atomic_write, out_dir, profile_settings
 from ..papers.he2024.published import correlation_figures, figure_table, figure_variants, table_settings
 from ..papers.threshold.released import threshold_file
-from .chapters import NULL_HALF_WIDTH, STANDING, table_conclusion, table_title
+from uetrust.report.chapters import (
+    NULL_HALF_WIDTH,
+    STANDING,
+    shuffled_count,
+    table_conclusion,
+    table_title,
+)
 from .plots import VERDICT_COLORS
 
 # %% ../../nbs/12_report/03_page.ipynb #7bede722
@@ -133,8 +139,13 @@ def _figure(number, stems, out):  # What the page shows of one figure
 
     def version(stem):
         pairs = pd.read_csv(Path(out) / "figures" / f"{stem}.csv")
+        null = Path(out) / "figures" / f"{stem}_null.csv"
+        against = ""
+        if null.exists():
+            count = pd.read_csv(null).iloc[0].to_dict()
+            against = f" against shuffled names ({shuffled_count(count)})"
         counts = (
-            f"n = {pairs['n'].min()}; {len(pairs)} pairs, {(pairs['p'] < 0.05).sum()} with p < .05, "
+            f"n = {pairs['n'].min()}; {len(pairs)} pairs, {(pairs['p'] < 0.05).sum()} with p < .05{against}, "
             f"{(pairs['q'] < 0.05).sum()} after adjustment"
         )
         return dict(stem=stem, image=image_data(Path(out) / "figures" / f"{stem}.png"), counts=counts)
@@ -180,7 +191,9 @@ def _page(name, out):  # A chapter with its figures and tables
 def _claims(out):  # Ledger rows and counts
     whole_numbers = dict.fromkeys(("n_obs", "satisfied", "cells", "significant_cells"), "Int64")
     claims = pd.read_csv(Path(out) / "claims" / "claims.csv", dtype=whole_numbers, keep_default_na=True)
-    claims["stability"] = claims["stability"].map(lambda share: f"{share:.0%}", na_action="ignore")
+    for share in ("stability", "shuffle_share"):
+        claims[share] = claims[share].map(lambda value: f"{value:.0%}", na_action="ignore")
+    claims["joint_p"] = claims["joint_p"].map(lambda p: f"{p:.3f}", na_action="ignore")
     text = claims.astype(object).where(claims.notna(), "")
     return dict(
         rows=text.to_dict("records"),

@@ -9,12 +9,12 @@ __all__ = ['NO_TRUTH', 'LENGTH_CAPTION', 'AGREEMENT_CAPTION', 'NOT_REPEATED', 'S
            'entailment_sentence', 'scores_opening', 'methods_sentence', 'best_method_sentence', 'variants_sentence',
            'metrics_sentence', 'metric_agreement_sentence', 'best_metrics_sentence', 'target_caption', 'flat_sentence',
            'cross_opening', 'cross_sentence', 'first_sentence', 'skipped_sentence', 'metric_choice_sentence',
-           'design_sentences', 'length_share_sentence', 'agreement_sentence', 'banks_opening', 'beyond_chance_sentence',
-           'best_by_generator_sentences', 'order_sentences', 'metrics_seen_sentence', 'shortlist_sentence',
-           'self_preference_sentence', 'self_bias_sentences', 'stability_opening', 'seed_sentences',
-           'seed_order_sentence', 'seed_rank_sentences', 'half_sentences', 'question_sentences', 'subsample_sentence',
-           'moved_sentence', 'labels_opening', 'label_sentences', 'accuracy_sentences', 'left_out_sentences',
-           'frank_sentence']
+           'design_sentences', 'length_share_sentence', 'agreement_sentence', 'method_agreement_sentence',
+           'banks_opening', 'beyond_chance_sentence', 'best_by_generator_sentences', 'order_sentences',
+           'metrics_seen_sentence', 'loss_sentence', 'shortlist_sentence', 'self_preference_sentence',
+           'self_bias_sentences', 'stability_opening', 'seed_sentences', 'seed_order_sentence', 'seed_rank_sentences',
+           'half_sentences', 'question_sentences', 'subsample_sentence', 'moved_sentence', 'labels_opening',
+           'label_sentences', 'accuracy_sentences', 'left_out_sentences', 'frank_sentence']
 
 # %% ../../nbs/11_studies/07_sentences.ipynb #41becd3c
 import pandas as pd
@@ -23,7 +23,6 @@ from ..core.checks import preview
 from ..papers.narcissism.live import self_bias
 from ..papers.narcissism.live import self_bias_sentence as self_effect_sentence
 from .accuracy import MEAN_OVER_DATASETS, number_with_interval
-from .cross import RANDOM_METHOD, metric_families, without_baselines
 from .stability import rank_agreement_of_levels
 
 # %% ../../nbs/11_studies/07_sentences.ipynb #b85955dc
@@ -174,9 +173,7 @@ def best_method_sentence(
     if prr is None:
         return ""
     known = prr[prr["value"].notna()]
-    best = known[
-        known["method"].isin(without_baselines(known["method"])) & (known["method"] != "oracle")
-    ].iloc[0]
+    best = known[known["method"] != "oracle"].iloc[0]
     value = prr.set_index("method")["value"].reindex(["output_length", "source_length", "chance"])
     return (
         f"Best against the truth is {best['method']} with PRR {best['value']:.2f} "
@@ -314,12 +311,13 @@ def cross_sentence(
     positive = int((table.loc[metrics] > 0).to_numpy().sum())
     left_out = counted_noun(len(scores.left_out), "score")
     return (
-        f"{counted_noun(len(scores.uncertainty.columns), 'method')} under "
-        f"{counted_noun(len(metrics), 'metric')} on {len(scores.uncertainty)} greedy texts of {generator}; "
+        f"{counted_noun(len(scores.uncertainty.columns), 'method')} that can be computed and order the texts "
+        f"(baselines included) under {counted_noun(len(metrics), 'metric')} on {len(scores.uncertainty)} "
+        f"greedy texts of {generator}; "
         f"{left_out} {verb_form(len(scores.left_out), 'orders', 'order')} nothing here and "
         f"{verb_form(len(scores.left_out))} left out. "
         f"{beyond} of {q.loc[metrics].size} PRRs are beyond chance "
-        "after correction by Benjamini and Hochberg; "
+        "after correction by Benjamini and Hochberg, the others cannot be told from it by so few texts; "
         f"{positive} are positive."
     )
 
@@ -357,15 +355,15 @@ def metric_choice_sentence(
     "What choosing a method by a metric costs where the truth is known."
     if chosen is None:
         return ""
-    truth = truth[without_baselines(truth.index)]
-    rho, worst = chosen["rho"], chosen.iloc[-1]
-    family = chosen.groupby(metric_families(chosen["metric"]).to_numpy())["loss"].mean()
+    best, rho = truth.idxmax(), chosen["rho"]
+    others = chosen.loc[chosen["pick"] != best, "loss"]
+    worst = chosen.iloc[-1]
+    lost = f" the others lose {others.median():.2f} PRR in the median and" if len(others) else ""
     return (
-        f"On these very texts the largest PRR by the truth is {truth.max():.2f} ({truth.idxmax()}). "
-        f"What a metric chooses stays {family.median():.2f} below it in the median of "
-        f"{counted_noun(len(family), 'family', 'families')} of metrics, and at most "
-        f"{chosen['loss'].max():.2f} ({worst['metric']}, which chooses {worst['pick']}); a method drawn at "
-        f"random stays {truth.max() - truth.mean():.2f} below it. "
+        f"By the truth the best method is {best} (PRR {truth[best]:.2f}). "
+        f"{int((chosen['pick'] == best).sum())} of {counted_noun(len(chosen), 'metric')} pick it;{lost} "
+        f"{'at most' if lost else 'the largest loss is'} {chosen['loss'].max():.2f} "
+        f"({worst['metric']}, which picks {worst['pick']}). "
         "The ranking of methods by a metric correlates with that by the truth with rho "
         f"{rho.median():.2f} in the median, from {rho.min():.2f} ({chosen.loc[rho.idxmin(), 'metric']}) "
         f"to {rho.max():.2f} ({chosen.loc[rho.idxmax(), 'metric']}), "
@@ -376,20 +374,19 @@ def metric_choice_sentence(
 def design_sentences(
     trials: pd.DataFrame | None,  # From `uetrust.studies.inputs.cross_designs`; None without the truth
 ) -> list:  # One sentence per size; none without the truth
-    "What studies of each size lose by their choice: by the truth, by a metric, and by drawing a method."
+    "How often studies of each size pick the best method, by the truth and by a metric."
     if trials is None:
         return []
 
     def one(n, rows):
-        regret = rows.set_index("metric")["regret"]
-        metrics = regret.drop(["truth", RANDOM_METHOD])
-        family = metrics.groupby(metric_families(metrics.index).to_numpy()).mean()
+        by, truth = rows[rows["metric"] != "truth"], rows[rows["metric"] == "truth"].iloc[0]
+        right = by.set_index("metric")["right"]
         return (
-            f"The choice of a study of {n} texts loses, in PRR by the truth on the other texts, "
-            f"{regret['truth']:.2f} if it knows the truth, {family.median():.2f} if it uses a metric "
-            f"(median of {counted_noun(len(family), 'family', 'families')}) and "
-            f"{regret[RANDOM_METHOD]:.2f} if it draws a method at random (means of "
-            f"{counted_noun(int(rows['studies'].max()), 'study', 'studies')})."
+            f"Studies of {n} texts that know the truth pick the best method in {truth['right']:.0%} of "
+            "cases "
+            f"and reach PRR {truth['true_prr']:.2f} on other texts; with one of the metrics they do so in "
+            f"{right.median():.0%} (median metric; {right.max():.0%} with {right.idxmax()}) "
+            f"and lose {by['loss'].median():.2f} PRR."
         )
 
     return [one(n, rows) for n, rows in trials.groupby("n", sort=False)]
@@ -426,17 +423,29 @@ def agreement_sentence(
         f"{int(row['pairs']):,} pairs; {row['negative']:.0%} of the pairs have a negative rho."
     )
 
+
+def method_agreement_sentence(
+    summary: pd.DataFrame,  # From `uetrust.studies.tables.agreement_summary`
+) -> str:
+    "How alike methods are over all metrics, beside tables with shuffled names."
+    row = summary[(summary["agreement_of"] == "methods") & (summary["metrics"] == "all metrics")].iloc[0]
+    return (
+        f"Of {int(row['pairs']):,} pairs of methods {int(row['classical']):,} have p < .05 against rho = 0 "
+        f"over the {int(row['n'])} metrics. Metrics differ in level; with method names shuffled inside each "
+        f"metric {row['shuffled']:,.0f} pairs have [{row['shuffled_lo']:,.0f}, {row['shuffled_hi']:,.0f}]. "
+        f"{int(row['adjusted']):,} pairs are more or less alike than two shuffled names, after correction by "
+        "Benjamini and Hochberg."
+    )
+
 # %% ../../nbs/11_studies/07_sentences.ipynb #96339b4e
 def banks_opening(
     generators,  # Names
     n: int,  # How many scores
     noun: str,  # What a score is: 'uncertainty method'
-    same: dict | None = None,  # Generator -> the one whose texts it has; they count once
 ) -> str:
     "What a page on all banks looks at, with n."
-    names = [name for name in generators if name not in (same or {})]
-    again = "".join(f"; {name} is {other} seen through a server" for name, other in (same or {}).items())
-    return f"{counted_noun(n, noun)} on {counted_noun(len(names), 'generator')} ({', '.join(names)}{again})"
+    names = list(generators)
+    return f"{counted_noun(n, noun)} on {counted_noun(len(names), 'generator')} ({', '.join(names)})"
 
 
 def beyond_chance_sentence(
@@ -444,12 +453,18 @@ def beyond_chance_sentence(
 ) -> str:
     "How many methods are beyond chance on all generators, and on some."
     generators = list(dict.fromkeys(every["generator"]))
-    strong = every[every["q"] < 0.05].groupby("method")["generator"].nunique()
-    everywhere, somewhere = int((strong == len(generators)).sum()), int((strong > 0).sum())
+    has = every[every["q"].notna()].groupby("method")["generator"].nunique()
+    strong = (
+        every[every["q"] < 0.05].groupby("method")["generator"].nunique().reindex(has.index, fill_value=0)
+    )
+    common = has == len(generators)
     opening = banks_opening(generators, every["method"].nunique(), "method")
     return (
-        f"{opening}. {everywhere} {verb_form(everywhere)} beyond chance (Holm) on every generator, "
-        f"{somewhere} on at least one."
+        f"{opening}; {counted_noun(len(has), 'method')} can be computed on at least one of them, "
+        f"{common.sum()} on all. Of the {common.sum()}, {(strong[common] == len(generators)).sum()} are "
+        f"beyond chance (p < .05 after Holm) on every generator. Of the {len(has)}, {(strong == has).sum()} "
+        f"are on every generator that they can be computed on, {(strong > 0).sum()} on at least one; of the others the texts cannot "
+        "tell whether they differ from chance."
     )
 
 
@@ -458,10 +473,9 @@ def best_by_generator_sentences(
     texts: pd.Series,  # By generator: texts behind the PRR
 ) -> list:  # One sentence per generator
     "The best method of each generator, beside the length of the summary."
-    methods = table.loc[without_baselines(table.index)]
     return [
-        f"On {name} (n = {texts[name]:.0f}) the largest PRR is {methods[name].max():.2f} "
-        f"({methods[name].idxmax()}); the length of the summary has {values['output_length']:.2f}."
+        f"On {name} (n = {texts[name]:.0f}) the best is {values.idxmax()} with PRR {values.max():.2f}; "
+        f"the length of the summary has {values['output_length']:.2f}."
         for name, values in table.items()
     ]
 
@@ -472,8 +486,8 @@ def order_sentences(
 ) -> list:  # One sentence per pair of generators
     "How alike every two generators order methods or metrics."
     return [
-        f"The orders of {counted_noun(int(row.n), noun)} on {row.label_a} and on {row.label_b} "
-        "correlate with "
+        f"The orders of the {counted_noun(int(row.n), noun)} that both have on {row.label_a} and on "
+        f"{row.label_b} correlate with "
         f"rho {row.rho:.2f}."
         for row in pairs.itertuples()
     ]
@@ -491,6 +505,17 @@ def metrics_seen_sentence(
         f"of the truth than brevity does, on every generator; {int(more.any(axis=1).sum())} do so on at "
         "least "
         f"one. The best mean PRR has {table.index[0]} ({table.iloc[0].mean():.2f})."
+    )
+
+
+def loss_sentence(
+    lost: pd.DataFrame,  # From `uetrust.studies.tables.loss_matrix`
+) -> str:
+    "Which metric loses least, and which most."
+    whole = lost.dropna()
+    return (
+        f"The smallest mean loss of PRR has {lost.index[0]} ({lost.iloc[0].mean():.2f}), the largest "
+        f"{whole.index[-1]} ({whole.iloc[-1].mean():.2f}), over {counted_noun(lost.shape[1], 'generator')}."
     )
 
 
@@ -727,13 +752,10 @@ def subsample_sentence(
     if trials is None:
         return ""
     each = ", ".join(
-        f"a study of {row.n} texts loses {row.regret:.2f} PRR"
+        f"a study of {row.n} texts finds the best method of all texts in {row.right:.0%}"
         for row in trials[trials["metric"] == "truth"].itertuples()
     )
-    return (
-        f"Subsamples of {base.partition('--')[2]}, all methods, chosen by the truth and judged by it on the "
-        f"other texts: {each}."
-    )
+    return f"Subsamples of {base.partition('--')[2]}, all methods, judged by the truth: {each}."
 
 
 def moved_sentence(

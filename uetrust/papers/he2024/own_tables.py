@@ -6,9 +6,9 @@
 __all__ = ['REGISTERED_METHODS', 'JUDGED_DIMENSIONS', 'REGISTERED_METRICS', 'PAPER_MODELS', 'STAND_IN_MODELS', 'MODEL_MAPPINGS',
            'ABOUT_PAPER', 'ONE_BANK_FOR_TWO', 'UNDECIDED', 'HALF_PRINTED_DIGIT', 'Z_95', 'ModelMapping',
            'bank_of_table', 'BankResult', 'read_results', 'scores_of_tables', 'tables_of_run', 'scores_in_tables',
-           'join_errors', 'not_applicable', 'compare_verdicts', 'CopiedTables', 'verdict_codes', 'bootstrap_tables',
-           'permute_names', 'VerdictAgreement', 'verdict_agreement', 'plot_verdict_agreement', 'test_cells',
-           'group_differences', 'table_coverage', 'compare_with_print', 'write_synthetic_run', 'plot_cell_tests']
+           'join_errors', 'not_applicable', 'compare_verdicts', 'verdict_codes', 'bootstrap_tables', 'permute_names',
+           'VerdictAgreement', 'verdict_agreement', 'plot_verdict_agreement', 'test_cells', 'group_differences',
+           'table_coverage', 'compare_with_print', 'write_synthetic_run', 'plot_cell_tests']
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #44be54ee
 from pathlib import Path
@@ -21,7 +21,7 @@ from ...core.checks import Undefined, preview
 from ...core.settings import atomic_write
 from ...evaluation.multiple import benjamini_hochberg, holm
 from ...evaluation.prr import prr_bootstrap
-from .claim_language import NoisyTables, claim_tables, evaluate_cell, find_pattern
+from .claim_language import CopiedTables, claim_tables, evaluate_cell, find_pattern
 from .claims import CLAIM_VERDICTS, claim_verdicts, parse_predicate
 from uetrust.papers.he2024.published import (
     DATASET_SIZES,
@@ -285,21 +285,6 @@ def compare_verdicts(
     return both[columns.split()]
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0e56cbf9
-class CopiedTables(NoisyTables):
-    "Tables, and others of the same shape instead of noisy copies"
-
-    def __init__(self, given, copies):
-        # copies: table -> [draws, rows, columns]; NaN where a draw has no value
-        super().__init__(given, len(next(iter(copies.values()))))
-        self.copies = {name: np.nan_to_num(copy) for name, copy in copies.items()}
-        self.gaps = {name: np.isnan(copy).any((1, 2)) for name, copy in copies.items()}
-
-    def array(self, table):
-        if table not in self._arrays:
-            self._arrays[table] = np.concatenate([self.frame(table).to_numpy()[None], self.copies[table]])
-        return self._arrays[table]
-
-
 def _verdict_codes(
     bench, claim
 ):  # Index into `CLAIM_VERDICTS` on every draw, NaN in gaps; None without a verdict

@@ -60,9 +60,20 @@ def first_places(
     )
 
 
+def _null_counts(null):  # Of attrs['shuffled']; None for correlations over methods
+    if null is None:
+        return dict(classical=None, shuffled=np.nan, shuffled_lo=None, shuffled_hi=None)
+    return dict(
+        classical=null["significant"], shuffled=null["mean"], shuffled_lo=null["lo"], shuffled_hi=null["hi"]
+    )
+
+
 def figure_counts(
-    drawn: dict,  # (figure, reading) -> correlations as from `uetrust.evaluation.agreement.agreement`
-) -> pd.DataFrame:  # figure, reading, pairs, n, alone (p < .05), adjusted (q < .05), strong (rho at least .5)
+    drawn: dict,  # (figure, reading) -> correlations as from `uetrust.report.chapters.figure_agreement`
+    # figure, reading, pairs, n, alone (p < .05), adjusted (q < .05), strong (rho at least .5); of figures
+    # over metrics or error types also classical (p < .05 against rho = 0) and shuffled (the same number with
+    # shuffled names: mean, 95 % interval)
+) -> pd.DataFrame:
     "How many correlations of each figure are significant, and how many are strong."
     rows = [
         dict(
@@ -73,10 +84,12 @@ def figure_counts(
             alone=(tidy["p"] < 0.05).sum(),
             adjusted=(tidy["q"] < 0.05).sum(),
             strong=(tidy["rho"] >= 0.5).sum(),
+            **_null_counts(tidy.attrs.get("shuffled")),
         )
         for (figure, reading), tidy in drawn.items()
     ]
-    return pd.DataFrame(rows)
+    counts = dict.fromkeys(["classical", "shuffled_lo", "shuffled_hi"], "Int64")
+    return pd.DataFrame(rows).astype(counts)
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #543f10cd
 DECIDED = ("holds", "partly", "fails")
@@ -100,7 +113,7 @@ def shuffled_verdicts(
         name: pd.DataFrame(rng.permuted(table.to_numpy(), axis=1), table.index, table.columns)
         for name, table in printed_tables().items()
     }
-    again = claim_ledger(shuffled, draws=0)["verdict"]
+    again = claim_ledger(shuffled, draws=0, shuffles=0)["verdict"]
     return pd.DataFrame(
         {"printed": ledger_rows["verdict"].value_counts(), "shuffled within rows": again.value_counts()}
     )
@@ -159,8 +172,8 @@ def own_verdicts(
     run: OwnRun,
 ) -> pd.DataFrame:  # As from `compare_verdicts`, and decided_by (tables that decide the claim)
     "Every claim, its verdict on the printed tables and on the own ones."
-    own = claim_ledger(run.tables, draws=0)
-    both = compare_verdicts(claim_ledger(draws=0), own, not_applicable(run.cast), run.tables)
+    own = claim_ledger(run.tables, draws=0, shuffles=0)
+    both = compare_verdicts(claim_ledger(draws=0, shuffles=0), own, not_applicable(run.cast), run.tables)
     both.attrs["decided_by"] = own.set_index("id")["decided_by"].to_dict()
     return both
 
@@ -255,9 +268,8 @@ def sign_verdicts(
             rows = pd.concat([given.prr, turned]).drop_duplicates(["method", "metric"], keep="last")
             results[bank] = given._replace(prr=rows)
     laid_out = tables_of_run(scores_of_tables(results, run.cast), results)
-    right = claim_ledger(
-        run.tables | {name: table for name, table in laid_out.items() if name == "T10"}, draws=0
-    )
+    turned_tables = {name: table for name, table in laid_out.items() if name == "T10"}
+    right = claim_ledger(run.tables | turned_tables, draws=0, shuffles=0)
     about = both["id"].map(both.attrs["decided_by"]).str.contains("T10")
     rows = both[about & (both["apart"] == "")][["id", "claim", "printed", "own"]]
     return rows.merge(right[["id", "verdict"]].rename(columns=dict(verdict="sign_right")), on="id")

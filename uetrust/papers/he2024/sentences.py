@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['CAST_SENTENCES', 'NULL_CAPTION', 'NO_SENTENCE', 'SYNTHETIC', 'table_opening', 'printed_means_sentence',
-           'first_places_sentence', 'table_figures_sentence', 'ledger_opening', 'verdict_sentence', 'standing_sentence',
-           'few_methods_sentence', 'human_sentence', 'threshold_sentence', 'shuffled_sentence', 'run_opening',
-           'filled_sentences', 'asked_sentence', 'agreed_sentences', 'table10_sign_sentence', 'undecided_sentence',
-           'against_caption', 'comparison_opening', 'compared_sentences', 'compared_cells_sentence', 'inside_sentence',
-           'defined_sentence', 'deviation_sentence']
+           'first_places_sentence', 'table_figures_sentence', 'shuffled_figures_sentence', 'ledger_opening',
+           'verdict_sentence', 'standing_sentence', 'evidence_sentences', 'few_methods_sentence', 'human_sentence',
+           'threshold_sentence', 'shuffled_sentence', 'run_opening', 'filled_sentences', 'asked_sentence',
+           'agreed_sentences', 'table10_sign_sentence', 'undecided_sentence', 'against_caption', 'comparison_opening',
+           'compared_sentences', 'compared_cells_sentence', 'inside_sentence', 'defined_sentence', 'deviation_sentence']
 
 # %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #593c0c46
 import pandas as pd
@@ -51,7 +51,7 @@ def first_places_sentence(
 def table_figures_sentence(
     counts: pd.DataFrame,  # From `uetrust.papers.he2024.page_tables.figure_counts`
 ) -> str:
-    "How many correlations of the figures are significant."
+    "How many correlations of the figures are significant, and against what."
     total = counts[["pairs", "alone", "adjusted", "strong"]].sum()
     return (
         f"{len(counts)} {'figure rests' if len(counts) == 1 else 'figures rest'} on this table, with "
@@ -59,6 +59,22 @@ def table_figures_sentence(
         f"{total['alone']:,} are "
         f"significant alone, {total['adjusted']:,} after correction by Benjamini and Hochberg."
     )
+
+
+def shuffled_figures_sentence(
+    counts: pd.DataFrame,  # From `uetrust.papers.he2024.page_tables.figure_counts`
+) -> str:  # '' without a figure over metrics or error types
+    "How many correlations are significant in figures over metrics or error types, beside shuffled names."
+    rows = counts.dropna(subset="shuffled")
+    each = [
+        f"Figure {row.figure}{'' if first else ' in its second reading'} (n = {row.n}) has {row.classical} "
+        f"of {row.pairs} "
+        f"cells with p < .05 against rho = 0, and tables with shuffled names have {row.shuffled:.1f} "
+        f"[{row.shuffled_lo}, {row.shuffled_hi}]; {row.alone} differ from those at 0.05, "
+        f"{row.adjusted} after correction by Benjamini and Hochberg."
+        for row, first in zip(rows.itertuples(), ~rows["figure"].duplicated())
+    ]
+    return " ".join(each)
 
 # %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #3f6b7bf8
 def ledger_opening(
@@ -88,11 +104,49 @@ def standing_sentence(
     return (
         f"Of the {int((ledger_rows['verdict'] == 'holds').sum())} sentences that hold, "
         f"{n.get('supported', 0)} are supported: noise does not change them, they do not depend on a "
-        "threshold, "
-        "and where they speak of correlations at least one is significant. "
-        f"{n.get('fragile', 0)} are fragile, {n.get('never testable', 0)} could never be tested with so "
-        "few "
-        f"methods, and {n.get('fact', 0)} are facts about the paper."
+        "threshold, and where they rest on correlations their joint permutation p is below 0.05 (or "
+        "equivalence is shown, where they claim that correlations are weak). "
+        f"{_common_among_supported(ledger_rows)} of the supported hold of more than half of the tables with "
+        "shuffled names too, so as worded they say little. "
+        f"{n.get('fragile', 0)} are fragile, {n.get('never testable', 0)} could not have been supported by "
+        f"any numbers in these tables, and {n.get('fact', 0)} are facts about the paper."
+    )
+
+
+def evidence_sentences(
+    evidence: dict,  # From `uetrust.papers.he2024.claims.correlation_evidence`
+    about: int,  # Sentences that hold and name correlations
+    margin: float = 0.3,  # Of the equivalence tests
+) -> list:
+    "What the sentences about correlations rest on, jointly and not cell by cell."
+    weak, strong = (
+        evidence[f"no significant correlation, {what}"]
+        for what in ("and claim only weak or absent ones", "but claim one")
+    )
+    jointly = evidence["... of these, joint p below 0.05, though no correlation is significant"]
+    absent = evidence["claim only weak or absent correlations"]
+    shown = evidence["... of these, shown by an equivalence test"]
+    beyond_reach = evidence["... of these, not to be shown with so few observations"]
+    return [
+        f"{about} sentences hold and name correlations. {weak + strong} of them name no correlation that is "
+        f"significant at 0.05 by itself. That is no objection to the {weak} of these that claim a weak or "
+        f"absent correlation, and not the test of a joint claim: {jointly} of the other {strong} have a "
+        "joint permutation p below 0.05.",
+        f"{absent} of the {about} claim only weak or absent correlations. For these an equivalence test with "
+        f"the margin |rho| = {margin:g} is needed: {shown} are shown, {beyond_reach} could not be shown with "
+        "so few observations whatever their correlations.",
+        f"{evidence['hold of at least 5 % of the shuffled tables']} of the {about} hold of at least 5 % of "
+        "the tables with shuffled names.",
+    ]
+
+
+def _common_among_supported(ledger_rows):  # Supported, and holding of more than half of the shuffled tables
+    return int(
+        (
+            (ledger_rows["standing"] == "supported")
+            & (ledger_rows["shuffle_share"] > 0.5)
+            & ledger_rows["n_obs"].notna()
+        ).sum()
     )
 
 
