@@ -11,10 +11,10 @@ __all__ = ['NO_TRUTH', 'LENGTH_CAPTION', 'AGREEMENT_CAPTION', 'NOT_REPEATED', 'S
            'cross_opening', 'cross_sentence', 'first_sentence', 'skipped_sentence', 'metric_choice_sentence',
            'design_sentences', 'length_share_sentence', 'agreement_sentence', 'method_agreement_sentence',
            'banks_opening', 'beyond_chance_sentence', 'best_by_generator_sentences', 'order_sentences',
-           'metrics_seen_sentence', 'loss_sentence', 'shortlist_sentence', 'self_preference_sentence',
-           'self_bias_sentences', 'stability_opening', 'seed_sentences', 'seed_order_sentence', 'seed_rank_sentences',
-           'half_sentences', 'question_sentences', 'subsample_sentence', 'moved_sentence', 'labels_opening',
-           'label_sentences', 'accuracy_sentences', 'left_out_sentences', 'frank_sentence']
+           'metrics_seen_sentence', 'shortlist_sentence', 'self_preference_sentence', 'self_bias_sentences',
+           'stability_opening', 'seed_sentences', 'seed_order_sentence', 'seed_rank_sentences', 'half_sentences',
+           'question_sentences', 'subsample_sentence', 'moved_sentence', 'labels_opening', 'label_sentences',
+           'accuracy_sentences', 'left_out_sentences', 'frank_sentence']
 
 # %% ../../nbs/11_studies/07_sentences.ipynb #41becd3c
 import pandas as pd
@@ -23,6 +23,7 @@ from ..core.checks import preview
 from ..papers.narcissism.live import self_bias
 from ..papers.narcissism.live import self_bias_sentence as self_effect_sentence
 from .accuracy import MEAN_OVER_DATASETS, number_with_interval
+from .cross import RANDOM_METHOD, metric_families, without_baselines
 from .stability import rank_agreement_of_levels
 
 # %% ../../nbs/11_studies/07_sentences.ipynb #b85955dc
@@ -173,7 +174,9 @@ def best_method_sentence(
     if prr is None:
         return ""
     known = prr[prr["value"].notna()]
-    best = known[known["method"] != "oracle"].iloc[0]
+    best = known[
+        known["method"].isin(without_baselines(known["method"])) & (known["method"] != "oracle")
+    ].iloc[0]
     value = prr.set_index("method")["value"].reindex(["output_length", "source_length", "chance"])
     return (
         f"Best against the truth is {best['method']} with PRR {best['value']:.2f} "
@@ -355,15 +358,15 @@ def metric_choice_sentence(
     "What choosing a method by a metric costs where the truth is known."
     if chosen is None:
         return ""
-    best, rho = truth.idxmax(), chosen["rho"]
-    others = chosen.loc[chosen["pick"] != best, "loss"]
-    worst = chosen.iloc[-1]
-    lost = f" the others lose {others.median():.2f} PRR in the median and" if len(others) else ""
+    truth = truth[without_baselines(truth.index)]
+    rho, worst = chosen["rho"], chosen.iloc[-1]
+    family = chosen.groupby(metric_families(chosen["metric"]).to_numpy())["loss"].mean()
     return (
-        f"By the truth the best method is {best} (PRR {truth[best]:.2f}). "
-        f"{int((chosen['pick'] == best).sum())} of {counted_noun(len(chosen), 'metric')} pick it;{lost} "
-        f"{'at most' if lost else 'the largest loss is'} {chosen['loss'].max():.2f} "
-        f"({worst['metric']}, which picks {worst['pick']}). "
+        f"On these very texts the largest PRR by the truth is {truth.max():.2f} ({truth.idxmax()}). "
+        f"What a metric chooses stays {family.median():.2f} below it in the median of "
+        f"{counted_noun(len(family), 'family', 'families')} of metrics, and at most "
+        f"{chosen['loss'].max():.2f} ({worst['metric']}, which chooses {worst['pick']}); a method drawn at "
+        f"random stays {truth.max() - truth.mean():.2f} below it. "
         "The ranking of methods by a metric correlates with that by the truth with rho "
         f"{rho.median():.2f} in the median, from {rho.min():.2f} ({chosen.loc[rho.idxmin(), 'metric']}) "
         f"to {rho.max():.2f} ({chosen.loc[rho.idxmax(), 'metric']}), "
@@ -374,19 +377,20 @@ def metric_choice_sentence(
 def design_sentences(
     trials: pd.DataFrame | None,  # From `uetrust.studies.inputs.cross_designs`; None without the truth
 ) -> list:  # One sentence per size; none without the truth
-    "How often studies of each size pick the best method, by the truth and by a metric."
+    "What studies of each size lose by their choice: by the truth, by a metric, and by drawing a method."
     if trials is None:
         return []
 
     def one(n, rows):
-        by, truth = rows[rows["metric"] != "truth"], rows[rows["metric"] == "truth"].iloc[0]
-        right = by.set_index("metric")["right"]
+        regret = rows.set_index("metric")["regret"]
+        metrics = regret.drop(["truth", RANDOM_METHOD])
+        family = metrics.groupby(metric_families(metrics.index).to_numpy()).mean()
         return (
-            f"Studies of {n} texts that know the truth pick the best method in {truth['right']:.0%} of "
-            "cases "
-            f"and reach PRR {truth['true_prr']:.2f} on other texts; with one of the metrics they do so in "
-            f"{right.median():.0%} (median metric; {right.max():.0%} with {right.idxmax()}) "
-            f"and lose {by['loss'].median():.2f} PRR."
+            f"The choice of a study of {n} texts loses, in PRR by the truth on the other texts, "
+            f"{regret['truth']:.2f} if it knows the truth, {family.median():.2f} if it uses a metric "
+            f"(median of {counted_noun(len(family), 'family', 'families')}) and "
+            f"{regret[RANDOM_METHOD]:.2f} if it draws a method at random (means of "
+            f"{counted_noun(int(rows['studies'].max()), 'study', 'studies')})."
         )
 
     return [one(n, rows) for n, rows in trials.groupby("n", sort=False)]
@@ -442,10 +446,12 @@ def banks_opening(
     generators,  # Names
     n: int,  # How many scores
     noun: str,  # What a score is: 'uncertainty method'
+    same: dict | None = None,  # Generator -> the one whose texts it has; they count once
 ) -> str:
     "What a page on all banks looks at, with n."
-    names = list(generators)
-    return f"{counted_noun(n, noun)} on {counted_noun(len(names), 'generator')} ({', '.join(names)})"
+    names = [name for name in generators if name not in (same or {})]
+    again = "".join(f"; {name} is {other} seen through a server" for name, other in (same or {}).items())
+    return f"{counted_noun(n, noun)} on {counted_noun(len(names), 'generator')} ({', '.join(names)}{again})"
 
 
 def beyond_chance_sentence(
@@ -473,9 +479,10 @@ def best_by_generator_sentences(
     texts: pd.Series,  # By generator: texts behind the PRR
 ) -> list:  # One sentence per generator
     "The best method of each generator, beside the length of the summary."
+    methods = table.loc[without_baselines(table.index)]
     return [
-        f"On {name} (n = {texts[name]:.0f}) the best is {values.idxmax()} with PRR {values.max():.2f}; "
-        f"the length of the summary has {values['output_length']:.2f}."
+        f"On {name} (n = {texts[name]:.0f}) the largest PRR is {methods[name].max():.2f} "
+        f"({methods[name].idxmax()}); the length of the summary has {values['output_length']:.2f}."
         for name, values in table.items()
     ]
 
@@ -505,17 +512,6 @@ def metrics_seen_sentence(
         f"of the truth than brevity does, on every generator; {int(more.any(axis=1).sum())} do so on at "
         "least "
         f"one. The best mean PRR has {table.index[0]} ({table.iloc[0].mean():.2f})."
-    )
-
-
-def loss_sentence(
-    lost: pd.DataFrame,  # From `uetrust.studies.tables.loss_matrix`
-) -> str:
-    "Which metric loses least, and which most."
-    whole = lost.dropna()
-    return (
-        f"The smallest mean loss of PRR has {lost.index[0]} ({lost.iloc[0].mean():.2f}), the largest "
-        f"{whole.index[-1]} ({whole.iloc[-1].mean():.2f}), over {counted_noun(lost.shape[1], 'generator')}."
     )
 
 
@@ -752,10 +748,13 @@ def subsample_sentence(
     if trials is None:
         return ""
     each = ", ".join(
-        f"a study of {row.n} texts finds the best method of all texts in {row.right:.0%}"
+        f"a study of {row.n} texts loses {row.regret:.2f} PRR"
         for row in trials[trials["metric"] == "truth"].itertuples()
     )
-    return f"Subsamples of {base.partition('--')[2]}, all methods, judged by the truth: {each}."
+    return (
+        f"Subsamples of {base.partition('--')[2]}, all methods, chosen by the truth and judged by it on the "
+        f"other texts: {each}."
+    )
 
 
 def moved_sentence(

@@ -8,8 +8,8 @@ __all__ = ['AGREEMENT_SHUFFLES', 'MEAN_OF_METRICS', 'TRUTH', 'SELF_EVALUATORS', 
            'agreement_within', 'target_matrix', 'Ranks', 'rank_table', 'first_ranked', 'design_rows', 'AgreementSet',
            'agreement_sets', 'shuffled_counts', 'agreement_summary', 'methods_everywhere', 'method_matrix',
            'lacking_matrix', 'best_and_baselines', 'order_agreement', 'metrics_everywhere', 'metric_matrix',
-           'picked_everywhere', 'loss_matrix', 'shortlists', 'SelfGrid', 'self_grid', 'self_preference',
-           'plot_self_grid']
+           'regrets_everywhere', 'skills_everywhere', 'generators_of_same_texts', 'shortlists', 'SelfGrid', 'self_grid',
+           'self_preference', 'plot_self_grid']
 
 # %% ../../nbs/11_studies/08_tables.ipynb #c6abdbad
 from typing import NamedTuple
@@ -25,9 +25,10 @@ from ..papers.narcissism.bias import mean_matrix, plot_score_matrix, standardise
 from ..papers.narcissism.live import evaluator_table
 from ..scoring.generators import bank_plan
 from ..stats.table import read_statistics
-from .cross import metric_shortlist, oriented_metrics
+from .cross import metric_shortlist, oriented_metrics, without_baselines
 from uetrust.studies.inputs import (
     CrossScores,
+    cross_scores,
     cross_tables,
     method_scores,
     method_tables,
@@ -36,6 +37,7 @@ from uetrust.studies.inputs import (
     truth_banks,
 )
 from .methods import method_results
+from .regret import ranking_skill, scores_regret
 from .texts import checked_greedy_texts
 
 # %% ../../nbs/11_studies/08_tables.ipynb #f0c175d7
@@ -56,8 +58,10 @@ def entailed_shares(
     folder,  # Of a bank with entailments
 ) -> pd.Series:  # By source; attrs['pairs'] is the number of all pairs
     "Share of the ordered pairs of unique texts of a source in which the first entails the second."
-    logits = read_statistics(folder / "entailments").set_index("sample")["logits"]
-    shares = logits.map(lambda pairs: (pairs.argmax(1) == 0).mean())
+    from uetrust.models.encode import NLI_CLASSES
+
+    logits = read_statistics(folder / "entailments").set_index("sample")["nli_logits"]
+    shares = logits.map(lambda pairs: (pairs.argmax(1) == NLI_CLASSES.index("entailment")).mean())
     shares.attrs["pairs"] = sum(map(len, logits))
     return shares
 
@@ -87,8 +91,9 @@ def error_intervals(
 def best_method(
     prr: pd.DataFrame,  # From `uetrust.studies.methods.prr_by_method`
 ) -> str:  # Its name
-    "The method that is best against the truth; the oracle is none."
-    return prr.loc[prr["value"].notna() & (prr["method"] != "oracle"), "method"].iloc[0]
+    "The method that is best against the truth; the oracle and the baselines are none."
+    known = prr.loc[prr["value"].notna() & (prr["method"] != "oracle"), "method"]
+    return without_baselines(known)[0]
 
 
 def method_intervals(
@@ -151,7 +156,7 @@ def rank_table(
     seed: int = 42,  # Of the samples
 ) -> Ranks:
     "Rank of every method by the mean PRR over the metrics of each dimension, with 95 % intervals."
-    samples = prr_bootstrap(scores.quality, scores.uncertainty, draws, seed)
+    samples = prr_bootstrap(scores.quality, scores.choices, draws, seed)
     complete = ~np.isnan(samples).any((1, 2))
     samples = samples[complete]
     rows = {
@@ -160,7 +165,7 @@ def rank_table(
     }
     rows |= {"truth": [0]} if scores.has_truth else {}
     ranks = {
-        dim: rank_intervals(table.iloc[at].mean(), replicates=samples[:, :, at].mean(2))
+        dim: rank_intervals(table[list(scores.choices)].iloc[at].mean(), replicates=samples[:, :, at].mean(2))
         for dim, at in rows.items()
     }
     joined = pd.concat(ranks, names=["judged_by", "method"]).reset_index()
@@ -311,8 +316,9 @@ def best_and_baselines(
 ) -> pd.DataFrame:  # Some of its rows
     "The methods with the best mean PRR, and the baselines."
     scored = table.dropna(how="all")
-    baselines = [name for name in ("output_length", "source_length", "chance") if name in scored.index]
-    return scored.loc[scored.index[:most].union(baselines, sort=False)]
+    baselines = scored.index.difference(without_baselines(scored.index), sort=False)
+    best = scored.index.intersection(without_baselines(scored.index), sort=False)[:most]
+    return scored.loc[best.union(baselines, sort=False)]
 
 
 def order_agreement(
@@ -346,33 +352,40 @@ def metric_matrix(
     return every.pivot(index="metric", columns="generator", values=field).loc[order, generators]
 
 
-def picked_everywhere(
+def regrets_everywhere(
     profile: str,  # Section of settings.ini
-    # generator, metric, pick, true_prr, best, chance, p, n, as `uetrust.studies.cross.selection_headline`
-    # takes it, and loss
-) -> pd.DataFrame:
-    "Which method each metric picks on each generator, and what the truth says of it."
-    parts, chance = {}, {}
-    for bank, plan in truth_banks(profile).items():
-        stored = cross_tables(profile, bank)
-        generator, prr = plan.generator.name, stored["prr"]
-        truth = prr[prr["metric"] == "truth"].set_index("method")
-        of_pick = truth.loc[stored["picks"]["pick"], ["p", "n"]].reset_index(drop=True)
-        picks = stored["picks"].drop(columns=["p", "n"]).reset_index(drop=True)  # Of rho, not of the pick
-        parts[generator] = picks.join(of_pick).set_index("metric")
-        chance[generator] = 1.96 * truth["null_sd"].iloc[0]
-    picked = pd.concat(parts, names=["generator"]).reset_index()
-    picked = picked.assign(best=picked["true_prr"] + picked["loss"], chance=picked["generator"].map(chance))
-    return picked[["generator", "metric", "pick", "true_prr", "best", "chance", "p", "n", "loss"]]
+    n: int = 25,  # Texts of a study; fewer where a bank does not hold two such studies
+    seed: int = 42,  # Of the dealing of texts to studies
+) -> dict:  # Generator -> `uetrust.studies.regret.StudyRegret`
+    "What choosing a method by each metric loses on the texts of each generator."
+    return {
+        plan.generator.name: scores_regret(cross_scores(profile, bank), n, seed)
+        for bank, plan in truth_banks(profile).items()
+    }
 
 
-def loss_matrix(
-    picked: pd.DataFrame,  # From `picked_everywhere`
-) -> pd.DataFrame:  # Metrics x generators
-    "PRR lost by the choice of each metric; the smallest mean loss comes first."
-    loss = picked.set_index(["generator", "metric"])["loss"].unstack("generator")
-    loss = loss[list(dict.fromkeys(picked["generator"]))]
-    return loss.loc[loss.mean(axis=1).sort_values(kind="stable").index]
+def skills_everywhere(
+    profile: str,  # Section of settings.ini
+    seen: pd.DataFrame,  # From `metric_matrix`
+) -> dict:  # Generator -> `uetrust.studies.regret.ranking_skill`
+    "How well each metric finds bad texts, and how well it ranks the methods, by generator."
+    banks = truth_banks(profile)
+    picks = {plan.generator.name: cross_tables(profile, bank)["picks"] for bank, plan in banks.items()}
+    return {name: ranking_skill(seen[name], chosen) for name, chosen in picks.items()}
+
+
+def generators_of_same_texts(
+    profile: str,  # Section of settings.ini
+) -> dict:  # Generator -> the earlier one that wrote the same greedy texts
+    "Generators that are another one seen in another way, such as through a server."
+    first, same = {}, {}
+    for plan in truth_banks(profile).values():
+        rows = read_bank(plan.folder / "texts").query("kind=='greedy'")
+        texts = tuple(rows.sort_values("sample")["text"])
+        earlier = first.setdefault(texts, plan.generator.name)
+        if earlier != plan.generator.name:
+            same[plan.generator.name] = earlier
+    return same
 
 
 MEAN_OF_METRICS, TRUTH = "the mean of all metrics", "the truth"  # Targets of a short list of metrics
@@ -386,6 +399,7 @@ def shortlists(
     for bank, plan in truth_banks(profile).items():
         prr = cross_tables(profile, bank)["prr"]
         table = prr.pivot(index="metric", columns="method", values="value")
+        table = table[without_baselines(table)]
         metrics = table.drop(index="truth", errors="ignore")
         for target, values in ((MEAN_OF_METRICS, metrics.mean()), (TRUTH, table.loc["truth"])):
             found[plan.generator.name, target] = metric_shortlist(metrics, values)
