@@ -20,6 +20,7 @@ from uetrust.papers.he2024.published import (
     normal_null_sd,
     printed_tables,
 )
+from uetrust.papers.ledger import cell_ledger
 from uetrust.report.chapters import (
     claim_standing,
     save_agreement,
