@@ -22,7 +22,6 @@ from uetrust.evaluation.cells import (
     prr_p_values,
     prr_replicates,
     prr_standard_error,
-    t_quantile,
 )
 from .he2024 import released_prr
 from .multiple import benjamini_hochberg, holm
@@ -305,14 +304,14 @@ class PRRDifference(NamedTuple):
 
 
 def _difference_p(group, value, se):  # Two-sided p of two methods under one metric, and the test used
-    from scipy.special import stdtr
+    from scipy.special import ndtr
 
     few = group.effective_size[0] < CAUTION_SAMPLE_SIZE
     terms = (group.weights[1] - group.weights[0]) * group.risk[:, 0]
     statistic, sd = (terms.sum(), np.sqrt((terms**2).sum())) if few else (value, se)
     z = statistic / sd if sd > 0 else 0.0
     test = "sign-flip test: small effective sample size of the risk" if few else "paired jackknife"
-    return 2 * stdtr(np.inf if few else group.interval_size[0] - 1, -abs(z)), test
+    return 2 * ndtr(-abs(z)), test
 
 
 def prr_difference(
@@ -350,9 +349,8 @@ def prr_difference(
     value = -np.diff(group.value[:, 0])[0]
     left_out = prr_replicates(group, deletion_counts(group))[:, :, 0]
     se = jackknife_se(left_out[:, 0] - left_out[:, 1])
-    half = t_quantile(group.interval_size[0]) * se
     p, test = _difference_p(group, value, se)
-    return PRRDifference(value, se, value - half, value + half, p, n, test)
+    return PRRDifference(value, se, value - 1.96 * se, value + 1.96 * se, p, n, test)
 
 # %% ../../nbs/08_evaluation/06_prr.ipynb #209e5ac3
 def prr_bootstrap(
