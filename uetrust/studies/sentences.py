@@ -463,8 +463,8 @@ def beyond_chance_sentence(
         f"{opening}; {counted_noun(len(has), 'method')} can be computed on at least one of them, "
         f"{common.sum()} on all. Of the {common.sum()}, {(strong[common] == len(generators)).sum()} are "
         f"beyond chance (p < .05 after Holm) on every generator. Of the {len(has)}, {(strong == has).sum()} "
-        f"are on every generator that they can be computed on, {(strong > 0).sum()} on at least one; of the others the texts cannot "
-        "tell whether they differ from chance."
+        f"are on every generator that they can be computed on, {(strong > 0).sum()} on at least one; of the "
+        "others the texts cannot tell whether they differ from chance."
     )
 
 
