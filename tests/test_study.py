@@ -240,7 +240,6 @@ def test_readme_says_what_the_ledger_says():
 
 def test_no_text_says_that_the_paper_is_recomputed_from_data():
     "None of the printed numbers of He et al. can be: the README says so, with their number"
-    from uetrust.papers.ledger import cell_ledger
 
     led = cell_ledger("He et al.")
     led = led[led["paper"] == "He et al."]
