@@ -456,6 +456,7 @@ def banks_opening(
 
 def beyond_chance_sentence(
     every: pd.DataFrame,  # From `uetrust.studies.tables.methods_everywhere`
+    same: dict | None = None,  # As in `banks_opening`
 ) -> str:
     "How many methods are beyond chance on all generators, and on some."
     generators = list(dict.fromkeys(every["generator"]))
@@ -464,7 +465,7 @@ def beyond_chance_sentence(
         every[every["q"] < 0.05].groupby("method")["generator"].nunique().reindex(has.index, fill_value=0)
     )
     common = has == len(generators)
-    opening = banks_opening(generators, every["method"].nunique(), "method")
+    opening = banks_opening(generators, every["method"].nunique(), "method", same)
     return (
         f"{opening}; {counted_noun(len(has), 'method')} can be computed on at least one of them, "
         f"{common.sum()} on all. Of the {common.sum()}, {(strong[common] == len(generators)).sum()} are "

@@ -371,7 +371,7 @@ def skills_everywhere(
     "How well each metric finds bad texts, and how well it ranks the methods, by generator."
     banks = truth_banks(profile)
     picks = {plan.generator.name: cross_tables(profile, bank)["picks"] for bank, plan in banks.items()}
-    return {name: ranking_skill(seen[name], chosen) for name, chosen in picks.items()}
+    return {name: ranking_skill(seen[name], chosen) for name, chosen in picks.items() if name in seen}
 
 
 def generators_of_same_texts(
