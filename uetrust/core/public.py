@@ -19,6 +19,7 @@ PUBLIC = {
     "data.bulletins": "bulletins",
     "data.checker": "check_summaries",
     "data.datasets": "load_samples",
+    "data.outputs": "read_outputs",
     "models.forward": "score_tokens",
     "models.load": "load_model",
     "generation.decoding": "Decoding",
