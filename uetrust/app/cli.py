@@ -511,15 +511,22 @@ def _add_metrics(command):
     _add_output(command)
 
 # %% ../../nbs/15_app/03_cli.ipynb #7da44671
+def _is_bank(path):
+    "Whether a path is a folder of generations; everything else is read as a file of outputs."
+    return any((Path(path) / name).exists() for name in ("texts/bank.json", "bank.json"))
+
+
 def _run_score(arguments):
-    if Path(arguments.bank).suffix in (".csv", ".parquet", ".json", ".jsonl"):
-        return _score_quality(arguments)
+    if not _is_bank(arguments.bank) and (Path(arguments.bank).suffix or not Path(arguments.bank).exists()):
+        return _score_file(arguments)
+    if Path(arguments.bank, "state.json").exists():
+        return _score_file(arguments)
     from uetrust.core.registry import load_scores
     from uetrust.data.datasets import load_samples
     from uetrust.scoring.methods import score_generations, write_scores
 
     reg = load_scores()
-    names = "all" if arguments.methods == ["all"] else arguments.methods
+    names = "all" if arguments.methods in (None, ["all"]) else arguments.methods
     scores = score_generations(
         arguments.bank, names, load_samples(arguments.data) if arguments.data else None, reg
     )
@@ -535,46 +542,121 @@ def _run_score(arguments):
         print(f"  - {name}: not stored: {' '.join(missing)}")
 
 
-def _score_quality(arguments):  # Quality scores of a user's own file
+def _file_models(arguments):
+    """Models for the scores of a file: named ones; those shipped when metrics are named; else the shipped NLI
+    model and encoder, because the others take minutes."""
     from uetrust.scoring.cache import metric_models
-    from uetrust.scoring.methods import write_scores
-    from uetrust.scoring.metrics import compute_metrics, read_texts
 
-    names = arguments.metrics if arguments.metrics == "all" else arguments.metrics.split(",")
-    scores = compute_metrics(read_texts(arguments.bank), metric_models(arguments.model or ["shipped"]), names)
+    if arguments.model or arguments.metrics:
+        return metric_models(arguments.model or ["shipped"])
+    shipped = metric_models(["shipped"])
+    return {group: shipped[group] for group in ("nli", "embedding", "bertscore")}
+
+
+def _file_outputs(arguments):
+    from uetrust.data.outputs import read_outputs
+
+    columns = dict(pair.partition("=")[::2] for pair in arguments.column)
+    return read_outputs(arguments.bank, arguments.format, columns, arguments.data)
+
+
+def _check_out(path):  # Refused before work begins
+    if path and Path(path).suffix not in (".parquet", ".csv"):
+        raise ValueError(f"scores are written to .parquet or .csv files, not {path}")
+    if path and not Path(path).absolute().parent.is_dir():
+        raise ValueError(f"there is no folder {Path(path).absolute().parent} to write {Path(path).name} to")
+
+
+def _score_file(arguments):  # Uncertainty and quality scores of a file of outputs
+    from uetrust.scoring.files import DOMAIN_WARNING, explain_outputs, score_outputs
+    from uetrust.scoring.methods import write_scores
+
+    _check_out(arguments.out)
+    outputs, models = _file_outputs(arguments), _file_models(arguments)
+    if arguments.explain:
+        return print_table(explain_outputs(outputs, models), arguments)
+    metrics = arguments.metrics and (
+        arguments.metrics if arguments.metrics == "all" else arguments.metrics.split(",")
+    )
+    methods = "all" if arguments.methods == ["all"] else arguments.methods
+    scores = score_outputs(outputs, methods, metrics, models)
     if arguments.out:
-        write_scores(scores, arguments.out)
-    if _emitted_for_programs(scores, arguments):
-        return
-    print_table(_mean_by(scores, "name", "undefined"), arguments)
-    for name, missing in scores.attrs["missing"].items():
-        print(f"  - {name}: lacks {'; '.join(missing)}")
-    for group, counts in scores.attrs["cut"].items():
-        if cut := ", ".join(f"{n} of {statistic}" for statistic, n in counts.items() if n):
-            print(f"  - {group}: did not fit: {cut}")
-    models = scores.attrs["models"].items()
-    print("read by: " + "; ".join(f"{group} {model}" for group, model in models))
+        _write_wide(scores, arguments.out, write_scores)
+    if not _emitted_for_programs(scores, arguments):
+        _print_file_scores(scores, outputs, arguments)
+        if not arguments.model:
+            print(f"warning: {DOMAIN_WARNING}")
+
+
+def _write_wide(scores, path, write):
+    known, scores.attrs = scores.attrs, {}  # Parquet would keep them as text
+    write(scores, path)
+    scores.attrs = known
+
+
+def _print_file_scores(scores, outputs, arguments):
+    from uetrust.core.registry import reg
+
+    names = [name for name in scores.columns if name != "id" and name not in scores.attrs["carried"]]
+    values = scores[names]
+    what = ["method" if reg[name].kind == "ue" else "metric" for name in names]
+    means = pd.DataFrame(
+        dict(
+            name=names,
+            kind=what,
+            texts=len(values),
+            undefined=values.isna().sum().to_numpy(),
+            mean=values.mean().to_numpy(),
+        )
+    )
+    print_table(means, arguments)
+    written = f", written to {arguments.out}" if arguments.out else ""
+    counts = f"{what.count('method')} methods and {what.count('metric')} metrics on {len(scores)} texts"
+    print(f"\n{counts} of {arguments.bank} (read as {outputs.format}){written}")
+    for note in scores.attrs["notes"]:
+        print(f"note: {note}")
+    for name, k in scores.attrs["truncated"].items():
+        print(f"note: {name}: entropies of the {k} likeliest tokens and the rest as one, a lower bound")
+    for name, n in scores.attrs["cut"].items():
+        print(f"note: {name}: {n} inputs did not fit the model and were cut")
+    _print_missing(scores.attrs["missing"], arguments)
+
+
+def _print_missing(missing, arguments):
+    if arguments.methods or arguments.metrics:
+        for name, lacks in missing.items():
+            print(f"  - {name}: lacks {'; '.join(lacks)}")
+    elif missing:
+        print(f"note: {len(missing)} other scores lack inputs; --explain says what and how to get it")
 
 
 @_subcommand(
     _run_score,
-    "uncertainty scores of a bank that `uetrust fill` has made",
-    "uetrust score runs/demo/banks/bulletin--tiny-bart --methods msp eigv",
+    "uncertainty and quality scores of outputs that another tool wrote, or uncertainty scores of a bank",
+    "uetrust score replies.jsonl --out scores.parquet",
 )
 def _add_score(command):
+    from uetrust.data.outputs import OUTPUT_FORMATS
+
     add = command.add_argument
-    bank = (
-        "folder with texts and token statistics; "
-        "or a .csv, .parquet, .json or .jsonl file of summaries, for quality metrics"
+    add(
+        "bank",
+        metavar="FILE",
+        help="outputs: replies, logs, tables; or a folder that generate, read and fill made",
     )
-    add("bank", help=bank)
-    add("--metrics", default="all", metavar="NAMES", help="quality metrics of a file, joined by commas")
-    model = "who makes what a metric needs; the small shipped models when left out"
+    add("--metrics", metavar="NAMES", help="quality metrics of a file, joined by commas, or 'all'")
+    model = "who makes what a score needs; small shipped models when left out"
     add("--model", action="append", metavar="GROUP=CHECKPOINT", help=model)
-    methods = "names, or 'all' that the bank supports"
-    add("--methods", nargs="+", default=["all"], metavar="NAME", help=methods)
-    add("--data", metavar="WHAT", help="sources and references of the bank, as for generate")
-    out = ".parquet or .csv file for the scores, one row per text and method"
+    methods = "names, or 'all' that the inputs allow; all methods and metrics when neither is named"
+    add("--methods", nargs="+", metavar="NAME", help=methods)
+    add(
+        "--data", metavar="WHAT", help="sources and references of a bank, as for generate; requests of a file"
+    )
+    add("--format", choices=list(OUTPUT_FORMATS), help="what wrote the file; recognised when left out")
+    column = "column of a table and its meaning: text, source, references, samples, logprobs ..."
+    add("--column", action="append", default=[], metavar="MEANING=NAME", help=column)
+    add("--explain", action="store_true", help="say for every method what a file lacks and how to get it")
+    out = ".parquet or .csv file; one row per text of a file, one row per text and method of a bank"
     add("--out", metavar="FILE", help=out)
     _add_output(command)
 

@@ -36,6 +36,7 @@ PUBLIC = {
     "scoring.methods": "score_generations",
     "scoring.metrics": "compute_metrics read_texts",
     "scoring.providers": "shipped_models",
+    "scoring.files": "score_outputs",
     "scoring.judges": "judge_scores",
     "scoring.drift": "drift_check",
     "scoring.pipeline": "run_pipeline",
