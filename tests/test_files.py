@@ -139,3 +139,48 @@ def test_the_entropy_of_the_likeliest_tokens_is_a_lower_bound():
     bounds = [truncated_entropy(ordered[:, :k]) for k in (1, 5, 19)]
     assert (bounds[0] < bounds[1]).all() and (bounds[1] < whole).all()
     assert truncated_entropy(ordered[:, :19]) == pytest.approx(whole)
+
+
+def test_generate_read_compare_score_and_prr_chain_on_one_path(tmp_path, capsys):
+    "The order of README on one folder; each step adds methods."
+    from uetrust.core.settings import root
+
+    models, bank, out = root() / "data" / "models", str(tmp_path / "bank"), str(tmp_path / "scores.csv")
+    ask = ["--model", str(models / "tiny-bart"), "--data", "bulletin:test:4"]
+    counts = []
+
+    def scored(*options):
+        assert main(["score", bank, "--data", "bulletin:test:4", "--json", *options]) == 0
+        counts.append(len({row["name"] for row in json.loads(capsys.readouterr().out)}))
+
+    assert main(["generate", bank, *ask, "--samples", "2", "--max-new-tokens", "8"]) == 0
+    capsys.readouterr()
+    scored()
+    assert main(["read", bank, "--read", "conditional", *ask]) == 0
+    assert "read by" in capsys.readouterr().out
+    scored()
+    compare = ["compare", bank, "--nli", str(models / "tiny-nli"), "--encoder", str(models / "tiny-encoder")]
+    assert main(compare) == 0 and capsys.readouterr().out.count("ok ") == 3
+    scored("--out", out)
+    assert counts == sorted(set(counts)) and counts[2] > 40
+    assert main(["prr", out, "--quality", "source_length", "--uncertainty", "msp", "--json"]) == 0
+    assert {row["n"] for row in json.loads(capsys.readouterr().out)} == {4}
+    assert main(["compare", bank]) == 2 and "name who compares" in capsys.readouterr().err
+    assert main(["compare", str(tmp_path), "--nli", "x"]) == 2 and "holds no bank" in capsys.readouterr().err
+
+
+def test_the_table_of_formats_agrees_with_what_is_computed(capsys):
+    "At most as many methods as the table says; on complete files just as many."
+    from uetrust.data.outputs import OUTPUT_FORMATS
+    from uetrust.scoring.files import formats_table
+
+    table = formats_table().set_index("file")["methods"]
+    for name, kind, complete in (
+        ("inspect.eval", "inspect", True),
+        ("vllm_request_outputs.jsonl", "vllm", True),
+        ("samples_bulletins.jsonl", "lm-eval", True),
+        ("uqlm_blackbox.csv", "uqlm", False),
+    ):
+        n = sum(row["possible"] == 4 for row in explained(capsys, FOLDER / name).values())
+        most = table[OUTPUT_FORMATS[kind].title]
+        assert n == most if complete else n < most

@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from .user_table import user_table
+from .user_table import read_scores, require_columns, user_table
 from ..core.checks import Stopped
 from ..core.store import Store
+from ..stats.names import texts_folder
 from ..stats.table import PASSES
 
 # %% ../../nbs/15_app/03_cli.ipynb #5d12f39b
@@ -114,6 +115,63 @@ def _add_prr(command):
     adjust = "how q corrects p for the number of cells"
     add("--adjust", choices=["holm", "bh"], default="holm", help=adjust)
     _add_output(command)
+
+# %% ../../nbs/15_app/03_cli.ipynb #12735736
+def _default_columns(df, kind):
+    "Columns that bear the name of a registered score: methods, or metrics where larger is better."
+    from uetrust.core.registry import load_scores
+
+    known = load_scores().of(kind)
+    return [name for name in df.columns if name in known and known[name].sign == 1]
+
+
+def _audit_of(arguments):
+    from uetrust.report.audit import audit
+
+    df = read_scores(arguments.file, arguments.id)
+    quality = arguments.quality or ([] if arguments.truth else _default_columns(df, "nlg"))
+    unsure = arguments.uncertainty or ([] if arguments.confidence else _default_columns(df, "ue"))
+    used = [*quality, *unsure, *arguments.confidence]
+    used += [name for name in (arguments.truth, arguments.length, arguments.document) if name]
+    require_columns(df, used, arguments.file)
+    options = dict(truth=arguments.truth, length=arguments.length, document=arguments.document)
+    try:
+        return audit(df, unsure, quality, arguments.confidence, **options)
+    except ValueError as e:
+        raise ValueError(f"{Path(arguments.file).name}: {e}") from None
+
+
+def _run_audit(arguments):
+    import json
+
+    found = _audit_of(arguments)
+    if arguments.html:
+        Path(arguments.html).write_text(found.page(f"Audit of {Path(arguments.file).name}"), encoding="utf-8")
+    if arguments.json:
+        text = json.dumps(found.to_dict(), indent=1, default=float)
+        print(text.replace("NaN", "null").replace("-Infinity", "null").replace("Infinity", "null"))
+    else:
+        print(found)
+
+
+@_subcommand(
+    _run_audit,
+    "the whole evaluation of uncertainty scores: PRR, pitfalls, what may be quoted and what may not",
+    "uetrust audit scores.parquet --quality human --length words --html audit.html",
+)
+def _add_audit(command):
+    add = command.add_argument
+    add("file", help=".csv, .parquet, .json or .jsonl, one row per text, or a long table of scores")
+    add("--quality", nargs="+", default=[], metavar="COL", help="columns where larger is better")
+    unsure = "columns where larger is less certain; those named like a method when left out"
+    add("--uncertainty", nargs="+", default=[], metavar="COL", help=unsure)
+    add("--confidence", nargs="+", default=[], metavar="COL", help="columns where larger is more certain")
+    add("--truth", metavar="COL", help="quality that the others are judged by, such as human scores")
+    add("--length", metavar="COL", help="column with the length of each text")
+    add("--document", metavar="COL", help="column with the document of each text, when several share one")
+    add("--id", metavar="COL", help="column with the names of the texts")
+    add("--json", action="store_true", help="print JSON")
+    add("--html", metavar="PAGE", help="write a page")
 
 # %% ../../nbs/15_app/03_cli.ipynb #47f47d52
 def read_prr_tables(
@@ -409,6 +467,11 @@ def _run_read(arguments):
     from uetrust.stats.passes import compute_likelihoods
     from uetrust.stats.table import get_pass, read_statistics
 
+    if arguments.bank is None:  # One folder: the statistics go beside the texts
+        arguments.bank, arguments.folder = (
+            texts_folder(arguments.folder),
+            Path(arguments.folder, arguments.read),
+        )
     if not arguments.resume:
         Store(arguments.folder, "readings").clear()
     settings = settings_from_record(Store(arguments.bank, "bank").manifest()["about"]["settings"])
@@ -431,13 +494,13 @@ def _print_statistics(table, which, arguments):
 @_subcommand(
     _run_read,
     "token statistics of a bank's texts by a model; only missing shards are made",
-    "uetrust read runs/readings/conditional runs/banks/bart --read conditional "
+    "uetrust read runs/banks/bart --read conditional "
     "--model facebook/bart-large-cnn --data bulletin:test:200",
 )
 def _add_read(command):
     add = command.add_argument
-    add("folder", help="the token statistics: a folder of parquet shards")
-    add("bank", help="the bank they are of")
+    add("folder", help="the bank, whose subfolder gets the statistics; or, before a bank, their own folder")
+    add("bank", nargs="?", help="the bank they are of, when they go to a folder of their own")
     add("--model", required=True, help="checkpoint that reads (folder or hub id)")
     add("--data", required=True, metavar="WHAT", help="the sources of the bank, as for generate")
     add(
@@ -465,6 +528,36 @@ def _add_fill(command):
     command.add_argument("name", help="DATASET--GENERATOR")
     command.add_argument("--profile", default="demo")
     _add_resume(command)
+
+# %% ../../nbs/15_app/03_cli.ipynb #b800827a
+def _run_compare(arguments):
+    from uetrust.core.settings import resolve_checkpoint
+    from uetrust.models.load import load_model
+    from uetrust.stats.compare import compute_embeddings, compute_entailments, compute_sentence_entailments
+
+    if not (arguments.nli or arguments.encoder):
+        raise ValueError("name who compares: --nli CHECKPOINT, --encoder CHECKPOINT, or both")
+    texts, steps = texts_folder(arguments.folder), {}
+    Store(texts, "bank").names()  # A folder that holds no bank is refused before a model is loaded
+    if arguments.nli:
+        steps[arguments.nli] = dict(entailments=compute_entailments, sentences=compute_sentence_entailments)
+    if arguments.encoder:
+        steps.setdefault(arguments.encoder, {})["embeddings"] = compute_embeddings
+    for checkpoint, computed in steps.items():
+        model = load_model(resolve_checkpoint(checkpoint))
+        for name, compute in computed.items():
+            print(f"ok {compute(Path(arguments.folder, name), texts, model)}")
+
+
+@_subcommand(
+    _run_compare,
+    "entailments, sentences and embeddings of a bank's texts, which semantic methods need",
+    "uetrust compare runs/banks/bart --nli data/models/tiny-nli --encoder data/models/tiny-encoder",
+)
+def _add_compare(command):
+    command.add_argument("folder", help="the bank")
+    command.add_argument("--nli", metavar="CHECKPOINT", help="NLI model (folder or hub id)")
+    command.add_argument("--encoder", metavar="CHECKPOINT", help="sentence encoder (folder or hub id)")
 
 # %% ../../nbs/15_app/03_cli.ipynb #adc39fb0
 def _print_cards(arguments, kind, columns):  # One card, or a table; True when a table for people was printed

@@ -43,6 +43,7 @@ PUBLIC = {
     "papers.he2024.claims": "claim_ledger",
     "papers.ledger": "cell_ledger",
     "report.plots": "plot_agreement plot_curve plot_intervals plot_prr",
+    "report.audit": "audit",
     "report.cards": "list_scores score_card",
     "report.pages": "Page",
     "app.notebooks": "run_notebook",

@@ -18,7 +18,7 @@ from ..core.run import ScoreRun, compute_score
 from ..core.scores import score_table
 from ..core.settings import atomic_write
 from ..core.store import Store
-from ..stats.names import score_runs
+from ..stats.names import score_runs, texts_folder
 
 # %% ../../nbs/09_scoring/01_methods.ipynb #29541b91
 def required_scores(
@@ -141,7 +141,7 @@ def score_generations(
     """
     from tqdm import tqdm
 
-    manifest = Store(Path(folder) / "texts", "bank").manifest()
+    manifest = Store(texts_folder(folder), "bank").manifest()
     about = manifest["about"]
     names = list(reg.of("ue")) if methods == "all" else list(methods)
     with tqdm(
