@@ -74,7 +74,7 @@ def test_a_pasted_metric_returns_a_number_through_the_command(project):
     (project / "mine.jsonl").write_text("\n".join(map(json.dumps, texts)) + "\n")
     uetrust(project, "score", "mine.jsonl", "--metrics", "rouge_1_recall", "--out", "scores.csv")
     table = pd.read_csv(project / "scores.csv")
-    assert table["name"].tolist() == ["rouge_1_recall"] and table["value"].tolist() == [0.75]
+    assert list(table) == ["id", "rouge_1_recall"] and table["rouge_1_recall"].tolist() == [0.75]
 
 
 def test_a_pasted_method_returns_a_number_through_the_command(project):

@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from .user_table import user_table
+from .user_table import read_scores, require_columns, user_table
 from ..core.checks import Stopped
 from ..core.store import Store
+from ..stats.names import texts_folder
 from ..stats.table import PASSES
 
 # %% ../../nbs/15_app/03_cli.ipynb #5d12f39b
@@ -136,6 +137,63 @@ def _add_prr(command):
     adjust = "how q corrects p for the number of cells"
     add("--adjust", choices=["holm", "bh"], default="holm", help=adjust)
     _add_output(command)
+
+# %% ../../nbs/15_app/03_cli.ipynb #12735736
+def _default_columns(df, kind):
+    "Columns that bear the name of a registered score: methods, or metrics where larger is better."
+    from uetrust.core.registry import load_scores
+
+    known = load_scores().of(kind)
+    return [name for name in df.columns if name in known and known[name].sign == 1]
+
+
+def _audit_of(arguments):
+    from uetrust.report.audit import audit
+
+    df = read_scores(arguments.file, arguments.id)
+    quality = arguments.quality or ([] if arguments.truth else _default_columns(df, "nlg"))
+    unsure = arguments.uncertainty or ([] if arguments.confidence else _default_columns(df, "ue"))
+    used = [*quality, *unsure, *arguments.confidence]
+    used += [name for name in (arguments.truth, arguments.length, arguments.document) if name]
+    require_columns(df, used, arguments.file)
+    options = dict(truth=arguments.truth, length=arguments.length, document=arguments.document)
+    try:
+        return audit(df, unsure, quality, arguments.confidence, **options)
+    except ValueError as e:
+        raise ValueError(f"{Path(arguments.file).name}: {e}") from None
+
+
+def _run_audit(arguments):
+    import json
+
+    found = _audit_of(arguments)
+    if arguments.html:
+        Path(arguments.html).write_text(found.page(f"Audit of {Path(arguments.file).name}"), encoding="utf-8")
+    if arguments.json:
+        text = json.dumps(found.to_dict(), indent=1, default=float)
+        print(text.replace("NaN", "null").replace("-Infinity", "null").replace("Infinity", "null"))
+    else:
+        print(found)
+
+
+@_subcommand(
+    _run_audit,
+    "the whole evaluation of uncertainty scores: PRR, pitfalls, what may be quoted and what may not",
+    "uetrust audit scores.parquet --quality human --length words --html audit.html",
+)
+def _add_audit(command):
+    add = command.add_argument
+    add("file", help=".csv, .parquet, .json or .jsonl, one row per text, or a long table of scores")
+    add("--quality", nargs="+", default=[], metavar="COL", help="columns where larger is better")
+    unsure = "columns where larger is less certain; those named like a method when left out"
+    add("--uncertainty", nargs="+", default=[], metavar="COL", help=unsure)
+    add("--confidence", nargs="+", default=[], metavar="COL", help="columns where larger is more certain")
+    add("--truth", metavar="COL", help="quality that the others are judged by, such as human scores")
+    add("--length", metavar="COL", help="column with the length of each text")
+    add("--document", metavar="COL", help="column with the document of each text, when several share one")
+    add("--id", metavar="COL", help="column with the names of the texts")
+    add("--json", action="store_true", help="print JSON")
+    add("--html", metavar="PAGE", help="write a page")
 
 # %% ../../nbs/15_app/03_cli.ipynb #47f47d52
 def read_prr_tables(
@@ -452,6 +510,11 @@ def _run_read(arguments):
     from uetrust.stats.passes import compute_likelihoods
     from uetrust.stats.table import get_pass, read_statistics
 
+    if arguments.bank is None:  # One folder: the statistics go beside the texts
+        arguments.bank, arguments.folder = (
+            texts_folder(arguments.folder),
+            Path(arguments.folder, arguments.read),
+        )
     if not arguments.resume:
         Store(arguments.folder, "readings").clear()
     settings = settings_from_record(Store(arguments.bank, "bank").manifest()["about"]["settings"])
@@ -474,13 +537,13 @@ def _print_statistics(table, which, arguments):
 @_subcommand(
     _run_read,
     "token statistics of a bank's texts by a model; only missing shards are made",
-    "uetrust read runs/readings/conditional runs/banks/bart --read conditional "
+    "uetrust read runs/banks/bart --read conditional "
     "--model facebook/bart-large-cnn --data bulletin:test:200",
 )
 def _add_read(command):
     add = command.add_argument
-    add("folder", help="the token statistics: a folder of parquet shards")
-    add("bank", help="the bank they are of")
+    add("folder", help="the bank, whose subfolder gets the statistics; or, before a bank, their own folder")
+    add("bank", nargs="?", help="the bank they are of, when they go to a folder of their own")
     add("--model", required=True, help="checkpoint that reads (folder or hub id)")
     add("--data", required=True, metavar="WHAT", help="the sources of the bank, as for generate")
     add(
@@ -508,6 +571,36 @@ def _add_fill(command):
     command.add_argument("name", help="DATASET--GENERATOR")
     command.add_argument("--profile", default="demo")
     _add_resume(command)
+
+# %% ../../nbs/15_app/03_cli.ipynb #b800827a
+def _run_compare(arguments):
+    from uetrust.core.settings import resolve_checkpoint
+    from uetrust.models.load import load_model
+    from uetrust.stats.compare import compute_embeddings, compute_entailments, compute_sentence_entailments
+
+    if not (arguments.nli or arguments.encoder):
+        raise ValueError("name who compares: --nli CHECKPOINT, --encoder CHECKPOINT, or both")
+    texts, steps = texts_folder(arguments.folder), {}
+    Store(texts, "bank").names()  # A folder that holds no bank is refused before a model is loaded
+    if arguments.nli:
+        steps[arguments.nli] = dict(entailments=compute_entailments, sentences=compute_sentence_entailments)
+    if arguments.encoder:
+        steps.setdefault(arguments.encoder, {})["embeddings"] = compute_embeddings
+    for checkpoint, computed in steps.items():
+        model = load_model(resolve_checkpoint(checkpoint))
+        for name, compute in computed.items():
+            print(f"ok {compute(Path(arguments.folder, name), texts, model)}")
+
+
+@_subcommand(
+    _run_compare,
+    "entailments, sentences and embeddings of a bank's texts, which semantic methods need",
+    "uetrust compare runs/banks/bart --nli data/models/tiny-nli --encoder data/models/tiny-encoder",
+)
+def _add_compare(command):
+    command.add_argument("folder", help="the bank")
+    command.add_argument("--nli", metavar="CHECKPOINT", help="NLI model (folder or hub id)")
+    command.add_argument("--encoder", metavar="CHECKPOINT", help="sentence encoder (folder or hub id)")
 
 # %% ../../nbs/15_app/03_cli.ipynb #adc39fb0
 def _print_cards(arguments, kind, columns):  # One card, or a table; True when a table for people was printed
@@ -558,17 +651,25 @@ def _all_or(names):  # The word all, or a list of names
     return "all" if names == ["all"] else names
 
 
+def _is_bank(path):
+    "Whether a path is a folder of generations; everything else is read as a file of outputs."
+    return any((Path(path) / name).exists() for name in ("texts/bank.json", "bank.json"))
+
+
 def _run_score(arguments):
-    if Path(arguments.bank).suffix in (".csv", ".parquet", ".json", ".jsonl"):
-        return _score_quality(arguments)
+    if not _is_bank(arguments.bank) and (Path(arguments.bank).suffix or not Path(arguments.bank).exists()):
+        return _score_file(arguments)
+    if Path(arguments.bank, "state.json").exists():
+        return _score_file(arguments)
     from uetrust.core.registry import load_scores
     from uetrust.data.datasets import load_samples
     from uetrust.scoring.methods import score_generations, write_scores
 
     reg = load_scores()
+    names = _all_or(arguments.methods or ["all"])
     scores = score_generations(
         arguments.bank,
-        _all_or(arguments.methods),
+        names,
         load_samples(arguments.data) if arguments.data else None,
         reg,
     )
@@ -586,47 +687,120 @@ def _run_score(arguments):
         print(f"  - {name}: {note}")
 
 
-def _score_quality(arguments):  # Quality scores of a user's own file
+def _file_models(arguments):
+    """Models for the scores of a file: named ones; those shipped when metrics are named; else the shipped NLI
+    model and encoder, because the others take minutes."""
     from uetrust.scoring.cache import metric_models
-    from uetrust.scoring.methods import write_scores
-    from uetrust.scoring.metrics import compute_metrics, read_texts
 
-    models = metric_models(arguments.model or ["shipped"])
-    scores = compute_metrics(read_texts(arguments.bank), models, _all_or(arguments.metrics))
+    if arguments.model or arguments.metrics:
+        return metric_models(arguments.model or ["shipped"])
+    shipped = metric_models(["shipped"])
+    return {group: shipped[group] for group in ("nli", "embedding", "bertscore")}
+
+
+def _file_outputs(arguments):
+    from uetrust.data.outputs import read_outputs
+
+    columns = dict(pair.partition("=")[::2] for pair in arguments.column)
+    return read_outputs(arguments.bank, arguments.format, columns, arguments.data)
+
+
+def _check_out(path):  # Refused before work begins
+    if path and Path(path).suffix not in (".parquet", ".csv"):
+        raise ValueError(f"scores are written to .parquet or .csv files, not {path}")
+    if path and not Path(path).absolute().parent.is_dir():
+        raise ValueError(f"there is no folder {Path(path).absolute().parent} to write {Path(path).name} to")
+
+
+def _score_file(arguments):  # Uncertainty and quality scores of a file of outputs
+    from uetrust.scoring.files import DOMAIN_WARNING, explain_outputs, score_outputs
+    from uetrust.scoring.methods import write_scores
+
+    _check_out(arguments.out)
+    outputs, models = _file_outputs(arguments), _file_models(arguments)
+    if arguments.explain:
+        return print_table(explain_outputs(outputs, models), arguments)
+    metrics = arguments.metrics and _all_or(arguments.metrics)
+    methods = arguments.methods and _all_or(arguments.methods)
+    scores = score_outputs(outputs, methods, metrics, models)
     if arguments.out:
-        write_scores(scores, arguments.out)
-    if _emitted_for_programs(scores, arguments):
-        return
-    print_table(_mean_by(scores, "name", "undefined"), arguments)
-    for name, missing in scores.attrs["missing"].items():
-        print(f"  - {name}: lacks {'; '.join(missing)}")
-    for group, counts in scores.attrs["cut"].items():
-        if cut := ", ".join(f"{n} of {statistic}" for statistic, n in counts.items() if n):
-            print(f"  - {group}: did not fit: {cut}")
-    models = scores.attrs["models"].items()
-    print("read by: " + "; ".join(f"{group} {model}" for group, model in models))
+        _write_wide(scores, arguments.out, write_scores)
+    if not _emitted_for_programs(scores, arguments):
+        _print_file_scores(scores, outputs, arguments)
+        if not arguments.model:
+            print(f"warning: {DOMAIN_WARNING}")
+
+
+def _write_wide(scores, path, write):
+    known, scores.attrs = scores.attrs, {}  # Parquet would keep them as text
+    write(scores, path)
+    scores.attrs = known
+
+
+def _print_file_scores(scores, outputs, arguments):
+    from uetrust.core.registry import reg
+
+    names = [name for name in scores.columns if name != "id" and name not in scores.attrs["carried"]]
+    values = scores[names]
+    what = ["method" if reg[name].kind == "ue" else "metric" for name in names]
+    means = pd.DataFrame(
+        dict(
+            name=names,
+            kind=what,
+            texts=len(values),
+            undefined=values.isna().sum().to_numpy(),
+            mean=values.mean().to_numpy(),
+        )
+    )
+    print_table(means, arguments)
+    written = f", written to {arguments.out}" if arguments.out else ""
+    counts = f"{what.count('method')} methods and {what.count('metric')} metrics on {len(scores)} texts"
+    print(f"\n{counts} of {arguments.bank} (read as {outputs.format}){written}")
+    for note in scores.attrs["notes"]:
+        print(f"note: {note}")
+    for name, k in scores.attrs["truncated"].items():
+        print(f"note: {name}: entropies of the {k} likeliest tokens and the rest as one, a lower bound")
+    for name, n in scores.attrs["cut"].items():
+        print(f"note: {name}: {n} inputs did not fit the model and were cut")
+    _print_missing(scores.attrs["missing"], arguments)
+
+
+def _print_missing(missing, arguments):
+    if arguments.methods or arguments.metrics:
+        for name, lacks in missing.items():
+            print(f"  - {name}: lacks {'; '.join(lacks)}")
+    elif missing:
+        print(f"note: {len(missing)} other scores lack inputs; --explain says what and how to get it")
 
 
 @_subcommand(
     _run_score,
-    "uncertainty scores of a bank that `uetrust fill` has made",
-    "uetrust score runs/demo/banks/bulletin--tiny-bart --methods msp eigv",
+    "uncertainty and quality scores of outputs that another tool wrote, or uncertainty scores of a bank",
+    "uetrust score replies.jsonl --out scores.parquet",
 )
 def _add_score(command):
+    from uetrust.data.outputs import OUTPUT_FORMATS
+
     add = command.add_argument
-    bank = (
-        "folder with texts and token statistics; "
-        "or a .csv, .parquet, .json or .jsonl file of summaries, for quality metrics"
+    add(
+        "bank",
+        metavar="FILE",
+        help="outputs: replies, logs, tables; or a folder that generate, read and fill made",
     )
-    add("bank", help=bank)
-    metrics = "quality metrics of a file, separated by spaces or commas"
-    _add_names(command, "--metrics", default=["all"], metavar="NAME", help=metrics)
-    model = "who makes what a metric needs; the small shipped models when left out"
+    metrics = "quality metrics of a file, separated by spaces or commas, or 'all'"
+    _add_names(command, "--metrics", metavar="NAME", help=metrics)
+    model = "who makes what a score needs; small shipped models when left out"
     add("--model", action="append", metavar="GROUP=CHECKPOINT", help=model)
-    methods = "names, separated by spaces or commas, or 'all' that the bank supports"
-    _add_names(command, "--methods", default=["all"], metavar="NAME", help=methods)
-    add("--data", metavar="WHAT", help="sources and references of the bank, as for generate")
-    out = ".parquet or .csv file for the scores, one row per text and method"
+    methods = "names, separated by spaces or commas, or 'all'; all methods and metrics when neither is named"
+    _add_names(command, "--methods", metavar="NAME", help=methods)
+    add(
+        "--data", metavar="WHAT", help="sources and references of a bank, as for generate; requests of a file"
+    )
+    add("--format", choices=list(OUTPUT_FORMATS), help="what wrote the file; recognised when left out")
+    column = "column of a table and its meaning: text, source, references, samples, logprobs ..."
+    add("--column", action="append", default=[], metavar="MEANING=NAME", help=column)
+    add("--explain", action="store_true", help="say for every method what a file lacks and how to get it")
+    out = ".parquet or .csv file; one row per text of a file, one row per text and method of a bank"
     add("--out", metavar="FILE", help=out)
     _add_output(command)
 

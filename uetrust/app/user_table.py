@@ -11,9 +11,22 @@ from pathlib import Path
 
 import pandas as pd
 
+from ..core.scores import wide_table
 from ..data.datasets import read_table
 
 # %% ../../nbs/15_app/02_user_table.ipynb #d85024aa
+def _wide(df, path):
+    "A long table of scores (sample, name, value) with one row per sample; every other table as it is."
+    if not {"sample", "name", "value"} <= set(df.columns):
+        return df
+    try:
+        return wide_table(df)
+    except ValueError:
+        raise ValueError(
+            f"{path.name} has several scores of one name for a sample: keep one dataset and generator"
+        ) from None
+
+
 def read_scores(
     path,  # .csv, .parquet, .json or .jsonl file, one row per sample
     id_col: str = None,  # Column with the names of the samples; 'row 1', 'row 2', ... when None
@@ -30,10 +43,12 @@ def read_scores(
     >>> from uetrust import read_scores
     >>> read_scores("scores.csv", "sample")  # doctest: +SKIP
     """
-    df, path = read_table(path), Path(path)
+    df, path = _wide(read_table(path), Path(path)), Path(path)
     if len(df) < 3:
         plural = "s" if len(df) > 1 else ""
         raise ValueError(f"{path.name} has {len(df)} sample{plural}; a ranking needs at least 3")
+    if id_col is None and df.index.name == "sample":
+        return df
     if id_col is None:
         return df.set_axis([f"row {i + 1}" for i in range(len(df))])
     return df.set_index(require_columns(df, [id_col], path)[0])

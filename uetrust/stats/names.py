@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STATISTIC_COLUMNS', 'COMPARISON_STATISTICS', 'STATISTIC_COSTS', 'STORED_IN', 'text_statistics', 'shard_statistics',
-           'available_statistics', 'run_statistics', 'score_runs']
+           'texts_folder', 'available_statistics', 'run_statistics', 'score_runs']
 
 # %% ../../nbs/05_stats/03_names.ipynb #36c9e762
 from pathlib import Path
@@ -165,6 +165,14 @@ STORED_IN = {  # Stored statistic -> key of `STATISTIC_COSTS`
 )
 
 # %% ../../nbs/05_stats/03_names.ipynb #5518a701
+def texts_folder(
+    folder,  # Of a bank and its statistics
+) -> Path:  # Where its texts are
+    "Folder of the texts of a bank: the subfolder texts, or the bank itself."
+    own = Path(folder)
+    return own if (own / "bank.json").exists() else own / "texts"
+
+
 def available_statistics(
     folder,  # Of a bank and its statistics
 ) -> list:  # Keys of `STATISTIC_COLUMNS` and `COMPARISON_STATISTICS`
@@ -197,9 +205,9 @@ def score_runs(
     reg=reg,  # Where scores are looked up
 ):  # Yields a `ScoreRun` per shard
     "The statistics of a bank, one shard at a time."
-    folder = Path(folder)
+    folder, texts_at = Path(folder), texts_folder(folder)
     shards, stored, whole = (
-        Store(folder / "texts", "bank").names(),
+        Store(texts_at, "bank").names(),
         available_statistics(folder),
         run_statistics(folder),
     )
@@ -207,7 +215,7 @@ def score_runs(
         Store(folder / name, "readings").names()
     known = None if samples is None else samples.set_index("id")
     for shard in shards:
-        texts = read_shard(folder / "texts" / shard)
+        texts = read_shard(texts_at / shard)
         order = list(texts["sample"].unique())
         found = shard_statistics("texts", texts, order)
         for name in stored:

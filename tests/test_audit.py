@@ -1,0 +1,175 @@
+"""The audit finds each pitfall in a file that was built to contain it, and is silent on clean files."""
+
+import json
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uetrust.app.cli import main
+from uetrust.evaluation.prr import prr
+from uetrust.report.audit import PITFALLS, audit, model_confidence_set
+
+N = 400
+
+
+def clean(seed=0):
+    "Quality, a method that follows it closely, one that follows it less, and lengths that matter to nobody."
+    rng = np.random.default_rng(seed)
+    human = rng.normal(size=N)
+    good, fair = -human + 0.4 * rng.normal(size=N), -human + 2.5 * rng.normal(size=N)
+    return pd.DataFrame(dict(human=human, good=good, fair=fair, words=rng.integers(10, 90, N)))
+
+
+def length(df, rng):
+    words = df["words"] / 30
+    return df.assign(
+        human=-words + 0.5 * rng.normal(size=N),
+        good=words + 0.3 * rng.normal(size=N),
+        fair=-rng.normal(size=N),
+    )
+
+
+def rare(df, rng):
+    bad = np.arange(N) < 4
+    noisy = bad * 1.0 + 0.01 * rng.normal(size=N)
+    return df.assign(human=(~bad).astype(float), good=noisy, fair=rng.normal(size=N))
+
+
+CASES = dict(
+    length=length,
+    ties=lambda df, rng: df.assign(fair=(df["fair"] > 2.5).astype(float)),
+    failed_replies=lambda df, rng: df.assign(
+        judge=np.where(np.arange(N) < 7, -1, np.clip(np.round(5 + df["human"]), 1, 10))
+    ),
+    sentinels=lambda df, rng: df.assign(fair=np.where(np.arange(N) < 5, -999, df["fair"])),
+    duplicates=lambda df, rng: pd.concat([df, df.head(80)], ignore_index=True),
+    constant=lambda df, rng: df.assign(judge=3.0),
+    base_rate=rare,
+    indistinct=lambda df, rng: df.assign(fair=df["good"] + 0.01 * rng.normal(size=N)),
+    direction=lambda df, rng: df.assign(fair=-df["fair"]),
+)
+
+
+def found(df):
+    quality = [name for name in ("human", "judge") if name in df]
+    return audit(df, ["good", "fair"], quality, length="words")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_with_a_pitfall_has_exactly_this_finding(name):
+    df = CASES[name](clean(), np.random.default_rng(1))
+    findings = found(df).findings
+    assert list(findings["pitfall"].unique()) == [name]
+    assert findings["numbers"].iloc[0] and (PITFALLS[name][1] == findings["lesson"]).all()
+
+
+def test_every_pitfall_has_a_case_and_a_lesson_that_exists():
+    from uetrust.core.settings import root
+
+    assert set(CASES) == set(PITFALLS)
+    assert all((root() / lesson).exists() for _, lesson, _ in PITFALLS.values())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_clean_files_stay_silent(seed):
+    assert list(found(clean(seed)).findings["sentence"]) == []
+
+
+def test_documents_widen_the_errors_and_are_said():
+    rng = np.random.default_rng(2)
+    df = clean().assign(document=np.arange(N) // 8)
+    shift = np.repeat(rng.normal(size=N // 8), 8)
+    df["human"] += shift
+    df["good"] -= shift
+    alone = audit(df, ["good", "fair"], "human")
+    grouped = audit(df, ["good", "fair"], "human", document="document")
+    assert (
+        list(grouped.findings["pitfall"]) == ["duplicates"]
+        and "50 documents" in grouped.findings["sentence"][0]
+    )
+    want = prr(df["human"], df["good"], clusters=df["document"])
+    assert grouped.prr["se"].iloc[0] == pytest.approx(want.se) and alone.prr["se"].iloc[0] != want.se
+
+
+def test_the_two_sentences_follow_the_numbers():
+    df = clean()
+    good = found(df)
+    assert good.quote.startswith(
+        "On these 400 texts, judged by human, good has a prediction-rejection ratio of"
+    )
+    assert f"{prr(df.human, df.good).value:.2f} (95 % interval" in good.quote and "outside" in good.quote
+    same = found(CASES["indistinct"](df, np.random.default_rng(1)))
+    assert "cannot be told from it" in same.quote and "the difference is within noise" in same.no_quote
+    noise = df.assign(good=np.random.default_rng(4).normal(size=N))
+    none = audit(noise, "good", "human")
+    assert "inside the null interval" in none.quote and "a random order does as well" in none.no_quote
+    other = audit(df.assign(metric=-df["fair"]), ["good", "fair"], ["human", "metric"], truth="human")
+    loss = prr(df.human, df.good).value - prr(df.human, df.fair).value
+    assert f"under metric it is fair, and the choice costs {loss:.2f} under human" in other.no_quote
+
+
+def test_a_confidence_is_turned_round():
+    df = clean().assign(sure=lambda df: -df["good"])
+    a, b = audit(df, "good", "human"), audit(df, (), "human", confidence="sure")
+    assert a.prr["value"].iloc[0] == b.prr["value"].iloc[0]
+
+
+def test_binary_and_scaled_quality_get_the_measures_that_fit():
+    df = clean().assign(
+        right=lambda df: (df["human"] > 0).astype(float), share=lambda df: df["human"].rank() / N
+    )
+    table = audit(df, "good", ["right", "share", "human"]).measures.set_index("metric")
+    assert list(table.index) == ["right", "share"]
+    assert table.loc["right", "auroc"] > 0.9 and np.isnan(table.loc["share", "auroc"])
+    assert (table[["aurc", "augrc"]] > 0).all(axis=None)
+
+
+def test_the_model_confidence_set_keeps_the_best_with_its_level():
+    "Ten methods of equal worth: in about 95 of 100 repetitions all remain; a clearly worse one goes."
+    rng, kept = np.random.default_rng(0), []
+    for _ in range(100):
+        data = rng.normal(size=(60, 10))
+        left_out = (data.sum(0) - data) / 59
+        kept.append(len(model_confidence_set(data.mean(0), left_out, draws=500)))
+    assert 0.85 <= np.mean(np.array(kept) == 10) <= 1.0
+    data[:, 3] -= 3
+    assert 3 not in model_confidence_set(data.mean(0), (data.sum(0) - data) / 59)
+
+
+def test_the_command_prints_writes_a_page_and_json(tmp_path, capsys):
+    file, page = tmp_path / "s.csv", tmp_path / "a.html"
+    CASES["direction"](clean(), None).rename(columns={"good": "<b>good"}).to_csv(file, index=False)
+    ask = ["audit", str(file), "--uncertainty", "<b>good", "fair", "--quality", "human", "--length", "words"]
+    assert main([*ask, "--html", str(page)]) == 0
+    out = capsys.readouterr().out
+    assert "May be quoted: On these 400 texts" in out and "May not be quoted:" in out
+    assert "01_what_is_prr" in out and "--confidence" in out
+    assert "<b>good" not in page.read_text() and "&lt;b&gt;good" in page.read_text()
+    assert main([*ask, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["n"] == N and told["findings"][0]["pitfall"] == "direction"
+
+
+def test_methods_are_found_by_name_and_missing_columns_are_explained(tmp_path, capsys):
+    wide, long = tmp_path / "s.parquet", tmp_path / "l.csv"
+    df = clean().rename(columns={"good": "msp", "fair": "mte"})
+    df.to_parquet(wide)
+    df.assign(sample=[f"s{i}" for i in range(N)]).melt("sample", var_name="name").to_csv(long, index=False)
+    for file in (wide, long):
+        assert main(["audit", str(file), "--quality", "human", "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)["prr"]
+        assert {row["method"] for row in rows} == {"msp", "mte"}
+        assert rows[0]["value"] == pytest.approx(prr(df["human"], df["msp"]).value)
+    assert main(["audit", str(wide), "--quality", "humna"]) == 2
+    assert "has no column 'humna'. Did you mean ['human']" in capsys.readouterr().err
+    assert main(["audit", str(wide)]) == 2 and "needs a quality column" in capsys.readouterr().err
+
+
+def test_a_table_of_the_paper_s_size_takes_seconds():
+    rng = np.random.default_rng(0)
+    df = pd.DataFrame(rng.normal(size=(1906, 45)), columns=[f"c{i}" for i in range(45)])
+    start = time.process_time()
+    audit(df, df.columns[:14], df.columns[14:], length="c0")
+    assert time.process_time() - start < 5

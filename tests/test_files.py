@@ -1,0 +1,186 @@
+"""Scores of files that other tools wrote, through the command that users type."""
+
+import json
+import math
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_outputs import FOLDER
+
+from uetrust.app.cli import main
+from uetrust.scoring.files import truncated_entropy
+
+WORDS = "council mayor tax water bus library school roof spring street night fee".split()
+
+
+def choice(rng, k, words):
+    def at(word):
+        p = rng.uniform(0.3, 0.95)
+        others = [("the ", 0.6 * (1 - p)), ("a ", 0.3 * (1 - p))]
+        top = [dict(token=token, logprob=math.log(p)) for token, p in [(word + " ", p), *others]]
+        return dict(token=word + " ", logprob=math.log(p), top_logprobs=top)
+
+    text = dict(role="assistant", content=" ".join(words) + ".")
+    return dict(index=k, message=text, logprobs=dict(content=list(map(at, words))), finish_reason="stop")
+
+
+@pytest.fixture(scope="module")
+def replies(tmp_path_factory):
+    "60 chat completions with 5 samples each, log-probabilities and the 3 likeliest tokens"
+    rng, path = random.Random(0), tmp_path_factory.mktemp("replies") / "replies.jsonl"
+    lines = []
+    for i in range(60):
+        words = rng.sample(WORDS, 3)
+        texts = [words, *(rng.sample(words, rng.randint(2, 3)) for _ in range(5))]
+        body = dict(id=f"c{i}", choices=[choice(rng, k, text) for k, text in enumerate(texts)])
+        request = dict(messages=[dict(role="user", content=f"Say it in short: {' '.join(words)}.")])
+        lines.append(json.dumps(dict(custom_id=f"r{i}", request=request, response=dict(body=body))))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_everything_that_replies_allow_is_computed(replies, tmp_path, capsys):
+    "Neither methods nor metrics named: at least 37 methods; one row per text, one column per score."
+    from uetrust.core.registry import load_scores
+
+    out = tmp_path / "scores.parquet"
+    assert main(["score", str(replies), "--out", str(out)]) == 0
+    said, table, reg = capsys.readouterr().out, pd.read_parquet(out), load_scores()
+    methods = [name for name in table.columns if name in reg and reg[name].kind == "ue"]
+    assert len(table) == 60 and table["id"].is_unique and len(methods) >= 37
+    assert table[methods].notna().all().all() and "trained on synthetic bulletins" in said
+    assert "mte: entropies of the 3 likeliest tokens and the rest as one, a lower bound" in said
+    first = json.loads(replies.read_text().split("\n")[0])["response"]["body"]["choices"]
+    logp = [at["logprob"] for at in first[0]["logprobs"]["content"]]
+    drawn = [sum(at["logprob"] for at in other["logprobs"]["content"]) for other in first[1:]]
+    row = table.iloc[0]
+    assert row["msp"] == pytest.approx(-sum(logp)) and row["mcse"] == pytest.approx(-np.mean(drawn))
+    top = np.array(
+        [[other["logprob"] for other in at["top_logprobs"]] for at in first[0]["logprobs"]["content"]]
+    )
+    assert row["mte"] == pytest.approx(truncated_entropy(top).mean())
+
+
+def test_named_methods_of_a_file_are_computed_and_no_others(replies, capsys):
+    assert main(["score", str(replies), "--methods", "msp", "md", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert set(rows[0]) == {"id", "msp"}
+    assert main(["score", str(replies), "--methods", "msp", "md"]) == 0
+    assert "md: lacks greedy_state; train_states" in capsys.readouterr().out
+    assert main(["score", str(replies), "--methods", "mps"]) == 2
+    assert "Did you mean ['msp'" in capsys.readouterr().err
+    assert main(["score", str(replies), "--methods", "md"]) == 2
+    assert "nothing that was asked for can be computed" in capsys.readouterr().err
+    assert main(["score", str(replies), "--methods", "rouge_l"]) == 2
+    assert "is no uncertainty method" in capsys.readouterr().err
+
+
+def explained(capsys, file, *options):
+    assert main(["score", str(file), "--explain", "--json", *options]) == 0
+    return {row["method"]: row for row in json.loads(capsys.readouterr().out)}
+
+
+def test_explain_says_what_is_missing_and_how_to_get_it(capsys):
+    full = explained(capsys, FOLDER / "openai_batch_output.jsonl")
+    bare = explained(capsys, FOLDER / "openai_no_logprobs.jsonl")
+    assert (full["msp"]["possible"], full["msp"]["remedy"], full["num_sets"]["possible"]) == (4, "", 4)
+    assert (bare["msp"]["possible"], bare["msp"]["missing"]) == (0, "greedy_logp")
+    assert bare["msp"]["remedy"] == "ask the server again with logprobs=true"
+    assert "n=5" in bare["lex_sim"]["remedy"] and "uetrust read BANK --read hidden" in bare["md"]["remedy"]
+    assert all(row["remedy"] for row in bare.values() if row["missing"])
+
+
+def test_what_explain_calls_possible_is_computed(capsys):
+    "The two answers of the command agree on a file of every format."
+    for name in (
+        "uqlm_blackbox.csv",
+        "samples_bulletins.jsonl",
+        "inspect.eval",
+        "vllm_request_outputs.jsonl",
+    ):
+        possible = {row["method"] for row in explained(capsys, FOLDER / name).values() if row["possible"]}
+        assert main(["score", str(FOLDER / name), "--methods", "all", "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)
+        assert possible - set(rows[0]) == set() and len(rows) == 4
+
+
+def test_items_that_lack_a_part_have_no_value_and_the_others_do(tmp_path, capsys):
+    file = tmp_path / "x.jsonl"
+    rows = [dict(id="a", summary="Rain.", logprobs=[-0.5]), dict(id="b", summary="Snow.", human=3)]
+    file.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    assert main(["score", str(file), "--methods", "msp", "output_length", "--json"]) == 0
+    a, b = json.loads(capsys.readouterr().out)
+    assert (a["msp"], b["msp"], a["output_length"], b["human"], a["human"]) == (0.5, None, 1, 3, None)
+
+
+def test_an_output_file_is_refused_before_work_begins(replies, capsys):
+    assert main(["score", str(replies), "--out", "scores.txt"]) == 2
+    assert "are written to .parquet or .csv" in capsys.readouterr().err
+    assert main(["score", str(replies), "--out", "/nowhere/scores.csv"]) == 2
+    assert "there is no folder /nowhere" in capsys.readouterr().err
+
+
+def test_columns_of_any_name_reach_the_scores(tmp_path, capsys):
+    file = tmp_path / "x.csv"
+    file.write_text("Frage,Antwort\nWer?,Ich bin es.\nWo?,Hier.\n")
+    assert main(["score", str(file), "--methods", "output_length"]) == 2
+    assert "Say --column text=NAME" in capsys.readouterr().err
+    options = ["--column", "text=Antwort", "--column", "source=Frage", "--methods", "output_length", "--json"]
+    assert main(["score", str(file), *options]) == 0
+    assert [row["output_length"] for row in json.loads(capsys.readouterr().out)] == [3, 1]
+
+
+def test_the_entropy_of_the_likeliest_tokens_is_a_lower_bound():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(20), 50)
+    whole, ordered = -(p * np.log(p)).sum(1), np.sort(np.log(p), 1)[:, ::-1]
+    bounds = [truncated_entropy(ordered[:, :k]) for k in (1, 5, 19)]
+    assert (bounds[0] < bounds[1]).all() and (bounds[1] < whole).all()
+    assert truncated_entropy(ordered[:, :19]) == pytest.approx(whole)
+
+
+def test_generate_read_compare_score_and_prr_chain_on_one_path(tmp_path, capsys):
+    "The order of README on one folder; each step adds methods."
+    from uetrust.core.settings import root
+
+    models, bank, out = root() / "data" / "models", str(tmp_path / "bank"), str(tmp_path / "scores.csv")
+    ask = ["--model", str(models / "tiny-bart"), "--data", "bulletin:test:4"]
+    counts = []
+
+    def scored(*options):
+        assert main(["score", bank, "--data", "bulletin:test:4", "--json", *options]) == 0
+        counts.append(len({row["name"] for row in json.loads(capsys.readouterr().out)}))
+
+    assert main(["generate", bank, *ask, "--samples", "2", "--max-new-tokens", "8"]) == 0
+    capsys.readouterr()
+    scored()
+    assert main(["read", bank, "--read", "conditional", *ask]) == 0
+    assert "read by" in capsys.readouterr().out
+    scored()
+    compare = ["compare", bank, "--nli", str(models / "tiny-nli"), "--encoder", str(models / "tiny-encoder")]
+    assert main(compare) == 0 and capsys.readouterr().out.count("ok ") == 3
+    scored("--out", out)
+    assert counts == sorted(set(counts)) and counts[2] > 40
+    assert main(["prr", out, "--quality", "source_length", "--uncertainty", "msp", "--json"]) == 0
+    assert {row["n"] for row in json.loads(capsys.readouterr().out)} == {4}
+    assert main(["compare", bank]) == 2 and "name who compares" in capsys.readouterr().err
+    assert main(["compare", str(tmp_path), "--nli", "x"]) == 2 and "holds no bank" in capsys.readouterr().err
+
+
+def test_the_table_of_formats_agrees_with_what_is_computed(capsys):
+    "At most as many methods as the table says; on complete files just as many."
+    from uetrust.data.outputs import OUTPUT_FORMATS
+    from uetrust.scoring.files import formats_table
+
+    table = formats_table().set_index("file")["methods"]
+    for name, kind, complete in (
+        ("inspect.eval", "inspect", True),
+        ("vllm_request_outputs.jsonl", "vllm", True),
+        ("samples_bulletins.jsonl", "lm-eval", True),
+        ("uqlm_blackbox.csv", "uqlm", False),
+    ):
+        n = sum(row["possible"] == 4 for row in explained(capsys, FOLDER / name).values())
+        most = table[OUTPUT_FORMATS[kind].title]
+        assert n == most if complete else n < most
