@@ -66,7 +66,9 @@ def store_world(
     for bank, plan in truth_banks(profile).items():
         table = joined_scores(method_scores(profile, bank), quality_scores(profile, bank), truth_of(plan))
         with atomic_write(folder / f"{plan.generator.name}.parquet") as partial:
-            table.to_parquet(partial, compression="zstd", use_byte_stream_split=True, use_dictionary=False)
+            table.to_parquet(
+                partial, compression="zstd", use_byte_stream_split=list(table), use_dictionary=False
+            )
         about[plan.generator.name] = dict(
             texts=len(table), data=plan.data, scores=table.shape[1], model=_model_hash(plan.generator.model)
         )
