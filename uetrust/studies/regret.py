@@ -45,7 +45,7 @@ def drawn_texts(
     np.put_along_axis(counts, np.argpartition(keys, size - 1, 1)[:, :size], 1, 1)
     return counts
 
-# %% ../../nbs/11_studies/12_regret.ipynb #4fe9405a
+# %% ../../nbs/11_studies/12_regret.ipynb #05d5f299
 class Regret(NamedTuple):
     "Regret of the choices of one set of texts"
 
@@ -113,7 +113,7 @@ def choice_regret(
     uncertainty: pd.DataFrame,  # The same texts x methods to choose from, larger is less certain
     documents: pd.Series,  # Document of each text
     people: str,  # The column of `quality` that judges the choices
-    sizes: tuple = (25, 50, 100, 250, 1000),  # Texts of a study; None is half of the documents
+    sizes: tuple = (25, 50, 100, 250, 1000),  # Texts of a study; None is a half, of about half of the texts
     draws: int = 200,  # Studies of each size
     boots: int = 300,  # Bootstrap samples of the documents
     seed: int = 42,  # Of studies and samples
@@ -127,7 +127,7 @@ def choice_regret(
     everything = np.ones((1, len(quality)), np.int32)
     studies = [(size, drawn_texts(halves, size, rng), judge.loss, True) for size in sizes]
     for size, counts, loss, held_out in [*studies, (len(quality), everything, judge.whole, False)]:
-        n = int(counts.sum(1).mean()) if size is None else size
+        n = len(quality) // 2 if size is None else size
         chosen = _choices(cells, counts, quality.columns)
         rows += [_row(n, held_out, metric, loss, judge, made, methods) for metric, made in chosen.items()]
         rows.append(_random_row(n, held_out, loss, judge, methods))

@@ -7,7 +7,7 @@ __all__ = ['TRANSLATION_METRICS', 'ENGLISH_METRICS', 'QUALITY_FAMILIES', 'transl
            'excluded_methods', 'is_baseline', 'translation_metrics', 'metrics_against', 'people_columns',
            'JudgedTranslations', 'people_folder', 'judged_translations', 'people_prr']
 
-# %% ../../nbs/11_studies/11_translations.ipynb #be184943
+# %% ../../nbs/11_studies/11_translations.ipynb #c2e45870
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,9 +17,10 @@ from ..core.registry import load_scores, reg
 from ..core.run import ScoreRun, compute_score
 from ..core.scores import score_table, wide_table
 from ..core.settings import root
-from ..data.translations import translations
+from ..data.download import sources
+from ..data.translations import MEASURED_SPLITS, translation_files, translations
 from ..evaluation.prr import prr_table
-from ..scoring.cache import cached_metrics, cached_table, code_hash
+from ..scoring.cache import cached_metrics, cached_table, code_hash, weights_hash
 from .cross import oriented_metrics
 
 _ = load_scores()  # fills the registry
@@ -118,7 +119,7 @@ def people_columns(
     found = table.set_index("sample")[names]
     return found.assign(hter=-table["hter"].to_numpy()) if "hter" in table else found
 
-# %% ../../nbs/11_studies/11_translations.ipynb #d0e927b8
+# %% ../../nbs/11_studies/11_translations.ipynb #73194986
 class JudgedTranslations(NamedTuple):
     "Quality and uncertainty of the translations of one pair"
 
@@ -129,27 +130,36 @@ class JudgedTranslations(NamedTuple):
     missing: dict  # Method -> inputs that it lacks
 
 
-def _kept_scores(table, folder):
-    about = dict(
-        texts=[[values.tolist() for values in table["logp"]], list(table["text"]), list(table["source"])],
-        code=code_hash("ue.*", "core.registry", "studies.translations"),
-        samples=[table["sample"].iloc[0], len(table)],
-    )
-    return cached_table(folder, about, lambda: translation_scores(table))
-
-
 def people_folder() -> Path:  # runs/people
     "Folder where scores of translations are kept between runs."
     return root() / "runs" / "people"
 
 
-def _judged_split(table, pair, folder, without, encoder):
-    quality = people_columns(table)
+def _judged_table(pair, split, without, encoder, folder):  # Columns with their kind in front
+    table = translations(pair, split)
+    quality, scores = people_columns(table), translation_scores(table)
     if "post_edit" in table:
         metrics = translation_metrics(pair, without, encoder)
         quality = quality.join(metrics_against(table, table["post_edit"], metrics, folder, encoder))
-    scores = _kept_scores(table, folder)
-    return quality, wide_table(scores), scores.attrs["missing"]
+    parts = [quality.add_prefix("quality "), wide_table(scores).add_prefix("method ")]
+    found = table.set_index("sample")[["document"]].join(parts).rename_axis("sample").reset_index()
+    found.attrs["missing"] = scores.attrs["missing"]
+    return found
+
+
+def _cached_split(pair, split, without, encoder, folder):
+    about = dict(
+        files={name: sources().at[name, "sha256"] for name in translation_files(pair, split)},
+        code=code_hash("ue.*", "data.loaders", "data.translations", "studies.translations"),
+        without=list(without),
+        encoder=weights_hash(encoder) if encoder else "",
+    )
+    return cached_table(folder, about, lambda: _judged_table(pair, split, without, encoder, folder))
+
+
+def _of_kind(table, kind):
+    found = table.set_index("sample").filter(regex=f"^{kind} ")
+    return found.rename(columns=lambda name: name.removeprefix(f"{kind} "))
 
 
 def judged_translations(
@@ -160,14 +170,12 @@ def judged_translations(
     folder=None,  # Where scores are kept; `people_folder()` when None
 ) -> JudgedTranslations:
     "Translations of one pair with every quality and every uncertainty that can be computed."
-    table, folder = translations(pair, split), Path(folder or people_folder())
-    parts = [
-        _judged_split(rows, pair, folder, tuple(without), encoder)
-        for _, rows in table.groupby("split", sort=False)
-    ]
-    quality, uncertainty = (pd.concat([part[i] for part in parts]) for i in (0, 1))
+    splits, folder = MEASURED_SPLITS if split == "all" else (split,), Path(folder or people_folder())
+    parts = [_cached_split(pair, name, tuple(without), encoder, folder) for name in splits]
+    table = pd.concat(parts, ignore_index=True)
     documents = table.set_index("sample")["document"]
-    return JudgedTranslations(pair, quality, uncertainty, documents, parts[0][2])
+    found = _of_kind(table, "quality"), _of_kind(table, "method")
+    return JudgedTranslations(pair, *found, documents, parts[0].attrs["missing"])
 
 # %% ../../nbs/11_studies/11_translations.ipynb #de14606b
 def people_prr(
