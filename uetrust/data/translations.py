@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TRANSLATION_PAIRS', 'ZERO_SHOT_PAIRS', 'TRANSLATION_SPLITS', 'MEASURED_SPLITS', 'LARGEST_MEMBER',
            'ASSESSMENT_COLUMNS', 'archive_lines', 'MemberLines', 'token_logp', 'assessments', 'word_tags',
-           'translation_files', 'translations', 'spelled', 'words_of_tokens', 'same_text',
+           'translation_files', 'split_files', 'translations', 'spelled', 'words_of_tokens', 'same_text',
            'translations_with_references']
 
 # %% ../../nbs/02_data/09_translations.ipynb #dc25a625
@@ -201,7 +201,7 @@ def _post_edits(name, split, n):  # Columns of the archive with post-edits
         bad_words=word_tags(found["mt"], found["tags"]),
     )
 
-# %% ../../nbs/02_data/09_translations.ipynb #deae928d
+# %% ../../nbs/02_data/09_translations.ipynb #090d2706
 def _da_name(pair, split):
     folder = split.removesuffix("20")
     return f"mlqe-pe/da/{folder}/{pair}-{folder}.tar.gz"
@@ -220,6 +220,15 @@ def translation_files(
     if split == "test21":
         return [f"mlqe-pe/test21/{pair}-test21.tar.gz"]
     return [_da_name(pair, split), _da_name(pair, split).replace("/da/", "/post-editing/")]
+
+
+def split_files(
+    pair: str,  # As `translations` takes it
+    split: str,  # As `translations` takes it, 'all' too
+) -> list:  # Names in `uetrust.data.download.sources`
+    "Archives that `translations` reads."
+    splits = MEASURED_SPLITS if split == "all" else (split,)
+    return [name for part in splits for name in translation_files(pair, part)]
 
 
 def _decoded(pair, split):  # What is read of the decoder -> file name

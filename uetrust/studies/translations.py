@@ -71,7 +71,7 @@ def is_baseline(
     "Whether a method is a baseline, which never counts as a choice."
     return reg[name].fn.__module__.endswith("ue.baselines")
 
-# %% ../../nbs/11_studies/11_translations.ipynb #184503b4
+# %% ../../nbs/11_studies/11_translations.ipynb #dfc30f6b
 TRANSLATION_METRICS = ("chrf", "bleu", "ter")
 ENGLISH_METRICS = ("rouge_l", "meteor")
 QUALITY_FAMILIES = dict(  # Quality -> what it counts: a family has one vote
@@ -100,15 +100,17 @@ def translation_metrics(
 
 def metrics_against(
     table: pd.DataFrame,  # sample, words, and the references
-    references,  # Texts, one per row
+    references,  # One text per row, or a list of texts per row
     metrics: list,  # From `translation_metrics`
     folder,  # Where scores are kept
     encoder=None,  # As in `translation_metrics`
 ) -> pd.DataFrame:  # Samples x metrics, larger is better
     "Metrics of translations against references, computed once."
-    texts = dict(id=table["sample"], hypothesis=table["words"].str.join(" "), reference=references)
+    texts = pd.DataFrame(dict(id=table["sample"], hypothesis=table["words"].str.join(" ")))
+    references = list(references)
+    texts["reference" if isinstance(references[0], str) else "references"] = references
     models = dict(embedding=encoder) if encoder else {}
-    return oriented_metrics(cached_metrics(folder, pd.DataFrame(texts), models, metrics, progress=False))
+    return oriented_metrics(cached_metrics(folder, texts, models, metrics, progress=False))
 
 
 def people_columns(
