@@ -15,7 +15,7 @@ from uetrust.evaluation.measures import auroc
 from uetrust.papers.faithbench import disagreement_simulation, faithbench_scores, twice_auc
 from uetrust.report import people as figures
 from uetrust.studies import people_tables
-from uetrust.studies.regret import (
+from uetrust.studies.people_regret import (
     choice_regret,
     document_halves,
     judge_halves,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from ..core.settings import out_dir
-from ..studies.people_tables import automatic, regret_sentence
+from ..studies.people_tables import automatic, people_regret_sentence
 from ..studies.translations import QUALITY_FAMILIES
 
 # %% ../../nbs/12_report/06_people.ipynb #b7635667
@@ -33,7 +33,7 @@ def _yardstick(ax, rows, places, name, color, label):
 
 
 def plot_regret(
-    rows: pd.DataFrame,  # From `uetrust.studies.people_tables.regret_rows`, one size of study
+    rows: pd.DataFrame,  # From `uetrust.studies.people_tables.people_regret_rows`, one size of study
     title: str = "",  # Above the plot
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on
@@ -66,7 +66,7 @@ def _line(ax, rows, name, color, label, **style):
 
 
 def plot_regret_by_size(
-    rows: pd.DataFrame,  # From `uetrust.studies.people_tables.regret_rows`
+    rows: pd.DataFrame,  # From `uetrust.studies.people_tables.people_regret_rows`
     title: str = "",  # Above the plot
     columns: int = 4,  # Panels side by side
 ):  # The figure
@@ -102,7 +102,7 @@ def plot_regret_by_size(
 
 # %% ../../nbs/12_report/06_people.ipynb #8bc51e30
 def plot_judges(
-    rows: pd.DataFrame,  # From `uetrust.studies.people_tables.regret_rows` of `judges_regret`, one size
+    rows: pd.DataFrame,  # From `uetrust.studies.people_tables.people_regret_rows` of `judges_regret`, one size
     title: str = "",  # Above the plot
 ):  # The axes drawn on
     "Regret against the number of judges per text, one line per language pair."
@@ -173,4 +173,4 @@ def people_headline(
     rows = pd.read_csv(path)
     here = rows[(rows["n"] == n) & rows["held_out"]]
     title = f"Studies of {n} machine translations, judged by people"
-    return Headline(regret_sentence(rows, n), PEOPLE_LIMIT, plot_regret(here, title).figure)
+    return Headline(people_regret_sentence(rows, n), PEOPLE_LIMIT, plot_regret(here, title).figure)
