@@ -250,12 +250,15 @@ NOT_MONOTONE = dict(
     semantic_entropy_lmp_direct="-P log P is largest at a middling P and near 0 again for texts that are "
     "improbable",
 )
+NOT_MONOTONE["token_std"] = "tokens that are all as unlikely as each other do not spread"
 BASELINE = "it looks at nothing that has to do with certainty"
 NOT_RISING = dict(
     cpmi="the subtracted surprisal may be larger than all that the model gave up",
     output_length=BASELINE,
     source_length=BASELINE,
+    token_count=BASELINE,
     chance=BASELINE,
+    token_std=NOT_MONOTONE["token_std"],
 )
 
 
