@@ -24,7 +24,7 @@ from .sentences import counted_noun
 _ = load_scores()  # fills the registry
 
 # %% ../../nbs/11_studies/08_regret.ipynb #467bec31
-JACKKNIFE_GROUPS = 20  # Groups of studies that are left out in turn, at most
+JACKKNIFE_GROUPS = 10  # Groups of studies that are left out in turn, at most
 FEWEST_GROUPS = 5  # With fewer there is no interval
 
 
