@@ -61,6 +61,7 @@ world: $(VENV)/.ready ## Make the large run anew and store its scores (hours; go
 cards: ## Keep what the demo says for the methods' cards and the README
 	$(MAKE) reproduce PROFILE=demo
 	cp runs/demo/tables/methods_measured.csv data/demo_methods.csv
+	cp runs/demo/tables/people_regret.csv data/people_regret.csv
 	$(VENV)/bin/uetrust bench --part costs
 	$(VENV)/bin/uetrust canaries --write
 	$(PY) scripts/headline.py

@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 
 from uetrust.app.cli import main
-from uetrust.core.settings import mirror
+from uetrust.core.settings import mirror, root
 from uetrust.data import faithbench as loader
 from uetrust.data.loaders import BadData
 from uetrust.evaluation.cells import PRRCells
 from uetrust.evaluation.measures import auroc
 from uetrust.papers.faithbench import disagreement_simulation, faithbench_scores, twice_auc
 from uetrust.report import people as figures
+from uetrust.report.plots import save_figure
 from uetrust.studies import people_tables
 from uetrust.studies.people_regret import (
     document_halves,
@@ -142,20 +143,24 @@ def test_the_command_names_a_wrong_pair(capsys):
     assert "pairs ['en-de'" in capsys.readouterr().err
 
 
-def test_the_headline_is_made_from_the_table_of_a_run(tmp_path, monkeypatch, made):
-    monkeypatch.setattr(figures, "out_dir", lambda profile: tmp_path)
-    with pytest.raises(FileNotFoundError, match="people_regret"):
-        figures.people_headline("demo")
+def test_the_headline_is_made_from_the_table_of_a_run(tmp_path, made):
     renamed = made.table.replace(dict(metric=dict(turned="hter", constant="metrics")))
     renamed.loc[renamed["metric"] == "metrics", ["value", "lo", "hi"]] = 0.25
     rows = [renamed.assign(pair=pair) for pair in ("a-b", "pooled")]
-    (tmp_path / "tables").mkdir()
-    pd.concat(rows).to_csv(tmp_path / "tables" / "people_regret.csv", index=False)
-    front = figures.people_headline("demo", n=50)
+    pd.concat(rows).to_csv(tmp_path / "people_regret.csv", index=False)
+    front = figures.people_headline(tmp_path / "people_regret.csv", n=50)
     value = renamed.set_index(["n", "metric"])["value"]
     assert "0.250 [0.250, 0.250] less PRR" in front.sentence
     assert f"{value[50, 'random']:.3f} [" in front.sentence
     assert "not summaries" in front.sentence and "translation" in front.limit and front.figure.axes
+
+
+def test_the_readme_says_and_shows_what_people_say(tmp_path):
+    front = figures.people_headline()
+    readme = (root() / "README.md").read_text(encoding="utf-8")
+    assert f"<!-- people -->\n{front.sentence}\n<!-- end -->" in readme
+    save_figure(front.figure, tmp_path / "people")
+    assert (tmp_path / "people.png").read_bytes() == (root() / "docs" / "people.png").read_bytes()
 
 
 def test_every_family_has_one_vote(made):

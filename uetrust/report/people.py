@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from ..core.settings import out_dir
+from ..core.settings import root
 from ..studies.people_tables import automatic, people_regret_sentence
 from ..studies.translations import QUALITY_FAMILIES
 
@@ -161,16 +161,11 @@ PEOPLE_LIMIT = (
 
 
 def people_headline(
-    profile: str = "demo",  # Section of settings.ini whose run has made the page people_regret
+    path=None,  # Table people_regret.csv of a run; the one that `make cards` keeps when None
     n: int = 100,  # Texts of a study
 ) -> Headline:
-    "Sentence, limit and figure about the regret by people, from the tables of a run."
-    path = out_dir(profile) / "tables" / "people_regret.csv"
-    if not path.exists():
-        raise FileNotFoundError(
-            f"{path} is not there: run `make reproduce PROFILE={profile}` with the study people_regret"
-        )
-    rows = pd.read_csv(path)
+    "Sentence, limit and figure about the regret by people, from the table of a run."
+    rows = pd.read_csv(path or root() / "data" / "people_regret.csv")
     here = rows[(rows["n"] == n) & rows["held_out"]]
     title = f"Studies of {n} machine translations, judged by people"
     return Headline(people_regret_sentence(rows, n), PEOPLE_LIMIT, plot_regret(here, title).figure)
