@@ -228,7 +228,7 @@ model = data/models/tiny-bart
 max_new_tokens = 40
 top_p = 0.9
 samples = 4
-passes = own sample_states
+passes = conditional sample_hidden
 compare = entailments sentences embeddings
 [generator.few]
 like = base

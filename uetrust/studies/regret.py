@@ -14,10 +14,10 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from ..core.checks import preview
 from ..core.registry import load_scores
+from ..evaluation.cells import t_quantile
 from .cross import RANDOM_METHOD, choice_weights, metric_families, prr_values
 from .sentences import counted_noun
 
@@ -106,7 +106,7 @@ def regret_interval(
     if groups < FEWEST_GROUPS:
         return np.nan, np.nan
     deviation = left_out - left_out.mean()
-    half = student.ppf(0.975, groups - 1) * np.sqrt((groups - 1) / groups * (deviation**2).sum())
+    half = t_quantile(groups) * np.sqrt((groups - 1) / groups * (deviation**2).sum())
     return value - half, value + half
 
 
