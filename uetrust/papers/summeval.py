@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ..core.registry import load_scores
 from ..core.settings import published_file
 from ..data.loaders import ICE_SCORES, SUMMEVAL_QUALITIES, ice, realign_unieval, summeval
 from ..evaluation.significance import bootstrap_difference, bootstrap_interval
@@ -67,8 +68,11 @@ def graded_summaries(
     texts: pd.DataFrame,  # From `texts_to_grade`
     models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
 ) -> pd.DataFrame:  # As from `compute_metrics`; overlap with the source is called 'NAME | source'
-    "All metrics against the first reference, and overlap metrics against the source."
-    graded = compute_metrics(texts, models, progress=False)
+    "All metrics but TER against the first reference, and overlap metrics against the source."
+    names = [
+        name for name in load_scores().of("nlg") if name != "ter"
+    ]  # TER searches shifts: minutes for long texts
+    graded = compute_metrics(texts, models, names, progress=False)
     copied = compute_metrics(texts.assign(reference=texts["source"]), {}, AGAINST_SOURCE, progress=False)
     scores = pd.concat([graded, copied.assign(name=copied["name"] + " | source")])
     scores.attrs = graded.attrs
