@@ -56,7 +56,7 @@ def test_the_pages_of_banks_run_and_make_what_they_lack(monkeypatch):
     "The one that needs most comes first: it runs alone in a fresh clone."
     monkeypatch.setenv("TQDM_DISABLE", "1")
     CHAPTERS.sort(key=lambda nb: nb.stem != "06_metrics_together")
-    assert len(CHAPTERS) == 11
+    assert len(CHAPTERS) == 12
     for nb in CHAPTERS:
         assert runs(nb), nb.name
 

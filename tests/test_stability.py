@@ -255,13 +255,14 @@ def banks(tmp_path_factory):
     mp.chdir(d)
     for c in (s.root, s._read):
         c.cache_clear()
-    yield {
-        n: f.run_pipeline("small", f"bulletin--{n}", progress=False) for n in ("base", "few", "same", "other")
-    }
-    mp.undo()
-    for c in (s.root, s._read):
-        c.cache_clear()
-    shutil.rmtree(d)
+    names = ("base", "few", "same", "other")
+    try:
+        yield {name: f.run_pipeline("small", f"bulletin--{name}", progress=False) for name in names}
+    finally:
+        mp.undo()
+        for c in (s.root, s._read):
+            c.cache_clear()
+        shutil.rmtree(d)
 
 
 def texts(folder, kind):

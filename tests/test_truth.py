@@ -183,7 +183,7 @@ def read_two_ways(statement, fact, bulletin):
     "Another fact states it, or would after one edit as well: nobody can say which of the two was changed."
     if statement.kind == "quantity":
         return bulletin.measures.get((statement.object, statement.unit)) == statement.amount
-    others = [other for other in bulletin.facts.values() if other.action and other is not fact]
+    others = [other for other in bulletin.facts.values() if other.action and other != fact]
     return bool(statement.action) and any(slots_apart(statement, other) <= 1 for other in others)
 
 

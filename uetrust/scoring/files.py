@@ -133,13 +133,13 @@ def _entailments(model, records, name):
         pairs = [list(product(_texts_of(record)[1:], split)) for record, split in zip(records, sentences)]
         stored, columns = "sentences", dict(sentences=[len(split) for split in sentences])
     logits, cut = _by_item(pairs, lambda part: nli_logits(model, part), (3,))
-    df = pd.DataFrame(columns | dict(logits=logits))
+    df = pd.DataFrame(columns | dict(nli_logits=logits))
     return COMPARISON_STATISTICS[stored](df, list(df.index)), cut
 
 
 def _alternatives(model, records, name):
     "NLI classes of each token and its alternatives, in both directions."
-    from uetrust.models.encode import NLI_LABELS, nli_logits
+    from uetrust.models.encode import nli_logits
 
     def pairs(record):
         k, said = min(map(len, record.text.top_logprobs)), zip(record.text.tokens, record.text.top_logprobs)
@@ -147,7 +147,7 @@ def _alternatives(model, records, name):
         return [pair for word, other in words for pair in ((word, other), (other, word))]
 
     logits, cut = _by_item(list(map(pairs, records)), lambda part: nli_logits(model, part), (3,))
-    classes = [len(NLI_LABELS) - 1 - found.argmax(1) for found in logits]
+    classes = [found.argmax(1) for found in logits]
     lengths = [len(record.text.tokens) for record in records]
     shaped = [found.reshape(n, -1, 2) for n, found in zip(lengths, classes)]
     return dict(ccp_forward=[at[..., 0] for at in shaped], ccp_backward=[at[..., 1] for at in shaped]), cut
