@@ -36,6 +36,9 @@ reproduce: ## Rebuild every table, figure, ledger and the report of PROFILE
 test: $(VENV)/.ready ## Run all tests, notebooks included
 	$(PY) -m pytest -q -n 2 --dist worksteal tests
 
+faults: $(VENV)/.ready ## Try every known fault through the command line, and count how it ended
+	$(PY) -m pytest -q -n 2 --dist worksteal tests/test_faults.py
+
 check: $(VENV)/.ready ## What CI runs: export in sync, notebooks clean and executed, links and headings, format, lint
 	$(PY) scripts/nbs.py check
 	$(VENV)/bin/ruff format --check .
@@ -119,5 +122,5 @@ $(RUNS)/report/index.html: $(RUNS_OF_PROFILE)
 	@$(VENV)/bin/uetrust report --profile $(PROFILE)
 
 FORCE:
-.PHONY: help reproduce test check setup nbs models cards docs lab bench lock clean FORCE
+.PHONY: help reproduce test faults check setup nbs models cards docs lab bench lock clean FORCE
 .PRECIOUS: $(NBS)/%.ipynb

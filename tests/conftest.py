@@ -30,7 +30,20 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 ABSENT = {k: v for k, v in (("UETRUST_ORACLES", oracles()), ("UETRUST_MIRROR", mirror())) if v is None}
 
 
+def fault_summary(terminalreporter):
+    "Verdicts of the fault registry, counted: one line for each suite, and their sum."
+    from faults.harness import VERDICTS
+
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])]
+    found = [value for report in reports for name, value in report.user_properties if name == "fault"]
+    for suite in sorted({suite for suite, _ in found}) + ["all"] * bool(found):
+        ends = [end for name, end in found if suite in (name, "all")]
+        counts = ", ".join(f"{ends.count(end)} {end}" for end in VERDICTS)
+        terminalreporter.write_line(f"faults, {suite}: {len(ends)} tried, {counts}")
+
+
 def pytest_terminal_summary(terminalreporter):
+    fault_summary(terminalreporter)
     if ABSENT:
         terminalreporter.write_line(
             f"not at hand: {', '.join(ABSENT)}; parity and real-data tests were skipped "

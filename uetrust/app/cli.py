@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from .user_table import read_scores, require_columns, user_table
-from ..core.checks import Stopped
+from ..core.checks import error_line
 from ..core.store import Store
 from ..stats.names import texts_folder
 from ..stats.table import PASSES
@@ -1004,6 +1004,7 @@ def _add_subcommand(subparsers, name):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.set_defaults(run=run)
+    command.add_argument("--debug", action="store_true", help="show where in the program an error happened")
     add_arguments(command)
 
 
@@ -1022,12 +1023,17 @@ def parser() -> argparse.ArgumentParser:  # Of the command `uetrust`
 
 def main(
     argv: list = None,  # Arguments; those of the process when None
-) -> int:  # Exit code: 0, or 2 after a user's mistake
+) -> int:  # Exit code: 0, 2 after an error, 130 when the user stopped it
     "Exit code of the command `uetrust`, after it has run."
     arguments = parser().parse_args(argv)
     try:
         arguments.run(arguments)
-    except (ValueError, LookupError, OSError, Stopped) as e:
-        print(f"uetrust: error: {e}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("uetrust: stopped; the same command goes on where it can", file=sys.stderr)
+        return 130
+    except Exception as error:
+        if arguments.debug:
+            raise
+        print(f"uetrust: error: {error_line(error)}", file=sys.stderr)
         return 2
     return 0

@@ -1,0 +1,1 @@
+"""Fault registry: every way to break a command that was ever found, and what the command must answer."""
