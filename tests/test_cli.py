@@ -70,7 +70,7 @@ def test_options_reach_the_library(scores, tmp_path, capsys):
 MALFORMED = dict(
     wrong_column=("sample,rogue,msp\na,1,2\nb,2,1\nc,3,3\n", "has no column 'rouge'. Did you mean ['rogue']"),
     text=("sample,rouge,msp\na,1,2\nb,good,1\nc,3,3\n", "'good' at sample b"),
-    empty=("", "cannot be read as csv"),
+    empty=("", "is empty: it has no header"),
     header_only=("sample,rouge,msp\n", "is empty"),
     one_row=("sample,rouge,msp\na,1,2\n", "has 1 sample;"),
     all_equal=("sample,rouge,msp\na,1,2\nb,1,3\nc,1,4\n", "constant quality"),
@@ -78,7 +78,7 @@ MALFORMED = dict(
     twice=("sample,rouge,msp\na,1,2\na,2,1\nc,3,3\n", "duplicated sample names: a"),
     infinite=("sample,rouge,msp\na,1,2\nb,inf,1\nc,3,3\n", "must be finite"),
     all_missing=("sample,rouge,msp\na,,2\nb,,1\nc,,3\n", "0 pairs"),
-    ragged=("sample,rouge,msp\na,1,2\nb,2,1,9,9\nc,3,3\n", "cannot be read as csv"),
+    ragged=("sample,rouge,msp\na,1,2\nb,2,1,9,9\nc,3,3\n", "line 3 has 5 fields"),
 )
 
 
@@ -112,8 +112,8 @@ def test_missing_and_foreign_files(tmp_path, capsys):
         "there is no file"
         in call(capsys, "prr", tmp_path / "no.csv", "--quality", "a", "--uncertainty", "b")[2]
     )
-    (tmp_path / "x.xlsx").write_text("")
-    assert "not .xlsx" in call(capsys, "prr", tmp_path / "x.xlsx", "--quality", "a", "--uncertainty", "b")[2]
+    (tmp_path / "x.ods").write_text("")
+    assert "not .ods" in call(capsys, "prr", tmp_path / "x.ods", "--quality", "a", "--uncertainty", "b")[2]
     (tmp_path / "x.parquet").write_text("not parquet")
     assert (
         "cannot be read as parquet"

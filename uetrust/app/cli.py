@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 
 from .user_table import read_scores, require_columns, user_table
-from ..core.checks import error_line
+from ..core.checks import error_line, printable
 from ..core.store import Store
+from ..core.tables import csv_text
 from ..stats.names import texts_folder
 from ..stats.table import PASSES
 
@@ -31,10 +32,10 @@ def print_table(
     if arguments.json:
         print(df.to_json(orient="records", indent=1, force_ascii=False))
     elif arguments.csv:
-        print(df.to_csv(index=False, float_format="%.10g"), end="")
+        print(csv_text(df), end="")
     else:
         number = f"{{:.{digits}f}}".format
-        print(df.to_string(index=False, float_format=number, na_rep="-", max_colwidth=88))
+        print(printable(df.to_string(index=False, float_format=number, na_rep="-", max_colwidth=88)))
 
 
 def _emitted_for_programs(table, arguments):  # True when JSON or CSV was asked for, and printed
@@ -1034,6 +1035,6 @@ def main(
     except Exception as error:
         if arguments.debug:
             raise
-        print(f"uetrust: error: {error_line(error)}", file=sys.stderr)
+        print(f"uetrust: error: {printable(error_line(error))}", file=sys.stderr)
         return 2
     return 0

@@ -6,13 +6,15 @@
 __all__ = ['read_scores', 'require_columns', 'parse_scale', 'user_table']
 
 # %% ../../nbs/15_app/02_user_table.ipynb #4336f63b
+import math
 from difflib import get_close_matches
 from pathlib import Path
 
 import pandas as pd
 
+from ..core.checks import preview
 from ..core.scores import wide_table
-from ..data.datasets import read_table
+from ..core.tables import number_or_text, read_table
 
 # %% ../../nbs/15_app/02_user_table.ipynb #d85024aa
 def _wide(df, path):
@@ -28,8 +30,9 @@ def _wide(df, path):
 
 
 def read_scores(
-    path,  # .csv, .parquet, .json or .jsonl file, one row per sample
+    path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx file, one row per sample
     id_col: str = None,  # Column with the names of the samples; 'row 1', 'row 2', ... when None
+    names: tuple = (),  # Further columns of names, such as that of the clusters
 ) -> pd.DataFrame:  # Indexed by sample
     """Table of scores of a file; the error of an unusable file says what is wrong.
 
@@ -43,7 +46,8 @@ def read_scores(
     >>> from uetrust import read_scores
     >>> read_scores("scores.csv", "sample")  # doctest: +SKIP
     """
-    df, path = _wide(read_table(path), Path(path)), Path(path)
+    path = Path(path)
+    df = _wide(read_table(path, names=(id_col, *names)), path)
     if len(df) < 3:
         plural = "s" if len(df) > 1 else ""
         raise ValueError(f"{path.name} has {len(df)} sample{plural}; a ranking needs at least 3")
@@ -51,7 +55,10 @@ def read_scores(
         return df
     if id_col is None:
         return df.set_axis([f"row {i + 1}" for i in range(len(df))])
-    return df.set_index(require_columns(df, [id_col], path)[0])
+    require_columns(df, [id_col], path)
+    if empty := [f"row {i}" for i, cell in enumerate(df[id_col], 1) if pd.isna(cell) or cell == ""]:
+        raise ValueError(f"{path.name}: {id_col!r} is empty in {preview(empty)}; every sample needs a name")
+    return df.set_index(id_col)
 
 
 def require_columns(
@@ -75,23 +82,19 @@ def parse_scale(
     "Declared scale of a column: its name, lowest and highest value."
     name, _, ends = text.partition("=")
     try:
-        lowest, highest = map(float, ends.split(":"))
-    except ValueError:
-        raise ValueError(
-            f"a scale is written COLUMN=LOWEST:HIGHEST, for example judge=1:10, got {text!r}"
-        ) from None
+        lowest, highest = map(number_or_text, ends.split(":"))
+        rising = lowest < highest and math.isfinite(highest - lowest)
+    except (ValueError, TypeError):
+        rising = False
+    if not rising:
+        raise ValueError(f"a scale is written COLUMN=LOWEST:HIGHEST, for example judge=1:10, got {text!r}")
     return name, (lowest, highest)
 
 
-def _number(value):  # Text that is a number counts as one; other text stays and is reported with its sample
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
-
-
-def _numeric(df):
-    return df.apply(lambda scores: scores if pd.api.types.is_numeric_dtype(scores) else scores.map(_number))
+def _numeric(df):  # Text that is a number counts as one; other text stays and is reported with its sample
+    return df.apply(
+        lambda scores: scores if pd.api.types.is_numeric_dtype(scores) else scores.map(number_or_text)
+    )
 
 
 def user_table(
@@ -100,7 +103,8 @@ def user_table(
     "PRR table of a user's own scores."
     from uetrust.evaluation.prr import prr_table
 
-    df, file = read_scores(arguments.file, arguments.id), Path(arguments.file).name
+    names = (arguments.clusters,) if arguments.clusters else ()
+    df, file = read_scores(arguments.file, arguments.id, names), Path(arguments.file).name
     quality, uncertainty = (
         _numeric(df[require_columns(df, names, arguments.file)])
         for names in (arguments.quality, arguments.uncertainty)

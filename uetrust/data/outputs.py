@@ -11,15 +11,25 @@ import ast
 import json
 import math
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from ..core.checks import preview
+from uetrust.core.tables import (
+    check_file,
+    check_records,
+    check_unpacked,
+    parquet_table,
+    parse_json,
+    read_json_lines,
+    read_table,
+    read_text,
+)
 
 # %% ../../nbs/02_data/09_outputs.ipynb #190ac042
 @dataclass
@@ -654,35 +664,8 @@ MAN_EXPORT = """a .man file of LM-Polygraph is a pickle of torch, which can run 
   json.dump([dict(source=a, hypothesis=b, logprobs=[float(x) for x in c]) for a, b, c in zip(s["input_texts"], s["greedy_texts"], s["greedy_log_likelihoods"])], open("FILE.json", "w"))"""  # noqa: E501
 
 
-def _read_bytes(path):
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as e:
-        raise ValueError(f"{path.name} is not UTF-8 text: {e}") from None
-
-
-def _json_line(line, i, last, path):
-    try:
-        return json.loads(line)
-    except ValueError as e:
-        if i == last and i > 1:
-            raise ValueError(
-                f"{path.name} ends in the middle of line {i}; the {i - 1} lines before it are complete. Copy "
-                "the file again, or remove that line"
-            ) from None
-        raise ValueError(f"{path.name}, line {i} is not JSON: {e}") from None
-
-
-def _load_lines(path):
-    lines = [(i, line) for i, line in enumerate(_read_bytes(path).split("\n"), 1) if line.strip()]
-    return [_json_line(line, i, lines[-1][0], path) for i, line in lines]
-
-
 def _load_json(path):
-    try:
-        found = json.loads(_read_bytes(path))
-    except ValueError as e:
-        raise ValueError(f"{path.name} is not JSON, perhaps half a file: {e}") from None
+    found = parse_json(read_text(path), path.name)
     if isinstance(found, dict):
         found = _helm_states(found, path) or found.get("samples") or [found]
     return found
@@ -715,43 +698,24 @@ def _member(archive, info, path):
     return pa.CompressedInputStream(pa.BufferReader(packed), "zstd").read(info.file_size)
 
 
+_BROKEN_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
+
+
 def _load_eval(path):
     try:
         with zipfile.ZipFile(path) as archive:
             members = [info for info in archive.infolist() if info.filename.startswith("samples/")]
-            return [json.loads(_member(archive, info, path)) for info in members]
-    except zipfile.BadZipFile as e:
+            check_unpacked(sum(info.file_size for info in members), path)
+            texts = [(info.filename, _member(archive, info, path)) for info in members]
+    except _BROKEN_ARCHIVE as e:
         raise ValueError(f"{path.name} is not a complete .eval log ({e}). Copy it again") from None
+    return [parse_json(text.decode("utf-8"), f"{path.name}, member {name}") for name, text in texts]
 
 
 def _load_table(path):
-    readers = {
-        ".csv": lambda: pd.read_csv(path, dtype=str, keep_default_na=False),
-        ".tsv": lambda: pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False),
-        ".xlsx": lambda: pd.read_excel(path),
-        ".parquet": lambda: _arrow_rows(path),
-    }
-    try:
-        found = readers[path.suffix]()
-    except ImportError:
-        raise ValueError(f"{path.name}: XLSX files need openpyxl: pip install openpyxl") from None
-    except (ValueError, OSError, pd.errors.ParserError) as e:
-        raise ValueError(f"{path.name} cannot be read as {path.suffix[1:]}: {e}") from None
-    return found if isinstance(found, list) else _typed(found).to_dict("records")
-
-
-def _typed(df):  # Columns of numbers as numbers; an empty cell is missing
-    def column(values):
-        numbers = pd.to_numeric(values.replace("", None), errors="coerce")
-        return numbers if numbers.notna().sum() == values.replace("", None).notna().sum() else values
-
-    return df.apply(column)
-
-
-def _arrow_rows(path):
-    import pyarrow.parquet as pq
-
-    return pq.read_table(path).to_pylist()
+    if path.suffix == ".parquet":
+        return parquet_table(path).to_pylist()
+    return read_table(path).astype(object).to_dict("records")
 
 
 def _load_saved(path):
@@ -759,22 +723,26 @@ def _load_saved(path):
     import pyarrow as pa
 
     if (path / "dataset_dict.json").exists():
-        splits = json.loads((path / "dataset_dict.json").read_text())["splits"]
+        splits = parse_json(read_text(path / "dataset_dict.json"), f"{path}/dataset_dict.json")["splits"]
         raise ValueError(f"{path} holds several splits: name one, such as {path / splits[0]}")
     if not (path / "state.json").exists():
         raise ValueError(f"{path} is a folder, but no dataset saved to disk: it has no state.json")
-    files = [
-        path / Path(part["filename"]).name
-        for part in json.loads((path / "state.json").read_text())["_data_files"]
-    ]
-    tables = []
-    for file in files:
-        with pa.memory_map(str(file)) as source:
-            tables.append(pa.ipc.open_stream(source).read_all())
-    return pa.concat_tables(tables).to_pylist()
+    try:
+        state = parse_json(read_text(path / "state.json"), f"{path}/state.json")
+        files = [path / Path(part["filename"]).name for part in state["_data_files"]]
+        return pa.concat_tables(map(_arrow_table, files)).to_pylist()
+    except (KeyError, TypeError, OSError, pa.ArrowInvalid) as e:
+        raise ValueError(f"{path} is no complete dataset ({type(e).__name__}: {e}). Save it again") from None
 
 
-_LOADERS = {".jsonl": _load_lines, ".json": _load_json, ".eval": _load_eval} | dict.fromkeys(
+def _arrow_table(file):
+    import pyarrow as pa
+
+    with pa.memory_map(str(file)) as source:
+        return pa.ipc.open_stream(source).read_all()
+
+
+_LOADERS = {".jsonl": read_json_lines, ".json": _load_json, ".eval": _load_eval} | dict.fromkeys(
     (".csv", ".tsv", ".xlsx", ".parquet"), _load_table
 )
 
@@ -784,24 +752,12 @@ def raw_outputs(
 ) -> list:  # Raw records, as they stand in the file
     "Raw records of a file of outputs; a file that cannot be read says what is wrong."
     path = Path(path)
-    if not path.exists():
-        raise ValueError(f"there is no file {path}")
     if path.is_dir():
         return _load_saved(path)
-    if path.suffix == ".man":
+    if path.suffix == ".man" and path.exists():
         raise ValueError(f"{path.name}: {MAN_EXPORT}")
-    if path.suffix not in _LOADERS:
-        ending = path.suffix or "a file without ending"
-        raise ValueError(f"{path.name}: outputs are read from {', '.join(_LOADERS)} files, not {ending}")
-    records = _LOADERS[path.suffix](path)
-    if not isinstance(records, list) or not records:
-        raise ValueError(f"{path.name} is empty: it holds no record")
-    if bad := [i for i, record in enumerate(records, 1) if not isinstance(record, dict)]:
-        raise ValueError(
-            f"{path.name}: record {bad[0]} is no object with named fields, but "
-            f"{type(records[bad[0] - 1]).__name__}"
-        )
-    return records
+    check_file(path, _LOADERS, "outputs")
+    return check_records(_LOADERS[path.suffix.lower()](path), path)
 
 # %% ../../nbs/02_data/09_outputs.ipynb #39ebd29e
 def _check_generation(text, where):

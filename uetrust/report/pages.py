@@ -13,7 +13,8 @@ from pathlib import Path
 import pandas as pd
 
 from ..core.settings import out_dir, root
-from .chapters import save_csv, save_page
+from ..core.tables import save_csv
+from .chapters import save_page
 from .plots import save_figure
 
 # %% ../../nbs/12_report/05_pages.ipynb #a794077d

@@ -18,6 +18,7 @@ from ..core.run import ScoreRun, compute_score
 from ..core.scores import score_table
 from ..core.settings import atomic_write
 from ..core.store import Store, load_shard
+from ..core.tables import save_csv
 from ..stats.names import score_runs, texts_folder
 
 # %% ../../nbs/09_scoring/01_methods.ipynb #29541b91
@@ -179,8 +180,9 @@ def write_scores(
     path,  # Ends in .parquet or .csv
 ):
     "Write a table atomically, as Parquet or CSV."
-    writers = {".parquet": table.to_parquet, ".csv": table.to_csv}
-    if Path(path).suffix not in writers:
-        raise ValueError(f"scores are written to {' or '.join(writers)} files, not {path}")
+    if Path(path).suffix not in (".parquet", ".csv"):
+        raise ValueError(f"scores are written to .parquet or .csv files, not {path}")
+    if Path(path).suffix == ".csv":
+        return save_csv(table, path, digits=None)
     with atomic_write(path) as tmp:
-        writers[Path(path).suffix](tmp, index=False)
+        table.to_parquet(tmp, index=False)

@@ -19,7 +19,7 @@ from ..core.checks import preview
 from ..core.registry import reg
 from ..core.run import ScoreRun, compute_score
 from ..core.scores import score_table
-from ..data.datasets import read_table
+from ..core.tables import read_table
 from .methods import required_inputs
 from .providers import PROVIDER_OF, PROVIDERS, TEXT_COLUMNS, SpacyPipeline, shipped_models
 

@@ -19,7 +19,8 @@ import pandas as pd
 
 from ..core.registry import load_scores, reg
 from ..core.scores import wide_table
-from ..core.settings import atomic_write, out_dir, profile_settings
+from ..core.settings import out_dir, profile_settings
+from ..core.tables import save_csv
 from ..data.checker import ERROR_TYPES
 from ..data.datasets import load_samples
 from ..evaluation.agreement import spearman
@@ -293,9 +294,7 @@ def stored_tables(
     for ending, make in makers.items():
         path = Path(folder) / f"{stem}_{ending}.csv"
         if not path.exists():
-            table = make()
-            with atomic_write(path) as partial:
-                table.to_csv(partial, index=False, float_format="%.10g", lineterminator="\n")
+            save_csv(make(), path)
         found[ending] = pd.read_csv(path)
     return found
 

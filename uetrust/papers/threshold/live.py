@@ -12,8 +12,8 @@ from pathlib import Path
 import pandas as pd
 
 from ...core.checks import preview
+from ...core.tables import read_table
 from ...data.consistency import true_scores, true_sets
-from ...data.datasets import read_table
 from ...evaluation.thresholds import TRUE_DOMAINS, check_option, printed_opitz_table
 from .released import FRANK_LAYOUTS, ThresholdItems, frank_items
 from ...scoring.cache import cached_metrics
