@@ -286,13 +286,10 @@ def parquet_table(
         check_unpacked(sum(group.total_byte_size for group in groups), path)
         check_names(file.schema_arrow.names, path)
         return file.read()
-    except (OSError, NotImplementedError) as error:
+    except (OSError, NotImplementedError, ValueError) as error:
+        if path.name in str(error):
+            raise
         raise ValueError(f"{path.name} cannot be read as parquet: {error}. Copy or make it again") from None
-    except ValueError as error:
-        told = str(error)
-        raise ValueError(
-            told if path.name in told else f"{path.name} cannot be read as parquet: {told}"
-        ) from None
 
 
 def _read_parquet(path):  # Lists stay lists
@@ -346,12 +343,9 @@ TABLE_ENDINGS = tuple(_TABLE_READERS)
 def _check_kinds(df, path):
     "Refuse a column that is sometimes true or false and sometimes a number."
     for name in df.select_dtypes(["object"], ["str"]).columns:
-        kinds = [
-            (i, type(cell)) for i, cell in enumerate(df[name], 1) if isinstance(cell, bool | int | float)
-        ]
-        truths = [i for i, kind in kinds if kind is bool]
-        missing = sum(bool(cell != cell) for cell in df[name] if isinstance(cell, float))
-        if truths and len(kinds) - missing > len(truths):
+        truths = [i for i, cell in enumerate(df[name], 1) if isinstance(cell, bool)]
+        numbers = [cell for cell in df[name] if isinstance(cell, int | float) and cell == cell]
+        if 0 < len(truths) < len(numbers):
             raise ValueError(
                 f"{path.name}: {name!r} of row {truths[0]} is {df[name].iloc[truths[0] - 1]}, others are "
                 "numbers. Write 1 and 0, or give truth values a column of their own"
