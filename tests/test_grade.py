@@ -553,13 +553,51 @@ def test_a_file_that_does_not_fit_says_what_would(tmp_path, text, says):
     "change,says",
     [
         (dict(id="a"), "occur twice: a"),
-        (dict(source=None), "source must be a text; it is not for a, b"),
+        (dict(source=[1, 2, 3, 4]), "source must be a text; it is not for a, b"),
         (dict(hypothesis=[1, 2, 3, 4]), "hypothesis must be a text"),
     ],
 )
 def test_texts_that_are_none_are_refused(texts, change, says):
     with pytest.raises(ValueError, match=says):
         g.compute_metrics(texts.assign(**change), {}, progress=False)
+
+
+def test_a_text_without_source_or_reference_takes_nothing_from_the_others(texts):
+    metrics, models = ["rouge_l", "summac_zs", "bart_score", "bart_score_recall"], g.shipped_models()
+    whole = g.compute_metrics(texts, models, metrics, progress=False)
+    texts = texts.assign(source=[None, *texts["source"][1:]], reference=[*texts["reference"][:-1], None])
+    found = g.compute_metrics(texts, models, metrics, progress=False)
+    first, last = texts["id"].iloc[0], texts["id"].iloc[-1]
+    gone = {(first, "summac_zs"), (first, "bart_score"), (last, "rouge_l"), (last, "bart_score_recall")}
+    rows, whole = found.set_index(["sample", "name"]), whole.set_index(["sample", "name"])
+    assert set(rows.index[rows["value"].isna()]) == gone | set(whole.index[whole["value"].isna()])
+    assert rows.at[(first, "bart_score"), "note"] == "this text has no source"
+    kept = [row for row in rows.index if row not in gone]
+    assert rows.loc[kept, "value"].equals(whole.loc[kept, "value"])
+
+
+def test_a_model_that_fails_for_a_text_leaves_the_others(texts, monkeypatch):
+    from uetrust.models import likelihoods
+
+    real, bad = likelihoods.directed_logp, texts["hypothesis"].iloc[1]
+
+    def fails(model, name, directions, hypotheses, *rest, **kw):
+        if bad in hypotheses:
+            raise RuntimeError("no room")
+        return real(model, name, directions, hypotheses, *rest, **kw)
+
+    given = (texts, g.shipped_models(), ["rouge_l", "bart_score"])
+    whole = g.compute_metrics(*given, progress=False)
+    monkeypatch.setattr(likelihoods, "directed_logp", fails)
+    with pytest.raises(RuntimeError, match="no room"):
+        g.compute_metrics(*given, progress=False)
+    found = g.compute_metrics(*given, progress=False, errors="note")
+    wrong = (found["name"] == "bart_score") & (found["sample"] == texts["id"].iloc[1])
+    assert found["note"][wrong].tolist() == ["failed: RuntimeError: no room"]
+    assert found["value"].isna().tolist() == (wrong | whole["value"].isna()).tolist()
+    assert found["value"][~wrong].equals(whole["value"][~wrong])
+    with pytest.raises(ValueError, match="errors must be one of 'raise', 'note'"):
+        g.compute_metrics(*given, progress=False, errors="ignore")
 
 
 def test_a_table_without_rows_is_refused(texts):

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from .user_table import read_scores, require_columns, user_table
-from ..core.checks import error_line, printable
+from ..core.checks import error_line, preview, printable
 from ..core.store import Store
 from ..core.tables import csv_text
 from ..stats.names import texts_folder
@@ -67,7 +67,10 @@ def _names_type(known=None):
 
 class _Joined(argparse.Action):  # One list from the lists of all words
     def __call__(self, parser, namespace, values, option_string=None):
-        setattr(namespace, self.dest, [name for names in values for name in names])
+        names = [name for names in values for name in names]
+        if not names:
+            parser.error(f"{option_string} needs a name, and got none")
+        setattr(namespace, self.dest, names)
 
 
 def _add_names(command, option, known=None, **kw):
@@ -755,7 +758,8 @@ def _score_file(arguments):  # Uncertainty and quality scores of a file of outpu
         return print_table(explain_outputs(outputs, models), arguments)
     metrics = arguments.metrics and _all_or(arguments.metrics)
     methods = arguments.methods and _all_or(arguments.methods)
-    scores = score_outputs(outputs, methods, metrics, models)
+    errors = "raise" if arguments.debug else "note"
+    scores = score_outputs(outputs, methods, metrics, models, errors=errors)
     if arguments.out:
         _write_wide(scores, arguments.out, write_scores)
     if not _emitted_for_programs(scores, arguments):
@@ -791,11 +795,24 @@ def _print_file_scores(scores, outputs, arguments):
     print(f"\n{counts} of {arguments.bank} (read as {outputs.format}){written}")
     for note in scores.attrs["notes"]:
         print(f"note: {note}")
+    _print_failed(scores.attrs["failed"])
     for name, k in scores.attrs["truncated"].items():
         print(f"note: {name}: entropies of the {k} likeliest tokens and the rest as one, a lower bound")
     for name, n in scores.attrs["cut"].items():
         print(f"note: {name}: {n} inputs did not fit the model and were cut")
     _print_missing(scores.attrs["missing"], arguments)
+
+
+def _print_failed(failed):  # Scores that failed alike share a line
+    alike = {}
+    for name, reasons in failed.items():
+        alike.setdefault(tuple(reasons.items()), []).append(name)
+    for reasons, names in alike.items():
+        sample, reason = reasons[0]
+        where = f"{len(reasons)} text{'s' * (len(reasons) > 1)}, the first {sample!r}: {reason}"
+        print(
+            printable(f"warning: {preview(names)} failed on {where}. They are missing there, --debug raises")
+        )
 
 
 def _print_missing(missing, arguments):

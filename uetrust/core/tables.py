@@ -207,7 +207,15 @@ def parse_json(
 ):
     "Value of a JSON text; a key that stands twice in an object is an error."
     try:
-        return json.loads(text, object_pairs_hook=_object_of)
+        found = json.loads(text, object_pairs_hook=_object_of)
+        if "\\ud" in text.lower():  # Escaped halves of characters must come in pairs
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        raise ValueError(
+            f"{where} holds {ascii(half)}, half of a character. Write the whole character"
+        ) from None
     except RecursionError:
         raise ValueError(f"{where} is nested too deeply to be read") from None
     except ValueError as error:

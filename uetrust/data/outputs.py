@@ -24,6 +24,7 @@ from uetrust.core.tables import (
     check_file,
     check_records,
     check_unpacked,
+    number_or_text,
     parquet_table,
     parse_json,
     read_json_lines,
@@ -280,7 +281,7 @@ def _texts(value):  # A text, a list of texts or nothing, as a list of texts
 def _number_of(value):  # A score as a number: grades and truth values count, everything else does not
     grades = dict(C=1.0, P=0.5, I=0.0, N=0.0)
     if isinstance(value, str):
-        return grades.get(value)
+        value = grades.get(value, number_or_text(value))
     number = isinstance(value, bool | int | float | np.number)
     return float(value) if number and not math.isnan(value) else None
 
@@ -518,7 +519,7 @@ def _literal(value, where):
         try:
             if isinstance(found := parse(value), list):
                 return found
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, RecursionError, MemoryError):  # A cell that is no list
             continue
     raise ValueError(f"{where} must be a list, found {value[:40]!r}")
 
@@ -528,8 +529,12 @@ def _list_of(value, where):
     return _literal(value, where) if isinstance(value, str) else list(value)
 
 
-def _row_logprobs(found):  # Numbers, or dicts with a token and its log-probability
-    return _chat_logprobs(found) if _dicts(found) else dict(logprobs=list(map(float, found)))
+def _row_logprobs(found, where):  # Numbers, or dicts with a token and its log-probability
+    if _dicts(found):
+        return _chat_logprobs(found)
+    if bad := [logp for logp in found if not isinstance(logp, int | float) or isinstance(logp, bool)]:
+        raise ValueError(f"{where}, logprobs must be numbers, found {bad[0]!r}")
+    return dict(logprobs=list(map(float, found)))
 
 
 def _row_top(found):  # For each token a dict, a list of pairs, or a list of numbers
@@ -544,7 +549,7 @@ def _row_top(found):  # For each token a dict, a list of pairs, or a list of num
 def _row_generation(row, where):
     if not isinstance(row["text"], str):
         raise ValueError(f"{where} must have a text, found {row['text']!r}")
-    parts = _row_logprobs(_list_of(row["logprobs"], f"{where}, logprobs")) if "logprobs" in row else {}
+    parts = _row_logprobs(_list_of(row["logprobs"], f"{where}, logprobs"), where) if "logprobs" in row else {}
     if "tokens" in row:
         parts["tokens"] = _texts(_list_of(row["tokens"], f"{where}, tokens"))
     if "top_logprobs" in row:
@@ -553,13 +558,16 @@ def _row_generation(row, where):
 
 
 def _row_samples(row, where):
-    texts = _texts(_list_of(row["samples"], f"{where}, samples")) if "samples" in row else []
+    found = _list_of(row["samples"], f"{where}, samples") if "samples" in row else []
+    if bad := [sample for sample in found if isinstance(sample, dict | list)]:
+        raise ValueError(f"{where}, samples must be texts, found {bad[0]!r}")
+    texts = _texts(found)
     if "sample_logprobs" not in row:
         return list(map(Generation, texts))
     logprobs = _list_of(row["sample_logprobs"], f"{where}, sample_logprobs")
     if len(logprobs) != len(texts):
         raise ValueError(f"{where} has {len(texts)} samples and log-probabilities of {len(logprobs)}")
-    return [Generation(text, **_row_logprobs(list(found))) for text, found in zip(texts, logprobs)]
+    return [Generation(text, **_row_logprobs(list(found), where)) for text, found in zip(texts, logprobs)]
 
 
 def _row_references(row):
@@ -610,6 +618,8 @@ def _table_records(records, columns, confidence):
     for i, record in enumerate(records):
         row, scores = _row(record, columns, i)
         where = row["where"]
+        if "id" in columns and "id" not in row:
+            raise ValueError(f"{where} has no id in the column {columns['id']!r}; every item needs one")
         sure = {name for name in scores if confidence or "confidence" in name.lower()}
         yield OutputRecord(
             str(row.get("id", where)),
@@ -715,7 +725,7 @@ def _load_eval(path):
 def _load_table(path):
     if path.suffix == ".parquet":
         return parquet_table(path).to_pylist()
-    return read_table(path).astype(object).to_dict("records")
+    return read_table(path, exact=True).astype(object).to_dict("records")
 
 
 def _load_saved(path):
@@ -828,7 +838,10 @@ def _records_of(raw, name, path, columns):
     except ValueError as e:
         raise ValueError(f"{path.name}: {e}") from None
     if not records:
-        raise ValueError(f"{path.name}: none of its {len(raw)} records holds a generated text")
+        raise ValueError(
+            f"{path.name}: none of its {len(raw)} records holds a generated text. Expected: "
+            f"{OUTPUT_FORMATS[name].fields}"
+        )
     return records
 
 

@@ -119,6 +119,8 @@ def _pair_scores(cosines, hypothesis_weights, reference_weights):
         return np.zeros(3)
 
     def mean(best, weights):
+        if weights is not None and not np.any(weights[1:-1]):
+            raise Undefined("each of its tokens stands in every reference, so all idf weights are 0")
         return np.average(best, weights=np.ones(len(best)) if weights is None else weights[1:-1])
 
     precision = mean(cosines.max(1)[1:-1], hypothesis_weights)

@@ -238,12 +238,12 @@ def _groups(records):
     return groups
 
 
-def _methods(outputs, names, models, cut):
+def _methods(outputs, names, models, cut, errors):
     "Uncertainty scores of all items; attrs['missing']: score that no item has -> what it lacks."
     wanted, usable = _inputs_of(names), models if _torch_is_there() else {}
     tables, missing = [], []
     for parts, records in _groups(outputs.records).items():
-        table = score_shards([_run_of(records, parts, wanted, usable, cut)], names)
+        table = score_shards([_run_of(records, parts, wanted, usable, cut)], names, errors=errors)
         missing.append(table.attrs["missing"])
         tables.append(table)
     for table in tables:
@@ -260,16 +260,15 @@ def _torch_is_there():
 
 
 def _texts_table(outputs):
-    "Texts as `compute_metrics` takes them; what some items lack is left out."
+    "Texts as `compute_metrics` takes them; None where an item lacks its source or references."
     records = outputs.records
     df = pd.DataFrame(dict(id=[record.id for record in records], hypothesis=[r.text.text for r in records]))
-    if outputs.count("source") == len(records):
-        df["source"] = [record.source for record in records]
-    if outputs.count("references") == len(records):
-        several = any(len(record.references) > 1 for record in records)
-        df["references" if several else "reference"] = [
-            record.references if several else record.references[0] for record in records
-        ]
+    df["source"] = [record.source for record in records]
+    several = any(len(record.references) > 1 for record in records)
+    df["references" if several else "reference"] = [
+        (record.references if several else record.references[0]) if record.references else None
+        for record in records
+    ]
     return df
 
 
@@ -309,11 +308,13 @@ def score_outputs(
     metrics=None,  # Names of quality metrics, or 'all'
     models: dict = None,  # As `compute_metrics` takes it; for methods the groups nli and embedding
     progress: bool = False,  # Show the texts done and the time left
+    errors: str = "note",  # A score that fails for a text is NaN there, and told in attrs; or 'raise'
 ) -> pd.DataFrame:  # id, scores of the file, then one column per score
     """Uncertainty and quality scores of outputs, one row per text and one column per score.
 
     attrs: missing (score -> statistics or models that it lacks), truncated (score -> likeliest tokens that
-    its entropy is made of), cut (statistic -> inputs that did not fit), notes, carried (columns of the file).
+    its entropy is made of), cut (statistic -> inputs that did not fit), failed (score -> sample -> error: the
+    score is NaN there), notes, carried (columns of the file).
 
     Raises
     ------
@@ -328,9 +329,9 @@ def score_outputs(
     outputs = outputs if hasattr(outputs, "records") else read_outputs(outputs)
     ue, nlg = _selected(methods, metrics)
     models, cut = models or {}, {}
-    long, missing = _methods(outputs, ue, models, cut)
+    long, missing = _methods(outputs, ue, models, cut, errors)
     if nlg:
-        graded = compute_metrics(_texts_table(outputs), models, nlg, progress)
+        graded = compute_metrics(_texts_table(outputs), models, nlg, progress, errors=errors)
         missing |= graded.attrs["missing"]
         graded.attrs = {}
         long = pd.concat([long, graded], ignore_index=True)
@@ -353,10 +354,20 @@ def _wide(outputs, long, missing, cut):
         missing=missing,
         truncated=_truncated(outputs, long["name"].unique()),
         cut={name: n for name, n in cut.items() if n},
+        failed=_failed(long),
         notes=list(outputs.notes),
         carried=list(carried),
     )
     return table.reset_index(drop=True)
+
+
+def _failed(long):  # Score -> sample -> error
+    failed = long[long["note"].str.startswith("failed: ")]
+    reasons = failed["note"].str.removeprefix("failed: ")
+    return {
+        name: dict(zip(rows["sample"], reasons[rows.index]))
+        for name, rows in failed.groupby("name", sort=False)
+    }
 
 
 def _truncated(outputs, names):

@@ -61,14 +61,14 @@ def _with_needed(names, reg):
     return list(dict.fromkeys(ordered))
 
 
-def _computed(run, names, missing):
+def _computed(run, names, missing, errors):
     "Scores of one run; adds to `missing` what the others lack."
     found = []
     for name in names:
         if lacks := run.lacks(name):
             missing[name] = lacks
         else:
-            table = compute_score(run, name)
+            table = compute_score(run, name, errors)
             found.append(_Scored(name, run.samples, table["value"].to_numpy(), table["note"].to_numpy()))
     return found
 
@@ -89,14 +89,14 @@ def _joined(parts, names):
     )
 
 
-def _all_scores(shards, names, reg, bar):
+def _all_scores(shards, names, reg, bar, errors):
     "Scores by shard, then those that need scores of all shards; and what the others lack."
     ordered = _with_needed(names, reg)
     second_round = [name for name in ordered if required_scores(name, reg)]
     first_round = [name for name in ordered if name not in second_round]
     ids, found, missing = [], [], {}
     for run in shards:
-        found += _computed(run, first_round, missing)
+        found += _computed(run, first_round, missing, errors)
         ids += run.samples
         if bar is not None:
             bar.update(len(run.samples))
@@ -104,7 +104,7 @@ def _all_scores(shards, names, reg, bar):
     for part in found:
         if part.name in needed:
             base.setdefault(part.name, []).extend(part.values)
-    return found + _computed(ScoreRun(ids, reg, **base), second_round, missing), missing
+    return found + _computed(ScoreRun(ids, reg, **base), second_round, missing, errors), missing
 
 
 def _cut_notes(folder, names, reg):
@@ -127,9 +127,10 @@ def score_shards(
     names: list,  # Of scores
     reg=reg,  # Where scores are looked up
     bar=None,  # Progress bar, told of every shard; none when None
+    errors: str = "raise",  # 'note': where a score fails it is NaN, and the error is its note
 ) -> pd.DataFrame:  # sample, name, value, note; attrs['missing']: score -> inputs that it lacks
     "Uncertainty scores of runs that belong together, in one table."
-    found, missing = _all_scores(shards, names, reg, bar)
+    found, missing = _all_scores(shards, names, reg, bar, errors)
     table = _joined(found, names)
     table.attrs["missing"] = {name: missing[name] for name in names if name in missing}
     return table
@@ -141,6 +142,7 @@ def score_generations(
     samples: pd.DataFrame = None,  # id, source, perhaps reference
     reg=reg,  # Where scores are looked up
     progress: bool = True,  # Show sources done and time left
+    errors: str = "raise",  # 'note': where a score fails it is NaN, and the error is its note
     # dataset, generator, sample, name, value, note; attrs['missing']: score -> inputs that it lacks;
     # attrs['source_cut']: score -> for how many texts the source was cut
 ) -> pd.DataFrame:
@@ -167,7 +169,7 @@ def score_generations(
         unit="source",
         **{} if progress else dict(disable=True),
     ) as bar:
-        table = score_shards(score_runs(folder, samples, reg), names, reg, bar)
+        table = score_shards(score_runs(folder, samples, reg), names, reg, bar, errors)
     table.insert(0, "generator", about["generator"])
     table.insert(0, "dataset", about["dataset"])
     given = [name for name in names if name not in table.attrs["missing"]]

@@ -15,9 +15,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..core.checks import preview
+from ..core.checks import Undefined, preview
 from ..core.registry import reg
-from ..core.run import ScoreRun, compute_score
+from uetrust.core.run import (
+    ScoreRun,
+    check_on_error,
+    compute_score,
+    failure,
+    put_back,
+    undefined_in,
+    usable_items,
+)
 from ..core.scores import score_table
 from ..core.tables import read_table
 from .methods import required_inputs
@@ -70,11 +78,21 @@ def _is_text_list(value):
     return isinstance(value, list | tuple) and value and all(isinstance(text, str) for text in value)
 
 
-def _references(df):
-    "Lists of references, one list for each text."
-    if bad := [name for name, value in zip(df["id"], df["references"]) if not _is_text_list(value)]:
-        raise ValueError(f"references must be a list of one text or more; it is not for {preview(bad)}")
-    return list(map(list, df["references"]))
+def _is_missing(value):
+    return value is None or isinstance(value, float) and np.isnan(value)
+
+
+def _given(column, values, ids):
+    "Values of a column; the reason where a text lacks a source or a reference."
+    is_right = _is_text_list if column == "references" else lambda value: isinstance(value, str)
+    absent = [column != "hypothesis" and _is_missing(value) for value in values]
+    if bad := [name for name, value, no in zip(ids, values, absent) if not (no or is_right(value))]:
+        needed = "a list of one text or more" if column == "references" else "a text"
+        raise ValueError(f"{column} must be {needed}; it is not for {preview(bad)}")
+    reason = Undefined(f"this text has no {column.removesuffix('s')}")
+    if column == "references":
+        return [[reason] if no else list(value) for value, no in zip(values, absent)]
+    return [reason if no else value for value, no in zip(values, absent)]
 
 
 def _texts(df):
@@ -87,11 +105,10 @@ def _texts(df):
         raise ValueError("there is no text to score: the table has no row")
     if len(twice := df["id"][df["id"].duplicated()]):
         raise ValueError(f"every text needs an id of its own, these occur twice: {preview(twice.unique())}")
-    texts = {column: list(df[column]) for column in TEXT_COLUMNS if column in df}
-    for column, values in texts.items():
-        if bad := [name for name, text in zip(df["id"], values) if not isinstance(text, str)]:
-            raise ValueError(f"{column} must be a text; it is not for {preview(bad)}")
-    return texts | (dict(reference=_references(df)) if "references" in df else {})
+    columns = [column for column in TEXT_COLUMNS if column in df and not df[column].isna().all()]
+    texts = {column: _given(column, df[column], df["id"]) for column in columns}
+    several = "references" in df and not df["references"].isna().all()
+    return texts | (dict(reference=_given("references", df["references"], df["id"])) if several else {})
 
 # %% ../../nbs/09_scoring/04_metrics.ipynb #37ccfe21
 def _model_of(group, models):
@@ -230,6 +247,42 @@ def _plan(wanted, models, owner):
     }
 
 
+def _one_by_one(make, given, wanted, errors):
+    "Statistics of texts; where the call fails, those of each half, down to the text that it fails for."
+    try:
+        return make(given)
+    except MemoryError:
+        raise
+    except Exception as e:
+        if errors == "raise" or _advice(e):
+            raise
+        if (n := len(given["hypothesis"])) == 1:
+            return {name: [failure(e)] for name in wanted}, {}
+    halves = [slice(0, n // 2), slice(n // 2, n)]
+    parts = [{name: values[half] for name, values in given.items()} for half in halves]
+    (first, cut), (second, more) = (_one_by_one(make, part, wanted, errors) for part in parts)
+    statistics = {name: [*first[name], *second[name]] for name in wanted}
+    return statistics, {name: np.append(cut.get(name, []), more.get(name, [])) for name in cut | more}
+
+
+def _provided(provider, model, options, errors, wanted, given):
+    "Statistics that a provider computes from the texts whose inputs exist; tokens that did not fit."
+    if not any(map(undefined_in, chain(*given.values()))):
+        return _one_by_one(
+            lambda part: provider.compute(model, part, wanted, **options), given, wanted, errors
+        )
+    statistics, cut = {}, {}
+    for name in wanted:  # Each has needs of its own
+        needs = {"hypothesis", *provider.statistics[name]}
+        inputs = {need: values for need, values in given.items() if need in needs}
+        usable, reasons = usable_items(inputs)
+        part = {need: [values[i] for i in usable] for need, values in inputs.items()}
+        make = partial(lambda wanted, part: provider.compute(model, part, wanted, **options), [name])
+        found, lost = _one_by_one(make, part, [name], errors) if usable else ({name: []}, {})
+        statistics[name], cut = put_back(found[name], usable, reasons), cut | lost
+    return statistics, cut
+
+
 @dataclass
 class _Computed:
     "Statistics that are computed so far, and what is known about them"
@@ -247,7 +300,7 @@ class _Computed:
     def needs_model(self, groups):
         return not all(self.reason_stopped(group, wanted) for (group, _), wanted in groups.items())
 
-    def compute(self, key, wanted, inputs, owner, model, options):
+    def compute(self, key, wanted, inputs, owner, model, options, errors):
         "Add the statistics of one group, or what to install for them. Returns whether they were computed."
         group, per_reference = key
         advice = self.reason_stopped(group, wanted)
@@ -255,7 +308,8 @@ class _Computed:
             needs = {"hypothesis", *chain(*(PROVIDERS[group].statistics[name] for name in wanted))}
             available = {name: values for name, values in (inputs | self.statistics).items() if name in needs}
             given = _view(available, owner, per_reference)
-            result, advice = _or_advice(partial(PROVIDERS[group].compute, model, given, wanted, **options))
+            make = partial(_provided, PROVIDERS[group], model, options, errors, wanted, given)
+            result, advice = _or_advice(make)
         if advice:
             self.absent |= dict.fromkeys(wanted, advice)
             return False
@@ -265,7 +319,7 @@ class _Computed:
         return True
 
 
-def _compute(plan, inputs, owner, bar, load, **kw):
+def _compute(plan, inputs, owner, bar, load, errors, **kw):
     "All statistics of a plan; each model is dropped before the next one is loaded."
     computed = _Computed()
     for reader, groups in plan.items():
@@ -275,7 +329,7 @@ def _compute(plan, inputs, owner, bar, load, **kw):
             options |= kw
         for key, wanted in groups.items():
             bar.set_description(f"quality: {key[0]}")
-            if computed.compute(key, wanted, inputs, owner, model, options) and model:
+            if computed.compute(key, wanted, inputs, owner, model, options, errors) and model:
                 named = model.model if reader[2] == "sentence" else model
                 computed.read_by[key[0]] = f"{named.name} {named.version}"
             bar.update(len(inputs["hypothesis"]))
@@ -291,7 +345,7 @@ def _check_models(models):
         raise ValueError(f"no group of statistics is called {preview(sorted(bad))}; there are {known}")
 
 
-def _scored(ids, needs, missing, inputs, owner, absent):
+def _scored(ids, needs, missing, inputs, owner, absent, errors):
     "Scores of each metric; adds to `missing` what to install for the others."
     runs = {
         per_reference: ScoreRun(
@@ -305,7 +359,7 @@ def _scored(ids, needs, missing, inputs, owner, absent):
         if missing[metric]:
             continue
         per_reference = _score_per_reference(metric, names, owner)
-        table, advice = _or_advice(partial(compute_score, runs[per_reference], metric))
+        table, advice = _or_advice(partial(compute_score, runs[per_reference], metric, errors))
         if advice:
             missing[metric].append(advice)
         else:
@@ -322,6 +376,7 @@ def compute_metrics(
     progress: bool = True,  # Show texts done and time left
     device: str | None = None,  # 'cpu', 'cuda', ...; a GPU when there is one
     dtype=None,  # float32 on a CPU, half precision on a GPU
+    errors: str = "raise",  # 'note': where a model or a metric fails it is NaN, and the error is its note
     **kw,  # batch_tokens of the passes
     # sample, name, value, note; attrs: missing (score -> what it lacks), cut (group -> statistic -> tokens
     # that did not fit; of alignscore inputs), models (group -> model that computed it)
@@ -345,10 +400,11 @@ def compute_metrics(
     """
     from tqdm import tqdm
 
+    check_on_error(errors)
     _check_models(models)
     inputs, names = _texts(texts), metric_names(metrics)
     owner = None
-    if "references" in texts:
+    if "references" in texts and "reference" in inputs:
         owner = np.repeat(np.arange(len(texts)), list(map(len, inputs["reference"])))
     needs = {metric: required_inputs(metric) for metric in names}
     missing = {
@@ -365,9 +421,9 @@ def compute_metrics(
         unit="text",
         **{} if progress else dict(disable=True),
     ) as bar:
-        computed = _compute(plan, inputs, owner, bar, dict(device=device, dtype=dtype), **kw)
+        computed = _compute(plan, inputs, owner, bar, dict(device=device, dtype=dtype), errors, **kw)
     ids = np.array(texts["id"], object)
-    table = _scored(ids, needs, missing, inputs | computed.statistics, owner, computed.absent)
+    table = _scored(ids, needs, missing, inputs | computed.statistics, owner, computed.absent, errors)
     table.attrs |= dict(
         missing={metric: reasons for metric, reasons in missing.items() if reasons},
         cut=computed.cut,
