@@ -579,7 +579,7 @@ def test_a_text_without_source_or_reference_takes_nothing_from_the_others(texts)
 def test_a_model_that_fails_for_a_text_leaves_the_others(texts, monkeypatch):
     from uetrust.models import likelihoods
 
-    real, bad = likelihoods.directed_logp, texts["hypothesis"].iloc[1]
+    real, bad = likelihoods.directed_logp, texts["hypothesis"].iloc[2]
 
     def fails(model, name, directions, hypotheses, *rest, **kw):
         if bad in hypotheses:
@@ -592,7 +592,7 @@ def test_a_model_that_fails_for_a_text_leaves_the_others(texts, monkeypatch):
     with pytest.raises(RuntimeError, match="no room"):
         g.compute_metrics(*given, progress=False)
     found = g.compute_metrics(*given, progress=False, errors="note")
-    wrong = (found["name"] == "bart_score") & (found["sample"] == texts["id"].iloc[1])
+    wrong = (found["name"] == "bart_score") & (found["sample"] == texts["id"].iloc[2])
     assert found["note"][wrong].tolist() == ["failed: RuntimeError: no room"]
     assert found["value"].isna().tolist() == (wrong | whole["value"].isna()).tolist()
     assert found["value"][~wrong].equals(whole["value"][~wrong])
