@@ -7,11 +7,13 @@ __all__ = ['SUMMAC_ROWS', 'TRUE_ROWS', 'qags_votes', 'summac', 'true_set', 'true
 
 # %% ../../nbs/02_data/05_consistency.ipynb #9424633f
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 from ..core.checks import preview
+from ..core.tables import read_workbook
 from .download import DataNotAtHand
 from uetrust.data.records import (
     BENCHMARK_FILES,
@@ -23,6 +25,7 @@ from uetrust.data.records import (
     benchmark_path,
     consistency_label,
     majority_vote,
+    of_records,
     read_records,
     require_fields,
     tidy_benchmark,
@@ -63,7 +66,7 @@ def qags_votes(
     if which not in ("cnndm", "xsum"):
         raise ValueError(f"QAGS has cnndm and xsum, got {which!r}")
     name = f"qags/mturk_{which}.jsonl"
-    rows = [_qags_record(record, i, which, name) for i, record in enumerate(read_records(name, folder))]
+    rows = of_records(partial(_qags_record, which=which, name=name), read_records(name, folder), name)
     return tidy_benchmark(
         rows, f"qags_{which}", name, published=dict(cnndm=235, xsum=239)[which] if complete else None
     )
@@ -230,7 +233,7 @@ def _factcc(folder):
 def _sheets(name, folder):  # The two declared sheets of a workbook
     path, expected = benchmark_path(name, folder), BENCHMARK_FILES[name].fields
     try:
-        sheets = pd.read_excel(path, sheet_name=None, engine="openpyxl")
+        sheets = read_workbook(path, sheet_name=None)
     except ImportError as e:
         raise DataNotAtHand(
             f"data not at hand: {name} is a workbook, and reading it needs the package openpyxl: pip "

@@ -85,7 +85,7 @@ def load_samples(
     name, *more = dataset.split(":")
     if name not in ("bulletin", AESLC_ANNOTATED, *PUBLIC_DATASETS):
         return check_source_table(read_table(dataset, exact=True), Path(dataset).name)
-    if len(more) != 2 or not more[1].isdigit():
+    if len(more) != 2 or not more[1].isdecimal() or int(more[1]) < 1:
         raise ValueError(
             f"a dataset is written NAME:SPLIT:NUMBER, for example {name}:test:100, got {dataset!r}"
         )
@@ -94,5 +94,8 @@ def load_samples(
         from uetrust.data.bulletins import bulletins
 
         return bulletins(split, n)[["id", "split", "source", "reference"]]
-    df = (_annotated(split) if name == AESLC_ANNOTATED else _public(name, split)).head(n).assign(split=split)
+    df = (_annotated(split) if name == AESLC_ANNOTATED else _public(name, split)).assign(split=split)
+    if n > len(df):
+        raise ValueError(f"{name}:{split} has {len(df)} samples, {n} were asked for")
+    df = df.head(n)
     return df[[column for column in ("id", "split", "source", "reference", "references") if column in df]]

@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['FRANK_ERRORS', 'FRANK_METRICS', 'FRANK_SYSTEMS', 'SUMMEVAL_QUALITIES', 'SUMMEVAL_SYSTEMS', 'ICE_SCORES',
-           'TOFU_ERRORS', 'TOFU_SUMMARY', 'TOFU_ROWS', 'GPT_STUDY_SYSTEMS', 'QAGS_ROWS', 'HUB_ROWS', 'BadData',
-           'check_table', 'frank', 'summeval', 'ice', 'undo_sort', 'realign_unieval', 'identical_summaries', 'tofueval',
-           'tofueval_ratios', 'ice_gpt_study', 'qags_predictions', 'load_from_hub', 'hub_split', 'aeslc', 'xsum',
-           'tofueval_dialogues']
+           'TOFU_ERRORS', 'TOFU_SUMMARY', 'TOFU_ROWS', 'GPT_STUDY_SYSTEMS', 'QAGS_ROWS', 'HUB_ROWS', 'CONTENT_SHA256',
+           'BadData', 'check_table', 'frank', 'summeval', 'ice', 'undo_sort', 'realign_unieval', 'identical_summaries',
+           'tofueval', 'tofueval_ratios', 'ice_gpt_study', 'qags_predictions', 'load_from_hub', 'hub_split',
+           'records_sha256', 'aeslc', 'xsum', 'tofueval_dialogues']
 
 # %% ../../nbs/02_data/02_loaders.ipynb #0e6aa812
+import hashlib
 import json
 import os
 from functools import partial
@@ -18,9 +19,11 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import preview
+from ..core.tables import parse_json, read_json_lines, read_text
 from uetrust.data.download import (
     SPLITS,
     UNHASHED,
+    WrongHash,
     data_not_at_hand,
     fetch_file,
     find_file,
@@ -106,7 +109,7 @@ def check_table(
 
 # %% ../../nbs/02_data/02_loaders.ipynb #045c0d95
 def _json(name, kind):
-    content = json.loads(fetch_file(name).read_text(encoding="utf-8"))
+    content = parse_json(read_text(fetch_file(name)), name)
     if not isinstance(content, kind):
         raise _bad(name, "top level", type(content).__name__, kind.__name__)
     return content
@@ -411,7 +414,7 @@ def _study_part(system, short):
         raise data_not_at_hand(name, "its hash is not known, so it has to be fetched by hand")
     rows = [
         dict(doc=row.get("id"), summary=row.get("decoded"), reference=" ".join(row.get("references", [])))
-        for row in json.loads(path.read_text(encoding="utf-8"))
+        for row in parse_json(read_text(path), name)
     ]
     df = check_table(pd.DataFrame(rows), name, 100, ["doc"], texts=["summary", "reference"])
     return df.assign(system=system)
@@ -492,9 +495,33 @@ def hub_split(
     )
 
 
+CONTENT_SHA256 = {
+    "aeslc/train.jsonl.gz": "b73731c562b3eeae753f17784e8cb244bdaedf851d9747f3d875c78f74d2d793",
+    "aeslc/validation.jsonl.gz": "f2ba2dcb7f21d7fbd9186f77b57afee0422a50eb6959eea53ffb34a8026fa614",
+    "aeslc/test.jsonl.gz": "b2b47dad5dc39c1d4829feb657ea44d1b211e651614df6f2a6aa522b22d5208d",
+}  # Files without a published hash -> hash of their records, however they are packed
+
+
+def records_sha256(
+    records: list,  # Dicts
+) -> str:  # Hexadecimal
+    "SHA-256 of records: one line of JSON with sorted keys for each."
+    lines = (json.dumps(record, sort_keys=True, ensure_ascii=False) + "\n" for record in records)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _check_content(df, name):
+    found = records_sha256(df.to_dict("records"))
+    if found != CONTENT_SHA256[name]:
+        raise WrongHash(
+            f"{find_file(name)}: its {len(df)} records have the sha256 {found}, expected "
+            f"{CONTENT_SHA256[name]}. They differ from those of the paper: delete the file and fetch it again"
+        )
+
+
 def _file_or_hub(name, **options):
     path = find_file(name)
-    return hub_split(name, **options) if path is None else pd.read_json(path, lines=True, dtype=False)
+    return hub_split(name, **options) if path is None else pd.DataFrame(read_json_lines(path))
 
 
 def _require_split(split):
@@ -518,7 +545,10 @@ def aeslc(
     if odd := [i for i, subjects in ids if not isinstance(subjects, list) or len(subjects) != expected]:
         found = f"another number in {preview(odd)}"
         raise _bad(name, "column 'annotations'", found, f"{expected} for each e-mail")
-    return checked.assign(annotations=annotations)
+    checked = checked.assign(annotations=annotations)
+    if not from_the_hub:
+        _check_content(checked, name)
+    return checked
 
 
 def xsum(
@@ -547,7 +577,7 @@ def _mediasum(name, wanted):  # doc_id -> dialogue
         raise data_not_at_hand(name, "it has to be fetched by hand")
     return {
         row["id"]: "\n".join(f"{who}: {what}" for who, what in zip(row["speaker"], row["utt"], strict=True))
-        for row in json.loads(path.read_text(encoding="utf-8"))
+        for row in parse_json(read_text(path), name)
         if row["id"] in wanted
     }
 

@@ -4,14 +4,12 @@
 
 # %% auto #0
 __all__ = ['TRUE_FILES', 'TRUE_SCORES', 'COGENSUMM_FILES', 'POLYTOPE_SYSTEMS', 'ROSE_DOCUMENTS', 'BENCHMARK_FILES',
-           'BENCHMARK_COLUMNS', 'BenchmarkFile', 'benchmark_path', 'bad_record', 'require_fields', 'read_records',
-           'consistency_label', 'majority_vote', 'tidy_benchmark']
+           'BENCHMARK_COLUMNS', 'BenchmarkFile', 'benchmark_path', 'bad_record', 'of_records', 'require_fields',
+           'read_records', 'consistency_label', 'majority_vote', 'tidy_benchmark']
 
 # %% ../../nbs/02_data/03_records.ipynb #ccc583ef
 import csv
-import gzip
 import io
-import json
 from collections import Counter
 from difflib import get_close_matches
 from pathlib import Path
@@ -21,6 +19,7 @@ import pandas as pd
 
 from ..core.checks import preview
 from ..core.settings import mirror
+from ..core.tables import parse_json, read_json_lines, read_text
 from .download import SPLITS, DataNotAtHand, cache_dir
 from .loaders import BadData
 
@@ -220,32 +219,6 @@ def bad_record(
     return BadData(f"{file}, {where}: found {found}. {remedy}")
 
 
-def _text(path, name):
-    opener = gzip.open if path.suffix == ".gz" else open
-    try:
-        return opener(path, "rt", encoding="utf-8-sig", newline="").read()
-    except (UnicodeDecodeError, gzip.BadGzipFile, EOFError) as e:
-        raise bad_record(
-            name, "the file", f"bytes that are no UTF-8 text ({e})", "Save it as UTF-8, or fetch it again"
-        ) from None
-
-
-def _json_lines(text, name):
-    for i, line in enumerate(text.split("\n")):
-        if line.strip():
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError as e:
-                raise bad_record(name, f"line {i + 1}", f"no JSON ({e})", "Fetch the file again") from None
-
-
-def _json_file(text, name):
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as e:
-        raise bad_record(name, f"line {e.lineno}", f"no JSON ({e})", "Fetch the file again") from None
-
-
 def _table(text, name):
     if name.endswith(".tsv"):
         rules = dict(delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -263,6 +236,22 @@ def _table(text, name):
             ),
         )
     return [dict(zip(header, row)) for row in rows]
+
+
+def of_records(
+    make,  # Function of (record, its position)
+    records,  # Records of a file
+    name,  # Name of the file
+) -> list:  # What `make` returns for each
+    "Values made of the records of a file; a record of another structure is named."
+    made = []
+    for i, record in enumerate(records):
+        try:
+            made.append(make(record, i))
+        except (TypeError, KeyError, AttributeError, IndexError) as e:
+            found = f"another structure ({type(e).__name__}: {e})"
+            raise bad_record(name, f"record {i + 1}", found, "Fetch the file again") from None
+    return made
 
 
 def require_fields(
@@ -290,13 +279,18 @@ def read_records(
     folder=None,  # As in `benchmark_path`
 ) -> list:  # One dictionary per record, in the order of the file
     "Records of a benchmark file, each with the declared fields."
-    text = _text(benchmark_path(name, folder), name)
-    if name.endswith(".jsonl"):
-        content = list(_json_lines(text, name))
-    elif name.endswith(".json"):
-        content = _json_file(text, name)
-    else:
-        content = _table(text, name)
+    path = benchmark_path(name, folder)
+    try:
+        if name.endswith(".jsonl"):
+            content = read_json_lines(path)
+        elif name.endswith(".json"):
+            content = parse_json(read_text(path), path.name)
+        else:
+            content = _table(read_text(path), name)
+    except BadData:
+        raise
+    except ValueError as e:
+        raise BadData(f"{name}: {e}. Fetch the file again") from None
     return require_fields(content, name) if isinstance(content, list) else content
 
 # %% ../../nbs/02_data/03_records.ipynb #8d736e45
