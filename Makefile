@@ -11,6 +11,7 @@ PY := $(VENV)/bin/python
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j2
 endif
+COMPILE := $(VENV)/bin/uv pip compile -q --upgrade --universal --python-version 3.11 --no-annotate --no-header --generate-hashes
 RUNS := runs/$(PROFILE)
 NBS := $(RUNS)/notebooks
 export OMP_NUM_THREADS ?= 1
@@ -79,17 +80,22 @@ lab: $(VENV)/.ready ## Open JupyterLab on trusted notebooks
 bench: $(VENV)/.ready runs/.bench/.ready ## Compare our time and memory with the published procedure, with LM-Polygraph and with the packages of metrics
 	$(VENV)/bin/uetrust bench
 
-lock: $(VENV)/.ready ## Resolve constraints.txt anew from pyproject.toml and torch.pin
-	$(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --all-extras --no-annotate --no-header -c torch.pin pyproject.toml -o constraints.txt
+# torch and its libraries have builds of one version for each kind of card, so their hashes are left out
+lock: $(VENV)/.ready ## Resolve constraints.txt and tools.pin anew, with hashes, from pyproject.toml and torch.pin
+	$(COMPILE) --all-extras -c torch.pin pyproject.toml -o constraints.txt
+	awk '/^[^ ]/ {bare = /^(torch|triton|nvidia-|cuda-)/} bare {sub(/ \\$$/, "")} !(bare && /--hash/)' constraints.txt > $(VENV)/constraints.txt
+	cp $(VENV)/constraints.txt constraints.txt
+	printf 'uv>=0.9,<1\nsetuptools>=77\n' | $(COMPILE) - -o tools.pin
 
 clean: ## Remove what runs and builds have written, but not the environment
 	rm -rf runs docs/_build
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready: pyproject.toml constraints.txt tools.pin
 	test -x $(PY) || python3 -m venv $(VENV)
-	{ $(PY) -m pip install -q --disable-pip-version-check 'uv>=0.9,<1' && \
-	$(VENV)/bin/uv pip install -q -p $(PY) $(if $(FIND_LINKS),-f $(FIND_LINKS)) $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -c constraints.txt -e '.[$(EXTRAS)]'; } || \
-	$(PY) -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	{ $(PY) -m pip install -q --disable-pip-version-check --require-hashes -r tools.pin && \
+	$(VENV)/bin/uv pip install -q -p $(PY) $(if $(FIND_LINKS),-f $(FIND_LINKS)) $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -b tools.pin -c constraints.txt -e '.[$(EXTRAS)]'; } || \
+	{ sed -e '/--hash/d' -e 's/ \\$$//' constraints.txt > $(VENV)/constraints.txt && \
+	$(PY) -m pip install -q --disable-pip-version-check -c $(VENV)/constraints.txt -e '.[$(EXTRAS)]'; }
 	touch $@
 
 # the peer has an environment of its own, with the versions of ours

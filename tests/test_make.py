@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.fixture
 def project(tmp_path):
     "The project with a profile of two studies, in the environment and with the data of the checkout"
-    for f in ("Makefile", "pyproject.toml", "constraints.txt"):
+    for f in ("Makefile", "pyproject.toml", "constraints.txt", "tools.pin"):
         shutil.copy2(ROOT / f, tmp_path / f)
     for f in ("scripts", "nbs"):
         shutil.copytree(ROOT / f, tmp_path / f)
