@@ -5,7 +5,7 @@ SHELL := /bin/bash
 PROFILE ?= demo
 DATA ?= bulletin
 VENV ?= .venv
-EXTRAS ?= nb,lexical,test,docs
+EXTRAS ?= models,nb,lexical,test,docs
 PY := $(VENV)/bin/python
 # two notebooks at a time, unless make is told otherwise
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)

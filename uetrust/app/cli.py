@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from .. import __version__
 from .user_table import read_scores, require_columns, user_table
 from ..core.checks import error_line, preview, printable
 from ..core.store import Store
@@ -1033,6 +1034,7 @@ def parser() -> argparse.ArgumentParser:  # Of the command `uetrust`
         description="Can an uncertainty score be trusted, and can the way we test it?",
         epilog="example: uetrust prr scores.csv --quality rouge --uncertainty msp entropy",
     )
+    command.add_argument("--version", action="version", version=f"uetrust {__version__}")
     subparsers = command.add_subparsers(required=True, metavar="COMMAND")
     for name in _SUBCOMMANDS:
         _add_subcommand(subparsers, name)

@@ -47,6 +47,11 @@ _MACHINE_REMEDIES = {
 _NO_MEMORY = "there is not enough memory: give it fewer rows or a smaller --batch, or close other programs"
 
 
+_EXTRA_OF = dict.fromkeys(("torch", "transformers", "sentencepiece", "safetensors"), "models")
+_EXTRA_OF |= dict.fromkeys(("rouge_score", "sacrebleu", "nltk", "wn"), "lexical")
+_EXTRA_OF |= dict.fromkeys(("papermill", "nbformat", "nbclient", "nbdev", "yaml", "jupytext"), "nb")
+
+
 def _machine_error(error):  # The file, if the error names one, and the remedy
     file = f"{error.filename}: " if error.filename else ""
     return file + _MACHINE_REMEDIES.get(error.errno, str(error.strerror or error))
@@ -73,6 +78,8 @@ def error_line(
         return _machine_error(error)
     if isinstance(error, (ValueError, OSError, Stopped)) or type(error) is LookupError:
         return str(error)
+    if isinstance(error, ModuleNotFoundError) and (extra := _EXTRA_OF.get(error.name.partition(".")[0])):
+        return f"this needs the package {error.name}: pip install 'uetrust[{extra}]'"
     found = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return (
         f"unexpected {found}. This is a fault of uetrust: --debug shows where it happened; please report it"

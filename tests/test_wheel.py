@@ -1,0 +1,92 @@
+"""The wheel in an empty environment without torch, in a folder that is no checkout."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+UV = Path(sys.executable).parent / "uv"
+REPLIES = ROOT / "tests" / "fixtures" / "outputs" / "openai_batch_output.jsonl"
+
+
+def pip_find_links():
+    "Folder of wheels that pip was told about; uv does not read pip's settings."
+    pip = [sys.executable, "-m", "pip", "config", "get", "global.find-links"]
+    found = subprocess.run(pip, capture_output=True, text=True).stdout.strip()
+    return ["--find-links", found] if found else []
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    "Function that runs the installed `uetrust` in a temporary folder"
+    folder = tmp_path_factory.mktemp("wheel")
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+
+    def sh(*words):
+        return subprocess.run(list(map(str, words)), cwd=folder, env=env, capture_output=True, text=True)
+
+    def make(*words):
+        done = sh(*words)
+        assert done.returncode == 0, done.stderr[-2000:]
+
+    python = folder / "env" / "bin" / "python"
+    source = folder / "source"
+    make("git", "clone", "-q", "--depth", "1", f"file://{ROOT}", source)
+    make(UV, "build", "-q", "--wheel", "-o", folder, *pip_find_links(), "-b", ROOT / "tools.pin", source)
+    make(UV, "venv", "-q", "-p", sys.executable, folder / "env")
+    (wheel,) = folder.glob("*.whl")
+    pins = ["-c", ROOT / "constraints.txt"]
+    make(UV, "pip", "install", "-q", "-p", python, *pip_find_links(), *pins, wheel, "rouge-score")
+    assert sh(python, "-c", "import torch").returncode, "torch must not be there"
+    return lambda *words: sh(folder / "env" / "bin" / "uetrust", *words)
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=60)
+    df = pd.DataFrame(dict(id=[f"s{i}" for i in range(60)], human=truth, judge=truth + rng.normal(size=60)))
+    path = tmp_path_factory.mktemp("scores") / "scores.csv"
+    df.assign(msp=-truth + rng.normal(size=60), noise=rng.normal(size=60)).to_csv(path, index=False)
+    return path
+
+
+ASK = ["--id", "id", "--quality", "human", "judge", "--uncertainty", "msp", "noise"]
+COMMANDS = {
+    "version": (["--version"], "uetrust 0"),
+    "help": (["--help"], "audit"),
+    "prr": (["prr", "SCORES", *ASK], "msp"),
+    "audit": (["audit", "SCORES", *ASK], "May be quoted"),
+    "methods": (["methods"], "semantic_entropy"),
+    "metrics": (["metrics"], "rouge_l"),
+    "one method": (["methods", "msp"], "msp"),
+    "claims": (["claims", "--section", "4.4", "--draws", "0"], "claims"),
+    "cells": (["cells", "--where", "paper=ICE", "table=1"], "ICE"),
+    "methods of replies": (
+        ["score", REPLIES, "--methods", "msp", "lex_sim"],
+        "pip install 'uetrust[models]'",
+    ),
+    "metrics of replies": (
+        ["score", REPLIES, "--metrics", "rouge_l_source", "summac_zs"],
+        "summac_zs: lacks",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_wheel_answers_without_checkout_and_torch(installed, scores, name):
+    words, expected = COMMANDS[name]
+    done = installed(*[scores if word == "SCORES" else word for word in words])
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert expected in done.stdout
+
+
+def test_a_command_that_needs_torch_says_what_to_install(installed):
+    done = installed("generate", "bank", "--model", "x", "--data", "bulletin:test:2")
+    assert done.returncode == 2
+    assert "pip install 'uetrust[models]'" in done.stderr and "Traceback" not in done.stderr
