@@ -56,6 +56,13 @@ def scores(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    path = tmp_path_factory.mktemp("texts") / "texts.jsonl"
+    path.write_text('{"id": "a", "source": "It rained.", "hypothesis": "Rain.", "reference": "Rain fell."}\n')
+    return path
+
+
 ASK = ["--id", "id", "--quality", "human", "judge", "--uncertainty", "msp", "noise"]
 COMMANDS = {
     "version": (["--version"], "uetrust 0"),
@@ -79,9 +86,10 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_wheel_answers_without_checkout_and_torch(installed, scores, name):
+def test_the_wheel_answers_without_checkout_and_torch(installed, scores, texts, name):
     words, expected = COMMANDS[name]
-    done = installed(*[scores if word == "SCORES" else word for word in words])
+    files = dict(SCORES=scores, TEXTS=texts)
+    done = installed(*[files.get(word, word) for word in words])
     assert done.returncode == 0, done.stderr[-2000:]
     assert expected in done.stdout
 
