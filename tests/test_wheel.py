@@ -78,10 +78,7 @@ COMMANDS = {
         ["score", REPLIES, "--methods", "msp", "lex_sim"],
         "pip install 'uetrust[models]'",
     ),
-    "metrics of replies": (
-        ["score", REPLIES, "--metrics", "rouge_l_source", "summac_zs"],
-        "summac_zs: lacks",
-    ),
+    "metrics of texts": (["score", "TEXTS", "--metrics", "rouge_l", "summac_zs"], "summac_zs: lacks"),
 }
 
 
