@@ -38,7 +38,7 @@ test: $(VENV)/.ready ## Run all tests, notebooks included
 	$(PY) -m pytest -q -n 2 --dist worksteal tests
 
 faults: $(VENV)/.ready ## Try every known fault through the command line, and count how it ended
-	$(PY) -m pytest -q -n 2 --dist worksteal tests/test_faults.py
+	UETRUST_FAULTS=data/faults.csv $(PY) -m pytest -q -n 2 --dist worksteal tests/test_faults.py
 
 check: $(VENV)/.ready ## What CI runs: export in sync, notebooks clean and executed, links and headings, format, lint
 	$(PY) scripts/nbs.py check

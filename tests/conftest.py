@@ -30,16 +30,28 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 ABSENT = {k: v for k, v in (("UETRUST_ORACLES", oracles()), ("UETRUST_MIRROR", mirror())) if v is None}
 
 
-def fault_summary(terminalreporter):
-    "Verdicts of the fault registry, counted: one line for each suite, and their sum."
+def fault_counts(terminalreporter):
+    "Verdicts of the fault registry: one row for each suite."
+    import pandas as pd
     from faults.harness import VERDICTS
 
     reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])]
     found = [value for report in reports for name, value in report.user_properties if name == "fault"]
-    for suite in sorted({suite for suite, _ in found}) + ["all"] * bool(found):
-        ends = [end for name, end in found if suite in (name, "all")]
-        counts = ", ".join(f"{ends.count(end)} {end}" for end in VERDICTS)
-        terminalreporter.write_line(f"faults, {suite}: {len(ends)} tried, {counts}")
+    ends = pd.DataFrame(found, columns=["suite", "verdict"])
+    counts = pd.crosstab(ends["suite"], ends["verdict"]).reindex(columns=VERDICTS, fill_value=0)
+    return counts.assign(tried=counts.sum(axis=1))[["tried", *VERDICTS]]
+
+
+def fault_summary(terminalreporter):
+    "Print the verdicts, and keep them in the file that UETRUST_FAULTS names."
+    counts = fault_counts(terminalreporter)
+    if not len(counts):
+        return
+    if kept := os.environ.get("UETRUST_FAULTS"):
+        counts.to_csv(kept)
+    for suite, row in [*counts.iterrows(), ("all", counts.sum())]:
+        ends = ", ".join(f"{n} {name}" for name, n in row.items())
+        terminalreporter.write_line(f"faults, {suite}: {ends}")
 
 
 def pytest_terminal_summary(terminalreporter):
