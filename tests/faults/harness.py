@@ -16,6 +16,7 @@ import multiprocessing
 import os
 import pkgutil
 import resource
+import signal
 import sys
 import threading
 import time
@@ -152,12 +153,20 @@ def _child(argv, folder, stdin, env, memory, disk):
     sys.exit(main(argv))
 
 
-def run_command(argv, folder, stdin=None, env=None, limit=LIMIT, memory=None, disk=None):
-    "Outcome of `uetrust argv` in a folder; killed after the limit; `disk`: most bytes of a file."
+def run_command(argv, folder, stdin=None, env=None, limit=LIMIT, memory=None, disk=None, meanwhile=None):
+    """Outcome of `uetrust argv` in a folder; killed after the limit; `disk`: most bytes of a file.
+
+    `meanwhile(folder)` is called while it runs; then it is interrupted, as with Ctrl-C.
+    """
     argv, start = [str(word) for word in argv], time.monotonic()
     child = SERVER.Process(target=_child, args=(argv, str(folder), stdin, env or {}, memory, disk))
     child.start()
-    child.join(limit)
+    try:
+        if meanwhile:
+            meanwhile(folder)
+            os.kill(child.pid, signal.SIGINT)
+    finally:
+        child.join(limit)
     if child.is_alive():
         child.kill()
         child.join()

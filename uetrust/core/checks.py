@@ -62,9 +62,7 @@ def error_line(
     if isinstance(error, (ValueError, OSError, Stopped)) or type(error) is LookupError:
         return str(error)
     found = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return (
-        f"unexpected {found}. This is a fault of uetrust: --debug shows where it happened; please report it"
-    )
+    return f"unexpected {found}. This is a fault of uetrust: --debug shows where it happened; please report it"
 
 # %% ../../nbs/01_core/01_checks.ipynb #18a4b9ba
 def defined_mean(

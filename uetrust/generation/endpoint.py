@@ -377,7 +377,7 @@ class _Transaction:
             self.database.execute("rollback")
 
 # %% ../../nbs/04_generation/04_endpoint.ipynb #9c6c5f5d
-_ANSWER = "insert into reply values (?,?,?,?) on conflict(key) do update set reply=?3, cost=cost+?4"
+_ANSWER = "insert into reply values (?,?,?,?) on conflict(key) do update set reply=?3, cost=max(cost,0)+?4"
 _UNSURE_PER_REQUEST = 2  # Attempts without a reply that are booked at most
 
 
@@ -408,7 +408,7 @@ class ReplyCache:
         with self.lock:
             found = self.unsaved.get(key) or self._one("select request, reply from reply where key=?", key)
         try:
-            return found and checked_reply(found[1], "/chat/" in json.loads(found[0])["path"])
+            return found and checked_reply(found[1], "/chat/" in json.loads(found[0]).get("path", ""))
         except ValueError:
             return None  # Asked again
 
