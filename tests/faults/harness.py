@@ -165,8 +165,10 @@ def run_command(argv, folder, stdin=None, env=None, limit=LIMIT, memory=None, di
         if meanwhile:
             meanwhile(folder)
             os.kill(child.pid, signal.SIGINT)
-    finally:
         child.join(limit)
+    except BaseException:
+        child.kill()
+        raise
     if child.is_alive():
         child.kill()
         child.join()

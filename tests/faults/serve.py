@@ -18,7 +18,8 @@ def address(folder, seconds=30):
     "Host and port that the command has printed."
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if found := re.search(r"http://(.*):(\d+)/v1", Path(f"{folder}.out").read_text()):
+        printed = Path(f"{folder}.out")
+        if printed.exists() and (found := re.search(r"http://(.*):(\d+)/v1", printed.read_text())):
             return found[1], int(found[2])
         time.sleep(0.05)
     raise TimeoutError(Path(f"{folder}.err").read_text())
@@ -66,7 +67,7 @@ def many_huge_prompts(folder):
 
 def interrupted_at_work(folder):
     _, port = address(folder)
-    body = json.dumps(GOOD | dict(max_tokens=400, n=8, temperature=1)).encode()
+    body = json.dumps(GOOD | dict(max_tokens=200, n=8, temperature=1)).encode()
     head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
     connection = socket.create_connection(("127.0.0.1", port))
     connection.sendall(head.encode() + body)
@@ -77,7 +78,7 @@ SEEN = dict(
     answered=lambda folder: post(folder),
     huge_prompt=refused(413, "a request may have", body=b"x" * 2**24),
     long_prompt=refused(400, "could fit", fields=dict(prompt="a" * 2**17)),
-    many_texts=refused(400, "ask for", fields=dict(n=128, max_tokens=400)),
+    many_texts=refused(400, "ask for", fields=dict(n=128, max_tokens=200)),
     foreign_host=refused(400, "foreign", headers=dict(Host="evil.example")),
     foreign_origin=refused(403, "other sites", headers=dict(Origin="http://evil.example")),
     huge_prompts_of_many=many_huge_prompts,
