@@ -29,7 +29,6 @@ from uetrust.generation.endpoint import (
     ReplyCache,
     api_key,
     endpoint_provenance,
-    endpoint_replies,
     estimate_cost,
     fill_endpoint_bank,
     generate_remotely,
@@ -90,6 +89,7 @@ class Handler(BaseHTTPRequestHandler):
             log["seen"].append(asked)
             log["at"].append(time.monotonic())
             log["keys"].append(self.headers.get("Authorization"))
+            log["idempotency"].append(self.headers.get("Idempotency-Key"))
             fault = self.server.faults.pop(0) if self.server.faults else "ok"
         time.sleep(self.server.slow)
         good = json.dumps(completion(asked, "messages" in asked)).encode()
@@ -110,7 +110,11 @@ class Handler(BaseHTTPRequestHandler):
 def server(faults=(), slow=0):
     "Answers like a model; the first requests meet `faults`: (status, headers, body), drop, cut, hang or ok"
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    http.log, http.faults, http.slow = dict(served=[], seen=[], at=[], keys=[]), list(faults), slow
+    http.log, http.faults, http.slow = (
+        dict(served=[], seen=[], at=[], keys=[], idempotency=[]),
+        list(faults),
+        slow,
+    )
     http.lock, http.daemon_threads = threading.Lock(), True
     threading.Thread(target=http.serve_forever, kwargs=dict(poll_interval=0.01), daemon=True).start()
     try:
@@ -468,16 +472,110 @@ def test_too_small_a_budget_sends_nothing_and_a_larger_one_goes_on(cache):
         assert len(generate_remotely(replace(toy, budget=1.0), SAMPLES, SETTINGS, cache)) == 32
 
 
-def test_what_the_server_may_have_counted_stays_set_aside(cache):
-    with server(["cut", (500, {}, ""), "drop", (504, {}, ""), (429, {}, ""), (200, {}, "nonsense")]) as (
-        url,
-        _,
-    ):
+LOST = ["cut", (500, {}, ""), "drop", (504, {}, ""), (429, {}, ""), (200, {}, "nonsense")]
+
+
+def test_what_the_server_may_have_counted_stays_set_aside_until_the_reply(cache):
+    one = (SAMPLES[:1], replace(SETTINGS, samples=0), cache)
+    with server(LOST) as (url, log):
         toy = endpoint(url, price_in=1, price_out=5, concurrency=1)
-        generate_remotely(toy, SAMPLES[:1], replace(SETTINGS, samples=0), cache)
-    assert cache.spent()[1] == pytest.approx(
-        4 * toy.cost(*text_requests(toy, SAMPLES, SETTINGS)[0].most_tokens)
-    )
+        most = toy.cost(*text_requests(toy, SAMPLES, SETTINGS)[0].most_tokens)
+        with pytest.raises(EndpointError, match="in 3 attempts"):  # Two of them may have been counted
+            generate_remotely(toy, *one)
+        assert cache.unsure() == (1, pytest.approx(2 * most)) and len(log["seen"]) == 3
+        with pytest.raises(EndpointError, match="in 3 attempts"):
+            generate_remotely(toy, *one)
+        assert cache.unsure() == (1, pytest.approx(2 * most)), "bounded, however often it is asked"
+        generate_remotely(toy, *one)
+    assert cache.unsure() == (0, 0) and cache.spent() == (pytest.approx(paid(log, toy)), 0)
+    assert len(set(log["idempotency"])) == 1
+
+
+def test_resets_cannot_fill_the_budget_for_good(cache):
+    with server(["drop", "ok"] * 16) as (url, log):
+        toy = endpoint(url, price_in=1, price_out=5, concurrency=1, budget=0.01)
+        generate_remotely(toy, SAMPLES, SETTINGS, cache)
+    assert len(log["seen"]) == 32 and cache.spent() == (pytest.approx(paid(log, toy)), 0)
+
+
+def test_requests_under_way_count_in_the_budget(tmp_path):
+    with ReplyCache(tmp_path / "c") as ours, ReplyCache(tmp_path / "c") as theirs:
+        ticket, stop = theirs.reserve("a", 0.6, 1), threading.Event()
+        threading.Timer(0.5, stop.set).start()
+        assert ours.reserve("b", 0.6, 1, stop) is None, "it waits for the outcome of the other"
+        theirs.release(ticket, counted=True)
+        with pytest.raises(BudgetReached, match="0 paid, 0.6 set aside"):
+            ours.reserve("b", 0.6, 1)
+        assert ours.reserve("b", 0.4, 1)
+
+
+def test_a_claim_that_is_left_is_free_for_others(tmp_path):
+    with ReplyCache(tmp_path / "c") as ours, ReplyCache(tmp_path / "c") as theirs:
+        stop = threading.Event()
+        threading.Timer(0.5, stop.set).start()
+        ticket = theirs.reserve("a", 0.6, 1)
+        assert ours.reserve("a", 0.1, 1, stop) is None
+        theirs.release(ticket, counted=False)
+        assert ours.spent() == (0, 0) and (ticket := ours.reserve("a", 0.6, 1))
+        asked = text_requests(Endpoint("http://x/v1", "m"), SAMPLES, SETTINGS)[0]._replace(key="a")
+        ours.settle(ticket, asked, json.dumps(completion(asked.body, True)), 0.1)
+        assert theirs.reserve("a", 0.6, 1) is None and theirs.spent() == (0.1, 0)
+        theirs.reserve("b", 0.2, 1)
+    with ReplyCache(tmp_path / "c") as later:
+        assert later.unsure() == (1, 0.2), "of a run that ended nobody knows"
+
+
+def test_a_claim_of_a_dead_process_or_of_another_one_with_its_number_is_taken_over(tmp_path):
+    with ReplyCache(tmp_path / "c") as cache:
+        host, pid, start, run = cache.owner.split()
+        dead = subprocess.Popen(["true"])
+        dead.wait()
+        for i, owner in enumerate(
+            (f"{host} {dead.pid} {start} {run}", f"{host} {pid} 1 {run}", f"elsewhere 1 1 {run}")
+        ):
+            claim = "insert into pending(key, cost, owner, since) values (?,?,?,?)"
+            cache.db.execute(claim, (f"k{i}", 0.1, owner, time.time() - 7200))
+            assert cache.reserve(f"k{i}", 0.1, 9), owner
+
+
+TWIN = """
+import sys
+sys.path.insert(0, sys.argv[3])
+from test_endpoint import SAMPLES, SETTINGS, ReplyCache, endpoint, generate_remotely
+with ReplyCache(sys.argv[1] + "/c") as cache:
+    toy = endpoint(sys.argv[2], price_in=1, price_out=5, budget=1)
+    assert len(generate_remotely(toy, SAMPLES, SETTINGS, cache)) == 32
+"""
+
+
+def test_two_processes_at_once_pay_once_and_book_all(tmp_path):
+    with server(slow=0.05) as (url, log):
+        run = [sys.executable, "-c", TWIN, str(tmp_path), url, str(Path(__file__).parent)]
+        twins = [subprocess.Popen(run) for _ in range(2)]
+        assert [twin.wait(120) for twin in twins] == [0, 0]
+        with ReplyCache(tmp_path / "c") as cache:
+            booked = paid(log, endpoint(url, price_in=1, price_out=5))
+            assert len(log["served"]) == 16 and cache.spent() == (pytest.approx(booked), 0)
+
+
+def test_a_cache_of_an_older_version_is_opened_and_its_reservations_can_be_released(tmp_path):
+    with sqlite3.connect(tmp_path / "c") as old:
+        old.execute("create table reply(key text primary key, request text, reply text, cost real)")
+        old.execute("create table pending(id integer primary key, key text, cost real)")
+        asked = text_requests(Endpoint("http://x/v1", "m"), SAMPLES, SETTINGS)[0]
+        old.execute("insert into pending(key, cost) values (?, 0.7)", (asked.key,))
+        old.execute("insert into reply values ('odd', '{}', '7', -5)")
+    with ReplyCache(tmp_path / "c") as cache:
+        assert cache.spent() == (0, 0.7) and cache.get("odd") is None
+        ticket = cache.reserve(asked.key, 0.2, 1)
+        cache.settle(ticket, asked, json.dumps(completion(asked.body, True)), 0.1)
+        assert cache.spent() == (0.1, 0)
+
+
+@pytest.mark.parametrize("top_p", [0.55, 0.75, 0.95])
+def test_top_p_is_sent_as_it_is(top_p):
+    requests = text_requests(Endpoint("http://x/v1", "m"), SAMPLES, replace(SETTINGS, top_p=top_p))
+    assert [asked.body["top_p"] for asked in requests[:2]] == [1, top_p]
 
 
 def test_a_budget_holds_over_restarts(tmp_path):
@@ -521,8 +619,7 @@ def test_a_dry_run_sends_nothing_and_bounds_the_cost(cache):
 def test_the_key_goes_to_the_server_and_nowhere_else(tmp_path, monkeypatch, capfd, caplog):
     monkeypatch.setenv("MY_KEY", KEY + "\n")
     caplog.set_level(logging.DEBUG)
-    told = json.dumps(dict(choices=[dict(message=dict(content=f"your key is {KEY}"))]))
-    faults = [(429, {"Retry-After": "0"}, f"wait, {KEY}"), (200, {}, f"nonsense {KEY}"), (200, {}, told)]
+    faults = [(429, {"Retry-After": "0"}, f"wait, {KEY}"), (200, {}, f"nonsense {KEY}")]
     with server(faults + ["ok"] * 3 + [(401, {}, f"Incorrect API key provided: {KEY}")] * 9) as (url, log):
         toy = endpoint(url, key_env="MY_KEY", concurrency=1)
         with pytest.raises(EndpointError) as error:
@@ -551,10 +648,18 @@ def test_the_key_goes_to_the_server_and_nowhere_else(tmp_path, monkeypatch, capf
     ]
     assert not [text for text in seen if KEY in text]
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
-    with ReplyCache(tmp_path / "c.sqlite") as replies:
-        assert "your key is ***" in str(
-            endpoint_replies(toy, text_requests(toy, SAMPLES, SETTINGS)[:1], replies)
-        )
+
+
+@pytest.mark.parametrize("key", [KEY, "x"])
+def test_a_reply_is_kept_as_it_came_whatever_the_key(cache, monkeypatch, key):
+    monkeypatch.setenv("MY_KEY", key)
+    told = json.dumps(dict(choices=[dict(message=dict(content=f"The next exam of {KEY}"))]))
+    with server([(200, {}, told), (401, {}, f"no {key}")]) as (url, _):
+        toy = endpoint(url, key_env="MY_KEY", concurrency=1)
+        with pytest.raises(EndpointError, match=r"HTTP 401: no \*\*\*"):
+            generate_remotely(toy, SAMPLES[:1], SETTINGS, cache)
+        reply = cache.get(text_requests(toy, SAMPLES, SETTINGS)[0].key)
+    assert reply["choices"][0]["message"]["content"] == f"The next exam of {KEY}"
 
 
 def test_a_redirect_does_not_carry_the_key_away(cache, monkeypatch):

@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -119,6 +121,14 @@ def test_drawn_texts_are_those_of_the_project_s_sampling(url, model):
 @pytest.mark.parametrize("fields", [dict(temperature=0.3), dict(top_k=2), dict(top_p=0.3)])
 def test_every_setting_of_the_sampling_counts(url, fields):
     assert texts(ask(url, n=8, seed=1, max_tokens=8, **fields)) != texts(ask(url, n=8, seed=1, max_tokens=8))
+
+
+def test_top_p_counts_up_to_one(url):
+    drawn = {
+        top_p: texts(ask(url, n=32, seed=1, max_tokens=8, top_p=top_p, temperature=0.5))
+        for top_p in (0.55, 0.75, 0.9, 1)
+    }
+    assert all(drawn[top_p] != drawn[1] for top_p in (0.55, 0.75, 0.9)) and drawn[0.55] != drawn[0.9]
 
 
 def test_both_names_of_the_length_count(url):
@@ -651,6 +661,119 @@ def test_the_model_has_a_name_and_the_door_is_closed_behind(model, tmp_path):
             "org/my-llama"
         ]
     assert url.startswith("http://127.0.0.1:") and url.endswith("/v1")
+
+
+def requested(url, headers, body=None):  # Status and message
+    message = urllib.request.Request(url, body, headers)
+    try:
+        with urllib.request.urlopen(message, timeout=60) as reply:
+            return reply.status, ""
+    except urllib.error.HTTPError as e:
+        return e.code, json.load(e)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "headers,status",
+    [
+        (dict(Host="evil.example"), 400),
+        (dict(Host="127.0.0.1.evil.example:80"), 400),
+        (dict(Origin="http://evil.example"), 403),
+        (dict(Origin="null"), 403),
+        (dict(Origin="http://[::1"), 403),
+        (dict(Origin="http://localhost:3000"), 200),
+        (dict(Host="localhost"), 200),
+        (dict(Host="[::1]:8000"), 200),
+    ],
+)
+def test_pages_of_other_sites_are_refused(url, headers, status):
+    assert requested(url + "/models", headers)[0] == status
+    assert requested(url + "/completions", headers, json.dumps(GOOD).encode())[0] == status
+
+
+@pytest.mark.parametrize(
+    "part", [b"GET /v1/mod", b"GET /v1/models HTTP/1.1\r\nX-", b"POST /v1/completions HTTP/1.1\r\n"]
+)
+def test_a_slow_client_is_cut(model, monkeypatch, part):
+    monkeypatch.setattr(server._Server, "patience", 0.6)
+    with running_server(model, "tiny") as url, socket.create_connection(urlsplit(url)[1].split(":")) as slow:
+        start, cut = time.monotonic(), False
+        slow.sendall(part + b"Content-Length: 99\r\n\r\n" * part.startswith(b"POST"))
+        slow.settimeout(0.1)
+        while not cut and time.monotonic() - start < 10:
+            try:
+                slow.sendall(b"x")  # A letter now and then does not keep it alive
+                cut = b"408" in (reply := slow.recv(4096)) or not reply
+            except TimeoutError:
+                pass
+            except OSError:
+                cut = True
+        assert cut and time.monotonic() - start < 3
+        assert ask(url, temperature=0, max_tokens=2)
+
+
+def test_huge_prompts_and_many_texts_are_refused_at_once(url):
+    start = time.monotonic()
+    status, reply = post(url, GOOD | dict(prompt="w3 " * 100_000))
+    assert status == 413 and "a request may have" in reply["error"]["message"]
+    status, reply = post(url, GOOD | dict(prompt="w3 " * 3000))
+    assert (status, reply["error"]["code"]) == (400, "context_length_exceeded")
+    assert "has 9000 letters, but 6144 could fit" in reply["error"]["message"]
+    talk = [dict(role="user", content="w3 " * 1500)] * 2
+    assert post(url, TALK | dict(messages=talk), "/chat/completions")[0] == 400
+    status, reply = post(url, GOOD | dict(n=128, prompt=repeated(60), max_tokens=90 - 60))
+    assert status == 200
+    assert time.monotonic() - start < 20
+
+
+def test_texts_are_bounded_by_their_tokens(monkeypatch, url):
+    monkeypatch.setattr(server, "MOST_TOKENS", 100)
+    assert post(url, GOOD | dict(n=10, max_tokens=9))[0] == 200
+    status, reply = post(url, GOOD | dict(n=11, max_tokens=9))
+    assert (status, reply["error"]["param"]) == (400, "n")
+    assert "are 110 tokens" in reply["error"]["message"] and "ask for 10 texts" in reply["error"]["message"]
+
+
+def test_turns_come_in_order_and_are_left_after_an_error():
+    line, order = server.WaitingLine(most=3), []
+
+    def wait(i):
+        with line.turn():
+            order.append(i)
+
+    with pytest.raises(KeyError), line.turn():
+        raise KeyError
+    assert not line.waiting
+    with line.turn():
+        threads = [threading.Thread(target=wait, args=(i,), daemon=True) for i in range(3)]
+        for i, thread in enumerate(threads):
+            thread.start()
+            while len(line.waiting) < i + 2:
+                time.sleep(0.001)
+        with pytest.raises(server.BadRequest, match="3 requests are waiting") as error, line.turn():
+            pass
+        assert error.value.status == 503 and len(line.waiting) == 4
+    for thread in threads:
+        thread.join(10)
+    assert order == [0, 1, 2] and not line.waiting
+
+
+def test_too_many_clients_are_turned_away(model, monkeypatch):
+    monkeypatch.setattr(server, "MOST_CONNECTED", 2)
+    lines = []
+    with running_server(model, "tiny", log=lines.append) as url:
+        address = urlsplit(url)[1].split(":")
+        with socket.create_connection(address), socket.create_connection(address):
+            time.sleep(0.2)
+            with pytest.raises(OSError):
+                post(url, GOOD)
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            try:
+                assert post(url, GOOD)[0] == 200
+                break
+            except OSError:
+                time.sleep(0.05)
+        assert lines[-1].endswith("200") and "a client was turned away: too many are connected" in lines
 
 
 FROM_FOLDER = """

@@ -11,13 +11,17 @@ wants one of the two. A traceback, a hang and an error that is ours ("a fault of
 """
 
 import importlib
+import json
 import multiprocessing
 import os
 import pkgutil
 import resource
+import signal
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 LIMIT = 10.0  # Seconds that a refusal may take
@@ -77,6 +81,50 @@ def all_faults():
     return [REGISTRY[key] for key in sorted(REGISTRY)]
 
 
+class _Answers(BaseHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with self.server.lock:
+            self.server.calls.append(asked | dict(idempotency=self.headers["Idempotency-Key"]))
+        reply = self.server.answer(asked, len(self.server.calls))
+        if reply is None:
+            return self.connection.close()
+        status, body = reply
+        self.send_response(status)
+        self.end_headers()
+        for part in [body] if isinstance(body, bytes) else body:
+            self.wfile.write(part)
+
+
+class _AnswerServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *args):  # A client that left
+        pass
+
+
+SERVERS = []  # Of the case that is tried
+
+
+def start_answers(answer):
+    "Address of a server; `answer(asked, number)` gives status and bytes (or parts), or None for a reset."
+    server = _AnswerServer(("127.0.0.1", 0), _Answers)
+    server.answer, server.calls, server.lock = answer, [], threading.Lock()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    SERVERS.append(server)
+    return f"http://127.0.0.1:{server.server_port}/v1"
+
+
+def stop_answers():
+    while SERVERS:
+        server = SERVERS.pop()
+        server.shutdown()
+        server.server_close()
+
+
 # Children are forked from a process that has imported the slow packages and has one thread
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(["pandas", "scipy.stats", "torch", "transformers", "uetrust.app.cli"])
@@ -89,7 +137,7 @@ def start_server():
     first.join()
 
 
-def _child(argv, folder, stdin, env, memory):
+def _child(argv, folder, stdin, env, memory, disk):
     os.chdir(folder)
     os.environ.update(env)
     for stream, name in (1, "out"), (2, "err"):
@@ -97,18 +145,30 @@ def _child(argv, folder, stdin, env, memory):
     os.dup2(os.open(stdin or os.devnull, os.O_RDONLY), 0)
     if memory:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    if disk:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (disk, disk))
     from uetrust.app.cli import main
 
     sys.argv[:] = ["uetrust", *argv]
     sys.exit(main(argv))
 
 
-def run_command(argv, folder, stdin=None, env=None, limit=LIMIT, memory=None):
-    "Outcome of `uetrust argv` in a folder; what runs longer than the limit is killed."
+def run_command(argv, folder, stdin=None, env=None, limit=LIMIT, memory=None, disk=None, meanwhile=None):
+    """Outcome of `uetrust argv` in a folder; killed after the limit; `disk`: most bytes of a file.
+
+    `meanwhile(folder)` is called while it runs; then it is interrupted, as with Ctrl-C.
+    """
     argv, start = [str(word) for word in argv], time.monotonic()
-    child = SERVER.Process(target=_child, args=(argv, str(folder), stdin, env or {}, memory))
+    child = SERVER.Process(target=_child, args=(argv, str(folder), stdin, env or {}, memory, disk))
     child.start()
-    child.join(limit)
+    try:
+        if meanwhile:
+            meanwhile(folder)
+            os.kill(child.pid, signal.SIGINT)
+        child.join(limit)
+    except BaseException:
+        child.kill()
+        raise
     if child.is_alive():
         child.kill()
         child.join()
@@ -136,8 +196,11 @@ def try_fault(case, folder):
     "Outcome and verdict of a case; `check` may look at what the command left behind."
     options = dict(case.options)
     check = options.pop("check", None)
-    outcome = run_command(case.prepare(folder), folder, **options)
-    found = verdict(case, outcome, options.get("limit", LIMIT))
-    if check and found in GOOD:
-        check(folder, outcome)
+    try:
+        outcome = run_command(case.prepare(folder), folder, **options)
+        found = verdict(case, outcome, options.get("limit", LIMIT))
+        if check and found in GOOD:
+            check(folder, outcome)
+    finally:
+        stop_answers()
     return outcome, found

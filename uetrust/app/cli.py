@@ -102,6 +102,9 @@ def _add_price(command):  # Options of every command that asks a server which ma
     command.add_argument("--price-in", type=float, default=0.0, help="per million prompt tokens")
     command.add_argument("--price-out", type=float, default=0.0, help="per million tokens of text")
     command.add_argument("--budget", type=float, default=float("inf"), help="stop before this much is spent")
+    command.add_argument(
+        "--retries", type=int, default=6, metavar="N", help="attempts after the first, at every request"
+    )
     command.add_argument("--dry-run", action="store_true", help="say what it would cost, and do nothing")
 
 
@@ -492,12 +495,23 @@ def _endpoint(arguments, **options):  # The server that the arguments name
         price_in=arguments.price_in,
         price_out=arguments.price_out,
         budget=arguments.budget,
+        retries=arguments.retries,
         **options,
     )
 
 
 def _print_estimate(estimate):
     print("; ".join(f"{name} {value}" for name, value in estimate.items()))
+
+
+def _print_spending(server, replies):  # What was paid, and what may have been
+    from uetrust.generation.endpoint import ReplyCache
+
+    if server.price_in + server.price_out:
+        with ReplyCache(replies) as cache:
+            paid, (count, unsure) = cache.spent()[0], cache.unsure()
+        lost = f"; up to {unsure:.6g} may have been spent for {count} requests that got no reply"
+        print(f"spent {paid:.6g} in all{lost * bool(count)}", file=sys.stderr)
 
 
 def _generate_by_server(arguments, sources, settings, dataset):
@@ -507,7 +521,8 @@ def _generate_by_server(arguments, sources, settings, dataset):
     replies = Path(arguments.folder).parent / "replies.sqlite"
     if not arguments.dry_run:
         generator = arguments.generator or arguments.model
-        return fill_endpoint_bank(arguments.folder, dataset, generator, sources, server, settings, replies)
+        fill_endpoint_bank(arguments.folder, dataset, generator, sources, server, settings, replies)
+        return _print_spending(server, replies)
     with ReplyCache(replies) as cache:
         _print_estimate(estimate_cost(server, sources, settings, cache))
 
@@ -858,11 +873,13 @@ def _add_score(command):
 # %% ../../nbs/15_app/03_cli.ipynb #80689ac4
 def _run_judge(arguments):
     from uetrust.nlg.judge import DIMENSION_DEFINITIONS, WORDINGS
-    from uetrust.scoring.judges import judge_scores
+    from uetrust.scoring.judges import check_shown_texts, judge_scores
     from uetrust.scoring.methods import write_scores
     from uetrust.scoring.metrics import read_texts
 
+    _require_writable_table(arguments.out)
     texts, server = read_texts(arguments.file), _endpoint(arguments, chat=not arguments.completions)
+    check_shown_texts(texts, arguments.families, arguments.file)
     dims = DIMENSION_DEFINITIONS if arguments.dims == ["all"] else arguments.dims
     asked = [(family, dim) for family in arguments.families for dim in dims]
     variants = tuple(WORDINGS) if arguments.variants == ["all"] else tuple(arguments.variants)
@@ -874,6 +891,23 @@ def _run_judge(arguments):
         write_scores(scores, arguments.out)
     if not _emitted_for_programs(scores, arguments):
         _print_judge(scores, variants, arguments)
+    _print_unanswered(scores.attrs["refused"], len(texts) * len(asked) * len(variants))
+    _print_spending(server, replies)
+
+
+def _require_writable_table(path):  # Before anything is asked and paid
+    if path and (Path(path).suffix not in (".parquet", ".csv") or Path(path).is_dir()):
+        raise ValueError(f"--out: scores are written to a .parquet or .csv file, not {path}")
+
+
+def _print_unanswered(refused, total):
+    reasons = [reason for of_samples in refused.values() for reason in of_samples.values()]
+    if reasons:
+        print(
+            f"{len(reasons)} of {total} requests got no reply and have no score: {reasons[0][:300]}. "
+            "The same command asks for them again",
+            file=sys.stderr,
+        )
 
 
 def _estimate_judge(server, asked, variants, texts, top, replies):
@@ -896,7 +930,7 @@ def _print_judge(scores, variants, arguments):
     print_table(_mean_by(scores, ["variant", "name"], "missing"), arguments)
     for name, reasons in scores.attrs["refused"].items():
         sample, reason = next(iter(reasons.items()))
-        print(f"  - {name}: {len(reasons)} texts refused, the first {sample!r}: {reason[:200]}")
+        print(f"  - {name}: {len(reasons)} texts without a reply, the first {sample!r}: {reason[:200]}")
     if len(variants) > 1:
         print_table(wording_effects(scores), arguments)
 

@@ -1,0 +1,138 @@
+"""Servers that are asked for too much, by strangers, or at an impossible address: `uetrust serve`."""
+
+import http.client
+import json
+import re
+import socket
+import threading
+import time
+from pathlib import Path
+
+from faults.harness import fault
+
+LLAMA = Path(__file__).parents[2] / "data" / "models" / "tiny-llama"
+GOOD = dict(model="tiny-llama", prompt="The council", max_tokens=3, temperature=0)
+
+
+def address(folder, seconds=30):
+    "Host and port that the command has printed."
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        printed = Path(f"{folder}.out")
+        if printed.exists() and (found := re.search(r"http://(.*):(\d+)/v1", printed.read_text())):
+            return found[1], int(found[2])
+        time.sleep(0.05)
+    raise TimeoutError(Path(f"{folder}.err").read_text())
+
+
+def post(folder, fields=(), headers=(), body=None):
+    "Status and message of one request."
+    _, port = address(folder)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    body = body or json.dumps(GOOD | dict(fields)).encode()
+    connection.request("POST", "/v1/completions", body, {"Content-Type": "application/json", **dict(headers)})
+    reply = connection.getresponse()
+    return reply.status, json.loads(reply.read()).get("error", {}).get("message", "")
+
+
+def serve(folder, *options):
+    return ["serve", LLAMA, "--port", "0", *options]
+
+
+def refused(status, text, **request):
+    "What a client sees: the request is refused within a second, and the next one is answered."
+
+    def meanwhile(folder):
+        post(folder)
+        start = time.monotonic()
+        found, message = post(folder, **request)
+        assert (found, text in message) == (status, True), (found, message)
+        assert time.monotonic() - start < 1.5 and post(folder)[0] == 200
+
+    return meanwhile
+
+
+def many_huge_prompts(folder):
+    "While 20 clients send 16 MB each, others are answered."
+    post(folder)
+    body = json.dumps(GOOD | dict(prompt="a " * 2**22)).encode()
+    threads = [threading.Thread(target=post, args=(folder, (), (), body), daemon=True) for _ in range(20)]
+    start = time.monotonic()
+    for thread in threads:
+        thread.start()
+    assert post(folder)[0] == 200 and time.monotonic() - start < 5
+    for thread in threads:
+        thread.join(20)
+
+
+def interrupted_at_work(folder):
+    _, port = address(folder)
+    body = json.dumps(GOOD | dict(max_tokens=200, n=8, temperature=1)).encode()
+    head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.sendall(head.encode() + body)
+    time.sleep(0.1)
+
+
+SEEN = dict(
+    answered=lambda folder: post(folder),
+    huge_prompt=refused(413, "a request may have", body=b"x" * 2**24),
+    long_prompt=refused(400, "could fit", fields=dict(prompt="a" * 2**17)),
+    many_texts=refused(400, "ask for", fields=dict(n=128, max_tokens=200)),
+    foreign_host=refused(400, "foreign", headers=dict(Host="evil.example")),
+    foreign_origin=refused(403, "other sites", headers=dict(Origin="http://evil.example")),
+    huge_prompts_of_many=many_huge_prompts,
+    interrupted=interrupted_at_work,
+)
+
+
+def quiet(folder, outcome):
+    assert outcome.err == "" and "Traceback" not in outcome.out
+
+
+def serving(folder, _):
+    return serve(folder)
+
+
+for name, seen in SEEN.items():
+    fault("right", meanwhile=seen, check=quiet, limit=60, cases={name: None})(serving)
+
+
+def warned(folder, outcome):
+    assert "warning: 0.0.0.0 can be reached from other machines" in outcome.err
+
+
+@fault("right", meanwhile=SEEN["answered"], check=warned, limit=60)
+def open_to_all(folder):
+    return serve(folder, "--host", "0.0.0.0")
+
+
+@fault("error", "--port", cases=dict(large=99999, negative=-1))
+def impossible_port(folder, port):
+    return serve(folder, f"--port={port}")
+
+
+TAKEN = socket.socket()
+
+
+@fault("error", "cannot listen at 127.0.0.1", "in use")
+def port_in_use(folder):
+    if TAKEN.getsockname()[1] == 0:
+        TAKEN.bind(("127.0.0.1", 0))
+        TAKEN.listen()
+    return serve(folder, "--port", TAKEN.getsockname()[1])
+
+
+@fault(
+    "error",
+    "cannot listen at",
+    "--host",
+    cases=dict(nobody="nowhere.invalid", words="a b", other="203.0.113.7"),
+)
+def impossible_host(folder, host):
+    return serve(folder, "--host", host)
+
+
+@fault("error", "nothing")
+def no_checkpoint(folder):
+    return ["serve", "./nothing"]
