@@ -283,12 +283,10 @@ def _ask_everything(endpoint, asked, texts, cache, variants, top, progress):
 
 
 def _without_unanswered(scores, entry, refused):
-    "Scores of a question; those of texts without a reply are missing, and the note says why."
-    reasons = scores["sample"].map(refused.get(entry.needs[0].partition("_")[2], {}))
-    notes = "the judge gave no reply: " + reasons.astype(str)
-    return scores.assign(
-        value=scores["value"].mask(reasons.notna()), note=scores["note"].mask(reasons.notna(), notes)
-    )
+    "Scores of a question; those of texts without a reply are missing, also where a parser gives a number."
+    lost = scores["sample"].isin(list(refused.get(entry.needs[0].partition("_")[2], {})))
+    notes = scores["note"].mask(lost, "the judge gave no reply")
+    return scores.assign(value=scores["value"].mask(lost), note=notes)
 
 
 def judge_scores(
