@@ -8,6 +8,9 @@ __all__ = ['DEFAULT_DECODING', 'HE2024_DECODING', 'DECODING_PRESETS', 'Decoding'
 
 # %% ../../nbs/04_generation/01_decoding.ipynb #cf6dd9f9
 from dataclasses import asdict, dataclass, replace
+from typing import Annotated
+
+from annotated_types import Ge, Gt, Le, Lt
 
 from ..core.store import value_digest
 
@@ -28,20 +31,25 @@ class Decoding:
     42
     """
 
-    samples: int = 10  # Sampled texts per source, K
-    beams: int = 0  # Beams kept per source; 0 means no beam search
-    max_new_tokens: int = 128  # Longest text, in tokens
+    samples: Annotated[int, Ge(0)] = 10  # Sampled texts per source, K
+    beams: Annotated[int, Ge(0)] = 0  # Beams kept per source; 0 means no beam search
+    max_new_tokens: Annotated[int, Ge(1)] = 128  # Longest text, in tokens
     # As transformers counts it: with the prompt for a causal model, where it has no effect
-    min_length: int = 0
-    temperature: float | None = 1.0  # Divides the logits; None takes the checkpoint's
-    top_p: float | None = 1.0  # Keep the most probable tokens up to this mass; None takes the checkpoint's
-    top_k: int | None = 0  # Keep so many tokens, 0 keeps all; None takes the checkpoint's, else 50
+    min_length: Annotated[int, Ge(0)] = 0
+    temperature: Annotated[float, Gt(0), Lt(float("inf"))] | None = (
+        1.0  # Divides the logits; None takes the checkpoint's
+    )
+    # Keep the most probable tokens up to this mass; None takes the checkpoint's
+    top_p: Annotated[float, Gt(0), Le(1)] | None = 1.0
+    top_k: Annotated[int, Ge(0)] | None = (
+        0  # Keep so many tokens, 0 keeps all; None takes the checkpoint's, else 50
+    )
     # For causal and chat models
     prompt: str = "Summarize the text below in one to three sentences. Give only the summary.\n\n{source}"
     # The same for sequence-to-sequence models, which were trained on the bare document
     document: str = "{source}"
     # Tokens of prompt and source together; the source is cut at its end to fit
-    max_prompt: int = 1024
+    max_prompt: Annotated[int, Ge(1)] = 1024
     seed: int = 42  # Text k of a sample depends on (seed, sample, k) and on nothing else
 
     def __post_init__(self):
@@ -50,7 +58,7 @@ class Decoding:
             "beams": self.beams < 0,
             "max_new_tokens": self.max_new_tokens < 1,
             "top_k": (self.top_k or 0) < 0,
-            "temperature": self.temperature is not None and self.temperature <= 0,
+            "temperature": self.temperature is not None and not 0 < self.temperature < float("inf"),
             "top_p": self.top_p is not None and not 0 < self.top_p <= 1,
         }
         if out_of_range := {name: getattr(self, name) for name, is_wrong in wrong.items() if is_wrong}:

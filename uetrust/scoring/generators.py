@@ -9,18 +9,23 @@ __all__ = ['GENERATOR_PASSES', 'COMPARISON_STEPS', 'VARIATION_SOURCES', 'Generat
 # %% ../../nbs/09_scoring/07_generators.ipynb #2e3ea68b
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_type_hints
+from typing import Annotated, get_type_hints
+
+from annotated_types import Ge, Le
 
 from ..core.checks import preview
 from uetrust.core.settings import (
     check_keys,
     inherited,
+    located_data,
     out_dir,
     parse_section,
     profile_settings,
     section,
     section_names,
+    value_error,
 )
+from ..data.datasets import dataset_problem
 from ..generation.decoding import Decoding, decoding_preset
 from ..nlg.likelihood import FAMILY_SCORES, NARCISSISM_MODELS
 from ..stats.table import ATTENTION_STATISTICS, PASSES, no_such_pass
@@ -52,17 +57,21 @@ class GeneratorSettings:
     endpoint: str = ""  # Address of a server, up to and with /v1
     serve: str = ""  # Checkpoint to put behind a local server
     key_env: str = ""  # Environment variable with the key of the endpoint
-    price_in: float = 0.0  # Per million prompt tokens
-    price_out: float = 0.0  # Per million tokens of text
-    budget: float = float("inf")  # In the currency of the prices
-    per_call: int = 0  # Texts per request; 0 asks for all at once, 1 suits a server that does not honour n
-    batch: int = 8  # Sources per batch
-    items: int = 0  # Sources at most; 0 takes all that the profile takes
+    price_in: Annotated[float, Ge(0)] = 0.0  # Per million prompt tokens
+    price_out: Annotated[float, Ge(0)] = 0.0  # Per million tokens of text
+    budget: Annotated[float, Ge(0)] = float("inf")  # In the currency of the prices
+    per_call: Annotated[int, Ge(0)] = (
+        0  # Texts per request; 0 asks for all at once, 1 suits a server that does not honour n
+    )
+    batch: Annotated[int, Ge(1), Le(10**6)] = 8  # Sources per batch
+    items: Annotated[int, Ge(0)] = 0  # Sources at most; 0 takes all that the profile takes
     passes: tuple[str, ...] = ()  # Of `GENERATOR_PASSES`, computed by the checkpoint itself
     compare: tuple[str, ...] = (
         COMPARISON_STEPS  # Of `COMPARISON_STEPS`, as far as the profile names a checkpoint
     )
-    beam_members: int = 10  # Members of the ensemble behind the pass 'beams'; the release had 1
+    beam_members: Annotated[int, Ge(1), Le(1000)] = (
+        10  # Members of the ensemble behind the pass 'beams'; the release had 1
+    )
     # Key of `uetrust.nlg.likelihood.FAMILY_SCORES`: how it judges summaries in the study self_bias; '' only
     # writes
     likelihood: str = ""
@@ -136,10 +145,10 @@ def generator_settings(
     given = _given(name)
     own = {
         key: kind
-        for key, kind in get_type_hints(GeneratorSettings).items()
+        for key, kind in get_type_hints(GeneratorSettings, include_extras=True).items()
         if key not in ("name", "decoding")
     }
-    drawing = get_type_hints(Decoding)
+    drawing = get_type_hints(Decoding, include_extras=True)
     types = own | drawing | {"preset": str}
     check_keys("generator", name, given, types)
     values = parse_section("generator", name, given, types)
@@ -147,8 +156,12 @@ def generator_settings(
     section_name = f"settings.ini [generator.{name}]"
     _check_steps(found, section_name)
     _check_values(found, section_name)
-    basis = decoding_preset(given.get("preset", "default"))
-    return replace(found, decoding=replace(basis, **{key: values[key] for key in values if key in drawing}))
+    drawn = {key: values[key] for key in values if key in drawing}
+    try:
+        decoding = replace(decoding_preset(given.get("preset") or "default"), **drawn)
+    except (ValueError, LookupError) as e:
+        raise ValueError(f"{section_name}: {e}") from None
+    return replace(found, decoding=decoding)
 
 
 def check_settings():
@@ -225,11 +238,11 @@ class BankPlan:
 
 
 def _at_most(data, most):
-    "Name of a dataset such as 'bulletin:test:100' with its number of items limited."
+    "Name of a dataset such as 'bulletin:test:100', or of a file, with its number of items limited."
     if not (data and most):
         return data
     dataset, _, items = data.rpartition(":")
-    return f"{dataset}:{min(int(items), most)}"
+    return f"{dataset}:{min(int(items), most)}" if items.isdigit() else f"{data}:{most}"
 
 
 def bank_plan(
@@ -245,13 +258,19 @@ def bank_plan(
     data, made_by = section("dataset", dataset), generator_settings(generator_name)
     if name not in sampled:
         made_by = greedy_only(made_by)
+
+    def texts(key):
+        if problem := dataset_problem(located := located_data(data.get(key, ""))):
+            raise value_error("dataset", dataset, key, data[key], problem)
+        return located
+
     return BankPlan(
         profile_name,
         dataset,
         made_by,
-        _at_most(_at_most(data["data"], options.items), made_by.items),
-        _at_most(data.get("train", ""), options.train_items),
-        _at_most(data.get("background", ""), options.train_items),
+        _at_most(_at_most(texts("data"), options.items), made_by.items),
+        _at_most(texts("train"), options.train_items),
+        _at_most(texts("background"), options.train_items),
         options.nli,
         options.encoder,
         options.tagger,
