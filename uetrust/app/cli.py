@@ -438,12 +438,14 @@ def _run_generate(arguments):
 
     from uetrust.data.datasets import load_samples
     from uetrust.generation.bank import read_bank
-    from uetrust.generation.decoding import decoding_preset
+    from uetrust.generation.decoding import check_decoding_size, decoding_preset
 
     options = ("samples", "max_new_tokens", "seed")
     given = {name: value for name in options if (value := getattr(arguments, name)) is not None}
     settings = replace(decoding_preset(arguments.preset), **given)
     sources, dataset = load_samples(arguments.data), Path(arguments.data.split(":")[0]).stem
+    if not arguments.dry_run:
+        check_decoding_size(settings, len(sources), arguments.batch)
     if not (arguments.resume or arguments.dry_run):
         Store(arguments.folder, "bank").clear()
     generate = _generate_by_server if arguments.endpoint else _generate_by_checkpoint

@@ -33,14 +33,14 @@ class Undefined(Exception):
 
 # %% ../../nbs/01_core/01_checks.ipynb #94792bf4
 _MACHINE_REMEDIES = {
-    errno.ENOSPC: "the disk is full: free some space and run the same command again; what was finished is kept",
+    errno.ENOSPC: "the disk is full: free some space and run the same command again; what is finished stays",
     errno.EDQUOT: "the disk quota is used up: free some space and run the same command again",
     errno.EROFS: "it lies on a read-only disk: choose a folder that can be written",
     errno.EACCES: "it may not be read or written: change its rights or choose another folder",
     errno.EPERM: "it may not be changed: change its rights or choose another folder",
     errno.EISDIR: "this is a folder, and a file is needed",
     errno.ENOTDIR: "a part of this path is a file, and a folder is needed",
-    errno.EFBIG: "the file would be larger than allowed: raise the limit with `ulimit -f`, or write elsewhere",
+    errno.EFBIG: "the file would be larger than allowed: raise the limit with `ulimit -f`",
     errno.EIO: "the disk could not be read or written: check it, then run the same command again",
     errno.EMFILE: "too many files are open: raise the limit of open files with `ulimit -n`",
     errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
@@ -67,7 +67,7 @@ def memory_problem(
     there = available_memory()
     if needed <= there:
         return ""
-    return f"{what} would need about {needed / 1e9:,.3g} GB of memory, and {there / 1e9:,.3g} GB are free: ask for less"
+    return f"{what} would need about {needed / 1e9:,.3g} GB of memory, and {there / 1e9:,.3g} GB are free"
 
 
 def _machine_error(error):  # The file, if the error names one, and the remedy

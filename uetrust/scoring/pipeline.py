@@ -12,6 +12,7 @@ from pathlib import Path
 from ..core.settings import resolve_checkpoint
 from ..core.store import Store, library_versions
 from ..data.datasets import load_samples
+from ..generation.decoding import check_decoding_size
 from .generators import bank_plan
 from ..stats.table import ATTENTION_STATISTICS, PASSES
 
@@ -248,6 +249,7 @@ def run_pipeline(
     if not resume:
         clear_bank(job.folder)
     sources = load_samples(job.data)
+    check_decoding_size(job.generator.decoding, len(sources), job.generator.batch)
     tokenizer = (_black_box if job.generator.black_box else _white_box)(job, sources, progress)
     _compare(job, sources, tokenizer, progress)
     return job.folder
