@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..core.settings import resolve_checkpoint
-from ..core.store import Store, library_versions
+from ..core.store import Store, library_versions, lock_folder
 from ..data.datasets import load_samples
 from ..generation.decoding import check_decoding_size
 from .generators import bank_plan
@@ -246,10 +246,11 @@ def run_pipeline(
     >>> run_pipeline("smoke", "bulletin--tiny-bart")  # doctest: +SKIP
     """
     job = bank_plan(profile_name, name)
-    if not resume:
-        clear_bank(job.folder)
     sources = load_samples(job.data)
     check_decoding_size(job.generator.decoding, len(sources), job.generator.batch)
-    tokenizer = (_black_box if job.generator.black_box else _white_box)(job, sources, progress)
-    _compare(job, sources, tokenizer, progress)
+    with lock_folder(job.folder):
+        if not resume:
+            clear_bank(job.folder)
+        tokenizer = (_black_box if job.generator.black_box else _white_box)(job, sources, progress)
+        _compare(job, sources, tokenizer, progress)
     return job.folder
