@@ -49,32 +49,32 @@ def add(section, line):
     return f"[{section}]\n", f"[{section}]\n{line}\n"
 
 
-@fault("right")
+@fault("right", limit=60)
 def the_project_as_it_should_be(folder):
     return project(folder)
 
 
-@fault("right")
+@fault("right", limit=60)
 def a_byte_order_mark(folder):
     return project(folder, b"\xef\xbb\xbf" + INI.encode())
 
 
-@fault("right")
+@fault("right", limit=60)
 def windows_line_ends(folder):
     return project(folder, INI.replace("\n", "\r\n"))
 
 
-@fault("right", cases={"items": ("profile.p", "items = 1"), "nothing": ("profile.p", "items =")})
+@fault("right", limit=60, cases={"items": ("profile.p", "items = 1"), "nothing": ("profile.p", "items =")})
 def a_file_with_a_number_of(folder, given):
     return changed(folder, add(*given))
 
 
-@fault("right")
+@fault("right", limit=60)
 def a_percent_sign_in_a_prompt(folder):
     return changed(folder, ("prompt = {source}", "prompt = %s 100 % %(x)s {source}"))
 
 
-@fault("right")
+@fault("right", limit=60)
 def the_same_file_from_a_folder_below(folder):
     project(folder)
     (folder / "nbs" / "settings.ini").mkdir()
@@ -231,12 +231,12 @@ def a_dataset_without_data(folder):
     return changed(folder, ("data = mine.csv\n", ""))
 
 
-@fault("error", "focus", "dataset.mine", "train")
+@fault("error", "focus", "dataset.mine", "train", limit=30)
 def the_pass_focus_without_training_texts(folder):
     return changed(folder, ("passes = conditional", "passes = conditional focus"))
 
 
-@fault("error", "tiny-encoder", "entailment")
+@fault("error", "tiny-encoder", "entailment", limit=30)
 def an_nli_model_of_another_kind(folder):
     return changed(folder, ("nli =\n", f"nli = {REPOSITORY}/data/models/tiny-encoder\n"))
 
@@ -274,12 +274,12 @@ def a_study_that_is_not_there(folder):
     return ["rules", "p"]
 
 
-@fault("right", cases={name: name for name in ("0", "1")})
+@fault("right", limit=60, cases={name: name for name in ("0", "1")})
 def drawn_texts(folder, number):
     return changed(folder, ("samples = 1", f"samples = {number}"))
 
 
-@fault("either", "samples", "sample_hidden")
+@fault("right", limit=60)
 def no_drawn_texts_and_a_pass_over_them(folder):
     return project(
         folder, INI.replace("samples = 1", "samples = 0").replace("conditional", "conditional sample_hidden")

@@ -28,16 +28,17 @@ def notebook_defaults(
     nb,  # Notebook with a cell tagged 'parameters'
 ) -> dict:  # Name -> default, as text
     "What a notebook can be told."
+    _check_notebook(Path(nb))
     import papermill as pm
 
-    _check_notebook(Path(nb))
+    assigned = _assigned(nb)
     known = {name: about["default"] for name, about in pm.inspect_notebook(str(nb)).items()}
     if not known:
         raise ValueError(
             f"{Path(nb).name} has no cell tagged 'parameters', "
             "so its defaults would win over the given values"
         )
-    if lost := [name for name in _assigned(nb) if name not in known]:
+    if lost := [name for name in assigned if name not in known]:
         raise ValueError(
             f"{Path(nb).name} cannot be told {' or '.join(lost)}: papermill passes over a parameter "
             "with a second = in its line, also in the comment. Say it without"
@@ -51,12 +52,14 @@ def _check_notebook(nb):  # A file of JSON in the format 4, or an error that nam
         raise FileNotFoundError(f"there is no notebook {nb}")
     try:
         found = json.loads(nb.read_text(encoding="utf-8-sig"))
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise ValueError(f"{nb} is no notebook: not JSON ({e}). {remedy}") from None
     if not isinstance(found, dict) or not isinstance(found.get("cells"), list):
         raise ValueError(f"{nb} is no notebook of the format 4: it has no list of cells. {remedy}")
     if found.get("nbformat") != 4:
         raise ValueError(f"{nb} has the format {found.get('nbformat')!r}, and 4 is needed. {remedy}")
+    if not dict(found.get("metadata") or {}).get("kernelspec"):
+        raise ValueError(f"{nb} names no kernel (metadata.kernelspec). {remedy}")
     import nbformat
 
     try:
@@ -68,7 +71,11 @@ def _check_notebook(nb):  # A file of JSON in the format 4, or an error that nam
 def _assigned(nb):  # Names that the cell of parameters gives a value
     cells = json.loads(Path(nb).read_text(encoding="utf-8"))["cells"]
     code = ["".join(cell["source"]) for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
-    lines = [node for node in ast.parse("\n".join(code)).body if isinstance(node, ast.Assign)]
+    try:
+        parsed = ast.parse("\n".join(code))
+    except SyntaxError as e:
+        raise ValueError(f"{nb}: the cell of parameters is no Python: line {e.lineno}: {e.msg}") from None
+    lines = [node for node in parsed.body if isinstance(node, ast.Assign)]
     return [target.id for node in lines for target in node.targets]
 
 
@@ -124,12 +131,12 @@ def run_notebook(
     >>> from uetrust import run_notebook
     >>> run_notebook("nbs/experiments/people/01_human.ipynb", "human.ipynb", {"draws": 100})  # doctest: +SKIP
     """
-    import papermill as pm
-    from nbclient.exceptions import DeadKernelError
-
     nb, target = Path(nb).absolute(), Path(target).absolute()
     _check_target(nb, target)
     values = _values(nb, params or {})
+    import papermill as pm
+    from nbclient.exceptions import DeadKernelError
+
     target.parent.mkdir(parents=True, exist_ok=True)
     partial, failed = (target.with_suffix(f".{end}.ipynb") for end in ("partial", "failed"))
     failed.unlink(missing_ok=True)

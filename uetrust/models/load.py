@@ -272,7 +272,7 @@ def _model_folder(name):  # A folder, checked for what loading needs; None for a
 def _check_config(path):  # An object of JSON with the name of an architecture, and no code from elsewhere
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise BadCheckpoint(f"{path} is not JSON ({e}). {_COPY_AGAIN}") from None
     if not isinstance(config, dict):
         raise BadCheckpoint(f"{path} holds a {type(config).__name__}, not an object. {_COPY_AGAIN}")
