@@ -166,8 +166,8 @@ def _manifest_problem(found):  # '' when the content of a JSON file describes a 
         return f"it holds a {type(found).__name__}, not an object"
     if missing := [key for key in ("about", "n", "size") if key not in found]:
         return f"it lacks {', '.join(missing)}"
-    if not isinstance(found["about"], dict):
-        return f"about should be an object, found {found['about']!r:.60}"
+    if not isinstance(found["about"], dict) or not found["about"]:
+        return f"about should be an object that says how it was made, found {found['about']!r:.60}"
     numbers = {key: found[key] for key in ("n", "size")}
     if bad := [
         f"{key} = {value!r:.60}" for key, value in numbers.items() if type(value) is not int or value < 1
