@@ -18,7 +18,7 @@ import pandas as pd
 from .. import __version__
 from .user_table import read_scores, require_columns, user_table
 from ..core.checks import error_line, preview, printable
-from ..core.store import Store
+from ..core.store import Store, lock_folder
 from ..core.tables import csv_text
 from ..stats.names import texts_folder
 from ..stats.table import PASSES
@@ -343,12 +343,9 @@ def _add_cells(command):
 
 # %% ../../nbs/15_app/03_cli.ipynb #2fa3f582
 def _run_run(arguments):
-    from uetrust.app.notebooks import RunFailed, missing_data_note, run_notebook, typed_values
+    from uetrust.app.notebooks import missing_data_note, run_notebook, typed_values
 
-    try:
-        done = run_notebook(arguments.notebook, arguments.target, typed_values(arguments.params))
-    except RunFailed as e:
-        raise SystemExit(f"FAILED {e}") from None
+    done = run_notebook(arguments.notebook, arguments.target, typed_values(arguments.params))
     missing = missing_data_note(done)
     if missing.exists():
         print(f"{done.name} ended early: {missing.read_text().strip()}")
@@ -446,18 +443,22 @@ def _run_generate(arguments):
 
     from uetrust.data.datasets import load_samples
     from uetrust.generation.bank import read_bank
-    from uetrust.generation.decoding import decoding_preset
+    from uetrust.generation.decoding import check_decoding_size, decoding_preset
 
     options = ("samples", "max_new_tokens", "seed")
     given = {name: value for name in options if (value := getattr(arguments, name)) is not None}
     settings = replace(decoding_preset(arguments.preset), **given)
     sources, dataset = load_samples(arguments.data), Path(arguments.data.split(":")[0]).stem
-    if not (arguments.resume or arguments.dry_run):
-        Store(arguments.folder, "bank").clear()
-    generate = _generate_by_server if arguments.endpoint else _generate_by_checkpoint
-    generate(arguments, sources, settings, dataset)
     if not arguments.dry_run:
-        _print_bank(read_bank(arguments.folder), arguments)
+        check_decoding_size(settings, len(sources), arguments.batch)
+    generate = _generate_by_server if arguments.endpoint else _generate_by_checkpoint
+    if arguments.dry_run:
+        return generate(arguments, sources, settings, dataset)
+    with lock_folder(arguments.folder):
+        if not arguments.resume:
+            Store(arguments.folder, "bank").clear()
+        generate(arguments, sources, settings, dataset)
+    _print_bank(read_bank(arguments.folder), arguments)
 
 
 def _print_bank(bank, arguments):
@@ -567,12 +568,13 @@ def _run_read(arguments):
             texts_folder(arguments.folder),
             Path(arguments.folder, arguments.read),
         )
-    if not arguments.resume:
-        Store(arguments.folder, "readings").clear()
     settings = settings_from_record(Store(arguments.bank, "bank").manifest()["about"]["settings"])
     sources, model = load_samples(arguments.data), load_model(arguments.model, arguments.revision)
     which = get_pass(arguments.read)
-    compute_likelihoods(arguments.folder, arguments.bank, sources, model, which, settings, arguments.read)
+    with lock_folder(arguments.folder):
+        if not arguments.resume:
+            Store(arguments.folder, "readings").clear()
+        compute_likelihoods(arguments.folder, arguments.bank, sources, model, which, settings, arguments.read)
     _print_statistics(read_statistics(arguments.folder), which, arguments)
 
 
@@ -638,10 +640,11 @@ def _run_compare(arguments):
         steps[arguments.nli] = dict(entailments=compute_entailments, sentences=compute_sentence_entailments)
     if arguments.encoder:
         steps.setdefault(arguments.encoder, {})["embeddings"] = compute_embeddings
-    for checkpoint, computed in steps.items():
-        model = load_model(resolve_checkpoint(checkpoint))
-        for name, compute in computed.items():
-            print(f"ok {compute(Path(arguments.folder, name), texts, model)}")
+    with lock_folder(arguments.folder):
+        for checkpoint, computed in steps.items():
+            model = load_model(resolve_checkpoint(checkpoint))
+            for name, compute in computed.items():
+                print(f"ok {compute(Path(arguments.folder, name), texts, model)}")
 
 
 @_subcommand(

@@ -12,13 +12,15 @@ import json
 import os
 import sys
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
 
+from ..core.checks import Stopped
 from ..core.settings import out_dir, profile, profile_settings, root
 
 # %% ../../nbs/15_app/01_notebooks.ipynb #7d3a3ce1
-class RunFailed(RuntimeError):
+class RunFailed(Stopped):
     "A notebook raised an error; the message names the cell's error and the file that shows it."
 
 
@@ -26,15 +28,17 @@ def notebook_defaults(
     nb,  # Notebook with a cell tagged 'parameters'
 ) -> dict:  # Name -> default, as text
     "What a notebook can be told."
+    _check_notebook(Path(nb))
     import papermill as pm
 
+    assigned = _assigned(nb)
     known = {name: about["default"] for name, about in pm.inspect_notebook(str(nb)).items()}
     if not known:
         raise ValueError(
             f"{Path(nb).name} has no cell tagged 'parameters', "
             "so its defaults would win over the given values"
         )
-    if lost := [name for name in _assigned(nb) if name not in known]:
+    if lost := [name for name in assigned if name not in known]:
         raise ValueError(
             f"{Path(nb).name} cannot be told {' or '.join(lost)}: papermill passes over a parameter "
             "with a second = in its line, also in the comment. Say it without"
@@ -42,10 +46,36 @@ def notebook_defaults(
     return known
 
 
+def _check_notebook(nb):  # A file of JSON in the format 4, or an error that names it
+    remedy = "Save it again from Jupyter, or take it from the repository"
+    if not nb.is_file():
+        raise FileNotFoundError(f"there is no notebook {nb}")
+    try:
+        found = json.loads(nb.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as e:
+        raise ValueError(f"{nb} is no notebook: not JSON ({e}). {remedy}") from None
+    if not isinstance(found, dict) or not isinstance(found.get("cells"), list):
+        raise ValueError(f"{nb} is no notebook of the format 4: it has no list of cells. {remedy}")
+    if found.get("nbformat") != 4:
+        raise ValueError(f"{nb} has the format {found.get('nbformat')!r}, and 4 is needed. {remedy}")
+    if not dict(found.get("metadata") or {}).get("kernelspec"):
+        raise ValueError(f"{nb} names no kernel (metadata.kernelspec). {remedy}")
+    import nbformat
+
+    try:
+        nbformat.validate(found)
+    except nbformat.ValidationError as e:
+        raise ValueError(f"{nb} is no valid notebook: {str(e).splitlines()[0]}. {remedy}") from None
+
+
 def _assigned(nb):  # Names that the cell of parameters gives a value
     cells = json.loads(Path(nb).read_text(encoding="utf-8"))["cells"]
     code = ["".join(cell["source"]) for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
-    lines = [node for node in ast.parse("\n".join(code)).body if isinstance(node, ast.Assign)]
+    try:
+        parsed = ast.parse("\n".join(code))
+    except SyntaxError as e:
+        raise ValueError(f"{nb}: the cell of parameters is no Python: line {e.lineno}: {e.msg}") from None
+    lines = [node for node in parsed.body if isinstance(node, ast.Assign)]
     return [target.id for node in lines for target in node.targets]
 
 
@@ -53,17 +83,30 @@ def typed_values(
     pairs: list,  # 'name=value' as written on a command line
 ) -> dict:  # Values as YAML understands them: 3 is a number, true a truth value
     "Parameters from a command line."
-    import yaml
-
     if bad := [pair for pair in pairs if "=" not in pair]:
         raise ValueError(f"parameters are written name=value, got {bad}")
-    return {name: yaml.safe_load(value) for name, value in (pair.split("=", 1) for pair in pairs)}
+    return {name: _typed(name, value) for name, value in (pair.split("=", 1) for pair in pairs)}
+
+
+def _typed(name, text):  # A value of JSON
+    import yaml
+
+    try:
+        value = yaml.safe_load(text)
+        return json.loads(json.dumps(value, allow_nan=True))
+    except yaml.YAMLError as e:
+        why = f"this is no YAML ({str(getattr(e, 'problem', None) or e).splitlines()[0]})"
+    except (TypeError, ValueError, RecursionError):
+        why = f"a {type(value).__name__} cannot be told to a notebook"
+    raise ValueError(f"{name} = {text[:80]!r}: {why}; quote a text, as in {name}=\"'...'\"")
 
 
 def _values(nb, params):  # What the notebook is told: parameters given, and settings of the profile
     known = notebook_defaults(nb)
     if bad := set(params) - set(known):
-        raise ValueError(f"{nb.name} has no parameter {sorted(bad)}; it has {sorted(known)}")
+        near = [other for name in sorted(bad) for other in get_close_matches(name, known, 1)]
+        meant = f"; did you mean {' and '.join(map(repr, near))}?" if near else ""
+        raise ValueError(f"{nb.name} has no parameter {sorted(bad)}; it has {sorted(known)}{meant}")
     settings = profile(params.get("profile", "smoke"))
     from_profile = typed_values([f"{name}={text}" for name, text in settings.items() if name in known])
     return json.loads(json.dumps(from_profile | params))  # Refuses what JSON cannot carry
@@ -88,10 +131,12 @@ def run_notebook(
     >>> from uetrust import run_notebook
     >>> run_notebook("nbs/experiments/people/01_human.ipynb", "human.ipynb", {"draws": 100})  # doctest: +SKIP
     """
-    import papermill as pm
-
     nb, target = Path(nb).absolute(), Path(target).absolute()
+    _check_target(nb, target)
     values = _values(nb, params or {})
+    import papermill as pm
+    from nbclient.exceptions import DeadKernelError
+
     target.parent.mkdir(parents=True, exist_ok=True)
     partial, failed = (target.with_suffix(f".{end}.ipynb") for end in ("partial", "failed"))
     failed.unlink(missing_ok=True)
@@ -104,9 +149,26 @@ def run_notebook(
             _end_here(partial, e.evalue, missing_data_note(target))
         else:
             os.replace(partial, failed)
-            raise RunFailed(f"{target.name}: {e.ename}: {e.evalue} (see {failed})") from None
+            said = (str(e.evalue).strip().splitlines() or [""])[-1]
+            cell = f"cell {e.cell_index + 1}"
+            raise RunFailed(f"FAILED {target.name}: {e.ename}: {said} ({cell}, see {failed})") from e
+    except DeadKernelError as e:
+        os.replace(partial, failed)
+        raise RunFailed(
+            f"FAILED {target.name}: the process that runs its cells ended, as when memory is out or a "
+            f"cell ends it. {failed} shows how far it came"
+        ) from e
     os.replace(partial, target)
     return target
+
+
+def _check_target(nb, target):  # Refused before any cell runs
+    if target.suffix != ".ipynb":
+        raise ValueError(f"{target}: the executed notebook goes to a file that ends in .ipynb")
+    if target.is_dir():
+        raise ValueError(f"{target} is a folder: name a file in it, such as {target / nb.name}")
+    if target.resolve() == nb.resolve():
+        raise ValueError(f"{nb} would be overwritten by its own output: name another target")
 
 
 def missing_data_note(

@@ -12,7 +12,6 @@ import csv
 import gzip
 import json
 import math
-import os
 import re
 import sys
 import zlib
@@ -21,7 +20,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from .checks import preview
+from .checks import available_memory, preview
 from .settings import atomic_write
 
 # %% ../../nbs/01_core/10_tables.ipynb #53b03c9f
@@ -78,7 +77,7 @@ def check_unpacked(
     path: Path,  # File, for the error
 ):
     "Refuse a packed file that would need more than a quarter of the free memory."
-    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    available = available_memory()
     if size > available / 4:
         raise ValueError(
             f"{path.name} would unpack to {size / 1e9:.1f} GB or more, and {available / 1e9:.1f} GB are "

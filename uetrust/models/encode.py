@@ -101,14 +101,15 @@ NLI_SYNONYMS = {"refutes": "contradiction", "not enough info": "neutral", "suppo
 
 def nli_order(
     names: dict,  # id2label of a configuration
+    model: str = "the checkpoint",  # Its name, for the message
 ) -> list:  # Positions of contradiction, neutral, entailment
     "Positions of the three NLI classes among a checkpoint's classes, by their names."
     lower = {str(name).lower(): int(position) for position, name in names.items()}
     positions = {NLI_SYNONYMS.get(name, name): position for name, position in lower.items()}
     if set(positions) != set(NLI_CLASSES):
         raise ValueError(
-            f"labels of an NLI model should be {preview(NLI_CLASSES)}, found {preview(lower)}. "
-            "Set id2label in its config.json"
+            f"labels of an NLI model should be {preview(NLI_CLASSES)}, found {preview(lower)} in {model}. "
+            "Name an NLI model, or set id2label in its config.json"
         )
     return [positions[name] for name in NLI_CLASSES]
 
@@ -120,7 +121,7 @@ def nli_logits(
     # Logits [N, 3] of contradiction, neutral, entailment; tokens that did not fit [N]
 ) -> tuple[np.ndarray, np.ndarray]:
     "NLI logits of pairs of texts: does the hypothesis follow from the premise?"
-    order = nli_order(model.model.config.id2label)
+    order = nli_order(model.model.config.id2label, model.id)
     return encode_texts(
         model,
         [tuple(pair) for pair in pairs],

@@ -6,13 +6,15 @@
 __all__ = ['clear_bank', 'run_pipeline']
 
 # %% ../../nbs/09_scoring/08_pipeline.ipynb #f6689bd9
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 from ..core.settings import resolve_checkpoint
-from ..core.store import Store, library_versions
+from ..core.store import Store, library_versions, lock_folder
 from ..data.datasets import load_samples
-from .generators import bank_plan
+from ..generation.decoding import check_decoding_size
+from .generators import bank_plan, steps_without_samples
 from ..stats.table import ATTENTION_STATISTICS, PASSES
 
 # %% ../../nbs/09_scoring/08_pipeline.ipynb #e0a9ffcb
@@ -224,6 +226,15 @@ def clear_bank(
         scores.unlink()
 
 
+def _possible(job):  # Plan without the steps that read drawn texts, when none are drawn
+    generator, lost = steps_without_samples(job.generator)
+    relevance = tuple(kind for kind in job.relevance if kind != "sample" or generator.decoding.samples)
+    if lost:
+        where = f"settings.ini [generator.{generator.name}] samples = 0"
+        print(f"note: {where}: {', '.join(lost)} left out, which read drawn texts", file=sys.stderr)
+    return replace(job, generator=generator, relevance=relevance)
+
+
 def run_pipeline(
     profile_name: str,  # Of settings.ini
     name: str,  # 'bulletin--tiny-bart'
@@ -244,10 +255,12 @@ def run_pipeline(
     >>> from uetrust import run_pipeline
     >>> run_pipeline("smoke", "bulletin--tiny-bart")  # doctest: +SKIP
     """
-    job = bank_plan(profile_name, name)
-    if not resume:
-        clear_bank(job.folder)
+    job = _possible(bank_plan(profile_name, name))
     sources = load_samples(job.data)
-    tokenizer = (_black_box if job.generator.black_box else _white_box)(job, sources, progress)
-    _compare(job, sources, tokenizer, progress)
+    check_decoding_size(job.generator.decoding, len(sources), job.generator.batch)
+    with lock_folder(job.folder):
+        if not resume:
+            clear_bank(job.folder)
+        tokenizer = (_black_box if job.generator.black_box else _white_box)(job, sources, progress)
+        _compare(job, sources, tokenizer, progress)
     return job.folder
