@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uetrust.core.settings import atomic_write
 from uetrust.core.store import BadShard, canonical_json, shard_provenance, value_digest
 from uetrust.generation.bank import (
     bank_from_file,
@@ -198,6 +199,23 @@ def test_a_write_that_breaks_off_leaves_nothing_behind(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_file_is_replaced_in_one_step(tmp_path):
+    "Whoever reads meets the old text or the new one, never a part: the old file is not written to."
+    path = tmp_path / "notes.txt"
+    path.write_text("old and whole")
+    reader = path.open()
+    with atomic_write(path) as temporary:
+        temporary.write_text("ne")
+        assert path.read_text() == "old and whole"
+        temporary.write_text("new")
+    assert path.read_text() == "new" and reader.read() == "old and whole"
+    with pytest.raises(KeyboardInterrupt), atomic_write(path) as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+    assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]
+    reader.close()
+
+
 # Damage and strangers
 
 
@@ -273,6 +291,12 @@ def test_a_changed_source_is_noticed(bank):
     )
     with pytest.raises(BadShard, match="00001.parquet does not belong to this bank: sources"):
         missing_shards(bank, changed, ABOUT, 3)
+
+
+def test_a_changed_name_of_a_source_is_noticed(bank):
+    renamed = SAMPLES.assign(id=["another" if i == 4 else name for i, name in enumerate(SAMPLES["id"])])
+    with pytest.raises(BadShard, match="00001.parquet does not belong to this bank: sources"):
+        missing_shards(bank, renamed, ABOUT, 3)
 
 
 def test_a_folder_made_otherwise_is_refused_before_anything_changes(bank):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from uetrust.core.checks import Undefined
+from uetrust.core.checks import Undefined, align_samples, check_scale
 from uetrust.data.loaders import undo_sort
 from uetrust.evaluation.cells import (
     PRRCells,
@@ -22,6 +22,7 @@ from uetrust.evaluation.cells import (
     prr_standard_error,
 )
 from uetrust.evaluation.he2024 import merge_duplicates, released_prr
+from uetrust.evaluation.multiple import benjamini_hochberg, holm
 from uetrust.evaluation.prr import PRR, prr, prr_bootstrap, prr_difference, prr_table, rejection_curve
 from uetrust.evaluation.resample import (
     bootstrap_counts,
@@ -709,7 +710,58 @@ def test_digits_that_were_lost_are_told(factor, shift, steps):
     assert "steps" not in prr(np.linspace(0, 1, 30) + 2.0**30, np.arange(30.0)).note
 
 
+def test_intervals_hold_95_percent():
+    "1.96 is the 97.5 % quantile of the normal distribution, 1.645 the 95 % one."
+    from scipy.stats import norm
+
+    z = norm.ppf(0.975)
+    assert atanh_interval(np.array(0.0), np.array(0.1)) == pytest.approx(
+        (-np.tanh(z / 10), np.tanh(z / 10)), rel=1e-4
+    )
+    curve = rejection_curve([1.0, 2, 4, 8, 16], [1.0, 2, 3, 4, 5])
+    for kept, row in enumerate(curve.itertuples(), 1):
+        means = [np.mean(some) for some in itertools.combinations(16 - np.array([1.0, 2, 4, 8, 16]), kept)]
+        assert (row.random_lo, row.random_hi) == pytest.approx(
+            (np.mean(means) - z * np.std(means), np.mean(means) + z * np.std(means)), rel=1e-3
+        )
+
+
 # -- tables, missing values, mistakes
+
+
+def test_one_missing_pair_is_told():
+    quality, uncertainty = pd.Series([1.0, np.nan, 3, 4, 5]), pd.Series([5.0, 4, 3, 2, 1])
+    assert prr(quality, uncertainty).note.startswith("1 of 5 pairs missing")
+    assert "missing" not in prr(quality.fillna(2), uncertainty).note
+
+
+def test_a_sample_that_one_table_lacks_is_a_missing_pair():
+    quality = pd.Series([1.0, 2, 3, 4], list("abcd"))
+    got = prr(quality, pd.Series([3.0, 2, 1, 4], list("dcbx")))
+    assert got.n == 3 and got.note.startswith("2 of 5 pairs missing")
+    left, right = align_samples(quality.to_frame("q"), pd.DataFrame({"u": [1.0, 2]}, ["d", "x"]))
+    assert list(left.index) == list(right.index) == list("abcdx")
+    assert left["q"].isna().tolist() == [False] * 4 + [True] and right["u"].isna().sum() == 3
+
+
+def test_q_is_holm_s_unless_asked_otherwise():
+    rng = np.random.default_rng(8)
+    scores = pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd"))
+    table = prr_table(scores[["a", "b"]], scores + 0.2 * rng.normal(size=(80, 4)))
+    np.testing.assert_array_equal(table.q, holm(table.p))
+    assert (benjamini_hochberg(table.p) < table.q).any()
+    asked = prr_table(scores[["a", "b"]], scores, adjust="bh")
+    np.testing.assert_array_equal(asked.q, benjamini_hochberg(asked.p))
+
+
+@pytest.mark.parametrize("value", [0.5, 10.5, np.nextafter(10, 11), np.nextafter(1, 0)])
+def test_a_score_off_either_end_of_its_scale_is_an_error(value):
+    quality = pd.Series([8.0, value, 9, 1, 10], list("vwxyz"), name="judge")
+    with pytest.raises(ValueError, match=r"'judge' lies off its scale \[1, 10\] for 1 of 5 samples: w = "):
+        check_scale(quality, 1, 10)
+    with pytest.raises(ValueError, match="off its scale"):
+        prr(quality, pd.Series(range(5), list("vwxyz"), dtype=float), scale=(1, 10))
+    check_scale(quality.drop("w"), 1, 10)
 
 
 def test_table_equals_single_cells_and_counts_missing_pairs():

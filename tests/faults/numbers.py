@@ -125,3 +125,16 @@ def many_clusters(folder):
         *["prr", "scores.csv", "--quality", "quality", "--uncertainty", "msp"],
         *["--clusters", "document", "--json"],
     ]
+
+
+@fault(
+    "error",
+    "quality",
+    "off its scale [1.0, 5.0]",
+    "s4 =",
+    cases={"above": 5.5, "far above": 99, "below": 0.5},
+)
+def score_off_its_declared_scale(folder, score):
+    quality = np.arange(12.0) % 5 + 1
+    quality[4] = score
+    return table(folder, quality, UNCERTAINTY, "--scale", "quality=1:5")
