@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uetrust.core.settings import atomic_write
-from uetrust.core.store import BadShard, canonical_json, shard_provenance, value_digest
+from uetrust.core.store import BadShard, Store, canonical_json, shard_provenance, value_digest
 from uetrust.generation.bank import (
     bank_from_file,
     bank_provenance,
@@ -133,6 +133,17 @@ def test_same_texts_make_the_same_bytes_in_any_order_of_rows_shards_and_workers(
     for worker in (2, 0, 1):
         fill_bank(other, SAMPLES, ABOUT, lambda part: echo(part)[::-1], 3, (worker, 3), progress=False)
     assert files(other) == files(bank) and len(files(bank)) == 4
+
+
+def test_one_worker_makes_every_missing_shard_and_several_share_them(tmp_path):
+    shards, made = dict.fromkeys("abcde", 1), []
+    store = Store(tmp_path, "bank")
+    assert store.fill(shards, ["a", "c", "d"], made.append, "shards", progress=False) == tmp_path
+    assert made == ["a", "c", "d"]
+    by_worker = [[], []]
+    for i, mine in enumerate(by_worker):
+        store.fill(shards, list(shards), mine.append, "shards", (i, 2), progress=False)
+    assert by_worker == [["a", "c", "e"], ["b", "d"]]
 
 
 def test_another_batch_size_or_version_is_recorded_but_does_not_make_the_bank_foreign(bank):
