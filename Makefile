@@ -5,6 +5,7 @@ SHELL := /bin/bash
 PROFILE ?= demo
 DATA ?= bulletin
 VENV ?= .venv
+MUTANTS ?= 12
 EXTRAS ?= models,nb,lexical,test,docs
 PY := $(VENV)/bin/python
 # two notebooks at a time, unless make is told otherwise
@@ -39,6 +40,13 @@ test: $(VENV)/.ready ## Run all tests, notebooks included
 
 faults: $(VENV)/.ready ## Try every known fault through the command line, and count how it ended
 	UETRUST_FAULTS=data/faults.csv $(PY) -m pytest -q -n 2 --dist worksteal tests/test_faults.py
+
+mutants: $(VENV)/.mutants ## Change one operator or number at a time and see a test fail: a sample of MUTANTS of each module (an hour or less), or MUTANTS=all; MODULES='core.store ...' for some
+	$(PY) scripts/mutants.py --most $(MUTANTS) $(MODULES)
+
+$(VENV)/.mutants: $(VENV)/.ready
+	$(VENV)/bin/uv pip install -q -p $(PY) $(if $(FIND_LINKS),-f $(FIND_LINKS)) -c constraints.txt -e '.[mutants]'
+	touch $@
 
 check: $(VENV)/.ready ## What CI runs: export in sync, notebooks clean and executed, links and headings, format, lint
 	$(PY) scripts/nbs.py check
@@ -128,5 +136,5 @@ $(RUNS)/report/index.html: $(RUNS_OF_PROFILE)
 	@$(VENV)/bin/uetrust report --profile $(PROFILE)
 
 FORCE:
-.PHONY: help reproduce test faults check setup nbs models cards docs lab bench lock clean FORCE
+.PHONY: help reproduce test faults mutants check setup nbs models cards docs lab bench lock clean FORCE
 .PRECIOUS: $(NBS)/%.ipynb

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.core.store import BadShard, canonical_json, shard_provenance, value_digest
+from uetrust.core.settings import atomic_write
+from uetrust.core.store import BadShard, Store, canonical_json, shard_provenance, value_digest
 from uetrust.generation.bank import (
     bank_from_file,
     bank_provenance,
@@ -134,6 +135,17 @@ def test_same_texts_make_the_same_bytes_in_any_order_of_rows_shards_and_workers(
     assert files(other) == files(bank) and len(files(bank)) == 4
 
 
+def test_one_worker_makes_every_missing_shard_and_several_share_them(tmp_path):
+    shards, made = dict.fromkeys("abcde", 1), []
+    store = Store(tmp_path, "bank")
+    assert store.fill(shards, ["a", "c", "d"], made.append, "shards", progress=False) == tmp_path
+    assert made == ["a", "c", "d"]
+    by_worker = [[], []]
+    for i, mine in enumerate(by_worker):
+        store.fill(shards, list(shards), mine.append, "shards", (i, 2), progress=False)
+    assert by_worker == [["a", "c", "e"], ["b", "d"]]
+
+
 def test_another_batch_size_or_version_is_recorded_but_does_not_make_the_bank_foreign(bank):
     again = ABOUT | dict(made_with=dict(batch=1))
     assert missing_shards(bank, SAMPLES, again, 3) == []
@@ -196,6 +208,23 @@ def test_a_write_that_breaks_off_leaves_nothing_behind(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         write_shard(tmp_path, "00000.parquet", echo(SAMPLES), SAMPLES, ABOUT)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path):
+    "Whoever reads meets the old text or the new one, never a part: the old file is not written to."
+    path = tmp_path / "notes.txt"
+    path.write_text("old and whole")
+    reader = path.open()
+    with atomic_write(path) as temporary:
+        temporary.write_text("ne")
+        assert path.read_text() == "old and whole"
+        temporary.write_text("new")
+    assert path.read_text() == "new" and reader.read() == "old and whole"
+    with pytest.raises(KeyboardInterrupt), atomic_write(path) as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+    assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]
+    reader.close()
 
 
 # Damage and strangers
@@ -273,6 +302,12 @@ def test_a_changed_source_is_noticed(bank):
     )
     with pytest.raises(BadShard, match="00001.parquet does not belong to this bank: sources"):
         missing_shards(bank, changed, ABOUT, 3)
+
+
+def test_a_changed_name_of_a_source_is_noticed(bank):
+    renamed = SAMPLES.assign(id=["another" if i == 4 else name for i, name in enumerate(SAMPLES["id"])])
+    with pytest.raises(BadShard, match="00001.parquet does not belong to this bank: sources"):
+        missing_shards(bank, renamed, ABOUT, 3)
 
 
 def test_a_folder_made_otherwise_is_refused_before_anything_changes(bank):

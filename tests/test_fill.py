@@ -109,6 +109,9 @@ banks = toy--writer toy--box toy--chatty
 banks = bulletin--writer
 perturbed_banks = bulletin--again
 items = 2
+[profile.cross]
+banks = toy--writer
+cross_evaluation = toy--writer toy--chatty
 [dataset.bulletin]
 data = bulletin:test:9
 train = bulletin:train:5
@@ -222,6 +225,18 @@ def test_a_profile_takes_few_of_a_dataset(here):
         ),
     ):
         generators.bank_plan("first", "toy--writer")
+
+
+def test_banks_of_a_cross_evaluation_hold_greedy_texts_unless_they_are_sampled_anyway(here):
+    writer, chatty = (
+        generators.bank_plan("cross", f"toy--{name}").generator for name in ("writer", "chatty")
+    )
+    assert writer == generators.generator_settings("writer") and writer.decoding.samples == 3
+    asked = generators.generator_settings("chatty")
+    assert asked.decoding.samples == 2 and asked.passes and asked.elicit and asked.verbal_1s
+    assert (chatty.decoding.samples, chatty.decoding.beams, chatty.passes, chatty.compare) == (0, 0, (), ())
+    assert not (chatty.p_true or chatty.elicit or chatty.verbal_1s or chatty.verbal_2s)
+    assert chatty.decoding.prompt == asked.decoding.prompt
 
 
 def test_a_generator_like_another_has_its_settings_where_it_has_none(here):

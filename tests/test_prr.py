@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from uetrust.core.checks import Undefined
+from uetrust.core.checks import Undefined, align_samples, check_scale
 from uetrust.data.loaders import undo_sort
 from uetrust.evaluation.cells import (
     PRRCells,
@@ -22,8 +22,16 @@ from uetrust.evaluation.cells import (
     prr_standard_error,
 )
 from uetrust.evaluation.he2024 import merge_duplicates, released_prr
+from uetrust.evaluation.multiple import benjamini_hochberg, holm
 from uetrust.evaluation.prr import PRR, prr, prr_bootstrap, prr_difference, prr_table, rejection_curve
-from uetrust.evaluation.resample import bootstrap_counts, delete_one_areas, resampled_areas
+from uetrust.evaluation.resample import (
+    bootstrap_counts,
+    cluster_ids,
+    delete_cluster_areas,
+    delete_one_areas,
+    delete_one_counts,
+    resampled_areas,
+)
 from uetrust.evaluation.weights import harmonic_numbers, item_weights, prefix_weight, rank_weights, tie_order
 
 AREAS = [("mean", 1.0), ("sum", 1.0), ("mean", 0.5)]
@@ -422,6 +430,54 @@ def test_clusters_of_one_equal_no_clusters():
     )
 
 
+@given(scores, st.sampled_from(AREAS), st.integers(1, 9), st.integers(0, 2**32 - 1))
+def test_deleting_clusters_without_counts_equals_counting(pairs, area_and_rejection, units, seed):
+    quality, uncertainty = split(pairs)
+    ids = np.unique(np.random.default_rng(seed).integers(units, size=len(quality)), return_inverse=True)[1]
+    area, max_rejection = area_and_rejection
+    if int(max_rejection * (len(ids) - np.bincount(ids).max())) < 2:
+        return
+    order, risk = tie_order(uncertainty), np.stack([quality, quality[::-1] ** 2], 1)
+    np.testing.assert_allclose(
+        delete_cluster_areas(order, ids, risk, area, max_rejection),
+        resampled_areas(order, delete_one_counts(ids), risk, area, max_rejection),
+        atol=1e-12 * (1 + np.abs(risk).max()) * (len(ids) if area == "sum" else 1),
+    )
+
+
+@pytest.mark.parametrize("ties", ["average", "input", "best", "worst"])
+@pytest.mark.parametrize("area, max_rejection", AREAS)
+@pytest.mark.parametrize("most", [1, 3, 40])
+def test_standard_errors_of_clusters_do_not_depend_on_how_they_are_summed(
+    monkeypatch, area, max_rejection, ties, most
+):
+    "A work array of one number: nothing is counted unless few clusters are as large."
+    rng = np.random.default_rng(most)
+    ids = cluster_ids(np.repeat(np.arange(200), rng.integers(1, most + 1, 200))[:200], 200)
+    quality, uncertainty = rng.normal(size=(200, 2)), rng.integers(0, 60, (200, 2))
+    cells = PRRCells(quality, uncertainty, area, ties, max_rejection, clusters=ids)
+    counted = prr_standard_error(cells)
+    assert deletion_counts(cells) is not None
+    monkeypatch.setattr("uetrust.evaluation.cells.WORK_ARRAY_SIZE", 1)
+    monkeypatch.setattr("uetrust.evaluation.resample.WORK_ARRAY_SIZE", 1)
+    assert deletion_counts(cells) is None
+    np.testing.assert_allclose(prr_standard_error(cells), counted, rtol=1e-11)
+
+
+@pytest.mark.parametrize("clusters", [20_000, 150])
+def test_memory_of_clusters_is_bounded(clusters):
+    "Counts for 40,000 samples in 20,000 clusters would take 3.2 GB, and weights twice that."
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    quality, uncertainty, ids = *rng.normal(size=(2, 40_000)), rng.integers(clusters, size=40_000)
+    tracemalloc.start()
+    got = prr(quality, uncertainty, clusters=ids)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 256e6 and got.se == pytest.approx(prr(quality, uncertainty).se, rel=0.2)
+
+
 def test_lonely_bad_item_has_no_standard_error():
     got = prr([0, 1, 1, 1, 1, 1], [3, 1, 2, 5, 4, 0])
     assert np.isnan(got.se) and np.isnan(got.lo) and "unreliable" in got.note
@@ -465,9 +521,7 @@ def test_null_moments_over_all_orders(area, uncertainty):
     )
     group = PRRCells(quality[:, None], uncertainty[:, None], area)
     sd = (
-        np.sqrt(
-            ((group.weights - group.weights.mean()) ** 2).sum() * ((quality - quality.mean()) ** 2).sum() / 5
-        )
+        np.sqrt(((group.weights - group.weights.mean()) ** 2).sum() * (group.risk**2).sum() / 5)
         / group.gap[0]
     )
     assert (every.mean(), every.std()) == pytest.approx((0, sd), abs=1e-12)
@@ -612,7 +666,102 @@ def test_fewer_clusters_than_errors_widen_the_interval():
     )
 
 
+@pytest.mark.parametrize("uncertainty", [[1, 2, 3], [3, 2, 1], [1, 3, 2], [1, 1, 1]])
+def test_three_samples_have_no_interval(uncertainty):
+    got = prr([1, 2, 3], uncertainty)
+    assert np.isnan([got.se, got.lo, got.hi]).all() and "3 pairs: too few" in got.note
+    assert "too few" not in prr([1, 2, 3, 4], [*uncertainty, 4]).note
+
+
+# -- numbers at the ends of float64
+
+
+@given(scores, st.integers(-900, 900))
+def test_a_power_of_two_changes_no_bit(pairs, exponent):
+    quality, uncertainty = split(pairs)
+    plain, scaled = prr(quality, uncertainty), prr(np.ldexp(quality, exponent), uncertainty)
+    np.testing.assert_array_equal(scaled[:10], plain[:10])
+    assert scaled.note == plain.note
+
+
+@pytest.mark.parametrize("exponent", [-1000, -600, 600, 1000])
+def test_curves_and_differences_of_any_size(exponent):
+    rng = np.random.default_rng(3)
+    quality, first, second = rng.random((3, 40))
+    scaled = np.ldexp(quality, exponent)
+    assert prr_difference(scaled, first, second) == prr_difference(quality, first, second)
+    bands = rejection_curve(quality, first), rejection_curve(scaled, first)
+    np.testing.assert_array_equal(bands[1].iloc[:, 1:], np.ldexp(bands[0].iloc[:, 1:], exponent))
+
+
+@pytest.mark.parametrize("shift, digits", [(2.0**21, 14), (2.0**30, 14), (-(2.0**30), 14)])
+def test_an_offset_that_float64_holds_changes_nothing(shift, digits):
+    rng = np.random.default_rng(6)
+    quality, uncertainty = rng.integers(0, 256, 50) / 256, rng.random(50)
+    got, plain = prr(quality + shift, uncertainty), prr(quality, uncertainty)
+    np.testing.assert_allclose(got[:9], plain[:9], rtol=10.0**-digits * 10, atol=1e-15)
+    assert got.note == plain.note
+
+
+@pytest.mark.parametrize("factor, shift, steps", [(1, 2.0**50, 4), (2.0**-1070, 0, 16)])
+def test_digits_that_were_lost_are_told(factor, shift, steps):
+    got = prr(np.linspace(0, 1, 30) * factor + shift, np.arange(30.0))
+    assert f"spans only {steps} steps of float64" in got.note
+    assert "steps" not in prr(np.linspace(0, 1, 30) + 2.0**30, np.arange(30.0)).note
+
+
+def test_intervals_hold_95_percent():
+    "1.96 is the 97.5 % quantile of the normal distribution, 1.645 the 95 % one."
+    from scipy.stats import norm
+
+    z = norm.ppf(0.975)
+    assert atanh_interval(np.array(0.0), np.array(0.1)) == pytest.approx(
+        (-np.tanh(z / 10), np.tanh(z / 10)), rel=1e-4
+    )
+    curve = rejection_curve([1.0, 2, 4, 8, 16], [1.0, 2, 3, 4, 5])
+    for kept, row in enumerate(curve.itertuples(), 1):
+        means = [np.mean(some) for some in itertools.combinations(16 - np.array([1.0, 2, 4, 8, 16]), kept)]
+        assert (row.random_lo, row.random_hi) == pytest.approx(
+            (np.mean(means) - z * np.std(means), np.mean(means) + z * np.std(means)), rel=1e-3
+        )
+
+
 # -- tables, missing values, mistakes
+
+
+def test_one_missing_pair_is_told():
+    quality, uncertainty = pd.Series([1.0, np.nan, 3, 4, 5]), pd.Series([5.0, 4, 3, 2, 1])
+    assert prr(quality, uncertainty).note.startswith("1 of 5 pairs missing")
+    assert "missing" not in prr(quality.fillna(2), uncertainty).note
+
+
+def test_a_sample_that_one_table_lacks_is_a_missing_pair():
+    quality = pd.Series([1.0, 2, 3, 4], list("abcd"))
+    got = prr(quality, pd.Series([3.0, 2, 1, 4], list("dcbx")))
+    assert got.n == 3 and got.note.startswith("2 of 5 pairs missing")
+    left, right = align_samples(quality.to_frame("q"), pd.DataFrame({"u": [1.0, 2]}, ["d", "x"]))
+    assert list(left.index) == list(right.index) == list("abcdx")
+    assert left["q"].isna().tolist() == [False] * 4 + [True] and right["u"].isna().sum() == 3
+
+
+def test_q_is_holm_s_unless_asked_otherwise():
+    rng = np.random.default_rng(8)
+    scores = pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd"))
+    table = prr_table(scores[["a", "b"]], scores + 0.2 * rng.normal(size=(80, 4)))
+    np.testing.assert_array_equal(table.q, holm(table.p))
+    assert (benjamini_hochberg(table.p) < table.q).any()
+    asked = prr_table(scores[["a", "b"]], scores, adjust="bh")
+    np.testing.assert_array_equal(asked.q, benjamini_hochberg(asked.p))
+
+
+@pytest.mark.parametrize("value", [0.5, 10.5, np.nextafter(10, 11), np.nextafter(1, 0)])
+def test_a_score_off_either_end_of_its_scale_is_an_error(value):
+    quality = pd.Series([8.0, value, 9, 1, 10], list("vwxyz"), name="judge")
+    with pytest.raises(ValueError, match=r"'judge' lies off its scale \[1, 10\] for 1 of 5 samples: w = "):
+        check_scale(quality, 1, 10)
+    with pytest.raises(ValueError, match="off its scale"):
+        prr(quality, pd.Series(range(5), list("vwxyz"), dtype=float), scale=(1, 10))
+    check_scale(quality.drop("w"), 1, 10)
 
 
 def test_table_equals_single_cells_and_counts_missing_pairs():

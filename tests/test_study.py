@@ -198,6 +198,12 @@ def test_the_summary_counts_what_is_in_the_files(tmp_path):
 
 def test_report_names_what_is_missing(tmp_path):
     save_table("T9", tmp_path / "tables")
+    made = sorted(path.relative_to(tmp_path) for path in (tmp_path / "tables").iterdir())
+    assert not {str(path) for path in made} & set(missing_files("smoke", tmp_path))
+    for path in made:  # Every file that a table consists of is expected
+        (tmp_path / path).rename(tmp_path / "away")
+        assert str(path) in missing_files("smoke", tmp_path)
+        (tmp_path / "away").rename(tmp_path / path)
     (tmp_path / "tables" / "table09_cells.csv").unlink()
     lost = write_report("smoke", tmp_path)
     assert "tables/table09_cells.csv" in lost and lost == missing_files("smoke", tmp_path)

@@ -14,9 +14,12 @@ import pandas as pd
 from ..core.checks import Undefined, align_samples, check_scale, preview, score_frame, score_vector
 from uetrust.evaluation.cells import (
     CAUTION_SAMPLE_SIZE,
+    FEW_FLOAT_STEPS,
+    FEWEST_FOR_ERROR,
     UNRELIABLE_SAMPLE_SIZE,
     PRRCells,
     deletion_counts,
+    float_steps,
     prr_interval,
     prr_null_sd,
     prr_p_values,
@@ -105,13 +108,28 @@ def _sample_size_note(size):  # size: effective sample size of the risk
     )
 
 
+def _float_note(steps):  # steps: how many float64 has between the lowest and the highest quality
+    if not steps < FEW_FLOAT_STEPS:
+        return ""
+    return (
+        f"quality spans only {steps:.0f} steps of float64, digits may be lost: "
+        "subtract its offset or multiply it before it is written"
+    )
+
+
 def _notes(group):  # What a reader must know of each cell, shape [M,K]
-    sizes = group.effective_size
+    sizes, steps = group.effective_size, float_steps(group.quality)
+    pairs = f"{group.n} pairs: too few for an error or an interval" if group.n < FEWEST_FOR_ERROR else ""
 
     def note(method, metric):
         if group.constant[metric]:
             return "constant quality: there is nothing to rank"
-        return "; ".join(filter(None, (_tie_note(group, method), _sample_size_note(sizes[metric]))))
+        parts = (
+            _tie_note(group, method),
+            pairs or _sample_size_note(sizes[metric]),
+            _float_note(steps[metric]),
+        )
+        return "; ".join(filter(None, parts))
 
     rows = [[note(method, metric) for metric in range(len(sizes))] for method in range(len(group.orders))]
     return np.array(rows, dtype=object)
@@ -415,7 +433,9 @@ def rejection_curve(
     risk, k = quality.max() - quality, np.arange(1, n + 1)
     order = tie_order(uncertainty)
     block_risk = np.add.reduceat(risk[order.item], order.start) / order.size
-    sd = np.sqrt(sum_of_squares(risk) / n * (n - k) / (k * (n - 1)))
+    exponent = np.frexp(risk.max())[1]  # A power of two keeps the squares of tiny and huge risks in range
+    sd = np.sqrt(sum_of_squares(np.ldexp(risk, -exponent)) / n * (n - k) / (k * (n - 1)))
+    sd = np.ldexp(sd, exponent)
     return pd.DataFrame(
         dict(
             coverage=k / n,

@@ -13,7 +13,6 @@ from collections import namedtuple
 
 import numpy as np
 
-from .cells import WORK_ARRAY_SIZE
 from uetrust.evaluation.correlations import (
     correlation_level,
     pooled_level,
@@ -21,6 +20,7 @@ from uetrust.evaluation.correlations import (
     row_correlations,
     score_matrices,
 )
+from .resample import WORK_ARRAY_SIZE
 
 # %% ../../nbs/08_evaluation/12_significance.ipynb #fc549b9d
 def random_generator(
