@@ -166,16 +166,21 @@ def a_chat_template_with(folder, template):
     return command
 
 
-@fault("error", "pickle", ".safetensors")
+@fault("error", "Pickled", ".safetensors")
 def pickled_weights(folder):
     command = generate(folder)
     (folder / "model" / "model.safetensors").rename(folder / "model" / "pytorch_model.bin")
     return command
 
 
-@fault("error", "config.json", cases={"no folder": "nowhere/x/y", "empty": "."})
-def a_model_from(folder, name):
-    return [*GENERATE.split(), name]
+@fault("error", "nowhere/x/y")
+def a_model_from_no_folder(folder):
+    return [*GENERATE.split(), "nowhere/x/y"]
+
+
+@fault("error", "config.json")
+def a_model_from_an_empty_folder(folder):
+    return [*GENERATE.split(), "."]
 
 
 @fault("error", "cannot write", limit=SLOW)

@@ -74,7 +74,7 @@ def no_cell_of_parameters(folder):
     return [*notebook(folder, cells=[cell("1")]), "number=3"]
 
 
-@fault("error", "page.ipynb", "number", cases={"open": "number = (", "words": "number is 3"}, limit=SLOW)
+@fault("error", "page.ipynb", "parameters", cases={"open": "number = (", "words": "number is 3"}, limit=SLOW)
 def parameters_that_are_no_python(folder, text):
     return [*notebook(folder, parameters=text + "  # number"), "number=3"]
 

@@ -288,7 +288,7 @@ def no_drawn_texts_and_a_pass_over_them(folder):
 
 @fault("right", limit=60)
 def no_drawn_texts_with_the_shipped_passes(folder):
-    shipped = "conditional vocabulary hidden sample_hidden processed mc_dropout unconditional attention beams"
+    shipped = "conditional vocabulary hidden sample_hidden processed unconditional attention"
     return project(
         folder,
         INI.replace("samples = 1", "samples = 0")

@@ -40,6 +40,7 @@ _MACHINE_REMEDIES = {
     errno.EACCES: "it may not be read or written: change its rights or choose another folder",
     errno.EPERM: "it may not be changed: change its rights or choose another folder",
     errno.EISDIR: "this is a folder, and a file is needed",
+    errno.EEXIST: "a file of this name is in the way: choose another folder",
     errno.ENOTDIR: "a part of this path is a file, and a folder is needed",
     errno.EFBIG: "the file would be larger than allowed: raise the limit with `ulimit -f`",
     errno.EIO: "the disk could not be read or written: check it, then run the same command again",

@@ -261,6 +261,7 @@ def checkpoint_settings(
     settings: Decoding,  # As asked for
 ) -> Decoding:  # No None left
     "Decoding settings with the checkpoint's own numbers where None was asked for."
+    check_can_write(model)
     config = model.model.generation_config
     return resolved_settings(settings, config.temperature, config.top_p, config.top_k)
 

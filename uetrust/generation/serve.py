@@ -517,14 +517,25 @@ def running_server(
             server.shutdown()
 
 
-def _open_server(host, port, model, name, log):
+@contextmanager
+def _told_address(host, port):  # An address that cannot be used is told with its options
     if not 0 <= port < 2**16:
         raise ValueError(f"port (--port) is a number from 0 to {2**16 - 1}, got {port}")
     try:
-        return _Server(host, port, model, name, log)
+        yield
     except (OSError, UnicodeError) as e:
         why = getattr(e, "strerror", None) or str(e)
         raise ValueError(f"cannot listen at {host}, port {port} (--host, --port): {why}") from None
+
+
+def _open_server(host, port, model, name, log):
+    with _told_address(host, port):
+        return _Server(host, port, model, name, log)
+
+
+def _try_address(host, port):
+    with _told_address(host, port):
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
 
 
 @contextmanager
@@ -554,6 +565,7 @@ def serve(
     if host.lower() not in _LOOPBACK:
         warning = f"uetrust: warning: {host} can be reached from other machines, and no key is asked for"
         print(warning, file=sys.stderr, flush=True)
+    _try_address(host, port)  # Before the weights are read
     with running_server(load_model(folder), name, port, host, log) as url, suppress(KeyboardInterrupt):
         print(url, flush=True)
         threading.Event().wait()

@@ -279,6 +279,9 @@ def _check_config(path):  # An object of JSON with the name of an architecture, 
     if not isinstance(config.get("model_type"), str):
         found = config.get("model_type", "nothing")
         raise BadCheckpoint(f"{path}: model_type should name an architecture, found {found!r}. {_COPY_AGAIN}")
+    sizes = {key: value for key, value in config.items() if key.endswith(("_size", "_layers", "_heads"))}
+    if bad := [f"{key} = {value}" for key, value in sizes.items() if isinstance(value, int) and value < 0]:
+        raise BadCheckpoint(f"{path}: {bad[0]} is negative. {_COPY_AGAIN}")
     for key in ("attn_implementation", "_attn_implementation", "auto_map"):
         if "/" in str(config.get(key, "")) or (key == "auto_map" and config.get(key)):
             raise BadCheckpoint(
