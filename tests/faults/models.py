@@ -336,3 +336,11 @@ for name in ("read", "compare", "score"):
 def a_file_in_the_place_of_the_bank_for(folder, name):
     (folder / "bank").write_text("no folder")
     return COMMANDS[name]
+
+
+@fault("error", "head.safetensors", "damaged", limit=SLOW)
+def a_trained_head_that_is_cut(folder):
+    (folder / "head.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{}")
+    (folder / "mine.jsonl").write_text('{"id": "a", "source": "It rained.", "hypothesis": "Rain fell."}\n')
+    model = f"alignscore={MODELS}/tiny-encoder,{folder}/head.safetensors"
+    return ["score", "mine.jsonl", "--metrics", "alignscore", "--model", model]

@@ -296,3 +296,10 @@ def no_drawn_texts_with_the_shipped_passes(folder):
         .replace("nli =\n", f"nli = {REPOSITORY}/data/models/tiny-nli\n")
         .replace("encoder =\n", f"encoder = {REPOSITORY}/data/models/tiny-encoder\n"),
     )
+
+
+@fault("error", "bank mine--toy", "has 2 texts", "at least 8", "items in [profile.p]", limit=60)
+def a_page_about_two_texts(folder):
+    project(folder)
+    page = REPOSITORY / "nbs" / "experiments" / "banks" / "02_methods.ipynb"
+    return ["run", page, "out.ipynb", "profile=p", "bank=mine--toy"]

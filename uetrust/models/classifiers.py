@@ -23,7 +23,7 @@ from transformers.utils import cached_file
 from ..core.checks import preview
 from ..core.scores import map_nested
 from .encode import encode_rows, masked_mean, nli_order
-from .load import Model, load_model
+from .load import Model, check_weights_file, load_model
 
 # %% ../../nbs/03_models/05_classifiers.ipynb #3d0839a3
 def fit_pair(
@@ -336,7 +336,9 @@ def sentence_encoder(
     def step(kind, path):
         if kind == "Normalize":
             return torch.nn.functional.normalize
-        weights = load_file(local(f"{path}/model.safetensors"), device=model.device)
+        file = local(f"{path}/model.safetensors")
+        check_weights_file(file)
+        weights = load_file(file, device=model.device)
         return _dense_layer(read_json(f"{path}/config.json"), weights)
 
     longest = read_json("sentence_bert_config.json").get("max_seq_length")

@@ -21,7 +21,7 @@ from .classifiers import pair_rows, text_rows, token_states
 from .encode import encode_rows
 from .forward import Layout
 from .likelihoods import answers_logp
-from .load import Model
+from .load import Model, check_weights_file
 
 # %% ../../nbs/03_models/06_heads.ipynb #c9c8505d
 def load_head(
@@ -29,6 +29,7 @@ def load_head(
     names: list,  # Layers it must have: each a NAME.weight and NAME.bias; '' for a file of one layer
 ) -> dict:  # Name -> (weight [C, D], bias [C])
     "Weights and biases of one trained layer or several."
+    check_weights_file(path)
     tensors = load_file(path)
 
     def full(name, kind):

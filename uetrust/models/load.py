@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['TEMPLATE_SECONDS', 'TEMPLATE_CHARACTERS', 'POOLER_WEIGHTS', 'FLOAT32_LANES', 'head', 'check_head', 'fingerprint',
-           'Model', 'model_kind', 'wrap_model', 'BadCheckpoint', 'check_chat_template', 'check_weights_file',
-           'load_model', 'fit_prompt', 'batches', 'halve_when_out_of_memory', 'pad_ids', 'aligned_width',
-           'pad_for_model']
+           'Model', 'model_kind', 'wrap_model', 'check_chat_template', 'check_weights_file', 'load_model', 'fit_prompt',
+           'batches', 'halve_when_out_of_memory', 'pad_ids', 'aligned_width', 'pad_for_model']
 
 # %% ../../nbs/03_models/01_load.ipynb #6e6acb3b
 import hashlib
@@ -25,7 +24,7 @@ from safetensors import SafetensorError, safe_open
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging as hf_logging
 
-from ..core.checks import preview
+from ..core.checks import BadCheckpoint, preview
 from ..core.store import canonical_json
 
 # %% ../../nbs/03_models/01_load.ipynb #a606f8d9
@@ -187,10 +186,6 @@ def wrap_model(
 # %% ../../nbs/03_models/01_load.ipynb #f7ae2847
 TEMPLATE_SECONDS = 3  # That a chat template may take for a message of one word
 TEMPLATE_CHARACTERS = 100_000  # That it may write around it
-
-
-class BadCheckpoint(ValueError):
-    "A checkpoint that is damaged or cannot be used here; the message says which file, and what would work."
 
 
 def _within(seconds, run):  # Result of `run()`, or TimeoutError; the thread is left behind then

@@ -304,6 +304,9 @@ def load_summac_conv_head(
     "Weights of a trained SummaC-Conv head."
     from safetensors.numpy import load_file
 
+    from uetrust.models.load import check_weights_file
+
+    check_weights_file(path)
     head = load_file(path)
     if lacks := set(SUMMAC_CONV_WEIGHTS) - set(head):
         raise ValueError(f"{path} is no head of SummaC-Conv: it lacks {sorted(lacks)}")

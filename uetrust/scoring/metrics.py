@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..core.checks import Undefined, preview
+from ..core.checks import BadCheckpoint, Undefined, preview
 from ..core.registry import reg
 from uetrust.core.run import (
     ScoreRun,
@@ -251,7 +251,7 @@ def _one_by_one(make, given, wanted, errors):
     "Statistics of texts; where the call fails, those of each half, down to the text that it fails for."
     try:
         return make(given)
-    except MemoryError:
+    except (MemoryError, BadCheckpoint):  # No text is at fault
         raise
     except Exception as e:
         if errors == "raise" or _advice(e):
