@@ -1,5 +1,6 @@
 """Settings that are not what they seem: `uetrust fill` and `uetrust rules` in a project of their own."""
 
+import shutil
 from pathlib import Path
 
 from faults.harness import fault
@@ -301,5 +302,6 @@ def no_drawn_texts_with_the_shipped_passes(folder):
 @fault("error", "bank mine--toy", "has 2 texts", "at least 8", "items in [profile.p]", limit=60)
 def a_page_about_two_texts(folder):
     project(folder)
-    page = REPOSITORY / "nbs" / "experiments" / "banks" / "02_methods.ipynb"
+    page = folder / "nbs" / "experiments" / "02_methods.ipynb"
+    shutil.copy(REPOSITORY / "nbs" / "experiments" / "banks" / page.name, page)
     return ["run", page, "out.ipynb", "profile=p", "bank=mine--toy"]
