@@ -85,8 +85,8 @@ RAGTRUTH_QUALITY = ("unmarked", "no_span", "no_conflict", "no_baseless")  # Larg
 
 def ragtruth(
     folder=None,  # Folder that holds ragtruth/response.jsonl and its twin; cache and mirror when None
-    # id, document, task, source, prompt, model, split, state ('good', 'truncated' ...), text, spans, elsewhere
-    # (spans whose text stands elsewhere), and `RAGTRUTH_QUALITY`
+    # id, document, task, source, prompt, model, split, state ('good' ...), text, spans, elsewhere (spans
+    # whose text stands elsewhere), and `RAGTRUTH_QUALITY`
 ) -> pd.DataFrame:
     """RAGTruth: replies with their prompts and what people marked, one row per reply.
 
