@@ -477,7 +477,8 @@ def test_a_full_disk_is_named_and_the_next_run_goes_on(here, undisturbed):
     assert (
         got.returncode == 2
         and ".parquet could not be written" in got.stderr
-        and "File too large" in got.stderr
+        and "would be larger than allowed" in got.stderr
+        and "ulimit -f" in got.stderr
         and "Traceback" not in got.stderr
     )
     left = [

@@ -143,6 +143,32 @@ def test_the_command_names_a_wrong_pair(capsys):
     assert "pairs ['en-de'" in capsys.readouterr().err
 
 
+FAST = ["--without", "chrf", "bleu", "ter", "rouge_l", "meteor"]
+
+
+@real
+def test_the_command_joins_metrics_computed_elsewhere(tmp_path, monkeypatch, capsys):
+    "HTER under another name, in another order and without its first ten rows, has the PRR of HTER there."
+    monkeypatch.chdir(tmp_path)
+    assert main(["people", "--pair", "ru-en", "--texts", "texts.parquet"]) == 0
+    assert capsys.readouterr().out == "ok texts.parquet: 1000 translations\n"
+    texts = pd.read_parquet("texts.parquet")
+    assert list(texts) == ["sample", "source", "text", "post_edit"]
+    hter = judged_translations("ru-en", "test20", without=tuple(FAST[1:])).quality["hter"]
+    own = pd.DataFrame(dict(comet=hter[texts["sample"]].to_numpy(), sample=texts["sample"]))
+    own["rest"] = own["comet"].where(own.index >= 10)
+    other = pd.DataFrame(dict(sample=["ru-en dev 3"], comet=[0.5]))
+    pd.concat([own.iloc[::-1], other]).to_csv("comet.csv", index=False)
+    assert main(["people", "--pair", "ru-en", *FAST, "--scores", "comet.csv", "--json"]) == 0
+    rows = {(row["method"], row["metric"]): row for row in json.loads(capsys.readouterr().out)}
+    assert rows["msp", "comet"]["value"] == rows["msp", "hter"]["value"]
+    assert (rows["msp", "comet"]["n"], rows["msp", "rest"]["n"]) == (1000, 990)
+    assert main(["people", "--pair", "ru-en", *FAST, "--scores", "comet.csv"]) == 0
+    said = capsys.readouterr().out
+    best = max((row["value"], name) for (name, metric), row in rows.items() if metric == "hter")
+    assert f"comet chooses {best[1]}, which has" in said and "10 translations have no score" in said
+
+
 def test_the_headline_is_made_from_the_table_of_a_run(tmp_path, made):
     renamed = made.table.replace(dict(metric=dict(turned="hter", constant="metrics")))
     renamed.loc[renamed["metric"] == "metrics", ["value", "lo", "hi"]] = 0.25

@@ -210,6 +210,63 @@ def test_report_names_what_is_missing(tmp_path):
     assert "table09_cells.csv" in (tmp_path / "report" / "index.html").read_text()
 
 
+@pytest.fixture
+def opened(tmp_path):
+    "A folder of the demo that holds the three chapters of the opening and nothing else."
+    from matplotlib.pyplot import subplots
+
+    from uetrust.report.plots import save_figure
+    from uetrust.studies.people_tables import people_regret_sentence
+
+    for stem in ("people_regret", "world_regret"):
+        save_figure(subplots(figsize=(1, 1))[0], tmp_path / "figures" / stem)
+    said = people_regret_sentence(pd.read_csv(root() / "data" / "people_regret.csv"))
+    caption = dict(people_regret="Regret by people")
+    save_page("people_regret", tmp_path, "People", [said, "More."], caption)
+    save_page("faithbench", tmp_path, "FaithBench", ["Detectors find little."])
+    save_page("world", tmp_path, "World", ["A study loses 0.2."], dict(world_regret="Regret by the truth"))
+    return tmp_path
+
+
+def test_report_opens_with_people_and_then_with_the_known_truth(opened):
+    write_report("demo", opened)
+    html = (opened / "report" / "index.html").read_text()
+    readme = (root() / "README.md").read_text(encoding="utf-8")
+    said = re.search(r"<!-- people -->\n(.*)\n<!-- end -->", readme)[1]
+    order = [said, 'alt="Regret by people"', "machine translations of single sentences"]
+    order += ["Detectors find little.", "selected because detectors disagree"]
+    order += [
+        "A study loses 0.2.",
+        'alt="Regret by the truth"',
+        "synthetic world",
+        "He et al. (2024) measured",
+    ]
+    places = [html.index(text) for text in order]
+    assert places == sorted(places)
+
+
+def test_report_without_the_translations_says_so_and_goes_on(opened):
+    (opened / "pages" / "people_regret.json").unlink()
+    (opened / "pages" / "faithbench.json").unlink()
+    note = opened / "notebooks" / "people_regret.missing.txt"
+    note.parent.mkdir()
+    note.write_text("data not at hand: mlqe-pe/da/test/en-de-test.tar.gz")
+    write_report("demo", opened)
+    html = (opened / "report" / "index.html").read_text()
+    order = [
+        "Not shown: data not at hand: mlqe-pe",
+        "Not shown: this run has not made it",
+        "A study loses 0.2.",
+    ]
+    places = [html.index(text) for text in order]
+    assert places == sorted(places) and "Regret by people" not in html
+
+
+def test_a_profile_without_these_studies_opens_without_them(tmp_path):
+    write_report("smoke", tmp_path)
+    assert "opening" not in (tmp_path / "report" / "index.html").read_text().split("</style>")[1]
+
+
 def test_settings_name_the_tables_of_the_paper():
     assert len(profile("demo")["printed_pairs"].split()) == 7
     with pytest.raises(LookupError, match="no profile 'full'"):

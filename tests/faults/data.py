@@ -92,6 +92,42 @@ def archive_of_translations(folder, make):
     return ["people", "--pair", "ru-en", "--split", "test20"]
 
 
+PEOPLE = ["people", "--pair", "ru-en", "--without", "chrf", "bleu", "ter", "rouge_l", "meteor"]
+GIVEN = {
+    "without samples": ("id,comet\nru-en test20 0,.5\n", "comet.csv", "'sample'", "'id'"),
+    "without a metric": ("sample\nru-en test20 0\n", "comet.csv", "no metric"),
+    "of another pair": ("sample,comet\nsi-en test20 0,.5\n", "comet.csv", "si-en test20 0", "ru-en test20 0"),
+    "with a sample twice": (
+        "sample,comet\nru-en test20 0,.5\nru-en test20 0,.6\n",
+        "twice",
+        "ru-en test20 0",
+    ),
+    "with a word": (
+        "sample,comet\nru-en test20 0,good\n",
+        "comet.csv",
+        "'comet'",
+        "ru-en test20 0",
+        "'good'",
+    ),
+    "with an infinite number": ("sample,comet\nru-en test20 0,inf\n", "'comet'", "ru-en test20 0", "inf"),
+    "under a name that is taken": ("sample,da_z\nru-en test20 0,.5\n", "da_z", "another name"),
+    "of empty cells": ("sample,comet\nru-en test20 0,\nru-en test20 1,NA\n", "comet", "no number"),
+}
+for name, (text, *says) in GIVEN.items() if mirror() else ():
+
+    @fault("error", *says, cases={name: text})
+    def given_metrics(folder, text):
+        (folder / "comet.csv").write_text(text)
+        return [*PEOPLE, "--scores", "comet.csv"]
+
+
+if mirror():
+
+    @fault("error", "nowhere.csv")
+    def given_metrics_that_are_not_there(folder):
+        return [*PEOPLE, "--scores", "nowhere.csv"]
+
+
 DATASETS = {
     "an unknown name": ("aelsc:test:5", "aelsc"),
     "no number": ("aeslc:test", "NAME:SPLIT:NUMBER"),

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import threading
 
 from faults.harness import fault
 from faults.settings import FILL, INI, project
@@ -21,18 +22,23 @@ def hold(folder):
     return place
 
 
-@fault(
-    "error",
-    "mine--toy",
-    "process 4711",
-    "wait",
-    cases={"resume": "--resume", "anew": "--no-resume"},
-    limit=SLOW,
-)
-def a_second_run_with(folder, word):
+@fault("error", "mine--toy", "process 4711", "wait", limit=SLOW)
+def a_second_run_that_would_begin_anew(folder):
     project(folder, INI)
     hold(folder)
-    return [*FILL, word]
+    return [*FILL, "--no-resume"]
+
+
+def waited(folder, outcome):
+    assert "process 4711" in outcome.err and "This run waits for it" in outcome.err
+
+
+@fault("right", limit=SLOW, check=waited)
+def a_second_run_that_goes_on(folder):
+    project(folder, INI)
+    hold(folder)
+    threading.Timer(SLOW / 4, os.close, [HELD.pop()]).start()  # The other run ends while this one waits
+    return FILL
 
 
 @fault("right", limit=SLOW)

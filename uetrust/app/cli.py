@@ -411,16 +411,34 @@ PEOPLE_COLUMNS = "method metric value lo hi n null_sd p note".split()
 
 
 def people_command(
-    arguments,  # Parsed arguments with pair, split, encoder, without, `json` and `csv`
+    arguments,  # Parsed arguments with pair, split, encoder, without, scores, texts, `json` and `csv`
 ):
     "Print PRR by people and by metrics for one language pair of MLQE-PE."
-    from uetrust.studies.translations import people_prr
+    from uetrust.studies.translations import metric_choice, people_prr
 
-    options = dict(without=tuple(arguments.without), encoder=arguments.encoder)
-    table = people_prr(arguments.pair, arguments.split, **options)[PEOPLE_COLUMNS]
-    if not _emitted_for_programs(table, arguments):
-        print_table(table, arguments, 3)
-        print("\nMachine translation, not summarization; intervals are clustered by article (95 %)")
+    if arguments.texts:
+        return _write_translations(arguments)
+    options = dict(without=tuple(arguments.without), encoder=arguments.encoder, scores=arguments.scores)
+    table = people_prr(arguments.pair, arguments.split, **options)
+    if _emitted_for_programs(table[PEOPLE_COLUMNS], arguments):
+        return
+    print_table(table[PEOPLE_COLUMNS], arguments, 3)
+    for metric, n in table.attrs["unscored"].items():
+        missing = f"; {n} translations have no score" if n else ""
+        print(f"\n{metric_choice(table, metric)}{missing}")
+    print("\nMachine translation, not summarization; intervals are clustered by article (95 %)")
+
+
+def _write_translations(arguments):  # What a metric elsewhere needs, under the names that --scores expects
+    from uetrust.core.tables import save_csv
+    from uetrust.data.translations import translations
+
+    _check_out(arguments.texts)
+    table = translations(arguments.pair, arguments.split)
+    columns = [name for name in ("sample", "source", "text", "post_edit") if name in table]
+    is_csv = Path(arguments.texts).suffix == ".csv"
+    save_csv(table[columns], arguments.texts) if is_csv else table[columns].to_parquet(arguments.texts)
+    print(f"ok {arguments.texts}: {len(table)} translations")
 
 
 @_subcommand(
@@ -435,6 +453,11 @@ def _add_people(command):
     add("--split", choices=splits, default="test20", help="which sentences; all: train, dev and test20")
     add("--without", nargs="+", default=[], metavar="METRIC", help="metrics that are not computed")
     add("--encoder", metavar="FOLDER", help="sentence encoder for English, for an embedding similarity")
+    given = (
+        "table of metrics computed elsewhere, such as COMET: sample and a column for each, larger is better"
+    )
+    add("--scores", metavar="FILE", help=given)
+    add("--texts", metavar="FILE", help="write sample, source, text and post-edit for --scores, and end")
     _add_output(command)
 
 # %% ../../nbs/15_app/03_cli.ipynb #bfbf141a
@@ -454,7 +477,7 @@ def _run_generate(arguments):
     generate = _generate_by_server if arguments.endpoint else _generate_by_checkpoint
     if arguments.dry_run:
         return generate(arguments, sources, settings, dataset)
-    with lock_folder(arguments.folder):
+    with lock_folder(arguments.folder, wait=arguments.resume):
         if not arguments.resume:
             Store(arguments.folder, "bank").clear()
         generate(arguments, sources, settings, dataset)
@@ -571,7 +594,7 @@ def _run_read(arguments):
     settings = settings_from_record(Store(arguments.bank, "bank").manifest()["about"]["settings"])
     sources, model = load_samples(arguments.data), load_model(arguments.model, arguments.revision)
     which = get_pass(arguments.read)
-    with lock_folder(arguments.folder):
+    with lock_folder(arguments.folder, wait=arguments.resume):
         if not arguments.resume:
             Store(arguments.folder, "readings").clear()
         compute_likelihoods(arguments.folder, arguments.bank, sources, model, which, settings, arguments.read)
@@ -640,7 +663,7 @@ def _run_compare(arguments):
         steps[arguments.nli] = dict(entailments=compute_entailments, sentences=compute_sentence_entailments)
     if arguments.encoder:
         steps.setdefault(arguments.encoder, {})["embeddings"] = compute_embeddings
-    with lock_folder(arguments.folder):
+    with lock_folder(arguments.folder, wait=True):
         for checkpoint, computed in steps.items():
             model = load_model(resolve_checkpoint(checkpoint))
             for name, compute in computed.items():

@@ -11,6 +11,8 @@ __all__ = ['RECORDED_LIBRARIES', 'LOCK', 'canonical_json', 'value_digest', 'libr
 import hashlib
 import json
 import os
+import sys
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -335,17 +337,33 @@ def _taken(path):  # Descriptor of a lock file that this process holds alone
     return descriptor
 
 
+_PAUSE = 0.2  # Seconds between two looks at a lock
+
+
+def _awaited(path):  # As `_taken`, as soon as it can be had
+    told = False
+    while True:
+        try:
+            return _taken(path)
+        except BlockingIOError as error:
+            if not told:
+                print(f"note: {error}. This run waits for it", file=sys.stderr, flush=True)
+            told = True
+            time.sleep(_PAUSE)
+
+
 @contextmanager
 def lock_folder(
     folder,  # A folder to fill; made when it is not there
+    wait: bool = False,  # Wait until another process has ended; otherwise it is an error
 ):
-    "Lock of a folder: a second process is refused, and scraps of killed runs are removed."
+    "Lock of a folder: one process at a time, and the scraps of killed runs are removed."
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK):  # Nobody can write here, so a finished folder may be read
         yield
         return
-    descriptor = _taken(folder / LOCK)
+    descriptor = _awaited(folder / LOCK) if wait else _taken(folder / LOCK)
     try:
         remove_scraps(folder)
         yield

@@ -181,6 +181,15 @@ BENCHMARK_FILES |= {
         ("id", "sentence1", "sentence2", "label"),
     ),
 }
+_RAGTRUTH_HOME = _github_home("ParticleMedia/RAGTruth", "dataset", "09a5954dce0fd6858215858ef464d38aae108807")
+BENCHMARK_FILES |= {
+    "ragtruth/response.jsonl": BenchmarkFile(
+        _RAGTRUTH_HOME, ("id", "source_id", "model", "labels", "split", "quality", "response")
+    ),
+    "ragtruth/source_info.jsonl": BenchmarkFile(
+        _RAGTRUTH_HOME, ("source_id", "task_type", "source_info", "prompt")
+    ),
+}
 BENCHMARK_FILES |= {
     f"true_scores/{name}_true_scores.csv": BenchmarkFile(_TRUE_SCORES_HOME, ("label", *TRUE_SCORES.values()))
     for name in TRUE_FILES.values()

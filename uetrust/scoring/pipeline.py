@@ -258,7 +258,7 @@ def run_pipeline(
     job = _possible(bank_plan(profile_name, name))
     sources = load_samples(job.data)
     check_decoding_size(job.generator.decoding, len(sources), job.generator.batch)
-    with lock_folder(job.folder):
+    with lock_folder(job.folder, wait=resume):
         if not resume:
             clear_bank(job.folder)
         tokenizer = (_black_box if job.generator.black_box else _white_box)(job, sources, progress)

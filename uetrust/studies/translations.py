@@ -5,18 +5,23 @@
 # %% auto #0
 __all__ = ['TRANSLATION_METRICS', 'ENGLISH_METRICS', 'QUALITY_FAMILIES', 'translation_run', 'translation_scores',
            'excluded_methods', 'is_baseline', 'translation_metrics', 'metrics_against', 'people_columns',
-           'JudgedTranslations', 'people_folder', 'judged_translations', 'people_prr']
+           'JudgedTranslations', 'people_folder', 'judged_translations', 'given_metrics', 'with_given_metrics',
+           'people_prr', 'metric_choice']
 
 # %% ../../nbs/11_studies/13_translations.ipynb #c2e45870
+import math
+from numbers import Real
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
+from ..core.checks import preview
 from ..core.registry import load_scores, reg
 from ..core.run import ScoreRun, compute_score
 from ..core.scores import score_table, wide_table
 from ..core.settings import root
+from ..core.tables import number_or_text, read_table
 from ..data.download import sources
 from ..data.translations import MEASURED_SPLITS, translation_files, translations
 from ..evaluation.prr import prr_table
@@ -179,13 +184,91 @@ def judged_translations(
     found = _of_kind(table, "quality"), _of_kind(table, "method")
     return JudgedTranslations(pair, *found, documents, parts[0].attrs["missing"])
 
+# %% ../../nbs/11_studies/13_translations.ipynb #189c8a31
+def _metric_values(column, samples, path):  # Numbers, NaN where there is none
+    values = [
+        None if pd.api.types.is_scalar(cell) and pd.isna(cell) else number_or_text(cell) for cell in column
+    ]
+    for sample, value in zip(samples, values):
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if not (value is None or (number and not math.isinf(value))):
+            raise ValueError(
+                f"{path.name}: {column.name!r} of {sample!r} must be a number or empty, found {value!r}"
+            )
+    return pd.to_numeric(pd.Series(values, dtype=object)).to_numpy(float)
+
+
+def _require_samples(table, path):
+    if "sample" not in table:
+        raise ValueError(
+            f"{path.name} has no column 'sample'; it has {list(table)}. It needs 'sample' with names such as "
+            "'ru-en test20 0' and a column for each metric"
+        )
+    if twice := list(table["sample"][table["sample"].duplicated()]):
+        raise ValueError(f"{path.name}: samples occur twice: {preview(twice)}. Each needs one row")
+    if len(table.columns) == 1:
+        raise ValueError(f"{path.name} has no metric: it needs a column of numbers beside 'sample'")
+
+
+def given_metrics(
+    path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx file with sample and a column for each metric
+) -> pd.DataFrame:  # Samples x metrics, larger is better; attrs['file']: its name
+    "Metrics computed elsewhere, such as COMET."
+    path = Path(path)
+    table = read_table(path, names=("sample",))
+    _require_samples(table, path)
+    samples, metrics = table["sample"], [name for name in table if name != "sample"]
+    values = {name: _metric_values(table[name], samples, path) for name in metrics}
+    found = pd.DataFrame(values, index=samples)
+    found.attrs["file"] = path.name
+    return found
+
+
+def with_given_metrics(
+    quality: pd.DataFrame,  # Samples x qualities
+    given: pd.DataFrame,  # From `given_metrics`
+) -> pd.DataFrame:  # The same samples x all qualities; NaN where the file has no score
+    "Qualities joined by metrics computed elsewhere, by the name of the sample."
+    file, found = given.attrs["file"], given.reindex(quality.index)
+    if taken := [name for name in given if name in quality]:
+        raise ValueError(f"{file}: {preview(taken)} is computed here; give the column another name")
+    if not given.index.isin(quality.index).any():
+        raise ValueError(
+            f"{file}: no sample is among the {len(quality)} asked for: it has {preview(list(given.index))}, "
+            f"asked for are {preview(list(quality.index))}"
+        )
+    if empty := [name for name in found if found[name].isna().all()]:
+        raise ValueError(f"{file}: {preview(empty)} has no number for the samples asked for")
+    return quality.join(found)
+
 # %% ../../nbs/11_studies/13_translations.ipynb #de14606b
 def people_prr(
     pair: str,  # As `uetrust.data.translations.translations` takes it
     split: str = "test20",  # As `uetrust.data.translations.translations` takes it
+    scores=None,  # File with metrics computed elsewhere, for `given_metrics`
     **options,  # Of `judged_translations`
-) -> pd.DataFrame:  # As from `prr_table`: one row per (method, metric); intervals clustered by article
+    # As from `prr_table`: one row per (method, metric); intervals clustered by article;
+    # attrs['unscored']: metric of the file -> samples without a score
+) -> pd.DataFrame:
     "PRR of every method under every judgement and metric of one language pair."
+    given = given_metrics(scores) if scores else pd.DataFrame()  # An error in it costs no waiting
     judged = judged_translations(pair, split, **options)
+    quality = with_given_metrics(judged.quality, given) if scores else judged.quality
     by_document = judged.documents.nunique() < len(judged.documents)
-    return prr_table(judged.quality, judged.uncertainty, clusters=judged.documents if by_document else None)
+    table = prr_table(quality, judged.uncertainty, clusters=judged.documents if by_document else None)
+    table.attrs["unscored"] = quality[list(given)].isna().sum().to_dict()
+    return table
+
+
+def metric_choice(
+    prr: pd.DataFrame,  # From `people_prr`
+    metric: str,  # One of its metrics
+    people: str = "da_z",  # Judgement that the choice is judged by
+) -> str:  # One sentence
+    "Which method a metric chooses, and what that method is worth by people, on the same texts."
+    methods = prr[~prr["method"].map(is_baseline)].pivot(index="method", columns="metric", values="value")
+    pick, best = methods[metric].idxmax(), methods[people].idxmax()
+    return (
+        f"{metric} chooses {pick}, which has a PRR of {methods.at[pick, people]:.3f} by people ({people}); "
+        f"people choose {best} with {methods.at[best, people]:.3f}"
+    )
