@@ -476,3 +476,8 @@ def test_drawn_documents_are_counted_in_blocks(monkeypatch):
     np.testing.assert_array_equal(
         rt.bootstrap_interval(x, z, "pooled", "spearman", draws=50).draws, whole.draws
     )
+
+
+def test_as_many_concordant_as_discordant_pairs_give_tau_0_and_not_nan():
+    for variant in ("tau_b", "tau_c"):
+        assert meta.kendall_variant([1, 2, 3, 4], [2, 4, 1, 3], variant) == 0

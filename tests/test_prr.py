@@ -868,3 +868,17 @@ def test_deletions_follow_the_clusters():
     assert deletion_counts(group).tolist() == [[0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]
     assert deletion_counts(PRRCells(np.arange(4.0)[:, None], np.arange(4.0)[:, None])) is None
     assert prr_standard_error(PRRCells(np.arange(3.0)[:, None], np.arange(3.0)[:, None])).shape == (1, 1)
+
+
+def test_a_series_beside_a_list_is_taken_by_position():
+    quality, uncertainty = [0.9, 0.2, 0.6, 0.4], [0.1, 0.8, 0.3, 0.5]
+    assert prr(pd.Series(quality, list("abcd")), uncertainty).value == prr(quality, uncertainty).value
+    assert prr(quality, pd.Series(uncertainty, list("abcd"))).value == prr(quality, uncertainty).value
+
+
+def test_a_difference_exists_when_one_uncertainty_is_constant_and_not_when_quality_is():
+    quality, uncertainty = [0.9, 0.2, 0.6, 0.4, 0.7], [0.1, 0.8, 0.3, 0.5, 0.2]
+    assert prr_difference(quality, uncertainty, [1.0] * 5).value == pytest.approx(
+        prr(quality, uncertainty).value
+    )
+    assert np.isnan(prr_difference([1.0] * 5, uncertainty, uncertainty[::-1]).value)
