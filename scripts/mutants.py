@@ -22,6 +22,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 
 ROOT = Path(__file__).parent.parent
+KEPT = ROOT / "data" / "mutants.csv"  # Counts of the last run of each module
 TESTS = {  # Module -> test files that are about it, the fast ones first
     "evaluation.multiple": "agreement human",
     "evaluation.weights": "prr",
@@ -187,6 +188,18 @@ def show(name, row):
     )
 
 
+def keep(module, row):
+    "Put the counts of a module into data/mutants.csv, beside those of modules that were tried before."
+    import pandas as pd
+
+    killed = row["tried"] - row["survived"] - row["equivalent"]
+    rows = pd.read_csv(KEPT, index_col="module").to_dict("index") if KEPT.exists() else {}
+    rows[module] = row | dict(killed=killed)
+    ordered = {name: rows[name] for name in TESTS if name in rows}
+    columns = ["tried", "of", "killed", "survived", "equivalent"]
+    pd.DataFrame.from_dict(ordered, "index")[columns].rename_axis("module").to_csv(KEPT)
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--most", default="12", help="mutants of each module, or 'all'")
@@ -207,6 +220,7 @@ def main(argv=None):
         row, survivors = try_module(module, most, folders, equivalents())
         rows.append(row)
         show(module, row)
+        keep(module, row)
         for diff in survivors:
             print(diff + "\n", flush=True)
     show("all", {name: sum(row[name] for row in rows) for name in rows[0]})
