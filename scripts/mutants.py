@@ -37,7 +37,7 @@ TESTS = {  # Module -> test files that are about it, the fast ones first
     "evaluation.thresholds": "threshold",
     "evaluation.significance": "meta",
     "evaluation.shuffled": "shuffled",
-    "core.store": "bank",
+    "core.store": "store bank",
     "generation.endpoint": "endpoint judging",
     "nlg.judge": "nlg_judge judging",
     "scoring.methods": "scoring fill",
