@@ -33,8 +33,11 @@ def test_a_run_that_may_wait_waits(tmp_path, capsys):
 
 
 def test_a_lock_of_a_dead_process_does_not_block(tmp_path):
-    code = "import os, sys; from uetrust.core.store import lock_folder; held = lock_folder(sys.argv[1]); held.__enter__(); "
-    subprocess.run([sys.executable, "-c", code + "os._exit(9)", str(tmp_path)], check=False)
+    code = (
+        "import os, sys; from uetrust.core.store import lock_folder\n"
+        "held = lock_folder(sys.argv[1]); held.__enter__(); os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
     assert (tmp_path / LOCK).exists()
     with lock_folder(tmp_path):
         assert (tmp_path / LOCK).read_text() == str(os.getpid())
