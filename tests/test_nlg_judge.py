@@ -539,3 +539,12 @@ def test_scores_of_examples_are_printed_as_floats():
 def test_an_order_leaves_the_examples_as_they_were():
     given_ = [1, 2, 3, 4]
     assert sorted(jd.ice_example_order(given_)) == given_ == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("family", ["wo", "wi_in"])
+def test_a_prompt_names_every_step_of_the_scale_and_no_other(family):
+    lowest, highest = jd.PROMPT_FAMILIES[family][1]
+    texts = dict(hypothesis="Rain fell.", source="It rained.", reference="Rain.")
+    said = jd.judge_prompt(family, "fluency", texts, "question_first")[0]["content"]
+    steps = ", ".join(str(step) for step in range(lowest, highest + 1))
+    assert f"Answer with one of {steps}, where" in said
