@@ -139,6 +139,7 @@ def start_server():
 
 def _child(argv, folder, stdin, env, memory, disk):
     os.chdir(folder)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ignored below a job in the background
     os.environ.update(env)
     for stream, name in (1, "out"), (2, "err"):
         os.dup2(os.open(f"{folder}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
