@@ -20,6 +20,13 @@ def generate(folder, name="tiny-llama"):
     return [*GENERATE.split(), "model"]
 
 
+def generate_with(folder, name, text):
+    "The same with another text in one file of the checkpoint."
+    command = generate(folder)
+    (folder / "model" / name).write_text(text)
+    return command
+
+
 def config(folder, **changes):
     command, path = generate(folder), folder / "model" / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
@@ -96,9 +103,7 @@ CONFIGS = {
 
 @fault("error", "config.json", "Copy the checkpoint again", cases=CONFIGS)
 def a_config_that_is(folder, text):
-    command = generate(folder)
-    (folder / "model" / "config.json").write_text(text)
-    return command
+    return generate_with(folder, "config.json", text)
 
 
 KEYS = {
@@ -133,9 +138,7 @@ def config_with(folder, changes):
     limit=SLOW,
 )
 def a_tokenizer_that_is(folder, text):
-    command = generate(folder)
-    (folder / "model" / "tokenizer.json").write_text(text)
-    return command
+    return generate_with(folder, "tokenizer.json", text)
 
 
 @fault("error", "model", "tokenizer")
@@ -161,9 +164,7 @@ TEMPLATES = {
 
 @fault("error", "model", "chat template", cases=TEMPLATES, limit=SLOW)
 def a_chat_template_with(folder, template):
-    command = generate(folder)
-    (folder / "model" / "chat_template.jinja").write_text(template)
-    return command
+    return generate_with(folder, "chat_template.jinja", template)
 
 
 @fault("error", "Pickled", ".safetensors")
