@@ -1,15 +1,19 @@
 """The audit finds each pitfall in a file that was built to contain it, and is silent on clean files."""
 
+import html
 import json
+import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from uetrust.app.cli import main
+from uetrust.evaluation.inference.confidence_set import model_confidence_set
 from uetrust.evaluation.prr import prr
-from uetrust.report.audit import PITFALLS, audit, model_confidence_set
+from uetrust.report.audit import PITFALLS, audit, audit_panels
 
 N = 400
 
@@ -120,7 +124,7 @@ def test_binary_and_scaled_quality_get_the_measures_that_fit():
     df = clean().assign(
         right=lambda df: (df["human"] > 0).astype(float), share=lambda df: df["human"].rank() / N
     )
-    table = audit(df, "good", ["right", "share", "human"]).measures.set_index("metric")
+    table = audit(df, "good", ["right", "share", "human"]).panels["measures"].table.set_index("metric")
     assert list(table.index) == ["right", "share"]
     assert table.loc["right", "auroc"] > 0.9 and np.isnan(table.loc["share", "auroc"])
     assert (table[["aurc", "augrc"]] > 0).all(axis=None)
@@ -173,3 +177,27 @@ def test_a_table_of_the_paper_s_size_takes_seconds():
     start = time.process_time()
     audit(df, df.columns[:14], df.columns[14:], length="c0")
     assert time.process_time() - start < 5
+
+
+def test_every_panel_is_on_the_page_in_the_terminal_and_in_json():
+    df = clean().assign(right=lambda df: (df["human"] > 0).astype(float), metric=lambda df: -df["fair"])
+    df["human"] = df["human"].where(np.arange(N) > 40)
+    found = audit(df, ["good", "fair"], ["human", "metric", "right"], length="words")
+    assert {"measures", "picks"} <= set(found.panels) <= set(audit_panels())
+    terminal, page, told = str(found), found.page(), json.loads(json.dumps(found.to_dict(), default=float))
+    for name, panel in found.panels.items():
+        assert panel.title in terminal and panel.sentence in terminal and len(panel.table)
+        assert f"<h3>{html.escape(panel.title)}</h3>" in page and html.escape(panel.sentence) in page
+        assert told["panels"][name]["sentence"] == panel.sentence
+        assert len(told["panels"][name]["table"]) == len(panel.table)
+
+
+def test_no_link_of_a_page_is_dead(tmp_path, monkeypatch):
+    "Seen from any folder; and a package without the lessons prints no link."
+    df = CASES["direction"](clean(), None)
+    monkeypatch.chdir(tmp_path)
+    links = re.findall(r"href='file://([^']*)'", found(df).page())
+    assert len(links) >= 1 and all(Path(link).is_file() for link in links)
+    assert found(df).page().count("href=") == len(links)
+    monkeypatch.setattr("uetrust.report.audit.root", lambda: tmp_path)
+    assert "href=" not in found(df).page() and ".ipynb" not in str(found(df))
