@@ -2,11 +2,14 @@
 
 cosmic-ray makes the mutants; this draws a sample of each module, tries each in a process that has
 imported the slow packages already, and counts. `make mutants` takes a seeded sample, `make mutants
-MUTANTS=all` takes all of them, `make mutants MODULES='core.store nlg.judge'` some modules.
+MUTANTS=all` takes all of them, `make mutants MODULES='core.store nlg.judge'` some modules. The tests that
+run a changed line are tried, the fastest first, else those that run its function, else all.
 """
 
 import argparse
+import ast
 import difflib
+import json
 import multiprocessing
 import os
 import random
@@ -14,6 +17,7 @@ import shutil
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from math import sqrt
 from pathlib import Path
 
@@ -61,7 +65,9 @@ OPERATORS = [
 ]
 LONGEST = 600.0  # Seconds that the unchanged tests of a module may take
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["pytest", "hypothesis", "pandas", "scipy.stats", "sklearn.metrics", "torch"])
+SERVER.set_forkserver_preload(
+    "pytest hypothesis pandas scipy.stats sklearn.metrics torch transformers.models.auto".split()
+)
 
 
 def module_path(module):
@@ -90,7 +96,69 @@ def equivalents(path=ROOT / "tests" / "mutants_equivalent.txt"):
     return {(module, "\n".join(diff)): why for module, *diff, why in blocks}
 
 
-def _child(folder, files):
+class TestLines:
+    "Lines of files that each test runs, those of its fixtures included, and the seconds it takes"
+
+    def __init__(self, folder, paths, kept):
+        self.paths, self.kept, self.lines = {str(folder / path): str(path) for path in paths}, kept, set()
+        self.fixtures, self.tests = {}, {}
+
+    def trace(self, frame, event, arg):
+        if frame.f_code.co_filename not in self.paths:
+            return None
+        self.lines.add((self.paths[frame.f_code.co_filename], frame.f_lineno))
+        return self.trace
+
+    def traced(self):  # A hook around which lines are collected
+        import threading
+
+        outer, self.lines = self.lines, set()
+        sys.settrace(self.trace)
+        threading.settrace(self.trace)
+        yield
+        sys.settrace(None)
+        threading.settrace(None)
+        found, self.lines = self.lines, outer | self.lines
+        if outer:
+            sys.settrace(self.trace)
+        return found
+
+    def plugin(self):
+        import pytest
+
+        class Plugin:
+            @pytest.hookimpl(hookwrapper=True)
+            def pytest_fixture_setup(_, fixturedef, request):
+                self.fixtures[fixturedef] = yield from self.traced()
+
+            @pytest.hookimpl(hookwrapper=True)
+            def pytest_runtest_protocol(_, item):
+                start = time.monotonic()
+                found = yield from self.traced()
+                for fixtures in item._fixtureinfo.name2fixturedefs.values():
+                    found = found.union(*(self.fixtures.get(fixture, ()) for fixture in fixtures))
+                self.tests[item.nodeid] = (time.monotonic() - start, sorted(found))
+
+            def pytest_sessionfinish(_):
+                Path(self.kept).write_text(json.dumps(self.tests))
+
+        return Plugin()
+
+
+class InOrder:
+    "Only the named tests, in this order"
+
+    def __init__(self, names):
+        self.place = {name: i for i, name in enumerate(names)}
+
+    def pytest_collection_modifyitems(self, items):
+        items[:] = sorted((item for item in items if item.nodeid in self.place), key=self._place)
+
+    def _place(self, item):
+        return self.place[item.nodeid]
+
+
+def _child(folder, files, lines_of, order):
     os.chdir(folder)
     sys.path[:0] = [str(folder)]
     sys.dont_write_bytecode = True
@@ -102,18 +170,47 @@ def _child(folder, files):
     import uetrust
 
     assert Path(uetrust.__file__).is_relative_to(folder), f"tests would run {uetrust.__file__}"
-    sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *files]))
+    plugins = [TestLines(folder, lines_of, f"{folder}.json").plugin()] if lines_of else []
+    plugins += [InOrder(order)] if order else []
+    sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *files], plugins))
 
 
-def run_tests(folder, files, limit):
+def run_tests(folder, files, limit, lines_of=None, order=None):
     "Whether the tests pass in a folder, and the seconds they took; what hangs does not pass."
-    start, child = time.monotonic(), SERVER.Process(target=_child, args=(folder, files))
+    start = time.monotonic()
+    child = SERVER.Process(target=_child, args=(folder, files, lines_of, order))
     child.start()
     child.join(limit)
     if child.is_alive():
         child.kill()
         child.join()
     return child.exitcode == 0, time.monotonic() - start
+
+
+def changed_lines(code, mutant):
+    "Numbers of the lines of a file that a mutant changes."
+    blocks = difflib.SequenceMatcher(None, code.splitlines(), mutant.splitlines(), False).get_opcodes()
+    return {line for kind, i, j, *_ in blocks if kind != "equal" for line in range(i + 1, j + 1)}
+
+
+def function_lines(code, line):
+    "Lines of the innermost function around a line; that line alone outside functions."
+    spans = [
+        (node.lineno, node.end_lineno)
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= node.end_lineno
+    ]
+    return set(range(max(spans)[0], max(spans)[1] + 1)) if spans else {line}
+
+
+def concerned(module, code, mutant, tests):
+    "Tests that run a changed line, else its function: the fastest first."
+    lines, path = changed_lines(code, mutant), str(module_path(module))
+    for wanted in (lines, set().union(*(function_lines(code, line) for line in lines))):
+        places = {(path, line) for line in wanted}
+        if found := [(seconds, name) for name, (seconds, run) in tests.items() if places & run]:
+            return [name for _, name in sorted(found)]
+    return []
 
 
 def workplace(folder):
@@ -128,13 +225,13 @@ def workplace(folder):
     return folder
 
 
-def try_mutant(folder, module, mutant, files, limit):
+def try_mutant(folder, module, mutant, files, limit, tests):
     "Whether a mutant of a module survives the tests."
     path = folder / module_path(module)
     code = path.read_text()
     try:
         path.write_text(mutant)
-        return run_tests(folder, files, limit)[0]
+        return run_tests(folder, files, limit, order=concerned(module, code, mutant, tests))[0]
     finally:
         path.write_text(code)
 
@@ -152,29 +249,75 @@ def sample_mutants(module, code, most, seed=0):
     return [mutate_code(code, get_operator(f"core/{name}")(), i) for name, i in drawn], len(every)
 
 
-def try_module(module, most, folders, known):
-    "Counts of a module as a row, and the diffs of its survivors."
-    files = [f"tests/test_{name}.py" for name in TESTS[module].split()]
-    code = (folders[0] / module_path(module)).read_text()
-    mutants, total = sample_mutants(module, code, most)
-    passed, seconds = run_tests(folders[0], files, LONGEST)
+def test_files(names):
+    return [f"tests/test_{name}.py" for name in names.split()]
+
+
+@cache
+def tests_of(folder, names):
+    "Seconds that the unchanged tests of some files take, and the lines that each test runs."
+    paths = [module_path(module) for module, files in TESTS.items() if files == names]
+    passed, seconds = run_tests(folder, test_files(names), LONGEST, lines_of=paths)
     if not passed:
-        raise SystemExit(f"{module}: {' '.join(files)} fail without a mutant; {folders[0]}.log")
-    free = list(folders)
+        raise SystemExit(f"the tests {names} fail without a mutant; {folder}.log")
+    found = json.loads(Path(f"{folder}.json").read_text())
+    return seconds, {name: (took, set(map(tuple, lines))) for name, (took, lines) in found.items()}
+
+
+def try_mutants(module, mutants, folders, names):
+    "The mutants of a module that survive its tests, in their order."
+    code, free = (folders[0] / module_path(module)).read_text(), list(folders)
+    seconds, tests = tests_of(folders[0], names)
 
     def survives(mutant):
         folder = free.pop()
         try:
-            return try_mutant(folder, module, mutant, files, 3 * seconds + 20)
+            return try_mutant(folder, module, mutant, test_files(names), 3 * seconds + 20, tests)
         finally:
             free.append(folder)
 
     with ThreadPoolExecutor(len(folders)) as pool:
         alive = list(pool.map(survives, mutants))
-    diffs = [changed(code, mutant) for mutant, survived in zip(mutants, alive) if survived]
-    equal = [diff for diff in diffs if (module, diff) in known]
-    row = dict(tried=len(mutants), of=total, survived=len(diffs) - len(equal), equivalent=len(equal))
-    return row, [diff for diff in diffs if diff not in equal]
+    return [changed(code, mutant) for mutant, survived in zip(mutants, alive) if survived]
+
+
+def try_module(module, most, seed, folders, known):
+    "Counts of a module as a row, and the diffs of its survivors."
+    code = (folders[0] / module_path(module)).read_text()
+    mutants, total = sample_mutants(module, code, most, seed)
+    judged = [mutant for mutant in mutants if (module, changed(code, mutant)) not in known]
+    alive = try_mutants(module, judged, folders, TESTS[module])
+    equal = len(mutants) - len(judged)
+    return dict(tried=len(mutants), of=total, survived=len(alive), equivalent=equal, seed=seed), alive
+
+
+def named(path=ROOT / "tests" / "mutants_named.txt"):
+    "Mutants that must be dead: module, test files, line before, line after, what it is."
+    for block in path.read_text().strip().split("\n\n")[1:]:
+        head, old, new, what = block.split("\n")
+        module, _, files = head.partition(": ")
+        yield module, files, old.removeprefix("- "), new.removeprefix("+ "), what
+
+
+def replaced(code, old, new):
+    "Code with one line replaced, whatever its indentation."
+    lines = code.split("\n")
+    places = [i for i, line in enumerate(lines) if line.strip() == old]
+    if len(places) != 1:
+        raise SystemExit(f"the line stands {len(places)} times: {old}")
+    indent = lines[places[0]].removesuffix(old)
+    return "\n".join([*lines[: places[0]], indent + new, *lines[places[0] + 1 :]])
+
+
+def try_named(folders):
+    "Try the mutants that must be dead; the number that is not."
+    alive = 0
+    for module, files, old, new, what in named():
+        mutant = replaced((folders[0] / module_path(module)).read_text(), old, new)
+        survived = bool(try_mutants(module, [mutant], folders, files))
+        alive += survived
+        print(f"{'SURVIVED' if survived else 'dead':8s} {module}: {what}", flush=True)
+    return alive
 
 
 def show(name, row):
@@ -196,13 +339,15 @@ def keep(module, row):
     rows = pd.read_csv(KEPT, index_col="module").to_dict("index") if KEPT.exists() else {}
     rows[module] = row | dict(killed=killed)
     ordered = {name: rows[name] for name in TESTS if name in rows}
-    columns = ["tried", "of", "killed", "survived", "equivalent"]
+    columns = ["seed", "tried", "of", "killed", "survived", "equivalent"]
     pd.DataFrame.from_dict(ordered, "index")[columns].rename_axis("module").to_csv(KEPT)
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--most", default="12", help="mutants of each module, or 'all'")
+    parser.add_argument("--seed", type=int, default=0, help="of the samples")
+    parser.add_argument("--named", action="store_true", help="only those of tests/mutants_named.txt")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(TESTS))
     args = parser.parse_args(argv)
@@ -214,10 +359,12 @@ def main(argv=None):
         {k: str(v) for k, v in dict(UETRUST_MIRROR=mirror(), UETRUST_ORACLES=oracles()).items() if v}
     )
     folders = [workplace(ROOT / "runs" / ".mutants" / str(os.getpid()) / str(i)) for i in range(args.jobs)]
+    if args.named:
+        raise SystemExit(try_named(folders))
     most = None if args.most == "all" else int(args.most)
     rows = []
     for module in args.modules or TESTS:
-        row, survivors = try_module(module, most, folders, equivalents())
+        row, survivors = try_module(module, most, args.seed, folders, equivalents())
         rows.append(row)
         show(module, row)
         keep(module, row)

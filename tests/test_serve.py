@@ -283,7 +283,252 @@ def test_no_logprobs_unless_asked(url):
     assert ask(url, True, logprobs=False, max_tokens=3)["choices"][0]["logprobs"] is None
 
 
-# (d) Bad requests
+# (d) Streams: the chunks of https://platform.openai.com/docs/api-reference/chat/streaming
+
+
+def events(reply):
+    "Data of the server-sent events of an open reply, as they come."
+    for line in reply:
+        if line.strip():
+            assert line.startswith(b"data: "), line
+            yield line[len("data: ") :].strip().decode()
+
+
+def open_stream(url, chat=False, **fields):
+    body = dict(messages=[dict(role="user", content=PROMPT)]) if chat else dict(prompt=PROMPT)
+    path = "/chat/completions" if chat else "/completions"
+    body = json.dumps(dict(model="tiny", stream=True) | body | fields).encode()
+    return urllib.request.urlopen(
+        urllib.request.Request(url + path, body, {"Content-Type": "application/json"}), timeout=60
+    )
+
+
+def streamed(url, chat=False, **fields):
+    "Chunks of a stream that ends as it must."
+    with open_stream(url, chat, **fields) as reply:
+        assert reply.headers["Content-Type"].startswith("text/event-stream")
+        *chunks, last = events(reply)
+    assert last == "[DONE]"
+    return [json.loads(chunk) for chunk in chunks]
+
+
+def piece(choice):
+    return choice["delta"].get("content", "") if "delta" in choice else choice["text"]
+
+
+def joined(chunks, n=1):
+    "Text and reason of the end of each choice."
+    found = [choice for chunk in chunks for choice in chunk["choices"]]
+    texts = ["".join(piece(choice) for choice in found if choice["index"] == i) for i in range(n)]
+    whys = [[c["finish_reason"] for c in found if c["index"] == i and c["finish_reason"]] for i in range(n)]
+    return [(text, *why) for text, why in zip(texts, whys)]
+
+
+@pytest.mark.parametrize("chat", [True, False])
+@pytest.mark.parametrize("fields", [dict(temperature=0), dict(n=3, seed=5), dict(seed=2, top_k=5)])
+def test_a_stream_is_the_reply_in_pieces(url, chat, fields):
+    whole, chunks = ask(url, chat, max_tokens=12, **fields), streamed(url, chat, max_tokens=12, **fields)
+    wanted = [choice["finish_reason"] for choice in whole["choices"]]
+    assert joined(chunks, len(wanted)) == list(zip(texts(whole), wanted))
+    assert {chunk["id"] for chunk in chunks} == {whole["id"]} and len(chunks) > 3 * len(wanted)
+
+
+@pytest.mark.parametrize("chat", [True, False])
+def test_chunks_have_the_documented_form(url, chat):
+    first, *middle, last, counted = streamed(
+        url, chat, max_tokens=12, temperature=0, stream_options=dict(include_usage=True)
+    )
+    for chunk in (first, *middle, last, counted):
+        assert chunk["object"] == ("chat.completion.chunk" if chat else "text_completion")
+        assert chunk["model"] == "tiny" and type(chunk["created"]) is int
+    for chunk in (first, *middle, last):
+        (choice,) = chunk["choices"]
+        assert set(choice) == {"index", "logprobs", "finish_reason", "delta" if chat else "text"}
+        assert chunk["usage"] is None and (choice["finish_reason"] is None) == (chunk is not last)
+    assert counted["choices"] == []
+    assert counted["usage"] == ask(url, chat, max_tokens=12, temperature=0)["usage"]
+    if chat:
+        assert first["choices"][0]["delta"] == dict(role="assistant", content="")
+        assert last["choices"][0]["delta"] == {}
+        assert all(set(chunk["choices"][0]["delta"]) == {"content"} for chunk in middle)
+
+
+def test_without_include_usage_no_chunk_counts(url):
+    for options in (None, {}, dict(include_usage=False)):
+        assert not any("usage" in chunk for chunk in streamed(url, max_tokens=3, stream_options=options))
+
+
+def test_an_echoed_prompt_is_the_first_piece(url):
+    first, *_ = chunks = streamed(url, echo=True, max_tokens=5, temperature=0)
+    assert first["choices"][0]["text"] == PROMPT
+    assert joined(chunks)[0][0] == texts(ask(url, echo=True, max_tokens=5, temperature=0))[0]
+
+
+@pytest.mark.parametrize("kind", ["bart", "t5"])
+def test_an_encoder_decoder_streams(kind):
+    with running_server(tiny(kind), "tiny") as url:
+        chunks = streamed(url, n=2, seed=1, max_tokens=10)
+        assert [text for text, _ in joined(chunks, 2)] == texts(ask(url, n=2, seed=1, max_tokens=10))
+
+
+@pytest.mark.parametrize(
+    "fields,param",
+    [
+        (dict(logprobs=0), "logprobs"),
+        (dict(stream_options=dict(include_usage=1)), "stream_options"),
+        (dict(stream_options=dict(include_obfuscation=False)), "stream_options"),
+        (dict(stream=False, stream_options=dict(include_usage=True)), "stream_options"),
+        (dict(stream=1), "stream"),
+        (dict(prompt="w3 " * 97), "prompt"),
+        (dict(model="other"), "model"),
+    ],
+)
+def test_a_stream_that_cannot_be_is_refused_before_it_begins(url, fields, param):
+    status, reply = post(url, GOOD | dict(stream=True) | fields)
+    assert status in (400, 404) and reply["error"]["param"] == param
+
+
+class Stepwise:
+    "Stands for `decode_batch` in the server: every step waits until it is let go; counts the steps."
+
+    def __init__(self):
+        self.real, self.free, self.steps, self.calls = server.decode_batch, threading.Semaphore(0), 0, 0
+
+    def __call__(self, model, ids_of, settings, keys, streamer):
+        self.calls += 1
+        put = streamer.put
+
+        def step(values):
+            assert self.free.acquire(timeout=60)
+            self.steps += 1
+            put(values)
+
+        streamer.put = step
+        return self.real(model, ids_of, settings, keys, streamer)
+
+
+@pytest.fixture
+def stepwise(model, monkeypatch):
+    lines = []
+    stepped = Stepwise()
+    monkeypatch.setattr(server, "decode_batch", stepped)
+    with running_server(model, "tiny", log=lines.append) as address:
+        yield address, stepped, lines
+        stepped.free.release(1000)
+
+
+def until(true):
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+LONG = dict(max_tokens=60, seed=4)
+
+
+def test_pieces_come_while_the_text_is_written(stepwise):
+    url, stepped, _ = stepwise
+    with open_stream(url, True, **LONG) as reply:
+        coming = events(reply)
+        assert json.loads(next(coming))["choices"][0]["delta"]["role"] == "assistant"
+        stepped.free.release(4)  # The prompt and three tokens
+        assert piece(json.loads(next(coming))["choices"][0]) and stepped.steps <= 4
+        stepped.free.release(1000)
+        assert list(coming)[-1] == "[DONE]" and stepped.steps > 4
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_client_that_leaves_at_work_frees_the_queue(stepwise, stream):
+    url, stepped, lines = stepwise
+    leaving = raw_post(url, GOOD | LONG | dict(stream=stream))
+    stepped.free.release(3)
+    until(lambda: stepped.steps == 3)
+    leaving.close()
+    stepped.free.release(1000)
+    until(lambda: any("lost" in line for line in lines))
+    assert stepped.steps < 10 and texts(ask(url, max_tokens=3, temperature=0))
+
+
+def raw_post(url, body):
+    "An open connection that has sent a request."
+    address, body = urlsplit(url), json.dumps(body).encode()
+    connection = socket.create_connection((address.hostname, address.port))
+    head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+    connection.sendall(head.encode() + body)
+    return connection
+
+
+def test_a_client_that_leaves_the_queue_is_not_written_for(stepwise):
+    url, stepped, lines = stepwise
+    with open_stream(url, True, **LONG) as first, ThreadPoolExecutor(1) as pool:
+        until(lambda: stepped.calls == 1)
+        raw_post(url, GOOD).close()
+        until(lambda: any("lost" in line for line in lines))
+        third = pool.submit(ask, url, max_tokens=3, temperature=0)
+        stepped.free.release(1000)
+        assert texts(third.result()) and list(events(first))[-1] == "[DONE]" and stepped.calls == 2
+
+
+def test_an_error_inside_a_stream_ends_it_without_done(model, monkeypatch):
+    real = server.decode_batch
+
+    def broken(*args):
+        real(*args)
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(server, "decode_batch", broken)
+    with running_server(model, "tiny") as url, open_stream(url, max_tokens=5) as reply:
+        *chunks, last = events(reply)
+    assert chunks and json.loads(last)["error"]["message"] == "internal error: RuntimeError"
+
+
+def test_memory_that_ends_in_the_middle_does_not_repeat_a_piece(url, model, monkeypatch):
+    whole, real = texts(ask(url, n=4, seed=3, max_tokens=12)), server.decode_batch
+
+    def twice(model, ids_of, settings, keys, streamer):
+        found = real(model, ids_of, settings, keys, streamer)
+        if len(keys[0]) > 1:
+            raise MemoryError
+        return found
+
+    monkeypatch.setattr(server, "decode_batch", twice)
+    monkeypatch.setattr(server, "halve_when_out_of_memory", halved)
+    assert [text for text, _ in joined(streamed(url, n=4, seed=3, max_tokens=12), 4)] == whole
+
+
+def halved(run, rows):
+    "As after an error of a GPU, which a test cannot have."
+    try:
+        return run(rows)
+    except MemoryError:
+        middle = len(rows) // 2
+        return halved(run, rows[:middle]) + halved(run, rows[middle:])
+
+
+def test_a_piece_waits_for_what_a_later_token_may_change(model):
+    shown = {1: "naïve", 2: "naïve \ufffd", 3: "naïve € it is", 4: "naïve € it is n'", 5: "naïve € it isn't"}
+
+    class Words:
+        def decode(self, tokens, skip_special_tokens):
+            return shown[len(tokens)]
+
+    sent = []
+    pieces = server._Pieces(Words(), lambda i, text: sent.append(text))
+    for n in range(1, 6):
+        pieces.see(0, [0] * n)
+    pieces.end(0, [0] * 5)
+    assert sent == ["na", "ï", "ve € it", " is", "", "n't"] and "".join(sent) == shown[5]
+
+
+def test_a_slow_reader_of_a_stream_stops_nobody(url):
+    slow = raw_post(url, GOOD | dict(stream=True, n=128, max_tokens=60, seed=1))
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+    with slow:
+        assert texts(ask(url, max_tokens=3, temperature=0))
+
+
+# (e) Bad requests
 
 GOOD = dict(model="tiny", prompt="w3", max_tokens=2)
 TALK = dict(model="tiny", messages=[dict(role="user", content="w3")], max_tokens=2)
@@ -301,7 +546,8 @@ BAD = [
         echo=["yes", 1],
         model=[7],
         prompt=[["w3"], [3, 4], 5, ""],
-        stream=[True],
+        stream=[1],
+        stream_options=[dict(include_usage=True), 1],
         stop=["w4", ["w4"]],
         response_format=[dict(type="json_object")],
         tools=[[]],
@@ -583,7 +829,7 @@ def test_an_encoder_cannot_serve():
         pass
 
 
-# (e) and (f) Banks, company
+# (f) and (g) Banks, company
 
 
 @pytest.mark.parametrize("fields", [dict(), dict(per_call=1), dict(chat=False, logprobs=True)])

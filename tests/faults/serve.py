@@ -14,7 +14,7 @@ LLAMA = Path(__file__).parents[2] / "data" / "models" / "tiny-llama"
 GOOD = dict(model="tiny-llama", prompt="The council", max_tokens=3, temperature=0)
 
 
-def address(folder, seconds=30):
+def address(folder, seconds=60):
     "Host and port that the command has printed."
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -65,12 +65,41 @@ def many_huge_prompts(folder):
         thread.join(20)
 
 
-def interrupted_at_work(folder):
+def streamed(folder):
+    "Events of a stream: pieces first, then [DONE]."
     _, port = address(folder)
-    body = json.dumps(GOOD | dict(max_tokens=200, n=8, temperature=1)).encode()
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    body = json.dumps(GOOD | dict(max_tokens=20, stream=True)).encode()
+    connection.request("POST", "/v1/completions", body)
+    *pieces, done = connection.getresponse().read().decode().strip().split("\n\n")
+    assert len(pieces) > 3 and done == "data: [DONE]"
+    assert all(json.loads(piece.removeprefix("data: "))["choices"] for piece in pieces)
+
+
+def streams_that_are_left(folder):
+    "20 clients ask for long streams and leave; the next one is answered at once."
+    post(folder)
+    for _ in range(20):
+        sent_request(folder, max_tokens=200, temperature=1, stream=True).close()
+    start = time.monotonic()
+    assert post(folder)[0] == 200 and time.monotonic() - start < 5
+
+
+def sent_request(folder, **fields):
+    "An open connection with a request that is not waited for."
+    _, port = address(folder)
+    body = json.dumps(GOOD | fields).encode()
     head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
     connection = socket.create_connection(("127.0.0.1", port))
     connection.sendall(head.encode() + body)
+    return connection
+
+
+OPEN = []  # Connections, open until the tests end: a client that leaves ends its text
+
+
+def interrupted_at_work(folder):
+    OPEN.append(sent_request(folder, max_tokens=200, n=8, temperature=1))
     time.sleep(0.1)
 
 
@@ -82,6 +111,9 @@ SEEN = dict(
     foreign_host=refused(400, "foreign", headers=dict(Host="evil.example")),
     foreign_origin=refused(403, "other sites", headers=dict(Origin="http://evil.example")),
     huge_prompts_of_many=many_huge_prompts,
+    streamed=streamed,
+    streams_that_are_left=streams_that_are_left,
+    stream_with_logprobs=refused(400, "logprobs", fields=dict(stream=True, logprobs=1)),
     interrupted=interrupted_at_work,
 )
 

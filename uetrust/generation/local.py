@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['GAMMA', 'MIX1', 'MIX2', 'splitmix64', 'gumbel_noise', 'GumbelMax', 'sampling_processors', 'render_prompts',
-           'encode_prompt', 'is_chat_model', 'prompt_template', 'prompt_limit', 'decode_batch', 'beam_hypotheses',
-           'checkpoint_settings', 'finish_reason', 'check_can_write', 'generate_texts', 'local_provenance',
-           'fill_local_bank']
+           'encode_prompt', 'is_chat_model', 'prompt_template', 'prompt_limit', 'decode_batch', 'end_tokens',
+           'beam_hypotheses', 'checkpoint_settings', 'finish_reason', 'check_can_write', 'generate_texts',
+           'local_provenance', 'fill_local_bank']
 
 # %% ../../nbs/04_generation/03_local.ipynb #e6a01496
 import copy
@@ -146,7 +146,7 @@ def prompt_limit(model: Model, settings: Decoding) -> int:  # Tokens
 # %% ../../nbs/04_generation/03_local.ipynb #4dfc4038
 def _generation_config(model, settings, **options):  # The checkpoint's constraints, our settings
     config = copy.deepcopy(model.model.generation_config)
-    pad = config.pad_token_id if config.pad_token_id is not None else (_end_tokens(config) or [0])[0]
+    pad = config.pad_token_id if config.pad_token_id is not None else (end_tokens(model) or [0])[0]
     ours = dict(
         do_sample=False,
         temperature=None,
@@ -196,6 +196,7 @@ def decode_batch(
     settings: Decoding,  # Resolved
     # For each prompt the keys of its texts, None for the greedy one; beam search when there are no keys
     keys: list = None,
+    streamer=None,  # A streamer of transformers: gets the prompts, then one token of each text at a time
 ) -> list:  # For each prompt the token ids of its texts
     "Generated texts of a batch of prompts, in token ids."
     causal, times, beams = model.kind == "causal", len(keys[0]) if keys else 1, 1 if keys else settings.beams
@@ -205,14 +206,17 @@ def decode_batch(
     if keys:
         sampler = GumbelMax([key for row in keys for key in row], settings, model.device)
         inputs["logits_processor"] = LogitsProcessorList([sampler])
-    out = model.model.generate(generation_config=config, **inputs)
+    out = model.model.generate(generation_config=config, streamer=streamer, **inputs)
     lists = out[:, ids.shape[1] if causal else 1 :].tolist()
-    ends, per = set(_end_tokens(config)), len(lists) // len(ids_of)
+    ends, per = end_tokens(model), len(lists) // len(ids_of)
     return [[_until_end(text, ends) for text in lists[i : i + per]] for i in range(0, len(lists), per)]
 
 
-def _end_tokens(config: GenerationConfig):
-    ends = config.eos_token_id
+def end_tokens(
+    model: Model,  # From `load`
+) -> list:  # Token ids
+    "Tokens that end a text of this model."
+    ends = model.model.generation_config.eos_token_id
     return ends if isinstance(ends, list) else [] if ends is None else [ends]
 
 # %% ../../nbs/04_generation/03_local.ipynb #dd1828d7
@@ -242,7 +246,7 @@ def beam_hypotheses(
     with context(ids, mask):
         out = model.model.generate(generation_config=config, **inputs)
     lists = out.sequences[:, ids.shape[1] if causal else 1 :].tolist()
-    texts = [_until_end(text, set(_end_tokens(config))) for text in lists]
+    texts = [_until_end(text, end_tokens(model)) for text in lists]
     scored = _scores_with_start(texts, out.sequences_scores.tolist(), config.length_penalty)
     # Fewer hypotheses than asked for are padded with impossible ones
     return [
@@ -284,7 +288,7 @@ def finish_reason(
     "Finish reason of a text."
     config = model.model.generation_config
     forced = config.forced_eos_token_id is not None and len(ids) == settings.max_new_tokens
-    return "stop" if ids and ids[-1] in _end_tokens(config) and not forced else "length"
+    return "stop" if ids and ids[-1] in end_tokens(model) and not forced else "length"
 
 
 def check_can_write(model: Model):

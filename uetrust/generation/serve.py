@@ -5,12 +5,13 @@
 # %% auto #0
 __all__ = ['COMMON_FIELDS', 'CHAT_FIELDS', 'COMPLETION_FIELDS', 'NEUTRAL_VALUES', 'MOST_TOKENS', 'SERVER_PATHS',
            'LARGEST_REQUEST', 'MOST_WAITING', 'MOST_CONNECTED', 'BadRequest', 'request_fields', 'longest_prompt',
-           'completion_reply', 'WaitingLine', 'running_server', 'open_endpoint', 'serve']
+           'completion_reply', 'stream_reply', 'WaitingLine', 'running_server', 'open_endpoint', 'serve']
 
 # %% ../../nbs/04_generation/05_serve.ipynb #bec5668f
 import io
 import json
 import secrets
+import select
 import socket
 import sys
 import threading
@@ -30,6 +31,7 @@ from uetrust.generation.local import (
     check_can_write,
     decode_batch,
     encode_prompt,
+    end_tokens,
     finish_reason,
     is_chat_model,
     prompt_limit,
@@ -83,6 +85,16 @@ COMMON_FIELDS = dict(
         lambda value: value == 0 or 0.01 <= value <= 2, "0 for the greedy text or a number from 0.01 to 2"
     ),
     top_p=_number(lambda value: 0 < value <= 1, "a number above 0 and up to 1"),
+    stream=_FLAG,
+    stream_options=(
+        lambda value: (
+            type(value) is dict
+            and list(value) in ([], ["include_usage"])
+            and all(type(flag) is bool for flag in value.values())
+        ),
+        "an object whose only field is include_usage: true or false",
+        None,
+    ),
 )
 CHAT_FIELDS = COMMON_FIELDS | dict(
     messages=(
@@ -96,7 +108,7 @@ CHAT_FIELDS = COMMON_FIELDS | dict(
 )
 COMPLETION_FIELDS = COMMON_FIELDS | dict(prompt=_TEXT, logprobs=_integer(0, 20), echo=_FLAG)
 # Not supported, but these values ask for nothing
-NEUTRAL_VALUES = dict(stream=False, stop=[], frequency_penalty=0, presence_penalty=0, logit_bias={})
+NEUTRAL_VALUES = dict(stop=[], frequency_penalty=0, presence_penalty=0, logit_bias={})
 
 
 def request_fields(
@@ -204,7 +216,24 @@ def _require_few(ids, asked, new):  # So that one request does not stop the othe
         )
 
 
-def _texts(model, ids, asked, new):
+class _Steps:  # Streamer of `decode_batch`: see(i, tokens) gets every text after each of its tokens
+    def __init__(self, rows, ends, see):
+        self.texts, self.ends, self.see, self.begun = {i: [] for i in rows}, ends, see, False
+
+    def put(self, values):
+        if not self.begun:
+            self.begun = True  # The first values are the prompts
+            return
+        for (i, tokens), token in zip(self.texts.items(), values.tolist()):
+            if not tokens or tokens[-1] not in self.ends:
+                tokens.append(token)
+                self.see(i, tokens)
+
+    def end(self):
+        pass
+
+
+def _texts(model, ids, asked, new, see=lambda i, tokens: None):
     # (token ids, 'stop' or 'length') of each of the n texts, of so many tokens at most
     if not new:
         return [([], "length")] * asked["n"]
@@ -216,7 +245,12 @@ def _texts(model, ids, asked, new):
     )
     prompt, drawn = canonical_json(ids), asked["temperature"]
     keys = [text_seed(asked["seed"], prompt, i) if drawn else None for i in range(asked["n"])]
-    texts = halve_when_out_of_memory(lambda part: decode_batch(model, [ids], settings, [part])[0], keys)
+
+    def written(rows):
+        steps = _Steps(rows, end_tokens(model), see)
+        return decode_batch(model, [ids], settings, [[keys[i] for i in rows]], steps)[0]
+
+    texts = halve_when_out_of_memory(written, list(range(asked["n"])))
     return [(text, finish_reason(model, text, settings)) for text in texts]
 
 # %% ../../nbs/04_generation/05_serve.ipynb #9f94af9e
@@ -267,9 +301,13 @@ def _echo_offsets(model, prompt, n):  # Where tokens of an echoed prompt begin; 
     return dict(text_offset=starts + [len(prompt)] * (n - len(starts))) if starts else {}
 
 
+def _asks_logprobs(asked):
+    return asked["logprobs"] if "messages" in asked else asked["logprobs"] is not None
+
+
 def _choice_logprobs(model, ids, asked, texts):  # Log-probabilities of each text, None unless asked for
     chat, echo = "messages" in asked, asked.get("echo", False)
-    if not (asked["logprobs"] if chat else asked["logprobs"] is not None):
+    if not _asks_logprobs(asked):
         return [None] * len(texts)
     top, found = asked.get("top_logprobs", asked["logprobs"]), []
     for rows in _logprobs(model, ids, [text for text, _ in texts], top, echo):
@@ -292,39 +330,120 @@ def _choices(model, ids, asked, texts):  # The texts in the client's format
     ]
 
 
-def completion_reply(
-    model: Model,  # From `load_model`
-    name: str,  # Name of the model on the server
-    request,  # A parsed request
-    chat: bool,  # Of /chat/completions, else of /completions
-) -> dict:  # A reply as OpenAI's servers give it, and the seed
-    "Reply to a request; a `BadRequest` says why there is none."
-    asked = request_fields(request, CHAT_FIELDS if chat else COMPLETION_FIELDS)
+def _require_answerable(name, asked):  # What no single field decides
     if asked["model"] != name:
         why = f"there is no model {asked['model']!r}: this server has {name!r}"
         raise BadRequest(why, "model", 404, "model_not_found")
     if asked.get("top_logprobs") and not asked["logprobs"]:
         raise BadRequest("top_logprobs needs logprobs: true", "top_logprobs")
+    if asked["stream_options"] and not asked["stream"]:
+        raise BadRequest("stream_options needs stream: true", "stream_options")
+    if asked["stream"] and _asks_logprobs(asked):
+        why = "logprobs are read from the whole text: ask for them or for stream, not for both"
+        raise BadRequest(why, "logprobs")
+
+
+def _accepted(model, name, request, chat):  # Fields of a request, its token ids, tokens of a text
+    asked = request_fields(request, CHAT_FIELDS if chat else COMPLETION_FIELDS)
+    _require_answerable(name, asked)
     ids, new = _prompt(model, asked)
     _require_few(ids, asked, new)
     if asked["seed"] is None and asked["temperature"] and new:
         asked["seed"] = secrets.randbits(31)
-    texts = _texts(model, ids, asked, new)
-    used = dict(prompt_tokens=len(ids), completion_tokens=sum(len(text) for text, _ in texts))
+    return asked, ids, new
+
+
+def _reply_head(name, asked, kind):  # The same for a reply in one piece and in many
+    of = {field: value for field, value in asked.items() if field not in ("stream", "stream_options")}
+    chat = "chat" * ("messages" in asked)
     return dict(
-        id=f"{'chat' * chat}cmpl-{value_digest(asked)[:24]}",
-        object="chat.completion" if chat else "text_completion",
-        created=0,
-        model=name,
-        seed=asked["seed"],
-        choices=_choices(model, ids, asked, texts),
-        usage=used | dict(total_tokens=sum(used.values())),
+        id=f"{chat}cmpl-{value_digest(of)[:24]}", object=kind, created=0, model=name, seed=asked["seed"]
     )
+
+
+def _usage(ids, texts):
+    used = dict(prompt_tokens=len(ids), completion_tokens=sum(len(text) for text, _ in texts))
+    return used | dict(total_tokens=sum(used.values()))
+
+
+def completion_reply(
+    model: Model,  # From `load_model`
+    name: str,  # Name of the model on the server
+    request,  # A parsed request
+    chat: bool,  # Of /chat/completions, else of /completions
+    present: Callable = lambda: None,  # Called before every token; raises when the client has left
+) -> dict:  # A reply as OpenAI's servers give it, and the seed
+    "Reply to a request; a `BadRequest` says why there is none."
+    asked, ids, new = _accepted(model, name, request, chat)
+    texts = _texts(model, ids, asked, new, lambda i, tokens: present())
+    return _reply_head(name, asked, "chat.completion" if chat else "text_completion") | dict(
+        choices=_choices(model, ids, asked, texts), usage=_usage(ids, texts)
+    )
+
+# %% ../../nbs/04_generation/05_serve.ipynb #8c8f1c15
+_HELD_BACK = 3  # Letters: the longest beginning of a clean-up, " n'" of " n't"
+
+
+class _Pieces:  # What each text gains, sent as send(i, piece); a piece may be empty
+    def __init__(self, tokenizer, send):
+        self.tokenizer, self.send, self.sent = tokenizer, send, {}
+
+    def see(self, i, tokens):
+        text = self.tokenizer.decode(tokens, skip_special_tokens=True)
+        self.gain(i, text.rstrip("\ufffd")[:-_HELD_BACK])
+
+    def gain(self, i, text):  # Nothing when a batch is written anew in smaller parts, until it is as far
+        piece = text[len(self.sent.get(i, "")) :]
+        self.send(i, piece)
+        self.sent[i] = self.sent.get(i, "") + piece
+
+    def end(self, i, tokens):
+        text = self.tokenizer.decode(tokens, skip_special_tokens=True)
+        self.gain(i, text)
+        if self.sent[i] != text:
+            raise RuntimeError("the tokenizer changed a text after it was sent")
+
+
+def stream_reply(
+    model: Model,  # From `load_model`
+    name: str,  # Name of the model on the server
+    request,  # A parsed request with stream: true
+    chat: bool,  # Of /chat/completions, else of /completions
+    send: Callable,  # Gets every chunk, a dict, as soon as it is there; raises when the client has left
+    present: Callable = lambda: None,  # Called before every token; raises when the client has left
+):
+    "Send a reply in chunks, as OpenAI's servers do; a `BadRequest` before the first says why there is none."
+    asked, ids, new = _accepted(model, name, request, chat)
+    counted = (asked["stream_options"] or {}).get("include_usage", False)
+    head = _reply_head(name, asked, "chat.completion.chunk" if chat else "text_completion")
+    open_head = head | (dict(usage=None) if counted else {})
+
+    def chunk(i, gained, why=None):
+        send(open_head | dict(choices=[gained | dict(index=i, finish_reason=why, logprobs=None)]))
+
+    def piece(i, text):
+        present()
+        if text:
+            chunk(i, dict(delta=dict(content=text)) if chat else dict(text=text))
+
+    for i in range(asked["n"]):
+        if chat:
+            chunk(i, dict(delta=dict(role="assistant", content="")))
+        else:
+            piece(i, asked["prompt"] * asked["echo"])
+    pieces = _Pieces(model.tokenizer, piece)
+    texts = _texts(model, ids, asked, new, pieces.see)
+    for i, (text, why) in enumerate(texts):
+        pieces.end(i, text)
+        chunk(i, dict(delta={}) if chat else dict(text=""), why)
+    if counted:
+        send(head | dict(choices=[], usage=_usage(ids, texts)))
 
 # %% ../../nbs/04_generation/05_serve.ipynb #dc77846a
 SERVER_PATHS = {"/v1/models": "GET", "/v1/chat/completions": "POST", "/v1/completions": "POST"}
 LARGEST_REQUEST = 2**24  # Bytes of a request, for any model
 MOST_WAITING, MOST_CONNECTED = 128, 256  # Requests; clients
+_LOOK = 0.5  # Seconds between two looks at whether a client still waits
 _BYTES_PER_LETTER = 12  # JSON may write a letter as two escapes of six bytes
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -339,7 +458,10 @@ class WaitingLine:
         self.most, self.waiting, self.changed = most, deque(), threading.Condition()
 
     @contextmanager
-    def turn(self):
+    def turn(
+        self,
+        present: Callable = lambda: None,  # Called while the request waits; raises when its client has left
+    ):
         "Wait for the turn of a request, and let the next one in after it."
         ticket = object()
         with self.changed:
@@ -348,7 +470,9 @@ class WaitingLine:
             self.waiting.append(ticket)
         try:
             with self.changed:
-                self.changed.wait_for(lambda: self.waiting[0] is ticket)
+                while self.waiting[0] is not ticket:
+                    present()
+                    self.changed.wait(_LOOK)
             yield
         finally:
             with self.changed:
@@ -378,12 +502,37 @@ def _host_name(address):  # Of a Host header, 'name:port'
         return ""
 
 
+def _ready(connection, event):
+    poll = select.poll()
+    poll.register(connection, event)
+    return bool(poll.poll(0))
+
+
+class _Events:  # Server-sent events of a reply; those that a slow client has not taken wait here
+    def __init__(self, connection, begin):
+        self.connection, self.begin, self.kept = connection, begin, None
+
+    @property
+    def begun(self):
+        return self.kept is not None
+
+    def send(self, event):  # A dict or [DONE]; never waits for the client
+        if not self.begun:
+            self.kept = bytearray()
+            self.begin()
+        text = event if isinstance(event, str) else canonical_json(event)
+        self.kept += f"data: {text}\n\n".encode()
+        if _ready(self.connection, select.POLLOUT):
+            del self.kept[: self.connection.send(self.kept)]
+
+
 class _Handler(BaseHTTPRequestHandler):
     timeout, server_version, sys_version = 60, "uetrust", ""  # Seconds until a reply is taken
 
     def setup(self):
         super().setup()
         self.rfile = io.BufferedReader(_TimedReader(self.connection, self.server.patience))
+        self.events = _Events(self.connection, self.begin_events)
 
     def log_message(self, *args):
         pass
@@ -401,7 +550,11 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception as e:
             code, body = 500, BadRequest(f"internal error: {type(e).__name__}", status=500).reply
             self.server.log(type(e).__name__ + "\n" + "".join(traceback.format_tb(e.__traceback__)))
-        self.send_json(code, body)
+        self.connection.settimeout(self.timeout)
+        if self.events.begun:
+            self.end_events(code, body)
+        else:
+            self.send_json(code, body)
 
     do_GET = do_POST = respond
 
@@ -423,10 +576,15 @@ class _Handler(BaseHTTPRequestHandler):
             canonical_json(asked).encode()  # Without NaN, infinity and lone surrogates
         except (ValueError, RecursionError) as e:
             raise BadRequest(f"the body is not JSON: {type(e).__name__}") from None
-        with server.line.turn():
-            return json.loads(
-                canonical_json(completion_reply(server.model, server.name, asked, "chat" in self.path))
-            )
+        request = server.model, server.name, asked, "chat" in self.path
+        with server.line.turn(self.require_client):
+            if isinstance(asked, dict) and asked.get("stream") is True:
+                return stream_reply(*request, self.events.send, self.require_client)
+            return json.loads(canonical_json(completion_reply(*request, self.require_client)))
+
+    def require_client(self):  # One that has left gets no text, and the next one need not wait for it
+        if _ready(self.connection, select.POLLIN) and not self.connection.recv(1, socket.MSG_PEEK):
+            raise ConnectionAbortedError
 
     def body(self):
         size = self.headers.get("Content-Length", "")
@@ -457,19 +615,29 @@ class _Handler(BaseHTTPRequestHandler):
         }:
             raise BadRequest("requests of pages of other sites are refused", status=403)
 
-    def send_json(self, code, body):
-        raw, path = canonical_json(body).encode(), getattr(self, "path", "")
+    def log_status(self, code):
+        path = getattr(self, "path", "")
         self.server.log(f"{self.command} {path if path in SERVER_PATHS else '?'} {code}")
+
+    def send_head(self, code, kind, **headers):
         self.send_response(code)
-        headers = {
-            "Content-Type": "application/json",
-            "Content-Length": str(len(raw)),
-            "Connection": "close",
-        }
-        for name, value in headers.items():
+        for name, value in {"Content-Type": kind, **headers, "Connection": "close"}.items():
             self.send_header(name, value)
         self.end_headers()
+
+    def send_json(self, code, body):
+        raw = canonical_json(body).encode()
+        self.log_status(code)
+        self.send_head(code, "application/json", **{"Content-Length": str(len(raw))})
         self.wfile.write(raw)
+
+    def begin_events(self):
+        self.send_head(200, "text/event-stream; charset=utf-8", **{"Cache-Control": "no-store"})
+
+    def end_events(self, code, error):  # Without [DONE] when the text is not whole
+        self.log_status(code)
+        self.events.send("[DONE]" if error is None else error)
+        self.wfile.write(self.events.kept)
 
 
 class _Server(ThreadingHTTPServer):
