@@ -14,7 +14,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 CELLS = re.findall(r"```python\n(#\| export\n.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
-INTO = {"@nlg": "07_nlg/01_overlap.ipynb", "@ue": "06_ue/01_information.ipynb"}
+INTO = {
+    "@nlg": "07_nlg/01_overlap.ipynb",
+    "@ue": "06_ue/01_information.ipynb",
+    "@command": "15_app/04_own_scores.ipynb",
+}
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +43,8 @@ def project(tmp_path_factory):
         nb = nbformat.read(page, 4)
         nb.cells.append(nbformat.v4.new_code_cell(cell.rstrip("\n")))
         nbformat.write(nb, page)
-    run(at, "-c", "from nbdev.export import nb_export; nb_export('nbs/07_nlg/01_overlap.ipynb')")
-    run(at, "-c", "from nbdev.export import nb_export; nb_export('nbs/06_ue/01_information.ipynb')")
+    for page in INTO.values():
+        run(at, "-c", f"from nbdev.export import nb_export; nb_export('nbs/{page}')")
     return at
 
 
@@ -61,11 +65,17 @@ def uetrust(at, *words):
     )
 
 
-def test_there_are_two_cells():
-    assert [re.search(r"^def (\w+)", cell, re.M)[1] for cell in CELLS] == [
-        "rouge_1_recall",
-        "median_surprisal",
-    ]
+def test_there_are_three_cells():
+    names = [re.search(r"^def (\w+)", cell, re.M)[1] for cell in CELLS]
+    assert names == ["rouge_1_recall", "median_surprisal", "tied_command"]
+
+
+def test_a_pasted_command_prints_its_table_and_its_help(project):
+    "Of four texts, two share a score of msp, and all differ by entropy"
+    (project / "scores.csv").write_text("msp,entropy\n1,1\n1,2\n2,3\n3,4\n")
+    told = uetrust(project, "tied", "scores.csv", "--columns", "msp,entropy", "--csv")
+    assert told.split() == ["name,tied", "msp,0.5", "entropy,0"]
+    assert "Columns to look at" in uetrust(project, "tied", "--help")
 
 
 def test_a_pasted_metric_returns_a_number_through_the_command(project):

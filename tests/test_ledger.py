@@ -368,7 +368,7 @@ def test_the_command_lists_filters_and_is_json(tmp_path):
 
 
 def test_conditions_take_the_start_of_a_value_and_refuse_what_is_not_there():
-    from uetrust.app.cli import select_rows
+    from uetrust.app.ledgers import select_rows
 
     table = pd.DataFrame(
         dict(table=[1, 12, 2], status=["recomputed, equal", "recomputed, different", "not at hand"])

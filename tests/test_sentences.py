@@ -88,6 +88,6 @@ def test_names_may_be_separated_by_spaces_or_commas(tmp_path, capsys):
         assert main(["score", str(texts), "--csv", "--metrics", *names]) == 0
         found.append(capsys.readouterr().out)
     assert found[0].count("\n") == 2 and found[1:] == found[:1] * 2
-    with pytest.raises(SystemExit):
-        main(["claims", "--verdict", "fails,never"])
-    assert "invalid choice: 'never' (choose from holds, partly" in capsys.readouterr().err
+    assert main(["claims", "--verdict", "fails,hold"]) == 2
+    assert 'Invalid value "hold" for --verdict' in (told := capsys.readouterr().err)
+    assert 'Did you mean "holds"?' in told
