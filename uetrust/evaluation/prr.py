@@ -26,7 +26,7 @@ from uetrust.evaluation.cells import (
     prr_replicates,
     prr_standard_error,
 )
-from .he2024 import released_prr
+from .he2024 import definition_of, released_prr
 from .multiple import benjamini_hochberg, holm
 from .resample import bootstrap_counts, cluster_ids, jackknife_se
 from .weights import sum_of_squares, tie_order
@@ -172,17 +172,32 @@ def _group_fields(quality, uncertainty, clusters, **options):  # Undefined where
 PRR_ADJUSTMENTS = dict(holm=holm, bh=benjamini_hochberg)
 
 
-def _released_values(quality, uncertainty, area, max_rejection):  # By the released procedure, shape [M,K]
-    return np.array(
-        [
-            [released_prr(metric, method, area, max_rejection).value for metric in quality.T]
-            for method in uncertainty.T
-        ]
-    )
-
-
 def _prefixed(text, notes):  # Notes with `text` in front
     return text + np.where(notes == "", "", "; ") + notes
+
+
+def _defined_value(definition, quality, uncertainty, options):  # One cell by another definition, and a note
+    if definition.labels_only and not np.isin(quality, [0, 1]).all():
+        return np.nan, f"{definition.name} is defined for labels 0 and 1 only"
+    if definition.name == "he2024":
+        return released_prr(quality, uncertainty, **options).value, "as released"
+    try:
+        return definition.value(quality, uncertainty), f"PRR as defined by {definition.name}"
+    except Undefined as e:
+        return np.nan, str(e)
+
+
+def _redefined(fields, definition, quality, uncertainty, options):  # Fields with the values of a definition
+    options = {name: options[name] for name in ("area", "max_rejection")}
+    cells = [
+        [_defined_value(definition, metric, method, options) for metric in quality.T]
+        for method in uncertainty.T
+    ]
+    values, notes = (np.array([[cell[i] for cell in row] for row in cells], object) for i in (0, 1))
+    if definition.area is None:  # Errors, null interval and tie bounds of another number do not hold
+        blank = {name: np.full(values.shape, np.nan) for name in PRR._fields if name not in ("n", "note")}
+        fields = fields._replace(**blank)
+    return fields._replace(value=values.astype(float), note=_prefixed(notes, fields.note))
 
 
 def _all_fields(quality, uncertainty, documents, compat, options):  # Every field of PRR, shape [M,K]
@@ -194,8 +209,7 @@ def _all_fields(quality, uncertainty, documents, compat, options):  # Every fiel
         clusters = None if documents is None else documents[complete]
         fields = _group_fields(metric_scores, method_scores, clusters, **options)
         if compat and len(metric_scores) > 2:
-            value = _released_values(metric_scores, method_scores, options["area"], options["max_rejection"])
-            fields = fields._replace(value=value, note=_prefixed("as released", fields.note))
+            fields = _redefined(fields, compat, metric_scores, method_scores, options)
         if lost := (~complete).sum():
             note = _prefixed(f"{lost} of {len(complete)} pairs missing", fields.note)
             fields = fields._replace(note=note)
@@ -213,7 +227,7 @@ def prr_table(
     ties: str = "average",  # 'average', 'input' (row order decides), 'best', 'worst'
     max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
     clusters=None,  # Document of each sample, when several samples share one: Series by sample, or a list
-    compat: str = None,  # 'he2024': value as the released code computes it
+    compat: str = None,  # Value by another definition, such as 'he2024' or 'lm_polygraph_50'
     scales: dict = None,  # Metric -> (lowest, highest): a value outside is an error that names the samples
     adjust: str = "holm",  # 'holm' or 'bh': how `q` corrects `p` for the number of cells
 ) -> pd.DataFrame:  # One row per (method, metric): the fields of `PRR`, and q
@@ -238,8 +252,11 @@ def prr_table(
     >>> prr_table(quality, uncertainty)[["method", "metric", "value", "n"]].values.tolist()
     [['msp', 'rouge_l', 1.0, 4]]
     """
-    if compat not in (None, "he2024"):
-        raise ValueError(f"compat must be None or 'he2024', got {compat!r}")
+    compat = None if compat is None else definition_of(compat)
+    if compat and compat.name != "he2024":
+        if (area, max_rejection) != ("mean", 1.0):
+            raise ValueError(f"compat={compat.name!r} has its own area: leave out area and max_rejection")
+        area, max_rejection = ({"area": "mean", "max_rejection": 1.0} | (compat.area or {})).values()
     quality, uncertainty = _aligned(quality, uncertainty)
     for metric, (lo, hi) in (scales or {}).items():
         check_scale(quality[metric], lo, hi)
@@ -259,7 +276,7 @@ def prr(
     ties: str = "average",  # 'average', 'input' (row order decides), 'best', 'worst'
     max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
     clusters=None,  # Document of each sample, when several samples share one
-    compat: str = None,  # 'he2024': value as the released code computes it
+    compat: str = None,  # Value by another definition, such as 'he2024' or 'lm_polygraph_50'
     scale: tuple = None,  # (lowest, highest) quality: a value outside is an error that names the samples
 ) -> PRR:  # Value with its standard error, interval, null distribution, tie bounds, n and note
     """Prediction-rejection ratio: 1 for a perfect order, 0 for a random one. Series are joined by sample.
