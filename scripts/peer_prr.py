@@ -29,7 +29,7 @@ SEED = 0  # Of NumPy's global generator, where the code draws without a seed of 
 
 
 def made_cases():
-    "Quality and uncertainty without ties in the uncertainty: under ties the order of an unstable sort decides"
+    "Quality and uncertainty without ties: under ties the order of an unstable sort decides"
     rng, cases = np.random.default_rng(20261124), {}
     for name, n, share in (("labels_40", 40, 0.4), ("labels_200", 200, 0.9)):
         quality = (rng.random(n) < share).astype(float)
@@ -96,7 +96,7 @@ def by_hand(sources, file):
     spec = importlib.util.spec_from_file_location(file, Path(sources) / f"{file}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    np.random.seed(SEED)
+    np.random.seed(SEED)  # noqa: NPY002
     return module
 
 
