@@ -30,7 +30,7 @@ def prr_command(
     area: Literal["mean", "sum"] = "mean",
     ties: Literal["average", "input", "best", "worst"] = "average",  # How equal uncertainties are ordered
     max_rejection: float = 1.0,  # Reject at most this share
-    compat: Literal["he2024"] | None = None,  # Values as the released code computes them
+    compat: str | None = None,  # Values by another definition: he2024, lm_polygraph_50, ...
     adjust: Literal["holm", "bh"] = "holm",  # How q corrects p for the number of cells
     out: Path | None = None,  # .parquet or .csv file for the table
     output: Output = AS_TEXT,
