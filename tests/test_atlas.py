@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from uetrust import prr, prr_table
+from uetrust.app.cli import main
 from uetrust.evaluation.atlas import prr_atlas, which_prr
 from uetrust.evaluation.he2024 import PRR_DEFINITIONS
 
@@ -65,3 +67,15 @@ def test_forced_truth_is_the_cumulative_sum():
     quality, uncertainty = scores("shares_300")
     forced = prr(quality, uncertainty, compat="structured_uncertainty").value / 100
     assert forced == pytest.approx(prr(quality, uncertainty, area="sum").value, abs=2 / 300)
+
+
+def test_the_command_prints_prr_by_another_definition(tmp_path, capsys):
+    quality, uncertainty = scores("labels_40")
+    file = tmp_path / "s.csv"
+    pd.DataFrame(dict(right=quality, msp=uncertainty)).to_csv(file, index=False)
+    ask = ["prr", str(file), "--quality", "right", "--uncertainty", "msp", "--json", "--compat"]
+    assert main([*ask, "lm_polygraph_50"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    row = told[0] if isinstance(told, list) else told["rows"][0]
+    assert row["value"] == pytest.approx(CASES["labels_40"]["values"]["lm_polygraph_50"], abs=1e-9)
+    assert main([*ask, "polygraph"]) == 2 and "lm_polygraph_50" in capsys.readouterr().err
