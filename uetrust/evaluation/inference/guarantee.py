@@ -130,7 +130,7 @@ def fixed_sequence(
     "Fixed-sequence testing: go on until a test fails."
     return int(np.argmin(np.append(p <= delta, False))) - 1
 
-# %% ../../../nbs/08_evaluation/14_inference/03_guarantee.ipynb #52e9ca45
+# %% ../../../nbs/08_evaluation/14_inference/03_guarantee.ipynb #5e4581e5
 def bounded_risk(
     quality: np.ndarray,  # Larger is better, without missing values
     tau: float = None,  # Smallest acceptable quality: below it a text is bad
@@ -162,12 +162,20 @@ def _documents(quality, uncertainty, clusters):  # Documents of the complete pai
     return ids if np.bincount(ids).max() > 1 else None
 
 
-def _p_value(bound, risk, kept, ids, alpha, delta):
-    values = risk[kept] if ids is None else filled_risk(risk, kept, ids, alpha)
-    if bound == "betting":
-        return betting_p(values, alpha, delta)
-    test = binomial_p if bound == "binomial" else hoeffding_bentkus_p
-    return float(test(values.sum(), len(values), alpha))
+def _p_values(bound, risk, uncertainty, thresholds, ids, alpha, delta):
+    if bound == "binomial":  # Texts stand alone: counts of all thresholds at once
+        order = np.argsort(uncertainty)
+        kept = np.searchsorted(uncertainty[order], thresholds, side="right")
+        return binomial_p(np.cumsum(risk[order])[kept - 1], kept, alpha)
+    found = []
+    for t in thresholds:
+        kept = uncertainty <= t
+        values = risk[kept] if ids is None else filled_risk(risk, kept, ids, alpha)
+        if bound == "betting":
+            found.append(betting_p(values, alpha, delta))
+        else:
+            found.append(hoeffding_bentkus_p(values.sum(), len(values), alpha))
+    return np.array(found)
 
 
 def _chosen_bound(bound, risk, ids):
@@ -183,7 +191,7 @@ def _kept_units(uncertainty, thresholds, ids):  # Units with a kept text, for ea
     first = uncertainty if ids is None else np.full(ids.max() + 1, np.inf)
     if ids is not None:
         np.minimum.at(first, ids, uncertainty)
-    return (first[None] <= np.asarray(thresholds)[:, None]).sum(1)
+    return np.searchsorted(np.sort(first), thresholds, side="right")
 
 
 def _no_threshold(p, units, alpha, delta):  # p: of the thresholds that were worth testing
@@ -229,7 +237,7 @@ def rejection_guarantee(
     grid = candidate_thresholds(uncertainty, steps) if thresholds is None else np.unique(thresholds)
     units = n if ids is None else ids.max() + 1
     grid = grid[worth_testing(_kept_units(uncertainty, grid, ids), alpha, delta)]
-    p = np.array([_p_value(bound, risk, uncertainty <= t, ids, alpha, delta) for t in grid])
+    p = _p_values(bound, risk, uncertainty, grid, ids, alpha, delta)
     last = fixed_sequence(p, delta)
     about = dict(alpha=alpha, delta=delta, mean_risk=risk.mean(), n=n, units=units, bound=bound)
     about["least_rejected"] = least_rejection(risk.mean(), alpha)
