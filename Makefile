@@ -20,7 +20,6 @@ export MPLBACKEND = agg
 export PYTHONHASHSEED = 0
 # a run starts some sixty interpreters; where bytecode is not kept, each compiles torch and transformers anew
 unexport PYTHONDONTWRITEBYTECODE
-export HF_HUB_OFFLINE ?= 1
 # uv does not read pip's settings: hand it the folder of wheels that pip was told about, if any
 FIND_LINKS = $(or $(PIP_FIND_LINKS),$(shell python3 -m pip config get global.find-links 2>/dev/null))
 MODELS_bulletin := tiny-t5 tiny-bart tiny-unieval tiny-nli tiny-llama tiny-encoder

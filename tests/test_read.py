@@ -422,6 +422,8 @@ RULES = [
     dict(min_new_tokens=6),
     dict(forced_bos_token_id=0, forced_eos_token_id=1, no_repeat_ngram_size=3, min_length=4),
     dict(suppress_tokens=[5, 6], begin_suppress_tokens=[9]),
+    dict(repetition_penalty=1.7, no_repeat_ngram_size=1, min_length=6, min_new_tokens=2),
+    dict(forced_bos_token_id=0, begin_suppress_tokens=[9, 10, 11]),
 ]
 
 

@@ -20,6 +20,8 @@ from pathlib import Path
 
 import torch
 import transformers
+from huggingface_hub import is_offline_mode
+from huggingface_hub.errors import GatedRepoError
 from safetensors import SafetensorError, safe_open
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging as hf_logging
@@ -365,6 +367,7 @@ def _load_network(network_class, kind, source, **options):  # With every weight 
 
 def _load_all(source, name, revision, device, dtype):  # A `Model` from a folder or from the hub
     options = dict(revision=revision or "main", trust_remote_code=False)
+    options["local_files_only"] = isinstance(source, Path)  # A folder needs no network
     with _reading(name, "config.json"):
         config = transformers.AutoConfig.from_pretrained(source, **options)
         kind, network_class = model_kind(config)
@@ -380,6 +383,27 @@ def _load_all(source, name, revision, device, dtype):  # A `Model` from a folder
             str(name),
             getattr(config, "_commit_hash", None) or revision,
         )
+
+
+def _hub_problem(name, error):  # Why the hub gave no checkpoint, and what would work
+    chain = [error]
+    while chain[-1].__cause__ or chain[-1].__context__:
+        chain.append(chain[-1].__cause__ or chain[-1].__context__)
+    if any(isinstance(e, GatedRepoError) for e in chain):
+        return (
+            f"its makers ask every user to accept a licence. Accept it at https://huggingface.co/{name}, then "
+            "log in with `hf auth login`, or put a token of that account into HF_TOKEN"
+        )
+    if is_offline_mode():
+        return (
+            "HF_HUB_OFFLINE=1 forbids the model hub, and the checkpoint is not in the local cache. Set "
+            "HF_HUB_OFFLINE=0, or copy the checkpoint into a folder and name the folder"
+        )
+    said = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+    return (
+        f"the hub gave no safetensors checkpoint under this id (misspelt, private, pickled weights only, or "
+        f"no network): {said}"
+    )
 
 
 def load_model(
@@ -409,11 +433,8 @@ def load_model(
         with _without_reports():
             return _load_all(source, name, revision, device, dtype)
     except OSError as e:
-        raise OSError(
-            f"{name!r} could not be loaded: it is no folder here, and the hub gave no safetensors checkpoint "
-            "under this id (offline, not in the local cache, misspelt, or pickled weights only). "
-            f"{str(e).splitlines()[0]}"
-        ) from e
+        why = _hub_problem(name, e)
+        raise OSError(f"{str(name)!r} could not be loaded: it is no folder here, and {why}") from e
 
 # %% ../../nbs/03_models/01_load.ipynb #84c89ac3
 def fit_prompt(
