@@ -391,7 +391,7 @@ def _hub_problem(name, error):  # Why the hub gave no checkpoint, and what would
         chain.append(chain[-1].__cause__ or chain[-1].__context__)
     if any(isinstance(e, GatedRepoError) for e in chain):
         return (
-            f"its makers ask every user to accept a licence. Accept it at https://huggingface.co/{name}, then "
+            f"its makers ask users to accept a licence. Accept it at https://huggingface.co/{name}, then "
             "log in with `hf auth login`, or put a token of that account into HF_TOKEN"
         )
     if is_offline_mode():
