@@ -24,7 +24,7 @@ from uetrust.data.translations import (
 from ..evaluation.agreement import spearman
 from ..evaluation.cells import PRRCells, prr_replicates
 from ..evaluation.resample import bootstrap_counts
-from ..scoring.cache import cached_table, code_hash
+from ..scoring.cache import cached_table, code_hash, weights_hash
 from .cross import rank_residuals, usable_scores
 from uetrust.studies.people_regret import (
     Regret,
@@ -40,8 +40,10 @@ from uetrust.studies.translations import (
     is_baseline,
     judged_translations,
     metrics_against,
+    people_data,
     people_folder,
     translation_metrics,
+    with_given_metrics,
 )
 
 # %% ../../nbs/11_studies/15_people_tables.ipynb #604ceee3
@@ -82,11 +84,14 @@ def regret_of_pairs(
     seed: int = 42,  # Of the studies
     sizes: tuple = STUDY_SIZES,  # Texts of a study, as far as a third of all allows; a half is added
     by_length: bool = True,  # False: what the number of tokens explains is taken out of every method
+    given: pd.DataFrame | None = None,  # Metrics computed elsewhere, from `given_metrics`
 ) -> dict:  # Pair -> `Regret`
     "Regret of the choices of all metrics; TER is left out, because HTER counts the same edits."
     found = {}
     for pair in pairs:
         judged = judged_translations(pair, split, without=("ter",))
+        if given is not None:
+            judged = judged._replace(quality=with_given_metrics(judged.quality, given))
         methods = methods_to_choose(judged)
         if not by_length:
             methods = without_length(methods, judged.uncertainty["token_count"])
@@ -141,6 +146,7 @@ def people_regret_table(
         files={name: sources().at[name, "sha256"] for name in names},
         code=code_hash("ue.*", "data.translations", "evaluation.*", "studies.*"),
         regret=[pairs, split, people, draws, seed, list(sizes), by_length],
+        stored=weights_hash(people_data() / "embedding_spearman.parquet"),
     )
 
     def make():

@@ -5,15 +5,18 @@
 # %% auto #0
 __all__ = ['TRANSLATION_METRICS', 'ENGLISH_METRICS', 'QUALITY_FAMILIES', 'translation_run', 'translation_scores',
            'excluded_methods', 'is_baseline', 'translation_metrics', 'metrics_against', 'people_columns',
-           'JudgedTranslations', 'people_folder', 'judged_translations', 'given_metrics', 'with_given_metrics',
-           'people_prr', 'metric_choice']
+           'JudgedTranslations', 'people_folder', 'people_data', 'store_embeddings', 'stored_embeddings',
+           'judged_translations', 'given_metrics', 'with_given_metrics', 'people_prr', 'metric_choice']
 
 # %% ../../nbs/11_studies/13_translations.ipynb #c2e45870
+import json
 import math
+from importlib.metadata import version
 from numbers import Real
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from ..core.checks import preview
@@ -21,6 +24,7 @@ from ..core.registry import load_scores, reg
 from ..core.run import ScoreRun, compute_score
 from ..core.scores import score_table, wide_table
 from ..core.settings import root
+from ..core.store import atomic_write
 from ..core.tables import number_or_text, read_table
 from ..data.download import sources
 from ..data.translations import MEASURED_SPLITS, translation_files, translations
@@ -142,6 +146,49 @@ def people_folder() -> Path:  # runs/people
     return root() / "runs" / "people"
 
 
+# %% ../../nbs/11_studies/13_translations.ipynb #68d3e61d
+def people_data() -> Path:  # data/people
+    "Folder of the stored scores of translations."
+    return root() / "data" / "people"
+
+
+def _embeddings_made_by(encoder, tables):
+    pairs = {(table["pair"].iloc[0], table["split"].iloc[0]) for table in tables}
+    files = {name for pair in pairs for name in translation_files(*pair)}
+    return dict(
+        made_by="uetrust.studies.translations.store_embeddings",
+        versions={name: version(name) for name in ("torch", "transformers", "numpy", "pandas")},
+        encoder=weights_hash(encoder),
+        files={name: sources().at[name, "sha256"] for name in sorted(files)},
+        texts=sum(map(len, tables)),
+    )
+
+
+def store_embeddings(
+    encoder,  # Folder of a sentence encoder for English
+    pairs: tuple,  # Language pairs, target English
+    splits: tuple = MEASURED_SPLITS,  # Sentences
+    folder: Path | None = None,  # Where the table goes; `people_data()` when None
+) -> pd.DataFrame:  # Samples x embedding_spearman, 32-bit numbers
+    "Store the embedding metric of translations against their post-edits, with what made it."
+    folder, metric = Path(folder or people_data()), ["embedding_spearman"]
+    tables = [translations(pair, split) for pair in pairs for split in splits]
+    parts = [metrics_against(t, t["post_edit"], metric, people_folder(), encoder) for t in tables]
+    found = pd.concat(parts).rename_axis("sample").astype(np.float32)
+    folder.mkdir(parents=True, exist_ok=True)
+    with atomic_write(folder / "embedding_spearman.parquet") as partial:
+        found.to_parquet(partial, compression="zstd", use_byte_stream_split=metric, use_dictionary=False)
+    with atomic_write(folder / "about.json") as partial:
+        text = json.dumps(_embeddings_made_by(encoder, tables), indent=1)
+        partial.write_text(text + "\n", encoding="utf-8")
+    return found
+
+
+def stored_embeddings() -> pd.DataFrame:  # Samples x embedding_spearman
+    "Embedding metric of translations into English, as stored by `store_embeddings`."
+    return pd.read_parquet(people_data() / "embedding_spearman.parquet").astype(float)
+
+# %% ../../nbs/11_studies/13_translations.ipynb #c89933a3
 def _judged_table(pair, split, without, encoder, folder):  # Columns with their kind in front
     table = translations(pair, split)
     quality, scores = people_columns(table), translation_scores(table)
@@ -173,7 +220,7 @@ def judged_translations(
     pair: str,  # As `uetrust.data.translations.translations` takes it
     split: str = "test20",  # As `uetrust.data.translations.translations` takes it
     without: tuple = (),  # Metrics that are not computed
-    encoder=None,  # Folder of a sentence encoder for English; None leaves embeddings out
+    encoder=None,  # Folder of a sentence encoder for English; None takes the scores of `stored_embeddings`
     folder=None,  # Where scores are kept; `people_folder()` when None
 ) -> JudgedTranslations:
     "Translations of one pair with every quality and every uncertainty that can be computed."
@@ -181,8 +228,10 @@ def judged_translations(
     parts = [_cached_split(pair, name, tuple(without), encoder, folder) for name in splits]
     table = pd.concat(parts, ignore_index=True)
     documents = table.set_index("sample")["document"]
-    found = _of_kind(table, "quality"), _of_kind(table, "method")
-    return JudgedTranslations(pair, *found, documents, parts[0].attrs["missing"])
+    quality, methods = _of_kind(table, "quality"), _of_kind(table, "method")
+    if encoder is None and "hter" in quality and "embedding_spearman" in translation_metrics(pair, without, True):
+        quality = quality.join(stored_embeddings().reindex(quality.index))
+    return JudgedTranslations(pair, quality, methods, documents, parts[0].attrs["missing"])
 
 # %% ../../nbs/11_studies/13_translations.ipynb #189c8a31
 def _metric_values(column, samples, path):  # Numbers, NaN where there is none
