@@ -1,5 +1,6 @@
 """Regret of choices by people, pages on translations, FaithBench: known answers, real data, the command."""
 
+import io
 import json
 
 import numpy as np
@@ -167,6 +168,28 @@ def test_the_command_joins_metrics_computed_elsewhere(tmp_path, monkeypatch, cap
     said = capsys.readouterr().out
     best = max((row["value"], name) for (name, metric), row in rows.items() if metric == "hter")
     assert f"comet chooses {best[1]}, which has" in said and "10 translations have no score" in said
+
+
+@real
+def test_the_command_says_what_a_choice_by_a_given_metric_loses(tmp_path, monkeypatch, capsys):
+    "People under another name lose what people lose, a metric with gaps cannot choose."
+    monkeypatch.chdir(tmp_path)
+    quality = judged_translations("ru-en", "test20", without=tuple(FAST[1:])).quality
+    own = quality[["da_z"]].rename(columns=dict(da_z="comet"))
+    own.assign(rest=own["comet"].iloc[10:]).rename_axis("sample").reset_index().to_csv(
+        "comet.csv", index=False
+    )
+    command = ["people", "--pair", "ru-en", "--studies", "5", "--scores", "comet.csv"]
+    assert main([*command, "--csv"]) == 0
+    rows = pd.read_csv(io.StringIO(capsys.readouterr().out)).set_index(["metric", "n"])
+    assert rows.loc["comet", "value"].equals(rows.loc["people", "value"])
+    assert {"hter", "chrf", "embedding_spearman", "random", "metrics"} <= set(rows.index.get_level_values(0))
+    assert (
+        rows.loc[("hter", 100), "held_out"] and (rows.loc["random", "lo"] <= rows.loc["random", "hi"]).all()
+    )
+    assert main(command) == 0
+    assert "rest cannot choose: it has gaps" in capsys.readouterr().out
+    assert main([*command, "--without", "chrf"]) == 2 and "leave out --without" in capsys.readouterr().err
 
 
 def test_the_headline_is_made_from_the_table_of_a_run(tmp_path, made):

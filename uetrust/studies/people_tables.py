@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STUDY_SIZES', 'PEOPLE_LIMIT', 'REFERENCE_KINDS', 'chosen_pairs', 'methods_to_choose', 'metrics_to_choose_by',
-           'regret_of_pairs', 'without_length', 'people_regret_rows', 'people_regret_table', 'automatic',
+           'regret_of_pairs', 'without_length', 'people_regret_rows', 'people_regret_table', 'pair_regret', 'automatic',
            'people_regret_sentence', 'whole_sentence', 'sizes_sentence', 'judges_regret', 'one_judge_prr',
            'ranking_rows', 'judges_sentence', 'ranking_sentence', 'word_table', 'word_level', 'words_sentence',
            'reference_quality', 'reference_rows', 'reference_sentence']
@@ -155,6 +155,23 @@ def people_regret_table(
         )
 
     return cached_table(people_folder(), about, make)
+
+
+def pair_regret(
+    pair: str,  # One of `TRANSLATION_PAIRS`
+    split: str = "all",  # As `judged_translations` takes it
+    draws: int = 100,  # Studies of each size
+    seed: int = 42,  # Of the studies
+    given: pd.DataFrame | None = None,  # Metrics computed elsewhere, from `given_metrics`
+) -> (
+    pd.DataFrame
+):  # As from `people_regret_rows`; attrs['cannot_choose']: given metrics with gaps or constant
+    "Regret of the choices of all metrics of one pair, those computed elsewhere among them."
+    rows = people_regret_rows(regret_of_pairs([pair], split, draws=draws, seed=seed, given=given))
+    rows = rows[rows["pair"] == pair].reset_index(drop=True)
+    names = [] if given is None else list(given)
+    rows.attrs["cannot_choose"] = [name for name in names if name not in set(rows["metric"])]
+    return rows
 
 
 def automatic(

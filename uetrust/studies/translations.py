@@ -145,8 +145,7 @@ def people_folder() -> Path:  # runs/people
     "Folder where scores of translations are kept between runs."
     return root() / "runs" / "people"
 
-
-# %% ../../nbs/11_studies/13_translations.ipynb #68d3e61d
+# %% ../../nbs/11_studies/13_translations.ipynb #9a63283cbaf04dbcab1f6479b197f3a8
 def people_data() -> Path:  # data/people
     "Folder of the stored scores of translations."
     return root() / "data" / "people"
@@ -188,7 +187,7 @@ def stored_embeddings() -> pd.DataFrame:  # Samples x embedding_spearman
     "Embedding metric of translations into English, as stored by `store_embeddings`."
     return pd.read_parquet(people_data() / "embedding_spearman.parquet").astype(float)
 
-# %% ../../nbs/11_studies/13_translations.ipynb #c89933a3
+# %% ../../nbs/11_studies/13_translations.ipynb #72eea5119410473aa328ad9291626812
 def _judged_table(pair, split, without, encoder, folder):  # Columns with their kind in front
     table = translations(pair, split)
     quality, scores = people_columns(table), translation_scores(table)
@@ -229,7 +228,11 @@ def judged_translations(
     table = pd.concat(parts, ignore_index=True)
     documents = table.set_index("sample")["document"]
     quality, methods = _of_kind(table, "quality"), _of_kind(table, "method")
-    if encoder is None and "hter" in quality and "embedding_spearman" in translation_metrics(pair, without, True):
+    if (
+        encoder is None
+        and "hter" in quality
+        and "embedding_spearman" in translation_metrics(pair, without, True)
+    ):
         quality = quality.join(stored_embeddings().reindex(quality.index))
     return JudgedTranslations(pair, quality, methods, documents, parts[0].attrs["missing"])
 
