@@ -123,7 +123,7 @@ def test_baselines_are_never_chosen_and_single_persons_never_choose():
         "chance",
     }
     assert not any(map(is_baseline, people_tables.methods_to_choose(judged)))
-    assert list(people_tables.metrics_to_choose_by(judged)) == ["da_z", "hter"]
+    assert list(people_tables.metrics_to_choose_by(judged)) == ["da_z", "hter", "embedding_spearman"]
 
 
 @real

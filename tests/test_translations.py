@@ -211,4 +211,4 @@ def test_the_stored_embedding_metric_is_what_the_encoder_gives(tmp_path):
     assert len(stored) == 5 * 9000 and stored.notna().all().all() and stored.index.is_unique
     about = json.loads((people_data() / "about.json").read_text(encoding="utf-8"))
     assert about["encoder"] == weights_hash(weights) and about["texts"] == len(stored)
-    assert about["files"].items() <= sources()["sha256"].items()
+    assert about["files"].items() <= sources()["sha256"].to_dict().items()
