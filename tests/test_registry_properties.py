@@ -6,12 +6,14 @@ An item is drawn from certain to uniform, and much of how it is given must not m
 import copy
 import importlib
 import pkgutil
-from functools import cache
+from dataclasses import replace
+from functools import cache, wraps
 
 import numpy as np
 import pytest
 from scipy.special import rel_entr, xlogy
 
+from uetrust.core.checks import Undefined
 from uetrust.core.registry import Registry, load_scores
 from uetrust.core.run import ScoreRun, compute_score
 from uetrust.scoring.methods import required_scores
@@ -482,6 +484,86 @@ EDGES = {
 def test_at_the_edge_a_score_is_a_number_or_says_why_not(name, edge):
     t = table(run_of([EDGES[edge]]), name)
     assert np.isnan(t["value"][0]) == bool(t["note"][0])
+
+
+# A batched twin is its function, for many items at once
+TWINS = [name for name in SCORES if reg[name].batch]
+
+
+def nested_nan(x, name):
+    "The first number of one statistic is not a number"
+
+    def one(v):
+        v = np.array(v, float)
+        v.reshape(-1)[:1] = np.nan
+        return v
+
+    return x | {name: [one(v) for v in x[name]] if isinstance(x[name], list) else one(x[name])}
+
+
+def real(value):
+    return np.asarray(value[0] if isinstance(value, list) else value).dtype.kind == "f"
+
+
+def without(x, name):
+    return x | {name: Undefined(f"no {name} here")}
+
+
+@cache
+def twin_runs():
+    "Items of one shape; of every shape and at the edge; with NaN; with inputs that do not exist"
+    numbers = [name for name, value in mixed()[0].items() if real(value)]
+    lacking = [without(mixed()[i % 6], name) for i, name in enumerate(mixed()[0])]
+    return dict(
+        equal=run_of([drawn(s, t) for s in range(8) for t in TS]),
+        ragged=run_of([drawn(40 + i, 0.5, K=i % 4, L=i % 7) for i in range(28)] + list(EDGES.values())),
+        nan=run_of([nested_nan(mixed()[i % 6], name) for i, name in enumerate(numbers)] + mixed()),
+        lacking=run_of([*lacking, drawn(3, 0.5)]),
+        one=run_of([drawn(5, 0.5)]),
+    )
+
+
+def asked_of_both(run, name):
+    "The table of a score with its twin and without"
+    alone = Registry(reg)
+    alone[name] = replace(reg[name], batch=None)
+    without_twin = ScoreRun(run.samples, alone, run.whole, **run._values)
+    return [compute_score(r, name, errors="note") for r in (run, without_twin)]
+
+
+@pytest.mark.parametrize("what", ["equal", "ragged", "nan", "lacking", "one"])
+@pytest.mark.parametrize("name", TWINS)
+def test_a_batched_twin_gives_what_its_function_gives(name, what):
+    run = twin_runs()[what]
+    first = {n: list(compute_score(run, n, "note")["value"]) for n in required_scores(name, reg)}
+    twin, function = asked_of_both(ScoreRun(run.samples, reg, **first) if first else run, name)
+    np.testing.assert_allclose(twin["value"], function["value"], rtol=1e-12, atol=1e-12)
+    assert twin["note"].tolist() == function["note"].tolist()
+
+
+def test_twins_are_asked_and_answer():
+    "Of ordinary items no function is called"
+    run = twin_runs()["equal"]
+    for name in TWINS:
+        if required_scores(name, reg):
+            continue
+        alone = Registry(reg)
+        alone[name] = replace(reg[name], fn=never_called(reg[name].fn))
+        assert (
+            compute_score(ScoreRun(run.samples, alone, run.whole, **run._values), name)["value"].notna().all()
+        )
+
+
+def test_without_items_a_twin_has_nothing_to_say():
+    assert compute_score(ScoreRun([], reg, greedy_logp=[]), "perplexity").empty
+
+
+def never_called(fn):
+    @wraps(fn)
+    def refuse(*_, **__):
+        raise AssertionError(f"{fn.__name__} was called")
+
+    return refuse
 
 
 def test_a_page_may_be_run_before_and_after_its_module_but_two_modules_may_not_share_a_name():

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.registry import reg
-from ..core.run import ScoreRun, compute_score
+from ..core.run import ScoreRun, note_column, score_values
 from ..core.scores import score_table
 from ..core.settings import atomic_write
 from ..core.store import Store, load_shard
@@ -68,8 +68,8 @@ def _computed(run, names, missing, errors):
         if lacks := run.lacks(name):
             missing[name] = lacks
         else:
-            table = compute_score(run, name, errors)
-            found.append(_Scored(name, run.samples, table["value"].to_numpy(), table["note"].to_numpy()))
+            values, notes = score_values(run, name, errors)
+            found.append(_Scored(name, run.samples, values, note_column(notes, len(values))))
     return found
 
 

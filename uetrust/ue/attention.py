@@ -10,8 +10,9 @@ __all__ = ['VAZHENTSEV2025', 'SRIRAMANAN2024', 'ZHANG2023', 'log_recurrence', 'm
 import numpy as np
 
 from ..core.checks import Undefined
-from ..core.registry import ue
-from .information import perplexity, weighted_surprisal
+from ..core.registry import batch_of, ue
+from ..core.run import Ragged
+from .information import perplexity, weighted_surprisal, weighted_surprisals
 
 # %% ../../nbs/06_ue/08_attention.ipynb #c09f382a
 def log_recurrence(
@@ -155,6 +156,16 @@ def attention_score_prompt(
     "LLM-Check attention score: minus log-determinant of the attention map of prompt and generated tokens."
     return attention_score(attention_log_self) - float(prompt_log_self)
 
+
+@batch_of(attention_score)
+def _attention_scores(log_self: Ragged):
+    return 0.0 - log_self.sum()
+
+
+@batch_of(attention_score_prompt)
+def _attention_scores_prompt(log_self: Ragged, of_prompt: np.ndarray):
+    return 0.0 - log_self.sum() - of_prompt
+
 # %% ../../nbs/06_ue/08_attention.ipynb #4ef0de6f
 @ue(
     unit="nats per token",
@@ -174,6 +185,11 @@ def csl(
 ) -> float:  # 0 when every token that was attended to was certain; higher is less certain
     "Contextualised sequence likelihood: mean token surprisal, weighted by the attention of a question."
     return weighted_surprisal(greedy_logp, elicited_attention, "attention")
+
+
+@batch_of(csl)
+def _csls(logp: Ragged, attention: Ragged):
+    return weighted_surprisals(logp, attention)
 
 # %% ../../nbs/06_ue/08_attention.ipynb #87d0132d
 ZHANG2023 = "Zhang et al. 2023, Focus, https://arxiv.org/abs/2311.13230"

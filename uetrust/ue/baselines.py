@@ -10,7 +10,8 @@ import hashlib
 
 import numpy as np
 
-from ..core.registry import ue
+from ..core.registry import batch_of, ue
+from ..core.run import Ragged
 
 # %% ../../nbs/06_ue/10_baselines.ipynb #5e9755f0
 @ue(
@@ -53,6 +54,11 @@ def token_count(
 ) -> float:  # Tokens, the end of the text included
     "Length of the summary in tokens."
     return float(len(greedy_logp))
+
+
+@batch_of(token_count)
+def _token_counts(logp: Ragged):
+    return logp.counts
 
 # %% ../../nbs/06_ue/10_baselines.ipynb #500891f6
 @ue(

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.checks import Undefined
-from ..core.registry import stat, ue
+from ..core.registry import batch_of, stat, ue
 
 # %% ../../nbs/06_ue/02_density.ipynb #6e6fd175
 def _states(states):  # Shape [n,D]; float32 stays, all else becomes float64
@@ -309,6 +309,21 @@ def rmd_lmp(
     "Relative Mahalanobis distance as in LM-Polygraph: difference of the distances, not of their squares."
     return _defined(mahalanobis_he2024) - _defined(background_mahalanobis_lmp)
 
+
+@batch_of(md, md_he2024)
+def _distances(distance: np.ndarray):
+    return distance
+
+
+@batch_of(rmd)
+def _differences_of_squares(distance: np.ndarray, background: np.ndarray):
+    return distance**2 - background**2
+
+
+@batch_of(rmd_lmp)
+def _differences(distance: np.ndarray, background: np.ndarray):
+    return distance - background
+
 # %% ../../nbs/06_ue/02_density.ipynb #2822c58b
 def _robust_fit(components):  # Minimum covariance determinant of the smallest support that has one
     from sklearn.covariance import MinCovDet
@@ -333,6 +348,7 @@ class RobustFit(NamedTuple):
 
     pca: object  # Kernel PCA
     mcd: object  # Minimum covariance determinant of its components
+    typical: np.ndarray  # Mean similarity of each training text to all, shape [n]
 
 
 @stat(unit="a fit", cite=YOO2022)
@@ -344,7 +360,20 @@ def train_robust(
 
     states = _training_states(train_states).astype(float)
     pca = KernelPCA(100, kernel="rbf", random_state=42).fit(states)
-    return RobustFit(pca, _robust_fit(pca.transform(states)))
+    return RobustFit(pca, _robust_fit(pca.transform(states)), _similarities(states, pca).mean(0))
+
+
+def _similarities(states, pca):  # To each training text; by squares and products, which is fast
+    known = pca.X_fit_
+    squares = (states * states).sum(1)[:, None] + (known * known).sum(1) - 2 * (states @ known.T)
+    return np.exp(-pca.gamma_ * np.maximum(squares, 0))
+
+
+def _components(states, fit):  # `fit.pca.transform`
+    similar = _similarities(states, fit.pca)
+    centred = similar - similar.mean(1, keepdims=True) - fit.typical + fit.typical.mean()
+    vectors, sizes = fit.pca.eigenvectors_, np.sqrt(fit.pca.eigenvalues_)
+    return centred @ np.divide(vectors, sizes, out=np.zeros_like(vectors), where=sizes > 0)
 
 
 @stat(unit="squared standard deviations", cite=YOO2022)
@@ -357,7 +386,8 @@ def robust_distance(
     finite = np.isfinite(states).all(1)
     out = np.full(len(states), np.nan)
     if finite.any():
-        out[finite] = train_robust.mcd.mahalanobis(train_robust.pca.transform(states[finite]))
+        apart = _components(states[finite], train_robust) - train_robust.mcd.location_
+        out[finite] = ((apart @ train_robust.mcd.get_precision()) * apart).sum(1)
     return out.tolist()
 
 
@@ -379,3 +409,6 @@ def rde(
 ) -> float:  # Constant far outside
     "Robust density estimation; squared, where `md` is not."
     return _defined(robust_distance)
+
+
+batch_of(rde)(_distances)

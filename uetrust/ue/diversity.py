@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['LIN2023', 'NIKITIN2024', 'nli_probability', 'entail', 'contra', 'sample_count', 'mean_off_diagonal', 'num_sets',
-           'num_sets_lin', 'entail_affinity', 'contra_affinity', 'deg_mat', 'deg_mat_contra', 'deg_mat_jaccard',
-           'sample_degree', 'deg_greedy', 'deg_greedy_contra', 'Spectrum', 'map_by_size', 'laplacian',
-           'laplacian_spectra', 'spectrum_entail', 'spectrum_contra', 'spectrum_jaccard', 'eigv', 'eigv_contra',
-           'eigv_jaccard', 'spectral_coordinates', 'sample_ecc', 'ecc', 'ecc_contra', 'ecc_jaccard',
-           'plot_sample_graph', 'heat_spectrum', 'kle', 'luq', 'label_prob']
+           'num_sets_lin', 'means_off_diagonal', 'map_by_size', 'entail_affinity', 'contra_affinity', 'deg_mat',
+           'deg_mat_contra', 'deg_mat_jaccard', 'sample_degree', 'deg_greedy', 'deg_greedy_contra', 'Spectrum',
+           'Spectra', 'laplacian', 'laplacian_spectra', 'spectrum_entail', 'spectrum_contra', 'spectrum_jaccard',
+           'eigv', 'eigv_contra', 'eigv_jaccard', 'spectral_coordinates', 'sample_ecc', 'ecc', 'ecc_contra',
+           'ecc_jaccard', 'plot_sample_graph', 'heat_spectrum', 'kle', 'luq', 'label_prob', 'cluster_sizes', 'numbered']
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #78428c66
 from typing import NamedTuple
@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.checks import Undefined
-from ..core.registry import stat, ue
+from ..core.registry import batch_of, stat, ue
+from ..core.run import lay_out, row_means
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #00e82d2b
 LIN2023 = "Lin, Trivedi & Sun 2023, https://arxiv.org/abs/2305.19187"
@@ -133,13 +134,68 @@ def num_sets_lin(
         ids[i + 1 :][row[i + 1 :]] = ids[i]
     return float(len(np.unique(ids)))
 
+
+def _comparable(pairwise):  # Are these n square matrices over at least 2 samples each?
+    return pairwise.ndim == 3 and pairwise.shape[1] == pairwise.shape[2] > 1
+
+
+def _unanswered(items):  # The function must be asked for each
+    return np.full(len(items), np.nan)
+
+
+def means_off_diagonal(
+    pairwise: np.ndarray,  # Shape [n,K,K]
+) -> np.ndarray:  # Shape [n]; NaN where `mean_off_diagonal` must be asked
+    "`mean_off_diagonal` of many items."
+    if not _comparable(pairwise):
+        return _unanswered(pairwise)
+    k = pairwise.shape[1]
+    total = pairwise.reshape(len(pairwise), -1).sum(1)
+    return (total - np.einsum("nii->n", pairwise)) / (k * (k - 1))
+
+
+@batch_of(num_sets)
+def _set_counts(entail: np.ndarray, contra: np.ndarray):  # Each sample takes the first name among its like
+    if not _comparable(entail) or entail.shape != contra.shape:
+        return _unanswered(entail)
+    n, k, _ = entail.shape
+    edge = entail > contra
+    edge &= edge.swapaxes(1, 2)
+    own = np.broadcast_to(np.arange(k), (n, k))
+    before, names = None, own
+    while before is None or (names != before).any():
+        before = names
+        names = np.minimum(names, np.where(edge, names[:, None], k).min(2))
+    return (names == own).sum(1)
+
 # %% ../../nbs/06_ue/04_diversity.ipynb #9e95b458
+def map_by_size(
+    function,  # Function of stacked matrices [n,K,K] that gives n values
+    *lists,  # For each item a matrix [K,K]; K may differ between items
+):  # For each item its value
+    "Call a function once for all items of the same size."
+    stacks = [lay_out(matrices, np.ndarray) for matrices in lists]
+    if len(lists[0]) and not any(stack is None for stack in stacks):
+        return function(*stacks)
+    sizes, out = [len(matrix) for matrix in lists[0]], [None] * len(lists[0])
+    for k in set(sizes):
+        items = [i for i, size in enumerate(sizes) if size == k]
+        stacks = [np.stack([matrices[i] for i in items]) for matrices in lists]
+        for i, result in zip(items, function(*stacks)):
+            out[i] = result
+    return out
+
+
+def _both_directions(matrices):  # Mean of stacked matrices [n,K,K] and their transposes
+    return (matrices + matrices.swapaxes(1, 2)) / 2
+
+
 @stat(unit="[0,1]", cite=LIN2023 + ", sec. 4.1, a_NLI,entail")
 def entail_affinity(
     entail: list,  # For each item shape [K,K]
 ) -> list:  # For each item shape [K,K], symmetric; the diagonal is how far a text entails itself
     "Mutual entailment: mean of both directions."
-    return [(matrix + matrix.T) / 2 for matrix in entail]
+    return map_by_size(_both_directions, entail)
 
 
 @stat(unit="[0,1]", cite=LIN2023 + ", sec. 4.1, a_NLI,contra")
@@ -147,7 +203,7 @@ def contra_affinity(
     contra: list,  # For each item shape [K,K]
 ) -> list:  # For each item shape [K,K], symmetric
     "Lack of contradiction in both directions."
-    return [1 - (matrix + matrix.T) / 2 for matrix in contra]
+    return map_by_size(lambda matrices: 1 - _both_directions(matrices), contra)
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #82034c0d
 @ue(
@@ -206,6 +262,11 @@ def sample_degree(
     "How much the samples agree with each one of them, itself included."
     return [affinity.mean(1) for affinity in entail_affinity]
 
+
+@batch_of(deg_mat, deg_mat_contra, deg_mat_jaccard)
+def _degrees(affinity: np.ndarray):
+    return 1 - affinity.reshape(len(affinity), -1).mean(1) if _comparable(affinity) else _unanswered(affinity)
+
 # %% ../../nbs/06_ue/04_diversity.ipynb #b7b3106e
 def _with_greedy(probability, label):  # Of a class between greedy text and samples, mean of both directions
     if len(probability) < 2:
@@ -249,6 +310,20 @@ def deg_greedy_contra(
     "Mean disagreement of the samples with the greedy summary, by contradiction."
     return _with_greedy(nli_probability, 0)
 
+
+def _with_greedy_of_all(probability, label):
+    return row_means(probability[:, 0, 1:, label] + probability[:, 1:, 0, label]) / 2
+
+
+@batch_of(deg_greedy)
+def _degrees_of_greedy(probability: np.ndarray):
+    return 1 - _with_greedy_of_all(probability, 2)
+
+
+@batch_of(deg_greedy_contra)
+def _contradictions_of_greedy(probability: np.ndarray):
+    return _with_greedy_of_all(probability, 0)
+
 # %% ../../nbs/06_ue/04_diversity.ipynb #df059264
 class Spectrum(NamedTuple):
     "Eigenvalues of a normalised Laplacian and its eigenvectors"
@@ -257,18 +332,22 @@ class Spectrum(NamedTuple):
     vectors: np.ndarray  # Shape [K,K], one per column
 
 
-def map_by_size(
-    function,  # Function of stacked matrices [n,K,K] that gives n values
-    *lists,  # For each item a matrix [K,K]; K may differ between items
-) -> list:  # For each item its value
-    "Call a function once for all items of the same size."
-    sizes, out = [len(matrix) for matrix in lists[0]], [None] * len(lists[0])
-    for k in set(sizes):
-        items = [i for i, size in enumerate(sizes) if size == k]
-        stacks = [np.stack([matrices[i] for i in items]) for matrices in lists]
-        for i, result in zip(items, function(*stacks)):
-            out[i] = result
-    return out
+class Spectra(NamedTuple):
+    "Spectra of n graphs of the same size"
+
+    values: np.ndarray  # Shape [n,K], smallest first
+    vectors: np.ndarray  # Shape [n,K,K], one per column
+
+    @classmethod
+    def lay_out(cls, items):
+        "Of a list of `Spectrum`."
+        stacks = [lay_out(list(part), np.ndarray) for part in zip(*items)]
+        return None if len(stacks) < 2 or any(stack is None for stack in stacks) else cls(*stacks)
+
+    @staticmethod
+    def shape(spectrum):
+        "What must be equal within one."
+        return np.shape(spectrum.vectors)
 
 
 def laplacian(
@@ -287,7 +366,7 @@ def laplacian_spectra(
     affinity: list,  # For each item shape [K,K]
 ) -> list:  # For each item a `Spectrum`
     "Eigenvalues and eigenvectors of the normalised Laplacian of each item."
-    return map_by_size(lambda w: map(Spectrum, *np.linalg.eigh(laplacian(w))), affinity)
+    return map_by_size(lambda w: list(map(Spectrum, *np.linalg.eigh(laplacian(w)))), affinity)
 
 
 @stat(unit="eigenvalues 0 to 2", cite=LIN2023 + ", sec. 4.2")
@@ -363,6 +442,13 @@ def eigv_jaccard(
     "Sum of Laplacian eigenvalues: effective number of groups of samples, by shared words."
     return eigv(spectrum_jaccard)
 
+
+@batch_of(eigv, eigv_contra, eigv_jaccard)
+def _eigenvalue_sums(spectra: Spectra):
+    if not _comparable(spectra.vectors):
+        return _unanswered(spectra.values)
+    return np.maximum(0, 1 - spectra.values).sum(1)
+
 # %% ../../nbs/06_ue/04_diversity.ipynb #087d94e1
 def spectral_coordinates(
     spectrum: Spectrum,  # Of K samples
@@ -429,6 +515,14 @@ def ecc_jaccard(
 ) -> float:  # 0 when all samples use the same words, up to sqrt(K-1); higher is less certain
     "Eccentricity, by shared words."
     return ecc(spectrum_jaccard, threshold)
+
+
+@batch_of(ecc, ecc_contra, ecc_jaccard)
+def _eccentricities(spectra: Spectra, threshold=0.9):
+    if not _comparable(spectra.vectors):
+        return _unanswered(spectra.values)
+    apart = spectra.vectors - spectra.vectors.mean(1, keepdims=True)
+    return np.sqrt(((apart * apart).sum(1) * (spectra.values < threshold)).sum(1))
 
 # %% ../../nbs/06_ue/04_diversity.ipynb #f1aacf53
 def plot_sample_graph(
@@ -505,6 +599,15 @@ def kle(
     entropy = -(positive * np.log(positive)).sum()
     return float(entropy / (np.log(len(heat_spectrum)) if scale else 1))
 
+
+@batch_of(kle)
+def _kernel_entropies(eigenvalues: np.ndarray, scale=True):  # Shape [n,K]
+    if eigenvalues.ndim != 2 or eigenvalues.shape[1] < 2:
+        return _unanswered(eigenvalues)
+    positive = eigenvalues > 0
+    entropy = -np.where(positive, eigenvalues * np.log(eigenvalues), 0.0).sum(1)
+    return entropy / (np.log(eigenvalues.shape[1]) if scale else 1)
+
 # %% ../../nbs/06_ue/04_diversity.ipynb #b9da23b2
 @ue(
     unit="[0,1]",
@@ -547,3 +650,33 @@ def label_prob(
     if len(clusters) < 2:
         raise Undefined(f"needs at least 2 samples, got {len(clusters)}")
     return float(1 - np.unique(clusters, return_counts=True)[1].max() / len(clusters))
+
+
+@batch_of(luq)
+def _luqs(nli: np.ndarray):
+    from scipy.special import expit
+
+    return 1 - means_off_diagonal(expit(nli[:, 1:, 1:, 2] - nli[:, 1:, 1:, 0]))
+
+
+def cluster_sizes(
+    clusters: np.ndarray,  # Cluster of each sample, numbered from 0 in order of appearance, shape [n,K]
+) -> np.ndarray:  # Shape [n,K], zeros where there are fewer clusters
+    "Sizes of the clusters of many items."
+    n, k = clusters.shape
+    return np.bincount((np.arange(n)[:, None] * k + clusters).ravel(), minlength=n * k).reshape(n, k)
+
+
+def numbered(
+    clusters: np.ndarray,  # Shape [n,K]
+) -> bool:
+    "Whether the clusters of many items are numbers below K, as `cluster_sizes` needs them."
+    whole = clusters.ndim == 2 and clusters.dtype.kind in "iu" and clusters.shape[1] > 0
+    return bool(whole and clusters.min() >= 0 and clusters.max() < clusters.shape[1])
+
+
+@batch_of(label_prob)
+def _largest_shares(clusters: np.ndarray):
+    if not numbered(clusters) or clusters.shape[1] < 2:
+        return _unanswered(clusters)
+    return 1 - cluster_sizes(clusters).max(1) / clusters.shape[1]

@@ -10,7 +10,8 @@ __all__ = ['t_tu', 't_mi', 't_rmi', 'ep_t_tu', 'ep_t_rmi', 's_tu', 's_rmi', 'bea
 import numpy as np
 
 from ..core.checks import Undefined, defined_mean
-from ..core.registry import ue
+from ..core.registry import batch_of, ue
+from ..core.run import Ragged
 
 # %% ../../nbs/06_ue/07_ensemble.ipynb #3a84e300
 _MEMBERS = r",\quad p_m\text{ distribution of member }m\text{ of }M"
@@ -132,6 +133,11 @@ def ep_t_rmi(
     "Token-level reverse mutual information, members weighted by the words before: mean over tokens."
     _members(member_logp, 2)
     return defined_mean(ep_rmi)
+
+
+@batch_of(t_tu, ep_t_tu)
+def _means_over_tokens(values: Ragged):
+    return values.mean()
 
 # %% ../../nbs/06_ue/07_ensemble.ipynb #9cb47f43
 def _log_mean(logs):  # Log of the mean over members

@@ -8,8 +8,8 @@ __all__ = ['FOMICHEVA2020', 'lex_sim', 'lex_sim_rouge_1', 'lex_sim_rouge_2', 'le
 # %% ../../nbs/06_ue/05_lexical.ipynb #6c8ea016
 import numpy as np
 
-from ..core.registry import ue
-from .diversity import mean_off_diagonal, sample_count
+from ..core.registry import batch_of, ue
+from .diversity import mean_off_diagonal, means_off_diagonal, sample_count
 
 # %% ../../nbs/06_ue/05_lexical.ipynb #de889e26
 FOMICHEVA2020 = "Fomicheva et al. 2020, https://aclanthology.org/2020.tacl-1.35"
@@ -114,3 +114,13 @@ def bleu_var(
 ) -> float:  # 0 when all samples are alike; higher is less certain
     "BLEUVar: mean squared difference of BLEU from 1 between samples."
     return mean_off_diagonal((1 - bleu_pairs) ** 2)
+
+
+@batch_of(lex_sim, lex_sim_rouge_1, lex_sim_rouge_2, lex_sim_bleu)
+def _similarities(pairs: np.ndarray):
+    return -means_off_diagonal(pairs)
+
+
+@batch_of(bleu_var)
+def _bleu_vars(pairs: np.ndarray):
+    return means_off_diagonal((1 - pairs) ** 2)

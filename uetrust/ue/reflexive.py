@@ -9,8 +9,10 @@ __all__ = ['KADAVATH2022', 'PROBABILITY_PHRASES', 'TIAN2023', 'p_true', 'p_true_
 # %% ../../nbs/06_ue/09_reflexive.ipynb #6af3d9ea
 import re
 
+import numpy as np
+
 from ..core.checks import Undefined, preview
-from ..core.registry import ue
+from ..core.registry import batch_of, ue
 
 # %% ../../nbs/06_ue/09_reflexive.ipynb #20918413
 KADAVATH2022 = "Kadavath et al. 2022, P(True), https://arxiv.org/abs/2207.05221"
@@ -68,6 +70,18 @@ def p_true_normalized(
     if true_logp == false_logp == -float("inf"):
         raise Undefined("neither True nor False is possible as an answer")
     return float(expit(false_logp - true_logp))
+
+
+@batch_of(p_true, p_true_he2024)
+def _minus(logp: np.ndarray):
+    return 0.0 - logp
+
+
+@batch_of(p_true_normalized)
+def _shares_of_false(true_logp: np.ndarray, false_logp: np.ndarray):
+    from scipy.special import expit
+
+    return expit(false_logp - true_logp)
 
 # %% ../../nbs/06_ue/09_reflexive.ipynb #031f1270
 PROBABILITY_PHRASES = {

@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['FARQUHAR2024', 'LM_POLYGRAPH_07', 'VASHURIN2025', 'DUAN2024', 'FADEEVA2024', 'MANAKUL2023', 'clusters',
-           'cluster_logp', 'count_entropy', 'semantic_entropy', 'discrete_semantic_entropy', 'semantic_entropy_lmp',
-           'semantic_entropy_lmp_direct', 'drop_repeated_texts', 'semantic_entropy_lmp_unique', 'semantic_density',
-           'greedy_similarity', 'sample_similarity', 'cocoa_msp', 'cocoa_ppl', 'cocoa_mte', 'similarity_supported_logp',
-           'token_sar', 'sentence_sar', 'sar', 'ccp_label', 'ccp_labels', 'ccp_log', 'ccp', 'selfcheck_nli',
-           'selfcheck_nli_text', 'eigen_score']
+           'cluster_logp', 'count_entropy', 'semantic_entropy', 'discrete_semantic_entropy', 'log_sums',
+           'cluster_logps', 'semantic_entropy_lmp', 'semantic_entropy_lmp_direct', 'drop_repeated_texts',
+           'semantic_entropy_lmp_unique', 'semantic_density', 'greedy_similarity', 'sample_similarity', 'cocoa_msp',
+           'cocoa_ppl', 'cocoa_mte', 'similarity_supported_logp', 'token_sar', 'sentence_sar', 'sar', 'ccp_label',
+           'ccp_labels', 'ccp_log', 'ccp', 'selfcheck_nli', 'selfcheck_nli_text', 'eigen_score']
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #65ea1c56
 from math import log, prod
@@ -16,9 +16,11 @@ from math import log, prod
 import numpy as np
 
 from ..core.checks import Undefined
-from ..core.registry import stat, ue
+from ..core.registry import batch_of, stat, ue
+from ..core.run import Nested, Ragged, lay_out, row_means
 from ..stats.table import unique_texts
-from .information import msp, mte, perplexity, weighted_surprisal
+from .diversity import cluster_sizes, numbered
+from .information import msp, mte, perplexity, weighted_surprisal, weighted_surprisals
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #b07dc629
 FARQUHAR2024 = "Farquhar et al. 2024, https://doi.org/10.1038/s41586-024-07421-0"
@@ -120,6 +122,51 @@ def discrete_semantic_entropy(
     _check_several(clusters)
     return count_entropy(np.bincount(clusters))
 
+
+def log_sums(
+    logs: np.ndarray,  # Logarithms, shape [...,K]
+) -> np.ndarray:  # Shape [...]; -inf where all are
+    "Logarithm of the sum over the last axis, as `np.logaddexp.reduce` up to rounding."
+    largest = logs.max(-1, initial=-np.inf)
+    shift = np.where(np.isfinite(largest), largest, 0.0)
+    return np.log(np.exp(logs - shift[..., None]).sum(-1)) + shift
+
+
+def cluster_logps(
+    logp: np.ndarray,  # Log-probability of each sample, shape [n,K]
+    clusters: np.ndarray,  # Cluster of each sample, shape [n,K]
+) -> np.ndarray:  # Shape [n,K], -inf where there are fewer clusters; NaN where `cluster_logp` must be asked
+    "`cluster_logp` of many items."
+    if not numbered(clusters) or logp.shape != clusters.shape:
+        return np.full((len(clusters), 1), np.nan)
+    member = clusters[:, None] == np.arange(clusters.shape[1])[:, None]
+    return log_sums(np.where(member, logp[:, None], -np.inf))
+
+
+def _of_cluster(values, clusters):  # For each sample the number of its cluster
+    if values.shape != clusters.shape:
+        return values
+    return np.take_along_axis(values, clusters, 1)
+
+
+@batch_of(semantic_entropy)
+def _semantic_entropies(mean_logp: np.ndarray, clusters: np.ndarray):
+    if clusters.shape[1:] < (2,):
+        return np.full(len(clusters), np.nan)
+    log_weights = cluster_logps(mean_logp, clusters)
+    total = log_sums(log_weights)[:, None]
+    logp = log_weights - total
+    terms = np.where(np.isneginf(log_weights) & ~np.isneginf(total), 0.0, np.exp(logp) * logp)
+    return 0.0 - terms.sum(1)
+
+
+@batch_of(discrete_semantic_entropy)
+def _discrete_semantic_entropies(clusters: np.ndarray):
+    if not numbered(clusters) or clusters.shape[1] < 2:
+        return np.full(len(clusters), np.nan)
+    sizes, which = np.unique(np.sort(cluster_sizes(clusters), 1), axis=0, return_inverse=True)
+    return np.array([count_entropy(counts) for counts in sizes])[which.ravel()]
+
 # %% ../../nbs/06_ue/06_semantic.ipynb #6a431c2a
 @ue(
     unit="nats",
@@ -185,6 +232,38 @@ def semantic_entropy_lmp_unique(
     labelled = [f"{cluster} {text}" for cluster, text in zip(clusters, sample_texts)]
     return semantic_entropy_lmp(drop_repeated_texts(sample_total, labelled), clusters)
 
+
+@batch_of(semantic_entropy_lmp)
+def _semantic_entropies_lmp(total: np.ndarray, clusters: np.ndarray):
+    return 0.0 - _of_cluster(cluster_logps(total, clusters), clusters).mean(1)
+
+
+@batch_of(semantic_entropy_lmp_direct)
+def _semantic_entropies_lmp_direct(total: np.ndarray, clusters: np.ndarray):
+    from scipy.special import entr
+
+    return _of_cluster(entr(np.exp(cluster_logps(total, clusters))), clusters).sum(1)
+
+
+def _new(*keys):  # Which of n x K keys, given in columns, does not occur before
+    first = {}
+    return np.array([first.setdefault(key, i) == i for i, key in enumerate(zip(*keys))])
+
+
+def _flat(texts, shape):  # All texts, and the item of each; None unless every item has as many as asked for
+    if any(len(own) != shape[1] for own in texts):
+        return None
+    return np.repeat(np.arange(shape[0]), shape[1]).tolist(), [text for own in texts for text in own]
+
+
+@batch_of(semantic_entropy_lmp_unique)
+def _semantic_entropies_lmp_unique(total: np.ndarray, texts: list, clusters: np.ndarray):
+    flat = _flat(texts, clusters.shape)
+    if flat is None or total.shape != clusters.shape:
+        return np.full(len(clusters), np.nan)
+    new = _new(*flat, clusters.ravel().tolist()).reshape(clusters.shape)
+    return _semantic_entropies_lmp(np.where(new, total, -np.inf), clusters)
+
 # %% ../../nbs/06_ue/06_semantic.ipynb #7ec33c84
 @ue(
     unit="[-1,0]",
@@ -216,6 +295,18 @@ def semantic_density(
     contradiction, neutral = nli_probability[0, 1:, 0], nli_probability[0, 1:, 1]
     agreement = np.r_[1, np.maximum(0, 1 - contradiction - neutral / 2)]
     return float(0.0 - np.exp(log_weights - np.logaddexp.reduce(log_weights)) @ agreement)
+
+
+@batch_of(semantic_density)
+def _semantic_densities(mean_logp: np.ndarray, texts: list, logp: Ragged, probability: np.ndarray):
+    flat = _flat(texts, mean_logp.shape)
+    if flat is None or not mean_logp.shape[1] or probability.shape[1] != 1 + mean_logp.shape[1]:
+        return np.full(len(mean_logp), np.nan)
+    drawn = np.where(_new(*flat).reshape(mean_logp.shape), mean_logp, -np.inf)
+    log_weights = np.concatenate([logp.mean()[:, None], drawn], axis=1)
+    agreement = np.maximum(0, 1 - probability[:, 0, 1:, 0] - probability[:, 0, 1:, 1] / 2)
+    weights = np.exp(log_weights - log_sums(log_weights)[:, None])
+    return 0.0 - (weights[:, 0] + (weights[:, 1:] * agreement).sum(1))
 
 # %% ../../nbs/06_ue/06_semantic.ipynb #c83be195
 VASHURIN2025 = "Vashurin et al. 2025, https://arxiv.org/abs/2502.04964"
@@ -322,6 +413,21 @@ def cocoa_mte(
     "CoCoA: `mte` times the mean dissimilarity of the samples to the greedy summary."
     return _times_dissimilarity(mte(greedy_entropy), greedy_similarity)
 
+
+@batch_of(cocoa_msp)
+def _cocoa_msps(logp: Ragged, similarity: np.ndarray):
+    return (0.0 - logp.sum()) * row_means(1 - similarity)
+
+
+@batch_of(cocoa_ppl)
+def _cocoa_ppls(logp: Ragged, similarity: np.ndarray):
+    return (0.0 - logp.mean()) * row_means(1 - similarity)
+
+
+@batch_of(cocoa_mte)
+def _cocoa_mtes(entropy: Ragged, similarity: np.ndarray):
+    return entropy.mean() * row_means(1 - similarity)
+
 # %% ../../nbs/06_ue/06_semantic.ipynb #dd7f15fe
 DUAN2024 = "Duan et al. 2024, https://aclanthology.org/2024.acl-long.276"
 
@@ -403,6 +509,31 @@ def sar(
     token_scores = np.array([-weighted_surprisal(logp, relevance, "relevance") for logp, relevance in pairs])
     return sentence_sar(token_scores, sample_similarity, tau)
 
+
+@batch_of(token_sar)
+def _token_sars(logp: Ragged, relevance: Ragged):
+    return weighted_surprisals(logp, relevance)
+
+
+@batch_of(sentence_sar)
+def _sentence_sars(logp: np.ndarray, similarity: np.ndarray, tau=0.001):
+    n, k = logp.shape
+    if not k or similarity.shape != (n, k, k):
+        return np.full(n, np.nan)
+    log_weights = np.log(similarity / tau)
+    log_weights[:, range(k), range(k)] = 0
+    supported = log_sums(log_weights + logp[:, None])
+    return np.where((similarity < 0).any((1, 2)), np.nan, 0.0 - supported.mean(1))
+
+
+@batch_of(sar)
+def _sars(logp: Nested, relevance: Nested, similarity: np.ndarray):
+    n, k = similarity.shape[:2]
+    if (logp.counts != k).any() or (relevance.counts != k).any():
+        return np.full(n, np.nan)
+    token_scores = -weighted_surprisals(logp.texts, relevance.texts)
+    return _sentence_sars(token_scores.reshape(n, k), similarity)
+
 # %% ../../nbs/06_ue/06_semantic.ipynb #d80e422d
 FADEEVA2024 = "Fadeeva et al. 2024, https://arxiv.org/abs/2403.04696"
 
@@ -421,7 +552,10 @@ def ccp_labels(
     ccp_backward: list,  # The same of (alternative, greedy token)
 ) -> list:  # For each item shape [L,k]: 0 contradiction, 1 neutral, 2 entailment
     "Joint NLI class of each alternative and the greedy token."
-    return [ccp_label(forward, backward) for forward, backward in zip(ccp_forward, ccp_backward)]
+    forward, backward = lay_out(ccp_forward, Ragged), lay_out(ccp_backward, Ragged)
+    if forward is None or backward is None or not np.array_equal(forward.counts, backward.counts):
+        return [ccp_label(first, second) for first, second in zip(ccp_forward, ccp_backward)]
+    return np.split(ccp_label(forward.values, backward.values), np.cumsum(forward.counts)[:-1])
 
 
 @ue(
@@ -475,6 +609,28 @@ def ccp(
     "Claim-conditioned probability, negated: claims of a text given what they are about."
     return float(-np.exp(-ccp_log(greedy_ids, greedy_logp, greedy_top_ids, greedy_top_logp, ccp_labels)))
 
+
+def _log_masses(ids, logp, top_ids, top_logp, labels):
+    if not all(np.array_equal(ids.counts, other.counts) for other in (logp, top_ids, top_logp, labels)):
+        return np.full(len(ids.counts), np.nan)
+    others = top_ids.values != ids.values[:, None]
+
+    def log_mass(label):
+        return log_sums(np.where(others & (labels.values == label), top_logp.values, -np.inf))
+
+    same, contra = np.logaddexp(logp.values, log_mass(2)), log_mass(0)
+    return ids.like(np.logaddexp(same, contra) - same).sum()
+
+
+@batch_of(ccp_log)
+def _ccp_logs(ids: Ragged, logp: Ragged, top_ids: Ragged, top_logp: Ragged, labels: Ragged):
+    return _log_masses(ids, logp, top_ids, top_logp, labels)
+
+
+@batch_of(ccp)
+def _ccps(ids: Ragged, logp: Ragged, top_ids: Ragged, top_logp: Ragged, labels: Ragged):
+    return -np.exp(-_log_masses(ids, logp, top_ids, top_logp, labels))
+
 # %% ../../nbs/06_ue/06_semantic.ipynb #d9f93665
 MANAKUL2023 = "Manakul, Liusie & Gales 2023, sec. 5.4, https://arxiv.org/abs/2303.08896"
 
@@ -525,6 +681,13 @@ def selfcheck_nli_text(
     "SelfCheck-NLI: mean probability that a sample contradicts the greedy summary rather than entails it."
     return _mean_contradiction(np.asarray(nli, float)[1:, 0])
 
+
+@batch_of(selfcheck_nli_text)
+def _selfchecks(nli: np.ndarray):
+    from scipy.special import expit
+
+    return row_means(expit(nli[:, 1:, 0, 0] - nli[:, 1:, 0, 2]))
+
 # %% ../../nbs/06_ue/06_semantic.ipynb #db88786b
 @ue(
     unit="log eigenvalue",
@@ -548,3 +711,12 @@ def eigen_score(
         raise Undefined(f"needs at least 2 samples, got {len(states)}")
     states = states - states.mean(1, keepdims=True)
     return float(np.linalg.slogdet(states @ states.T + alpha * np.eye(len(states)))[1] / len(states))
+
+
+@batch_of(eigen_score)
+def _eigen_scores(states: np.ndarray, alpha=1e-3):  # Shape [n,K,D]
+    if states.ndim != 3 or states.shape[1] < 2:
+        return np.full(len(states), np.nan)
+    k = states.shape[1]
+    states = states - states.mean(2, keepdims=True)
+    return np.linalg.slogdet(states @ states.swapaxes(1, 2) + alpha * np.eye(k))[1] / k

@@ -9,7 +9,8 @@ __all__ = ['token_std', 'median_token', 'upper_quartile_token', 'least_likely_to
 import numpy as np
 
 from ..core.checks import Undefined
-from ..core.registry import ue
+from ..core.registry import batch_of, ue
+from ..core.run import Ragged
 
 # %% ../../nbs/06_ue/11_token_spread.ipynb #50e6a9b1
 _SURPRISALS = r",\quad s_t=-\log p_t(y_t),\ L\text{ tokens}"
@@ -44,6 +45,12 @@ def token_std(
     if np.isinf(surprisals).any():
         raise Undefined("a token is impossible, so the standard deviation does not exist")
     return float(np.std(surprisals))
+
+
+@batch_of(token_std)
+def _token_stds(logp: Ragged):
+    apart = 0.0 - logp.values - logp.spread(0.0 - logp.mean())
+    return np.sqrt(logp.like(apart * apart).mean())
 
 # %% ../../nbs/06_ue/11_token_spread.ipynb #f7dd760d
 @ue(
