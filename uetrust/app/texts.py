@@ -22,7 +22,7 @@ from uetrust.app.command import (
     print_spending,
 )
 
-# %% ../../nbs/15_app/07_texts.ipynb #3c6124ff
+# %% ../../nbs/15_app/07_texts.ipynb #57356749
 def _decoding(preset, samples, max_new_tokens, seed):
     from dataclasses import replace
 
@@ -53,6 +53,8 @@ def generate_command(
     seed: int | None = None,  # Of the drawn texts
     batch: int = 8,  # Sources per batch of a checkpoint
     endpoint: str | None = None,  # Address of an OpenAI-compatible server, up to and with /v1
+    # Log-probabilities of each token of a server's texts, and of so many likeliest tokens at its place
+    logprobs: Annotated[list[int] | None, Parameter(consume_multiple=(0, 1))] = None,
     # Drawn texts per request, for a server that does not give several; all at once when left out
     per_call: int | None = None,
     price: Price = FREE,
@@ -65,7 +67,8 @@ def generate_command(
     settings, rows = _decoding(preset, samples, max_new_tokens, seed), load_samples(data)
     if price.dry_run and not endpoint:
         return _print_free_estimate(rows, settings)
-    server = endpoint_of(endpoint, model, revision, price, per_call=per_call) if endpoint else None
+    said = _token_options(logprobs, endpoint)
+    server = endpoint_of(endpoint, model, revision, price, per_call=per_call, **said) if endpoint else None
     if price.dry_run:
         return _print_server_estimate(folder, rows, settings, server)
     check_decoding_size(settings, len(rows), batch)
@@ -76,6 +79,16 @@ def generate_command(
     _print_bank(folder, model)
 
 
+def _token_options(logprobs, endpoint):  # Of `Endpoint`; the word --logprobs alone asks for 5
+    if logprobs is None:
+        return {}
+    if not endpoint:
+        raise ValueError(
+            "--logprobs asks a server (--endpoint); `uetrust read` computes those of a checkpoint"
+        )
+    return dict(logprobs=True, top_logprobs=logprobs[0] if logprobs else 5)
+
+
 @contextmanager
 def _filling(folder, resume):
     from uetrust.core.store import Store, lock_folder
@@ -83,6 +96,7 @@ def _filling(folder, resume):
     with lock_folder(folder, wait=resume):
         if not resume:
             Store(folder, "bank").clear()
+            Store(folder / "served", "readings").clear()
         yield
 
 
@@ -90,7 +104,19 @@ def _fill_by_server(folder, dataset, generator, rows, server, settings):
     from uetrust.generation.endpoint import fill_endpoint_bank
 
     fill_endpoint_bank(folder, dataset, generator, rows, server, settings, _replies_of(folder))
+    if server.logprobs:
+        _store_logprobs(folder, rows, server, settings)
     print_spending(server, _replies_of(folder))
+
+
+def _store_logprobs(folder, rows, server, settings):
+    from uetrust.generation.endpoint import ReplyCache
+    from uetrust.stats.served import silence_note, store_served
+
+    with ReplyCache(_replies_of(folder)) as cache:
+        silent = store_served(folder / "served", folder, rows, server, settings, cache)
+    if silent:
+        print(silence_note(silent, server.model))
 
 
 def _fill_by_checkpoint(folder, dataset, generator, rows, checkpoint, settings):

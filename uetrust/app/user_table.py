@@ -16,7 +16,7 @@ from ..core.checks import preview
 from ..core.scores import wide_table
 from ..core.tables import number_or_text, read_table
 
-# %% ../../nbs/15_app/02_user_table.ipynb #3a6079fe
+# %% ../../nbs/15_app/02_user_table.ipynb #a571c813
 def _wide(df, path):
     "A long table of scores (sample, name, value) with one row per sample; every other table as it is."
     if not {"sample", "name", "value"} <= set(df.columns):
@@ -29,8 +29,16 @@ def _wide(df, path):
         ) from None
 
 
+def _scores_file(path):  # Of a bank, what `uetrust score` put beside its texts
+    if not path.is_dir():
+        return path
+    if not (path / "scores.csv").exists():
+        raise FileNotFoundError(f"{path} is a folder without scores.csv; `uetrust score {path}` writes it")
+    return path / "scores.csv"
+
+
 def read_scores(
-    path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx file, one row per sample
+    path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx file, one row per sample; or a scored bank
     id_col: str = None,  # Column with the names of the samples; 'row 1', 'row 2', ... when None
     names: tuple = (),  # Further columns of names, such as that of the clusters
 ) -> pd.DataFrame:  # Indexed by sample
@@ -46,7 +54,7 @@ def read_scores(
     >>> from uetrust import read_scores
     >>> read_scores("scores.csv", "sample")  # doctest: +SKIP
     """
-    path = Path(path)
+    path = _scores_file(Path(path))
     df = _wide(read_table(path, names=(id_col, *names)), path)
     if len(df) < 3:
         plural = "s" if len(df) > 1 else ""

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['OUTPUT_PARTS', 'OUTPUT_FORMATS', 'OWN_COLUMNS', 'MAN_EXPORT', 'Generation', 'OutputRecord', 'Outputs', 'OutputFormat',
-           'guess_columns', 'raw_outputs', 'read_outputs']
+           'server_logprobs', 'guess_columns', 'raw_outputs', 'read_outputs']
 
 # %% ../../nbs/02_data/09_outputs.ipynb #531ef1d8
 import ast
@@ -121,7 +121,7 @@ def _has(*keys):
 def _dicts(value):
     return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
-# %% ../../nbs/02_data/09_outputs.ipynb #7518f159
+# %% ../../nbs/02_data/09_outputs.ipynb #2031528d
 def _likeliest(pairs):  # (token, log-probability), likeliest first
     return sorted(((str(token), float(logp)) for token, logp in pairs), key=lambda pair: -pair[1])
 
@@ -142,8 +142,10 @@ def _completion_logprobs(found):  # {tokens, token_logprobs, top_logprobs: [{tok
     return _parts(found["tokens"], found["token_logprobs"], top)
 
 
-def _server_logprobs(found):
-    "Of `choices[].logprobs`, for chat or for plain completions."
+def server_logprobs(
+    found: dict,  # `choices[].logprobs` of a reply, or None
+) -> dict:  # tokens, logprobs and, when they are there, top_logprobs of a `Generation`
+    "What a server says of the tokens of a text, in a chat or a plain completion."
     if not found:
         return {}
     if found.get("content"):
@@ -171,7 +173,7 @@ def _sglang_logprobs(meta):  # [[log-probability, id, text]], and a list of such
     ]
     return _parts(*zip(*chosen), top)
 
-# %% ../../nbs/02_data/09_outputs.ipynb #ddfb7edf
+# %% ../../nbs/02_data/09_outputs.ipynb #af22cc6d
 def _body(record):
     "The reply inside a record: the record itself, or what batch files and own logs wrap around it."
     response = record.get("response")
@@ -192,7 +194,7 @@ def _asked(record):
 
 def _choice(choice):
     text = choice["message"].get("content") if "message" in choice else choice.get("text")
-    return Generation(text or "", **_server_logprobs(choice.get("logprobs")))
+    return Generation(text or "", **server_logprobs(choice.get("logprobs")))
 
 
 def _is_reply(record):

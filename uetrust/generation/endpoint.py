@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['Endpoint', 'EndpointRequest', 'text_request', 'request_with_key', 'text_requests', 'checked_reply', 'BudgetReached',
            'CacheFailed', 'ReplyCache', 'EndpointError', 'RequestRefused', 'RequestUnanswered', 'api_key', 'masked',
-           'retry_after', 'send_once', 'retry_pause', 'send_until_answered', 'endpoint_replies', 'generate_remotely',
-           'estimate_cost', 'estimate_request_cost', 'endpoint_provenance', 'fill_endpoint_bank']
+           'retry_after', 'send_once', 'retry_pause', 'send_until_answered', 'endpoint_replies', 'reply_choices',
+           'generate_remotely', 'estimate_cost', 'estimate_request_cost', 'endpoint_provenance', 'fill_endpoint_bank']
 
 # %% ../../nbs/04_generation/04_endpoint.ipynb #a7b5743d
 import errno
@@ -40,7 +40,7 @@ from ..core.store import canonical_json, value_digest
 from .bank import bank_provenance, bank_row, check_samples, fill_bank
 from .decoding import Decoding, resolved_settings, settings_to_record, text_seed
 
-# %% ../../nbs/04_generation/04_endpoint.ipynb #144967fc
+# %% ../../nbs/04_generation/04_endpoint.ipynb #411d6111
 def _parsed_address(url):  # None when it cannot be an address
     try:
         address = urlsplit(url)
@@ -85,6 +85,7 @@ class Endpoint:
     key_env: str = ""  # Environment variable that holds the API key; '' sends none
     chat: bool = True  # /chat/completions, else /completions
     logprobs: bool = False  # Ask for the log-probability of each token
+    top_logprobs: int = 0  # And for those of so many likeliest tokens at each place
     # Texts per request; None asks for all K at once, 1 makes text k independent of K
     per_call: int | None = None
     send_seed: bool = True  # Send a seed with every request for sampled texts
@@ -106,6 +107,11 @@ class Endpoint:
             value = getattr(self, name)
             if not value >= 0 or name != "budget" and math.isinf(value):
                 raise ValueError(f"{name} (--{name.replace('_', '-')}) is a number from 0, got {value}")
+        if not 0 <= self.top_logprobs <= 20 or self.top_logprobs and not self.logprobs:
+            raise ValueError(
+                "top_logprobs (--logprobs) is a number from 0 to 20, and needs logprobs, "
+                f"got {self.top_logprobs}"
+            )
         if math.isfinite(self.budget) and not self.price_in + self.price_out:
             raise ValueError("a budget needs prices: price_in and price_out, per million tokens")
 
@@ -113,7 +119,7 @@ class Endpoint:
         "Price of so many prompt tokens and tokens of text."
         return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6
 
-# %% ../../nbs/04_generation/04_endpoint.ipynb #81e93dcc
+# %% ../../nbs/04_generation/04_endpoint.ipynb #894642b8
 class EndpointRequest(NamedTuple):
     "One call: `n` texts of one kind for one sample, numbered from `first`"
 
@@ -153,7 +159,9 @@ def text_request(
     )
     body |= dict(messages=[dict(role="user", content=text)]) if endpoint.chat else dict(prompt=text)
     if endpoint.logprobs:
-        body["logprobs"] = True if endpoint.chat else 1
+        body["logprobs"] = True if endpoint.chat else max(endpoint.top_logprobs, 1)
+    if endpoint.top_logprobs and endpoint.chat:
+        body["top_logprobs"] = endpoint.top_logprobs
     if drawn and settings.top_k:
         body["top_k"] = settings.top_k
     if drawn and endpoint.send_seed:
@@ -689,7 +697,7 @@ def send_once(
             raise _Failed(why, True, True, None, RequestUnanswered) from None
     return raw
 
-# %% ../../nbs/04_generation/04_endpoint.ipynb #e36a04d8
+# %% ../../nbs/04_generation/04_endpoint.ipynb #78644f72
 def retry_pause(
     endpoint: Endpoint,  # Its backoff
     key: str,  # Fingerprint of the request
@@ -791,6 +799,28 @@ def _answer_all(endpoint, requests, cache, refused, watch):  # Several at a time
             pool.shutdown(wait=False, cancel_futures=True)
 
 
+def _check_listening(endpoint):
+    "Refuse, within seconds, an address where nothing listens."
+    address = urlsplit(endpoint.url)
+    if urllib.request.getproxies().get(address.scheme) and not urllib.request.proxy_bypass(address.hostname):
+        return
+    place = address.hostname, address.port or dict(http=80, https=443)[address.scheme]
+    attempts = min(endpoint.retries, 2) + 1
+    for i in range(attempts):
+        try:
+            return socket.create_connection(place, min(endpoint.timeout, 5)).close()
+        except ConnectionRefusedError as error:
+            why = f"ConnectionRefusedError: {error}"
+        except OSError:  # What else may be wrong is met, and told, when a request is sent
+            return
+        if i < attempts - 1:
+            time.sleep(endpoint.backoff * (i + 1))
+    raise EndpointError(
+        f"nothing listens at {endpoint.url} ({why}), so {endpoint.model} cannot be asked: "
+        "start the server, or name another address"
+    )
+
+
 def endpoint_replies(
     endpoint: Endpoint,  # The server
     requests: list,  # From `text_requests`
@@ -805,6 +835,7 @@ def endpoint_replies(
     left = [asked for key, asked in unique.items() if cache.get(key) is None]
     watch(len(unique) - len(left))
     if left:
+        _check_listening(endpoint)
         if api_key(endpoint) and endpoint.url.startswith("http:") and not _is_local(endpoint):
             _warn_of_open_key(endpoint.url)
         try:
@@ -817,20 +848,21 @@ def endpoint_replies(
         raise EndpointError(next(iter(refused.values())))
     return {asked.key: cache.get(asked.key) for asked in requests}
 
-# %% ../../nbs/04_generation/04_endpoint.ipynb #6332bf99
-def _reply_texts(endpoint, asked, reply):  # (text, finish, logprobs) of each text asked for
+# %% ../../nbs/04_generation/04_endpoint.ipynb #a0ac0908
+def _reply_choices(endpoint, asked, reply):  # Of each text asked for
     found = sorted(reply["choices"], key=lambda choice: choice["index"])
     if len(found) < asked.n:
         raise EndpointError(
             f"{endpoint.model} gave {len(found)} of {asked.n} texts for sample {asked.sample!r}: the server "
             "does not honour n. Use per_call = 1 (--per-call 1)"
         )
-    texts = []
-    for choice in found[: asked.n]:
-        text = choice["message"]["content"] if endpoint.chat else choice["text"]
-        finish, logprobs = choice["finish_reason"], _logprobs(choice["logprobs"])
-        texts.append((text or "", finish, logprobs))
-    return texts
+    return found[: asked.n]
+
+
+def _choice_row(endpoint, asked, i, choice):
+    text = (choice["message"]["content"] if endpoint.chat else choice["text"]) or ""
+    said = dict(finish=choice["finish_reason"], logprobs=_logprobs(choice["logprobs"]))
+    return bank_row(asked.sample, asked.kind, asked.first + i, text.strip(), **said)
 
 
 def _logprobs(found):  # Of chat or of plain completions
@@ -840,6 +872,18 @@ def _logprobs(found):  # Of chat or of plain completions
     return [token["logprob"] for token in found["content"]] if content else found.get("token_logprobs")
 
 
+def reply_choices(
+    endpoint: Endpoint,  # The server
+    samples: pd.DataFrame,  # One row per source: id, source
+    settings: Decoding,  # Decoding settings
+    cache: ReplyCache,  # Where replies are kept
+) -> list:  # Of (`EndpointRequest`, choices), as many choices as texts were asked for
+    "Replies of a server to all requests for the texts of some sources."
+    requests = text_requests(endpoint, samples, settings)
+    replies = endpoint_replies(endpoint, requests, cache)
+    return [(asked, _reply_choices(endpoint, asked, replies[asked.key])) for asked in requests]
+
+
 def generate_remotely(
     endpoint: Endpoint,  # The server
     samples: pd.DataFrame,  # One row per source: id, source
@@ -847,12 +891,10 @@ def generate_remotely(
     cache: ReplyCache,  # Where replies are kept
 ) -> list:  # Dicts from `uetrust.generation.bank.bank_row`
     "Bank rows of the greedy text and the sampled ones of every source."
-    requests = text_requests(endpoint, samples, settings)
-    replies = endpoint_replies(endpoint, requests, cache)
     return [
-        bank_row(asked.sample, asked.kind, asked.first + i, text.strip(), finish=finish, logprobs=logprobs)
-        for asked in requests
-        for i, (text, finish, logprobs) in enumerate(_reply_texts(endpoint, asked, replies[asked.key]))
+        _choice_row(endpoint, asked, i, choice)
+        for asked, choices in reply_choices(endpoint, samples, settings, cache)
+        for i, choice in enumerate(choices)
     ]
 
 
@@ -907,6 +949,7 @@ def endpoint_provenance(
         per_call=endpoint.per_call,
         send_seed=endpoint.send_seed,
         logprobs=endpoint.logprobs,
+        **(dict(top_logprobs=endpoint.top_logprobs) if endpoint.top_logprobs else {}),
         extra=endpoint.extra or {},
     )
     unused = ("min_length", "max_prompt", "beams")

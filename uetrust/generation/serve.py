@@ -439,7 +439,7 @@ def stream_reply(
     if counted:
         send(head | dict(choices=[], usage=_usage(ids, texts)))
 
-# %% ../../nbs/04_generation/05_serve.ipynb #dc77846a
+# %% ../../nbs/04_generation/05_serve.ipynb #33baf9cd
 SERVER_PATHS = {"/v1/models": "GET", "/v1/chat/completions": "POST", "/v1/completions": "POST"}
 LARGEST_REQUEST = 2**24  # Bytes of a request, for any model
 MOST_WAITING, MOST_CONNECTED = 128, 256  # Requests; clients
@@ -713,7 +713,10 @@ def open_endpoint(
 ):  # Yields an `Endpoint`
     "Endpoint of a generator: its own, or a local server for as long as the `with` lasts."
     prices = dict(price_in=generator.price_in, price_out=generator.price_out, budget=generator.budget)
-    arguments = dict(chat=chat, key_env=generator.key_env, per_call=generator.per_call or None) | prices
+    asked = dict(logprobs=generator.logprobs >= 0, top_logprobs=max(generator.logprobs, 0))
+    arguments = (
+        dict(chat=chat, key_env=generator.key_env, per_call=generator.per_call or None) | prices | asked
+    )
     if generator.endpoint:
         yield Endpoint(generator.endpoint, generator.model or generator.name, generator.revision, **arguments)
     else:

@@ -31,7 +31,7 @@ from ..generation.decoding import Decoding, decoding_preset
 from ..nlg.likelihood import FAMILY_SCORES, NARCISSISM_MODELS
 from ..stats.table import ATTENTION_STATISTICS, PASSES, no_such_pass
 
-# %% ../../nbs/09_scoring/07_generators.ipynb #99188a03
+# %% ../../nbs/09_scoring/07_generators.ipynb #a7a1bb76
 GENERATOR_PASSES = (
     *PASSES,
     *ATTENTION_STATISTICS,
@@ -64,6 +64,9 @@ class GeneratorSettings:
     per_call: Annotated[int, Ge(0)] = (
         0  # Texts per request; 0 asks for all at once, 1 suits a server that does not honour n
     )
+    # Likeliest tokens whose log-probabilities a server is asked for, beside that of each token of a text; 0
+    # asks for the token's alone, -1 for none
+    logprobs: Annotated[int, Ge(-1), Le(20)] = -1
     batch: Annotated[int, Ge(1), Le(10**6)] = 8  # Sources per batch
     items: Annotated[int, Ge(0)] = 0  # Sources at most; 0 takes all that the profile takes
     passes: tuple[str, ...] = ()  # Of `GENERATOR_PASSES`, computed by the checkpoint itself

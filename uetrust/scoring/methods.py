@@ -45,7 +45,7 @@ def required_inputs(
     "Stored inputs of a score: statistics that must be in a bank and its readings."
     return ScoreRun([], reg).lacks(name)
 
-# %% ../../nbs/09_scoring/01_methods.ipynb #8e53e3cd
+# %% ../../nbs/09_scoring/01_methods.ipynb #688a7382
 class _Scored(NamedTuple):
     "One score of the samples of a shard; smaller than a table where shards have few rows"
 
@@ -122,6 +122,15 @@ def _cut_notes(folder, names, reg):
     return dict.fromkeys(concerned, note) if any(cut) else {}
 
 
+def _truncated_notes(folder, names, reg):
+    "Score -> number of likeliest tokens that its entropies are made of, where a server said no more."
+    served = Store(Path(folder) / "served", "readings")
+    if not served.json.exists() or Store(Path(folder) / "conditional", "readings").json.exists():
+        return {}
+    top = served.manifest()["about"]["top"]
+    return {name: top for name in names if "greedy_entropy" in required_inputs(name, reg)}
+
+
 def score_shards(
     shards,  # `ScoreRun`s, such as `score_runs` gives
     names: list,  # Of scores
@@ -144,7 +153,8 @@ def score_generations(
     progress: bool = True,  # Show sources done and time left
     errors: str = "raise",  # 'note': where a score fails it is NaN, and the error is its note
     # dataset, generator, sample, name, value, note; attrs['missing']: score -> inputs that it lacks;
-    # attrs['source_cut']: score -> for how many texts the source was cut
+    # attrs['source_cut']: score -> for how many texts the source was cut; attrs['truncated']: score ->
+    # likeliest tokens that its entropies are made of
 ) -> pd.DataFrame:
     """Uncertainty scores of all greedy texts of a bank.
 
@@ -174,6 +184,7 @@ def score_generations(
     table.insert(0, "dataset", about["dataset"])
     given = [name for name in names if name not in table.attrs["missing"]]
     table.attrs["source_cut"] = _cut_notes(folder, given, reg)
+    table.attrs["truncated"] = _truncated_notes(folder, given, reg)
     return table
 
 

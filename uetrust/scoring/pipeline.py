@@ -17,7 +17,7 @@ from ..generation.decoding import check_decoding_size
 from .generators import bank_plan, steps_without_samples
 from ..stats.table import ATTENTION_STATISTICS, PASSES
 
-# %% ../../nbs/09_scoring/08_pipeline.ipynb #e0a9ffcb
+# %% ../../nbs/09_scoring/08_pipeline.ipynb #8f8acf47
 def _black_box(job, sources, progress):
     "Texts and verbalised confidence from a server."
     from uetrust.generation.endpoint import ReplyCache, fill_endpoint_bank
@@ -35,6 +35,8 @@ def _black_box(job, sources, progress):
             replies_file,
             progress=progress,
         )
+        if endpoint.logprobs:
+            _store_logprobs(job, sources, endpoint, replies_file, progress)
         made_by = dict(reader=endpoint.model, revision=endpoint.revision, made_with=library_versions())
         with ReplyCache(replies_file) as cache:
 
@@ -42,6 +44,17 @@ def _black_box(job, sources, progress):
                 return lambda asked: _server_answers(endpoint, asked, decoding, cache)
 
             _ask_confidence(job, sources, answers, made_by, progress)
+
+
+def _store_logprobs(job, sources, endpoint, replies_file, progress):
+    from uetrust.generation.endpoint import ReplyCache
+    from uetrust.stats.served import silence_note, store_served
+
+    how = sources, endpoint, job.generator.decoding
+    with ReplyCache(replies_file) as cache:
+        silent = store_served(job.folder / "served", job.folder / "texts", *how, cache, progress)
+    if silent:
+        print(silence_note(silent, endpoint.model), file=sys.stderr)
 
 
 def _server_answers(endpoint, asked, decoding, cache):

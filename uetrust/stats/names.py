@@ -18,13 +18,17 @@ from ..core.store import Store, load_shard
 from ..generation.bank import read_shard
 from .table import read_statistics, table_to_frame
 
-# %% ../../nbs/05_stats/03_names.ipynb #0129c570
+# %% ../../nbs/05_stats/03_names.ipynb #2a23d77f
 def _prefixed(columns, prefix=""):  # Column -> statistic
     return {column: prefix + column for column in columns.split()}
 
 
 STATISTIC_COLUMNS = dict(  # Folder of stored statistics -> kind of text -> column -> statistic
     texts=dict(greedy=dict(text="greedy_text"), sample=dict(text="sample_texts")),
+    served=dict(  # Where a pass stored the same statistic, that of the pass counts
+        greedy=_prefixed("ids logp entropy special top_ids top_logp", "greedy_"),
+        sample=_prefixed("logp special", "sample_"),
+    ),
     conditional=dict(
         greedy=_prefixed("ids logp entropy special top_ids top_logp", "greedy_"),
         sample=_prefixed("logp special", "sample_"),
@@ -120,10 +124,11 @@ def shard_statistics(
         return text_statistics(df, order, STATISTIC_COLUMNS[stored_name])
     return COMPARISON_STATISTICS[stored_name](df.set_index("sample"), order)
 
-# %% ../../nbs/05_stats/03_names.ipynb #bcc8260d
+# %% ../../nbs/05_stats/03_names.ipynb #d3df6cb7
 STATISTIC_COSTS = dict(
     data="nothing",
     texts="1 greedy and K drawn texts",
+    served="nothing more than the texts, when a server wrote them and was asked for log-probabilities",
     conditional="1+K texts read by the generator",
     vocabulary="1 text read by the generator",
     hidden="1 text read by the generator",
