@@ -697,7 +697,7 @@ def send_once(
             raise _Failed(why, True, True, None, RequestUnanswered) from None
     return raw
 
-# %% ../../nbs/04_generation/04_endpoint.ipynb #78644f72
+# %% ../../nbs/04_generation/04_endpoint.ipynb #d95fe11a
 def retry_pause(
     endpoint: Endpoint,  # Its backoff
     key: str,  # Fingerprint of the request
@@ -835,9 +835,9 @@ def endpoint_replies(
     left = [asked for key, asked in unique.items() if cache.get(key) is None]
     watch(len(unique) - len(left))
     if left:
-        _check_listening(endpoint)
         if api_key(endpoint) and endpoint.url.startswith("http:") and not _is_local(endpoint):
             _warn_of_open_key(endpoint.url)
+        _check_listening(endpoint)
         try:
             _answer_all(endpoint, left, cache, refused, watch)
         except CacheFailed as error:
