@@ -183,7 +183,8 @@ def test_every_panel_is_on_the_page_in_the_terminal_and_in_json():
     df = clean().assign(right=lambda df: (df["human"] > 0).astype(float), metric=lambda df: -df["fair"])
     df["human"] = df["human"].where(np.arange(N) > 40)
     found = audit(df, ["good", "fair"], ["human", "metric", "right"], length="words")
-    assert {"measures", "picks"} <= set(found.panels) <= set(audit_panels())
+    some = {"measures", "picks", "best_methods", "joint", "length_control", "atlas"}
+    assert some <= set(found.panels) <= set(audit_panels())
     terminal, page, told = str(found), found.page(), json.loads(json.dumps(found.to_dict(), default=float))
     for name, panel in found.panels.items():
         assert panel.title in terminal and panel.sentence in terminal and len(panel.table)
@@ -201,3 +202,29 @@ def test_no_link_of_a_page_is_dead(tmp_path, monkeypatch):
     assert found(df).page().count("href=") == len(links)
     monkeypatch.setattr("uetrust.report.audit.root", lambda: tmp_path)
     assert "href=" not in found(df).page() and ".ipynb" not in str(found(df))
+
+
+def test_the_joint_p_counts_all_cells_at_once():
+    "Twenty methods that know nothing: some cell is below .05, all together are not; one that knows is."
+    rng = np.random.default_rng(3)
+    df = pd.DataFrame(rng.normal(size=(200, 24)), columns=[f"c{i}" for i in range(24)])
+    nothing = audit(df, df.columns[:20], df.columns[20:]).panels["joint"].table.iloc[0]
+    assert nothing["p_below_05"] > 0 and nothing["holm_below_05"] == 0 and nothing["joint_p"] > 0.05
+    df["c0"] = -df["c21"] + rng.normal(size=200)
+    assert audit(df, df.columns[:20], df.columns[20:]).panels["joint"].table["joint_p"].iloc[0] == 1 / 500
+
+
+def test_length_control_takes_away_what_length_gives():
+    df = CASES["length"](clean(), np.random.default_rng(1))
+    table = found(df).panels["length_control"].table.set_index("method")
+    assert table.loc["good", "prr"] > 0.5 and abs(table.loc["good", "within"]) < 0.2
+    assert table.loc["good", "within_lo"] < table.loc["good", "within"] < table.loc["good", "within_hi"]
+    assert "length_control" not in audit(df, "good", "human").panels
+
+
+def test_the_winner_is_shown_beside_those_that_are_as_good():
+    panel = found(CASES["indistinct"](clean(), np.random.default_rng(1))).panels["best_methods"]
+    assert (
+        "1 other method of 2 cannot be told from it (model confidence set of 95%, n = 400)" in panel.sentence
+    )
+    assert panel.table["in_set"].all() and "With its luck discounted" in panel.sentence

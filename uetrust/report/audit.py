@@ -18,10 +18,8 @@ import pandas as pd
 
 from ..core.checks import preview, score_frame
 from ..core.settings import root
-from ..evaluation.cells import PRRCells, deletion_counts, prr_replicates
-from ..evaluation.inference.confidence_set import model_confidence_set
+from ..evaluation.inference.confidence_set import confidence_set
 from ..evaluation.prr import prr_difference, prr_table
-from ..evaluation.resample import cluster_ids
 
 # %% ../../nbs/12_report/06_audit.ipynb #fd146221
 @dataclass
@@ -46,16 +44,19 @@ class Audited:
         return rows.sort_values("value", ascending=False, kind="stable").reset_index(drop=True)
 
     @cached_property
-    def best(self):
-        "Methods that are not distinguishable from the best under the main quality, best first"
+    def compared(self):
+        "`BestMethods` under the main quality; None where fewer than 2 methods or 10 texts can be compared"
         ranked = list(self.main_prr["method"])
         both = pd.concat([self.quality[[self.main]], self.uncertainty[ranked]], axis=1).dropna()
-        if len(ranked) < 2 or len(both) < 10:
-            return ranked
-        ids = None if self.document is None else cluster_ids(self.document[both.index].to_numpy(), len(both))
-        cells = PRRCells(both.to_numpy()[:, :1], both.to_numpy()[:, 1:], clusters=ids)
-        left_out = prr_replicates(cells, deletion_counts(cells))[:, :, 0]
-        return [ranked[i] for i in model_confidence_set(cells.value[:, 0], left_out)]
+        if len(ranked) < 2 or len(both) < 10 or both[self.main].nunique() < 2:
+            return None
+        documents = None if self.document is None else self.document[both.index]
+        return confidence_set(both[self.main], both[ranked], documents, splits=50)
+
+    @property
+    def best(self):
+        "Methods that are not distinguishable from the best under the main quality, best first"
+        return list(self.main_prr["method"]) if self.compared is None else self.compared.best
 
     @cached_property
     def ranks(self):

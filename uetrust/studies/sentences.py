@@ -20,6 +20,7 @@ __all__ = ['NO_TRUTH', 'LENGTH_CAPTION', 'AGREEMENT_CAPTION', 'NOT_REPEATED', 'S
 import pandas as pd
 
 from ..core.checks import preview
+from ..evaluation.inference.confidence_set import cannot_be_told
 from ..papers.narcissism.live import self_bias
 from ..papers.narcissism.live import self_bias_sentence as self_effect_sentence
 from .accuracy import MEAN_OVER_DATASETS, number_with_interval
@@ -178,11 +179,14 @@ def best_method_sentence(
         known["method"].isin(without_baselines(known["method"])) & (known["method"] != "oracle")
     ].iloc[0]
     value = prr.set_index("method")["value"].reindex(["output_length", "source_length", "chance"])
+    same = list(known.loc[known["in_set"], "method"])
+    many = len(without_baselines(known["method"])) - int("oracle" in set(known["method"]))
+    beside = f"; {cannot_be_told(best['method'], same, many, best['n'])}" if same else ""
     return (
         f"Best against the truth is {best['method']} with PRR {best['value']:.2f} "
         f"(95 % interval {best['lo']:.2f} to {best['hi']:.2f}, n = {best['n']}; 95 % of random orders "
         "lie within "
-        f"{1.96 * best['null_sd']:.2f} of 0); the length of the summary has "
+        f"{1.96 * best['null_sd']:.2f} of 0){beside}; the length of the summary has "
         f"{value['output_length']:.2f}, that of "
         f"the document {value['source_length']:.2f}, and a number that means nothing "
         f"{value['chance']:.2f}. "
@@ -480,10 +484,16 @@ def best_by_generator_sentences(
     texts: pd.Series,  # By generator: texts behind the PRR
 ) -> list:  # One sentence per generator
     "The best method of each generator, beside the length of the summary."
-    methods = table.loc[without_baselines(table.index)]
+    methods, sets = table.loc[without_baselines(table.index)], table.attrs.get("best_sets", {})
+
+    def beside(name):
+        best, same = methods[name].dropna(), sets.get(name, [])
+        return f"; {cannot_be_told(best.idxmax(), same, len(best), int(texts[name]))}" if same else ""
+
     return [
         f"On {name} (n = {texts[name]:.0f}) the largest PRR is {methods[name].max():.2f} "
-        f"({methods[name].idxmax()}); the length of the summary has {values['output_length']:.2f}."
+        f"({methods[name].idxmax()}){beside(name)}; the length of the summary has "
+        f"{values['output_length']:.2f}."
         for name, values in table.items()
     ]
 

@@ -292,13 +292,17 @@ def methods_everywhere(
 def method_matrix(
     every: pd.DataFrame,  # From `methods_everywhere`
     field: str = "prr",  # A column of it
-) -> pd.DataFrame:  # Methods x generators
+) -> pd.DataFrame:  # Methods x generators; attrs['best_sets']: generator -> methods as good as its best
     "One number per method and generator; the best mean PRR comes first."
     generators = list(dict.fromkeys(every["generator"]))
     value = every.pivot(index="method", columns="generator", values="prr")[generators]
     order = value.mean(axis=1).sort_values(ascending=False, kind="stable").index
     table = every.pivot(index="method", columns="generator", values=field)
-    return table.reindex(columns=generators).loc[order]
+    found = table.reindex(columns=generators).loc[order]
+    if "in_set" in every:  # Methods that cannot be told from the best of a generator
+        same = every[every["in_set"].eq(True)].sort_values("prr", ascending=False, kind="stable")
+        found.attrs["best_sets"] = same.groupby("generator")["method"].agg(list).to_dict()
+    return found
 
 
 def lacking_matrix(

@@ -28,6 +28,7 @@ from ..core.store import atomic_write
 from ..core.tables import number_or_text, read_table
 from ..data.download import sources
 from ..data.translations import MEASURED_SPLITS, translation_files, translations
+from ..evaluation.inference.confidence_set import confidence_set
 from ..evaluation.prr import prr_table
 from ..scoring.cache import cached_metrics, cached_table, code_hash, weights_hash
 from .cross import oriented_metrics
@@ -300,7 +301,8 @@ def people_prr(
     scores=None,  # File with metrics computed elsewhere, for `given_metrics`
     **options,  # Of `judged_translations`
     # As from `prr_table`: one row per (method, metric); intervals clustered by article;
-    # attrs['unscored']: metric of the file -> samples without a score
+    # attrs['unscored']: metric of the file -> samples without a score; attrs['beside']: judgement by people
+    # -> which methods cannot be told from the best
 ) -> pd.DataFrame:
     "PRR of every method under every judgement and metric of one language pair."
     given = given_metrics(scores) if scores else pd.DataFrame()  # An error in it costs no waiting
@@ -309,7 +311,18 @@ def people_prr(
     by_document = judged.documents.nunique() < len(judged.documents)
     table = prr_table(quality, judged.uncertainty, clusters=judged.documents if by_document else None)
     table.attrs["unscored"] = quality[list(given)].isna().sum().to_dict()
+    people = [name for name in ("da", "da_z") if name in quality]
+    table.attrs["beside"] = {name: _best_by_people(judged, name, by_document) for name in people}
     return table
+
+
+def _best_by_people(judged, people, by_document):  # Part of a sentence; '' where there is nothing to compare
+    methods = judged.uncertainty[[name for name in judged.uncertainty if not is_baseline(name)]]
+    rows = methods.join(judged.quality[people]).dropna().index
+    if methods.shape[1] < 2 or len(rows) < 10:
+        return ""
+    clusters = judged.documents[rows] if by_document else None
+    return confidence_set(judged.quality.loc[rows, people], methods.loc[rows], clusters).phrase()
 
 
 def metric_choice(
@@ -320,7 +333,8 @@ def metric_choice(
     "Which method a metric chooses, and what that method is worth by people, on the same texts."
     methods = prr[~prr["method"].map(is_baseline)].pivot(index="method", columns="metric", values="value")
     pick, best = methods[metric].idxmax(), methods[people].idxmax()
+    beside = prr.attrs.get("beside", {}).get(people, "")
     return (
         f"{metric} chooses {pick}, which has a PRR of {methods.at[pick, people]:.3f} by people ({people}); "
-        f"people choose {best} with {methods.at[best, people]:.3f}"
+        f"people choose {best} with {methods.at[best, people]:.3f}" + (f"; {beside}" if beside else "")
     )
