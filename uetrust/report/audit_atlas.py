@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['atlas_values', 'atlas_sentence', 'atlas', 'plot_atlas', 'orders_sentence', 'stored_cases', 'case_differences',
-           'printed_tables']
+           'placed_tables']
 
 # %% ../../nbs/12_report/09_audit_atlas.ipynb #2656b62d
 import json
@@ -110,6 +110,6 @@ def case_differences() -> pd.DataFrame:  # definition, source, cases, largest di
     return pd.DataFrame(rows)
 
 
-def printed_tables() -> pd.DataFrame:  # paper, table, url, definition, evidence
+def placed_tables() -> pd.DataFrame:  # paper, table, url, definition, evidence
     "Printed tables outside the five papers of this project, and the definition of PRR behind them."
     return pd.read_csv(root() / "data" / "prr_printed.csv")

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SMALLEST_PILOT', 'POWER_COLUMNS', 'MOST_SETS', 'study_power', 'needed_units', 'pilot_cells', 'power_table',
-           'realised_power', 'annotator_table', 'power_sentence', 'plot_power']
+           'realised_power', 'annotator_table', 'power_sentence', 'plot_study_power']
 
 # %% ../../../nbs/08_evaluation/14_inference/04_power.ipynb #c4a893ee
 from itertools import combinations
@@ -240,7 +240,7 @@ def power_sentence(
     )
 
 # %% ../../../nbs/08_evaluation/14_inference/04_power.ipynb #efe6586a
-def plot_power(
+def plot_study_power(
     table: pd.DataFrame,  # From `power_table`
     sizes=(25, 50, 100, 200, 400, 800, 1600, 3200),  # Texts of a study
     level: float = 0.05,  # Of the tests
