@@ -5,13 +5,14 @@
 # %% auto #0
 __all__ = ['GAMMA', 'MIX1', 'MIX2', 'splitmix64', 'gumbel_noise', 'GumbelMax', 'sampling_processors', 'render_prompts',
            'encode_prompt', 'is_chat_model', 'prompt_template', 'prompt_limit', 'decode_batch', 'end_tokens',
-           'beam_hypotheses', 'checkpoint_settings', 'finish_reason', 'check_can_write', 'generate_texts',
-           'local_provenance', 'fill_local_bank']
+           'beam_hypotheses', 'checkpoint_settings', 'finish_reason', 'check_can_write', 'check_generation',
+           'generate_texts', 'local_provenance', 'fill_local_bank']
 
 # %% ../../nbs/04_generation/03_local.ipynb #e6a01496
 import copy
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import torch
 from transformers import GenerationConfig, LogitsProcessorList
@@ -20,7 +21,14 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from .bank import bank_provenance, bank_row, check_samples, fill_bank
 from .decoding import Decoding, resolved_settings, settings_to_record, text_seed
-from ..models.load import Model, fit_prompt, halve_when_out_of_memory, pad_for_model
+from uetrust.models.forward import (
+    TRIED_IDS,
+    check_reading,
+    probability_tolerance,
+    score_tokens,
+    unknown_rules,
+)
+from ..models.load import Model, fit_prompt, halve_when_out_of_memory, pad_for_model, supported
 
 # %% ../../nbs/04_generation/03_local.ipynb #61312e7e
 def _signed(number):
@@ -300,6 +308,28 @@ def check_can_write(model: Model):
         )
 
 
+@torch.inference_mode()
+def check_generation(
+    model: Model,  # Seq2seq or causal model; each is tried once
+):
+    "Raise a `BadCheckpoint` unless greedy tokens of a batch are the most probable ones of each text alone."
+    check_reading(model)
+    if vars(model).setdefault("writes_right", False):
+        return
+    size, settings = model.text_config.vocab_size, Decoding(samples=0, max_new_tokens=3)
+    prompts = [[i % size for i in ids] for ids in TRIED_IDS[0]]
+    with supported(model.id, model.model, "texts of a batch are not those of each prompt alone"):
+        texts = [own[0] for own in decode_batch(model, prompts, settings, [[None]] * len(prompts))]
+        if not unknown_rules(model.model.generation_config):
+            rules = dict(logits="processed", generation=dict(max_new_tokens=3, min_length=0))
+            for own in score_tokens(model, list(zip(prompts, texts)), topk=1, **rules):
+                if (lost := (np.exp(own.top_logp[:, 0]) - np.exp(own.logp)).max()) > probability_tolerance(
+                    model
+                ):
+                    raise ValueError(f"a greedy token is less probable than another by {lost:.2g}")
+    model.writes_right = True
+
+
 def generate_texts(
     model: Model,  # From `load`, seq2seq or causal
     samples: pd.DataFrame,  # One row per source: id, source
@@ -320,6 +350,7 @@ def generate_texts(
     >>> generate_texts(model, load_samples("bulletin:test:2"), Decoding(samples=3))  # doctest: +SKIP
     """
     check_can_write(model)
+    check_generation(model)
     settings, names = checkpoint_settings(model, settings), list(check_samples(samples)["id"])
     asked = dict(zip(names, render_prompts(model, list(samples["source"]), settings)))
     if empty := [name for name, (ids, _) in asked.items() if not ids]:

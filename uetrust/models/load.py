@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['TEMPLATE_SECONDS', 'TEMPLATE_CHARACTERS', 'POOLER_WEIGHTS', 'FLOAT32_LANES', 'head', 'check_head', 'fingerprint',
-           'Model', 'model_kind', 'wrap_model', 'check_chat_template', 'check_weights_file', 'load_model', 'fit_prompt',
-           'batches', 'halve_when_out_of_memory', 'pad_ids', 'aligned_width', 'pad_for_model']
+           'Model', 'model_kind', 'supported', 'wrap_model', 'check_chat_template', 'check_weights_file', 'load_model',
+           'fit_prompt', 'batches', 'halve_when_out_of_memory', 'pad_ids', 'aligned_width', 'pad_for_model']
 
 # %% ../../nbs/03_models/01_load.ipynb #6e6acb3b
 import hashlib
@@ -23,7 +23,10 @@ import transformers
 from huggingface_hub import is_offline_mode
 from huggingface_hub.errors import GatedRepoError
 from safetensors import SafetensorError, safe_open
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES,
+)
 from transformers.utils import logging as hf_logging
 
 from ..core.checks import BadCheckpoint, preview
@@ -168,7 +171,30 @@ def model_kind(
         return "seq2seq", transformers.AutoModelForSeq2SeqLM
     if arch in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values() and "MaskedLM" not in arch:
         return "causal", transformers.AutoModelForCausalLM
+    if arch in MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES.values():  # Reads images too: Mistral3, Qwen3.5
+        return "causal", getattr(transformers, arch)
     return "encoder", transformers.AutoModel
+
+
+@contextmanager
+def supported(
+    name: str,  # Of the checkpoint
+    network,  # A transformers model
+    why: str,  # What fails when something does
+):
+    "Context in which an architecture shows that it can be used; any error of it becomes one that names it."
+    try:
+        yield
+    except BadCheckpoint:
+        raise
+    except Exception as e:
+        if isinstance(e, MemoryError) or _is_out_of_memory(e):
+            raise
+        said = next((line for line in str(e).splitlines() if line.strip()), "no reason given")[:200]
+        raise BadCheckpoint(
+            f"{name} is a {type(network).__name__}, an architecture that cannot be used here: {why} "
+            f"({type(e).__name__}: {said}). Name a checkpoint of another architecture"
+        ) from e
 
 
 def wrap_model(
@@ -180,9 +206,11 @@ def wrap_model(
     "`Model` of a network that is already in memory, with its language-model head checked."
     tokenizer.truncation_side = "right"
     kind = model_kind(model.config, type(model).__name__)[0]
-    logits = None if kind == "encoder" else head(model.eval())
-    if logits:
-        check_head(model, kind, logits)
+    logits = None
+    if kind != "encoder":
+        with supported(id, model, "its hidden states are not turned into logits as in others"):
+            logits = head(model.eval())
+            check_head(model, kind, logits)
     return Model(kind, model.eval(), tokenizer, str(model.device), model.dtype, id, revision, logits)
 
 # %% ../../nbs/03_models/01_load.ipynb #f7ae2847

@@ -58,11 +58,19 @@ def decoder_layers(
             "attention needs a seq2seq or causal model"
         )
     stack = model.model.get_decoder() if model.kind == "seq2seq" else model.model.base_model
-    layers = [layer for name, layer in stack.named_modules() if name.split(".")[-1] in SELF_ATTENTION_NAMES]
+    writer = model.model.get_decoder()  # Without the layers that read images
+    found = {n: layer for n, layer in writer.named_modules() if n.split(".")[-1] in SELF_ATTENTION_NAMES}
+    layers = [layer for name, layer in found.items() if not any(name.startswith(f"{n}.") for n in found)]
     if not layers:
         raise ValueError(
             f"{type(model.model).__name__} has no layer named {' or '.join(SELF_ATTENTION_NAMES)}: "
             "add its name to uetrust.stats.attention.SELF_ATTENTION_NAMES"
+        )
+    expected = model.text_config.num_hidden_layers
+    if model.kind == "causal" and len(layers) != expected:
+        raise ValueError(
+            f"{model.id} is a {type(model.model).__name__} with {expected} layers, of which {len(layers)} "
+            "have an attention map: scores of attention need one of each layer"
         )
     return stack, layers
 

@@ -1,0 +1,83 @@
+"""Try architectures of the installed transformers in small and write data/zoo.csv:
+PYTHONPATH=tests .venv/bin/python scripts/zoo.py [CLASS ...]. All of them take about 20 minutes on one idle core. A class that
+is tried again replaces its row."""
+
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import transformers
+from test_zoo import PROMPTS, TABLE, TEXTS, made, plain_logp, plain_previous, plain_texts, samples
+from zoo import NETWORKS, small_network
+
+from uetrust.core.checks import BadCheckpoint
+from uetrust.generation.decoding import Decoding
+from uetrust.generation.local import generate_texts
+from uetrust.models.forward import score_tokens
+from uetrust.stats.attention import attention_statistics
+
+SETTINGS = Decoding(samples=0, max_new_tokens=8, prompt="{source}", top_k=0)
+
+
+def said(error):
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:160]
+
+
+def reason(error):  # Of a refusal, without its frame
+    return str(error).partition("used here: ")[2].partition(". Name a checkpoint of another")[0]
+
+
+def attention_state(model):
+    try:
+        found = attention_statistics(model, [(PROMPTS[0], TEXTS[1])])[0]["attention_previous"]
+    except ValueError:
+        return "refused"
+    plain = plain_previous(model, PROMPTS[0], TEXTS[1])
+    if len(plain) != len(found):
+        return "wrong"
+    return "right" if all(np.allclose(a[1:], b, atol=1e-5) for a, b in zip(found, plain)) else "wrong"
+
+
+def verdict(network):
+    "(state, state of attention, why)"
+    try:
+        small_network(network)
+        model = made(network)
+        wanted = list(plain_texts(model))
+    except BadCheckpoint as e:
+        return "refused", "", reason(e)
+    except Exception as e:
+        return "not built", "", said(e)
+    try:
+        if [row["ids"] for row in generate_texts(model, samples(model), SETTINGS)] != wanted:
+            return "wrong", "", "greedy texts"
+        pairs = [(prompt, text) for prompt in PROMPTS for text in TEXTS]
+        read = zip(score_tokens(model, pairs), pairs)
+        if not all(np.allclose(own.logp, plain_logp(model, *pair), atol=1e-4) for own, pair in read):
+            return "wrong", "", "log-probabilities"
+    except BadCheckpoint as e:
+        return "refused", "", reason(e)
+    try:
+        return "right", attention_state(model), ""
+    except Exception as e:
+        return "right", "wrong", said(e)
+
+
+def main(names):
+    warnings.simplefilter("ignore")
+    transformers.logging.set_verbosity_error()
+    kept = (
+        pd.read_csv(TABLE, keep_default_na=False).set_index("network") if TABLE.exists() else pd.DataFrame()
+    )
+    rows = kept.to_dict("index")
+    for name in names or NETWORKS:
+        state, attention, why = verdict(name)
+        rows[name] = dict(state=state, attention=attention, why=why, transformers=transformers.__version__)
+        print(name, *rows[name].values(), flush=True)
+        table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("network").sort_index()
+        table.to_csv(TABLE)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
