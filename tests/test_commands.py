@@ -1,0 +1,101 @@
+"""Every subcommand has an example that its help shows and the parser takes; the quick ones are run."""
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uetrust import __version__
+from uetrust.app.cli import main
+from uetrust.app.command import APP, EXAMPLES
+
+REPLIES = Path(__file__).parent / "fixtures" / "outputs" / "openai_batch_output.jsonl"
+RUN = ["prr", "audit", "methods", "metrics", "rules", "generate", "read"]  # In this order, in one folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    "The files that the examples name"
+    at, rng = tmp_path_factory.mktemp("examples"), np.random.default_rng(0)
+    truth = rng.normal(size=40)
+    df = pd.DataFrame(dict(sample=[f"s{i}" for i in range(40)], human=truth, rouge=truth))
+    df = df.assign(judge=np.clip(np.round(5 + truth), 1, 10), words=rng.integers(5, 30, 40))
+    df = df.assign(msp=rng.normal(size=40) - truth, entropy=rng.normal(size=40))
+    df.to_csv(at / "scores.csv", index=False)
+    df.to_parquet(at / "scores.parquet")
+    shutil.copy(REPLIES, at / "replies.jsonl")
+    return at
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_help_of_a_command_shows_an_example_that_the_parser_takes(name, capsys):
+    words = shlex.split(EXAMPLES[name])
+    assert words[:2] == ["uetrust", name]
+    APP.parse_args(words[1:], exit_on_error=False, print_error=False)
+    assert main([name, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "".join(f"example: {EXAMPLES[name]}".split()) in "".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_an_example_runs(name, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert main(shlex.split(EXAMPLES[name])[1:]) == 0
+    assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("names", [["rouge", "judge"], ["rouge,judge"], ["rouge, judge"]])
+def test_lists_are_written_with_spaces_or_commas(folder, names, capsys):
+    words = ["prr", str(folder / "scores.csv"), "--uncertainty", "msp", "--json"]
+    assert main([*words, "--quality", *names]) == 0
+    assert [row["metric"] for row in json.loads(capsys.readouterr().out)] == ["rouge", "judge"]
+
+
+def test_a_confidence_is_an_uncertainty_turned_round(folder, tmp_path, capsys):
+    df = pd.read_csv(folder / "scores.csv").assign(sure=lambda df: -df["msp"])
+    df.to_csv(tmp_path / "s.csv", index=False)
+    long = df.melt("sample", ["rouge", "sure"], "name", "value")
+    long.to_csv(tmp_path / "long.csv", index=False)
+    found = []
+    for file, by in (
+        ("s.csv", "--uncertainty=msp"),
+        ("s.csv", "--confidence=sure"),
+        ("long.csv", "--confidence=sure"),
+    ):
+        assert main(["prr", str(tmp_path / file), "--quality", "rouge", by, "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out)[0]["value"])
+    assert found[0] == found[1] == found[2] and found[0] > 0.2
+
+
+@pytest.mark.parametrize(
+    "words,says",
+    [
+        (["prr", "F", "--quality", "rouge", "--uncertanty", "msp"], "Did you mean --uncertainty?"),
+        (["prr", "F", "--quality", "rouge", "--area", "men"], 'Did you mean "mean"?'),
+        (["scroe", "F"], 'Did you mean "score"?'),
+        (["prr", "F", "more", "--quality", "rouge"], "did not expect 'more'"),
+        (["prr", "--quality", "rouge"], "FILE"),
+        (["prr", "F", "--quality"], "--quality"),
+        (["prr", "F", "--quality", ","], "got none"),
+        (["prr", "F", "--quality", "rouge", "--max-rejection", "x"], "--max-rejection"),
+        (["prr", "F", "--quality", "rouge", "--out", "/no/where.csv"], "there is no folder"),
+        (["audit", "F", "--quality", "rouge", "--out", "x.txt"], ".parquet or .csv"),
+        (["claims", "--out", "x.txt"], ".parquet or .csv"),
+    ],
+)
+def test_wrong_words_are_answered_in_one_line(folder, words, says, capsys):
+    assert main([str(folder / "scores.csv") if word == "F" else word for word in words]) == 2
+    told = capsys.readouterr()
+    assert says in told.err and told.err.count("\n") == 1 and not told.out
+
+
+def test_the_version_and_the_completion_of_a_shell(tmp_path, capsys):
+    assert main(["--version"]) == 0 and __version__ in capsys.readouterr().out
+    script = tmp_path / "uetrust.bash"
+    assert main(["--install-completion", "--shell", "bash", "--output", str(script)]) == 0
+    assert "uncertainty" in script.read_text()
