@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['jackknife_covariance', 'model_confidence_set', 'comparisons_with_best', 'shrunken_values', 'BestMethods',
-           'cannot_be_told', 'confidence_set', 'simulated_levels']
+           'cannot_be_told', 'confidence_set', 'winners_table', 'sets_sentence', 'simulated_levels']
 
 # %% ../../../nbs/08_evaluation/14_inference/06_confidence_set.ipynb #bb6256b0
 from typing import NamedTuple
@@ -200,6 +200,32 @@ def _compared(names, values, left_out, level, seed):  # Table of `BestMethods`
         in_set=np.isin(np.arange(len(values)), kept), shrunken=shrunken_values(values, covariance)
     )
     return table.sort_values("value", ascending=False, kind="stable").reset_index(drop=True)
+
+# %% ../../../nbs/08_evaluation/14_inference/06_confidence_set.ipynb #30f38487
+def winners_table(
+    found: dict,  # (name, texts) -> `BestMethods`
+    # name, n, methods, winner, prr, se, shrunken, held_out, in_set (methods that cannot be told from it)
+) -> pd.DataFrame:
+    "One row per ranking: its winner, what its lead is worth, and how many methods cannot be told from it."
+    rows = []
+    for (name, _), one in found.items():
+        first = one.table.iloc[0]
+        row = dict(name=name, n=one.n, methods=len(one.table), winner=first["method"], prr=first["value"])
+        worth = dict(se=first["se"], shrunken=first["shrunken"], held_out=one.held_out)
+        rows.append(row | worth | dict(in_set=len(one.best)))
+    return pd.DataFrame(rows)
+
+
+def sets_sentence(
+    winners: pd.DataFrame,  # From `winners_table`
+) -> list:  # One sentence per row
+    "How many methods cannot be told from each winner, and what its lead is worth."
+    return [
+        f"{row.name_}, n = {row.n:,}: {row.winner} is first of {row.methods} with PRR {row.prr:.3f} (se "
+        f"{row.se:.3f}); {row.in_set - 1} others cannot be told from it. Shrunken it has {row.shrunken:.3f}, "
+        f"and a method chosen on half of the texts has {row.held_out:.3f} on the other half."
+        for row in winners.rename(columns=dict(name="name_")).itertuples()
+    ]
 
 # %% ../../../nbs/08_evaluation/14_inference/06_confidence_set.ipynb #b2e36922
 def simulated_levels(

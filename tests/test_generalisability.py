@@ -1,0 +1,80 @@
+"""Variance components of rankings: found again in drawn tables, and levels that give a reliability."""
+
+from math import inf
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uetrust.evaluation.inference.generalisability import (
+    bootstrap_reliability,
+    generalisability_sentence,
+    levels_needed,
+    needed_table,
+    reliability,
+    variance_components,
+)
+
+NAMES = ("method", "texts", "metrics")
+SD = dict(zip(("m", "t", "k", "mt", "mk", "mtk"), (1.0, 0.7, 0.2, 0.5, 0.8, 0.4)))
+
+
+def drawn(seed, shape=(40, 10, 8), names=tuple(SD)):
+    "A table of PRR: sum of the named effects."
+    rng = np.random.default_rng(seed)
+    m, t, k = shape
+    shapes = dict(m=(m, 1, 1), t=(1, t, 1), k=(1, 1, k), mt=(m, t, 1), mk=(m, 1, k), mtk=shape)
+    return sum(SD[name] * rng.normal(size=shapes[name]) for name in names)
+
+
+def test_components_are_unbiased():
+    "Mean of 40 drawn tables against the variances that made them."
+    found = [variance_components(drawn(seed), NAMES).set_index("component")["variance"] for seed in range(40)]
+    mean, se = pd.concat(found, axis=1).mean(axis=1), pd.concat(found, axis=1).std(axis=1) / np.sqrt(40)
+    want = dict(method=1, texts=0.49, metrics=0.04) | {"method x texts": 0.25, "method x metrics": 0.64}
+    want |= {"texts x metrics": 0, "method x texts x metrics": 0.16}
+    for name, variance in want.items():
+        assert abs(mean[name] - variance) < 3.5 * se[name] + 1e-3, name
+
+
+def test_reliability_is_the_squared_correlation_with_the_truth():
+    true, r = np.random.default_rng(0).normal(size=(60, 40)), []
+    for seed in range(60):
+        error = drawn(seed, (40, 3, 2), ("mt", "mk", "mtk")).mean((1, 2))
+        r.append(np.corrcoef(true[seed], true[seed] + error)[0, 1] ** 2)
+    table = pd.DataFrame(
+        dict(
+            component=["method", "method x texts", "method x metrics", "method x texts x metrics"],
+            variance=[1, 0.25, 0.64, 0.16],
+        )
+    )
+    assert np.mean(r) == pytest.approx(reliability(table, dict(texts=3, metrics=2)), abs=0.03)
+
+
+def test_the_levels_needed_are_the_first_that_reach_the_target():
+    table = variance_components(drawn(1), NAMES)
+    for facet, sizes in (
+        ("texts", dict(metrics=20)),
+        ("metrics", dict(texts=5)),
+        ("metrics", dict(texts=40)),
+    ):
+        n = levels_needed(table, facet, sizes, target=0.8)
+        assert reliability(table, sizes | {facet: n}) >= 0.8
+        assert n == 1 or reliability(table, sizes | {facet: n - 1}) < 0.8
+    assert levels_needed(table, "texts") == inf  # One metric is too few, however many texts
+    rows = needed_table(table, dict(texts=10, metrics=8)).set_index("facet")
+    assert rows.loc["texts", "with_one_other"] == inf and rows.loc["metrics", "with_others_observed"] < 8
+    said = generalisability_sentence(table, dict(texts=10, metrics=8), 40, "An example")
+    assert "no number texts" in said and "differ by metrics" in said and "40 methods" in said
+
+
+def test_gaps_and_single_levels_are_refused_and_an_interval_holds_the_value():
+    values = drawn(2, (12, 6, 4))
+    lo, hi = bootstrap_reliability(values, NAMES, "texts", dict(texts=6, metrics=4), draws=60)
+    here = reliability(variance_components(values, NAMES), dict(texts=6, metrics=4))
+    assert lo - 0.05 < here < hi + 0.05 and lo < hi
+    with pytest.raises(ValueError, match="at least 2 levels"):
+        variance_components(values[:, :1], NAMES)
+    values[0, 0, 0] = np.nan
+    with pytest.raises(ValueError, match="1 gaps"):
+        variance_components(values, NAMES)
