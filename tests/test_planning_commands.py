@@ -116,3 +116,18 @@ def test_dose_says_how_good_a_metric_must_be(pilot, capsys):
 def test_wrong_commands_are_answered_in_one_line(pilot, capsys, argv, said):
     code, _, err = call(capsys, argv[0], pilot, *argv[1:])
     assert code == 2 and said in err and "Traceback" not in err
+
+
+def test_the_audit_plans_the_next_study_and_promises_where_it_can(pilot, capsys):
+    options = ("--uncertainty", "good", "fair", "--document", "article")
+    out = call(capsys, "audit", pilot, "--quality", "human", *options)[1]
+    assert "Power of the next study: To tell good from fair" in out and "guarantee" not in out
+    found = json.loads(call(capsys, "audit", pilot, "--quality", "label", *options, "--json")[1])
+    panels = found["panels"]
+    plan = panels["next_study"]["table"]
+    assert [row["second"] for row in plan] == ["chance", "fair"]
+    df = pd.read_csv(pilot)
+    row = next(r for r in panels["promised_risk"]["table"] if (r["method"], r["alpha"]) == ("good", 0.2))
+    want = rejection_guarantee(df["label"], df["good"], 0.2, 0.05, clusters=df["article"])
+    assert row["threshold"] == pytest.approx(want.threshold)
+    assert "divided among 2 methods" in panels["promised_risk"]["sentence"]

@@ -115,7 +115,7 @@ def store_plans(
     tables["annotators"] = annotators_of_pairs()
     return [store_inference(name, table, **about) for name, table in tables.items()]
 
-# %% ../../../nbs/11_studies/17_inference/02_planned.ipynb #7fbbc6bb
+# %% ../../../nbs/11_studies/17_inference/02_planned.ipynb #cd8cab2d
 def planned_sentence(
     rows: pd.DataFrame,  # From `planned_table`
 ) -> str:
@@ -127,8 +127,8 @@ def planned_sentence(
     pairs, draws = rows["set"].nunique(), rows["draws"].iloc[0]
     return (
         f"Planned for 80 % power, {len(checked)} comparisons on {pairs} language pairs reach {low:.0%} to "
-        f"{high:.0%} (mean {mean:.1%}) in {draws} studies each; {near} of {len(checked)} lie within the Monte "
-        f"Carlo error of ±{1.96 * error:.1%}. {len(rows) - len(checked)} comparisons would need more than "
+        f"{high:.0%} (mean {mean:.1%}) in {draws} studies each; {near} lie within the Monte "
+        f"Carlo error of ±{1.96 * error:.1%}. {len(rows) - len(checked)} would need more than "
         f"{LARGEST_STUDY:,} texts and were not drawn."
     )
 
