@@ -60,8 +60,11 @@ def serve_command(
 @command("uetrust bench --part evaluation")
 def bench_command(
     *,
-    # What is measured; costs (not in all) puts what cards say of metrics on file
-    part: Literal["all", "evaluation", "models", "methods", "metrics", "costs"] = "all",
+    # What is measured. Not in all: costs puts what cards say of metrics on file, and guarantee, power and
+    # dose make the tables of heavy simulations in data/inference anew
+    part: Literal[
+        "all", "evaluation", "models", "methods", "metrics", "costs", "guarantee", "power", "dose"
+    ] = "all",
 ):
     "Time against the published procedure, LM-Polygraph, a plain loop and packages of metrics, in one run."
     from uetrust.bench import methods as bench_methods
@@ -80,3 +83,8 @@ def bench_command(
         bench_metrics.print_metric_bench(bench_metrics.bench_metrics(), root() / "runs" / "bench_metrics.csv")
     if part == "costs":
         bench_metrics.keep_costs(bench_metrics.metric_costs())
+    if part in ("guarantee", "power", "dose"):
+        from uetrust.studies.inference import doses, planned, promises
+
+        stored = dict(guarantee=promises.store_promises, power=planned.store_plans, dose=doses.store_doses)
+        print("ok", *(os.path.relpath(path) for path in stored[part]()))
