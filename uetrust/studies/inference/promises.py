@@ -183,7 +183,7 @@ def store_promises(
     table = promise_table(sets, draws=draws, seed=seed)
     return [store_inference("guarantee", table, "uetrust bench --part guarantee", draws=draws, seed=seed)]
 
-# %% ../../../nbs/11_studies/17_inference/01_promises.ipynb #58960e0b
+# %% ../../../nbs/11_studies/17_inference/01_promises.ipynb #6e4650d8
 def _truth_rows(rows):  # Calibrated on the truth or on people
     return rows["label"].isin(["truth", "people"])
 
@@ -210,14 +210,15 @@ def promise_sentences(
     )
     often, worst = metrics[metrics["broken_truth"] > delta], metrics.loc[metrics["broken_truth"].idxmax()]
     rarely = [(part["promised"] < 0.5).sum() for part in (metrics, truth)]
+    where = preview(sorted(set(often["set"].str.replace(", ", " "))))
     broken = (
         f"By the truth or by people, promises calibrated on a metric are broken in more than {delta:.0%} of "
-        f"the sets for {len(often)} of {len(metrics)} combinations ({preview(sorted(set(often['set'])))}). The "
-        f"worst is {worst['label']} on {worst['set']}: broken in {worst['broken_truth']:.1%} of the sets, and "
-        f"where a threshold was promised the risk is {worst['risk_truth']:.3f} in the mean and "
-        f"{worst['worst_truth']:.3f} in the 95 % quantile instead of {worst['alpha']:g}. A metric also "
-        f"promises less: nothing in more than half of the sets for {rarely[0]} of {len(metrics)} combinations, "
-        f"the truth or people for {rarely[1]} of {len(truth)}."
+        f"the sets for {len(often)} of {len(metrics)} combinations ({where}). The worst is {worst['label']} "
+        f"on {worst['set']}: broken in {worst['broken_truth']:.1%} of the sets, and where a threshold was "
+        f"promised the mean risk is {worst['risk_truth']:.3f}, the 95 % quantile {worst['worst_truth']:.3f}, "
+        f"instead of {worst['alpha']:g}. A metric also promises less: nothing in more than half "
+        f"of the sets for {rarely[0]} of {len(metrics)} combinations, the truth or people for {rarely[1]} of "
+        f"{len(truth)}."
     )
     each = "; ".join(
         f"with {size} labels a promise can be made in {_range(part['promised'])} of the sets, keeps "
