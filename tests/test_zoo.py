@@ -97,3 +97,11 @@ def test_an_architecture_that_would_be_wrong_is_refused_by_name(network):
     with pytest.raises(BadCheckpoint, match=f"is a {network}, an architecture .*{REFUSED[network]}"):
         model = made(network)
         generate_texts(model, samples(model), Decoding(samples=0, max_new_tokens=8, prompt="{source}"))
+
+
+def test_the_table_of_architectures_says_what_these_tests_see():
+    table = pd.read_csv(TABLE, keep_default_na=False).set_index("network")
+    assert not (table[["state", "attention"]] == "wrong").any(axis=None)
+    assert (table.loc[RIGHT, ["state", "attention"]] == "right").all(axis=None)
+    for network, why in REFUSED.items():
+        assert table.at[network, "state"] == "refused" and why in table.at[network, "why"]

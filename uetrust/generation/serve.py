@@ -714,6 +714,8 @@ def open_endpoint(
     "Endpoint of a generator: its own, or a local server for as long as the `with` lasts."
     prices = dict(price_in=generator.price_in, price_out=generator.price_out, budget=generator.budget)
     asked = dict(logprobs=generator.logprobs >= 0, top_logprobs=max(generator.logprobs, 0))
+    asked |= dict(concurrency=generator.concurrency, timeout=generator.timeout)
+    asked |= dict(extra=generator.request_fields or None)
     arguments = (
         dict(chat=chat, key_env=generator.key_env, per_call=generator.per_call or None) | prices | asked
     )

@@ -8,6 +8,7 @@ __all__ = ['GENERATOR_PASSES', 'COMPARISON_STEPS', 'VARIATION_SOURCES', 'NEEDS_S
            'bank_plan']
 
 # %% ../../nbs/09_scoring/07_generators.ipynb #2e3ea68b
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, get_type_hints
@@ -67,6 +68,11 @@ class GeneratorSettings:
     # Likeliest tokens whose log-probabilities a server is asked for, beside that of each token of a text; 0
     # asks for the token's alone, -1 for none
     logprobs: Annotated[int, Ge(-1), Le(20)] = -1
+    concurrency: Annotated[int, Ge(1), Le(1000)] = 8  # Requests to a server at a time
+    timeout: Annotated[float, Ge(1)] = 60.0  # Seconds without any data from a server
+    # Further fields of a request as a JSON object, null removes one: {"max_tokens": null,
+    # "max_completion_tokens": 100, "temperature": null, "chat_template_kwargs": {"enable_thinking": false}}
+    extra: str = ""
     batch: Annotated[int, Ge(1), Le(10**6)] = 8  # Sources per batch
     items: Annotated[int, Ge(0)] = 0  # Sources at most; 0 takes all that the profile takes
     passes: tuple[str, ...] = ()  # Of `GENERATOR_PASSES`, computed by the checkpoint itself
@@ -95,6 +101,11 @@ class GeneratorSettings:
     @property
     def black_box(self) -> bool:
         return bool(self.endpoint or self.serve)
+
+    @property
+    def request_fields(self) -> dict:
+        "Further fields of a request, from `extra`."
+        return json.loads(self.extra) if self.extra else {}
 
 
 def _given(name):
@@ -134,6 +145,15 @@ def _check_values(generator, section_name):
     if generator.likelihood and generator.likelihood not in FAMILY_SCORES:
         raise LookupError(
             f"{section_name}: likelihood is one of {list(FAMILY_SCORES)}, got {generator.likelihood!r}"
+        )
+    try:
+        fields = generator.request_fields
+    except ValueError as e:
+        fields = str(e)
+    if not isinstance(fields, dict):
+        raise ValueError(
+            f"{section_name}: extra is a JSON object of further request fields, such as "
+            f'{{"max_tokens": null, "max_completion_tokens": 100}}; got {generator.extra!r}'
         )
     if len(generator.verbal_scale) not in (0, 2):
         raise ValueError(
