@@ -10,6 +10,7 @@ returns the arguments of `uetrust`, as a user types them.
 wants one of the two. A traceback, a hang and an error that is ours ("a fault of uetrust") are never right.
 """
 
+import ctypes
 import importlib
 import json
 import multiprocessing
@@ -137,13 +138,29 @@ def start_server():
     first.join()
 
 
-def _child(argv, folder, stdin, env, memory, disk):
+def _obey_modes():
+    "Let the modes of files count for root as well, as a read-only disk does."
+    libc, head, rights = ctypes.CDLL(None), (ctypes.c_uint32 * 2)(0x20080522), (ctypes.c_uint32 * 6)()
+    assert libc.capget(head, rights) == 0
+    rights[0] &= ~0b1110  # Effective CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH and CAP_FOWNER
+    assert libc.capset(head, rights) == 0
+
+
+def _set_writable(folder, writable):
+    for path in [Path(folder), *Path(folder).rglob("*")]:
+        if not path.is_symlink():
+            path.chmod((0o755 if writable else 0o555) if path.is_dir() else (0o644 if writable else 0o444))
+
+
+def _child(argv, folder, stdin, env, memory, disk, readonly):
     os.chdir(folder)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # Ignored below a job in the background
     os.environ.update(env)
     for stream, name in (1, "out"), (2, "err"):
         os.dup2(os.open(f"{folder}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
     os.dup2(os.open(stdin or os.devnull, os.O_RDONLY), 0)
+    if readonly:
+        _obey_modes()
     if memory:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     if disk:
@@ -154,13 +171,28 @@ def _child(argv, folder, stdin, env, memory, disk):
     sys.exit(main(argv))
 
 
-def run_command(argv, folder, stdin=None, env=None, limit=LIMIT, memory=None, disk=None, meanwhile=None):
+def run_command(
+    argv,
+    folder,
+    stdin=None,
+    env=None,
+    limit=LIMIT,
+    memory=None,
+    disk=None,
+    meanwhile=None,
+    readonly=False,
+):
     """Outcome of `uetrust argv` in a folder; killed after the limit; `disk`: most bytes of a file.
+
+    With `readonly` nothing in the folder can be written, also not by root.
 
     `meanwhile(folder)` is called while it runs; then it is interrupted, as with Ctrl-C.
     """
     argv, start = [str(word) for word in argv], time.monotonic()
-    child = SERVER.Process(target=_child, args=(argv, str(folder), stdin, env or {}, memory, disk))
+    limits = memory, disk, readonly
+    child = SERVER.Process(target=_child, args=(argv, str(folder), stdin, env or {}, *limits))
+    if readonly:
+        _set_writable(folder, False)
     child.start()
     try:
         if meanwhile:
@@ -173,6 +205,8 @@ def run_command(argv, folder, stdin=None, env=None, limit=LIMIT, memory=None, di
     if child.is_alive():
         child.kill()
         child.join()
+    if readonly:
+        _set_writable(folder, True)  # So that it can be removed
     seconds = time.monotonic() - start
     out, err = (Path(f"{folder}.{name}").read_text(errors="replace") for name in ("out", "err"))
     return Outcome(child.exitcode, out, err, seconds)
