@@ -235,11 +235,41 @@ def test_a_server_that_ignores_n_is_found_out(cache):
         generate_remotely(endpoint(url), SAMPLES, SETTINGS, cache)
 
 
-def test_an_empty_answer_is_an_empty_text_and_not_an_error(cache):
-    none = json.dumps(dict(choices=[dict(message=dict(content=None), finish_reason="content_filter")]))
-    with server([(200, {}, none)] * 8) as (url, _):
+def null_reply(finish, **message):
+    return json.dumps(dict(choices=[dict(message=dict(content=None) | message, finish_reason=finish)]))
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_an_empty_answer_is_an_empty_text_and_not_an_error(cache, finish):
+    with server([(200, {}, null_reply(finish, tool_calls=[]))] * 8) as (url, _):
         rows = generate_remotely(endpoint(url), SAMPLES, replace(SETTINGS, samples=0), cache)
-    assert {(row["text"], row["finish"], row["logprobs"]) for row in rows} == {("", "content_filter", None)}
+    assert {(row["text"], row["finish"], row["logprobs"]) for row in rows} == {("", finish, None)}
+
+
+@pytest.mark.parametrize(
+    "finish, message",
+    [
+        ("content_filter", {}),
+        ("stop", dict(refusal="I cannot help with that.")),
+        ("tool_calls", dict(tool_calls=[dict(id="c", type="function")])),
+    ],
+)
+def test_a_declined_answer_is_missing_and_not_an_empty_text(cache, finish, message):
+    with server([(200, {}, null_reply(finish, **message))] * 8) as (url, calls):
+        for _ in range(2):  # The reply is kept: it is not paid twice
+            with pytest.raises(EndpointError, match=f"gave no text for sample 's0'.*{finish}"):
+                generate_remotely(endpoint(url), SAMPLES[:1], replace(SETTINGS, samples=0), cache)
+        assert len(calls["seen"]) == 1
+
+
+@pytest.mark.parametrize("fails", [1, 2])
+def test_the_other_texts_are_kept_when_a_request_fails(cache, fails):
+    with server([(400, {}, "too long")] * fails) as (url, calls):
+        with pytest.raises(EndpointError, match="too long" if fails == 1 else "too long.*2 of 16 requests"):
+            generate_remotely(endpoint(url), SAMPLES, SETTINGS, cache)
+        assert len(calls["served"]) == 16 - fails
+        assert len(generate_remotely(endpoint(url), SAMPLES, SETTINGS, cache)) == 4 * 8
+        assert len(calls["served"]) == 16
 
 
 # Faults
@@ -288,17 +318,17 @@ def test_all_kinds_of_faults_at_once(cache):
 
 
 @pytest.mark.parametrize(
-    "code,body,calls",
+    "code,body,calls,attempts",
     [
-        (400, "unknown field n", 1),
-        (401, "bad key", 1),
-        (404, "no such model", 1),
-        (429, '{"error":{"code":"insufficient_quota"}}', 1),
-        (302, "", 1),
-        (500, "oops", 4),
+        (400, "unknown field n", 2, 1),  # May be about one text: the other one is asked for
+        (401, "bad key", 1, 1),
+        (404, "no such model", 1, 1),
+        (429, '{"error":{"code":"insufficient_quota"}}', 1, 1),
+        (302, "", 1, 1),
+        (500, "oops", 8, 4),
     ],
 )
-def test_a_fault_that_stays_is_an_error_in_the_servers_words(cache, code, body, calls):
+def test_a_fault_that_stays_is_an_error_in_the_servers_words(cache, code, body, calls, attempts):
     with (
         server([(code, {"Location": "/elsewhere"}, body)] * 99) as (url, log),
         pytest.raises(EndpointError) as error,
@@ -308,7 +338,7 @@ def test_a_fault_that_stays_is_an_error_in_the_servers_words(cache, code, body, 
         len(log["seen"]) == calls
         and f"HTTP {code}: {body}" in str(error.value)
         and "sample 's0'" in str(error.value)
-        and f"{calls} attempt" in str(error.value)
+        and f"{attempts} attempt" in str(error.value)
     )
 
 
@@ -350,8 +380,14 @@ def test_retry_after_dates():
     assert 8 < retry_after(formatdate(time.time() + 10, usegmt=True)) <= 10 and retry_after("-5") == 0
 
 
-def test_one_failure_stops_the_others_and_keeps_what_came(cache):
-    with server(["ok"] * 3 + [(400, {}, "no")] * 99, slow=0.02) as (url, log), pytest.raises(EndpointError):
+def test_a_server_that_answers_nothing_is_not_asked_for_everything(cache):
+    with server([(400, {}, "no")] * 99, slow=0.02) as (url, log), pytest.raises(EndpointError):
+        generate_remotely(endpoint(url, concurrency=1), SAMPLES, SETTINGS, cache)
+    assert 3 <= len(log["seen"]) <= 4  # Of 16
+
+
+def test_a_wrong_key_stops_the_others_and_keeps_what_came(cache):
+    with server(["ok"] * 3 + [(401, {}, "no")] * 99, slow=0.02) as (url, log), pytest.raises(EndpointError):
         generate_remotely(endpoint(url, concurrency=2), SAMPLES, SETTINGS, cache)
     assert len(log["seen"]) <= 6 and estimate_cost(endpoint(url), SAMPLES, SETTINGS, cache)["cached"] == 3
 

@@ -882,3 +882,23 @@ def test_a_difference_exists_when_one_uncertainty_is_constant_and_not_when_quali
         prr(quality, uncertainty).value
     )
     assert np.isnan(prr_difference([1.0] * 5, uncertainty, uncertainty[::-1]).value)
+
+
+def test_two_pairs_are_said_to_be_too_few():
+    assert prr([1, 2], [2, 1]).note == "2 pairs: at least 3 are needed"
+    with pytest.raises(ValueError, match="at least 3 pairs, found 2"):
+        rejection_curve([1, 2], [2, 1])
+    assert len(rejection_curve([1, 2, 4], [3, 2, 1])) == 3
+
+
+def test_a_difference_says_why_there_is_none():
+    why = "needs at least 4 samples and a quality that varies"
+    assert prr_difference([1.0] * 5, [1, 2, 3, 4, 5], [2, 1, 3, 4, 5]).note == why
+    assert prr_difference([1, 2, 4], [1, 2, 3], [2, 1, 3]).note == why
+    assert prr_difference([1, 2, 4, 8], [1, 2, 3, 4], [2, 1, 3, 4]).note != why
+
+
+def test_bootstrap_draws_are_as_many_as_asked_for_when_memory_takes_them_in_parts():
+    quality = pd.DataFrame(dict(quality=np.arange(500_000.0) % 7))  # Four draws of these at a time
+    uncertainty = pd.DataFrame(dict(msp=-quality["quality"]))
+    assert prr_bootstrap(quality, uncertainty, draws=5).shape == (5, 1, 1)

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from uetrust.core.settings import SCRAP, atomic_write
-from uetrust.core.store import LOCK, lock_folder, remove_scraps
+from uetrust.core.settings import LOCK, SCRAP, atomic_write, remove_scraps
+from uetrust.core.store import lock_folder
 
 
 def test_a_folder_is_locked_for_as_long_as_it_is_filled(tmp_path):
@@ -43,20 +43,47 @@ def test_a_lock_of_a_dead_process_does_not_block(tmp_path):
         assert (tmp_path / LOCK).read_text() == str(os.getpid())
 
 
+KILLED = (
+    "import os, sys; from uetrust.core.settings import atomic_write\n"
+    "with atomic_write(sys.argv[1]) as path: path.write_text('half'); os._exit(9)"
+)
+
+
+def killed_while_writing(path):
+    path.parent.mkdir(exist_ok=True)
+    subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+
+
+def test_the_next_write_removes_what_a_killed_run_left_and_no_file_that_is_being_written(tmp_path):
+    killed_while_writing(tmp_path / "a.csv")
+    with atomic_write(tmp_path / "b.csv") as running:
+        running.write_text("half")
+        with atomic_write(tmp_path / "c.csv") as path:
+            assert sorted(tmp_path.glob(f"{SCRAP}*")) == sorted([running, path])
+            path.write_text("whole")
+        running.write_text("whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.csv", "c.csv"]
+
+
+def test_an_error_names_the_file_that_was_to_be_written(tmp_path, monkeypatch):
+    def refused(**options):
+        raise PermissionError(13, "Permission denied", str(tmp_path / f"{SCRAP}scores-x.csv"))
+
+    monkeypatch.setattr("tempfile.mkstemp", refused)
+    with pytest.raises(PermissionError) as error, atomic_write(tmp_path / "scores.csv"):
+        pass
+    assert error.value.filename == str(tmp_path / "scores.csv")
+
+
 def test_scraps_of_killed_runs_are_removed_and_nothing_else(tmp_path):
-    code = (
-        "import os, sys; from uetrust.core.settings import atomic_write\n"
-        "with atomic_write(sys.argv[1]) as path: path.write_text('half'); os._exit(9)"
-    )
-    (tmp_path / "texts").mkdir()
-    for name in ("a.parquet", "b.json", "c.csv"):
-        subprocess.run([sys.executable, "-c", code, str(tmp_path / "texts" / name)], check=False)
-    with atomic_write(tmp_path / "texts" / "d.csv") as path:
+    for place in ("texts", "readings", "entailments"):
+        killed_while_writing(tmp_path / place / "a.parquet")
+    with atomic_write(tmp_path / "d.csv") as path:
         path.write_text("whole")
     assert len(list(tmp_path.rglob(f"{SCRAP}*"))) == 3
     with lock_folder(tmp_path):
-        assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [LOCK, "d.csv"]
-    assert remove_scraps(tmp_path) == 0
+        assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {LOCK, "d.csv"}
+    assert remove_scraps(tmp_path, below=True) == 0
 
 
 def test_a_folder_that_nobody_can_write_to_can_be_read(tmp_path, monkeypatch):

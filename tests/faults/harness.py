@@ -142,7 +142,8 @@ def _obey_modes():
     "Let the modes of files count for root as well, as a read-only disk does."
     libc, head, rights = ctypes.CDLL(None), (ctypes.c_uint32 * 2)(0x20080522), (ctypes.c_uint32 * 6)()
     assert libc.capget(head, rights) == 0
-    rights[0] &= ~0b1110  # Effective CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH and CAP_FOWNER
+    for kind in (0, 1):  # Effective and permitted CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH and CAP_FOWNER
+        rights[kind] &= ~0b1110
     assert libc.capset(head, rights) == 0
 
 

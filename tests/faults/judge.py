@@ -78,6 +78,22 @@ def one_odd_reply(folder, reply):
     return ask(folder, start_answers(odd_for_one(reply)))
 
 
+def declined(finish, **message):
+    reply = json.loads(completion(None))
+    reply["choices"][0] |= dict(finish_reason=finish)
+    reply["choices"][0]["message"] |= message
+    return 200, json.dumps(reply).encode()
+
+
+DECLINED = dict(filter=declined("content_filter"), refusal=declined("stop", refusal="I cannot say."))
+DECLINED |= dict(tool=declined("tool_calls", tool_calls=[dict(id="c", type="function")]))
+
+
+@fault("right", check=only_the_bad_one_is_missing, cases=DECLINED)
+def declined_reply(folder, reply):
+    return ask(folder, start_answers(odd_for_one(reply)))
+
+
 def endless():
     while True:
         yield b" " * 2**16

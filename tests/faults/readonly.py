@@ -1,8 +1,7 @@
 """A disk that cannot be written: every command that writes says so, and what is finished can be read."""
 
-
 from faults import judge, models, notebooks, score, settings
-from faults.harness import fault, run_command, start_answers
+from faults.harness import SERVERS, fault, run_command, start_answers
 
 SLOW = 60  # Seconds for what loads a model
 ROWS = "id,quality,msp\na,0.9,0.1\nb,0.2,0.8\nc,0.6,0.3\nd,0.4,0.5\ne,0.7,0.2\n"
@@ -22,16 +21,6 @@ def score_table(folder):
     return score.write(folder, score.GOOD, "--metrics", "rouge_l")
 
 
-def judge_cache(folder):
-    return judge.ask(folder, start_answers(judge.good))
-
-
-def judge_table(folder):
-    "The replies are kept elsewhere, the table is not."
-    cache = folder.parent / f"{folder.name}.replies.sqlite"
-    return judge.ask(folder, start_answers(judge.good), "--cache", cache)
-
-
 def generate(folder):
     return models.generate(folder)
 
@@ -42,15 +31,6 @@ def notebook(folder):
 
 def fill(folder):
     return settings.project(folder)
-
-
-def canaries(folder):
-    return ["canaries", "out"]
-
-
-def report(folder):
-    settings.project(folder)
-    return ["report", "--profile", "p"]
 
 
 def read(folder):
@@ -69,10 +49,33 @@ def texts_of_people(folder):
     return ["people", "--pair", "ru-en", "--texts", "texts.csv"]
 
 
-WRITERS = [audit_page, score_table, judge_cache, judge_table, generate, notebook, fill, canaries, report]
+WRITERS = [audit_page, score_table, generate, notebook, fill]
 WRITERS += [read, compare, texts_of_people]
 for writer in WRITERS:
 
-    @fault("error", "cannot be written", readonly=True, limit=SLOW, cases={writer.__name__: writer})
+    @fault("error", "change its rights", readonly=True, limit=SLOW, cases={writer.__name__: writer})
     def without_rights(folder, writer):
         return writer(folder)
+
+
+@fault("error", "mine.jsonl.replies.sqlite", "--cache", readonly=True)
+def judge_replies_without_rights(folder):
+    return judge.ask(folder, start_answers(judge.good))[:-4]  # Without --out and --retries
+
+
+def nothing_asked(folder, outcome):
+    assert not SERVERS[-1].calls
+
+
+@fault("error", "--out", "change its rights", readonly=True, check=nothing_asked)
+def judge_table_without_rights(folder):
+    "The replies could be kept elsewhere, the table could not: nothing is asked and paid."
+    cache = folder.parent / f"{folder.name}.replies.sqlite"
+    return judge.ask(folder, start_answers(judge.good), "--cache", cache)
+
+
+@fault("right", readonly=True, limit=SLOW)
+def a_finished_bank_is_read(folder):
+    made = run_command(models.generate(folder), folder, limit=SLOW)
+    assert made.code == 0, made.err
+    return [*models.GENERATE.split(), "model"]

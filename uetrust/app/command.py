@@ -8,6 +8,7 @@ __all__ = ['APP', 'EXAMPLES', 'SEVERAL', 'Names', 'Pairs', 'Words', 'AS_TEXT', '
            'print_spending', 'check_out', 'write_out', 'run_app', 'usage_error']
 
 # %% ../../nbs/15_app/03_command.ipynb #c49f269b
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -207,6 +208,9 @@ def check_out(
         raise ValueError(f"{option}: tables are written to .parquet or .csv files, not {path}")
     if not path.parent.is_dir():
         raise ValueError(f"{option}: there is no folder {path.parent} to write {path.name} to")
+    if not os.access(path.parent, os.W_OK):
+        where = f"{option}: nothing may be written to {path.parent}"
+        raise ValueError(f"{where}: change its rights or choose another folder")
 
 
 def write_out(

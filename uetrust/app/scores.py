@@ -332,7 +332,7 @@ def _print_unanswered(refused, total):
     if reasons:
         print(
             f"{len(reasons)} of {total} requests got no reply and have no score: {reasons[0][:300]}. "
-            "The same command asks for them again",
+            "The same command asks again for what the server did not answer",
             file=sys.stderr,
         )
 

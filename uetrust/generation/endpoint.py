@@ -218,6 +218,14 @@ def _checked_content(content):  # Text of a message
     return content
 
 
+_NO_TEXT = ("content_filter", "tool_calls", "function_call")  # Ends of a choice without a text
+
+
+def _given_text(content, finish, message):  # None when the model declined, was filtered or called a tool
+    declined = any(message.get(name) for name in ("refusal", "tool_calls", "function_call"))
+    return content if content or declined or finish in _NO_TEXT else ""
+
+
 def _is_number(value):
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -265,6 +273,7 @@ def _checked_choice(choice, i, chat):
         finish_reason=why if isinstance(why, str) else "",
         logprobs=read(found) if isinstance(found, dict) else None,
     )
+<<<<<<< HEAD
     if chat:
         content = _checked_content(choice["message"].get("content"))
         answer = content and without_reasoning(content)
@@ -272,6 +281,12 @@ def _checked_choice(choice, i, chat):
             checked["logprobs"] = None
         return checked | dict(message=choice["message"] | dict(content=answer))
     return checked | dict(text=_checked_content(choice["text"]))
+=======
+    message = choice["message"] if chat else {}
+    content = _checked_content(message.get("content") if chat else choice["text"])
+    text = _given_text(content, checked["finish_reason"], message)
+    return checked | (dict(message=message | dict(content=text)) if chat else dict(text=text))
+>>>>>>> bdf8c45 (endpoint: a declined reply is missing, a failed request stops no other)
 
 
 def _checked_usage(usage):
@@ -798,9 +813,9 @@ def _send_or_note(endpoint, asked, cache, stop, refused, failing):
     "Send a request; a failure of its own is noted when failures are taken, else it stops the others."
     try:
         send_until_answered(endpoint, asked, cache, stop)
-        failing.clear()
+        failing[:] = [None]  # There has been an answer
     except RequestRefused as error:
-        if isinstance(error, RequestUnanswered):
+        if isinstance(error, RequestUnanswered) or None not in failing:
             failing.append(asked.key)
         if refused is None or len(failing) > 2 * endpoint.concurrency:
             stop.set()
@@ -887,7 +902,13 @@ def _reply_choices(endpoint, asked, reply):  # Of each text asked for
 
 
 def _choice_row(endpoint, asked, i, choice):
-    text = (choice["message"]["content"] if endpoint.chat else choice["text"]) or ""
+    text = choice["message"]["content"] if endpoint.chat else choice["text"]
+    if text is None:
+        raise EndpointError(
+            f"{endpoint.model} gave no text for sample {asked.sample!r} (finish_reason "
+            f"{choice['finish_reason']!r}): the reply is kept and not asked for again. Leave this sample "
+            "out, or ask another model"
+        )
     said = dict(finish=choice["finish_reason"], logprobs=_logprobs(choice["logprobs"]))
     return bank_row(asked.sample, asked.kind, asked.first + i, text.strip(), **said)
 
@@ -906,8 +927,11 @@ def reply_choices(
     cache: ReplyCache,  # Where replies are kept
 ) -> list:  # Of (`EndpointRequest`, choices), as many choices as texts were asked for
     "Replies of a server to all requests for the texts of some sources."
-    requests = text_requests(endpoint, samples, settings)
-    replies = endpoint_replies(endpoint, requests, cache)
+    requests, refused = text_requests(endpoint, samples, settings), {}
+    replies = endpoint_replies(endpoint, requests, cache, refused)
+    if refused:
+        more = f" ({len(refused)} of {len(requests)} requests got no reply)" * (len(refused) > 1)
+        raise EndpointError(next(iter(refused.values())) + more)
     return [(asked, _reply_choices(endpoint, asked, replies[asked.key])) for asked in requests]
 
 

@@ -238,10 +238,16 @@ def remote_judge_statistics(
         requests = judge_requests(endpoint, family, dim, texts, variant, top)
         replies, refused[f"{family}_{dim}"] = (ask or request_replies)(endpoint, requests, cache)
         choices = [reply and reply["choices"][0] for reply in replies]
-        statistics[f"reply_{family}_{dim}"] = [
+        found = [
             choice and (choice["message"]["content"] if endpoint.chat else choice["text"])
             for choice in choices
         ]
+        statistics[f"reply_{family}_{dim}"] = found
+        refused[f"{family}_{dim}"] |= {
+            sent.sample: f"the reply has no text (finish_reason {choice['finish_reason']!r})"
+            for sent, choice, text in zip(requests, choices, found)
+            if choice and text is None
+        }
         if top:
             statistics[f"answers_{family}_{dim}"] = [
                 _answer_logps(choice, JUDGE_SCALES[family]) for choice in choices
