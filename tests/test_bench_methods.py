@@ -218,7 +218,11 @@ def test_the_report_is_complete(capsys, tmp_path):
     assert [what.split(" = ")[0] for what in df.what[df.part == "score"]] == list(
         bench.GIVEN_STATISTICS_PAIRS
     )
-    assert bench.method_targets(df)["met"].tolist() == [True, True, False, True]  # 41*.3/.1, 6, .6/.5, 0
+    # Each .3/.01 and together 41*.3/.1; values apart 0; 6 from sources; memory .6/.5
+    assert bench.method_targets(df)["met"].tolist() == [True, True, True, True, True, False]
+    slow = df.assign(ratio=df.ratio.where(~df.what.str.startswith("msp = "), 0.9))
+    found = bench.method_targets(slow).set_index("target")["met"]
+    assert not found["slowest score on given statistics (msp = MaximumSequenceProbability), times as fast"]
     bench.print_method_bench(df, tmp_path / "methods.csv")
     said = capsys.readouterr().out
     assert (
@@ -226,6 +230,12 @@ def test_the_report_is_complete(capsys, tmp_path):
         and "| of which nli | 4 | 250,000 | 1,500,000 | 6 |" in said
     )
     assert len(pd.read_csv(tmp_path / "methods.csv")) == len(df)
+
+
+def test_a_figure_shows_the_ratio_of_every_score():
+    ax = bench.plot_ratios(report())
+    assert len(ax.get_yticklabels()) == len(bench.GIVEN_STATISTICS_PAIRS)
+    assert set(ax.lines[0].get_xdata()) == {pytest.approx(30)}
 
 
 def test_a_value_that_only_one_side_has_is_no_agreement():

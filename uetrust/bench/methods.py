@@ -6,10 +6,10 @@
 __all__ = ['NLI_PAIRS', 'TEXT_PAIRS', 'TOKEN_PAIRS', 'FITTED_PAIRS', 'OTHER_PAIRS', 'ROUGE_METHODS', 'VOCABULARY_PAIRS',
            'GIVEN_STATISTICS_PAIRS', 'END_TO_END_PAIRS', 'NOT_COMPARED', 'GIVEN_STATISTICS', 'FITTED_STATISTICS',
            'END_TO_END_STEPS', 'STORED_METHODS', 'simulated_item', 'stored_statistics', 'training_statistics',
-           'with_given_statistics', 'write_peer_statistics', 'ours_given', 'end_to_end_settings', 'ours_whole',
-           'write_simulated_bank', 'scored', 'peer_python', 'run_ours', 'run_peer', 'largest_difference',
+           'with_given_statistics', 'write_peer_statistics', 'fastest_fresh', 'ours_given', 'end_to_end_settings',
+           'ours_whole', 'write_simulated_bank', 'scored', 'peer_python', 'run_ours', 'run_peer', 'largest_difference',
            'timing_table', 'end_to_end_table', 'bench_methods', 'method_targets', 'markdown_table',
-           'print_method_bench']
+           'print_method_bench', 'plot_ratios']
 
 # %% ../../nbs/14_bench/03_methods.ipynb #a880dd92
 import json
@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from uetrust.bench.evaluation import (
     processor_seconds,
 )
 from ..core.registry import load_scores, reg
-from ..core.run import ScoreRun, compute_score
+from ..core.run import ScoreRun, compute_score, score_values
 from ..core.settings import root
 from ..data.bulletins import bulletin, bulletins
 from ..generation.bank import bank_provenance, bank_row, fill_bank, read_bank
@@ -363,6 +364,20 @@ def _fastest_of_three(function):  # Of up to three runs, one when it takes long
     return once if once > 5 else min(once, processor_seconds(function, 2))
 
 
+def fastest_fresh(
+    prepare,  # Function without arguments: inputs of a run of its own, not timed
+    function,  # Of these inputs
+    most: float = 0.5,  # Seconds; up to 50 runs, at least 2
+) -> float:  # Processor time
+    "Processor time of the fastest of several runs that share nothing."
+    times = []
+    while len(times) < 2 or (sum(times) < most and len(times) < 50):
+        inputs, start = prepare(), time.process_time()
+        function(inputs)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
 def ours_given(
     folder,  # Where the peer will find its statistics
     n: int,  # Items
@@ -379,7 +394,7 @@ def ours_given(
         )
 
     def every(run_, names=GIVEN_STATISTICS_PAIRS):
-        return {name: compute_score(run_, name)["value"].tolist() for name in names}
+        return {name: score_values(run_, name)[0].tolist() for name in names}
 
     every(first := run(base, n=1))  # Imports and fits
     whole |= first.whole
@@ -391,7 +406,7 @@ def ours_given(
 
     return dict(
         alone={
-            name: _fastest_of_three(lambda name=name: compute_score(run(base), name))
+            name: fastest_fresh(lambda: run(base), lambda run_, name=name: score_values(run_, name))
             for name in GIVEN_STATISTICS_PAIRS
         },
         fit={name: sum(map(fit, what)) for name, what in FITTED_STATISTICS.items()},
@@ -746,6 +761,10 @@ def bench_methods(
     )
 
 # %% ../../nbs/14_bench/03_methods.ipynb #689eb189
+def _limit(what, measured, most):
+    return what, measured, most, measured <= most
+
+
 def method_targets(
     df: pd.DataFrame,  # From `bench_methods`
 ) -> pd.DataFrame:  # One row per target: target, measured, limit, met
@@ -754,20 +773,21 @@ def method_targets(
     def of(part, what=""):
         return df[(df.part == part) & df.what.str.startswith(what)]
 
-    total, whole = of("sum", "all scores, in one run").ratio.iloc[0], of("whole").ratio.iloc[0]
-    memory = of("memory").sort_values("n")
-    growth, off = memory.gb.iloc[-1] / memory.gb.iloc[0], of("score").apart.max()
+    ratios, total = of("score").ratio, of("sum", "all scores, in one run").ratio.iloc[0]
+    slowest = f"slowest score on given statistics ({of('score').what[ratios.idxmin()]}), times as fast"
     res = [
-        ("all scores on given statistics, times faster", total, 20, total >= 20),
-        ("from sources to scores, times faster", whole, 5, whole >= 5),
-        (
-            f"memory for {memory.n.iloc[-1]:,} items over that for {memory.n.iloc[0]:,}",
-            growth,
-            1.1,
-            growth <= 1.1,
-        ),
-        ("same values on given statistics, in standard deviations", off, 1e-3, off <= 1e-3),
+        (slowest, ratios.min(), 1, ratios.min() >= 1),
+        ("median score on given statistics, times as fast", ratios.median(), 5, ratios.median() >= 5),
+        ("all scores on given statistics, times as fast", total, 60, total >= 60),
+        _limit("same values on given statistics, in standard deviations", of("score").apart.max(), 1e-3),
     ]
+    if len(of("whole")):
+        whole = of("whole").ratio.iloc[0]
+        res.append(("from sources to scores, times as fast", whole, 2.5, whole >= 2.5))
+    if len(of("memory")):
+        memory = of("memory").sort_values("n")
+        what = f"memory for {memory.n.iloc[-1]:,} items over that for {memory.n.iloc[0]:,}"
+        res.append(_limit(what, memory.gb.iloc[-1] / memory.gb.iloc[0], 1.1))
     return pd.DataFrame(res, columns=["target", "measured", "limit", "met"])
 
 
@@ -820,3 +840,21 @@ def print_method_bench(
         end="\n\n",
     )
     print_targets(method_targets(df))
+
+
+def plot_ratios(
+    df: pd.DataFrame,  # From `bench_methods`
+    ax=None,  # Axes to draw on; a new figure when None
+):  # The axes drawn on
+    "Draw how many times as fast as the peer each score is."
+    import matplotlib.pyplot as plt
+
+    scores = df[df.part == "score"].sort_values("ratio")
+    if ax is None:
+        ax = plt.subplots(figsize=(6, 0.19 * len(scores) + 1))[1]
+    ax.plot(scores.ratio, range(len(scores)), "o", color="#0072b2", ms=4)
+    ax.axvline(1, color="#333333", lw=1)
+    ax.set_yticks(range(len(scores)), scores.what.str.split(" = ").str[0], fontsize=7)
+    ax.set(xscale="log", xlabel="times as fast as LM-Polygraph 0.7.0, same statistics, one thread")
+    ax.grid(axis="x", alpha=0.3)
+    return ax

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['GAMMA', 'MIX1', 'MIX2', 'splitmix64', 'gumbel_noise', 'GumbelMax', 'sampling_processors', 'render_prompts',
-           'encode_prompt', 'is_chat_model', 'prompt_template', 'prompt_limit', 'decode_batch', 'end_tokens',
-           'beam_hypotheses', 'checkpoint_settings', 'finish_reason', 'check_can_write', 'check_generation',
-           'generate_texts', 'local_provenance', 'fill_local_bank']
+           'encode_prompt', 'is_chat_model', 'prompt_template', 'prompt_limit', 'RoomyLayer', 'with_room',
+           'decode_batch', 'end_tokens', 'beam_hypotheses', 'checkpoint_settings', 'finish_reason', 'check_can_write',
+           'check_generation', 'generate_texts', 'local_provenance', 'fill_local_bank']
 
 # %% ../../nbs/04_generation/03_local.ipynb #e6a01496
 import copy
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 from transformers import GenerationConfig, LogitsProcessorList
+from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, EncoderDecoderCache
 from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 from transformers.modeling_outputs import BaseModelOutput
 
@@ -151,6 +152,43 @@ def prompt_limit(model: Model, settings: Decoding) -> int:  # Tokens
         )
     return left
 
+# %% ../../nbs/04_generation/03_local.ipynb #8e544b4a
+class RoomyLayer(DynamicLayer):
+    "Keys and values of a layer with room for the tokens to come: a step writes only its own"
+
+    def update(self, key_states, value_states, *args, **kwargs):
+        "Keys and values of all tokens, those of this step at the end."
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+            self.keys, self.values = key_states[:, :, :0], value_states[:, :, :0]
+        self.keys = self._append("keys", key_states)
+        self.values = self._append("values", value_states)
+        return self.keys, self.values
+
+    def _append(self, name, new, room=64):
+        kept, held = getattr(self, name), self.__dict__.get(f"_{name}")
+        n = kept.shape[-2]
+        end = n + new.shape[-2]
+        # Whoever chose other rows, as a beam search does, has left a copy without room
+        if held is None or kept.data_ptr() != held.data_ptr() or held.shape[-2] < end:
+            held = new.new_empty((*new.shape[:2], end + room, new.shape[-1]))
+            held[:, :, :n] = kept
+            self.__dict__[f"_{name}"] = held
+        held[:, :, n:end] = new
+        return held[:, :, :end]
+
+
+def with_room(
+    cache: Cache,  # Of a prompt
+) -> Cache:  # The same; layers that hold all tokens can grow without a copy
+    "A cache of keys and values that grows in place."
+    for i, layer in enumerate(cache.layers):
+        if type(layer) is DynamicLayer:
+            roomy = RoomyLayer()
+            roomy.__dict__ |= layer.__dict__
+            cache.layers[i] = roomy
+    return cache
+
 # %% ../../nbs/04_generation/03_local.ipynb #4dfc4038
 def _generation_config(model, settings, **options):  # The checkpoint's constraints, our settings
     config = copy.deepcopy(model.model.generation_config)
@@ -189,7 +227,7 @@ def _prefilled(model, ids, mask, times, beams):
     ).past_key_values
     # `generate_texts` copies the ids for its beams, but not a cache it is given
     cache.batch_repeat_interleave(times * beams)
-    return inputs | dict(past_key_values=cache)
+    return inputs | dict(past_key_values=with_room(cache))
 
 
 def _until_end(ids, ends):  # Up to and with the first end token
@@ -211,6 +249,9 @@ def decode_batch(
     ids, mask = pad_for_model(model, ids_of, left=causal)
     config = _generation_config(model, settings, num_beams=beams, num_return_sequences=beams)
     inputs = (_prefilled if causal else _encoded)(model, ids, mask, times, beams)
+    if not causal:
+        grows = Cache(layer_class_to_replicate=RoomyLayer)
+        inputs["past_key_values"] = EncoderDecoderCache(grows, DynamicCache())
     if keys:
         sampler = GumbelMax([key for row in keys for key in row], settings, model.device)
         inputs["logits_processor"] = LogitsProcessorList([sampler])
