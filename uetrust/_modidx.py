@@ -1929,13 +1929,10 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                           'uetrust/generation/endpoint.py'),
                                              'uetrust.generation.endpoint._failure_message': ( '04_generation/endpoint.html#_failure_message',
                                                                                                'uetrust/generation/endpoint.py'),
-<<<<<<< HEAD
                                              'uetrust.generation.endpoint._field_remedy': ( '04_generation/endpoint.html#_field_remedy',
                                                                                             'uetrust/generation/endpoint.py'),
-=======
                                              'uetrust.generation.endpoint._given_text': ( '04_generation/endpoint.html#_given_text',
                                                                                           'uetrust/generation/endpoint.py'),
->>>>>>> bdf8c45 (endpoint: a declined reply is missing, a failed request stops no other)
                                              'uetrust.generation.endpoint._host_name': ( '04_generation/endpoint.html#_host_name',
                                                                                          'uetrust/generation/endpoint.py'),
                                              'uetrust.generation.endpoint._http_failure': ( '04_generation/endpoint.html#_http_failure',

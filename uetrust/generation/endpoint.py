@@ -273,20 +273,13 @@ def _checked_choice(choice, i, chat):
         finish_reason=why if isinstance(why, str) else "",
         logprobs=read(found) if isinstance(found, dict) else None,
     )
-<<<<<<< HEAD
-    if chat:
-        content = _checked_content(choice["message"].get("content"))
-        answer = content and without_reasoning(content)
-        if answer != content:  # The probabilities are those of what it thought
-            checked["logprobs"] = None
-        return checked | dict(message=choice["message"] | dict(content=answer))
-    return checked | dict(text=_checked_content(choice["text"]))
-=======
     message = choice["message"] if chat else {}
     content = _checked_content(message.get("content") if chat else choice["text"])
-    text = _given_text(content, checked["finish_reason"], message)
+    answer = content and without_reasoning(content) if chat else content
+    if answer != content:  # The probabilities are those of what it thought
+        checked["logprobs"] = None
+    text = _given_text(answer, checked["finish_reason"], message)
     return checked | (dict(message=message | dict(content=text)) if chat else dict(text=text))
->>>>>>> bdf8c45 (endpoint: a declined reply is missing, a failed request stops no other)
 
 
 def _checked_usage(usage):
