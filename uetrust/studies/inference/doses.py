@@ -165,7 +165,7 @@ def store_doses(
     }
     return [store_inference(name, table, **about) for name, table in tables.items()]
 
-# %% ../../../nbs/11_studies/17_inference/03_doses.ipynb #097a2dca
+# %% ../../../nbs/11_studies/17_inference/03_doses.ipynb #c55ef10b
 def _range(values):
     return f"{values.min():.3f} to {values.max():.3f}"
 
@@ -175,6 +175,7 @@ def noise_sentence(
 ) -> str:
     "What noise costs, and that more texts help."
     noise = rows[rows["kind"] == "noise"]
+    noise = noise[noise["set"].isin(noise["set"][noise["dose"] < 1])]  # Sets with every dose
     means = noise.groupby(["n", "dose"])["regret"].mean()
     sizes = sorted(set(noise["n"]))
     each = "; ".join(
@@ -222,10 +223,12 @@ def metrics_sentence(
         excess.append(part["regret"] - expected)
     excess = pd.concat(excess)
     known, n = excess[real.loc[excess.index, "correlation"] > 0.1], real["n"].iloc[0]
+    low, middle, high = known.quantile([0.1, 0.5, 0.9])
     return (
         f"Of {len(known)} pairs of a real metric and a set of texts (correlation above 0.1, {n} texts), "
-        f"{(known > 0).sum()} lose more than noise of the same correlation would, in the median "
-        f"{known.median():+.3f} PRR: their error goes along with the uncertainties."
+        f"{(known > 0).sum()} lose more than noise of the same correlation would and {(known <= 0).sum()} "
+        f"less; the difference is {middle:+.3f} PRR in the median, and 10 and 90 % of the pairs lie below "
+        f"{low:+.3f} and {high:+.3f}: the correlation alone does not say how good a metric is."
     )
 
 
