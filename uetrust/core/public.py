@@ -27,6 +27,7 @@ PUBLIC = {
     "generation.local": "generate_texts",
     "generation.endpoint": "Endpoint",
     "evaluation.prr": "PRR prr prr_bootstrap prr_difference prr_table rejection_curve",
+    "evaluation.inference.few_labels": "prr_difference_from_labels prr_from_labels",
     "evaluation.measures": "auprc aurc auroc augrc selective_accuracy",
     "evaluation.calibration": "ece",
     "evaluation.agreement": "agreement kendall rank_intervals spearman",
