@@ -190,3 +190,17 @@ def test_next_labels_gain_over_uniform(texts):
         active.append(prr_from_labels(texts["truth"][plan["next"]], None, unsure, plan["probability"]).value)
         even.append(prr_from_labels(labels_of(texts, 50, seed), None, unsure).value)
     assert abs(np.mean(active) - target) < 0.03 and np.std(active) < 0.9 * np.std(even)
+
+
+def test_audit_of_a_truth_with_gaps(texts, tmp_path, capsys):
+    "The command line tells the PRR of all texts, and what labels alone would tell."
+    from uetrust.app.cli import main
+
+    scores = texts.assign(human=labels_of(texts, 100)).rename_axis("sample").reset_index()
+    scores[["sample", "human", "close", "unsure"]].to_csv(tmp_path / "scores.csv", index=False)
+    words = ["--id", "sample", "--quality", "human", "close", "--truth", "human", "--uncertainty", "unsure"]
+    assert main(["audit", str(tmp_path / "scores.csv"), *words]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "If the 100 texts with human were drawn evenly at random from the 600, unsure has" in told
+    found = prr_from_labels(scores["human"], scores[["close"]], scores["unsure"])
+    assert f"{found.value:.3f} [{found.lo:.3f}, {found.hi:.3f}]" in told
