@@ -60,16 +60,11 @@ def serve_command(
 @command("uetrust bench --part evaluation")
 def bench_command(
     *,
-<<<<<<< HEAD
-    # What is measured. Not in all: costs puts what cards say of metrics on file, and guarantee, power and
-    # dose make the tables of heavy simulations in data/inference anew
+    # What is measured. Not in all: costs puts what cards say of metrics on file, and coverage, guarantee,
+    # power and dose make the stored tables of heavy simulations anew
     part: Literal[
-        "all", "evaluation", "models", "methods", "metrics", "costs", "guarantee", "power", "dose"
+        "all", "evaluation", "models", "methods", "metrics", "costs", "coverage", "guarantee", "power", "dose"
     ] = "all",
-=======
-    # What is measured; not in all: coverage of intervals from few labels, costs that cards of metrics say
-    part: Literal["all", "evaluation", "models", "methods", "metrics", "coverage", "costs"] = "all",
->>>>>>> af6a936 (coverage: intervals from few labels, simulated on people and bulletins)
 ):
     "Time against the published procedure, LM-Polygraph, a plain loop and packages of metrics, in one run."
     from uetrust.bench import methods as bench_methods
@@ -86,12 +81,12 @@ def bench_command(
         bench_methods.print_method_bench(bench_methods.bench_methods(), root() / "runs" / "bench_methods.csv")
     if part in ("all", "metrics"):
         bench_metrics.print_metric_bench(bench_metrics.bench_metrics(), root() / "runs" / "bench_metrics.csv")
+    if part == "costs":
+        bench_metrics.keep_costs(bench_metrics.metric_costs())
     if part == "coverage":
         from uetrust.bench.coverage import bench_coverage
 
         bench_coverage()
-    if part == "costs":
-        bench_metrics.keep_costs(bench_metrics.metric_costs())
     if part in ("guarantee", "power", "dose"):
         from uetrust.studies.inference import doses, planned, promises
 
