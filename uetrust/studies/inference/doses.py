@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['RELIABILITIES', 'LENGTH_DOSES', 'OWN_DOSES', 'DOSE_SIZES', 'doses_of', 'choice_regrets', 'dose_rows', 'metric_rows',
-           'world_doses', 'people_doses', 'store_doses', 'noise_sentence', 'bias_sentence', 'metrics_sentence',
+           'world_doses', 'people_doses', 'store_doses', 'noise_sentence', 'bias_sentence', 'real_metrics_sentence',
            'plot_doses']
 
 # %% ../../../nbs/11_studies/17_inference/03_doses.ipynb #b9a55210
@@ -210,7 +210,7 @@ def bias_sentence(
     return f"With {most['n'].iloc[0]} texts and no noise, by set: {'; '.join(parts)}, in PRR than the truth."
 
 
-def metrics_sentence(
+def real_metrics_sentence(
     doses: pd.DataFrame,  # From `dose_rows`, with the column set
     real: pd.DataFrame,  # From `metric_rows`, with the column set
 ) -> str:
