@@ -8,6 +8,7 @@ import pytest
 
 from uetrust.app.cli import main
 from uetrust.evaluation.inference.guarantee import rejection_guarantee
+from uetrust.evaluation.inference.next_labels import next_labels
 from uetrust.evaluation.inference.power import power_table
 
 
@@ -131,3 +132,20 @@ def test_the_audit_plans_the_next_study_and_promises_where_it_can(pilot, capsys)
     want = rejection_guarantee(df["label"], df["good"], 0.2, 0.05, clusters=df["article"])
     assert row["threshold"] == pytest.approx(want.threshold)
     assert "divided among 2 methods" in panels["promised_risk"]["sentence"]
+
+
+def test_next_labels_are_drawn_and_their_probabilities_kept(pilot, capsys, tmp_path):
+    df = pd.read_csv(pilot)
+    df.assign(human=df["human"].where(df.index < 60)).to_csv(pilot, index=False)
+    options = ("--metrics", "rouge", "--uncertainty", "good", "fair", "--n", 40, "--labels", "human")
+    rows = json.loads(
+        call(capsys, "next-labels", pilot, *options, "--json", "--out", tmp_path / "all.csv")[1]
+    )
+    every = pd.read_csv(tmp_path / "all.csv")
+    assert len(rows) == every["next"].sum() == 40 and len(every) == 300
+    assert [row["text"] for row in rows] == list(every["text"][every["next"]])
+    assert not every["next"].iloc[:60].any()
+    want = next_labels(df[["rouge"]], df[["good", "fair"]], 40, df["human"].where(df.index < 60))
+    np.testing.assert_allclose(every["probability"], want["probability"])
+    code, _, told = call(capsys, "next-labels", pilot, *options[:-4], "--n", 400)
+    assert code == 2 and "pilot.csv: 400 texts cannot be drawn: 300 of 300 have no label" in told

@@ -78,6 +78,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                  'uetrust/app/own_scores.py'),
                                         'uetrust.app.own_scores.guarantee_command': ( '15_app/own_scores.html#guarantee_command',
                                                                                       'uetrust/app/own_scores.py'),
+                                        'uetrust.app.own_scores.next_labels_command': ( '15_app/own_scores.html#next_labels_command',
+                                                                                        'uetrust/app/own_scores.py'),
                                         'uetrust.app.own_scores.power_command': ( '15_app/own_scores.html#power_command',
                                                                                   'uetrust/app/own_scores.py'),
                                         'uetrust.app.own_scores.prr_command': ( '15_app/own_scores.html#prr_command',
