@@ -8,9 +8,9 @@ VENV ?= .venv
 MUTANTS ?= 12
 EXTRAS ?= models,nb,lexical,test,docs
 PY := $(VENV)/bin/python
-# two notebooks at a time, unless make is told otherwise
+# two notebooks at a time, unless make is told otherwise; one where they would share a GPU
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
-MAKEFLAGS += -j2
+MAKEFLAGS += -j$(if $(wildcard /dev/nvidia0),1,2)
 endif
 COMPILE := $(VENV)/bin/uv pip compile -q --upgrade --universal --python-version 3.11 --no-annotate --no-header --generate-hashes
 RUNS := runs/$(PROFILE)
@@ -30,12 +30,16 @@ help: ## List the targets
 	@echo '  PROFILE=demo (default) or another section of settings.ini; TORCH_BACKEND=cpu or auto chooses the torch build'
 
 # a notebook that fails stops no other; the report then marks the gap, and make fails
-reproduce: ## Rebuild every table, figure, ledger and the report of PROFILE
+reproduce: $(VENV)/.ready ## Rebuild every table, figure, ledger and the report of PROFILE
+	@$(VENV)/bin/uetrust plan $(PROFILE) --check
 	+@python3 scripts/alone.py $(RUNS)/.lock $(MAKE) --no-print-directory -k $(RUNS)/report/index.html || { $(VENV)/bin/uetrust report --profile $(PROFILE); exit 1; }
 	@echo "$(RUNS)/report/index.html is up to date"
 
 test: $(VENV)/.ready ## Run all tests, notebooks included
 	$(PY) -m pytest -q -n 2 --dist worksteal tests
+
+profiles: $(VENV)/.ready ## Run every profile end to end on tiny models of the real classes (minutes)
+	$(PY) -m pytest -q -m profiles tests/test_profiles.py
 
 faults: $(VENV)/.ready ## Try every known fault through the command line, and count how it ended
 	UETRUST_FAULTS=data/faults.csv $(PY) -m pytest -q -n 2 --dist worksteal tests/test_faults.py
@@ -135,5 +139,5 @@ $(RUNS)/report/index.html: $(RUNS_OF_PROFILE)
 	@$(VENV)/bin/uetrust report --profile $(PROFILE)
 
 FORCE:
-.PHONY: help reproduce test faults mutants check setup nbs models cards docs lab bench lock clean FORCE
+.PHONY: help reproduce test profiles faults mutants check setup nbs models cards docs lab bench lock clean FORCE
 .PRECIOUS: $(NBS)/%.ipynb

@@ -200,7 +200,7 @@ def test_a_generator_is_its_section_over_the_preset(here):
     [
         ("wrong", "has no key 'sampels': did you mean 'samples'"),
         ("seen", "a server gives no token probabilities"),
-        ("elicited", "no p_true and no elicit; found .*w1"),
+        ("elicited", "no p_true and no elicit unless reader names its checkpoint; found .*w1"),
         ("passing", "no pass 'attntion'; there are conditional, "),
         ("renamed", "the pass 'own' is called 'conditional' now"),
         ("comparing", "nothing compares entailmnts; there are entailments, "),

@@ -231,7 +231,7 @@ def dose_command(
     print(f"{needs_sentence(needs, metric)}\n")
     print_table(parts, output)
 
-# %% ../../nbs/15_app/04_own_scores.ipynb #3387610b
+# %% ../../nbs/15_app/04_own_scores.ipynb #9db2d8ce
 @command("uetrust next-labels scores.csv --metrics rouge nli --uncertainty msp --n 50 --labels human")
 def next_labels_command(
     file: Path,  # Scores of all texts: .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text

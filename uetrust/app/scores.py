@@ -184,10 +184,13 @@ def mean_by(
 def _file_models(model, metrics):
     """Models for the scores of a file: named ones; those shipped when metrics are named; else the shipped NLI
     model and encoder, because the others take minutes."""
+    from uetrust.core.settings import work_dir
     from uetrust.scoring.cache import metric_models
+    from uetrust.scoring.generators import with_judge_server
 
     if model or metrics:
-        return metric_models(list(model) or ["shipped"])
+        named = metric_models(list(model) or ["shipped"])
+        return with_judge_server(named, work_dir() / "runs" / "replies.sqlite")
     shipped = metric_models(["shipped"])
     return {group: shipped[group] for group in ("nli", "embedding", "bertscore")}
 

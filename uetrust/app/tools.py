@@ -60,10 +60,22 @@ def serve_command(
 @command("uetrust bench --part evaluation")
 def bench_command(
     *,
-    # What is measured. Not in all: costs puts what cards say of metrics on file, and coverage, guarantee,
-    # power and dose make the stored tables of heavy simulations anew
+    # What is measured. Not in all: costs and growth put what cards say of metrics, and the growth of PRR to
+    # a hundred million rows, on file, and coverage, guarantee, power and dose make the stored tables of heavy
+    # simulations anew
     part: Literal[
-        "all", "evaluation", "models", "methods", "metrics", "costs", "coverage", "guarantee", "power", "dose"
+        "all",
+        "evaluation",
+        "models",
+        "methods",
+        "stages",
+        "metrics",
+        "costs",
+        "growth",
+        "coverage",
+        "guarantee",
+        "power",
+        "dose",
     ] = "all",
 ):
     "Time against the published procedure, LM-Polygraph, a plain loop and packages of metrics, in one run."
@@ -77,6 +89,16 @@ def bench_command(
         print_evaluation_bench(bench_evaluation())
     if part in ("all", "models"):
         bench_shipped_models(root() / "data" / "models")
+    if part in ("all", "stages"):
+        from uetrust.bench.stages import stage_times
+
+        for name in ("tiny-bart", "tiny-t5", "tiny-llama"):
+            print(f"{name}: cost model against measured stages")
+            print(stage_times(name).round(4).to_string(index=False))
+    if part == "growth":
+        from uetrust.bench.streaming import keep_stream_growth, stream_growth
+
+        print(f"ok {keep_stream_growth(stream_growth())}")
     if part in ("all", "methods"):
         bench_methods.print_method_bench(bench_methods.bench_methods(), root() / "runs" / "bench_methods.csv")
     if part in ("all", "metrics"):

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['RECORDED_LIBRARIES', 'canonical_json', 'value_digest', 'library_versions', 'content_provenance',
-           'provenance_differences', 'BadShard', 'save_shard', 'shard_provenance', 'load_shard', 'Store', 'lock_folder']
+           'provenance_differences', 'BadShard', 'save_shard', 'shard_provenance', 'load_shard', 'Store', 'lock_folder',
+           'share_folder']
 
 # %% ../../nbs/01_core/06_store.ipynb #63e5c741
 import hashlib
@@ -261,10 +262,15 @@ class Store:
         for path in [self.json, *Path(self.folder).glob("*.parquet")]:
             path.unlink(missing_ok=True)
 
+    def shard_count(self) -> int:
+        "Number of shards of the finished folder, by its JSON file."
+        manifest = self.manifest()
+        return -(-manifest["n"] // manifest["size"])
+
     def names(self) -> list:  # All shards, in order
         "Names of the shards of a finished folder; a missing or foreign shard raises."
         manifest = self.manifest()
-        names = [f"{i:05d}.parquet" for i in range(-(-manifest["n"] // manifest["size"]))]
+        names = [f"{i:05d}.parquet" for i in range(self.shard_count())]
         existing = {path.name for path in Path(self.folder).glob("*.parquet") if path.name[0] != "."}
         if foreign := sorted(existing - set(names)):
             raise BadShard(
@@ -355,4 +361,21 @@ def lock_folder(
         yield
     finally:
         (folder / LOCK).unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+@contextmanager
+def share_folder(
+    folder,  # A folder that several workers fill; made when it is not there
+):
+    "Shared lock of a folder: several workers at a time, and nobody who holds it alone (`lock_folder`)."
+    import fcntl
+
+    path = Path(folder) / LOCK
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
         os.close(descriptor)

@@ -47,12 +47,19 @@ def _public(name, split):  # All samples of a split
     from uetrust.data import loaders, summarization
 
     if name == "tofueval":
-        df = loaders.tofueval_dialogues().query("split==@split")
+        df = loaders.tofueval_dialogues()
+        df = df if split == "all" else df.query("split==@split")
+        df = df.assign(reference=df["doc_id"].map(_first_key_points(loaders.tofueval_key_points())))
     elif name == "cnndm":
         df = summarization.cnndm(split)
     else:
         df = getattr(loaders, name)(split)
     return df.rename(columns=PUBLIC_DATASETS[name]).reset_index(drop=True)
+
+
+def _first_key_points(points):  # Dialogue -> key points of its first topic that has any, as one text
+    given = points[points["key_points"].map(len) > 0].drop_duplicates("doc_id").set_index("doc_id")
+    return given["key_points"].map(" ".join)
 
 
 def _annotated(split):  # E-mails with all their subjects

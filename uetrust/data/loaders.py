@@ -7,12 +7,14 @@ __all__ = ['FRANK_ERRORS', 'FRANK_METRICS', 'FRANK_SYSTEMS', 'SUMMEVAL_QUALITIES
            'TOFU_ERRORS', 'TOFU_SUMMARY', 'TOFU_ROWS', 'GPT_STUDY_SYSTEMS', 'QAGS_ROWS', 'HUB_ROWS', 'CONTENT_SHA256',
            'BadData', 'check_table', 'frank', 'summeval', 'ice', 'undo_sort', 'realign_unieval', 'identical_summaries',
            'tofueval', 'tofueval_ratios', 'ice_gpt_study', 'qags_predictions', 'load_from_hub', 'hub_split',
-           'records_sha256', 'aeslc', 'xsum', 'tofueval_dialogues']
+           'records_sha256', 'aeslc', 'xsum', 'tofueval_key_points', 'tofueval_dialogues']
 
 # %% ../../nbs/02_data/02_loaders.ipynb #0e6aa812
+import ast
 import hashlib
 import json
 import os
+import re
 from functools import partial
 
 import numpy as np
@@ -587,6 +589,22 @@ def _meetingbank(name, wanted):  # doc_id -> dialogue
     if missing := {"meeting_id", "source"} - set(df):
         raise _bad(name, f"columns {sorted(missing)}", f"none; it has {list(df)}", "all of them")
     return df[df["meeting_id"].isin(wanted)].set_index("meeting_id")["source"].to_dict()
+
+
+def tofueval_key_points() -> pd.DataFrame:  # doc_id, topic, key_points: lists of sentences
+    "TofuEval: what people wrote down as the key points of every topic of a dialogue."
+    files = [f"tofueval/{domain}_completeness_final.csv" for domain in ("mediasum", "meetingbank")]
+    parts = [pd.read_csv(fetch_file(name))[["doc_id", "topic", "key_points"]] for name in files]
+    df = pd.concat(parts, ignore_index=True)
+    return df.assign(key_points=[_points(text) for text in df["key_points"]])
+
+
+def _points(text):  # '["1. It is late."]' to ['It is late.']; one topic has none
+    return [] if pd.isna(text) else [_without_number(point) for point in ast.literal_eval(text)]
+
+
+def _without_number(point):  # '2. It is late.' to 'It is late.'
+    return re.sub(r"^\s*\d+\.\s*", "", str(point)).strip()
 
 
 def tofueval_dialogues() -> pd.DataFrame:  # 100 rows: doc_id, domain, split, source

@@ -136,7 +136,7 @@ class EndpointRequest(NamedTuple):
     def most_tokens(self):
         "The most tokens the request can cost: prompt, text."
         names = ("max_completion_tokens", "max_tokens")
-        limit = next(value for name in names if (value := self.body.get(name)))
+        limit = next((value for name in names if (value := self.body.get(name))), 0)
         # A token has at least one byte; a chat template adds some
         return len(canonical_json(self.body).encode()) + 256, self.n * limit
 
@@ -287,13 +287,25 @@ def _checked_usage(usage):
     return {name: n for name, n in counted.items() if type(n) is int and 0 <= n < _MOST_COUNTED}
 
 
+def _cohere_completion(reply):  # A reply of Cohere's generate endpoint as a completion; another as it is
+    if "choices" in reply or "generations" not in reply:
+        return reply
+    choices = []
+    for generation in reply["generations"]:
+        likelihoods = generation.get("token_likelihoods") or []
+        tokens = [entry["token"] for entry in likelihoods]
+        found = dict(tokens=tokens, token_logprobs=[entry.get("likelihood") for entry in likelihoods])
+        choices.append(dict(text=generation.get("text") or "", logprobs=found))
+    return dict(choices=choices, usage=dict(prompt_tokens=len(choices[0]["logprobs"]["tokens"])))
+
+
 def checked_reply(
     raw: str,  # As the server sent it
     chat: bool,  # Of /chat/completions, else of /completions
 ) -> dict:  # choices and usage in a form that can be computed with
     "Completion in a raw reply; a `ValueError` says why there is none."
     try:
-        reply = json.loads(raw)
+        reply = _cohere_completion(json.loads(raw))
         choices = [_checked_choice(choice, i, chat) for i, choice in enumerate(reply["choices"])]
     except UnicodeEncodeError:
         raise ValueError("the content of the reply is no text: it holds half a character") from None

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['NULL_HALF_WIDTH', 'FIGURE_SHUFFLES', 'FIGURE_OBSERVATIONS', 'STANDING', 'table_with_means', 'table_cells',
            'table_rank_intervals', 'table_title', 'table_conclusion', 'save_table', 'significance_foot',
-           'shuffled_count', 'figure_agreement', 'save_agreement', 'setting_figures', 'claim_standing', 'save_page']
+           'shuffled_count', 'figure_agreement', 'save_agreement', 'save_correlations', 'setting_figures',
+           'claim_standing', 'save_page']
 
 # %% ../../nbs/12_report/02_chapters.ipynb #f52e947b
 import json
@@ -27,6 +28,7 @@ from uetrust.evaluation.agreement import (
 from ..evaluation.multiple import holm, null_tests
 from ..evaluation.shuffled import shuffled_agreement
 from uetrust.papers.he2024.published import (
+    CorrelationFigure,
     check_printed_means,
     correlation_figures,
     figure_table,
@@ -198,7 +200,17 @@ def save_agreement(
     reading: str = "primary",  # As in `figure_table`
 ) -> pd.DataFrame:  # The numbers, as from `figure_agreement`
     "Write figNN.csv, figNN.svg and figNN.png, with significance and what n allows."
-    figure, table = figure_table(fig, reading), f"T{correlation_figures().loc[fig, 'source_table']}"
+    return save_correlations(fig, figure_table(fig, reading), out)
+
+
+def save_correlations(
+    fig: int,  # Number of the figure, 3 to 41
+    figure: CorrelationFigure,  # The numbers behind it
+    out,  # Folder for figures
+    note: str = "",  # Below the title
+) -> pd.DataFrame:  # The numbers, as from `figure_agreement`
+    "Write figNN.csv, figNN.svg and figNN.png of the numbers behind a figure."
+    table = f"T{correlation_figures().loc[fig, 'source_table']}"
     over = FIGURE_OBSERVATIONS[figure.between][table_settings()["kind"][table]]
     tidy = figure_agreement(figure.table, figure.between, over)
     labels = list(figure.table.index if figure.between == "rows" else figure.table.columns)
@@ -209,7 +221,7 @@ def save_agreement(
         order=list(order),
         names={label: short_metric_name(label) for label in known},
         dims={label: metric_dimension(label) for label in known},
-        title=_figure_title(fig, figure, table),
+        title=_figure_title(fig, figure, table) + (f"\n{note}" if note else ""),
         foot=significance_foot(tidy, over),
     )
     save_csv(tidy, Path(out) / f"{figure.stem}.csv")

@@ -19,6 +19,7 @@ from ..core.scores import score_table
 from ..core.settings import resolve_checkpoint
 from ..core.store import library_versions, load_shard, save_shard, shard_provenance, value_digest
 from ..generation.bank import read_bank
+from .judges import JudgeServer
 from .methods import required_inputs
 from .metrics import compute_metrics, metric_names, model_key
 from .providers import PROVIDER_OF, shipped_models
@@ -152,9 +153,13 @@ def cached_metrics(
     "Quality metrics of texts; those on file are read, the others computed."
     groups = metrics_by_model(metric_names(metrics), models)
     same = dict(texts=texts.to_dict("list"), code=code_hash(), made_with=library_versions())
-    weights = {path: weights_hash(path) for used in groups for model in used for path in model if path}
+    servers = [used for used in groups if any(isinstance(model[0], JudgeServer) for model in used)]
+    paths = {path for used in groups if used not in servers for model in used for path in model if path}
+    weights = {path: weights_hash(path) for path in paths}
 
     def cached(names, used):
+        if used in servers:  # Its replies are kept, and those that are missing are asked for again
+            return compute_metrics(texts, models, names, progress, **kw)
         about = same | dict(
             names=names, weights=[[weights[path] for path in model if path] for model in used]
         )

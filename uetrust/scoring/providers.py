@@ -154,14 +154,25 @@ def _unieval_answers(name, dims, prefix=""):
 
 # %% ../../nbs/09_scoring/03_providers.ipynb #d50be9cc
 def _judge_answers(model, inputs, wanted, head=None, **kw):
-    from uetrust.scoring.judges import local_judge_statistics
+    from uetrust.scoring.judges import JudgeServer, local_judge_statistics, server_judge_statistics
 
+    texts = {text: inputs[text] for text in TEXT_COLUMNS if text in inputs}
+    if isinstance(model, JudgeServer):
+        return server_judge_statistics(model, wanted, texts)
     return local_judge_statistics(
         model,
         wanted,
-        {text: inputs[text] for text in TEXT_COLUMNS if text in inputs},
+        texts,
         own=Path(head).read_text(encoding="utf-8").strip() if head else "",
         **kw,
+    )
+
+
+def _echoed(model, inputs, wanted, **kw):
+    from uetrust.scoring.judges import server_echo_statistics
+
+    return server_echo_statistics(
+        model, wanted, {text: inputs[text] for text in TEXT_COLUMNS if text in inputs}
     )
 
 
@@ -505,6 +516,11 @@ PROVIDERS = dict(  # Group of statistics -> how they are computed
     t5=_log_probabilities("t5", _DIRECTIONS),
     gpt=_log_probabilities("gpt", _DIRECTIONS, template=True, **GPT_LAYOUT),
     flan=_log_probabilities("flan", "source_hypothesis reference_hypothesis", template=True),
+    echo=StatProvider(
+        _by_text(source="echo_logp_source_hypothesis", reference="echo_logp_reference_hypothesis"),
+        _echoed,
+        takes_reference_lists=True,
+    ),
     fflm=StatProvider(
         _by_text(source="fflm_s2s fflm_lm fflm_prefix fflm_s2s_doc fflm_lm_doc"), _fflm_probabilities
     ),

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from ..core.registry import load_scores, reg
@@ -29,7 +30,7 @@ from ..evaluation.prr import prr_table
 from ..generation.bank import read_bank
 from ..scoring.cache import cached_metrics_of_bank, greedy_texts
 from ..scoring.cache import metric_models as metric_models
-from ..scoring.generators import BankPlan, bank_plan
+from ..scoring.generators import BankPlan, bank_plan, with_judge_server
 from ..scoring.methods import score_generations, write_scores
 from ..scoring.pipeline import run_pipeline
 from uetrust.studies.cross import (
@@ -104,7 +105,8 @@ def score_metrics(
     models_named: str,
 ) -> pd.DataFrame:  # As from `uetrust.scoring.cache.cached_metrics_of_bank`
     "Scores of the greedy texts by every quality metric whose model is given."
-    models = metric_models((models_named or "").split())
+    replies = plan.folder / "quality" / "replies.sqlite"
+    models = with_judge_server(metric_models((models_named or "").split()), replies)
     return cached_metrics_of_bank(plan.folder, load_samples(plan.data), models, progress=False)
 
 
@@ -196,6 +198,8 @@ class CrossScores(NamedTuple):
     uncertainty: pd.DataFrame  # The same texts x methods
     dims: dict  # Metric -> what it judges, without the truth
     left_out: pd.DataFrame  # kind ('method' or 'metric'), name, why
+    # Qualities and uncertainties that some texts lack, and that order the others
+    gapped: tuple[pd.DataFrame, pd.DataFrame] = (pd.DataFrame(), pd.DataFrame())
 
     @property
     def has_truth(self):
@@ -223,7 +227,16 @@ def paired_scores(
     rows = [("method", *pair) for pair in no_method.items()]
     rows += [("metric", *pair) for pair in no_metric.items()]
     left_out = pd.DataFrame(rows, columns=["kind", "name", "why"])
-    return CrossScores(quality, uncertainty, dims, left_out)
+    gapped = _gapped(oriented_metrics(metrics, reg).reindex(uncertainty.index)), _gapped(wide_table(methods))
+    return CrossScores(quality, uncertainty, dims, left_out, gapped)
+
+
+def _gapped(table):  # Columns that some texts lack, and that order the others
+    return table[[name for name in table if table[name].isna().any() and _orders(table[name])]]
+
+
+def _orders(values):  # Whether a score, gaps aside, orders texts
+    return not np.isinf(values).any() and values.nunique() > 1
 
 
 def cross_scores(
@@ -249,8 +262,15 @@ def output_lengths(
 def cross_prr(
     scores: CrossScores,  # Of one bank
 ) -> pd.DataFrame:  # As from `prr_table`, one row per method and metric
-    "PRR of every method under every metric."
-    return prr_table(scores.quality, scores.uncertainty, adjust="bh")
+    "PRR of every method under every metric; then that of scores with gaps, over the texts that have both."
+    quality, uncertainty = scores.gapped
+    parts = [
+        (scores.quality, scores.uncertainty),
+        (quality, scores.uncertainty),
+        (scores.quality, uncertainty),
+    ]
+    parts = [pair for pair in [*parts, scores.gapped] if all(table.shape[1] for table in pair)]
+    return pd.concat([prr_table(*pair, adjust="bh") for pair in parts], ignore_index=True)
 
 
 def prr_matrix(

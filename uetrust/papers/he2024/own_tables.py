@@ -132,7 +132,9 @@ def read_results(
     def result(bank):
         lacks = reasons(f"methods--{bank}_missing", "lacks") | reasons(f"quality--{bank}_missing", "lacks")
         left = reasons(f"cross--{bank}_left_out", "why")
-        return BankResult(pd.read_csv(folder / f"cross--{bank}_prr.csv"), left, lacks)
+        prr = pd.read_csv(folder / f"cross--{bank}_prr.csv")
+        scored = {*prr["method"], *prr["metric"]}  # With gaps too, over the texts that have both
+        return BankResult(prr, {name: why for name, why in left.items() if name not in scored}, lacks)
 
     finished = [bank for bank in dict.fromkeys(banks) if (folder / f"cross--{bank}_prr.csv").exists()]
     return {bank: result(bank) for bank in finished}

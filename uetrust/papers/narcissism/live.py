@@ -7,6 +7,8 @@ __all__ = ['EVALUATOR_FORMS', 'evaluator_of', 'generated_summaries', 'score_pane
            'evaluator_table', 'family_effects', 'human_scored_summaries', 'human_correlations']
 
 # %% ../../../nbs/10_papers/02_narcissism/02_live.ipynb #fbe518b7
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
@@ -33,7 +35,7 @@ from uetrust.papers.narcissism.bias import (
     standardised_scores,
 )
 from ...scoring.cache import cached_metrics, greedy_texts
-from ...scoring.generators import GeneratorSettings
+from ...scoring.generators import JUDGE_SERVER, GeneratorSettings, with_judge_server
 
 # %% ../../../nbs/10_papers/02_narcissism/02_live.ipynb #b71eed85
 EVALUATOR_FORMS = ("reference-free", "reference-based")
@@ -46,7 +48,13 @@ def evaluator_of(
     if generator.name in NARCISSISM_MODELS:
         return NARCISSISM_MODELS[generator.name]
     return (
-        NarcissismModel(generator.model, generator.likelihood, "", "", *FAMILY_SCORES[generator.likelihood])
+        NarcissismModel(
+            f"{JUDGE_SERVER}{generator.name}" if generator.likelihood == "API" else generator.model,
+            generator.likelihood,
+            "",
+            "",
+            *FAMILY_SCORES[generator.likelihood],
+        )
         if generator.likelihood
         else None
     )
@@ -77,6 +85,7 @@ def _scores_by(evaluator, texts, folder, progress):  # Texts x forms
         if column in given
     }
     models = {evaluator.statistic_prefix: resolve_checkpoint(evaluator.checkpoint)}
+    models = with_judge_server(models, Path(folder) / "replies.sqlite")
     table = cached_metrics(folder, rows, models, list(forms), progress)
     return wide_table(table).rename(columns=forms).loc[rows["id"]].set_axis(texts.index)
 

@@ -1,0 +1,140 @@
+"""Several workers fill one bank: jobs of an array, and tasks of a Ray cluster of which one is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_fill import INI, files
+from test_generate import SAMPLES
+from test_readings import encoder, framed
+
+from uetrust.app.cli import main
+from uetrust.core import settings as s
+from uetrust.core.store import Store
+from uetrust.scoring import engine
+from uetrust.scoring.engine import run_with_ray, slurm_lines
+from uetrust.scoring.pipeline import clear_bank, run_pipeline
+
+BANK = "toy--writer"
+FILL = ["fill", BANK, "--profile", "small"]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    "A folder that looks like a checkout; the bank has six shards of two sources"
+    d = tmp_path_factory.mktemp("project")
+    (d / "nbs").mkdir()
+    ini = INI.replace("model = models/bart\nsamples = 3", "model = models/bart\nshard = 2\nsamples = 3", 1)
+    many = ini.index("passes = "), ini.index("p_true = ")
+    (d / "settings.ini").write_text(ini[: many[0]] + "passes = conditional hidden\n" + ini[many[1] :])
+    for name, m in (("bart", framed("bart")), ("encoder", encoder())):
+        m.model.save_pretrained(d / "models" / name)
+        m.tokenizer.save_pretrained(d / "models" / name)
+    SAMPLES[:12].to_json(d / "toy.jsonl", orient="records", lines=True)
+    SAMPLES[12:].assign(reference="w3 w4").to_json(d / "train.jsonl", orient="records", lines=True)
+    return d
+
+
+@pytest.fixture
+def here(project, monkeypatch):
+    monkeypatch.chdir(project)
+    for cached in (s.root, s._read):
+        cached.cache_clear()
+    yield project
+    monkeypatch.undo()
+    for cached in (s.root, s._read):
+        cached.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(project):
+    "All files of a run by one process"
+    run = f"from uetrust.app.cli import main; raise SystemExit(main({FILL}))"
+    subprocess.run([sys.executable, "-c", run], cwd=project, check=True)
+    return files(project / "runs" / "small" / "banks" / BANK)
+
+
+@pytest.fixture
+def emptied(here):
+    folder = here / "runs" / "small" / "banks" / BANK
+    clear_bank(folder)
+    return folder
+
+
+def test_jobs_of_an_array_leave_the_same_bytes_as_one_process(undisturbed, emptied, capsys):
+    assert main([*FILL, "--stages", "texts", "--worker", "1/2"]) == 0
+    assert main([*FILL, "--stages", "passes", "--worker", "1/2"]) == 2
+    assert (
+        "stage passes begins when all shards before it are there; missing are texts"
+        in capsys.readouterr().err
+    )
+    for stage in ("texts", "passes", "comparisons"):
+        for worker in ("0/2", "1/2"):
+            assert main([*FILL, "--stages", stage, "--worker", worker]) == 0
+    assert files(emptied) == undisturbed
+
+
+@pytest.mark.parametrize("worker", ["2/2", "1", "a/b", "-1/2"])
+def test_a_worker_that_cannot_be_is_refused(here, worker, capsys):
+    assert main([*FILL, f"--worker={worker}"]) == 2
+    assert "--worker is i/n with i from 0 to n - 1" in capsys.readouterr().err
+
+
+def test_a_worker_never_starts_anew(emptied):
+    with pytest.raises(ValueError, match="one worker of several cannot start anew"):
+        run_pipeline("small", BANK, resume=False, worker=(0, 2))
+
+
+def test_arrays_wait_for_the_stage_before():
+    lines = slurm_lines("paper", "xsum--gpt", 4)
+    assert [line.partition("=")[0] for line in lines] == ["texts", "passes", "comparisons"]
+    assert all("--array=0-3" in line for line in lines)
+    assert ["afterok" in line for line in lines] == [False, True, True]
+
+
+def killed_once(folder, profile, name, stage, worker, where):
+    "A slice whose process is killed the first time, when it has written a shard"
+    mark = Path(os.environ["KILLED"])
+    if stage == "passes" and not mark.exists():
+        mark.touch()
+        fill = Store.fill
+
+        def dies(store, sizes, left, make, *more, **kw):
+            def write(shard):
+                make(shard)
+                os.kill(os.getpid(), signal.SIGKILL)
+
+            return fill(store, sizes, left, write, *more, **kw)
+
+        Store.fill = dies
+    return engine.run_slice(folder, profile, name, stage, worker, where)
+
+
+def test_a_killed_worker_of_ray_is_replaced_and_the_bytes_are_the_same(
+    undisturbed,
+    emptied,
+    monkeypatch,
+    tmp_path,
+):
+    cloudpickle = pytest.importorskip("ray", reason="the extra ray is not installed").cloudpickle
+    mark = tmp_path / "killed"
+    monkeypatch.setenv("KILLED", str(mark))
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    monkeypatch.setattr(engine, "_slice", killed_once)
+    folder = run_with_ray("small", BANK, workers=2)
+    assert mark.exists(), "one worker was killed"
+    assert files(folder) == undisturbed
+
+
+def test_the_engine_and_a_share_exclude_each_other(here, capsys):
+    assert main([*FILL, "--engine", "ray", "--worker", "0/2"]) == 2
+    assert "leave one of the two out" in capsys.readouterr().err
+
+
+def test_without_ray_the_remedy_is_named(here, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert main([*FILL, "--engine", "ray"]) == 2
+    assert "pip install 'uetrust[ray]'" in capsys.readouterr().err

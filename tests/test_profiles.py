@@ -1,0 +1,147 @@
+"""Every profile end to end, on stand-ins of the real classes: banks, scores, pages, tables.
+
+Run by `make profiles`, because it takes minutes. Nothing of a profile is left out but its sizes: the
+checkpoints are tiny models of the transformers classes that the profile names, the datasets are files of
+bulletins, and every server is a local one.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+from stand_ins import replaced, save_stand_ins
+
+from uetrust.app.notebooks import profile_jobs
+from uetrust.core import settings as s
+from uetrust.data.bulletins import bulletins
+from uetrust.generation.serve import running_server
+from uetrust.models.load import load_model
+
+pytestmark = pytest.mark.profiles
+
+TEXTS = 8
+
+
+def written_sources(folder):
+    "Files of bulletins in the place of every dataset"
+    folder.mkdir()
+    for split, n in (("test", TEXTS), ("train", TEXTS)):
+        table = bulletins(split, n)[["id", "source", "reference"]]
+        table.to_json(folder / f"{split}.jsonl", orient="records", lines=True)
+
+
+def small_settings(text, folder, url):
+    "settings.ini with other sizes, datasets and servers; everything else stays"
+    lines, section = [], ""
+    for line in text.splitlines():
+        section = line if line.startswith("[") else section
+        key = line.partition(" =")[0]
+        if section.startswith("[dataset.") and key in ("data", "train", "background"):
+            split = "test" if key == "data" else "train"
+            line = f"{key} = {folder / f'{split}.jsonl'}"
+        if key == "endpoint":
+            line = f"endpoint = {url}"
+        if key in ("key_env", "price_in", "price_out", "budget"):
+            line = f"{key} ="
+        if key == "items" and section.startswith("[profile."):
+            line = f"items = {TEXTS}"
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    "A project whose settings.ini is ours, with stand-ins"
+    d = tmp_path_factory.mktemp("project")
+    written_sources(d / "sources")
+    root = s.root()
+    for name in ("nbs", "data"):
+        (d / name).symlink_to(root / name)
+    names = save_stand_ins(d / "models")
+    judge = load_model(str(root / "data" / "models" / "tiny-llama"))
+    with running_server(judge, "stand-in") as url:
+        text = small_settings(replaced((root / "settings.ini").read_text(), names), d / "sources", url)
+        text = text.replace("model = gpt-3.5-turbo", "model = stand-in").replace(
+            "model = " + names["meta-llama/Llama-2-7b-chat-hf"] + "\npreset", "model = LLAMA\npreset"
+        )
+        text = text.replace("model = LLAMA", "model = " + names["meta-llama/Llama-2-7b-chat-hf"])
+        (d / "settings.ini").write_text(text)
+        yield d
+
+
+@pytest.fixture
+def here(project, monkeypatch):
+    monkeypatch.chdir(project)
+    for cached in (s.root, s._read):
+        cached.cache_clear()
+    yield project
+    monkeypatch.undo()
+    for cached in (s.root, s._read):
+        cached.cache_clear()
+
+
+def executed(job, profile):
+    "Cells of a page of a profile, run in this process with its parameters"
+    import matplotlib.pyplot as plt
+
+    known, code = s.profile(profile), []
+    for cell in json.loads(Path(job.notebook).read_text())["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        code.append("".join(cell["source"]))
+        if "parameters" in cell["metadata"].get("tags", []):
+            names = {}
+            exec(code[-1], names)
+            given = {name: _typed(known[name], default) for name, default in names.items() if name in known}
+            given |= dict(profile=profile) | job.values
+            code.append("\n".join(f"{name} = {value!r}" for name, value in given.items()))
+    names = {"__name__": "page"}
+    for i, cell in enumerate(code):
+        exec(compile(cell, f"{job.notebook}, code cell {i}", "exec"), names)
+    plt.close("all")
+    return names
+
+
+def _typed(text, default):
+    from uetrust.app.notebooks import typed_values
+
+    return typed_values([f"x={text}"])["x"] if not isinstance(default, str) else text
+
+
+def test_paper_fills_all_cells_of_tables_3_to_9(here, tmp_path):
+    from uetrust.papers.he2024.own_tables import PAPER_MODELS, bank_of_table, compare_with_print, read_results
+    from uetrust.report.export import export_run
+    from uetrust.studies.inputs import page_inputs
+
+    banks = page_inputs("paper", s.profile_settings("paper").banks)
+    assert len(banks) == 7
+    results = read_results(s.out_dir("paper"), bank_of_table(PAPER_MODELS))
+    cells, cover = compare_with_print(results)
+    names = cells.drop_duplicates(["table", "row"])
+    assert names["row"].nunique() == 31 and cover["printed"].sum() == 960
+    constant = (
+        cover["printed"].sum() - cover["compared"].sum()
+    )  # Scores of random models may be the same for all
+    assert constant <= 0.6 * 960, cover
+    folder = export_run("paper", tmp_path / "out", figures=False)
+    assert len(list((folder / "tables").glob("table*_beside.csv"))) == 7
+
+
+OTHERS = {  # Profile -> parameters that take bulletins in the place of files of other people
+    "ice": dict(ice_texts="bulletin:test:12", ice_k="0 1", ice_sets=1, ice_held=2, ice_judged=4),
+    "fflm": dict(fflm_detection="bulletin:6", fflm_rating="bulletin:6", complete=False),
+    "people-read": dict(read_sets="bulletin", read_items=8),
+}
+
+
+@pytest.mark.parametrize("profile", OTHERS)
+def test_a_study_of_another_paper_runs(here, profile, monkeypatch):
+    known = s.profile(profile)
+    changed = {name: value for name, value in OTHERS[profile].items()}
+    monkeypatch.setattr(s, "profile", lambda name="demo": known | {k: str(v) for k, v in changed.items()})
+    jobs = profile_jobs(profile)
+    assert jobs
+    for job in jobs:
+        job.values.update({name: value for name, value in changed.items()})
+        names = executed(job, profile)
+        assert list(s.out_dir(profile).rglob("*.csv")), names["page"].name
