@@ -34,7 +34,7 @@ APP = App(
     help_format="plaintext",
     help_epilogue="example: uetrust prr scores.csv --quality rouge --uncertainty msp entropy",
     version=f"uetrust {__version__}",
-    default_parameter=Parameter(negative=(), show_default=_shown_default),
+    default_parameter=Parameter(negative=(), allow_repeating=True, show_default=_shown_default),
     suppress_keyboard_interrupt=False,
 )
 EXAMPLES = {}  # Name of a subcommand -> its example
