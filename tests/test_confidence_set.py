@@ -8,12 +8,17 @@ from uetrust.evaluation.inference.confidence_set import (
     comparisons_with_best,
     confidence_set,
     jackknife_covariance,
+    sets_sentence,
+    sets_summary,
     shrunken_values,
     simulated_levels,
+    winners_table,
 )
 from uetrust.evaluation.prr import prr, prr_difference
+from uetrust.studies.inference.people_orders import best_by_people
 from uetrust.studies.methods import prr_by_method
 from uetrust.studies.sentences import best_method_sentence
+from uetrust.studies.translations import JudgedTranslations
 
 
 def methods(n=240, noises=(1.0, 1.2, 5.0), seed=0, documents=0):
@@ -91,3 +96,30 @@ def test_a_ranking_names_who_cannot_be_told_from_its_winner():
     assert set(table.loc[table["in_set"], "method"]) <= {"msp", "mte"} and table["in_set"].any()
     said = best_method_sentence(table)
     assert "of 3 cannot be told from it" in said or "no other of the 3 methods" in said
+
+
+def judged_by_people():
+    quality, uncertainty, _ = methods(noises=(1.0, 1.0, 5.0))
+    scores = uncertainty.rename(columns=dict(a="msp", b="perplexity", c="min_token")).assign(
+        token_count=-quality
+    )
+    documents = pd.Series(np.arange(240) // 4)
+    return JudgedTranslations("xx-en", quality.to_frame("da_z"), scores, documents, {})
+
+
+def test_translations_are_ranked_by_people_on_few_and_all_sentences():
+    one = judged_by_people()
+    winners = winners_table(best_by_people({"xx-en": one, "yy-en": one}, texts=40, splits=4))
+    assert winners["n"].tolist() == [40, 240, 40, 240] and set(winners["methods"]) == {3}
+    row, best = winners.iloc[1], one.uncertainty[winners["winner"][1]]
+    want = prr(one.quality["da_z"], best, clusters=one.documents)
+    assert (row["prr"], (row["hi"] - row["lo"]) / 3.92) == pytest.approx((want.value, want.se))
+    assert f"95 % interval {row['lo']:.3f} to {row['hi']:.3f}" in sets_sentence(winners)[1]
+
+
+def test_the_summary_says_what_more_texts_change():
+    rows = dict(name=["a", "a", "b", "b"], n=[300, 2000] * 2, methods=7, winner=["x", "y", "z", "z"])
+    said = sets_summary(pd.DataFrame(rows).assign(in_set=[7, 2, 4, 3]))
+    assert "with 300 texts 4 to 7 methods" in said and "with 2,000 texts 2 to 3" in said
+    assert said.endswith("in 1 of 2.") and "2 rankings of 7 methods" in said
+    assert sets_summary(winners_table({})) == "" and sets_sentence(winners_table({})) == []

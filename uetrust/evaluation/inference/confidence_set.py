@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['jackknife_covariance', 'model_confidence_set', 'comparisons_with_best', 'shrunken_values', 'BestMethods',
-           'cannot_be_told', 'confidence_set', 'winners_table', 'sets_sentence', 'simulated_levels']
+           'cannot_be_told', 'confidence_set', 'winners_table', 'sets_sentence', 'sets_summary', 'simulated_levels']
 
 # %% ../../../nbs/08_evaluation/14_inference/06_confidence_set.ipynb #bb6256b0
 from typing import NamedTuple
@@ -204,16 +204,18 @@ def _compared(names, values, left_out, level, seed):  # Table of `BestMethods`
 # %% ../../../nbs/08_evaluation/14_inference/06_confidence_set.ipynb #30f38487
 def winners_table(
     found: dict,  # (name, texts) -> `BestMethods`
-    # name, n, methods, winner, prr, se, shrunken, held_out, in_set (methods that cannot be told from it)
+    # name, n, methods, winner, prr, se, lo, hi (95 %), shrunken, held_out, in_set (methods that cannot be
+    # told from it, and itself)
 ) -> pd.DataFrame:
     "One row per ranking: its winner, what its lead is worth, and how many methods cannot be told from it."
     rows = []
     for (name, _), one in found.items():
         first = one.table.iloc[0]
         row = dict(name=name, n=one.n, methods=len(one.table), winner=first["method"], prr=first["value"])
-        worth = dict(se=first["se"], shrunken=first["shrunken"], held_out=one.held_out)
-        rows.append(row | worth | dict(in_set=len(one.best)))
-    return pd.DataFrame(rows)
+        row |= dict(se=first["se"], lo=row["prr"] - 1.96 * first["se"], hi=row["prr"] + 1.96 * first["se"])
+        rows.append(row | dict(shrunken=first["shrunken"], held_out=one.held_out, in_set=len(one.best)))
+    columns = "name n methods winner prr se lo hi shrunken held_out in_set"
+    return pd.DataFrame(rows, columns=columns.split())
 
 
 def sets_sentence(
@@ -221,11 +223,34 @@ def sets_sentence(
 ) -> list:  # One sentence per row
     "How many methods cannot be told from each winner, and what its lead is worth."
     return [
-        f"{row.name_}, n = {row.n:,}: {row.winner} is first of {row.methods} with PRR {row.prr:.3f} (se "
-        f"{row.se:.3f}); {row.in_set - 1} others cannot be told from it. Shrunken it has {row.shrunken:.3f}, "
-        f"and a method chosen on half of the texts has {row.held_out:.3f} on the other half."
+        f"{row.name_}, n = {row.n:,}: {row.winner} is first of {row.methods} with PRR {row.prr:.3f} (95 % "
+        f"interval {row.lo:.3f} to {row.hi:.3f}); {row.in_set - 1} other{'s' * (row.in_set != 2)} cannot be "
+        f"told from it. Shrunken it has {row.shrunken:.3f}, and a method chosen on half of the texts has "
+        f"{row.held_out:.3f} on the other half."
         for row in winners.rename(columns=dict(name="name_")).itertuples()
     ]
+
+
+def _whole_range(numbers):
+    low, high = numbers.min(), numbers.max()
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def sets_summary(
+    winners: pd.DataFrame,  # From `winners_table`, with a small and a large number of texts for each name
+) -> str:  # '' without rankings
+    "What more texts change: how many methods are in the sets, and whether the same one is first."
+    if not len(winners):
+        return ""
+    by_name = winners.groupby("name")["n"]
+    few, all_ = winners.loc[by_name.idxmin()], winners.loc[by_name.idxmax()]
+    same = (few["winner"].to_numpy() == all_["winner"].to_numpy()).sum()
+    return (
+        f"Over {len(few)} rankings of {_whole_range(few['methods'])} methods: with {_whole_range(few['n'])} "
+        f"texts {_whole_range(few['in_set'])} methods cannot be told from the best, itself counted, with "
+        f"{_whole_range(all_['n'])} texts {_whole_range(all_['in_set'])}; the same method is first with few "
+        f"and with all texts in {same} of {len(few)}."
+    )
 
 # %% ../../../nbs/08_evaluation/14_inference/06_confidence_set.ipynb #b2e36922
 def simulated_levels(
