@@ -14,6 +14,9 @@ from uetrust.evaluation.inference.generalisability import (
     reliability,
     variance_components,
 )
+from uetrust.evaluation.prr import prr
+from uetrust.studies.inference.people_orders import document_blocks, people_blocks
+from uetrust.studies.translations import JudgedTranslations
 
 NAMES = ("method", "texts", "metrics")
 SD = dict(zip(("m", "t", "k", "mt", "mk", "mtk"), (1.0, 0.7, 0.2, 0.5, 0.8, 0.4)))
@@ -78,3 +81,18 @@ def test_gaps_and_single_levels_are_refused_and_an_interval_holds_the_value():
     values[0, 0, 0] = np.nan
     with pytest.raises(ValueError, match="1 gaps"):
         variance_components(values, NAMES)
+
+
+def test_blocks_of_documents_are_whole_and_give_each_method_its_prr():
+    rng, documents = np.random.default_rng(0), pd.Series(np.repeat(np.arange(30), np.arange(1, 31)))
+    at = document_blocks(documents, 5)
+    assert (pd.Series(at).groupby(documents).nunique() == 1).all()
+    assert np.ptp(np.bincount(at)) <= 3 and len(set(at)) == 5
+    quality = pd.DataFrame(rng.normal(size=(len(at), 2)), columns=["person_1_z", "person_2_z"])
+    scores = pd.DataFrame(dict(msp=-quality["person_1_z"], perplexity=rng.normal(size=len(at))))
+    one = JudgedTranslations("xx-en", quality, scores.assign(token_count=1.0), documents, {})
+    values, names = people_blocks({"xx-en": one, "yy-en": one}, list(quality), blocks=5)
+    assert values.shape == (2, 5, 2, 2) and names == ["msp", "perplexity"]
+    assert values[0, :, :, 0] == pytest.approx(1) and abs(values[0, :, :, 1].mean()) < 0.5
+    want = prr(quality["person_2_z"][at == 3], scores["perplexity"][at == 3]).value
+    assert values[1, 3, 0, 1] == pytest.approx(want)
