@@ -18,6 +18,7 @@ TORCH = (
     "stats",
     "training",
     "bench.models",
+    "bench.stages",
     "scoring.judges",
     "papers.ice.requests",
 )  # Where torch lives

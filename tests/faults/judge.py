@@ -150,12 +150,14 @@ def nothing_is_set_aside(folder, outcome):
         assert cache.execute("select count(*) from pending").fetchone() == (0,)
 
 
-UNREACHED = dict(name="http://nowhere.invalid/v1", refused=NOWHERE)
+@fault("error", "did not answer", check=nothing_is_set_aside, limit=20)
+def server_whose_name_is_unknown(folder):
+    return ask(folder, "http://nowhere.invalid/v1", *MONEY)
 
 
-@fault("error", "did not answer", check=nothing_is_set_aside, cases=UNREACHED, limit=20)
-def server_that_cannot_be_reached(folder, url):
-    return ask(folder, url, *MONEY)
+@fault("error", "nothing listens at", "start the server", check=nothing_is_set_aside, limit=20)
+def server_that_refuses_the_connection(folder):
+    return ask(folder, NOWHERE, *MONEY)
 
 
 @fault("error", "did not answer", "SSL", check=nothing_is_set_aside)

@@ -6,7 +6,7 @@
 __all__ = ['STATISTICS', 'FULL_STEP', 'HALF_STEP', 'PENALTY', 'WEAK_PENALTY', 'FEWEST_LABELS', 'TESTED_LABELS', 'FENCE',
            'position_totals', 'sorted_mass_weights', 'mass_weights', 'Statistic', 'deleted_mass', 'equal_mass_weights',
            'MassReplicates', 'Control', 'ridge_control', 'tuned_control', 'FewLabels', 'DrawnLabels', 'LabelledValues',
-           'values_of_all', 'labelled_values', 'Estimate', 'estimate_from', 'complete_metrics', 'drawn_labels',
+           'values_of_all', 'labelled_values', 'LabelEstimate', 'estimate_from', 'complete_metrics', 'drawn_labels',
            'from_labels', 'prr_from_labels', 'prr_difference_from_labels']
 
 # %% ../../../nbs/08_evaluation/14_inference/01_few_labels.ipynb #a5ca746c
@@ -310,7 +310,7 @@ def _effective_labels(drawn, units):  # How many labels carry the risk
     return min(effective_sample_size(drawn.labels[:, None])[0] * even, units)
 
 
-def _controlled(values, drawn):  # Estimate, its standard error, and the control
+def _controlled(values, drawn):  # LabelEstimate, its standard error, and the control
     units = len(values.labelled) - 1
     probability = np.bincount(drawn.units, drawn.probability) / np.bincount(drawn.units)
     deviations = values.labelled[:-1].mean(0) - values.labelled[:-1]
@@ -334,8 +334,8 @@ def _interval(value, se, values, size, parameters):  # Lower and upper end
     return prr_interval(value, se, 1 + free, values.lowest)
 
 
-class Estimate(NamedTuple):
-    "Estimate with its 95 % interval, and how the metrics entered"
+class LabelEstimate(NamedTuple):
+    "LabelEstimate with its 95 % interval, and how the metrics entered"
 
     value: float
     se: float
@@ -349,15 +349,15 @@ def estimate_from(
     values: LabelledValues,  # From `labelled_values`
     drawn: DrawnLabels,  # The same
     statistic: str = "prr",  # One of `STATISTICS`
-) -> Estimate:
-    "Estimate of a statistic, or of the difference of two, from labels and metrics."
+) -> LabelEstimate:
+    "LabelEstimate of a statistic, or of the difference of two, from labels and metrics."
     value, se, control = _controlled(values, drawn)
     value = min(value, 1.0) if np.isfinite(values.lowest) else value
     size = _effective_labels(drawn, len(values.labelled) - 1)
     ends = np.array([value, *_interval(value, se, values, size, control.parameters)], float)
     offset, slope, single = *STATISTICS[statistic][2:4], drawn.uncertainty.shape[1] == 1
     value, *ends = offset * single + slope * ends
-    return Estimate(value, abs(slope) * se, *sorted(ends), size, control)
+    return LabelEstimate(value, abs(slope) * se, *sorted(ends), size, control)
 
 # %% ../../../nbs/08_evaluation/14_inference/01_few_labels.ipynb #469b145c
 FEWEST_LABELS = 4  # As for the error of `prr`
@@ -571,7 +571,7 @@ def prr_from_labels(
     >>> labels = truth.sample(60, random_state=0)  # the other 440 are unlabelled
     >>> found = prr_from_labels(labels, metrics, uncertainty)
     >>> found.n, found.n_labels, found.note
-    (500, 60, 'caution: effective sample size of the risk 37; metrics used: close')
+    (500, 60, 'caution: effective sample size of the risk 33; metrics used: close')
     """
     return from_labels(labels, metrics, (uncertainty,), _area_statistic(area), probability, clusters)
 
