@@ -76,15 +76,16 @@ def gpt2():
 
 def deberta():
     kind = dict(relative_attention=True, max_relative_positions=64, pos_att_type=["c2p", "p2c"])
-    return DebertaForSequenceClassification(DebertaConfig(**ENCODER | kind, **NLI)), "nli"
+    return DebertaForSequenceClassification(DebertaConfig(**ENCODER | kind, **NLI)), "encoder"
 
 
 def roberta_nli():
-    return RobertaForSequenceClassification(RobertaConfig(**ENCODER, **NLI)), "nli"
+    return RobertaForSequenceClassification(RobertaConfig(**ENCODER, **NLI)), "encoder"
 
 
 def albert():
-    return AlbertForSequenceClassification(AlbertConfig(**ENCODER, embedding_size=16, **NLI)), "nli"
+    kind = dict(embedding_size=16, type_vocab_size=2, pad_token_id=0)
+    return AlbertForSequenceClassification(AlbertConfig(**ENCODER | kind, **NLI)), "nli"
 
 
 def roberta():
@@ -131,8 +132,13 @@ def save_stand_in(make, folder):
             torch.nn.init.normal_(weight, std=0.3)
     model.save_pretrained(folder)
     for path in shipped(tokenizer).iterdir():
-        if "token" in path.name or path.name == "special_tokens_map.json":
+        if "token" in path.name or path.name.startswith("chat_template"):
             shutil.copy(path, folder)
+    settings = folder / "tokenizer_config.json"
+    window = (
+        512 if tokenizer in ("nli", "encoder") else getattr(model.config, "max_position_embeddings", 1024)
+    )
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | dict(model_max_length=window)))
     if model.can_generate():
         GenerationConfig.from_model_config(model.config).save_pretrained(folder)
     return folder
@@ -145,6 +151,12 @@ def save_stand_ins(folder) -> dict:
         path = save_stand_in(make, Path(folder) / make.__name__)
         made |= dict.fromkeys(checkpoints, str(path))
     return made
+
+
+def stand_in_folders(folder) -> dict:
+    "Checkpoint -> folder of its stand-in, of `save_stand_ins`"
+    found = STAND_INS.items()
+    return {name: str(Path(folder) / make.__name__) for make, names in found for name in names}
 
 
 def replaced(text, names):

@@ -6,10 +6,12 @@ bulletins, and every server is a local one.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
-from stand_ins import replaced, save_stand_ins
+from stand_ins import replaced, save_stand_ins, stand_in_folders
 
 from uetrust.app.notebooks import profile_jobs
 from uetrust.core import settings as s
@@ -33,12 +35,15 @@ def written_sources(folder):
 def small_settings(text, folder, url):
     "settings.ini with other sizes, datasets and servers; everything else stays"
     lines, section = [], ""
+    served = {part.partition("]")[0] for part in text.split("\n[") if "\nendpoint = " in part}
     for line in text.splitlines():
         section = line if line.startswith("[") else section
         key = line.partition(" =")[0]
         if section.startswith("[dataset.") and key in ("data", "train", "background"):
             split = "test" if key == "data" else "train"
             line = f"{key} = {folder / f'{split}.jsonl'}"
+        if key == "model" and section.strip("[]") in served:
+            line = "model = stand-in"
         if key == "endpoint":
             line = f"endpoint = {url}"
         if key in ("key_env", "price_in", "price_out", "budget"):
@@ -58,13 +63,9 @@ def project(tmp_path_factory):
     for name in ("nbs", "data"):
         (d / name).symlink_to(root / name)
     names = save_stand_ins(d / "models")
-    judge = load_model(str(root / "data" / "models" / "tiny-llama"))
+    judge = load_model(names["meta-llama/Llama-2-7b-chat-hf"])
     with running_server(judge, "stand-in") as url:
         text = small_settings(replaced((root / "settings.ini").read_text(), names), d / "sources", url)
-        text = text.replace("model = gpt-3.5-turbo", "model = stand-in").replace(
-            "model = " + names["meta-llama/Llama-2-7b-chat-hf"] + "\npreset", "model = LLAMA\npreset"
-        )
-        text = text.replace("model = LLAMA", "model = " + names["meta-llama/Llama-2-7b-chat-hf"])
         (d / "settings.ini").write_text(text)
         yield d
 
@@ -95,7 +96,7 @@ def executed(job, profile):
             given = {name: _typed(known[name], default) for name, default in names.items() if name in known}
             given |= dict(profile=profile) | job.values
             code.append("\n".join(f"{name} = {value!r}" for name, value in given.items()))
-    names = {"__name__": "page"}
+    names = {"__name__": "page", "display": lambda *shown: None}
     for i, cell in enumerate(code):
         exec(compile(cell, f"{job.notebook}, code cell {i}", "exec"), names)
     plt.close("all")
@@ -131,17 +132,57 @@ OTHERS = {  # Profile -> parameters that take bulletins in the place of files of
     "ice": dict(ice_texts="bulletin:test:12", ice_k="0 1", ice_sets=1, ice_held=2, ice_judged=4),
     "fflm": dict(fflm_detection="bulletin:6", fflm_rating="bulletin:6", complete=False),
     "people-read": dict(read_sets="bulletin", read_items=8),
+    "narcissism": dict(draws=50),
+    "threshold": dict(repeats=2),
 }
+
+
+def narcissism(monkeypatch, names):
+    "Every evaluator of the study is a stand-in of its family; people rated bulletins"
+    from uetrust.nlg.likelihood import NARCISSISM_MODELS
+    from uetrust.papers.narcissism import live
+
+    of_family = dict(BART="facebook/bart-large-cnn", T5="t5-large", GPT="openai-community/gpt2-large")
+    of_family["FLAN-T5"] = "google/flan-t5-xl"
+    for name, model in NARCISSISM_MODELS.items():
+        if model.runs == "hub":
+            folder = names[of_family[model.family]]
+            monkeypatch.setitem(NARCISSISM_MODELS, name, replace(model, checkpoint=folder))
+    rated = bulletins("test", TEXTS)[["source", "reference"]].assign(generator="BART", human=range(TEXTS))
+    rated = rated.assign(document=range(TEXTS), hypothesis=rated["reference"].str.upper())
+    monkeypatch.setattr(live, "human_scored_summaries", lambda name: rated)
+
+
+def threshold(monkeypatch, names):
+    "The nine sets of TRUE are bulletins, every second one with the summary of another"
+    from uetrust.evaluation.thresholds import TRUE_DOMAINS
+    from uetrust.papers.threshold import live
+
+    table = bulletins("test", TEXTS)[["id", "source", "reference"]].rename(
+        columns=dict(reference="hypothesis")
+    )
+    label = [i % 2 for i in range(TEXTS)]
+    own = list(table["hypothesis"])
+    texts = [own[i if label[i] else i - 1] for i in range(TEXTS)]
+    table = table.assign(hypothesis=texts, label=label)
+    sets = pd.concat([table.assign(dataset=name) for name in TRUE_DOMAINS], ignore_index=True)
+    monkeypatch.setattr(live, "true_sets", lambda *given, **options: sets)
+
+
+SUBSTITUTES = dict(narcissism=narcissism, threshold=threshold)
+MOST_PAGES = 2  # Of a profile; the pages of threshold differ in mode and calibrator only
 
 
 @pytest.mark.parametrize("profile", OTHERS)
 def test_a_study_of_another_paper_runs(here, profile, monkeypatch):
     known = s.profile(profile)
+    if profile in SUBSTITUTES:
+        SUBSTITUTES[profile](monkeypatch, stand_in_folders(here / "models"))
     changed = {name: value for name, value in OTHERS[profile].items()}
     monkeypatch.setattr(s, "profile", lambda name="demo": known | {k: str(v) for k, v in changed.items()})
     jobs = profile_jobs(profile)
     assert jobs
-    for job in jobs:
+    for job in jobs[:MOST_PAGES]:
         job.values.update({name: value for name, value in changed.items()})
         names = executed(job, profile)
         assert list(s.out_dir(profile).rglob("*.csv")), names["page"].name
