@@ -15,7 +15,7 @@ from uetrust.evaluation.inference.generalisability import (
     variance_components,
 )
 from uetrust.evaluation.prr import prr
-from uetrust.studies.inference.people_orders import document_blocks, people_blocks
+from uetrust.studies.inference.people_orders import article_blocks, people_blocks
 from uetrust.studies.translations import JudgedTranslations
 
 NAMES = ("method", "texts", "metrics")
@@ -85,7 +85,7 @@ def test_gaps_and_single_levels_are_refused_and_an_interval_holds_the_value():
 
 def test_blocks_of_documents_are_whole_and_give_each_method_its_prr():
     rng, documents = np.random.default_rng(0), pd.Series(np.repeat(np.arange(30), np.arange(1, 31)))
-    at = document_blocks(documents, 5)
+    at = article_blocks(documents, 5)
     assert (pd.Series(at).groupby(documents).nunique() == 1).all()
     assert np.ptp(np.bincount(at)) <= 3 and len(set(at)) == 5
     quality = pd.DataFrame(rng.normal(size=(len(at), 2)), columns=["person_1_z", "person_2_z"])
