@@ -290,7 +290,7 @@ from uetrust.scoring.judges import request_completions
 pool,s = st.scored_summaries('bulletin:test:12'),st.ICEStudy(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
 server = endpoint(sys.argv[2], chat=False, concurrency=1)
 requests = ice_requests(server, pool, st.ice_questions(pool, s), st.shown_examples(pool, s))
-got = request_completions(server, requests[:40], sys.argv[1]+'/replies', size=7, progress=False)
+got = request_completions(server, requests[:40], sys.argv[1]+'/replies', progress=False)
 got.to_json(sys.argv[1]+'/got.json', orient='records')
 """
 
@@ -318,7 +318,7 @@ def test_a_part_that_is_refused_whole_does_not_stop_the_others(pool, tmp_path, k
     some = requests[:30]
     with te.server(["ok"] * 10 + [(413, {}, "too long")] * 12) as (url, log):
         got = request_completions(
-            te.endpoint(url, chat=False, concurrency=1), some, tmp_path / "r", size=5, progress=False
+            te.endpoint(url, chat=False, concurrency=1), some, tmp_path / "r", progress=False
         )
     assert (
         len(log["seen"]) == 30
@@ -326,13 +326,13 @@ def test_a_part_that_is_refused_whole_does_not_stop_the_others(pool, tmp_path, k
         and got["reply"].notna().sum() == 18
     )
     with te.server([(413, {}, "too long")] * 99) as (url, _), pytest.raises(EndpointError, match="too long"):
-        request_completions(te.endpoint(url, chat=False), some, tmp_path / "none", size=5, progress=False)
+        request_completions(te.endpoint(url, chat=False), some, tmp_path / "none", progress=False)
     with (
         te.server(["ok"] * 7 + [(401, {}, "who are you")] * 99) as (url, _),
         pytest.raises(EndpointError, match="who are you"),
     ):
         request_completions(
-            te.endpoint(url, chat=False, concurrency=1), some, tmp_path / "key", size=5, progress=False
+            te.endpoint(url, chat=False, concurrency=1), some, tmp_path / "key", progress=False
         )
     with ReplyCache(tmp_path / "key") as c:
         assert sum(c.get(r.key) is not None for r in some) == 7

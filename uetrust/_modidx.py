@@ -4559,8 +4559,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                   'uetrust/scoring/judges.py'),
                                         'uetrust.scoring.judges._replies_or_reasons': ( '09_scoring/judges.html#_replies_or_reasons',
                                                                                         'uetrust/scoring/judges.py'),
-                                        'uetrust.scoring.judges._replies_or_refusals': ( '09_scoring/judges.html#_replies_or_refusals',
-                                                                                         'uetrust/scoring/judges.py'),
                                         'uetrust.scoring.judges._without_unanswered': ( '09_scoring/judges.html#_without_unanswered',
                                                                                         'uetrust/scoring/judges.py'),
                                         'uetrust.scoring.judges.check_shown_texts': ( '09_scoring/judges.html#check_shown_texts',

@@ -56,6 +56,8 @@ def command(
         name = run.__name__.removesuffix("_command").replace("_", "-")
         run.__doc__, EXAMPLES[name] = _documented(run), example
         epilogue = f"--debug shows where in the program an error happened\n\nexample: {example}"
+        if name in APP:  # A cell that is run again
+            del APP[name]
         APP.command(run, name=name, help_epilogue=epilogue, sort_key=len(EXAMPLES))
         return run
 

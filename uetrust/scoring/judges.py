@@ -413,23 +413,11 @@ def server_judge_statistics(
     }, {}
 
 # %% ../../nbs/09_scoring/02_judges.ipynb #8c2ae7dc
-def _replies_or_refusals(e, requests, stored_replies):
-    "Replies to some requests; reasons of refusals by fingerprint of the request."
-    refused = {}
-    try:
-        return endpoint_replies(e, requests, stored_replies, refused), refused
-    except EndpointError:
-        if any(sent.key not in refused for sent in requests):
-            raise
-        return {}, refused
-
-
 def request_completions(
     endpoint: Endpoint,  # Who is asked, not by chat
     requests: list,  # From `request_with_key`
     cache,  # sqlite file of raw replies
     send: bool = True,  # False reads the cache alone
-    size: int = 256,  # Requests between two steps of the bar
     progress: bool = True,  # Show requests done and time left
     # One row per request: reply (text or None), why ('' , 'not asked', or what the server said), tokens (of
     # the prompt, as the server counted them; NaN where it did not)
@@ -437,7 +425,7 @@ def request_completions(
     "Replies to requests, and why the others are missing."
     from tqdm import tqdm
 
-    unique, found, refused = list({sent.key: sent for sent in requests}.values()), {}, {}
+    unique, refused = list({sent.key: sent for sent in requests}.values()), {}
     with (
         ReplyCache(cache) as stored_replies,
         tqdm(
@@ -447,16 +435,10 @@ def request_completions(
             **{} if progress else dict(disable=True),
         ) as bar,
     ):
-        for part in (unique[i : i + size] for i in range(0, len(unique), size)):
-            if send:
-                replies, reasons = _replies_or_refusals(endpoint, part, stored_replies)
-            else:
-                replies, reasons = {sent.key: stored_replies.get(sent.key) for sent in part}, {}
-            found |= {key: reply for key, reply in replies.items() if reply}
-            refused |= reasons
-            bar.update(len(part))
-    if refused and not found:
-        raise EndpointError(next(iter(refused.values())))
+        if send:
+            found = endpoint_replies(endpoint, unique, stored_replies, refused, bar.update)
+        else:
+            found = {sent.key: stored_replies.get(sent.key) for sent in unique}
     rows = [_completion_row(found.get(sent.key), refused.get(sent.key, "not asked")) for sent in requests]
     return pd.DataFrame(rows, columns=["reply", "why", "tokens"])
 
