@@ -84,6 +84,9 @@ cards: ## Keep what the demo says for the methods' cards and the README
 docs: $(VENV)/.ready ## Build the documentation site offline into docs/_build/html
 	$(PY) scripts/build_docs.py
 
+browser: docs ## Open every page of the site in Chromium, at two widths and in two schemes (apt-get install chromium)
+	$(PY) -m pytest -q -n 2 --dist worksteal -m browser tests/test_browser.py
+
 lab: $(VENV)/.ready ## Open JupyterLab on trusted notebooks
 	$(VENV)/bin/jupyter trust $$(find nbs -name '*.ipynb' -not -path '*/.*')
 	$(VENV)/bin/jupyter lab nbs
@@ -139,5 +142,5 @@ $(RUNS)/report/index.html: $(RUNS_OF_PROFILE)
 	@$(VENV)/bin/uetrust report --profile $(PROFILE)
 
 FORCE:
-.PHONY: help reproduce test profiles faults mutants check setup nbs models cards docs lab bench lock clean FORCE
+.PHONY: help reproduce test profiles faults mutants check setup nbs models cards docs browser lab bench lock clean FORCE
 .PRECIOUS: $(NBS)/%.ipynb
