@@ -203,11 +203,10 @@ def convert(nb, names, where=Path("page.ipynb")):
 
 
 def caption(group):
-    "'08_evaluation' is Evaluation; 'experiments/he2024' is Experiments: he2024"
+    "'08_evaluation' is Evaluation; 'lessons/1_basics' is Lessons: basics"
     if not group:
         return "Start here"
-    top, *rest = group.split("/")
-    top = re.sub(r"^\d+_", "", top)
+    top, *rest = [re.sub(r"^\d+_", "", part) for part in group.split("/")]
     name = {"ue": "Uncertainty estimation", "nlg": "Quality metrics"}.get(top, top.capitalize())
     return ": ".join([name, *rest])
 
@@ -217,9 +216,11 @@ def contents(found):
     groups = {}
     for path in found:
         if path.name != "index.ipynb":
-            depth = 2 if path.parts[0] == "experiments" else 1
+            depth = 2 if path.parts[0] in ("lessons", "experiments") else 1
             groups.setdefault("/".join(path.parts[:-1][:depth]), []).append(path.with_suffix("").as_posix())
-    order = sorted(groups, key=lambda g: (g != "", g != "lessons", not g.startswith("experiments"), g))
+    order = sorted(
+        groups, key=lambda g: (g != "", not g.startswith("lessons"), not g.startswith("experiments"), g)
+    )
     return [
         f"```{{toctree}}\n:hidden:\n:caption: {caption(g)}\n\n" + "\n".join(groups[g]) + "\n```"
         for g in order

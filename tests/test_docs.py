@@ -194,13 +194,15 @@ def test_no_text_of_a_notebook_is_dropped(p):
 def test_folders_and_numbers_give_the_order():
     "Pages beside the index first, then lessons, then experiments by folder, then the wings of the library."
     names = "01_core/01_a 10_papers/05_b 10_papers/01_he2024/01_c 02_data/01_d experiments/ice/01_e index"
-    found = [Path(f"{p}.ipynb") for p in [*names.split(), "lessons/01_f", "experiments/people/02_g", "where"]]
+    found = [
+        Path(f"{p}.ipynb") for p in [*names.split(), "lessons/2_b/01_f", "experiments/people/02_g", "where"]
+    ]
     shown = [
         re.sub(r"```.*\n:hidden:\n:caption: |```", "", c).strip().split("\n\n") for c in docs.contents(found)
     ]
     assert shown == [
         ["Start here", "where"],
-        ["Lessons", "lessons/01_f"],
+        ["Lessons: b", "lessons/2_b/01_f"],
         ["Experiments: ice", "experiments/ice/01_e"],
         ["Experiments: people", "experiments/people/02_g"],
         ["Core", "01_core/01_a"],

@@ -88,7 +88,7 @@ def _columns(audited):  # (kind, name, values without missing ones)
                 yield kind, name, present
 
 # %% ../../nbs/12_report/06_audit.ipynb #4bc67c94
-@_pitfall("Length decides", "11_from_words_to_a_number")
+@_pitfall("Length decides", "3_methods/01_from_words_to_a_number")
 def _length(audited):
     "Method and metric both follow length, and little of their relation is left at equal length."
     if audited.length is None:
@@ -117,7 +117,7 @@ def _length(audited):
             )
 
 
-@_pitfall("Ties decide", "04_ties_and_row_order")
+@_pitfall("Ties decide", "1_basics/04_ties_and_row_order")
 def _ties(audited):
     "The order within ties moves the PRR by more than a tenth."
     rows = audited.prr[audited.prr["metric"] == audited.main]
@@ -139,7 +139,7 @@ def _failed_values(name, kind, values):  # Number of -1 on a scale of whole numb
     return int((values == -1).sum()) if scale else 0
 
 
-@_pitfall("Failed replies count as -1", "05_nan_and_sentinels")
+@_pitfall("Failed replies count as -1", "1_basics/05_nan_and_sentinels")
 def _failed_replies(audited):
     "-1 on a judge's scale of whole numbers: replies that could not be read."
     for kind, name, values in _columns(audited):
@@ -155,7 +155,7 @@ def _failed_replies(audited):
 SENTINELS = (-1, -9, -99, -100, -999, -1000, -9999, 99, 999, 9999, 99999)
 
 
-@_pitfall("Sentinel values", "05_nan_and_sentinels")
+@_pitfall("Sentinel values", "1_basics/05_nan_and_sentinels")
 def _sentinels(audited):
     "A code for 'missing' far outside of all other values."
     for kind, name, values in _columns(audited):
@@ -175,7 +175,7 @@ def _sentinels(audited):
             )
 
 
-@_pitfall("The same items several times", "06_how_wide_is_chance")
+@_pitfall("The same items several times", "1_basics/06_how_wide_is_chance")
 def _duplicates(audited):
     "Several texts of a document, or the same row again, are not independent."
     n = len(audited.quality)
@@ -199,7 +199,7 @@ def _duplicates(audited):
         )
 
 
-@_pitfall("Constant metric", "01_what_is_prr")
+@_pitfall("Constant metric", "1_basics/01_what_is_prr")
 def _constant(audited):
     "A quality that does not vary ranks nothing."
     for name, values in audited.quality.items():
@@ -209,7 +209,7 @@ def _constant(audited):
             yield [name], dict(value=value, n=int(values.notna().sum())), told
 
 
-@_pitfall("Few bad (or good) texts", "08_relatives")
+@_pitfall("Few bad (or good) texts", "1_basics/08_relatives")
 def _base_rate(audited):
     "A label that is rare carries the whole result."
     for name, values in audited.quality.items():
@@ -220,7 +220,7 @@ def _base_rate(audited):
             yield [name], dict(rare=n, of=total), told
 
 
-@_pitfall("Methods that cannot be told apart", "07_reading_a_heat_map_with_four")
+@_pitfall("Methods that cannot be told apart", "1_basics/07_reading_a_heat_map_with_four")
 def _indistinct(audited):
     "More than one method is left in the model confidence set."
     if len(audited.best) < 2:
@@ -237,7 +237,7 @@ def _indistinct(audited):
     )
 
 
-@_pitfall("Confidence in the wrong direction", "01_what_is_prr")
+@_pitfall("Confidence in the wrong direction", "1_basics/01_what_is_prr")
 def _direction(audited):
     "A method whose PRR is clearly below 0: larger values mean more certain."
     for row in audited.prr[audited.prr["metric"] == audited.main].itertuples():
@@ -275,9 +275,7 @@ class Panel:
     title: str
     table: pd.DataFrame
     sentence: str  # With n and an interval
-    page: str = (
-        ""  # Page or lesson of the repository that explains it, such as 'nbs/lessons/08_relatives.ipynb'
-    )
+    page: str = ""  # Page or lesson that explains it, such as 'nbs/lessons/1_basics/08_relatives.ipynb'
 
     def to_dict(self) -> dict:
         "Plain values, for JSON."
@@ -306,7 +304,7 @@ def audit_panels() -> dict:  # As `PANELS`
 
 
 def page_address(
-    page: str,  # Page of the repository, such as 'nbs/lessons/08_relatives.ipynb'
+    page: str,  # Page of the repository, such as 'nbs/lessons/1_basics/08_relatives.ipynb'
 ) -> str:  # '' where the page is not at hand, as in an installed package
     "Address of a page that opens from anywhere: of the built site, else of the notebook."
     site = root() / page.replace("nbs/", "docs/_build/html/", 1).replace(".ipynb", ".html")

@@ -58,7 +58,7 @@ def measures(audited):
         f"{top['method']} has the best {name.upper()} for {top['metric']}: {top[name]:.3f} "
         f"[{lo:.3f}, {hi:.3f}] on {n} texts"
     )
-    return Panel("Measures beside PRR", table, told, "nbs/lessons/08_relatives.ipynb")
+    return Panel("Measures beside PRR", table, told, "nbs/lessons/1_basics/08_relatives.ipynb")
 
 # %% ../../nbs/12_report/08_audit_panels.ipynb #9d67db1d
 @audit_panel
@@ -76,7 +76,7 @@ def picks(audited):
         f"does; the choice by {worst['metric']}, {worst['pick']}, costs {gap.value:.3f} "
         f"[{gap.lo:.3f}, {gap.hi:.3f}] PRR under {audited.main} on {gap.n} texts"
     )
-    page = "nbs/lessons/09_what_a_heat_map_hides.ipynb"
+    page = "nbs/lessons/2_pitfalls/01_what_a_heat_map_hides.ipynb"
     return Panel("What each metric would choose, and its cost", table, told, page)
 
 # %% ../../nbs/12_report/08_audit_panels.ipynb #3aa03ce2
@@ -149,7 +149,9 @@ def joint(audited):
         f"Holm; that no method orders any quality has a joint p of {p:.3f} (499 permutations of {len(both)} "
         f"texts; the largest cell is {largest:.1f} null standard deviations from 0)"
     )
-    return Panel("All cells together", pd.DataFrame([row]), told, "nbs/lessons/06_how_wide_is_chance.ipynb")
+    return Panel(
+        "All cells together", pd.DataFrame([row]), told, "nbs/lessons/1_basics/06_how_wide_is_chance.ipynb"
+    )
 
 # %% ../../nbs/12_report/08_audit_panels.ipynb #0cf308d3
 @audit_panel
@@ -174,4 +176,4 @@ def length_control(audited):
         f"{first['within']:.3f} [{first['within_lo']:.3f}, {first['within_hi']:.3f}]; as it stands, "
         f"{first['prr']:.3f}"
     )
-    return Panel("Length", table, told, "nbs/lessons/11_from_words_to_a_number.ipynb")
+    return Panel("Length", table, told, "nbs/lessons/3_methods/01_from_words_to_a_number.ipynb")
