@@ -529,6 +529,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                        'uetrust.core.settings.out_dir': ('01_core/settings.html#out_dir', 'uetrust/core/settings.py'),
                                        'uetrust.core.settings.parse_section': ( '01_core/settings.html#parse_section',
                                                                                 'uetrust/core/settings.py'),
+                                       'uetrust.core.settings.pinned_checkpoint': ( '01_core/settings.html#pinned_checkpoint',
+                                                                                    'uetrust/core/settings.py'),
                                        'uetrust.core.settings.profile': ('01_core/settings.html#profile', 'uetrust/core/settings.py'),
                                        'uetrust.core.settings.profile_settings': ( '01_core/settings.html#profile_settings',
                                                                                    'uetrust/core/settings.py'),

@@ -168,3 +168,8 @@ def impossible_host(folder, host):
 @fault("error", "nothing")
 def no_checkpoint(folder):
     return ["serve", "./nothing"]
+
+
+@fault("error", "ID@COMMIT", cases=dict(commit="org/name@", id="@0a1b2c"))
+def a_pin_without_its(folder, name):
+    return ["serve", name]

@@ -6,7 +6,7 @@
 __all__ = ['SECTION_KINDS', 'RENAMED', 'SCRAP', 'LOCK', 'root', 'work_dir', 'published_file', 'external_dir', 'mirror', 'oracles',
            'Profile', 'Dataset', 'notebook_parameters', 'check_keys', 'value_error', 'parse_section', 'section_names',
            'section', 'inherited', 'profile', 'profile_settings', 'out_dir', 'located_data', 'resolve_checkpoint',
-           'remove_scraps', 'atomic_write']
+           'pinned_checkpoint', 'remove_scraps', 'atomic_write']
 
 # %% ../../nbs/01_core/03_settings.ipynb #03e46ee6
 import ast
@@ -341,6 +341,22 @@ def resolve_checkpoint(
 ) -> str:  # What to load
     "A checkpoint in the repository, or anywhere."
     return str(root() / model) if (root() / model).is_dir() else model
+
+
+def pinned_checkpoint(
+    checkpoint,  # Folder, hub id, or hub id@COMMIT
+    revision: str | None = None,  # Commit or tag of a hub model, if it is named apart
+) -> tuple:  # Folder or hub id, and its commit; None where none is named
+    "Checkpoint and the commit it is pinned to."
+    name, at, commit = str(checkpoint).partition("@")
+    if not at or Path(checkpoint).is_dir():
+        return checkpoint, revision
+    if not (name and commit) or (revision or commit) != commit:
+        wrong = (
+            f"two commits are named, and {revision}" if name and commit else "it lacks the id or the commit"
+        )
+        raise ValueError(f"a pinned checkpoint is written ID@COMMIT, found {str(checkpoint)!r}: {wrong}")
+    return name, commit
 
 # %% ../../nbs/01_core/03_settings.ipynb #38c30782
 SCRAP = ".uetrust-"  # Begins the names of files that are being written

@@ -22,6 +22,7 @@ from transformers.utils import cached_file
 
 from ..core.checks import preview
 from ..core.scores import map_nested
+from ..core.settings import pinned_checkpoint
 from .encode import encode_rows, masked_mean, nli_order
 from .load import Model, check_weights_file, load_model
 
@@ -316,11 +317,12 @@ def _check_steps(name, kinds):  # Steps of modules.json that are known here
 
 
 def sentence_encoder(
-    name,  # Folder or hub id with a modules.json
+    name,  # Folder, hub id or hub id@COMMIT with a modules.json
     revision: str | None = None,  # Commit or tag of a hub model
     **options,  # device and dtype of `load_model`
 ) -> SentenceEncoder:  # Ready for `sentence_embeddings`
     "Sentence encoder of a checkpoint in the layout of sentence-transformers."
+    name, revision = pinned_checkpoint(name, revision)
     is_folder = Path(name).is_dir()
 
     def local(file):

@@ -30,6 +30,7 @@ from transformers.models.auto.modeling_auto import (
 from transformers.utils import logging as hf_logging
 
 from ..core.checks import BadCheckpoint, preview
+from ..core.settings import pinned_checkpoint
 from ..core.store import canonical_json
 
 # %% ../../nbs/03_models/01_load.ipynb #a606f8d9
@@ -435,7 +436,7 @@ def _hub_problem(name, error):  # Why the hub gave no checkpoint, and what would
 
 
 def load_model(
-    name,  # Folder or hub id
+    name,  # Folder, hub id, or hub id@COMMIT
     revision: str | None = None,  # Commit or tag of a hub model
     device: str | None = None,  # 'cpu', 'cuda', ...; a GPU when there is one
     dtype=None,  # 'float32', 'bfloat16', 'float16'; float32 on a CPU, half precision on a GPU
@@ -455,6 +456,7 @@ def load_model(
     >>> load_model("data/models/tiny-bart").kind  # doctest: +SKIP
     'seq2seq'
     """
+    name, revision = pinned_checkpoint(name, revision)
     source = _model_folder(name) or name
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -462,7 +464,8 @@ def load_model(
             return _load_all(source, name, revision, device, dtype)
     except OSError as e:
         why = _hub_problem(name, e)
-        raise OSError(f"{str(name)!r} could not be loaded: it is no folder here, and {why}") from e
+        at = f" at {revision}" if revision else ""
+        raise OSError(f"{str(name)!r}{at} could not be loaded: it is no folder here, and {why}") from e
 
 # %% ../../nbs/03_models/01_load.ipynb #84c89ac3
 def fit_prompt(

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from ..core.settings import resolve_checkpoint, root
+from ..core.settings import pinned_checkpoint, resolve_checkpoint, root
 
 # %% ../../nbs/09_scoring/10_costs.ipynb #921f12b4
 class ModelShape(NamedTuple):
@@ -105,10 +105,11 @@ def known_checkpoints() -> (
 
 
 def checkpoint_shape(
-    checkpoint: str,  # Folder or hub id
+    checkpoint: str,  # Folder, hub id, or hub id@COMMIT
 ) -> ModelShape | None:  # None where nothing is known about it
     "Shape of a checkpoint, without loading it."
-    config = Path(resolve_checkpoint(checkpoint)) / "config.json"
+    checkpoint, _ = pinned_checkpoint(resolve_checkpoint(checkpoint))
+    config = Path(checkpoint) / "config.json"
     if config.exists():
         return config_shape(json.loads(config.read_text(encoding="utf-8")))
     known = known_checkpoints()

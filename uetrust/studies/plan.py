@@ -21,7 +21,7 @@ import pandas as pd
 
 from ..core.checks import Stopped, preview
 from ..core.registry import load_scores, reg
-from ..core.settings import mirror, profile, profile_settings, resolve_checkpoint
+from ..core.settings import mirror, pinned_checkpoint, profile, profile_settings, resolve_checkpoint
 from ..data.datasets import DATASET_NAMES
 from ..data.download import cache_dir, is_offline
 from ..nlg.likelihood import NARCISSISM_MODELS
@@ -310,7 +310,7 @@ def hub_problem(
 
 
 def is_at_hand(
-    checkpoint: str,  # Folder or hub id
+    checkpoint: str,  # Folder, hub id, or hub id@COMMIT
 ) -> bool:
     "Whether a checkpoint is a folder here, or lies in the cache of the hub."
     if Path(resolve_checkpoint(checkpoint)).is_dir():
@@ -318,7 +318,8 @@ def is_at_hand(
     try:
         from huggingface_hub import try_to_load_from_cache
 
-        return isinstance(try_to_load_from_cache(checkpoint, "config.json"), str)
+        name, commit = pinned_checkpoint(checkpoint)
+        return isinstance(try_to_load_from_cache(name, "config.json", revision=commit), str)
     except (ImportError, ValueError):  # Not installed, or no hub id
         return False
 
@@ -335,7 +336,8 @@ def _has_token():
 
 def _checkpoint_need(checkpoint, used_by, hub):
     known = known_checkpoints()
-    entry = known.loc[checkpoint] if checkpoint in known.index else None
+    name, _ = pinned_checkpoint(checkpoint)
+    entry = known.loc[name] if name in known.index else None
     gated = entry is not None and entry["gated"] == "yes"
     at_hand, local = is_at_hand(checkpoint), checkpoint.startswith(("data/", "runs/", "/", "."))
     problem = ""
@@ -344,7 +346,7 @@ def _checkpoint_need(checkpoint, used_by, hub):
     elif not at_hand and hub:
         problem = f"not in the cache, and {hub}"
     elif not at_hand and gated and not _has_token():
-        problem = f"accept its licence at https://huggingface.co/{checkpoint} and set HF_TOKEN"
+        problem = f"accept its licence at https://huggingface.co/{name} and set HF_TOKEN"
     millions = None if entry is None else int(entry["parameters"])
     about = dict(
         parameters=millions and millions * 10**6,
