@@ -85,7 +85,7 @@ docs: $(VENV)/.ready ## Build the documentation site offline into docs/_build/ht
 	$(PY) scripts/build_docs.py
 
 browser: docs ## Open every page of the site in Chromium, at two widths and in two schemes (apt-get install chromium)
-	$(PY) -m pytest -q -n 2 --dist worksteal -m browser tests/test_browser.py
+	$(PY) -m pytest -q -n 2 --dist worksteal -m browser tests/test_browser.py tests/test_lab.py
 
 lab: $(VENV)/.ready ## Open JupyterLab on trusted notebooks
 	$(VENV)/bin/jupyter trust $$(find nbs -name '*.ipynb' -not -path '*/.*')
