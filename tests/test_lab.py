@@ -1,4 +1,4 @@
-"""Notebooks in a real JupyterLab: opened in the browser, all cells run from the menu, widgets moved by keyboard."""
+"""Notebooks in a real JupyterLab: all cells run from the menu, and a widget is moved by keyboard."""
 
 import json
 import os
