@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 
@@ -180,6 +182,44 @@ def reset_after_sending(folder):
     return ask(
         folder, start_answers(lambda asked, number: None if number == 2 else good(asked, number)), *MONEY
     )
+
+
+MANY = [dict(id=f"t{i}", hypothesis=f"It rained {i} days.", source="Rain fell.") for i in range(40)]
+
+
+def slow(asked, number):
+    time.sleep(0.3)
+    return good(asked, number)
+
+
+def others_at_work(folder, url):
+    "Seven more judges of the same texts; each writes a table of its own."
+    argv = [word.replace("mine.jsonl", "../mine.jsonl") for word in ask(folder, url, *MONEY, rows=MANY)]
+    for i in range(7):
+        (folder / f"other{i}").mkdir()
+    pool = ThreadPoolExecutor(7)
+    AT_WORK[:] = [pool.submit(run_command, argv, folder / f"other{i}", limit=60) for i in range(7)]
+
+
+AT_WORK = []  # Outcomes of the other judges, when they are done
+
+
+def eight_have_all_and_paid_once(folder, outcome):
+    assert [one.result().code for one in AT_WORK] == [0] * 7, [one.result().err for one in AT_WORK]
+    assert min(outcome.seconds, *(one.result().seconds for one in AT_WORK)) > 1, "all eight are at work"
+    tables = [scores(path)["value"] for path in (folder, *folder.glob("other?"))]
+    assert len(tables) == 8 and all(len(table) == 40 and table.eq(4).all() for table in tables)
+    assert len(SERVERS[-1].calls) == 40, "every request is sent once, whoever sends it"
+    with sqlite3.connect(folder / "mine.jsonl.replies.sqlite") as cache:
+        booked = cache.execute("select count(*), round(total(cost), 9) from reply").fetchone()
+    assert booked == (40, round(40 * 0.000302, 9))
+
+
+@fault("right", check=eight_have_all_and_paid_once, limit=60)
+def eight_judges_at_once(folder):
+    url = start_answers(slow)
+    others_at_work(folder, url)
+    return ask(folder, url, *MONEY, rows=MANY)
 
 
 def told_what_may_be_lost(folder, outcome):
