@@ -172,6 +172,10 @@ def test_a_damaged_table_names_file_record_and_remedy(put, text, says):
             "record 1: found the label 'maybe'. Labels are yes (consistent) and no (not)",
         ),
         (
+            lines([dict(article="a", summary_sentences=[dict(sentence="s", responses=5)])]),
+            "record 1: found another structure",
+        ),
+        (
             lines([dict(article=7, summary_sentences=[dict(sentence="s", responses=[dict(response="no")])])]),
             "record 1: found 7 for the source. It must be a text",
         ),
@@ -716,6 +720,14 @@ def test_polytope_damaged(books, book, says):
     with pytest.raises(BadData) as e:
         consistency.summac("polytope", "val", folder)
     assert says in str(e.value) and "Human_Annotation_Summarization_BART.xlsm" in str(e.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04xxxx"])
+def test_polytope_that_is_no_workbook(put, content):
+    for system in records.POLYTOPE_SYSTEMS:
+        put(f"polytope/Human_Annotation_Summarization_{system}.xlsm", content)
+    with pytest.raises(ValueError, match="_BART.xlsm cannot be read as a workbook"):
+        consistency.summac("polytope", "val", put.at, complete=False)
 
 
 def test_a_workbook_without_its_reader_says_what_to_install(put, monkeypatch):

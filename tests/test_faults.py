@@ -1,7 +1,19 @@
 """Every known fault, through the command that users type, ends in a clear error or the right answer."""
 
+import time
+
 import pytest
-from faults.harness import GOOD, Fault, Outcome, all_faults, start_server, try_fault, verdict
+from faults.harness import (
+    GOOD,
+    SERVER,
+    Fault,
+    Outcome,
+    all_faults,
+    seconds_taken,
+    start_server,
+    try_fault,
+    verdict,
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -17,6 +29,17 @@ def test_fault(case, tmp_path, record_property):
     outcome, found = try_fault(case, folder)
     record_property("fault", (case.suite, found))
     assert found in GOOD, f"{found} after {outcome.seconds:.1f} s, exit {outcome.code}\n{outcome.err[-2000:]}"
+
+
+@pytest.mark.parametrize(
+    "work, hangs", [("while True: pass", True), ("import time; time.sleep(9)", True), ("", False)]
+)
+def test_what_works_or_sleeps_too_long_hangs(work, hangs):
+    child = SERVER.Process(target=exec, args=(work,))
+    child.start()
+    seconds = seconds_taken(child, time.monotonic(), 0.5)
+    child.kill()
+    assert (seconds >= 0.5) == hangs
 
 
 @pytest.mark.parametrize(
