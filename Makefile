@@ -32,7 +32,7 @@ help: ## List the targets
 # a notebook that fails stops no other; the report then marks the gap, and make fails
 reproduce: $(VENV)/.ready ## Rebuild every table, figure, ledger and the report of PROFILE
 	@$(VENV)/bin/uetrust plan $(PROFILE) --check
-	+@python3 scripts/alone.py $(RUNS)/.lock $(MAKE) --no-print-directory -k $(RUNS)/report/index.html || { $(VENV)/bin/uetrust report --profile $(PROFILE); exit 1; }
+	+@python3 scripts/alone.py $(RUNS)/.lock $(PY) scripts/follow.py $(PROFILE) $(MAKE) --no-print-directory -k $(RUNS)/report/index.html || { $(VENV)/bin/uetrust report --profile $(PROFILE); exit 1; }
 	@echo "$(RUNS)/report/index.html is up to date"
 
 test: $(VENV)/.ready ## Run all tests, notebooks included

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['CHECKPOINT_KEYS', 'RunFailed', 'notebook_defaults', 'typed_values', 'run_notebook', 'missing_data_note', 'Job',
-           'experiment_notebooks', 'profile_jobs', 'hub_checkpoints', 'make_rules']
+           'experiment_notebooks', 'profile_jobs', 'hub_checkpoints', 'make_rules', 'due_jobs']
 
 # %% ../../nbs/15_app/01_notebooks.ipynb #c95c2cc5
 import ast
@@ -17,6 +17,7 @@ from itertools import product
 from pathlib import Path
 
 from ..core.checks import Stopped
+from ..core.progress import progress_options
 from ..core.settings import out_dir, profile, profile_settings, resolve_checkpoint, root
 from ..scoring.generators import generator_settings
 
@@ -142,9 +143,10 @@ def run_notebook(
     partial, failed = (target.with_suffix(f".{end}.ipynb") for end in ("partial", "failed"))
     failed.unlink(missing_ok=True)
     missing_data_note(target).unlink(missing_ok=True)
+    shown = progress_options() | dict(desc=target.stem)
     how = dict(kernel_name="python3", cwd=str(nb.parent), kernel_manager_class=_kernel())
     try:
-        pm.execute_notebook(str(nb), str(partial), values, progress_bar=sys.stderr.isatty(), **how)
+        pm.execute_notebook(str(nb), str(partial), values, progress_bar=shown, **how)
     except pm.PapermillExecutionError as e:
         if e.ename == "DataNotAtHand":
             _end_here(partial, e.evalue, missing_data_note(target))
@@ -298,3 +300,23 @@ def make_rules(
     every = [f"RUNS_OF_PROFILE := {' '.join(target(job.name) for job in listed)}"]
     offline = [] if hub_checkpoints(profile_name) else ["export HF_HUB_OFFLINE ?= 1"]
     return "\n\n".join([*offline, *every, *map(rule, listed)]) + "\n"
+
+# %% ../../nbs/15_app/01_notebooks.ipynb #ff8eb4c7
+def _is_older(target, needs):
+    times = [need.stat().st_mtime_ns if need.exists() else float("inf") for need in needs]
+    return not target.exists() or max(times) > target.stat().st_mtime_ns
+
+
+def due_jobs(
+    profile_name: str,  # Section of settings.ini
+    forced: bool = False,  # All of them, as with `make -B`
+) -> list:  # `Job`s
+    "What `make reproduce` has to run, which is not what is there already."
+    folder, due = out_dir(profile_name) / "notebooks", {}
+    for job in profile_jobs(profile_name):
+        target, *after = (folder / f"{name}.ipynb" for name in (job.name, *job.after))
+        needs = [root() / job.notebook, root() / "runs" / ".library", *after]
+        follows = any(name in due for name in job.after)
+        if forced or follows or missing_data_note(target).exists() or _is_older(target, needs):
+            due[job.name] = job
+    return list(due.values())

@@ -12,9 +12,7 @@ from pathlib import Path
 from .command import Words, command
 
 # %% ../../nbs/15_app/06_pages.ipynb #81893846
-@command(
-    "uetrust run nbs/experiments/he2024/02_claims.ipynb runs/demo/notebooks/claims.ipynb profile=demo draws=0"
-)
+@command("uetrust run nbs/experiments/people/01_human.ipynb runs/smoke/notebooks/human.ipynb profile=smoke")
 def run_command(
     notebook: str,  # The page
     target: str,  # Where its executed copy goes
@@ -32,7 +30,7 @@ def run_command(
         print(f"ok {done.name}")
 
 
-@command("uetrust report --profile demo")
+@command("uetrust report --profile smoke")
 def report_command(
     *,
     profile: str = "demo",  # Section [profile.NAME] of settings.ini

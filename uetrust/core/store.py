@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .checks import error_line, preview
+from .progress import progress_bar
 from .settings import LOCK, SCRAP, atomic_write, remove_scraps
 
 # %% ../../nbs/01_core/06_store.ipynb #6cfb50b7
@@ -296,12 +297,9 @@ class Store:
         progress: bool = True,  # Show sources done and time left
     ) -> Path:
         "The folder, after the missing shards of this worker are made."
-        from tqdm import tqdm
-
         mine = [name for i, name in enumerate(sizes) if i % worker[1] == worker[0]]
         total, done = sum(sizes[name] for name in mine), sum(sizes[name] for name in mine if name not in left)
-        options = {} if progress else dict(disable=True)  # Otherwise TQDM_DISABLE decides
-        with tqdm(total=total, initial=done, desc=title, unit="source", **options) as bar:
+        with progress_bar(total, title, "source", done, progress) as bar:
             for name in mine:
                 if name in left:
                     make(name)

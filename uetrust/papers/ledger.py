@@ -15,6 +15,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 
+from ..core.progress import progress_options
 from ..core.settings import published_file
 from ..data.download import DataNotAtHand
 from .he2024.published import HE2024, check_printed_means, printed_tables
@@ -311,7 +312,7 @@ def _ledger(paper):  # The ledger, and the parts without data with the reason
 
     led = _with_checks(_of_paper(printed_numbers(), paper))
     parts = [part for part in RECOMPUTED_PARTS if paper in (None, part.paper)]
-    progress = tqdm(parts, desc="recomputing", disable=None, leave=False)
+    progress = tqdm(parts, desc="recomputing", unit="part", **progress_options() | dict(leave=False))
     lost = [(part, why) for part in progress if (why := _fill_part(led, part))]
     done = led["data"] != ""
     led.loc[done, "status"] = np.where(led.loc[done, "how"] != "", CELL_STATUS[0], CELL_STATUS[1])

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import Undefined
+from ..core.progress import progress_bar
 from ..core.registry import reg
 from ..core.run import ScoreRun, compute_score
 from ..generation.decoding import Decoding
@@ -269,8 +270,6 @@ def _answer_logps(choice, scale):
 
 def _ask_everything(endpoint, asked, texts, cache, variants, top, progress):
     "What `request_replies` would give, of replies that are there: every request is sent before any is read."
-    from tqdm import tqdm
-
     every = [
         sent
         for variant in variants
@@ -280,7 +279,7 @@ def _ask_everything(endpoint, asked, texts, cache, variants, top, progress):
     refused, total = {}, len({sent.key for sent in every})
     with (
         ReplyCache(cache) as stored_replies,
-        tqdm(total=total, desc=f"judge {endpoint.model}", unit="reply", disable=not progress) as bar,
+        progress_bar(total, f"judge {endpoint.model}", "request", shown=progress) as bar,
     ):
         found = endpoint_replies(endpoint, every, stored_replies, refused, bar.update)
 
@@ -423,17 +422,10 @@ def request_completions(
     # the prompt, as the server counted them; NaN where it did not)
 ) -> pd.DataFrame:
     "Replies to requests, and why the others are missing."
-    from tqdm import tqdm
-
     unique, refused = list({sent.key: sent for sent in requests}.values()), {}
     with (
         ReplyCache(cache) as stored_replies,
-        tqdm(
-            total=len(unique),
-            desc=f"asking {endpoint.model}",
-            unit="request",
-            **{} if progress else dict(disable=True),
-        ) as bar,
+        progress_bar(len(unique), f"asking {endpoint.model}", "request", shown=progress) as bar,
     ):
         if send:
             found = endpoint_replies(endpoint, unique, stored_replies, refused, bar.update)

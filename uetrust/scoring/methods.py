@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ..core.progress import progress_bar
 from ..core.registry import reg
 from ..core.run import ScoreRun, note_column, score_values
 from ..core.scores import score_table
@@ -168,17 +169,11 @@ def score_generations(
     >>> from uetrust import score_generations
     >>> score_generations("runs/demo/banks/bulletin--tiny-bart", ["msp", "eigv"])  # doctest: +SKIP
     """
-    from tqdm import tqdm
-
     manifest = Store(texts_folder(folder), "bank").manifest()
     about = manifest["about"]
     names = list(reg.of("ue")) if methods == "all" else list(methods)
-    with tqdm(
-        total=manifest["n"],
-        desc=f"{about['dataset']} {about['generator']}: scores",
-        unit="source",
-        **{} if progress else dict(disable=True),
-    ) as bar:
+    title = f"{about['dataset']} {about['generator']}: scores"
+    with progress_bar(manifest["n"], title, "source", shown=progress) as bar:
         table = score_shards(score_runs(folder, samples, reg), names, reg, bar, errors)
     table.insert(0, "generator", about["generator"])
     table.insert(0, "dataset", about["dataset"])

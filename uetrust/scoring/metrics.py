@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import BadCheckpoint, Stopped, Undefined, preview
+from ..core.progress import progress_bar
 from ..core.registry import reg
 from uetrust.core.run import (
     ScoreRun,
@@ -345,7 +346,7 @@ def _compute(plan, inputs, owner, bar, load, errors, **kw):
             model, options = _load_model(reader, **load)
             options |= kw
         for key, wanted in groups.items():
-            bar.set_description(f"quality: {key[0]}")
+            bar.set_description_str(f"quality: {key[0]}")
             if computed.compute(key, wanted, inputs, owner, model, options, errors) and model:
                 named = model.model if reader[2] == "sentence" else model
                 computed.read_by[key[0]] = f"{named.name} {named.version}"
@@ -415,8 +416,6 @@ def compute_metrics(
     >>> compute_metrics(texts, {}, ["rouge_l"], progress=False)["value"].tolist()
     [1.0]
     """
-    from tqdm import tqdm
-
     check_on_error(errors)
     _check_models(models)
     inputs, names = _texts(texts), metric_names(metrics)
@@ -427,12 +426,8 @@ def compute_metrics(
     missing = {metric: missing_inputs(metric, inputs, models) for metric in names}
     applicable = (needs[metric] for metric in names if not missing[metric])
     plan = _plan(dict.fromkeys(name for name in chain(*applicable) if name in PROVIDER_OF), models, owner)
-    with tqdm(
-        total=len(inputs["hypothesis"]) * sum(map(len, plan.values())),
-        desc="quality",
-        unit="text",
-        **{} if progress else dict(disable=True),
-    ) as bar:
+    total = len(inputs["hypothesis"]) * sum(map(len, plan.values()))
+    with progress_bar(total, "quality", "text", shown=progress) as bar:
         computed = _compute(plan, inputs, owner, bar, dict(device=device, dtype=dtype), errors, **kw)
     ids = np.array(texts["id"], object)
     table = _scored(ids, needs, missing, inputs | computed.statistics, owner, computed.absent, errors)

@@ -24,9 +24,10 @@ import transformers
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch.nn.functional import cross_entropy, normalize
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from ..core.checks import preview
+from ..core.progress import progress_options
 from ..core.settings import atomic_write, root
 from ..models.likelihoods import UNIEVAL_QUESTIONS
 from ..models.load import load_model, pad_ids
@@ -670,7 +671,8 @@ def fit_recipe(
     saved, losses = monotonic(), []
     start, total = step // POOL_STEPS, -(-recipe.steps // POOL_STEPS)
     pools = range(start, total)
-    for k in tqdm(pools, initial=start, total=total, desc=checkpoint.parent.name, unit="pool"):
+    shown = dict(desc=checkpoint.parent.name, unit="pool") | progress_options()
+    for k in tqdm(pools, initial=start, total=total, **shown):
         for j, batch in enumerate(
             draw_pool(recipe, tok, k, recipe.steps, seed)[: recipe.steps - k * POOL_STEPS]
         ):

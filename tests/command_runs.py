@@ -1,0 +1,107 @@
+"""What tests of commands as they are printed share: the real `uetrust`, folders outside the checkout, files
+that the commands name, and a judge behind a local server."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from uetrust.data.bulletins import bulletins
+
+ROOT = Path(__file__).resolve().parents[1]
+BIN = Path(sys.executable).parent
+REPLIES = ROOT / "tests" / "fixtures" / "outputs" / "openai_batch_output.jsonl"
+SETTINGS = (ROOT / "settings.ini").read_text()
+SMALL = """printed_pairs =
+pair =
+studies = human
+banks = bulletin--tiny-bart
+chapters = methods quality
+metric_models =
+items = 6
+train_items = 12
+"""
+
+
+def run(at, line):
+    "A line of a shell, where `uetrust` is the one of this environment"
+    env = os.environ | dict(PATH=f"{BIN}{os.pathsep}{os.environ['PATH']}")
+    env.pop("TQDM_DISABLE", None)
+    env.setdefault("UETRUST_MIRROR", str((ROOT / "../shared/data").resolve()))
+    return subprocess.run(["bash", "-c", line], cwd=at, env=env, capture_output=True, text=True)
+
+
+def small_project(at):
+    "A project outside the checkout, whose profile smoke is one bank and one study"
+    at.mkdir(exist_ok=True)
+    for name in ("nbs", "data"):
+        (at / name).symlink_to(ROOT / name)
+    text, n = re.subn(r"(?<=\[profile.smoke\]\n).*?\n(?=\[)", SMALL + "\n", SETTINGS, flags=re.S)
+    assert n == 1
+    (at / "settings.ini").write_text(text)
+    return at
+
+
+def score_table(n=160):
+    "Scores of n texts under every name that the commands print; people have judged half of them"
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=n)
+    human = np.where(np.arange(n) % 4 < 2, np.clip(np.round(3 + truth, 1), 1, 5), np.nan)
+    columns = dict(human=human, rouge=truth + rng.normal(size=n))
+    columns |= dict(nli=truth + rng.normal(size=n), judge=np.clip(np.round(5 + truth), 1, 10))
+    columns |= dict(words=rng.integers(5, 30, n), article=[f"a{i // 2}" for i in range(n)])
+    columns |= dict(msp=rng.normal(size=n) - 2 * truth, entropy=rng.normal(size=n) - truth)
+    return pd.DataFrame(dict(sample=[f"s{i}" for i in range(n)]) | columns)
+
+
+def write_scores(at):
+    "scores.csv and pilot.csv; scores.parquet has a column human"
+    table = score_table()
+    table.to_csv(at / "scores.csv", index=False)
+    table.to_csv(at / "pilot.csv", index=False)
+    table.to_parquet(at / "scores.parquet")
+
+
+def write_summaries(at, name):
+    "Summaries with source and reference, of three bulletins"
+    table = bulletins("test", 3)[["id", "source", "reference"]]
+    table.assign(hypothesis=table["reference"]).to_json(at / name, orient="records", lines=True)
+
+
+def copy_replies(at):
+    shutil.copy(REPLIES, at / "replies.jsonl")
+
+
+class Judge(BaseHTTPRequestHandler):
+    "A server that answers every question with a grade"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        message = dict(role="assistant", content="4")
+        usage = dict(prompt_tokens=9, completion_tokens=1)
+        body = json.dumps(dict(choices=[dict(index=0, message=message, finish_reason="stop")], usage=usage))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *given):
+        pass
+
+
+@contextmanager
+def judge_server():
+    "Address up to and without /v1"
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Judge)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
