@@ -63,6 +63,12 @@ def test_no_folder_of_notebooks_is_long():
     assert {folder: n for folder, n in counts.items() if n > 17} == {}
 
 
+def test_every_number_of_a_folder_stands_once():
+    paths = [path for path in (ROOT / "nbs").rglob("[0-9]*") if not path.parts[-2].startswith(".")]
+    counts = Counter((path.parent, path.name.partition("_")[0]) for path in paths)
+    assert [f"{folder.name}/{number}" for (folder, number), n in counts.items() if n > 1] == []
+
+
 def public(name):
     return importlib.import_module(f"uetrust.{name}").__all__
 
