@@ -47,6 +47,7 @@ PUBLIC = {
     "report.audit": "audit",
     "report.cards": "list_scores score_card",
     "report.pages": "Page",
+    "report.playground": "playground",
     "app.notebooks": "run_notebook",
     "app.user_table": "read_scores",
 }  # Module -> its public names
