@@ -300,6 +300,7 @@ def test_killed_it_pays_at_most_the_request_under_way_again(pool, tmp_path, know
         run = [sys.executable, "-c", SCRIPT, str(tmp_path), url, str(Path(__file__).parent)]
         p = subprocess.Popen(run)
         while len(log["seen"]) < 20:
+            assert p.poll() is None, "it ended before it was killed"
             time.sleep(0.005)
         p.send_signal(signal.SIGKILL)
         assert p.wait() == -9
