@@ -163,6 +163,25 @@ def test_texts_and_logprobs_are_those_of_the_server(cache, chat):
         )
 
 
+ODD_LOGPROBS = [
+    dict(tokens=["a"], token_logprobs=["-1"]),
+    dict(tokens=["a"], token_logprobs=[True]),
+    dict(tokens=["a"], token_logprobs=[-1, -2]),
+    dict(tokens="a", token_logprobs=[-1]),
+    dict(tokens=["a"], token_logprobs=[-1], top_logprobs={"a": -1}),
+    dict(tokens=["a"], token_logprobs=[-1], top_logprobs=["a"]),
+]
+
+
+@pytest.mark.parametrize("odd", ODD_LOGPROBS, ids=json.dumps)
+def test_log_probabilities_in_an_unknown_form_are_missing_and_the_text_is_kept(cache, odd):
+    reply = dict(choices=[dict(index=0, text="a", finish_reason="stop", logprobs=odd)])
+    with server([(200, {}, json.dumps(reply))]) as (url, _):
+        toy, greedy = endpoint(url, chat=False, logprobs=True), replace(SETTINGS, samples=0)
+        (row,) = generate_remotely(toy, SAMPLES[:1], greedy, cache)
+    assert (row["text"], row["logprobs"]) == ("a", None)
+
+
 def test_what_is_sent_is_what_was_asked():
     server = Endpoint(
         "http://x/v1", "m", extra={"max_tokens": None, "max_completion_tokens": 7, "stop": ["\n"]}
@@ -340,6 +359,17 @@ def test_a_fault_that_stays_is_an_error_in_the_servers_words(cache, code, body, 
         and "sample 's0'" in str(error.value)
         and f"{attempts} attempt" in str(error.value)
     )
+
+
+@pytest.mark.parametrize("retries, pauses", [(0, []), (1, [0.5]), (2, [0.5, 1.0]), (6, [0.5, 1.0])])
+def test_an_address_where_nothing_listens_is_tried_up_to_three_times(cache, monkeypatch, retries, pauses):
+    "With longer and longer pauses between, and none after the last."
+    slept = []
+    monkeypatch.setattr("uetrust.generation.endpoint.time.sleep", slept.append)
+    toy = endpoint("http://127.0.0.1:9/v1", retries=retries, backoff=0.5)
+    with pytest.raises(EndpointError, match="nothing listens at http://127.0.0.1:9/v1"):
+        generate_remotely(toy, SAMPLES[:1], SETTINGS, cache)
+    assert slept == pauses
 
 
 def test_nobody_listens(cache):
@@ -633,8 +663,9 @@ def test_without_a_usage_report_the_most_is_counted(cache):
 
 def test_a_dry_run_sends_nothing_and_bounds_the_cost(cache):
     with server() as (url, log):
-        toy = endpoint(url, price_in=1, price_out=5)
+        toy = endpoint(url, price_in=1, price_out=5, budget=9)
         costs = estimate_cost(toy, SAMPLES, SETTINGS, cache)
+        assert costs["budget_left"] == estimate_cost(toy, SAMPLES, SETTINGS)["budget_left"] == toy.budget
         assert not log["seen"] and (costs["requests"], costs["cached"], costs["tokens_out"]) == (
             16,
             0,
@@ -646,7 +677,8 @@ def test_a_dry_run_sends_nothing_and_bounds_the_cost(cache):
             and estimate_cost(toy, SAMPLES, SETTINGS, cache)["cached"] == 8
         )
         generate_remotely(toy, SAMPLES, SETTINGS, cache)
-        assert estimate_cost(toy, SAMPLES, SETTINGS, cache)["cost_most"] == 0
+        done = estimate_cost(toy, SAMPLES, SETTINGS, cache)
+        assert done["cost_most"] == 0 and done["budget_left"] == toy.budget - cache.spent()[0]
 
 
 # The key
