@@ -46,7 +46,7 @@ TESTS = {  # Module -> test files that are about it, the fast ones first
     "generation.endpoint": "endpoint",
     "nlg.judge": "nlg_judge",
     "scoring.methods": "scoring fill",
-    "scoring.judges": "judging",
+    "scoring.judges": "judging judge_server",
     "scoring.providers": "grade",
     "scoring.metrics": "grade",
     "scoring.cache": "grade",

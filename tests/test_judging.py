@@ -3,6 +3,7 @@ is lost or paid twice."""
 
 import json
 import math
+import re
 import signal
 import subprocess
 import sys
@@ -43,6 +44,7 @@ from uetrust.nlg.judge import (
 )
 from uetrust.nlg.likelihood import IN_OTHER_WORDS_TEMPLATE, TLDR_TEMPLATE, with_lower_first_letter
 from uetrust.scoring import judges as jg
+from uetrust.scoring.generators import GeneratorSettings
 from uetrust.scoring.methods import write_scores
 from uetrust.scoring.metrics import compute_metrics
 from uetrust.scoring.providers import shipped_models
@@ -526,6 +528,39 @@ def test_a_server_that_gives_no_text_back_says_so(judge, tmp_path, monkeypatch):
         with pytest.raises(ValueError, match="how is one of"):
             jg.given_text_logps(te.endpoint(url, chat=False), [("a ", "b")], tmp_path / "r.sqlite", "shout")
     assert len(log["seen"]) == 1
+
+
+def echoed(query, chat):
+    "A server of completions that gives the prompt back: every word has log p -1, the first has none."
+    words = re.findall(r"\S+\s*", query["prompt"])
+    listed = dict(tokens=words, token_logprobs=[None] + [-1.0] * (len(words) - 1))
+    return dict(choices=[dict(index=0, text="", logprobs=listed)], usage=dict(prompt_tokens=len(words)))
+
+
+def test_cohere_rates_the_prompt_and_writes_nothing(tmp_path, monkeypatch):
+    words = [("It ", None), ("rained. ", -0.5), ("Rain ", -1.0), ("fell", -2.0)]
+    likelihoods = [dict(token=token) | (dict(likelihood=logp) if logp else {}) for token, logp in words]
+    reply = dict(generations=[dict(text="", token_likelihoods=likelihoods)])
+    monkeypatch.setattr(te, "completion", lambda query, chat: reply)
+    with te.server() as (url, log):
+        toy = te.endpoint(url, chat=False)
+        pairs = [("It rained. ", "Rain fell")]
+        (found,) = jg.given_text_logps(toy, pairs, tmp_path / "r.sqlite", "cohere")
+    assert found.tolist() == [-1.0, -2.0]
+    wanted = dict(max_tokens=0, return_likelihoods="ALL", raw_prompting=True, prompt="It rained. Rain fell")
+    assert log["seen"] == [wanted | dict(model="toy")]
+
+
+def test_a_server_of_settings_rates_references_and_what_it_refuses_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr(te, "completion", echoed)
+    given = dict(hypothesis=["rain fell", "fog rose"], reference=[["It rained.", "Wet."], ["Dry.", "Fog."]])
+    with te.server([(400, {}, "too long")]) as (url, _):
+        generator = GeneratorSettings("g", endpoint=url, model="toy", echo="echo", concurrency=1)
+        server = jg.JudgeServer(generator, str(tmp_path / "r.sqlite"))
+        found, cut = jg.server_echo_statistics(server, ["echo_logp_reference_hypothesis"], given)
+    refused, rated = found["echo_logp_reference_hypothesis"]
+    assert isinstance(refused, Undefined) and "did not give the text back" in str(refused)
+    assert [logp.tolist() for logp in rated] == [[-1.0, -1.0]] * 2 and cut == {}
 
 
 def test_a_text_that_is_refused_has_no_score(tmp_path, monkeypatch):
