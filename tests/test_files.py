@@ -10,6 +10,7 @@ import pytest
 from test_outputs import FOLDER
 
 from uetrust.app.cli import main
+from uetrust.generation.bank import read_bank
 from uetrust.scoring.files import truncated_entropy
 
 WORDS = "council mayor tax water bus library school roof spring street night fee".split()
@@ -141,6 +142,29 @@ def test_the_entropy_of_the_likeliest_tokens_is_a_lower_bound():
     assert truncated_entropy(ordered[:, :19]) == pytest.approx(whole)
 
 
+ENTAILED = ["deg_mat", "ecc_contra", "num_sets", "selfcheck_nli", "selfcheck_nli_text"]
+
+
+def same_from_a_file(folder, bank, nli, capsys):
+    "The texts of a bank, given as a file, get the scores of the bank from an NLI model."
+    texts = read_bank(bank).astype({"sample": str})
+    drawn = texts[texts["kind"] == "sample"].groupby("sample", sort=False)["text"].agg(list)
+    main_texts = texts[texts["kind"] == "greedy"].set_index("sample")["text"]
+    table = pd.DataFrame(dict(hypothesis=main_texts, samples=drawn)).rename_axis("id").reset_index()
+    table.to_json(folder / "texts.jsonl", orient="records", lines=True)
+    asked = ["--methods", *ENTAILED, "--json"]
+    found = []
+    for argv in ([bank, "--data", "bulletin:test:4"], [str(folder / "texts.jsonl"), "--model", f"nli={nli}"]):
+        assert main(["score", *argv, *asked]) == 0
+        rows = pd.DataFrame(json.loads(capsys.readouterr().out))
+        found.append(
+            rows if "name" in rows else rows.melt("id", var_name="name").rename(columns=dict(id="sample"))
+        )
+    of_bank, of_file = (one.pivot(index="sample", columns="name", values="value") for one in found)
+    assert set(of_bank) == set(of_file) == set(ENTAILED)
+    np.testing.assert_allclose(of_file.loc[of_bank.index, list(of_bank)], of_bank, rtol=1e-5, atol=1e-6)
+
+
 def test_generate_read_compare_score_and_prr_chain_on_one_path(tmp_path, capsys):
     "The order of README on one folder; each step adds methods."
     from uetrust.core.settings import root
@@ -165,6 +189,7 @@ def test_generate_read_compare_score_and_prr_chain_on_one_path(tmp_path, capsys)
     assert counts == sorted(set(counts)) and counts[2] > 40
     assert main(["prr", out, "--quality", "source_length", "--uncertainty", "msp", "--json"]) == 0
     assert {row["n"] for row in json.loads(capsys.readouterr().out)} == {4}
+    same_from_a_file(tmp_path, bank, models / "tiny-nli", capsys)
     assert main(["compare", bank]) == 2 and "name who compares" in capsys.readouterr().err
     assert main(["compare", str(tmp_path), "--nli", "x"]) == 2 and "holds no bank" in capsys.readouterr().err
 
