@@ -15,7 +15,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 pytestmark = pytest.mark.browser
 
-LESSONS = ["01_what_is_prr", "04_ties_and_row_order", "11_from_words_to_a_number"]
+LESSONS = ["1_basics/01_what_is_prr", "1_basics/04_ties_and_row_order", "3_methods/01_from_words_to_a_number"]
 EXPERIMENTS = ["he2024/01_setting", "people/01_human", "inference/04_power"]
 BOOKS = [f"lessons/{name}" for name in LESSONS] + [f"experiments/{name}" for name in EXPERIMENTS]
 LEFT_OUT = (".git", ".venv", "runs", "_build", "__pycache__", ".pytest_cache", ".ruff_cache", ".hypothesis")
