@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SITE = Path(os.environ.get("UETRUST_SITE", ROOT / "docs" / "_build" / "html"))
 MAX_SHIFT = 0.1  # Sum of layout shifts; below .1 a page counts as steady
-VIEWS = [(1280, "light"), (390, "dark")]  # Loaded anew; the other scheme is then put on without loading
+WIDTHS = (1280, 390)
 HELP = (
     "Chromium is missing: apt-get install chromium, or name another one in the variable CHROMIUM; "
     "Playwright comes with the extra test"
@@ -81,12 +81,15 @@ class Watched:
         return self.page
 
 
-def accessibility(page, only=None):
-    "Serious and critical findings of axe, with the first place of each"
+FURNITURE = [".sidebar-drawer", ".toc-drawer", ".mobile-header"]  # The same on every page of the site
+
+
+def accessibility(page, only=None, leave=()):
+    "Serious and critical findings of axe, with the first place of each; `only` some rules, `leave` parts out"
     from axe_playwright_python.sync_playwright import Axe
 
-    options = {"resultTypes": ["violations"]} | ({"runOnly": only} if only else {})
-    found = Axe().run(page, options=options).response["violations"]
+    options = {"resultTypes": ["violations"], "preload": False} | ({"runOnly": only} if only else {})
+    found = Axe().run(page, {"exclude": [[part] for part in leave]}, options).response["violations"]
     return [
         f"axe {v['id']} ({len(v['nodes'])}): {v['nodes'][0]['html'][:160]} "
         f"{v['nodes'][0]['failureSummary'].splitlines()[-1].strip()[:160]}"
@@ -95,22 +98,38 @@ def accessibility(page, only=None):
     ]
 
 
-def seen_problems(watched, path, width, scheme):
-    "One page, loaded at one width in one scheme, then seen in the other"
+def loaded_problems(watched, path, width, scheme, *only_and_leave):
+    "A page loaded at one width in one scheme"
     page = watched.open(path, width, scheme)
     found = [f"overflows: {what}" for what in page.evaluate(OVERFLOW)]
-    found += accessibility(page)
+    found += accessibility(page, *only_and_leave)
     if (shift := page.evaluate("layoutShift")) >= MAX_SHIFT:
         found.append(f"layout shift {shift:.2f}")
-    other = "dark" if scheme == "light" else "light"
-    page.emulate_media(color_scheme=other)
-    found += [f"{other}: {what}" for what in accessibility(page, ["color-contrast"])]
     return [f"{width} px, {scheme}: {what}" for what in [*watched.wrong, *found]]
 
 
 def page_problems(watched, path):
     "What is wrong with a page at both widths and in both schemes"
-    return [what for width, scheme in VIEWS for what in seen_problems(watched, path, width, scheme)]
+    found = []
+    for width in WIDTHS:
+        found += loaded_problems(watched, path, width, "light")
+        watched.page.emulate_media(color_scheme="dark")
+        dark = accessibility(watched.page, ["color-contrast"])
+        found += [f"{width} px, dark: {what}" for what in dark]
+    return found
+
+
+def text_problems(watched, path):
+    "The same, sooner: each scheme at one width, without the parts and the colours of code that all pages share"
+    wide = loaded_problems(watched, path, 1280, "light", None, FURNITURE)
+    return wide + loaded_problems(
+        watched,
+        path,
+        390,
+        "dark",
+        ["color-contrast", "scrollable-region-focusable"],
+        [*FURNITURE, ".highlight"],
+    )
 
 
 class Links(HTMLParser):

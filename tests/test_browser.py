@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from browser import SITE, Watched, chromium, link_problems, missing, page_problems
+from browser import SITE, Watched, chromium, link_problems, missing, page_problems, text_problems
 
 FIRST_PAGE = 1_000_000  # Bytes that the first page may load before anybody scrolls
 
@@ -98,9 +98,20 @@ def test_the_site_is_there():
         missing(f"no pages in {SITE}: make docs")
 
 
+def one_of_each_folder():
+    return sorted({page.rpartition("/")[0]: page for page in reversed(site_pages())}.values())
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("page", site_pages())
 def test_a_page_of_the_site(watched, page):
+    assert text_problems(watched, SITE / page) == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", one_of_each_folder())
+def test_what_all_pages_share(watched, page):
+    "Navigation and the colours of code, on one page of each folder"
     assert page_problems(watched, SITE / page) == []
 
 
