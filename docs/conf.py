@@ -19,6 +19,7 @@ html_theme_options = dict(
 )
 html_static_path = ["_static"]
 html_css_files = ["uetrust.css"]
+html_js_files = ["scrolling.js"]
 html_show_copyright = html_show_sphinx = html_show_sourcelink = html_copy_source = False
 html_math_renderer = "mathml"  # every current browser draws it: no script and no font to fetch
 
@@ -34,5 +35,12 @@ def _math(display, box):
     return visit, None
 
 
+def _levels(app, page, template, context, doctree):
+    "The sidebar's captions are headings: of the second level"
+    tree = context["furo_navigation_tree"]
+    context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+
+
 def setup(app):
     app.add_html_math_renderer("mathml", _math("inline", "{}"), _math("block", '<div class="math">{}</div>'))
+    app.connect("html-page-context", _levels, priority=900)  # after furo

@@ -120,7 +120,7 @@ def page_problems(watched, path):
 
 
 def text_problems(watched, path):
-    "The same, sooner: each scheme at one width, without the parts and the colours of code that all pages share"
+    "The same, sooner: each scheme at one width, without what all pages share"
     wide = loaded_problems(watched, path, 1280, "light", None, FURNITURE)
     return wide + loaded_problems(
         watched,
