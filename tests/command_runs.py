@@ -43,8 +43,13 @@ def run(at, line):
 def small_project(at):
     "A project outside the checkout, whose profile smoke is one bank and one study"
     at.mkdir(exist_ok=True)
-    for name in ("nbs", "data"):
-        (at / name).symlink_to(ROOT / name)
+    (at / "nbs").symlink_to(ROOT / "nbs")
+    (at / "data").mkdir()
+    for path in (ROOT / "data").iterdir():
+        if path.name == "examples":  # What a command writes beside its file stays here
+            shutil.copytree(path, at / "data" / path.name)
+        else:
+            (at / "data" / path.name).symlink_to(path)
     text, n = re.subn(r"(?<=\[profile.smoke\]\n).*?\n(?=\[)", SMALL + "\n", SETTINGS, flags=re.S)
     assert n == 1
     (at / "settings.ini").write_text(text)

@@ -5,6 +5,7 @@ The rest is made, the report marks the gap, and the next run makes only what is 
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -63,11 +64,14 @@ def test_a_broken_notebook_stops_no_other(project):
         and not (out / "notebooks" / "human.ipynb").exists()
         and (out / "notebooks" / "human.failed.ipynb").exists()
     )
+    assert {"1", "2"} == set(re.findall(r"\((\d) of 2 notebooks, about \d+ s left\)", got.stdout))
     first, html = other.stat().st_mtime_ns, (out / "report" / "index.html")
     assert html.exists()
     page.write_text(good)
+    got = make(project)
+    assert re.findall(r"\((\d) of 1 notebooks, about", got.stdout) == ["1"], "the other page was there"
     assert (
-        make(project).returncode == 0
+        got.returncode == 0
         and other.stat().st_mtime_ns == first
         and not (out / "notebooks" / "human.failed.ipynb").exists()
     )

@@ -969,6 +969,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'uetrust.data.outputs._arrow_table': ('02_data/outputs.html#_arrow_table', 'uetrust/data/outputs.py'),
                                       'uetrust.data.outputs._as_list': ('02_data/outputs.html#_as_list', 'uetrust/data/outputs.py'),
                                       'uetrust.data.outputs._asked': ('02_data/outputs.html#_asked', 'uetrust/data/outputs.py'),
+                                      'uetrust.data.outputs._beside': ('02_data/outputs.html#_beside', 'uetrust/data/outputs.py'),
                                       'uetrust.data.outputs._body': ('02_data/outputs.html#_body', 'uetrust/data/outputs.py'),
                                       'uetrust.data.outputs._chat_logprobs': ( '02_data/outputs.html#_chat_logprobs',
                                                                                'uetrust/data/outputs.py'),

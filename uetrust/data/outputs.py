@@ -197,15 +197,28 @@ def _choice(choice):
     return Generation(text or "", **server_logprobs(choice.get("logprobs")))
 
 
+_AROUND_REPLIES = "id custom_id request input prompt messages response body completion error latency".split()
+
+
+def _beside(record, known):
+    "Numbers that a log keeps beside a reply under names of its own, such as the judgement of a person."
+    return _scores({name: value for name, value in record.items() if name not in known})
+
+
 def _is_reply(record):
     return _body(record) is not None or {"custom_id", "response"} <= set(record)
+
+
+_OF_VLLM = "request_id prompt prompt_token_ids prompt_logprobs outputs finished metrics lora_request".split()
+_OF_VLLM += "encoder_prompt encoder_prompt_token_ids num_cached_tokens kv_transfer_params".split()
+_OF_VLLM += ["multi_modal_placeholders"]
 
 
 @_output_format(
     "vllm",
     "vLLM RequestOutput dumps",
     ".jsonl .json",
-    "request_id, prompt, outputs[].text, token_ids, logprobs",
+    "request_id, prompt, outputs[].text, token_ids, logprobs; scores beside them",
     "source samples logprobs top_logprobs sample_logprobs",
     lambda record: _dicts(record.get("outputs")) and "text" in record["outputs"][0],
     logprobs="set logprobs=5 in SamplingParams",
@@ -218,16 +231,15 @@ def _read_vllm(records):
         first, *others = [
             Generation(output["text"], **_vllm_logprobs(output)) for output in record["outputs"]
         ]
-        yield OutputRecord(
-            str(record.get("request_id", f"row {i + 1}")), first, record.get("prompt"), [], others
-        )
+        name, judged = str(record.get("request_id", f"row {i + 1}")), _beside(record, _OF_VLLM)
+        yield OutputRecord(name, first, record.get("prompt"), [], others, judged)
 
 
 @_output_format(
     "openai",
     "OpenAI chat completions, batch output, and replies of vLLM and SGLang servers",
     ".jsonl .json",
-    "custom_id or id, choices[].message.content or .text, choices[].logprobs, the request beside it",
+    "custom_id or id, choices[].message.content or .text, choices[].logprobs; request and scores beside it",
     "source samples logprobs top_logprobs sample_logprobs",
     _is_reply,
     source="give the requests with --data, a file with custom_id and body.messages",
@@ -240,7 +252,8 @@ def _read_openai(records):
         name = record.get("custom_id") or record.get("id") or body.get("id") or f"row {i + 1}"
         ordered = sorted(body["choices"], key=lambda choice: choice.get("index", 0))
         first, *others = map(_choice, ordered)
-        yield OutputRecord(str(name), first, _asked(record), [], others)
+        judged = _beside(record, _AROUND_REPLIES) if body is not record else {}
+        yield OutputRecord(str(name), first, _asked(record), [], others, judged)
 
 
 @_output_format(
@@ -795,9 +808,13 @@ def _check_records(records):
             _check_generation(text, f"item {record.id!r}")
 
 
+_OF_REQUESTS = [*_AROUND_REPLIES, "method", "url", "source"]
+
+
 def _with_sources(records, data):
-    "Sources of a file of requests put beside the replies to them."
-    asked = {str(raw.get("custom_id", raw.get("id"))): _asked(raw) or raw.get("source") for raw in data}
+    "Sources of a file of requests, and scores that it has for them, put beside the replies."
+    named = {str(raw.get("custom_id", raw.get("id"))): raw for raw in data}
+    asked = {name: _asked(raw) or raw.get("source") for name, raw in named.items()}
     if not any(record.id in asked for record in records):
         raise ValueError(
             f"--data names none of the items: it has {preview(asked, 3)}, the outputs have "
@@ -805,6 +822,7 @@ def _with_sources(records, data):
         )
     for record in records:
         record.source = asked.get(record.id, record.source)
+        record.quality |= _beside(named.get(record.id, {}), _OF_REQUESTS)
 
 
 def _missing_notes(outputs):
