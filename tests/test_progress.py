@@ -4,13 +4,15 @@ import os
 import pty
 import re
 import subprocess
+import termios
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
-from command_runs import BIN, small_project
+from command_runs import BIN, judge_server, small_project, write_summaries
 
 WORK = "generate bank --model data/models/tiny-bart --data bulletin:test:4 --samples 1 --max-new-tokens 8"
+ASK = "judge mine.jsonl --model my-judge --families wi_in --dims consistency --endpoint"
 PAGE = "run nbs/experiments/people/01_human.ipynb human.ipynb profile=smoke draws=20"
 
 
@@ -31,17 +33,28 @@ def test_lines_elsewhere_say_how_much_is_done(tmp_path):
     assert not any("%|" in line for line in lines)
 
 
-def test_short_work_is_silent_elsewhere(tmp_path):
-    assert "of 4 sources" not in told(tmp_path, WORK)
+@pytest.fixture
+def ask(tmp_path):
+    "Arguments that ask a judge about three texts"
+    write_summaries(tmp_path, "mine.jsonl")
+    with judge_server() as address:
+        yield f"{ASK} {address}/v1"
 
 
-def test_a_terminal_shows_the_bar(tmp_path):
+def test_short_work_is_silent_elsewhere(tmp_path, ask):
+    assert told(tmp_path, ask) == ""
+    (tmp_path / "mine.jsonl.replies.sqlite").unlink()
+    assert "judge my-judge: 3 of 3 requests, about" in told(tmp_path, ask, seconds=0)
+
+
+def test_a_terminal_shows_the_bar(tmp_path, ask):
     main, side = pty.openpty()
+    termios.tcsetwinsize(side, (24, 80))
     with ThreadPoolExecutor() as pool:  # Who writes to a terminal waits for its reader
         shown = pool.submit(_all_of, main)
-        told(tmp_path, WORK, stderr=side)
+        told(tmp_path, ask, stderr=side)
         os.close(side)
-        assert re.search(r"texts: 100%\|.* 4/4 ", shown.result())
+        assert re.search(r"judge my-judge: 100%\|.* 3/3 ", shown.result())
 
 
 def _all_of(descriptor):
