@@ -38,8 +38,9 @@ reproduce: $(VENV)/.ready ## Rebuild every table, figure, ledger and the report 
 test: $(VENV)/.ready ## Run all tests, notebooks included
 	$(PY) -m pytest -q -n 2 --dist worksteal tests
 
-profiles: $(VENV)/.ready ## Run every profile end to end on tiny models of the real classes (minutes)
+profiles: $(VENV)/.ready ## Run every profile end to end on tiny models of the real classes, and every experiment alone (minutes)
 	$(PY) -m pytest -q -m profiles tests/test_profiles.py
+	$(PY) -m pytest -q -n 2 --dist worksteal -m profiles tests/test_alone.py
 
 faults: $(VENV)/.ready ## Try every known fault through the command line, and count how it ended
 	UETRUST_FAULTS=data/faults.csv $(PY) -m pytest -q -n 2 --dist worksteal tests/test_faults.py
