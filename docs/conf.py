@@ -41,6 +41,25 @@ def _levels(app, page, template, context, doctree):
     context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
 
 
+def _playground_files(app):  # Written where Sphinx keeps the files of its themes
+    from pathlib import Path
+
+    from uetrust.report.playground import playground_file, playground_script
+
+    folder = Path(app.outdir) / "_static"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "playground.js").write_text(playground_script(), encoding="utf-8")
+    (folder / "playground.css").write_text(playground_file("style.css"), encoding="utf-8")
+
+
+def _load_playground(app, name, template, context, doctree):  # On pages with a panel only
+    if "data-playground" in context.get("body", ""):
+        app.add_js_file("playground.js", loading_method="defer")
+        app.add_css_file("playground.css")
+
+
 def setup(app):
     app.add_html_math_renderer("mathml", _math("inline", "{}"), _math("block", '<div class="math">{}</div>'))
     app.connect("html-page-context", _levels, priority=900)  # after furo
+    app.connect("builder-inited", _playground_files)
+    app.connect("html-page-context", _load_playground)

@@ -4,6 +4,7 @@ A warning or an outside request fails it.
 """
 
 import ast
+import html
 import os
 import re
 import shutil
@@ -23,6 +24,17 @@ RUNS = (
     "> `make reproduce` runs this page once for every set of parameters "
     "and keeps the executed copies under `runs/`."
 )
+
+PLAYGROUND = """# Playground
+
+What moves a prediction-rejection ratio (PRR), and what only seems to.
+Every number equals that of the Python package.
+
+```{raw} html
+<div data-playground></div>
+<noscript><p>The panels need JavaScript.</p></noscript>
+```
+"""
 
 
 # Notebooks
@@ -163,6 +175,21 @@ def only_imports(src):
     return all(isinstance(node, (ast.Import, ast.ImportFrom)) for node in ast.parse(src).body)
 
 
+def live_panels(cell):
+    "Panels of the playground in place of their pictures, which show where a browser runs no script"
+    panels = [out for out in cell.get("outputs", []) if is_panel(out)]
+    cell["outputs"] = [out for out in cell.get("outputs", []) if not is_panel(out)]
+    for data in (out["data"] for out in panels):
+        state = html.escape(data["text/plain"].partition("#")[2])
+        yield new_markdown_cell(
+            f'```{{raw}} html\n<div data-playground="{state}">{data["image/svg+xml"]}</div>\n```'
+        )
+
+
+def is_panel(output):
+    return output.get("data", {}).get("text/plain", "").startswith("playground.html#")
+
+
 def cells(cell, mod, names):
     "The cells of the page that stand for a cell of the notebook"
     cell.metadata = {key: value for key, value in cell.metadata.items() if key == "tags"}
@@ -174,7 +201,7 @@ def cells(cell, mod, names):
     if not {"export", "exports"} & set(said):
         if "hide_input" in said:
             cell.metadata["tags"] = ["remove-input"]
-        return [cell]
+        return [cell, *live_panels(cell)]
     if only_imports(cell.source):
         return []
     cell.metadata["tags"] = ["hide-input"]
@@ -247,9 +274,10 @@ def write_pages(nbs, out):
             if cell.cell_type == "markdown":
                 cell.source = with_files(cell.source, nbs / path, out)
         if path == Path("index.ipynb"):
-            page.cells += map(new_markdown_cell, contents(list(books)))
+            page.cells += map(new_markdown_cell, contents([*books, Path("playground.md")]))
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(page, out / path)
+    (out / "playground.md").write_text(PLAYGROUND, encoding="utf-8")
     return list(books)
 
 

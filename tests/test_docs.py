@@ -296,7 +296,7 @@ def test_formulas_are_mathml(site):
 
 def test_the_sidebar_shows_the_groups_in_order(site):
     captions = re.findall(r'caption-text">([^<]+)<', html(site, "index"))
-    assert captions[:3] == ["Lessons", "Experiments: people", "Core"]
+    assert captions[:4] == ["Start here", "Lessons", "Experiments: people", "Core"]
 
 
 def test_linked_files_come_along(site):

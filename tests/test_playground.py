@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from browser import Watched, chromium, page_problems
+from browser import ROOT, Watched, chromium, page_problems
 
 from uetrust import playground, prr, prr_difference, prr_table, rejection_curve
 from uetrust.evaluation import cells
@@ -528,3 +528,58 @@ def test_a_picture_is_small_and_its_text_is_escaped():
     assert "&lt;b&gt;" in picture and "<b>" not in picture
     for panel in PANELS:
         assert len(json.dumps(playground(panel)._repr_mimebundle_())) < 6000
+
+
+# Report and site
+def test_a_report_comes_with_the_playground(tmp_path, monkeypatch):
+    from uetrust.app.cli import main
+    from uetrust.core import settings
+
+    monkeypatch.setattr(settings, "out_dir", lambda name: tmp_path)
+    with pytest.raises(SystemExit, match="files are missing"):  # Nothing of the run is there
+        main(["report", "--profile", "smoke"])
+    assert "data-playground" in (tmp_path / "report" / "playground.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def docs_site(tmp_path_factory):
+    "A site of two pages: an index, and a lesson that ends with a panel"
+    import sys
+
+    import nbformat
+
+    sys.path.insert(0, str(ROOT / "scripts"))
+    import build_docs
+
+    work = tmp_path_factory.mktemp("site")
+    (work / "nbs" / "lessons").mkdir(parents=True)
+    panel = playground("drag", n=6, position=6)
+    output = nbformat.v4.new_output("execute_result", panel._repr_mimebundle_(), execution_count=1)
+    lesson = [nbformat.v4.new_markdown_cell("# Lesson"), nbformat.v4.new_code_cell("panel", outputs=[output])]
+    index = [nbformat.v4.new_markdown_cell("# Index")]
+    for path, cells_ in (("index.ipynb", index), ("lessons/01_lesson.ipynb", lesson)):
+        nbformat.write(nbformat.v4.new_notebook(cells=cells_), work / "nbs" / path)
+    assert build_docs.build(work / "nbs", work) == 0
+    return work / "html"
+
+
+def test_the_site_has_the_playground(watched, docs_site):
+    page = opened(watched, docs_site / "playground.html", "#panel=thresholds&shift=3")
+    assert "AUC on the new texts" in shown(page)
+    page.get_by_label("Scores of the new texts").focus()
+    page.keyboard.press("ArrowLeft")
+    assert "shift=2.9" in page.url and watched.wrong == []
+    assert page_problems(watched, docs_site / "playground.html") == []
+    assert 'href="playground.html"' in (docs_site / "index.html").read_text()
+    assert "playground.js" not in (docs_site / "index.html").read_text()
+
+
+def test_a_panel_of_a_lesson_lives_on_the_site(watched, docs_site):
+    "Its picture gives way to the panel; where no script runs the picture stays"
+    file = docs_site / "lessons" / "01_lesson.html"
+    page = opened(watched, file)
+    assert shown(page)["PRR"] == pytest.approx(1) and "PRR" in file.read_text()
+    page.get_by_label("Position of the worst text").focus()
+    page.keyboard.press("Home")
+    assert shown(page)["PRR"] < 0 and page.url == file.as_uri()
+    assert page_problems(watched, file) == []

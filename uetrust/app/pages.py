@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 from .command import Words, command
+from ..report.playground import write_playground
 
 # %% ../../nbs/15_app/06_pages.ipynb #81893846
 @command("uetrust run nbs/experiments/people/01_human.ipynb runs/smoke/notebooks/human.ipynb profile=smoke")
@@ -43,7 +44,9 @@ def report_command(
     page = out_dir(profile) / "report" / "index.html"
     if open and page.exists():
         return _open_page(page)
-    if missing := write_report(profile):
+    missing = write_report(profile)
+    write_playground(page.parent)
+    if missing:
         found = f"report written, but {len(missing)} files are missing: {', '.join(missing[:5])}"
         raise SystemExit(f"{found}; rebuild them with `make -B reproduce PROFILE={profile}`")
     print(f"ok {os.path.relpath(page)}")
