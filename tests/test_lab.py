@@ -23,6 +23,8 @@ KERNEL = dict(name="python3", display_name="Python 3", language="python")
 SLIDER = """import ipywidgets
 def square(number): print(f"the square is {number ** 2}")
 ipywidgets.interact(square, number=(0, 10));"""
+PANEL = """from uetrust import playground
+playground("drag", n=6, position=1)"""
 READY = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
 DONE = """() => {
   const cells = [...jupyterapp.shell.currentWidget.content.model.cells].filter(
@@ -43,7 +45,7 @@ def bare_copy(work):
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = [], None
         nbformat.write(nb, path)
-    for name, source in dict(slider=SLIDER, failing="1 / 0").items():
+    for name, source in dict(slider=SLIDER, panel=PANEL, failing="1 / 0").items():
         made = new_notebook(cells=[new_code_cell(source)], metadata={"kernelspec": KERNEL})
         nbformat.write(made, work / "nbs" / f"{name}.ipynb")
     return work
@@ -118,3 +120,11 @@ def test_a_slider_moves_by_keyboard_and_its_number_changes(page, lab):
     page.get_by_text("the square is 25").wait_for()
     page.locator("[role=slider]").press("ArrowRight")
     page.get_by_text("the square is 36").wait_for()
+
+
+def test_a_panel_of_the_playground_moves_by_keyboard(page, lab):
+    "The widget, not the picture that stands where no kernel runs"
+    assert run_all(page, lab, "panel") == ["ran"]
+    page.get_by_text("With the worst of 6 texts at position 1, PRR is").wait_for()
+    page.get_by_label("Position of the worst text").press("End")
+    page.get_by_text("With the worst of 6 texts at position 6, PRR is 1.").wait_for()

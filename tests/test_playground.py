@@ -199,6 +199,7 @@ def test_curves_and_rank_measures_are_those_of_python(watched, js, cases):
 def test_every_definition_is_that_of_python(watched, js, cases, no_permutations):
     "A quarter of the cases: each needs thousands of shuffles in Python."
     pairs = [pair for columns, _ in cases[: CASES // 4] if (pair := complete(columns))]
+    pairs.sort(key=lambda pair: len(pair[0]))  # Python keeps the shuffles of the last sizes
     found, seen = many(watched, "([q, u]) => math.prrAtlas(q, u)", [lists(pair) for pair in pairs]), set()
     for pair, ours in zip(pairs, found):
         theirs = prr_atlas(*pair).set_index("definition")["value"]
