@@ -77,6 +77,7 @@ def bench_command(
         "power",
         "dose",
     ] = "all",
+    studies: int | None = None,  # Of coverage, guarantee, power and dose; as in the stored tables if left out
 ):
     "Time against the published procedure, LM-Polygraph, a plain loop and packages of metrics, in one run."
     from uetrust.bench import methods as bench_methods
@@ -108,9 +109,10 @@ def bench_command(
     if part == "coverage":
         from uetrust.bench.coverage import bench_coverage
 
-        bench_coverage()
+        bench_coverage(**({} if studies is None else dict(studies=studies)))
     if part in ("guarantee", "power", "dose"):
         from uetrust.studies.inference import doses, planned, promises
 
         stored = dict(guarantee=promises.store_promises, power=planned.store_plans, dose=doses.store_doses)
-        print("ok", *(os.path.relpath(path) for path in stored[part]()))
+        options = {} if studies is None else dict(draws=studies)
+        print("ok", *(os.path.relpath(path) for path in stored[part](**options)))

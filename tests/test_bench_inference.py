@@ -1,0 +1,53 @@
+"""The stored simulations of few labels, guarantees, power and doses are made by the command."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from uetrust.core.settings import mirror, root
+
+MADE = dict(
+    coverage={"coverage": 2, "coverage_variants": 2, "next_labels": 2},
+    guarantee={"inference/guarantee": 2},
+    power={"inference/power": 2, "inference/pilots": 2, "inference/annotators": 2},
+    dose={"inference/doses": 2, "inference/dose_metrics": 2},
+)
+
+
+@pytest.fixture
+def project(tmp_path):
+    "A root of its own, so that the stored tables stay as they are; what is read is linked."
+    (tmp_path / "nbs").mkdir()
+    (tmp_path / "data" / "inference").mkdir(parents=True)
+    (tmp_path / "settings.ini").write_bytes((root() / "settings.ini").read_bytes())
+    for name in ("registry.csv", "prr_atlas.json", "people", "world", "published", "models"):
+        (tmp_path / "data" / name).symlink_to(root() / "data" / name)
+    return tmp_path
+
+
+@pytest.mark.skipif(mirror() is None, reason="needs the translations of MLQE-PE")
+@pytest.mark.parametrize("part", MADE)
+def test_the_command_makes_what_is_stored(project, part):
+    command = [Path(sys.executable).with_name("uetrust"), "bench", "--part", part, "--studies", "2"]
+    env = os.environ | dict(UETRUST_MIRROR=str(mirror()))
+    done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    for name, studies in MADE[part].items():
+        made, stored = (pd.read_csv(place / "data" / f"{name}.csv") for place in (project, root()))
+        key = [column for column in ("judge", "bank", "set", "target", "n") if column in stored]
+        assert list(made) == list(stored) and made[key].equals(stored[key]), (
+            "rows and columns of the stored table"
+        )
+        about = json.loads((project / "data" / f"{name}.json").read_text())
+        assert about.get("studies", about.get("draws")) == studies
+
+
+def test_a_number_of_studies_is_a_number(project):
+    command = [Path(sys.executable).with_name("uetrust"), "bench", "--part", "power", "--studies", "many"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True)
+    assert done.returncode == 2 and "--studies" in done.stderr and "Traceback" not in done.stderr
