@@ -507,6 +507,7 @@ def test_a_widget_and_python_share_the_state(watched, site):
     page.get_by_label("Position of the worst text").focus()
     page.keyboard.press("ArrowRight")
     assert page.evaluate("saved.at(-1).position") == 2
+    assert page.get_by_text("Link to this state").count() == 0  # A notebook has no address for it
     page.evaluate("() => { model.values.state = {n: 6, position: 6}; model.heard['change:state']() }")
     assert shown(page)["PRR"] == pytest.approx(1) and watched.wrong == []
 
@@ -582,5 +583,9 @@ def test_a_panel_of_a_lesson_lives_on_the_site(watched, docs_site):
     assert shown(page)["PRR"] == pytest.approx(1) and "PRR" in file.read_text()
     page.get_by_label("Position of the worst text").focus()
     page.keyboard.press("Home")
-    assert shown(page)["PRR"] < 0 and page.url == file.as_uri()
+    before = shown(page)
+    assert before["PRR"] < 0 and page.url == file.as_uri()
+    page.get_by_text("Link to this state").click()
+    page.wait_for_url("**/playground.html#panel=drag*position=1*")
+    assert shown(page) == before and watched.wrong == []
     assert page_problems(watched, file) == []

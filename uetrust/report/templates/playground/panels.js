@@ -397,7 +397,7 @@ export function pythonOf(panel, state) {
 
 // The page
 let count = 0;
-export function mountPanel(root, panel, given, onChange = () => {}) {
+export function mountPanel(root, panel, given, { onChange = () => {}, page } = {}) { // page: address that a link leads to
   const { title, question, controls } = PANELS[panel], id = `uetrust-${panel}-${count++}`;
   let state = complete(panel, given), table = null;
   const says = element("p", { class: "says", "aria-live": "polite" }), shown = element("div", { class: "figure" }), numbers = element("tbody");
@@ -413,7 +413,7 @@ export function mountPanel(root, panel, given, onChange = () => {}) {
   function draw() {
     for (const control of controls) inputs[control.name].show(state[control.name], control.step && most(control, state));
     code.textContent = pythonOf(panel, state);
-    link.setAttribute("href", fragmentOf(panel, state));
+    if (page !== undefined) link.setAttribute("href", page + fragmentOf(panel, state));
     let found;
     try {
       found = DRAW[panel](state, { change, table });
@@ -442,7 +442,7 @@ export function mountPanel(root, panel, given, onChange = () => {}) {
   root.replaceChildren(
     element("h2", {}, title), element("p", { class: "question" }, question),
     element("form", { class: "controls", onsubmit: (e) => e.preventDefault() }, ...controls.map((c) => inputs[c.name].field)),
-    says, shown, results, element("p", {}, link),
+    says, shown, results, ...(page === undefined ? [] : [element("p", {}, link)]),
     element("details", {}, element("summary", {}, "The same in Python"), copy, element("div", { class: "code", role: "region", "aria-label": "The same in Python", tabindex: 0 }, element("pre", {}, code))));
   draw();
   return { get state() { return state; }, set(given) { state = complete(panel, given); draw(); } };
@@ -503,19 +503,20 @@ export function mountPage(root) { // All panels, one at a time; the address says
     here = panel;
     const fresh = element("section");
     place.replaceChildren(fresh);
-    mounted = mountPanel(fresh, panel, state, keep(panel));
+    mounted = mountPanel(fresh, panel, state, { onChange: keep(panel), page: "" });
   };
   window.addEventListener("hashchange", go);
   go();
 }
 
 export function mountAll() { // Every element of a page that asks for the playground or for a panel of it
+  const script = document.currentScript.src, page = script && new URL("../playground.html", script).href;
   for (const root of document.querySelectorAll("[data-playground]")) {
     const asked = root.dataset.playground;
     if (!asked) { mountPage(root); continue; }
     const { panel, state } = readFragment(asked);
     root.classList.add("uetrust-playground");
-    mountPanel(root, panel, state);
+    mountPanel(root, panel, state, { page });
   }
 }
 
@@ -524,12 +525,12 @@ export default {
   render({ model, el }) {
     el.classList.add("uetrust-playground");
     let quiet = false;
-    const mounted = mountPanel(el, model.get("panel"), model.get("state"), (state) => {
+    const mounted = mountPanel(el, model.get("panel"), model.get("state"), { onChange(state) {
       quiet = true;
       model.set("state", state);
       model.save_changes();
       quiet = false;
-    });
+    } });
     const follow = () => quiet || mounted.set(model.get("state"));
     model.on("change:state", follow);
     return () => model.off("change:state", follow);
