@@ -548,3 +548,19 @@ def test_a_prompt_names_every_step_of_the_scale_and_no_other(family):
     said = jd.judge_prompt(family, "fluency", texts, "question_first")[0]["content"]
     steps = ", ".join(str(step) for step in range(lowest, highest + 1))
     assert f"Answer with one of {steps}, where" in said
+
+
+def test_two_wordings_are_enough_to_disagree():
+    found = jd.wording_statistics(pd.DataFrame(dict(first=[1, 3], second=[3, 3])))
+    assert found["mean"].tolist() == [2, 3] and found["sd"].tolist() == [pytest.approx(2**0.5), 0]
+    with pytest.raises(ValueError, match="at least 2 wordings, got \\['first'\\]"):
+        jd.wording_statistics(pd.DataFrame(dict(first=[1, 3])))
+
+
+@pytest.mark.parametrize("family", jd.JUDGE_SCALES)
+def test_a_judge_cites_its_family_of_prompts_or_says_that_the_question_is_the_users(family):
+    said = "with a question of the user" if family == "own" else f", {family.replace('_', '-')}"
+    assert all(
+        reg[f"judge_{family}_{dim}"].cite.endswith(f"{said}; read strictly")
+        for dim in jd.DIMENSION_DEFINITIONS
+    )

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from uetrust.core.settings import LOCK, SCRAP, atomic_write, remove_scraps
-from uetrust.core.store import lock_folder
+from uetrust.core.store import Store, lock_folder, share_folder
 
 
 def test_a_folder_is_locked_for_as_long_as_it_is_filled(tmp_path):
@@ -91,3 +91,33 @@ def test_a_folder_that_nobody_can_write_to_can_be_read(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *args: False)
     with lock_folder(tmp_path):
         assert not (tmp_path / LOCK).exists()
+
+
+def test_workers_share_a_folder_that_is_not_there_yet(tmp_path):
+    folder = tmp_path / "runs" / "new" / "bank"
+    with share_folder(folder), share_folder(folder):
+        with pytest.raises(BlockingIOError, match="bank is being filled"):
+            with lock_folder(folder):
+                pass
+
+
+def filled(folder, *worker):
+    made = []
+    sizes = {f"{i}.parquet": 2 for i in range(5)}
+    Store(folder, "bank").fill(sizes, list(sizes)[1:], made.append, "toy", *worker, progress=False)
+    return made
+
+
+def test_one_worker_makes_all_that_is_left_and_two_share_it(tmp_path):
+    assert filled(tmp_path) == ["1.parquet", "2.parquet", "3.parquet", "4.parquet"]
+    assert filled(tmp_path, (0, 2)) == ["2.parquet", "4.parquet"]
+    assert filled(tmp_path, (1, 2)) == ["1.parquet", "3.parquet"]
+
+
+def test_a_folder_that_is_cleared_holds_no_shard_and_keeps_what_is_not_its_own(tmp_path):
+    store = Store(tmp_path, "bank")
+    for name in ("0.parquet", "1.parquet", store.json.name, "notes.txt"):
+        (tmp_path / name).write_text("x")
+    store.clear()
+    store.clear()
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -72,6 +72,7 @@ def bench_command(
         "metrics",
         "costs",
         "growth",
+        "clients",
         "coverage",
         "guarantee",
         "power",
@@ -106,6 +107,10 @@ def bench_command(
         bench_metrics.print_metric_bench(bench_metrics.bench_metrics(), root() / "runs" / "bench_metrics.csv")
     if part == "costs":
         bench_metrics.keep_costs(bench_metrics.metric_costs())
+    if part == "clients":
+        from uetrust.bench.clients import bench_clients
+
+        print(f"ok {bench_clients()}")
     if part == "coverage":
         from uetrust.bench.coverage import bench_coverage
 
