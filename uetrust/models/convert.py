@@ -374,7 +374,9 @@ def _sentencepiece_files(content):  # A unigram model of SentencePiece in the fi
         special_tokens=[(token, ids[token]) for token in ("[CLS]", "[SEP]")],
     )
     names = dict(cls_token="[CLS]", sep_token="[SEP]", unk_token=pieces[unknown][0])
-    names |= {f"{key}_token": token for key, token in dict(pad="<pad>", mask="[MASK]").items() if token in ids}
+    names |= {
+        f"{key}_token": token for key, token in dict(pad="<pad>", mask="[MASK]").items() if token in ids
+    }
     inputs = ["input_ids", "token_type_ids", "attention_mask"]
     made = transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, model_max_length=512, model_input_names=inputs, **names
