@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.core.store import value_digest
+from uetrust.core.store import canonical_json, value_digest
 from uetrust.generation.bank import read_bank
 from uetrust.generation.decoding import HE2024_DECODING, Decoding
 from uetrust.generation.endpoint import (
@@ -28,10 +28,12 @@ from uetrust.generation.endpoint import (
     EndpointError,
     ReplyCache,
     api_key,
+    checked_reply,
     endpoint_provenance,
     estimate_cost,
     fill_endpoint_bank,
     generate_remotely,
+    masked,
     retry_after,
     retry_pause,
     text_requests,
@@ -180,6 +182,18 @@ def test_log_probabilities_in_an_unknown_form_are_missing_and_the_text_is_kept(c
         toy, greedy = endpoint(url, chat=False, logprobs=True), replace(SETTINGS, samples=0)
         (row,) = generate_remotely(toy, SAMPLES[:1], greedy, cache)
     assert (row["text"], row["logprobs"]) == ("a", None)
+
+
+def test_alternatives_are_kept_as_they_came_also_where_a_token_has_none():
+    listed = dict(tokens=["a", "b"], token_logprobs=[None, -1], top_logprobs=[None, {"b": -1, "c": -2}])
+    reply = dict(choices=[dict(index=0, text="ab", finish_reason="stop", logprobs=listed)])
+    assert checked_reply(json.dumps(reply), chat=False)["choices"][0]["logprobs"] == listed
+
+
+def test_two_texts_of_cohere_count_the_prompt_of_the_first():
+    texts = [dict(text="", token_likelihoods=[dict(token=word) for word in words]) for words in ("abc", "d")]
+    read = checked_reply(json.dumps(dict(generations=texts)), chat=False)
+    assert read["usage"] == dict(prompt_tokens=3) and len(read["choices"]) == 2
 
 
 def test_what_is_sent_is_what_was_asked():
@@ -357,7 +371,7 @@ def test_a_fault_that_stays_is_an_error_in_the_servers_words(cache, code, body, 
         len(log["seen"]) == calls
         and f"HTTP {code}: {body}" in str(error.value)
         and "sample 's0'" in str(error.value)
-        and f"{attempts} attempt" in str(error.value)
+        and f"{attempts} attempt{'s' if attempts > 1 else ''}:" in str(error.value)
     )
 
 
@@ -666,6 +680,8 @@ def test_a_dry_run_sends_nothing_and_bounds_the_cost(cache):
         toy = endpoint(url, price_in=1, price_out=5, budget=9)
         costs = estimate_cost(toy, SAMPLES, SETTINGS, cache)
         assert costs["budget_left"] == estimate_cost(toy, SAMPLES, SETTINGS)["budget_left"] == toy.budget
+        sent = [canonical_json(asked.body) for asked in text_requests(toy, SAMPLES, SETTINGS)]
+        assert costs["tokens_in"] == len("".join(sent).encode()) // 4, "a token has about four bytes"
         assert not log["seen"] and (costs["requests"], costs["cached"], costs["tokens_out"]) == (
             16,
             0,
@@ -766,3 +782,17 @@ def test_addresses_that_cannot_work_or_carry_a_key_are_refused(url):
     with pytest.raises(ValueError) as error:
         Endpoint(url, "m")
     assert KEY not in str(error.value)
+
+
+@pytest.mark.parametrize("secret, said", [("12345678", "a***b"), ("1234567", "a1234567b")])
+def test_a_key_of_eight_signs_is_masked_wherever_it_stands_and_a_shorter_one_as_a_word(secret, said):
+    assert masked(f"a{secret}b", secret) == said and masked(f"key {secret}!", secret) == "key ***!"
+
+
+@pytest.mark.parametrize(
+    "retries, said", [(0, "in 1 attempt:"), (1, "in 2 attempts:"), (2, "in 3 attempts:")]
+)
+def test_attempts_are_counted_in_the_error(cache, retries, said):
+    with server([(500, {}, "oops")] * 99) as (url, _), pytest.raises(EndpointError, match=said):
+        toy = endpoint(url, concurrency=1, retries=retries)
+        generate_remotely(toy, SAMPLES[:1], replace(SETTINGS, samples=0), cache)
