@@ -101,7 +101,7 @@ class TestLines:
     "Lines of files that each test runs, those of its fixtures included, and the seconds it takes"
 
     def __init__(self, folder, paths, kept):
-        self.paths, self.kept, self.lines = {str(folder / path): str(path) for path in paths}, kept, set()
+        self.paths, self.kept, self.lines = {str(folder / path): str(path) for path in paths}, kept, None
         self.fixtures, self.tests = {}, {}
 
     def trace(self, frame, event, arg):
@@ -119,8 +119,8 @@ class TestLines:
         yield
         sys.settrace(None)
         threading.settrace(None)
-        found, self.lines = self.lines, outer | self.lines
-        if outer:
+        found, self.lines = self.lines, None if outer is None else outer | self.lines
+        if outer is not None:  # A fixture ends inside a test, whose lines are still wanted
             sys.settrace(self.trace)
         return found
 
