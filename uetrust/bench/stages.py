@@ -62,7 +62,9 @@ def stage_times(
         read = _reader(model, samples, rows, settings.decoding, name)
         seconds[name] = timed_call(read, model.device)[0]
     lengths = measured_lengths(model, samples, rows, settings.decoding)
-    costs = generator_costs(checkpoint_shape(settings.model), lengths, settings, itemsize=4)
+    costs = generator_costs(
+        checkpoint_shape(settings.model), lengths, settings, one_prefill=False, itemsize=4
+    )
     rate = matrix_product_rate(model.device)
     return pd.DataFrame(
         [

@@ -6,7 +6,7 @@
 __all__ = ['SECTION_KINDS', 'RENAMED', 'SCRAP', 'LOCK', 'root', 'work_dir', 'published_file', 'external_dir', 'mirror', 'oracles',
            'Profile', 'Dataset', 'notebook_parameters', 'check_keys', 'value_error', 'parse_section', 'section_names',
            'section', 'inherited', 'profile', 'profile_settings', 'out_dir', 'located_data', 'resolve_checkpoint',
-           'pinned_checkpoint', 'remove_scraps', 'atomic_write']
+           'split_labels', 'pinned_checkpoint', 'remove_scraps', 'atomic_write']
 
 # %% ../../nbs/01_core/03_settings.ipynb #03e46ee6
 import ast
@@ -341,6 +341,21 @@ def resolve_checkpoint(
 ) -> str:  # What to load
     "A checkpoint in the repository, or anywhere."
     return str(root() / model) if (root() / model).is_dir() else model
+
+
+def split_labels(
+    model: str,  # 'CHECKPOINT', or 'CHECKPOINT,entailment:0,neutral:1,contradiction:2'
+) -> tuple[str, dict]:  # The checkpoint, and the names of its classes by position; {} when none are given
+    "A checkpoint and the names of its classes, for a classifier whose own configuration says LABEL_0."
+    checkpoint, *given = str(model).split(",")
+    pairs = [label.rpartition(":")[::2] for label in given]
+    labels = {int(position): name.strip() for name, position in pairs if position.isdigit() and name.strip()}
+    if sorted(labels) != list(range(len(given))):
+        raise ValueError(
+            "classes of a checkpoint are written NAME:POSITION, each position once and from 0 on, such as "
+            f"CHECKPOINT,entailment:0,neutral:1,contradiction:2; got {model!r}"
+        )
+    return checkpoint, labels
 
 
 def pinned_checkpoint(

@@ -109,7 +109,7 @@ def nli_order(
     if set(positions) != set(NLI_CLASSES):
         raise ValueError(
             f"labels of an NLI model should be {preview(NLI_CLASSES)}, found {preview(lower)} in {model}. "
-            "Name an NLI model, or set id2label in its config.json"
+            "Name an NLI model, or its classes: CHECKPOINT,entailment:0,neutral:1,contradiction:2"
         )
     return [positions[name] for name in NLI_CLASSES]
 

@@ -6,7 +6,8 @@
 __all__ = ['EXTRA_TOKEN_STATS', 'TRIED_IDS', 'UNKNOWN_RULES', 'HIDDEN_STATES', 'FFLM_LAYOUT', 'token_stats', 'row_allowed_tokens',
            'row_self_certainty', 'row_renyi_divergence', 'row_fisher_rao_distance', 'row_boosted_probability', 'Layout',
            'ModelInput', 'build_input', 'PrefixState', 'probability_tolerance', 'check_reading', 'GenerationRules',
-           'unknown_rules', 'DropoutMask', 'TokenStats', 'TokenStatsList', 'score_tokens', 'fflm_passes']
+           'unknown_rules', 'DropoutMask', 'TokenStats', 'TokenStatsList', 'score_tokens', 'score_passes',
+           'fflm_passes']
 
 # %% ../../nbs/03_models/02_forward.ipynb #39ed4fcc
 import copy
@@ -438,14 +439,36 @@ def _chunk_logits(model, states, chunk):
     return model.logits(torch.nn.functional.pad(states, (0, 0, 0, spare)))[: len(states)].float()
 
 
-def _network_stats(model, states, tokens, chunk, rules, topk=0, extra_stats=()):
-    # Token statistics of one network; states: [N, D]
-    def part(where):
-        logits = _chunk_logits(model, states[where], chunk)
-        rows = (rules(logits, where) if rules else logits).log_softmax(1)
-        return token_stats(rows, tokens[where], topk, extra_stats)
+class _Asked(NamedTuple):  # Token statistics that are asked for
+    tokens: np.ndarray | None = None  # Which of the tokens, text after text; all when None
+    rules: GenerationRules | None = None  # Of these tokens; raw logits when None
+    topk: int = 0
+    extra_stats: tuple = ()
 
-    return _concatenated([part(slice(i, i + chunk)) for i in range(0, len(tokens), chunk)])
+    def share(self, where):  # Which of the rows of a chunk, and which of the asked tokens these are
+        if self.tokens is None:
+            return slice(None), where
+        first, last = np.searchsorted(self.tokens, (where.start, where.stop))
+        return self.tokens[first:last] - where.start, slice(first, last)
+
+
+def _network_stats(model, states, tokens, chunk, requests):
+    # Token statistics of one network for each of some `_Asked`; the logits of a place are computed once
+    found = [[] for _ in requests]
+    for i in range(0, len(tokens), chunk):
+        where = slice(i, i + chunk)
+        logits, raw = _chunk_logits(model, states[where], chunk), None
+        for asked, parts in zip(requests, found):
+            rows, own = asked.share(where)
+            if asked.tokens is not None and not len(rows):
+                continue
+            if asked.rules:
+                log_probs = asked.rules(logits[rows], own).log_softmax(1)
+            else:
+                raw = logits.log_softmax(1) if raw is None else raw
+                log_probs = raw[rows]
+            parts.append(token_stats(log_probs, tokens[where][rows], asked.topk, asked.extra_stats))
+    return [_concatenated(parts) for parts in found]
 
 
 def _concatenated(parts):
@@ -528,7 +551,10 @@ def _ensemble_stats(model, networks, tokens, lengths, topk, chunk, rules):
         kept |= {f"{name}_{measure}": value for measure, value in values.items()}
     if rules:
         kept["logp_processed"] = torch.stack(
-            [_network_stats(model, states, tokens, chunk, rules)["logp"] for states in networks]
+            [
+                _network_stats(model, states, tokens, chunk, [_Asked(rules=rules)])[0]["logp"]
+                for states in networks
+            ]
         )
     return stats, kept
 
@@ -608,13 +634,18 @@ def _no_dropout(model, rate):  # Error for an ensemble whose members would all b
     return ValueError(f"{model.id} has no dropout layer{which}, so its members would all be the same{advice}")
 
 
-@dataclass
-class _Scorer:  # The arguments of one call of `score_tokens`, and the three steps that need them
-    model: Model
+class _Request(NamedTuple):  # What is wanted of some texts
     topk: int
     extra_stats: tuple
     hidden: tuple
     generation: dict | None
+
+
+@dataclass
+class _Scorer:  # The arguments of one call of `score_passes`, and the steps that need them
+    model: Model
+    requests: list  # Of `_Request`
+    wanted: dict  # (unit, text) -> numbers of the requests that want it
     members: list | None
     rate: float | None
     batch_tokens: int
@@ -641,48 +672,67 @@ class _Scorer:  # The arguments of one call of `score_tokens`, and the three ste
         if member and not member.made:
             raise _no_dropout(self.model, self.rate)
         self.prefix_tokens += sum(map(len, prompts))
-        return state if self.hidden else None, by_part
+        return state if any(request.hidden for request in self.requests) else None, by_part
 
-    def stats(self, texts, prompts, networks):
-        # Token statistics of each text; networks: the hidden states [B, T, D] of each network
-        lengths = [len(text) for text in texts]
-        flat = [torch.cat([states[i, :n] for i, n in enumerate(lengths)]) for states in networks]
-        tokens = torch.tensor([i for text in texts for i in text], device=self.model.device)
+    def asked(self, request, rows, own):
+        # `_Asked` of a request that wants the rows `own` of all (unit, text) of a batch
         rules = None
-        if self.generation is not None:
-            rules = _generation_rules(self.model, prompts, texts, self.generation)
+        if request.generation is not None:
+            prompts, texts = [rows[i][0][0] for i in own], [rows[i][1] for i in own]
+            rules = _generation_rules(self.model, prompts, texts, request.generation)
+        tokens = None
+        if len(own) < len(rows):
+            ends = np.cumsum([len(text) for _, text in rows])
+            tokens = np.concatenate([np.arange(ends[i] - len(rows[i][1]), ends[i]) for i in own])
+        return _Asked(tokens, rules, request.topk, request.extra_stats)
+
+    def stats(self, rows, networks):
+        # For each request (row, statistics, members'); networks: the hidden states [B, T, D] of each network
+        lengths = [len(text) for _, text in rows]
+        flat = [torch.cat([states[i, :n] for i, n in enumerate(lengths)]) for states in networks]
+        tokens = torch.tensor([i for _, text in rows for i in text], device=self.model.device)
+        numbers = range(len(self.requests))
+        own_rows = [[i for i, row in enumerate(rows) if k in self.wanted[row]] for k in numbers]
+        given = [(k, own, self.asked(self.requests[k], rows, own)) for k, own in enumerate(own_rows) if own]
         if self.members is None:
-            kept = {}
-            stats = _network_stats(
-                self.model, flat[0], tokens, self.chunk, rules, self.topk, self.extra_stats
-            )
+            asked = [asked for _, _, asked in given]
+            found = [(stats, {}) for stats in _network_stats(self.model, flat[0], tokens, self.chunk, asked)]
         else:
-            stats, kept = _ensemble_stats(self.model, flat, tokens, lengths, self.topk, self.chunk, rules)
+            ((_, _, asked),) = given
+            how = (asked.topk, self.chunk, asked.rules)
+            found = [_ensemble_stats(self.model, flat, tokens, lengths, *how)]
         self.text_tokens += len(tokens) * len(networks)
-        ends = np.cumsum(lengths).tolist()
-        return [
-            (
-                {name: value[end - n : end] for name, value in stats.items()},
-                {name: value[..., end - n : end] for name, value in kept.items()},
-            )
-            for end, n in zip(ends, lengths)
-        ]
+        return {k: _by_text(own, lengths, *both) for (k, own, _), both in zip(given, found)}
 
     def __call__(self, rows):
-        # A Reading for each of rows: (unit, text), the first entry of a unit is its prompt
+        # For each of rows its readings by request: (unit, text), the first entry of a unit is its prompt
         units = {unit: i for i, unit in enumerate(dict.fromkeys(unit for unit, _ in rows))}
         numbered = [(units[unit], text) for unit, text in rows]
         parts = batches([len(unit[0]) + len(text) for unit, text in rows], self.batch_tokens)
         seeds, prompts = [None] if self.members is None else self.members, [unit[0] for unit in units]
-        networks, done = [self.states(prompts, numbered, parts, seed) for seed in seeds], {}
-        for k, part in enumerate(parts):
-            states, texts = [by_part[k] for _, by_part in networks], [rows[i][1] for i in part]
-            found = self.stats(texts, [rows[i][0][0] for i in part], states)
-            for j, (i, text, (stats, kept)) in enumerate(zip(part, texts, found)):
-                own = states[0][j, : len(text)]
-                hidden = _hidden_states(self.model, networks[0][0], numbered[i][0], own, self.hidden)
-                done[i] = _as_reading(self.model, text, stats, hidden, kept)
-        return [done[i] for i in range(len(rows))]
+        networks = [self.states(prompts, numbered, parts, seed) for seed in seeds]
+        done = [{} for _ in rows]
+        for part_number, part in enumerate(parts):
+            states = [by_part[part_number] for _, by_part in networks]
+            for k, found in self.stats([rows[i] for i in part], states).items():
+                for j, stats, kept in found:
+                    i, text = part[j], rows[part[j]][1]
+                    where = (networks[0][0], numbered[i][0], states[0][j, : len(text)])
+                    hidden = _hidden_states(self.model, *where, self.requests[k].hidden)
+                    done[i][k] = _as_reading(self.model, text, stats, hidden, kept)
+        return done
+
+
+def _by_text(own, lengths, stats, kept):  # (row, its statistics, its members') of the rows `own`
+    ends = np.cumsum([lengths[i] for i in own]).tolist()
+    return [
+        (
+            i,
+            {name: value[end - lengths[i] : end] for name, value in stats.items()},
+            {name: value[..., end - lengths[i] : end] for name, value in kept.items()},
+        )
+        for i, end in zip(own, ends)
+    ]
 
 # %% ../../nbs/03_models/02_forward.ipynb #30bf2c0d
 def _check_request(model, extra_stats, hidden, logits, generation, members):
@@ -713,16 +763,21 @@ def _check_request(model, extra_stats, hidden, logits, generation, members):
         raise ValueError("hidden states belong to one network: compute them without members")
 
 
-def _texts_by_unit(items, share):
-    # Units (prompt, number) with the texts to score after each; their order does not depend on that of items
-    units = {}
-    for i, item in enumerate(items):
-        if item.text:
-            units.setdefault((item.prompt, 0 if share else i), set()).add(item.text)
-    return {unit: sorted(units[unit]) for unit in sorted(units)}
+def _wanted_rows(
+    item_lists, share
+):  # (unit, text) -> numbers of the lists that have it; unit: (prompt, number)
+    wanted = {}
+    for k, items in enumerate(item_lists):
+        for i, item in enumerate(items):
+            if item.text:
+                wanted.setdefault(((item.prompt, 0 if share else i), item.text), set()).add(k)
+    return wanted
 
 
-def _score_units(scorer, units):  # (unit, text) -> Reading
+def _score_units(scorer):  # (unit, text) -> its readings by request
+    units = {}  # In an order that does not depend on that of the items
+    for unit, text in sorted(scorer.wanted):
+        units.setdefault(unit, []).append(text)
     keys, done = list(units), {}
     lengths = [len(key[0]) + max(map(len, units[key])) for key in keys]
     for batch in batches(lengths, scorer.batch_tokens, [len(units[key]) for key in keys]):
@@ -769,21 +824,51 @@ def score_tokens(
     >>> model = load_model("data/models/tiny-bart")  # doctest: +SKIP
     >>> score_tokens(model, [("The council met.", "It met.")])[0].logp  # doctest: +SKIP
     """
+    asked = dict(topk=topk, extra_stats=extra_stats, hidden=hidden, logits=logits, generation=generation)
+    how = dict(batch_tokens=batch_tokens, chunk=chunk, share_prefix=share_prefix)
+    ensemble = dict(members=members, dropout_rate=dropout_rate)
+    return score_passes(model, [(pairs, asked)], layout, **ensemble, **how)[0]
+
+
+def _request(model, members, topk=0, extra_stats=(), hidden=(), logits="raw", generation=None):
     _check_request(model, extra_stats, hidden, logits, generation, members)
-    check_reading(model)
-    batch_tokens = batch_tokens or model.batch_tokens
-    items = [build_input(model, prefix, text, layout) for prefix, text in pairs]
     rules = (generation or {}) if logits == "processed" else None
-    scorer = _Scorer(
-        model, topk, tuple(extra_stats), tuple(hidden), rules, members, dropout_rate, batch_tokens, chunk
-    )
-    done, empty = _score_units(scorer, _texts_by_unit(items, share_prefix)), _empty_reading(topk, extra_stats)
-    found = [
-        (item, done.get(((item.prompt, 0 if share_prefix else i), item.text), empty))
-        for i, item in enumerate(items)
-    ]
-    out = TokenStatsList(replace(scored, cut=item.cut, text_cut=item.text_cut) for item, scored in found)
-    out.prefix_tokens, out.text_tokens = scorer.prefix_tokens, scorer.text_tokens
+    return _Request(topk, tuple(extra_stats), tuple(hidden), rules)
+
+
+def _readings(items, done, number, request, share):  # Of one request, in the order of its items
+    empty, found = _empty_reading(request.topk, request.extra_stats), []
+    for i, item in enumerate(items):
+        scored = done[(item.prompt, 0 if share else i), item.text][number] if item.text else empty
+        found.append(replace(scored, cut=item.cut, text_cut=item.text_cut))
+    return TokenStatsList(found)
+
+
+@torch.inference_mode()
+def score_passes(
+    model: Model,  # Seq2seq or causal model
+    # Of each (pairs, options): topk, extra_stats, hidden, logits, generation, as `score_tokens` takes them
+    passes: list,
+    layout: Layout = Layout(),  # How a pair becomes an input
+    members: list | None = None,  # Seeds of Monte-Carlo dropout members; of one pass alone
+    dropout_rate: float | None = None,  # Dropout rate of the members in place of the checkpoint's
+    batch_tokens: int | None = None,  # Tokens per batch, padding included; the model's own number when None
+    chunk: int = 512,  # Positions whose logits are computed at a time
+    share_prefix: bool = True,  # Compute a shared prefix once
+) -> list:  # For each pass a `TokenStatsList`; their numbers of tokens are those of all passes together
+    "Token statistics of several passes over texts: each prefix and each text is read once for all of them."
+    requests = [_request(model, members, **options) for _, options in passes]
+    if members is not None and len(passes) > 1:
+        raise ValueError("members have states of their own: read their pass alone")
+    check_reading(model)
+    lists = [[build_input(model, prefix, text, layout) for prefix, text in pairs] for pairs, _ in passes]
+    wanted = _wanted_rows(lists, share_prefix)
+    size = batch_tokens or model.batch_tokens
+    scorer = _Scorer(model, requests, wanted, members, dropout_rate, size, chunk)
+    done, out = _score_units(scorer), []
+    for number, (items, request) in enumerate(zip(lists, requests)):
+        out.append(_readings(items, done, number, request, share_prefix))
+        out[-1].prefix_tokens, out[-1].text_tokens = scorer.prefix_tokens, scorer.text_tokens
     return out
 
 # %% ../../nbs/03_models/02_forward.ipynb #597225e5

@@ -16,7 +16,7 @@ import pandas as pd
 import uetrust
 from ..core.checks import preview
 from ..core.scores import score_table
-from ..core.settings import resolve_checkpoint
+from ..core.settings import resolve_checkpoint, split_labels
 from ..core.store import library_versions, load_shard, save_shard, shard_provenance, value_digest
 from ..generation.bank import read_bank
 from .judges import JudgeServer
@@ -27,7 +27,7 @@ from .providers import PROVIDER_OF, shipped_models
 # %% ../../nbs/09_scoring/05_cache.ipynb #cdc50b36
 def metric_models(
     pairs,  # 'GROUP=CHECKPOINT' each, or 'shipped'
-) -> dict:  # Group or family -> checkpoint, or (checkpoint, head), as `compute_metrics` takes it
+) -> dict:  # Group or family -> checkpoint, or (checkpoint, head or names of classes), for `compute_metrics`
     "Metric models by the group of statistics that they compute."
     given = [pair.partition("=")[::2] for pair in pairs if pair != "shipped"]
     if bad := [group for group, checkpoint in given if not (group and checkpoint)]:
@@ -36,10 +36,13 @@ def metric_models(
             f"got {' '.join(bad)!r}"
         )
 
-    def resolved(checkpoint):
+    def resolved(given):
+        checkpoint, _, more = given.partition(",")
+        if ":" in more:  # Names of classes, checked now
+            return resolve_checkpoint(split_labels(given)[0]), more
         return (
-            tuple(map(resolve_checkpoint, checkpoint.split(",")))
-            if "," in checkpoint
+            (resolve_checkpoint(checkpoint), resolve_checkpoint(more))
+            if more
             else resolve_checkpoint(checkpoint)
         )
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from ..core.settings import pinned_checkpoint, resolve_checkpoint, root
+from ..stats.table import reads_prompt
 
 # %% ../../nbs/09_scoring/10_costs.ipynb #921f12b4
 class ModelShape(NamedTuple):
@@ -277,7 +278,7 @@ def generator_costs(
     generator,  # Settings, as from `uetrust.scoring.generators.generator_settings`
     train: int = 0,  # Training and background texts
     writes: bool = True,  # Does it write the texts too? A server may
-    one_prefill: bool = False,  # Is a document read once for all passes, or once for each?
+    one_prefill: bool = True,  # Is a document read once for all passes that can share it, or once for each?
     itemsize: int = 2,
 ) -> dict:  # Stage -> `Cost` of one source
     "Costs of writing and of all passes, for one source."
@@ -287,16 +288,17 @@ def generator_costs(
         greedy = write_cost(shape, source, text, 1, generator.batch, itemsize)
         drawn = write_cost(shape, source, text, samples, generator.batch, itemsize) if samples else Cost(0, 0)
         stages["texts"] = greedy.plus(drawn)
-    shared = read_cost(shape, source, 0, 0, itemsize)
-    for k, name in enumerate(generator.passes):
+    shared = [name for name in generator.passes if reads_prompt(name)] if one_prefill else []
+    most = max((_pass_texts(name, samples, 1, 5) for name in shared), default=0)
+    for name in generator.passes:
         texts = _pass_texts(name, samples, generator.beam_members, 5)
         cost = read_cost(shape, 0 if name == "unconditional" else source, text, texts, itemsize)
         if name == "mc_dropout":  # Every member reads the source
             cost = read_cost(shape, source, text, 1, itemsize).times(texts)
         if name == "beams":
             cost = cost.plus(write_cost(shape, source, text, 5, generator.batch, itemsize))
-        if one_prefill and k and name in ("vocabulary", "hidden", "processed"):
-            cost = Cost(max(cost.flops - shared.flops, 0), max(cost.bytes - shared.bytes, 0))
+        if name in shared:  # The first reads for all of them
+            cost = read_cost(shape, source, text, most, itemsize) if name == shared[0] else Cost(0, 0)
         stages[name] = cost
     for name, question in (("asked", generator.p_true), ("elicited", generator.elicit)):
         if question:

@@ -28,6 +28,7 @@ from uetrust.core.run import (
     usable_items,
 )
 from ..core.scores import score_table
+from ..core.settings import split_labels
 from ..core.tables import read_table
 from .judges import JudgeServer
 from .methods import required_inputs
@@ -173,14 +174,17 @@ def _load_model(reader, **kw):
         model = SpacyPipeline(name)
     else:
         model = (sentence_encoder if kind == "sentence" else load_model)(name, **kw)
+    if kind == "labels":
+        model.model.config.id2label = split_labels(f"{name},{head}")[1]
+        return model, {}
     return model, dict(head=head) if head else {}
 
 
 def model_key(
     group: str,  # Group of `PROVIDERS`
     models: dict,  # As `compute_metrics` takes it
-    # Checkpoint, file of a trained head, 'sentence' for a sentence encoder, 'spacy' for a pipeline, 'server'
-    # for a judge behind one; None when no model is needed or given
+    # Checkpoint, file of a trained head or names of classes, and 'sentence' for a sentence encoder, 'labels'
+    # for named classes, 'spacy' for a pipeline, 'server' for a judge behind one; None when no model is needed
 ) -> tuple | None:
     "Key of a group's model, equal for groups that share a model."
     checkpoint = _model_of(group, models)
@@ -194,6 +198,8 @@ def model_key(
         kind = "spacy"
     elif group == "embedding" and ((Path(name) / "modules.json").exists() or not Path(name).is_dir()):
         kind = "sentence"
+    elif str(head).rpartition(":")[2].isdigit():
+        kind = "labels"
     return str(name), str(head), kind
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..core.checks import Stopped, preview
-from ..core.settings import resolve_checkpoint
+from ..core.settings import resolve_checkpoint, split_labels
 from ..core.store import Store, library_versions, lock_folder, share_folder
 from ..data.datasets import load_samples
 from ..generation.decoding import check_decoding_size
@@ -19,7 +19,7 @@ from .cache import cached_metrics_of_bank, metric_models, metrics_by_model
 from .generators import COMPARISON_STEPS, bank_plan, steps_without_samples, with_judge_server
 from .judges import JudgeServer
 from .metrics import metric_names
-from ..stats.table import ATTENTION_STATISTICS, PASSES
+from ..stats.table import ATTENTION_STATISTICS, PASSES, reads_prompt
 
 # %% ../../nbs/09_scoring/08_pipeline.ipynb #e0a9ffcb
 STAGES = ("texts", "passes", "comparisons", "metrics")  # In this order; each needs all shards of those before
@@ -52,7 +52,11 @@ class StageRun:
         if (name, revision) not in self.loaded:
             self.loaded.clear()
             where = {key: value for key in ("device", "dtype") if (value := getattr(self, key))}
-            self.loaded[name, revision] = load_model(resolve_checkpoint(name), revision or None, **where)
+            checkpoint, labels = split_labels(name)
+            model = load_model(resolve_checkpoint(checkpoint), revision or None, **where)
+            if labels:
+                model.model.config.id2label = labels
+            self.loaded[name, revision] = model
         return self.loaded[name, revision]
 
 
@@ -140,14 +144,21 @@ def _ask_confidence(job, sources, answers, made_by, share):
 
 def _passes(job, sources, run):
     "Everything that the generator computes about its texts; a server only says how sure it is."
+    from uetrust.stats.passes import compute_together
+
     generator = job.generator
     if generator.black_box and run.drives and (generator.verbal_1s or generator.verbal_2s):
         _server_confidence(job, sources, run)
     if not generator.read_by:
         return
     model = run.model(generator.read_by, generator.revision)
+    together = [name for name in generator.passes if reads_prompt(name)]
+    if together:
+        jobs = [(job.folder / name, PASSES[name], name) for name in together]
+        compute_together(jobs, job.folder / "texts", sources, model, generator.decoding, **run.share)
     for name in generator.passes:
-        _pass(name, job, (job.folder / name, job.folder / "texts", sources, model), run)
+        if name not in together:
+            _pass(name, job, (job.folder / name, job.folder / "texts", sources, model), run)
     if job.tagger:
         _keywords(job, model, run)
     _ask_model(job, sources, model, run)

@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['PREFIX_KINDS', 'PASSES', 'RENAMED_PASSES', 'ATTENTION_STATISTICS', 'ForwardPass', 'no_such_pass', 'get_pass',
-           'rows_to_table', 'table_to_frame', 'unique_texts', 'texts_digest', 'texts_by_shard', 'write_statistics',
-           'read_statistics']
+           'reads_prompt', 'rows_to_table', 'table_to_frame', 'unique_texts', 'texts_digest', 'texts_by_shard',
+           'write_together', 'write_statistics', 'read_statistics']
 
 # %% ../../nbs/05_stats/02_table.ipynb #9ef27059
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -84,6 +85,13 @@ def get_pass(
         raise LookupError(no_such_pass(name))
     return PASSES[name]
 
+
+def reads_prompt(
+    name: str,  # Of a pass
+) -> bool:  # A key of `PASSES` whose texts stand after the prompt, in one network
+    "Whether a pass can share its reading of the sources with others."
+    return name in PASSES and PASSES[name].after == "prompt" and not PASSES[name].members
+
 # %% ../../nbs/05_stats/02_table.ipynb #8a782a00
 def _nested_column(arrays):  # Arrays with the same number of dimensions as a nested column
     import pyarrow as pa
@@ -155,6 +163,59 @@ def texts_by_shard(
     return {name: df[df["kind"].isin(kinds)].reset_index(drop=True) for name, df in shards.items()}
 
 
+class _Planned(NamedTuple):  # Statistics of a bank that are to be written
+    store: Store
+    about: dict  # Provenance
+    texts: dict  # Shard -> its texts
+    digests: dict  # Shard -> fingerprint of its texts
+    left: list  # Shards that are missing
+
+
+def _planned(folder, bank, about, kinds):
+    texts = texts_by_shard(bank, kinds)
+    manifest, store = Store(bank, "bank").manifest(), Store(Path(folder), "readings")
+    if not all(map(len, texts.values())):
+        raise ValueError(
+            f"{bank} has sources without a text of kind {preview(kinds)}: there is nothing to read"
+        )
+    about = about | dict(bank=value_digest(manifest["about"]))
+    digests = {name: texts_digest(df) for name, df in texts.items()}
+    left = store.todo(digests, about, manifest["n"], manifest["size"])
+    return _Planned(store, about, texts, digests, left)
+
+
+def write_together(
+    bank,  # Folder of a finished bank
+    planned: list,  # Of each kind of statistics (folder, provenance, kinds of texts)
+    make,  # Function from {number of a kind: texts of a shard} to {number: rows for `rows_to_table`}
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+) -> list:  # The folders
+    "Compute and store the missing shards of several kinds of statistics of a bank, a shard of all at a time."
+    found = [_planned(folder, bank, about, kinds) for folder, about, kinds in planned]
+    about = Store(bank, "bank").manifest()["about"]
+    # A kind that is finished is left alone; of the others every shard is computed together
+    begun = {k: plan for k, plan in enumerate(found) if plan.left}
+
+    def write_shard(name):
+        rows = make({k: plan.texts[name] for k, plan in begun.items()})
+        tables = {k: rows_to_table(rows[k]) for k, plan in begun.items() if name in plan.left}
+        for k, table in tables.items():
+            plan = begun[k]
+            save_shard(plan.store.folder / name, table, plan.about | dict(sources=plan.digests[name]))
+
+    title = ", ".join(plan.about["title"] for plan in (begun or dict(enumerate(found))).values())
+    found[0].store.fill(
+        {name: df["sample"].nunique() for name, df in found[0].texts.items()},
+        {name for plan in begun.values() for name in plan.left},
+        write_shard,
+        f"{about['dataset']} {about['generator']}: {title}",
+        worker,
+        progress,
+    )
+    return [plan.store.folder for plan in found]
+
+
 def write_statistics(
     folder,  # Where
     bank,  # Folder of a finished bank
@@ -165,26 +226,8 @@ def write_statistics(
     progress: bool = True,  # Show sources done and time left
 ) -> Path:  # The folder
     "Compute and store the missing shards of statistics of a bank."
-    texts = texts_by_shard(bank, kinds)
-    manifest, store = Store(bank, "bank").manifest(), Store(folder, "readings")
-    if not all(map(len, texts.values())):
-        raise ValueError(
-            f"{bank} has sources without a text of kind {preview(kinds)}: there is nothing to read"
-        )
-    about = about | dict(bank=value_digest(manifest["about"]))
-    digests = {name: texts_digest(df) for name, df in texts.items()}
-
-    def write_shard(name):
-        save_shard(Path(folder) / name, rows_to_table(make(texts[name])), about | dict(sources=digests[name]))
-
-    return store.fill(
-        {name: df["sample"].nunique() for name, df in texts.items()},
-        store.todo(digests, about, manifest["n"], manifest["size"]),
-        write_shard,
-        f"{manifest['about']['dataset']} {manifest['about']['generator']}: {about['title']}",
-        worker,
-        progress,
-    )
+    one = [(folder, about, kinds)]
+    return write_together(bank, one, lambda texts: {0: make(texts[0])}, worker, progress)[0]
 
 
 def read_statistics(

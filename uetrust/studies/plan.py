@@ -21,7 +21,14 @@ import pandas as pd
 
 from ..core.checks import Stopped, preview
 from ..core.registry import load_scores, reg
-from ..core.settings import mirror, pinned_checkpoint, profile, profile_settings, resolve_checkpoint
+from uetrust.core.settings import (
+    mirror,
+    pinned_checkpoint,
+    profile,
+    profile_settings,
+    resolve_checkpoint,
+    split_labels,
+)
 from ..data.datasets import DATASET_NAMES
 from ..data.download import cache_dir, is_offline
 from ..nlg.likelihood import NARCISSISM_MODELS
@@ -492,7 +499,9 @@ def bank_work(
         writes = not generator.black_box or bool(generator.serve)
         stages = generator_costs(own, lengths, generator, train, writes)
     compared = set(generator.compare) & stored_steps(plan)
-    nli = shape(plan.nli) if compared & {"entailments", "sentences", "alternatives"} else None
+    nli = (
+        shape(split_labels(plan.nli)[0]) if compared & {"entailments", "sentences", "alternatives"} else None
+    )
     encoder = shape(plan.encoder) if compared & {"embeddings", "relevance"} else None
     stages |= comparison_costs(nli, encoder, lengths, generator, len(plan.relevance))
     metrics, models = {}, models_of_plan(plan) if with_metrics else {}
@@ -719,7 +728,8 @@ def _checkpoint_users(profile_name, plans, scored):  # Checkpoint -> who needs i
             bank,
         )
         steps = stored_steps(plan)
-        _add_user(users, plan.nli if steps & {"entailments", "sentences", "alternatives"} else "", bank)
+        nli = split_labels(plan.nli)[0]
+        _add_user(users, nli if steps & {"entailments", "sentences", "alternatives"} else "", bank)
         _add_user(users, plan.encoder if steps & {"embeddings", "relevance"} else "", bank)
     for value in options.get("fflm_models", "").split():
         _add_user(users, value.partition("=")[2], "fflm_study")
