@@ -101,12 +101,13 @@ def test_an_experiment_without_its_data_ends_early_and_the_report_says_so(tmp_pa
         and "were not run" in said[0]
     )
     assert not any(o.output_type == "error" for c in cells for o in c.outputs)
-    from uetrust.report.page import missing_files, write_report
+    from uetrust.report.page import missing_files
+    from uetrust.report.site.write import write_report
 
     folder = out.parents[1]
     assert "pages/wrong_documents.json" not in missing_files("smoke", folder)
     write_report("smoke", folder)
-    page = (folder / "report" / "index.html").read_text()
+    page = (folder / "report" / "run.html").read_text()
     assert "Public data that are not at hand" in page and "data not at hand: ice/data_sms.json" in page
 
 
@@ -114,18 +115,20 @@ def test_a_chapter_shows_what_its_file_says_and_escapes_it(tmp_path):
     import pandas as pd
 
     from uetrust.report.chapters import save_csv, save_page
-    from uetrust.report.page import _page, write_report
+    from uetrust.report.site.pieces import Site, chapter_page
+    from uetrust.report.site.write import write_report
 
     save_csv(
         pd.DataFrame({"name": ["<b>x</b>"], "value": [0.123456], "n": [1536], "ok": [True]}),
         tmp_path / "tables" / "t.csv",
     )
     save_page("wrong_documents", tmp_path, "A <i>title</i>", ["First & last."], tables={"t": "one table"})
-    assert _page("wrong_documents", tmp_path)["tables"][0]["rows"] == [
+    page = chapter_page(Site(tmp_path, tmp_path / "report"), "wrong_documents", "smoke")
+    assert page["tables"][0]["rows"] == [
         [("<b>x</b>", True), ("0.1235", False), ("1,536", False), ("yes", True)]
     ]
     write_report("smoke", tmp_path)
-    html = (tmp_path / "report" / "index.html").read_text()
+    html = (tmp_path / "report" / "wrong_documents.html").read_text()
     assert (
         "&lt;b&gt;x&lt;/b&gt;" in html
         and "A &lt;i&gt;title&lt;/i&gt;" in html

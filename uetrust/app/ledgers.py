@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['CLAIM_COLUMNS', 'ClaimVerdicts', 'PEOPLE_COLUMNS', 'REGRET_COLUMNS', 'read_prr_tables', 'claims_command',
-           'select_rows', 'cells_command', 'people_command']
+           'select_rows', 'cells_command', 'people_command', 'find_command']
 
 # %% ../../nbs/15_app/05_ledgers.ipynb #e84d0c99
 from pathlib import Path
@@ -16,6 +16,7 @@ from uetrust.app.command import (
     Names,
     Output,
     Pairs,
+    Words,
     check_out,
     command,
     print_table,
@@ -220,3 +221,34 @@ def _write_translations(pair, split, path):  # What a metric elsewhere needs, na
     table = translations(pair, split)
     write_out(table[[name for name in ("sample", "source", "text", "post_edit") if name in table]], path)
     print(f"ok {path}: {len(table)} translations")
+
+# %% ../../nbs/15_app/05_ledgers.ipynb #f1nd0001
+def _exhibit_lines(row):  # What is printed of one table or figure
+    from uetrust.report.site.exhibits import exhibit_command, exhibit_name, exhibit_status
+
+    yield f"{exhibit_name(row)}: {row.shows}"
+    yield f"  status    {exhibit_status(row)}"
+    own = ("", row.notebook, row.chapter, row.files)
+    live = ("live ", row.live_notebook, row.live_chapter, row.live_files)
+    for mark, notebook, chapter, files in [own, live] if row.live_chapter else [own]:
+        page = f"runs/<profile>/report/{chapter}.html" if chapter else ""
+        said = dict(page=page, notebook=notebook, files=files, command=exhibit_command(notebook, chapter))
+        yield from (f"  {mark + name:<14}{text}" for name, text in said.items() if text)
+
+
+@command("uetrust find figure 23")
+def find_command(
+    words: Words,  # What is looked for, for example figure 23, or table 4 of fflm, or ablations
+    /,
+):
+    "Page, notebook, files and command of a table or figure of the five papers."
+    from uetrust.report.site.exhibits import find_exhibits, nearest_exhibits
+
+    text = " ".join(words)
+    found = find_exhibits(text)
+    if found.empty:
+        near = (
+            "; ".join(nearest_exhibits(text)) or "nothing; try a number or an author, as in figure 23 of he"
+        )
+        raise SystemExit(f"no table or figure answers to {text!r}; nearest: {near}")
+    print("\n\n".join("\n".join(_exhibit_lines(row)) for row in found.itertuples()))

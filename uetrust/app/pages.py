@@ -39,7 +39,7 @@ def report_command(
 ):
     "One page from the files of a run."
     from uetrust.core.settings import out_dir
-    from uetrust.report.page import write_report
+    from uetrust.report.site.write import write_report
 
     page = out_dir(profile) / "report" / "index.html"
     if open and page.exists():

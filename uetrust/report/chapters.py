@@ -269,6 +269,8 @@ def save_page(
     text: list,  # Paragraphs, plain text
     figures: dict = None,  # File name in figures/ without ending -> caption
     tables: dict = None,  # File name in tables/ without ending -> caption
+    about: str = "",  # What was looked at, with n
+    answer: str = "",  # The paragraph of `text` that answers the question of the page
 ) -> Path:  # pages/<name>.json
     "Write a chapter of the report; every file it shows must exist."
     out, figures, tables = Path(out), figures or {}, tables or {}
@@ -276,7 +278,7 @@ def save_page(
     want += [f"tables/{stem}.csv" for stem in tables]
     if lost := [path for path in want if not (out / path).exists()]:
         raise ValueError(f"the chapter {name!r} shows files that are not there: {lost}")
-    page = dict(title=title, text=text, figures=figures, tables=tables)
+    page = dict(title=title, about=about, answer=answer, text=text, figures=figures, tables=tables)
     with atomic_write(out / "pages" / f"{name}.json") as path:
         path.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return out / "pages" / f"{name}.json"

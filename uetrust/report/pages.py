@@ -38,12 +38,14 @@ class Page:
         self.name, self.profile = name, profile
         self.out = root() / out if out else out_dir(profile)
         self.sentences, self.figures, self.tables = [], {}, {}
+        self.about = self.answered = ""
 
     def opening(
         self,
         what: str,  # What was looked at, with n: '200 bulletins, four generators'
     ):  # Markdown for the first cell
         "Where the numbers of this page come from."
+        self.about = what
         return _markdown([f"Profile **{self.profile}**: {what}. Run on {date.today():%d %B %Y}."])
 
     def say(
@@ -54,6 +56,14 @@ class Page:
         said = [text for text in sentences if text]
         self.sentences += said
         return _markdown(said)
+
+    def answer(
+        self,
+        *sentences: str,  # As for `say`; the first that is not empty answers the question of the page
+    ):  # The same as Markdown
+        "Keep and show paragraphs of which the first stands below the question in the report."
+        self.answered = next(filter(None, sentences), "")
+        return self.say(*sentences)
 
     def table(
         self,
@@ -102,7 +112,8 @@ class Page:
         title: str,  # Heading of the chapter
     ) -> Path:  # pages/<name>.json
         "Write the chapter of the report."
-        return save_page(self.name, self.out, title, self.sentences, self.figures, self.tables)
+        texts = self.sentences, self.figures, self.tables
+        return save_page(self.name, self.out, title, *texts, self.about, self.answered)
 
 
 def reduced_copy(
