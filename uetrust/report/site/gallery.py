@@ -6,7 +6,7 @@
 __all__ = ['PEOPLE_PRR_FILE', 'PEOPLE_REGRET_FILE', 'COSTS', 'store_people_prr', 'method_by_people', 'metric_by_people',
            'cost_class', 'measured_lines', 'score_code', 'gallery_card', 'gallery']
 
-# %% ../../../nbs/12_report/14_site/02_gallery.ipynb #ce6949ad
+# %% ../../../nbs/12_report/14_site/02_gallery.ipynb #9b3d9b54
 import json
 from functools import cache
 
@@ -26,16 +26,16 @@ from uetrust.report.cards import (
 from ...studies.people_tables import chosen_pairs
 from ...studies.translations import people_prr
 
-# %% ../../../nbs/12_report/14_site/02_gallery.ipynb #774a7539
+# %% ../../../nbs/12_report/14_site/02_gallery.ipynb #b6752234
 PEOPLE_PRR_FILE = "data/people_prr.csv"  # What `store_people_prr` keeps for the gallery
 PEOPLE_REGRET_FILE = "data/people_regret.csv"
 
 
-def store_people_prr():  # Path of the file
+def store_people_prr():
     "PRR of every method by people on MLQE-PE, all language pairs, on file for the gallery."
     prr = {pair: people_prr(pair).query("metric == 'da_z'") for pair in chosen_pairs("all")}
     rows = pd.concat(prr, names=["pair"]).reset_index("pair")
-    return save_csv(rows[["pair", "method", "value", "lo", "hi", "n"]].round(5), root() / PEOPLE_PRR_FILE)
+    save_csv(rows[["pair", "method", "value", "lo", "hi", "n"]].round(5), root() / PEOPLE_PRR_FILE)
 
 
 def _range(rows):  # '0.39 (et-en) to 0.46 (ru-en)'
@@ -73,7 +73,7 @@ def metric_by_people(
         f"{row['value']:.3f} [{row['lo']:.3f}, {row['hi']:.3f}] PRR by people, {count} language pairs"
     )
 
-# %% ../../../nbs/12_report/14_site/02_gallery.ipynb #ec73347c
+# %% ../../../nbs/12_report/14_site/02_gallery.ipynb #35b5db7c
 _FREE = {"data", "texts", "spans", "sentences", "entities", "dae_arcs"}
 _ONE_PASS = {
     "conditional",
@@ -162,6 +162,7 @@ def gallery_card(
     )
 
 
+@cache
 def gallery(
     kind: str,  # 'ue' or 'nlg'
 ) -> list:  # Cards, as from `gallery_card`

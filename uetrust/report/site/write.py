@@ -6,9 +6,10 @@
 __all__ = ['LIVE', 'GROUPS', 'MENU', 'paper_rows', 'paper_summary', 'first_finding', 'grouped_chapters', 'glossary_terms',
            'site_index', 'text_page', 'formula_markup', 'run_content', 'write_report']
 
-# %% ../../../nbs/12_report/14_site/04_write.ipynb #427e2977
+# %% ../../../nbs/12_report/14_site/04_write.ipynb #f40bc030
 import json
 import re
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -39,7 +40,7 @@ from uetrust.report.site.pieces import (
 )
 from ...studies.people_tables import PEOPLE_LIMIT
 
-# %% ../../../nbs/12_report/14_site/04_write.ipynb #5f947d2f
+# %% ../../../nbs/12_report/14_site/04_write.ipynb #70074dd8
 LIVE = "live on what is at hand"  # Status of an exhibit that has a page with models, texts or scores at hand
 
 
@@ -90,7 +91,7 @@ def paper_summary(
     with_live = f"{live} have a page that does the same with what is at hand"
     return f"{len(found)} tables and figures: {said}; {with_live}."
 
-# %% ../../../nbs/12_report/14_site/04_write.ipynb #ae088302
+# %% ../../../nbs/12_report/14_site/04_write.ipynb #fce9d9f6
 def first_finding(
     site: Site,
     parts: list,  # From `opening_parts`
@@ -111,7 +112,7 @@ def first_finding(
         figure = inside.figure("stored/people", "Regret by language pair, stored numbers", stored.sentence)
     return found | dict(title=title, sentence=stored.sentence, figure=figure, why=own["why"] if own else "")
 
-# %% ../../../nbs/12_report/14_site/04_write.ipynb #106035c7
+# %% ../../../nbs/12_report/14_site/04_write.ipynb #c8857a03
 GROUPS = {  # Folder of the experiment notebooks -> heading
     "people": "What people say",
     "banks": "Where the truth is known",
@@ -187,6 +188,7 @@ def text_page(
     return MarkdownIt("commonmark", dict(html=False)).render(text)
 
 
+@cache
 def formula_markup(
     latex: str,  # Without dollar signs
 ):  # MathML that is safe to insert, or the LaTeX where no converter is installed
@@ -199,7 +201,7 @@ def formula_markup(
         return latex
     return Markup(convert(latex, display="block")) if latex else ""
 
-# %% ../../../nbs/12_report/14_site/04_write.ipynb #658dc6a1
+# %% ../../../nbs/12_report/14_site/04_write.ipynb #43d0af23
 def _claims(site):  # Ledger rows and counts
     whole_numbers = dict.fromkeys(("n_obs", "satisfied", "cells", "significant_cells"), "Int64")
     claims = pd.read_csv(site.out / "claims" / "claims.csv", dtype=whole_numbers, keep_default_na=True)
@@ -239,7 +241,7 @@ def _printed_pages(site, want, lost, profile):  # Pages of the printed tables th
 
 def _chapter_names(want, site, lacks):  # Chapters whose pages are there, those of the threshold runs included
     runs = [Path(path).stem for path in want["runs"].values()]
-    names = [*(page for page in want["pages"] if page not in lacks), *runs]
+    names = [*(page for page in want["pages"] if page not in lacks), "human", *runs]
     return [name for name in dict.fromkeys(names) if (site.out / "pages" / f"{name}.json").exists()]
 
 
@@ -269,7 +271,7 @@ def run_content(
         headline=next((page["answer"] for page in chapters if page["id"] == "cells"), ""),
     )
 
-# %% ../../../nbs/12_report/14_site/04_write.ipynb #fa411864
+# %% ../../../nbs/12_report/14_site/04_write.ipynb #9c58d833
 MENU = [
     ("index.html#chapters", "Questions"),
     ("papers.html", "Papers"),
