@@ -4680,6 +4680,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                          'uetrust/report/site/write.py'),
                                            'uetrust.report.site.write._run_page': ( '12_report/14_site/write.html#_run_page',
                                                                                     'uetrust/report/site/write.py'),
+                                           'uetrust.report.site.write._script_json': ( '12_report/14_site/write.html#_script_json',
+                                                                                       'uetrust/report/site/write.py'),
                                            'uetrust.report.site.write._term_page': ( '12_report/14_site/write.html#_term_page',
                                                                                      'uetrust/report/site/write.py'),
                                            'uetrust.report.site.write._write': ( '12_report/14_site/write.html#_write',

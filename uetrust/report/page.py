@@ -118,7 +118,7 @@ def opening_parts(
     found, parts = {chapter["id"]: chapter for chapter in chapters}, []
     for part in (part for part in OPENING if part.study in named):
         chapter = found.get(part.study, dict(text=[], figures=[]))
-        shown = [figure for figure in chapter["figures"] if figure["id"] == part.figure]
+        shown = [figure for figure in chapter["figures"] if figure["id"] == f"figure-{part.figure}"]
         sentence = chapter.get("answer") or next(iter(chapter["text"]), "")
         said = dict(sentence=sentence, figure=shown[0] if shown else None)
         said["why"] = "" if said["sentence"] else lacks.get(part.study, "this run has not made it")

@@ -180,7 +180,7 @@ class Site:
         matrix = as_matrix(rows)
         alt = ". ".join(filter(None, [caption.rstrip("."), finding or figure_finding(rows)])).rstrip(".")
         return dict(
-            id=Path(stem).name,
+            id=f"figure-{Path(stem).name}",
             src=self._drawing(stem),
             width=width,
             height=height,

@@ -325,9 +325,10 @@ def _paper_pages(site, content, pages):
     yield "papers.html", "papers.html", dict(papers=papers)
 
 
-def _lessons():  # Addresses of the lessons inside the documentation
+def _lessons():  # Name -> address inside the documentation
     found = sorted((root() / "nbs" / "lessons").rglob("[0-9]*.ipynb"))
-    return [f"{path.relative_to(root() / 'nbs').with_suffix('')}.html" for path in found]
+    places = {path.stem.partition("_")[2]: path.relative_to(root() / "nbs") for path in found}
+    return {name: path.with_suffix(".html").as_posix() for name, path in places.items()}
 
 
 def _citation():
@@ -375,6 +376,10 @@ def _term_page(term, made):  # A term links a page that is there
     return dict(page=f"{term['page']}.html" if term["page"] in made else "")
 
 
+def _script_json(values):  # JSON in which no text can end a script
+    return json.dumps(values, ensure_ascii=True).replace("<", "\\u003c")
+
+
 def _write(path, text):
     with atomic_write(path) as partial:
         partial.write_text(text, encoding="utf-8")
@@ -403,7 +408,7 @@ def write_report(
     for file in ("style.css", "site.js"):
         _write(site.folder / file, environment.loader.get_source(environment, file)[0])
     index = site_index(content["chapters"], cards)
-    _write(site.folder / "index.js", f"const INDEX = {json.dumps(index, ensure_ascii=True)};\n")
+    _write(site.folder / "index.js", f"const INDEX = {_script_json(index)};\n")
     for page in _pages(site, content, cards, name):
         render(*page)
     summary = content["summary"] | dict(missing=content["missing"])
