@@ -89,6 +89,9 @@ docs: $(VENV)/.ready ## Build the documentation site offline into docs/_build/ht
 browser: docs ## Open every page of the site in Chromium, at two widths and in two schemes (apt-get install chromium)
 	$(PY) -m pytest -q -n 2 --dist worksteal -m browser tests/test_browser.py tests/test_lab.py
 
+slides: $(VENV)/.ready ## Write slides of all lessons, one HTML file each that needs no network, into runs/slides
+	$(VENV)/bin/uetrust slides
+
 lab: $(VENV)/.ready ## Open JupyterLab on trusted notebooks
 	$(VENV)/bin/jupyter trust $$(find nbs -name '*.ipynb' -not -path '*/.*')
 	$(VENV)/bin/jupyter lab nbs

@@ -47,7 +47,9 @@ def runs(nb):
 
 
 @pytest.mark.parametrize(
-    "nb", [p for p in NBS if p not in CHAPTERS], ids=lambda p: str(p.relative_to(ROOT / "nbs"))
+    "nb",
+    [p for p in NBS if p not in CHAPTERS and "lessons" not in p.parts],  # test_lessons.py runs the lessons
+    ids=lambda p: str(p.relative_to(ROOT / "nbs")),
 )
 def test_notebook_runs(nb, monkeypatch):
     monkeypatch.setenv("TQDM_DISABLE", "1")
