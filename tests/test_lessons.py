@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LESSONS = lesson_notebooks()
 WITH_MODELS = {"from_words_to_a_number", "one_member_is_no_ensemble", "what_the_density_was_fitted_on"}
 LONGEST = 20  # Seconds of processor time
-EXERCISE, SOLUTION = r"\*\*Exercise (\d)\.\*\*", r"<details>.*?```python\n(.*?)```\n\n</details>"
+EXERCISE, SOLUTION = r"\*\*Exercise (\d)\.\*\*", r"<details>.*?```python\n(.*?)```"
 
 
 def name(path):
