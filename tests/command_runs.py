@@ -87,11 +87,13 @@ def copy_replies(at):
 
 
 class Judge(BaseHTTPRequestHandler):
-    "A server that answers every question with a grade"
+    "A server that gives every question the same answer"
+
+    answer = "4"
 
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
-        message = dict(role="assistant", content="4")
+        message = dict(role="assistant", content=self.answer)
         usage = dict(prompt_tokens=9, completion_tokens=1)
         body = json.dumps(dict(choices=[dict(index=0, message=message, finish_reason="stop")], usage=usage))
         self.send_response(200)
@@ -104,9 +106,9 @@ class Judge(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def judge_server():
+def judge_server(answer="4"):
     "Address up to and without /v1"
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Judge)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Judge", (Judge,), dict(answer=answer)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()

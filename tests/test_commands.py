@@ -1,11 +1,17 @@
 """Every subcommand has an example that its help shows and the parser takes; test_examples.py runs them."""
 
 import json
+import os
 import shlex
+import socket
+import subprocess
+import sys
+from time import monotonic
 
 import numpy as np
 import pandas as pd
 import pytest
+from command_runs import judge_server, run, write_summaries
 
 from uetrust import __version__
 from uetrust.app.cli import main
@@ -85,3 +91,70 @@ def test_the_version_and_the_completion_of_a_shell(tmp_path, capsys):
     script = tmp_path / "uetrust.bash"
     assert main(["--install-completion", "--shell", "bash", "--output", str(script)]) == 0
     assert "uncertainty" in script.read_text()
+
+
+def test_every_list_takes_spaces_and_commas():
+    "Only parameters of a notebook keep their commas, and one number that may be left out."
+    kept = []
+    for name in EXAMPLES:
+        for argument in APP[name].assemble_argument_collection():
+            if "list" in str(argument.hint) and argument.parameter.converter is None:
+                kept.append((name, argument.name))
+    assert kept == [("run", "PARAMS"), ("generate", "--logprobs")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "generate F/bank --model x --data bulletin:test:2",
+        "read F/bank --model x --data bulletin:test:2",
+        "compare F/bank --nli x",
+        "run nbs/experiments/people/01_human.ipynb F/x/human.ipynb",
+        "export smoke --out F/x",
+        "canaries --out F/x.csv",
+        "bench --part evaluation --out F/x.csv",
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_work(words, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(words.replace("F/", f"{tmp_path}/file/").split()) == 2
+    assert f"{tmp_path}/file" in (told := capsys.readouterr()).err and not told.out
+
+
+def test_a_table_of_all_parts_of_the_bench_is_refused(tmp_path, capsys):
+    assert main(["bench", "--out", str(tmp_path / "x.csv")]) == 2
+    assert "the table of one part" in capsys.readouterr().err
+
+
+def test_colour_is_for_terminals(folder):
+    words = [f"{sys.prefix}/bin/uetrust", "--help"]
+    assert b"\x1b" not in subprocess.run(words, capture_output=True).stdout
+
+
+ASK = "judge mine.jsonl --model my-judge --families wi_in --dims consistency --out scores.csv --endpoint"
+
+
+def test_a_judge_whose_replies_are_of_no_use_ends_with_1(tmp_path):
+    write_summaries(tmp_path, "mine.jsonl")
+    with judge_server("I cannot say.") as address:
+        done = run(tmp_path, f"uetrust {ASK} {address}/v1")
+    assert done.returncode == 1 and "no text has a score" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"uetrust {ASK} ADDRESS",
+        "uetrust generate bank --model m --data bulletin:test:2 --endpoint ADDRESS",
+    ],
+)
+def test_a_server_that_is_not_there_is_said_at_once(tmp_path, line):
+    write_summaries(tmp_path, "mine.jsonl")
+    with socket.socket() as free:  # Bound, so that nobody else takes it, but not listening
+        free.bind(("127.0.0.1", 0))
+        start = monotonic()
+        done = run(tmp_path, line.replace("ADDRESS", f"http://127.0.0.1:{free.getsockname()[1]}/v1"))
+    assert done.returncode == 2 and "refused" in done.stderr.lower()
+    assert not (tmp_path / "scores.csv").exists()
+    busy = os.getloadavg()[0] / os.cpu_count()  # Others that compute at the same time
+    assert monotonic() - start < 5 * max(busy, 1)

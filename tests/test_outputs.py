@@ -102,6 +102,34 @@ def test_what_is_missing_is_said_with_a_remedy():
     assert any("uetrust read" in note for note in read_outputs(FOLDER / "samples_bulletins.jsonl").notes)
 
 
+def test_scores_beside_replies_and_requests_are_kept(tmp_path):
+    for name in ("openai_batch_output.jsonl", "vllm_request_outputs.jsonl"):
+        replies = [json.loads(line) for line in (FOLDER / name).read_text().splitlines()]
+        marked = [reply | dict(human=i, judge=dict(truth=0.5)) for i, reply in enumerate(replies)]
+        (tmp_path / name).write_text("\n".join(map(json.dumps, marked)) + "\n")
+        assert read_outputs(tmp_path / name).records[1].quality == {"human": 1.0, "judge.truth": 0.5}
+        assert read_outputs(FOLDER / name).records[1].quality == {}
+    asked = [json.loads(line) for line in (FOLDER / "openai_batch_input.jsonl").read_text().splitlines()]
+    data = tmp_path / "asked.jsonl"
+    data.write_text("\n".join(json.dumps(request | dict(human=2)) for request in asked) + "\n")
+    outputs = read_outputs(FOLDER / "openai_batch_output.jsonl", data=data)
+    assert {record.quality["human"] for record in outputs.records} == {2.0}
+
+
+def test_a_dataset_is_read_by_name(tmp_path, monkeypatch):
+    folder = tmp_path / "owner" / "name"
+    folder.mkdir(parents=True)
+    pd.DataFrame([dict(row, id=f"{i}") for i, row in enumerate(ROWS)]).to_json(
+        folder / "test.jsonl", orient="records", lines=True
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    outputs = read_outputs("hub:owner/name:test")
+    assert (outputs.format, len(outputs.records), outputs.records[0].text.text) == ("own", 3, "Rain.")
+    with pytest.raises(ValueError, match="hub:owner/other cannot be read .* hub:OWNER/NAME:SPLIT"):
+        read_outputs("hub:owner/other")
+
+
 ROWS = [
     dict(document="It rained all day.", summary="Rain.", logprobs=[-0.5, -0.25], samples=["It rained."])
 ] * 3

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['APP', 'EXAMPLES', 'SEVERAL', 'Names', 'Pairs', 'Words', 'AS_TEXT', 'FREE', 'Debug', 'Resume', 'document', 'command',
            'options', 'split_pairs', 'Output', 'print_table', 'printed_for_programs', 'Price', 'endpoint_of',
-           'print_estimate', 'print_spending', 'check_out', 'write_out', 'run_app', 'usage_error']
+           'print_estimate', 'print_spending', 'check_out', 'check_folder', 'write_out', 'run_app', 'usage_error']
 
 # %% ../../nbs/15_app/03_command.ipynb #c49f269b
 import os
@@ -219,6 +219,18 @@ def check_out(
     if not os.access(path.parent, os.W_OK):
         where = f"{option}: nothing may be written to {path.parent}"
         raise ValueError(f"{where}: change its rights or choose another folder")
+
+
+def check_folder(
+    path,  # Folder that will be filled, or a file in it; it need not be there
+):
+    "Refuse a folder that nothing can be written to, before work begins."
+    path = Path(path).absolute()
+    there = next(place for place in (path, *path.parents) if place.exists())
+    if not there.is_dir():
+        raise ValueError(f"nothing can be written to {path}: {there} is a file")
+    if not os.access(there, os.W_OK):
+        raise ValueError(f"nothing may be written to {there}: change its rights or choose another folder")
 
 
 def write_out(

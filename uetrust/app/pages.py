@@ -9,7 +9,7 @@ __all__ = ['run_command', 'report_command', 'rules_command', 'plan_command', 'ex
 import os
 from pathlib import Path
 
-from .command import Words, command
+from .command import Words, check_folder, command
 from ..report.playground import write_playground
 
 # %% ../../nbs/15_app/06_pages.ipynb #81893846
@@ -23,6 +23,7 @@ def run_command(
     "Run a parameterised notebook; the target appears only on success."
     from uetrust.app.notebooks import missing_data_note, run_notebook, typed_values
 
+    check_folder(Path(target).parent)
     done = run_notebook(notebook, target, typed_values(params))
     missing = missing_data_note(done)
     if missing.exists():
@@ -103,5 +104,6 @@ def export_command(
     "Scores of every text of a finished run as parquet, with Tables 3 to 9 and Figures 3 to 41 from its PRRs."
     from uetrust.report.export import export_run
 
+    check_folder(out)
     found = export_run(profile, out, figures)
     print(f"ok {found}")

@@ -97,7 +97,8 @@ FORMAT_NAMES = tuple("vllm openai sglang lm-eval lighteval inspect every-eval-ev
 
 @command("uetrust score replies.jsonl --out scores.parquet")
 def score_command(
-    file: Path,  # Outputs: replies, logs, tables; or a folder that generate, read and fill made
+    # Outputs: replies, logs, tables, hub:OWNER/NAME:SPLIT; or a folder that generate, read and fill made
+    file: Path,
     /,
     *,
     metrics: Names = (),  # Quality metrics, or 'all'
@@ -328,6 +329,9 @@ def _judge(server, asked, wordings, texts, top, replies, out, output):
         _print_judge(scores, wordings, output)
     _print_unanswered(scores.attrs["refused"], len(texts) * len(asked) * len(wordings))
     print_spending(server, replies)
+    read = ~scores["name"].str.endswith("_he2024")  # Which gives -1 where it finds no grade
+    if scores["value"][read].isna().all():
+        raise SystemExit("no text has a score: nothing that the server said could be used")
 
 
 def _print_unanswered(refused, total):

@@ -17,6 +17,7 @@ from uetrust.app.command import (
     SEVERAL,
     Price,
     Resume,
+    check_folder,
     command,
     endpoint_of,
     print_estimate,
@@ -68,6 +69,7 @@ def generate_command(
     from uetrust.data.datasets import load_samples
     from uetrust.generation.decoding import check_decoding_size
 
+    check_folder(folder)
     settings, rows = _decoding(preset, samples, max_new_tokens, seed), load_samples(data)
     if price.dry_run and not endpoint:
         return _print_free_estimate(rows, settings)
@@ -190,6 +192,7 @@ def read_command(
 
     if bank is None:  # One folder: the statistics go beside the texts
         bank, folder = texts_folder(folder), folder / read
+    check_folder(folder)
     settings = settings_from_record(Store(bank, "bank").manifest()["about"]["settings"])
     sources, reader, which = (
         load_samples(data),
@@ -232,9 +235,11 @@ def fill_command(
     resume: Resume = True,  # Go on with what is there; --no-resume removes it first
 ):
     "Generations and token statistics that settings.ini names for one (dataset, generator) of a profile."
+    from uetrust.core.settings import out_dir
     from uetrust.scoring.engine import run_with_ray
     from uetrust.scoring.pipeline import run_pipeline
 
+    check_folder(out_dir(profile))
     where = dict(stages=tuple(stages), resume=resume, device=device, dtype=dtype)
     if engine == "ray":
         if worker != "0/1":
@@ -266,6 +271,7 @@ def compare_command(
 
     if not (nli or encoder):
         raise ValueError("name who compares: --nli CHECKPOINT, --encoder CHECKPOINT, or both")
+    check_folder(folder)
     texts = texts_folder(folder)
     Store(texts, "bank").names()  # A folder that holds no bank is refused before a model is loaded
     with lock_folder(folder, wait=True):

@@ -10,15 +10,27 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from .command import Pairs, command
+from .command import Pairs, check_out, command, write_out
 
 # %% ../../nbs/15_app/09_tools.ipynb #fa776294
+def _drift_scores(found):  # One row per metric and text
+    import pandas as pd
+
+    rows = [
+        dict(metric=name, text=i + 1, value=value)
+        for name, about in found["metrics"].items()
+        for i, value in enumerate(about["values"])
+    ]
+    return pd.DataFrame(rows)
+
+
 @command("uetrust canaries")
 def canaries_command(
     *,
     file: Path | None = None,  # Scores on file; those of the shipped models when left out
     model: Pairs = (),  # GROUP=CHECKPOINT, as for score
     write: bool = False,  # Put the scores of today on file
+    out: Path | None = None,  # .parquet or .csv file for the scores of today: metric, text, value
 ):
     "Check metrics for drift against stored values; drift is named with what changed beside it."
     import json
@@ -27,10 +39,12 @@ def canaries_command(
     from uetrust.scoring.cache import metric_models
     from uetrust.scoring.drift import DRIFT_FILE, drift_check, metric_drift, write_drift_check
 
+    check_out(out)
     path = file or root() / DRIFT_FILE
     if not (write or path.exists()):
         raise FileNotFoundError(f"there are no scores in {path}; --write puts today's there")
     found = drift_check(metric_models(list(model) or ["shipped"]), progress=True)
+    write_out(_drift_scores(found), out)
     if write:
         write_drift_check(found, path)
     drifted = [] if write else metric_drift(json.loads(path.read_text(encoding="utf-8")), found)
@@ -86,6 +100,18 @@ def convert_command(
         print(f"  {len(record['left_out'])} weights that nothing here uses are named in converted.json")
 
 # %% ../../nbs/15_app/09_tools.ipynb #62d66169
+def _print_stage_times():
+    import pandas as pd
+
+    from uetrust.bench.stages import stage_times
+
+    tables = {name: stage_times(name) for name in ("tiny-bart", "tiny-t5", "tiny-llama")}
+    for name, table in tables.items():
+        print(f"{name}: cost model against measured stages")
+        print(table.round(4).to_string(index=False))
+    return pd.concat([table.assign(model=name) for name, table in tables.items()], ignore_index=True)
+
+
 @command("uetrust bench --part evaluation")
 def bench_command(
     *,
@@ -107,9 +133,14 @@ def bench_command(
         "power",
         "dose",
     ] = "all",
+    # .parquet or .csv file for the table of one part: evaluation, stages, methods or metrics
+    out: Path | None = None,
     studies: int | None = None,  # Of coverage, guarantee, power and dose; as in the stored tables if left out
 ):
     "Time against the published procedure, LM-Polygraph, a plain loop and packages of metrics, in one run."
+    check_out(out)
+    if out and part not in ("evaluation", "stages", "methods", "metrics"):
+        raise ValueError("--out takes the table of one part: --part evaluation, stages, methods or metrics")
     from uetrust.bench import methods as bench_methods
     from uetrust.bench import metrics as bench_metrics
     from uetrust.bench.evaluation import bench_evaluation, print_evaluation_bench
@@ -117,23 +148,24 @@ def bench_command(
     from uetrust.core.settings import root
 
     if part in ("all", "evaluation"):
-        print_evaluation_bench(bench_evaluation())
+        print_evaluation_bench(table := bench_evaluation())
+        write_out(table, out)
     if part in ("all", "models"):
         bench_shipped_models(root() / "data" / "models")
     if part in ("all", "stages"):
-        from uetrust.bench.stages import stage_times
-
-        for name in ("tiny-bart", "tiny-t5", "tiny-llama"):
-            print(f"{name}: cost model against measured stages")
-            print(stage_times(name).round(4).to_string(index=False))
+        write_out(_print_stage_times(), out)
     if part == "growth":
         from uetrust.bench.streaming import keep_stream_growth, stream_growth
 
         print(f"ok {keep_stream_growth(stream_growth())}")
     if part in ("all", "methods"):
-        bench_methods.print_method_bench(bench_methods.bench_methods(), root() / "runs" / "bench_methods.csv")
+        kept = root() / "runs" / "bench_methods.csv"
+        bench_methods.print_method_bench(table := bench_methods.bench_methods(), kept)
+        write_out(table, out)
     if part in ("all", "metrics"):
-        bench_metrics.print_metric_bench(bench_metrics.bench_metrics(), root() / "runs" / "bench_metrics.csv")
+        kept = root() / "runs" / "bench_metrics.csv"
+        bench_metrics.print_metric_bench(table := bench_metrics.bench_metrics(), kept)
+        write_out(table, out)
     if part == "costs":
         bench_metrics.keep_costs(bench_metrics.metric_costs())
     if part == "clients":

@@ -667,8 +667,8 @@ def _read_uqlm(records, columns=None):
 
 @_output_format(
     "own",
-    "own tables: JSON lines, CSV, TSV, parquet, XLSX, and Hugging Face datasets saved to disk",
-    ".jsonl .json .csv .tsv .parquet .xlsx folder",
+    "own tables: JSON lines, CSV, TSV, parquet, XLSX, and Hugging Face datasets saved to disk or by name",
+    ".jsonl .json .csv .tsv .parquet .xlsx folder hub:OWNER/NAME:SPLIT",
     "names are guessed (hypothesis, summary, response, source, reference, samples, logprobs ...) or given",
     "source references samples logprobs top_logprobs sample_logprobs",
     lambda record: True,
@@ -772,10 +772,29 @@ _LOADERS = {".jsonl": read_json_lines, ".json": _load_json, ".eval": _load_eval}
 )
 
 
+_BY_NAME = "hub:"  # As in hub:OWNER/NAME:SPLIT
+
+
+def _load_by_name(name):
+    "Rows of a split of a Hugging Face dataset, which the package `datasets` fetches."
+    try:
+        import datasets
+    except ImportError:
+        raise ModuleNotFoundError(f"{name} needs the package datasets: pip install 'uetrust[full]'") from None
+    dataset, _, split = name.removeprefix(_BY_NAME).partition(":")
+    try:
+        return datasets.load_dataset(dataset, split=split or "test").to_list()
+    except (ValueError, OSError, datasets.exceptions.DatasetsError) as e:
+        remedy = "Write hub:OWNER/NAME:SPLIT, and see that the hub can be reached"
+        raise ValueError(f"{name} cannot be read ({str(e).strip().splitlines()[0]}). {remedy}") from None
+
+
 def raw_outputs(
-    path,  # File, or folder of a saved dataset
+    path,  # File, folder of a saved dataset, or hub:OWNER/NAME:SPLIT
 ) -> list:  # Raw records, as they stand in the file
     "Raw records of a file of outputs; a file that cannot be read says what is wrong."
+    if str(path).startswith(_BY_NAME):
+        return check_records(_load_by_name(str(path)), Path(path))
     path = Path(path)
     if path.is_dir():
         return _load_saved(path)
@@ -866,7 +885,7 @@ def _records_of(raw, name, path, columns):
 
 
 def read_outputs(
-    path,  # File, or folder of a saved dataset
+    path,  # File, folder of a saved dataset, or hub:OWNER/NAME:SPLIT
     format: str = None,  # Key of `OUTPUT_FORMATS`; recognised by the fields when None
     columns: dict = None,  # For tables: meaning (key of `OWN_COLUMNS`) -> column
     data=None,  # File with the requests, when the outputs do not hold them
