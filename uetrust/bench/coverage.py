@@ -6,7 +6,7 @@
 __all__ = ['COVERAGE_METRICS', 'PEOPLE_METHODS', 'WORLD_METHODS', 'STUDY_LABELS', 'VARIANT_STATISTICS', 'VARIANT_LABELS',
            'DOCUMENT_LABELS', 'CHOOSER_LABELS', 'LOWEST_COVERAGE', 'HIGHEST_COVERAGE', 'MONTE_CARLO_ERRORS',
            'LabelledBank', 'people_bank', 'world_bank', 'coverage_banks', 'simulated_estimates', 'coverage_row',
-           'coverage_table', 'variant_table', 'variants_sentence', 'labels_needed', 'plot_labels_needed',
+           'coverage_table', 'variant_table', 'coverage_variants_sentence', 'labels_needed', 'plot_labels_needed',
            'saved_sentence', 'chooser_estimates', 'chooser_row', 'chooser_table', 'chooser_sentence', 'plot_chooser',
            'coverage_path', 'chooser_path', 'variants_path', 'keep_table', 'kept_table', 'kept_coverage',
            'coverage_by_size', 'outside_coverage', 'interval_coverage_sentence', 'print_coverage', 'bench_coverage']
@@ -209,7 +209,7 @@ def variant_table(
     return pd.DataFrame(rows)
 
 
-def variants_sentence(
+def coverage_variants_sentence(
     table: pd.DataFrame,  # From `variant_table`
 ) -> str:
     "Coverage of each variant over banks, and how many cells are outside by more than Monte Carlo error."
@@ -525,5 +525,5 @@ def bench_coverage(
     keep_table(variants, variants_path(), min(studies, 250), seed)
     keep_table(chosen, chooser_path(), int(chosen["studies"].max()), seed)
     print_coverage(table)
-    print(variants_sentence(variants))
+    print(coverage_variants_sentence(variants))
     print(chooser_sentence(chosen))
