@@ -9,10 +9,10 @@ __all__ = ['slide_html', 'write_slides', 'lesson_notebooks']
 import json
 import re
 from html import escape, unescape
+from importlib.resources import files
 from pathlib import Path
 
 from ...core.settings import atomic_write, root
-from ..page import report_template
 
 # %% ../../../nbs/12_report/15_lessons/04_slides.ipynb #1b6a0e7b
 def _math(html):  # $...$ and $$...$$ as MathML
@@ -82,7 +82,8 @@ def write_slides(
         next("".join(c["source"]) for c in cells if c["cell_type"] == "markdown").split("\n")[0].lstrip("# ")
     )
     slides = "\n".join(f"<section>{slide}</section>" for slide in slide_html(cells))
-    page = report_template("slides.html").replace("{{title}}", escape(title)).replace("{{slides}}", slides)
+    page = (files("uetrust.report") / "templates" / "slides.html").read_text(encoding="utf-8")
+    page = page.replace("{{title}}", escape(title)).replace("{{slides}}", slides)
     path = Path(folder) / f"{notebook.parent.name}-{notebook.stem}.html"
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as partial:
