@@ -174,6 +174,25 @@ def _sglang_logprobs(meta):  # [[log-probability, id, text]], and a list of such
     return _parts(*zip(*chosen), top)
 
 # %% ../../nbs/02_data/09_outputs.ipynb #af22cc6d
+def _number_of(value):  # A score as a number: grades and truth values count, everything else does not
+    grades = dict(C=1.0, P=0.5, I=0.0, N=0.0)
+    if isinstance(value, str):
+        value = grades.get(value, number_or_text(value))
+    number = isinstance(value, bool | int | float | np.number)
+    return float(value) if number and not math.isnan(value) else None
+
+
+def _scores(found, prefix=""):
+    "Numbers among scores, those of nested ones under 'outer.inner'."
+    out = {}
+    for name, value in (found or {}).items():
+        if isinstance(value, dict):
+            out |= _scores(value, f"{prefix}{name}.")
+        elif (number := _number_of(value)) is not None:
+            out[f"{prefix}{name}"] = number
+    return out
+
+
 def _body(record):
     "The reply inside a record: the record itself, or what batch files and own logs wrap around it."
     response = record.get("response")
@@ -291,25 +310,6 @@ def _texts(value):  # A text, a list of texts or nothing, as a list of texts
     if value is None:
         return []
     return [str(item) for item in (value if isinstance(value, list | tuple) else [value])]
-
-
-def _number_of(value):  # A score as a number: grades and truth values count, everything else does not
-    grades = dict(C=1.0, P=0.5, I=0.0, N=0.0)
-    if isinstance(value, str):
-        value = grades.get(value, number_or_text(value))
-    number = isinstance(value, bool | int | float | np.number)
-    return float(value) if number and not math.isnan(value) else None
-
-
-def _scores(found, prefix=""):
-    "Numbers among scores, those of nested ones under 'outer.inner'."
-    out = {}
-    for name, value in (found or {}).items():
-        if isinstance(value, dict):
-            out |= _scores(value, f"{prefix}{name}.")
-        elif (number := _number_of(value)) is not None:
-            out[f"{prefix}{name}"] = number
-    return out
 
 
 def _harness_source(record):

@@ -422,7 +422,9 @@ def request_completions(
     # the prompt, as the server counted them; NaN where it did not)
 ) -> pd.DataFrame:
     "Replies to requests, and why the others are missing."
-    unique, refused = list({sent.key: sent for sent in requests}.values()), {}
+    # Short ones first: where only long ones are refused, there are answers before many refusals
+    unique = sorted({sent.key: sent for sent in requests}.values(), key=lambda sent: len(str(sent.body)))
+    refused = {}
     with (
         ReplyCache(cache) as stored_replies,
         progress_bar(len(unique), f"asking {endpoint.model}", "request", shown=progress) as bar,
