@@ -17,6 +17,10 @@ html_theme_options = dict(
     light_css_variables={"color-brand-primary": "#1b6ac9", "color-brand-content": "#1b6ac9"},
     dark_css_variables={"color-brand-primary": "#7db4ff", "color-brand-content": "#7db4ff"},
 )
+templates_path = ["_templates"]
+_SIDEBAR = ["brand", "search", "scroll-start", "results", "navigation", "scroll-end"]
+_SHOWN = [part for part in _SIDEBAR if part != "results" or tags.has("results")]  # noqa: F821
+html_sidebars = {"**": [f"sidebar/{part}.html" for part in _SHOWN]}
 html_static_path = ["_static"]
 html_css_files = ["uetrust.css"]
 html_js_files = ["scrolling.js"]

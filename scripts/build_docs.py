@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from html.parser import HTMLParser
 from pathlib import Path
@@ -319,16 +320,34 @@ def outside(site):
     ]
 
 
-def build(nbs, work):
-    "Exit status: 0 when the site stands in `work`/html"
+def write_results(site):
+    "The report inside the site: of a run, or of what is on file where nothing was run"
+    from uetrust.core.settings import out_dir
+    from uetrust.report.site.write import write_report
+
+    run = next((name for name in ("demo", "smoke") if (out_dir(name) / "report").is_dir()), None)
+    with tempfile.TemporaryDirectory() as empty:
+        missing = write_report(run or "demo", None if run else Path(empty), site / "results", "..")
+    said = f"{len(missing)} of its files are missing" if missing else "complete"
+    print(f"results/ shows the run of the profile {run}: {said}" if run else NO_RUN)
+
+
+NO_RUN = "no run is in runs/: results/ shows papers, methods and metrics, and links the stored notebooks"
+
+
+def build(nbs, work, results=False):
+    "Exit status: 0 when the site stands in `work`/html; results: with the report of a run inside"
     src, site = work / "src", work / "html"
     for folder in (src, site):
         shutil.rmtree(folder, ignore_errors=True)
     found = write_pages(nbs, src)
     sphinx = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-c", ROOT / "docs"]
     rc = subprocess.call(
-        [*sphinx, "-d", work / "doctrees", src, site], env=os.environ | {"PYTHONHASHSEED": "0"}
+        [*sphinx, *(["-t", "results"] if results else []), "-d", work / "doctrees", src, site],
+        env=os.environ | {"PYTHONHASHSEED": "0"},
     )
+    if results:
+        write_results(site)
     bad = outside(site)
     print(*bad, sep="\n", end="\n" if bad else "")
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) / 1e6
@@ -338,6 +357,7 @@ def build(nbs, work):
 
 if __name__ == "__main__":
     start = time.time()
-    rc = build(ROOT / "nbs", Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "docs" / "_build")
+    work = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "docs" / "_build"
+    rc = build(ROOT / "nbs", work, results=True)
     print(f"{time.time() - start:.0f} s")
     sys.exit(rc)

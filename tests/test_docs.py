@@ -299,6 +299,15 @@ def test_the_sidebar_shows_the_groups_in_order(site):
     assert captions[:4] == ["Start here", "Lessons", "Experiments: people", "Core"]
 
 
+def test_the_report_lies_inside_the_site_and_each_leads_to_the_other(tmp_path):
+    nbs = write(tmp_path / "nbs", index=book(text("# Front\n> First page.")))
+    assert docs.build(nbs, tmp_path / "work", results=True) == 0
+    site = tmp_path / "work" / "html"
+    assert 'href="results/methods.html"' in html(site, "index")
+    assert 'href="../index.html"' in html(site, "results/index")
+    assert 'href="../experiments/ice/01_ice.html"' in html(site, "results/paper-ice")
+
+
 def test_linked_files_come_along(site):
     assert list(site.rglob("numbers.csv")) and 'numbers.csv"' in html(site, "index")
 

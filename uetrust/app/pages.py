@@ -10,7 +10,6 @@ import os
 from pathlib import Path
 
 from .command import Words, check_folder, command
-from ..report.playground import write_playground
 
 # %% ../../nbs/15_app/06_pages.ipynb #81893846
 @command("uetrust run nbs/experiments/people/01_human.ipynb runs/smoke/notebooks/human.ipynb profile=smoke")
@@ -45,9 +44,7 @@ def report_command(
     page = out_dir(profile) / "report" / "index.html"
     if open and page.exists():
         return _open_page(page)
-    missing = write_report(profile)
-    write_playground(page.parent)
-    if missing:
+    if missing := write_report(profile):
         found = f"report written, but {len(missing)} files are missing: {', '.join(missing[:5])}"
         raise SystemExit(f"{found}; rebuild them with `make -B reproduce PROFILE={profile}`")
     print(f"ok {os.path.relpath(page)}")

@@ -6,7 +6,8 @@
 __all__ = ['FRANK_THRESHOLD_METRICS', 'FRANK_LAYOUTS', 'ThresholdItems', 'CASE_COLUMNS', 'DECISION_MEASURES', 'PRESET_MARKERS',
            'CONSTANT_LINES', 'frank_items', 'compare_presets', 'threshold_study', 'frank_study', 'case_means',
            'is_constant', 'auc_correlations', 'threshold_file', 'read_combinations', 'table3_groups', 'rank_changes',
-           'rankings_against_auc', 'shared_values', 'plot_threshold_panel', 'plot_threshold', 'plot_rho', 'rho_grid']
+           'rankings_against_auc', 'shared_values', 'scaled_scores', 'class_histograms', 'plot_threshold_panel',
+           'plot_threshold', 'plot_rho', 'rho_grid']
 
 # %% ../../../nbs/10_papers/05_threshold/01_released.ipynb #e8823d95
 from collections import namedtuple
@@ -248,6 +249,35 @@ def shared_values(
     shared = by_value.agg(times="size", metrics=", ".join).reset_index()
     shared = shared[shared["times"] > 1]
     return shared.sort_values("times", ascending=False, kind="stable", ignore_index=True)
+
+# %% ../../../nbs/10_papers/05_threshold/01_released.ipynb #h15t0001
+def scaled_scores(
+    data: pd.DataFrame,  # Of `frank_items`
+) -> pd.DataFrame:  # Metrics as columns, in [0, 1]
+    "Scores of every metric, scaled from the least to the largest."
+    scores = data.drop(columns=["dataset", "label"])
+    return (scores - scores.min()) / (scores.max() - scores.min())
+
+
+def class_histograms(
+    data: pd.DataFrame,  # Of `frank_items`
+    bins: int = 20,  # Over [0, 1]
+) -> pd.DataFrame:  # Columns metric, quality (the class), from, to, share
+    "Histogram of every metric for faithful and for unfaithful summaries, widest variance first."
+    scores, edges = scaled_scores(data), np.linspace(0, 1, bins + 1)
+    order = scores.var().sort_values(ascending=False, kind="stable").index
+
+    def histogram(metric, name, label):
+        of_class = scores.loc[data["label"] == label, metric]
+        share = np.histogram(of_class, edges)[0] / len(of_class)
+        return pd.DataFrame(
+            {"metric": metric, "quality": name, "from": edges[:-1], "to": edges[1:], "share": share}
+        )
+
+    classes = dict(faithful=1, unfaithful=0)
+    return pd.concat(
+        [histogram(metric, *one) for metric in order for one in classes.items()], ignore_index=True
+    )
 
 # %% ../../../nbs/10_papers/05_threshold/01_released.ipynb #240122c9
 PRESET_MARKERS = dict(

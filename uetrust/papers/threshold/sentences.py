@@ -7,22 +7,24 @@ __all__ = ['SET_COLUMNS', 'CHECK_COLUMNS', 'DEFAULT_WAY', 'WAYS_TO_LEARN', 'RHO_
            'complete_texts_sentence', 'set_sizes', 'outcome_sentence', 'outcome_sentences', 'rounded_means',
            'printed_checks', 'checks_sentence', 'printed_rho', 'printed_agreement', 'printed_agreement_sentence',
            'constants_sentence', 'frank_runs', 'coverage_sentence', 'prior_shift', 'other_domain_sentence',
-           'distinct_cases', 'all_cases_sentence', 'decision_auc_sentence']
+           'distinct_cases', 'all_cases_sentence', 'decision_auc_sentence', 'spread_sentence']
 
 # %% ../../../nbs/10_papers/05_threshold/03_sentences.ipynb #11db391d
 import pandas as pd
 
 from ...data.loaders import frank
-from ...evaluation.agreement import critical_rho
+from ...evaluation.agreement import critical_rho, spearman
 from ...evaluation.thresholds import CLASSIFIERS, LEARNING_MODES, printed_opitz_table
 from ..ledger import CELL_STATUS, ROUNDING_NOTE, contradicted_cells
 from uetrust.papers.threshold.released import (
     CASE_COLUMNS,
     DECISION_MEASURES,
     auc_correlations,
+    case_means,
     frank_study,
     rankings_against_auc,
     read_combinations,
+    scaled_scores,
 )
 
 # %% ../../../nbs/10_papers/05_threshold/03_sentences.ipynb #24aec14e
@@ -280,4 +282,23 @@ def decision_auc_sentence(
         "Where the released code splits a data set it takes AUC from decisions instead of scores. In data, "
         f"on FRANK as two domains, accuracy agrees with that AUC at {_ends(released['rho_own_auc'])}, but "
         f"with the AUC of the scores at {_ends(released['rho_accuracy'])}."
+    )
+
+# %% ../../../nbs/10_papers/05_threshold/03_sentences.ipynb #5pr3ad01
+def spread_sentence(
+    data: pd.DataFrame,  # Of `uetrust.papers.threshold.released.frank_items`
+    runs: pd.DataFrame,  # From `frank_runs`
+) -> str:  # One sentence
+    "Whether metrics with widely spread scores gain ranks from AUC to accuracy."
+    mode, classifier = DEFAULT_WAY
+    means = case_means(runs).query("layout == 'domain' and preset == 'principled'")
+    means = means[(means["mode"] == mode) & (means["classifier"] == classifier)].set_index("metric")
+    gain = means["accuracy"].rank() - means["auc_scores"].rank()
+    variance = scaled_scores(data).var()[gain.index]
+    found = spearman(variance, gain)
+    return (
+        f"FRANK, {len(data):,} summaries, scores scaled to [0, 1]: over {len(gain)} metrics variance (from "
+        f"{variance.min():.3f}, {variance.idxmin()}, to {variance.max():.3f}, {variance.idxmax()}) and ranks "
+        f"gained from AUC to accuracy have rho {found.r:.2f} "
+        f"(p < .05 from {critical_rho(len(gain), 0.05):.2f} on)."
     )

@@ -27,6 +27,7 @@ from uetrust.report.page import (
     run_summary,
 )
 from ..people import people_headline
+from ..playground import write_playground
 from ..plots import VERDICT_COLORS, save_figure
 from .exhibits import EXHIBIT_STATUS, PAPERS, exhibit_name, exhibits
 from .gallery import COSTS, gallery
@@ -277,6 +278,7 @@ MENU = [
     ("papers.html", "Papers"),
     ("methods.html", "Methods"),
     ("metrics.html", "Metrics"),
+    ("playground.html", "Playground"),
     ("start.html", "Quick starts"),
     ("glossary.html", "Glossary"),
     ("changelog.html", "Changelog"),
@@ -411,6 +413,7 @@ def write_report(
     _write(site.folder / "index.js", f"const INDEX = {_script_json(index)};\n")
     for page in _pages(site, content, cards, name):
         render(*page)
+    write_playground(site.folder)
     summary = content["summary"] | dict(missing=content["missing"])
     _write(site.folder / "summary.json", json.dumps(summary, indent=1) + "\n")
     render("index.html", "index.html", {})
