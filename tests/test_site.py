@@ -129,7 +129,7 @@ def site(tmp_path_factory):
 def test_texts_of_data_sets_stay_text(site):
     for path in site.glob("*.html"):
         assert "alert(" not in path.read_text().replace("&lt;script&gt;alert(", ""), path.name
-        assert Page(path).scripts == 2, path.name
+        assert Page(path).scripts == 2 or path.name == "playground.html", path.name
     assert (site / "human.html").read_text().count("&lt;script&gt;") >= 8
     assert "<script>" not in (site / "index.js").read_text()
 
