@@ -27,7 +27,7 @@ studies = human
 banks = bulletin--tiny-bart
 chapters = methods quality
 metric_models =
-items = 6
+items = 8
 train_items = 12
 """
 
@@ -43,7 +43,8 @@ def run(at, line):
 def small_project(at):
     "A project outside the checkout, whose profile smoke is one bank and one study"
     at.mkdir(exist_ok=True)
-    (at / "nbs").symlink_to(ROOT / "nbs")
+    ignored = shutil.ignore_patterns(".*")
+    shutil.copytree(ROOT / "nbs", at / "nbs", ignore=ignored)  # A page runs in its own folder
     (at / "data").mkdir()
     for path in (ROOT / "data").iterdir():
         if path.name == "examples":  # What a command writes beside its file stays here
@@ -84,6 +85,17 @@ def write_summaries(at, name):
 
 def copy_replies(at):
     shutil.copy(REPLIES, at / "replies.jsonl")
+
+
+def save_published_bart(at):
+    "bart_score.pth as it was published, and the folder of the checkpoint that it was trained from"
+    import torch
+
+    from uetrust.models.load import load_model
+
+    (at / "models").mkdir()
+    (at / "models" / "bart-large-cnn").symlink_to(ROOT / "data" / "models" / "tiny-bart")
+    torch.save(load_model(str(at / "models" / "bart-large-cnn")).model.state_dict(), at / "bart_score.pth")
 
 
 class Judge(BaseHTTPRequestHandler):
