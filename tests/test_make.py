@@ -29,7 +29,8 @@ def project(tmp_path):
     for f in ("data", "uetrust"):
         (tmp_path / f).symlink_to(ROOT / f)
     (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv" / "bin").symlink_to(Path(sys.executable).parent)
+    for f in ("bin", "lib", "pyvenv.cfg"):
+        (tmp_path / ".venv" / f).symlink_to(Path(sys.prefix) / f)
     (tmp_path / ".venv" / ".ready").touch()  # Newer than what it depends on
     (tmp_path / "settings.ini").write_text(
         (ROOT / "settings.ini").read_text()
