@@ -38,8 +38,10 @@ reproduce: $(VENV)/.ready ## Rebuild every table, figure, ledger and the report 
 test: $(VENV)/.ready ## Run all tests, notebooks included
 	$(PY) -m pytest -q -n 2 --dist worksteal tests
 
-profiles: $(VENV)/.ready ## Run every profile end to end on tiny models of the real classes, and every experiment alone (minutes)
+profiles: $(VENV)/.ready ## Run every profile end to end on tiny models of the real classes (minutes)
 	$(PY) -m pytest -q -m profiles tests/test_profiles.py
+
+alone: $(VENV)/.ready ## Run every experiment by itself, in a copy without runs and public data (a quarter of an hour)
 	$(PY) -m pytest -q -n 2 --dist worksteal -m profiles tests/test_alone.py
 
 faults: $(VENV)/.ready ## Try every known fault through the command line, and count how it ended
@@ -147,5 +149,5 @@ $(RUNS)/report/index.html: $(RUNS_OF_PROFILE)
 	@$(VENV)/bin/uetrust report --profile $(PROFILE)
 
 FORCE:
-.PHONY: help reproduce test profiles faults mutants check setup nbs models cards docs browser lab bench lock clean FORCE
+.PHONY: help reproduce test profiles alone faults mutants check setup nbs models cards docs browser lab bench lock clean FORCE
 .PRECIOUS: $(NBS)/%.ipynb
