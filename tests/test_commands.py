@@ -100,7 +100,7 @@ def test_every_list_takes_spaces_and_commas():
         for argument in APP[name].assemble_argument_collection():
             if "list" in str(argument.hint) and argument.parameter.converter is None:
                 kept.append((name, argument.name))
-    assert kept == [("run", "PARAMS"), ("generate", "--logprobs")]
+    assert kept == [("find", "WORDS"), ("run", "PARAMS"), ("generate", "--logprobs")]
 
 
 @pytest.mark.parametrize(

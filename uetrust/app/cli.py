@@ -12,7 +12,8 @@ from . import ledgers, own_scores, pages, scores, texts, tools  # Each registers
 from .command import APP, run_app
 
 # %% ../../nbs/15_app/10_cli.ipynb #1a139ac4
-APP.register_install_completion_command(help="Complete subcommands, options and choices in your shell.")
+if "--install-completion" not in APP:  # Where the cell is run again
+    APP.register_install_completion_command(help="Complete subcommands, options and choices in your shell.")
 
 
 def main(

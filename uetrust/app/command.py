@@ -228,7 +228,7 @@ def check_folder(
     path = Path(path).absolute()
     there = next(place for place in (path, *path.parents) if place.exists())
     if not there.is_dir():
-        raise ValueError(f"nothing can be written to {path}: {there} is a file")
+        raise ValueError(f"nothing can be written to {path}: {there} is a file; choose another folder")
     if not os.access(there, os.W_OK):
         raise ValueError(f"nothing may be written to {there}: change its rights or choose another folder")
 

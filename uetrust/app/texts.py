@@ -69,7 +69,8 @@ def generate_command(
     from uetrust.data.datasets import load_samples
     from uetrust.generation.decoding import check_decoding_size
 
-    check_folder(folder)
+    if not (folder / "bank.json").exists():  # One that is finished can be read
+        check_folder(folder)
     settings, rows = _decoding(preset, samples, max_new_tokens, seed), load_samples(data)
     if price.dry_run and not endpoint:
         return _print_free_estimate(rows, settings)
@@ -192,7 +193,8 @@ def read_command(
 
     if bank is None:  # One folder: the statistics go beside the texts
         bank, folder = texts_folder(folder), folder / read
-    check_folder(folder)
+    if not (folder / "bank.json").exists():  # One that is finished can be read
+        check_folder(folder)
     settings = settings_from_record(Store(bank, "bank").manifest()["about"]["settings"])
     sources, reader, which = (
         load_samples(data),
@@ -271,7 +273,8 @@ def compare_command(
 
     if not (nli or encoder):
         raise ValueError("name who compares: --nli CHECKPOINT, --encoder CHECKPOINT, or both")
-    check_folder(folder)
+    if not (folder / "bank.json").exists():  # One that is finished can be read
+        check_folder(folder)
     texts = texts_folder(folder)
     Store(texts, "bank").names()  # A folder that holds no bank is refused before a model is loaded
     with lock_folder(folder, wait=True):

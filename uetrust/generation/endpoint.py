@@ -831,8 +831,8 @@ def _send_or_note(endpoint, asked, cache, stop, refused, failing):
         raise
 
 
-def _answer_all(endpoint, requests, cache, refused, watch):  # Several at a time
-    stop, failing = threading.Event(), []
+def _answer_all(endpoint, requests, cache, refused, watch, answered):  # Several at a time
+    stop, failing = threading.Event(), [None] * answered
     with ThreadPoolExecutor(endpoint.concurrency) as pool:
         under_way = [
             pool.submit(_send_or_note, endpoint, asked, cache, stop, refused, failing) for asked in requests
@@ -886,7 +886,7 @@ def endpoint_replies(
             _warn_of_open_key(endpoint.url)
         _check_listening(endpoint)
         try:
-            _answer_all(endpoint, left, cache, refused, watch)
+            _answer_all(endpoint, left, cache, refused, watch, answered=len(left) < len(unique))
         except CacheFailed as error:
             if refused is None:
                 raise
