@@ -94,7 +94,7 @@ def test_the_version_and_the_completion_of_a_shell(tmp_path, capsys):
 
 
 def test_every_list_takes_spaces_and_commas():
-    "Only parameters of a notebook keep their commas, and one number that may be left out."
+    "Only words that are typed by themselves keep their commas, and one number that may be left out."
     kept = []
     for name in EXAMPLES:
         for argument in APP[name].assemble_argument_collection():

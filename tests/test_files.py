@@ -3,6 +3,8 @@
 import json
 import math
 import random
+import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -209,3 +211,15 @@ def test_the_table_of_formats_agrees_with_what_is_computed(capsys):
         n = sum(row["possible"] == 4 for row in explained(capsys, FOLDER / name).values())
         most = table[OUTPUT_FORMATS[kind].title]
         assert n == most if complete else n < most
+
+
+def test_scores_whose_package_is_not_installed_are_left_out(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "nltk", None)
+    monkeypatch.setitem(sys.modules, "nltk.stem.porter", None)
+    out = tmp_path / "s.csv"
+    assert main(["score", str(FOLDER / "openai_batch_output.jsonl"), "--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"note: \d+ scores are left out, which need the package nltk", told)
+    assert "pip install 'uetrust[lexical]'" in told and "warning: lex_sim" not in told
+    columns = list(pd.read_csv(out))
+    assert "msp" in columns and "lex_sim_rouge_1" not in columns

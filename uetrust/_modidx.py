@@ -4920,6 +4920,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                        'uetrust.scoring.files._truncated': ('09_scoring/files.html#_truncated', 'uetrust/scoring/files.py'),
                                        'uetrust.scoring.files._vectors': ('09_scoring/files.html#_vectors', 'uetrust/scoring/files.py'),
                                        'uetrust.scoring.files._wide': ('09_scoring/files.html#_wide', 'uetrust/scoring/files.py'),
+                                       'uetrust.scoring.files._without_package': ( '09_scoring/files.html#_without_package',
+                                                                                   'uetrust/scoring/files.py'),
                                        'uetrust.scoring.files.bank_texts': ('09_scoring/files.html#bank_texts', 'uetrust/scoring/files.py'),
                                        'uetrust.scoring.files.explain_outputs': ( '09_scoring/files.html#explain_outputs',
                                                                                   'uetrust/scoring/files.py'),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from .checks import Undefined
+from .checks import Undefined, error_line
 from .registry import reg
 
 # %% ../../nbs/01_core/06_run.ipynb #08e0637f
@@ -301,6 +301,8 @@ def failure(
     error: Exception,  # Whatever a score or a model raised for one text
 ) -> Undefined:  # Its text becomes the note
     "A failed score as one that does not exist, with the error for a note."
+    if isinstance(error, ModuleNotFoundError):
+        return Undefined(f"failed: {error_line(error)}")
     return Undefined(f"failed: {type(error).__name__}: {error}")
 
 
@@ -360,8 +362,13 @@ def score_values(
     "Values of one score, and why some are missing."
     check_on_error(errors)
     entry, notes = run.reg[name], {}
-    for needed in entry.needs:
-        run[needed]  # An error in a statistic must not be reported as an error of the first item
+    try:
+        for needed in entry.needs:
+            run[needed]  # An error in a statistic must not be reported as an error of the first item
+    except ModuleNotFoundError as e:
+        if errors == "raise":
+            raise
+        return np.full(len(run.samples), np.nan), dict.fromkeys(range(len(run.samples)), str(failure(e)))
     values = _first_values(run, entry)
     asked = np.flatnonzero(np.isnan(values)).tolist()
     # A score of texts alone is computed once for items with equal texts

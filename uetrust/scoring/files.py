@@ -311,13 +311,19 @@ def score_outputs(
         missing |= graded.attrs["missing"]
         graded.attrs = {}
         long = pd.concat([long, graded], ignore_index=True)
+    missing |= (uninstalled := _without_package(long))
+    long = long[~long["name"].isin(list(uninstalled))]
     if not len(long):
         lacks = {name: ", ".join(needs) for name, needs in list(missing.items())[:3]}
         raise ValueError(
             f"nothing that was asked for can be computed from this file; it lacks {lacks}. "
             "--explain says how to get it"
         )
-    return _wide(outputs, long, missing, cut)
+    table = _wide(outputs, long, missing, cut)
+    for package in dict.fromkeys(lacks[0] for lacks in uninstalled.values()):
+        n = sum(lacks[0] == package for lacks in uninstalled.values())
+        table.attrs["notes"].append(f"{n} scores are left out, which need {package}")
+    return table
 
 
 def _wide(outputs, long, missing, cut):
@@ -335,6 +341,15 @@ def _wide(outputs, long, missing, cut):
         carried=list(carried),
     )
     return table.reset_index(drop=True)
+
+
+_LACKS_PACKAGE = "failed: this needs "
+
+
+def _without_package(long):  # Score -> package that is not installed, for scores that no item has because of it
+    lacks = long["note"].str.startswith(_LACKS_PACKAGE).groupby(long["name"]).all()
+    first = long.drop_duplicates("name").set_index("name")["note"]
+    return {name: [first[name].removeprefix(_LACKS_PACKAGE)] for name in lacks.index[lacks]}
 
 
 def _failed(long):  # Score -> sample -> error
