@@ -346,7 +346,9 @@ def _wide(outputs, long, missing, cut):
 _LACKS_PACKAGE = "failed: this needs "
 
 
-def _without_package(long):  # Score -> package that is not installed, for scores that no item has because of it
+def _without_package(
+    long,
+):  # Score -> package that is not installed, for scores that no item has because of it
     lacks = long["note"].str.startswith(_LACKS_PACKAGE).groupby(long["name"]).all()
     first = long.drop_duplicates("name").set_index("name")["note"]
     return {name: [first[name].removeprefix(_LACKS_PACKAGE)] for name in lacks.index[lacks]}
