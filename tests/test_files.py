@@ -14,6 +14,7 @@ from test_outputs import FOLDER
 from uetrust.app.cli import main
 from uetrust.generation.bank import read_bank
 from uetrust.scoring.files import truncated_entropy
+from uetrust.stats.similarity import rouge_tokenizer
 
 WORDS = "council mayor tax water bus library school roof spring street night fee".split()
 
@@ -214,6 +215,7 @@ def test_the_table_of_formats_agrees_with_what_is_computed(capsys):
 
 
 def test_scores_whose_package_is_not_installed_are_left_out(monkeypatch, capsys, tmp_path):
+    rouge_tokenizer.cache_clear()
     monkeypatch.setitem(sys.modules, "nltk", None)
     monkeypatch.setitem(sys.modules, "nltk.stem.porter", None)
     out = tmp_path / "s.csv"
