@@ -25,7 +25,15 @@ from uetrust.app import cli  # noqa: F401 -- registers the subcommands
 from uetrust.app.command import EXAMPLES
 from uetrust.core.settings import mirror
 
-PROJECT = ["run", "report", "rules", "plan", "export", "fill"]  # In a project; the others in an empty folder
+PROJECT = [
+    "run",
+    "report",
+    "rules",
+    "plan",
+    "export",
+    "fill",
+    "slides",
+]  # In a project; others in an empty folder
 BEFORE = dict(read=["generate"], compare=["generate"], report=["fill", "run"], export=["fill"])
 PUBLIC = ["cells", "people"]  # Their data are public and not in the repository
 WROTE = dict(  # What an example leaves, relative to its folder
