@@ -113,3 +113,16 @@ def renamed(tmp_path, monkeypatch):
 
     yield make
     forget()
+
+
+@pytest.fixture(scope="module")
+def watched():
+    "One browser and one page for all tests of a file"
+    from browser import Watched, chromium
+
+    api = pytest.importorskip("playwright.sync_api")
+    path = chromium()
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield Watched(browser)
+        browser.close()

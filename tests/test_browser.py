@@ -5,20 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from browser import SITE, Watched, chromium, link_problems, missing, page_problems, text_problems
+from browser import SITE, chromium, link_problems, missing, page_problems, text_problems
 
 FIRST_PAGE = 1_000_000  # Bytes that the first page may load before anybody scrolls
-
-
-@pytest.fixture(scope="module")
-def watched():
-    "One browser and one page for all tests of this file"
-    api = pytest.importorskip("playwright.sync_api")
-    path = chromium()
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield Watched(browser)
-        browser.close()
 
 
 # The checks notice what they are for

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from browser import ROOT, Watched, chromium, page_problems
+from browser import ROOT, page_problems
 
 from uetrust import playground, prr, prr_difference, prr_table, rejection_curve
 from uetrust.evaluation import cells
@@ -32,16 +32,6 @@ SINGLE_TOLERANCE = 1e-5  # In per cent
 CASES = 1000
 PANELS = list(playground_panels())
 FIELDS = ("value", "se", "lo", "hi", "null_sd", "tie_sd", "tie_lo", "tie_hi")
-
-
-@pytest.fixture(scope="module")
-def watched():
-    api = pytest.importorskip("playwright.sync_api")
-    path = chromium()
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield Watched(browser)
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,8 @@ ARCHIVES = {
 @fault("error", "ru-en-test.tar.gz", "sha256", "expected", cases=ARCHIVES, env=dict(UETRUST_CACHE="cache"))
 def archive_of_translations(folder, make):
     _cached(folder, PAIR, make())
-    return ["people", "--pair", "ru-en", "--split", "test20"]
+    # A table that other tests left in runs/ would be right, and the archive not read: nobody else asks this
+    return ["people", "--pair", "ru-en", "--split", "test20", "--without", "bleu", "rouge_l"]
 
 
 PEOPLE = ["people", "--pair", "ru-en", "--without", "chrf", "bleu", "ter", "rouge_l", "meteor"]

@@ -363,6 +363,10 @@ def _html_link(page):
     return f" (<a href='{escape(address)}'>{escape(page.split('/')[-1])}</a>)" if address else ""
 
 
+def _html_name(page):  # In a notebook, which travels without the files of this machine
+    return f" ({escape(page)})" if page else ""
+
+
 def _html_table(table):
     shown = table.to_html(index=False, na_rep="-", float_format="{:.3f}".format, border=0)
     return f"<div style='overflow-x:auto'>{shown}</div>"
@@ -411,12 +415,15 @@ class Audit:
         return "\n\n".join([*parts, f"May be quoted: {self.quote}", f"May not be quoted: {self.no_quote}"])
 
     def _repr_html_(self):
+        return self._html(_html_name)
+
+    def _html(self, page_link):
         html = _html_table(self.shown_prr())
         for panel in self.panels.values():
-            told = f"<p>{escape(panel.sentence)}{_html_link(panel.page)}</p>"
+            told = f"<p>{escape(panel.sentence)}{page_link(panel.page)}</p>"
             html += f"<h3>{escape(panel.title)}</h3>{told}{_html_table(panel.table)}"
         found = "".join(
-            f"<li><b>{escape(row.title)}</b>: {escape(row.sentence)}{_html_link(row.lesson)}</li>"
+            f"<li><b>{escape(row.title)}</b>: {escape(row.sentence)}{page_link(row.lesson)}</li>"
             for row in self.findings.itertuples()
         )
         quotes = f"<p><b>May be quoted:</b> {escape(self.quote)}</p>"
@@ -433,7 +440,7 @@ class Audit:
         return (
             f"<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' "
             f"content='width=device-width'><title>{escape(title)}</title><style>{style}</style>"
-            f"<h1>{escape(title)}</h1>{self._repr_html_()}</html>\n"
+            f"<h1>{escape(title)}</h1>{self._html(_html_link)}</html>\n"
         )
 
 # %% ../../nbs/12_report/06_audit.ipynb #e2bef700
