@@ -156,8 +156,8 @@ def text_problems(path, nb):
         if text.startswith("#") and "\n" in text.strip():
             yield f"heading not alone in its cell: {text.splitlines()[0]!r}"
     for link in re.findall(r"\]\(([^)#\s]+)", "\n".join(texts)):
-        if not re.match(r"https?:|mailto:", link) and not (path.parent / link).exists():
-            yield f"dead link {link!r}"
+        if not re.match(r"https?:|mailto:", link) and not (path.parent / link).is_file():
+            yield f"link {link!r} leads to no file"
 
 
 def experiment_problems(path, nb):

@@ -107,7 +107,7 @@ def test_in_sync_clean_and_executed():
         ),
         (
             lambda nb: nb.cells.append(nbformat.v4.new_markdown_cell("[nowhere](no_such_page.ipynb)")),
-            "dead link",
+            "leads to no file",
         ),
         (
             lambda nb: nb.cells[-1].update(

@@ -527,10 +527,10 @@ def test_a_report_comes_with_the_playground(tmp_path, monkeypatch):
     from uetrust.app.cli import main
     from uetrust.core import settings
 
-    monkeypatch.setattr(settings, "out_dir", lambda name: tmp_path)
+    monkeypatch.setattr(settings, "work_dir", lambda: tmp_path)
     with pytest.raises(SystemExit, match="files are missing"):  # Nothing of the run is there
         main(["report", "--profile", "smoke"])
-    assert "data-playground" in (tmp_path / "report" / "playground.html").read_text()
+    assert "data-playground" in (tmp_path / "runs" / "smoke" / "report" / "playground.html").read_text()
 
 
 @pytest.fixture(scope="module")
