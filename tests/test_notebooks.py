@@ -167,3 +167,12 @@ def test_runner_survives_a_kill(tmp_path):
     assert not (tmp_path / "out.ipynb").exists()
     subprocess.run([*run, "wait=0"], cwd=ROOT, check=True)
     assert (tmp_path / "out.ipynb").exists()
+
+
+def test_a_notebook_is_read_without_the_grammar_of_web_addresses():
+    "jsonschema builds one when it is imported, a second of the four that a short notebook takes"
+    script = (
+        "import sys; from uetrust.app.notebooks import notebook_defaults as told; "
+        "told('nbs/experiments/people/01_human.ipynb'); sys.exit('lark' in sys.modules)"
+    )
+    assert not subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode

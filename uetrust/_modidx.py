@@ -50,6 +50,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                        'uetrust.app.notebooks._end_here': ('15_app/notebooks.html#_end_here', 'uetrust/app/notebooks.py'),
                                        'uetrust.app.notebooks._is_older': ('15_app/notebooks.html#_is_older', 'uetrust/app/notebooks.py'),
                                        'uetrust.app.notebooks._kernel': ('15_app/notebooks.html#_kernel', 'uetrust/app/notebooks.py'),
+                                       'uetrust.app.notebooks._nbformat': ('15_app/notebooks.html#_nbformat', 'uetrust/app/notebooks.py'),
                                        'uetrust.app.notebooks._runs': ('15_app/notebooks.html#_runs', 'uetrust/app/notebooks.py'),
                                        'uetrust.app.notebooks._typed': ('15_app/notebooks.html#_typed', 'uetrust/app/notebooks.py'),
                                        'uetrust.app.notebooks._values': ('15_app/notebooks.html#_values', 'uetrust/app/notebooks.py'),

@@ -26,6 +26,15 @@ class RunFailed(Stopped):
     "A notebook raised an error; the message names the cell's error and the file that shows it."
 
 
+def _nbformat():  # Without jsonschema's grammar of web addresses: it takes a second and no notebook needs it
+    known = sys.modules.setdefault("rfc3987_syntax", None)
+    import nbformat
+
+    if known is None:
+        del sys.modules["rfc3987_syntax"]
+    return nbformat
+
+
 def notebook_defaults(
     nb,  # Notebook with a cell tagged 'parameters'
 ) -> dict:  # Name -> default, as text
@@ -62,8 +71,7 @@ def _check_notebook(nb):  # A file of JSON in the format 4, or an error that nam
         raise ValueError(f"{nb} has the format {found.get('nbformat')!r}, and 4 is needed. {remedy}")
     if not dict(found.get("metadata") or {}).get("kernelspec"):
         raise ValueError(f"{nb} names no kernel (metadata.kernelspec). {remedy}")
-    import nbformat
-
+    nbformat = _nbformat()
     try:
         nbformat.validate(found)
     except nbformat.ValidationError as e:
