@@ -88,7 +88,7 @@ def _columns(audited):  # (kind, name, values without missing ones)
                 yield kind, name, present
 
 # %% ../../nbs/12_report/06_audit.ipynb #4bc67c94
-@_pitfall("Length decides", "3_methods/01_from_words_to_a_number")
+@_pitfall("Length decides", "2_pitfalls/03_length_pulls_both")
 def _length(audited):
     "Method and metric both follow length, and little of their relation is left at equal length."
     if audited.length is None:

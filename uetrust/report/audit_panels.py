@@ -176,4 +176,4 @@ def length_control(audited):
         f"{first['within']:.3f} [{first['within_lo']:.3f}, {first['within_hi']:.3f}]; as it stands, "
         f"{first['prr']:.3f}"
     )
-    return Panel("Length", table, told, "nbs/lessons/3_methods/01_from_words_to_a_number.ipynb")
+    return Panel("Length", table, told, "nbs/lessons/2_pitfalls/03_length_pulls_both.ipynb")
