@@ -524,11 +524,15 @@ def test_a_page_without_a_single_score_says_so(pool):
             reply=lambda d: d["reply"].where(d["why"] == "", None),
         ),
     )
-    said = plots.ice_sentences(t, st.ice_correlations(t, pool, 0), "Nobody", "the truth")
+    why = np.where(plan["k"] == 4, "HTTP 400: context_length_exceeded", "")
+    said = plots.ice_sentences(t, st.ice_correlations(t, pool, 0), "Nobody", "the truth", why)
     assert (
-        "0 (0%) have a score" in said[0]
+        said[0].startswith(
+            f"This run cannot answer the question. Nobody was asked {len(plan)} questions: 0 (0%)"
+        )
         and "hold no number" in said[0]
-        and "coherence 24 of 24 with 4" in said[1]
+        and f"In {(plan['k'] == 4).sum()} refusals the prompt" in said[0]
+        and "coherence 24 of 24 with 4" in said[2]
         and "says nothing about the method" in said[-1]
     )
 

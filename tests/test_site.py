@@ -8,14 +8,17 @@ import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from uetrust.app.cli import main
 from uetrust.app.command import APP
 from uetrust.core.settings import root
 from uetrust.papers.he2024.published import correlation_figures
 from uetrust.papers.ledger import PAPER_PREFIXES, cell_ledger
+from uetrust.report.plots import save_figure
 from uetrust.report.site import exhibits as index
 from uetrust.report.site.gallery import gallery
 from uetrust.report.site.pieces import figure_finding, heat_table
@@ -188,6 +191,29 @@ def test_the_first_page_is_small_and_says_the_finding_with_its_interval(site):
     loaded += [(site / image["src"]).read_bytes() for image in Page(site / "index.html").images]
     assert sum(map(len, loaded)) < 1_000_000 and html.count("<figure") == 1
     assert re.search(r'class="answer">Studies of 100 translations.*?\d\.\d+ \[\d\.\d+, \d\.\d+\]', html)
+
+
+def test_the_first_page_says_what_prr_is_and_the_playground_leads_back(site):
+    assert 'href="glossary.html#prr">prediction-rejection ratio</a>' in (site / "index.html").read_text()
+    assert "prr" in Page(site / "glossary.html").ids
+    assert Page(site / "playground.html").links.count("index.html") == 1
+
+
+@pytest.mark.parametrize("layout", [None, "tight", "constrained"])
+def test_a_figure_is_not_cut_at_its_edges(tmp_path, layout):
+    "Long labels on all sides, which a layout moves before it draws"
+    from matplotlib.pyplot import subplots
+
+    fig, axes = subplots(1, 2, figsize=(6, 2), layout=layout)
+    for ax in axes:
+        ax.set(ylabel="a label that is longer\nthan its axis is high", xlabel="x", yticks=[-1000.25, 0])
+    fig.suptitle("Above\nthe panels")
+    fig.legend(
+        *[[axes[0].plot([0, 1])[0]], ["one"]], loc="outside lower center" if layout else "lower center"
+    )
+    save_figure(fig, tmp_path / "figure")
+    ink = np.asarray(Image.open(tmp_path / "figure.png").convert("L")) < 250
+    assert ink.any() and not any(edge.any() for edge in (ink[0], ink[-1], ink[:, 0], ink[:, -1]))
 
 
 def test_every_page_of_the_menu_is_there_and_every_paper_has_all_its_rows(site):

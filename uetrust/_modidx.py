@@ -3808,6 +3808,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                           'uetrust/papers/ice/plots.py'),
                                           'uetrust.papers.ice.plots._sets_sentence': ( '10_papers/06_ice/plots.html#_sets_sentence',
                                                                                        'uetrust/papers/ice/plots.py'),
+                                          'uetrust.papers.ice.plots._unanswered_sentence': ( '10_papers/06_ice/plots.html#_unanswered_sentence',
+                                                                                             'uetrust/papers/ice/plots.py'),
                                           'uetrust.papers.ice.plots._ways_sentence': ( '10_papers/06_ice/plots.html#_ways_sentence',
                                                                                        'uetrust/papers/ice/plots.py'),
                                           'uetrust.papers.ice.plots.dry_sentence': ( '10_papers/06_ice/plots.html#dry_sentence',

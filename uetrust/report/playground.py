@@ -111,9 +111,15 @@ def playground_script() -> str:  # Shows a panel wherever a page has an element 
 
 def write_playground(
     folder: Path,  # Is made when it is not there
+    back: str = "",  # Address of the page that it belongs to
 ) -> Path:  # playground.html: all panels, without a request to anywhere
     "Playground as one page that opens from disk."
-    parts = {"{{ style }}": playground_file("style.css"), "{{ script }}": playground_script()}
+    nav = f'<nav><a href="{escape(back)}">Back to the report</a></nav>' if back else ""
+    parts = {
+        "{{ style }}": playground_file("style.css"),
+        "{{ script }}": playground_script(),
+        "{{ nav }}": nav,
+    }
     page = playground_file("page.html")
     for mark, text in parts.items():
         page = page.replace(mark, text)

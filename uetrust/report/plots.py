@@ -28,6 +28,9 @@ def save_figure(
     import matplotlib.pyplot as plt
 
     fig.dpi = 90
+    if layout := fig.get_layout_engine():
+        layout.execute(fig)  # Before its box is measured, and not again, or the edges are cut off
+        fig.set_layout_engine("none")
     # 'tight' would lay everything out once more for each file
     box = fig.get_tightbbox().padded(mpl.rcParams["savefig.pad_inches"])
     fixed = {"svg.hashsalt": "uetrust", "svg.fonttype": "path"}

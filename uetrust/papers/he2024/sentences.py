@@ -269,7 +269,8 @@ def agreed_sentences(
     held = done["printed"] == "holds"
     own = done.loc[held, "own"].value_counts()
     return [
-        f"{int(done['same'].astype(bool).sum())} of the {share.n} get the paper's verdict "
+        f"{int(done['same'].astype(bool).sum())} of the {share.n} claims that can be "
+        "decided here get the paper's verdict "
         f"({share.share:.0%}; "
         f"with the texts drawn anew 95 % of the shares lie between {share.lo:.0%} and {share.hi:.0%}). "
         f"With shuffled names {share.null.mean():.0%} do on average, and as many as here in "

@@ -88,7 +88,7 @@ def _label_axes(left, right, numbers):
     )
     right.set(
         xlabel="examples shown",
-        ylabel="share without a score (dotted: refused)",
+        ylabel="share without a score\n(dotted: refused)",
         xticks=numbers,
         ylim=(-0.03, 1.03),
     )
@@ -301,21 +301,40 @@ def _sets_sentence(by_sets):  # Range over the sets of examples
     ]
 
 
+def _unanswered_sentence(missing, why):  # Too few scores for any correlation
+    long = pd.Series(why, dtype=object).fillna("").str.contains("context_length_exceeded").sum()
+    return (
+        f"This run cannot answer the question. {missing} That is too few for a correlation, so there is no "
+        "interval either. "
+        + (
+            f"In {long} refusals the prompt, which holds the examples, exceeds the model's window. "
+            if long
+            else ""
+        )
+        + "An answer needs a judge that has learned to rate and whose window holds four examples."
+    )
+
+
 def ice_sentences(
     scores: pd.DataFrame,  # From `scores_of_replies`
     corr: pd.DataFrame,  # From `ice_correlations`
     who: str,  # Name of the judge
     yardstick: str,  # What the scores are compared with, in words
+    why=None,  # Why questions have no reply, one per row
 ) -> list:  # Paragraphs
     "What the numbers of a run say."
     curve, by_sets = by_example_count(corr), by_example_set(corr).dropna(subset="range")
     by_k = count_scores(scores[scores["part"] == "sets"], ["dim", "k"])
-    first = f"{_missing_sentence(count_scores(scores), who)} The scores are compared with {yardstick}."
-    said = [first, *_refused_sentence(by_k)]
+    missing = _missing_sentence(count_scores(scores), who)
+    compared, refused = f"The scores are compared with {yardstick}.", _refused_sentence(by_k)
     ways = corr.query("part=='ways' and level=='pooled' and coef=='spearman'")
     if ways["value"].isna().all() and curve["value"].isna().all():
-        return said + [
+        return [
+            _unanswered_sentence(missing, why),
+            compared,
+            *refused,
             "No set of examples and no way of choosing them has enough differing scores for a correlation: "
-            "this run shows what is asked and what is counted, and says nothing about the method."
+            "this run shows what is asked and what is counted, and says nothing about the method.",
         ]
-    return said + _ways_sentence(corr) + _numbers_sentence(curve) + _sets_sentence(by_sets)
+    shown = _ways_sentence(corr) + _numbers_sentence(curve) + _sets_sentence(by_sets)
+    return [f"{missing} {compared}", *refused, *shown]

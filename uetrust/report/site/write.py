@@ -413,7 +413,7 @@ def write_report(
     _write(site.folder / "index.js", f"const INDEX = {_script_json(index)};\n")
     for page in _pages(site, content, cards, name):
         render(*page)
-    write_playground(site.folder)
+    write_playground(site.folder, "index.html")
     summary = content["summary"] | dict(missing=content["missing"])
     _write(site.folder / "summary.json", json.dumps(summary, indent=1) + "\n")
     render("index.html", "index.html", {})
