@@ -82,6 +82,19 @@ def test_a_gated_checkpoint_says_what_to_accept(tmp_path):
     assert "HF_TOKEN" in gated and "misspelt" in absent and "licence" not in absent
 
 
+def test_a_hub_that_cannot_be_found_is_not_asked_again_and_again(tmp_path):
+    "Each of six requests would be repeated after 1, 2, 4, 8 and 8 seconds."
+    table = tmp_path / "texts.jsonl"
+    table.write_text('{"id": "a", "source": "A cat sat."}\n')
+    main = [Path(sys.executable).with_name("uetrust"), "generate", "bank", "--model", "org/writer"]
+    env = dict(HF_ENDPOINT="https://hub.invalid", HF_HUB_OFFLINE="0", HF_HOME=str(tmp_path))
+    without = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
+    run = dict(env=without | env, cwd=tmp_path, capture_output=True, text=True)
+    said = subprocess.run([*main, "--data", table], **run).stderr
+    assert "'org/writer' could not be loaded" in said and "hub.invalid cannot be found (no network?)" in said
+    assert "Retrying" not in said and "thrown while requesting" not in said, said
+
+
 def test_a_checkpoint_that_is_pinned_is_asked_for_at_its_commit(tmp_path):
     "A generator and the sentence encoder of a metric, as users name them on the command line."
     table = tmp_path / "texts.csv"

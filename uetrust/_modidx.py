@@ -2796,6 +2796,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'uetrust.models.load._dtype': ('03_models/load.html#_dtype', 'uetrust/models/load.py'),
                                      'uetrust.models.load._encoder_decoder_states': ( '03_models/load.html#_encoder_decoder_states',
                                                                                       'uetrust/models/load.py'),
+                                     'uetrust.models.load._hub_is_known': ('03_models/load.html#_hub_is_known', 'uetrust/models/load.py'),
                                      'uetrust.models.load._hub_problem': ('03_models/load.html#_hub_problem', 'uetrust/models/load.py'),
                                      'uetrust.models.load._is_out_of_memory': ( '03_models/load.html#_is_out_of_memory',
                                                                                 'uetrust/models/load.py'),

@@ -10,6 +10,7 @@ __all__ = ['TEMPLATE_SECONDS', 'TEMPLATE_CHARACTERS', 'POOLER_WEIGHTS', 'FLOAT32
 # %% ../../nbs/03_models/01_load.ipynb #6e6acb3b
 import hashlib
 import json
+import socket
 import threading
 from bisect import bisect_right
 from collections.abc import Callable
@@ -17,10 +18,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import torch
 import transformers
-from huggingface_hub import is_offline_mode
+from huggingface_hub import constants, is_offline_mode
 from huggingface_hub.errors import GatedRepoError
 from safetensors import SafetensorError, safe_open
 from transformers.models.auto.modeling_auto import (
@@ -394,9 +397,19 @@ def _load_network(network_class, kind, source, **options):  # With every weight 
     return network
 
 
+def _hub_is_known():  # Whether its address can be found; where it cannot, each request is repeated for 25 s
+    address = urlsplit(constants.ENDPOINT)
+    if address.scheme in getproxies():
+        return True
+    try:
+        return bool(socket.getaddrinfo(address.hostname, address.port))
+    except OSError:
+        return False
+
+
 def _load_all(source, name, revision, device, dtype):  # A `Model` from a folder or from the hub
     options = dict(revision=revision or "main", trust_remote_code=False)
-    options["local_files_only"] = isinstance(source, Path)  # A folder needs no network
+    options["local_files_only"] = isinstance(source, Path) or not _hub_is_known()
     with _reading(name, "config.json"):
         config = transformers.AutoConfig.from_pretrained(source, **options)
         kind, network_class = model_kind(config)
@@ -427,6 +440,11 @@ def _hub_problem(name, error):  # Why the hub gave no checkpoint, and what would
         return (
             "HF_HUB_OFFLINE=1 forbids the model hub, and the checkpoint is not in the local cache. Set "
             "HF_HUB_OFFLINE=0, or copy the checkpoint into a folder and name the folder"
+        )
+    if not _hub_is_known():
+        return (
+            f"{urlsplit(constants.ENDPOINT).hostname} cannot be found (no network?), and the checkpoint is "
+            "not in the local cache. Copy the checkpoint into a folder and name the folder"
         )
     said = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
     return (
