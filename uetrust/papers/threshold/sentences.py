@@ -70,9 +70,9 @@ def outcome_sentence(
 
 def outcome_sentences(
     outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`
-) -> str:  # A list, one sentence per case
+) -> list:  # One sentence per case
     "What each case shows."
-    return "\n".join(f"- {outcome_sentence(row)}" for row in outcomes.itertuples())
+    return [outcome_sentence(row) for row in outcomes.itertuples()]
 
 # %% ../../../nbs/10_papers/05_threshold/03_sentences.ipynb #66275541
 def rounded_means(
