@@ -91,6 +91,9 @@ docs: $(VENV)/.ready ## Build the documentation site offline into docs/_build/ht
 browser: docs ## Open every page of the site in Chromium, at two widths and in two schemes (apt-get install chromium)
 	$(PY) -m pytest -q -n 2 --dist worksteal -m browser tests/test_browser.py tests/test_lab.py
 
+screenshots: $(VENV)/.ready ## Take the pictures of the site that the documentation shows (after reproduce and docs)
+	$(PY) scripts/screenshots.py
+
 slides: $(VENV)/.ready ## Write slides of all lessons, one HTML file each that needs no network, into runs/slides
 	$(VENV)/bin/uetrust slides
 
@@ -149,5 +152,5 @@ $(RUNS)/report/index.html: $(RUNS_OF_PROFILE)
 	@$(VENV)/bin/uetrust report --profile $(PROFILE)
 
 FORCE:
-.PHONY: help reproduce test profiles alone faults mutants check setup nbs models cards docs browser lab bench lock clean FORCE
+.PHONY: help reproduce test profiles alone faults mutants check setup nbs models cards docs browser screenshots lab bench lock clean FORCE
 .PRECIOUS: $(NBS)/%.ipynb
