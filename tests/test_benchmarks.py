@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -339,6 +340,8 @@ def test_the_hub_is_asked_for_the_right_configuration(monkeypatch, tmp_path):
             return pd.DataFrame([dict(id="1", article="A.", highlights="H.")])
 
     class Fake:
+        config = SimpleNamespace(HF_HUB_OFFLINE=False)
+
         @staticmethod
         def load_dataset(*args, **options):
             return asked.append((args, options)) or Table()

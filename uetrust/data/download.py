@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SPLITS', 'UNHASHED', 'GPT_STUDY_URL', 'PICKLE_CODE', 'sources', 'source_url', 'DataNotAtHand', 'is_offline',
-           'cache_dir', 'find_file', 'has_file', 'data_not_at_hand', 'WrongHash', 'verify_hash', 'fetch_file',
-           'load_plain_pickle']
+           'cache_dir', 'find_file', 'has_file', 'hub_problem', 'hub_dataset', 'data_not_at_hand', 'WrongHash',
+           'verify_hash', 'fetch_file', 'load_plain_pickle']
 
 # %% ../../nbs/02_data/01_download.ipynb #040bbb1f
 import hashlib
@@ -13,9 +13,13 @@ import io
 import os
 import pickle
 import pickletools
+import socket
+import threading
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import pandas as pd
 
@@ -98,6 +102,62 @@ def has_file(
 ) -> bool:  # True when the cache or the mirror has the file
     "Whether a file can be read without the network."
     return find_file(name) is not None
+
+# %% ../../nbs/02_data/01_download.ipynb #5b0c9a32
+def _connection_error(address, seconds):  # '' when something accepts a connection at (host, port)
+    found = []
+
+    def connect():  # In a thread: no timeout cuts a name server that is silent
+        try:
+            socket.create_connection(address, seconds).close()
+            found.append("")
+        except OSError as e:
+            found.append(type(e).__name__)
+
+    thread = threading.Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return found[0] if found else "TimeoutError"
+
+
+def _first_hop(url):  # Host and port that a request goes to first: a proxy, where one is set
+    site = urlsplit(url)
+    proxies = {} if proxy_bypass(site.hostname or "") else getproxies()
+    proxy = proxies.get(site.scheme) or proxies.get("all")
+    place = urlsplit(proxy if "//" in proxy else f"//{proxy}") if proxy else site
+    return place.hostname, place.port or (443 if place.scheme == "https" else 80)
+
+
+def hub_problem(
+    seconds: float = 3.0,  # To wait for a connection
+) -> str:  # '' when the hub can be asked
+    "Why nothing can be fetched from the model hub."
+    if is_offline():
+        return "UETRUST_OFFLINE=1 forbids the network"
+    if os.environ.get("HF_HUB_OFFLINE", "0").lower() in ("1", "true", "yes", "on"):
+        return "HF_HUB_OFFLINE is set (unset it, or set it to 0)"
+    hub = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    error = _connection_error(_first_hop(hub), seconds)
+    return f"the model hub cannot be reached at {hub} ({error})" if error else ""
+
+
+def hub_dataset(
+    repo: str,  # Dataset on the hub
+    *config,  # Name of a configuration, where there are several
+    split: str,  # Its split
+    revision: str = None,  # Branch or commit of the dataset
+):  # `datasets.Dataset`
+    "A split of a dataset of the hub; where the hub cannot be asked, of its local cache."
+    import datasets
+
+    problem, before = hub_problem(), datasets.config.HF_HUB_OFFLINE
+    datasets.config.HF_HUB_OFFLINE = before or bool(problem)
+    try:
+        return datasets.load_dataset(repo, *config, split=split, revision=revision)
+    except (ConnectionError, datasets.exceptions.DatasetsError) as e:
+        raise OSError(f"{problem}, and {repo} is not in its local cache" if problem else str(e)) from e
+    finally:
+        datasets.config.HF_HUB_OFFLINE = before
 
 # %% ../../nbs/02_data/01_download.ipynb #582f8894
 def data_not_at_hand(

@@ -30,7 +30,7 @@ from uetrust.data.download import (
     fetch_file,
     find_file,
     has_file,
-    is_offline,
+    hub_dataset,
     load_plain_pickle,
 )
 
@@ -472,14 +472,10 @@ def load_from_hub(
     revision: str = None,  # Branch or commit of the dataset
 ) -> pd.DataFrame:  # Its rows
     "A split from the Hugging Face hub, read with the package `datasets`, which is imported only here."
-    if is_offline():  # Otherwise it tries the network for 23 s before it gives up
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")
     try:
-        from datasets import load_dataset
+        return hub_dataset(repo, *config, split=split, revision=revision).to_pandas()
     except ImportError as e:
         raise not_available("the package datasets is not installed: pip install 'uetrust[full]'") from e
-    try:
-        return load_dataset(repo, *config, split=split, revision=revision).to_pandas()
     except (OSError, ValueError, RuntimeError) as e:
         raise not_available(f"the hub did not give it ({type(e).__name__}: {e})") from e
 

@@ -31,6 +31,7 @@ from uetrust.core.tables import (
     read_table,
     read_text,
 )
+from .download import hub_dataset
 
 # %% ../../nbs/02_data/09_outputs.ipynb #190ac042
 @dataclass
@@ -777,14 +778,12 @@ _BY_NAME = "hub:"  # As in hub:OWNER/NAME:SPLIT
 
 def _load_by_name(name):
     "Rows of a split of a Hugging Face dataset, which the package `datasets` fetches."
-    try:
-        import datasets
-    except ImportError:
-        raise ModuleNotFoundError(f"{name} needs the package datasets: pip install 'uetrust[full]'") from None
     dataset, _, split = name.removeprefix(_BY_NAME).partition(":")
     try:
-        return datasets.load_dataset(dataset, split=split or "test").to_list()
-    except (ValueError, OSError, datasets.exceptions.DatasetsError) as e:
+        return hub_dataset(dataset, split=split or "test").to_list()
+    except ImportError:
+        raise ModuleNotFoundError(f"{name} needs the package datasets: pip install 'uetrust[full]'") from None
+    except (ValueError, OSError) as e:
         remedy = "Write hub:OWNER/NAME:SPLIT, and see that the hub can be reached"
         raise ValueError(f"{name} cannot be read ({str(e).strip().splitlines()[0]}). {remedy}") from None
 

@@ -10,7 +10,6 @@ __all__ = ['TEMPLATE_SECONDS', 'TEMPLATE_CHARACTERS', 'POOLER_WEIGHTS', 'FLOAT32
 # %% ../../nbs/03_models/01_load.ipynb #6e6acb3b
 import hashlib
 import json
-import socket
 import threading
 from bisect import bisect_right
 from collections.abc import Callable
@@ -18,12 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 import torch
 import transformers
-from huggingface_hub import constants, is_offline_mode
 from huggingface_hub.errors import GatedRepoError
 from safetensors import SafetensorError, safe_open
 from transformers.models.auto.modeling_auto import (
@@ -35,6 +31,7 @@ from transformers.utils import logging as hf_logging
 from ..core.checks import BadCheckpoint, preview
 from ..core.settings import pinned_checkpoint
 from ..core.store import canonical_json
+from ..data.download import hub_problem
 
 # %% ../../nbs/03_models/01_load.ipynb #a606f8d9
 def head(
@@ -397,19 +394,9 @@ def _load_network(network_class, kind, source, **options):  # With every weight 
     return network
 
 
-def _hub_is_known():  # Whether its address can be found; where it cannot, each request is repeated for 25 s
-    address = urlsplit(constants.ENDPOINT)
-    if address.scheme in getproxies():
-        return True
-    try:
-        return bool(socket.getaddrinfo(address.hostname, address.port))
-    except OSError:
-        return False
-
-
-def _load_all(source, name, revision, device, dtype):  # A `Model` from a folder or from the hub
+def _load_all(source, name, revision, device, dtype, hub):  # A `Model` from a folder or from the hub
     options = dict(revision=revision or "main", trust_remote_code=False)
-    options["local_files_only"] = isinstance(source, Path) or not _hub_is_known()
+    options["local_files_only"] = isinstance(source, Path) or bool(hub)  # A folder needs no network
     with _reading(name, "config.json"):
         config = transformers.AutoConfig.from_pretrained(source, **options)
         kind, network_class = model_kind(config)
@@ -427,7 +414,12 @@ def _load_all(source, name, revision, device, dtype):  # A `Model` from a folder
         )
 
 
-def _hub_problem(name, error):  # Why the hub gave no checkpoint, and what would work
+def _no_checkpoint(name, error, hub):  # Why there is none under an id of the hub, and what would work
+    if hub:
+        return (
+            f"{hub}; its local cache has no whole checkpoint of this id. Allow the network, or copy the "
+            "checkpoint into a folder and name the folder"
+        )
     chain = [error]
     while chain[-1].__cause__ or chain[-1].__context__:
         chain.append(chain[-1].__cause__ or chain[-1].__context__)
@@ -435,16 +427,6 @@ def _hub_problem(name, error):  # Why the hub gave no checkpoint, and what would
         return (
             f"its makers ask users to accept a licence. Accept it at https://huggingface.co/{name}, then "
             "log in with `hf auth login`, or put a token of that account into HF_TOKEN"
-        )
-    if is_offline_mode():
-        return (
-            "HF_HUB_OFFLINE=1 forbids the model hub, and the checkpoint is not in the local cache. Set "
-            "HF_HUB_OFFLINE=0, or copy the checkpoint into a folder and name the folder"
-        )
-    if not _hub_is_known():
-        return (
-            f"{urlsplit(constants.ENDPOINT).hostname} cannot be found (no network?), and the checkpoint is "
-            "not in the local cache. Copy the checkpoint into a folder and name the folder"
         )
     said = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
     return (
@@ -476,12 +458,13 @@ def load_model(
     """
     name, revision = pinned_checkpoint(name, revision)
     source = _model_folder(name) or name
+    hub = "" if isinstance(source, Path) else hub_problem()
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
         with _without_reports():
-            return _load_all(source, name, revision, device, dtype)
+            return _load_all(source, name, revision, device, dtype, hub)
     except OSError as e:
-        why = _hub_problem(name, e)
+        why = _no_checkpoint(name, e, hub)
         at = f" at {revision}" if revision else ""
         raise OSError(f"{str(name)!r}{at} could not be loaded: it is no folder here, and {why}") from e
 

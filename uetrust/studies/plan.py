@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['OTHER_PAPERS', 'DATASET_FILES', 'STUDY_TEXTS', 'stored_steps', 'missing_steps', 'dataset_columns', 'models_of_plan',
-           'models_of_profile', 'fillable_cells', 'other_paper_cells', 'Need', 'hub_problem', 'is_at_hand', 'BankWork',
+           'models_of_profile', 'fillable_cells', 'other_paper_cells', 'Need', 'is_at_hand', 'BankWork',
            'metric_groups', 'bank_work', 'judge_requests_of', 'study_costs', 'RunPlan', 'run_plan', 'plan_lines']
 
 # %% ../../nbs/11_studies/18_plan.ipynb #bbd9c46d
@@ -30,7 +30,7 @@ from uetrust.core.settings import (
     split_labels,
 )
 from ..data.datasets import DATASET_NAMES
-from ..data.download import cache_dir, is_offline
+from ..data.download import cache_dir, hub_problem, is_offline
 from ..nlg.likelihood import NARCISSISM_MODELS
 from ..papers.fflm.live import BASELINE_SCORES
 from uetrust.papers.he2024.own_tables import (
@@ -301,19 +301,6 @@ class Need:
     used_by: tuple  # Banks, metrics and studies
     problem: str = ""  # '' when it is at hand or can be fetched
     about: dict = field(default_factory=dict)  # Further facts
-
-
-def hub_problem(
-    seconds: float = 3.0,  # To wait for a connection
-) -> str:  # '' when the hub can be asked
-    "Why nothing can be fetched from the model hub."
-    if os.environ.get("HF_HUB_OFFLINE", "0").lower() in ("1", "true", "yes", "on"):
-        return "HF_HUB_OFFLINE is set (unset it, or set it to 0)"
-    try:
-        socket.create_connection(("huggingface.co", 443), seconds).close()
-    except OSError as e:
-        return f"the model hub cannot be reached ({type(e).__name__})"
-    return ""
 
 
 def is_at_hand(
