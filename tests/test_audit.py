@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 
 from uetrust.app.cli import main
+from uetrust.core.settings import root
 from uetrust.evaluation.inference.confidence_set import model_confidence_set
+from uetrust.evaluation.inference.generalisability import reliability, variance_components
 from uetrust.evaluation.prr import prr
 from uetrust.report.audit import PITFALLS, audit, audit_panels
 
@@ -61,17 +63,26 @@ def found(df):
     return audit(df, ["good", "fair"], quality, length="words")
 
 
+def rng():
+    return np.random.default_rng(1)
+
+
+def full():
+    "An audit with gaps in the main quality, a label and a second metric: every panel has something to say."
+    df = clean().assign(right=lambda df: (df["human"] > 0).astype(float), metric=lambda df: -df["fair"])
+    df["human"] = df["human"].where(np.arange(N) > 40)
+    return audit(df, ["good", "fair"], ["human", "metric", "right"], length="words")
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_file_with_a_pitfall_has_exactly_this_finding(name):
-    df = CASES[name](clean(), np.random.default_rng(1))
+    df = CASES[name](clean(), rng())
     findings = found(df).findings
     assert list(findings["pitfall"].unique()) == [name]
     assert findings["numbers"].iloc[0] and (PITFALLS[name][1] == findings["lesson"]).all()
 
 
 def test_every_pitfall_has_a_case_and_a_lesson_that_exists():
-    from uetrust.core.settings import root
-
     assert set(CASES) == set(PITFALLS)
     assert all((root() / lesson).exists() for _, lesson, _ in PITFALLS.values())
 
@@ -104,7 +115,7 @@ def test_the_two_sentences_follow_the_numbers():
         "On these 400 texts, judged by human, good has a prediction-rejection ratio of"
     )
     assert f"{prr(df.human, df.good).value:.2f} (95 % interval" in good.quote and "outside" in good.quote
-    same = found(CASES["indistinct"](df, np.random.default_rng(1)))
+    same = found(CASES["indistinct"](df, rng()))
     assert "cannot be told from it" in same.quote and "the difference is within noise" in same.no_quote
     noise = df.assign(good=np.random.default_rng(4).normal(size=N))
     none = audit(noise, "good", "human")
@@ -180,10 +191,8 @@ def test_a_table_of_the_paper_s_size_takes_seconds():
 
 
 def test_every_panel_is_on_the_page_in_the_terminal_and_in_json():
-    df = clean().assign(right=lambda df: (df["human"] > 0).astype(float), metric=lambda df: -df["fair"])
-    df["human"] = df["human"].where(np.arange(N) > 40)
-    found = audit(df, ["good", "fair"], ["human", "metric", "right"], length="words")
-    some = {"measures", "picks", "best_methods", "joint", "length_control", "atlas"}
+    found = full()
+    some = {"measures", "picks", "best_methods", "joint", "length_control", "atlas"} | {"other_orders"}
     assert some <= set(found.panels) <= set(audit_panels())
     terminal, page, told = str(found), found.page(), json.loads(json.dumps(found.to_dict(), default=float))
     for name, panel in found.panels.items():
@@ -214,8 +223,36 @@ def test_the_joint_p_counts_all_cells_at_once():
     assert audit(df, df.columns[:20], df.columns[20:]).panels["joint"].table["joint_p"].iloc[0] == 1 / 500
 
 
+def test_other_texts_and_metrics_would_rank_the_methods_alike_or_not():
+    "By hand from the PRR of ten blocks; no panel for 99 texts, and none for one method."
+    df = clean().assign(metric=lambda df: df["human"] + np.random.default_rng(5).normal(size=N))
+    panel = found(df.rename(columns={"metric": "judge"})).panels["other_orders"]
+    blocks = [df[np.arange(N) % 10 == block] for block in range(10)]
+    values = [
+        [[prr(b[q], b[u]).value for q in ("human", "metric")] for b in blocks] for u in ("good", "fair")
+    ]
+    parts = variance_components(values, ("method", "texts", "metrics"))
+    each, one = reliability(parts, dict(texts=10, metrics=2)), reliability(parts, {})
+    assert (
+        f"2 metrics their order has a reliability of {each:.2f}, with one of each {one:.2f}" in panel.sentence
+    )
+    assert list(panel.table["facet"]) == ["blocks of 40 texts", "metrics"] and each > 0.95
+    assert "(400 texts)" in panel.sentence and list(panel.table["observed"]) == [10, 2]
+    for part in (audit(df.head(99), ["good", "fair"], "human"), audit(df, "good", "human")):
+        assert "other_orders" not in part.panels
+    texts = np.arange(N) // 4
+    grouped = audit(df.assign(document=texts), ["good", "fair"], "human", document="document")
+    assert list(grouped.panels["other_orders"].table["facet"]) == ["blocks of 80 texts"]
+
+
+def test_every_panel_and_finding_leads_to_a_page_that_exists():
+    pages = {panel.page for name in CASES for panel in found(CASES[name](clean(), rng())).panels.values()}
+    pages |= {panel.page for panel in full().panels.values()} | {lesson for _, lesson, _ in PITFALLS.values()}
+    assert len(pages) > 10 and all((root() / page).is_file() for page in pages)
+
+
 def test_length_control_takes_away_what_length_gives():
-    df = CASES["length"](clean(), np.random.default_rng(1))
+    df = CASES["length"](clean(), rng())
     table = found(df).panels["length_control"].table.set_index("method")
     assert table.loc["good", "prr"] > 0.5 and abs(table.loc["good", "within"]) < 0.2
     assert table.loc["good", "within_lo"] < table.loc["good", "within"] < table.loc["good", "within_hi"]
@@ -223,7 +260,7 @@ def test_length_control_takes_away_what_length_gives():
 
 
 def test_the_winner_is_shown_beside_those_that_are_as_good():
-    panel = found(CASES["indistinct"](clean(), np.random.default_rng(1))).panels["best_methods"]
+    panel = found(CASES["indistinct"](clean(), rng())).panels["best_methods"]
     assert (
         "1 other method of 2 cannot be told from it (model confidence set of 95%, n = 400)" in panel.sentence
     )

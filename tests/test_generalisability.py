@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from uetrust.evaluation.inference.generalisability import (
+    article_blocks,
     bootstrap_reliability,
     generalisability_sentence,
     levels_needed,
@@ -15,7 +16,7 @@ from uetrust.evaluation.inference.generalisability import (
     variance_components,
 )
 from uetrust.evaluation.prr import prr
-from uetrust.studies.inference.people_orders import article_blocks, people_blocks
+from uetrust.studies.inference.people_orders import people_blocks
 from uetrust.studies.translations import JudgedTranslations
 
 NAMES = ("method", "texts", "metrics")
