@@ -1,5 +1,6 @@
 """Scores of files that other tools wrote, through the command that users type."""
 
+import io
 import json
 import math
 import random
@@ -65,6 +66,60 @@ def test_everything_that_replies_allow_is_computed(replies, tmp_path, capsys):
         [[other["logprob"] for other in at["top_logprobs"]] for at in first[0]["logprobs"]["content"]]
     )
     assert row["mte"] == pytest.approx(truncated_entropy(top).mean())
+
+
+def as_vllm(line):
+    "A chat completion as vLLM dumps it"
+
+    def output(one):
+        tokens = one["logprobs"]["content"]
+        at = [
+            {
+                str(k): dict(logprob=top["logprob"], decoded_token=top["token"])
+                for k, top in enumerate(token["top_logprobs"])
+            }
+            for token in tokens
+        ]
+        return dict(index=one["index"], text=one["message"]["content"], logprobs=at, token_ids=[0] * len(at))
+
+    asked = json.loads(line)
+    outputs = [output(one) for one in asked["response"]["body"]["choices"]]
+    prompt = asked["request"]["messages"][0]["content"]
+    return json.dumps(dict(request_id=asked["custom_id"], prompt=prompt, finished=True, outputs=outputs))
+
+
+def test_the_same_replies_dumped_by_vllm_have_the_same_scores(replies, tmp_path, capsys):
+    dump, tables = tmp_path / "dump.jsonl", []
+    dump.write_text("\n".join(map(as_vllm, replies.read_text().splitlines())) + "\n")
+    for file in (replies, dump):
+        assert main(["score", str(file), "--methods", "all", "--csv"]) == 0
+        tables.append(pd.read_csv(io.StringIO(capsys.readouterr().out)))
+    assert tables[0].shape[0] == 60 and tables[0].shape[1] > 37
+    pd.testing.assert_frame_equal(*tables)
+
+
+def test_a_run_of_helm_is_read_from_its_folder(capsys):
+    said = []
+    for path in (FOLDER / "helm", FOLDER / "helm" / "scenario_state.json"):
+        assert main(["score", str(path), "--methods", "msp", "--metrics", "rouge_l", "--csv"]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] and said[0].startswith("id,") and "msp,rouge_l" in said[0]
+
+
+@pytest.mark.parametrize(
+    "names, warned",
+    {
+        "--methods msp lex_sim": False,
+        "--methods deg_mat": True,
+        "--methods token_sar": True,
+        "--methods cocoa_msp": True,
+        "--metrics rouge_l": False,
+        "--metrics summac_zs": True,
+    }.items(),
+)
+def test_the_shipped_models_are_warned_of_where_a_score_rests_on_them(names, warned, capsys):
+    assert main(["score", str(FOLDER / "inspect.json"), *names.split()]) == 0
+    assert ("trained on synthetic bulletins" in capsys.readouterr().out) == warned
 
 
 def test_named_methods_of_a_file_are_computed_and_no_others(replies, capsys):

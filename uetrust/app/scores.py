@@ -82,8 +82,8 @@ def is_bank(
 ) -> bool:
     "Whether a path is a folder of generations; everything else is read as a file of outputs."
     folder = Path(path)
-    if (folder / "state.json").exists():  # A dataset saved to disk
-        return False
+    if any((folder / name).exists() for name in ("state.json", "scenario_state.json")):
+        return False  # A dataset saved to disk, or a run of HELM
     named = any((folder / name).exists() for name in ("texts/bank.json", "bank.json"))
     return named or (folder.exists() and not folder.suffix)
 
@@ -124,9 +124,9 @@ def score_command(
     outputs, models = _file_outputs(file, format, column, data), _file_models(model, metrics)
     if explain:
         return _explain(outputs, models, out, output)
-    _score_file(outputs, names, models, "raise" if debug else "note", file, out, output)
+    scores = _score_file(outputs, names, models, "raise" if debug else "note", file, out, output)
     if not model and not (output.json or output.csv):
-        _print_domain_warning()
+        _print_domain_warning(scores)
 
 
 def _bank_models(model):
@@ -219,12 +219,18 @@ def _score_file(outputs, names, models, errors, file, out, output):
     if not printed_for_programs(scores, output):
         written = f" of {file} (read as {outputs.format})" + (f", written to {out}" if out else "")
         _print_file_scores(scores, written, named=any(names.values()))
+    return scores
 
 
-def _print_domain_warning():
-    from uetrust.scoring.files import DOMAIN_WARNING
+def _print_domain_warning(scores):
+    from uetrust.scoring.files import DOMAIN_WARNING, rests_on_models
 
-    print(f"warning: {DOMAIN_WARNING}")
+    if rests_on_models(_computed(scores)):
+        print(f"warning: {DOMAIN_WARNING}")
+
+
+def _computed(scores):  # Names of the scores that did not come with the file
+    return [name for name in scores.columns if name != "id" and name not in scores.attrs["carried"]]
 
 
 def _score_means(scores):
@@ -232,7 +238,7 @@ def _score_means(scores):
 
     from uetrust.core.registry import reg
 
-    names = [name for name in scores.columns if name != "id" and name not in scores.attrs["carried"]]
+    names = _computed(scores)
     values = scores[names]
     kinds = ["method" if reg[name].kind == "ue" else "metric" for name in names]
     undefined, means = values.isna().sum().to_numpy(), values.mean().to_numpy()

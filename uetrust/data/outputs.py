@@ -789,12 +789,14 @@ def _load_by_name(name):
 
 
 def raw_outputs(
-    path,  # File, folder of a saved dataset, or hub:OWNER/NAME:SPLIT
+    path,  # File, folder of a saved dataset or of a HELM run, or hub:OWNER/NAME:SPLIT
 ) -> list:  # Raw records, as they stand in the file
     "Raw records of a file of outputs; a file that cannot be read says what is wrong."
     if str(path).startswith(_BY_NAME):
         return check_records(_load_by_name(str(path)), Path(path))
     path = Path(path)
+    if (path / "scenario_state.json").is_file():  # A run of HELM
+        path = path / "scenario_state.json"
     if path.is_dir():
         return _load_saved(path)
     if path.suffix == ".man" and path.exists():
