@@ -7,7 +7,15 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 SHIPPED = ("published", "models", "judges", "canaries.json", "demo_methods.csv", "metric_costs.json")
-SHIPPED += ("people", "people_regret.csv", "people_prr.csv", "registry.csv", "exhibits.csv", "glossary.csv")
+SHIPPED += (
+    "people",
+    "people_regret.csv",
+    "people_prr.csv",
+    "registry.csv",
+    "checkpoints.csv",
+    "exhibits.csv",
+)
+SHIPPED += ("glossary.csv",)
 
 
 class BuildWithData(build_py):

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 UV = Path(sys.executable).parent / "uv"
+LESSON = ROOT / "nbs" / "lessons" / "1_basics" / "01_what_is_prr.ipynb"
 REPLIES = ROOT / "tests" / "fixtures" / "outputs" / "openai_batch_output.jsonl"
 
 
@@ -74,6 +75,7 @@ COMMANDS = {
     "one method": (["methods", "msp"], "msp"),
     "claims": (["claims", "--section", "4.4", "--draws", "0"], "claims"),
     "cells": (["cells", "--where", "paper=ICE", "table=1"], "ICE"),
+    "plan": (["plan", "smoke"], "bulletin--tiny-bart"),
     "methods of replies": (
         ["score", REPLIES, "--methods", "msp", "lex_sim"],
         "pip install 'uetrust[models]'",
@@ -91,7 +93,20 @@ def test_the_wheel_answers_without_checkout_and_torch(installed, scores, texts, 
     assert expected in done.stdout
 
 
-def test_a_command_that_needs_torch_says_what_to_install(installed):
-    done = installed("generate", "bank", "--model", "x", "--data", "bulletin:test:2")
-    assert done.returncode == 2
-    assert "pip install 'uetrust[models]'" in done.stderr and "Traceback" not in done.stderr
+REFUSED = {
+    "generate bank --model x --data bulletin:test:2": "pip install 'uetrust[models]'",
+    "fill bulletin--tiny-bart --profile smoke": "pip install 'uetrust[models]'",
+    f"slides {LESSON}": "nbconvert: pip install 'uetrust[nb]'",
+    f"run {LESSON} page.ipynb": "nbformat: pip install 'uetrust[nb]'",
+    "slides": "run it inside a checkout",
+    "report --profile smoke": "run it inside a checkout",
+    "rules smoke": "run it inside a checkout",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_a_command_that_needs_more_says_what(installed, line):
+    done = installed(*line.split())
+    assert done.returncode == 2 and done.stdout == ""
+    assert REFUSED[line] in done.stderr and "Traceback" not in done.stderr
+    assert "a fault of uetrust" not in done.stderr

@@ -19,6 +19,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'uetrust.app.command.print_table': ('15_app/command.html#print_table', 'uetrust/app/command.py'),
                                      'uetrust.app.command.printed_for_programs': ( '15_app/command.html#printed_for_programs',
                                                                                    'uetrust/app/command.py'),
+                                     'uetrust.app.command.require_checkout': ( '15_app/command.html#require_checkout',
+                                                                               'uetrust/app/command.py'),
                                      'uetrust.app.command.run_app': ('15_app/command.html#run_app', 'uetrust/app/command.py'),
                                      'uetrust.app.command.split_pairs': ('15_app/command.html#split_pairs', 'uetrust/app/command.py'),
                                      'uetrust.app.command.usage_error': ('15_app/command.html#usage_error', 'uetrust/app/command.py'),

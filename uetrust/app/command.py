@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['APP', 'EXAMPLES', 'SEVERAL', 'Names', 'Pairs', 'Words', 'AS_TEXT', 'FREE', 'Debug', 'Resume', 'document', 'command',
            'options', 'split_pairs', 'Output', 'print_table', 'printed_for_programs', 'Price', 'endpoint_of',
-           'print_estimate', 'print_spending', 'check_out', 'check_folder', 'write_out', 'run_app', 'usage_error']
+           'print_estimate', 'print_spending', 'check_out', 'require_checkout', 'check_folder', 'write_out', 'run_app',
+           'usage_error']
 
 # %% ../../nbs/15_app/03_command.ipynb #c49f269b
 import os
@@ -219,6 +220,16 @@ def check_out(
     if not os.access(path.parent, os.W_OK):
         where = f"{option}: nothing may be written to {path.parent}"
         raise ValueError(f"{where}: change its rights or choose another folder")
+
+
+def require_checkout(
+    what: str,  # The command
+):
+    "Refuse a command about the notebooks of the project where there are none, as in an installed package."
+    from uetrust.core.settings import root, work_dir
+
+    if work_dir() != root():
+        raise ValueError(f"{what} reads the notebooks of the project: run it inside a checkout")
 
 
 def check_folder(

@@ -9,7 +9,7 @@ __all__ = ['run_command', 'report_command', 'rules_command', 'plan_command', 'ex
 import os
 from pathlib import Path
 
-from .command import Words, check_folder, command
+from .command import Words, check_folder, command, require_checkout
 
 # %% ../../nbs/15_app/06_pages.ipynb #81893846
 @command("uetrust run nbs/experiments/people/01_human.ipynb runs/smoke/notebooks/human.ipynb profile=smoke")
@@ -41,6 +41,7 @@ def report_command(
     from uetrust.core.settings import out_dir
     from uetrust.report.site.write import write_report
 
+    require_checkout("uetrust report")
     page = out_dir(profile) / "report" / "index.html"
     if open and page.exists():
         return _open_page(page)
@@ -67,6 +68,7 @@ def rules_command(
     "The rules of make for a profile of settings.ini."
     from uetrust.app.notebooks import make_rules
 
+    require_checkout("uetrust rules")
     print(make_rules(profile), end="")
 
 

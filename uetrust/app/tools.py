@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from .command import Pairs, check_out, command, write_out
+from .command import Pairs, check_out, command, require_checkout, write_out
 
 # %% ../../nbs/15_app/09_tools.ipynb #fa776294
 def _drift_scores(found):  # One row per metric and text
@@ -210,5 +210,7 @@ def slides_command(
     "Slides of lessons, one HTML file each, that need no network."
     from uetrust.report.lessons.slides import lesson_notebooks, write_slides
 
+    if not notebooks:
+        require_checkout("uetrust slides without a notebook")
     for notebook in notebooks or lesson_notebooks():
         print(f"ok {os.path.relpath(write_slides(notebook, out))}")

@@ -78,9 +78,8 @@ def require_columns(
     for name in names:
         if name not in df.columns:
             similar = get_close_matches(name, map(str, df.columns))
-            raise ValueError(
-                f"{Path(path).name} has no column {name!r}. Did you mean {similar}? It has {list(df.columns)}"
-            )
+            meant = f" Did you mean {similar}?" if similar else ""
+            raise ValueError(f"{Path(path).name} has no column {name!r}.{meant} It has {list(df.columns)}")
     return names
 
 

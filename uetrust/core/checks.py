@@ -56,7 +56,9 @@ _NO_MEMORY = "there is not enough memory: give it fewer rows or a smaller --batc
 
 _EXTRA_OF = dict.fromkeys(("torch", "transformers", "sentencepiece", "safetensors"), "models")
 _EXTRA_OF |= dict.fromkeys(("rouge_score", "sacrebleu", "nltk", "wn"), "lexical")
-_EXTRA_OF |= dict.fromkeys(("papermill", "nbformat", "nbclient", "nbdev", "yaml", "jupytext"), "nb")
+_EXTRA_OF |= dict.fromkeys(
+    ("papermill", "nbformat", "nbclient", "nbconvert", "nbdev", "IPython", "yaml", "jupytext"), "nb"
+)
 
 
 def available_memory() -> int:  # Bytes; what the process may still take, when that is less

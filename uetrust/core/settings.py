@@ -278,6 +278,8 @@ def section(
     if kind == "profile":
         types |= {key: of for key, of in notebook_parameters().items() if key not in types}
         own = dict(_read()["common"] if "common" in _read() else {}) | own
+    if kind == "profile" and not (root() / "nbs").exists():  # Installed, without the notebooks and their keys
+        own = {key: text for key, text in own.items() if key in types}
     check_keys(kind, name, own, types)
     parse_section(kind, name, own, types)
     if kind == "dataset" and "data" not in own:
