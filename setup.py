@@ -7,15 +7,8 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 SHIPPED = ("published", "models", "judges", "canaries.json", "demo_methods.csv", "metric_costs.json")
-SHIPPED += (
-    "people",
-    "people_regret.csv",
-    "people_prr.csv",
-    "registry.csv",
-    "checkpoints.csv",
-    "exhibits.csv",
-)
-SHIPPED += ("glossary.csv",)
+SHIPPED += ("people", "people_regret.csv", "people_prr.csv", "registry.csv", "checkpoints.csv")
+SHIPPED += ("exhibits.csv", "glossary.csv")
 
 
 class BuildWithData(build_py):

@@ -75,7 +75,7 @@ COMMANDS = {
     "one method": (["methods", "msp"], "msp"),
     "claims": (["claims", "--section", "4.4", "--draws", "0"], "claims"),
     "cells": (["cells", "--where", "paper=ICE", "table=1"], "ICE"),
-    "plan": (["plan", "smoke"], "bulletin--tiny-bart"),
+    "plan": (["plan", "smoke"], "everything that it needs can be had"),
     "methods of replies": (
         ["score", REPLIES, "--methods", "msp", "lex_sim"],
         "pip install 'uetrust[models]'",
