@@ -8,6 +8,7 @@ import zipfile
 import pandas as pd
 
 from faults.harness import fault
+from uetrust.app.user_table import read_scores
 
 HEADER = "id,judge,msp"
 ROWS = ["a,5,.1", "b,4,.2", "c,3,.3", "d,1,.9"]
@@ -210,6 +211,68 @@ def a_workbook_whose_entities_explode(folder):
         members = {name: archive.read(name) for name in archive.namelist()}
     bomb = f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a0 "aaaaaaaaaa">{ENTITIES}]><sst>&a11;</sst>'
     return pack(folder, members | {"xl/workbook.xml": bomb})
+
+
+def workbook(folder, at, cell, stored="<v></v>"):
+    "The clean table as a workbook, with another cell, and what a spreadsheet program has stored for it."
+    df = pd.DataFrame(CLEAN).astype(object)
+    df.loc[1, at] = cell
+    df.to_excel(folder / "good.xlsx", index=False)
+    with zipfile.ZipFile(folder / "good.xlsx") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    changed = (
+        members[sheet].decode().replace("</f><v></v>", f"</f>{stored}").replace("</f><v />", f"</f>{stored}")
+    )
+    return pack(folder, members | {sheet: changed})
+
+
+FORMULAS = {
+    "never computed": ("msp", "=A1/5"),
+    "that is a text": ("id", "=HYPERLINK(1)"),
+}
+
+
+@fault("error", "x.xlsx, cell", "formula without a value", "save it", cases=FORMULAS)
+def a_formula(folder, given):
+    return workbook(folder, *given)
+
+
+@fault("error", "x.xlsx, cell C3", "#DIV/0!")
+def a_formula_that_failed(folder):
+    command = workbook(folder, "msp", "=1/0", "<v>#DIV/0!</v>")
+    with zipfile.ZipFile(folder / "x.xlsx") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    pack(folder, members | {sheet: members[sheet].replace(b'<c r="C3">', b'<c r="C3" t="e">')})
+    return command
+
+
+@fault("right", check=is_one)
+def a_formula_with_its_value(folder):
+    return workbook(folder, "msp", "=1/5", "<v>0.2</v>")
+
+
+OPENERS = ("=1+1", "+1 day", "-x", "@SUM(A1)", "\t=1", "'=1", "a=1")
+
+
+def shown_and_not_computed(folder, outcome):
+    "No cell of the CSV file is a formula, and read again the names are as they were."
+    cells = [line.partition(",")[0] for line in (folder / "out.csv").read_text().splitlines()]
+    assert cells[1:] == [*(f"'{name}" for name in OPENERS[:-1]), "a=1"], cells
+    assert list(read_scores(folder / "out.csv", "id").index) == list(OPENERS)
+
+
+@fault("right", check=shown_and_not_computed)
+def names_that_open_a_formula(folder):
+    texts = (json.dumps(dict(id=name, source="It rained.", hypothesis="Rain.")) for name in OPENERS)
+    (folder / "texts.jsonl").write_text("\n".join(texts) + "\n")
+    return "score texts.jsonl --methods output_length --out out.csv".split()
+
+
+@fault("error", "scores.csv", "'msp'", "'=A1/5'", "sample b")
+def a_formula_in_a_csv(folder):
+    return put(folder, lines(ROWS[0], "b,4,=A1/5", *ROWS[2:]))
 
 
 @fault("error", "scores.csv.gz", "not .gz")

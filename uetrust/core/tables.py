@@ -349,9 +349,27 @@ def read_workbook(
         ) from None
 
 
+def _check_cells(path):
+    "Refuse a formula that no program has computed, and an error of a formula: both would count as missing."
+    from openpyxl import load_workbook
+
+    said, stored = (load_workbook(path, read_only=True, data_only=values).worksheets[0] for values in (0, 1))
+    for row, values in zip(said.iter_rows(), stored.iter_rows()):
+        for cell, value in zip(row, values):
+            where = f"{path.name}, cell {getattr(cell, 'coordinate', '')}"
+            if cell.data_type == "f" and value.value is None and value.data_type == "n":
+                raise ValueError(
+                    f"{where}: {cell.value!r} is a formula without a value. Open the file in a spreadsheet "
+                    "program and save it, or, if it is a text, write the table as .csv, .jsonl or .parquet"
+                )
+            if value.data_type == "e" and value.value != "#N/A":
+                raise ValueError(f"{where}: the formula gave {value.value}. Mend it, or empty the cell")
+
+
 def _read_xlsx(path):
     try:
         cells = read_workbook(path, header=None, dtype=object)
+        _check_cells(path)
     except ImportError:
         raise ValueError(f"{path.name}: workbooks need openpyxl: pip install openpyxl") from None
     if cells.empty:
