@@ -1,8 +1,10 @@
 """Every notebook runs from top to bottom, and what is stored is what it gives."""
 
 import importlib
+import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 import time
@@ -56,6 +58,14 @@ def test_notebook_runs(nb, monkeypatch):
     start = time.time()
     assert runs(nb)
     assert [path for path in indexed_files(nb) if not made_since(start, path)] == []
+    assert words_for_nothing(start) == []
+
+
+def words_for_nothing(start):
+    "Sentences that a page has kept since then and that hold a number that is none."
+    pages = (path for path in (ROOT / "runs" / "smoke" / "pages").glob("*.json") if made_since(start, path))
+    said = ((path.stem, text) for path in pages for text in json.loads(path.read_text())["text"])
+    return [(page, text) for page, text in said if re.search(r"\b(nan|inf)\b", text)]
 
 
 def indexed_files(nb):
@@ -77,9 +87,11 @@ def test_the_pages_of_banks_run_and_make_what_they_lack(monkeypatch):
     "The one that needs most comes first: it runs alone in a fresh clone."
     monkeypatch.setenv("TQDM_DISABLE", "1")
     CHAPTERS.sort(key=lambda nb: nb.stem != "06_metrics_together")
+    start = time.time()
     assert len(CHAPTERS) == 12
     for nb in CHAPTERS:
         assert runs(nb), nb.name
+    assert words_for_nothing(start) == []
 
 
 def test_a_page_leaves_the_registry_as_it_was(monkeypatch):

@@ -17,6 +17,7 @@ __all__ = ['NO_TRUTH', 'LENGTH_CAPTION', 'AGREEMENT_CAPTION', 'NOT_REPEATED', 'S
            'accuracy_sentences', 'left_out_sentences', 'frank_sentence']
 
 # %% ../../nbs/11_studies/07_sentences.ipynb #41becd3c
+import numpy as np
 import pandas as pd
 
 from ..core.checks import preview
@@ -168,6 +169,16 @@ def _flaws(table):  # Of scored methods or metrics
     )
 
 
+def _interval(row):  # Of a PRR; too few texts give none
+    if np.isnan(row["lo"]):
+        return "too few texts for an interval"
+    return f"95 % interval {row['lo']:.2f} to {row['hi']:.2f}"
+
+
+def _amount(value):  # Of PRR; not defined where no rest of the texts ranks the methods
+    return "an undefined amount" if np.isnan(value) else f"{value:.2f}"
+
+
 def best_method_sentence(
     prr: pd.DataFrame | None,  # From `uetrust.studies.methods.prr_by_method`; None without the truth
 ) -> str:  # '' without the truth
@@ -184,7 +195,7 @@ def best_method_sentence(
     beside = f"; {cannot_be_told(best['method'], same, many, best['n'])}" if same else ""
     return (
         f"Best against the truth is {best['method']} with PRR {best['value']:.2f} "
-        f"(95 % interval {best['lo']:.2f} to {best['hi']:.2f}, n = {best['n']}; 95 % of random orders "
+        f"({_interval(best)}, n = {best['n']}; 95 % of random orders "
         "lie within "
         f"{1.96 * best['null_sd']:.2f} of 0){beside}; the length of the summary has "
         f"{value['output_length']:.2f}, that of "
@@ -391,9 +402,9 @@ def design_sentences(
         family = metrics.groupby(metric_families(metrics.index).to_numpy()).mean()
         return (
             f"The choice of a study of {n} texts loses, in PRR by the truth on the other texts, "
-            f"{regret['truth']:.2f} if it knows the truth, {family.median():.2f} if it uses a metric "
-            f"(median of {counted_noun(len(family), 'family', 'families')}) and "
-            f"{regret[RANDOM_METHOD]:.2f} if it draws a method at random (means of "
+            f"{_amount(regret['truth'])} if it knows the truth, {_amount(family.median())} if it uses a "
+            f"metric (median of {counted_noun(len(family), 'family', 'families')}) and "
+            f"{_amount(regret[RANDOM_METHOD])} if it draws a method at random (means of "
             f"{counted_noun(int(rows['studies'].max()), 'study', 'studies')})."
         )
 
@@ -666,10 +677,10 @@ def seed_rank_sentences(
 
     def one(base, rows):
         seeds = prr[(prr["base"] == base) & (prr["changed"] == "seed")]["level"].nunique()
+        first = int((rows["rank_lo"] == rows["rank_lo"].min()).sum())
         over, within = rows["rank_hi"] - rows["rank_lo"], rows["seeds_hi"] - rows["seeds_lo"]
         return (
-            f"With the seed of {base.partition('--')[2]}, {int((rows['rank_lo'] == 1).sum())} of "
-            f"{len(rows)} "
+            f"With the seed of {base.partition('--')[2]}, {first} of {len(rows)} "
             "methods could be first on other texts; a method's rank has a 95 % interval of "
             f"{over.median():.0f} places in the median, and moves by {within.median():.0f} places over the "
             f"{seeds} seeds."
@@ -759,7 +770,7 @@ def subsample_sentence(
     if trials is None:
         return ""
     each = ", ".join(
-        f"a study of {row.n} texts loses {row.regret:.2f} PRR"
+        f"a study of {row.n} texts loses {_amount(row.regret)}{'' if np.isnan(row.regret) else ' PRR'}"
         for row in trials[trials["metric"] == "truth"].itertuples()
     )
     return (
