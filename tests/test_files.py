@@ -247,6 +247,18 @@ def test_generate_read_compare_score_and_prr_chain_on_one_path(tmp_path, capsys)
     assert counts == sorted(set(counts)) and counts[2] > 40
     assert main(["prr", out, "--quality", "source_length", "--uncertainty", "msp", "--json"]) == 0
     assert {row["n"] for row in json.loads(capsys.readouterr().out)} == {4}
+    scored()
+    for asked in (["prr", "--uncertainty", "msp", "lex_sim"], ["audit"]):  # The same path, not a file
+        assert main([asked[0], bank, "--quality", "rouge_l", *asked[1:], "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert {row["metric"] for row in (told if isinstance(told, list) else told["prr"])} == {"rouge_l"}
+    assert main(["score", bank, "--data", "bulletin:test:4"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "rouge_l " in said and re.search(r"\d+ metrics lack models", said) and "synthetic bulletins" in said
+    )
+    assert main(["score", bank, "--out", out, "--methods", "msp"]) == 0
+    assert "synthetic bulletins" not in capsys.readouterr().out
     same_from_a_file(tmp_path, bank, models / "tiny-nli", capsys)
     assert main(["compare", bank]) == 2 and "name who compares" in capsys.readouterr().err
     assert main(["compare", str(tmp_path), "--nli", "x"]) == 2 and "holds no bank" in capsys.readouterr().err

@@ -120,50 +120,55 @@ def score_command(
     check_out(out)
     names = dict(methods=_all_or(methods), metrics=_all_or(metrics))
     if is_bank(file):
-        return _score_bank(file, names, data, _bank_models(model), out, output)
+        return _score_bank(file, names, data, model, out, output)
     outputs, models = _file_outputs(file, format, column, data), _file_models(model, metrics)
     if explain:
         return _explain(outputs, models, out, output)
     scores = _score_file(outputs, names, models, "raise" if debug else "note", file, out, output)
     if not model and not (output.json or output.csv):
-        _print_domain_warning(scores)
-
-
-def _bank_models(model):
-    from uetrust.scoring.cache import metric_models
-
-    return metric_models(list(model) or ["shipped"])
+        _print_domain_warning(_computed(scores))
 
 
 BANK_SCORES = "scores.csv"  # In the folder of a bank, where prr and audit find them
 
 
-def _score_bank(folder, names, data, models, out, output):
+def _score_bank(folder, names, data, model, out, output):
     from uetrust.data.datasets import load_samples
     from uetrust.scoring.files import score_bank
 
-    out = out or folder / BANK_SCORES
+    out, models = out or folder / BANK_SCORES, _file_models(model, names["metrics"])
     scores = score_bank(folder, load_samples(data) if data else None, models=models, **names)
     write_out(scores, out)
     if not printed_for_programs(scores, output):
-        _print_bank_scores(scores, f" of {folder}, written to {out}")
+        _print_bank_scores(scores, f" of {folder}, written to {out}", named=any(names.values()))
+        if not model:
+            _print_domain_warning(_metrics_of(scores["name"].unique()))
 
 
-def _print_bank_scores(scores, written):
+def _metrics_of(names):
+    from uetrust.core.registry import load_scores
+
+    return [name for name in names if name in load_scores().of("nlg")]
+
+
+def _print_bank_scores(scores, written, named):
+    lacking = scores.attrs["missing"]
+    without = [] if named else _metrics_of(lacking)
     means = mean_by(scores, "name", "undefined")
     print_table(means)
     print(f"\n{_counts(means['name'])} on {scores['sample'].nunique()} texts{written}")
-    for name, missing in scores.attrs["missing"].items():
-        print(f"  - {name}: not stored: {' '.join(missing)}")
+    for name in [name for name in lacking if name not in without]:
+        print(f"  - {name}: not stored: {' '.join(lacking[name])}")
+    if without:
+        lack = "lack models, references or packages; --metrics NAME says what"
+        print(f"note: {len(without)} metrics {lack}")
     for name, note in scores.attrs["source_cut"].items():
         print(f"  - {name}: {note}")
     _print_truncated(scores.attrs["truncated"])
 
 
 def _counts(names):  # '3 methods and 1 metrics'; without metrics the methods alone
-    from uetrust.core.registry import load_scores
-
-    metrics = sum(name in load_scores().of("nlg") for name in names)
+    metrics = len(_metrics_of(names))
     return f"{len(names) - metrics} methods" + (f" and {metrics} metrics" if metrics else "")
 
 
@@ -222,10 +227,10 @@ def _score_file(outputs, names, models, errors, file, out, output):
     return scores
 
 
-def _print_domain_warning(scores):
+def _print_domain_warning(names):
     from uetrust.scoring.files import DOMAIN_WARNING, rests_on_models
 
-    if rests_on_models(_computed(scores)):
+    if rests_on_models(names):
         print(f"warning: {DOMAIN_WARNING}")
 
 

@@ -402,19 +402,29 @@ def bank_texts(
     return texts.assign(**{name: given[name].to_numpy() for name in columns})
 
 
+def _installed(long):  # Without the scores whose package is not installed, which it counts as missing
+    lacks = _without_package(long)
+    kept = long[~long["name"].isin(list(lacks))].reset_index(drop=True)
+    kept.attrs = long.attrs | dict(missing=long.attrs["missing"] | lacks)
+    return kept
+
+
 def score_bank(
     folder,  # Of a bank and its statistics
     samples: pd.DataFrame = None,  # Its data: id, source, and reference or references where known
-    methods=None,  # Names of uncertainty methods, or 'all'; all when neither these nor metrics are given
-    metrics=None,  # Names of quality metrics, or 'all'
+    methods=None,  # Names of uncertainty methods, or 'all'
+    # Names of quality metrics, or 'all'; where neither is given, all methods, and with samples all metrics
+    metrics=None,
     models: dict = None,  # As `compute_metrics` takes it
 ) -> pd.DataFrame:  # dataset, generator, sample, name, value, note; attrs as of `score_generations`
     "Uncertainty and quality scores of the greedy texts of a bank, one row per text and score."
-    names = methods or ([] if metrics else "all")
-    scores = score_generations(folder, names, samples, load_scores())
-    if not metrics:
+    names, everything = methods or ([] if metrics else "all"), not (methods or metrics)
+    errors = "note" if everything else "raise"
+    scores = _installed(score_generations(folder, names, samples, load_scores(), errors=errors))
+    if not metrics and (methods or samples is None):
         return scores
-    graded = compute_metrics(bank_texts(folder, samples), models or {}, metrics)
+    texts, models = bank_texts(folder, samples), models if models and _torch_is_there() else {}
+    graded = _installed(compute_metrics(texts, models, metrics or "all", errors=errors))
     attrs = scores.attrs | dict(missing=scores.attrs["missing"] | graded.attrs["missing"])
     about = read_bank(texts_folder(folder)).attrs["about"]
     graded.insert(0, "generator", about["generator"])
