@@ -54,6 +54,8 @@ TESTS = {  # Module -> test files that are about it, the fast ones first
     "scoring.generators": "fill",
     "scoring.pipeline": "fill",
     "scoring.files": "files",
+    "report.audit": "audit",
+    "report.audit_planning": "audit",
 }
 COMPARISONS = "Eq_NotEq NotEq_Eq Lt_LtE LtE_Lt Gt_GtE GtE_Gt Lt_Gt Gt_Lt LtE_GtE GtE_LtE Is_IsNot IsNot_Is"
 ARITHMETIC = "Add_Sub Sub_Add Mul_Div Div_Mul Pow_Mul FloorDiv_Div Mod_FloorDiv BitAnd_BitOr"

@@ -82,6 +82,36 @@ def test_a_file_with_a_pitfall_has_exactly_this_finding(name):
     assert findings["numbers"].iloc[0] and (PITFALLS[name][1] == findings["lesson"]).all()
 
 
+def test_what_is_left_at_equal_length_is_the_partial_correlation():
+    df = CASES["length"](clean(), rng())
+    numbers = found(df).findings["numbers"].iloc[0]
+    r = df[["good", "human", "words"]].rank()
+    left = [
+        r[name] - np.polyval(np.polyfit(r["words"], r[name], 1), r["words"]) for name in ("good", "human")
+    ]
+    assert numbers["at_equal_length"] == pytest.approx(np.corrcoef(*left)[0, 1], abs=1e-9)
+
+
+def test_a_choice_that_costs_nothing_is_no_reason_against_a_sentence():
+    df = clean().assign(metric=lambda df: df["human"] + 0.01 * np.arange(N) % 2)
+    same = audit(df, ["good", "fair"], ["human", "metric"])
+    assert same.no_quote == "'good is the best method on other texts too': one set of texts was measured."
+
+
+def test_a_pilot_of_ten_and_the_risks_that_can_be_promised():
+    df = clean().assign(right=lambda df: (df["human"] > -1.5).astype(float), document=np.arange(N) // 2)
+    panel = audit(df, ["good", "fair"], "right").panels["promised_risk"]
+    assert list(panel.table["alpha"]) == [0.05, 0.1, 0.2] * 2
+    assert "divided among 2 methods" in panel.sentence and "texts" in panel.sentence
+    assert "divided" not in audit(df, "good", "right").panels["promised_risk"].sentence
+    grouped = audit(df, "good", "right", document="document").panels["promised_risk"].sentence
+    assert "documents" in grouped and "documents" not in panel.sentence
+    assert "promised_risk" not in audit(df.assign(right=1.0), ["good"], ["right"]).panels
+    assert "promised_risk" not in audit(df, "good", "human").panels
+    assert "next_study" in audit(df.head(10), "good", "human").panels
+    assert "next_study" not in audit(df.head(9), "good", "human").panels
+
+
 def test_every_pitfall_has_a_case_and_a_lesson_that_exists():
     assert set(CASES) == set(PITFALLS)
     assert all((root() / lesson).exists() for _, lesson, _ in PITFALLS.values())
@@ -238,6 +268,7 @@ def test_other_texts_and_metrics_would_rank_the_methods_alike_or_not():
     )
     assert list(panel.table["facet"]) == ["blocks of 40 texts", "metrics"] and each > 0.95
     assert "(400 texts)" in panel.sentence and list(panel.table["observed"]) == [10, 2]
+    assert "blocks of 20" in audit(df.head(100), ["good", "fair"], "human").panels["other_orders"].sentence
     for part in (audit(df.head(99), ["good", "fair"], "human"), audit(df, "good", "human")):
         assert "other_orders" not in part.panels
     texts = np.arange(N) // 4

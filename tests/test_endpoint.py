@@ -391,7 +391,29 @@ def test_nobody_listens(cache):
         generate_remotely(
             endpoint("http://127.0.0.1:9/v1", retries=1, price_out=1, budget=1), SAMPLES[:1], SETTINGS, cache
         )
-    assert cache.spent() == (0, 0)
+    assert cache.spent() == cache.unsure() == (0, 0), "what was never sent cannot have been counted"
+
+
+def test_a_server_of_this_machine_is_not_asked_through_a_proxy(cache, monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with server() as (url, log):
+        assert len(generate_remotely(endpoint(url), SAMPLES[:1], SETTINGS, cache)) == 4
+
+
+def test_input_and_output_may_cost_the_same():
+    assert endpoint("http://127.0.0.1:9/v1", price_in=2, price_out=2, budget=1).cost(10**6, 10**6) == 4
+
+
+def test_provenance_states_what_a_server_was_asked_for():
+    plain, asked = (
+        endpoint_provenance(endpoint("http://127.0.0.1:9/v1", **more), "d", "g", SETTINGS)["settings"]
+        for more in ({}, dict(logprobs=True, top_logprobs=3))
+    )
+    assert (plain["temperature"], plain["top_p"], plain["top_k"]) == (1, 1, 0)
+    assert (plain.get("top_logprobs"), asked["top_logprobs"]) == (None, 3)
 
 
 def test_retry_after_is_respected(cache):

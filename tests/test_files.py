@@ -13,7 +13,9 @@ import pytest
 from test_outputs import FOLDER
 
 from uetrust.app.cli import main
+from uetrust.data.outputs import read_outputs
 from uetrust.generation.bank import read_bank
+from uetrust.scoring import files
 from uetrust.scoring.files import truncated_entropy
 from uetrust.stats.similarity import rouge_tokenizer
 
@@ -163,6 +165,55 @@ def test_what_explain_calls_possible_is_computed(capsys):
         assert main(["score", str(FOLDER / name), "--methods", "all", "--json"]) == 0
         rows = json.loads(capsys.readouterr().out)
         assert possible - set(rows[0]) == set() and len(rows) == 4
+
+
+def test_tokens_and_their_alternatives_are_compared_in_both_directions(monkeypatch):
+    "Forward: the token entails its alternative. Backward: the alternative entails the token."
+    from uetrust.models import encode, load
+
+    def nli_logits(model, pairs):
+        classes = [2 if ("The", "the") == pair else 0 if pair[0] == "the" else 1 for pair in pairs]
+        return np.eye(3, dtype="float32")[classes], np.arange(len(pairs)) == 0  # One input is cut
+
+    monkeypatch.setattr(load, "load_model", lambda name: name)
+    monkeypatch.setattr(encode, "nli_logits", nli_logits)
+    outputs, cut = read_outputs(FOLDER / "vllm_request_outputs.jsonl"), {}
+    found = files._compared("nli", dict(nli="x"), outputs.records, ["ccp_forward", "ccp_backward"], cut)
+    record = outputs.records[0]
+    words = [token.strip() for token in record.text.tokens]
+    others = [[word.strip() for word, _ in at] for at in record.text.top_logprobs]
+    for i, (word, row) in enumerate(zip(words, others)):
+        for name, pairs in dict(
+            ccp_forward=[(word, other) for other in row], ccp_backward=[(other, word) for other in row]
+        ).items():
+            assert list(found[name][0][i]) == list(nli_logits(None, pairs)[0].argmax(1)), (name, word)
+    assert not np.array_equal(found["ccp_forward"][0], found["ccp_backward"][0])
+    assert cut == dict(ccp_forward=1)
+
+
+def test_an_input_that_did_not_fit_is_told(tmp_path, capsys):
+    file, long = tmp_path / "x.jsonl", "The mayor opened the bridge on Friday. " * 400
+    rows = [dict(id=f"{i}", summary=long, samples=[f"No {i}. {long}", "Rain."]) for i in range(3)]
+    file.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    assert main(["score", str(file), "--methods", "deg_mat"]) == 0
+    (n,) = re.findall(r"note: nli: (\d+) inputs did not fit the model", capsys.readouterr().out)
+    assert int(n) > 3 and int(n) % 3 == 0
+
+
+def test_every_reference_of_a_text_counts(tmp_path, capsys):
+    file = tmp_path / "x.jsonl"
+    rows = [dict(id="a", summary="It rained.", references=["Snow fell.", "It rained."])]
+    rows += [dict(id="b", summary="It rained.", references=["Snow fell."])]
+    file.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    assert main(["score", str(file), "--metrics", "rouge_l", "--json"]) == 0
+    assert [row["rouge_l"] for row in json.loads(capsys.readouterr().out)] == [1, 0]
+
+
+def test_explain_tells_a_lack_of_models_from_a_lack_of_inputs(capsys):
+    outputs = read_outputs(FOLDER / "openai_batch_output.jsonl")
+    assert files.remedy("nli", outputs, {}) == "--model nli=CHECKPOINT"
+    bare = read_outputs(FOLDER / "openai_no_logprobs.jsonl")
+    assert files.remedy("ccp_forward", bare, {}) == "ask the server again with logprobs=true"
 
 
 def test_items_that_lack_a_part_have_no_value_and_the_others_do(tmp_path, capsys):
