@@ -107,7 +107,8 @@ def test_a_pilot_of_ten_and_the_risks_that_can_be_promised():
     grouped = audit(df, "good", "right", document="document").panels["promised_risk"].sentence
     assert "documents" in grouped and "documents" not in panel.sentence
     assert "promised_risk" not in audit(df.assign(right=1.0), ["good"], ["right"]).panels
-    assert "promised_risk" not in audit(df, "good", "human").panels
+    for quality in (df["human"], df["human"] - df["human"].min()):  # Below 0, and above 1
+        assert "promised_risk" not in audit(df.assign(human=quality), "good", "human").panels
     assert "next_study" in audit(df.head(10), "good", "human").panels
     assert "next_study" not in audit(df.head(9), "good", "human").panels
 
