@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,6 +28,8 @@ from uetrust.generation.endpoint import (
     Endpoint,
     EndpointError,
     ReplyCache,
+    RequestUnanswered,
+    _connection_failure,
     api_key,
     checked_reply,
     endpoint_provenance,
@@ -405,6 +408,26 @@ def test_a_server_of_this_machine_is_not_asked_through_a_proxy(cache, monkeypatc
 
 def test_input_and_output_may_cost_the_same():
     assert endpoint("http://127.0.0.1:9/v1", price_in=2, price_out=2, budget=1).cost(10**6, 10**6) == 4
+
+
+@pytest.mark.parametrize(
+    "why, unsent",
+    [
+        (ConnectionRefusedError(111, "refused"), True),
+        (OSError(101, "no way"), True),
+        (OSError(5, "?"), False),
+    ],
+)
+def test_a_request_that_never_left_is_told_from_one_that_got_no_reply(why, unsent):
+    failed = _connection_failure(urllib.error.URLError(why), "")
+    assert (failed.kind is EndpointError, failed.kind is RequestUnanswered) == (unsent, not unsent)
+
+
+def test_drawn_texts_have_temperature_1_unless_another_is_asked_for():
+    toy = endpoint("http://127.0.0.1:9/v1")
+    for settings, drawn in ((SETTINGS, 1), (replace(SETTINGS, temperature=0.5), 0.5)):
+        greedy, sampled = text_requests(toy, SAMPLES[:1], settings)
+        assert (greedy.body["temperature"], sampled.body["temperature"]) == (0, drawn)
 
 
 def test_provenance_states_what_a_server_was_asked_for():
