@@ -152,5 +152,5 @@ $(RUNS)/report/index.html: $(RUNS_OF_PROFILE)
 	@$(VENV)/bin/uetrust report --profile $(PROFILE)
 
 FORCE:
-.PHONY: help reproduce test profiles alone faults mutants check setup nbs models cards docs browser screenshots lab bench lock clean FORCE
+.PHONY: help reproduce test profiles alone faults mutants check setup nbs models cards docs browser screenshots slides world lab bench lock clean FORCE
 .PRECIOUS: $(NBS)/%.ipynb

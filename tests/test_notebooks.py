@@ -122,6 +122,10 @@ def test_in_sync_clean_and_executed():
             "leads to no file",
         ),
         (
+            lambda nb: nb.cells.append(nbformat.v4.new_markdown_cell("[a folder](.)")),
+            "leads to no file",
+        ),
+        (
             lambda nb: nb.cells[-1].update(
                 outputs=[nbformat.v4.new_output("error", ename="E", evalue="", traceback=[])]
             ),

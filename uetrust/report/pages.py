@@ -51,7 +51,7 @@ class Page:
     def say(
         self,
         *sentences: str,  # Paragraphs for the report; an empty one is passed over
-    ):  # The same as Markdown
+    ):  # The same as Markdown; None when all are empty
         "Keep paragraphs for the report and show them."
         said = [text for text in sentences if text]
         self.sentences += said
@@ -135,4 +135,4 @@ def reduced_copy(
 def _markdown(paragraphs):
     from IPython.display import Markdown
 
-    return Markdown("\n\n".join(paragraphs))
+    return Markdown("\n\n".join(paragraphs)) if paragraphs else None
