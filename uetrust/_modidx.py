@@ -2363,6 +2363,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                       'uetrust/generation/serve.py'),
                                           'uetrust.generation.serve._Handler.end_events': ( '04_generation/serve.html#_handler.end_events',
                                                                                             'uetrust/generation/serve.py'),
+                                          'uetrust.generation.serve._Handler.log_error': ( '04_generation/serve.html#_handler.log_error',
+                                                                                           'uetrust/generation/serve.py'),
                                           'uetrust.generation.serve._Handler.log_message': ( '04_generation/serve.html#_handler.log_message',
                                                                                              'uetrust/generation/serve.py'),
                                           'uetrust.generation.serve._Handler.log_status': ( '04_generation/serve.html#_handler.log_status',

@@ -6,6 +6,7 @@ import re
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from faults.harness import fault
@@ -85,17 +86,33 @@ def streams_that_are_left(folder):
     assert post(folder)[0] == 200 and time.monotonic() - start < 5
 
 
-def sent_request(folder, **fields):
-    "An open connection with a request that is not waited for."
+def sent_request(folder, missing=0, **fields):
+    "An open connection with a request, without its last bytes, that takes hardly anything of a reply."
     _, port = address(folder)
     body = json.dumps(GOOD | fields).encode()
     head = f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
-    connection = socket.create_connection(("127.0.0.1", port))
-    connection.sendall(head.encode() + body)
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+    connection.connect(("127.0.0.1", port))
+    connection.sendall(head.encode() + body[: len(body) - missing])
     return connection
 
 
 OPEN = []  # Connections, open until the tests end: a client that leaves ends its text
+
+
+NAME = "n" * 250  # Stands in every chunk of a stream: too much for the buffers on the way
+
+
+def clients_that_stop_halfway(folder):
+    "Four clients stop in the middle of a request, two read nothing of a stream; 20 others are answered."
+    post(folder, dict(model=NAME))
+    long = dict(model=NAME, stream=True, n=128, max_tokens=60, temperature=1)
+    OPEN.extend(sent_request(folder, missing=5) for _ in range(4))
+    OPEN.extend(sent_request(folder, **long) for _ in range(2))
+    with ThreadPoolExecutor(20) as pool:
+        answers = [pool.submit(post, folder, dict(model=NAME)) for _ in range(20)]
+        assert [answer.result()[0] for answer in answers] == [200] * 20
 
 
 def interrupted_at_work(folder):
@@ -128,6 +145,12 @@ def serving(folder, _):
 
 for name, seen in SEEN.items():
     fault("right", meanwhile=seen, check=quiet, limit=60, cases={name: None})(serving)
+
+
+@fault("right", meanwhile=clients_that_stop_halfway, check=quiet, limit=60)
+def many_stop_halfway(folder):
+    (folder / NAME).symlink_to(LLAMA)
+    return ["serve", folder / NAME, "--port", "0"]
 
 
 def warned(folder, outcome):

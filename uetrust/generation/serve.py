@@ -527,7 +527,7 @@ class _Events:  # Server-sent events of a reply; those that a slow client has no
 
 
 class _Handler(BaseHTTPRequestHandler):
-    timeout, server_version, sys_version = 60, "uetrust", ""  # Seconds until a reply is taken
+    server_version, sys_version = "uetrust", ""
 
     def setup(self):
         super().setup()
@@ -536,6 +536,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *args):
         pass
+
+    def log_error(self, *args):  # A time limit has passed
+        self.server.log("a client was cut: too slow")
 
     def send_error(self, code, message=None, explain=None):
         self.send_json(code, BadRequest(message or self.responses[code][0], status=code).reply)
@@ -550,7 +553,7 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception as e:
             code, body = 500, BadRequest(f"internal error: {type(e).__name__}", status=500).reply
             self.server.log(type(e).__name__ + "\n" + "".join(traceback.format_tb(e.__traceback__)))
-        self.connection.settimeout(self.timeout)
+        self.connection.settimeout(self.server.patience)
         if self.events.begun:
             self.end_events(code, body)
         else:
@@ -642,12 +645,12 @@ class _Handler(BaseHTTPRequestHandler):
 
 class _Server(ThreadingHTTPServer):
     daemon_threads, request_queue_size = True, 128
-    patience = 30.0  # Seconds in which a request must arrive
 
-    def __init__(self, host, port, model, name, log):
+    def __init__(self, host, port, model, name, log, patience):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.host, self.model, self.name, self.log = host.lower(), model, name or model.name, log
-        self.line, self.seats = WaitingLine(), threading.BoundedSemaphore(MOST_CONNECTED)
+        self.patience, self.line = patience, WaitingLine()
+        self.seats = threading.BoundedSemaphore(MOST_CONNECTED)
         self.largest = min(LARGEST_REQUEST, 2**16 + _BYTES_PER_LETTER * longest_prompt(model))
         super().__init__((host, port), _Handler)
 
@@ -674,10 +677,11 @@ def running_server(
     port: int = 0,  # 0 takes a free one
     host: str = "127.0.0.1",  # Address to listen at; this machine alone
     log: Callable = lambda line: None,  # Gets a line per request, never a text
+    patience: float = 60.0,  # Seconds in which a request must arrive, and a reply be taken
 ):  # Yields the address up to and with /v1
     "Address of a server that runs for as long as the `with` lasts."
     check_can_write(model)
-    with _open_server(host, port, model, name, log) as server:
+    with _open_server(host, port, model, name, log, patience) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         try:
             yield f"http://{f'[{host}]' if ':' in host else host}:{server.server_port}/v1"
@@ -696,9 +700,9 @@ def _told_address(host, port):  # An address that cannot be used is told with it
         raise ValueError(f"cannot listen at {host}, port {port} (--host, --port): {why}") from None
 
 
-def _open_server(host, port, model, name, log):
+def _open_server(host, port, *others):
     with _told_address(host, port):
-        return _Server(host, port, model, name, log)
+        return _Server(host, port, *others)
 
 
 def _try_address(host, port):
