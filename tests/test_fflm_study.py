@@ -830,7 +830,7 @@ def test_the_profile_runs_from_public_files_to_the_tables_when_only_names_change
     pages = json.loads((out / "pages" / "fflm_study.json").read_text())
     assert (
         "CoGenSum" in pages["text"][0]
-        and "(printed 71.8)" in pages["text"][0]
+        and "where the paper prints 71.8" in pages["text"][0]
         and "stand-in" not in " ".join(pages["text"])
         and str(tmp_path) not in json.dumps(pages)
     )

@@ -18,6 +18,7 @@ from uetrust.app.cli import main
 from uetrust.report.lessons.exam import EXAM_KINDS, exam_markdown, exam_questions
 from uetrust.report.lessons.exercises import check
 from uetrust.report.lessons.slides import lesson_notebooks, write_slides
+from uetrust.report.playground import playground_panels
 
 ROOT = Path(__file__).resolve().parents[1]
 LESSONS = lesson_notebooks()
@@ -51,6 +52,34 @@ def test_a_lesson_has_its_parts(path):
     for i, source in enumerate(open_cells, 1):
         assert source.startswith(f"answer_{i} = None\ncheck(answer_{i}, ")
     assert len(open_cells) == len(solved)
+
+
+def panels_shown(path):
+    "Panels whose pictures a lesson holds, each after a sentence that says what to move"
+    notebook, found = nbformat.read(path, 4).cells, []
+    for before, cell in zip(notebook, notebook[1:]):
+        plain = [output.get("data", {}).get("text/plain", "") for output in cell.get("outputs", [])]
+        panels = [panel for text in plain for panel in re.findall(r"^playground\.html#panel=(\w+)", text)]
+        assert not panels or (before.cell_type == "markdown" and len(before.source) > 50), path
+        found += panels
+    return found
+
+
+def test_the_page_for_lecturers_lists_the_panels_of_all_lessons():
+    page = "\n".join(cells(ROOT / "nbs" / "teach_with_it.ipynb", "markdown"))
+    table = page.split("## Panels to move")[1].split("## Slides")[0]
+    listed = {
+        row.split("|")[1].strip(): re.findall(r"\(lessons/([^)]+)\)", row)
+        for row in table.splitlines()
+        if "](" in row and "|" in row
+    }
+    shown = {}
+    for path in LESSONS:
+        for panel in panels_shown(path):
+            shown.setdefault(panel, []).append(f"{path.parent.name}/{path.name}")
+    titles = {name: panel["title"] for name, panel in playground_panels().items()}
+    assert listed == {titles[panel]: lessons for panel, lessons in shown.items()}
+    assert set(shown) == set(titles) - {"own"} and sum(map(len, shown.values())) >= 15
 
 
 RUNNER = (

@@ -59,9 +59,13 @@ def test_an_undefined_prr_is_counted_and_no_perfect_method_is_promised():
     index = pd.MultiIndex.from_tuples([("power_sd", "EI"), ("power_sd", "CO")], names=["band", "error"])
     smallest = pd.DataFrame({100: [0.6, np.nan]}, index)
     said = people.undefined_sentence(ends, deviations, smallest)
-    assert "19% of the draws have no SOAF" in said and "; for CO even a perfect method" in said
+    assert (
+        said.startswith("In 19% of the draws of 100 summaries")
+        and "no opinion is stated as fact" in said
+        and "; for CO even a perfect method" in said
+    )
     every = people.undefined_sentence(ends, deviations, smallest.fillna(0.9))
-    assert every.endswith("±0.49 for EI.")
+    assert every.endswith("±0.49 for extrinsic information (EI).")
 
 
 def test_ways_that_were_not_run_are_named():
@@ -75,7 +79,8 @@ def test_nothing_is_said_of_data_that_are_not_there():
 
 
 def test_texts_without_a_value_are_mentioned_once():
-    table = pd.DataFrame(dict(row="FFLM", group=["a", "b"], value=50.0, printed=np.nan, missing=[0, 3]))
+    about = dict(row="FFLM", group=["a", "b"], value=50.0, lo=40.0, hi=60.0, n=9)
+    table = pd.DataFrame(about | dict(printed=np.nan, missing=[0, 3]))
     types = pd.DataFrame(columns=["group", "row", "type", "value"])
     got = {n: table.assign(column="spearman") for n in (2, 3, 4, 9)}
     said = fflm.fflm_sentences(dict(prompts=pd.DataFrame()), got, types, "toy")

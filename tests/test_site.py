@@ -118,7 +118,7 @@ def site(tmp_path_factory):
     page = Chapter("human", "smoke", str(out))
     page.opening(f"texts {EVIL}, n = 3")
     page.say(f"An inventory {EVIL}.")
-    page.answer(f"The answer {EVIL}, 0.5 [0.4, 0.6].")
+    page.answer(f"The answer {EVIL}, 0.5 [0.4, 0.6], by `make {EVIL}` with a_score_name.")
     rows = pd.DataFrame(dict(label=[EVIL, "b"], value=[0.1, 0.5], lo=[0, 0.4], hi=[0.2, 0.6]))
     page.figure(subplots(figsize=(12, 3))[0], caption=f"A figure {EVIL}", numbers=rows)
     page.table(rows, caption=f"A table {EVIL}")
@@ -127,6 +127,18 @@ def site(tmp_path_factory):
     (out / "notebooks" / "human.ipynb").write_text(json.dumps(dict(cells=[], metadata={})))
     write_report("smoke", out)
     return out / "report"
+
+
+def test_code_and_emphasis_of_a_text_are_shown_as_such_and_nothing_else_is(site):
+    evil = "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;"
+    assert f"0.6], by <code>make {evil}</code> with a_score_name." in (site / "human.html").read_text()
+    for name in ("methods.html", "metrics.html"):
+        shown = re.sub(r"<pre.*?</pre>", "", (site / name).read_text(), flags=re.S)
+        assert "`" not in shown and shown.count("<code>") > 100
+    metrics = (site / "metrics.html").read_text()
+    assert "<em>the pier</em>" in metrics and "<code>Question</code>s about" in metrics
+    search = json.loads((site / "index.js").read_text().partition("=")[2].strip().rstrip(";"))
+    assert not [row for row in search if "`" in row[2] and row[1].startswith(("methods", "metrics"))]
 
 
 def test_texts_of_data_sets_stay_text(site):

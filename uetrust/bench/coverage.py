@@ -355,11 +355,14 @@ def chooser_sentence(
     better, worse = (table["lo"] > 1).sum(), (table["hi"] < 1).sum()
     found = [table[f"coverage_{way}"] for way in ("chosen", "even")]
     kept = [f"{column.min():.1%} to {column.max():.1%}" for column in found]
-    gain, studies = table["gain"], table["studies"]
+    gain, studies = (
+        table["gain"],
+        " to ".join(f"{n:,}" for n in sorted({*table["studies"].agg(["min", "max"])})),
+    )
     return (
         f"Labels drawn by importance are worth {gain.median():.2f} times as many drawn evenly in the median "
         f"of {len(table)} cells (bank, number of labels; {gain.min():.2f} to {gain.max():.2f}; "
-        f"{studies.min()} to {studies.max()} studies each); the interval of the gain lies above 1 in "
+        f"{studies} studies each); the interval of the gain lies above 1 in "
         f"{better} cells and below 1 in {worse}. Intervals of 95 % hold in {kept[0]} of studies with texts "
         f"drawn by importance, and in {kept[1]} with texts drawn evenly."
     )

@@ -437,9 +437,10 @@ def undefined_sentence(
     never = list(missing.index[missing.isna()])
     half = 1.96 * deviations[deviations["error"] == "EI"]["null_sd"].iloc[0]
     return (
-        f"With 100 summaries, one of a dialogue, {ends.loc['SOAF', 'no_prr']:.0%} of the draws have no SOAF "
-        f"at all, {ends.loc['CO', 'no_prr']:.0%} no CO and {ends.loc['TME', 'no_prr']:.0%} no TME: no PRR "
-        f"exists there. The null interval (1.96 SD) is ±{half:.2f} for EI"
+        f"In {ends.loc['SOAF', 'no_prr']:.0%} of the draws of 100 summaries, one of a dialogue, no opinion "
+        f"is stated as fact (SOAF), in {ends.loc['CO', 'no_prr']:.0%} there is no contradiction (CO), and in "
+        f"{ends.loc['TME', 'no_prr']:.0%} no tense or modality error (TME): no PRR exists there. The null "
+        f"interval (1.96 SD) is ±{half:.2f} for extrinsic information (EI)"
         + (
             f"; for {', '.join(never)} even a perfect method leaves it with a probability below 80 %."
             if never

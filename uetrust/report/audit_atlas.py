@@ -81,6 +81,7 @@ def plot_atlas(
 
 def orders_sentence(
     values: pd.DataFrame,  # Definitions x methods; the first row is the reference
+    texts: int,  # How many they were computed on
 ) -> str:
     "What the choice of the definition does to the values and to the order of the methods."
     first = values.iloc[0].rank()
@@ -88,9 +89,10 @@ def orders_sentence(
     widest = (values.max() - values.min()).idxmax()
     span = values[widest]
     return (
-        f"{widest} is called anything from {span.min():.3f} ({span.idxmin()}) to {span.max():.3f} "
-        f"({span.idxmax()}). {int(same.sum()) - 1} of the {len(values) - 1} definitions order the "
-        f"{values.shape[1]} methods as the first line does."
+        f"The same scores of {widest} on the same {texts:,} texts have a PRR of {span.min():.3f} by one "
+        f"definition ({span.idxmin()}) and of {span.max():.3f} by another ({span.idxmax()}). "
+        f"{int(same.sum()) - 1} of the {len(values) - 1} definitions order the {values.shape[1]} methods as "
+        "the first one does."
     )
 
 

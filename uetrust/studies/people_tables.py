@@ -227,16 +227,21 @@ def whole_sentence(
 
 def sizes_sentence(
     rows: pd.DataFrame,  # From `people_regret_rows`
-) -> str:  # Two sentences
+) -> str:  # Three sentences
     "How the regret of people and of metrics falls with the size of a study."
     pooled = rows[(rows["pair"] == "pooled") & rows["held_out"]]
-    of = {name: pooled[pooled["metric"] == name].set_index("n")["value"] for name in pooled["metric"]}
-    votes, people, random = of["metrics"], of["people"], of["random"]
-    common = [n for n in people.index if n in votes.index]
-    steps = "; ".join(f"{n:,} texts {votes[n]:.3f} and {people[n]:.3f}" for n in common)
+    of = {name: pooled[pooled["metric"] == name].set_index("n") for name in ("metrics", "people", "random")}
+    sizes = sorted(of["metrics"].index.intersection(of["people"].index))
+    steps = "; ".join(
+        f"with {n:,} texts {_ends(of['metrics'].loc[n])} by a metric and {_ends(of['people'].loc[n])} by "
+        "people"
+        for n in sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]})
+    )
     return (
-        f"Mean regret of metrics (one vote per family) and of people, by size of the study: {steps}. "
-        f"A random method loses {random.mean():.3f} at any size."
+        "A study that chooses an uncertainty method loses, in mean PRR by people on other documents, "
+        f"{steps}. A method drawn at random loses {_ends(of['random'].iloc[0])}. By a metric means the mean "
+        "over metrics, one vote per family; brackets are 95 % intervals over language "
+        "pairs and documents."
     )
 
 # %% ../../nbs/11_studies/15_people_tables.ipynb #596f9363
@@ -316,8 +321,12 @@ def judges_sentence(
     full = int(here["sets"].max())
     judges = [name for name in here.index if name.startswith("people_") and here.at[name, "sets"] == full]
     pairs = "one language pair" if full == 1 else f"{full} language pairs"
-    each = ", ".join(f"{name.removeprefix('people_')}: {_ends(here.loc[name])}" for name in judges)
-    return f"Studies of {n} texts, {pairs}, regret by number of judges per text: {each}."
+    each = ", ".join(f"{_ends(here.loc[name])} with {name.removeprefix('people_')}" for name in judges)
+    return (
+        f"A study of {n} texts that chooses an uncertainty method by people's judgements loses, in mean PRR "
+        f"by all judges on other documents, {each} judges per text ({pairs}; brackets are 95 % intervals "
+        "over language pairs and documents)."
+    )
 
 
 def ranking_sentence(
@@ -458,12 +467,16 @@ def reference_sentence(
 ) -> str:  # One sentence
     "Regret and agreement by kind of reference, mean over metrics."
     here = rows[(rows["n"] == n) & rows["held_out"]]
-    kinds = here[here["kind"] != ""].groupby("kind", sort=False)[["value", "sentence_rho"]].mean()
+    kinds = here[here["kind"] != ""].groupby("kind", sort=False)
     people = here[here["metric"] == "da_z"].iloc[0]
     each = "; ".join(
-        f"{row.Index} {row.value:.3f} (Spearman {row.sentence_rho:.2f})" for row in kinds.itertuples()
+        f"{part['value'].mean():.3f} with {kind} (from {_ends(part.loc[part['value'].idxmin()])} to "
+        f"{_ends(part.loc[part['value'].idxmax()])}; Spearman correlation with people by sentence "
+        f"{part['sentence_rho'].mean():.2f})"
+        for kind, part in kinds
     )
     return (
-        f"Estonian-English, studies of {n} texts, mean regret of the metrics and their correlation with "
-        f"people by sentence: {each}; people themselves {_ends(people)}."
+        f"A study of {n} Estonian-English sentences that chooses an uncertainty method by a metric loses, in "
+        f"PRR by people, on average over {kinds.size().max()} metrics {each}. By people themselves it loses "
+        f"{_ends(people)}. Brackets are 95 % intervals over documents."
     )

@@ -254,22 +254,28 @@ def metric_agreement_sentence(
     )
 
 
+def _with_ends(row):
+    return f"{row.value:.2f} ({row.lo:.2f} to {row.hi:.2f})"
+
+
 def best_metrics_sentence(
     table: pd.DataFrame
     | None,  # PRR, metrics (best against the truth first) x targets; None without the truth
     q: pd.DataFrame | None,  # The same shape: p after Benjamini and Hochberg
+    prr: pd.DataFrame | None,  # From `uetrust.studies.inputs.metric_prr`: metric, against, value, lo, hi
     texts: int,  # Greedy texts
 ) -> str:  # '' without the truth
     "The best metrics against the truth, beside brevity and chance."
     if table is None:
         return ""
     value = table["truth"]
-    best = ", ".join(f"{name} (PRR {number:.2f})" for name, number in value.head(3).items())
+    ends = prr[prr["against"] == "truth"].set_index("metric").loc[value.index]
+    best = ", ".join(f"{row.Index} (PRR {_with_ends(row)})" for row in ends.head(3).itertuples())
     return (
-        f"Against the truth (n = {texts}) the best metrics are {best}; brevity alone has "
-        f"{value['fewer_words']:.2f}, chance {value['chance']:.2f}. "
-        f"{int((~(q['truth'] >= 0.05)).sum())} of {len(table)} are beyond chance "
-        "after correction by Benjamini and Hochberg."
+        f"The metrics that order {texts} summaries most like the truth are {best}, with 95 % intervals; the "
+        f"best of many is too good by chance. Brevity alone has {_with_ends(ends.loc['fewer_words'])}, a "
+        f"random number {_with_ends(ends.loc['chance'])}. {int((~(q['truth'] >= 0.05)).sum())} of "
+        f"{len(table)} are beyond chance after correction by Benjamini and Hochberg."
     )
 
 
@@ -368,16 +374,18 @@ def skipped_sentence(
 
 def metric_choice_sentence(
     chosen: pd.DataFrame | None,  # From `uetrust.studies.inputs.cross_picks`; None without the truth
-    truth: pd.Series | None,  # PRR of every method against the truth
+    by_truth: pd.DataFrame | None,  # PRR of every method (index) by the truth: value, lo, hi, n
 ) -> str:  # '' without the truth
     "What choosing a method by a metric costs where the truth is known."
     if chosen is None:
         return ""
-    truth = truth[without_baselines(truth.index)]
+    by_truth = by_truth.loc[without_baselines(by_truth.index)]
+    truth, best = by_truth["value"], by_truth.loc[by_truth["value"].idxmax()]
     rho, worst = chosen["rho"], chosen.iloc[-1]
     family = chosen.groupby(metric_families(chosen["metric"]).to_numpy())["loss"].mean()
     return (
-        f"On these very texts the largest PRR by the truth is {truth.max():.2f} ({truth.idxmax()}). "
+        f"On these very {best['n']:.0f} texts the largest PRR by the truth is {truth.max():.2f} (95 % "
+        f"interval {best['lo']:.2f} to {best['hi']:.2f}; {truth.idxmax()}, the best of many). "
         f"What a metric chooses stays {family.median():.2f} below it in the median of "
         f"{counted_noun(len(family), 'family', 'families')} of metrics, and at most "
         f"{chosen['loss'].max():.2f} ({worst['metric']}, which chooses {worst['pick']}); a method drawn at "
@@ -822,8 +830,8 @@ def label_sentences(
         "A summary is labelled 1 when the checker finds no error on any word and could read every word. "
         f"Share of such summaries: {share}. A score is a quality metric or minus an uncertainty; a "
         "threshold is "
-        "learned on other networks (outdomain) or on the other half of the documents of the same generator "
-        "(halves)."
+        "learned on other networks (`outdomain` in the tables) or on the other half of the documents of the "
+        "same generator (`halves`)."
     ]
     said += [f"{row.dataset}: {row.note}." for row in rates.itertuples() if row.note]
     without = [f"{row.dataset} {row.unlabelled}" for row in rates.itertuples() if row.unlabelled]
@@ -868,15 +876,14 @@ def _ways(about):  # (place, classifier, weights) -> orders of the data set in f
 
 def _mean_accuracy(on, here, ahead, place):
     return (
-        f"{on}, threshold learned {LEARNED[place]} by logistic regression: {int(here['scores'])} scores "
-        "have a "
+        f"{on}, with a threshold learned {LEARNED[place]} by logistic regression, {int(here['scores'])} "
+        "scores have a "
         f"mean AUC of {ahead['auc'].mean():.2f} and are right in {here['accuracy']:.1%} of cases on "
         "average; "
         f"the commoner class of each set reaches {here['majority']:.1%}, and {int(here['below_majority'])} "
         "scores stay below it. Chosen in hindsight, the best single threshold of a score reaches "
-        f"{ahead['hindsight'].mean():.1%} on average. Over scores, AUC and accuracy have rho "
-        f"{here['rho']:.2f} "
-        "(scores are related, so no p is given)."
+        f"{ahead['hindsight'].mean():.1%} on average. Over scores, AUC and accuracy have a Spearman "
+        f"correlation of {here['rho']:.2f} (scores are related, so no interval is given)."
     )
 
 

@@ -149,15 +149,15 @@ def generalisability_sentence(
     worst, variance = max(found.items(), key=lambda part: part[1])
     total = sum(found.values())
     needed = needed_table(components, sizes, method=method)
-    each = ", ".join(f"{_whole(row.with_one_other)} {row.facet}" for row in needed.itertuples())
+    each = " or ".join(f"{_whole(row.with_one_other)} {row.facet}" for row in needed.itertuples())
     observed = ", ".join(f"{n} {facet}" for facet, n in sizes.items())
     share = variance / total if total > 0 else 0.0
     return (
-        f"{what}, {methods} methods: with {observed} their order has a reliability of "
-        f"{reliability(components, sizes, method):.2f}, with one of each "
-        f"{reliability(components, {}, method):.2f}. The largest error is that methods differ by "
-        f"{' and '.join(worst)} ({share:.0%} of the error of single cells). One facet alone, the others "
-        f"with one level: {each} give 0.80."
+        f"The order of {methods} methods by {what} has a reliability of "
+        f"{reliability(components, sizes, method):.2f} with {observed}, and of "
+        f"{reliability(components, {}, method):.2f} with one of each. The largest error is that the order "
+        f"differs by {' and '.join(worst)} ({share:.0%} of the error of single cells). To reach 0.80 with "
+        f"one of all others it takes {each}."
     )
 
 

@@ -43,10 +43,10 @@ def own_and_printed_lines(
     return pd.concat([own, printed], ignore_index=True).drop(columns="printed")
 
 
-def _values_of_fflm(table):  # 'FRANK 60.0 (printed 61.2), ...'
+def _values_of_fflm(table):  # '60.0 (50.0 to 70.0, n = 90) on FRANK, where the paper prints 61.2', ...
     return ", ".join(
-        f"{row.group} {row.value:.1f}"
-        + (f" (printed {row.printed:.1f})" if row.printed == row.printed else "")
+        f"{row.value:.1f} ({row.lo:.1f} to {row.hi:.1f}, n = {row.n}) on {row.group}"
+        + (f", where the paper prints {row.printed:.1f}" if row.printed == row.printed else "")
         for row in table[(table["row"] == "FFLM") & table["value"].notna()].itertuples()
     )
 
@@ -102,8 +102,9 @@ def fflm_sentences(
     detection, rating = got[2], got[3][got[3]["column"] == "spearman"]
     ablated = got[4][got[4]["column"] == "spearman"]
     return [
-        f"FFLM by {main}, balanced accuracy on test texts: {_values_of_fflm(detection)}. Spearman with "
-        f"people: {_values_of_fflm(rating)}.",
+        f"FFLM computed by {main} detects unfaithful summaries with a balanced accuracy of "
+        f"{_values_of_fflm(detection)}. Its Spearman correlation with ratings is {_values_of_fflm(rating)}. "
+        "All are in per cent, with 95 % intervals in brackets.",
         *_ablation_sentence(got[9], "balanced accuracy"),
         *_ablation_sentence(ablated, "Spearman"),
         *_prompt_sentence(found["prompts"]),

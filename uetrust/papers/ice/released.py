@@ -154,12 +154,16 @@ def significance_sentence(
     "How many differences the published test and a bootstrap over documents call significant."
     claimed, firm = tests.query("published_test!='undecided'"), tests.query("holm<.05")
     ratio = (tests["sd_documents"] / tests["sd_subsets"]).median()
-    each = "; ".join(f"{row.quality} {row.coef} {row.difference:+.3f}" for row in firm.itertuples())
+    names = dict(spearman="Spearman's rho", kendall="Kendall's tau", pearson="Pearson's r")
+    each = ", ".join(
+        f"{row.difference:+.3f} ({row.lo:+.3f} to {row.hi:+.3f}) by {names[row.coef]} with {row.quality}"
+        for row in firm.itertuples()
+    )
     return (
         f"The published test calls {len(claimed)} of {len(tests)} differences between ICE and UniEval "
         f"significant. The standard deviation over documents drawn with replacement is {ratio:.1f} times "
-        f"that over its subsets, and {len(firm)} differences remain significant after Holm's correction: "
-        f"{each or 'none'}."
+        f"that over its subsets, and {len(firm)} differences remain significant after Holm's correction "
+        f"(with 95 % intervals): {each or 'none'}."
     )
 
 

@@ -143,11 +143,12 @@ def self_bias_sentence(
 ) -> str:  # For a reader
     "Sentence that reports the self effect."
     return (
-        f"Self-bias, {form}: lambda = {bias['value']:.3f} standard deviations "
-        f"(95 % {bias['lo']:.3f} to {bias['hi']:.3f} over {bias['documents']} documents; "
-        f"shuffled labels give {bias['control_lo']:.3f} to {bias['control_hi']:.3f}); "
-        f"p = {bias['p']:.2g} over {bias['matchings']:,} matchings of evaluators and generators, "
-        f"which allow none below {bias['smallest']:.2g}."
+        f"{form.capitalize()} evaluators score the summaries of their own model {bias['value']:+.3f} "
+        "standard deviations (self-bias lambda) beyond what all evaluators think of it (95 % interval "
+        f"{bias['lo']:.3f} to {bias['hi']:.3f}, n = {bias['documents']} documents; with shuffled labels "
+        f"{bias['control_lo']:.3f} to {bias['control_hi']:.3f}). By permutation p is {bias['p']:.2g}; the "
+        f"{bias['matchings']:,} ways to match evaluators with generators allow none below "
+        f"{bias['smallest']:.2g}."
     )
 
 

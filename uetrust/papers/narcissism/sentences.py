@@ -456,7 +456,7 @@ def panel_sentence(
         for what, gap in family_effects(scores, judges).items()
     )
     lacks = f" {len(lost)} documents lack a score and are left out." if lost else ""
-    return f"{dataset}. {self_bias_sentence(form, self_bias(scores, draws, seed))}{relatives}{lacks}"
+    return f"On {dataset}: {self_bias_sentence(form, self_bias(scores, draws, seed))}{relatives}{lacks}"
 
 
 def judge_by_judge(

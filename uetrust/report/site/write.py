@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LIVE', 'GROUPS', 'MENU', 'paper_rows', 'paper_summary', 'first_finding', 'grouped_chapters', 'glossary_terms',
-           'site_index', 'text_page', 'formula_markup', 'run_content', 'write_report']
+           'site_index', 'text_page', 'marked_text', 'formula_markup', 'run_content', 'write_report']
 
 # %% ../../../nbs/12_report/14_site/04_write.ipynb #f40bc030
 import json
@@ -168,7 +168,7 @@ def site_index(
     ]
     pages = [[c["title"], f"{c['id']}.html", c["question"], c["id"], "", 0] for c in chapters]
     scores = [
-        [card["name"], f"{page}.html#{card['name']}", card["summary"], card["family"], "", 0]
+        [card["name"], f"{page}.html#{card['name']}", card["summary"].replace("`", ""), card["family"], "", 0]
         for page, found in cards.items()
         for card in found
     ]
@@ -187,6 +187,22 @@ def text_page(
     text = (root() / name).read_text(encoding="utf-8")
     text = re.sub(r"\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", text)
     return MarkdownIt("commonmark", dict(html=False)).render(text)
+
+
+@cache
+def _inline_markdown():
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("zero").enable(["backticks", "emphasis"])
+
+
+def marked_text(
+    text: str,  # With `code` and *emphasis*, as docstrings have them
+):  # HTML that is safe to insert: everything else stays text
+    "A sentence for a page."
+    from markupsafe import Markup
+
+    return Markup(_inline_markdown().renderInline(str(text)))
 
 
 @cache
@@ -289,7 +305,9 @@ def _environment():
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     settings = dict(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return Environment(loader=PackageLoader("uetrust.report"), **settings)
+    environment = Environment(loader=PackageLoader("uetrust.report"), **settings)
+    environment.filters["marked"] = marked_text
+    return environment
 
 
 def _gallery_pages(cards):

@@ -179,16 +179,17 @@ def noise_sentence(
     means = noise.groupby(["n", "dose"])["regret"].mean()
     sizes = sorted(set(noise["n"]))
     each = "; ".join(
-        f"with {n} texts from {means[n, 1.0]:.3f} without noise to {means[n, 0.5]:.3f} at a correlation of "
-        f"0.5 and {means[n, 0.1]:.3f} at 0.1"
+        f"with {n} texts {means[n, 1.0]:.3f} without noise, {means[n, 0.5]:.3f} at a correlation of 0.5 and "
+        f"{means[n, 0.1]:.3f} at 0.1"
         for n in sizes
     )
     sets = noise["set"].nunique()
     draws = noise["draws"].iloc[0]
     largest = noise["error"].max()
     return (
-        f"Noise, mean regret in PRR over {sets} sets of texts ({draws} studies each, largest Monte Carlo "
-        f"error of a set {largest:.3f}): {each}."
+        "The noisier the metric, that is, the lower its correlation with the truth, the more PRR a choice by "
+        f"it loses: {each} (means over {sets} sets of texts, {draws} studies each; the largest Monte Carlo "
+        f"error of a set is {largest:.3f})."
     )
 
 
