@@ -290,6 +290,20 @@ def test_the_python_of_a_panel_gives_its_numbers(watched, site, panel):
         assert page.inner_text(".says").count("NaN") == 0
 
 
+NARROW = [
+    ("chance", dict(n=1000, bad=20, shared=0.95)),
+    ("thresholds", dict(n=50, separation=2, shift=3, good=10, draw=27)),
+]
+
+
+@pytest.mark.parametrize("panel,state", NARROW)
+def test_no_bar_of_a_histogram_leaves_its_figure(watched, site, panel, state):
+    page = opened(watched, site, playground(panel, **state).fragment)
+    bars = page.evaluate("[...document.querySelectorAll('rect.fill')].map(e => +e.getAttribute('y'))")
+    top = page.evaluate("Math.min(...[...document.querySelectorAll('.grid')].map(e => e.getAttribute('y1')))")
+    assert len(bars) > 80 and min(bars) > 19.99 and top > 19.99
+
+
 @pytest.mark.parametrize("panel", PANELS)
 def test_a_panel_is_clean_at_both_widths_and_in_both_schemes(watched, site, panel):
     for name in PANELS:
@@ -528,6 +542,7 @@ def test_a_report_comes_with_the_playground(tmp_path, monkeypatch):
     from uetrust.core import settings
 
     monkeypatch.setattr(settings, "work_dir", lambda: tmp_path)
+    monkeypatch.setattr("uetrust.app.pages.require_checkout", lambda what: None)  # Another folder for the run
     with pytest.raises(SystemExit, match="files are missing"):  # Nothing of the run is there
         main(["report", "--profile", "smoke"])
     assert "data-playground" in (tmp_path / "runs" / "smoke" / "report" / "playground.html").read_text()

@@ -359,11 +359,12 @@ def highest_sentence(
     "The metric that correlates best with people, by rating and level."
     best = ends.loc[ends.groupby(["quality", "level"], sort=False)["value"].idxmax()]
     each = (
-        f"{row.quality} {LEVEL_WORDS[row.level]} {row.value:.2f} ({row.lo:.2f} to {row.hi:.2f}; {row.label})"
+        f"{row.value:.2f} for {row.quality} {LEVEL_WORDS[row.level]} ({row.lo:.2f} to {row.hi:.2f}; "
+        f"{row.label})"
         for row in best.itertuples()
     )
     return (
-        f"Of {ends['label'].nunique()} metrics the best has a Spearman correlation with people of "
+        f"Of {ends['label'].nunique()} metrics the best has a Spearman correlation with people's ratings of "
         f"{', '.join(each)}. Brackets hold the 95 % interval over articles and the metric; the best of many "
         "is too good by chance."
     )

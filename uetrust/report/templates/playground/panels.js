@@ -90,12 +90,14 @@ function bars(says, rows, { limits, band, unit = "PRR" }) { // rows: [label, val
   return picture(says, bottom + 20, [found]);
 }
 
-function histogram(plot, values, limits, kind, count = 40) {
-  const width = (limits[1] - limits[0]) / count, heights = new Array(count).fill(0);
-  for (const v of values) {
-    const at = Math.floor((v - limits[0]) / width);
-    heights[Math.max(0, Math.min(count - 1, at))] += 1 / values.length;
-  }
+function shares(values, [from, to], of = values.length, count = 40) { // In each bin; the last ones hold what lies outside
+  const heights = new Array(count).fill(0);
+  for (const v of values) heights[Math.max(0, Math.min(count - 1, Math.floor((v - from) / (to - from) * count)))] += 1 / of;
+  return heights;
+}
+
+function histogram(plot, heights, limits, kind) {
+  const width = (limits[1] - limits[0]) / heights.length;
   return heights.map((h, i) => {
     const left = plot.x(limits[0] + i * width), right = plot.x(limits[0] + (i + 1) * width);
     return element("svg:rect", { class: `fill ${kind}`, x: left, width: right - left, y: plot.y(h), height: BOX.bottom - plot.y(h) });
@@ -191,10 +193,10 @@ function chance({ n, bad, first, second, shared }) {
   };
   const says = `With ${bad} bad texts of ${n}, a random order stays within \u00b1${digits(half)} in 95 % of cases. ` +
     `Of 100 studies of this size, ${numbers["power: studies of 100 that tell them apart"]} tell the two methods apart.`;
-  const random = randomValues(quality, 2000), limits = [-1.5, 1.5];
-  const plot = axes(limits, [0, 0.3], "PRR of a random order, and difference of the two methods", "share");
+  const limits = [-1.5, 1.5], [random, drawn] = [randomValues(quality, 2000), values].map((v) => shares(v, limits));
+  const plot = axes(limits, [0, Math.max(0.3, ...random, ...drawn)], "PRR of a random order, and difference of the two methods", "share");
   const band = element("svg:rect", { class: "band", x: plot.x(Math.max(-1.5, -half)), width: plot.x(Math.min(1.5, half)) - plot.x(Math.max(-1.5, -half)), y: BOX.top, height: BOX.bottom - BOX.top });
-  return { numbers, says, shown: figure(says, band, plot.plot, ...histogram(plot, random, limits, "random"), ...histogram(plot, values, limits, "method see-through"), legend([["random", "2,000 random orders"], ["method", "difference, 100 studies"]])) };
+  return { numbers, says, shown: figure(says, band, plot.plot, ...histogram(plot, random, limits, "random"), ...histogram(plot, drawn, limits, "method see-through"), legend([["random", "2,000 random orders"], ["method", "difference, 100 studies"]])) };
 }
 
 function randomValues(quality, draws) { // PRR of random orders
@@ -246,10 +248,10 @@ function thresholds({ n, separation, shift, good, draw }) {
   };
   const says = `AUC on the new texts is ${digits(numbers["AUC on the new texts"])}. The threshold, learned elsewhere, is right on ` +
     `${digits(100 * numbers["accuracy on the new texts"], 0)} % of them; the commoner answer alone on ${digits(100 * numbers["accuracy of the commoner answer"], 0)} %.`;
-  const limits = [-6, 8], plot = axes(limits, [0, 0.2], "score of the new texts", "share"), part = (k) => newX.filter((_, i) => newY[i] === k);
-  const share_of = (k) => histogram({ x: plot.x, y: (h) => plot.y(h * part(k).length / n) }, part(k), limits, k ? "method see-through" : "bad see-through");
+  const limits = [-6, 8], [bad, fine] = [0, 1].map((k) => shares(newX.filter((_, i) => newY[i] === k), limits, n));
+  const plot = axes(limits, [0, Math.max(0.2, ...bad, ...fine)], "score of the new texts", "share");
   const cut = Number.isFinite(threshold.at) ? [element("svg:line", { class: "cut", x1: plot.x(threshold.at), x2: plot.x(threshold.at), y1: BOX.top, y2: BOX.bottom })] : [];
-  return { numbers, says, shown: figure(says, plot.plot, ...share_of(0), ...share_of(1), ...cut, legend([["bad", "bad texts"], ["method", "good texts"], ["ink", "threshold"]])) };
+  return { numbers, says, shown: figure(says, plot.plot, ...histogram(plot, bad, limits, "bad see-through"), ...histogram(plot, fine, limits, "method see-through"), ...cut, legend([["bad", "bad texts"], ["method", "good texts"], ["ink", "threshold"]])) };
 }
 
 // 7 Noise
