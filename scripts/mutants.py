@@ -19,6 +19,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from importlib import import_module
 from math import sqrt
 from pathlib import Path
 
@@ -173,6 +174,8 @@ def _child(folder, files, lines_of, order):
     import uetrust
 
     assert Path(uetrust.__file__).is_relative_to(folder), f"tests would run {uetrust.__file__}"
+    for path in lines_of or ():  # Lines that an import runs are those of no test, so all tests try them
+        import_module(".".join(Path(path).with_suffix("").parts))
     plugins = [TestLines(folder, lines_of, f"{folder}.json").plugin()] if lines_of else []
     plugins += [InOrder(order)] if order else []
     without = [word for name in ("cacheprovider", "xdist", "anyio") for word in ("-p", f"no:{name}")]

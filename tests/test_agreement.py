@@ -297,6 +297,10 @@ def test_nothing_to_adjust(adjust):
             adjust([0.5, bad])
 
 
+def test_sampled_p_of_no_correlation_is_one():
+    assert ag.spearman([1] * 6 + [0] * 6, [1, 0] * 6) == (0, 12, 1)
+
+
 # --- A table
 
 
@@ -323,6 +327,10 @@ def test_agreement_is_every_pair_once(coef, adjust, fn):
     assert a.rho[(a.label_a == "u2") | (a.label_b == "u2")].isna().all() and a.rho.notna().sum() == 6
     np.testing.assert_array_equal(a.q, fn(a.p))
     assert not np.array_equal(holm(a.p), benjamini_hochberg(a.p), equal_nan=True)
+
+
+def test_two_columns_are_one_pair():
+    assert len(ag.agreement(numbers((6, 2)))) == 1
 
 
 def test_rows_are_the_columns_of_the_transpose():
@@ -554,6 +562,10 @@ def test_w_chooses_its_p_by_size():
     mid = numbers((12, 3))
     assert ag.kendall_w(mid) == ag.kendall_w(mid) != ag.kendall_w(mid, seed=1)
     assert round(ag.kendall_w(mid).p * 10000, 6) % 1 == 0
+    few, (more_items, more_judges) = numbers((5, 6)), (numbers((6, 6)), numbers((5, 7)))
+    assert ag.kendall_w(few) == ag.kendall_w(few, seed=1)  # Exact up to 5 items and 6 judges
+    for larger in (more_items, more_judges):
+        assert ag.kendall_w(larger).p != ag.kendall_w(larger, seed=1).p
     same = numbers((12, 1)).iloc[:, [0] * 3].set_axis(list("abc"), axis=1)
     assert ag.kendall_w(same)[0] == 1 and ag.kendall_w(same).p == 1 / 10000
 

@@ -62,6 +62,13 @@ def test_errors_stand_only_beside_values_that_they_belong_to():
         prr_table({}, {}, compat="polygraph")
 
 
+def test_three_texts_are_enough_for_another_definition():
+    quality, uncertainty = [1.0, 0.2, 0.6], [0.3, 0.2, 0.1]
+    ours, theirs = prr(quality, uncertainty), prr(quality, uncertainty, compat="lm_polygraph_raw")
+    assert theirs.value == pytest.approx((0.5 + 0.25 + 0.5) / 3) != ours.value  # Means of 0.5, 0, 1
+    assert "as defined by lm_polygraph_raw" in theirs.note
+
+
 def test_forced_truth_is_the_cumulative_sum():
     "What rejected items are replaced by cancels: only the ends of the trapezoids differ, by order 1/n."
     quality, uncertainty = scores("shares_300")

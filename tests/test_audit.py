@@ -82,6 +82,13 @@ def test_a_file_with_a_pitfall_has_exactly_this_finding(name):
     assert findings["numbers"].iloc[0] and (PITFALLS[name][1] == findings["lesson"]).all()
 
 
+@pytest.mark.parametrize("code", [-1000, -9, 99, 99999])
+def test_a_code_for_missing_is_found(code):
+    df = clean()
+    df["fair"] = np.where(np.arange(N) < 5, code, df["fair"] / 100)
+    assert "sentinels" in set(found(df).findings["pitfall"])
+
+
 def test_what_is_left_at_equal_length_is_the_partial_correlation():
     df = CASES["length"](clean(), rng())
     numbers = found(df).findings["numbers"].iloc[0]
@@ -193,6 +200,7 @@ def test_the_command_prints_writes_a_page_and_json(tmp_path, capsys):
     assert "May be quoted: On these 400 texts" in out and "May not be quoted:" in out
     assert "01_what_is_prr" in out and "--confidence" in out
     assert "<b>good" not in page.read_text() and "&lt;b&gt;good" in page.read_text()
+    assert "<th></th>" not in page.read_text()  # Rows have no numbers
     assert main([*ask, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["n"] == N and told["findings"][0]["pitfall"] == "direction"
@@ -237,8 +245,9 @@ def test_no_link_of_a_page_is_dead(tmp_path, monkeypatch):
     "Seen from any folder; and a package without the lessons prints no link."
     df = CASES["direction"](clean(), None)
     monkeypatch.chdir(tmp_path)
-    links = re.findall(r"href='file://([^']*)'", found(df).page())
+    links, shown = zip(*re.findall(r"href='file://([^']*)'>([^<]*)<", found(df).page()))
     assert len(links) >= 1 and all(Path(link).is_file() for link in links)
+    assert [name.removesuffix(".ipynb") for name in shown] == [Path(link).stem for link in links]
     assert found(df).page().count("href=") == len(links)
     monkeypatch.setattr("uetrust.report.audit.root", lambda: tmp_path)
     assert "href=" not in found(df).page() and ".ipynb" not in str(found(df))

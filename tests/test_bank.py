@@ -321,6 +321,14 @@ def test_a_folder_made_otherwise_is_refused_before_anything_changes(bank):
     assert files(bank) == before
 
 
+@pytest.mark.parametrize("size", [0, -1, 2.5, "3", True])
+def test_a_bank_of_an_impossible_size_is_refused(bank, size):
+    told = json.loads((bank / "bank.json").read_text())
+    (bank / "bank.json").write_text(json.dumps(told | dict(size=size)))
+    with pytest.raises(BadShard, match=f"at least 1 is needed, found size = {size!r}"):
+        read_bank(bank)
+
+
 def test_missing_and_superfluous_files_are_named(bank):
     (bank / "00001.parquet").unlink()
     with pytest.raises(FileNotFoundError, match="1 of 3 shards are missing: 00001.parquet"):

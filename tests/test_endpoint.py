@@ -361,6 +361,7 @@ def test_all_kinds_of_faults_at_once(cache):
         (404, "no such model", 1, 1),
         (429, '{"error":{"code":"insufficient_quota"}}', 1, 1),
         (302, "", 1, 1),
+        (429, "slow down", 4, 4),  # Another request would be refused as well
         (500, "oops", 8, 4),
     ],
 )

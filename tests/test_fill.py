@@ -19,7 +19,7 @@ from uetrust.app.cli import main
 from uetrust.core import settings as s
 from uetrust.core.registry import load_scores
 from uetrust.data.datasets import load_samples
-from uetrust.generation.bank import read_bank
+from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from uetrust.scoring import generators
 from uetrust.scoring import pipeline as f
 from uetrust.scoring.methods import score_generations
@@ -544,3 +544,25 @@ def test_every_profile_in_the_repository_can_be_planned():
         for bank in (s.profile(name)["banks"] + " " + s.profile(name)["perturbed_banks"]).split():
             path = generators.bank_plan(name, bank)
             assert path.data and set(path.generator.passes) <= set(generators.GENERATOR_PASSES), (name, bank)
+
+
+def test_one_missing_shard_is_unfinished(tmp_path):
+    about = bank_provenance("toy", "echo", "echo-model", "r1", dict(seed=1), dict(greedy=1))
+
+    def made(part):
+        return [bank_row(name, "greedy", 0, "text", [1], 0, "stop") for name in part["id"]]
+
+    samples = pd.DataFrame(dict(id=list("abc"), source="A source.", split="test"))
+    texts = fill_bank(tmp_path / "texts", samples, about, made, 1, progress=False)
+    assert f.unfinished_shards(tmp_path) == []
+    next(texts.glob("*.parquet")).unlink()
+    assert f.unfinished_shards(tmp_path) == ["texts: 1 of 3 shards"]
+
+
+@pytest.mark.parametrize("worker, right", [((0, 1), True), ((1, 3), True), ((3, 3), False), ((-1, 3), False)])
+def test_a_worker_has_a_number_below_how_many_there_are(worker, right):
+    if right:
+        assert f.check_worker(worker) == worker
+    else:
+        with pytest.raises(ValueError, match="i from 0 to n - 1"):
+            f.check_worker(worker)

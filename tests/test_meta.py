@@ -422,6 +422,11 @@ def test_what_the_subsets_find_a_document_bootstrap_does_not(ice):
     assert d.lo < 0 < d.value < d.hi and 0.05 < d.p < 0.3
 
 
+def test_a_bootstrap_without_a_seed_has_seed_0(xyz):
+    for bootstrap, tables in ((rt.bootstrap_interval, xyz[1:]), (rt.bootstrap_difference, xyz)):
+        close(bootstrap(*tables, draws=5).draws, bootstrap(*tables, draws=5, seed=0).draws, 0)
+
+
 def test_a_global_seed_is_neither_read_nor_set(xyz):
     np.random.seed(5)
     before = np.random.get_state()[1].copy()

@@ -902,3 +902,8 @@ def test_bootstrap_draws_are_as_many_as_asked_for_when_memory_takes_them_in_part
     quality = pd.DataFrame(dict(quality=np.arange(500_000.0) % 7))  # Four draws of these at a time
     uncertainty = pd.DataFrame(dict(msp=-quality["quality"]))
     assert prr_bootstrap(quality, uncertainty, draws=5).shape == (5, 1, 1)
+
+
+def test_a_bootstrap_has_a_thousand_draws_unless_asked_otherwise():
+    quality, uncertainty = pd.DataFrame(dict(q=[1.0, 0, 1, 0])), pd.DataFrame(dict(u=[1.0, 2, 3, 4]))
+    assert len(prr_bootstrap(quality, uncertainty)) == 1000

@@ -1,5 +1,6 @@
 """Folders of shards: one process at a time, and what killed runs leave behind."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -41,6 +42,22 @@ def test_a_lock_of_a_dead_process_does_not_block(tmp_path):
     assert (tmp_path / LOCK).exists()
     with lock_folder(tmp_path):
         assert (tmp_path / LOCK).read_text() == str(os.getpid())
+
+
+@pytest.mark.parametrize("left", ["removed", "made anew"])
+def test_a_lock_file_that_was_taken_away_meanwhile_is_no_lock(tmp_path, monkeypatch, left):
+    "Its holder ended between the opening of the file and the lock: another process may hold a new file."
+    flock = fcntl.flock
+
+    def slow(descriptor, how):
+        flock(descriptor, how)
+        (tmp_path / LOCK).rename(tmp_path / "old")
+        if left == "made anew":
+            (tmp_path / LOCK).touch()
+
+    monkeypatch.setattr(fcntl, "flock", slow)
+    with pytest.raises(BlockingIOError, match="is being filled"), lock_folder(tmp_path):
+        pass
 
 
 KILLED = (

@@ -183,6 +183,20 @@ def test_principled_splits_keep_shares_and_leave_the_global_generators_alone(syn
     assert random.getstate() == before[0] and (np.random.get_state()[1] == before[1]).all()
 
 
+def test_a_class_of_two_is_on_both_sides_of_a_principled_split():
+    labels = np.array([0] * 8 + [1] * 2)
+    for learn, test in th.random_splits(labels, 5, "principled", np.random.default_rng(3)):
+        assert labels[learn].sum() == labels[test].sum() == 1
+
+
+def test_a_table_counts_the_rows_that_were_learned_from_and_decided_on(synthetic):
+    data, d = synthetic
+    table = th.expected_accuracy(data, d["domain"], "outdata", metrics=["level"]).set_index("dataset")
+    counts = data["dataset"].value_counts()
+    assert (table["n_learn"] == counts[table.index]).all() and (table["n_learn"] != table["n_test"]).any()
+    assert (table["n_learn"] + table["n_test"] == len(data)).all()
+
+
 def test_what_cannot_be_done_is_said():
     data = pd.DataFrame(dict(dataset=list("aabb"), label=[0, 1, 0, 1], m=[0.1, 0.2, np.nan, 0.4]))
     with pytest.raises(ValueError, match="m lack scores"):
