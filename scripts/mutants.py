@@ -29,6 +29,7 @@ from cosmic_ray.plugins import get_operator
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "data" / "mutants.csv"  # Counts of the last run of each module
+SURVIVORS = ROOT / "data" / "mutants_survivors.csv"  # What survived there
 TESTS = {  # Module -> test files that are about it, the fast ones first
     "evaluation.multiple": "agreement human",
     "evaluation.weights": "prr",
@@ -356,6 +357,17 @@ def keep(module, row):
     pd.DataFrame.from_dict(ordered, "index")[columns].rename_axis("module").to_csv(KEPT)
 
 
+def keep_survivors(module, diffs):
+    "Put the survivors of a module into data/mutants_survivors.csv, in place of those of an earlier run."
+    import pandas as pd
+
+    columns = ["module", "before", "after"]
+    rows = pd.read_csv(SURVIVORS) if SURVIVORS.exists() else pd.DataFrame(columns=columns)
+    lines = [(module, *(line[2:] for line in diff.split("\n"))) for diff in diffs]
+    found = pd.concat([rows[rows["module"] != module], pd.DataFrame(lines, columns=columns)])
+    found.to_csv(SURVIVORS, index=False)
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--most", default="12", help="mutants of each module, or 'all'")
@@ -381,6 +393,7 @@ def main(argv=None):
         rows.append(row)
         show(module, row)
         keep(module, row)
+        keep_survivors(module, survivors)
         for diff in survivors:
             print(diff + "\n", flush=True)
     show("all", {name: sum(row[name] for row in rows) for name in rows[0]})
