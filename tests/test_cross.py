@@ -187,14 +187,10 @@ def bank(tmp_path):
     def lead(part):
         return [bank_row(r.id, "greedy", 0, r.source.split(". ")[0] + ".") for r in part.itertuples()]
 
-    fill_bank(
-        tmp_path / "texts",
-        s,
-        bank_provenance("bulletin", "lead", "", "", {}, dict(greedy=1)),
-        lead,
-        progress=False,
-    )
-    return tmp_path, s
+    folder = tmp_path / "banks" / "one"
+    about = bank_provenance("bulletin", "lead", "", "", {}, dict(greedy=1))
+    fill_bank(folder / "texts", s, about, lead, progress=False)
+    return folder, s
 
 
 NAMES = ["rouge_l", "summac_zs", "mnli_doc", "bertscore_f1", "factcc"]
@@ -248,6 +244,21 @@ def test_other_weights_are_read_anew(bank, tmp_path):
     (tmp_path / "nli" / "note.txt").write_text("another revision")
     again, after = asked()
     assert again.equals(t) and len(before) == 1 and len(after) == 2 and set(before) < set(after)
+
+
+def test_a_bank_of_equal_texts_has_the_scores_of_the_one_beside_it(bank, monkeypatch):
+    folder, samples = bank
+    twin = shutil.copytree(folder, folder.with_name("two"))
+    t = ql.cached_metrics_of_bank(*bank, {}, ["rouge_l", "bleu"], progress=False)
+    monkeypatch.delattr(ql, "compute_metrics")
+    again = ql.cached_metrics_of_bank(twin, samples, {}, ["rouge_l", "bleu"], progress=False)
+    files = [{f.name: f.read_bytes() for f in (at / "quality").glob("*.parquet")} for at in (folder, twin)]
+    assert again.equals(t) and again.attrs == t.attrs and files[0] == files[1] and len(files[0]) == 1
+    next((twin / "quality").glob("*.parquet")).unlink()
+    (f,) = (folder / "quality").iterdir()
+    f.write_bytes(f.read_bytes()[:-40])
+    with pytest.raises(BadShard, match="banks/one/quality"):
+        ql.cached_metrics_of_bank(twin, samples, {}, ["rouge_l", "bleu"], progress=False)
 
 
 def test_a_damaged_file_says_how_to_rebuild_it(bank):

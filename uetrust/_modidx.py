@@ -49,6 +49,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                 'uetrust/app/notebooks.py'),
                                        'uetrust.app.notebooks._checkpoint_of': ( '15_app/notebooks.html#_checkpoint_of',
                                                                                  'uetrust/app/notebooks.py'),
+                                       'uetrust.app.notebooks._earlier_twins': ( '15_app/notebooks.html#_earlier_twins',
+                                                                                 'uetrust/app/notebooks.py'),
                                        'uetrust.app.notebooks._end_here': ('15_app/notebooks.html#_end_here', 'uetrust/app/notebooks.py'),
                                        'uetrust.app.notebooks._is_older': ('15_app/notebooks.html#_is_older', 'uetrust/app/notebooks.py'),
                                        'uetrust.app.notebooks._kernel': ('15_app/notebooks.html#_kernel', 'uetrust/app/notebooks.py'),

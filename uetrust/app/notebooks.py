@@ -245,6 +245,16 @@ def _runs(name, about, settings):  # (name of the job, values) for every run of 
     return [(template.format(**value), value) for value in values]
 
 
+def _earlier_twins(jobs):  # Job of a bank -> job of an earlier bank whose texts come from the same checkpoint
+    before, last = {}, {}
+    for job, values in jobs:
+        data, _, generator = values["bank"].partition("--")
+        maker = generator_settings(generator)
+        checkpoint = data, maker.serve or maker.read_by or generator
+        before[job], last[checkpoint] = tuple(filter(None, [last.get(checkpoint)])), job
+    return before
+
+
 def profile_jobs(
     profile_name: str,  # Section of settings.ini
 ) -> list:  # `Job`s in an order in which none precedes what it needs
@@ -259,9 +269,11 @@ def profile_jobs(
     runs = {name: _runs(name, about, settings) for name, (_, about) in known.items()}
     found = []
     for name, (notebook, about) in known.items():
+        twins = _earlier_twins(runs[name]) if about.get("in_turn") else {}
         for job, values in runs[name]:
             before = [(other, v) for n in about.get("after", []) for other, v in runs[n]]
             after = tuple(other for other, v in before if not (values and v) or v == values)
+            after += twins.get(job, ())
             found.append(Job(job, notebook, values, after, about.get("fill", False)))
     return found
 

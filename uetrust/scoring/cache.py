@@ -8,6 +8,7 @@ __all__ = ['HASHED_CODE', 'metric_models', 'greedy_texts', 'code_hash', 'weights
 
 # %% ../../nbs/09_scoring/05_cache.ipynb #07eadb84
 import hashlib
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pandas as pd
 import uetrust
 from ..core.checks import preview
 from ..core.scores import score_table
-from ..core.settings import resolve_checkpoint, split_labels
+from ..core.settings import atomic_write, resolve_checkpoint, split_labels
 from ..core.store import library_versions, load_shard, save_shard, shard_provenance, value_digest
 from ..generation.bank import read_bank
 from .judges import JudgeServer
@@ -110,11 +111,17 @@ def cached_table(
     folder,  # Folder
     about: dict,  # All that decides the numbers; texts only under the key texts
     make: Callable,  # Function that computes the table, called when it is not on file
+    beside: tuple = (),  # Further folders of such files; one found there is copied
 ) -> pd.DataFrame:  # The table with its attrs
     "Cached table: read from the file with the fingerprint of `about`, or computed and written."
     import pyarrow as pa
 
     path = Path(folder) / f"{value_digest(about)[:32]}.parquet"
+    twin = next((twin for at in beside if (twin := Path(at) / path.name).exists()), None)
+    if twin and not path.exists():
+        load_shard(twin)  # A damaged one is named
+        with atomic_write(path) as partial:
+            shutil.copyfile(twin, partial)
     if not path.exists():
         table = make()
         metadata = {key: value for key, value in about.items() if key != "texts"} | dict(found=table.attrs)
@@ -151,6 +158,7 @@ def cached_metrics(
     models: dict,  # As `compute_metrics` takes it
     metrics="all",  # Names of quality metrics, or 'all' for all that are applicable
     progress: bool = True,  # Show texts done and time left
+    beside: tuple = (),  # Further folders of scores on file
     **kw,  # Further options of `compute_metrics`
 ) -> pd.DataFrame:  # As from `compute_metrics`
     "Quality metrics of texts; those on file are read, the others computed."
@@ -166,7 +174,11 @@ def cached_metrics(
         about = same | dict(
             names=names, weights=[[weights[path] for path in model if path] for model in used]
         )
-        return cached_table(folder, about, lambda: compute_metrics(texts, models, names, progress, **kw))
+
+        def make():
+            return compute_metrics(texts, models, names, progress, **kw)
+
+        return cached_table(folder, about, make, beside)
 
     parts = [cached(names, used) for used, names in groups.items()]
     table = pd.concat([part for part in parts if len(part)] or [score_table()], ignore_index=True)
@@ -182,7 +194,6 @@ def cached_metrics_of_bank(
     progress: bool = True,  # Show texts done and time left
     **kw,  # Further options of `compute_metrics`
 ) -> pd.DataFrame:  # As from `compute_metrics`
-    "Quality metrics of the greedy texts of a bank; those on file are read, the others computed."
-    return cached_metrics(
-        Path(folder) / "quality", greedy_texts(folder, samples), models, metrics, progress, **kw
-    )
+    "Quality metrics of the greedy texts of a bank; those on file, here or in a bank beside it, are read."
+    texts, beside = greedy_texts(folder, samples), sorted(Path(folder).parent.glob("*/quality"))
+    return cached_metrics(Path(folder) / "quality", texts, models, metrics, progress, beside, **kw)
