@@ -89,7 +89,7 @@ class TieOrder(NamedTuple):
     @property
     def size(self):
         "Number of items of each block, shape [G]"
-        return np.diff(self.start, append=len(self.item))
+        return np.diff(np.concatenate((self.start, [len(self.item)])))
 
     @property
     def block(self):
@@ -112,7 +112,7 @@ def tie_order(
     if ties != "average":
         return TieOrder(item, np.arange(len(uncertainty)))
     ascending = uncertainty[item]
-    return TieOrder(item, np.flatnonzero(np.r_[True, ascending[1:] != ascending[:-1]]))
+    return TieOrder(item, np.flatnonzero(np.concatenate(([True], ascending[1:] != ascending[:-1]))))
 
 # %% ../../nbs/08_evaluation/02_weights.ipynb #d9c15550
 def block_mean(
@@ -132,8 +132,9 @@ def item_weights(
     position_weights: np.ndarray,  # Weight of each position, shape [N]
 ) -> np.ndarray:  # Weight of each item, in the items' own order, shape [N]
     "Weight of each item's risk, averaged within ties."
-    weights = np.empty(len(position_weights))
-    weights[order.item] = np.repeat(block_mean(order, position_weights), order.size)
+    weights, blocks = np.empty(len(position_weights)), block_mean(order, position_weights)
+    # Without ties a block is one position
+    weights[order.item] = blocks if len(blocks) == len(weights) else np.repeat(blocks, order.size)
     return weights
 
 # %% ../../nbs/08_evaluation/02_weights.ipynb #54dcce95
