@@ -273,9 +273,10 @@ def test_other_texts_and_metrics_would_rank_the_methods_alike_or_not():
     ]
     parts = variance_components(values, ("method", "texts", "metrics"))
     each, one = reliability(parts, dict(texts=10, metrics=2)), reliability(parts, {})
-    assert (
-        f"2 metrics their order has a reliability of {each:.2f}, with one of each {one:.2f}" in panel.sentence
+    said = (
+        f"reliability of {each:.2f} with 10 blocks of 40 texts, 2 metrics, and of {one:.2f} with one of each"
     )
+    assert said in panel.sentence
     assert list(panel.table["facet"]) == ["blocks of 40 texts", "metrics"] and each > 0.95
     assert "(400 texts)" in panel.sentence and list(panel.table["observed"]) == [10, 2]
     assert "blocks of 20" in audit(df.head(100), ["good", "fair"], "human").panels["other_orders"].sentence

@@ -254,8 +254,8 @@ def metric_agreement_sentence(
     )
 
 
-def _with_ends(row):
-    return f"{row.value:.2f} ({row.lo:.2f} to {row.hi:.2f})"
+def _with_ends(row):  # Too few texts give no interval
+    return f"{row.value:.2f} (" + ("no interval)" if np.isnan(row.lo) else f"{row.lo:.2f} to {row.hi:.2f})")
 
 
 def best_metrics_sentence(
@@ -384,8 +384,8 @@ def metric_choice_sentence(
     rho, worst = chosen["rho"], chosen.iloc[-1]
     family = chosen.groupby(metric_families(chosen["metric"]).to_numpy())["loss"].mean()
     return (
-        f"On these very {best['n']:.0f} texts the largest PRR by the truth is {truth.max():.2f} (95 % "
-        f"interval {best['lo']:.2f} to {best['hi']:.2f}; {truth.idxmax()}, the best of many). "
+        f"On these very {best['n']:.0f} texts the largest PRR by the truth is {truth.max():.2f} "
+        f"({_interval(best)}; {truth.idxmax()}, the best of many). "
         f"What a metric chooses stays {family.median():.2f} below it in the median of "
         f"{counted_noun(len(family), 'family', 'families')} of metrics, and at most "
         f"{chosen['loss'].max():.2f} ({worst['metric']}, which chooses {worst['pick']}); a method drawn at "
