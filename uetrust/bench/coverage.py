@@ -355,10 +355,8 @@ def chooser_sentence(
     better, worse = (table["lo"] > 1).sum(), (table["hi"] < 1).sum()
     found = [table[f"coverage_{way}"] for way in ("chosen", "even")]
     kept = [f"{column.min():.1%} to {column.max():.1%}" for column in found]
-    gain, studies = (
-        table["gain"],
-        " to ".join(f"{n:,}" for n in sorted({*table["studies"].agg(["min", "max"])})),
-    )
+    gain, ends = table["gain"], sorted({table["studies"].min(), table["studies"].max()})
+    studies = " to ".join(f"{n:,}" for n in ends)
     return (
         f"Labels drawn by importance are worth {gain.median():.2f} times as many drawn evenly in the median "
         f"of {len(table)} cells (bank, number of labels; {gain.min():.2f} to {gain.max():.2f}; "

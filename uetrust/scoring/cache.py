@@ -117,8 +117,8 @@ def cached_table(
     import pyarrow as pa
 
     path = Path(folder) / f"{value_digest(about)[:32]}.parquet"
-    twin = next((twin for at in beside if (twin := Path(at) / path.name).exists()), None)
-    if twin and not path.exists():
+    twins = () if path.exists() else (Path(at) / path.name for at in beside)
+    if twin := next((twin for twin in twins if twin.exists()), None):
         load_shard(twin)  # A damaged one is named
         with atomic_write(path) as partial:
             shutil.copyfile(twin, partial)
