@@ -12,13 +12,14 @@ PY := $(VENV)/bin/python
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(if $(wildcard /dev/nvidia0),1,2)
 endif
+JOBS = $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1)
+AGAIN = $(if $(findstring B,$(firstword -$(MAKEFLAGS))),--again)
 COMPILE := $(VENV)/bin/uv pip compile -q --upgrade --universal --python-version 3.11 --no-annotate --no-header --generate-hashes
 RUNS := runs/$(PROFILE)
-NBS := $(RUNS)/notebooks
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND = agg
 export PYTHONHASHSEED = 0
-# a run starts some sixty interpreters; where bytecode is not kept, each compiles torch and transformers anew
+# where bytecode is not kept, every interpreter compiles torch and transformers anew
 unexport PYTHONDONTWRITEBYTECODE
 # uv does not read pip's settings: hand it the folder of wheels that pip was told about, if any
 FIND_LINKS = $(or $(PIP_FIND_LINKS),$(shell python3 -m pip config get global.find-links 2>/dev/null))
@@ -30,9 +31,9 @@ help: ## List the targets
 	@echo '  PROFILE=demo (default) or another section of settings.ini; TORCH_BACKEND=cpu or auto chooses the torch build'
 
 # a notebook that fails stops no other; the report then marks the gap, and make fails
-reproduce: $(VENV)/.ready ## Rebuild every table, figure, ledger and the report of PROFILE
+reproduce: $(VENV)/.ready runs/.library ## Rebuild every table, figure, ledger and the report of PROFILE
 	@$(VENV)/bin/uetrust plan $(PROFILE) --check
-	+@python3 scripts/alone.py $(RUNS)/.lock $(PY) scripts/follow.py $(PROFILE) $(MAKE) --no-print-directory -k $(RUNS)/report/index.html || { $(VENV)/bin/uetrust report --profile $(PROFILE); exit 1; }
+	@python3 scripts/alone.py $(RUNS)/.lock $(PY) scripts/reproduce.py $(PROFILE) $(JOBS) $(AGAIN)
 	@echo "$(RUNS)/report/index.html is up to date"
 
 test: $(VENV)/.ready ## Run all tests, notebooks included
@@ -132,25 +133,5 @@ runs/.bench/.ready: scripts/bench_requirements.txt constraints.txt | $(VENV)/.re
 runs/.library: FORCE
 	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -type f -not -name '*.pyc') $$(find data/published data/models data/judges -type f)
 
-# What a profile runs is written in settings.ini, what a notebook needs in the notebook: rules are made from both
-RULES := $(RUNS)/rules.mk
-LIBRARY := runs/.library
-RUN := $(VENV)/bin/uetrust run
-FILL := $(VENV)/bin/uetrust fill
-EXPERIMENTS := $(wildcard nbs/experiments/*/*.ipynb)
-ifneq ($(filter $(RUNS)/%,$(MAKECMDGOALS)),)
-include $(RULES)
-endif
-$(RULES): settings.ini $(EXPERIMENTS) $(VENV)/.ready
-	@mkdir -p $(@D)
-	@$(VENV)/bin/uetrust rules $(PROFILE) > $@.partial && mv $@.partial $@
-
-# a notebook that lacked public data is tried again every time
-$(patsubst %.missing.txt,%.ipynb,$(wildcard $(NBS)/*.missing.txt)): FORCE
-
-$(RUNS)/report/index.html: $(RUNS_OF_PROFILE)
-	@$(VENV)/bin/uetrust report --profile $(PROFILE)
-
 FORCE:
 .PHONY: help reproduce test profiles alone faults mutants check setup nbs models cards docs browser screenshots slides world lab bench lock clean FORCE
-.PRECIOUS: $(NBS)/%.ipynb

@@ -28,7 +28,6 @@ from uetrust.core.settings import mirror
 PROJECT = [
     "run",
     "report",
-    "rules",
     "plan",
     "export",
     "fill",

@@ -1,4 +1,4 @@
-"""Settings that are not what they seem: `uetrust fill` and `uetrust rules` in a project of their own."""
+"""Settings that are not what they seem: `uetrust fill` and `uetrust plan` in a project of their own."""
 
 import shutil
 from pathlib import Path
@@ -260,7 +260,7 @@ def a_bank_that_no_profile_has(folder):
 @fault("error", "'q'", "no profile")
 def a_profile_that_is_not_there(folder):
     project(folder)
-    return ["rules", "q"]
+    return ["plan", "q"]
 
 
 @fault("error", "profile 'q'", cases={"report": ["report"], "open": ["report", "--open"]})
@@ -272,7 +272,7 @@ def a_report_of_no_profile(folder, words):
 @fault("error", "studies", "nothing_such")
 def a_study_that_is_not_there(folder):
     changed(folder, add("profile.p", "studies = nothing_such"))
-    return ["rules", "p"]
+    return ["plan", "p"]
 
 
 @fault("right", limit=60, cases={name: name for name in ("0", "1")})

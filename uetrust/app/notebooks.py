@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['CHECKPOINT_KEYS', 'RunFailed', 'notebook_defaults', 'typed_values', 'run_notebook', 'missing_data_note', 'Job',
-           'experiment_notebooks', 'profile_jobs', 'hub_checkpoints', 'make_rules', 'due_jobs']
+           'experiment_notebooks', 'profile_jobs', 'hub_checkpoints', 'due_jobs']
 
 # %% ../../nbs/15_app/01_notebooks.ipynb #c95c2cc5
 import ast
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ..core.checks import Stopped
 from ..core.progress import progress_options
@@ -152,9 +153,10 @@ def run_notebook(
     failed.unlink(missing_ok=True)
     missing_data_note(target).unlink(missing_ok=True)
     shown = progress_options() | dict(desc=target.stem)
-    how = dict(kernel_name="python3", cwd=str(nb.parent), kernel_manager_class=_kernel())
+    how = dict(kernel_name="python3", cwd=str(nb.parent), progress_bar=shown)
     try:
-        pm.execute_notebook(str(nb), str(partial), values, progress_bar=shown, **how)
+        with TemporaryDirectory(prefix="uetrust-") as folder:
+            pm.execute_notebook(str(nb), str(partial), values, kernel_manager_class=_kernel(folder), **how)
     except pm.PapermillExecutionError as e:
         if e.ename == "DataNotAtHand":
             _end_here(partial, e.evalue, missing_data_note(target))
@@ -205,10 +207,11 @@ def _end_here(nb, why, note):  # The cell that asked for data says what is missi
     note.write_text(why + "\n", encoding="utf-8")
 
 
-def _kernel():  # Kernel without ipykernel's clear-text warning
+def _kernel(folder):  # Manager of a kernel that listens in a folder: a free port may be taken before it is used
     from jupyter_client.manager import AsyncKernelManager
 
-    return type("Kernel", (AsyncKernelManager,), dict(transport_encryption="auto"))
+    sockets = {} if os.name == "nt" else dict(transport="ipc", ip=f"{folder}/kernel")
+    return type("Kernel", (AsyncKernelManager,), sockets)
 
 # %% ../../nbs/15_app/01_notebooks.ipynb #cf36e9ae
 @dataclass(frozen=True)
@@ -296,30 +299,6 @@ def hub_checkpoints(
     named += [_checkpoint_of(word) for key in CHECKPOINT_KEYS for word in texts.get(key, "").split()]
     known = dict.fromkeys(name for name in named if name.count("/") < 2 and name not in ("", "shipped"))
     return [name for name in known if not Path(resolve_checkpoint(name)).is_dir()]
-
-
-def make_rules(
-    profile_name: str,  # Section of settings.ini
-) -> str:  # To be included by the Makefile, which defines RUN, FILL and LIBRARY
-    "The rules of make for a profile: one per job, and RUNS_OF_PROFILE with all targets."
-    folder = (out_dir(profile_name) / "notebooks").relative_to(root()).as_posix()
-
-    def target(name):
-        return f"{folder}/{name}.ipynb"
-
-    def rule(job):
-        given = "".join(f" {name}={value}" for name, value in job.values.items())
-        lines = [f"{target(job.name)}: {' '.join([job.notebook, *map(target, job.after)])} $(LIBRARY)"]
-        lines += [f'\t@echo "running {job.name}"']
-        if job.fill:
-            lines += [f"\t@$(FILL) {job.values['bank']} --profile {profile_name}"]
-        lines += [f"\t@$(RUN) {job.notebook} $@ profile={profile_name}{given}"]
-        return "\n".join(lines)
-
-    listed = profile_jobs(profile_name)
-    every = [f"RUNS_OF_PROFILE := {' '.join(target(job.name) for job in listed)}"]
-    offline = [] if hub_checkpoints(profile_name) else ["export HF_HUB_OFFLINE ?= 1"]
-    return "\n\n".join([*offline, *every, *map(rule, listed)]) + "\n"
 
 # %% ../../nbs/15_app/01_notebooks.ipynb #ff8eb4c7
 def _is_older(target, needs):

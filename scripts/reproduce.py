@@ -1,0 +1,25 @@
+"""reproduce.py PROFILE JOBS [--again]: run the pages of a profile that are due, then its report.
+
+Several pages run at the same time, each in a process of its own. The report is written where a page failed too,
+and marks the gap.
+"""
+
+import sys
+
+from uetrust.app.reproduce import report_profile, run_profile
+
+
+def main(profile, jobs, *again):
+    failed = run_profile(profile, int(jobs), bool(again))
+    code = report_profile(profile)
+    if failed:
+        print(f"{len(failed)} pages are not there: {' '.join(failed)}", file=sys.stderr)
+    return 1 if failed else code
+
+
+if __name__ == "__main__":  # The processes that it starts import this file
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on", file=sys.stderr)
+        sys.exit(130)
