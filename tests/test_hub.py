@@ -12,22 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from uetrust.app.notebooks import hub_checkpoints, make_rules
+from uetrust.app.notebooks import hub_checkpoints
 from uetrust.data.download import hub_dataset, hub_problem
 from uetrust.models.load import load_model
 from uetrust.scoring.costs import checkpoint_shape
 from uetrust.studies.plan import is_at_hand
 
-OFFLINE = "export HF_HUB_OFFLINE ?= 1"
 
-
-def test_make_is_offline_only_where_a_profile_needs_no_hub():
-    assert hub_checkpoints("demo") == [] and OFFLINE in make_rules("demo").splitlines()
+def test_a_profile_names_the_checkpoints_that_it_takes_from_the_hub():
+    assert hub_checkpoints("demo") == []
     named = hub_checkpoints("paper")
     for checkpoint in ("facebook/bart-large-cnn", "meta-llama/Llama-2-7b-chat-hf", "roberta-large-mnli"):
         assert named.count(checkpoint) == 1
     assert "gpt-3.5-turbo" not in named, "a model behind a server is no checkpoint"
-    assert OFFLINE not in make_rules("paper")
     assert hub_checkpoints("people-read")[0] == "meta-llama/Llama-2-7b-chat-hf"
     assert not any("bart-large" in name for name in hub_checkpoints("aeslc-tiny"))
 

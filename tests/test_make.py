@@ -55,10 +55,12 @@ def test_a_broken_notebook_stops_no_other(project):
     page, out = project / "nbs/experiments/people/01_human.ipynb", project / "runs" / "two"
     good = page.read_text()
     nb = nbformat.reads(good, 4)
-    nb.cells.append(nbformat.v4.new_code_cell("1/0"))
+    nb.cells.append(nbformat.v4.new_code_cell("import os\nprint(os.environ['HF_HUB_OFFLINE'])\n1/0"))
     page.write_text(nbformat.writes(nb))
     got = make(project)
     assert got.returncode != 0 and "FAILED human.ipynb: ZeroDivisionError" in got.stderr + got.stdout
+    failed = nbformat.read(out / "notebooks" / "human.failed.ipynb", 4)
+    assert failed.cells[-1].outputs[0].text == "1\n", "no page of this profile asks the hub"
     other = out / "notebooks" / "wrong_documents.ipynb"
     assert (
         other.exists()
@@ -106,6 +108,49 @@ def test_a_second_run_waits_for_the_first(project):
     first.kill()  # As a run that is killed: the lock goes with it
     assert "is up to date" in second.stdout.read() and second.wait() == 0
     assert (project / "runs" / "two" / "report" / "index.html").exists()
+
+
+def processes(variable):
+    "Command lines of the living processes that have an environment variable."
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if variable in (folder / "environ").read_bytes().split(b"\0"):
+                found.append((folder / "cmdline").read_bytes())
+        except OSError:  # It ended, or is another user's
+            continue
+    return [command for command in found if command]
+
+
+def test_a_killed_run_leaves_no_process_behind(project):
+    page = project / "nbs/experiments/people/01_human.ipynb"
+    nb = nbformat.read(page, 4)
+    nb.cells.append(nbformat.v4.new_code_cell("import time\ntime.sleep(600)"))
+    nbformat.write(nb, page)
+    mark = f"UETRUST_TEST_RUN={project}"
+    env = quiet() | dict([mark.split("=", 1)])
+    command = [sys.executable, "scripts/reproduce.py", "two", "2"]
+    run = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, text=True, env=env)
+    while not (project / "runs/two/pages/human.json").exists():
+        time.sleep(0.2)
+    assert len(processes(mark.encode())) > 3
+    run.kill()
+    run.wait()
+    deadline = time.monotonic() + 20
+    while (left := processes(mark.encode())) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not left
+
+
+def test_a_page_of_a_run_equals_one_run_by_itself(project):
+    assert make(project).returncode == 0
+    for page in ("people/01_human", "ice/02_wrong_documents"):
+        words = [f"nbs/experiments/{page}.ipynb", "alone.ipynb", "profile=two", "out=alone"]
+        subprocess.run([".venv/bin/uetrust", "run", *words], cwd=project, check=True, env=quiet())
+    tables = [path.relative_to(project / "alone") for path in (project / "alone").rglob("*.csv")]
+    assert len(tables) > 3
+    for path in tables:
+        assert (project / "alone" / path).read_bytes() == (project / "runs" / "two" / path).read_bytes(), path
 
 
 def test_chapters_do_without_the_truth(project):

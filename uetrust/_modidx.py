@@ -41,6 +41,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                     'uetrust/app/forked.py'),
                                     'uetrust.app.forked.ForkedProcess.wait': ( '15_app/forked.html#forkedprocess.wait',
                                                                                'uetrust/app/forked.py'),
+                                    'uetrust.app.forked._as_in_a_notebook': ( '15_app/forked.html#_as_in_a_notebook',
+                                                                              'uetrust/app/forked.py'),
                                     'uetrust.app.forked._serve_kernel': ('15_app/forked.html#_serve_kernel', 'uetrust/app/forked.py')},
             'uetrust.app.ledgers': { 'uetrust.app.ledgers._chosen_claims': ('15_app/ledgers.html#_chosen_claims', 'uetrust/app/ledgers.py'),
                                      'uetrust.app.ledgers._exhibit_lines': ('15_app/ledgers.html#_exhibit_lines', 'uetrust/app/ledgers.py'),

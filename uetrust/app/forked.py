@@ -42,7 +42,12 @@ class ForkedProcess:
     def kill(self):
         self.send_signal(signal.SIGKILL)
 
-# %% ../../nbs/15_app/11_forked.ipynb #d96fe5d9
+# %% ../../nbs/15_app/11_forked.ipynb #95276409
+def _as_in_a_notebook():  # pandas, imported elsewhere, cuts tables to the width of a terminal
+    if "pandas" in sys.modules:
+        sys.modules["pandas"].set_option("display.max_columns", 20)
+
+
 def _serve_kernel(command, env, folder):  # What `python -m ipykernel_launcher -f FILE` does, in a copy
     from ipykernel.kernelapp import IPKernelApp
 
@@ -56,6 +61,7 @@ def _serve_kernel(command, env, folder):  # What `python -m ipykernel_launcher -
     os.environ.clear()
     os.environ.update(env)
     os.chdir(folder)
+    _as_in_a_notebook()
     IPKernelApp.launch_instance(argv=[*command[command.index("-f") :], f"--IPKernelApp.parent_handle={parent}"])
 
 

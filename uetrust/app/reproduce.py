@@ -113,7 +113,7 @@ def run_command(
         except BrokenProcessPool:
             return 1, f"the process of `uetrust {' '.join(words)}` was ended, as when memory is out"
 
-# %% ../../nbs/15_app/12_reproduce.ipynb #f46b4885
+# %% ../../nbs/15_app/12_reproduce.ipynb #978a40e2
 def _read_seconds(path):
     if not path.exists():
         return {}
@@ -143,7 +143,7 @@ class _Pages:
         self.start, self.seconds, self.lock = monotonic(), {}, Lock()
 
     def __call__(self, job):  # False when it failed
-        print(f"running {job.name}", flush=True)
+        print(f"running {job.name}\n", end="", flush=True)
         start, lines = monotonic(), []
         for words in _commands(job, self.profile_name):
             code, said = run_command(words, self.context)
