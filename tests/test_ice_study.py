@@ -325,6 +325,7 @@ def test_a_part_that_is_refused_whole_does_not_stop_the_others(pool, tmp_path, k
         len(log["seen"]) == 30
         and got["why"].str.contains("too long").sum() == 12
         and got["reply"].notna().sum() == 18
+        and not got["why"].str.contains("127.0.0.1").any()  # Else a table differs where a port does
     )
     with te.server([(413, {}, "too long")] * 99) as (url, _), pytest.raises(EndpointError, match="too long"):
         request_completions(te.endpoint(url, chat=False), some, tmp_path / "none", progress=False)

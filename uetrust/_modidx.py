@@ -4272,6 +4272,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                           'uetrust/papers/summeval.py'),
                                          'uetrust.papers.summeval.score_columns': ( '10_papers/summeval.html#score_columns',
                                                                                     'uetrust/papers/summeval.py'),
+                                         'uetrust.papers.summeval.scores_with_each_reference': ( '10_papers/summeval.html#scores_with_each_reference',
+                                                                                                 'uetrust/papers/summeval.py'),
                                          'uetrust.papers.summeval.scores_with_eleven': ( '10_papers/summeval.html#scores_with_eleven',
                                                                                          'uetrust/papers/summeval.py'),
                                          'uetrust.papers.summeval.spearman_by_metric': ( '10_papers/summeval.html#spearman_by_metric',

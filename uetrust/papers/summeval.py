@@ -4,12 +4,12 @@
 
 # %% auto #0
 __all__ = ['AGAINST_SOURCE', 'HUMAN_LEVELS', 'INTERVAL_COLUMNS', 'PRINTED_ORDER', 'LEVEL_WORDS', 'carried_model',
-           'rated_summaries', 'texts_to_grade', 'graded_summaries', 'score_columns', 'without_reference',
-           'correlations_with_people', 'intervals_with_people', 'scores_with_eleven', 'gains_by_references',
-           'references_sentence', 'printed_beside_own', 'copying_sentence', 'coordinate_similarities',
-           'coordinates_sentence', 'uncertainties_and_metrics', 'by_quality', 'choice_sentence', 'best_by_quality',
-           'summaries_phrase', 'no_package_sentence', 'spearman_by_metric', 'highest_sentence', 'encoder_sentence',
-           'not_graded_sentence']
+           'rated_summaries', 'texts_to_grade', 'scores_with_each_reference', 'graded_summaries', 'score_columns',
+           'without_reference', 'correlations_with_people', 'intervals_with_people', 'scores_with_eleven',
+           'gains_by_references', 'references_sentence', 'printed_beside_own', 'copying_sentence',
+           'coordinate_similarities', 'coordinates_sentence', 'uncertainties_and_metrics', 'by_quality',
+           'choice_sentence', 'best_by_quality', 'summaries_phrase', 'no_package_sentence', 'spearman_by_metric',
+           'highest_sentence', 'encoder_sentence', 'not_graded_sentence']
 
 # %% ../../nbs/10_papers/09_summeval.ipynb #d533c51f
 from functools import partial
@@ -65,17 +65,34 @@ AGAINST_SOURCE = [
 ]  # Overlap with the source measures copying
 
 
+def scores_with_each_reference(
+    texts: pd.DataFrame,  # From `texts_to_grade`
+    ratings: pd.DataFrame,  # The same summaries, with eleven references each
+    models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
+) -> pd.DataFrame:  # sample, name, value, and reference (0 to 10)
+    "Metrics from embeddings against every single reference: a text is encoded once, however often it is compared."
+    names = [name for name in load_scores().of("nlg") if "embedding_reference" in required_inputs(name)]
+    pairs = texts.assign(reference=ratings["references"].to_list()).explode("reference", ignore_index=True)
+    number = pairs.groupby("id").cumcount()
+    graded = compute_metrics(pairs.assign(id=range(len(pairs))), models, names, progress=False)
+    row = graded["sample"].astype(int)
+    return graded.assign(sample=pairs["id"][row].to_numpy(), reference=number[row].to_numpy())
+
+
 def graded_summaries(
     texts: pd.DataFrame,  # From `texts_to_grade`
-    models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
+    embedded: pd.DataFrame,  # From `scores_with_each_reference`
 ) -> pd.DataFrame:  # As from `compute_metrics`; overlap with the source is called 'NAME | source'
     "All metrics but TER against the first reference, and overlap metrics against the source."
     names = [
         name for name in load_scores().of("nlg") if name != "ter"
     ]  # TER searches shifts: minutes for long texts
-    graded = compute_metrics(texts, models, names, progress=False)
+    others = [name for name in names if name not in set(embedded["name"])]
+    graded = compute_metrics(texts, {}, others, progress=False)
+    first = embedded[embedded["reference"] == 0].drop(columns="reference")
     copied = compute_metrics(texts.assign(reference=texts["source"]), {}, AGAINST_SOURCE, progress=False)
-    scores = pd.concat([graded, copied.assign(name=copied["name"] + " | source")])
+    ordered = pd.concat([graded, first]).sort_values("name", key=lambda column: column.map(names.index), kind="stable")
+    scores = pd.concat([ordered, copied.assign(name=copied["name"] + " | source")])
     scores.attrs = graded.attrs
     return scores
 
@@ -153,12 +170,14 @@ INTERVAL_COLUMNS = ["label", "group", "value", "lo", "hi", "undefined", "strong"
 def scores_with_eleven(
     texts: pd.DataFrame,  # From `texts_to_grade`
     ratings: pd.DataFrame,  # The same summaries, with eleven references each
-    models: dict,  # As in `graded_summaries`
+    embedded: pd.DataFrame,  # From `scores_with_each_reference`
     metrics,  # Names of metrics that read a reference
 ) -> pd.DataFrame:  # Summaries x metrics
-    "Metrics with eleven references in place of one."
+    "Metrics with eleven references in place of one: the best of eleven for those from embeddings."
     many = texts.drop(columns="reference").assign(references=ratings["references"].to_list())
-    graded = compute_metrics(many, models, list(metrics), progress=False)
+    best = embedded.groupby(["sample", "name"], as_index=False)["value"].max()
+    others = [name for name in metrics if name not in set(best["name"])]
+    graded = pd.concat([compute_metrics(many, {}, others, progress=False), best])
     return graded.pivot(index="sample", columns="name", values="value").loc[texts["id"]]
 
 

@@ -433,7 +433,9 @@ def request_completions(
             found = endpoint_replies(endpoint, unique, stored_replies, refused, bar.update)
         else:
             found = {sent.key: stored_replies.get(sent.key) for sent in unique}
-    rows = [_completion_row(found.get(sent.key), refused.get(sent.key, "not asked")) for sent in requests]
+    place = f" at {endpoint.url}"  # Not kept: a server that is started here has another port each time
+    reasons = {key: why.replace(place, "") for key, why in refused.items()}
+    rows = [_completion_row(found.get(sent.key), reasons.get(sent.key, "not asked")) for sent in requests]
     return pd.DataFrame(rows, columns=["reply", "why", "tokens"])
 
 
