@@ -32,7 +32,6 @@ help: ## List the targets
 
 # a notebook that fails stops no other; the report then marks the gap, and make fails
 reproduce: $(VENV)/.ready runs/.library ## Rebuild every table, figure, ledger and the report of PROFILE
-	@$(VENV)/bin/uetrust plan $(PROFILE) --check
 	@python3 scripts/alone.py $(RUNS)/.lock $(PY) scripts/reproduce.py $(PROFILE) $(JOBS) $(AGAIN)
 	@echo "$(RUNS)/report/index.html is up to date"
 

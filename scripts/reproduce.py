@@ -1,15 +1,19 @@
 """reproduce.py PROFILE JOBS [--again]: run the pages of a profile that are due, then its report.
 
-Several pages run at the same time, each in a process of its own. The report is written where a page failed too,
-and marks the gap.
+Nothing is run where something needed is not to be had. Several pages run at the same time, each in a
+process of its own. The report is written where a page failed too, and marks the gap.
 """
 
 import sys
 
-from uetrust.app.reproduce import report_profile, run_profile
+from uetrust.app.cli import main as run_command
+from uetrust.app.reproduce import report_profile, run_profile, warm_context
 
 
 def main(profile, jobs, *again):
+    warm_context()
+    if code := run_command(["plan", profile, "--check"]):
+        return code
     failed = run_profile(profile, int(jobs), bool(again))
     code = report_profile(profile)
     if failed:

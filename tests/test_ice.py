@@ -123,7 +123,9 @@ def test_a_chapter_shows_what_its_file_says_and_escapes_it(tmp_path):
         tmp_path / "tables" / "t.csv",
     )
     save_page("wrong_documents", tmp_path, "A <i>title</i>", ["First & last."], tables={"t": "one table"})
-    page = chapter_page(Site(tmp_path, tmp_path / "report"), "wrong_documents", "smoke")
+    site = Site(tmp_path, tmp_path / "report")
+    page = chapter_page(site, "wrong_documents", "smoke")
+    site.finish()
     assert page["tables"][0]["rows"] == [
         [("<b>x</b>", True), ("0.1235", False), ("1,536", False), ("yes", True)]
     ]

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from jupyter_client.provisioning import LocalProvisioner
 
-# %% ../../nbs/15_app/11_forked.ipynb #8bf87b84
+# %% ../../nbs/15_app/11_forked.ipynb #77c0c05c
 class ForkedProcess:
-    "Copy of this process that calls a function and ends; it has those methods of `subprocess.Popen` that Jupyter uses."
+    "Copy of this process that calls a function, with the methods of `subprocess.Popen` that Jupyter uses."
 
     stdin = stdout = stderr = None
 
@@ -62,7 +62,9 @@ def _serve_kernel(command, env, folder):  # What `python -m ipykernel_launcher -
     os.environ.update(env)
     os.chdir(folder)
     _as_in_a_notebook()
-    IPKernelApp.launch_instance(argv=[*command[command.index("-f") :], f"--IPKernelApp.parent_handle={parent}"])
+    IPKernelApp.launch_instance(
+        argv=[*command[command.index("-f") :], f"--IPKernelApp.parent_handle={parent}"]
+    )
 
 
 class ForkedKernel(LocalProvisioner):

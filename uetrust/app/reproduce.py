@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['FORKS', 'SLOW', 'run_in_order', 'warm_context', 'run_command', 'run_profile', 'report_profile']
 
-# %% ../../nbs/15_app/12_reproduce.ipynb #6c24ce0a
+# %% ../../nbs/15_app/12_reproduce.ipynb #7dd248ae
 import csv
 import io
 import multiprocessing
@@ -16,6 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolE
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stdout
 from graphlib import TopologicalSorter
+from multiprocessing import forkserver
 from pathlib import Path
 from statistics import median
 from threading import Lock, Thread
@@ -61,7 +62,7 @@ def run_in_order(
                     fine.add(name)
                     order.done(name)
 
-# %% ../../nbs/15_app/12_reproduce.ipynb #79e66d24
+# %% ../../nbs/15_app/12_reproduce.ipynb #6a49469a
 FORKS = sys.platform == "linux"
 SLOW = (  # What pages import and uetrust imports only when it is needed
     "papermill nbclient ipykernel.kernelapp ipykernel.ipkernel IPython.core.completer anywidget "
@@ -73,12 +74,13 @@ SLOW = (  # What pages import and uetrust imports only when it is needed
 
 
 def warm_context():  # Multiprocessing context
-    "Makes processes that have imported the slow packages and every module of uetrust."
+    "Makes processes that have imported the slow packages and every module of uetrust; they begin to at once."
     if not FORKS:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     modules = pkgutil.walk_packages(uetrust.__path__, "uetrust.")
     context.set_forkserver_preload([*SLOW.split(), *(module.name for module in modules)])
+    forkserver.ensure_running()
     return context
 
 

@@ -70,7 +70,7 @@ def scores_with_each_reference(
     ratings: pd.DataFrame,  # The same summaries, with eleven references each
     models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
 ) -> pd.DataFrame:  # sample, name, value, and reference (0 to 10)
-    "Metrics from embeddings against every single reference: a text is encoded once, however often it is compared."
+    "Metrics from embeddings against every reference; a text is encoded once, however often it is compared."
     names = [name for name in load_scores().of("nlg") if "embedding_reference" in required_inputs(name)]
     pairs = texts.assign(reference=ratings["references"].to_list()).explode("reference", ignore_index=True)
     number = pairs.groupby("id").cumcount()
@@ -91,7 +91,9 @@ def graded_summaries(
     graded = compute_metrics(texts, {}, others, progress=False)
     first = embedded[embedded["reference"] == 0].drop(columns="reference")
     copied = compute_metrics(texts.assign(reference=texts["source"]), {}, AGAINST_SOURCE, progress=False)
-    ordered = pd.concat([graded, first]).sort_values("name", key=lambda column: column.map(names.index), kind="stable")
+    ordered = pd.concat([graded, first]).sort_values(
+        "name", key=lambda column: column.map(names.index), kind="stable"
+    )
     scores = pd.concat([ordered, copied.assign(name=copied["name"] + " | source")])
     scores.attrs = graded.attrs
     return scores

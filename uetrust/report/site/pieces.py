@@ -10,6 +10,7 @@ __all__ = ['HEAT_ROWS', 'HEAT_COLUMNS', 'LARGE_MATRIX', 'SVG_BYTES', 'PIXELS', '
 # %% ../../../nbs/12_report/14_site/03_pieces.ipynb #5d7c61c8
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,12 @@ SVG_BYTES = 300_000  # Drawings up to this size are shown as they are
 PIXELS = 96 / 90  # Of the page for one of the PNG, which has 90 to the inch
 
 
+def _pack(png, target):
+    from PIL import Image
+
+    Image.open(png).convert("RGB").save(target, "webp", lossless=True)
+
+
 class Site:
     "Folder of a report while its pages are written: what they show is copied into it"
 
@@ -124,6 +131,12 @@ class Site:
         docs: str = "",  # Relative address of the documentation, when the report lies inside it
     ):
         self.out, self.folder, self.docs = Path(out), Path(folder), docs
+        self._workers, self._drawings = ThreadPoolExecutor(), []
+
+    def finish(self):
+        "Wait until all drawings are written: they are packed beside everything else."
+        for drawing in self._drawings:
+            drawing.result()
 
     def clear(self):
         "Remove pages and files of an earlier report, except the first page, which is written last."
@@ -155,14 +168,12 @@ class Site:
         return f"{self.docs}/{notebook.removeprefix('nbs/').removesuffix('.ipynb')}.html"
 
     def _drawing(self, stem):  # SVG where it is small, else lossless WebP, which takes half the space of PNG
-        from PIL import Image
-
         svg, png = self.out / f"{stem}.svg", self.out / f"{stem}.png"
         if svg.exists() and svg.stat().st_size <= SVG_BYTES:
             return self.file(f"{stem}.svg")
         target = self.folder / "files" / f"{stem}.webp"
         target.parent.mkdir(parents=True, exist_ok=True)
-        Image.open(png).convert("RGB").save(target, "webp", lossless=True)
+        self._drawings.append(self._workers.submit(_pack, png, target))
         return f"files/{stem}.webp"
 
     def figure(

@@ -111,6 +111,7 @@ def first_finding(
         save_figure(stored.figure, Path(folder) / "stored" / "people")
         inside = Site(folder, site.folder, site.docs)
         figure = inside.figure("stored/people", "Regret by language pair, stored numbers", stored.sentence)
+        inside.finish()
     return found | dict(title=title, sentence=stored.sentence, figure=figure, why=own["why"] if own else "")
 
 # %% ../../../nbs/12_report/14_site/04_write.ipynb #c8857a03
@@ -434,5 +435,6 @@ def write_report(
     write_playground(site.folder, "index.html")
     summary = content["summary"] | dict(missing=content["missing"])
     _write(site.folder / "summary.json", json.dumps(summary, indent=1) + "\n")
+    site.finish()
     render("index.html", "index.html", {})
     return content["missing"]
