@@ -153,7 +153,8 @@ def run_notebook(
     failed.unlink(missing_ok=True)
     missing_data_note(target).unlink(missing_ok=True)
     shown = progress_options() | dict(desc=target.stem)
-    how = dict(kernel_name="python3", cwd=str(nb.parent), progress_bar=shown)
+    quiet = ["--log-level=CRITICAL"]  # What a cell raises is in the notebook
+    how = dict(kernel_name="python3", cwd=str(nb.parent), progress_bar=shown, extra_arguments=quiet)
     try:
         with TemporaryDirectory(prefix="uetrust-") as folder:
             pm.execute_notebook(str(nb), str(partial), values, kernel_manager_class=_kernel(folder), **how)
