@@ -22,7 +22,8 @@ TORCH = (
     "scoring.judges",
     "papers.ice.requests",
 )  # Where torch lives
-HEAVY = f"tuple('uetrust.' + wing for wing in {TORCH})"
+JUPYTER = ("app.forked",)  # Where Jupyter lives
+HEAVY = f"tuple('uetrust.' + wing for wing in {TORCH + JUPYTER})"
 NAMES = "[m.name for m in pkgutil.walk_packages(uetrust.__path__, 'uetrust.')]"
 LIGHT = f"[name for name in {NAMES} if not name.startswith({HEAVY})]"
 EVERYTHING = f"import importlib, pkgutil, uetrust; [importlib.import_module(m) for m in {LIGHT}]"

@@ -100,7 +100,6 @@ REFUSED = {
     f"run {LESSON} page.ipynb": "nbformat: pip install 'uetrust[nb]'",
     "slides": "run it inside a checkout",
     "report --profile smoke": "run it inside a checkout",
-    "rules smoke": "run it inside a checkout",
 }
 
 

@@ -109,9 +109,9 @@ def prr_values(
     quality: np.ndarray,  # Texts x qualities, larger is better
     uncertainty: np.ndarray,  # Texts x methods
 ) -> np.ndarray:  # Methods x qualities; NaN where a quality is the same for all
-    "PRR alone, without errors."
+    "PRR alone, without errors; to 12 decimals, so that equal orders are tied whatever sums them up."
     try:
-        return PRRCells(quality, uncertainty).value
+        return PRRCells(quality, uncertainty).value.round(12)
     except Undefined:
         return np.full((uncertainty.shape[1], quality.shape[1]), np.nan)
 

@@ -63,6 +63,13 @@ def _study_regrets(x, u, place, group, k):  # Of study k, without the texts of e
     return np.stack([*without, _worth(x, u, ~seen, weights)])
 
 
+def _ranks(scores):  # Of each method: PRR needs no more, and small integers sort three times as fast
+    if len(scores) > 2**15 or scores.isna().any(axis=None):
+        return scores.to_numpy(float)
+    ranks = [np.unique(column, return_inverse=True)[1] for column in scores.to_numpy(float).T]
+    return np.stack(ranks, axis=1).astype(np.int16)
+
+
 def choice_regret(
     quality: pd.DataFrame,  # Texts x metrics, larger is better
     uncertainty: pd.DataFrame,  # The same texts x methods to choose from
@@ -76,7 +83,7 @@ def choice_regret(
             f"studies of {n} texts: {len(truth)} texts hold two studies of 3 to {len(truth) // 2}"
         )
     judges = quality.assign(truth=truth)
-    x, u = judges.to_numpy(float), uncertainty.to_numpy(float)
+    x, u = judges.to_numpy(float), _ranks(uncertainty)
     place, studies = _dealt(len(x), n, seed), len(x) // n
     group = np.arange(studies) % min(studies, JACKKNIFE_GROUPS)
     with catch_warnings():  # A judge that no study defines
