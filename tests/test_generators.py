@@ -111,6 +111,7 @@ def test_settings_are_values_that_nobody_changes(written):
         ("model = m;likelihood = BERT", r"likelihood is one of \['BART', .*, got 'BERT'"),
         ("model = m;extra = [1]", r"extra is a JSON object of .*; got '\[1\]'"),
         ("model = m;extra = {", "extra is a JSON object of .*; got '{'"),
+        ("model = m;verbal_scale = 5", "two numbers, the lowest and the highest, got '5'"),
         ("model = m;verbal_scale = 1 3 5", "two numbers, the lowest and the highest, got '1 3 5'"),
         ("model = m;preset = he2025", r"\[generator.mine\]: there is no decoding preset 'he2025'"),
         ("model = m;samples = -1", "samples = -1: expected int, and .* greater than or equal to 0"),
@@ -127,7 +128,7 @@ def test_what_goes_together_is_taken(mine):
     )
     assert served.black_box and served.read_by == "r" and served.passes == ("hidden",)
     assert mine("endpoint = http://127.0.0.1/v1", "model = m").read_by == "", "nobody reads for a server"
-    assert mine("model = m", "likelihood = BART").likelihood == "BART"
+    assert mine("model = m", "likelihood = BART", "verbal_scale = 1 5").verbal_scale == ("1", "5")
     assert mine("model = m", 'extra = {"temperature": null}').request_fields == {"temperature": None}
     preset = mine("model = m", "preset = he2024", "seed = 7").decoding
     assert (preset.max_new_tokens, preset.temperature, preset.seed) == (100, None, 7)
