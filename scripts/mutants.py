@@ -52,12 +52,12 @@ TESTS = {  # Module -> test files that are about it, the fast ones first
     "scoring.providers": "providers grade nlg_qa",
     "scoring.metrics": "grade",
     "scoring.cache": "cache judge_server",
-    "scoring.drift": "canaries",
+    "scoring.drift": "drift",
     "scoring.generators": "generators fill",
     "scoring.pipeline": "fill",
     "scoring.files": "files",
-    "report.audit": "audit",
-    "report.audit_planning": "audit",
+    "report.audit": "audit_edges audit",
+    "report.audit_planning": "audit_edges audit",
 }
 COMPARISONS = "Eq_NotEq NotEq_Eq Lt_LtE LtE_Lt Gt_GtE GtE_Gt Lt_Gt Gt_Lt LtE_GtE GtE_LtE Is_IsNot IsNot_Is"
 ARITHMETIC = "Add_Sub Sub_Add Mul_Div Div_Mul Pow_Mul FloorDiv_Div Mod_FloorDiv BitAnd_BitOr"

@@ -1,5 +1,5 @@
-"""AUC and expected accuracy: delete-one
-values equal counting again, and the paper's point holds on made-up generators."""
+"""AUC and expected accuracy: delete-one values equal counting again, and the paper's point holds on made-up
+generators."""
 
 import numpy as np
 import pandas as pd

@@ -477,7 +477,7 @@ def test_labels_that_are_none_are_listed_without_those_that_are():
         th.expected_accuracy(TWO, dict(a=1, c=1))
     with pytest.raises(
         ValueError,
-        match="leaves a with 0 rows to learn on and 10 to decide on; it needs data sets of more than one domain",
+        match="leaves a with 0 rows to learn on and 10 to decide on; .* data sets of more than one domain",
     ):
         th.expected_accuracy(TWO, dict(a=1, b=1), "outdomain")
     with pytest.raises(ValueError, match="xdomain leaves a with 0 rows .*of other names, or more rows"):
