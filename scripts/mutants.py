@@ -48,7 +48,7 @@ TESTS = {  # Module -> test files that are about it, the fast ones first
     "generation.endpoint": "endpoint",
     "nlg.judge": "nlg_judge",
     "scoring.methods": "defaults scoring fill",
-    "scoring.judges": "defaults judging judge_server",
+    "scoring.judges": "defaults judge_requests judging judge_server",
     "scoring.providers": "providers grade nlg_qa",
     "scoring.metrics": "defaults grade",
     "scoring.cache": "defaults cache judge_server",
