@@ -54,7 +54,7 @@ TESTS = {  # Module -> test files that are about it, the fast ones first
     "scoring.cache": "defaults cache judge_server",
     "scoring.drift": "defaults drift",
     "scoring.generators": "generators fill",
-    "scoring.pipeline": "defaults fill",
+    "scoring.pipeline": "defaults pipeline fill",
     "scoring.files": "files",
     "report.audit": "defaults audit_edges audit",
     "report.audit_planning": "audit_edges audit",
