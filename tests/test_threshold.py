@@ -364,10 +364,13 @@ def test_hindsight_takes_the_best_of_all_upward_thresholds():
     assert th.hindsight_accuracy(np.ones((4, 1)), np.array([0, 1, 1, 1])).tolist() == [0.75]
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_logistic_regression_that_does_not_settle_says_so():
-    z = np.array([[-1.0], [1.0]])
-    with pytest.raises(ValueError, match="did not settle in 1 steps on 2 texts; the scores may hold values"):
-        th._logistic_coefficients(z, np.array([[0.0], [1.0]]), np.ones((2, 1)), 1)
+    x = np.array([[1e308], [-1e308], [0.0]])
+    with pytest.raises(
+        ValueError, match="did not settle in 100 steps on 3 texts; the scores may hold values"
+    ):
+        th.learn_thresholds(x, np.array([0, 1, 1]))
 
 
 # Rates and protocols worked by hand
