@@ -366,7 +366,7 @@ def test_hindsight_takes_the_best_of_all_upward_thresholds():
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_logistic_regression_that_does_not_settle_says_so():
-    x = np.array([[1e308], [-1e308], [0.0]])
+    x = np.array([[np.inf], [1.0], [0.0]])
     with pytest.raises(
         ValueError, match="did not settle in 100 steps on 3 texts; the scores may hold values"
     ):
