@@ -210,9 +210,20 @@ def function_lines(code, line):
     return set(range(max(spans)[0], max(spans)[1] + 1)) if spans else {line}
 
 
+def in_signature(code, line):
+    "Whether a line belongs to the signature of a function, whose defaults an import sets."
+    return any(
+        node.lineno <= line < node.body[0].lineno
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.FunctionDef)
+    )
+
+
 def concerned(module, code, mutant, tests):
-    "Tests that run a changed line, else its function: the fastest first."
+    "Tests that run a changed line, else its function: the fastest first; none for a signature, so all try."
     lines, path = changed_lines(code, mutant), str(module_path(module))
+    if any(in_signature(code, line) for line in lines):
+        return []
     for wanted in (lines, set().union(*(function_lines(code, line) for line in lines))):
         places = {(path, line) for line in wanted}
         if found := [(seconds, name) for name, (seconds, run) in tests.items() if places & run]:
