@@ -33,31 +33,31 @@ SURVIVORS = ROOT / "data" / "mutants_survivors.csv"  # What survived there
 TESTS = {  # Module -> test files that are about it, the fast ones first
     "evaluation.multiple": "agreement human",
     "evaluation.weights": "prr",
-    "evaluation.resample": "prr",
-    "evaluation.he2024": "prr",
+    "evaluation.resample": "defaults prr",
+    "evaluation.he2024": "defaults prr atlas",
     "evaluation.cells": "prr",
-    "evaluation.prr": "prr",
+    "evaluation.prr": "defaults prr atlas",
     "evaluation.measures": "measures",
-    "evaluation.agreement": "agreement",
+    "evaluation.agreement": "defaults agreement",
     "evaluation.calibration": "measures",
     "evaluation.correlations": "meta",
-    "evaluation.thresholds": "threshold",
-    "evaluation.significance": "meta",
+    "evaluation.thresholds": "defaults threshold",
+    "evaluation.significance": "defaults meta",
     "evaluation.shuffled": "shuffled",
-    "core.store": "bank store",
+    "core.store": "defaults bank store",
     "generation.endpoint": "endpoint",
     "nlg.judge": "nlg_judge",
-    "scoring.methods": "scoring fill",
-    "scoring.judges": "judging judge_server",
-    "scoring.providers": "grade",
-    "scoring.metrics": "grade",
-    "scoring.cache": "grade",
-    "scoring.drift": "canaries",
-    "scoring.generators": "fill",
-    "scoring.pipeline": "fill",
+    "scoring.methods": "defaults scoring",
+    "scoring.judges": "defaults judge_requests judging judge_server",
+    "scoring.providers": "providers grade nlg_qa",
+    "scoring.metrics": "defaults metrics grade",
+    "scoring.cache": "defaults cache judge_server",
+    "scoring.drift": "defaults drift",
+    "scoring.generators": "generators",
+    "scoring.pipeline": "defaults pipeline fill",
     "scoring.files": "files",
-    "report.audit": "audit",
-    "report.audit_planning": "audit",
+    "report.audit": "defaults audit_edges audit",
+    "report.audit_planning": "audit_edges audit",
 }
 COMPARISONS = "Eq_NotEq NotEq_Eq Lt_LtE LtE_Lt Gt_GtE GtE_Gt Lt_Gt Gt_Lt LtE_GtE GtE_LtE Is_IsNot IsNot_Is"
 ARITHMETIC = "Add_Sub Sub_Add Mul_Div Div_Mul Pow_Mul FloorDiv_Div Mod_FloorDiv BitAnd_BitOr"
@@ -210,9 +210,20 @@ def function_lines(code, line):
     return set(range(max(spans)[0], max(spans)[1] + 1)) if spans else {line}
 
 
+def in_signature(code, line):
+    "Whether a line belongs to the signature of a function, whose defaults an import sets."
+    return any(
+        node.lineno <= line < node.body[0].lineno
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.FunctionDef)
+    )
+
+
 def concerned(module, code, mutant, tests):
-    "Tests that run a changed line, else its function: the fastest first."
+    "Tests that run a changed line, else its function: the fastest first; none for a signature, so all try."
     lines, path = changed_lines(code, mutant), str(module_path(module))
+    if any(in_signature(code, line) for line in lines):
+        return []
     for wanted in (lines, set().union(*(function_lines(code, line) for line in lines))):
         places = {(path, line) for line in wanted}
         if found := [(seconds, name) for name, (seconds, run) in tests.items() if places & run]:

@@ -18,6 +18,7 @@ from test_readings import encoder, framed
 from uetrust.app.cli import main
 from uetrust.core import settings as s
 from uetrust.core.registry import load_scores
+from uetrust.core.store import Store
 from uetrust.data.datasets import load_samples
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from uetrust.scoring import generators
@@ -408,6 +409,8 @@ def test_a_server_and_its_own_checkpoint_say_the_same(here):
             and len(set(a["reply"])) > 6
             and (a["stated"] == a["reply"]).all()
         )
+        longest = Store(box / n, "readings").manifest()["about"]["max_new_tokens"]
+        assert longest == (8 + 32 if n == "verbal_1s" else 32), "a summary and how sure it is, or a number"
     assert a["reply"].tolist() != read_statistics(box / "verbal_1s")["reply"].tolist()
     own = read_statistics(chatty / "conditional").query("kind=='greedy'")
     assert [len(w) for w in read_statistics(chatty / "elicited")["elicited_attention"]] == [

@@ -17,9 +17,16 @@ from uetrust.app.cli import main
 from uetrust.core.registry import Registry, load_scores
 from uetrust.core.run import ScoreRun, compute_score
 from uetrust.core.settings import profile, root
+from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.generation.local import fill_local_bank
 from uetrust.report.cards import MEASURED_FILE, comment_by_parameter, list_scores, score_card
-from uetrust.scoring.methods import required_inputs, required_scores, score_generations, write_scores
+from uetrust.scoring.methods import (
+    required_inputs,
+    required_scores,
+    score_generations,
+    score_shards,
+    write_scores,
+)
 from uetrust.stats.names import STATISTIC_COSTS, STORED_IN, score_runs
 from uetrust.stats.passes import compute_likelihoods
 from uetrust.stats.table import PASSES, read_statistics, write_statistics
@@ -89,6 +96,60 @@ def test_scores_that_rest_on_scores_see_the_whole_bank(banks):
         assert sorted(table.loc[table["name"] == "placed", "value"]) == list(range(1, 9)) and list(
             table["name"].unique()
         ) == ["placed", "output_length"]
+
+
+class Counted:
+    "A progress bar that remembers what it was told"
+
+    def __init__(self):
+        self.told = []
+
+    def update(self, n):
+        self.told.append(n)
+
+
+def test_a_progress_bar_is_told_of_the_texts_of_every_shard(banks):
+    bar = Counted()
+    shown = score_shards(score_runs(banks[3]), ["msp"], bar=bar)
+    pd.testing.assert_frame_equal(shown, score_shards(score_runs(banks[3]), ["msp"]))
+    assert bar.told == [3, 3, 2] and list(shown) == ["sample", "name", "value", "note"]
+
+
+def test_what_nothing_stores_gives_an_empty_table_that_says_so(banks):
+    table = score_generations(banks[64], ["eigv"], progress=False)
+    assert list(table) == ["dataset", "generator", "sample", "name", "value", "note"] and len(table) == 0
+    assert table.attrs == dict(missing=dict(eigv=["nli"]), source_cut={}, truncated={})
+
+
+@pytest.mark.parametrize("cut", [[0, 3, 1], [0, 0, 0], None])
+def test_a_source_that_was_cut_is_told_of_the_scores_that_rest_on_it(tmp_path, cut):
+    samples = SAMPLES[:3]
+
+    def texts(part):
+        return [bank_row(name, "greedy", 0, "w1", [6], 0, "stop") for name in part["id"]]
+
+    def relevance(rows):
+        found = rows[["sample", "kind", "k"]].assign(relevance=[[0.5]] * len(rows))
+        return (found if cut is None else found.assign(source_cut=cut)).to_dict("records")
+
+    def logp(rows):
+        return [
+            row | dict(ids=[6], logp=[-0.5], special=[False])
+            for row in rows[["sample", "kind", "k"]].to_dict("records")
+        ]
+
+    about = bank_provenance("toy", "m", "", "", {}, dict(greedy=1))
+    fill_bank(tmp_path / "texts", samples, about, texts, progress=False)
+    write_statistics(
+        tmp_path / "relevance", tmp_path / "texts", dict(title="r"), relevance, ("greedy",), progress=False
+    )
+    write_statistics(
+        tmp_path / "conditional", tmp_path / "texts", dict(title="c"), logp, ("greedy",), progress=False
+    )
+    table = score_generations(tmp_path, ["token_sar", "msp"], progress=False)
+    assert set(table["name"]) == {"token_sar", "msp"}
+    note = "for 2 of 3 texts the source lost its end to fit into the encoder"
+    assert table.attrs["source_cut"] == (dict(token_sar=note) if cut and any(cut) else {})
 
 
 @pytest.mark.parametrize("name", SCORES)

@@ -8,6 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as skm
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 from uetrust.evaluation import thresholds as th
 
@@ -210,3 +213,297 @@ def test_what_cannot_be_done_is_said():
         th.expected_accuracy(data.assign(label=[0, 1, 3, 1]), dict(a=1, b=2))
     with pytest.raises(ValueError, match="got 'cross'"):
         th.expected_accuracy(data, dict(a=1, b=2), "cross")
+
+
+# Thresholds of many scores at once
+def case(seed, n=70, s=25):
+    rng = np.random.default_rng(seed)
+    labels = (rng.random(n) < rng.choice([0.1, 0.5, 0.85])).astype(int)
+    labels[:2] = 0, 1
+    x = labels[:, None] * rng.normal(size=s) * 2 + rng.normal(size=(n, s))
+    x[:, ::3] = x[:, ::3].round(int(seed % 2))
+    return x * 10.0 ** rng.integers(-4, 4, s), labels, rng
+
+
+@pytest.mark.parametrize("classifier", th.CLASSIFIERS)
+@pytest.mark.parametrize("seed", range(12))
+def test_all_thresholds_at_once_decide_like_one_after_the_other(seed, classifier):
+    x, labels, rng = case(seed)
+    new = np.concatenate([x, x[rng.permutation(70)] + x.std(0) * rng.normal(size=x.shape) * 0.3])
+    got = th.apply_thresholds(th.learn_thresholds(x, labels, classifier), new)
+    want = (
+        np.stack([th.fit_classifier(classifier, x[:, j], labels)(new[:, j]) for j in range(x.shape[1])], 1)
+        == 1
+    )
+    assert (got != want).mean() < 0.0005, np.argwhere(got != want)[
+        :5
+    ]  # a score within 1e-4 of the cut of an optimizer that stops early
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_balanced_thresholds_are_those_of_weighted_texts(seed):
+    x, labels, rng = case(seed + 50)
+    w = len(labels) / (2 * np.bincount(labels))[labels]
+    for j in range(x.shape[1]):
+        v, z = x[:, j], ((x[:, j] - x[:, j].mean()) / x[:, j].std())[:, None]
+        want = dict(
+            logistic=LogisticRegression(tol=1e-10).fit(z, labels, w).predict(z) == 1,
+            isotonic=IsotonicRegression(out_of_bounds="clip").fit(v, labels, w).predict(v) > 0.5 + 1e-9,
+            stump=DecisionTreeClassifier(max_depth=1, random_state=0)
+            .fit(v[:, None] / abs(v).max(), labels, w)
+            .predict(v[:, None] / abs(v).max())
+            == 1,
+        )
+        for c in ("logistic", "isotonic"):
+            np.testing.assert_array_equal(
+                th.apply_thresholds(th.learn_thresholds(x[:, [j]], labels, c, True), x[:, [j]])[:, 0],
+                want[c],
+                c,
+            )
+        a, b = (
+            th.classification_rates(labels, d).balanced_accuracy
+            for d in (
+                th.apply_thresholds(th.learn_thresholds(x[:, [j]], labels, "stump", True), x[:, [j]])[:, 0],
+                want["stump"],
+            )
+        )
+        assert a == pytest.approx(b, abs=0.05)
+
+
+def test_one_class_or_one_value_teaches_only_a_constant():
+    x = np.array([[1.0, 2], [2, 2], [3, 2], [4, 2]])
+    for c in th.CLASSIFIERS:
+        for says in (0, 1):
+            assert (
+                th.apply_thresholds(th.learn_thresholds(x, np.full(4, says), c), x * 100) == (says == 1)
+            ).all()
+        assert (
+            not th.apply_thresholds(th.learn_thresholds(x, np.array([0, 0, 1, 0]), c), x)[:, 1].any()
+            and th.apply_thresholds(th.learn_thresholds(x, np.array([1, 0, 1, 1]), c), x)[:, 1].all()
+        )
+
+
+def test_separated_and_lopsided_texts_settle():
+    n = 400
+    x = np.stack(
+        [
+            np.arange(n) * 1.0,
+            np.r_[np.zeros(n - 1), 1e6],
+            np.r_[np.full(n // 2, -1e-9), np.full(n // 2, 1e-9)],
+        ],
+        1,
+    )
+    for labels in (
+        (np.arange(n) >= n // 2).astype(int),
+        (np.arange(n) == n - 1).astype(int),
+        (np.arange(n) > 0).astype(int),
+    ):
+        got = th.apply_thresholds(th.learn_thresholds(x, labels), x)
+        for j in range(3):
+            assert (
+                got[:, j] == (th.fit_classifier("logistic", x[:, j], labels)(x[:, j]) == 1)
+            ).mean() >= 0.995
+
+
+def test_no_upward_cut_beats_hindsight():
+    x, labels, _ = case(3)
+    best = [
+        max(((x[:, j] > t) == (labels == 1)).mean() for t in [-np.inf, *x[:, j]]) for j in range(x.shape[1])
+    ]
+    np.testing.assert_allclose(th.hindsight_accuracy(x, labels), best)
+    assert (th.hindsight_accuracy(x, labels) >= max(labels.mean(), 1 - labels.mean())).all()
+
+
+@pytest.mark.parametrize(
+    "classifier, x, y, at, up",
+    [
+        ("stump", [1, 2, 4, 8], [0, 0, 1, 1], 3, True),
+        ("stump", [8, 4, 2, 1], [0, 0, 1, 1], 3, False),
+        ("stump", [1, 2, 4, 8], [1, 1, 1, 1], -np.inf, True),
+        ("stump", [1, 2, 4, 8], [0, 0, 0, 0], np.inf, True),
+        ("stump", [3, 3, 3], [1, 1, 0], -np.inf, True),
+        ("stump", [3, 3, 3, 3], [1, 0, 1, 0], np.inf, True),  # A tie means 0
+        ("isotonic", [0, 1], [0, 1], 0.5, True),
+        ("isotonic", [0, 1, 2, 3], [0, 1, 0, 1], 2, True),  # Fitted 0, .5, .5, 1
+        ("isotonic", [0, 1, 2, 3], [0, 0, 1, 1], 1.5, True),
+        ("isotonic", [0, 1, 2, 6], [1, 0, 0, 1], 2 + 4 * (1 / 2 - 1 / 3) / (1 - 1 / 3), True),
+        ("isotonic", [0, 1, 2, 3], [1, 1, 0, 1], -np.inf, True),
+        ("isotonic", [0, 1, 2, 3], [1, 0, 0, 0], np.inf, True),
+        ("logistic", [-1, 1, -1, 1], [0, 0, 1, 1], np.inf, True),
+        ("logistic", [2, 4], [0, 1], 3, True),
+        ("logistic", [4, 2], [0, 1], 3, False),
+        ("logistic", [5, 5, 5], [1, 1, 0], -np.inf, True),
+    ],
+)
+def test_thresholds_of_few_texts_are_those_worked_by_hand(classifier, x, y, at, up):
+    found = th.learn_thresholds(np.array(x, float)[:, None], np.array(y), classifier)
+    assert found.at[0] == pytest.approx(at, abs=1e-9) and found.up.tolist() == [up]
+    assert th.learn_thresholds(np.array(x, float)[:, None], np.array(y), classifier, False) == found
+
+
+def test_a_score_equal_to_its_threshold_lies_below_it():
+    cut = th.Threshold(np.array([1.0, 1.0]), np.array([True, False]))
+    assert th.apply_thresholds(cut, np.array([[1.0, 1.0], [2.0, 2.0]])).tolist() == [
+        [False, True],
+        [True, False],
+    ]
+
+
+def test_balanced_weights_count_both_classes_the_same():
+    x, y = np.array([[1.0], [1], [1], [1], [2], [2]]), np.array([0, 0, 1, 1, 1, 0])
+    shares = (y == 1).mean()
+    assert shares == 0.5
+    few = np.array([0, 0, 0, 1, 1, 0])  # 2 of 6: at x = 2 half of the texts, but 2/3 of the weight
+    plain, balanced = (th.learn_thresholds(x, few, "stump", how) for how in (False, True))
+    assert plain.at[0] == np.inf and (balanced.at[0], balanced.up[0]) == (1.5, True)
+
+
+def test_hindsight_takes_the_best_of_all_upward_thresholds():
+    x = np.array([[1.0, 4], [2, 3], [3, 2], [4, 1]])
+    assert th.hindsight_accuracy(x, np.array([0, 0, 1, 1])).tolist() == [1, 0.5]
+    assert th.hindsight_accuracy(np.ones((4, 1)), np.array([0, 1, 1, 1])).tolist() == [0.75]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_logistic_regression_that_does_not_settle_says_so():
+    x = np.array([[np.inf], [1.0], [0.0]])
+    with pytest.raises(
+        ValueError, match="did not settle in 100 steps on 3 texts; the scores may hold values"
+    ):
+        th.learn_thresholds(x, np.array([0, 1, 1]))
+
+
+# Rates and protocols worked by hand
+def test_rates_of_four_decisions_are_those_worked_by_hand():
+    """Two of three right: accuracy 3/4 with labels 1 1 1 0 and decisions 1 1 0 0. Chance agrees in
+    3/4 * 1/2 + 1/4 * 1/2 = 1/2, so kappa is 1/2; the classes are right in 2/3 and 1/1."""
+    got = th.classification_rates(np.array([1, 1, 1, 0]), np.array([1, 1, 0, 0]))
+    assert got == pytest.approx((3 / 4, 1 / 2, 5 / 6, 3 / 4, 1 / 4))
+    one = th.classification_rates(np.array([1, 1]), np.array([1, 0]))
+    assert one[:2] == (0.5, 0) and np.isnan(one.balanced_accuracy) and one[3:] == (1, 0)
+
+
+def test_auc_exists_with_one_text_of_a_class_and_not_without():
+    assert th.auc(np.array([1, 0, 0]), np.array([2, 1, 3])) == 0.5
+    assert th.auc(np.array([1, 1, 0]), np.array([2, 1, 1])) == 0.75
+    assert np.isnan(th.auc(np.array([1, 1]), np.array([2, 1])))
+    assert np.isnan(th.auc(np.array([0, 0]), np.array([2, 1])))
+
+
+TWO = pd.DataFrame(
+    dict(dataset=["a"] * 10 + ["b"] * 20, label=[0, 1] * 15, m=[0.0, 1] * 15, k=[3.0, 4, 5] * 10)
+)
+
+
+def test_a_lone_data_set_of_its_domain_is_split_25_times_and_others_a_hundred_times():
+    table = th.expected_accuracy(TWO, dict(a="x", b="y"), "indomain", "stump", metrics=["m"], repeats=3)
+    assert table["tests"].tolist() == [25, 25] and table["n_learn"].tolist() == [8, 16]
+    data = th.expected_accuracy(TWO, dict(a="x", b="x"), "indata", "stump", metrics=["m"])
+    assert data["tests"].tolist() == [100, 100] and data["accuracy"].tolist() == [1, 1]
+    both = th.expected_accuracy(TWO, dict(a="x", b="x"), "indomain", "stump")
+    assert both[["dataset", "metric", "tests", "n_learn", "n_test"]].to_numpy().tolist() == [
+        ["a", "m", 1, 20, 10],
+        ["a", "k", 1, 20, 10],
+        ["b", "m", 1, 10, 20],
+        ["b", "k", 1, 10, 20],
+    ]
+
+
+def test_splits_depend_on_the_seed_which_is_0_unless_asked_otherwise():
+    def accuracy(**options):
+        return th.expected_accuracy(
+            TWO, dict(a=1, b=1), "indata", "stump", metrics=["k"], repeats=5, **options
+        )
+
+    pd.testing.assert_frame_equal(accuracy(), accuracy(seed=0))
+    assert not accuracy().equals(accuracy(seed=1)) and not accuracy(seed=2).equals(accuracy(seed=1))
+
+
+@pytest.mark.parametrize(
+    "preset, sizes", [("principled", [(4, 1), (8, 2), (80, 20)]), ("opitz2024", [(4, 1), (8, 2), (80, 20)])]
+)
+def test_four_fifths_are_learned_from(preset, sizes):
+    rng = random.Random(0) if preset == "opitz2024" else np.random.default_rng(0)
+    for n, size in zip((5, 10, 100), sizes):
+        (parts,) = th.random_splits(np.zeros(n, int), 1, preset, rng)
+        assert tuple(map(len, parts)) == size and sorted([*parts[0], *parts[1]]) == list(range(n))
+
+
+def test_a_single_text_of_a_class_is_learned_from():
+    labels = np.array([0] * 5 + [1])
+    for learn, test in th.random_splits(labels, 3, "principled", np.random.default_rng(1)):
+        assert labels[learn].sum() == 1 and labels[test].sum() == 0 and len(test) == 1
+
+
+def test_a_mean_over_splits_is_that_of_the_splits_that_have_a_value():
+    values = np.array([[np.nan, 1, np.nan], [np.nan, 3, 5]])
+    np.testing.assert_array_equal(th.mean_of_defined(values, 0), [np.nan, 2, 5])
+
+
+def test_metrics_are_ranked_by_their_mean_over_data_sets_the_best_first():
+    rows = [
+        ("a", "z", 0.6),
+        ("b", "z", 0.8),
+        ("a", "y", 0.9),
+        ("b", "y", 0.7),
+        ("a", "x", 0.7),
+        ("b", "x", 0.7),
+        ("a", "w", np.nan),
+        ("b", "w", 1.0),
+    ]
+    table = pd.DataFrame(rows, columns=["dataset", "metric", "accuracy"]).assign(
+        **dict.fromkeys(set(th.ACCURACY_FIELDS) - {"accuracy"}, 0.5)
+    )
+    means = th.metrics_by_accuracy(table)
+    assert list(means.index) == ["z", "y", "x", "w"], "in the order of the table"
+    assert means["rank"].fillna(0).tolist() == [2, 1, 3, 0] and means["accuracy"].round(9).tolist()[:3] == [
+        0.7,
+        0.8,
+        0.7,
+    ]
+
+
+@pytest.mark.parametrize("table", [0, 3, 6])
+def test_only_the_tables_1_2_4_and_5_are_transcribed(table):
+    with pytest.raises(ValueError, match=rf"table is one of \[1, 2, 4, 5\], got {table}"):
+        th.printed_opitz_table(table)
+    assert [len(th.printed_opitz_table(known)) > 3 for known in (1, 2, 4, 5)] == [True] * 4
+    with pytest.raises(ValueError, match=r"what is one of \['value', 'rank'\], got 'place'"):
+        th.printed_opitz_table(1, "place")
+
+
+def test_labels_that_are_none_are_listed_without_those_that_are():
+    data = TWO.assign(label=[0, 1, 5, 7, -1] * 6)
+    with pytest.raises(ValueError, match="labels are 1 .faithful. and 0, found -1.0, 5.0, 7.0$"):
+        th.expected_accuracy(data, dict(a=1, b=2))
+    with pytest.raises(ValueError, match="no domain is given for b; the map has a, c"):
+        th.expected_accuracy(TWO, dict(a=1, c=1))
+    with pytest.raises(
+        ValueError,
+        match="leaves a with 0 rows to learn on and 10 to decide on; .* data sets of more than one domain",
+    ):
+        th.expected_accuracy(TWO, dict(a=1, b=1), "outdomain")
+    with pytest.raises(ValueError, match="xdomain leaves a with 0 rows .*of other names, or more rows"):
+        th.expected_accuracy(TWO[:10], dict(a=1))
+    with pytest.raises(ValueError, match="indata leaves a with 0 rows .*of other names, or more rows"):
+        th.expected_accuracy(TWO[:1], dict(a=1), "indata", preset="opitz2024")
+
+
+def test_a_constant_is_learned_where_all_labels_are_the_same():
+    for label in (0, 1):
+        decide = th.fit_classifier("stump", np.array([1.0, 2, 3]), np.full(3, label))
+        assert decide(np.array([0.0, 9, 9, 9])).tolist() == [label] * 4
+
+
+def test_a_constant_score_is_standardised_without_an_error():
+    decide = th.fit_logistic(np.array([5.0, 5, 5]), np.array([1, 1, 0]))
+    assert decide([5.0, 100]).tolist()[0] == 1
+    assert th.fit_logistic(np.array([5.0, 5, 5, 6]), np.array([0, 0, 0, 1]), scale=False)([5.0]).tolist() == [
+        0
+    ]
+
+
+def test_a_score_beyond_what_was_learned_is_called_like_the_nearest_unless_released():
+    x, y = np.array([1.0, 2, 3, 4]), np.array([0, 0, 1, 1])
+    assert th.fit_isotonic(x, y)([0, 2.5, 2.6, 9]).tolist() == [0, 0, 1, 1]
+    assert th.fit_isotonic(x, y, clip=False)([0, 3, 9]).tolist() == [0, 1, 0]

@@ -1,0 +1,153 @@
+"""Cached quality scores: which models a line of settings.ini names, and when a stored score is read again."""
+
+import pandas as pd
+import pytest
+
+from uetrust.core.settings import root
+from uetrust.core.store import shard_provenance, value_digest
+from uetrust.data.datasets import load_samples
+from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
+from uetrust.scoring import cache
+from uetrust.scoring.metrics import compute_metrics
+from uetrust.scoring.providers import shipped_models
+
+NLI = "data/models/tiny-nli"
+CLASSES = "entailment:0,neutral:1,contradiction:2"
+
+
+def test_models_are_named_by_the_group_that_they_serve():
+    folder = str(root() / NLI)
+    assert cache.metric_models([]) == {}
+    assert cache.metric_models([f"nli={NLI}", "qg=org/writer"]) == dict(nli=folder, qg="org/writer")
+    assert cache.metric_models([f"alignscore={NLI},head.bin"]) == dict(alignscore=(folder, "head.bin"))
+    assert cache.metric_models([f"nli={NLI},{CLASSES}"]) == dict(nli=(folder, CLASSES))
+    shipped = cache.metric_models(["shipped", "nli=org/mine"])
+    assert shipped == shipped_models() | dict(nli="org/mine"), (
+        "a model of one's own comes before a shipped one"
+    )
+
+
+@pytest.mark.parametrize("pair", ["nli", "nli=", "=data/models/tiny-nli"])
+def test_a_model_that_lacks_its_group_or_checkpoint_is_refused(pair):
+    with pytest.raises(ValueError, match=f"written GROUP=CHECKPOINT, .*, got '{pair.partition('=')[0]}'"):
+        cache.metric_models([f"qg={NLI}", pair])
+
+
+def test_names_of_classes_are_checked_before_a_model_is_loaded():
+    with pytest.raises(ValueError, match="each position once and from 0 on"):
+        cache.metric_models([f"nli={NLI},entailment:1"])
+
+
+@pytest.fixture
+def kept(tmp_path):
+    "`kept(about, *folders)`: a cached table of two rows, and how often it was made"
+    made = []
+
+    def make():
+        made.append(1)
+        table = pd.DataFrame(dict(value=[1.5, 2.5]), index=[7, 3])
+        table.attrs["missing"] = dict(bleu=["no reference"])
+        return table
+
+    def ask(about, *beside, at="here"):
+        return cache.cached_table(tmp_path / at, about, make, [tmp_path / name for name in beside]), len(made)
+
+    return ask
+
+
+def test_a_table_is_made_once_and_read_as_it_was(kept, tmp_path):
+    first, made = kept(dict(texts=["a"], code="1"))
+    again, still = kept(dict(texts=["a"], code="1"))
+    assert (made, still) == (1, 1)
+    pd.testing.assert_frame_equal(first, pd.DataFrame(dict(value=[1.5, 2.5])))
+    pd.testing.assert_frame_equal(first, again)
+    assert first.attrs == again.attrs == dict(missing=dict(bleu=["no reference"]))
+    assert kept(dict(texts=["b"], code="1"))[1] == 2, "other texts are scored anew"
+
+
+def test_a_stored_table_says_what_decided_it_but_holds_no_text(kept, tmp_path):
+    about = dict(texts=["a secret"], code="1")
+    kept(about)
+    (path,) = (tmp_path / "here").glob("*.parquet")
+    assert path.stem == value_digest(about)[:32], "the name under which earlier versions stored it"
+    said = shard_provenance(path)
+    assert said.pop("shard") == path.name
+    assert said == dict(code="1", found=dict(missing=dict(bleu=["no reference"])))
+
+
+def test_a_table_beside_is_copied_where_there_is_none_here(kept, tmp_path):
+    kept(dict(code="1"), at="there")
+    found, made = kept(dict(code="1"), "nowhere", "there")
+    assert made == 1 and found["value"].tolist() == [1.5, 2.5]
+    (path,) = (tmp_path / "here").glob("*.parquet")
+    path.with_name("keep").write_bytes(path.read_bytes())
+    (tmp_path / "there" / path.name).write_bytes(b"damaged")
+    assert kept(dict(code="1"), "there")[1] == 1, "what is here is read, whatever lies beside it"
+
+
+def test_the_code_has_a_fingerprint_with_the_modules_that_are_named(tmp_path):
+    assert cache.code_hash() == cache.code_hash() != cache.code_hash("scoring.cache")
+    with pytest.raises(LookupError, match="no file of the package is called scoring/cash.py$"):
+        cache.code_hash("scoring.cash")
+
+
+def test_weights_are_known_by_their_bytes_or_by_their_name(tmp_path):
+    for name in ("a/x.bin", "b/y.bin"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(b"weights")
+    one, two = (cache.weights_hash(tmp_path / name) for name in "ab")
+    assert one == two and len(one) == 64 and one != cache.weights_hash(tmp_path / "a" / "x.bin")
+    (tmp_path / "a" / "x.bin").write_bytes(b"others")
+    assert cache.weights_hash(tmp_path / "a") != two
+    assert cache.weights_hash("org/model") == "org/model"
+
+
+def test_scores_of_one_model_stand_together():
+    models = dict(nli="n", bart="b", embedding="b", bertscore="b")
+    names = ["rouge_l", "mnli_doc", "bart_score", "summac_zs", "bleu", "bertscore_f1", "embedding_spearman"]
+    assert cache.metrics_by_model(names, models) == {
+        (): ["rouge_l", "bleu"],
+        (("n", ""),): ["mnli_doc", "summac_zs"],
+        (("b", ""),): ["bart_score", "bertscore_f1", "embedding_spearman"],
+    }
+    asked = cache.metrics_by_model(["judge_own_consistency"], dict(judge_own=("judge", "question.txt")))
+    assert list(asked) == [(("judge", "question.txt"),)], "another question is another judge"
+
+
+@pytest.fixture
+def bank(tmp_path):
+    "A bank of three bulletins with one greedy and one sampled text each, and its sources"
+    samples = load_samples("bulletin:test:3")
+
+    def write(part):
+        kinds = dict(greedy="It rained in the north.", sample="Snow fell.")
+        return [bank_row(row.id, kind, 0, text) for row in part.itertuples() for kind, text in kinds.items()]
+
+    about = bank_provenance("bulletin", "lead", "", "", {}, dict(greedy=1, sample=1))
+    fill_bank(tmp_path / "bank" / "texts", samples, about, write, progress=False)
+    return tmp_path / "bank", samples
+
+
+def test_greedy_texts_stand_beside_their_sources_and_references(bank):
+    folder, samples = bank
+    texts = cache.greedy_texts(folder, samples)
+    assert list(texts) == ["id", "hypothesis", "source", "reference"] and list(texts.index) == [0, 1, 2]
+    assert texts["hypothesis"].tolist() == ["It rained in the north."] * 3
+    pd.testing.assert_frame_equal(texts[["source", "reference"]], samples[["source", "reference"]])
+    assert list(cache.greedy_texts(folder, samples[["id", "source"]])) == ["id", "hypothesis", "source"]
+
+
+def test_cached_scores_are_those_that_are_computed(bank):
+    folder, samples = bank
+    models, names = dict(nli=root() / NLI), ["mnli_doc", "rouge_l", "factcc"]
+    table = cache.cached_metrics_of_bank(folder, samples, models, names, progress=False)
+    wanted = compute_metrics(cache.greedy_texts(folder, samples), models, names, progress=False)
+    pd.testing.assert_frame_equal(table, wanted)
+    assert table.attrs == wanted.attrs and list(table.index) == list(range(6))
+    assert len(list((folder / "quality").glob("*.parquet"))) == 2, "one file for each model, and one for none"
+
+
+def test_what_nothing_can_compute_is_an_empty_table_that_says_why(bank):
+    table = cache.cached_metrics_of_bank(*bank, {}, ["factcc"], progress=False)
+    assert list(table) == ["sample", "name", "value", "note"] and len(table) == 0
+    assert table.attrs["missing"] == dict(factcc=["a model for 'factcc'"])
