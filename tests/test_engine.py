@@ -6,8 +6,6 @@ import platform
 import signal
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 from unittest import mock
 
@@ -175,44 +173,6 @@ def test_a_full_disk_of_a_job_of_an_array_is_told_with_the_job(here, emptied, mo
     monkeypatch.setattr("pyarrow.parquet.write_table", write_table)
     assert main([*FILL, "--stages", "texts", "--worker", "1/2"]) != 0
     assert f"worker 2 of 2, stage texts, machine {platform.node()}: {emptied}" in capsys.readouterr().err
-
-
-def on_node(folder, profile, name, stage, worker, where):
-    "A slice that notes on which node of the cluster it ran, and takes its time"
-    import ray
-
-    done = engine.run_slice(folder, profile, name, stage, worker, where)
-    (Path(os.environ["NODES"]) / f"{stage}-{worker[0]}").write_text(ray.get_runtime_context().get_node_id())
-    time.sleep(1)
-    return done
-
-
-def test_a_node_that_joins_late_takes_its_share(undisturbed, emptied, monkeypatch, tmp_path):
-    ray = pytest.importorskip("ray", reason="the extra ray is not installed")
-    from ray.cluster_utils import Cluster
-
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    for name, value in engine.RAY_VARIABLES.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("NODES", str(tmp_path))
-    monkeypatch.setattr(engine, "_slice", on_node)
-    cluster = Cluster(initialize_head=True, head_node_args=dict(num_cpus=1))
-    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
-
-    def join():
-        while not any(tmp_path.iterdir()):
-            time.sleep(0.1)
-        cluster.add_node(num_cpus=1)
-
-    joining = threading.Thread(target=join)
-    joining.start()
-    try:
-        folder = run_with_ray("small", BANK, workers=2)
-    finally:
-        joining.join()
-        cluster.shutdown()
-    assert len({path.read_text() for path in tmp_path.iterdir()}) == 2, "both nodes worked"
-    assert files(folder) == undisturbed
 
 
 def test_the_engine_and_a_share_exclude_each_other(here, capsys):

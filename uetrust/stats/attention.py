@@ -124,9 +124,12 @@ def attention_forward(
     ids, mask = pad_for_model(model, sequences)
     if model.kind == "causal":
         inputs = dict(attention_mask=mask)
-    refusal = supported(model.id, model.model, "its attention maps cannot be computed")
-    with refusal, eager_attention(model.model), attention_hooks(layers, consume):
-        stack(input_ids=ids, use_cache=False, **inputs)
+    with eager_attention(model.model), attention_hooks(layers, consume):
+        try:
+            stack(input_ids=ids, use_cache=False, **inputs)
+        except RuntimeError as e:  # Named with its architecture, unless memory is lacking
+            with supported(model.id, model.model, "its attention maps cannot be computed"):
+                raise e
 
 
 def _check_positions(m, longest):  # Position embeddings suffice for the longest sequence
