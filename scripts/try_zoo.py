@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import torch
 import transformers
 from test_zoo import PROMPTS, TABLE, TEXTS, made, plain_logp, plain_previous, plain_texts, samples
 from zoo import NETWORKS, small_network
@@ -21,7 +22,7 @@ SETTINGS = Decoding(samples=0, max_new_tokens=8, prompt="{source}", top_k=0)
 
 
 def said(error):
-    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:160]
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:160]
 
 
 def reason(error):  # Of a refusal, without its frame
@@ -39,10 +40,25 @@ def attention_state(model):
     return "right" if all(np.allclose(a[1:], b, atol=1e-5) for a, b in zip(found, plain)) else "wrong"
 
 
+@torch.inference_mode()
+def wrong_shapes(network):  # What is said where the sizes of the network in small do not fit together
+    ids = torch.tensor([[5, 9, 11]])
+    both = dict(decoder_input_ids=ids) if network.config.is_encoder_decoder else {}
+    try:
+        network(input_ids=ids, **both)
+    except RuntimeError as e:
+        return said(e)
+    except Exception:  # It needs more than a text: the library is to say so
+        return ""
+    return ""
+
+
 def verdict(network):
     "(state, state of attention, why)"
     try:
-        small_network(network)
+        small = small_network(network)
+        if shapes := wrong_shapes(small):
+            return "not built", "", shapes
         model = made(network)
         wanted = list(plain_texts(model))
     except BadCheckpoint as e:
@@ -58,6 +74,8 @@ def verdict(network):
             return "wrong", "", "log-probabilities"
     except BadCheckpoint as e:
         return "refused", "", reason(e)
+    except Exception as e:
+        return "wrong", "", said(e)
     try:
         return "right", attention_state(model), ""
     except Exception as e:

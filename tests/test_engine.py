@@ -1,10 +1,13 @@
 """Several workers fill one bank: jobs of an array, and tasks of a Ray cluster of which one is killed."""
 
+import errno
 import os
+import platform
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from test_fill import INI, files
@@ -127,6 +130,49 @@ def test_a_killed_worker_of_ray_is_replaced_and_the_bytes_are_the_same(
     folder = run_with_ray("small", BANK, workers=2)
     assert mark.exists(), "one worker was killed"
     assert files(folder) == undisturbed
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+def full_disk(folder, profile, name, stage, worker, where):
+    "A slice whose disk is full, of the stage of passes"
+    if stage != "passes" or worker[0] != 1:
+        return engine.run_slice(folder, profile, name, stage, worker, where)
+
+    def write_table(*args, **kw):
+        raise FULL
+
+    with mock.patch("pyarrow.parquet.write_table", write_table):
+        return engine.run_slice(folder, profile, name, stage, worker, where)
+
+
+def test_a_full_disk_is_told_with_its_worker_and_nothing_else_is_lost(
+    undisturbed, emptied, monkeypatch, capsys
+):
+    cloudpickle = pytest.importorskip("ray", reason="the extra ray is not installed").cloudpickle
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    monkeypatch.setattr(engine, "_slice", full_disk)
+    assert main([*FILL, "--engine", "ray", "--workers", "1"]) != 0
+    said = capsys.readouterr().err
+    assert f"worker 2 of 4, stage passes, machine {platform.node()}: {emptied}" in said
+    assert "the disk is full: free some space and run the same command again" in said
+    assert "Traceback" not in said
+    made = {path.name for path in (emptied / "conditional").glob("*.parquet")}
+    assert made == {f"{i:05d}.parquet" for i in range(6) if i % 4 != 1}, "the other slices are finished"
+    monkeypatch.undo()
+    monkeypatch.chdir(emptied.parents[3])
+    run_pipeline("small", BANK, progress=False)
+    assert files(emptied) == undisturbed
+
+
+def test_a_full_disk_of_a_job_of_an_array_is_told_with_the_job(here, emptied, monkeypatch, capsys):
+    def write_table(*args, **kw):
+        raise FULL
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", write_table)
+    assert main([*FILL, "--stages", "texts", "--worker", "1/2"]) != 0
+    assert f"worker 2 of 2, stage texts, machine {platform.node()}: {emptied}" in capsys.readouterr().err
 
 
 def test_the_engine_and_a_share_exclude_each_other(here, capsys):

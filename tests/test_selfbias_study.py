@@ -12,6 +12,7 @@ from uetrust.core.settings import profile, resolve_checkpoint
 from uetrust.data.bulletins import bulletins
 from uetrust.nlg.likelihood import NARCISSISM_MODELS
 from uetrust.papers.narcissism import live as live
+from uetrust.papers.narcissism import sentences
 from uetrust.papers.narcissism.bias import interaction_residual, mean_matrix, score_panel, standardised_scores
 from uetrust.scoring.generators import bank_plan, generator_settings
 from uetrust.scoring.metrics import compute_metrics
@@ -203,3 +204,29 @@ def test_the_profile_of_the_paper_resolves():
     )
     with pytest.raises(ValueError, match="retired"):
         generator_settings("GPT3-Curie")
+
+
+def test_a_writer_of_empty_texts_leaves_a_note_and_no_number(judges, texts, tmp_path):
+    two = {name: judges[name] for name in ("tiny-llama", "tiny-bart")}
+    silent = texts.assign(hypothesis=texts["hypothesis"].where(texts["generator"] != "tiny-llama", ""))
+    panels, gone = sentences.panels_by_dataset(dict(bulletin=silent), two, tmp_path)
+    key = ("bulletin", "reference-free")
+    assert panels[key].empty and len(gone[key]) == 4
+    found = live.self_bias(panels[key])
+    assert found["documents"] == 0 and np.isnan(found["value"]) and np.isnan(found["p"])
+    assert found["note"] == "none of 4 documents has every score: summaries without one are 4 of tiny-llama"
+    said = sentences.panel_sentence(key, panels[key], two, gone[key])
+    assert "does not exist here: none of 4 documents has every score" in said and "nan" not in said
+    each = sentences.judge_by_judge(panels, dict(bulletin=silent), {})
+    assert list(each["evaluator"].unique()) == list(two) and each["residual"].isna().all()
+    assert not any("nan" in line for line in sentences.judge_sentences(each))
+    assert sentences.plot_panel(panels[key]).texts
+
+
+def test_the_columns_of_an_empty_table_are_those_of_a_full_one():
+    names = list("abc")
+    scores = score_panel(np.random.default_rng(1).normal(size=(9, 3, 3)), names, names)
+    words = pd.Series(range(27), index=scores.index)
+    truth = pd.Series(np.random.default_rng(2).normal(size=27), index=scores.index)
+    full, empty = (live.evaluator_table(some, words, truth, 50) for some in (scores, scores[:0]))
+    assert list(full) == list(empty) and list(full.index) == list(empty.index)

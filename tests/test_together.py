@@ -1,5 +1,7 @@
 """Passes that are read together: the numbers of each pass alone, and one prefill of each document."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import stand_ins
@@ -8,10 +10,12 @@ import uetrust.models.forward as fw
 from uetrust.bench.models import bench_passes, print_pass_bench
 from uetrust.core.settings import root
 from uetrust.data.datasets import load_samples
+from uetrust.generation.bank import read_bank
 from uetrust.generation.decoding import Decoding
-from uetrust.generation.local import fill_local_bank
+from uetrust.generation.local import checkpoint_settings, fill_local_bank
 from uetrust.models.load import load_model
 from uetrust.stats.passes import compute_likelihoods, compute_together
+from uetrust.stats.prompted import compute_p_true, insert_summary, question_prompt, single_token_id
 from uetrust.stats.table import PASSES, read_statistics, reads_prompt
 
 TOGETHER = [name for name in PASSES if reads_prompt(name)]
@@ -106,3 +110,28 @@ def test_the_bench_measures_both_ways(capsys):
     print_pass_bench(found, "tiny-llama")
     said = capsys.readouterr().out
     assert "5 passes together" in said and "with 1 prefill of a document, apart" in said
+
+
+QUESTION = "Bulletin: {source} Summary: {summary} Is the summary true?"
+
+
+def test_p_true_reads_each_question_once(written, prefills, tmp_path):
+    model, samples, at = written
+    fw.check_reading(model)
+    prefills[0] = 0
+    asked = (at / "bank", samples, model, QUESTION, SETTINGS)
+    got = read_statistics(compute_p_true(tmp_path / "asked", *asked, progress=False))
+    once, prefills[0] = prefills[0], 0
+    settings = replace(checkpoint_settings(model, SETTINGS), max_new_tokens=1)
+    texts = read_bank(at / "bank").query("kind == 'greedy'")["text"]
+    questions = [
+        question_prompt(model, insert_summary(QUESTION, text), source, settings)[0]
+        for text, source in zip(texts, samples["source"])
+    ]
+    words = [single_token_id(model, word) for word in ("True", "False")]
+    pairs = [(ids, [word]) for ids in questions for word in words]
+    raw, processed = (fw.score_tokens(model, pairs, logits=logits) for logits in ("raw", "processed"))
+    assert prefills[0] == 2 * once == 2 * sum(map(len, questions))
+    for column, want in (("true", raw[::2]), ("false", raw[1::2]), ("true_processed", processed[::2])):
+        want = np.concatenate([reading.logp for reading in want])
+        np.testing.assert_allclose(got[column], want, rtol=0, atol=1e-6, err_msg=column)

@@ -51,7 +51,42 @@ GIVEN = dict(  # Further values of a configuration
         eoi_token_index=57,
     ),
 )
-MOST = 3_000_000  # Weights of a network in small
+_HYBRID = ["linear_attention", "full_attention"] * 2
+_ZAMBA = ["linear_attention", "hybrid"] * 2
+GIVEN |= dict(
+    BambaForCausalLM=dict(attn_layer_indices=[1, 3]),
+    BailingHybridForCausalLM=dict(layer_group_size=2),
+    BltForCausalLM=dict(encoder_hash_byte_group_vocab=100),
+    CohereCompassForCausalLM=dict(
+        rope_parameters={"full_attention": dict(rope_type="default", rope_theta=1e4, mrope_section=[2, 1, 1])}
+    ),
+    Dots3NoteForCausalLM=dict(num_key_value_heads=4),
+    Gemma4AssistantForCausalLM=dict(hidden_size_per_layer_input=0),
+    GraniteMoeHybridForCausalLM=dict(layer_types=_HYBRID),
+    JambaForCausalLM=dict(attn_layer_offset=1, attn_layer_period=2),
+    Lfm2MoeForCausalLM=dict(layer_types=["conv", "full_attention"] * 2),
+    Mamba2ForCausalLM=dict(num_heads=8),
+    Qwen4ExpForCausalLM=dict(
+        indexer_n_heads=2, indexer_kv_heads=1, indexer_head_dim=8, indexer_budget=16, indexer_compress_ratio=4
+    ),
+    DbrxForCausalLM=dict(
+        attn_config=dict(rope_theta=1e4, kv_n_heads=2, clip_qkv=8.0),
+        ffn_config=dict(hidden_size=32, ffn_hidden_size=64),
+    ),
+    ReformerModelWithLMHead=dict(
+        is_decoder=True,
+        axial_pos_shape=[8, 16],
+        axial_pos_embds_dim=[16, 16],
+        attn_layers=["local"] * 4,
+        local_attn_chunk_length=8,
+    ),
+    WhisperForCausalLM=dict(begin_suppress_tokens=None, suppress_tokens=None),
+    XmodForCausalLM=dict(default_language="en_XX", languages=["en_XX"]),
+    ZambaForCausalLM=dict(layers_block_type=_ZAMBA),
+    Zamba2ForCausalLM=dict(layers_block_type=_ZAMBA),
+    ZayaForCausalLM=dict(num_experts_per_tok=1),
+)
+MOST = 100_000_000  # Weights of a network in small
 SPECIAL = dict(bos_token_id=0, eos_token_id=1, pad_token_id=2, decoder_start_token_id=2)
 SIZES = {  # Beginning or end of a name in a configuration -> its value
     "vocab_size": 60,
@@ -103,9 +138,9 @@ SIZES = {  # Beginning or end of a name in a configuration -> its value
     "kv_channels": 8,
     "kv_lora_rank": 8,
     "q_lora_rank": 8,
-    "qk_rope_head_dim": 4,
+    "qk_rope_head_dim": 8,
     "qk_nope_head_dim": 4,
-    "qk_head_dim": 8,
+    "qk_head_dim": 12,
     "v_head_dim": 8,
     "rotary_dim": 4,
     "max_position_embeddings": 128,
@@ -165,6 +200,8 @@ def _small(config_class, given=()):  # Arguments of a configuration, those of it
     names = set(inspect.signature(config_class.__init__).parameters)
     names |= {name for kind in config_class.__mro__ for name in getattr(kind, "__annotations__", {})}
     values = {name: value for name, value in SIZES.items() if name in names}
+    if "kv_lora_rank" in names:  # Keys are made from one latent vector for all heads
+        values["num_key_value_heads"] = SIZES["num_attention_heads"]
     for name, part in (getattr(config_class, "sub_configs", None) or {}).items():
         if inspect.isclass(part) and part is not transformers.AutoConfig:
             values[name] = _small(part)
@@ -194,7 +231,7 @@ def small_config(
     network,  # Name of its class, of `NETWORKS`
 ):
     "Configuration of an architecture in small; what its class raises where there is none."
-    config_class = CONFIG_MAPPING[NETWORKS[network]]
+    config_class = getattr(transformers, network).config_class or CONFIG_MAPPING[NETWORKS[network]]
     try:
         config = config_class(**_small(config_class, GIVEN.get(network, {})))
         if _weights(network, config) <= MOST:
@@ -207,12 +244,19 @@ def small_config(
     return config
 
 
+def _rope_sections(config):  # Of multimodal rotary embeddings: parts of half a head, which has 8 numbers
+    rope = getattr(config.get_text_config(decoder=True), "rope_parameters", None)
+    if isinstance(rope, dict) and "rope_type" in rope:
+        rope["mrope_section"] = [2, 1, 1]
+
+
 def small_network(
     network,  # Name of its class, of `NETWORKS`
     seed=1,  # Of the weights
 ):
     "The network of an architecture in small; whatever its class raises where that cannot be built."
     config = small_config(network)
+    _rope_sections(config)
     config.architectures = [network]
     for part in {id(c): c for c in (config, config.get_text_config(decoder=True))}.values():
         for key, value in SPECIAL.items():

@@ -20,6 +20,7 @@ from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, EncoderD
 from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 from transformers.modeling_outputs import BaseModelOutput
 
+from ..core.checks import BadCheckpoint
 from .bank import bank_provenance, bank_row, check_samples, fill_bank
 from .decoding import Decoding, resolved_settings, settings_to_record, text_seed
 from uetrust.models.forward import (
@@ -29,7 +30,15 @@ from uetrust.models.forward import (
     score_tokens,
     unknown_rules,
 )
-from ..models.load import Model, fit_prompt, halve_when_out_of_memory, pad_for_model, supported
+from uetrust.models.load import (
+    CACHE,
+    Model,
+    fit_prompt,
+    halve_when_out_of_memory,
+    pad_for_model,
+    pad_ids,
+    supported,
+)
 
 # %% ../../nbs/04_generation/03_local.ipynb #61312e7e
 def _signed(number):
@@ -208,6 +217,10 @@ def _generation_config(model, settings, **options):  # The checkpoint's constrai
     return config
 
 
+def _plain(model, ids, mask, times, beams):  # Inputs of `generate`, nothing computed before
+    return dict(input_ids=ids.repeat_interleave(times, 0), attention_mask=mask.repeat_interleave(times, 0))
+
+
 def _encoded(model, ids, mask, times, beams):  # Inputs of `generate_texts`, each source encoded once
     hidden = model.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
     return dict(
@@ -218,16 +231,22 @@ def _encoded(model, ids, mask, times, beams):  # Inputs of `generate_texts`, eac
 
 def _prefilled(model, ids, mask, times, beams):
     # Inputs of `generate_texts`, with each prompt computed once, except for its last token
-    inputs = dict(input_ids=ids.repeat_interleave(times, 0), attention_mask=mask.repeat_interleave(times, 0))
+    inputs = _plain(model, ids, mask, times, beams)
     if ids.shape[1] == 1:
         return inputs
     where = (mask.cumsum(1) - 1).clamp(0)[:, :-1]
     cache = model.model.base_model(
         input_ids=ids[:, :-1], attention_mask=mask[:, :-1], position_ids=where, use_cache=True
-    ).past_key_values
+    )[CACHE]
     # `generate_texts` copies the ids for its beams, but not a cache it is given
     cache.batch_repeat_interleave(times * beams)
-    return inputs | dict(past_key_values=with_room(cache))
+    return inputs | {CACHE: with_room(cache)}
+
+
+def _prompt_tensors(model, ids_of):  # Ids and mask of prompts; of one alone, when they cannot be padded
+    if model.pads_prompts:
+        return pad_for_model(model, ids_of, left=model.kind == "causal")
+    return pad_ids(ids_of, model.device)
 
 
 def _until_end(ids, ends):  # Up to and with the first end token
@@ -245,13 +264,17 @@ def decode_batch(
     streamer=None,  # A streamer of transformers: gets the prompts, then one token of each text at a time
 ) -> list:  # For each prompt the token ids of its texts
     "Generated texts of a batch of prompts, in token ids."
+    if not model.pads_prompts and len(ids_of) > 1:
+        each = zip(ids_of, keys or [None] * len(ids_of))
+        return [decode_batch(model, [ids], settings, own and [own], streamer)[0] for ids, own in each]
     causal, times, beams = model.kind == "causal", len(keys[0]) if keys else 1, 1 if keys else settings.beams
-    ids, mask = pad_for_model(model, ids_of, left=causal)
+    ids, mask = _prompt_tensors(model, ids_of)
     config = _generation_config(model, settings, num_beams=beams, num_return_sequences=beams)
-    inputs = (_prefilled if causal else _encoded)(model, ids, mask, times, beams)
-    if not causal:
+    given = (_prefilled if causal else _encoded) if model.pads_prompts else _plain
+    inputs = given(model, ids, mask, times, beams)
+    if given is _encoded:
         grows = Cache(layer_class_to_replicate=RoomyLayer)
-        inputs["past_key_values"] = EncoderDecoderCache(grows, DynamicCache())
+        inputs[CACHE] = EncoderDecoderCache(grows, DynamicCache())
     if keys:
         sampler = GumbelMax([key for row in keys for key in row], settings, model.device)
         inputs["logits_processor"] = LogitsProcessorList([sampler])
@@ -279,8 +302,10 @@ def beam_hypotheses(
     # the power of the length penalty)
 ) -> list:
     "Hypotheses of a beam search, with their scores."
+    if not model.pads_prompts and len(ids_of) > 1:
+        return [beam_hypotheses(model, [ids], settings, context)[0] for ids in ids_of]
     causal = model.kind == "causal"
-    ids, mask = pad_for_model(model, ids_of, left=causal)
+    ids, mask = _prompt_tensors(model, ids_of)
     config = _generation_config(
         model,
         settings,
@@ -290,8 +315,7 @@ def beam_hypotheses(
         return_dict_in_generate=True,
         output_scores=True,
     )
-    prompt = dict(input_ids=ids, attention_mask=mask)
-    inputs = prompt if causal else _encoded(model, ids, mask, 1, settings.beams)
+    inputs = (_plain if causal else _encoded)(model, ids, mask, 1, settings.beams)
     with context(ids, mask):
         out = model.model.generate(generation_config=config, **inputs)
     lists = out.sequences[:, ids.shape[1] if causal else 1 :].tolist()
@@ -353,13 +377,22 @@ def check_can_write(model: Model):
 def check_generation(
     model: Model,  # Seq2seq or causal model; each is tried once
 ):
-    "Raise a `BadCheckpoint` unless greedy tokens of a batch are the most probable ones of each text alone."
+    "Raise a `BadCheckpoint` unless greedy tokens, of a batch or else alone, are the most probable ones."
     check_reading(model)
     if vars(model).setdefault("writes_right", False):
         return
+    try:
+        _check_texts(model, "texts of a batch are not those of each prompt alone")
+    except BadCheckpoint:
+        model.pads_prompts = False
+        _check_texts(model, "the text of a prompt alone is not that of its most probable words")
+    model.writes_right = True
+
+
+def _check_texts(model, why):
     size, settings = model.text_config.vocab_size, Decoding(samples=0, max_new_tokens=3)
     prompts = [[i % size for i in ids] for ids in TRIED_IDS[0]]
-    with supported(model.id, model.model, "texts of a batch are not those of each prompt alone"):
+    with supported(model.id, model.model, why):
         texts = [own[0] for own in decode_batch(model, prompts, settings, [[None]] * len(prompts))]
         if not unknown_rules(model.model.generation_config):
             rules = dict(logits="processed", generation=dict(max_new_tokens=3, min_length=0))
@@ -368,7 +401,6 @@ def check_generation(
                     model
                 ):
                     raise ValueError(f"a greedy token is less probable than another by {lost:.2g}")
-    model.writes_right = True
 
 
 def generate_texts(

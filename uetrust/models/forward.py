@@ -19,8 +19,9 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from ..core.checks import preview
+from ..core.checks import BadCheckpoint, preview
 from uetrust.models.load import (
+    CACHE,
     Model,
     aligned_width,
     batches,
@@ -226,6 +227,7 @@ class PrefixState(NamedTuple):
     hidden: torch.Tensor  # Last hidden states of the prefix, [P, S, D]
     mask: torch.Tensor  # 1 on the prefix, 0 on padding, [P, S]
     cache: object  # Keys and values of a causal model
+    prompts: list  # The prefixes in token ids
 
 
 def _positions(mask):  # Padding repeats a valid position: the network may have no further one
@@ -236,11 +238,15 @@ def _prefix_state(model, prompts):  # Encode or prefill
     ids, mask = pad_for_model(model, prompts, left=model.kind == "causal")
     if model.kind == "seq2seq":
         encoded = model.model.get_encoder()(input_ids=ids, attention_mask=mask)
-        return PrefixState(encoded.last_hidden_state, mask, None)
+        return PrefixState(encoded.last_hidden_state, mask, None, prompts)
+    if not model.shares_prompts:
+        ids, mask = pad_for_model(model, prompts)
+        out = model.model.base_model(input_ids=ids, attention_mask=mask, use_cache=False)
+        return PrefixState(out.last_hidden_state, mask, None, prompts)
     out = model.model.base_model(
         input_ids=ids, attention_mask=mask, position_ids=_positions(mask), use_cache=True
     )
-    return PrefixState(out.last_hidden_state, mask, out.past_key_values)
+    return PrefixState(out.last_hidden_state, mask, out[CACHE], prompts)
 
 
 def _decoder_states(model, state, rows, texts):  # Hidden states of a seq2seq model
@@ -254,10 +260,21 @@ def _decoder_states(model, state, rows, texts):  # Hidden states of a seq2seq mo
     ).last_hidden_state
 
 
+def _states_with_prompts(model, prompts, texts):
+    # Hidden states that predict each token of the texts, of a network that reads each with its own prompt
+    ids, mask = pad_for_model(model, [(*prompt, *text[:-1]) for prompt, text in zip(prompts, texts)])
+    out = model.model.base_model(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
+    first = torch.tensor([len(prompt) - 1 for prompt in prompts], device=model.device)
+    places = first[:, None] + torch.arange(max(map(len, texts)), device=model.device)
+    return out.gather(1, places.clamp(max=ids.shape[1] - 1)[..., None].expand(-1, -1, out.shape[2]))
+
+
 def _text_states(model, state, rows, texts):
     # Hidden states that predict each token of the texts, [B, T, D]; rows: which prefix each text follows
     if model.kind == "seq2seq":
         return _decoder_states(model, state, rows, texts)
+    if not model.shares_prompts:
+        return _states_with_prompts(model, [state.prompts[i] for i in rows], texts)
     ids, mask = pad_for_model(model, [text[:-1] for text in texts])
     last = state.hidden[rows, -1:]
     if not ids.shape[1]:
@@ -268,8 +285,8 @@ def _text_states(model, state, rows, texts):
         input_ids=ids,
         attention_mask=torch.cat([before, mask], 1),
         position_ids=before.sum(1, keepdim=True) + _positions(mask),
-        past_key_values=cache,
         use_cache=True,
+        **{CACHE: cache},
     )
     return torch.cat([last, out.last_hidden_state], 1)
 
@@ -287,8 +304,11 @@ def _plain_logits(model, prompt, text):  # Of the network's own forward pass, fo
             attention_mask=torch.ones_like(tensor(prompt)), decoder_input_ids=tensor((start, *text[:-1]))
         )
         return model.model(input_ids=tensor(prompt), use_cache=False, **given).logits[0]
-    out = model.model(input_ids=tensor(prompt + text), use_cache=False)
-    return out.logits[0, len(prompt) - 1 : -1]
+    if model.shares_prompts:
+        return model.model(input_ids=tensor(prompt + text), use_cache=False).logits[0, len(prompt) - 1 : -1]
+    # Word by word, because a network that looks ahead would see the token that it should predict
+    steps = (prompt + text[:k] for k in range(len(text)))
+    return torch.stack([model.model(input_ids=tensor(ids), use_cache=False).logits[0, -1] for ids in steps])
 
 
 def probability_tolerance(
@@ -302,13 +322,24 @@ def probability_tolerance(
 def check_reading(
     model: Model,  # Seq2seq or causal model; each is tried once
 ):
-    "Raise a `BadCheckpoint` unless padded texts after a shared prefix are read as each is alone."
+    "Raise a `BadCheckpoint` unless texts in a batch, prompts shared where they can be, are read as alone."
     if vars(model).setdefault("reads_right", False):
         return
+    try:
+        _check_readings(model, "a text after a shared prefix is not read as it is alone")
+    except BadCheckpoint:
+        if model.kind == "seq2seq":
+            raise
+        model.shares_prompts = model.pads_prompts = False
+        _check_readings(model, "a text in a batch is not read as it is alone, word by word")
+    model.reads_right = True
+
+
+def _check_readings(model, why):
     size = model.text_config.vocab_size
     prompts, texts = (tuple(tuple(i % size for i in ids) for ids in lists) for lists in TRIED_IDS)
     rows = [(prompt, text) for prompt in range(2) for text in texts]
-    with supported(model.id, model.model, "a text after a shared prefix is not read as it is alone"):
+    with supported(model.id, model.model, why):
         states = _text_states(model, _prefix_state(model, prompts), *map(list, zip(*rows)))
         off = 0.0
         for own, (prompt, text) in zip(states, rows):
@@ -317,7 +348,6 @@ def check_reading(
             off = max(off, (got - plain).abs().sum(1).max().item() / 2)
         if not off <= probability_tolerance(model):
             raise ValueError(f"its probabilities are off by {off:.2g}, in total variation")
-    model.reads_right = True
 
 # %% ../../nbs/03_models/02_forward.ipynb #0aa564ce
 UNKNOWN_RULES = dict(  # Settings that change logits in another way, and their value without effect

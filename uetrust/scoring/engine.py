@@ -61,10 +61,11 @@ def _started(ray, workers, gpus):  # Join the cluster that RAY_ADDRESS names, el
 
 def _run_stage(ray, task, given, stage, slices, where):
     sent = [task.remote(*given, stage, (i, slices), where) for i in range(slices)]
+    ray.wait(sent, num_returns=len(sent))  # Whatever ends one slice, the others finish what they compute
     try:
         ray.get(sent)
     except ray.exceptions.RayTaskError as e:
-        raise e.as_instanceof_cause() from None
+        raise e.cause from None
     except ray.exceptions.RayError as e:
         raise Stopped(f"the stage {stage} is not finished: {e}. What is there is kept; run again") from None
 

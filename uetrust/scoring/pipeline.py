@@ -6,11 +6,14 @@
 __all__ = ['STAGES', 'StageRun', 'clear_bank', 'unfinished_shards', 'check_worker', 'run_stages', 'run_pipeline']
 
 # %% ../../nbs/09_scoring/08_pipeline.ipynb #f6689bd9
+import errno
+import platform
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..core.checks import Stopped, preview
+from ..core.checks import Stopped, error_line, preview
 from ..core.settings import resolve_checkpoint, split_labels
 from ..core.store import Store, library_versions, lock_folder, share_folder
 from ..data.datasets import load_samples
@@ -342,6 +345,23 @@ def check_worker(
     return worker
 
 
+def _disk_is_full(error):  # Whether this, or what it was raised from, is a full disk
+    return error is not None and (
+        getattr(error, "errno", None) == errno.ENOSPC or _disk_is_full(error.__cause__)
+    )
+
+
+@contextmanager
+def _told_worker(worker, stage):  # A full disk is told with the worker that has it
+    try:
+        yield
+    except OSError as e:
+        if worker[1] == 1 or not _disk_is_full(e):
+            raise
+        who = f"worker {worker[0] + 1} of {worker[1]}, stage {stage}, machine {platform.node()}"
+        raise Stopped(f"{who}: {error_line(e)}") from e
+
+
 def run_stages(
     profile_name: str,  # Of settings.ini
     name: str,  # 'bulletin--tiny-bart'
@@ -358,7 +378,8 @@ def run_stages(
     for stage in stages:
         if run.worker[1] > 1 and stage != "texts":
             _require_all(job, stage, run.worker)
-        _RUN_STAGE[stage](job, sources, run)
+        with _told_worker(run.worker, stage):
+            _RUN_STAGE[stage](job, sources, run)
     return job.folder
 
 

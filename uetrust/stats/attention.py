@@ -17,7 +17,7 @@ from torch.nn.functional import pad as widen
 
 from ..core.checks import preview
 from ..models.forward import Layout, build_input
-from ..models.load import Model, batches, halve_when_out_of_memory, pad_for_model
+from ..models.load import Model, batches, halve_when_out_of_memory, pad_for_model, supported
 from .table import ATTENTION_STATISTICS
 
 # %% ../../nbs/05_stats/04_attention.ipynb #36940082
@@ -75,6 +75,10 @@ def decoder_layers(
     return stack, layers
 
 
+def _looks_back(maps, n):  # Whether these are weights of n positions for those up to themselves
+    return maps.ndim == 4 and maps.shape[2:] == (n, n) and not maps[0].triu(1).any()
+
+
 @contextmanager
 def attention_hooks(
     layers,  # Self-attention modules, first layer first
@@ -84,12 +88,13 @@ def attention_hooks(
 
     def hook_of(number):
         def hook(layer, args, out):
-            if not (isinstance(out, tuple) and isinstance(out[-1], torch.Tensor) and out[-1].ndim == 4):
+            maps = out[-1] if isinstance(out, tuple) else None
+            if not (isinstance(maps, torch.Tensor) and _looks_back(maps, out[0].shape[1])):
                 raise ValueError(
                     f"{type(layer).__name__} gives no attention weights of shape "
-                    "[batch, heads, position, position]"
+                    "[batch, heads, position, position] to positions before"
                 )
-            consume(number, out[-1])
+            consume(number, maps)
 
         return hook
 
@@ -120,7 +125,11 @@ def attention_forward(
     if model.kind == "causal":
         inputs = dict(attention_mask=mask)
     with eager_attention(model.model), attention_hooks(layers, consume):
-        stack(input_ids=ids, use_cache=False, **inputs)
+        try:
+            stack(input_ids=ids, use_cache=False, **inputs)
+        except RuntimeError as e:  # Named with its architecture, unless memory is lacking
+            with supported(model.id, model.model, "its attention maps cannot be computed"):
+                raise e
 
 
 def _check_positions(m, longest):  # Position embeddings suffice for the longest sequence

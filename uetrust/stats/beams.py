@@ -19,7 +19,7 @@ from transformers.modeling_outputs import BaseModelOutput, CausalLMOutput
 from ..generation.decoding import Decoding
 from ..generation.local import beam_hypotheses, checkpoint_settings, prompt_template, render_prompts
 from ..models.forward import DropoutMask, score_tokens
-from ..models.load import Model, halve_when_out_of_memory
+from ..models.load import CACHE, Model, halve_when_out_of_memory
 from .passes import check_sources, model_provenance
 from .table import write_statistics
 
@@ -46,8 +46,8 @@ class SearchMember:
             self.cache.reorder_cache(rows)
         self.member.begin(1)
         with self.member:
-            out = self.forward(**new | self.given | dict(past_key_values=self.cache, use_cache=True))
-        self.cache = out.past_key_values
+            out = self.forward(**new | self.given | {CACHE: self.cache, "use_cache": True})
+        self.cache = out[CACHE]
         return out.logits[:, -1].double().log_softmax(-1)
 
 

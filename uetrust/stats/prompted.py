@@ -23,7 +23,7 @@ from uetrust.generation.local import (
     prompt_template,
     render_prompts,
 )
-from ..models.forward import score_tokens
+from ..models.forward import score_passes
 from ..models.load import Model, fit_prompt, halve_when_out_of_memory
 from .attention import elicited_attention
 from .passes import check_sources, is_own_bank, model_provenance
@@ -65,6 +65,14 @@ def single_token_id(
     return ids[0]
 
 
+def _answer_logps(model, questions, answers, options):  # log p of True and False; each question is read once
+    true, false = ([(ids, [answer]) for ids in questions] for answer in answers)
+    passes = [(true, {}), (false, {}), (true, dict(logits="processed"))]
+    names = ("true", "false", "true_processed")
+    each = zip(*score_passes(model, passes, **options))
+    return [{name: reading.logp[0] for name, reading in zip(names, found)} for found in each]
+
+
 def compute_p_true(
     folder,  # Where
     bank,  # Folder of a finished bank
@@ -85,21 +93,12 @@ def compute_p_true(
     ask = P_TRUE_QUESTIONS.get(ask, ask).replace("{prompt}", prompt_template(model, resolved))
     check_sources(bank, samples)
 
-    def answer_logp(pairs, logits):  # Shape [N,2]: True, False
-        readings = score_tokens(model, pairs, logits=logits, **options)
-        return np.array([reading.logp[0] for reading in readings]).reshape(-1, 2)
-
     def make(rows):
         asked = [
             question_prompt(model, insert_summary(ask, row.text), sources[row.sample], resolved)
             for row in rows.itertuples()
         ]
-        pairs = [(ids, [answer]) for ids, _ in asked for answer in answers]
-        raw, processed = (answer_logp(pairs, logits) for logits in ("raw", "processed"))
-        logps = (
-            dict(true=given[0], false=given[1], true_processed=ruled[0])
-            for given, ruled in zip(raw, processed)
-        )
+        logps = _answer_logps(model, [ids for ids, _ in asked], answers, options)
         return [
             _key(row) | logp | dict(cut=cut) for row, logp, (_, cut) in zip(rows.itertuples(), logps, asked)
         ]

@@ -432,6 +432,10 @@ def plot_panel(
     "Mean scores as in Eq. 4 of the paper, and the residual without writers' quality and judges' leniency."
     import matplotlib.pyplot as plt
 
+    if scores.empty:
+        fig = plt.figure(figsize=(6, 1.6))
+        fig.text(0.5, 0.5, scores.attrs.get("note", ""), ha="center", va="center", wrap=True)
+        return fig
     writers, judges = scores.index.unique("generator").size, scores.shape[1]
     fig, axes = plt.subplots(1, 2, figsize=(2 * (0.5 * judges + 2.2), 0.45 * writers + 1.6))
     plot_score_matrix(normalised_scores(mean_matrix(scores)), (0, 1), axes[0]).set_title("Eq. 4", fontsize=9)
@@ -487,6 +491,8 @@ def judge_sentences(
 
 
 def _judges_said(dataset, form, rows):
+    if rows["residual"].isna().all():
+        return f"{dataset}, {form}: no document has every score, so nothing is said of an evaluator."
     length, tested = rows["length_spearman"], rows["residual"].notna().sum()
     known = rows.dropna(subset="difference") if "difference" in rows else rows.head(0)
     against = ", ".join(
