@@ -8,6 +8,7 @@ import sys
 
 from uetrust.app.cli import main as run_command
 from uetrust.app.reproduce import report_profile, run_profile, warm_context
+from uetrust.core.checks import error_line, printable
 
 
 def main(profile, jobs, *again):
@@ -27,3 +28,6 @@ if __name__ == "__main__":  # The processes that it starts import this file
     except KeyboardInterrupt:
         print("stopped; the same command goes on", file=sys.stderr)
         sys.exit(130)
+    except Exception as error:
+        print(f"uetrust: error: {printable(error_line(error))}", file=sys.stderr)
+        sys.exit(2)

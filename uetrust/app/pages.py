@@ -72,8 +72,12 @@ def plan_command(
     "What a profile would compute, which printed cells it fills, what it needs and costs; nothing is loaded."
     import json as text
 
+    from uetrust.app.notebooks import profile_jobs
+    from uetrust.core.settings import root
     from uetrust.studies.plan import plan_lines, run_plan
 
+    if (root() / "nbs" / "experiments").is_dir():  # Not in an installed package
+        profile_jobs(profile)  # Refuses a study that is not there
     plan = run_plan(profile, card)
     if check:
         return plan.check()
