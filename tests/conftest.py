@@ -30,6 +30,19 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 ABSENT = {k: v for k, v in (("UETRUST_ORACLES", oracles()), ("UETRUST_MIRROR", mirror())) if v is None}
 
 
+@pytest.fixture
+def here(request, monkeypatch):
+    "The folder of the test file's fixture `project` as working directory, with settings read anew."
+    folder, cached = request.getfixturevalue("project"), (project.root, project._read)
+    monkeypatch.chdir(folder)
+    for function in cached:
+        function.cache_clear()
+    yield folder
+    monkeypatch.undo()
+    for function in cached:
+        function.cache_clear()
+
+
 def fault_counts(terminalreporter):
     "Verdicts of the fault registry: one row for each suite."
     import pandas as pd

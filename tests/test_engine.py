@@ -15,7 +15,6 @@ from test_generate import SAMPLES
 from test_readings import encoder, framed
 
 from uetrust.app.cli import main
-from uetrust.core import settings as s
 from uetrust.core.store import Store
 from uetrust.scoring import engine
 from uetrust.scoring.engine import run_with_ray, slurm_lines
@@ -39,17 +38,6 @@ def project(tmp_path_factory):
     SAMPLES[:12].to_json(d / "toy.jsonl", orient="records", lines=True)
     SAMPLES[12:].assign(reference="w3 w4").to_json(d / "train.jsonl", orient="records", lines=True)
     return d
-
-
-@pytest.fixture
-def here(project, monkeypatch):
-    monkeypatch.chdir(project)
-    for cached in (s.root, s._read):
-        cached.cache_clear()
-    yield project
-    monkeypatch.undo()
-    for cached in (s.root, s._read):
-        cached.cache_clear()
 
 
 @pytest.fixture(scope="module")

@@ -86,17 +86,6 @@ def project(tmp_path_factory):
     return d
 
 
-@pytest.fixture
-def here(project, monkeypatch):
-    monkeypatch.chdir(project)
-    for c in (s.root, s._read):
-        c.cache_clear()
-    yield project
-    monkeypatch.undo()
-    for c in (s.root, s._read):
-        c.cache_clear()
-
-
 def filled(profile, name):
     "Statistics of a bank by step, after `uetrust fill`"
     assert main(["fill", f"toy--{name}", "--profile", profile]) == 0

@@ -133,17 +133,6 @@ def project(tmp_path_factory):
     return d
 
 
-@pytest.fixture
-def here(project, monkeypatch):
-    monkeypatch.chdir(project)
-    for c in (s.root, s._read):
-        c.cache_clear()
-    yield project
-    monkeypatch.undo()
-    for c in (s.root, s._read):
-        c.cache_clear()
-
-
 def files(folder):
     return {
         str(path.relative_to(folder)): path.read_bytes()

@@ -9,7 +9,6 @@ from test_fill import INI
 from test_generate import SAMPLES, tiny
 from test_readings import encoder
 
-from uetrust.core import settings as s
 from uetrust.generation.bank import read_bank
 from uetrust.scoring import judges
 from uetrust.scoring.cache import cached_metrics_of_bank
@@ -50,17 +49,6 @@ def project(tmp_path_factory):
     SAMPLES[:5].assign(reference="w3 w4").to_json(d / "toy.jsonl", orient="records", lines=True)
     SAMPLES[12:].assign(reference="w3 w4").to_json(d / "train.jsonl", orient="records", lines=True)
     return d
-
-
-@pytest.fixture
-def here(project, monkeypatch):
-    monkeypatch.chdir(project)
-    for cached in (s.root, s._read):
-        cached.cache_clear()
-    yield project
-    monkeypatch.undo()
-    for cached in (s.root, s._read):
-        cached.cache_clear()
 
 
 TEXTS = pd.DataFrame(

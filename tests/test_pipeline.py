@@ -6,7 +6,6 @@ from test_fill import INI
 from test_generate import SAMPLES, tiny
 from test_readings import encoder
 
-from uetrust.core import settings as s
 from uetrust.core.checks import Stopped
 from uetrust.core.store import Store, lock_folder
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
@@ -65,17 +64,6 @@ def project(tmp_path_factory):
     SAMPLES[:5].assign(reference="w3 w4").to_json(folder / "toy.jsonl", orient="records", lines=True)
     SAMPLES[5:7].assign(reference="w3 w4").to_json(folder / "train.jsonl", orient="records", lines=True)
     return folder
-
-
-@pytest.fixture
-def here(project, monkeypatch):
-    monkeypatch.chdir(project)
-    for cached in (s.root, s._read):
-        cached.cache_clear()
-    yield project
-    monkeypatch.undo()
-    for cached in (s.root, s._read):
-        cached.cache_clear()
 
 
 def steps(folder):

@@ -70,17 +70,6 @@ def project(tmp_path_factory):
         yield d
 
 
-@pytest.fixture
-def here(project, monkeypatch):
-    monkeypatch.chdir(project)
-    for cached in (s.root, s._read):
-        cached.cache_clear()
-    yield project
-    monkeypatch.undo()
-    for cached in (s.root, s._read):
-        cached.cache_clear()
-
-
 def executed(job, profile):
     "Cells of a page of a profile, run in this process with its parameters"
     import matplotlib.pyplot as plt

@@ -208,9 +208,7 @@ def _end_here(nb, why, note):  # The cell that asked for data says what is missi
     note.write_text(why + "\n", encoding="utf-8")
 
 
-def _kernel(
-    folder,
-):  # Manager of a kernel that listens in a folder: a free port may be taken before it is used
+def _kernel(folder):  # That listens in a folder: a free port may be taken before it is used
     from jupyter_client.manager import AsyncKernelManager
 
     sockets = {} if os.name == "nt" else dict(transport="ipc", ip=f"{folder}/kernel")

@@ -73,10 +73,10 @@ def plan_command(
     import json as text
 
     from uetrust.app.notebooks import profile_jobs
-    from uetrust.core.settings import root
+    from uetrust.core.settings import root, work_dir
     from uetrust.studies.plan import plan_lines, run_plan
 
-    if (root() / "nbs" / "experiments").is_dir():  # Not in an installed package
+    if work_dir() == root():  # A checkout: an installed package has no notebooks
         profile_jobs(profile)  # Refuses a study that is not there
     plan = run_plan(profile, card)
     if check:

@@ -17,13 +17,12 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stdout
 from graphlib import TopologicalSorter
 from multiprocessing import forkserver
-from pathlib import Path
 from statistics import median
 from threading import Lock, Thread
 from time import monotonic
 
 import uetrust
-from .notebooks import Job, due_jobs, hub_checkpoints
+from .notebooks import due_jobs, hub_checkpoints
 from ..core.progress import time_left
 from ..core.settings import out_dir, root
 

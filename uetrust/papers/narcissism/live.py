@@ -178,8 +178,9 @@ RESIDUAL_COLUMNS = [
     "p_generators",
     "holm_documents",
     "holm_generators",
+    "length_spearman",
+    "length_spearman_means",
 ]
-RESIDUAL_COLUMNS += ["length_spearman", "length_spearman_means"]
 GAP_COLUMNS = ["gap", "human_gap", "difference"]
 
 
