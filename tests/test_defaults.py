@@ -1,4 +1,4 @@
-"""Defaults that the documentation names: what a call does when it says nothing; which results are values."""
+"""Defaults, written a second time: what a call does when it says nothing changes on purpose or not at all."""
 
 import inspect
 from dataclasses import FrozenInstanceError, fields
@@ -63,7 +63,7 @@ DEFAULTS = [
 
 
 @pytest.mark.parametrize("function, named", DEFAULTS, ids=lambda value: getattr(value, "__qualname__", ""))
-def test_a_default_is_the_one_that_is_documented(function, named):
+def test_a_default_changes_only_on_purpose(function, named):
     found = {name: known.default for name, known in inspect.signature(function).parameters.items()}
     assert {name: found[name] for name in named} == named
     assert all(type(found[name]) is type(value) for name, value in named.items())
