@@ -169,14 +169,14 @@ def test_what_explain_calls_possible_is_computed(capsys):
 
 def test_tokens_and_their_alternatives_are_compared_in_both_directions(monkeypatch):
     "Forward: the token entails its alternative. Backward: the alternative entails the token."
-    from uetrust.models import encode, load
+    from uetrust.models import classifiers, load
 
-    def nli_logits(model, pairs):
+    def nli_pairs(model, pairs):
         classes = [2 if ("The", "the") == pair else 0 if pair[0] == "the" else 1 for pair in pairs]
         return np.eye(3, dtype="float32")[classes], np.arange(len(pairs)) == 0  # One input is cut
 
     monkeypatch.setattr(load, "load_model", lambda name: name)
-    monkeypatch.setattr(encode, "nli_logits", nli_logits)
+    monkeypatch.setattr(classifiers, "nli_pairs", nli_pairs)
     outputs, cut = read_outputs(FOLDER / "vllm_request_outputs.jsonl"), {}
     found = files._compared("nli", dict(nli="x"), outputs.records, ["ccp_forward", "ccp_backward"], cut)
     record = outputs.records[0]
@@ -186,7 +186,7 @@ def test_tokens_and_their_alternatives_are_compared_in_both_directions(monkeypat
         for name, pairs in dict(
             ccp_forward=[(word, other) for other in row], ccp_backward=[(other, word) for other in row]
         ).items():
-            assert list(found[name][0][i]) == list(nli_logits(None, pairs)[0].argmax(1)), (name, word)
+            assert list(found[name][0][i]) == list(nli_pairs(None, pairs)[0].argmax(1)), (name, word)
     assert not np.array_equal(found["ccp_forward"][0], found["ccp_backward"][0])
     assert cut == dict(ccp_forward=1)
 

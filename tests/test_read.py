@@ -25,7 +25,8 @@ from transformers import (
 from uetrust.core.settings import oracles, root
 from uetrust.data.bulletins import bulletins
 from uetrust.models import forward
-from uetrust.models.encode import embed_texts, nli_logits
+from uetrust.models.classifiers import nli_pairs
+from uetrust.models.encode import embed_texts
 from uetrust.models.forward import (
     EXTRA_TOKEN_STATS,
     FFLM_LAYOUT,
@@ -228,7 +229,7 @@ def test_what_stands_beside_a_text_does_not_round_its_sums(name):
 
     def numbers(pairs, **options):
         if name == "nli":
-            return nli_logits(model, pairs, **options)[0].ravel()
+            return nli_pairs(model, pairs, **options)[0].ravel()
         if name == "encoder":
             return embed_texts(model, [source for source, _ in pairs], **options)[0].ravel()
         return np.concatenate([reading.logp for reading in score_tokens(model, pairs, **options)])

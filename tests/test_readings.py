@@ -17,7 +17,7 @@ from uetrust.core.store import BadShard
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from uetrust.generation.local import fill_local_bank, render_prompts
 from uetrust.models.classifiers import nli_pairs
-from uetrust.models.encode import NLI_CLASSES, embed_texts, nli_logits, nli_order
+from uetrust.models.encode import NLI_CLASSES, embed_texts, nli_order
 from uetrust.models.forward import score_tokens
 from uetrust.models.load import fingerprint, load_model, wrap_model
 from uetrust.stats.compare import compute_embeddings, compute_entailments, compute_relevance
@@ -346,7 +346,7 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
             for j, hypothesis in enumerate(texts):
                 assert (
                     np.abs(
-                        logits[index[i], index[j]] - nli_logits(model, [(premise, hypothesis)])[0][0]
+                        logits[index[i], index[j]] - nli_pairs(model, [(premise, hypothesis)])[0][0]
                     ).max()
                     < 1e-5
                 )
@@ -356,7 +356,7 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
         pairs = [
             (premise, hypothesis) for premise in dict.fromkeys(texts) for hypothesis in dict.fromkeys(texts)
         ]
-        logits, _ = nli_logits(model, pairs)  # Entailment is the third class
+        logits, _ = nli_pairs(model, pairs)  # Entailment is the third class
         assert shares[source] == np.mean([row[2] == row.max() for row in logits])
     x = read_statistics(compute_embeddings(tmp_path / "vectors", repeated, model, progress=False)).set_index(
         "sample"
@@ -415,7 +415,7 @@ def test_unique_gives_back_every_text(texts):
 
 def test_labels_are_put_in_order_by_name(tmp_path):
     model = encoder()
-    logits, _ = nli_logits(model, [("w1 w2", "w3")])
+    logits, _ = nli_pairs(model, [("w1 w2", "w3")])
     inputs = model.tokenizer("w1 w2", "w3", return_tensors="pt")
     with torch.no_grad():
         raw = model.model(**inputs).logits[0].numpy()
@@ -429,8 +429,8 @@ def test_labels_are_put_in_order_by_name(tmp_path):
 def test_batches_and_repeats_change_nothing_but_the_last_bits():
     model = encoder()
     pairs = [(f"w{i} " * (1 + i % 9), f"w{i + 1}") for i in range(20)] * 2
-    together, _ = nli_logits(model, pairs)
-    alone, _ = nli_logits(model, pairs, batch_tokens=1)
+    together, _ = nli_pairs(model, pairs)
+    alone, _ = nli_pairs(model, pairs, batch_tokens=1)
     assert np.abs(together - alone).max() < 1e-5 and np.array_equal(together[:20], together[20:])
 
 

@@ -17,7 +17,8 @@ import pandas as pd
 
 from ..core.scores import map_nested
 from ..core.segmentation import SPLITTER, split_sentences
-from ..models.encode import NLI_CLASSES, embed_texts, nli_logits
+from ..models.classifiers import nli_pairs
+from ..models.encode import NLI_CLASSES, embed_texts
 from ..models.load import Model
 from .passes import model_provenance
 from .table import read_statistics, unique_texts, write_statistics
@@ -50,7 +51,7 @@ def compute_entailments(
         return _per_source(
             rows,
             lambda texts: list(product(texts, texts)),
-            lambda pairs: nli_logits(model, pairs, **options),
+            lambda pairs: nli_pairs(model, pairs, **options),
             "nli_logits",
         )
 
@@ -97,7 +98,7 @@ def compute_sentence_entailments(
             for source, group in rows.groupby("sample", sort=False)
         }
         pairs = [list(product(drawn, greedy)) for greedy, drawn in texts.values()]
-        found = _computed(pairs, lambda part: nli_logits(model, part, **options))
+        found = _computed(pairs, lambda part: nli_pairs(model, part, **options))
         return [
             dict(sample=source, sentences=len(greedy), nli_logits=logits, cut=cut)
             for (source, (greedy, _)), (logits, cut) in zip(texts.items(), found)
@@ -140,7 +141,7 @@ def compute_alternatives(
 
     def make(rows):
         pairs = [_with_alternatives(tokenizer, texts.loc[source]) for source in rows["sample"]]
-        found = _computed(pairs, lambda part: nli_logits(model, part, **options))
+        found = _computed(pairs, lambda part: nli_pairs(model, part, **options))
         classes = [
             logits.argmax(1).reshape(*texts.at[source, "top_ids"].shape, 2).astype("int8")
             for source, (logits, _) in zip(rows["sample"], found)

@@ -23,7 +23,7 @@ from ..data.checker import ERROR_TYPES, check_summaries, check_summary
 from ..evaluation.agreement import spearman
 from ..generation.decoding import Decoding
 from ..generation.local import generate_texts
-from ..models import encode
+from ..models import classifiers, encode
 from ..models.forward import score_tokens
 from ..models.load import load_model
 from uetrust.training.tasks import (
@@ -147,7 +147,7 @@ def _right(model, rows):  # Whether the label is right, by the right label
     asked = pd.DataFrame(
         nli_statements(rows, np.random.default_rng(0)), columns=["premise", "hypothesis", "label"]
     )
-    logits, _ = encode.nli_logits(model, list(zip(asked["premise"], asked["hypothesis"])))
+    logits, _ = classifiers.nli_pairs(model, list(zip(asked["premise"], asked["hypothesis"])))
     return pd.Series(
         np.array(encode.NLI_CLASSES)[logits.argmax(1)] == asked["label"].to_numpy(), asked["label"]
     )
