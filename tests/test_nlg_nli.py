@@ -302,7 +302,9 @@ def test_an_empty_second_text_keeps_its_separator(triples, nli_model):
     assert row[0] == tuple(nli_model.tokenizer([ref], [""])["input_ids"][0])
     inputs = nli_model.tokenizer([ref], [""], return_tensors="pt")
     np.testing.assert_allclose(
-        nli_model.model(**inputs).logits.detach().numpy()[:, encode.nli_order(nli_model.model.config.id2label)],
+        nli_model.model(**inputs)
+        .logits.detach()
+        .numpy()[:, encode.nli_order(nli_model.model.config.id2label)],
         ev.nli_pairs(nli_model, [(ref, "")])[0],
         atol=2e-6,
         rtol=0,

@@ -345,9 +345,7 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
         for i, premise in enumerate(texts):
             for j, hypothesis in enumerate(texts):
                 assert (
-                    np.abs(
-                        logits[index[i], index[j]] - nli_pairs(model, [(premise, hypothesis)])[0][0]
-                    ).max()
+                    np.abs(logits[index[i], index[j]] - nli_pairs(model, [(premise, hypothesis)])[0][0]).max()
                     < 1e-5
                 )
     assert [len(x) for x in got["nli_logits"]] == [9, 1]
