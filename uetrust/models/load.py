@@ -578,9 +578,10 @@ FLOAT32_LANES = 16  # float32 numbers that a processor adds at once
 def aligned_width(
     longest: int,  # Tokens of the longest row
     positions: int | None = None,  # Positions the network has
-) -> int:  # A multiple of `FLOAT32_LANES`, unless the network has too few positions
+    step: int = FLOAT32_LANES,  # Of the widths
+) -> int:  # A multiple of `step`, unless the network has too few positions
     "Width to pad a batch to, so that a row's numbers do not depend on the other rows."
-    wide = -(-longest // FLOAT32_LANES) * FLOAT32_LANES
+    wide = -(-longest // step) * step
     return max(longest, min(wide, positions or wide))
 
 
