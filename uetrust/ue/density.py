@@ -365,15 +365,20 @@ def train_robust(
 
 def _similarities(states, pca):  # To each training text; by squares and products, which is fast
     known = pca.X_fit_
-    squares = (states * states).sum(1)[:, None] + (known * known).sum(1) - 2 * (states @ known.T)
-    return np.exp(-pca.gamma_ * np.maximum(squares, 0))
+    apart = states @ (-2 * known.T)
+    apart += (states * states).sum(1)[:, None]
+    apart += (known * known).sum(1)
+    np.maximum(apart, 0, out=apart)
+    apart *= -pca.gamma_
+    return np.exp(apart, out=apart)
 
 
 def _components(states, fit):  # `fit.pca.transform`
     similar = _similarities(states, fit.pca)
-    centred = similar - similar.mean(1, keepdims=True) - fit.typical + fit.typical.mean()
     vectors, sizes = fit.pca.eigenvectors_, np.sqrt(fit.pca.eigenvalues_)
-    return centred @ np.divide(vectors, sizes, out=np.zeros_like(vectors), where=sizes > 0)
+    scaled = np.divide(vectors, sizes, out=np.zeros_like(vectors), where=sizes > 0)
+    similar -= similar.mean(1, keepdims=True)
+    return similar @ scaled - (fit.typical - fit.typical.mean()) @ scaled
 
 
 @stat(unit="squared standard deviations", cite=YOO2022)
