@@ -204,3 +204,22 @@ def test_audit_of_a_truth_with_gaps(texts, tmp_path, capsys):
     assert "If the 100 texts with human were drawn evenly at random from the 600, unsure has" in told
     found = prr_from_labels(scores["human"], scores[["close"]], scores["unsure"])
     assert f"{found.value:.3f} [{found.lo:.3f}, {found.hi:.3f}]" in told
+
+
+def test_difference_with_few_errors_stays_in_its_range(texts):
+    "Two errors in 20 labels hardly tell the gain: the interval ends where a difference can be no larger."
+    good = pd.Series(1.0, texts.index[:20])
+    good[texts["truth"][:20].nsmallest(2).index] = 0
+    found = prr_difference_from_labels(good, None, texts["unsure"], texts["other"])
+    worst = prr_from_labels(good, None, 1.0 * good.reindex(texts.index).fillna(0.5)).value
+    assert found.lo == pytest.approx(-(1 - worst)) and found.hi == pytest.approx(1 - worst)
+    assert found.lo < found.value < found.hi
+
+
+def test_a_difference_the_other_way_round_is_its_negative(texts):
+    labels, both = labels_of(texts, 40), (texts["unsure"], texts["other"])
+    one = prr_difference_from_labels(labels, texts[["close"]], *both)
+    other = prr_difference_from_labels(labels, texts[["close"]], *both[::-1])
+    assert (other.value, other.lo, other.hi) == pytest.approx((-one.value, -one.hi, -one.lo), abs=1e-9)
+    none = prr_difference_from_labels(labels, None, texts["unsure"], 2 * texts["unsure"])
+    assert (none.value, none.lo, none.hi) == pytest.approx((0, 0, 0), abs=1e-9)

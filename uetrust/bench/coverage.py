@@ -517,13 +517,11 @@ def bench_coverage(
 ):
     "Simulate all banks, print and keep what was found."
     banks = coverage_banks()
-    table, variants = (
-        coverage_table(banks, studies=studies, seed=seed),
-        variant_table(banks, min(studies, 250), seed),
-    )
+    table = coverage_table(banks, studies=studies, seed=seed)
+    variants = variant_table(banks, studies, seed)
     chosen = chooser_table(banks, studies=min(studies, 300), seed=seed)
     keep_table(table, coverage_path(), studies, seed)
-    keep_table(variants, variants_path(), min(studies, 250), seed)
+    keep_table(variants, variants_path(), studies, seed)
     keep_table(chosen, chooser_path(), int(chosen["studies"].max()), seed)
     print_coverage(table)
     print(coverage_variants_sentence(variants))
