@@ -41,6 +41,9 @@ test: $(VENV)/.ready ## Run all tests, notebooks included
 profiles: $(VENV)/.ready ## Run every profile end to end on tiny models of the real classes (minutes)
 	$(PY) -m pytest -q -m profiles tests/test_profiles.py
 
+zoo: $(VENV)/.ready ## Try every architecture of transformers that writes text, in small (two minutes)
+	$(PY) -m pytest -q -m profiles tests/test_zoo.py
+
 alone: $(VENV)/.ready ## Run every experiment by itself, in a copy without runs and public data (a quarter of an hour)
 	$(PY) -m pytest -q -n 2 --dist worksteal -m profiles tests/test_alone.py
 
@@ -133,4 +136,4 @@ runs/.library: FORCE
 	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -type f -not -name '*.pyc') $$(find data/published data/models data/judges -type f)
 
 FORCE:
-.PHONY: help reproduce test profiles alone faults mutants check setup nbs models cards docs browser screenshots slides world lab bench lock clean FORCE
+.PHONY: help reproduce test profiles zoo alone faults mutants check setup nbs models cards docs browser screenshots slides world lab bench lock clean FORCE

@@ -1,5 +1,6 @@
-"""On a GPU that is pretended every pass, metric with a model, and judge runs to its end, with the numbers of
-a CPU: no tensor lies on the wrong device, and none has a number format that a later step cannot take."""
+"""On GPUs that are pretended every pass, metric with a model, and judge runs to its end, with the numbers of
+a CPU: no tensor lies on the wrong device, none has a number format that a later step cannot take, and a
+checkpoint may be divided over two of them."""
 
 import json
 from dataclasses import replace
@@ -20,6 +21,7 @@ from uetrust.core import settings as s
 from uetrust.core.settings import root
 from uetrust.core.store import shard_provenance
 from uetrust.data.bulletins import bulletins
+from uetrust.generation.local import check_generation
 from uetrust.models import load
 from uetrust.models import questions as qs
 from uetrust.models.heads import dae_arc_logits
@@ -30,6 +32,31 @@ from uetrust.scoring.metrics import compute_metrics
 from uetrust.scoring.providers import PROVIDERS, shipped_models
 from uetrust.stats.table import read_statistics
 
+IN_PARTS = dict(  # Every step from one part to the next crosses between the GPUs somewhere
+    bart={
+        "model.shared": "cuda:0",
+        "model.encoder.embed_tokens": "cuda:0",
+        "model.encoder.embed_positions": "cuda:1",
+        "model.encoder.layernorm_embedding": "cuda:0",
+        "model.encoder.layers.0": "cuda:0",
+        "model.encoder.layers.1": "cuda:1",
+        "model.decoder.embed_tokens": "cuda:0",
+        "model.decoder.embed_positions": "cuda:0",
+        "model.decoder.layernorm_embedding": "cuda:1",
+        "model.decoder.layers.0": "cuda:1",
+        "model.decoder.layers.1": "cuda:0",
+        "lm_head": "cuda:0",
+        "final_logits_bias": "cuda:1",
+    },
+    llama={
+        "model.embed_tokens": "cuda:0",
+        "model.layers.0": "cuda:0",
+        "model.layers.1": "cuda:1",
+        "model.norm": "cuda:1",
+        "model.rotary_emb": "cuda:0",
+        "lm_head": "cuda:1",
+    },
+)
 ASKED = {"asked", "elicited", "verbal_1s", "verbal_2s"}
 INI = f"""
 [common]
@@ -49,6 +76,9 @@ beam_members = 2
 passes = {" ".join(GENERATOR_PASSES)}
 p_true = {{source}} w1 {{summary}}
 verbal_2s = {{source}} w1 {{summary}}
+[generator.bart-in-parts]
+like = bart
+device_map = {json.dumps(IN_PARTS["bart"])}
 [generator.llama]
 like = bart
 model = models/llama
@@ -56,12 +86,17 @@ prompt = w1 {{source}} w2
 passes = {" ".join(name for name in GENERATOR_PASSES if name not in ("beams", "mc_dropout"))}
 elicit = w3 {{source}} w1 {{summary}} w2
 verbal_1s = w1 {{source}}
+[generator.llama-in-parts]
+like = llama
+device_map = {json.dumps(IN_PARTS["llama"])}
 [profile.cpu]
 banks = toy--bart toy--llama
 [profile.gpu]
 banks = toy--bart toy--llama
 [profile.half]
 banks = toy--bart toy--llama
+[profile.two]
+banks = toy--bart toy--bart-in-parts toy--llama toy--llama-in-parts
 """
 
 
@@ -86,9 +121,9 @@ def project(tmp_path_factory):
     return d
 
 
-def filled(profile, name):
+def filled(profile, name, *options):
     "Statistics of a bank by step, after `uetrust fill`"
-    assert main(["fill", f"toy--{name}", "--profile", profile]) == 0
+    assert main(["fill", f"toy--{name}", "--profile", profile, *options]) == 0
     folders = sorted((s.out_dir(profile) / "banks" / f"toy--{name}").iterdir())
     return {
         d.name: read_statistics(d)
@@ -124,6 +159,39 @@ def test_every_pass_runs_on_a_gpu_with_the_numbers_of_a_cpu(here, monkeypatch, n
     assert (made["dtype"], made["made_with"]["device"]) == ("bfloat16", "cuda:0")
     for step, table in on_gpu.items():
         same_numbers(on_cpu[step], table, 2e-5)
+
+
+@pytest.mark.filterwarnings("ignore:The following device_map keys:UserWarning")
+@pytest.mark.parametrize("options", [("-in-parts",), ("", "--device-map", "auto")], ids=["settings", "auto"])
+@pytest.mark.parametrize("name", ["bart", "llama"])
+def test_a_checkpoint_divided_over_two_gpus_gives_the_numbers_of_a_cpu(here, monkeypatch, name, options):
+    on_cpu, bank = filled("cpu", name), name + options[0]
+    weights = load.load_model(here / "models" / name, device="cpu").model.num_parameters()
+    monkeypatch.setattr(load, "_dtype", lambda dtype, device: torch.float32)
+    with fake_cuda(4 * weights):  # One has room for all weights, not for what comes with them
+        divided = filled("two", bank, *options[1:])
+    assert set(divided) == set(on_cpu)
+    for step, table in divided.items():
+        same_numbers(on_cpu[step], table, 2e-5)
+    for step in ("texts", "conditional"):
+        shards = s.out_dir("two") / "banks" / f"toy--{bank}" / step
+        made = shard_provenance(next(shards.glob("*.parquet")))["made_with"]
+        assert set(made["device"].split()) == {"cuda:0", "cuda:1"}
+
+
+def test_a_divided_checkpoint_still_reads_a_prompt_once_and_prompts_together(here):
+    "What fails in a batch is read alone instead, which is right and slow"
+    with fake_cuda():
+        model = load.load_model(here / "models" / "llama", device_map=IN_PARTS["llama"], dtype="float32")
+        check_generation(model)
+    assert model.shares_prompts and model.pads_prompts and model.device == "cuda:0"
+
+
+def test_a_bias_of_logits_may_lie_on_another_gpu_than_the_hidden_states(here):
+    with fake_cuda():
+        model = load.load_model(here / "models" / "bart", dtype="float32").model
+        model.final_logits_bias = model.final_logits_bias.to("cuda:1")
+        assert str(load.head(model)(torch.zeros(1, model.config.d_model, device="cuda:0")).device) == "cuda:0"
 
 
 # Metrics

@@ -88,3 +88,10 @@ def test_every_checkpoint_of_settings_has_a_shape():
     for profile in ("paper", "ice", "fflm", "narcissism", "threshold", "people-read"):
         names = [need.name for need in p.run_plan(profile).needs if need.kind == "checkpoint"]
         assert [name for name in names if checkpoint_shape(name) is None] == []
+
+
+def test_checkpoints_that_a_card_does_not_hold_are_named_with_the_number_of_cards(capsys):
+    "Llama-13b has 13,016 million weights of 2 bytes: 26 GB, and a T4 gives 0.9 x 16 = 14.4 GB to weights"
+    line = "huggyllama/llama-13b has more weights than one t4 holds: device_map = auto divides it over 2\n"
+    assert line in printed(capsys, "fflm", "--card", "t4")
+    assert json.loads(printed(capsys, "fflm", "--json"))["too_large"] == {}

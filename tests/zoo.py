@@ -86,6 +86,116 @@ GIVEN |= dict(
     Zamba2ForCausalLM=dict(layers_block_type=_ZAMBA),
     ZayaForCausalLM=dict(num_experts_per_tok=1),
 )
+GIVEN |= dict(
+    ChameleonForConditionalGeneration=dict(vocabulary_map={"<image>": 59}),
+    CohereCompassForConditionalGeneration=dict(
+        text_config=dict(
+            rope_parameters=dict(
+                full_attention=dict(rope_type="default", rope_theta=10000.0, mrope_section=[2, 1, 1])
+            )
+        )
+    ),
+    Cosmos3EdgeForConditionalGeneration=dict(
+        text_config=dict(
+            rope_parameters=dict(rope_type="default", rope_theta=10000.0, mrope_section=[2, 1, 1])
+        )
+    ),
+    DeepseekOcr2ForConditionalGeneration=dict(
+        text_config=dict(mlp_layer_types=["dense", "sparse", "sparse", "sparse"])
+    ),
+    DiffusionGemmaForBlockDiffusion=dict(vision_config=dict(model_type="gemma4_vision")),
+    Dots3NoteForConditionalGeneration=dict(
+        text_config=dict(num_key_value_heads=4),
+        vision_config=dict(adapter_in_dim=32, adapter_out_dim=32, pyramid_num_routed=[-1, -1, -1, -1]),
+        audio_config=dict(adapter_input_size=32, adapter_out_dim=32, downsample_hidden_size=8),
+    ),
+    Emu3ForConditionalGeneration=dict(
+        vocabulary_map={"<image>": 59}, vq_config=dict(base_channels=32, codebook_size=64)
+    ),
+    Ernie4_5_VLMoeForConditionalGeneration=dict(
+        text_config=dict(moe_intermediate_size=[32, 32]), vision_config=dict(depth=2, num_heads=4)
+    ),
+    FastVlmForConditionalGeneration=dict(
+        text_config=dict(model_type="qwen2"), vision_config=dict(model_type="siglip_vision_model")
+    ),
+    FunAsrNanoForConditionalGeneration=dict(
+        text_config=dict(model_type="qwen3"),
+        audio_config=dict(model_type="fun_asr_nano_encoder"),
+        adaptor_config=dict(intermediate_size=8, projector_hidden_size=32),
+    ),
+    Gemma3nForCausalLM=dict(num_kv_shared_layers=0),
+    Glm5NextForConditionalGeneration=dict(
+        text_config=dict(qk_rope_head_dim=0, linear_num_heads=4, linear_head_dim=8, num_key_value_heads=4),
+        vision_config=dict(depth=2, num_heads=4, out_hidden_size=32, projection_intermediate_size=64),
+    ),
+    GraniteDoclingForConditionalGeneration=dict(vision_config=dict(out_hidden_size=32)),
+    Inkling2ForConditionalGeneration=dict(vision_config=dict(text_hidden_size=32)),
+    JanusForConditionalGeneration=dict(
+        text_config=dict(model_type="llama"),
+        vq_config=dict(
+            num_embeddings=64,
+            base_channels=32,
+            latent_channels=32,
+            projection_dim=32,
+            image_token_embed_dim=32,
+        ),
+        vision_config=dict(projection_dim=32),
+    ),
+    KimiLinearForCausalLM=dict(
+        linear_num_heads=4,
+        linear_head_dim=8,
+        layer_types=["linear_attention", "full_attention", "linear_attention", "full_attention"],
+    ),
+    Kimi_K25ForConditionalGeneration=dict(text_config=dict(model_type="deepseek_v3")),
+    MistralLarge4ForConditionalGeneration=dict(vision_config=dict(model_type="pixtral")),
+    Molmo2ForConditionalGeneration=dict(
+        vision_config=dict(image_size=[28, 28], num_position_embeddings=4),
+        adapter_config=dict(vision_feature_layer=[1, 2], text_hidden_size=32),
+    ),
+    MuseSparkForConditionalGeneration=dict(
+        text_config=dict(moe_hidden_size=32),
+        audio_config=dict(out_hidden_size=32, hidden_sizes=[8, 8, 8, 8]),
+        out_hidden_size=32,
+        projector_hidden_size=32,
+    ),
+    MusicgenForCausalLM=dict(num_codebooks=1),
+    MusicgenMelodyForCausalLM=dict(num_codebooks=1),
+    Nemotron3_5TranscribeForConditionalGeneration=dict(
+        text_config=dict(model_type="qwen3"), word_timestamp_config=dict(blank_token_id=59)
+    ),
+    Qwen2_5OmniForConditionalGeneration=dict(
+        thinker_config=dict(vision_start_token_id=57),
+        token2wav_config=dict(bigvgan_config=dict(upsample_initial_channel=64)),
+    ),
+    Qwen2_5OmniThinkerForConditionalGeneration=dict(vision_start_token_id=57),
+    Qwen3OmniMoeForConditionalGeneration=dict(
+        thinker_config=dict(vision_start_token_id=57),
+        talker_config=dict(spatial_merge_size=2, text_config=dict(shared_expert_intermediate_size=32)),
+    ),
+    Qwen3OmniMoeThinkerForConditionalGeneration=dict(vision_start_token_id=57),
+    Qwen4ExpForConditionalGeneration=dict(
+        text_config=dict(
+            indexer_n_heads=2,
+            indexer_kv_heads=1,
+            indexer_head_dim=8,
+            indexer_budget=16,
+            indexer_compress_ratio=4,
+        )
+    ),
+    VibeVoiceAsrForConditionalGeneration=dict(
+        text_config=dict(model_type="qwen2"),
+        semantic_tokenizer_encoder_config=dict(
+            model_type="vibevoice_acoustic_tokenizer_encoder", num_filters=2, depths=[1, 1, 1, 1, 1, 1, 1]
+        ),
+        acoustic_tokenizer_encoder_config=dict(
+            model_type="vibevoice_acoustic_tokenizer_encoder", num_filters=2, depths=[1, 1, 1, 1, 1, 1, 1]
+        ),
+    ),
+    xLSTMForCausalLM=dict(hidden_size=64, qk_dim_factor=1.0),
+)
+SECTIONS = dict(  # Where the parts of multimodal rotary embeddings differ from [2, 1, 1]
+    Ernie4_5_VLMoeForConditionalGeneration=[1, 1, 2], Glm4vMoeForConditionalGeneration=[1, 1, 0]
+)
 MOST = 100_000_000  # Weights of a network in small
 SPECIAL = dict(bos_token_id=0, eos_token_id=1, pad_token_id=2, decoder_start_token_id=2)
 SIZES = {  # Beginning or end of a name in a configuration -> its value
@@ -196,16 +306,23 @@ SIZES = {  # Beginning or end of a name in a configuration -> its value
 }
 
 
+def _part_class(kind, given):  # Of a part of a configuration; None where only its own type would say it
+    if kind is transformers.AutoConfig:
+        return CONFIG_MAPPING[given["model_type"]] if "model_type" in given else None
+    return kind if inspect.isclass(kind) else None
+
+
 def _small(config_class, given=()):  # Arguments of a configuration, those of its parts included
     names = set(inspect.signature(config_class.__init__).parameters)
     names |= {name for kind in config_class.__mro__ for name in getattr(kind, "__annotations__", {})}
-    values = {name: value for name, value in SIZES.items() if name in names}
+    values, given = {name: value for name, value in SIZES.items() if name in names}, dict(given)
     if "kv_lora_rank" in names:  # Keys are made from one latent vector for all heads
         values["num_key_value_heads"] = SIZES["num_attention_heads"]
     for name, part in (getattr(config_class, "sub_configs", None) or {}).items():
-        if inspect.isclass(part) and part is not transformers.AutoConfig:
-            values[name] = _small(part)
-    return values | SPECIAL | dict(given)
+        own = given.pop(name, {})
+        if kind := _part_class(part, own):
+            values[name] = _small(kind, own)
+    return values | SPECIAL | given
 
 
 def _shrunk(values):  # Of a configuration as a dictionary, sizes and lists of layers made small
@@ -244,10 +361,10 @@ def small_config(
     return config
 
 
-def _rope_sections(config):  # Of multimodal rotary embeddings: parts of half a head, which has 8 numbers
+def _rope_sections(network, config):  # Of multimodal rotary embeddings: parts of half of what is turned
     rope = getattr(config.get_text_config(decoder=True), "rope_parameters", None)
     if isinstance(rope, dict) and "rope_type" in rope:
-        rope["mrope_section"] = [2, 1, 1]
+        rope["mrope_section"] = SECTIONS.get(network, [2, 1, 1])
 
 
 def small_network(
@@ -256,7 +373,7 @@ def small_network(
 ):
     "The network of an architecture in small; whatever its class raises where that cannot be built."
     config = small_config(network)
-    _rope_sections(config)
+    _rope_sections(network, config)
     config.architectures = [network]
     for part in {id(c): c for c in (config, config.get_text_config(decoder=True))}.values():
         for key, value in SPECIAL.items():

@@ -232,21 +232,25 @@ def fill_command(
     engine: Literal["local", "ray"] = "local",  # This process, or tasks of a Ray cluster
     workers: int = 2,  # Processes of the engine where there are no GPUs
     gpus: int = 0,  # GPUs of the engine, one process each
+    gpus_each: int = 1,  # GPUs of one process of the engine, for --device-map
     device: str | None = None,  # cpu, cuda, cuda:1, ...; a GPU when there is one
+    device_map: str = "",  # Divide the generator over several devices: auto, or a JSON object of its parts
     dtype: Literal["float32", "bfloat16", "float16"] | None = None,  # Half precision on a GPU
     resume: Resume = True,  # Go on with what is there; --no-resume removes it first
 ):
     "Generations and token statistics that settings.ini names for one (dataset, generator) of a profile."
-    from uetrust.core.settings import out_dir
+    from uetrust.core.settings import out_dir, parse_device_map
     from uetrust.scoring.engine import run_with_ray
     from uetrust.scoring.pipeline import run_pipeline
 
+    if device_map:
+        parse_device_map(device_map)
     check_folder(out_dir(profile))
-    where = dict(stages=tuple(stages), resume=resume, device=device, dtype=dtype)
+    where = dict(stages=tuple(stages), resume=resume, device=device, dtype=dtype, device_map=device_map)
     if engine == "ray":
         if worker != "0/1":
             raise ValueError(f"--worker {worker}: the engine cuts the work itself; leave one of the two out")
-        return print(f"ok {run_with_ray(profile, name, workers, gpus, **where)}")
+        return print(f"ok {run_with_ray(profile, name, workers, gpus, gpus_each, **where)}")
     print(f"ok {run_pipeline(profile, name, worker=_share(worker), **where)}")
 
 

@@ -471,7 +471,7 @@ def local_provenance(
         model.version,
         settings_to_record(own, prompt_template(model, own), chat=is_chat_model(model), dtype=dtype),
         own.texts,
-        device=model.device,
+        device=model.devices,
         **made_with,
     )
 

@@ -726,7 +726,8 @@ def open_endpoint(
     if generator.endpoint:
         yield Endpoint(generator.endpoint, generator.model or generator.name, generator.revision, **arguments)
     else:
-        model = load_model(resolve_checkpoint(generator.serve or generator.model), generator.revision or None)
+        checkpoint = resolve_checkpoint(generator.serve or generator.model)
+        model = load_model(checkpoint, generator.revision or None, device_map=generator.device_map)
         with running_server(model, generator.name) as url:
             yield Endpoint(url, generator.name, model.version, **arguments)
 

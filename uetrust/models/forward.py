@@ -280,7 +280,7 @@ def _text_states(model, state, rows, texts):
     if not ids.shape[1]:
         return last
     cache, before = copy.deepcopy(state.cache), state.mask[rows]
-    cache.batch_select_indices(torch.tensor(rows, device=model.device))
+    cache.batch_select_indices(torch.tensor(rows))  # Each layer's keys and values may lie elsewhere
     out = model.model.base_model(
         input_ids=ids,
         attention_mask=torch.cat([before, mask], 1),

@@ -25,7 +25,7 @@ def run_slice(
     name: str,  # 'bulletin--tiny-bart'
     stage: str,  # Of `uetrust.scoring.pipeline.STAGES`
     worker: tuple,  # (i, n)
-    where: dict,  # device and dtype of models
+    where: dict,  # device, dtype and device_map of models
 ) -> tuple:  # The worker, when its shards are there
     "One slice of one stage, in a process of its own."
     os.chdir(folder)
@@ -74,25 +74,34 @@ def _driver_stage(job, stage):  # Whether a stage asks a server, which the start
     return stage == "metrics" or job.generator.black_box and (stage == "texts" or not job.generator.read_by)
 
 
+def _gpu_processes(gpus, each):  # So many at a time; 0 without GPUs
+    if gpus and not 1 <= each <= gpus:
+        raise ValueError(f"a process of the engine takes 1 to {gpus} of its {gpus} GPUs, got {each}")
+    return gpus // each
+
+
 def run_with_ray(
     profile_name: str,  # Of settings.ini
     name: str,  # 'bulletin--tiny-bart'
     workers: int = 2,  # Processes at a time, where there are no GPUs
-    gpus: int = 0,  # GPUs at a time, one process each
+    gpus: int = 0,  # GPUs at a time
+    gpus_each: int = 1,  # GPUs of one process; several, where a device map divides a checkpoint over them
     stages: tuple = STAGES[:3],  # Of `STAGES`
     resume: bool = True,  # Continue with what is there; False removes it first
     device: str | None = None,  # 'cpu', 'cuda', ...; a GPU when there is one
     dtype: str | None = None,  # As `uetrust.models.load.load_model` takes it
+    device_map: str = "",  # Of the generator's checkpoint, as `run_pipeline` takes it
     retries: int = 3,  # Times that a slice is tried again when its worker dies
 ) -> Path:  # The folder
     "Stages of the pipeline of one bank on a Ray cluster, this machine's when RAY_ADDRESS names none."
-    ray, job, where = _ray(), bank_plan(profile_name, name), dict(device=device, dtype=dtype)
-    slices = SLICES_PER_WORKER * max(gpus, workers)
+    ray, job = _ray(), bank_plan(profile_name, name)
+    where = dict(device=device, dtype=dtype, device_map=device_map)
+    slices = SLICES_PER_WORKER * max(_gpu_processes(gpus, gpus_each), workers)
     with lock_folder(job.folder, wait=resume):
         if not resume:
             clear_bank(job.folder)
         started = _started(ray, workers, gpus)
-        asked = dict(num_cpus=1, num_gpus=1 if gpus else 0, max_retries=retries)
+        asked = dict(num_cpus=1, num_gpus=gpus_each if gpus else 0, max_retries=retries)
         task = ray.remote(_slice).options(**asked)
         try:
             for stage in stages:

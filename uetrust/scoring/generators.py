@@ -21,6 +21,7 @@ from uetrust.core.settings import (
     inherited,
     located_data,
     out_dir,
+    parse_device_map,
     parse_section,
     profile_settings,
     section,
@@ -63,6 +64,9 @@ class GeneratorSettings:
     echo: Literal["echo", "prompt_logprobs", "cohere"] = "echo"
     # Checkpoint that reads here what a server wrote: the same weights as the server has
     reader: str = ""
+    # Parts of the checkpoint on several devices, as `uetrust.core.settings.parse_device_map` takes them:
+    # auto, or a JSON object; '' loads it on one device
+    device_map: str = ""
     key_env: str = ""  # Environment variable with the key of the endpoint
     price_in: Annotated[float, Ge(0)] = 0.0  # Per million prompt tokens
     price_out: Annotated[float, Ge(0)] = 0.0  # Per million tokens of text
@@ -157,6 +161,21 @@ def _check_steps(generator, section_name):
         )
 
 
+def _check_device_map(generator, section_name):
+    "Refuse a device map that cannot be read, or of weights that are not here."
+    if not generator.device_map:
+        return
+    if generator.endpoint and not generator.reader:
+        raise ValueError(
+            f"{section_name}: device_map divides a checkpoint that is loaded here, and this one is loaded by "
+            f"the server at {generator.endpoint}: leave it out"
+        )
+    try:
+        parse_device_map(generator.device_map)
+    except ValueError as e:
+        raise ValueError(f"{section_name}: {e}") from None
+
+
 def _check_values(generator, section_name):
     "Refuse unknown passes, comparisons and kinds of likelihood."
     if bad := [name for name in generator.passes if name not in GENERATOR_PASSES]:
@@ -203,6 +222,7 @@ def generator_settings(
     section_name = f"settings.ini [generator.{name}]"
     _check_steps(found, section_name)
     _check_values(found, section_name)
+    _check_device_map(found, section_name)
     drawn = {key: values[key] for key in values if key in drawing}
     try:
         decoding = replace(decoding_preset(given.get("preset") or "default"), **drawn)

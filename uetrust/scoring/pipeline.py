@@ -36,6 +36,7 @@ class StageRun:
     progress: bool = True  # Show what is made and the time left
     device: str | None = None  # 'cpu', 'cuda', ...; a GPU when there is one
     dtype: str | None = None  # 'float32', 'bfloat16', 'float16'; float32 on a CPU, half precision on a GPU
+    device_map: str = ""  # Of the generator's checkpoint, in place of the one in settings.ini
     loaded: dict = field(default_factory=dict)  # The last model that was loaded
 
     @property
@@ -48,19 +49,24 @@ class StageRun:
         "Whether this worker asks servers: replies that cost money are asked for by one worker alone."
         return self.worker[0] == 0
 
-    def model(self, name, revision=""):
+    def model(self, name, revision="", device_map=""):
         "The model of a checkpoint; it is kept until another one is asked for."
         from uetrust.models.load import load_model
 
-        if (name, revision) not in self.loaded:
+        asked = name, revision, device_map
+        if asked not in self.loaded:
             self.loaded.clear()
-            where = {key: value for key in ("device", "dtype") if (value := getattr(self, key))}
+            where = dict(device_map=device_map) if device_map else dict(device=self.device)
             checkpoint, labels = split_labels(name)
-            model = load_model(resolve_checkpoint(checkpoint), revision or None, **where)
+            model = load_model(resolve_checkpoint(checkpoint), revision or None, dtype=self.dtype, **where)
             if labels:
                 model.model.config.id2label = labels
-            self.loaded[name, revision] = model
-        return self.loaded[name, revision]
+            self.loaded[asked] = model
+        return self.loaded[asked]
+
+    def own_model(self, generator):
+        "The model of a generator's checkpoint, or of the one that reads what a server wrote."
+        return self.model(generator.read_by, generator.revision, self.device_map or generator.device_map)
 
 
 def _texts(job, sources, run):
@@ -72,7 +78,7 @@ def _texts(job, sources, run):
     generator = job.generator
     bank = (job.folder / "texts", job.dataset, generator.name, sources)
     if not generator.black_box:
-        model = run.model(generator.model, generator.revision)
+        model = run.own_model(generator)
         how = dict(batch=generator.batch, size=generator.shard)
         fill_local_bank(*bank, model, generator.decoding, **how, **run.share)
     elif run.drives:
@@ -154,7 +160,7 @@ def _passes(job, sources, run):
         _server_confidence(job, sources, run)
     if not generator.read_by:
         return
-    model = run.model(generator.read_by, generator.revision)
+    model = run.own_model(generator)
     together = [name for name in generator.passes if reads_prompt(name)]
     if together:
         jobs = [(job.folder / name, PASSES[name], name) for name in together]
@@ -240,7 +246,7 @@ def _comparisons(job, sources, run):
     asked, tokenizer = set(generator.compare) - {"alternatives", "relevance"}, None
     if "conditional" in generator.passes:
         asked = set(generator.compare)
-        tokenizer = run.model(generator.read_by, generator.revision).tokenizer
+        tokenizer = run.own_model(generator).tokenizer
     if job.nli and asked & {"entailments", "sentences", "alternatives"}:
         _compare_by_nli(job, asked, tokenizer, run)
     if job.encoder and asked & {"embeddings", "relevance"}:
@@ -392,6 +398,7 @@ def run_pipeline(
     worker: tuple = (0, 1),  # This is worker i of n, which makes its share of the shards of each stage
     device: str | None = None,  # 'cpu', 'cuda', ...; a GPU when there is one
     dtype: str | None = None,  # 'float32', 'bfloat16', 'float16'; float32 on a CPU, half precision on a GPU
+    device_map: str = "",  # Parts of the generator's checkpoint on several devices; that of settings.ini else
 ) -> Path:  # The folder
     """Folder with the texts and readings of one (dataset, generator); only what is missing is computed.
 
@@ -409,7 +416,7 @@ def run_pipeline(
     >>> from uetrust import run_pipeline
     >>> run_pipeline("smoke", "bulletin--tiny-bart")  # doctest: +SKIP
     """
-    run, folder = StageRun(worker, progress, device, dtype), bank_plan(profile_name, name).folder
+    run, folder = StageRun(worker, progress, device, dtype, device_map), bank_plan(profile_name, name).folder
     if worker[1] > 1:
         if not resume:
             raise ValueError("one worker of several cannot start anew: remove the folder before they start")

@@ -170,13 +170,17 @@ class AttentionSummary:
         diagonal = weights.diagonal(dim1=1, dim2=2).double()
         to_previous = diagonal[:, before]
         strongest = to_previous[to_previous.mean(1).argmax()]
-        self.previous.append(widen(strongest, (min(self.n, 1), 0)))
+        self.previous.append(self._with_first(widen(strongest, (min(self.n, 1), 0))))
         if self.pairs:
             self._update_largest(weights[:, before, before].amax(0))
         if layer == self.middle:
             self.log_self = diagonal[:, : self.start + self.n].log().mean(0)
 
+    def _with_first(self, values):  # On the device of the first layer
+        return values.to(self.previous[0].device) if self.previous else values
+
     def _update_largest(self, weights):
+        weights = self._with_first(weights)
         self.largest = weights if self.largest is None else torch.maximum(self.largest, weights)
 
     def arrays(self) -> dict:  # Name to array, float32
@@ -283,7 +287,9 @@ def elicited_attention(
         def see(layer, weights):
             for collected, of_text, (prompt, text) in zip(found, weights, part):
                 start, end = len(prompt), len(prompt) + len(text)
-                collected.append(of_text[chosen[layer], end - 1, start : end - len(question)].double())
+                collected.append(
+                    of_text[chosen[layer], end - 1, start : end - len(question)].double().to(model.device)
+                )
 
         attention_forward(model, part, see)
         return [torch.cat(collected).mean(0).float().cpu().numpy() for collected in found]

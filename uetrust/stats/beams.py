@@ -103,11 +103,15 @@ def ensemble_forward(
         seen[:] = [words]
         return CausalLMOutput(logits=(logp.logsumexp(0) - np.log(len(searchers))).float()[:, None])
 
+    own = vars(model.model).get("forward")  # Accelerate puts one there that moves tensors between devices
     model.model.forward = mean_forward
     try:
         yield
     finally:
-        del model.model.forward
+        if own:
+            model.model.forward = own
+        else:
+            del model.model.forward
 
 
 def _last_position(inputs, name):  # Inputs of a step, words and positions cut to the last one

@@ -38,7 +38,7 @@ def model_provenance(
             reader=model.name,
             revision=model.version,
             dtype=str(model.dtype).removeprefix("torch."),
-            made_with=library_versions() | dict(device=model.device, threads=torch.get_num_threads()),
+            made_with=library_versions() | dict(device=model.devices, threads=torch.get_num_threads()),
         )
         | settings
     )
