@@ -189,7 +189,8 @@ def nli_pairs(
     # Logits [N, 3] of contradiction, neutral, entailment; tokens that did not fit [N]
 ) -> tuple[np.ndarray, np.ndarray]:
     "NLI logits of pairs of texts."
-    return pair_logits(model, pairs, nli_order(names or model.model.config.id2label), window, cut, **options)
+    order = nli_order(names or model.model.config.id2label, model.id)
+    return pair_logits(model, pairs, order, window, cut, **options)
 
 # %% ../../nbs/03_models/05_classifiers.ipynb #d1e9631e
 def factcc_logits(
