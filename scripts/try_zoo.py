@@ -16,6 +16,7 @@ from uetrust.core.checks import BadCheckpoint
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate_texts
 from uetrust.models.forward import score_tokens
+from uetrust.models.load import check_writes
 from uetrust.stats.attention import attention_statistics
 
 SETTINGS = Decoding(samples=0, max_new_tokens=8, prompt="{source}", top_k=0)
@@ -56,6 +57,7 @@ def wrong_shapes(network):  # What is said where the sizes of the network in sma
 def verdict(network):
     "(state, state of attention, why)"
     try:
+        check_writes(network, network)
         small = small_network(network)
         if shapes := wrong_shapes(small):
             return "not built", "", shapes

@@ -1,12 +1,16 @@
 """Architectures of the installed transformers, real classes in small: each reads and writes as transformers
 does, or is refused by name before any work. `data/zoo.csv` lists all that were tried."""
 
+from unittest import mock
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 import transformers
+from safetensors.torch import save_file
 from test_generate import tokenizer
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from zoo import NETWORKS, small_network
 
 from uetrust.core.checks import BadCheckpoint
@@ -14,7 +18,7 @@ from uetrust.core.settings import root
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate_texts
 from uetrust.models.forward import score_tokens
-from uetrust.models.load import wrap_model
+from uetrust.models.load import load_model, wrap_model
 from uetrust.stats.attention import attention_statistics
 
 PROMPTS = [[5, 9, 11, 30, 7, 44, 21], [8, 33, 12], [17, 6, 50, 49, 13, 40, 20, 19, 18]]
@@ -41,6 +45,12 @@ REFUSED = {
     "T5GemmaForConditionalGeneration": "a text after a shared prefix is not read as it is alone",
     "XLNetLMHeadModel": "a text in a batch is not read as it is alone, word by word",
 }
+NO_TEXT = {
+    "Gemma4AssistantForCausalLM": "it drafts tokens for a larger network",
+    "Gemma4UnifiedAssistantForCausalLM": "it drafts tokens for a larger network",
+    "KyutaiSpeechToTextForConditionalGeneration": "it writes down sound, and takes no text",
+}
+NO_LAYER_INPUT = dict(model_type="gemma4_text", hidden_size_per_layer_input=0, vocab_size_per_layer_input=0)
 TABLE = root() / "data" / "zoo.csv"
 
 
@@ -141,13 +151,27 @@ def test_an_architecture_that_would_be_wrong_is_refused_by_name(network):
         generate_texts(model, samples(model), Decoding(samples=0, max_new_tokens=8, prompt="{source}"))
 
 
+@pytest.mark.parametrize("network", NO_TEXT)
+def test_an_architecture_that_continues_no_text_is_refused_before_its_weights_are_read(tmp_path, network):
+    text = dict(text_config=NO_LAYER_INPUT) if network == "Gemma4AssistantForCausalLM" else {}
+    config = CONFIG_MAPPING[NETWORKS[network]](**text)
+    config.architectures = [network]
+    for part in (config, tokenizer()):
+        part.save_pretrained(tmp_path)
+    save_file({}, tmp_path / "model.safetensors")
+    with mock.patch("uetrust.models.load._load_network") as load:
+        with pytest.raises(BadCheckpoint, match=f"is a {network}, an architecture .*{NO_TEXT[network]}"):
+            load_model(tmp_path)
+    assert not load.called
+
+
 def test_the_table_of_architectures_says_what_these_tests_see():
     table = pd.read_csv(TABLE, keep_default_na=False).set_index("network")
     assert not (table[["state", "attention"]] == "wrong").any(axis=None)
     assert (table.loc[RIGHT, ["state", "attention"]] == "right").all(axis=None)
     assert (table.loc[WITHOUT_MAPS, "state"] == "right").all()
     assert (table.loc[WITHOUT_MAPS, "attention"] == "refused").all()
-    for network, why in REFUSED.items():
+    for network, why in (REFUSED | NO_TEXT).items():
         assert table.at[network, "state"] == "refused" and why in table.at[network, "why"]
     assert (table.loc[table["state"] != "right", "why"] != "").all()
 

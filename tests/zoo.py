@@ -3,6 +3,7 @@ configuration class, small shapes, random weights, and a tokenizer of 60 words."
 
 import copy
 import inspect
+from unittest import mock
 
 import torch
 import transformers
@@ -61,7 +62,6 @@ GIVEN |= dict(
         rope_parameters={"full_attention": dict(rope_type="default", rope_theta=1e4, mrope_section=[2, 1, 1])}
     ),
     Dots3NoteForCausalLM=dict(num_key_value_heads=4),
-    Gemma4AssistantForCausalLM=dict(hidden_size_per_layer_input=0),
     GraniteMoeHybridForCausalLM=dict(layer_types=_HYBRID),
     JambaForCausalLM=dict(attn_layer_offset=1, attn_layer_period=2),
     Lfm2MoeForCausalLM=dict(layer_types=["conv", "full_attention"] * 2),
@@ -113,7 +113,11 @@ GIVEN |= dict(
         vocabulary_map={"<image>": 59}, vq_config=dict(base_channels=32, codebook_size=64)
     ),
     Ernie4_5_VLMoeForConditionalGeneration=dict(
-        text_config=dict(moe_intermediate_size=[32, 32]), vision_config=dict(depth=2, num_heads=4)
+        text_config=dict(
+            moe_intermediate_size=[32, 32],
+            rope_parameters=dict(rope_type="default", rope_theta=1e4, mrope_section=[1, 1, 2]),
+        ),
+        vision_config=dict(depth=2, num_heads=4),
     ),
     FastVlmForConditionalGeneration=dict(
         text_config=dict(model_type="qwen2"), vision_config=dict(model_type="siglip_vision_model")
@@ -124,6 +128,25 @@ GIVEN |= dict(
         adaptor_config=dict(intermediate_size=8, projector_hidden_size=32),
     ),
     Gemma3nForCausalLM=dict(num_kv_shared_layers=0),
+    Gemma3nForConditionalGeneration=dict(
+        text_config=dict(num_kv_shared_layers=0),
+        vision_config=dict(vocab_offset=50),
+        audio_config=dict(vocab_offset=55, conf_num_hidden_layers=1),
+    ),
+    Granite4VisionForConditionalGeneration=dict(
+        vision_config=dict(model_type="clip_vision_model", hidden_size=64),
+        qformer_config=dict(model_type="blip_2_qformer"),
+        downsample_rate="1/2",
+        deepstack_layer_map=[[1, 0]],
+        spatial_target_layers=[1],
+        image_token_index=59,
+    ),
+    PerceptionLMForConditionalGeneration=dict(
+        text_config=dict(model_type="llama"),
+        vision_config=dict(model_type="timm_wrapper", model_args=dict(embed_dim=32)),
+        image_token_id=59,
+        video_token_id=58,
+    ),
     Glm5NextForConditionalGeneration=dict(
         text_config=dict(qk_rope_head_dim=0, linear_num_heads=4, linear_head_dim=8, num_key_value_heads=4),
         vision_config=dict(depth=2, num_heads=4, out_hidden_size=32, projection_intermediate_size=64),
@@ -339,9 +362,22 @@ def _shrunk(values):  # Of a configuration as a dictionary, sizes and lists of l
     return found | {name: value for name, value in SPECIAL.items() if name in found}
 
 
+BY_TIMM = ("gemma3n_vision", "timm_wrapper")  # Configurations of what the package timm makes
+
+
+def _network(network, config):  # Without the part by timm, which reads images: no text passes through it
+    made = transformers.AutoModel.from_config
+
+    def from_config(part, **options):
+        return torch.nn.Identity() if part.model_type in BY_TIMM else made(part, **options)
+
+    with mock.patch.object(transformers.AutoModel, "from_config", from_config):
+        return getattr(transformers, network)(config)
+
+
 def _weights(network, config):
     with torch.device("meta"):
-        return getattr(transformers, network)(copy.deepcopy(config)).num_parameters()
+        return _network(network, copy.deepcopy(config)).num_parameters()
 
 
 def small_config(
@@ -379,4 +415,4 @@ def small_network(
         for key, value in SPECIAL.items():
             setattr(part, key, value)
     torch.manual_seed(seed)
-    return getattr(transformers, network)(config).eval()
+    return _network(network, config).eval()
