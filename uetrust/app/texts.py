@@ -7,21 +7,28 @@ __all__ = ['STAGE_NAMES', 'StageNames', 'PASS_NAMES', 'generate_command', 'read_
 
 # %% ../../nbs/15_app/07_texts.ipynb #8d658c88
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from uetrust.app.command import (
+    ANYWHERE,
     FREE,
+    ONE_DEVICE,
     SEVERAL,
+    Device,
+    Placement,
     Price,
     Resume,
     check_folder,
     command,
     endpoint_of,
+    load_placed,
     print_estimate,
     print_spending,
+    refuse_typed,
 )
 
 STAGE_NAMES = ("texts", "passes", "comparisons", "metrics")
@@ -62,6 +69,7 @@ def generate_command(
     logprobs: Annotated[list[int] | None, Parameter(consume_multiple=(0, 1))] = None,
     # Drawn texts per request, for a server that does not give several; all at once when left out
     per_call: int | None = None,
+    where: Placement = ANYWHERE,
     price: Price = FREE,
     resume: Resume = True,  # Go on with what is there; --no-resume removes it first
 ):
@@ -69,6 +77,8 @@ def generate_command(
     from uetrust.data.datasets import load_samples
     from uetrust.generation.decoding import check_decoding_size
 
+    if endpoint:
+        refuse_typed(asdict(where), f"the server at {endpoint} loads its model itself; leave this out")
     if not (folder / "bank.json").exists():  # One that is finished can be read
         check_folder(folder)
     settings, rows = _decoding(preset, samples, max_new_tokens, seed), load_samples(data)
@@ -80,9 +90,10 @@ def generate_command(
         return _print_server_estimate(folder, rows, settings, server)
     check_decoding_size(settings, len(rows), batch)
     names = Path(data.split(":")[0]).stem, generator or (model if server else Path(model).name)
+    writer = server or (load_placed(model, revision, where), batch)
     fill = _fill_by_server if server else _fill_by_checkpoint
     with _filling(folder, resume):
-        fill(folder, *names, rows, server or (model, revision, batch), settings)
+        fill(folder, *names, rows, writer, settings)
     _print_bank(folder, model)
 
 
@@ -126,13 +137,10 @@ def _store_logprobs(folder, rows, server, settings):
         print(silence_note(silent, server.model))
 
 
-def _fill_by_checkpoint(folder, dataset, generator, rows, checkpoint, settings):
-    from uetrust.core.settings import resolve_checkpoint
+def _fill_by_checkpoint(folder, dataset, generator, rows, writer, settings):
     from uetrust.generation.local import fill_local_bank
-    from uetrust.models.load import load_model
 
-    name, revision, batch = checkpoint
-    model = load_model(resolve_checkpoint(name), revision)
+    model, batch = writer
     fill_local_bank(folder, dataset, generator, rows, model, settings, batch=batch)
 
 
@@ -179,14 +187,13 @@ def read_command(
     # Which texts, after what, and what is kept
     read: Annotated[str, Parameter(choices=PASS_NAMES)] = "conditional",
     revision: str | None = None,  # Commit of the checkpoint
+    where: Placement = ANYWHERE,
     resume: Resume = True,  # Go on with what is there; --no-resume removes it first
 ):
     "Token statistics of a bank's texts by a model; only missing shards are made."
-    from uetrust.core.settings import resolve_checkpoint
     from uetrust.core.store import Store, lock_folder
     from uetrust.data.datasets import load_samples
     from uetrust.generation.decoding import settings_from_record
-    from uetrust.models.load import load_model
     from uetrust.stats.names import texts_folder
     from uetrust.stats.passes import compute_likelihoods
     from uetrust.stats.table import get_pass
@@ -196,11 +203,8 @@ def read_command(
     if not (folder / "bank.json").exists():  # One that is finished can be read
         check_folder(folder)
     settings = settings_from_record(Store(bank, "bank").manifest()["about"]["settings"])
-    sources, reader, which = (
-        load_samples(data),
-        load_model(resolve_checkpoint(model), revision),
-        get_pass(read),
-    )
+    sources, which = load_samples(data), get_pass(read)
+    reader = load_placed(model, revision, where)
     with lock_folder(folder, wait=resume):
         if not resume:
             Store(folder, "readings").clear()
@@ -230,28 +234,27 @@ def fill_command(
     stages: StageNames = STAGE_NAMES[:3],  # Which stages; each needs all shards of those before it
     worker: str = "0/1",  # i/n, i from 0: make every n-th shard only, as job i of an array
     engine: Literal["local", "ray"] = "local",  # This process, or tasks of a Ray cluster
-    workers: int = 2,  # Processes of the engine where there are no GPUs
-    gpus: int = 0,  # GPUs of the engine, one process each
-    gpus_each: int = 1,  # GPUs of one process of the engine, for --device-map
-    device: str | None = None,  # cpu, cuda, cuda:1, ...; a GPU when there is one
-    device_map: str = "",  # Divide the generator over several devices: auto, or a JSON object of its parts
-    dtype: Literal["float32", "bfloat16", "float16"] | None = None,  # Half precision on a GPU
+    workers: int | None = None,  # Processes of the engine where there are no GPUs; 2 when left out
+    gpus: int | None = None,  # GPUs of the engine, one process each
+    gpus_each: int | None = None,  # GPUs of one process of the engine, for --device-map
+    where: Placement = ANYWHERE,
     resume: Resume = True,  # Go on with what is there; --no-resume removes it first
 ):
     "Generations and token statistics that settings.ini names for one (dataset, generator) of a profile."
-    from uetrust.core.settings import out_dir, parse_device_map
+    from uetrust.core.settings import out_dir
     from uetrust.scoring.engine import run_with_ray
     from uetrust.scoring.pipeline import run_pipeline
 
-    if device_map:
-        parse_device_map(device_map)
     check_folder(out_dir(profile))
-    where = dict(stages=tuple(stages), resume=resume, device=device, dtype=dtype, device_map=device_map)
+    how = dict(stages=tuple(stages), resume=resume, **asdict(where))
+    sizes = dict(workers=workers, gpus=gpus, gpus_each=gpus_each)
     if engine == "ray":
         if worker != "0/1":
             raise ValueError(f"--worker {worker}: the engine cuts the work itself; leave one of the two out")
-        return print(f"ok {run_with_ray(profile, name, workers, gpus, gpus_each, **where)}")
-    print(f"ok {run_pipeline(profile, name, worker=_share(worker), **where)}")
+        sizes = {option: n for option, n in sizes.items() if n is not None}
+        return print(f"ok {run_with_ray(profile, name, **sizes, **how)}")
+    refuse_typed(sizes, "the engine local is this process alone; add --engine ray, or leave this out")
+    print(f"ok {run_pipeline(profile, name, worker=_share(worker), **how)}")
 
 
 def _share(text):  # '2/8' to (2, 8)
@@ -268,11 +271,10 @@ def compare_command(
     *,
     nli: str | None = None,  # NLI model (folder or hub id)
     encoder: str | None = None,  # Sentence encoder (folder or hub id)
+    where: Device = ONE_DEVICE,
 ):
     "Entailments, sentences and embeddings of a bank's texts, which semantic methods need."
-    from uetrust.core.settings import resolve_checkpoint
     from uetrust.core.store import Store, lock_folder
-    from uetrust.models.load import load_model
     from uetrust.stats.names import texts_folder
 
     if not (nli or encoder):
@@ -283,7 +285,7 @@ def compare_command(
     Store(texts, "bank").names()  # A folder that holds no bank is refused before a model is loaded
     with lock_folder(folder, wait=True):
         for checkpoint, computed in _comparisons(nli, encoder).items():
-            model = load_model(resolve_checkpoint(checkpoint))
+            model = load_placed(checkpoint, where=where)
             for name, compute in computed.items():
                 print(f"ok {compute(folder / name, texts, model)}")
 

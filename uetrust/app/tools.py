@@ -7,10 +7,11 @@ __all__ = ['canaries_command', 'serve_command', 'convert_command', 'bench_comman
 
 # %% ../../nbs/15_app/09_tools.ipynb #57617078
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
-from .command import Pairs, check_out, command, require_checkout, write_out
+from .command import ANYWHERE, Pairs, Placement, check_out, command, require_checkout, write_out
 
 # %% ../../nbs/15_app/09_tools.ipynb #fa776294
 def _drift_scores(found):  # One row per metric and text
@@ -63,12 +64,13 @@ def serve_command(
     *,
     host: str = "127.0.0.1",  # Address to listen at
     port: int = 8000,  # Port to listen at
+    where: Placement = ANYWHERE,
 ):
     "Put a checkpoint behind a local OpenAI-compatible server."
     from uetrust.core.settings import resolve_checkpoint
     from uetrust.generation.serve import serve
 
-    serve(resolve_checkpoint(folder), host, port)
+    serve(resolve_checkpoint(folder), host, port, **asdict(where))
 
 # %% ../../nbs/15_app/09_tools.ipynb #179f5419
 @command("uetrust convert bartscore_para bart_score.pth models/bartscore-para --base models/bart-large-cnn")

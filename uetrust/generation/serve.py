@@ -714,6 +714,7 @@ def _try_address(host, port):
 def open_endpoint(
     generator,  # Generator of settings.ini, as from `uetrust.scoring.pipeline.generator`
     chat: bool = True,  # Ask for a chat; False asks for plain completions
+    **where,  # device, dtype and device_map of a checkpoint that is served here, as `load_model` takes them
 ):  # Yields an `Endpoint`
     "Endpoint of a generator: its own, or a local server for as long as the `with` lasts."
     prices = dict(price_in=generator.price_in, price_out=generator.price_out, budget=generator.budget)
@@ -727,7 +728,8 @@ def open_endpoint(
         yield Endpoint(generator.endpoint, generator.model or generator.name, generator.revision, **arguments)
     else:
         checkpoint = resolve_checkpoint(generator.serve or generator.model)
-        model = load_model(checkpoint, generator.revision or None, device_map=generator.device_map)
+        where = dict(device_map=generator.device_map) | where
+        model = load_model(checkpoint, generator.revision or None, **where)
         with running_server(model, generator.name) as url:
             yield Endpoint(url, generator.name, model.version, **arguments)
 
@@ -738,12 +740,16 @@ def serve(
     port: int = 8000,  # 0 takes a free one
     name: str | None = None,  # Name for clients; hub id or name of the folder when None
     log: Callable = lambda line: None,  # Gets a line per request, never a text
+    **where,  # device, dtype and device_map of the checkpoint, as `load_model` takes them
 ):
     "Serve a checkpoint until interrupted."
     if host.lower() not in _LOOPBACK:
         warning = f"uetrust: warning: {host} can be reached from other machines, and no key is asked for"
         print(warning, file=sys.stderr, flush=True)
     _try_address(host, port)  # Before the weights are read
-    with running_server(load_model(folder), name, port, host, log) as url, suppress(KeyboardInterrupt):
+    with (
+        running_server(load_model(folder, **where), name, port, host, log) as url,
+        suppress(KeyboardInterrupt),
+    ):
         print(url, flush=True)
         threading.Event().wait()

@@ -13,7 +13,7 @@ from ..core.checks import Stopped
 from ..core.settings import root
 from ..core.store import lock_folder
 from .generators import bank_plan
-from .pipeline import STAGES, StageRun, clear_bank, run_stages
+from .pipeline import STAGES, StageRun, check_placement, clear_bank, run_stages
 
 # %% ../../nbs/09_scoring/11_engine.ipynb #9d7d7524
 _LOADED = {}  # The model of this process
@@ -50,12 +50,12 @@ def _ray():
     return ray
 
 
-def _started(ray, workers, gpus):  # Join the cluster that RAY_ADDRESS names, else start one here
+def _started(ray, processes, gpus):  # Join the cluster that RAY_ADDRESS names, else start one here
     if ray.is_initialized():
         return False
     quiet = dict(include_dashboard=False, log_to_driver=False, logging_level="warning")
-    here = {} if os.environ.get("RAY_ADDRESS") else dict(num_cpus=workers, num_gpus=gpus, **quiet)
-    ray.init(ignore_reinit_error=True, **here)
+    here = dict(address="local", num_cpus=processes, num_gpus=gpus, **quiet)  # Beside one that may run here
+    ray.init(ignore_reinit_error=True, **({} if os.environ.get("RAY_ADDRESS") else here))
     return True
 
 
@@ -74,10 +74,16 @@ def _driver_stage(job, stage):  # Whether a stage asks a server, which the start
     return stage == "metrics" or job.generator.black_box and (stage == "texts" or not job.generator.read_by)
 
 
-def _gpu_processes(gpus, each):  # So many at a time; 0 without GPUs
+def _processes(workers, gpus, each):  # So many at a time
+    if workers < 1 or gpus < 0:
+        raise ValueError(
+            f"the engine needs at least 1 process, and 0 GPUs or more; got {workers} workers and {gpus} GPUs"
+        )
+    if not gpus and each != 1:
+        raise ValueError(f"{each} GPUs for each process, and the engine has no GPUs: say how many (--gpus 8)")
     if gpus and not 1 <= each <= gpus:
         raise ValueError(f"a process of the engine takes 1 to {gpus} of its {gpus} GPUs, got {each}")
-    return gpus // each
+    return max(workers, gpus // each)
 
 
 def run_with_ray(
@@ -94,13 +100,15 @@ def run_with_ray(
     retries: int = 3,  # Times that a slice is tried again when its worker dies
 ) -> Path:  # The folder
     "Stages of the pipeline of one bank on a Ray cluster, this machine's when RAY_ADDRESS names none."
-    ray, job = _ray(), bank_plan(profile_name, name)
+    ray, job = _ray(), bank_plan(profile_name, name, device_map)
     where = dict(device=device, dtype=dtype, device_map=device_map)
-    slices = SLICES_PER_WORKER * max(_gpu_processes(gpus, gpus_each), workers)
+    check_placement(job, stages, StageRun(**where))
+    processes = _processes(workers, gpus, gpus_each)
+    slices = SLICES_PER_WORKER * processes
     with lock_folder(job.folder, wait=resume):
         if not resume:
             clear_bank(job.folder)
-        started = _started(ray, workers, gpus)
+        started = _started(ray, processes, gpus)
         asked = dict(num_cpus=1, num_gpus=gpus_each if gpus else 0, max_retries=retries)
         task = ray.remote(_slice).options(**asked)
         try:

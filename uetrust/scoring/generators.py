@@ -332,6 +332,7 @@ def _at_most(data, most):
 def bank_plan(
     profile_name: str,  # Of settings.ini
     name: str,  # 'bulletin--tiny-bart'
+    device_map: str = "",  # Of the generator's checkpoint, in place of the one in settings.ini
 ) -> BankPlan:  # Complete
     "Plan of one (dataset, generator), from settings.ini."
     options = profile_settings(profile_name)
@@ -342,6 +343,9 @@ def bank_plan(
     data, made_by = section("dataset", dataset), generator_settings(generator_name)
     if name not in sampled:
         made_by = greedy_only(made_by)
+    if device_map:
+        made_by = replace(made_by, device_map=device_map)
+        _check_device_map(made_by, f"the device map given for {name}")
 
     def texts(key):
         if problem := dataset_problem(located := located_data(data.get(key, ""))):
