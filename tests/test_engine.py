@@ -6,6 +6,8 @@ import platform
 import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest import mock
 
@@ -118,6 +120,66 @@ def test_a_killed_worker_of_ray_is_replaced_and_the_bytes_are_the_same(
     folder = run_with_ray("small", BANK, workers=2)
     assert mark.exists(), "one worker was killed"
     assert files(folder) == undisturbed
+
+
+def nodes(notes, stage):
+    return {path.name.split()[-1] for path in notes.glob(f"{stage} *")}
+
+
+def wait_until(true):
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def noted(folder, profile, name, stage, worker, where):
+    "A slice that notes its node, and in the stage of passes waits until a second node works too"
+    import ray
+
+    notes = Path(folder) / "notes"
+    engine.run_slice(folder, profile, name, stage, worker, where)
+    (notes / f"{stage} {worker[0]} {ray.get_runtime_context().get_node_id()}").touch()
+    wait_until(lambda: stage != "passes" or len(nodes(notes, stage)) == 2)
+    return worker
+
+
+def test_a_node_that_joins_late_takes_its_part_and_the_bytes_are_the_same(undisturbed, emptied, monkeypatch):
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    engine._ray().cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    from ray.cluster_utils import Cluster
+
+    notes = Path.cwd() / "notes"
+    notes.mkdir()
+    cluster = Cluster(initialize_head=True, head_node_args=dict(num_cpus=1, include_dashboard=False))
+    first = cluster.head_node.node_id
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    monkeypatch.setattr(engine, "_slice", noted)
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(main, [*FILL, "--engine", "ray"])
+        try:
+            wait_until(lambda: nodes(notes, "passes") or run.done())
+            late = cluster.add_node(num_cpus=1)
+            assert run.result() == 0
+        finally:
+            cluster.shutdown()
+    assert nodes(notes, "texts") == {first} and nodes(notes, "passes") == {first, late.node_id}
+    assert files(emptied) == undisturbed
+
+
+def test_a_cluster_of_its_own_is_started_beside_one_that_runs_here(undisturbed, emptied, monkeypatch):
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    engine._ray()
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    cluster = Cluster(initialize_head=True, head_node_args=dict(num_cpus=0, include_dashboard=False))
+    try:
+        assert main([*FILL, "--engine", "ray", "--stages", "texts"]) == 0
+    finally:
+        cluster.shutdown()
+    texts = {name: content for name, content in undisturbed.items() if name.startswith("texts/")}
+    assert texts and texts.items() <= files(emptied).items()
 
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
