@@ -365,14 +365,14 @@ def _shrunk(values):  # Of a configuration as a dictionary, sizes and lists of l
 BY_TIMM = ("gemma3n_vision", "timm_wrapper")  # Configurations of what the package timm makes
 
 
-def _network(network, config):  # Without the part by timm, which reads images: no text passes through it
+def _network(network, whole):  # Without the part by timm, which reads images: no text passes through it
     made = transformers.AutoModel.from_config
 
-    def from_config(part, **options):
-        return torch.nn.Identity() if part.model_type in BY_TIMM else made(part, **options)
+    def from_config(config, **options):
+        return torch.nn.Identity() if config.model_type in BY_TIMM else made(config, **options)
 
     with mock.patch.object(transformers.AutoModel, "from_config", from_config):
-        return getattr(transformers, network)(config)
+        return getattr(transformers, network)(whole)
 
 
 def _weights(network, config):
