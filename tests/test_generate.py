@@ -173,6 +173,53 @@ def test_seed_decides_the_drawn_texts_and_not_the_greedy_ones(kind):
     assert differ == {"sample"} and sum(first[name] != other[name] for name in first) >= 20
 
 
+def calls_of_generate(model, monkeypatch):
+    "The number of texts in each call of `generate` from now on."
+    local.check_generation(model)  # Tries a batch of its own, once
+    rows, real = [], model.model.generate
+
+    def counted(**given):
+        found = real(**given)
+        rows.append(len(found))
+        return found
+
+    monkeypatch.setattr(model.model, "generate", counted)
+    return rows
+
+
+RULES = dict(
+    none={},
+    ngrams=dict(no_repeat_ngram_size=2),
+    penalty=dict(repetition_penalty=1.3),
+    shortest=dict(min_length=9),
+    forced=dict(forced_eos_token_id=1, forced_bos_token_id=7),
+)
+
+
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_texts_that_ended_leave_the_batch_and_change_no_other(kind, rules, monkeypatch):
+    model, settings = tiny(kind), replace(SETTINGS, samples=9, max_new_tokens=30)
+    model.model.generation_config.update(eos_token_id=[1, *range(50, 60)], **RULES[rules])
+    rows = calls_of_generate(model, monkeypatch)
+    left = texts(generate_texts(model, SAMPLES, settings, 20))
+    assert len(rows) > 1 and rows[0] == 200 and all(2 * later <= row for row, later in zip(rows, rows[1:]))
+    monkeypatch.setattr(local, "_continues_alike", lambda config: False)
+    rows.clear()
+    assert texts(generate_texts(model, SAMPLES, settings, 20)) == left and rows == [200]
+
+
+@pytest.mark.parametrize(
+    "rule", [dict(begin_suppress_tokens=[7]), dict(min_new_tokens=3), dict(bad_words_ids=[[8, 9]])], ids=str
+)
+def test_a_batch_stays_whole_under_rules_that_count_from_the_call(rule, monkeypatch):
+    model = tiny("llama")
+    model.model.generation_config.update(**rule)
+    rows = calls_of_generate(model, monkeypatch)
+    generate_texts(model, SAMPLES[:4], SETTINGS, 4)
+    assert rows == [20]
+
+
 def near_ties(model, samples, settings):
     "Texts at batch 1 and batch 8, how many differ, and how many there are"
     single, batched = (texts(generate_texts(model, samples, settings, n)) for n in (1, 8))
@@ -267,15 +314,18 @@ def test_drawn_tokens_follow_the_filtered_distribution(options):
 
 
 def test_noise_is_standard_gumbel_and_its_rows_and_steps_are_unrelated():
-    noise = gumbel_noise(
-        torch.tensor([text_seed(42, "a", k) - (1 << 63) for k in range(40)]), 3, 5000
-    ).numpy()
+    keys = torch.tensor([[text_seed(42, "a", k) - (1 << 63)] for k in range(40)])
+    noise = gumbel_noise(keys, torch.arange(15_000, 20_000)).numpy()
     assert stats.kstest(noise.ravel(), "gumbel_r").pvalue > 1e-3
     assert abs(np.corrcoef(noise)[np.triu_indices(40, 1)]).max() < 5 / 5000**0.5
-    later = gumbel_noise(
-        torch.tensor([text_seed(42, "a", k) - (1 << 63) for k in range(40)]), 4, 5000
-    ).numpy()
+    later = gumbel_noise(keys, torch.arange(20_000, 25_000)).numpy()
     assert abs(np.corrcoef(noise.ravel(), later.ravel())[0, 1]) < 5 / 200_000**0.5
+
+
+def test_noise_is_finite_where_the_hash_is_largest():
+    "In float32 these numbers of stream 1 are rounded to a uniform number of 1, and their noise is infinite."
+    noise = gumbel_noise(torch.tensor(1), torch.tensor([14889097, 16882229, 29027250]))
+    assert noise.dtype == torch.float64 and (noise < 25).all() and (noise > 17).all()
 
 
 def test_every_step_draws_anew():

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from .evaluation import peak_memory
 from ..core.settings import root
 from ..core.tables import save_csv
 
@@ -62,11 +63,6 @@ def _client(port, model, number, tokens, end, found):  # Asks until the time is 
             found.append((np.nan, np.nan, False))
 
 
-def _peak_memory(pid):  # Bytes that a process held at most
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024
-
-
 def streaming_clients(
     checkpoint,  # Folder of a causal model
     clients: int = 50,  # That ask at once
@@ -77,7 +73,7 @@ def streaming_clients(
     server, port = _started_server(checkpoint)
     try:
         _streamed_text(port, Path(checkpoint).name, 0, tokens)  # Until this one is answered nothing counts
-        before, found = _peak_memory(server.pid), []
+        before, found = round(peak_memory(server.pid) * 1e9), []
         start = time.monotonic()
         given = port, Path(checkpoint).name
         threads = [
@@ -88,7 +84,7 @@ def streaming_clients(
             thread.start()
         for thread in threads:
             thread.join()
-        took, peak = time.monotonic() - start, _peak_memory(server.pid)
+        took, peak = time.monotonic() - start, round(peak_memory(server.pid) * 1e9)
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait(30)

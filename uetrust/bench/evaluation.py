@@ -12,11 +12,13 @@ __all__ = ['ONE_THREAD', 'COMPARED_SIZES', 'GROWTH', 'peer_area', 'peer_prr', 's
 import json
 import os
 import platform
+import re
 import resource
 import subprocess
 import sys
 import time
 from itertools import accumulate
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -122,11 +124,14 @@ def processor_seconds(
     return min(once() for _ in range(repeat))
 
 # %% ../../nbs/14_bench/01_evaluation.ipynb #68c48742
-def peak_memory() -> float:  # In 1e9 bytes
-    "The most memory that this process has held."
-    return (
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
-    )
+def peak_memory(
+    pid="self",  # Of a process; another one on Linux only
+) -> float:  # In 1e9 bytes
+    "The most memory that a process has held since its program was started."
+    if sys.platform == "darwin":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e9
+    status = Path(f"/proc/{pid}/status").read_text()  # `getrusage` of Linux counts what the parent held, too
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024 / 1e9
 
 
 def compared(

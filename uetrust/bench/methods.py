@@ -5,11 +5,11 @@
 # %% auto #0
 __all__ = ['NLI_PAIRS', 'TEXT_PAIRS', 'TOKEN_PAIRS', 'FITTED_PAIRS', 'OTHER_PAIRS', 'ROUGE_METHODS', 'VOCABULARY_PAIRS',
            'GIVEN_STATISTICS_PAIRS', 'END_TO_END_PAIRS', 'NOT_COMPARED', 'GIVEN_STATISTICS', 'FITTED_STATISTICS',
-           'END_TO_END_STEPS', 'STORED_METHODS', 'LEAST_TIME', 'simulated_item', 'stored_statistics',
-           'training_statistics', 'with_given_statistics', 'write_peer_statistics', 'fastest_fresh', 'ours_given',
-           'end_to_end_settings', 'ours_whole', 'write_simulated_bank', 'scored', 'peer_python', 'run_ours', 'run_peer',
-           'largest_difference', 'timing_table', 'end_to_end_table', 'bench_methods', 'method_targets',
-           'markdown_table', 'print_method_bench', 'plot_ratios']
+           'END_TO_END_STEPS', 'STORED_METHODS', 'simulated_item', 'stored_statistics', 'training_statistics',
+           'with_given_statistics', 'write_peer_statistics', 'fastest_fresh', 'ours_given', 'end_to_end_settings',
+           'ours_whole', 'write_simulated_bank', 'scored', 'peer_python', 'run_ours', 'run_peer', 'largest_difference',
+           'timing_table', 'end_to_end_table', 'bench_methods', 'method_targets', 'markdown_table',
+           'print_method_bench', 'plot_ratios']
 
 # %% ../../nbs/14_bench/03_methods.ipynb #a880dd92
 import json
@@ -370,9 +370,13 @@ def fastest_fresh(
     most: float = 0.5,  # Seconds; up to 50 runs, at least 2
 ) -> float:  # Processor time
     "Processor time of the fastest of several runs that share nothing."
-    times = []
-    while len(times) < 2 or (sum(times) < most and len(times) < 50):
-        inputs, start = prepare(), time.process_time()
+    times, prepared = (
+        [],
+        [prepare() for _ in range(50)],
+    )  # Before, so that the clock finds the cache as it was
+    while len(times) < 2 or (sum(times) < most and prepared):
+        inputs = prepared.pop()
+        start = time.process_time()
         function(inputs)
         times.append(time.process_time() - start)
     return min(times)
@@ -388,15 +392,13 @@ def ours_given(
     base, whole = with_given_statistics(stored), dict(ScoreRun((), reg, training_statistics()).whole)
     write_peer_statistics(folder, base, whole)
 
-    def run(statistics, whole=whole, n=n):
-        return ScoreRun(
-            range(n), reg, dict(whole), **{name: values[:n] for name, values in statistics.items()}
-        )
+    def run(statistics, whole=whole):
+        return ScoreRun(range(len(statistics["greedy_text"])), reg, dict(whole), **statistics)
 
     def every(run_, names=GIVEN_STATISTICS_PAIRS):
         return {name: score_values(run_, name)[0].tolist() for name in names}
 
-    every(first := run(base, n=1))  # Imports and fits
+    every(first := run({name: values[:1] for name, values in base.items()}))  # Imports and fits
     whole |= first.whole
 
     def fit(name):
@@ -455,10 +457,8 @@ def _end_to_end_steps(bank, sources, settings, scores):
         local.fill_local_bank(
             texts, "bulletin", "tiny-t5", sources, model, decoding, batch=settings["batch"], **quiet
         )
-        for name in ("conditional", "vocabulary"):
-            passes.compute_likelihoods(
-                bank / name, texts, sources, model, PASSES[name], decoding, name, **quiet
-            )
+        jobs = [(bank / name, PASSES[name], name) for name in ("conditional", "vocabulary")]
+        passes.compute_together(jobs, texts, sources, model, decoding, **quiet)
 
     steps = (
         generate_and_read,
@@ -761,9 +761,6 @@ def bench_methods(
     )
 
 # %% ../../nbs/14_bench/03_methods.ipynb #689eb189
-LEAST_TIME = 0.1  # Milliseconds for 1,000 items, in which no score is called slow: as long as a list is read
-
-
 def _limit(what, measured, most):
     return what, measured, most, measured <= most
 
@@ -777,10 +774,9 @@ def method_targets(
         return df[(df.part == part) & df.what.str.startswith(what)]
 
     ratios, total = of("score").ratio, of("sum", "all scores, in one run").ratio.iloc[0]
-    timed = ratios[of("score").ours > LEAST_TIME]
-    slowest = f"slowest score on given statistics ({of('score').what[timed.idxmin()]}), times as fast"
+    slowest = f"slowest score on given statistics ({of('score').what[ratios.idxmin()]}), times as fast"
     res = [
-        (slowest, timed.min(), 1, timed.min() >= 1),
+        (slowest, ratios.min(), 1, ratios.min() >= 1),
         ("median score on given statistics, times as fast", ratios.median(), 5, ratios.median() >= 5),
         ("all scores on given statistics, times as fast", total, 60, total >= 60),
         _limit("same values on given statistics, in standard deviations", of("score").apart.max(), 1e-3),

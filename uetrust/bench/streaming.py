@@ -8,7 +8,6 @@ __all__ = ['STREAM_FILE', 'STREAM_CHUNK', 'rank_weight_sums', 'streamed_prr', 'd
 
 # %% ../../nbs/14_bench/06_streaming.ipynb #6d56731d
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from .evaluation import peak_memory
 from ..core.checks import Undefined
 from ..core.settings import root
 from ..core.tables import save_csv
@@ -118,7 +118,7 @@ def stream_once(
     "Time, peak memory and value of one streamed PRR, of this process."
     start = time.perf_counter()
     value, rows = streamed_prr(drawn_rows(n), ranges=max(n // (2 * STREAM_CHUNK), 1))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_memory() * 1e9 / 2**20
     return dict(
         rows=rows, seconds=round(time.perf_counter() - start, 1), peak_mb=round(peak), prr=round(value, 6)
     )

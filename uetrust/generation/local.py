@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['GAMMA', 'MIX1', 'MIX2', 'splitmix64', 'gumbel_noise', 'GumbelMax', 'sampling_processors', 'render_prompts',
            'encode_prompt', 'is_chat_model', 'prompt_template', 'prompt_limit', 'RoomyLayer', 'with_room',
-           'decode_batch', 'end_tokens', 'beam_hypotheses', 'checkpoint_settings', 'finish_reason', 'check_can_write',
-           'check_generation', 'generate_texts', 'local_provenance', 'fill_local_bank']
+           'FewUnfinished', 'decode_batch', 'end_tokens', 'beam_hypotheses', 'checkpoint_settings', 'finish_reason',
+           'check_can_write', 'check_generation', 'generate_texts', 'local_provenance', 'fill_local_bank']
 
 # %% ../../nbs/04_generation/03_local.ipynb #e6a01496
 import copy
@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from transformers import GenerationConfig, LogitsProcessorList
+from torch.nn.functional import pad
+from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteria
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, EncoderDecoderCache
 from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 from transformers.modeling_outputs import BaseModelOutput
@@ -66,13 +67,12 @@ def splitmix64(
 
 
 def gumbel_noise(
-    keys: torch.Tensor,  # int64, one per text, shape [N]
-    step: int,  # Which token of the text, from 0
-    size: int,  # Entries of the vocabulary, V
-) -> torch.Tensor:  # Standard Gumbel noise, float64, shape [N, V]
-    "Gumbel noise of one step of each text."
-    bits = splitmix64(keys[:, None], step * size + torch.arange(size, device=keys.device))
-    uniform = (_shift_right(bits, 12) + 0.5) * 2.0**-52  # 52 bits, so that no number is 0 or 1
+    keys: torch.Tensor,  # int64, one stream each
+    n: torch.Tensor,  # int64, which number of the stream, from 0; broadcast against the keys
+) -> torch.Tensor:  # Standard Gumbel noise, float64
+    "The n-th Gumbel noise of each stream, computed without those before it."
+    bits = splitmix64(keys, n)
+    uniform = (_shift_right(bits, 12).double() + 0.5) * 2.0**-52  # 52 bits, so that no number is 0 or 1
     return -(-uniform.log()).log()
 
 # %% ../../nbs/04_generation/03_local.ipynb #bb4121cf
@@ -84,17 +84,28 @@ class GumbelMax:
         keys: list,  # One per row: a number below 2**64, or None for a greedy row
         settings: Decoding,  # Resolved
         device: str,  # Of the logits
+        ends: list = (),  # Tokens that end a text
+        step: int = 0,  # Tokens that the texts have already
     ):
         rows = [i for i, key in enumerate(keys) if key is not None]
         self.rows = torch.tensor(rows, dtype=torch.long, device=device)
         self.keys = torch.tensor([_signed(keys[i]) for i in rows], dtype=torch.long, device=device)
-        self.warp, self.step = sampling_processors(settings), 0
+        self.ends = torch.tensor(ends, dtype=torch.long, device=device)
+        self.warp, self.step = sampling_processors(settings), step
+
+    def _leave_ended(self, last):  # Texts whose last token ended them
+        unfinished = ~torch.isin(last[self.rows], self.ends)
+        self.rows, self.keys = self.rows[unfinished], self.keys[unfinished]
 
     def __call__(self, input_ids, scores):
+        if self.step:
+            self._leave_ended(input_ids[:, -1])
         noisy = scores.double()
         if len(self.rows):
             warped = self.warp(input_ids[self.rows], scores[self.rows]).double()
-            noisy[self.rows] = warped + gumbel_noise(self.keys, self.step, scores.shape[1])
+            text, token = (warped > -torch.inf).nonzero(as_tuple=True)
+            warped[text, token] += gumbel_noise(self.keys[text], self.step * scores.shape[1] + token)
+            noisy[self.rows] = warped
         self.step += 1
         return noisy
 
@@ -198,6 +209,24 @@ def with_room(
             cache.layers[i] = roomy
     return cache
 
+# %% ../../nbs/04_generation/03_local.ipynb #5f0e2a92
+class FewUnfinished(StoppingCriteria):
+    "Stops a batch when at most half of its texts go on"
+
+    def __init__(
+        self,
+        texts: int,  # Rows of the batch
+        ends: list,  # Tokens that end a text
+        device: str,  # Of the token ids
+    ):
+        self.unfinished = torch.ones(texts, dtype=torch.bool, device=device)
+        self.ends = torch.tensor(ends, dtype=torch.long, device=device)
+
+    def __call__(self, input_ids, scores, **options):
+        self.unfinished &= ~torch.isin(input_ids[:, -1], self.ends)
+        few = 2 * self.unfinished.sum() <= len(self.unfinished)
+        return few.expand(len(self.unfinished))
+
 # %% ../../nbs/04_generation/03_local.ipynb #4dfc4038
 def _generation_config(model, settings, **options):  # The checkpoint's constraints, our settings
     config = copy.deepcopy(model.model.generation_config)
@@ -254,6 +283,53 @@ def _until_end(ids, ends):  # Up to and with the first end token
     return ids[: end + 1]
 
 
+def _continues_alike(config):  # Whether no rule of the checkpoint counts from where `generate` was called
+    return not (unknown_rules(config) or config.begin_suppress_tokens or config.min_new_tokens)
+
+
+def _continued(
+    inputs, ids, rows
+):  # Inputs of `generate` for the texts that go on, with all that was computed
+    mask, cache = inputs["attention_mask"][rows], inputs[CACHE]
+    both = isinstance(cache, EncoderDecoderCache)
+    for part in (cache.self_attention_cache, cache.cross_attention_cache) if both else (cache,):
+        part.batch_select_indices(rows)
+    texts = ids[rows]
+    if not both:
+        mask = pad(mask, (0, texts.shape[1] - mask.shape[1]), value=1)
+        return {"input_ids": texts, "attention_mask": mask, CACHE: cache}
+    hidden = inputs["encoder_outputs"].last_hidden_state[rows]
+    source = dict(encoder_outputs=BaseModelOutput(last_hidden_state=hidden), attention_mask=mask)
+    # With a mask of all tokens `generate` knows that the cache has all but the last
+    own = dict(decoder_input_ids=texts, decoder_attention_mask=torch.ones_like(texts))
+    return source | own | {CACHE: cache}
+
+
+def _texts(model, inputs, start, keys, settings, streamer):  # Token ids of a text for every row of the inputs
+    config, ends, most = _generation_config(model, settings), end_tokens(model), settings.max_new_tokens
+    leave = CACHE in inputs and streamer is None and _continues_alike(config)
+    texts, left, done = [None] * len(keys), list(range(len(keys))), 0
+    while left:
+        sampler = GumbelMax([keys[i] for i in left], settings, model.device, ends, done)
+        config.max_new_tokens = most - done
+        ids = model.model.generate(
+            generation_config=config,
+            streamer=streamer,
+            logits_processor=LogitsProcessorList([sampler]),
+            stopping_criteria=[FewUnfinished(len(left), ends, model.device)] if leave else [],
+            **inputs,
+        )
+        for i, text in zip(left, ids[:, start:].tolist()):
+            texts[i] = _until_end(text, ends)
+        done = ids.shape[1] - start
+        rows = [
+            row for row, i in enumerate(left) if len(texts[i]) == done < most and texts[i][-1] not in ends
+        ]
+        left = [left[row] for row in rows]
+        inputs = _continued(inputs, ids, torch.tensor(rows, device=model.device)) if left else {}
+    return texts
+
+
 @torch.inference_mode()
 def decode_batch(
     model: Model,  # From `load`
@@ -269,19 +345,20 @@ def decode_batch(
         return [decode_batch(model, [ids], settings, own and [own], streamer)[0] for ids, own in each]
     causal, times, beams = model.kind == "causal", len(keys[0]) if keys else 1, 1 if keys else settings.beams
     ids, mask = _prompt_tensors(model, ids_of)
-    config = _generation_config(model, settings, num_beams=beams, num_return_sequences=beams)
     given = (_prefilled if causal else _encoded) if model.pads_prompts else _plain
     inputs = given(model, ids, mask, times, beams)
     if given is _encoded:
         grows = Cache(layer_class_to_replicate=RoomyLayer)
         inputs[CACHE] = EncoderDecoderCache(grows, DynamicCache())
+    start = ids.shape[1] if causal else 1
     if keys:
-        sampler = GumbelMax([key for row in keys for key in row], settings, model.device)
-        inputs["logits_processor"] = LogitsProcessorList([sampler])
-    out = model.model.generate(generation_config=config, streamer=streamer, **inputs)
-    lists = out[:, ids.shape[1] if causal else 1 :].tolist()
-    ends, per = end_tokens(model), len(lists) // len(ids_of)
-    return [[_until_end(text, ends) for text in lists[i : i + per]] for i in range(0, len(lists), per)]
+        texts = _texts(model, inputs, start, [key for own in keys for key in own], settings, streamer)
+    else:
+        config = _generation_config(model, settings, num_beams=beams, num_return_sequences=beams)
+        found = model.model.generate(generation_config=config, streamer=streamer, **inputs)[:, start:]
+        texts = [_until_end(text, end_tokens(model)) for text in found.tolist()]
+    per = len(texts) // len(ids_of)
+    return [texts[i : i + per] for i in range(0, len(texts), per)]
 
 
 def end_tokens(

@@ -209,6 +209,11 @@ class Model:
         return 2048 if self.device == "cpu" else 8192
 
     @property
+    def row_step(self) -> int:
+        "Rows of an encoder are padded to a multiple of so many tokens; a CPU needs no large batches."
+        return 1 if self.device == "cpu" else FLOAT32_LANES
+
+    @property
     def positions(self) -> int | None:
         "Number of positions of the network; None when its positions are relative."
         embeddings = getattr(getattr(self.model.base_model, "embeddings", None), "position_embeddings", None)

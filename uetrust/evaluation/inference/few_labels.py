@@ -282,10 +282,9 @@ class LabelledValues(NamedTuple):
         "The same without metrics"
         return self._replace(labelled=self.labelled[:, :1], known=self.known[:0])
 
-    @property
-    def step(self):
-        "Share of its weight that a unit lost"
-        return FULL_STEP if self.single else SMALL_STEP
+
+def _step(single):  # Share of its weight that a unit loses, of one uncertainty or of the difference of two
+    return FULL_STEP if single else SMALL_STEP
 
 
 def values_of_all(
@@ -312,8 +311,7 @@ def labelled_values(
     single = len(known) == 1
     mass = 1 / drawn.probability
     mass *= len(drawn.uncertainty) / mass.sum()
-    step = FULL_STEP if single else SMALL_STEP
-    part = MassReplicates(mass, drawn.units, statistic, coverage, step)
+    part = MassReplicates(mass, drawn.units, statistic, coverage, _step(single))
     quality = np.column_stack([drawn.labels, drawn.metrics[drawn.labelled]])
     found = part.values(quality, drawn.uncertainty[drawn.labelled])
     values = found[:, 0] if single else found[:, 0] - found[:, 1]
@@ -334,7 +332,8 @@ def _effective_labels(drawn, units):  # How many labels carry the risk
 def _deviations(replicates, values, drawn):  # Of each unit, shape [C,...]
     units = len(replicates) - 1
     probability = np.bincount(drawn.units, drawn.probability) / np.bincount(drawn.units)
-    scale = (units - values.step) / values.step * np.sqrt(1 - probability)
+    step = _step(values.single)
+    scale = (units - step) / step * np.sqrt(1 - probability)
     return ((replicates[:-1].mean(0) - replicates[:-1]).T * scale).T
 
 
@@ -375,7 +374,7 @@ def _interval(value, se, values, drawn, size, control):  # Lower and upper end
 
 
 class LabelEstimate(NamedTuple):
-    "LabelEstimate with its 95 % interval, and how the metrics entered"
+    "A statistic of all texts with its 95 % interval, and how the metrics entered"
 
     value: float
     se: float
@@ -390,7 +389,7 @@ def estimate_from(
     drawn: DrawnLabels,  # The same
     statistic: str = "prr",  # One of `STATISTICS`
 ) -> LabelEstimate:
-    "LabelEstimate of a statistic, or of the difference of two, from labels and metrics."
+    "Statistic, or the difference of two, from labels and metrics."
     value, se, control = _controlled(values, drawn)
     value = min(value, 1.0) if values.single and values.gain is not None else value
     size = _effective_labels(drawn, len(values.labelled) - 1)
