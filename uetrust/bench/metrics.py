@@ -163,7 +163,7 @@ def case_row(
     )
 
 # %% ../../nbs/14_bench/04_metrics.ipynb #4696bb32
-def _one(case, table, python, rounds):  # The faster of a few processes of each side, alternating
+def _one(case, table, python, rounds):  # The fastest of a few processes of each side, alternating
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "asked.json").write_text(json.dumps(case_settings(case, table)), encoding="utf-8")
         own, other = [], []
@@ -177,7 +177,7 @@ def _one(case, table, python, rounds):  # The faster of a few processes of each 
 def bench_metrics(
     docs: int = 32,  # Bulletins
     each: int = 16,  # Summaries of each
-    rounds: int = 2,  # Processes of either side; the faster one counts
+    rounds: int = 3,  # Processes of either side; the fastest one counts
     python=None,  # Of the bench environment
     log=print,  # Told what is being measured
 ) -> pd.DataFrame:  # One row per case, as from `case_row`

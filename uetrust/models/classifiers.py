@@ -284,10 +284,9 @@ def token_cosines(
     out, cut = [], []
     for some_pairs in (pairs[i : i + items] for i in range(0, len(pairs), items)):
         rows, over = text_rows(model, [bert_score_text(model, text) for pair in some_pairs for text in pair])
-        hidden = [
-            x / np.linalg.norm(x, axis=1, keepdims=True) for x in token_states(model, rows, layer, **options)
-        ]
-        out += [one @ other.T for one, other in zip(hidden[::2], hidden[1::2])]
+        states = dict(zip(rows, token_states(model, rows, layer, **options)))
+        units = {row: x / np.linalg.norm(x, axis=1, keepdims=True) for row, x in states.items()}
+        out += [units[one] @ units[other].T for one, other in zip(rows[::2], rows[1::2])]
         cut += [over.reshape(-1, 2).sum(1)]
     return out, np.concatenate(cut)
 

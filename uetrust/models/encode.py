@@ -7,6 +7,7 @@ __all__ = ['NLI_CLASSES', 'NLI_SYNONYMS', 'AlignedLinearLayers', 'encode_rows', 
            'mean_pooled', 'embed_texts']
 
 # %% ../../nbs/03_models/03_encode.ipynb #607c30a9
+from contextlib import nullcontext
 from itertools import groupby
 
 import numpy as np
@@ -82,13 +83,13 @@ def encode_rows(
     unique, results = list(dict.fromkeys(rows)), {}
 
     def part(positions):
-        found = compute(model.model, _batch(model, [unique[i] for i in positions]))
+        with AlignedLinearLayers() if len(positions) < FLOAT32_LANES else nullcontext():
+            found = compute(model.model, _batch(model, [unique[i] for i in positions]))
         return [tensor.float().cpu().numpy() for tensor in found]
 
-    with AlignedLinearLayers():
-        widths = [_width(model, ids) for ids, _ in unique]
-        for batch in _batches(widths, batch_tokens or model.batch_tokens):
-            results |= zip((unique[i] for i in batch), halve_when_out_of_memory(part, batch))
+    widths = [_width(model, ids) for ids, _ in unique]
+    for batch in _batches(widths, batch_tokens or model.batch_tokens):
+        results |= zip((unique[i] for i in batch), halve_when_out_of_memory(part, batch))
     return [results[row] for row in rows]
 
 
