@@ -211,7 +211,7 @@ class Model:
     @property
     def row_step(self) -> int:
         "Rows of an encoder are padded to a multiple of so many tokens; a CPU needs no large batches."
-        return 1 if self.device == "cpu" else FLOAT32_LANES
+        return 2 if self.device == "cpu" else FLOAT32_LANES
 
     @property
     def positions(self) -> int | None:

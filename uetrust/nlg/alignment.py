@@ -121,7 +121,7 @@ def _pair_scores(cosines, hypothesis_weights, reference_weights):
     def mean(best, weights):
         if weights is not None and not np.any(weights[1:-1]):
             raise Undefined("each of its tokens stands in every reference, so all idf weights are 0")
-        return np.average(best, weights=np.ones(len(best)) if weights is None else weights[1:-1])
+        return np.average(best, weights=None if weights is None else weights[1:-1])
 
     precision = mean(cosines.max(1)[1:-1], hypothesis_weights)
     recall = mean(cosines.max(0)[1:-1], reference_weights)
