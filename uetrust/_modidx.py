@@ -2349,6 +2349,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                    'uetrust/generation/local.py'),
                                           'uetrust.generation.local.RoomyLayer._append': ( '04_generation/local.html#roomylayer._append',
                                                                                            'uetrust/generation/local.py'),
+                                          'uetrust.generation.local.RoomyLayer.batch_select_indices': ( '04_generation/local.html#roomylayer.batch_select_indices',
+                                                                                                        'uetrust/generation/local.py'),
                                           'uetrust.generation.local.RoomyLayer.update': ( '04_generation/local.html#roomylayer.update',
                                                                                           'uetrust/generation/local.py'),
                                           'uetrust.generation.local._batch_rows': ( '04_generation/local.html#_batch_rows',

@@ -128,7 +128,7 @@ def peak_memory(
     pid="self",  # Of a process; another one on Linux only
 ) -> float:  # In 1e9 bytes
     "The most memory that a process has held since its program was started."
-    if sys.platform == "darwin":
+    if sys.platform == "darwin" and pid == "self":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e9
     status = Path(f"/proc/{pid}/status").read_text()  # `getrusage` of Linux counts what the parent held, too
     return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024 / 1e9

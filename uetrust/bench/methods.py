@@ -370,10 +370,8 @@ def fastest_fresh(
     most: float = 0.5,  # Seconds; up to 50 runs, at least 2
 ) -> float:  # Processor time
     "Processor time of the fastest of several runs that share nothing."
-    times, prepared = (
-        [],
-        [prepare() for _ in range(50)],
-    )  # Before, so that the clock finds the cache as it was
+    times = []
+    prepared = [prepare() for _ in range(50)]  # Before, so that the clock finds the cache as it was
     while len(times) < 2 or (sum(times) < most and prepared):
         inputs = prepared.pop()
         start = time.process_time()

@@ -39,7 +39,8 @@ def rank_weight_sums(
 
 
 def _cuts(chunks, column, ranges, sample=200_000):  # Values between the ranges, from a sample of the chunks
-    seen = [chunk[column][:: max(len(chunk[column]) * ranges // sample, 1)] for chunk in chunks()]
+    every = (chunk[column][:: max(len(chunk[column]) * ranges // sample, 1)] for chunk in chunks())
+    seen = [some.copy() for some in every]  # A view would keep its whole chunk in memory
     return np.unique(np.quantile(np.concatenate(seen), np.arange(1, ranges) / ranges))
 
 

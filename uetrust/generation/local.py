@@ -185,6 +185,12 @@ class RoomyLayer(DynamicLayer):
         self.values = self._append("values", value_states)
         return self.keys, self.values
 
+    def batch_select_indices(self, indices):
+        "Keep some of the texts; the room of all is given back at once."
+        super().batch_select_indices(indices)
+        for name in ("keys", "values"):
+            self.__dict__.pop(f"_{name}", None)
+
     def _append(self, name, new, room=64):
         kept, held = getattr(self, name), self.__dict__.get(f"_{name}")
         n = kept.shape[-2]
@@ -287,9 +293,7 @@ def _continues_alike(config):  # Whether no rule of the checkpoint counts from w
     return not (unknown_rules(config) or config.begin_suppress_tokens or config.min_new_tokens)
 
 
-def _continued(
-    inputs, ids, rows
-):  # Inputs of `generate` for the texts that go on, with all that was computed
+def _continued(inputs, ids, rows):  # Inputs of `generate` for the texts that go on
     mask, cache = inputs["attention_mask"][rows], inputs[CACHE]
     both = isinstance(cache, EncoderDecoderCache)
     for part in (cache.self_attention_cache, cache.cross_attention_cache) if both else (cache,):
