@@ -10,10 +10,10 @@ import torch
 from test_read import KINDS, PAIRS, V, tokenizer, toy
 from transformers import BertConfig, BertModel
 
-from uetrust.models.forward import Layout, build_input, score_tokens
+from uetrust.models.forward import Layout, attention_by, build_input, score_tokens
 from uetrust.models.load import wrap_model
 from uetrust.stats import attention as at
-from uetrust.stats.attention import decoder_layers, eager_attention, elicited_attention
+from uetrust.stats.attention import decoder_layers, elicited_attention
 from uetrust.ue.attention import attention_score, csl, focus, rauq
 
 NAMES = ("attention_previous", "attention_log_self", "attention_max")
@@ -361,8 +361,8 @@ def test_wrong_questions_are_answered(toys, options, says):
 
 def test_eager_nests(toys):
     model = toys("llama").model
-    with eager_attention(model):
-        with eager_attention(model):
+    with attention_by(model, "eager"):
+        with attention_by(model, "eager"):
             pass
         assert model.config._attn_implementation == "eager"
     assert model.config._attn_implementation == "sdpa"

@@ -209,6 +209,46 @@ def test_texts_that_ended_leave_the_batch_and_change_no_other(kind, rules, monke
     assert texts(generate_texts(model, SAMPLES, settings, 20)) == left and rows == [200]
 
 
+def sources_attended_to(monkeypatch):
+    "A list that gets (texts, sources) of each attention of several texts to fewer sources"
+    seen, attend = [], local.sdpa_attention_forward
+
+    def counted(module, query, key, *args, **options):
+        if options.get("is_causal") is False:
+            seen.append((len(query) * query.shape[2], len(key)))
+        return attend(module, query, key, *args, **options)
+
+    monkeypatch.setattr(local, "sdpa_attention_forward", counted)
+    return seen
+
+
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("kind", ["bart", "t5"])
+def test_texts_of_a_source_attend_to_one_copy_of_it_and_are_the_same(kind, rules, monkeypatch):
+    model, settings = tiny(kind), replace(SETTINGS, samples=9, max_new_tokens=30)
+    model.model.generation_config.update(eos_token_id=[1, *range(50, 60)], **RULES[rules])
+    local.check_generation(model)
+    seen = sources_attended_to(monkeypatch)
+    once = texts(generate_texts(model, SAMPLES, settings, 20))
+    assert model.shares_sources and set(seen) == {(200, 20)}
+    assert model.model.config._attn_implementation == "sdpa"
+    model.shares_sources = False
+    seen.clear()
+    assert texts(generate_texts(model, SAMPLES, settings, 20)) == once and not seen
+
+
+def test_a_network_that_cannot_attend_to_one_copy_gets_copies(monkeypatch):
+    eager, broken = tiny("bart"), tiny("bart")
+    eager.model.set_attn_implementation("eager")
+    monkeypatch.setattr(broken.model, "set_attn_implementation", lambda name: None)
+    wanted = texts(generate_texts(tiny("bart"), SAMPLES, SETTINGS))
+    seen = sources_attended_to(monkeypatch)
+    for model in (eager, broken):
+        assert texts(generate_texts(model, SAMPLES, SETTINGS)) == wanted
+        assert not model.shares_sources and model.pads_prompts
+    assert not seen
+
+
 @pytest.mark.parametrize(
     "rule", [dict(begin_suppress_tokens=[7]), dict(min_new_tokens=3), dict(bad_words_ids=[[8, 9]])], ids=str
 )

@@ -41,6 +41,7 @@ WITHOUT_MAPS = [  # Right, but without attention scores
     "T5Gemma2ForConditionalGeneration",
 ]
 REFUSED = {
+    "RwkvForCausalLM": "texts of a prompt alone are not its most probable words",
     "RobertaForCausalLM": "turns hidden states into logits by a step that `head`",
     "T5GemmaForConditionalGeneration": "a text after a shared prefix is not read as it is alone",
     "XLNetLMHeadModel": "a text in a batch is not read as it is alone, word by word",

@@ -5,13 +5,14 @@
 # %% auto #0
 __all__ = ['EXTRA_TOKEN_STATS', 'TRIED_IDS', 'UNKNOWN_RULES', 'HIDDEN_STATES', 'FFLM_LAYOUT', 'token_stats', 'row_allowed_tokens',
            'row_self_certainty', 'row_renyi_divergence', 'row_fisher_rao_distance', 'row_boosted_probability', 'Layout',
-           'ModelInput', 'build_input', 'PrefixState', 'probability_tolerance', 'check_reading', 'GenerationRules',
-           'unknown_rules', 'DropoutMask', 'TokenStats', 'TokenStatsList', 'score_tokens', 'score_passes',
-           'fflm_passes']
+           'ModelInput', 'build_input', 'attention_by', 'PrefixState', 'probability_tolerance', 'check_reading',
+           'GenerationRules', 'unknown_rules', 'DropoutMask', 'TokenStats', 'TokenStatsList', 'score_tokens',
+           'score_passes', 'fflm_passes']
 
 # %% ../../nbs/03_models/02_forward.ipynb #39ed4fcc
 import copy
 import math
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -219,6 +220,30 @@ def build_input(
         raise ValueError(f"Layout.cut must be 'prefix' or 'text', not {layout.cut!r}")
     window = min(n for n in (layout.window or model.window, model.positions) if n)
     return (_encoder_item if model.kind == "seq2seq" else _decoder_item)(model, prefix, text, layout, window)
+
+# %% ../../nbs/03_models/02_forward.ipynb #b10bf37e
+@contextmanager
+def attention_by(
+    network,  # A transformers model
+    name: str,  # 'eager', 'sdpa', or what was registered with the `AttentionInterface` of transformers
+):
+    "Context in which a network computes attention with another implementation."
+    config = network.config
+    before = {"": config._attn_implementation} | {
+        part: getattr(config, part)._attn_implementation
+        for part in config.sub_configs
+        if getattr(config, part, None) is not None
+    }
+    try:
+        network.set_attn_implementation(name)
+        if config._attn_implementation != name:
+            raise ValueError(
+                f"{type(network).__name__} cannot be switched to {name} attention, "
+                f"it uses {config._attn_implementation!r}: load it with attn_implementation={name!r}"
+            )
+        yield
+    finally:
+        network.set_attn_implementation(before)
 
 # %% ../../nbs/03_models/02_forward.ipynb #d25e6c85
 class PrefixState(NamedTuple):

@@ -175,6 +175,8 @@ class Model:
     shares_prompts: bool = True
     # Whether prompts of several lengths are continued in one batch; else each by `generate` alone
     pads_prompts: bool = True
+    # Whether the texts of a source attend to one copy of its keys and values; tried before the first text
+    shares_sources: bool = False
 
     @cached_property
     def text_config(self):

@@ -8,6 +8,7 @@ __all__ = ['PREFIX_KINDS', 'PASSES', 'RENAMED_PASSES', 'ATTENTION_STATISTICS', '
            'write_together', 'write_statistics', 'read_statistics']
 
 # %% ../../nbs/05_stats/02_table.ipynb #9ef27059
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -96,10 +97,12 @@ def reads_prompt(
 def _nested_column(arrays):  # Arrays with the same number of dimensions as a nested column
     import pyarrow as pa
 
-    kind = pa.from_numpy_dtype(arrays[0].dtype)
-    for _ in range(arrays[0].ndim):
-        kind = pa.list_(kind)
-    return pa.array([array.tolist() for array in arrays], kind)
+    column = pa.array(np.concatenate([array.ravel() for array in arrays]).astype(arrays[0].dtype, copy=False))
+    for axis in reversed(range(arrays[0].ndim)):
+        lengths = [np.full(math.prod(array.shape[:axis]), array.shape[axis]) for array in arrays]
+        ends = np.cumsum(np.concatenate([[0], *lengths]))
+        column = pa.ListArray.from_arrays(ends.astype("int32"), column)
+    return column
 
 
 def rows_to_table(
