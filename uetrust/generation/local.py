@@ -230,14 +230,20 @@ def with_room(
 SOURCES_ONCE = "sdpa_sources_once"  # Name of the implementation of attention
 
 
-def attention_to_sources(module, query, key, value, attention_mask, **options):
-    "Attention by SDPA; one token each of R texts may attend to keys and values of fewer sources, R / B each."
+def attention_to_sources(
+    module,  # Layer of attention of a transformers model
+    query: torch.Tensor,  # Of the next token of each text, shape [R,H,1,D]; of several tokens if R is B
+    key: torch.Tensor,  # Of the sources, shape [B,H,S,D]; the R / B texts of a source stand side by side
+    value: torch.Tensor,  # Of the sources, shape [B,H,S,D]
+    attention_mask: torch.Tensor | None,  # Of the sources, shape [B,1,1,S]
+    **options,  # Of transformers' SDPA
+) -> tuple:  # Shape [R,1,H,D]; None in place of the weights
+    "Attention of several texts to one copy of the keys and values of their sources."
     if len(query) == len(key):
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
-    texts, heads, tokens, size = query.shape
-    each = query.view(len(key), -1, heads, size).transpose(1, 2)
+    each = query.unflatten(0, (len(key), -1)).transpose(1, 2).flatten(2, 3)  # [B,H,R/B,D]
     found, _ = sdpa_attention_forward(module, each, key, value, attention_mask, is_causal=False, **options)
-    return found.reshape(texts, tokens, heads, size), None
+    return found.reshape(len(query), -1, *found.shape[2:]), None
 
 
 AttentionInterface.register(SOURCES_ONCE, attention_to_sources)
