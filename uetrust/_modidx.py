@@ -2365,8 +2365,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                          'uetrust/generation/local.py'),
                                           'uetrust.generation.local._encoded': ( '04_generation/local.html#_encoded',
                                                                                  'uetrust/generation/local.py'),
-                                          'uetrust.generation.local._encoded_once': ( '04_generation/local.html#_encoded_once',
-                                                                                      'uetrust/generation/local.py'),
                                           'uetrust.generation.local._generation_config': ( '04_generation/local.html#_generation_config',
                                                                                            'uetrust/generation/local.py'),
                                           'uetrust.generation.local._plain': ( '04_generation/local.html#_plain',

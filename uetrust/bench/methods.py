@@ -244,27 +244,23 @@ def stored_statistics(
     def drawn(column):
         return each(lambda one: [tokens[column] for tokens in one["tokens"][1:]])
 
-    return (
-        dict(
-            greedy_text=each(lambda one: one["texts"][0]),
-            sample_texts=each(lambda one: one["texts"][1:]),
-            sample_logp=drawn("logp"),
-            sample_special=drawn("special"),
-            unconditional_logp=each(lambda one: one["alone"]),
-            nli=each(lambda one: one["logits"][np.ix_(one["at"], one["at"])]),
-            vectors=each(lambda one: one["vectors"][one["at"]]),
-            true_logp=np.array(
-                each(lambda one: one["true"])
-            ).tolist(),  # Side by side in memory, as the peer's
-            ccp_forward=each(lambda one: one["classes"][0]),
-            ccp_backward=each(lambda one: one["classes"][1]),
-            greedy_relevance=each(lambda one: one["relevance"][0]),
-            sample_relevance=each(lambda one: one["relevance"][1:]),
-            greedy_state=each(lambda one: one["state"]),
-            sample_states=each(lambda one: one["sample_states"]),
-        )
-        | {f"greedy_{column}": own(column) for column in items[0]["tokens"][0]}
-    )
+    true = np.array(each(lambda one: one["true"])).tolist()  # Side by side in memory, as the peer's
+    return dict(
+        greedy_text=each(lambda one: one["texts"][0]),
+        sample_texts=each(lambda one: one["texts"][1:]),
+        sample_logp=drawn("logp"),
+        sample_special=drawn("special"),
+        unconditional_logp=each(lambda one: one["alone"]),
+        nli=each(lambda one: one["logits"][np.ix_(one["at"], one["at"])]),
+        vectors=each(lambda one: one["vectors"][one["at"]]),
+        true_logp=true,
+        ccp_forward=each(lambda one: one["classes"][0]),
+        ccp_backward=each(lambda one: one["classes"][1]),
+        greedy_relevance=each(lambda one: one["relevance"][0]),
+        sample_relevance=each(lambda one: one["relevance"][1:]),
+        greedy_state=each(lambda one: one["state"]),
+        sample_states=each(lambda one: one["sample_states"]),
+    ) | {f"greedy_{column}": own(column) for column in items[0]["tokens"][0]}
 
 
 def training_statistics(

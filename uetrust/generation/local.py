@@ -292,13 +292,11 @@ def _plain(model, ids, mask, times, beams):  # Inputs of `generate`, nothing com
 
 def _encoded(model, ids, mask, times, beams):  # Inputs of `generate_texts`, each source encoded once
     hidden = model.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+    if times > 1 and model.shares_sources:  # `inputs` says how many texts there are, and is never read
+        return _source(hidden, mask) | dict(
+            inputs=torch.full((len(ids) * times, 1), -100, device=model.device)
+        )
     return _source(hidden.repeat_interleave(times, 0), mask.repeat_interleave(times, 0))
-
-
-def _encoded_once(model, ids, mask, times, beams):  # The same without copies of what was encoded
-    hidden = model.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
-    rows = torch.full((len(ids) * times, 1), -100, device=model.device)  # Says how many; never read
-    return _source(hidden, mask) | dict(inputs=rows)
 
 
 def _source(hidden, mask):
@@ -390,14 +388,13 @@ def decode_batch(
     causal, times, beams = model.kind == "causal", len(keys[0]) if keys else 1, 1 if keys else settings.beams
     ids, mask = _prompt_tensors(model, ids_of)
     given = (_prefilled if causal else _encoded) if model.pads_prompts else _plain
-    once = given is _encoded and times > 1 and model.shares_sources
-    inputs = (_encoded_once if once else given)(model, ids, mask, times, beams)
+    inputs = given(model, ids, mask, times, beams)
     if given is _encoded:
         grows = Cache(layer_class_to_replicate=RoomyLayer)
         inputs[CACHE] = EncoderDecoderCache(grows, DynamicCache())
     start = ids.shape[1] if causal else 1
     if keys:
-        with attention_by(model.model, SOURCES_ONCE) if once else nullcontext():
+        with attention_by(model.model, SOURCES_ONCE) if "inputs" in inputs else nullcontext():
             texts = _texts(model, inputs, start, [key for own in keys for key in own], settings, streamer)
     else:
         config = _generation_config(model, settings, num_beams=beams, num_return_sequences=beams)
