@@ -4,15 +4,17 @@
 
 # %% auto #0
 __all__ = ['LARGE_OFFSET', 'FEW_FLOAT_STEPS', 'FEWEST_FOR_ERROR', 'CAUTION_SAMPLE_SIZE', 'UNRELIABLE_SAMPLE_SIZE',
-           'rescaled_quality', 'float_steps', 'PRRCells', 'resampled_prr', 'prr_replicates', 'deletion_counts',
-           'prr_standard_error', 't_quantile', 'atanh_interval', 'prr_interval', 'effective_sample_size', 'prr_null_sd',
-           'permutation_p', 'prr_p_values']
+           'SIZE_OF_DIFFERENCE', 'rescaled_quality', 'float_steps', 'PRRCells', 'resampled_prr', 'prr_replicates',
+           'deletion_counts', 'prr_standard_error', 't_quantile', 'atanh_interval', 'prr_interval',
+           'document_variances', 'group_sums', 'document_null', 'prr_null_sd', 'effective_sample_size', 'permutation_p',
+           'prr_p_values', 'PairedDifference', 'paired_size', 'paired_differences']
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #c1b27e73
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import permutations
 from math import perm
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,6 +89,11 @@ class PRRCells:
     def units(self):
         "Number of clusters, or of samples when there are none"
         return self.n if self.clusters is None else self.clusters.max() + 1
+
+    @property
+    def has_documents(self):
+        "Whether some samples share a document"
+        return self.clusters is not None and self.units < self.n
 
     @cached_property
     def rescaled(self):
@@ -331,7 +338,52 @@ def prr_interval(
     upper = np.where(np.abs(value) < 0.99, atanh_interval(value, se, quantile)[1], 1 - gap * np.exp(-half))
     return np.where(np.isnan(se), np.nan, lo), np.where(np.isnan(se), np.nan, upper)
 
+# %% ../../nbs/08_evaluation/05_cells.ipynb #d0c50a02
+def document_variances(
+    risk: np.ndarray,  # Risks with mean 0, shape [N,K]
+    ids: np.ndarray,  # Document of each item, integers 0..G-1, shape [N]
+) -> tuple[np.ndarray, np.ndarray]:  # Variance between documents, of texts inside one; shape [K] each
+    "Variance components of the risk by one-way analysis of variance."
+    size, n = np.bincount(ids), len(ids)
+    means = group_sums(risk, ids) / size[:, None]
+    between = (size[:, None] * means**2).sum(0)
+    inside = np.maximum((risk**2).sum(0) - between, 0) / max(n - len(size), 1)
+    usual = (n - (size**2).sum() / n) / (len(size) - 1)  # Size of a document, as it enters the mean square
+    return np.maximum((between / (len(size) - 1) - inside) / usual, -inside / size.max()), inside
+
+
+def group_sums(
+    values: np.ndarray,  # Shape [N,K]
+    ids: np.ndarray,  # Group of each row, integers 0..G-1, shape [N]
+) -> np.ndarray:  # Shape [G,K]
+    "Sums of the rows of each group."
+    return np.stack([np.bincount(ids, column) for column in values.T], 1)
+
+
+def document_null(
+    cells: PRRCells,  # Methods and metrics, with documents
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # Both parts of the variance [M,K], sums of weights [M,G]
+    "Variance of the area when whole documents change places: between documents and within them."
+    size = np.bincount(cells.clusters)
+    centred = cells.weights - cells.weights.mean(1, keepdims=True)
+    sums = group_sums(centred.T, cells.clusters).T
+    shared, inside = document_variances(cells.risk, cells.clusters)
+    of_means = (sums**2 / size).sum(1)
+    between = np.outer((sums**2).sum(1), shared) + np.outer(of_means, inside)
+    own = np.maximum((centred**2).sum(1) - of_means, 0)
+    return np.maximum(between, 0), np.outer(own, inside), sums
+
 # %% ../../nbs/08_evaluation/05_cells.ipynb #68d53967
+def prr_null_sd(
+    cells: PRRCells,  # Methods and metrics
+) -> np.ndarray:  # Shape [K]; with documents [M,K], because then it depends on how a method's weights repeat
+    "Standard deviation of PRR over random orders of the items, or of whole documents; in closed form."
+    if cells.has_documents:
+        return np.sqrt(sum(document_null(cells)[:2])) / cells.gap
+    squares = sum_of_squares(cells.position_weights) * sum_of_squares(cells.risk)
+    return np.sqrt(squares / (cells.n - 1)) / cells.gap
+
+# %% ../../nbs/08_evaluation/05_cells.ipynb #d0c50a07
 CAUTION_SAMPLE_SIZE, UNRELIABLE_SAMPLE_SIZE = (
     50,
     15,
@@ -346,45 +398,48 @@ def effective_sample_size(
     d = np.abs(scaled - np.median(scaled, axis=0))
     return np.divide(d.sum(0) ** 2, (d**2).sum(0), out=np.full(d.shape[1], np.nan), where=d.any(0))
 
-
-def prr_null_sd(
-    cells: PRRCells,  # Methods and metrics
-) -> np.ndarray:  # Standard deviation of PRR over random orders without ties, shape [K]
-    "Standard deviation of the null distribution of PRR, in closed form."
-    return (
-        np.sqrt(sum_of_squares(cells.position_weights) * sum_of_squares(cells.risk) / (cells.n - 1))
-        / cells.gap
-    )
-
-
+# %% ../../nbs/08_evaluation/05_cells.ipynb #d0c50a08
 def permutation_p(
-    weights: np.ndarray,  # Item weights of the methods, shape [M,N]
+    weights: np.ndarray,  # Weights of the methods, shape [M,N]
     risk: np.ndarray,  # Risks of one metric, shape [N]
     draws: int = 9_999,  # Permutations drawn when there are more than that
     seed: int = 0,  # Seed of a generator of its own
+    area: np.ndarray = None,  # Area of each method, shape [M]; of these weights and risks when None
+    inside: np.ndarray = None,  # Standard deviation of a normal part of the area, shape [M]; none when None
 ) -> np.ndarray:  # Two-sided p per method, shape [M]: exact, or (1 + count)/(1 + draws)
     "Permutation p-value for sparse risks: only items off the median risk are moved; row order is irrelevant."
     distance, centred = risk - np.median(risk), weights - weights.mean(1, keepdims=True)
-    limit = np.abs(centred @ distance) * (1 - 1e-12)
+    limit = np.abs(centred @ distance if area is None else area) * (1 - 1e-12)
     distance, centred = np.sort(distance), np.sort(centred)
     n, moved = centred.shape[1], int(np.count_nonzero(distance))
     if exact := perm(n, moved) <= draws + 1:
         places = np.array(list(permutations(range(n), moved)))
-        permuted = [np.abs(centred[:, places] @ distance[distance != 0]).T]
+        permuted = [(centred[:, places] @ distance[distance != 0]).T]
     else:
         permuted = _permuted_areas(centred, distance, draws, np.random.default_rng(seed))
-    count = sum((areas >= limit).sum(0) for areas in permuted)
+    count = sum(_beyond(areas, limit, inside).sum(0) for areas in permuted)
     return count / perm(n, moved) if exact else (1 + count) / (1 + draws)
 
 
-def _permuted_areas(weights, distance, draws, rng):  # Yields absolute areas of random orders, shape [B,M]
+def _beyond(areas, limit, inside):  # Whether each area is at least as far from 0, or its probability
+    far = np.abs(areas) >= limit
+    if inside is None:
+        return far
+    from scipy.special import ndtr
+
+    sd = np.where(inside > 1e-6 * limit, inside, 1)  # Smaller ones are rounding
+    likely = ndtr((areas - limit) / sd) + ndtr((-areas - limit) / sd)
+    return np.where(inside > 1e-6 * limit, likely, far)
+
+
+def _permuted_areas(weights, distance, draws, rng):  # Yields areas of random orders, shape [B,M]
     n, moved = weights.shape[1], distance[distance != 0]
     sparse = len(moved) ** 2 < 4 * n
     for size in _batch_sizes(draws, max(1, WORK_ARRAY_SIZE // (len(moved) if sparse else n))):
         if sparse:
-            yield np.abs(weights[:, _distinct_positions(rng, size, n, len(moved))] @ moved).T
+            yield (weights[:, _distinct_positions(rng, size, n, len(moved))] @ moved).T
         else:
-            yield np.abs(rng.permuted(np.tile(distance, (size, 1)), axis=1) @ weights.T)
+            yield rng.permuted(np.tile(distance, (size, 1)), axis=1) @ weights.T
 
 
 def _distinct_positions(rng, draws, n, k):  # k different numbers below n, for each draw, shape [draws,k]
@@ -397,6 +452,12 @@ def _distinct_positions(rng, draws, n, k):  # k different numbers below n, for e
 def _batch_sizes(total, most):  # Sizes of consecutive batches of `total`
     return [min(most, total - start) for start in range(0, total, most)]
 
+# %% ../../nbs/08_evaluation/05_cells.ipynb #d0c50a09
+def _document_p(area, means, between, within, sums):  # p of each method, when whole documents change places
+    squares = sum_of_squares(sums.T) * sum_of_squares(means) / (len(means) - 1)
+    scale = np.sqrt(np.divide(between, squares, out=np.zeros_like(between), where=squares > 0))
+    return permutation_p(scale[:, None] * sums, means, area=area, inside=np.sqrt(within))
+
 
 def prr_p_values(
     cells: PRRCells,  # Methods and metrics
@@ -404,9 +465,64 @@ def prr_p_values(
     "p-value of every PRR: is the method better or worse than a random order?"
     from scipy.special import ndtr
 
-    sd = np.sqrt(sum_of_squares(cells.weights.T)[:, None] * sum_of_squares(cells.risk) / (cells.n - 1))
-    z = np.divide(cells.method_area, sd, out=np.zeros_like(cells.method_area), where=sd > 0)
+    if cells.has_documents:
+        between, within, sums = document_null(cells)
+        variance = between + within
+        means = group_sums(cells.risk, cells.clusters) / np.bincount(cells.clusters)[:, None]
+    else:
+        variance = sum_of_squares(cells.weights.T)[:, None] * sum_of_squares(cells.risk) / (cells.n - 1)
+    sd, area = np.sqrt(variance), cells.method_area
+    z = np.divide(area, sd, out=np.zeros_like(area), where=sd > 0)
     p = np.where(np.isnan(cells.gap), np.nan, 2 * ndtr(-np.abs(z)))
-    for k in np.flatnonzero(cells.effective_size < CAUTION_SAMPLE_SIZE):
-        p[:, k] = permutation_p(cells.weights, cells.risk[:, k])
+    for k in np.flatnonzero(cells.interval_size < CAUTION_SAMPLE_SIZE):
+        if cells.has_documents:
+            p[:, k] = _document_p(area[:, k], means[:, k], between[:, k], within[:, k], sums)
+        else:
+            p[:, k] = permutation_p(cells.weights, cells.risk[:, k])
     return p
+
+# %% ../../nbs/08_evaluation/05_cells.ipynb #d0c50a14
+SIZE_OF_DIFFERENCE = 3  # Effective sample sizes of the risk that a paired test may count as its units
+
+
+class PairedDifference(NamedTuple):
+    "First method minus second under one metric, with the size of the sample that its t-test rests on"
+
+    value: float
+    se: float  # Paired jackknife standard error; NaN where a value without one unit does not exist
+    size: float  # Degrees of freedom plus 1
+
+    def interval(self) -> tuple[float, float]:
+        "Lower and upper end of the 95 % confidence interval."
+        half = t_quantile(self.size) * self.se
+        return self.value - half, self.value + half
+
+    def p(self) -> float:
+        "Two-sided p of no difference; 1 where the two never differ, NaN without an error."
+        from scipy.special import stdtr
+
+        if self.se == 0:
+            return 1.0 if self.value == 0 else np.nan
+        return float(2 * stdtr(max(self.size, 2) - 1, -abs(self.value / self.se)))
+
+
+def paired_size(
+    cells: PRRCells,  # Methods and metrics
+) -> np.ndarray:  # Shape [K]
+    "Sample size that a paired t-test of two methods rests on."
+    return np.minimum(cells.units, SIZE_OF_DIFFERENCE * cells.effective_size)
+
+
+def paired_differences(
+    cells: PRRCells,  # Methods under one metric
+    pairs: list,  # Pairs of positions of methods: first, second
+) -> list:  # Of `PairedDifference`
+    "Differences between methods on the same items."
+    left_out, value = prr_replicates(cells, deletion_counts(cells))[:, :, 0], cells.value[:, 0]
+    size = float(paired_size(cells)[0])
+    return [
+        PairedDifference(
+            float(value[i] - value[k]), float(jackknife_se(left_out[:, i] - left_out[:, k])), size
+        )
+        for i, k in pairs
+    ]

@@ -18,8 +18,8 @@ from uetrust.evaluation.cells import (
     FEWEST_FOR_ERROR,
     UNRELIABLE_SAMPLE_SIZE,
     PRRCells,
-    deletion_counts,
     float_steps,
+    paired_differences,
     prr_interval,
     prr_null_sd,
     prr_p_values,
@@ -28,7 +28,7 @@ from uetrust.evaluation.cells import (
 )
 from .he2024 import definition_of, released_prr
 from .multiple import benjamini_hochberg, holm
-from .resample import bootstrap_counts, cluster_ids, jackknife_se
+from .resample import bootstrap_counts, cluster_ids
 from .weights import sum_of_squares, tie_order
 
 # %% ../../nbs/08_evaluation/06_prr.ipynb #566a1f0f
@@ -43,11 +43,11 @@ class PRR(NamedTuple):
     """
 
     value: float  # 1 perfect, 0 random order; can fall below -1 for area='mean'
-    se: float  # Jackknife standard error
+    se: float  # Jackknife standard error, over documents when they are named
     lo: float  # Lower end of the 95 % confidence interval
     hi: float  # Upper end
-    null_sd: float  # Standard deviation of PRR over all orders of these items
-    p: float  # Two-sided p of 'no better or worse than a random order'
+    null_sd: float  # Standard deviation of PRR over random orders of these items, or of whole documents
+    p: float  # Two-sided p of 'no better or worse than a random order', of items or of whole documents
     tie_sd: float  # Standard deviation over random tie breaking
     tie_lo: float  # Value under the worst order of ties
     tie_hi: float  # Value under the best
@@ -331,22 +331,11 @@ class PRRDifference(NamedTuple):
 
     value: float  # Positive: the first is better
     se: float  # Paired jackknife standard error
-    lo: float  # Lower end of the 95 % confidence interval
+    lo: float  # Lower end of the 95 % confidence interval, by Student's t
     hi: float  # Upper end
-    p: float  # Two-sided p of no difference
+    p: float  # Two-sided p of no difference; below 0.05 where the interval excludes 0
     n: int  # Samples that both methods and the metric have
-    note: str  # Which test was used, what to be careful of
-
-
-def _difference_p(group, value, se):  # Two-sided p of two methods under one metric, and the test used
-    from scipy.special import ndtr
-
-    few = group.effective_size[0] < CAUTION_SAMPLE_SIZE
-    terms = (group.weights[1] - group.weights[0]) * group.risk[:, 0]
-    statistic, sd = (terms.sum(), np.sqrt((terms**2).sum())) if few else (value, se)
-    z = statistic / sd if sd > 0 else 0.0
-    test = "sign-flip test: small effective sample size of the risk" if few else "paired jackknife"
-    return 2 * ndtr(-abs(z)), test
+    note: str  # What a reader must know; '' if nothing
 
 
 def prr_difference(
@@ -381,11 +370,11 @@ def prr_difference(
         return PRRDifference(*[np.nan] * 5, n, "needs at least 4 samples and a quality that varies")
     ids = None if clusters is None else cluster_ids(np.asarray(clusters)[complete], n)
     group = PRRCells(scores[:, :1], scores[:, 1:], area=area, clusters=ids)
-    value = -np.diff(group.value[:, 0])[0]
-    left_out = prr_replicates(group, deletion_counts(group))[:, :, 0]
-    se = jackknife_se(left_out[:, 0] - left_out[:, 1])
-    p, test = _difference_p(group, value, se)
-    return PRRDifference(value, se, value - 1.96 * se, value + 1.96 * se, p, n, test)
+    (found,) = paired_differences(group, [(0, 1)])
+    note = _sample_size_note(group.effective_size[0])
+    if np.isnan(found.se):
+        note = "one text or document carries all of the risk: no error can be estimated"
+    return PRRDifference(found.value, found.se, *found.interval(), found.p(), n, note)
 
 # %% ../../nbs/08_evaluation/06_prr.ipynb #209e5ac3
 def prr_bootstrap(
