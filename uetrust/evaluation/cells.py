@@ -5,9 +5,10 @@
 # %% auto #0
 __all__ = ['LARGE_OFFSET', 'FEW_FLOAT_STEPS', 'FEWEST_FOR_ERROR', 'CAUTION_SAMPLE_SIZE', 'UNRELIABLE_SAMPLE_SIZE',
            'SIZE_OF_DIFFERENCE', 'rescaled_quality', 'float_steps', 'PRRCells', 'resampled_prr', 'prr_replicates',
-           'deletion_counts', 'prr_standard_error', 't_quantile', 'atanh_interval', 'prr_interval',
-           'document_variances', 'group_sums', 'document_null', 'prr_null_sd', 'effective_sample_size', 'permutation_p',
-           'prr_p_values', 'PairedDifference', 'paired_size', 'paired_differences']
+           'deletion_counts', 'prr_standard_error', 't_quantile', 'atanh_interval', 'prr_interval', 'group_sums',
+           'document_variances', 'DocumentNull', 'document_null', 'null_variance', 'prr_null_sd',
+           'effective_sample_size', 'permutation_p', 'prr_p_values', 'joint_p', 'PairedDifference', 'paired_size',
+           'paired_differences']
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #c1b27e73
 from dataclasses import dataclass
@@ -339,19 +340,6 @@ def prr_interval(
     return np.where(np.isnan(se), np.nan, lo), np.where(np.isnan(se), np.nan, upper)
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #d0c50a02
-def document_variances(
-    risk: np.ndarray,  # Risks with mean 0, shape [N,K]
-    ids: np.ndarray,  # Document of each item, integers 0..G-1, shape [N]
-) -> tuple[np.ndarray, np.ndarray]:  # Variance between documents, of texts inside one; shape [K] each
-    "Variance components of the risk by one-way analysis of variance."
-    size, n = np.bincount(ids), len(ids)
-    means = group_sums(risk, ids) / size[:, None]
-    between = (size[:, None] * means**2).sum(0)
-    inside = np.maximum((risk**2).sum(0) - between, 0) / max(n - len(size), 1)
-    usual = (n - (size**2).sum() / n) / (len(size) - 1)  # Size of a document, as it enters the mean square
-    return np.maximum((between / (len(size) - 1) - inside) / usual, -inside / size.max()), inside
-
-
 def group_sums(
     values: np.ndarray,  # Shape [N,K]
     ids: np.ndarray,  # Group of each row, integers 0..G-1, shape [N]
@@ -360,18 +348,52 @@ def group_sums(
     return np.stack([np.bincount(ids, column) for column in values.T], 1)
 
 
+def document_variances(
+    means: np.ndarray,  # Mean risk of each document, shape [G,K]; over all items the mean risk is 0
+    rest: np.ndarray,  # Risk of each item minus that mean, shape [N,K]
+    size: np.ndarray,  # Items of each document, shape [G]
+) -> tuple[np.ndarray, np.ndarray]:  # Variance between documents, of items inside one; shape [K] each
+    "Variance components of the risk by one-way analysis of variance."
+    groups, n = len(size), size.sum()
+    inside = (rest**2).sum(0) / max(n - groups, 1)
+    usual = (n - (size**2).sum() / n) / (groups - 1)  # Items of a document, as they enter the mean square
+    shared = ((size[:, None] * means**2).sum(0) / (groups - 1) - inside) / usual
+    return np.maximum(shared, -inside / size.max()), inside
+
+
+class DocumentNull(NamedTuple):
+    "Area of a random order of whole documents: variance, and the parts that change places"
+
+    between: np.ndarray  # Variance that the places of documents make, shape [M,K]
+    within: np.ndarray  # Variance that the places of items inside their documents make, shape [M,K]
+    sums: np.ndarray  # Centred weights of each document, summed, shape [M,G]
+    means: np.ndarray  # Mean risk of each document, shape [G,K]
+    own: np.ndarray  # Weight of each item minus the mean of its document, shape [M,N]
+    rest: np.ndarray  # Risk of each item minus the mean of its document, shape [N,K]
+
+
 def document_null(
     cells: PRRCells,  # Methods and metrics, with documents
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # Both parts of the variance [M,K], sums of weights [M,G]
-    "Variance of the area when whole documents change places: between documents and within them."
-    size = np.bincount(cells.clusters)
+) -> DocumentNull:
+    "Null distribution of the area when whole documents change places."
+    ids, size = cells.clusters, np.bincount(cells.clusters)
     centred = cells.weights - cells.weights.mean(1, keepdims=True)
-    sums = group_sums(centred.T, cells.clusters).T
-    shared, inside = document_variances(cells.risk, cells.clusters)
-    of_means = (sums**2 / size).sum(1)
-    between = np.outer((sums**2).sum(1), shared) + np.outer(of_means, inside)
-    own = np.maximum((centred**2).sum(1) - of_means, 0)
-    return np.maximum(between, 0), np.outer(own, inside), sums
+    sums, means = group_sums(centred.T, ids).T, group_sums(cells.risk, ids) / size[:, None]
+    own, rest = centred - (sums / size)[:, ids], cells.risk - means[ids]
+    shared, inside = document_variances(means, rest, size)
+    between = np.outer((sums**2).sum(1), shared) + np.outer((sums**2 / size).sum(1), inside)
+    within = np.outer((own**2).sum(1), inside)
+    return DocumentNull(np.maximum(between, 0), within, sums, means, own, rest)
+
+
+def null_variance(
+    cells: PRRCells,  # Methods and metrics
+) -> np.ndarray:  # Variance of the area of a method's own weights, shape [M,K]
+    "Variance of the area over random orders of the items, or of whole documents; in closed form."
+    if cells.has_documents:
+        null = document_null(cells)
+        return null.between + null.within
+    return sum_of_squares(cells.weights.T)[:, None] * sum_of_squares(cells.risk) / (cells.n - 1)
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #68d53967
 def prr_null_sd(
@@ -379,7 +401,7 @@ def prr_null_sd(
 ) -> np.ndarray:  # Shape [K]; with documents [M,K], because then it depends on how a method's weights repeat
     "Standard deviation of PRR over random orders of the items, or of whole documents; in closed form."
     if cells.has_documents:
-        return np.sqrt(sum(document_null(cells)[:2])) / cells.gap
+        return np.sqrt(null_variance(cells)) / cells.gap
     squares = sum_of_squares(cells.position_weights) * sum_of_squares(cells.risk)
     return np.sqrt(squares / (cells.n - 1)) / cells.gap
 
@@ -453,10 +475,21 @@ def _batch_sizes(total, most):  # Sizes of consecutive batches of `total`
     return [min(most, total - start) for start in range(0, total, most)]
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #d0c50a09
-def _document_p(area, means, between, within, sums):  # p of each method, when whole documents change places
-    squares = sum_of_squares(sums.T) * sum_of_squares(means) / (len(means) - 1)
-    scale = np.sqrt(np.divide(between, squares, out=np.zeros_like(between), where=squares > 0))
-    return permutation_p(scale[:, None] * sums, means, area=area, inside=np.sqrt(within))
+def _scale_of_means(null):  # Factor that gives the area of moved document means its variance, shape [M,K]
+    squares = np.outer(sum_of_squares(null.sums.T), sum_of_squares(null.means)) / (len(null.means) - 1)
+    return np.sqrt(np.divide(null.between, squares, out=np.zeros_like(squares), where=squares > 0))
+
+
+def _few_units_p(cells, metrics):  # Permutation p of every method under these metrics, shape [M, metrics]
+    if not cells.has_documents:
+        return np.stack([permutation_p(cells.weights, cells.risk[:, k]) for k in metrics], 1)
+    null, area = document_null(cells), cells.method_area
+    scale, inside = _scale_of_means(null), np.sqrt(null.within)
+    parts = [
+        permutation_p(scale[:, [k]] * null.sums, null.means[:, k], area=area[:, k], inside=inside[:, k])
+        for k in metrics
+    ]
+    return np.stack(parts, 1)
 
 
 def prr_p_values(
@@ -465,21 +498,43 @@ def prr_p_values(
     "p-value of every PRR: is the method better or worse than a random order?"
     from scipy.special import ndtr
 
-    if cells.has_documents:
-        between, within, sums = document_null(cells)
-        variance = between + within
-        means = group_sums(cells.risk, cells.clusters) / np.bincount(cells.clusters)[:, None]
-    else:
-        variance = sum_of_squares(cells.weights.T)[:, None] * sum_of_squares(cells.risk) / (cells.n - 1)
-    sd, area = np.sqrt(variance), cells.method_area
+    sd, area = np.sqrt(null_variance(cells)), cells.method_area
     z = np.divide(area, sd, out=np.zeros_like(area), where=sd > 0)
     p = np.where(np.isnan(cells.gap), np.nan, 2 * ndtr(-np.abs(z)))
-    for k in np.flatnonzero(cells.interval_size < CAUTION_SAMPLE_SIZE):
-        if cells.has_documents:
-            p[:, k] = _document_p(area[:, k], means[:, k], between[:, k], within[:, k], sums)
-        else:
-            p[:, k] = permutation_p(cells.weights, cells.risk[:, k])
+    few = np.flatnonzero(cells.interval_size < CAUTION_SAMPLE_SIZE)
+    if len(few):
+        p[:, few] = _few_units_p(cells, few)
     return p
+
+# %% ../../nbs/08_evaluation/05_cells.ipynb #d0c50a19
+def _random_areas(cells, rng):  # Function that draws the areas of all cells under one random order
+    if not cells.has_documents:
+        return lambda: cells.weights[:, rng.permutation(cells.n)] @ cells.risk
+    null, lost = document_null(cells), max(cells.n - cells.units, 1)
+    sums, scale = null.sums - null.sums.mean(1, keepdims=True), _scale_of_means(null)
+    own = null.own * np.sqrt((cells.n - 1) / lost)
+
+    def draw():
+        moved = sums @ null.means[rng.permutation(cells.units)]
+        return scale * moved + own @ null.rest[rng.permutation(cells.n)]
+
+    return draw
+
+
+def joint_p(
+    cells: PRRCells,  # Methods and metrics
+    draws: int = 499,  # Random orders
+    seed: int = 0,  # Of the orders
+) -> tuple[float, float]:  # p, and the largest |PRR| over its null standard deviation
+    "Permutation p-value that some method orders some quality, all cells at once (largest standardised PRR)."
+    sd = np.broadcast_to(cells.gap * prr_null_sd(cells), cells.mean_area.shape)
+    usable = sd > 1e-12
+    if not usable.any():
+        return np.nan, np.nan
+    draw = _random_areas(cells, np.random.default_rng(seed))
+    largest = np.abs(cells.method_area[usable] / sd[usable]).max()
+    null = np.array([np.abs(draw()[usable] / sd[usable]).max() for _ in range(draws)])
+    return float((1 + (null >= largest * (1 - 1e-12)).sum()) / (1 + draws)), float(largest)
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #d0c50a14
 SIZE_OF_DIFFERENCE = 3  # Effective sample sizes of the risk that a paired test may count as its units

@@ -15,28 +15,40 @@ import pandas as pd
 from ...core.checks import preview, score_frame
 from uetrust.evaluation.cells import (
     PRRCells,
-    deletion_counts,
+    paired_differences,
+    paired_size,
     prr_interval,
     prr_null_sd,
     prr_p_values,
-    prr_replicates,
+    prr_standard_error,
 )
-from ..resample import cluster_ids, jackknife_se
+from ..resample import cluster_ids
 
 # %% ../../../nbs/08_evaluation/14_inference/04_power.ipynb #f35e5658
+def _limit(units, level, size):  # Distance from 0 that is significant, in errors, and the statistic's own sd
+    from scipy.special import ndtri, stdtrit
+
+    free = np.maximum(np.asarray(size, float) * units, 2) - 1
+    limit, normal = stdtrit(free, 1 - level / 2), np.isnan(free)
+    wide = np.where(normal, 1, np.sqrt(1 + limit**2 / (2 * free)))
+    return np.where(normal, ndtri(1 - level / 2), limit * (1 - 1 / (4 * free))), wide
+
+
 def study_power(
     effect: float,  # True difference
     unit_sd: float,  # Standard error times the root of the number of units
     units: float,  # Texts, or documents
     level: float = 0.05,  # Of the two-sided test
     null_sd: float = None,  # The same spread when there is no difference; `unit_sd` when None
+    size: float = np.nan,  # Of a t-test: degrees of freedom plus 1, for each unit; NaN for a normal test
 ) -> float:  # Between 0 and 1
     "Power of a two-sided test of 'no difference'."
-    from scipy.special import ndtr, ndtri
+    from scipy.special import ndtr
 
-    limit = ndtri(1 - level / 2) * (unit_sd if null_sd is None else null_sd)
-    shift = abs(effect) * np.sqrt(units)
-    return ndtr((shift - limit) / unit_sd) + ndtr((-shift - limit) / unit_sd)
+    limit, wide = _limit(units, level, size)
+    limit = limit * (1 if null_sd is None else null_sd / unit_sd)
+    shift = abs(effect) * np.sqrt(units) / unit_sd
+    return ndtr((shift - limit) / wide) + ndtr((-shift - limit) / wide)
 
 
 def needed_units(
@@ -45,19 +57,31 @@ def needed_units(
     power: float = 0.8,  # Probability of finding it
     level: float = 0.05,  # Of the two-sided test
     null_sd: float = None,  # The same spread when there is no difference; `unit_sd` when None
+    size: float = np.nan,  # Of a t-test: degrees of freedom plus 1, for each unit; NaN for a normal test
 ) -> float:  # Not rounded; infinity when the effect is 0
     "Units that a study needs: sample size for a wanted power."
     from scipy.special import ndtri
 
-    null_sd = unit_sd if null_sd is None else null_sd
-    wanted = ndtri(1 - level / 2) * np.asarray(null_sd) + ndtri(power) * np.asarray(unit_sd)
-    with np.errstate(divide="ignore"):
-        return (wanted / np.abs(effect)) ** 2
+    def units_for(units):  # Needed with the limit of a study of so many units
+        limit, wide = _limit(units, level, size)
+        reach = limit * np.asarray(unit_sd if null_sd is None else null_sd) + ndtri(power) * wide * unit_sd
+        with np.errstate(divide="ignore"):
+            return (reach / np.abs(effect)) ** 2
+
+    low = units_for(np.inf)
+    high = units_for(low)  # The limit falls with the units, so the solution lies between the two
+    for _ in range(60 if np.any(high > low) else 0):
+        middle = (low + high) / 2
+        enough = middle >= units_for(middle)
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return high[()]
 
 # %% ../../../nbs/08_evaluation/14_inference/04_power.ipynb #425962ff
 SMALLEST_PILOT = 10  # Units: fewer say nothing about the spread of one
 
-POWER_COLUMNS = "first second value lo hi n units unit_sd power texts texts_lo texts_hi note".split()
+POWER_COLUMNS = (
+    "first second value lo hi n units unit_sd null_sd size power texts texts_lo texts_hi note".split()
+)
 
 
 def pilot_cells(
@@ -80,18 +104,34 @@ def pilot_cells(
     return PRRCells(values[complete][:, None], uncertainty.to_numpy(float)[complete], clusters=ids)
 
 
-def _planned(cells, value, lo, hi, se, null_sd, power, level):  # Columns of `POWER_COLUMNS` after the names
-    root, per_unit = np.sqrt(cells.units), cells.n / cells.units
-    spread = dict(unit_sd=se * root, level=level, null_sd=null_sd * root)
+def _planned(cells, value, ends, se, power, level, null_sd=None, size=np.nan):  # `POWER_COLUMNS` but names
+    (lo, hi), root, per_unit = ends, np.sqrt(cells.units), cells.n / cells.units
+    spread = dict(unit_sd=se * root, null_sd=(se if null_sd is None else null_sd) * root, size=size)
     texts, nearest, farthest = (
-        np.ceil(per_unit * needed_units(effect, power=power, **spread))
+        np.ceil(per_unit * needed_units(effect, power=power, level=level, **spread))
         for effect in (value, min(abs(lo), abs(hi)), max(abs(lo), abs(hi)))
     )
     open_end = lo <= 0 <= hi
-    row = dict(value=value, lo=lo, hi=hi, n=cells.n, units=cells.units, unit_sd=se * root)
-    row |= dict(power=study_power(value, units=cells.units, **spread), texts=texts, texts_lo=farthest)
+    row = dict(value=value, lo=lo, hi=hi, n=cells.n, units=cells.units) | spread
+    row |= dict(power=study_power(value, units=cells.units, level=level, **spread), texts=texts)
     note = "no upper limit: the interval of the pilot contains 0" if open_end else ""
-    return row | dict(texts_hi=np.nan if open_end else nearest, note=note)
+    return row | dict(texts_lo=farthest, texts_hi=np.nan if open_end else nearest, note=note)
+
+
+def _against_chance(cells, names, options):  # A row for each method
+    value, se = cells.value[:, 0], prr_standard_error(cells)[:, 0]
+    ends = np.transpose(prr_interval(value, se, cells.interval_size, cells.lowest))
+    null = np.broadcast_to(prr_null_sd(cells), cells.value.shape)[:, 0]
+    for name, *numbers, sd in zip(names, value, ends, se, null):
+        yield dict(first=name, second="chance") | _planned(cells, *numbers, *options, null_sd=sd)
+
+
+def _against_each_other(cells, names, pairs, options):  # A row for each pair, the better method first
+    value, size = cells.value[:, 0], float(paired_size(cells)[0]) / cells.units
+    pairs = [(i, k) if value[i] >= value[k] else (k, i) for i, k in pairs]
+    for (i, k), gap in zip(pairs, paired_differences(cells, pairs)):
+        row = _planned(cells, gap.value, gap.interval(), gap.se, *options, size=size)
+        yield dict(first=names[i], second=names[k]) | row
 
 
 def power_table(
@@ -102,7 +142,8 @@ def power_table(
     level: float = 0.05,  # Of the two-sided tests
     best_only: bool = False,  # Compare the best method with the others only, not every two
     # `POWER_COLUMNS`: a row for each method against 'chance' and for each two methods; value is a PRR or a
-    # difference, power that of the pilot's size, texts (texts_lo to texts_hi) what the wanted power needs
+    # difference, unit_sd, null_sd and size as `study_power` takes them, power that of the pilot's size, texts
+    # (texts_lo to texts_hi) what the wanted power needs
 ) -> pd.DataFrame:
     """Sample size of the next study, from a pilot: each method against chance, and against each other.
 
@@ -113,25 +154,9 @@ def power_table(
     """
     uncertainty = score_frame(uncertainty, "uncertainty")
     cells, names = pilot_cells(quality, uncertainty, clusters), list(uncertainty)
-    left_out = prr_replicates(cells, deletion_counts(cells))[:, :, 0]
-    value, se = cells.value[:, 0], jackknife_se(left_out)
-    lo, hi = prr_interval(value, se, cells.interval_size, cells.lowest)
-    null = np.broadcast_to(prr_null_sd(cells), value.shape) if cells.clusters is None else se
-    options, best = (power, level), names[int(np.argmax(value))]
-    rows = [
-        dict(first=name, second="chance")
-        | _planned(cells, *(float(part[i]) for part in (value, lo, hi, se, null)), *options)
-        for i, name in enumerate(names)
-    ]
-    for i, k in combinations(range(len(names)), 2):
-        if best_only and best not in (names[i], names[k]):
-            continue
-        i, k = (i, k) if value[i] >= value[k] else (k, i)
-        gap, error = float(value[i] - value[k]), float(jackknife_se(left_out[:, i] - left_out[:, k]))
-        ends = gap - 1.96 * error, gap + 1.96 * error
-        rows.append(
-            dict(first=names[i], second=names[k]) | _planned(cells, gap, *ends, error, error, *options)
-        )
+    options, best = (power, level), int(np.argmax(cells.value[:, 0]))
+    pairs = [pair for pair in combinations(range(len(names)), 2) if not best_only or best in pair]
+    rows = [*_against_chance(cells, names, options), *_against_each_other(cells, names, pairs, options)]
     return pd.DataFrame(rows, columns=POWER_COLUMNS)
 
 # %% ../../../nbs/08_evaluation/14_inference/04_power.ipynb #61ebf4a7
@@ -140,15 +165,10 @@ def _drawn_units(units, ids, rng):  # Texts of so many documents (or texts) draw
     return np.flatnonzero(np.isin(ids, drawn))
 
 
-def _is_found(cells, level):  # Whether a study of one or two methods is significant
-    from scipy.special import ndtr
-
-    if cells.value.shape[0] == 1 and cells.clusters is None:
+def _is_found(cells, level):  # Whether a study of one or two methods is significant, by the test of `prr`
+    if len(cells.value) == 1:
         return prr_p_values(cells)[0, 0] < level
-    left_out = prr_replicates(cells, deletion_counts(cells))[:, :, 0]
-    effect = np.diff(cells.value[:, 0])[0] if len(cells.value) > 1 else cells.value[0, 0]
-    se = jackknife_se(np.diff(left_out, axis=1)[:, 0] if len(cells.value) > 1 else left_out[:, 0])
-    return 2 * ndtr(-abs(effect) / se) < level
+    return paired_differences(cells, [(0, 1)])[0].p() < level
 
 
 def realised_power(
@@ -215,10 +235,10 @@ def annotator_table(
     found["value"] *= np.where(turned, -1, 1)
     found["first"], found["second"] = zip(*(final[pair] for pair in pairs))
     per_unit = found["n"].iloc[0] / found["units"].iloc[0]
-    means = found.groupby(["annotators", "first", "second"], sort=False)[["value", "unit_sd"]].mean()
-    table = means.reset_index()
-    needed = needed_units(table["value"], table["unit_sd"], power, level)
-    texts = np.ceil(per_unit * needed)
+    numbers = ["value", "unit_sd", "null_sd", "size"]
+    means = found.groupby(["annotators", "first", "second"], sort=False)[numbers].mean().reset_index()
+    needed = needed_units(means["value"], means["unit_sd"], power, level, means["null_sd"], means["size"])
+    table, texts = means.drop(columns=["null_sd", "size"]), np.ceil(per_unit * needed)
     return table.assign(texts=texts, judgements=texts * table["annotators"])
 
 # %% ../../../nbs/08_evaluation/14_inference/04_power.ipynb #b2d8cc05
@@ -253,7 +273,8 @@ def plot_study_power(
     ax = plt.subplots(figsize=(5.5, 3.2))[1] if ax is None else ax
     x = np.geomspace(min(sizes), max(sizes), 100)
     for k, row in enumerate(table.itertuples()):
-        y = [study_power(row.value, row.unit_sd, n * row.units / row.n, level) for n in x]
+        test = dict(level=level, null_sd=row.null_sd, size=row.size)
+        y = [study_power(row.value, row.unit_sd, n * row.units / row.n, **test) for n in x]
         ax.plot(x, y, color=f"C{k}", lw=1.2, label=f"{row.first} against {row.second} ({row.value:.3f})")
         if realised is not None:
             at = realised[(realised["first"] == row.first) & (realised["second"] == row.second)]
