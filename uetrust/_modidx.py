@@ -1692,6 +1692,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                                  'uetrust/evaluation/inference/few_labels.py'),
                                                          'uetrust.evaluation.inference.few_labels._step': ( '08_evaluation/14_inference/few_labels.html#_step',
                                                                                                             'uetrust/evaluation/inference/few_labels.py'),
+                                                         'uetrust.evaluation.inference.few_labels._too_rare': ( '08_evaluation/14_inference/few_labels.html#_too_rare',
+                                                                                                                'uetrust/evaluation/inference/few_labels.py'),
                                                          'uetrust.evaluation.inference.few_labels._uncertainty_frame': ( '08_evaluation/14_inference/few_labels.html#_uncertainty_frame',
                                                                                                                          'uetrust/evaluation/inference/few_labels.py'),
                                                          'uetrust.evaluation.inference.few_labels._units': ( '08_evaluation/14_inference/few_labels.html#_units',

@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['STATISTICS', 'FULL_STEP', 'SMALL_STEP', 'PENALTY', 'WEAK_PENALTY', 'HALVED_ERROR', 'FEWEST_LABELS', 'TESTED_LABELS',
-           'FENCE', 'position_totals', 'sorted_mass_weights', 'mass_weights', 'Statistic', 'deleted_mass',
-           'equal_mass_weights', 'MassReplicates', 'Control', 'ridge_control', 'tuned_control', 'FewLabels',
-           'DrawnLabels', 'LabelledValues', 'values_of_all', 'labelled_values', 'LabelEstimate', 'estimate_from',
-           'complete_metrics', 'drawn_labels', 'from_labels', 'prr_from_labels', 'prr_difference_from_labels']
+           'FEWEST_RISKS', 'RARE_SHARE', 'FENCE', 'position_totals', 'sorted_mass_weights', 'mass_weights', 'Statistic',
+           'deleted_mass', 'equal_mass_weights', 'MassReplicates', 'Control', 'ridge_control', 'tuned_control',
+           'FewLabels', 'DrawnLabels', 'LabelledValues', 'values_of_all', 'labelled_values', 'LabelEstimate',
+           'estimate_from', 'complete_metrics', 'drawn_labels', 'from_labels', 'prr_from_labels',
+           'prr_difference_from_labels']
 
 # %% ../../../nbs/08_evaluation/14_inference/01_few_labels.ipynb #a5ca746c
 from dataclasses import dataclass
@@ -401,6 +402,7 @@ def estimate_from(
 # %% ../../../nbs/08_evaluation/14_inference/01_few_labels.ipynb #469b145c
 FEWEST_LABELS = 4  # As for the error of `prr`
 TESTED_LABELS = 25  # The coverage was simulated from here on
+FEWEST_RISKS, RARE_SHARE = 20, 0.15  # A PRR has no interval when its risk rests on fewer labels, and on less of them
 FENCE = 3  # Interquartile ranges beyond the quartiles, where a metric is cut off
 
 
@@ -539,6 +541,11 @@ def _size_note(drawn, estimate):  # What to be careful of
     return "; ".join(filter(None, (few, carried)))
 
 
+def _too_rare(drawn, estimate):  # Whether so few labels carry the risk of a PRR that no interval holds it
+    size = estimate.size
+    return size < FEWEST_RISKS and size < RARE_SHARE * len(drawn.labels)
+
+
 def from_labels(
     labels,  # As in `drawn_labels`
     metrics,  # As in `drawn_labels`
@@ -557,8 +564,11 @@ def from_labels(
         return FewLabels(*[np.nan] * 4, n, n_labels, "; ".join([problem, *notes]))
     known = values_of_all(drawn.metrics, drawn.uncertainty, statistic, coverage)
     found = estimate_from(labelled_values(drawn, known, statistic, coverage), drawn, statistic)
-    notes = [_size_note(drawn, found), _used_note(found.control, names), *notes]
-    numbers = (float(number) for number in found[:4])
+    caution, numbers = _size_note(drawn, found), [float(number) for number in found[:4]]
+    if STATISTICS[statistic].ratio and _too_rare(drawn, found) and np.isfinite(found.se):
+        numbers[1:] = [np.nan] * 3
+        caution = f"no interval: the risk rests on about {found.size:.0f} of {n_labels} labels, label more texts"
+    notes = [caution, _used_note(found.control, names), *notes]
     return FewLabels(*numbers, n, n_labels, "; ".join(filter(None, notes)))
 
 
