@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t as student_t
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
@@ -582,35 +583,36 @@ def test_paired_difference_finds_what_separate_errors_hide():
     first, second = -quality + 2 * shared, -quality + 2 * shared + 0.3 * rng.normal(size=400)
     difference = prr_difference(quality, first, second)
     assert difference.se < 0.5 * np.hypot(prr(quality, first).se, prr(quality, second).se)
-    assert difference.note == "paired jackknife"
+    assert difference.note == ""
 
 
-def test_sparse_difference_uses_the_safe_test():
-    from scipy.stats import norm
-
+def test_few_bad_texts_leave_a_difference_few_degrees_of_freedom():
     rng = np.random.default_rng(0)
     quality, first, second = np.r_[np.zeros(5), np.ones(95)], rng.normal(size=100), rng.normal(size=100)
     difference = prr_difference(quality, first, second)
-    weights = rank_weights(100)
-    terms = (weights[np.argsort(np.argsort(second))] - weights[np.argsort(np.argsort(first))]) * (
-        quality.mean() - quality
-    )
-    assert "sign-flip" in difference.note and difference.p == pytest.approx(
-        2 * norm.sf(abs(terms.sum()) / np.sqrt((terms**2).sum())), abs=1e-12
-    )
-    assert difference.p != pytest.approx(2 * norm.sf(abs(difference.value) / difference.se), abs=1e-3)
+    statistic = abs(difference.value) / difference.se
+    assert difference.p == pytest.approx(2 * student_t.sf(statistic, 3 * 5 - 1), abs=1e-12)
+    half = student_t.ppf(0.975, 14) * difference.se
+    ends = difference.value - half, difference.value + half
+    assert (difference.lo, difference.hi) == pytest.approx(ends) and "sample size of the risk 5" in difference.note
 
 
-def test_dense_difference_uses_the_jackknife():
-    from scipy.stats import norm
-
+@pytest.mark.parametrize("documents, free", [(None, 99), (np.arange(100) // 10, 9)])
+def test_a_difference_has_the_degrees_of_freedom_of_its_texts_or_documents(documents, free):
     rng = np.random.default_rng(0)
     quality, first, second = rng.normal(size=(3, 100))
-    difference = prr_difference(quality, first, second)
-    assert difference.p == pytest.approx(2 * norm.sf(abs(difference.value) / difference.se), abs=1e-12) and (
-        difference.lo,
-        difference.hi,
-    ) == pytest.approx((difference.value - 1.96 * difference.se, difference.value + 1.96 * difference.se))
+    difference = prr_difference(quality, first, second, clusters=documents)
+    statistic = abs(difference.value) / difference.se
+    assert difference.p == pytest.approx(2 * student_t.sf(statistic, free), abs=1e-12)
+    half = student_t.ppf(0.975, free) * difference.se
+    assert difference.hi == pytest.approx(difference.value + half)
+
+
+def test_one_bad_text_leaves_a_difference_without_p():
+    quality, rng = np.r_[0.0, np.ones(19)], np.random.default_rng(0)
+    difference = prr_difference(quality, *rng.normal(size=(2, 20)))
+    assert np.isfinite(difference.value) and np.isnan([difference.se, difference.p, difference.lo]).all()
+    assert "no error can be estimated" in difference.note
 
 
 # -- intervals

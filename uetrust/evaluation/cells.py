@@ -92,6 +92,11 @@ class PRRCells:
         return self.n if self.clusters is None else self.clusters.max() + 1
 
     @property
+    def ranks(self):
+        "Whether a method ranks at all, or has one value for all samples; shape [M]"
+        return np.array([len(order.start) > 1 for order in self.tie_orders])
+
+    @property
     def has_documents(self):
         "Whether some samples share a document"
         return self.clusters is not None and self.units < self.n
@@ -392,8 +397,10 @@ def null_variance(
     "Variance of the area over random orders of the items, or of whole documents; in closed form."
     if cells.has_documents:
         null = document_null(cells)
-        return null.between + null.within
-    return sum_of_squares(cells.weights.T)[:, None] * sum_of_squares(cells.risk) / (cells.n - 1)
+        variance = null.between + null.within
+    else:
+        variance = sum_of_squares(cells.weights.T)[:, None] * sum_of_squares(cells.risk) / (cells.n - 1)
+    return np.where(cells.ranks[:, None], variance, 0)
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #68d53967
 def prr_null_sd(
@@ -503,7 +510,7 @@ def prr_p_values(
     p = np.where(np.isnan(cells.gap), np.nan, 2 * ndtr(-np.abs(z)))
     few = np.flatnonzero(cells.interval_size < CAUTION_SAMPLE_SIZE)
     if len(few):
-        p[:, few] = _few_units_p(cells, few)
+        p[:, few] = np.where(cells.ranks[:, None], _few_units_p(cells, few), 1)
     return p
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #d0c50a19
