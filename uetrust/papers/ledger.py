@@ -266,7 +266,9 @@ def _recompute(part):  # Values of one part, or why there are none
 
 
 MISSING_DATA = {
-    "He et al.": "the paper's generations and scores, which were not released",
+    "He et al.": (
+        "the paper's generations and scores, released on a drive that this project has not been able to fetch"
+    ),
     "ICE": "the evaluators' models",
     "FFLM": "LLaMA-7B, the other models of the table, and their data sets",
     "Narcissism": "the twenty evaluators and RoSE",

@@ -76,7 +76,7 @@ EXHIBIT_STATUS = {
     "redrawn from print": "drawn anew from the printed numbers, with what they lack",
     "transcribed and checked": "its numbers are on file and checked against other printed numbers",
     "explained here": "it holds no results",
-    "not at hand": "its numbers were not released or need a model",
+    "not at hand": "its numbers need data or a model that are not at hand",
 }
 
 
