@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.checks import align_samples, preview, score_frame
-from ..cells import PRRCells, deletion_counts, prr_replicates
+from ..cells import PRRCells, deletion_counts, paired_size, prr_replicates
 from ..resample import cluster_ids
 
 # %% ../../../nbs/08_evaluation/14_inference/06_confidence_set.ipynb #3c4581bf
@@ -26,21 +26,24 @@ def jackknife_covariance(
     return (len(left_out) - 1) / len(left_out) * spread.T @ spread
 
 
-def _noise(covariance, draws, seed):  # Normal errors, shape [draws,M]
-    rng = np.random.default_rng(seed)
-    return rng.multivariate_normal(np.zeros(len(covariance)), covariance, draws, method="eigh")
+def _noise(left_out, draws, seed, size):  # Errors by Student's t, shape [draws,M]
+    rng, covariance = np.random.default_rng(seed), jackknife_covariance(left_out)
+    free = max(len(left_out) if size is None else size, 2) - 1
+    normal = rng.multivariate_normal(np.zeros(len(covariance)), covariance, draws, method="eigh")
+    return normal * np.sqrt(free / rng.chisquare(free, draws))[:, None]
 
 # %% ../../../nbs/08_evaluation/14_inference/06_confidence_set.ipynb #2bf4995c
 def model_confidence_set(
     values,  # PRR of M methods, shape [M]
     left_out,  # The same with one item or document left out at a time, shape [B,M]
     level: float = 0.05,  # Of the test that removes a method
-    draws: int = 2000,  # Of the normal errors
+    draws: int = 2000,  # Of the errors
     seed: int = 0,  # Of the draws
+    size: float = None,  # Degrees of freedom plus 1 of the errors; the number of units when None
 ) -> list:  # Positions of the methods that remain
     "Model confidence set: methods that are not distinguishable from the best."
     values = np.asarray(values, float)
-    noise = _noise(jackknife_covariance(left_out), draws, seed)
+    noise = _noise(left_out, draws, seed, size)
     kept = list(range(len(values)))
     while len(kept) > 1:
         gaps = noise[:, kept].mean(1, keepdims=True) - noise[:, kept]
@@ -70,14 +73,15 @@ def comparisons_with_best(
     values,  # PRR of M methods, M > 1, shape [M]
     left_out,  # The same with one item or document left out at a time, shape [B,M]
     level: float = 0.05,  # Of all intervals together
-    draws: int = 2000,  # Of the normal errors
+    draws: int = 2000,  # Of the errors
     seed: int = 0,  # Of the draws
+    size: float = None,  # As in `model_confidence_set`
 ) -> tuple[np.ndarray, np.ndarray]:  # Lower and upper ends of value minus the best of the others, shape [M]
     "Multiple comparisons with the best (Hsu 1984): simultaneous intervals under correlated errors."
     values, covariance = np.asarray(values, float), jackknife_covariance(left_out)
     variance = np.diag(covariance)
     sd = np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0))
-    reach = _one_sided(_noise(covariance, draws, seed), sd, level)[:, None] * sd
+    reach = _one_sided(_noise(left_out, draws, seed, size), sd, level)[:, None] * sd
     gaps, own = values[:, None] - values, np.eye(len(values), dtype=bool)
     upper = np.maximum(0, np.where(own, np.inf, gaps + reach).min(1))
     possible = upper > 0
@@ -182,17 +186,17 @@ def confidence_set(
     arrays = one.to_numpy()[complete], frame.to_numpy()[complete]
     cells = PRRCells(*arrays, clusters=ids)
     left_out = prr_replicates(cells, deletion_counts(cells))[:, :, 0]
-    table = _compared(list(frame), cells.value[:, 0], left_out, level, seed)
+    table = _compared(list(frame), cells.value[:, 0], left_out, level, seed, float(paired_size(cells)[0]))
     halves = _halves_winner(*arrays, np.arange(n) if ids is None else ids, splits, seed)
     return BestMethods(table, list(table.loc[table["in_set"], "method"]), *halves, n, int(cells.units))
 
 
-def _compared(names, values, left_out, level, seed):  # Table of `BestMethods`
+def _compared(names, values, left_out, level, seed, size):  # Table of `BestMethods`
     if np.isnan(values).any():
         raise ValueError("quality is constant: there is nothing to rank")
-    kept = model_confidence_set(values, left_out, level, seed=seed)
+    kept = model_confidence_set(values, left_out, level, seed=seed, size=size)
     lo, hi = (
-        comparisons_with_best(values, left_out, level, seed=seed)
+        comparisons_with_best(values, left_out, level, seed=seed, size=size)
         if len(values) > 1
         else np.full((2, 1), np.nan)
     )
