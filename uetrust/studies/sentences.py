@@ -21,11 +21,12 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import preview
+from ..core.roles import without_baselines
 from ..evaluation.inference.confidence_set import cannot_be_told
 from ..papers.narcissism.live import self_bias
 from ..papers.narcissism.live import self_bias_sentence as self_effect_sentence
 from .accuracy import MEAN_OVER_DATASETS, number_with_interval
-from .cross import RANDOM_METHOD, metric_families, without_baselines
+from .cross import RANDOM_METHOD, metric_families
 from .stability import rank_agreement_of_levels
 
 # %% ../../nbs/11_studies/07_sentences.ipynb #b85955dc

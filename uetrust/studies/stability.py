@@ -15,6 +15,7 @@ import pandas as pd
 
 from ..core.checks import preview
 from ..core.registry import reg
+from ..core.roles import without_baselines
 from ..core.run import ScoreRun, compute_score
 from ..core.scores import score_table
 from ..evaluation.agreement import agreement, spearman
@@ -24,7 +25,7 @@ from ..evaluation.prr import prr_table
 from ..evaluation.resample import jackknife_se
 from ..scoring.methods import required_inputs, required_scores
 from ..stats.names import score_runs
-from .cross import usable_scores, without_baselines
+from .cross import usable_scores
 
 # %% ../../nbs/11_studies/04_stability.ipynb #bc232ed1
 def _is_drawn(name):  # Whether a stored statistic belongs to sampled texts, alone or among others
