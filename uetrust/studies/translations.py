@@ -324,7 +324,9 @@ def metric_choice(
     people: str = "da_z",  # Judgement that the choice is judged by
 ) -> str:  # One sentence
     "Which method a metric chooses, and what that method is worth by people, on the same texts."
-    methods = prr[prr["method"].isin(without_baselines(prr["method"]))].pivot(index="method", columns="metric", values="value")
+    methods = prr[prr["method"].isin(without_baselines(prr["method"]))].pivot(
+        index="method", columns="metric", values="value"
+    )
     pick, best = methods[metric].idxmax(), methods[people].idxmax()
     beside = prr.attrs.get("beside", {}).get(people, "")
     return (
