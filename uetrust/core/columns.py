@@ -21,7 +21,9 @@ from .tables import number_or_text
 DOCUMENT_NAMES = frozenset(
     "document doc documentid docid articleid article sourceid dialogueid cluster clusters clusterid".split()
 )
-ID_NAMES = frozenset("id ids sample sampleid textid uid uuid index idx row rowid name key exampleid itemid".split())
+ID_NAMES = frozenset(
+    "id ids sample sampleid textid uid uuid index idx row rowid name key exampleid itemid".split()
+)
 
 
 def _numbers(values):  # As far as they are numbers; None where none is
@@ -43,7 +45,9 @@ def _document(values):  # Why a column of documents does not group texts, or ''
     if n := int(values.isna().sum()):
         return f"{n} texts have no document"
     different = values.astype(str).nunique()
-    return "" if 1 < different < len(values) else f"{different} documents for {len(values)} texts group nothing"
+    return (
+        "" if 1 < different < len(values) else f"{different} documents for {len(values)} texts group nothing"
+    )
 
 
 def _direction(known, numbers, name):
@@ -107,12 +111,16 @@ class UsedColumns:
     length: str | None  # Column with the length of each text
     document: str | None  # Column with the document of each text
 
-    def lines(self) -> list:
+    def lines(
+        self,
+        change: str = HOW_TO_CHANGE,  # What else can be done
+    ) -> list:
         "The columns used and as what, those not used and why, and how to change it."
         away = self.uses["use"] == "not used"
-        used, rest = self.uses[~away], self.uses[away].assign(use=self.uses["note"], note="")
+        used = self.uses[~away].sort_values("use", key=lambda uses: uses.map(list(USES.values()).index), kind="stable")
+        rest = self.uses[away].assign(use=self.uses["note"], note="")
         told = ["Columns used:", *_grouped(used)] if len(used) else []
-        return [*told, *(["Columns not used:", *_grouped(rest)] if len(rest) else []), HOW_TO_CHANGE]
+        return [*told, *(["Columns not used:", *_grouped(rest)] if len(rest) else []), change]
 
 
 def _grouped(rows):  # One line for each use and note; every column is named
@@ -162,7 +170,9 @@ def _finds(named, finds):  # Kinds that are found by name
 
 # %% ../../nbs/01_core/14_columns.ipynb #08772d9e
 def _several_truths(groups):
-    shown = [key if columns == [key] else f"{key} (the mean of {preview(columns, 9)})" for key, columns in groups]
+    shown = [
+        key if columns == [key] else f"{key} (the mean of {preview(columns, 9)})" for key, columns in groups
+    ]
     return ValueError(
         f"{len(groups)} columns could be the truth that methods are judged by: {preview(shown, 9)}. "
         f"Name one, for example --truth {groups[0][0]}"
@@ -192,7 +202,8 @@ def used_columns(
     uncertainty=(),  # Columns where larger is less certain
     quality=(),  # Columns where larger is better
     confidence=(),  # Columns where larger is more certain
-    truth: str | None = None,  # Quality that the others are judged by; expert_mean is the mean of expert_1, ...
+    truth: str
+    | None = None,  # Quality that the others are judged by; expert_mean is the mean of expert_1, ...
     length: str | None = None,  # Column with the length of each text
     document: str | None = None,  # Column with the document of each text
     finds=tuple(FOUND),  # Kinds that are found by name where nothing of the kind is named
@@ -221,8 +232,9 @@ def _used(df, uses, named, finds):
     found = named | dict(quality=named["quality"] or of["metric"])
     if "uncertainty" in finds:
         found |= dict(uncertainty=of["method"] + of["baseline"], confidence=of["confidence"])
-    if "document" in finds:
-        found["document"] = next(iter(of["document"]), None)
+    if "document" in finds and of["document"]:
+        found["document"], *others = of["document"]
+        uses |= dict.fromkeys(others, ("not used", f"{found['document']} is the document"))
     if "length" in finds:
         lengths = (name for name in of["length"] + of["baseline"] if length_of(name) == "text")
         found["length"] = next(lengths, None)
@@ -237,5 +249,7 @@ def _uses_table(uses, found):  # column, use, note
         notes[found["length"]].append("also the length of the texts")
     if found["truth"] is None and len(found["quality"]) > 1:
         notes.get(found["quality"][0], []).append("the first: the verdict is about it")
-    rows = [(name, USES.get(use, use), "; ".join(filter(None, notes[name]))) for name, (use, _) in uses.items()]
+    rows = [
+        (name, USES.get(use, use), "; ".join(filter(None, notes[name]))) for name, (use, _) in uses.items()
+    ]
     return pd.DataFrame(rows, columns=["column", "use", "note"])

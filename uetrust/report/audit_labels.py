@@ -45,7 +45,10 @@ def few_labels(audited):
     table = few_label_table(audited).dropna(subset="lo")
     if not len(table):
         return None
-    top = table.loc[table["value"].idxmax()]
+    methods = table[table["method"].isin(audited.methods.columns)]
+    if not len(methods):
+        return None
+    top = methods.loc[methods["value"].idxmax()]
     drawn = f"the {top['n_labels']} texts with {audited.main} were drawn evenly at random from the {top['n']}"
     told = (
         f"If {drawn}, {top['method']} has on all of them a PRR of {top['value']:.3f} "

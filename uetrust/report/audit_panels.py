@@ -49,6 +49,9 @@ def measures(audited):
         return None
     name = "augrc" if table["auroc"].isna().all() else "auroc"
     fitting = table.dropna(subset=name)
+    fitting = fitting[fitting["method"].isin(audited.methods.columns)]
+    if not len(fitting):
+        return None
     rows = fitting[fitting["metric"] == fitting["metric"].iloc[0]]
     at = rows[name].idxmax() if name == "auroc" else rows[name].idxmin()
     top, measure = rows.loc[at], dict(auroc=auroc, augrc=augrc)[name]
