@@ -1647,6 +1647,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                                'uetrust/evaluation/inference/dose.py'),
                                                    'uetrust.evaluation.inference.dose.standardised': ( '08_evaluation/14_inference/dose.html#standardised',
                                                                                                        'uetrust/evaluation/inference/dose.py'),
+                                                   'uetrust.evaluation.inference.dose.two_best': ( '08_evaluation/14_inference/dose.html#two_best',
+                                                                                                   'uetrust/evaluation/inference/dose.py'),
                                                    'uetrust.evaluation.inference.dose.wrong_choice': ( '08_evaluation/14_inference/dose.html#wrong_choice',
                                                                                                        'uetrust/evaluation/inference/dose.py')},
             'uetrust.evaluation.inference.few_labels': { 'uetrust.evaluation.inference.few_labels.Control': ( '08_evaluation/14_inference/few_labels.html#control',

@@ -230,14 +230,14 @@ def dose_command(
     output: Output = AS_TEXT,
 ):
     "How good a metric must be to choose between methods as the truth does, and how good it is."
-    from uetrust.evaluation.inference.dose import metric_needs, needs_sentence, prr_parts
+    from uetrust.evaluation.inference.dose import metric_needs, needs_sentence, prr_parts, two_best
     from uetrust.evaluation.inference.power import power_table
 
     if len(uncertainty) < 2:
         raise ValueError(f"--uncertainty needs at least 2 columns to choose from, got {list(uncertainty)}")
     df, _ = _named_columns(file, id, [truth, metric, *uncertainty], None)
     parts = _of_file(file, prr_parts, df[truth], df[metric], df[list(uncertainty)])
-    best = list(parts.sort_values("truth", ascending=False, kind="stable")["method"].head(2))
+    best = list(_of_file(file, two_best, parts)["method"])
     spread = _of_file(file, power_table, df[metric], df[best])["unit_sd"].iloc[-1]
     needs = metric_needs(parts, texts or parts.attrs["n"], spread, confidence)
     if printed_for_programs(parts, output):

@@ -117,7 +117,9 @@ class UsedColumns:
     ) -> list:
         "The columns used and as what, those not used and why, and how to change it."
         away = self.uses["use"] == "not used"
-        used = self.uses[~away].sort_values("use", key=lambda uses: uses.map(list(USES.values()).index), kind="stable")
+        used = self.uses[~away].sort_values(
+            "use", key=lambda uses: uses.map(list(USES.values()).index), kind="stable"
+        )
         rest = self.uses[away].assign(use=self.uses["note"], note="")
         told = ["Columns used:", *_grouped(used)] if len(used) else []
         return [*told, *(["Columns not used:", *_grouped(rest)] if len(rest) else []), change]

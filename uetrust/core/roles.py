@@ -80,7 +80,7 @@ SPELLINGS = (
     ("method", -1, "", None, "sequenceprobability meantokennegentropy mintokennegentropy"),
     ("method", -1, "", None, "probabilitymargin montecarloprobability consistencyandconfidence"),
     ("method", -1, "", None, "semanticsetsconfidence"),
-    ("baseline", 1, "chance", None, "random randomscore randombaseline"),
+    ("baseline", 1, "chance", None, "chance random randomscore randombaseline"),
 )  # Role, direction, nearest score of the registry, scale, names
 
 # In tables of uqlm these are confidences; elsewhere a metric, or nothing that is known

@@ -221,7 +221,8 @@ def split_half_agreement(
     # used (halves in which all is defined)
 ) -> pd.DataFrame:
     "Agreement of two studies on half of the texts that differ in the level, or in the texts."
-    data, n = list(levels.values()), len(next(iter(levels.values()))[0])
+    data = [(quality, scores[without_baselines(scores)]) for quality, scores in levels.values()]
+    n = len(data[0][0])
     if n < 6:
         raise ValueError(f"halves of {n} texts are too small: at least 6 texts are needed")
     several = len(data) > 1

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.checks import preview, score_frame
+from ...core.roles import without_baselines
 from uetrust.evaluation.cells import (
     PRRCells,
     deletion_counts,
@@ -117,7 +118,8 @@ def power_table(
     value, se = cells.value[:, 0], jackknife_se(left_out)
     lo, hi = prr_interval(value, se, cells.interval_size, cells.lowest)
     null = np.broadcast_to(prr_null_sd(cells), value.shape) if cells.clusters is None else se
-    options, best = (power, level), names[int(np.argmax(value))]
+    choices = without_baselines(names) or names
+    options, best = (power, level), max(choices, key=lambda name: value[names.index(name)])
     rows = [
         dict(first=name, second="chance")
         | _planned(cells, *(float(part[i]) for part in (value, lo, hi, se, null)), *options)
