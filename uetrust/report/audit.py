@@ -146,13 +146,15 @@ def _ties(audited):
             )
 
 
-def _inside(name, values):  # Which values lie on the declared scale of a known score; its ends do
-    scale = declared_scale(name)
-    return values.between(*scale) if scale else values.isin([])
+def _possible(
+    name, values
+):  # Which values a known score can take: those on a scale with two ends, else its end
+    scale = declared_scale(name) or ()
+    return values.between(*scale) if scale and np.isfinite(scale).all() else values.isin(scale)
 
 
 def _failed_values(name, kind, values):  # Number of -1 on a scale of whole numbers from 0 on
-    if _inside(name, values[values == -1]).any():
+    if _possible(name, values[values == -1]).any():
         return 0
     others = values[values != -1]
     scale = kind == "quality" and len(others) and (others >= 0).all() and (others % 1 == 0).all()
@@ -179,7 +181,7 @@ SENTINELS = (-1, -9, -99, -100, -999, -1000, -9999, 99, 999, 9999, 99999)
 def _sentinels(audited):
     "A code for 'missing' far outside of all other values."
     for kind, name, values in _columns(audited):
-        found = values[values.isin(SENTINELS) & ~_inside(name, values)]
+        found = values[values.isin(SENTINELS) & ~_possible(name, values)]
         others = values[~values.isin(SENTINELS)]
         if not len(found) or len(others) < 3 or _failed_values(name, kind, values):
             continue

@@ -70,8 +70,10 @@ def _prr_of_blocks(audited):  # Methods x blocks x metrics without gaps, texts o
 @audit_panel
 def other_orders(audited):
     "Reliability of the order of methods, and how many blocks of texts and metrics it needs."
+    if audited.methods.shape[1] < 2:
+        return None
     values, size, n = _prr_of_blocks(audited)
-    if values is None or len(values) < 2 or values.shape[1] < FEWEST_BLOCKS:
+    if values is None or values.shape[1] < FEWEST_BLOCKS:
         return None
     facets = (f"blocks of {size} texts", "metrics")
     if values.shape[2] == 1:
