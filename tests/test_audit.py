@@ -55,12 +55,13 @@ CASES = dict(
     base_rate=rare,
     indistinct=lambda df, rng: df.assign(fair=df["good"] + 0.01 * rng.normal(size=N)),
     direction=lambda df, rng: df.assign(fair=-df["fair"]),
+    baseline=lambda df, rng: df.assign(n_tokens=50 - 9 * df["human"]),
 )
 
 
 def found(df):
     quality = [name for name in ("human", "judge") if name in df]
-    return audit(df, ["good", "fair"], quality, length="words")
+    return audit(df, ["good", "fair", *df.columns.intersection(["n_tokens"])], quality, length="words")
 
 
 def rng():
@@ -214,11 +215,80 @@ def test_methods_are_found_by_name_and_missing_columns_are_explained(tmp_path, c
     for file in (wide, long):
         assert main(["audit", str(file), "--quality", "human", "--json"]) == 0
         rows = json.loads(capsys.readouterr().out)["prr"]
-        assert {row["method"] for row in rows} == {"msp", "mte"}
+        assert {row["method"] for row in rows} == {"msp", "mte", "words"}
         assert rows[0]["value"] == pytest.approx(prr(df["human"], df["msp"]).value)
     assert main(["audit", str(wide), "--quality", "humna"]) == 2
     assert "has no column 'humna'. Did you mean ['human']" in capsys.readouterr().err
-    assert main(["audit", str(wide)]) == 2 and "needs a quality column" in capsys.readouterr().err
+    df.drop(columns="human").to_parquet(wide)
+    assert main(["audit", str(wide)]) == 2
+    assert "no quality was found by name; name it with --truth or --quality" in capsys.readouterr().err
+
+
+LENGTHS = ["source_length", "n_tokens", "summary_len"]
+
+
+def names_in(found):
+    "Methods that an audit puts first, anywhere"
+    panels = found.panels
+    told = [found.quote, found.no_quote] + [panel.sentence for panel in panels.values()]
+    tables = [panels[name].table for name in ("picks", "best_methods", "length_control", "next_study")]
+    cells = [table[column] for table in tables for column in ("pick", "method", "first") if column in table]
+    return " ".join([*told, *found.best, *pd.concat(cells)])
+
+
+def test_a_baseline_is_listed_and_never_wins():
+    "Lengths that order the texts perfectly stand in the table of PRR and in the finding, and nowhere else."
+    df = clean().assign(metric=lambda df: -df["fair"], right=lambda df: (df["human"] > 0).astype(float))
+    df = df.assign(**{name: -df["human"] for name in LENGTHS}, chance=-df["metric"])
+    df["human"] = df["human"].where(np.arange(N) > 40)
+    found = audit(df, ["good", "fair", "chance", *LENGTHS], ["human", "metric", "right"], length="words")
+    assert {*LENGTHS, "chance"} < set(found.prr["method"]) and found.best == ["good"]
+    assert set(found.panels) >= {"picks", "best_methods", "few_labels", "measures", "other_orders"}
+    assert not any(name in names_in(found) for name in (*LENGTHS, "chance"))
+    assert (
+        "divided among 2 methods"
+        in audit(df, ["good", "fair", *LENGTHS], "right").panels["promised_risk"].sentence
+    )
+    rows = found.findings[found.findings["pitfall"] == "baseline"]
+    assert set(rows["columns"].str[0]) == set(LENGTHS) and (rows["title"] == "A baseline does as well").all()
+    numbers, gap = rows.iloc[0]["numbers"], prr(df["human"], -df["human"]).value
+    assert numbers["baseline"] == pytest.approx(gap) and numbers["lo"] > 0
+    assert numbers["difference"] == pytest.approx(gap - prr(df["human"], df["good"]).value)
+
+
+def test_where_there_are_only_baselines_nothing_is_quoted():
+    df = clean().assign(metric=lambda df: -df["fair"])
+    found = audit(
+        df.rename(columns=dict(good="source_length")), ["source_length", "words"], ["human", "metric"]
+    )
+    assert "There is no uncertainty method here, only baselines (source_length, words)" in found.quote
+    assert found.best == [] and "there is no method" in str(found) and len(found.prr) == 4
+
+
+@pytest.mark.parametrize("name, end", [("lex_sim", -1.0), ("LexicalSimilarity_rougeL", -1.0), ("bleu", 99.0)])
+def test_the_end_of_a_scale_is_no_sentinel(name, end):
+    "All samples equal is -1 of lex_sim; the same values of an unknown score are codes."
+    df = clean().assign(**{name: np.where(np.arange(N) < 9, end, end / 4 + np.arange(N) / 1e6)})
+    ask = (
+        dict(quality="human", uncertainty="good")
+        if name != "bleu"
+        else dict(uncertainty="good", truth="human")
+    )
+    kind = "quality" if name == "bleu" else "uncertainty"
+    ask[kind] = [*np.atleast_1d(ask.get(kind, [])), name]
+    assert "sentinels" not in set(audit(df, **ask).findings["pitfall"])
+    ask[kind][-1] = "mystery"
+    found = audit(df.rename(columns={name: "mystery"}), **ask).findings
+    assert ["mystery"] in list(found.loc[found["pitfall"] == "sentinels", "columns"])
+
+
+def test_a_code_in_a_confidence_is_found_as_it_stands_in_the_file():
+    "-1 among probabilities; 1, which is -1 once turned round, is none."
+    df = clean().assign(p_true=np.where(np.arange(N) < 9, 1.0, 0.2 + np.arange(N) / 1e4))
+    assert "sentinels" not in set(audit(df, "good", "human", confidence="p_true").findings["pitfall"])
+    df["p_true"] = df["p_true"].where(np.arange(N) > 8, -1)
+    found = audit(df, "good", "human", confidence="p_true").findings.set_index("pitfall")
+    assert "p_true is -1 for 9 of 400 texts" in found.at["sentinels", "sentence"]
 
 
 def test_a_table_of_the_paper_s_size_takes_seconds():

@@ -19,7 +19,9 @@ def drawn(sizes, share, seed, unsure_share=None):  # Quality, uncertainty and do
     rng, ids = np.random.default_rng(seed), np.repeat(np.arange(len(sizes)), sizes)
 
     def scores(share):
-        return np.sqrt(share) * rng.normal(size=len(sizes))[ids] + np.sqrt(1 - share) * rng.normal(size=len(ids))
+        return np.sqrt(share) * rng.normal(size=len(sizes))[ids] + np.sqrt(1 - share) * rng.normal(
+            size=len(ids)
+        )
 
     return scores(share), scores(share if unsure_share is None else unsure_share), ids
 
@@ -75,7 +77,9 @@ def test_the_order_of_rows_and_the_names_of_documents_do_not_matter():
     order = np.random.default_rng(0).permutation(len(ids))
     want = prr(quality, uncertainty, clusters=ids)
     found = prr(quality[order], uncertainty[order], clusters=[f"d{9 - ids[i]}" for i in order])
-    assert (found.null_sd, found.p, found.value) == pytest.approx((want.null_sd, want.p, want.value), abs=1e-9)
+    assert (found.null_sd, found.p, found.value) == pytest.approx(
+        (want.null_sd, want.p, want.value), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("sizes", [(5,) * 20, (1, 2, 3, 4, 6, 8, 12, 20, 30)])

@@ -49,6 +49,19 @@ def test_every_metric_is_covered_or_lacks_a_model_or_a_reply(usual):
     assert {n for n in METRICS if set(reg[n].needs) <= texts} <= set(usual) and len(usual.columns) >= 60
 
 
+def test_every_value_lies_on_the_scale_that_the_unit_states(usual):
+    ends = {name: reg[name].scale for name in usual if reg[name].scale}
+    assert (
+        len(ends) > 40
+        and {
+            name
+            for name, (lowest, highest) in ends.items()
+            if not usual[name].dropna().between(lowest - 1e-6, highest + 1e-6).all()
+        }
+        == set()
+    )
+
+
 def test_the_order_of_texts_changes_nothing(usual):
     turned = scored(USUAL.iloc[::-1].reset_index(drop=True))[0].loc[usual.index]
     pd.testing.assert_frame_equal(turned[usual.columns], usual, atol=2e-5, rtol=0)

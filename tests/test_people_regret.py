@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from uetrust.app.cli import main
+from uetrust.core.roles import role_of
 from uetrust.core.settings import mirror, root
 from uetrust.data import faithbench as loader
 from uetrust.data.loaders import BadData
@@ -25,7 +26,7 @@ from uetrust.studies.people_regret import (
     ranking_agreement,
     with_votes,
 )
-from uetrust.studies.translations import QUALITY_FAMILIES, is_baseline, judged_translations
+from uetrust.studies.translations import QUALITY_FAMILIES, judged_translations
 
 real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
 RNG = np.random.default_rng(3)
@@ -117,12 +118,12 @@ def test_judges_of_one_mind_agree_and_random_ones_do_not():
 @real
 def test_baselines_are_never_chosen_and_single_persons_never_choose():
     judged = judged_translations("ru-en", "test20", without=("chrf", "bleu", "ter", "rouge_l", "meteor"))
-    assert {name for name in judged.uncertainty if is_baseline(name)} >= {
+    assert {name for name in judged.uncertainty if role_of(name) == "baseline"} >= {
         "token_count",
         "source_length",
         "chance",
     }
-    assert not any(map(is_baseline, people_tables.methods_to_choose(judged)))
+    assert {role_of(name) for name in people_tables.methods_to_choose(judged)} == {"method"}
     assert list(people_tables.metrics_to_choose_by(judged)) == ["da_z", "hter", "embedding_spearman"]
 
 

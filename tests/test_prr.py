@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import t as student_t
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t as student_t
 from sklearn.metrics import roc_auc_score
 
 from uetrust.core.checks import Undefined, align_samples, check_scale
@@ -594,7 +594,9 @@ def test_few_bad_texts_leave_a_difference_few_degrees_of_freedom():
     assert difference.p == pytest.approx(2 * student_t.sf(statistic, 3 * 5 - 1), abs=1e-12)
     half = student_t.ppf(0.975, 14) * difference.se
     ends = difference.value - half, difference.value + half
-    assert (difference.lo, difference.hi) == pytest.approx(ends) and "sample size of the risk 5" in difference.note
+    assert (difference.lo, difference.hi) == pytest.approx(
+        ends
+    ) and "sample size of the risk 5" in difference.note
 
 
 @pytest.mark.parametrize("documents, free", [(None, 99), (np.arange(100) // 10, 9)])

@@ -290,6 +290,19 @@ def test_the_certain_end_scores_lower_than_the_uniform_one(name):
     )
 
 
+@pytest.mark.parametrize("name", SCORES)
+def test_every_value_lies_on_the_scale_that_the_unit_states(name):
+    lowest, highest = reg[name].scale or (-np.inf, np.inf)
+    found = np.concatenate(along(name))
+    assert len(found) and lowest - 1e-9 <= found.min() and found.max() <= highest + 1e-9
+
+
+def test_every_score_has_a_role():
+    assert {e.role for e in reg.of("ue").values()} == {"method", "baseline"}
+    assert {e.role for e in reg.of("nlg").values()} == {"metric"}
+    assert reg["lex_sim"].scale == (-1, 0) and reg["msp"].scale is None
+
+
 # How the samples, items and repetitions are given
 OF_SAMPLES = dict(
     sample_texts=0,

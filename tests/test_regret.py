@@ -94,7 +94,7 @@ def test_baselines_are_never_chosen():
     assert list(paired.uncertainty) == ["output_length", "msp", "mte"]
     assert list(paired.choices) == ["msp", "mte"]
     assert set(inputs.cross_picks(paired, inputs.cross_prr(paired))["pick"]) == {"mte"}
-    assert {name for name in reg if reg[name].baseline} == {
+    assert {name for name in reg if reg[name].role == "baseline"} == {
         "output_length",
         "source_length",
         "chance",

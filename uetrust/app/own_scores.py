@@ -7,6 +7,7 @@ __all__ = ['prr_command', 'audit_command', 'check_page', 'power_command', 'guara
            'next_labels_command']
 
 # %% ../../nbs/15_app/04_own_scores.ipynb #38c79605
+import sys
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +23,13 @@ from uetrust.app.command import (
     write_out,
 )
 
+# %% ../../nbs/15_app/04_own_scores.ipynb #80287faf
+def _say_found(table):  # Where columns were found by name: which, which not and why
+    if found := table.attrs.get("columns"):
+        from uetrust.core.checks import printable
+
+        print(printable("\n".join(found)), file=sys.stderr)
+
 # %% ../../nbs/15_app/04_own_scores.ipynb #e8218a41
 @command(
     "uetrust prr scores.csv --id sample --quality rouge judge --scale judge=1:10 --uncertainty msp entropy"
@@ -31,7 +39,8 @@ def prr_command(
     /,
     *,
     quality: Names,  # Columns where larger is better
-    uncertainty: Names = (),  # Columns where larger is less certain; those named like a method if left out
+    # Columns where larger is less certain; found by name where this and --confidence are left out
+    uncertainty: Names = (),
     confidence: Names = (),  # Columns where larger is more certain
     id: str | None = None,  # Column with the names of the samples
     clusters: str | None = None,  # Column with the document of each sample, when several share one
@@ -53,20 +62,22 @@ def prr_command(
     columns = dict(quality=quality, uncertainty=uncertainty, confidence=confidence, id_col=id)
     options = dict(area=area, ties=ties, max_rejection=max_rejection, compat=compat, adjust=adjust)
     table = user_table(file, clusters=clusters, scale=scale, **columns, **options)
+    _say_found(table)
     write_out(table, out)
     print_table(table, output)
 
 # %% ../../nbs/15_app/04_own_scores.ipynb #4da0167f
 def _audit_of(file, quality, uncertainty, confidence, id, **columns):
-    from uetrust.app.user_table import columns_of_kind, read_scores, require_columns
+    from uetrust.app.user_table import read_scores, require_columns
+    from uetrust.core.columns import mean_columns
     from uetrust.report.audit import audit
 
     df = read_scores(file, id)
-    quality = quality or ([] if columns["truth"] else columns_of_kind(df, "nlg"))
-    unsure = uncertainty or ([] if confidence else columns_of_kind(df, "ue"))
-    require_columns(df, [*quality, *unsure, *confidence, *filter(None, columns.values())], file)
+    means = {} if columns["truth"] in df else mean_columns(df)  # annotator_mean is no column of the file
+    wanted = [name for name in columns.values() if name and name not in means]
+    require_columns(df, [*quality, *uncertainty, *confidence, *wanted], file)
     try:
-        return audit(df, unsure, quality, confidence, **columns)
+        return audit(df, uncertainty, quality, confidence, **columns)
     except ValueError as e:
         raise ValueError(f"{file.name}: {e}") from None
 
@@ -76,10 +87,13 @@ def audit_command(
     file: Path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text, or a long table of scores
     /,
     *,
-    quality: Names = (),  # Columns where larger is better; those named like a metric if left out
-    uncertainty: Names = (),  # Columns where larger is less certain; those named like a method if left out
+    # Columns where larger is better; found by name where this and --truth are left out
+    quality: Names = (),
+    # Columns where larger is less certain; found by name where this and --confidence are left out
+    uncertainty: Names = (),
     confidence: Names = (),  # Columns where larger is more certain
-    truth: str | None = None,  # Quality that the others are judged by, such as human scores
+    # Quality that the others are judged by, such as human scores; expert_mean: mean of expert_1, expert_2
+    truth: str | None = None,
     length: str | None = None,  # Column with the length of each text
     document: str | None = None,  # Column with the document of each text, when several share one
     id: str | None = None,  # Column with the names of the texts
@@ -216,14 +230,14 @@ def dose_command(
     output: Output = AS_TEXT,
 ):
     "How good a metric must be to choose between methods as the truth does, and how good it is."
-    from uetrust.evaluation.inference.dose import metric_needs, needs_sentence, prr_parts
+    from uetrust.evaluation.inference.dose import metric_needs, needs_sentence, prr_parts, two_best
     from uetrust.evaluation.inference.power import power_table
 
     if len(uncertainty) < 2:
         raise ValueError(f"--uncertainty needs at least 2 columns to choose from, got {list(uncertainty)}")
     df, _ = _named_columns(file, id, [truth, metric, *uncertainty], None)
     parts = _of_file(file, prr_parts, df[truth], df[metric], df[list(uncertainty)])
-    best = list(parts.sort_values("truth", ascending=False, kind="stable")["method"].head(2))
+    best = list(_of_file(file, two_best, parts)["method"])
     spread = _of_file(file, power_table, df[metric], df[best])["unit_sd"].iloc[-1]
     needs = metric_needs(parts, texts or parts.attrs["n"], spread, confidence)
     if printed_for_programs(parts, output):

@@ -16,7 +16,9 @@ from pkgutil import iter_modules
 import numpy as np
 import pandas as pd
 
-from ..core.checks import preview, score_frame
+from ..core.checks import Undefined, preview, score_frame
+from ..core.columns import UsedColumns, used_columns
+from ..core.roles import declared_scale, role_of, without_baselines
 from ..core.settings import root
 from ..evaluation.inference.confidence_set import confidence_set
 from ..evaluation.prr import prr_difference, prr_table
@@ -31,6 +33,12 @@ class Audited:
     main: str  # Quality column that the verdict is about
     length: pd.Series = None  # Of each text
     document: pd.Series = None  # Of each text, when several texts share one
+    turned: tuple = ()  # Confidences: columns of `uncertainty` that have the other sign in the file
+
+    @property
+    def methods(self):
+        "Uncertainty without the baselines, which are yardsticks and no choice"
+        return self.uncertainty[without_baselines(self.uncertainty)]
 
     @cached_property
     def prr(self):
@@ -39,7 +47,13 @@ class Audited:
 
     @cached_property
     def main_prr(self):
-        "Rows of the quality that the verdict is about, best first"
+        "Rows of the methods under the quality that the verdict is about, best first; baselines are none"
+        rows = self.ranked
+        return rows[rows["method"].isin(self.methods.columns)].reset_index(drop=True)
+
+    @property
+    def ranked(self):
+        "Rows of methods and baselines under the quality that the verdict is about, best first"
         rows = self.prr[self.prr["metric"] == self.main].dropna(subset="value")
         return rows.sort_values("value", ascending=False, kind="stable").reset_index(drop=True)
 
@@ -51,7 +65,10 @@ class Audited:
         if len(ranked) < 2 or len(both) < 10 or both[self.main].nunique() < 2:
             return None
         documents = None if self.document is None else self.document[both.index]
-        return confidence_set(both[self.main], both[ranked], documents, splits=50)
+        try:
+            return confidence_set(both[self.main], both[ranked], documents, splits=50)
+        except Undefined:  # One text carries all of the risk
+            return None
 
     @property
     def best(self):
@@ -102,11 +119,11 @@ def _pitfall(title, lesson):
     return register
 
 
-def _columns(audited):  # (kind, name, values without missing ones)
+def _columns(audited):  # (kind, name, values without missing ones, as they stand in the file)
     for kind in ("quality", "uncertainty"):
         for name, values in getattr(audited, kind).items():
             if len(present := values.dropna()):
-                yield kind, name, present
+                yield kind, name, -present if name in audited.turned else present
 
 # %% ../../nbs/12_report/06_audit.ipynb #4bc67c94
 @_pitfall("Length decides", "2_pitfalls/03_length_pulls_both")
@@ -115,7 +132,7 @@ def _length(audited):
     if audited.length is None:
         return
     r = audited.ranks
-    for method in audited.uncertainty:
+    for method in audited.methods:
         at = dict(u=r.loc[("uncertainty", method), ("length", "")])
         at["q"] = r.loc[("quality", audited.main), ("length", "")]
         at["uq"] = r.loc[("uncertainty", method), ("quality", audited.main)]
@@ -141,8 +158,7 @@ def _length(audited):
 @_pitfall("Ties decide", "1_basics/04_ties_and_row_order")
 def _ties(audited):
     "The order within ties moves the PRR by more than a tenth."
-    rows = audited.prr[audited.prr["metric"] == audited.main]
-    for row in rows.itertuples():
+    for row in audited.main_prr.itertuples():
         tied = audited.uncertainty[row.method].dropna()
         share = tied.duplicated(keep=False).mean() if len(tied) else 0.0
         if row.tie_hi - row.tie_lo > 0.1 and share >= 0.1:
@@ -154,7 +170,16 @@ def _ties(audited):
             )
 
 
+def _possible(
+    name, values
+):  # Which values a known score can take: those on a scale with two ends, else its end
+    scale = declared_scale(name) or ()
+    return values.between(*scale) if scale and np.isfinite(scale).all() else values.isin(scale)
+
+
 def _failed_values(name, kind, values):  # Number of -1 on a scale of whole numbers from 0 on
+    if _possible(name, values[values == -1]).any():
+        return 0
     others = values[values != -1]
     scale = kind == "quality" and len(others) and (others >= 0).all() and (others % 1 == 0).all()
     return int((values == -1).sum()) if scale else 0
@@ -180,7 +205,7 @@ SENTINELS = (-1, -9, -99, -100, -999, -1000, -9999, 99, 999, 9999, 99999)
 def _sentinels(audited):
     "A code for 'missing' far outside of all other values."
     for kind, name, values in _columns(audited):
-        found = values[values.isin(SENTINELS)]
+        found = values[values.isin(SENTINELS) & ~_possible(name, values)]
         others = values[~values.isin(SENTINELS)]
         if not len(found) or len(others) < 3 or _failed_values(name, kind, values):
             continue
@@ -243,7 +268,7 @@ def _indistinct(audited):
     yield (
         audited.best,
         dict(difference=gap.value, lo=gap.lo, hi=gap.hi, p=gap.p),
-        f"{len(audited.best)} of {audited.uncertainty.shape[1]} methods are not distinguishable from the "
+        f"{len(audited.best)} of {audited.methods.shape[1]} methods are not distinguishable from the "
         f"best under {audited.main}: {preview(audited.best)}. {first} minus {second} is {gap.value:.3f} "
         f"[{gap.lo:.3f}, {gap.hi:.3f}]",
     )
@@ -252,7 +277,7 @@ def _indistinct(audited):
 @_pitfall("Confidence in the wrong direction", "1_basics/01_what_is_prr")
 def _direction(audited):
     "A method whose PRR is clearly below 0: larger values mean more certain."
-    for row in audited.prr[audited.prr["metric"] == audited.main].itertuples():
+    for row in audited.main_prr.itertuples():
         if row.value < 0 and row.hi < 0 and row.p < 0.001:
             yield (
                 [row.method],
@@ -261,15 +286,37 @@ def _direction(audited):
                 "below a random order: if larger means more certain, name it under --confidence",
             )
 
+# %% ../../nbs/12_report/06_audit.ipynb #874fa70b
+@_pitfall("A baseline does as well", "2_pitfalls/03_length_pulls_both")
+def _baseline(audited):
+    "A length or chance has at least the PRR of the best method under the main quality."
+    if not len(audited.main_prr):
+        return
+    first, documents = audited.main_prr.iloc[0], audited.document
+    for row in audited.ranked[audited.ranked["value"] >= first["value"]].itertuples():
+        if role_of(row.method) != "baseline":
+            continue
+        columns = audited.uncertainty[row.method], audited.uncertainty[first["method"]]
+        gap = prr_difference(audited.quality[audited.main], *columns, clusters=documents)
+        yield (
+            [row.method, first["method"]],
+            dict(baseline=row.value, best=first["value"], difference=gap.value, lo=gap.lo, hi=gap.hi),
+            f"{row.method}, a baseline, has PRR {row.value:.2f} under {audited.main}, and the best method, "
+            f"{first['method']}, {first['value']:.2f}: the difference is {gap.value:.3f} "
+            f"[{gap.lo:.3f}, {gap.hi:.3f}]",
+        )
+
 # %% ../../nbs/12_report/06_audit.ipynb #576e2793
 def picks_by_metric(
     table: pd.DataFrame,  # As from `prr_table`
     main: str,  # Metric under which the picks are judged
 ) -> pd.DataFrame:  # metric, pick (its best method), value (PRR of the pick under `main`), loss
-    "Which method each metric would choose, and what the choice costs under the main quality."
-    wide = table.pivot(index="method", columns="metric", values="value")
-    judged = wide[main]
-    if judged.isna().all():
+    "Which method each metric would choose, and what the choice costs under the main quality; no baseline."
+    wide = table[table["method"].isin(without_baselines(table["method"]))].pivot(
+        index="method", columns="metric", values="value"
+    )
+    judged = wide.get(main)
+    if judged is None or judged.isna().all():
         return pd.DataFrame(columns=["metric", "pick", "value", "loss"])
     rows = [
         dict(metric=name, pick=wide[name].idxmax())
@@ -322,6 +369,19 @@ def page_address(
     site = root() / page.replace("nbs/", "docs/_build/html/", 1).replace(".ipynb", ".html")
     return next((path.as_uri() for path in (site, root() / page) if page and path.is_file()), "")
 
+# %% ../../nbs/12_report/06_audit.ipynb #e482cd35
+def _nothing_to_quote(audited):  # Where no method has a PRR
+    if audited.methods.shape[1]:
+        return f"No uncertainty score has a PRR under {audited.main}: see the findings."
+    names = preview(audited.uncertainty.columns)
+    return f"There is no uncertainty method here, only baselines ({names}), and a baseline never wins."
+
+# %% ../../nbs/12_report/06_audit.ipynb #017b4df5
+def _html_columns(columns):  # Uses of the columns of a table, and how to change them
+    *lines, change = columns.lines()
+    rows = columns.uses.to_html(index=False, border=0)
+    return f"<h3>Columns</h3><div style='overflow-x:auto'>{rows}</div><p>{escape(change)}</p>"
+
 # %% ../../nbs/12_report/06_audit.ipynb #25b01223
 def _number(value):
     return f"{value:.2f}"
@@ -331,7 +391,10 @@ def _texts_of(audited, n):  # '120 texts of 40 documents', and what random order
     if audited.document is None:
         return f"{n} texts", "random orders give"
     has = audited.quality[audited.main].notna()
-    return f"{n} texts of {audited.document[has].nunique()} documents", "random orders of whole documents give"
+    return (
+        f"{n} texts of {audited.document[has].nunique()} documents",
+        "random orders of whole documents give",
+    )
 
 
 def _repeats(audited):  # Why nothing may be quoted: rows that are not independent and no document named
@@ -342,7 +405,7 @@ def _repeats(audited):  # Why nothing may be quoted: rows that are not independe
 def quotable(audited) -> str:
     "A sentence about the best method that the numbers bear; it is withheld where rows repeat."
     if not len(audited.main_prr):
-        return f"No uncertainty score has a PRR under {audited.main}: see the findings."
+        return _nothing_to_quote(audited)
     if reason := _repeats(audited):
         return (
             f"nothing yet, because {reason} and every error is too small. Name the column that says which "
@@ -416,11 +479,13 @@ class Audit:
     findings: pd.DataFrame  # pitfall, title, columns, sentence, lesson, numbers
     quote: str  # May be quoted
     no_quote: str  # May not
+    columns: UsedColumns = None  # What every column of the table is used as
 
     def to_dict(self) -> dict:
         "Everything as plain values, for JSON."
         out = {name: getattr(self, name) for name in ("n", "best", "missing", "quote", "no_quote")}
         out |= {name: getattr(self, name).to_dict("records") for name in ("prr", "findings")}
+        out |= dict(columns=self.columns.uses.to_dict("records")) if self.columns else {}
         return out | dict(panels={name: panel.to_dict() for name, panel in self.panels.items()})
 
     def shown_prr(self) -> pd.DataFrame:
@@ -430,8 +495,9 @@ class Audit:
 
     def __str__(self):
         wide = dict(index=False, na_rep="-", float_format="{:.3f}".format, max_colwidth=60)
-        parts = [self.shown_prr().to_string(**wide)]
-        parts.append("Not distinguishable from the best: " + ", ".join(self.best))
+        parts = ["\n".join(self.columns.lines())] if self.columns else []
+        parts.append(self.shown_prr().to_string(**wide))
+        parts.append("Not distinguishable from the best: " + (", ".join(self.best) or "there is no method"))
         for panel in self.panels.values():
             rows = panel.table.head(SHOWN_ROWS).to_string(**wide)
             more = (
@@ -451,6 +517,7 @@ class Audit:
 
     def _html(self, page_link):
         html = _html_table(self.shown_prr())
+        columns = _html_columns(self.columns) if self.columns else ""
         for panel in self.panels.values():
             told = f"<p>{escape(panel.sentence)}{page_link(panel.page)}</p>"
             html += f"<h3>{escape(panel.title)}</h3>{told}{_html_table(panel.table)}"
@@ -460,7 +527,9 @@ class Audit:
         )
         quotes = f"<p><b>May be quoted:</b> {escape(self.quote)}</p>"
         quotes += f"<p><b>May not be quoted:</b> {escape(self.no_quote)}</p>"
-        return f"<h3>{self.n} texts</h3>{quotes}<ul>{found or '<li>no pitfall found</li>'}</ul>{html}"
+        return (
+            f"{columns}<h3>{self.n} texts</h3>{quotes}<ul>{found or '<li>no pitfall found</li>'}</ul>{html}"
+        )
 
     def page(self, title: str = "Audit") -> str:
         "A page of HTML that stands alone."
@@ -474,6 +543,16 @@ class Audit:
             f"content='width=device-width'><title>{escape(title)}</title><style>{style}</style>"
             f"<h1>{escape(title)}</h1>{self._html(_html_link)}</html>\n"
         )
+
+# %% ../../nbs/12_report/06_audit.ipynb #673ae064
+def _too_few_kinds(used, qualities):
+    kind, options = (
+        ("uncertainty", "--uncertainty or --confidence") if qualities else ("quality", "--truth or --quality")
+    )
+    return ValueError(
+        f"an audit needs a quality column and an uncertainty (or confidence) column: no {kind} was found by "
+        f"name; name it with {options}. There are {preview(used.uses['column'], 20)}"
+    )
 
 # %% ../../nbs/12_report/06_audit.ipynb #e2bef700
 def _named(df, names, what):
@@ -501,8 +580,8 @@ def _findings(audited):
 
 def audit(
     df: pd.DataFrame,  # One row per text
-    uncertainty=(),  # Columns where larger is less certain
-    quality=(),  # Columns where larger is better
+    uncertainty=(),  # Columns where larger is less certain; by name where this and confidence are left out
+    quality=(),  # Columns where larger is better; by name where this and truth are left out
     confidence=(),  # Columns where larger is more certain; they are turned round
     truth: str = None,  # Quality column that the others are judged by, such as human scores
     length: str = None,  # Column with the length of each text
@@ -513,7 +592,8 @@ def audit(
     Raises
     ------
     ValueError
-        When a column is missing or holds text, or there is no quality or no uncertainty.
+        When a column is missing or holds text, there is no quality or no uncertainty, or several columns
+        could be the truth.
 
     Examples
     --------
@@ -524,17 +604,19 @@ def audit(
     >>> float(found.prr["value"].round(2).iloc[0])
     1.0
     """
-    quality = _named(df, quality, "quality")
+    used = used_columns(df, uncertainty, quality, confidence, truth, length, document)
+    df, truth, length, document = used.df, used.truth, used.length, used.document
+    quality = _named(df, used.quality, "quality")
     if truth is not None:
         quality = _named(df, [truth], "truth").join(quality.drop(columns=truth, errors="ignore"))
-    sure = -score_frame(_named(df, confidence, "confidence"), "confidence")
-    unsure = score_frame(_named(df, uncertainty, "uncertainty"), "uncertainty").join(sure)
+    sure = -score_frame(_named(df, used.confidence, "confidence"), "confidence")
+    unsure = score_frame(_named(df, used.uncertainty, "uncertainty"), "uncertainty").join(sure)
     if not quality.shape[1] or not unsure.shape[1]:
-        raise ValueError("an audit needs a quality column and an uncertainty (or confidence) column")
+        raise _too_few_kinds(used, quality.shape[1])
     quality = score_frame(quality, "quality")
     sizes = None if length is None else _named(df, [length], "length")[length].astype(float)
     documents = None if document is None else _named(df, [document], "document")[document]
-    audited = Audited(quality, unsure, truth or quality.columns[0], sizes, documents)
+    audited = Audited(quality, unsure, truth or quality.columns[0], sizes, documents, tuple(sure))
     missing = {name: int(n) for name, n in pd.concat([quality, unsure], axis=1).isna().sum().items() if n}
     panels = {name: find(audited) for name, find in audit_panels().items()}
     return Audit(
@@ -546,4 +628,5 @@ def audit(
         _findings(audited),
         quotable(audited),
         not_quotable(audited),
+        used,
     )

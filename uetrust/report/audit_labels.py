@@ -6,6 +6,7 @@
 __all__ = ['few_label_table', 'few_labels']
 
 # %% ../../nbs/12_report/12_audit_labels.ipynb #297dd90b
+import numpy as np
 import pandas as pd
 
 from ..evaluation.inference.few_labels import prr_from_labels
@@ -42,15 +43,21 @@ def few_labels(audited):
     labels = audited.quality[audited.main]
     if labels.isna().sum() < 0.05 * len(labels) or labels.notna().sum() < 4:
         return None
-    table = few_label_table(audited).dropna(subset="lo")
+    table = few_label_table(audited).dropna(subset="value")
     if not len(table):
         return None
-    top = table.loc[table["value"].idxmax()]
+    methods = table[table["method"].isin(audited.methods.columns)]
+    if not len(methods):
+        return None
+    top = methods.loc[methods["value"].idxmax()]
     drawn = f"the {top['n_labels']} texts with {audited.main} were drawn evenly at random from the {top['n']}"
-    told = (
-        f"If {drawn}, {top['method']} has on all of them a PRR of {top['value']:.3f} "
-        f"[{top['lo']:.3f}, {top['hi']:.3f}]; without the other metrics the interval is "
-        f"[{top['lo_alone']:.3f}, {top['hi_alone']:.3f}]"
-    )
+    told = f"If {drawn}, {top['method']} has on all of them a PRR of {top['value']:.3f} "
+    if np.isnan(top["lo"]):
+        told += f"({top['note']})"
+    else:
+        told += (
+            f"[{top['lo']:.3f}, {top['hi']:.3f}]; without the other metrics the interval is "
+            f"[{top['lo_alone']:.3f}, {top['hi_alone']:.3f}]"
+        )
     page = "nbs/08_evaluation/14_inference/01_few_labels.ipynb"
     return Panel("PRR of all texts, from few labels", table.reset_index(drop=True), told, page)

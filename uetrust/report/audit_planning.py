@@ -57,7 +57,7 @@ MOST_BLOCKS, FEWEST_BLOCKS, BLOCK_TEXTS = 10, 5, 20
 def _prr_of_blocks(audited):  # Methods x blocks x metrics without gaps, texts of a block and in all
     load_scores()  # Which metrics belong together
     metrics = one_per_family(audited.quality.columns)
-    both = pd.concat([audited.quality[metrics], audited.uncertainty], axis=1).dropna()
+    both = pd.concat([audited.quality[metrics], audited.methods], axis=1).dropna()
     documents = pd.Series(range(len(both))) if audited.document is None else audited.document[both.index]
     blocks = min(MOST_BLOCKS, documents.nunique() // BLOCK_TEXTS)
     at, scores = article_blocks(documents, max(blocks, 1)), both.to_numpy(float)
@@ -70,8 +70,10 @@ def _prr_of_blocks(audited):  # Methods x blocks x metrics without gaps, texts o
 @audit_panel
 def other_orders(audited):
     "Reliability of the order of methods, and how many blocks of texts and metrics it needs."
+    if audited.methods.shape[1] < 2:
+        return None
     values, size, n = _prr_of_blocks(audited)
-    if values is None or len(values) < 2 or values.shape[1] < FEWEST_BLOCKS:
+    if values is None or values.shape[1] < FEWEST_BLOCKS:
         return None
     facets = (f"blocks of {size} texts", "metrics")
     if values.shape[2] == 1:
@@ -98,7 +100,7 @@ def promised_risk(audited):
         return None
     if documents is not None and len(set(documents)) < SMALLEST_PILOT:
         return None
-    delta = 0.1 / audited.uncertainty.shape[1]
+    delta = 0.1 / max(audited.methods.shape[1], 1)
     promise = dict(delta=delta, clusters=documents)
     found = {
         (name, alpha): rejection_guarantee(quality, scores[name], alpha, **promise)
@@ -111,7 +113,7 @@ def promised_risk(audited):
     best = scores.columns[0]
     units = "texts" if documents is None else "documents"
     told = guarantee_sentence(found[best, PROMISED_RISKS[1]], best, units)
-    if (methods := audited.uncertainty.shape[1]) > 1:
+    if (methods := audited.methods.shape[1]) > 1:
         told += f" The probability 0.1 of a broken promise is divided among {methods} methods."
     page = "nbs/08_evaluation/14_inference/03_guarantee.ipynb"
     return Panel("Rejection with a guarantee", table[shown], told, page)

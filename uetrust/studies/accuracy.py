@@ -4,12 +4,11 @@
 
 # %% auto #0
 __all__ = ['KEY_COLUMNS', 'LEARNING_PLACES', 'PAIR_COLUMNS', 'MEAN_OVER_DATASETS', 'CLASS_WEIGHTS', 'DECISION_KEYS',
-           'KIND_COLORS', 'error_free', 'score_kind', 'oriented', 'LabelledDataset', 'labelled_datasets',
-           'duplicated_datasets', 'frank_rows', 'dataset_base_rates', 'hit_rate', 'Estimate', 'share_right',
-           'mean_estimate', 'balanced_share_right', 'auc_estimates', 'trusted_estimate', 'estimate_intervals',
-           'number_with_interval', 'score_pairs', 'reversal_counts', 'AccuracyStudy', 'datasets_in_mean',
-           'accuracy_study', 'score_pairs_of_study', 'auc_and_accuracy', 'dataset_results', 'extreme_scores',
-           'plot_accuracy']
+           'KIND_COLORS', 'error_free', 'oriented', 'LabelledDataset', 'labelled_datasets', 'duplicated_datasets',
+           'frank_rows', 'dataset_base_rates', 'hit_rate', 'Estimate', 'share_right', 'mean_estimate',
+           'balanced_share_right', 'auc_estimates', 'trusted_estimate', 'estimate_intervals', 'number_with_interval',
+           'score_pairs', 'reversal_counts', 'AccuracyStudy', 'datasets_in_mean', 'accuracy_study',
+           'score_pairs_of_study', 'auc_and_accuracy', 'dataset_results', 'extreme_scores', 'plot_accuracy']
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #ccc6e3ee
 from itertools import product
@@ -18,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..core.registry import load_scores, reg
+from ..core.registry import load_scores
 from ..core.scores import wide_table
 from ..data.checker import ERROR_TYPES
 from ..data.loaders import FRANK_METRICS
@@ -52,16 +51,6 @@ def error_free(
     return good.astype(float).where(truth["words"] > 0)
 
 # %% ../../nbs/11_studies/05_accuracy.ipynb #54029e28
-def score_kind(
-    name: str,  # A score of the registry
-    reg=reg,  # Where it is looked up
-) -> str:  # 'metric', 'method' or 'baseline'
-    "Kind of a score."
-    if reg[name].baseline:
-        return "baseline"
-    return dict(nlg="metric", ue="method").get(reg[name].kind, reg[name].kind)
-
-
 def oriented(
     methods: pd.DataFrame,  # From `uetrust.scoring.methods.score_generations`
     metrics: pd.DataFrame,  # From `uetrust.scoring.cache.cached_metrics_of_bank`

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from ..core.roles import role_of
 from ..data.download import has_file
 from ..data.loaders import frank
 from ..generation.bank import read_bank
@@ -27,7 +28,6 @@ from uetrust.studies.accuracy import (
     frank_rows,
     labelled_datasets,
     oriented,
-    score_kind,
     score_pairs_of_study,
 )
 from .inputs import method_scores, quality_scores, truth_banks
@@ -88,7 +88,7 @@ def focus_scores(
 ) -> pd.DataFrame:  # As from `uetrust.studies.accuracy.dataset_results`, and kind
     "Every score of the data set that the page looks at first, best AUC first."
     found = dataset_results(about.study, about.focus)
-    return found.assign(kind=found["score"].map(score_kind))
+    return found.assign(kind=found["score"].map(role_of))
 
 
 def scores_by_place(
@@ -97,7 +97,7 @@ def scores_by_place(
     "AUC and accuracy of every score, with the threshold learned in either place."
     found = {place: auc_and_accuracy(about.study, place) for place in LEARNING_PLACES}
     joined = pd.concat(found, names=["place", "row"]).reset_index("place")
-    return joined.assign(kind=joined["score"].map(score_kind))
+    return joined.assign(kind=joined["score"].map(role_of))
 
 
 def undefined_scores(

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from ..core.registry import load_scores
+from ..core.roles import role_of
 from ..core.scores import wide_table
 from ..core.settings import resolve_checkpoint
 from ..core.store import value_digest
@@ -27,7 +28,6 @@ from ..generation.decoding import Decoding, settings_to_record
 from ..scoring.methods import score_generations
 from ..stats.table import get_pass, read_statistics
 from .cross import usable_scores
-from .translations import is_baseline
 
 # %% ../../nbs/11_studies/16_given_texts.ipynb #a718acd0
 class GivenTexts(NamedTuple):
@@ -213,7 +213,7 @@ def given_sentence(
     "The best method by the first judgement, beside the best baseline, and what was cut or left out."
     metric = prr["metric"].iloc[0]
     rows = prr[(prr["metric"] == metric) & prr["value"].notna()].sort_values("value", ascending=False)
-    base = rows["method"].map(is_baseline)
+    base = rows["method"].map(role_of) == "baseline"
     said = [
         f"{row.method} {row.value:.3f} [{row.lo:.3f}, {row.hi:.3f}]"
         for row in (rows[~base].iloc[0], rows[base].iloc[0])

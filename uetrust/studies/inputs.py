@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.registry import load_scores, reg
+from ..core.roles import without_baselines
 from ..core.scores import wide_table
 from ..core.settings import out_dir, profile_settings
 from ..core.tables import save_csv
@@ -38,7 +39,6 @@ from uetrust.studies.cross import (
     power_study,
     selected_methods,
     usable_scores,
-    without_baselines,
 )
 from .methods import prr_by_method
 from .texts import checked_greedy_texts

@@ -10,7 +10,7 @@ __all__ = ['VARIANT_ENDINGS', 'score_summary', 'best_set', 'prr_by_method', 'var
 import numpy as np
 import pandas as pd
 
-from ..core.registry import reg
+from ..core.roles import without_baselines
 from ..core.scores import wide_table
 from ..evaluation.agreement import spearman
 from ..evaluation.inference.confidence_set import confidence_set
@@ -43,7 +43,7 @@ def best_set(
 ) -> list:  # Best first; empty where fewer than 10 samples or 2 methods can be compared
     "Methods that cannot be told from the best; baselines, constants and methods with many gaps take no part."
     finite = uncertainty.where(np.isfinite(uncertainty)).loc[quality.dropna().index]
-    methods = [name for name in finite if name not in reg or not reg[name].baseline]
+    methods = without_baselines(finite)
     full = [name for name in methods if finite[name].isna().mean() <= 0.01 and finite[name].nunique() > 1]
     rows = finite[full].dropna()
     if len(full) < 2 or len(rows) < 10 or quality[rows.index].nunique() < 2:

@@ -13,6 +13,7 @@ __all__ = ['STUDY_SIZES', 'PEOPLE_LIMIT', 'REFERENCE_KINDS', 'chosen_pairs', 'me
 import numpy as np
 import pandas as pd
 
+from ..core.roles import without_baselines
 from ..data.download import sources
 from uetrust.data.translations import (
     TRANSLATION_PAIRS,
@@ -37,7 +38,6 @@ from uetrust.studies.people_regret import (
 from uetrust.studies.translations import (
     QUALITY_FAMILIES,
     JudgedTranslations,
-    is_baseline,
     judged_translations,
     metrics_against,
     people_data,
@@ -64,7 +64,7 @@ def methods_to_choose(
     judged: JudgedTranslations,  # One pair
 ) -> pd.DataFrame:  # Samples x methods
     "Uncertainty methods without the baselines."
-    return judged.uncertainty[[name for name in judged.uncertainty if not is_baseline(name)]]
+    return judged.uncertainty[without_baselines(judged.uncertainty)]
 
 
 def metrics_to_choose_by(

@@ -21,11 +21,12 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import preview
+from ..core.roles import without_baselines
 from ..evaluation.inference.confidence_set import cannot_be_told
 from ..papers.narcissism.live import self_bias
 from ..papers.narcissism.live import self_bias_sentence as self_effect_sentence
 from .accuracy import MEAN_OVER_DATASETS, number_with_interval
-from .cross import RANDOM_METHOD, metric_families, without_baselines
+from .cross import RANDOM_METHOD, metric_families
 from .stability import rank_agreement_of_levels
 
 # %% ../../nbs/11_studies/07_sentences.ipynb #b85955dc
@@ -425,7 +426,8 @@ def length_share_sentence(
     "How much of the PRR of the best methods is the length of the summary."
     if length is None:
         return ""
-    ordered = length.sort_values("plain", ascending=False, kind="stable")
+    methods = length[length["method"].isin(without_baselines(length["method"]))]
+    ordered = methods.sort_values("plain", ascending=False, kind="stable")
     ahead, best = ordered.head(10), ordered.iloc[0]
     share = ahead["explained"]
     most, least = share.idxmax(), share.idxmin()
@@ -541,7 +543,7 @@ def metrics_seen_sentence(
         "see more "
         f"of the truth than brevity does, on every generator; {int(more.any(axis=1).sum())} do so on at "
         "least "
-        f"one. The best mean PRR has {table.index[0]} ({table.iloc[0].mean():.2f})."
+        f"one. The best mean PRR has {metrics.index[0]} ({metrics.iloc[0].mean():.2f})."
     )
 
 
@@ -665,7 +667,8 @@ def seed_order_sentence(
     pairs = rank_agreement_of_levels(prr)
     if not len(pairs.dropna(subset="rho")):
         return ""
-    ranked = prr.dropna(subset="rank").groupby("level", sort=False)
+    choices = prr[prr["method"].isin(without_baselines(prr["method"]))]
+    ranked = choices.dropna(subset="rank").groupby("level", sort=False)
     first = ", ".join(f"{rows.loc[rows['rank'].idxmin(), 'method']} ({level})" for level, rows in ranked)
     return (
         f"On all texts two seeds rank the methods with rho {pairs['rho'].min():.2f} to "
@@ -889,7 +892,8 @@ def _mean_accuracy(on, here, ahead, place):
 
 def _first_and_fallen(ahead, place):
     auc, accuracy = ["auc", "auc_lo", "auc_hi"], [f"{place}_{end}" for end in ("accuracy", "lo", "hi")]
-    by_auc, by_accuracy = ahead.iloc[0], ahead.loc[ahead[f"{place}_accuracy"].idxmax()]
+    choices = ahead[ahead["kind"] != "baseline"]
+    by_auc, by_accuracy = choices.iloc[0], choices.loc[choices[f"{place}_accuracy"].idxmax()]
     shift = ahead[f"{place}_rank"] - ahead["rank_auc"]
     fell, rose = ahead.loc[shift.idxmax()], ahead.loc[shift.idxmin()]
     return (

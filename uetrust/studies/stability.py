@@ -15,6 +15,7 @@ import pandas as pd
 
 from ..core.checks import preview
 from ..core.registry import reg
+from ..core.roles import without_baselines
 from ..core.run import ScoreRun, compute_score
 from ..core.scores import score_table
 from ..evaluation.agreement import agreement, spearman
@@ -24,7 +25,7 @@ from ..evaluation.prr import prr_table
 from ..evaluation.resample import jackknife_se
 from ..scoring.methods import required_inputs, required_scores
 from ..stats.names import score_runs
-from .cross import usable_scores, without_baselines
+from .cross import usable_scores
 
 # %% ../../nbs/11_studies/04_stability.ipynb #bc232ed1
 def _is_drawn(name):  # Whether a stored statistic belongs to sampled texts, alone or among others
@@ -220,7 +221,8 @@ def split_half_agreement(
     # used (halves in which all is defined)
 ) -> pd.DataFrame:
     "Agreement of two studies on half of the texts that differ in the level, or in the texts."
-    data, n = list(levels.values()), len(next(iter(levels.values()))[0])
+    data = [(quality, scores[without_baselines(scores)]) for quality, scores in levels.values()]
+    n = len(data[0][0])
     if n < 6:
         raise ValueError(f"halves of {n} texts are too small: at least 6 texts are needed")
     several = len(data) > 1

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ..core.roles import without_baselines
 from ..evaluation.agreement import agreement, rank_intervals
 from ..evaluation.prr import prr_bootstrap
 from ..evaluation.shuffled import shuffled_agreement
@@ -25,7 +26,7 @@ from ..papers.narcissism.bias import mean_matrix, plot_score_matrix, standardise
 from ..papers.narcissism.live import evaluator_table
 from ..scoring.generators import bank_plan
 from ..stats.table import read_statistics
-from .cross import metric_shortlist, oriented_metrics, without_baselines
+from .cross import metric_shortlist, oriented_metrics
 from uetrust.studies.inputs import (
     CrossScores,
     cross_scores,

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['TRANSLATION_METRICS', 'ENGLISH_METRICS', 'QUALITY_FAMILIES', 'translation_run', 'translation_scores',
-           'excluded_methods', 'is_baseline', 'translation_metrics', 'metrics_against', 'people_columns',
-           'JudgedTranslations', 'people_folder', 'people_data', 'store_embeddings', 'stored_embeddings',
-           'judged_translations', 'given_metrics', 'with_given_metrics', 'people_prr', 'metric_choice']
+           'excluded_methods', 'translation_metrics', 'metrics_against', 'people_columns', 'JudgedTranslations',
+           'people_folder', 'people_data', 'store_embeddings', 'stored_embeddings', 'judged_translations',
+           'given_metrics', 'with_given_metrics', 'people_prr', 'metric_choice']
 
 # %% ../../nbs/11_studies/13_translations.ipynb #c2e45870
 import json
@@ -21,6 +21,7 @@ import pandas as pd
 
 from ..core.checks import preview
 from ..core.registry import load_scores, reg
+from ..core.roles import without_baselines
 from ..core.run import ScoreRun, compute_score
 from ..core.scores import score_table, wide_table
 from ..core.settings import root
@@ -72,14 +73,6 @@ def excluded_methods(
     names = lacks.index.to_series().groupby(lacks.to_numpy()).agg([len, lambda found: ", ".join(found[:3])])
     names.columns = ["methods", "first"]
     return names.rename_axis("input").sort_values("methods", ascending=False, kind="stable").reset_index()
-
-
-def is_baseline(
-    name: str,  # A method
-    reg=reg,  # Where it is looked up
-) -> bool:  # True for lengths and chance
-    "Whether a method is a baseline, which never counts as a choice."
-    return reg[name].fn.__module__.endswith("ue.baselines")
 
 # %% ../../nbs/11_studies/13_translations.ipynb #dfc30f6b
 TRANSLATION_METRICS = ("chrf", "bleu", "ter")
@@ -317,7 +310,7 @@ def people_prr(
 
 
 def _best_by_people(judged, people, by_document):  # Part of a sentence; '' where there is nothing to compare
-    methods = judged.uncertainty[[name for name in judged.uncertainty if not is_baseline(name)]]
+    methods = judged.uncertainty[without_baselines(judged.uncertainty)]
     rows = methods.join(judged.quality[people]).dropna().index
     if methods.shape[1] < 2 or len(rows) < 10:
         return ""
@@ -331,7 +324,9 @@ def metric_choice(
     people: str = "da_z",  # Judgement that the choice is judged by
 ) -> str:  # One sentence
     "Which method a metric chooses, and what that method is worth by people, on the same texts."
-    methods = prr[~prr["method"].map(is_baseline)].pivot(index="method", columns="metric", values="value")
+    methods = prr[prr["method"].isin(without_baselines(prr["method"]))].pivot(
+        index="method", columns="metric", values="value"
+    )
     pick, best = methods[metric].idxmax(), methods[people].idxmax()
     beside = prr.attrs.get("beside", {}).get(people, "")
     return (

@@ -15,6 +15,7 @@ from ..core.run import Ragged
 
 # %% ../../nbs/06_ue/10_baselines.ipynb #5e9755f0
 @ue(
+    role="baseline",
     unit="words",
     cite="The authors of uetrust 2026, baseline",
     formula=r"|y|",
@@ -31,6 +32,7 @@ def output_length(
 
 
 @ue(
+    role="baseline",
     unit="words",
     cite="The authors of uetrust 2026, baseline",
     formula=r"|x|",
@@ -44,6 +46,7 @@ def source_length(
 
 
 @ue(
+    role="baseline",
     unit="tokens",
     cite="The authors of uetrust 2026, baseline",
     formula=r"L",
@@ -62,6 +65,7 @@ def _token_counts(logp: Ragged):
 
 # %% ../../nbs/06_ue/10_baselines.ipynb #500891f6
 @ue(
+    role="baseline",
     unit="[0,1)",
     cite="The authors of uetrust 2026, baseline",
     formula=r"u\sim\mathrm{U}[0,1)",

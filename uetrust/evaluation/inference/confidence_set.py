@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...core.checks import align_samples, preview, score_frame
+from ...core.checks import Undefined, align_samples, preview, score_frame
 from ..cells import PRRCells, deletion_counts, paired_size, prr_replicates
 from ..resample import cluster_ids
 
@@ -162,6 +162,8 @@ def confidence_set(
     ------
     ValueError
         When a column is text, or fewer than 10 samples have all values.
+    Undefined
+        When the quality is constant without one text or document, so that no error can be estimated.
 
     Examples
     --------
@@ -194,6 +196,8 @@ def confidence_set(
 def _compared(names, values, left_out, level, seed, size):  # Table of `BestMethods`
     if np.isnan(values).any():
         raise ValueError("quality is constant: there is nothing to rank")
+    if np.isnan(left_out).any():
+        raise Undefined("one text or document carries all of the risk: no error can be estimated")
     kept = model_confidence_set(values, left_out, level, seed=seed, size=size)
     lo, hi = (
         comparisons_with_best(values, left_out, level, seed=seed, size=size)

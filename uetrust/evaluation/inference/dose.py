@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['PHASE_RELIABILITIES', 'PHASE_BIASES', 'prr_parts', 'standardised', 'degraded_truth', 'noise_of_reliability',
-           'expected_prr', 'normal_study', 'wrong_choice', 'required_reliability', 'MetricNeeds', 'metric_needs',
-           'needs_sentence', 'phase_table', 'plot_phase']
+           'expected_prr', 'normal_study', 'wrong_choice', 'required_reliability', 'MetricNeeds', 'two_best',
+           'metric_needs', 'needs_sentence', 'phase_table', 'plot_phase']
 
 # %% ../../../nbs/08_evaluation/14_inference/05_dose.ipynb #2b10b8d1
 from itertools import product
@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.checks import score_frame, score_vector
+from ...core.roles import without_baselines
 from ..cells import PRRCells
 from .power import needed_units
 
@@ -154,6 +155,19 @@ class MetricNeeds(NamedTuple):
     confidence: float  # Wanted probability of choosing the better method
 
 
+def two_best(
+    parts: pd.DataFrame,  # From `prr_parts`
+) -> pd.DataFrame:  # Two of its rows, the better one first
+    "The two best methods by the truth; lengths and chance are none."
+    methods = parts[parts["method"].isin(without_baselines(parts["method"]))]
+    if len(methods) < 2:
+        raise ValueError(
+            f"a choice needs at least 2 methods that are no baselines, got {list(methods['method'])} "
+            f"of {list(parts['method'])}"
+        )
+    return methods.sort_values("truth", ascending=False, kind="stable").head(2)
+
+
 def metric_needs(
     parts: pd.DataFrame,  # From `prr_parts`
     texts: int,  # Texts of the study
@@ -161,7 +175,7 @@ def metric_needs(
     confidence: float = 0.9,  # As in `required_reliability`
 ) -> MetricNeeds:
     "How good a metric must be for the two best methods of a pilot, and how good it is."
-    first, second = parts.sort_values("truth", ascending=False, kind="stable").iloc[:2].itertuples()
+    first, second = two_best(parts).itertuples()
     reliability, gap = parts.attrs["correlation"], first.truth - second.truth
     error = np.sqrt(max(0.0, 1 - reliability**2))
     bias = max(0.0, (second.error - first.error) / error) if error > 1e-9 else 0.0

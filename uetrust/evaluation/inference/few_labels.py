@@ -402,7 +402,10 @@ def estimate_from(
 # %% ../../../nbs/08_evaluation/14_inference/01_few_labels.ipynb #469b145c
 FEWEST_LABELS = 4  # As for the error of `prr`
 TESTED_LABELS = 25  # The coverage was simulated from here on
-FEWEST_RISKS, RARE_SHARE = 20, 0.15  # A PRR has no interval when its risk rests on fewer labels, and on less of them
+FEWEST_RISKS, RARE_SHARE = (
+    20,
+    0.15,
+)  # A PRR has no interval when its risk rests on fewer labels, and on less of them
 FENCE = 3  # Interquartile ranges beyond the quartiles, where a metric is cut off
 
 
@@ -567,7 +570,9 @@ def from_labels(
     caution, numbers = _size_note(drawn, found), [float(number) for number in found[:4]]
     if STATISTICS[statistic].ratio and _too_rare(drawn, found) and np.isfinite(found.se):
         numbers[1:] = [np.nan] * 3
-        caution = f"no interval: the risk rests on about {found.size:.0f} of {n_labels} labels, label more texts"
+        caution = (
+            f"no interval: the risk rests on about {found.size:.0f} of {n_labels} labels, label more texts"
+        )
     notes = [caution, _used_note(found.control, names), *notes]
     return FewLabels(*numbers, n, n_labels, "; ".join(filter(None, notes)))
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.checks import preview, score_frame
+from ...core.roles import without_baselines
 from uetrust.evaluation.cells import (
     PRRCells,
     paired_differences,
@@ -154,8 +155,10 @@ def power_table(
     """
     uncertainty = score_frame(uncertainty, "uncertainty")
     cells, names = pilot_cells(quality, uncertainty, clusters), list(uncertainty)
-    options, best = (power, level), int(np.argmax(cells.value[:, 0]))
+    value = dict(zip(names, cells.value[:, 0]))
+    best = names.index(max(without_baselines(names) or names, key=value.get))
     pairs = [pair for pair in combinations(range(len(names)), 2) if not best_only or best in pair]
+    options = power, level
     rows = [*_against_chance(cells, names, options), *_against_each_other(cells, names, pairs, options)]
     return pd.DataFrame(rows, columns=POWER_COLUMNS)
 
