@@ -265,9 +265,7 @@ def label_rows(
     documents = f"{world.labels // 5} of 5" if world.documents else ""
     about = dict(quality=world.quality, texts=world.labels, documents=documents, size=np.nan)
     names = "prr_from_labels", "prr_difference_from_labels"
-    return [
-        about | dict(check=name) | _share(values) for name, values in zip(names, found.T)
-    ]
+    return [about | dict(check=name) | _share(values) for name, values in zip(names, found.T)]
 
 # %% ../../nbs/14_bench/09_level.ipynb #1e7e1020
 LABEL_STUDIES = 4  # Every so many null studies one from few labels, which take longer
