@@ -38,7 +38,7 @@ def length(df, rng):
 
 
 def rare(df, rng):
-    bad = np.arange(N) < 4
+    bad = np.arange(N) < 12
     noisy = bad * 1.0 + 0.01 * rng.normal(size=N)
     return df.assign(human=(~bad).astype(float), good=noisy, fair=rng.normal(size=N))
 

@@ -115,17 +115,33 @@ def test_more_than_one_copy_in_a_hundred_is_told(copies, findings):
         )
 
 
-@pytest.mark.parametrize("levels, findings", [(9, 0), (10, 1), (11, 1)])
-def test_rows_of_few_levels_repeat_by_nature(levels, findings):
+@pytest.mark.parametrize("levels", [9, 10, 11, 49])
+def test_coarse_rows_repeat_by_nature(levels):
     values = np.arange(100) % levels
-    assert len(told("duplicates", dict(q=values), dict(u=values))) == findings
+    assert told("duplicates", dict(q=values), dict(u=values)) == []
+
+
+@pytest.mark.parametrize("times, findings", [(1, 0), (2, 1), (3, 1), (10, 1)])
+def test_fine_uncertainties_that_all_occur_several_times_are_rows_of_one_text(times, findings):
+    unsure = np.repeat(np.random.default_rng(0).normal(size=30), times)
+    quality = np.arange(len(unsure)) % 5
+    found = told("duplicates", dict(q=quality), dict(u=unsure, v=np.round(unsure, 1)))
+    assert len(found) == findings
+    for _, numbers, sentence in found:
+        assert numbers == dict(rows=30 * times, different=30) and "30 different texts" in sentence
+
+
+def test_a_fine_score_of_few_values_does_not_repeat_regularly():
+    "An entropy of ten samples has 42 values, some of them rare."
+    counts = np.random.default_rng(0).geometric(0.15, size=200)
+    assert told("duplicates", dict(q=counts % 2), dict(u=np.log(counts + 1.5))) == []
 
 
 def test_texts_of_one_document_are_told_whatever_their_levels():
     document = pd.Series(np.arange(100) // 2)
     ((_, numbers, sentence),) = told("duplicates", dict(q=np.arange(100) % 2), document=document)
     assert numbers == dict(rows=100, different=50)
-    assert sentence == "100 rows are 50 documents: errors and null intervals are by document"
+    assert sentence == "100 rows are 50 documents: errors, null intervals and p-values are by document"
     assert told("duplicates", dict(q=np.arange(100) % 2), document=pd.Series(range(100))) == []
     assert told("duplicates", dict(q=np.arange(100) % 2), document=pd.Series([0, *range(99)])) == []
 

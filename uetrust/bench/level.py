@@ -317,10 +317,11 @@ def level_summary(
 ) -> pd.DataFrame:  # One row per check, with and without documents: worlds, lowest, mean, highest, outside
     "Levels of each check over all worlds."
     off = outside_levels(table).groupby(["check", "by"], sort=False).size()
-    by = np.where(table["documents"] == "", "texts", "documents")
-    rows = table.dropna(subset=["level"]).assign(by=by).groupby(["check", "by"], sort=False)["level"]
+    known = table.dropna(subset=["level"])
+    by = np.where(known["documents"] == "", "texts", "documents")
+    rows = known.assign(by=by).groupby(["check", "by"], sort=False)["level"]
     found = rows.agg(worlds="size", lowest="min", mean="mean", highest="max")
-    return found.assign(outside=off).fillna(dict(outside=0)).astype(dict(outside=int)).reset_index()
+    return found.assign(outside=off.reindex(found.index, fill_value=0)).reset_index()
 
 
 def level_sentence(

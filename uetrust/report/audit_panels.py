@@ -11,7 +11,6 @@ import pandas as pd
 
 from ..core.checks import Undefined
 from uetrust.evaluation.cells import (
-    SIZE_OF_DIFFERENCE,
     PRRCells,
     effective_sample_size,
     joint_p,
@@ -48,7 +47,7 @@ def measure_interval(
     uncertainty: np.ndarray,  # Shape [N]
     documents=None,  # Document of each text, shape [N]; None when each text stands alone
 ) -> tuple[float, float]:  # Lower and upper end; NaN where the measure does not exist without some unit
-    "95 % interval of a measure: jackknife over texts or documents, and Student's t."
+    "95 % interval of a measure on [0,1]: jackknife over texts or documents, and Student's t."
     n = len(quality)
     units = (np.arange(n) if documents is None else cluster_ids(documents, n)) % MOST_UNITS
     try:
@@ -58,8 +57,8 @@ def measure_interval(
     except Undefined:
         return np.nan, np.nan
     value, se = measure(quality, uncertainty), jackknife_se(np.array(left_out))
-    size = min(len(left_out), SIZE_OF_DIFFERENCE * effective_sample_size(quality[:, None])[0])
-    return value - t_quantile(size) * se, value + t_quantile(size) * se
+    half = t_quantile(min(len(left_out), effective_sample_size(quality[:, None])[0])) * se
+    return max(value - half, 0.0), min(value + half, 1.0)
 
 
 @audit_panel

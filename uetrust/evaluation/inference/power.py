@@ -47,9 +47,10 @@ def study_power(
     from scipy.special import ndtr
 
     limit, wide = _limit(units, level, size)
-    limit = limit * (1 if null_sd is None else null_sd / unit_sd)
-    shift = abs(effect) * np.sqrt(units) / unit_sd
-    return ndtr((shift - limit) / wide) + ndtr((-shift - limit) / wide)
+    limit, wide = limit * (unit_sd if null_sd is None else null_sd), wide * unit_sd
+    shift = abs(effect) * np.sqrt(units)
+    with np.errstate(divide="ignore", invalid="ignore"):  # Without any spread the power is 0 or 1
+        return ndtr((shift - limit) / wide) + ndtr((-shift - limit) / wide)
 
 
 def needed_units(
