@@ -26,8 +26,7 @@ from uetrust.evaluation.cells import (
 )
 from ..evaluation.inference.confidence_set import confidence_set
 from ..evaluation.inference.few_labels import prr_difference_from_labels, prr_from_labels
-from ..evaluation.measures import auroc
-from ..report.audit_panels import measure_interval
+from ..report.audit_panels import auroc_interval
 from ..studies.inference.promises import store_inference, stored_inference
 
 # %% ../../nbs/14_bench/09_level.ipynb #1e7e1007
@@ -160,7 +159,7 @@ def _set_of_equals(quality, uncertainty, documents):
 def _auroc_interval(quality, uncertainty, documents):
     if not np.isin(quality[:, 0], (0, 1)).all():
         return np.nan
-    lo, hi = measure_interval(auroc, quality[:, 0], uncertainty[:, 0], documents)
+    lo, hi = auroc_interval(quality[:, 0], uncertainty[:, 0], documents)
     return np.nan if np.isnan(lo) else float(not lo <= 0.5 <= hi)
 
 
