@@ -2605,6 +2605,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                            'uetrust/models/classifiers.py'),
                                             'uetrust.models.classifiers.bert_score_text': ( '03_models/classifiers.html#bert_score_text',
                                                                                             'uetrust/models/classifiers.py'),
+                                            'uetrust.models.classifiers.entailment_logits': ( '03_models/classifiers.html#entailment_logits',
+                                                                                              'uetrust/models/classifiers.py'),
                                             'uetrust.models.classifiers.factcc_logits': ( '03_models/classifiers.html#factcc_logits',
                                                                                           'uetrust/models/classifiers.py'),
                                             'uetrust.models.classifiers.first_layers': ( '03_models/classifiers.html#first_layers',
