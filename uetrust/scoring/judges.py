@@ -210,8 +210,13 @@ def answer_logps(
     candidates: list,  # From `reply_candidates`
     scale: tuple,  # Lowest and highest answer
 ) -> np.ndarray:  # log p of each answer [K]; -inf for those that are not among the likeliest
-    """Log-probabilities of the answers of a scale, multiplied along the tokens of a reply; `Undefined` where
-    a token may begin several answers and what follows it is not known."""
+    """Log-probabilities of the answers of a scale, multiplied along the tokens of a reply.
+
+    Candidates at a place of the reply stand after the tokens that the reply has before it. An answer is known
+    when no answer of the scale begins with it, when anything but a digit follows, or when every longer answer
+    is a token of its own at the same place. The token 1 of a reply that does not go on with it may be 1 or
+    10: such answers are `Undefined`, unless the expected grade would move by less than `MOST_MOVED`.
+    """
     found, unread = {str(answer): -math.inf for answer in range(scale[0], scale[1] + 1)}, {}
     for said, is_open, logp in _beginnings(candidates, list(found)):
         digits = re.match("[0-9]*", said)[0]
