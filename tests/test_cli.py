@@ -96,7 +96,7 @@ def test_malformed_files_are_explained(name, tmp_path, capsys):
     [
         (("--quality", "rouge", "--scale", "judge"), "COLUMN=LOWEST:HIGHEST"),
         (("--quality", "rouge", "--scale", "rouge=0:.1"), "off its scale"),
-        (("--quality", "rouge", "--max-rejection", "2"), "max_rejection"),
+        (("--quality", "rouge", "--max-rejection", "2"), "--max-rejection"),
         (("--quality", "rouge", "--scale", "jugde=1:2"), "jugde"),
     ],
 )

@@ -186,9 +186,42 @@ def test_tokens_and_their_alternatives_are_compared_in_both_directions(monkeypat
         for name, pairs in dict(
             ccp_forward=[(word, other) for other in row], ccp_backward=[(other, word) for other in row]
         ).items():
-            assert list(found[name][0][i]) == list(nli_pairs(None, pairs)[0].argmax(1)), (name, word)
+            classes = nli_pairs(None, pairs)[0].argmax(1)
+            classes[[one == other for one, other in pairs]] = 2  # A word entails itself
+            assert list(found[name][0][i]) == list(classes), (name, word)
     assert not np.array_equal(found["ccp_forward"][0], found["ccp_backward"][0])
     assert cut == dict(ccp_forward=1)
+
+
+SAME_MEANING = dict(  # Scores of five equal samples, whatever the NLI model says of a text and itself
+    num_sets=1,
+    num_sets_lin=1,
+    discrete_semantic_entropy=0,
+    semantic_entropy=0,
+    deg_mat=0,
+    deg_mat_contra=0,
+    eigv=1,
+    eigv_contra=1,
+    ecc=0,
+    ecc_contra=0,
+    luq=0,
+    selfcheck_nli=0,
+    selfcheck_nli_text=0,
+    semantic_density=-1,
+)
+
+
+@pytest.mark.parametrize("text", ["Paris", "Rain fell on the hall. The mayor left.", "北京"])
+def test_equal_samples_have_one_meaning_in_every_method(text, tmp_path, capsys):
+    samples = [text, f"{text} ", text.replace(" ", "  "), text, text]
+    row = dict(id="b", hypothesis=text, samples=samples, logprobs=[-0.5], sample_logprobs=[[-0.5]] * 5)
+    file = tmp_path / "x.jsonl"
+    file.write_text(json.dumps(row) + "\n")
+    names = [name for name in SAME_MEANING if name != "selfcheck_nli" or "." not in text]
+    assert main(["score", str(file), "--methods", *names, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    for name in names:
+        assert found[name] == pytest.approx(SAME_MEANING[name], abs=1e-9), name
 
 
 def test_an_input_that_did_not_fit_is_told(tmp_path, capsys):

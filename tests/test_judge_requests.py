@@ -1,5 +1,6 @@
 """What a judge behind a server is asked, field by field, and how its replies are read."""
 
+import json
 import math
 from contextlib import ExitStack
 
@@ -8,12 +9,14 @@ import pandas as pd
 import pytest
 import test_endpoint as te
 
+from uetrust.app.cli import main
 from uetrust.core.checks import Undefined
 from uetrust.generation.endpoint import Endpoint, EndpointError, request_with_key
 from uetrust.nlg.judge import judge_prompt
 from uetrust.nlg.likelihood import IN_OTHER_WORDS_TEMPLATE, TLDR_TEMPLATE
 from uetrust.scoring import judges as jg
 from uetrust.scoring.generators import GeneratorSettings
+from uetrust.scoring.metrics import compute_metrics
 
 CHAT, PLAIN = (Endpoint("http://127.0.0.1:9/v1", "toy", chat=chat, concurrency=1) for chat in (True, False))
 TEXTS = pd.DataFrame(
@@ -142,20 +145,131 @@ def test_a_question_of_ones_own_has_one_place_for_the_source():
 
 
 # Replies
-def listed(*tokens, chat=True):
+def listed(*places, chat=True, text="3", **choice):
+    "Choice of a reply; a place is (token, likely tokens -> probability)"
+    logs = [(token, {other: math.log(p) for other, p in likely.items()}) for token, likely in places]
     if not chat:
-        return dict(logprobs=dict(top_logprobs=[dict(tokens), {"9": 0.0}]), text="3")
-    found = [dict(token=token, logprob=logp) for token, logp in tokens]
-    other = dict(top_logprobs=[dict(token="9", logprob=0.0)])
-    return dict(logprobs=dict(content=[dict(top_logprobs=found), other]), message=dict(content="3"))
+        found = dict(
+            tokens=[token for token, _ in logs],
+            token_logprobs=[likely[token] for token, likely in logs],
+            top_logprobs=[likely for _, likely in logs],
+        )
+        return dict(logprobs=found, text=text) | choice
+    content = [
+        dict(
+            token=token,
+            logprob=likely[token],
+            top_logprobs=[dict(token=other, logprob=logp) for other, logp in likely.items()],
+        )
+        for token, likely in logs
+    ]
+    return dict(index=0, logprobs=dict(content=content), message=dict(content=text)) | choice
+
+
+def answered(*places, chat=True, scale=(1, 10)):
+    "Probability of each answer that has one, or the note"
+    try:
+        found = jg.answer_logps(jg.reply_candidates(listed(*places, chat=chat)), scale)
+    except Undefined as why:
+        return str(why)
+    return {i + scale[0]: pytest.approx(p) for i, p in enumerate(np.exp(found)) if p}
+
+
+ONE_OR_NINE = {"1": 0.9, "9": 0.1}
 
 
 @pytest.mark.parametrize("chat", [True, False])
-def test_probabilities_of_the_first_token_add_up_over_white_space(chat):
-    choice = listed(("3", math.log(0.5)), (" 3", math.log(0.25)), ("4\n", math.log(0.125)), chat=chat)
-    found = {token: math.exp(logp) for token, logp in jg.first_token_logps(choice).items()}
-    assert found == pytest.approx({"3": 0.75, "4": 0.125})
-    assert jg.first_token_logps(dict(logprobs=None)) == jg.first_token_logps({}) == {}
+@pytest.mark.parametrize(
+    "places,found",
+    [
+        # Candidates that differ in white space are one; of the second place nothing is taken
+        ([("3", {"3": 0.5, " 3": 0.25, "4\n": 0.125}), ("9", {"9": 1})], {3: 0.75, 4: 0.125}),
+        # A grade of several tokens, and what the server says of their end
+        ([("1", ONE_OR_NINE), ("0", {"0": 0.99, "": 0.01})], {1: 0.009, 9: 0.1, 10: 0.891}),
+        ([("1", ONE_OR_NINE), ("0", {"0": 0.99})], {9: 0.1, 10: 0.891}),
+        ([("1", ONE_OR_NINE), ("<end>", {"0": 0.2, "<end>": 0.7, "5": 0.1})], {1: 0.63, 9: 0.1, 10: 0.18}),
+        ([("1", ONE_OR_NINE), ("", {"0": 0.2, "": 0.8})], {1: 0.72, 9: 0.1, 10: 0.18}),
+        ([("1", ONE_OR_NINE), (".", {"0": 0.2, ".": 0.8}), ("5", {"5": 1})], {1: 0.72, 9: 0.1, 10: 0.18}),
+        ([(" 1", {" 1": 0.6, "1": 0.3, "9": 0.1}), ("0", {"0": 1})], {9: 0.1, 10: 0.9}),
+        ([(" ", {" ": 0.8, "7": 0.2}), ("1", ONE_OR_NINE), ("0", {"0": 1})], {7: 0.2, 9: 0.08, 10: 0.72}),
+        # What the other reply would have been is not known
+        ([("9", ONE_OR_NINE)], "may begin with '1' (probability 0.9), which may be 1 or 10"),
+        ([("1", ONE_OR_NINE)], "may begin with '1' (probability 0.9)"),
+        ([("9", {"9": 0.99, "1": 0.01})], "may begin with '1' (probability 0.01)"),
+        # ... unless its tokenizer has 10 in one piece, or it changes nothing
+        ([("9", {"1": 0.2, "9": 0.5, "10": 0.3})], {1: 0.2, 9: 0.5, 10: 0.3}),
+        ([("9", {"9": 0.9999, "1": 0.0001})], {9: 0.9999}),
+        # Other words are no answers, and neither are other numbers
+        ([("9", {"9": 0.6, "The": 0.2, "11": 0.1, "0": 0.05, "99": 0.05})], {9: 0.6}),
+    ],
+)
+def test_probabilities_of_answers_are_multiplied_along_their_tokens(places, found, chat):
+    assert answered(*places, chat=chat) == found if isinstance(found, dict) else found in answered(*places)
+
+
+def test_a_scale_without_such_beginnings_needs_the_first_token_only():
+    assert answered(("4", {"4": 0.5, "1": 0.5}), scale=(1, 5)) == {1: 0.5, 4: 0.5}
+
+
+def test_the_expected_grade_of_ten_in_two_tokens(served, tmp_path):
+    "1.80 by the first token; 8.91 + .009 + .9 along both; missing where the other token may be anything"
+    two = listed(("1", ONE_OR_NINE), ("0", {"0": 0.99, "": 0.01}), text="10")
+    one = listed(("9", ONE_OR_NINE), text="9")
+
+    def reply(body):
+        choice = two if "Fog" in body["messages"][0]["content"] else one
+        return dict(choices=[choice], usage=dict(prompt_tokens=1, completion_tokens=1))
+
+    url, _ = served(reply)
+    asked = te.endpoint(url), [("wi_in", "consistency")], TEXTS, tmp_path / "r.sqlite"
+    table = jg.judge_scores(*asked, top=5, progress=False).set_index(["name", "sample"])
+    expected = table.loc["judge_wi_in_consistency_expected"]
+    assert expected["value"]["b"] == pytest.approx(9.819) and np.isnan(expected["value"]["a"])
+    assert "may be 1 or 10" in expected["note"]["a"] and not expected["note"]["b"]
+    assert table.loc["judge_wi_in_consistency", "value"].to_dict() == dict(a=9, b=10)
+
+
+def test_a_grade_that_was_cut_is_missing_and_counted(served, tmp_path, capsys):
+    "More might follow, such as a half or another grade; its tokens have their probabilities all the same"
+    whole, cut = (listed(("8", {"8": 1}), text="8", finish_reason=why) for why in ("stop", "length"))
+    url, seen = served(
+        lambda body: dict(
+            choices=[cut if "Fog" in body["messages"][0]["content"] else whole],
+            usage=dict(prompt_tokens=1, completion_tokens=1),
+        )
+    )
+    TEXTS.to_csv(tmp_path / "t.csv", index=False)
+    words = ["judge", str(tmp_path / "t.csv"), "--endpoint", url, "--model", "toy", "--dims", "fluency"]
+    assert main([*words, "--top", "5", "--out", str(tmp_path / "o.csv")]) == 0
+    said = capsys.readouterr()
+    table = pd.read_csv(tmp_path / "o.csv").set_index(["name", "sample"])
+    for name in ("judge_wi_in_fluency", "judge_wi_in_fluency_he2024"):
+        assert np.isnan(table.at[(name, "b"), "value"]) and table.at[(name, "a"), "value"] == 8
+        assert "cut at its greatest length" in table.at[(name, "b"), "note"]
+    assert table.loc["judge_wi_in_fluency_expected", "value"].tolist() == [8, 8]
+    assert "1 of 2 replies were cut at their greatest length and have no grade" in said.err
+    assert "the first that of 'b': allow more with --max-tokens" in said.err
+    assert main([*words, "--max-tokens", "99"]) == 0 and seen[-1]["max_tokens"] == 99
+
+
+@pytest.mark.parametrize(
+    "ids,shown", [(["a", "a"], "a"), ([1, "1"], "1 and '1'"), (["a", "b", "a"], "a"), ([7, 7], "7")]
+)
+def test_two_texts_of_one_id_are_refused_before_anything_is_sent(served, tmp_path, capsys, ids, shown):
+    url, seen = served(lambda body: pytest.fail("was sent"))
+    file = tmp_path / "t.jsonl"
+    rows = [dict(id=name, hypothesis=f"Rain {i}.", source="It rained.") for i, name in enumerate(ids)]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    for more in ([], ["--dry-run", "--price-in", "1"]):
+        assert main(["judge", str(file), "--endpoint", url, "--model", "toy", *more]) == 2
+        said = capsys.readouterr().err
+        assert f"these occur twice: {shown}. Rename them, or leave the repeated rows out" in said
+    with pytest.raises(ValueError, match="occur twice"):
+        texts = pd.DataFrame(rows)
+        jg.judge_scores(te.endpoint(url), [("wi_in", "fluency")], texts, tmp_path / "r.sqlite")
+    with pytest.raises(ValueError, match="occur twice"):
+        compute_metrics(pd.DataFrame(rows), {}, ["output_length"], progress=False)
+    assert not seen
 
 
 def replied(*choices):
@@ -168,7 +282,7 @@ def replied(*choices):
 
 def test_replies_of_a_server_are_statistics_by_question():
     watched = []
-    first = listed(("1", math.log(0.5)), ("10", math.log(0.25)))
+    first = listed(("1", {"1": 0.5, "10": 0.25}))
     silent = dict(message=dict(content=None), finish_reason="length")
     found, refused = jg.remote_judge_statistics(
         CHAT, [("wi_in", "consistency")], TEXTS, "", top=5, watch=watched.append, ask=replied(first, silent)

@@ -21,12 +21,15 @@ def sent(family, dim="fluency", v="texts_first", **kw):
     return jd.judge_prompt(family, dim, TEXTS | kw, v)[0]["content"]
 
 
-def read(reply, lo=1, hi=10):
+def read(reply, lo=1, hi=10, parse=jd.parse_strict):
     "A score, or the note"
     try:
-        return jd.parse_strict(reply, lo, hi)
+        return parse(reply, lo, hi)
     except Undefined as e:
         return str(e)
+
+
+BOTH = pytest.mark.parametrize("parse", [jd.parse_strict, jd.parse_grade])  # What one reads, the other reads
 
 
 # Requests
@@ -250,10 +253,11 @@ STRICT = {
 }  # The others are missing
 
 
-def test_strictly_a_recorded_reply_is_one_number_on_the_scale_or_missing(oracle):
+@BOTH
+def test_strictly_a_recorded_reply_is_one_number_on_the_scale_or_missing(oracle, parse):
     replies = [record["reply"] for record in oracle("metrics/llm_judge.json")["released_reply_parsing"]]
-    assert {record: v for record in replies if not isinstance(v := read(record), str)} == STRICT
-    assert {record for record in replies if not isinstance(read(record, 1, 5), str)} == {
+    assert {record: v for record in replies if not isinstance(v := read(record, parse=parse), str)} == STRICT
+    assert {record for record in replies if not isinstance(read(record, 1, 5, parse), str)} == {
         "The score is 3 out of 5.",
         "I would rate this 4.",
         "[5]",
@@ -282,8 +286,9 @@ def test_strictly_a_recorded_reply_is_one_number_on_the_scale_or_missing(oracle)
         "Rating=2": 2,
     }.items(),
 )
-def test_one_number_that_can_be_meant_is_the_score(reply, value):
-    assert read(reply) == value
+@BOTH
+def test_one_number_that_can_be_meant_is_the_score(reply, value, parse):
+    assert read(reply, parse=parse) == value
 
 
 @pytest.mark.parametrize(
@@ -330,22 +335,85 @@ def test_one_number_that_can_be_meant_is_the_score(reply, value):
         "4/10/2024": "no score",
     }.items(),
 )
-def test_everything_else_is_missing_and_the_note_quotes_it(reply, note):
-    assert note in read(reply) and repr(reply[:60]) in read(reply)
+@BOTH
+def test_everything_else_is_missing_and_the_note_quotes_it(reply, note, parse):
+    assert note in read(reply, parse=parse) and repr(reply[:60]) in read(reply, parse=parse)
 
 
-def test_no_reply_is_missing_and_a_number_is_no_reply():
-    assert "no reply" in read(None)
+@BOTH
+def test_no_reply_is_missing_and_a_number_is_no_reply(parse):
+    assert "no reply" in read(None, parse=parse)
     with pytest.raises(ValueError, match="a reply is a text"):
-        read(7.0)
+        read(7.0, parse=parse)
+
+
+@pytest.mark.parametrize(
+    "reply,value",
+    {
+        # A field of an object
+        '{"score": 4}': 4,
+        '{"reason": "2 of 3 facts are wrong", "score": 3}': 3,
+        '{"Rating": "4/5", "facts": 7}': 4,
+        '{"result": {"grade": 2.5, "sentences": 9}}': 2.5,
+        'Here is my answer:\n```json\n{"facts": 3, "score": 4}\n```\nAs you see, 1 is wrong.': 4,
+        '```\n{"grade": 5, "n": 2}\n```': 5,
+        'I found 3 facts. {"score": 4, "confidence": 0.9}': 4,
+        '[{"score": 4, "n": 1}, {"score": 4, "n": 2}]': 4,
+        '{"score": 4} Score: 3': 4,
+        # A label at the start of a line
+        "Score: 4\nTwo of 3 facts are right.": 4,
+        "Two of 3 facts are right.\n**Score:** 4": 4,
+        "**Overall rating: 4/5**\n- 1 error": 4,
+        "Rating: 4 out of 5. There are 2 errors.": 4,
+        "- Coherence score (1-5): 3\n- errors: 2": 3,
+        "My final grade = 2.\nErrors: 7": 2,
+        "3 facts\nFinal score: [5]": 5,
+        '"score": 4,\n"facts": 3': 4,
+        # A first line that is a number
+        "4\n\nThe summary has 2 errors.": 4,
+        "**3/5**\n2 errors": 3,
+        "5.\n1 fact": 5,
+        "4\nerrors: 2\n4": 4,
+    }.items(),
+)
+def test_a_marked_grade_is_read_whatever_stands_beside_it(reply, value):
+    assert read(reply, 1, 5, jd.parse_grade) == value and isinstance(read(reply, 1, 5), str | float)
+
+
+@pytest.mark.parametrize(
+    "reply,note",
+    {
+        '{"score": null, "n": 3}': "a field that holds None",
+        '{"score": true}': "a field that holds True",
+        '{"score": [4]}': "a field that holds [4]",
+        '{"score": "good", "n": 3}': "no number",
+        '{"score": "4 or 5"}': "2 numbers, 4, 5",
+        '{"score": 9}': "9 is off the scale",
+        '{"score": NaN, "n": 1}': "nan is off the scale",
+        '{"score": 4, "rating": 5}': "2 numbers, 4, 5",
+        '[{"score": 4}, {"score": 3}]': "2 numbers, 3, 4",
+        "Score: 4\nScore: 3": "2 numbers, 3, 4",
+        "Score: 9\n2 errors": "9 is off the scale",
+        "Score: 3-4 of 9 facts": "numbers",
+        "Rating: 4/10\n2 errors": "no score",
+        "Maximum score: 5. I give 3.": "2 numbers, 3, 5",
+        "The score: 5 is the best, 3 is mine": "2 numbers, 3, 5",
+        "1\n2\n3": "3 numbers",
+        "1. Fact\n2. Fact": "2 numbers, 1, 2",
+        "Score: at least 3": "no score",
+    }.items(),
+)
+def test_marked_grades_that_disagree_or_are_none_are_missing(reply, note):
+    assert note in read(reply, 1, 5, jd.parse_grade)
 
 
 @given(
     st.one_of(st.text(), st.text(alphabet="0123456789 .,-/%()of", max_size=12)),
     st.sampled_from([(1, 5), (1, 10)]),
+    st.sampled_from([jd.parse_strict, jd.parse_grade]),
 )
-def test_a_strict_score_lies_on_its_scale(reply, scale):
-    v = read(reply, *scale)
+def test_a_strict_score_lies_on_its_scale(reply, scale, parse):
+    v = read(reply, *scale, parse)
     assert isinstance(v, str) or scale[0] <= v <= scale[1] and any(c.isnumeric() for c in reply)
 
 
@@ -356,15 +424,35 @@ def test_a_strict_score_lies_on_its_scale(reply, scale):
     ),
 )
 def test_how_a_score_is_dressed_does_not_matter(v, dress):
-    assert read(dress.format(v)) == v
+    assert read(dress.format(v)) == read(dress.format(v), parse=jd.parse_grade) == v
 
 
-@pytest.mark.parametrize("odd", ["9", " ", "9 ", "1-10 ", "<", "< ", "/10", "not ", "1,", ".5"])
+LONG = ["9", " ", "9 ", "1-10 ", "<", "< ", "/10", "not ", "1,", ".5"]
+MARKS = [
+    "{",
+    "}",
+    "```",
+    "``` ",
+    "```json{",
+    '{"a":',
+    "[",
+    "score: ",
+    "score ",
+    "my ",
+    "_",
+    "\n",
+    "((",
+    "--",
+    "'",
+]
+
+
+@pytest.mark.parametrize("odd", [*LONG, *MARKS])
 def test_long_replies_and_texts_end(odd):
-    assert (
-        isinstance(read(odd * 50000), str) == (odd not in ("9 ",))
-        and len(jd.escape_tags(odd * 50000)) >= 50000
-    )
+    for parse in (jd.parse_strict, jd.parse_grade):
+        assert isinstance(read(odd * 50000, parse=parse), str) == (odd not in ("9 ",))
+        assert isinstance(read("score" + odd * 50000 + "]}", parse=parse), str | float)
+    assert len(jd.escape_tags(odd * 50000)) >= 50000
 
 
 # Scores

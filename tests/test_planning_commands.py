@@ -1,13 +1,18 @@
 """`uetrust power`, `guarantee` and `dose` on a file, as a user types them."""
 
 import json
+from dataclasses import is_dataclass
+from types import UnionType
+from typing import Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from uetrust.app.cli import main
-from uetrust.evaluation.inference.guarantee import rejection_guarantee
+from uetrust.app.command import APP, EXAMPLES
+from uetrust.evaluation.inference.dose import metric_needs, prr_parts
+from uetrust.evaluation.inference.guarantee import expected_guarantee, rejection_guarantee
 from uetrust.evaluation.inference.next_labels import next_labels
 from uetrust.evaluation.inference.power import power_table
 
@@ -108,7 +113,7 @@ def test_dose_says_how_good_a_metric_must_be(pilot, capsys):
         ),
         (
             ("guarantee", "--quality", "label", "--uncertainty", "good", "--alpha", "2"),
-            "alpha must lie between",
+            "--alpha: needs a number above 0 and below 1, such as 0.1, got '2'",
         ),
         (("guarantee", "--quality", "label", "--uncertainty", "good", "--scale", "5"), "LOWEST:HIGHEST"),
         (("dose", "--truth", "human", "--metric", "rouge", "--uncertainty", "good"), "at least 2 columns"),
@@ -149,3 +154,114 @@ def test_next_labels_are_drawn_and_their_probabilities_kept(pilot, capsys, tmp_p
     np.testing.assert_allclose(every["probability"], want["probability"])
     code, _, told = call(capsys, "next-labels", pilot, *options[:-4], "--n", 400)
     assert code == 2 and "pilot.csv: 400 texts cannot be drawn: 300 of 300 have no label" in told
+
+
+UNLIKELY = ("0", "1", "2", "-1", "nan", "inf", "x")  # No probabilities
+NO_COUNT = ("0", "-5", "nan", "inf", "2.5", "1e3", "x")
+GUARANTEE = ("guarantee", "--quality", "label", "--uncertainty", "good")
+DOSE = ("dose", "--truth", "human", "--metric", "rouge", "--uncertainty", "good", "fair")
+NEXT = ("next-labels", "--metrics", "rouge", "--uncertainty", "good")
+REFUSED = {
+    ("power", "--quality", "human", "--uncertainty", "good"): {"--level": UNLIKELY, "--power": UNLIKELY},
+    GUARANTEE: {"--alpha": UNLIKELY, "--delta": UNLIKELY, "--tau": ("nan", "inf", "-inf", "x")},
+    (*GUARANTEE, "--expectation"): {"--alpha": UNLIKELY, "--tau": ("nan", "inf")},
+    DOSE: {"--texts": NO_COUNT, "--confidence": (*UNLIKELY, "0.5")},
+    NEXT: {"--n": NO_COUNT, "--seed": ("-1", "0.5")},
+    ("prr", "--quality", "human", "--uncertainty", "good"): {"--max-rejection": ("0", "1.1", "nan", "-1")},
+}
+
+
+@pytest.mark.parametrize(
+    ("argv", "option", "value"),
+    [
+        (argv, option, value)
+        for argv, of in REFUSED.items()
+        for option, values in of.items()
+        for value in values
+    ],
+)
+def test_a_number_that_an_option_cannot_mean_is_refused_by_name(pilot, capsys, argv, option, value):
+    code, out, err = call(capsys, argv[0], pilot, *argv[1:], f"{option}={value}")
+    assert code == 2 and not out and err.count("\n") == 1, (out, err)
+    assert (
+        f"Invalid value for {option}: needs a" in err and f"got '{value}'. `uetrust {argv[0]} --help`" in err
+    )
+
+
+def _members(hint):  # Types of a union
+    return set(get_args(hint)) if get_origin(hint) in (Union, UnionType) else set()
+
+
+def plain_numbers(hints):
+    "Options whose type is a plain int or float, groups of options included"
+    found = set()
+    for name, hint in hints.items():
+        if is_dataclass(hint):
+            found |= plain_numbers(get_type_hints(hint, include_extras=True))
+        elif {int, float} & ({hint} if isinstance(hint, type) else _members(hint)):
+            found.add(name)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_every_number_of_every_command_is_checked_where_it_is_typed(name):
+    "A plain int takes 2.5 for 2, and a plain float takes nan; prices are checked where they are used"
+    hints = get_type_hints(APP[name].default_command, include_extras=True)
+    assert plain_numbers(hints) <= {"price_in", "price_out", "budget"}
+
+
+def test_python_users_are_answered_alike(pilot):
+    df = pd.read_csv(pilot)
+    for options in (dict(level=2), dict(level=0), dict(power=1), dict(power=np.nan)):
+        with pytest.raises(ValueError, match="must lie between 0 and 1, got"):
+            power_table(df["human"], df[["good"]], **options)
+    for promise in (rejection_guarantee, expected_guarantee):
+        for options, said in (
+            (dict(tau=np.nan), "tau must be a finite number, got nan"),
+            (dict(tau=np.inf), "tau must be a finite number, got inf"),
+            (dict(alpha=np.nan), "alpha must lie between 0 and 1, got nan"),
+            (dict(scale=(1, 0)), "a scale is .* two finite numbers"),
+            (dict(scale=(0, np.nan)), "a scale is .* two finite numbers"),
+        ):
+            with pytest.raises(ValueError, match=said):
+                promise(df["label"], df["good"], **options)
+    parts = prr_parts(df["human"], df["rouge"], df[["good", "fair"]])
+    for texts in (0, -5, 2.5, np.nan, np.inf):
+        with pytest.raises(ValueError, match="texts must be a whole number from 1, got"):
+            metric_needs(parts, texts)
+    for confidence in (0.5, 1, np.nan):
+        with pytest.raises(ValueError, match="confidence must lie between 0.5 and 1, got"):
+            metric_needs(parts, 100, confidence=confidence)
+    for n in (0, -3, 2.5, np.nan):
+        with pytest.raises(ValueError, match="n must be a whole number from 1, got"):
+            next_labels(df[["rouge"]], df[["good"]], n)
+
+
+@pytest.mark.parametrize("value", [2, -0.1, np.nan, 0])
+def test_probabilities_of_labels_that_are_none_are_refused(pilot, capsys, value):
+    df = pd.read_csv(pilot)
+    drawn = pd.Series(0.5, df.index).mask(df.index == 3, value)
+    df.assign(human=df["human"].where(df.index < 60), drawn=drawn).to_csv(pilot, index=False)
+    code, _, err = call(capsys, *NEXT[:1], pilot, *NEXT[1:], "--labels", "human", "--probability", "drawn")
+    assert code == 2 and err.count("\n") == 1 and f"is {value:g}: it must lie above 0 and at most at 1" in err
+
+
+def test_a_text_that_could_not_be_drawn_has_probability_0_without_a_label(pilot, capsys):
+    df = pd.read_csv(pilot)
+    labels = df["human"].where(df.index < 60)
+    drawn = pd.Series(0.5, df.index).mask(df.index > 200, 0)
+    df.assign(human=labels, drawn=drawn).to_csv(pilot, index=False)
+    assert call(capsys, *NEXT[:1], pilot, *NEXT[1:], "--labels", "human", "--probability", "drawn")[0] == 0
+
+
+def test_names_in_the_json_of_the_audit_are_those_of_the_columns(pilot, capsys):
+    names = dict(good="NaN_score", fair="-Infinity u", human="Infinity")
+    df = pd.read_csv(pilot).rename(columns=names)
+    df.iloc[:3].assign(flat=1.0).to_csv(pilot, index=False)  # Of three texts there is no error
+    out = call(
+        capsys, "audit", pilot, "--quality", "Infinity", "--uncertainty", "NaN_score,-Infinity u", "--json"
+    )[1]
+    found = json.loads(out, parse_constant=pytest.fail)
+    assert {row["method"] for row in found["prr"]} >= {"NaN_score", "-Infinity u"}
+    assert {row["metric"] for row in found["prr"]} == {"Infinity"} and "null_score" not in out
+    assert ": null" in out

@@ -1,5 +1,6 @@
 """Stored statistics are those of these very texts, in any order of work, and outdated files are refused."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -16,11 +17,16 @@ from uetrust.app.cli import main
 from uetrust.core.store import BadShard
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from uetrust.generation.local import fill_local_bank, render_prompts
-from uetrust.models.classifiers import nli_pairs
+from uetrust.models.classifiers import entailment_logits, nli_pairs
 from uetrust.models.encode import NLI_CLASSES, embed_texts, nli_order
 from uetrust.models.forward import score_tokens
 from uetrust.models.load import fingerprint, load_model, wrap_model
-from uetrust.stats.compare import compute_embeddings, compute_entailments, compute_relevance
+from uetrust.stats.compare import (
+    compute_embeddings,
+    compute_entailments,
+    compute_relevance,
+    compute_sentence_entailments,
+)
 from uetrust.stats.passes import compute_likelihoods, reference_bank
 from uetrust.stats.table import (
     PASSES,
@@ -344,17 +350,15 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
         )
         for i, premise in enumerate(texts):
             for j, hypothesis in enumerate(texts):
-                assert (
-                    np.abs(logits[index[i], index[j]] - nli_pairs(model, [(premise, hypothesis)])[0][0]).max()
-                    < 1e-5
-                )
+                alone = entailment_logits(model, [(premise, hypothesis)])[0][0]
+                assert np.abs(logits[index[i], index[j]] - alone).max() < 1e-5
     assert [len(x) for x in got["nli_logits"]] == [9, 1]
     shares = entailed_shares(tmp_path)
     for source, texts in TEXTS.items():
         pairs = [
             (premise, hypothesis) for premise in dict.fromkeys(texts) for hypothesis in dict.fromkeys(texts)
         ]
-        logits, _ = nli_pairs(model, pairs)  # Entailment is the third class
+        logits, _ = entailment_logits(model, pairs)  # Entailment is the third class
         assert shares[source] == np.mean([row[2] == row.max() for row in logits])
     x = read_statistics(compute_embeddings(tmp_path / "vectors", repeated, model, progress=False)).set_index(
         "sample"
@@ -367,6 +371,27 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
                 ).max()
                 < 1e-5
             )
+
+
+def test_a_text_entails_itself_and_the_model_says_the_rest():
+    model, pairs = encoder(), [("w1 w2", "w1 w2"), ("w1", "w2"), (" w3\n", "w3"), ("", " ")]
+    logits, cut = entailment_logits(model, pairs)
+    likely = torch.softmax(torch.tensor(logits), 1).numpy()
+    assert logits.dtype == np.float32 and np.isfinite(logits).all() and cut.tolist() == [0] * 4
+    assert likely[[0, 2, 3]].tolist() == [[0, 0, 1]] * 3
+    assert np.abs(logits[1] - nli_pairs(model, pairs[1:2])[0][0]).max() < 1e-6
+    assert [len(part) for part in entailment_logits(model, [])] == [0, 0]
+
+
+@pytest.mark.parametrize("compute", [compute_entailments, compute_sentence_entailments])
+def test_entailments_that_were_stored_without_the_definition_are_not_taken(compute, repeated, tmp_path):
+    folder = compute(tmp_path / "nli", repeated, encoder(), progress=False)
+    manifest = folder / "readings.json"
+    old = json.loads(manifest.read_text())
+    assert old["about"].pop("equal") == "entail each other"
+    manifest.write_text(json.dumps(old))
+    with pytest.raises(BadShard, match="made otherwise: equal: .*--no-resume"):
+        compute(folder, repeated, encoder(), progress=False)
 
 
 def test_a_long_source_is_cut_and_the_text_stays_whole(tmp_path, capsys):

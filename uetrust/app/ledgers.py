@@ -13,9 +13,11 @@ from typing import Annotated, Literal
 from uetrust.app.command import (
     AS_TEXT,
     SEVERAL,
+    Finite,
     Names,
     Output,
     Pairs,
+    Whole,
     Words,
     check_out,
     command,
@@ -67,14 +69,14 @@ def claims_command(
     section: Names = (),  # Only claims of these sections, for example 4.2 C.1.3
     paper: str = "uets",  # Whose claims: the start of a file data/published/<paper>_claims.csv
     tables: Path | None = None,  # Evaluate on the tables of another run (a folder with table03.csv ...)
-    draws: int = 200,  # Noisy copies behind the stability
+    draws: Whole = 200,  # Noisy copies behind the stability
     # Tables with shuffled names: shuffle_share is the share of them of which a claim holds, joint_p the p of
     # a claim as a whole against them
-    shuffles: int = 1999,
+    shuffles: Whole = 1999,
     # Equivalence says whether a correlation that is claimed to be weak or absent is shown to be smaller than
     # this
-    margin: float = 0.3,
-    seed: int = 0,  # Seed of the noise and the shuffles
+    margin: Finite = 0.3,
+    seed: Whole = 0,  # Seed of the noise and the shuffles
     out: Path | None = None,  # .parquet or .csv file for the claims
     output: Output = AS_TEXT,
 ):
@@ -165,7 +167,7 @@ def people_command(
     # Table of metrics computed elsewhere, such as COMET: sample and a column for each, larger is better
     scores: Path | None = None,
     # PRR by people that the choice of each metric loses on other articles, in this many studies of each size
-    studies: int = 0,
+    studies: Whole = 0,
     texts: Path | None = None,  # Write sample, source, text and post-edit for --scores to this file, and end
     out: Path | None = None,  # .parquet or .csv file for the table
     output: Output = AS_TEXT,

@@ -13,9 +13,15 @@ from typing import Literal
 
 from uetrust.app.command import (
     AS_TEXT,
+    Confidence,
+    Count,
+    Finite,
     Names,
     Output,
     Pairs,
+    Probability,
+    Share,
+    Whole,
     check_out,
     command,
     print_table,
@@ -49,7 +55,7 @@ def prr_command(
     # 'mean' of mean risks as in the published tables, 'sum' as in Eq. 3
     area: Literal["mean", "sum"] = "mean",
     ties: Literal["average", "input", "best", "worst"] = "average",  # How equal uncertainties are ordered
-    max_rejection: float = 1.0,  # Reject at most this share
+    max_rejection: Share = 1.0,  # Reject at most this share
     compat: str | None = None,  # Values by another definition: he2024, lm_polygraph_50, ...
     adjust: Literal["holm", "bh"] = "holm",  # How q corrects p for the number of cells
     out: Path | None = None,  # .parquet or .csv file for the table
@@ -102,6 +108,8 @@ def audit_command(
     out: Path | None = None,  # .parquet or .csv file for the table of PRR
 ):
     "The whole evaluation of uncertainty scores: PRR, pitfalls, what may be quoted and what may not."
+    from uetrust.core.checks import json_text
+
     check_out(out)
     check_page(html)
     columns = dict(truth=truth, length=length, document=document)
@@ -109,7 +117,7 @@ def audit_command(
     if html:
         html.write_text(found.page(f"Audit of {file.name}"), encoding="utf-8")
     write_out(found.prr, out)
-    print(_as_json(found.to_dict()) if json else found)
+    print(json_text(found.to_dict()) if json else found)
 
 
 def check_page(
@@ -118,13 +126,6 @@ def check_page(
     "Refuse a page that cannot be written."
     if path and (path.is_dir() or not path.absolute().parent.is_dir()):
         raise ValueError(f"--html: a page cannot be written to {path}")
-
-
-def _as_json(found):
-    import json
-
-    text = json.dumps(found, indent=1, default=float)
-    return text.replace("NaN", "null").replace("-Infinity", "null").replace("Infinity", "null")
 
 # %% ../../nbs/15_app/04_own_scores.ipynb #a030dfc0
 def _named_columns(file, id, names, document):  # Table of a file, and the document of each row or None
@@ -154,8 +155,8 @@ def power_command(
     annotators: Names = (),  # Columns of single judgements, for the number of annotators of each text
     document: str | None = None,  # Column with the document of each text, when several share one
     id: str | None = None,  # Column with the names of the texts
-    power: float = 0.8,  # Wanted probability of finding the pilot's difference
-    level: float = 0.05,  # Of the two-sided tests
+    power: Probability = 0.8,  # Wanted probability of finding the pilot's difference
+    level: Probability = 0.05,  # Of the two-sided tests
     output: Output = AS_TEXT,
 ):
     "Texts and annotators that the next study needs, planned from a pilot."
@@ -186,9 +187,9 @@ def guarantee_command(
     *,
     quality: str,  # Column where larger is better: 0 and 1, on [0,1], or with --tau or --scale
     uncertainty: Names,  # Columns where larger is less certain; of several, each gets its share of delta
-    alpha: float = 0.1,  # Largest risk among kept texts
-    delta: float = 0.1,  # Probability that the promise may be broken
-    tau: float | None = None,  # Smallest acceptable quality: below it a text is bad
+    alpha: Probability = 0.1,  # Largest risk among kept texts
+    delta: Probability = 0.1,  # Probability that the promise may be broken
+    tau: Finite | None = None,  # Smallest acceptable quality: below it a text is bad
     scale: str | None = None,  # LOWEST:HIGHEST quality, which have risk 1 and 0
     document: str | None = None,  # Column with the document of each text, when several share one
     expectation: bool = False,  # Promise the expected risk of new texts instead (conformal risk control)
@@ -224,8 +225,9 @@ def dose_command(
     truth: str,  # Column of the truth, such as human scores; larger is better
     metric: str,  # Column of the metric that is to stand in for it; larger is better
     uncertainty: Names,  # Columns where larger is less certain, at least two
-    texts: int | None = None,  # Texts of the study that the metric is to judge; those of the file if left out
-    confidence: float = 0.9,  # Wanted probability of choosing the better of the two best methods
+    texts: Count
+    | None = None,  # Texts of the study that the metric is to judge; those of the file if left out
+    confidence: Confidence = 0.9,  # Wanted probability of choosing the better of the two best methods
     id: str | None = None,  # Column with the names of the texts
     output: Output = AS_TEXT,
 ):
@@ -253,11 +255,11 @@ def next_labels_command(
     *,
     metrics: Names,  # Columns of quality metrics, larger is better
     uncertainty: Names,  # Columns where larger is less certain
-    n: int = 50,  # Texts to label next
+    n: Count = 50,  # Texts to label next
     labels: str | None = None,  # Column with the labels that are there, empty for the other texts
     probability: str | None = None,  # Column with the probability with which those were drawn
     id: str | None = None,  # Column with the names of the texts
-    seed: int = 0,  # Of the draw
+    seed: Whole = 0,  # Of the draw
     every: bool = False,  # Print all texts, not only those to label next
     out: Path | None = None,  # .parquet or .csv file for all texts with their probability
     output: Output = AS_TEXT,

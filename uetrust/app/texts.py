@@ -18,7 +18,9 @@ from uetrust.app.command import (
     FREE,
     ONE_DEVICE,
     SEVERAL,
+    Count,
     Device,
+    Integer,
     Placement,
     Price,
     Resume,
@@ -60,15 +62,15 @@ def generate_command(
     revision: str | None = None,  # Commit of the checkpoint
     generator: str | None = None,  # Name in tables; that of the model when left out
     preset: Literal["default", "he2024"] = "default",  # Decoding settings
-    samples: int | None = None,  # Drawn texts per source, K
-    max_new_tokens: int | None = None,  # Longest text
-    seed: int | None = None,  # Of the drawn texts
-    batch: int = 8,  # Sources per batch of a checkpoint
+    samples: Integer | None = None,  # Drawn texts per source, K
+    max_new_tokens: Integer | None = None,  # Longest text
+    seed: Integer | None = None,  # Of the drawn texts
+    batch: Integer = 8,  # Sources per batch of a checkpoint
     endpoint: str | None = None,  # Address of an OpenAI-compatible server, up to and with /v1
     # Log-probabilities of each token of a server's texts, and of so many likeliest tokens at its place
     logprobs: Annotated[list[int] | None, Parameter(consume_multiple=(0, 1))] = None,
     # Drawn texts per request, for a server that does not give several; all at once when left out
-    per_call: int | None = None,
+    per_call: Count | None = None,
     where: Placement = ANYWHERE,
     price: Price = FREE,
     resume: Resume = True,  # Go on with what is there; --no-resume removes it first
@@ -234,9 +236,9 @@ def fill_command(
     stages: StageNames = STAGE_NAMES[:3],  # Which stages; each needs all shards of those before it
     worker: str = "0/1",  # i/n, i from 0: make every n-th shard only, as job i of an array
     engine: Literal["local", "ray"] = "local",  # This process, or tasks of a Ray cluster
-    workers: int | None = None,  # Processes of the engine where there are no GPUs; 2 when left out
-    gpus: int | None = None,  # GPUs of the engine, one process each
-    gpus_each: int | None = None,  # GPUs of one process of the engine, for --device-map
+    workers: Integer | None = None,  # Processes of the engine where there are no GPUs; 2 when left out
+    gpus: Integer | None = None,  # GPUs of the engine, one process each
+    gpus_each: Integer | None = None,  # GPUs of one process of the engine, for --device-map
     where: Placement = ANYWHERE,
     resume: Resume = True,  # Go on with what is there; --no-resume removes it first
 ):

@@ -11,7 +11,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
-from .command import ANYWHERE, Pairs, Placement, check_out, command, require_checkout, write_out
+from uetrust.app.command import (
+    ANYWHERE,
+    Count,
+    Integer,
+    Pairs,
+    Placement,
+    Whole,
+    check_out,
+    command,
+    require_checkout,
+    write_out,
+)
 
 # %% ../../nbs/15_app/09_tools.ipynb #fa776294
 def _drift_scores(found):  # One row per metric and text
@@ -63,7 +74,7 @@ def serve_command(
     /,
     *,
     host: str = "127.0.0.1",  # Address to listen at
-    port: int = 8000,  # Port to listen at
+    port: Integer = 8000,  # Port to listen at
     where: Placement = ANYWHERE,
 ):
     "Put a checkpoint behind a local OpenAI-compatible server."
@@ -137,7 +148,8 @@ def bench_command(
     ] = "all",
     # .parquet or .csv file for the table of one part: evaluation, stages, methods or metrics
     out: Path | None = None,
-    studies: int | None = None,  # Of coverage, guarantee, power and dose; as in the stored tables if left out
+    studies: Count
+    | None = None,  # Of coverage, guarantee, power and dose; as in the stored tables if left out
 ):
     "Time against the published procedure, LM-Polygraph, a plain loop and packages of metrics, in one run."
     check_out(out)
@@ -189,8 +201,8 @@ def bench_command(
 @command("uetrust exam --seed 7 --questions 3")
 def exam_command(
     *,
-    seed: int = 7,  # The same seed gives the same exam
-    questions: int = 10,  # How many
+    seed: Whole = 7,  # The same seed gives the same exam
+    questions: Integer = 10,  # How many
     out: Path | None = None,  # Markdown file; printed when left out
 ):
     "Exam questions from a seed, as Markdown, with the answers in a part of their own."

@@ -4,10 +4,12 @@
 
 # %% auto #0
 __all__ = ['Stopped', 'BadCheckpoint', 'Undefined', 'available_memory', 'memory_problem', 'printable', 'error_line',
-           'defined_mean', 'preview', 'score_vector', 'score_frame', 'check_scale', 'align_samples', 'spacy_pipeline']
+           'defined_mean', 'preview', 'repeated_ids', 'check_between', 'check_count', 'check_finite', 'json_text',
+           'score_vector', 'score_frame', 'check_scale', 'align_samples', 'spacy_pipeline']
 
 # %% ../../nbs/01_core/01_checks.ipynb #4574ecbb
 import errno
+import json
 import re
 from functools import cache
 
@@ -134,6 +136,63 @@ def preview(
     "A preview of a list for an error message."
     items = [str(item) for item in items]
     return ", ".join(items[:k]) + (f" and {len(items) - k} more" if len(items) > k else "")
+
+
+def repeated_ids(
+    ids,  # Names of texts: texts or numbers
+) -> list:  # Each once, as text; the number 1 and the text '1' are one id, and both are shown
+    "Ids that stand for several texts."
+    written = {}
+    for name in ids:
+        written.setdefault(str(name), []).append(f"{name!r}" if isinstance(name, str) else f"{name}")
+    groups = [(name, set(same)) for name, same in written.items() if len(same) > 1]
+    return [name if len(same) == 1 else " and ".join(sorted(same, reverse=True)) for name, same in groups]
+
+# %% ../../nbs/01_core/01_checks.ipynb #7e256a93
+def check_between(
+    lowest: float = 0,  # Below every value
+    highest: float = 1,  # Above every value
+    **values,  # Name of an argument -> its value
+):
+    "Refuse arguments that do not lie strictly between two numbers, such as probabilities of 0, 2 or nan."
+    for name, value in values.items():
+        if not lowest < value < highest:
+            raise ValueError(f"{name} must lie between {lowest:g} and {highest:g}, got {value:g}")
+
+
+def check_count(
+    **values,  # Name of an argument -> its value
+):
+    "Refuse arguments that are no whole number from 1."
+    for name, value in values.items():
+        if not (value >= 1 and value == int(min(value, 2**62))):
+            raise ValueError(f"{name} must be a whole number from 1, got {value}")
+
+
+def check_finite(
+    **values,  # Name of an argument -> its value
+):
+    "Refuse arguments that are nan or infinite."
+    for name, value in values.items():
+        if not np.isfinite(value):
+            raise ValueError(f"{name} must be a finite number, got {value}")
+
+
+def json_text(
+    value,  # Dictionaries, lists, texts and numbers, also of numpy
+) -> str:  # Indented JSON
+    "JSON of a value; numbers that are missing or infinite are null, and texts stay as they are."
+    return json.dumps(_with_null(value), indent=1, default=float, allow_nan=False)
+
+
+def _with_null(value):
+    if isinstance(value, dict):
+        return {name: _with_null(held) for name, held in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(_with_null, value))
+    if isinstance(value, np.bool_ | np.integer):
+        return value.item()
+    return None if isinstance(value, float | np.floating) and not np.isfinite(value) else value
 
 # %% ../../nbs/01_core/01_checks.ipynb #2e37342e
 def score_vector(

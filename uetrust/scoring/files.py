@@ -97,7 +97,7 @@ def _by_item(inputs, function, width):  # Values of each item's inputs, and how 
 
 def _entailments(model, records, name):
     "NLI of all pairs of texts of an item (nli), or of samples and sentences of the text (nli_sentences)."
-    from uetrust.models.classifiers import nli_pairs
+    from uetrust.models.classifiers import entailment_logits
     from uetrust.stats.compare import split_sentences
 
     if name == "nli":
@@ -108,21 +108,21 @@ def _entailments(model, records, name):
         sentences = [split_sentences(record.text.text) for record in records]
         pairs = [list(product(_texts_of(record)[1:], split)) for record, split in zip(records, sentences)]
         stored, columns = "sentences", dict(sentences=[len(split) for split in sentences])
-    logits, cut = _by_item(pairs, lambda part: nli_pairs(model, part), (3,))
+    logits, cut = _by_item(pairs, lambda part: entailment_logits(model, part), (3,))
     df = pd.DataFrame(columns | dict(nli_logits=logits))
     return COMPARISON_STATISTICS[stored](df, list(df.index)), cut
 
 
 def _alternatives(model, records, name):
     "NLI classes of each token and its alternatives, in both directions."
-    from uetrust.models.classifiers import nli_pairs
+    from uetrust.models.classifiers import entailment_logits
 
     def pairs(record):
         k, said = min(map(len, record.text.top_logprobs)), zip(record.text.tokens, record.text.top_logprobs)
         words = [(word.strip(), other.strip()) for word, at in said for other, _ in at[:k]]
         return [pair for word, other in words for pair in ((word, other), (other, word))]
 
-    logits, cut = _by_item(list(map(pairs, records)), lambda part: nli_pairs(model, part), (3,))
+    logits, cut = _by_item(list(map(pairs, records)), lambda part: entailment_logits(model, part), (3,))
     classes = [found.argmax(1) for found in logits]
     lengths = [len(record.text.tokens) for record in records]
     shaped = [found.reshape(n, -1, 2) for n, found in zip(lengths, classes)]

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..core.checks import BadCheckpoint, Stopped, Undefined, preview
+from ..core.checks import BadCheckpoint, Stopped, Undefined, preview, repeated_ids
 from ..core.progress import progress_bar
 from ..core.registry import reg
 from uetrust.core.run import (
@@ -106,8 +106,8 @@ def _texts(df):
         )
     if not len(df):
         raise ValueError("there is no text to score: the table has no row")
-    if len(twice := df["id"][df["id"].duplicated()]):
-        raise ValueError(f"every text needs an id of its own, these occur twice: {preview(twice.unique())}")
+    if twice := repeated_ids(df["id"]):
+        raise ValueError(f"every text needs an id of its own, these occur twice: {preview(twice)}")
     columns = [column for column in TEXT_COLUMNS if column in df and not df[column].isna().all()]
     texts = {column: _given(column, df[column], df["id"]) for column in columns}
     several = "references" in df and not df["references"].isna().all()

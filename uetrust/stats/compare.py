@@ -17,13 +17,16 @@ import pandas as pd
 
 from ..core.scores import map_nested
 from ..core.segmentation import SPLITTER, split_sentences
-from ..models.classifiers import nli_pairs
+from ..models.classifiers import entailment_logits
 from ..models.encode import NLI_CLASSES, embed_texts
 from ..models.load import Model
 from .passes import model_provenance
 from .table import read_statistics, unique_texts, write_statistics
 
 # %% ../../nbs/05_stats/06_compare.ipynb #95ec3813
+_EQUAL_TEXTS = "entail each other"  # Part of the provenance: what is stored otherwise is not taken for this
+
+
 def _computed(inputs, compute):  # For each list of inputs: (values, number of inputs that did not fit)
     return zip(*map_nested(inputs, compute, count_lost=np.count_nonzero))
 
@@ -51,11 +54,11 @@ def compute_entailments(
         return _per_source(
             rows,
             lambda texts: list(product(texts, texts)),
-            lambda pairs: nli_pairs(model, pairs, **options),
+            lambda pairs: entailment_logits(model, pairs, **options),
             "nli_logits",
         )
 
-    about = model_provenance(model, "entailments", classes=" ".join(NLI_CLASSES))
+    about = model_provenance(model, "entailments", classes=" ".join(NLI_CLASSES), equal=_EQUAL_TEXTS)
     return write_statistics(folder, bank, about, make, ("greedy", "sample"), worker, progress)
 
 
@@ -98,13 +101,15 @@ def compute_sentence_entailments(
             for source, group in rows.groupby("sample", sort=False)
         }
         pairs = [list(product(drawn, greedy)) for greedy, drawn in texts.values()]
-        found = _computed(pairs, lambda part: nli_pairs(model, part, **options))
+        found = _computed(pairs, lambda part: entailment_logits(model, part, **options))
         return [
             dict(sample=source, sentences=len(greedy), nli_logits=logits, cut=cut)
             for (source, (greedy, _)), (logits, cut) in zip(texts.items(), found)
         ]
 
-    about = model_provenance(model, "sentences", splitter=SPLITTER, classes=" ".join(NLI_CLASSES))
+    about = model_provenance(
+        model, "sentences", splitter=SPLITTER, classes=" ".join(NLI_CLASSES), equal=_EQUAL_TEXTS
+    )
     return write_statistics(folder, bank, about, make, ("greedy", "sample"), worker, progress)
 
 # %% ../../nbs/05_stats/06_compare.ipynb #3eecde69
@@ -141,7 +146,7 @@ def compute_alternatives(
 
     def make(rows):
         pairs = [_with_alternatives(tokenizer, texts.loc[source]) for source in rows["sample"]]
-        found = _computed(pairs, lambda part: nli_pairs(model, part, **options))
+        found = _computed(pairs, lambda part: entailment_logits(model, part, **options))
         classes = [
             logits.argmax(1).reshape(*texts.at[source, "top_ids"].shape, 2).astype("int8")
             for source, (logits, _) in zip(rows["sample"], found)
@@ -152,7 +157,7 @@ def compute_alternatives(
         ]
 
     tokens = {key: about.get(key) for key in ("reader", "revision")}
-    about = model_provenance(model, "alternatives", tokens=tokens)
+    about = model_provenance(model, "alternatives", tokens=tokens, equal=_EQUAL_TEXTS)
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
 
 # %% ../../nbs/05_stats/06_compare.ipynb #621b223c

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['P_TRUE_QUESTIONS', 'SUMMARY_PLACEHOLDER', 'insert_summary', 'question_prompt', 'single_token_id', 'compute_p_true',
-           'split_question', 'compute_elicited_attention', 'scatter_to_tokens', 'rating_to_percent', 'greedy_replies',
-           'local_answerer', 'compute_replies']
+           'split_question', 'compute_elicited_attention', 'scatter_to_tokens', 'rating_to_percent', 'greedy_answers',
+           'greedy_replies', 'local_answerer', 'compute_replies']
 
 # %% ../../nbs/05_stats/07_prompted.ipynb #6369b8e2
 import re
@@ -19,6 +19,7 @@ from ..generation.decoding import Decoding
 from uetrust.generation.local import (
     checkpoint_settings,
     decode_batch,
+    end_tokens,
     is_chat_model,
     prompt_template,
     render_prompts,
@@ -209,13 +210,13 @@ def rating_to_percent(
     return ""
 
 # %% ../../nbs/05_stats/07_prompted.ipynb #28c22073
-def greedy_replies(
+def greedy_answers(
     model: Model,  # The model that is asked
     prompts: list,  # Token ids of each question
     settings: Decoding,  # Resolved
     batch: int = 8,  # Questions per batch
-) -> list:  # Texts
-    "Greedy replies to questions in token ids."
+) -> list:  # (text, whether the model ended it; False where it was cut at its greatest length)
+    "Greedy replies to questions in token ids, and whether they are whole."
 
     def reply(part):
         return [ids[0] for ids in decode_batch(model, part, settings, [[None]] * len(part))]
@@ -225,7 +226,21 @@ def greedy_replies(
         for i in range(0, len(prompts), batch)
         for ids in halve_when_out_of_memory(reply, prompts[i : i + batch])
     ]
-    return [model.tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in answers]
+    ends = set(end_tokens(model))
+    return [
+        (model.tokenizer.decode(ids, skip_special_tokens=True).strip(), bool(ends & set(ids)))
+        for ids in answers
+    ]
+
+
+def greedy_replies(
+    model: Model,  # The model that is asked
+    prompts: list,  # Token ids of each question
+    settings: Decoding,  # Resolved
+    batch: int = 8,  # Questions per batch
+) -> list:  # Texts
+    "Greedy replies to questions in token ids."
+    return [text for text, _ in greedy_answers(model, prompts, settings, batch)]
 
 
 def local_answerer(

@@ -193,7 +193,7 @@ def _both_directions(matrices):  # Mean of stacked matrices [n,K,K] and their tr
 @stat(unit="[0,1]", cite=LIN2023 + ", sec. 4.1, a_NLI,entail")
 def entail_affinity(
     entail: list,  # For each item shape [K,K]
-) -> list:  # For each item shape [K,K], symmetric; the diagonal is how far a text entails itself
+) -> list:  # For each item shape [K,K], symmetric; 1 on the diagonal where a text entails itself
     "Mutual entailment: mean of both directions."
     return map_by_size(_both_directions, entail)
 
@@ -399,8 +399,7 @@ def spectrum_jaccard(
     formula=_EIGV + _W["entail"],
     pitfall=(
         "Up to K, so compare runs with equally many samples. "
-        "A sample that entails nothing, not even itself, is a set of its own here and an error in "
-        "other libraries."
+        "Doubts of the NLI model make it smaller: samples that half entail each other are fewer sets."
     ),
 )
 def eigv(

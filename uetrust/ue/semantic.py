@@ -228,7 +228,7 @@ def semantic_entropy_lmp_unique(
     clusters: np.ndarray,  # Shape [K]
 ) -> float:  # Grows with length; higher is less certain
     "As `semantic_entropy_lmp`, where a repeated text adds once to the probability of its cluster."
-    # Equal texts may lie in different clusters, since a model may deny that a text follows from itself
+    # Logits of another tool may put equal texts into different clusters
     labelled = [f"{cluster} {text}" for cluster, text in zip(clusters, sample_texts)]
     return semantic_entropy_lmp(drop_repeated_texts(sample_total, labelled), clusters)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...core.checks import score_frame, score_vector
+from ...core.checks import check_between, check_count, score_frame, score_vector
 from ...core.roles import without_baselines
 from ..cells import PRRCells
 from .power import needed_units
@@ -175,6 +175,8 @@ def metric_needs(
     confidence: float = 0.9,  # As in `required_reliability`
 ) -> MetricNeeds:
     "How good a metric must be for the two best methods of a pilot, and how good it is."
+    check_count(texts=texts)
+    check_between(0.5, 1, confidence=confidence)
     first, second = two_best(parts).itertuples()
     reliability, gap = parts.attrs["correlation"], first.truth - second.truth
     error = np.sqrt(max(0.0, 1 - reliability**2))

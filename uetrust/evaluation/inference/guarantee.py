@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.checks import Undefined
+from ...core.checks import Undefined, check_between, check_finite
 from ..measures import complete_pairs
 from ..resample import cluster_ids
 
@@ -138,20 +138,17 @@ def bounded_risk(
 ) -> np.ndarray:  # In [0,1]
     "Risk of each text: bad or not at `tau`, or its distance from the best quality of the scale."
     if tau is not None:
+        check_finite(tau=tau)
         return (quality < tau).astype(float)
     lowest, highest = scale
+    if not -np.inf < lowest < highest < np.inf:
+        raise ValueError(f"a scale is (lowest, highest), two finite numbers, got {scale}")
     if len(off := quality[(quality < lowest) | (quality > highest)]):
         raise ValueError(
             f"quality must lie on the scale {lowest:g} to {highest:g}, found {off[0]:g}: "
             "give its scale, or tau, the smallest acceptable quality"
         )
     return (highest - quality) / (highest - lowest)
-
-
-def _check_levels(alpha, delta):
-    for name, value in dict(alpha=alpha, delta=delta).items():
-        if not 0 < value < 1:
-            raise ValueError(f"{name} must lie between 0 and 1, got {value:g}")
 
 
 def _documents(quality, uncertainty, clusters):  # Documents of the complete pairs, and None without any
@@ -228,7 +225,7 @@ def rejection_guarantee(
     Bates et al. 2021, https://arxiv.org/abs/2101.02703
     Waudby-Smith & Ramdas 2024, https://arxiv.org/abs/2010.09686
     """
-    _check_levels(alpha, delta)
+    check_between(alpha=alpha, delta=delta)
     ids = _documents(quality, uncertainty, clusters)
     quality, uncertainty = complete_pairs(quality, uncertainty, vary=False)
     risk, order = bounded_risk(quality, tau, scale), np.random.default_rng(seed).permutation(len(quality))
@@ -267,7 +264,7 @@ def expected_guarantee(
     ----------
     Angelopoulos et al. 2024, Conformal risk control, https://arxiv.org/abs/2208.02814
     """
-    _check_levels(alpha, 0.5)
+    check_between(alpha=alpha)
     ids = _documents(quality, uncertainty, clusters)
     quality, uncertainty = complete_pairs(quality, uncertainty, vary=False)
     risk, n = bounded_risk(quality, tau, scale), len(quality)

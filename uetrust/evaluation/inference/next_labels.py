@@ -9,7 +9,7 @@ __all__ = ['EVEN_SHARE', 'label_influence', 'label_importance', 'inclusion_proba
 import numpy as np
 import pandas as pd
 
-from ...core.checks import preview, score_frame
+from ...core.checks import check_count, preview, score_frame
 from .few_labels import complete_metrics, mass_weights, position_totals
 
 # %% ../../../nbs/08_evaluation/14_inference/02_next_labels.ipynb #1e787e30
@@ -73,6 +73,17 @@ def systematic_draw(
     return drawn
 
 # %% ../../../nbs/08_evaluation/14_inference/02_next_labels.ipynb #a7132835
+def _check_drawn(
+    before, labelled
+):  # Probabilities with which texts were drawn before; 0 only without a label
+    off = before[~before.between(0, 1) | labelled & (before == 0)]
+    if len(off):
+        raise ValueError(
+            f"probability of the text {off.index[0]} is {off.iloc[0]:g}: it must lie above 0 and at most at "
+            "1, the probability with which the text was drawn (0 only for a text that could not be)"
+        )
+
+
 def _first_probability(labels, probability, index):  # Whether labelled, and the probability of it so far
     if labels is None:
         return np.zeros(len(index), bool), np.zeros(len(index))
@@ -84,7 +95,9 @@ def _first_probability(labels, probability, index):  # Whether labelled, and the
         return labelled, np.full(len(index), labelled.mean())
     if len(lost := index.difference(probability.index)):
         raise ValueError(f"probability lacks {len(lost)} of {len(index)} texts: {preview(lost)}")
-    return labelled, probability.reindex(index).to_numpy(float)
+    before = score_frame(probability, "probability").iloc[:, 0].reindex(index)
+    _check_drawn(before, labelled)
+    return labelled, before.to_numpy()
 
 
 def next_labels(
@@ -100,7 +113,8 @@ def next_labels(
     Raises
     ------
     ValueError
-        When a metric lacks a text, a label has no uncertainty, or n exceeds the texts without a label.
+        When a metric lacks a text, a label has no uncertainty, n exceeds the texts without a label, or a
+        probability is none.
 
     References
     ----------
@@ -111,7 +125,8 @@ def next_labels(
     frame, _ = complete_metrics(metrics, unsure.index)
     labelled, before = _first_probability(labels, probability, unsure.index)
     free = ~labelled
-    if not 0 < n <= free.sum():
+    check_count(n=n)
+    if n > free.sum():
         raise ValueError(f"{n} texts cannot be drawn: {free.sum()} of {len(free)} have no label")
     importance = label_importance(frame.to_numpy(), unsure.to_numpy())
     size = EVEN_SHARE + (1 - EVEN_SHARE) * importance

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from ...core.checks import preview, score_frame
+from ...core.checks import check_between, preview, score_frame
 from ...core.roles import without_baselines
 from uetrust.evaluation.cells import (
     PRRCells,
@@ -152,8 +152,10 @@ def power_table(
     Raises
     ------
     ValueError
-        When fewer than 10 texts (or documents) have every score, or quality does not vary.
+        When fewer than 10 texts (or documents) have every score, quality does not vary, or power or level is
+        no probability.
     """
+    check_between(power=power, level=level)
     uncertainty = score_frame(uncertainty, "uncertainty")
     cells, names = pilot_cells(quality, uncertainty, clusters), list(uncertainty)
     value = dict(zip(names, cells.value[:, 0]))
