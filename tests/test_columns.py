@@ -71,6 +71,13 @@ def test_nothing_is_ignored_without_a_line(tmp_path, capsys):
     )
 
 
+def test_where_every_column_is_used_no_other_is_listed(tmp_path, capsys):
+    code, out, _ = call(tmp_path, capsys, show())
+    first = out.split("\n\n")[0].splitlines()
+    assert code == 0 and "Columns not used:" not in first and not any("nan" in line for line in first)
+    assert len(first) == 7 and all(any(name in line for line in first) for name in show())
+
+
 def test_the_mean_of_the_annotators_is_the_truth(tmp_path, capsys):
     df = show()
     df.loc[:2, "annotator2"] = np.nan
