@@ -120,9 +120,11 @@ class UsedColumns:
         used = self.uses[~away].sort_values(
             "use", key=lambda uses: uses.map(list(USES.values()).index), kind="stable"
         )
-        rest = self.uses[away].assign(use=self.uses["note"], note="")
-        told = ["Columns used:", *_grouped(used)] if len(used) else []
-        return [*told, *(["Columns not used:", *_grouped(rest)] if len(rest) else []), change]
+        rest = self.uses[away]
+        lines = ["Columns used:", *_grouped(used)] if len(used) else []
+        if len(rest):
+            lines += ["Columns not used:", *_grouped(rest.assign(use=rest["note"], note=""))]
+        return [*lines, change]
 
 
 def _grouped(rows):  # One line for each use and note; every column is named
