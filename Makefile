@@ -104,7 +104,7 @@ lab: $(VENV)/.ready ## Open JupyterLab on trusted notebooks
 	$(VENV)/bin/jupyter trust $$(find nbs -name '*.ipynb' -not -path '*/.*')
 	$(VENV)/bin/jupyter lab nbs
 
-bench: $(VENV)/.ready $(if $(filter coverage guarantee power dose,$(PART)),,runs/.bench/.ready) ## Compare our time and memory with the published procedure, with LM-Polygraph and with the packages of metrics; PART=coverage, guarantee, power or dose simulates anew
+bench: $(VENV)/.ready $(if $(filter coverage guarantee power dose level,$(PART)),,runs/.bench/.ready) ## Compare our time and memory with the published procedure, with LM-Polygraph and with the packages of metrics; PART=coverage, guarantee, power, dose or level simulates anew
 	$(VENV)/bin/uetrust bench $(if $(PART),--part $(PART))
 
 # torch and its libraries have builds of one version for each kind of card, so their hashes are left out

@@ -129,8 +129,8 @@ def _print_stage_times():
 def bench_command(
     *,
     # What is measured. Not in all: costs and growth put what cards say of metrics, and the growth of PRR to
-    # a hundred million rows, on file, and coverage, guarantee, power and dose make the stored tables of heavy
-    # simulations anew
+    # a hundred million rows, on file, and coverage, guarantee, power, dose and level make the stored tables of
+    # heavy simulations anew
     part: Literal[
         "all",
         "evaluation",
@@ -145,11 +145,12 @@ def bench_command(
         "guarantee",
         "power",
         "dose",
+        "level",
     ] = "all",
     # .parquet or .csv file for the table of one part: evaluation, stages, methods or metrics
     out: Path | None = None,
     studies: Count
-    | None = None,  # Of coverage, guarantee, power and dose; as in the stored tables if left out
+    | None = None,  # Of coverage, guarantee, power, dose and level; as in the stored tables if left out
 ):
     "Time against the published procedure, LM-Polygraph, a plain loop and packages of metrics, in one run."
     check_out(out)
@@ -190,6 +191,12 @@ def bench_command(
         from uetrust.bench.coverage import bench_coverage
 
         bench_coverage(**({} if studies is None else dict(studies=studies)))
+    if part == "level":
+        from uetrust.bench.level import print_levels, store_levels, stored_levels
+
+        paths = store_levels(**({} if studies is None else dict(studies=studies)))
+        print_levels(stored_levels())
+        print("ok", *(os.path.relpath(path) for path in paths))
     if part in ("guarantee", "power", "dose"):
         from uetrust.studies.inference import doses, planned, promises
 

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['QUALITIES', 'TEXTS', 'DOCUMENTS', 'CHECKS', 'SLOW', 'SLOW_CHECKS', 'LEVEL_COLUMNS', 'LOWEST_LEVEL', 'HIGHEST_LEVEL',
            'FEW_RISKS', 'LABEL_STUDIES', 'NullWorld', 'null_worlds', 'null_study', 'level_rows', 'outside_levels',
-           'LabelWorld', 'label_worlds', 'label_rows', 'level_tasks', 'level_table', 'store_levels', 'level_summary',
-           'level_sentence', 'print_levels']
+           'LabelWorld', 'label_worlds', 'label_rows', 'level_tasks', 'level_table', 'stored_levels', 'store_levels',
+           'level_summary', 'level_sentence', 'print_levels']
 
 # %% ../../nbs/14_bench/09_level.ipynb #1e7e1003
 from typing import NamedTuple
@@ -301,6 +301,11 @@ def level_table(
     return table.sort_values("check", key=lambda names: names.map(order), kind="stable", ignore_index=True)
 
 
+def stored_levels() -> pd.DataFrame:  # As from `level_table`
+    "The stored table of levels."
+    return stored_inference("level").fillna(dict(documents=""))
+
+
 def store_levels(
     studies: int = 4000,  # Under the null, for each world
     seed: int = 43,  # Of all worlds
@@ -331,8 +336,9 @@ def level_sentence(
     counts = off["reason"].value_counts()
     named = "; ".join(f"{count} {reason}" for reason, count in counts.items())
     return (
-        f"Of {len(known)} levels (a check in a world) {len(known) - len(off)} lie between "
-        f"{LOWEST_LEVEL:.0%} and {HIGHEST_LEVEL:.1%} within Monte Carlo error, where 5 % is meant"
+        f"Of {len(known)} levels (a check in a world, {known['studies'].median():,.0f} studies in the "
+        f"median) {len(known) - len(off)} lie between {LOWEST_LEVEL:.0%} and {HIGHEST_LEVEL:.1%} within "
+        "Monte Carlo error, where 5 % is meant"
         + (f"; the others: {named}." if len(off) else ".")
     )
 

@@ -1,0 +1,77 @@
+"Level of every p and interval: a tenth of the stored table is made anew"
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uetrust.bench import level
+
+TENTH = 10
+
+
+def stored():
+    return level.stored_levels().set_index(["check", "quality", "texts", "documents"])
+
+
+def tasks():
+    studies = int(stored()["studies"].max())
+    return level.level_tasks(studies // TENTH, seed=44)
+
+
+def name_of(task):
+    return "-".join(
+        map(str, (task[1].quality, sum(task[1].sizes), task[1].name) if len(task[1]) > 3 else task[1])
+    )
+
+
+@pytest.mark.parametrize("at", range(len(level.null_worlds()) + len(level.label_worlds())))
+def test_a_tenth_agrees_with_the_stored_table_and_with_what_is_promised(at):
+    function, *arguments = tasks()[at]
+    found = pd.DataFrame(function(*arguments)).set_index(["check", "quality", "texts", "documents"])
+    known = stored().loc[found.index]
+    both = (found["studies"] > 0) & (known["studies"] > 0)
+    found, known = found[both], known[both]
+    pooled = (found["level"] * found["studies"] + known["level"] * known["studies"]) / (
+        found["studies"] + known["studies"]
+    )
+    error = np.sqrt(np.maximum(pooled, 0.002) * (1 / found["studies"] + 1 / known["studies"]))
+    assert (abs(found["level"] - known["level"]) <= 4.5 * error).all()
+    promised = level.HIGHEST_LEVEL
+    spread = 4.5 * np.sqrt(promised * (1 - promised) / found["studies"])
+    assert (found["level"] <= promised + spread).all()
+
+
+def test_the_stored_table_holds_every_world_and_no_level_is_too_high():
+    table = level.stored_levels()
+    worlds = table.groupby(["quality", "texts", "documents"]).ngroups
+    assert worlds == len(level.null_worlds()) + len(level.label_worlds()) - 5 * 2, "some share a name"
+    assert set(table["check"]) == {*level.CHECKS, "prr_from_labels", "prr_difference_from_labels"}
+    off = level.outside_levels(table)
+    assert "too high" not in set(off["reason"]), off[off["reason"] == "too high"]
+
+
+def test_a_wrong_test_is_seen_to_be_too_high():
+    "Documents that are not named: p by rows finds something in far more than 5 % of studies."
+    world = level.NullWorld("normal", (16,) * 10, "", 0.5, 0.5)
+    rows = pd.DataFrame(level.level_rows(world, 200, (0,)))
+    off = level.outside_levels(rows)
+    assert "too high" in set(off.loc[off["check"] == "p of prr", "reason"])
+
+
+def test_the_table_is_the_same_for_any_number_of_processes():
+    world = level.NullWorld("5 % errors", (5,) * 6, "6 of 5", 0.5, 0.5)
+    tasks = [(level.level_rows, world, 6, (0, i)) for i in range(3)]
+    one, two = level.level_table(tasks), level.level_table(tasks, workers=2)
+    pd.testing.assert_frame_equal(one, two)
+
+
+def test_the_command_makes_and_prints_the_table(monkeypatch, tmp_path, capsys):
+    from uetrust.app.cli import main
+    from uetrust.studies.inference import promises
+
+    monkeypatch.setattr(promises, "inference_dir", lambda: tmp_path)
+    monkeypatch.setattr(level, "null_worlds", lambda: [level.NullWorld("normal", (1,) * 30, "")])
+    monkeypatch.setattr(level, "label_worlds", lambda: [level.LabelWorld("normal", 50)])
+    assert main(["bench", "--part", "level", "--studies", "8"]) == 0
+    shown = capsys.readouterr().out
+    assert "p of prr" in shown and "levels (a check in a world" in shown and (tmp_path / "level.csv").exists()
