@@ -129,8 +129,8 @@ def _print_stage_times():
 def bench_command(
     *,
     # What is measured. Not in all: costs and growth put what cards say of metrics, and the growth of PRR to
-    # a hundred million rows, on file, and coverage, guarantee, power, dose and level make the stored tables of
-    # heavy simulations anew
+    # a hundred million rows, on file, and coverage, guarantee, power, dose and level make the stored tables
+    # of heavy simulations anew
     part: Literal[
         "all",
         "evaluation",

@@ -338,8 +338,7 @@ def level_sentence(
     return (
         f"Of {len(known)} levels (a check in a world, {known['studies'].median():,.0f} studies in the "
         f"median) {len(known) - len(off)} lie between {LOWEST_LEVEL:.0%} and {HIGHEST_LEVEL:.1%} within "
-        "Monte Carlo error, where 5 % is meant"
-        + (f"; the others: {named}." if len(off) else ".")
+        "Monte Carlo error, where 5 % is meant" + (f"; the others: {named}." if len(off) else ".")
     )
 
 
