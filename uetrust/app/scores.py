@@ -19,11 +19,11 @@ from uetrust.app.command import (
     SEVERAL,
     Count,
     Debug,
+    Integer,
     Names,
     Output,
     Pairs,
     Price,
-    Whole,
     check_out,
     command,
     endpoint_of,
@@ -310,7 +310,7 @@ def judge_command(
     variants: Annotated[list[Literal["texts_first", "question_first", "rater", "all"]], SEVERAL] = (
         "texts_first",
     ),
-    top: Whole = 0,  # Likeliest tokens to ask for; with them the expected score is computed too
+    top: Integer = 0,  # Likeliest tokens to ask for; with them the expected score is computed too
     max_tokens: Count = MAX_JUDGE_TOKENS,  # Of a reply; more for a judge that explains itself
     completions: bool = False,  # The server completes plain text and has no chat
     revision: str | None = None,  # What tells two models of one name apart
