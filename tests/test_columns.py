@@ -210,3 +210,13 @@ def test_every_spelling_has_one_row_and_agrees_with_the_registry():
         assert not score or role_of(score) in (role, "")
         for name in spelled.split():
             assert known_scores(name.rstrip("*"))[0].role == role
+
+
+def test_an_id_of_several_rows_is_the_document(tmp_path, capsys):
+    "Three raters of each text: rows of one id stay together without an option."
+    df = show(id=[f"t{i // 3}" for i in range(N)])
+    found = uses(tmp_path, capsys, df)
+    assert found["id"] == ("document", f"{N // 3} texts have {N} rows")
+    both = uses(tmp_path, capsys, df.assign(doc_id=np.arange(N) // 6))
+    assert both["doc_id"][0] == "document" and both["id"] == ("not used", "doc_id is the document")
+    assert uses(tmp_path, capsys, show(id=[f"t{i}" for i in range(N)]))["id"] == ("not used", "names the texts")

@@ -509,7 +509,8 @@ class Audit:
         rows = self.findings.itertuples()
         parts += [f"- {row.title}: {row.sentence}{_in_brackets(row.lesson)}" for row in rows]
         lacking = ", ".join(f"{name} {n}" for name, n in self.missing.items())
-        parts.append(f"{len(self.findings)} findings; missing values: {lacking or 'none'}")
+        n = len(self.findings)
+        parts.append(f"{n} finding{'s' * (n != 1)}; missing values: {lacking or 'none'}")
         return "\n\n".join([*parts, f"May be quoted: {self.quote}", f"May not be quoted: {self.no_quote}"])
 
     def _repr_html_(self):
