@@ -219,4 +219,7 @@ def test_an_id_of_several_rows_is_the_document(tmp_path, capsys):
     assert found["id"] == ("document", f"{N // 3} texts have {N} rows")
     both = uses(tmp_path, capsys, df.assign(doc_id=np.arange(N) // 6))
     assert both["doc_id"][0] == "document" and both["id"] == ("not used", "doc_id is the document")
-    assert uses(tmp_path, capsys, show(id=[f"t{i}" for i in range(N)]))["id"] == ("not used", "names the texts")
+    assert uses(tmp_path, capsys, show(id=[f"t{i}" for i in range(N)]))["id"] == (
+        "not used",
+        "names the texts",
+    )

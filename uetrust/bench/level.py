@@ -303,7 +303,7 @@ def level_table(
 
 def stored_levels() -> pd.DataFrame:  # As from `level_table`
     "The stored table of levels."
-    return stored_inference("level").fillna(dict(documents=""))
+    return stored_inference("level").astype(dict(documents=object)).fillna(dict(documents=""))
 
 
 def store_levels(
