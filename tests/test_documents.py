@@ -137,3 +137,10 @@ def test_a_normal_part_inside_documents_smooths_the_permutations():
     assert permutation_p(weights, risk, inside=np.array([1e-9])) == pytest.approx(exact)
     wide = permutation_p(weights, risk, inside=np.array([1e6]))
     assert wide == pytest.approx([1.0], abs=1e-4)
+
+
+def test_documents_of_one_mean_differ_inside_only():
+    "Quality differs within documents and not between them: the part inside decides p."
+    rng, ids = np.random.default_rng(0), np.repeat(np.arange(12), 2)
+    found = prr(np.tile([0.0, 1.0], 12), rng.normal(size=24), clusters=ids)
+    assert 0 < found.p <= 1 and found.null_sd > 0

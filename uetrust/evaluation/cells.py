@@ -442,7 +442,7 @@ def permutation_p(
     distance, centred = np.sort(distance), np.sort(centred)
     n, moved = centred.shape[1], int(np.count_nonzero(distance))
     if exact := perm(n, moved) <= draws + 1:
-        places = np.array(list(permutations(range(n), moved)))
+        places = np.array(list(permutations(range(n), moved)), int)
         permuted = [(centred[:, places] @ distance[distance != 0]).T]
     else:
         permuted = _permuted_areas(centred, distance, draws, np.random.default_rng(seed))

@@ -10,6 +10,7 @@ __all__ = ['MOST_UNITS', 'measures_table', 'auroc_interval', 'augrc_interval', '
 import numpy as np
 import pandas as pd
 
+from ..core.checks import Undefined
 from uetrust.evaluation.cells import (
     PRRCells,
     effective_sample_size,
@@ -59,10 +60,12 @@ def augrc_interval(
     "95 % interval of the AUGRC: jackknife over texts or documents, and Student's t."
     units = np.arange(len(quality)) if documents is None else cluster_ids(documents, len(quality))
     units = units % MOST_UNITS
-    left_out = np.array(
-        [augrc(quality[units != unit], uncertainty[units != unit]) for unit in range(units.max() + 1)]
-    )
-    half = t_quantile(min(len(left_out), effective_sample_size(quality[:, None])[0])) * jackknife_se(left_out)
+    try:
+        left_out = [augrc(quality[units != at], uncertainty[units != at]) for at in range(units.max() + 1)]
+    except Undefined:  # One text carries all of the risk
+        return np.nan, np.nan
+    half = t_quantile(min(len(left_out), effective_sample_size(quality[:, None])[0]))
+    half *= jackknife_se(np.array(left_out))
     value = augrc(quality, uncertainty)
     return max(value - half, 0.0), min(value + half, 1.0)
 

@@ -19,7 +19,13 @@ from ..core.roles import without_baselines
 from ..core.run import ScoreRun, compute_score
 from ..core.scores import score_table
 from ..evaluation.agreement import agreement, spearman
-from ..evaluation.cells import PRRCells, prr_replicates
+from uetrust.evaluation.cells import (
+    SIZE_OF_DIFFERENCE,
+    PairedDifference,
+    PRRCells,
+    effective_sample_size,
+    prr_replicates,
+)
 from ..evaluation.multiple import holm
 from ..evaluation.prr import prr_table
 from ..evaluation.resample import jackknife_se
@@ -127,20 +133,21 @@ def level_differences(
     # method, a, b (levels), value (PRR at a minus PRR at b), se, lo, hi, p (two-sided), q (Holm)
 ) -> pd.DataFrame:
     "Differences of PRR between two levels, with a paired standard error."
-    from scipy.special import ndtr
-
     value, left_out = delete_one_prr(levels)
     names, methods = list(levels), list(next(iter(levels.values()))[1])
     rows = []
     for a, b in combinations(range(len(names)), 2):
         difference, errors = value[a] - value[b], jackknife_se(left_out[:, a] - left_out[:, b])
-        for method, d, se in zip(methods, difference, errors):
-            rows.append(dict(method=method, a=names[a], b=names[b], value=d, se=se))
-    table = pd.DataFrame(rows, columns=["method", "a", "b", "value", "se"])
-    value, se = table["value"], table["se"]
-    z = np.where(se > 1e-12, value / se.where(se > 1e-12, 1), 0)
-    p = np.where(value.isna() | se.isna(), np.nan, 2 * ndtr(-np.abs(z)))
-    return table.assign(lo=value - 1.96 * se, hi=value + 1.96 * se, p=p, q=holm(p) if len(table) else p)
+        quality = np.stack([levels[names[at]][0].to_numpy(float) for at in (a, b)], 1)
+        size = float(min(len(quality), SIZE_OF_DIFFERENCE * effective_sample_size(quality).min()))
+        for method, d, se in zip(methods, difference, np.where(errors <= 1e-12, 0, errors)):
+            found = PairedDifference(float(d) if se != 0 else 0.0, float(se), size)
+            lo, hi = found.interval()
+            rows.append(
+                dict(method=method, a=names[a], b=names[b], value=d, se=se, lo=lo, hi=hi, p=found.p())
+            )
+    table = pd.DataFrame(rows, columns=["method", "a", "b", "value", "se", "lo", "hi", "p"])
+    return table.assign(q=holm(table["p"].to_numpy(float)))
 
 # %% ../../nbs/11_studies/04_stability.ipynb #48a3381e
 def variation(

@@ -214,13 +214,15 @@ export function prrDifference(quality, first, second, { area = "mean" } = {}) {
   const cells = new Cells(q, area, 1), orders = methods.map((u) => tieOrder(u, "average"));
   const value = cells.value(orders[0]) - cells.value(orders[1]);
   const [a, b] = orders.map((order) => cells.leftOut(order)), se = jackknife(a.map((v, i) => v - b[i]));
-  if (!(cells.size < 50)) return { value, se, p: twoSided(value, se), n };
-  const [wa, wb] = orders.map((order) => itemWeights(order, cells.weights));
-  const terms = cells.risk.map((r, i) => (wb[i] - wa[i]) * r); // Sign-flip test where few texts carry the risk
-  return { value, se, p: twoSided(sum(terms), Math.sqrt(sum(terms.map((t) => t * t)))), n };
+  return { value, se, p: twoSided(value, se, Math.min(n, 3 * cells.size)), n };
 }
 
-const twoSided = (statistic, sd) => 2 * normalCdf(-Math.abs(sd > 0 ? statistic / sd : 0));
+function twoSided(value, se, size) { // Student's t; degrees of freedom plus 1
+  if (Number.isNaN(se)) return NaN;
+  if (se === 0) return value === 0 ? 1 : NaN;
+  const df = Math.max(size, 2) - 1, t = value / se;
+  return incompleteBeta(df / 2, 0.5, df / (df + t * t));
+}
 
 export function rejectionCurve(quality, uncertainty) { // By the number kept, 1..n
   const [[q, u]] = completePairs(quality, uncertainty), n = q.length;
