@@ -591,8 +591,8 @@ def test_few_bad_texts_leave_a_difference_few_degrees_of_freedom():
     quality, first, second = np.r_[np.zeros(5), np.ones(95)], rng.normal(size=100), rng.normal(size=100)
     difference = prr_difference(quality, first, second)
     statistic = abs(difference.value) / difference.se
-    assert difference.p == pytest.approx(2 * student_t.sf(statistic, 3 * 5 - 1), abs=1e-12)
-    half = student_t.ppf(0.975, 14) * difference.se
+    assert difference.p == pytest.approx(2 * student_t.sf(statistic, 3 * (5 - 1) - 1), abs=1e-12)
+    half = student_t.ppf(0.975, 11) * difference.se
     ends = difference.value - half, difference.value + half
     assert (difference.lo, difference.hi) == pytest.approx(
         ends

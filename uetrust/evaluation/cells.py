@@ -544,7 +544,7 @@ def joint_p(
     return float((1 + (null >= largest * (1 - 1e-12)).sum()) / (1 + draws)), float(largest)
 
 # %% ../../nbs/08_evaluation/05_cells.ipynb #d0c50a14
-SIZE_OF_DIFFERENCE = 3  # Effective sample sizes of the risk that a paired test may count as its units
+SIZE_OF_DIFFERENCE = 3  # Units that a paired test may count for each effective text but the first
 
 
 class PairedDifference(NamedTuple):
@@ -572,7 +572,7 @@ def paired_size(
     cells: PRRCells,  # Methods and metrics
 ) -> np.ndarray:  # Shape [K]
     "Sample size that a paired t-test of two methods rests on."
-    return np.minimum(cells.units, SIZE_OF_DIFFERENCE * cells.effective_size)
+    return np.minimum(cells.units, SIZE_OF_DIFFERENCE * (cells.effective_size - 1))
 
 
 def paired_differences(

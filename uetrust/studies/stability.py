@@ -139,7 +139,7 @@ def level_differences(
     for a, b in combinations(range(len(names)), 2):
         difference, errors = value[a] - value[b], jackknife_se(left_out[:, a] - left_out[:, b])
         quality = np.stack([levels[names[at]][0].to_numpy(float) for at in (a, b)], 1)
-        size = float(min(len(quality), SIZE_OF_DIFFERENCE * effective_sample_size(quality).min()))
+        size = float(min(len(quality), SIZE_OF_DIFFERENCE * (effective_sample_size(quality).min() - 1)))
         for method, d, se in zip(methods, difference, np.where(errors <= 1e-12, 0, errors)):
             found = PairedDifference(float(d) if se != 0 else 0.0, float(se), size)
             lo, hi = found.interval()

@@ -403,7 +403,7 @@ def estimate_from(
 FEWEST_LABELS = 4  # As for the error of `prr`
 TESTED_LABELS = 25  # The coverage was simulated from here on
 FEWEST_RISKS, RARE_SHARE = (
-    20,
+    30,
     0.15,
 )  # A PRR has no interval when its risk rests on fewer labels, and on less of them
 FENCE = 3  # Interquartile ranges beyond the quartiles, where a metric is cut off

@@ -214,7 +214,7 @@ export function prrDifference(quality, first, second, { area = "mean" } = {}) {
   const cells = new Cells(q, area, 1), orders = methods.map((u) => tieOrder(u, "average"));
   const value = cells.value(orders[0]) - cells.value(orders[1]);
   const [a, b] = orders.map((order) => cells.leftOut(order)), se = jackknife(a.map((v, i) => v - b[i]));
-  return { value, se, p: twoSided(value, se, Math.min(n, 3 * cells.size)), n };
+  return { value, se, p: twoSided(value, se, Math.min(n, 3 * (cells.size - 1))), n };
 }
 
 function twoSided(value, se, size) { // Student's t; degrees of freedom plus 1
