@@ -96,8 +96,8 @@ def test_three_raters_of_forty_texts():
     assert found.null_sd == pytest.approx(0.181, abs=0.003) and 0.0004 < found.p < 0.002
     by_rows = prr(df["human"], df["u"])
     assert by_rows.null_sd == pytest.approx(0.1114, abs=1e-4) and by_rows.p < 1e-6
-    told = audit(df, "u", "human", document="id")
-    assert "On these 120 texts of 40 documents" in told.quote and "of ±0.36 that" in told.quote
+    found = audit(df, "u", "human", document="id")
+    assert "On these 120 texts of 40 documents" in found.quote and "of ±0.36 that" in found.quote
     withheld = audit(df, "u", "human")
     assert withheld.quote.startswith("nothing yet, because these 120 rows are 40 different texts")
     assert "--document" in withheld.quote and "40 different texts" in withheld.no_quote

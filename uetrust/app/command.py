@@ -113,7 +113,7 @@ Pairs = Annotated[list[str], Parameter(consume_multiple=(1, None), converter=_pa
 Words = Annotated[list[str], Parameter(consume_multiple=(1, None))]  # As they are typed
 
 # %% ../../nbs/15_app/03_command.ipynb #b19f96a9
-def _read_number(kind, wanted, fits):
+def _read_number(kind, expected, fits):
     "Parser of an option that takes some numbers only."
 
     def read(_, tokens):
@@ -123,7 +123,7 @@ def _read_number(kind, wanted, fits):
                 return value
         except ValueError:
             pass
-        raise ValueError(f"needs {wanted}, got {typed!r}.")
+        raise ValueError(f"needs {expected}, got {typed!r}.")
 
     return Parameter(converter=read)
 

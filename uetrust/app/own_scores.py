@@ -80,8 +80,8 @@ def _audit_of(file, quality, uncertainty, confidence, id, **columns):
 
     df = read_scores(file, id)
     means = {} if columns["truth"] in df else mean_columns(df)  # annotator_mean is no column of the file
-    wanted = [name for name in columns.values() if name and name not in means]
-    require_columns(df, [*quality, *uncertainty, *confidence, *wanted], file)
+    named = [name for name in columns.values() if name and name not in means]
+    require_columns(df, [*quality, *uncertainty, *confidence, *named], file)
     try:
         return audit(df, uncertainty, quality, confidence, **columns)
     except ValueError as e:
@@ -133,9 +133,9 @@ def _named_columns(file, id, names, document):  # Table of a file, and the docum
     from uetrust.core.checks import score_frame
 
     df = read_scores(file, id, (document,) if document else ())
-    wanted = list(dict.fromkeys(names))
-    require_columns(df, [*wanted, *([document] if document else [])], file)
-    return score_frame(df[wanted], file.name), df[document].to_numpy() if document else None
+    named = list(dict.fromkeys(names))
+    require_columns(df, [*named, *([document] if document else [])], file)
+    return score_frame(df[named], file.name), df[document].to_numpy() if document else None
 
 
 def _of_file(file, compute, *args, **options):  # What it returns; an error names the file
@@ -225,8 +225,8 @@ def dose_command(
     truth: str,  # Column of the truth, such as human scores; larger is better
     metric: str,  # Column of the metric that is to stand in for it; larger is better
     uncertainty: Names,  # Columns where larger is less certain, at least two
-    texts: Count
-    | None = None,  # Texts of the study that the metric is to judge; those of the file if left out
+    # Texts of the study that the metric is to judge; those of the file if left out
+    texts: Count | None = None,
     confidence: Confidence = 0.9,  # Wanted probability of choosing the better of the two best methods
     id: str | None = None,  # Column with the names of the texts
     output: Output = AS_TEXT,

@@ -149,8 +149,8 @@ def bench_command(
     ] = "all",
     # .parquet or .csv file for the table of one part: evaluation, stages, methods or metrics
     out: Path | None = None,
-    studies: Count
-    | None = None,  # Of coverage, guarantee, power, dose and level; as in the stored tables if left out
+    # Of coverage, guarantee, power, dose and level; as in the stored tables if left out
+    studies: Count | None = None,
 ):
     "Time against the published procedure, LM-Polygraph, a plain loop and packages of metrics, in one run."
     check_out(out)

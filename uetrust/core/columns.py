@@ -59,7 +59,7 @@ def _direction(known, numbers, name):
 def proposed_use(
     name: str,  # Of a column
     values: pd.Series,  # Its cells
-    beside=(),  # Names of all columns
+    columns=(),  # Names of all columns
 ) -> tuple:  # 'truth', 'metric', 'method', 'confidence', 'baseline', 'document' or 'not used'; and a note
     "What a column would be used as, by its name and its values."
     if plain_name(name) in DOCUMENT_NAMES:
@@ -72,7 +72,7 @@ def proposed_use(
     numbers = _numbers(values)
     if why := _useless(values, numbers):
         return "not used", why
-    known = known_as(name, numbers, beside)
+    known = known_as(name, numbers, columns)
     if known.role == "method":
         return _direction(known, numbers, name)
     if known.role == "metric" and known.sign == -1:
@@ -159,12 +159,12 @@ def _named_uses(named):  # Column -> its use, by the options that name it
 
 
 def _proposed_uses(df, finds):  # Column, (use, note); a use that is not to be found by name is none
-    wanted = [use for kind in finds for use in FOUND[kind]]
+    allowed = [use for kind in finds for use in FOUND[kind]]
     for name, values in df.items():
         use, note = proposed_use(name, values, df.columns)
-        if use == "baseline" and use not in wanted and "length" in finds and length_of(name) == "text":
+        if use == "baseline" and use not in allowed and "length" in finds and length_of(name) == "text":
             use = "length"
-        yield name, (use, note) if use in ("not used", *wanted) else ("not used", "not named")
+        yield name, (use, note) if use in ("not used", *allowed) else ("not used", "not named")
 
 
 def _finds(named, finds):  # Kinds that are found by name
@@ -207,8 +207,8 @@ def used_columns(
     uncertainty=(),  # Columns where larger is less certain
     quality=(),  # Columns where larger is better
     confidence=(),  # Columns where larger is more certain
-    truth: str
-    | None = None,  # Quality that the others are judged by; expert_mean is the mean of expert_1, ...
+    # Quality that the others are judged by; expert_mean is the mean of expert_1, expert_2, ...
+    truth: str | None = None,
     length: str | None = None,  # Column with the length of each text
     document: str | None = None,  # Column with the document of each text
     finds=tuple(FOUND),  # Kinds that are found by name where nothing of the kind is named

@@ -102,6 +102,11 @@ class PRRCells:
         return self.clusters is not None and self.units < self.n
 
     @cached_property
+    def document_null(self):
+        "`DocumentNull` of the samples; None where no two share a document"
+        return document_null(self) if self.has_documents else None
+
+    @cached_property
     def rescaled(self):
         "Quality as the arithmetic needs it, shape [N,K]: PRR does not depend on its scale"
         return rescaled_quality(self.quality)
@@ -360,7 +365,7 @@ def document_variances(
 ) -> tuple[np.ndarray, np.ndarray]:  # Variance between documents, of items inside one; shape [K] each
     "Variance components of the risk by one-way analysis of variance."
     groups, n = len(size), size.sum()
-    inside = (rest**2).sum(0) / max(n - groups, 1)
+    inside = (rest**2).sum(0) / (n - groups)
     usual = (n - (size**2).sum() / n) / (groups - 1)  # Items of a document, as they enter the mean square
     shared = ((size[:, None] * means**2).sum(0) / (groups - 1) - inside) / usual
     return np.maximum(shared, -inside / size.max()), inside
@@ -396,8 +401,7 @@ def null_variance(
 ) -> np.ndarray:  # Variance of the area of a method's own weights, shape [M,K]
     "Variance of the area over random orders of the items, or of whole documents; in closed form."
     if cells.has_documents:
-        null = document_null(cells)
-        variance = null.between + null.within
+        variance = cells.document_null.between + cells.document_null.within
     else:
         variance = sum_of_squares(cells.weights.T)[:, None] * sum_of_squares(cells.risk) / (cells.n - 1)
     return np.where(cells.ranks[:, None], variance, 0)
@@ -490,7 +494,7 @@ def _scale_of_means(null):  # Factor that gives the area of moved document means
 def _few_units_p(cells, metrics):  # Permutation p of every method under these metrics, shape [M, metrics]
     if not cells.has_documents:
         return np.stack([permutation_p(cells.weights, cells.risk[:, k]) for k in metrics], 1)
-    null, area = document_null(cells), cells.method_area
+    null, area = cells.document_null, cells.method_area
     scale, inside = _scale_of_means(null), np.sqrt(null.within)
     parts = [
         permutation_p(scale[:, [k]] * null.sums, null.means[:, k], area=area[:, k], inside=inside[:, k])
@@ -517,9 +521,9 @@ def prr_p_values(
 def _random_areas(cells, rng):  # Function that draws the areas of all cells under one random order
     if not cells.has_documents:
         return lambda: cells.weights[:, rng.permutation(cells.n)] @ cells.risk
-    null, lost = document_null(cells), max(cells.n - cells.units, 1)
+    null = cells.document_null
     sums, scale = null.sums - null.sums.mean(1, keepdims=True), _scale_of_means(null)
-    own = null.own * np.sqrt((cells.n - 1) / lost)
+    own = null.own * np.sqrt((cells.n - 1) / (cells.n - cells.units))
 
     def draw():
         moved = sums @ null.means[rng.permutation(cells.units)]
@@ -578,10 +582,12 @@ def paired_size(
 def paired_differences(
     cells: PRRCells,  # Methods under one metric
     pairs: list,  # Pairs of positions of methods: first, second
+    left_out: np.ndarray = None,  # PRR without each unit, shape [C,M]; computed when None
 ) -> list:  # Of `PairedDifference`
     "Differences between methods on the same items."
-    left_out, value = prr_replicates(cells, deletion_counts(cells))[:, :, 0], cells.value[:, 0]
-    size = float(paired_size(cells)[0])
+    if left_out is None:
+        left_out = prr_replicates(cells, deletion_counts(cells))[:, :, 0]
+    value, size = cells.value[:, 0], float(paired_size(cells)[0])
     return [
         PairedDifference(
             float(value[i] - value[k]), float(jackknife_se(left_out[:, i] - left_out[:, k])), size

@@ -58,6 +58,11 @@ class Audited:
         return rows.sort_values("value", ascending=False, kind="stable").reset_index(drop=True)
 
     @cached_property
+    def repeats(self):
+        "How many different rows or texts there are, and what they are; None where a document is named"
+        return None if self.document is not None else repeated_rows(self)
+
+    @cached_property
     def compared(self):
         "`BestMethods` under the main quality; None where fewer than 2 methods or 10 texts can be compared"
         ranked = list(self.main_prr["method"])
@@ -227,13 +232,13 @@ def _duplicates(audited):
     n = len(audited.quality)
     if audited.document is not None:
         found = audited.document.nunique(), "documents"
-        told = "errors, null intervals and p-values are by document"
+        advice = "errors, null intervals and p-values are by document"
     else:
-        found = repeated_rows(audited)
-        told = "errors are too small; remove the copies, or name the documents with --document"
+        found = audited.repeats
+        advice = "errors are too small; remove the copies, or name the documents with --document"
     if found and found[0] < 0.99 * n:
         different, what = found
-        yield [], dict(rows=n, different=different), f"{n} rows are {different} {what}: {told}"
+        yield [], dict(rows=n, different=different), f"{n} rows are {different} {what}: {advice}"
 
 
 @_pitfall("Constant metric", "1_basics/01_what_is_prr")
@@ -398,7 +403,7 @@ def _texts_of(audited, n):  # '120 texts of 40 documents', and what random order
 
 
 def _repeats(audited):  # Why nothing may be quoted: rows that are not independent and no document named
-    found = None if audited.document is not None else repeated_rows(audited)
+    found = audited.repeats
     return found and f"these {len(audited.quality)} rows are {found[0]} {found[1]}"
 
 

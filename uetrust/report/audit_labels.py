@@ -51,13 +51,13 @@ def few_labels(audited):
         return None
     top = methods.loc[methods["value"].idxmax()]
     drawn = f"the {top['n_labels']} texts with {audited.main} were drawn evenly at random from the {top['n']}"
-    told = f"If {drawn}, {top['method']} has on all of them a PRR of {top['value']:.3f} "
+    sentence = f"If {drawn}, {top['method']} has on all of them a PRR of {top['value']:.3f} "
     if np.isnan(top["lo"]):
-        told += f"({top['note']})"
+        sentence += f"({top['note']})"
     else:
-        told += (
+        sentence += (
             f"[{top['lo']:.3f}, {top['hi']:.3f}]; without the other metrics the interval is "
             f"[{top['lo_alone']:.3f}, {top['hi_alone']:.3f}]"
         )
     page = "nbs/08_evaluation/14_inference/01_few_labels.ipynb"
-    return Panel("PRR of all texts, from few labels", table.reset_index(drop=True), told, page)
+    return Panel("PRR of all texts, from few labels", table.reset_index(drop=True), sentence, page)

@@ -402,10 +402,8 @@ def estimate_from(
 # %% ../../../nbs/08_evaluation/14_inference/01_few_labels.ipynb #469b145c
 FEWEST_LABELS = 4  # As for the error of `prr`
 TESTED_LABELS = 25  # The coverage was simulated from here on
-FEWEST_RISKS, RARE_SHARE = (
-    30,
-    0.15,
-)  # A PRR has no interval when its risk rests on fewer labels, and on less of them
+FEWEST_RISKS = 30  # Labels that must carry the risk of a ratio, or it has no interval,
+RARE_SHARE = 0.15  # unless they are at least this share of all labels
 FENCE = 3  # Interquartile ranges beyond the quartiles, where a metric is cut off
 
 
@@ -544,9 +542,8 @@ def _size_note(drawn, estimate):  # What to be careful of
     return "; ".join(filter(None, (few, carried)))
 
 
-def _too_rare(drawn, estimate):  # Whether so few labels carry the risk of a PRR that no interval holds it
-    size = estimate.size
-    return size < FEWEST_RISKS and size < RARE_SHARE * len(drawn.labels)
+def _too_rare(size, n_labels):  # Whether so few labels carry the risk of a ratio that no interval holds it
+    return size < min(FEWEST_RISKS, RARE_SHARE * n_labels)
 
 
 def from_labels(
@@ -568,7 +565,7 @@ def from_labels(
     known = values_of_all(drawn.metrics, drawn.uncertainty, statistic, coverage)
     found = estimate_from(labelled_values(drawn, known, statistic, coverage), drawn, statistic)
     caution, numbers = _size_note(drawn, found), [float(number) for number in found[:4]]
-    if STATISTICS[statistic].ratio and _too_rare(drawn, found) and np.isfinite(found.se):
+    if STATISTICS[statistic].ratio and _too_rare(found.size, n_labels) and np.isfinite(found.se):
         numbers[1:] = [np.nan] * 3
         caution = (
             f"no interval: the risk rests on about {found.size:.0f} of {n_labels} labels, label more texts"

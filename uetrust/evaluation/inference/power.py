@@ -16,14 +16,15 @@ from ...core.checks import check_between, preview, score_frame
 from ...core.roles import without_baselines
 from uetrust.evaluation.cells import (
     PRRCells,
+    deletion_counts,
     paired_differences,
     paired_size,
     prr_interval,
     prr_null_sd,
     prr_p_values,
-    prr_standard_error,
+    prr_replicates,
 )
-from ..resample import cluster_ids
+from ..resample import cluster_ids, jackknife_se
 
 # %% ../../../nbs/08_evaluation/14_inference/04_power.ipynb #f35e5658
 def _limit(units, level, size):  # Distance from 0 that is significant, in errors, and the statistic's own sd
@@ -120,18 +121,20 @@ def _planned(cells, value, ends, se, power, level, null_sd=None, size=np.nan):  
     return row | dict(texts_lo=farthest, texts_hi=np.nan if open_end else nearest, note=note)
 
 
-def _against_chance(cells, names, options):  # A row for each method
-    value, se = cells.value[:, 0], prr_standard_error(cells)[:, 0]
+def _against_chance(cells, names, left_out, options):  # A row for each method
+    value, se = cells.value[:, 0], jackknife_se(left_out)
     ends = np.transpose(prr_interval(value, se, cells.interval_size, cells.lowest))
     null = np.broadcast_to(prr_null_sd(cells), cells.value.shape)[:, 0]
     for name, *numbers, sd in zip(names, value, ends, se, null):
         yield dict(first=name, second="chance") | _planned(cells, *numbers, *options, null_sd=sd)
 
 
-def _against_each_other(cells, names, pairs, options):  # A row for each pair, the better method first
+def _against_each_other(
+    cells, names, pairs, left_out, options
+):  # A row for each pair, the better method first
     value, size = cells.value[:, 0], float(paired_size(cells)[0]) / cells.units
     pairs = [(i, k) if value[i] >= value[k] else (k, i) for i, k in pairs]
-    for (i, k), gap in zip(pairs, paired_differences(cells, pairs)):
+    for (i, k), gap in zip(pairs, paired_differences(cells, pairs, left_out)):
         row = _planned(cells, gap.value, gap.interval(), gap.se, *options, size=size)
         yield dict(first=names[i], second=names[k]) | row
 
@@ -161,9 +164,10 @@ def power_table(
     value = dict(zip(names, cells.value[:, 0]))
     best = names.index(max(without_baselines(names) or names, key=value.get))
     pairs = [pair for pair in combinations(range(len(names)), 2) if not best_only or best in pair]
-    options = power, level
-    rows = [*_against_chance(cells, names, options), *_against_each_other(cells, names, pairs, options)]
-    return pd.DataFrame(rows, columns=POWER_COLUMNS)
+    left_out, options = prr_replicates(cells, deletion_counts(cells))[:, :, 0], (power, level)
+    chance = _against_chance(cells, names, left_out, options)
+    each_other = _against_each_other(cells, names, pairs, left_out, options)
+    return pd.DataFrame([*chance, *each_other], columns=POWER_COLUMNS)
 
 # %% ../../../nbs/08_evaluation/14_inference/04_power.ipynb #61ebf4a7
 def _drawn_units(units, ids, rng):  # Texts of so many documents (or texts) drawn without replacement
