@@ -223,3 +223,9 @@ def test_an_id_of_several_rows_is_the_document(tmp_path, capsys):
         "not used",
         "names the texts",
     )
+
+
+def test_the_words_of_the_columns_are_aligned_on_the_left(tmp_path, capsys):
+    call(tmp_path, capsys, show(), "--html", str(tmp_path / "a.html"))
+    page = (tmp_path / "a.html").read_text()
+    assert ".words td,.words th{text-align:left}" in page and page.count('class="dataframe words"') == 1

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import Undefined, preview, score_frame
-from ..core.columns import UsedColumns, used_columns
+from ..core.columns import HOW_TO_CHANGE, UsedColumns, used_columns
 from ..core.roles import declared_scale, role_of, without_baselines
 from ..core.settings import root
 from ..evaluation.inference.confidence_set import confidence_set
@@ -383,9 +383,7 @@ def _nothing_to_quote(audited):  # Where no method has a PRR
 
 # %% ../../nbs/12_report/06_audit.ipynb #017b4df5
 def _html_columns(columns):  # Uses of the columns of a table, and how to change them
-    *lines, change = columns.lines()
-    rows = columns.uses.to_html(index=False, border=0)
-    return f"<h3>Columns</h3><div style='overflow-x:auto'>{rows}</div><p>{escape(change)}</p>"
+    return f"<h3>Columns</h3>{_html_table(columns.uses, 'words')}<p>{escape(HOW_TO_CHANGE)}</p>"
 
 # %% ../../nbs/12_report/06_audit.ipynb #25b01223
 def _number(value):
@@ -467,8 +465,9 @@ def _html_name(page):  # In a notebook, which travels without the files of this 
     return f" ({escape(page)})" if page else ""
 
 
-def _html_table(table):
-    shown = table.to_html(index=False, na_rep="-", float_format="{:.3f}".format, border=0)
+def _html_table(table, kind="numbers"):  # Or 'words', which are aligned on the left
+    options = dict(index=False, na_rep="-", float_format="{:.3f}".format, border=0)
+    shown = table.to_html(classes=kind, justify="left" if kind == "words" else "right", **options)
     return f"<div style='overflow-x:auto'>{shown}</div>"
 
 
@@ -542,7 +541,8 @@ class Audit:
         style = (
             "body{font:16px/1.5 system-ui;max-width:72rem;margin:2rem auto;padding:0 1rem;"
             "color-scheme:light dark}"
-            "td,th{padding:.1rem .6rem;text-align:right}"
+            "body{overflow-wrap:anywhere}td,th{padding:.1rem .6rem;text-align:right;overflow-wrap:normal}"
+            ".words td,.words th{text-align:left}"
         )
         return (
             f"<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' "
