@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from ... import __version__
+from ...core.checks import json_text
 from ...core.settings import atomic_write, out_dir, root
 from ...papers.he2024.published import correlation_figures
 from ..chapters import NULL_HALF_WIDTH, STANDING
@@ -434,7 +435,7 @@ def write_report(
         render(*page)
     write_playground(site.folder, "index.html")
     summary = content["summary"] | dict(missing=content["missing"])
-    _write(site.folder / "summary.json", json.dumps(summary, indent=1) + "\n")
+    _write(site.folder / "summary.json", json_text(summary) + "\n")
     site.finish()
     render("index.html", "index.html", {})
     return content["missing"]
