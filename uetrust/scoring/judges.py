@@ -364,8 +364,7 @@ CUT_REASONS = ("length", "max_tokens")  # Finish reasons of a reply that was lon
 
 def _whole_text(choice, text):
     "Text of a reply; `Undefined` where it was cut, since what is missing may change its grade."
-    reason = str((choice or {}).get("finish_reason")).lower()  # None where a server gives no reason
-    cut = text is not None and reason in CUT_REASONS
+    cut = choice and text is not None and choice.get("finish_reason", "").lower() in CUT_REASONS
     return cut_reply(text) if cut else text
 
 
