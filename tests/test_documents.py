@@ -103,6 +103,15 @@ def test_three_raters_of_forty_texts():
     assert "--document" in withheld.quote and "40 different texts" in withheld.no_quote
 
 
+def test_the_sentence_counts_the_texts_and_documents_that_it_rests_on():
+    quality, uncertainty, ids = drawn([3] * 30, 0.5, 0)
+    df = pd.DataFrame(dict(human=quality, u=uncertainty, doc=ids))
+    df.loc[:8, "human"], df.loc[87:, "u"] = np.nan, np.nan
+    assert "On these 78 texts of 26 documents" in audit(df, "u", "human", document="doc").quote
+    alone = audit(df.assign(doc=np.arange(90)), "u", "human", document="doc").quote
+    assert "On these 78 texts, judged by" in alone and "that random orders give" in alone
+
+
 def test_q_is_by_documents_too():
     quality, uncertainty, ids = drawn([16] * 12, 0.5, 8)
     frames = pd.DataFrame(dict(a=quality, b=-quality)), pd.DataFrame(dict(u=uncertainty, v=-uncertainty))

@@ -100,9 +100,8 @@ def repeated_rows(
 ) -> tuple[int, str] | None:  # How many different ones there are, and of what; None where nothing repeats
     "Rows that are no independent texts although no document is named."
     n, both = len(audited.quality), pd.concat([audited.quality, audited.uncertainty], axis=1)
-    fine = [values for _, values in both.items() if _is_fine(values) or values.nunique() >= n / 2]
     different = int((~both.duplicated()).sum())
-    if different < 0.99 * n and any(values.nunique() >= n / 2 for values in fine):
+    if different < 0.99 * n and both.nunique().max() >= n / 2:
         return different, "different rows"
     times = audited.uncertainty.groupby(list(audited.uncertainty), dropna=False).size()
     regular = len(times) >= 10 and times.min() >= 2 and times.std(ddof=0) < times.mean() / 2
@@ -390,12 +389,13 @@ def _number(value):
     return f"{value:.2f}"
 
 
-def _texts_of(audited, n):  # '120 texts of 40 documents', and what random orders move
-    if audited.document is None:
-        return f"{n} texts", "random orders give"
-    has = audited.quality[audited.main].notna()
+def _texts_of(audited, top):  # '120 texts of 40 documents', and what random orders move
+    used = audited.quality[audited.main].notna() & audited.uncertainty[top["method"]].notna()
+    texts = f"{used.sum()} texts"
+    if audited.document is None or audited.document[used].is_unique:
+        return texts, "random orders give"
     return (
-        f"{n} texts of {audited.document[has].nunique()} documents",
+        f"{texts} of {audited.document[used].nunique()} documents",
         "random orders of whole documents give",
     )
 
@@ -415,7 +415,7 @@ def quotable(audited) -> str:
             "rows belong to one text or document with --document, or keep one row of each."
         )
     top = audited.main_prr.iloc[0]
-    texts, orders = _texts_of(audited, int(top["n"]))
+    texts, orders = _texts_of(audited, top)
     beyond = "outside of" if abs(top["value"]) > 1.96 * top["null_sd"] else "inside"
     found = (
         f"On these {texts}, judged by {audited.main}, {top['method']} has a prediction-rejection ratio of "
