@@ -41,9 +41,7 @@ def cpu(tmp_path, monkeypatch):
     The first run compiles into a cache of its own, whatever the environment says about bytecode."""
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path))
-    return lambda src: min(
-        float(python(f"{src}; import time; print(time.process_time())")) for _ in range(3)
-    )
+    return lambda src: min(float(python(f"{src}; import time; print(time.process_time())")) for _ in range(3))
 
 
 def test_all_modules_import_quickly(cpu):

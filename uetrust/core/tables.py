@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['MISSING_WORDS', 'TABLE_ENDINGS', 'number_or_text', 'check_file', 'check_unpacked', 'read_text', 'check_names',
            'quoted_cell', 'plain_cell', 'csv_text', 'save_csv', 'parse_json', 'read_json_lines', 'check_records',
-           'parquet_table', 'read_workbook', 'read_table']
+           'nested_fields', 'cell_of', 'parquet_table', 'read_workbook', 'read_table']
 
 # %% ../../nbs/01_core/11_tables.ipynb #9cf08fd0
 import csv
@@ -294,6 +294,40 @@ def _read_json(path):
     found = parse_json(read_text(path), path.name)
     table = _of_columns(found)
     return pd.DataFrame(check_records(found, path)) if table is None else table
+
+# %% ../../nbs/01_core/11_tables.ipynb #7ab1e003
+def _mean_of(values):  # Mean of numbers; None where a value is none
+    fits = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return sum(values) / len(values) if values and fits else None
+
+
+def nested_fields(
+    record: dict,  # A record, as JSON holds it
+    prefix: str = "",  # Of the names
+) -> (
+    dict
+):  # Name -> value, with 'outer.inner' for what is in objects, and the mean of numbers in lists of objects
+    "Fields of a record, and those inside its fields."
+    found = {}
+    for name, value in record.items():
+        found[f"{prefix}{name}"] = value
+        if isinstance(value, dict):
+            found |= nested_fields(value, f"{prefix}{name}.")
+        elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+            means = {key: _mean_of([item.get(key) for item in value]) for key in value[0]}
+            found |= {f"{prefix}{name}.{key}": mean for key, mean in means.items() if mean is not None}
+    return found
+
+
+def cell_of(
+    fields: dict,  # Name -> value, as from `nested_fields`
+    name: str,  # 'a', 'a.b', or 'a+b' for both together
+):  # The value; None where there is none
+    "Cell of a record by its name; several names joined by + give one text with / between."
+    if name in fields or "+" not in name:
+        return fields.get(name)
+    parts = [fields.get(part) for part in name.split("+")]
+    return None if any(part is None or part == "" for part in parts) else "/".join(map(str, parts))
 
 # %% ../../nbs/01_core/11_tables.ipynb #24709bf4
 def parquet_table(
