@@ -30,7 +30,8 @@ def choice(rng, k, words):
         return dict(token=word + " ", logprob=math.log(p), top_logprobs=top)
 
     text = dict(role="assistant", content=" ".join(words) + ".")
-    return dict(index=k, message=text, logprobs=dict(content=list(map(at, words))), finish_reason="stop")
+    said = [*words[:-1], f"{words[-1]}."]
+    return dict(index=k, message=text, logprobs=dict(content=list(map(at, said))), finish_reason="stop")
 
 
 @pytest.fixture(scope="module")

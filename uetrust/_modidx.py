@@ -1143,6 +1143,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                  'uetrust/data/generations.py'),
                                           'uetrust.data.generations._with_gaps': ( '02_data/generations.html#_with_gaps',
                                                                                    'uetrust/data/generations.py'),
+                                          'uetrust.data.generations._without_marks': ( '02_data/generations.html#_without_marks',
+                                                                                       'uetrust/data/generations.py'),
                                           'uetrust.data.generations.answer_of': ( '02_data/generations.html#answer_of',
                                                                                   'uetrust/data/generations.py'),
                                           'uetrust.data.generations.checked': ( '02_data/generations.html#checked',
