@@ -632,13 +632,25 @@ def json_records(
         return check_records(_with_labels([dict(zip(names, row)) for row in rows], labels), path)
     if isinstance(found, dict) and set(found) == {"schema", "data"}:
         return check_records(_without_counts(found["data"]), path)
-    if isinstance(found, dict) and found and all(isinstance(group, dict) for group in found.values()):
+    if isinstance(found, dict) and found:
+        return check_records(_of_object(found, path), path)
+    return check_records(found, path)
+
+
+def _of_object(found, path):  # Rows of an object that holds columns or rows
+    if all(isinstance(group, dict) for group in found.values()):
         if _is_by_rows(found, path.name):
-            return check_records(_with_labels(list(found.values()), list(found)), path)
+            return _with_labels(list(found.values()), list(found))
         labels = list(dict.fromkeys(key for column in found.values() for key in column))
         rows = [{name: column.get(label) for name, column in found.items()} for label in labels]
-        return check_records(_with_labels(rows, labels), path)
-    return check_records(found, path)
+        return _with_labels(rows, labels)
+    sizes = {len(column) if isinstance(column, list) else None for column in found.values()}
+    if len(sizes) == 1 and None not in sizes and len(found) > 1:
+        return [dict(zip(found, cells)) for cells in zip(*found.values())]
+    raise ValueError(
+        f"{path.name} holds no record, but one object with {preview(found)}. Write a list of records"
+    )
+
 
 # %% ../../nbs/01_core/11_tables.ipynb #7ab1e003
 def _mean_of(values):  # Mean of numbers; None where a value is none
@@ -818,7 +830,7 @@ def _is_text_row(cells):
     return bool(there) and all(isinstance(cell, str) and number_or_text(cell) == cell for cell in there)
 
 
-def _check_header(names, cells, row, where):
+def _check_header(names, cells, row, where, others):
     "Refuse a header with empty cells above a second line of names, as merged cells leave it."
     lacks = [i for i, name in enumerate(names[1:], 1) if not name]
     below = [list(cells.iloc[i]) for i in (1, 2) if i < len(cells)]
@@ -826,7 +838,7 @@ def _check_header(names, cells, row, where):
     if second and any(isinstance(below[0][i], str) for i in lacks):
         raise ValueError(
             f"{where}: row {row} has cells without a name, as merged cells leave them, and row {row + 1} "
-            f"holds names: {preview(map(repr, below[0]))}. --header-row {row + 1} reads those"
+            f"holds names: {preview(map(repr, below[0]))}. --header-row {row + 1} reads those. {others}"
         )
 
 
@@ -844,7 +856,7 @@ def _read_xlsx(path, sheet=None, header_row=None):
         lacks = "no name in row {row}" if len(cells) else f"no cell from row {row} on"
         raise ValueError(f"{path.name} is empty: its sheet {name!r} has {lacks.format(row=row)}. {others}")
     names = ["" if pd.isna(cell) else str(cell).strip() for cell in cells.iloc[0]]
-    _check_header(names, cells, row, f"{path.name}, sheet {name!r}")
+    _check_header(names, cells, row, f"{path.name}, sheet {name!r}", others)
     names = [cell or f"Unnamed: {i}" for i, cell in enumerate(names)]
     check_names(names, path)
     df = cells.iloc[1:].set_axis(names, axis=1).reset_index(drop=True).infer_objects()
