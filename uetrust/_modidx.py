@@ -823,6 +823,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'uetrust.core.tables._numpy_word': ('01_core/tables.html#_numpy_word', 'uetrust/core/tables.py'),
                                      'uetrust.core.tables._object_of': ('01_core/tables.html#_object_of', 'uetrust/core/tables.py'),
                                      'uetrust.core.tables._of_object': ('01_core/tables.html#_of_object', 'uetrust/core/tables.py'),
+                                     'uetrust.core.tables._of_workbook': ('01_core/tables.html#_of_workbook', 'uetrust/core/tables.py'),
                                      'uetrust.core.tables._parse_line': ('01_core/tables.html#_parse_line', 'uetrust/core/tables.py'),
                                      'uetrust.core.tables._place': ('01_core/tables.html#_place', 'uetrust/core/tables.py'),
                                      'uetrust.core.tables._plain_value': ('01_core/tables.html#_plain_value', 'uetrust/core/tables.py'),

@@ -141,6 +141,7 @@ def parse_scale(
 
 _WRITTEN = {
     r"[+-]?[\d.,]+\s*%": "a percent sign is not read; write 0.05 or 5 for 5%",
+    r"[+-]?[\d.]+[eE]\+?\d+": "a computer takes this number for infinity",
     r"[+-]?\d[\d.,' \u00a0\u202f]*": "this may be a decimal comma or a mark between thousands; write 1234.5",
 }
 
@@ -163,7 +164,9 @@ def numeric_scores(
 def _check_marks(scores, path):
     for sample, cell in scores.items():
         text = cell.strip() if isinstance(cell, str) and number_or_text(cell) == cell else ""
-        if hint := next((hint for mark, hint in _WRITTEN.items() if re.fullmatch(mark, text)), None):
+        if hint := next(
+            (hint for mark, hint in _WRITTEN.items() if re.fullmatch(mark, text, re.ASCII)), None
+        ):
             raise ValueError(f"{Path(path).name}: {scores.name!r} of sample {sample} is {cell!r}: {hint}")
 
 # %% ../../nbs/15_app/02_user_table.ipynb #7ab2e034

@@ -20,6 +20,7 @@ import sys
 import warnings
 import zlib
 from collections import Counter
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 
@@ -651,7 +652,6 @@ def _of_object(found, path):  # Rows of an object that holds columns or rows
         f"{path.name} holds no record, but one object with {preview(found)}. Write a list of records"
     )
 
-
 # %% ../../nbs/01_core/11_tables.ipynb #7ab1e003
 def _mean_of(values):  # Mean of numbers; None where a value is none
     fits = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
@@ -735,7 +735,7 @@ def parquet_table(
             size += batch.nbytes
             check_unpacked(size, path)
         return pa.Table.from_batches(batches, file.schema_arrow)
-    except (OSError, NotImplementedError, ValueError) as error:
+    except (OSError, NotImplementedError, ValueError, pa.ArrowException) as error:
         if path.name in str(error):
             raise
         raise ValueError(f"{path.name} cannot be read as parquet: {error}. Copy or make it again") from None
@@ -770,25 +770,32 @@ def _check_workbook(path):
         check_unpacked(20 * sum(info.file_size for info in archive.infolist()), path)
 
 
-def read_workbook(
-    path: Path,  # .xlsx or .xlsm file
-    **options,  # Of `pandas.read_excel`
-):  # What `pandas.read_excel` returns
-    "Cells of a workbook; a damaged one, and one that would fill the memory, is refused."
+@contextmanager
+def _of_workbook(path):
+    "Errors of a damaged workbook, a zip of XML of which each part has errors of its own, in words."
     import openpyxl  # noqa: F401  A missing package is not a damaged file
 
     try:
-        _check_workbook(path)
-        return pd.read_excel(path, engine="openpyxl", **options)
+        yield
     except MemoryError:
         raise
-    except Exception as error:  # A workbook is a zip of XML, and each part has errors of its own
+    except Exception as error:
         if path.name in str(error):
             raise
         told = f"{type(error).__name__}: {error}"
         raise ValueError(
             f"{path.name} cannot be read as a workbook ({told}). Save it again, or as CSV"
         ) from None
+
+
+def read_workbook(
+    path: Path,  # .xlsx or .xlsm file
+    **options,  # Of `pandas.read_excel`
+):  # What `pandas.read_excel` returns
+    "Cells of a workbook; a damaged one, and one that would fill the memory, is refused."
+    with _of_workbook(path):
+        _check_workbook(path)
+        return pd.read_excel(path, engine="openpyxl", **options)
 
 
 def _check_cells(path, sheet):
@@ -844,8 +851,9 @@ def _check_header(names, cells, row, where, others):
 
 def _read_xlsx(path, sheet=None, header_row=None):
     try:
-        _check_workbook(path)
-        sheets = _sheet_names(path)
+        with _of_workbook(path):
+            _check_workbook(path)
+            sheets = _sheet_names(path)
         name, row = _chosen_sheet(sheets, sheet, path), header_row or 1
         cells = read_workbook(path, header=None, dtype=object, sheet_name=name).iloc[row - 1 :]
         _check_cells(path, name)
