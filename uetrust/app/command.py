@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['APP', 'EXAMPLES', 'SEVERAL', 'Names', 'Pairs', 'Words', 'Integer', 'Count', 'Whole', 'Probability', 'Share',
-           'Confidence', 'Finite', 'AS_TEXT', 'FREE', 'Debug', 'Resume', 'ONE_DEVICE', 'ANYWHERE', 'document',
-           'command', 'options', 'split_pairs', 'Output', 'print_table', 'printed_for_programs', 'Price', 'endpoint_of',
-           'print_estimate', 'print_spending', 'Device', 'Placement', 'refuse_typed', 'load_placed', 'check_out',
-           'require_checkout', 'check_folder', 'write_out', 'run_app', 'usage_error']
+           'Confidence', 'Finite', 'AS_TEXT', 'FIRST_SHEET', 'FREE', 'Debug', 'Resume', 'ONE_DEVICE', 'ANYWHERE',
+           'document', 'command', 'options', 'split_pairs', 'Output', 'print_table', 'printed_for_programs', 'Sheet',
+           'Price', 'endpoint_of', 'print_estimate', 'print_spending', 'Device', 'Placement', 'refuse_typed',
+           'load_placed', 'check_out', 'require_checkout', 'check_folder', 'write_out', 'run_app', 'usage_error']
 
 # %% ../../nbs/15_app/03_command.ipynb #c49f269b
 import math
@@ -180,6 +180,18 @@ def printed_for_programs(
         print_table(table, output)
         return True
     return False
+
+# %% ../../nbs/15_app/03_command.ipynb #7ab2e031
+@options
+@dataclass(frozen=True)
+class Sheet:
+    "Where in its file a table stands."
+
+    sheet: str | None = None  # Sheet of a workbook, by its name or its number; the first when left out
+    header_row: Count | None = None  # Row with the names of columns, when something stands above it
+
+
+FIRST_SHEET = Sheet()
 
 # %% ../../nbs/15_app/03_command.ipynb #7787a248
 @options

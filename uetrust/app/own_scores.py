@@ -8,11 +8,13 @@ __all__ = ['prr_command', 'audit_command', 'check_page', 'power_command', 'guara
 
 # %% ../../nbs/15_app/04_own_scores.ipynb #38c79605
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
 from uetrust.app.command import (
     AS_TEXT,
+    FIRST_SHEET,
     Confidence,
     Count,
     Finite,
@@ -21,6 +23,7 @@ from uetrust.app.command import (
     Pairs,
     Probability,
     Share,
+    Sheet,
     Whole,
     check_out,
     command,
@@ -30,8 +33,8 @@ from uetrust.app.command import (
 )
 
 # %% ../../nbs/15_app/04_own_scores.ipynb #80287faf
-def _say_found(table):  # Where columns were found by name: which, which not and why
-    if found := table.attrs.get("columns"):
+def _say_found(found):  # Lines on how columns were read and found: which, which not and why
+    if found:
         from uetrust.core.checks import printable
 
         print(printable("\n".join(found)), file=sys.stderr)
@@ -41,15 +44,18 @@ def _say_found(table):  # Where columns were found by name: which, which not and
     "uetrust prr scores.csv --id sample --quality rouge judge --scale judge=1:10 --uncertainty msp entropy"
 )
 def prr_command(
-    file: Path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per summary, or a long table
+    # .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per summary, or a long table; .gz is unpacked, and
+    # a folder is read as the parts of one table
+    file: Path,
     /,
     *,
     quality: Names,  # Columns where larger is better
     # Columns where larger is less certain; found by name where this and --confidence are left out
     uncertainty: Names = (),
     confidence: Names = (),  # Columns where larger is more certain
-    id: str | None = None,  # Column with the names of the samples
-    clusters: str | None = None,  # Column with the document of each sample, when several share one
+    id: str | None = None,  # Column with the names of the samples, or several: a+b
+    # Column with the document of each sample, when several share one; or several columns: a+b
+    clusters: str | None = None,
     # Declared scales of quality columns, COLUMN=LOWEST:HIGHEST; a value off its scale is an error
     scale: Pairs = (),
     # 'mean' of mean risks as in the published tables, 'sum' as in Eq. 3
@@ -59,6 +65,7 @@ def prr_command(
     compat: str | None = None,  # Values by another definition: he2024, lm_polygraph_50, ...
     adjust: Literal["holm", "bh"] = "holm",  # How q corrects p for the number of cells
     out: Path | None = None,  # .parquet or .csv file for the table
+    at: Sheet = FIRST_SHEET,
     output: Output = AS_TEXT,
 ):
     "PRR table of your own scores, with errors, null intervals and notes."
@@ -67,21 +74,25 @@ def prr_command(
     check_out(out)
     columns = dict(quality=quality, uncertainty=uncertainty, confidence=confidence, id_col=id)
     options = dict(area=area, ties=ties, max_rejection=max_rejection, compat=compat, adjust=adjust)
-    table = user_table(file, clusters=clusters, scale=scale, **columns, **options)
-    _say_found(table)
+    table = user_table(file, clusters=clusters, scale=scale, where=asdict(at), **columns, **options)
+    _say_found(table.attrs["columns"])
     write_out(table, out)
     print_table(table, output)
 
 # %% ../../nbs/15_app/04_own_scores.ipynb #4da0167f
-def _audit_of(file, quality, uncertainty, confidence, id, **columns):
-    from uetrust.app.user_table import read_scores, require_columns
+def _audit_of(file, quality, uncertainty, confidence, id, at, **columns):
+    from uetrust.app.user_table import numeric_scores, read_scores, require_columns
     from uetrust.core.columns import mean_columns
     from uetrust.report.audit import audit
 
-    df = read_scores(file, id)
+    grouped = (columns["document"],) if columns["document"] else ()
+    df = read_scores(file, id, grouped, **asdict(at))
+    _say_found(df.attrs.get("told"))
     means = {} if columns["truth"] in df else mean_columns(df)  # annotator_mean is no column of the file
     named = [name for name in columns.values() if name and name not in means]
-    require_columns(df, [*quality, *uncertainty, *confidence, *named], file)
+    used = require_columns(df, [*quality, *uncertainty, *confidence, *named], file)
+    scores = [name for name in dict.fromkeys(used) if name != columns["document"]]
+    df = df.assign(**numeric_scores(df[scores], file))
     try:
         return audit(df, uncertainty, quality, confidence, **columns)
     except ValueError as e:
@@ -101,8 +112,10 @@ def audit_command(
     # Quality that the others are judged by, such as human scores; expert_mean: mean of expert_1, expert_2
     truth: str | None = None,
     length: str | None = None,  # Column with the length of each text
-    document: str | None = None,  # Column with the document of each text, when several share one
-    id: str | None = None,  # Column with the names of the texts
+    # Column with the document of each text, when several share one; or several columns: a+b
+    document: str | None = None,
+    id: str | None = None,  # Column with the names of the texts, or several: a+b
+    at: Sheet = FIRST_SHEET,
     json: bool = False,  # Print JSON
     html: Path | None = None,  # Write a page
     out: Path | None = None,  # .parquet or .csv file for the table of PRR
@@ -113,7 +126,7 @@ def audit_command(
     check_out(out)
     check_page(html)
     columns = dict(truth=truth, length=length, document=document)
-    found = _audit_of(file, list(quality), list(uncertainty), list(confidence), id, **columns)
+    found = _audit_of(file, list(quality), list(uncertainty), list(confidence), id, at, **columns)
     if html:
         html.write_text(found.page(f"Audit of {file.name}"), encoding="utf-8")
     write_out(found.prr, out)
@@ -128,14 +141,17 @@ def check_page(
         raise ValueError(f"--html: a page cannot be written to {path}")
 
 # %% ../../nbs/15_app/04_own_scores.ipynb #a030dfc0
-def _named_columns(file, id, names, document):  # Table of a file, and the document of each row or None
-    from uetrust.app.user_table import read_scores, require_columns
+def _named_columns(file, id, at, names, document):  # Table of a file, and the document of each row or None
+    from uetrust.app.user_table import numeric_scores, read_scores, require_columns
     from uetrust.core.checks import score_frame
 
-    df = read_scores(file, id, (document,) if document else ())
+    df = read_scores(file, id, (document,) if document else (), **asdict(at))
+    _say_found(df.attrs.get("told"))
     named = list(dict.fromkeys(names))
     require_columns(df, [*named, *([document] if document else [])], file)
-    return score_frame(df[named], file.name), df[document].to_numpy() if document else None
+    return score_frame(numeric_scores(df[named], file), file.name), df[
+        document
+    ].to_numpy() if document else None
 
 
 def _of_file(file, compute, *args, **options):  # What it returns; an error names the file
@@ -153,10 +169,12 @@ def power_command(
     uncertainty: Names,  # Columns where larger is less certain
     quality: str | None = None,  # Column where larger is better; the mean of the annotators if left out
     annotators: Names = (),  # Columns of single judgements, for the number of annotators of each text
-    document: str | None = None,  # Column with the document of each text, when several share one
-    id: str | None = None,  # Column with the names of the texts
+    # Column with the document of each text, when several share one; or several columns: a+b
+    document: str | None = None,
+    id: str | None = None,  # Column with the names of the texts, or several: a+b
     power: Probability = 0.8,  # Wanted probability of finding the pilot's difference
     level: Probability = 0.05,  # Of the two-sided tests
+    at: Sheet = FIRST_SHEET,
     output: Output = AS_TEXT,
 ):
     "Texts and annotators that the next study needs, planned from a pilot."
@@ -165,7 +183,7 @@ def power_command(
     if quality is None and not annotators:
         raise ValueError("name the quality with --quality, or single judgements with --annotators")
     names = [*([quality] if quality else []), *annotators, *uncertainty]
-    df, documents = _named_columns(file, id, names, document)
+    df, documents = _named_columns(file, id, at, names, document)
     judged, unsure = df[list(annotators)], df[list(uncertainty)]
     truth = df[quality] if quality else judged.mean(axis=1, skipna=False)
     table = _of_file(file, power_table, truth, unsure, documents, power, level)
@@ -191,9 +209,11 @@ def guarantee_command(
     delta: Probability = 0.1,  # Probability that the promise may be broken
     tau: Finite | None = None,  # Smallest acceptable quality: below it a text is bad
     scale: str | None = None,  # LOWEST:HIGHEST quality, which have risk 1 and 0
-    document: str | None = None,  # Column with the document of each text, when several share one
+    # Column with the document of each text, when several share one; or several columns: a+b
+    document: str | None = None,
     expectation: bool = False,  # Promise the expected risk of new texts instead (conformal risk control)
-    id: str | None = None,  # Column with the names of the texts
+    id: str | None = None,  # Column with the names of the texts, or several: a+b
+    at: Sheet = FIRST_SHEET,
     output: Output = AS_TEXT,
 ):
     "Threshold on uncertainty so that the risk of kept texts is at most alpha with probability 1 - delta."
@@ -203,7 +223,7 @@ def guarantee_command(
     from uetrust.evaluation.inference import guarantee
 
     ends = parse_scale(f"{quality}={scale}")[1] if scale else (0, 1)
-    df, documents = _named_columns(file, id, [quality, *uncertainty], document)
+    df, documents = _named_columns(file, id, at, [quality, *uncertainty], document)
     options = dict(alpha=alpha, tau=tau, scale=ends, clusters=documents)
     promise = guarantee.expected_guarantee if expectation else guarantee.rejection_guarantee
     options |= {} if expectation else dict(delta=delta / len(uncertainty))
@@ -228,7 +248,8 @@ def dose_command(
     # Texts of the study that the metric is to judge; those of the file if left out
     texts: Count | None = None,
     confidence: Confidence = 0.9,  # Wanted probability of choosing the better of the two best methods
-    id: str | None = None,  # Column with the names of the texts
+    id: str | None = None,  # Column with the names of the texts, or several: a+b
+    at: Sheet = FIRST_SHEET,
     output: Output = AS_TEXT,
 ):
     "How good a metric must be to choose between methods as the truth does, and how good it is."
@@ -237,7 +258,7 @@ def dose_command(
 
     if len(uncertainty) < 2:
         raise ValueError(f"--uncertainty needs at least 2 columns to choose from, got {list(uncertainty)}")
-    df, _ = _named_columns(file, id, [truth, metric, *uncertainty], None)
+    df, _ = _named_columns(file, id, at, [truth, metric, *uncertainty], None)
     parts = _of_file(file, prr_parts, df[truth], df[metric], df[list(uncertainty)])
     best = list(_of_file(file, two_best, parts)["method"])
     spread = _of_file(file, power_table, df[metric], df[best])["unit_sd"].iloc[-1]
@@ -258,10 +279,11 @@ def next_labels_command(
     n: Count = 50,  # Texts to label next
     labels: str | None = None,  # Column with the labels that are there, empty for the other texts
     probability: str | None = None,  # Column with the probability with which those were drawn
-    id: str | None = None,  # Column with the names of the texts
+    id: str | None = None,  # Column with the names of the texts, or several: a+b
     seed: Whole = 0,  # Of the draw
     every: bool = False,  # Print all texts, not only those to label next
     out: Path | None = None,  # .parquet or .csv file for all texts with their probability
+    at: Sheet = FIRST_SHEET,
     output: Output = AS_TEXT,
 ):
     "Texts that people should label next, with the probabilities that intervals need."
@@ -269,7 +291,7 @@ def next_labels_command(
 
     check_out(out)
     given = [name for name in (labels, probability) if name]
-    df, _ = _named_columns(file, id, [*metrics, *uncertainty, *given], None)
+    df, _ = _named_columns(file, id, at, [*metrics, *uncertainty, *given], None)
     known, drawn = (df[name] if name else None for name in (labels, probability))
     inputs = df[list(metrics)], df[list(uncertainty)], n, known, drawn, seed
     table = _of_file(file, next_labels, *inputs).rename_axis("text").reset_index()

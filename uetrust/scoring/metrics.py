@@ -29,7 +29,7 @@ from uetrust.core.run import (
 )
 from ..core.scores import score_table
 from ..core.settings import split_labels
-from ..core.tables import read_table
+from ..core.tables import list_cell, read_table
 from .judges import JudgeServer
 from .methods import required_inputs
 from .providers import PROVIDER_OF, PROVIDERS, TEXT_COLUMNS, SpacyPipeline, shipped_models
@@ -45,7 +45,7 @@ TEXT_COLUMN_NAMES = dict(
 
 
 def read_texts(
-    path,  # .csv, .parquet, .json or .jsonl file
+    path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx file (.gz is unpacked), or a folder of its parts
     # id ('row 1', ... when there is none), hypothesis, and as far as given source, reference, and references
     # (lists)
 ) -> pd.DataFrame:
@@ -72,9 +72,21 @@ def read_texts(
         )
     columns = {name: column for column, names in found.items() for name in names}
     texts = df[list(columns)].rename(columns=columns)
+    if "references" in texts:  # A CSV file keeps a list as text
+        texts["references"] = [_as_list(cell, i, path) for i, cell in enumerate(texts["references"], 1)]
     if "id" not in texts:
         texts.insert(0, "id", [f"row {i + 1}" for i in range(len(texts))])
     return texts
+
+
+def _as_list(cell, i, path):
+    if not isinstance(cell, str):
+        return cell
+    try:
+        found = list_cell(cell)
+    except ValueError as error:
+        raise ValueError(f"{path.name}: references of row {i}: {error}") from None
+    return cell if found is None else found
 
 
 def _is_text_list(value):
