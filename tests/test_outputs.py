@@ -244,5 +244,5 @@ def test_unknown_formats_and_missing_files_are_explained(tmp_path):
         read_outputs(FOLDER / "openai_no_logprobs.jsonl", format="opneai")
     with pytest.raises(ValueError, match="there is no file"):
         read_outputs(tmp_path / "no.jsonl")
-    with pytest.raises(ValueError, match="no dataset saved to disk"):
+    with pytest.raises(ValueError, match="without parts of a table"):
         read_outputs(tmp_path)

@@ -1322,7 +1322,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'uetrust.data.outputs._load_eval': ('02_data/outputs.html#_load_eval', 'uetrust/data/outputs.py'),
                                       'uetrust.data.outputs._load_json': ('02_data/outputs.html#_load_json', 'uetrust/data/outputs.py'),
                                       'uetrust.data.outputs._load_saved': ('02_data/outputs.html#_load_saved', 'uetrust/data/outputs.py'),
-                                      'uetrust.data.outputs._load_table': ('02_data/outputs.html#_load_table', 'uetrust/data/outputs.py'),
                                       'uetrust.data.outputs._member': ('02_data/outputs.html#_member', 'uetrust/data/outputs.py'),
                                       'uetrust.data.outputs._missing_notes': ( '02_data/outputs.html#_missing_notes',
                                                                                'uetrust/data/outputs.py'),

@@ -9,6 +9,7 @@ __all__ = ['FORMAT_NAMES', 'BANK_SCORES', 'FAMILIES', 'MAX_JUDGE_TOKENS', 'DIMEN
 # %% ../../nbs/15_app/08_scores.ipynb #b8986ade
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,6 +17,7 @@ from cyclopts import Parameter
 
 from uetrust.app.command import (
     AS_TEXT,
+    FIRST_SHEET,
     FREE,
     SEVERAL,
     Count,
@@ -25,6 +27,7 @@ from uetrust.app.command import (
     Output,
     Pairs,
     Price,
+    Sheet,
     check_out,
     command,
     endpoint_of,
@@ -85,8 +88,10 @@ def is_bank(
 ) -> bool:
     "Whether a path is a folder of generations; everything else is read as a file of outputs."
     folder = Path(path)
-    if any((folder / name).exists() for name in ("state.json", "scenario_state.json")):
+    if any((folder / name).exists() for name in ("state.json", "scenario_state.json", "dataset_dict.json")):
         return False  # A dataset saved to disk, or a run of HELM
+    if any(folder.glob("*-of-*.*")) or any(folder.glob("data/*-of-*.*")):
+        return False  # Parts of a table
     named = any((folder / name).exists() for name in ("texts/bank.json", "bank.json"))
     return named or (folder.exists() and not folder.suffix)
 
@@ -112,6 +117,7 @@ def score_command(
     format: Annotated[str | None, Parameter(choices=FORMAT_NAMES)] = None,
     # Meaning of a column of a table, MEANING=NAME; text, source, references, samples, logprobs ...
     column: Pairs = (),
+    place: Sheet = FIRST_SHEET,
     explain: bool = False,  # Say for every method what a file lacks and how to get it
     # .parquet or .csv file; one row per text of a file, one row per text and score of a bank, where it is
     # FOLDER/scores.csv when left out
@@ -124,7 +130,7 @@ def score_command(
     names = dict(methods=_all_or(methods), metrics=_all_or(metrics))
     if is_bank(file):
         return _score_bank(file, names, data, model, out, output)
-    outputs, models = _file_outputs(file, format, column, data), _file_models(model, metrics)
+    outputs, models = _file_outputs(file, format, column, data, place), _file_models(model, metrics)
     if explain:
         return _explain(outputs, models, out, output)
     scores = _score_file(outputs, names, models, "raise" if debug else "note", out)
@@ -235,11 +241,11 @@ def _file_models(model, metrics):
     return {group: shipped[group] for group in ("nli", "embedding", "bertscore")}
 
 
-def _file_outputs(file, format, column, data):
+def _file_outputs(file, format, column, data, place):
     from uetrust.data.outputs import read_outputs
 
     columns = dict(pair.partition("=")[::2] for pair in column)
-    return read_outputs(file, format, columns, data)
+    return read_outputs(file, format, columns, data, **asdict(place))
 
 
 def _explain(outputs, models, out, output):

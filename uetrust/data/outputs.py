@@ -21,18 +21,19 @@ import numpy as np
 
 from ..core.checks import preview
 from uetrust.core.tables import (
+    TABLE_ENDINGS,
     cell_of,
     check_file,
     check_records,
     check_unpacked,
+    file_ending,
     is_missing,
+    json_records,
     list_cell,
     nested_fields,
     number_or_text,
-    parquet_table,
     parse_json,
-    read_json_lines,
-    read_table,
+    read_records,
     read_text,
     truth_numbers,
 )
@@ -746,9 +747,12 @@ MAN_EXPORT = """a .man file of LM-Polygraph is a pickle of torch, which can run 
 
 def _load_json(path):
     found = parse_json(read_text(path), path.name)
-    if isinstance(found, dict):
-        found = _helm_states(found, path) or found.get("samples") or [found]
-    return found
+    if isinstance(found, dict) and (records := _helm_states(found, path) or found.get("samples")):
+        return records
+    alone = isinstance(found, dict) and (
+        is_reply(found) or any(isinstance(value, str) for value in found.values())
+    )
+    return [found] if alone else json_records(found, path)
 
 
 def _helm_states(found, path):
@@ -792,12 +796,6 @@ def _load_eval(path):
     return [parse_json(text.decode("utf-8"), f"{path.name}, member {name}") for name, text in texts]
 
 
-def _load_table(path):
-    if path.suffix == ".parquet":
-        return parquet_table(path).to_pylist()
-    return read_table(path, exact=True).astype(object).to_dict("records")
-
-
 def _load_saved(path):
     "Rows of a Hugging Face dataset that was saved to disk."
     import pyarrow as pa
@@ -805,8 +803,6 @@ def _load_saved(path):
     if (path / "dataset_dict.json").exists():
         splits = parse_json(read_text(path / "dataset_dict.json"), f"{path}/dataset_dict.json")["splits"]
         raise ValueError(f"{path} holds several splits: name one, such as {path / splits[0]}")
-    if not (path / "state.json").exists():
-        raise ValueError(f"{path} is a folder, but no dataset saved to disk: it has no state.json")
     try:
         state = parse_json(read_text(path / "state.json"), f"{path}/state.json")
         files = [path / Path(part["filename"]).name for part in state["_data_files"]]
@@ -820,11 +816,6 @@ def _arrow_table(file):
 
     with pa.memory_map(str(file)) as source:
         return pa.ipc.open_stream(source).read_all()
-
-
-_LOADERS = {".jsonl": read_json_lines, ".json": _load_json, ".eval": _load_eval} | dict.fromkeys(
-    (".csv", ".tsv", ".xlsx", ".parquet"), _load_table
-)
 
 
 _BY_NAME = "hub:"  # As in hub:OWNER/NAME:SPLIT
@@ -843,7 +834,8 @@ def _load_by_name(name):
 
 
 def raw_outputs(
-    path,  # File, folder of a saved dataset or of a HELM run, or hub:OWNER/NAME:SPLIT
+    path,  # File, folder of parts, of a saved dataset or of a HELM run, or hub:OWNER/NAME:SPLIT
+    **where,  # `sheet` and `header_row` of `read_records`
 ) -> list:  # Raw records, as they stand in the file
     "Raw records of a file of outputs; a file that cannot be read says what is wrong."
     if str(path).startswith(_BY_NAME):
@@ -851,12 +843,15 @@ def raw_outputs(
     path = Path(path)
     if (path / "scenario_state.json").is_file():  # A run of HELM
         path = path / "scenario_state.json"
-    if path.is_dir():
+    if any((path / name).exists() for name in ("state.json", "dataset_dict.json")):
         return _load_saved(path)
+    if path.is_dir():
+        return read_records(path, **where)
     if path.suffix == ".man" and path.exists():
         raise ValueError(f"{path.name}: {MAN_EXPORT}")
-    check_file(path, _LOADERS, "outputs")
-    return check_records(_LOADERS[path.suffix.lower()](path), path)
+    ending = file_ending(check_file(path, (*TABLE_ENDINGS, ".eval"), "outputs"))
+    load = {".eval": _load_eval, ".json": _load_json, ".json.gz": _load_json}.get(ending)
+    return check_records(load(path) if load else read_records(path, **where), path)
 
 # %% ../../nbs/02_data/14_outputs.ipynb #39ebd29e
 def _read_items(raw, name, columns):
@@ -1084,10 +1079,11 @@ _SEVERAL = "the first reply to an item is the text that is scored, the others ar
 
 
 def read_outputs(
-    path,  # File, folder of a saved dataset, or hub:OWNER/NAME:SPLIT
+    path,  # File, folder of parts or of a saved dataset, or hub:OWNER/NAME:SPLIT
     format: str = None,  # Key of `OUTPUT_FORMATS`; recognised by the fields when None
     columns: dict = None,  # For tables: meaning (key of `OWN_COLUMNS`) -> column
     data=None,  # File with the requests, when the outputs do not hold them
+    **where,  # Of tables: sheet of a workbook, and header_row with the names of columns
 ) -> Outputs:  # Records, and notes about what is missing
     """Outputs of a language model as other tools write them.
 
@@ -1102,7 +1098,7 @@ def read_outputs(
     >>> read_outputs("replies.jsonl").notes  # doctest: +SKIP
     """
     path = Path(path)
-    raw = raw_outputs(path)
+    raw = raw_outputs(path, **where)
     name = _format_of(raw, format)
     records, notes = _records_of(raw, name, path, columns)
     outputs = Outputs(name, records, notes)
