@@ -96,10 +96,10 @@ def test_requests_of_a_batch_give_the_sources():
 
 
 def test_what_is_missing_is_said_with_a_remedy():
-    notes = read_outputs(FOLDER / "openai_no_logprobs.jsonl").notes
+    notes = read_outputs(FOLDER / "openai_no_logprobs.jsonl").absent
     assert any("logprobs of 0 of 4 items: ask the server again with logprobs=true" in note for note in notes)
     assert any("samples of 0 of 4 items: ask for several replies" in note for note in notes)
-    assert any("uetrust read" in note for note in read_outputs(FOLDER / "samples_bulletins.jsonl").notes)
+    assert any("uetrust read" in note for note in read_outputs(FOLDER / "samples_bulletins.jsonl").absent)
 
 
 def test_scores_beside_replies_and_requests_are_kept(tmp_path):

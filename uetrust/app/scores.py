@@ -255,7 +255,8 @@ def _explain(outputs, models, out, output):
     write_out(table, out)
     print_table(table, output)
     _print_lines(
-        [f"note: {note}" for note in outputs.notes], sys.stderr if output.json or output.csv else None
+        [f"note: {note}" for note in (*outputs.notes, *outputs.absent)],
+        sys.stderr if output.json or output.csv else None,
     )
 
 
@@ -310,7 +311,7 @@ def _print_file_scores(scores, written, out):
 def _file_notes(scores, named, warned):
     "What a reader must know about scores of a file."
     attrs, computed = scores.attrs, _computed(scores)
-    lines = [f"note: {note}" for note in attrs["notes"]]
+    lines = [f"note: {note}" for note in (*attrs["notes"], *([] if named else attrs["absent"]))]
     lines += _failed_notes(attrs["failed"]) + _truncated_notes(attrs["truncated"])
     lines += [
         f"note: {name}: {n} inputs did not fit the model and were cut" for name, n in attrs["cut"].items()

@@ -116,11 +116,17 @@ def _part(words, text):
     return None
 
 
-def _with_gaps(
+def _fits_with_gaps(
     words, text
-):  # The same where some tokens are half of a character: these may stand for anything
+):  # Whether they fit, when tokens that are half of a character may be anything
     pattern = "".join(".{0,4}?" if _UNREADABLE.search(word) else re.escape(word) for word in words)
-    return slice(0, len(words)) if re.fullmatch(pattern, text, re.DOTALL) else None
+    return re.fullmatch(pattern, text, re.DOTALL) is not None
+
+
+def _marks_before(tokens):  # How many tokens stand before the text and are no words of it
+    marks = [is_special(token) or not _without_marks(token) for token in tokens]
+    begin = next((i for i, (mark, token) in enumerate(zip(marks, tokens)) if not mark and token.strip()), 0)
+    return max((i + 1 for i in range(begin) if marks[i]), default=0)
 
 
 def spelled_part(
@@ -132,10 +138,9 @@ def spelled_part(
         (["" if is_special(token) else _squeezed(of(token)) for token in tokens], _squeezed(fold(text)))
         for of, fold in _READINGS
     ]
-    if any("".join(words) == target for words, target in read):
-        return slice(0, len(tokens))
-    if any(map(_UNREADABLE.search, tokens)):
-        return _with_gaps(*read[0])
+    whole = any("".join(words) == target for words, target in read)
+    if whole or any(map(_UNREADABLE.search, tokens)) and _fits_with_gaps(*read[0]):
+        return slice(_marks_before(tokens), len(tokens))
     return next((part for words, target in read if (part := _part(words, target))), None)
 
 # %% ../../nbs/02_data/09_generations.ipynb #13ab0015
@@ -154,7 +159,7 @@ def _why_not(value):  # Why a value is no log-probability of a token; None where
         )
     if value <= IMPOSSIBLE:
         return (
-            "so small a number is no log-probability of a written token; servers write it for unlisted tokens"
+            "no token that was written is so unlikely; servers write such numbers for tokens they do not list"
         )
     return None
 
@@ -305,6 +310,8 @@ def answer_of(
     "The answer after reasoning in tags; missing where the text ends within them."
     if text.text is None:
         return text, []
+    if not isinstance(text.text, str):
+        return Generation(None, missing=f"text that is {shown(text.text)}"), []
     if _ANSWER.match(text.text):
         why = "reasoning in tags before the answer is left out"
         return replace(text, text=_ANSWER.sub("", text.text, 1)), [Problem("text", why, "", False)]

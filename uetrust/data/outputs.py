@@ -74,7 +74,8 @@ class Outputs:
 
     format: str  # Key of `OUTPUT_FORMATS`
     records: list  # One `OutputRecord` per item, ids are unique
-    notes: list  # Sentences: what was chosen, what is missing and how to get it
+    notes: list  # Sentences: what was chosen, left out and not used
+    absent: list = field(default_factory=list)  # Sentences: what no item has, and how to get it
 
     def count(self, what) -> int:  # Records that have it; what: one of `OUTPUT_PARTS`
         return sum(OUTPUT_PARTS[what](record) for record in self.records)
@@ -1035,14 +1036,17 @@ def _with_sources(records, data):
         _take_beside(record, raw, [*_ENVELOPE, "id", "method", "url"])
 
 
-def _missing_notes(outputs):
-    "What some or all records lack, and how to get it."
+def _say_missing(outputs):
+    "Note what some or all records lack; where all do, how to get it."
     remedies, n = OUTPUT_FORMATS[outputs.format].remedies, len(outputs.records)
     for part in OUTPUT_PARTS:
-        have = outputs.count(part)
-        if have < n:
-            remedy = f": {remedies[part]}" if part in remedies and have == 0 else ""
-            yield f"{part.replace('_', ' ')} of {have} of {n} items{remedy}"
+        have, name = outputs.count(part), part.replace("_", " ")
+        if have == 0:
+            outputs.absent.append(
+                f"{name} of 0 of {n} items" + (f": {remedies[part]}" if part in remedies else "")
+            )
+        elif have < n:
+            outputs.notes.append(f"{name} of {have} of {n} items")
 
 
 def _format_of(raw, name):
@@ -1107,5 +1111,5 @@ def read_outputs(
     outputs.notes += [*_problem_notes(records), *_end_notes(records), *_take_scores(records, name == "uqlm")]
     if outputs.count("samples") and name in ("openai", "vllm", "inspect", "helm", "lighteval"):
         outputs.notes.append(_SEVERAL)
-    outputs.notes.extend(_missing_notes(outputs))
+    _say_missing(outputs)
     return outputs

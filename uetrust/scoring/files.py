@@ -302,7 +302,8 @@ def score_outputs(
     attrs: missing (score -> statistics or models that it lacks), undefined (score -> why no text has it),
     truncated (score -> likeliest tokens that its entropy is made of), cut (statistic -> inputs that did not
     fit), cut_texts (metric -> sample -> tokens that did not fit, and whether these are most), failed (score
-    -> sample -> error: the score is NaN there), notes, carried (columns of the file).
+    -> sample -> error: the score is NaN there), notes, absent (what no text has, and how to get it), carried
+    (columns of the file).
 
     Raises
     ------
@@ -353,6 +354,7 @@ def _wide(outputs, long, missing, cut):
         failed=_failed(long),
         undefined=_undefined(long),
         notes=[*outputs.notes, *([] if _torch_is_there() else [NO_TORCH])],
+        absent=outputs.absent,
         carried=list(carried),
     )
     return table.reset_index(drop=True)
