@@ -98,18 +98,17 @@ def equal_references(folder):
 
 
 WRONG = dict(
-    missing_id=([*GOOD, GOOD[0] | dict(id=None)], "mine.jsonl", "row 4", "id"),
     id_twice=([*GOOD, GOOD[0]], "mine.jsonl", "a", "twice"),
     positive_logprob=([GOOD[0] | dict(logprobs=[0.9, 0.5])], "mine.jsonl", "'a'", "0.9", "logarithms"),
     nan_logprob=([GOOD[0] | dict(logprobs=[float("nan")])], "mine.jsonl", "'a'", "nan"),
-    words_as_logprobs=([GOOD[0] | dict(logprobs=["a", "b"])], "mine.jsonl", "row 1", "logprobs"),
+    words_as_logprobs=([GOOD[0] | dict(logprobs=["a", "b"])], "mine.jsonl", "item 'a'", "logprobs"),
     tokens_that_do_not_fit=([GOOD[0] | dict(tokens=["a"])], "mine.jsonl", "'a'", "3", "1"),
     no_text_column=([dict(id="a", source="x")], "mine.jsonl", "--column text=NAME"),
     text_that_is_a_number=([GOOD[0] | dict(hypothesis=5)], "mine.jsonl", "row 1", "5"),
     text_that_is_an_object=([GOOD[0] | dict(hypothesis={"a": 1})], "mine.jsonl", "row 1"),
-    samples_that_are_objects=([GOOD[0] | dict(samples=[{"a": 1}])], "mine.jsonl", "row 1", "samples"),
+    samples_that_are_objects=([GOOD[0] | dict(samples=[{"a": 1}])], "mine.jsonl", "item 'a'", "samples"),
     half_a_character=([GOOD[0] | dict(hypothesis="rain \ud800 fell")], "mine.jsonl", "line 1", "ud800"),
-    samples_that_are_one_text=([GOOD[0] | dict(samples="x")], "mine.jsonl", "row 1", "samples"),
+    samples_that_are_one_text=([GOOD[0] | dict(samples="x")], "mine.jsonl", "item 'a'", "samples"),
 )
 for name, (rows, *says) in WRONG.items():
 

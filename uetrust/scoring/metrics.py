@@ -298,7 +298,11 @@ def _one_by_one(make, given, wanted, errors):
     parts = [{name: values[half] for name, values in given.items()} for half in halves]
     (first, cut), (second, more) = (_one_by_one(make, part, wanted, errors) for part in parts)
     statistics = {name: [*first[name], *second[name]] for name in wanted}
-    return statistics, {name: np.append(cut.get(name, []), more.get(name, [])) for name in cut | more}
+    none, sizes = np.zeros(n, int), (n // 2, n - n // 2)
+    lost = {
+        name: np.append(cut.get(name, none[: sizes[0]]), more.get(name, none[: sizes[1]])) for name in cut | more
+    }
+    return statistics, lost
 
 
 def _provided(provider, model, options, errors, wanted, given):
