@@ -300,7 +300,8 @@ def _one_by_one(make, given, wanted, errors):
     statistics = {name: [*first[name], *second[name]] for name in wanted}
     none, sizes = np.zeros(n, int), (n // 2, n - n // 2)
     lost = {
-        name: np.append(cut.get(name, none[: sizes[0]]), more.get(name, none[: sizes[1]])) for name in cut | more
+        name: np.append(cut.get(name, none[: sizes[0]]), more.get(name, none[: sizes[1]]))
+        for name in cut | more
     }
     return statistics, lost
 
