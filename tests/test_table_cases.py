@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from uetrust import prr, read_scores, read_texts
 from uetrust.app.cli import main
-from uetrust.core.tables import list_cell, table_records, read_table, save_csv, truth_numbers
+from uetrust.core.tables import list_cell, read_table, save_csv, table_records, truth_numbers
 
 CASES = Path(__file__).resolve().parents[1] / "../shared/cases"
 needs_cases = pytest.mark.skipif(not CASES.is_dir(), reason="../shared/cases is not at hand")

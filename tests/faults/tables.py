@@ -520,6 +520,23 @@ def letters_are_not_used_by_the_audit(folder):
     return ["audit", "scores.csv", "--id", "id"]
 
 
+PARTLY = {
+    "a metric found by name": ("rouge", []),
+    "one judge of two": ("expert_2", []),
+    "the length": ("words", ["--quality", "rouge", "--uncertainty", "msp", "--length", "words"]),
+}
+
+
+@fault("error", "scores.csv", "must be numbers, found 'good' at sample s3", cases=PARTLY)
+def words_among_the_numbers_of(folder, given):
+    name, argv = given
+    rows = [dict(id=f"s{i}", msp=-i, words=9 - i, expert_1=i % 5, expert_2=i % 3) for i in range(20)]
+    rows = [row | (dict(rouge=row["expert_1"] / 5) if name != "expert_2" else {}) for row in rows]
+    rows[3][name] = "good"
+    pd.DataFrame(rows).to_csv(folder / "scores.csv", index=False)
+    return ["audit", "scores.csv", "--id", "id", *argv]
+
+
 # Quotation marks of tables with tabs
 TABBED = "id\tjudge\tmsp\ttext\n"
 TABS = {
