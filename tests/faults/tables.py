@@ -520,6 +520,23 @@ def letters_are_not_used_by_the_audit(folder):
     return ["audit", "scores.csv", "--id", "id"]
 
 
+PARTLY = {
+    "a metric found by name": ("rouge", []),
+    "one judge of two": ("expert_2", []),
+    "the length": ("words", ["--quality", "rouge", "--uncertainty", "msp", "--length", "words"]),
+}
+
+
+@fault("error", "scores.csv", "must be numbers, found 'good' at sample s3", cases=PARTLY)
+def words_among_the_numbers_of(folder, given):
+    name, argv = given
+    rows = [dict(id=f"s{i}", msp=-i, words=9 - i, expert_1=i % 5, expert_2=i % 3) for i in range(20)]
+    rows = [row | (dict(rouge=row["expert_1"] / 5) if name != "expert_2" else {}) for row in rows]
+    rows[3][name] = "good"
+    pd.DataFrame(rows).to_csv(folder / "scores.csv", index=False)
+    return ["audit", "scores.csv", "--id", "id", *argv]
+
+
 # Quotation marks of tables with tabs
 TABBED = "id\tjudge\tmsp\ttext\n"
 TABS = {
@@ -947,10 +964,10 @@ def _varint(value):  # As Thrift writes a positive number
     return bytes([*found, value])
 
 
-@fault("error", "x.parquet", "unpack", "GB", memory=6 * 2**30)
+@fault("error", "x.parquet", "unpack", "GB", memory=6 * 2**30, limit=30)  # It reads 1.5 GB until it stops
 def a_parquet_file_that_says_that_it_is_small(folder):
     "One group of rows, which stands 45 times in the table of contents, with another size."
-    path, texts = folder / "x.parquet", pa.table(dict(id=["x" * 4_000_000] * 10))
+    path, texts = folder / "x.parquet", pa.table(dict(id=["x" * 200_000] * 200))
     pq.write_table(texts, path, use_dictionary=False, write_statistics=False, compression="snappy")
     rows, contents = path.read_bytes(), pq.read_metadata(path)
     for _ in range(44):

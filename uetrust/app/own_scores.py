@@ -80,9 +80,13 @@ def prr_command(
     print_table(table, output)
 
 # %% ../../nbs/15_app/04_own_scores.ipynb #4da0167f
+_SCORES = ("truth", "metric", "method", "confidence", "baseline")
+
+
 def _audit_of(file, quality, uncertainty, confidence, id, at, **columns):
     from uetrust.app.user_table import numeric_scores, read_scores, require_columns
-    from uetrust.core.columns import mean_columns
+    from uetrust.core.checks import score_frame
+    from uetrust.core.columns import mean_columns, proposed_use
     from uetrust.report.audit import audit
 
     grouped = (columns["document"],) if columns["document"] else ()
@@ -90,9 +94,10 @@ def _audit_of(file, quality, uncertainty, confidence, id, at, **columns):
     _say_found(df.attrs.get("told"))
     means = {} if columns["truth"] in df else mean_columns(df)  # annotator_mean is no column of the file
     named = [name for name in columns.values() if name and name not in means]
-    used = require_columns(df, [*quality, *uncertainty, *confidence, *named], file)
-    scores = [name for name in dict.fromkeys(used) if name != columns["document"]]
-    df = df.assign(**numeric_scores(df[scores], file))
+    named = require_columns(df, [*quality, *uncertainty, *confidence, *named], file)
+    by_name = [name for name in df if proposed_use(name, df[name], df.columns)[0] in _SCORES]
+    scores = [name for name in dict.fromkeys([*named, *by_name]) if name != columns["document"]]
+    df = df.assign(**score_frame(numeric_scores(df[scores], file), file.name))
     try:
         return audit(df, uncertainty, quality, confidence, **columns)
     except ValueError as e:

@@ -50,7 +50,7 @@ def _with_nested(df):  # Fields inside objects are columns of their own
 def _holds_fields(cell):
     return isinstance(cell[0] if isinstance(cell, list) and cell else cell, dict)
 
-
+# %% ../../nbs/15_app/02_user_table.ipynb #7ab4e001
 def _with_joined(df, name, path):  # The column 'a+b' of the columns a and b
     if name is None or name in df or "+" not in name:
         return df
@@ -59,7 +59,7 @@ def _with_joined(df, name, path):  # The column 'a+b' of the columns a and b
     cells = [[None if is_missing(cell) else cell for cell in row] for row in rows]
     return df.assign(**{name: [cell_of(dict(zip(parts, row)), name) for row in cells]})
 
-
+# %% ../../nbs/15_app/02_user_table.ipynb #7ab4e002
 def read_scores(
     # .csv, .tsv, .parquet, .json, .jsonl or .xlsx file (.gz is unpacked), one row per sample; a folder of
     # its parts; or a scored bank
@@ -95,7 +95,7 @@ def read_scores(
 def _choice(df):  # What else of the file could be read
     return f". {df.attrs['choice']}" if "choice" in df.attrs else ""
 
-
+# %% ../../nbs/15_app/02_user_table.ipynb #7ab4e003
 def _by_sample(df, id_col, path):
     if id_col is None and df.attrs.get("index") == ["sample"]:
         return df.set_index("sample")
@@ -160,7 +160,7 @@ def numeric_scores(
         columns[name] = scores if found is None else pd.Series(found, scores.index)
     return pd.DataFrame(columns, df.index)
 
-
+# %% ../../nbs/15_app/02_user_table.ipynb #7ab4e004
 def _check_marks(scores, path):
     for sample, cell in scores.items():
         text = cell.strip() if isinstance(cell, str) and number_or_text(cell) == cell else ""
@@ -190,7 +190,7 @@ def _uncertainties(df, uncertainty, confidence, file):  # Larger is less certain
     turned = [name for name in confidence if pd.api.types.is_numeric_dtype(values[name])]
     return values.assign(**{name: -values[name] for name in turned})
 
-
+# %% ../../nbs/15_app/02_user_table.ipynb #7ab4e005
 def user_table(
     file,  # Table with one row per sample, or a long table of scores
     quality: list,  # Columns where larger is better

@@ -6,7 +6,7 @@
 __all__ = ['MISSING_WORDS', 'HOW_TO_CHOOSE', 'TABLE_ENDINGS', 'number_or_text', 'is_missing', 'truth_numbers', 'column_numbers',
            'list_cell', 'file_ending', 'check_file', 'check_unpacked', 'read_text', 'check_names', 'quoted_cell',
            'plain_cell', 'csv_text', 'save_csv', 'parse_json', 'read_json_lines', 'check_records', 'json_records',
-           'nested_fields', 'cell_of', 'parquet_table', 'read_workbook', 'table_parts', 'read_table', 'read_records']
+           'nested_fields', 'cell_of', 'parquet_table', 'read_workbook', 'table_parts', 'read_table', 'table_records']
 
 # %% ../../nbs/01_core/11_tables.ipynb #9cf08fd0
 import ast
@@ -121,7 +121,7 @@ def column_numbers(
     fits = all(isinstance(number, int | float) for number in found)
     return list(map(float, found)) if fits else None
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e001
 def _column(values, separator=",", comma=False):  # Numbers, if all of its cells are; whole numbers stay whole
     texts = _texts_there(values)
     if any(map(_is_name, texts)):
@@ -154,7 +154,7 @@ def _numpy_word(word):
         raise _NoList
     return int(word) if word.lstrip("+-").isdecimal() else float(word)
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e002
 def _numpy_list(text):
     "List that numpy printed: values with spaces or line ends between them."
     pieces = [part for part in _PIECE.split(text) if part.strip()]
@@ -212,7 +212,7 @@ def _python_list(text):
         raise _NoList
     return _python_value(node)
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e003
 def _check_whole(values):
     "Refuse a list in which numpy wrote dots for the values between."
     if any(value is ... for value in values[1:-1]):
@@ -226,7 +226,7 @@ def _check_whole(values):
         if isinstance(value, list):
             _check_whole(value)
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e004
 def list_cell(
     text: str,  # Cell of a table
 ) -> list | None:  # None where the cell is a text
@@ -291,7 +291,7 @@ def check_unpacked(
             "free. Split it, or leave out columns that are not needed"
         )
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e005
 def _unpacked(path):  # Content of a gzip file, piece by piece, so that a small file cannot fill the memory
     parts, size = [], 0
     try:
@@ -356,7 +356,7 @@ def _raw_rows(lines, delimiter, at):  # The same where a quotation mark is a cha
     rows = ((i, line.removesuffix("\n").removesuffix("\r")) for i, line in enumerate(lines, at))
     return [(i, line.split(delimiter)) for i, line in rows if line]
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e006
 def _fit(rows):
     return len({len(fields) for _, fields in rows}) < 2
 
@@ -420,7 +420,7 @@ def _check_widths(rows, header, path):
         "hold a comma"
     )
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e007
 def _separator(line, usual, path):  # What stands between the names of a header
     fields = {mark: next(csv.reader([line], delimiter=mark), [""]) for mark in (usual, ",", ";", "\t", "|")}
     others = [mark for mark, names in fields.items() if len(names) > 1]
@@ -491,7 +491,7 @@ def csv_text(
     text = safe.to_csv(index=index, float_format=digits, lineterminator="\n")
     return text.replace("\n\0", "\r")
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e008
 def save_csv(
     df: pd.DataFrame,  # Table
     path,  # Where to
@@ -537,7 +537,7 @@ def parse_json(
         half = ", perhaps half a file" if len(text) - getattr(error, "pos", 0) < 10 else ""
         raise ValueError(f"{where} is not JSON{half}: {error}") from None
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e009
 def read_json_lines(
     path: Path,  # File, one JSON value in each line
 ) -> list:
@@ -604,7 +604,7 @@ def _split_table(found, where):  # orient='split'
         raise ValueError(f"{where}: row {bad[0]} of data does not fit the {len(names)} columns {names}")
     return names, rows, found.get("index", [])
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e010
 def _with_labels(records, labels):  # Rows that pandas named keep their names, as the field 'index'
     if not labels or all(isinstance(label, int) for label in labels) or _counts(labels):
         return records
@@ -637,7 +637,7 @@ def json_records(
         return check_records(_of_object(found, path), path)
     return check_records(found, path)
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e011
 def _of_object(found, path):  # Rows of an object that holds columns or rows
     if all(isinstance(group, dict) for group in found.values()):
         if _is_by_rows(found, path.name):
@@ -687,6 +687,9 @@ def cell_of(
     return None if any(part is None or part == "" for part in parts) else "/".join(map(str, parts))
 
 # %% ../../nbs/01_core/11_tables.ipynb #24709bf4
+_ROWS = 256  # Of a parquet file that are read at once, before their size is known
+
+
 def _text_size(array):  # Bytes of an array whose texts are kept once, when each is written out
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -713,11 +716,11 @@ def _check_parquet(file, path):
     if at_most > available_memory() / 4:
         names = list({column.path_in_schema: None for column in texts})
         size = 0
-        for batch in pq.ParquetFile(path, read_dictionary=names).iter_batches(4096):
+        for batch in pq.ParquetFile(path, read_dictionary=names).iter_batches(_ROWS):
             size += sum(map(_text_size, batch.columns))
             check_unpacked(size, path)
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e012
 def parquet_table(
     path: Path,  # File
 ):  # pyarrow.Table
@@ -730,7 +733,7 @@ def parquet_table(
         _check_parquet(file, path)
         check_names(file.schema_arrow.names, path)
         batches, size = [], 0
-        for batch in file.iter_batches():
+        for batch in file.iter_batches(_ROWS):
             batches.append(batch)
             size += batch.nbytes
             check_unpacked(size, path)
@@ -749,7 +752,7 @@ def _plain_value(value):  # Of a parquet file: arrays as lists and decimals as n
         return [_plain_value(inner) for inner in value]
     return float(value) if isinstance(value, Decimal) else value
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e013
 def _read_parquet(path):
     df = parquet_table(path).to_pandas()
     for name in df.columns[[str(kind) in ("object", "category") for kind in df.dtypes]]:
@@ -797,7 +800,7 @@ def read_workbook(
         _check_workbook(path)
         return pd.read_excel(path, engine="openpyxl", **options)
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e014
 def _check_cells(path, sheet):
     "Refuse a formula that no program has computed, and an error of a formula: both would count as missing."
     from openpyxl import load_workbook
@@ -848,7 +851,7 @@ def _check_header(names, cells, row, where, others):
             f"holds names: {preview(map(repr, below[0]))}. --header-row {row + 1} reads those. {others}"
         )
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e015
 def _read_xlsx(path, sheet=None, header_row=None):
     try:
         with _of_workbook(path):
@@ -939,7 +942,7 @@ def _check_same(first, its, other, those):  # Names of columns
             f"{first.name} and {other.name} have not the same columns: {preview(only)} in one of them only"
         )
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e016
 def _joined(parts, read):  # Rows of all parts; their columns must be the same
     frames = []
     for path in parts:
@@ -979,7 +982,7 @@ def _shows_comma(df):  # Whether a file is of a language that writes a decimal c
     proven = (_has_commas(cells) and _proves_comma(cells, ";") for cells in columns)
     return df.attrs.get("separator") == ";" and not points and any(proven)
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e017
 def _with_numbers(df, names):  # Columns of numbers as numbers, and what there is to say about them
     separator, comma, told = df.attrs.get("separator"), _shows_comma(df), []
     columns = {}
@@ -994,7 +997,7 @@ def _with_numbers(df, names):  # Columns of numbers as numbers, and what there i
     found.attrs = df.attrs | dict(told=told)
     return found
 
-
+# %% ../../nbs/01_core/11_tables.ipynb #7ab3e018
 def read_table(
     path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx file, or a folder of parts; .gz is unpacked
     exact: bool = False,  # Keep all text as it stands: '007' stays a name and 'NA' a word
@@ -1051,7 +1054,7 @@ def _as_text(cell):  # Times as ISO 8601
     return cell.isoformat() if hasattr(cell, "isoformat") else cell
 
 
-def read_records(
+def table_records(
     path,  # As for `read_table`
     sheet: str | None = None,  # As for `read_table`
     header_row: int | None = None,  # As for `read_table`
