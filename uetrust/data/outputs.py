@@ -33,8 +33,8 @@ from uetrust.core.tables import (
     nested_fields,
     number_or_text,
     parse_json,
-    read_records,
     read_text,
+    table_records,
     truth_numbers,
 )
 from .download import hub_dataset
@@ -836,7 +836,7 @@ def _load_by_name(name):
 
 def raw_outputs(
     path,  # File, folder of parts, of a saved dataset or of a HELM run, or hub:OWNER/NAME:SPLIT
-    **where,  # `sheet` and `header_row` of `read_records`
+    **where,  # `sheet` and `header_row` of `table_records`
 ) -> list:  # Raw records, as they stand in the file
     "Raw records of a file of outputs; a file that cannot be read says what is wrong."
     if str(path).startswith(_BY_NAME):
@@ -847,12 +847,12 @@ def raw_outputs(
     if any((path / name).exists() for name in ("state.json", "dataset_dict.json")):
         return _load_saved(path)
     if path.is_dir():
-        return read_records(path, **where)
+        return table_records(path, **where)
     if path.suffix == ".man" and path.exists():
         raise ValueError(f"{path.name}: {MAN_EXPORT}")
     ending = file_ending(check_file(path, (*TABLE_ENDINGS, ".eval"), "outputs"))
     load = {".eval": _load_eval, ".json": _load_json, ".json.gz": _load_json}.get(ending)
-    return check_records(load(path) if load else read_records(path, **where), path)
+    return check_records(load(path) if load else table_records(path, **where), path)
 
 # %% ../../nbs/02_data/14_outputs.ipynb #39ebd29e
 def _read_items(raw, name, columns):
