@@ -1325,6 +1325,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                       'uetrust.data.outputs._load_json': ('02_data/outputs.html#_load_json', 'uetrust/data/outputs.py'),
                                       'uetrust.data.outputs._load_saved': ('02_data/outputs.html#_load_saved', 'uetrust/data/outputs.py'),
                                       'uetrust.data.outputs._member': ('02_data/outputs.html#_member', 'uetrust/data/outputs.py'),
+                                      'uetrust.data.outputs._member_json': ('02_data/outputs.html#_member_json', 'uetrust/data/outputs.py'),
                                       'uetrust.data.outputs._of_vllm': ('02_data/outputs.html#_of_vllm', 'uetrust/data/outputs.py'),
                                       'uetrust.data.outputs._one_each': ('02_data/outputs.html#_one_each', 'uetrust/data/outputs.py'),
                                       'uetrust.data.outputs._or_problem': ('02_data/outputs.html#_or_problem', 'uetrust/data/outputs.py'),

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import zipfile
 
 from faults.harness import fault
 
@@ -195,3 +196,14 @@ def ends_are_counted(folder, outcome):
 
 
 fault("right", check=ends_are_counted)(cut_and_filtered)
+
+
+ENCODINGS = {"UTF-16": "utf-16", "Latin-1": "latin-1"}
+
+
+@fault("error", "x.eval", "samples/1.json", "UTF-8", cases=ENCODINGS)
+def a_log_of_inspect_with_a_member_in(folder, encoding):
+    sample = dict(id="é", epoch=1, input="a", output=dict(choices=[dict(message=dict(content="é"))]))
+    with zipfile.ZipFile(folder / "x.eval", "w") as archive:
+        archive.writestr("samples/1.json", json.dumps(sample, ensure_ascii=False).encode(encoding))
+    return ["score", "x.eval", "--methods", "output_length"]

@@ -794,7 +794,14 @@ def _load_eval(path):
             texts = [(info.filename, _member(archive, info, path)) for info in members]
     except _BROKEN_ARCHIVE as e:
         raise ValueError(f"{path.name} is not a complete .eval log ({e}). Copy it again") from None
-    return [parse_json(text.decode("utf-8"), f"{path.name}, member {name}") for name, text in texts]
+    return [_member_json(text, f"{path.name}, member {name}") for name, text in texts]
+
+
+def _member_json(content, where):
+    try:
+        return parse_json(content.decode("utf-8-sig"), where)
+    except UnicodeDecodeError as e:
+        raise ValueError(f"{where} is not UTF-8 text ({e}). Write the log again") from None
 
 
 def _load_saved(path):
