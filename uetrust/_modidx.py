@@ -3085,6 +3085,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'uetrust.models.load.load_model': ('03_models/load.html#load_model', 'uetrust/models/load.py'),
                                      'uetrust.models.load.missing_part': ('03_models/load.html#missing_part', 'uetrust/models/load.py'),
                                      'uetrust.models.load.model_kind': ('03_models/load.html#model_kind', 'uetrust/models/load.py'),
+                                     'uetrust.models.load.network_pass': ('03_models/load.html#network_pass', 'uetrust/models/load.py'),
                                      'uetrust.models.load.pad_for_model': ('03_models/load.html#pad_for_model', 'uetrust/models/load.py'),
                                      'uetrust.models.load.pad_ids': ('03_models/load.html#pad_ids', 'uetrust/models/load.py'),
                                      'uetrust.models.load.supported': ('03_models/load.html#supported', 'uetrust/models/load.py'),
