@@ -30,7 +30,8 @@ def choice(rng, k, words):
         return dict(token=word + " ", logprob=math.log(p), top_logprobs=top)
 
     text = dict(role="assistant", content=" ".join(words) + ".")
-    return dict(index=k, message=text, logprobs=dict(content=list(map(at, words))), finish_reason="stop")
+    said = [*words[:-1], f"{words[-1]}."]
+    return dict(index=k, message=text, logprobs=dict(content=list(map(at, said))), finish_reason="stop")
 
 
 @pytest.fixture(scope="module")
@@ -120,13 +121,13 @@ def test_a_run_of_helm_is_read_from_its_folder(capsys):
     }.items(),
 )
 def test_the_shipped_models_are_warned_of_where_a_score_rests_on_them(names, warned, capsys):
-    assert main(["score", str(FOLDER / "inspect.json"), *names.split()]) == 0
+    assert main(["score", str(FOLDER / "inspect.eval"), *names.split()]) == 0
     assert ("trained on synthetic bulletins" in capsys.readouterr().out) == warned
 
 
 def test_named_methods_of_a_file_are_computed_and_no_others(replies, capsys):
     assert main(["score", str(replies), "--methods", "msp", "md", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["scores"]
     assert set(rows[0]) == {"id", "msp"}
     assert main(["score", str(replies), "--methods", "msp", "md"]) == 0
     assert "md: lacks greedy_state; train_states" in capsys.readouterr().out
@@ -163,7 +164,7 @@ def test_what_explain_calls_possible_is_computed(capsys):
     ):
         possible = {row["method"] for row in explained(capsys, FOLDER / name).values() if row["possible"]}
         assert main(["score", str(FOLDER / name), "--methods", "all", "--json"]) == 0
-        rows = json.loads(capsys.readouterr().out)
+        rows = json.loads(capsys.readouterr().out)["scores"]
         assert possible - set(rows[0]) == set() and len(rows) == 4
 
 
@@ -219,7 +220,7 @@ def test_equal_samples_have_one_meaning_in_every_method(text, tmp_path, capsys):
     file.write_text(json.dumps(row) + "\n")
     names = [name for name in SAME_MEANING if name != "selfcheck_nli" or "." not in text]
     assert main(["score", str(file), "--methods", *names, "--json"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)
+    (found,) = json.loads(capsys.readouterr().out)["scores"]
     for name in names:
         assert found[name] == pytest.approx(SAME_MEANING[name], abs=1e-9), name
 
@@ -239,7 +240,7 @@ def test_every_reference_of_a_text_counts(tmp_path, capsys):
     rows += [dict(id="b", summary="It rained.", references=["Snow fell."])]
     file.write_text("\n".join(map(json.dumps, rows)) + "\n")
     assert main(["score", str(file), "--metrics", "rouge_l", "--json"]) == 0
-    assert [row["rouge_l"] for row in json.loads(capsys.readouterr().out)] == [1, 0]
+    assert [row["rouge_l"] for row in json.loads(capsys.readouterr().out)["scores"]] == [1, 0]
 
 
 def test_explain_tells_a_lack_of_models_from_a_lack_of_inputs(capsys):
@@ -254,7 +255,7 @@ def test_items_that_lack_a_part_have_no_value_and_the_others_do(tmp_path, capsys
     rows = [dict(id="a", summary="Rain.", logprobs=[-0.5]), dict(id="b", summary="Snow.", human=3)]
     file.write_text("\n".join(map(json.dumps, rows)) + "\n")
     assert main(["score", str(file), "--methods", "msp", "output_length", "--json"]) == 0
-    a, b = json.loads(capsys.readouterr().out)
+    a, b = json.loads(capsys.readouterr().out)["scores"]
     assert (a["msp"], b["msp"], a["output_length"], b["human"], a["human"]) == (0.5, None, 1, 3, None)
 
 
@@ -272,7 +273,7 @@ def test_columns_of_any_name_reach_the_scores(tmp_path, capsys):
     assert "Say --column text=NAME" in capsys.readouterr().err
     options = ["--column", "text=Antwort", "--column", "source=Frage", "--methods", "output_length", "--json"]
     assert main(["score", str(file), *options]) == 0
-    assert [row["output_length"] for row in json.loads(capsys.readouterr().out)] == [3, 1]
+    assert [row["output_length"] for row in json.loads(capsys.readouterr().out)["scores"]] == [3, 1]
 
 
 def test_the_entropy_of_the_likeliest_tokens_is_a_lower_bound():
@@ -298,7 +299,7 @@ def same_from_a_file(folder, bank, nli, capsys):
     found = []
     for argv in ([bank, "--data", "bulletin:test:4"], [str(folder / "texts.jsonl"), "--model", f"nli={nli}"]):
         assert main(["score", *argv, *asked]) == 0
-        rows = pd.DataFrame(json.loads(capsys.readouterr().out))
+        rows = pd.DataFrame(json.loads(capsys.readouterr().out)["scores"])
         found.append(
             rows if "name" in rows else rows.melt("id", var_name="name").rename(columns=dict(id="sample"))
         )
@@ -317,7 +318,7 @@ def test_generate_read_compare_score_and_prr_chain_on_one_path(tmp_path, capsys)
 
     def scored(*options):
         assert main(["score", bank, "--data", "bulletin:test:4", "--json", *options]) == 0
-        counts.append(len({row["name"] for row in json.loads(capsys.readouterr().out)}))
+        counts.append(len({row["name"] for row in json.loads(capsys.readouterr().out)["scores"]}))
 
     assert main(["generate", bank, *ask, "--samples", "2", "--max-new-tokens", "8"]) == 0
     capsys.readouterr()

@@ -90,7 +90,7 @@ def test_scores_keep_their_meaning():
 def test_requests_of_a_batch_give_the_sources():
     outputs = read_outputs(FOLDER / "openai_batch_output.jsonl", data=FOLDER / "openai_batch_input.jsonl")
     assert outputs.records[0].source == TAX_SOURCE and outputs.count("source") == 4
-    assert any("1 of 5 records hold no reply" in note for note in outputs.notes)
+    assert any("1 of 5 records left out: 1 failed request ('d9')" in note for note in outputs.notes)
     with pytest.raises(ValueError, match="names none of the items"):
         read_outputs(FOLDER / "openai_no_logprobs.jsonl", data=FOLDER / "openai_batch_input.jsonl")
 
@@ -209,7 +209,7 @@ DAMAGED = dict(
     odd=(
         "x.jsonl",
         lambda path: path.write_text(json.dumps(dict(doc={}, resps=[["a"]])) + "\n"),
-        "a record lacks what that has (KeyError: 'doc_id')",
+        "row 1: a record lacks what lm-evaluation-harness samples_*.jsonl has (KeyError: 'doc_id')",
     ),
     probabilities=(
         "x.jsonl",

@@ -7,6 +7,7 @@ __all__ = ['FORMAT_NAMES', 'BANK_SCORES', 'FAMILIES', 'MAX_JUDGE_TOKENS', 'DIMEN
            'is_bank', 'score_command', 'mean_by', 'judge_command']
 
 # %% ../../nbs/15_app/08_scores.ipynb #b8986ade
+import json
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -126,9 +127,12 @@ def score_command(
     outputs, models = _file_outputs(file, format, column, data), _file_models(model, metrics)
     if explain:
         return _explain(outputs, models, out, output)
-    scores = _score_file(outputs, names, models, "raise" if debug else "note", file, out, output)
-    if not model and not (output.json or output.csv):
-        _print_domain_warning(_computed(scores))
+    scores = _score_file(outputs, names, models, "raise" if debug else "note", out)
+    notes = _file_notes(scores, any(names.values()), warned=not model)
+    if not _scores_for_programs(scores, notes, output):
+        _print_file_scores(scores, f" of {file} (read as {outputs.format})", out)
+        _print_lines(notes)
+    _refuse_undefined(scores, names)
 
 
 BANK_SCORES = "scores.csv"  # In the folder of a bank, where prr and audit find them
@@ -141,10 +145,38 @@ def _score_bank(folder, names, data, model, out, output):
     out, models = out or folder / BANK_SCORES, _file_models(model, names["metrics"])
     scores = score_bank(folder, load_samples(data) if data else None, models=models, **names)
     write_out(scores, out)
-    if not printed_for_programs(scores, output):
-        _print_bank_scores(scores, f" of {folder}, written to {out}", named=any(names.values()))
-        if not model:
-            _print_domain_warning(_metrics_of(scores["name"].unique()))
+    notes = _bank_notes(scores, named=any(names.values()))
+    if not model:
+        notes += _domain_warning(_metrics_of(scores["name"].unique()))
+    if not _scores_for_programs(scores, notes, output):
+        means = mean_by(scores, "name", "undefined")
+        print_table(means)
+        print(
+            f"\n{_counts(means['name'])} on {scores['sample'].nunique()} texts of {folder}, written to {out}"
+        )
+        _print_lines(notes)
+
+
+def _scores_for_programs(scores, notes, output):
+    "Print scores for programs when that was asked for: notes into the JSON, and to those who look at stderr."
+    if output.json:
+        from uetrust.core.checks import json_text
+
+        records = json.loads(scores.to_json(orient="records"))
+        print(json_text(dict(notes=notes, scores=records)))
+    elif output.csv:
+        print_table(scores, output)
+    else:
+        return False
+    _print_lines(notes, sys.stderr)
+    return True
+
+
+def _print_lines(lines, file=None):
+    from uetrust.core.checks import printable
+
+    for line in lines:
+        print(printable(line), file=file)
 
 
 def _metrics_of(names):
@@ -153,20 +185,18 @@ def _metrics_of(names):
     return [name for name in names if name in load_scores().of("nlg")]
 
 
-def _print_bank_scores(scores, written, named):
+def _bank_notes(scores, named):
     lacking = scores.attrs["missing"]
     without = [] if named else _metrics_of(lacking)
-    means = mean_by(scores, "name", "undefined")
-    print_table(means)
-    print(f"\n{_counts(means['name'])} on {scores['sample'].nunique()} texts{written}")
-    for name in [name for name in lacking if name not in without]:
-        print(f"  - {name}: not stored: {' '.join(lacking[name])}")
+    lines = [
+        f"  - {name}: not stored: {' '.join(lacks)}" for name, lacks in lacking.items() if name not in without
+    ]
     if without:
-        lack = "lack models, references or packages; --metrics NAME says what"
-        print(f"note: {len(without)} metrics {lack}")
-    for name, note in scores.attrs["source_cut"].items():
-        print(f"  - {name}: {note}")
-    _print_truncated(scores.attrs["truncated"])
+        lines.append(
+            f"note: {len(without)} metrics lack models, references or packages; --metrics NAME says what"
+        )
+    lines += [f"  - {name}: {note}" for name, note in scores.attrs["source_cut"].items()]
+    return lines + _truncated_notes(scores.attrs["truncated"])
 
 
 def _counts(names):  # '3 methods and 1 metrics'; without metrics the methods alone
@@ -174,9 +204,11 @@ def _counts(names):  # '3 methods and 1 metrics'; without metrics the methods al
     return f"{len(names) - metrics} methods" + (f" and {metrics} metrics" if metrics else "")
 
 
-def _print_truncated(truncated):
-    for name, k in truncated.items():
-        print(f"note: {name}: entropies of the {k} likeliest tokens and the rest as one, a lower bound")
+def _truncated_notes(truncated):
+    return [
+        f"note: {name}: entropies of the {k} likeliest tokens and the rest as one, a lower bound"
+        for name, k in truncated.items()
+    ]
 
 
 def mean_by(
@@ -216,24 +248,33 @@ def _explain(outputs, models, out, output):
     table = explain_outputs(outputs, models)
     write_out(table, out)
     print_table(table, output)
+    _print_lines(
+        [f"note: {note}" for note in outputs.notes], sys.stderr if output.json or output.csv else None
+    )
 
 
-def _score_file(outputs, names, models, errors, file, out, output):
+def _score_file(outputs, names, models, errors, out):
     from uetrust.scoring.files import score_outputs
 
     scores = score_outputs(outputs, names["methods"], names["metrics"], models, errors=errors)
     write_out(scores, out)
-    if not printed_for_programs(scores, output):
-        written = f" of {file} (read as {outputs.format})" + (f", written to {out}" if out else "")
-        _print_file_scores(scores, written, named=any(names.values()))
     return scores
 
 
-def _print_domain_warning(names):
+def _refuse_undefined(scores, names):
+    "End with an error where a score that was named failed for every text, or nothing named has a value."
+    asked = {name for part in names.values() if isinstance(part, list) for name in part}
+    undefined = {name: why for name, why in scores.attrs["undefined"].items() if name in asked}
+    failed = {name: why for name, why in undefined.items() if why.startswith("failed: ")}
+    if nothing := undefined if len(undefined) == len(asked) else failed:
+        reasons = "; ".join(f"{name} ({why or 'undefined'})" for name, why in nothing.items())
+        raise SystemExit(f"uetrust: error: no text has a value of {reasons}")
+
+
+def _domain_warning(names):
     from uetrust.scoring.files import DOMAIN_WARNING, rests_on_models
 
-    if rests_on_models(names):
-        print(f"warning: {DOMAIN_WARNING}")
+    return [f"warning: {DOMAIN_WARNING}"] if rests_on_models(names) else []
 
 
 def _computed(scores):  # Names of the scores that did not come with the file
@@ -252,40 +293,55 @@ def _score_means(scores):
     return pd.DataFrame(dict(name=names, kind=kinds, texts=len(values), undefined=undefined, mean=means))
 
 
-def _print_file_scores(scores, written, named):
+def _print_file_scores(scores, written, out):
     means = _score_means(scores)
     print_table(means)
-    kinds = list(means["kind"])
-    counts = f"{kinds.count('method')} methods and {kinds.count('metric')} metrics on {len(scores)} texts"
-    print(f"\n{counts}{written}")
-    for note in scores.attrs["notes"]:
-        print(f"note: {note}")
-    _print_failed(scores.attrs["failed"])
-    _print_truncated(scores.attrs["truncated"])
-    for name, n in scores.attrs["cut"].items():
-        print(f"note: {name}: {n} inputs did not fit the model and were cut")
-    _print_missing(scores.attrs["missing"], named)
+    print(
+        f"\n{_counts(means['name'])} on {len(scores)} texts{written}" + (f", written to {out}" if out else "")
+    )
 
 
-def _print_failed(failed):  # Scores that failed alike share a line
-    from uetrust.core.checks import preview, printable
+def _file_notes(scores, named, warned):
+    "What a reader must know about scores of a file."
+    attrs, computed = scores.attrs, _computed(scores)
+    lines = [f"note: {note}" for note in attrs["notes"]]
+    lines += _failed_notes(attrs["failed"]) + _truncated_notes(attrs["truncated"])
+    lines += [
+        f"note: {name}: {n} inputs did not fit the model and were cut" for name, n in attrs["cut"].items()
+    ]
+    lines += [_cut_note(name, texts, len(scores)) for name, texts in attrs["cut_texts"].items()]
+    lines += _missing_lines(attrs["missing"], named)
+    return lines + _domain_warning(computed) if warned else lines
 
-    alike = {}
+
+def _cut_note(name, texts, n):
+    from uetrust.core.checks import preview
+
+    most = [sample for sample, (_, lost_most) in texts.items() if lost_most]
+    told = preview([f"{sample!r} ({lost} tokens)" for sample, (lost, _) in texts.items()], 5)
+    line = f"note: {name}: the inputs of {len(texts)} of {n} texts did not fit the model and were cut: {told}"
+    return line + f". It read less than half of {preview(map(repr, most), 5)}" * bool(most)
+
+
+def _failed_notes(failed):  # Scores that failed alike share a line
+    from uetrust.core.checks import preview
+
+    alike, lines = {}, []
     for name, reasons in failed.items():
         alike.setdefault(tuple(reasons.items()), []).append(name)
     for reasons, names in alike.items():
         sample, reason = reasons[0]
         where = f"{len(reasons)} text{'s' * (len(reasons) > 1)}, the first {sample!r}: {reason}"
-        line = f"warning: {preview(names)} failed on {where}. They are missing there, --debug raises"
-        print(printable(line))
+        lines.append(f"warning: {preview(names)} failed on {where}. They are missing there, --debug raises")
+    return lines
 
 
-def _print_missing(missing, named):
+def _missing_lines(missing, named):
     if named:
-        for name, lacks in missing.items():
-            print(f"  - {name}: lacks {'; '.join(lacks)}")
-    elif missing:
-        print(f"note: {len(missing)} other scores lack inputs; --explain says what and how to get it")
+        return [f"  - {name}: lacks {'; '.join(lacks)}" for name, lacks in missing.items()]
+    return [f"note: {len(missing)} other scores lack inputs; --explain says what and how to get it"] * bool(
+        missing
+    )
 
 # %% ../../nbs/15_app/08_scores.ipynb #a393d9dd
 FAMILIES = "wo", "wi_gt", "wi_in", "wi_ingt"

@@ -265,10 +265,11 @@ def rests_on_models(
 
 
 def _carried(outputs, names):
-    "Scores that came with the file, by column; a name that a computed score has gets the word file behind."
+    "What came with the file, by column; a name that a computed score has gets the word file behind."
     columns = {}
     for record in outputs.records:
-        for name, value in (record.quality | record.confidence).items():
+        document = dict(document=record.document) if record.document is not None else {}
+        for name, value in (document | record.answers | record.quality | record.confidence).items():
             columns.setdefault(f"{name}_file" if name in names else name, {})[record.id] = value
     return columns
 
@@ -298,9 +299,10 @@ def score_outputs(
 ) -> pd.DataFrame:  # id, scores of the file, then one column per score
     """Uncertainty and quality scores of outputs, one row per text and one column per score.
 
-    attrs: missing (score -> statistics or models that it lacks), truncated (score -> likeliest tokens that
-    its entropy is made of), cut (statistic -> inputs that did not fit), failed (score -> sample -> error: the
-    score is NaN there), notes, carried (columns of the file).
+    attrs: missing (score -> statistics or models that it lacks), undefined (score -> why no text has it),
+    truncated (score -> likeliest tokens that its entropy is made of), cut (statistic -> inputs that did not
+    fit), cut_texts (metric -> sample -> tokens that did not fit, and whether these are most), failed (score
+    -> sample -> error: the score is NaN there), notes, carried (columns of the file).
 
     Raises
     ------
@@ -314,11 +316,12 @@ def score_outputs(
     """
     outputs = outputs if hasattr(outputs, "records") else read_outputs(outputs)
     ue, nlg = _selected(methods, metrics)
-    models, cut = models if models and _torch_is_there() else {}, {}
+    models, cut, cut_texts = models if models and _torch_is_there() else {}, {}, {}
     long, missing = _methods(outputs, ue, models, cut, errors)
     if nlg:
         graded = compute_metrics(_texts_table(outputs), models, nlg, progress, errors=errors)
         missing |= graded.attrs["missing"]
+        cut_texts = graded.attrs["cut_texts"]
         graded.attrs = {}
         long = pd.concat([long, graded], ignore_index=True)
     missing |= (uninstalled := _without_package(long))
@@ -330,6 +333,7 @@ def score_outputs(
             "--explain says how to get it"
         )
     table = _wide(outputs, long, missing, cut)
+    table.attrs["cut_texts"] = {name: texts for name, texts in cut_texts.items() if name in table}
     for package in dict.fromkeys(lacks[0] for lacks in uninstalled.values()):
         n = sum(lacks[0] == package for lacks in uninstalled.values())
         table.attrs["notes"].append(f"{n} scores are left out, which need {package}")
@@ -347,6 +351,7 @@ def _wide(outputs, long, missing, cut):
         truncated=_truncated(outputs, long["name"].unique()),
         cut={name: n for name, n in cut.items() if n},
         failed=_failed(long),
+        undefined=_undefined(long),
         notes=[*outputs.notes, *([] if _torch_is_there() else [NO_TORCH])],
         carried=list(carried),
     )
@@ -371,6 +376,12 @@ def _failed(long):  # Score -> sample -> error
         name: dict(zip(rows["sample"], reasons[rows.index]))
         for name, rows in failed.groupby("name", sort=False)
     }
+
+
+def _undefined(long):  # Score -> the reason why it has no value for any text
+    empty = long["value"].isna().groupby(long["name"], sort=False).all()
+    reasons = long.groupby("name", sort=False)["note"].first()
+    return {name: reasons[name] for name in empty.index[empty]}
 
 
 def _truncated(outputs, names):

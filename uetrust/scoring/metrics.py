@@ -303,8 +303,15 @@ def _provided(provider, model, options, errors, wanted, given):
         part = {need: [values[i] for i in usable] for need, values in inputs.items()}
         make = partial(lambda wanted, part: provider.compute(model, part, wanted, **options), [name])
         found, lost = _one_by_one(make, part, [name], errors) if usable else ({name: []}, {})
-        statistics[name], cut = put_back(found[name], usable, reasons), cut | lost
+        statistics[name] = put_back(found[name], usable, reasons)
+        cut |= {key: _at(usable, tokens, len(reasons)) for key, tokens in lost.items()}
     return statistics, cut
+
+
+def _at(places, values, n):  # Of n texts, those at these places have the values and the others 0
+    full = np.zeros(n, int)
+    full[places] = values
+    return full
 
 
 @dataclass
@@ -314,6 +321,7 @@ class _Computed:
     statistics: dict = field(default_factory=dict)  # Name -> values
     absent: dict = field(default_factory=dict)  # Name -> what to install for it
     cut: dict = field(default_factory=dict)  # Group -> name -> tokens that did not fit
+    cut_texts: dict = field(default_factory=dict)  # Name -> text -> (tokens that did not fit, most of them?)
     read_by: dict = field(default_factory=dict)  # Group -> model
 
     def reason_stopped(self, group, wanted):
@@ -340,7 +348,21 @@ class _Computed:
         statistics, cut = result
         self.statistics |= statistics
         self.cut.setdefault(group, {}).update({name: int(lost.sum()) for name, lost in cut.items()})
+        for name, lost in cut.items():
+            self.cut_texts[name] = {
+                int(owner[i] if per_reference else i): (int(lost[i]), _lost_most(model, given, i, lost[i]))
+                for i in np.flatnonzero(lost)
+            }
         return True
+
+
+def _lost_most(model, given, i, lost):  # Whether the model read less than half of the inputs of a text
+    tokenizer = getattr(model, "tokenizer", None)
+    if tokenizer is None:
+        return False
+    texts = [values[i] for values in given.values() if isinstance(values[i], str)]
+    total = sum(len(tokenizer(text, add_special_tokens=False, verbose=False).input_ids) for text in texts)
+    return bool(total / 2 < lost <= total)
 
 
 def _compute(plan, inputs, owner, bar, load, errors, **kw):
@@ -391,6 +413,16 @@ def _scored(ids, needs, missing, inputs, owner, absent, errors):
     return pd.concat(found, ignore_index=True) if found else score_table()
 
 
+def _cut_texts(needs, cut, ids):  # Score -> sample -> what its statistics lost
+    found = {}
+    for metric, names in needs.items():
+        for name in names:
+            for i, (lost, most) in cut.get(name, {}).items():
+                before = found.setdefault(metric, {}).get(ids[i], (0, False))
+                found[metric][ids[i]] = (before[0] + lost, before[1] or most)
+    return found
+
+
 def compute_metrics(
     texts: pd.DataFrame,  # id, hypothesis, and as far as given source, and reference or references (lists)
     # Group of `PROVIDERS` or family -> folder or hub id, for spans a spaCy pipeline; (checkpoint, file) for a
@@ -403,7 +435,8 @@ def compute_metrics(
     errors: str = "raise",  # 'note': where a model or a metric fails it is NaN, and the error is its note
     **kw,  # batch_tokens of the passes
     # sample, name, value, note; attrs: missing (score -> what it lacks), cut (group -> statistic -> tokens
-    # that did not fit; of alignscore inputs), models (group -> model that computed it)
+    # that did not fit; of alignscore inputs), cut_texts (score -> sample -> (tokens that did not fit, whether
+    # these are most of its inputs)), models (group -> model that computed it)
 ) -> pd.DataFrame:
     """Quality metrics of texts.
 
@@ -440,6 +473,7 @@ def compute_metrics(
     table.attrs |= dict(
         missing={metric: reasons for metric, reasons in missing.items() if reasons},
         cut=computed.cut,
+        cut_texts=_cut_texts(needs, computed.cut_texts, ids),
         models=computed.read_by,
     )
     return table

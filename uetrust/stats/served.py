@@ -9,7 +9,8 @@ __all__ = ['truncated_entropy', 'likeliest_logp', 'token_numbers', 'special_toke
 # %% ../../nbs/05_stats/09_served.ipynb #a0d09ff4
 import numpy as np
 
-from ..data.outputs import Generation, server_logprobs
+from ..data.generations import Generation, checked, is_special
+from ..data.replies import server_logprobs
 from ..generation.endpoint import Endpoint, reply_choices
 from .table import write_statistics
 
@@ -44,16 +45,11 @@ def token_numbers(
     return np.array(number, int), np.array(top, int).reshape(len(top), k)
 
 
-_SPECIAL = ("</s>", "<s>", "<eos>", "<end_of_turn>", "<pad>")
-
-
 def special_tokens(
     text: Generation,  # With tokens
 ) -> np.ndarray:  # True for tokens that are no words, such as the end; shape [L]
     "Which tokens are special."
-    return np.array(
-        [token.strip() in _SPECIAL or token.strip().startswith("<|") for token in text.tokens], bool
-    )
+    return np.array([is_special(token) for token in text.tokens], bool)
 
 # %% ../../nbs/05_stats/09_served.ipynb #ed2f4a93
 def served_columns(
@@ -71,10 +67,10 @@ def served_columns(
 
 def _said(endpoint, choice):  # The tokens of a reply; an empty text has none
     text = choice["message"]["content"] if endpoint.chat else choice["text"]
-    return Generation(text or "", **(server_logprobs(choice["logprobs"]) if text else _NO_TOKENS))
+    return checked(Generation(text, **server_logprobs(choice["logprobs"])))[0] if text else _SILENT
 
 
-_NO_TOKENS = dict(tokens=[], logprobs=[], top_logprobs=[])
+_SILENT = Generation("", [], [], [])
 
 
 def _is_complete(text, top):  # Whether the server said what it was asked for
