@@ -5870,6 +5870,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                      'uetrust/stats/similarity.py'),
                                           'uetrust.stats.similarity._role': ( '05_stats/similarity.html#_role',
                                                                               'uetrust/stats/similarity.py'),
+                                          'uetrust.stats.similarity._rouge_words': ( '05_stats/similarity.html#_rouge_words',
+                                                                                     'uetrust/stats/similarity.py'),
                                           'uetrust.stats.similarity._short_lcs_lengths': ( '05_stats/similarity.html#_short_lcs_lengths',
                                                                                            'uetrust/stats/similarity.py'),
                                           'uetrust.stats.similarity._spaced_words': ( '05_stats/similarity.html#_spaced_words',

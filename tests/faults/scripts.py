@@ -30,9 +30,10 @@ def write(folder, first, second, third):
 
 
 def rouge_words(text):
-    "Runs of a to z and digits, one character at a time"
+    "Runs of a to z and digits, one character at a time; none in a text of other letters"
     kept = "".join(c if c in "abcdefghijklmnopqrstuvwxyz0123456789" else " " for c in text.lower())
-    return kept.split()
+    others = [c for c, own in zip(text.lower(), kept) if own == " " and c.isalnum()]
+    return kept.split() if len("".join(kept.split())) >= len(others) else []
 
 
 def subsequence(first, second):

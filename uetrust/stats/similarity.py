@@ -27,12 +27,22 @@ from ..core.run import put_back
 def rouge_tokenizer(
     stem: bool = True,  # Cut endings off words of four letters or more (Porter)
 ):  # Function of a text: its words in order
-    "The tokenizer of ROUGE: runs of letters a to z and digits, lower-case."
-    words = re.compile("[a-z0-9]+").findall
+    "The tokenizer of ROUGE: runs of letters a to z and digits, lower-case; none in a text of other letters."
     if not stem:
-        return lambda text: words(text.lower())
+        return _rouge_words
     cut = _stemmer()
-    return lambda text: list(map(cut, words(text.lower())))
+    return lambda text: list(map(cut, _rouge_words(text)))
+
+
+_LATIN = re.compile("[a-z0-9]+").findall
+
+
+def _rouge_words(text):  # None where most of the text would not be compared
+    text = text.lower()
+    words = _LATIN(text)
+    if text.isascii() or 2 * sum(map(len, words)) >= sum(map(str.isalnum, text)):
+        return words
+    return []
 
 
 @cache
@@ -122,8 +132,8 @@ def _spaced_words(text):  # As code that splits at spaces has them; a text that 
 
 
 _NO_WORDS = dict(
-    rouge="no word of letters a to z or digits, which alone ROUGE compares; the tokenizer unicode reads "
-    "every script",
+    rouge="no word, or too few, of letters a to z and digits, which alone ROUGE compares; the tokenizer "
+    "unicode reads every script",
     unicode="no word: no letter or number of any script",
 )
 
