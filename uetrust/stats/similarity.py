@@ -45,7 +45,6 @@ def _rouge_words(text):  # None where most of the text would not be compared
     return []
 
 
-@cache
 def _stemmer():
     from nltk.stem.porter import PorterStemmer
 
