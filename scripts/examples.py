@@ -43,15 +43,21 @@ def replies(url, rows):
 
 
 def pilot(n=160):
-    "Scores of n texts; people have judged half of them"
+    "Scores of n texts on scales as real ones have; people have judged half of them"
     rng = np.random.default_rng(0)
     truth = rng.normal(size=n)
     human = np.where(np.arange(n) % 4 < 2, np.clip(np.round(3 + truth, 1), 1, 5), np.nan)
-    columns = dict(human=human, rouge=truth + rng.normal(size=n), nli=truth + rng.normal(size=n))
+    columns = dict(human=human, rouge=_share(truth + rng.normal(size=n) - 1))
+    columns |= dict(nli=_share(2 * (truth + rng.normal(size=n))))
     columns |= dict(judge=np.clip(np.round(5 + truth + rng.normal(size=n) / 2), 1, 10))
     columns |= dict(words=rng.integers(5, 30, n), article=[f"a{i // 2}" for i in range(n)])
-    columns |= dict(msp=rng.normal(size=n) - 2 * truth, entropy=rng.normal(size=n) - truth)
-    return pd.DataFrame(dict(sample=[f"s{i}" for i in range(n)]) | columns).round(4)
+    columns |= dict(msp=12 * np.exp((rng.normal(size=n) - 2 * truth) / 5))
+    columns |= dict(entropy=np.exp((rng.normal(size=n) - truth) / 3))
+    return pd.DataFrame(dict(sample=[f"s{i}" for i in range(n)]) | columns).round(6)
+
+
+def _share(x):  # Any number as one between 0 and 1, in the same order
+    return 1 / (1 + np.exp(-x))
 
 
 def write_examples(folder):

@@ -282,6 +282,28 @@ def test_the_end_of_a_scale_is_no_sentinel(name, end):
     assert ["mystery"] in list(found.loc[found["pitfall"] == "sentinels", "columns"])
 
 
+def test_samples_that_are_all_equal_are_no_code_in_the_audit_of_their_scores(tmp_path, capsys):
+    "From the file of texts to the audit, as a user goes; the same numbers under another name are codes."
+    rows = [
+        dict(id=i, hypothesis=f"house {i % 3}", reference="house 1", samples=["a b"] * 3) for i in range(2)
+    ]
+    unlike = [["a b c d", f"a {i} e f", "g h"] for i in range(2, 8)]
+    rows += [
+        dict(rows[1], id=i, samples=drawn, hypothesis=f"house {i % 3}") for i, drawn in enumerate(unlike, 2)
+    ]
+    pd.DataFrame(rows).to_json(tmp_path / "texts.jsonl", orient="records", lines=True)
+    table = tmp_path / "scores.csv"
+    ask = ["--methods", "lex_sim", "--metrics", "rouge_l", "--out", str(table)]
+    assert main(["score", str(tmp_path / "texts.jsonl"), *ask]) == 0
+    scores = pd.read_csv(table)
+    assert (scores["lex_sim"] == -1).sum() == 2 and scores["lex_sim"].max() < 0
+    for name, told in ("lex_sim", False), ("mine", True):
+        scores.rename(columns=dict(lex_sim=name)).to_csv(table, index=False)
+        capsys.readouterr()
+        main(["audit", str(table), "--quality", "rouge_l", "--uncertainty", name, "--id", "id"])
+        assert (f"{name} is -1 for 2 of 8 texts" in capsys.readouterr().out) == told
+
+
 def test_a_code_in_a_confidence_is_found_as_it_stands_in_the_file():
     "-1 among probabilities; 1, which is -1 once turned round, is none."
     df = clean().assign(p_true=np.where(np.arange(N) < 9, 1.0, 0.2 + np.arange(N) / 1e4))

@@ -23,6 +23,8 @@ from command_runs import (
 
 from uetrust.app import cli  # noqa: F401 -- registers the subcommands
 from uetrust.app.command import EXAMPLES
+from uetrust.core.registry import unit_scale
+from uetrust.core.roles import declared_scale
 from uetrust.core.settings import mirror
 
 PROJECT = [
@@ -140,3 +142,19 @@ def _answers(address, seconds=20):
         except urllib.error.URLError:
             sleep(0.1)
     return False
+
+
+# What a column of the pilot holds, where its name alone does not say
+UNITS = dict(rouge="[0,1]", nli="[0,1]", judge="[1,10]", msp="[0,inf]", entropy="[0,inf]", human="likert 1-5")
+
+
+def test_every_number_of_an_example_file_is_one_that_its_score_can_take():
+    "A score that a tool of the registry knows lies on the scale that it declares."
+    known = 0
+    for path in sorted((ROOT / "data" / "examples").glob("*.csv")):
+        for name, values in pd.read_csv(path).items():
+            scales = [declared_scale(name), unit_scale(UNITS[name]) if name in UNITS else None]
+            for low, high in filter(None, scales):
+                known += 1
+                assert values.dropna().between(low, high).all(), (path.name, name, low, high)
+    assert known >= len(UNITS)

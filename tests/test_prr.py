@@ -446,6 +446,19 @@ def test_deleting_clusters_without_counts_equals_counting(pairs, area_and_reject
     )
 
 
+def test_documents_of_a_quality_of_two_values_need_no_counts():
+    "A document may lie whole in the last block of ties; 3,000 documents are too many for counts."
+    rng = np.random.default_rng(0)
+    quality, ids = (rng.normal(size=9000) > 0).astype(float), np.arange(9000) // 3
+    order, risk = tie_order(-quality), quality[:, None] ** 2
+    some = np.r_[0:50, 2950:3000]
+    areas = delete_cluster_areas(order, ids, risk)
+    np.testing.assert_allclose(
+        areas[some], resampled_areas(order, delete_one_counts(ids, some), risk), atol=1e-12
+    )
+    assert np.isfinite(prr(quality, rng.normal(size=9000), clusters=ids).se)
+
+
 @pytest.mark.parametrize("ties", ["average", "input", "best", "worst"])
 @pytest.mark.parametrize("area, max_rejection", AREAS)
 @pytest.mark.parametrize("most", [1, 3, 40])

@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import sentence_bleu
 
+from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.run import ScoreRun
 from uetrust.nlg.overlap import rouge_1, rouge_2, rouge_l
 from uetrust.stats.similarity import jaccard, lcs_lengths, rouge_tokenizer, sample_stems
 
 words = st.lists(st.sampled_from("rain rains fell on the Hall Ünder".split()), max_size=7)
-texts = st.lists(words.map(" ".join), min_size=1, max_size=6)
+drawn_texts = st.lists(words.map(" ".join), min_size=1, max_size=6)
+texts = drawn_texts.filter(lambda drawn: sum(not text for text in drawn) < 2)  # Else nothing is compared
 ROUGE = dict(rouge_1_pairs=rouge_1, rouge_2_pairs=rouge_2, rouge_l_pairs=rouge_l)
 
 
@@ -40,6 +42,15 @@ def test_a_matrix_is_symmetric_bounded_and_follows_its_texts(name, drawn):
     assert np.array_equal(pairs(name, [drawn[i] for i in order]), similarity[np.ix_(order, order)])
 
 
+@pytest.mark.parametrize("name", ["jaccard", *ROUGE, "bleu_pairs"])
+@given(drawn=drawn_texts)
+def test_a_source_with_two_texts_without_words_is_undefined(name, drawn):
+    nothing = sum(not text for text in drawn)
+    found = pairs(name, drawn)
+    assert isinstance(found, Undefined) == (nothing > 1)
+    assert nothing < 2 or str(found).startswith(f"{nothing} of its samples have no word")
+
+
 @given(texts)
 def test_shared_words_are_those_of_a_double_loop(drawn):
     def naive(first, second):
@@ -58,7 +69,7 @@ def test_rouge_is_that_of_the_package_where_both_texts_have_enough_words(name, d
         for j, second in enumerate(drawn):
             if enough[i] and enough[j]:
                 assert found[i, j] == pytest.approx(ROUGE[name](first, second), abs=1e-12)
-            else:
+            else:  # One of them has too few
                 assert found[i, j] == (rouge_tokenizer()(first) == rouge_tokenizer()(second))
 
 
@@ -76,7 +87,7 @@ def test_bleu_is_that_of_the_package(drawn):
 
 
 @pytest.mark.parametrize("name", [*ROUGE, "bleu_pairs"])
-@given(drawn=texts)
+@given(drawn=st.lists(words.filter(bool).map(" ".join), min_size=1, max_size=6))
 def test_equal_texts_are_alike_whatever_they_hold(name, drawn):
     similarity = pairs(name, drawn + drawn)
     assert (

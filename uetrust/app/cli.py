@@ -6,10 +6,12 @@
 __all__ = ['main']
 
 # %% ../../nbs/15_app/10_cli.ipynb #b2d051a0
+import os
 import sys
 
 from . import ledgers, own_scores, pages, scores, texts, tools  # Each registers its subcommands
 from .command import APP, run_app
+from ..core.settings import ONE_THREAD
 
 # %% ../../nbs/15_app/10_cli.ipynb #1a139ac4
 if "--install-completion" not in APP:  # Where the cell is run again
@@ -20,4 +22,5 @@ def main(
     argv: list = None,  # Arguments; those of the process when None
 ) -> int:  # Exit code: 0, 1 when a check found something, 2 after an error, 130 when the user stopped it
     "Exit code of the command `uetrust`, after it has run."
+    os.environ |= ONE_THREAD  # Before a subcommand loads numpy or torch
     return run_app(list(sys.argv[1:] if argv is None else argv))

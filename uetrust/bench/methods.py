@@ -25,7 +25,6 @@ import numpy as np
 import pandas as pd
 
 from uetrust.bench.evaluation import (
-    ONE_THREAD,
     machine_description,
     peak_memory,
     print_targets,
@@ -33,7 +32,7 @@ from uetrust.bench.evaluation import (
 )
 from ..core.registry import load_scores, reg
 from ..core.run import ScoreRun, compute_score, score_values
-from ..core.settings import root
+from ..core.settings import ONE_THREAD, root
 from ..data.bulletins import bulletin, bulletins
 from ..generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from ..scoring.methods import score_generations

@@ -93,8 +93,9 @@ def _shifted_areas(order, risk, members, block_of, block_risk, total):  # Areas 
         lost, lost_risk = np.where(again, lost, 0) + 1, np.where(again[:, None], lost_risk, 0)
         lost_risk = lost_risk + risk[members[:, shift]]
         start = order.start[block] - (shift + 1 - lost)
-        weight = _block_weights(total, start, start + order.size[block] - lost)
-        kept = np.where(block == later, 0, weight)[:, None] * (block_risk[block] - lost_risk)
+        # A block that loses more of its items counts once, when all are gone
+        end = np.where(block == later, start, start + order.size[block] - lost)
+        kept = _block_weights(total, start, end)[:, None] * (block_risk[block] - lost_risk)
         areas, done = areas + kept, block + 1
     sums = _running_sums(order, block_risk, total, members.shape[1])
     return areas + sums[-1] - sums[done]

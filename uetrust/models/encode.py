@@ -16,7 +16,7 @@ from torch.nn.functional import linear, pad
 from torch.overrides import TorchFunctionMode
 
 from ..core.checks import preview
-from .load import FLOAT32_LANES, Model, aligned_width, halve_when_out_of_memory
+from .load import FLOAT32_LANES, Model, aligned_width, halve_when_out_of_memory, network_pass
 
 # %% ../../nbs/03_models/03_encode.ipynb #66c6c089
 class AlignedLinearLayers(TorchFunctionMode):
@@ -70,7 +70,7 @@ def _batch(model, rows):  # Rows of one width as tensors
     return {name: torch.from_numpy(np.array(ids)).to(model.device) for name, ids in padded.items()}
 
 
-@torch.inference_mode()
+@network_pass
 def encode_rows(
     model: Model,  # An encoder
     rows: list,  # (ids, segments)

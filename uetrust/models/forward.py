@@ -27,6 +27,7 @@ from uetrust.models.load import (
     aligned_width,
     batches,
     halve_when_out_of_memory,
+    network_pass,
     pad_for_model,
     pad_ids,
     supported,
@@ -343,7 +344,7 @@ def probability_tolerance(
     return 1e-3 if model.dtype in (torch.float32, torch.float64) else 0.2
 
 
-@torch.inference_mode()
+@network_pass
 def check_reading(
     model: Model,  # Seq2seq or causal model; each is tried once
 ):
@@ -850,7 +851,7 @@ def _empty_reading(topk, extra_stats):  # Of an empty text
     )
 
 
-@torch.inference_mode()
+@network_pass
 def score_tokens(
     model: Model,  # Seq2seq or causal model
     pairs,  # (prefix, text) pairs; strings, or lists of token ids taken as they are
@@ -899,7 +900,7 @@ def _readings(items, done, number, request, share):  # Of one request, in the or
     return TokenStatsList(found)
 
 
-@torch.inference_mode()
+@network_pass
 def score_passes(
     model: Model,  # Seq2seq or causal model
     # Of each (pairs, options): topk, extra_stats, hidden, logits, generation, as `score_tokens` takes them

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['SOFT_CAPS', 'CACHE', 'NO_WRITERS', 'OTHER_INPUTS', 'TEMPLATE_SECONDS', 'TEMPLATE_CHARACTERS', 'POOLER_WEIGHTS',
-           'FLOAT32_LANES', 'is_divided', 'input_device', 'gather_outputs', 'head', 'check_head', 'fingerprint',
-           'Model', 'model_kind', 'check_writes', 'missing_part', 'supported', 'wrap_model', 'check_chat_template',
-           'check_weights_file', 'check_device', 'load_model', 'fit_prompt', 'batches', 'halve_when_out_of_memory',
-           'pad_ids', 'aligned_width', 'pad_for_model']
+           'FLOAT32_LANES', 'network_pass', 'is_divided', 'input_device', 'gather_outputs', 'head', 'check_head',
+           'fingerprint', 'Model', 'model_kind', 'check_writes', 'missing_part', 'supported', 'wrap_model',
+           'check_chat_template', 'check_weights_file', 'check_device', 'load_model', 'fit_prompt', 'batches',
+           'halve_when_out_of_memory', 'pad_ids', 'aligned_width', 'pad_for_model']
 
 # %% ../../nbs/03_models/01_load.ipynb #6e6acb3b
 import hashlib
@@ -18,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, wraps
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -38,6 +38,24 @@ from ..core.checks import BadCheckpoint, preview
 from ..core.settings import parse_device_map, pinned_checkpoint
 from ..core.store import canonical_json
 from ..data.download import hub_problem
+
+# %% ../../nbs/03_models/01_load.ipynb #e7a10003
+def network_pass(
+    function,  # Function that asks a network
+):  # The same function
+    "Decorator of a pass of a network: without gradients, and on one thread whatever the process has."
+
+    @wraps(function)
+    def alone(*args, **kw):
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            with torch.inference_mode():
+                return function(*args, **kw)
+        finally:
+            torch.set_num_threads(threads)
+
+    return alone
 
 # %% ../../nbs/03_models/01_load.ipynb #b07e5a1d
 def is_divided(
@@ -120,7 +138,7 @@ def _encoder_decoder_states(model, ids):
     ).last_hidden_state
 
 
-@torch.inference_mode()
+@network_pass
 def check_head(
     model,  # A transformers model with a language-model head
     kind: str,  # 'seq2seq' or 'causal'

@@ -19,7 +19,14 @@ from transformers import LogitsProcessorList
 from ..core.scores import map_nested
 from .classifiers import _as_row, _special_parts
 from .encode import encode_rows
-from .load import Model, batches, fit_prompt, halve_when_out_of_memory, pad_for_model
+from uetrust.models.load import (
+    Model,
+    batches,
+    fit_prompt,
+    halve_when_out_of_memory,
+    network_pass,
+    pad_for_model,
+)
 
 # %% ../../nbs/03_models/07_questions.ipynb #4247889f
 @dataclass(frozen=True)
@@ -85,7 +92,7 @@ class _FirstTokenProbability:  # Logits processor that changes nothing and notes
         return scores
 
 
-@torch.inference_mode()
+@network_pass
 def _generated(model, rows, writing, watch=None):  # For each input a list of Written
     ids, mask = pad_for_model(model, rows)
     watchers = [] if watch is None else [_FirstTokenProbability(watch)]

@@ -17,20 +17,20 @@ from types import SimpleNamespace
 
 from ..core.checks import Undefined
 from ..core.registry import nlg
-from ..stats.similarity import lcs_length, rouge_tokenizer
+from ..stats.similarity import lcs_length, no_words, require_words, tokenizer_in_use
 
 # %% ../../nbs/07_nlg/01_overlap.ipynb #2278af6a
 @cache
-def _splitter(stem):
+def _splitter(tokenizer):
     "Word splitter of ROUGE with a cache: sources and references repeat for every system and kind."
-    return SimpleNamespace(tokenize=cache(rouge_tokenizer(stem)))
+    return SimpleNamespace(tokenize=cache(tokenizer))
 
 
 @cache
-def _rouge_scorer(kind, stem):
+def _rouge_scorer(kind, tokenizer):
     from rouge_score.rouge_scorer import RougeScorer
 
-    return RougeScorer([kind], tokenizer=_splitter(stem))
+    return RougeScorer([kind], tokenizer=_splitter(tokenizer))
 
 
 def as_references(
@@ -56,15 +56,16 @@ def rouge(
     stem: bool = True,  # Compare stems (Porter)
 ):  # Named tuple precision, recall, fmeasure, each in [0,1]
     "ROUGE precision, recall and F of a summary against the reference that it matches best."
-    words = _splitter(stem).tokenize
+    tokenizer = tokenizer_in_use(stem)
+    words = _splitter(tokenizer).tokenize
     if not any(map(words, as_references(reference))):
-        raise Undefined("no reference has a word: letters a to z or digits")
+        raise Undefined(f"the reference has {no_words()}")
 
     def one(text):
         return (
             _rouge_l(words(text), words(hypothesis))
             if kind == "rougeL"
-            else _rouge_scorer(kind, stem).score(text, hypothesis)[kind]
+            else _rouge_scorer(kind, tokenizer).score(text, hypothesis)[kind]
         )
 
     return max(map(one, as_references(reference)), key=lambda score: score.fmeasure)
@@ -134,6 +135,7 @@ def bleu(
     lowercase: bool = False,  # Ignore case
 ) -> float:  # 100 when the texts agree, higher is better
     "BLEU: mean of n-gram precisions with brevity penalty; sacrebleu, 13a tokens, exponential smoothing."
+    require_words(*(text.split() for text in [hypothesis, *as_references(reference)]))
     return _bleu(lowercase).sentence_score(hypothesis, as_references(reference)).score
 
 # %% ../../nbs/07_nlg/01_overlap.ipynb #eebf976d
@@ -228,9 +230,11 @@ def meteor(
     "METEOR: F of aligned words, mostly recall, penalty for fragments; NLTK, alpha 0.9, beta 3, gamma 0.5."
     from nltk.translate.meteor_score import meteor_score
 
+    words, references = tokens(hypothesis), [tokens(text) for text in as_references(reference)]
+    require_words(words, *references)
     return meteor_score(
-        [tokens(text) for text in as_references(reference)],
-        tokens(hypothesis),
+        references,
+        words,
         stemmer=_porter_stemmer(),
         wordnet=_wordnet_synonyms(),
     )

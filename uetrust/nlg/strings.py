@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core.checks import Undefined
 from ..core.registry import nlg
-from ..stats.similarity import lcs_length
+from ..stats.similarity import lcs_length, require_words
 
 # %% ../../nbs/07_nlg/08_strings.ipynb #29102375
 ARTICLES, ARTICLES_IN_OUR = ("a", "an", "the"), ("a", "an", "the", "in", "our")
@@ -98,6 +98,12 @@ TRUE_CITATION = (
 COPYING_PITFALL = "Against the source it measures copying: "
 
 
+def _true_words(*texts):  # Words of each
+    words = list(map(normalised_words, texts))
+    require_words(*words)
+    return words
+
+
 def caption_bleu(
     hypothesis: list,  # Words of the summary
     reference: list,  # Words of the other text
@@ -132,7 +138,7 @@ def bleu_4_true(
     source: str,  # Source
 ) -> float:  # 1 when the texts agree; higher is better
     "BLEU-4 of image captioning against the source, as in TRUE."
-    return float(caption_bleu(normalised_words(hypothesis), normalised_words(source), 4))
+    return float(caption_bleu(*_true_words(hypothesis, source), 4))
 
 
 @nlg(
@@ -148,7 +154,7 @@ def bleu_1_true(
     source: str,  # Source
 ) -> float:  # 1 when the texts agree; higher is better
     "BLEU-1 of image captioning against the source, as in TRUE."
-    return float(caption_bleu(normalised_words(hypothesis), normalised_words(source), 1))
+    return float(caption_bleu(*_true_words(hypothesis, source), 1))
 
 
 @nlg(
@@ -163,7 +169,7 @@ def rouge_l_true(
     source: str,  # Source
 ) -> float:  # 1 when the texts agree; higher is better
     "ROUGE-L against the source, F with beta 1.2, as in TRUE."
-    hypothesis_words, source_words = normalised_words(hypothesis), normalised_words(source)
+    hypothesis_words, source_words = _true_words(hypothesis, source)
     common = lcs_length(hypothesis_words, source_words)
     if not common:
         return 0.0
@@ -183,7 +189,7 @@ def token_f1_true(
     source: str,  # Source
 ) -> float:  # 1 when the texts have the same words; higher is better
     "Token F1 of summary and source, as in TRUE."
-    return q2_f1(hypothesis, source)
+    return token_f1(*_true_words(hypothesis, source))
 
 # %% ../../nbs/07_nlg/08_strings.ipynb #74ea1de1
 @nlg(

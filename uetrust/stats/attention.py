@@ -17,7 +17,14 @@ from torch.nn.functional import pad as widen
 
 from ..core.checks import preview
 from ..models.forward import Layout, attention_by, build_input
-from ..models.load import Model, batches, halve_when_out_of_memory, pad_for_model, supported
+from uetrust.models.load import (
+    Model,
+    batches,
+    halve_when_out_of_memory,
+    network_pass,
+    pad_for_model,
+    supported,
+)
 from .table import ATTENTION_STATISTICS
 
 # %% ../../nbs/05_stats/04_attention.ipynb #36940082
@@ -175,7 +182,7 @@ class AttentionSummary:
 DEFAULT_LAYOUT = Layout()  # The layout of `uetrust.models.forward`
 
 
-@torch.inference_mode()
+@network_pass
 def attention_statistics(
     model: Model,  # Seq2seq or causal
     pairs,  # (prefix, text) pairs of strings or token ids
@@ -233,7 +240,7 @@ def _room_before(m, question, layout):  # Positions that a question leaves for t
     return window
 
 
-@torch.inference_mode()
+@network_pass
 def elicited_attention(
     model: Model,  # A causal model
     pairs,  # (prefix, text) pairs of strings or token ids

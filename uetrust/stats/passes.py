@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 
 from ..core.checks import spacy_pipeline
 from ..core.store import BadShard, Store, library_versions, value_digest
@@ -38,7 +37,7 @@ def model_provenance(
             reader=model.name,
             revision=model.version,
             dtype=str(model.dtype).removeprefix("torch."),
-            made_with=library_versions() | dict(device=model.devices, threads=torch.get_num_threads()),
+            made_with=library_versions() | dict(device=model.devices),
         )
         | settings
     )

@@ -21,8 +21,8 @@ _MEAN = r",\quad\text{mean over ordered pairs of }K\text{ drawn texts}"
     cite=FOMICHEVA2020 + ", lexical similarity",
     formula=r"-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{ROUGE\text{-}L}(y^i,y^j)" + _MEAN,
     pitfall=(
-        "Texts without letters a to z or digits, for example in other scripts, count as equal, so "
-        "they look certain. Paraphrases look uncertain."
+        "Only letters a to z and digits are compared: texts in other scripts need the tokenizer unicode. "
+        "Paraphrases look uncertain."
     ),
 )
 def lex_sim(
@@ -37,8 +37,8 @@ def lex_sim(
     cite=FOMICHEVA2020 + ", lexical similarity",
     formula=r"-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{ROUGE\text{-}1}(y^i,y^j)" + _MEAN,
     pitfall=(
-        "Texts without letters a to z or digits, for example in other scripts, count as equal, so "
-        "they look certain. The order of words does not count."
+        "Only letters a to z and digits are compared: texts in other scripts need the tokenizer unicode. "
+        "The order of words does not count."
     ),
 )
 def lex_sim_rouge_1(
@@ -53,8 +53,8 @@ def lex_sim_rouge_1(
     cite=FOMICHEVA2020 + ", lexical similarity",
     formula=r"-\frac1{K(K-1)}\sum_{i\ne j}\mathrm{ROUGE\text{-}2}(y^i,y^j)" + _MEAN,
     pitfall=(
-        "Texts without letters a to z or digits, for example in other scripts, count as equal, so "
-        "they look certain. A text of one word has no bigram and is similar only to equal texts."
+        "Only letters a to z and digits are compared: texts in other scripts need the tokenizer unicode. "
+        "A text of one word has no bigram and is similar only to equal texts."
     ),
 )
 def lex_sim_rouge_2(
