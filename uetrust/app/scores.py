@@ -118,6 +118,8 @@ def score_command(
     # Meaning of a column of a table, MEANING=NAME; text, source, references, samples, logprobs ...
     column: Pairs = (),
     place: Sheet = FIRST_SHEET,
+    # Words that ROUGE, lexical similarity and Jaccard compare: of a-z and digits, or of every script
+    tokenizer: Literal["rouge", "unicode"] = "rouge",
     explain: bool = False,  # Say for every method what a file lacks and how to get it
     # .parquet or .csv file; one row per text of a file, one row per text and score of a bank, where it is
     # FOLDER/scores.csv when left out
@@ -129,11 +131,11 @@ def score_command(
     check_out(out)
     names = dict(methods=_all_or(methods), metrics=_all_or(metrics))
     if is_bank(file):
-        return _score_bank(file, names, data, model, out, output)
+        return _score_bank(file, names, data, model, tokenizer, out, output)
     outputs, models = _file_outputs(file, format, column, data, place), _file_models(model, metrics)
     if explain:
         return _explain(outputs, models, out, output)
-    scores = _score_file(outputs, names, models, "raise" if debug else "note", out)
+    scores = _score_file(outputs, names, models, "raise" if debug else "note", tokenizer, out)
     notes = _file_notes(scores, any(names.values()), warned=not model)
     if not _scores_for_programs(scores, notes, output):
         _print_file_scores(scores, f" of {file} (read as {outputs.format})", out)
@@ -144,12 +146,14 @@ def score_command(
 BANK_SCORES = "scores.csv"  # In the folder of a bank, where prr and audit find them
 
 
-def _score_bank(folder, names, data, model, out, output):
+def _score_bank(folder, names, data, model, tokenizer, out, output):
     from uetrust.data.datasets import load_samples
     from uetrust.scoring.files import score_bank
+    from uetrust.stats.similarity import use_tokenizer
 
     out, models = out or folder / BANK_SCORES, _file_models(model, names["metrics"])
-    scores = score_bank(folder, load_samples(data) if data else None, models=models, **names)
+    with use_tokenizer(tokenizer):
+        scores = score_bank(folder, load_samples(data) if data else None, models=models, **names)
     write_out(scores, out)
     notes = _bank_notes(scores, named=any(names.values()))
     if not model:
@@ -260,10 +264,12 @@ def _explain(outputs, models, out, output):
     )
 
 
-def _score_file(outputs, names, models, errors, out):
+def _score_file(outputs, names, models, errors, tokenizer, out):
     from uetrust.scoring.files import score_outputs
+    from uetrust.stats.similarity import use_tokenizer
 
-    scores = score_outputs(outputs, names["methods"], names["metrics"], models, errors=errors)
+    with use_tokenizer(tokenizer):
+        scores = score_outputs(outputs, names["methods"], names["metrics"], models, errors=errors)
     write_out(scores, out)
     return scores
 
@@ -312,7 +318,8 @@ def _file_notes(scores, named, warned):
     "What a reader must know about scores of a file."
     attrs, computed = scores.attrs, _computed(scores)
     lines = [f"note: {note}" for note in (*attrs["notes"], *([] if named else attrs["absent"]))]
-    lines += _failed_notes(attrs["failed"]) + _truncated_notes(attrs["truncated"])
+    lines += _failed_notes(attrs["failed"]) + _undefined_notes(attrs["without"], len(scores))
+    lines += _truncated_notes(attrs["truncated"])
     lines += [
         f"note: {name}: {n} inputs did not fit the model and were cut" for name, n in attrs["cut"].items()
     ]
@@ -330,17 +337,28 @@ def _cut_note(name, texts, n):
     return line + f". It read less than half of {preview(map(repr, most), 5)}" * bool(most)
 
 
-def _failed_notes(failed):  # Scores that failed alike share a line
+def _alike(reasons):  # Scores for which the same texts have the same reasons share a line
     from uetrust.core.checks import preview
 
-    alike, lines = {}, []
-    for name, reasons in failed.items():
-        alike.setdefault(tuple(reasons.items()), []).append(name)
-    for reasons, names in alike.items():
-        sample, reason = reasons[0]
-        where = f"{len(reasons)} text{'s' * (len(reasons) > 1)}, the first {sample!r}: {reason}"
-        lines.append(f"warning: {preview(names)} failed on {where}. They are missing there, --debug raises")
-    return lines
+    alike = {}
+    for name, of_samples in reasons.items():
+        alike.setdefault(tuple(of_samples.items()), []).append(name)
+    for of_samples, names in alike.items():
+        sample, reason = of_samples[0]
+        yield preview(names), len(of_samples), f"the first {sample!r}: {reason}"
+
+
+def _failed_notes(failed):
+    return [
+        f"warning: {names} failed on {n} text{'s' * (n > 1)}, {first}. They are missing there, --debug raises"
+        for names, n, first in _alike(failed)
+    ]
+
+
+def _undefined_notes(without, total):
+    return [
+        f"note: {names}: no value for {n} of {total} texts, {first}" for names, n, first in _alike(without)
+    ]
 
 
 def _missing_lines(missing, named):

@@ -16,6 +16,7 @@ from ..core.checks import preview
 from ..core.registry import load_scores, reg
 from ..core.run import ScoreRun
 from ..core.scores import map_nested, score_table, wide_table
+from ..core.segmentation import whole_texts_note
 from ..data.outputs import OUTPUT_FORMATS, read_outputs
 from ..generation.bank import read_bank
 from .methods import required_inputs, required_scores, score_generations, score_shards
@@ -300,6 +301,7 @@ def score_outputs(
     """Uncertainty and quality scores of outputs, one row per text and one column per score.
 
     attrs: missing (score -> statistics or models that it lacks), undefined (score -> why no text has it),
+    without (score -> sample -> why it has no value),
     truncated (score -> likeliest tokens that its entropy is made of), cut (statistic -> inputs that did not
     fit), cut_texts (metric -> sample -> tokens that did not fit, and whether these are most), failed (score
     -> sample -> error: the score is NaN there), notes, absent (what no text has, and how to get it), carried
@@ -335,6 +337,9 @@ def score_outputs(
         )
     table = _wide(outputs, long, missing, cut)
     table.attrs["cut_texts"] = {name: texts for name, texts in cut_texts.items() if name in table}
+    by_sentence = any("sentences" in need for name in long["name"].unique() for need in _inputs_of([name]))
+    if by_sentence and (note := whole_texts_note([record.text.text for record in outputs.records])):
+        table.attrs["notes"].append(note)
     for package in dict.fromkeys(lacks[0] for lacks in uninstalled.values()):
         n = sum(lacks[0] == package for lacks in uninstalled.values())
         table.attrs["notes"].append(f"{n} scores are left out, which need {package}")
@@ -353,6 +358,7 @@ def _wide(outputs, long, missing, cut):
         cut={name: n for name, n in cut.items() if n},
         failed=_failed(long),
         undefined=_undefined(long),
+        without=_without(long),
         notes=[*outputs.notes, *([] if _torch_is_there() else [NO_TORCH])],
         absent=outputs.absent,
         carried=list(carried),
@@ -378,6 +384,11 @@ def _failed(long):  # Score -> sample -> error
         name: dict(zip(rows["sample"], reasons[rows.index]))
         for name, rows in failed.groupby("name", sort=False)
     }
+
+
+def _without(long):  # Score -> sample -> the reason why it is undefined there
+    rows = long[long["value"].isna() & (long["note"] != "") & ~long["note"].str.startswith("failed: ")]
+    return {name: dict(zip(part["sample"], part["note"])) for name, part in rows.groupby("name", sort=False)}
 
 
 def _undefined(long):  # Score -> the reason why it has no value for any text

@@ -132,7 +132,7 @@ def _spaced_words(text):  # As code that splits at spaces has them; a text that 
 
 _NO_WORDS = dict(
     rouge="no word, or too few, of letters a to z and digits, which alone ROUGE compares; the tokenizer "
-    "unicode reads every script",
+    "unicode (--tokenizer unicode) reads every script",
     unicode="no word: no letter or number of any script",
 )
 
