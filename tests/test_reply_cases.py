@@ -327,3 +327,33 @@ def test_the_written_token_bounds_its_candidates():
     ]:
         text, problems = checked(Generation("a", ["a"], [own], [top]))
         assert (text.top_logprobs is not None) == kept and bool(problems) != kept
+
+
+@pytest.mark.parametrize(
+    "name", ["samples_bulletins.jsonl", "every_eval_ever.jsonl", "sglang_generate.jsonl"]
+)
+def test_what_stands_beside_an_item_of_a_log_is_used_or_named(name, tmp_path):
+    records = [json.loads(line) for line in (FIXTURES / name).read_text().splitlines()]
+    rows = [record | dict(human=i, remark="fine") for i, record in enumerate(records)]
+    (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    before, after = read_outputs(FIXTURES / name), read_outputs(tmp_path / name)
+    assert [record.quality["human"] for record in after.records] == [0, 1, 2, 3]
+    assert any("not used: " in note and "remark" in note for note in after.notes)
+    assert [record.quality for record in before.records] == [
+        {key: value for key, value in record.quality.items() if key != "human"} for record in after.records
+    ]
+
+
+SCRIPTS = {
+    "d01_zh_ru.jsonl --methods lex_sim": ("zh", NONE, "2 of 4 texts, the first 'zh'"),
+    "d01_zh_ru.jsonl --methods lex_sim --tokenizer unicode": ("zh", -0.0755555556, ""),
+    "d01_identical_scripts.jsonl --metrics rouge_l": ("hi", NONE, "6 of 8 texts, the first 'zh'"),
+    "d01_identical_scripts.jsonl --metrics rouge_l --tokenizer unicode": ("hi", 1.0, "1 of 8 texts"),
+}
+
+
+@pytest.mark.parametrize("case", SCRIPTS)
+def test_texts_without_letters_a_to_z_are_never_certain(case, capsys, tmp_path):
+    (item, value, note), (name, *options) = SCRIPTS[case], case.split()
+    scores, told = scored(capsys, tmp_path, name, *options)
+    assert scores.loc[item].iloc[-1] == pytest.approx(value, nan_ok=True) and note in told

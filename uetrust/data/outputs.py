@@ -411,8 +411,9 @@ def _read_lm_eval(item, name):
     found = OutputRecord(name, text, _harness_source(record), _references(record.get("target")), others)
     for row in rows:
         of_filter = f",{row.get('filter')}" if several["filters"] else ""
-        named = row.get("metrics") or [key for key in row if key not in _HARNESS_KEYS]
-        found.beside |= {f"{metric}{of_filter}": row.get(metric) for metric in named}
+        metrics = row.get("metrics") or [key for key in row if key not in _HARNESS_KEYS]
+        found.beside |= {f"{metric}{of_filter}": row.get(metric) for metric in metrics}
+        _take_beside(found, row, [*_HARNESS_KEYS, *metrics])
         answer = next(iter(row.get("filtered_resps") or []), None)
         if isinstance(answer, str) and answer != text.text:
             found.answers[f"answer{of_filter}"] = answer
@@ -456,7 +457,7 @@ def _read_lighteval(record, name):
         _first_given(doc.get("id"), name), text, doc.get("query"), right, list(map(_sample_of, texts[1:]))
     )
     found.beside = dict(record.get("metric") or {})
-    return found
+    return _take_beside(found, record, ["doc", "model_response", "metric"])
 
 # %% ../../nbs/02_data/14_outputs.ipynb #7a011610
 _GRADES = dict(C=1.0, P=0.5, I=0.0, N=0.0)  # Correct, partly correct, incorrect, no answer
@@ -468,6 +469,13 @@ def _by_sample(records):
     for record in records:
         groups.setdefault(repr(record["id"]), []).append(record)
     return [(sorted(runs, key=lambda run: run["epoch"]), len(runs)) for runs in groups.values()]
+
+
+_OF_INSPECT = "id epoch input choices target sandbox files setup messages output scores store events".split()
+_OF_INSPECT += (
+    "model_usage role_usage started_at completed_at total_time working_time uuid attachments".split()
+)
+_OF_INSPECT += "error error_retries limit invalidation timelines events_data turn_count".split()
 
 
 def _inspect_scores(sample):
@@ -497,7 +505,15 @@ def _read_inspect(runs, name):
     texts = [text for run in runs if is_reply(run["output"]) for text in replies_in(run["output"])]
     text, *others = texts or [Generation(None, missing="reply without a text")]
     references = _references(first.get("target"))
-    return OutputRecord(name, text, _said(first["input"]), references, others, _inspect_scores(first))
+    found = OutputRecord(name, text, _said(first["input"]), references, others, _inspect_scores(first))
+    return _take_beside(found, first, _OF_INSPECT)
+
+
+_OF_EVERY_EVAL = (
+    "schema_version evaluation_id model_id evaluation_name sample_id interaction_type input".split()
+)
+_OF_EVERY_EVAL += "output messages answer_attribution evaluation token_usage performance sample_hash".split()
+_OF_EVERY_EVAL += ["evaluation_result_id", "error"]
 
 
 @_output_format(
@@ -518,9 +534,13 @@ def _read_every_eval_ever(record, name):
     if not texts:  # Conversations and agents have messages and no output
         return OutputRecord(name, Generation(None, missing="conversation"))
     scores = {name: graded.get(name) for name in ("score", "is_correct")}
-    return OutputRecord(
-        name, texts[0], asked.get("raw"), _references(asked.get("reference")), texts[1:], scores
-    )
+    references = _references(asked.get("reference"))
+    found = OutputRecord(name, texts[0], asked.get("raw"), references, texts[1:], scores)
+    return _take_beside(found, record, _OF_EVERY_EVAL)
+
+
+_OF_HELM = "instance train_trial_index request result num_train_instances prompt_truncated".split()
+_OF_HELM += "num_conditioning_tokens output_mapping request_mode reference_index annotations stats".split()
 
 
 def _helm_completion(completion):
@@ -569,7 +589,7 @@ def _read_helm(item, name):
         name, text, instance["input"].get("text"), references, others, record.get("stats", {})
     )
     found.document = str(one) if several else None
-    return found
+    return _take_beside(found, record, _OF_HELM)
 
 # %% ../../nbs/02_data/14_outputs.ipynb #f05e6487
 OWN_COLUMNS = dict(
