@@ -97,10 +97,10 @@ def test_the_next_write_removes_what_a_killed_run_left_and_no_file_that_is_being
 
 
 def test_an_error_names_the_file_that_was_to_be_written(tmp_path, monkeypatch):
-    def refused(**options):
-        raise PermissionError(13, "Permission denied", str(tmp_path / f"{SCRAP}scores-x.csv"))
+    def refused(path, *options):
+        raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("tempfile.mkstemp", refused)
+    monkeypatch.setattr("os.open", refused)
     with pytest.raises(PermissionError) as error, atomic_write(tmp_path / "scores.csv"):
         pass
     assert error.value.filename == str(tmp_path / "scores.csv")
