@@ -13,7 +13,7 @@ import json
 import math
 import os
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import product
@@ -261,8 +261,8 @@ def run_notebook(
     quiet = ["--log-level=CRITICAL"]  # What a cell raises is in the notebook
     how = dict(kernel_name="python3", cwd=str(nb.parent), progress_bar=shown, extra_arguments=quiet)
     try:
-        with TemporaryDirectory(prefix="uetrust-") as folder:
-            pm.execute_notebook(str(nb), str(partial), values, kernel_manager_class=_kernel(folder), **how)
+        with TemporaryDirectory(prefix="uetrust-") as folder, _kernels(folder) as kernel:
+            pm.execute_notebook(str(nb), str(partial), values, kernel_manager_class=kernel, **how)
     except pm.PapermillExecutionError as e:
         if e.ename == "DataNotAtHand":
             _end_here(partial, e.evalue, missing_data_note(target))
@@ -313,11 +313,23 @@ def _end_here(nb, why, note):  # The cell that asked for data says what is missi
     note.write_text(why + "\n", encoding="utf-8")
 
 
-def _kernel(folder):  # That listens in a folder: a free port may be taken before it is used
+@contextmanager
+def _kernels(folder):  # That listen in a folder: a free port may be taken before it is used
     from jupyter_client.manager import AsyncKernelManager
 
-    sockets = {} if os.name == "nt" else dict(transport="ipc", ip=f"{folder}/kernel")
-    return type("Kernel", (AsyncKernelManager,), sockets)
+    sockets, made = {} if os.name == "nt" else dict(transport="ipc", ip=f"{folder}/kernel"), []
+
+    def keep(self, *given, **named):
+        made.append(self)
+        AsyncKernelManager.__init__(self, *given, **named)
+
+    try:
+        yield type("Kernel", (AsyncKernelManager,), sockets | dict(__init__=keep))
+    finally:  # One that still starts when the run is stopped would look for the folder
+        for process in filter(None, (getattr(one.provisioner, "process", None) for one in made)):
+            with suppress(ProcessLookupError):
+                process.kill()
+
 
 # %% ../../nbs/15_app/01_notebooks.ipynb #cf36e9ae
 @dataclass(frozen=True)
