@@ -330,7 +330,6 @@ def _kernels(folder):  # That listen in a folder: a free port may be taken befor
             with suppress(ProcessLookupError):
                 process.kill()
 
-
 # %% ../../nbs/15_app/01_notebooks.ipynb #cf36e9ae
 @dataclass(frozen=True)
 class Job:

@@ -15,11 +15,11 @@ import signal
 import sys
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from graphlib import TopologicalSorter
 from multiprocessing import forkserver
 from statistics import median
-from threading import Lock, Thread
+from threading import Lock, Thread, current_thread, main_thread
 from time import monotonic
 
 import uetrust
@@ -81,8 +81,21 @@ def warm_context():  # Multiprocessing context
     context = multiprocessing.get_context("forkserver")
     modules = pkgutil.walk_packages(uetrust.__path__, "uetrust.")
     context.set_forkserver_preload([*SLOW.split(), *(module.name for module in modules)])
-    forkserver.ensure_running()
+    with _interrupts_ignored():  # By what is started here; its children decide for themselves
+        forkserver.ensure_running()
     return context
+
+
+@contextmanager
+def _interrupts_ignored():
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _end_with_parent():  # A page goes on alone otherwise, where the run is killed

@@ -444,9 +444,8 @@ def written_file(
 ) -> Path:  # The file itself, behind all links
     "File that a name stands for; an error says why nothing can be written to it."
     path = Path(path)
-    if not path.is_symlink():
-        behind = path
-    else:
+    behind = path  # Also where it is a pipe, as that of a shell's >( )
+    if path.is_symlink() and (path.is_file() or path.is_dir() or not path.exists()):
         behind = Path(os.path.realpath(path))
         if behind.is_symlink():
             raise ValueError(f"{path} is a link that leads back to itself: name the file that is meant")
