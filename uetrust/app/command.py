@@ -128,11 +128,11 @@ def _read_number(kind, expected, fits):
     def read(_, tokens):
         typed = tokens[-1].value
         try:
-            if fits(value := kind(typed)):
+            if fits(value := kind(typed)) and (kind is float or abs(value) < 2**63):
                 return value
         except ValueError:
             pass
-        raise ValueError(f"needs {expected}, got {typed!r}.")
+        raise ValueError(f"needs {expected}, got {typed[:40]!r}.")
 
     return Parameter(converter=read)
 
@@ -482,10 +482,10 @@ def _check_written(bound):  # Links to nowhere, files and folders that may not b
             continue
         try:
             behind = written_file(path)
+            if not behind.exists() or behind.is_file():  # Nobody may write beside a pipe or a device
+                check_folder(behind.parent)
         except (ValueError, OSError) as error:
             raise ValueError(f"{_spelled(bound, option)}: {error_line(error)}") from None
-        if not behind.exists() or behind.is_file():  # A pipe or a device has a folder that nobody may write
-            check_folder(behind.parent)
 
 # %% ../../nbs/15_app/03_command.ipynb #5510f91e
 @contextmanager

@@ -216,6 +216,8 @@ def exam_command(
     from uetrust.core.settings import atomic_write
     from uetrust.report.lessons.exam import exam_markdown
 
+    if questions > 10_000:
+        raise ValueError(f"--questions: an exam has at most 10,000 questions, got {questions:,}")
     text = exam_markdown(seed, questions)
     if out is None:
         print(text, end="")

@@ -14,6 +14,7 @@ import ast
 import errno
 import json
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -177,7 +178,7 @@ def value_error(
     why: str,  # What is wrong with it, and what would work
 ) -> ValueError:  # To be raised
     "Error about one value of settings.ini: section, key, value, and what would work."
-    return ValueError(f"settings.ini [{kind}.{name}] {key} = {text}: {why}")
+    return ValueError(f"settings.ini [{kind}.{name}] {key} = {text[:200]}: {why}")
 
 
 def _without_bounds(of):  # Annotated[int, Ge(1)] | None -> int
@@ -206,6 +207,8 @@ def parse_section(
         except ValidationError as e:
             wanted, why = getattr(plain, "__name__", plain), e.errors()[0]["msg"]
             raise value_error(kind, name, key, text, f"expected {wanted}, and {why}") from None
+        if isinstance(values[key], int) and abs(values[key]) >= 2**63:
+            raise value_error(kind, name, key, text, "expected a whole number below 2^63")
     return values
 
 # %% ../../nbs/01_core/03_settings.ipynb #fdea6d21
@@ -259,6 +262,11 @@ def _check_headers(parser):  # Every section is of a kind that is read
             raise ValueError(
                 f"settings.ini [{header}]: no section is called so; there are [common], "
                 f"{', '.join(f'[{kind}.NAME]' for kind in SECTION_KINDS)}{meant}"
+            )
+        if name in (".", "..") or re.search(r"[/\\\x00-\x1f]", name):
+            raise ValueError(
+                f"settings.ini [{header}]: a name is that of a folder too, so it has no / and no \\, and is "
+                "not . or .."
             )
 
 
