@@ -446,7 +446,7 @@ def _is_one_file(one, other):
 
 
 def _reads_from(folder, path, name):  # Whether a subcommand reads a file that lies in a folder
-    if not (folder.is_dir() and path.is_file() and path.resolve().is_relative_to(folder.resolve())):
+    if not (os.path.isdir(folder) and path.is_file() and path.resolve().is_relative_to(folder.resolve())):
         return False
     bank = any((folder / file).exists() for file in ("bank.json", "texts/bank.json"))
     return not bank or path.suffix == ".parquet" or path.name == "scores.csv" and name != "score"
