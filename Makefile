@@ -15,6 +15,7 @@ endif
 JOBS = $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1)
 AGAIN = $(if $(findstring B,$(firstword -$(MAKEFLAGS))),--again)
 COMPILE := $(VENV)/bin/uv pip compile -q --upgrade --universal --python-version 3.11 --no-annotate --no-header --generate-hashes
+PIP := $(PY) -m pip install -q --disable-pip-version-check
 RUNS := runs/$(PROFILE)
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND = agg
@@ -117,12 +118,22 @@ lock: $(VENV)/.ready ## Resolve constraints.txt and tools.pin anew, with hashes,
 clean: ## Remove what runs and builds have written, but not the environment
 	rm -rf runs docs/_build
 
+# A hash that does not match ends it. Only where uv has no build, pip takes its place, with the same hashes:
+# first all that has one, then torch and its libraries
 $(VENV)/.ready: pyproject.toml constraints.txt tools.pin
 	test -x $(PY) || python3 -m venv $(VENV)
-	{ $(PY) -m pip install -q --disable-pip-version-check --require-hashes -r tools.pin && \
-	$(VENV)/bin/uv pip install -q -p $(PY) $(if $(FIND_LINKS),-f $(FIND_LINKS)) $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -b tools.pin -c constraints.txt -e '.[$(EXTRAS)]'; } || \
-	{ sed -e '/--hash/d' -e 's/ \\$$//' constraints.txt > $(VENV)/constraints.txt && \
-	$(PY) -m pip install -q --disable-pip-version-check -c $(VENV)/constraints.txt -e '.[$(EXTRAS)]'; }
+	said=$$($(PIP) --require-hashes -r tools.pin 2>&1) || \
+	{ echo "$$said" >&2; grep -q 'No matching distribution found for uv' <<< "$$said"; }
+	if test -x $(VENV)/bin/uv; then \
+	$(VENV)/bin/uv pip install -q -p $(PY) $(if $(FIND_LINKS),-f $(FIND_LINKS)) $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -b tools.pin -c constraints.txt -e '.[$(EXTRAS)]'; \
+	else \
+	awk '/^[^ ]/ {hashed = / \\$$/} hashed' constraints.txt > $(VENV)/hashed.txt; \
+	awk '/^[^ ]/ {ours = /^setuptools=/} ours' constraints.txt > $(VENV)/builder.txt; \
+	awk '/^[^ ]/ && !/ \\$$/' constraints.txt > $(VENV)/bare.txt; \
+	$(PIP) --require-hashes --no-deps -r $(VENV)/builder.txt; \
+	$(PIP) --require-hashes --no-deps --no-build-isolation -r $(VENV)/hashed.txt; \
+	$(PIP) --no-build-isolation -c $(VENV)/bare.txt -e '.[$(EXTRAS)]'; \
+	fi
 	touch $@
 
 # the peer has an environment of its own, with the versions of ours

@@ -12,5 +12,8 @@ try:
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 except BlockingIOError:
     print(f"another run holds {lock}; this one goes on when it has ended", flush=True)
-    fcntl.flock(fd, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    except KeyboardInterrupt:
+        sys.exit(130)
 os.execvp(command[0], command)

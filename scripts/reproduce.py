@@ -6,12 +6,11 @@ process of its own. The report is written where a page failed too, and marks the
 
 import sys
 
-from uetrust.app.cli import main as run_command
-from uetrust.app.reproduce import report_profile, run_profile, warm_context
-from uetrust.core.checks import error_line, printable
-
 
 def main(profile, jobs, *again):
+    from uetrust.app.cli import main as run_command  # Here, so that Ctrl-C shows no traceback meanwhile
+    from uetrust.app.reproduce import report_profile, run_profile, warm_context
+
     warm_context()
     if code := run_command(["plan", profile, "--check"]):
         return code
@@ -29,5 +28,7 @@ if __name__ == "__main__":  # The processes that it starts import this file
         print("stopped; the same command goes on", file=sys.stderr)
         sys.exit(130)
     except Exception as error:
+        from uetrust.core.checks import error_line, printable
+
         print(f"uetrust: error: {printable(error_line(error))}", file=sys.stderr)
         sys.exit(2)

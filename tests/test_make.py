@@ -191,3 +191,51 @@ def test_every_run_keeps_its_bytecode(project):
         env=quiet() | dict(PYTHONDONTWRITEBYTECODE="1"),
     ).stdout
     assert "PYTHONHASHSEED=0" in show and "PYTHONDONTWRITEBYTECODE" not in show
+
+
+SAYS = 'echo "$@" >> {log}; case "$*" in *tools.pin*) {tools};; *) exit 0;; esac\n'
+
+
+def set_up(at, tools, uv=None):
+    "Outcome of `make setup` where Python and uv are stand-ins; what they were told is in said.txt"
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "tools.pin"):
+        shutil.copy2(ROOT / name, at / name)
+    (at / ".venv" / "bin").mkdir(parents=True)
+    for name, script in (("python", SAYS.format(log="said.txt", tools=tools)), ("uv", uv)):
+        if script:
+            (at / ".venv" / "bin" / name).write_text(f"#!/bin/bash\n{script}")
+            (at / ".venv" / "bin" / name).chmod(0o755)
+    return subprocess.run(["make", "setup"], cwd=at, capture_output=True, text=True, env=quiet())
+
+
+MISMATCH = "echo 'ERROR: THESE PACKAGES DO NOT MATCH THE HASHES' >&2; exit 1"
+NO_UV = "echo 'ERROR: No matching distribution found for uv==0.13.9' >&2; exit 1"
+
+
+@pytest.mark.parametrize(
+    "tools, uv", [(MISMATCH, None), (MISMATCH, "exit 0"), ("exit 0", "echo Hash mismatch >&2; exit 2")]
+)
+def test_setup_stops_at_a_hash_that_does_not_match(tmp_path, tools, uv):
+    done = set_up(tmp_path, tools, uv)
+    assert done.returncode and "MATCH" in done.stderr.upper()
+    assert not (tmp_path / ".venv" / ".ready").exists()
+    assert (tmp_path / "said.txt").read_text().count("\n") == 1, "nothing else is installed"
+
+
+def test_setup_without_uv_keeps_every_hash(tmp_path):
+    done = set_up(tmp_path, NO_UV)
+    assert done.returncode == 0 and (tmp_path / ".venv" / ".ready").exists(), done.stderr
+    _, builder, hashed, last = (tmp_path / "said.txt").read_text().splitlines()
+    assert all("--require-hashes --no-deps" in said for said in (builder, hashed))
+    pins = (ROOT / "constraints.txt").read_text()
+    kept, bare = ((tmp_path / ".venv" / f"{name}.txt").read_text() for name in ("hashed", "bare"))
+    assert kept.count("--hash=") == pins.count("--hash=") and "--hash" not in bare
+    named = set(re.findall(r"^([\w.-]+)==", bare, re.M))
+    assert "torch" in named and all(re.match("torch|triton|nvidia-|cuda-", name) for name in named)
+    assert "-c .venv/bare.txt -e" in last
+
+
+def test_setup_with_uv_asks_for_hashes(tmp_path):
+    done = set_up(tmp_path, "exit 0", 'echo "uv $@" >> said.txt')
+    assert done.returncode == 0
+    assert "-c constraints.txt" in (tmp_path / "said.txt").read_text().splitlines()[1]

@@ -97,10 +97,10 @@ def test_the_next_write_removes_what_a_killed_run_left_and_no_file_that_is_being
 
 
 def test_an_error_names_the_file_that_was_to_be_written(tmp_path, monkeypatch):
-    def refused(**options):
-        raise PermissionError(13, "Permission denied", str(tmp_path / f"{SCRAP}scores-x.csv"))
+    def refused(path, *options):
+        raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("tempfile.mkstemp", refused)
+    monkeypatch.setattr("os.open", refused)
     with pytest.raises(PermissionError) as error, atomic_write(tmp_path / "scores.csv"):
         pass
     assert error.value.filename == str(tmp_path / "scores.csv")
@@ -147,8 +147,13 @@ def test_one_worker_makes_all_that_is_left_and_two_share_it(tmp_path):
 
 def test_a_folder_that_is_cleared_holds_no_shard_and_keeps_what_is_not_its_own(tmp_path):
     store = Store(tmp_path, "bank")
-    for name in ("0.parquet", "1.parquet", store.json.name, "notes.txt"):
+    names = "00000.parquet", "00001.parquet", store.json.name, "notes.txt"
+    for name in (*names, "mine.parquet"):
         (tmp_path / name).write_text("x")
+    with pytest.raises(ValueError, match="did not write.* mine.parquet"):
+        store.clear()
+    assert all((tmp_path / name).exists() for name in names)
+    (tmp_path / "mine.parquet").unlink()
     store.clear()
     store.clear()
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -1,12 +1,23 @@
 """Command `uetrust`: it says its version at once, and loads the rest for everything else."""
 
+import os
+import signal
 import sys
 
 from uetrust import __version__
 
 
+def end_at_once(number, frame):
+    "End of the process while no subcommand is at work: as it begins, and as it ends."
+    os.write(2, b"uetrust: stopped\n")
+    os._exit(128 + number)
+
+
 def main():
     "Exit code of the command line."
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # As a shell has it for jobs in the background
+            signal.signal(number, end_at_once)
     if sys.argv[1:] == ["--version"]:
         print(f"uetrust {__version__}")
         return 0

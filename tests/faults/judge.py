@@ -365,3 +365,158 @@ def warned_once(folder, outcome):
 @fault("error", "did not answer", check=warned_once, env=dict(MY_KEY="0123456789"), limit=20)
 def key_over_plain_http(folder):
     return ask(folder, "http://nowhere.invalid/v1", "--key-env", "MY_KEY")
+
+
+# Keys that come back, files that are read, and characters that steer a terminal
+
+LONG_KEY = "sk-proj-Zx81/qL\"w0-Vb77'uT+93kkQ=pEe\\RtYy"
+PLACES = "error json object content finish no_completion".split()
+
+
+def pieces_in(text):
+    spelled = (LONG_KEY, json.dumps(LONG_KEY)[1:-1], repr(LONG_KEY)[1:-1])
+    return [key[i : i + 8] for key in spelled for i in range(len(key) - 7) if key[i : i + 8] in text]
+
+
+def nothing_of_the_key(folder, outcome):
+    table = folder / "scores.csv"
+    shown = outcome.out + outcome.err + (table.read_text() if table.exists() else "")
+    assert pieces_in(shown) == [], shown
+
+
+def giving_back(place, pad):
+    said = f"{'x' * pad}{LONG_KEY}"
+    choice = dict(index=0, message=dict(role="assistant", content="4"), finish_reason="stop")
+    if place == "error":
+        return 400, said.encode()
+    if place == "json":
+        return 400, json.dumps(dict(error=dict(message=said))).encode()
+    if place == "no_completion":
+        return 200, json.dumps(dict(detail=said)).encode()
+    if place == "finish":
+        choice |= dict(finish_reason=said, message=dict(role="assistant", content=None, refusal="no"))
+    else:
+        choice["message"]["content"] = dict(note=said) if place == "object" else f"{said} is no grade"
+    return 200, json.dumps(dict(choices=[choice])).encode()
+
+
+CUTS = {f"{place} at {pad}": (place, pad) for place in PLACES for pad in (0, 40, 170)}
+
+
+@fault("right", check=nothing_of_the_key, env=dict(MY_KEY=LONG_KEY), cases=CUTS)
+def a_key_in_the_reply(folder, given):
+    return ask(folder, start_answers(odd_for_one(giving_back(*given))), "--key-env", "MY_KEY")
+
+
+@fault("error", "HTTP 401", "***", check=nothing_of_the_key, env=dict(MY_KEY=LONG_KEY))
+def a_key_that_is_refused_and_given_back(folder):
+    return ask(folder, start_answers(lambda *_: (401, LONG_KEY[3:].encode())), "--key-env", "MY_KEY")
+
+
+WITH_KEYS = [
+    "http://h/v1#KEY",
+    "http://h/v1?k=KEY",
+    "http://a:KEY@h/v1",
+    "http://h:x/v1#KEY",
+    "KEY",
+    "h/v1#KEY",
+]
+
+
+@fault(
+    "error", "endpoint", check=nothing_of_the_key, env=dict(MY_KEY=LONG_KEY), cases={u: u for u in WITH_KEYS}
+)
+def an_address_with_a_key(folder, url):
+    return ask(folder, url.replace("KEY", LONG_KEY), "--key-env", "MY_KEY")
+
+
+@fault("error", "--key-env", "not shown", check=nothing_of_the_key)
+def a_key_for_the_name_of_its_variable(folder):
+    return ask(folder, NOWHERE, "--key-env", LONG_KEY)
+
+
+def with_reply(**values):
+    row = dict(key="k", request='{"path": "/chat/completions"}', reply="{}", cost=0.0) | values
+
+    def make(path):
+        with sqlite3.connect(path) as database:
+            database.execute("create table reply(key text primary key, request text, reply text, cost real)")
+            database.execute("insert into reply values (?,?,?,?)", tuple(row.values()))
+
+    return make
+
+
+def with_claim(owner, since=1.0, cost=1.0):
+    def make(path):
+        with_reply()(path)
+        with sqlite3.connect(path) as database:
+            columns = "id integer primary key, key text, cost real, owner text, since real"
+            database.execute(f"create table pending({columns})")
+            database.execute("insert into pending values (1, 'k', ?, ?, ?)", (cost, owner, since))
+
+    return make
+
+
+def cut_short(path):
+    with_reply(reply="x" * 100_000)(path)
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+DAMAGED = dict(request_null=with_reply(request=None), reply_null=with_reply(reply=None), cut=cut_short)
+DAMAGED |= dict(reply_bytes=with_reply(reply=b"\x00\xff"), request_bytes=with_reply(request=b"{}"))
+DAMAGED |= dict(
+    cost_text=with_reply(cost="free"), cost_null=with_reply(cost=None), key_null=with_reply(key=None)
+)
+DAMAGED |= dict(owner_word=with_claim("someone"), owner_pid=with_claim("host many 1 x"))
+DAMAGED |= dict(since_text=with_claim("host 1 1 x", "yesterday"), claim_cost=with_claim(None, None, "much"))
+
+
+@fault("error", "c.sqlite", "cannot hold replies", "Name another file", cases=DAMAGED)
+def damaged_cache(folder, make):
+    make(folder / "c.sqlite")
+    return ask(folder, NOWHERE, "--cache", "c.sqlite")
+
+
+@fault(
+    "error",
+    "c.sqlite",
+    "is damaged",
+    "delete it",
+    cases=dict(list="[]", number="3", path='{"path": 7}', text="no"),
+)
+def cache_with_a_foreign_request(folder, request):
+    url = start_answers(good)
+    run_command(ask(folder, url, "--cache", "c.sqlite"), folder)
+    with sqlite3.connect(folder / "c.sqlite") as cache:
+        cache.execute("update reply set request=?", (request,))
+    return ask(folder, url, "--cache", "c.sqlite")
+
+
+def input_kept(folder, outcome):
+    assert len((folder / "mine.jsonl").read_text().splitlines()) == 6
+
+
+OVER_INPUT = dict(cache="mine.jsonl", dot="./mine.jsonl", above="../work/mine.jsonl")
+
+
+@fault("error", "mine.jsonl", "would be overwritten by --cache", check=input_kept, cases=OVER_INPUT)
+def replies_over_the_texts(folder, path):
+    return ask(folder, NOWHERE, "--cache", path)
+
+
+ODD_NAMES = dict(esc="\x1b[2J", bel="\x1b]0;t\x07", csi="\x9b31m", bidi="\u202ex", cr="a\rb")
+
+
+def steers_nothing(folder, outcome):
+    assert not set("\x1b\x07\x9b\u202e\r") & set(outcome.out + outcome.err), (outcome.out, outcome.err)
+
+
+@fault("right", check=steers_nothing, cases=ODD_NAMES)
+def ids_that_steer_a_terminal(folder, odd):
+    rows = [dict(id=f"{word}{odd}", hypothesis=f"It rained {word}.", source="Rain.") for word in WORDS]
+    return ask(folder, start_answers(odd_for_one((400, f"no {odd}".encode()))), rows=rows)
+
+
+@fault("error", "did not answer", check=steers_nothing, cases=ODD_NAMES)
+def a_server_that_steers_a_terminal(folder, odd):
+    return ask(folder, start_answers(lambda *_: (401, f"no {odd}".encode())))

@@ -203,3 +203,83 @@ def a_kernel_that_is_not_installed(folder):
     return notebook(
         folder, metadata=dict(kernelspec=dict(name="nonesuch", display_name="x", language="python"))
     )
+
+
+DEFAULTS = "alpha = 0.1\nn = 3\nname = 'a'\nitems = [1, 2]\nflag = False\nother = None\npair = {'a': 1}"
+TYPED = {
+    "a small number": ("alpha=1e-3", "alpha == 0.001"),
+    "no number": ("alpha=nan", "alpha != alpha"),
+    "infinity": ("alpha=-inf", "alpha == float('-inf')"),
+    "a whole number for a number": ("alpha=3", "type(alpha) is float and alpha == 3"),
+    "leading zeros": ("n=007", "n == 7"),
+    "an octal look": ("n=010", "n == 10"),
+    "a huge integer": ("n=-1" + "0" * 400, "n == -10**400"),
+    "a share for a whole number": ("n=0.5", "n == 0.5"),
+    "a text of digits": ("name=007", "name == '007'"),
+    "a text like a number": ("name=1e-3", "name == '1e-3'"),
+    "a text like a truth": ("name=no", "name == 'no'"),
+    "a text like a list": ("name=[1, 2]", "name == '[1, 2]'"),
+    "an empty text": ("name=", "name == ''"),
+    "a quoted text": ("name='x y'", "name == 'x y'"),
+    "yes": ("flag=YES", "flag is True"),
+    "a list": ('items=["a", 2.5]', "items == ['a', 2.5]"),
+    "an object": ('pair={"b": [1]}', "pair == {'b': [1]}"),
+    "a number for None": ("other=1e-3", "other == 0.001"),
+    "a list for None": ("other=[1, 2]", "other == [1, 2]"),
+    "null": ("alpha=null", "alpha is None"),
+}
+
+
+@fault("right", limit=SLOW, cases=TYPED)
+def a_value_by_its_default(folder, given):
+    return [*notebook(folder, f"assert {given[1]}", parameters=DEFAULTS), given[0]]
+
+
+WRONG_TYPES = {
+    "a word for a number": ("alpha=few", "a number"),
+    "a truth for a number": ("alpha=true", "a number"),
+    "beyond float64": ("alpha=1e999", "a number"),
+    "a list for a number": ("n=[1]", "a number"),
+    "nothing for a number": ("n=", "a number"),
+    "a word for a truth": ("flag=perhaps", "true or false"),
+    "two for a truth": ("flag=2", "true or false"),
+    "a number for a list": ("items=8", "JSON"),
+    "words for a list": ("items=a b", "JSON"),
+    "an object for a list": ('items={"a": 1}', "JSON"),
+    "an open list": ("items=[1, 2", "JSON"),
+    "a list for an object": ("pair=[1]", "JSON"),
+}
+
+
+@fault("error", "in the notebook", limit=SLOW, cases=WRONG_TYPES)
+def a_value_of_another_type(folder, given):
+    return [*notebook(folder, parameters=DEFAULTS), given[0]]
+
+
+def own_default(folder, outcome):
+    assert "note:" not in outcome.err
+
+
+@fault("right", limit=SLOW, check=own_default)
+def a_parameter_called_like_a_key_of_a_profile(folder):
+    command = notebook(folder, "assert items == [1, 2]", parameters="items = [1, 2]")
+    (folder / "settings.ini").write_text(INI + "items = 8\n")
+    return command
+
+
+def said(folder, outcome):
+    assert "note: items = 8: from [profile.smoke]" in outcome.err
+
+
+@fault("right", limit=SLOW, check=said)
+def a_parameter_that_a_profile_fills(folder):
+    command = notebook(folder, "assert items == 8", parameters="profile = 'smoke'\nitems = 1")
+    (folder / "settings.ini").write_text(INI + "items = 8\n")
+    return command
+
+
+@fault("error", "TARGET: x.ipynb", "link", cases=dict(gone="gone/y.ipynb", ring="x.ipynb"))
+def a_target_that_is_a_link_to_nowhere(folder, target):
+    notebook(folder)
+    (folder / "x.ipynb").symlink_to(target)
+    return ["run", "page.ipynb", "x.ipynb"]

@@ -138,3 +138,54 @@ def score_off_its_declared_scale(folder, score):
     quality = np.arange(12.0) % 5 + 1
     quality[4] = score
     return table(folder, quality, UNCERTAINTY, "--scale", "quality=1:5")
+
+
+# Options of planning
+
+PLANS = {
+    "--level": "power T --quality quality --uncertainty msp",
+    "--power": "power T --quality quality --uncertainty msp",
+    "--texts": "dose T --truth quality --metric other --uncertainty msp third",
+    "--confidence": "dose T --truth quality --metric other --uncertainty msp third",
+    "--tau": "guarantee T --quality quality --uncertainty msp",
+    "--alpha": "guarantee T --quality quality --uncertainty msp --tau 0",
+    "--delta": "guarantee T --quality quality --uncertainty msp --tau 0",
+    "--n": "next-labels T --metrics quality --uncertainty msp",
+    "--seed": "next-labels T --metrics quality --uncertainty msp",
+}
+IMPOSSIBLE = dict.fromkeys(PLANS, ("2", "0", "nan")) | {
+    "--texts": ("-5", "0", "nan", "1" + "0" * 400),
+    "--confidence": ("0.5", "1", "nan"),
+    "--tau": ("nan", "inf", "-1" + "0" * 400),
+    "--n": ("-3", "0", "1e3"),
+    "--seed": ("-1", "nan", "1" + "0" * 400),
+}
+
+
+@fault("error", "needs", cases={f"{o} {v[:6]}": (o, v) for o, values in IMPOSSIBLE.items() for v in values})
+def an_impossible(folder, given):
+    option, value = given
+    table(folder, QUALITY)
+    path = folder / "scores.csv"
+    head, *rows = path.read_text().split()
+    lines = [f"{head},other,third", *(f"{row},{i % 5},{i % 7}" for i, row in enumerate(rows))]
+    path.write_text("\n".join(lines) + "\n")
+    return [*PLANS[option].replace("T", "scores.csv").split(), f"{option}={value}"]
+
+
+@fault("error", "drawn", cases={str(p): p for p in (2, 0, -0.1)})
+def a_label_drawn_with_probability(folder, probability):
+    table(folder, QUALITY)
+    path = folder / "scores.csv"
+    head, *rows = path.read_text().split()
+    lines = [f"{head},label,drawn", *(f"{row},{i % 2},{probability}" for i, row in enumerate(rows))]
+    path.write_text("\n".join(lines) + "\n")
+    words = (
+        "next-labels scores.csv --metrics quality --uncertainty msp --n 2 --labels label --probability drawn"
+    )
+    return words.split()
+
+
+@fault("error", "question", cases={str(n)[:6]: n for n in (-1, 0, 10**9, 10**400)})
+def an_exam_of(folder, questions):
+    return ["exam", f"--questions={questions}"]

@@ -79,3 +79,31 @@ def a_finished_bank_is_read(folder):
     made = run_command(models.generate(folder), folder, limit=SLOW)
     assert made.code == 0, made.err
     return [*models.GENERATE.split(), "model"]
+
+
+def linked_table(folder):
+    scores(folder)
+    (folder / "x.csv").symlink_to("old.csv")
+    (folder / "old.csv").write_text("old")
+    return "prr scores.csv --quality quality --uncertainty msp --out x.csv".split()
+
+
+def exam(folder):
+    return ["exam", "--questions", "1", "--out", "exam.md"]
+
+
+def old_exam(folder):
+    (folder / "exam.md").write_text("old")
+    return exam(folder)
+
+
+def next_labels(folder):
+    scores(folder)
+    return "next-labels scores.csv --metrics quality --uncertainty msp --n 2 --out next.csv".split()
+
+
+for writer in (linked_table, exam, old_exam, next_labels):
+
+    @fault("error", "change its rights", readonly=True, limit=SLOW, cases={writer.__name__: writer})
+    def without_rights_for(folder, writer):
+        return writer(folder)

@@ -53,6 +53,10 @@ def refused(status, text, **request):
     return meanwhile
 
 
+def answered_as(folder, headers):
+    assert post(folder, headers=headers)[0] == 200
+
+
 def many_huge_prompts(folder):
     "While 20 clients send 16 MB each, others are answered."
     post(folder)
@@ -127,6 +131,12 @@ SEEN = dict(
     many_texts=refused(400, "ask for", fields=dict(n=128, max_tokens=200)),
     foreign_host=refused(400, "foreign", headers=dict(Host="evil.example")),
     foreign_origin=refused(403, "other sites", headers=dict(Origin="http://evil.example")),
+    page_of_another_port=refused(403, "other ports", headers=dict(Origin="http://127.0.0.1:9")),
+    page_without_a_name=refused(403, "other ports", headers=dict(Origin="null")),
+    cross_site=refused(403, "other ports", headers={"Sec-Fetch-Site": "cross-site"}),
+    same_site=refused(403, "other ports", headers={"Sec-Fetch-Site": "same-site"}),
+    same_origin=lambda folder: answered_as(folder, {"Sec-Fetch-Site": "same-origin"}),
+    typed_by_hand=lambda folder: answered_as(folder, {"Sec-Fetch-Site": "none"}),
     huge_prompts_of_many=many_huge_prompts,
     streamed=streamed,
     streams_that_are_left=streams_that_are_left,

@@ -305,3 +305,52 @@ def a_page_about_two_texts(folder):
     page = folder / "nbs" / "experiments" / "02_methods.ipynb"
     shutil.copy(REPOSITORY / "nbs" / "experiments" / "banks" / page.name, page)
     return ["run", page, "out.ipynb", "profile=p", "bank=mine--toy"]
+
+
+NAMES = {
+    "two dots": "..",
+    "a dot": ".",
+    "a folder": "a/b",
+    "above": "../up",
+    "root": "/tmp/up",
+    "backslash": "a\\b",
+}
+RENAMES = {
+    f"{kind} {said}": (kind, name)
+    for kind in ("dataset", "generator", "profile")
+    for said, name in NAMES.items()
+    if kind == "dataset" or said in ("two dots", "above")
+}
+
+
+def nothing_made(folder, outcome):
+    assert not list(folder.parent.rglob("banks")) and not list(folder.parent.glob("up*"))
+
+
+@fault("error", "settings.ini", "has no /", cases=RENAMES, check=nothing_made)
+def a_name_that_leaves_its_folder(folder, given):
+    kind, name = given
+    old = dict(dataset="mine", generator="toy", profile="p")[kind]
+    bank = f"{name}--toy" if kind == "dataset" else f"mine--{name}" if kind == "generator" else "mine--toy"
+    text = INI.replace(f"[{kind}.{old}]", f"[{kind}.{name}]").replace("mine--toy", bank)
+    project(folder, text)
+    return ["fill", bank, "--profile", name if kind == "profile" else "p"]
+
+
+HUGE = {"large": "1" + "0" * 400, "small": "-1" + "0" * 400}
+HUGE_KEYS = "samples max_new_tokens batch top_k beams per_call max_prompt".split()
+
+
+@fault(
+    "error",
+    "settings.ini",
+    "[generator.toy]",
+    cases={f"{key} {name}": (key, value) for key in HUGE_KEYS for name, value in HUGE.items()},
+)
+def a_number_of_400_digits(folder, given):
+    return _with_line(folder, *given)
+
+
+@fault("error", "settings.ini", "items", cases=HUGE)
+def items_of_400_digits(folder, value):
+    return changed(folder, add("profile.p", f"items = {value}"))

@@ -5,17 +5,24 @@
 # %% auto #0
 __all__ = ['APP', 'EXAMPLES', 'SEVERAL', 'Names', 'Pairs', 'Words', 'Integer', 'Count', 'Whole', 'Probability', 'Share',
            'Confidence', 'Finite', 'AS_TEXT', 'FIRST_SHEET', 'FREE', 'Debug', 'Resume', 'ONE_DEVICE', 'ANYWHERE',
-           'document', 'command', 'options', 'split_pairs', 'Output', 'print_table', 'printed_for_programs', 'Sheet',
-           'Price', 'endpoint_of', 'print_estimate', 'print_spending', 'Device', 'Placement', 'refuse_typed',
-           'load_placed', 'check_out', 'require_checkout', 'check_folder', 'write_out', 'run_app', 'usage_error']
+           'WRITTEN', 'document', 'command', 'options', 'split_pairs', 'ReaderGone', 'Screen', 'print_exactly',
+           'Output', 'print_table', 'printed_for_programs', 'Sheet', 'Price', 'endpoint_of', 'print_estimate',
+           'print_spending', 'Device', 'Placement', 'refuse_typed', 'load_placed', 'check_out', 'require_checkout',
+           'check_folder', 'write_out', 'refuse_overwriting', 'run_app', 'usage_error']
 
 # %% ../../nbs/15_app/03_command.ipynb #c49f269b
+import _thread
 import math
 import os
+import re
+import signal
 import sys
+import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from inspect import Parameter as Argument
+from itertools import combinations, product
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -45,6 +52,7 @@ EXAMPLES = {}  # Name of a subcommand -> its example
 
 
 _SHOWN = []  # Functions and groups of options whose comments become help
+_RUNS = {}  # Function of a subcommand -> its name
 
 
 def document():  # Only where help is asked for: sources are read for it
@@ -64,6 +72,7 @@ def command(
         name = run.__name__.removesuffix("_command").replace("_", "-")
         EXAMPLES[name] = example
         _SHOWN.append(run)
+        _RUNS[run] = name
         epilogue = f"--debug shows where in the program an error happened\n\nexample: {example}"
         if name in APP:  # A cell that is run again
             del APP[name]
@@ -119,11 +128,11 @@ def _read_number(kind, expected, fits):
     def read(_, tokens):
         typed = tokens[-1].value
         try:
-            if fits(value := kind(typed)):
+            if fits(value := kind(typed)) and (kind is float or abs(value) < 2**63):
                 return value
         except ValueError:
             pass
-        raise ValueError(f"needs {expected}, got {typed!r}.")
+        raise ValueError(f"needs {expected}, got {typed[:40]!r}.")
 
     return Parameter(converter=read)
 
@@ -139,6 +148,83 @@ Confidence = Annotated[
     float, _read_number(float, "a number above 0.5 and below 1, such as 0.9", lambda value: 0.5 < value < 1)
 ]
 Finite = Annotated[float, _read_number(float, "a finite number", math.isfinite)]
+
+# %% ../../nbs/15_app/03_command.ipynb #5afe0203
+class ReaderGone(BaseException):
+    "Whoever read the output has left, as `head` does"
+
+
+_PLAIN = re.compile(r"[\t\n -~]*")
+_BAR = re.compile(r"\n*(\x1b\[A)*\r?")  # How tqdm begins to draw a bar again
+
+
+class Screen:
+    "Stream of output on which no text can steer a terminal"
+
+    def __init__(
+        self,
+        stream,  # Where it goes: sys.stdout or sys.stderr
+        bars: bool = False,  # Whether progress bars may move on it
+    ):
+        self.exact, self.bars = stream, bars
+
+    def __getattr__(self, name):
+        return getattr(self.exact, name)
+
+    def write(self, text):
+        "Write a text as it may be shown."
+        return self.write_exactly(text if _PLAIN.fullmatch(text) else self._shown(text))
+
+    def _shown(self, text):
+        from uetrust.core.checks import printable
+
+        begin = _BAR.match(text)[0] if self.bars else ""
+        encoding = getattr(self.exact, "encoding", None) or "utf-8"
+        return begin + printable(text[len(begin) :]).encode(encoding, "backslashreplace").decode(encoding)
+
+    def write_exactly(self, text):
+        "Write a text for a program."
+        with _noticing_readers():
+            return self.exact.write(text)
+
+    def flush(self):
+        with _noticing_readers():
+            self.exact.flush()
+
+
+@contextmanager
+def _noticing_readers():
+    try:
+        yield
+    except BrokenPipeError:
+        raise ReaderGone from None
+
+# %% ../../nbs/15_app/03_command.ipynb #5afe0205
+def print_exactly(
+    text: str,  # For a program; a person at a terminal reads it without characters that steer it
+):
+    "Print a text byte for byte where no terminal reads it."
+    if isinstance(sys.stdout, Screen) and not sys.stdout.isatty():
+        sys.stdout.write_exactly(text)
+    else:
+        print(text, end="")
+
+
+@contextmanager
+def _screens():
+    "While a subcommand works, what it prints cannot steer a terminal."
+    out, err = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = out and Screen(out), err and Screen(err, bars=True)
+    try:
+        yield
+        if out:
+            sys.stdout.flush()
+    except SystemExit as stop:  # Its sentence is printed when nothing is at work any more
+        from uetrust.core.checks import printable
+
+        raise SystemExit(printable(stop.code) if isinstance(stop.code, str) else stop.code) from None
+    finally:
+        sys.stdout, sys.stderr = out, err
 
 # %% ../../nbs/15_app/03_command.ipynb #2f7fae27
 @options
@@ -164,11 +250,16 @@ def print_table(
     from uetrust.core.terminal import table_text, terminal_width
 
     if output.json:
-        print(df.to_json(orient="records", indent=1, force_ascii=False))
+        text = df.to_json(orient="records", indent=1, force_ascii=False)
+        print(re.sub(r"[^\n\x20-\x7e\u00a0-\u2029\u202f-\u2065\u206a-\U0010ffff]", _json_escape, text))
     elif output.csv:
-        print(csv_text(df), end="")
+        print_exactly(csv_text(df))
     else:
         print(printable(table_text(df, digits, terminal_width())))
+
+
+def _json_escape(found):
+    return f"\\u{ord(found[0]):04x}"
 
 
 def printed_for_programs(
@@ -301,8 +392,8 @@ def check_out(
         raise ValueError(f"{option}: tables are written to .parquet or .csv files, not {path}")
     if not path.parent.is_dir():
         raise ValueError(f"{option}: there is no folder {path.parent} to write {path.name} to")
-    if not os.access(path.parent, os.W_OK):
-        where = f"{option}: nothing may be written to {path.parent}"
+    if not os.access(folder := Path(os.path.realpath(path)).parent, os.W_OK):
+        where = f"{option}: nothing may be written to {folder}"
         raise ValueError(f"{where}: change its rights or choose another folder")
 
 
@@ -340,30 +431,151 @@ def write_out(
         bare.attrs = {}  # Parquet would keep them as text
         write_scores(bare, path)
 
+# %% ../../nbs/15_app/03_command.ipynb #5afe0207
+WRITTEN = ("out", "html", "cache", "texts", "target")  # Parameters that name what a subcommand writes
+
+
+def _spelled(bound, name):  # As a user types a parameter
+    only_by_place = bound.signature.parameters[name].kind is Argument.POSITIONAL_ONLY
+    return name.upper() if only_by_place else f"--{name.replace('_', '-')}"
+
+
+def _named_paths(value):  # (path, whether it may be a folder) that an argument may name
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from ((path, folder and "=" in str(one)) for path, folder in _named_paths(one))
+    elif isinstance(value, Path):
+        yield value, True
+    elif isinstance(value, str):
+        words = {value, *value.split(","), *value.partition("=")[2].split(",")}
+        yield from ((Path(word), True) for word in sorted(words) if word)
+
+
+def _is_one_file(one, other):
+    if os.path.exists(one) and os.path.exists(other):
+        return os.path.samefile(one, other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _reads_from(folder, path, name):  # Whether a subcommand reads a file that lies in a folder
+    if not (os.path.isdir(folder) and path.is_file() and path.resolve().is_relative_to(folder.resolve())):
+        return False
+    bank = any((folder / file).exists() for file in ("bank.json", "texts/bank.json"))
+    return not bank or path.suffix == ".parquet" or path.name == "scores.csv" and name != "score"
+
+# %% ../../nbs/15_app/03_command.ipynb #5afe0208
+def refuse_overwriting(
+    name: str,  # Of the subcommand
+    bound,  # inspect.BoundArguments of it
+):
+    "Refuse to write what the same command reads, and to write one file twice."
+    given = {option: value for option, value in bound.arguments.items() if value is not None}
+    written = {option: Path(given[option]) for option in WRITTEN if isinstance(given.get(option), str | Path)}
+    for (one, path), (two, other) in combinations(written.items(), 2):
+        if _is_one_file(path, other):
+            both = f"{_spelled(bound, one)} {path} and {_spelled(bound, two)} {other}"
+            raise ValueError(f"{both} are one file: choose another name for one of them")
+    for (option, path), other in product(written.items(), given.keys() - written.keys()):
+        for read, folder in _named_paths(given[other]):
+            by, what = _spelled(bound, option), f"{_spelled(bound, other)} {read}"
+            same = os.path.exists(read) and _is_one_file(path, read)
+            if same or folder and _reads_from(read, path, name):
+                lost = what if same else f"a file of {what}"
+                raise ValueError(f"{lost} would be overwritten by {by} {path}: choose another name for {by}")
+
+
+def _check_written(bound):  # Links to nowhere, files and folders that may not be written
+    from uetrust.core.checks import error_line
+    from uetrust.core.settings import written_file
+
+    for option in set(WRITTEN) - {"cache"}:  # Whose file is looked at when it is opened
+        path = bound.arguments.get(option)
+        if not isinstance(path, str | Path) or os.path.isdir(path):
+            continue
+        try:
+            behind = written_file(path)
+            if not behind.exists() or behind.is_file():  # Nobody may write beside a pipe or a device
+                check_folder(behind.parent)
+        except (ValueError, OSError) as error:
+            raise ValueError(f"{_spelled(bound, option)}: {error_line(error)}") from None
+
 # %% ../../nbs/15_app/03_command.ipynb #5510f91e
+@contextmanager
+def _stoppable(stopped):
+    "While a subcommand works, Ctrl-C and SIGTERM end it in order; `stopped` gets the number of the signal."
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number, frame):
+        stopped.append(number)
+        raise KeyboardInterrupt
+
+    def once_more(missed):  # One that came where none can be raised, as while an object is removed
+        if missed.exc_type is KeyboardInterrupt:
+            return _thread.interrupt_main()
+        before_hook(missed)
+
+    before_hook, sys.unraisablehook = sys.unraisablehook, once_more
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    kept = [number for number, handler in before.items() if handler in (signal.SIG_IGN, None)]
+    try:
+        for number in before.keys() - kept:
+            signal.signal(number, stop)
+        yield
+    finally:
+        for number in before.keys() - kept:
+            signal.signal(number, before[number])
+        sys.unraisablehook = before_hook
+
+
+def _begin(run, bound, options):  # What the arguments name
+    if run not in _RUNS:  # Help and version, which know how to print
+        return run(*bound.args, **bound.kwargs, **options)
+    with _screens():
+        refuse_overwriting(_RUNS[run], bound)
+        _check_written(bound)
+        run(*bound.args, **bound.kwargs, **options)
+
+# %% ../../nbs/15_app/03_command.ipynb #5afe0209
 def run_app(
     words: list,  # Arguments
-) -> int:  # Exit code: 0, 1, 2, or 130 when the user stopped it
+) -> int:  # Exit code: 0, 1, 2; 130 when the user stopped it, 143 a program; 141: nobody reads
     "Run the subcommand that the arguments name."
-    debug = "--debug" in words
+    debug, stopped = "--debug" in words, []
     words = [word for word in words if word != "--debug"]
     if {"--help", "-h", "--install-completion"} & set(words):
         document()
     try:
-        run, bound, ignored = APP.parse_args(words, exit_on_error=False, print_error=False, verbose=False)
-        run(*bound.args, **bound.kwargs, **{name: debug for name in ignored})
+        with _stoppable(stopped):
+            run, bound, ignored = APP.parse_args(words, exit_on_error=False, print_error=False, verbose=False)
+            _begin(run, bound, {name: debug for name in ignored})
+    except ReaderGone:
+        return _leave_output()
     except CycloptsError as error:
         return _say_error(usage_error(error))
     except KeyboardInterrupt:
-        print("uetrust: stopped; the same command goes on where it can", file=sys.stderr)
-        return 130
+        return _say_stopped(stopped)
     except Exception as error:
         from uetrust.core.checks import error_line
 
+        if stopped:  # Some libraries turn an interrupt into an error of their own
+            return _say_stopped(stopped)
         if debug:
             raise
         return _say_error(error_line(error))
     return 0
+
+
+def _say_stopped(stopped):
+    print("uetrust: stopped; the same command goes on where it can", file=sys.stderr)
+    return 128 + (stopped or [signal.SIGINT])[0]
+
+
+def _leave_output():  # So that nothing is written, and nothing complains, at the end
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
 
 
 def _say_error(line):

@@ -127,13 +127,15 @@ def audit_command(
 ):
     "The whole evaluation of uncertainty scores: PRR, pitfalls, what may be quoted and what may not."
     from uetrust.core.checks import json_text
+    from uetrust.core.settings import atomic_write
 
     check_out(out)
     check_page(html)
     columns = dict(truth=truth, length=length, document=document)
     found = _audit_of(file, list(quality), list(uncertainty), list(confidence), id, at, **columns)
     if html:
-        html.write_text(found.page(f"Audit of {file.name}"), encoding="utf-8")
+        with atomic_write(html) as partial:
+            partial.write_text(found.page(f"Audit of {file.name}"), encoding="utf-8")
     write_out(found.prr, out)
     print(json_text(found.to_dict()) if json else found)
 

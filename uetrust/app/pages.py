@@ -20,10 +20,17 @@ def run_command(
     /,
 ):
     "Run a parameterised notebook; the target appears only on success."
-    from uetrust.app.notebooks import missing_data_note, run_notebook, typed_values
+    from uetrust.app.notebooks import (
+        check_notebook,
+        missing_data_note,
+        parameter_defaults,
+        run_notebook,
+        typed_values,
+    )
 
     check_folder(Path(target).parent)
-    done = run_notebook(notebook, target, typed_values(params))
+    check_notebook(Path(notebook))
+    done = run_notebook(notebook, target, typed_values(params, parameter_defaults(notebook)))
     missing = missing_data_note(done)
     if missing.exists():
         print(f"{done.name} ended early: {missing.read_text().strip()}")

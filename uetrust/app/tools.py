@@ -213,13 +213,17 @@ def exam_command(
     out: Path | None = None,  # Markdown file; printed when left out
 ):
     "Exam questions from a seed, as Markdown, with the answers in a part of their own."
+    from uetrust.core.settings import atomic_write
     from uetrust.report.lessons.exam import exam_markdown
 
+    if questions > 10_000:
+        raise ValueError(f"--questions: an exam has at most 10,000 questions, got {questions:,}")
     text = exam_markdown(seed, questions)
     if out is None:
         print(text, end="")
         return
-    out.write_text(text, encoding="utf-8")
+    with atomic_write(out) as partial:
+        partial.write_text(text, encoding="utf-8")
     print(f"ok {out}: {questions} questions")
 
 

@@ -7,20 +7,25 @@ __all__ = ['SECTION_KINDS', 'RENAMED', 'DEVICE_MAPS', 'SCRAP', 'LOCK', 'ONE_THRE
            'external_dir', 'mirror', 'oracles', 'Profile', 'Dataset', 'notebook_parameters', 'check_keys',
            'value_error', 'parse_section', 'section_names', 'section', 'inherited', 'profile', 'profile_settings',
            'out_dir', 'located_data', 'resolve_checkpoint', 'split_labels', 'pinned_checkpoint', 'parse_device_map',
-           'remove_scraps', 'atomic_write']
+           'remove_scraps', 'written_file', 'put_in_place', 'atomic_write']
 
 # %% ../../nbs/01_core/03_settings.ipynb #03e46ee6
 import ast
+import errno
 import json
 import os
-import tempfile
+import re
+import secrets
+import shutil
+import stat
 from configparser import ConfigParser, DuplicateOptionError, DuplicateSectionError, MissingSectionHeaderError
 from configparser import Error as ConfigParserError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Annotated, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Le, MinLen
@@ -173,7 +178,7 @@ def value_error(
     why: str,  # What is wrong with it, and what would work
 ) -> ValueError:  # To be raised
     "Error about one value of settings.ini: section, key, value, and what would work."
-    return ValueError(f"settings.ini [{kind}.{name}] {key} = {text}: {why}")
+    return ValueError(f"settings.ini [{kind}.{name}] {key} = {text[:200]}: {why}")
 
 
 def _without_bounds(of):  # Annotated[int, Ge(1)] | None -> int
@@ -202,6 +207,8 @@ def parse_section(
         except ValidationError as e:
             wanted, why = getattr(plain, "__name__", plain), e.errors()[0]["msg"]
             raise value_error(kind, name, key, text, f"expected {wanted}, and {why}") from None
+        if isinstance(values[key], int) and abs(values[key]) >= 2**63:
+            raise value_error(kind, name, key, text, "expected a whole number below 2^63")
     return values
 
 # %% ../../nbs/01_core/03_settings.ipynb #fdea6d21
@@ -255,6 +262,11 @@ def _check_headers(parser):  # Every section is of a kind that is read
             raise ValueError(
                 f"settings.ini [{header}]: no section is called so; there are [common], "
                 f"{', '.join(f'[{kind}.NAME]' for kind in SECTION_KINDS)}{meant}"
+            )
+        if name in (".", "..") or re.search(r"[/\\\x00-\x1f]", name):
+            raise ValueError(
+                f"settings.ini [{header}]: a name is that of a folder too, so it has no / and no \\, and is "
+                "not . or .."
             )
 
 
@@ -434,30 +446,72 @@ def remove_scraps(
         path.unlink(missing_ok=True)
     return len(left)
 
+# %% ../../nbs/01_core/03_settings.ipynb #5afe0002
+def written_file(
+    path,  # What the user named; it need not be there
+) -> Path:  # The file itself, behind all links
+    "File that a name stands for; an error says why nothing can be written to it."
+    path = Path(path)
+    behind = path  # Also where it is a pipe, as that of a shell's >( )
+    if path.is_symlink() and (path.is_file() or path.is_dir() or not path.exists()):
+        behind = Path(os.path.realpath(path))
+        if behind.is_symlink():
+            raise ValueError(f"{path} is a link that leads back to itself: name the file that is meant")
+        if not behind.parent.is_dir():
+            raise ValueError(
+                f"{path} is a link to {behind}, and there is no such folder: make it, or remove the link"
+            )
+    if behind.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
+    if behind.exists() and not os.access(behind, os.W_OK):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+    return behind
 
+# %% ../../nbs/01_core/03_settings.ipynb #5afe0005
 def _temporary_beside(path):  # (descriptor, path) of a new file; an error names the file that was asked for
-    try:
-        return tempfile.mkstemp(prefix=f"{SCRAP}{path.stem}-", suffix=path.suffix, dir=path.parent)
-    except OSError as error:
-        error.filename = str(path)
-        raise
+    while True:
+        tmp = path.parent / f"{SCRAP}{path.stem}-{secrets.token_hex(4)}{path.suffix}"
+        rights = 0o600 if path.exists() else 0o666  # Of a new file the umask takes some away
+        try:
+            return os.open(tmp, os.O_RDWR | os.O_CREAT | os.O_EXCL, rights), tmp
+        except FileExistsError:
+            continue
+        except OSError as error:
+            error.filename = str(path)
+            raise
+
+
+def put_in_place(
+    tmp,  # A whole file
+    path,  # Where it goes, as from `written_file`
+):
+    "Rename a file; what was there hands on its mode and owner, and a device or a pipe gets the content."
+    old = path.stat() if path.exists() else None
+    if old and not stat.S_ISREG(old.st_mode):
+        with open(tmp, "rb") as whole, open(path, "wb") as target:
+            return shutil.copyfileobj(whole, target)
+    if old:
+        with suppress(OSError):  # Only root may hand on another owner
+            os.chown(tmp, old.st_uid, old.st_gid)
+        os.chmod(tmp, stat.S_IMODE(old.st_mode))
+    os.replace(tmp, path)
 
 
 @contextmanager
 def atomic_write(
-    path,  # The file to write
+    path,  # The file to write, or a link to it
 ):
     "Yield a temporary path in the same folder; rename it to `path` if the block succeeds, remove it if not."
-    path = Path(path)
+    path = written_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    remove_scraps(path.parent)
-    descriptor, tmp = _temporary_beside(path)
-    tmp = Path(tmp)
+    special = path.exists() and not path.is_file()
+    beside = Path(gettempdir()) / path.name if special else path
+    remove_scraps(beside.parent)
+    descriptor, tmp = _temporary_beside(beside)
     try:
         _lock_now(descriptor)  # For as long as it is written
         yield tmp
-        tmp.chmod(0o644)
-        os.replace(tmp, path)
+        put_in_place(tmp, path)
     finally:
         tmp.unlink(missing_ok=True)
         os.close(descriptor)

@@ -11,6 +11,7 @@ __all__ = ['RECORDED_LIBRARIES', 'canonical_json', 'value_digest', 'library_vers
 import hashlib
 import json
 import os
+import re
 import sys
 import time
 from contextlib import contextmanager
@@ -259,9 +260,23 @@ class Store:
         return [name for name in prints if name not in existing]
 
     def clear(self):
-        "Remove the JSON file and all shards, to start again."
-        for path in [self.json, *Path(self.folder).glob("*.parquet")]:
+        "Remove the JSON file and all shards, to start again; another parquet file is not ours to remove."
+        shards = [path for path in Path(self.folder).glob("*.parquet") if path.name[0] != "."]
+        if foreign := [path.name for path in shards if not self._is_shard(path)]:
+            raise ValueError(
+                f"{self.folder} holds files that uetrust did not write, so nothing there is removed: "
+                f"{preview(sorted(foreign))}. Choose another folder, or move them elsewhere"
+            )
+        for path in [self.json, *shards]:
             path.unlink(missing_ok=True)
+
+    def _is_shard(self, path):  # By what is written in it; a damaged one by its name, beside the JSON file
+        if re.fullmatch(r"\d{5}\.parquet", path.name) and self.json.exists():
+            return True
+        try:
+            return bool(shard_provenance(path))
+        except BadShard:
+            return False
 
     def shard_count(self) -> int:
         "Number of shards of the finished folder, by its JSON file."

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Endpoint', 'EndpointRequest', 'text_request', 'request_with_key', 'text_requests', 'without_reasoning',
            'checked_reply', 'BudgetReached', 'CacheFailed', 'ReplyCache', 'EndpointError', 'RequestRefused',
-           'RequestUnanswered', 'api_key', 'masked', 'retry_after', 'send_once', 'retry_pause', 'send_until_answered',
+           'RequestUnanswered', 'api_key', 'retry_after', 'send_once', 'retry_pause', 'send_until_answered',
            'endpoint_replies', 'reply_choices', 'generate_remotely', 'estimate_cost', 'estimate_request_cost',
            'endpoint_provenance', 'fill_endpoint_bank']
 
@@ -28,6 +28,7 @@ import urllib.request
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -36,7 +37,7 @@ from urllib.parse import urlsplit
 
 import pandas as pd
 
-from ..core.checks import Stopped
+from ..core.checks import Stopped, masked
 from ..core.store import canonical_json, value_digest
 from .bank import bank_provenance, bank_row, check_samples, fill_bank
 from .decoding import Decoding, resolved_settings, settings_to_record, text_seed
@@ -52,10 +53,10 @@ def _parsed_address(url):  # None when it cannot be an address
     return address if right and url.isprintable() and " " not in url else None
 
 
-def _check_address(url):
+def _check_address(url, secret):
     address = _parsed_address(url)
-    if not address:
-        shown = url.rpartition("@")[2].partition("?")[0]
+    if not address:  # What follows # or ? may be a key, and so may what stands before @
+        shown = masked(re.split("[?#]", url.rpartition("@")[2])[0], secret)
         raise ValueError(f"an endpoint (--endpoint) needs an address such as https://host/v1, got {shown!r}")
     if address.username or address.password or address.query:
         raise ValueError(
@@ -103,7 +104,12 @@ class Endpoint:
     extra: dict | None = None  # Further fields of the request; None removes one
 
     def __post_init__(self):
-        _check_address(self.url)
+        if not re.fullmatch(r"\w*", self.key_env):
+            raise ValueError(
+                "key_env (--key-env) is the name of an environment variable: letters, digits and _. What was "
+                "given is none, and may be the key itself, so it is not shown: put the key into a variable"
+            )
+        _check_address(self.url, self.secret)
         for name in ("price_in", "price_out", "budget", "retries"):
             value = getattr(self, name)
             if not value >= 0 or name != "budget" and math.isinf(value):
@@ -115,6 +121,11 @@ class Endpoint:
             )
         if math.isfinite(self.budget) and not self.price_in + self.price_out:
             raise ValueError("a budget needs prices: price_in and price_out, per million tokens")
+
+    @property
+    def secret(self):
+        "The API key, to be sent and to be masked; '' where there is none."
+        return os.environ.get(self.key_env, "").strip() if self.key_env else ""
 
     def cost(self, tokens_in, tokens_out):
         "Price of so many prompt tokens and tokens of text."
@@ -208,12 +219,12 @@ def text_requests(
 _MOST_COUNTED = 2**40  # A larger number of tokens is an error of the server
 
 
-def _checked_content(content):  # Text of a message
+def _checked_content(content, secret):  # Text of a message
     if isinstance(content, list):
         texts = [part.get("text") if isinstance(part, dict) else part for part in content]
         content = "".join(texts) if all(isinstance(text, str) for text in texts) else content
     if content is not None and not isinstance(content, str):
-        raise ValueError(f"the content of the reply is no text: {str(content)[:60]!r}")
+        raise ValueError(f"the content of the reply is no text: {masked(str(content), secret)[:60]!r}")
     (content or "").encode()  # A lone surrogate is an error
     return content
 
@@ -265,7 +276,7 @@ def without_reasoning(
     return text
 
 
-def _checked_choice(choice, i, chat):
+def _checked_choice(choice, i, chat, secret):
     found, index, why = choice.get("logprobs"), choice.get("index"), choice.get("finish_reason")
     read = _chat_logprobs if chat else _plain_logprobs
     checked = choice | dict(
@@ -274,7 +285,7 @@ def _checked_choice(choice, i, chat):
         logprobs=read(found) if isinstance(found, dict) else None,
     )
     message = choice["message"] if chat else {}
-    content = _checked_content(message.get("content") if chat else choice["text"])
+    content = _checked_content(message.get("content") if chat else choice["text"], secret)
     answer = content and without_reasoning(content) if chat else content
     if answer != content:  # The probabilities are those of what it thought
         checked["logprobs"] = None
@@ -302,17 +313,18 @@ def _cohere_completion(reply):  # A reply of Cohere's generate endpoint as a com
 def checked_reply(
     raw: str,  # As the server sent it
     chat: bool,  # Of /chat/completions, else of /completions
+    secret: str = "",  # The API key, which a server may have written into its reply
 ) -> dict:  # choices and usage in a form that can be computed with
     "Completion in a raw reply; a `ValueError` says why there is none."
     try:
         reply = _cohere_completion(json.loads(raw))
-        choices = [_checked_choice(choice, i, chat) for i, choice in enumerate(reply["choices"])]
+        choices = [_checked_choice(choice, i, chat, secret) for i, choice in enumerate(reply["choices"])]
     except UnicodeEncodeError:
         raise ValueError("the content of the reply is no text: it holds half a character") from None
     except (KeyError, TypeError, AttributeError, RecursionError, json.JSONDecodeError):
-        raise ValueError(f"the reply is not a completion: {raw[:200]!r}") from None
+        raise ValueError(f"the reply is not a completion: {masked(raw, secret)[:200]!r}") from None
     if not choices:
-        raise ValueError(f"the reply is not a completion: {raw[:200]!r}")
+        raise ValueError(f"the reply is not a completion: {masked(raw, secret)[:200]!r}")
     return reply | dict(choices=choices, usage=_checked_usage(reply.get("usage")))
 
 # %% ../../nbs/04_generation/04_endpoint.ipynb #e5b3b0a4
@@ -372,11 +384,29 @@ def _open_database(path):  # Of replies; an error says what the file is instead
         if tables and not _is_ours(database, tables):
             raise refuse(f"it is a database of another program, with the tables {', '.join(tables)[:200]}")
         _prepare(database)
+        if damage := _damage(database):
+            raise refuse(f"it is damaged: {damage}. Take a copy from before, or delete it to ask again")
     except sqlite3.Error as e:
         raise refuse(str(e)) from None
     except OSError as e:
         raise refuse(e.strerror) from None
     return database
+
+
+def _damage(database):  # What a row of ours cannot hold; '' when all is well
+    types = dict(key="text", request="text", reply="text"), dict(key="text")
+    for table, columns in zip(("reply", "pending"), types):
+        wrong = " or ".join(f"typeof({name})!='{kind}'" for name, kind in columns.items())
+        wrong += " or typeof(cost) not in ('real','integer')"
+        if count := database.execute(f"select count(*) from {table} where {wrong}").fetchone()[0]:
+            return f"{count} of its rows ({table}) hold another kind of value than uetrust writes"
+    owners = database.execute("select owner, since from pending where owner is not null").fetchall()
+    if any(
+        not re.fullmatch(r"\S+ \d+ \S+ \S+", str(owner)) or type(since) is not float
+        for owner, since in owners
+    ):
+        return "a claim (pending) names no process"
+    return ""
 
 
 def _is_ours(database, tables):
@@ -449,9 +479,18 @@ class ReplyCache:
         with self.lock:
             found = self.unsaved.get(key) or self._one("select request, reply from reply where key=?", key)
         try:
-            return found and checked_reply(found[1], "/chat/" in json.loads(found[0]).get("path", ""))
+            return found and checked_reply(found[1], "/chat/" in self._path_of(found[0]))
         except ValueError:
             return None  # Asked again
+
+    def _path_of(self, request):  # Of a kept request
+        with suppress(ValueError, RecursionError, AttributeError):
+            if isinstance(path := json.loads(request).get("path", ""), str):
+                return path
+        raise CacheFailed(
+            f"{self.path} is damaged: a request in it is none that uetrust wrote. Take a copy from "
+            "before, name another file (--cache for a judge), or delete it to ask again"
+        )
 
     def spent(self):
         "Cost of all replies, and the amount of requests without a known outcome."
@@ -589,13 +628,14 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 def api_key(
     endpoint: Endpoint,  # The server
 ) -> str:  # '' when no key is sent
-    "API key from its environment variable; the only place that reads it."
+    "API key from its environment variable; an error when it is not there."
     if not endpoint.key_env:
         return ""
-    found = os.environ.get(endpoint.key_env, "").strip()
-    if not found:
+    if not (found := endpoint.secret):
+        name = endpoint.key_env
+        shown = name if len(name) < 16 or name.isupper() and "_" in name else f"{name[:4]}..."  # A key itself
         raise ValueError(
-            f"the environment variable {endpoint.key_env} holds no API key for {endpoint.url}. "
+            f"the environment variable {shown} holds no API key for {endpoint.url}. "
             "Set it, or use key_env='' for a server that needs none"
         )
     if not (found.isascii() and found.isprintable()):
@@ -615,16 +655,6 @@ def _warn_of_open_key(url):  # Once for a server
         f"uetrust: warning: the API key goes to {url} over plain http, where others can read it: use https",
         file=sys.stderr,
     )
-
-
-def masked(
-    text: str,  # For an error or a log
-    secret: str,  # The API key; '' when there is none
-) -> str:  # With *** for the key
-    "Message without the API key; a short key is a key only as a whole word."
-    if len(secret) >= 8:
-        return text.replace(secret, "***")
-    return re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text) if secret else text
 
 
 _LARGEST_OVERHEAD, _BYTES_PER_TOKEN = 2**22, 4096  # Of a reply; a token may come with 20 others
@@ -737,11 +767,10 @@ def send_once(
     except (OSError, http.client.HTTPException) as error:
         raise _connection_failure(error, secret) from None
     try:
-        checked_reply(raw, endpoint.chat)
+        checked_reply(raw, endpoint.chat, secret)
     except ValueError as error:
         if "not a completion" in str(error):
-            why = masked(str(error), secret)
-            raise _Failed(why, True, True, None, RequestUnanswered) from None
+            raise _Failed(str(error), True, True, None, RequestUnanswered) from None
     return raw
 
 # %% ../../nbs/04_generation/04_endpoint.ipynb #d95fe11a
@@ -790,9 +819,9 @@ def send_until_answered(
 
 def _require_content(endpoint, asked, raw, i):  # Of a reply that was paid for
     try:
-        checked_reply(raw, endpoint.chat)
+        checked_reply(raw, endpoint.chat, endpoint.secret)
     except ValueError as error:
-        why = _Failed(masked(str(error), api_key(endpoint)), False, True)
+        why = _Failed(str(error), False, True)
         raise RequestRefused(_failure_message(endpoint, asked, why, i, 0)) from None
 
 
@@ -807,11 +836,12 @@ def _failure_message(endpoint, asked, failure, i, wait):
     hint = ""
     if failure.again and i < endpoint.retries and failure.wait:
         hint = f" It asks to wait {failure.wait:.0f} s, longer than longest_wait={endpoint.longest_wait:g}."
-    return (
+    said = (
         f"{endpoint.model} at {endpoint.url} did not answer the {asked.kind} request of sample "
         f"{asked.sample!r} in {i + 1} attempt{'s' * (i > 0)}: {failure.why}.{hint} "
         "Every reply so far is kept; run again to go on"
     )
+    return masked(said, endpoint.secret)
 
 
 def _send_or_note(endpoint, asked, cache, stop, refused, failing):
@@ -909,9 +939,10 @@ def _reply_choices(endpoint, asked, reply):  # Of each text asked for
 def _choice_row(endpoint, asked, i, choice):
     text = choice["message"]["content"] if endpoint.chat else choice["text"]
     if text is None:
+        why = masked(choice["finish_reason"], endpoint.secret)
         raise EndpointError(
             f"{endpoint.model} gave no text for sample {asked.sample!r} (finish_reason "
-            f"{choice['finish_reason']!r}): the reply is kept and not asked for again. Leave this sample "
+            f"{why!r}): the reply is kept and not asked for again. Leave this sample "
             "out, or ask another model"
         )
     said = dict(finish=choice["finish_reason"], logprobs=_logprobs(choice["logprobs"]))

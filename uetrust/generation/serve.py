@@ -445,6 +445,7 @@ LARGEST_REQUEST = 2**24  # Bytes of a request, for any model
 MOST_WAITING, MOST_CONNECTED = 128, 256  # Requests; clients
 _LOOK = 0.5  # Seconds between two looks at whether a client still waits
 _BYTES_PER_LETTER = 12  # JSON may write a letter as two escapes of six bytes
+_NOT_FOREIGN = (None, "same-origin", "none")  # Of Sec-Fetch-Site: no browser, its own page, or typed by hand
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -612,11 +613,11 @@ class _Handler(BaseHTTPRequestHandler):
         own = {*_LOOPBACK, self.server.host}
         if self.server.host in _LOOPBACK and host not in own:
             raise BadRequest("this server has another name: the Host of the request is foreign")
-        if (origin := self.headers.get("Origin")) and _host_name(origin.partition("//")[2]) not in {
-            *own,
-            host,
-        }:
-            raise BadRequest("requests of pages of other sites are refused", status=403)
+        # A browser names the page that asks; a program does not
+        origin, site = self.headers.get("Origin"), self.headers.get("Sec-Fetch-Site")
+        foreign = origin is not None and origin.partition("://")[2] != self.headers.get("Host")
+        if foreign or site not in _NOT_FOREIGN:
+            raise BadRequest("requests of pages of other sites, or of other ports, are refused", status=403)
 
     def log_status(self, code):
         path = getattr(self, "path", "")

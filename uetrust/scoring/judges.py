@@ -21,7 +21,7 @@ from itertools import takewhile
 import numpy as np
 import pandas as pd
 
-from ..core.checks import Undefined, preview, repeated_ids
+from ..core.checks import Undefined, masked, preview, repeated_ids
 from ..core.progress import progress_bar
 from ..core.registry import reg
 from ..core.run import ScoreRun, compute_score
@@ -336,9 +336,12 @@ def remote_judge_statistics(
             choice and (choice["message"]["content"] if endpoint.chat else choice["text"])
             for choice in choices
         ]
+        found = [text and masked(text, endpoint.secret) for text in found]  # Notes quote it
         statistics[f"reply_{family}_{dim}"] = list(map(_whole_text, choices, found))
         refused[f"{family}_{dim}"] |= {
-            sent.sample: f"the reply has no text (finish_reason {choice['finish_reason']!r})"
+            sent.sample: masked(
+                f"the reply has no text (finish_reason {choice['finish_reason']!r})", endpoint.secret
+            )
             for sent, choice, text in zip(requests, choices, found)
             if choice and text is None
         }
