@@ -97,7 +97,7 @@ DAMAGE = {
     "reasoning in the text": (
         (f"<think>Hm.</think> {TEXT}", ["<think>", "Hm", ".", "</think>", *TOKENS], [-1.0] * 4 + LOGPROBS),
         1.0,
-        "reasoning in tags before the answer is left out",
+        "reasoning before the answer is left out",
     ),
 }
 
