@@ -299,7 +299,7 @@ def _of_vllm(output):
     cut = "cut at the greatest length" if output.get("finish_reason") == "length" else None
     return Generation(output["text"], finish=cut, **vllm_logprobs(output))
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0016
 @_output_format(
     "openai",
     "OpenAI chat completions, Responses and batch output, and replies of vLLM and SGLang servers",
@@ -324,7 +324,7 @@ def _read_openai(record, name):
     _take_beside(found, record, [*_ENVELOPE, *(["id"] if wrapped else _OF_REPLIES)])
     return _take_beside(found, body, [*_ENVELOPE, *_OF_REPLIES]) if wrapped else found
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0017
 @_output_format(
     "sglang",
     "SGLang /generate replies",
@@ -375,7 +375,7 @@ _NO_TOKENS = (
     "with logprobs=true, or read the texts with their model: uetrust generate, then uetrust read"
 )
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0018
 def _by_document(records):
     "Records of a document together, one for each filter of its task."
     several = dict(
@@ -419,7 +419,7 @@ def _read_lm_eval(item, name):
             found.answers[f"answer{of_filter}"] = answer
     return found
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0019
 def _check_filters(rows):
     filters = [row.get("filter") for row in rows]
     if len(set(map(str, filters))) < len(rows):
@@ -428,7 +428,7 @@ def _check_filters(rows):
             "samples of several tasks or models? Give every record a field task, or read the files one by one"
         )
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0020
 @_output_format(
     "lighteval",
     "lighteval details_*.parquet",
@@ -508,7 +508,7 @@ def _read_inspect(runs, name):
     found = OutputRecord(name, text, _said(first["input"]), references, others, _inspect_scores(first))
     return _take_beside(found, first, _OF_INSPECT)
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0021
 _OF_EVERY_EVAL = (
     "schema_version evaluation_id model_id evaluation_name sample_id interaction_type input".split()
 )
@@ -538,7 +538,7 @@ def _read_every_eval_ever(record, name):
     found = OutputRecord(name, texts[0], asked.get("raw"), references, texts[1:], scores)
     return _take_beside(found, record, _OF_EVERY_EVAL)
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0022
 _OF_HELM = "instance train_trial_index request result num_train_instances prompt_truncated".split()
 _OF_HELM += "num_conditioning_tokens output_mapping request_mode reference_index annotations stats".split()
 
@@ -604,7 +604,7 @@ OWN_COLUMNS = dict(
     sample_logprobs=("sample_logprobs", "multiple_logprob"),
 )  # What it means -> names of columns, the most common first
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0023
 def guess_columns(
     names,  # Columns of a table
     given: dict = None,  # Meaning -> column, where the names are not the usual ones
@@ -721,7 +721,7 @@ _ROW_PARTS = dict(
     top_logprobs=lambda cell: dict(top_logprobs=_row_top(_list_of(cell, "top_logprobs"))),
 )  # Meaning of a cell -> fields of `Generation`
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0024
 @_output_format(
     "uqlm",
     "uqlm results, UQResult.to_df() saved",
@@ -788,7 +788,7 @@ def _helm_states(found, path):
     }
     return [state | dict(stats=means.get(_helm_run(state), {})) for state in states]
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0027
 def _member(archive, info, path):
     "A member of a zip archive; those packed with zstd are unpacked by pyarrow."
     if info.compress_type != 93:
@@ -845,7 +845,7 @@ def _arrow_table(file):
     with pa.memory_map(str(file)) as source:
         return pa.ipc.open_stream(source).read_all()
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0028
 _BY_NAME = "hub:"  # As in hub:OWNER/NAME:SPLIT
 
 
@@ -904,7 +904,7 @@ def _read_items(raw, name, columns):
 
 _UNREAD = "unread: "
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0025
 def _checked_answer(text, field):
     text, before = answer_of(text)
     text, found = checked(text, field)
@@ -975,7 +975,7 @@ def _present(records, raw, name, path):
     n = len(raw) - sum(record.rows for record in kept)
     return kept, [f"{n} of {len(raw)} records left out: {why}"] * (n > 0)
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0026
 def _check_ids(records):
     if twice := [name for name, n in Counter(record.id for record in records).items() if n > 1]:
         raise ValueError(
