@@ -273,6 +273,16 @@ def test_what_stands_beside_a_reply_is_used(case, wrapped, tmp_path):
     assert not any(part in note for note in outputs.absent)
 
 
+def test_a_file_that_begins_with_a_failure_is_recognised(tmp_path):
+    said = dict(role="assistant", content=[dict(type="text", text="Rain.")], stop_reason="end_turn")
+    records = [dict(custom_id="a", result=dict(type="errored", error=dict(type="overloaded")))]
+    records += [dict(custom_id=name, result=dict(type="succeeded", message=said)) for name in "bc"]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    outputs = read_outputs(tmp_path / "x.jsonl")
+    assert [(record.id, record.text.text) for record in outputs.records] == [("b", "Rain."), ("c", "Rain.")]
+    assert "1 of 3 records left out: 1 failed request ('a')" in outputs.notes
+
+
 def test_ids_that_differ_in_kind_only_are_refused(tmp_path):
     sample = dict(epoch=1, input="It rained.", target="Rain.", scores={})
     samples = [

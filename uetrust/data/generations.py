@@ -135,14 +135,15 @@ def spelled_part(
     text: str,  # That they should spell
 ) -> slice | None:  # The tokens that do, None where none do
     "The part of the tokens that spells a text: all of them, their end or their beginning."
-    read = [
-        (["" if is_special(token) else _squeezed(of(token)) for token in tokens], _squeezed(fold(text)))
-        for of, fold in _READINGS
-    ]
-    whole = any("".join(words) == target for words, target in read)
-    if whole or any(map(_UNREADABLE.search, tokens)) and _fits_with_gaps(*read[0]):
-        return slice(_marks_before(tokens), len(tokens))
-    return next((part for words, target in read if (part := _part(words, target))), None)
+    tried = []
+    for of, fold in _READINGS:
+        words = ["" if is_special(token) else _squeezed(of(token)) for token in tokens]
+        tried.append((words, _squeezed(fold(text))))
+        if "".join(words) == tried[-1][1]:
+            return slice(_marks_before(tokens), len(tokens))
+    if any(map(_UNREADABLE.search, tokens)):
+        return slice(_marks_before(tokens), len(tokens)) if _fits_with_gaps(*tried[0]) else None
+    return next((part for words, target in tried if (part := _part(words, target))), None)
 
 # %% ../../nbs/02_data/09_generations.ipynb #13ab0015
 IMPOSSIBLE = -1000.0  # Log-probability of a written token at or below which it stands for something else

@@ -1079,7 +1079,8 @@ def _say_missing(outputs):
 def _format_of(raw, name):
     if name and name not in OUTPUT_FORMATS:
         raise ValueError(f"no format is called {name!r}; there are {list(OUTPUT_FORMATS)}")
-    return name or next(known for known, entry in OUTPUT_FORMATS.items() if entry.recognise(raw[0]))
+    first = raw[:100]  # Some of which may be failures, which look like nothing
+    return name or next(known for known, entry in OUTPUT_FORMATS.items() if any(map(entry.recognise, first)))
 
 
 def _records_of(raw, name, path, columns):
