@@ -222,6 +222,6 @@ def test_a_text_for_which_a_model_fails_has_a_note_and_the_others_have_their_val
         "4",
         "5",
     ]
-    assert len(cut["length"]) == 4 and len(tried) <= 6
+    assert cut["length"].tolist() == [0] * 5 and len(tried) <= 6
     with pytest.raises(RuntimeError, match="no room"):
         g._one_by_one(make, given, ["length"], "raise")

@@ -134,7 +134,7 @@ def test_the_audit_plans_the_next_study_and_promises_where_it_can(pilot, capsys)
     assert [row["second"] for row in plan] == ["chance", "fair"]
     df = pd.read_csv(pilot)
     row = next(r for r in panels["promised_risk"]["table"] if (r["method"], r["alpha"]) == ("good", 0.2))
-    want = rejection_guarantee(df["label"], df["good"], 0.2, 0.05, clusters=df["article"])
+    want = rejection_guarantee(df["label"], df["good"], 0.2, 0.05, clusters=df["article"].astype(str))
     assert row["threshold"] == pytest.approx(want.threshold)
     assert "divided among 2 methods" in panels["promised_risk"]["sentence"]
 

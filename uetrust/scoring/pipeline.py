@@ -300,7 +300,8 @@ def clear_bank(
     folder: Path,  # Of a plan
 ):
     "Remove texts, readings and scores. Raw replies of a server stay, because they were paid for."
-    for step in Path(folder).glob("*/"):
+    steps = [step for step in Path(folder).glob("*/") if step.name != "quality"]
+    for step in steps:
         for what in ("bank", "readings"):
             Store(step, what).clear()
     for scores in (Path(folder) / "quality").glob("*.parquet"):
