@@ -1,4 +1,4 @@
-"Level of every p and interval: a tenth of the stored table is made anew"
+"Level of every p and interval: a twentieth of the stored table is made anew"
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,7 @@ import pytest
 
 from uetrust.bench import level
 
-TENTH = 10
+TWENTIETH = 20
 
 
 def stored():
@@ -15,7 +15,7 @@ def stored():
 
 def tasks():
     studies = int(stored()["studies"].max())
-    return level.level_tasks(studies // TENTH, seed=44)
+    return level.level_tasks(studies // TWENTIETH, seed=44)
 
 
 def name_of(task):
@@ -25,7 +25,7 @@ def name_of(task):
 
 
 @pytest.mark.parametrize("at", range(len(level.null_worlds()) + len(level.label_worlds())))
-def test_a_tenth_agrees_with_the_stored_table_and_with_what_is_promised(at):
+def test_a_twentieth_agrees_with_the_stored_table_and_with_what_is_promised(at):
     function, *arguments = tasks()[at]
     found = pd.DataFrame(function(*arguments)).set_index(["check", "quality", "texts", "documents"])
     known = stored().loc[found.index]
