@@ -34,9 +34,9 @@ from ..core.docstrings import numpydoc
 
 # %% ../../nbs/15_app/03_command.ipynb #60ba2d3c
 def _shown_default(value):  # False, None and empty lists say nothing
-    if value is None or value is False or value == "":
+    if value is None or value is False:
         return None
-    return " ".join(value) if isinstance(value, tuple) else str(value)
+    return (" ".join(value) if isinstance(value, tuple) else str(value)) or None
 
 
 APP = App(
