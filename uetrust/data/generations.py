@@ -151,6 +151,8 @@ ROUNDING = 0.01  # Log-probability up to which a number above 0 is rounding
 
 
 def _why_not(value):  # Why a value is no log-probability of a token; None where it may be one
+    if type(value) is float and IMPOSSIBLE < value <= 0:  # Most are
+        return None
     if value is None or isinstance(value, float | np.floating) and math.isnan(value):
         return "a token has no log-probability"
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
