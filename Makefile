@@ -40,7 +40,7 @@ test: $(VENV)/.ready ## Run all tests, notebooks included
 	$(PY) -m pytest -q -n 2 --dist worksteal tests
 
 profiles: $(VENV)/.ready ## Run every profile end to end on tiny models of the real classes (minutes)
-	$(PY) -m pytest -q -m profiles tests/test_profiles.py
+	$(PY) -m pytest -q -n 2 --dist worksteal -m profiles tests/test_profiles.py
 
 zoo: $(VENV)/.ready ## Try every architecture of transformers that writes text, in small (two minutes)
 	$(PY) -m pytest -q -m profiles tests/test_zoo.py
