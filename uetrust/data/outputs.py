@@ -40,6 +40,7 @@ from uetrust.core.tables import (
 from .download import hub_dataset
 from .generations import Generation, Problem, answer_of, checked, shown
 from uetrust.data.replies import (
+    are_objects,
     chat_logprobs,
     is_reply,
     joined_pieces,
@@ -59,7 +60,7 @@ class OutputRecord:
     source: str = None
     references: list = field(default_factory=list)
     samples: list = field(default_factory=list)  # Further `Generation` of the same source
-    beside: dict = field(default_factory=dict)  # Name -> value, of what else the file holds
+    extra: dict = field(default_factory=dict)  # Name -> value, of what else the file holds
     quality: dict = field(default_factory=dict)  # Score -> value; larger is better
     confidence: dict = field(default_factory=dict)  # Score -> value; larger is more certain
     answers: dict = field(default_factory=dict)  # Name -> answer that a harness took from the text
@@ -136,10 +137,6 @@ def _has(*keys):
     return lambda record: all(key in record for key in keys)
 
 
-def _dicts(value):
-    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
-
-
 def _first_given(*values):  # 0 is a name
     return str(next(value for value in values if value is not None and value != ""))
 
@@ -205,7 +202,7 @@ def _or_problem(record, name, read, value):
         return []
 
 
-def _take_beside(record, raw, known):
+def _take_extra(record, raw, known):
     "Put fields of usual names into a record; keep the others, for scores and notes."
     for name, value in raw.items():
         if name in known or _is_empty(value):
@@ -217,7 +214,7 @@ def _take_beside(record, raw, known):
         elif name in _SOURCE_NAMES and record.source is None and isinstance(text_of(value), str):
             record.source = text_of(value)
         else:
-            record.beside[name] = value
+            record.extra[name] = value
     return record
 
 # %% ../../nbs/02_data/14_outputs.ipynb #af22cc6d
@@ -231,7 +228,7 @@ def _body(record):
 
 
 def _said(value):  # A prompt: a text, or the last message of the user
-    if _dicts(value):
+    if are_objects(value):
         said = [message.get("content") for message in value if message.get("role") == "user"]
         return _said(text_of(said[-1])) if said else None
     return value if isinstance(value, str) else None
@@ -283,7 +280,7 @@ _OF_VLLM += ["multi_modal_placeholders"]
     ".jsonl .json",
     "request_id, prompt, outputs[].text, token_ids, logprobs; references and scores beside them",
     "source references samples logprobs top_logprobs sample_logprobs",
-    lambda record: _dicts(record.get("outputs")) and "text" in record["outputs"][0],
+    lambda record: are_objects(record.get("outputs")) and "text" in record["outputs"][0],
     logprobs="set logprobs=5 in SamplingParams",
     top_logprobs="set logprobs=5 in SamplingParams",
     samples="set n=5 and temperature=1 in SamplingParams",
@@ -292,7 +289,7 @@ _OF_VLLM += ["multi_modal_placeholders"]
 def _read_vllm(record, name):
     first, *others = (_of_vllm(output) for output in record["outputs"])
     name = _first_given(record.get("request_id"), name)
-    return _take_beside(OutputRecord(name, first, record.get("prompt"), [], others), record, _OF_VLLM)
+    return _take_extra(OutputRecord(name, first, record.get("prompt"), [], others), record, _OF_VLLM)
 
 
 def _of_vllm(output):
@@ -321,8 +318,8 @@ def _read_openai(record, name):
     source = _asked(record)
     first, *others = (_without_prompt(text, source) for text in replies_in(body))
     found = OutputRecord(name, first, source, [], others)
-    _take_beside(found, record, [*_ENVELOPE, *(["id"] if wrapped else _OF_REPLIES)])
-    return _take_beside(found, body, [*_ENVELOPE, *_OF_REPLIES]) if wrapped else found
+    _take_extra(found, record, [*_ENVELOPE, *(["id"] if wrapped else _OF_REPLIES)])
+    return _take_extra(found, body, [*_ENVELOPE, *_OF_REPLIES]) if wrapped else found
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0017
 @_output_format(
@@ -344,7 +341,7 @@ def _read_sglang(record, name):
         record["text"], finish="cut at the greatest length" if cut else None, **sglang_logprobs(meta)
     )
     found = OutputRecord(_first_given(meta.get("id"), name), text, _asked(record))
-    return _take_beside(found, record, ["text", "meta_info", "output_ids", *_ENVELOPE])
+    return _take_extra(found, record, ["text", "meta_info", "output_ids", *_ENVELOPE])
 
 # %% ../../nbs/02_data/14_outputs.ipynb #d65b400a
 def _harness_source(record):
@@ -412,8 +409,8 @@ def _read_lm_eval(item, name):
     for row in rows:
         of_filter = f",{row.get('filter')}" if several["filters"] else ""
         metrics = row.get("metrics") or [key for key in row if key not in _HARNESS_KEYS]
-        found.beside |= {f"{metric}{of_filter}": row.get(metric) for metric in metrics}
-        _take_beside(found, row, [*_HARNESS_KEYS, *metrics])
+        found.extra |= {f"{metric}{of_filter}": row.get(metric) for metric in metrics}
+        _take_extra(found, row, [*_HARNESS_KEYS, *metrics])
         answer = next(iter(row.get("filtered_resps") or []), None)
         if isinstance(answer, str) and answer != text.text:
             found.answers[f"answer{of_filter}"] = answer
@@ -456,8 +453,8 @@ def _read_lighteval(record, name):
     found = OutputRecord(
         _first_given(doc.get("id"), name), text, doc.get("query"), right, list(map(_sample_of, texts[1:]))
     )
-    found.beside = dict(record.get("metric") or {})
-    return _take_beside(found, record, ["doc", "model_response", "metric"])
+    found.extra = dict(record.get("metric") or {})
+    return _take_extra(found, record, ["doc", "model_response", "metric"])
 
 # %% ../../nbs/02_data/14_outputs.ipynb #7a011610
 _GRADES = dict(C=1.0, P=0.5, I=0.0, N=0.0)  # Correct, partly correct, incorrect, no answer
@@ -506,7 +503,7 @@ def _read_inspect(runs, name):
     text, *others = texts or [Generation(None, missing="reply without a text")]
     references = _references(first.get("target"))
     found = OutputRecord(name, text, _said(first["input"]), references, others, _inspect_scores(first))
-    return _take_beside(found, first, _OF_INSPECT)
+    return _take_extra(found, first, _OF_INSPECT)
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0021
 _OF_EVERY_EVAL = (
@@ -536,7 +533,7 @@ def _read_every_eval_ever(record, name):
     scores = {name: graded.get(name) for name in ("score", "is_correct")}
     references = _references(asked.get("reference"))
     found = OutputRecord(name, texts[0], asked.get("raw"), references, texts[1:], scores)
-    return _take_beside(found, record, _OF_EVERY_EVAL)
+    return _take_extra(found, record, _OF_EVERY_EVAL)
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0022
 _OF_HELM = "instance train_trial_index request result num_train_instances prompt_truncated".split()
@@ -589,7 +586,7 @@ def _read_helm(item, name):
         name, text, instance["input"].get("text"), references, others, record.get("stats", {})
     )
     found.document = str(one) if several else None
-    return _take_beside(found, record, _OF_HELM)
+    return _take_extra(found, record, _OF_HELM)
 
 # %% ../../nbs/02_data/14_outputs.ipynb #f05e6487
 OWN_COLUMNS = dict(
@@ -637,7 +634,7 @@ def _list_of(value, where):
 
 
 def _row_logprobs(found):  # Numbers, or dicts with a token and its log-probability
-    return chat_logprobs(found) if _dicts(found) else dict(logprobs=list(found))
+    return chat_logprobs(found) if are_objects(found) else dict(logprobs=list(found))
 
 
 def _row_top(found):  # For each token a dict, a list of pairs, or a list of numbers
@@ -700,7 +697,7 @@ def _read_row(item, name):
     if "text" not in cells:
         return OutputRecord(str(cells.get("id", name)), Generation(None, missing="missing text"))
     lists = {role: cell for role, cell in cells.items() if not (isinstance(cell, str) and cell == "")}
-    found = OutputRecord(str(cells.get("id", name)), Generation(_row_text(cells["text"])), beside=rest)
+    found = OutputRecord(str(cells.get("id", name)), Generation(_row_text(cells["text"])), extra=rest)
     for role, read in _ROW_PARTS.items():
         if role in lists:
             parts = _or_problem(found, role, read, _as_list(lists[role]))
@@ -1031,7 +1028,7 @@ def _float(value):  # NaN where it is missing, or beyond all numbers
 
 def _take_scores(records, certain):
     "Turn what stands beside the items into scores, column by column; the rest is told in notes."
-    flat = [nested_fields(record.beside) for record in records]
+    flat = [nested_fields(record.extra) for record in records]
     names = dict.fromkeys(name for row in flat for name in row)
     names = [name for name in names if not any(isinstance(row.get(name), dict) for row in flat)]
     unused, notes = {}, []
@@ -1060,7 +1057,7 @@ def _with_sources(records, data):
     for record in records:
         raw = named.get(record.id, {})
         record.source = _asked(raw) or record.source
-        _take_beside(record, raw, [*_ENVELOPE, "id", "method", "url"])
+        _take_extra(record, raw, [*_ENVELOPE, "id", "method", "url"])
 
 
 def _say_missing(outputs):
