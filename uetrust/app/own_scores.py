@@ -91,7 +91,7 @@ def _audit_of(file, quality, uncertainty, confidence, id, at, **columns):
 
     grouped = (columns["document"],) if columns["document"] else ()
     df = read_scores(file, id, grouped, **asdict(at))
-    _say_found(df.attrs.get("told"))
+    _say_found(df.attrs.get("notes"))
     means = {} if columns["truth"] in df else mean_columns(df)  # annotator_mean is no column of the file
     named = [name for name in columns.values() if name and name not in means]
     named = require_columns(df, [*quality, *uncertainty, *confidence, *named], file)
@@ -153,7 +153,7 @@ def _named_columns(file, id, at, names, document):  # Table of a file, and the d
     from uetrust.core.checks import score_frame
 
     df = read_scores(file, id, (document,) if document else (), **asdict(at))
-    _say_found(df.attrs.get("told"))
+    _say_found(df.attrs.get("notes"))
     named = list(dict.fromkeys(names))
     require_columns(df, [*named, *([document] if document else [])], file)
     return score_frame(numeric_scores(df[named], file), file.name), df[

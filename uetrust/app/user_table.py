@@ -221,5 +221,5 @@ def user_table(
     if (table["value"].isna() | table["note"].str.contains("nothing is ranked")).all():
         reasons = "; ".join(dict.fromkeys(table["note"]))
         raise ValueError(f"{file.name}: no PRR exists for any pair of columns: {reasons}")
-    table.attrs["columns"] = [*df.attrs.get("told", []), *(found.lines(HOW_TO_NAME) if found else [])]
+    table.attrs["columns"] = [*df.attrs.get("notes", []), *(found.lines(HOW_TO_NAME) if found else [])]
     return table

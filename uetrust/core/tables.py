@@ -984,7 +984,7 @@ def _shows_comma(df):  # Whether a file is of a language that writes a decimal c
 
 # %% ../../nbs/01_core/11_tables.ipynb #7ab3e017
 def _with_numbers(df, names):  # Columns of numbers as numbers, and what there is to say about them
-    separator, comma, told = df.attrs.get("separator"), _shows_comma(df), []
+    separator, comma, notes = df.attrs.get("separator"), _shows_comma(df), []
     columns = {}
     for name in df:
         cells = list(df[name])
@@ -992,9 +992,9 @@ def _with_numbers(df, names):  # Columns of numbers as numbers, and what there i
         columns[name] = df[name] if kept else _column(cells, separator or ",", comma)
         words = sorted({str(cell).strip() for cell in cells if not is_missing(cell)}) if not kept else []
         if [word.lower() for word in words][-1:] in (["yes"], ["y"]) and truth_numbers(cells) is not None:
-            told.append(f"{name!r}: {words[-1]} counts as 1 and {words[0]} as 0")
+            notes.append(f"{name!r}: {words[-1]} counts as 1 and {words[0]} as 0")
     found = pd.DataFrame(columns)
-    found.attrs = df.attrs | dict(told=told)
+    found.attrs = df.attrs | dict(notes=notes)
     return found
 
 # %% ../../nbs/01_core/11_tables.ipynb #7ab3e018
@@ -1004,7 +1004,7 @@ def read_table(
     names: tuple = (),  # Columns whose cells are names and stay as they stand
     sheet: str | None = None,  # Name or number of a sheet of a workbook; the first when None
     header_row: int | None = None,  # Row with the names of columns; what stands above is passed over
-) -> pd.DataFrame:  # Its rows, at least one; attrs['told']: what a user should know about how they were read
+) -> pd.DataFrame:  # Its rows, at least one; attrs['notes']: what a user should know about how they were read
     """Table of a file: every row fits the header, every column has a name of its own.
 
     Raises
