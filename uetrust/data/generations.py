@@ -25,7 +25,7 @@ class Generation:
     tokens: list = None  # Text of each token [L]
     logprobs: list = None  # Natural log-probability of each token [L]
     top_logprobs: list = None  # For each token, (token, log-probability) of the likeliest, likeliest first
-    finish: str = None  # Why the text is not whole, such as 'cut at its greatest length'
+    finish: str = None  # Why the text is not whole, such as 'cut at the greatest length'
     missing: str = None  # Why there is no text, such as 'refusal'
 
 

@@ -81,7 +81,7 @@ def sglang_logprobs(
 
 # %% ../../nbs/02_data/13_replies.ipynb #14ab0010
 _ENDS = (
-    dict.fromkeys(("length", "max_tokens", "max_output_tokens", "MAX_TOKENS"), "cut at its greatest length")
+    dict.fromkeys(("length", "max_tokens", "max_output_tokens", "MAX_TOKENS"), "cut at the greatest length")
     | dict.fromkeys(("content_filter", "SAFETY"), "stopped by a content filter")
     | dict(refusal="refusal")
     | dict.fromkeys(("tool_calls", "function_call", "tool_use"), "tool call")
