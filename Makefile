@@ -69,16 +69,16 @@ nbs: $(VENV)/.ready ## Export, execute, clean and stamp all notebooks in place
 	$(PY) scripts/nbs.py run
 
 models: $(MODELS_$(DATA):%=train--%) ## Train the tiny models that are not there yet (hours on 2 cores), then look at what they do; DATA=aeslc for e-mail summarizers
-	@$(if $(filter bulletin,$(DATA)),$(PY) -c 'from uetrust.training.behaviour import behaviour_table; print(behaviour_table("data/models").to_string())')
+	@$(if $(filter bulletin,$(DATA)),$(PY) -c 'from uetrust.dev.training.behaviour import behaviour_table; print(behaviour_table("data/models").to_string())')
 
 train--tiny-nli train--tiny-encoder: train--tiny-bart
 train--tiny-unieval: train--tiny-t5
 train--%: $(VENV)/.ready FORCE
-	@$(PY) -c 'from uetrust.training.train import train_command; train_command()' $*
+	@$(PY) -c 'from uetrust.dev.training.train import train_command; train_command()' $*
 
 world: $(VENV)/.ready ## Make the large run anew and store its scores (hours; go on with the same command)
 	$(PY) scripts/earlier_models.py runs/world/models
-	$(PY) -c 'from uetrust.studies.world import store_world; print(*store_world())'
+	$(PY) -c 'from uetrust.papers.bulletins.world import store_world; print(*store_world())'
 
 cards: ## Keep what the demo says for the methods' cards and the README
 	$(MAKE) reproduce PROFILE=demo

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from uetrust.report.people import people_headline
+from uetrust.papers.bulletins.world import world_headline
+from uetrust.papers.people.plots import people_headline
 from uetrust.report.plots import plot_interval_panels, save_figure
-from uetrust.studies.world import world_headline
 
 
 def fill(text, mark, said):

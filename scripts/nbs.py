@@ -88,7 +88,7 @@ def given_outputs(page, executed):
 
 
 def pages(profile="demo"):
-    from uetrust.app.notebooks import profile_jobs
+    from uetrust.cli.notebooks import profile_jobs
 
     first = {}
     for job in profile_jobs(profile):

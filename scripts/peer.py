@@ -27,7 +27,7 @@ def fastest(f, *args):  # Of up to 500 runs within half a second, two at least
     return min(times), got
 
 
-def peak():  # Of this process, in 1e9 bytes; as in `uetrust.bench.evaluation`
+def peak():  # Of this process, in 1e9 bytes; as in `uetrust.dev.bench.evaluation`
     if sys.platform == "darwin":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e9
     return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024 / 1e9

@@ -1,6 +1,6 @@
 """Time the estimators of LM-Polygraph.
 
-Run by `uetrust.bench.methods` with the python of the bench environment, never imported.
+Run by `uetrust.dev.bench.methods` with the python of the bench environment, never imported.
 
 peer_lmp.py estimators FOLDER   statistics.json and statistics.npz -> result.json and result.npz
 peer_lmp.py whole FOLDER        asked.json (checkpoints, sources, settings) -> result.json and result.npz

@@ -1,6 +1,6 @@
 """Time upstream metrics.
 
-Run by `uetrust.bench.metrics` with the python of the bench environment, never imported.
+Run by `uetrust.dev.bench.metrics` with the python of the bench environment, never imported.
 
 peer_metrics.py WHO FOLDER   asked.json (texts, metrics, checkpoint, options) -> result.json and result.npz
 """

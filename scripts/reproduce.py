@@ -8,8 +8,8 @@ import sys
 
 
 def main(profile, jobs, *again):
-    from uetrust.app.cli import main as run_command  # Here, so that Ctrl-C shows no traceback meanwhile
-    from uetrust.app.reproduce import report_profile, run_profile, warm_context
+    from uetrust.cli.cli import main as run_command  # Here, so that Ctrl-C shows no traceback meanwhile
+    from uetrust.cli.reproduce import report_profile, run_profile, warm_context
 
     warm_context()
     if code := run_command(["plan", profile, "--check"]):

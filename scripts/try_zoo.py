@@ -17,7 +17,7 @@ from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate_texts
 from uetrust.models.forward import score_tokens
 from uetrust.models.load import check_writes
-from uetrust.stats.attention import attention_statistics
+from uetrust.statistics.attention import attention_statistics
 
 SETTINGS = Decoding(samples=0, max_new_tokens=8, prompt="{source}", top_k=0)
 

@@ -12,7 +12,7 @@ from uetrust.data.bulletins import bulletins
 from uetrust.data.checker import ERROR_TYPES, check_summaries
 from uetrust.evaluation.resample import jackknife_se
 from uetrust.evaluation.thresholds import CLASSIFIERS, expected_accuracy
-from uetrust.studies import accuracy as st
+from uetrust.papers.bulletins import accuracy as st
 
 
 def texts(g, labels, **scores):

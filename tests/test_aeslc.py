@@ -13,11 +13,11 @@ from uetrust.core.settings import mirror, root
 from uetrust.data.datasets import load_samples
 from uetrust.data.download import DataNotAtHand
 from uetrust.data.loaders import HUB_ROWS
+from uetrust.dev.training import tasks, train
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate_texts
 from uetrust.models.load import load_model
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.training import tasks, train
 
 real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
 

@@ -56,7 +56,7 @@ def test_a_page_runs_alone(fresh, book):
 @pytest.mark.parametrize("book", BOOKS, ids=str)
 def test_a_page_can_write_elsewhere(book):
     "Both parameters that a reader needs, with a default profile that settings.ini has"
-    from uetrust.app.notebooks import notebook_defaults
+    from uetrust.cli.notebooks import notebook_defaults
     from uetrust.core.settings import section_names
 
     found = notebook_defaults(ROOT / book)
@@ -65,7 +65,7 @@ def test_a_page_can_write_elsewhere(book):
 
 def test_the_profile_of_the_page_can_be_planned(fresh, monkeypatch, capsys):
     "The section that the page prints, appended to settings.ini as it says"
-    from uetrust.app.cli import main
+    from uetrust.cli.cli import main
     from uetrust.core import settings as project
 
     text = "\n".join(cell.source for cell in nbformat.read(ROOT / PROFILE, 4).cells)

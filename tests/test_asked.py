@@ -26,9 +26,9 @@ from uetrust.generation.local import (
 from uetrust.models.forward import DropoutMask
 from uetrust.models.load import load_model
 from uetrust.scoring.methods import score_generations
-from uetrust.stats.beams import compute_beams, ensemble_forward
-from uetrust.stats.names import score_runs
-from uetrust.stats.passes import (
+from uetrust.statistics.beams import compute_beams, ensemble_forward
+from uetrust.statistics.names import score_runs
+from uetrust.statistics.passes import (
     compute_attention,
     compute_focus,
     compute_keywords,
@@ -38,14 +38,14 @@ from uetrust.stats.passes import (
     keyword_mask,
     spacy_keyword_tagger,
 )
-from uetrust.stats.prompted import (
+from uetrust.statistics.prompted import (
     compute_elicited_attention,
     compute_replies,
     local_answerer,
     rating_to_percent,
     split_question,
 )
-from uetrust.stats.table import ATTENTION_STATISTICS, PASSES, read_statistics
+from uetrust.statistics.table import ATTENTION_STATISTICS, PASSES, read_statistics
 from uetrust.ue.attention import focus_surprisal_full
 from uetrust.ue.reflexive import verbalized_2s
 

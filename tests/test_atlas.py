@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from uetrust import prr, prr_table
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.evaluation.atlas import prr_atlas, which_prr
-from uetrust.evaluation.he2024 import PRR_DEFINITIONS
+from uetrust.evaluation.definitions import PRR_DEFINITIONS
 
 STORED = json.loads((Path(__file__).parents[1] / "data" / "prr_atlas.json").read_text())
 CASES = STORED["cases"]

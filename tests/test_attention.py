@@ -12,8 +12,8 @@ from transformers import BertConfig, BertModel
 
 from uetrust.models.forward import Layout, attention_by, build_input, score_tokens
 from uetrust.models.load import wrap_model
-from uetrust.stats import attention as at
-from uetrust.stats.attention import decoder_layers, elicited_attention
+from uetrust.statistics import attention as at
+from uetrust.statistics.attention import decoder_layers, elicited_attention
 from uetrust.ue.attention import attention_score, csl, focus, rauq
 
 NAMES = ("attention_previous", "attention_log_self", "attention_max")

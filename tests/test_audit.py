@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core.settings import root
 from uetrust.evaluation.inference.confidence_set import model_confidence_set
 from uetrust.evaluation.inference.generalisability import reliability, variance_components

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uetrust.bench import evaluation as bench
-from uetrust.evaluation.he2024 import released_prr
+from uetrust.dev.bench import evaluation as bench
+from uetrust.evaluation.definitions import released_prr
 from uetrust.evaluation.prr import prr, prr_table
 
 pairs = st.lists(st.tuples(st.integers(-8, 8), st.integers(-5, 5)), min_size=3, max_size=25).filter(

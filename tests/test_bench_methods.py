@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.bench import methods as bench
 from uetrust.core.run import ScoreRun, compute_score
+from uetrust.dev.bench import methods as bench
 from uetrust.scoring.methods import score_generations
 
 N, K = 6, 4

@@ -12,12 +12,12 @@ import pytest
 import torch
 from conftest import warn_unmeasured
 
-from uetrust.bench import metrics as bench
 from uetrust.core.settings import root
+from uetrust.dev.bench import metrics as bench
 from uetrust.models import load as loading
 from uetrust.report.cards import reference_text, score_card
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.scoring.providers import shipped_models
+from uetrust.statistics.providers import shipped_models
 
 
 @pytest.fixture(scope="module")

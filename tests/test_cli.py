@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.evaluation.prr import prr
 from uetrust.report.chapters import save_table
 
@@ -152,7 +152,7 @@ def test_claims_as_json_csv_and_filtered(capsys, tmp_path):
 @pytest.mark.parametrize("command", [(), ("prr",), ("claims",), ("run",), ("report",), ("bench",)])
 def test_every_help_shows_an_example(command):
     out = subprocess.run(
-        [sys.executable, "-c", "from uetrust.app.cli import main; main()", *command, "--help"],
+        [sys.executable, "-c", "from uetrust.cli.cli import main; main()", *command, "--help"],
         capture_output=True,
         text=True,
         check=True,

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core.columns import used_columns
 from uetrust.core.roles import SPELLINGS, known_as, known_scores, plain_name, role_of
 from uetrust.evaluation.prr import prr

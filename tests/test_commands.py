@@ -14,8 +14,8 @@ import pytest
 from command_runs import judge_server, run, write_summaries
 
 from uetrust import __version__
-from uetrust.app.cli import main
-from uetrust.app.command import APP, EXAMPLES
+from uetrust.cli.cli import main
+from uetrust.cli.command import APP, EXAMPLES
 
 
 @pytest.fixture(scope="module")

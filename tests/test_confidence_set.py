@@ -15,10 +15,10 @@ from uetrust.evaluation.inference.confidence_set import (
     winners_table,
 )
 from uetrust.evaluation.prr import prr, prr_difference
-from uetrust.studies.inference.people_orders import best_by_people
-from uetrust.studies.methods import prr_by_method
-from uetrust.studies.sentences import best_method_sentence
-from uetrust.studies.translations import JudgedTranslations
+from uetrust.papers.bulletins.methods import prr_by_method
+from uetrust.papers.bulletins.sentences import best_method_sentence
+from uetrust.papers.people.orders import best_by_people
+from uetrust.papers.people.translations import JudgedTranslations
 
 
 def methods(n=240, noises=(1.0, 1.2, 5.0), seed=0, documents=0):

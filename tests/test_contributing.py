@@ -61,7 +61,7 @@ def run(at, *command):
 
 def uetrust(at, *words):
     return run(
-        at, "-c", f"import sys; from uetrust.app.cli import main; sys.exit(main({list(map(str, words))!r}))"
+        at, "-c", f"import sys; from uetrust.cli.cli import main; sys.exit(main({list(map(str, words))!r}))"
     )
 
 

@@ -26,7 +26,7 @@ from transformers import (
     RobertaModel,
 )
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.models import classifiers, heads
 from uetrust.models.likelihoods import directed_logp
 from uetrust.models.load import load_model, wrap_model

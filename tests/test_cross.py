@@ -13,10 +13,10 @@ from uetrust.core.store import BadShard
 from uetrust.data.datasets import load_samples
 from uetrust.evaluation.prr import prr
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
+from uetrust.papers.bulletins import cross as cs
 from uetrust.scoring import cache as ql
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.scoring.providers import PROVIDERS, shipped_models
-from uetrust.studies import cross as cs
+from uetrust.statistics.providers import PROVIDERS, shipped_models
 
 
 @pytest.fixture(scope="module")

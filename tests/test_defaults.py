@@ -6,10 +6,12 @@ from dataclasses import FrozenInstanceError, fields
 import pytest
 
 from uetrust.core.store import Store, lock_folder
-from uetrust.evaluation import agreement, he2024, prr, resample, significance, thresholds
+from uetrust.evaluation import agreement, prr, resample, significance, thresholds
+from uetrust.evaluation import definitions as he2024
 from uetrust.report.audit import Panel
-from uetrust.scoring import cache, drift, judges, methods, metrics, pipeline
+from uetrust.scoring import cache, drift, methods, metrics, pipeline
 from uetrust.scoring.pipeline import StageRun
+from uetrust.statistics import judges
 
 HE2024 = dict(area="mean", max_rejection=1.0)
 DRAWN = dict(draws=9999, seed=0)

@@ -15,7 +15,7 @@ from test_fill import INI
 from test_generate import SAMPLES, tiny
 from test_readings import framed
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core.checks import BadCheckpoint
 from uetrust.core.settings import root
 from uetrust.core.store import shard_provenance
@@ -27,8 +27,8 @@ from uetrust.models.forward import score_tokens
 from uetrust.models.load import load_model
 from uetrust.scoring import engine
 from uetrust.scoring.generators import generator_settings
-from uetrust.stats.attention import attention_statistics
-from uetrust.stats.beams import ensemble_forward
+from uetrust.statistics.attention import attention_statistics
+from uetrust.statistics.beams import ensemble_forward
 
 LLAMA = ("rotary_emb", "norm", "layers.0")
 BART = [f"{side}.{part}" for side in ("encoder", "decoder") for part in ("embed_tokens", "embed_positions")]

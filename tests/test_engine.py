@@ -16,7 +16,7 @@ from test_fill import INI, files
 from test_generate import SAMPLES
 from test_readings import encoder, framed
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core.store import Store
 from uetrust.scoring import engine
 from uetrust.scoring.engine import run_with_ray, slurm_lines
@@ -45,7 +45,7 @@ def project(tmp_path_factory):
 @pytest.fixture(scope="module")
 def undisturbed(project):
     "All files of a run by one process"
-    run = f"from uetrust.app.cli import main; raise SystemExit(main({FILL}))"
+    run = f"from uetrust.cli.cli import main; raise SystemExit(main({FILL}))"
     subprocess.run([sys.executable, "-c", run], cwd=project, check=True)
     return files(project / "runs" / "small" / "banks" / BANK)
 

@@ -21,8 +21,8 @@ from command_runs import (
     write_summaries,
 )
 
-from uetrust.app import cli  # noqa: F401 -- registers the subcommands
-from uetrust.app.command import EXAMPLES
+from uetrust.cli import cli  # noqa: F401 -- registers the subcommands
+from uetrust.cli.command import EXAMPLES
 from uetrust.core.registry import unit_scale
 from uetrust.core.roles import declared_scale
 from uetrust.core.settings import mirror

@@ -16,7 +16,7 @@ from test_generate import SAMPLES, tiny
 from test_readings import encoder, framed
 from transformers import AutoTokenizer
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core import settings as s
 from uetrust.core.settings import root
 from uetrust.core.store import shard_provenance
@@ -26,11 +26,11 @@ from uetrust.models import load
 from uetrust.models import questions as qs
 from uetrust.models.heads import dae_arc_logits
 from uetrust.nlg.qa import AnswerSpan
-from uetrust.scoring import providers as sp
 from uetrust.scoring.generators import COMPARISON_STEPS, GENERATOR_PASSES
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.scoring.providers import PROVIDERS, shipped_models
-from uetrust.stats.table import read_statistics
+from uetrust.statistics import providers as sp
+from uetrust.statistics.providers import PROVIDERS, shipped_models
+from uetrust.statistics.table import read_statistics
 
 IN_PARTS = dict(  # Every step from one part to the next crosses between the GPUs somewhere
     bart={

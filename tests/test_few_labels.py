@@ -194,7 +194,7 @@ def test_next_labels_gain_over_uniform(texts):
 
 def test_audit_of_a_truth_with_gaps(texts, tmp_path, capsys):
     "The command line tells the PRR of all texts, and what labels alone would tell."
-    from uetrust.app.cli import main
+    from uetrust.cli.cli import main
 
     scores = texts.assign(human=labels_of(texts, 100)).rename_axis("sample").reset_index()
     scores[["sample", "human", "close", "unsure"]].to_csv(tmp_path / "scores.csv", index=False)

@@ -10,7 +10,7 @@ import test_endpoint as te
 from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from uetrust.app.notebooks import run_notebook
+from uetrust.cli.notebooks import run_notebook
 from uetrust.core import settings
 from uetrust.core.settings import mirror, profile
 from uetrust.data import consistency as b
@@ -21,10 +21,10 @@ from uetrust.models import load as loading
 from uetrust.nlg.fflm import mix_components, tune_fflm
 from uetrust.papers.fflm import live as st
 from uetrust.papers.fflm.live import FFLM_PROMPTS, parse_answer, prompt_questions, requests_to
-from uetrust.papers.ledger import printed_numbers
-from uetrust.scoring.judges import request_completions
+from uetrust.papers.ledger.cells import printed_numbers
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.scoring.providers import shipped_models
+from uetrust.statistics.judges import request_completions
+from uetrust.statistics.providers import shipped_models
 
 TINY = "data/models/tiny-llama"
 NAMES = dict(

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from test_outputs import FOLDER
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.data.outputs import read_outputs
 from uetrust.generation.bank import read_bank
+from uetrust.nlg.similarity import rouge_tokenizer
 from uetrust.scoring import files
 from uetrust.scoring.files import truncated_entropy
-from uetrust.stats.similarity import rouge_tokenizer
 
 WORDS = "council mayor tax water bus library school roof spring street night fee".split()
 

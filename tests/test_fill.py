@@ -15,7 +15,7 @@ import pytest
 from test_generate import SAMPLES, tiny
 from test_readings import encoder, framed
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core import settings as s
 from uetrust.core.registry import load_scores
 from uetrust.core.store import Store
@@ -24,7 +24,7 @@ from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_b
 from uetrust.scoring import generators
 from uetrust.scoring import pipeline as f
 from uetrust.scoring.methods import score_generations
-from uetrust.stats.table import read_statistics
+from uetrust.statistics.table import read_statistics
 
 reg = load_scores()
 
@@ -149,7 +149,7 @@ def undisturbed(project):
 
 
 ASK = ["fill", "toy--writer", "--profile", "small"]
-RUN = [sys.executable, "-c", f"from uetrust.app.cli import main; raise SystemExit(main({ASK}))"]
+RUN = [sys.executable, "-c", f"from uetrust.cli.cli import main; raise SystemExit(main({ASK}))"]
 
 
 def test_a_generator_is_its_section_over_the_preset(here):
@@ -522,7 +522,7 @@ def test_reading_by_command_gives_what_filling_gives(here, tmp_path, capsys, und
 
 
 def test_the_survey_of_the_models_asks_as_settings_ini_does():
-    from uetrust.training.behaviour import SUMMARY_DECODING
+    from uetrust.dev.training.behaviour import SUMMARY_DECODING
 
     for name in ("tiny-bart", "tiny-t5", "tiny-llama", "tiny-llama-api"):
         generator = generators.generator_settings(name)

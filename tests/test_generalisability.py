@@ -16,8 +16,8 @@ from uetrust.evaluation.inference.generalisability import (
     variance_components,
 )
 from uetrust.evaluation.prr import prr
-from uetrust.studies.inference.people_orders import people_blocks
-from uetrust.studies.translations import JudgedTranslations
+from uetrust.papers.people.orders import people_blocks
+from uetrust.papers.people.translations import JudgedTranslations
 
 NAMES = ("method", "texts", "metrics")
 SD = dict(zip(("m", "t", "k", "mt", "mk", "mtk"), (1.0, 0.7, 0.2, 0.5, 0.8, 0.4)))

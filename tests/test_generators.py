@@ -8,7 +8,7 @@ import pytest
 from uetrust.core import settings as project
 from uetrust.scoring import generators
 from uetrust.scoring.generators import generator_settings
-from uetrust.scoring.judges import JudgeServer
+from uetrust.statistics.judges import JudgeServer
 
 LIMITS = dict(  # Key -> the values at the ends of its range, and those just beyond
     price_in=("0", None, "-0.01", None),

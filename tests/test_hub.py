@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from uetrust.app.notebooks import hub_checkpoints
+from uetrust.cli.notebooks import hub_checkpoints
 from uetrust.data.download import hub_dataset, hub_problem
 from uetrust.models.load import load_model
+from uetrust.report.plan import is_at_hand
 from uetrust.scoring.costs import checkpoint_shape
-from uetrust.studies.plan import is_at_hand
 
 
 def test_a_profile_names_the_checkpoints_that_it_takes_from_the_hub():
@@ -168,6 +168,6 @@ def test_a_profile_may_pin_every_checkpoint(tmp_path):
     (tmp_path / "nbs").mkdir()
     given = "".join(f"{key} = {value}\n" for key, value in pins.items())
     (tmp_path / "settings.ini").write_text("[common]\n[profile.p]\n" + given)
-    code = "from uetrust.app.notebooks import hub_checkpoints\nprint(*hub_checkpoints('p'))"
+    code = "from uetrust.cli.notebooks import hub_checkpoints\nprint(*hub_checkpoints('p'))"
     said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True).stdout
     assert said.split() == ["org/nli@1", "org/encoder@2", "org/unieval@3", "org/anli@4"]

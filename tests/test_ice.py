@@ -82,7 +82,7 @@ def test_an_experiment_without_its_data_ends_early_and_the_report_says_so(tmp_pa
     env = os.environ | dict(
         UETRUST_MIRROR="/nonexistent", UETRUST_OFFLINE="1", UETRUST_CACHE=str(tmp_path / "cache")
     )
-    run = [sys.executable, "-c", "import sys; from uetrust.app.cli import main; sys.exit(main(sys.argv[1:]))"]
+    run = [sys.executable, "-c", "import sys; from uetrust.cli.cli import main; sys.exit(main(sys.argv[1:]))"]
     out = tmp_path / "runs" / "smoke" / "notebooks" / "wrong_documents.ipynb"
     r = subprocess.run(
         [*run, "run", "nbs/experiments/ice/02_wrong_documents.ipynb", str(out), "profile=smoke"],

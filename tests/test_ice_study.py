@@ -16,7 +16,7 @@ import test_endpoint as te
 from scipy import stats
 from test_ice_examples import FOLD_0
 
-from uetrust.app.notebooks import run_notebook
+from uetrust.cli.notebooks import run_notebook
 from uetrust.core.store import canonical_json
 from uetrust.data.loaders import ice
 from uetrust.generation.endpoint import EndpointError, ReplyCache
@@ -25,7 +25,7 @@ from uetrust.papers.ice import live as runs
 from uetrust.papers.ice import live as st
 from uetrust.papers.ice import plots
 from uetrust.papers.ice.live import ICE_DIMENSIONS
-from uetrust.scoring.judges import ice_replies, request_completions
+from uetrust.statistics.judges import ice_replies, request_completions
 
 SMALL = st.ICEStudy(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
 
@@ -286,7 +286,7 @@ from test_endpoint import endpoint
 from uetrust.papers.ice import live as st
 from uetrust.papers.ice import plots
 from uetrust.papers.ice.live import ice_requests
-from uetrust.scoring.judges import request_completions
+from uetrust.statistics.judges import request_completions
 pool,s = st.scored_summaries('bulletin:test:12'),st.ICEStudy(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
 server = endpoint(sys.argv[2], chat=False, concurrency=1)
 requests = ice_requests(server, pool, st.ice_questions(pool, s), st.shown_examples(pool, s))

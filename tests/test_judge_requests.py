@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 import test_endpoint as te
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core.checks import Undefined
 from uetrust.generation.endpoint import Endpoint, EndpointError, request_with_key
 from uetrust.nlg.judge import judge_prompt
 from uetrust.nlg.likelihood import IN_OTHER_WORDS_TEMPLATE, TLDR_TEMPLATE
-from uetrust.scoring import judges as jg
 from uetrust.scoring.generators import GeneratorSettings
 from uetrust.scoring.metrics import compute_metrics
+from uetrust.statistics import judges as jg
 
 CHAT, PLAIN = (Endpoint("http://127.0.0.1:9/v1", "toy", chat=chat, concurrency=1) for chat in (True, False))
 TEXTS = pd.DataFrame(

@@ -10,12 +10,12 @@ from test_generate import SAMPLES, tiny
 from test_readings import encoder
 
 from uetrust.generation.bank import read_bank
-from uetrust.scoring import judges
 from uetrust.scoring.cache import cached_metrics_of_bank
 from uetrust.scoring.generators import generator_settings, with_judge_server
 from uetrust.scoring.methods import score_generations
 from uetrust.scoring.metrics import compute_metrics
 from uetrust.scoring.pipeline import run_pipeline
+from uetrust.statistics import judges
 
 MORE = """
 [generator.judge]

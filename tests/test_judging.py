@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import test_endpoint as te
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.run import ScoreRun, compute_score
@@ -43,12 +43,12 @@ from uetrust.nlg.judge import (
     parse_strict,
 )
 from uetrust.nlg.likelihood import IN_OTHER_WORDS_TEMPLATE, TLDR_TEMPLATE, with_lower_first_letter
-from uetrust.scoring import judges as jg
 from uetrust.scoring.generators import GeneratorSettings
 from uetrust.scoring.methods import write_scores
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.scoring.providers import shipped_models
-from uetrust.stats.prompted import greedy_answers, greedy_replies
+from uetrust.statistics import judges as jg
+from uetrust.statistics.prompted import greedy_answers, greedy_replies
+from uetrust.statistics.providers import shipped_models
 
 OWN = (root() / "data/judges/bulletin.txt").read_text().strip()
 WO = [("wo", d) for d in DIMENSION_DEFINITIONS]

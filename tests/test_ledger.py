@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uetrust.core.settings import mirror, root
-from uetrust.papers import ledger
-from uetrust.papers.recompute import RECOMPUTED_PARTS
+from uetrust.papers.ledger.cells import cells as ledger
+from uetrust.papers.ledger.recompute import RECOMPUTED_PARTS
 
 needs_data = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
-RUN = [sys.executable, "-c", "import sys; from uetrust.app.cli import main; sys.exit(main(sys.argv[1:]))"]
+RUN = [sys.executable, "-c", "import sys; from uetrust.cli.cli import main; sys.exit(main(sys.argv[1:]))"]
 
 
 @pytest.fixture(scope="module")
@@ -303,7 +303,7 @@ def fake_qags(folder):
 def test_qags_and_the_gpt_study_are_used_when_they_are_there(tmp_path, monkeypatch):
     from uetrust.data import download as data
     from uetrust.data import loaders
-    from uetrust.papers import recompute
+    from uetrust.papers.ledger.cells import recompute
 
     fake_qags(tmp_path)
     for system, word in (("gpt", "one"), ("brio", "two"), ("t0", "three")):
@@ -368,7 +368,7 @@ def test_the_command_lists_filters_and_is_json(tmp_path):
 
 
 def test_conditions_take_the_start_of_a_value_and_refuse_what_is_not_there():
-    from uetrust.app.ledgers import select_rows
+    from uetrust.cli.ledgers import select_rows
 
     table = pd.DataFrame(
         dict(table=[1, 12, 2], status=["recomputed, equal", "recomputed, different", "not at hand"])

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.report.lessons.exam import EXAM_KINDS, exam_markdown, exam_questions
 from uetrust.report.lessons.exercises import check
 from uetrust.report.lessons.slides import lesson_notebooks, write_slides
@@ -89,7 +89,7 @@ from pathlib import Path
 import matplotlib
 matplotlib.use("agg")
 path, kept = sys.argv[1:3]
-import uetrust.studies.translations as translations
+import uetrust.papers.people.translations as translations
 if kept:
     translations.people_folder = lambda: Path(kept)  # Without what earlier runs have kept
 cells = json.loads(Path(path).read_text())["cells"]

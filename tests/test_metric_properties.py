@@ -7,7 +7,7 @@ import pytest
 from uetrust.core.registry import load_scores
 from uetrust.data.bulletins import bulletins
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.scoring.providers import shipped_models
+from uetrust.statistics.providers import shipped_models
 
 reg = load_scores()
 N = 5

@@ -9,8 +9,8 @@ from uetrust.core.settings import root
 from uetrust.nlg.edits import ter
 from uetrust.scoring import metrics as g
 from uetrust.scoring.generators import GeneratorSettings
-from uetrust.scoring.judges import JudgeServer
 from uetrust.scoring.metrics import compute_metrics, metric_names, missing_inputs, model_key, read_texts
+from uetrust.statistics.judges import JudgeServer
 
 reg = load_scores()
 

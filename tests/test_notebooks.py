@@ -97,7 +97,7 @@ def test_the_pages_of_banks_run_and_make_what_they_lack(monkeypatch):
 def test_a_page_leaves_the_registry_as_it_was(monkeypatch):
     monkeypatch.setenv("TQDM_DISABLE", "1")
     before = dict(reg)
-    assert runs(ROOT / "nbs/07_nlg/10_judge.ipynb")
+    assert runs(ROOT / "nbs/07_nlg/11_judge.ipynb")
     assert dict(reg) == before and reg["judge_wo_fluency"].fn.__module__ == "uetrust.nlg.judge"
 
 
@@ -170,7 +170,7 @@ def test_runner_survives_a_kill(tmp_path):
     run = [
         sys.executable,
         "-c",
-        "import sys; from uetrust.app.cli import main; sys.exit(main(sys.argv[1:]))",
+        "import sys; from uetrust.cli.cli import main; sys.exit(main(sys.argv[1:]))",
         "run",
         str(tmp_path / "slow.ipynb"),
         str(tmp_path / "out.ipynb"),
@@ -188,7 +188,7 @@ def test_runner_survives_a_kill(tmp_path):
 def test_a_notebook_is_read_without_the_grammar_of_web_addresses():
     "jsonschema builds one when it is imported, a second of the four that a short notebook takes"
     script = (
-        "import sys; from uetrust.app.notebooks import notebook_defaults as told; "
+        "import sys; from uetrust.cli.notebooks import notebook_defaults as told; "
         "told('nbs/experiments/people/01_human.ipynb'); sys.exit('lark' in sys.modules)"
     )
     assert not subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from uetrust.core.settings import root
-from uetrust.papers import people
 from uetrust.papers.fflm import plots as fflm
+from uetrust.papers.he2024 import human_tables as people
 from uetrust.papers.ice import plots as ice
 from uetrust.papers.threshold import sentences as threshold
 

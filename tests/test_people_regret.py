@@ -7,18 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core.roles import role_of
 from uetrust.core.settings import mirror, root
 from uetrust.data import faithbench as loader
 from uetrust.data.loaders import BadData
 from uetrust.evaluation.cells import PRRCells
 from uetrust.evaluation.measures import auroc
-from uetrust.papers.faithbench import disagreement_simulation, faithbench_scores, twice_auc
-from uetrust.report import people as figures
-from uetrust.report.plots import save_figure
-from uetrust.studies import people_tables
-from uetrust.studies.people_regret import (
+from uetrust.papers.he2024.human_tables import plots as figures
+from uetrust.papers.he2024.human_tables import tables as people_tables
+from uetrust.papers.people.faithbench import disagreement_simulation, faithbench_scores, twice_auc
+from uetrust.papers.people.regret import (
     document_halves,
     judge_halves,
     people_choice_regret,
@@ -26,7 +25,8 @@ from uetrust.studies.people_regret import (
     ranking_agreement,
     with_votes,
 )
-from uetrust.studies.translations import QUALITY_FAMILIES, judged_translations
+from uetrust.papers.people.translations import QUALITY_FAMILIES, judged_translations
+from uetrust.report.plots import save_figure
 
 real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
 RNG = np.random.default_rng(3)

@@ -11,7 +11,7 @@ from uetrust.core.store import Store, lock_folder
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from uetrust.scoring import pipeline as f
 from uetrust.scoring.pipeline import StageRun
-from uetrust.stats.table import read_statistics
+from uetrust.statistics.table import read_statistics
 
 MORE = """
 [generator.plain]

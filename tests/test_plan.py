@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.papers.he2024.own_tables import REGISTERED_METRICS
+from uetrust.report import plan as p
 from uetrust.scoring.costs import checkpoint_shape
-from uetrust.studies import plan as p
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.app.cli import main
-from uetrust.app.command import APP, EXAMPLES
+from uetrust.cli.cli import main
+from uetrust.cli.command import APP, EXAMPLES
 from uetrust.evaluation.inference.dose import metric_needs, prr_parts
 from uetrust.evaluation.inference.guarantee import expected_guarantee, rejection_guarantee
 from uetrust.evaluation.inference.next_labels import next_labels

@@ -547,7 +547,7 @@ def test_a_picture_is_small_and_its_text_is_escaped():
 REPORT_ELSEWHERE = """
 import sys
 from pathlib import Path
-from uetrust.app import cli, pages
+from uetrust.cli import cli, pages
 from uetrust.core import settings
 settings.work_dir, pages.require_checkout = lambda: Path(sys.argv[1]), lambda what: None
 sys.exit(cli.main(["report", "--profile", "smoke"]))

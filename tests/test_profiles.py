@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from stand_ins import replaced, save_stand_ins, stand_in_folders
 
-from uetrust.app.notebooks import profile_jobs
+from uetrust.cli.notebooks import profile_jobs
 from uetrust.core import settings as s
 from uetrust.data.bulletins import bulletins
 from uetrust.generation.serve import running_server
@@ -95,15 +95,15 @@ def executed(job, profile):
 
 
 def _typed(text, default):
-    from uetrust.app.notebooks import typed_values
+    from uetrust.cli.notebooks import typed_values
 
     return typed_values([f"x={text}"])["x"] if not isinstance(default, str) else text
 
 
 def test_paper_fills_all_cells_of_tables_3_to_9(here, tmp_path):
+    from uetrust.papers.bulletins.inputs import page_inputs
     from uetrust.papers.he2024.own_tables import PAPER_MODELS, bank_of_table, compare_with_print, read_results
     from uetrust.report.export import export_run
-    from uetrust.studies.inputs import page_inputs
 
     banks = page_inputs("paper", s.profile_settings("paper").banks)
     assert len(banks) == 7

@@ -17,12 +17,12 @@ TORCH = (
     "generation",
     "stats",
     "training",
-    "bench.models",
-    "bench.stages",
-    "scoring.judges",
+    "dev.bench.models",
+    "dev.bench.stages",
+    "statistics.judges",
     "papers.ice.requests",
 )  # Where torch lives
-JUPYTER = ("app.forked",)  # Where Jupyter lives
+JUPYTER = ("cli.forked",)  # Where Jupyter lives
 HEAVY = f"tuple('uetrust.' + wing for wing in {TORCH + JUPYTER})"
 NAMES = "[m.name for m in pkgutil.walk_packages(uetrust.__path__, 'uetrust.')]"
 LIGHT = f"[name for name in {NAMES} if not name.startswith({HEAVY})]"

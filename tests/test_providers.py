@@ -20,9 +20,9 @@ from uetrust.models.likelihoods import directed_logp
 from uetrust.models.load import load_model
 from uetrust.models.questions import argmax_answers
 from uetrust.nlg.qa import AnsweredQuestion, Question
-from uetrust.scoring import providers
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.scoring.providers import PROVIDERS, shipped_models
+from uetrust.statistics import providers
+from uetrust.statistics.providers import PROVIDERS, shipped_models
 
 reg = load_scores()
 

@@ -22,7 +22,7 @@ from uetrust.evaluation.cells import (
     prr_replicates,
     prr_standard_error,
 )
-from uetrust.evaluation.he2024 import merge_duplicates, released_prr
+from uetrust.evaluation.definitions import merge_duplicates, released_prr
 from uetrust.evaluation.multiple import benjamini_hochberg, holm
 from uetrust.evaluation.prr import PRR, prr, prr_bootstrap, prr_difference, prr_table, rejection_curve
 from uetrust.evaluation.resample import (

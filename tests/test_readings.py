@@ -13,7 +13,7 @@ from test_generate import SAMPLES, S, files, tiny, tokenizer
 from tokenizers import processors
 from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core.store import BadShard
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from uetrust.generation.local import fill_local_bank, render_prompts
@@ -21,14 +21,15 @@ from uetrust.models.classifiers import entailment_logits, nli_pairs
 from uetrust.models.encode import NLI_CLASSES, embed_texts, nli_order
 from uetrust.models.forward import score_tokens
 from uetrust.models.load import fingerprint, load_model, wrap_model
-from uetrust.stats.compare import (
+from uetrust.papers.bulletins.tables import entailed_shares
+from uetrust.statistics.compare import (
     compute_embeddings,
     compute_entailments,
     compute_relevance,
     compute_sentence_entailments,
 )
-from uetrust.stats.passes import compute_likelihoods, reference_bank
-from uetrust.stats.table import (
+from uetrust.statistics.passes import compute_likelihoods, reference_bank
+from uetrust.statistics.table import (
     PASSES,
     ForwardPass,
     get_pass,
@@ -39,7 +40,6 @@ from uetrust.stats.table import (
     unique_texts,
     write_statistics,
 )
-from uetrust.studies.tables import entailed_shares
 
 FEW = SAMPLES[:7].assign(reference=[s[:11] for s in SAMPLES["source"][:7]])
 KINDS = ["bart", "t5", "llama"]

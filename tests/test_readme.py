@@ -7,8 +7,8 @@ import shlex
 import pytest
 from command_runs import ROOT, copy_replies, judge_server, run, small_project
 
-from uetrust.app import cli  # noqa: F401 -- registers the subcommands
-from uetrust.app.command import APP
+from uetrust.cli import cli  # noqa: F401 -- registers the subcommands
+from uetrust.cli.command import APP
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGE = json.loads((ROOT / "nbs" / "your_own_outputs.ipynb").read_text(encoding="utf-8"))["cells"]

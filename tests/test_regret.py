@@ -9,7 +9,7 @@ import pytest
 from uetrust.core.registry import load_scores, reg
 from uetrust.core.settings import root
 from uetrust.evaluation.prr import prr
-from uetrust.studies import cross, inputs, regret, world
+from uetrust.papers.bulletins import cross, inputs, regret, world
 
 load_scores()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core.settings import root
 from uetrust.data.generations import Generation, checked, spelled_part
 from uetrust.data.outputs import raw_outputs, read_outputs

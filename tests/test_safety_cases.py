@@ -26,8 +26,8 @@ from faults.harness import start_answers, stop_answers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.app.cli import main
-from uetrust.app.command import APP, EXAMPLES, WRITTEN
+from uetrust.cli.cli import main
+from uetrust.cli.command import APP, EXAMPLES, WRITTEN
 from uetrust.core.checks import masked
 from uetrust.generation.endpoint import Endpoint, ReplyCache
 

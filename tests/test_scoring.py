@@ -13,7 +13,7 @@ from hypothesis import settings as hs
 from hypothesis import strategies as st
 from test_generate import SAMPLES, S, tiny
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core.registry import Registry, load_scores
 from uetrust.core.run import ScoreRun, compute_score
 from uetrust.core.settings import profile, root
@@ -27,9 +27,9 @@ from uetrust.scoring.methods import (
     score_shards,
     write_scores,
 )
-from uetrust.stats.names import STATISTIC_COSTS, STORED_IN, score_runs
-from uetrust.stats.passes import compute_likelihoods
-from uetrust.stats.table import PASSES, read_statistics, write_statistics
+from uetrust.statistics.names import STATISTIC_COSTS, STORED_IN, score_runs
+from uetrust.statistics.passes import compute_likelihoods
+from uetrust.statistics.table import PASSES, read_statistics, write_statistics
 
 reg = load_scores()
 

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core.segmentation import split_sentences
 from uetrust.core.settings import oracles
 

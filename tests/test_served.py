@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core.settings import root
 from uetrust.generation.serve import running_server
 from uetrust.models.load import load_model
-from uetrust.stats.served import truncated_entropy
-from uetrust.stats.table import read_statistics
+from uetrust.statistics.served import truncated_entropy
+from uetrust.statistics.table import read_statistics
 
 DATA = "bulletin:test:4"
 

@@ -9,10 +9,10 @@ from safetensors import safe_open
 from uetrust.core.settings import root
 from uetrust.data.bulletins import bulletins
 from uetrust.data.checker import ERROR_TYPES, check_summaries
+from uetrust.dev.training import behaviour
+from uetrust.dev.training.behaviour import BEHAVIOUR, BEHAVIOUR_TARGETS, model_summaries, targets_reached
+from uetrust.dev.training.train import RECIPES
 from uetrust.models.load import load_model
-from uetrust.training import behaviour
-from uetrust.training.behaviour import BEHAVIOUR, BEHAVIOUR_TARGETS, model_summaries, targets_reached
-from uetrust.training.train import RECIPES
 
 FOLDER = root() / "data" / "models"
 NAMES = sorted(path.parent.name for path in FOLDER.glob("*/training.json"))

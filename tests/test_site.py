@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from uetrust.app.cli import main
-from uetrust.app.command import APP
+from uetrust.cli.cli import main
+from uetrust.cli.command import APP
 from uetrust.core.settings import root
 from uetrust.papers.he2024.published import correlation_figures
-from uetrust.papers.ledger import PAPER_PREFIXES, cell_ledger
+from uetrust.papers.ledger.cells import PAPER_PREFIXES, cell_ledger
 from uetrust.report.plots import save_figure
 from uetrust.report.site import exhibits as index
 from uetrust.report.site.gallery import gallery

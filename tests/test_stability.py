@@ -14,9 +14,9 @@ from uetrust.data.datasets import load_samples
 from uetrust.evaluation.cells import PRRCells
 from uetrust.evaluation.prr import prr, prr_difference
 from uetrust.generation.bank import read_bank
+from uetrust.papers.bulletins import stability as st
 from uetrust.scoring import pipeline as f
 from uetrust.scoring.methods import score_generations
-from uetrust.studies import stability as st
 
 reg = load_scores()
 

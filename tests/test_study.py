@@ -20,7 +20,8 @@ from uetrust.papers.he2024.published import (
     normal_null_sd,
     printed_tables,
 )
-from uetrust.papers.ledger import cell_ledger
+from uetrust.papers.ledger.cells import cell_ledger
+from uetrust.papers.people.plots import people_headline
 from uetrust.report.chapters import (
     claim_standing,
     save_agreement,
@@ -33,7 +34,6 @@ from uetrust.report.chapters import (
     table_with_means,
 )
 from uetrust.report.page import expected_files, missing_files
-from uetrust.report.people import people_headline
 from uetrust.report.site.write import write_report
 
 
@@ -214,8 +214,8 @@ def opened(tmp_path):
     "A folder of the demo that holds the three chapters of the opening and nothing else."
     from matplotlib.pyplot import subplots
 
+    from uetrust.papers.people.tables import people_regret_sentence
     from uetrust.report.plots import save_figure
-    from uetrust.studies.people_tables import people_regret_sentence
 
     for stem in ("people_regret", "world_regret"):
         save_figure(subplots(figsize=(1, 1))[0], tmp_path / "figures" / stem)

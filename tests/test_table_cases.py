@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uetrust import prr, read_scores, read_texts
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 from uetrust.core.tables import list_cell, read_table, save_csv, table_records, truth_numbers
 
 CASES = Path(__file__).resolve().parents[1] / "../shared/cases"

@@ -17,7 +17,7 @@ from uetrust.data.datasets import load_samples
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import fill_local_bank
 from uetrust.models.load import load_model
-from uetrust.stats.compare import compute_entailments
+from uetrust.statistics.compare import compute_entailments
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ROOT / "data" / "models"
@@ -27,7 +27,7 @@ METHODS = ["u0", "u1", "u2", "u3"]
 # Subcommands that run one after the other in one process, as a user types them; what each prints is kept
 SCRIPT = """
 import contextlib, json, sys
-from uetrust.app.cli import main
+from uetrust.cli.cli import main
 for name, argv in json.loads(sys.argv[1]).items():
     with open(f"{name}.out", "w") as out, contextlib.redirect_stdout(out):
         assert main(argv) == 0, argv

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.app.notebooks import run_notebook
+from uetrust.cli.notebooks import run_notebook
 from uetrust.core.settings import profile, root
 from uetrust.data import consistency as b
 from uetrust.data.bulletins import bulletins
@@ -19,7 +19,7 @@ from uetrust.papers.threshold import live as ts
 from uetrust.papers.threshold.released import FRANK_LAYOUTS, compare_presets, threshold_study
 from uetrust.scoring import cache as quality
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.scoring.providers import shipped_models
+from uetrust.statistics.providers import shipped_models
 
 ROOT = Path(__file__).resolve().parents[1]
 N = 4  # Texts per set
@@ -437,7 +437,7 @@ def project(tmp_path, monkeypatch):
         (ROOT / "settings.ini").read_text() + f"\n[profile.tiny]\nmetric_models = {small}\n"
     )
     monkeypatch.setattr(
-        "uetrust.app.notebooks.profile", lambda name, f=profile: f("threshold")
+        "uetrust.cli.notebooks.profile", lambda name, f=profile: f("threshold")
     )  # settings are read once per process
     return tmp_path
 

@@ -7,16 +7,16 @@ import pytest
 import stand_ins
 
 import uetrust.models.forward as fw
-from uetrust.bench.models import bench_passes, print_pass_bench
 from uetrust.core.settings import root
 from uetrust.data.datasets import load_samples
+from uetrust.dev.bench.models import bench_passes, print_pass_bench
 from uetrust.generation.bank import read_bank
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import checkpoint_settings, fill_local_bank
 from uetrust.models.load import load_model
-from uetrust.stats.passes import compute_likelihoods, compute_together
-from uetrust.stats.prompted import compute_p_true, insert_summary, question_prompt, single_token_id
-from uetrust.stats.table import PASSES, read_statistics, reads_prompt
+from uetrust.statistics.passes import compute_likelihoods, compute_together
+from uetrust.statistics.prompted import compute_p_true, insert_summary, question_prompt, single_token_id
+from uetrust.statistics.table import PASSES, read_statistics, reads_prompt
 
 TOGETHER = [name for name in PASSES if reads_prompt(name)]
 SETTINGS = Decoding(samples=3, max_new_tokens=12, prompt="Summary: {source}", document="{source}")

@@ -10,9 +10,9 @@ from transformers import AutoTokenizer
 
 from uetrust.data.bulletins import BULLETIN_SPLITS, bulletins
 from uetrust.data.checker import check_summary
+from uetrust.dev.training import tasks, train
 from uetrust.models.likelihoods import UNIEVAL_QUESTIONS
 from uetrust.models.load import load_model
-from uetrust.training import tasks, train
 
 SMALL = dict(d_model=32, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=64, decoder_ffn_dim=64)
 

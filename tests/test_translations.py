@@ -14,8 +14,7 @@ from uetrust.data import translations as loader
 from uetrust.data.download import DataNotAtHand, has_file, sources
 from uetrust.data.loaders import BadData
 from uetrust.models.classifiers import sentence_embeddings, sentence_encoder
-from uetrust.scoring.cache import weights_hash
-from uetrust.studies.translations import (
+from uetrust.papers.people.translations import (
     metrics_against,
     people_data,
     people_prr,
@@ -23,6 +22,7 @@ from uetrust.studies.translations import (
     translation_run,
     translation_scores,
 )
+from uetrust.scoring.cache import weights_hash
 
 real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
 HEAD = "index\toriginal\ttranslation\tscores\tmean\tz_scores\tz_mean\tmodel_scores"

@@ -11,7 +11,7 @@ from nltk.translate.bleu_score import sentence_bleu
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.settings import oracles
-from uetrust.stats.similarity import jaccard
+from uetrust.nlg.similarity import jaccard
 from uetrust.ue import diversity as dv
 from uetrust.ue import lexical as lx
 

@@ -19,7 +19,7 @@ from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate_texts
 from uetrust.models.forward import score_tokens
 from uetrust.models.load import load_model, wrap_model
-from uetrust.stats.attention import attention_statistics
+from uetrust.statistics.attention import attention_statistics
 
 PROMPTS = [[5, 9, 11, 30, 7, 44, 21], [8, 33, 12], [17, 6, 50, 49, 13, 40, 20, 19, 18]]
 TEXTS = [[9, 30, 31, 7, 1], [40, 12, 3, 3, 9, 8, 6]]

@@ -21,7 +21,7 @@ def main():
     if sys.argv[1:] == ["--version"]:
         print(f"uetrust {__version__}")
         return 0
-    from uetrust.app.cli import main as run
+    from uetrust.cli.cli import main as run
 
     return run()
 

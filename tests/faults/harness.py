@@ -128,7 +128,7 @@ def stop_answers():
 
 # Children are forked from a process that has imported the slow packages and has one thread
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["pandas", "scipy.stats", "torch", "transformers", "uetrust.app.cli"])
+SERVER.set_forkserver_preload(["pandas", "scipy.stats", "torch", "transformers", "uetrust.cli.cli"])
 
 
 def start_server():
@@ -166,7 +166,7 @@ def _child(argv, folder, stdin, env, memory, disk, readonly):
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     if disk:
         resource.setrlimit(resource.RLIMIT_FSIZE, (disk, disk))
-    from uetrust.app.cli import main
+    from uetrust.cli.cli import main
 
     sys.argv[:] = ["uetrust", *argv]
     sys.exit(main(argv))

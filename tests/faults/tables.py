@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from faults.harness import fault
-from uetrust.app.user_table import read_scores
+from uetrust.cli.user_table import read_scores
 
 HEADER = "id,judge,msp"
 ROWS = ["a,5,.1", "b,4,.2", "c,3,.3", "d,1,.9"]

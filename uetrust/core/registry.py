@@ -150,6 +150,6 @@ def load_scores() -> Registry:  # `reg`, filled
     >>> load_scores()["msp"].unit
     'nats'
     """
-    for name in ("uetrust.stats.similarity", "uetrust.nlg", "uetrust.ue"):
+    for name in ("uetrust.nlg.similarity", "uetrust.nlg", "uetrust.ue"):
         import_module(name)
     return reg

@@ -1,2 +1,2 @@
-"""Papers: the printed numbers, claims and released data of the five papers, what can be recomputed from
-them, and the same studies on own runs."""
+"""Papers: the printed numbers, claims and released data of five papers, the same studies on own runs, and the
+studies of bulletins and of judgements by people."""

@@ -1,2 +1,2 @@
-"""Scoring: from stored statistics or from a file of texts to tables of scores; models behind metrics,
-judges, caches, and the pipeline of a profile."""
+"""Scoring: from stored statistics or from a file of texts to tables of scores; caches, costs, and the
+pipeline of a profile."""

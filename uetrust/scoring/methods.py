@@ -20,7 +20,7 @@ from ..core.scores import score_table
 from ..core.settings import atomic_write
 from ..core.store import Store, load_shard
 from ..core.tables import save_csv
-from ..stats.names import score_runs, texts_folder
+from ..statistics.names import score_runs, texts_folder
 
 # %% ../../nbs/09_scoring/01_methods.ipynb #29541b91
 def required_scores(

@@ -1,1 +1,0 @@
-"""Applications: the runner of notebooks, tables of users, and the command `uetrust`."""

@@ -1,0 +1,1 @@
+"""Command line: the command `uetrust`, the runner of notebooks, and tables of users."""

@@ -1,2 +1,0 @@
-"""Statistics of generated texts: token log-probabilities, entropies, attention, entailment and embeddings,
-computed once and stored."""

@@ -1,2 +1,0 @@
-"""Studies of banks of generations: methods against metrics, stability, accuracy, and the sentences that
-report them."""
