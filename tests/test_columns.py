@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from uetrust.cli.cli import main
-from uetrust.core.columns import used_columns
 from uetrust.core.roles import SPELLINGS, known_as, known_scores, plain_name, role_of
 from uetrust.evaluation.prr import prr
+from uetrust.scoring.columns import used_columns
 
 N = 60
 

@@ -6,7 +6,7 @@ private by convention and may change. The notebooks in ``nbs`` explain, and expo
 
 __version__ = "0.1.0"
 
-from uetrust.core.public import load_public, public_names
+from uetrust.cli.public import load_public, public_names
 
 __all__ = sorted(public_names())  # noqa: PLE0605
 

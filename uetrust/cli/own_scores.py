@@ -86,8 +86,8 @@ _SCORES = ("truth", "metric", "method", "confidence", "baseline")
 def _audit_of(file, quality, uncertainty, confidence, id, at, **columns):
     from uetrust.cli.user_table import numeric_scores, read_scores, require_columns
     from uetrust.core.checks import score_frame
-    from uetrust.core.columns import mean_columns, proposed_use
     from uetrust.report.audit import audit
+    from uetrust.scoring.columns import mean_columns, proposed_use
 
     grouped = (columns["document"],) if columns["document"] else ()
     df = read_scores(file, id, grouped, **asdict(at))

@@ -174,7 +174,7 @@ HOW_TO_NAME = "To use others, name columns with --uncertainty (larger is less ce
 
 
 def _methods_by_name(df, quality, clusters, file):  # `UsedColumns` of a table whose methods are not named
-    from uetrust.core.columns import used_columns
+    from uetrust.scoring.columns import used_columns
 
     used = used_columns(df, quality=quality, document=clusters, finds=["uncertainty"])
     if not used.uncertainty and not used.confidence:

@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import Undefined, preview, score_frame
-from ..core.columns import HOW_TO_CHANGE, UsedColumns, used_columns
 from ..core.roles import declared_scale, role_of, without_baselines
 from ..core.settings import root
 from ..evaluation.inference.confidence_set import confidence_set
 from ..evaluation.prr import prr_difference, prr_table
+from ..scoring.columns import HOW_TO_CHANGE, UsedColumns, used_columns
 
 # %% ../../nbs/11_report/06_audit.ipynb #fd146221
 @dataclass
