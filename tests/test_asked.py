@@ -12,7 +12,6 @@ import torch
 from test_generate import SAMPLES, S, files, tiny
 from test_readings import framed
 
-from uetrust.core.registry import load_scores
 from uetrust.core.settings import root
 from uetrust.data.datasets import load_samples
 from uetrust.generation.bank import read_bank
@@ -45,6 +44,7 @@ from uetrust.statistics.prompted import (
     rating_to_percent,
     split_question,
 )
+from uetrust.statistics.scores import load_scores
 from uetrust.statistics.table import ATTENTION_STATISTICS, PASSES, read_statistics
 from uetrust.ue.attention import focus_surprisal_full
 from uetrust.ue.reflexive import verbalized_2s

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 from conftest import warn_unmeasured
 
-from uetrust.core.registry import load_scores
 from uetrust.core.settings import root
 from uetrust.data.bulletins import bulletins
 from uetrust.scoring.drift import DRIFT_FILE, drift_check, metric_drift
 from uetrust.scoring.metrics import compute_metrics
 from uetrust.statistics.providers import shipped_models
+from uetrust.statistics.scores import load_scores
 
 reg = load_scores()
 

@@ -51,7 +51,7 @@ def replies(tmp_path_factory):
 
 def test_everything_that_replies_allow_is_computed(replies, tmp_path, capsys):
     "Neither methods nor metrics named: at least 37 methods; one row per text, one column per score."
-    from uetrust.core.registry import load_scores
+    from uetrust.statistics.scores import load_scores
 
     out = tmp_path / "scores.parquet"
     assert main(["score", str(replies), "--out", str(out)]) == 0

@@ -17,13 +17,13 @@ from test_readings import encoder, framed
 
 from uetrust.cli.cli import main
 from uetrust.core import settings as s
-from uetrust.core.registry import load_scores
 from uetrust.core.store import Store
 from uetrust.data.datasets import load_samples
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from uetrust.scoring import generators
 from uetrust.scoring import pipeline as f
 from uetrust.scoring.methods import score_generations
+from uetrust.statistics.scores import load_scores
 from uetrust.statistics.table import read_statistics
 
 reg = load_scores()

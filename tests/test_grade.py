@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.core.registry import load_scores
 from uetrust.core.segmentation import split_sentences
 from uetrust.core.settings import oracles
 from uetrust.data.bulletins import bulletins
@@ -24,6 +23,7 @@ from uetrust.nlg import alignment, fflm, heads, likelihood, nli, overlap, string
 from uetrust.scoring import metrics as g
 from uetrust.scoring.cache import cached_metrics
 from uetrust.scoring.methods import required_inputs
+from uetrust.statistics.scores import load_scores
 
 reg = load_scores()
 

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.core.registry import load_scores
 from uetrust.data.bulletins import bulletins
 from uetrust.scoring.metrics import compute_metrics
 from uetrust.statistics.providers import shipped_models
+from uetrust.statistics.scores import load_scores
 
 reg = load_scores()
 N = 5

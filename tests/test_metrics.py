@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.core.registry import load_scores
 from uetrust.core.settings import root
 from uetrust.nlg.edits import ter
 from uetrust.scoring import metrics as g
 from uetrust.scoring.generators import GeneratorSettings
 from uetrust.scoring.metrics import compute_metrics, metric_names, missing_inputs, model_key, read_texts
 from uetrust.statistics.judges import JudgeServer
+from uetrust.statistics.scores import load_scores
 
 reg = load_scores()
 

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uetrust.core.checks import Undefined, spacy_pipeline
-from uetrust.core.registry import load_scores
 from uetrust.core.settings import oracles
 from uetrust.models import questions as qs
 from uetrust.models.classifiers import nli_pairs, token_cosines
@@ -24,6 +23,7 @@ from uetrust.nlg.strings import squad_f1
 from uetrust.report.cards import score_card
 from uetrust.scoring import metrics as g
 from uetrust.statistics import providers as sp
+from uetrust.statistics.scores import load_scores
 
 reg = load_scores()
 

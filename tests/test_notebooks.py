@@ -14,8 +14,8 @@ import nbformat
 import pytest
 
 import uetrust
-from uetrust.core.registry import load_scores
 from uetrust.report.site.exhibits import exhibits
+from uetrust.statistics.scores import load_scores
 
 reg = load_scores()
 

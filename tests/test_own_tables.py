@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from uetrust.core.registry import load_scores
 from uetrust.evaluation.prr import prr, prr_table
 from uetrust.evaluation.resample import bootstrap_counts
 from uetrust.papers.he2024 import own_tables as ot
@@ -21,6 +20,7 @@ from uetrust.papers.he2024.published import (
     printed_tables,
     table_settings,
 )
+from uetrust.statistics.scores import load_scores
 
 reg = load_scores()
 

@@ -15,12 +15,10 @@ ROOT = Path(__file__).resolve().parents[1]
 TORCH = (
     "models",
     "generation",
-    "stats",
-    "training",
+    "statistics",
+    "dev.training",
     "dev.bench.models",
     "dev.bench.stages",
-    "statistics.judges",
-    "papers.ice.requests",
 )  # Where torch lives
 JUPYTER = ("cli.forked",)  # Where Jupyter lives
 HEAVY = f"tuple('uetrust.' + wing for wing in {TORCH + JUPYTER})"

@@ -12,7 +12,6 @@ from transformers import (
     BertForSequenceClassification,
 )
 
-from uetrust.core.registry import load_scores
 from uetrust.core.settings import oracles
 from uetrust.generation.decoding import text_seed
 from uetrust.models.forward import Layout
@@ -23,6 +22,7 @@ from uetrust.nlg.qa import AnsweredQuestion, Question
 from uetrust.scoring.metrics import compute_metrics
 from uetrust.statistics import providers
 from uetrust.statistics.providers import PROVIDERS, shipped_models
+from uetrust.statistics.scores import load_scores
 
 reg = load_scores()
 

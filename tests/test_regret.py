@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.core.registry import load_scores, reg
+from uetrust.core.registry import reg
 from uetrust.core.settings import root
 from uetrust.evaluation.prr import prr
 from uetrust.papers.bulletins import cross, inputs, regret, world
+from uetrust.statistics.scores import load_scores
 
 load_scores()
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from test_generate import SAMPLES, S, tiny
 
 from uetrust.cli.cli import main
-from uetrust.core.registry import Registry, load_scores
+from uetrust.core.registry import Registry
 from uetrust.core.run import ScoreRun, compute_score
 from uetrust.core.settings import profile, root
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
@@ -29,6 +29,7 @@ from uetrust.scoring.methods import (
 )
 from uetrust.statistics.names import STATISTIC_COSTS, STORED_IN, score_runs
 from uetrust.statistics.passes import compute_likelihoods
+from uetrust.statistics.scores import load_scores
 from uetrust.statistics.table import PASSES, read_statistics, write_statistics
 
 reg = load_scores()

@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import spearmanr
 
 from uetrust.core import settings as s
-from uetrust.core.registry import load_scores
 from uetrust.core.settings import root
 from uetrust.data.datasets import load_samples
 from uetrust.evaluation.cells import PRRCells
@@ -17,6 +16,7 @@ from uetrust.generation.bank import read_bank
 from uetrust.papers.bulletins import stability as st
 from uetrust.scoring import pipeline as f
 from uetrust.scoring.methods import score_generations
+from uetrust.statistics.scores import load_scores
 
 reg = load_scores()
 

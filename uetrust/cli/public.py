@@ -13,7 +13,6 @@ from ..core.docstrings import numpydoc
 # %% ../../nbs/13_cli/13_public.ipynb #07d57b37
 PUBLIC = {
     "core.checks": "Undefined",
-    "core.registry": "load_scores",
     "core.scores": "wide_table",
     "core.run": "ScoreRun compute_score",
     "data.bulletins": "bulletins",
@@ -34,6 +33,7 @@ PUBLIC = {
     "evaluation.multiple": "benjamini_hochberg holm",
     "evaluation.thresholds": "expected_accuracy",
     "evaluation.significance": "bootstrap_interval swap_test",
+    "statistics.scores": "load_scores",
     "scoring.methods": "score_generations",
     "scoring.metrics": "compute_metrics read_texts",
     "statistics.providers": "shipped_models",

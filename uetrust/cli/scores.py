@@ -42,8 +42,8 @@ from uetrust.cli.command import (
 def _print_cards(
     name, kind, columns, output
 ):  # One card, or a table; True when a table for people was printed
-    from uetrust.core.registry import load_scores
     from uetrust.report.cards import list_scores, score_card
+    from uetrust.statistics.scores import load_scores
 
     reg = load_scores()
     if name:
@@ -190,7 +190,7 @@ def _print_lines(lines, file=None):
 
 
 def _metrics_of(names):
-    from uetrust.core.registry import load_scores
+    from uetrust.statistics.scores import load_scores
 
     return [name for name in names if name in load_scores().of("nlg")]
 

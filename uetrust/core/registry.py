@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['KINDS', 'ROLE_OF_KIND', 'reg', 'stat', 'ue', 'nlg', 'measure', 'batch_of', 'unit_scale', 'Entry', 'Registry',
-           'load_package', 'load_scores']
+           'load_package']
 
 # %% ../../nbs/01_core/04_registry.ipynb #43786402
 import re
@@ -139,17 +139,3 @@ def load_package(
     "Import every module of a package, as found on disk, in the order of their names."
     for module in iter_modules(path):
         import_module(f"{name}.{module.name}")
-
-
-def load_scores() -> Registry:  # `reg`, filled
-    """Import all scores and the statistics that they share, so that the registry is complete.
-
-    Examples
-    --------
-    >>> from uetrust import load_scores
-    >>> load_scores()["msp"].unit
-    'nats'
-    """
-    for name in ("uetrust.nlg.similarity", "uetrust.nlg", "uetrust.ue"):
-        import_module(name)
-    return reg

@@ -10,7 +10,6 @@ __all__ = ['PLANNED_METHODS', 'MOST_BLOCKS', 'FEWEST_BLOCKS', 'BLOCK_TEXTS', 'PR
 import numpy as np
 import pandas as pd
 
-from ..core.registry import load_scores
 from uetrust.evaluation.inference.generalisability import (
     article_blocks,
     bootstrap_reliability,
@@ -23,6 +22,7 @@ from ..evaluation.inference.power import SMALLEST_PILOT, power_sentence, power_t
 from ..papers.bulletins.blocks import one_per_family
 from ..papers.bulletins.cross import prr_values
 from .audit import Panel, audit_panel
+from ..statistics.scores import load_scores
 
 # %% ../../nbs/11_report/10_audit_planning.ipynb #9b000132
 PLANNED_METHODS = 5  # The best under the main quality

@@ -14,7 +14,7 @@ import pandas as pd
 
 from .. import __version__
 from ..core.checks import Undefined, preview
-from ..core.registry import load_scores, reg
+from ..core.registry import reg
 from ..core.scores import wide_table
 from ..core.settings import atomic_write, out_dir, profile_settings
 from ..core.store import library_versions
@@ -33,6 +33,7 @@ from .chapters import FIGURE_OBSERVATIONS, figure_agreement, save_correlations
 from .plan import models_of_profile, run_plan
 from ..scoring.costs import known_checkpoints
 from ..scoring.generators import bank_plan
+from ..statistics.scores import load_scores
 
 # %% ../../nbs/11_report/11_export.ipynb #4009eb16
 load_scores()

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import pandas as pd
 
 from ..core.checks import Stopped, preview
-from ..core.registry import load_scores, reg
+from ..core.registry import reg
 from uetrust.core.settings import (
     mirror,
     pinned_checkpoint,
@@ -71,6 +71,7 @@ from ..scoring.metrics import missing_inputs
 from ..statistics.judges import JudgeServer
 from ..statistics.names import STORED_IN
 from ..statistics.providers import PROVIDER_OF
+from ..statistics.scores import load_scores
 
 # %% ../../nbs/11_report/07_plan.ipynb #dde82431
 load_scores()

@@ -70,10 +70,8 @@ HASHED_CODE = (  # Files of the package that statistics and scores are computed 
     "generation/*.py",
     "models/*.py",
     "nlg/*.py",
-    "scoring/judges.py",
     "scoring/metrics.py",
-    "scoring/providers.py",
-    "stats/*.py",
+    "statistics/*.py",
 )
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ..core.checks import preview
-from ..core.registry import load_scores
 from ..core.roles import known_as, length_of, plain_name, role_of
 from ..core.tables import number_or_text
+from ..statistics.scores import load_scores
 
 # %% ../../nbs/09_scoring/10_columns.ipynb #2bc240a8
 DOCUMENT_NAMES = frozenset(

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import preview
-from ..core.registry import load_scores, reg
+from ..core.registry import reg
 from ..core.run import ScoreRun
 from ..core.scores import map_nested, score_table, wide_table
 from ..core.segmentation import whole_texts_note
@@ -23,6 +23,7 @@ from .methods import required_inputs, required_scores, score_generations, score_
 from .metrics import compute_metrics, metric_names
 from ..statistics.names import COMPARISON_STATISTICS, STORED_IN, texts_folder
 from ..statistics.providers import PROVIDER_OF, PROVIDERS
+from ..statistics.scores import load_scores
 from ..statistics.served import likeliest_logp, special_tokens, token_numbers, truncated_entropy
 from ..statistics.table import unique_texts
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import spacy_pipeline
-from ..core.registry import load_scores, reg
+from ..core.registry import reg
 from ..core.scores import map_nested
 from ..core.segmentation import split_sentences
 from ..core.settings import root
@@ -41,6 +41,7 @@ from uetrust.nlg.qa import (
     valid_q2_questions,
 )
 from ..scoring.methods import required_inputs
+from .scores import load_scores
 
 # %% ../../nbs/08_statistics/11_providers.ipynb #424212f4
 load_scores()

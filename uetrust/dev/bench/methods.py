@@ -24,13 +24,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ...core.registry import load_scores, reg
+from ...core.registry import reg
 from ...core.run import ScoreRun, compute_score, score_values
 from ...core.settings import ONE_THREAD, root
 from ...data.bulletins import bulletin, bulletins
 from .evaluation import machine_description, peak_memory, print_targets, processor_seconds
 from ...generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from ...scoring.methods import score_generations
+from ...statistics.scores import load_scores
 from ...statistics.table import unique_texts, write_statistics
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #4ad66e18
@@ -595,11 +596,11 @@ def run_ours(
     name: str,  # Function that takes a folder and returns a dictionary
     folder,  # Its first argument
     *args,  # Numbers
-    module: str = "dev.bench.methods",  # Module of the package that has the function
+    module: str = __name__,  # Module that has the function
 ) -> dict:  # What it returned
     "Run a function in a process of its own."
     code = (
-        f"import json, uetrust.{module} as bench; from pathlib import Path; "
+        f"import json, {module} as bench; from pathlib import Path; "
         f'Path("ours.json").write_text(json.dumps(bench.{name}(".", *{args!r})))'
     )
     _run_process([sys.executable, "-c", code], folder)

@@ -168,7 +168,7 @@ def _one(case, table, python, rounds):  # The fastest of a few processes of each
         (Path(folder) / "asked.json").write_text(json.dumps(case_settings(case, table)), encoding="utf-8")
         own, other = [], []
         for _ in range(rounds):
-            own.append(run_ours("ours_case", folder, module="dev.bench.metrics"))
+            own.append(run_ours("ours_case", folder, module=__name__))
             other.append(run_peer(case.who, folder, python, "peer_metrics.py"))
     fastest = [min(results, key=lambda result: result["seconds"]) for results in (own, other)]
     return case_row(case, table, *fastest)

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...core.registry import load_scores
 from ...core.scores import wide_table
 from ...data.checker import ERROR_TYPES
 from ...data.loaders import FRANK_METRICS
@@ -39,6 +38,7 @@ from uetrust.evaluation.thresholds import (
     learn_thresholds,
 )
 from .cross import oriented_metrics, usable_scores
+from ...statistics.scores import load_scores
 
 _ = load_scores()  # fills the registry
 

@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 
 from ...core.checks import Undefined, preview
-from ...core.registry import load_scores, reg
+from ...core.registry import reg
 from ...core.scores import wide_table
 from ...evaluation.agreement import spearman
 from ...evaluation.cells import PRRCells
+from ...statistics.scores import load_scores
 
 _ = load_scores()  # fills the registry
 

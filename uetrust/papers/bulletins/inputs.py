@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...core.registry import load_scores, reg
+from ...core.registry import reg
 from ...core.roles import without_baselines
 from ...core.scores import wide_table
 from ...core.settings import out_dir, profile_settings
@@ -37,6 +37,7 @@ from ...scoring.cache import metric_models as metric_models
 from ...scoring.generators import BankPlan, bank_plan, with_judge_server
 from ...scoring.methods import score_generations, write_scores
 from ...scoring.pipeline import run_pipeline
+from ...statistics.scores import load_scores
 
 load_scores()
 

@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 
 from ...core.checks import preview
-from ...core.registry import load_scores
 from ...evaluation.cells import t_quantile
 from .cross import RANDOM_METHOD, choice_weights, metric_families, prr_values
 from .sentences import counted_noun
+from ...statistics.scores import load_scores
 
 _ = load_scores()  # fills the registry
 

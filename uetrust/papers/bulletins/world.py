@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ...core.registry import load_scores, reg
+from ...core.registry import reg
 from ...core.scores import wide_table
 from ...core.settings import atomic_write, root
 from ...evaluation.agreement import agreement
@@ -33,6 +33,7 @@ from uetrust.papers.bulletins.regret import (
     scores_regret,
     told_apart_sentence,
 )
+from ...statistics.scores import load_scores
 
 _ = load_scores()  # fills the registry
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from ...core.registry import load_scores
 from ...core.roles import role_of
 from ...core.scores import wide_table
 from ...core.settings import resolve_checkpoint
@@ -27,6 +26,7 @@ from ...generation.bank import bank_provenance, bank_row, fill_bank
 from ...generation.decoding import Decoding, settings_to_record
 from ..bulletins.cross import usable_scores
 from ...scoring.methods import score_generations
+from ...statistics.scores import load_scores
 from ...statistics.table import get_pass, read_statistics
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #a718acd0

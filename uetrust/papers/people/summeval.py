@@ -18,13 +18,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from ...core.registry import load_scores
 from ...core.settings import published_file
 from ...data.loaders import ICE_SCORES, SUMMEVAL_QUALITIES, ice, realign_unieval, summeval
 from ...evaluation.significance import bootstrap_difference, bootstrap_interval
 from ..ledger.recompute import level_correlations, system_by_document
 from ...scoring.methods import required_inputs
 from ...scoring.metrics import compute_metrics
+from ...statistics.scores import load_scores
 
 # %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #db5082e9
 def carried_model(

@@ -144,7 +144,7 @@ def people_regret_table(
     names = [name for pair in pairs for name in split_files(pair, split)]
     about = dict(
         files={name: sources().at[name, "sha256"] for name in names},
-        code=code_hash("ue.*", "data.translations", "evaluation.*", "studies.*"),
+        code=code_hash("ue.*", "data.translations", "evaluation.*", "papers.bulletins.*", "papers.people.*"),
         regret=[pairs, split, people, draws, seed, list(sizes), by_length],
         stored=weights_hash(people_data() / "embedding_spearman.parquet"),
     )

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.checks import preview
-from ...core.registry import load_scores, reg
+from ...core.registry import reg
 from ...core.roles import without_baselines
 from ...core.run import ScoreRun, compute_score
 from ...core.scores import score_table, wide_table
@@ -33,6 +33,7 @@ from ...evaluation.inference.confidence_set import confidence_set
 from ...evaluation.prr import prr_table
 from ..bulletins.cross import oriented_metrics
 from ...scoring.cache import cached_metrics, cached_table, code_hash, weights_hash
+from ...statistics.scores import load_scores
 
 _ = load_scores()  # fills the registry
 

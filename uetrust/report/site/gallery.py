@@ -12,7 +12,7 @@ from functools import cache
 
 import pandas as pd
 
-from ...core.registry import load_scores, reg
+from ...core.registry import reg
 from ...core.settings import root
 from ...core.tables import save_csv
 from ...papers.people.tables import chosen_pairs
@@ -25,6 +25,7 @@ from uetrust.report.cards import (
     reference_text,
     required_files,
 )
+from ...statistics.scores import load_scores
 
 # %% ../../../nbs/11_report/14_site/02_gallery.ipynb #b6752234
 PEOPLE_PRR_FILE = "data/people_prr.csv"  # What `store_people_prr` keeps for the gallery
