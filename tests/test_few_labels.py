@@ -5,7 +5,8 @@ import pytest
 from uetrust import prr, prr_difference, prr_difference_from_labels, prr_from_labels
 from uetrust.evaluation.inference.few_labels import from_labels
 from uetrust.evaluation.inference.next_labels import next_labels
-from uetrust.evaluation.measures import aurc, auroc, selective_accuracy
+from uetrust.evaluation.measures import aurc, selective_accuracy
+from uetrust.evaluation.pairs import auroc
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,9 @@ from test_outputs import FOLDER
 from uetrust.cli.cli import main
 from uetrust.data.outputs import read_outputs
 from uetrust.generation.bank import read_bank
-from uetrust.nlg.similarity import rouge_tokenizer
 from uetrust.scoring import files
 from uetrust.scoring.files import truncated_entropy
+from uetrust.ue.similarity import rouge_tokenizer
 
 WORDS = "council mayor tax water bus library school roof spring street night fee".split()
 

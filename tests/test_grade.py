@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from uetrust.core.run import required_inputs
 from uetrust.core.segmentation import split_sentences
 from uetrust.core.settings import oracles
 from uetrust.data.bulletins import bulletins
@@ -22,7 +23,6 @@ from uetrust.models.load import load_model
 from uetrust.nlg import alignment, fflm, heads, likelihood, nli, overlap, strings, unieval
 from uetrust.scoring import metrics as g
 from uetrust.scoring.cache import cached_metrics
-from uetrust.scoring.methods import required_inputs
 from uetrust.statistics.scores import load_scores
 
 reg = load_scores()

@@ -27,23 +27,19 @@ from uetrust.evaluation.calibration import (
     reliability_table,
 )
 from uetrust.evaluation.measures import (
-    acceptable_labels,
     accuracy_at_quantile,
     auarc,
     augrc,
     auprc,
     aurac,
     aurc,
-    auroc,
     base_rate,
-    complete_pairs,
     coverage_at_risk,
     e_aurc,
     force_true,
     force_true_area,
     force_true_kept,
     kendall_uq,
-    labelled_pairs,
     random_auprc,
     rpp,
     selective_accuracy,
@@ -51,6 +47,7 @@ from uetrust.evaluation.measures import (
     selective_risk,
     spearman_uq,
 )
+from uetrust.evaluation.pairs import acceptable_labels, auroc, complete_pairs, labelled_pairs
 
 near = lambda x, tol=1e-12: pytest.approx(x, rel=0, abs=tol, nan_ok=True)
 

@@ -97,7 +97,7 @@ def test_the_pages_of_banks_run_and_make_what_they_lack(monkeypatch):
 def test_a_page_leaves_the_registry_as_it_was(monkeypatch):
     monkeypatch.setenv("TQDM_DISABLE", "1")
     before = dict(reg)
-    assert runs(ROOT / "nbs/07_nlg/11_judge.ipynb")
+    assert runs(ROOT / "nbs/07_nlg/10_judge.ipynb")
     assert dict(reg) == before and reg["judge_wo_fluency"].fn.__module__ == "uetrust.nlg.judge"
 
 

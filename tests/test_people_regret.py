@@ -13,7 +13,7 @@ from uetrust.core.settings import mirror, root
 from uetrust.data import faithbench as loader
 from uetrust.data.loaders import BadData
 from uetrust.evaluation.cells import PRRCells
-from uetrust.evaluation.measures import auroc
+from uetrust.evaluation.pairs import auroc
 from uetrust.papers.he2024.human_tables import plots as figures
 from uetrust.papers.he2024.human_tables import tables as people_tables
 from uetrust.papers.people.faithbench import disagreement_simulation, faithbench_scores, twice_auc

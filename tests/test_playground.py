@@ -14,7 +14,8 @@ from browser import ROOT, page_problems
 from uetrust import playground, prr, prr_difference, prr_table, rejection_curve
 from uetrust.evaluation import cells
 from uetrust.evaluation.atlas import prr_atlas
-from uetrust.evaluation.measures import auroc, spearman_uq
+from uetrust.evaluation.measures import spearman_uq
+from uetrust.evaluation.pairs import auroc
 from uetrust.evaluation.thresholds import auc, hindsight_accuracy, learn_thresholds
 from uetrust.report.playground import (
     panel_numbers,

@@ -14,6 +14,7 @@ from tokenizers import processors
 from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
 
 from uetrust.cli.cli import main
+from uetrust.core.scores import unique_texts
 from uetrust.core.store import BadShard
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from uetrust.generation.local import fill_local_bank, render_prompts
@@ -37,7 +38,6 @@ from uetrust.statistics.table import (
     rows_to_table,
     table_to_frame,
     texts_by_shard,
-    unique_texts,
     write_statistics,
 )
 

@@ -15,8 +15,7 @@ from scipy.special import rel_entr, xlogy
 
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import Registry
-from uetrust.core.run import ScoreRun, compute_score
-from uetrust.scoring.methods import required_scores
+from uetrust.core.run import ScoreRun, compute_score, required_scores
 from uetrust.statistics.scores import load_scores
 
 reg = load_scores()

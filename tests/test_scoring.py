@@ -15,18 +15,12 @@ from test_generate import SAMPLES, S, tiny
 
 from uetrust.cli.cli import main
 from uetrust.core.registry import Registry
-from uetrust.core.run import ScoreRun, compute_score
+from uetrust.core.run import ScoreRun, compute_score, required_inputs, required_scores
 from uetrust.core.settings import profile, root
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.generation.local import fill_local_bank
 from uetrust.report.cards import MEASURED_FILE, comment_by_parameter, list_scores, score_card
-from uetrust.scoring.methods import (
-    required_inputs,
-    required_scores,
-    score_generations,
-    score_shards,
-    write_scores,
-)
+from uetrust.scoring.methods import score_generations, score_shards, write_scores
 from uetrust.statistics.names import STATISTIC_COSTS, STORED_IN, score_runs
 from uetrust.statistics.passes import compute_likelihoods
 from uetrust.statistics.scores import load_scores

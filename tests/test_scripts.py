@@ -10,13 +10,12 @@ from faults.scripts import FEW_WORDS, NO_WORDS, SCRIPTS, TRICKY
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uetrust.core.run import ScoreRun, compute_score
+from uetrust.core.run import ScoreRun, compute_score, required_inputs
 from uetrust.core.segmentation import _tokenizer, split_sentences, whole_texts_note
-from uetrust.nlg.similarity import rouge_tokenizer, unicode_tokenizer, unicode_words, use_tokenizer
-from uetrust.scoring.methods import required_inputs
 from uetrust.scoring.metrics import compute_metrics
 from uetrust.scoring.metrics import required_inputs as metric_inputs
 from uetrust.statistics.scores import load_scores
+from uetrust.ue.similarity import rouge_tokenizer, unicode_tokenizer, unicode_words, use_tokenizer
 
 reg = load_scores()
 # Every method that compares samples by their words alone, and every metric of texts and their sentences alone

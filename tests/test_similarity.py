@@ -12,7 +12,7 @@ from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.run import ScoreRun
 from uetrust.nlg.overlap import rouge_1, rouge_2, rouge_l
-from uetrust.nlg.similarity import jaccard, lcs_lengths, rouge_tokenizer, sample_stems
+from uetrust.ue.similarity import jaccard, lcs_lengths, rouge_tokenizer, sample_stems
 
 words = st.lists(st.sampled_from("rain rains fell on the Hall Ünder".split()), max_size=7)
 drawn_texts = st.lists(words.map(" ".join), min_size=1, max_size=6)

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from uetrust.core.checks import Undefined
-from uetrust.core.run import ScoreRun, compute_score
+from uetrust.core.run import ScoreRun, compute_score, required_inputs, required_scores
 from uetrust.core.settings import oracles
-from uetrust.scoring.methods import required_inputs, required_scores
 from uetrust.statistics.scores import load_scores
 from uetrust.ue import density, hybrid
 from uetrust.ue.density import (

@@ -11,9 +11,9 @@ from nltk.translate.bleu_score import sentence_bleu
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.settings import oracles
-from uetrust.nlg.similarity import jaccard
 from uetrust.ue import diversity as dv
 from uetrust.ue import lexical as lx
+from uetrust.ue.similarity import jaccard
 
 
 def cases(group):

@@ -148,8 +148,8 @@ BANK_SCORES = "scores.csv"  # In the folder of a bank, where prr and audit find 
 
 def _score_bank(folder, names, data, model, tokenizer, out, output):
     from uetrust.data.datasets import load_samples
-    from uetrust.nlg.similarity import use_tokenizer
     from uetrust.scoring.files import score_bank
+    from uetrust.ue.similarity import use_tokenizer
 
     out, models = out or folder / BANK_SCORES, _file_models(model, names["metrics"])
     with use_tokenizer(tokenizer):
@@ -265,8 +265,8 @@ def _explain(outputs, models, out, output):
 
 
 def _score_file(outputs, names, models, errors, tokenizer, out):
-    from uetrust.nlg.similarity import use_tokenizer
     from uetrust.scoring.files import score_outputs
+    from uetrust.ue.similarity import use_tokenizer
 
     with use_tokenizer(tokenizer):
         scores = score_outputs(outputs, names["methods"], names["metrics"], models, errors=errors)

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['ON_ERROR', 'undefined_in', 'usable_items', 'put_back', 'ScoreRun', 'Ragged', 'Nested', 'lay_out', 'row_means',
-           'check_on_error', 'failure', 'score_values', 'note_column', 'compute_score']
+           'check_on_error', 'failure', 'score_values', 'note_column', 'compute_score', 'required_scores',
+           'required_inputs']
 
 # %% ../../nbs/01_core/06_run.ipynb #a70c7c1d
 from functools import cache, cached_property
@@ -422,3 +423,27 @@ def compute_score(
     return pd.DataFrame(
         dict(sample=run.samples, name=name, value=values, note=note_column(notes, len(run.samples)))
     )
+
+# %% ../../nbs/01_core/06_run.ipynb #29541b91
+def required_scores(
+    name: str,  # A score or statistic
+    reg=reg,  # Where it is looked up
+) -> set:  # Names of scores
+    "Uncertainty scores from which a score or statistic is computed."
+
+    def scores_below(entry_name, seen):
+        found = set()
+        for need in reg[entry_name].needs:
+            if need in reg and need not in seen:
+                found |= {need} if reg[need].kind == "ue" else scores_below(need, seen | {need})
+        return found
+
+    return scores_below(name, {name})
+
+
+def required_inputs(
+    name: str,  # A score
+    reg=reg,  # Where it is looked up
+) -> list:  # Names of stored statistics, in the order of appearance
+    "Stored inputs of a score: statistics that must be in a bank and its readings."
+    return ScoreRun([], reg).lacks(name)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.checks import Undefined, score_vector
-from .measures import auroc
+from .pairs import auroc
 from .weights import averaged_prefixes, rank_weights, tie_order
 
 # %% ../../nbs/04_evaluation/05_definitions.ipynb #5d83389e

@@ -59,5 +59,5 @@ def few_labels(audited):
             f"[{top['lo']:.3f}, {top['hi']:.3f}]; without the other metrics the interval is "
             f"[{top['lo_alone']:.3f}, {top['hi_alone']:.3f}]"
         )
-    page = "nbs/04_evaluation/14_inference/01_few_labels.ipynb"
+    page = "nbs/04_evaluation/15_inference/01_few_labels.ipynb"
     return Panel("PRR of all texts, from few labels", table.reset_index(drop=True), sentence, page)

@@ -17,7 +17,8 @@ from uetrust.evaluation.cells import (
     joint_p,
     t_quantile,
 )
-from ..evaluation.measures import augrc, aurc, auroc
+from ..evaluation.measures import augrc, aurc
+from ..evaluation.pairs import auroc
 from ..evaluation.prr import prr, prr_difference, prr_table
 from ..evaluation.resample import cluster_ids, jackknife_se
 from .audit import Panel, audit_panel, picks_by_metric

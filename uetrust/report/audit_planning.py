@@ -47,7 +47,7 @@ def next_study(audited):
     table = table[(table["first"] == best) | (table["second"] == best)].reset_index(drop=True)
     columns = "first second value lo hi n power texts texts_lo texts_hi".split()
     row = table.iloc[1 if len(table) > 1 else 0]
-    page = "nbs/04_evaluation/14_inference/04_power.ipynb"
+    page = "nbs/04_evaluation/15_inference/04_power.ipynb"
     return Panel("Power of the next study", table[columns], power_sentence(row), page)
 
 # %% ../../nbs/11_report/10_audit_planning.ipynb #3e5d7b03
@@ -115,5 +115,5 @@ def promised_risk(audited):
     told = guarantee_sentence(found[best, PROMISED_RISKS[1]], best, units)
     if (methods := audited.methods.shape[1]) > 1:
         told += f" The probability 0.1 of a broken promise is divided among {methods} methods."
-    page = "nbs/04_evaluation/14_inference/03_guarantee.ipynb"
+    page = "nbs/04_evaluation/15_inference/03_guarantee.ipynb"
     return Panel("Rejection with a guarantee", table[shown], told, page)

@@ -14,8 +14,8 @@ import pandas as pd
 
 from ..core.docstrings import comments_of
 from ..core.registry import reg
+from ..core.run import required_inputs, required_scores
 from ..core.settings import root
-from ..scoring.methods import required_inputs, required_scores
 from ..statistics.names import STATISTIC_COSTS, STORED_IN
 from ..statistics.providers import PROVIDER_OF, PROVIDERS
 

@@ -22,6 +22,7 @@ import pandas as pd
 
 from ..core.checks import Stopped, preview
 from ..core.registry import reg
+from ..core.run import required_inputs
 from uetrust.core.settings import (
     mirror,
     pinned_checkpoint,
@@ -66,7 +67,6 @@ from uetrust.scoring.generators import (
     steps_without_samples,
     with_judge_server,
 )
-from ..scoring.methods import required_inputs
 from ..scoring.metrics import missing_inputs
 from ..statistics.judges import JudgeServer
 from ..statistics.names import STORED_IN

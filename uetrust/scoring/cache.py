@@ -16,11 +16,11 @@ import pandas as pd
 
 import uetrust
 from ..core.checks import preview
+from ..core.run import required_inputs
 from ..core.scores import score_table
 from ..core.settings import atomic_write, resolve_checkpoint, split_labels
 from ..core.store import library_versions, load_shard, save_shard, shard_provenance, value_digest
 from ..generation.bank import read_bank
-from .methods import required_inputs
 from .metrics import compute_metrics, metric_names, model_key
 from ..statistics.judges import JudgeServer
 from ..statistics.providers import PROVIDER_OF, shipped_models

@@ -11,10 +11,10 @@ import json
 import numpy as np
 import pandas as pd
 
+from ..core.run import required_inputs
 from ..core.settings import atomic_write, root
 from ..core.store import library_versions, value_digest
 from ..data.bulletins import bulletins
-from .methods import required_inputs
 from .metrics import compute_metrics
 from ..statistics.providers import PROVIDER_OF
 

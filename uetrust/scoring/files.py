@@ -14,18 +14,17 @@ import pandas as pd
 
 from ..core.checks import preview
 from ..core.registry import reg
-from ..core.run import ScoreRun
-from ..core.scores import map_nested, score_table, wide_table
+from ..core.run import ScoreRun, required_inputs, required_scores
+from ..core.scores import map_nested, score_table, unique_texts, wide_table
 from ..core.segmentation import whole_texts_note
 from ..data.outputs import OUTPUT_FORMATS, read_outputs
 from ..generation.bank import read_bank
-from .methods import required_inputs, required_scores, score_generations, score_shards
+from .methods import score_generations, score_shards
 from .metrics import compute_metrics, metric_names
 from ..statistics.names import COMPARISON_STATISTICS, STORED_IN, texts_folder
 from ..statistics.providers import PROVIDER_OF, PROVIDERS
 from ..statistics.scores import load_scores
 from ..statistics.served import likeliest_logp, special_tokens, token_numbers, truncated_entropy
-from ..statistics.table import unique_texts
 
 # %% ../../nbs/09_scoring/07_files.ipynb #a832a373
 def _logp(text):

@@ -24,13 +24,13 @@ from uetrust.core.run import (
     compute_score,
     failure,
     put_back,
+    required_inputs,
     undefined_in,
     usable_items,
 )
 from ..core.scores import score_table
 from ..core.settings import split_labels
 from ..core.tables import list_cell, read_table
-from .methods import required_inputs
 from ..statistics.judges import JudgeServer
 from ..statistics.providers import PROVIDER_OF, PROVIDERS, TEXT_COLUMNS, SpacyPipeline, shipped_models
 

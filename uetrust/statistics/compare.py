@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..core.scores import map_nested
+from ..core.scores import map_nested, unique_texts
 from ..core.segmentation import SPLITTER, split_sentences
 from ..models.classifiers import entailment_logits
 from ..models.encode import NLI_CLASSES, embed_texts
 from ..models.load import Model
 from .passes import model_provenance
-from .table import read_statistics, unique_texts, write_statistics
+from .table import read_statistics, write_statistics
 
 # %% ../../nbs/08_statistics/06_compare.ipynb #95ec3813
 _EQUAL_TEXTS = "entail each other"  # Part of the provenance: what is stored otherwise is not taken for this

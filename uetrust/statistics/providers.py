@@ -17,6 +17,7 @@ import pandas as pd
 
 from ..core.checks import spacy_pipeline
 from ..core.registry import reg
+from ..core.run import required_inputs
 from ..core.scores import map_nested
 from ..core.segmentation import split_sentences
 from ..core.settings import root
@@ -40,7 +41,6 @@ from uetrust.nlg.qa import (
     select_qags_questions,
     valid_q2_questions,
 )
-from ..scoring.methods import required_inputs
 from .scores import load_scores
 
 # %% ../../nbs/08_statistics/11_providers.ipynb #424212f4

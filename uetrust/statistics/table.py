@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['PREFIX_KINDS', 'PASSES', 'RENAMED_PASSES', 'ATTENTION_STATISTICS', 'ForwardPass', 'no_such_pass', 'get_pass',
-           'reads_prompt', 'rows_to_table', 'table_to_frame', 'unique_texts', 'texts_digest', 'texts_by_shard',
-           'write_together', 'write_statistics', 'read_statistics']
+           'reads_prompt', 'rows_to_table', 'table_to_frame', 'texts_digest', 'texts_by_shard', 'write_together',
+           'write_statistics', 'read_statistics']
 
 # %% ../../nbs/08_statistics/02_table.ipynb #9ef27059
 import math
@@ -140,14 +140,6 @@ def table_to_frame(
     df = table.to_pandas()
     nested = [column.name for column in table.schema if pa.types.is_list(column.type)]
     return df.assign(**{name: list(map(_as_array, df[name])) for name in nested})
-
-# %% ../../nbs/08_statistics/02_table.ipynb #7e3e3b3d
-def unique_texts(
-    texts,  # Of one source
-) -> tuple[list, np.ndarray]:  # Unique texts in order of appearance, and for each text its index among them
-    "Texts without repetition, and where each text is among them."
-    distinct = list(dict.fromkeys(texts))
-    return distinct, np.array([distinct.index(text) for text in texts], "int32")
 
 # %% ../../nbs/08_statistics/02_table.ipynb #bd8663bf
 def texts_digest(

@@ -26,13 +26,14 @@ import pandas as pd
 
 from ...core.registry import reg
 from ...core.run import ScoreRun, compute_score, score_values
+from ...core.scores import unique_texts
 from ...core.settings import ONE_THREAD, root
 from ...data.bulletins import bulletin, bulletins
 from .evaluation import machine_description, peak_memory, print_targets, processor_seconds
 from ...generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from ...scoring.methods import score_generations
 from ...statistics.scores import load_scores
-from ...statistics.table import unique_texts, write_statistics
+from ...statistics.table import write_statistics
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #4ad66e18
 load_scores()

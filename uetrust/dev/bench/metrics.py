@@ -17,13 +17,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ...core.run import required_inputs
 from ...core.settings import atomic_write, root
 from ...data.bulletins import bulletin, bulletins
 from .evaluation import machine_description, peak_memory, print_targets, processor_seconds
 from .methods import markdown_table, peer_python, run_ours, run_peer, simulated_item
 from ...nlg.nli import summac_grid
 from ...report.cards import COSTS_FILE
-from ...scoring.methods import required_inputs
 from ...scoring.metrics import compute_metrics, metric_names
 from ...statistics.providers import PROVIDER_OF, PROVIDERS, TEXT_COLUMNS, shipped_models
 

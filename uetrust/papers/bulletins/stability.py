@@ -16,7 +16,7 @@ import pandas as pd
 from ...core.checks import preview
 from ...core.registry import reg
 from ...core.roles import without_baselines
-from ...core.run import ScoreRun, compute_score
+from ...core.run import ScoreRun, compute_score, required_inputs, required_scores
 from ...core.scores import score_table
 from ...evaluation.agreement import agreement, spearman
 from uetrust.evaluation.cells import (
@@ -30,7 +30,6 @@ from ...evaluation.multiple import holm
 from ...evaluation.prr import prr_table
 from ...evaluation.resample import jackknife_se
 from .cross import usable_scores
-from ...scoring.methods import required_inputs, required_scores
 from ...statistics.names import score_runs
 
 # %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #bc232ed1

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from ...core.run import required_inputs
 from ...core.settings import published_file
 from ...data.loaders import ICE_SCORES, SUMMEVAL_QUALITIES, ice, realign_unieval, summeval
 from ...evaluation.significance import bootstrap_difference, bootstrap_interval
 from ..ledger.recompute import level_correlations, system_by_document
-from ...scoring.methods import required_inputs
 from ...scoring.metrics import compute_metrics
 from ...statistics.scores import load_scores
 

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...evaluation.inference.power import needed_units
-from ...evaluation.measures import auprc, aurc, auroc, selective_accuracy
+from ...evaluation.measures import auprc, aurc, selective_accuracy
 from ...evaluation.multiple import holm
+from ...evaluation.pairs import auroc
 from ...evaluation.prr import prr
 from ...evaluation.weights import rank_weights
 
