@@ -16,7 +16,7 @@ from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.papers.bulletins import cross as cs
 from uetrust.scoring import cache as ql
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics.providers import PROVIDERS, shipped_models
+from uetrust.statistics.texts.providers import PROVIDERS, shipped_models
 
 
 @pytest.fixture(scope="module")

@@ -28,9 +28,9 @@ from uetrust.models.heads import dae_arc_logits
 from uetrust.nlg.qa import AnswerSpan
 from uetrust.scoring.generators import COMPARISON_STEPS, GENERATOR_PASSES
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics import providers as sp
-from uetrust.statistics.providers import PROVIDERS, shipped_models
 from uetrust.statistics.table import read_statistics
+from uetrust.statistics.texts import providers as sp
+from uetrust.statistics.texts.providers import PROVIDERS, shipped_models
 
 IN_PARTS = dict(  # Every step from one part to the next crosses between the GPUs somewhere
     bart={

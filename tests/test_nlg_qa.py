@@ -22,8 +22,8 @@ from uetrust.nlg.alignment import bertscore_f1
 from uetrust.nlg.strings import squad_f1
 from uetrust.report.cards import score_card
 from uetrust.scoring import metrics as g
-from uetrust.statistics import providers as sp
 from uetrust.statistics.scores import load_scores
+from uetrust.statistics.texts import providers as sp
 
 reg = load_scores()
 

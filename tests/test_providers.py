@@ -20,9 +20,9 @@ from uetrust.models.load import load_model
 from uetrust.models.questions import argmax_answers
 from uetrust.nlg.qa import AnsweredQuestion, Question
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics import providers
-from uetrust.statistics.providers import PROVIDERS, shipped_models
 from uetrust.statistics.scores import load_scores
+from uetrust.statistics.texts import providers
+from uetrust.statistics.texts.providers import PROVIDERS, shipped_models
 
 reg = load_scores()
 

@@ -23,12 +23,6 @@ from uetrust.models.encode import NLI_CLASSES, embed_texts, nli_order
 from uetrust.models.forward import score_tokens
 from uetrust.models.load import fingerprint, load_model, wrap_model
 from uetrust.papers.bulletins.tables import entailed_shares
-from uetrust.statistics.compare import (
-    compute_embeddings,
-    compute_entailments,
-    compute_relevance,
-    compute_sentence_entailments,
-)
 from uetrust.statistics.passes import compute_likelihoods, reference_bank
 from uetrust.statistics.table import (
     PASSES,
@@ -39,6 +33,12 @@ from uetrust.statistics.table import (
     table_to_frame,
     texts_by_shard,
     write_statistics,
+)
+from uetrust.statistics.texts.comparisons import (
+    compute_embeddings,
+    compute_entailments,
+    compute_relevance,
+    compute_sentence_entailments,
 )
 
 FEW = SAMPLES[:7].assign(reference=[s[:11] for s in SAMPLES["source"][:7]])

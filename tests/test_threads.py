@@ -17,7 +17,7 @@ from uetrust.data.datasets import load_samples
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import fill_local_bank
 from uetrust.models.load import load_model
-from uetrust.statistics.compare import compute_entailments
+from uetrust.statistics.texts.comparisons import compute_entailments
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ROOT / "data" / "models"

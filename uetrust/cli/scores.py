@@ -64,7 +64,7 @@ def methods_command(
     output: Output = AS_TEXT,
 ):
     "Uncertainty methods: what each needs, costs and means."
-    from uetrust.statistics.names import STATISTIC_COSTS
+    from uetrust.statistics.stored import STATISTIC_COSTS
 
     if _print_cards(name, "ue", ["name", "made_by", "unit", "cite"], output):
         print("\nHigher is less certain for all. What they are made from:")

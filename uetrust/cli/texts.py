@@ -196,8 +196,8 @@ def read_command(
     from uetrust.core.store import Store, lock_folder
     from uetrust.data.datasets import load_samples
     from uetrust.generation.decoding import settings_from_record
-    from uetrust.statistics.names import texts_folder
     from uetrust.statistics.passes import compute_likelihoods
+    from uetrust.statistics.stored import texts_folder
     from uetrust.statistics.table import get_pass
 
     if bank is None:  # One folder: the statistics go beside the texts
@@ -277,7 +277,7 @@ def compare_command(
 ):
     "Entailments, sentences and embeddings of a bank's texts, which semantic methods need."
     from uetrust.core.store import Store, lock_folder
-    from uetrust.statistics.names import texts_folder
+    from uetrust.statistics.stored import texts_folder
 
     if not (nli or encoder):
         raise ValueError("name who compares: --nli CHECKPOINT, --encoder CHECKPOINT, or both")
@@ -293,7 +293,7 @@ def compare_command(
 
 
 def _comparisons(nli, encoder):  # Checkpoint -> subfolder -> function that fills it
-    from uetrust.statistics.compare import (
+    from uetrust.statistics.texts.comparisons import (
         compute_embeddings,
         compute_entailments,
         compute_sentence_entailments,

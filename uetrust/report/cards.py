@@ -16,8 +16,8 @@ from ..core.docstrings import comments_of
 from ..core.registry import reg
 from ..core.run import required_inputs, required_scores
 from ..core.settings import root
-from ..statistics.names import STATISTIC_COSTS, STORED_IN
-from ..statistics.providers import PROVIDER_OF, PROVIDERS
+from ..statistics.stored import STATISTIC_COSTS, STORED_IN
+from ..statistics.texts.providers import PROVIDER_OF, PROVIDERS
 
 # %% ../../nbs/11_report/04_cards.ipynb #e00197a3
 def comment_by_parameter(

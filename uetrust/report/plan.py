@@ -69,9 +69,9 @@ from uetrust.scoring.generators import (
 )
 from ..scoring.metrics import missing_inputs
 from ..statistics.judges import JudgeServer
-from ..statistics.names import STORED_IN
-from ..statistics.providers import PROVIDER_OF
 from ..statistics.scores import load_scores
+from ..statistics.stored import STORED_IN
+from ..statistics.texts.providers import PROVIDER_OF
 
 # %% ../../nbs/11_report/07_plan.ipynb #dde82431
 load_scores()
@@ -79,7 +79,7 @@ load_scores()
 
 def stored_steps(
     plan: BankPlan,  # Of a bank
-) -> set:  # Keys of `uetrust.statistics.names.STATISTIC_COSTS`
+) -> set:  # Keys of `uetrust.statistics.stored.STATISTIC_COSTS`
     "Steps whose statistics a finished bank has."
     generator, _ = steps_without_samples(plan.generator)
     questions = dict(
@@ -448,7 +448,7 @@ def metric_groups(
     names,  # Quality metrics
     columns,  # Columns of the texts
     models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
-) -> dict:  # Group of `uetrust.statistics.providers.PROVIDERS` -> statistics that are computed
+) -> dict:  # Group of `uetrust.statistics.texts.providers.PROVIDERS` -> statistics that are computed
     "Statistics that the metrics of a bank need, by the model that computes them."
     found = {}
     for name in names:

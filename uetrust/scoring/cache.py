@@ -23,7 +23,7 @@ from ..core.store import library_versions, load_shard, save_shard, shard_provena
 from ..generation.bank import read_bank
 from .metrics import compute_metrics, metric_names, model_key
 from ..statistics.judges import JudgeServer
-from ..statistics.providers import PROVIDER_OF, shipped_models
+from ..statistics.texts.providers import PROVIDER_OF, shipped_models
 
 # %% ../../nbs/09_scoring/03_cache.ipynb #cdc50b36
 def metric_models(

@@ -342,7 +342,7 @@ def comparison_costs(
 
 
 def metric_cost(
-    group: str,  # Of `uetrust.statistics.providers.PROVIDERS`
+    group: str,  # Of `uetrust.statistics.texts.providers.PROVIDERS`
     wanted: list,  # Statistics of the group
     shape: ModelShape,  # Of its model
     lengths: TextLengths,  # Of the dataset

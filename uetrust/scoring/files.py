@@ -21,10 +21,10 @@ from ..data.outputs import OUTPUT_FORMATS, read_outputs
 from ..generation.bank import read_bank
 from .methods import score_generations, score_shards
 from .metrics import compute_metrics, metric_names
-from ..statistics.names import COMPARISON_STATISTICS, STORED_IN, texts_folder
-from ..statistics.providers import PROVIDER_OF, PROVIDERS
 from ..statistics.scores import load_scores
 from ..statistics.served import likeliest_logp, special_tokens, token_numbers, truncated_entropy
+from ..statistics.stored import COMPARISON_STATISTICS, STORED_IN, texts_folder
+from ..statistics.texts.providers import PROVIDER_OF, PROVIDERS
 
 # %% ../../nbs/09_scoring/07_files.ipynb #a832a373
 def _logp(text):
@@ -99,7 +99,7 @@ def _by_item(inputs, function, width):  # Values of each item's inputs, and how 
 def _entailments(model, records, name):
     "NLI of all pairs of texts of an item (nli), or of samples and sentences of the text (nli_sentences)."
     from uetrust.models.classifiers import entailment_logits
-    from uetrust.statistics.compare import split_sentences
+    from uetrust.statistics.texts.comparisons import split_sentences
 
     if name == "nli":
         texts = [unique_texts(_texts_of(record)) for record in records]

@@ -32,7 +32,13 @@ from ..core.scores import score_table
 from ..core.settings import split_labels
 from ..core.tables import list_cell, read_table
 from ..statistics.judges import JudgeServer
-from ..statistics.providers import PROVIDER_OF, PROVIDERS, TEXT_COLUMNS, SpacyPipeline, shipped_models
+from uetrust.statistics.texts.providers import (
+    PROVIDER_OF,
+    PROVIDERS,
+    TEXT_COLUMNS,
+    SpacyPipeline,
+    shipped_models,
+)
 
 # %% ../../nbs/09_scoring/02_metrics.ipynb #25d3e0b2
 TEXT_COLUMN_NAMES = dict(

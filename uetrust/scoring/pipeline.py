@@ -259,7 +259,7 @@ def _comparisons(job, sources, run):
 
 
 def _compare_by_nli(job, asked, tokenizer, run):
-    from uetrust.statistics.compare import (
+    from uetrust.statistics.texts.comparisons import (
         compute_alternatives,
         compute_entailments,
         compute_sentence_entailments,
@@ -276,7 +276,7 @@ def _compare_by_nli(job, asked, tokenizer, run):
 
 
 def _compare_by_encoder(job, asked, sources, tokenizer, run):
-    from uetrust.statistics.compare import compute_embeddings, compute_relevance
+    from uetrust.statistics.texts.comparisons import compute_embeddings, compute_relevance
 
     folder, texts, model = job.folder, job.folder / "texts", run.model(job.encoder)
     if "embeddings" in asked:

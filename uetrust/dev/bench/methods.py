@@ -442,8 +442,9 @@ def _end_to_end_steps(bank, sources, settings, scores):
     from uetrust.generation import local
     from uetrust.generation.decoding import Decoding
     from uetrust.models.load import load_model
-    from uetrust.statistics import compare, passes
+    from uetrust.statistics import passes
     from uetrust.statistics.table import PASSES
+    from uetrust.statistics.texts import comparisons as compare
 
     model, nli = load_model(settings["model"], device="cpu"), load_model(settings["nli"], device="cpu")
     decoding = Decoding(samples=10, top_k=settings["top_k"], max_new_tokens=settings["max_new_tokens"])

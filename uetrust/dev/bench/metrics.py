@@ -25,7 +25,7 @@ from .methods import markdown_table, peer_python, run_ours, run_peer, simulated_
 from ...nlg.nli import summac_grid
 from ...report.cards import COSTS_FILE
 from ...scoring.metrics import compute_metrics, metric_names
-from ...statistics.providers import PROVIDER_OF, PROVIDERS, TEXT_COLUMNS, shipped_models
+from ...statistics.texts.providers import PROVIDER_OF, PROVIDERS, TEXT_COLUMNS, shipped_models
 
 # %% ../../../nbs/12_dev/02_bench/04_metrics.ipynb #4857c359
 class MetricCase(NamedTuple):
