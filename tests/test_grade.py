@@ -324,8 +324,8 @@ def test_a_missing_column_is_named_and_costs_no_other_score(texts, graded, colum
         return (
             (leaf,)
             if leaf in g.TEXT_COLUMNS
-            else g.PROVIDERS[g.PROVIDER_OF[leaf]].statistics[leaf]
-            if leaf in g.PROVIDER_OF
+            else g.STATISTICS[g.COMPUTED_BY[leaf]].gives[leaf]
+            if leaf in g.COMPUTED_BY
             else ()
         )
 
@@ -380,9 +380,9 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
 
     def takes_all(leaf):
         return (
-            leaf in g.PROVIDER_OF
-            and g.PROVIDERS[g.PROVIDER_OF[leaf]].takes_reference_lists
-            and "reference" in g.PROVIDERS[g.PROVIDER_OF[leaf]].statistics[leaf]
+            leaf in g.COMPUTED_BY
+            and g.STATISTICS[g.COMPUTED_BY[leaf]].takes_reference_lists
+            and "reference" in g.STATISTICS[g.COMPUTED_BY[leaf]].gives[leaf]
         )
 
     mean = [n for n in got if any(map(takes_all, required_inputs(n)))]

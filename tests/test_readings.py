@@ -23,11 +23,9 @@ from uetrust.models.encode import NLI_CLASSES, embed_texts, nli_order
 from uetrust.models.forward import score_tokens
 from uetrust.models.load import fingerprint, load_model, wrap_model
 from uetrust.papers.bulletins.tables import entailed_shares
+from uetrust.statistics.generator import PASSES, ForwardPass, get_pass
 from uetrust.statistics.passes import compute_likelihoods, reference_bank
 from uetrust.statistics.table import (
-    PASSES,
-    ForwardPass,
-    get_pass,
     read_statistics,
     rows_to_table,
     table_to_frame,

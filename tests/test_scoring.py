@@ -21,10 +21,11 @@ from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.generation.local import fill_local_bank
 from uetrust.report.cards import MEASURED_FILE, comment_by_parameter, list_scores, score_card
 from uetrust.scoring.methods import score_generations, score_shards, write_scores
+from uetrust.statistics.generator import PASSES
 from uetrust.statistics.passes import compute_likelihoods
 from uetrust.statistics.scores import load_scores
 from uetrust.statistics.stored import STATISTIC_COSTS, STORED_IN, score_runs
-from uetrust.statistics.table import PASSES, read_statistics, write_statistics
+from uetrust.statistics.table import read_statistics, write_statistics
 
 reg = load_scores()
 

@@ -21,10 +21,10 @@ from ..data.outputs import OUTPUT_FORMATS, read_outputs
 from ..generation.bank import read_bank
 from .methods import score_generations, score_shards
 from .metrics import compute_metrics, metric_names
+from ..statistics.entry import COMPUTED_BY, STATISTICS
 from ..statistics.scores import load_scores
 from ..statistics.served import likeliest_logp, special_tokens, token_numbers, truncated_entropy
 from ..statistics.stored import COMPARISON_STATISTICS, STORED_IN, texts_folder
-from ..statistics.texts.providers import PROVIDER_OF, PROVIDERS
 
 # %% ../../nbs/09_scoring/07_files.ipynb #a832a373
 def _logp(text):
@@ -260,7 +260,7 @@ def rests_on_models(
     names,  # Scores of a file
 ) -> list:  # Of those, the ones from statistics that a network computes
     "Scores that are worth as much as the models behind their statistics."
-    makers = {need: PROVIDERS[group].family for need, group in PROVIDER_OF.items()}
+    makers = {need: STATISTICS[group].family for need, group in COMPUTED_BY.items()}
     computed = {*_COMPARED, *(need for need, family in makers.items() if family != "")}
     return [name for name in names if computed & _inputs_of([name])]
 

@@ -31,14 +31,9 @@ from uetrust.core.run import (
 from ..core.scores import score_table
 from ..core.settings import split_labels
 from ..core.tables import list_cell, read_table
+from ..statistics.entry import COMPUTED_BY, INPUTS, STATISTICS
 from ..statistics.judges import JudgeServer
-from uetrust.statistics.texts.providers import (
-    PROVIDER_OF,
-    PROVIDERS,
-    TEXT_COLUMNS,
-    SpacyPipeline,
-    shipped_models,
-)
+from ..statistics.texts.providers import TEXT_COLUMNS, SpacyPipeline, shipped_models
 
 # %% ../../nbs/09_scoring/02_metrics.ipynb #25d3e0b2
 TEXT_COLUMN_NAMES = dict(
@@ -132,27 +127,19 @@ def _texts(df):
     return texts | (dict(reference=_given("references", df["references"], df["id"])) if several else {})
 
 # %% ../../nbs/09_scoring/02_metrics.ipynb #37ccfe21
-def _model_of(group, models):
-    "Checkpoint of a group, its own or that of its family; None where there is none or none is needed."
-    family = PROVIDERS[group].family
-    return None if family == "" else models.get(group, models.get(family or group))
-
-
 def _missing_for(name, texts, models):
     "Reasons why an input cannot be computed; empty when it can."
     if name in TEXT_COLUMNS:
         return [] if name in texts else [f"the column {name}"]
-    if name not in PROVIDER_OF:
+    if name not in COMPUTED_BY:
         return [f"{name}, which nothing here makes"]
-    group = PROVIDER_OF[name]
-    maker = PROVIDERS[group]
-    missing = [
-        f"the column {need}" for need in maker.statistics[name] if need in TEXT_COLUMNS and need not in texts
-    ]
-    if maker.family != "" and not _model_of(group, models):
+    group = COMPUTED_BY[name]
+    maker = STATISTICS[group]
+    missing = [f"the column {need}" for need in maker.gives[name] if need in INPUTS and need not in texts]
+    if maker.family != "" and not STATISTICS[group].model_of(models):
         keys = " or ".join(dict.fromkeys(repr(key) for key in (group, maker.family) if key))
         missing.append(f"a spaCy pipeline for {keys}" if group == "spans" else f"a model for {keys}")
-    if name.startswith("answers_") and isinstance(_model_of(group, models), JudgeServer):
+    if name.startswith("answers_") and isinstance(STATISTICS[group].model_of(models), JudgeServer):
         missing.append("probabilities of a server's answers, which `uetrust judge --top 20` asks for")
     return missing
 
@@ -199,13 +186,13 @@ def _load_model(reader, **kw):
 
 
 def model_key(
-    group: str,  # Group of `PROVIDERS`
+    group: str,  # Group of `STATISTICS`
     models: dict,  # As `compute_metrics` takes it
     # Checkpoint, file of a trained head or names of classes, and 'sentence' for a sentence encoder, 'labels'
     # for named classes, 'spacy' for a pipeline, 'server' for a judge behind one; None when no model is needed
 ) -> tuple | None:
     "Key of a group's model, equal for groups that share a model."
-    checkpoint = _model_of(group, models)
+    checkpoint = STATISTICS[group].model_of(models)
     if checkpoint is None:
         return None
     if isinstance(checkpoint, JudgeServer):
@@ -239,9 +226,9 @@ def _or_advice(function):
 # %% ../../nbs/09_scoring/02_metrics.ipynb #aac103da
 def _per_reference(name, owner):
     "Whether an input is computed for each of several references separately."
-    if owner is None or name not in PROVIDER_OF or PROVIDERS[PROVIDER_OF[name]].takes_reference_lists:
+    if owner is None or name not in COMPUTED_BY or STATISTICS[COMPUTED_BY[name]].takes_reference_lists:
         return False
-    needs = PROVIDERS[PROVIDER_OF[name]].statistics[name]
+    needs = STATISTICS[COMPUTED_BY[name]].gives[name]
     return any(need == "reference" or _per_reference(need, owner) for need in needs)
 
 
@@ -275,14 +262,14 @@ def _best_reference(table):
 # %% ../../nbs/09_scoring/02_metrics.ipynb #1027e8ec
 def _plan(wanted, models, owner):
     "Model -> (group, whether per reference) -> names of statistics, each after those it is computed from."
-    readers = {name: model_key(PROVIDER_OF[name], models) for name in wanted}
+    readers = {name: model_key(COMPUTED_BY[name], models) for name in wanted}
     plan, before = {}, {}
     for name, reader in readers.items():
-        key = PROVIDER_OF[name], _per_reference(name, owner)
+        key = COMPUTED_BY[name], _per_reference(name, owner)
         plan.setdefault(reader, {}).setdefault(key, []).append(name)
-        needs = [need for need in PROVIDERS[PROVIDER_OF[name]].statistics[name] if need in PROVIDER_OF]
-        before.setdefault(reader, set()).update(model_key(PROVIDER_OF[need], models) for need in needs)
-    order = list(PROVIDERS)
+        needs = [need for need in STATISTICS[COMPUTED_BY[name]].gives[name] if need in COMPUTED_BY]
+        before.setdefault(reader, set()).update(model_key(COMPUTED_BY[need], models) for need in needs)
+    order = list(STATISTICS)
     return {
         reader: dict(sorted(plan[reader].items(), key=lambda item: order.index(item[0][0])))
         for reader in TopologicalSorter({who: needs - {who} for who, needs in before.items()}).static_order()
@@ -349,7 +336,7 @@ class _Computed:
 
     def reason_stopped(self, group, wanted):
         "What to install for the statistics from which a group is computed; '' when they are there."
-        needs = (need for name in wanted for need in PROVIDERS[group].statistics[name])
+        needs = (need for name in wanted for need in STATISTICS[group].gives[name])
         return next((self.absent[need] for need in needs if need in self.absent), "")
 
     def needs_model(self, groups):
@@ -360,10 +347,10 @@ class _Computed:
         group, per_reference = key
         advice = self.reason_stopped(group, wanted)
         if not advice:
-            needs = {"hypothesis", *chain(*(PROVIDERS[group].statistics[name] for name in wanted))}
+            needs = {"hypothesis", *chain(*(STATISTICS[group].gives[name] for name in wanted))}
             available = {name: values for name, values in (inputs | self.statistics).items() if name in needs}
             given = _view(available, owner, per_reference)
-            make = partial(_provided, PROVIDERS[group], model, options, errors, wanted, given)
+            make = partial(_provided, STATISTICS[group], model, options, errors, wanted, given)
             result, advice = _or_advice(make)
         if advice:
             self.absent |= dict.fromkeys(wanted, advice)
@@ -408,10 +395,12 @@ def _compute(plan, inputs, owner, bar, load, errors, **kw):
 # %% ../../nbs/09_scoring/02_metrics.ipynb #569308d8
 def _check_models(models):
     "Refuse models of unknown groups and families."
-    families = {maker.family for maker in PROVIDERS.values()}
-    if bad := set(models) - {*PROVIDERS, *families}:
-        known = sorted({*PROVIDERS, *families} - {None, ""})
-        raise ValueError(f"no group of statistics is called {preview(sorted(bad))}; there are {known}")
+    known = {name for name, maker in STATISTICS.items() if maker.compute}
+    known |= {STATISTICS[name].family for name in known} - {None, ""}
+    if bad := set(models) - known:
+        raise ValueError(
+            f"no group of statistics is called {preview(sorted(bad))}; there are {sorted(known)}"
+        )
 
 
 def _scored(ids, needs, missing, inputs, owner, absent, errors):
@@ -448,7 +437,7 @@ def _cut_texts(needs, cut, ids):  # Score -> sample -> what its statistics lost
 
 def compute_metrics(
     texts: pd.DataFrame,  # id, hypothesis, and as far as given source, and reference or references (lists)
-    # Group of `PROVIDERS` or family -> folder or hub id, for spans a spaCy pipeline; (checkpoint, file) for a
+    # Name in `STATISTICS` or family -> folder or hub id, for spans a spaCy pipeline; (checkpoint, file) for a
     # trained head (alignscore, ctc, ctc_relevance) or a question (judge_own); a `JudgeServer` for judge
     models: dict,
     metrics="all",  # Names of quality metrics, or 'all' for all that are applicable
@@ -487,7 +476,7 @@ def compute_metrics(
     needs = {metric: required_inputs(metric) for metric in names}
     missing = {metric: missing_inputs(metric, inputs, models) for metric in names}
     applicable = (needs[metric] for metric in names if not missing[metric])
-    plan = _plan(dict.fromkeys(name for name in chain(*applicable) if name in PROVIDER_OF), models, owner)
+    plan = _plan(dict.fromkeys(name for name in chain(*applicable) if name in COMPUTED_BY), models, owner)
     total = len(inputs["hypothesis"]) * sum(map(len, plan.values()))
     with progress_bar(total, "quality", "text", shown=progress) as bar:
         computed = _compute(plan, inputs, owner, bar, dict(device=device, dtype=dtype), errors, **kw)

@@ -25,7 +25,7 @@ from uetrust.models.load import (
     pad_for_model,
     supported,
 )
-from .table import ATTENTION_STATISTICS
+from .generator import ATTENTION_STATISTICS
 
 # %% ../../nbs/08_statistics/05_attention.ipynb #36940082
 # Names of self-attention modules in model families

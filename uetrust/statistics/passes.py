@@ -22,7 +22,8 @@ from ..generation.local import checkpoint_settings, prompt_template, render_prom
 from ..models.forward import HIDDEN_STATES, Layout, score_passes, score_tokens
 from ..models.load import Model
 from .attention import attention_statistics
-from .table import ATTENTION_STATISTICS, ForwardPass, write_statistics, write_together
+from .generator import ATTENTION_STATISTICS, ForwardPass
+from .table import write_statistics, write_together
 
 # %% ../../nbs/08_statistics/06_passes.ipynb #699dfc40
 def model_provenance(
@@ -227,7 +228,7 @@ def compute_attention(
     samples: pd.DataFrame,  # Its sources: id, source
     model: Model,  # The model that wrote the texts
     settings: Decoding,  # How prompts are made
-    title: str = "attention",  # A key of `uetrust.statistics.table.ATTENTION_STATISTICS`: what is kept
+    title: str = "attention",  # A key of `uetrust.statistics.generator.ATTENTION_STATISTICS`: what is kept
     worker: tuple = (0, 1),  # This is worker i of n
     progress: bool = True,  # Show sources done and time left
     **options,  # batch_tokens of `attention_statistics`

@@ -443,7 +443,7 @@ def _end_to_end_steps(bank, sources, settings, scores):
     from uetrust.generation.decoding import Decoding
     from uetrust.models.load import load_model
     from uetrust.statistics import passes
-    from uetrust.statistics.table import PASSES
+    from uetrust.statistics.generator import PASSES
     from uetrust.statistics.texts import comparisons as compare
 
     model, nli = load_model(settings["model"], device="cpu"), load_model(settings["nli"], device="cpu")
