@@ -318,7 +318,7 @@ class BankPlan:
 
     @property
     def comparisons(self) -> dict:
-        "Statistics of its texts that other checkpoints compute, and the checkpoint of each; None where none is needed."
+        "Statistics that other checkpoints compute of its texts, and the checkpoint of each, None for none."
         models = metric_models(self.metric_models) | dict(nli=self.nli, embedding=self.encoder)
         read = "conditional" in self.generator.passes  # What nobody read has no tokens
         entries = [STATISTICS[name] for name in COMPARISON_STEPS if name in self.generator.compare]
