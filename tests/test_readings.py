@@ -23,6 +23,7 @@ from uetrust.models.encode import NLI_CLASSES, embed_texts, nli_order
 from uetrust.models.forward import score_tokens
 from uetrust.models.load import fingerprint, load_model, wrap_model
 from uetrust.papers.bulletins.tables import entailed_shares
+from uetrust.statistics.bank import BankTokens, compute_statistic
 from uetrust.statistics.generator import PASSES, ForwardPass, get_pass
 from uetrust.statistics.passes import compute_likelihoods, reference_bank
 from uetrust.statistics.table import (
@@ -31,12 +32,6 @@ from uetrust.statistics.table import (
     table_to_frame,
     texts_by_shard,
     write_statistics,
-)
-from uetrust.statistics.texts.comparisons import (
-    compute_embeddings,
-    compute_entailments,
-    compute_relevance,
-    compute_sentence_entailments,
 )
 
 FEW = SAMPLES[:7].assign(reference=[s[:11] for s in SAMPLES["source"][:7]])
@@ -339,7 +334,7 @@ def repeated(tmp_path):
 def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, tmp_path):
     model = encoder()
     got = read_statistics(
-        compute_entailments(tmp_path / "entailments", repeated, model, progress=False)
+        compute_statistic("entailments", tmp_path / "entailments", repeated, model, progress=False)
     ).set_index("sample")
     for source, texts in TEXTS.items():
         index, logits = (
@@ -358,9 +353,9 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
         ]
         logits, _ = entailment_logits(model, pairs)  # Entailment is the third class
         assert shares[source] == np.mean([row[2] == row.max() for row in logits])
-    x = read_statistics(compute_embeddings(tmp_path / "vectors", repeated, model, progress=False)).set_index(
-        "sample"
-    )
+    x = read_statistics(
+        compute_statistic("embeddings", tmp_path / "vectors", repeated, model, progress=False)
+    ).set_index("sample")
     for source, texts in TEXTS.items():
         for i, text in enumerate(texts):
             assert (
@@ -381,15 +376,15 @@ def test_a_text_entails_itself_and_the_model_says_the_rest():
     assert [len(part) for part in entailment_logits(model, [])] == [0, 0]
 
 
-@pytest.mark.parametrize("compute", [compute_entailments, compute_sentence_entailments])
-def test_entailments_that_were_stored_without_the_definition_are_not_taken(compute, repeated, tmp_path):
-    folder = compute(tmp_path / "nli", repeated, encoder(), progress=False)
+@pytest.mark.parametrize("name", ["entailments", "sentences"])
+def test_entailments_that_were_stored_without_the_definition_are_not_taken(name, repeated, tmp_path):
+    folder = compute_statistic(name, tmp_path / "nli", repeated, encoder(), progress=False)
     manifest = folder / "readings.json"
     old = json.loads(manifest.read_text())
     assert old["about"].pop("equal") == "entail each other"
     manifest.write_text(json.dumps(old))
     with pytest.raises(BadShard, match="made otherwise: equal: .*--no-resume"):
-        compute(folder, repeated, encoder(), progress=False)
+        compute_statistic(name, folder, repeated, encoder(), progress=False)
 
 
 def test_a_long_source_is_cut_and_the_text_stays_whole(tmp_path, capsys):
@@ -405,7 +400,16 @@ def test_a_long_source_is_cut_and_the_text_stays_whole(tmp_path, capsys):
         lambda part: [bank_row(i, "greedy", 0, text, ids) for i in part["id"]],
         progress=False,
     )
-    folder = compute_relevance(tmp_path / "relevance", bank, samples, model.tokenizer, model, progress=False)
+    folder = compute_statistic(
+        "relevance",
+        tmp_path / "relevance",
+        bank,
+        model,
+        samples,
+        BankTokens(model.tokenizer),
+        ["greedy_relevance"],
+        progress=False,
+    )
     got = read_statistics(folder).set_index("sample")
     assert got["source_cut"].to_dict() == dict(fits=0, long=200, huge=20_000) and not got["cut"].any()
     whole = np.array(got.at["fits", "relevance"])

@@ -12,6 +12,7 @@ import json
 
 import pandas as pd
 
+import uetrust.statistics.texts  # All that is computed of given texts
 from ..core.docstrings import comments_of
 from ..core.registry import reg
 from ..core.run import required_inputs, required_scores

@@ -110,7 +110,7 @@ def alternatives(model, inputs, wanted, **options):
     shapes = [(len(tokens), len(tokens[0][1]) if tokens else 0, 2) for tokens in inputs["alternatives"]]
     classes = [found.argmax(1).reshape(shape).astype("int8") for found, shape in zip(logits, shapes)]
     found = dict(ccp_forward=[at[..., 0] for at in classes], ccp_backward=[at[..., 1] for at in classes])
-    return found, dict.fromkeys(found, cut)
+    return found, dict(ccp_forward=cut)  # The same pairs in both
 
 # %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #70ddb08d
 def _of_all_texts(columns):
