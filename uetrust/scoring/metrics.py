@@ -310,7 +310,7 @@ def _provided(provider, model, options, errors, wanted, given):
         )
     statistics, cut = {}, {}
     for name in wanted:  # Each has needs of its own
-        needs = {"hypothesis", *provider.statistics[name]}
+        needs = {"hypothesis", *provider.gives[name]}
         inputs = {need: values for need, values in given.items() if need in needs}
         usable, reasons = usable_items(inputs)
         part = {need: [values[i] for i in usable] for need, values in inputs.items()}

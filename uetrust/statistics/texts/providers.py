@@ -41,7 +41,7 @@ from uetrust.nlg.qa import (
     select_qags_questions,
     valid_q2_questions,
 )
-from ..entry import STATISTICS, Statistic, register
+from ..entry import Statistic, register
 from ..scores import load_scores
 
 # %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #424212f4
