@@ -762,9 +762,9 @@ def test_neither_order_nor_batch_changes_a_score(graded):
 
 
 def test_each_network_is_loaded_once_whatever_it_is_needed_for(chain, model, monkeypatch):
-    opened, real = [], g._load_model
+    opened, real = [], g.open_model
     monkeypatch.setattr(
-        g, "_load_model", lambda who, **kw: opened.append(who[0].rsplit("/", 1)[-1]) or real(who, **kw)
+        g, "open_model", lambda who, **kw: opened.append(who[0].rsplit("/", 1)[-1]) or real(who, **kw)
     )
     same = evaluators()["questeval_similarity"]  # Asked for first, and needed again after the answers
     t = g.compute_metrics(
