@@ -97,7 +97,7 @@ def test_a_pasted_method_returns_a_number_through_the_command(project):
 
 
 def test_a_pasted_statistic_is_stored_in_a_bank_and_computed_for_a_file(project):
-    "The bank and a file with the same texts and sources give the same distances, and where none is at hand the model is named"
+    "Bank and file give the same distances of the same texts; where no model is at hand it is named"
     uetrust(project, "fill", "bulletin--tiny-bart", "--profile", "smoke")
     bank, given = project / "runs" / "smoke" / "banks" / "bulletin--tiny-bart", "bulletin:test:8"
     uetrust(project, "score", bank, "--methods", "far_from_source", "--out", "of_bank.csv")
