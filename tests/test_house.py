@@ -138,11 +138,13 @@ def test_the_example_of_a_public_name_runs(name):
     assert runner.tries and not runner.failures
 
 
-def test_the_first_page_links_every_module_and_nothing_else_under_library():
+def test_the_first_page_links_every_module_and_experiment_and_no_page_that_is_gone():
     cells = json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8"))["cells"]
     shown = ["".join(o.get("data", {}).get("text/markdown", "")) for c in cells for o in c.get("outputs", [])]
     links = re.findall(r"\]\(([^)]+)\)", "".join(shown))
-    assert links == [path.relative_to(ROOT / "nbs").as_posix() for path in in_folders(LIBRARY)]
+    experiments = sorted((ROOT / "nbs" / "experiments").rglob("[0-9]*.ipynb"))
+    pages = [*in_folders(LIBRARY), *experiments]
+    assert links == [path.relative_to(ROOT / "nbs").as_posix() for path in pages]
 
 
 def in_folders(paths):
