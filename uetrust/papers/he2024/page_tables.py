@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ...evaluation.prr import prr_table
+from ...evaluation.shuffled import ShuffledCount, shuffled_columns
 from .claims import CLAIM_VERDICTS, claim_ledger
 from uetrust.papers.he2024.own_tables import (
     PAPER_MODELS,
@@ -60,16 +61,8 @@ def first_places(
     )
 
 
-def _null_counts(null):  # Of attrs['shuffled']; None for correlations over methods
-    if null is None:
-        return dict(classical=None, shuffled=np.nan, shuffled_lo=None, shuffled_hi=None)
-    return dict(
-        classical=null["significant"], shuffled=null["mean"], shuffled_lo=null["lo"], shuffled_hi=null["hi"]
-    )
-
-
 def figure_counts(
-    drawn: dict,  # (figure, reading) -> correlations as from `uetrust.report.chapters.figure_agreement`
+    drawn: dict,  # (figure, reading) -> `uetrust.report.chapters.FigureAgreement`
     # figure, reading, pairs, n, alone (p < .05), adjusted (q < .05), strong (rho at least .5); of figures
     # over metrics or error types also classical (p < .05 against rho = 0) and shuffled (the same number with
     # shuffled names: mean, 95 % interval)
@@ -84,9 +77,9 @@ def figure_counts(
             alone=(tidy["p"] < 0.05).sum(),
             adjusted=(tidy["q"] < 0.05).sum(),
             strong=(tidy["rho"] >= 0.5).sum(),
-            **_null_counts(tidy.attrs.get("shuffled")),
+            **shuffled_columns(null),
         )
-        for (figure, reading), tidy in drawn.items()
+        for (figure, reading), (tidy, null) in drawn.items()
     ]
     counts = dict.fromkeys(["classical", "shuffled_lo", "shuffled_hi"], "Int64")
     return pd.DataFrame(rows).astype(counts)
