@@ -269,11 +269,11 @@ def dose_command(
     parts = _of_file(file, prr_parts, df[truth], df[metric], df[list(uncertainty)])
     best = list(_of_file(file, two_best, parts)["method"])
     spread = _of_file(file, power_table, df[metric], df[best])["unit_sd"].iloc[-1]
-    needs = metric_needs(parts, texts or parts.attrs["n"], spread, confidence)
-    if printed_for_programs(parts, output):
+    needs = metric_needs(parts, texts or parts.n, spread, confidence)
+    if printed_for_programs(parts.methods, output):
         return
     print(f"{needs_sentence(needs, metric)}\n")
-    print_table(parts, output)
+    print_table(parts.methods, output)
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #9db2d8ce
 @command("uetrust next-labels scores.csv --metrics rouge nli --uncertainty msp --n 50 --labels human")

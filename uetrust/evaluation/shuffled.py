@@ -93,9 +93,7 @@ class ShuffledAgreement(NamedTuple):
 
     @property
     def count(self):  # A `ShuffledCount`
-        return ShuffledCount(
-            len(self.null_significant), self.null_rho, self.significant, *self.null_count
-        )
+        return ShuffledCount(len(self.null_significant), self.null_rho, self.significant, *self.null_count)
 
 
 def _null_correlations(df, coef, draws, seed, chunk=2**22):  # Of all pairs of columns, [draws, pairs]
