@@ -346,7 +346,7 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
                 alone = entailment_logits(model, [(premise, hypothesis)])[0][0]
                 assert np.abs(logits[index[i], index[j]] - alone).max() < 1e-5
     assert [len(x) for x in got["nli_logits"]] == [9, 1]
-    shares = entailed_shares(tmp_path)
+    shares = entailed_shares(tmp_path)["share"]
     for source, texts in TEXTS.items():
         pairs = [
             (premise, hypothesis) for premise in dict.fromkeys(texts) for hypothesis in dict.fromkeys(texts)

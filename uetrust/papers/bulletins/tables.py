@@ -6,7 +6,7 @@
 __all__ = ['AGREEMENT_SHUFFLES', 'MEAN_OF_METRICS', 'TRUTH', 'SELF_EVALUATORS', 'SCORE_FORMS', 'text_similarity',
            'entailed_shares', 'source_summary', 'error_intervals', 'best_method', 'method_intervals', 'cut_inputs',
            'agreement_within', 'target_matrix', 'Ranks', 'rank_table', 'first_ranked', 'design_rows', 'AgreementSet',
-           'agreement_sets', 'agreement_summary', 'methods_everywhere', 'method_matrix', 'lacking_matrix',
+           'agreement_sets', 'agreement_summary', 'methods_everywhere', 'method_matrix', 'best_sets', 'lacking_matrix',
            'best_and_baselines', 'order_agreement', 'metrics_everywhere', 'metric_matrix', 'regrets_everywhere',
            'skills_everywhere', 'generators_of_same_texts', 'shortlists', 'SelfGrid', 'self_grid', 'self_preference',
            'plot_self_grid']
@@ -57,14 +57,13 @@ def text_similarity(
 
 def entailed_shares(
     folder,  # Of a bank with entailments
-) -> pd.Series:  # By source; attrs['pairs'] is the number of all pairs
-    "Share of the ordered pairs of unique texts of a source in which the first entails the second."
+) -> pd.DataFrame:  # By source: pairs, share
+    "Ordered pairs of unique texts of a source, and the share in which the first entails the second."
     from uetrust.models.encode import NLI_CLASSES
 
     logits = read_statistics(folder / "entailments").set_index("sample")["nli_logits"]
-    shares = logits.map(lambda pairs: (pairs.argmax(1) == NLI_CLASSES.index("entailment")).mean())
-    shares.attrs["pairs"] = sum(map(len, logits))
-    return shares
+    entails = logits.map(lambda pairs: pairs.argmax(1) == NLI_CLASSES.index("entailment"))
+    return pd.DataFrame(dict(pairs=entails.map(len), share=entails.map(np.mean)))
 
 
 def source_summary(
@@ -285,17 +284,23 @@ def methods_everywhere(
 def method_matrix(
     every: pd.DataFrame,  # From `methods_everywhere`
     field: str = "prr",  # A column of it
-) -> pd.DataFrame:  # Methods x generators; attrs['best_sets']: generator -> methods as good as its best
+) -> pd.DataFrame:  # Methods x generators
     "One number per method and generator; the best mean PRR comes first."
     generators = list(dict.fromkeys(every["generator"]))
     value = every.pivot(index="method", columns="generator", values="prr")[generators]
     order = value.mean(axis=1).sort_values(ascending=False, kind="stable").index
     table = every.pivot(index="method", columns="generator", values=field)
-    found = table.reindex(columns=generators).loc[order]
-    if "in_set" in every:  # Methods that cannot be told from the best of a generator
-        same = every[every["in_set"].eq(True)].sort_values("prr", ascending=False, kind="stable")
-        found.attrs["best_sets"] = same.groupby("generator")["method"].agg(list).to_dict()
-    return found
+    return table.reindex(columns=generators).loc[order]
+
+
+def best_sets(
+    every: pd.DataFrame,  # From `methods_everywhere`
+) -> dict:  # Generator -> names, best first; empty where no such set was computed
+    "Methods that cannot be told from the best of a generator."
+    if "in_set" not in every:
+        return {}
+    same = every[every["in_set"].eq(True)].sort_values("prr", ascending=False, kind="stable")
+    return same.groupby("generator")["method"].agg(list).to_dict()
 
 
 def lacking_matrix(

@@ -36,7 +36,13 @@ from uetrust.papers.he2024.own_tables import (
     verdict_codes,
     write_synthetic_run,
 )
-from .published import metric_dimension, normal_null_sd, printed_tables, table_settings
+from uetrust.papers.he2024.published import (
+    metric_dimension,
+    normal_null_sd,
+    printed_claims,
+    printed_tables,
+    table_settings,
+)
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #844f0e2d
 def table_of(
@@ -163,12 +169,10 @@ def missing_places(
 
 def own_verdicts(
     run: OwnRun,
-) -> pd.DataFrame:  # As from `compare_verdicts`, and decided_by (tables that decide the claim)
+) -> pd.DataFrame:  # As from `compare_verdicts`
     "Every claim, its verdict on the printed tables and on the own ones."
     own = claim_ledger(run.tables, draws=0, shuffles=0)
-    both = compare_verdicts(claim_ledger(draws=0, shuffles=0), own, not_applicable(run.cast), run.tables)
-    both.attrs["decided_by"] = own.set_index("id")["decided_by"].to_dict()
-    return both
+    return compare_verdicts(claim_ledger(draws=0, shuffles=0), own, not_applicable(run.cast), run.tables)
 
 
 def asked_claims(
@@ -263,7 +267,7 @@ def sign_verdicts(
     laid_out = tables_of_run(scores_of_tables(results, run.cast), results)
     turned_tables = {name: table for name, table in laid_out.items() if name == "T10"}
     right = claim_ledger(run.tables | turned_tables, draws=0, shuffles=0)
-    about = both["id"].map(both.attrs["decided_by"]).str.contains("T10")
+    about = both["id"].map(printed_claims().set_index("id")["decided_by"]).str.contains("T10")
     rows = both[about & (both["apart"] == "")][["id", "claim", "printed", "own"]]
     return rows.merge(right[["id", "verdict"]].rename(columns=dict(verdict="sign_right")), on="id")
 
