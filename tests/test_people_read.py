@@ -14,7 +14,7 @@ from uetrust.data.bulletins import bulletins
 from uetrust.data.download import DataNotAtHand
 from uetrust.data.loaders import BadData
 from uetrust.data.ragtruth import RAGTRUTH_QUALITY, ragtruth
-from uetrust.papers.he2024.human_tables import read_back as study
+from uetrust.papers.people import read_back as study
 from uetrust.statistics.table import read_statistics
 
 NOTEBOOK = "nbs/experiments/people/11_people_read.ipynb"

@@ -15,7 +15,7 @@ from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassificat
 
 from uetrust.cli.cli import main
 from uetrust.core.scores import unique_texts
-from uetrust.core.store import BadShard
+from uetrust.core.store import BadShard, Store
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from uetrust.generation.local import fill_local_bank, render_prompts
 from uetrust.models.classifiers import entailment_logits, nli_pairs
@@ -142,7 +142,7 @@ def test_stored_numbers_are_those_of_reading_the_bank_s_ids_after_the_generator_
     assert (
         list(zip(got["sample"], got["kind"], got["k"]))
         == list(zip(texts["sample"], texts["kind"], texts["k"]))
-        and got.attrs["about"]["own"]
+        and Store(tmp_path / "conditional", "readings").manifest()["about"]["own"]
     )
     for record, ids, reading in zip(got.itertuples(), texts["ids"], want):
         assert record.ids.tolist() == ids and record.top_ids.shape == (len(ids), 10)
@@ -221,12 +221,11 @@ def test_alone_knows_nothing_of_the_source_and_members_differ_from_each_other(wr
 def test_another_model_reads_the_text_not_the_ids(written, tmp_path):
     model, bank = written
     other = framed("llama" if model.id != "llama" else "bart")
+    folder = tmp_path / "other"
     got = read_statistics(
-        compute_likelihoods(
-            tmp_path / "other", bank, FEW, other, ForwardPass(after="source"), S, progress=False
-        )
+        compute_likelihoods(folder, bank, FEW, other, ForwardPass(after="source"), S, progress=False)
     )
-    assert not got.attrs["about"]["own"]
+    assert not Store(folder, "readings").manifest()["about"]["own"]
     texts = read_bank(bank).query("kind=='greedy'")
     for record, text in zip(got.itertuples(), texts["text"]):
         words = other.tokenizer.decode(record.ids, skip_special_tokens=True).strip()
@@ -346,7 +345,7 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
                 alone = entailment_logits(model, [(premise, hypothesis)])[0][0]
                 assert np.abs(logits[index[i], index[j]] - alone).max() < 1e-5
     assert [len(x) for x in got["nli_logits"]] == [9, 1]
-    shares = entailed_shares(tmp_path)
+    shares = entailed_shares(tmp_path)["share"]
     for source, texts in TEXTS.items():
         pairs = [
             (premise, hypothesis) for premise in dict.fromkeys(texts) for hypothesis in dict.fromkeys(texts)

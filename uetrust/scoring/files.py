@@ -18,6 +18,7 @@ from ..core.registry import reg
 from ..core.run import ScoreRun, required_inputs, required_scores
 from ..core.scores import map_nested, score_table, unique_texts, wide_table
 from ..core.segmentation import whole_texts_note
+from ..core.store import Store
 from ..data.outputs import OUTPUT_FORMATS, read_outputs
 from ..generation.bank import read_bank
 from .methods import score_generations, score_shards
@@ -409,7 +410,7 @@ def score_bank(
     texts, models = bank_texts(folder, samples), models if models and _torch_is_there() else {}
     graded = _installed(compute_metrics(texts, models, metrics or "all", errors=errors))
     attrs = scores.attrs | dict(missing=scores.attrs["missing"] | graded.attrs["missing"])
-    about = read_bank(texts_folder(folder)).attrs["about"]
+    about = Store(texts_folder(folder), "bank").manifest()["about"]
     graded.insert(0, "generator", about["generator"])
     graded.insert(0, "dataset", about["dataset"])
     scores.attrs, graded.attrs = {}, {}

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 import uetrust.statistics.texts
+from ..core.store import Store
 from ..models.load import Model
 from .entry import STATISTICS, Statistic, Variants
 from .passes import model_provenance
@@ -117,7 +118,7 @@ def compute_statistic(
 
 def _read_tokens(tokens):  # The greedy texts with their likeliest tokens, and who read them
     texts = read_statistics(tokens.stored)
-    about = texts.attrs["about"]
+    about = Store(tokens.stored, "readings").manifest()["about"]
     own = texts[texts["kind"] == "greedy"].set_index("sample")
     return own, dict(tokens={key: about.get(key) for key in ("reader", "revision")})
 

@@ -152,10 +152,7 @@ def write_statistics(
 
 def read_statistics(
     folder,  # From `write_statistics`
-) -> pd.DataFrame:  # One row per text or source; attrs['about'] holds the provenance
+) -> pd.DataFrame:  # One row per text or source
     "All stored statistics of a finished folder."
-    store = Store(folder, "readings")
-    names = store.names()
-    df = pd.concat([table_to_frame(load_shard(Path(folder) / name)) for name in names], ignore_index=True)
-    df.attrs["about"] = store.manifest()["about"]
-    return df
+    names = Store(folder, "readings").names()
+    return pd.concat([table_to_frame(load_shard(Path(folder) / name)) for name in names], ignore_index=True)

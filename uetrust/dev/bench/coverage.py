@@ -8,7 +8,7 @@ __all__ = ['COVERAGE_METRICS', 'PEOPLE_METHODS', 'WORLD_METHODS', 'STUDY_LABELS'
            'LabelledBank', 'people_bank', 'world_bank', 'coverage_banks', 'simulated_estimates', 'coverage_row',
            'coverage_table', 'variant_table', 'coverage_variants_sentence', 'labels_needed', 'plot_labels_needed',
            'saved_sentence', 'chooser_estimates', 'chooser_row', 'chooser_table', 'chooser_sentence', 'plot_chooser',
-           'coverage_path', 'chooser_path', 'variants_path', 'keep_table', 'kept_table', 'kept_coverage',
+           'coverage_path', 'chooser_path', 'variants_path', 'keep_table', 'kept_table', 'kept_about', 'kept_coverage',
            'coverage_by_size', 'outside_coverage', 'interval_coverage_sentence', 'print_coverage', 'bench_coverage']
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #9386a2f2
@@ -419,13 +419,18 @@ def keep_table(
 
 def kept_table(
     path: Path,  # `coverage_path()` or `chooser_path()`
-) -> pd.DataFrame:  # attrs: what made it
+) -> pd.DataFrame:
     "A stored table."
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there: make bench PART=coverage makes it")
-    table = pd.read_csv(path)
-    table.attrs.update(json.loads(path.with_suffix(".json").read_text(encoding="utf-8")))
-    return table
+    return pd.read_csv(path)
+
+
+def kept_about(
+    path: Path,  # Of a stored table
+) -> dict:  # command, studies, seed, versions
+    "What made a stored table."
+    return json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
 
 
 def kept_coverage(

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TOFU_PROMPT', 'GIVEN_SETS', 'GivenTexts', 'given_texts', 'sets_at_hand', 'parse_readers', 'reading_folder',
-           'read_given_texts', 'given_prr', 'given_sentence']
+           'read_given_texts', 'GivenPRR', 'given_prr', 'given_sentence']
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #83eddda5
 from pathlib import Path
@@ -187,12 +187,18 @@ def read_given_texts(
     return Path(folder)
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #366573c0
+class GivenPRR(NamedTuple):
+    "PRR of given texts, and how many prompts and texts were cut"
+
+    table: pd.DataFrame  # As from `prr_table`; intervals clustered by document
+    cut_prompts: int
+    cut_texts: int
+
+
 def given_prr(
     folder,  # From `read_given_texts`
     given: GivenTexts,  # The same texts
-) -> (
-    pd.DataFrame
-):  # As from `prr_table`; intervals clustered by document; attrs['cut']: prompts and texts cut
+) -> GivenPRR:
     "PRR by people of every uncertainty method that the token statistics allow."
     samples = given.texts[["id", "source"]]
     scores = score_generations(folder, "all", samples, load_scores(), progress=False, errors="note")
@@ -206,18 +212,17 @@ def given_prr(
     clusters = documents if documents.nunique() < len(documents) else None
     table = prr_table(quality, uncertainty, clusters=clusters, adjust="bh")
     read = read_statistics(Path(folder) / "conditional")
-    table.attrs["cut"] = int((read["cut"] > 0).sum()), int((read["text_cut"] > 0).sum())
-    return table
+    return GivenPRR(table, int((read["cut"] > 0).sum()), int((read["text_cut"] > 0).sum()))
 
 
 def given_sentence(
-    prr: pd.DataFrame,  # From `given_prr`
+    prr: GivenPRR,
     given: GivenTexts,  # The same texts
     checkpoint: str,  # That read them
 ) -> str:  # Three sentences
     "The best method by the first judgement, beside the best baseline, and what was cut or left out."
-    metric = prr["metric"].iloc[0]
-    rows = prr[(prr["metric"] == metric) & prr["value"].notna()].sort_values("value", ascending=False)
+    table, metric = prr.table, prr.table["metric"].iloc[0]
+    rows = table[(table["metric"] == metric) & table["value"].notna()].sort_values("value", ascending=False)
     base = rows["method"].map(role_of) == "baseline"
     said = [
         f"{row.method} {row.value:.3f} [{row.lo:.3f}, {row.hi:.3f}]"
@@ -225,10 +230,9 @@ def given_sentence(
     ]
     own = f"texts of {given.writer}" if given.writer else "texts of unnamed writers"
     left = ", ".join(f"{n} {why}" for why, n in given.left_out.items() if n)
-    prompts, texts = prr.attrs["cut"]
     return (
         f"{len(given.texts)} {own} in {given.dataset}, read by {Path(checkpoint).name}: by {metric} the best "
         f"of {int((~base).sum())} methods is {said[0]}, the best of lengths and chance {said[1]}. The best "
-        f"of many is too good by chance. {prompts} prompts and {texts} texts were cut"
+        f"of many is too good by chance. {prr.cut_prompts} prompts and {prr.cut_texts} texts were cut"
         f"{f'; left out: {left}' if left else ''}."
     )
