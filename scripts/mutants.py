@@ -4,6 +4,10 @@ cosmic-ray makes the mutants; this draws a sample of each module, tries each in 
 imported the slow packages already, and counts. `make mutants` takes a seeded sample, `make mutants
 MUTANTS=all` takes all of them, `make mutants MODULES='core.store nlg.judge'` some modules. The tests that
 run a changed line are tried, the fastest first, else those that run its function, else all.
+
+Why not mutmut: version 3.8.1 runs here, picks tests and resumes, but it leaves out decorated functions,
+constants and fields, 1,573 of 8,437 lines of these modules; it draws no sample; and of the first 16 survivors
+in evaluation.weights, 10 differed by a docstring or a dtype.
 """
 
 import argparse
