@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student_t
 from sklearn.metrics import roc_auc_score
 
+import uetrust
 from uetrust.core.checks import Undefined, align_samples, check_scale
 from uetrust.data.loaders import undo_sort
 from uetrust.evaluation.cells import (
@@ -924,3 +925,27 @@ def test_bootstrap_draws_are_as_many_as_asked_for_when_memory_takes_them_in_part
 def test_a_bootstrap_has_a_thousand_draws_unless_asked_otherwise():
     quality, uncertainty = pd.DataFrame(dict(q=[1.0, 0, 1, 0])), pd.DataFrame(dict(u=[1.0, 2, 3, 4]))
     assert len(prr_bootstrap(quality, uncertainty)) == 1000
+
+
+def test_a_result_prints_as_one_line_without_the_types_of_numpy():
+    rng = np.random.default_rng(0)
+    texts, people = pd.DataFrame(dict(q=rng.random(40))), pd.DataFrame(rng.random((5, 8)))
+    scores, labels = rng.random(40), texts["q"].where(rng.random(40) < 0.7)
+    results = [
+        prr(texts["q"], scores),
+        prr(np.ones(4), np.arange(4)),
+        prr(texts["q"], np.round(scores)),
+        prr_difference(texts["q"], scores, rng.random(40)),
+        uetrust.prr_from_labels(labels, texts, scores),
+        uetrust.prr_difference_from_labels(labels, texts, scores, rng.random(40)),
+        uetrust.spearman(texts["q"], scores),
+        uetrust.kendall(texts["q"], scores),
+        uetrust.bootstrap_interval(people, people, draws=9),
+        uetrust.swap_test(people, people[::-1].to_numpy(), people, draws=9),
+    ]
+    for result in results:
+        assert "np." not in repr(result) and "\n" not in repr(result), result
+    assert repr(results[1]) == "PRR(nan, n=4, note='constant quality: there is nothing to rank')"
+    found = results[0]
+    assert repr(found).startswith(f"PRR({found.value:.3f}, 95% CI [{found.lo:.3f}, {found.hi:.3f}], se=")
+    assert ", ties=[" in repr(results[2]) and ", ties=[" not in repr(found)

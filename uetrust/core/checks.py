@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Stopped', 'BadCheckpoint', 'Undefined', 'available_memory', 'memory_problem', 'printable', 'error_line', 'masked',
-           'defined_mean', 'preview', 'repeated_ids', 'check_between', 'check_count', 'check_finite', 'json_text',
-           'score_vector', 'score_frame', 'check_scale', 'align_samples', 'spacy_pipeline']
+           'defined_mean', 'preview', 'repeated_ids', 'short_number', 'result_line', 'check_between', 'check_count',
+           'check_finite', 'json_text', 'score_vector', 'score_frame', 'check_scale', 'align_samples', 'spacy_pipeline']
 
 # %% ../../nbs/01_core/01_checks.ipynb #4574ecbb
 import base64
@@ -190,6 +190,33 @@ def repeated_ids(
         written.setdefault(str(name), []).append(f"{name!r}" if isinstance(name, str) else f"{name}")
     groups = [(name, set(same)) for name, same in written.items() if len(same) > 1]
     return [name if len(same) == 1 else " and ".join(sorted(same, reverse=True)) for name, same in groups]
+
+# %% ../../nbs/01_core/01_checks.ipynb #9e4e3d2f
+def short_number(
+    number,  # Integer or float
+) -> str:  # '0.057', '0.0004', '12'
+    "A number as a sentence has it: three decimals, or one digit where those would be zeros."
+    if isinstance(number, int | np.integer):
+        return str(int(number))
+    return f"{number:.1g}" if 0 < abs(number) < 0.0005 else f"{number:.3f}"
+
+
+def result_line(
+    result,  # Named tuple that begins with its value, and may have lo, hi and note
+    interval: str = "95% CI ",  # What lo and hi are
+    **told,  # Numbers and texts that are told besides; None and NaN are left out
+) -> str:  # 'PRR(0.466, 95% CI [-1.026, 0.992], n=5)'
+    "A result in one line, for the eye; what does not exist is left out."
+    parts = [short_number(result[0])]
+    if "lo" in result._fields and result.lo == result.lo:
+        parts.append(f"{interval}[{short_number(result.lo)}, {short_number(result.hi)}]")
+    there = {name: value for name, value in told.items() if value is not None and value == value}
+    parts += [
+        f"{name}={value if isinstance(value, str) else short_number(value)}" for name, value in there.items()
+    ]
+    if note := getattr(result, "note", ""):
+        parts.append(f"note={note!r}")
+    return f"{type(result).__name__}({', '.join(parts)})"
 
 # %% ../../nbs/01_core/01_checks.ipynb #7e256a93
 def check_between(

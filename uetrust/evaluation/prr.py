@@ -11,7 +11,16 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..core.checks import Undefined, align_samples, check_scale, preview, score_frame, score_vector
+from uetrust.core.checks import (
+    Undefined,
+    align_samples,
+    check_scale,
+    preview,
+    result_line,
+    score_frame,
+    score_vector,
+    short_number,
+)
 from uetrust.evaluation.cells import (
     CAUTION_SAMPLE_SIZE,
     FEW_FLOAT_STEPS,
@@ -53,6 +62,11 @@ class PRR(NamedTuple):
     tie_hi: float  # Value under the best
     n: int  # Pairs used
     note: str  # What a reader must know; '' if nothing
+
+    def __repr__(self):
+        ends = f"[{short_number(self.tie_lo)}, {short_number(self.tie_hi)}]"
+        ties = ends if self.tie_sd > 0 else None
+        return result_line(self, se=self.se, p=self.p, ties=ties, n=self.n)
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #ace71e1b
 def _aligned(quality, uncertainty):  # Two frames with the same samples
@@ -336,6 +350,9 @@ class PRRDifference(NamedTuple):
     p: float  # Two-sided p of no difference; below 0.05 where the interval excludes 0
     n: int  # Samples that both methods and the metric have
     note: str  # What a reader must know; '' if nothing
+
+    def __repr__(self):
+        return result_line(self, se=self.se, p=self.p, n=self.n)
 
 
 def prr_difference(

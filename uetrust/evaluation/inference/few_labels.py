@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...core.checks import preview, score_frame, score_vector
+from ...core.checks import preview, result_line, score_frame, score_vector
 from uetrust.evaluation.cells import (
     CAUTION_SAMPLE_SIZE,
     UNRELIABLE_SAMPLE_SIZE,
@@ -256,6 +256,9 @@ class FewLabels(NamedTuple):
     n: int  # All texts
     n_labels: int  # Labelled texts
     note: str  # Which metrics were used, and what to be careful of
+
+    def __repr__(self):
+        return result_line(self, se=self.se, n=self.n, n_labels=self.n_labels)
 
 
 class DrawnLabels(NamedTuple):
