@@ -185,13 +185,11 @@ def read_given_texts(
 def given_prr(
     folder,  # From `read_given_texts`
     given: GivenTexts,  # The same texts
-) -> (
-    pd.DataFrame
-):  # As from `prr_table`; intervals clustered by document; attrs['cut']: prompts and texts cut
+) -> pd.DataFrame:  # As from `prr_table`; intervals clustered by document
     "PRR by people of every uncertainty method that the token statistics allow."
     samples = given.texts[["id", "source"]]
     scores = score_generations(folder, "all", samples, load_scores(), progress=False, errors="note")
-    uncertainty, _ = usable_scores(wide_table(scores))
+    uncertainty, _ = usable_scores(wide_table(scores.table))
     quality, _ = usable_scores(given.quality.loc[uncertainty.index])
     if not len(quality.columns):
         raise ValueError(
@@ -199,15 +197,13 @@ def given_prr(
         )
     documents = given.texts.set_index("id")["document"].loc[uncertainty.index]
     clusters = documents if documents.nunique() < len(documents) else None
-    table = prr_table(quality, uncertainty, clusters=clusters, adjust="bh")
-    read = read_statistics(Path(folder) / "conditional")
-    table.attrs["cut"] = int((read["cut"] > 0).sum()), int((read["text_cut"] > 0).sum())
-    return table
+    return prr_table(quality, uncertainty, clusters=clusters, adjust="bh")
 
 
 def given_sentence(
     prr: pd.DataFrame,  # From `given_prr`
     given: GivenTexts,  # The same texts
+    folder,  # From `read_given_texts`
     checkpoint: str,  # That read them
 ) -> str:  # Three sentences
     "The best method by the first judgement, beside the best baseline, and what was cut or left out."
@@ -220,7 +216,8 @@ def given_sentence(
     ]
     own = f"texts of {given.writer}" if given.writer else "texts of unnamed writers"
     left = ", ".join(f"{n} {why}" for why, n in given.left_out.items() if n)
-    prompts, texts = prr.attrs["cut"]
+    read = read_statistics(Path(folder) / "conditional")
+    prompts, texts = (read["cut"] > 0).sum(), (read["text_cut"] > 0).sum()
     return (
         f"{len(given.texts)} {own} in {given.dataset}, read by {Path(checkpoint).name}: by {metric} the best "
         f"of {int((~base).sum())} methods is {said[0]}, the best of lengths and chance {said[1]}. The best "
