@@ -5807,6 +5807,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                       'uetrust/papers/threshold/live.py'),
                                                'uetrust.papers.threshold.live._note': ( '10_papers/04_threshold/live.html#_note',
                                                                                         'uetrust/papers/threshold/live.py'),
+                                               'uetrust.papers.threshold.live._still_missing': ( '10_papers/04_threshold/live.html#_still_missing',
+                                                                                                 'uetrust/papers/threshold/live.py'),
                                                'uetrust.papers.threshold.live.auc_against_print': ( '10_papers/04_threshold/live.html#auc_against_print',
                                                                                                     'uetrust/papers/threshold/live.py'),
                                                'uetrust.papers.threshold.live.nine_items': ( '10_papers/04_threshold/live.html#nine_items',

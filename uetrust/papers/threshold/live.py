@@ -144,6 +144,10 @@ NINE_SETS = "nine sets of TRUE"  # Name of the layout
 SET_TITLES = dict(frank="FRANK", nine="TRUE", released="TRUE, released scores")
 
 
+def _still_missing(missing, scores):  # Of metrics that a file may have given
+    return {metric: why for metric, why in missing.items() if scores[metric].isna().all()}
+
+
 def threshold_items(
     sets: str,  # A name of `SET_TITLES`: 'frank', 'nine' or 'released'
     models: dict,  # With 'nine': as in `score_true_sets`
@@ -161,8 +165,7 @@ def threshold_items(
         return {NINE_SETS: nine_items(true_scores())}, {}
     scores, missing = score_true_sets(true_sets(complete=complete), models, folder)
     scores = with_given_scores(scores, own) if own else scores
-    still = {metric: why for metric, why in missing.items() if scores[metric].isna().all()}
-    return {NINE_SETS: nine_items(scores)}, still
+    return {NINE_SETS: nine_items(scores)}, _still_missing(missing, scores)
 
 # %% ../../../nbs/10_papers/04_threshold/02_live.ipynb #fbc604e9
 def auc_against_print(
