@@ -24,7 +24,6 @@ from ..core.scores import Scores
 from ..core.settings import atomic_write, resolve_checkpoint, split_labels
 from uetrust.core.store import (
     BadShard,
-    Store,
     library_versions,
     load_shard,
     save_shard,
@@ -78,9 +77,15 @@ HASHED_CODE = (  # Files of the package that statistics and scores are computed 
 )
 
 
-def _file_hash(path):
+@cache
+def _hash_of_state(path, size, changed):  # `changed`: when it was written
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _file_hash(path):  # A file is read again only when it has changed
+    state = Path(path).stat()
+    return _hash_of_state(path, state.st_size, state.st_mtime_ns)
 
 
 def _files_hash(paths):
@@ -99,21 +104,13 @@ def code_hash(
     return _files_hash({path for found in files.values() for path in found})
 
 
-@cache
-def _unchanged_hash(path, state):  # Of a folder or file; `state` is another when something was written
-    return _files_hash(name for name, *_ in state) if path.is_dir() else _file_hash(path)
-
-
 def weights_hash(
     path,  # Folder, file or hub id
 ) -> str:  # Hash of all its bytes; the name itself where there is no such file or folder
-    "Fingerprint of a model's weights; they are read again only when a file has changed."
-    path = Path(path)
-    if not path.exists():
-        return str(path)
-    files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-    state = tuple((file, (of := file.stat()).st_size, of.st_mtime_ns) for file in files)
-    return _unchanged_hash(path, state)
+    "Fingerprint of a model's weights."
+    if Path(path).is_dir():
+        return _files_hash(path for path in Path(path).rglob("*") if path.is_file())
+    return _file_hash(Path(path)) if Path(path).is_file() else str(path)
 
 # %% ../../nbs/09_scoring/03_cache.ipynb #89163b79
 _KNOWN = ("missing", "cut", "cut_texts", "cut_inputs", "truncated", "models", "notes")  # Of `Scores`, on file
@@ -247,6 +244,9 @@ def cached_metrics_of_bank(
     return cached_metrics(Path(folder) / "quality", texts, models, metrics, progress, beside, **kw)
 
 # %% ../../nbs/09_scoring/03_cache.ipynb #30e367d3
+_libraries = cache(library_versions)  # Of this process
+
+
 def _shard_end(path):  # Hash of the end of a Parquet file, which describes all that stands before it
     with open(path, "rb") as file:
         file.seek(-8, 2)
@@ -257,19 +257,14 @@ def _shard_end(path):  # Hash of the end of a Parquet file, which describes all 
 
 def bank_hash(
     folder,  # Of a bank and its statistics
-    steps=None,  # Names of stored statistics; all that are there when None
+    statistics: bool = True,  # Of the statistics too
 ) -> str:
     "Fingerprint of the texts and the statistics of a bank."
-    texts = texts_folder(folder)
-    names = (
-        sorted(path.parent.name for path in Path(folder).glob("*/readings.json")) if steps is None else steps
-    )
-    stores = {name: Store(Path(folder) / name, "readings") for name in names} | dict(
-        texts=Store(texts, "bank")
-    )
-    paths = {name: [store.folder / shard for shard in store.names()] for name, store in stores.items()}
-    hashes = {name: list(map(_shard_end, paths[name])) for name in names}
-    return value_digest(hashes | dict(texts=list(map(_file_hash, paths["texts"]))))
+    texts = sorted(texts_folder(folder).glob("*.parquet"))
+    shards = sorted(Path(folder).glob("*/*.parquet")) if statistics else []
+    stored = [path for path in shards if (path.parent / "readings.json").exists()]
+    ends = [[path.parent.name, path.name, _shard_end(path)] for path in stored]
+    return value_digest([list(map(_file_hash, texts)), ends])
 
 
 def _source(fn):  # Of a function that the package does not have; its module where the package has it
@@ -296,16 +291,17 @@ def models_about(
 
 def bank_about(
     folder,  # Of a bank and its statistics
-    samples: pd.DataFrame,  # Its data
+    data: str,  # Its data, as `uetrust.data.datasets.load_samples` takes it
     kind: str,  # 'ue' for uncertainty methods, 'nlg' for quality metrics
     reg=reg,  # Where scores are looked up
 ) -> dict:
     "All that decides the scores of a bank, for `cached_scores`; of metrics without `models_about`."
-    code = code_hash("ue.*", "scoring.methods") if kind == "ue" else code_hash()
+    file = data if Path(data).is_file() else data.rpartition(":")[0]
+    modules = ["ue.*", "scoring.methods"] if kind == "ue" else []
     return dict(
-        bank=bank_hash(folder, None if kind == "ue" else ()),
-        samples=hashlib.sha256(samples.to_json(orient="split").encode()).hexdigest(),
+        bank=bank_hash(folder, statistics=kind == "ue"),
+        data=[data, weights_hash(file)],
         scores={name: _source(entry.fn) for name, entry in reg.items() if entry.kind in (kind, "stat")},
-        code=code,
-        made_with=library_versions(),
+        code=code_hash("data.bulletins", "data.datasets", *modules),
+        made_with=_libraries(),
     )

@@ -97,9 +97,9 @@ def prepared_bank(
 ) -> BankPlan:  # What settings.ini says about it
     "Plan of a bank whose generations and token statistics are there."
     plan = bank_plan(profile, bank)
-    _require_texts(plan, profile, bank)
     scored = any(score_file(profile, bank, kind).exists() for kind in ("ue", "nlg"))
     if not (scored and (plan.folder / "texts").exists()) or unfinished_shards(plan.folder):
+        _require_texts(plan, profile, bank)
         run_pipeline(profile, bank, progress=False)
     return plan
 
@@ -133,7 +133,7 @@ def method_scores(
 ) -> Scores:  # As from `score_methods`
     "Scores of uncertainty methods, read from their file as long as the bank and the code are the same."
     plan, file = prepared_bank(profile, bank), score_file(profile, bank, "ue", out)
-    about = bank_about(plan.folder, load_samples(plan.data), "ue", reg)
+    about = bank_about(plan.folder, plan.data, "ue", reg)
     return cached_scores(file.parent, about, lambda: score_methods(plan), name=file.name)
 
 
@@ -147,7 +147,7 @@ def quality_scores(
     plan, file = prepared_bank(profile, bank), score_file(profile, bank, "nlg", out)
     if models_named is None:
         models_named = " ".join(profile_settings(profile).metric_models)
-    about = bank_about(plan.folder, load_samples(plan.data), "nlg", reg)
+    about = bank_about(plan.folder, plan.data, "nlg", reg)
     about |= dict(models=models_about(_metric_models(plan, models_named)))
     return cached_scores(file.parent, about, lambda: score_metrics(plan, models_named), name=file.name)
 
