@@ -1,5 +1,7 @@
 """Cached quality scores: which models a line of settings.ini names, and when a stored score is read again."""
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -91,6 +93,21 @@ def test_the_code_has_a_fingerprint_with_the_modules_that_are_named(tmp_path):
     assert cache.code_hash() == cache.code_hash() != cache.code_hash("scoring.cache")
     with pytest.raises(LookupError, match="no file of the package is called scoring/cash.py$"):
         cache.code_hash("scoring.cash")
+
+
+NOT_IN_A_NUMBER = {"core.progress", "core.settings", "core.store", "core.tables"}  # And what reads files
+
+
+def test_the_fingerprint_covers_all_that_metrics_are_computed_with():
+    package = root() / "uetrust"
+    hashed = {path for pattern in cache.HASHED_CODE for path in package.glob(pattern)}
+    used = "\n".join(path.read_text(encoding="utf-8") for path in hashed)
+    names = set(
+        re.findall(r"from (?:\.\.|uetrust\.)((?:core|ue|nlg|models|statistics)\.[\w.]+) import", used)
+    )
+    assert {"core.run", "ue.similarity", "models.load"} <= names
+    files = {package.joinpath(*name.split(".")).with_suffix(".py") for name in names - NOT_IN_A_NUMBER}
+    assert files <= hashed
 
 
 def test_weights_are_known_by_their_bytes_or_by_their_name(tmp_path):
