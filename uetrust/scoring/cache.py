@@ -32,9 +32,10 @@ from uetrust.core.store import (
 )
 from .methods import greedy_texts
 from .metrics import compute_metrics, metric_names, model_key
+from ..statistics.entry import COMPUTED_BY
 from ..statistics.judges import JudgeServer
-from ..statistics.names import texts_folder
-from ..statistics.providers import PROVIDER_OF, shipped_models
+from ..statistics.stored import texts_folder
+from ..statistics.texts.providers import shipped_models
 
 # %% ../../nbs/09_scoring/03_cache.ipynb #cdc50b36
 def metric_models(
@@ -191,9 +192,9 @@ def metrics_by_model(
     groups = {}
     for name in names:
         readers = [
-            model_key(PROVIDER_OF[statistic], models)
+            model_key(COMPUTED_BY[statistic], models)
             for statistic in required_inputs(name)
-            if statistic in PROVIDER_OF
+            if statistic in COMPUTED_BY
         ]
         used = tuple(sorted({reader[:2] for reader in readers if reader}))
         groups.setdefault(used, []).append(name)

@@ -16,7 +16,7 @@ from ..core.settings import atomic_write, root
 from ..core.store import library_versions, value_digest
 from ..data.bulletins import bulletins
 from .metrics import compute_metrics
-from ..statistics.providers import PROVIDER_OF
+from ..statistics.entry import COMPUTED_BY
 
 # %% ../../nbs/09_scoring/04_drift.ipynb #f2684090
 DRIFT_FILE = "data/canaries.json"  # Stored scores by the models of the repository
@@ -65,7 +65,7 @@ def drift_check(
     found = compute_metrics(texts, models, metrics, progress)
 
     def read_by(name):
-        groups = {PROVIDER_OF.get(statistic) for statistic in required_inputs(name)}
+        groups = {COMPUTED_BY.get(statistic) for statistic in required_inputs(name)}
         return sorted({found.models[group] for group in groups if group in found.models})
 
     def values(scores):

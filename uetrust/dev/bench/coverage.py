@@ -8,7 +8,7 @@ __all__ = ['COVERAGE_METRICS', 'PEOPLE_METHODS', 'WORLD_METHODS', 'STUDY_LABELS'
            'LabelledBank', 'people_bank', 'world_bank', 'coverage_banks', 'simulated_estimates', 'coverage_row',
            'coverage_table', 'variant_table', 'coverage_variants_sentence', 'labels_needed', 'plot_labels_needed',
            'saved_sentence', 'chooser_estimates', 'chooser_row', 'chooser_table', 'chooser_sentence', 'plot_chooser',
-           'coverage_path', 'chooser_path', 'variants_path', 'keep_table', 'kept_table', 'kept_coverage',
+           'coverage_path', 'chooser_path', 'variants_path', 'keep_table', 'kept_table', 'kept_about', 'kept_coverage',
            'coverage_by_size', 'outside_coverage', 'interval_coverage_sentence', 'print_coverage', 'bench_coverage']
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #9386a2f2
@@ -24,7 +24,7 @@ from ...core.settings import atomic_write, root
 from ...core.tables import save_csv
 from ...data.translations import TRANSLATION_PAIRS
 from uetrust.evaluation.inference.few_labels import (
-    STATISTICS,
+    LABELLED_MEASURES,
     DrawnLabels,
     complete_metrics,
     estimate_from,
@@ -184,7 +184,7 @@ def _variants(bank):  # Name, bank, statistic, by document, labels, value by all
     good = bank._replace(truth=(bank.truth >= np.median(bank.truth)).astype(float))
     for statistic in VARIANT_STATISTICS:
         value = values_of_all(good.truth[:, None], good.uncertainty[:, [0]], statistic)[0, 0]
-        offset, slope = STATISTICS[statistic][2:4]
+        offset, slope = LABELLED_MEASURES[statistic][2:4]
         yield f"{statistic} {bank.names[0]}", good, statistic, False, VARIANT_LABELS, offset + slope * value
     if bank.documents is not None:
         value = values_of_all(bank.truth[:, None], bank.uncertainty[:, [0]])[0, 0]
@@ -419,13 +419,18 @@ def keep_table(
 
 def kept_table(
     path: Path,  # `coverage_path()` or `chooser_path()`
-) -> pd.DataFrame:  # attrs: what made it
+) -> pd.DataFrame:
     "A stored table."
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there: make bench PART=coverage makes it")
-    table = pd.read_csv(path)
-    table.attrs.update(json.loads(path.with_suffix(".json").read_text(encoding="utf-8")))
-    return table
+    return pd.read_csv(path)
+
+
+def kept_about(
+    path: Path,  # Of a stored table
+) -> dict:  # command, studies, seed, versions
+    "What made a stored table."
+    return json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
 
 
 def kept_coverage(
