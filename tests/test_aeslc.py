@@ -77,7 +77,7 @@ def test_the_subjects_of_people_stand_beside_the_senders():
         {},
         ["rouge_l"],
         progress=False,
-    )
+    ).table
     assert (
         (table["value"] == 1) | table["note"].str.startswith("the reference has no word")
     ).all() and table["value"].notna().sum() > 35

@@ -554,11 +554,12 @@ def test_same_bytes_for_any_number_of_workers_and_after_a_restart(kind, tmp_path
         (one / name / "00001.parquet").unlink()
     every(model, texts, one)
     assert {name: files(one / name) for name in names} == whole
-    table = score_generations(one, samples=SAMPLES, reg=reg, progress=False)
+    scores = score_generations(one, samples=SAMPLES, reg=reg, progress=False)
+    table = scores.table
     made = {"eigen_score", "focus", "verbalized_1s", "verbalized_2s"} | (
         {"t_tu_he2024", "t_rmi_he2024", "s_tu_he2024", "s_rmi_he2024"} if kind == "bart" else set()
     )
-    assert made <= set(table["name"]) and "csl" in table.attrs["missing"], (
+    assert made <= set(table["name"]) and "csl" in scores.missing, (
         "the weights of csl need log p of the same tokens"
     )
     assert (

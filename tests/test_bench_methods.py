@@ -147,9 +147,10 @@ def test_alternatives_of_the_peer_begin_with_the_word_that_was_written(inputs, p
 def test_a_bank_on_disk_holds_the_same_statistics_and_can_grow(tmp_path):
     n = 66  # Two shards
     bench.write_simulated_bank(tmp_path, 64, 2)
-    table = score_generations(
+    scores = score_generations(
         bench.write_simulated_bank(tmp_path, n, 2), bench.STORED_METHODS, progress=False
     )
+    table = scores.table
     run = ScoreRun(
         range(n), bench.reg, **bench.stored_statistics([bench.simulated_item(i, 2) for i in range(n)])
     )
@@ -157,7 +158,7 @@ def test_a_bank_on_disk_holds_the_same_statistics_and_can_grow(tmp_path):
         assert rows["value"].to_numpy() == pytest.approx(
             compute_score(run, name)["value"].to_numpy(), rel=1e-9, nan_ok=True
         )
-    assert set(table["name"]) == set(bench.STORED_METHODS) and not table.attrs["missing"]
+    assert set(table["name"]) == set(bench.STORED_METHODS) and not scores.missing
 
 
 def test_a_pair_is_timed_once_and_what_is_left_out_says_why():

@@ -53,7 +53,7 @@ def test_peer_and_ours_say_the_same_of_the_same_texts(name, k, texts, scripts, m
     theirs = getattr(scripts, case(name, k).who)(told, told["texts"])
     ours = (
         compute_metrics(texts, told["models"], told["metrics"], progress=False)
-        .pivot(index="sample", columns="name", values="value")
+        .table.pivot(index="sample", columns="name", values="value")
         .loc[texts["id"]]
     )
     assert bench.farthest_values({metric: ours[metric] for metric in ours}, theirs) <= 2e-6
@@ -93,7 +93,8 @@ def test_our_side_reads_what_is_on_disk_and_measures_itself(tmp_path, texts):
         and got["gb"] >= got["before"] > 0.02
     )
     assert (
-        got["values"]["rouge_1"] == compute_metrics(texts, {}, ["rouge_1"], progress=False)["value"].tolist()
+        got["values"]["rouge_1"]
+        == compute_metrics(texts, {}, ["rouge_1"], progress=False).table["value"].tolist()
     )
 
 
@@ -105,7 +106,8 @@ def test_the_script_of_the_peer_runs_as_a_process(tmp_path, texts):
     told = json.loads((tmp_path / "result.json").read_text())
     with np.load(tmp_path / "result.npz") as arrays:
         assert (
-            arrays["bleu"].tolist() == compute_metrics(texts, {}, ["bleu"], progress=False)["value"].tolist()
+            arrays["bleu"].tolist()
+            == compute_metrics(texts, {}, ["bleu"], progress=False).table["value"].tolist()
         )
     assert set(told) == {"seconds", "gb", "before"} and told["gb"] >= told["before"] > 0
 
@@ -190,7 +192,7 @@ def test_anchors_are_means_of_grades():
         dict(id=texts["id"], hypothesis=np.roll(texts["reference"], 1), reference=texts["reference"])
     )
     assert table.at["bleu", "random"] == pytest.approx(
-        compute_metrics(moved, {}, ["bleu"], progress=False)["value"].mean(), abs=1e-12
+        compute_metrics(moved, {}, ["bleu"], progress=False).table["value"].mean(), abs=1e-12
     )
 
 

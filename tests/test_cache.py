@@ -1,8 +1,11 @@
 """Cached quality scores: which models a line of settings.ini names, and when a stored score is read again."""
 
+import re
+
 import pandas as pd
 import pytest
 
+from uetrust.core.scores import Scores
 from uetrust.core.settings import root
 from uetrust.core.store import shard_provenance, value_digest
 from uetrust.data.datasets import load_samples
@@ -46,11 +49,12 @@ def kept(tmp_path):
     def make():
         made.append(1)
         table = pd.DataFrame(dict(value=[1.5, 2.5]), index=[7, 3])
-        table.attrs["missing"] = dict(bleu=["no reference"])
-        return table
+        return Scores(table, missing=dict(bleu=["no reference"]))
 
     def ask(about, *beside, at="here"):
-        return cache.cached_table(tmp_path / at, about, make, [tmp_path / name for name in beside]), len(made)
+        return cache.cached_scores(tmp_path / at, about, make, [tmp_path / name for name in beside]), len(
+            made
+        )
 
     return ask
 
@@ -59,9 +63,9 @@ def test_a_table_is_made_once_and_read_as_it_was(kept, tmp_path):
     first, made = kept(dict(texts=["a"], code="1"))
     again, still = kept(dict(texts=["a"], code="1"))
     assert (made, still) == (1, 1)
-    pd.testing.assert_frame_equal(first, pd.DataFrame(dict(value=[1.5, 2.5])))
-    pd.testing.assert_frame_equal(first, again)
-    assert first.attrs == again.attrs == dict(missing=dict(bleu=["no reference"]))
+    pd.testing.assert_frame_equal(first.table, pd.DataFrame(dict(value=[1.5, 2.5])))
+    pd.testing.assert_frame_equal(first.table, again.table)
+    assert first.missing == again.missing == dict(bleu=["no reference"])
     assert kept(dict(texts=["b"], code="1"))[1] == 2, "other texts are scored anew"
 
 
@@ -78,7 +82,7 @@ def test_a_stored_table_says_what_decided_it_but_holds_no_text(kept, tmp_path):
 def test_a_table_beside_is_copied_where_there_is_none_here(kept, tmp_path):
     kept(dict(code="1"), at="there")
     found, made = kept(dict(code="1"), "nowhere", "there")
-    assert made == 1 and found["value"].tolist() == [1.5, 2.5]
+    assert made == 1 and found.table["value"].tolist() == [1.5, 2.5]
     (path,) = (tmp_path / "here").glob("*.parquet")
     path.with_name("keep").write_bytes(path.read_bytes())
     (tmp_path / "there" / path.name).write_bytes(b"damaged")
@@ -89,6 +93,21 @@ def test_the_code_has_a_fingerprint_with_the_modules_that_are_named(tmp_path):
     assert cache.code_hash() == cache.code_hash() != cache.code_hash("scoring.cache")
     with pytest.raises(LookupError, match="no file of the package is called scoring/cash.py$"):
         cache.code_hash("scoring.cash")
+
+
+NOT_IN_A_NUMBER = {"core.progress", "core.settings", "core.store", "core.tables"}  # And what reads files
+
+
+def test_the_fingerprint_covers_all_that_metrics_are_computed_with():
+    package = root() / "uetrust"
+    hashed = {path for pattern in cache.HASHED_CODE for path in package.glob(pattern)}
+    used = "\n".join(path.read_text(encoding="utf-8") for path in hashed)
+    names = set(
+        re.findall(r"from (?:\.\.|uetrust\.)((?:core|ue|nlg|models|statistics)\.[\w.]+) import", used)
+    )
+    assert {"core.run", "ue.similarity", "models.load"} <= names
+    files = {package.joinpath(*name.split(".")).with_suffix(".py") for name in names - NOT_IN_A_NUMBER}
+    assert files <= hashed
 
 
 def test_weights_are_known_by_their_bytes_or_by_their_name(tmp_path):
@@ -140,15 +159,17 @@ def test_greedy_texts_stand_beside_their_sources_and_references(bank):
 def test_cached_scores_are_those_that_are_computed(bank):
     folder, samples = bank
     models, names = dict(nli=root() / NLI), ["mnli_doc", "rouge_l", "factcc"]
-    table = cache.cached_metrics_of_bank(folder, samples, models, names, progress=False)
+    found = cache.cached_metrics_of_bank(folder, samples, models, names, progress=False)
     wanted = compute_metrics(cache.greedy_texts(folder, samples), models, names, progress=False)
-    pd.testing.assert_frame_equal(table, wanted)
-    assert wanted.attrs.pop("cut_texts") == {}  # Which the stored scores do not keep
-    assert table.attrs == wanted.attrs and list(table.index) == list(range(6))
+    pd.testing.assert_frame_equal(found.table, wanted.table)
+    for known in ("missing", "cut", "cut_texts", "models"):
+        assert getattr(found, known) == getattr(wanted, known), known
+    assert list(found.table.index) == list(range(6))
     assert len(list((folder / "quality").glob("*.parquet"))) == 2, "one file for each model, and one for none"
 
 
 def test_what_nothing_can_compute_is_an_empty_table_that_says_why(bank):
-    table = cache.cached_metrics_of_bank(*bank, {}, ["factcc"], progress=False)
+    scores = cache.cached_metrics_of_bank(*bank, {}, ["factcc"], progress=False)
+    table = scores.table
     assert list(table) == ["sample", "name", "value", "note"] and len(table) == 0
-    assert table.attrs["missing"] == dict(factcc=["a model for 'factcc'"])
+    assert scores.missing == dict(factcc=["a model for 'factcc'"])

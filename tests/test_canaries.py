@@ -127,7 +127,7 @@ def disordered(
             reference=[*b["reference"]] * 2,
         )
     )
-    return compute_metrics(texts, shipped_models(), metrics, progress=False).pivot(
+    return compute_metrics(texts, shipped_models(), metrics, progress=False).table.pivot(
         index="sample", columns="name", values="value"
     ), texts
 
@@ -162,7 +162,7 @@ def test_no_answer_of_tiny_unieval_prefers_disorder():
 
 def test_the_order_of_the_samples_is_irrelevant(pairs):
     w, texts = pairs
-    back = compute_metrics(texts.iloc[::-3], shipped_models(), progress=False).pivot(
+    back = compute_metrics(texts.iloc[::-3], shipped_models(), progress=False).table.pivot(
         index="sample", columns="name", values="value"
     )
     for n in back:

@@ -135,7 +135,7 @@ def test_alignscore_scores_as_before_through_score(roberta, tmp_path):
     texts = pd.DataFrame(dict(id=["a"], source=[PAIRS[0][0]], hypothesis=[PAIRS[0][1]]))
     names = ["alignscore", "alignscore_binary", "alignscore_regression"]
     models = dict(alignscore=(str(out), str(out / "head.safetensors")))
-    assert list(compute_metrics(texts, models, names, progress=False)["value"].notna()) == [True] * 3
+    assert list(compute_metrics(texts, models, names, progress=False).table["value"].notna()) == [True] * 3
 
 
 # FactCC, QAGS, FEQA: folders of pytorch-transformers

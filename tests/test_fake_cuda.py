@@ -307,12 +307,13 @@ def test_every_metric_with_a_model_and_every_judge_runs_on_a_gpu(checkpoints, mo
     models = shipped_models() | checkpoints
     electra, arcs = models.pop("dae")
     arc = [(bulletin, "It rained today .", [("nsubj", 0, 1)]) for bulletin in ("The rain fell .",)]
-    on_cpu = compute_metrics(texts, models, progress=False)
+    on_cpu = compute_metrics(texts, models, progress=False).table
     with fake_cuda():
-        on_gpu = compute_metrics(texts, models, progress=False, dtype="float32")
-        half = compute_metrics(texts, models, progress=False)
+        scores = compute_metrics(texts, models, progress=False, dtype="float32")
+        on_gpu = scores.table
+        half = compute_metrics(texts, models, progress=False).table
         assert np.isfinite(dae_arc_logits(load.load_model(electra), arcs, arc)[0]).all()
-    served = set(on_gpu.attrs["models"])
+    served = set(scores.models)
     assert served == set(STATISTICS) - {"sentences", "entities", "echo"}
     pd.testing.assert_frame_equal(on_cpu, on_gpu, atol=5e-5, rtol=0)
     assert (half["value"].isna() == on_gpu["value"].isna()).mean() > 0.99

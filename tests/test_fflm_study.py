@@ -280,7 +280,7 @@ def test_rows_are_the_scores_of_the_registry(small, tmp_path):
             dict(fflm=settings.resolve_checkpoint(TINY)),
             progress=False,
         )
-        .pivot(index="sample", columns="name", values="value")
+        .table.pivot(index="sample", columns="name", values="value")
         .loc[pairs["id"]]
     )
     for row, name in {
@@ -343,7 +343,7 @@ def test_a_text_that_does_not_fit_lacks_only_what_needs_it(tmp_path):
 
 def test_other_metrics_are_graded_and_what_is_missing_is_named(small, tmp_path):
     pairs = st.unique_pairs(small).iloc[:4]
-    got = st.baseline_scores(
+    got, missing = st.baseline_scores(
         tmp_path, pairs, {k: v for k, v in shipped_models().items() if k == "bart"}, progress=False
     )
     want = (
@@ -353,15 +353,15 @@ def test_other_metrics_are_graded_and_what_is_missing_is_named(small, tmp_path):
             ["bart_score", "cop", "harim"],
             progress=False,
         )
-        .pivot(index="sample", columns="name", values="value")
+        .table.pivot(index="sample", columns="name", values="value")
         .loc[pairs["id"]]
     )
     for row, name in dict(BARTScore="bart_score", CoPBART="cop", HaRiMBART="harim").items():
         np.testing.assert_allclose(got[row], want[name], atol=2e-5)
     assert (
         got[["Rouge-2", "Meteor", "BLEU"]].notna().all(axis=None)
-        and got.attrs["missing"]["BERTScore"] == "a model for 'bertscore'"
-        and not {"BARTScore", "Rouge-2"} & set(got.attrs["missing"])
+        and missing["BERTScore"] == "a model for 'bertscore'"
+        and not {"BARTScore", "Rouge-2"} & set(missing)
     )
 
 

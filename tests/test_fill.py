@@ -407,7 +407,7 @@ def test_a_server_and_its_own_checkpoint_say_the_same(here):
     assert [len(w) for w in read_statistics(chatty / "elicited")["elicited_attention"]] == [
         len(x) for x in own["ids"]
     ]
-    table = score_generations(chatty, ["csl"], SAMPLES, reg, progress=False)
+    table = score_generations(chatty, ["csl"], SAMPLES, reg, progress=False).table
     nothing = [bool(x.all()) for x in own["special"]]  # A text of special tokens only: nothing to look at
     assert (
         table["value"].isna().tolist() == nothing and (table["value"].dropna() > 0).all() and sum(nothing) < 6

@@ -39,8 +39,13 @@ def texts():
 
 
 @pytest.fixture(scope="module")
-def graded(texts):
+def scored(texts):
     return g.compute_metrics(texts, g.shipped_models(), progress=False)
+
+
+@pytest.fixture(scope="module")
+def graded(scored):
+    return scored.table
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +68,7 @@ def columns(texts):
     return list(texts["hypothesis"]), list(texts["source"]), list(texts["reference"])
 
 
-def test_likelihoods_are_those_made_by_hand(texts, graded, model):
+def test_likelihoods_are_those_made_by_hand(texts, graded, scored, model):
     by_metric, (hypotheses, sources, references) = wide(graded), columns(texts)
     statistics, _ = lk.directed_logp(
         model("bart"),
@@ -93,7 +98,7 @@ def test_likelihoods_are_those_made_by_hand(texts, graded, model):
         model("bart"), "x", ["source_hypothesis", "empty_hypothesis"], hypotheses, sources, most=110
     )
     close(by_metric["harim_plus"], map(fflm.harim_plus, *statistics.values()))
-    assert graded.attrs["cut"]["harim"] == {k.replace("x_", "bart110_"): c.sum() for k, c in cut.items()}
+    assert scored.cut["harim"] == {k.replace("x_", "bart110_"): c.sum() for k, c in cut.items()}
     statistics, _ = lk.directed_logp(
         model("t5"), "t5", ["hypothesis_reference"], hypotheses, None, references
     )
@@ -235,7 +240,7 @@ def test_trained_heads_are_those_read_by_hand(texts):
             ctc_relevance=(at / "tiny_roberta", ctc),
         ),
         progress=False,
-    )
+    ).table
     by_metric, roberta, regressor = (
         wide(table),
         load_model(at / "tiny_roberta"),
@@ -294,8 +299,8 @@ def test_trained_heads_are_those_read_by_hand(texts):
     close(by_metric["ctc_relevance"], map(alignment.ctc_relevance, kept, back))
 
 
-def test_every_applicable_score_is_there_once_and_the_others_say_why(texts, graded):
-    missing = graded.attrs["missing"]
+def test_every_applicable_score_is_there_once_and_the_others_say_why(texts, graded, scored):
+    missing = scored.missing
     assert set(graded["name"]) | set(missing) == set(reg.of("nlg")) and not set(graded["name"]) & set(missing)
     assert not graded.duplicated(["sample", "name"]).any() and len(graded) == 4 * graded["name"].nunique()
     assert (graded["value"].isna() == (graded["note"] != "")).all()
@@ -304,21 +309,19 @@ def test_every_applicable_score_is_there_once_and_the_others_say_why(texts, grad
     ]
     for n in ("coco_token", "ner_overlap"):
         assert n not in missing or "pip install spacy" in missing[n][0]
-    assert ("coco" in graded.attrs["models"]) == ("coco_token" not in missing)
-    assert (
-        graded.attrs["models"]["summac"].startswith("tiny-nli ")
-        and graded.attrs["models"]["bart"] == graded.attrs["models"]["harim"]
-    )
+    assert ("coco" in scored.models) == ("coco_token" not in missing)
+    assert scored.models["summac"].startswith("tiny-nli ") and scored.models["bart"] == scored.models["harim"]
 
 
 @pytest.mark.parametrize("column", ["source", "reference"])
 def test_a_missing_column_is_named_and_costs_no_other_score(texts, graded, column):
-    table = g.compute_metrics(
+    scores = g.compute_metrics(
         texts.drop(columns=column),
         {k: g.shipped_models()[k] for k in ("bart", "nli", "bertscore")},
         progress=False,
     )
-    needs = {n for n, by_metric in table.attrs["missing"].items() if f"the column {column}" in by_metric}
+    table = scores.table
+    needs = {n for n, by_metric in scores.missing.items() if f"the column {column}" in by_metric}
 
     def of(leaf):
         return (
@@ -334,19 +337,23 @@ def test_a_missing_column_is_named_and_costs_no_other_score(texts, graded, colum
     close(both, wide(graded)[both.columns].to_numpy())
 
 
-def test_the_order_of_rows_changes_nothing(texts, graded):
-    table = g.compute_metrics(texts.iloc[[2, 0, 3, 1]], g.shipped_models(), progress=False)
+def test_the_order_of_rows_changes_nothing(texts, graded, scored):
+    scores = g.compute_metrics(texts.iloc[[2, 0, 3, 1]], g.shipped_models(), progress=False)
+    table = scores.table
     assert (
         table["sample"].iloc[:4].tolist() == list("cadb")
         and table["name"].unique().tolist() == graded["name"].unique().tolist()
     )
     close(wide(table), wide(graded).to_numpy())
-    assert table.attrs["cut"] == graded.attrs["cut"]
+    assert scores.cut == scored.cut
 
 
 def test_the_batch_changes_nothing(texts, graded):
     off = (
-        (wide(g.compute_metrics(texts, g.shipped_models(), progress=False, batch_tokens=1)) - wide(graded))
+        (
+            wide(g.compute_metrics(texts, g.shipped_models(), progress=False, batch_tokens=1).table)
+            - wide(graded)
+        )
         .abs()
         .max()
     )
@@ -356,13 +363,14 @@ def test_the_batch_changes_nothing(texts, graded):
     assert (off <= 2e-6 * weight).all() and len(off) > 60
 
 
-def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
+def test_of_several_references_the_one_that_suits_best_counts(texts, graded, scored):
     "As graded with one reference at a time; only what is compared with references is computed for each"
     own, other = list(texts["reference"]), list(texts["reference"].iloc[[0, 0, 1, 0]])
     both = texts.drop(columns="reference").assign(
         references=[[x] if x == y else [x, y] for x, y in zip(own, other)]
     )
-    table = g.compute_metrics(both, g.shipped_models(), progress=False)
+    scores = g.compute_metrics(both, g.shipped_models(), progress=False)
+    table = scores.table
     assert list(table["name"].unique()) == list(graded["name"].unique()) and table["sample"].iloc[
         :4
     ].tolist() == list("abcd")
@@ -372,7 +380,7 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
         .assign(id=lambda d: d["id"] + d.groupby("id").cumcount().astype(str))
     )
     apart, got, first = (
-        wide(g.compute_metrics(one, g.shipped_models(), progress=False)),
+        wide(g.compute_metrics(one, g.shipped_models(), progress=False).table),
         wide(table),
         wide(graded),
     )
@@ -407,7 +415,7 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
         "bart_score",
         "unieval_fluency",
     } & moved
-    assert table.attrs["cut"].keys() == graded.attrs["cut"].keys()
+    assert scores.cut.keys() == scored.cut.keys()
 
 
 def test_a_text_has_a_score_where_one_of_its_references_gives_one(texts):
@@ -416,7 +424,7 @@ def test_a_text_has_a_score_where_one_of_its_references_gives_one(texts):
         {},
         ["rouge_l"],
         progress=False,
-    )
+    ).table
     assert table["value"].tolist()[:1] == [1.0] and table["value"].isna().tolist() == [False, True]
     fine, empty = table["note"]
     assert fine == "" and empty.startswith("the reference has no word")
@@ -425,22 +433,22 @@ def test_a_text_has_a_score_where_one_of_its_references_gives_one(texts):
 def test_each_checkpoint_is_loaded_once_and_only_what_is_asked_is_made(texts, monkeypatch):
     opened, real = [], g.open_model
     monkeypatch.setattr(g, "open_model", lambda key, **kw: opened.append(key[0]) or real(key, **kw))
-    table = g.compute_metrics(
+    scores = g.compute_metrics(
         texts, g.shipped_models(), ["bart_score", "summac_zs", "harim", "rouge_l"], progress=False
     )
     assert [path.rsplit("/", 1)[-1] for path in opened] == ["tiny-bart", "tiny-nli"]
-    assert {k: set(statistics) for k, statistics in table.attrs["cut"].items()} == dict(
+    assert {k: set(statistics) for k, statistics in scores.cut.items()} == dict(
         bart={"bart_logp_source_hypothesis"},
         harim={"bart110_logp_source_hypothesis", "bart110_logp_empty_hypothesis"},
         summac={"nli_source_sentences"},
     )
-    own = g.compute_metrics(
+    scores = g.compute_metrics(
         texts,
         g.shipped_models() | dict(summac=g.shipped_models()["nli"]),
         ["mnli_doc", "summac_zs"],
         progress=False,
     )
-    assert own.attrs["models"].keys() == {"mnli", "summac"} and len(opened) == 3
+    assert scores.models.keys() == {"mnli", "summac"} and len(opened) == 3
 
 
 def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
@@ -471,18 +479,18 @@ def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
 
 def test_what_does_not_fit_is_counted(texts):
     long = texts.iloc[:1].assign(source=" ".join([texts["source"][0]] * 60))
-    table = g.compute_metrics(long, g.shipped_models(), ["mnli_doc", "bart_score"], progress=False)
+    scores = g.compute_metrics(long, g.shipped_models(), ["mnli_doc", "bart_score"], progress=False)
     nli_model = load_model(g.shipped_models()["nli"])
-    assert table.attrs["cut"]["mnli"] == {
+    assert scores.cut["mnli"] == {
         "nli_source_hypothesis": ev.nli_pairs(
             nli_model, [(long["source"][0], long["hypothesis"][0])], 512, "first"
         )[1].sum()
     }
-    assert table.attrs["cut"]["mnli"]["nli_source_hypothesis"] > 100
+    assert scores.cut["mnli"]["nli_source_hypothesis"] > 100
 
 
 def test_empty_texts_are_scored_or_noted(texts):
-    table = g.compute_metrics(texts.iloc[:2].assign(hypothesis=""), g.shipped_models(), progress=False)
+    table = g.compute_metrics(texts.iloc[:2].assign(hypothesis=""), g.shipped_models(), progress=False).table
     assert (table["value"].isna() == (table["note"] != "")).all()
     by_metric = wide(table)
     assert (
@@ -513,7 +521,7 @@ def test_a_file_may_hold_several_references(tmp_path):
         + json.dumps(dict(summary="Snow.", references=["Rain."]))
         + "\n"
     )
-    assert g.compute_metrics(g.read_texts(tmp_path / "a.jsonl"), {}, ["rouge_l"], progress=False)[
+    assert g.compute_metrics(g.read_texts(tmp_path / "a.jsonl"), {}, ["rouge_l"], progress=False).table[
         "value"
     ].tolist() == [
         1.0,
@@ -524,7 +532,7 @@ def test_a_file_may_hold_several_references(tmp_path):
     again = g.read_texts(tmp_path / "a.parquet")
     assert again.to_dict("list") == texts.to_dict("list") and cached_metrics(
         tmp_path / "kept", again, {}, ["rouge_l"], progress=False
-    )["value"].tolist() == [1.0, 0.0]
+    ).table["value"].tolist() == [1.0, 0.0]
     (tmp_path / "a.csv").write_text("summary,references\na,b\n")
     with pytest.raises(
         ValueError, match="references must be a list of one text or more; it is not for row 1"
@@ -565,9 +573,9 @@ def test_texts_that_are_none_are_refused(texts, change, says):
 
 def test_a_text_without_source_or_reference_takes_nothing_from_the_others(texts):
     metrics, models = ["rouge_l", "summac_zs", "bart_score", "bart_score_recall"], g.shipped_models()
-    whole = g.compute_metrics(texts, models, metrics, progress=False)
+    whole = g.compute_metrics(texts, models, metrics, progress=False).table
     texts = texts.assign(source=[None, *texts["source"][1:]], reference=[*texts["reference"][:-1], None])
-    found = g.compute_metrics(texts, models, metrics, progress=False)
+    found = g.compute_metrics(texts, models, metrics, progress=False).table
     first, last = texts["id"].iloc[0], texts["id"].iloc[-1]
     gone = {(first, "summac_zs"), (first, "bart_score"), (last, "rouge_l"), (last, "bart_score_recall")}
     rows, whole = found.set_index(["sample", "name"]), whole.set_index(["sample", "name"])
@@ -588,11 +596,11 @@ def test_a_model_that_fails_for_a_text_leaves_the_others(texts, monkeypatch):
         return real(model, name, directions, hypotheses, *rest, **kw)
 
     given = (texts, g.shipped_models(), ["rouge_l", "bart_score"])
-    whole = g.compute_metrics(*given, progress=False)
+    whole = g.compute_metrics(*given, progress=False).table
     monkeypatch.setattr(likelihoods, "directed_logp", fails)
     with pytest.raises(RuntimeError, match="no room"):
         g.compute_metrics(*given, progress=False)
-    found = g.compute_metrics(*given, progress=False, errors="note")
+    found = g.compute_metrics(*given, progress=False, errors="note").table
     wrong = (found["name"] == "bart_score") & (found["sample"] == texts["id"].iloc[2])
     assert found["note"][wrong].tolist() == ["failed: RuntimeError: no room"]
     assert found["value"].isna().tolist() == (wrong | whole["value"].isna()).tolist()

@@ -77,13 +77,14 @@ def stub(monkeypatch, reply):
 def test_a_judge_of_settings_scores_and_a_missing_reply_is_missing(here, monkeypatch):
     sent = stub(monkeypatch, {1: "7", 2: None, 3: "no digits"}.get)
     models = with_judge_server(dict(judge="server:judge"), here / "replies.sqlite")
-    table = compute_metrics(TEXTS, models, [*ASKED, "judge_wi_in_consistency_expected"], progress=False)
+    scores = compute_metrics(TEXTS, models, [*ASKED, "judge_wi_in_consistency_expected"], progress=False)
+    table = scores.table
     values = table.pivot(index="sample", columns="name", values="value")
     assert values["judge_wi_in_consistency"].tolist()[0] == 7 and values.isna().sum().tolist() == [2, 1, 1]
     assert values["judge_wi_in_consistency_he2024"].tolist()[2] == -1, "as the release has it"
     assert "gave no reply: no" in table.set_index(["sample", "name"]).loc[("b", ASKED[1]), "note"]
     assert len(sent) == 6, "one question for each of two prompts and three texts"
-    assert "--top 20" in table.attrs["missing"]["judge_wi_in_consistency_expected"][0]
+    assert "--top 20" in scores.missing["judge_wi_in_consistency_expected"][0]
 
 
 def answered(monkeypatch, text):
@@ -103,10 +104,10 @@ def test_replies_of_a_judge_are_kept_beside_the_scores_and_not_asked_for_twice(h
     folder = run_pipeline("judged", "toy--read", progress=False)
     models = with_judge_server(dict(judge="server:judge"), folder / "quality" / "replies.sqlite")
     samples, got = pd.read_json(here / "toy.jsonl", lines=True), answered(monkeypatch, "6")
-    first = cached_metrics_of_bank(folder, samples, models, ASKED, progress=False)
+    first = cached_metrics_of_bank(folder, samples, models, ASKED, progress=False).table
     assert (folder / "quality" / "replies.sqlite").exists() and first["value"].tolist() == [6.0] * 15
     assert len(got) == 10, "two prompts about each of five texts"
-    again = cached_metrics_of_bank(folder, samples, models, ASKED, progress=False)
+    again = cached_metrics_of_bank(folder, samples, models, ASKED, progress=False).table
     pd.testing.assert_frame_equal(first, again)
     assert len(got) == 10
 
@@ -114,8 +115,9 @@ def test_replies_of_a_judge_are_kept_beside_the_scores_and_not_asked_for_twice(h
 def test_what_a_server_wrote_is_read_here_by_its_checkpoint(here):
     folder = run_pipeline("judged", "toy--read", progress=False)
     assert Store(folder / "texts", "bank").manifest()["about"]["generator"] == "read"
-    scores = score_generations(folder, ["msp", "p_true", "self_certainty"], progress=False)
-    assert not scores.attrs["missing"] and len(scores) == 15
+    found = score_generations(folder, ["msp", "p_true", "self_certainty"], progress=False)
+    scores = found.table
+    assert not found.missing and len(scores) == 15
     read = scores.pivot(index="sample", columns="name", values="value")["msp"]
     assert np.isfinite(read).all() and read.nunique() > 1
 

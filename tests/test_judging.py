@@ -112,9 +112,10 @@ def test_an_answer_that_begins_a_longer_one_counts_without_it():
 
 def test_the_shipped_judge_tells_good_summaries_from_word_salad(texts):
     names = [f"judge_own_{d}{e}" for d in DIMENSION_DEFINITIONS for e in ("", "_expected")]
-    table = compute_metrics(texts, shipped_models(), names, progress=False)
+    scores = compute_metrics(texts, shipped_models(), names, progress=False)
+    table = scores.table
     by_name = table.pivot(index="sample", columns="name", values="value")
-    assert set(by_name) == set(names) and not table.attrs["missing"]
+    assert set(by_name) == set(names) and not scores.missing
     for d in ("fluency", "overall", "relevance"):
         assert by_name.at["a", f"judge_own_{d}_expected"] > by_name.at["b", f"judge_own_{d}_expected"]
     assert (

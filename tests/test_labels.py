@@ -26,7 +26,7 @@ def nameless(tmp_path_factory):
 
 def mnli(given):
     texts = pd.DataFrame(dict(id=["a"], source=["Rain fell in the north."], hypothesis=["It rained."]))
-    return compute_metrics(texts, metric_models([f"nli={given}"]), ["mnli_doc"], progress=False)
+    return compute_metrics(texts, metric_models([f"nli={given}"]), ["mnli_doc"], progress=False).table
 
 
 def test_names_of_classes_make_a_nameless_classifier_the_same(nameless):

@@ -26,7 +26,7 @@ def table(hypotheses, references=None):
 
 def scored(texts, metrics="all"):
     "Values by text and metric, and the notes of what is missing"
-    found = compute_metrics(texts, shipped_models(), metrics, progress=False)
+    found = compute_metrics(texts, shipped_models(), metrics, progress=False).table
     by = [found.pivot(index="sample", columns="name", values=v).loc[texts["id"]] for v in ("value", "note")]
     return by
 

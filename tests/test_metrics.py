@@ -21,7 +21,7 @@ SERVER = JudgeServer(GeneratorSettings("g", model="m", endpoint="http://127.0.0.
 
 
 def values(texts, metrics=("rouge_l",), **more):
-    return compute_metrics(texts, {}, metrics, progress=False, **more)
+    return compute_metrics(texts, {}, metrics, progress=False, **more).table
 
 
 # Texts
@@ -84,8 +84,8 @@ def test_a_text_without_a_reference_has_no_score_and_says_so():
 
 def test_a_column_without_any_text_is_not_there():
     for none in (None, np.nan):
-        found = values(TEXTS.assign(reference=none))
-        assert len(found) == 0 and found.attrs["missing"] == dict(rouge_l=["the column reference"])
+        found = compute_metrics(TEXTS.assign(reference=none), {}, ["rouge_l"], progress=False)
+        assert len(found.table) == 0 and found.missing == dict(rouge_l=["the column reference"])
         kept = values(TEXTS.assign(references=none))
         assert kept["value"].tolist()[0] == 1, "the other column of references is taken"
 
@@ -172,17 +172,18 @@ def test_a_group_that_nobody_knows_is_named_beside_those_that_there_are():
 def test_models_of_names_and_families_are_told_beside_the_scores():
     nli = root() / "data/models/tiny-nli"
     texts = TEXTS.assign(source=["Rain fell in the north.", "It snowed in the south."])
-    found = compute_metrics(
+    scores = compute_metrics(
         texts, dict(nli=nli), ["rouge_l", "summac_zs", "mnli_doc", "bleu_alignscore"], progress=False
     )
-    assert set(found.attrs["models"]) == {"summac", "mnli"} and found.attrs["missing"] == {}
-    assert found.attrs["models"]["mnli"].startswith("tiny-nli ")
+    found = scores.table
+    assert set(scores.models) == {"summac", "mnli"} and scores.missing == {}
+    assert scores.models["mnli"].startswith("tiny-nli ")
     assert (
         found["name"].tolist()
         == ["rouge_l"] * 2 + ["summac_zs"] * 2 + ["mnli_doc"] * 2 + ["bleu_alignscore"] * 2
     )
     assert list(found.index) == list(range(8)) and found["note"].eq("").equals(found["value"].notna())
-    assert found.attrs["cut"]["mnli"] == dict(nli_source_hypothesis=0)
+    assert scores.cut["mnli"] == dict(nli_source_hypothesis=0)
 
 
 # Packages

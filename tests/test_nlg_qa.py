@@ -617,9 +617,8 @@ def graded(chain):
 
 
 def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
-    t = graded
-    by_name = t.pivot(index="sample", columns="name", values="value")
-    assert t.attrs["missing"] == {} and set(by_name) == set(METRICS)
+    by_name = graded.table.pivot(index="sample", columns="name", values="value")
+    assert graded.missing == {} and set(by_name) == set(METRICS)
     q_model, a_model = model("tiny_t5"), model("tiny_electra_qa")
     for i, hypothesis, source in TABLE.iloc[:2].itertuples(index=False):
         hypothesis_found, source_found = qa.answer_spans([hypothesis, source], "test")
@@ -699,7 +698,7 @@ def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
         by_name.loc["c", ["feqa", "questeval", "questeval_f1"]].eq(0).all()
         and by_name.loc["c", [n for n in METRICS if n.startswith("qags")]].isna().all()
     )
-    assert t.query("name=='qags' and sample=='c'")["note"].item().startswith(
+    assert graded.table.query("name=='qags' and sample=='c'")["note"].item().startswith(
         "no named entity"
     ) and by_name.loc["c", "q2"] in (0, 0.5, 1)
 
@@ -734,7 +733,7 @@ def test_valid_questions_of_q2_are_asked_of_the_source_and_settled_by_entailment
             [0] * len(pairs),
         ),
     )
-    t = g.compute_metrics(TABLE, evaluators(), ["q2", "q2_no_nli"], progress=False).pivot(
+    t = g.compute_metrics(TABLE, evaluators(), ["q2", "q2_no_nli"], progress=False).table.pivot(
         index="sample", columns="name", values="value"
     )
     for i, hypothesis, s in TABLE.itertuples(index=False):
@@ -756,9 +755,11 @@ def test_neither_order_nor_batch_changes_a_score(graded):
         return t.pivot(index="sample", columns="name", values="value")
 
     t = wide(
-        g.compute_metrics(TABLE.iloc[[1, 2, 0]], evaluators(), METRICS, progress=False, batch_tokens=150)
+        g.compute_metrics(
+            TABLE.iloc[[1, 2, 0]], evaluators(), METRICS, progress=False, batch_tokens=150
+        ).table
     )
-    pd.testing.assert_frame_equal(t, wide(graded), atol=2e-5, rtol=0)
+    pd.testing.assert_frame_equal(t, wide(graded.table), atol=2e-5, rtol=0)
 
 
 def test_each_network_is_loaded_once_whatever_it_is_needed_for(chain, model, monkeypatch):
@@ -767,9 +768,10 @@ def test_each_network_is_loaded_once_whatever_it_is_needed_for(chain, model, mon
         g, "open_model", lambda who, **kw: opened.append(who[0].rsplit("/", 1)[-1]) or real(who, **kw)
     )
     same = evaluators()["questeval_similarity"]  # Asked for first, and needed again after the answers
-    t = g.compute_metrics(
+    scores = g.compute_metrics(
         TABLE, evaluators(bertscore=same), ["bertscore_f1_source", *METRICS[::-1]], progress=False
     )
+    t = scores.table
     assert "bertscore_f1_source" in set(t["name"])
     assert sorted(opened) == [
         "test",
@@ -779,10 +781,9 @@ def test_each_network_is_loaded_once_whatever_it_is_needed_for(chain, model, mon
         "tiny_t5",
     ] and opened[:2] == ["test", "tiny_t5"]
     assert (
-        t.attrs["models"]["spans"] == "test 1"
-        and t.attrs["models"]["qags_questions"] == t.attrs["models"]["questeval"]
+        scores.models["spans"] == "test 1" and scores.models["qags_questions"] == scores.models["questeval"]
     )
-    cut = t.attrs["cut"]
+    cut = scores.cut
     assert (
         cut["qags"] == dict(qags_answers=0, qags_answers_matched=0)
         and cut["questeval_questions"]["questeval_questions_source_unfinished"] > 0
@@ -814,8 +815,9 @@ def test_a_question_that_two_rules_keep_is_answered_once(chain, model, monkeypat
 
 def test_what_is_not_given_is_named(oracle):
     oracle("metrics/triples.json")
-    t = g.compute_metrics(TABLE, {}, ["q2", "questeval_f1", "qags"], progress=False)
-    assert t.attrs["missing"] == dict(
+    scores = g.compute_metrics(TABLE, {}, ["q2", "questeval_f1", "qags"], progress=False)
+    t = scores.table
+    assert scores.missing == dict(
         q2=[
             "a spaCy pipeline for 'spans'",
             "a model for 'q2_questions' or 'qg'",
@@ -834,20 +836,23 @@ def test_what_is_not_given_is_named(oracle):
         ],
     )
     assert len(t) == 0
-    assert g.compute_metrics(TABLE[["id", "hypothesis"]], evaluators(), ["feqa"], progress=False).attrs[
-        "missing"
-    ] == dict(feqa=["the column source"])
+    assert g.compute_metrics(
+        TABLE[["id", "hypothesis"]], evaluators(), ["feqa"], progress=False
+    ).missing == dict(feqa=["the column source"])
 
 
 def test_without_spacy_the_scores_say_what_to_install(chain, monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
     spacy_pipeline.cache_clear()
-    t = g.compute_metrics(TABLE, evaluators(spans="en_core_web_sm"), ["q2", "rouge_l_true"], progress=False)
-    assert (
-        len(t.attrs["missing"]["q2"]) == 1
-        and "pip install spacy, then python -m spacy download en_core_web_sm" in t.attrs["missing"]["q2"][0]
+    scores = g.compute_metrics(
+        TABLE, evaluators(spans="en_core_web_sm"), ["q2", "rouge_l_true"], progress=False
     )
-    assert set(t["name"]) == {"rouge_l_true"} and t.attrs["models"] == {}
+    t = scores.table
+    assert (
+        len(scores.missing["q2"]) == 1
+        and "pip install spacy, then python -m spacy download en_core_web_sm" in scores.missing["q2"][0]
+    )
+    assert set(t["name"]) == {"rouge_l_true"} and scores.models == {}
     spacy_pipeline.cache_clear()
 
 

@@ -48,8 +48,9 @@ def roomy(tmp_path_factory):
 @pytest.mark.parametrize("metric", WINDOWS)
 def test_an_nli_metric_cuts_a_pair_at_the_window_of_its_peer(roomy, metric):
     texts = pd.DataFrame(dict(id=["a"], hypothesis=[SAID], source=[LONG], reference=[LONG]))
-    table = compute_metrics(texts, dict(nli=roomy, anli=roomy), [metric], progress=False)
-    ((_, lost),) = table.attrs["cut"].items()
+    scores = compute_metrics(texts, dict(nli=roomy, anli=roomy), [metric], progress=False)
+    table = scores.table
+    ((_, lost),) = scores.cut.items()
     pair = len(load_model(roomy).tokenizer(LONG, SAID).input_ids)
     assert list(lost.values()) == [pair - WINDOWS[metric]] and table["value"].notna().all()
 
@@ -79,7 +80,7 @@ def test_bart_score_of_he2024_and_harim_cut_texts_where_their_authors_did(tmp_pa
     length = len(load_model(tmp_path).tokenizer(LONG).input_ids)
     texts = pd.DataFrame(dict(id=["a"], hypothesis=[LONG], source=["w2 w3"], reference=[LONG]))
     metrics = ["bart_score_he2024", "harim_plus", "bart_score"]
-    cut = compute_metrics(texts, dict(bart=tmp_path), metrics, progress=False).attrs["cut"]
+    cut = compute_metrics(texts, dict(bart=tmp_path), metrics, progress=False).cut
     assert cut == dict(
         bart_he2024=dict(bart256_logp_hypothesis_reference=2 * (length - 256)),
         harim=dict(bart110_logp_source_hypothesis=length - 110, bart110_logp_empty_hypothesis=length - 110),
@@ -95,7 +96,7 @@ def test_gpt_score_of_flan_t5_puts_the_templates_of_its_authors_between_the_text
         dict(flan=shipped_models()["t5"]),
         ["gpt_score_flan", "gpt_score_flan_precision"],
         progress=False,
-    ).set_index("name")["value"]
+    ).table.set_index("name")["value"]
     for metric, way, separator in (
         ("gpt_score_flan", "source_hypothesis", " TL;DR: "),
         ("gpt_score_flan_precision", "reference_hypothesis", " In other words , "),

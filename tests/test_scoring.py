@@ -55,23 +55,24 @@ def banks(tmp_path_factory):
 
 
 def test_shards_change_no_score(banks):
-    a, b = (score_generations(banks[n], samples=SAMPLES, progress=False) for n in (3, 64))
+    one, other = (score_generations(banks[n], samples=SAMPLES, progress=False) for n in (3, 64))
+    a, b = one.table, other.table
     key = ["name", "sample"]
     assert len(list(score_runs(banks[3]))) == 3 and len(list(score_runs(banks[64]))) == 1
     pd.testing.assert_frame_equal(
         a.sort_values(key, ignore_index=True), b.sort_values(key, ignore_index=True), check_exact=True
     )
-    assert {"msp", "mcse", "renyi", "mte_he2024", "lex_sim", "chance"} <= set(a["name"]) and a.attrs[
-        "missing"
-    ] == b.attrs["missing"]
+    assert {"msp", "mcse", "renyi", "mte_he2024", "lex_sim", "chance"} <= set(a["name"])
+    assert one.missing == other.missing
 
 
 def test_every_score_is_given_or_says_what_is_not_stored(banks):
-    table = score_generations(banks[64], samples=SAMPLES, progress=False)
-    assert set(table["name"]) | set(table.attrs["missing"]) == set(SCORES) and not set(table["name"]) & set(
-        table.attrs["missing"]
+    scores = score_generations(banks[64], samples=SAMPLES, progress=False)
+    table = scores.table
+    assert set(table["name"]) | set(scores.missing) == set(SCORES) and not set(table["name"]) & set(
+        scores.missing
     )
-    assert table.attrs["missing"]["eigv"] == ["nli"] and table.attrs["missing"]["huq"] == ["md"]
+    assert scores.missing["eigv"] == ["nli"] and scores.missing["huq"] == ["md"]
     assert (table["note"] != "").equals(table["value"].isna())
 
 
@@ -89,7 +90,7 @@ def test_scores_that_rest_on_scores_see_the_whole_bank(banks):
 
     assert required_scores("placed", registry) == {"msp"}
     for bank in banks.values():
-        table = score_generations(bank, ["placed", "output_length"], reg=registry, progress=False)
+        table = score_generations(bank, ["placed", "output_length"], reg=registry, progress=False).table
         assert sorted(table.loc[table["name"] == "placed", "value"]) == list(range(1, 9)) and list(
             table["name"].unique()
         ) == ["placed", "output_length"]
@@ -107,15 +108,16 @@ class Counted:
 
 def test_a_progress_bar_is_told_of_the_texts_of_every_shard(banks):
     bar = Counted()
-    shown = score_shards(score_runs(banks[3]), ["msp"], bar=bar)
-    pd.testing.assert_frame_equal(shown, score_shards(score_runs(banks[3]), ["msp"]))
+    shown = score_shards(score_runs(banks[3]), ["msp"], bar=bar).table
+    pd.testing.assert_frame_equal(shown, score_shards(score_runs(banks[3]), ["msp"]).table)
     assert bar.told == [3, 3, 2] and list(shown) == ["sample", "name", "value", "note"]
 
 
 def test_what_nothing_stores_gives_an_empty_table_that_says_so(banks):
-    table = score_generations(banks[64], ["eigv"], progress=False)
+    scores = score_generations(banks[64], ["eigv"], progress=False)
+    table = scores.table
     assert list(table) == ["dataset", "generator", "sample", "name", "value", "note"] and len(table) == 0
-    assert table.attrs == dict(missing=dict(eigv=["nli"]), source_cut={}, truncated={})
+    assert (scores.missing, scores.notes, scores.truncated) == (dict(eigv=["nli"]), [], {})
 
 
 @pytest.mark.parametrize("cut", [[0, 3, 1], [0, 0, 0], None])
@@ -143,10 +145,11 @@ def test_a_source_that_was_cut_is_told_of_the_scores_that_rest_on_it(tmp_path, c
     write_statistics(
         tmp_path / "conditional", tmp_path / "texts", dict(title="c"), logp, ("greedy",), progress=False
     )
-    table = score_generations(tmp_path, ["token_sar", "msp"], progress=False)
+    scores = score_generations(tmp_path, ["token_sar", "msp"], progress=False)
+    table = scores.table
     assert set(table["name"]) == {"token_sar", "msp"}
-    note = "for 2 of 3 texts the source lost its end to fit into the encoder"
-    assert table.attrs["source_cut"] == (dict(token_sar=note) if cut and any(cut) else {})
+    note = "token_sar: for 2 of 3 texts the source lost its end to fit into the encoder"
+    assert scores.notes == ([note] if cut and any(cut) else [])
 
 
 @pytest.mark.parametrize("name", SCORES)

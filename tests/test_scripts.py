@@ -44,7 +44,7 @@ def certain():
 def graded(hypothesis, other):
     "Value and note of every metric for one text"
     texts = pd.DataFrame(dict(id=["x"], hypothesis=[hypothesis], source=[other], reference=[other]))
-    return compute_metrics(texts, {}, METRICS, progress=False).set_index("name")
+    return compute_metrics(texts, {}, METRICS, progress=False).table.set_index("name")
 
 
 @cache

@@ -53,7 +53,7 @@ def test_a_cell_is_the_score_of_its_text(judges, texts, tmp_path):
             {judge.statistic_prefix: resolve_checkpoint(judge.checkpoint)},
             [judge.score, judge.reference_score],
             progress=False,
-        ).set_index("name")["value"]
+        ).table.set_index("name")["value"]
         for form, score in zip(live.EVALUATOR_FORMS, (judge.score, judge.reference_score), strict=True):
             assert panels[form].at[(row["document"].iloc[0], "tiny-llama"), name] == pytest.approx(
                 scores[score], abs=2e-5

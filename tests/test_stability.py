@@ -273,7 +273,7 @@ def test_another_seed_changes_what_is_drawn_and_not_the_greedy_text(banks):
     assert texts(banks["base"], "greedy") == texts(banks["same"], "greedy") == texts(banks["other"], "greedy")
     assert texts(banks["base"], "sample") == texts(banks["same"], "sample") != texts(banks["other"], "sample")
     a, b, c = (
-        score_generations(banks[n], ["msp", *st.methods_using_samples()], progress=False).set_index(
+        score_generations(banks[n], ["msp", *st.methods_using_samples()], progress=False).table.set_index(
             ["name", "sample"]
         )["value"]
         for n in ("base", "same", "other")
@@ -288,7 +288,7 @@ def test_another_seed_changes_what_is_drawn_and_not_the_greedy_text(banks):
 def test_the_first_texts_of_many_score_like_few(banks):
     s3 = load_samples("bulletin:test:3")
     a = st.scores_of_first_samples(banks["base"], 2, s3)
-    b = score_generations(banks["few"], st.methods_using_samples(), s3, progress=False)
+    b = score_generations(banks["few"], st.methods_using_samples(), s3, progress=False).table
     assert a["name"].nunique() > 30 and list(a["name"].unique()) == list(b["name"].unique())
     m = a.merge(b, on=["name", "sample"])
     assert len(m) == len(a) and np.allclose(m["value_x"], m["value_y"], rtol=1e-4, atol=1e-4, equal_nan=True)

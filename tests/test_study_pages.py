@@ -1,17 +1,24 @@
 """Pages on banks and on He et al.: inputs are made once, tables and sentences say what a hand count says."""
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.core.scores import wide_table
+from uetrust.core.registry import Entry
+from uetrust.core.scores import Scores
+from uetrust.data.datasets import load_samples
+from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.papers.bulletins import decisions, inputs, repeats, sentences, tables
 from uetrust.papers.he2024 import own_tables, page_tables
 from uetrust.papers.he2024 import sentences as paper_sentences
+from uetrust.scoring import generators
 
 ROOT = Path(__file__).resolve().parents[1]
 BANK = "bulletin--tiny-bart"
@@ -36,20 +43,29 @@ def toy_bank(tmp_path, monkeypatch):
     methods = pd.concat([tidy("msp", -truth.to_numpy()), tidy("mte", rng.random(12)), tidy("md", [1.0] * 12)])
     metrics = pd.concat([tidy("rouge_l", truth.to_numpy() ** 2), tidy("bert_score_f1", rng.random(12))])
     metrics = metrics[metrics["name"].isin(list(inputs.reg))]
-    (tmp_path / "scores").mkdir()
-    for frame, end, lacks in ((methods, "", ["own"]), (metrics, "_quality", ["a model", "a reference"])):
-        frame.attrs["missing"] = {"p_true" if not end else "ctc": lacks}
-        frame.to_parquet(tmp_path / "scores" / f"{BANK}{end}.parquet", index=False)
+    monkeypatch.setattr(inputs, "bank_about", lambda folder, samples, kind, reg: dict(kind=kind))
+    monkeypatch.setattr(inputs, "score_methods", lambda plan: Scores(methods, dict(p_true=["own"])))
+    lacks = dict(ctc=["a model", "a reference"])
+    monkeypatch.setattr(inputs, "score_metrics", lambda plan, models: Scores(metrics, lacks))
+    plan = inputs.bank_plan("smoke", BANK)
+    monkeypatch.setattr(inputs, "prepared_bank", lambda *names: plan)
+    for scores in (inputs.method_scores, inputs.quality_scores):
+        scores("smoke", BANK)
+    monkeypatch.setattr(inputs, "score_methods", lambda plan: pytest.fail("methods are computed again"))
+    monkeypatch.setattr(inputs, "score_metrics", lambda *given: pytest.fail("metrics are computed again"))
     monkeypatch.setattr(inputs, "truth_of", lambda plan: truth)
-    monkeypatch.setattr(
-        inputs, "run_pipeline", lambda *given, **options: pytest.fail("the bank was made again")
-    )
     return tmp_path, truth
+
+
+def _paired():
+    return inputs.paired_scores(
+        inputs.method_scores("smoke", BANK).table, inputs.quality_scores("smoke", BANK).table
+    )
 
 
 def test_stored_scores_are_read_and_not_made(toy_bank):
     found = inputs.method_scores("smoke", BANK)
-    assert list(wide_table(found)) == ["msp", "mte", "md"]
+    assert found.names == ["msp", "mte", "md"]
     assert inputs.lacking(found).values.tolist() == [["p_true", "own"]]
     assert inputs.lacking(inputs.quality_scores("smoke", BANK), "; ")["lacks"].tolist() == [
         "a model; a reference"
@@ -58,14 +74,75 @@ def test_stored_scores_are_read_and_not_made(toy_bank):
 
 def test_missing_scores_are_made_once(toy_bank, monkeypatch):
     folder, _ = toy_bank
-    stored = inputs.method_scores("smoke", BANK)
+    stored, made = inputs.method_scores("smoke", BANK), []
     (folder / "scores" / f"{BANK}.parquet").unlink()
-    made = []
-    monkeypatch.setattr(inputs, "prepared_bank", lambda *names: made.append(names))
-    monkeypatch.setattr(inputs, "score_methods", lambda plan: stored)
+    monkeypatch.setattr(inputs, "score_methods", lambda plan: made.append(plan) or stored)
     for _ in range(2):
-        pd.testing.assert_frame_equal(inputs.method_scores("smoke", BANK), stored)
-    assert made == [("smoke", BANK)]
+        pd.testing.assert_frame_equal(inputs.method_scores("smoke", BANK).table, stored.table)
+    assert len(made) == 1
+
+
+@pytest.fixture
+def lead_bank(tmp_path, monkeypatch):
+    "Twelve bulletins, summarized by their first sentence and twice otherwise; `write(end)` writes them anew"
+    samples = load_samples("bulletin:test:12")
+    plan = replace(inputs.bank_plan("smoke", BANK), data="bulletin:test:12", metric_models=())
+
+    def write(end=""):
+        def rows(part):
+            texts = [(row.id, row.source.split(". ")) for row in part.itertuples()]
+            greedy = [bank_row(name, "greedy", 0, sentences[0] + end) for name, sentences in texts]
+            drawn = [(name, k, sentences[k]) for name, sentences in texts for k in (0, 1)]
+            return greedy + [bank_row(name, "sample", k, text) for name, k, text in drawn]
+
+        about = bank_provenance("bulletin", "tiny-bart", "", "", {}, dict(greedy=1, sample=2))
+        shutil.rmtree(plan.folder, ignore_errors=True)
+        fill_bank(plan.folder / "texts", samples, about, rows, progress=False)
+
+    for module in (inputs, generators):
+        monkeypatch.setattr(module, "out_dir", lambda profile: tmp_path)
+    monkeypatch.setattr(inputs, "bank_plan", lambda profile, bank: plan)
+    monkeypatch.setattr(inputs, "run_pipeline", lambda *given, **options: write())
+    monkeypatch.setattr(inputs, "profile_settings", lambda name: SimpleNamespace(metric_models=()))
+    return write
+
+
+def letters(greedy_text: str) -> float:
+    "Number of letters."
+    return len(greedy_text)
+
+
+def test_a_method_that_is_registered_later_joins_the_methods_under_metrics(lead_bank, monkeypatch):
+    before = inputs.cross_scores("smoke", BANK)
+    assert "letters" not in before.uncertainty and len(before.uncertainty) == 12
+    monkeypatch.setitem(inputs.reg, "letters", Entry(letters, "ue", "letters", "test"))
+    after = inputs.cross_scores("smoke", BANK)
+    assert set(after.uncertainty) == {*before.uncertainty, "letters"}
+    tables = inputs.cross_tables("smoke", BANK)
+    assert "letters" in set(tables["prr"]["method"])
+
+    def fewer_letters(greedy_text: str) -> float:
+        return -len(greedy_text)
+
+    monkeypatch.setitem(inputs.reg, "letters", Entry(fewer_letters, "ue", "letters", "test"))
+    turned = inputs.cross_scores("smoke", BANK).uncertainty["letters"]
+    assert (turned == -after.uncertainty["letters"]).all(), "another function, whatever its name"
+    monkeypatch.delitem(inputs.reg, "letters")
+    assert "letters" not in set(inputs.cross_tables("smoke", BANK)["prr"]["method"])
+
+
+def test_scores_follow_the_texts_of_a_bank_and_are_else_made_once(lead_bank, monkeypatch):
+    made, real = [], inputs.score_methods
+    monkeypatch.setattr(inputs, "score_methods", lambda plan: made.append(1) or real(plan))
+    first, again = (inputs.method_scores("smoke", BANK).wide for _ in range(2))
+    assert first.equals(again) and len(made) == 1
+    lead_bank(end=". It rained")
+    longer = inputs.method_scores("smoke", BANK).wide["output_length"]
+    assert (longer > first["output_length"]).all() and len(made) == 2
+    quality = inputs.quality_scores("smoke", BANK)
+    assert quality.missing["mnli_doc"] == ["a model for 'mnli' or 'nli'"]
+    with_nli = inputs.quality_scores("smoke", BANK, models_named="nli=data/models/tiny-nli")
+    assert {"mnli_doc"} <= set(with_nli.names) - set(quality.names)
 
 
 def test_tables_of_other_pages_are_made_once_and_then_read(toy_bank):
@@ -94,7 +171,7 @@ def test_the_cross_tables_name_what_orders_nothing_and_what_a_metric_picks(toy_b
 def test_truth_stands_first_and_may_be_unknown(toy_bank):
     scores = inputs.cross_scores("smoke", BANK)
     assert scores.has_truth and list(scores.quality)[0] == "truth" and "truth" not in scores.dims
-    unknown = inputs.paired_scores(inputs.method_scores("smoke", BANK), inputs.quality_scores("smoke", BANK))
+    unknown = _paired()
     assert not unknown.has_truth and list(unknown.quality) == list(scores.dims)
 
 
@@ -166,7 +243,7 @@ def test_thresholds_come_from_other_networks_when_there_are_two(domains, place):
 
 def test_an_own_run_is_laid_out_in_the_names_of_the_paper(toy_bank):
     bank = own_tables.bank_of_table(own_tables.STAND_IN_MODELS)["T7"]
-    scores = inputs.paired_scores(inputs.method_scores("smoke", BANK), inputs.quality_scores("smoke", BANK))
+    scores = _paired()
     prr = inputs.cross_prr(scores)
     errors = pd.DataFrame(dict(EI=np.tile([0.0, 0.5], 6), MR=0.0), scores.quality.index)
     run = page_tables.own_run(

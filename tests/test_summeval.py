@@ -44,7 +44,7 @@ def texts():
 
 
 def values(x, folder, names, **kw):
-    t = compute_metrics(x, dict(embedding=folder), names, progress=False, **kw)
+    t = compute_metrics(x, dict(embedding=folder), names, progress=False, **kw).table
     return t.pivot(index="sample", columns="name", values="value").loc[x["id"], names]
 
 
@@ -113,12 +113,16 @@ def test_the_encoder_tells_related_texts_from_others(folder):
     b = bulletins("test", 12)
 
     def mean(h):
-        return compute_metrics(
-            pd.DataFrame(dict(id=b["id"], hypothesis=h, reference=b["reference"])),
-            dict(embedding=folder),
-            ["embedding_spearman"],
-            progress=False,
-        )["value"].mean()
+        return (
+            compute_metrics(
+                pd.DataFrame(dict(id=b["id"], hypothesis=h, reference=b["reference"])),
+                dict(embedding=folder),
+                ["embedding_spearman"],
+                progress=False,
+            )
+            .table["value"]
+            .mean()
+        )
 
     assert (
         mean(b["reference"]) == pytest.approx(1)

@@ -191,8 +191,18 @@ def models():
 
 
 @pytest.fixture(scope="module")
-def scores(texts, models, tmp_path_factory):
+def scored(texts, models, tmp_path_factory):
     return ts.score_true_sets(texts, models, tmp_path_factory.mktemp("scores"), progress=False)
+
+
+@pytest.fixture(scope="module")
+def scores(scored):
+    return scored[0]
+
+
+@pytest.fixture(scope="module")
+def missing(scored):
+    return scored[1]
 
 
 ABSENT = ["QuestE", "Q2", "FactCC", "BLEURT"]
@@ -223,7 +233,7 @@ def test_scores_are_those_of_grading_one_set(texts, models, scores):
             {k: value for k, value in models.items() if k != ts.SECOND_BERTSCORE},
             [metric],
             progress=False,
-        ).set_index("sample")["value"]
+        ).table.set_index("sample")["value"]
         np.testing.assert_allclose(got[n], want.loc[got.index], atol=1e-6)
 
 
@@ -251,32 +261,30 @@ def test_every_metric_is_asked_once_and_both_bertscores_have_their_own_model(
     assert sorted(x for _, n in asked for x in n) == sorted(ts.TRUE_METRICS.values())
 
 
-def test_all_nine_sets_by_all_metrics_and_what_is_missing_is_named(scores):
+def test_all_nine_sets_by_all_metrics_and_what_is_missing_is_named(scores, missing):
     assert (
         scores[HERE].notna().all().all()
         and scores[ABSENT].isna().all().all()
-        and sorted(scores.attrs["missing"]) == sorted(ABSENT)
+        and sorted(missing) == sorted(ABSENT)
     )
     assert (
-        scores.attrs["missing"]["BLEURT"] == "a model for 'bleurt'"
-        and "spans" in scores.attrs["missing"]["Q2"]
-        and "'questeval'" in scores.attrs["missing"]["QuestE"]
+        missing["BLEURT"] == "a model for 'bleurt'"
+        and "spans" in missing["Q2"]
+        and "'questeval'" in missing["QuestE"]
     )
 
 
 def test_a_second_run_reads_and_a_changed_text_is_scored_again(texts, tmp_path, monkeypatch):
     few = texts[texts["dataset"].isin(["begin", "paws"])]
-    first = ts.score_true_sets(few, {}, tmp_path, progress=False)
-    assert (
-        first.attrs["missing"]["DBERTSc"] == "a model for 'bertscore_deberta'"
-        and first.attrs["missing"]["ANLI"] == "a model for 'anli'"
-    )
+    first, missing = ts.score_true_sets(few, {}, tmp_path, progress=False)
+    assert missing["DBERTSc"] == "a model for 'bertscore_deberta'" and missing["ANLI"] == "a model for 'anli'"
     asked = graded(monkeypatch)
-    again = ts.score_true_sets(few, {}, tmp_path, progress=False)
-    assert asked == [] and again.equals(first) and again.attrs == first.attrs
-    assert not ts.score_true_sets(few.assign(hypothesis="Rain."), {}, tmp_path, progress=False).equals(
-        first
-    ) and sorted(changed for _, n in asked for changed in n) == sorted(ts.TRUE_METRICS.values())
+    again, still = ts.score_true_sets(few, {}, tmp_path, progress=False)
+    assert asked == [] and again.equals(first) and still == missing
+    other, _ = ts.score_true_sets(few.assign(hypothesis="Rain."), {}, tmp_path, progress=False)
+    assert not other.equals(first) and sorted(changed for _, n in asked for changed in n) == sorted(
+        ts.TRUE_METRICS.values()
+    )
 
 
 def test_the_study_has_every_cell_and_notes_the_set_with_one_class(scores):
@@ -320,7 +328,7 @@ def test_studying_any_items_is_comparing_them(scores):
         )
 
 
-def test_scores_of_ones_own_fill_their_columns(scores, tmp_path):
+def test_scores_of_ones_own_fill_their_columns(scores, missing, tmp_path):
     own = scores[["dataset", "id"]].assign(Q2=np.arange(len(scores)) / 100, length=1)
     own.iloc[::-1].to_csv(tmp_path / "own.csv", index=False)
     got = ts.with_given_scores(scores, tmp_path / "own.csv")
@@ -328,8 +336,7 @@ def test_scores_of_ones_own_fill_their_columns(scores, tmp_path):
         list(got) == list(scores)
         and np.allclose(got["Q2"], own["Q2"])
         and got.drop(columns="Q2").equals(scores.drop(columns="Q2"))
-        and "Q2" not in got.attrs["missing"]
-        and "QuestE" in got.attrs["missing"]
+        and set(missing) - set(ts._still_missing(missing, got)) == {"Q2"}
     )
     own[1:].to_csv(tmp_path / "own.csv", index=False)
     assert ts.nine_items(ts.with_given_scores(scores, tmp_path / "own.csv")).dropped == {

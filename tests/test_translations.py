@@ -169,12 +169,11 @@ def test_licences_are_stated():
 def test_the_registry_alone_says_what_is_computed(toy):
     "Every method that needs no more than log-probabilities and texts, and no other."
     table = toy()
-    scores = translation_scores(table)
+    found = translation_scores(table)
+    scores = found.table
     run = translation_run(table)
     possible = {name for name in run.reg.of("ue") if not run.lacks(name)}
-    assert (
-        set(scores["name"]) == possible and set(scores.attrs["missing"]) == set(run.reg.of("ue")) - possible
-    )
+    assert set(scores["name"]) == possible and set(found.missing) == set(run.reg.of("ue")) - possible
     assert {"msp", "perplexity", "token_std", "chance"} <= possible and "mte" not in possible
 
 
@@ -194,7 +193,7 @@ RECORDED = dict(  # Name in the golden file -> ours
 def test_recorded_prr_of_all_pairs_are_met(oracle, pair, tmp_path):
     "21 values of each pair to 1e-9, through the loader and `prr_table`."
     recorded = oracle("mlqe_test20.json")["pairs"][pair]["prr_mean"]
-    table = people_prr(pair, without=("chrf", "bleu", "ter", "rouge_l", "meteor"), folder=tmp_path)
+    table = people_prr(pair, without=("chrf", "bleu", "ter", "rouge_l", "meteor"), folder=tmp_path).table
     assert (table["n"] == 1000).all() and table[["lo", "hi"]].notna().all().all()
     value = table.set_index(["method", "metric"])["value"]
     for metric, own in dict(da="da", da_z="da_z", minus_hter="hter").items():

@@ -183,19 +183,19 @@ def people_command(
         raise ValueError("--studies chooses by every metric: leave out --without and --encoder")
     if studies:
         return _print_regret(pair, split, studies, scores, out, output)
-    table = people_prr(pair, split, without=tuple(without), encoder=encoder, scores=scores)
-    write_out(table[PEOPLE_COLUMNS], out)
-    if not printed_for_programs(table[PEOPLE_COLUMNS], output):
-        _print_people(table)
+    prr = people_prr(pair, split, without=tuple(without), encoder=encoder, scores=scores)
+    write_out(prr.table[PEOPLE_COLUMNS], out)
+    if not printed_for_programs(prr.table[PEOPLE_COLUMNS], output):
+        _print_people(prr)
 
 
-def _print_people(table):
+def _print_people(prr):
     from uetrust.papers.people.translations import metric_choice
 
-    print_table(table[PEOPLE_COLUMNS], digits=3)
-    for metric, n in table.attrs["unscored"].items():
+    print_table(prr.table[PEOPLE_COLUMNS], digits=3)
+    for metric, n in prr.unscored.items():
         missing = f"; {n} translations have no score" if n else ""
-        print(f"\n{metric_choice(table, metric)}{missing}")
+        print(f"\n{metric_choice(prr, metric)}{missing}")
     print("\nMachine translation, not summarization; intervals are clustered by article (95 %)")
 
 
@@ -204,12 +204,12 @@ def _print_regret(pair, split, studies, scores, out, output):
     from uetrust.papers.people.translations import given_metrics
 
     given = given_metrics(scores) if scores else None
-    rows = pair_regret(pair, split, studies, given=given)
+    rows, cannot_choose = pair_regret(pair, split, studies, given=given)
     write_out(rows[REGRET_COLUMNS], out)
     if printed_for_programs(rows[REGRET_COLUMNS], output):
         return
     print_table(rows[REGRET_COLUMNS], digits=3)
-    for name in rows.attrs["cannot_choose"]:
+    for name in cannot_choose:
         print(f"\n{name} cannot choose: it has gaps among these translations, or one value for all")
     print(
         "\nPRR by people lost; people and random are the yardsticks, metrics the mean of automatic metrics, "

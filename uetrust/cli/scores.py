@@ -138,8 +138,9 @@ def score_command(
     if explain:
         return _explain(outputs, models, out, output)
     scores = _score_file(outputs, names, models, "raise" if debug else "note", tokenizer, out)
-    notes = _file_notes(scores, any(names.values()), warned=not model)
-    if not _scores_for_programs(scores, notes, output):
+    absent = [] if any(names.values()) else outputs.absent
+    notes = _file_notes(scores, absent, any(names.values()), warned=not model)
+    if not _scores_for_programs(scores.wide, notes, output):
         _print_file_scores(scores, f" of {file} (read as {outputs.format})", out)
         _print_lines(notes)
     _refuse_undefined(scores, names)
@@ -156,15 +157,16 @@ def _score_bank(folder, names, data, model, tokenizer, out, output):
     out, models = out or folder / BANK_SCORES, _file_models(model, names["metrics"])
     with use_tokenizer(tokenizer):
         scores = score_bank(folder, load_samples(data) if data else None, models=models, **names)
-    write_out(scores, out)
+    table = scores.table
+    write_out(table, out)
     notes = _bank_notes(scores, named=any(names.values()))
     if not model:
-        notes += _domain_warning(_metrics_of(scores["name"].unique()))
-    if not _scores_for_programs(scores, notes, output):
-        means = mean_by(scores, "name", "undefined")
+        notes += _domain_warning(_metrics_of(scores.names))
+    if not _scores_for_programs(table, notes, output):
+        means = mean_by(table, "name", "undefined")
         print_table(means)
         print(
-            f"\n{_counts(means['name'])} on {scores['sample'].nunique()} texts of {folder}, written to {out}"
+            f"\n{_counts(means['name'])} on {table['sample'].nunique()} texts of {folder}, written to {out}"
         )
         _print_lines(notes)
 
@@ -198,17 +200,15 @@ def _metrics_of(names):
 
 
 def _bank_notes(scores, named):
-    lacking = scores.attrs["missing"]
-    without = [] if named else _metrics_of(lacking)
-    lines = [
-        f"  - {name}: not stored: {' '.join(lacks)}" for name, lacks in lacking.items() if name not in without
-    ]
+    without = [] if named else _metrics_of(scores.missing)
+    stored = {name: lacks for name, lacks in scores.missing.items() if name not in without}
+    lines = [f"  - {name}: not stored: {' '.join(lacks)}" for name, lacks in stored.items()]
     if without:
         lines.append(
             f"note: {len(without)} metrics lack models, references or packages; --metrics NAME says what"
         )
-    lines += [f"  - {name}: {note}" for name, note in scores.attrs["source_cut"].items()]
-    return lines + _truncated_notes(scores.attrs["truncated"])
+    lines += [f"  - {note}" for note in scores.notes]
+    return lines + _truncated_notes(scores.truncated)
 
 
 def _counts(names):  # '3 methods and 1 metrics'; without metrics the methods alone
@@ -272,18 +272,24 @@ def _score_file(outputs, names, models, errors, tokenizer, out):
 
     with use_tokenizer(tokenizer):
         scores = score_outputs(outputs, names["methods"], names["metrics"], models, errors=errors)
-    write_out(scores, out)
+    write_out(scores.wide, out)
     return scores
 
 
 def _refuse_undefined(scores, names):
     "End with an error where a score that was named failed for every text, or nothing named has a value."
     asked = {name for part in names.values() if isinstance(part, list) for name in part}
-    undefined = {name: why for name, why in scores.attrs["undefined"].items() if name in asked}
+    undefined = {name: why for name, why in _undefined_everywhere(scores.table).items() if name in asked}
     failed = {name: why for name, why in undefined.items() if why.startswith("failed: ")}
     if nothing := undefined if len(undefined) == len(asked) else failed:
         reasons = "; ".join(f"{name} ({why or 'undefined'})" for name, why in nothing.items())
         raise SystemExit(f"uetrust: error: no text has a value of {reasons}")
+
+
+def _undefined_everywhere(table):  # Score -> the first reason why it has no value for any text
+    empty = table["value"].isna().groupby(table["name"], sort=False).all()
+    reasons = table.groupby("name", sort=False)["note"].first()
+    return {name: reasons[name] for name in empty.index[empty]}
 
 
 def _domain_warning(names):
@@ -292,17 +298,13 @@ def _domain_warning(names):
     return [f"warning: {DOMAIN_WARNING}"] if rests_on_models(names) else []
 
 
-def _computed(scores):  # Names of the scores that did not come with the file
-    return [name for name in scores.columns if name != "id" and name not in scores.attrs["carried"]]
-
-
 def _score_means(scores):
     import pandas as pd
 
     from uetrust.core.registry import reg
 
-    names = _computed(scores)
-    values = scores[names]
+    names = scores.names
+    values = scores.wide[names]
     kinds = ["method" if reg[name].kind == "ue" else "metric" for name in names]
     undefined, means = values.isna().sum().to_numpy(), values.mean().to_numpy()
     return pd.DataFrame(dict(name=names, kind=kinds, texts=len(values), undefined=undefined, mean=means))
@@ -312,22 +314,24 @@ def _print_file_scores(scores, written, out):
     means = _score_means(scores)
     print_table(means)
     print(
-        f"\n{_counts(means['name'])} on {len(scores)} texts{written}" + (f", written to {out}" if out else "")
+        f"\n{_counts(means['name'])} on {len(scores.given)} texts{written}"
+        + (f", written to {out}" if out else "")
     )
 
 
-def _file_notes(scores, named, warned):
+def _file_notes(scores, absent, named, warned):
     "What a reader must know about scores of a file."
-    attrs, computed = scores.attrs, _computed(scores)
-    lines = [f"note: {note}" for note in (*attrs["notes"], *([] if named else attrs["absent"]))]
-    lines += _failed_notes(attrs["failed"]) + _undefined_notes(attrs["without"], len(scores))
-    lines += _truncated_notes(attrs["truncated"])
+    n_texts = len(scores.given)
+    lines = [f"note: {note}" for note in (*scores.notes, *absent)]
+    lines += _failed_notes(scores.failed) + _undefined_notes(scores.undefined, n_texts)
+    lines += _truncated_notes(scores.truncated)
     lines += [
-        f"note: {name}: {n} inputs did not fit the model and were cut" for name, n in attrs["cut"].items()
+        f"note: {name}: {n} inputs did not fit the model and were cut"
+        for name, n in scores.cut_inputs.items()
     ]
-    lines += [_cut_note(name, texts, len(scores)) for name, texts in attrs["cut_texts"].items()]
-    lines += _missing_lines(attrs["missing"], named)
-    return lines + _domain_warning(computed) if warned else lines
+    lines += [_cut_note(name, texts, n_texts) for name, texts in scores.cut_texts.items()]
+    lines += _missing_lines(scores.missing, named)
+    return lines + _domain_warning(scores.names) if warned else lines
 
 
 def _cut_note(name, texts, n):

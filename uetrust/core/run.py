@@ -17,6 +17,7 @@ import pandas as pd
 
 from .checks import Undefined, error_line
 from .registry import reg
+from .scores import FAILED
 
 # %% ../../nbs/01_core/06_run.ipynb #08e0637f
 def undefined_in(
@@ -303,8 +304,8 @@ def failure(
 ) -> Undefined:  # Its text becomes the note
     "A failed score as one that does not exist, with the error for a note."
     if isinstance(error, ModuleNotFoundError):
-        return Undefined(f"failed: {error_line(error)}")
-    return Undefined(f"failed: {type(error).__name__}: {error}")
+        return Undefined(FAILED + error_line(error))
+    return Undefined(f"{FAILED}{type(error).__name__}: {error}")
 
 
 def _value_and_note(function, arguments):

@@ -62,18 +62,17 @@ def drift_check(
     ['made_with', 'metrics', 'texts']
     """
     texts = drift_texts()
-    table = compute_metrics(texts, models, metrics, progress)
-    models_used = table.attrs["models"]
+    found = compute_metrics(texts, models, metrics, progress)
 
     def read_by(name):
         groups = {COMPUTED_BY.get(statistic) for statistic in required_inputs(name)}
-        return sorted({models_used[group] for group in groups if group in models_used})
+        return sorted({found.models[group] for group in groups if group in found.models})
 
     def values(scores):
         ordered = scores.set_index("sample")["value"].loc[texts["id"]]
         return [None if np.isnan(value) else value for value in ordered]
 
-    by_metric = table.groupby("name", sort=False)
+    by_metric = found.table.groupby("name", sort=False)
     return dict(
         made_with=library_versions(),
         texts=value_digest(texts.to_dict("list")),

@@ -28,7 +28,7 @@ from uetrust.core.run import (
     undefined_in,
     usable_items,
 )
-from ..core.scores import score_table
+from ..core.scores import Scores, score_table
 from ..core.settings import split_labels
 from ..core.tables import list_cell, read_table
 from ..statistics.entry import COMPUTED_BY, INPUTS, STATISTICS
@@ -449,11 +449,14 @@ def compute_metrics(
     dtype=None,  # float32 on a CPU, half precision on a GPU
     errors: str = "raise",  # 'note': where a model or a metric fails it is NaN, and the error is its note
     **kw,  # batch_tokens of the passes
-    # sample, name, value, note; attrs: missing (score -> what it lacks), cut (group -> statistic -> tokens
-    # that did not fit; of alignscore inputs), cut_texts (score -> sample -> (tokens that did not fit, whether
-    # these are most of its inputs)), models (group -> model that computed it)
-) -> pd.DataFrame:
+    # table: sample, name, value, note; missing: metric -> what it lacks; cut: group -> statistic -> tokens
+    # that did not fit (of alignscore inputs); cut_texts: metric -> sample -> (tokens that did not fit,
+    # whether these are most of its inputs); models: group -> model that computed it
+) -> Scores:
     """Quality metrics of texts.
+
+    Of what is returned, `table` has one row per text and metric, `wide` one column per metric, and `missing`
+    says for every other metric which texts, models or packages it lacks.
 
     Raises
     ------
@@ -467,7 +470,7 @@ def compute_metrics(
     >>> import pandas as pd
     >>> from uetrust import compute_metrics
     >>> texts = pd.DataFrame({"id": ["a"], "hypothesis": ["It rained."], "reference": ["It rained."]})
-    >>> compute_metrics(texts, {}, ["rouge_l"], progress=False)["value"].tolist()
+    >>> compute_metrics(texts, {}, ["rouge_l"], progress=False).table["value"].tolist()
     [1.0]
     """
     check_on_error(errors)
@@ -485,10 +488,10 @@ def compute_metrics(
         computed = _compute(plan, inputs, owner, bar, dict(device=device, dtype=dtype), errors, **kw)
     ids = np.array(texts["id"], object)
     table = _scored(ids, needs, missing, inputs | computed.statistics, owner, computed.absent, errors)
-    table.attrs |= dict(
+    return Scores(
+        table,
         missing={metric: reasons for metric, reasons in missing.items() if reasons},
         cut=computed.cut,
         cut_texts=_cut_texts(needs, computed.cut_texts, ids),
         models=computed.read_by,
     )
-    return table

@@ -469,7 +469,7 @@ def _end_to_end_steps(bank, sources, settings, scores):
             tokens=tokens,
             **quiet,
         ),
-        lambda: scores.append(score_generations(bank, list(END_TO_END_PAIRS), sources, **quiet)),
+        lambda: scores.append(score_generations(bank, list(END_TO_END_PAIRS), sources, **quiet).table),
     )
     return dict(zip(END_TO_END_STEPS, steps))
 
@@ -567,7 +567,7 @@ def scored(
     "Time and memory of scoring a bank."
     before, rows = peak_memory(), []
     time = processor_seconds(
-        lambda: rows.append(len(score_generations(folder, STORED_METHODS, progress=False))), 1
+        lambda: rows.append(len(score_generations(folder, STORED_METHODS, progress=False).table)), 1
     )
     return dict(seconds=time, rows=rows[0], before=before, gb=peak_memory())
 

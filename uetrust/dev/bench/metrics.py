@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.run import required_inputs
+from ...core.scores import wide_table
 from ...core.settings import atomic_write, root
 from ...data.bulletins import bulletin, bulletins
 from .evaluation import machine_description, peak_memory, print_targets, processor_seconds
@@ -117,7 +118,7 @@ def ours_case(
     run(table[:2])
     before = peak_memory()
     time = processor_seconds(lambda: run(table), 1)
-    wide = got[-1].pivot(index="sample", columns="name", values="value").loc[table["id"]]
+    wide = wide_table(got[-1].table).loc[table["id"]]
     return dict(
         seconds=time, gb=peak_memory(), before=before, values={column: list(wide[column]) for column in wide}
     )
@@ -270,7 +271,7 @@ def score_anchors(
     def means(hypothesis, names):
         given = rows[["id", "source", "reference"]].assign(hypothesis=hypothesis)
         given = given[["id", "hypothesis", "source", "reference"]]
-        return compute_metrics(given, models, names, progress=False).groupby("name")["value"].mean()
+        return compute_metrics(given, models, names, progress=False).table.groupby("name")["value"].mean()
 
     metrics_of = {
         text: [metric for metric in metrics if compared_with[metric] == text]
@@ -301,9 +302,9 @@ def metric_costs(
     models, table = shipped_models() if models is None else models, bench_texts(n, 1)
     # What can be scored; imports, and whatever is made on first use
     first = compute_metrics(table[:2], models, metrics, progress=False)
-    names = list(dict.fromkeys(first["name"]))
+    names = first.names
     log(f"{len(names)} metrics, {n} pairs")
-    reference, model_of = score_anchors(names, models, n), first.attrs["models"]
+    reference, model_of = score_anchors(names, models, n), first.models
 
     def row(metric):
         identity, random = reference.at[metric, "identity"], reference.at[metric, "random"]

@@ -53,8 +53,8 @@ def error_free(
 
 # %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #54029e28
 def oriented(
-    methods: pd.DataFrame,  # From `uetrust.scoring.methods.score_generations`
-    metrics: pd.DataFrame,  # From `uetrust.scoring.cache.cached_metrics_of_bank`
+    methods: pd.DataFrame,  # Table of `uetrust.scoring.methods.score_generations`
+    metrics: pd.DataFrame,  # Table of `uetrust.scoring.cache.cached_metrics_of_bank`
 ) -> pd.DataFrame:  # Samples x scores; larger means better
     "All scores of a bank (a stored set of generations), in one direction."
     return (-wide_table(methods)).join(oriented_metrics(metrics))

@@ -22,7 +22,7 @@ _ = load_scores()  # fills the registry
 
 # %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #e17a71cf
 def oriented_metrics(
-    scores: pd.DataFrame,  # From `uetrust.scoring.cache.cached_metrics_of_bank`
+    scores: pd.DataFrame,  # Table of `uetrust.scoring.cache.cached_metrics_of_bank`
     reg=reg,  # Where scores are looked up
 ) -> pd.DataFrame:  # Samples x metrics, larger is better
     "Quality scores in one direction."

@@ -49,7 +49,7 @@ def labelled_banks(
     "Labels and scores of the greedy summaries of every bank with a known truth."
     rows, greedy, domain = [], {}, {}
     for bank, plan in truth_banks(profile).items():
-        scores = oriented(method_scores(profile, bank), quality_scores(profile, bank))
+        scores = oriented(method_scores(profile, bank).table, quality_scores(profile, bank).table)
         texts = read_bank(plan.folder / "texts").query("kind=='greedy'")
         label = error_free(checked_texts(texts).set_index("sample")).reindex(scores.index)
         name = plan.generator.name

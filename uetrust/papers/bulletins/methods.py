@@ -18,7 +18,7 @@ from ...evaluation.prr import prr_table
 
 # %% ../../../nbs/10_papers/07_bulletins/02_methods.ipynb #b7a922cf
 def score_summary(
-    scores: pd.DataFrame,  # From `uetrust.scoring.methods.score_generations`
+    scores: pd.DataFrame,  # Table of `uetrust.scoring.methods.score_generations`
     # name, texts, undefined, infinite, different (values), lo, mean, hi, note (of the first undefined)
 ) -> pd.DataFrame:
     "Summary statistics of the scores of every method."
@@ -52,7 +52,7 @@ def best_set(
 
 
 def prr_by_method(
-    scores: pd.DataFrame,  # From `uetrust.scoring.methods.score_generations`
+    scores: pd.DataFrame,  # Table of `uetrust.scoring.methods.score_generations`
     quality: pd.Series,  # Of each sample; larger is better
     # As `prr_table`, best method first; the oracle (minus the quality) is a method; in_set: whether a method
     # cannot be told from the best one, as `best_set` says
@@ -69,7 +69,7 @@ VARIANT_ENDINGS = ("_he2024", "_lmp")  # Of names of variants
 
 
 def variant_effects(
-    scores: pd.DataFrame,  # From `uetrust.scoring.methods.score_generations`
+    scores: pd.DataFrame,  # Table of `uetrust.scoring.methods.score_generations`
     prr: pd.DataFrame,  # From `prr_by_method`
     # variant, of (its default), spearman (of the two scores), moved (texts that change rank, share),
     # default and released (PRR of either)
@@ -98,7 +98,7 @@ def variant_effects(
 
 # %% ../../../nbs/10_papers/07_bulletins/02_methods.ipynb #43274638
 def most_correlated(
-    scores: pd.DataFrame,  # From `uetrust.scoring.methods.score_generations`
+    scores: pd.DataFrame,  # Table of `uetrust.scoring.methods.score_generations`
     k: int = 3,  # How many
 ) -> pd.Series:  # By method: 'mte 0.95, msp 0.91'; empty for a method with one value
     "Most correlated other methods, with Spearman's rho."
@@ -113,7 +113,7 @@ def most_correlated(
 
 
 def method_results(
-    scores: pd.DataFrame,  # From `uetrust.scoring.methods.score_generations`
+    scores: pd.DataFrame,  # Table of `uetrust.scoring.methods.score_generations`
     prr: pd.DataFrame,  # From `prr_by_method`
     missing: pd.DataFrame,  # name, lacks
     # method, n, prr, lo, hi, q, in_set, like, default (of a variant), moved (share of texts that change

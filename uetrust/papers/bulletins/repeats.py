@@ -79,12 +79,12 @@ def _level_scores(profile, repeats, base, rows):  # Bank -> texts x methods, the
         few = int(rows["drawn"].iloc[0])
         own = scores_of_first_samples(base_plan.folder, few, load_samples(base_plan.data), list(texts))
     else:
-        own = method_scores(profile, base)
+        own = method_scores(profile, base).table
     scores = {base: wide_table(own).loc[texts]}
     for bank in rows["bank"]:
         here = repeats.plans[bank]
         found = score_generations(here.folder, methods, load_samples(here.data), progress=False)
-        scores[bank] = wide_table(found).loc[texts]
+        scores[bank] = wide_table(found.table).loc[texts]
     return scores
 
 
@@ -116,7 +116,7 @@ def study_levels(
         if (base, "metric") not in levels:
             uncertainty = next(iter(levels[base, what].values()))[1]
             texts = repeats.truth[rows["bank"].iloc[0]].index
-            quality, _ = usable_scores(oriented_metrics(quality_scores(profile, base)).loc[texts])
+            quality, _ = usable_scores(oriented_metrics(quality_scores(profile, base).table).loc[texts])
             levels[base, "metric"] = {name: (quality[name], uncertainty) for name in quality}
     return {key: found for key, found in levels.items() if len(found) > 1 and _methods(found).shape[1] > 1}
 

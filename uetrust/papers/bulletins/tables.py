@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.roles import without_baselines
+from ...core.scores import Scores
 from ...evaluation.agreement import agreement, rank_intervals
 from ...evaluation.prr import prr_bootstrap
 from ...evaluation.shuffled import ShuffledCount, shuffled_agreement, shuffled_columns
@@ -105,13 +106,12 @@ def method_intervals(
 
 
 def cut_inputs(
-    scores: pd.DataFrame,  # From `uetrust.papers.bulletins.inputs.score_metrics`
+    scores: Scores,  # From `uetrust.papers.bulletins.inputs.score_metrics`
 ) -> pd.DataFrame:  # group, read_by, leaf (stored statistic), did_not_fit (tokens; of AlignScore: inputs)
     "What did not fit into the models that read the texts."
-    models = scores.attrs["models"]
     rows = [
-        dict(group=group, read_by=models.get(group, ""), leaf=leaf, did_not_fit=n)
-        for group, counts in scores.attrs["cut"].items()
+        dict(group=group, read_by=scores.models.get(group, ""), leaf=leaf, did_not_fit=n)
+        for group, counts in scores.cut.items()
         for leaf, n in counts.items()
         if n
     ]
@@ -276,7 +276,7 @@ def methods_everywhere(
     parts = {}
     for bank, plan in truth_banks(profile).items():
         stored = method_tables(profile, bank)
-        scores = method_scores(profile, bank)
+        scores = method_scores(profile, bank).table
         parts[plan.generator.name] = method_results(scores, stored["prr"], stored["missing"])
     return pd.concat(parts, names=["generator", "row"]).reset_index("generator")
 
@@ -443,7 +443,9 @@ def self_grid(
     }
     if len(banks) < len(SELF_EVALUATORS):
         return None
-    scores = {generator: oriented_metrics(quality_scores(profile, bank)) for generator, bank in banks.items()}
+    scores = {
+        generator: oriented_metrics(quality_scores(profile, bank).table) for generator, bank in banks.items()
+    }
     texts = {
         generator: read_bank(bank_plan(profile, bank).folder / "texts").query("kind=='greedy'")
         for generator, bank in banks.items()

@@ -44,8 +44,8 @@ def world_dir() -> Path:  # In the repository
 
 
 def joined_scores(
-    methods: pd.DataFrame,  # From `uetrust.papers.bulletins.inputs.method_scores`
-    metrics: pd.DataFrame,  # From `uetrust.papers.bulletins.inputs.quality_scores`
+    methods: pd.DataFrame,  # Table of `uetrust.papers.bulletins.inputs.method_scores`
+    metrics: pd.DataFrame,  # Table of `uetrust.papers.bulletins.inputs.quality_scores`
     truth: pd.Series,  # Of each text
 ) -> pd.DataFrame:  # Texts x (truth, metrics, methods), 32-bit numbers; NaN where a score is not defined
     "All scores of the texts of one generator in one table; metrics are larger for better texts."
@@ -66,7 +66,8 @@ def store_world(
     folder, about = Path(folder or world_dir()), {}
     folder.mkdir(parents=True, exist_ok=True)
     for bank, plan in truth_banks(profile).items():
-        table = joined_scores(method_scores(profile, bank), quality_scores(profile, bank), truth_of(plan))
+        methods, metrics = method_scores(profile, bank).table, quality_scores(profile, bank).table
+        table = joined_scores(methods, metrics, truth_of(plan))
         with atomic_write(folder / f"{plan.generator.name}.parquet") as partial:
             table.to_parquet(
                 partial, compression="zstd", use_byte_stream_split=list(table), use_dictionary=False

@@ -365,21 +365,14 @@ def baseline_scores(
     models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
     progress: bool = True,  # Show texts done and time left
     **kw,  # Further options of `grade`
-) -> (
-    pd.DataFrame
-):  # One row per pair, a column per metric as printed; attrs['missing']: metric -> what it lacks
+) -> tuple[pd.DataFrame, dict]:  # One row per pair, a column per metric as printed; metric -> what it lacks
     "Other metrics, with ROUGE-2, METEOR and BLEU against the source."
     names = {v: k for k, v in BASELINE_SCORES.items()}
-    t = quality.cached_metrics(at, pairs[["id", "hypothesis", "source"]], models, list(names), progress, **kw)
-    found = (
-        (wide_table(t) if len(t) else pd.DataFrame(index=pairs["id"]))
-        .rename(columns=names)
-        .loc[pairs["id"]]
-        .set_axis(pairs.index)
-    )
-    out = fflm_overlap(pairs.rename(columns=dict(hypothesis="summary"))).join(found)
-    out.attrs["missing"] = {names[n]: "; ".join(w) for n, w in t.attrs["missing"].items()}
-    return out
+    texts = pairs[["id", "hypothesis", "source"]]
+    scores = quality.cached_metrics(at, texts, models, list(names), progress, **kw)
+    found = wide_table(scores.table).rename(columns=names).reindex(pairs["id"]).set_axis(pairs.index)
+    overlap = fflm_overlap(pairs.rename(columns=dict(hypothesis="summary")))
+    return overlap.join(found), {names[name]: "; ".join(why) for name, why in scores.missing.items()}
 
 # %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #6023ba83
 _ALL, _ORDER = (0, 1, 2), list(FFLM_COMPONENTS)

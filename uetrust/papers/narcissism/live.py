@@ -36,8 +36,9 @@ from uetrust.papers.narcissism.bias import (
     permutation_test,
     standardised_scores,
 )
-from ...scoring.cache import cached_metrics, greedy_texts
+from ...scoring.cache import cached_metrics
 from ...scoring.generators import JUDGE_SERVER, GeneratorSettings, with_judge_server
+from ...scoring.methods import greedy_texts
 
 # %% ../../../nbs/10_papers/03_narcissism/02_live.ipynb #b71eed85
 EVALUATOR_FORMS = ("reference-free", "reference-based")
@@ -80,16 +81,16 @@ def _scores_by(evaluator, texts, folder, progress):  # Texts x forms
     prompted = {column: evaluator.prefix + texts[column] for column in given}
     ids = texts["generator"] + " " + texts["document"].astype(str)
     rows = texts.assign(id=ids, **prompted)[["id", "hypothesis", *given]]
-    scores = (evaluator.score, evaluator.reference_score)
+    asked = (evaluator.score, evaluator.reference_score)
     forms = {
         score: form
-        for form, score, column in zip(EVALUATOR_FORMS, scores, ("source", "reference"))
+        for form, score, column in zip(EVALUATOR_FORMS, asked, ("source", "reference"))
         if column in given
     }
     models = {evaluator.statistic_prefix: resolve_checkpoint(evaluator.checkpoint)}
     models = with_judge_server(models, Path(folder) / "replies.sqlite")
-    table = cached_metrics(folder, rows, models, list(forms), progress)
-    return wide_table(table).rename(columns=forms).loc[rows["id"]].set_axis(texts.index)
+    scores = cached_metrics(folder, rows, models, list(forms), progress)
+    return wide_table(scores.table).rename(columns=forms).loc[rows["id"]].set_axis(texts.index)
 
 
 def no_panel_note(

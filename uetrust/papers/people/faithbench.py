@@ -23,7 +23,7 @@ def faithbench_scores(
 ) -> pd.DataFrame:  # Samples x (detectors, metrics, fewer_words); larger is better, NaN where missing
     "Every score of a summary by which an error might be found, in one direction."
     texts = dict(id=table["sample"], hypothesis=table["summary"], source=table["source"])
-    metrics = wide_table(compute_metrics(pd.DataFrame(texts), {}, progress=False))
+    metrics = wide_table(compute_metrics(pd.DataFrame(texts), {}, progress=False).table)
     metrics = pd.DataFrame({name: metrics[name] * reg[name].sign for name in metrics if reg[name].sign})
     detectors = table.set_index("sample")[list(FAITHBENCH_DETECTORS)]
     words = table.set_index("sample")["summary"].str.split().str.len()

@@ -202,7 +202,7 @@ def given_prr(
     "PRR by people of every uncertainty method that the token statistics allow."
     samples = given.texts[["id", "source"]]
     scores = score_generations(folder, "all", samples, load_scores(), progress=False, errors="note")
-    uncertainty, _ = usable_scores(wide_table(scores))
+    uncertainty, _ = usable_scores(wide_table(scores.table))
     quality, _ = usable_scores(given.quality.loc[uncertainty.index])
     if not len(quality.columns):
         raise ValueError(
@@ -218,6 +218,7 @@ def given_prr(
 def given_sentence(
     prr: GivenPRR,
     given: GivenTexts,  # The same texts
+    folder,  # From `read_given_texts`
     checkpoint: str,  # That read them
 ) -> str:  # Three sentences
     "The best method by the first judgement, beside the best baseline, and what was cut or left out."

@@ -12,6 +12,7 @@ __all__ = ['AGAINST_SOURCE', 'HUMAN_LEVELS', 'INTERVAL_COLUMNS', 'PRINTED_ORDER'
            'highest_sentence', 'encoder_sentence', 'not_graded_sentence']
 
 # %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #d533c51f
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +20,7 @@ from pathlib import Path
 import pandas as pd
 
 from ...core.run import required_inputs
+from ...core.scores import Scores
 from ...core.settings import published_file
 from ...data.loaders import ICE_SCORES, SUMMEVAL_QUALITIES, ice, realign_unieval, summeval
 from ...evaluation.significance import bootstrap_difference, bootstrap_interval
@@ -74,7 +76,7 @@ def scores_with_each_reference(
     names = [name for name in load_scores().of("nlg") if "embedding_reference" in required_inputs(name)]
     pairs = texts.assign(reference=ratings["references"].to_list()).explode("reference", ignore_index=True)
     number = pairs.groupby("id").cumcount()
-    graded = compute_metrics(pairs.assign(id=range(len(pairs))), models, names, progress=False)
+    graded = compute_metrics(pairs.assign(id=range(len(pairs))), models, names, progress=False).table
     row = graded["sample"].astype(int)
     return graded.assign(sample=pairs["id"][row].to_numpy(), reference=number[row].to_numpy())
 
@@ -82,7 +84,7 @@ def scores_with_each_reference(
 def graded_summaries(
     texts: pd.DataFrame,  # From `texts_to_grade`
     embedded: pd.DataFrame,  # From `scores_with_each_reference`
-) -> pd.DataFrame:  # As from `compute_metrics`; overlap with the source is called 'NAME | source'
+) -> Scores:  # As from `compute_metrics`; overlap with the source is called 'NAME | source'
     "All metrics but TER against the first reference, and overlap metrics against the source."
     names = [
         name for name in load_scores().of("nlg") if name != "ter"
@@ -90,17 +92,17 @@ def graded_summaries(
     others = [name for name in names if name not in set(embedded["name"])]
     graded = compute_metrics(texts, {}, others, progress=False)
     first = embedded[embedded["reference"] == 0].drop(columns="reference")
-    copied = compute_metrics(texts.assign(reference=texts["source"]), {}, AGAINST_SOURCE, progress=False)
-    ordered = pd.concat([graded, first]).sort_values(
+    copied = compute_metrics(
+        texts.assign(reference=texts["source"]), {}, AGAINST_SOURCE, progress=False
+    ).table
+    ordered = pd.concat([graded.table, first]).sort_values(
         "name", key=lambda column: column.map(names.index), kind="stable"
     )
-    scores = pd.concat([ordered, copied.assign(name=copied["name"] + " | source")])
-    scores.attrs = graded.attrs
-    return scores
+    return replace(graded, table=pd.concat([ordered, copied.assign(name=copied["name"] + " | source")]))
 
 
 def score_columns(
-    scores: pd.DataFrame,  # From `graded_summaries`
+    scores: pd.DataFrame,  # Table of `graded_summaries`
     ids,  # Summaries, in order
 ) -> pd.DataFrame:  # Summaries x metrics, in the order in which they were computed
     "Scores with a column per metric."
@@ -179,7 +181,7 @@ def scores_with_eleven(
     many = texts.drop(columns="reference").assign(references=ratings["references"].to_list())
     best = embedded.groupby(["sample", "name"], as_index=False)["value"].max()
     others = [name for name in metrics if name not in set(best["name"])]
-    graded = pd.concat([compute_metrics(many, {}, others, progress=False), best])
+    graded = pd.concat([compute_metrics(many, {}, others, progress=False).table, best])
     return graded.pivot(index="sample", columns="name", values="value").loc[texts["id"]]
 
 
@@ -415,7 +417,7 @@ def encoder_sentence(
 
 
 def not_graded_sentence(
-    missing: dict,  # Metric -> what it lacks, attrs['missing'] of `uetrust.scoring.metrics.compute_metrics`
+    missing: dict,  # Metric -> what it lacks, from `uetrust.scoring.metrics.compute_metrics`
 ) -> str:  # One sentence
     "How many metrics were not computed, and why."
     lack = sum(all("a model for" in reason for reason in reasons) for reasons in missing.values())

@@ -36,6 +36,7 @@ from uetrust.papers.people.regret import (
 )
 from uetrust.papers.people.translations import (
     QUALITY_FAMILIES,
+    GivenMetrics,
     JudgedTranslations,
     judged_translations,
     metrics_against,
@@ -84,7 +85,7 @@ def regret_of_pairs(
     seed: int = 42,  # Of the studies
     sizes: tuple = STUDY_SIZES,  # Texts of a study, as far as a third of all allows; a half is added
     by_length: bool = True,  # False: what the number of tokens explains is taken out of every method
-    given: pd.DataFrame | None = None,  # Metrics computed elsewhere, from `given_metrics`
+    given: GivenMetrics | None = None,  # Metrics computed elsewhere
 ) -> dict:  # Pair -> `Regret`
     "Regret of the choices of all metrics; TER is left out, because HTER counts the same edits."
     found = {}
@@ -162,16 +163,13 @@ def pair_regret(
     split: str = "all",  # As `judged_translations` takes it
     draws: int = 100,  # Studies of each size
     seed: int = 42,  # Of the studies
-    given: pd.DataFrame | None = None,  # Metrics computed elsewhere, from `given_metrics`
-) -> (
-    pd.DataFrame
-):  # As from `people_regret_rows`; attrs['cannot_choose']: given metrics with gaps or constant
+    given: GivenMetrics | None = None,  # Metrics computed elsewhere
+) -> tuple[pd.DataFrame, list]:  # As from `people_regret_rows`; given metrics with gaps or constant
     "Regret of the choices of all metrics of one pair, those computed elsewhere among them."
     rows = people_regret_rows(regret_of_pairs([pair], split, draws=draws, seed=seed, given=given))
     rows = rows[rows["pair"] == pair].reset_index(drop=True)
-    names = [] if given is None else list(given)
-    rows.attrs["cannot_choose"] = [name for name in names if name not in set(rows["metric"])]
-    return rows
+    names = [] if given is None else list(given.values)
+    return rows, [name for name in names if name not in set(rows["metric"])]
 
 
 def automatic(

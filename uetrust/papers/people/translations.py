@@ -6,7 +6,7 @@
 __all__ = ['TRANSLATION_METRICS', 'ENGLISH_METRICS', 'QUALITY_FAMILIES', 'translation_run', 'translation_scores',
            'excluded_methods', 'translation_metrics', 'metrics_against', 'people_columns', 'JudgedTranslations',
            'people_folder', 'people_data', 'store_embeddings', 'stored_embeddings', 'judged_translations',
-           'given_metrics', 'with_given_metrics', 'people_prr', 'metric_choice']
+           'GivenMetrics', 'given_metrics', 'with_given_metrics', 'PeoplePRR', 'people_prr', 'metric_choice']
 
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #c2e45870
 import json
@@ -23,7 +23,7 @@ from ...core.checks import preview
 from ...core.registry import reg
 from ...core.roles import without_baselines
 from ...core.run import ScoreRun, compute_score
-from ...core.scores import score_table, wide_table
+from ...core.scores import Scores, score_table, wide_table
 from ...core.settings import root
 from ...core.store import atomic_write
 from ...core.tables import number_or_text, read_table
@@ -32,7 +32,7 @@ from ...data.translations import MEASURED_SPLITS, translation_files, translation
 from ...evaluation.inference.confidence_set import confidence_set
 from ...evaluation.prr import prr_table
 from ..bulletins.cross import oriented_metrics
-from ...scoring.cache import cached_metrics, cached_table, code_hash, weights_hash
+from ...scoring.cache import cached_metrics, cached_scores, code_hash, weights_hash
 from ...statistics.scores import load_scores
 
 _ = load_scores()  # fills the registry
@@ -51,9 +51,8 @@ def translation_run(
 def translation_scores(
     table: pd.DataFrame,  # From `uetrust.data.translations.translations`
     reg=reg,  # Where scores are looked up
-    # dataset (pair and split), generator, sample, name, value, note;
-    # attrs['missing']: method -> inputs that it lacks
-) -> pd.DataFrame:
+    # table: dataset (pair and split), generator, sample, name, value, note; missing: method -> what it lacks
+) -> Scores:
     "Uncertainty scores of translations: every method of the registry whose inputs were published."
     run = translation_run(table, reg)
     missing = {name: lacks for name in reg.of("ue") if (lacks := run.lacks(name))}
@@ -62,15 +61,14 @@ def translation_scores(
     about = table.set_index("sample").loc[scores["sample"], ["pair", "split", "generator"]]
     scores.insert(0, "generator", about["generator"].to_numpy())
     scores.insert(0, "dataset", (about["pair"] + " " + about["split"]).to_numpy())
-    scores.attrs["missing"] = missing
-    return scores
+    return Scores(scores, missing)
 
 
 def excluded_methods(
-    scores: pd.DataFrame,  # From `translation_scores`
+    scores: Scores,  # From `translation_scores`
 ) -> pd.DataFrame:  # input, methods (how many lack it), first (three of them); most lacking first
     "Inputs that were not published, with the methods that cannot be computed without them."
-    lacks = pd.Series(scores.attrs["missing"]).explode()
+    lacks = pd.Series(scores.missing).explode()
     names = lacks.index.to_series().groupby(lacks.to_numpy()).agg([len, lambda found: ", ".join(found[:3])])
     names.columns = ["methods", "first"]
     return names.rename_axis("input").sort_values("methods", ascending=False, kind="stable").reset_index()
@@ -114,7 +112,7 @@ def metrics_against(
     references = list(references)
     texts["reference" if isinstance(references[0], str) else "references"] = references
     models = dict(embedding=encoder) if encoder else {}
-    return oriented_metrics(cached_metrics(folder, texts, models, metrics, progress=False))
+    return oriented_metrics(cached_metrics(folder, texts, models, metrics, progress=False).table)
 
 
 def people_columns(
@@ -189,10 +187,9 @@ def _judged_table(pair, split, without, encoder, folder):  # Columns with their 
     if "post_edit" in table:
         metrics = translation_metrics(pair, without, encoder)
         quality = quality.join(metrics_against(table, table["post_edit"], metrics, folder, encoder))
-    parts = [quality.add_prefix("quality "), wide_table(scores).add_prefix("method ")]
+    parts = [quality.add_prefix("quality "), wide_table(scores.table).add_prefix("method ")]
     found = table.set_index("sample")[["document"]].join(parts).rename_axis("sample").reset_index()
-    found.attrs["missing"] = scores.attrs["missing"]
-    return found
+    return Scores(found, scores.missing)
 
 
 def _cached_split(pair, split, without, encoder, folder):
@@ -202,7 +199,7 @@ def _cached_split(pair, split, without, encoder, folder):
         without=list(without),
         encoder=weights_hash(encoder) if encoder else "",
     )
-    return cached_table(folder, about, lambda: _judged_table(pair, split, without, encoder, folder))
+    return cached_scores(folder, about, lambda: _judged_table(pair, split, without, encoder, folder))
 
 
 def _of_kind(table, kind):
@@ -220,7 +217,7 @@ def judged_translations(
     "Translations of one pair with every quality and every uncertainty that can be computed."
     splits, folder = MEASURED_SPLITS if split == "all" else (split,), Path(folder or people_folder())
     parts = [_cached_split(pair, name, tuple(without), encoder, folder) for name in splits]
-    table = pd.concat(parts, ignore_index=True)
+    table = pd.concat([part.table for part in parts], ignore_index=True)
     documents = table.set_index("sample")["document"]
     quality, methods = _of_kind(table, "quality"), _of_kind(table, "method")
     if (
@@ -229,7 +226,7 @@ def judged_translations(
         and "embedding_spearman" in translation_metrics(pair, without, True)
     ):
         quality = quality.join(stored_embeddings().reindex(quality.index))
-    return JudgedTranslations(pair, quality, methods, documents, parts[0].attrs["missing"])
+    return JudgedTranslations(pair, quality, methods, documents, parts[0].missing)
 
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #189c8a31
 def _metric_values(column, samples, path):  # Numbers, NaN where there is none
@@ -257,31 +254,36 @@ def _require_samples(table, path):
         raise ValueError(f"{path.name} has no metric: it needs a column of numbers beside 'sample'")
 
 
+class GivenMetrics(NamedTuple):
+    "Metrics computed elsewhere"
+
+    file: str  # Its name
+    values: pd.DataFrame  # Samples x metrics, larger is better
+
+
 def given_metrics(
     path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx file with sample and a column for each metric
-) -> pd.DataFrame:  # Samples x metrics, larger is better; attrs['file']: its name
+) -> GivenMetrics:
     "Metrics computed elsewhere, such as COMET."
     path = Path(path)
     table = read_table(path, names=("sample",))
     _require_samples(table, path)
     samples, metrics = table["sample"], [name for name in table if name != "sample"]
     values = {name: _metric_values(table[name], samples, path) for name in metrics}
-    found = pd.DataFrame(values, index=samples)
-    found.attrs["file"] = path.name
-    return found
+    return GivenMetrics(path.name, pd.DataFrame(values, index=samples))
 
 
 def with_given_metrics(
     quality: pd.DataFrame,  # Samples x qualities
-    given: pd.DataFrame,  # From `given_metrics`
+    given: GivenMetrics,
 ) -> pd.DataFrame:  # The same samples x all qualities; NaN where the file has no score
     "Qualities joined by metrics computed elsewhere, by the name of the sample."
-    file, found = given.attrs["file"], given.reindex(quality.index)
-    if taken := [name for name in given if name in quality]:
+    file, values, found = given.file, given.values, given.values.reindex(quality.index)
+    if taken := [name for name in values if name in quality]:
         raise ValueError(f"{file}: {preview(taken)} is computed here; give the column another name")
-    if not given.index.isin(quality.index).any():
+    if not values.index.isin(quality.index).any():
         raise ValueError(
-            f"{file}: no sample is among the {len(quality)} asked for: it has {preview(list(given.index))}, "
+            f"{file}: no sample is among the {len(quality)} asked for: it has {preview(list(values.index))}, "
             f"asked for are {preview(list(quality.index))}"
         )
     if empty := [name for name in found if found[name].isna().all()]:
@@ -289,25 +291,29 @@ def with_given_metrics(
     return quality.join(found)
 
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #de14606b
+class PeoplePRR(NamedTuple):
+    "PRR of methods by people and metrics, and what a sentence about a metric needs besides"
+
+    table: pd.DataFrame  # As from `prr_table`: one row per (method, metric); intervals clustered by article
+    unscored: dict  # Metric computed elsewhere -> samples without a score
+    like_best: dict  # Judgement by people -> which methods cannot be told from the best, as a phrase
+
+
 def people_prr(
     pair: str,  # As `uetrust.data.translations.translations` takes it
     split: str = "test20",  # As `uetrust.data.translations.translations` takes it
     scores=None,  # File with metrics computed elsewhere, for `given_metrics`
     **options,  # Of `judged_translations`
-    # As from `prr_table`: one row per (method, metric); intervals clustered by article;
-    # attrs['unscored']: metric of the file -> samples without a score; attrs['beside']: judgement by people
-    # -> which methods cannot be told from the best
-) -> pd.DataFrame:
+) -> PeoplePRR:
     "PRR of every method under every judgement and metric of one language pair."
-    given = given_metrics(scores) if scores else pd.DataFrame()  # An error in it costs no waiting
+    given = given_metrics(scores) if scores else None  # An error in it costs no waiting
     judged = judged_translations(pair, split, **options)
-    quality = with_given_metrics(judged.quality, given) if scores else judged.quality
+    quality = with_given_metrics(judged.quality, given) if given else judged.quality
     by_document = judged.documents.nunique() < len(judged.documents)
     table = prr_table(quality, judged.uncertainty, clusters=judged.documents if by_document else None)
-    table.attrs["unscored"] = quality[list(given)].isna().sum().to_dict()
+    unscored = quality[list(given.values)].isna().sum().to_dict() if given else {}
     people = [name for name in ("da", "da_z") if name in quality]
-    table.attrs["beside"] = {name: _best_by_people(judged, name, by_document) for name in people}
-    return table
+    return PeoplePRR(table, unscored, {name: _best_by_people(judged, name, by_document) for name in people})
 
 
 def _best_by_people(judged, people, by_document):  # Part of a sentence; '' where there is nothing to compare
@@ -320,17 +326,16 @@ def _best_by_people(judged, people, by_document):  # Part of a sentence; '' wher
 
 
 def metric_choice(
-    prr: pd.DataFrame,  # From `people_prr`
+    prr: PeoplePRR,
     metric: str,  # One of its metrics
     people: str = "da_z",  # Judgement that the choice is judged by
 ) -> str:  # One sentence
     "Which method a metric chooses, and what that method is worth by people, on the same texts."
-    methods = prr[prr["method"].isin(without_baselines(prr["method"]))].pivot(
-        index="method", columns="metric", values="value"
-    )
+    rows = prr.table[prr.table["method"].isin(without_baselines(prr.table["method"]))]
+    methods = rows.pivot(index="method", columns="metric", values="value")
     pick, best = methods[metric].idxmax(), methods[people].idxmax()
-    beside = prr.attrs.get("beside", {}).get(people, "")
+    like_best = prr.like_best.get(people, "")
     return (
         f"{metric} chooses {pick}, which has a PRR of {methods.at[pick, people]:.3f} by people ({people}); "
-        f"people choose {best} with {methods.at[best, people]:.3f}" + (f"; {beside}" if beside else "")
+        f"people choose {best} with {methods.at[best, people]:.3f}" + (f"; {like_best}" if like_best else "")
     )

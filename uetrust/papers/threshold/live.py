@@ -40,9 +40,9 @@ def score_true_sets(
     models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it, and `SECOND_BERTSCORE`
     folder,  # Where scores are kept
     **kw,  # Further options of `grade`
-) -> (
-    pd.DataFrame
-):  # dataset, id, label, `TRUE_METRICS` (NaN where missing); attrs['missing']: metric -> what it lacks
+) -> tuple[
+    pd.DataFrame, dict
+]:  # dataset, id, label, `TRUE_METRICS` (NaN where missing); metric -> what it lacks
     "Scores of several data sets; stored scores are read."
     key = texts["dataset"] + " " + texts["id"]
     given = pd.DataFrame(dict(id=key, hypothesis=texts["hypothesis"], source=texts["source"]))
@@ -51,17 +51,15 @@ def score_true_sets(
     second_model = {"bertscore": models[SECOND_BERTSCORE]} if SECOND_BERTSCORE in models else {}
     scores, missing = texts[["dataset", "id", "label"]].reset_index(drop=True), {}
     for names, by in ((ten, ten_models), ({"DBERTSc": TRUE_METRICS["DBERTSc"]}, second_model)):
-        table = cached_metrics(folder, given, by, list(names.values()), **kw)
-        wide = table.pivot(index="sample", columns="name", values="value")
+        found = cached_metrics(folder, given, by, list(names.values()), **kw)
+        wide = found.table.pivot(index="sample", columns="name", values="value")
         wide = wide.reindex(index=key, columns=names.values()).astype(float)
         scores[list(names)] = wide.to_numpy()
-        lacks = table.attrs["missing"]
-        missing |= {metric: "; ".join(lacks[score]) for metric, score in names.items() if score in lacks}
+        lacks = {metric: found.missing[score] for metric, score in names.items() if score in found.missing}
+        missing |= {metric: "; ".join(why) for metric, why in lacks.items()}
     if "DBERTSc" in missing:
         missing["DBERTSc"] = missing["DBERTSc"].replace("'bertscore'", repr(SECOND_BERTSCORE))
-    scores = scores[["dataset", "id", "label", *TRUE_METRICS]]
-    scores.attrs = dict(missing=missing)
-    return scores
+    return scores[["dataset", "id", "label", *TRUE_METRICS]], missing
 
 
 def _check_given_scores(given, name, scores):  # Raise for columns and texts that do not fit
@@ -90,7 +88,7 @@ def _check_given_scores(given, name, scores):  # Raise for columns and texts tha
 
 
 def with_given_scores(
-    scores: pd.DataFrame,  # As from `score_true_sets`
+    scores: pd.DataFrame,  # From `score_true_sets`
     path,  # Table of dataset, id and further columns named as in `TRUE_METRICS`
 ) -> pd.DataFrame:  # The same with these columns filled
     "Scores with columns from a file, for metrics that were computed elsewhere."
@@ -98,10 +96,7 @@ def with_given_scores(
     _check_given_scores(given, Path(path).name, scores)
     metrics = [column for column in given if column in TRUE_METRICS]
     given = given.astype({"id": str})[[*key, *metrics]]
-    filled = scores.drop(columns=metrics).merge(given, on=key, how="left", validate="1:1")[list(scores)]
-    missing = scores.attrs.get("missing", {})
-    filled.attrs["missing"] = {metric: why for metric, why in missing.items() if metric not in metrics}
-    return filled
+    return scores.drop(columns=metrics).merge(given, on=key, how="left", validate="1:1")[list(scores)]
 
 # %% ../../../nbs/10_papers/04_threshold/02_live.ipynb #e5c811e5
 def nine_items(
@@ -149,6 +144,10 @@ NINE_SETS = "nine sets of TRUE"  # Name of the layout
 SET_TITLES = dict(frank="FRANK", nine="TRUE", released="TRUE, released scores")
 
 
+def _still_missing(missing, scores):  # Of metrics that a file may have given
+    return {metric: why for metric, why in missing.items() if scores[metric].isna().all()}
+
+
 def threshold_items(
     sets: str,  # A name of `SET_TITLES`: 'frank', 'nine' or 'released'
     models: dict,  # With 'nine': as in `score_true_sets`
@@ -164,9 +163,9 @@ def threshold_items(
         return {layout: frank_items(table, layout) for layout in FRANK_LAYOUTS}, {}
     if sets == "released":
         return {NINE_SETS: nine_items(true_scores())}, {}
-    scores = score_true_sets(true_sets(complete=complete), models, folder)
+    scores, missing = score_true_sets(true_sets(complete=complete), models, folder)
     scores = with_given_scores(scores, own) if own else scores
-    return {NINE_SETS: nine_items(scores)}, scores.attrs["missing"]
+    return {NINE_SETS: nine_items(scores)}, _still_missing(missing, scores)
 
 # %% ../../../nbs/10_papers/04_threshold/02_live.ipynb #fbc604e9
 def auc_against_print(

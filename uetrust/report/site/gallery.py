@@ -34,7 +34,7 @@ PEOPLE_REGRET_FILE = "data/people_regret.csv"
 
 def store_people_prr():
     "PRR of every method by people on MLQE-PE, all language pairs, on file for the gallery."
-    prr = {pair: people_prr(pair).query("metric == 'da_z'") for pair in chosen_pairs("all")}
+    prr = {pair: people_prr(pair).table.query("metric == 'da_z'") for pair in chosen_pairs("all")}
     rows = pd.concat(prr, names=["pair"]).reset_index("pair")
     save_csv(rows[["pair", "method", "value", "lo", "hi", "n"]].round(5), root() / PEOPLE_PRR_FILE)
 
