@@ -25,6 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # uv does not read pip's settings: hand it the folder of wheels that pip was told about, if any
 FIND_LINKS = $(or $(PIP_FIND_LINKS),$(shell python3 -m pip config get global.find-links 2>/dev/null))
 MODELS_bulletin := tiny-t5 tiny-bart tiny-unieval tiny-nli tiny-llama tiny-encoder
+SIMULATED := coverage guarantee power dose level
 MODELS_aeslc := aeslc-bart aeslc-t5
 
 help: ## List the targets
@@ -85,7 +86,7 @@ cards: ## Keep what the demo says for the methods' cards and the README
 	cp runs/demo/tables/methods_measured.csv data/demo_methods.csv
 	cp runs/demo/tables/people_regret.csv data/people_regret.csv
 	$(PY) -c 'from uetrust.report.site.gallery import store_people_prr; store_people_prr()'
-	$(VENV)/bin/uetrust bench --part costs
+	$(PY) -m uetrust.dev.bench costs
 	$(VENV)/bin/uetrust canaries --write
 	$(PY) scripts/headline.py
 
@@ -105,8 +106,8 @@ lab: $(VENV)/.ready ## Open JupyterLab on trusted notebooks
 	$(VENV)/bin/jupyter trust $$(find nbs -name '*.ipynb' -not -path '*/.*')
 	$(VENV)/bin/jupyter lab nbs
 
-bench: $(VENV)/.ready $(if $(filter coverage guarantee power dose level,$(PART)),,runs/.bench/.ready) ## Compare our time and memory with the published procedure, with LM-Polygraph and with the packages of metrics; PART=coverage, guarantee, power, dose or level simulates anew
-	$(VENV)/bin/uetrust bench $(if $(PART),--part $(PART))
+bench: $(VENV)/.ready $(if $(filter-out $(SIMULATED),$(or $(PART),all)),runs/.bench/.ready) ## Compare our time and memory with the published procedure, with LM-Polygraph and with the packages of metrics; PART=coverage, guarantee, power, dose or level simulates anew
+	$(PY) -m uetrust.dev.bench $(PART)
 
 # torch and its libraries have builds of one version for each kind of card, so their hashes are left out
 lock: $(VENV)/.ready ## Resolve constraints.txt and tools.pin anew, with hashes, from pyproject.toml and torch.pin

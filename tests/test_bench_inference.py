@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -33,7 +32,7 @@ def project(tmp_path):
 @pytest.mark.skipif(mirror() is None, reason="needs the translations of MLQE-PE")
 @pytest.mark.parametrize("part", MADE)
 def test_the_command_makes_what_is_stored(project, part):
-    command = [Path(sys.executable).with_name("uetrust"), "bench", "--part", part, "--studies", "2"]
+    command = [sys.executable, "-m", "uetrust.dev.bench", part, "--studies", "2"]
     env = os.environ | dict(UETRUST_MIRROR=str(mirror()))
     done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -48,6 +47,6 @@ def test_the_command_makes_what_is_stored(project, part):
 
 
 def test_a_number_of_studies_is_a_number(project):
-    command = [Path(sys.executable).with_name("uetrust"), "bench", "--part", "power", "--studies", "many"]
+    command = [sys.executable, "-m", "uetrust.dev.bench", "power", "--studies", "many"]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True)
     assert done.returncode == 2 and "--studies" in done.stderr and "Traceback" not in done.stderr

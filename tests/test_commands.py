@@ -112,18 +112,12 @@ def test_every_list_takes_spaces_and_commas():
         "run nbs/experiments/people/01_human.ipynb F/x/human.ipynb",
         "export smoke --out F/x",
         "canaries --out F/x.csv",
-        "bench --part evaluation --out F/x.csv",
     ],
 )
 def test_what_cannot_be_written_is_refused_before_work(words, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(words.replace("F/", f"{tmp_path}/file/").split()) == 2
     assert f"{tmp_path}/file" in (told := capsys.readouterr()).err and not told.out
-
-
-def test_a_table_of_all_parts_of_the_bench_is_refused(tmp_path, capsys):
-    assert main(["bench", "--out", str(tmp_path / "x.csv")]) == 2
-    assert "the table of one part" in capsys.readouterr().err
 
 
 def test_colour_is_for_terminals(folder):
