@@ -228,6 +228,8 @@ def test_setup_without_uv_keeps_every_hash(tmp_path):
     assert done.returncode == 0 and (tmp_path / ".venv" / ".ready").exists(), done.stderr
     _, builder, hashed, last = (tmp_path / "said.txt").read_text().splitlines()
     assert all("--require-hashes --no-deps" in said for said in (builder, hashed))
+    tools = re.findall(r"^([\w-]+)==", (tmp_path / ".venv" / "builder.txt").read_text(), re.M)
+    assert {"hatchling", "setuptools"} <= set(tools) and "uv" not in tools
     pins = (ROOT / "pins" / "constraints.txt").read_text()
     kept, bare = ((tmp_path / ".venv" / f"{name}.txt").read_text() for name in ("hashed", "bare"))
     assert kept.count("--hash=") == pins.count("--hash=") and "--hash" not in bare
