@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import socket
 import subprocess
@@ -15,7 +16,7 @@ from command_runs import judge_server, run, write_summaries
 
 from uetrust import __version__
 from uetrust.cli.cli import main
-from uetrust.cli.command import APP, EXAMPLES
+from uetrust.cli.command import APP, EXAMPLES, GROUPS
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +119,17 @@ def test_what_cannot_be_written_is_refused_before_work(words, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(words.replace("F/", f"{tmp_path}/file/").split()) == 2
     assert f"{tmp_path}/file" in (told := capsys.readouterr()).err and not told.out
+
+
+def test_every_command_stands_once_below_its_group(capsys):
+    assert main(["--help"]) == 0
+    shown, places = capsys.readouterr().out, []
+    for title in GROUPS:
+        places.append(shown.index(f"─ {title} ─"))
+    assert places == sorted(places) and len(places) == 4
+    parts = [shown[start:end] for start, end in zip(places, [*places[1:], shown.index("─ Everywhere ─")])]
+    listed = [name for part in parts for name in re.findall(r"^│ ([a-z-]+) +[A-Z]", part, re.M)]
+    assert sorted(listed) == sorted(EXAMPLES)
 
 
 def test_colour_is_for_terminals(folder):

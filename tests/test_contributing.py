@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 CELLS = re.findall(r"```python\n(#\| export\n.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
 INTO = {
     "@nlg": "07_nlg/01_overlap.ipynb",
-    "@ue": "06_ue/01_information.ipynb",
-    "@command": "15_app/04_own_scores.ipynb",
+    "@ue": "03_ue/02_information.ipynb",
+    "@command": "13_cli/04_own_scores.ipynb",
 }
 
 

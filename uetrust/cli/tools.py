@@ -35,7 +35,7 @@ def _drift_scores(found):  # One row per metric and text
     return pd.DataFrame(rows)
 
 
-@command("uetrust canaries")
+@command("uetrust canaries", group="Score texts")
 def canaries_command(
     *,
     file: Path | None = None,  # Scores on file; those of the shipped models when left out
@@ -67,7 +67,7 @@ def canaries_command(
     print(f"ok {stored}: {n} metrics")
 
 # %% ../../nbs/13_cli/09_tools.ipynb #c33d2252
-@command("uetrust serve data/models/tiny-llama --port 8000")
+@command("uetrust serve data/models/tiny-llama --port 8000", group="Score texts")
 def serve_command(
     folder: str,  # Checkpoint (folder or hub id)
     /,
@@ -83,7 +83,10 @@ def serve_command(
     serve(resolve_checkpoint(folder), host, port, **asdict(where))
 
 # %% ../../nbs/13_cli/09_tools.ipynb #179f5419
-@command("uetrust convert bartscore_para bart_score.pth models/bartscore-para --base models/bart-large-cnn")
+@command(
+    "uetrust convert bartscore_para bart_score.pth models/bartscore-para --base models/bart-large-cnn",
+    group="Score texts",
+)
 def convert_command(
     layout: Literal[
         "alignscore",
@@ -112,7 +115,7 @@ def convert_command(
         print(f"  {len(record['left_out'])} weights that nothing here uses are named in converted.json")
 
 # %% ../../nbs/13_cli/09_tools.ipynb #717daf0b
-@command("uetrust exam --seed 7 --questions 3")
+@command("uetrust exam --seed 7 --questions 3", group="Project")
 def exam_command(
     *,
     seed: Whole = 7,  # The same seed gives the same exam
@@ -134,7 +137,7 @@ def exam_command(
     print(f"ok {out}: {questions} questions")
 
 
-@command("uetrust slides nbs/lessons/1_basics/01_what_is_prr.ipynb --out runs/slides")
+@command("uetrust slides nbs/lessons/1_basics/01_what_is_prr.ipynb --out runs/slides", group="Project")
 def slides_command(
     *notebooks: Path,  # Executed notebooks; all lessons when left out
     out: Path = Path("runs/slides"),  # Folder of the HTML files
