@@ -16,7 +16,7 @@ from command_runs import judge_server, run, write_summaries
 
 from uetrust import __version__
 from uetrust.cli.cli import main
-from uetrust.cli.command import APP, EXAMPLES, GROUPS
+from uetrust.cli.command import APP, EXAMPLES, HELP_GROUPS
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_what_cannot_be_written_is_refused_before_work(words, tmp_path, capsys):
 def test_every_command_stands_once_below_its_group(capsys):
     assert main(["--help"]) == 0
     shown, places = capsys.readouterr().out, []
-    for title in GROUPS:
+    for title in HELP_GROUPS:
         places.append(shown.index(f"─ {title} ─"))
     assert places == sorted(places) and len(places) == 4
     parts = [shown[start:end] for start, end in zip(places, [*places[1:], shown.index("─ Everywhere ─")])]
