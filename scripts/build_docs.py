@@ -200,8 +200,8 @@ def cells(cell, mod, names):
     if not cell.source or {"hide", "default_exp", "exporti"} & set(said):
         return []
     if not {"export", "exports"} & set(said):
-        if "hide_input" in said:
-            cell.metadata["tags"] = ["remove-input"]
+        if "hide_input" in said:  # What it shows is text of the page: its links lead to pages
+            cell.metadata |= {"tags": ["remove-input"], "mystnb": {"markdown_format": "myst"}}
         return [cell, *live_panels(cell)]
     if only_imports(cell.source):
         return []
@@ -230,13 +230,23 @@ def convert(nb, names, where=Path("page.ipynb")):
     return nb
 
 
+CAPTIONS = dict(
+    ue="Uncertainty estimation",
+    nlg="Quality metrics",
+    cli="Command line",
+    dev="Development",
+    he2024="He et al. 2024",
+    ice="ICE",
+    fflm="FFLM",
+)
+
+
 def caption(group):
-    "'08_evaluation' is Evaluation; 'lessons/1_basics' is Lessons: basics"
+    "'04_evaluation' is Evaluation; 'lessons/1_basics' is Lessons: basics"
     if not group:
         return "Start here"
     top, *rest = [re.sub(r"^\d+_", "", part) for part in group.split("/")]
-    name = {"ue": "Uncertainty estimation", "nlg": "Quality metrics"}.get(top, top.capitalize())
-    return ": ".join([name, *rest])
+    return ": ".join([CAPTIONS.get(top, top.capitalize()), *(CAPTIONS.get(part, part) for part in rest)])
 
 
 def contents(found):
@@ -244,8 +254,7 @@ def contents(found):
     groups = {}
     for path in found:
         if path.name != "index.ipynb":
-            depth = 2 if path.parts[0] in ("lessons", "experiments") else 1
-            groups.setdefault("/".join(path.parts[:-1][:depth]), []).append(path.with_suffix("").as_posix())
+            groups.setdefault("/".join(path.parts[:-1]), []).append(path.with_suffix("").as_posix())
     order = sorted(
         groups, key=lambda g: (g != "", not g.startswith("lessons"), not g.startswith("experiments"), g)
     )

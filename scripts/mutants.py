@@ -49,7 +49,7 @@ TESTS = {  # Module -> test files that are about it, the fast ones first
     "nlg.judge": "nlg_judge",
     "scoring.methods": "defaults scoring",
     "statistics.judges": "defaults judge_requests judging judge_server",
-    "statistics.providers": "providers grade nlg_qa",
+    "statistics.texts.providers": "providers grade nlg_qa",
     "scoring.metrics": "defaults metrics grade",
     "scoring.cache": "defaults cache judge_server",
     "scoring.drift": "defaults drift",

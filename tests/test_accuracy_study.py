@@ -359,7 +359,7 @@ def test_frank_is_that_of_the_threshold_study(classifier):
     want = expected_accuracy(frank_items(table).data, sides, "outdomain", classifier).set_index(
         ["dataset", "metric"]
     )
-    assert rows.attrs["dropped"] == dict(cnndm=68, bbc=19) and {
+    assert st.frank_incomplete(table) == dict(cnndm=68, bbc=19) and {
         g: len(x.label) for g, x in p.items()
     } == dict(cnndm=1182, bbc=977)
     for g, h in st.hit_rate(p, sides, "outdomain", classifier).items():

@@ -26,7 +26,7 @@ from uetrust.models.forward import DropoutMask
 from uetrust.models.load import load_model
 from uetrust.scoring.methods import score_generations
 from uetrust.statistics.beams import compute_beams, ensemble_forward
-from uetrust.statistics.names import score_runs
+from uetrust.statistics.generator import ATTENTION_STATISTICS, PASSES
 from uetrust.statistics.passes import (
     compute_attention,
     compute_focus,
@@ -45,7 +45,8 @@ from uetrust.statistics.prompted import (
     split_question,
 )
 from uetrust.statistics.scores import load_scores
-from uetrust.statistics.table import ATTENTION_STATISTICS, PASSES, read_statistics
+from uetrust.statistics.stored import score_runs
+from uetrust.statistics.table import read_statistics
 from uetrust.ue.attention import focus_surprisal_full
 from uetrust.ue.reflexive import verbalized_2s
 

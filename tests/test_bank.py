@@ -93,7 +93,9 @@ def test_bank_holds_every_text_in_the_order_of_the_samples(bank):
     df = read_bank(bank)
     assert list(df["sample"]) == [sample for sample in SAMPLES["id"] for _ in range(3)]
     assert list(zip(df["kind"], df["k"])) == [("greedy", 0), ("sample", 0), ("sample", 1)] * 7
-    assert set(df["split"]) == {"test"} and df.attrs["about"]["settings"] == dict(seed=1, temperature=0.7)
+    assert set(df["split"]) == {"test"} and Store(bank, "bank").manifest()["about"]["settings"] == dict(
+        seed=1, temperature=0.7
+    )
 
 
 def test_provenance_is_canonical_json_in_every_shard(bank):

@@ -267,7 +267,8 @@ def test_every_record_is_a_row_or_is_counted(given):
             records.tidy_benchmark(rows, "d", "f")
     else:
         df = records.tidy_benchmark(rows, "d", "f")
-        assert len(df) + sum(df.attrs["dropped"].values()) == len(given)
+        found = records.distinct_records(rows)
+        assert len(df) == len(found.records) == len(given) - sum(found.left_out.values())
         assert df["id"].is_unique
         assert list(df) == list(records.BENCHMARK_COLUMNS)
         assert df["source"].str.strip().ne("").all() and df["label"].dtype == int
@@ -282,14 +283,12 @@ def test_an_empty_record_does_not_take_the_place_of_a_whole_one():
 
 
 def test_a_text_that_is_missing_counts_as_empty():
-    assert records.tidy_benchmark(
+    assert records.distinct_records(
         [
             dict(id=name, row="r", source="s", hypothesis=hypothesis)
             for name, hypothesis in (("a", None), ("b", "h"))
-        ],
-        "d",
-        "f",
-    ).attrs["dropped"] == {"empty hypothesis": 1}
+        ]
+    ).left_out == {"empty hypothesis": 1}
 
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=9))
@@ -776,7 +775,6 @@ def test_dialfact_keeps_factual_responses_with_evidence(put):
     df = consistency.true_set("dialfact", put.at)
     assert df["label"].tolist() == [1, 0, 0]
     assert df["source"][0] == "E1 E2"
-    assert df.attrs["dropped"] == {"empty source": 2}
     put("dialfact/valid_split.jsonl", lines([record("supports", "E")]))
     with pytest.raises(BadData, match="NOT ENOUGH INFO"):
         consistency.true_set("dialfact", put.at)

@@ -172,7 +172,7 @@ def bart():
 
 
 def test_generate_fills_a_bank_once_and_refuses_other_settings(tmp_path, capsys):
-    from uetrust.generation.bank import read_bank
+    from uetrust.core.store import Store
 
     ask = [
         "generate",
@@ -190,7 +190,7 @@ def test_generate_fills_a_bank_once_and_refuses_other_settings(tmp_path, capsys)
     assert main([*ask, "2"]) == 0
     assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "bank").glob("*.parquet")} == before
     assert main([*ask, "4"]) == 2 and "samples: found 2, expected 4" in capsys.readouterr().err
-    assert read_bank(tmp_path / "bank").attrs["about"]["dataset"] == "bulletin"
+    assert Store(tmp_path / "bank", "bank").manifest()["about"]["dataset"] == "bulletin"
 
 
 @pytest.fixture

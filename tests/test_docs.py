@@ -203,11 +203,12 @@ def test_folders_and_numbers_give_the_order():
     assert shown == [
         ["Start here", "where"],
         ["Lessons: b", "lessons/2_b/01_f"],
-        ["Experiments: ice", "experiments/ice/01_e"],
+        ["Experiments: ICE", "experiments/ice/01_e"],
         ["Experiments: people", "experiments/people/02_g"],
         ["Core", "01_core/01_a"],
         ["Data", "02_data/01_d"],
-        ["Papers", "10_papers/05_b\n10_papers/01_he2024/01_c"],
+        ["Papers", "10_papers/05_b"],
+        ["Papers: He et al. 2024", "10_papers/01_he2024/01_c"],
     ]
 
 
@@ -344,3 +345,14 @@ def test_an_outside_request_fails_the_build(tmp_path, monkeypatch):
     assert docs.build(nbs, tmp_path / "work") == 0
     page = '<img src="https://example.org/x.png">'
     assert docs.build(nbs, tmp_path / "work") != 0
+
+
+@pytest.mark.parametrize("page, exists", [("01_core/01_half", True), ("nowhere", False)])
+def test_a_link_in_a_table_that_a_page_computes_is_a_link_of_the_page(tmp_path, page, exists):
+    table = f"| Module |\n|:--|\n| [half]({page}.ipynb) |"
+    shown = new_output("execute_result", {"text/markdown": table, "text/plain": "Markdown"})
+    front = book(text("# Front\n> First page."), code("#| hide_input\nMarkdown(table)", outputs=[shown]))
+    nbs = write(tmp_path / "nbs", index=front, **{"01_core__01_half": LIBRARY})
+    assert (docs.build(nbs, tmp_path / "work") == 0) == exists
+    if exists:
+        assert 'href="01_core/01_half.html"' in html(tmp_path / "work" / "html", "index")

@@ -33,7 +33,7 @@ def test_a_metric_is_ratio_times_truth_plus_error(area, scale):
     t = np.round(rng.exponential(2, 300))
     m = scale * np.maximum(t - 1, 0) + abs(scale) * rng.random(300) + 1000 * abs(scale)
     u = pd.DataFrame(dict(a=-t + rng.normal(size=300), b=np.round(rng.normal(size=300))))
-    parts = prr_parts(t, m, u, area)
+    parts = prr_parts(t, m, u, area).methods
     joined = parts.ratio * parts.truth + parts.error
     assert joined.to_numpy() == pytest.approx(parts.metric.to_numpy(), abs=1e-9)
     assert parts.metric[0] == pytest.approx(prr(m, u["a"], area=area).value, abs=1e-9)
@@ -43,10 +43,10 @@ def test_a_metric_is_ratio_times_truth_plus_error(area, scale):
 def test_the_ratio_is_the_correlation_for_normal_scores_and_not_for_others():
     t, m, u = study()
     parts = prr_parts(t, m, u)
-    assert parts.ratio[0] == pytest.approx(parts.attrs["correlation"], abs=0.02)
+    assert parts.methods["ratio"][0] == pytest.approx(parts.correlation, abs=0.02)
     rare = (t > 1.5).astype(float)
     skewed = prr_parts(rare, rare + np.random.default_rng(2).normal(size=len(t)), u)
-    assert abs(skewed.ratio[0] - skewed.attrs["correlation"]) > 0.04
+    assert abs(skewed.methods["ratio"][0] - skewed.correlation) > 0.04
 
 
 @pytest.mark.parametrize("bias", [-0.3, 0, 0.3])

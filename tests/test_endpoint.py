@@ -30,6 +30,7 @@ from uetrust.generation.endpoint import (
     ReplyCache,
     RequestUnanswered,
     _connection_failure,
+    _transaction,
     api_key,
     checked_reply,
     endpoint_provenance,
@@ -421,7 +422,7 @@ def test_input_and_output_may_cost_the_same():
 )
 def test_a_request_that_never_left_is_told_from_one_that_got_no_reply(why, unsent):
     failed = _connection_failure(urllib.error.URLError(why), "")
-    assert (failed.kind is EndpointError, failed.kind is RequestUnanswered) == (unsent, not unsent)
+    assert (failed.error is EndpointError, failed.error is RequestUnanswered) == (unsent, not unsent)
 
 
 def test_drawn_texts_have_temperature_1_unless_another_is_asked_for():
@@ -842,3 +843,19 @@ def test_attempts_are_counted_in_the_error(cache, retries, said):
     with server([(500, {}, "oops")] * 99) as (url, _), pytest.raises(EndpointError, match=said):
         toy = endpoint(url, concurrency=1, retries=retries)
         generate_remotely(toy, SAMPLES[:1], replace(SETTINGS, samples=0), cache)
+
+
+def test_a_transaction_whose_commit_fails_is_undone():
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    for statement in (
+        "pragma foreign_keys=on",
+        "create table a(id integer primary key)",
+        "create table b(a references a deferrable initially deferred)",
+    ):
+        database.execute(statement)
+    with pytest.raises(sqlite3.IntegrityError), _transaction(database, database.execute):
+        database.execute("insert into b values (1)")  # Refused at the end only
+    assert not database.in_transaction
+    with _transaction(database, database.execute):
+        database.execute("insert into a values (1)")
+    assert database.execute("select count(*) from a").fetchone() == (1,)

@@ -302,7 +302,7 @@ def test_a_small_bank_holds_what_was_asked_for(here):
         sorted(path.name for path in folder.iterdir()) == ["conditional", "embeddings", "sentences", "texts"]
         and read_bank(folder / "texts")["sample"].nunique() == 1
     )
-    assert read_bank(folder / "texts").attrs["about"]["settings"]["seed"] == 7
+    assert Store(folder / "texts", "bank").manifest()["about"]["settings"]["seed"] == 7
 
 
 def test_white_box_holds_texts_readings_training_states_and_comparisons(here):
@@ -366,7 +366,9 @@ def test_black_box_holds_texts_and_comparisons_and_is_never_asked_twice(here, mo
         "verbal_2s",
     ]
     before = files(folder)
-    assert read_bank(folder / "texts").attrs["about"]["generator"] == "box" and "http" not in str(before)
+    assert Store(folder / "texts", "bank").manifest()["about"]["generator"] == "box" and "http" not in str(
+        before
+    )
     for d in ("texts", "verbal_1s", "verbal_2s"):
         for n in (folder / d).glob("*.parquet"):
             n.unlink()

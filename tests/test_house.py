@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -144,3 +145,17 @@ def test_the_example_of_a_public_name_runs(name):
     runner = doctest.DocTestRunner()
     runner.run(example)
     assert runner.tries and not runner.failures
+
+
+def test_the_first_page_links_every_module_and_experiment_and_no_page_that_is_gone():
+    cells = json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8"))["cells"]
+    shown = ["".join(o.get("data", {}).get("text/markdown", "")) for c in cells for o in c.get("outputs", [])]
+    links = re.findall(r"\]\(([^)]+)\)", "".join(shown))
+    experiments = sorted((ROOT / "nbs" / "experiments").rglob("[0-9]*.ipynb"))
+    pages = [*in_folders(LIBRARY), *experiments]
+    assert links == [path.relative_to(ROOT / "nbs").as_posix() for path in pages]
+
+
+def in_folders(paths):
+    "Pages of a wing before those of its parts"
+    return sorted(paths, key=lambda path: (path.parent, path))

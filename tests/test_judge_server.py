@@ -9,7 +9,7 @@ from test_fill import INI
 from test_generate import SAMPLES, tiny
 from test_readings import encoder
 
-from uetrust.generation.bank import read_bank
+from uetrust.core.store import Store
 from uetrust.scoring.cache import cached_metrics_of_bank
 from uetrust.scoring.generators import generator_settings, with_judge_server
 from uetrust.scoring.methods import score_generations
@@ -113,7 +113,7 @@ def test_replies_of_a_judge_are_kept_beside_the_scores_and_not_asked_for_twice(h
 
 def test_what_a_server_wrote_is_read_here_by_its_checkpoint(here):
     folder = run_pipeline("judged", "toy--read", progress=False)
-    assert read_bank(folder / "texts").attrs["about"]["generator"] == "read"
+    assert Store(folder / "texts", "bank").manifest()["about"]["generator"] == "read"
     scores = score_generations(folder, ["msp", "p_true", "self_certainty"], progress=False)
     assert not scores.attrs["missing"] and len(scores) == 15
     read = scores.pivot(index="sample", columns="name", values="value")["msp"]

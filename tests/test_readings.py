@@ -15,7 +15,7 @@ from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassificat
 
 from uetrust.cli.cli import main
 from uetrust.core.scores import unique_texts
-from uetrust.core.store import BadShard
+from uetrust.core.store import BadShard, Store
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from uetrust.generation.local import fill_local_bank, render_prompts
 from uetrust.models.classifiers import entailment_logits, nli_pairs
@@ -23,17 +23,10 @@ from uetrust.models.encode import NLI_CLASSES, embed_texts, nli_order
 from uetrust.models.forward import score_tokens
 from uetrust.models.load import fingerprint, load_model, wrap_model
 from uetrust.papers.bulletins.tables import entailed_shares
-from uetrust.statistics.compare import (
-    compute_embeddings,
-    compute_entailments,
-    compute_relevance,
-    compute_sentence_entailments,
-)
+from uetrust.statistics.bank import BankTokens, compute_statistic
+from uetrust.statistics.generator import PASSES, ForwardPass, get_pass
 from uetrust.statistics.passes import compute_likelihoods, reference_bank
 from uetrust.statistics.table import (
-    PASSES,
-    ForwardPass,
-    get_pass,
     read_statistics,
     rows_to_table,
     table_to_frame,
@@ -149,7 +142,7 @@ def test_stored_numbers_are_those_of_reading_the_bank_s_ids_after_the_generator_
     assert (
         list(zip(got["sample"], got["kind"], got["k"]))
         == list(zip(texts["sample"], texts["kind"], texts["k"]))
-        and got.attrs["about"]["own"]
+        and Store(tmp_path / "conditional", "readings").manifest()["about"]["own"]
     )
     for record, ids, reading in zip(got.itertuples(), texts["ids"], want):
         assert record.ids.tolist() == ids and record.top_ids.shape == (len(ids), 10)
@@ -228,12 +221,11 @@ def test_alone_knows_nothing_of_the_source_and_members_differ_from_each_other(wr
 def test_another_model_reads_the_text_not_the_ids(written, tmp_path):
     model, bank = written
     other = framed("llama" if model.id != "llama" else "bart")
+    folder = tmp_path / "other"
     got = read_statistics(
-        compute_likelihoods(
-            tmp_path / "other", bank, FEW, other, ForwardPass(after="source"), S, progress=False
-        )
+        compute_likelihoods(folder, bank, FEW, other, ForwardPass(after="source"), S, progress=False)
     )
-    assert not got.attrs["about"]["own"]
+    assert not Store(folder, "readings").manifest()["about"]["own"]
     texts = read_bank(bank).query("kind=='greedy'")
     for record, text in zip(got.itertuples(), texts["text"]):
         words = other.tokenizer.decode(record.ids, skip_special_tokens=True).strip()
@@ -341,7 +333,7 @@ def repeated(tmp_path):
 def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, tmp_path):
     model = encoder()
     got = read_statistics(
-        compute_entailments(tmp_path / "entailments", repeated, model, progress=False)
+        compute_statistic("entailments", tmp_path / "entailments", repeated, model, progress=False)
     ).set_index("sample")
     for source, texts in TEXTS.items():
         index, logits = (
@@ -353,16 +345,16 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
                 alone = entailment_logits(model, [(premise, hypothesis)])[0][0]
                 assert np.abs(logits[index[i], index[j]] - alone).max() < 1e-5
     assert [len(x) for x in got["nli_logits"]] == [9, 1]
-    shares = entailed_shares(tmp_path)
+    shares = entailed_shares(tmp_path)["share"]
     for source, texts in TEXTS.items():
         pairs = [
             (premise, hypothesis) for premise in dict.fromkeys(texts) for hypothesis in dict.fromkeys(texts)
         ]
         logits, _ = entailment_logits(model, pairs)  # Entailment is the third class
         assert shares[source] == np.mean([row[2] == row.max() for row in logits])
-    x = read_statistics(compute_embeddings(tmp_path / "vectors", repeated, model, progress=False)).set_index(
-        "sample"
-    )
+    x = read_statistics(
+        compute_statistic("embeddings", tmp_path / "vectors", repeated, model, progress=False)
+    ).set_index("sample")
     for source, texts in TEXTS.items():
         for i, text in enumerate(texts):
             assert (
@@ -383,15 +375,15 @@ def test_a_text_entails_itself_and_the_model_says_the_rest():
     assert [len(part) for part in entailment_logits(model, [])] == [0, 0]
 
 
-@pytest.mark.parametrize("compute", [compute_entailments, compute_sentence_entailments])
-def test_entailments_that_were_stored_without_the_definition_are_not_taken(compute, repeated, tmp_path):
-    folder = compute(tmp_path / "nli", repeated, encoder(), progress=False)
+@pytest.mark.parametrize("name", ["entailments", "sentences"])
+def test_entailments_that_were_stored_without_the_definition_are_not_taken(name, repeated, tmp_path):
+    folder = compute_statistic(name, tmp_path / "nli", repeated, encoder(), progress=False)
     manifest = folder / "readings.json"
     old = json.loads(manifest.read_text())
     assert old["about"].pop("equal") == "entail each other"
     manifest.write_text(json.dumps(old))
     with pytest.raises(BadShard, match="made otherwise: equal: .*--no-resume"):
-        compute(folder, repeated, encoder(), progress=False)
+        compute_statistic(name, folder, repeated, encoder(), progress=False)
 
 
 def test_a_long_source_is_cut_and_the_text_stays_whole(tmp_path, capsys):
@@ -407,7 +399,16 @@ def test_a_long_source_is_cut_and_the_text_stays_whole(tmp_path, capsys):
         lambda part: [bank_row(i, "greedy", 0, text, ids) for i in part["id"]],
         progress=False,
     )
-    folder = compute_relevance(tmp_path / "relevance", bank, samples, model.tokenizer, model, progress=False)
+    folder = compute_statistic(
+        "relevance",
+        tmp_path / "relevance",
+        bank,
+        model,
+        samples,
+        BankTokens(model.tokenizer),
+        ["greedy_relevance"],
+        progress=False,
+    )
     got = read_statistics(folder).set_index("sample")
     assert got["source_cut"].to_dict() == dict(fits=0, long=200, huge=20_000) and not got["cut"].any()
     whole = np.array(got.at["fits", "relevance"])

@@ -21,10 +21,12 @@ from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.generation.local import fill_local_bank
 from uetrust.report.cards import MEASURED_FILE, comment_by_parameter, list_scores, score_card
 from uetrust.scoring.methods import score_generations, score_shards, write_scores
-from uetrust.statistics.names import STATISTIC_COSTS, STORED_IN, score_runs
+from uetrust.statistics.entry import MADE_BY, STATISTICS
+from uetrust.statistics.generator import PASSES
 from uetrust.statistics.passes import compute_likelihoods
 from uetrust.statistics.scores import load_scores
-from uetrust.statistics.table import PASSES, read_statistics, write_statistics
+from uetrust.statistics.stored import score_runs
+from uetrust.statistics.table import read_statistics, write_statistics
 
 reg = load_scores()
 
@@ -196,7 +198,7 @@ def test_every_need_and_the_result_are_explained_on_the_card(name):
 
 def test_every_leaf_is_made_by_a_reading():
     leaves = {x for n in SCORES for x in required_inputs(n) if x not in reg or reg[x].kind == "stat"}
-    assert leaves <= set(STORED_IN) and set(STORED_IN.values()) <= set(STATISTIC_COSTS)
+    assert leaves <= set(MADE_BY) and all(STATISTICS[MADE_BY[leaf]].cost for leaf in leaves)
 
 
 def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):

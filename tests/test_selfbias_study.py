@@ -45,7 +45,7 @@ def texts():
 
 def test_a_cell_is_the_score_of_its_text(judges, texts, tmp_path):
     panels, gone = live.score_panels(texts, judges, tmp_path, progress=False)
-    assert list(panels) == list(live.EVALUATOR_FORMS) and gone == {form: [] for form in live.EVALUATOR_FORMS}
+    assert list(panels) == list(live.EVALUATOR_FORMS) and gone == {form: {} for form in live.EVALUATOR_FORMS}
     row = texts.iloc[[9]]
     for name, judge in judges.items():
         scores = compute_metrics(
@@ -97,7 +97,7 @@ def test_a_document_without_a_score_is_left_out_everywhere(judges, texts, tmp_pa
     )
     lost = texts.at[5, "document"]
     assert (
-        gone["reference-free"] == [lost]
+        list(gone["reference-free"]) == [lost]
         and lost not in panels["reference-free"].index.unique("document")
         and len(panels["reference-free"]) == 9
     )
@@ -212,7 +212,7 @@ def test_a_writer_of_empty_texts_leaves_a_note_and_no_number(judges, texts, tmp_
     panels, gone = sentences.panels_by_dataset(dict(bulletin=silent), two, tmp_path)
     key = ("bulletin", "reference-free")
     assert panels[key].empty and len(gone[key]) == 4
-    found = live.self_bias(panels[key])
+    found = live.self_bias(panels[key], left_out=gone[key])
     assert found["documents"] == 0 and np.isnan(found["value"]) and np.isnan(found["p"])
     assert found["note"] == "none of 4 documents has every score: summaries without one are 4 of tiny-llama"
     said = sentences.panel_sentence(key, panels[key], two, gone[key])
@@ -220,7 +220,7 @@ def test_a_writer_of_empty_texts_leaves_a_note_and_no_number(judges, texts, tmp_
     each = sentences.judge_by_judge(panels, dict(bulletin=silent), {})
     assert list(each["evaluator"].unique()) == list(two) and each["residual"].isna().all()
     assert not any("nan" in line for line in sentences.judge_sentences(each))
-    assert sentences.plot_panel(panels[key]).texts
+    assert sentences.plot_panel(panels[key], gone[key]).texts
 
 
 def test_the_columns_of_an_empty_table_are_those_of_a_full_one():

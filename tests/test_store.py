@@ -2,9 +2,11 @@
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import FrozenInstanceError
 
 import pyarrow as pa
@@ -261,3 +263,46 @@ def test_a_manifest_that_is_none_says_what_is_wrong(tmp_path, content, problem):
     (tmp_path / "bank.json").write_text(content)
     with pytest.raises(BadShard, match=rf"bank.json cannot be read \({problem}\). Delete it"):
         Store(tmp_path, "bank").manifest()
+
+
+HELD = 20  # Seconds
+HOLD = (
+    "import sys, time; from uetrust.core import store; print('asks', flush=True)\n"
+    "with getattr(store, sys.argv[1])(sys.argv[2], *sys.argv[3:]):\n"
+    f" print('holds', flush=True); time.sleep({HELD})"
+)
+
+
+def worker(lock, *arguments):
+    "A process that asks for a lock and, once it has it, holds it for a while"
+    command = [sys.executable, "-c", HOLD, lock, *map(str, arguments)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert child.stdout.readline() == "asks\n"
+    return child
+
+
+def end(child, how):
+    child.send_signal(how)
+    child.communicate(timeout=20)
+    return child.returncode
+
+
+def test_a_folder_is_shared_until_its_last_worker_ends_however_it_ends(tmp_path):
+    start = time.monotonic()
+    workers = [worker("share_folder", tmp_path) for _ in range(2)]
+    assert [child.stdout.readline() for child in workers] == ["holds\n"] * 2
+    assert time.monotonic() < start + HELD  # The second did not wait for the first
+    for child in workers:
+        with pytest.raises(BlockingIOError, match="is being filled"), lock_folder(tmp_path):
+            pass
+        end(child, signal.SIGKILL)
+    with lock_folder(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("lock", [("lock_folder", True), ("share_folder",)])
+def test_ctrl_c_ends_a_run_that_waits_for_another(tmp_path, lock):
+    with lock_folder(tmp_path):
+        child = worker(lock[0], tmp_path, *lock[1:])
+        time.sleep(0.3)  # It waits now
+        assert end(child, signal.SIGINT) == -signal.SIGINT

@@ -8,15 +8,17 @@ import stand_ins
 
 import uetrust.models.forward as fw
 from uetrust.core.settings import root
+from uetrust.core.store import Store
 from uetrust.data.datasets import load_samples
 from uetrust.dev.bench.models import bench_passes, print_pass_bench
 from uetrust.generation.bank import read_bank
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import checkpoint_settings, fill_local_bank
 from uetrust.models.load import load_model
+from uetrust.statistics.generator import PASSES, reads_prompt
 from uetrust.statistics.passes import compute_likelihoods, compute_together
 from uetrust.statistics.prompted import compute_p_true, insert_summary, question_prompt, single_token_id
-from uetrust.statistics.table import PASSES, read_statistics, reads_prompt
+from uetrust.statistics.table import read_statistics
 
 TOGETHER = [name for name in PASSES if reads_prompt(name)]
 SETTINGS = Decoding(samples=3, max_new_tokens=12, prompt="Summary: {source}", document="{source}")
@@ -62,7 +64,8 @@ def test_every_pass_has_its_numbers_from_one_prefill(written, prefills, tmp_path
         alone = tmp_path / "alone" / name
         compute_likelihoods(alone, *given, PASSES[name], SETTINGS, name, progress=False)
         got, want = read_statistics(tmp_path / name), read_statistics(alone)
-        assert got.attrs["about"] == want.attrs["about"]
+        abouts = [Store(path, "readings").manifest()["about"] for path in (tmp_path / name, alone)]
+        assert abouts[0] == abouts[1]
         assert list(got.columns) == list(want.columns) and len(got) == len(want) > 0
         for column in got.columns:
             for one, other in zip(got[column], want[column]):

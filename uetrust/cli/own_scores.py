@@ -75,8 +75,8 @@ def prr_command(
     check_out(out)
     columns = dict(quality=quality, uncertainty=uncertainty, confidence=confidence, id_col=id)
     options = dict(area=area, ties=ties, max_rejection=max_rejection, compat=compat, adjust=adjust)
-    table = user_table(file, clusters=clusters, scale=scale, where=asdict(at), **columns, **options)
-    _say_found(table.attrs["columns"])
+    table, notes = user_table(file, clusters=clusters, scale=scale, where=asdict(at), **columns, **options)
+    _say_found(notes)
     write_out(table, out)
     print_table(table, output)
 
@@ -85,14 +85,14 @@ _SCORES = ("truth", "metric", "method", "confidence", "baseline")
 
 
 def _audit_of(file, quality, uncertainty, confidence, id, at, **columns):
-    from uetrust.cli.user_table import numeric_scores, read_scores, require_columns
+    from uetrust.cli.user_table import numeric_scores, read_noted_scores, require_columns
     from uetrust.core.checks import score_frame
     from uetrust.report.audit import audit
     from uetrust.scoring.columns import mean_columns, proposed_use
 
     grouped = (columns["document"],) if columns["document"] else ()
-    df = read_scores(file, id, grouped, **asdict(at))
-    _say_found(df.attrs.get("notes"))
+    df, notes = read_noted_scores(file, id, grouped, **asdict(at))
+    _say_found(notes)
     means = {} if columns["truth"] in df else mean_columns(df)  # annotator_mean is no column of the file
     named = [name for name in columns.values() if name and name not in means]
     named = require_columns(df, [*quality, *uncertainty, *confidence, *named], file)
@@ -152,11 +152,11 @@ def check_page(
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #a030dfc0
 def _named_columns(file, id, at, names, document):  # Table of a file, and the document of each row or None
-    from uetrust.cli.user_table import numeric_scores, read_scores, require_columns
+    from uetrust.cli.user_table import numeric_scores, read_noted_scores, require_columns
     from uetrust.core.checks import score_frame
 
-    df = read_scores(file, id, (document,) if document else (), **asdict(at))
-    _say_found(df.attrs.get("notes"))
+    df, notes = read_noted_scores(file, id, (document,) if document else (), **asdict(at))
+    _say_found(notes)
     named = list(dict.fromkeys(names))
     require_columns(df, [*named, *([document] if document else [])], file)
     return score_frame(numeric_scores(df[named], file), file.name), df[
@@ -281,11 +281,11 @@ def dose_command(
     parts = _of_file(file, prr_parts, df[truth], df[metric], df[list(uncertainty)])
     best = list(_of_file(file, two_best, parts)["method"])
     spread = _of_file(file, power_table, df[metric], df[best])["unit_sd"].iloc[-1]
-    needs = metric_needs(parts, texts or parts.attrs["n"], spread, confidence)
-    if printed_for_programs(parts, output):
+    needs = metric_needs(parts, texts or parts.n, spread, confidence)
+    if printed_for_programs(parts.methods, output):
         return
     print(f"{needs_sentence(needs, metric)}\n")
-    print_table(parts, output)
+    print_table(parts.methods, output)
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #9db2d8ce
 @command(

@@ -26,6 +26,8 @@ def score_table() -> pd.DataFrame:  # sample, name, value, note
 # %% ../../nbs/01_core/02_scores.ipynb #ec51d761
 def wide_table(
     scores: pd.DataFrame,  # Score table: sample, name, value, and possibly more columns
+    row: str = "sample",  # Column whose cells become the index
+    column: str = "name",  # Column whose cells become the names of columns
 ) -> pd.DataFrame:  # Index: samples; columns: names of scores; both in order of first appearance
     """The wide table of a score table: one row per sample and one column per score.
 
@@ -42,9 +44,11 @@ def wide_table(
     >>> wide_table(rows)["msp"].tolist()
     [0.5, 2.0]
     """
-    return scores.pivot(index="sample", columns="name", values="value").reindex(
-        index=scores["sample"].unique(), columns=scores["name"].unique()
-    )
+    if (again := scores.duplicated([row, column])).any():
+        place, name = scores.loc[again, [row, column]].iloc[0]
+        raise ValueError(f"{column} {name!r} has more than one value for the {row} {place!r}")
+    wide = scores.pivot(index=row, columns=column, values="value")
+    return wide.reindex(index=scores[row].unique(), columns=scores[column].unique())
 
 # %% ../../nbs/01_core/02_scores.ipynb #381e9cd7
 def map_nested(

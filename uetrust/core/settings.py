@@ -411,11 +411,11 @@ def parse_device_map(
 
 # %% ../../nbs/01_core/03_settings.ipynb #38c30782
 SCRAP = ".uetrust-"  # Begins the names of files that are being written
-LOCK = f"{SCRAP}lock"  # Of a folder
+LOCK = f"{SCRAP}lock"  # Name of the file that locks a folder
 
 
-def _lock_now(descriptor):  # Whether this process now holds the file alone
-    import fcntl
+def _lock_open_file(descriptor):  # Whether this process now holds the file alone
+    import fcntl  # As `filelock.lock_descriptor`, which takes 28 ms to import and has no shared locks
 
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -424,13 +424,13 @@ def _lock_now(descriptor):  # Whether this process now holds the file alone
     return True
 
 
-def _is_left(path):  # Whether nobody writes a temporary file any more
+def _is_abandoned(path):  # Whether nobody writes a temporary file any more
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:  # It has just got its name, or is not ours
         return False
     try:
-        return _lock_now(descriptor)
+        return _lock_open_file(descriptor)
     finally:
         os.close(descriptor)
 
@@ -441,7 +441,7 @@ def remove_scraps(
 ) -> int:  # How many there were
     "Temporary files of runs that were killed, removed; those that a running process writes stay."
     found = Path(folder).rglob(f"{SCRAP}*") if below else Path(folder).glob(f"{SCRAP}*")
-    left = [path for path in found if path.name != LOCK and path.is_file() and _is_left(path)]
+    left = [path for path in found if path.name != LOCK and path.is_file() and _is_abandoned(path)]
     for path in left:
         path.unlink(missing_ok=True)
     return len(left)
@@ -509,7 +509,7 @@ def atomic_write(
     remove_scraps(beside.parent)
     descriptor, tmp = _temporary_beside(beside)
     try:
-        _lock_now(descriptor)  # For as long as it is written
+        _lock_open_file(descriptor)  # For as long as it is written
         yield tmp
         put_in_place(tmp, path)
     finally:

@@ -322,10 +322,14 @@ class Store:
         return Path(self.folder)
 
 # %% ../../nbs/01_core/07_store.ipynb #2cab2709
-def _taken(path):  # Descriptor of a lock file that this process holds alone
+def _open_lock(path):
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+
+
+def _try_lock(path):  # Descriptor of a lock file that this process holds alone; an error names the holder
     import fcntl
 
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = _open_lock(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not os.path.exists(path) or os.fstat(descriptor).st_ino != os.stat(path).st_ino:
@@ -342,21 +346,21 @@ def _taken(path):  # Descriptor of a lock file that this process holds alone
     return descriptor
 
 
-_PAUSE = 0.2  # Seconds between two looks at a lock
+_PAUSE = 0.2  # Seconds between two attempts to lock
 
 
-def _awaited(path):  # As `_taken`, as soon as it can be had
-    told = False
+def _wait_for_lock(path):  # The same, as soon as the other process has ended
+    noted = False
     while True:
         try:
-            return _taken(path)
+            return _try_lock(path)
         except BlockingIOError as error:
-            if not told:
+            if not noted:
                 print(f"note: {error}. This run waits for it", file=sys.stderr, flush=True)
-            told = True
+            noted = True
             time.sleep(_PAUSE)
 
-
+# %% ../../nbs/01_core/07_store.ipynb #09114d8c
 @contextmanager
 def lock_folder(
     folder,  # A folder to fill; made when it is not there
@@ -368,7 +372,7 @@ def lock_folder(
     if not os.access(folder, os.W_OK):  # Nobody can write here, so a finished folder may be read
         yield
         return
-    descriptor = _awaited(folder / LOCK) if wait else _taken(folder / LOCK)
+    descriptor = _wait_for_lock(folder / LOCK) if wait else _try_lock(folder / LOCK)
     try:
         remove_scraps(folder, below=True)
         yield
@@ -376,7 +380,7 @@ def lock_folder(
         (folder / LOCK).unlink(missing_ok=True)
         os.close(descriptor)
 
-
+# %% ../../nbs/01_core/07_store.ipynb #846bd71f
 @contextmanager
 def share_folder(
     folder,  # A folder that several workers fill; made when it is not there
@@ -384,9 +388,9 @@ def share_folder(
     "Shared lock of a folder: several workers at a time, and nobody who holds it alone (`lock_folder`)."
     import fcntl
 
-    path = Path(folder) / LOCK
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = _open_lock(folder / LOCK)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield

@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['MISSING_WORDS', 'HOW_TO_CHOOSE', 'TABLE_ENDINGS', 'number_or_text', 'is_missing', 'truth_numbers', 'column_numbers',
-           'list_cell', 'file_ending', 'check_file', 'check_unpacked', 'read_text', 'check_names', 'quoted_cell',
-           'plain_cell', 'csv_text', 'save_csv', 'parse_json', 'read_json_lines', 'check_records', 'json_records',
-           'nested_fields', 'cell_of', 'parquet_table', 'read_workbook', 'table_parts', 'read_table', 'table_records']
+           'list_cell', 'file_ending', 'check_file', 'check_unpacked', 'read_text', 'check_names', 'TableFile',
+           'quoted_cell', 'plain_cell', 'csv_text', 'save_csv', 'parse_json', 'read_json_lines', 'check_records',
+           'json_records', 'nested_fields', 'cell_of', 'parquet_table', 'read_workbook', 'other_sheets', 'table_parts',
+           'read_table_file', 'read_table', 'table_records']
 
 # %% ../../nbs/01_core/10_tables.ipynb #9cf08fd0
 import ast
@@ -23,6 +24,7 @@ from collections import Counter
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -420,6 +422,15 @@ def _check_widths(rows, header, path):
         "hold a comma"
     )
 
+# %% ../../nbs/01_core/10_tables.ipynb #9435369b
+class TableFile(NamedTuple):
+    "Table of a file, and what is known about how the file was written"
+
+    table: pd.DataFrame  # One row per row of the file
+    separator: str | None = None  # Between cells of text; None where the file says what kind a cell is
+    index: tuple = ()  # Columns that were the index in pandas
+    notes: tuple = ()  # What a user should know about how cells were read
+
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e007
 def _separator(line, usual, path):  # What stands between the names of a header
     fields = {mark: next(csv.reader([line], delimiter=mark), [""]) for mark in (usual, ",", ";", "\t", "|")}
@@ -436,7 +447,7 @@ def _separator(line, usual, path):  # What stands between the names of a header
     return others[0]
 
 
-def _read_delimited(path, delimiter=",", header_row=None):
+def _read_delimited(path, delimiter=",", header_row=None):  # A `TableFile`
     at, lines = header_row or 1, _lines(path, header_row)
     delimiter = _separator(next((line for line in lines if line.strip()), ""), delimiter, path)
     rows = _tab_rows(lines, at, path) if delimiter == "\t" else _quoted_rows(lines, delimiter, at, path)
@@ -448,8 +459,7 @@ def _read_delimited(path, delimiter=",", header_row=None):
     _check_widths(rows, header, path)
     cells = zip(*(fields for _, fields in rows)) if rows else [[] for _ in names]
     df = pd.DataFrame({name: [_cell(cell) for cell in column] for name, column in zip(names, cells)})
-    df.attrs["separator"] = delimiter
-    return df
+    return TableFile(df, delimiter)
 
 
 def _cell(field):
@@ -753,17 +763,15 @@ def _plain_value(value):  # Of a parquet file: arrays as lists and decimals as n
     return float(value) if isinstance(value, Decimal) else value
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e013
-def _read_parquet(path):
+def _read_parquet(path):  # A `TableFile`
     df = parquet_table(path).to_pandas()
     for name in df.columns[[str(kind) in ("object", "category") for kind in df.dtypes]]:
         df[name] = [_plain_value(cell) for cell in df[name]]
     counted = df.index.name is None and (pd.api.types.is_integer_dtype(df.index) or "index" in df)
     named = [name or "index" for name in df.index.names]
     if counted or set(named) & set(df.columns):
-        return df.reset_index(drop=True)
-    found = df.reset_index(names=named)
-    found.attrs["index"] = named
-    return found
+        return TableFile(df.reset_index(drop=True))
+    return TableFile(df.reset_index(names=named), index=tuple(named))
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab2e020
 def _check_workbook(path):
@@ -827,6 +835,15 @@ def _sheet_names(path):
     return [sheet.title for sheet in load_workbook(path, read_only=True).worksheets]
 
 
+def other_sheets(
+    path,  # File of a table, for its ending
+) -> str:  # '' when it is no workbook
+    "What else of a workbook could be read, for an error."
+    if file_ending(path) != ".xlsx":
+        return ""
+    return f"The workbook has the sheets {_sheet_names(path)}; {HOW_TO_CHOOSE}"
+
+
 def _chosen_sheet(names, sheet, path):  # By its name, or by its number from 1
     if sheet is None or str(sheet) in names:
         return names[0] if sheet is None else str(sheet)
@@ -852,17 +869,16 @@ def _check_header(names, cells, row, where, others):
         )
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e015
-def _read_xlsx(path, sheet=None, header_row=None):
+def _read_xlsx(path, sheet=None, header_row=None):  # A `TableFile`
     try:
         with _of_workbook(path):
             _check_workbook(path)
-            sheets = _sheet_names(path)
+            sheets, others = _sheet_names(path), other_sheets(path)
         name, row = _chosen_sheet(sheets, sheet, path), header_row or 1
         cells = read_workbook(path, header=None, dtype=object, sheet_name=name).iloc[row - 1 :]
         _check_cells(path, name)
     except ImportError:
         raise ValueError(f"{path.name}: workbooks need openpyxl: pip install openpyxl") from None
-    others = f"The workbook has the sheets {sheets}; {HOW_TO_CHOOSE}"
     if cells.empty or cells.iloc[0].isna().all():
         lacks = "no name in row {row}" if len(cells) else f"no cell from row {row} on"
         raise ValueError(f"{path.name} is empty: its sheet {name!r} has {lacks.format(row=row)}. {others}")
@@ -870,9 +886,7 @@ def _read_xlsx(path, sheet=None, header_row=None):
     _check_header(names, cells, row, f"{path.name}, sheet {name!r}", others)
     names = [cell or f"Unnamed: {i}" for i, cell in enumerate(names)]
     check_names(names, path)
-    df = cells.iloc[1:].set_axis(names, axis=1).reset_index(drop=True).infer_objects()
-    df.attrs["choice"] = others
-    return df
+    return TableFile(cells.iloc[1:].set_axis(names, axis=1).reset_index(drop=True).infer_objects())
 
 # %% ../../nbs/01_core/10_tables.ipynb #bb4a357c
 def _read_records(path):
@@ -885,12 +899,16 @@ def _read_tabs(path, **at):
     return _read_delimited(path, "\t", **at)
 
 
+def _read_json(path):
+    return TableFile(pd.DataFrame(_read_records(path)))
+
+
 _TABLE_READERS = {
     ".csv": _read_delimited,
     ".tsv": _read_tabs,
     ".parquet": _read_parquet,
-    ".json": lambda path: pd.DataFrame(_read_records(path)),
-    ".jsonl": lambda path: pd.DataFrame(_read_records(path)),
+    ".json": _read_json,
+    ".jsonl": _read_json,
     ".xlsx": _read_xlsx,
 }
 _TABLE_READERS |= {f"{ending}.gz": _TABLE_READERS[ending] for ending in (".csv", ".tsv", ".json", ".jsonl")}
@@ -944,24 +962,22 @@ def _check_same(first, its, other, those):  # Names of columns
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e016
 def _joined(parts, read):  # Rows of all parts; their columns must be the same
-    frames = []
+    files = []
     for path in parts:
-        frames.append(read(path))
-        check_unpacked(sum(frame.memory_usage(deep=True).sum() for frame in frames), path)
-        _check_same(parts[0], frames[0], path, frames[-1])
-    df = pd.concat(frames, ignore_index=True)
-    df.attrs = frames[0].attrs
-    return df
+        files.append(read(path))
+        check_unpacked(sum(file.table.memory_usage(deep=True).sum() for file in files), path)
+        _check_same(parts[0], files[0].table, path, files[-1].table)
+    return files[0]._replace(table=pd.concat([file.table for file in files], ignore_index=True))
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab2e024
-def _read_rows(path, exact, at):  # Of a file, as the reader of its kind gives them
-    df = _TABLE_READERS[file_ending(path)](path, **at)
-    if not len(df):
-        choice = df.attrs.get("choice", "")
+def _read_rows(path, at):  # `TableFile` as the reader of its kind gives it, with a row or more
+    found = _TABLE_READERS[file_ending(path)](path, **at)
+    if not len(found.table):
+        columns = found.table.shape[1]
         raise ValueError(
-            f"{path.name} is empty: it has {df.shape[1]} columns and no row. {choice}".rstrip(". ")
+            f"{path.name} is empty: it has {columns} columns and no row. {other_sheets(path)}".rstrip(". ")
         )
-    return df
+    return found
 
 
 def _check_kinds(df, path):
@@ -976,15 +992,16 @@ def _check_kinds(df, path):
             )
 
 
-def _shows_comma(df):  # Whether a file is of a language that writes a decimal comma
+def _shows_comma(df, separator):  # Whether a file is of a language that writes a decimal comma
     columns = [_texts_there(list(df[name])) for name in df]
     points = any("." in cell and _NUMBER.fullmatch(cell) for cells in columns for cell in cells)
     proven = (_has_commas(cells) and _proves_comma(cells, ";") for cells in columns)
-    return df.attrs.get("separator") == ";" and not points and any(proven)
+    return separator == ";" and not points and any(proven)
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e017
-def _with_numbers(df, names):  # Columns of numbers as numbers, and what there is to say about them
-    separator, comma, notes = df.attrs.get("separator"), _shows_comma(df), []
+def _with_numbers(found, names):  # `TableFile` with columns of numbers as numbers, and notes about them
+    df, separator, notes = found.table, found.separator, []
+    comma = _shows_comma(df, separator)
     columns = {}
     for name in df:
         cells = list(df[name])
@@ -993,38 +1010,41 @@ def _with_numbers(df, names):  # Columns of numbers as numbers, and what there i
         words = sorted({str(cell).strip() for cell in cells if not is_missing(cell)}) if not kept else []
         if [word.lower() for word in words][-1:] in (["yes"], ["y"]) and truth_numbers(cells) is not None:
             notes.append(f"{name!r}: {words[-1]} counts as 1 and {words[0]} as 0")
-    found = pd.DataFrame(columns)
-    found.attrs = df.attrs | dict(notes=notes)
-    return found
+    return found._replace(table=pd.DataFrame(columns), notes=tuple(notes))
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e018
-def read_table(
+def read_table_file(
     path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx file, or a folder of parts; .gz is unpacked
     exact: bool = False,  # Keep all text as it stands: '007' stays a name and 'NA' a word
     names: tuple = (),  # Columns whose cells are names and stay as they stand
     sheet: str | None = None,  # Name or number of a sheet of a workbook; the first when None
     header_row: int | None = None,  # Row with the names of columns; what stands above is passed over
-) -> pd.DataFrame:  # Its rows, at least one; attrs['notes']: what a user should know about how they were read
+) -> TableFile:  # With at least one row
     """Table of a file: every row fits the header, every column has a name of its own.
 
     Raises
     ------
     ValueError
         When the file is damaged, or its rows and names are not those of a table; the line is named.
-
-    Examples
-    --------
-    >>> from uetrust.core.tables import read_table
-    >>> read_table("scores.csv")  # doctest: +SKIP
     """
     parts = _files(path)
 
     def read(part):
-        return _read_rows(part, exact, _place(part, sheet, header_row))
+        return _read_rows(part, _place(part, sheet, header_row))
 
-    df = read(parts[0]) if len(parts) == 1 else _joined(parts, read)
-    _check_kinds(df, Path(path))
-    return df if exact else _with_numbers(df, names)
+    found = read(parts[0]) if len(parts) == 1 else _joined(parts, read)
+    _check_kinds(found.table, Path(path))
+    return found if exact else _with_numbers(found, names)
+
+
+def read_table(
+    path,  # As for `read_table_file`
+    exact: bool = False,  # Keep all text as it stands: '007' stays a name and 'NA' a word
+    names: tuple = (),  # Columns whose cells are names and stay as they stand
+    **place,  # `sheet` and `header_row` of `read_table_file`
+) -> pd.DataFrame:  # Its rows, at least one
+    "Table of a file."
+    return read_table_file(path, exact, names, **place).table
 
 
 def _files(path):  # Of a table
@@ -1039,7 +1059,7 @@ def _stored_values(path, at):  # Records of a file, with their own fields and wi
     if ending.startswith(".json"):
         return _read_records(path)
     if ending != ".parquet":
-        return _read_rows(path, True, at).astype(object).to_dict("records")
+        return _read_rows(path, at).table.astype(object).to_dict("records")
     rows = [_plain_value(row) for row in parquet_table(path).to_pylist()]
     return [
         {name: _as_text(cell) for name, cell in row.items() if not _is_counter(name, cell)} for row in rows

@@ -402,15 +402,10 @@ def true_set(
 def true_sets(
     folder=None,  # As in `qags_votes`
     complete: bool = True,  # As in `true_set`
-) -> pd.DataFrame:  # As from `tidy_benchmark`; attrs['dropped']: set -> reason -> number
+) -> pd.DataFrame:  # As from `tidy_benchmark`
     "All nine sets of TRUE, one below the other."
     parts = [true_set(name, folder, complete) for name in TRUE_FILES]
-    dropped = {name: part.attrs["dropped"] for name, part in zip(TRUE_FILES, parts)}
-    for part in parts:
-        part.attrs = {}
-    df = pd.concat(parts, ignore_index=True)
-    df.attrs["dropped"] = dropped
-    return df
+    return pd.concat(parts, ignore_index=True)
 
 
 def _score(record, column, row, name):

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['TRUE_FILES', 'TRUE_SCORES', 'COGENSUMM_FILES', 'POLYTOPE_SYSTEMS', 'ROSE_DOCUMENTS', 'BENCHMARK_FILES',
            'BENCHMARK_COLUMNS', 'BenchmarkFile', 'benchmark_path', 'bad_record', 'of_records', 'require_fields',
-           'read_records', 'consistency_label', 'majority_vote', 'tidy_benchmark']
+           'read_records', 'consistency_label', 'majority_vote', 'DistinctRecords', 'distinct_records',
+           'tidy_benchmark']
 
 # %% ../../nbs/02_data/03_records.ipynb #ccc583ef
 import csv
@@ -358,20 +359,32 @@ def _require_texts(record, texts, file):
         raise bad_record(file, record["row"], found, remedy)
 
 
-def _distinct_records(rows, texts, file):  # id -> record, and a count of records left out by reason
-    first, dropped = {}, Counter()
+class DistinctRecords(NamedTuple):
+    "Records that make a table, and how many do not"
+
+    records: list  # In the order of the file
+    left_out: dict  # Reason -> number of records
+
+
+def distinct_records(
+    rows: list,  # As for `tidy_benchmark`
+    texts=("source", "hypothesis"),  # Columns that must not be empty
+    file: str = "",  # For errors
+) -> DistinctRecords:
+    "Records with all texts, each once; two of one id with different content are an error."
+    first, left_out = {}, Counter()
     for record in rows:
         _require_texts(record, texts, file)
         if empty := [name for name in texts if not (record[name] or "").strip()]:
-            dropped[f"empty {empty[0]}"] += 1
+            left_out[f"empty {empty[0]}"] += 1
         elif record["id"] not in first:
             first[record["id"]] = record
         elif _same_content(record, first[record["id"]]):
-            dropped["repeats another record"] += 1
+            left_out["repeats another record"] += 1
         else:
             found = f"the id {record['id']!r} of {first[record['id']]['row']} with other content"
             raise bad_record(file, record["row"], found, "Ids must be unique: keep one of the two records")
-    return first, dropped
+    return DistinctRecords(list(first.values()), dict(left_out))
 
 
 def tidy_benchmark(
@@ -380,8 +393,8 @@ def tidy_benchmark(
     file: str,  # For errors
     texts=("source", "hypothesis"),  # Columns that must not be empty
     published: int | None = None,  # Number of published records, checked unless None
-) -> pd.DataFrame:  # `BENCHMARK_COLUMNS`; attrs['dropped']: reason -> number of records left out
-    "Tidy table of benchmark records; empty and repeated records are left out and counted."
+) -> pd.DataFrame:  # `BENCHMARK_COLUMNS`
+    "Tidy table of benchmark records; empty and repeated records are left out (see `distinct_records`)."
     if published not in (None, len(rows)):
         raise bad_record(
             file,
@@ -389,10 +402,9 @@ def tidy_benchmark(
             f"{len(rows)} of {dataset}",
             f"{published} were published: fetch the file again, or pass complete=False to go on with these",
         )
-    first, dropped = _distinct_records(rows, texts, file)
-    if not first:
-        found = f"none of {dataset} with a text ({dict(dropped)})"
+    records, left_out = distinct_records(rows, texts, file)
+    if not records:
+        found = f"none of {dataset} with a text ({left_out})"
         raise bad_record(file, "records", found, "Fetch the file again")
-    df = pd.DataFrame(list(first.values())).assign(dataset=dataset).reindex(columns=BENCHMARK_COLUMNS)
-    df.attrs["dropped"] = dict(dropped)
+    df = pd.DataFrame(records).assign(dataset=dataset).reindex(columns=BENCHMARK_COLUMNS)
     return df.astype(dict(label=int) if df["label"].notna().all() else {})

@@ -248,7 +248,7 @@ def fill_bank(
 # %% ../../nbs/06_generation/02_bank.ipynb #7a456295
 def read_bank(
     folder,  # A bank
-) -> pd.DataFrame:  # One row per text, in the order of the samples; attrs['about'] is its provenance
+) -> pd.DataFrame:  # One row per text, in the order of the samples
     """All texts of a finished bank. Files whose name begins with a dot, left by killed runs, are not read.
 
     Raises
@@ -267,7 +267,6 @@ def read_bank(
     check_bank_rows(df, manifest["about"]["texts"], list(df["sample"].unique()), str(folder))
     if df["sample"].nunique() != manifest["n"]:
         raise BadShard(f"{folder} holds {df['sample'].nunique()} samples, bank.json says {manifest['n']}")
-    df.attrs["about"] = manifest["about"]
     return df
 
 # %% ../../nbs/06_generation/02_bank.ipynb #b3dad288

@@ -27,7 +27,7 @@ import urllib.request
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -413,7 +413,7 @@ def _prepare(database):  # Make the tables, also in a file of an older version
         try:
             for statement in _TABLES:
                 database.execute(statement)
-            with _Transaction(database):
+            with _transaction(database, database.execute):
                 if "owner" not in [row[1] for row in database.execute("pragma table_info(pending)")]:
                     database.execute("alter table pending add column owner text")
                     database.execute("alter table pending add column since real")
@@ -424,18 +424,16 @@ def _prepare(database):  # Make the tables, also in a file of an older version
             time.sleep(0.1)
 
 
-class _Transaction:
-    def __init__(self, database):
-        self.database = database
-
-    def __enter__(self):
-        self.database.execute("begin immediate")
-
-    def __exit__(self, error, *details):
-        if not error:
-            self.database.execute("commit")
-        elif self.database.in_transaction:
-            self.database.execute("rollback")
+@contextmanager
+def _transaction(database, execute):  # Statements of a block, all of them or none
+    execute("begin immediate")
+    try:
+        yield
+        execute("commit")
+    except BaseException:
+        if database.in_transaction:
+            execute("rollback")
+        raise
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #9c6c5f5d
 _ANSWER = "insert into reply values (?,?,?,?) on conflict(key) do update set reply=?3, cost=max(cost,0)+?4"
@@ -567,22 +565,7 @@ class ReplyCache:
             raise CacheFailed(self.broken) from None
 
     def _transaction(self):
-        return _CacheTransaction(self)
-
-
-class _CacheTransaction(_Transaction):  # Whose failure is that of the cache
-    def __init__(self, cache):
-        super().__init__(cache.db)
-        self.execute = cache._execute
-
-    def __enter__(self):
-        self.execute("begin immediate")
-
-    def __exit__(self, error, *details):
-        if not error:
-            self.execute("commit")
-        elif self.database.in_transaction:
-            self.database.execute("rollback")
+        return _transaction(self.db, self._execute)
 
 
 def _budget_message(budget, paid, reserved, cost):
@@ -605,9 +588,13 @@ class RequestUnanswered(RequestRefused):
     "A request whose attempts are used up, while the server may answer others"
 
 
-class _Failed(Exception):
-    def __init__(self, why, again, counted, wait=None, kind=EndpointError):
-        self.why, self.again, self.counted, self.wait, self.kind = why, again, counted, wait, kind
+@dataclass(kw_only=True, eq=False)
+class _Failed(Exception):  # One attempt without a usable reply
+    why: str
+    retry: bool  # Another attempt may help
+    may_be_billed: bool  # The server may have answered, and counted the tokens
+    wait: float | None = None  # Seconds the server asked for
+    error: type = EndpointError  # What is raised when it is not tried again
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -657,11 +644,10 @@ def _read_body(reply, most, seconds):  # Cut off when it does not end
         body += part
         if len(body) > most or time.monotonic() > end:
             raise _Failed(
-                f"the reply does not end: it was cut off after {len(body)} bytes",
-                False,
-                True,
-                None,
-                RequestRefused,
+                why=f"the reply does not end: it was cut off after {len(body)} bytes",
+                retry=False,
+                may_be_billed=True,
+                error=RequestRefused,
             )
     if reply.length:
         raise http.client.IncompleteRead(bytes(body), reply.length)
@@ -719,14 +705,14 @@ def _field_remedy(said):  # Of a server that refuses a field by its name; '' for
 
 def _http_failure(error, secret):  # What an HTTP status means
     said, code = masked(_error_body(error), secret), error.code
-    again = (code in (408, 425, 429) or code >= 500) and "insufficient_quota" not in said
-    kind = RequestUnanswered if again and code != 429 else EndpointError
+    retry = (code in (408, 425, 429) or code >= 500) and "insufficient_quota" not in said
+    unanswered = RequestUnanswered if retry and code != 429 else EndpointError
     return _Failed(
-        f"HTTP {code}: {said[:300]}{_field_remedy(said)}",
-        again,
-        code in (502, 504),
-        retry_after(error.headers.get("Retry-After")),
-        RequestRefused if code in (400, 413, 422) else kind,
+        why=f"HTTP {code}: {said[:300]}{_field_remedy(said)}",
+        retry=retry,
+        may_be_billed=code in (502, 504),
+        wait=retry_after(error.headers.get("Retry-After")),
+        error=RequestRefused if code in (400, 413, 422) else unanswered,
     )
 
 
@@ -738,10 +724,13 @@ _STAYS = (socket.EAI_NONAME,)  # A name that nobody has
 def _connection_failure(error, secret):  # What a broken connection means
     why, early = getattr(error, "reason", error), isinstance(error, urllib.error.URLError)
     unsent = early and (isinstance(why, _NEVER_SENT) or getattr(why, "errno", None) in _NO_WAY)
-    again = not (unsent and (isinstance(why, ssl.SSLError) or why.errno in _STAYS))
-    kind = EndpointError if unsent else RequestUnanswered
     found = "the host cannot be found" if isinstance(why, socket.gaierror) else type(why).__name__
-    return _Failed(masked(f"{found}: {why}", secret), again, not unsent, None, kind)
+    return _Failed(
+        why=masked(f"{found}: {why}", secret),
+        retry=not (unsent and (isinstance(why, ssl.SSLError) or why.errno in _STAYS)),
+        may_be_billed=not unsent,
+        error=EndpointError if unsent else RequestUnanswered,
+    )
 
 
 def send_once(
@@ -760,7 +749,7 @@ def send_once(
         checked_reply(raw, endpoint.chat, secret)
     except ValueError as error:
         if "not a completion" in str(error):
-            raise _Failed(str(error), True, True, None, RequestUnanswered) from None
+            raise _Failed(why=str(error), retry=True, may_be_billed=True, error=RequestUnanswered) from None
     return raw
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #d95fe11a
@@ -792,12 +781,14 @@ def send_until_answered(
         try:
             raw = send_once(endpoint, request)
         except _Failed as failure:
-            cache.release(ticket, failure.counted)
-            unsure, wait = unsure + failure.counted, retry_pause(endpoint, request.key, i, failure.wait)
+            cache.release(ticket, failure.may_be_billed)
+            unsure += failure.may_be_billed
+            wait = retry_pause(endpoint, request.key, i, failure.wait)
             last = i == endpoint.retries or priced and unsure > endpoint.resends
-            if not failure.again or last or wait > endpoint.longest_wait:
-                kind = EndpointError if failure.again and wait > endpoint.longest_wait else failure.kind
-                raise kind(_failure_message(endpoint, request, failure, i, wait)) from None
+            if not failure.retry or last or wait > endpoint.longest_wait:
+                too_long = failure.retry and wait > endpoint.longest_wait
+                error = EndpointError if too_long else failure.error
+                raise error(_failure_message(endpoint, request, failure, i, wait)) from None
             stop.wait(wait)
         except BaseException:
             cache.release(ticket, True)
@@ -811,8 +802,8 @@ def _require_content(endpoint, asked, raw, i):  # Of a reply that was paid for
     try:
         checked_reply(raw, endpoint.chat, endpoint.secret)
     except ValueError as error:
-        why = _Failed(str(error), False, True)
-        raise RequestRefused(_failure_message(endpoint, asked, why, i, 0)) from None
+        failure = _Failed(why=str(error), retry=False, may_be_billed=True)
+        raise RequestRefused(_failure_message(endpoint, asked, failure, i, 0)) from None
 
 
 def _used_tokens(raw, asked):  # Tokens as the server counted them; an upper bound when it did not
@@ -824,7 +815,7 @@ def _used_tokens(raw, asked):  # Tokens as the server counted them; an upper bou
 
 def _failure_message(endpoint, asked, failure, i, wait):
     hint = ""
-    if failure.again and i < endpoint.retries and failure.wait:
+    if failure.retry and i < endpoint.retries and failure.wait:
         hint = f" It asks to wait {failure.wait:.0f} s, longer than longest_wait={endpoint.longest_wait:g}."
     said = (
         f"{endpoint.model} at {endpoint.url} did not answer the {asked.kind} request of sample "

@@ -1,3 +1,3 @@
 """Language models: loading a checkpoint, one forward pass, and what is computed from it (token
 log-probabilities, encodings, classifiers, heads, questions). PyTorch is imported here and in the wings
-generation, stats and training."""
+generation, statistics and dev."""

@@ -5,12 +5,13 @@
 # %% auto #0
 __all__ = ['NULL_HALF_WIDTH', 'FIGURE_SHUFFLES', 'FIGURE_OBSERVATIONS', 'STANDING', 'table_with_means', 'table_cells',
            'table_rank_intervals', 'table_title', 'table_conclusion', 'save_table', 'significance_foot',
-           'shuffled_count', 'figure_agreement', 'save_agreement', 'save_correlations', 'setting_figures',
-           'claim_standing', 'save_page']
+           'shuffled_count', 'FigureAgreement', 'figure_agreement', 'save_agreement', 'save_correlations',
+           'setting_figures', 'claim_standing', 'save_page']
 
 # %% ../../nbs/11_report/02_chapters.ipynb #f52e947b
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,7 @@ from uetrust.evaluation.agreement import (
     smallest_attainable_p,
 )
 from ..evaluation.multiple import holm, null_tests
-from ..evaluation.shuffled import shuffled_agreement
+from ..evaluation.shuffled import ShuffledCount, shuffled_agreement
 from uetrust.papers.he2024.published import (
     CorrelationFigure,
     check_printed_means,
@@ -138,10 +139,11 @@ def save_table(
 def significance_foot(
     tidy: pd.DataFrame,  # As from `agreement`
     over: str,  # What each correlation runs over: 'UE methods', 'NLG metrics', ...
+    null: ShuffledCount | None = None,  # Beside shuffled names; None where none were shuffled
     alpha: float = 0.05,  # Level
 ) -> str:  # Two lines for under the plot
     "What p compares with and how many cells are significant, as the foot of a figure."
-    n, null = int(tidy["n"].min()), tidy.attrs.get("shuffled")
+    n = int(tidy["n"].min())
     limit, least = critical_rho(n, alpha), smallest_attainable_p(n)
     need = "no value can reach p < .05" if not limit == limit else f"p < .05 from |rho| = {limit:.2f}"
     alone, bh, by_holm = ((p < alpha).sum() for p in (tidy["p"], tidy["q"], holm(tidy["p"])))
@@ -149,19 +151,19 @@ def significance_foot(
     if null is None:
         return f"n = {n} {over}: smallest attainable p = {least:.2g}; {need}\npairs: {len(tidy)}; {passing}"
     return (
-        f"n = {n} {over}, which differ in level; names shuffled inside each give rho = {null['rho']:.2f} on "
+        f"n = {n} {over}, which differ in level; names shuffled inside each give rho = {null.rho:.2f} on "
         f"average\npairs: {len(tidy)}; {shuffled_count(null)}\n"
         f"against shuffled names {passing}"
     )
 
 
 def shuffled_count(
-    null: dict,  # The attrs['shuffled'] of `uetrust.evaluation.shuffled.shuffled_agreement` pairs
+    null: ShuffledCount,
 ) -> str:  # '12 have p < .05 against rho = 0, with shuffled names 13.4 [9, 18]'
     "Number of correlations that are classically significant, beside that of tables with shuffled names."
     return (
-        f"{null['significant']} have p < .05 against rho = 0, with shuffled names {null['mean']:.1f} "
-        f"[{null['lo']}, {null['hi']}]"
+        f"{null.significant} have p < .05 against rho = 0, with shuffled names {null.mean:.1f} "
+        f"[{null.lo}, {null.hi}]"
     )
 
 
@@ -182,23 +184,32 @@ def _figure_title(number, figure, table):  # 'Fig. 6: UE methods, AESLC, BART'
     return f"Fig. {number}: {what}{of}, {table_title(table)}{version}"
 
 
+class FigureAgreement(NamedTuple):
+    "Correlations of a figure, and how many are significant by chance"
+
+    # label_a, label_b, rho, n, p, q; against shuffled names also p_classical and the null
+    pairs: pd.DataFrame
+    null: ShuffledCount | None = None  # Beside shuffled names; None for correlations over methods
+
+
 def figure_agreement(
     table: pd.DataFrame,  # From `figure_table`
     between: str,  # What is correlated: its 'rows' or its 'columns'
     over: str,  # What each correlation runs over, one of `FIGURE_OBSERVATIONS`
     seed: int = 0,  # Of the shuffles
-) -> pd.DataFrame:  # label_a, label_b, rho, n, p, q; against shuffled names also p_classical and the null
+) -> FigureAgreement:
     "Correlations of a figure with their p: over methods the classical one, otherwise that of shuffled names."
     if over == "UE methods":
-        return agreement(table, between)
-    return shuffled_agreement(table, between, draws=FIGURE_SHUFFLES, seed=seed).pairs
+        return FigureAgreement(agreement(table, between))
+    found = shuffled_agreement(table, between, draws=FIGURE_SHUFFLES, seed=seed)
+    return FigureAgreement(found.pairs, found.count)
 
 
 def save_agreement(
     fig: int,  # Number of the figure, 3 to 41
     out,  # Folder for figures
     reading: str = "primary",  # As in `figure_table`
-) -> pd.DataFrame:  # The numbers, as from `figure_agreement`
+) -> FigureAgreement:  # The numbers
     "Write figNN.csv, figNN.svg and figNN.png, with significance and what n allows."
     return save_correlations(fig, figure_table(fig, reading), out)
 
@@ -208,11 +219,11 @@ def save_correlations(
     figure: CorrelationFigure,  # The numbers behind it
     out,  # Folder for figures
     note: str = "",  # Below the title
-) -> pd.DataFrame:  # The numbers, as from `figure_agreement`
+) -> FigureAgreement:  # The numbers
     "Write figNN.csv, figNN.svg and figNN.png of the numbers behind a figure."
     table = f"T{correlation_figures().loc[fig, 'source_table']}"
     over = FIGURE_OBSERVATIONS[figure.between][table_settings()["kind"][table]]
-    tidy = figure_agreement(figure.table, figure.between, over)
+    tidy, null = found = figure_agreement(figure.table, figure.between, over)
     labels = list(figure.table.index if figure.between == "rows" else figure.table.columns)
     order = cluster_order(agreement_matrix(tidy, labels)) if len(labels) > 9 else labels
     known = [label for label in labels if label in metric_dimensions()]
@@ -222,13 +233,13 @@ def save_correlations(
         names={label: short_metric_name(label) for label in known},
         dims={label: metric_dimension(label) for label in known},
         title=_figure_title(fig, figure, table) + (f"\n{note}" if note else ""),
-        foot=significance_foot(tidy, over),
+        foot=significance_foot(tidy, over, null),
     )
     save_csv(tidy, Path(out) / f"{figure.stem}.csv")
-    if "shuffled" in tidy.attrs:
-        save_csv(pd.DataFrame([tidy.attrs["shuffled"]]), Path(out) / f"{figure.stem}_null.csv")
+    if null is not None:
+        save_csv(pd.DataFrame([null]), Path(out) / f"{figure.stem}_null.csv")
     save_figure(ax.figure, Path(out) / figure.stem)
-    return tidy
+    return found
 
 
 def setting_figures(

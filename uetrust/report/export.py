@@ -131,9 +131,9 @@ def write_own_figures(
             continue
         kind = table_settings()["kind"][f"T{correlation_figures().loc[number, 'source_table']}"]
         over = FIGURE_OBSERVATIONS[figure.between][kind]
-        tidy = save_correlations(number, figure, folder, note)
+        tidy = save_correlations(number, figure, folder, note).pairs
         plt.close("all")
-        beside = beside_print(tidy, figure_agreement(printed, figure.between, over))
+        beside = beside_print(tidy, figure_agreement(printed, figure.between, over).pairs)
         save_csv(beside, Path(folder) / f"{figure.stem}_beside.csv")
         rows.append(dict(figure=number, pairs=len(tidy), note=""))
     return pd.DataFrame(rows)

@@ -21,7 +21,7 @@ from ...core.settings import atomic_write
 from ...core.tables import save_csv
 from ...data.translations import TRANSLATION_PAIRS
 from uetrust.evaluation.inference.few_labels import (
-    STATISTICS,
+    LABELLED_MEASURES,
     DrawnLabels,
     complete_metrics,
     estimate_from,
@@ -190,7 +190,7 @@ def _variants(bank):  # Name, bank, statistic, by document, labels, value by all
     good = bank._replace(truth=(bank.truth >= np.median(bank.truth)).astype(float))
     for statistic in VARIANT_STATISTICS:
         value = values_of_all(good.truth[:, None], good.uncertainty[:, [0]], statistic)[0, 0]
-        offset, slope = STATISTICS[statistic][2:4]
+        offset, slope = LABELLED_MEASURES[statistic][2:4]
         yield f"{statistic} {bank.names[0]}", good, statistic, False, VARIANT_LABELS, offset + slope * value
     if bank.documents is not None:
         value = values_of_all(bank.truth[:, None], bank.uncertainty[:, [0]])[0, 0]

@@ -5,10 +5,11 @@
 # %% auto #0
 __all__ = ['KEY_COLUMNS', 'LEARNING_PLACES', 'PAIR_COLUMNS', 'MEAN_OVER_DATASETS', 'CLASS_WEIGHTS', 'DECISION_KEYS',
            'KIND_COLORS', 'error_free', 'oriented', 'LabelledDataset', 'labelled_datasets', 'duplicated_datasets',
-           'frank_rows', 'dataset_base_rates', 'hit_rate', 'Estimate', 'share_right', 'mean_estimate',
-           'balanced_share_right', 'auc_estimates', 'trusted_estimate', 'estimate_intervals', 'number_with_interval',
-           'score_pairs', 'reversal_counts', 'AccuracyStudy', 'datasets_in_mean', 'accuracy_study',
-           'score_pairs_of_study', 'auc_and_accuracy', 'dataset_results', 'extreme_scores', 'plot_accuracy']
+           'frank_rows', 'frank_incomplete', 'dataset_base_rates', 'hit_rate', 'Estimate', 'share_right',
+           'mean_estimate', 'balanced_share_right', 'auc_estimates', 'trusted_estimate', 'estimate_intervals',
+           'number_with_interval', 'score_pairs', 'reversal_counts', 'AccuracyStudy', 'datasets_in_mean',
+           'accuracy_study', 'score_pairs_of_study', 'auc_and_accuracy', 'dataset_results', 'extreme_scores',
+           'plot_accuracy']
 
 # %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #ccc6e3ee
 from itertools import product
@@ -106,15 +107,20 @@ def duplicated_datasets(
 # %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #267c92d7
 def frank_rows(
     table: pd.DataFrame,  # As from `uetrust.data.loaders.frank`
-) -> pd.DataFrame:  # As `labelled_datasets` takes it; attrs['dropped']: data set -> rows that lack a metric
-    "FRANK in the form of this study."
+) -> pd.DataFrame:  # As `labelled_datasets` takes it
+    "FRANK in the form of this study: texts that have every metric."
     metrics = list(FRANK_METRICS)
-    complete = table[metrics].notna().all(axis=1)
-    rows = table[complete].reset_index(drop=True)
+    rows = table.dropna(subset=metrics).reset_index(drop=True)
     label = (rows["Factuality"] == 1).astype(float)
-    shaped = rows[["dataset"]].assign(document=rows["hash"], label=label).join(rows[metrics])
-    shaped.attrs["dropped"] = (~complete).groupby(table["dataset"]).sum().to_dict()
-    return shaped
+    return rows[["dataset"]].assign(document=rows["hash"], label=label).join(rows[metrics])
+
+
+def frank_incomplete(
+    table: pd.DataFrame,  # As from `uetrust.data.loaders.frank`
+) -> dict:  # Data set -> number of rows
+    "How many texts of FRANK lack a metric, and are left out."
+    lacks = table[list(FRANK_METRICS)].isna().any(axis=1)
+    return lacks.groupby(table["dataset"]).sum().to_dict()
 
 # %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #c9add153
 def _base_rate_note(labels, duplicate):  # duplicate: whether another data set has the same texts

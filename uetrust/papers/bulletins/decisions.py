@@ -25,6 +25,7 @@ from uetrust.papers.bulletins.accuracy import (
     datasets_in_mean,
     duplicated_datasets,
     error_free,
+    frank_incomplete,
     frank_rows,
     labelled_datasets,
     oriented,
@@ -142,9 +143,9 @@ def frank_sets() -> (
     "FRANK with people's labels: two domains, all metrics that it records."
     if not all(has_file(f"frank/{name}.json") for name in _FRANK_FILES):
         return None
-    table = frank_rows(frank())
-    found = labelled_datasets(table)
-    return Labelled(found, {name: name for name in found}, []), table.attrs["dropped"]
+    table = frank()
+    found = labelled_datasets(frank_rows(table))
+    return Labelled(found, {name: name for name in found}, []), frank_incomplete(table)
 
 
 _FRANK_FILES = ("human_annotations", "baseline_factuality_metrics_outputs")

@@ -126,15 +126,15 @@ def similarity_sentence(
 
 
 def entailment_sentence(
-    entailed: pd.Series | None,  # From `entailed_shares`; None when nothing was compared
+    entailed: pd.DataFrame | None,  # From `entailed_shares`; None when nothing was compared
 ) -> str:  # '' when nothing was compared
     "How many pairs of texts entail each other."
     if entailed is None:
         return ""
     return (
-        f"{entailed.attrs['pairs']:,} ordered pairs of unique texts were compared; on average over the "
+        f"{entailed['pairs'].sum():,} ordered pairs of unique texts were compared; on average over the "
         "sources "
-        f"{entailed.mean():.0%} of them are entailed, each text with itself included."
+        f"{entailed['share'].mean():.0%} of them are entailed, each text with itself included."
     )
 
 # %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #49942165
@@ -506,9 +506,10 @@ def beyond_chance_sentence(
 def best_by_generator_sentences(
     table: pd.DataFrame,  # From `uetrust.papers.bulletins.tables.method_matrix`
     texts: pd.Series,  # By generator: texts behind the PRR
+    sets: dict | None = None,  # From `uetrust.papers.bulletins.tables.best_sets`
 ) -> list:  # One sentence per generator
     "The best method of each generator, beside the length of the summary."
-    methods, sets = table.loc[without_baselines(table.index)], table.attrs.get("best_sets", {})
+    methods, sets = table.loc[without_baselines(table.index)], sets or {}
 
     def beside(name):
         best, same = methods[name].dropna(), sets.get(name, [])

@@ -6,10 +6,10 @@
 __all__ = ['AGREEMENT_SHUFFLES', 'MEAN_OF_METRICS', 'TRUTH', 'SELF_EVALUATORS', 'SCORE_FORMS', 'text_similarity',
            'entailed_shares', 'source_summary', 'error_intervals', 'best_method', 'method_intervals', 'cut_inputs',
            'agreement_within', 'target_matrix', 'Ranks', 'rank_table', 'first_ranked', 'design_rows', 'AgreementSet',
-           'agreement_sets', 'shuffled_counts', 'agreement_summary', 'methods_everywhere', 'method_matrix',
-           'lacking_matrix', 'best_and_baselines', 'order_agreement', 'metrics_everywhere', 'metric_matrix',
-           'regrets_everywhere', 'skills_everywhere', 'generators_of_same_texts', 'shortlists', 'SelfGrid', 'self_grid',
-           'self_preference', 'plot_self_grid']
+           'agreement_sets', 'agreement_summary', 'methods_everywhere', 'method_matrix', 'best_sets', 'lacking_matrix',
+           'best_and_baselines', 'order_agreement', 'metrics_everywhere', 'metric_matrix', 'regrets_everywhere',
+           'skills_everywhere', 'generators_of_same_texts', 'shortlists', 'SelfGrid', 'self_grid', 'self_preference',
+           'plot_self_grid']
 
 # %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #c6abdbad
 from typing import NamedTuple
@@ -20,7 +20,7 @@ import pandas as pd
 from ...core.roles import without_baselines
 from ...evaluation.agreement import agreement, rank_intervals
 from ...evaluation.prr import prr_bootstrap
-from ...evaluation.shuffled import shuffled_agreement
+from ...evaluation.shuffled import ShuffledCount, shuffled_agreement, shuffled_columns
 from ...generation.bank import read_bank
 from .cross import metric_shortlist, oriented_metrics
 from uetrust.papers.bulletins.inputs import (
@@ -57,14 +57,13 @@ def text_similarity(
 
 def entailed_shares(
     folder,  # Of a bank with entailments
-) -> pd.Series:  # By source; attrs['pairs'] is the number of all pairs
-    "Share of the ordered pairs of unique texts of a source in which the first entails the second."
+) -> pd.DataFrame:  # By source: pairs, share
+    "Ordered pairs of unique texts of a source, and the share in which the first entails the second."
     from uetrust.models.encode import NLI_CLASSES
 
     logits = read_statistics(folder / "entailments").set_index("sample")["nli_logits"]
-    shares = logits.map(lambda pairs: (pairs.argmax(1) == NLI_CLASSES.index("entailment")).mean())
-    shares.attrs["pairs"] = sum(map(len, logits))
-    return shares
+    entails = logits.map(lambda pairs: pairs.argmax(1) == NLI_CLASSES.index("entailment"))
+    return pd.DataFrame(dict(pairs=entails.map(len), share=entails.map(np.mean)))
 
 
 def source_summary(
@@ -214,10 +213,22 @@ class AgreementSet(NamedTuple):
     what: str  # Whose agreement: 'metrics' or 'methods'
     over: str  # What each correlation runs over
     metrics: str  # Which metrics: 'all metrics' or a dimension
-    tidy: (
-        pd.DataFrame
-    )  # As from `agreement`; of methods, pairs of `uetrust.evaluation.shuffled.shuffled_agreement`
+    tidy: pd.DataFrame  # As from `agreement`; of methods, `pairs` of a `ShuffledAgreement`
+    null: ShuffledCount | None  # Of methods, beside shuffled names; None for metrics
     dims: dict | None  # Metric -> dimension, for colours; None for methods
+
+
+def _metrics_alike(table, dims, ending):
+    pairs = agreement(table, "rows")
+    return AgreementSet(
+        f"metrics{ending}", "metrics", "methods", ending[1:] or "all metrics", pairs, None, dims
+    )
+
+
+def _methods_alike(table, ending):
+    found = shuffled_agreement(table, draws=AGREEMENT_SHUFFLES)
+    metrics = ending[1:] or "all metrics"
+    return AgreementSet(f"methods{ending}", "methods", "metrics", metrics, found.pairs, found.count, None)
 
 
 def agreement_sets(
@@ -229,28 +240,10 @@ def agreement_sets(
     of_dim = {dim: [name for name in dims if dims[name] == dim] for dim in sorted(set(dims.values()))}
     groups = {"": list(dims)} | {f"_{dim}": rows for dim, rows in of_dim.items() if len(rows) >= least}
     return [
-        AgreementSet(
-            f"{what}{ending}",
-            what,
-            over,
-            ending[1:] or "all metrics",
-            agreement(table.loc[rows], between)
-            if between == "rows"
-            else shuffled_agreement(table.loc[rows], draws=AGREEMENT_SHUFFLES).pairs,
-            dims if between == "rows" else None,
-        )
+        one
         for ending, rows in groups.items()
-        for between, what, over in (("rows", "metrics", "methods"), ("columns", "methods", "metrics"))
+        for one in (_metrics_alike(table.loc[rows], dims, ending), _methods_alike(table.loc[rows], ending))
     ]
-
-
-def shuffled_counts(
-    tidy: pd.DataFrame,  # Of an `AgreementSet`
-) -> dict:  # classical, shuffled, shuffled_lo, shuffled_hi; NaN for metrics
-    "Pairs with p < 0.05 against rho = 0, and their number in tables with shuffled names."
-    null = tidy.attrs.get("shuffled", {})
-    names = dict(classical="significant", shuffled="mean", shuffled_lo="lo", shuffled_hi="hi")
-    return {name: null.get(field, np.nan) for name, field in names.items()}
 
 
 def agreement_summary(
@@ -269,7 +262,7 @@ def agreement_summary(
             median=one.tidy["rho"].median(),
             negative=(one.tidy["rho"] < 0).mean(),
             adjusted=(one.tidy["q"] < 0.05).sum(),
-            **shuffled_counts(one.tidy),
+            **shuffled_columns(one.null),
         )
         for one in sets
     ]
@@ -291,17 +284,23 @@ def methods_everywhere(
 def method_matrix(
     every: pd.DataFrame,  # From `methods_everywhere`
     field: str = "prr",  # A column of it
-) -> pd.DataFrame:  # Methods x generators; attrs['best_sets']: generator -> methods as good as its best
+) -> pd.DataFrame:  # Methods x generators
     "One number per method and generator; the best mean PRR comes first."
     generators = list(dict.fromkeys(every["generator"]))
     value = every.pivot(index="method", columns="generator", values="prr")[generators]
     order = value.mean(axis=1).sort_values(ascending=False, kind="stable").index
     table = every.pivot(index="method", columns="generator", values=field)
-    found = table.reindex(columns=generators).loc[order]
-    if "in_set" in every:  # Methods that cannot be told from the best of a generator
-        same = every[every["in_set"].eq(True)].sort_values("prr", ascending=False, kind="stable")
-        found.attrs["best_sets"] = same.groupby("generator")["method"].agg(list).to_dict()
-    return found
+    return table.reindex(columns=generators).loc[order]
+
+
+def best_sets(
+    every: pd.DataFrame,  # From `methods_everywhere`
+) -> dict:  # Generator -> names, best first; empty where no such set was computed
+    "Methods that cannot be told from the best of a generator."
+    if "in_set" not in every:
+        return {}
+    same = every[every["in_set"].eq(True)].sort_values("prr", ascending=False, kind="stable")
+    return same.groupby("generator")["method"].agg(list).to_dict()
 
 
 def lacking_matrix(

@@ -19,6 +19,7 @@ import pandas as pd
 from ...data.loaders import TOFU_ERRORS
 from ...evaluation.agreement import agreement
 from ...evaluation.multiple import column_mean_p, holm, mean_row_correlation, null_tests, same_sign_p
+from ...evaluation.shuffled import ShuffledCount, shuffled_columns
 from uetrust.papers.he2024.human import (
     clustered_mean,
     detectable_prr,
@@ -56,7 +57,7 @@ def sign_count_sentence(
 
 
 def pair_counts_of_figures(
-    drawn: dict,  # Number of a figure -> its correlations, as from `uetrust.report.chapters.save_agreement`
+    drawn: dict,  # Number of a figure -> `uetrust.report.chapters.FigureAgreement`
     # figure, pairs, n, alone (p < .05), adjusted (Benjamini-Hochberg), strong (rho >= .5), classical (p < .05
     # against rho = 0), shuffled, shuffled_lo, shuffled_hi (the same with shuffled names: mean, 95 % interval)
 ) -> pd.DataFrame:
@@ -70,12 +71,9 @@ def pair_counts_of_figures(
                 alone=(tidy["p"] < 0.05).sum(),
                 adjusted=(tidy["q"] < 0.05).sum(),
                 strong=(tidy["rho"] >= 0.5).sum(),
-                classical=tidy.attrs["shuffled"]["significant"],
-                shuffled=tidy.attrs["shuffled"]["mean"],
-                shuffled_lo=tidy.attrs["shuffled"]["lo"],
-                shuffled_hi=tidy.attrs["shuffled"]["hi"],
+                **shuffled_columns(null),
             )
-            for figure, tidy in drawn.items()
+            for figure, (tidy, null) in drawn.items()
         ]
     )
 

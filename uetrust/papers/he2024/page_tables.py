@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ...evaluation.prr import prr_table
+from ...evaluation.shuffled import ShuffledCount, shuffled_columns
 from .claims import CLAIM_VERDICTS, claim_ledger
 from uetrust.papers.he2024.own_tables import (
     PAPER_MODELS,
@@ -35,7 +36,13 @@ from uetrust.papers.he2024.own_tables import (
     verdict_codes,
     write_synthetic_run,
 )
-from .published import metric_dimension, normal_null_sd, printed_tables, table_settings
+from uetrust.papers.he2024.published import (
+    metric_dimension,
+    normal_null_sd,
+    printed_claims,
+    printed_tables,
+    table_settings,
+)
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #844f0e2d
 def table_of(
@@ -60,16 +67,8 @@ def first_places(
     )
 
 
-def _null_counts(null):  # Of attrs['shuffled']; None for correlations over methods
-    if null is None:
-        return dict(classical=None, shuffled=np.nan, shuffled_lo=None, shuffled_hi=None)
-    return dict(
-        classical=null["significant"], shuffled=null["mean"], shuffled_lo=null["lo"], shuffled_hi=null["hi"]
-    )
-
-
 def figure_counts(
-    drawn: dict,  # (figure, reading) -> correlations as from `uetrust.report.chapters.figure_agreement`
+    drawn: dict,  # (figure, reading) -> `uetrust.report.chapters.FigureAgreement`
     # figure, reading, pairs, n, alone (p < .05), adjusted (q < .05), strong (rho at least .5); of figures
     # over metrics or error types also classical (p < .05 against rho = 0) and shuffled (the same number with
     # shuffled names: mean, 95 % interval)
@@ -84,9 +83,9 @@ def figure_counts(
             alone=(tidy["p"] < 0.05).sum(),
             adjusted=(tidy["q"] < 0.05).sum(),
             strong=(tidy["rho"] >= 0.5).sum(),
-            **_null_counts(tidy.attrs.get("shuffled")),
+            **shuffled_columns(null),
         )
-        for (figure, reading), tidy in drawn.items()
+        for (figure, reading), (tidy, null) in drawn.items()
     ]
     counts = dict.fromkeys(["classical", "shuffled_lo", "shuffled_hi"], "Int64")
     return pd.DataFrame(rows).astype(counts)
@@ -170,12 +169,10 @@ def missing_places(
 
 def own_verdicts(
     run: OwnRun,
-) -> pd.DataFrame:  # As from `compare_verdicts`, and decided_by (tables that decide the claim)
+) -> pd.DataFrame:  # As from `compare_verdicts`
     "Every claim, its verdict on the printed tables and on the own ones."
     own = claim_ledger(run.tables, draws=0, shuffles=0)
-    both = compare_verdicts(claim_ledger(draws=0, shuffles=0), own, not_applicable(run.cast), run.tables)
-    both.attrs["decided_by"] = own.set_index("id")["decided_by"].to_dict()
-    return both
+    return compare_verdicts(claim_ledger(draws=0, shuffles=0), own, not_applicable(run.cast), run.tables)
 
 
 def asked_claims(
@@ -270,7 +267,7 @@ def sign_verdicts(
     laid_out = tables_of_run(scores_of_tables(results, run.cast), results)
     turned_tables = {name: table for name, table in laid_out.items() if name == "T10"}
     right = claim_ledger(run.tables | turned_tables, draws=0, shuffles=0)
-    about = both["id"].map(both.attrs["decided_by"]).str.contains("T10")
+    about = both["id"].map(printed_claims().set_index("id")["decided_by"]).str.contains("T10")
     rows = both[about & (both["apart"] == "")][["id", "claim", "printed", "own"]]
     return rows.merge(right[["id", "verdict"]].rename(columns=dict(verdict="sign_right")), on="id")
 

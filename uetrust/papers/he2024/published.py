@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.checks import preview
+from ...core.scores import wide_table
 from ...core.settings import published_file, root
 from ...evaluation.weights import rank_weights, sum_of_squares
 
@@ -44,14 +45,6 @@ TABLE_AXES = {
 }
 
 
-def _wide(cells, row, column):  # One table as rows x columns, both in printed order
-    if (again := cells.duplicated([row, column])).any():
-        twice = cells.loc[again, [row, column]].iloc[0].tolist()
-        raise ValueError(f"{cells['name'].iloc[0]} prints the cell {twice} more than once")
-    table = cells.pivot(index=row, columns=column, values="value")
-    return table.loc[cells[row].unique(), cells[column].unique()]
-
-
 def _tidy_cells(path):  # Cells of a transcribed table; sections stand before the names of rows and columns
     cells = pd.read_csv(path, dtype=dict(row=str, column=str, row_group=str, col_group=str))
     for name, section in (("row", "row_group"), ("column", "col_group")):
@@ -63,13 +56,13 @@ def _tidy_cells(path):  # Cells of a transcribed table; sections stand before th
 def _tables(paper):
     if paper == HE2024:
         by_name = _prr_cells().groupby("name", sort=False)
-        return {name: _wide(cells, *TABLE_AXES[cells["kind"].iloc[0]]) for name, cells in by_name}
+        return {name: wide_table(cells, *TABLE_AXES[cells["kind"].iloc[0]]) for name, cells in by_name}
     start = f"{paper}_table"
     paths = (root() / "data" / "published").glob(f"{start}*.csv")
     numbered = {int(path.stem.removeprefix(start)): path for path in paths}
     if not numbered:
         raise ValueError(f"data/published has no {start}<number>.csv: no printed table of {paper!r}")
-    return {f"T{k}": _wide(_tidy_cells(numbered[k]), "row", "column") for k in sorted(numbered)}
+    return {f"T{k}": wide_table(_tidy_cells(numbered[k]), "row", "column") for k in sorted(numbered)}
 
 
 def printed_tables(

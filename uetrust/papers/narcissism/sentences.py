@@ -33,6 +33,7 @@ from uetrust.papers.narcissism.bias import (
 from uetrust.papers.narcissism.live import (
     evaluator_table,
     family_effects,
+    no_panel_note,
     score_panels,
     self_bias,
     self_bias_sentence,
@@ -428,13 +429,14 @@ def panel_name(
 
 def plot_panel(
     scores: pd.DataFrame,  # One panel
+    lost: dict | None = None,  # Documents left out, from `panels_by_dataset`
 ):  # The figure
     "Mean scores as in Eq. 4 of the paper, and the residual without writers' quality and judges' leniency."
     import matplotlib.pyplot as plt
 
     if scores.empty:
         fig = plt.figure(figsize=(6, 1.6))
-        fig.text(0.5, 0.5, scores.attrs.get("note", ""), ha="center", va="center", wrap=True)
+        fig.text(0.5, 0.5, no_panel_note(lost or {}), ha="center", va="center", wrap=True)
         return fig
     writers, judges = scores.index.unique("generator").size, scores.shape[1]
     fig, axes = plt.subplots(1, 2, figsize=(2 * (0.5 * judges + 2.2), 0.45 * writers + 1.6))
@@ -449,7 +451,7 @@ def panel_sentence(
     key: tuple,  # (dataset, form)
     scores: pd.DataFrame,  # The panel
     judges: dict,  # Name -> `uetrust.nlg.likelihood.NarcissismModel`
-    lost: list,  # Documents left out
+    lost: dict,  # Documents left out, from `panels_by_dataset`
     draws: int = 2000,  # Bootstrap samples of the documents
     seed: int = 42,  # Their seed
 ) -> str:  # Some sentences
@@ -460,7 +462,7 @@ def panel_sentence(
         for what, gap in family_effects(scores, judges).items()
     )
     lacks = f" {len(lost)} documents lack a score and are left out." if lost else ""
-    return f"On {dataset}: {self_bias_sentence(form, self_bias(scores, draws, seed))}{relatives}{lacks}"
+    return f"On {dataset}: {self_bias_sentence(form, self_bias(scores, draws, seed, lost))}{relatives}{lacks}"
 
 
 def judge_by_judge(

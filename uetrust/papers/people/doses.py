@@ -101,8 +101,8 @@ def metric_rows(
     rows = []
     for name, lost, mc in zip(metrics, regret, error):
         parts = prr_parts(truth, metrics[name], uncertainty)
-        row = dict(metric=name, correlation=parts.attrs["correlation"], ratio=parts["ratio"].iloc[0])
-        rows.append(row | dict(spread=np.ptp(parts["error"]), n=n, regret=lost, error=mc))
+        row = dict(metric=name, correlation=parts.correlation, ratio=parts.methods["ratio"].iloc[0])
+        rows.append(row | dict(spread=np.ptp(parts.methods["error"]), n=n, regret=lost, error=mc))
     return pd.DataFrame(rows)
 
 # %% ../../../nbs/10_papers/08_people/07_doses.ipynb #f193718c

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['LOWEST_COVERAGE', 'HIGHEST_COVERAGE', 'MONTE_CARLO_ERRORS', 'coverage_path', 'chooser_path', 'variants_path',
-           'kept_table', 'labels_needed', 'kept_coverage', 'plot_labels_needed', 'saved_sentence', 'coverage_by_size',
-           'outside_coverage', 'interval_coverage_sentence', 'coverage_variants_sentence', 'chooser_sentence',
-           'plot_chooser']
+           'kept_table', 'kept_about', 'labels_needed', 'kept_coverage', 'plot_labels_needed', 'saved_sentence',
+           'coverage_by_size', 'outside_coverage', 'interval_coverage_sentence', 'coverage_variants_sentence',
+           'chooser_sentence', 'plot_chooser']
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #0772cf36
 import json
@@ -34,14 +34,19 @@ def variants_path() -> Path:
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #8347c987
 def kept_table(
-    path: Path,  # `coverage_path()` or `chooser_path()`
-) -> pd.DataFrame:  # attrs: what made it
+    path: Path,  # `coverage_path()`, `variants_path()` or `chooser_path()`
+) -> pd.DataFrame:
     "A stored table."
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there: make bench PART=coverage makes it")
-    table = pd.read_csv(path)
-    table.attrs.update(json.loads(path.with_suffix(".json").read_text(encoding="utf-8")))
-    return table
+    return pd.read_csv(path)
+
+
+def kept_about(
+    path: Path,  # Of a stored table
+) -> dict:  # command, studies, seed, versions
+    "What made a stored table."
+    return json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #ed8b353b
 def labels_needed(

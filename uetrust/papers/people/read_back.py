@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TOFU_PROMPT', 'GIVEN_SETS', 'GivenTexts', 'given_texts', 'sets_at_hand', 'parse_readers', 'reading_folder',
-           'read_given_texts', 'given_prr', 'given_sentence']
+           'read_given_texts', 'GivenPRR', 'given_prr', 'given_sentence']
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #83eddda5
 from pathlib import Path
@@ -26,8 +26,9 @@ from ...generation.bank import bank_provenance, bank_row, fill_bank
 from ...generation.decoding import Decoding, settings_to_record
 from ..bulletins.cross import usable_scores
 from ...scoring.methods import score_generations
+from ...statistics.generator import get_pass
 from ...statistics.scores import load_scores
-from ...statistics.table import get_pass, read_statistics
+from ...statistics.table import read_statistics
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #a718acd0
 class GivenTexts(NamedTuple):
@@ -149,7 +150,11 @@ def read_given_texts(
     folder,  # From `reading_folder`
     given: GivenTexts,  # From `given_texts`
     checkpoint: str,  # Folder or hub id of the model that reads
-    passes: tuple = ("conditional", "vocabulary", "unconditional"),  # Of `uetrust.statistics.table.PASSES`
+    passes: tuple = (
+        "conditional",
+        "vocabulary",
+        "unconditional",
+    ),  # Of `uetrust.statistics.generator.PASSES`
     longest: int = 512,  # Tokens kept free for a text behind its prompt
     max_prompt: int = 3500,  # Tokens of a prompt
     progress: bool = True,  # Show texts done and time left
@@ -182,12 +187,18 @@ def read_given_texts(
     return Path(folder)
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #366573c0
+class GivenPRR(NamedTuple):
+    "PRR of given texts, and how many prompts and texts were cut"
+
+    table: pd.DataFrame  # As from `prr_table`; intervals clustered by document
+    cut_prompts: int
+    cut_texts: int
+
+
 def given_prr(
     folder,  # From `read_given_texts`
     given: GivenTexts,  # The same texts
-) -> (
-    pd.DataFrame
-):  # As from `prr_table`; intervals clustered by document; attrs['cut']: prompts and texts cut
+) -> GivenPRR:
     "PRR by people of every uncertainty method that the token statistics allow."
     samples = given.texts[["id", "source"]]
     scores = score_generations(folder, "all", samples, load_scores(), progress=False, errors="note")
@@ -201,18 +212,17 @@ def given_prr(
     clusters = documents if documents.nunique() < len(documents) else None
     table = prr_table(quality, uncertainty, clusters=clusters, adjust="bh")
     read = read_statistics(Path(folder) / "conditional")
-    table.attrs["cut"] = int((read["cut"] > 0).sum()), int((read["text_cut"] > 0).sum())
-    return table
+    return GivenPRR(table, int((read["cut"] > 0).sum()), int((read["text_cut"] > 0).sum()))
 
 
 def given_sentence(
-    prr: pd.DataFrame,  # From `given_prr`
+    prr: GivenPRR,
     given: GivenTexts,  # The same texts
     checkpoint: str,  # That read them
 ) -> str:  # Three sentences
     "The best method by the first judgement, beside the best baseline, and what was cut or left out."
-    metric = prr["metric"].iloc[0]
-    rows = prr[(prr["metric"] == metric) & prr["value"].notna()].sort_values("value", ascending=False)
+    table, metric = prr.table, prr.table["metric"].iloc[0]
+    rows = table[(table["metric"] == metric) & table["value"].notna()].sort_values("value", ascending=False)
     base = rows["method"].map(role_of) == "baseline"
     said = [
         f"{row.method} {row.value:.3f} [{row.lo:.3f}, {row.hi:.3f}]"
@@ -220,10 +230,9 @@ def given_sentence(
     ]
     own = f"texts of {given.writer}" if given.writer else "texts of unnamed writers"
     left = ", ".join(f"{n} {why}" for why, n in given.left_out.items() if n)
-    prompts, texts = prr.attrs["cut"]
     return (
         f"{len(given.texts)} {own} in {given.dataset}, read by {Path(checkpoint).name}: by {metric} the best "
         f"of {int((~base).sum())} methods is {said[0]}, the best of lengths and chance {said[1]}. The best "
-        f"of many is too good by chance. {prompts} prompts and {texts} texts were cut"
+        f"of many is too good by chance. {prr.cut_prompts} prompts and {prr.cut_texts} texts were cut"
         f"{f'; left out: {left}' if left else ''}."
     )

@@ -1,0 +1,1 @@
+"""What lessons need: exercises that check an answer, data, exam questions and slides."""

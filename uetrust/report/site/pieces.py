@@ -295,7 +295,8 @@ def _printed_figure(site, number, stem):  # A correlation figure with what is si
     pairs, null = (site.out / "figures" / f"{stem}{ending}.csv" for ending in ("", "_null"))
     pairs, against = pd.read_csv(pairs), ""
     if null.exists():
-        against = f" against shuffled names ({shuffled_count(pd.read_csv(null).iloc[0].to_dict())})"
+        (count,) = pd.read_csv(null).itertuples(index=False)
+        against = f" against shuffled names ({shuffled_count(count)})"
     counts = (
         f"n = {pairs['n'].min()}; {len(pairs)} pairs, {(pairs['p'] < 0.05).sum()} with p < .05{against}, "
         f"{(pairs['q'] < 0.05).sum()} after adjustment"
