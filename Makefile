@@ -25,6 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # uv does not read pip's settings: hand it the folder of wheels that pip was told about, if any
 FIND_LINKS = $(or $(PIP_FIND_LINKS),$(shell python3 -m pip config get global.find-links 2>/dev/null))
 MODELS_bulletin := tiny-t5 tiny-bart tiny-unieval tiny-nli tiny-llama tiny-encoder
+SIMULATED := coverage guarantee power dose level
 MODELS_aeslc := aeslc-bart aeslc-t5
 
 help: ## List the targets
@@ -55,7 +56,7 @@ mutants: $(VENV)/.mutants ## Change one operator or number at a time and see a t
 	$(PY) scripts/mutants.py --most $(MUTANTS) $(MODULES)
 
 $(VENV)/.mutants: $(VENV)/.ready
-	$(VENV)/bin/uv pip install -q -p $(PY) $(if $(FIND_LINKS),-f $(FIND_LINKS)) -c constraints.txt -e '.[mutants]'
+	$(VENV)/bin/uv pip install -q -p $(PY) $(if $(FIND_LINKS),-f $(FIND_LINKS)) -c pins/constraints.txt -e '.[mutants]'
 	touch $@
 
 check: $(VENV)/.ready ## What CI runs: export in sync, notebooks clean and executed, links and headings, format, lint
@@ -85,7 +86,7 @@ cards: ## Keep what the demo says for the methods' cards and the README
 	cp runs/demo/tables/methods_measured.csv data/demo_methods.csv
 	cp runs/demo/tables/people_regret.csv data/people_regret.csv
 	$(PY) -c 'from uetrust.report.site.gallery import store_people_prr; store_people_prr()'
-	$(VENV)/bin/uetrust bench --part costs
+	$(PY) -m uetrust.dev.bench costs
 	$(VENV)/bin/uetrust canaries --write
 	$(PY) scripts/headline.py
 
@@ -105,31 +106,31 @@ lab: $(VENV)/.ready ## Open JupyterLab on trusted notebooks
 	$(VENV)/bin/jupyter trust $$(find nbs -name '*.ipynb' -not -path '*/.*')
 	$(VENV)/bin/jupyter lab nbs
 
-bench: $(VENV)/.ready $(if $(filter coverage guarantee power dose level,$(PART)),,runs/.bench/.ready) ## Compare our time and memory with the published procedure, with LM-Polygraph and with the packages of metrics; PART=coverage, guarantee, power, dose or level simulates anew
-	$(VENV)/bin/uetrust bench $(if $(PART),--part $(PART))
+bench: $(VENV)/.ready $(if $(filter-out $(SIMULATED),$(or $(PART),all)),runs/.bench/.ready) ## Compare our time and memory with the published procedure, with LM-Polygraph and with the packages of metrics; PART=coverage, guarantee, power, dose or level simulates anew
+	$(PY) -m uetrust.dev.bench $(PART)
 
 # torch and its libraries have builds of one version for each kind of card, so their hashes are left out
-lock: $(VENV)/.ready ## Resolve constraints.txt and tools.pin anew, with hashes, from pyproject.toml and torch.pin
-	$(COMPILE) --all-extras -c torch.pin pyproject.toml -o constraints.txt
-	awk '/^[^ ]/ {bare = /^(torch|triton|nvidia-|cuda-)/} bare {sub(/ \\$$/, "")} !(bare && /--hash/)' constraints.txt > $(VENV)/constraints.txt
-	cp $(VENV)/constraints.txt constraints.txt
-	printf 'uv>=0.9,<1\nsetuptools>=77\n' | $(COMPILE) - -o tools.pin
+lock: $(VENV)/.ready ## Resolve pins/constraints.txt and pins/tools.pin anew, with hashes, from pyproject.toml and pins/torch.pin
+	$(COMPILE) --all-extras -c pins/torch.pin pyproject.toml -o pins/constraints.txt
+	awk '/^[^ ]/ {bare = /^(torch|triton|nvidia-|cuda-)/} bare {sub(/ \\$$/, "")} !(bare && /--hash/)' pins/constraints.txt > $(VENV)/constraints.txt
+	cp $(VENV)/constraints.txt pins/constraints.txt
+	printf 'uv>=0.9,<1\nsetuptools>=77\nhatchling>=1.27\n' | $(COMPILE) -c pins/constraints.txt - -o pins/tools.pin
 
 clean: ## Remove what runs and builds have written, but not the environment
 	rm -rf runs docs/_build
 
 # A hash that does not match ends it. Only where uv has no build, pip takes its place, with the same hashes:
 # first all that has one, then torch and its libraries
-$(VENV)/.ready: pyproject.toml constraints.txt tools.pin
+$(VENV)/.ready: pyproject.toml pins/constraints.txt pins/tools.pin
 	test -x $(PY) || python3 -m venv $(VENV)
-	said=$$($(PIP) --require-hashes -r tools.pin 2>&1) || \
+	said=$$($(PIP) --require-hashes -r pins/tools.pin 2>&1) || \
 	{ echo "$$said" >&2; grep -q 'No matching distribution found for uv' <<< "$$said"; }
 	if test -x $(VENV)/bin/uv; then \
-	$(VENV)/bin/uv pip install -q -p $(PY) $(if $(FIND_LINKS),-f $(FIND_LINKS)) $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -b tools.pin -c constraints.txt -e '.[$(EXTRAS)]'; \
+	$(VENV)/bin/uv pip install -q -p $(PY) $(if $(FIND_LINKS),-f $(FIND_LINKS)) $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -b pins/tools.pin -c pins/constraints.txt -e '.[$(EXTRAS)]'; \
 	else \
-	awk '/^[^ ]/ {hashed = / \\$$/} hashed' constraints.txt > $(VENV)/hashed.txt; \
-	awk '/^[^ ]/ {ours = /^setuptools=/} ours' constraints.txt > $(VENV)/builder.txt; \
-	awk '/^[^ ]/ && !/ \\$$/' constraints.txt > $(VENV)/bare.txt; \
+	awk '/^[^ ]/ {hashed = / \\$$/} hashed' pins/constraints.txt > $(VENV)/hashed.txt; \
+	awk '/^[^ ]/ {ours = !/^uv=/} ours' pins/tools.pin > $(VENV)/builder.txt; \
+	awk '/^[^ ]/ && !/ \\$$/' pins/constraints.txt > $(VENV)/bare.txt; \
 	$(PIP) --require-hashes --no-deps -r $(VENV)/builder.txt; \
 	$(PIP) --require-hashes --no-deps --no-build-isolation -r $(VENV)/hashed.txt; \
 	$(PIP) --no-build-isolation -c $(VENV)/bare.txt -e '.[$(EXTRAS)]'; \
@@ -137,9 +138,9 @@ $(VENV)/.ready: pyproject.toml constraints.txt tools.pin
 	touch $@
 
 # the peer has an environment of its own, with the versions of ours
-runs/.bench/.ready: scripts/bench_requirements.txt constraints.txt | $(VENV)/.ready
+runs/.bench/.ready: scripts/bench_requirements.txt pins/constraints.txt | $(VENV)/.ready
 	$(VENV)/bin/uv venv -q --clear -p $(PY) runs/.bench
-	$(VENV)/bin/uv pip install -q -p runs/.bench/bin/python $(if $(FIND_LINKS),-f $(FIND_LINKS)) $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -c constraints.txt -r scripts/bench_requirements.txt
+	$(VENV)/bin/uv pip install -q -p runs/.bench/bin/python $(if $(FIND_LINKS),-f $(FIND_LINKS)) $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -c pins/constraints.txt -r scripts/bench_requirements.txt
 	touch $@
 
 # nbdev-export rewrites every module, so notebooks depend on the content of the library, not on file times

@@ -2,14 +2,15 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from uetrust.core.settings import mirror, root
+from uetrust.dev.bench.parts import SIMULATED
 
 MADE = dict(
     coverage={"coverage": 2, "coverage_variants": 2, "next_labels": 2},
@@ -33,7 +34,7 @@ def project(tmp_path):
 @pytest.mark.skipif(mirror() is None, reason="needs the translations of MLQE-PE")
 @pytest.mark.parametrize("part", MADE)
 def test_the_command_makes_what_is_stored(project, part):
-    command = [Path(sys.executable).with_name("uetrust"), "bench", "--part", part, "--studies", "2"]
+    command = [sys.executable, "-m", "uetrust.dev.bench", part, "--studies", "2"]
     env = os.environ | dict(UETRUST_MIRROR=str(mirror()))
     done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -48,6 +49,11 @@ def test_the_command_makes_what_is_stored(project, part):
 
 
 def test_a_number_of_studies_is_a_number(project):
-    command = [Path(sys.executable).with_name("uetrust"), "bench", "--part", "power", "--studies", "many"]
+    command = [sys.executable, "-m", "uetrust.dev.bench", "power", "--studies", "many"]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True)
     assert done.returncode == 2 and "--studies" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_make_prepares_no_peer_for_what_is_simulated():
+    named = re.search(r"^SIMULATED := (.*)$", (root() / "Makefile").read_text(), re.M)[1]
+    assert set(named.split()) == set(SIMULATED)

@@ -149,7 +149,7 @@ def test_claims_as_json_csv_and_filtered(capsys, tmp_path):
     assert {row["id"]: row["verdict"] for row in own}["C2.2-03"] == "holds"
 
 
-@pytest.mark.parametrize("command", [(), ("prr",), ("claims",), ("run",), ("report",), ("bench",)])
+@pytest.mark.parametrize("command", [(), ("prr",), ("claims",), ("run",), ("report",)])
 def test_every_help_shows_an_example(command):
     out = subprocess.run(
         [sys.executable, "-c", "from uetrust.cli.cli import main; main()", *command, "--help"],

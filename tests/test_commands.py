@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import socket
 import subprocess
@@ -15,7 +16,7 @@ from command_runs import judge_server, run, write_summaries
 
 from uetrust import __version__
 from uetrust.cli.cli import main
-from uetrust.cli.command import APP, EXAMPLES
+from uetrust.cli.command import APP, EXAMPLES, HELP_GROUPS
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +113,6 @@ def test_every_list_takes_spaces_and_commas():
         "run nbs/experiments/people/01_human.ipynb F/x/human.ipynb",
         "export smoke --out F/x",
         "canaries --out F/x.csv",
-        "bench --part evaluation --out F/x.csv",
     ],
 )
 def test_what_cannot_be_written_is_refused_before_work(words, tmp_path, capsys):
@@ -121,9 +121,15 @@ def test_what_cannot_be_written_is_refused_before_work(words, tmp_path, capsys):
     assert f"{tmp_path}/file" in (told := capsys.readouterr()).err and not told.out
 
 
-def test_a_table_of_all_parts_of_the_bench_is_refused(tmp_path, capsys):
-    assert main(["bench", "--out", str(tmp_path / "x.csv")]) == 2
-    assert "the table of one part" in capsys.readouterr().err
+def test_every_command_stands_once_below_its_group(capsys):
+    assert main(["--help"]) == 0
+    shown, places = capsys.readouterr().out, []
+    for title in HELP_GROUPS:
+        places.append(shown.index(f"─ {title} ─"))
+    assert places == sorted(places) and len(places) == 4
+    parts = [shown[start:end] for start, end in zip(places, [*places[1:], shown.index("─ Everywhere ─")])]
+    listed = [name for part in parts for name in re.findall(r"^│ ([a-z-]+) +[A-Z]", part, re.M)]
+    assert sorted(listed) == sorted(EXAMPLES)
 
 
 def test_colour_is_for_terminals(folder):

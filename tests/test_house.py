@@ -62,6 +62,15 @@ def test_a_notebook_imports_only_what_stands_before_it(path):
     assert [name for name in imported(path) if MODULES[name] > here] == []
 
 
+SHIPPED = [p for p in (ROOT / "nbs").rglob("*.ipynb") if "12_dev" not in p.parts and p.name[0] != "."]
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.relative_to(ROOT / "nbs").as_posix())
+def test_only_dev_imports_dev(path):
+    "Training and benchmarks are not in the wheel, so no command and no page may need them."
+    assert not re.search(r"\buetrust(\.| import )dev\b", code(path))
+
+
 def test_no_folder_of_notebooks_is_long():
     counts = Counter(path.parent for path in (ROOT / "nbs").rglob("*.ipynb") if path.parent.name[0] != ".")
     assert {folder: n for folder, n in counts.items() if n > 17} == {}

@@ -22,9 +22,9 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.fixture
 def project(tmp_path):
     "The project with a profile of two studies, in the environment and with the data of the checkout"
-    for f in ("Makefile", "pyproject.toml", "constraints.txt", "tools.pin"):
+    for f in ("Makefile", "pyproject.toml"):
         shutil.copy2(ROOT / f, tmp_path / f)
-    for f in ("scripts", "nbs"):
+    for f in ("scripts", "nbs", "pins"):
         shutil.copytree(ROOT / f, tmp_path / f)
     for f in ("data", "uetrust"):
         (tmp_path / f).symlink_to(ROOT / f)
@@ -198,8 +198,9 @@ SAYS = 'echo "$@" >> {log}; case "$*" in *tools.pin*) {tools};; *) exit 0;; esac
 
 def set_up(at, tools, uv=None):
     "Outcome of `make setup` where Python and uv are stand-ins; what they were told is in said.txt"
-    for name in ("Makefile", "pyproject.toml", "constraints.txt", "tools.pin"):
+    for name in ("Makefile", "pyproject.toml"):
         shutil.copy2(ROOT / name, at / name)
+    shutil.copytree(ROOT / "pins", at / "pins")
     (at / ".venv" / "bin").mkdir(parents=True)
     for name, script in (("python", SAYS.format(log="said.txt", tools=tools)), ("uv", uv)):
         if script:
@@ -227,7 +228,9 @@ def test_setup_without_uv_keeps_every_hash(tmp_path):
     assert done.returncode == 0 and (tmp_path / ".venv" / ".ready").exists(), done.stderr
     _, builder, hashed, last = (tmp_path / "said.txt").read_text().splitlines()
     assert all("--require-hashes --no-deps" in said for said in (builder, hashed))
-    pins = (ROOT / "constraints.txt").read_text()
+    tools = re.findall(r"^([\w-]+)==", (tmp_path / ".venv" / "builder.txt").read_text(), re.M)
+    assert {"hatchling", "setuptools"} <= set(tools) and "uv" not in tools
+    pins = (ROOT / "pins" / "constraints.txt").read_text()
     kept, bare = ((tmp_path / ".venv" / f"{name}.txt").read_text() for name in ("hashed", "bare"))
     assert kept.count("--hash=") == pins.count("--hash=") and "--hash" not in bare
     named = set(re.findall(r"^([\w.-]+)==", bare, re.M))
@@ -238,4 +241,4 @@ def test_setup_without_uv_keeps_every_hash(tmp_path):
 def test_setup_with_uv_asks_for_hashes(tmp_path):
     done = set_up(tmp_path, "exit 0", 'echo "uv $@" >> said.txt')
     assert done.returncode == 0
-    assert "-c constraints.txt" in (tmp_path / "said.txt").read_text().splitlines()[1]
+    assert "-c pins/constraints.txt" in (tmp_path / "said.txt").read_text().splitlines()[1]

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 UV = Path(sys.executable).parent / "uv"
 LESSON = ROOT / "nbs" / "lessons" / "1_basics" / "01_what_is_prr.ipynb"
+DATA = set("published models judges people canaries.json checkpoints.csv demo_methods.csv".split())
+DATA |= set(
+    "exhibits.csv glossary.csv metric_costs.json people_prr.csv people_regret.csv registry.csv".split()
+)
 REPLIES = ROOT / "tests" / "fixtures" / "outputs" / "openai_batch_output.jsonl"
 
 
@@ -22,29 +27,46 @@ def pip_find_links():
     return ["--find-links", found] if found else []
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    "Function that runs the installed `uetrust` in a temporary folder"
-    folder = tmp_path_factory.mktemp("wheel")
+def sh(folder, *words):
+    "Outcome of a program in a folder that is no checkout"
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    return subprocess.run(list(map(str, words)), cwd=folder, env=env, capture_output=True, text=True)
 
-    def sh(*words):
-        return subprocess.run(list(map(str, words)), cwd=folder, env=env, capture_output=True, text=True)
 
-    def make(*words):
-        done = sh(*words)
-        assert done.returncode == 0, done.stderr[-2000:]
+def make(folder, *words):
+    done = sh(folder, *words)
+    assert done.returncode == 0, done.stderr[-2000:]
 
-    python = folder / "env" / "bin" / "python"
-    source = folder / "source"
-    make("git", "clone", "-q", "--depth", "1", f"file://{ROOT}", source)
-    make(UV, "build", "-q", "--wheel", "-o", folder, *pip_find_links(), "-b", ROOT / "tools.pin", source)
-    make(UV, "venv", "-q", "-p", sys.executable, folder / "env")
-    (wheel,) = folder.glob("*.whl")
-    pins = ["-c", ROOT / "constraints.txt"]
-    make(UV, "pip", "install", "-q", "-p", python, *pip_find_links(), *pins, wheel, "rouge-score")
-    assert sh(python, "-c", "import torch").returncode, "torch must not be there"
-    return lambda *words: sh(folder / "env" / "bin" / "uetrust", *words)
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    "The wheel of what is committed"
+    folder = tmp_path_factory.mktemp("wheel")
+    make(folder, "git", "clone", "-q", "--depth", "1", f"file://{ROOT}", folder / "source")
+    tools = [*pip_find_links(), "-b", ROOT / "pins" / "tools.pin"]
+    make(folder, UV, "build", "-q", "--wheel", "-o", folder, *tools, folder / "source")
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel):
+    "Function that runs the installed `uetrust` in a temporary folder"
+    folder, python = wheel.parent, wheel.parent / "env" / "bin" / "python"
+    make(folder, UV, "venv", "-q", "-p", sys.executable, folder / "env")
+    pins = ["-c", ROOT / "pins" / "constraints.txt"]
+    make(folder, UV, "pip", "install", "-q", "-p", python, *pip_find_links(), *pins, wheel, "rouge-score")
+    assert sh(folder, python, "-c", "import torch").returncode, "torch must not be there"
+    return lambda *words: sh(folder, folder / "env" / "bin" / "uetrust", *words)
+
+
+def test_the_wheel_has_the_package_and_the_data_that_commands_read(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    tracked = sh(ROOT, "git", "ls-files", "uetrust").stdout.split()
+    assert {name for name in tracked if not name.startswith("uetrust/dev/")} <= names
+    assert not [name for name in names if name.startswith("uetrust/dev/")], "for makers, in a checkout"
+    data = {name.split("/")[3] for name in names if name.startswith("uetrust/_project/data/")}
+    assert data == DATA and "uetrust/_project/settings.ini" in names
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ CLAIM_COLUMNS = "id verdict standing satisfied cells n_obs stability shuffle_sha
 ClaimVerdicts = Annotated[list[Literal["holds", "partly", "fails", "not decidable"]], SEVERAL]
 
 
-@command("uetrust claims --verdict fails --section 6 C.2.4")
+@command("uetrust claims --verdict fails --section 6 C.2.4", group="Papers")
 def claims_command(
     *,
     verdict: ClaimVerdicts = (),  # Only these
@@ -121,7 +121,7 @@ def _paper_of(where, papers):  # The paper that a condition names, so that no ot
                 return paper
 
 
-@command('uetrust cells --where paper=FFLM status="recomputed, different"')
+@command('uetrust cells --where paper=FFLM status="recomputed, different"', group="Papers")
 def cells_command(
     *,
     # List the numbers that fit, for example paper=ICE table=1 status=recomputed
@@ -156,7 +156,7 @@ PEOPLE_COLUMNS = "method metric value lo hi n null_sd p note".split()
 REGRET_COLUMNS = "n held_out metric value lo hi studies pick share".split()
 
 
-@command("uetrust people --pair ru-en --split test20 --json")
+@command("uetrust people --pair ru-en --split test20 --json", group="Papers")
 def people_command(
     *,
     pair: str,  # Source and target language, such as ru-en
@@ -238,7 +238,7 @@ def _exhibit_lines(row):  # What is printed of one table or figure
         yield from (f"  {mark + name:<14}{text}" for name, text in said.items() if text)
 
 
-@command("uetrust find figure 23")
+@command("uetrust find figure 23", group="Papers")
 def find_command(
     words: Words,  # What is looked for, for example figure 23, or table 4 of fflm, or ablations
     /,

@@ -354,12 +354,12 @@ def experiment_notebooks() -> dict:  # Name -> (path relative to the project, wh
     return found
 
 
-def _runs(name, about, settings):  # (name of the job, values) for every run of a notebook in a profile
+def _runs(name, about, settings, lists):  # (name of the job, values) for every run of a notebook in a profile
     if not (each := about.get("each")):
         return [(name, {})] if name in settings.studies else []
     if each == {"bank": "banks"} and name not in settings.chapters:
         return []
-    entries = product(*(getattr(settings, key) for key in each.values()))
+    entries = product(*(lists.get(key, "").split() for key in each.values()))
     values = [dict(zip(each, entry)) for entry in entries]
     template = about.get("name", "--".join([name, *(f"{{{parameter}}}" for parameter in each)]))
     return [(template.format(**value), value) for value in values]
@@ -386,7 +386,8 @@ def profile_jobs(
                 f"settings.ini [profile.{profile_name}] {key}: no experiment notebook is called {lost[0]!r}; "
                 f"there are {sorted(known)}"
             )
-    runs = {name: _runs(name, about, settings) for name, (_, about) in known.items()}
+    lists = profile(profile_name)
+    runs = {name: _runs(name, about, settings, lists) for name, (_, about) in known.items()}
     found = []
     for name, (notebook, about) in known.items():
         twins = _earlier_twins(runs[name]) if about.get("in_turn") else {}

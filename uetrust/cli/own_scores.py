@@ -41,7 +41,8 @@ def _say_found(found):  # Lines on how columns were read and found: which, which
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #e8218a41
 @command(
-    "uetrust prr scores.csv --id sample --quality rouge judge --scale judge=1:10 --uncertainty msp entropy"
+    "uetrust prr scores.csv --id sample --quality rouge judge --scale judge=1:10 --uncertainty msp entropy",
+    group="Judge scores",
 )
 def prr_command(
     # .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per summary, or a long table; .gz is unpacked, and
@@ -104,7 +105,9 @@ def _audit_of(file, quality, uncertainty, confidence, id, at, **columns):
         raise ValueError(f"{file.name}: {e}") from None
 
 
-@command("uetrust audit scores.parquet --quality human --length words --html audit.html")
+@command(
+    "uetrust audit scores.parquet --quality human --length words --html audit.html", group="Judge scores"
+)
 def audit_command(
     file: Path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text, or a long table of scores
     /,
@@ -168,7 +171,10 @@ def _of_file(file, compute, *args, **options):  # What it returns; an error name
         raise ValueError(f"{file.name}: {e}") from None
 
 
-@command("uetrust power pilot.csv --quality human --uncertainty msp entropy --document article")
+@command(
+    "uetrust power pilot.csv --quality human --uncertainty msp entropy --document article",
+    group="Judge scores",
+)
 def power_command(
     file: Path,  # Scores of a pilot: .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text
     /,
@@ -205,7 +211,10 @@ def power_command(
         print_table(_of_file(file, annotator_table, judged, unsure, documents, power, level), output)
 
 
-@command("uetrust guarantee scores.csv --quality human --tau 3 --uncertainty msp --alpha 0.1 --delta 0.1")
+@command(
+    "uetrust guarantee scores.csv --quality human --tau 3 --uncertainty msp --alpha 0.1 --delta 0.1",
+    group="Judge scores",
+)
 def guarantee_command(
     file: Path,  # Labelled texts: .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text
     /,
@@ -244,7 +253,10 @@ def guarantee_command(
     print_table(table, output)
 
 
-@command("uetrust dose pilot.csv --truth human --metric rouge --uncertainty msp entropy --texts 500")
+@command(
+    "uetrust dose pilot.csv --truth human --metric rouge --uncertainty msp entropy --texts 500",
+    group="Judge scores",
+)
 def dose_command(
     file: Path,  # Scores of a pilot: .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text
     /,
@@ -276,7 +288,10 @@ def dose_command(
     print_table(parts.methods, output)
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #9db2d8ce
-@command("uetrust next-labels scores.csv --metrics rouge nli --uncertainty msp --n 50 --labels human")
+@command(
+    "uetrust next-labels scores.csv --metrics rouge nli --uncertainty msp --n 50 --labels human",
+    group="Judge scores",
+)
 def next_labels_command(
     file: Path,  # Scores of all texts: .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text
     /,

@@ -12,7 +12,10 @@ from pathlib import Path
 from .command import Words, check_folder, command, require_checkout
 
 # %% ../../nbs/13_cli/06_pages.ipynb #81893846
-@command("uetrust run nbs/experiments/people/01_human.ipynb runs/smoke/notebooks/human.ipynb profile=smoke")
+@command(
+    "uetrust run nbs/experiments/people/01_human.ipynb runs/smoke/notebooks/human.ipynb profile=smoke",
+    group="Project",
+)
 def run_command(
     notebook: str,  # The page
     target: str,  # Where its executed copy goes
@@ -38,7 +41,7 @@ def run_command(
         print(f"ok {done.name}")
 
 
-@command("uetrust report --profile smoke")
+@command("uetrust report --profile smoke", group="Project")
 def report_command(
     *,
     profile: str = "demo",  # Section [profile.NAME] of settings.ini
@@ -67,7 +70,7 @@ def _open_page(page: Path):  # In a browser; where there is none, the printed ad
     webbrowser.open(page.as_uri())
 
 
-@command("uetrust plan smoke --json")
+@command("uetrust plan smoke --json", group="Project")
 def plan_command(
     profile: str,  # Section [profile.NAME] of settings.ini
     /,
@@ -91,7 +94,7 @@ def plan_command(
     print(text.dumps(plan.to_dict(), indent=1, default=float) if json else "\n".join(plan_lines(plan)))
 
 
-@command("uetrust export smoke --out runs/smoke-export")
+@command("uetrust export smoke --out runs/smoke-export", group="Project")
 def export_command(
     profile: str,  # Section [profile.NAME] of settings.ini, which was run before
     /,

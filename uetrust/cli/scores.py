@@ -56,7 +56,7 @@ def _print_cards(
     return True
 
 
-@command("uetrust methods semantic_entropy")
+@command("uetrust methods semantic_entropy", group="Score texts")
 def methods_command(
     name: str | None = None,  # The card of one method; all of them when left out
     /,
@@ -74,7 +74,7 @@ def methods_command(
                 print(f"  {name}: {entry.cost}")
 
 
-@command("uetrust metrics rouge_l")
+@command("uetrust metrics rouge_l", group="Score texts")
 def metrics_command(
     name: str | None = None,  # The card of one metric; all of them when left out
     /,
@@ -105,7 +105,7 @@ def _all_or(names):  # The word all, a list of names, or None
 FORMAT_NAMES = tuple("vllm openai sglang lm-eval lighteval inspect every-eval-ever helm uqlm own".split())
 
 
-@command("uetrust score replies.jsonl --out scores.parquet")
+@command("uetrust score replies.jsonl --out scores.parquet", group="Score texts")
 def score_command(
     # Outputs: replies, logs, tables, hub:OWNER/NAME:SPLIT; or a folder that generate, read and fill made
     file: Path,
@@ -382,7 +382,8 @@ DIMENSIONS = "overall", "coherence", "consistency", "fluency", "relevance"
 
 @command(
     "uetrust judge mine.jsonl --endpoint http://127.0.0.1:8000/v1 --model my-judge "
-    "--families wi_in --dims consistency"
+    "--families wi_in --dims consistency",
+    group="Score texts",
 )
 def judge_command(
     file: Path,  # .csv, .parquet, .json or .jsonl file with id, hypothesis, and source or reference

@@ -50,7 +50,8 @@ def _decoding(preset, samples, max_new_tokens, seed):
 
 @command(
     "uetrust generate my-bank --model data/models/tiny-bart --data bulletin:test:10 --samples 5"
-    " --max-new-tokens 40"
+    " --max-new-tokens 40",
+    group="Score texts",
 )
 def generate_command(
     folder: Path,  # The bank: a folder of parquet shards
@@ -178,7 +179,7 @@ def _print_bank(folder, model):
 PASS_NAMES = "conditional hidden vocabulary processed mc_dropout unconditional sample_hidden".split()
 
 
-@command("uetrust read my-bank --model data/models/tiny-bart --data bulletin:test:10")
+@command("uetrust read my-bank --model data/models/tiny-bart --data bulletin:test:10", group="Score texts")
 def read_command(
     folder: Path,  # The bank, whose subfolder gets the statistics; or, before a bank, their own folder
     bank: Path | None = None,  # The bank they are of, when they go to a folder of their own
@@ -227,7 +228,7 @@ def _print_statistics(folder, which, model):
     print(f"ok {folder}: {read}; {cut} did not fit; mean log p {mean:.4f}")
 
 
-@command("uetrust fill bulletin--tiny-bart --profile smoke")
+@command("uetrust fill bulletin--tiny-bart --profile smoke", group="Project")
 def fill_command(
     name: str,  # DATASET--GENERATOR
     /,
@@ -266,7 +267,10 @@ def _share(text):  # '2/8' to (2, 8)
     return int(i), int(n)
 
 # %% ../../nbs/13_cli/07_texts.ipynb #917d9d32
-@command("uetrust compare my-bank --nli data/models/tiny-nli --encoder data/models/tiny-encoder")
+@command(
+    "uetrust compare my-bank --nli data/models/tiny-nli --encoder data/models/tiny-encoder",
+    group="Score texts",
+)
 def compare_command(
     folder: Path,  # The bank
     /,

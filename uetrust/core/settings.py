@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['SECTION_KINDS', 'RENAMED', 'DEVICE_MAPS', 'SCRAP', 'LOCK', 'ONE_THREAD', 'root', 'work_dir', 'published_file',
-           'external_dir', 'mirror', 'oracles', 'Profile', 'Dataset', 'notebook_parameters', 'check_keys',
-           'value_error', 'parse_section', 'section_names', 'section', 'inherited', 'profile', 'profile_settings',
-           'out_dir', 'located_data', 'resolve_checkpoint', 'split_labels', 'pinned_checkpoint', 'parse_device_map',
+           'external_dir', 'mirror', 'oracles', 'Profile', 'Dataset', 'notebook_keys', 'check_keys', 'value_error',
+           'parse_section', 'section_names', 'section', 'inherited', 'profile', 'profile_settings', 'out_dir',
+           'located_data', 'resolve_checkpoint', 'split_labels', 'pinned_checkpoint', 'parse_device_map',
            'remove_scraps', 'written_file', 'put_in_place', 'atomic_write']
 
 # %% ../../nbs/01_core/03_settings.ipynb #03e46ee6
@@ -89,19 +89,16 @@ def oracles() -> Path | None:
 # %% ../../nbs/01_core/03_settings.ipynb #675a906c
 @dataclass(frozen=True)
 class Profile:
-    "Keys of `[profile.NAME]`; `[common]` supplies what a profile leaves out"
+    "Keys of `[profile.NAME]` of no single study; `[common]` supplies what a profile leaves out"
 
     banks: tuple[str, ...] = ()  # Stored sets of generations to make and study, DATASET--GENERATOR
     chapters: tuple[str, ...] = ()  # Pages of the report about each of them
-    printed_pairs: tuple[str, ...] = ()  # (dataset, generator) pairs whose printed tables get a page
     studies: tuple[str, ...] = ()  # Experiment notebooks to run, by the name of their file
     perturbed_banks: tuple[
         str, ...
     ] = ()  # Banks of another seed, prompt or question, for the study stability
     cross_evaluation: tuple[str, ...] = ()  # Banks whose generators judge each other, for the study self_bias
     human_benchmarks: tuple[str, ...] = ()  # Benchmarks with human scores for these judges
-    modes: tuple[str, ...] = ()  # Where a threshold is learned, for the study threshold
-    calibrators: tuple[str, ...] = ()  # How it is learned
     items: Annotated[int, Ge(1)] | None = None  # Take only so many items of each dataset; all when empty
     train_items: Annotated[int, Ge(1)] | None = None  # The same for training texts
     nli: str = ""  # Checkpoint for entailment; empty leaves the step out
@@ -134,16 +131,19 @@ RENAMED = {
 }  # Kind of section -> key of earlier versions -> its name today
 
 # %% ../../nbs/01_core/03_settings.ipynb #acc829d1
-def notebook_parameters() -> dict:  # Name -> type of its default
-    "Parameters of all experiment notebooks."
-    return _parameters_below(root() / "nbs" / "experiments")
+def notebook_keys() -> dict:  # Key of a profile -> its type
+    "Keys that experiment notebooks read: their parameters, and the lists that a page is repeated over."
+    return _keys_below(root() / "nbs" / "experiments")
 
 
 @cache
-def _parameters_below(folder):
+def _keys_below(folder):
     found = {}
     for path in sorted(folder.rglob("*.ipynb")):
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        page = json.loads(path.read_text(encoding="utf-8"))
+        lists = page["metadata"].get("uetrust", {}).get("each", {}).values()
+        found |= dict.fromkeys(lists, tuple[str, ...])
+        for cell in page["cells"]:
             if "parameters" in cell["metadata"].get("tags", []):
                 found |= _assignments("".join(cell["source"]))
     return found
@@ -289,7 +289,7 @@ def section(
         return own
     types = get_type_hints(dict(profile=Profile, dataset=Dataset)[kind], include_extras=True)
     if kind == "profile":
-        types |= {key: of for key, of in notebook_parameters().items() if key not in types}
+        types |= {key: of for key, of in notebook_keys().items() if key not in types}
         own = dict(_read()["common"] if "common" in _read() else {}) | own
     if kind == "profile" and not (root() / "nbs").exists():  # Installed, without the notebooks and their keys
         own = {key: text for key, text in own.items() if key in types}

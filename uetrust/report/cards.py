@@ -105,7 +105,7 @@ def measured_text(
     return "\n".join(["**Measured** against the truth of bulletins", "", *rows]) if rows else ""
 
 
-COSTS_FILE = "data/metric_costs.json"  # What `uetrust bench --part costs` keeps for the cards of metrics
+COSTS_FILE = "data/metric_costs.json"  # What `make bench PART=costs` keeps for the cards of metrics
 
 
 def reference_text(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from ..core.settings import Profile, out_dir, profile_settings
+from ..core.settings import out_dir, profile, profile_settings
 from ..papers.bulletins.world import WORLD_LIMIT
 from ..papers.he2024.published import correlation_figures, figure_table, figure_variants, table_settings
 from ..papers.people.faithbench import FAITHBENCH_LIMIT
@@ -26,7 +26,7 @@ def expected_files(
 ) -> dict:  # 'tables' -> names, 'figures' -> stems, in the order of the page
     "Tables, figures and pages that a profile has to produce."
     settings, tables = profile_settings(name), table_settings()
-    slugs, studies = settings.printed_pairs, settings.studies
+    slugs, studies = profile(name).get("printed_pairs", "").split(), settings.studies
     own = (tables["kind"] == "UE-NLG") & tables["slug"].isin(slugs)
     human = (tables["kind"] != "UE-NLG") & ("human" in studies)
     names = tables[own | human].index
@@ -41,18 +41,19 @@ def expected_files(
         claims="claims" in studies,
         pages=[f"{chapter}--{bank}" for bank in banks for chapter in chapters]
         + [study for study in studies if study not in ("human", "claims")],
-        runs=threshold_run_files(settings),
+        runs=threshold_run_files(name),
     )
 
 
 def threshold_run_files(
-    settings: Profile,  # Of a profile
+    name: str,  # Profile
 ) -> dict:  # Notebook -> path relative to the folder of the profile
     "Tables that the runs of the threshold experiment produce, one per mode and calibrator."
+    modes, calibrators = (profile(name).get(key, "").split() for key in ("modes", "calibrators"))
     return {
         f"threshold--{calibrator}--{mode}": f"tables/{threshold_file(mode, calibrator)}"
-        for mode in settings.modes
-        for calibrator in settings.calibrators
+        for mode in modes
+        for calibrator in calibrators
     }
 
 

@@ -264,9 +264,9 @@ OTHER_PAPERS: dict[str, tuple[str, Callable]] = {  # Study -> paper, and what it
 
 
 def _studies_of(profile_name):
-    options = profile_settings(profile_name)
-    nine_sets = profile(profile_name).get("sets") == "nine"
-    return [*options.studies, *(["threshold"] if options.modes and nine_sets else [])]
+    options = profile(profile_name)
+    thresholds = options.get("modes") and options.get("sets") == "nine"
+    return [*profile_settings(profile_name).studies, *(["threshold"] if thresholds else [])]
 
 
 def other_paper_cells(

@@ -4,12 +4,9 @@
 
 # %% auto #0
 __all__ = ['COVERAGE_METRICS', 'PEOPLE_METHODS', 'WORLD_METHODS', 'STUDY_LABELS', 'VARIANT_STATISTICS', 'VARIANT_LABELS',
-           'DOCUMENT_LABELS', 'CHOOSER_LABELS', 'LOWEST_COVERAGE', 'HIGHEST_COVERAGE', 'MONTE_CARLO_ERRORS',
-           'LabelledBank', 'people_bank', 'world_bank', 'coverage_banks', 'simulated_estimates', 'coverage_row',
-           'coverage_table', 'variant_table', 'coverage_variants_sentence', 'labels_needed', 'plot_labels_needed',
-           'saved_sentence', 'chooser_estimates', 'chooser_row', 'chooser_table', 'chooser_sentence', 'plot_chooser',
-           'coverage_path', 'chooser_path', 'variants_path', 'keep_table', 'kept_table', 'kept_about', 'kept_coverage',
-           'coverage_by_size', 'outside_coverage', 'interval_coverage_sentence', 'print_coverage', 'bench_coverage']
+           'DOCUMENT_LABELS', 'CHOOSER_LABELS', 'LabelledBank', 'people_bank', 'world_bank', 'coverage_banks',
+           'simulated_estimates', 'coverage_row', 'coverage_table', 'variant_table', 'chooser_estimates', 'chooser_row',
+           'chooser_table', 'keep_table', 'print_coverage', 'bench_coverage']
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #9386a2f2
 import json
@@ -20,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...core.settings import atomic_write, root
+from ...core.settings import atomic_write
 from ...core.tables import save_csv
 from ...data.translations import TRANSLATION_PAIRS
 from uetrust.evaluation.inference.few_labels import (
@@ -38,6 +35,15 @@ from uetrust.evaluation.inference.next_labels import (
     systematic_draw,
 )
 from ...papers.bulletins.world import MAIN_GENERATORS, world_scores
+from uetrust.papers.people.label_studies import (
+    chooser_path,
+    chooser_sentence,
+    coverage_by_size,
+    coverage_path,
+    coverage_variants_sentence,
+    interval_coverage_sentence,
+    variants_path,
+)
 from ...papers.people.tables import methods_to_choose, metrics_to_choose_by
 from ...papers.people.translations import judged_translations
 
@@ -208,76 +214,6 @@ def variant_table(
                 rows.append(about | coverage_row(found, value))
     return pd.DataFrame(rows)
 
-
-def coverage_variants_sentence(
-    table: pd.DataFrame,  # From `variant_table`
-) -> str:
-    "Coverage of each variant over banks, and how many cells are outside by more than Monte Carlo error."
-    kind = np.where(
-        table["target"].str.contains("documents"), "documents", table["target"].str.split(" ").str[0]
-    )
-    names = dict(auroc="AUROC", aurc="AURC", documents="PRR with documents drawn")
-    parts = []
-    for name, part in table.groupby(kind, sort=False):
-        found, off = part["coverage_metrics"], len(outside_coverage(part, errors=MONTE_CARLO_ERRORS))
-        sizes = " and ".join(map(str, sorted(set(part["n"]))))
-        parts.append(
-            f"{names[name]} (n = {sizes}, {len(part)} cells): {found.min():.1%} to {found.max():.1%}, mean "
-            f"{found.mean():.1%}, {off} outside of 93 to 97 % by more than Monte Carlo error"
-        )
-    studies = table["studies"].max()
-    return f"Coverage of the intervals with metrics in {studies} studies each. " + "; ".join(parts) + "."
-
-# %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #f0db1f38
-def labels_needed(
-    n,  # Labels used with metrics
-    total,  # Texts in all
-    ratio,  # Width with metrics over width of labels alone
-):  # Labels that labels alone need for the same width
-    "Labels that would give the same interval without metrics."
-    return 1 / (1 / total + ratio**2 * (1 / n - 1 / total))
-
-# %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #b9595203
-def plot_labels_needed(
-    table: pd.DataFrame,  # From `kept_coverage`
-):  # The figure
-    "Labels that labels alone need for the interval that n labels and the metrics give, by bank."
-    import matplotlib.pyplot as plt
-
-    single = table[table["target"].str.startswith("prr ")]
-    fig, axes = plt.subplots(1, 2, figsize=(8.6, 3.6), sharex=True, sharey=True)
-    for ax, judge in zip(axes, ("people", "bulletins")):
-        for bank, part in single[single["judge"] == judge].groupby("bank"):
-            ax.plot(part["n"], part["needed"] / part["n"], "o-", ms=3, label=bank)
-        ax.axhline(1, color="0.6", lw=0.8)
-        ax.set_xscale("log")
-        ax.set_xticks(sorted(set(table["n"])), sorted(set(table["n"])))
-        ax.minorticks_off()
-        ax.set_title(f"truth: {judge}", fontsize=10)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, fontsize=7, ncols=2)
-    axes[0].set(ylabel="labels alone need ... times as many")
-    fig.supxlabel("labels", fontsize=10)
-    fig.tight_layout()
-    return fig
-
-
-def saved_sentence(
-    table: pd.DataFrame,  # From `kept_coverage`
-    n: int = 100,  # Labels
-) -> str:
-    "What n labels and the metrics are worth in labels alone."
-    single = table[table["target"].str.startswith("prr ") & (table["n"] == n)]
-    parts = []
-    for judge, part in single.groupby("judge", sort=False):
-        each = ", ".join(f"{row.bank} {row.needed:.0f}" for row in part.itertuples())
-        parts.append(f"{each} (truth: {judge}, {part['texts'].iloc[0]:,} texts each)")
-    return (
-        f"For the mean width of the interval that {n} labels and the metrics give, labels alone need: "
-        + "; ".join(parts)
-        + f". Each width is a mean over {single['studies'].min():,} to {single['studies'].max():,} studies."
-    )
-
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #449be525
 CHOOSER_LABELS = (50, 100)
 
@@ -347,62 +283,7 @@ def chooser_table(
             rows.append(about | chooser_row(chooser_estimates(bank, n, studies, seed * 10_000), target))
     return pd.DataFrame(rows)
 
-
-def chooser_sentence(
-    table: pd.DataFrame,  # From `chooser_table`
-) -> str:
-    "What drawing by importance gains, and in how many cells that is beyond chance."
-    better, worse = (table["lo"] > 1).sum(), (table["hi"] < 1).sum()
-    found = [table[f"coverage_{way}"] for way in ("chosen", "even")]
-    kept = [f"{column.min():.1%} to {column.max():.1%}" for column in found]
-    gain, ends = table["gain"], sorted({table["studies"].min(), table["studies"].max()})
-    studies = " to ".join(f"{n:,}" for n in ends)
-    return (
-        f"Labels drawn by importance are worth {gain.median():.2f} times as many drawn evenly in the median "
-        f"of {len(table)} cells (bank, number of labels; {gain.min():.2f} to {gain.max():.2f}; "
-        f"{studies} studies each); the interval of the gain lies above 1 in "
-        f"{better} cells and below 1 in {worse}. Intervals of 95 % hold in {kept[0]} of studies with texts "
-        f"drawn by importance, and in {kept[1]} with texts drawn evenly."
-    )
-
-
-def plot_chooser(
-    table: pd.DataFrame,  # From `chooser_table`
-):  # The figure
-    "Gain of drawing labels by importance, with interval, by bank."
-    import matplotlib.pyplot as plt
-
-    names = list(dict.fromkeys(table["bank"]))
-    fig, ax = plt.subplots(figsize=(6.4, 0.34 * len(names) + 1))
-    for i, (n, part) in enumerate(table.groupby("n")):
-        y = np.array([names.index(bank) for bank in part["bank"]]) + 0.3 * i - 0.15
-        ends = np.abs(part[["lo", "hi"]].to_numpy().T - part["gain"].to_numpy())
-        ax.errorbar(part["gain"], y, xerr=ends, fmt="o", ms=4, label=f"{n} labels")
-    ax.axvline(1, color="0.6", lw=0.8)
-    ax.set_yticks(range(len(names)), names)
-    ax.invert_yaxis()
-    ax.set(xlabel="labels drawn evenly that one drawn by importance is worth", xlim=(0, None))
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize=8)
-    fig.tight_layout()
-    return fig
-
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #573529b2
-def coverage_path() -> Path:
-    "The kept table of the last `make bench PART=coverage`."
-    return root() / "data" / "coverage.csv"
-
-
-def chooser_path() -> Path:
-    "The kept table of which texts to label."
-    return root() / "data" / "next_labels.csv"
-
-
-def variants_path() -> Path:
-    "The kept table of other measures, and of documents."
-    return root() / "data" / "coverage_variants.csv"
-
-
 def keep_table(
     table: pd.DataFrame,  # From `coverage_table`, `variant_table` or `chooser_table`
     path: Path,  # Where it goes; what made it stands beside it
@@ -416,95 +297,7 @@ def keep_table(
     with atomic_write(path.with_suffix(".json")) as partial:
         partial.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
-
-def kept_table(
-    path: Path,  # `coverage_path()` or `chooser_path()`
-) -> pd.DataFrame:
-    "A stored table."
-    if not path.exists():
-        raise FileNotFoundError(f"{path} is not there: make bench PART=coverage makes it")
-    return pd.read_csv(path)
-
-
-def kept_about(
-    path: Path,  # Of a stored table
-) -> dict:  # command, studies, seed, versions
-    "What made a stored table."
-    return json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-
-
-def kept_coverage(
-    path: Path | None = None,  # `coverage_path()` when None
-) -> pd.DataFrame:  # As from `coverage_table`, with needed: labels that labels alone need
-    "The stored table of coverage."
-    table = kept_table(Path(path or coverage_path()))
-    ratio = table["width_metrics"] / table["width_alone"]
-    return table.assign(ratio=ratio, needed=labels_needed(table["n"], table["texts"], ratio))
-
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #10322999
-LOWEST_COVERAGE, HIGHEST_COVERAGE = 0.93, 0.97
-MONTE_CARLO_ERRORS = 1.96  # Of a cell at a bound, beyond which it is called outside
-
-
-def coverage_by_size(
-    table: pd.DataFrame,  # From `coverage_table`
-) -> (
-    pd.DataFrame
-):  # One row per judge, kind of target and n: cells, lowest, mean, highest, outside, ratio of widths
-    "Coverage over banks, by number of labels."
-    kind = np.where(table["target"].str.startswith("prr "), "PRR", "difference")
-    rows = []
-    for (judge, what, n), part in table.groupby(["judge", kind, "n"], sort=True):
-        row = dict(judge=judge, target=what, n=n, cells=len(part))
-        for name in ("metrics", "alone"):
-            found = part[f"coverage_{name}"]
-            row |= {
-                f"lowest_{name}": found.min(),
-                f"mean_{name}": found.mean(),
-                f"highest_{name}": found.max(),
-            }
-        ratio = part["width_metrics"] / part["width_alone"]
-        rows.append(row | dict(mc=part["mc_metrics"].mean(), ratio=ratio.mean(), widest=ratio.max()))
-    return pd.DataFrame(rows)
-
-
-def outside_coverage(
-    table: pd.DataFrame,  # From `coverage_table`
-    name: str = "metrics",  # Or 'alone'
-    errors: float = 0.0,  # Monte Carlo errors of a cell at the bound that it may be farther out
-) -> pd.DataFrame:  # Rows outside of 93 to 97 %
-    "Cells whose coverage is not what is promised."
-    found = table[f"coverage_{name}"]
-    low, high = (
-        errors * np.sqrt(bound * (1 - bound) / table["studies"])
-        for bound in (LOWEST_COVERAGE, HIGHEST_COVERAGE)
-    )
-    return table[(found < LOWEST_COVERAGE - low) | (found > HIGHEST_COVERAGE + high)]
-
-
-def interval_coverage_sentence(
-    table: pd.DataFrame,  # From `coverage_table`
-) -> str:
-    "What is reached, with the number of cells and the Monte Carlo error."
-    found, alone = table["coverage_metrics"], table["coverage_alone"]
-    below, above = (found < LOWEST_COVERAGE).sum(), (found > HIGHEST_COVERAGE).sum()
-    wider = (table["width_metrics"] > table["width_alone"]).sum()
-    off = len(outside_coverage(table, "alone"))
-    beyond = outside_coverage(table, errors=MONTE_CARLO_ERRORS)
-    named = ", ".join(
-        f"{row.bank} {row.target} n = {row.n} ({row.coverage_metrics:.1%})" for row in beyond.itertuples()
-    )
-    return (
-        f"In {len(table)} cells (bank, target, number of labels) the intervals with metrics hold the value "
-        f"by all labels in {found.min():.1%} to {found.max():.1%} of studies (mean {found.mean():.1%}, Monte "
-        f"Carlo error {table['mc_metrics'].mean():.1%} per cell); {below} cells lie below "
-        f"{LOWEST_COVERAGE:.0%}, {above} above {HIGHEST_COVERAGE:.0%}; by more than "
-        f"{MONTE_CARLO_ERRORS} Monte Carlo errors {len(beyond)}{named and ': ' + named}. Labels alone: "
-        f"{alone.min():.1%} to {alone.max():.1%}, {off} cells outside. Wider on average than labels alone: "
-        f"{wider} cells."
-    )
-
-
 def print_coverage(
     table: pd.DataFrame,  # From `coverage_table`
 ):
@@ -519,8 +312,8 @@ def print_coverage(
 def bench_coverage(
     studies: int = 1000,  # Studies of each size
     seed: int = 29,  # Of the drawing
-):
-    "Simulate all banks, print and keep what was found."
+) -> list:  # Paths of the stored tables
+    "Simulate all banks, print and store what was found."
     banks = coverage_banks()
     table = coverage_table(banks, studies=studies, seed=seed)
     variants = variant_table(banks, studies, seed)
@@ -531,3 +324,4 @@ def bench_coverage(
     print_coverage(table)
     print(coverage_variants_sentence(variants))
     print(chooser_sentence(chosen))
+    return [coverage_path(), variants_path(), chooser_path()]

@@ -6,7 +6,7 @@
 __all__ = ['QUALITIES', 'TEXTS', 'DOCUMENTS', 'CHECKS', 'SLOW_EVERY', 'SLOW_CHECKS', 'LEVEL_COLUMNS', 'LOWEST_LEVEL',
            'HIGHEST_LEVEL', 'FEW_RISKS', 'LABEL_STUDIES', 'NullWorld', 'null_worlds', 'null_study', 'level_rows',
            'outside_levels', 'LabelWorld', 'label_worlds', 'label_rows', 'level_tasks', 'level_table', 'stored_levels',
-           'store_levels', 'level_summary', 'level_sentence', 'print_levels']
+           'store_levels', 'level_summary', 'level_sentence', 'print_levels', 'bench_levels']
 
 # %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1003
 from typing import NamedTuple
@@ -350,3 +350,12 @@ def print_levels(
     print(level_summary(table).to_string(**wide), end="\n\n")
     print(outside_levels(table).to_string(**wide), end="\n\n")
     print(level_sentence(table))
+
+
+def bench_levels(
+    studies: int = 4000,  # Under the null, for each world
+) -> list:  # Path of the stored table
+    "Make, store and print the table of levels."
+    paths = store_levels(studies)
+    print_levels(stored_levels())
+    return paths

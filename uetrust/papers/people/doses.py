@@ -158,7 +158,7 @@ def store_doses(
 ) -> list:  # Paths in data/inference
     "Make and store the tables about degraded truths, for bulletins and translations."
     found = world_doses(draws, seed), people_doses(draws=draws, seed=seed)
-    about = dict(command="uetrust bench --part dose", draws=draws, seed=seed)
+    about = dict(command="make bench PART=dose", draws=draws, seed=seed)
     tables = {
         name: pd.concat(parts, ignore_index=True)
         for name, parts in zip(("doses", "dose_metrics"), zip(*found))

@@ -110,7 +110,7 @@ def store_plans(
 ) -> list:  # Paths in data/inference
     "Make and store the tables about power, for translations."
     sets = {f"translations, {pair}": judged_pair(pair) for pair in TRANSLATION_PAIRS}
-    about = dict(command="uetrust bench --part power", draws=draws, seed=seed)
+    about = dict(command="make bench PART=power", draws=draws, seed=seed)
     tables = dict(power=planned_table(sets, draws, seed), pilots=pilot_table(sets, seed=seed))
     tables["annotators"] = annotators_of_pairs()
     return [store_inference(name, table, **about) for name, table in tables.items()]

@@ -181,7 +181,7 @@ def store_promises(
     sets = {f"bulletins, {name}": world_labels(name) for name in MAIN_GENERATORS}
     sets |= {f"translations, {pair}": people_labels(pair) for pair in TRANSLATION_PAIRS}
     table = promise_table(sets, draws=draws, seed=seed)
-    return [store_inference("guarantee", table, "uetrust bench --part guarantee", draws=draws, seed=seed)]
+    return [store_inference("guarantee", table, "make bench PART=guarantee", draws=draws, seed=seed)]
 
 # %% ../../../nbs/10_papers/08_people/05_promises.ipynb #6e4650d8
 def _truth_rows(rows):  # Calibrated on the truth or on people
