@@ -46,7 +46,8 @@ def here(request, monkeypatch):
 def fault_counts(terminalreporter):
     "Verdicts of the fault registry: one row for each suite."
     import pandas as pd
-    from faults.harness import VERDICTS
+
+    from tests.faults.harness import VERDICTS
 
     reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])]
     found = [value for report in reports for name, value in report.user_properties if name == "fault"]
@@ -131,7 +132,7 @@ def renamed(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def watched():
     "One browser and one page for all tests of a file"
-    from browser import Watched, chromium
+    from tests.helpers.browser import Watched, chromium
 
     api = pytest.importorskip("playwright.sync_api")
     path = chromium()

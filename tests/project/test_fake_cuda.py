@@ -1,0 +1,317 @@
+"""On GPUs that are pretended every pass, metric with a model, and judge runs to its end, with the numbers of
+a CPU: no tensor lies on the wrong device, none has a number format that a later step cannot take, and a
+checkpoint may be divided over two of them."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import transformers
+from safetensors.torch import save_file
+from transformers import AutoTokenizer
+
+from tests.generation.test_local import SAMPLES, tiny
+from tests.helpers.fake_cuda import fake_cuda
+from tests.statistics.test_table import encoder, framed
+from uetrust.cli.cli import main
+from uetrust.core import settings as s
+from uetrust.core.settings import root
+from uetrust.core.store import shard_provenance
+from uetrust.data.bulletins import bulletins
+from uetrust.generation.local import check_generation
+from uetrust.models import load
+from uetrust.models import questions as qs
+from uetrust.models.heads import dae_arc_logits
+from uetrust.nlg.qa import AnswerSpan
+from uetrust.scoring.generators import COMPARISON_STEPS, GENERATOR_PASSES
+from uetrust.scoring.metrics import compute_metrics
+from uetrust.statistics import providers as sp
+from uetrust.statistics.providers import PROVIDERS, shipped_models
+from uetrust.statistics.table import read_statistics
+
+IN_PARTS = dict(  # Every step from one part to the next crosses between the GPUs somewhere
+    bart={
+        "model.shared": "cuda:0",
+        "model.encoder.embed_tokens": "cuda:0",
+        "model.encoder.embed_positions": "cuda:1",
+        "model.encoder.layernorm_embedding": "cuda:0",
+        "model.encoder.layers.0": "cuda:0",
+        "model.encoder.layers.1": "cuda:1",
+        "model.decoder.embed_tokens": "cuda:0",
+        "model.decoder.embed_positions": "cuda:0",
+        "model.decoder.layernorm_embedding": "cuda:1",
+        "model.decoder.layers.0": "cuda:1",
+        "model.decoder.layers.1": "cuda:0",
+        "lm_head": "cuda:0",
+        "final_logits_bias": "cuda:1",
+    },
+    llama={
+        "model.embed_tokens": "cuda:0",
+        "model.layers.0": "cuda:0",
+        "model.layers.1": "cuda:1",
+        "model.norm": "cuda:1",
+        "model.rotary_emb": "cuda:0",
+        "lm_head": "cuda:1",
+    },
+)
+ASKED = {"asked", "elicited", "verbal_1s", "verbal_2s"}
+INI = f"""
+[common]
+nli = models/encoder
+encoder = models/encoder
+relevance = greedy sample
+[dataset.toy]
+data = toy.jsonl
+train = toy.jsonl
+background = toy.jsonl
+[generator.bart]
+model = models/bart
+samples = 2
+max_new_tokens = 8
+min_length = 2
+beam_members = 2
+passes = {" ".join(GENERATOR_PASSES)}
+p_true = {{source}} w1 {{summary}}
+verbal_2s = {{source}} w1 {{summary}}
+[generator.bart-in-parts]
+like = bart
+device_map = {json.dumps(IN_PARTS["bart"])}
+[generator.llama]
+like = bart
+model = models/llama
+prompt = w1 {{source}} w2
+passes = {" ".join(name for name in GENERATOR_PASSES if name not in ("beams", "mc_dropout"))}
+elicit = w3 {{source}} w1 {{summary}} w2
+verbal_1s = w1 {{source}}
+[generator.llama-in-parts]
+like = llama
+device_map = {json.dumps(IN_PARTS["llama"])}
+[profile.cpu]
+banks = toy--bart toy--llama
+[profile.gpu]
+banks = toy--bart toy--llama
+[profile.half]
+banks = toy--bart toy--llama
+[profile.two]
+banks = toy--bart toy--bart-in-parts toy--llama toy--llama-in-parts
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    "A folder that looks like a checkout, with models of random weights"
+    d = tmp_path_factory.mktemp("project")
+    (d / "nbs").mkdir()
+    (d / "settings.ini").write_text(INI)
+    for name, m in (("bart", framed("bart")), ("llama", tiny("llama", chat=True)), ("encoder", encoder())):
+        if name != "encoder":  # Every rule that acts before sampling
+            m.model.generation_config.update(
+                repetition_penalty=1.2,
+                no_repeat_ngram_size=3,
+                min_new_tokens=1,
+                suppress_tokens=[7],
+                begin_suppress_tokens=[8],
+            )
+        m.model.save_pretrained(d / "models" / name)
+        m.tokenizer.save_pretrained(d / "models" / name)
+    SAMPLES[:3].assign(reference="w3 w4").to_json(d / "toy.jsonl", orient="records", lines=True)
+    return d
+
+
+def filled(profile, name, *options):
+    "Statistics of a bank by step, after `uetrust fill`"
+    assert main(["fill", f"toy--{name}", "--profile", profile, *options]) == 0
+    folders = sorted((s.out_dir(profile) / "banks" / f"toy--{name}").iterdir())
+    return {
+        d.name: read_statistics(d)
+        for d in folders
+        if d.is_dir() and d.name not in ("texts", "train", "background")
+    }
+
+
+def same_numbers(one, other, tolerance):
+    assert list(one) == list(other)
+    for column in one:
+        for a, b in zip(one[column], other[column]):
+            if isinstance(a, float | np.ndarray):
+                a, b = np.asarray(a, float), np.asarray(b, float)
+                np.testing.assert_allclose(a, b, rtol=0, atol=tolerance, err_msg=column)
+            else:
+                assert a == b, column
+
+
+@pytest.mark.parametrize("name", ["bart", "llama"])
+def test_every_pass_runs_on_a_gpu_with_the_numbers_of_a_cpu(here, monkeypatch, name):
+    on_cpu = filled("cpu", name)
+    with fake_cuda():
+        half = filled("half", name)  # As on a GPU: bfloat16
+        monkeypatch.setattr(load, "_dtype", lambda dtype, device: torch.float32)
+        on_gpu = filled("gpu", name)
+    steps = {*GENERATOR_PASSES, *COMPARISON_STEPS, *ASKED, "train-hidden", "background-hidden"}
+    lost = dict(bart={"elicited", "verbal_1s"}, llama={"beams", "mc_dropout"})[name]
+    assert set(on_gpu) == set(half) == steps - lost
+    made = shard_provenance(
+        next((s.out_dir("half") / "banks" / f"toy--{name}" / "conditional").glob("*.parquet"))
+    )
+    assert (made["dtype"], made["made_with"]["device"]) == ("bfloat16", "cuda:0")
+    for step, table in on_gpu.items():
+        same_numbers(on_cpu[step], table, 2e-5)
+
+
+@pytest.mark.filterwarnings("ignore:The following device_map keys:UserWarning")
+@pytest.mark.parametrize("options", [("-in-parts",), ("", "--device-map", "auto")], ids=["settings", "auto"])
+@pytest.mark.parametrize("name", ["bart", "llama"])
+def test_a_checkpoint_divided_over_two_gpus_gives_the_numbers_of_a_cpu(here, monkeypatch, name, options):
+    on_cpu, bank = filled("cpu", name), name + options[0]
+    weights = load.load_model(here / "models" / name, device="cpu").model.num_parameters()
+    monkeypatch.setattr(load, "_dtype", lambda dtype, device: torch.float32)
+    with fake_cuda(4 * weights):  # One has room for all weights, not for what comes with them
+        divided = filled("two", bank, *options[1:])
+    assert set(divided) == set(on_cpu)
+    for step, table in divided.items():
+        same_numbers(on_cpu[step], table, 2e-5)
+    for step in ("texts", "conditional"):
+        shards = s.out_dir("two") / "banks" / f"toy--{bank}" / step
+        made = shard_provenance(next(shards.glob("*.parquet")))["made_with"]
+        assert set(made["device"].split()) == {"cuda:0", "cuda:1"}
+
+
+def test_a_divided_checkpoint_still_reads_a_prompt_once_and_prompts_together(here):
+    "What fails in a batch is read alone instead, which is right and slow"
+    with fake_cuda():
+        model = load.load_model(here / "models" / "llama", device_map=IN_PARTS["llama"], dtype="float32")
+        check_generation(model)
+    assert model.shares_prompts and model.pads_prompts and model.device == "cuda:0"
+
+
+def test_a_bias_of_logits_may_lie_on_another_gpu_than_the_hidden_states(here):
+    with fake_cuda():
+        model = load.load_model(here / "models" / "bart", dtype="float32").model
+        model.final_logits_bias = model.final_logits_bias.to("cuda:1")
+        assert str(load.head(model)(torch.zeros(1, model.config.d_model, device="cuda:0")).device) == "cuda:0"
+
+
+# Metrics
+
+MODELS = root() / "data" / "models"
+SIZES = dict(
+    vocab_size=900,
+    hidden_size=16,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=32,
+    max_position_embeddings=260,
+)
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory):
+    "Small encoders with random weights for every group of metrics that no shipped model serves"
+    torch.manual_seed(0)
+    d = tmp_path_factory.mktemp("models")
+
+    def saved(name, network, tokens, **config):
+        kind = getattr(transformers, network)
+        made = kind(kind.config_class(**SIZES | config, initializer_range=0.3))
+        made.save_pretrained(d / name)
+        tokenizer = AutoTokenizer.from_pretrained(MODELS / tokens)
+        tokenizer.model_max_length = min(config.get("max_position_embeddings", 256), 2048)
+        tokenizer.save_pretrained(d / name)
+        return d / name
+
+    def classifier(name, *labels):
+        found = dict(enumerate(labels))
+        other = {label: i for i, label in found.items()}
+        return saved(name, "BertForSequenceClassification", "tiny-nli", id2label=found, label2id=other)
+
+    def head(name, **shapes):
+        save_file({key: torch.randn(shape) for key, shape in shapes.items()}, d / f"{name}.safetensors")
+        return d / f"{name}.safetensors"
+
+    roberta = saved("roberta", "RobertaModel", "tiny-encoder", pad_token_id=1, bos_token_id=0, eos_token_id=2)
+    sentence = saved("sentence", "BertModel", "tiny-nli")
+    steps = [
+        ("Transformer", ""),
+        ("Pooling", "1_Pooling"),
+        ("Dense", "2_Dense"),
+        ("Normalize", "3_Normalize"),
+    ]
+    files = {
+        "modules.json": [
+            dict(type=f"sentence_transformers.models.{kind}", path=path) for kind, path in steps
+        ],
+        "sentence_bert_config.json": dict(max_seq_length=128),
+        "1_Pooling/config.json": dict(pooling_mode_mean_tokens=True),
+        "2_Dense/config.json": dict(activation_function="torch.nn.modules.activation.Tanh"),
+    }
+    for file, content in files.items():
+        (sentence / file).parent.mkdir(exist_ok=True)
+        (sentence / file).write_text(json.dumps(content))
+    weights = {"linear.weight": torch.randn(8, 16), "linear.bias": torch.randn(8)}
+    save_file(weights, sentence / "2_Dense" / "model.safetensors")
+    ctc = (roberta, head("ctc", weight=(2, 16), bias=(2,)))
+    three = {
+        f"{n}_layer.{k}": (c, 16)[: 2 if k == "weight" else 1]
+        for n, c in (("reg", 1), ("bin", 2), ("tri", 3))
+        for k in ("weight", "bias")
+    }
+    return dict(
+        factcc=classifier("factcc", "CORRECT", "INCORRECT"),
+        bleurt=classifier("bleurt", "LABEL_0"),
+        ctc_regression=d / "bleurt",
+        anli=MODELS / "tiny-nli",
+        true_nli=MODELS / "tiny-t5",
+        alignscore=(roberta, head("align", **three)),
+        ctc=ctc,
+        ctc_relevance=ctc,
+        embedding=sentence,
+        judge=saved("judge", "LlamaForCausalLM", "tiny-llama", max_position_embeddings=2048),
+        flan=MODELS / "tiny-t5",
+        unieval_fact=MODELS / "tiny-unieval",
+        spans="capitals",
+        qg=MODELS / "tiny-t5",
+        qa=saved("qa", "BertForQuestionAnswering", "tiny-nli"),
+        questeval=MODELS / "tiny-t5",
+        questeval_similarity=MODELS / "tiny-encoder",
+        dae=(
+            saved("electra", "ElectraModel", "tiny-nli", embedding_size=16),
+            head("dae", weight=(2, 48), bias=(2,)),
+        ),
+    )
+
+
+def capitals(texts, model=None):  # Words with a capital letter, in place of spaCy's entities
+    return [
+        [AnswerSpan(word, "entity", 0) for word in text.split() if word.istitle() and word.isalpha()][:2]
+        for text in texts
+    ]
+
+
+def tagged(text):  # Words, tags and sentences, in place of spaCy's
+    words = text.split()
+    return words, ["PROPN" if word.istitle() else "DET" for word in words], [text]
+
+
+def test_every_metric_with_a_model_and_every_judge_runs_on_a_gpu(checkpoints, monkeypatch):
+    monkeypatch.setattr(sp, "answer_spans", capitals)
+    monkeypatch.setattr(sp, "pos_tagged", tagged)
+    monkeypatch.setattr(sp, "spacy_pipeline", lambda name: None)
+    short = {k: replace(w, most=3, beams=2, keep=2) for k, w in qs.WRITING_FORMATS.items()}
+    monkeypatch.setattr(qs, "WRITING_FORMATS", short)
+    items = bulletins("test", 2)
+    texts = items[["id", "source", "reference"]].assign(hypothesis=items["reference"][::-1].tolist())
+    models = shipped_models() | checkpoints
+    electra, arcs = models.pop("dae")
+    arc = [(bulletin, "It rained today .", [("nsubj", 0, 1)]) for bulletin in ("The rain fell .",)]
+    on_cpu = compute_metrics(texts, models, progress=False)
+    with fake_cuda():
+        on_gpu = compute_metrics(texts, models, progress=False, dtype="float32")
+        half = compute_metrics(texts, models, progress=False)
+        assert np.isfinite(dae_arc_logits(load.load_model(electra), arcs, arc)[0]).all()
+    served = set(on_gpu.attrs["models"])
+    assert served == set(PROVIDERS) - {"sentences", "entities", "echo"}
+    pd.testing.assert_frame_equal(on_cpu, on_gpu, atol=5e-5, rtol=0)
+    assert (half["value"].isna() == on_gpu["value"].isna()).mean() > 0.99

@@ -1,0 +1,254 @@
+"""From stored statistics to scores: what a run computes, what it says is missing, and that shards change
+nothing."""
+
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import settings as hs
+from hypothesis import strategies as st
+
+from tests.conftest import warn_unmeasured
+from tests.generation.test_local import SAMPLES, S, tiny
+from uetrust.cli.cli import main
+from uetrust.core.registry import Registry
+from uetrust.core.run import ScoreRun, compute_score, required_inputs, required_scores
+from uetrust.core.settings import profile, root
+from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
+from uetrust.generation.local import fill_local_bank
+from uetrust.report.cards import MEASURED_FILE, comment_by_parameter, list_scores, score_card
+from uetrust.scoring.methods import score_generations, score_shards, write_scores
+from uetrust.statistics.names import STATISTIC_COSTS, STORED_IN, score_runs
+from uetrust.statistics.passes import compute_likelihoods
+from uetrust.statistics.scores import load_scores
+from uetrust.statistics.table import PASSES, read_statistics, write_statistics
+
+reg = load_scores()
+
+SCORES = list(reg.of("ue"))
+
+
+@pytest.fixture(scope="module")
+def banks(tmp_path_factory):
+    "One bank in one shard and in shards of 3, with the same readings by the generator"
+    m, (one, many) = tiny("bart"), (tmp_path_factory.mktemp(n) for n in ("one", "many"))
+    for at, size in ((one, 64), (many, 3)):
+        fill_local_bank(at / "texts", "toy", "bart", SAMPLES[:8], m, S, size=size, progress=False)
+    for p in ("conditional", "vocabulary", "processed"):
+        compute_likelihoods(one / p, one / "texts", SAMPLES[:8], m, PASSES[p], S, progress=False)
+        rows = read_statistics(one / p).set_index(["sample", "kind", "k"])
+
+        def again(texts, rows=rows):
+            return [
+                dict(sample=registry.sample, kind=registry.kind, k=registry.k)
+                | rows.loc[(registry.sample, registry.kind, registry.k)].to_dict()
+                for registry in texts.itertuples()
+            ]
+
+        write_statistics(many / p, many / "texts", dict(title=p), again, PASSES[p].kinds, progress=False)
+    return {64: one, 3: many}
+
+
+def test_shards_change_no_score(banks):
+    a, b = (score_generations(banks[n], samples=SAMPLES, progress=False) for n in (3, 64))
+    key = ["name", "sample"]
+    assert len(list(score_runs(banks[3]))) == 3 and len(list(score_runs(banks[64]))) == 1
+    pd.testing.assert_frame_equal(
+        a.sort_values(key, ignore_index=True), b.sort_values(key, ignore_index=True), check_exact=True
+    )
+    assert {"msp", "mcse", "renyi", "mte_he2024", "lex_sim", "chance"} <= set(a["name"]) and a.attrs[
+        "missing"
+    ] == b.attrs["missing"]
+
+
+def test_every_score_is_given_or_says_what_is_not_stored(banks):
+    table = score_generations(banks[64], samples=SAMPLES, progress=False)
+    assert set(table["name"]) | set(table.attrs["missing"]) == set(SCORES) and not set(table["name"]) & set(
+        table.attrs["missing"]
+    )
+    assert table.attrs["missing"]["eigv"] == ["nli"] and table.attrs["missing"]["huq"] == ["md"]
+    assert (table["note"] != "").equals(table["value"].isna())
+
+
+def test_scores_that_rest_on_scores_see_the_whole_bank(banks):
+    registry = Registry()
+    registry |= {n: reg[n] for n in ("msp", "output_length")}
+
+    @registry.add(kind="stat", unit="rank", cite="test")
+    def place(msp: list) -> list:
+        return pd.Series(msp).rank().tolist()
+
+    @registry.add(kind="ue", unit="rank", cite="test")
+    def placed(place: float) -> float:
+        return place
+
+    assert required_scores("placed", registry) == {"msp"}
+    for bank in banks.values():
+        table = score_generations(bank, ["placed", "output_length"], reg=registry, progress=False)
+        assert sorted(table.loc[table["name"] == "placed", "value"]) == list(range(1, 9)) and list(
+            table["name"].unique()
+        ) == ["placed", "output_length"]
+
+
+class Counted:
+    "A progress bar that remembers what it was told"
+
+    def __init__(self):
+        self.told = []
+
+    def update(self, n):
+        self.told.append(n)
+
+
+def test_a_progress_bar_is_told_of_the_texts_of_every_shard(banks):
+    bar = Counted()
+    shown = score_shards(score_runs(banks[3]), ["msp"], bar=bar)
+    pd.testing.assert_frame_equal(shown, score_shards(score_runs(banks[3]), ["msp"]))
+    assert bar.told == [3, 3, 2] and list(shown) == ["sample", "name", "value", "note"]
+
+
+def test_what_nothing_stores_gives_an_empty_table_that_says_so(banks):
+    table = score_generations(banks[64], ["eigv"], progress=False)
+    assert list(table) == ["dataset", "generator", "sample", "name", "value", "note"] and len(table) == 0
+    assert table.attrs == dict(missing=dict(eigv=["nli"]), source_cut={}, truncated={})
+
+
+@pytest.mark.parametrize("cut", [[0, 3, 1], [0, 0, 0], None])
+def test_a_source_that_was_cut_is_told_of_the_scores_that_rest_on_it(tmp_path, cut):
+    samples = SAMPLES[:3]
+
+    def texts(part):
+        return [bank_row(name, "greedy", 0, "w1", [6], 0, "stop") for name in part["id"]]
+
+    def relevance(rows):
+        found = rows[["sample", "kind", "k"]].assign(relevance=[[0.5]] * len(rows))
+        return (found if cut is None else found.assign(source_cut=cut)).to_dict("records")
+
+    def logp(rows):
+        return [
+            row | dict(ids=[6], logp=[-0.5], special=[False])
+            for row in rows[["sample", "kind", "k"]].to_dict("records")
+        ]
+
+    about = bank_provenance("toy", "m", "", "", {}, dict(greedy=1))
+    fill_bank(tmp_path / "texts", samples, about, texts, progress=False)
+    write_statistics(
+        tmp_path / "relevance", tmp_path / "texts", dict(title="r"), relevance, ("greedy",), progress=False
+    )
+    write_statistics(
+        tmp_path / "conditional", tmp_path / "texts", dict(title="c"), logp, ("greedy",), progress=False
+    )
+    table = score_generations(tmp_path, ["token_sar", "msp"], progress=False)
+    assert set(table["name"]) == {"token_sar", "msp"}
+    note = "for 2 of 3 texts the source lost its end to fit into the encoder"
+    assert table.attrs["source_cut"] == (dict(token_sar=note) if cut and any(cut) else {})
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_what_is_lacking_is_what_stops_a_score(name):
+    "Without any leaf the first lookup fails on one that `lacks` names; with every leaf it names nothing."
+    empty = ScoreRun(["a"])
+    lacks = empty.lacks(name)
+    assert lacks and not ScoreRun(["a"], **{k: [None] for k in lacks}).lacks(name)
+    with pytest.raises(LookupError) as e:
+        compute_score(empty, name)
+    assert any(f"no {k!r}" in str(e.value) for k in lacks)
+
+
+@given(values=st.lists(st.floats(-5, 5), min_size=1, max_size=6))
+@hs(max_examples=20, deadline=None)
+def test_a_statistic_is_computed_once_and_only_when_asked_for(values):
+    calls, registry = [], Registry()
+
+    @registry.add(kind="stat", unit="", cite="test")
+    def double(x: list) -> list:
+        calls.append("double")
+        return [2 * v for v in x]
+
+    @registry.add(kind="stat", unit="", cite="test")
+    def never(x: list) -> list:
+        raise AssertionError
+
+    for n in ("one", "two"):
+
+        def f(double: float) -> float:
+            return double
+
+        f.__name__ = n
+        registry.add(f, kind="ue", unit="", cite="test")
+    run = ScoreRun(range(len(values)), registry, x=values)
+    assert compute_score(run, "one")["value"].tolist() == compute_score(run, "two")["value"].tolist() == [
+        2 * v for v in values
+    ] and calls == ["double"]
+
+
+# Documentation
+@pytest.mark.parametrize("name", SCORES)
+def test_every_need_and_the_result_are_explained_on_the_card(name):
+    said, e = comment_by_parameter(reg[name].fn), reg[name]
+    assert set(e.needs) | {"return"} <= set(said), "a parameter without a comment"
+    assert e.summary and e.cite and e.unit
+    assert score_card(name).startswith(f"# {name}\n\n{e.summary}") and "**Costs**" in score_card(name)
+
+
+def test_every_leaf_is_made_by_a_reading():
+    leaves = {x for n in SCORES for x in required_inputs(n) if x not in reg or reg[x].kind == "stat"}
+    assert leaves <= set(STORED_IN) and set(STORED_IN.values()) <= set(STATISTIC_COSTS)
+
+
+def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):
+    assert main(["methods", "--json"]) == 0
+    assert [m["name"] for m in json.loads(capsys.readouterr().out)] == list(list_scores()["name"]) == SCORES
+    assert main(["methods", "msp"]) == 0 and capsys.readouterr().out.startswith("# msp\n")
+    assert main(["methods", "mps"]) == 2 and "Did you mean ['msp'" in capsys.readouterr().err
+    bank = os.fspath(banks[64])
+    assert main(["score", bank, "--methods", "msp", "mte", "eigv", "--out", str(tmp_path / "s.parquet")]) == 0
+    out = capsys.readouterr().out
+    assert "2 methods on 8 texts" in out and "eigv: not stored: nli" in out
+    table = pd.read_parquet(tmp_path / "s.parquet")
+    assert (
+        list(table) == ["dataset", "generator", "sample", "name", "value", "note"]
+        and len(table) == 16
+        and np.isfinite(table["value"]).all()
+    )
+    assert (
+        main(["score", bank, "--out", "scores.txt"]) == 2
+        and "are written to .parquet or .csv" in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_scores_are_written_without_the_rows_numbers(tmp_path, ending):
+    table = pd.DataFrame(dict(sample=["b", "a"], value=[0.1 + 0.2, np.nan]), index=[7, 3])
+    write_scores(table, tmp_path / f"s.{ending}")
+    read = (pd.read_parquet if ending == "parquet" else pd.read_csv)(tmp_path / f"s.{ending}")
+    pd.testing.assert_frame_equal(read, table.reset_index(drop=True), check_exact=True)
+    with pytest.raises(ValueError, match="written to .parquet or .csv files, not .*s.txt"):
+        write_scores(table, tmp_path / "s.txt")
+
+
+@pytest.mark.parametrize("kind", ["ue", "nlg"])
+def test_every_card_says_what_each_need_is(kind):
+    lacking = [
+        n
+        for n, e in reg.of(kind).items()
+        if not all(comment_by_parameter(e.fn).get(k) for k in (*e.needs, "return"))
+    ]
+    assert len(reg.of(kind)) > 50 and not lacking
+
+
+def test_the_cards_say_what_the_demo_measured_about_every_method():
+    "After a new method or another demo: make cards"
+    table = pd.read_csv(root() / MEASURED_FILE)
+    warn_unmeasured(SCORES, table["method"], "make cards")
+    assert not table.duplicated(["generator", "method"]).any() and table["generator"].nunique() == len(
+        profile("demo")["banks"].split()
+    )
+    assert (
+        (table["lacks"].isna() | table["prr"].isna()).all()
+        and "**Measured**" in score_card("msp")
+        and "gives" in score_card("mcnse_lmp")
+    )
