@@ -38,8 +38,6 @@ def naive_p(x, y):
 
 
 # --- The null of rho
-
-
 @pytest.mark.parametrize("n", range(4, 10))
 def test_null_counts_are_those_recorded(oracle, n):
     want = {int(k): v for k, v in oracle("evaluation.json")["spearman_null"][str(n)]["sum_d2_counts"].items()}
@@ -144,8 +142,6 @@ def test_p_keeps_shape_and_nan():
 
 
 # --- One pair
-
-
 @given(pairs_of(3, 6))
 def test_p_with_ties_is_that_of_enumeration(xy):
     x, y = xy
@@ -248,62 +244,11 @@ def test_kendall_without_ties_has_the_exact_p(y):
     )
 
 
-# --- Many tests
-
-
-def slow_holm(p):
-    m = len(p)
-    return [min(1, max((m - sum(r < q for r in p)) * q for q in p if q <= v)) for v in p]
-
-
-def slow_bh(p):
-    return [min(1, min(len(p) * q / sum(r <= q for r in p) for q in p if q >= v)) for v in p]
-
-
-some_p = st.lists(
-    st.one_of(st.floats(0, 1), st.sampled_from([0.01, 0.02, 0.04, 1.0])), min_size=1, max_size=12
-)
-
-
-@pytest.mark.parametrize("adjust,slow", [(holm, slow_holm), (benjamini_hochberg, slow_bh)])
-@given(p=some_p)
-def test_adjusted_p_is_its_definition(adjust, slow, p):
-    np.testing.assert_allclose(adjust(p), slow(p), rtol=1e-12, atol=0)
-
-
-@pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
-@given(p=some_p, gap=st.integers(0, 12))
-def test_adjusted_p_ignores_gaps_and_order(adjust, p, gap):
-    q = adjust(p)
-    assert (q >= np.array(p)).all() and (q <= 1).all()
-    np.testing.assert_allclose(
-        adjust(np.insert(p, min(gap, len(p)), np.nan)), np.insert(q, min(gap, len(p)), np.nan), rtol=1e-12
-    )
-    np.testing.assert_allclose(adjust(p[::-1]), q[::-1], rtol=1e-12)
-    np.testing.assert_allclose(adjust(np.array([p, p])), [adjust(p + p)[: len(p)]] * 2, rtol=1e-12)
-    assert (np.diff(q[np.argsort(p)]) >= -1e-15).all()
-
-
-@given(some_p)
-def test_holm_promises_more_than_bh(p):
-    assert (holm(p) >= benjamini_hochberg(p) - 1e-12).all()
-
-
-@pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
-def test_nothing_to_adjust(adjust):
-    assert adjust([]).shape == (0,) and np.isnan(adjust([np.nan])).all()
-    for bad in (-0.1, 1.1):
-        with pytest.raises(ValueError, match="lies in"):
-            adjust([0.5, bad])
-
-
 def test_sampled_p_of_no_correlation_is_one():
     assert ag.spearman([1] * 6 + [0] * 6, [1, 0] * 6) == (0, 12, 1)
 
 
 # --- A table
-
-
 def numbers(shape, seed=0, gaps=0.0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=shape)
@@ -410,8 +355,6 @@ def test_an_undefined_correlation_clusters_like_none():
 
 
 # --- The published heat maps
-
-
 @cache
 def prr():
     return pd.read_csv(published_file("uets_prr.csv"))
@@ -504,7 +447,6 @@ def test_recorded_tables_agree_the_same(oracle, k):
 
 
 # --- All judges at once
-
 judged = lambda n, m: st.lists(st.lists(small, min_size=m, max_size=m), min_size=n, max_size=n)
 
 
@@ -583,7 +525,6 @@ def test_w_drops_incomplete_items():
 
 
 # --- How sure is a ranking
-
 methods = pd.Series(dict(msp=0.2, mte=0.1, md=0.15, rde=-0.3))
 
 

@@ -1,15 +1,31 @@
 "p, null interval, joint p and power where texts share documents"
 
+import itertools
 from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.helpers.prr_cases import AREAS, scores, split
 from uetrust import prr, prr_table
 from uetrust.core.settings import root
-from uetrust.evaluation.cells import PRRCells, joint_p, permutation_p, prr_null_sd, prr_p_values
+from uetrust.evaluation.cells import (
+    PRRCells,
+    deletion_counts,
+    joint_p,
+    permutation_p,
+    prr_null_sd,
+    prr_p_values,
+    prr_replicates,
+    prr_standard_error,
+)
+from uetrust.evaluation.definitions import released_prr
 from uetrust.evaluation.inference.power import power_table
+from uetrust.evaluation.resample import cluster_ids
+from uetrust.evaluation.weights import rank_weights
 from uetrust.report.audit import audit
 
 SHARED = root().parent / "shared" / "cases"
@@ -153,3 +169,112 @@ def test_documents_of_one_mean_differ_inside_only():
     rng, ids = np.random.default_rng(0), np.repeat(np.arange(12), 2)
     found = prr(np.tile([0.0, 1.0], 12), rng.normal(size=24), clusters=ids)
     assert 0 < found.p <= 1 and found.null_sd > 0
+
+
+# -- resampling
+@given(scores, st.sampled_from(AREAS), st.sampled_from(["average", "input", "best", "worst"]))
+def test_delete_one_is_exact(pairs, area_and_rejection, ties):
+    quality, uncertainty = split(pairs)
+    area, max_rejection = area_and_rejection
+    if int(max_rejection * (len(quality) - 1)) < 2:
+        return
+    group = PRRCells(quality[:, None], uncertainty[:, None], area, ties, max_rejection)
+    for i, got in enumerate(prr_replicates(group)[:, 0, 0]):
+        want = prr(np.delete(quality, i), np.delete(uncertainty, i), area, ties, max_rejection).value
+        assert got == pytest.approx(want, abs=1e-10, nan_ok=True)
+
+
+@pytest.mark.parametrize("ties", ["average", "input", "best", "worst"])
+@pytest.mark.parametrize("area, max_rejection", AREAS)
+@pytest.mark.parametrize("most", [1, 3, 40])
+def test_standard_errors_of_clusters_do_not_depend_on_how_they_are_summed(
+    monkeypatch, area, max_rejection, ties, most
+):
+    "A work array of one number: nothing is counted unless few clusters are as large."
+    rng = np.random.default_rng(most)
+    ids = cluster_ids(np.repeat(np.arange(200), rng.integers(1, most + 1, 200))[:200], 200)
+    quality, uncertainty = rng.normal(size=(200, 2)), rng.integers(0, 60, (200, 2))
+    cells = PRRCells(quality, uncertainty, area, ties, max_rejection, clusters=ids)
+    counted = prr_standard_error(cells)
+    assert deletion_counts(cells) is not None
+    monkeypatch.setattr("uetrust.evaluation.cells.WORK_ARRAY_SIZE", 1)
+    monkeypatch.setattr("uetrust.evaluation.resample.WORK_ARRAY_SIZE", 1)
+    assert deletion_counts(cells) is None
+    np.testing.assert_allclose(prr_standard_error(cells), counted, rtol=1e-11)
+
+
+# -- chance
+@pytest.mark.parametrize("area", ["mean", "sum"])
+@pytest.mark.parametrize("uncertainty", [np.arange(6.0), np.array([0.0, 0, 1, 1, 1, 2])])
+def test_null_moments_over_all_orders(area, uncertainty):
+    quality = np.array([0.0, 0, 1, 3, 3, 4])
+    every = np.array(
+        [
+            PRRCells(quality[list(order)][:, None], uncertainty[:, None], area).value[0, 0]
+            for order in itertools.permutations(range(6))
+        ]
+    )
+    group = PRRCells(quality[:, None], uncertainty[:, None], area)
+    sd = (
+        np.sqrt(((group.weights - group.weights.mean()) ** 2).sum() * (group.risk**2).sum() / 5)
+        / group.gap[0]
+    )
+    assert (every.mean(), every.std()) == pytest.approx((0, sd), abs=1e-12)
+    if len(set(uncertainty)) == 6:
+        assert prr_null_sd(group)[0] == pytest.approx(sd, abs=1e-12)
+
+
+def test_recorded_null_sd(oracle):
+    "Simulated qualities of the same law: the recorded null SD is one draw, so 15 % apart at most."
+    rng = np.random.default_rng(0)
+    for row in oracle("evaluation.json")["prr_null"]["monte_carlo_error_alpha1000"]:
+        if row["dist"] not in ("uniform", "normal"):
+            continue
+        quality = getattr(rng, {"uniform": "random", "normal": "standard_normal"}[row["dist"]])(row["N"])
+        for area in ("mean", "sum"):
+            assert prr_null_sd(PRRCells(quality[:, None], quality[:, None], area))[0] == pytest.approx(
+                row[f"{area}_null_sd"], rel=0.15
+            )
+            assert prr_null_sd(PRRCells(quality[:, None], quality[:, None], area))[0] / np.sqrt(
+                1000
+            ) == pytest.approx(row[f"{area}_mc_sd_at_prr0"], rel=0.15)
+
+
+def test_permutation_p_of_few_orders_is_exact():
+    quality, uncertainty = np.r_[np.zeros(2), np.ones(10)], np.r_[11.0, 6.5, np.arange(10)]
+    weights = rank_weights(12)
+
+    def distance(i, j):
+        return abs(weights[i] + weights[j] - 2 * weights.mean())
+
+    every = [distance(i, j) for i, j in itertools.permutations(range(12), 2)]
+    observed = distance(*np.argsort(np.argsort(uncertainty))[:2])
+    assert prr_p_values(PRRCells(quality[:, None], uncertainty[:, None]))[0, 0] == pytest.approx(
+        np.mean(np.array(every) >= observed - 1e-12), abs=1e-12
+    )
+
+
+def test_drawn_permutations_approach_the_exact_p():
+    rng = np.random.default_rng(0)
+    weights, risk = rng.random((1, 22)), np.r_[np.zeros(19), 1, 2, 4.0]
+    exact = permutation_p(weights, risk)[0]
+    drawn = permutation_p(weights, risk, draws=4000)[0]
+    assert abs(drawn - exact) < 4 * np.sqrt(exact * (1 - exact) / 4000) and drawn != exact
+
+
+def test_no_draw_depends_on_global_state():
+    weights, risk = np.random.default_rng(0).random((2, 30)), np.r_[np.zeros(27), 1.0, 2, 3]
+    np.random.seed(1)
+    first = permutation_p(weights, risk)
+    np.random.seed(2)
+    assert (first == permutation_p(weights, risk)).all()
+    state = np.random.get_state()[1].copy()
+    released_prr([1, 2, 3], [3, 2, 1])
+    assert (state == np.random.get_state()[1]).all()
+
+
+def test_deletions_follow_the_clusters():
+    group = PRRCells(np.arange(4.0)[:, None], np.arange(4.0)[:, None], clusters=np.array([0, 0, 1, 2]))
+    assert deletion_counts(group).tolist() == [[0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]
+    assert deletion_counts(PRRCells(np.arange(4.0)[:, None], np.arange(4.0)[:, None])) is None
+    assert prr_standard_error(PRRCells(np.arange(3.0)[:, None], np.arange(3.0)[:, None])).shape == (1, 1)

@@ -10,95 +10,18 @@ from hypothesis import strategies as st
 from scipy.stats import t as student_t
 from sklearn.metrics import roc_auc_score
 
-from uetrust.core.checks import Undefined, align_samples, check_scale
+from tests.helpers.prr_cases import AREAS, CASES, floats, scores, split
+from uetrust.core.checks import align_samples, check_scale
 from uetrust.data.loaders import undo_sort
-from uetrust.evaluation.cells import (
-    PRRCells,
-    atanh_interval,
-    deletion_counts,
-    permutation_p,
-    prr_null_sd,
-    prr_p_values,
-    prr_replicates,
-    prr_standard_error,
-)
-from uetrust.evaluation.definitions import merge_duplicates, released_prr
+from uetrust.evaluation.cells import PRRCells, atanh_interval, prr_replicates
 from uetrust.evaluation.multiple import benjamini_hochberg, holm
 from uetrust.evaluation.prr import PRR, prr, prr_bootstrap, prr_difference, prr_table, rejection_curve
-from uetrust.evaluation.resample import (
-    bootstrap_counts,
-    cluster_ids,
-    delete_cluster_areas,
-    delete_one_areas,
-    delete_one_counts,
-    resampled_areas,
-)
-from uetrust.evaluation.weights import harmonic_numbers, item_weights, prefix_weight, rank_weights, tie_order
-
-AREAS = [("mean", 1.0), ("sum", 1.0), ("mean", 0.5)]
-CASES = [
-    "toy6",
-    "continuous20",
-    "tied_uncertainty50",
-    "judge60_two_sentinels",
-    "binary40",
-    "constant10",
-    "ice_coherence128",
-]
-
-
-def floats(values):
-    return np.array([np.nan if value in (None, "NaN") else float(value) for value in values])
-
-
-@pytest.fixture(scope="session")
-def case(oracle):
-    def load(name):
-        recorded = oracle("evaluation.json")["prr"][name]
-        return floats(recorded["inputs"]["quality"]), floats(recorded["inputs"]["uncertainty"]), recorded
-
-    return load
+from uetrust.evaluation.weights import harmonic_numbers, rank_weights
 
 
 # -- parity with recorded peers
-
-
 def test_every_recorded_case_is_used(oracle):
     assert set(oracle("evaluation.json")["prr"]) == set(CASES)
-
-
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("area", ["mean", "sum"])
-def test_released_areas(case, name, area):
-    quality, uncertainty, recorded = case(name)
-    peer = recorded["peers"][f"he2024_rcc_{area}"]
-    got = released_prr(quality, uncertainty, area)
-    assert got == pytest.approx(
-        (peer["ue_score"], peer["oracle_score"], peer["random_score"], peer["normalized"]),
-        abs=1e-12,
-        rel=1e-12,
-    )
-    assert prr(quality, uncertainty, area=area, compat="he2024").value == got.value
-
-
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("max_rejection", [1.0, 0.5, 0.25])
-def test_lm_polygraph(case, name, max_rejection):
-    "Equal without ties; with ties the peer's unstable sort lands somewhere between our worst and best order."
-    quality, uncertainty, recorded = case(name)
-    peer = recorded["peers"].get(f"lm_polygraph_prr_{max_rejection}")
-    if int(max_rejection * len(quality)) < 2:  # 0/0 in disguise: the peer returns rounding noise
-        with pytest.raises(Undefined):
-            released_prr(quality, uncertainty, max_rejection=max_rejection)
-        assert np.isnan(prr(quality, uncertainty, max_rejection=max_rejection).value)
-    elif len(set(uncertainty)) == len(uncertainty):
-        assert released_prr(quality, uncertainty, max_rejection=max_rejection).value == pytest.approx(
-            peer["normalized"], abs=1e-12
-        )
-    else:
-        group = PRRCells(quality[:, None], uncertainty[:, None], max_rejection=max_rejection)
-        scaled = [1 - (area[0, 0] - group.risk.min()) / np.ptp(group.risk) for area in group.extremes]
-        assert scaled[1] - 1e-12 <= peer["ue_score"] <= scaled[0] + 1e-12
 
 
 @pytest.mark.parametrize("name", [recorded for recorded in CASES if recorded != "constant10"])
@@ -143,57 +66,6 @@ def test_constant_quality(case):
     assert prr(quality, uncertainty, area="sum", compat="he2024").value == 2.75
 
 
-def test_continuous_cases_of_the_other_oracle(oracle):
-    for recorded in oracle("uncertainty.json")["ue_metrics_continuous"]:
-        uncertainty, quality, output = (
-            floats(recorded["inputs"]["estimator"]),
-            floats(recorded["inputs"]["target"]),
-            recorded["outputs"],
-        )
-        for area, key in (("mean", "rcc-auc"), ("sum", "rcc-auc_unnormalized_curve")):
-            got, want = (
-                released_prr(quality, uncertainty, area),
-                [output[key + suffix] for suffix in ("", "_oracle", "_random_seed42_1000", "_normalized")],
-            )
-            assert tuple(got) == pytest.approx(
-                [float(value) for value in want], abs=1e-12, rel=1e-12, nan_ok=True
-            ), recorded["name"]
-
-
-def test_released_pipeline(oracle):
-    for recorded in oracle("uncertainty.json")["released_prr_pipeline"]:
-        inputs, outputs = recorded["inputs"], recorded["outputs"]
-        quality, uncertainty = merge_duplicates(
-            inputs["input_texts"], floats(inputs["metric"]), floats(inputs["uncertainty"])
-        )
-        np.testing.assert_allclose(quality, floats(outputs["recombined_metric"]), atol=1e-15)
-        np.testing.assert_allclose(uncertainty, floats(outputs["recombined_uncertainty"]), atol=1e-15)
-        assert tuple(released_prr(quality, uncertainty)) == pytest.approx(
-            [outputs[name] for name in ("rcc_auc", "oracle", "random_mean_seed42_1000", "prr")], abs=1e-12
-        ), recorded["name"]
-
-
-def test_released_merging(oracle):
-    recorded = oracle("evaluation.json")["released_pipeline_nan_duplicates"]
-    for method in ("UE1", "UE2"):
-        quality, uncertainty = merge_duplicates(
-            recorded["inputs"]["input_texts"],
-            floats(recorded["inputs"]["Q"]),
-            floats(recorded["inputs"][method]),
-        )
-        np.testing.assert_allclose(
-            uncertainty, recorded["outputs"]["steps"][method]["recombined_ue"], atol=1e-15
-        )
-        np.testing.assert_allclose(
-            quality, recorded["outputs"]["steps"][method]["recombined_metric"], atol=1e-15
-        )
-        got = released_prr(quality, uncertainty)
-        want = recorded["outputs"]["scores"]
-        assert (got.method, got.value) == pytest.approx(
-            (want[f"sequence|{method}|Q|rcc-auc"], want[f"sequence|{method}|Q|rcc-auc_normalized"]), abs=1e-12
-        )
-
-
 def test_paired_and_clustered_errors(oracle):
     recorded = oracle("evaluation.json")
     ice = recorded["ice_inputs"]
@@ -232,32 +104,6 @@ def ice_dimension(ice, dim):
         get("ice_uniform"),
         undo_sort(get("unieval_as_stored"), ice["first_summary_index"]),
     )
-
-
-# -- closed forms
-
-
-def test_recorded_identities(oracle):
-    for n, want in oracle("evaluation.json")["prr_null"]["identities"].items():
-        n, bad_first = int(n), np.r_[0.0, np.ones(int(n) - 1)]
-        weights = {area: rank_weights(n, area) for area in ("mean", "sum")}
-        assert harmonic_numbers(n)[n] == pytest.approx(want["H_N"], rel=1e-12)
-        assert ((weights["mean"] - weights["mean"].mean()) ** 2).sum() == pytest.approx(
-            want["S_w_mean"], rel=1e-10
-        )
-        assert ((weights["sum"] - weights["sum"].mean()) ** 2).sum() == pytest.approx(
-            want["S_w_sum"], rel=1e-10
-        )
-        assert prr(bad_first, np.arange(n)).value == pytest.approx(want["min_prr_mean"], rel=1e-10)
-
-
-scores = st.lists(st.tuples(st.integers(-4, 4), st.integers(0, 5)), min_size=5, max_size=25).filter(
-    lambda p: len({quality for quality, _ in p}) > 1
-)
-
-
-def split(pairs):
-    return (np.array(x, float) for x in zip(*pairs))
 
 
 def naive(quality, uncertainty, area):
@@ -371,111 +217,12 @@ def test_ties_average_over_all_orders(pairs):
     )
 
 
-# -- resampling
-
-
-@given(scores, st.sampled_from(AREAS), st.sampled_from(["average", "input", "best", "worst"]))
-def test_delete_one_is_exact(pairs, area_and_rejection, ties):
-    quality, uncertainty = split(pairs)
-    area, max_rejection = area_and_rejection
-    if int(max_rejection * (len(quality) - 1)) < 2:
-        return
-    group = PRRCells(quality[:, None], uncertainty[:, None], area, ties, max_rejection)
-    for i, got in enumerate(prr_replicates(group)[:, 0, 0]):
-        want = prr(np.delete(quality, i), np.delete(uncertainty, i), area, ties, max_rejection).value
-        assert got == pytest.approx(want, abs=1e-10, nan_ok=True)
-
-
-@given(scores, st.sampled_from(AREAS), st.integers(0, 2**32 - 1))
-def test_counting_equals_copying(pairs, area_and_rejection, seed):
-    quality, uncertainty = split(pairs)
-    area, max_rejection = area_and_rejection
-    counts = bootstrap_counts(len(quality), 4, np.random.default_rng(seed))
-    got = resampled_areas(tie_order(uncertainty), counts, -quality[:, None], area, max_rejection)[:, 0]
-    for row, value in zip(counts, got):
-        taken = np.repeat(np.arange(len(quality)), row)
-        assert value == pytest.approx(
-            item_weights(tie_order(uncertainty[taken]), rank_weights(len(taken), area, max_rejection))
-            @ -quality[taken],
-            abs=1e-10,
-        )
-
-
-@given(scores, st.sampled_from(AREAS))
-def test_deleting_by_counting_equals_the_closed_form(pairs, area_and_rejection):
-    quality, uncertainty = split(pairs)
-    area, max_rejection = area_and_rejection
-    if int(max_rejection * (len(quality) - 1)) < 2:
-        return
-    one_left_out = 1 - np.eye(len(quality), dtype=int)
-    np.testing.assert_allclose(
-        resampled_areas(tie_order(uncertainty), one_left_out, quality[:, None], area, max_rejection),
-        delete_one_areas(tie_order(uncertainty), quality[:, None], area, max_rejection),
-        atol=1e-10,
-    )
-
-
-def test_prefix_weight_at_a_million():
-    n = 1_000_000
-    prefixes = np.array([1, 2, 1000, n // 2, n])
-    np.testing.assert_allclose(
-        prefix_weight(prefixes, n), np.cumsum(rank_weights(n))[prefixes - 1], rtol=1e-9
-    )
-
-
 def test_clusters_of_one_equal_no_clusters():
     rng = np.random.default_rng(0)
     quality, uncertainty = rng.normal(size=40), rng.integers(0, 9, 40)
     assert prr(quality, uncertainty, clusters=range(40)).se == pytest.approx(
         prr(quality, uncertainty).se, abs=1e-12
     )
-
-
-@given(scores, st.sampled_from(AREAS), st.integers(1, 9), st.integers(0, 2**32 - 1))
-def test_deleting_clusters_without_counts_equals_counting(pairs, area_and_rejection, units, seed):
-    quality, uncertainty = split(pairs)
-    ids = np.unique(np.random.default_rng(seed).integers(units, size=len(quality)), return_inverse=True)[1]
-    area, max_rejection = area_and_rejection
-    if int(max_rejection * (len(ids) - np.bincount(ids).max())) < 2:
-        return
-    order, risk = tie_order(uncertainty), np.stack([quality, quality[::-1] ** 2], 1)
-    np.testing.assert_allclose(
-        delete_cluster_areas(order, ids, risk, area, max_rejection),
-        resampled_areas(order, delete_one_counts(ids), risk, area, max_rejection),
-        atol=1e-12 * (1 + np.abs(risk).max()) * (len(ids) if area == "sum" else 1),
-    )
-
-
-def test_documents_of_a_quality_of_two_values_need_no_counts():
-    "A document may lie whole in the last block of ties; 3,000 documents are too many for counts."
-    rng = np.random.default_rng(0)
-    quality, ids = (rng.normal(size=9000) > 0).astype(float), np.arange(9000) // 3
-    order, risk = tie_order(-quality), quality[:, None] ** 2
-    some = np.r_[0:50, 2950:3000]
-    areas = delete_cluster_areas(order, ids, risk)
-    np.testing.assert_allclose(
-        areas[some], resampled_areas(order, delete_one_counts(ids, some), risk), atol=1e-12
-    )
-    assert np.isfinite(prr(quality, rng.normal(size=9000), clusters=ids).se)
-
-
-@pytest.mark.parametrize("ties", ["average", "input", "best", "worst"])
-@pytest.mark.parametrize("area, max_rejection", AREAS)
-@pytest.mark.parametrize("most", [1, 3, 40])
-def test_standard_errors_of_clusters_do_not_depend_on_how_they_are_summed(
-    monkeypatch, area, max_rejection, ties, most
-):
-    "A work array of one number: nothing is counted unless few clusters are as large."
-    rng = np.random.default_rng(most)
-    ids = cluster_ids(np.repeat(np.arange(200), rng.integers(1, most + 1, 200))[:200], 200)
-    quality, uncertainty = rng.normal(size=(200, 2)), rng.integers(0, 60, (200, 2))
-    cells = PRRCells(quality, uncertainty, area, ties, max_rejection, clusters=ids)
-    counted = prr_standard_error(cells)
-    assert deletion_counts(cells) is not None
-    monkeypatch.setattr("uetrust.evaluation.cells.WORK_ARRAY_SIZE", 1)
-    monkeypatch.setattr("uetrust.evaluation.resample.WORK_ARRAY_SIZE", 1)
-    assert deletion_counts(cells) is None
-    np.testing.assert_allclose(prr_standard_error(cells), counted, rtol=1e-11)
 
 
 @pytest.mark.parametrize("clusters", [20_000, 150])
@@ -506,79 +253,6 @@ def test_bootstrap_error_agrees_with_jackknife():
         prr_table(quality, uncertainty).se.to_numpy(),
     )
     np.testing.assert_allclose(boot[0], se, rtol=0.12)
-
-
-def test_bootstrap_is_seeded_and_clusters_move_together():
-    quality, uncertainty = (
-        pd.DataFrame({"q": [1.0, 2, 3, 4, 5, 6]}),
-        pd.DataFrame({"u": [6.0, 5, 3, 4, 1, 2]}),
-    )
-    assert (
-        prr_bootstrap(quality, uncertainty, 20, seed=5) == prr_bootstrap(quality, uncertainty, 20, seed=5)
-    ).all()
-    counts = bootstrap_counts(6, 50, np.random.default_rng(0), np.array([0, 0, 1, 1, 2, 2]))
-    assert (counts[:, ::2] == counts[:, 1::2]).all() and counts.sum(1).max() == 6
-
-
-# -- chance
-
-
-@pytest.mark.parametrize("area", ["mean", "sum"])
-@pytest.mark.parametrize("uncertainty", [np.arange(6.0), np.array([0.0, 0, 1, 1, 1, 2])])
-def test_null_moments_over_all_orders(area, uncertainty):
-    quality = np.array([0.0, 0, 1, 3, 3, 4])
-    every = np.array(
-        [
-            PRRCells(quality[list(order)][:, None], uncertainty[:, None], area).value[0, 0]
-            for order in itertools.permutations(range(6))
-        ]
-    )
-    group = PRRCells(quality[:, None], uncertainty[:, None], area)
-    sd = (
-        np.sqrt(((group.weights - group.weights.mean()) ** 2).sum() * (group.risk**2).sum() / 5)
-        / group.gap[0]
-    )
-    assert (every.mean(), every.std()) == pytest.approx((0, sd), abs=1e-12)
-    if len(set(uncertainty)) == 6:
-        assert prr_null_sd(group)[0] == pytest.approx(sd, abs=1e-12)
-
-
-def test_recorded_null_sd(oracle):
-    "Simulated qualities of the same law: the recorded null SD is one draw, so 15 % apart at most."
-    rng = np.random.default_rng(0)
-    for row in oracle("evaluation.json")["prr_null"]["monte_carlo_error_alpha1000"]:
-        if row["dist"] not in ("uniform", "normal"):
-            continue
-        quality = getattr(rng, {"uniform": "random", "normal": "standard_normal"}[row["dist"]])(row["N"])
-        for area in ("mean", "sum"):
-            assert prr_null_sd(PRRCells(quality[:, None], quality[:, None], area))[0] == pytest.approx(
-                row[f"{area}_null_sd"], rel=0.15
-            )
-            assert prr_null_sd(PRRCells(quality[:, None], quality[:, None], area))[0] / np.sqrt(
-                1000
-            ) == pytest.approx(row[f"{area}_mc_sd_at_prr0"], rel=0.15)
-
-
-def test_permutation_p_of_few_orders_is_exact():
-    quality, uncertainty = np.r_[np.zeros(2), np.ones(10)], np.r_[11.0, 6.5, np.arange(10)]
-    weights = rank_weights(12)
-
-    def distance(i, j):
-        return abs(weights[i] + weights[j] - 2 * weights.mean())
-
-    every = [distance(i, j) for i, j in itertools.permutations(range(12), 2)]
-    observed = distance(*np.argsort(np.argsort(uncertainty))[:2])
-    assert prr_p_values(PRRCells(quality[:, None], uncertainty[:, None]))[0, 0] == pytest.approx(
-        np.mean(np.array(every) >= observed - 1e-12), abs=1e-12
-    )
-
-
-def test_drawn_permutations_approach_the_exact_p():
-    rng = np.random.default_rng(0)
-    weights, risk = rng.random((1, 22)), np.r_[np.zeros(19), 1, 2, 4.0]
-    exact = permutation_p(weights, risk)[0]
-    drawn = permutation_p(weights, risk, draws=4000)[0]
-    assert abs(drawn - exact) < 4 * np.sqrt(exact * (1 - exact) / 4000) and drawn != exact
 
 
 def test_level_of_the_test_under_chance():
@@ -631,8 +305,6 @@ def test_one_bad_text_leaves_a_difference_without_p():
 
 
 # -- intervals
-
-
 @pytest.mark.parametrize("share, n", [(0.02, 200), (0.05, 100), (0.1, 100)])
 def test_intervals_cover_the_population_value_with_rare_errors(share, n):
     "400 studies each; the symmetric interval with 1.96, which stood here before, covers .84 to .94."
@@ -691,8 +363,6 @@ def test_three_samples_have_no_interval(uncertainty):
 
 
 # -- numbers at the ends of float64
-
-
 @given(scores, st.integers(-900, 900))
 def test_a_power_of_two_changes_no_bit(pairs, exponent):
     quality, uncertainty = split(pairs)
@@ -744,8 +414,6 @@ def test_intervals_hold_95_percent():
 
 
 # -- tables, missing values, mistakes
-
-
 def test_one_missing_pair_is_told():
     quality, uncertainty = pd.Series([1.0, np.nan, 3, 4, 5]), pd.Series([5.0, 4, 3, 2, 1])
     assert prr(quality, uncertainty).note.startswith("1 of 5 pairs missing")
@@ -867,24 +535,6 @@ def test_curve_holds_the_areas():
     assert curve.coverage.iloc[-1] == 1 and curve.random_hi.iloc[-1] == pytest.approx(
         curve.random_lo.iloc[-1]
     )
-
-
-def test_no_draw_depends_on_global_state():
-    weights, risk = np.random.default_rng(0).random((2, 30)), np.r_[np.zeros(27), 1.0, 2, 3]
-    np.random.seed(1)
-    first = permutation_p(weights, risk)
-    np.random.seed(2)
-    assert (first == permutation_p(weights, risk)).all()
-    state = np.random.get_state()[1].copy()
-    released_prr([1, 2, 3], [3, 2, 1])
-    assert (state == np.random.get_state()[1]).all()
-
-
-def test_deletions_follow_the_clusters():
-    group = PRRCells(np.arange(4.0)[:, None], np.arange(4.0)[:, None], clusters=np.array([0, 0, 1, 2]))
-    assert deletion_counts(group).tolist() == [[0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]
-    assert deletion_counts(PRRCells(np.arange(4.0)[:, None], np.arange(4.0)[:, None])) is None
-    assert prr_standard_error(PRRCells(np.arange(3.0)[:, None], np.arange(3.0)[:, None])).shape == (1, 1)
 
 
 def test_a_series_beside_a_list_is_taken_by_position():

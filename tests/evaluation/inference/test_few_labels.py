@@ -1,25 +1,14 @@
+"""TODO."""
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.helpers.few_labels import labels_of
 from uetrust import prr, prr_difference, prr_difference_from_labels, prr_from_labels
 from uetrust.evaluation.inference.few_labels import from_labels
-from uetrust.evaluation.inference.next_labels import next_labels
 from uetrust.evaluation.measures import aurc, selective_accuracy
 from uetrust.evaluation.pairs import auroc
-
-
-@pytest.fixture(scope="module")
-def texts():
-    rng = np.random.default_rng(1)
-    truth = rng.normal(size=600)
-    columns = dict(truth=truth, unsure=-truth + rng.normal(size=600), other=-truth + 2 * rng.normal(size=600))
-    columns |= dict(close=truth + rng.normal(size=600) / 3, noise=rng.normal(size=600), constant=1.0)
-    return pd.DataFrame(columns, index=[f"text {i}" for i in range(600)])
-
-
-def labels_of(texts, n=80, seed=0):
-    return texts["truth"].sample(n, random_state=seed)
 
 
 def test_value_by_hand():
@@ -164,33 +153,6 @@ def test_other_statistics(texts):
         assert from_labels(good, None, (unsure,), **options).value == pytest.approx(value, abs=1e-12)
         few = from_labels(good.sample(150, random_state=0), texts[["close"]], (unsure,), **options)
         assert few.lo <= value <= few.hi and few.hi - few.lo < 0.3
-
-
-def test_next_labels_draws_what_matters(texts):
-    metrics, unsure = texts[["close"]], texts["unsure"]
-    found = next_labels(metrics, unsure, 60)
-    assert found["next"].sum() == 60 and found["probability"].sum() == pytest.approx(60)
-    assert found["probability"].min() > 0.4 * 60 / 600
-    bad_but_certain = (texts["close"] < -1) & (unsure < unsure.quantile(0.3))
-    assert found["probability"][bad_but_certain].mean() > 1.5 * 60 / 600
-    assert next_labels(metrics, unsure, 60, seed=1)["next"].ne(found["next"]).any()
-    labels = texts["truth"][found["next"]]
-    more = next_labels(metrics, unsure, 60, labels, found["probability"])
-    assert not (more["next"] & found["next"]).any()
-    assert (more["probability"] >= found["probability"]).all()
-    with pytest.raises(ValueError, match="540 of 600 have no label"):
-        next_labels(metrics, unsure, 541, labels)
-
-
-def test_next_labels_gain_over_uniform(texts):
-    "Same number of labels: the estimate is unbiased and spreads less."
-    metrics, unsure = texts[["close"]], texts["unsure"]
-    target, active, even = prr(texts["truth"], unsure).value, [], []
-    for seed in range(100):
-        plan = next_labels(metrics, unsure, 50, seed=seed)
-        active.append(prr_from_labels(texts["truth"][plan["next"]], None, unsure, plan["probability"]).value)
-        even.append(prr_from_labels(labels_of(texts, 50, seed), None, unsure).value)
-    assert abs(np.mean(active) - target) < 0.03 and np.std(active) < 0.9 * np.std(even)
 
 
 def test_audit_of_a_truth_with_gaps(texts, tmp_path, capsys):
