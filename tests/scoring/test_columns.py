@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from uetrust.cli.cli import main
-from uetrust.core.roles import SPELLINGS, known_as, known_scores, plain_name, role_of
 from uetrust.evaluation.prr import prr
 from uetrust.scoring.columns import used_columns
 
@@ -157,23 +156,6 @@ def test_spellings_of_other_tools_are_known(tmp_path, capsys, name, use):
     assert uses(tmp_path, capsys, df)[name][0] == use
 
 
-@pytest.mark.parametrize(
-    "name, values, sign",
-    [
-        ("logprob", [-3, -1], -1),
-        ("logprob", [3, 1], 1),
-        ("nll", [-3, -1], -1),
-        ("p_true", [0.2, 0.9], -1),
-        ("PTrue", [0.2, 4.1], 1),
-        ("semantic_density", [-0.9, -0.2], 1),
-        ("semantic_density", [0.9, 0.2], -1),
-        ("LexicalSimilarity_rougeL", [-0.4, -1], 1),
-    ],
-)
-def test_the_direction_is_the_one_that_the_values_have(name, values, sign):
-    assert known_as(name, pd.Series(values, dtype=float)).sign == sign
-
-
 def test_a_name_of_uqlm_is_a_confidence_beside_others_of_it():
     metric, beside = show()[["rougeL"]].rename(columns=dict(rougeL="bert_score")), show()[["p_true"]]
     alone = used_columns(metric.join(beside))
@@ -199,17 +181,6 @@ def test_prr_says_on_stderr_what_it_found_by_name(tmp_path, capsys):
     assert "--truth" not in err and "--confidence" in err
     named = call(tmp_path, capsys, df, "--quality", "rougeL", "--uncertainty", "p_true", command="prr")
     assert named[0] == 0 and named[2] == ""
-
-
-def test_every_spelling_has_one_row_and_agrees_with_the_registry():
-    names = [name for row in SPELLINGS for name in row[4].split()]
-    assert len(set(names)) == len(names) and all(
-        name == plain_name(name) + "*" * (name[-1] == "*") for name in names
-    )
-    for role, _, score, _, spelled in SPELLINGS:
-        assert not score or role_of(score) in (role, "")
-        for name in spelled.split():
-            assert known_scores(name.rstrip("*"))[0].role == role
 
 
 def test_an_id_of_several_rows_is_the_document(tmp_path, capsys):

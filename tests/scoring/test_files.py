@@ -2,8 +2,6 @@
 
 import io
 import json
-import math
-import random
 import re
 import sys
 
@@ -12,41 +10,13 @@ import pandas as pd
 import pytest
 
 from tests.data.test_outputs import FOLDER
+from tests.helpers.reply_files import explained
 from uetrust.cli.cli import main
 from uetrust.data.outputs import read_outputs
 from uetrust.generation.bank import read_bank
 from uetrust.scoring import files
 from uetrust.scoring.files import truncated_entropy
 from uetrust.ue.similarity import rouge_tokenizer
-
-WORDS = "council mayor tax water bus library school roof spring street night fee".split()
-
-
-def choice(rng, k, words):
-    def at(word):
-        p = rng.uniform(0.3, 0.95)
-        others = [("the ", 0.6 * (1 - p)), ("a ", 0.3 * (1 - p))]
-        top = [dict(token=token, logprob=math.log(p)) for token, p in [(word + " ", p), *others]]
-        return dict(token=word + " ", logprob=math.log(p), top_logprobs=top)
-
-    text = dict(role="assistant", content=" ".join(words) + ".")
-    said = [*words[:-1], f"{words[-1]}."]
-    return dict(index=k, message=text, logprobs=dict(content=list(map(at, said))), finish_reason="stop")
-
-
-@pytest.fixture(scope="module")
-def replies(tmp_path_factory):
-    "60 chat completions with 5 samples each, log-probabilities and the 3 likeliest tokens"
-    rng, path = random.Random(0), tmp_path_factory.mktemp("replies") / "replies.jsonl"
-    lines = []
-    for i in range(60):
-        words = rng.sample(WORDS, 3)
-        texts = [words, *(rng.sample(words, rng.randint(2, 3)) for _ in range(5))]
-        body = dict(id=f"c{i}", choices=[choice(rng, k, text) for k, text in enumerate(texts)])
-        request = dict(messages=[dict(role="user", content=f"Say it in short: {' '.join(words)}.")])
-        lines.append(json.dumps(dict(custom_id=f"r{i}", request=request, response=dict(body=body))))
-    path.write_text("\n".join(lines) + "\n")
-    return path
 
 
 def test_everything_that_replies_allow_is_computed(replies, tmp_path, capsys):
@@ -123,49 +93,6 @@ def test_a_run_of_helm_is_read_from_its_folder(capsys):
 def test_the_shipped_models_are_warned_of_where_a_score_rests_on_them(names, warned, capsys):
     assert main(["score", str(FOLDER / "inspect.eval"), *names.split()]) == 0
     assert ("trained on synthetic bulletins" in capsys.readouterr().out) == warned
-
-
-def test_named_methods_of_a_file_are_computed_and_no_others(replies, capsys):
-    assert main(["score", str(replies), "--methods", "msp", "md", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["scores"]
-    assert set(rows[0]) == {"id", "msp"}
-    assert main(["score", str(replies), "--methods", "msp", "md"]) == 0
-    assert "md: lacks greedy_state; train_states" in capsys.readouterr().out
-    assert main(["score", str(replies), "--methods", "mps"]) == 2
-    assert "Did you mean ['msp'" in capsys.readouterr().err
-    assert main(["score", str(replies), "--methods", "md"]) == 2
-    assert "nothing that was asked for can be computed" in capsys.readouterr().err
-    assert main(["score", str(replies), "--methods", "rouge_l"]) == 2
-    assert "is no uncertainty method" in capsys.readouterr().err
-
-
-def explained(capsys, file, *options):
-    assert main(["score", str(file), "--explain", "--json", *options]) == 0
-    return {row["method"]: row for row in json.loads(capsys.readouterr().out)}
-
-
-def test_explain_says_what_is_missing_and_how_to_get_it(capsys):
-    full = explained(capsys, FOLDER / "openai_batch_output.jsonl")
-    bare = explained(capsys, FOLDER / "openai_no_logprobs.jsonl")
-    assert (full["msp"]["possible"], full["msp"]["remedy"], full["num_sets"]["possible"]) == (4, "", 4)
-    assert (bare["msp"]["possible"], bare["msp"]["missing"]) == (0, "greedy_logp")
-    assert bare["msp"]["remedy"] == "ask the server again with logprobs=true"
-    assert "n=5" in bare["lex_sim"]["remedy"] and "uetrust read BANK --read hidden" in bare["md"]["remedy"]
-    assert all(row["remedy"] for row in bare.values() if row["missing"])
-
-
-def test_what_explain_calls_possible_is_computed(capsys):
-    "The two answers of the command agree on a file of every format."
-    for name in (
-        "uqlm_blackbox.csv",
-        "samples_bulletins.jsonl",
-        "inspect.eval",
-        "vllm_request_outputs.jsonl",
-    ):
-        possible = {row["method"] for row in explained(capsys, FOLDER / name).values() if row["possible"]}
-        assert main(["score", str(FOLDER / name), "--methods", "all", "--json"]) == 0
-        rows = json.loads(capsys.readouterr().out)["scores"]
-        assert possible - set(rows[0]) == set() and len(rows) == 4
 
 
 def test_tokens_and_their_alternatives_are_compared_in_both_directions(monkeypatch):
@@ -257,23 +184,6 @@ def test_items_that_lack_a_part_have_no_value_and_the_others_do(tmp_path, capsys
     assert main(["score", str(file), "--methods", "msp", "output_length", "--json"]) == 0
     a, b = json.loads(capsys.readouterr().out)["scores"]
     assert (a["msp"], b["msp"], a["output_length"], b["human"], a["human"]) == (0.5, None, 1, 3, None)
-
-
-def test_an_output_file_is_refused_before_work_begins(replies, capsys):
-    assert main(["score", str(replies), "--out", "scores.txt"]) == 2
-    assert "are written to .parquet or .csv" in capsys.readouterr().err
-    assert main(["score", str(replies), "--out", "/nowhere/scores.csv"]) == 2
-    assert "there is no folder /nowhere" in capsys.readouterr().err
-
-
-def test_columns_of_any_name_reach_the_scores(tmp_path, capsys):
-    file = tmp_path / "x.csv"
-    file.write_text("Frage,Antwort\nWer?,Ich bin es.\nWo?,Hier.\n")
-    assert main(["score", str(file), "--methods", "output_length"]) == 2
-    assert "Say --column text=NAME" in capsys.readouterr().err
-    options = ["--column", "text=Antwort", "--column", "source=Frage", "--methods", "output_length", "--json"]
-    assert main(["score", str(file), *options]) == 0
-    assert [row["output_length"] for row in json.loads(capsys.readouterr().out)["scores"]] == [3, 1]
 
 
 def test_the_entropy_of_the_likeliest_tokens_is_a_lower_bound():

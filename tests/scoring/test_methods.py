@@ -20,14 +20,13 @@ from uetrust.core.settings import profile, root
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.generation.local import fill_local_bank
 from uetrust.report.cards import MEASURED_FILE, comment_by_parameter, list_scores, score_card
-from uetrust.scoring.methods import score_generations, score_shards, write_scores
+from uetrust.scoring.methods import score_generations, score_shards
 from uetrust.statistics.names import STATISTIC_COSTS, STORED_IN, score_runs
 from uetrust.statistics.passes import compute_likelihoods
 from uetrust.statistics.scores import load_scores
 from uetrust.statistics.table import PASSES, read_statistics, write_statistics
 
 reg = load_scores()
-
 SCORES = list(reg.of("ue"))
 
 
@@ -218,16 +217,6 @@ def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):
         main(["score", bank, "--out", "scores.txt"]) == 2
         and "are written to .parquet or .csv" in capsys.readouterr().err
     )
-
-
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_scores_are_written_without_the_rows_numbers(tmp_path, ending):
-    table = pd.DataFrame(dict(sample=["b", "a"], value=[0.1 + 0.2, np.nan]), index=[7, 3])
-    write_scores(table, tmp_path / f"s.{ending}")
-    read = (pd.read_parquet if ending == "parquet" else pd.read_csv)(tmp_path / f"s.{ending}")
-    pd.testing.assert_frame_equal(read, table.reset_index(drop=True), check_exact=True)
-    with pytest.raises(ValueError, match="written to .parquet or .csv files, not .*s.txt"):
-        write_scores(table, tmp_path / "s.txt")
 
 
 @pytest.mark.parametrize("kind", ["ue", "nlg"])

@@ -2,20 +2,16 @@
 
 import json
 import shutil
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.ledgers import cells, needs_data
 from uetrust.core.settings import mirror, root
 from uetrust.papers.ledger import cells as ledger
 from uetrust.papers.ledger.recompute import RECOMPUTED_PARTS
-
-needs_data = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
-RUN = [sys.executable, "-c", "import sys; from uetrust.cli.cli import main; sys.exit(main(sys.argv[1:]))"]
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +26,6 @@ def pick(led, **where):
 
 
 # Equal
-
-
 @given(st.integers(-(10**6), 10**6), st.integers(0, 4), st.floats(-0.499, 0.499))
 def test_a_number_equals_what_it_was_rounded_from(n, digits, off):
     text = f"{n / 10**digits:.{digits}f}"
@@ -47,8 +41,6 @@ def test_digits_cut_off_are_named_and_the_next_number_is_different(n, digits, of
 
 
 # Numbers
-
-
 def test_every_number_is_there_once(led):
     n = ledger.printed_numbers()
     assert not n[ledger.CELL_KEY].duplicated().any()
@@ -77,7 +69,6 @@ def test_counts_add_up(led):
 
 
 # Checks among printed numbers
-
 KNOWN = {
     ("FFLM", 2, "FFLM", "SummEval"),
     ("FFLM", 2, "FFLM", "FRANK"),
@@ -203,8 +194,6 @@ def test_one_paper_is_the_same_as_that_paper_of_all(led):
 
 
 # Recomputed from data
-
-
 @needs_data
 def test_what_the_released_scores_decide(led):
     equal = led[led["status"] == ledger.CELL_STATUS[0]]
@@ -248,16 +237,6 @@ def test_a_part_that_gives_an_unprinted_number_is_refused():
     part = RECOMPUTED_PARTS[0]._replace(fn=lambda: {("No such row", "", "x"): 1.0})
     with pytest.raises(ValueError, match="No such row"):
         ledger._fill_part(ledger.printed_numbers().assign(recomputed=0.0, how="", data="", reason=""), part)
-
-
-# Without data, and with damaged data
-
-
-def cells(tmp_path, *args, **env):
-    import os
-
-    full = os.environ | dict(UETRUST_CACHE=str(tmp_path / "cache"), UETRUST_OFFLINE="1") | env
-    return subprocess.run([*RUN, "cells", *args], cwd=root(), env=full, capture_output=True, text=True)
 
 
 def test_without_any_data_nothing_is_recomputed_and_every_file_is_named(tmp_path):
@@ -350,35 +329,6 @@ def test_a_damaged_file_stops_the_ledger_with_its_name_and_no_output(tmp_path, h
         and says in done.stderr
         and "sha256" in done.stderr
     )
-
-
-# The command
-
-
-@needs_data
-def test_the_command_lists_filters_and_is_json(tmp_path):
-    done = subprocess.run(
-        [*RUN, "cells", "--where", "paper=ice", "table=1", "status=recomputed", "--json"],
-        cwd=root(),
-        capture_output=True,
-        text=True,
-    )
-    rows = json.loads(done.stdout)
-    assert len(rows) == 24 and {row["status"] for row in rows} == {"recomputed, equal"}
-
-
-def test_conditions_take_the_start_of_a_value_and_refuse_what_is_not_there():
-    from uetrust.cli.ledgers import select_rows
-
-    table = pd.DataFrame(
-        dict(table=[1, 12, 2], status=["recomputed, equal", "recomputed, different", "not at hand"])
-    )
-    assert list(select_rows(table, ["table=1"])["table"]) == [1]
-    assert list(select_rows(table, ["status=recomputed"])["table"]) == [1, 12]
-    with pytest.raises(ValueError, match="column=value"):
-        select_rows(table, ["tabel=1"])
-    with pytest.raises(ValueError, match="no row fits"):
-        select_rows(table, ["table=7"])
 
 
 @needs_data

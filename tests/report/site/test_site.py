@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from uetrust.cli.cli import main
 from uetrust.cli.command import APP
 from uetrust.core.settings import root
 from uetrust.papers.he2024.published import correlation_figures
@@ -76,19 +75,6 @@ def test_what_needs_a_model_names_it_and_what_is_at_hand_has_a_page():
 def test_finding(words, first, count):
     found = index.find_exhibits(words)
     assert len(found) == count and tuple(found.loc[0, ["paper", "kind", "number"]]) == first
-
-
-def test_find_prints_page_notebook_files_and_command(capsys):
-    assert main(["find", "figure", "23"]) == 0
-    said = capsys.readouterr().out
-    for text in ("report/table05.html", "01_setting.ipynb", "figures/fig23.csv", "setting=aeslc--gpt-3.5"):
-        assert text in said
-
-
-def test_find_answers_unknown_words_with_the_nearest_and_exit_code_1(capsys):
-    with pytest.raises(SystemExit, match="nearest: ablations") as error:
-        main(["find", "abblations"])
-    assert error.value.code not in (0, 2) and not capsys.readouterr().out
 
 
 # The pages

@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.cli.cli import main
+from tests.helpers.cli import call
 from uetrust.cli.command import APP, EXAMPLES
 from uetrust.evaluation.inference.dose import metric_needs, prr_parts
 from uetrust.evaluation.inference.guarantee import expected_guarantee, rejection_guarantee
 from uetrust.evaluation.inference.next_labels import next_labels
 from uetrust.evaluation.inference.power import power_table
+from uetrust.evaluation.prr import prr
 
 
 @pytest.fixture
@@ -27,11 +28,6 @@ def pilot(tmp_path):
     df = df.assign(second=human + rng.normal(size=300), judge=np.clip(np.round(3 + human), 1, 5))
     df.to_csv(tmp_path / "pilot.csv", index=False)
     return tmp_path / "pilot.csv"
-
-
-def call(capsys, *argv):
-    code = main([str(word) for word in argv])
-    return code, *capsys.readouterr()
 
 
 def test_power_plans_by_document_and_by_annotator(pilot, capsys):
@@ -265,3 +261,105 @@ def test_names_in_the_json_of_the_audit_are_those_of_the_columns(pilot, capsys):
     assert {row["method"] for row in found["prr"]} >= {"NaN_score", "-Infinity u"}
     assert {row["metric"] for row in found["prr"]} == {"Infinity"} and "null_score" not in out
     assert ": null" in out
+
+
+@pytest.fixture
+def scores():
+    rng = np.random.default_rng(0)
+    quality = rng.normal(size=30)
+    return pd.DataFrame(
+        dict(
+            sample=[f"s{i}" for i in range(30)],
+            rouge=quality,
+            judge=np.clip(np.round(5 + quality), 1, 10),
+            msp=-quality + rng.normal(size=30),
+            sets=rng.integers(1, 4, 30),
+        )
+    )
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet", "jsonl", "json"])
+def test_prr_prints_the_numbers_of_the_library(scores, tmp_path, capsys, end):
+    file = tmp_path / f"scores.{end}"
+    write = dict(
+        csv=lambda: scores.to_csv(file, index=False),
+        parquet=lambda: scores.to_parquet(file),
+        jsonl=lambda: scores.to_json(file, orient="records", lines=True),
+        json=lambda: scores.to_json(file, orient="records"),
+    )
+    write[end]()
+    options = "--id sample --quality rouge judge --uncertainty msp sets --json".split()
+    code, out, _ = call(capsys, "prr", file, *options)
+    found = {(row["method"], row["metric"]): row for row in json.loads(out)}
+    assert code == 0 and len(found) == 4
+    for (method, metric), row in found.items():
+        assert row["value"] == pytest.approx(prr(scores[metric], scores[method]).value, abs=1e-8)
+        assert row["n"] == 30
+    assert "tied" in found["sets", "rouge"]["note"]
+
+
+def test_options_reach_the_library(scores, tmp_path, capsys):
+    file = tmp_path / "s.csv"
+    clusters = [i // 3 for i in range(30)]
+    scores.assign(doc=clusters).to_csv(file, index=False)
+    options = "--quality rouge --uncertainty sets --area sum --ties worst --clusters doc --json".split()
+    row = json.loads(call(capsys, "prr", file, *options)[1])[0]
+    want = prr(scores.rouge, scores.sets, area="sum", ties="worst", clusters=clusters)
+    assert (row["value"], row["se"]) == pytest.approx((want.value, want.se), abs=1e-8)
+    options = "--quality rouge --uncertainty msp --compat he2024 --json".split()
+    row = json.loads(call(capsys, "prr", file, *options)[1])[0]
+    assert row["value"] == pytest.approx(prr(scores.rouge, scores.msp, compat="he2024").value, abs=1e-8)
+
+
+MALFORMED = dict(
+    wrong_column=("sample,rogue,msp\na,1,2\nb,2,1\nc,3,3\n", "has no column 'rouge'. Did you mean ['rogue']"),
+    text=("sample,rouge,msp\na,1,2\nb,good,1\nc,3,3\n", "'good' at sample b"),
+    empty=("", "is empty: it has no header"),
+    header_only=("sample,rouge,msp\n", "is empty"),
+    one_row=("sample,rouge,msp\na,1,2\n", "has 1 sample;"),
+    all_equal=("sample,rouge,msp\na,1,2\nb,1,3\nc,1,4\n", "constant quality"),
+    all_uncertain_alike=("sample,rouge,msp\na,1,2\nb,2,2\nc,3,2\n", "nothing is ranked"),
+    twice=("sample,rouge,msp\na,1,2\na,2,1\nc,3,3\n", "duplicated sample names: a"),
+    infinite=("sample,rouge,msp\na,1,2\nb,inf,1\nc,3,3\n", "must be finite"),
+    all_missing=("sample,rouge,msp\na,,2\nb,,1\nc,,3\n", "0 pairs"),
+    ragged=("sample,rouge,msp\na,1,2\nb,2,1,9,9\nc,3,3\n", "line 3 has 5 fields"),
+)
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_files_are_explained(name, tmp_path, capsys):
+    text, says = MALFORMED[name]
+    file = tmp_path / f"{name}.csv"
+    file.write_text(text)
+    code, out, err = call(capsys, "prr", file, "--id", "sample", "--quality", "rouge", "--uncertainty", "msp")
+    assert code == 2 and out == "" and says in err and file.name in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "argv,says",
+    [
+        (("--quality", "rouge", "--scale", "judge"), "COLUMN=LOWEST:HIGHEST"),
+        (("--quality", "rouge", "--scale", "rouge=0:.1"), "off its scale"),
+        (("--quality", "rouge", "--max-rejection", "2"), "--max-rejection"),
+        (("--quality", "rouge", "--scale", "jugde=1:2"), "jugde"),
+    ],
+)
+def test_wrong_options_are_explained(scores, tmp_path, capsys, argv, says):
+    file = tmp_path / "s.csv"
+    scores.to_csv(file, index=False)
+    code, _, err = call(capsys, "prr", file, "--uncertainty", "msp", *argv)
+    assert code == 2 and says in err
+
+
+def test_missing_and_foreign_files(tmp_path, capsys):
+    assert (
+        "there is no file"
+        in call(capsys, "prr", tmp_path / "no.csv", "--quality", "a", "--uncertainty", "b")[2]
+    )
+    (tmp_path / "x.ods").write_text("")
+    assert "not .ods" in call(capsys, "prr", tmp_path / "x.ods", "--quality", "a", "--uncertainty", "b")[2]
+    (tmp_path / "x.parquet").write_text("not parquet")
+    assert (
+        "cannot be read as parquet"
+        in call(capsys, "prr", tmp_path / "x.parquet", "--quality", "a", "--uncertainty", "b")[2]
+    )

@@ -1,0 +1,82 @@
+"""The ledgers of claims and of cells, and the index of exhibits, on the command line."""
+
+import json
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.helpers.cli import call
+from tests.helpers.ledgers import RUN, needs_data
+from uetrust.cli.cli import main
+from uetrust.core.settings import root
+from uetrust.report.chapters import save_table
+
+
+def test_claims_as_json_csv_and_filtered(capsys, tmp_path):
+    rows = json.loads(call(capsys, "claims", "--json", "--draws", 20)[1])
+    assert len(rows) == 154 and {row["verdict"] for row in rows} == {
+        "holds",
+        "partly",
+        "fails",
+        "not decidable",
+    }
+    by_id = {row["id"]: row for row in rows}
+    assert by_id["4.2-01"]["shuffle_share"] == 1 and by_id["C1.6-01"]["joint_p"] < 0.05
+    weak = by_id["4.2-12"]
+    assert (weak["equivalence"], weak["margin"], by_id["4.2-01"]["equivalence"]) == ("not shown", 0.3, "")
+    wide = json.loads(call(capsys, "claims", "--json", "--draws", 0, "--shuffles", 9, "--margin", 0.5)[1])
+    row = {row["id"]: row for row in wide}["4.2-12"]
+    assert (row["equivalence"], row["margin"]) == ("shown", 0.5)
+    assert row["shuffle_share"] in (np.arange(10) / 9).round(10)
+    failed = call(capsys, "claims", "--csv", "--verdict", "fails", "--section", "C.2.4", "--draws", 0)[
+        1
+    ].splitlines()
+    assert len(failed) == 2 and failed[1].startswith("C2.4-05")
+    for table in ("T9", "T11"):
+        save_table(table, tmp_path)
+    own = json.loads(call(capsys, "claims", "--json", "--tables", tmp_path, "--draws", 0)[1])
+    open_ = [row for row in own if row["verdict"] == "not decidable"]
+    assert 100 < len(open_) < 154 and any("T7" in row["note"] for row in open_)
+    assert {row["id"]: row["verdict"] for row in own}["C2.2-03"] == "holds"
+
+
+# The command
+@needs_data
+def test_the_command_lists_filters_and_is_json(tmp_path):
+    done = subprocess.run(
+        [*RUN, "cells", "--where", "paper=ice", "table=1", "status=recomputed", "--json"],
+        cwd=root(),
+        capture_output=True,
+        text=True,
+    )
+    rows = json.loads(done.stdout)
+    assert len(rows) == 24 and {row["status"] for row in rows} == {"recomputed, equal"}
+
+
+def test_conditions_take_the_start_of_a_value_and_refuse_what_is_not_there():
+    from uetrust.cli.ledgers import select_rows
+
+    table = pd.DataFrame(
+        dict(table=[1, 12, 2], status=["recomputed, equal", "recomputed, different", "not at hand"])
+    )
+    assert list(select_rows(table, ["table=1"])["table"]) == [1]
+    assert list(select_rows(table, ["status=recomputed"])["table"]) == [1, 12]
+    with pytest.raises(ValueError, match="column=value"):
+        select_rows(table, ["tabel=1"])
+    with pytest.raises(ValueError, match="no row fits"):
+        select_rows(table, ["table=7"])
+
+
+def test_find_prints_page_notebook_files_and_command(capsys):
+    assert main(["find", "figure", "23"]) == 0
+    said = capsys.readouterr().out
+    for text in ("report/table05.html", "01_setting.ipynb", "figures/fig23.csv", "setting=aeslc--gpt-3.5"):
+        assert text in said
+
+
+def test_find_answers_unknown_words_with_the_nearest_and_exit_code_1(capsys):
+    with pytest.raises(SystemExit, match="nearest: ablations") as error:
+        main(["find", "abblations"])
+    assert error.value.code not in (0, 2) and not capsys.readouterr().out
