@@ -7,7 +7,6 @@ what was skipped.
 import json
 import os
 import shutil
-import warnings
 
 os.environ.update(
     HF_HUB_OFFLINE="1",
@@ -76,13 +75,6 @@ def pytest_terminal_summary(terminalreporter):
             "(set the variable to the folder to run them)",
             yellow=True,
         )
-
-
-def warn_unmeasured(known, kept, remedy):
-    "What is measured for nothing that exists is an error; what exists and is not measured yet, a warning."
-    assert set(kept) <= set(known), f"measured, but gone: {sorted(set(kept) - set(known))}"
-    if new := sorted(set(known) - set(kept)):
-        warnings.warn(f"not measured yet: {', '.join(new)}; {remedy}", stacklevel=2)
 
 
 @pytest.fixture(scope="session")

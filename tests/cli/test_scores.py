@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.data.test_outputs import FOLDER
+from tests.helpers.outputs import FOLDER
 from tests.helpers.reply_files import explained
 from uetrust.cli.cli import main
 from uetrust.scoring.methods import write_scores

@@ -6,10 +6,9 @@ import math
 import pandas as pd
 import pytest
 
-from tests.helpers.paths import ROOT
+from tests.helpers.outputs import FOLDER
 from uetrust.data.outputs import OUTPUT_FORMATS, read_outputs
 
-FOLDER = ROOT / "tests" / "fixtures" / "outputs"
 TAX, TAX_SOURCE = (
     "The council raised the water tax.",
     "The council met on Monday and raised the water tax by two percent.",

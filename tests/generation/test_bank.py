@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.banks import ABOUT, SAMPLES, echo
 from tests.helpers.paths import ROOT
 from uetrust.core.settings import atomic_write
 from uetrust.core.store import BadShard, Store, canonical_json, shard_provenance, value_digest
 from uetrust.generation.bank import (
     bank_from_file,
-    bank_provenance,
     bank_row,
     fill_bank,
     missing_shards,
@@ -28,23 +28,6 @@ from uetrust.generation.bank import (
     sample_shards,
     write_shard,
 )
-
-SAMPLES = pd.DataFrame(
-    dict(id=[f"s{i}" for i in range(7)], source=[f"Source number {i}." for i in range(7)], split="test")
-)
-ABOUT = bank_provenance(
-    "toy", "echo", "echo-model", "r1", dict(seed=1, temperature=0.7), dict(greedy=1, sample=2)
-)
-
-
-def echo(part):
-    made = []
-    for sample in part.itertuples():
-        made.append(
-            bank_row(sample.id, "greedy", 0, sample.source, [1, 2, 3], 0, "stop", [-0.1, -0.25, -3.0])
-        )
-        made += [bank_row(sample.id, "sample", k, sample.source * k, [k], 5, "length") for k in range(2)]
-    return made
 
 
 def files(folder):
@@ -57,7 +40,6 @@ def bank(tmp_path):
 
 
 # What is written is what is read
-
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 rows = st.tuples(
     texts,
@@ -127,8 +109,6 @@ def test_digest_ignores_the_order_of_keys_only(x):
 
 
 # The same bytes
-
-
 def test_same_texts_make_the_same_bytes_in_any_order_of_rows_shards_and_workers(bank, tmp_path):
     other = tmp_path / "other"
     for worker in (2, 0, 1):
@@ -170,7 +150,7 @@ def test_more_samples_keep_the_full_shards(bank, tmp_path):
 SCRIPT = """
 import sys, time
 sys.path.insert(0, sys.argv[2])
-from tests.generation.test_bank import ABOUT, SAMPLES, echo
+from tests.helpers.banks import ABOUT, SAMPLES, echo
 from uetrust.generation.bank import fill_bank
 def slow(part):
     time.sleep(.1)
@@ -229,8 +209,6 @@ def test_a_file_is_replaced_in_one_step(tmp_path):
 
 
 # Damage and strangers
-
-
 def test_no_flipped_byte_goes_unnoticed(bank):
     shard = bank / "00001.parquet"
     good, right, unnoticed = shard.read_bytes(), read_bank(bank), []
@@ -376,7 +354,6 @@ def test_samples_that_cannot_be_sharded_are_refused(samples, match):
 
 
 # A file of generations
-
 GOOD = dict(
     id="x",
     source="It rained.",

@@ -10,9 +10,7 @@ import sys
 import threading
 import time
 import urllib.error
-from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pandas as pd
@@ -20,10 +18,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.endpoints import FAULTS, SAMPLES, SETTINGS, completion, endpoint, server, written
 from tests.helpers.paths import ROOT
 from uetrust.core.store import canonical_json, value_digest
 from uetrust.generation.bank import read_bank
-from uetrust.generation.decoding import HE2024_DECODING, Decoding
+from uetrust.generation.decoding import HE2024_DECODING
 from uetrust.generation.endpoint import (
     BudgetReached,
     Endpoint,
@@ -43,95 +42,7 @@ from uetrust.generation.endpoint import (
     text_requests,
 )
 
-SAMPLES = pd.DataFrame(
-    dict(
-        id=[f"s{i}" for i in range(8)],
-        source=[f"Bulletin {i}: the mayor opened bridge number {i}." for i in range(8)],
-    )
-)
-SETTINGS = Decoding(samples=3, max_new_tokens=20)
 KEY = "sk-very-secret-0123456789"
-WORDS = "a the mayor bridge opened closed on monday friday".split()
-
-
-def written(asked, i):
-    "Text i of a request: words drawn by the request itself, as a seeded server would"
-    rng = random.Random(value_digest([asked, i if asked["temperature"] else 0]))
-    return [rng.choice(WORDS) for _ in range(rng.randint(2, 6))]
-
-
-def choice(asked, i, chat):
-    words = written(asked, i)
-    logps, text = [-(j + 1) / 8 for j in range(len(words))], " ".join(words)
-    content = [dict(token=word, logprob=logp) for word, logp in zip(words, logps)]
-    logprobs = dict(content=content) if chat else dict(tokens=words, token_logprobs=logps)
-    reply = dict(message=dict(role="assistant", content=text)) if chat else dict(text=text)
-    return dict(index=i, finish_reason="stop", logprobs=logprobs if asked.get("logprobs") else None) | reply
-
-
-def completion(asked, chat):
-    choices = [choice(asked, i, chat) for i in range(asked["n"])]
-    length = sum(len(written(asked, i)) for i in range(asked["n"]))
-    return dict(choices=choices[::-1], usage=dict(prompt_tokens=30, completion_tokens=length))
-
-
-class Handler(BaseHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
-
-    def say(self, code, body, headers=(), length=None):
-        self.send_response(code)
-        for name, value in dict(headers, **{"Content-Length": str(length or len(body))}).items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self):
-        self.say(200, b"{}")
-
-    def do_POST(self):
-        asked, log = json.loads(self.rfile.read(int(self.headers["Content-Length"]))), self.server.log
-        with self.server.lock:
-            log["seen"].append(asked)
-            log["at"].append(time.monotonic())
-            log["keys"].append(self.headers.get("Authorization"))
-            log["idempotency"].append(self.headers.get("Idempotency-Key"))
-            fault = self.server.faults.pop(0) if self.server.faults else "ok"
-        time.sleep(self.server.slow)
-        good = json.dumps(completion(asked, "messages" in asked)).encode()
-        if fault == "drop":
-            return self.connection.close()
-        if fault == "cut":
-            return self.say(200, good[:40], length=len(good))
-        if fault == "hang":
-            return time.sleep(1)
-        if fault != "ok":
-            return self.say(fault[0], fault[2].encode(), fault[1])
-        with self.server.lock:
-            log["served"].append(asked)
-        self.say(200, good)
-
-
-@contextmanager
-def server(faults=(), slow=0):
-    "Answers like a model; the first requests meet `faults`: (status, headers, body), drop, cut, hang or ok"
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    http.log, http.faults, http.slow = (
-        dict(served=[], seen=[], at=[], keys=[], idempotency=[]),
-        list(faults),
-        slow,
-    )
-    http.lock, http.daemon_threads = threading.Lock(), True
-    threading.Thread(target=http.serve_forever, kwargs=dict(poll_interval=0.01), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{http.server_port}/v1", http.log
-    finally:
-        http.shutdown()
-        http.server_close()
-
-
-def endpoint(url, **options):
-    return Endpoint(url, "toy", **(dict(backoff=0.01, timeout=10, concurrency=4) | options))
 
 
 def files(folder):
@@ -145,8 +56,6 @@ def cache(tmp_path):
 
 
 # Answers
-
-
 @pytest.mark.parametrize("chat", [True, False])
 def test_texts_and_logprobs_are_those_of_the_server(cache, chat):
     with server() as (url, log):
@@ -309,23 +218,6 @@ def test_the_other_texts_are_kept_when_a_request_fails(cache, fails):
         assert len(calls["served"]) == 16
 
 
-# Faults
-
-FAULTS = [
-    (429, {"Retry-After": "0"}, "slow down"),
-    (500, {}, "oops"),
-    (503, {}, ""),
-    (408, {}, ""),
-    (200, {}, '{"choices": ['),
-    (200, {}, '{"error": "busy"}'),
-    (200, {}, "[]"),
-    (200, {}, '{"choices": []}'),
-    (200, {}, '{"choices": [{"message": "x"}]}'),
-    "drop",
-    "cut",
-]
-
-
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_every_passing_fault_is_survived(cache, tmp_path, fault):
     with server() as (url, _), ReplyCache(tmp_path / "calm") as calm:
@@ -484,8 +376,6 @@ def test_a_wrong_key_stops_the_others_and_keeps_what_came(cache):
 
 
 # Nothing is paid twice
-
-
 def test_a_second_run_asks_nothing_and_a_moved_server_is_the_same(cache):
     with server() as (url, log):
         first = generate_remotely(endpoint(url), SAMPLES, SETTINGS, cache)
@@ -519,7 +409,8 @@ def test_raw_replies_are_kept_under_the_digest_of_their_request(cache, tmp_path)
 SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[3])
-from tests.generation.test_endpoint import SAMPLES, SETTINGS, endpoint, fill_endpoint_bank
+from tests.helpers.endpoints import SAMPLES, SETTINGS, endpoint
+from uetrust.generation.endpoint import fill_endpoint_bank
 folder, toy = sys.argv[1], endpoint(sys.argv[2], concurrency=1)
 replies = folder+'/replies.sqlite'
 fill_endpoint_bank(folder+'/bank', 'd', 'g', SAMPLES, toy, SETTINGS, replies, size=3, progress=False)
@@ -564,8 +455,6 @@ def test_killed_three_times_it_pays_at_most_the_request_under_way_again(tmp_path
 
 
 # Money
-
-
 def paid(log, toy):
     return sum(
         toy.cost(30, sum(len(written(asked, i)) for i in range(asked["n"]))) for asked in log["served"]
@@ -668,7 +557,8 @@ def test_a_claim_of_a_dead_process_or_of_another_one_with_its_number_is_taken_ov
 TWIN = """
 import sys
 sys.path.insert(0, sys.argv[3])
-from tests.generation.test_endpoint import SAMPLES, SETTINGS, ReplyCache, endpoint, generate_remotely
+from tests.helpers.endpoints import SAMPLES, SETTINGS, endpoint
+from uetrust.generation.endpoint import ReplyCache, generate_remotely
 with ReplyCache(sys.argv[1] + "/c") as cache:
     toy = endpoint(sys.argv[2], price_in=1, price_out=5, budget=1)
     assert len(generate_remotely(toy, SAMPLES, SETTINGS, cache)) == 32
@@ -745,8 +635,6 @@ def test_a_dry_run_sends_nothing_and_bounds_the_cost(cache):
 
 
 # The key
-
-
 def test_the_key_goes_to_the_server_and_nowhere_else(tmp_path, monkeypatch, capfd, caplog):
     monkeypatch.setenv("MY_KEY", KEY + "\n")
     caplog.set_level(logging.DEBUG)

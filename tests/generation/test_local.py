@@ -2,13 +2,11 @@
 
 import multiprocessing
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,18 +16,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy import stats
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import (
-    BartConfig,
-    BartForConditionalGeneration,
-    LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedTokenizerFast,
-    T5Config,
-    T5ForConditionalGeneration,
-)
 
 from tests.helpers.paths import ROOT
+from tests.helpers.writers import SAMPLES, SETTINGS, WORDS, files, one_worker, tiny
 from uetrust.core.settings import oracles
 from uetrust.core.store import BadShard, shard_provenance
 from uetrust.generation import local
@@ -50,89 +39,8 @@ from uetrust.generation.local import (
     local_provenance,
     render_prompts,
 )
-from uetrust.models.load import fingerprint, fit_prompt, load_model, wrap_model
+from uetrust.models.load import fingerprint, fit_prompt, load_model
 
-WORDS = "<s> </s> <pad> [ ] ".split() + [f"w{i}" for i in range(55)]
-SAMPLES = pd.DataFrame(
-    [
-        dict(id=f"s{i}", source=" ".join(random.Random(i).choices(WORDS[5:], k=3 + 5 * (i % 7))))
-        for i in range(20)
-    ]
-)
-CHAT = "{% for m in messages %}[ {{ m['content'] }} ]{% endfor %}"
-
-
-def tokenizer():
-    made = PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, "<pad>")),
-        bos_token="<s>",
-        eos_token="</s>",
-        pad_token="<pad>",
-    )
-    made.backend_tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return made
-
-
-ENDS = dict(bos_token_id=0, eos_token_id=1, pad_token_id=2)
-NETWORKS = dict(
-    bart=lambda: BartForConditionalGeneration(
-        BartConfig(
-            vocab_size=60,
-            d_model=32,
-            encoder_layers=2,
-            decoder_layers=2,
-            encoder_attention_heads=2,
-            decoder_attention_heads=2,
-            encoder_ffn_dim=64,
-            decoder_ffn_dim=64,
-            max_position_embeddings=96,
-            decoder_start_token_id=1,
-            forced_eos_token_id=1,
-            init_std=0.3,
-            **ENDS,
-        )
-    ),
-    t5=lambda: T5ForConditionalGeneration(
-        T5Config(
-            vocab_size=60,
-            d_model=32,
-            d_kv=16,
-            d_ff=64,
-            num_layers=2,
-            num_heads=2,
-            decoder_start_token_id=2,
-            initializer_factor=1.5,
-            eos_token_id=1,
-            pad_token_id=2,
-        )
-    ),
-    llama=lambda: LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=60,
-            hidden_size=32,
-            intermediate_size=64,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            max_position_embeddings=96,
-            initializer_range=0.3,
-            **ENDS,
-        )
-    ),
-)
-
-
-def tiny(kind, chat=False):
-    "A model of 60 words, the same weights each time"
-    torch.manual_seed(1)
-    network, words = NETWORKS[kind](), tokenizer()
-    words.model_max_length = 96
-    if chat:
-        words.chat_template = CHAT
-    return wrap_model(network, words, kind)
-
-
-SETTINGS = Decoding(samples=4, max_new_tokens=12, prompt="w1 {source} w2")
-S = SETTINGS  # Imported by other test files
 KINDS = ["bart", "t5", "llama"]
 
 
@@ -140,13 +48,7 @@ def texts(rows):
     return {(row["sample"], row["kind"], row["k"]): tuple(row["ids"]) for row in rows}
 
 
-def files(folder):
-    return {path.name: path.read_bytes() for path in Path(folder).iterdir() if not path.name.startswith(".")}
-
-
 # Texts depend on nothing else
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_samples_do_not_depend_on_company_order_number_or_batch(kind):
     model = tiny(kind)
@@ -332,8 +234,6 @@ def test_greedy_and_beams_are_those_of_transformers(kind):
 
 
 # The distribution is right
-
-
 @pytest.mark.parametrize(
     "options",
     [{}, dict(temperature=0.5), dict(top_k=5), dict(top_p=0.6), dict(temperature=1.5, top_k=20, top_p=0.8)],
@@ -398,8 +298,6 @@ def test_keys_fit_64_bits_and_differ_by_every_argument(seed, sample, k):
 
 
 # Prompts
-
-
 @given(st.lists(st.sampled_from(WORDS[5:]), max_size=60), st.integers(2, 40), st.booleans())
 @hypothesis_settings(max_examples=40)
 def test_the_closing_of_a_prompt_is_never_cut(words, limit, chat):
@@ -451,8 +349,6 @@ def test_a_prompt_that_cannot_fit_is_an_error_and_not_a_cut():
 
 
 # Rows
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_finish_says_whether_the_model_ended_the_text(kind):
     rows = generate_texts(tiny(kind), SAMPLES, replace(SETTINGS, samples=8))
@@ -496,8 +392,6 @@ def test_an_encoder_cannot_write():
 
 
 # Settings and provenance
-
-
 def test_presets_resolve_against_the_checkpoint():
     model = tiny("llama")
     recorded = local_provenance(model, "d", "g", HE2024_DECODING)["settings"]
@@ -556,19 +450,10 @@ def test_the_folder_of_a_model_is_not_in_its_provenance(tmp_path):
     assert found["model"] == "my-llama" and str(tmp_path) not in str(found) and found["made_with"]["torch"]
 
 
-# Kill it
-
-HARD = replace(SETTINGS, samples=10, beams=3)
-
-
-def one_worker(folder, i, n):
-    fill_local_bank(folder, "d", "bart", SAMPLES, tiny("bart"), HARD, size=2, worker=(i, n), progress=False)
-
-
 SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[2])
-from tests.generation.test_local import one_worker
+from tests.helpers.writers import one_worker
 one_worker(sys.argv[1], 1, 2)
 """
 

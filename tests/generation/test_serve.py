@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from tests.generation.test_local import SAMPLES, files, tiny
+from tests.helpers.writers import SAMPLES, files, tiny
 from uetrust.core.store import canonical_json
 from uetrust.generation import endpoint
 from uetrust.generation import serve as server

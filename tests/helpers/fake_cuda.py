@@ -5,11 +5,20 @@ FakeTensorMode has devices and no values, so a pass would stop where it first re
 its end, and its numbers can be compared.
 """
 
+import json
 from contextlib import ExitStack, contextmanager
 from unittest import mock
 
+import pytest
 import torch
 from torch.overrides import TorchFunctionMode
+
+from tests.helpers.readings import encoder, framed
+from tests.helpers.writers import SAMPLES, tiny
+from uetrust.cli.cli import main
+from uetrust.core import settings as s
+from uetrust.scoring.generators import GENERATOR_PASSES
+from uetrust.statistics.table import read_statistics
 
 CPU, *CARDS = torch.device("cpu"), torch.device("cuda", 0), torch.device("cuda", 1)
 T = torch.Tensor
@@ -140,3 +149,102 @@ def fake_cuda(
         stack.enter_context(mock.patch("torch.cuda.mem_get_info", lambda device=None: (free, 2**40)))
         stack.enter_context(FakeCuda())
         yield
+
+
+IN_PARTS = dict(  # Every step from one part to the next crosses between the GPUs somewhere
+    bart={
+        "model.shared": "cuda:0",
+        "model.encoder.embed_tokens": "cuda:0",
+        "model.encoder.embed_positions": "cuda:1",
+        "model.encoder.layernorm_embedding": "cuda:0",
+        "model.encoder.layers.0": "cuda:0",
+        "model.encoder.layers.1": "cuda:1",
+        "model.decoder.embed_tokens": "cuda:0",
+        "model.decoder.embed_positions": "cuda:0",
+        "model.decoder.layernorm_embedding": "cuda:1",
+        "model.decoder.layers.0": "cuda:1",
+        "model.decoder.layers.1": "cuda:0",
+        "lm_head": "cuda:0",
+        "final_logits_bias": "cuda:1",
+    },
+    llama={
+        "model.embed_tokens": "cuda:0",
+        "model.layers.0": "cuda:0",
+        "model.layers.1": "cuda:1",
+        "model.norm": "cuda:1",
+        "model.rotary_emb": "cuda:0",
+        "lm_head": "cuda:1",
+    },
+)
+INI = f"""
+[common]
+nli = models/encoder
+encoder = models/encoder
+relevance = greedy sample
+[dataset.toy]
+data = toy.jsonl
+train = toy.jsonl
+background = toy.jsonl
+[generator.bart]
+model = models/bart
+samples = 2
+max_new_tokens = 8
+min_length = 2
+beam_members = 2
+passes = {" ".join(GENERATOR_PASSES)}
+p_true = {{source}} w1 {{summary}}
+verbal_2s = {{source}} w1 {{summary}}
+[generator.bart-in-parts]
+like = bart
+device_map = {json.dumps(IN_PARTS["bart"])}
+[generator.llama]
+like = bart
+model = models/llama
+prompt = w1 {{source}} w2
+passes = {" ".join(name for name in GENERATOR_PASSES if name not in ("beams", "mc_dropout"))}
+elicit = w3 {{source}} w1 {{summary}} w2
+verbal_1s = w1 {{source}}
+[generator.llama-in-parts]
+like = llama
+device_map = {json.dumps(IN_PARTS["llama"])}
+[profile.cpu]
+banks = toy--bart toy--llama
+[profile.gpu]
+banks = toy--bart toy--llama
+[profile.half]
+banks = toy--bart toy--llama
+[profile.two]
+banks = toy--bart toy--bart-in-parts toy--llama toy--llama-in-parts
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    "A folder that looks like a checkout, with models of random weights"
+    d = tmp_path_factory.mktemp("project")
+    (d / "nbs").mkdir()
+    (d / "settings.ini").write_text(INI)
+    for name, m in (("bart", framed("bart")), ("llama", tiny("llama", chat=True)), ("encoder", encoder())):
+        if name != "encoder":  # Every rule that acts before sampling
+            m.model.generation_config.update(
+                repetition_penalty=1.2,
+                no_repeat_ngram_size=3,
+                min_new_tokens=1,
+                suppress_tokens=[7],
+                begin_suppress_tokens=[8],
+            )
+        m.model.save_pretrained(d / "models" / name)
+        m.tokenizer.save_pretrained(d / "models" / name)
+    SAMPLES[:3].assign(reference="w3 w4").to_json(d / "toy.jsonl", orient="records", lines=True)
+    return d
+
+
+def filled(profile, name, *options):
+    "Statistics of a bank by step, after `uetrust fill`"
+    assert main(["fill", f"toy--{name}", "--profile", profile, *options]) == 0
+    folders = sorted((s.out_dir(profile) / "banks" / f"toy--{name}").iterdir())
+    return {
+        d.name: read_statistics(d)
+        for d in folders
+        if d.is_dir() and d.name not in ("texts", "train", "background")
+    }

@@ -5,6 +5,7 @@ import copy
 import inspect
 from unittest import mock
 
+import pandas as pd
 import torch
 import transformers
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
@@ -13,6 +14,10 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES,
     MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
 )
+
+from tests.helpers.writers import tokenizer
+from uetrust.core.settings import root
+from uetrust.models.load import wrap_model
 
 NETWORKS = {  # Class -> type of its configuration
     network: name
@@ -416,3 +421,54 @@ def small_network(
             setattr(part, key, value)
     torch.manual_seed(seed)
     return _network(network, config).eval()
+
+
+PROMPTS = [[5, 9, 11, 30, 7, 44, 21], [8, 33, 12], [17, 6, 50, 49, 13, 40, 20, 19, 18]]
+TEXTS = [[9, 30, 31, 7, 1], [40, 12, 3, 3, 9, 8, 6]]
+TABLE = root() / "data" / "zoo.csv"
+
+
+def made(network):
+    words = tokenizer()
+    words.model_max_length = 96
+    return wrap_model(small_network(network), words, f"a small {network}")
+
+
+def samples(model):
+    texts = [" ".join(model.tokenizer.convert_ids_to_tokens(ids)) for ids in PROMPTS]
+    return pd.DataFrame(dict(id=list("abc"), source=texts))
+
+
+@torch.inference_mode()
+def plain_texts(model):
+    "Greedy texts by transformers, one prompt at a time, up to and with the end token"
+    for ids in PROMPTS:
+        x = torch.tensor([ids])
+        options = dict(attention_mask=torch.ones_like(x), do_sample=False, max_new_tokens=8, pad_token_id=2)
+        out = model.model.generate(input_ids=x, **options)[0].tolist()
+        text = out[1 if model.kind == "seq2seq" else len(ids) :]
+        yield text[: text.index(1) + 1] if 1 in text else text
+
+
+@torch.inference_mode()
+def plain_logp(model, prompt, text):
+    x = torch.tensor([prompt if model.kind == "seq2seq" else prompt + text])
+    if model.kind == "seq2seq":
+        logits = model.model(input_ids=x, decoder_input_ids=torch.tensor([[2, *text[:-1]]])).logits[0]
+    else:
+        logits = model.model(input_ids=x).logits[0, len(prompt) - 1 : -1]
+    return logits.float().log_softmax(-1)[range(len(text)), text]
+
+
+@torch.inference_mode()
+def plain_previous(model, prompt, text):
+    "Attention of each token to the one before, of the head with the largest mean in each layer"
+    model.model.set_attn_implementation("eager")
+    if model.kind == "seq2seq":
+        given = dict(decoder_input_ids=torch.tensor([[2, *text]]), output_attentions=True)
+        start, maps = 1, model.model(input_ids=torch.tensor([prompt]), **given).decoder_attentions
+    else:
+        ids = torch.tensor([prompt + text])
+        start, maps = len(prompt), model.model(input_ids=ids, output_attentions=True).attentions
+    diagonals = [own[0].diagonal(dim1=1, dim2=2)[:, start : start + len(text) - 1] for own in maps]
+    return [heads[heads.double().mean(1).argmax()].numpy() for heads in diagonals]

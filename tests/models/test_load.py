@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from tests.generation.test_local import SAMPLES, tiny
-from tests.scoring.test_pipeline import INI
-from tests.statistics.test_table import framed
+from tests.helpers.profiles import INI
+from tests.helpers.readings import framed
+from tests.helpers.writers import SAMPLES, tiny
 from uetrust.cli.cli import main
 from uetrust.core.checks import BadCheckpoint
 from uetrust.core.settings import root

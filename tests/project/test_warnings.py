@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from tests.project.test_fake_cuda import filled, project  # noqa: F401
+from tests.helpers.fake_cuda import filled, project  # noqa: F401
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate_texts
 from uetrust.models import load

@@ -11,18 +11,26 @@ import transformers
 from safetensors.torch import save_file
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from tests.generation.test_local import tokenizer
-from tests.helpers.zoo import NETWORKS, small_network
+from tests.helpers.writers import tokenizer
+from tests.helpers.zoo import (
+    NETWORKS,
+    PROMPTS,
+    TABLE,
+    TEXTS,
+    made,
+    plain_logp,
+    plain_previous,
+    plain_texts,
+    samples,
+)
 from uetrust.core.checks import BadCheckpoint
 from uetrust.core.settings import root
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate_texts
 from uetrust.models.forward import score_tokens
-from uetrust.models.load import load_model, wrap_model
+from uetrust.models.load import load_model
 from uetrust.statistics.attention import attention_statistics
 
-PROMPTS = [[5, 9, 11, 30, 7, 44, 21], [8, 33, 12], [17, 6, 50, 49, 13, 40, 20, 19, 18]]
-TEXTS = [[9, 30, 31, 7, 1], [40, 12, 3, 3, 9, 8, 6]]
 RIGHT = [
     "LlamaForCausalLM",
     "BartForConditionalGeneration",
@@ -52,53 +60,6 @@ NO_TEXT = {
     "KyutaiSpeechToTextForConditionalGeneration": "it writes down sound, and takes no text",
 }
 NO_LAYER_INPUT = dict(model_type="gemma4_text", hidden_size_per_layer_input=0, vocab_size_per_layer_input=0)
-TABLE = root() / "data" / "zoo.csv"
-
-
-def made(network):
-    words = tokenizer()
-    words.model_max_length = 96
-    return wrap_model(small_network(network), words, f"a small {network}")
-
-
-def samples(model):
-    texts = [" ".join(model.tokenizer.convert_ids_to_tokens(ids)) for ids in PROMPTS]
-    return pd.DataFrame(dict(id=list("abc"), source=texts))
-
-
-@torch.inference_mode()
-def plain_texts(model):
-    "Greedy texts by transformers, one prompt at a time, up to and with the end token"
-    for ids in PROMPTS:
-        x = torch.tensor([ids])
-        options = dict(attention_mask=torch.ones_like(x), do_sample=False, max_new_tokens=8, pad_token_id=2)
-        out = model.model.generate(input_ids=x, **options)[0].tolist()
-        text = out[1 if model.kind == "seq2seq" else len(ids) :]
-        yield text[: text.index(1) + 1] if 1 in text else text
-
-
-@torch.inference_mode()
-def plain_logp(model, prompt, text):
-    x = torch.tensor([prompt if model.kind == "seq2seq" else prompt + text])
-    if model.kind == "seq2seq":
-        logits = model.model(input_ids=x, decoder_input_ids=torch.tensor([[2, *text[:-1]]])).logits[0]
-    else:
-        logits = model.model(input_ids=x).logits[0, len(prompt) - 1 : -1]
-    return logits.float().log_softmax(-1)[range(len(text)), text]
-
-
-@torch.inference_mode()
-def plain_previous(model, prompt, text):
-    "Attention of each token to the one before, of the head with the largest mean in each layer"
-    model.model.set_attn_implementation("eager")
-    if model.kind == "seq2seq":
-        given = dict(decoder_input_ids=torch.tensor([[2, *text]]), output_attentions=True)
-        start, maps = 1, model.model(input_ids=torch.tensor([prompt]), **given).decoder_attentions
-    else:
-        ids = torch.tensor([prompt + text])
-        start, maps = len(prompt), model.model(input_ids=ids, output_attentions=True).attentions
-    diagonals = [own[0].diagonal(dim1=1, dim2=2)[:, start : start + len(text) - 1] for own in maps]
-    return [heads[heads.double().mean(1).argmax()].numpy() for heads in diagonals]
 
 
 def check_texts(model):  # Written and read as transformers does

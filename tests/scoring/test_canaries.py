@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.conftest import warn_unmeasured
+from tests.helpers.measured import warn_unmeasured
 from uetrust.core.settings import root
 from uetrust.data.bulletins import bulletins
 from uetrust.scoring.drift import DRIFT_FILE, drift_check, metric_drift

@@ -13,9 +13,9 @@ from unittest import mock
 
 import pytest
 
-from tests.generation.test_local import SAMPLES
-from tests.scoring.test_pipeline import INI, files
-from tests.statistics.test_table import encoder, framed
+from tests.helpers.profiles import INI, files
+from tests.helpers.readings import encoder, framed
+from tests.helpers.writers import SAMPLES
 from uetrust.cli.cli import main
 from uetrust.core.store import Store
 from uetrust.scoring import engine

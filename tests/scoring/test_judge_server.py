@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.generation.test_local import SAMPLES, tiny
-from tests.scoring.test_pipeline import INI
-from tests.statistics.test_table import encoder
+from tests.helpers.profiles import INI
+from tests.helpers.readings import encoder
+from tests.helpers.writers import SAMPLES, tiny
 from uetrust.generation.bank import read_bank
 from uetrust.scoring.cache import cached_metrics_of_bank
 from uetrust.scoring.generators import generator_settings, with_judge_server

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import settings as hs
 from hypothesis import strategies as st
 
-from tests.conftest import warn_unmeasured
-from tests.generation.test_local import SAMPLES, S, tiny
+from tests.helpers.measured import warn_unmeasured
+from tests.helpers.writers import SAMPLES, S, tiny
 from uetrust.cli.cli import main
 from uetrust.core.registry import Registry
 from uetrust.core.run import ScoreRun, compute_score, required_inputs, required_scores

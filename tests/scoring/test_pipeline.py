@@ -7,14 +7,14 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.generation.test_local import SAMPLES, tiny
-from tests.statistics.test_table import encoder, framed
+from tests.helpers.profiles import INI, files
+from tests.helpers.readings import encoder, framed
+from tests.helpers.writers import SAMPLES, tiny
 from uetrust.cli.cli import main
 from uetrust.core import settings as s
 from uetrust.core.store import Store
@@ -27,96 +27,6 @@ from uetrust.statistics.scores import load_scores
 from uetrust.statistics.table import read_statistics
 
 reg = load_scores()
-
-INI = """
-[common]
-banks =
-items =
-train_items =
-nli = models/encoder
-encoder = models/encoder
-tagger =
-relevance = greedy sample
-[dataset.toy]
-data = toy.jsonl
-train = train.jsonl
-background = train.jsonl
-[generator.writer]
-model = models/bart
-samples = 3
-max_new_tokens = 8
-passes = conditional vocabulary hidden sample_hidden processed unconditional attention
-  attention_max focus beams
-p_true = {source} w1 {summary}
-verbal_2s = {source} w1 {summary}
-verbal_scale = 1 5
-[generator.box]
-serve = models/llama
-prompt = w1 {source} w2
-samples = 2
-max_new_tokens = 8
-verbal_1s = w1 {source}
-verbal_2s = w3 {source} w1 {summary}
-[generator.chatty]
-model = models/llama
-prompt = w1 {source} w2
-samples = 2
-max_new_tokens = 8
-passes = conditional
-elicit = w3 {source} w1 {summary} w2
-verbal_1s = w1 {source}
-verbal_2s = w3 {source} w1 {summary}
-[generator.wrong]
-model = models/bart
-sampels = 3
-[generator.seen]
-serve = models/llama
-passes = conditional
-[generator.elicited]
-serve = models/llama
-elicit = {source} w1 {summary} w2
-[generator.passing]
-model = models/bart
-passes = conditional attntion
-[generator.renamed]
-model = models/bart
-passes = own
-[generator.scaled]
-model = models/bart
-verbal_scale = 5
-[generator.comparing]
-model = models/bart
-compare = entailmnts
-[generator.again]
-like = writer
-seed = 7
-items = 1
-passes = conditional
-compare = sentences embeddings
-p_true =
-verbal_2s =
-[generator.third]
-like = again
-seed = 8
-[generator.lost]
-like = nobody
-[generator.round]
-like = about
-[generator.about]
-like = round
-[profile.small]
-banks = toy--writer toy--box toy--chatty
-[profile.first]
-banks = bulletin--writer
-perturbed_banks = bulletin--again
-items = 2
-[profile.cross]
-banks = toy--writer
-cross_evaluation = toy--writer toy--chatty
-[dataset.bulletin]
-data = bulletin:test:9
-train = bulletin:train:5
-"""
 
 
 @pytest.fixture(scope="module")
@@ -131,14 +41,6 @@ def project(tmp_path_factory):
     SAMPLES[:12].to_json(d / "toy.jsonl", orient="records", lines=True)
     SAMPLES[12:].assign(reference="w3 w4").to_json(d / "train.jsonl", orient="records", lines=True)
     return d
-
-
-def files(folder):
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(Path(folder).rglob("*"))
-        if path.is_file() and not path.name.startswith(".") and ".sqlite" not in path.name
-    }
 
 
 @pytest.fixture(scope="module")

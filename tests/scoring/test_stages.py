@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from tests.generation.test_local import SAMPLES, tiny
-from tests.scoring.test_pipeline import INI
-from tests.statistics.test_table import encoder
+from tests.helpers.profiles import INI
+from tests.helpers.readings import encoder
+from tests.helpers.writers import SAMPLES, tiny
 from uetrust.core.checks import Stopped
 from uetrust.core.store import Store, lock_folder
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from tests.models.test_forward import KINDS, PAIRS, V, tokenizer, toy
+from tests.helpers.toys import KINDS, PAIRS, V, tokenizer, toy
 from uetrust.models.forward import Layout, attention_by, build_input, score_tokens
 from uetrust.models.load import wrap_model
 from uetrust.statistics import attention as at

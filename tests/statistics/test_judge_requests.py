@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.generation import test_endpoint as te
+from tests.helpers import endpoints as te
 from uetrust.cli.cli import main
 from uetrust.core.checks import Undefined
 from uetrust.generation.endpoint import Endpoint, EndpointError, request_with_key

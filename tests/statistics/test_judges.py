@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.generation import test_endpoint as te
+from tests.helpers import endpoints as te
+from tests.helpers.judges import MANY
 from tests.helpers.paths import ROOT
 from uetrust.cli.cli import main
 from uetrust.core.checks import Undefined
@@ -203,13 +204,6 @@ def judge(monkeypatch):
     monkeypatch.setattr(te, "completion", rating)
 
 
-MANY = pd.DataFrame(
-    dict(
-        id=[f"t{i}" for i in range(24)],
-        hypothesis=["It rained" + "." * i for i in range(24)],
-        reference="Rain fell.",
-    )
-)
 PASSING = [f for f in te.FAULTS if f != "hang"]
 
 
@@ -327,9 +321,11 @@ def test_the_budget_stops_a_judge_before_it_is_passed(judge, tmp_path):
 SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[3])
-from tests.statistics import test_judges as tj
-endpoint = tj.te.endpoint(sys.argv[2], concurrency=1)
-tj.jg.judge_scores(endpoint, [('wo', 'fluency')], tj.MANY, sys.argv[1], progress=False)
+from tests.helpers.endpoints import endpoint
+from tests.helpers.judges import MANY
+from uetrust.statistics.judges import judge_scores
+server = endpoint(sys.argv[2], concurrency=1)
+judge_scores(server, [('wo', 'fluency')], MANY, sys.argv[1], progress=False)
 """
 
 

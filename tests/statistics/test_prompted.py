@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.generation.test_local import SAMPLES, S, files, tiny
-from tests.statistics.test_table import framed
+from tests.helpers.readings import framed
+from tests.helpers.writers import SAMPLES, S, files, tiny
 from uetrust.core.settings import root
 from uetrust.data.datasets import load_samples
 from uetrust.generation.bank import read_bank

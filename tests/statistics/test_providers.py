@@ -11,7 +11,7 @@ from transformers import (
     BertForSequenceClassification,
 )
 
-from tests.statistics.test_table import encoder, framed
+from tests.helpers.readings import encoder, framed
 from uetrust.core.settings import oracles
 from uetrust.generation.decoding import text_seed
 from uetrust.models.forward import Layout

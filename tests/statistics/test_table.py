@@ -9,10 +9,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import processors
-from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification
+from transformers import BertConfig, BertForMaskedLM
 
-from tests.generation.test_local import SAMPLES, S, files, tiny, tokenizer
+from tests.helpers.readings import encoder, framed
+from tests.helpers.writers import SAMPLES, S, files, tiny
 from uetrust.cli.cli import main
 from uetrust.core.scores import unique_texts
 from uetrust.core.store import BadShard
@@ -21,7 +21,7 @@ from uetrust.generation.local import fill_local_bank, render_prompts
 from uetrust.models.classifiers import entailment_logits, nli_pairs
 from uetrust.models.encode import NLI_CLASSES, embed_texts, nli_order
 from uetrust.models.forward import score_tokens
-from uetrust.models.load import fingerprint, load_model, wrap_model
+from uetrust.models.load import fingerprint, load_model
 from uetrust.papers.bulletins.tables import entailed_shares
 from uetrust.statistics.compare import (
     compute_embeddings,
@@ -45,39 +45,6 @@ FEW = SAMPLES[:7].assign(reference=[s[:11] for s in SAMPLES["source"][:7]])
 KINDS = ["bart", "t5", "llama"]
 
 
-def encoder():
-    "A classifier of 60 words that knows three labels"
-    torch.manual_seed(3)
-    tokens = tokenizer()
-    tokens.backend_tokenizer.post_processor = processors.TemplateProcessing(
-        single="[ $A ]", pair="[ $A ] $B:1 ]:1", special_tokens=[("[", 3), ("]", 4)]
-    )
-    tokens.model_max_length = 64
-    config = BertConfig(
-        vocab_size=60,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-        initializer_range=0.5,
-        pad_token_id=2,
-        id2label={0: "CONTRADICTION", 1: "ENTAILMENT", 2: "NEUTRAL"},
-        label2id={"CONTRADICTION": 0, "ENTAILMENT": 1, "NEUTRAL": 2},
-    )
-    return wrap_model(BertForSequenceClassification(config), tokens, "encoder")
-
-
-def framed(kind):
-    "A model whose tokenizer ends every text"
-    model = tiny(kind)
-    if kind != "llama":
-        model.tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
-            single="$A </s>", special_tokens=[("</s>", 1)]
-        )
-    return model
-
-
 @pytest.fixture(scope="module", params=KINDS)
 def written(request, tmp_path_factory):
     "(model, folder of its bank)"
@@ -95,7 +62,6 @@ def written(request, tmp_path_factory):
 
 
 # Tables
-
 arrays = st.integers(0, 3).flatmap(
     lambda n: st.lists(st.lists(st.floats(-9, 9, width=32), min_size=2, max_size=2), min_size=n, max_size=n)
 )
@@ -128,8 +94,6 @@ def test_passes_that_cannot_be_are_refused():
 
 
 # Likelihoods
-
-
 def test_stored_numbers_are_those_of_reading_the_bank_s_ids_after_the_generator_s_prompt(written, tmp_path):
     model, bank = written
     got = read_statistics(
@@ -292,8 +256,6 @@ def test_a_bank_without_such_texts_has_nothing_to_read(tmp_path):
 
 
 # States of the training split
-
-
 def test_states_of_references_are_read_after_the_document_or_as_released_after_themselves(tmp_path):
     model = tiny("bart")
     out = {}
@@ -318,7 +280,6 @@ def test_states_of_references_are_read_after_the_document_or_as_released_after_t
 
 
 # Between texts
-
 TEXTS = dict(a=["w1 w2", "w3", "w1 w2", "w4 w5 w6"], b=["w7", "w7", "w7", "w7"])
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from tests.conftest import warn_unmeasured
+from tests.helpers.measured import warn_unmeasured
 from uetrust.core.settings import root
 from uetrust.dev.bench import metrics as bench
 from uetrust.models import load as loading

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from tests.generation import test_endpoint as te
+from tests.helpers import endpoints as te
 from uetrust.cli.notebooks import run_notebook
 from uetrust.core import settings
 from uetrust.core.settings import mirror, profile

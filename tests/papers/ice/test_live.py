@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from tests.generation import test_endpoint as te
+from tests.helpers import endpoints as te
 from tests.helpers.paths import ROOT
 from tests.papers.ice.test_examples import FOLD_0
 from uetrust.cli.notebooks import run_notebook
@@ -282,7 +282,7 @@ def test_a_dry_run_counts_requests_and_tokens_and_sends_nothing(pool, tmp_path, 
 SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[3])
-from tests.generation.test_endpoint import endpoint
+from tests.helpers.endpoints import endpoint
 from uetrust.papers.ice import live as st
 from uetrust.papers.ice import plots
 from uetrust.papers.ice.live import ice_requests
