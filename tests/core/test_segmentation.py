@@ -4,9 +4,12 @@ import json
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.faults.scripts import SCRIPTS
 from uetrust.cli.cli import main
-from uetrust.core.segmentation import split_sentences
+from uetrust.core.segmentation import split_sentences, whole_texts_note
 from uetrust.core.settings import oracles
 
 
@@ -91,3 +94,34 @@ def test_names_may_be_separated_by_spaces_or_commas(tmp_path, capsys):
     assert main(["claims", "--verdict", "fails,hold"]) == 2
     assert 'Invalid value "hold" for --verdict' in (told := capsys.readouterr().err)
     assert 'Did you mean "holds"?' in told
+
+
+ENDS = dict(
+    chinese="今天下雨。警方逮捕了他们！真的吗？",
+    japanese="雨が降る。行こう！どこへ？",
+    hindi="पुल खुला। पुलिस आई। बारिश हुई॥",
+    urdu="پل کھلا۔ پولیس آئی۔ بارش ہوئی؟",
+    arabic="هل فتح الجسر؟ هل جاءت الشرطة؟ نعم",
+    armenian="Կամուրջ բացվեց։ Ոստիկան եկավ։ Անձրև։",
+    amharic="ድልድይ ተከፈተ። ፖሊስ መጣ። ዝናብ ነው።",
+    burmese="တံတားဖွင့်သည်။ ရဲလာသည်။ မိုးရွာသည်။",
+    russian="Мост открыт. Полиция приехала. Идёт дождь.",
+)
+
+
+@pytest.mark.parametrize("script", ENDS)
+def test_three_sentences_of_a_script_are_three(script):
+    found = split_sentences(ENDS[script])
+    assert len(found) == 3 and "".join(found).replace(" ", "") == ENDS[script].replace(" ", "")
+
+
+@given(st.text("雨天。！？「」『』“” a.x\n؟।", max_size=40))
+def test_no_character_of_a_text_is_lost_between_sentences(text):
+    found = split_sentences(text)
+    assert "".join("".join(found).split()) == "".join(text.split()) and all(map(str.strip, found))
+
+
+def test_long_texts_that_stay_whole_are_told():
+    thai = " ".join(SCRIPTS["thai"]) * 6
+    assert whole_texts_note([thai] * 3 + ["สั้น"]).startswith("one sentence in 4 of 4 texts, 3 of them long")
+    assert whole_texts_note([thai, ENDS["hindi"]]) == whole_texts_note(["สั้น"]) == whole_texts_note([]) == ""

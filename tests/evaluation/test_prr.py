@@ -11,7 +11,6 @@ from scipy.stats import t as student_t
 from sklearn.metrics import roc_auc_score
 
 from tests.helpers.prr_cases import AREAS, CASES, floats, scores, split
-from uetrust.core.checks import align_samples, check_scale
 from uetrust.data.loaders import undo_sort
 from uetrust.evaluation.cells import PRRCells, atanh_interval, prr_replicates
 from uetrust.evaluation.multiple import benjamini_hochberg, holm
@@ -420,15 +419,6 @@ def test_one_missing_pair_is_told():
     assert "missing" not in prr(quality.fillna(2), uncertainty).note
 
 
-def test_a_sample_that_one_table_lacks_is_a_missing_pair():
-    quality = pd.Series([1.0, 2, 3, 4], list("abcd"))
-    got = prr(quality, pd.Series([3.0, 2, 1, 4], list("dcbx")))
-    assert got.n == 3 and got.note.startswith("2 of 5 pairs missing")
-    left, right = align_samples(quality.to_frame("q"), pd.DataFrame({"u": [1.0, 2]}, ["d", "x"]))
-    assert list(left.index) == list(right.index) == list("abcdx")
-    assert left["q"].isna().tolist() == [False] * 4 + [True] and right["u"].isna().sum() == 3
-
-
 def test_q_is_holm_s_unless_asked_otherwise():
     rng = np.random.default_rng(8)
     scores = pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd"))
@@ -437,16 +427,6 @@ def test_q_is_holm_s_unless_asked_otherwise():
     assert (benjamini_hochberg(table.p) < table.q).any()
     asked = prr_table(scores[["a", "b"]], scores, adjust="bh")
     np.testing.assert_array_equal(asked.q, benjamini_hochberg(asked.p))
-
-
-@pytest.mark.parametrize("value", [0.5, 10.5, np.nextafter(10, 11), np.nextafter(1, 0)])
-def test_a_score_off_either_end_of_its_scale_is_an_error(value):
-    quality = pd.Series([8.0, value, 9, 1, 10], list("vwxyz"), name="judge")
-    with pytest.raises(ValueError, match=r"'judge' lies off its scale \[1, 10\] for 1 of 5 samples: w = "):
-        check_scale(quality, 1, 10)
-    with pytest.raises(ValueError, match="off its scale"):
-        prr(quality, pd.Series(range(5), list("vwxyz"), dtype=float), scale=(1, 10))
-    check_scale(quality.drop("w"), 1, 10)
 
 
 def test_table_equals_single_cells_and_counts_missing_pairs():

@@ -11,20 +11,24 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from transformers import BartModel, BertConfig, BertForMaskedLM, BertModel
 
+from tests.helpers.forward import saved
 from tests.helpers.profiles import INI
-from tests.helpers.readings import framed
+from tests.helpers.readings import encoder, framed
+from tests.helpers.toys import PAIRS, V, toy
 from tests.helpers.writers import SAMPLES, tiny
 from uetrust.cli.cli import main
 from uetrust.core.checks import BadCheckpoint
-from uetrust.core.settings import root
+from uetrust.core.settings import oracles, root
 from uetrust.core.store import shard_provenance
 from uetrust.generation import serve
 from uetrust.generation.bank import read_bank
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate_texts
+from uetrust.models.encode import embed_texts
 from uetrust.models.forward import score_tokens
-from uetrust.models.load import load_model
+from uetrust.models.load import batches, fingerprint, load_model, pad_ids, wrap_model
 from uetrust.scoring import engine
 from uetrust.scoring.generators import generator_settings
 from uetrust.statistics.attention import attention_statistics
@@ -275,3 +279,111 @@ def test_an_option_without_effect_is_refused_before_any_work(here, folders, tmp_
     )
     assert says in capsys.readouterr().err
     assert len(read_bank(bank)) and not any(bank_of(here, name).exists() for name in ("writer", "away"))
+
+
+def test_a_bare_encoder_is_the_same_model_whenever_it_is_loaded(tmp_path):
+    BertForMaskedLM(
+        BertConfig(
+            vocab_size=60, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+        )
+    ).save_pretrained(tmp_path)
+    encoder().tokenizer.save_pretrained(tmp_path)
+    assert fingerprint(load_model(tmp_path, device="cpu")) == fingerprint(
+        load_model(tmp_path, device="cpu")
+    ), "a part the file lacks must not be drawn at random"
+
+
+def test_batches_cover_everything_within_the_budget():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        lengths, rows = rng.integers(1, 40, 30).tolist(), rng.integers(1, 5, 30).tolist()
+        found = batches(lengths, 100, rows)
+        assert sorted(i for batch in found for i in batch) == list(range(30))
+        assert all(
+            len(batch) == 1 or max(lengths[i] for i in batch) * sum(rows[i] for i in batch) <= 100
+            for batch in found
+        )
+        assert all(lengths[previous[-1]] >= lengths[batch[0]] for previous, batch in zip(found, found[1:]))
+    assert batches([], 10) == []
+
+
+def test_masks_have_the_shape_of_the_ids():
+    for left in (False, True):
+        ids, mask = pad_ids([[4, 5], [6]], left=left)
+        assert ids.shape == mask.shape == (2, 2) and mask.dtype == torch.long and (ids * mask == ids).all()
+
+
+def test_loading_refuses(tmp_path):
+    model, encoder = (
+        toy("bart", torch.float32),
+        BertModel(
+            BertConfig(
+                vocab_size=V, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+            )
+        ),
+    )
+    with pytest.raises(FileNotFoundError, match="no model folder"):
+        load_model(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="no config.json"):
+        load_model(tmp_path / "empty")
+    saved(tmp_path / "pickled", model.model, model.tokenizer)
+    (tmp_path / "pickled" / "model.safetensors").unlink()
+    torch.save(model.model.state_dict(), tmp_path / "pickled" / "pytorch_model.bin")
+    with pytest.raises(ValueError, match="Pickled weights can run code"):
+        load_model(tmp_path / "pickled")
+    with pytest.raises(ValueError, match="has no tokenizer"):
+        load_model(saved(tmp_path / "mute", model.model))
+    with pytest.raises(OSError, match="it is no folder here, and HF_HUB_OFFLINE is set"):
+        load_model("nobody/nothing-of-that-name")
+    loaded = load_model(saved(tmp_path / "encoder", encoder, model.tokenizer))
+    with pytest.raises(ValueError, match="is an encoder and gives no token probabilities"):
+        score_tokens(loaded, PAIRS)
+
+
+def test_a_missing_weight_is_not_drawn_at_random(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    model = toy("bart", torch.float32)
+    path = saved(tmp_path, model.model, model.tokenizer) / "model.safetensors"
+    weights = load_file(path)
+    save_file(
+        {name: weight for name, weight in weights.items() if "fc1" not in name},
+        path,
+        metadata={"format": "pt"},
+    )
+    with pytest.raises(ValueError, match="lacks weights of BartForConditionalGeneration.*fc1"):
+        load_model(tmp_path)
+
+
+def test_a_bare_bart_is_a_language_model(tmp_path):
+    "facebook/bart-large is published as a BartModel; its head is its embedding."
+    model = toy("bart", torch.float32)
+    saved(tmp_path, BartModel(model.model.config), model.tokenizer)
+    assert load_model(tmp_path).kind == "seq2seq"
+
+
+def test_an_unknown_step_to_the_logits_is_an_error():
+    model = toy("llama")
+    model.model.lm_head.register_forward_hook(
+        lambda layer, inputs, logits: logits + inputs[0].sum()
+    )  # a hook is part of the head, so it is seen
+    assert wrap_model(model.model, model.tokenizer).kind == "causal"
+    plain = model.model.forward
+    model.model.forward = lambda *args, **options: (lambda out: out.__class__(logits=out.logits * 2))(
+        plain(*args, **options)
+    )
+    with pytest.raises(ValueError, match="off by"):
+        wrap_model(model.model, model.tokenizer)
+
+
+def test_a_roberta_without_a_limit_in_its_tokenizer_reads_as_many_tokens_as_it_has_positions():
+    "RoBERTa's 514 positions hold 512 tokens; tokenizers without model_max_length do not say so"
+    if oracles() is None:
+        pytest.skip("UETRUST_ORACLES is not at hand")
+    model = load_model(oracles() / "metrics/models/tiny_roberta")
+    assert model.text_config.max_position_embeddings == 514 and model.positions == model.window == 512
+    model.tokenizer.model_max_length = int(1e30)
+    assert model.window == 512
+    (vector,), (cut,) = embed_texts(model, ["rain fell on the hall " * 400])
+    assert np.isfinite(vector).all() and cut > 0

@@ -1,6 +1,8 @@
 """BERTScore, CTC and the embedding correlation: what peers compute on tiny networks, where they fail, and
 what must not matter."""
 
+# ruff: noqa: F811
+
 import json
 import shutil
 
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.helpers.alignment import texts  # noqa: F401
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.settings import oracles
@@ -32,11 +35,6 @@ STOP = set(
 
 def close(got, want):
     assert got == pytest.approx(want, abs=TOL)
-
-
-@pytest.fixture(scope="module")
-def texts(oracle):
-    return {text["id"]: text for text in oracle("metrics/triples.json")["triples"]}
 
 
 @pytest.fixture(scope="module")
@@ -243,11 +241,6 @@ def test_the_word_aligner_is_that_of_ctc(oracle, texts, models):
         (word_logits,) = hd.ctc_word_logits(model, head, [(text["hypothesis"], text[detail["context"]])])[0]
         close(al.kept_probabilities(word_logits), np.array(detail["keep_probability"]))
         assert hd.ctc_text(text["hypothesis"]).split() == detail["words"]
-
-
-def test_cleaned_texts_are_those_of_ctc(oracle, texts):
-    for i, want in oracle("metrics/ctc.json")["cleaned_hypotheses"].items():
-        assert hd.ctc_text(texts[i]["hypothesis"]) == (want or "")
 
 
 def test_the_regression_aligner_is_that_of_ctc_but_for_an_empty_summary(oracle, texts, models):

@@ -1,13 +1,15 @@
 """FactCC, AlignScore, DAE, BLEURT and NER overlap: what peers compute on tiny networks, where they fail,
 and what must not matter."""
 
+# ruff: noqa: F811
+
 import numpy as np
 import pytest
 
+from tests.helpers.heads import folder  # noqa: F401
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.segmentation import split_sentences
-from uetrust.core.settings import oracles
 from uetrust.models import classifiers as ev
 from uetrust.models import heads as hd
 from uetrust.models.load import load_model
@@ -23,12 +25,6 @@ def close(got, want):
 @pytest.fixture(scope="module")
 def texts(oracle):
     return {triple["id"]: triple for triple in oracle("metrics/triples.json")["triples"]}
-
-
-@pytest.fixture(scope="module")
-def folder(oracle):
-    oracle("metrics/triples.json")
-    return oracles() / "metrics/models"
 
 
 # FactCC
@@ -219,15 +215,6 @@ def test_batches_and_order_do_not_matter(texts, folder):
         np.testing.assert_allclose(
             heads.nli_probabilities(reversed_order), heads.nli_probabilities(once), atol=2e-6, rtol=0
         )
-
-
-def test_a_t5_that_answers_1_or_0(folder):
-    model = load_model(folder / "tiny_t5")
-    logps, cut = hd.true_nli_logp(model, [("Rain fell.", "Dogs ran."), ("Rain fell. " * 400, "Dogs ran.")])
-    assert logps.shape == (2, 2) and (logps < 0).all() and cut[0] == 0 < cut[1]
-    np.testing.assert_allclose(
-        hd.true_nli_logp(model, [("Rain fell.", "Dogs ran.")])[0][0], logps[0], atol=1e-5
-    )
 
 
 def test_every_entry_is_complete():

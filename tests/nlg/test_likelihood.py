@@ -1,18 +1,25 @@
 """BARTScore, T5Score and GPTScore: recorded numbers of the peers' code, the leaves they are made of, and
 the twenty evaluators."""
 
+# ruff: noqa: F811
+
 import csv
 
 import numpy as np
 import pytest
 
+from tests.helpers.likelihood import (
+    bulletins,  # noqa: F401
+    close,
+    pairs,  # noqa: F401
+    reader,  # noqa: F401
+)
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.run import ScoreRun, compute_score
-from uetrust.core.settings import oracles, published_file, root
-from uetrust.data.bulletins import bulletin
+from uetrust.core.settings import published_file, root
 from uetrust.models.forward import Layout
-from uetrust.models.likelihoods import DIRECTIONS, PEER_LAYOUT, directed_logp
+from uetrust.models.likelihoods import PEER_LAYOUT, directed_logp
 from uetrust.models.load import load_model
 from uetrust.nlg.likelihood import (
     NARCISSISM_MODELS,
@@ -35,22 +42,6 @@ from uetrust.nlg.likelihood import (
     t5_score_source,
 )
 
-TOL = 2e-5
-
-
-def close(got, want, tol=TOL):
-    np.testing.assert_allclose(list(got), list(want), rtol=0, atol=tol)
-
-
-@pytest.fixture(scope="module")
-def reader():
-    if oracles() is None:
-        pytest.skip("UETRUST_ORACLES is not at hand")
-    seen = {}
-    return lambda name: seen.setdefault(
-        name, load_model(oracles() / name, device="cpu") if name not in seen else None
-    )
-
 
 def texts_of(rows, names=("hypothesis", "source", "reference")):
     return {k: [row[n] for row in rows] for k, n in zip(("hypothesis", "source", "reference"), names)}
@@ -59,11 +50,6 @@ def texts_of(rows, names=("hypothesis", "source", "reference")):
 @pytest.fixture(scope="module")
 def triples(oracle):
     return {triple["id"]: triple for triple in oracle("metrics/triples.json")["triples"]}
-
-
-@pytest.fixture(scope="module")
-def pairs(oracle):
-    return {pair["id"]: pair for pair in oracle("seed_systems/pairs.json")}
 
 
 # BARTScore
@@ -232,44 +218,6 @@ def test_gptscore_of_a_causal_model(oracle, reader, pairs, name):
     assert sum(expected is None for expected in want.values()) == (name != "in_other_words_hyp_to_ref")
 
 
-# What must not matter, and what must be said
-@pytest.fixture(scope="module")
-def shipped():
-    return load_model(root() / "data/models/tiny-bart", device="cpu")
-
-
-@pytest.fixture(scope="module")
-def bulletins():
-    rng = np.random.default_rng(0)
-    items = [bulletin("test", i) for i in range(6)]
-
-    def salad(text):
-        return " ".join(rng.permutation(text.split()))
-
-    return dict(
-        source=[item["source"] for item in items],
-        hypothesis=[item["reference"] for item in items],
-        reference=[item["paraphrase"] for item in items],
-        salad=[salad(item["reference"]) for item in items],
-    )
-
-
-def test_batches_and_order_change_nothing(shipped, bulletins):
-    ways = ["source_hypothesis", "hypothesis_reference", "prefix_hypothesis", "empty_hypothesis"]
-    given = {k: bulletins[k] for k in ("hypothesis", "source", "reference")}
-    whole, _ = directed_logp(shipped, "a", ways, **given)
-    small, _ = directed_logp(shipped, "a", ways, **given, batch_tokens=1)
-    back, _ = directed_logp(shipped, "a", ways[::-1], **{k: lists[::-1] for k, lists in given.items()})
-    for k, lists in whole.items():
-        mean_whole, mean_single, mean_reversed = (
-            np.array([np.mean(logps) for logps in batch]) for batch in (lists, small[k], back[k][::-1])
-        )
-        assert (
-            np.abs(mean_whole - mean_single).max() <= 2e-6
-            and np.abs(mean_whole - mean_reversed).max() <= 2e-6
-        )
-
-
 @pytest.mark.parametrize(
     "model,name,layout",
     [
@@ -294,57 +242,6 @@ def test_a_reference_beats_word_salad_for_the_shipped_models(model, name, layout
         for k in ("hypothesis", "salad")
     )
     assert (good > bad + 1).all()
-
-
-def test_a_text_cut_short_keeps_its_closing_token_and_is_counted(shipped, bulletins):
-    whole, _ = directed_logp(
-        shipped, "a", ["source_hypothesis"], bulletins["hypothesis"][:1], bulletins["source"][:1]
-    )
-    short, cut = directed_logp(
-        shipped, "a", ["source_hypothesis"], bulletins["hypothesis"][:1], bulletins["source"][:1], most=10
-    )
-    whole_logps, short_logps = whole["a_logp_source_hypothesis"][0], short["a_logp_source_hypothesis"][0]
-    close(short_logps[:9], whole_logps[:9])
-    assert (
-        len(short_logps) == 10
-        and short_logps[-1] < -1
-        and cut["a_logp_source_hypothesis"].tolist() == [len(whole_logps) - 10]
-    )  # to end there is unlikely
-
-
-def test_long_texts_of_the_second_file_are_cut_and_counted(reader, pairs):
-    pair = pairs["p13_long"]
-    statistics, cut = directed_logp(
-        reader("seed_systems/models/tiny_bart"),
-        "bart",
-        ["source_hypothesis", "hypothesis_source"],
-        [pair["summary"]],
-        [pair["source"]],
-    )
-    n = len(reader("seed_systems/models/tiny_bart").tokenizer(pair["source"], verbose=False).input_ids)
-    assert (
-        len(statistics["bart_logp_hypothesis_source"][0]) == 1024
-        and [lost.tolist() for lost in cut.values()] == [[n - 1024]] * 2
-    )
-
-
-def test_texts_may_hold_what_a_template_would_read_as_a_field(shipped):
-    odd = dict(hypothesis=["{source} {0} }{"], source=["{hypothesis} %s"])
-    assert len(directed_logp(shipped, "a", ["prefix_hypothesis"], **odd)[0]["a_logp_prefix_hypothesis"]) == 1
-
-
-@pytest.mark.parametrize("way", DIRECTIONS)
-def test_a_text_that_was_not_given_is_named(shipped, way):
-    need = [k for k in ("source", "reference") if k in "".join(DIRECTIONS[way])]
-    if need:
-        with pytest.raises(ValueError, match=f"{way}.*reads the {need[0]}"):
-            directed_logp(shipped, "a", [way], ["a"])
-    else:
-        assert list(directed_logp(shipped, "a", [way], ["a"])[0]) == [f"a_logp_{way}"]
-
-
-def test_no_items_give_no_leaves(shipped):
-    assert directed_logp(shipped, "a", ["source_hypothesis"], [], [])[0] == {"a_logp_source_hypothesis": []}
 
 
 def test_missing_references_are_a_fact_about_the_item():

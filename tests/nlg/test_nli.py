@@ -1,24 +1,24 @@
 """NLI metrics: what peers compute on a tiny network, where they fail, and what must not matter."""
 
+# ruff: noqa: F811
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from tests.helpers.nli import (
+    MNLI,
+    nli_model,  # noqa: F401
+    triples,  # noqa: F401
+)
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.settings import oracles
 from uetrust.models import classifiers as ev
-from uetrust.models import encode
-from uetrust.models.load import load_model
 from uetrust.nlg import nli
 
-MNLI = {
-    0: "contradiction",
-    1: "neutral",
-    2: "entailment",
-}  # The order of another checkpoint, put on the tiny one
 TOL = 2e-5
 KINDS = [
     "sentence",
@@ -31,17 +31,6 @@ KINDS = [
     "document-sentence",
     "2sents-sentence",
 ]
-
-
-@pytest.fixture(scope="module")
-def triples(oracle):
-    return {triple["id"]: triple for triple in oracle("metrics/triples.json")["triples"]}
-
-
-@pytest.fixture(scope="module")
-def nli_model(oracle):
-    oracle("metrics/triples.json")
-    return load_model(oracles() / "metrics/models/tiny_bert_nli")
 
 
 @pytest.fixture(scope="module")
@@ -195,23 +184,6 @@ def test_parts_are_those_of_summac(oracle):
             assert nli.summac_parts(i["text"], kind) == want
 
 
-def test_pairs_of_sentences_are_cut_to_500_tokens_longest_first(oracle, triples, nli_model):
-    want = oracle("metrics/summac.json")["truncation"]
-    long = triples["copy_long"]
-    (ids, segments), over = (
-        result[0] for result in ev.pair_rows(nli_model, [(long["source"], long["hypothesis"])], 500)
-    )
-    assert (
-        len(ids) == want["max_length"]
-        and (segments.count(0), segments.count(1))
-        == (want["copy_long_first_segment_tokens"], want["copy_long_second_segment_tokens"])
-        and over > 0
-    )
-    assert ev.nli_grids(nli_model, [([long["source"]], [long["hypothesis"]]), (["A."], ["B."])])[
-        1
-    ].tolist() == [1, 0]
-
-
 # SummaC-Conv
 @pytest.mark.parametrize("head", ["released", "random"])
 @pytest.mark.parametrize("agg", ["mean", "min", "max", "all"])
@@ -289,72 +261,6 @@ def test_batches_order_and_repetitions_do_not_matter(triples, nli_model):
             )  # The weights of this network are large
             if once.size:
                 assert nli.summac_zs(once) == pytest.approx(nli.summac_zs(again), abs=2e-6)
-
-
-def test_an_empty_second_text_keeps_its_separator(triples, nli_model):
-    "The tokenizer drops it when texts come as strings, and the score changes"
-    ref = triples["empty_hyp"]["reference"]
-    (row,) = ev.pair_rows(nli_model, [(ref, "")])[0]
-    assert (
-        row[0][-2:] == (nli_model.tokenizer.sep_token_id,) * 2
-        and len(row[0]) == len(nli_model.tokenizer(ref, "")["input_ids"]) + 1
-    )
-    assert row[0] == tuple(nli_model.tokenizer([ref], [""])["input_ids"][0])
-    inputs = nli_model.tokenizer([ref], [""], return_tensors="pt")
-    np.testing.assert_allclose(
-        nli_model.model(**inputs)
-        .logits.detach()
-        .numpy()[:, encode.nli_order(nli_model.model.config.id2label)],
-        ev.nli_pairs(nli_model, [(ref, "")])[0],
-        atol=2e-6,
-        rtol=0,
-    )
-
-
-def test_rows_are_those_of_the_tokenizer(triples, nli_model):
-    for window in (512, 500, 60, 37):
-        for triple in triples.values():
-            ids, segments = ev.pair_rows(nli_model, [(triple["source"], triple["hypothesis"])], window)[0][0]
-            encoded = nli_model.tokenizer(
-                [triple["source"]], [triple["hypothesis"]], truncation=True, max_length=window
-            )
-            assert ids == tuple(encoded["input_ids"][0]) and segments == tuple(encoded["token_type_ids"][0])
-
-
-@given(
-    a=st.integers(0, 40),
-    b=st.integers(0, 40),
-    room=st.integers(2, 60),
-    cut=st.sampled_from(["longest", "pop", "first", "second"]),
-)
-def test_what_is_kept_fills_the_room(a, b, room, cut):
-    na, nb = ev.fit_pair(a, b, room, cut)
-    assert 0 <= na <= a and 0 <= nb <= b and na + nb == min(a + b, room)
-    if cut == "first" and b < room:
-        assert nb == b
-    if cut == "second" and a < room:
-        assert na == a
-
-
-@given(a=st.integers(0, 40), b=st.integers(0, 40), room=st.integers(2, 60))
-def test_popping_is_popping(a, b, room):
-    na, nb = a, b
-    while na + nb > room:
-        if na > nb:
-            na -= 1
-        else:
-            nb -= 1
-    assert ev.fit_pair(a, b, room, "pop") == (na, nb)
-
-
-def test_class_names_decide_the_order_and_unknown_ones_are_refused():
-    assert (
-        ev.nli_order(MNLI) == [0, 1, 2]
-        and ev.nli_order({0: "ENTAILMENT", 1: "CONTRADICTION", 2: "NEUTRAL"}) == [1, 2, 0]
-        and ev.nli_order({0: "SUPPORTS", 1: "REFUTES", 2: "NOT ENOUGH INFO"}) == [1, 2, 0]
-    )
-    with pytest.raises(ValueError, match="label_0"):
-        ev.nli_order({i: f"LABEL_{i}" for i in range(3)})
 
 
 @given(arrays(float, (4, 3, 3), elements=st.floats(-5, 5)), st.floats(0, 3))

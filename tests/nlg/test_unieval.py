@@ -1,19 +1,25 @@
 """UniEval: recorded numbers of upstream and of the benchmark's copy, the questions character for
 character, and one step of a decoder."""
 
+# ruff: noqa: F811
+
 import hashlib
 
 import numpy as np
 import pytest
 
+from tests.helpers.unieval import (
+    DIMS,
+    PREFIX,
+    near,
+    run,  # noqa: F401
+    t5,  # noqa: F401
+)
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.run import ScoreRun, compute_score
-from uetrust.core.segmentation import split_sentences
-from uetrust.core.settings import oracles, root
+from uetrust.core.settings import root
 from uetrust.data.bulletins import bulletin
-from uetrust.generation.decoding import HE2024_DECODING
-from uetrust.models.forward import Layout
 from uetrust.models.likelihoods import (
     UNIEVAL_QUESTIONS,
     unieval_answers,
@@ -23,48 +29,9 @@ from uetrust.models.likelihoods import (
 from uetrust.models.load import load_model
 from uetrust.nlg.unieval import unieval_consistency, unieval_fluency, unieval_overall, yes_share
 
-DIMS = ("coherence", "consistency", "fluency", "relevance")
-PREFIX = HE2024_DECODING.prompt.removesuffix("{source}")
-
-
-@pytest.fixture(scope="module")
-def t5():
-    if oracles() is None:
-        pytest.skip("UETRUST_ORACLES is not at hand")
-    return load_model(oracles() / "metrics/models/tiny_t5", device="cpu")
-
-
-@pytest.fixture(scope="module")
-def run(oracle, t5):
-    "All leaves of all items, in one run"
-    rec = oracle("metrics/unieval.json")
-    docs = {
-        triple["id"]: triple
-        for triple in oracle("metrics/triples.json")["triples"]
-        if triple["id"] in rec["he_variant"]
-    }
-    texts = {
-        key: [doc[key] for doc in docs.values()] for key in ("hypothesis", "source", "reference")
-    } | dict(sentence=[split_sentences(doc["hypothesis"]) for doc in docs.values()])
-    plain, cut = unieval_answers(t5, DIMS, texts)
-    fact, _ = unieval_answers(t5, ["consistency"], texts, "yes_no_fact")
-    he, _ = unieval_answers(t5, ["coherence", "consistency"], texts, "yes_no_{}_he2024", PREFIX)
-    bare, _ = unieval_answers(t5, ["coherence", "consistency"], texts, "yes_no_{}_he2024")
-    return (
-        rec,
-        texts,
-        cut,
-        ScoreRun(list(docs), reg, **plain | fact | he),
-        ScoreRun(list(docs), reg, **plain | bare),
-    )
-
 
 def values(run, name):
     return compute_score(run, name).set_index("sample")["value"]
-
-
-def near(got, want, tol=2e-5):
-    np.testing.assert_allclose(got, want, rtol=0, atol=tol)
 
 
 @pytest.mark.parametrize("dim", [*DIMS, "overall"])
@@ -138,12 +105,6 @@ def test_questions_are_recorded_character_for_character(run, t5):
         ] and len(done) >= 9
 
 
-def test_one_question_by_its_probabilities(run, t5):
-    example = run[0]["example"]
-    assert t5.tokenizer(example["input"]).input_ids == example["input_ids"]
-    near(yes_no_probabilities(t5, [example["input"]])[0][0], [example["p_yes"], example["p_no"]])
-
-
 def test_long_sources_are_cut_and_counted(run):
     _, texts, cut, recorded_run, _ = run
     lost = {dim: dict(zip(recorded_run.samples, cut[f"yes_no_{dim}"].tolist())) for dim in DIMS}
@@ -205,15 +166,6 @@ def test_a_source_that_brings_its_own_separator_is_not_removed(t5):
     assert np.abs(plain - forged).max() > 1e-6 and "</s>" in reg["unieval_coherence"].pitfall
 
 
-def test_answers_that_cannot_be_told_apart_are_refused(t5):
-    with pytest.raises(ValueError, match="begin with the same token"):
-        yes_no_probabilities(t5, ["q"], ("Yes", "Yes"))
-
-
-def test_no_question_gives_no_answer(t5):
-    assert yes_no_probabilities(t5, [])[0].shape == (0, 2)
-
-
 def test_sums_are_means_over_sentences():
     probabilities = np.array([[0.2, 0.2], [0.3, 0.1], [0.1, 0.3]])
     assert unieval_fluency(probabilities) == pytest.approx(0.5) and yes_share(
@@ -224,12 +176,3 @@ def test_sums_are_means_over_sentences():
     )
     with pytest.raises(Undefined):
         unieval_overall(probabilities[1], probabilities[:0], probabilities, probabilities[2])
-
-
-def test_the_window_is_an_option(t5):
-    asked = [UNIEVAL_QUESTIONS["coherence"].format(hypothesis="a", source="word " * 50)]
-    assert (
-        yes_no_probabilities(t5, asked, layout=Layout(window=30))[1][0]
-        > 0
-        == yes_no_probabilities(t5, asked)[1][0]
-    )

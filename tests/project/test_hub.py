@@ -1,11 +1,9 @@
 """Checkpoints of the model hub: a profile that names one may reach the hub, and an error names the remedy."""
 
 import os
-import socket
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from uetrust.cli.notebooks import hub_checkpoints
-from uetrust.data.download import hub_dataset, hub_problem
 from uetrust.models.load import load_model
 from uetrust.report.plan import is_at_hand
 from uetrust.scoring.costs import checkpoint_shape
@@ -35,45 +32,6 @@ def test_offline_names_the_variable_that_forbids_the_hub(monkeypatch, variable):
     monkeypatch.setenv(variable, "1")
     with pytest.raises(OSError, match=f"{variable}.*no whole checkpoint of this id. .* copy the checkpoint"):
         load_model("facebook/bart-large-cnn")
-
-
-def test_a_hub_is_asked_where_the_environment_says(monkeypatch):
-    "Its own address, a mirror's or a proxy's; a port that is closed, and one where nothing ever answers."
-    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-    asked = []
-    monkeypatch.setattr(socket, "create_connection", lambda place, *_: asked.append(place) or socket.socket())
-    for name, value in {
-        "": "",
-        "HF_ENDPOINT": "http://hub.example",
-        "https_proxy": "http://gate:3128",
-    }.items():
-        if name:
-            monkeypatch.setenv(name, value)
-        assert hub_problem() == ""
-        monkeypatch.delenv("HF_ENDPOINT", raising=False)
-    assert asked == [("huggingface.co", 443), ("hub.example", 80), ("gate", 3128)]
-    monkeypatch.setattr(socket, "create_connection", lambda *_: time.sleep(1) or socket.socket())
-    start = time.monotonic()
-    assert "cannot be reached at https://huggingface.co (TimeoutError)" in hub_problem(0.2)
-    assert time.monotonic() - start < 2
-
-
-def test_a_dataset_that_was_fetched_before_is_read_without_a_hub(tmp_path, monkeypatch):
-    "And the package is left as it was."
-    datasets = pytest.importorskip("datasets")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
-    with pytest.raises(OSError, match="HF_HUB_OFFLINE is set .* owner/name is not in its local cache"):
-        hub_dataset("owner/name", split="test")
-    (tmp_path / "files" / "name").mkdir(parents=True)
-    (tmp_path / "files" / "name" / "test.jsonl").write_text('{"text": "Rain."}\n')
-    datasets.load_dataset(str(tmp_path / "files" / "name"), split="test")
-    (tmp_path / "name").rename(tmp_path / "owner___name")
-    assert hub_dataset("owner/name", split="test")["text"][:] == ["Rain."]
-    assert datasets.config.HF_HUB_OFFLINE is False
 
 
 class Gate(BaseHTTPRequestHandler):

@@ -66,36 +66,6 @@ def test_nothing_heavy_is_loaded():
     assert heavy & set(python(f"{EVERYTHING}; import sys; print(*sys.modules)").split()) == set()
 
 
-# The registry
-def entries():
-    import importlib
-    import pkgutil
-
-    import uetrust
-
-    for m in pkgutil.walk_packages(uetrust.__path__, "uetrust."):
-        importlib.import_module(m.name)
-    from uetrust.core.registry import reg
-
-    return reg
-
-
-@pytest.mark.parametrize(
-    "name", sorted(n for n, e in entries().items() if e.fn.__module__.startswith("uetrust."))
-)
-def test_every_entry_says_what_it_measures_and_where_it_comes_from(name):
-    e = entries()[name]
-    assert e.unit.strip() and re.search(r"[A-Z].*\b(19|20)\d\d\b", e.cite), (
-        f"{name}: unit {e.unit!r}, cite {e.cite!r}"
-    )
-    assert e.sign in (-1, 0, 1) and e.cost in ("cpu", "gpu", "net") and (e.kind != "nlg" or e.dim)
-    assert e.summary.endswith((".", ")", "?"))
-
-
-def test_the_registry_is_not_empty():
-    assert "auroc" in entries()
-
-
 # Citation, licence, changes
 def cff():
     return yaml.safe_load((ROOT / "CITATION.cff").read_text())

@@ -19,9 +19,7 @@ from uetrust.core.run import ScoreRun, compute_score, required_scores
 from uetrust.statistics.scores import load_scores
 
 reg = load_scores()
-
 SCORES = sorted(reg.of("ue"))
-
 # One item
 V, END, M, SURE = (
     27,
@@ -577,22 +575,3 @@ def never_called(fn):
         raise AssertionError(f"{fn.__name__} was called")
 
     return refuse
-
-
-def test_a_page_may_be_run_before_and_after_its_module_but_two_modules_may_not_share_a_name():
-    def of(module):
-        def f(x: float) -> float:
-            return x
-
-        f.__module__ = module
-        return f
-
-    for first, second in (("__main__", "m"), ("m", "__main__"), ("m", "m")):
-        r = Registry()
-        for m in (first, second):
-            r.add(of(m), kind="ue", unit="", cite="test")
-        assert r["f"].fn.__module__ == second
-    r = Registry()
-    r.add(of("m"), kind="ue", unit="", cite="test")
-    with pytest.raises(ValueError, match="already registered by m"):
-        r.add(of("n"), kind="ue", unit="", cite="test")

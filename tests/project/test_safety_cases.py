@@ -4,7 +4,6 @@ What a command reads it does not write, links and modes stay, no piece of a key 
 a terminal is shown, and Ctrl-C shows one line.
 """
 
-import base64
 import json
 import os
 import re
@@ -16,19 +15,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.faults.harness import start_answers, stop_answers
 from tests.helpers.command_runs import BIN, REPLIES, ROOT, judge_server, run, write_scores
+from tests.helpers.safety_cases import pieces
 from uetrust.cli.cli import main
 from uetrust.cli.command import APP, EXAMPLES, WRITTEN
-from uetrust.core.checks import masked
 from uetrust.generation.endpoint import Endpoint, ReplyCache
 
 CASES = ROOT / "../shared/cases"
@@ -307,45 +303,6 @@ def test_the_executed_copy_goes_behind_a_link(folder, capsys, params):
     assert told(capsys, ["run", str(params), "x.ipynb"])[0] == 0
     assert (folder / "x.ipynb").is_symlink() and "0.1 a" in printed(folder / "real.ipynb")
     assert stat.S_IMODE((folder / "real.ipynb").stat().st_mode) == 0o600
-
-
-# Keys
-
-LETTERS = st.characters(min_codepoint=33, max_codepoint=126)
-KEYS = st.text(LETTERS, min_size=16, max_size=64).map(lambda text: f"sk-{text}")
-
-
-def pieces(key):
-    return [key[i : i + 8] for i in range(len(key) - 7)]
-
-
-SPELLINGS = dict(
-    plain=str,
-    json=lambda key: json.dumps(key)[1:-1],
-    json_twice=lambda key: json.dumps(json.dumps(key)),
-    address=lambda key: quote(key, safe=""),
-    representation=repr,
-    base64=lambda key: base64.b64encode(b"user:" + key.encode()).decode(),
-    hexadecimal=lambda key: key.encode().hex(),
-)
-
-
-@pytest.mark.parametrize("name", SPELLINGS)
-@given(key=KEYS, first=st.integers(0, 40), last=st.integers(1, 70))
-def test_no_piece_of_a_key_is_shown(name, key, first, last):
-    spelled = SPELLINGS[name](key)
-    said = masked(f"wrong key {spelled[first:last]}, sorry", key)
-    assert not any(piece in said for piece in pieces(key))
-    if name in ("base64", "hexadecimal"):  # What can be decoded from what is left
-        left = re.findall(r"[\w+/=-]+", said.replace("***", " "))
-        assert all(len(word) < 14 + 8 for word in left)
-    assert said.startswith("wrong key ") and said.endswith(", sorry")
-
-
-@given(key=KEYS, text=st.text(st.characters(codec="utf-8"), max_size=200))
-def test_other_texts_stay_as_they_are(key, text):
-    if not any(piece.lower() in text.lower() for piece in pieces(key)):
-        assert masked(text, key) == text or len(text) >= 8
 
 
 KEY = "sk-proj-Zx81/qL\"w0-Vb77'uT+93kkQ=pEe\\RtYy"

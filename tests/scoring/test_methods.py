@@ -7,27 +7,19 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import settings as hs
-from hypothesis import strategies as st
 
-from tests.helpers.measured import warn_unmeasured
+from tests.helpers.registered import SCORES, reg
 from tests.helpers.writers import SAMPLES, S, tiny
 from uetrust.cli.cli import main
 from uetrust.core.registry import Registry
-from uetrust.core.run import ScoreRun, compute_score, required_inputs, required_scores
-from uetrust.core.settings import profile, root
+from uetrust.core.run import required_scores
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.generation.local import fill_local_bank
-from uetrust.report.cards import MEASURED_FILE, comment_by_parameter, list_scores, score_card
+from uetrust.report.cards import list_scores
 from uetrust.scoring.methods import score_generations, score_shards
-from uetrust.statistics.names import STATISTIC_COSTS, STORED_IN, score_runs
+from uetrust.statistics.names import score_runs
 from uetrust.statistics.passes import compute_likelihoods
-from uetrust.statistics.scores import load_scores
 from uetrust.statistics.table import PASSES, read_statistics, write_statistics
-
-reg = load_scores()
-SCORES = list(reg.of("ue"))
 
 
 @pytest.fixture(scope="module")
@@ -146,58 +138,6 @@ def test_a_source_that_was_cut_is_told_of_the_scores_that_rest_on_it(tmp_path, c
     assert table.attrs["source_cut"] == (dict(token_sar=note) if cut and any(cut) else {})
 
 
-@pytest.mark.parametrize("name", SCORES)
-def test_what_is_lacking_is_what_stops_a_score(name):
-    "Without any leaf the first lookup fails on one that `lacks` names; with every leaf it names nothing."
-    empty = ScoreRun(["a"])
-    lacks = empty.lacks(name)
-    assert lacks and not ScoreRun(["a"], **{k: [None] for k in lacks}).lacks(name)
-    with pytest.raises(LookupError) as e:
-        compute_score(empty, name)
-    assert any(f"no {k!r}" in str(e.value) for k in lacks)
-
-
-@given(values=st.lists(st.floats(-5, 5), min_size=1, max_size=6))
-@hs(max_examples=20, deadline=None)
-def test_a_statistic_is_computed_once_and_only_when_asked_for(values):
-    calls, registry = [], Registry()
-
-    @registry.add(kind="stat", unit="", cite="test")
-    def double(x: list) -> list:
-        calls.append("double")
-        return [2 * v for v in x]
-
-    @registry.add(kind="stat", unit="", cite="test")
-    def never(x: list) -> list:
-        raise AssertionError
-
-    for n in ("one", "two"):
-
-        def f(double: float) -> float:
-            return double
-
-        f.__name__ = n
-        registry.add(f, kind="ue", unit="", cite="test")
-    run = ScoreRun(range(len(values)), registry, x=values)
-    assert compute_score(run, "one")["value"].tolist() == compute_score(run, "two")["value"].tolist() == [
-        2 * v for v in values
-    ] and calls == ["double"]
-
-
-# Documentation
-@pytest.mark.parametrize("name", SCORES)
-def test_every_need_and_the_result_are_explained_on_the_card(name):
-    said, e = comment_by_parameter(reg[name].fn), reg[name]
-    assert set(e.needs) | {"return"} <= set(said), "a parameter without a comment"
-    assert e.summary and e.cite and e.unit
-    assert score_card(name).startswith(f"# {name}\n\n{e.summary}") and "**Costs**" in score_card(name)
-
-
-def test_every_leaf_is_made_by_a_reading():
-    leaves = {x for n in SCORES for x in required_inputs(n) if x not in reg or reg[x].kind == "stat"}
-    assert leaves <= set(STORED_IN) and set(STORED_IN.values()) <= set(STATISTIC_COSTS)
-
-
 def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):
     assert main(["methods", "--json"]) == 0
     assert [m["name"] for m in json.loads(capsys.readouterr().out)] == list(list_scores()["name"]) == SCORES
@@ -216,28 +156,4 @@ def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):
     assert (
         main(["score", bank, "--out", "scores.txt"]) == 2
         and "are written to .parquet or .csv" in capsys.readouterr().err
-    )
-
-
-@pytest.mark.parametrize("kind", ["ue", "nlg"])
-def test_every_card_says_what_each_need_is(kind):
-    lacking = [
-        n
-        for n, e in reg.of(kind).items()
-        if not all(comment_by_parameter(e.fn).get(k) for k in (*e.needs, "return"))
-    ]
-    assert len(reg.of(kind)) > 50 and not lacking
-
-
-def test_the_cards_say_what_the_demo_measured_about_every_method():
-    "After a new method or another demo: make cards"
-    table = pd.read_csv(root() / MEASURED_FILE)
-    warn_unmeasured(SCORES, table["method"], "make cards")
-    assert not table.duplicated(["generator", "method"]).any() and table["generator"].nunique() == len(
-        profile("demo")["banks"].split()
-    )
-    assert (
-        (table["lacks"].isna() | table["prr"].isna()).all()
-        and "**Measured**" in score_card("msp")
-        and "gives" in score_card("mcnse_lmp")
     )

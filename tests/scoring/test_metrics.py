@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.helpers.edits import TEXTS, values
 from uetrust.core.settings import root
-from uetrust.nlg.edits import ter
 from uetrust.scoring import metrics as g
 from uetrust.scoring.generators import GeneratorSettings
 from uetrust.scoring.metrics import compute_metrics, metric_names, missing_inputs, model_key, read_texts
@@ -13,15 +13,7 @@ from uetrust.statistics.judges import JudgeServer
 from uetrust.statistics.scores import load_scores
 
 reg = load_scores()
-
-TEXTS = pd.DataFrame(
-    dict(id=["a", "b"], hypothesis=["Rain fell.", "It snowed."], reference=["Rain fell.", "No."])
-)
 SERVER = JudgeServer(GeneratorSettings("g", model="m", endpoint="http://127.0.0.1:9/v1"), "replies.sqlite")
-
-
-def values(texts, metrics=("rouge_l",), **more):
-    return compute_metrics(texts, {}, metrics, progress=False, **more)
 
 
 # Texts
@@ -88,15 +80,6 @@ def test_a_column_without_any_text_is_not_there():
         assert len(found) == 0 and found.attrs["missing"] == dict(rouge_l=["the column reference"])
         kept = values(TEXTS.assign(references=none))
         assert kept["value"].tolist()[0] == 1, "the other column of references is taken"
-
-
-def test_of_several_references_the_best_counts_whichever_way_better_is():
-    references = [["It snowed.", "Rain fell."], ["It snowed hard.", "A b c d e f."]]
-    texts = TEXTS.drop(columns="reference").assign(references=references)
-    found = values(texts, ["rouge_l", "ter"])
-    assert found["sample"].tolist() == list("abab") and list(found.index) == [0, 1, 2, 3]
-    nearest = [min(ter(TEXTS["hypothesis"][i], text) for text in references[i]) for i in (0, 1)]
-    assert found["value"].tolist() == pytest.approx([1, 0.8, *nearest])
 
 
 # What is lacking

@@ -1,5 +1,6 @@
 """Lexical similarity: symmetric, 1 for equal texts, and equal to a slow double loop."""
 
+import unicodedata
 import warnings
 
 import numpy as np
@@ -8,11 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import sentence_bleu
 
+from tests.faults.scripts import SCRIPTS
+from tests.helpers.scripts import METHODS, certain, graded, table_of
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.run import ScoreRun
 from uetrust.nlg.overlap import rouge_1, rouge_2, rouge_l
-from uetrust.ue.similarity import jaccard, lcs_lengths, rouge_tokenizer, sample_stems
+from uetrust.ue.similarity import (
+    jaccard,
+    lcs_lengths,
+    rouge_tokenizer,
+    sample_stems,
+    unicode_tokenizer,
+    unicode_words,
+    use_tokenizer,
+)
 
 words = st.lists(st.sampled_from("rain rains fell on the Hall Ünder".split()), max_size=7)
 drawn_texts = st.lists(words.map(" ".join), min_size=1, max_size=6)
@@ -112,3 +123,30 @@ def test_the_longest_common_subsequence_is_that_of_the_textbook(drawn):
 def test_a_longest_common_subsequence_of_more_words_than_a_machine_word_has_bits():
     many = [str(i % 97) for i in range(400)]
     assert lcs_lengths([[many, many[::2], ["x", *many]]])[0][0].tolist() == [400, 200, 400]
+
+
+@pytest.mark.parametrize("kind", SCRIPTS)
+def test_the_tokenizer_unicode_reads_every_script(kind):
+    first, second, third = SCRIPTS[kind]
+    with use_tokenizer("unicode"):
+        unlike, alike = table_of([first, second, third]), table_of([first] * 3)
+        metrics, same = graded(first, second), graded(first, first)
+    names = [name for name in METHODS if name != "lex_sim_bleu_lmp"]
+    assert unlike["value"].notna().all() and np.allclose(alike["value"][names], certain()[names])
+    assert (unlike.loc[["lex_sim", "lex_sim_rouge_1"], "value"] > -0.7).all()
+    assert metrics["value"].notna().all() and same.loc[["rouge_1", "rouge_l"], "value"].tolist() == [1, 1]
+    assert "".join(unicode_words(first)).strip() and not unicode_words("。! ॥ 😀")
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_english_words_are_those_of_rouge_apart_from_underscores(text):
+    for stem in (True, False):
+        assert unicode_tokenizer(stem)(text) == rouge_tokenizer(stem)(text)
+
+
+@given(st.text(max_size=30))
+def test_a_word_keeps_its_letters_whatever_their_form(text):
+    words = unicode_words(text)
+    assert words == unicode_words(unicodedata.normalize("NFD", text))
+    assert all(any(unicodedata.category(c)[0] in "LN" for c in word) for word in words)
+    assert not any(c.isspace() for word in words for c in word)

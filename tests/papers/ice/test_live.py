@@ -14,8 +14,8 @@ import pytest
 from scipy import stats
 
 from tests.helpers import endpoints as te
+from tests.helpers.ice import FOLD_0
 from tests.helpers.paths import ROOT
-from tests.papers.ice.test_examples import FOLD_0
 from uetrust.cli.notebooks import run_notebook
 from uetrust.core.store import canonical_json
 from uetrust.data.loaders import ice

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.ice import FOLD_0
 from uetrust.data.loaders import summeval
 from uetrust.papers.ice.live import (
     ICE_DIMENSIONS,
@@ -76,23 +77,6 @@ def test_cells_are_given_to_articles_as_in_the_original_code(trace):
                 if want["empty_cells_chosen"] and want["full_assignment_exists"]:
                     gaps.add((r["fold_group_seed"], dim, f))
     assert gaps == {(1, "relevance", 1), (7, "relevance", 0)}
-
-
-# The published files: example index and score of fold 0
-FOLD_0 = dict(
-    uniform=dict(
-        coherence={854: 0.83, 600: 0.92, 1041: 0.75, 823: 0.75},
-        consistency={850: 1, 599: 1, 1055: 1, 822: 1},
-        relevance={859: 0.67, 594: 1, 1041: 0.83, 817: 0.17},
-        fluency={860: 1, 597: 1, 1045: 0.92, 821: 1},
-    ),
-    as_coded=dict(
-        coherence={855: 0.25, 597: 0.67, 1042: 0.42, 828: 0.83},
-        consistency={858: 0.42, 593: 0.67, 1053: 1, 830: 0.17},
-        relevance={857: 0.67, 601: 0.5, 1041: 0.83, 830: 0.25},
-        fluency={863: 0.42, 601: 0.17, 1054: 1, 817: 0.67},
-    ),
-)
 
 
 @pytest.mark.parametrize("how", FOLD_0)
