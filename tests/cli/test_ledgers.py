@@ -1,5 +1,6 @@
 """The ledgers of claims and of cells, and the index of exhibits, on the command line."""
 
+import io
 import json
 import subprocess
 
@@ -9,8 +10,10 @@ import pytest
 
 from tests.helpers.cli import call
 from tests.helpers.ledgers import RUN, needs_data
+from tests.helpers.regret import real
 from uetrust.cli.cli import main
 from uetrust.core.settings import root
+from uetrust.papers.people.translations import judged_translations
 from uetrust.report.chapters import save_table
 
 
@@ -80,3 +83,69 @@ def test_find_answers_unknown_words_with_the_nearest_and_exit_code_1(capsys):
     with pytest.raises(SystemExit, match="nearest: ablations") as error:
         main(["find", "abblations"])
     assert error.value.code not in (0, 2) and not capsys.readouterr().out
+
+
+@real
+def test_the_command_prints_the_recorded_prr(oracle, capsys):
+    "`uetrust people --json`: one row per method and metric, with value, lo, hi, n."
+    without = ["--without", "chrf", "bleu", "ter", "rouge_l", "meteor"]
+    assert main(["people", "--pair", "ru-en", "--split", "test20", "--json", *without]) == 0
+    rows = {(row["method"], row["metric"]): row for row in json.loads(capsys.readouterr().out)}
+    recorded = oracle("mlqe_test20.json")["pairs"]["ru-en"]["prr_mean"]
+    row = rows["perplexity", "hter"]
+    assert row["value"] == pytest.approx(recorded["minus_hter"]["perplexity"], abs=1e-9)
+    assert row["lo"] < row["value"] < row["hi"] and row["n"] == 1000
+    assert {metric for _, metric in rows} >= {"da", "da_z", "hter", "person_1", "person_3_z"}
+
+
+def test_the_command_names_a_wrong_pair(capsys):
+    assert main(["people", "--pair", "de-en"]) == 2
+    assert "pairs ['en-de'" in capsys.readouterr().err
+
+
+FAST = ["--without", "chrf", "bleu", "ter", "rouge_l", "meteor"]
+
+
+@real
+def test_the_command_joins_metrics_computed_elsewhere(tmp_path, monkeypatch, capsys):
+    "HTER under another name, in another order and without its first ten rows, has the PRR of HTER there."
+    monkeypatch.chdir(tmp_path)
+    assert main(["people", "--pair", "ru-en", "--texts", "texts.parquet"]) == 0
+    assert capsys.readouterr().out == "ok texts.parquet: 1000 translations\n"
+    texts = pd.read_parquet("texts.parquet")
+    assert list(texts) == ["sample", "source", "text", "post_edit"]
+    hter = judged_translations("ru-en", "test20", without=tuple(FAST[1:])).quality["hter"]
+    own = pd.DataFrame(dict(comet=hter[texts["sample"]].to_numpy(), sample=texts["sample"]))
+    own["rest"] = own["comet"].where(own.index >= 10)
+    other = pd.DataFrame(dict(sample=["ru-en dev 3"], comet=[0.5]))
+    pd.concat([own.iloc[::-1], other]).to_csv("comet.csv", index=False)
+    assert main(["people", "--pair", "ru-en", *FAST, "--scores", "comet.csv", "--json"]) == 0
+    rows = {(row["method"], row["metric"]): row for row in json.loads(capsys.readouterr().out)}
+    assert rows["msp", "comet"]["value"] == rows["msp", "hter"]["value"]
+    assert (rows["msp", "comet"]["n"], rows["msp", "rest"]["n"]) == (1000, 990)
+    assert main(["people", "--pair", "ru-en", *FAST, "--scores", "comet.csv"]) == 0
+    said = capsys.readouterr().out
+    best = max((row["value"], name) for (name, metric), row in rows.items() if metric == "hter")
+    assert f"comet chooses {best[1]}, which has" in said and "10 translations have no score" in said
+
+
+@real
+def test_the_command_says_what_a_choice_by_a_given_metric_loses(tmp_path, monkeypatch, capsys):
+    "People under another name lose what people lose, a metric with gaps cannot choose."
+    monkeypatch.chdir(tmp_path)
+    quality = judged_translations("ru-en", "test20", without=tuple(FAST[1:])).quality
+    own = quality[["da_z"]].rename(columns=dict(da_z="comet"))
+    own.assign(rest=own["comet"].iloc[10:]).rename_axis("sample").reset_index().to_csv(
+        "comet.csv", index=False
+    )
+    command = ["people", "--pair", "ru-en", "--studies", "5", "--scores", "comet.csv"]
+    assert main([*command, "--csv"]) == 0
+    rows = pd.read_csv(io.StringIO(capsys.readouterr().out)).set_index(["metric", "n"])
+    assert rows.loc["comet", "value"].equals(rows.loc["people", "value"])
+    assert {"hter", "chrf", "embedding_spearman", "random", "metrics"} <= set(rows.index.get_level_values(0))
+    assert (
+        rows.loc[("hter", 100), "held_out"] and (rows.loc["random", "lo"] <= rows.loc["random", "hi"]).all()
+    )
+    assert main(command) == 0
+    assert "rest cannot choose: it has gaps" in capsys.readouterr().out
+    assert main([*command, "--without", "chrf"]) == 2 and "leave out --without" in capsys.readouterr().err

@@ -10,22 +10,12 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from tests.helpers.consistency import ODD, article, lines
 from uetrust.data import consistency, records, summarization
 from uetrust.data.datasets import load_samples
 from uetrust.data.download import DataNotAtHand
 from uetrust.data.loaders import BadData
-from uetrust.evaluation.thresholds import TRUE_DOMAINS
-
-ODD = (
-    "Größe – “né” 12 °C\u2028naïve 東京"  # accents, quotes, a line separator that is no line break of a file
-)
-
-
-def lines(rows):
-    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n"
 
 
 def table(head, rows, sep=","):
@@ -34,45 +24,6 @@ def table(head, rows, sep=","):
         return "\n".join("\t".join(map(str, row)) for row in [head, *rows]) + "\n"
     csv.writer(file).writerows([head, *rows])
     return file.getvalue()
-
-
-@pytest.fixture
-def put(tmp_path):
-    "`put(name, text)` writes a file of the folder; `put.at` is the folder"
-
-    def do(name, text):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    do.at = tmp_path
-    return do
-
-
-def article(i):
-    return f"Article {i}.\n\n It says {ODD}."
-
-
-@pytest.fixture
-def news(put):
-    "CNN/DM and XSum of six articles each"
-    for split, ids in (("test", "abcd"), ("validation", "ef")):
-        put(
-            f"cnndm/{split}.jsonl",
-            lines(dict(id=i * 40, article=article(i), highlights=f"High {i} .\nLow {i} .") for i in ids),
-        )
-    put("xsum/test.jsonl", lines(dict(id=str(i), document=article(i), summary="x") for i in range(6)))
-    return put
-
-
-# Where files lie
-def test_a_missing_file_says_where_to_get_it_and_what_it_holds(tmp_path):
-    for name, home in records.BENCHMARK_FILES.items():
-        with pytest.raises(DataNotAtHand) as e:
-            records.benchmark_path(name, tmp_path)
-        for part in ("data not at hand", name, str(tmp_path), home.where, str(list(home.fields))):
-            assert part in str(e.value)
 
 
 def test_without_a_folder_cache_and_mirror_are_named(tmp_path, monkeypatch):
@@ -84,11 +35,6 @@ def test_without_a_folder_cache_and_mirror_are_named(tmp_path, monkeypatch):
     (tmp_path / "cache" / "paws").mkdir(parents=True)
     (tmp_path / "cache" / "paws" / "dev.tsv").write_text("id\tsentence1\tsentence2\tlabel\n1\tA\tB\t1\n")
     assert consistency.true_set("paws")["label"].tolist() == [1]
-
-
-def test_no_home_names_a_host():
-    text = " ".join(home.where for home in records.BENCHMARK_FILES.values())
-    assert "://" not in text and ".com" not in text and ".co/" not in text
 
 
 def test_a_packed_file_is_the_same_file(put):
@@ -242,62 +188,6 @@ def test_a_mark_of_byte_order_is_no_part_of_a_name(put):
     assert consistency.true_set("paws", put.at)["label"].tolist() == [0]
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from("xyz"), st.sampled_from(["", " \n", "A", "Ä"]), st.sampled_from(["B", "", "C"])
-        ),
-        min_size=1,
-        max_size=12,
-    )
-)
-def test_every_record_is_a_row_or_is_counted(given):
-    rows = [
-        dict(
-            id=name + source + hypothesis,
-            row=f"record {k + 1}",
-            source=source,
-            hypothesis=hypothesis,
-            label=1,
-        )
-        for k, (name, source, hypothesis) in enumerate(given)
-    ]
-    if not any(source.strip() and hypothesis for _, source, hypothesis in given):
-        with pytest.raises(BadData, match="with a text"):
-            records.tidy_benchmark(rows, "d", "f")
-    else:
-        df = records.tidy_benchmark(rows, "d", "f")
-        assert len(df) + sum(df.attrs["dropped"].values()) == len(given)
-        assert df["id"].is_unique
-        assert list(df) == list(records.BENCHMARK_COLUMNS)
-        assert df["source"].str.strip().ne("").all() and df["label"].dtype == int
-
-
-def test_an_empty_record_does_not_take_the_place_of_a_whole_one():
-    rows = [
-        dict(id="a", row="record 1", source="", hypothesis="h", label=1),
-        dict(id="a", row="record 2", source="s", hypothesis="h", label=1),
-    ]
-    assert records.tidy_benchmark(rows, "d", "f")["source"].tolist() == ["s"]
-
-
-def test_a_text_that_is_missing_counts_as_empty():
-    assert records.tidy_benchmark(
-        [
-            dict(id=name, row="r", source="s", hypothesis=hypothesis)
-            for name, hypothesis in (("a", None), ("b", "h"))
-        ],
-        "d",
-        "f",
-    ).attrs["dropped"] == {"empty hypothesis": 1}
-
-
-@given(st.lists(st.integers(0, 1), min_size=1, max_size=9))
-def test_a_majority_is_python_rounding_of_the_share(votes):
-    "TRUE rounds the share of judges; Python rounds one half to zero."
-    assert records.majority_vote(votes) == int(round(sum(votes) / len(votes)))
-
-
 # CNN/DM and samples
 def test_cnndm_in_tidy_form_and_its_number(news):
     df = summarization.cnndm("test", news.at, complete=False)
@@ -355,162 +245,6 @@ def test_the_hub_is_asked_for_the_right_configuration(monkeypatch, tmp_path):
     ]
     with pytest.raises(DataNotAtHand):
         summarization.cnndm("test", tmp_path)  # a folder that was named is not passed over
-
-
-# RoSE
-def acu(**score_of_system):
-    return dict(
-        example_id="x1",
-        source="S",
-        reference="R",
-        reference_acus=["f"],
-        annotations={
-            system: dict(acu_labels=[1], acu=score, normalized_acu=score / 2)
-            for system, score in score_of_system.items()
-        },
-        system_outputs={system: f"by {system}" for system in score_of_system},
-    )
-
-
-def test_rose_is_one_row_per_document_and_system(put):
-    put(
-        "rose/cnndm_protocol_gpt3.jsonl",
-        lines([acu(gpt3=0.5, bart=1), acu(gpt3=0, bart=0.25) | dict(example_id="x2")]),
-    )
-    df = summarization.rose("cnndm_protocol_gpt3", put.at, complete=False)
-    assert df[["id", "system", "hypothesis", "human", "normalized_acu"]].to_numpy().tolist() == [
-        ["x1 gpt3", "gpt3", "by gpt3", 0.5, 0.25],
-        ["x1 bart", "bart", "by bart", 1.0, 0.5],
-        ["x2 gpt3", "gpt3", "by gpt3", 0.0, 0.0],
-        ["x2 bart", "bart", "by bart", 0.25, 0.125],
-    ]
-    assert df["label"].isna().all() and df["reference"].eq("R").all()
-
-
-@pytest.mark.parametrize(
-    "record,says",
-    [
-        (acu(bart=1.5), "1.5 as ACU of bart. It must be a number from 0 to 1"),
-        (
-            acu(bart=1) | dict(system_outputs=dict(t5="x")),
-            "bart, t5 only under annotations or only under system_outputs",
-        ),
-        (
-            {name: value for name, value in acu(bart=1).items() if name != "reference"},
-            "without ['reference']",
-        ),
-    ],
-)
-def test_rose_damaged(put, record, says):
-    put("rose/xsum.jsonl", lines([acu(bart=1), record]))
-    with pytest.raises(BadData) as e:
-        summarization.rose("xsum", put.at, complete=False)
-    assert says in str(e.value) and "rose/xsum.jsonl, record 2" in str(e.value)
-
-
-# Votes that two benchmarks read in two ways
-def qags(*votes):
-    return dict(
-        article="A",
-        summary_sentences=[
-            dict(
-                sentence=f"S{i}.",
-                responses=[
-                    dict(worker_id=worker, response=answer) for worker, answer in enumerate(answers.split())
-                ],
-            )
-            for i, answers in enumerate(votes)
-        ],
-    )
-
-
-def test_qags_needs_a_majority_for_every_sentence(put):
-    put(
-        "qags/mturk_cnndm.jsonl",
-        lines([qags("yes yes no", "yes yes yes"), qags("yes no no", "yes yes yes"), qags("yes no")]),
-    )
-    df = consistency.qags_votes("cnndm", put.at, complete=False)
-    assert df["label"].tolist() == [1, 0, 0]
-    assert df["human"].tolist() == [1, 0.5, 0]
-    assert df["hypothesis"][0] == "S0. S1."
-    with pytest.raises(BadData, match="found 3 of qags_cnndm. 235 were published"):
-        consistency.qags_votes("cnndm", put.at)
-
-
-def frank(sentences, split="valid", **more):
-    return (
-        dict(
-            hash="h",
-            model_name="m",
-            article="A",
-            summary="S",
-            split=split,
-            summary_sentences_annotations=[
-                {f"annotator_{i}": labels for i, labels in enumerate(judges)} for judges in sentences
-            ],
-        )
-        | more
-    )
-
-
-def test_frank_by_both_rules(put):
-    clean, wrong, both = ["NoE"], ["EntE"], ["EntE", "NoE"]
-    put(
-        "frank/human_annotations_sentence.json",
-        json.dumps(
-            [
-                frank([[clean, clean, wrong], [clean, clean, clean]], hash="1"),
-                frank([[clean, wrong, wrong], [clean] * 3], hash="2"),
-                frank([[clean, both, wrong]], hash="3"),
-                frank([[clean] * 3], split="test", hash="4"),
-            ]
-        ),
-    )
-    true, summac = (
-        consistency.true_set("frank", put.at, complete=False),
-        consistency.summac("frank", "val", put.at, complete=False),
-    )
-    assert true["id"].tolist() == summac["id"].tolist() == ["1 m", "2 m", "3 m"]
-    assert true["label"].tolist() == [1, 0, 0]
-    assert summac["label"].tolist() == [
-        1,
-        0,
-        1,
-    ]  # the third: one worker says both
-    assert true["human"].tolist() == [1, 0.5, 0]
-    assert consistency.summac("frank", "test", put.at, complete=False)["id"].tolist() == ["4 m"]
-    put("frank/human_annotations_sentence.json", json.dumps([frank([])]))
-    with pytest.raises(BadData, match="record 1: found a sentence without labels, or no sentence"):
-        consistency.true_set("frank", put.at, complete=False)
-
-
-def judged(letter, model, *grades):
-    return dict(
-        id=f"cnn-test-{letter * 40}",
-        model_id=model,
-        decoded=f"By {model}.",
-        expert_annotations=[dict(consistency=grade, fluency=1) for grade in grades],
-    )
-
-
-def test_summeval_by_both_rules(news):
-    given = [judged("a", "M1", 5, 5, 5), judged("a", "M2", 5, 5, 4), judged("b", "M1", 5, 4, 4)]
-    for ending in ("", ".scored"):
-        news(f"summeval/model_annotations.aligned{ending}.jsonl", lines(given))
-    true = consistency.true_set("summeval", news.at, complete=False)
-    assert true["label"].tolist() == [1, 0, 0]
-    assert np.allclose(true["human"], [5, 14 / 3, 13 / 3])
-    assert true["source"][0] == f"Article a. It says {ODD}."
-    val, test = (consistency.summac("summeval", split, news.at, complete=False) for split in ("val", "test"))
-    assert val["label"].tolist() == [1, 0]
-    assert test["label"].tolist() == [1]
-    assert test["system"].tolist() == ["M2"]
-    assert val["source"][0] == article("a")
-    news("summeval/model_annotations.aligned.jsonl", lines([judged("a", "M1", 5, 6, 5)]))
-    with pytest.raises(
-        BadData, match=r"record 1: found \[5, 6, 5\] as consistency. Each expert gives a number from 1 to 5"
-    ):
-        consistency.true_set("summeval", news.at)
 
 
 def maynez(*rows):
@@ -744,11 +478,6 @@ def test_the_published_numbers_are_those_of_the_specification():
     assert {name: sum(counts) for name, counts in consistency.SUMMAC_ROWS.items()} == dict(
         cogensumm=1681, xsumfaith=2500, polytope=1268, factcc=1434, summeval=1700, frank=2246
     )
-
-
-# The rest of TRUE
-def test_the_nine_sets_are_those_of_the_study():
-    assert set(records.TRUE_FILES) == set(TRUE_DOMAINS)
 
 
 def test_dialfact_keeps_factual_responses_with_evidence(put):

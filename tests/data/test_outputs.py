@@ -2,12 +2,14 @@
 
 import json
 import math
+import random
 
 import pandas as pd
 import pytest
 
 from tests.helpers.outputs import FOLDER
-from uetrust.data.outputs import OUTPUT_FORMATS, read_outputs
+from tests.helpers.paths import ROOT
+from uetrust.data.outputs import OUTPUT_FORMATS, raw_outputs, read_outputs
 
 TAX, TAX_SOURCE = (
     "The council raised the water tax.",
@@ -245,3 +247,127 @@ def test_unknown_formats_and_missing_files_are_explained(tmp_path):
         read_outputs(tmp_path / "no.jsonl")
     with pytest.raises(ValueError, match="without parts of a table"):
         read_outputs(tmp_path)
+
+
+FIXTURES = ROOT / "tests" / "fixtures" / "outputs"
+# Rows read are rows of items and rows named ----------------------------------
+
+
+NO_OUTPUTS = "README.md", "openai_batch_input.jsonl"
+
+
+@pytest.mark.parametrize("name", sorted({path.name for path in FIXTURES.iterdir()} - set(NO_OUTPUTS)))
+def test_every_record_is_part_of_an_item_or_named(name):
+    raw = raw_outputs(FIXTURES / name)
+    outputs = read_outputs(FIXTURES / name)
+    named = [note for note in outputs.notes if "records left out" in note]
+    lost = int(named[0].split()[0]) if named else 0
+    assert sum(record.rows for record in outputs.records) + lost == len(raw)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_damage_costs_its_item_only(seed, tmp_path):
+    "A field is damaged in one record of four: the three others keep everything that they had."
+    rng = random.Random(seed)
+    name = rng.choice(["openai_batch_output.jsonl", "vllm_request_outputs.jsonl", "sglang_generate.jsonl"])
+    records = [json.loads(line) for line in (FIXTURES / name).read_text().splitlines()][:4]
+    before = {record.id: record for record in read_outputs(FIXTURES / name).records}
+    places = list(walk(records[2]))
+    where, key = rng.choice(places)
+    where[key] = rng.choice([None, "x", -9999.0, float("nan"), 0.5, [], {}, True])
+    file = tmp_path / "damaged.jsonl"
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    after = {record.id: record for record in read_outputs(file).records}
+    good = [record_id for i, record_id in enumerate(before) if i != 2][:3]
+    assert [after[name].text for name in good] == [before[name].text for name in good]
+    assert [after[name].samples for name in good] == [before[name].samples for name in good]
+
+
+def walk(value):  # Every place of a record, as (container, key)
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield value, key
+        if isinstance(inner, dict | list):
+            yield from walk(inner)
+
+
+BESIDE = {
+    "samples": (["Rain fell.", "It rained."], "samples"),
+    "samples as a reply": (
+        dict(choices=[dict(message=dict(content=text)) for text in ("Rain fell.", "It rained.")]),
+        "samples",
+    ),
+    "samples as replies": ([dict(role="assistant", content=text) for text in ("a", "b")], "samples"),
+    "reference": ("Rain fell.", "references"),
+    "references": (["Rain fell.", None], "references"),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_what_stands_beside_a_reply_is_used(case, wrapped, tmp_path):
+    reply = dict(choices=[dict(index=0, message=dict(role="assistant", content="Rain."))])
+    value, part = BESIDE[case]
+    beside = {case.split()[0]: value, "human": 4, "remark": "looks fine"}
+    records = [
+        dict(custom_id=str(i), response=dict(body=reply)) | beside
+        if wrapped
+        else dict(reply, id=str(i)) | beside
+        for i in range(3)
+    ]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    outputs = read_outputs(tmp_path / "x.jsonl")
+    assert outputs.count(part) == 3 and outputs.records[0].quality == dict(human=4.0)
+    assert any("not used: remark" in note for note in outputs.notes)
+    assert not any(part in note for note in outputs.absent)
+
+
+def test_a_file_that_begins_with_a_failure_is_recognised(tmp_path):
+    said = dict(role="assistant", content=[dict(type="text", text="Rain.")], stop_reason="end_turn")
+    records = [dict(custom_id="a", result=dict(type="errored", error=dict(type="overloaded")))]
+    records += [dict(custom_id=name, result=dict(type="succeeded", message=said)) for name in "bc"]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    outputs = read_outputs(tmp_path / "x.jsonl")
+    assert [(record.id, record.text.text) for record in outputs.records] == [("b", "Rain."), ("c", "Rain.")]
+    assert "1 of 3 records left out: 1 failed request ('a')" in outputs.notes
+
+
+def test_ids_that_differ_in_kind_only_are_refused(tmp_path):
+    sample = dict(epoch=1, input="It rained.", target="Rain.", scores={})
+    samples = [
+        sample | dict(id=name, output=dict(choices=[dict(message=dict(role="assistant", content="Rain."))]))
+        for name in (1, "1")
+    ]
+    (tmp_path / "x.json").write_text(json.dumps(dict(samples=samples)))
+    with pytest.raises(ValueError, match="these ids occur twice: 1"):
+        read_outputs(tmp_path / "x.json")
+    samples[1]["id"] = 1
+    (tmp_path / "x.json").write_text(json.dumps(dict(samples=samples)))
+    with pytest.raises(ValueError, match="the sample '1' has the epoch 1 twice"):
+        read_outputs(tmp_path / "x.json")
+
+
+def test_letters_are_grades_in_logs_of_inspect_only(tmp_path):
+    (tmp_path / "x.csv").write_text("hypothesis,correct,grade,agreed\na,Y,C,yes\nb,N,A,no\nc,Y,I,yes\n")
+    outputs = read_outputs(tmp_path / "x.csv")
+    assert [record.quality for record in outputs.records] == [
+        dict(correct=1.0, agreed=1.0),
+        dict(correct=0.0, agreed=0.0),
+        dict(correct=1.0, agreed=1.0),
+    ]
+    assert any("not used: grade (holds no numbers)" in note for note in outputs.notes)
+    assert read_outputs(FIXTURES / "inspect.eval").records[0].quality == dict(match=1.0)
+
+
+@pytest.mark.parametrize(
+    "name", ["samples_bulletins.jsonl", "every_eval_ever.jsonl", "sglang_generate.jsonl"]
+)
+def test_what_stands_beside_an_item_of_a_log_is_used_or_named(name, tmp_path):
+    records = [json.loads(line) for line in (FIXTURES / name).read_text().splitlines()]
+    rows = [record | dict(human=i, remark="fine") for i, record in enumerate(records)]
+    (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    before, after = read_outputs(FIXTURES / name), read_outputs(tmp_path / name)
+    assert [record.quality["human"] for record in after.records] == [0, 1, 2, 3]
+    assert any("not used: " in note and "remark" in note for note in after.notes)
+    assert [record.quality for record in before.records] == [
+        {key: value for key, value in record.quality.items() if key != "human"} for record in after.records
+    ]

@@ -1,5 +1,10 @@
 """Examples of ICE as its authors published them."""
 
+import random
+
+from uetrust.papers.ice import live as runs
+from uetrust.papers.ice import live as st
+
 # The published files: example index and score of fold 0
 FOLD_0 = dict(
     uniform=dict(
@@ -15,3 +20,27 @@ FOLD_0 = dict(
         fluency={863: 0.42, 601: 0.17, 1054: 1, 817: 0.67},
     ),
 )
+SMALL = st.ICEStudy(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
+
+
+def numbers(q, chat):  # A judge that says the truth, a little off when it has seen few examples
+    n = q["prompt"].count("Summary: ") - 1
+    said = random.Random(q["prompt"]).gauss(0, 2 / (1 + n))
+    return dict(
+        choices=[
+            dict(
+                index=0,
+                text=f" {min(max(TRUTH.get(q['prompt'].rsplit('Summary: ', 1)[1], 0.5) + said, 0), 1):.2f}",
+            )
+        ],
+        usage=dict(prompt_tokens=len(q["prompt"].split()), completion_tokens=3),
+    )
+
+
+TRUTH = {}
+
+
+def study(pool, e):
+    return (plan := st.ice_questions(pool, SMALL)), runs.ice_requests(
+        e, pool, plan, st.shown_examples(pool, SMALL)
+    )

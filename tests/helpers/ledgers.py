@@ -17,3 +17,9 @@ def cells(tmp_path, *args, **env):
 
     full = os.environ | dict(UETRUST_CACHE=str(tmp_path / "cache"), UETRUST_OFFLINE="1") | env
     return subprocess.run([*RUN, "cells", *args], cwd=root(), env=full, capture_output=True, text=True)
+
+
+def pick(led, **where):
+    for column, value in where.items():
+        led = led[led[column] == value]
+    return led

@@ -10,14 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uetrust.core.settings import mirror, root
-from uetrust.data.datasets import load_samples
 from uetrust.data.download import DataNotAtHand
 from uetrust.data.loaders import HUB_ROWS
 from uetrust.dev.training import tasks, train
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate_texts
 from uetrust.models.load import load_model
-from uetrust.scoring.metrics import compute_metrics
 
 real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
 
@@ -56,35 +54,6 @@ def test_emails_are_those_of_the_split_and_an_epoch_is_all_of_them():
     )
     assert (first == all_of_them, second == all_of_them) == (True, True)
     assert len({e for e, _ in tasks.emails(0, 900, split="validation")} & {e for e, _ in first}) == 0
-
-
-@real
-def test_the_subjects_of_people_stand_beside_the_senders():
-    known, more = load_samples("aeslc:test:40"), load_samples("aeslc-annotated:test:40")
-    assert (
-        more.drop(columns="references").equals(known)
-        and more["references"].str.len().eq(4).all()
-        and (more["references"].str[0] == known["reference"]).all()
-    )
-    table = compute_metrics(
-        pd.DataFrame(
-            dict(
-                id=more["id"],
-                hypothesis=[row[2] for row in more["references"]],
-                references=more["references"],
-            )
-        ),
-        {},
-        ["rouge_l"],
-        progress=False,
-    )
-    assert (
-        (table["value"] == 1) | table["note"].str.startswith("the reference has no word")
-    ).all() and table["value"].notna().sum() > 35
-    with pytest.raises(
-        ValueError, match="e-mails of 'train' as they are here have no annotated subjects: aeslc:train:N"
-    ):
-        load_samples("aeslc-annotated:train:3")
 
 
 @real

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.helpers.confidence_set import methods
 from uetrust.evaluation.inference.confidence_set import (
     comparisons_with_best,
     confidence_set,
@@ -15,19 +16,6 @@ from uetrust.evaluation.inference.confidence_set import (
     winners_table,
 )
 from uetrust.evaluation.prr import prr, prr_difference
-from uetrust.papers.bulletins.methods import prr_by_method
-from uetrust.papers.bulletins.sentences import best_method_sentence
-from uetrust.papers.people.orders import best_by_people
-from uetrust.papers.people.translations import JudgedTranslations
-
-
-def methods(n=240, noises=(1.0, 1.2, 5.0), seed=0, documents=0):
-    rng = np.random.default_rng(seed)
-    truth = rng.normal(size=n)
-    ids = np.arange(n) * documents // n if documents else np.arange(n)
-    shared = rng.normal(size=(ids.max() + 1, len(noises)))[ids] if documents else 0
-    noise = 0.6 * shared + rng.normal(size=(n, len(noises)))
-    return pd.Series(truth), pd.DataFrame(-truth[:, None] + noises * noise, columns=list("abc")), ids
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0])
@@ -86,35 +74,6 @@ def test_equal_methods_and_missing_values():
     assert confidence_set(quality, uncertainty).n == 237
     with pytest.raises(ValueError, match="at least 10 samples .* found 7"):
         confidence_set(quality[:10], uncertainty[:10])
-
-
-def test_a_ranking_names_who_cannot_be_told_from_its_winner():
-    quality, uncertainty, _ = methods()
-    named = uncertainty.rename(columns=dict(a="msp", b="mte", c="perplexity")).assign(output_length=quality)
-    rows = named.assign(sample=[f"s{i}" for i in range(240)]).melt("sample", var_name="name")
-    table = prr_by_method(rows, quality.set_axis([f"s{i}" for i in range(240)]))
-    assert set(table.loc[table["in_set"], "method"]) <= {"msp", "mte"} and table["in_set"].any()
-    said = best_method_sentence(table)
-    assert "of 3 cannot be told from it" in said or "no other of the 3 methods" in said
-
-
-def judged_by_people():
-    quality, uncertainty, _ = methods(noises=(1.0, 1.0, 5.0))
-    scores = uncertainty.rename(columns=dict(a="msp", b="perplexity", c="min_token")).assign(
-        token_count=-quality
-    )
-    documents = pd.Series(np.arange(240) // 4)
-    return JudgedTranslations("xx-en", quality.to_frame("da_z"), scores, documents, {})
-
-
-def test_translations_are_ranked_by_people_on_few_and_all_sentences():
-    one = judged_by_people()
-    winners = winners_table(best_by_people({"xx-en": one, "yy-en": one}, texts=40, splits=4))
-    assert winners["n"].tolist() == [40, 240, 40, 240] and set(winners["methods"]) == {3}
-    row, best = winners.iloc[1], one.uncertainty[winners["winner"][1]]
-    want = prr(one.quality["da_z"], best, clusters=one.documents)
-    assert (row["prr"], (row["hi"] - row["lo"]) / 3.92) == pytest.approx((want.value, want.se))
-    assert f"95 % interval {row['lo']:.3f} to {row['hi']:.3f}" in sets_sentence(winners)[1]
 
 
 def test_the_summary_says_what_more_texts_change():

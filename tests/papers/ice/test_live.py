@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from tests.helpers import endpoints as te
-from tests.helpers.ice import FOLD_0
+from tests.helpers.ice import FOLD_0, SMALL, numbers, study
 from tests.helpers.paths import ROOT
 from uetrust.cli.notebooks import run_notebook
 from uetrust.core.store import canonical_json
@@ -23,16 +23,8 @@ from uetrust.generation.endpoint import EndpointError, ReplyCache
 from uetrust.nlg.judge import ICE_SHOWN
 from uetrust.papers.ice import live as runs
 from uetrust.papers.ice import live as st
-from uetrust.papers.ice import plots
 from uetrust.papers.ice.live import ICE_DIMENSIONS
 from uetrust.statistics.judges import ice_replies, request_completions
-
-SMALL = st.ICEStudy(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
-
-
-@pytest.fixture(scope="module")
-def pool():
-    return st.scored_summaries("bulletin:test:12")
 
 
 @pytest.fixture(scope="module")
@@ -208,41 +200,6 @@ def test_it_sends_what_the_judges_own_function_sends(pool, tmp_path, monkeypatch
     )
     with pytest.raises(ValueError, match="chat=False"):
         runs.ice_requests(te.endpoint(url), pool, one, seen)
-
-
-def numbers(q, chat):  # A judge that says the truth, a little off when it has seen few examples
-    n = q["prompt"].count("Summary: ") - 1
-    said = random.Random(q["prompt"]).gauss(0, 2 / (1 + n))
-    return dict(
-        choices=[
-            dict(
-                index=0,
-                text=f" {min(max(TRUTH.get(q['prompt'].rsplit('Summary: ', 1)[1], 0.5) + said, 0), 1):.2f}",
-            )
-        ],
-        usage=dict(prompt_tokens=len(q["prompt"].split()), completion_tokens=3),
-    )
-
-
-TRUTH = {}
-
-
-@pytest.fixture
-def knowing(pool, monkeypatch):
-    monkeypatch.setattr(te, "completion", numbers)
-    TRUTH.update(
-        {
-            f"{r.hypothesis}\n{d.capitalize()}:": getattr(r, d)
-            for r in pool.itertuples()
-            for d in ICE_DIMENSIONS
-        }
-    )
-
-
-def study(pool, e):
-    return (plan := st.ice_questions(pool, SMALL)), runs.ice_requests(
-        e, pool, plan, st.shown_examples(pool, SMALL)
-    )
 
 
 # Money
@@ -495,47 +452,6 @@ def test_the_released_scores_give_table_1(real):
     assert t["missing"].eq("").all() and (t["part"] == "sets").sum() == 4 * 200
     with pytest.raises(ValueError, match="other summaries"):
         st.released_run(real, ice().iloc[1:], st.ICEStudy())
-
-
-# Together
-def test_a_judge_that_knows_more_with_more_examples_gives_a_rising_curve(pool, tmp_path, knowing):
-    with te.server() as (url, _):
-        e = te.endpoint(url, chat=False)
-        plan, requests = study(pool, e)
-        t = st.scores_of_replies(plan, request_completions(e, requests, tmp_path / "r", progress=False))
-    corr = st.ice_correlations(t, pool, 50)
-    curve = st.by_example_count(corr).pivot(index="k", columns="dim", values="value").mean(axis=1)
-    assert (
-        curve[0] < curve[1] < curve[4] and curve[4] > 0.6 and not t["cut"].any() and t["tokens"].notna().all()
-    )
-    said = plots.ice_sentences(t, corr, "Somebody", "the truth")
-    assert (
-        said[0].startswith(f"Somebody was asked {len(plan)} questions: {len(plan)} (100%) have a score")
-        and any("differ by up to" in p for p in said)
-        and not any("Refused" in p for p in said)
-    )
-
-
-def test_a_page_without_a_single_score_says_so(pool):
-    plan = st.ice_questions(pool, SMALL)
-    t = st.scores_of_replies(
-        plan,
-        pd.DataFrame(dict(reply="The garden", why="", tokens=9.0), index=range(len(plan))).assign(
-            why=np.where(plan["k"] == 4, "HTTP 400", ""),
-            reply=lambda d: d["reply"].where(d["why"] == "", None),
-        ),
-    )
-    why = np.where(plan["k"] == 4, "HTTP 400: context_length_exceeded", "")
-    said = plots.ice_sentences(t, st.ice_correlations(t, pool, 0), "Nobody", "the truth", why)
-    assert (
-        said[0].startswith(
-            f"This run cannot answer the question. Nobody was asked {len(plan)} questions: 0 (0%)"
-        )
-        and "hold no number" in said[0]
-        and f"In {(plan['k'] == 4).sum()} refusals the prompt" in said[0]
-        and "coherence 24 of 24 with 4" in said[2]
-        and "says nothing about the method" in said[-1]
-    )
 
 
 def test_a_constant_judge_has_no_correlation(pool):

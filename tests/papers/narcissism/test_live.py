@@ -9,38 +9,11 @@ import pytest
 from scipy.stats import kendalltau, spearmanr
 
 from uetrust.core.settings import profile, resolve_checkpoint
-from uetrust.data.bulletins import bulletins
 from uetrust.nlg.likelihood import NARCISSISM_MODELS
 from uetrust.papers.narcissism import live as live
-from uetrust.papers.narcissism import sentences
 from uetrust.papers.narcissism.bias import interaction_residual, mean_matrix, score_panel, standardised_scores
 from uetrust.scoring.generators import bank_plan, generator_settings
 from uetrust.scoring.metrics import compute_metrics
-
-
-@pytest.fixture(scope="module")
-def judges():
-    return {
-        name: live.evaluator_of(generator_settings(name)) for name in ("tiny-bart", "tiny-t5", "tiny-llama")
-    }
-
-
-@pytest.fixture(scope="module")
-def texts():
-    given = bulletins("test", 4)
-
-    def by(name, summaries):
-        about = dict(document=given["id"], source=given["source"], reference=given["reference"])
-        return pd.DataFrame(dict(about, generator=name, hypothesis=summaries))
-
-    return pd.concat(
-        [
-            by("tiny-bart", given["reference"]),
-            by("tiny-t5", given["paraphrase"]),
-            by("tiny-llama", ["Rain fell.", "The town is old.", "A vote.", "No."]),
-        ],
-        ignore_index=True,
-    )
 
 
 def test_a_cell_is_the_score_of_its_text(judges, texts, tmp_path):
@@ -204,23 +177,6 @@ def test_the_profile_of_the_paper_resolves():
     )
     with pytest.raises(ValueError, match="retired"):
         generator_settings("GPT3-Curie")
-
-
-def test_a_writer_of_empty_texts_leaves_a_note_and_no_number(judges, texts, tmp_path):
-    two = {name: judges[name] for name in ("tiny-llama", "tiny-bart")}
-    silent = texts.assign(hypothesis=texts["hypothesis"].where(texts["generator"] != "tiny-llama", ""))
-    panels, gone = sentences.panels_by_dataset(dict(bulletin=silent), two, tmp_path)
-    key = ("bulletin", "reference-free")
-    assert panels[key].empty and len(gone[key]) == 4
-    found = live.self_bias(panels[key])
-    assert found["documents"] == 0 and np.isnan(found["value"]) and np.isnan(found["p"])
-    assert found["note"] == "none of 4 documents has every score: summaries without one are 4 of tiny-llama"
-    said = sentences.panel_sentence(key, panels[key], two, gone[key])
-    assert "does not exist here: none of 4 documents has every score" in said and "nan" not in said
-    each = sentences.judge_by_judge(panels, dict(bulletin=silent), {})
-    assert list(each["evaluator"].unique()) == list(two) and each["residual"].isna().all()
-    assert not any("nan" in line for line in sentences.judge_sentences(each))
-    assert sentences.plot_panel(panels[key]).texts
 
 
 def test_the_columns_of_an_empty_table_are_those_of_a_full_one():
