@@ -121,11 +121,6 @@ def test_what_cannot_be_written_is_refused_before_work(words, tmp_path, capsys):
     assert f"{tmp_path}/file" in (told := capsys.readouterr()).err and not told.out
 
 
-def test_a_table_of_all_parts_of_the_bench_is_refused(tmp_path, capsys):
-    assert main(["bench", "--out", str(tmp_path / "x.csv")]) == 2
-    assert "the table of one part" in capsys.readouterr().err
-
-
 def test_colour_is_for_terminals(folder):
     words = [f"{sys.prefix}/bin/uetrust", "--help"]
     assert b"\x1b" not in subprocess.run(words, capture_output=True).stdout

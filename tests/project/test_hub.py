@@ -10,20 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from uetrust.cli.notebooks import hub_checkpoints
 from uetrust.models.load import load_model
 from uetrust.report.plan import is_at_hand
 from uetrust.scoring.costs import checkpoint_shape
-
-
-def test_a_profile_names_the_checkpoints_that_it_takes_from_the_hub():
-    assert hub_checkpoints("demo") == []
-    named = hub_checkpoints("paper")
-    for checkpoint in ("facebook/bart-large-cnn", "meta-llama/Llama-2-7b-chat-hf", "roberta-large-mnli"):
-        assert named.count(checkpoint) == 1
-    assert "gpt-3.5-turbo" not in named, "a model behind a server is no checkpoint"
-    assert hub_checkpoints("people-read")[0] == "meta-llama/Llama-2-7b-chat-hf"
-    assert not any("bart-large" in name for name in hub_checkpoints("aeslc-tiny"))
 
 
 @pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "UETRUST_OFFLINE"])

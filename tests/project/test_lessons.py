@@ -5,19 +5,13 @@ import os
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
-from itertools import permutations
 
 import nbformat
-import numpy as np
 import pytest
-from scipy.stats import norm
 
+from tests.helpers.lessons import cells
 from tests.helpers.paths import ROOT
-from uetrust.cli.cli import main
-from uetrust.report.lessons.exam import EXAM_KINDS, exam_markdown, exam_questions
-from uetrust.report.lessons.exercises import check
-from uetrust.report.lessons.slides import lesson_notebooks, write_slides
+from uetrust.report.lessons.slides import lesson_notebooks
 from uetrust.report.playground import playground_panels
 
 LESSONS = lesson_notebooks()
@@ -28,10 +22,6 @@ EXERCISE, SOLUTION = r"\*\*Exercise (\d)\.\*\*", r"<details>.*?```python\n(.*?)`
 
 def name(path):
     return f"{path.parent.name}/{path.stem}"
-
-
-def cells(path, kind):
-    return [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == kind]
 
 
 def test_the_lessons_are_in_three_folders():
@@ -142,125 +132,3 @@ def test_a_lesson_runs_in_a_clone_without_public_files(stem, tmp_path):
     nowhere = dict(UETRUST_OFFLINE="1", UETRUST_MIRROR=str(tmp_path / "none"), UETRUST_CACHE=str(tmp_path))
     _, printed = run_lesson(path, str(tmp_path), **nowhere)
     assert "not at hand" in printed
-
-
-def test_a_check_answers_in_words_whatever_it_gets():
-    for answer in (None, "x", [], [1, 2], np.nan, object(), {"a": 1}, np.arange(3), 1e400, "1"):
-        for expected in (0.5, "msp", [1, 2]):
-            assert isinstance(check(answer, expected), str)
-    assert not check(np.nan, 0.5).startswith(("Right", "Nearly"))
-    assert check(1, 1.004) == "Right." and check(1, 1.006).startswith("Nearly")
-
-
-# Exams
-
-
-def means(risks):
-    return [sum(risks[:k]) / k for k in range(1, len(risks) + 1)]
-
-
-def ratio(risks, curve=means, last=0):
-    "PRR by a plain loop; `last`: how many curve values count, from the end"
-    method, oracle = curve(list(risks))[-last:], curve(sorted(risks))[-last:]
-    orders = [curve(list(order))[-last:] for order in permutations(risks)]
-    chance = sum(map(sum, orders)) / len(orders)
-    return (chance - sum(method)) / (chance - sum(oracle))
-
-
-def of_ties(v):
-    risks, groups = list(v["risks"]), list(v["uncertainty"])
-    mean = {g: np.mean([r for r, h in zip(risks, groups) if h == g]) for g in groups}
-    oracle, chance = means(sorted(risks)), 6 * np.mean(risks)
-    return (chance - sum(means([mean[g] for g in groups]))) / (chance - sum(oracle))
-
-
-def pairs_in_order(v):
-    wrong, right = ([i for i, label in enumerate(v["labels"]) if label == l] for l in (0, 1))
-    return np.mean([i > j for i in wrong for j in right])
-
-
-def average_precision(v):
-    wrong = 1 - v["labels"][::-1]
-    return np.mean([wrong[: i + 1].mean() for i in range(8) if wrong[i]])
-
-
-SOLVED = dict(
-    prr=lambda v: ratio(v["risks"]),
-    prr_sum=lambda v: ratio(v["risks"], lambda risks: list(np.cumsum(risks))),
-    half=lambda v: ratio(v["risks"], last=3),
-    ties=of_ties,
-    weight=lambda v: sum(1 / k for k in range(v["position"], v["n"] + 1)) / v["n"],
-    auroc=pairs_in_order,
-    auprc=average_precision,
-    aurc=lambda v: np.mean([1 - v["labels"][:k].mean() for k in range(1, 9)]),
-    kept=lambda v: v["labels"][: v["kept"]].mean(),
-    holm=lambda v: min(1, 4 * min(v["p"])),
-    texts=lambda v: ((norm.ppf(0.975) + norm.ppf(0.8)) * v["spread"] / v["effect"]) ** 2,
-    paired=lambda v: (v["first"] ** 2 + v["second"] ** 2 - 2 * v["r"] * v["first"] * v["second"]) ** 0.5,
-    people=lambda v: 1 / (1 + (1 - v["r"]) / (v["m"] * v["r"])),
-    carriers=lambda v: sum(v["risks"]) ** 2 / sum(r * r for r in v["risks"]),
-)
-
-
-@pytest.mark.parametrize("kind", EXAM_KINDS)
-def test_answers_of_exams_are_those_of_a_plain_loop(kind):
-    drawn = [q for seed in range(4) for q in exam_questions(seed, len(EXAM_KINDS)) if q.kind == kind]
-    assert len(drawn) == 4
-    for question in drawn:
-        assert np.isclose(question.answer, SOLVED[kind](question.values), rtol=1e-6)
-
-
-def test_an_exam_is_the_same_for_the_same_seed_and_keeps_answers_apart():
-    text = exam_markdown(7, 10)
-    assert text == exam_markdown(7, 10) != exam_markdown(8, 10)
-    asked, answers = text.split("\n---\n")
-    assert len(re.findall(r"^\d+\. ", asked, re.M)) == len(re.findall(r"^\d+\. \*\*", answers, re.M)) == 10
-    assert "**" not in asked
-
-
-def test_exam_on_the_command_line(tmp_path, capsys):
-    assert main(["exam", "--seed", "7", "--questions", "3"]) == 0
-    assert capsys.readouterr().out == exam_markdown(7, 3)
-    assert main(["exam", "--out", str(tmp_path / "a.md")]) == 0
-    assert (tmp_path / "a.md").read_text() == exam_markdown(7, 10)
-    assert main(["exam", "--questions", "0"]) == 2
-    assert "at least 1 question" in capsys.readouterr().err
-
-
-# Slides
-
-
-class Loads(HTMLParser):
-    "What a page would fetch, and its slides"
-
-    def __init__(self, text):
-        super().__init__()
-        self.found, self.slides = [], 0
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.slides += tag == "section"
-        if tag != "a":
-            self.found += [value for key, value in attrs if key in ("src", "href") and value]
-
-
-def test_slides_fetch_nothing_and_hold_every_heading(tmp_path):
-    path = ROOT / "nbs/lessons/1_basics/01_what_is_prr.ipynb"
-    assert main(["slides", str(path), "--out", str(tmp_path)]) == 0
-    text = (tmp_path / "1_basics-01_what_is_prr.html").read_text()
-    page, headings = Loads(text), [t for t in cells(path, "markdown") if t.startswith("## ")]
-    assert all(source.startswith("data:image/png;base64,") for source in page.found) and page.found
-    assert page.slides == len(headings) + 2  # And the title and the prediction
-    assert "@import" not in text and "url(" not in text and "<math" in text
-    assert text == write_slides(path, tmp_path).read_text()
-
-
-def test_slides_escape_code_and_printed_text(tmp_path):
-    out = nbformat.v4.new_output("stream", name="stdout", text="<script>alert(1)</script>")
-    book = [
-        nbformat.v4.new_markdown_cell("# A <b>title"),
-        nbformat.v4.new_code_cell("'<script>alert(2)</script>'", outputs=[out]),
-    ]
-    nbformat.write(nbformat.v4.new_notebook(cells=book), tmp_path / "x.ipynb")
-    text = write_slides(tmp_path / "x.ipynb", tmp_path).read_text()
-    assert text.count("<script>") == 1 and "alert(1)" in text and "<title>A &lt;b&gt;title</title>" in text

@@ -4,8 +4,6 @@ An item is drawn from certain to uniform, and much of how it is given must not m
 """
 
 import copy
-import importlib
-import pkgutil
 from dataclasses import replace
 from functools import cache, wraps
 
@@ -215,14 +213,6 @@ def test_the_generator_draws_what_a_score_needs(name):
     assert {k for n in (name, *required_scores(name, reg)) for k in run.lacks(n)} - required_scores(
         name, reg
     ) == set()
-
-
-@pytest.mark.parametrize("package", ["ue", "nlg"])
-def test_every_module_of_scores_is_found(package):
-    "A file of the folder is enough; there is no list to keep."
-    at = importlib.import_module(f"uetrust.{package}")
-    found = {e.fn.__module__ for e in reg.of(package).values()}
-    assert found == {f"{at.__name__}.{m.name}" for m in pkgutil.iter_modules(at.__path__)}
 
 
 @pytest.mark.parametrize("name", SCORES)

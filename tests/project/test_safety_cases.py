@@ -4,6 +4,8 @@ What a command reads it does not write, links and modes stay, no piece of a key 
 a terminal is shown, and Ctrl-C shows one line.
 """
 
+# ruff: noqa: F811
+
 import json
 import os
 import re
@@ -21,29 +23,18 @@ import pandas as pd
 import pytest
 
 from tests.faults.harness import start_answers, stop_answers
-from tests.helpers.command_runs import BIN, REPLIES, ROOT, judge_server, run, write_scores
-from tests.helpers.safety_cases import pieces
+from tests.helpers.command_runs import BIN, ROOT, judge_server, run
+from tests.helpers.safety_cases import (
+    folder,  # noqa: F401
+    interrupted,
+    params,  # noqa: F401
+    pieces,
+    printed,
+    told,
+)
 from uetrust.cli.cli import main
 from uetrust.cli.command import APP, EXAMPLES, WRITTEN
 from uetrust.generation.endpoint import Endpoint, ReplyCache
-
-CASES = ROOT / "../shared/cases"
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_scores(tmp_path)
-    shutil.copy(REPLIES, tmp_path / "replies.jsonl")
-    return tmp_path
-
-
-def told(capsys, line):
-    "(exit code, stdout, stderr) of a command line"
-    code = main(line.split() if isinstance(line, str) else list(line))
-    out = capsys.readouterr()
-    return code, out.out, out.err
-
 
 # What is read is not written
 
@@ -233,67 +224,6 @@ def test_a_pipe_gets_the_page(folder):
     line = "uetrust exam --seed 1 --questions 1 --out >(cat > copy.md)"
     done = run(folder, f"{line}; sleep 0.5")
     assert done.returncode == 0 and (folder / "copy.md").stat().st_size, done.stderr
-
-
-# Notebook parameters
-
-
-@pytest.fixture
-def params():
-    if not (CASES / "j01_params.ipynb").exists():
-        pytest.skip("the shared cases are not at hand")
-    return CASES / "j01_params.ipynb"
-
-
-def printed(path):
-    cells = json.loads(path.read_text())["cells"]
-    return "".join(text for cell in cells for out in cell.get("outputs", []) for text in out.get("text", []))
-
-
-@pytest.mark.parametrize(
-    "given, shown",
-    [
-        ([], "0.1 a [1, 2] False float"),  # Not the 8 items of a profile
-        (["alpha=1e-3"], "0.001 a [1, 2] False float"),
-        (["alpha=nan"], "nan a [1, 2] False float"),
-        (["alpha=-inf"], "-inf a [1, 2] False float"),
-        (["alpha=3", "name=007", "flag=yes"], "3.0 007 [1, 2] True float"),
-        (["name=1e-3", "items=[3]"], "0.1 1e-3 [3] False float"),
-        (["name=true", "flag=true"], "0.1 true [1, 2] True float"),
-    ],
-)
-def test_parameters_have_the_type_of_their_default(folder, capsys, params, given, shown):
-    code, _, err = told(capsys, ["run", str(params), "x.ipynb", *given])
-    assert code == 0 and printed(folder / "x.ipynb").strip() == shown, err
-
-
-@pytest.mark.parametrize(
-    "given, says",
-    [
-        ("alpha=few", "write a number"),
-        ("alpha=1e999", "write a number"),
-        ("alpha=true", "write a number"),
-        ("flag=maybe", "write true or false"),
-        ("items=8", "write JSON such as [1, 2]"),
-        ("items=1,2", "write JSON such as [1, 2]"),
-    ],
-)
-def test_a_parameter_of_another_type_is_refused(folder, capsys, params, given, says):
-    code, _, err = told(capsys, ["run", str(params), "x.ipynb", given])
-    assert code == 2 and says in err and f"in the notebook {given.partition('=')[0]} is" in err
-    assert not (folder / "x.ipynb").exists()
-
-
-def test_values_of_a_profile_are_said(folder, capsys, params):
-    nb = json.loads(params.read_text())
-    nb["cells"][0]["source"] = ["profile = 'smoke'\n", "items = 3\n", "name = 'a'"]
-    nb["cells"][1]["source"] = ["print(items, name)"]
-    (folder / "mine.ipynb").write_text(json.dumps(nb))
-    code, _, err = told(capsys, "run mine.ipynb x.ipynb")
-    assert code == 0 and "note: items = 8: from [profile.smoke] of settings.ini" in err
-    assert printed(folder / "x.ipynb").strip() == "8 a"
-    code, _, err = told(capsys, "run mine.ipynb x.ipynb items=2")
-    assert code == 0 and "note:" not in err and printed(folder / "x.ipynb").strip() == "2 a"
 
 
 def test_the_executed_copy_goes_behind_a_link(folder, capsys, params):
@@ -560,20 +490,6 @@ WORK = {
 }
 
 
-def interrupted(at, words, delay, number=signal.SIGINT):
-    "Outcome of a process that is told to stop after a while; None when it had ended before."
-    env = os.environ | dict(PYTHONPATH=str(ROOT))
-    begin = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
-    pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    process = subprocess.Popen(words, cwd=at, env=env, preexec_fn=begin, start_new_session=True, **pipes)
-    time.sleep(delay)
-    if running := process.poll() is None:
-        os.killpg(process.pid, number)
-    out, err = process.communicate(timeout=90)
-    assert "Traceback" not in err and "Exception ignored" not in err, err
-    return (process.returncode, out, err) if running else None
-
-
 def begun(at):
     "Seconds until our own code runs, on a machine that others use too."
     start = time.monotonic()
@@ -601,20 +517,6 @@ def test_ctrl_c_shows_one_line_at_any_time(folder, name):
 def test_sigterm_ends_in_order_too(folder, name):
     code, _, err = interrupted(folder, [BIN / "uetrust", *WORK[name].split()], 2.5, signal.SIGTERM)
     assert code == 143 and err.count("\n") == 1 and err.startswith("uetrust: stopped")
-
-
-@pytest.mark.parametrize("delay", [1.0, 4.0, 8.0])
-def test_a_stopped_reproduction_shows_no_traceback(tmp_path, delay):
-    for name in ("nbs", "data", "uetrust"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    text = "\n[profile.two]\nprinted_pairs =\nstudies = human wrong_documents\n"
-    (tmp_path / "settings.ini").write_text((ROOT / "settings.ini").read_text() + text)
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / ".library").touch()
-    words = [sys.executable, str(ROOT / "scripts" / "reproduce.py"), "two", "2"]
-    done = interrupted(tmp_path, words, delay)
-    if done:
-        assert done[0] == 130 and "stopped; the same command goes on" in done[2], done
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.evaluation.inference.guarantee import guarantee_sentence, rejection_guarantee
+from tests.helpers.audit_edges import pairs
 from uetrust.evaluation.prr import prr
 from uetrust.report import audit as page
-from uetrust.report import audit_planning
 from uetrust.report.audit import PITFALLS, Audit, Audited, Panel, audit, audit_panels
 
 
@@ -218,13 +217,6 @@ def test_a_direction_is_wrong_where_the_whole_interval_and_chance_say_so():
     assert few == [], "of five texts the reverse order is no proof"
 
 
-# Which methods are the best
-def pairs(n, methods=2, seed=0):
-    rng = np.random.default_rng(seed)
-    quality = rng.normal(size=n)
-    return quality, {f"u{i}": -quality + (i + 1) * rng.normal(size=n) for i in range(methods)}
-
-
 @pytest.mark.parametrize("n, methods, compared", [(9, 2, False), (10, 2, True), (30, 1, False)])
 def test_two_methods_and_ten_texts_can_be_compared(n, methods, compared):
     quality, unsure = pairs(n, methods)
@@ -351,37 +343,6 @@ def test_the_null_interval_ends_at_196_standard_deviations(factor, said):
     assert ("by chance" in page.not_quotable(found)) == (said == "inside")
 
 
-def test_picks_say_what_the_choice_of_each_metric_costs():
-    rows = [
-        ("a", "main", 0.5),
-        ("b", "main", 0.2),
-        ("a", "x", 0.1),
-        ("b", "x", 0.3),
-        ("a", "y", 0.4),
-        ("b", "y", 0.1),
-    ]
-    rows += [("a", "none", np.nan), ("b", "none", np.nan)]
-    table = pd.DataFrame(rows, columns=["method", "metric", "value"])
-    picks = page.picks_by_metric(table, "main").set_index("metric")
-    assert picks.to_dict("index") == dict(
-        x=dict(pick="b", value=0.2, loss=pytest.approx(0.3)), y=dict(pick="a", value=0.5, loss=0)
-    )
-    assert len(page.picks_by_metric(table, "none")) == 0
-
-
-def test_the_costliest_pick_is_named():
-    quality, unsure = pairs(60, 1)
-    found = Audited(pd.DataFrame(dict(q=quality)), pd.DataFrame(unsure), "q")
-    rows = [("u0", "q", 0.9, 0.1), ("b", "q", 0.5, 0.1), ("c", "q", 0.7, 0.1)]
-    rows += [("u0", "x", 0.1, 0.1), ("b", "x", 0.8, 0.1), ("c", "x", 0.2, 0.1)]
-    rows += [("u0", "y", 0.1, 0.1), ("b", "y", 0.2, 0.1), ("c", "y", 0.9, 0.1)]
-    rows += [("u0", "z", 0.9, 0.1), ("b", "z", 0.2, 0.1), ("c", "z", 0.1, 0.1)]
-    found.__dict__["prr"] = pd.DataFrame(rows, columns=["method", "metric", "value", "null_sd"])
-    found.__dict__["compared"] = type("Best", (), dict(best=["u0"]))
-    said = "'u0 is the best method': under x it is b, and the choice costs 0.40 under q."
-    assert page.not_quotable(found) == said
-
-
 def test_missing_columns_are_named_beside_twenty_that_are_there():
     df = pd.DataFrame({f"c{i}": [1.0, 2, 3] for i in range(25)})
     with pytest.raises(ValueError, match="no column gone for quality; there are c0, .*, c19 and 5 more"):
@@ -398,92 +359,3 @@ def test_the_first_quality_is_the_main_one_unless_a_truth_is_named():
     named = audit(df, "u", ["a", "b"], truth="b")
     assert "judged by b, u" in named.quote and list(named.prr["metric"]) == ["b", "a"]
     assert named.missing == dict(u=1) and named.n == 5
-
-
-# What to do next
-def panel(find, df, methods, quality, document=None):
-    unsure = df[methods].astype(float)
-    document = None if document is None else df[document]
-    return getattr(audit_planning, find)(
-        Audited(df[quality].astype(float), unsure, quality[0], document=document)
-    )
-
-
-@pytest.fixture(scope="module")
-def six():
-    "Six methods, each less like the quality than the one before, 240 texts of 120 documents"
-    quality, unsure = pairs(240, 6)
-    return pd.DataFrame(
-        dict(q=quality, right=(quality > -1).astype(float), document=np.arange(240) // 2) | unsure
-    )
-
-
-METHODS = [f"u{i}" for i in range(6)]
-
-
-def test_the_next_study_compares_the_best_with_chance_and_with_the_next_four(six):
-    found = panel("next_study", six, METHODS, ["q"])
-    names = set(found.table["first"]) | set(found.table["second"])
-    assert names >= set(METHODS[:5]) and "u5" not in names
-    assert ((found.table["first"] == "u0") | (found.table["second"] == "u0")).all()
-    assert list(found.table.index) == list(range(len(found.table)))
-    assert "u1" in found.sentence, "the comparison with the next best is told"
-    alone = panel("next_study", six, METHODS[:1], ["q"])
-    assert len(alone.table) == 1 and "u0" in alone.sentence
-
-
-@pytest.mark.parametrize("n, there", [(20, True), (18, False)])
-def test_a_pilot_of_documents_has_ten_of_them(six, n, there):
-    assert (panel("next_study", six[:n], METHODS[:2], ["q"], "document") is not None) == there
-    assert (panel("promised_risk", six[:n], METHODS[:2], ["right"], "document") is not None) == there
-
-
-def test_a_label_can_be_planned_for_and_a_constant_cannot(six):
-    assert panel("next_study", six, METHODS[:2], ["right"]) is not None
-    assert panel("next_study", six.assign(right=1), METHODS[:2], ["right"]) is None
-    assert panel("next_study", six.assign(u0=np.nan), ["u0"], ["right"]) is None
-    assert panel("promised_risk", six.assign(u0=np.nan), ["u0"], ["right"]) is None
-
-
-def test_three_methods_get_thresholds_for_three_risks(six):
-    found = panel("promised_risk", six, METHODS, ["right"])
-    assert list(found.table["method"]) == [name for name in METHODS[:3] for _ in range(3)]
-    assert list(found.table["alpha"]) == [0.05, 0.1, 0.2] * 3
-    assert "u0" in found.sentence and "0.1" in found.sentence
-    assert found.sentence.endswith("The probability 0.1 of a broken promise is divided among 6 methods.")
-    alone = panel("promised_risk", six, ["u0"], ["right"])
-    wanted = rejection_guarantee(six["right"], six["u0"], 0.1, delta=0.1)
-    assert alone.sentence == guarantee_sentence(wanted, "u0", "texts")
-    shared = rejection_guarantee(six["right"], six["u0"], 0.1, delta=0.1 / 6)
-    assert found.table["p"].iloc[1] == pytest.approx(shared.p, nan_ok=True)
-    assert guarantee_sentence(shared, "u0", "texts") in found.sentence
-
-
-@pytest.mark.parametrize(
-    "lo, hi, there", [(0, 1, True), (0.2, 0.8, True), (-0.01, 1, False), (0, 1.01, False)]
-)
-def test_a_risk_is_promised_for_quality_from_0_to_1(six, lo, hi, there):
-    quality = lo + (hi - lo) * six["q"].rank(pct=True).sub(1 / 240).div(1 - 1 / 240)
-    assert (panel("promised_risk", six.assign(q=quality.clip(lo, hi)), ["u0"], ["q"]) is not None) == there
-
-
-@pytest.mark.parametrize("n, blocks, texts", [(99, None, None), (100, 5, 20), (139, 6, 23), (240, 10, 24)])
-def test_texts_make_up_to_ten_blocks_of_at_least_20(six, n, blocks, texts):
-    found = panel("other_orders", six[:n], METHODS, ["q"])
-    if blocks is None:
-        assert found is None
-        return
-    assert f"with {blocks} blocks of {texts} texts" in found.sentence and f"({n} texts)" in found.sentence
-    assert list(found.table["facet"]) == [f"blocks of {texts} texts"] and list(found.table["observed"]) == [
-        blocks
-    ]
-
-
-def test_an_order_has_two_methods_and_blocks_in_which_every_quality_varies(six):
-    assert panel("other_orders", six, METHODS[:1], ["q"]) is None
-    assert panel("other_orders", six, METHODS[:2], ["q"]) is not None
-    assert panel("other_orders", six.assign(right=1.0), METHODS, ["right"]) is None
-    two = panel("other_orders", six.assign(r=six["q"] + six["u5"]), METHODS, ["q", "r"])
-    assert list(two.table["facet"]) == ["blocks of 24 texts", "metrics"]
-    gaps = panel("other_orders", six.assign(u0=six["u0"].where(np.arange(240) >= 40)), METHODS, ["q"])
-    assert "(200 texts)" in gaps.sentence and "10 blocks of 20 texts" in gaps.sentence

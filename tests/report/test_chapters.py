@@ -33,7 +33,7 @@ from uetrust.report.chapters import (
     table_rank_intervals,
     table_with_means,
 )
-from uetrust.report.page import expected_files, missing_files
+from uetrust.report.page import expected_files
 from uetrust.report.site.write import write_report
 
 
@@ -194,21 +194,6 @@ def test_the_summary_counts_what_is_in_the_files(tmp_path):
     )
 
 
-def test_report_names_what_is_missing(tmp_path):
-    save_table("T9", tmp_path / "tables")
-    made = sorted(path.relative_to(tmp_path) for path in (tmp_path / "tables").iterdir())
-    assert not {str(path) for path in made} & set(missing_files("smoke", tmp_path))
-    for path in made:  # Every file that a table consists of is expected
-        (tmp_path / path).rename(tmp_path / "away")
-        assert str(path) in missing_files("smoke", tmp_path)
-        (tmp_path / "away").rename(tmp_path / path)
-    (tmp_path / "tables" / "table09_cells.csv").unlink()
-    lost = write_report("smoke", tmp_path)
-    assert "tables/table09_cells.csv" in lost and lost == missing_files("smoke", tmp_path)
-    assert f"{len(lost)} files are missing" in (tmp_path / "report" / "index.html").read_text()
-    assert "table09_cells.csv" in (tmp_path / "report" / "run.html").read_text()
-
-
 @pytest.fixture
 def opened(tmp_path):
     "A folder of the demo that holds the three chapters of the opening and nothing else."
@@ -311,3 +296,31 @@ def test_no_text_says_that_the_paper_is_recomputed_from_data():
     for path in ("README.md", "nbs/index.ipynb", "CITATION.cff", "pyproject.toml"):
         text = (root() / path).read_text()
         assert not re.search(r"recomputes (the tables|what such papers print)", text), path
+
+
+def test_a_chapter_shows_what_its_file_says_and_escapes_it(tmp_path):
+    import pandas as pd
+
+    from uetrust.report.chapters import save_csv, save_page
+    from uetrust.report.site.pieces import Site, chapter_page
+    from uetrust.report.site.write import write_report
+
+    save_csv(
+        pd.DataFrame({"name": ["<b>x</b>"], "value": [0.123456], "n": [1536], "ok": [True]}),
+        tmp_path / "tables" / "t.csv",
+    )
+    save_page("wrong_documents", tmp_path, "A <i>title</i>", ["First & last."], tables={"t": "one table"})
+    site = Site(tmp_path, tmp_path / "report")
+    page = chapter_page(site, "wrong_documents", "smoke")
+    site.finish()
+    assert page["tables"][0]["rows"] == [
+        [("<b>x</b>", True), ("0.1235", False), ("1,536", False), ("yes", True)]
+    ]
+    write_report("smoke", tmp_path)
+    html = (tmp_path / "report" / "wrong_documents.html").read_text()
+    assert (
+        "&lt;b&gt;x&lt;/b&gt;" in html
+        and "A &lt;i&gt;title&lt;/i&gt;" in html
+        and "First &amp; last." in html
+        and "<b>x</b>" not in html
+    )

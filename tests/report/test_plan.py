@@ -1,19 +1,15 @@
 """`uetrust plan`: what a profile fills, needs and costs, before anything is loaded."""
 
+# ruff: noqa: F811
+
 import json
 
 import pytest
 
+from tests.helpers.plan import offline  # noqa: F401
 from uetrust.cli.cli import main
 from uetrust.papers.he2024.own_tables import REGISTERED_METRICS
 from uetrust.report import plan as p
-from uetrust.scoring.costs import checkpoint_shape
-
-
-@pytest.fixture(autouse=True)
-def offline(monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
 def printed(capsys, *words):
@@ -82,12 +78,6 @@ def test_a_gated_checkpoint_says_what_to_accept(monkeypatch):
 def test_an_unknown_card_is_refused(capsys):
     assert main(["plan", "smoke", "--card", "h1000"]) == 2
     assert "no card is called 'h1000'" in capsys.readouterr().err
-
-
-def test_every_checkpoint_of_settings_has_a_shape():
-    for profile in ("paper", "ice", "fflm", "narcissism", "threshold", "people-read"):
-        names = [need.name for need in p.run_plan(profile).needs if need.kind == "checkpoint"]
-        assert [name for name in names if checkpoint_shape(name) is None] == []
 
 
 def test_checkpoints_that_a_card_does_not_hold_are_named_with_the_number_of_cards(capsys):

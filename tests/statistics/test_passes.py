@@ -9,7 +9,6 @@ import uetrust.models.forward as fw
 from tests.helpers import stand_ins
 from uetrust.core.settings import root
 from uetrust.data.datasets import load_samples
-from uetrust.dev.bench.models import bench_passes, print_pass_bench
 from uetrust.generation.bank import read_bank
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import checkpoint_settings, fill_local_bank
@@ -100,16 +99,6 @@ def test_two_workers_make_the_shards_of_one(written, tmp_path):
             compute_together(jobs, *given, worker=worker, progress=False)
     for path in (tmp_path / "one").rglob("*.parquet"):
         assert (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes() == path.read_bytes()
-
-
-def test_the_bench_measures_both_ways(capsys):
-    model = load_model(root() / "data" / "models" / "tiny-llama")
-    found = bench_passes(model, load_samples("bulletin:test:3"), SETTINGS, repeats=1)
-    assert found["prefills_together"] == 1 and found["prefills_apart"] == 5
-    assert found["difference"] < 1e-6 and found["together"] > 0 < found["apart"]
-    print_pass_bench(found, "tiny-llama")
-    said = capsys.readouterr().out
-    assert "5 passes together" in said and "with 1 prefill of a document, apart" in said
 
 
 QUESTION = "Bulletin: {source} Summary: {summary} Is the summary true?"

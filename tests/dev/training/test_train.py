@@ -1,7 +1,5 @@
 """The trainer of the tiny models: tokenizers, tasks, the loop and its resume."""
 
-import random
-
 import numpy as np
 import pytest
 import torch
@@ -9,9 +7,7 @@ from safetensors import safe_open
 from transformers import AutoTokenizer
 
 from uetrust.data.bulletins import BULLETIN_SPLITS, bulletins
-from uetrust.data.checker import check_summary
 from uetrust.dev.training import tasks, train
-from uetrust.models.likelihoods import UNIEVAL_QUESTIONS
 from uetrust.models.load import load_model
 
 SMALL = dict(d_model=32, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=64, decoder_ffn_dim=64)
@@ -20,11 +16,6 @@ SMALL = dict(d_model=32, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=64,
 def bart(**changes):
     recipe = train.RECIPES["tiny-bart"]
     return recipe._replace(**dict(config=recipe.config | SMALL, batch=8, steps=20) | changes)
-
-
-@pytest.fixture(scope="module")
-def texts():
-    return train.tokenizer_corpus()
 
 
 @pytest.fixture(scope="module")
@@ -62,96 +53,6 @@ def test_names_of_the_shifted_split_are_not_in_the_vocabulary(tok):
         for split in ("test", "shifted")
     }
     assert length["test"] == 2 < length["shifted"] - 1
-
-
-def test_a_pair_of_texts_is_framed_as_in_bart_t5_and_bert(texts):
-    frames = dict(bart="<s> Yes </s> </s> Yes </s>", t5="Yes </s> Yes </s>", bert="[CLS] Yes [SEP] Yes [SEP]")
-    for family, frame in frames.items():
-        tokenizer = tasks.task_tokenizer(texts, family)
-        assert (
-            tokenizer.convert_ids_to_tokens(tokenizer("Yes", "Yes")["input_ids"])
-            == frame.replace("Yes", "ĠYes").split()
-        )
-    assert tokenizer("Yes", "Yes")["token_type_ids"] == [0, 0, 0, 1, 1]
-
-
-def test_a_conversation_has_the_ids_of_the_chat_template(texts):
-    tokenizer = tasks.task_tokenizer(texts, "llama")
-    for messages in tasks.training_conversations(
-        tasks.training_bulletins(0, 10, 0.5), np.random.default_rng(0)
-    ):
-        assert (
-            train.chat_example(messages, tokenizer).ids
-            == tokenizer(tokenizer.apply_chat_template(messages, tokenize=False), add_special_tokens=False)[
-                "input_ids"
-            ]
-        )
-
-
-def test_excerpts_say_nothing_that_the_bulletin_does_not_and_derive_only_from_what_is_left():
-    for row, short in zip(tasks.training_bulletins(0, 60), tasks.training_bulletins(0, 60, 1.0)):
-        verdict = check_summary(short.source, row.facts, row.main)
-        assert not verdict.labels.any() and not verdict.unparsed.any()
-        verdict = check_summary(short.reference, short.facts, short.main)
-        assert not verdict.labels.any() and verdict.relevance == 1
-        assert len(short.facts) <= len(row.facts)
-
-
-def test_answers_about_a_summary_are_those_of_the_checker():
-    row, rng = tasks.training_bulletins(0, 1)[0], random.Random(0)
-
-    def answers(summary):
-        messages = tasks.judge_conversation(row, summary, rng)
-        return {
-            question["content"].split("Summary: ")[-1]: answer["content"]
-            for question, answer in zip(messages[::2], messages[1::2])
-        }
-
-    assert (
-        all(answer in ("True", "5") for answer in answers(row.reference).values())
-        and len(answers(row.reference)) == 6
-    )
-    broken = {
-        question.split("Rate the ")[1].split()[0]: answer
-        for question, answer in answers("Council the the of.").items()
-        if "Rate" in question
-    }
-    assert broken == dict(consistency="5", relevance="1", coherence="1", fluency="1", overall="1")
-
-
-def test_questions_are_worded_as_unieval_and_balanced():
-    questions = tasks.yes_no_questions(tasks.training_bulletins(0, 400), np.random.default_rng(0))
-    assert all(prompt.startswith("question: Is this ") and " </s> " in prompt for prompt, _ in questions)
-    for dimension in tasks.UNIEVAL_VARIANTS:
-        answer = [
-            yes
-            for prompt, yes in questions
-            if prompt.startswith(UNIEVAL_QUESTIONS[dimension].split(" </s>")[0])
-        ]
-        assert 0.35 < np.mean([yes == "Yes" for yes in answer]) < 0.65, dimension
-
-
-def test_words_in_disorder_are_shown_as_often_as_wanted_and_are_never_right():
-    def asked(disorder):
-        return tasks.yes_no_questions(
-            tasks.training_bulletins(0, 400), np.random.default_rng(0), (0, 0, 1, 0), disorder
-        )
-
-    def jumbled(disorder):
-        said = [
-            (prompt.split("claim: ")[1].split(" </s>")[0], answer, row)
-            for (prompt, answer), row in zip(asked(disorder), tasks.training_bulletins(0, 400))
-        ]
-        return [
-            answer
-            for sentence, answer, row in said
-            if check_summary(sentence, row.facts, row.main).fluency < 1
-        ]
-
-    assert jumbled(0.0) == [] and set(jumbled(0.5)) == {"No"}
-    assert (
-        0.2 < len(jumbled(0.5)) / 400 < 0.3 and 0.42 < len(jumbled(1.0)) / 400 < 0.58
-    )  # Half of the texts should be good
 
 
 @pytest.mark.parametrize("name", [*train.RECIPES, *train.INTERMEDIATE_RECIPES])

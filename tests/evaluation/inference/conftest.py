@@ -1,14 +1,3 @@
 """Fixtures of several files of this folder."""
 
-import numpy as np
-import pandas as pd
-import pytest
-
-
-@pytest.fixture(scope="module")
-def texts():
-    rng = np.random.default_rng(1)
-    truth = rng.normal(size=600)
-    columns = dict(truth=truth, unsure=-truth + rng.normal(size=600), other=-truth + 2 * rng.normal(size=600))
-    columns |= dict(close=truth + rng.normal(size=600) / 3, noise=rng.normal(size=600), constant=1.0)
-    return pd.DataFrame(columns, index=[f"text {i}" for i in range(600)])
+from tests.helpers.few_labels import texts  # noqa: F401
