@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.helpers.measure_cases import cases, eighths, near, samples
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
-from uetrust.evaluation import measures
+from uetrust.evaluation import measures, pairs
 from uetrust.evaluation.calibration import (
     ece,
     geometric_mean_cut,
@@ -192,7 +192,7 @@ HOW = {
 )
 OURS = {n: e for n, e in reg.of("measure").items() if e.fn.__module__.startswith("uetrust.")}
 RANK = sorted(
-    n for n in OURS if OURS[n].fn.__module__ == measures.__name__
+    n for n in OURS if OURS[n].fn.__module__ in (measures.__name__, pairs.__name__)
 )  # depend on the order of uncertainty alone
 ECE = "ece", "ece_adaptive", "ece_debiased_sq"
 

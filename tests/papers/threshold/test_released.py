@@ -66,7 +66,7 @@ def test_metrics_standardised_over_both_sets(table, recorded, split):
 
 
 def test_every_recorded_run_is_compared(recorded):
-    "`valid` is in test_threshold.py; every other recorded split, mode and measure is compared here."
+    "`valid` is in test_thresholds.py; every other recorded split, mode and measure is compared here."
     assert (
         set(recorded["results"]) == {"all", "valid", "test"}
         and tuple(recorded["metrics"]) == ts.FRANK_THRESHOLD_METRICS
