@@ -26,8 +26,8 @@ from uetrust.nlg.alignment import bertscore_f1
 from uetrust.nlg.strings import squad_f1
 from uetrust.report.cards import score_card
 from uetrust.scoring import metrics as g
-from uetrust.statistics import providers as sp
 from uetrust.statistics.scores import load_scores
+from uetrust.statistics.texts import providers as sp
 
 reg = load_scores()
 METRICS = [n for n, e in reg.items() if e.fn.__module__ == qa.__name__]
@@ -498,9 +498,9 @@ def test_neither_order_nor_batch_changes_a_score(graded):
 
 
 def test_each_network_is_loaded_once_whatever_it_is_needed_for(chain, model, monkeypatch):
-    opened, real = [], g._load_model
+    opened, real = [], g.open_model
     monkeypatch.setattr(
-        g, "_load_model", lambda who, **kw: opened.append(who[0].rsplit("/", 1)[-1]) or real(who, **kw)
+        g, "open_model", lambda who, **kw: opened.append(who[0].rsplit("/", 1)[-1]) or real(who, **kw)
     )
     same = evaluators()["questeval_similarity"]  # Asked for first, and needed again after the answers
     t = g.compute_metrics(

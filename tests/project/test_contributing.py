@@ -16,8 +16,9 @@ from tests.helpers.paths import ROOT
 CELLS = re.findall(r"```python\n(#\| export\n.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.S)
 INTO = {
     "@nlg": "07_nlg/01_overlap.ipynb",
-    "@ue": "06_ue/01_information.ipynb",
-    "@command": "15_app/04_own_scores.ipynb",
+    "@ue": "03_ue/02_information.ipynb",
+    "@statistic": "08_statistics/12_texts/01_comparisons.ipynb",
+    "@command": "13_cli/04_own_scores.ipynb",
 }
 
 
@@ -37,7 +38,6 @@ def project(tmp_path_factory):
     ):
         shutil.copy(ROOT / name, at)
     (at / "data").symlink_to(ROOT / "data")
-    assert len(CELLS) == len(INTO)
     for cell in CELLS:
         page = at / "nbs" / next(notebook for sign, notebook in INTO.items() if sign in cell)
         nb = nbformat.read(page, 4)
@@ -65,9 +65,9 @@ def uetrust(at, *words):
     )
 
 
-def test_there_are_three_cells():
+def test_there_are_five_cells():
     names = [re.search(r"^def (\w+)", cell, re.M)[1] for cell in CELLS]
-    assert names == ["rouge_1_recall", "median_surprisal", "tied_command"]
+    assert names == "rouge_1_recall median_surprisal source_distances far_from_source tied_command".split()
 
 
 def test_a_pasted_command_prints_its_table_and_its_help(project):
@@ -94,6 +94,34 @@ def test_a_pasted_method_returns_a_number_through_the_command(project):
     table = pd.read_csv(project / "methods.csv").pivot(index="sample", columns="name", values="value")
     assert len(table) == 8 and table["median_surprisal"].between(0, 20).all()
     assert (table["median_surprisal"] <= table["msp"]).all()  # The sum of surprisals is at least their median
+
+
+def test_a_pasted_statistic_is_stored_in_a_bank_and_computed_for_a_file(project):
+    "Bank and file give the same distances of the same texts; where no model is at hand it is named"
+    uetrust(project, "fill", "bulletin--tiny-bart", "--profile", "smoke")
+    bank, given = project / "runs" / "smoke" / "banks" / "bulletin--tiny-bart", "bulletin:test:8"
+    uetrust(project, "score", bank, "--methods", "far_from_source", "--out", "of_bank.csv")
+    of_bank = pd.read_csv(project / "of_bank.csv").set_index("sample")["value"]
+    script = (
+        "from uetrust import load_samples, read_bank; "
+        f"texts = read_bank({str(bank / 'texts')!r}).query('kind == \"greedy\"'); "
+        f"table = texts[['sample', 'text']].merge(load_samples({given!r}), left_on='sample', right_on='id'); "
+        "table[['id', 'text', 'source']].rename(columns=dict(text='summary'))"
+        ".to_json('of_bank.jsonl', orient='records', lines=True)"
+    )
+    run(project, "-c", script)
+    asked = ("score", "of_bank.jsonl", "--methods", "far_from_source")
+    uetrust(project, *asked, "--model", "embedding=data/models/tiny-encoder", "--out", "of_file.csv")
+    of_file = pd.read_csv(project / "of_file.csv").set_index("id")["far_from_source"]
+    assert len(of_bank) == 8 and of_bank.between(0, 2).all() and of_bank.nunique() == 8
+    assert of_file[of_bank.index].to_numpy() == pytest.approx(of_bank.to_numpy(), abs=1e-6)
+    rows = json.loads(uetrust(project, "score", "of_bank.jsonl", "--explain", "--json"))
+    assert {row["method"]: row["possible"] for row in rows}["far_from_source"] == 8
+    script = (
+        "from uetrust.scoring.files import read_outputs, remedy; "
+        "print(remedy('source_distance', read_outputs('of_bank.jsonl')))"
+    )
+    assert run(project, "-c", script).strip() == "--model embedding=CHECKPOINT"
 
 
 def test_the_tests_over_the_registry_stay_green(project):

@@ -25,8 +25,9 @@ from uetrust.models.heads import dae_arc_logits
 from uetrust.nlg.qa import AnswerSpan
 from uetrust.scoring.generators import COMPARISON_STEPS, GENERATOR_PASSES
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics import providers as sp
-from uetrust.statistics.providers import PROVIDERS, shipped_models
+from uetrust.statistics.entry import STATISTICS
+from uetrust.statistics.texts import providers as sp
+from uetrust.statistics.texts.providers import shipped_models
 
 ASKED = {"asked", "elicited", "verbal_1s", "verbal_2s"}
 
@@ -210,6 +211,6 @@ def test_every_metric_with_a_model_and_every_judge_runs_on_a_gpu(checkpoints, mo
         half = compute_metrics(texts, models, progress=False)
         assert np.isfinite(dae_arc_logits(load.load_model(electra), arcs, arc)[0]).all()
     served = set(on_gpu.attrs["models"])
-    assert served == set(PROVIDERS) - {"sentences", "entities", "echo"}
+    assert served == set(STATISTICS) - {"sentences", "entities", "echo"}
     pd.testing.assert_frame_equal(on_cpu, on_gpu, atol=5e-5, rtol=0)
     assert (half["value"].isna() == on_gpu["value"].isna()).mean() > 0.99

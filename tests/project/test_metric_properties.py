@@ -6,8 +6,8 @@ import pytest
 
 from uetrust.data.bulletins import bulletins
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics.providers import shipped_models
 from uetrust.statistics.scores import load_scores
+from uetrust.statistics.texts.providers import shipped_models
 
 reg = load_scores()
 N = 5

@@ -17,7 +17,7 @@ from uetrust.data.datasets import load_samples
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import fill_local_bank
 from uetrust.models.load import load_model
-from uetrust.statistics.compare import compute_entailments
+from uetrust.statistics.bank import compute_statistic
 
 MODELS = ROOT / "data" / "models"
 DATA = "bulletin:test:66"  # Two shards
@@ -145,7 +145,7 @@ def test_a_library_that_uses_two_threads_writes_the_same_bank_and_keeps_its_thre
         for threads, folder in enumerate(two, 1):
             torch.set_num_threads(threads)
             fill_local_bank(folder / "b", "d", "g", rows, load_model(BART), settings, progress=False)
-            compute_entailments(folder / "e", folder / "b", load_model(NLI), progress=False)
+            compute_statistic("entailments", folder / "e", folder / "b", load_model(NLI), progress=False)
             assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)

@@ -9,7 +9,7 @@ from uetrust.data.datasets import load_samples
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.scoring import cache
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics.providers import shipped_models
+from uetrust.statistics.texts.providers import shipped_models
 
 NLI = "data/models/tiny-nli"
 CLASSES = "entailment:0,neutral:1,contradiction:2"

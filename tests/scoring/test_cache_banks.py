@@ -11,7 +11,8 @@ from uetrust.data.datasets import load_samples
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.scoring import cache as ql
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics.providers import PROVIDERS, shipped_models
+from uetrust.statistics.entry import STATISTICS
+from uetrust.statistics.texts.providers import shipped_models
 
 
 # Quality of a bank
@@ -108,6 +109,6 @@ def test_a_damaged_file_says_how_to_rebuild_it(bank):
 @pytest.mark.parametrize("name", ["demo", "smoke", "aeslc-tiny", "paper"])
 def test_every_profile_names_evaluators_that_are_known(name):
     e = ql.metric_models(profile(name)["metric_models"].split())
-    assert set(e) <= {*PROVIDERS, *(m.family for m in PROVIDERS.values())} and bool(e) == (
+    assert set(e) <= {*STATISTICS, *(m.family for m in STATISTICS.values())} and bool(e) == (
         name != "aeslc-tiny"
     )

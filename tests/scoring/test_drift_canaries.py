@@ -12,8 +12,8 @@ from uetrust.core.settings import root
 from uetrust.data.bulletins import bulletins
 from uetrust.scoring.drift import DRIFT_FILE, drift_check, metric_drift
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics.providers import shipped_models
 from uetrust.statistics.scores import load_scores
+from uetrust.statistics.texts.providers import shipped_models
 
 reg = load_scores()
 

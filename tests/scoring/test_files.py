@@ -106,7 +106,8 @@ def test_tokens_and_their_alternatives_are_compared_in_both_directions(monkeypat
     monkeypatch.setattr(load, "load_model", lambda name: name)
     monkeypatch.setattr(classifiers, "nli_pairs", nli_pairs)
     outputs, cut = read_outputs(FOLDER / "vllm_request_outputs.jsonl"), {}
-    found = files._compared("nli", dict(nli="x"), outputs.records, ["ccp_forward", "ccp_backward"], cut)
+    fields, wanted = files._fields_of(outputs.records[0]), ["ccp_forward", "ccp_backward"]
+    found = files._computed(outputs.records, wanted, fields, dict(nli="x"), cut)
     record = outputs.records[0]
     words = [token.strip() for token in record.text.tokens]
     others = [[word.strip() for word, _ in at] for at in record.text.top_logprobs]

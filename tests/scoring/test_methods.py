@@ -17,9 +17,10 @@ from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.generation.local import fill_local_bank
 from uetrust.report.cards import list_scores
 from uetrust.scoring.methods import score_generations, score_shards
-from uetrust.statistics.names import score_runs
+from uetrust.statistics.generator import PASSES
 from uetrust.statistics.passes import compute_likelihoods
-from uetrust.statistics.table import PASSES, read_statistics, write_statistics
+from uetrust.statistics.stored import score_runs
+from uetrust.statistics.table import read_statistics, write_statistics
 
 
 @pytest.fixture(scope="module")

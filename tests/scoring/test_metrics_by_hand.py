@@ -324,8 +324,8 @@ def test_a_missing_column_is_named_and_costs_no_other_score(texts, graded, colum
         return (
             (leaf,)
             if leaf in g.TEXT_COLUMNS
-            else g.PROVIDERS[g.PROVIDER_OF[leaf]].statistics[leaf]
-            if leaf in g.PROVIDER_OF
+            else g.STATISTICS[g.COMPUTED_BY[leaf]].gives[leaf]
+            if leaf in g.COMPUTED_BY
             else ()
         )
 
@@ -380,9 +380,9 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded):
 
     def takes_all(leaf):
         return (
-            leaf in g.PROVIDER_OF
-            and g.PROVIDERS[g.PROVIDER_OF[leaf]].takes_reference_lists
-            and "reference" in g.PROVIDERS[g.PROVIDER_OF[leaf]].statistics[leaf]
+            leaf in g.COMPUTED_BY
+            and g.STATISTICS[g.COMPUTED_BY[leaf]].takes_reference_lists
+            and "reference" in g.STATISTICS[g.COMPUTED_BY[leaf]].gives[leaf]
         )
 
     mean = [n for n in got if any(map(takes_all, required_inputs(n)))]
@@ -423,8 +423,8 @@ def test_a_text_has_a_score_where_one_of_its_references_gives_one(texts):
 
 
 def test_each_checkpoint_is_loaded_once_and_only_what_is_asked_is_made(texts, monkeypatch):
-    opened, real = [], g._load_model
-    monkeypatch.setattr(g, "_load_model", lambda key, **kw: opened.append(key[0]) or real(key, **kw))
+    opened, real = [], g.open_model
+    monkeypatch.setattr(g, "open_model", lambda key, **kw: opened.append(key[0]) or real(key, **kw))
     table = g.compute_metrics(
         texts, g.shipped_models(), ["bart_score", "summac_zs", "harim", "rouge_l"], progress=False
     )
@@ -446,7 +446,7 @@ def test_each_checkpoint_is_loaded_once_and_only_what_is_asked_is_made(texts, mo
 def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
     """Without the garbage collector: nothing may hold a model in a circle, neither a score nor an error
     that became a note"""
-    nets, held, real = [], [], g._load_model
+    nets, held, real = [], [], g.open_model
 
     def noted(name, got):
         return nets.append((name, weakref.ref(got[0].model))) or got
@@ -455,7 +455,7 @@ def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
         held.extend(name for name, net in nets if net() is not None)
         return noted(key[0], real(key, **kw))
 
-    monkeypatch.setattr(g, "_load_model", opened)
+    monkeypatch.setattr(g, "open_model", opened)
     gc.collect()
     gc.disable()
     try:

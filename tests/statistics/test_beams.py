@@ -8,29 +8,10 @@ import torch
 
 from tests.helpers.prompted import THREE, D, asked_of, plain
 from tests.helpers.writers import SAMPLES, S, tiny
-from uetrust.core.settings import root
-from uetrust.generation.local import (
-    beam_hypotheses,
-    checkpoint_settings,
-    decode_batch,
-    fill_local_bank,
-    render_prompts,
-)
+from uetrust.generation.local import beam_hypotheses, checkpoint_settings, decode_batch, render_prompts
 from uetrust.models.forward import DropoutMask
-from uetrust.models.load import load_model
 from uetrust.statistics.beams import compute_beams, ensemble_forward
-from uetrust.statistics.names import score_runs
 from uetrust.statistics.table import read_statistics
-
-# Hypotheses of an ensemble
-
-
-@pytest.fixture(scope="module")
-def bart(tmp_path_factory):
-    model = load_model(root() / "data" / "models" / "tiny-bart", device="cpu")
-    return model, fill_local_bank(
-        tmp_path_factory.mktemp("bart") / "texts", "bulletin", "bart", THREE, model, D, progress=False
-    )
 
 
 @torch.no_grad()
@@ -124,20 +105,3 @@ def test_members_search_for_something_else_than_the_network():
         and found([1, 2]) == found([2, 1])
     )
     assert "forward" not in vars(model.model), "it answers for itself again"
-
-
-def test_hypotheses_are_a_list_per_source(bart, tmp_path):
-    model, bank = bart
-    compute_beams(bank.parent / "beams", bank, THREE, model, D, beams=2, members=2, progress=False)
-    (run,) = score_runs(bank.parent)
-    rows = read_statistics(bank.parent / "beams")
-    for i, source in enumerate(run.samples):
-        mine = rows[rows["sample"] == source]
-        assert (
-            run["beam_score"][i] == mine["score"].tolist()
-            and run["beam_length"][i] == mine["length"].tolist()
-        )
-        assert all(
-            logp.shape == (2, n - 1) and len(terms) == n - 1
-            for logp, terms, n in zip(run["beam_member_logp"][i], run["beam_pe_tu"][i], run["beam_length"][i])
-        )

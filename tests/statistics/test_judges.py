@@ -50,7 +50,7 @@ from uetrust.scoring.methods import write_scores
 from uetrust.scoring.metrics import compute_metrics
 from uetrust.statistics import judges as jg
 from uetrust.statistics.prompted import greedy_answers, greedy_replies
-from uetrust.statistics.providers import shipped_models
+from uetrust.statistics.texts.providers import shipped_models
 
 OWN = (root() / "data/judges/bulletin.txt").read_text().strip()
 WO = [("wo", d) for d in DIMENSION_DEFINITIONS]

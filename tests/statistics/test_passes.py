@@ -13,9 +13,10 @@ from uetrust.generation.bank import read_bank
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import checkpoint_settings, fill_local_bank
 from uetrust.models.load import load_model
+from uetrust.statistics.generator import PASSES, reads_prompt
 from uetrust.statistics.passes import compute_likelihoods, compute_together
 from uetrust.statistics.prompted import compute_p_true, insert_summary, question_prompt, single_token_id
-from uetrust.statistics.table import PASSES, read_statistics, reads_prompt
+from uetrust.statistics.table import read_statistics
 
 TOGETHER = [name for name in PASSES if reads_prompt(name)]
 SETTINGS = Decoding(samples=3, max_new_tokens=12, prompt="Summary: {source}", document="{source}")

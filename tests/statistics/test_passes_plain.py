@@ -13,6 +13,7 @@ from uetrust.data.datasets import load_samples
 from uetrust.generation.bank import read_bank
 from uetrust.generation.local import fill_local_bank
 from uetrust.models.load import load_model
+from uetrust.statistics.generator import PASSES
 from uetrust.statistics.passes import (
     compute_attention,
     compute_focus,
@@ -23,7 +24,7 @@ from uetrust.statistics.passes import (
     keyword_mask,
     spacy_keyword_tagger,
 )
-from uetrust.statistics.table import PASSES, read_statistics
+from uetrust.statistics.table import read_statistics
 from uetrust.ue.attention import focus_surprisal_full
 
 SHIPPED = dict(bart="tiny-bart", llama="tiny-llama")

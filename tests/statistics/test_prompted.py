@@ -17,6 +17,7 @@ from uetrust.generation.local import fill_local_bank
 from uetrust.models.load import load_model
 from uetrust.scoring.methods import score_generations
 from uetrust.statistics.beams import compute_beams
+from uetrust.statistics.generator import ATTENTION_STATISTICS, PASSES
 from uetrust.statistics.passes import compute_attention, compute_focus, compute_keywords, compute_likelihoods
 from uetrust.statistics.prompted import (
     compute_elicited_attention,
@@ -26,7 +27,7 @@ from uetrust.statistics.prompted import (
     split_question,
 )
 from uetrust.statistics.scores import load_scores
-from uetrust.statistics.table import ATTENTION_STATISTICS, PASSES, read_statistics
+from uetrust.statistics.table import read_statistics
 from uetrust.ue.reflexive import verbalized_2s
 
 reg = load_scores()

@@ -13,16 +13,9 @@ from uetrust.core.store import BadShard
 from uetrust.generation.bank import read_bank
 from uetrust.generation.local import fill_local_bank, render_prompts
 from uetrust.models.forward import score_tokens
+from uetrust.statistics.generator import PASSES, ForwardPass
 from uetrust.statistics.passes import compute_likelihoods, reference_bank
-from uetrust.statistics.table import (
-    PASSES,
-    ForwardPass,
-    get_pass,
-    read_statistics,
-    rows_to_table,
-    table_to_frame,
-    texts_by_shard,
-)
+from uetrust.statistics.table import read_statistics, rows_to_table, table_to_frame, texts_by_shard
 
 FEW = SAMPLES[:7].assign(reference=[s[:11] for s in SAMPLES["source"][:7]])
 KINDS = ["bart", "t5", "llama"]
@@ -65,15 +58,6 @@ def test_arrays_come_back_as_they_were(drawn):
         )
         if len(record["a"]):
             assert found["a"].shape == record["a"].shape and found["a"].dtype == np.float32
-
-
-def test_passes_that_cannot_be_are_refused():
-    with pytest.raises(ValueError, match="got \\['best'\\]"):
-        ForwardPass(("best",))
-    with pytest.raises(ValueError, match="after one of .* got 'lunch'"):
-        ForwardPass(after="lunch")
-    with pytest.raises(LookupError, match="no pass 'owm'; there are"):
-        get_pass("owm")
 
 
 # Likelihoods
@@ -260,9 +244,3 @@ def test_states_of_references_are_read_after_the_document_or_as_released_after_t
         np.abs(np.stack(out["source"]["encoder_mean"]) - np.stack(out["reference"]["encoder_mean"])).max()
         > 0.01
     )
-
-
-def test_parts_give_the_kinds_asked_for(repeated):
-    assert [list(df["kind"]) for df in texts_by_shard(repeated, ("greedy",)).values()] == [
-        ["greedy", "greedy"]
-    ]

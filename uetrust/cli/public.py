@@ -36,7 +36,7 @@ PUBLIC = {
     "statistics.scores": "load_scores",
     "scoring.methods": "score_generations",
     "scoring.metrics": "compute_metrics read_texts",
-    "statistics.providers": "shipped_models",
+    "statistics.texts.providers": "shipped_models",
     "scoring.files": "score_outputs",
     "statistics.judges": "judge_scores",
     "scoring.drift": "drift_check",

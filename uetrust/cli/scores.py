@@ -64,12 +64,14 @@ def methods_command(
     output: Output = AS_TEXT,
 ):
     "Uncertainty methods: what each needs, costs and means."
-    from uetrust.statistics.names import STATISTIC_COSTS
+    import uetrust.statistics.texts  # All entries
+    from uetrust.statistics.entry import STATISTICS
 
     if _print_cards(name, "ue", ["name", "made_by", "unit", "cite"], output):
         print("\nHigher is less certain for all. What they are made from:")
-        for statistic, cost in STATISTIC_COSTS.items():
-            print(f"  {statistic}: {cost}")
+        for name, entry in STATISTICS.items():
+            if entry.stored:
+                print(f"  {name}: {entry.cost}")
 
 
 @command("uetrust metrics rouge_l")

@@ -196,9 +196,9 @@ def read_command(
     from uetrust.core.store import Store, lock_folder
     from uetrust.data.datasets import load_samples
     from uetrust.generation.decoding import settings_from_record
-    from uetrust.statistics.names import texts_folder
+    from uetrust.statistics.generator import get_pass
     from uetrust.statistics.passes import compute_likelihoods
-    from uetrust.statistics.table import get_pass
+    from uetrust.statistics.stored import texts_folder
 
     if bank is None:  # One folder: the statistics go beside the texts
         bank, folder = texts_folder(folder), folder / read
@@ -277,7 +277,8 @@ def compare_command(
 ):
     "Entailments, sentences and embeddings of a bank's texts, which semantic methods need."
     from uetrust.core.store import Store, lock_folder
-    from uetrust.statistics.names import texts_folder
+    from uetrust.statistics.bank import compute_statistic
+    from uetrust.statistics.stored import texts_folder
 
     if not (nli or encoder):
         raise ValueError("name who compares: --nli CHECKPOINT, --encoder CHECKPOINT, or both")
@@ -286,22 +287,18 @@ def compare_command(
     texts = texts_folder(folder)
     Store(texts, "bank").names()  # A folder that holds no bank is refused before a model is loaded
     with lock_folder(folder, wait=True):
-        for checkpoint, computed in _comparisons(nli, encoder).items():
+        for checkpoint, names in _comparisons(nli, encoder).items():
             model = load_placed(checkpoint, where=where)
-            for name, compute in computed.items():
-                print(f"ok {compute(folder / name, texts, model)}")
+            for name in names:
+                print(f"ok {compute_statistic(name, folder / name, texts, model)}")
 
 
-def _comparisons(nli, encoder):  # Checkpoint -> subfolder -> function that fills it
-    from uetrust.statistics.compare import (
-        compute_embeddings,
-        compute_entailments,
-        compute_sentence_entailments,
-    )
+def _comparisons(nli, encoder):  # Checkpoint -> names of the statistics that it computes of texts alone
+    from uetrust.statistics.entry import STATISTICS
 
     steps = {}
-    if nli:
-        steps[nli] = dict(entailments=compute_entailments, sentences=compute_sentence_entailments)
-    if encoder:
-        steps.setdefault(encoder, {})["embeddings"] = compute_embeddings
+    for name, entry in STATISTICS.items():
+        checkpoint = entry.model_of({"nli": nli, "embedding": encoder})
+        if entry.stored and entry.compute and checkpoint and entry.inputs <= {"samples"}:
+            steps.setdefault(checkpoint, []).append(name)
     return steps

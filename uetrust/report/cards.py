@@ -12,12 +12,12 @@ import json
 
 import pandas as pd
 
+import uetrust.statistics.texts  # All that is computed of given texts
 from ..core.docstrings import comments_of
 from ..core.registry import reg
 from ..core.run import required_inputs, required_scores
 from ..core.settings import root
-from ..statistics.names import STATISTIC_COSTS, STORED_IN
-from ..statistics.providers import PROVIDER_OF, PROVIDERS
+from ..statistics.entry import MADE_BY, STATISTICS
 
 # %% ../../nbs/11_report/04_cards.ipynb #e00197a3
 def comment_by_parameter(
@@ -33,7 +33,7 @@ def comment_by_parameter(
 def required_files(
     name: str,  # A score
     reg=reg,  # Where it is looked up
-) -> list:  # Keys of `STATISTIC_COSTS`; a stored statistic that no reading makes yet stands for itself
+) -> list:  # Names of entries; a statistic that no entry makes yet stands for itself
     "What must have been made before a score can be computed."
     leaves = [
         x
@@ -41,7 +41,7 @@ def required_files(
         for x in required_inputs(n, reg)
         if x not in reg or reg[x].kind == "stat"
     ]
-    return list(dict.fromkeys(STORED_IN.get(x, PROVIDER_OF.get(x, x)) for x in leaves))
+    return list(dict.fromkeys(MADE_BY.get(x, x) for x in leaves))
 
 
 _WAYS = dict(
@@ -135,11 +135,10 @@ def reference_text(
 
 
 def _cost(made):  # What is known of one thing that must have been made before
-    if made in STATISTIC_COSTS:
-        return f"{made}: {STATISTIC_COSTS[made]}"
-    if made in PROVIDERS:
-        return f"{made}: what `uetrust.scoring.metrics` makes of it"
-    return f"{made}: nothing here makes it yet"
+    if made not in STATISTICS:
+        return f"{made}: nothing here makes it yet"
+    entry = STATISTICS[made]
+    return f"{made}: {entry.cost if entry.stored else 'what `uetrust.scoring.metrics` makes of it'}"
 
 
 def score_card(

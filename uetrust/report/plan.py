@@ -13,7 +13,7 @@ import math
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -68,9 +68,8 @@ from uetrust.scoring.generators import (
     with_judge_server,
 )
 from ..scoring.metrics import missing_inputs
+from ..statistics.entry import COMPUTED_BY, MADE_BY, STATISTICS
 from ..statistics.judges import JudgeServer
-from ..statistics.names import STORED_IN
-from ..statistics.providers import PROVIDER_OF
 from ..statistics.scores import load_scores
 
 # %% ../../nbs/11_report/07_plan.ipynb #dde82431
@@ -79,7 +78,7 @@ load_scores()
 
 def stored_steps(
     plan: BankPlan,  # Of a bank
-) -> set:  # Keys of `uetrust.statistics.names.STATISTIC_COSTS`
+) -> set:  # Names of entries of `STATISTICS`
     "Steps whose statistics a finished bank has."
     generator, _ = steps_without_samples(plan.generator)
     questions = dict(
@@ -92,12 +91,7 @@ def stored_steps(
     steps = {"data", "texts", *generator.passes, *(name for name, asked in questions.items() if asked)}
     if "hidden" in generator.passes:
         steps |= {step for step, data in (("training", plan.train), ("background", plan.background)) if data}
-    by_nli, by_encoder = ("entailments", "sentences", "alternatives"), ("embeddings", "relevance")
-    white = "conditional" in generator.passes
-    for steps_of, model in ((by_nli, plan.nli), (by_encoder, plan.encoder)):
-        possible = [step for step in steps_of if white or step not in ("alternatives", "relevance")]
-        steps |= {step for step in possible if model and step in generator.compare}
-    return steps
+    return steps | set(replace(plan, generator=generator).comparisons)
 
 
 def missing_steps(
@@ -107,7 +101,7 @@ def missing_steps(
     "Steps that a method needs and a bank does not have."
     steps, lost = stored_steps(plan), []
     for need in required_inputs(method):
-        step = STORED_IN.get(need)
+        step = MADE_BY.get(need)
         if step is None or step not in steps:
             lost.append(step or need)
         elif need.startswith("sample_") and not plan.generator.decoding.samples:
@@ -448,14 +442,14 @@ def metric_groups(
     names,  # Quality metrics
     columns,  # Columns of the texts
     models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
-) -> dict:  # Group of `uetrust.statistics.providers.PROVIDERS` -> statistics that are computed
+) -> dict:  # Group of `uetrust.statistics.entry.STATISTICS` -> statistics that are computed
     "Statistics that the metrics of a bank need, by the model that computes them."
     found = {}
     for name in names:
         if not missing_inputs(name, columns, models):
             for need in required_inputs(name):
-                if need in PROVIDER_OF:
-                    found.setdefault(PROVIDER_OF[need], {})[need] = None
+                if need in COMPUTED_BY:
+                    found.setdefault(COMPUTED_BY[need], {})[need] = None
     return {group: list(needs) for group, needs in found.items()}
 
 
@@ -488,10 +482,9 @@ def bank_work(
         writes = not generator.black_box or bool(generator.serve)
         stages = generator_costs(own, lengths, generator, train, writes)
     compared = set(generator.compare) & stored_steps(plan)
-    nli = (
-        shape(split_labels(plan.nli)[0]) if compared & {"entailments", "sentences", "alternatives"} else None
-    )
-    encoder = shape(plan.encoder) if compared & {"embeddings", "relevance"} else None
+    families = {STATISTICS[name].family for name in compared}
+    nli = shape(split_labels(plan.nli)[0]) if "nli" in families else None
+    encoder = shape(plan.encoder) if "embedding" in families else None
     stages |= comparison_costs(nli, encoder, lengths, generator, len(plan.relevance))
     metrics, models = {}, models_of_plan(plan) if with_metrics else {}
     groups = metric_groups(reg.of("nlg"), dataset_columns(plan), models) if with_metrics else {}
@@ -727,10 +720,8 @@ def _checkpoint_users(profile_name, plans, scored):  # Checkpoint -> who needs i
             generator.serve or (generator.read_by if not generator.endpoint else generator.reader),
             bank,
         )
-        steps = stored_steps(plan)
-        nli = split_labels(plan.nli)[0]
-        _add_user(users, nli if steps & {"entailments", "sentences", "alternatives"} else "", bank)
-        _add_user(users, plan.encoder if steps & {"embeddings", "relevance"} else "", bank)
+        for checkpoint in plan.comparisons.values():
+            _add_user(users, split_labels(checkpoint or "")[0], bank)
     for value in options.get("fflm_models", "").split():
         _add_user(users, value.partition("=")[2], "fflm_study")
     for value in options.get("readers", "").split():

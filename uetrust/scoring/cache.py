@@ -22,8 +22,9 @@ from ..core.settings import atomic_write, resolve_checkpoint, split_labels
 from ..core.store import library_versions, load_shard, save_shard, shard_provenance, value_digest
 from ..generation.bank import read_bank
 from .metrics import compute_metrics, metric_names, model_key
+from ..statistics.entry import COMPUTED_BY
 from ..statistics.judges import JudgeServer
-from ..statistics.providers import PROVIDER_OF, shipped_models
+from ..statistics.texts.providers import shipped_models
 
 # %% ../../nbs/09_scoring/03_cache.ipynb #cdc50b36
 def metric_models(
@@ -71,7 +72,7 @@ HASHED_CODE = (  # Files of the package that statistics and scores are computed 
     "models/*.py",
     "nlg/*.py",
     "scoring/metrics.py",
-    "statistics/*.py",
+    "statistics/**/*.py",
 )
 
 
@@ -137,9 +138,9 @@ def metrics_by_model(
     groups = {}
     for name in names:
         readers = [
-            model_key(PROVIDER_OF[statistic], models)
+            model_key(COMPUTED_BY[statistic], models)
             for statistic in required_inputs(name)
-            if statistic in PROVIDER_OF
+            if statistic in COMPUTED_BY
         ]
         used = tuple(sorted({reader[:2] for reader in readers if reader}))
         groups.setdefault(used, []).append(name)

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['READ_TOKENS', 'CARDS', 'ATTAINED_FLOPS', 'ATTAINED_BANDWIDTH', 'TOKENS_PER_WORD', 'DATASET_WORDS', 'SENTENCE_TOKENS',
-           'STORED_BYTES', 'ModelShape', 'config_shape', 'known_checkpoints', 'checkpoint_shape', 'Cost', 'read_cost',
-           'write_cost', 'Card', 'card_seconds', 'named_card', 'sources_per_batch', 'TextLengths', 'dataset_lengths',
+           'ModelShape', 'config_shape', 'known_checkpoints', 'checkpoint_shape', 'Cost', 'read_cost', 'write_cost',
+           'Card', 'card_seconds', 'named_card', 'sources_per_batch', 'TextLengths', 'dataset_lengths',
            'generator_costs', 'comparison_costs', 'metric_cost', 'stored_bytes']
 
 # %% ../../nbs/09_scoring/08_costs.ipynb #26765514
@@ -17,8 +17,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
+import uetrust.statistics.texts  # All that is computed of given texts
 from ..core.settings import pinned_checkpoint, resolve_checkpoint, root
-from ..statistics.table import reads_prompt
+from ..statistics.entry import STATISTICS
+from ..statistics.generator import reads_prompt
 
 # %% ../../nbs/09_scoring/08_costs.ipynb #921f12b4
 class ModelShape(NamedTuple):
@@ -342,7 +344,7 @@ def comparison_costs(
 
 
 def metric_cost(
-    group: str,  # Of `uetrust.statistics.providers.PROVIDERS`
+    group: str,  # Of `uetrust.statistics.entry.STATISTICS`
     wanted: list,  # Statistics of the group
     shape: ModelShape,  # Of its model
     lengths: TextLengths,  # Of the dataset
@@ -363,21 +365,6 @@ def metric_cost(
     return read_cost(shape, given, written, 1, itemsize).times(len(wanted))
 
 # %% ../../nbs/09_scoring/08_costs.ipynb #9facf1af
-STORED_BYTES = {  # Stored statistic -> bytes of each token of each text
-    "texts": 12,
-    "conditional": 27 + 120,
-    "vocabulary": 27 + 40,
-    "processed": 35,
-    "mc_dropout": 27 + 12 * 80,
-    "unconditional": 27,
-    "attention": 24,
-    "attention_max": 8,
-    "focus": 8,
-    "alternatives": 2 * 10 * 12,
-    "relevance": 8,
-}
-
-
 def stored_bytes(
     stages,  # Names of stages
     shape: ModelShape | None,  # Of the generator, for hidden states
@@ -397,8 +384,8 @@ def stored_bytes(
     )
     many = {"texts", "conditional", "processed"}
     per_token = {
-        name: STORED_BYTES[name] * lengths.summary * (texts if name in many else 1)
+        name: STATISTICS[name].bytes_per_token * lengths.summary * (texts if name in many else 1)
         for name in stages
-        if name in STORED_BYTES
+        if name in STATISTICS and STATISTICS[name].bytes_per_token
     }
     return sum(per_token.values()) + sum(size for name, size in whole.items() if name in stages)

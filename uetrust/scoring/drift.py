@@ -16,7 +16,7 @@ from ..core.settings import atomic_write, root
 from ..core.store import library_versions, value_digest
 from ..data.bulletins import bulletins
 from .metrics import compute_metrics
-from ..statistics.providers import PROVIDER_OF
+from ..statistics.entry import COMPUTED_BY
 
 # %% ../../nbs/09_scoring/04_drift.ipynb #f2684090
 DRIFT_FILE = "data/canaries.json"  # Stored scores by the models of the repository
@@ -66,7 +66,7 @@ def drift_check(
     models_used = table.attrs["models"]
 
     def read_by(name):
-        groups = {PROVIDER_OF.get(statistic) for statistic in required_inputs(name)}
+        groups = {COMPUTED_BY.get(statistic) for statistic in required_inputs(name)}
         return sorted({models_used[group] for group in groups if group in models_used})
 
     def values(scores):

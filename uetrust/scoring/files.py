@@ -7,7 +7,8 @@ __all__ = ['NO_TORCH', 'DOMAIN_WARNING', 'outputs_statistics', 'rests_on_models'
            'remedy', 'explain_outputs', 'formats_table']
 
 # %% ../../nbs/09_scoring/07_files.ipynb #b2caee25
-from itertools import product
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,15 +21,35 @@ from ..core.segmentation import whole_texts_note
 from ..data.outputs import OUTPUT_FORMATS, read_outputs
 from ..generation.bank import read_bank
 from .methods import score_generations, score_shards
-from .metrics import compute_metrics, metric_names
-from ..statistics.names import COMPARISON_STATISTICS, STORED_IN, texts_folder
-from ..statistics.providers import PROVIDER_OF, PROVIDERS
+from .metrics import compute_metrics, metric_names, model_key, open_model
+from ..statistics.entry import COMPUTED_BY, MADE_BY, STATISTICS, Variants
 from ..statistics.scores import load_scores
 from ..statistics.served import likeliest_logp, special_tokens, token_numbers, truncated_entropy
+from ..statistics.stored import texts_folder
 
 # %% ../../nbs/09_scoring/07_files.ipynb #a832a373
 def _logp(text):
     return np.array(text.logprobs, float)
+
+
+def _variants(text):
+    "The text whole and without each of its tokens; what is no word is no part of it."
+    special = special_tokens(text)
+
+    def joined(left_out):
+        kept = [token for i, token in enumerate(text.tokens) if i != left_out and not special[i]]
+        return "".join(kept).strip()
+
+    return Variants(list(map(joined, range(-1, len(text.tokens)))), special)
+
+
+def _alternatives(text):
+    "Each token with the likeliest tokens of its step; as many as every step has."
+    k = min(map(len, text.top_logprobs))
+    return [
+        (token.strip(), [other.strip() for other, _ in likely[:k]])
+        for token, likely in zip(text.tokens, text.top_logprobs)
+    ]
 
 # %% ../../nbs/09_scoring/07_files.ipynb #4babc143
 _HAS = dict(
@@ -36,159 +57,101 @@ _HAS = dict(
     references=lambda record: bool(record.references),
     samples=lambda record: bool(record.samples),
     logprobs=lambda record: bool(record.text.logprobs),
-    alternatives=lambda record: (
+    top_logprobs=lambda record: (
         bool(record.text.top_logprobs) and min(map(len, record.text.top_logprobs)) > 1
     ),
     tokens=lambda record: bool(record.text.tokens),
     sample_logprobs=lambda record: bool(record.samples) and all(text.logprobs for text in record.samples),
     sample_tokens=lambda record: bool(record.samples) and all(text.tokens for text in record.samples),
-)  # Part that statistics are computed from -> whether a record has it
-_STATISTICS = dict(
-    greedy_text=("", lambda record: record.text.text),
-    source=("source", lambda record: record.source),
-    sample_texts=("samples", lambda record: [text.text for text in record.samples]),
-    greedy_logp=("logprobs", lambda record: _logp(record.text)),
-    greedy_special=("tokens", lambda record: special_tokens(record.text)),
-    greedy_top_logp=("alternatives", lambda record: likeliest_logp(record.text.top_logprobs)),
-    greedy_entropy=(
-        "alternatives",
-        lambda record: truncated_entropy(likeliest_logp(record.text.top_logprobs)),
-    ),
-    greedy_ids=("tokens alternatives", lambda record: token_numbers(record.text)[0]),
-    greedy_top_ids=("tokens alternatives", lambda record: token_numbers(record.text)[1]),
-    sample_logp=("sample_logprobs", lambda record: [_logp(text) for text in record.samples]),
-    sample_special=(
-        "sample_tokens sample_logprobs",
-        lambda record: [special_tokens(text) for text in record.samples],
-    ),
-)  # Statistic -> parts that it needs, and how it is computed
-_COMPARED = dict(
-    nli=("samples", "nli"),
-    nli_sentences=("samples", "nli"),
-    ccp_forward=("tokens alternatives", "nli"),
-    ccp_backward=("tokens alternatives", "nli"),
-    vectors=("samples", "embedding"),
-    greedy_relevance=("tokens logprobs source", "embedding"),
-    sample_relevance=("sample_tokens sample_logprobs source", "embedding"),
-)  # Statistic that a model computes -> parts that it needs, group of the model
+)  # Field of a file -> whether a record has it
 
 
-def _parts_of(record):
-    return frozenset(part for part, has in _HAS.items() if has(record))
+class _Given(NamedTuple):
+    "What records say without a model"
+
+    fields: str  # That it is read from
+    read: Callable  # Function of a record
+
+
+_GIVEN = dict(
+    greedy_text=_Given("", lambda record: record.text.text),
+    source=_Given("source", lambda record: record.source),
+    reference=_Given("references", lambda record: record.references[0]),
+    sample_texts=_Given("samples", lambda record: [text.text for text in record.samples]),
+    greedy_logp=_Given("logprobs", lambda record: _logp(record.text)),
+    greedy_special=_Given("tokens", lambda record: special_tokens(record.text)),
+    greedy_top_logp=_Given("top_logprobs", lambda record: likeliest_logp(record.text.top_logprobs)),
+    greedy_entropy=_Given(
+        "top_logprobs", lambda record: truncated_entropy(likeliest_logp(record.text.top_logprobs))
+    ),
+    greedy_ids=_Given("top_logprobs tokens", lambda record: token_numbers(record.text)[0]),
+    greedy_top_ids=_Given("top_logprobs tokens", lambda record: token_numbers(record.text)[1]),
+    sample_logp=_Given("sample_logprobs", lambda record: list(map(_logp, record.samples))),
+    sample_special=_Given(
+        "sample_logprobs sample_tokens", lambda record: list(map(special_tokens, record.samples))
+    ),
+)  # Statistic -> how a record gives it
+_INPUTS = dict(
+    hypothesis=_GIVEN["greedy_text"],
+    source=_GIVEN["source"],
+    samples=_GIVEN["sample_texts"],
+    alternatives=_Given("tokens top_logprobs", lambda record: _alternatives(record.text)),
+    variants=_Given("tokens logprobs", lambda record: _variants(record.text)),
+    sample_variants=_Given(
+        "sample_tokens sample_logprobs", lambda record: list(map(_variants, record.samples))
+    ),
+)  # Input of the entries of `STATISTICS` -> how a record gives it
+
+
+def _fields_of(record):
+    return frozenset(field for field, has in _HAS.items() if has(record))
+
+
+def _fields_needed(
+    entry, statistic
+):  # Of a file, for a statistic that is computed; None where no file has it
+    inputs = ("hypothesis", *entry.gives[statistic])
+    if not set(inputs) <= set(_INPUTS):
+        return None
+    return list(dict.fromkeys(field for name in inputs for field in _INPUTS[name].fields.split()))
+
+
+def _computed_from(fields, models):
+    "Entries that can be computed from these fields with the models at hand -> statistics."
+    found = {}
+    for statistic, name in COMPUTED_BY.items():
+        needed = _fields_needed(STATISTICS[name], statistic)
+        here = STATISTICS[name].family == "" or STATISTICS[name].model_of(models) is not None
+        if here and needed is not None and set(needed) <= set(fields):
+            found.setdefault(name, []).append(statistic)
+    return found
 
 
 def outputs_statistics(
-    parts,  # What an item has, of 'source', 'samples', 'logprobs' ...
+    fields,  # What an item has, of 'source', 'samples', 'logprobs' ...
     models: dict,  # Groups of models at hand: 'nli', 'embedding'
 ) -> list:  # Names of statistics
-    "Statistics that can be computed for an item with these parts."
-    known = {name: needs for name, (needs, _) in _STATISTICS.items()}
-    known |= {name: needs for name, (needs, group) in _COMPARED.items() if group in models}
-    return [name for name, needs in known.items() if set(needs.split()) <= set(parts)]
+    "Statistics that can be computed for an item with these fields."
+    given = [name for name, given in _GIVEN.items() if set(given.fields.split()) <= set(fields)]
+    return given + [name for names in _computed_from(fields, models).values() for name in names]
 
 # %% ../../nbs/09_scoring/07_files.ipynb #4edbf65d
-def _texts_of(record):
-    return [record.text.text, *(text.text for text in record.samples)]
-
-
-def _by_item(inputs, function, width):  # Values of each item's inputs, and how many did not fit
-    values, cut = map_nested(inputs, function, width, np.count_nonzero)
-    return values, int(np.sum(cut))
-
-
-def _entailments(model, records, name):
-    "NLI of all pairs of texts of an item (nli), or of samples and sentences of the text (nli_sentences)."
-    from uetrust.models.classifiers import entailment_logits
-    from uetrust.statistics.compare import split_sentences
-
-    if name == "nli":
-        texts = [unique_texts(_texts_of(record)) for record in records]
-        pairs = [list(product(distinct, distinct)) for distinct, _ in texts]
-        stored, columns = "entailments", dict(at=[index for _, index in texts])
-    else:
-        sentences = [split_sentences(record.text.text) for record in records]
-        pairs = [list(product(_texts_of(record)[1:], split)) for record, split in zip(records, sentences)]
-        stored, columns = "sentences", dict(sentences=[len(split) for split in sentences])
-    logits, cut = _by_item(pairs, lambda part: entailment_logits(model, part), (3,))
-    df = pd.DataFrame(columns | dict(nli_logits=logits))
-    return COMPARISON_STATISTICS[stored](df, list(df.index)), cut
-
-
-def _alternatives(model, records, name):
-    "NLI classes of each token and its alternatives, in both directions."
-    from uetrust.models.classifiers import entailment_logits
-
-    def pairs(record):
-        k, said = min(map(len, record.text.top_logprobs)), zip(record.text.tokens, record.text.top_logprobs)
-        words = [(word.strip(), other.strip()) for word, at in said for other, _ in at[:k]]
-        return [pair for word, other in words for pair in ((word, other), (other, word))]
-
-    logits, cut = _by_item(list(map(pairs, records)), lambda part: entailment_logits(model, part), (3,))
-    classes = [found.argmax(1) for found in logits]
-    lengths = [len(record.text.tokens) for record in records]
-    shaped = [found.reshape(n, -1, 2) for n, found in zip(lengths, classes)]
-    return dict(ccp_forward=[at[..., 0] for at in shaped], ccp_backward=[at[..., 1] for at in shaped]), cut
-
-
-def _vectors(model, records, name):
-    from uetrust.models.encode import embed_texts
-
-    vectors, cut = _by_item(list(map(_texts_of, records)), lambda texts: embed_texts(model, texts), (1,))
-    return dict(vectors=vectors), cut
-
-
-def _relevance(model, records, name):
-    "How much the embedding of source and text changes without each token."
-    from uetrust.models.encode import embed_texts
-
-    kind = name.removesuffix("_relevance")
-
-    def variants(record, text):
-        kept = [text.tokens, *(text.tokens[:i] + text.tokens[i + 1 :] for i in range(len(text.tokens)))]
-        return [f"{record.source} {''.join(tokens).strip()}" for tokens in kept]
-
-    texts = [
-        (record, text)
-        for record in records
-        for text in (record.samples if kind == "sample" else [record.text])
-    ]
-    inputs = [variants(record, text) for record, text in texts]
-    vectors, cut = _by_item(inputs, lambda part: embed_texts(model, part), (1,))
-    weights = [_distances(found) * ~special_tokens(text) for found, (_, text) in zip(vectors, texts)]
-    if kind == "greedy":
-        return {name: weights}, cut
-    ends = np.cumsum([0, *(len(record.samples) for record in records)])
-    return {name: [weights[start:stop] for start, stop in zip(ends, ends[1:])]}, cut
-
-
-def _distances(vectors):  # 1 minus the cosine of the first to each other
-    unit = np.asarray(vectors, float)
-    unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
-    return np.clip(1 - unit[1:] @ unit[0], 0, 1)
-
-
-_COMPUTE = dict(
-    nli=_entailments,
-    nli_sentences=_entailments,
-    ccp_forward=_alternatives,
-    vectors=_vectors,
-    greedy_relevance=_relevance,
-    sample_relevance=_relevance,
-)  # Statistic -> function of (model, records, its name)
-
-
-def _compared(group, models, records, wanted, cut):
-    "Statistics of one group of models that are wanted; adds to `cut` the inputs that did not fit."
-    names = [name for name in _COMPUTE if _COMPARED[name][1] == group and name in wanted]
-    if not names:
-        return {}
-    from uetrust.models.load import load_model
-
-    model, found = load_model(models[group]), {}
-    for name in names:
-        statistics, lost = _COMPUTE[name](model, records, name)
-        found |= statistics
-        cut[name] = cut.get(name, 0) + lost
+def _computed(records, wanted, fields, models, cut):
+    "Statistics that models compute of records with the same fields; adds to `cut` what did not fit."
+    opened, found = {}, {}
+    for name, statistics in _computed_from(fields, models).items():
+        entry, names = STATISTICS[name], [statistic for statistic in statistics if statistic in wanted]
+        if not names:
+            continue
+        if (key := model_key(name, models)) not in opened:
+            opened = {key: open_model(key) if key else (None, {})}
+        model, options = opened[key]
+        needs = ("hypothesis", *(need for statistic in names for need in entry.gives[statistic]))
+        inputs = {need: list(map(_INPUTS[need].read, records)) for need in needs}
+        columns, lost = entry.compute(model, inputs, names, **options)
+        found |= entry.expand(columns) if entry.expand else columns
+        for statistic, inputs_cut in lost.items():
+            cut[statistic] = cut.get(statistic, 0) + int(np.sum(inputs_cut))
     return found
 
 # %% ../../nbs/09_scoring/07_files.ipynb #f5ef29b0
@@ -197,21 +160,18 @@ def _inputs_of(names):  # Statistics from which methods are computed, those of s
     return {statistic for name in below for statistic in required_inputs(name)}
 
 
-def _run_of(records, parts, wanted, models, cut):
-    "Statistics of items with the same parts, as a run."
-    can = [name for name in outputs_statistics(parts, models) if name in wanted]
-    found = {
-        name: [_STATISTICS[name][1](record) for record in records] for name in can if name in _STATISTICS
-    }
-    for group in ("nli", "embedding"):
-        found |= _compared(group, models, records, can, cut)
+def _run_of(records, fields, wanted, models, cut):
+    "Statistics of items with the same fields, as a run."
+    can = [name for name in outputs_statistics(fields, models) if name in wanted]
+    found = {name: list(map(_GIVEN[name].read, records)) for name in can if name in _GIVEN}
+    found |= _computed(records, can, fields, models, cut)
     return ScoreRun([record.id for record in records], reg, **found)
 
 
 def _groups(records):
     groups = {}
     for record in records:
-        groups.setdefault(_parts_of(record), []).append(record)
+        groups.setdefault(_fields_of(record), []).append(record)
     return groups
 
 
@@ -219,8 +179,8 @@ def _methods(outputs, names, models, cut, errors):
     "Uncertainty scores of all items; attrs['missing']: score that no item has -> what it lacks."
     wanted = _inputs_of(names)
     tables, missing = [], []
-    for parts, records in _groups(outputs.records).items():
-        table = score_shards([_run_of(records, parts, wanted, models, cut)], names, errors=errors)
+    for fields, records in _groups(outputs.records).items():
+        table = score_shards([_run_of(records, fields, wanted, models, cut)], names, errors=errors)
         missing.append(table.attrs["missing"])
         tables.append(table)
     for table in tables:
@@ -260,8 +220,7 @@ def rests_on_models(
     names,  # Scores of a file
 ) -> list:  # Of those, the ones from statistics that a network computes
     "Scores that are worth as much as the models behind their statistics."
-    makers = {need: PROVIDERS[group].family for need, group in PROVIDER_OF.items()}
-    computed = {*_COMPARED, *(need for need, family in makers.items() if family != "")}
+    computed = {need for need, name in COMPUTED_BY.items() if STATISTICS[name].family != ""}
     return [name for name in names if computed & _inputs_of([name])]
 
 
@@ -400,7 +359,7 @@ def _undefined(long):  # Score -> the reason why it has no value for any text
 def _truncated(outputs, names):
     "Methods whose entropies rest on the likeliest tokens, and how many these are."
     sizes = [
-        min(map(len, record.text.top_logprobs)) for record in outputs.records if _HAS["alternatives"](record)
+        min(map(len, record.text.top_logprobs)) for record in outputs.records if _HAS["top_logprobs"](record)
     ]
     found = [name for name in names if name in reg.of("ue") and "greedy_entropy" in _inputs_of([name])]
     return {name: min(sizes) for name in found}
@@ -459,19 +418,7 @@ def score_bank(
     return both
 
 # %% ../../nbs/09_scoring/07_files.ipynb #4d0a8d98
-_REMEDY_OF = dict(
-    greedy_logp="logprobs",
-    greedy_special="logprobs",
-    greedy_entropy="top_logprobs",
-    greedy_top_logp="top_logprobs",
-    greedy_ids="top_logprobs",
-    greedy_top_ids="top_logprobs",
-    sample_texts="samples",
-    sample_logp="sample_logprobs",
-    sample_special="sample_logprobs",
-    source="source",
-    reference="references",
-)  # Statistic -> key of the remedies of a format
+_SAID_WITH = dict(tokens="logprobs", sample_tokens="sample_logprobs")  # Field -> field that brings it along
 
 
 def remedy(
@@ -480,22 +427,24 @@ def remedy(
     models: dict = None,  # As `score_outputs` takes it
 ) -> str:  # What to do
     "How to get a statistic that a file lacks."
-    if statistic in _COMPARED:
-        needs, group = _COMPARED[statistic]
-        if lacking := [part for part in needs.split() if not any(map(_HAS[part], outputs.records))]:
-            key = dict(alternatives="top_logprobs", tokens="logprobs", sample_tokens="sample_logprobs")
-            return _format_remedy(key.get(lacking[0], lacking[0]), outputs)
+    entry = STATISTICS.get(COMPUTED_BY.get(statistic, MADE_BY.get(statistic)))
+    if statistic in _GIVEN or entry and entry.compute:
+        needed = _GIVEN[statistic].fields.split() if statistic in _GIVEN else _fields_needed(entry, statistic)
+        lacking = [field for field in needed or () if not any(map(_HAS[field], outputs.records))]
+        if lacking or statistic in _GIVEN:
+            first = (lacking or needed)[0]
+            return _format_remedy(_SAID_WITH.get(first, first), outputs)
+        group = entry.family or entry.name
         return (
             "pip install 'uetrust[models]'" if models and group in models else f"--model {group}=CHECKPOINT"
         )
-    if statistic in _REMEDY_OF:
-        return _format_remedy(_REMEDY_OF[statistic], outputs)
-    stored = STORED_IN.get(statistic)
-    if stored in ("verbal_1s", "verbal_2s"):
-        return "ask the model how sure it is: verbal_1s or verbal_2s of its generator in settings.ini"
+    if entry is None:
+        return "nothing here makes it yet"
+    if entry.remedy:
+        return entry.remedy
     return (
         f"the model itself must read its texts: uetrust generate BANK --model CHECKPOINT --data FILE, then "
-        f"uetrust read BANK --read {stored} --model CHECKPOINT --data FILE"
+        f"uetrust read BANK --read {entry.name} --model CHECKPOINT --data FILE"
     )
 
 
@@ -526,22 +475,17 @@ def explain_outputs(
     return pd.DataFrame(rows)
 
 # %% ../../nbs/09_scoring/07_files.ipynb #d8f87c9d
-_PARTS_GIVEN = dict(
-    logprobs="logprobs tokens",
-    top_logprobs="alternatives",
-    sample_logprobs="sample_logprobs sample_tokens",
-)  # What a format gives -> the parts that statistics need
-_TABLE_PARTS = "source references samples logprobs top_logprobs sample_logprobs".split()
+_TABLE_FIELDS = "source references samples logprobs top_logprobs sample_logprobs".split()
 
 
 def formats_table() -> pd.DataFrame:  # file, fields, methods, lost
     "Formats of outputs: the fields used, how many methods each allows at most, and what it cannot hold."
     reg, rows = load_scores(), []
     for entry in OUTPUT_FORMATS.values():
-        parts = [part for given in entry.gives for part in _PARTS_GIVEN.get(given, given).split()]
-        can = set(outputs_statistics(parts, dict(nli="", embedding="")))
+        tokens = [field for field, by in _SAID_WITH.items() if by in entry.gives]
+        can = set(outputs_statistics([*entry.gives, *tokens], dict(nli="", embedding="")))
         methods = sum(set(_inputs_of([name])) <= can for name in reg.of("ue"))
-        lost = [part.replace("_", " ") for part in _TABLE_PARTS if part not in entry.gives]
+        lost = [field.replace("_", " ") for field in _TABLE_FIELDS if field not in entry.gives]
         rows.append(
             dict(file=entry.title, fields=entry.fields, methods=methods, lost=", ".join(lost) or "nothing")
         )

@@ -20,7 +20,7 @@ from ..core.scores import score_table
 from ..core.settings import atomic_write
 from ..core.store import Store, load_shard
 from ..core.tables import save_csv
-from ..statistics.names import score_runs, texts_folder
+from ..statistics.stored import score_runs, texts_folder
 
 # %% ../../nbs/09_scoring/01_methods.ipynb #688a7382
 class _Scored(NamedTuple):

@@ -22,8 +22,8 @@ from ..generation.decoding import check_decoding_size
 from .cache import cached_metrics_of_bank, metric_models, metrics_by_model
 from .generators import COMPARISON_STEPS, bank_plan, steps_without_samples, with_judge_server
 from .metrics import metric_names
+from ..statistics.generator import ATTENTION_STATISTICS, PASSES, reads_prompt
 from ..statistics.judges import JudgeServer
-from ..statistics.table import ATTENTION_STATISTICS, PASSES, reads_prompt
 
 # %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb
 STAGES = ("texts", "passes", "comparisons", "metrics")  # In this order; each needs all shards of those before
@@ -246,44 +246,25 @@ def _pass(name, job, given, run):
 
 
 def _comparisons(job, sources, run):
-    "What other checkpoints compute about the texts. What nobody read has no tokens to compare."
-    generator = job.generator
-    asked, tokenizer = set(generator.compare) - {"alternatives", "relevance"}, None
+    "What other checkpoints compute about the texts, by the entries of `STATISTICS`."
+    from uetrust.statistics.bank import BankTokens, compute_statistic
+
+    generator, tokens = job.generator, None
     if "conditional" in generator.passes:
-        asked = set(generator.compare)
-        tokenizer = run.own_model(generator).tokenizer
-    if job.nli and asked & {"entailments", "sentences", "alternatives"}:
-        _compare_by_nli(job, asked, tokenizer, run)
-    if job.encoder and asked & {"embeddings", "relevance"}:
-        _compare_by_encoder(job, asked, sources, tokenizer, run)
-
-
-def _compare_by_nli(job, asked, tokenizer, run):
-    from uetrust.statistics.compare import (
-        compute_alternatives,
-        compute_entailments,
-        compute_sentence_entailments,
-    )
-
-    folder, texts, model = job.folder, job.folder / "texts", run.model(job.nli)
-    if "entailments" in asked:
-        compute_entailments(folder / "entailments", texts, model, **run.share)
-    if "sentences" in asked:
-        compute_sentence_entailments(folder / "sentences", texts, model, **run.share)
-    if "alternatives" in asked:
-        read = folder / "conditional", tokenizer, model
-        compute_alternatives(folder / "alternatives", texts, *read, **run.share)
-
-
-def _compare_by_encoder(job, asked, sources, tokenizer, run):
-    from uetrust.statistics.compare import compute_embeddings, compute_relevance
-
-    folder, texts, model = job.folder, job.folder / "texts", run.model(job.encoder)
-    if "embeddings" in asked:
-        compute_embeddings(folder / "embeddings", texts, model, **run.share)
-    if "relevance" in asked and job.relevance:
-        given = texts, sources, tokenizer, model, job.relevance
-        compute_relevance(folder / "relevance", *given, **run.share)
+        tokens = BankTokens(run.own_model(generator).tokenizer, job.folder / "conditional")
+    for name, checkpoint in job.comparisons.items():
+        wanted = [f"{kind}_relevance" for kind in job.relevance] if name == "relevance" else ()
+        if name != "relevance" or wanted:
+            compute_statistic(
+                name,
+                job.folder / name,
+                job.folder / "texts",
+                run.model(checkpoint) if checkpoint else None,
+                samples=sources,
+                tokens=tokens,
+                wanted=wanted,
+                **run.share,
+            )
 
 
 def _metrics(job, sources, run):

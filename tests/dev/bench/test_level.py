@@ -67,7 +67,7 @@ def test_the_table_is_the_same_for_any_number_of_processes():
 
 def test_the_command_makes_and_prints_the_table(monkeypatch, tmp_path, capsys):
     from uetrust.cli.cli import main
-    from uetrust.papers.he2024.human_tables import promises
+    from uetrust.papers.people import promises
 
     monkeypatch.setattr(promises, "inference_dir", lambda: tmp_path)
     monkeypatch.setattr(level, "null_worlds", lambda: [level.NullWorld("normal", (1,) * 30, "")])

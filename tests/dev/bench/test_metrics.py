@@ -17,7 +17,7 @@ from uetrust.dev.bench import metrics as bench
 from uetrust.models import load as loading
 from uetrust.report.cards import reference_text, score_card
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics.providers import shipped_models
+from uetrust.statistics.texts.providers import shipped_models
 
 
 @pytest.fixture(scope="module")

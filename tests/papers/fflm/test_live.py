@@ -24,7 +24,7 @@ from uetrust.papers.fflm.live import FFLM_PROMPTS, parse_answer, prompt_question
 from uetrust.papers.ledger.cells import printed_numbers
 from uetrust.scoring.metrics import compute_metrics
 from uetrust.statistics.judges import request_completions
-from uetrust.statistics.providers import shipped_models
+from uetrust.statistics.texts.providers import shipped_models
 
 TINY = "data/models/tiny-llama"
 NAMES = dict(

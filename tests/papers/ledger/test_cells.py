@@ -240,7 +240,7 @@ def fake_qags(folder):
 def test_qags_and_the_gpt_study_are_used_when_they_are_there(tmp_path, monkeypatch):
     from uetrust.data import download as data
     from uetrust.data import loaders
-    from uetrust.papers.ledger.cells import recompute
+    from uetrust.papers.ledger import recompute
 
     fake_qags(tmp_path)
     for system, word in (("gpt", "one"), ("brio", "two"), ("t0", "three")):

@@ -81,8 +81,8 @@ def test_reading_its_own_texts_back_gives_the_probabilities_of_writing(tmp_path)
     from uetrust.generation.decoding import Decoding
     from uetrust.generation.local import fill_local_bank
     from uetrust.models.load import load_model
+    from uetrust.statistics.generator import get_pass
     from uetrust.statistics.passes import compute_likelihoods
-    from uetrust.statistics.table import get_pass
 
     world, model = bulletins("test", 6), load_model(str(TINY))
     settings = Decoding(samples=0, max_new_tokens=80, prompt="Summarize the bulletin: {source}")

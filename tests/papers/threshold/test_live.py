@@ -19,7 +19,7 @@ from uetrust.papers.threshold import live as ts
 from uetrust.papers.threshold.released import FRANK_LAYOUTS, compare_presets, threshold_study
 from uetrust.scoring import cache as quality
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics.providers import shipped_models
+from uetrust.statistics.texts.providers import shipped_models
 
 N = 4  # Texts per set
 

@@ -442,12 +442,14 @@ def _end_to_end_steps(bank, sources, settings, scores):
     from uetrust.generation import local
     from uetrust.generation.decoding import Decoding
     from uetrust.models.load import load_model
-    from uetrust.statistics import compare, passes
-    from uetrust.statistics.table import PASSES
+    from uetrust.statistics import passes
+    from uetrust.statistics.bank import BankTokens, compute_statistic
+    from uetrust.statistics.generator import PASSES
 
     model, nli = load_model(settings["model"], device="cpu"), load_model(settings["nli"], device="cpu")
     decoding = Decoding(samples=10, top_k=settings["top_k"], max_new_tokens=settings["max_new_tokens"])
-    texts, given, quiet = bank / "texts", bank / "conditional", dict(progress=False)
+    texts, quiet = bank / "texts", dict(progress=False)
+    tokens = BankTokens(model.tokenizer, bank / "conditional")
 
     def generate_and_read():
         local.fill_local_bank(
@@ -458,9 +460,14 @@ def _end_to_end_steps(bank, sources, settings, scores):
 
     steps = (
         generate_and_read,
-        lambda: compare.compute_entailments(bank / "entailments", texts, nli, **quiet),
-        lambda: compare.compute_alternatives(
-            bank / "alternatives", texts, given, model.tokenizer, nli, **quiet
+        lambda: compute_statistic("entailments", bank / "entailments", texts, nli, **quiet),
+        lambda: compute_statistic(
+            "alternatives",
+            bank / "alternatives",
+            texts,
+            nli,
+            tokens=tokens,
+            **quiet,
         ),
         lambda: scores.append(score_generations(bank, list(END_TO_END_PAIRS), sources, **quiet)),
     )

@@ -25,7 +25,8 @@ from .methods import markdown_table, peer_python, run_ours, run_peer, simulated_
 from ...nlg.nli import summac_grid
 from ...report.cards import COSTS_FILE
 from ...scoring.metrics import compute_metrics, metric_names
-from ...statistics.providers import PROVIDER_OF, PROVIDERS, TEXT_COLUMNS, shipped_models
+from ...statistics.entry import COMPUTED_BY, STATISTICS
+from ...statistics.texts.providers import TEXT_COLUMNS, shipped_models
 
 # %% ../../../nbs/12_dev/02_bench/04_metrics.ipynb #4857c359
 class MetricCase(NamedTuple):
@@ -250,8 +251,8 @@ def compared_text(
         for text in (
             (leaf,)
             if leaf in TEXT_COLUMNS
-            else PROVIDERS[PROVIDER_OF[leaf]].statistics[leaf]
-            if leaf in PROVIDER_OF
+            else STATISTICS[COMPUTED_BY[leaf]].gives[leaf]
+            if leaf in COMPUTED_BY
             else ()
         )
     }
@@ -309,9 +310,9 @@ def metric_costs(
         numbers = dict(identity=identity, random=random, pairs_per_s=pairs_per_second(metric, models, table))
         rounded = {key: None if value != value else float(f"{value:.6g}") for key, value in numbers.items()}
         used = {
-            model_of[PROVIDER_OF[leaf]].split()[0]
+            model_of[COMPUTED_BY[leaf]].split()[0]
             for leaf in required_inputs(metric)
-            if PROVIDER_OF.get(leaf) in model_of
+            if COMPUTED_BY.get(leaf) in model_of
         }
         return dict(beside=reference.at[metric, "beside"], **rounded, read_by=" ".join(sorted(used)))
 

@@ -23,7 +23,7 @@ from ...generation.decoding import Decoding
 from ...generation.local import generate_texts, render_prompts
 from ...models.forward import HIDDEN_STATES, score_passes, score_tokens
 from ...models.load import Model, load_model, wrap_model
-from ...statistics.table import PASSES
+from ...statistics.generator import PASSES
 
 # %% ../../../nbs/12_dev/02_bench/02_models.ipynb #2cf7fb12
 def _wait(device):  # Until a GPU has finished what it was given

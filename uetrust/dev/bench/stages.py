@@ -16,7 +16,7 @@ from ...models.forward import score_tokens
 from ...models.load import load_model
 from ...scoring.costs import TextLengths, checkpoint_shape, generator_costs
 from ...scoring.generators import generator_settings
-from ...statistics.table import PASSES
+from ...statistics.generator import PASSES
 
 # %% ../../../nbs/12_dev/02_bench/07_stages.ipynb #ff360cf1
 MEASURED_PASSES = ("conditional", "vocabulary", "unconditional")

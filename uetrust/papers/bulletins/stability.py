@@ -30,7 +30,7 @@ from ...evaluation.multiple import holm
 from ...evaluation.prr import prr_table
 from ...evaluation.resample import jackknife_se
 from .cross import usable_scores
-from ...statistics.names import score_runs
+from ...statistics.stored import score_runs
 
 # %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #bc232ed1
 def _is_drawn(name):  # Whether a stored statistic belongs to sampled texts, alone or among others

@@ -26,8 +26,9 @@ from ...generation.bank import bank_provenance, bank_row, fill_bank
 from ...generation.decoding import Decoding, settings_to_record
 from ..bulletins.cross import usable_scores
 from ...scoring.methods import score_generations
+from ...statistics.generator import get_pass
 from ...statistics.scores import load_scores
-from ...statistics.table import get_pass, read_statistics
+from ...statistics.table import read_statistics
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #a718acd0
 class GivenTexts(NamedTuple):
@@ -149,7 +150,11 @@ def read_given_texts(
     folder,  # From `reading_folder`
     given: GivenTexts,  # From `given_texts`
     checkpoint: str,  # Folder or hub id of the model that reads
-    passes: tuple = ("conditional", "vocabulary", "unconditional"),  # Of `uetrust.statistics.table.PASSES`
+    passes: tuple = (
+        "conditional",
+        "vocabulary",
+        "unconditional",
+    ),  # Of `uetrust.statistics.generator.PASSES`
     longest: int = 512,  # Tokens kept free for a text behind its prompt
     max_prompt: int = 3500,  # Tokens of a prompt
     progress: bool = True,  # Show texts done and time left

@@ -1,32 +1,23 @@
-"""Comparison of texts: in both directions, found again, and refused without the definition."""
-
-import json
+"""Comparisons of texts: in both directions, found again, and with the start of a source that fits."""
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from tests.helpers.compared import TEXTS
 from tests.helpers.readings import encoder
 from uetrust.cli.cli import main
-from uetrust.core.store import BadShard
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.models.classifiers import entailment_logits
 from uetrust.models.encode import embed_texts
 from uetrust.papers.bulletins.tables import entailed_shares
-from uetrust.statistics.compare import (
-    compute_embeddings,
-    compute_entailments,
-    compute_relevance,
-    compute_sentence_entailments,
-)
+from uetrust.statistics.bank import BankTokens, compute_statistic
 from uetrust.statistics.table import read_statistics, write_statistics
 
 
 def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, tmp_path):
     model = encoder()
     got = read_statistics(
-        compute_entailments(tmp_path / "entailments", repeated, model, progress=False)
+        compute_statistic("entailments", tmp_path / "entailments", repeated, model, progress=False)
     ).set_index("sample")
     for source, texts in TEXTS.items():
         index, logits = (
@@ -45,9 +36,9 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
         ]
         logits, _ = entailment_logits(model, pairs)  # Entailment is the third class
         assert shares[source] == np.mean([row[2] == row.max() for row in logits])
-    x = read_statistics(compute_embeddings(tmp_path / "vectors", repeated, model, progress=False)).set_index(
-        "sample"
-    )
+    x = read_statistics(
+        compute_statistic("embeddings", tmp_path / "vectors", repeated, model, progress=False)
+    ).set_index("sample")
     for source, texts in TEXTS.items():
         for i, text in enumerate(texts):
             assert (
@@ -56,17 +47,6 @@ def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, 
                 ).max()
                 < 1e-5
             )
-
-
-@pytest.mark.parametrize("compute", [compute_entailments, compute_sentence_entailments])
-def test_entailments_that_were_stored_without_the_definition_are_not_taken(compute, repeated, tmp_path):
-    folder = compute(tmp_path / "nli", repeated, encoder(), progress=False)
-    manifest = folder / "readings.json"
-    old = json.loads(manifest.read_text())
-    assert old["about"].pop("equal") == "entail each other"
-    manifest.write_text(json.dumps(old))
-    with pytest.raises(BadShard, match="made otherwise: equal: .*--no-resume"):
-        compute(folder, repeated, encoder(), progress=False)
 
 
 def test_a_long_source_is_cut_and_the_text_stays_whole(tmp_path, capsys):
@@ -82,7 +62,16 @@ def test_a_long_source_is_cut_and_the_text_stays_whole(tmp_path, capsys):
         lambda part: [bank_row(i, "greedy", 0, text, ids) for i in part["id"]],
         progress=False,
     )
-    folder = compute_relevance(tmp_path / "relevance", bank, samples, model.tokenizer, model, progress=False)
+    folder = compute_statistic(
+        "relevance",
+        tmp_path / "relevance",
+        bank,
+        model,
+        samples,
+        BankTokens(model.tokenizer),
+        ["greedy_relevance"],
+        progress=False,
+    )
     got = read_statistics(folder).set_index("sample")
     assert got["source_cut"].to_dict() == dict(fits=0, long=200, huge=20_000) and not got["cut"].any()
     whole = np.array(got.at["fits", "relevance"])
@@ -103,8 +92,3 @@ def test_a_long_source_is_cut_and_the_text_stays_whole(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "- token_sar: for 2 of 3 texts the source lost its end to fit into the encoder" in said
     assert "- msp:" not in said
-
-
-def test_what_does_not_fit_is_counted(repeated, tmp_path):
-    _, cut = embed_texts(encoder(), ["w1 " * 100, "w1"])
-    assert cut.tolist() == [100 + 2 - 64, 0]

@@ -20,9 +20,10 @@ from uetrust.models.load import load_model
 from uetrust.models.questions import argmax_answers
 from uetrust.nlg.qa import AnsweredQuestion, Question
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics import providers
-from uetrust.statistics.providers import PROVIDERS, shipped_models
+from uetrust.statistics.entry import STATISTICS
 from uetrust.statistics.scores import load_scores
+from uetrust.statistics.texts import providers
+from uetrust.statistics.texts.providers import shipped_models
 
 reg = load_scores()
 
@@ -59,9 +60,9 @@ def test_q2_compares_whole_texts_of_512_tokens_where_no_question_was_asked(roomy
         source=[LONG, LONG],
         q2_answers=[[AnsweredQuestion("w4 w5", "w6", "")], []],
     )
-    statistics, cut = PROVIDERS["q2_nli"].compute(load_model(roomy), inputs, ["q2_nli"])
+    statistics, cut = STATISTICS["q2_nli"].compute(load_model(roomy), inputs, ["q2_nli"])
     assert [found.shape for found in statistics["q2_nli"]] == [(0, 3), (1, 3)]
-    none, _ = PROVIDERS["q2_nli"].compute(
+    none, _ = STATISTICS["q2_nli"].compute(
         load_model(roomy), {name: values[:1] for name, values in inputs.items()}, ["q2_nli"]
     )
     assert none["q2_nli"][0].shape == (0, 3)
@@ -117,7 +118,7 @@ def test_qags_asks_at_most_twenty_questions(oracle, asked):
     questions = [Question(f"where is w{i} now?", -float(i), "w") for i in range(asked)]
     inputs = dict(hypothesis=["It rained."], source=["Rain fell."], qags_questions=[questions])
     model = load_model(oracles() / "metrics" / "models" / "tiny_electra_qa")
-    statistics, _ = PROVIDERS["qags"].compute(model, inputs, ["qags_answers"])
+    statistics, _ = STATISTICS["qags"].compute(model, inputs, ["qags_answers"])
     assert len(statistics["qags_answers"][0]) == min(2 * asked, 20), "drawn again where too few are good"
 
 
@@ -127,12 +128,12 @@ def test_tokens_that_did_not_fit_are_counted_on_both_sides(oracle):
     text, asked = " ".join(["rain"] * 2000), f"where is {' '.join(['rain'] * 100)}?"
     inputs = dict(hypothesis=[text, "Rain."], source=[text, text])
     inputs["qags_questions"] = [[Question(asked, -1.0, "rain")]] * 2
-    statistics, cut = PROVIDERS["qags"].compute(model, inputs, ["qags_answers"])
+    statistics, cut = STATISTICS["qags"].compute(model, inputs, ["qags_answers"])
     length = len(model.tokenizer(asked, add_special_tokens=False).input_ids)
     assert cut["qags_answers"].tolist() == [
         2 * (length - 64) * len(answers) for answers in statistics["qags_answers"]
     ]
     found = argmax_answers(model, [("where is rain now?", text)])
     inputs["q2_questions"] = [[Question("where is rain now?", -1.0, found[0][0])], []]
-    _, cut = PROVIDERS["q2"].compute(model, inputs, ["q2_answers"])
+    _, cut = STATISTICS["q2"].compute(model, inputs, ["q2_answers"])
     assert found[1][0] > 1000 and cut["q2_answers"].tolist() == [2 * found[1][0], 0]
