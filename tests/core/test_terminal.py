@@ -20,11 +20,29 @@ def test_without_a_width_every_row_is_one_line():
     assert table_text(TABLE, digits=1).splitlines()[1].split()[1] == "0.3"
 
 
-@pytest.mark.parametrize("width", [40, 50])
+@pytest.mark.parametrize("width", [34, 42])
 def test_words_are_folded_and_numbers_stay_whole(width):
     text = table_text(TABLE, width=width)
     assert max(map(len, text.splitlines())) <= width and len(text.splitlines()) > 3
     assert "0.3333" in text and "".join(text.split()).count("second") == 1
+
+
+def test_numbers_beside_folded_words_end_at_one_column():
+    long = pd.DataFrame(dict(what=["several words to be folded here", "few"], value=[1.5, 12345.25]))
+    lines = table_text(long, digits=2, width=30).splitlines()
+    ends = {
+        line.rindex(number) + len(number)
+        for line in lines
+        for number in ("1.50", "12345.25")
+        if number in line
+    }
+    assert len(ends) == 1 and len(lines) == 4
+
+
+def test_where_there_is_no_room_to_fold_a_text_is_cut_to_a_third():
+    many = pd.DataFrame({name: ["word " * 8] for name in ("first", "second", "third")})
+    text = table_text(many, width=36)
+    assert max(map(len, text.splitlines())) <= 36 and text.count("word") == 3 * 2 and text.count("...") == 3
 
 
 def test_where_a_terminal_is_too_narrow_for_words_no_number_is_lost():
