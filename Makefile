@@ -41,16 +41,16 @@ test: $(VENV)/.ready ## Run all tests, notebooks included
 	$(PY) -m pytest -q -n 2 --dist worksteal tests
 
 profiles: $(VENV)/.ready ## Run every profile end to end on tiny models of the real classes (minutes)
-	$(PY) -m pytest -q -n 2 --dist worksteal -m profiles tests/test_profiles.py
+	$(PY) -m pytest -q -n 2 --dist worksteal -m profiles tests/project/test_profiles.py
 
 zoo: $(VENV)/.ready ## Try every architecture of transformers that writes text, in small (two minutes)
-	$(PY) -m pytest -q -m profiles tests/test_zoo.py
+	$(PY) -m pytest -q -m profiles tests/project/test_zoo.py
 
 alone: $(VENV)/.ready ## Run every experiment by itself, in a copy without runs and public data (a quarter of an hour)
-	$(PY) -m pytest -q -n 2 --dist worksteal -m profiles tests/test_alone.py
+	$(PY) -m pytest -q -n 2 --dist worksteal -m profiles tests/project/test_alone.py
 
 faults: $(VENV)/.ready ## Try every known fault through the command line, and count how it ended
-	UETRUST_FAULTS=data/faults.csv $(PY) -m pytest -q -n 2 --dist worksteal tests/test_faults.py
+	UETRUST_FAULTS=data/faults.csv $(PY) -m pytest -q -n 2 --dist worksteal tests/project/test_faults.py
 
 mutants: $(VENV)/.mutants ## Change one operator or number at a time and see a test fail: a sample of MUTANTS of each module (an hour or less), or MUTANTS=all; MODULES='core.store ...' for some
 	$(PY) scripts/mutants.py --most $(MUTANTS) $(MODULES)
@@ -94,7 +94,7 @@ docs: $(VENV)/.ready ## Build the documentation site offline into docs/_build/ht
 	$(PY) scripts/build_docs.py
 
 browser: docs ## Open every page of the site in Chromium, at two widths and in two schemes (apt-get install chromium)
-	$(PY) -m pytest -q -n 2 --dist worksteal -m browser tests/test_browser.py tests/test_lab.py
+	$(PY) -m pytest -q -n 2 --dist worksteal -m browser tests/project/test_browser.py tests/project/test_lab.py
 
 screenshots: $(VENV)/.ready ## Take the pictures of the site that the documentation shows (after reproduce and docs)
 	$(PY) scripts/screenshots.py

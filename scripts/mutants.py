@@ -34,34 +34,27 @@ from cosmic_ray.plugins import get_operator
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "data" / "mutants.csv"  # Counts of the last run of each module
 SURVIVORS = ROOT / "data" / "mutants_survivors.csv"  # What survived there
-TESTS = {  # Module -> test files that are about it, the fast ones first
-    "evaluation.multiple": "agreement human",
-    "evaluation.weights": "prr",
-    "evaluation.resample": "defaults prr",
-    "evaluation.definitions": "defaults prr atlas",
-    "evaluation.cells": "prr",
-    "evaluation.prr": "defaults prr atlas",
-    "evaluation.measures": "measures",
-    "evaluation.agreement": "defaults agreement",
-    "evaluation.calibration": "measures",
-    "evaluation.correlations": "meta",
-    "evaluation.thresholds": "defaults threshold",
-    "evaluation.significance": "defaults meta",
-    "evaluation.shuffled": "shuffled",
-    "core.store": "defaults bank store",
-    "generation.endpoint": "endpoint",
-    "nlg.judge": "nlg_judge",
-    "scoring.methods": "defaults scoring",
-    "statistics.judges": "defaults judge_requests judging judge_server",
-    "statistics.texts.providers": "providers grade nlg_qa",
-    "scoring.metrics": "defaults metrics grade",
-    "scoring.cache": "defaults cache judge_server",
-    "scoring.drift": "defaults drift",
-    "scoring.generators": "generators",
-    "scoring.pipeline": "defaults pipeline fill",
-    "scoring.files": "files",
-    "report.audit": "defaults audit_edges audit",
-    "report.audit_planning": "audit_edges audit",
+MODULES = """
+evaluation.multiple evaluation.weights evaluation.resample evaluation.definitions evaluation.cells
+evaluation.prr evaluation.measures evaluation.agreement evaluation.calibration evaluation.correlations
+evaluation.thresholds evaluation.significance evaluation.shuffled core.store generation.endpoint nlg.judge
+scoring.methods statistics.judges statistics.texts.providers scoring.metrics scoring.cache scoring.drift
+scoring.generators scoring.pipeline scoring.files report.audit report.audit_planning
+""".split()
+MORE = {  # Module -> further test files, by name: "nlg.qa" is tests/nlg/test_qa.py
+    "core.store": "generation.bank",
+    "evaluation.cells": "evaluation.prr",
+    "evaluation.definitions": "evaluation.prr evaluation.atlas",
+    "evaluation.multiple": "papers.he2024.human",
+    "evaluation.prr": "evaluation.definitions evaluation.atlas",
+    "evaluation.resample": "evaluation.prr",
+    "evaluation.weights": "evaluation.prr",
+    "report.audit_planning": "report.audit",
+    "scoring.cache": "scoring.generators",
+    "scoring.drift": "project.defaults",
+    "scoring.generators": "scoring.pipeline",
+    "scoring.metrics": "project.defaults",
+    "statistics.texts.providers": "scoring.metrics nlg.qa",
 }
 COMPARISONS = "Eq_NotEq NotEq_Eq Lt_LtE LtE_Lt Gt_GtE GtE_Gt Lt_Gt Gt_Lt LtE_GtE GtE_LtE Is_IsNot IsNot_Is"
 ARITHMETIC = "Add_Sub Sub_Add Mul_Div Div_Mul Pow_Mul FloorDiv_Div Mod_FloorDiv BitAnd_BitOr"
@@ -274,29 +267,56 @@ def sample_mutants(module, code, most, seed=0):
     return [mutate_code(code, get_operator(f"core/{name}")(), i) for name, i in drawn], len(every)
 
 
-def test_files(names):
-    return [f"tests/test_{name}.py" for name in names.split()]
+def test_file(module):
+    *wing, name = module.split(".")
+    return Path("tests", *wing, f"test_{name}.py")
+
+
+def own_files(module):
+    "The file of a module, and files that are about a part of it: test_judges_requests beside test_judges."
+    own = test_file(module)
+    others = {test_file(other).stem for other in every_module() if other != module}
+    parts = (ROOT / own.parent).glob(f"{own.stem}_*.py")
+    longer = [name for name in others if name.startswith(f"{own.stem}_")]
+    mine = [
+        own.with_name(path.name) for path in parts if not any(path.stem.startswith(name) for name in longer)
+    ]
+    return [own, *sorted(mine)]
 
 
 @cache
-def tests_of(folder, names):
+def every_module():
+    paths = (path.relative_to(ROOT / "uetrust") for path in (ROOT / "uetrust").rglob("*.py"))
+    return [".".join(path.with_suffix("").parts) for path in paths]
+
+
+@cache
+def test_files(module):
+    "The test files that are about a module, found by its name."
+    more = ["project.defaults", *MORE.get(module, "").split()]
+    found = [*own_files(module), *(path for other in more for path in own_files(other))]
+    return tuple(dict.fromkeys(str(path) for path in found))
+
+
+@cache
+def tests_of(folder, files):
     "Of each test of some files: the seconds it takes without a mutant, and the lines that it runs."
-    paths = [module_path(module) for module, files in TESTS.items() if files == names]
-    if not run_tests(folder, test_files(names), LONGEST, lines_of=paths):
-        raise SystemExit(f"the tests {names} fail without a mutant; {folder}.log")
+    paths = [module_path(module) for module in MODULES if test_files(module) == files]
+    if not run_tests(folder, files, LONGEST, lines_of=paths):
+        raise SystemExit(f"the tests {' '.join(files)} fail without a mutant; {folder}.log")
     found = json.loads(Path(f"{folder}.json").read_text())
     return {name: (took, set(map(tuple, lines))) for name, (took, lines) in found.items()}
 
 
-def try_mutants(module, mutants, folders, names):
+def try_mutants(module, mutants, folders, files):
     "The mutants of a module that survive its tests, in their order."
     code, free = (folders[0] / module_path(module)).read_text(), list(folders)
-    tests = tests_of(folders[0], names)
+    tests = tests_of(folders[0], files)
 
     def survives(mutant):
         folder = free.pop()
         try:
-            return try_mutant(folder, module, mutant, test_files(names), tests)
+            return try_mutant(folder, module, mutant, files, tests)
         finally:
             free.append(folder)
 
@@ -310,7 +330,7 @@ def try_module(module, most, seed, folders, known):
     code = (folders[0] / module_path(module)).read_text()
     mutants, total = sample_mutants(module, code, most, seed)
     judged = [mutant for mutant in mutants if (module, changed(code, mutant)) not in known]
-    alive = try_mutants(module, judged, folders, TESTS[module])
+    alive = try_mutants(module, judged, folders, test_files(module))
     equal = len(mutants) - len(judged)
     return dict(tried=len(mutants), of=total, survived=len(alive), equivalent=equal, seed=seed), alive
 
@@ -337,7 +357,8 @@ def try_named(folder):
     "Try the mutants that must be dead, each with its test; how many are not."
     alive = 0
     for module, test, old, new, what in named():
-        path, nodes = folder / module_path(module), [f"tests/test_{test.replace('::', '.py::')}"]
+        file, _, name = test.partition("::")
+        path, nodes = folder / module_path(module), [f"{test_file(file)}::{name}"]
         code = path.read_text()
         if not run_tests(folder, nodes, LONGEST):
             raise SystemExit(f"{nodes[0]} fails without a mutant; {folder}.log")
@@ -367,7 +388,7 @@ def keep(module, row):
     killed = row["tried"] - row["survived"] - row["equivalent"]
     rows = pd.read_csv(KEPT, index_col="module").to_dict("index") if KEPT.exists() else {}
     rows[module] = row | dict(killed=killed)
-    ordered = {name: rows[name] for name in TESTS if name in rows}
+    ordered = {name: rows[name] for name in [*MODULES, *sorted(set(rows) - set(MODULES))] if name in rows}
     columns = ["seed", "tried", "of", "killed", "survived", "equivalent"]
     pd.DataFrame.from_dict(ordered, "index")[columns].rename_axis("module").to_csv(KEPT)
 
@@ -389,10 +410,10 @@ def main(argv=None):
     parser.add_argument("--seed", type=int, default=0, help="of the samples")
     parser.add_argument("--named", action="store_true", help="only those of tests/mutants_named.txt")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(TESTS))
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(MODULES))
     args = parser.parse_args(argv)
-    if unknown := set(args.modules) - set(TESTS):
-        parser.error(f"no tests are named for {', '.join(sorted(unknown))}; known: {', '.join(TESTS)}")
+    if unknown := set(args.modules) - set(every_module()):
+        parser.error(f"no module is called {', '.join(sorted(unknown))}; sampled are {', '.join(MODULES)}")
     from uetrust.core.settings import mirror, oracles
 
     os.environ.update(
@@ -403,7 +424,7 @@ def main(argv=None):
         raise SystemExit(try_named(folders[0]))
     most = None if args.most == "all" else int(args.most)
     rows = []
-    for module in args.modules or TESTS:
+    for module in args.modules or MODULES:
         row, survivors = try_module(module, most, args.seed, folders, equivalents())
         rows.append(row)
         show(module, row)

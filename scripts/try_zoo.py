@@ -1,5 +1,5 @@
 """Try architectures of the installed transformers in small and write data/zoo.csv:
-PYTHONPATH=tests .venv/bin/python scripts/try_zoo.py [CLASS ...]. Each takes seconds, and there are over 200.
+PYTHONPATH=. .venv/bin/python scripts/try_zoo.py [CLASS ...]. Each takes seconds, and there are over 200.
 A class that is tried again replaces its row."""
 
 import sys
@@ -9,9 +9,19 @@ import numpy as np
 import pandas as pd
 import torch
 import transformers
-from test_zoo import PROMPTS, TABLE, TEXTS, made, plain_logp, plain_previous, plain_texts, samples
-from zoo import NETWORKS, small_network
 
+from tests.helpers.zoo import (
+    NETWORKS,
+    PROMPTS,
+    TABLE,
+    TEXTS,
+    made,
+    plain_logp,
+    plain_previous,
+    plain_texts,
+    samples,
+    small_network,
+)
 from uetrust.core.checks import BadCheckpoint
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate_texts

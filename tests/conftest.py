@@ -7,7 +7,6 @@ what was skipped.
 import json
 import os
 import shutil
-import warnings
 
 os.environ.update(
     HF_HUB_OFFLINE="1",
@@ -46,7 +45,8 @@ def here(request, monkeypatch):
 def fault_counts(terminalreporter):
     "Verdicts of the fault registry: one row for each suite."
     import pandas as pd
-    from faults.harness import VERDICTS
+
+    from tests.faults.harness import VERDICTS
 
     reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])]
     found = [value for report in reports for name, value in report.user_properties if name == "fault"]
@@ -75,13 +75,6 @@ def pytest_terminal_summary(terminalreporter):
             "(set the variable to the folder to run them)",
             yellow=True,
         )
-
-
-def warn_unmeasured(known, kept, remedy):
-    "What is measured for nothing that exists is an error; what exists and is not measured yet, a warning."
-    assert set(kept) <= set(known), f"measured, but gone: {sorted(set(kept) - set(known))}"
-    if new := sorted(set(known) - set(kept)):
-        warnings.warn(f"not measured yet: {', '.join(new)}; {remedy}", stacklevel=2)
 
 
 @pytest.fixture(scope="session")
@@ -131,7 +124,7 @@ def renamed(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def watched():
     "One browser and one page for all tests of a file"
-    from browser import Watched, chromium
+    from tests.helpers.browser import Watched, chromium
 
     api = pytest.importorskip("playwright.sync_api")
     path = chromium()

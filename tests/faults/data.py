@@ -6,7 +6,7 @@ import json
 import tarfile
 import zlib
 
-from faults.harness import fault
+from tests.faults.harness import fault
 from uetrust.core.settings import mirror
 
 ASK = ["generate", "bank", "--model", "x", "--dry-run", "--data"]

@@ -75,10 +75,10 @@ def fault(wanted, *says, cases=None, **options):
 
 def all_faults():
     "The cases of all suites, in the order of their names."
-    import faults
+    from tests import faults
 
     for module in pkgutil.iter_modules(faults.__path__):
-        importlib.import_module(f"faults.{module.name}")
+        importlib.import_module(f"tests.faults.{module.name}")
     return [REGISTRY[key] for key in sorted(REGISTRY)]
 
 

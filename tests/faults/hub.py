@@ -2,7 +2,7 @@
 
 import json
 
-from faults.harness import fault
+from tests.faults.harness import fault
 
 NOWHERE = dict(HF_HUB_OFFLINE="0", HF_ENDPOINT="http://127.0.0.1:9")  # A port where nothing listens
 GENERATE = "generate bank --samples 1 --max-new-tokens 4"

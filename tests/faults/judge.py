@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 
-from faults.harness import SERVERS, fault, run_command, start_answers
+from tests.faults.harness import SERVERS, fault, run_command, start_answers
 
 WORDS = "one two three four five six".split()
 BAD = "three"  # The summary that the server answers oddly

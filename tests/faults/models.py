@@ -5,7 +5,7 @@ import shutil
 import struct
 from pathlib import Path
 
-from faults.harness import fault
+from tests.faults.harness import fault
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MODELS = REPOSITORY / "data" / "models"

@@ -2,7 +2,7 @@
 
 import json
 
-from faults.harness import fault
+from tests.faults.harness import fault
 
 INI = "[common]\n\n[profile.smoke]\n"
 KERNEL = dict(name="python3", display_name="Python 3", language="python")

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from faults.harness import fault
+from tests.faults.harness import fault
 
 RNG = np.random.default_rng(0)
 UNCERTAINTY = RNG.permutation(12) / 8.0  # Exact in binary, and so are the qualities

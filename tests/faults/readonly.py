@@ -1,7 +1,7 @@
 """A disk that cannot be written: every command that writes says so, and what is finished can be read."""
 
-from faults import judge, models, notebooks, score, settings
-from faults.harness import SERVERS, fault, run_command, start_answers
+from tests.faults import judge, models, notebooks, score, settings
+from tests.faults.harness import SERVERS, fault, run_command, start_answers
 
 SLOW = 60  # Seconds for what loads a model
 ROWS = "id,quality,msp\na,0.9,0.1\nb,0.2,0.8\nc,0.6,0.3\nd,0.4,0.5\ne,0.7,0.2\n"

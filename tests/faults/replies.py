@@ -5,7 +5,7 @@ import io
 import json
 import zipfile
 
-from faults.harness import fault
+from tests.faults.harness import fault
 
 TOKENS = ["The", " council", " met", "."]
 LOGPROBS = [-0.1, -0.2, -0.3, -0.4]  # msp 1.0

@@ -2,7 +2,7 @@
 
 import json
 
-from faults.harness import fault
+from tests.faults.harness import fault
 
 GOOD = [
     dict(

@@ -7,7 +7,7 @@ import json
 import math
 from itertools import product
 
-from faults.harness import fault
+from tests.faults.harness import fault
 
 METHODS = "lex_sim lex_sim_rouge_1 lex_sim_bleu bleu_var deg_mat_jaccard eigv_jaccard".split()
 METRICS = "rouge_l rouge_1 bleu chrf ter token_f1_true rouge_l_true".split()

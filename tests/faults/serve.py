@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from faults.harness import fault
+from tests.faults.harness import fault
 
 LLAMA = Path(__file__).parents[2] / "data" / "models" / "tiny-llama"
 GOOD = dict(model="tiny-llama", prompt="The council", max_tokens=3, temperature=0)

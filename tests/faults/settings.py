@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from faults.harness import fault
+from tests.faults.harness import fault
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = "id,source\na,The mayor opened the harbour on monday .\nb,The council rejected a plan .\n"

@@ -4,8 +4,8 @@ import fcntl
 import os
 import threading
 
-from faults.harness import fault
-from faults.settings import FILL, INI, REPOSITORY, project
+from tests.faults.harness import fault
+from tests.faults.settings import FILL, INI, REPOSITORY, project
 
 SLOW = 60  # Seconds for what loads a model
 HELD = []  # Descriptors of locks, held until the tests end

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from faults.harness import fault
+from tests.faults.harness import fault
 from uetrust.cli.user_table import read_scores
 
 HEADER = "id,judge,msp"

@@ -1,4 +1,4 @@
-// The arithmetic of uetrust's evaluation, as pure functions: tests/test_playground.py holds them to the
+// The arithmetic of uetrust's evaluation, as pure functions: tests/report/test_playground.py holds them to the
 // Python functions of the same names. Quality: larger is better. Uncertainty: larger is less certain.
 
 // Sums and orders

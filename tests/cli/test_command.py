@@ -1,0 +1,154 @@
+"""Every subcommand has an example that its help shows and the parser takes; test_examples.py runs them."""
+
+import json
+import os
+import shlex
+import socket
+import subprocess
+import sys
+from time import monotonic
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.helpers.command_runs import judge_server, run, write_summaries
+from uetrust import __version__
+from uetrust.cli.cli import main
+from uetrust.cli.command import APP, EXAMPLES
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    "The files that the examples name"
+    at, rng = tmp_path_factory.mktemp("examples"), np.random.default_rng(0)
+    truth = rng.normal(size=40)
+    df = pd.DataFrame(dict(sample=[f"s{i}" for i in range(40)], human=truth, rouge=truth))
+    df = df.assign(judge=np.clip(np.round(5 + truth), 1, 10), words=rng.integers(5, 30, 40))
+    df = df.assign(msp=rng.normal(size=40) - truth, entropy=rng.normal(size=40))
+    df.to_csv(at / "scores.csv", index=False)
+    return at
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_help_of_a_command_shows_an_example_that_the_parser_takes(name, capsys):
+    words = shlex.split(EXAMPLES[name])
+    assert words[:2] == ["uetrust", name]
+    APP.parse_args(words[1:], exit_on_error=False, print_error=False)
+    assert main([name, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "".join(f"example: {EXAMPLES[name]}".split()) in "".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("names", [["rouge", "judge"], ["rouge,judge"], ["rouge, judge"]])
+def test_lists_are_written_with_spaces_or_commas(folder, names, capsys):
+    words = ["prr", str(folder / "scores.csv"), "--uncertainty", "msp", "--json"]
+    assert main([*words, "--quality", *names]) == 0
+    assert [row["metric"] for row in json.loads(capsys.readouterr().out)] == ["rouge", "judge"]
+
+
+def test_a_confidence_is_an_uncertainty_turned_round(folder, tmp_path, capsys):
+    df = pd.read_csv(folder / "scores.csv").assign(sure=lambda df: -df["msp"])
+    df.to_csv(tmp_path / "s.csv", index=False)
+    long = df.melt("sample", ["rouge", "sure"], "name", "value")
+    long.to_csv(tmp_path / "long.csv", index=False)
+    found = []
+    for file, by in (
+        ("s.csv", "--uncertainty=msp"),
+        ("s.csv", "--confidence=sure"),
+        ("long.csv", "--confidence=sure"),
+    ):
+        assert main(["prr", str(tmp_path / file), "--quality", "rouge", by, "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out)[0]["value"])
+    assert found[0] == found[1] == found[2] and found[0] > 0.2
+
+
+@pytest.mark.parametrize(
+    "words,says",
+    [
+        (["prr", "F", "--quality", "rouge", "--uncertanty", "msp"], "Did you mean --uncertainty?"),
+        (["prr", "F", "--quality", "rouge", "--area", "men"], 'Did you mean "mean"?'),
+        (["scroe", "F"], 'Did you mean "score"?'),
+        (["prr", "F", "more", "--quality", "rouge"], "did not expect 'more'"),
+        (["prr", "--quality", "rouge"], "FILE"),
+        (["prr", "F", "--quality"], "--quality"),
+        (["prr", "F", "--quality", ","], "got none"),
+        (["prr", "F", "--quality", "rouge", "--max-rejection", "x"], "--max-rejection"),
+        (["prr", "F", "--quality", "rouge", "--out", "/no/where.csv"], "there is no folder"),
+        (["audit", "F", "--quality", "rouge", "--out", "x.txt"], ".parquet or .csv"),
+        (["claims", "--out", "x.txt"], ".parquet or .csv"),
+    ],
+)
+def test_wrong_words_are_answered_in_one_line(folder, words, says, capsys):
+    assert main([str(folder / "scores.csv") if word == "F" else word for word in words]) == 2
+    told = capsys.readouterr()
+    assert says in told.err and told.err.count("\n") == 1 and not told.out
+
+
+def test_the_version_and_the_completion_of_a_shell(tmp_path, capsys):
+    assert main(["--version"]) == 0 and __version__ in capsys.readouterr().out
+    script = tmp_path / "uetrust.bash"
+    assert main(["--install-completion", "--shell", "bash", "--output", str(script)]) == 0
+    assert "uncertainty" in script.read_text()
+
+
+def test_every_list_takes_spaces_and_commas():
+    "Only words that are typed by themselves keep their commas, and one number that may be left out."
+    kept = []
+    for name in EXAMPLES:
+        for argument in APP[name].assemble_argument_collection():
+            if "list" in str(argument.hint) and argument.parameter.converter is None:
+                kept.append((name, argument.name))
+    assert kept == [("find", "WORDS"), ("run", "PARAMS"), ("generate", "--logprobs")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "generate F/bank --model x --data bulletin:test:2",
+        "read F/bank --model x --data bulletin:test:2",
+        "compare F/bank --nli x",
+        "run nbs/experiments/people/01_human.ipynb F/x/human.ipynb",
+        "export smoke --out F/x",
+        "canaries --out F/x.csv",
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_work(words, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(words.replace("F/", f"{tmp_path}/file/").split()) == 2
+    assert f"{tmp_path}/file" in (told := capsys.readouterr()).err and not told.out
+
+
+def test_colour_is_for_terminals(folder):
+    words = [f"{sys.prefix}/bin/uetrust", "--help"]
+    assert b"\x1b" not in subprocess.run(words, capture_output=True).stdout
+
+
+ASK = "judge mine.jsonl --model my-judge --families wi_in --dims consistency --out scores.csv --endpoint"
+
+
+def test_a_judge_whose_replies_are_of_no_use_ends_with_1(tmp_path):
+    write_summaries(tmp_path, "mine.jsonl")
+    with judge_server("I cannot say.") as address:
+        done = run(tmp_path, f"uetrust {ASK} {address}/v1")
+    assert done.returncode == 1 and "no text has a score" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"uetrust {ASK} ADDRESS",
+        "uetrust generate bank --model m --data bulletin:test:2 --endpoint ADDRESS",
+    ],
+)
+def test_a_server_that_is_not_there_is_said_at_once(tmp_path, line):
+    write_summaries(tmp_path, "mine.jsonl")
+    with socket.socket() as free:  # Bound, so that nobody else takes it, but not listening
+        free.bind(("127.0.0.1", 0))
+        start = monotonic()
+        done = run(tmp_path, line.replace("ADDRESS", f"http://127.0.0.1:{free.getsockname()[1]}/v1"))
+    assert done.returncode == 2 and "refused" in done.stderr.lower()
+    assert not (tmp_path / "scores.csv").exists()
+    busy = os.getloadavg()[0] / os.cpu_count()  # Others that compute at the same time
+    assert monotonic() - start < 5 * max(busy, 1)

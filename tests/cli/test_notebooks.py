@@ -1,0 +1,71 @@
+"""Notebooks on the command line: types of parameters, values of a profile, checkpoints of the hub."""
+
+# ruff: noqa: F811
+
+import json
+
+import pytest
+
+from tests.helpers.safety_cases import (
+    folder,  # noqa: F401
+    params,  # noqa: F401
+    printed,
+    told,
+)
+from uetrust.cli.notebooks import hub_checkpoints
+
+
+def test_a_profile_names_the_checkpoints_that_it_takes_from_the_hub():
+    assert hub_checkpoints("demo") == []
+    named = hub_checkpoints("paper")
+    for checkpoint in ("facebook/bart-large-cnn", "meta-llama/Llama-2-7b-chat-hf", "roberta-large-mnli"):
+        assert named.count(checkpoint) == 1
+    assert "gpt-3.5-turbo" not in named, "a model behind a server is no checkpoint"
+    assert hub_checkpoints("people-read")[0] == "meta-llama/Llama-2-7b-chat-hf"
+    assert not any("bart-large" in name for name in hub_checkpoints("aeslc-tiny"))
+
+
+@pytest.mark.parametrize(
+    "given, shown",
+    [
+        ([], "0.1 a [1, 2] False float"),  # Not the 8 items of a profile
+        (["alpha=1e-3"], "0.001 a [1, 2] False float"),
+        (["alpha=nan"], "nan a [1, 2] False float"),
+        (["alpha=-inf"], "-inf a [1, 2] False float"),
+        (["alpha=3", "name=007", "flag=yes"], "3.0 007 [1, 2] True float"),
+        (["name=1e-3", "items=[3]"], "0.1 1e-3 [3] False float"),
+        (["name=true", "flag=true"], "0.1 true [1, 2] True float"),
+    ],
+)
+def test_parameters_have_the_type_of_their_default(folder, capsys, params, given, shown):
+    code, _, err = told(capsys, ["run", str(params), "x.ipynb", *given])
+    assert code == 0 and printed(folder / "x.ipynb").strip() == shown, err
+
+
+@pytest.mark.parametrize(
+    "given, says",
+    [
+        ("alpha=few", "write a number"),
+        ("alpha=1e999", "write a number"),
+        ("alpha=true", "write a number"),
+        ("flag=maybe", "write true or false"),
+        ("items=8", "write JSON such as [1, 2]"),
+        ("items=1,2", "write JSON such as [1, 2]"),
+    ],
+)
+def test_a_parameter_of_another_type_is_refused(folder, capsys, params, given, says):
+    code, _, err = told(capsys, ["run", str(params), "x.ipynb", given])
+    assert code == 2 and says in err and f"in the notebook {given.partition('=')[0]} is" in err
+    assert not (folder / "x.ipynb").exists()
+
+
+def test_values_of_a_profile_are_said(folder, capsys, params):
+    nb = json.loads(params.read_text())
+    nb["cells"][0]["source"] = ["profile = 'smoke'\n", "items = 3\n", "name = 'a'"]
+    nb["cells"][1]["source"] = ["print(items, name)"]
+    (folder / "mine.ipynb").write_text(json.dumps(nb))
+    code, _, err = told(capsys, "run mine.ipynb x.ipynb")
+    assert code == 0 and "note: items = 8: from [profile.smoke] of settings.ini" in err
+    assert printed(folder / "x.ipynb").strip() == "8 a"
+    code, _, err = told(capsys, "run mine.ipynb x.ipynb items=2")
+    assert code == 0 and "note:" not in err and printed(folder / "x.ipynb").strip() == "2 a"

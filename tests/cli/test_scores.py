@@ -1,0 +1,77 @@
+"""`uetrust score` on files of other tools: what is named, what is explained, where it is written."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.helpers.outputs import FOLDER
+from tests.helpers.reply_files import explained
+from uetrust.cli.cli import main
+from uetrust.scoring.methods import write_scores
+
+
+def test_named_methods_of_a_file_are_computed_and_no_others(replies, capsys):
+    assert main(["score", str(replies), "--methods", "msp", "md", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["scores"]
+    assert set(rows[0]) == {"id", "msp"}
+    assert main(["score", str(replies), "--methods", "msp", "md"]) == 0
+    assert "md: lacks greedy_state; train_states" in capsys.readouterr().out
+    assert main(["score", str(replies), "--methods", "mps"]) == 2
+    assert "Did you mean ['msp'" in capsys.readouterr().err
+    assert main(["score", str(replies), "--methods", "md"]) == 2
+    assert "nothing that was asked for can be computed" in capsys.readouterr().err
+    assert main(["score", str(replies), "--methods", "rouge_l"]) == 2
+    assert "is no uncertainty method" in capsys.readouterr().err
+
+
+def test_explain_says_what_is_missing_and_how_to_get_it(capsys):
+    full = explained(capsys, FOLDER / "openai_batch_output.jsonl")
+    bare = explained(capsys, FOLDER / "openai_no_logprobs.jsonl")
+    assert (full["msp"]["possible"], full["msp"]["remedy"], full["num_sets"]["possible"]) == (4, "", 4)
+    assert (bare["msp"]["possible"], bare["msp"]["missing"]) == (0, "greedy_logp")
+    assert bare["msp"]["remedy"] == "ask the server again with logprobs=true"
+    assert "n=5" in bare["lex_sim"]["remedy"] and "uetrust read BANK --read hidden" in bare["md"]["remedy"]
+    assert all(row["remedy"] for row in bare.values() if row["missing"])
+
+
+def test_what_explain_calls_possible_is_computed(capsys):
+    "The two answers of the command agree on a file of every format."
+    for name in (
+        "uqlm_blackbox.csv",
+        "samples_bulletins.jsonl",
+        "inspect.eval",
+        "vllm_request_outputs.jsonl",
+    ):
+        possible = {row["method"] for row in explained(capsys, FOLDER / name).values() if row["possible"]}
+        assert main(["score", str(FOLDER / name), "--methods", "all", "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)["scores"]
+        assert possible - set(rows[0]) == set() and len(rows) == 4
+
+
+def test_an_output_file_is_refused_before_work_begins(replies, capsys):
+    assert main(["score", str(replies), "--out", "scores.txt"]) == 2
+    assert "are written to .parquet or .csv" in capsys.readouterr().err
+    assert main(["score", str(replies), "--out", "/nowhere/scores.csv"]) == 2
+    assert "there is no folder /nowhere" in capsys.readouterr().err
+
+
+def test_columns_of_any_name_reach_the_scores(tmp_path, capsys):
+    file = tmp_path / "x.csv"
+    file.write_text("Frage,Antwort\nWer?,Ich bin es.\nWo?,Hier.\n")
+    assert main(["score", str(file), "--methods", "output_length"]) == 2
+    assert "Say --column text=NAME" in capsys.readouterr().err
+    options = ["--column", "text=Antwort", "--column", "source=Frage", "--methods", "output_length", "--json"]
+    assert main(["score", str(file), *options]) == 0
+    assert [row["output_length"] for row in json.loads(capsys.readouterr().out)["scores"]] == [3, 1]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_scores_are_written_without_the_rows_numbers(tmp_path, ending):
+    table = pd.DataFrame(dict(sample=["b", "a"], value=[0.1 + 0.2, np.nan]), index=[7, 3])
+    write_scores(table, tmp_path / f"s.{ending}")
+    read = (pd.read_parquet if ending == "parquet" else pd.read_csv)(tmp_path / f"s.{ending}")
+    pd.testing.assert_frame_equal(read, table.reset_index(drop=True), check_exact=True)
+    with pytest.raises(ValueError, match="written to .parquet or .csv files, not .*s.txt"):
+        write_scores(table, tmp_path / "s.txt")

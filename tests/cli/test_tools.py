@@ -1,0 +1,27 @@
+"""Tools on the command line: exams, and parts of the bench."""
+
+import re
+
+from uetrust.cli.cli import main
+from uetrust.cli.command import EXAMPLES, HELP_GROUPS
+from uetrust.report.lessons.exam import exam_markdown
+
+
+def test_exam_on_the_command_line(tmp_path, capsys):
+    assert main(["exam", "--seed", "7", "--questions", "3"]) == 0
+    assert capsys.readouterr().out == exam_markdown(7, 3)
+    assert main(["exam", "--out", str(tmp_path / "a.md")]) == 0
+    assert (tmp_path / "a.md").read_text() == exam_markdown(7, 10)
+    assert main(["exam", "--questions", "0"]) == 2
+    assert "at least 1 question" in capsys.readouterr().err
+
+
+def test_every_command_stands_once_below_its_group(capsys):
+    assert main(["--help"]) == 0
+    shown, places = capsys.readouterr().out, []
+    for title in HELP_GROUPS:
+        places.append(shown.index(f"─ {title} ─"))
+    assert places == sorted(places) and len(places) == 4
+    parts = [shown[start:end] for start, end in zip(places, [*places[1:], shown.index("─ Everywhere ─")])]
+    listed = [name for part in parts for name in re.findall(r"^│ ([a-z-]+) +[A-Z]", part, re.M)]
+    assert sorted(listed) == sorted(EXAMPLES)

@@ -1,0 +1,99 @@
+"""Tables of users: names, documents and truth values of columns as people have them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.helpers.tables import CASES, ROWS, call, needs_cases, prr_of
+from uetrust import prr, read_scores
+
+
+@needs_cases
+def test_means_of_experts_are_reached_by_their_names(capsys):
+    "SummEval as released: ids occur twice, and ratings are lists of objects"
+    rows = [json.loads(line) for line in (CASES / "c10_summeval.jsonl").read_text().splitlines()]
+
+    def mean(row, name):
+        return np.mean([expert[name] for expert in row["expert_annotations"]])
+
+    quality, unsure = ([mean(row, name) for row in rows] for name in ("coherence", "consistency"))
+    argv = "--quality expert_annotations.coherence --uncertainty expert_annotations.consistency".split()
+    file = CASES / "c10_summeval.jsonl"
+    row, _ = prr_of(capsys, file, "--id", "id+model_id", *argv)
+    assert row["value"] == pytest.approx(prr(quality, unsure).value, abs=1e-8)
+    assert list(read_scores(file, "id+model_id").index) == [f"{row['id']}/{row['model_id']}" for row in rows]
+    code, _, err = call(capsys, "prr", file, "--id", "id", *argv)
+    assert code == 2 and "duplicated" in err
+
+
+COMMANDS = dict(
+    prr="prr FILE --id id --quality rouge --uncertainty u v --json",
+    audit="audit FILE --id id --quality rouge --uncertainty u v --json",
+    power="power FILE --id id --quality rouge --uncertainty u v --json",
+    guarantee="guarantee FILE --id id --quality rouge --uncertainty u --alpha .5 --delta .5 --json",
+    dose="dose FILE --id id --truth rouge --metric v --uncertainty u v --json",
+    next_labels="next-labels FILE --id id --metrics rouge --uncertainty u --n 3 --json",
+)
+
+
+def as_sheet(path, frame):
+    with pd.ExcelWriter(path) as writer:
+        pd.DataFrame([["Scores of May"]]).to_excel(writer, sheet_name="Notes", header=False, index=False)
+        frame.to_excel(writer, sheet_name="Scores", index=False, startrow=2)
+
+
+def as_notes(path, frame):
+    path.write_text("Scores of May\n\n" + frame.to_csv(index=False, sep=";", decimal=","))
+
+
+def as_parts(path, frame):
+    path.mkdir()
+    for i, part in enumerate((frame[:5], frame[5:])):
+        part.to_parquet(path / f"train-0000{i}-of-00002.parquet")
+
+
+PLACES = {
+    "x.xlsx": (as_sheet, ["--sheet", "Scores", "--header-row", "3"]),
+    "x.csv": (as_notes, ["--header-row", "3"]),
+    "parts": (as_parts, []),
+    "split.json": (lambda path, frame: frame.to_json(path, orient="split"), []),
+    "x.jsonl.gz": (lambda path, frame: frame.to_json(path, orient="records", lines=True), []),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_reads_every_place(command, place, tmp_path, capsys):
+    frame, (write, argv) = pd.DataFrame(ROWS), PLACES[place]
+    frame.to_csv(tmp_path / "plain.csv", index=False)
+    write(tmp_path / place, frame)
+    plain, other = (COMMANDS[command].replace("FILE", str(tmp_path / name)) for name in ("plain.csv", place))
+    code, want, err = call(capsys, *plain.split())
+    assert code == 0, err
+    code, found, err = call(capsys, *other.split(), *argv)
+    assert code == 0, err
+    assert json.loads(found) == json.loads(want)
+
+
+@pytest.mark.parametrize("option", ["--clusters", "--document"])
+def test_documents_of_two_columns(option, tmp_path, capsys):
+    frame = pd.DataFrame(ROWS).assign(a=[i // 6 for i in range(12)], b=[i // 3 % 2 for i in range(12)])
+    frame.assign(both=[f"{a}/{b}" for a, b in zip(frame["a"], frame["b"])]).to_csv(
+        tmp_path / "x.csv", index=False
+    )
+    command = "prr" if option == "--clusters" else "audit"
+    argv = [command, tmp_path / "x.csv", "--quality", "rouge", "--uncertainty", "u", "v", "--json", option]
+    one, two = (json.loads(call(capsys, *argv, name)[1]) for name in ("both", "a+b"))
+    assert one == two if option == "--clusters" else one["prr"] == two["prr"]
+
+
+def test_yes_and_no_are_told_by_every_command_and_true_is_not(tmp_path, capsys):
+    frame = pd.DataFrame(ROWS)
+    for words, told in ((("Yes", "No"), True), (("True", "False"), False)):
+        frame.assign(rouge=[words[i % 3 == 0] for i in range(12)]).to_csv(tmp_path / "x.csv", index=False)
+        for name, line in COMMANDS.items():
+            code, _, err = call(capsys, *line.replace("FILE", str(tmp_path / "x.csv")).split())
+            assert code == 0, (name, err)
+            assert ("'rouge': Yes counts as 1 and No as 0" in err) == told, name

@@ -1,0 +1,121 @@
+"""Settings and files: a lock, a file that is replaced in one step, scraps of killed runs."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from uetrust.core.settings import LOCK, SCRAP, atomic_write, remove_scraps
+from uetrust.core.store import lock_folder, share_folder
+
+
+def test_a_folder_is_locked_for_as_long_as_it_is_filled(tmp_path):
+    for _ in range(2):  # It can be taken again
+        with lock_folder(tmp_path / "bank"):
+            assert (tmp_path / "bank" / LOCK).read_text() == str(os.getpid())
+            with pytest.raises(BlockingIOError, match=f"bank is being filled by process {os.getpid()}: wait"):
+                with lock_folder(tmp_path / "bank"):
+                    pass
+        assert not (tmp_path / "bank" / LOCK).exists()
+
+
+def test_a_run_that_may_wait_waits(tmp_path, capsys):
+    first = lock_folder(tmp_path)
+    first.__enter__()
+    ended = []
+    timer = threading.Timer(0.5, lambda: (ended.append(True), first.__exit__(None, None, None)))
+    timer.start()
+    with lock_folder(tmp_path, wait=True):
+        assert ended
+    assert capsys.readouterr().err.count("This run waits for it") == 1
+
+
+def test_a_lock_of_a_dead_process_does_not_block(tmp_path):
+    code = (
+        "import os, sys; from uetrust.core.store import lock_folder\n"
+        "held = lock_folder(sys.argv[1]); held.__enter__(); os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert (tmp_path / LOCK).exists()
+    with lock_folder(tmp_path):
+        assert (tmp_path / LOCK).read_text() == str(os.getpid())
+
+
+@pytest.mark.parametrize("left", ["removed", "made anew"])
+def test_a_lock_file_that_was_taken_away_meanwhile_is_no_lock(tmp_path, monkeypatch, left):
+    "Its holder ended between the opening of the file and the lock: another process may hold a new file."
+    flock = fcntl.flock
+
+    def slow(descriptor, how):
+        flock(descriptor, how)
+        (tmp_path / LOCK).rename(tmp_path / "old")
+        if left == "made anew":
+            (tmp_path / LOCK).touch()
+
+    monkeypatch.setattr(fcntl, "flock", slow)
+    with pytest.raises(BlockingIOError, match="is being filled"), lock_folder(tmp_path):
+        pass
+
+
+KILLED = (
+    "import os, sys; from uetrust.core.settings import atomic_write\n"
+    "with atomic_write(sys.argv[1]) as path: path.write_text('half'); os._exit(9)"
+)
+
+
+def killed_while_writing(path):
+    path.parent.mkdir(exist_ok=True)
+    subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+
+
+def test_the_next_write_removes_what_a_killed_run_left_and_no_file_that_is_being_written(tmp_path):
+    killed_while_writing(tmp_path / "a.csv")
+    with atomic_write(tmp_path / "b.csv") as running:
+        running.write_text("half")
+        with atomic_write(tmp_path / "c.csv") as path:
+            assert sorted(tmp_path.glob(f"{SCRAP}*")) == sorted([running, path])
+            path.write_text("whole")
+        running.write_text("whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.csv", "c.csv"]
+
+
+def test_an_error_names_the_file_that_was_to_be_written(tmp_path, monkeypatch):
+    def refused(path, *options):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("os.open", refused)
+    with pytest.raises(PermissionError) as error, atomic_write(tmp_path / "scores.csv"):
+        pass
+    assert error.value.filename == str(tmp_path / "scores.csv")
+
+
+def test_scraps_of_killed_runs_are_removed_and_nothing_else(tmp_path):
+    for place in ("texts", "readings", "entailments"):
+        killed_while_writing(tmp_path / place / "a.parquet")
+    with atomic_write(tmp_path / "d.csv") as path:
+        path.write_text("whole")
+    assert len(list(tmp_path.rglob(f"{SCRAP}*"))) == 3
+    with lock_folder(tmp_path):
+        assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {LOCK, "d.csv"}
+    assert remove_scraps(tmp_path, below=True) == 0
+
+
+@pytest.mark.parametrize("lock", [lock_folder, share_folder])
+def test_a_lock_lies_in_folders_that_are_made_and_others_may_read_it(tmp_path, lock):
+    before = os.umask(0)
+    try:
+        with lock(tmp_path / "a" / "b"):
+            assert (tmp_path / "a" / "b" / LOCK).stat().st_mode & 0o777 == 0o644
+    finally:
+        os.umask(before)
+    with lock(tmp_path / "a" / "b"):
+        (tmp_path / "a" / "b" / LOCK).unlink()  # Somebody cleaned up meanwhile: no error at the end
+
+
+def test_a_holder_that_has_not_said_who_it_is_just_started(tmp_path):
+    with share_folder(tmp_path), pytest.raises(BlockingIOError, match="by process that just started: wait"):
+        with lock_folder(tmp_path):
+            pass

@@ -1,0 +1,10 @@
+"""Fixtures of several files of this folder."""
+
+import pytest
+
+from uetrust.dev.training import train
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return train.tokenizer_corpus()

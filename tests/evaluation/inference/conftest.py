@@ -1,0 +1,3 @@
+"""Fixtures of several files of this folder."""
+
+from tests.helpers.few_labels import texts  # noqa: F401

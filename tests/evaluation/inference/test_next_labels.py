@@ -1,0 +1,35 @@
+"""The next labels: what is drawn matters most, and what it gains over a uniform draw."""
+
+import numpy as np
+import pytest
+
+from tests.helpers.few_labels import labels_of
+from uetrust import prr, prr_from_labels
+from uetrust.evaluation.inference.next_labels import next_labels
+
+
+def test_next_labels_draws_what_matters(texts):
+    metrics, unsure = texts[["close"]], texts["unsure"]
+    found = next_labels(metrics, unsure, 60)
+    assert found["next"].sum() == 60 and found["probability"].sum() == pytest.approx(60)
+    assert found["probability"].min() > 0.4 * 60 / 600
+    bad_but_certain = (texts["close"] < -1) & (unsure < unsure.quantile(0.3))
+    assert found["probability"][bad_but_certain].mean() > 1.5 * 60 / 600
+    assert next_labels(metrics, unsure, 60, seed=1)["next"].ne(found["next"]).any()
+    labels = texts["truth"][found["next"]]
+    more = next_labels(metrics, unsure, 60, labels, found["probability"])
+    assert not (more["next"] & found["next"]).any()
+    assert (more["probability"] >= found["probability"]).all()
+    with pytest.raises(ValueError, match="540 of 600 have no label"):
+        next_labels(metrics, unsure, 541, labels)
+
+
+def test_next_labels_gain_over_uniform(texts):
+    "Same number of labels: the estimate is unbiased and spreads less."
+    metrics, unsure = texts[["close"]], texts["unsure"]
+    target, active, even = prr(texts["truth"], unsure).value, [], []
+    for seed in range(100):
+        plan = next_labels(metrics, unsure, 50, seed=seed)
+        active.append(prr_from_labels(texts["truth"][plan["next"]], None, unsure, plan["probability"]).value)
+        even.append(prr_from_labels(labels_of(texts, 50, seed), None, unsure).value)
+    assert abs(np.mean(active) - target) < 0.03 and np.std(active) < 0.9 * np.std(even)

@@ -1,0 +1,6 @@
+"""What the tests of methods share."""
+
+from uetrust.statistics.scores import load_scores
+
+reg = load_scores()
+SCORES = list(reg.of("ue"))

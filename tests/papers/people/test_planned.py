@@ -1,0 +1,76 @@
+"""Planned power: the plan is that of `power_table`, and pilots are counted by a loop."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uetrust.evaluation.inference.power import power_table
+from uetrust.papers.people import planned
+from uetrust.papers.people.planned import (
+    COMPARED,
+    LARGEST_STUDY,
+    PILOT,
+    annotators_sentence,
+    pilot_sentence,
+    pilot_table,
+    planned_row,
+    planned_sentence,
+    planned_table,
+)
+from uetrust.papers.people.promises import stored_inference
+
+
+@pytest.fixture(scope="module")
+def sets():
+    rng = np.random.default_rng(6)
+    quality = rng.normal(size=1500)
+    noise = {
+        name: sd * rng.normal(size=1500)
+        for name, sd in dict(msp=2.0, perplexity=1.0, median_token=1.02).items()
+    }
+    return dict(mine=(quality, pd.DataFrame({name: -quality + some for name, some in noise.items()})))
+
+
+def test_a_plan_is_that_of_the_table_and_its_power_near_80_percent(sets):
+    quality, uncertainty = sets["mine"]
+    scores = uncertainty[["perplexity", "msp"]]
+    row = planned_row(quality, scores, draws=150)
+    wanted = power_table(quality, scores).iloc[-1]
+    assert (row["first"], row["second"], row["texts"]) == (wanted["first"], wanted["second"], wanted["texts"])
+    assert row["texts"] < LARGEST_STUDY and row["share"] == pytest.approx(0.8, abs=0.12)
+
+
+def test_a_study_that_is_too_large_is_not_drawn(sets, monkeypatch):
+    monkeypatch.setattr(planned, "LARGEST_STUDY", 10)
+    monkeypatch.setattr(planned, "realised_power", None)
+    table = planned_table(sets, draws=3)
+    assert len(table) == len(COMPARED) and table["share"].isna().all() and (table["population"] == 1500).all()
+    assert "3 would need more than 10 texts and were not drawn" in planned_sentence(
+        table.assign(share=table["share"].astype(float))
+    )
+
+
+def test_plans_of_pilots_are_quantiles_of_a_loop(sets):
+    quality, uncertainty = sets["mine"]
+    row = pilot_table(sets, pilots=6, seed=3).iloc[1]
+    rng, scores = np.random.default_rng(3), uncertainty[list(COMPARED[1])]
+    plans = []
+    for _ in range(6):
+        at = rng.choice(1500, PILOT, replace=False)
+        plans.append(power_table(quality[at], scores.iloc[at]).iloc[-1]["texts"])
+    assert row["texts"] == power_table(quality, scores).iloc[-1]["texts"] and row["pilots"] == 6
+    assert row[["lo", "middle", "hi"]].tolist() == pytest.approx(np.quantile(plans, [0.1, 0.5, 0.9]).tolist())
+
+
+def test_the_sentences_count_the_stored_rows():
+    power, pilots = stored_inference("power"), stored_inference("pilots")
+    checked = power.dropna(subset=["share"])
+    said = planned_sentence(power)
+    assert f"{len(checked)} comparisons on {power['set'].nunique()} language pairs reach" in said
+    assert f"{len(power) - len(checked)} would need more than 2,000 texts" in said
+    assert f"holds the plan of the whole population in {pilots['covered'].mean():.0%}" in pilot_sentence(
+        pilots
+    )
+    people = stored_inference("annotators")
+    one = people[people["set"] == people["set"].iloc[0]].iloc[0]
+    assert f"{one.texts:,.0f} texts with one and" in annotators_sentence(people)

@@ -1,0 +1,92 @@
+"""Promises with the wrong label: risks by a loop, a row by hand, tables kept with their command."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uetrust.evaluation.inference.guarantee import rejection_guarantee
+from uetrust.papers.people import promises
+from uetrust.papers.people.promises import (
+    promise_row,
+    promise_sentences,
+    promise_table,
+    store_inference,
+    stored_inference,
+    true_risks,
+    worst_share,
+)
+
+RNG = np.random.default_rng(2)
+TRUTH = RNG.normal(size=800)
+UNSURE = pd.Series(-TRUTH + RNG.normal(size=800))
+BAD = pd.DataFrame(dict(truth=worst_share(TRUTH, 0.3), judge=worst_share(TRUTH + RNG.normal(size=800), 0.3)))
+
+
+def test_as_many_are_bad_as_the_share_says_and_ties_go_by_row():
+    assert worst_share([3, 1, 2, 1], 0.5).tolist() == [False, True, False, True]
+    assert worst_share([1, 1, 1, 1], 0.25).tolist() == [True, False, False, False]
+    assert BAD.sum().tolist() == [240, 240]
+
+
+def test_the_risk_of_a_threshold_is_that_of_the_texts_it_keeps():
+    bad, u = BAD["truth"].to_numpy(), UNSURE.to_numpy()
+    thresholds = np.array([*np.quantile(u, [0.1, 0.5, 1.0]), np.nan, 0.0, u[17]])
+    wanted = [bad[u <= t].mean() if (u <= t).any() else None for t in thresholds]
+    found = true_risks(bad, u, thresholds)
+    assert np.isnan(found[3]) and found[[0, 1, 2, 5]].tolist() == pytest.approx(
+        [wanted[i] for i in (0, 1, 2, 5)]
+    )
+
+
+@pytest.mark.parametrize("label", ["truth", "judge"])
+def test_a_row_counts_what_calibration_sets_promise_and_break(label):
+    row = promise_row(BAD, UNSURE, label, 200, 0.18, draws=30, seed=9)
+    rng, risks, made = np.random.default_rng(9), {"truth": [], label: []}, 0
+    for _ in range(30):
+        at = rng.choice(800, 200, replace=False)
+        threshold = rejection_guarantee(
+            ~BAD[label].to_numpy()[at], UNSURE.to_numpy()[at], 0.18, 0.1
+        ).threshold
+        made += not np.isnan(threshold)
+        for name in risks:
+            kept = BAD[name][UNSURE <= threshold]
+            risks[name].append(kept.mean() if len(kept) else 0)
+    assert row["promised"] == made / 30 and row["base"] == 0.3
+    assert row["broken_own"] == np.mean(np.array(risks[label]) > 0.18)
+    assert row["broken_truth"] == np.mean(np.array(risks["truth"]) > 0.18)
+
+
+def test_a_table_has_every_label_and_few_labels_of_the_truth():
+    table = promise_table(dict(mine=(BAD, UNSURE)), n=300, draws=4)
+    assert table[["label", "n"]].to_numpy().tolist() == [
+        ["truth", 300],
+        ["judge", 300],
+        ["truth", 100],
+        ["truth", 200],
+    ]
+    assert (table["alpha"] == 0.18).all() and (table["set"] == "mine").all()
+
+
+def test_what_is_stored_says_which_command_made_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(promises, "inference_dir", lambda: tmp_path)
+    path = store_inference("mine", BAD.head(3), "uetrust bench --part mine", draws=4)
+    about = json.loads(path.with_suffix(".json").read_text())
+    assert about["command"] == "uetrust bench --part mine" and about["draws"] == 4
+    assert set(about["versions"]) == {"numpy", "pandas", "scipy"}
+    assert stored_inference("mine").equals(BAD.head(3).astype(stored_inference("mine").dtypes))
+    with pytest.raises(FileNotFoundError, match=r"other.csv is not there; stored are .*mine"):
+        stored_inference("other")
+
+
+def test_the_sentences_name_the_worst_of_the_stored_rows():
+    rows = stored_inference("guarantee")
+    valid, broken, few = promise_sentences(rows)
+    full = rows[rows["n"] == rows["n"].max()]
+    metrics = full[~full["label"].isin(["truth", "people"])]
+    worst = metrics.loc[metrics["broken_truth"].idxmax()]
+    assert f"The worst is {worst['label']} on {worst['set']}: broken in {worst['broken_truth']:.1%}" in broken
+    assert f"for {(metrics['broken_truth'] > 0.1).sum()} of {len(metrics)} combinations" in broken
+    assert f"over {len(full)} combinations of {full['set'].nunique()} sets" in valid
+    assert few.startswith("Labels by the truth or by people: with 100 labels a promise can be made in ")

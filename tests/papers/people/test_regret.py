@@ -1,0 +1,89 @@
+"""Regret of choices by people, pages on translations, FaithBench: known answers, real data, the command."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.helpers.regret import DOCUMENTS, NOISY, QUALITY, RNG, TRUTH
+from uetrust.evaluation.cells import PRRCells
+from uetrust.papers.people.regret import (
+    document_halves,
+    judge_halves,
+    people_choice_regret,
+    pooled_regret,
+    ranking_agreement,
+)
+
+
+def test_regret_has_the_known_answers(made):
+    "The truth turned round chooses the worst method always; with all texts people lose nothing."
+    rows = made.table.set_index(["n", "metric"])
+    prr = PRRCells(TRUTH[:, None], NOISY.to_numpy()).value[:, 0]
+    assert rows.loc[(600, "people"), "value"] == 0 and not rows.loc[(600, "people"), "held_out"]
+    assert rows.loc[(600, "turned"), ["pick", "value"]].tolist() == ["m4", pytest.approx(prr[0] - prr[2])]
+    assert rows.loc[(600, "random"), "value"] == pytest.approx(prr[0] - prr.mean())
+    assert (
+        rows.loc[(50, "people"), "value"]
+        < rows.loc[(50, "random"), "value"]
+        < rows.loc[(50, "turned"), "value"]
+    )
+
+
+def test_a_metric_that_ranks_nothing_chooses_nothing(made):
+    rows = made.table[made.table["metric"] == "constant"]
+    assert rows["value"].isna().all() and (rows["studies"] == 0).all()
+
+
+def test_the_same_seed_gives_the_same_regret(made):
+    again = people_choice_regret(QUALITY, NOISY, DOCUMENTS, "people", (50, None), draws=60, boots=80)
+    pd.testing.assert_frame_equal(again.table, made.table)
+
+
+def test_no_document_is_in_both_halves():
+    ids = RNG.integers(7, size=200)
+    halves = document_halves(ids, 30, RNG)
+    assert all(not set(ids[half]) & set(ids[~half]) for half in halves) and 0.2 < halves.mean() < 0.8
+
+
+def test_intervals_of_regret_cover_and_pooling_widens(made):
+    "Ninety-five per cent intervals of the regret of a fixed choice, for forty worlds with a known answer."
+    pooled = pooled_regret(dict(a=made, b=made), draws=300)
+    np.testing.assert_allclose(pooled["value"], made.table["value"])
+    inside = []
+    for k in range(40):
+        rng = np.random.default_rng(k)
+        truth = rng.normal(size=400)
+        methods = pd.DataFrame(
+            dict(good=-truth + rng.normal(size=400), bad=-truth + 2 * rng.normal(size=400))
+        )
+        quality = pd.DataFrame(dict(people=truth, turned=-truth))
+        rows = people_choice_regret(quality, methods, pd.Series(range(400)), "people", (), 5, 100, k).table
+        row = rows[rows["metric"] == "turned"].iloc[0]
+        inside.append(row["lo"] <= KNOWN <= row["hi"])
+    assert np.mean(inside) >= 0.85
+
+
+def known_difference():
+    "PRR of truth plus noise of SD 1 minus that of SD 2, in a world of 200,000 texts"
+    rng = np.random.default_rng(99)
+    truth = rng.normal(size=200_000)
+    noise = rng.normal(size=(200_000, 2)) * [1, 2]
+    value = PRRCells(truth[:, None], noise - truth[:, None]).value[:, 0]
+    return value[0] - value[1]
+
+
+KNOWN = known_difference()
+
+
+def test_judges_of_one_mind_agree_and_random_ones_do_not():
+    same = np.column_stack([TRUTH] * 4)
+    noise = np.random.default_rng(0).normal(size=(600, 4))
+    rho = [
+        ranking_agreement(QUALITY[["people"]], NOISY, judges, (50,), 30).set_index(["n", "metric"])["value"]
+        for judges in (same, noise)
+    ]
+    assert rho[0][600, "people_half"] == 1 and rho[1][50, "people_half"] < 0.5
+    first, second = judge_halves(np.column_stack([TRUTH, TRUTH, TRUTH + 3]), 20)
+    assert first.shape == second.shape == (600, 20) and np.isclose(
+        (first + 2 * second).mean(), TRUTH.mean() * 3 + 3
+    )

@@ -1,0 +1,359 @@
+"""The site: what a page must show, what it must not lose, and what must never be fetched."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from tests.helpers.paths import ROOT
+
+spec = importlib.util.spec_from_file_location("build_docs", ROOT / "scripts" / "build_docs.py")
+docs = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(docs)
+
+
+def text(s):
+    return new_markdown_cell(s)
+
+
+def code(s, **kw):
+    return new_code_cell(s, **kw)
+
+
+def book(*cells):
+    return new_notebook(cells=list(cells))
+
+
+def sources(nb, kind):
+    return [c.source for c in nb.cells if c.cell_type == kind]
+
+
+LIBRARY = book(
+    text("# Half\n> Half of a number, in one function.\n\nThe title cell goes on, with `half` and $x^2$."),
+    code("#| default_exp half"),
+    code("#| export\nimport os\nfrom pathlib import Path"),
+    code("#| hide\nassert half(secret_check=2)==1"),
+    text("## A function"),
+    code("""#| export
+FACTOR = 2
+
+def half(
+    x:float, # A number, `a|b` or $5
+    by:int=FACTOR, # What divides it
+    *rest, # Ignored
+    exact:bool=True, # Whether to keep *all* digits
+)->float: # Half of it
+    "Half of `x`."
+    return x/by
+
+def _private(y): # Not shown
+    return y"""),
+    text("Half of 3 is 1.5, says `half(3)`; `unknown` is no function."),
+    code("half(3)", outputs=[new_output("execute_result", {"text/plain": "1.5"})]),
+)
+
+
+# The opening cell
+def test_everything_after_the_summary_is_kept():
+    "The first cell is more than a title and a summary; nothing of it may vanish."
+    top = docs.opening("# Half\n> Half of a number,\n> in one function.\n\nMore text.\n\n- a list", "half")
+    lead = "{.lead}\nHalf of a number, in one function."
+    assert top == f"# Half\n\n{lead}\n\nModule `uetrust.half`\n\nMore text.\n\n- a list"
+
+
+def test_a_page_needs_a_title():
+    with pytest.raises(ValueError, match="07_x.ipynb: the first text must be the title"):
+        docs.convert(book(text("no title")), {}, Path("07_x.ipynb"))
+
+
+# Parameter tables
+def table(src):
+    return docs.api(src, "half")
+
+
+def test_every_parameter_stands_beside_its_comment():
+    (page,) = table(docs.bare(LIBRARY.cells[5].source))
+    assert page.startswith("(def.uetrust.half.half)=\n### half\n\nHalf of `x`.\n\n{.params}\n")
+    rows = [ln for ln in page.splitlines() if ln.startswith("| ")][1:]
+    assert rows == [
+        "| `x:float` | A number, `a\\|b` or \\$5 |",
+        "| `by:int=FACTOR` | What divides it |",
+        "| `*rest` | Ignored |",
+        "| `exact:bool=True` | Whether to keep \\*all\\* digits |",
+        "| returns `float` | Half of it |",
+    ]
+
+
+def test_a_function_on_one_line_gives_its_comment_to_what_it_returns():
+    (page,) = table('def one(a, b=2)->int: # The sum\n    "Add."\n    return a+b')
+    assert page.endswith("| `a` |  |\n| `b=2` |  |\n| returns `int` | The sum |")
+
+
+def test_fields_properties_and_methods_of_a_class():
+    (page,) = table("""class Box(NamedTuple):
+    "A box"
+    wide:float # In metres
+    name:str = 'x' # Its label
+    def area(self, high:float=1.): return self.extra_stats*high # In square metres
+    @property
+    def kind(self):
+        "What it is"
+        return 'box'
+    @cached_property
+    def cost(self): return 2 # In euro
+    def _hidden(self): return 0""")
+    rows = [ln for ln in page.splitlines() if ln.startswith("| ")][1:]
+    assert page.startswith("(class.uetrust.half.Box)=")
+    assert rows == [
+        "| `wide:float` | In metres |",
+        "| `name:str='x'` | Its label |",
+        "| `.area(high:float=1.0)` | In square metres |",
+        "| `.kind` | What it is |",
+        "| `.cost` | In euro |",
+    ]
+
+
+def test_parameters_of_init_stand_for_fields():
+    (page,) = table(
+        'class Run:\n    "One run"\n    def __init__(\n        self,\n'
+        "        n:int, # How many\n    ):\n        self.n = n"
+    )
+    assert page.endswith("| Name | Meaning |\n|:--|:--|\n| `n:int` | How many |")
+
+
+def test_a_registered_function_shows_unit_and_source():
+    (page,) = (
+        table("""@nlg(dim='relevance', unit='[0,1]', cite='Lin 2004, Eq. 1, https://aclanthology.org/W04-1013')
+def recall(words:list)->float: # Larger is better
+    "Share found."
+    return 0.""")
+    )
+    assert (
+        "Registered as `nlg`, unit \\[0,1\\], judges relevance. Lin 2004, Eq. 1, "
+        "<https://aclanthology.org/W04-1013>." in page
+    )
+
+
+@pytest.mark.parametrize("p", docs.pages(ROOT / "nbs"), ids=str)
+def test_no_public_function_of_the_package_is_missing(p):
+    nb = nbformat.read(ROOT / "nbs" / p, 4)
+    names = [n.name for c in docs.exported(nb) for n in docs.public(docs.bare(c.source))]
+    page = "\n".join(sources(docs.convert(nb, {}, p), "markdown"))
+    assert re.findall(r"^\((?:def|class)\.uetrust\.[\w.]+\.(\w+)\)=$", page, re.M) == names
+
+
+# Cells
+@pytest.fixture
+def page():
+    return docs.convert(nbformat.from_dict(LIBRARY), {"half": {"half": "def.uetrust.half.half"}})
+
+
+def test_hidden_cells_and_import_cells_are_left_out(page):
+    assert not [
+        s for s in sources(page, "code") if "secret_check" in s or "import os" in s or "default_exp" in s
+    ]
+
+
+def test_source_of_exported_cells_is_folded_and_the_rest_is_open(page):
+    tags = {c.source.split("\n")[0]: c.metadata.get("tags") for c in page.cells if c.cell_type == "code"}
+    assert tags == {"FACTOR = 2": ["hide-input"], "half(3)": None}
+
+
+def test_names_of_the_library_become_links():
+    names = {
+        "half": {"half": "def.uetrust.half.half"},
+        "frame": {"core": "def.uetrust.core.checks.score_frame", "plots": "def.uetrust.report.plots.frame"},
+    }
+
+    def to(s, here=None):
+        return docs.linked(s, names, here)
+
+    assert (
+        to("see `half` and `half(3)`")
+        == "see [`half`](#def.uetrust.half.half) and [`half(3)`](#def.uetrust.half.half)"
+    )
+    assert (
+        to("`frame`") == "`frame`" and to("`frame`", "plots") == "[`frame`](#def.uetrust.report.plots.frame)"
+    )  # two modules: only on its own page
+    for left in ("`other`", "[`half`](x.ipynb)", "## `half`", "```\n`half`\n```"):
+        assert to(left) == left
+
+
+@pytest.mark.parametrize("p", docs.pages(ROOT / "nbs"), ids=str)
+def test_no_text_of_a_notebook_is_dropped(p):
+    nb = nbformat.read(ROOT / "nbs" / p, 4)
+    before = [c.source for c in nb.cells if c.cell_type == "markdown"]
+    after = "\n".join(sources(docs.convert(nb, {}, p), "markdown"))
+    assert [s for s in before[1:] if s not in after] == []
+    assert set(re.findall(r"\w+", before[0])) - set(re.findall(r"\w+", after)) == set()
+
+
+# The sidebar
+def test_folders_and_numbers_give_the_order():
+    "Pages beside the index first, then lessons, then experiments by folder, then the wings of the library."
+    names = "01_core/01_a 10_papers/05_b 10_papers/01_he2024/01_c 02_data/01_d experiments/ice/01_e index"
+    found = [
+        Path(f"{p}.ipynb") for p in [*names.split(), "lessons/2_b/01_f", "experiments/people/02_g", "where"]
+    ]
+    shown = [
+        re.sub(r"```.*\n:hidden:\n:caption: |```", "", c).strip().split("\n\n") for c in docs.contents(found)
+    ]
+    assert shown == [
+        ["Start here", "where"],
+        ["Lessons: b", "lessons/2_b/01_f"],
+        ["Experiments: ICE", "experiments/ice/01_e"],
+        ["Experiments: people", "experiments/people/02_g"],
+        ["Core", "01_core/01_a"],
+        ["Data", "02_data/01_d"],
+        ["Papers", "10_papers/05_b"],
+        ["Papers: He et al. 2024", "10_papers/01_he2024/01_c"],
+    ]
+
+
+# Requests
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<script src="https://cdn.org/a.js"></script>',
+        '<link rel="stylesheet" href="//cdn.org/a.css">',
+        '<img srcset="http://a.org/x.png">',
+        '<style>@import "https://a.org/f.css";</style>',
+        '<p style="background:url(https://a.org/x.png)">',
+        '<svg><image xlink:href="https://a.org/x.png"/></svg>',
+    ],
+)
+def test_outside_requests_are_seen(html):
+    assert len(docs.Requests(html).found) == 1
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<a href="https://arxiv.org/abs/2406.17274">paper</a>',
+        '<img src="data:image/png;base64,AA//BB">',
+        '<script src="_static/a.js?v=1"></script>',
+        '<svg xmlns="http://www.w3.org/2000/svg"></svg>',
+        '<style>p {background: url("x.png")}</style>',
+        '<code>src="https://x.org"</code>',
+    ],
+)
+def test_links_and_own_files_are_no_requests(html):
+    assert docs.Requests(html).found == []
+
+
+# A whole small site
+def write(nbs, **books):
+    for k, nb in books.items():
+        (nbs / k.replace("__", "/")).parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(nbformat.from_dict(nb), nbs / (k.replace("__", "/") + ".ipynb"))
+    return nbs
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    d = tmp_path_factory.mktemp("site")
+    (d / "nbs").mkdir()
+    (d / "nbs" / "numbers.csv").write_text("a,b\n1,2\n")
+    nbs = write(
+        d / "nbs",
+        index=book(
+            text("# Front\n> First page."),
+            text("To [half](01_core/01_half.ipynb) and [numbers](numbers.csv)."),
+        ),
+        **{"01_core__01_half": LIBRARY},
+        lessons__01_why=book(text("# Why\n> A reason."), text("See `half`.\n\n$$\\frac{E-A}{E-A^*}$$")),
+        experiments__people__01_run=book(
+            text("# Run\n> One run."), code("n = 3 # How many", metadata={"tags": ["parameters"]}), code("n")
+        ),
+    )
+    assert docs.build(nbs, d / "work") == 0
+    return d / "work" / "html"
+
+
+def html(site, name):
+    return (site / (name + ".html")).read_text()
+
+
+def seen(site, name):
+    return re.sub(r"<[^>]+>", "", html(site, name))  # without tags
+
+
+def test_pages_show_tables_links_and_outputs(site):
+    h = html(site, "01_core/01_half")
+    assert '<p class="lead">Half of a number, in one function.</p>' in h and "The title cell goes on" in h
+    assert "What divides it" in h and "secret_check" not in h and "<pre><span></span>1.5" in h
+    assert '<details class="admonition hide above-input">' in h and 'name="viewport"' in h
+    assert 'href="../01_core/01_half.html#def-uetrust-half-half"' in html(site, "lessons/01_why")
+
+
+def test_formulas_are_mathml(site):
+    h = html(site, "lessons/01_why")
+    assert (
+        "<mfrac>" in h and 'display="block"' in h and "mathjax" not in h.replace("mathjax_ignore", "").lower()
+    )
+
+
+def test_the_sidebar_shows_the_groups_in_order(site):
+    captions = re.findall(r'caption-text">([^<]+)<', html(site, "index"))
+    assert captions[:4] == ["Start here", "Lessons", "Experiments: people", "Core"]
+
+
+def test_the_report_lies_inside_the_site_and_each_leads_to_the_other(tmp_path):
+    nbs = write(tmp_path / "nbs", index=book(text("# Front\n> First page.")))
+    assert docs.build(nbs, tmp_path / "work", results=True) == 0
+    site = tmp_path / "work" / "html"
+    assert 'href="results/methods.html"' in html(site, "index")
+    assert 'href="../index.html"' in html(site, "results/index")
+    assert 'href="../experiments/ice/01_ice.html"' in html(site, "results/paper-ice")
+
+
+def test_linked_files_come_along(site):
+    assert list(site.rglob("numbers.csv")) and 'numbers.csv"' in html(site, "index")
+
+
+def test_an_experiment_says_what_runs_it(site):
+    h = seen(site, "experiments/people/01_run")
+    assert "make reproduce" in h and "stored without outputs" in h and "How many" in h
+
+
+def test_the_site_fetches_nothing(site):
+    assert docs.outside(site) == []
+    (site / "extra.html").write_text('<script src="https://cdn.org/a.js"></script>')
+    assert docs.outside(site) == ["extra.html: fetches https://cdn.org/a.js"]
+
+
+def test_a_dead_link_fails_the_build(tmp_path):
+    nbs = write(
+        tmp_path / "nbs", index=book(text("# Front\n> First page."), text("A [dead link](nowhere.ipynb)."))
+    )
+    assert docs.build(nbs, tmp_path / "work") != 0
+
+
+def test_an_outside_request_fails_the_build(tmp_path, monkeypatch):
+    "Even when Sphinx itself is content."
+
+    def sphinx(args, **kw):
+        args[-1].mkdir()
+        (args[-1] / "index.html").write_text(page)
+        return 0
+
+    monkeypatch.setattr(docs.subprocess, "call", sphinx)
+    nbs = write(tmp_path / "nbs", index=book(text("# Front\n> First page.")))
+    page = "quiet"
+    assert docs.build(nbs, tmp_path / "work") == 0
+    page = '<img src="https://example.org/x.png">'
+    assert docs.build(nbs, tmp_path / "work") != 0
+
+
+@pytest.mark.parametrize("page, exists", [("01_core/01_half", True), ("nowhere", False)])
+def test_a_link_in_a_table_that_a_page_computes_is_a_link_of_the_page(tmp_path, page, exists):
+    table = f"| Module |\n|:--|\n| [half]({page}.ipynb) |"
+    shown = new_output("execute_result", {"text/markdown": table, "text/plain": "Markdown"})
+    front = book(text("# Front\n> First page."), code("#| hide_input\nMarkdown(table)", outputs=[shown]))
+    nbs = write(tmp_path / "nbs", index=front, **{"01_core__01_half": LIBRARY})
+    assert (docs.build(nbs, tmp_path / "work") == 0) == exists
+    if exists:
+        assert 'href="01_core/01_half.html"' in html(tmp_path / "work" / "html", "index")

@@ -1,0 +1,134 @@
+"""Lessons: their parts, solutions that pass the checks, data that any clone has; exams and slides."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from tests.helpers.lessons import cells
+from tests.helpers.paths import ROOT
+from uetrust.report.lessons.slides import lesson_notebooks
+from uetrust.report.playground import playground_panels
+
+LESSONS = lesson_notebooks()
+WITH_MODELS = {"from_words_to_a_number", "one_member_is_no_ensemble", "what_the_density_was_fitted_on"}
+LONGEST = 20  # Seconds of processor time
+EXERCISE, SOLUTION = r"\*\*Exercise (\d)\.\*\*", r"<details>.*?```python\n(.*?)```"
+
+
+def name(path):
+    return f"{path.parent.name}/{path.stem}"
+
+
+def test_the_lessons_are_in_three_folders():
+    assert {path.parent.name for path in LESSONS} == {"1_basics", "2_pitfalls", "3_methods"}
+    assert len(LESSONS) >= 25
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=name)
+def test_a_lesson_has_its_parts(path):
+    texts = cells(path, "markdown")
+    assert sum(text.startswith("**Predict first.**") for text in texts) == 1
+    asked = [int(number) for text in texts for number in re.findall(EXERCISE, text)]
+    solved = re.findall(SOLUTION, "\n".join(texts), re.S)
+    assert asked == list(range(1, len(solved) + 1)) and len(solved) >= 2
+    assert texts[-2] == "## References" and re.search(r"https://", texts[-1])
+    open_cells = [source for source in cells(path, "code") if "check(answer_" in source]
+    for i, source in enumerate(open_cells, 1):
+        assert source.startswith(f"answer_{i} = None\ncheck(answer_{i}, ")
+    assert len(open_cells) == len(solved)
+
+
+def panels_shown(path):
+    "Panels whose pictures a lesson holds, each after a sentence that says what to move"
+    notebook, found = nbformat.read(path, 4).cells, []
+    for before, cell in zip(notebook, notebook[1:]):
+        plain = [output.get("data", {}).get("text/plain", "") for output in cell.get("outputs", [])]
+        panels = [panel for text in plain for panel in re.findall(r"^playground\.html#panel=(\w+)", text)]
+        assert not panels or (before.cell_type == "markdown" and len(before.source) > 50), path
+        found += panels
+    return found
+
+
+def test_the_page_for_lecturers_lists_the_panels_of_all_lessons():
+    page = "\n".join(cells(ROOT / "nbs" / "teach_with_it.ipynb", "markdown"))
+    table = page.split("## Panels to move")[1].split("## Slides")[0]
+    listed = {
+        row.split("|")[1].strip(): re.findall(r"\(lessons/([^)]+)\)", row)
+        for row in table.splitlines()
+        if "](" in row and "|" in row
+    }
+    shown = {}
+    for path in LESSONS:
+        for panel in panels_shown(path):
+            shown.setdefault(panel, []).append(f"{path.parent.name}/{path.name}")
+    titles = {name: panel["title"] for name, panel in playground_panels().items()}
+    assert listed == {titles[panel]: lessons for panel, lessons in shown.items()}
+    assert set(shown) == set(titles) - {"own"} and sum(map(len, shown.values())) >= 15
+
+
+RUNNER = (
+    """
+import json, re, sys, time
+from pathlib import Path
+import matplotlib
+matplotlib.use("agg")
+path, kept = sys.argv[1:3]
+import uetrust.papers.people.translations as translations
+if kept:
+    translations.people_folder = lambda: Path(kept)  # Without what earlier runs have kept
+cells = json.loads(Path(path).read_text())["cells"]
+code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
+texts = "\\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+names, start = {"__name__": "__main__", "display": print}, time.process_time()
+for source in code:
+    exec(compile(source, path, "exec"), names)
+found = dict(seconds=time.process_time() - start, torch="torch" in sys.modules, said=[], wrong=[])
+solutions = re.findall(%r, texts, re.S)
+asked = [source for source in code if "check(answer_" in source]
+for i, (solution, source) in enumerate(zip(solutions, asked), 1):
+    exec(solution, names)
+    call = source.split("\\n", 1)[1]
+    found["said"].append(eval(call, names))
+    found["wrong"].append(eval(call.replace(f"check(answer_{i},", "check('no answer at all',"), names))
+print("\\n" + json.dumps(found))
+"""
+    % SOLUTION
+)
+
+
+def run_lesson(path, kept="", **env):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", RUNNER, path, kept],
+        cwd=ROOT,
+        env=os.environ | dict(OMP_NUM_THREADS="1", TQDM_DISABLE="1") | env,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1]), done.stdout
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=name)
+def test_a_lesson_runs_and_its_solutions_are_right(path):
+    "In a process of its own: in time, without torch where no model is the subject, every check passed."
+    found, _ = run_lesson(path)
+    assert found["said"] == ["Right."] * len(found["said"]) and len(found["said"]) >= 2
+    assert "Right." not in found["wrong"]
+    assert found["seconds"] < LONGEST
+    assert found["torch"] == (path.stem[3:] in WITH_MODELS)
+
+
+NEEDS_FILES = ["03_length_pulls_both", "08_two_teams_of_annotators", "11_sixteen_summaries_of_one_article"]
+
+
+@pytest.mark.parametrize("stem", NEEDS_FILES)
+def test_a_lesson_runs_in_a_clone_without_public_files(stem, tmp_path):
+    (path,) = [path for path in LESSONS if path.stem == stem]
+    nowhere = dict(UETRUST_OFFLINE="1", UETRUST_MIRROR=str(tmp_path / "none"), UETRUST_CACHE=str(tmp_path))
+    _, printed = run_lesson(path, str(tmp_path), **nowhere)
+    assert "not at hand" in printed

@@ -1,0 +1,193 @@
+"""Every notebook runs from top to bottom, and what is stored is what it gives."""
+
+import importlib
+import json
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+import time
+
+import nbformat
+import pytest
+
+import uetrust
+from tests.helpers.paths import ROOT
+from uetrust.report.site.exhibits import exhibits
+from uetrust.statistics.scores import load_scores
+
+reg = load_scores()
+
+NBS = [
+    p
+    for p in sorted((ROOT / "nbs").rglob("*.ipynb"))
+    if not any(s[0] in "._" for s in p.relative_to(ROOT / "nbs").parts)
+]
+EXPERIMENTS = [p for p in NBS if p.relative_to(ROOT / "nbs").parts[0] == "experiments"]
+# They make the generations and scores that they lack in runs/smoke, so not two at a time
+CHAPTERS = [
+    p
+    for p in EXPERIMENTS
+    if p.parent.name == "banks" or p.stem in ("03_own_claims", "04_against_print", "02_self_bias")
+]
+
+
+def runs(nb):
+    "Run a page. What it registers is forgotten: other tests of this process ask the modules, not a page."
+    import nbdev.test as runner
+
+    for m in pkgutil.walk_packages(uetrust.__path__, "uetrust."):
+        importlib.import_module(m.name)
+    before = dict(reg)
+    try:
+        return runner.test_nb(nb, skip_flags=["notest", "slow", "net"], basepath=ROOT, profile=False)[0]
+    finally:
+        reg.clear()
+        reg.update(before)
+
+
+@pytest.mark.parametrize(
+    "nb",
+    [p for p in NBS if p not in CHAPTERS and "lessons" not in p.parts],  # test_lessons.py runs the lessons
+    ids=lambda p: str(p.relative_to(ROOT / "nbs")),
+)
+def test_notebook_runs(nb, monkeypatch):
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    start = time.time()
+    assert runs(nb)
+    assert [path for path in indexed_files(nb) if not made_since(start, path)] == []
+    assert words_for_nothing(start) == []
+
+
+def words_for_nothing(start):
+    "Sentences that a page has kept since then and that hold a number that is none."
+    pages = (path for path in (ROOT / "runs" / "smoke" / "pages").glob("*.json") if made_since(start, path))
+    said = ((path.stem, text) for path in pages for text in json.loads(path.read_text())["text"])
+    return [(page, text) for page, text in said if re.search(r"\b(nan|inf)\b", text)]
+
+
+def indexed_files(nb):
+    "What the index of tables and figures says that a page writes, run with its own parameters."
+    name = nb.stem.partition("_")[2]
+    chapters = {name, "table09", "table10", "table11", "threshold_xdomain_logistic"}
+    for row in exhibits().itertuples():
+        places = (row.notebook, row.chapter, row.files), (row.live_notebook, row.live_chapter, row.live_files)
+        for notebook, chapter, files in places:
+            if ROOT / notebook == nb and chapter in chapters:
+                yield from (ROOT / "runs" / "smoke" / path for path in files.split())
+
+
+def made_since(start, path):
+    return path.exists() and path.stat().st_mtime >= start - 1
+
+
+def test_the_pages_of_banks_run_and_make_what_they_lack(monkeypatch):
+    "The one that needs most comes first: it runs alone in a fresh clone."
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    CHAPTERS.sort(key=lambda nb: nb.stem != "06_metrics_together")
+    start = time.time()
+    assert len(CHAPTERS) == 12
+    for nb in CHAPTERS:
+        assert runs(nb), nb.name
+    assert words_for_nothing(start) == []
+
+
+def test_a_page_leaves_the_registry_as_it_was(monkeypatch):
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    before = dict(reg)
+    assert runs(ROOT / "nbs/07_nlg/10_judge.ipynb")
+    assert dict(reg) == before and reg["judge_wo_fluency"].fn.__module__ == "uetrust.nlg.judge"
+
+
+def test_in_sync_clean_and_executed():
+    "What CI runs is silent about the repository and loud about a damaged copy (below)."
+    subprocess.run([sys.executable, ROOT / "scripts" / "nbs.py", "check"], check=True)
+
+
+@pytest.mark.parametrize(
+    "damage,says",
+    [
+        (
+            lambda nb: nb.cells[2].update(source=nb.cells[2].source + "\n# later"),
+            "outputs are older than the code",
+        ),
+        (
+            lambda nb: nb.cells.append(nbformat.v4.new_markdown_cell("## A heading\nand text")),
+            "heading not alone",
+        ),
+        (
+            lambda nb: nb.cells.append(nbformat.v4.new_markdown_cell("[nowhere](no_such_page.ipynb)")),
+            "leads to no file",
+        ),
+        (
+            lambda nb: nb.cells.append(nbformat.v4.new_markdown_cell("[a folder](.)")),
+            "leads to no file",
+        ),
+        (
+            lambda nb: nb.cells[-1].update(
+                outputs=[nbformat.v4.new_output("error", ename="E", evalue="", traceback=[])]
+            ),
+            "stored error output",
+        ),
+        (
+            lambda nb: nb.cells[-1].update(
+                outputs=[nbformat.v4.new_output("stream", name="stdout", text="x" * 500_000)]
+            ),
+            "stored outputs take",
+        ),
+    ],
+)
+def test_check_finds_damage(damage, says, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    import nbs
+
+    nb = nbformat.read(ROOT / "nbs/01_core/01_checks.ipynb", 4)
+    damage(nb)
+    p = tmp_path / "x.ipynb"
+    monkeypatch.setattr(nbs, "ROOT", tmp_path)
+    found = [w for f in (nbs.stored_problems, nbs.text_problems) for w in f(p, nb)]
+    assert len(found) == 1 and says in found[0]
+
+
+@pytest.mark.parametrize("nb", EXPERIMENTS, ids=lambda p: p.name)
+def test_experiments_default_to_smoke_and_keep_their_parameters_tag(nb):
+    cells = [c for c in nbformat.read(nb, 4).cells if "parameters" in c.metadata.get("tags", [])]
+    assert len(cells) == 1 and 'profile = "smoke"' in cells[0].source
+
+
+def test_runner_survives_a_kill(tmp_path):
+    "A killed run leaves no target, and the next run makes it."
+    nb = nbformat.v4.new_notebook(
+        cells=[
+            nbformat.v4.new_code_cell("wait = 30", metadata={"tags": ["parameters"]}),
+            nbformat.v4.new_code_cell("import time; time.sleep(wait)"),
+        ]
+    )
+    nb.metadata.kernelspec = dict(name="python3", display_name="python3", language="python")
+    nbformat.write(nb, tmp_path / "slow.ipynb")
+    run = [
+        sys.executable,
+        "-c",
+        "import sys; from uetrust.cli.cli import main; sys.exit(main(sys.argv[1:]))",
+        "run",
+        str(tmp_path / "slow.ipynb"),
+        str(tmp_path / "out.ipynb"),
+    ]
+    p = subprocess.Popen(run, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
+    try:
+        p.wait(8)
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, 9)
+    assert not (tmp_path / "out.ipynb").exists()
+    subprocess.run([*run, "wait=0"], cwd=ROOT, check=True)
+    assert (tmp_path / "out.ipynb").exists()
+
+
+def test_a_notebook_is_read_without_the_grammar_of_web_addresses():
+    "jsonschema builds one when it is imported, a second of the four that a short notebook takes"
+    script = (
+        "import sys; from uetrust.cli.notebooks import notebook_defaults as told; "
+        "told('nbs/experiments/people/01_human.ipynb'); sys.exit('lark' in sys.modules)"
+    )
+    assert not subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode

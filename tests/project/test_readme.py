@@ -1,0 +1,98 @@
+"""The commands that README.md and the page on own outputs print run as they are printed, in their order."""
+
+import json
+import re
+import shlex
+
+import pytest
+
+from tests.helpers.command_runs import ROOT, copy_replies, judge_server, run, small_project
+from uetrust.cli import cli  # noqa: F401 -- registers the subcommands
+from uetrust.cli.command import APP
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = json.loads((ROOT / "nbs" / "your_own_outputs.ipynb").read_text(encoding="utf-8"))["cells"]
+ELSEWHERE = {  # Commands that other tests run
+    "make reproduce": "test_make.py",
+    "make test": "is what runs this",
+    "pip install 'uetrust-0.1.0-py3-none-any.whl[models,lexical]'": "test_wheel.py installs a wheel",
+    "uetrust audit scores.csv --quality human --uncertainty msp": "test_wheel.py runs it from a wheel",
+}
+
+
+def printed(markdown):
+    "Commands of the fenced blocks that name no language"
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", markdown, re.M | re.S)
+    return [line for language, block in blocks if not language for line in block.splitlines() if line.strip()]
+
+
+def inline(markdown):
+    return re.findall(r"`(uetrust [^`]+)`", markdown)
+
+
+COMMANDS = [line for line in printed(README) if line not in ELSEWHERE]
+PAGE_TEXT = "\n".join("".join(cell["source"]) for cell in PAGE if cell["cell_type"] == "markdown")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    "A small project outside the checkout; commands that follow each other run in it"
+    return small_project(tmp_path_factory.mktemp("readme"))
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with judge_server() as address:
+        yield address
+
+
+def test_nothing_is_left_out():
+    assert len(COMMANDS) == 15 and set(ELSEWHERE) <= set(printed(README))
+    assert all(line.startswith("uetrust ") for line in COMMANDS)
+
+
+@pytest.fixture(scope="module")
+def done(project, judge):
+    "Every command of README.md, after those above it"
+    return {line: run(project, line.replace("http://127.0.0.1:8000", judge)) for line in COMMANDS}
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_of_the_readme_runs_as_printed(line, done):
+    found = done[line]
+    assert found.returncode == 0, found.stderr[-2000:]
+    assert found.stdout.strip() and "Traceback" not in found.stderr
+
+
+def test_the_chain_of_the_readme_ends_in_a_verdict(done):
+    (audit,) = [line for line in COMMANDS if line.startswith("uetrust audit")]
+    assert "May be quoted" in done[audit].stdout
+    (scored,) = [line for line in COMMANDS if "examples/replies.jsonl" in line]
+    assert int(re.search(r"(\d+) methods", done[scored].stdout)[1]) >= 37
+
+
+def test_the_page_on_own_outputs_runs_as_printed(tmp_path):
+    copy_replies(tmp_path)
+    replies = [json.loads(line) for line in (tmp_path / "replies.jsonl").read_text().splitlines()]
+    judged = [reply | dict(human=i % 3) for i, reply in enumerate(replies)]
+    (tmp_path / "replies.jsonl").write_text("\n".join(map(json.dumps, judged)) + "\n")
+    lines = printed(PAGE_TEXT)
+    assert len(lines) == 2
+    for line in lines:
+        found = run(tmp_path, line)
+        assert found.returncode == 0, found.stderr[-2000:]
+    assert "May be quoted" in found.stdout
+
+
+@pytest.mark.parametrize("line", [*inline(README), *inline(PAGE_TEXT)])
+def test_a_command_within_a_sentence_is_one_that_the_parser_takes(line):
+    words = shlex.split(re.sub(r"\bFILE\b", "x.csv", line))[1:]
+    if len(words) == 1:
+        assert words[0] in APP or words[0] == "--version"
+    else:
+        APP.parse_args(words, exit_on_error=False, print_error=False)
+
+
+def test_the_files_that_it_names_are_there():
+    named = set(re.findall(r"data/examples/\S+?\.(?:csv|jsonl)", README))
+    assert named and all((ROOT / name).is_file() for name in named)

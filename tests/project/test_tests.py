@@ -1,0 +1,102 @@
+"""The tests mirror the package: each module has its file, and what files share is in tests/helpers."""
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.paths import ROOT, TESTS
+
+MODULES = sorted(
+    path.relative_to(ROOT / "uetrust").with_suffix("")
+    for path in (ROOT / "uetrust").rglob("*.py")
+    if path.stem not in ("__init__", "__main__", "_modidx")
+)
+FILES = sorted(TESTS.rglob("test_*.py"))
+
+
+def own_file(module):
+    return TESTS / module.parent / f"test_{module.name}.py"
+
+
+def is_test(node):
+    return isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: ".".join(path.parts))
+def test_a_module_has_its_file_with_a_test_in_it(module):
+    assert own_file(module).is_file(), f"{own_file(module).relative_to(ROOT)} is not there"
+    assert any(map(is_test, ast.parse(own_file(module).read_text()).body))
+
+
+def test_a_file_is_named_after_its_module_or_a_part_of_it_or_is_of_the_whole_project():
+    named = {}
+    for module in MODULES:
+        named.setdefault(TESTS / module.parent, []).append(f"test_{module.name}")
+    strange = [
+        path.relative_to(ROOT).as_posix()
+        for path in FILES
+        if path.parent != TESTS / "project"
+        and not any(f"{path.stem}_".startswith(f"{name}_") for name in named.get(path.parent, ()))
+    ]
+    assert strange == []
+
+
+def imported(node):
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [f"{node.module or ''}.{alias.name}" for alias in node.names]
+    return []
+
+
+def code_of(source):  # The file, and what its strings hold that is Python: scripts of other processes
+    tree = ast.parse(source)
+    yield tree
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "import" in node.value:
+            try:
+                yield ast.parse(node.value)
+            except SyntaxError:
+                continue
+
+
+def test_no_file_imports_a_file_of_tests():
+    paths = [path for path in TESTS.rglob("*.py")]
+    found = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in paths
+        for tree in code_of(path.read_text())
+        for node in ast.walk(tree)
+        for name in imported(node)
+        if any(part.startswith("test_") or part == "conftest" for part in name.split(".")[:-1])
+        or (name.startswith("tests.") and name.rpartition(".")[2].startswith("test_"))
+    ]
+    assert found == []
+
+
+def test_a_folder_of_tests_is_a_package_so_that_equal_names_do_not_clash():
+    folders = {path.parent for path in TESTS.rglob("*.py")}
+    assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
+
+
+def test_every_helper_is_used_and_is_no_test():
+    helpers = {path.stem: path for path in (TESTS / "helpers").glob("*.py") if path.stem != "__init__"}
+    texts = "\n".join(path.read_text() for path in [*TESTS.rglob("*.py"), *(ROOT / "scripts").glob("*.py")])
+    for name, path in helpers.items():
+        assert f"tests.helpers.{name} import" in texts or f"from tests.helpers import {name}" in texts, name
+        assert not any(map(is_test, ast.parse(path.read_text()).body)), name
+        importlib.import_module(f"tests.helpers.{name}")
+
+
+def test_every_mutant_that_must_be_dead_names_a_test_that_is_there():
+    text = (TESTS / "mutants_named.txt").read_text()
+    named = re.findall(r"^[\w.]+: ([\w.]+)::(\w+)$", text, re.M)
+    gone = [
+        (file, name)
+        for file, name in named
+        if f"\ndef {name}(" not in own_file(Path(*file.split("."))).read_text()
+    ]
+    assert len(named) > 20 and gone == []

@@ -1,0 +1,138 @@
+"""The report as a small site, and the index of tables and figures behind it and behind `uetrust find`."""
+
+import json
+import re
+import shlex
+import shutil
+from html.parser import HTMLParser
+
+from tests.helpers.sites import COUNTS, EVIL
+from uetrust.cli.command import APP
+from uetrust.report.site.write import MENU, write_report
+
+
+# The pages
+class Page(HTMLParser):
+    def __init__(self, path):
+        super().__init__()
+        self.ids, self.links, self.images, self.scripts = [], [], [], 0
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.ids += [attrs["id"]] if "id" in attrs else []
+        self.links += [attrs[k] for k in ("href", "src") if attrs.get(k)]
+        self.images += [attrs] if tag == "img" else []
+        self.scripts += tag == "script"
+
+
+def test_code_and_emphasis_of_a_text_are_shown_as_such_and_nothing_else_is(site):
+    evil = "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;"
+    assert f"0.6], by <code>make {evil}</code> with a_score_name." in (site / "human.html").read_text()
+    for name in ("methods.html", "metrics.html"):
+        shown = re.sub(r"<pre.*?</pre>", "", (site / name).read_text(), flags=re.S)
+        assert "`" not in shown and shown.count("<code>") > 100
+    metrics = (site / "metrics.html").read_text()
+    assert "<em>the pier</em>" in metrics and "<code>Question</code>s about" in metrics
+    search = json.loads((site / "index.js").read_text().partition("=")[2].strip().rstrip(";"))
+    assert not [row for row in search if "`" in row[2] and row[1].startswith(("methods", "metrics"))]
+
+
+def test_texts_of_data_sets_stay_text(site):
+    for path in site.glob("*.html"):
+        assert "alert(" not in path.read_text().replace("&lt;script&gt;alert(", ""), path.name
+        assert Page(path).scripts == 2 or path.name == "playground.html", path.name
+    assert (site / "human.html").read_text().count("&lt;script&gt;") >= 8
+    assert "<script>" not in (site / "index.js").read_text()
+
+
+def test_a_chapter_has_question_answer_figure_and_folded_details_in_this_order(site):
+    html = (site / "human.html").read_text()
+    order = [
+        "<h1>",
+        'class="question">Do uncertainty methods',
+        'class="answer">The answer',
+        "Looked at: texts",
+    ]
+    order += ["<figure", "<details><summary>What else", "An inventory", "<details><summary>A table", "Again:"]
+    places = [html.index(text) for text in order]
+    assert places == sorted(places)
+    (image,) = Page(site / "human.html").images
+    assert image["alt"].endswith(f"2 values, from 0.10 [0.00, 0.20] ({EVIL}) to 0.50 [0.40, 0.60] (b).")
+
+
+def test_no_link_leaves_the_folder_and_none_is_dead(site, tmp_path):
+    moved = shutil.copytree(site, tmp_path / "moved")  # As if it was zipped and mailed
+    pages = {path.name: Page(path) for path in moved.glob("*.html")}
+    for name, page in pages.items():
+        assert len(page.ids) == len(set(page.ids)), name
+        for link in page.links:
+            if re.match(r"https?:|data:,$", link):
+                continue
+            path, _, fragment = link.partition("#")
+            target = (moved / (path or name)).resolve()
+            assert target.is_relative_to(moved.resolve()) and target.is_file(), (name, link)
+            assert not fragment or target.suffix != ".html" or fragment in pages[target.name].ids, (
+                name,
+                link,
+            )
+
+
+def test_what_a_page_loads_is_its_own(site):
+    for path in site.glob("*.html"):
+        loads = re.findall(r"<(?:script|img|link|source)[^>]*(?:src|href)=\"([^\"]*)\"", path.read_text())
+        assert [load for load in loads if re.match(r"(https?:)?//", load)] == []
+    assert (
+        "url(" not in (site / "style.css").read_text() and "@import" not in (site / "style.css").read_text()
+    )
+
+
+def test_images_have_a_size_and_a_sentence(site):
+    images = [image for path in site.glob("*.html") for image in Page(path).images]
+    assert len(images) == 2
+    for image in images:
+        assert int(image["width"]) > 50 and int(image["height"]) > 50 and len(image["alt"]) > 30
+
+
+def test_the_first_page_is_small_and_says_the_finding_with_its_interval(site):
+    html = (site / "index.html").read_text()
+    loaded = [html.encode(), *((site / name).read_bytes() for name in ("style.css", "site.js", "index.js"))]
+    loaded += [(site / image["src"]).read_bytes() for image in Page(site / "index.html").images]
+    assert sum(map(len, loaded)) < 1_000_000 and html.count("<figure") == 1
+    assert re.search(r'class="answer">Studies of 100 translations.*?\d\.\d+ \[\d\.\d+, \d\.\d+\]', html)
+
+
+def test_the_first_page_says_what_prr_is_and_the_playground_leads_back(site):
+    assert 'href="glossary.html#prr">prediction-rejection ratio</a>' in (site / "index.html").read_text()
+    assert "prr" in Page(site / "glossary.html").ids
+    assert Page(site / "playground.html").links.count("index.html") == 1
+
+
+def test_every_page_of_the_menu_is_there_and_every_paper_has_all_its_rows(site):
+    for address, _ in MENU:
+        assert (site / address.partition("#")[0]).exists()
+    for paper, counts in COUNTS.items():
+        assert (site / f"paper-{paper}.html").read_text().count('<tr class="item"') == sum(counts)
+
+
+def test_every_command_of_the_quick_starts_is_one_that_the_parser_takes(site):
+    html = (site / "start.html").read_text()
+    commands = re.findall(r"(uetrust [^<\n]+)</(?:pre|code)>", html)
+    assert len(commands) >= 8
+    for line in commands:
+        APP.parse_args(shlex.split(line)[1:], exit_on_error=False, print_error=False)
+
+
+def test_the_same_report_twice_is_the_same(site, tmp_path):
+    out = site.parent
+    before = {path.name: path.read_bytes() for path in site.iterdir() if path.is_file()}
+    write_report("smoke", out)
+    assert {path.name: path.read_bytes() for path in site.iterdir() if path.is_file()} == before
+
+
+def test_a_report_inside_the_documentation_links_to_it(site, tmp_path):
+    write_report("smoke", site.parent, tmp_path / "results", "..")
+    html = (tmp_path / "results" / "human.html").read_text()
+    assert 'href="../experiments/people/01_human.html"' in html and 'href="../index.html"' in html
+    assert "make docs" not in (tmp_path / "results" / "index.html").read_text()
+    assert "make docs" in (site / "index.html").read_text()

@@ -1,0 +1,40 @@
+"""Audit panels: what the choice of each metric costs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.helpers.audit_edges import pairs
+from uetrust.report import audit as page
+from uetrust.report.audit import Audited
+
+
+def test_picks_say_what_the_choice_of_each_metric_costs():
+    rows = [
+        ("a", "main", 0.5),
+        ("b", "main", 0.2),
+        ("a", "x", 0.1),
+        ("b", "x", 0.3),
+        ("a", "y", 0.4),
+        ("b", "y", 0.1),
+    ]
+    rows += [("a", "none", np.nan), ("b", "none", np.nan)]
+    table = pd.DataFrame(rows, columns=["method", "metric", "value"])
+    picks = page.picks_by_metric(table, "main").set_index("metric")
+    assert picks.to_dict("index") == dict(
+        x=dict(pick="b", value=0.2, loss=pytest.approx(0.3)), y=dict(pick="a", value=0.5, loss=0)
+    )
+    assert len(page.picks_by_metric(table, "none")) == 0
+
+
+def test_the_costliest_pick_is_named():
+    quality, unsure = pairs(60, 1)
+    found = Audited(pd.DataFrame(dict(q=quality)), pd.DataFrame(unsure), "q")
+    rows = [("u0", "q", 0.9, 0.1), ("b", "q", 0.5, 0.1), ("c", "q", 0.7, 0.1)]
+    rows += [("u0", "x", 0.1, 0.1), ("b", "x", 0.8, 0.1), ("c", "x", 0.2, 0.1)]
+    rows += [("u0", "y", 0.1, 0.1), ("b", "y", 0.2, 0.1), ("c", "y", 0.9, 0.1)]
+    rows += [("u0", "z", 0.9, 0.1), ("b", "z", 0.2, 0.1), ("c", "z", 0.1, 0.1)]
+    found.__dict__["prr"] = pd.DataFrame(rows, columns=["method", "metric", "value", "null_sd"])
+    found.__dict__["compared"] = type("Best", (), dict(best=["u0"]))
+    said = "'u0 is the best method': under x it is b, and the choice costs 0.40 under q."
+    assert page.not_quotable(found) == said

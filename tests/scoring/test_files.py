@@ -1,0 +1,290 @@
+"""Scores of files that other tools wrote, through the command that users type."""
+
+import io
+import json
+import re
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.helpers.outputs import FOLDER
+from tests.helpers.reply_files import explained
+from uetrust.cli.cli import main
+from uetrust.data.outputs import read_outputs
+from uetrust.generation.bank import read_bank
+from uetrust.scoring import files
+from uetrust.scoring.files import truncated_entropy
+from uetrust.ue.similarity import rouge_tokenizer
+
+
+def test_everything_that_replies_allow_is_computed(replies, tmp_path, capsys):
+    "Neither methods nor metrics named: at least 37 methods; one row per text, one column per score."
+    from uetrust.statistics.scores import load_scores
+
+    out = tmp_path / "scores.parquet"
+    assert main(["score", str(replies), "--out", str(out)]) == 0
+    said, table, reg = capsys.readouterr().out, pd.read_parquet(out), load_scores()
+    methods = [name for name in table.columns if name in reg and reg[name].kind == "ue"]
+    assert len(table) == 60 and table["id"].is_unique and len(methods) >= 37
+    assert table[methods].notna().all().all() and "trained on synthetic bulletins" in said
+    assert "mte: entropies of the 3 likeliest tokens and the rest as one, a lower bound" in said
+    first = json.loads(replies.read_text().split("\n")[0])["response"]["body"]["choices"]
+    logp = [at["logprob"] for at in first[0]["logprobs"]["content"]]
+    drawn = [sum(at["logprob"] for at in other["logprobs"]["content"]) for other in first[1:]]
+    row = table.iloc[0]
+    assert row["msp"] == pytest.approx(-sum(logp)) and row["mcse"] == pytest.approx(-np.mean(drawn))
+    top = np.array(
+        [[other["logprob"] for other in at["top_logprobs"]] for at in first[0]["logprobs"]["content"]]
+    )
+    assert row["mte"] == pytest.approx(truncated_entropy(top).mean())
+
+
+def as_vllm(line):
+    "A chat completion as vLLM dumps it"
+
+    def output(one):
+        tokens = one["logprobs"]["content"]
+        at = [
+            {
+                str(k): dict(logprob=top["logprob"], decoded_token=top["token"])
+                for k, top in enumerate(token["top_logprobs"])
+            }
+            for token in tokens
+        ]
+        return dict(index=one["index"], text=one["message"]["content"], logprobs=at, token_ids=[0] * len(at))
+
+    asked = json.loads(line)
+    outputs = [output(one) for one in asked["response"]["body"]["choices"]]
+    prompt = asked["request"]["messages"][0]["content"]
+    return json.dumps(dict(request_id=asked["custom_id"], prompt=prompt, finished=True, outputs=outputs))
+
+
+def test_the_same_replies_dumped_by_vllm_have_the_same_scores(replies, tmp_path, capsys):
+    dump, tables = tmp_path / "dump.jsonl", []
+    dump.write_text("\n".join(map(as_vllm, replies.read_text().splitlines())) + "\n")
+    for file in (replies, dump):
+        assert main(["score", str(file), "--methods", "all", "--csv"]) == 0
+        tables.append(pd.read_csv(io.StringIO(capsys.readouterr().out)))
+    assert tables[0].shape[0] == 60 and tables[0].shape[1] > 37
+    pd.testing.assert_frame_equal(*tables)
+
+
+def test_a_run_of_helm_is_read_from_its_folder(capsys):
+    said = []
+    for path in (FOLDER / "helm", FOLDER / "helm" / "scenario_state.json"):
+        assert main(["score", str(path), "--methods", "msp", "--metrics", "rouge_l", "--csv"]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] and said[0].startswith("id,") and "msp,rouge_l" in said[0]
+
+
+@pytest.mark.parametrize(
+    "names, warned",
+    {
+        "--methods msp lex_sim": False,
+        "--methods deg_mat": True,
+        "--methods token_sar": True,
+        "--methods cocoa_msp": True,
+        "--metrics rouge_l": False,
+        "--metrics summac_zs": True,
+    }.items(),
+)
+def test_the_shipped_models_are_warned_of_where_a_score_rests_on_them(names, warned, capsys):
+    assert main(["score", str(FOLDER / "inspect.eval"), *names.split()]) == 0
+    assert ("trained on synthetic bulletins" in capsys.readouterr().out) == warned
+
+
+def test_tokens_and_their_alternatives_are_compared_in_both_directions(monkeypatch):
+    "Forward: the token entails its alternative. Backward: the alternative entails the token."
+    from uetrust.models import classifiers, load
+
+    def nli_pairs(model, pairs):
+        classes = [2 if ("The", "the") == pair else 0 if pair[0] == "the" else 1 for pair in pairs]
+        return np.eye(3, dtype="float32")[classes], np.arange(len(pairs)) == 0  # One input is cut
+
+    monkeypatch.setattr(load, "load_model", lambda name: name)
+    monkeypatch.setattr(classifiers, "nli_pairs", nli_pairs)
+    outputs, cut = read_outputs(FOLDER / "vllm_request_outputs.jsonl"), {}
+    fields, wanted = files._fields_of(outputs.records[0]), ["ccp_forward", "ccp_backward"]
+    found = files._computed(outputs.records, wanted, fields, dict(nli="x"), cut)
+    record = outputs.records[0]
+    words = [token.strip() for token in record.text.tokens]
+    others = [[word.strip() for word, _ in at] for at in record.text.top_logprobs]
+    for i, (word, row) in enumerate(zip(words, others)):
+        for name, pairs in dict(
+            ccp_forward=[(word, other) for other in row], ccp_backward=[(other, word) for other in row]
+        ).items():
+            classes = nli_pairs(None, pairs)[0].argmax(1)
+            classes[[one == other for one, other in pairs]] = 2  # A word entails itself
+            assert list(found[name][0][i]) == list(classes), (name, word)
+    assert not np.array_equal(found["ccp_forward"][0], found["ccp_backward"][0])
+    assert cut == dict(ccp_forward=1)
+
+
+SAME_MEANING = dict(  # Scores of five equal samples, whatever the NLI model says of a text and itself
+    num_sets=1,
+    num_sets_lin=1,
+    discrete_semantic_entropy=0,
+    semantic_entropy=0,
+    deg_mat=0,
+    deg_mat_contra=0,
+    eigv=1,
+    eigv_contra=1,
+    ecc=0,
+    ecc_contra=0,
+    luq=0,
+    selfcheck_nli=0,
+    selfcheck_nli_text=0,
+    semantic_density=-1,
+)
+
+
+@pytest.mark.parametrize("text", ["Paris", "Rain fell on the hall. The mayor left.", "北京"])
+def test_equal_samples_have_one_meaning_in_every_method(text, tmp_path, capsys):
+    samples = [text, f"{text} ", text.replace(" ", "  "), text, text]
+    row = dict(id="b", hypothesis=text, samples=samples, logprobs=[-0.5], sample_logprobs=[[-0.5]] * 5)
+    file = tmp_path / "x.jsonl"
+    file.write_text(json.dumps(row) + "\n")
+    names = [name for name in SAME_MEANING if name != "selfcheck_nli" or "." not in text]
+    assert main(["score", str(file), "--methods", *names, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["scores"]
+    for name in names:
+        assert found[name] == pytest.approx(SAME_MEANING[name], abs=1e-9), name
+
+
+def test_an_input_that_did_not_fit_is_told(tmp_path, capsys):
+    file, long = tmp_path / "x.jsonl", "The mayor opened the bridge on Friday. " * 400
+    rows = [dict(id=f"{i}", summary=long, samples=[f"No {i}. {long}", "Rain."]) for i in range(3)]
+    file.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    assert main(["score", str(file), "--methods", "deg_mat"]) == 0
+    (n,) = re.findall(r"note: nli: (\d+) inputs did not fit the model", capsys.readouterr().out)
+    assert int(n) > 3 and int(n) % 3 == 0
+
+
+def test_every_reference_of_a_text_counts(tmp_path, capsys):
+    file = tmp_path / "x.jsonl"
+    rows = [dict(id="a", summary="It rained.", references=["Snow fell.", "It rained."])]
+    rows += [dict(id="b", summary="It rained.", references=["Snow fell."])]
+    file.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    assert main(["score", str(file), "--metrics", "rouge_l", "--json"]) == 0
+    assert [row["rouge_l"] for row in json.loads(capsys.readouterr().out)["scores"]] == [1, 0]
+
+
+def test_explain_tells_a_lack_of_models_from_a_lack_of_inputs(capsys):
+    outputs = read_outputs(FOLDER / "openai_batch_output.jsonl")
+    assert files.remedy("nli", outputs, {}) == "--model nli=CHECKPOINT"
+    bare = read_outputs(FOLDER / "openai_no_logprobs.jsonl")
+    assert files.remedy("ccp_forward", bare, {}) == "ask the server again with logprobs=true"
+
+
+def test_items_that_lack_a_part_have_no_value_and_the_others_do(tmp_path, capsys):
+    file = tmp_path / "x.jsonl"
+    rows = [dict(id="a", summary="Rain.", logprobs=[-0.5]), dict(id="b", summary="Snow.", human=3)]
+    file.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    assert main(["score", str(file), "--methods", "msp", "output_length", "--json"]) == 0
+    a, b = json.loads(capsys.readouterr().out)["scores"]
+    assert (a["msp"], b["msp"], a["output_length"], b["human"], a["human"]) == (0.5, None, 1, 3, None)
+
+
+def test_the_entropy_of_the_likeliest_tokens_is_a_lower_bound():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(20), 50)
+    whole, ordered = -(p * np.log(p)).sum(1), np.sort(np.log(p), 1)[:, ::-1]
+    bounds = [truncated_entropy(ordered[:, :k]) for k in (1, 5, 19)]
+    assert (bounds[0] < bounds[1]).all() and (bounds[1] < whole).all()
+    assert truncated_entropy(ordered[:, :19]) == pytest.approx(whole)
+
+
+ENTAILED = ["deg_mat", "ecc_contra", "num_sets", "selfcheck_nli", "selfcheck_nli_text"]
+
+
+def same_from_a_file(folder, bank, nli, capsys):
+    "The texts of a bank, given as a file, get the scores of the bank from an NLI model."
+    texts = read_bank(bank).astype({"sample": str})
+    drawn = texts[texts["kind"] == "sample"].groupby("sample", sort=False)["text"].agg(list)
+    main_texts = texts[texts["kind"] == "greedy"].set_index("sample")["text"]
+    table = pd.DataFrame(dict(hypothesis=main_texts, samples=drawn)).rename_axis("id").reset_index()
+    table.to_json(folder / "texts.jsonl", orient="records", lines=True)
+    asked = ["--methods", *ENTAILED, "--json"]
+    found = []
+    for argv in ([bank, "--data", "bulletin:test:4"], [str(folder / "texts.jsonl"), "--model", f"nli={nli}"]):
+        assert main(["score", *argv, *asked]) == 0
+        rows = pd.DataFrame(json.loads(capsys.readouterr().out)["scores"])
+        found.append(
+            rows if "name" in rows else rows.melt("id", var_name="name").rename(columns=dict(id="sample"))
+        )
+    of_bank, of_file = (one.pivot(index="sample", columns="name", values="value") for one in found)
+    assert set(of_bank) == set(of_file) == set(ENTAILED)
+    np.testing.assert_allclose(of_file.loc[of_bank.index, list(of_bank)], of_bank, rtol=1e-5, atol=1e-6)
+
+
+def test_generate_read_compare_score_and_prr_chain_on_one_path(tmp_path, capsys):
+    "The order of README on one folder; each step adds methods."
+    from uetrust.core.settings import root
+
+    models, bank, out = root() / "data" / "models", str(tmp_path / "bank"), str(tmp_path / "scores.csv")
+    ask = ["--model", str(models / "tiny-bart"), "--data", "bulletin:test:4"]
+    counts = []
+
+    def scored(*options):
+        assert main(["score", bank, "--data", "bulletin:test:4", "--json", *options]) == 0
+        counts.append(len({row["name"] for row in json.loads(capsys.readouterr().out)["scores"]}))
+
+    assert main(["generate", bank, *ask, "--samples", "2", "--max-new-tokens", "8"]) == 0
+    capsys.readouterr()
+    scored()
+    assert main(["read", bank, "--read", "conditional", *ask]) == 0
+    assert "read by" in capsys.readouterr().out
+    scored()
+    compare = ["compare", bank, "--nli", str(models / "tiny-nli"), "--encoder", str(models / "tiny-encoder")]
+    assert main(compare) == 0 and capsys.readouterr().out.count("ok ") == 3
+    scored("--out", out)
+    assert counts == sorted(set(counts)) and counts[2] > 40
+    assert main(["prr", out, "--quality", "source_length", "--uncertainty", "msp", "--json"]) == 0
+    assert {row["n"] for row in json.loads(capsys.readouterr().out)} == {4}
+    scored()
+    for asked in (["prr", "--uncertainty", "msp", "lex_sim"], ["audit"]):  # The same path, not a file
+        assert main([asked[0], bank, "--quality", "rouge_l", *asked[1:], "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert {row["metric"] for row in (told if isinstance(told, list) else told["prr"])} == {"rouge_l"}
+    assert main(["score", bank, "--data", "bulletin:test:4"]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "rouge_l " in said and re.search(r"\d+ metrics lack models", said) and "synthetic bulletins" in said
+    )
+    assert main(["score", bank, "--out", out, "--methods", "msp"]) == 0
+    assert "synthetic bulletins" not in capsys.readouterr().out
+    same_from_a_file(tmp_path, bank, models / "tiny-nli", capsys)
+    assert main(["compare", bank]) == 2 and "name who compares" in capsys.readouterr().err
+    assert main(["compare", str(tmp_path), "--nli", "x"]) == 2 and "holds no bank" in capsys.readouterr().err
+
+
+def test_the_table_of_formats_agrees_with_what_is_computed(capsys):
+    "At most as many methods as the table says; on complete files just as many."
+    from uetrust.data.outputs import OUTPUT_FORMATS
+    from uetrust.scoring.files import formats_table
+
+    table = formats_table().set_index("file")["methods"]
+    for name, kind, complete in (
+        ("inspect.eval", "inspect", True),
+        ("vllm_request_outputs.jsonl", "vllm", True),
+        ("samples_bulletins.jsonl", "lm-eval", True),
+        ("uqlm_blackbox.csv", "uqlm", False),
+    ):
+        n = sum(row["possible"] == 4 for row in explained(capsys, FOLDER / name).values())
+        most = table[OUTPUT_FORMATS[kind].title]
+        assert n == most if complete else n < most
+
+
+def test_scores_whose_package_is_not_installed_are_left_out(monkeypatch, capsys, tmp_path):
+    rouge_tokenizer.cache_clear()
+    monkeypatch.setitem(sys.modules, "nltk", None)
+    monkeypatch.setitem(sys.modules, "nltk.stem.porter", None)
+    out = tmp_path / "s.csv"
+    assert main(["score", str(FOLDER / "openai_batch_output.jsonl"), "--out", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"note: \d+ scores are left out, which need the package nltk", told)
+    assert "pip install 'uetrust[lexical]'" in told and "warning: lex_sim" not in told
+    columns = list(pd.read_csv(out))
+    assert "msp" in columns and "lex_sim_rouge_1" not in columns

@@ -1,0 +1,18 @@
+"""The registry with every score in it: every module of scores is found on disk."""
+
+import importlib
+import pkgutil
+
+import pytest
+
+from uetrust.statistics.scores import load_scores
+
+reg = load_scores()
+
+
+@pytest.mark.parametrize("package", ["ue", "nlg"])
+def test_every_module_of_scores_is_found(package):
+    "A file of the folder is enough; there is no list to keep."
+    at = importlib.import_module(f"uetrust.{package}")
+    found = {e.fn.__module__ for e in reg.of(package).values()}
+    assert found == {f"{at.__name__}.{m.name}" for m in pkgutil.iter_modules(at.__path__)}
