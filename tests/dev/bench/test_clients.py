@@ -3,12 +3,11 @@
 import http.server
 import threading
 
-import pandas as pd
 import pytest
 
 from uetrust.core.settings import root
 from uetrust.dev.bench import clients
-from uetrust.dev.bench.clients import clients_path, clients_sentence, streaming_clients
+from uetrust.dev.bench.clients import streaming_clients
 
 
 def test_two_clients_of_the_small_llama_get_whole_texts():
@@ -48,10 +47,3 @@ def test_a_stream_is_whole_when_its_end_came(status, body, whole):
         first, end, good = clients._streamed_text(server.server_port, "m", 0, 4)
         server.shutdown()
     assert good is whole and 0 < first <= end
-
-
-def test_the_kept_measurement_is_told_in_a_sentence():
-    row = pd.read_csv(clients_path()).iloc[0]
-    said = clients_sentence(row)
-    assert f"{row['clients']:.0f} clients" in said and f"{row['replies']:,.0f} whole texts" in said
-    assert f"at most {row['memory_peak'] / 1e6:.0f} MB" in said and f"and {row['errors']:.0f} errors" in said
