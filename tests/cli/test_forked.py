@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 
-from uetrust.cli.forked import ForkedProcess
+from uetrust.cli.forked import _ForkedProcess
 
 
 def test_a_copy_has_what_is_imported_and_changes_nothing_here(tmp_path):
@@ -15,18 +15,18 @@ def test_a_copy_has_what_is_imported_and_changes_nothing_here(tmp_path):
         here["changed"] = True
         at.write_text(f"{os.getpid()} {'pytest' in sys.modules}")
 
-    process = ForkedProcess(run, tmp_path / "said")
+    process = _ForkedProcess(run, tmp_path / "said")
     assert process.wait() == 0 == process.poll() and here == {}
     assert (tmp_path / "said").read_text() == f"{process.pid} True" and process.pid != os.getpid()
 
 
 def test_an_exit_code_is_passed_on():
-    assert ForkedProcess(sys.exit, 3).wait() == 3
+    assert _ForkedProcess(sys.exit, 3).wait() == 3
 
 
 def test_it_is_ended_by_the_signal_that_was_sent():
     for end, number in (("terminate", signal.SIGTERM), ("kill", signal.SIGKILL)):
-        process = ForkedProcess(time.sleep, 60)
+        process = _ForkedProcess(time.sleep, 60)
         assert process.poll() is None
         getattr(process, end)()
         assert process.wait() == -number

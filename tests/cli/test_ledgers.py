@@ -59,17 +59,17 @@ def test_the_command_lists_filters_and_is_json(tmp_path):
 
 
 def test_conditions_take_the_start_of_a_value_and_refuse_what_is_not_there():
-    from uetrust.cli.ledgers import select_rows
+    from uetrust.cli.ledgers import _select_rows
 
     table = pd.DataFrame(
         dict(table=[1, 12, 2], status=["recomputed, equal", "recomputed, different", "not at hand"])
     )
-    assert list(select_rows(table, ["table=1"])["table"]) == [1]
-    assert list(select_rows(table, ["status=recomputed"])["table"]) == [1, 12]
+    assert list(_select_rows(table, ["table=1"])["table"]) == [1]
+    assert list(_select_rows(table, ["status=recomputed"])["table"]) == [1, 12]
     with pytest.raises(ValueError, match="column=value"):
-        select_rows(table, ["tabel=1"])
+        _select_rows(table, ["tabel=1"])
     with pytest.raises(ValueError, match="no row fits"):
-        select_rows(table, ["table=7"])
+        _select_rows(table, ["table=7"])
 
 
 def test_find_prints_page_notebook_files_and_command(capsys):

@@ -15,11 +15,11 @@ from uetrust.core.store import (
     RECORDED_LIBRARIES,
     BadShard,
     Store,
+    _content_provenance,
+    _provenance_differences,
     canonical_json,
-    content_provenance,
     library_versions,
     lock_folder,
-    provenance_differences,
     save_shard,
     share_folder,
     value_digest,
@@ -88,11 +88,11 @@ def test_every_recorded_library_that_is_installed_has_its_version():
 def test_differences_are_named_by_the_path_to_them():
     found = dict(settings=dict(seed=1, top=dict(k=5)), made_with=dict(torch="1"), n=3)
     wanted = dict(settings=dict(seed=2, top=dict(k=5)), made_with=dict(torch="2"), model="m", n=3)
-    assert provenance_differences(found, wanted) == [
+    assert _provenance_differences(found, wanted) == [
         "model: found 'nothing', expected 'm'",
         "settings.seed: found 1, expected 2",
     ]
-    assert content_provenance(found) == dict(settings=found["settings"], n=3)
+    assert _content_provenance(found) == dict(settings=found["settings"], n=3)
 
 
 def test_a_store_is_a_value(tmp_path):

@@ -20,15 +20,15 @@ from uetrust.data.bulletins import (
     TEMPLATES,
     VERB_PATTERNS,
     Fact,
+    _fact_templates,
+    _fill_template,
+    _split_of,
     bulletin,
     bulletins,
     derived_facts,
     fact_person,
     fact_question,
-    fact_templates,
-    fill_template,
     known_quantities,
-    split_of,
 )
 from uetrust.data.checker import parse_clause, parse_summary
 
@@ -91,7 +91,7 @@ def test_every_event_belongs_to_its_split_alone():
         for split, facts_of_split in FACTS.items()
     }
     assert all(
-        split_of(*triple) == split
+        _split_of(*triple) == split
         for split, triples_of_split in triples.items()
         for triple in triples_of_split
     )
@@ -132,7 +132,7 @@ def test_20000_training_bulletins_without_repetition():
 
 def test_hash_gives_eighty_ten_ten():
     counts = Counter(
-        split_of(actor, action, object)
+        _split_of(actor, action, object)
         for actor in PEOPLE["usual"][:30]
         for action in ACTIONS
         for object in OBJECTS[:40]
@@ -250,8 +250,8 @@ def test_splits_are_alike_in_kinds_of_facts(split):
 def test_what_is_written_can_be_read():
     rng, seen = random.Random(0), set()
     for fact in ALL:
-        for template in fact_templates(fact):
-            assert parse_clause(fill_template(fact, template, rng)) == fact
+        for template in _fact_templates(fact):
+            assert parse_clause(_fill_template(fact, template, rng)) == fact
             seen.add(template.text + str(template.fixed))
     assert seen == {template.text + str(template.fixed) for template in TEMPLATES}
 
@@ -262,7 +262,7 @@ def test_every_verb_phrase_has_one_meaning():
 
 
 def test_every_template_is_used_in_sources(monkeypatch):
-    used, old = set(), fill_template
+    used, old = set(), _fill_template
     monkeypatch.setattr(
         world,
         "fill_template",

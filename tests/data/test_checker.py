@@ -16,24 +16,24 @@ from uetrust.data.bulletins import (
     PEOPLE,
     PLACE_NAMES,
     QUANTIFIER_WORDS,
+    _is_about,
     bulletins,
     derived_facts,
     fact_question,
     facts_to_text,
-    is_about,
 )
 from uetrust.data.checker import (
     ERROR_TYPES,
     RELEVANCE_WEIGHTS,
+    _mark_errors,
+    _statement_errors,
     check_summaries,
     check_summary,
     index_facts,
     insert_error,
     labelled_hypotheses,
-    mark_errors,
     parse_clause,
     parse_summary,
-    statement_errors,
     wrong_versions,
 )
 from uetrust.data.loaders import TOFU_ERRORS
@@ -79,7 +79,7 @@ def test_the_source_is_no_perfect_summary_of_itself(split):
     "Where a bulletin has side matters, copying it costs exactly their share of the words."
     table, rows = check_summaries(SETS[split]["source"], SETS[split]), SETS[split]
     side = [
-        any(fact.kind != "topic" and not is_about(fact, row.facts[row.main[0]].object) for fact in row.facts)
+        any(fact.kind != "topic" and not _is_about(fact, row.facts[row.main[0]].object) for fact in row.facts)
         for row in rows.itertuples()
     ]
     assert (table["truth"] == table["concision"]).all() and table["truth"].min() > 0
@@ -108,7 +108,7 @@ def test_an_edit_raises_its_own_error_in_one_clause(split, error):
             index_facts(row.facts, row.main),
         )
         assert found(verdict) == {error}, summary
-        ((start, stop),) = [span for fact, span in parsed.facts if statement_errors(fact, bulletin)]
+        ((start, stop),) = [span for fact, span in parsed.facts if _statement_errors(fact, bulletin)]
         assert verdict.labels[start:stop, ERROR_TYPES.index(error)].all()
         assert verdict.labels.sum() == stop - start
         assert verdict.ratios[error] == (stop - start) / len(verdict.words)
@@ -137,7 +137,7 @@ def test_changes_of_one_fact_are_wrong_in_one_way(error):
         for fact in row.facts:
             for _, wrong in wrong_versions(fact, error, bulletin, rng):
                 n += 1
-                assert statement_errors(wrong, bulletin) == {error}, (fact, wrong)
+                assert _statement_errors(wrong, bulletin) == {error}, (fact, wrong)
     assert n > N / 4
 
 
@@ -298,7 +298,7 @@ MAIN = (0, 1, 4)
 )
 def test_errors_by_hand(summary, types):
     assert parse_clause(summary) is not None
-    assert statement_errors(parse_clause(summary), index_facts(STATED, MAIN)) == set(types.split())
+    assert _statement_errors(parse_clause(summary), index_facts(STATED, MAIN)) == set(types.split())
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_an_error_takes_its_clause_only():
     assert verdict.labels[:, ERROR_TYPES.index("EI")].tolist() == [True] * 6 + [False] * 5
     assert found(verdict) == {"EI"}
     assert verdict.relevance == 2 / 7
-    assert mark_errors(verdict) == "EI[Mr Pike approved the new bridge,] which costs 40 thousand euros."
+    assert _mark_errors(verdict) == "EI[Mr Pike approved the new bridge,] which costs 40 thousand euros."
 
 
 def test_unread_words_carry_no_error():
@@ -376,7 +376,7 @@ def test_unread_words_carry_no_error():
     assert verdict.unparsed.tolist() == [False] * 6 + [True] * 6
     assert not verdict.labels.any()
     assert verdict.fluency == 1 / 2
-    assert mark_errors(verdict) == "Ms Reed approved the new bridge. ?[Ms Reed liked the new bridge.]"
+    assert _mark_errors(verdict) == "Ms Reed approved the new bridge. ?[Ms Reed liked the new bridge.]"
 
 
 # Broken text
@@ -521,13 +521,13 @@ def test_statements_agree_with_the_checker(split):
         for summary, label in labelled_hypotheses(row, rng):
             parsed = parse_summary(summary)
             ((fact, _),) = parsed.facts
-            assert not parsed.unparsed and bool(statement_errors(fact, bulletin)) == (
+            assert not parsed.unparsed and bool(_statement_errors(fact, bulletin)) == (
                 label != "entailment"
             ), (
                 summary,
                 label,
             )
-            assert label != "contradiction" or not statement_errors(fact, bulletin) & {"SOAF", "TME", "NMS"}
+            assert label != "contradiction" or not _statement_errors(fact, bulletin) & {"SOAF", "TME", "NMS"}
             labels.append(label)
     assert all(
         0.3 < labels.count(label) / len(labels) < 0.37 for label in ("entailment", "neutral", "contradiction")
@@ -541,7 +541,7 @@ def test_statements_that_can_be_argued_about_are_left_out():
         bulletin = index_facts(row.facts, row.main)
         for summary, label in labelled_hypotheses(row, rng):
             fact = parse_summary(summary).facts[0][0]
-            for error in statement_errors(fact, bulletin):
+            for error in _statement_errors(fact, bulletin):
                 seen.add((error, label))
                 answer = bulletin.facts.get(fact_question(fact))
                 if error == "CO":

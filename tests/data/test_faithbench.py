@@ -30,7 +30,7 @@ SAMPLE = dict(
 def test_a_strange_sample_is_named(tmp_path, monkeypatch, change, message):
     path = tmp_path / "batch.json"
     path.write_text(json.dumps(dict(samples=[SAMPLE | change])))
-    monkeypatch.setattr(loader, "faithbench_files", lambda: ["faithbench/batch_1.json"])
+    monkeypatch.setattr(loader, "_faithbench_files", lambda: ["faithbench/batch_1.json"])
     monkeypatch.setattr(loader, "fetch_file", lambda name: path)
     with pytest.raises(BadData) as e:
         loader.faithbench()

@@ -9,7 +9,7 @@ import pytest
 from tests.helpers.reported import CASES, scored
 from uetrust.cli.cli import main
 from uetrust.core.settings import root
-from uetrust.data.generations import Generation, checked, spelled_part
+from uetrust.data.generations import Generation, _spelled_part, checked
 
 BASE = [2.1, 4.0, 3.5, 3.85, 4.2]  # -log p of the five texts of a00_base.jsonl
 NONE = math.nan
@@ -186,10 +186,10 @@ def test_tokens_that_spell_the_text_at_an_end_are_found(seed):
     text = "".join(words).strip()
     if not text:
         return
-    part = spelled_part([*before, *words], text)
+    part = _spelled_part([*before, *words], text)
     found = "".join([*before, *words][part])
     assert "".join(found.split()) == "".join(text.split())
-    assert spelled_part([*before, *words], text + " and more") is None
+    assert _spelled_part([*before, *words], text + " and more") is None
 
 
 def test_the_written_token_bounds_its_candidates():

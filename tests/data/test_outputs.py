@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers.outputs import FOLDER
 from tests.helpers.paths import ROOT
-from uetrust.data.outputs import OUTPUT_FORMATS, raw_outputs, read_outputs
+from uetrust.data.outputs import OUTPUT_FORMATS, _raw_outputs, read_outputs
 
 TAX, TAX_SOURCE = (
     "The council raised the water tax.",
@@ -258,7 +258,7 @@ NO_OUTPUTS = "README.md", "openai_batch_input.jsonl"
 
 @pytest.mark.parametrize("name", sorted({path.name for path in FIXTURES.iterdir()} - set(NO_OUTPUTS)))
 def test_every_record_is_part_of_an_item_or_named(name):
-    raw = raw_outputs(FIXTURES / name)
+    raw = _raw_outputs(FIXTURES / name)
     outputs = read_outputs(FIXTURES / name)
     named = [note for note in outputs.notes if "records left out" in note]
     lost = int(named[0].split()[0]) if named else 0

@@ -49,7 +49,7 @@ def test_every_record_is_a_row_or_is_counted(given):
             records.tidy_benchmark(rows, "d", "f")
     else:
         df = records.tidy_benchmark(rows, "d", "f")
-        found = records.distinct_records(rows)
+        found = records._distinct_records(rows)
         assert len(df) == len(found.records) == len(given) - sum(found.left_out.values())
         assert df["id"].is_unique
         assert list(df) == list(records.BENCHMARK_COLUMNS)
@@ -65,7 +65,7 @@ def test_an_empty_record_does_not_take_the_place_of_a_whole_one():
 
 
 def test_a_text_that_is_missing_counts_as_empty():
-    assert records.distinct_records(
+    assert records._distinct_records(
         [
             dict(id=name, row="r", source="s", hypothesis=hypothesis)
             for name, hypothesis in (("a", None), ("b", "h"))

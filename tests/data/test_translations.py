@@ -23,7 +23,7 @@ def test_three_sentences_become_three_rows(toy):
     assert table["da"].tolist() == [65, 66, 67] and table["person_2"].tolist() == [70, 71, 72]
     assert table["hter"].tolist() == [0, 0.5, 0] and table["bad_words"][1].tolist() == [True, False, True]
     assert [len(logp) - len(tokens) for logp, tokens in zip(table["logp"], table["tokens"])] == [1, 1, 1]
-    assert loader.same_text(table).all()
+    assert loader._same_text(table).all()
 
 
 WRONG = {
@@ -67,7 +67,7 @@ def test_a_missing_member_is_named(tmp_path, monkeypatch):
     path = archive(tmp_path / "a.tar.gz", {"x/one": "1\n"})
     monkeypatch.setattr(loader, "fetch_file", lambda name: path)
     with pytest.raises(BadData, match="found no member two"):
-        loader.archive_lines("toy", dict(a="one", b="two"))
+        loader._archive_lines("toy", dict(a="one", b="two"))
 
 
 def test_test21_is_read_when_it_is_there(toy):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.helpers.measure_cases import cases, near, samples
 from uetrust.core.checks import Undefined
 from uetrust.evaluation.calibration import (
+    _centred_isotonic,
+    _confidence_from_uncertainty,
     balanced_accuracy,
-    centred_isotonic,
     cohen_kappa,
-    confidence_from_uncertainty,
     ece,
     ece_adaptive,
     ece_debiased_sq,
@@ -28,7 +28,7 @@ from uetrust.evaluation.pairs import acceptable_labels, auroc
 def test_ece_equals_lm_polygraph(ranked):
     _, y, uncertainty, want = ranked
     assert ece(y, uncertainty, scale="minmax") == near(want["lm_polygraph_ece_20bins(normalize=True)"])
-    assert ece(y, -confidence_from_uncertainty(uncertainty, "minmax")) == near(
+    assert ece(y, -_confidence_from_uncertainty(uncertainty, "minmax")) == near(
         want["lm_polygraph_ece_20bins(normalize=False, u in [-1,0])"]
     )
 
@@ -157,7 +157,7 @@ def test_bins_are_open_on_the_left_except_the_first():
 def test_confidence_outside_its_range_is_an_error(scale, uncertainty):
     "They would fall into no bin, and the error would be computed without them."
     with pytest.raises(ValueError, match=r"1 of 2 confidences lie outside \[0, 1\]"):
-        confidence_from_uncertainty(uncertainty, scale)
+        _confidence_from_uncertainty(uncertainty, scale)
     with pytest.raises(ValueError, match=r"1 of 2 confidences lie outside \[0, 1\]"):
         ece([1, 0], uncertainty, scale=scale)
 
@@ -165,7 +165,7 @@ def test_confidence_outside_its_range_is_an_error(scale, uncertainty):
 @given(x=samples)
 def test_isotonic_knots_fall(x):
     quality, uncertainty = x
-    k = np.array(centred_isotonic(quality, uncertainty))
+    k = np.array(_centred_isotonic(quality, uncertainty))
     assert (np.diff(k[:, 0]) >= 0).all()
     assert all(d < 0 or v in (0, 1) for d, v in zip(np.diff(k[:, 1]), k[1:, 1], strict=True))
     assert k[0, 0] == uncertainty.min() and (k[-1, 0] == uncertainty.max() or len(k) == 1)

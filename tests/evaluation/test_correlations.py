@@ -50,7 +50,7 @@ def test_averages_are_those_of_mt_metrics_eval(mt, xyz, by, level):
     for v in ("b", "23", "acc23"):
         for eps in (0.0, 0.3):
             coef = partial(
-                meta.kendall_variant, variant="acc_23" if v == "acc23" else "tau_" + v, epsilon=eps
+                meta._kendall_variant, variant="acc_23" if v == "acc23" else "tau_" + v, epsilon=eps
             )
             close(
                 meta.CORRELATION_LEVELS[level](x, z, coef).value,
@@ -58,19 +58,19 @@ def test_averages_are_those_of_mt_metrics_eval(mt, xyz, by, level):
                 1e-12,
             )
     close(
-        meta.CORRELATION_LEVELS[level](x, z, partial(meta.kendall_variant, variant="tau_c")).value,
+        meta.CORRELATION_LEVELS[level](x, z, partial(meta._kendall_variant, variant="tau_c")).value,
         mt[f"KendallVariants/{by}/c"],
         1e-12,
     )
 
 
 def test_a_tie_of_the_metric_is_discordant_for_wmt():
-    assert meta.kendall_like([[1], [1], [2]], [[0], [9], [9]], 5) == (0.0, 2)
+    assert meta._kendall_like([[1], [1], [2]], [[0], [9], [9]], 5) == (0.0, 2)
 
 
 def test_the_kendall_like_count_is_wmts(mt, xyz):
     value, _, pairs = mt["KendallLike/item/thresh1.0"]
-    got = meta.kendall_like(xyz[0], xyz[2], 1.0)
+    got = meta._kendall_like(xyz[0], xyz[2], 1.0)
     close(got.value, value, 1e-12)
     assert got.pairs == pairs
 
@@ -116,13 +116,13 @@ def test_system_level_is_that_of_exact_sums_in_any_order(oracle, ice):
         exact = [np.rint(100 * v).sum(1)[None] for v in (m, ice["human"][dim])]
         for order in (slice(None), slice(None, None, -1), np.argsort(ice["first_summary_index"])):
             got = [
-                meta.system_level(m[:, order], ice["human"][dim][:, order], c).value
+                meta._system_level(m[:, order], ice["human"][dim][:, order], c).value
                 for c in ("spearman", "kendall")
             ]
             close(got, [meta.row_correlations(*exact, c)[0] for c in ("spearman", "kendall")], 1e-12)
     assert (
         abs(
-            meta.system_level(ice["ice_uniform"]["coherence"], ice["human"]["coherence"], "spearman").value
+            meta._system_level(ice["ice_uniform"]["coherence"], ice["human"]["coherence"], "spearman").value
             - recorded
         )
         > 0.003
@@ -205,9 +205,9 @@ def test_short_and_long_rows_have_the_same_tau():
 @given(arrays(float, (5, 4), elements=st.integers(0, 6)), arrays(float, (5, 4), elements=st.integers(0, 3)))
 def test_tie_calibration_finds_the_best_of_all_tolerances(x, y):
     gaps = {0.0} | {abs(a - b) for d in x.T for a, b in combinations(d, 2)}
-    slow = [(np.mean([meta.kendall_variant(a, b, "acc_23", e) for a, b in zip(x.T, y.T)]), -e) for e in gaps]
+    slow = [(np.mean([meta._kendall_variant(a, b, "acc_23", e) for a, b in zip(x.T, y.T)]), -e) for e in gaps]
     best = max(v for v, _ in slow)
-    got = meta.tie_calibrated(x, y)
+    got = meta._tie_calibrated(x, y)
     close(got[0], best, 1e-12)
     close(got[1], min(-e for v, e in slow if v > best - 1e-9), 0)
 
@@ -222,7 +222,7 @@ def test_fisher_and_williams_are_those_of_nlpstats(nlp, xyz, level, coef):
     close(meta.fisher_interval(r.value, r.n, coef), nlp["fisher_95"][f"{level}/{coef}"], 1e-12)
     for alt in ("two-sided", "greater", "less"):
         between = f(x, y, coef).value
-        got = meta.williams_test(r.value, f(y, z, coef).value, between, r.n, alt, magnitude=True).p
+        got = meta._williams_test(r.value, f(y, z, coef).value, between, r.n, alt, magnitude=True).p
         if abs(between) > 1 - 1e-12:
             assert np.isnan(got)  # 0/0: the peer's rounding gives NaN for Spearman, p=1 for Kendall
         else:
@@ -234,7 +234,7 @@ def test_one_sided_williams_is_that_of_mt_metrics_eval(mt, xyz, coef):
     x, y, z = xyz
     a, b, c = (meta.pooled_level(*p, coef) for p in ((x, z), (y, z), (x, y)))
     close(
-        [meta.williams_test(a.value, b.value, c.value, a.n, "larger").p, a.value, b.value],
+        [meta._williams_test(a.value, b.value, c.value, a.n, "larger").p, a.value, b.value],
         mt[f"WilliamsSigDiff/{coef}"],
         1e-10,
     )
@@ -275,7 +275,7 @@ def test_franks_williams_between_metrics(oracle):
             for u, v in ((x, human), (y, human), (x, y))
         ]
         close(r[2], want["corr"][i][j], 1e-8)
-        close(meta.williams_test(*r, both.sum(), "larger").p, want["p"][i][j], 1e-8)
+        close(meta._williams_test(*r, both.sum(), "larger").p, want["p"][i][j], 1e-8)
 
 
 @given(arrays(float, 12, elements=st.integers(-5, 5)), arrays(float, 12, elements=st.integers(-5, 5)))
@@ -309,4 +309,4 @@ def test_bootstrap_repeats_the_draws_of_nlpstats(nlp, xyz, level, coef, units):
 
 def test_as_many_concordant_as_discordant_pairs_give_tau_0_and_not_nan():
     for variant in ("tau_b", "tau_c"):
-        assert meta.kendall_variant([1, 2, 3, 4], [2, 4, 1, 3], variant) == 0
+        assert meta._kendall_variant([1, 2, 3, 4], [2, 4, 1, 3], variant) == 0

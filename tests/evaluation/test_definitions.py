@@ -6,7 +6,7 @@ import pytest
 from tests.helpers.prr_cases import CASES, floats
 from uetrust.core.checks import Undefined
 from uetrust.evaluation.cells import PRRCells
-from uetrust.evaluation.definitions import merge_duplicates, released_prr
+from uetrust.evaluation.definitions import _merge_duplicates, released_prr
 from uetrust.evaluation.prr import prr
 
 
@@ -64,7 +64,7 @@ def test_continuous_cases_of_the_other_oracle(oracle):
 def test_released_pipeline(oracle):
     for recorded in oracle("uncertainty.json")["released_prr_pipeline"]:
         inputs, outputs = recorded["inputs"], recorded["outputs"]
-        quality, uncertainty = merge_duplicates(
+        quality, uncertainty = _merge_duplicates(
             inputs["input_texts"], floats(inputs["metric"]), floats(inputs["uncertainty"])
         )
         np.testing.assert_allclose(quality, floats(outputs["recombined_metric"]), atol=1e-15)
@@ -77,7 +77,7 @@ def test_released_pipeline(oracle):
 def test_released_merging(oracle):
     recorded = oracle("evaluation.json")["released_pipeline_nan_duplicates"]
     for method in ("UE1", "UE2"):
-        quality, uncertainty = merge_duplicates(
+        quality, uncertainty = _merge_duplicates(
             recorded["inputs"]["input_texts"],
             floats(recorded["inputs"]["Q"]),
             floats(recorded["inputs"][method]),

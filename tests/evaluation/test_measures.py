@@ -20,7 +20,11 @@ from uetrust.evaluation.calibration import (
     isotonic_pcc,
 )
 from uetrust.evaluation.measures import (
-    accuracy_at_quantile,
+    _accuracy_at_quantile,
+    _force_true,
+    _force_true_kept,
+    _random_auprc,
+    _selective_quality,
     auarc,
     augrc,
     auprc,
@@ -29,14 +33,10 @@ from uetrust.evaluation.measures import (
     base_rate,
     coverage_at_risk,
     e_aurc,
-    force_true,
     force_true_area,
-    force_true_kept,
     kendall_uq,
-    random_auprc,
     rpp,
     selective_accuracy,
-    selective_quality,
     selective_risk,
     spearman_uq,
 )
@@ -74,22 +74,22 @@ def test_selective_measures_equal_peers(ranked):
     }
     assert got == {k: near(want[k]) for k in got}
     at = want["semantic_entropy_accuracy_at_quantile"]
-    assert accuracy_at_quantile(quality, uncertainty, [float(p) for p in at]) == near(
+    assert _accuracy_at_quantile(quality, uncertainty, [float(p) for p in at]) == near(
         np.array(list(at.values()))
     )
 
 
 def test_force_true_equals_sicf(ranked):
     quality, _, uncertainty, want = ranked
-    assert force_true_kept(len(quality), compat="sicf").tolist() == want["force_true_kept"]
-    assert force_true(quality, uncertainty, ties="input", compat="sicf") == near(
+    assert _force_true_kept(len(quality), compat="sicf").tolist() == want["force_true_kept"]
+    assert _force_true(quality, uncertainty, ties="input", compat="sicf") == near(
         np.array(want["force_true_curve(gold=1)"])
     )
 
 
 def test_force_true_counts_equal_sicf(oracle):
     want = oracle("evaluation.json")["force_true_kept_counts"]
-    assert {n: force_true_kept(int(n), compat="sicf").tolist() for n in want} == want
+    assert {n: _force_true_kept(int(n), compat="sicf").tolist() for n in want} == want
 
 
 CONTINUOUS = "ties_n40", "constant_ue_n20", "small_n5", "perfect", "reversed", "n2", "inf_ue"
@@ -159,7 +159,7 @@ def test_binary_cases_equal_lm_polygraph(oracle, name):
 def test_one_class_is_undefined_where_lm_polygraph_gives_numbers(oracle):
     bad, uncertainty, want = cases(oracle, "ue_metrics_binary")["binary_one_class"]
     assert (want["roc-auc"], want["pr-auc"], want["pr-auc_positive0_negative1"]) == ("NaN", 0, 1)
-    for f in (auroc, auprc, base_rate, random_auprc, geometric_mean_cut):
+    for f in (auroc, auprc, base_rate, _random_auprc, geometric_mean_cut):
         with pytest.raises(Undefined, match="one class: all 5 summaries are acceptable"):
             f(1 - bad, uncertainty)
 
@@ -382,10 +382,10 @@ def test_ties_are_averaged_over_all_their_orders(name, pairs_):
 
 
 def test_ties_by_input_follow_the_order_given():
-    assert selective_quality([1, 0, 0.5], [3, 3, 1], ties="input").tolist() == [0.5, 0.75, 0.5]
-    assert selective_quality([0, 1, 0.5], [3, 3, 1], ties="input").tolist() == [0.5, 0.25, 0.5]
+    assert _selective_quality([1, 0, 0.5], [3, 3, 1], ties="input").tolist() == [0.5, 0.75, 0.5]
+    assert _selective_quality([0, 1, 0.5], [3, 3, 1], ties="input").tolist() == [0.5, 0.25, 0.5]
     with pytest.raises(ValueError, match="ties must be one of .*got 'mean'"):
-        selective_quality([0, 1], [1, 2], ties="mean")
+        _selective_quality([0, 1], [1, 2], ties="mean")
 
 
 @given(quality=st.lists(eighths, min_size=2, max_size=12), seed=st.integers(0, 999))
@@ -409,7 +409,7 @@ def test_selective_measures_equal_definitions(quality, seed):
     for r in (0, 0.125, 0.25, 0.5):
         assert coverage_at_risk(quality, uncertainty, r) == near(max([0, *share[mean >= 1 - r - 1e-12]]))
     cut = [np.sort(quality[uncertainty < int(round(n * (10 - i) / 10, 9) // 1)]) for i in range(11)]
-    assert force_true(quality, uncertainty, gold=0.75) == near(
+    assert _force_true(quality, uncertainty, gold=0.75) == near(
         np.array([(k.sum() + (n - len(k)) * 0.75) / n for k in cut])
     )
     assert e_aurc(quality, uncertainty) == near(aurc(quality, uncertainty) - aurc(quality, -quality))
@@ -417,7 +417,7 @@ def test_selective_measures_equal_definitions(quality, seed):
 
 @pytest.mark.parametrize("n", [10, 100, 1000, 1906])
 def test_force_true_keeps_the_exact_share(n):
-    assert force_true_kept(n).tolist() == [n * (10 - i) // 10 for i in range(11)]
+    assert _force_true_kept(n).tolist() == [n * (10 - i) // 10 for i in range(11)]
 
 
 @given(quality=st.lists(eighths, min_size=2, max_size=40), seed=st.integers(0, 999))
@@ -447,9 +447,9 @@ def test_chance_level_of_average_precision_is_exact(n, data):
         if n < 6
         else [auprc(np.isin(range(n), c) == 0, range(n)) for c in itertools.combinations(range(n), bad)]
     )
-    assert random_auprc(y, y) == near(np.mean(each))
+    assert _random_auprc(y, y) == near(np.mean(each))
     assert base_rate(y, y) == near(bad / n)
-    assert random_auprc(y, y) > base_rate(y, y)
+    assert _random_auprc(y, y) > base_rate(y, y)
 
 
 def test_a_wrong_option_is_answered_with_the_right_ones():
@@ -462,8 +462,8 @@ def test_a_wrong_option_is_answered_with_the_right_ones():
         (aurc, dict(area="sum"), "'mean', 'trapezoid'"),
         (selective_accuracy, dict(coverage=0), r"coverage must lie in \(0, 1\], got 0"),
         (selective_accuracy, dict(coverage=1.1), "got 1.1"),
-        (accuracy_at_quantile, dict(p=1.5), r"quantile levels must lie in \[0, 1\], got 1.5"),
-        (accuracy_at_quantile, dict(p=[-0.1, 0.5]), "quantile levels"),
+        (_accuracy_at_quantile, dict(p=1.5), r"quantile levels must lie in \[0, 1\], got 1.5"),
+        (_accuracy_at_quantile, dict(p=[-0.1, 0.5]), "quantile levels"),
         (aurc, dict(best=0.5), "quality reaches 1, above best=0.5"),
         (coverage_at_risk, dict(risk=0.1, best=0.5), "above best=0.5"),
     ):

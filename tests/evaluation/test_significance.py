@@ -63,7 +63,7 @@ def test_cells_and_rows_with_columns_are_two_null_distributions(xyz):
 
     def rank(swap):
         return max(
-            np.linalg.matrix_rank(rt.exchanged_cells(swap, known, "pooled", rng) * 2 - 1) for _ in range(20)
+            np.linalg.matrix_rank(rt._exchanged_cells(swap, known, "pooled", rng) * 2 - 1) for _ in range(20)
         )
 
     assert rank("rows_columns") == 1 < rank("cells")
@@ -142,7 +142,7 @@ def test_means_of_drawn_documents_are_the_means_of_these_documents():
     x = rng.choice([0.1, 0.2, 0.3, 0.7, np.nan], (5, 12))
     cols = rng.integers(0, 12, (40, 12))
     got = meta.resampled_system_means(x, np.stack([np.bincount(c, minlength=12) for c in cols]))
-    np.testing.assert_array_equal(got, [meta.system_means(x[:, c]) for c in cols])
+    np.testing.assert_array_equal(got, [meta._system_means(x[:, c]) for c in cols])
 
 
 def test_drawn_documents_are_counted_in_blocks(monkeypatch):

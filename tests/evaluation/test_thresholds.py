@@ -144,7 +144,7 @@ def test_the_printed_tables_are_the_recorded_ones(oracle):
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 4)), min_size=2, max_size=30))
 def test_measures_are_those_of_scikit_learn(rows):
     y, d, s = map(np.array, zip(*rows))
-    got = th.classification_rates(y, d)
+    got = th._classification_rates(y, d)
     close(got.accuracy, skm.accuracy_score(y, d), 1e-12)
     if len(set(y) | set(d)) > 1:
         close(got.kappa, skm.cohen_kappa_score(y, d), 1e-12)
@@ -172,7 +172,7 @@ def test_the_principled_preset_does_not_depend_on_the_scale_of_a_metric(syntheti
 
 def test_principled_splits_keep_shares_and_leave_the_global_generators_alone(synthetic):
     y = np.repeat([0, 1], [90, 10])
-    for learn, test in th.random_splits(y, 5, "principled", np.random.default_rng(3)):
+    for learn, test in th._random_splits(y, 5, "principled", np.random.default_rng(3)):
         assert sorted([*learn, *test]) == list(range(100)) and (len(test), y[test].sum()) == (20, 2)
     data, d = synthetic
     random.seed(1)
@@ -188,7 +188,7 @@ def test_principled_splits_keep_shares_and_leave_the_global_generators_alone(syn
 
 def test_a_class_of_two_is_on_both_sides_of_a_principled_split():
     labels = np.array([0] * 8 + [1] * 2)
-    for learn, test in th.random_splits(labels, 5, "principled", np.random.default_rng(3)):
+    for learn, test in th._random_splits(labels, 5, "principled", np.random.default_rng(3)):
         assert labels[learn].sum() == labels[test].sum() == 1
 
 
@@ -261,7 +261,7 @@ def test_balanced_thresholds_are_those_of_weighted_texts(seed):
                 c,
             )
         a, b = (
-            th.classification_rates(labels, d).balanced_accuracy
+            th._classification_rates(labels, d).balanced_accuracy
             for d in (
                 th.apply_thresholds(th.learn_thresholds(x[:, [j]], labels, "stump", True), x[:, [j]])[:, 0],
                 want["stump"],
@@ -377,9 +377,9 @@ def test_a_logistic_regression_that_does_not_settle_says_so():
 def test_rates_of_four_decisions_are_those_worked_by_hand():
     """Two of three right: accuracy 3/4 with labels 1 1 1 0 and decisions 1 1 0 0. Chance agrees in
     3/4 * 1/2 + 1/4 * 1/2 = 1/2, so kappa is 1/2; the classes are right in 2/3 and 1/1."""
-    got = th.classification_rates(np.array([1, 1, 1, 0]), np.array([1, 1, 0, 0]))
+    got = th._classification_rates(np.array([1, 1, 1, 0]), np.array([1, 1, 0, 0]))
     assert got == pytest.approx((3 / 4, 1 / 2, 5 / 6, 3 / 4, 1 / 4))
-    one = th.classification_rates(np.array([1, 1]), np.array([1, 0]))
+    one = th._classification_rates(np.array([1, 1]), np.array([1, 0]))
     assert one[:2] == (0.5, 0) and np.isnan(one.balanced_accuracy) and one[3:] == (1, 0)
 
 
@@ -425,13 +425,13 @@ def test_splits_depend_on_the_seed_which_is_0_unless_asked_otherwise():
 def test_four_fifths_are_learned_from(preset, sizes):
     rng = random.Random(0) if preset == "opitz2024" else np.random.default_rng(0)
     for n, size in zip((5, 10, 100), sizes):
-        (parts,) = th.random_splits(np.zeros(n, int), 1, preset, rng)
+        (parts,) = th._random_splits(np.zeros(n, int), 1, preset, rng)
         assert tuple(map(len, parts)) == size and sorted([*parts[0], *parts[1]]) == list(range(n))
 
 
 def test_a_single_text_of_a_class_is_learned_from():
     labels = np.array([0] * 5 + [1])
-    for learn, test in th.random_splits(labels, 3, "principled", np.random.default_rng(1)):
+    for learn, test in th._random_splits(labels, 3, "principled", np.random.default_rng(1)):
         assert labels[learn].sum() == 1 and labels[test].sum() == 0 and len(test) == 1
 
 

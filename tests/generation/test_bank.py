@@ -18,14 +18,14 @@ from tests.helpers.paths import ROOT
 from uetrust.core.settings import atomic_write
 from uetrust.core.store import BadShard, Store, canonical_json, shard_provenance, value_digest
 from uetrust.generation.bank import (
+    _missing_shards,
+    _read_generations,
+    _sample_shards,
     bank_from_file,
     bank_row,
     fill_bank,
-    missing_shards,
     read_bank,
-    read_generations,
     read_shard,
-    sample_shards,
     write_shard,
 )
 
@@ -131,7 +131,7 @@ def test_one_worker_makes_every_missing_shard_and_several_share_them(tmp_path):
 
 def test_another_batch_size_or_version_is_recorded_but_does_not_make_the_bank_foreign(bank):
     again = ABOUT | dict(made_with=dict(batch=1))
-    assert missing_shards(bank, SAMPLES, again, 3) == []
+    assert _missing_shards(bank, SAMPLES, again, 3) == []
 
 
 def test_nothing_is_made_twice(bank):
@@ -144,7 +144,7 @@ def test_nothing_is_made_twice(bank):
 
 def test_more_samples_keep_the_full_shards(bank, tmp_path):
     first = fill_bank(tmp_path / "few", SAMPLES[:6], ABOUT, echo, 3, progress=False)
-    assert missing_shards(first, SAMPLES, ABOUT, 3) == ["00002.parquet"]
+    assert _missing_shards(first, SAMPLES, ABOUT, 3) == ["00002.parquet"]
     fill_bank(first, SAMPLES, ABOUT, echo, 3, progress=False)
     assert files(first) == files(bank)
 
@@ -231,7 +231,7 @@ def test_no_flipped_byte_goes_unnoticed(bank):
 def test_a_shard_cut_short_is_named_with_the_way_to_rebuild_it(bank, keep):
     shard, good = bank / "00001.parquet", files(bank)
     shard.write_bytes(good[shard.name][:keep])
-    for call in (lambda: read_bank(bank), lambda: missing_shards(bank, SAMPLES, ABOUT, 3)):
+    for call in (lambda: read_bank(bank), lambda: _missing_shards(bank, SAMPLES, ABOUT, 3)):
         with pytest.raises(
             BadShard,
             match=r"00001\.parquet is not a readable shard \(\d+ bytes"
@@ -262,7 +262,7 @@ def test_a_shard_made_with_other_settings_is_named_with_what_differs(bank, tmp_p
         progress=False,
     )
     (bank / "00001.parquet").write_bytes((other / "00001.parquet").read_bytes())
-    for call in (lambda: read_bank(bank), lambda: missing_shards(bank, SAMPLES, ABOUT, 3)):
+    for call in (lambda: read_bank(bank), lambda: _missing_shards(bank, SAMPLES, ABOUT, 3)):
         with pytest.raises(
             BadShard,
             match=r"00001\.parquet does not belong to this bank: settings\.seed: found 2, expected 1\. "
@@ -282,23 +282,23 @@ def test_a_changed_source_is_noticed(bank):
         source=[source + "!" if i == 4 else source for i, source in enumerate(SAMPLES["source"])]
     )
     with pytest.raises(BadShard, match="00001.parquet does not belong to this bank: sources"):
-        missing_shards(bank, changed, ABOUT, 3)
+        _missing_shards(bank, changed, ABOUT, 3)
 
 
 def test_a_changed_name_of_a_source_is_noticed(bank):
     renamed = SAMPLES.assign(id=["another" if i == 4 else name for i, name in enumerate(SAMPLES["id"])])
     with pytest.raises(BadShard, match="00001.parquet does not belong to this bank: sources"):
-        missing_shards(bank, renamed, ABOUT, 3)
+        _missing_shards(bank, renamed, ABOUT, 3)
 
 
 def test_a_folder_made_otherwise_is_refused_before_anything_changes(bank):
     before = files(bank)
     with pytest.raises(BadShard, match="settings.seed: found 1, expected 9"):
-        missing_shards(bank, SAMPLES, ABOUT | dict(settings=dict(seed=9, temperature=0.7)), 3)
+        _missing_shards(bank, SAMPLES, ABOUT | dict(settings=dict(seed=9, temperature=0.7)), 3)
     with pytest.raises(BadShard, match="size: found 3, expected 4"):
-        missing_shards(bank, SAMPLES, ABOUT, 4)
+        _missing_shards(bank, SAMPLES, ABOUT, 4)
     with pytest.raises(BadShard, match="bank there is of 7 sources, asked for 3"):
-        missing_shards(bank, SAMPLES[:3], ABOUT, 3)
+        _missing_shards(bank, SAMPLES[:3], ABOUT, 3)
     assert files(bank) == before
 
 
@@ -352,7 +352,7 @@ def test_a_shard_with_wrong_rows_is_not_written(tmp_path, change, match):
 )
 def test_samples_that_cannot_be_sharded_are_refused(samples, match):
     with pytest.raises(ValueError, match=match):
-        sample_shards(samples)
+        _sample_shards(samples)
 
 
 # A file of generations
@@ -375,7 +375,7 @@ def lines(path, *records):
 
 def test_a_file_becomes_a_bank_with_as_many_samples_as_each_line_has(tmp_path):
     file = lines(tmp_path / "mine.jsonl", GOOD, "", {name: GOOD[name] for name in ("source", "summary")})
-    given = read_generations(file)
+    given = _read_generations(file)
     assert list(given.samples["id"]) == ["x", "line 3"] and list(given.samples["reference"]) == [
         "Rain fell.",
         "",
@@ -428,22 +428,22 @@ def test_a_changed_file_is_another_bank(tmp_path):
 )
 def test_errors_of_a_file_name_the_line_and_the_field(tmp_path, line, match):
     with pytest.raises(ValueError, match=r"mine\.jsonl, " + match):
-        read_generations(lines(tmp_path / "mine.jsonl", GOOD, line))
+        _read_generations(lines(tmp_path / "mine.jsonl", GOOD, line))
 
 
 def test_a_file_that_is_missing_empty_or_not_text_is_said_to_be_so(tmp_path):
     with pytest.raises(ValueError, match="there is no file"):
-        read_generations(tmp_path / "none.jsonl")
+        _read_generations(tmp_path / "none.jsonl")
     with pytest.raises(ValueError, match="is empty"):
-        read_generations(lines(tmp_path / "mine.jsonl", ""))
+        _read_generations(lines(tmp_path / "mine.jsonl", ""))
     (tmp_path / "latin.jsonl").write_bytes('{"source": "é"}'.encode("latin-1"))
     with pytest.raises(ValueError, match="not UTF-8"):
-        read_generations(tmp_path / "latin.jsonl")
+        _read_generations(tmp_path / "latin.jsonl")
 
 
 def test_fields_nobody_knows_are_ignored_unless_they_look_like_a_slip(tmp_path):
     assert (
-        read_generations(lines(tmp_path / "mine.jsonl", GOOD | dict(url="http://x", model="m")))
+        _read_generations(lines(tmp_path / "mine.jsonl", GOOD | dict(url="http://x", model="m")))
         .samples["id"]
         .item()
         == "x"

@@ -13,11 +13,11 @@ from uetrust.generation.decoding import (
     settings_to_record,
     text_seed,
 )
-from uetrust.generation.local import local_provenance
+from uetrust.generation.local import _local_provenance
 
 
 def test_every_step_draws_anew():
-    step = local.GumbelMax([7, None, 9], resolved_settings(DEFAULT_DECODING), "cpu")
+    step = local._GumbelMax([7, None, 9], resolved_settings(DEFAULT_DECODING), "cpu")
     flat = torch.tensor([[0.0] * 49 + [1e-3]] * 3)
     drawn = [step(torch.zeros(3, 1), flat).argmax(1).tolist() for _ in range(40)]
     assert (
@@ -47,7 +47,7 @@ def test_keys_fit_64_bits_and_differ_by_every_argument(seed, sample, k):
 # Settings and provenance
 def test_presets_resolve_against_the_checkpoint():
     model = tiny("llama")
-    recorded = local_provenance(model, "d", "g", HE2024_DECODING)["settings"]
+    recorded = _local_provenance(model, "d", "g", HE2024_DECODING)["settings"]
     assert (
         recorded["temperature"],
         recorded["top_p"],
@@ -68,10 +68,10 @@ def test_presets_resolve_against_the_checkpoint():
         and recorded["dtype"] == "float32"
     )
     model.model.generation_config.update(temperature=0.6, top_p=0.9)
-    recorded = local_provenance(model, "d", "g", HE2024_DECODING)["settings"]
+    recorded = _local_provenance(model, "d", "g", HE2024_DECODING)["settings"]
     assert (recorded["temperature"], recorded["top_p"], recorded["top_k"]) == (0.6, 0.9, 50)
     assert (
-        local_provenance(model, "d", "g", DEFAULT_DECODING)["settings"]["top_k"] == 0
-        and local_provenance(tiny("bart"), "d", "g", HE2024_DECODING)["settings"]["prompt"] == "{source}"
+        _local_provenance(model, "d", "g", DEFAULT_DECODING)["settings"]["top_k"] == 0
+        and _local_provenance(tiny("bart"), "d", "g", HE2024_DECODING)["settings"]["prompt"] == "{source}"
     )
     assert None not in settings_to_record(resolved_settings(HE2024_DECODING), "{source}").values()

@@ -28,18 +28,18 @@ from uetrust.generation.endpoint import (
     Endpoint,
     EndpointError,
     ReplyCache,
-    RequestUnanswered,
+    _api_key,
     _connection_failure,
+    _endpoint_provenance,
+    _RequestUnanswered,
+    _retry_after,
+    _retry_pause,
     _transaction,
-    api_key,
     checked_reply,
-    endpoint_provenance,
     estimate_cost,
     fill_endpoint_bank,
     generate_remotely,
     masked,
-    retry_after,
-    retry_pause,
     text_requests,
 )
 
@@ -315,7 +315,7 @@ def test_input_and_output_may_cost_the_same():
 )
 def test_a_request_that_never_left_is_told_from_one_that_got_no_reply(why, unsent):
     failed = _connection_failure(urllib.error.URLError(why), "")
-    assert (failed.error is EndpointError, failed.error is RequestUnanswered) == (unsent, not unsent)
+    assert (failed.error is EndpointError, failed.error is _RequestUnanswered) == (unsent, not unsent)
 
 
 def test_drawn_texts_have_temperature_1_unless_another_is_asked_for():
@@ -327,7 +327,7 @@ def test_drawn_texts_have_temperature_1_unless_another_is_asked_for():
 
 def test_provenance_states_what_a_server_was_asked_for():
     plain, asked = (
-        endpoint_provenance(endpoint("http://127.0.0.1:9/v1", **more), "d", "g", SETTINGS)["settings"]
+        _endpoint_provenance(endpoint("http://127.0.0.1:9/v1", **more), "d", "g", SETTINGS)["settings"]
         for more in ({}, dict(logprobs=True, top_logprobs=3))
     )
     assert (plain["temperature"], plain["top_p"], plain["top_k"]) == (1, 1, 0)
@@ -352,16 +352,16 @@ def test_a_server_that_wants_too_much_patience_is_an_error(cache):
 @given(st.text("0123456789abcdef", min_size=8, max_size=8), st.integers(0, 8))
 def test_pauses_double_are_spread_and_are_the_same_every_time(key, i):
     server = Endpoint("http://x/v1", "m", backoff=2)
-    assert 2 * 2**i * 0.5 <= retry_pause(server, key, i) <= 2 * 2**i * 1.5 and retry_pause(
+    assert 2 * 2**i * 0.5 <= _retry_pause(server, key, i) <= 2 * 2**i * 1.5 and _retry_pause(
         server, key, i
-    ) == retry_pause(server, key, i)
-    assert 7 <= retry_pause(server, key, i, 7.0) <= 9
+    ) == _retry_pause(server, key, i)
+    assert 7 <= _retry_pause(server, key, i, 7.0) <= 9
 
 
 def test_retry_after_dates():
     from email.utils import formatdate
 
-    assert 8 < retry_after(formatdate(time.time() + 10, usegmt=True)) <= 10 and retry_after("-5") == 0
+    assert 8 < _retry_after(formatdate(time.time() + 10, usegmt=True)) <= 10 and _retry_after("-5") == 0
 
 
 def test_a_server_that_answers_nothing_is_not_asked_for_everything(cache):
@@ -664,7 +664,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(tmp_path, monkeypatch, capf
         "".join(traceback.format_exception(error.value)),
         caplog.text,
         *capfd.readouterr(),
-        json.dumps(endpoint_provenance(toy, "d", "g", SETTINGS)),
+        json.dumps(_endpoint_provenance(toy, "d", "g", SETTINGS)),
     ]
     assert not [text for text in seen if KEY in text]
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
@@ -708,7 +708,7 @@ def test_no_key_is_sent_when_none_is_named(cache, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with server() as (url, log):
         generate_remotely(endpoint(url), SAMPLES[:1], SETTINGS, cache)
-    assert set(log["keys"]) == {None} and api_key(endpoint(url)) == ""
+    assert set(log["keys"]) == {None} and _api_key(endpoint(url)) == ""
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,10 @@ from uetrust.generation import local
 from uetrust.generation.bank import read_bank
 from uetrust.generation.decoding import HE2024_DECODING, Decoding, resolved_settings, text_seed
 from uetrust.generation.local import (
+    _gumbel_noise,
     checkpoint_settings,
     fill_local_bank,
     generate_texts,
-    gumbel_noise,
     render_prompts,
 )
 from uetrust.models.load import fingerprint, fit_prompt, load_model
@@ -237,7 +237,7 @@ def test_drawn_tokens_follow_the_filtered_distribution(options):
     ((ids, _),) = render_prompts(model, list(SAMPLES["source"][2:3]), settings)
     with torch.inference_mode():
         logits = model.model(torch.tensor([ids])).logits[:, -1].double()
-    probs = local.sampling_processors(settings)(torch.tensor([ids]), logits).softmax(1)[0].numpy()
+    probs = local._sampling_processors(settings)(torch.tensor([ids]), logits).softmax(1)[0].numpy()
     seen = np.bincount([row["ids"][0] for row in rows], minlength=60)
     assert not seen[probs == 0].any() and (not options.get("top_k") or (probs > 0).sum() <= options["top_k"])
     big = n * probs >= 5
@@ -248,16 +248,16 @@ def test_drawn_tokens_follow_the_filtered_distribution(options):
 
 def test_noise_is_standard_gumbel_and_its_rows_and_steps_are_unrelated():
     keys = torch.tensor([[text_seed(42, "a", k) - (1 << 63)] for k in range(40)])
-    noise = gumbel_noise(keys, torch.arange(15_000, 20_000)).numpy()
+    noise = _gumbel_noise(keys, torch.arange(15_000, 20_000)).numpy()
     assert stats.kstest(noise.ravel(), "gumbel_r").pvalue > 1e-3
     assert abs(np.corrcoef(noise)[np.triu_indices(40, 1)]).max() < 5 / 5000**0.5
-    later = gumbel_noise(keys, torch.arange(20_000, 25_000)).numpy()
+    later = _gumbel_noise(keys, torch.arange(20_000, 25_000)).numpy()
     assert abs(np.corrcoef(noise.ravel(), later.ravel())[0, 1]) < 5 / 200_000**0.5
 
 
 def test_noise_is_finite_where_the_hash_is_largest():
     "In float32 these numbers of stream 1 are rounded to a uniform number of 1, and their noise is infinite."
-    noise = gumbel_noise(torch.tensor(1), torch.tensor([14889097, 16882229, 29027250]))
+    noise = _gumbel_noise(torch.tensor(1), torch.tensor([14889097, 16882229, 29027250]))
     assert noise.dtype == torch.float64 and (noise < 25).all() and (noise > 17).all()
 
 

@@ -1013,7 +1013,7 @@ def test_texts_are_bounded_by_their_tokens(monkeypatch, url):
 
 
 def test_turns_come_in_order_and_are_left_after_an_error():
-    line, order = server.WaitingLine(most=3), []
+    line, order = server._WaitingLine(most=3), []
 
     def wait(i):
         with line.turn():
@@ -1028,7 +1028,7 @@ def test_turns_come_in_order_and_are_left_after_an_error():
             thread.start()
             while len(line.waiting) < i + 2:
                 time.sleep(0.001)
-        with pytest.raises(server.BadRequest, match="3 requests are waiting") as error, line.turn():
+        with pytest.raises(server._BadRequest, match="3 requests are waiting") as error, line.turn():
             pass
         assert error.value.status == 503 and len(line.waiting) == 4
     for thread in threads:

@@ -105,7 +105,7 @@ def test_rows_are_those_of_the_tokenizer(triples, nli_model):
     cut=st.sampled_from(["longest", "pop", "first", "second"]),
 )
 def test_what_is_kept_fills_the_room(a, b, room, cut):
-    na, nb = ev.fit_pair(a, b, room, cut)
+    na, nb = ev._fit_pair(a, b, room, cut)
     assert 0 <= na <= a and 0 <= nb <= b and na + nb == min(a + b, room)
     if cut == "first" and b < room:
         assert nb == b
@@ -121,7 +121,7 @@ def test_popping_is_popping(a, b, room):
             na -= 1
         else:
             nb -= 1
-    assert ev.fit_pair(a, b, room, "pop") == (na, nb)
+    assert ev._fit_pair(a, b, room, "pop") == (na, nb)
 
 
 def test_class_names_decide_the_order_and_unknown_ones_are_refused():

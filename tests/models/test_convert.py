@@ -176,7 +176,7 @@ def test_factcc_scores_as_before(factcc, tmp_path, capsys):
     convert("factcc", path, tmp_path / "factcc", "--base", base_of(factcc, tmp_path / "base", "nli"))
     model = load_model(tmp_path / "factcc")
     assert model.model.config.id2label == {0: "CORRECT", 1: "INCORRECT"}
-    want, _ = classifiers.pair_logits(factcc, PAIRS, [0, 1], 512, "pop")
+    want, _ = classifiers._pair_logits(factcc, PAIRS, [0, 1], 512, "pop")
     equal(classifiers.factcc_logits(model, PAIRS)[0], want)
     record = json.loads((tmp_path / "factcc/converted.json").read_text())
     assert record["source"] == [
@@ -191,7 +191,7 @@ def test_a_folder_with_pickled_weights_is_loaded_as_the_class_it_names(factcc, t
     factcc.model.config.save_pretrained(tmp_path / "folder")
     torch.save(factcc.model.state_dict(), tmp_path / "folder" / "pytorch_model.bin")
     convert("transformers", tmp_path / "folder", tmp_path / "out")
-    equal(*[classifiers.pair_logits(m, PAIRS, [0, 1])[0] for m in (load_model(tmp_path / "out"), factcc)])
+    equal(*[classifiers._pair_logits(m, PAIRS, [0, 1])[0] for m in (load_model(tmp_path / "out"), factcc)])
 
 
 def test_members_are_found_by_name_and_links_are_passed_over(factcc, tmp_path, capsys):

@@ -19,10 +19,10 @@ from uetrust.models.forward import (
     FFLM_LAYOUT,
     DropoutMask,
     Layout,
+    _token_stats,
     build_input,
     fflm_passes,
     score_tokens,
-    token_stats,
 )
 from uetrust.models.load import halve_when_out_of_memory, load_model
 
@@ -195,7 +195,7 @@ def test_a_uniform_model_has_entropy_log_v():
 
 def test_impossible_tokens_have_no_entropy():
     log_probs = torch.tensor([[0.0, 0, -np.inf, -np.inf], [0, -np.inf, -np.inf, -np.inf]]).log_softmax(1)
-    stats = token_stats(log_probs, torch.tensor([2, 0]))
+    stats = _token_stats(log_probs, torch.tensor([2, 0]))
     assert stats["logp"].tolist() == [-np.inf, 0] and stats["entropy"].tolist() == pytest.approx(
         [np.log(2), 0]
     )
@@ -875,7 +875,7 @@ def test_numbers_over_the_vocabulary_are_those_of_the_peers(oracle):
             log_probs = torch.tensor([[float(value) for value in row] for row in rows], dtype=torch.float64)
             got = {
                 name: value.numpy()
-                for name, value in token_stats(
+                for name, value in _token_stats(
                     log_probs, torch.tensor(y), extra_stats=tuple(EXTRA_TOKEN_STATS)
                 ).items()
             } | dict(V=log_probs.shape[1])

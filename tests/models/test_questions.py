@@ -21,7 +21,7 @@ TOL = 5e-5
 # Answers that are spans
 def test_logits_and_raw_answers_are_those_of_q2(oracle, model, asked):
     want = oracle("metrics/qa_span.json")["items"]
-    windows, over = qs.question_windows(model("tiny_electra_qa"), asked, None, None, None)
+    windows, over = qs._question_windows(model("tiny_electra_qa"), asked, None, None, None)
     assert not over.any() and len(want) == 10
     for w, (x,) in zip(want, windows):
         assert list(x.ids) == w["input_ids"] and tuple(x.logits.argmax(0)) == (
@@ -35,21 +35,21 @@ def test_logits_and_raw_answers_are_those_of_q2(oracle, model, asked):
 
 
 def test_best_spans_are_those_of_the_pipeline(oracle, model, asked):
-    windows, _ = qs.question_windows(model("tiny_electra_qa"), asked)
+    windows, _ = qs._question_windows(model("tiny_electra_qa"), asked)
     for w, x, (_, text) in zip(oracle("metrics/qa_span.json")["items"], windows, asked):
-        assert same(qs.best_answers(x, text, 15, False, 12)[0], w["pipeline_default"])
-        assert all(map(same, qs.best_answers(x, text, 30, True, 16), w["pipeline_impossible_top3_maxlen30"]))
+        assert same(qs._best_answers(x, text, 15, False, 12)[0], w["pipeline_default"])
+        assert all(map(same, qs._best_answers(x, text, 30, True, 16), w["pipeline_impossible_top3_maxlen30"]))
 
 
 def test_a_long_text_is_read_in_windows_as_the_pipeline_does(oracle, model, texts):
     w = oracle("metrics/qa_span.json")["sliding_window"]
     text = texts[w["triple"]]["source"]
-    (x,), over = qs.question_windows(
+    (x,), over = qs._question_windows(
         model("tiny_electra_qa"), [(w["question"], text)], w["max_seq_len"], w["doc_stride"]
     )
     assert len(x) == 4 and over[0] == 0
-    assert same(qs.best_answers(x, text, w["max_answer_len"], False)[0], w["best"])
-    assert all(map(same, qs.best_answers(x, text, w["max_answer_len"], False), w["top5"]))
+    assert same(qs._best_answers(x, text, w["max_answer_len"], False)[0], w["best"])
+    assert all(map(same, qs._best_answers(x, text, w["max_answer_len"], False), w["top5"]))
 
 
 def naive(
@@ -67,9 +67,9 @@ def naive(
 
 
 def test_answers_are_those_of_two_loops(model, asked):
-    for (_, text), x in zip(asked[1:4], qs.question_windows(model("tiny_electra_qa"), asked[1:4], 24, 6)[0]):
+    for (_, text), x in zip(asked[1:4], qs._question_windows(model("tiny_electra_qa"), asked[1:4], 24, 6)[0]):
         assert len(x) > 1
-        got, want = qs.best_answers(x, text, 8, False, 10**6), naive(x, text, 8)
+        got, want = qs._best_answers(x, text, 8, False, 10**6), naive(x, text, 8)
         assert len(got) == len(want) and all(
             a.score == pytest.approx(want[a.text.lower()], abs=1e-12) for a in got
         )
@@ -79,13 +79,13 @@ def test_answers_are_those_of_two_loops(model, asked):
 
 
 def test_no_answer_competes_only_where_it_may(model, asked):
-    (x,), _ = qs.question_windows(model("tiny_electra_qa"), asked[:1])
+    (x,), _ = qs._question_windows(model("tiny_electra_qa"), asked[:1])
     sure = [w._replace(logits=w.logits + np.eye(len(w.logits), 1) * 99) for w in x]
-    assert qs.best_answers(sure, asked[0][1])[0].text == "" and qs.best_answers(sure, asked[0][1])[
+    assert qs._best_answers(sure, asked[0][1])[0].text == "" and qs._best_answers(sure, asked[0][1])[
         0
     ].score == pytest.approx(1)
-    assert qs.best_answers(sure, asked[0][1], may_be_unanswerable=False)[0].text
-    assert qs.best_answers([*sure, *x], asked[0][1])[0].text, (
+    assert qs._best_answers(sure, asked[0][1], may_be_unanswerable=False)[0].text
+    assert qs._best_answers([*sure, *x], asked[0][1])[0].text, (
         "the window least sure that there is no answer decides"
     )
 
@@ -93,7 +93,7 @@ def test_no_answer_competes_only_where_it_may(model, asked):
 def test_windows_cover_a_text_and_cuts_are_counted(model, texts):
     net, text = model("tiny_electra_qa"), texts["expedition_long"]["source"]
     n = len(net.tokenizer(text, add_special_tokens=False)["input_ids"])
-    (x,), over = qs.question_windows(net, [("who?", text)], 100, 30)
+    (x,), over = qs._question_windows(net, [("who?", text)], 100, 30)
     assert (
         over[0] == 0
         and x[-1].places[-1, 1] == len(text.rstrip())
@@ -102,7 +102,7 @@ def test_windows_cover_a_text_and_cuts_are_counted(model, texts):
     ids = net.tokenizer("who?", add_special_tokens=False)["input_ids"]
     assert qs.argmax_answers(net, [("who?", text)])[1][0] == n - (512 - 3 - len(ids)) > 0
     q = "who saw the flag " * 20 + "?"
-    (y,), over = qs.question_windows(net, [(q, text)], 384, 128, 64)
+    (y,), over = qs._question_windows(net, [(q, text)], 384, 128, 64)
     assert over[0] == len(net.tokenizer(q, add_special_tokens=False)["input_ids"]) - 64 and y[0].first == 66
 
 
@@ -117,7 +117,7 @@ def test_empty_texts_have_no_answer(model):
 
 def test_an_answer_is_the_same_in_any_batch_and_computed_once(model, asked, monkeypatch):
     net, rows, real = model("tiny_electra_qa"), [], qs.encode_rows
-    a, b = (qs.question_windows(net, [*x, *x], batch_tokens=n)[0] for x, n in ((asked, 8192), (asked, 1)))
+    a, b = (qs._question_windows(net, [*x, *x], batch_tokens=n)[0] for x, n in ((asked, 8192), (asked, 1)))
     for w, x in zip(a, b):
         np.testing.assert_allclose(w[0].logits, x[0].logits, rtol=0, atol=2e-5)
     monkeypatch.setattr(
@@ -132,9 +132,9 @@ def test_another_model_is_refused(model):
     with pytest.raises(
         ValueError, match="BertForSequenceClassification and has no logits for where an answer"
     ):
-        qs.question_windows(model("tiny_bert_nli"), [("a", "b")])
+        qs._question_windows(model("tiny_bert_nli"), [("a", "b")])
     with pytest.raises(ValueError, match="questions are written by a 'seq2seq' model"):
-        qs.write_texts(model("tiny_electra_qa"), [("a", "b")], qs.WRITING_FORMATS["q2"])
+        qs._write_texts(model("tiny_electra_qa"), [("a", "b")], qs.WRITING_FORMATS["q2"])
 
 
 # What is written
@@ -151,7 +151,7 @@ FORMATS = dict(
 def test_each_metric_has_its_own_format(model, monkeypatch, style):
     net, seen = model("tiny_t5"), []
     monkeypatch.setattr(qs, "_generated", lambda net, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
-    qs.write_texts(net, [("the pier", "The pier fell.")] * 2, qs.WRITING_FORMATS[style])
+    qs._write_texts(net, [("the pier", "The pier fell.")] * 2, qs.WRITING_FORMATS[style])
     assert [list(r) for r in seen] == [net.tokenizer(FORMATS[style]).input_ids]
 
 
@@ -160,7 +160,7 @@ def test_a_long_text_loses_its_end_and_never_the_phrase(model, monkeypatch):
     monkeypatch.setattr(qs, "_generated", lambda net, rows, w, watch: seen.extend(rows) or [[] for _ in rows])
     text = "The pier fell into the sea on Friday. " * 200
     for style in ("qags", "questeval"):
-        _, over = qs.write_texts(net, [("the mayor", text)], qs.WRITING_FORMATS[style])
+        _, over = qs._write_texts(net, [("the mayor", text)], qs.WRITING_FORMATS[style])
         room = qs.WRITING_FORMATS[style].window or net.window
         assert room - 8 <= len(seen[-1]) <= room and over[0] == len(
             net.tokenizer(
@@ -172,7 +172,7 @@ def test_a_long_text_loses_its_end_and_never_the_phrase(model, monkeypatch):
 
 def test_beams_are_sorted_and_scored_by_the_mean_log_p_of_their_tokens(model):
     net, w = model("tiny_t5"), qs.WritingFormat("{text} [ANS] {phrase}", 6, 4, 4, 3)
-    (got,), _ = qs.write_texts(net, [("the pier", "The pier fell.")], w)
+    (got,), _ = qs._write_texts(net, [("the pier", "The pier fell.")], w)
     assert (
         len(got) == 4
         and [x.logp for x in got] == sorted((x.logp for x in got), reverse=True)

@@ -174,11 +174,11 @@ def test_the_embedding_aligner_is_that_of_ctc(oracle, texts, models, cosines, la
         tokens = [model.tokenizer.decode([token]) for token in row[1:-1]]
         close(metric(matrix), scores[f"E_layers{layer}_mean"][key][name])
         close(
-            al.aggregate_alignment(al.nearest_cosines(matrix), "sum"),
+            al._aggregate_alignment(al._nearest_cosines(matrix), "sum"),
             pytest.approx(scores[f"E_layers{layer}_sum"][key][name], rel=1e-6),
         )
         for agg in ("mean", "sum"):
-            assert al.aggregate_alignment(al.nearest_cosines(matrix), agg, tokens, STOP) == pytest.approx(
+            assert al._aggregate_alignment(al._nearest_cosines(matrix), agg, tokens, STOP) == pytest.approx(
                 scores[f"E_layers{layer}_{agg}_nostop"][key][name], abs=TOL, rel=1e-6
             )
 
@@ -222,14 +222,14 @@ def test_the_word_aligner_is_that_of_ctc(oracle, texts, models):
                     al.ctc(word_logits)
             else:
                 close(al.ctc(word_logits), want[name])
-                assert al.aggregate_alignment(al.kept_probabilities(word_logits), "sum") == pytest.approx(
+                assert al._aggregate_alignment(al._kept_probabilities(word_logits), "sum") == pytest.approx(
                     ctc["scores"]["D_sum"][key][name], rel=1e-6
                 )
                 words = hd.ctc_text(texts[name]["hypothesis"], lines=False).split()
                 for agg in ("mean", "sum"):
                     if len(words) == len(word_logits):
-                        assert al.aggregate_alignment(
-                            al.kept_probabilities(word_logits), agg, words, STOP
+                        assert al._aggregate_alignment(
+                            al._kept_probabilities(word_logits), agg, words, STOP
                         ) == pytest.approx(ctc["scores"][f"D_{agg}_nostop"][key][name], abs=TOL, rel=1e-6)
     sentences = [text["text"] for text in oracle("metrics/sentence_splits.json")["items"]]
     quotes = {
@@ -239,7 +239,7 @@ def test_the_word_aligner_is_that_of_ctc(oracle, texts, models):
     for k in ("D_harwich", "D_quotes", "D_moon"):
         detail, text = ctc["detail"][k], texts[k[2:]] if k[2:] in texts else quotes
         (word_logits,) = hd.ctc_word_logits(model, head, [(text["hypothesis"], text[detail["context"]])])[0]
-        close(al.kept_probabilities(word_logits), np.array(detail["keep_probability"]))
+        close(al._kept_probabilities(word_logits), np.array(detail["keep_probability"]))
         assert hd.ctc_text(text["hypothesis"]).split() == detail["words"]
 
 

@@ -14,28 +14,28 @@ from uetrust.core.run import ScoreRun, compute_score
 from uetrust.core.settings import oracles, root
 from uetrust.data.bulletins import bulletin
 from uetrust.models.likelihoods import (
+    _words_with_first_tokens,
     coco_probabilities,
     directed_logp,
     fflm_probabilities,
-    words_with_first_tokens,
 )
 from uetrust.models.load import load_model
 from uetrust.nlg.fflm import (
     COCO_MASKINGS,
     FFLM_COMPONENTS,
     MIXING_GRIDS,
+    _fflm_ablations,
+    _hallucination_risk,
+    _mean_probability_drop,
     balanced_accuracy_at,
     coco_maskings,
     content_words,
     cop_causal,
-    fflm_ablations,
     fflm_components,
     fflm_tokens,
-    hallucination_risk,
     harim,
     harim_causal,
     mask_words,
-    mean_probability_drop,
     mix_components,
     pos_tagged,
     probability_change,
@@ -115,7 +115,7 @@ def test_ablations_of_the_weight_and_the_logarithm(five, form):
     for i, tokens in zip(rec, run["fflm_tokens"]):
         want = rec[i]["derived_float32"][form]
         close(fflm_components(tokens, **DERIVED[form]), [want[k] for k in ORDER])
-        close([score_of[i], fflm_ablations(tokens)[form]], want["fflm"])
+        close([score_of[i], _fflm_ablations(tokens)[form]], want["fflm"])
 
 
 def test_equal_weights_and_mean_log_likelihoods(five):
@@ -208,7 +208,7 @@ def test_a_probability_of_zero_counts_as_a_millionth():
 
 def test_pairs_of_components_keep_their_shares(five):
     tokens = five[1]["fflm_tokens"][0]
-    rows, components = fflm_ablations(tokens), fflm_components(tokens)
+    rows, components = _fflm_ablations(tokens), fflm_components(tokens)
     assert rows["fflm"] == fflm_score(tokens) and [rows[k] for k in FFLM_COMPONENTS] == components.tolist()
     close(
         [rows["y_prior, x_prior"], rows["y_prior, y_cond"], rows["x_prior, y_cond"]],
@@ -362,13 +362,13 @@ def test_harim_reads_110_tokens_of_a_summary(models, texts):
 def test_risk_is_highest_where_the_source_does_not_help():
     p = np.array([0.2])
     assert (
-        hallucination_risk(p, p) > hallucination_risk(p, p / 2) > hallucination_risk(p * 2, p / 2)
-        and hallucination_risk([1.0], [0.0]) == 0
-        and harim(np.log(p), np.log(p)) == -hallucination_risk(p, p)
+        _hallucination_risk(p, p) > _hallucination_risk(p, p / 2) > _hallucination_risk(p * 2, p / 2)
+        and _hallucination_risk([1.0], [0.0]) == 0
+        and harim(np.log(p), np.log(p)) == -_hallucination_risk(p, p)
     )
     for with_source, without in (([], []), ([0.5, 0.5], [0.5])):
         with pytest.raises(Undefined):
-            hallucination_risk(with_source, without)
+            _hallucination_risk(with_source, without)
 
 
 # CoCo
@@ -430,7 +430,7 @@ def test_words_of_odd_texts(models):
     model = models("tiny_bart")
 
     def of(text):
-        return words_with_first_tokens(model, model.tokenizer(text).input_ids)[1]
+        return _words_with_first_tokens(model, model.tokenizer(text).input_ids)[1]
 
     assert of("") == [] and of("a  b") == ["a", "b"] and of(" a\nb café ") == ["a\nb", "café"]
     assert of("  a b") == ["a", "b"] and of(" ") == []  # The first blank is a token of its own
@@ -441,11 +441,11 @@ def test_a_leading_blank_is_not_the_first_piece_of_a_word(models, texts):
     model, summary = models("tiny_bart"), texts["p01"]["summary"]
     ids = model.tokenizer("  " + summary).input_ids
     assert model.tokenizer.convert_ids_to_tokens(ids)[1] == "Ġ"
-    first, words = words_with_first_tokens(model, ids)
+    first, words = _words_with_first_tokens(model, ids)
     pieces = model.tokenizer.convert_ids_to_tokens([ids[k] for k in first])
     assert words == summary.split() and all(piece not in ("Ġ", "▁") for piece in pieces)
     alone = model.tokenizer(" " + summary).input_ids
-    before = words_with_first_tokens(model, alone)[0]
+    before = _words_with_first_tokens(model, alone)[0]
     assert pieces == model.tokenizer.convert_ids_to_tokens([alone[k] for k in before])
 
 
@@ -475,8 +475,8 @@ def test_sentences_and_tokens_of_different_texts_are_refused():
 
 def test_only_whole_words_count():
     with pytest.raises(Undefined, match="no word"):
-        mean_probability_drop(["Hall", "hall."], ["hall"], np.ones(2), np.zeros(2))
-    assert mean_probability_drop(
+        _mean_probability_drop(["Hall", "hall."], ["hall"], np.ones(2), np.zeros(2))
+    assert _mean_probability_drop(
         ["hall", "hall", "x"], ["hall"], np.array([0.5, 0.3, 1]), np.zeros(3)
     ) == pytest.approx(0.4)
 

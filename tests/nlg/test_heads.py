@@ -184,7 +184,7 @@ def test_ner_overlap_is_that_of_summac(oracle):
             == item["overlap_score"]
             == 1 - item["penalty"]
         ), item["name"]
-        assert heads.unsupported_entities(of_summary, of_source, item["source_text"]) == [
+        assert heads._unsupported_entities(of_summary, of_source, item["source_text"]) == [
             (entity["text"], entity["type"]) for entity in item["unsupported"]
         ], item["name"]
 

@@ -29,7 +29,7 @@ def read(reply, lo=1, hi=10, parse=jd.parse_strict):
         return str(e)
 
 
-BOTH = pytest.mark.parametrize("parse", [jd.parse_strict, jd.parse_grade])  # What one reads, the other reads
+BOTH = pytest.mark.parametrize("parse", [jd.parse_strict, jd._parse_grade])  # What one reads, the other reads
 
 
 # Requests
@@ -73,12 +73,12 @@ def test_settings_of_each_call_are_those_recorded(oracle):
 def test_the_release_cuts_39_characters_of_any_prompt(oracle):
     for family in ("wi-in", "wi-ingt"):
         assert (
-            jd.source_he2024("0123456789" * 5)
+            jd._source_he2024("0123456789" * 5)
             == oracle("metrics/llm_judge.json")["families"][family + "-GPT-3.5"][
                 "source_without_prefix_0123456789x5_becomes"
             ]
         )
-    assert jd.source_he2024("short") == ""
+    assert jd._source_he2024("short") == ""
 
 
 def test_wordings_of_a_question_differ():
@@ -143,8 +143,8 @@ def test_instructions_in_a_text_stay_between_its_tags(family, variant, attack):
     "Whichever text holds them: the request is that of a harmless text, with the attack in its place."
     for k, name in jd.PROMPT_FAMILIES[family].shown.items():
         text = sent(family, v=variant, **{k: attack})
-        assert inside(text, name) == jd.escape_tags(attack)
-        assert text == sent(family, v=variant, **{k: "HARMLESS"}).replace("HARMLESS", jd.escape_tags(attack))
+        assert inside(text, name) == jd._escape_tags(attack)
+        assert text == sent(family, v=variant, **{k: "HARMLESS"}).replace("HARMLESS", jd._escape_tags(attack))
         assert not re.search(r"<\||\[/?INST|<<|</?s>|<[|｜]|<start_of|<end_of", text)
         assert jd._NO_INSTRUCTIONS in text and text.rindex("number only") > text.rindex("</")
 
@@ -164,7 +164,7 @@ def test_instructions_in_a_text_stay_between_its_tags(family, variant, attack):
     ],
 )
 def test_what_forges_a_tag_loses_its_bracket(forged):
-    assert jd.escape_tags(f"a {forged} b") == f"a &lt;{forged[1:]} b"
+    assert jd._escape_tags(f"a {forged} b") == f"a &lt;{forged[1:]} b"
 
 
 @given(
@@ -194,10 +194,10 @@ def test_what_forges_a_tag_loses_its_bracket(forged):
     ).map("".join)
 )
 def test_no_text_ends_its_own_block(text):
-    b = jd.tagged_block("summary", text)
-    assert inside(b, "summary") == jd.escape_tags(text) and jd.escape_tags(
-        jd.escape_tags(text)
-    ) == jd.escape_tags(text)
+    b = jd._tagged_block("summary", text)
+    assert inside(b, "summary") == jd._escape_tags(text) and jd._escape_tags(
+        jd._escape_tags(text)
+    ) == jd._escape_tags(text)
 
 
 @pytest.mark.parametrize(
@@ -213,13 +213,13 @@ def test_no_text_ends_its_own_block(text):
     ],
 )
 def test_texts_that_forge_nothing_stay_as_they_are(text):
-    assert jd.escape_tags(text) == text
+    assert jd._escape_tags(text) == text
 
 
 # Replies
 def test_the_first_integer_is_read_as_released(oracle):
     rows = oracle("metrics/llm_judge.json")["released_reply_parsing"]
-    assert len(rows) == 31 and [jd.parse_first_integer(record["reply"]) for record in rows] == [
+    assert len(rows) == 31 and [jd._parse_first_integer(record["reply"]) for record in rows] == [
         record["stored"] for record in rows
     ]
 
@@ -227,11 +227,11 @@ def test_the_first_integer_is_read_as_released(oracle):
 def test_the_number_at_the_start_is_read_as_by_geval(oracle):
     rows = oracle("metrics/llm_judge.json")["geval_reply_parsing"]
     assert len(rows) == 31 and [
-        jd.parse_geval(record["reply"]) for record in rows if record["reply"] is not None
+        jd._parse_geval(record["reply"]) for record in rows if record["reply"] is not None
     ] == [record["parsed"] for record in rows if record["reply"] is not None]
     assert rows[-1]["parsed"] == {"error": "TypeError"}
     with pytest.raises(Undefined, match="no reply"):
-        jd.parse_geval(None)
+        jd._parse_geval(None)
 
 
 STRICT = {
@@ -377,7 +377,7 @@ def test_no_reply_is_missing_and_a_number_is_no_reply(parse):
     }.items(),
 )
 def test_a_marked_grade_is_read_whatever_stands_beside_it(reply, value):
-    assert read(reply, 1, 5, jd.parse_grade) == value and isinstance(read(reply, 1, 5), str | float)
+    assert read(reply, 1, 5, jd._parse_grade) == value and isinstance(read(reply, 1, 5), str | float)
 
 
 @pytest.mark.parametrize(
@@ -404,13 +404,13 @@ def test_a_marked_grade_is_read_whatever_stands_beside_it(reply, value):
     }.items(),
 )
 def test_marked_grades_that_disagree_or_are_none_are_missing(reply, note):
-    assert note in read(reply, 1, 5, jd.parse_grade)
+    assert note in read(reply, 1, 5, jd._parse_grade)
 
 
 @given(
     st.one_of(st.text(), st.text(alphabet="0123456789 .,-/%()of", max_size=12)),
     st.sampled_from([(1, 5), (1, 10)]),
-    st.sampled_from([jd.parse_strict, jd.parse_grade]),
+    st.sampled_from([jd.parse_strict, jd._parse_grade]),
 )
 def test_a_strict_score_lies_on_its_scale(reply, scale, parse):
     v = read(reply, *scale, parse)
@@ -424,7 +424,7 @@ def test_a_strict_score_lies_on_its_scale(reply, scale, parse):
     ),
 )
 def test_how_a_score_is_dressed_does_not_matter(v, dress):
-    assert read(dress.format(v)) == read(dress.format(v), parse=jd.parse_grade) == v
+    assert read(dress.format(v)) == read(dress.format(v), parse=jd._parse_grade) == v
 
 
 LONG = ["9", " ", "9 ", "1-10 ", "<", "< ", "/10", "not ", "1,", ".5"]
@@ -449,10 +449,10 @@ MARKS = [
 
 @pytest.mark.parametrize("odd", [*LONG, *MARKS])
 def test_long_replies_and_texts_end(odd):
-    for parse in (jd.parse_strict, jd.parse_grade):
+    for parse in (jd.parse_strict, jd._parse_grade):
         assert isinstance(read(odd * 50000, parse=parse), str) == (odd not in ("9 ",))
         assert isinstance(read("score" + odd * 50000 + "]}", parse=parse), str | float)
-    assert len(jd.escape_tags(odd * 50000)) >= 50000
+    assert len(jd._escape_tags(odd * 50000)) >= 50000
 
 
 # Scores

@@ -23,6 +23,7 @@ from uetrust.models.likelihoods import PEER_LAYOUT, directed_logp
 from uetrust.models.load import load_model
 from uetrust.nlg.likelihood import (
     NARCISSISM_MODELS,
+    _narcissism_model,
     bart_score,
     bart_score_exp,
     bart_score_f,
@@ -35,7 +36,6 @@ from uetrust.nlg.likelihood import (
     gpt_score_flan_precision,
     gpt_score_precision,
     gpt_score_recall,
-    narcissism_model,
     t5_score,
     t5_score_precision,
     t5_score_recall,
@@ -291,7 +291,7 @@ def test_families_and_tuning_are_as_many_as_the_study_has():
         "Cohere-Command",
     ]
     with pytest.raises(LookupError, match="Did you mean .*'GPT2'"):
-        narcissism_model("GPT-2")
+        _narcissism_model("GPT-2")
 
 
 def test_every_evaluator_names_scores_made_from_its_leaves():

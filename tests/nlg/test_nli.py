@@ -110,7 +110,7 @@ SETTINGS = {
 def test_zs_is_that_of_summac_for_every_aggregation(oracle, grids, key):
     want = oracle("metrics/summac.json")["zs"][key]
     assert [
-        nli.summac_zs_value(upstream(z), **SETTINGS[key]) for z in grids("sentence").values()
+        nli._summac_zs_value(upstream(z), **SETTINGS[key]) for z in grids("sentence").values()
     ] == pytest.approx(list(want.values()), abs=TOL)
 
 
@@ -119,7 +119,7 @@ def test_zs_and_shapes_are_those_of_summac_for_every_granularity(oracle, grids, 
     zs = oracle("metrics/summac.json")["zs"]
     want, shapes = zs[f"zs_{kind}"], zs[f"zs_{kind}_image_shapes"]
     got = grids(kind)
-    assert [nli.summac_zs_value(upstream(z)) for z in got.values()] == pytest.approx(
+    assert [nli._summac_zs_value(upstream(z)) for z in got.values()] == pytest.approx(
         list(want.values()), abs=TOL
     )
     assert [[3, *upstream(z).shape[:2]] for z in got.values()] == [shapes[i] for i in want]
@@ -134,7 +134,7 @@ def test_other_settings_of_summac(
         ("zs_sentence_max_doc_sents_5", grids("sentence", 5)),
         ("zs_default_granularity_paragraph", grids("paragraph")),
     ):
-        assert {i: nli.summac_zs_value(upstream(grid)) for i, grid in logits.items()} == pytest.approx(
+        assert {i: nli._summac_zs_value(upstream(grid)) for i, grid in logits.items()} == pytest.approx(
             zs[key], abs=TOL
         )
 
@@ -181,7 +181,7 @@ def test_the_registered_scores_are_those_and_nothing_to_compare_is_missing(oracl
 def test_parts_are_those_of_summac(oracle):
     for i in oracle("metrics/sentence_splits.json")["items"]:
         for kind, want in i.get("summac", {}).items():
-            assert nli.summac_parts(i["text"], kind) == want
+            assert nli._summac_parts(i["text"], kind) == want
 
 
 # SummaC-Conv
@@ -192,10 +192,10 @@ def test_conv_is_that_of_summac(oracle, grids, head, agg):
     weights = (
         nli.SUMMAC_CONV_WEIGHTS
         if head == "released"
-        else nli.load_summac_conv_head(oracles() / "metrics/models/heads/summac_conv_random.safetensors")
+        else nli._load_summac_conv_head(oracles() / "metrics/models/heads/summac_conv_random.safetensors")
     )
     for i, logits in grids("sentence").items():
-        assert nli.summac_conv_logits(upstream(logits), weights, agg) == pytest.approx(
+        assert nli._summac_conv_logits(upstream(logits), weights, agg) == pytest.approx(
             want["logits"][i], abs=TOL
         )
         if logits.size:
@@ -210,7 +210,7 @@ def test_other_bins_and_labels(oracle, grids, key, edges, labels):
     want = oracle("metrics/summac.json")["conv"][key]
     head = {k: np.array(weights) for k, weights in want["weights"].items()}
     for i, logits in grids("sentence").items():
-        assert nli.summac_conv_logits(upstream(logits), head, "mean", edges, labels) == pytest.approx(
+        assert nli._summac_conv_logits(upstream(logits), head, "mean", edges, labels) == pytest.approx(
             want["logits"][i], abs=TOL
         )
 
@@ -242,7 +242,7 @@ def test_the_shipped_head_is_the_released_one(oracle):
 def test_a_file_that_is_no_head_is_named(oracle):
     oracle("metrics/triples.json")
     with pytest.raises(ValueError, match="lacks .*mlp.weight"):
-        nli.load_summac_conv_head(oracles() / "metrics/models/heads/ctc_disc_classifier.safetensors")
+        nli._load_summac_conv_head(oracles() / "metrics/models/heads/ctc_disc_classifier.safetensors")
 
 
 # What must not matter

@@ -124,7 +124,7 @@ def test_wordnet_has_its_unix_offsets_and_its_absence_names_the_remedy(monkeypat
 
     monkeypatch.setattr(nltk.data, "path", [])
     monkeypatch.setenv("UETRUST_CACHE", str(tmp_path))
-    folder = Path(overlap.wordnet_folder())
+    folder = Path(overlap._wordnet_folder())
     assert (
         sorted(path.name for path in folder.iterdir()) == sorted(overlap.WORDNET_FILES)
         and b"\r" not in (folder / "data.noun").read_bytes()[:10_000]
@@ -138,11 +138,11 @@ def test_wordnet_has_its_unix_offsets_and_its_absence_names_the_remedy(monkeypat
     overlap.wordnet_reader.cache_clear()
     assert (
         overlap.wordnet_reader().synsets("bank")[0].name() == "bank.n.01"
-        and "zip" in type(overlap.wordnet_folder()).__name__.lower()
+        and "zip" in type(overlap._wordnet_folder()).__name__.lower()
     )
     overlap.wordnet_reader.cache_clear()
     monkeypatch.setattr(nltk.data, "path", [])
     monkeypatch.setenv("UETRUST_CACHE", str(tmp_path / "empty"))
     monkeypatch.setattr(overlap.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(LookupError, match=r"pip install 'uetrust\[lexical\]'"):
-        overlap.wordnet_folder()
+        overlap._wordnet_folder()

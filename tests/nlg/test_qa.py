@@ -47,7 +47,7 @@ def test_questeval_is_that_of_the_release(oracle):
         return [x["answerability"], x["f1"], x["bertscore"]]
 
     hypothesis, s = q["inputs"]["hyp_questions_on_source"], q["inputs"]["source_questions_on_hyp"]
-    p, r = qa.questeval_direction(*parts(hypothesis)), qa.questeval_direction(*parts(s))
+    p, r = qa._questeval_direction(*parts(hypothesis)), qa._questeval_direction(*parts(s))
     assert (p, r, (p + r) / 2) == pytest.approx(
         (q["precision_like_hyp_questions_on_source"], q["recall_like_source_questions_on_hyp"], q["score"]),
         abs=1e-12,
@@ -111,7 +111,7 @@ def test_q2_is_that_of_the_release(oracle, monkeypatch):
             qa.q2_no_nli(SPANS, questions_asked, answers, nli),
         ) == pytest.approx((want["Q2"], want["Q2_no_nli"]), abs=1e-12)
         values["q2_score"] += (
-            qa.q2_values(answers, nli) if answers else [qa.q2(SPANS, questions_asked, answers, nli)]
+            qa._q2_values(answers, nli) if answers else [qa.q2(SPANS, questions_asked, answers, nli)]
         )
         values["q2_no_nli"] += [qa.q2_no_nli(SPANS, questions_asked, [a], []) for a in answers] or [
             qa.q2_no_nli(SPANS, questions_asked, answers, nli)
@@ -199,7 +199,7 @@ def test_scores_lie_in_the_unit_interval_and_do_not_depend_on_the_order_of_quest
     nli = {a.question: [r.random() for _ in range(3)] for a in answered_list}
 
     def scores(answered_list):
-        z = np.array([nli[a.question] for a in answered_list if qa.needs_entailment(a)]).reshape(-1, 3)
+        z = np.array([nli[a.question] for a in answered_list if qa._needs_entailment(a)]).reshape(-1, 3)
         return [
             qa.qags(SPANS, answered_list, answered_list),
             qa.qags_em(SPANS, answered_list, answered_list),

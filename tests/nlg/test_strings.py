@@ -15,7 +15,7 @@ TRUE = dict(
 ANSWERS = dict(
     squad_f1=sg.squad_f1,
     squad_em=sg.squad_exact_match,
-    edit_distance_norm=sg.answer_edit_distance,
+    edit_distance_norm=sg._answer_edit_distance,
     q2_f1=sg.q2_f1,
     questeval_f1=sg.squad_f1,
 )
@@ -74,7 +74,7 @@ def test_feqa_compares_given_tokens(oracle):
 def test_normalised_texts(oracle):
     for pair in oracle("metrics/lexical.json")["pairs"]:
         if "tokens" in pair:
-            assert (sg.normalised_answer(pair["hypothesis"]), sg.normalised_words(pair["hypothesis"])) == (
+            assert (sg._normalised_answer(pair["hypothesis"]), sg.normalised_words(pair["hypothesis"])) == (
                 pair["tokens"]["squad_norm_hyp"],
                 pair["tokens"]["q2_clean_hyp"].split(),
             ), pair["id"]  # Q2 keeps line breaks until it splits
@@ -97,8 +97,8 @@ def test_what_must_hold_of_any_two_texts(first, second):
         assert 0 <= metric(first, second) == metric(second, first) <= 1
     assert (
         sg.squad_f1(first, first) == 1
-        and sg.answer_edit_distance(first, first) == 0
-        and sg.answer_edit_distance(first, second) == sg.answer_edit_distance(second, first)
+        and sg._answer_edit_distance(first, first) == 0
+        and sg._answer_edit_distance(first, second) == sg._answer_edit_distance(second, first)
     )
     for metric in TRUE.values():
         if not any(map(sg.normalised_words, (first, second))):

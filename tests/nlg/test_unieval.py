@@ -22,12 +22,12 @@ from uetrust.core.settings import root
 from uetrust.data.bulletins import bulletin
 from uetrust.models.likelihoods import (
     UNIEVAL_QUESTIONS,
+    _unieval_questions,
     unieval_answers,
-    unieval_questions,
     yes_no_probabilities,
 )
 from uetrust.models.load import load_model
-from uetrust.nlg.unieval import unieval_consistency, unieval_fluency, unieval_overall, yes_share
+from uetrust.nlg.unieval import _yes_share, unieval_consistency, unieval_fluency, unieval_overall
 
 
 def values(run, name):
@@ -85,7 +85,7 @@ def test_questions_are_recorded_character_for_character(run, t5):
     rec, texts, _, recorded_run, _ = run
     items = [dict(zip(texts, item)) for item in zip(*texts.values())]
     for dim, recorded in rec["per_input"].items():
-        asked = dict.fromkeys(question for item in items for question in unieval_questions(dim, **item))
+        asked = dict.fromkeys(question for item in items for question in _unieval_questions(dim, **item))
         known = {hashlib.sha256(question.encode()).hexdigest(): question for question in asked}
         for example in recorded:
             question = example.get("input") or known[example["input_sha256"]]
@@ -98,7 +98,7 @@ def test_questions_are_recorded_character_for_character(run, t5):
                 asked[question] = example
         done = {question: example for question, example in asked.items() if example}
         probabilities, cut = yes_no_probabilities(t5, list(done))
-        near(yes_share(probabilities), [example["score"] for example in done.values()])
+        near(_yes_share(probabilities), [example["score"] for example in done.values()])
         full = [len(t5.tokenizer(question, verbose=False).input_ids) for question in done]
         assert (np.array(full) - cut).tolist() == [
             example["input_ids_len"] for example in done.values()
@@ -168,7 +168,7 @@ def test_a_source_that_brings_its_own_separator_is_not_removed(t5):
 
 def test_sums_are_means_over_sentences():
     probabilities = np.array([[0.2, 0.2], [0.3, 0.1], [0.1, 0.3]])
-    assert unieval_fluency(probabilities) == pytest.approx(0.5) and yes_share(
+    assert unieval_fluency(probabilities) == pytest.approx(0.5) and _yes_share(
         probabilities
     ).tolist() == pytest.approx([0.5, 0.75, 0.25])
     assert unieval_overall(probabilities[1], probabilities, probabilities, probabilities[2]) == pytest.approx(

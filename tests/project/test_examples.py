@@ -23,7 +23,7 @@ from tests.helpers.command_runs import (
 )
 from uetrust.cli import cli  # noqa: F401 -- registers the subcommands
 from uetrust.cli.command import EXAMPLES
-from uetrust.core.registry import unit_scale
+from uetrust.core.registry import _unit_scale
 from uetrust.core.roles import declared_scale
 from uetrust.core.settings import mirror
 
@@ -153,7 +153,7 @@ def test_every_number_of_an_example_file_is_one_that_its_score_can_take():
     known = 0
     for path in sorted((ROOT / "data" / "examples").glob("*.csv")):
         for name, values in pd.read_csv(path).items():
-            scales = [declared_scale(name), unit_scale(UNITS[name]) if name in UNITS else None]
+            scales = [declared_scale(name), _unit_scale(UNITS[name]) if name in UNITS else None]
             for low, high in filter(None, scales):
                 known += 1
                 assert values.dropna().between(low, high).all(), (path.name, name, low, high)

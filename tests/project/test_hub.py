@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from uetrust.models.load import load_model
-from uetrust.report.plan import is_at_hand
+from uetrust.report.plan import _is_at_hand
 from uetrust.scoring.costs import checkpoint_shape
 
 
@@ -105,7 +105,7 @@ def test_a_checkpoint_that_is_pinned_is_asked_for_at_its_commit(tmp_path):
 def test_a_pin_does_not_change_what_a_checkpoint_is_called():
     plain, pinned = (checkpoint_shape(f"facebook/bart-large-cnn{pin}") for pin in ("", "@0a1b2c"))
     assert plain == pinned and plain is not None
-    assert not is_at_hand("facebook/bart-large-cnn@0a1b2c")
+    assert not _is_at_hand("facebook/bart-large-cnn@0a1b2c")
 
 
 def test_a_profile_may_pin_every_checkpoint(tmp_path):

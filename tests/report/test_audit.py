@@ -12,7 +12,7 @@ import pytest
 
 from uetrust.cli.cli import main
 from uetrust.core.settings import root
-from uetrust.evaluation.inference.confidence_set import model_confidence_set
+from uetrust.evaluation.inference.confidence_set import _model_confidence_set
 from uetrust.evaluation.inference.generalisability import reliability, variance_components
 from uetrust.evaluation.prr import prr
 from uetrust.report.audit import PITFALLS, audit, audit_panels
@@ -186,10 +186,10 @@ def test_the_model_confidence_set_keeps_the_best_with_its_level():
     for _ in range(100):
         data = rng.normal(size=(60, 10))
         left_out = (data.sum(0) - data) / 59
-        kept.append(len(model_confidence_set(data.mean(0), left_out, draws=500)))
+        kept.append(len(_model_confidence_set(data.mean(0), left_out, draws=500)))
     assert 0.85 <= np.mean(np.array(kept) == 10) <= 1.0
     data[:, 3] -= 3
-    assert 3 not in model_confidence_set(data.mean(0), (data.sum(0) - data) / 59)
+    assert 3 not in _model_confidence_set(data.mean(0), (data.sum(0) - data) / 59)
 
 
 def test_the_command_prints_writes_a_page_and_json(tmp_path, capsys):

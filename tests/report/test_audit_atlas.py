@@ -7,7 +7,7 @@ import pytest
 from uetrust.evaluation.definitions import PRR_DEFINITIONS
 from uetrust.evaluation.prr import prr
 from uetrust.report.audit_atlas import (
-    atlas_sentence,
+    _atlas_sentence,
     atlas_values,
     case_differences,
     orders_sentence,
@@ -38,7 +38,7 @@ def test_all_definitions_are_on_the_scale_on_which_1_is_perfect(scores):
 
 def test_the_sentence_names_the_lowest_and_the_highest(scores):
     table, found = atlas_values(*scores), prr(*scores)
-    said = atlas_sentence(table, "msp", "human", found)
+    said = _atlas_sentence(table, "msp", "human", found)
     others = table[table["definition"] != "uetrust"].set_index("definition")["prr"]
     assert f"{found.value:.3f} [{found.lo:.3f}, {found.hi:.3f}] on 80 texts" in said
     assert said.endswith(

@@ -266,11 +266,11 @@ def test_a_page_opens_as_the_site_has_it_or_as_a_notebook(tmp_path, monkeypatch)
     monkeypatch.setattr(page, "root", lambda: tmp_path)
     name = "nbs/lessons/1_basics/08_relatives.ipynb"
     site = tmp_path / "docs/_build/html/lessons/1_basics/08_relatives.html"
-    assert page.page_address(name) == "" == page.page_address("")
+    assert page._page_address(name) == "" == page._page_address("")
     for path in (tmp_path / name, site):
         path.parent.mkdir(parents=True)
         path.touch()
-        assert page.page_address(name) == path.as_uri()
+        assert page._page_address(name) == path.as_uri()
     found = simple()
     assert f"href='{site.as_uri()}'>08_relatives.ipynb</a>)" in found.page()
     assert "Said.</p>" not in found.page() and "<p>Said. (nbs/lessons" in found._repr_html_()
@@ -328,8 +328,8 @@ def test_the_sentences_name_the_best_three_others_and_the_interval():
     found.__dict__["compared"] = type("Best", (), dict(best=["u0", "u1", "u2", "u3", "u4", "u5"]))
     top = found.main_prr.iloc[0]
     others = [name for name in found.best if name != top["method"]]
-    assert f"null interval of ±{1.96 * top['null_sd']:.2f} that" in page.quotable(found)
-    assert page.quotable(found).endswith(f"; {', '.join(others[:3])} and 2 more cannot be told from it.")
+    assert f"null interval of ±{1.96 * top['null_sd']:.2f} that" in page._quotable(found)
+    assert page._quotable(found).endswith(f"; {', '.join(others[:3])} and 2 more cannot be told from it.")
     assert page.not_quotable(found).startswith(f"'{top['method']} is better than {others[0]}'")
 
 
@@ -339,7 +339,7 @@ def test_the_null_interval_ends_at_196_standard_deviations(factor, said):
     found = Audited(pd.DataFrame(dict(q=quality)), pd.DataFrame(unsure), "q")
     row = found.prr.assign(null_sd=0.25, value=1.96 * 0.25 * factor)
     found.__dict__["prr"] = row
-    assert f", {said} the null interval of ±0.49 that" in page.quotable(found)
+    assert f", {said} the null interval of ±0.49 that" in page._quotable(found)
     assert ("by chance" in page.not_quotable(found)) == (said == "inside")
 
 

@@ -31,7 +31,7 @@ def test_the_profile_paper_fills_every_cell_of_tables_3_to_9(capsys):
 def test_a_profile_without_a_judge_fills_no_judged_cell(monkeypatch):
     plan = p.bank_plan("paper", "aeslc--gpt-3.5")
     unjudged = plan.__class__(**plan.__dict__ | dict(metric_models=plan.metric_models[:-1]))
-    cells = p.fillable_cells({"aeslc--gpt-3.5": unjudged}).query("table == 'T5'")
+    cells = p._fillable_cells({"aeslc--gpt-3.5": unjudged}).query("table == 'T5'")
     assert set(cells.loc[~cells["filled"], "row"].str.partition("-GPT")[0]) == {
         "wo",
         "wi-gt",

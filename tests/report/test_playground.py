@@ -18,10 +18,10 @@ from uetrust.evaluation.measures import spearman_uq
 from uetrust.evaluation.pairs import auroc
 from uetrust.evaluation.thresholds import auc, hindsight_accuracy, learn_thresholds
 from uetrust.report.playground import (
-    panel_numbers,
-    panel_state,
-    playground_file,
-    playground_module,
+    _panel_numbers,
+    _panel_state,
+    _playground_file,
+    _playground_module,
     playground_panels,
     write_playground,
 )
@@ -42,7 +42,7 @@ def js(watched):
     "`js('name', argument, ...)`: a function of math.js, run in the browser"
     blob = "src => import(URL.createObjectURL(new Blob([src], {type: 'text/javascript'})))"
     watched.page.goto("about:blank")
-    watched.page.evaluate(f"{blob}.then(found => {{ window.math = found }})", playground_file("math.js"))
+    watched.page.evaluate(f"{blob}.then(found => {{ window.math = found }})", _playground_file("math.js"))
     return lambda name, *args: watched.page.evaluate("([name, args]) => math[name](...args)", [name, args])
 
 
@@ -276,14 +276,14 @@ def drawn_state(panel, rng):
             )
             steps = rng.randint(0, round((most - control["min"]) / control["step"]))
             state[control["name"]] = round(control["min"] + steps * control["step"], 6)
-    return panel_state(panel, state)
+    return _panel_state(panel, state)
 
 
 @pytest.mark.parametrize("panel", [panel for panel in PANELS if panel != "own"])
 def test_the_python_of_a_panel_gives_its_numbers(watched, site, panel):
     "The first state and seven drawn ones, each restored from its address; the shown code is executed"
     rng = random.Random(panel)
-    for state in [panel_state(panel, {})] + [drawn_state(panel, rng) for _ in range(7)]:
+    for state in [_panel_state(panel, {})] + [drawn_state(panel, rng) for _ in range(7)]:
         page = opened(watched, site, playground(panel, **state).fragment)
         names = {}
         exec(compile(page.text_content("code"), panel, "exec"), names)
@@ -294,7 +294,7 @@ def test_the_python_of_a_panel_gives_its_numbers(watched, site, panel):
                 SINGLE_TOLERANCE if name in SINGLE else 1e-9 if name.startswith("power") else TOLERANCE
             )
             assert differs(ours[name], value, tolerance) < 1, (name, ours[name], value, state)
-        assert panel_numbers(panel, state) == pytest.approx(theirs, nan_ok=True)
+        assert _panel_numbers(panel, state) == pytest.approx(theirs, nan_ok=True)
         assert page.inner_text(".says").count("NaN") == 0
 
 
@@ -491,7 +491,7 @@ def test_quoted_cells_and_markup_stay_text(watched, site, tmp_path):
 
 
 def test_nothing_of_the_page_can_become_markup_or_a_request():
-    source = "".join(playground_file(name) for name in ("math.js", "panels.js"))
+    source = "".join(_playground_file(name) for name in ("math.js", "panels.js"))
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", source
     )
@@ -514,7 +514,7 @@ def test_a_widget_and_python_share_the_state(watched, site):
           const el = document.body.appendChild(document.createElement("div"));
           made.default.render({model, el});
         }""",
-        playground_module(),
+        _playground_module(),
     )
     page.get_by_label("Position of the worst text").focus()
     page.keyboard.press("ArrowRight")

@@ -6,11 +6,11 @@ from uetrust.core.settings import root
 from uetrust.data.bulletins import bulletins
 from uetrust.models.load import load_model
 from uetrust.scoring import drift
-from uetrust.scoring.drift import DRIFT_FILE, drift_check, drift_texts, metric_drift, write_drift_check
+from uetrust.scoring.drift import DRIFT_FILE, _drift_texts, drift_check, metric_drift, write_drift_check
 
 
 def test_the_four_texts_are_a_good_one_anothers_a_copy_and_a_broken_one():
-    texts, items = drift_texts(), bulletins("test", 4)
+    texts, items = _drift_texts(), bulletins("test", 4)
     assert list(texts) == ["id", "hypothesis", "source", "reference"] and len(texts) == 4
     assert dict(zip(texts["id"], texts["hypothesis"])) == dict(
         good=items["paraphrase"][0],

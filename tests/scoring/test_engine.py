@@ -19,7 +19,7 @@ from tests.helpers.writers import SAMPLES
 from uetrust.cli.cli import main
 from uetrust.core.store import Store
 from uetrust.scoring import engine
-from uetrust.scoring.engine import run_with_ray, slurm_lines
+from uetrust.scoring.engine import _slurm_lines, run_with_ray
 from uetrust.scoring.pipeline import clear_bank, run_pipeline
 
 BANK = "toy--writer"
@@ -82,7 +82,7 @@ def test_a_worker_never_starts_anew(emptied):
 
 
 def test_arrays_wait_for_the_stage_before():
-    lines = slurm_lines("paper", "xsum--gpt", 4)
+    lines = _slurm_lines("paper", "xsum--gpt", 4)
     assert [line.partition("=")[0] for line in lines] == ["texts", "passes", "comparisons"]
     assert all("--array=0-3" in line for line in lines)
     assert ["afterok" in line for line in lines] == [False, True, True]
@@ -103,7 +103,7 @@ def killed_once(folder, profile, name, stage, worker, where):
             return fill(store, sizes, left, write, *more, **kw)
 
         Store.fill = dies
-    return engine.run_slice(folder, profile, name, stage, worker, where)
+    return engine._run_slice(folder, profile, name, stage, worker, where)
 
 
 def test_a_killed_worker_of_ray_is_replaced_and_the_bytes_are_the_same(
@@ -138,7 +138,7 @@ def noted(folder, profile, name, stage, worker, where):
     import ray
 
     notes = Path(folder) / "notes"
-    engine.run_slice(folder, profile, name, stage, worker, where)
+    engine._run_slice(folder, profile, name, stage, worker, where)
     (notes / f"{stage} {worker[0]} {ray.get_runtime_context().get_node_id()}").touch()
     wait_until(lambda: stage != "passes" or len(nodes(notes, stage)) == 2)
     return worker
@@ -188,13 +188,13 @@ FULL = OSError(errno.ENOSPC, "No space left on device")
 def full_disk(folder, profile, name, stage, worker, where):
     "A slice whose disk is full, of the stage of passes"
     if stage != "passes" or worker[0] != 1:
-        return engine.run_slice(folder, profile, name, stage, worker, where)
+        return engine._run_slice(folder, profile, name, stage, worker, where)
 
     def write_table(*args, **kw):
         raise FULL
 
     with mock.patch("pyarrow.parquet.write_table", write_table):
-        return engine.run_slice(folder, profile, name, stage, worker, where)
+        return engine._run_slice(folder, profile, name, stage, worker, where)
 
 
 def test_a_full_disk_is_told_with_its_worker_and_nothing_else_is_lost(

@@ -5,10 +5,9 @@
 # %% auto #0
 __all__ = ['HELP_GROUPS', 'APP', 'EXAMPLES', 'SEVERAL', 'Names', 'Pairs', 'Words', 'Integer', 'Count', 'Whole', 'Probability',
            'Share', 'Confidence', 'Finite', 'AS_TEXT', 'FIRST_SHEET', 'FREE', 'Debug', 'Resume', 'ONE_DEVICE',
-           'ANYWHERE', 'WRITTEN', 'document', 'command', 'options', 'split_pairs', 'ReaderGone', 'Screen',
-           'print_exactly', 'Output', 'print_table', 'printed_for_programs', 'Sheet', 'Price', 'endpoint_of',
-           'print_estimate', 'print_spending', 'Device', 'Placement', 'refuse_typed', 'load_placed', 'check_out',
-           'require_checkout', 'check_folder', 'write_out', 'refuse_overwriting', 'run_app', 'usage_error']
+           'ANYWHERE', 'WRITTEN', 'document', 'command', 'options', 'Output', 'print_table', 'printed_for_programs',
+           'Sheet', 'Price', 'endpoint_of', 'print_estimate', 'print_spending', 'Device', 'Placement', 'refuse_typed',
+           'load_placed', 'check_out', 'require_checkout', 'check_folder', 'write_out', 'run_app']
 
 # %% ../../nbs/13_cli/03_command.ipynb #c49f269b
 import _thread
@@ -116,7 +115,7 @@ def _separated(kind, tokens):
     return convert(kind, parts)
 
 
-def split_pairs(
+def _split_pairs(
     words: list,  # As typed: 'a=1', 'a=1,b=2', 'a=1,2'
 ) -> list:  # 'name=value' each
     "Pairs of a command line; a comma separates two only where a pair follows it, else it is of the value."
@@ -130,7 +129,7 @@ def split_pairs(
 
 
 def _paired(kind, tokens):
-    return split_pairs([token.value for token in tokens])
+    return _split_pairs([token.value for token in tokens])
 
 
 SEVERAL = Parameter(consume_multiple=(1, None), converter=_separated)
@@ -167,7 +166,7 @@ Confidence = Annotated[
 Finite = Annotated[float, _read_number(float, "a finite number", math.isfinite)]
 
 # %% ../../nbs/13_cli/03_command.ipynb #5afe0203
-class ReaderGone(BaseException):
+class _ReaderGone(BaseException):
     "Whoever read the output has left, as `head` does"
 
 
@@ -175,7 +174,7 @@ _PLAIN = re.compile(r"[\t\n -~]*")
 _BAR = re.compile(r"\n*(\x1b\[A)*\r?")  # How tqdm begins to draw a bar again
 
 
-class Screen:
+class _Screen:
     "Stream of output on which no text can steer a terminal"
 
     def __init__(
@@ -214,14 +213,14 @@ def _noticing_readers():
     try:
         yield
     except BrokenPipeError:
-        raise ReaderGone from None
+        raise _ReaderGone from None
 
 # %% ../../nbs/13_cli/03_command.ipynb #5afe0205
-def print_exactly(
+def _print_exactly(
     text: str,  # For a program; a person at a terminal reads it without characters that steer it
 ):
     "Print a text byte for byte where no terminal reads it."
-    if isinstance(sys.stdout, Screen) and not sys.stdout.isatty():
+    if isinstance(sys.stdout, _Screen) and not sys.stdout.isatty():
         sys.stdout.write_exactly(text)
     else:
         print(text, end="")
@@ -231,7 +230,7 @@ def print_exactly(
 def _screens():
     "While a subcommand works, what it prints cannot steer a terminal."
     out, err = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = out and Screen(out), err and Screen(err, bars=True)
+    sys.stdout, sys.stderr = out and _Screen(out), err and _Screen(err, bars=True)
     try:
         yield
         if out:
@@ -270,7 +269,7 @@ def print_table(
         text = df.to_json(orient="records", indent=1, force_ascii=False)
         print(re.sub(r"[^\n\x20-\x7e\u00a0-\u2029\u202f-\u2065\u206a-\U0010ffff]", _json_escape, text))
     elif output.csv:
-        print_exactly(csv_text(df))
+        _print_exactly(csv_text(df))
     else:
         print(printable(table_text(df, digits, terminal_width())))
 
@@ -481,7 +480,7 @@ def _reads_from(folder, path, name):  # Whether a subcommand reads a file that l
     return not bank or path.suffix == ".parquet" or path.name == "scores.csv" and name != "score"
 
 # %% ../../nbs/13_cli/03_command.ipynb #5afe0208
-def refuse_overwriting(
+def _refuse_overwriting(
     name: str,  # Of the subcommand
     bound,  # inspect.BoundArguments of it
 ):
@@ -550,7 +549,7 @@ def _begin(run, bound, options):  # What the arguments name
     if run not in _RUNS:  # Help and version, which know how to print
         return run(*bound.args, **bound.kwargs, **options)
     with _screens():
-        refuse_overwriting(_RUNS[run], bound)
+        _refuse_overwriting(_RUNS[run], bound)
         _check_written(bound)
         run(*bound.args, **bound.kwargs, **options)
 
@@ -567,10 +566,10 @@ def run_app(
         with _stoppable(stopped):
             run, bound, ignored = APP.parse_args(words, exit_on_error=False, print_error=False, verbose=False)
             _begin(run, bound, {name: debug for name in ignored})
-    except ReaderGone:
+    except _ReaderGone:
         return _leave_output()
     except CycloptsError as error:
-        return _say_error(usage_error(error))
+        return _say_error(_usage_error(error))
     except KeyboardInterrupt:
         return _say_stopped(stopped)
     except Exception as error:
@@ -602,7 +601,7 @@ def _say_error(line):
     return 2
 
 
-def usage_error(
+def _usage_error(
     error: CycloptsError,  # What the parser found
 ) -> str:  # One line that says what was found and where to look
     "Line that a user reads when the arguments are wrong."

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FORMAT_NAMES', 'BANK_SCORES', 'FAMILIES', 'MAX_JUDGE_TOKENS', 'DIMENSIONS', 'methods_command', 'metrics_command',
-           'is_bank', 'score_command', 'mean_by', 'judge_command']
+           'score_command', 'judge_command']
 
 # %% ../../nbs/13_cli/08_scores.ipynb #b8986ade
 import json
@@ -85,7 +85,7 @@ def metrics_command(
     _print_cards(name, "nlg", ["name", "dim", "needs", "unit", "direction"], output)
 
 # %% ../../nbs/13_cli/08_scores.ipynb #7382a6f8
-def is_bank(
+def _is_bank(
     path,  # What a user names
 ) -> bool:
     "Whether a path is a folder of generations; everything else is read as a file of outputs."
@@ -132,7 +132,7 @@ def score_command(
     "Uncertainty and quality scores of outputs that another tool wrote, or uncertainty scores of a bank."
     check_out(out)
     names = dict(methods=_all_or(methods), metrics=_all_or(metrics))
-    if is_bank(file):
+    if _is_bank(file):
         return _score_bank(file, names, data, model, tokenizer, out, output)
     outputs, models = _file_outputs(file, format, column, data, place), _file_models(model, metrics)
     if explain:
@@ -163,7 +163,7 @@ def _score_bank(folder, names, data, model, tokenizer, out, output):
     if not model:
         notes += _domain_warning(_metrics_of(scores.names))
     if not _scores_for_programs(table, notes, output):
-        means = mean_by(table, "name", "undefined")
+        means = _mean_by(table, "name", "undefined")
         print_table(means)
         print(
             f"\n{_counts(means['name'])} on {table['sample'].nunique()} texts of {folder}, written to {out}"
@@ -223,7 +223,7 @@ def _truncated_notes(truncated):
     ]
 
 
-def mean_by(
+def _mean_by(
     scores,  # pandas.DataFrame: long table of scores
     columns,  # What tells the groups apart
     missing: str,  # Name of the column that counts missing values
@@ -475,7 +475,7 @@ def _estimate_judge(server, asked, wordings, texts, top, replies):
 def _print_judge(scores, wordings, output):
     from uetrust.statistics.judges import wording_effects
 
-    print_table(mean_by(scores, ["variant", "name"], "missing"), output)
+    print_table(_mean_by(scores, ["variant", "name"], "missing"), output)
     for name, reasons in scores.attrs["refused"].items():
         sample, reason = next(iter(reasons.items()))
         print(f"  - {name}: {len(reasons)} texts without a reply, the first {sample!r}: {reason[:200]}")

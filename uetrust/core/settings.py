@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['SECTION_KINDS', 'RENAMED', 'DEVICE_MAPS', 'SCRAP', 'LOCK', 'ONE_THREAD', 'root', 'work_dir', 'published_file',
-           'external_dir', 'mirror', 'oracles', 'Profile', 'Dataset', 'notebook_keys', 'check_keys', 'value_error',
-           'parse_section', 'section_names', 'section', 'inherited', 'profile', 'profile_settings', 'out_dir',
-           'located_data', 'resolve_checkpoint', 'split_labels', 'pinned_checkpoint', 'parse_device_map',
-           'remove_scraps', 'written_file', 'put_in_place', 'atomic_write']
+           'mirror', 'oracles', 'Profile', 'Dataset', 'check_keys', 'value_error', 'parse_section', 'section_names',
+           'section', 'inherited', 'profile', 'profile_settings', 'out_dir', 'located_data', 'resolve_checkpoint',
+           'split_labels', 'pinned_checkpoint', 'parse_device_map', 'remove_scraps', 'written_file', 'put_in_place',
+           'atomic_write']
 
 # %% ../../nbs/01_core/03_settings.ipynb #03e46ee6
 import ast
@@ -65,7 +65,7 @@ def published_file(
     return p
 
 
-def external_dir(
+def _external_dir(
     var: str,  # Environment variable that names the folder
     default: str,  # Folder relative to the root, used when the variable is not set
 ) -> Path | None:  # The folder, or None when there is none
@@ -79,12 +79,12 @@ def external_dir(
 
 def mirror() -> Path | None:
     "Public per-sample data: `UETRUST_MIRROR`, else ../shared/data."
-    return external_dir("UETRUST_MIRROR", "../shared/data")
+    return _external_dir("UETRUST_MIRROR", "../shared/data")
 
 
 def oracles() -> Path | None:
     "Recorded outputs of peers' code: `UETRUST_ORACLES`, else ../shared/oracles."
-    return external_dir("UETRUST_ORACLES", "../shared/oracles")
+    return _external_dir("UETRUST_ORACLES", "../shared/oracles")
 
 # %% ../../nbs/01_core/03_settings.ipynb #675a906c
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ RENAMED = {
 }  # Kind of section -> key of earlier versions -> its name today
 
 # %% ../../nbs/01_core/03_settings.ipynb #acc829d1
-def notebook_keys() -> dict:  # Key of a profile -> its type
+def _notebook_keys() -> dict:  # Key of a profile -> its type
     "Keys that experiment notebooks read: their parameters, and the lists that a page is repeated over."
     return _keys_below(root() / "nbs" / "experiments")
 
@@ -289,7 +289,7 @@ def section(
         return own
     types = get_type_hints(dict(profile=Profile, dataset=Dataset)[kind], include_extras=True)
     if kind == "profile":
-        types |= {key: of for key, of in notebook_keys().items() if key not in types}
+        types |= {key: of for key, of in _notebook_keys().items() if key not in types}
         own = dict(_read()["common"] if "common" in _read() else {}) | own
     if kind == "profile" and not (root() / "nbs").exists():  # Installed, without the notebooks and their keys
         own = {key: text for key, text in own.items() if key in types}

@@ -4,10 +4,9 @@
 
 # %% auto #0
 __all__ = ['MISSING_WORDS', 'HOW_TO_CHOOSE', 'TABLE_ENDINGS', 'number_or_text', 'is_missing', 'truth_numbers', 'column_numbers',
-           'list_cell', 'file_ending', 'check_file', 'check_unpacked', 'read_text', 'check_names', 'TableFile',
-           'quoted_cell', 'plain_cell', 'csv_text', 'save_csv', 'parse_json', 'read_json_lines', 'check_records',
-           'json_records', 'nested_fields', 'cell_of', 'parquet_table', 'read_workbook', 'other_sheets', 'table_parts',
-           'read_table_file', 'read_table', 'table_records']
+           'list_cell', 'file_ending', 'check_file', 'check_unpacked', 'read_text', 'csv_text', 'save_csv',
+           'parse_json', 'read_json_lines', 'check_records', 'json_records', 'nested_fields', 'cell_of',
+           'read_workbook', 'other_sheets', 'read_table_file', 'read_table', 'table_records']
 
 # %% ../../nbs/01_core/10_tables.ipynb #9cf08fd0
 import ast
@@ -397,7 +396,7 @@ def _tab_rows(lines, at, path):
     return quoted
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab2e012
-def check_names(
+def _check_names(
     names: list,  # Column names as they stand in the header
     path: Path,  # File, for the error
 ):
@@ -423,7 +422,7 @@ def _check_widths(rows, header, path):
     )
 
 # %% ../../nbs/01_core/10_tables.ipynb #9435369b
-class TableFile(NamedTuple):
+class _TableFile(NamedTuple):
     "Table of a file, and what is known about how the file was written"
 
     table: pd.DataFrame  # One row per row of the file
@@ -447,7 +446,7 @@ def _separator(line, usual, path):  # What stands between the names of a header
     return others[0]
 
 
-def _read_delimited(path, delimiter=",", header_row=None):  # A `TableFile`
+def _read_delimited(path, delimiter=",", header_row=None):  # A `_TableFile`
     at, lines = header_row or 1, _lines(path, header_row)
     delimiter = _separator(next((line for line in lines if line.strip()), ""), delimiter, path)
     rows = _tab_rows(lines, at, path) if delimiter == "\t" else _quoted_rows(lines, delimiter, at, path)
@@ -455,21 +454,21 @@ def _read_delimited(path, delimiter=",", header_row=None):  # A `TableFile`
         raise ValueError(f"{path.name} is empty: it has no header")
     (_, header), *rows = rows
     names = [name.strip() or f"Unnamed: {i}" for i, name in enumerate(header)]
-    check_names(names, path)
+    _check_names(names, path)
     _check_widths(rows, header, path)
     cells = zip(*(fields for _, fields in rows)) if rows else [[] for _ in names]
     df = pd.DataFrame({name: [_cell(cell) for cell in column] for name, column in zip(names, cells)})
-    return TableFile(df, delimiter)
+    return _TableFile(df, delimiter)
 
 
 def _cell(field):
-    return plain_cell(field.replace("\0", "\r"))
+    return _plain_cell(field.replace("\0", "\r"))
 
 # %% ../../nbs/01_core/10_tables.ipynb #75a2117b
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
-def quoted_cell(
+def _quoted_cell(
     cell,  # Cell of a table
 ):  # The cell; text that a spreadsheet would compute begins with an apostrophe
     "A cell that a spreadsheet shows and does not compute."
@@ -477,15 +476,15 @@ def quoted_cell(
     return f"'{cell}" if formula else cell
 
 
-def plain_cell(
-    cell: str,  # As `quoted_cell` wrote it
+def _plain_cell(
+    cell: str,  # As `_quoted_cell` wrote it
 ) -> str:
-    "The text of a cell, without the apostrophe of `quoted_cell`."
+    "The text of a cell, without the apostrophe of `_quoted_cell`."
     return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell[1:]) else cell
 
 
 def _written(cell):  # A cell with a line end is quoted; pandas would write a lone \r as it is
-    cell = quoted_cell(cell)
+    cell = _quoted_cell(cell)
     return cell.replace("\r", "\n\0") if isinstance(cell, str) else cell
 
 
@@ -639,7 +638,7 @@ def json_records(
     "Rows of a table in JSON, in each of the ways in which pandas writes one."
     if isinstance(found, dict) and {"columns", "data"} <= set(found) <= {*_SPLIT_KEYS}:
         names, rows, labels = _split_table(found, path.name)
-        check_names(names, path)
+        _check_names(names, path)
         return check_records(_with_labels([dict(zip(names, row)) for row in rows], labels), path)
     if isinstance(found, dict) and set(found) == {"schema", "data"}:
         return check_records(_without_counts(found["data"]), path)
@@ -731,7 +730,7 @@ def _check_parquet(file, path):
             check_unpacked(size, path)
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e012
-def parquet_table(
+def _parquet_table(
     path: Path,  # File
 ):  # pyarrow.Table
     "Arrow table of a parquet file; a damaged one says so."
@@ -741,7 +740,7 @@ def parquet_table(
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
         _check_parquet(file, path)
-        check_names(file.schema_arrow.names, path)
+        _check_names(file.schema_arrow.names, path)
         batches, size = [], 0
         for batch in file.iter_batches(_ROWS):
             batches.append(batch)
@@ -763,15 +762,15 @@ def _plain_value(value):  # Of a parquet file: arrays as lists and decimals as n
     return float(value) if isinstance(value, Decimal) else value
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e013
-def _read_parquet(path):  # A `TableFile`
-    df = parquet_table(path).to_pandas()
+def _read_parquet(path):  # A `_TableFile`
+    df = _parquet_table(path).to_pandas()
     for name in df.columns[[str(kind) in ("object", "category") for kind in df.dtypes]]:
         df[name] = [_plain_value(cell) for cell in df[name]]
     counted = df.index.name is None and (pd.api.types.is_integer_dtype(df.index) or "index" in df)
     named = [name or "index" for name in df.index.names]
     if counted or set(named) & set(df.columns):
-        return TableFile(df.reset_index(drop=True))
-    return TableFile(df.reset_index(names=named), index=tuple(named))
+        return _TableFile(df.reset_index(drop=True))
+    return _TableFile(df.reset_index(names=named), index=tuple(named))
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab2e020
 def _check_workbook(path):
@@ -869,7 +868,7 @@ def _check_header(names, cells, row, where, others):
         )
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e015
-def _read_xlsx(path, sheet=None, header_row=None):  # A `TableFile`
+def _read_xlsx(path, sheet=None, header_row=None):  # A `_TableFile`
     try:
         with _of_workbook(path):
             _check_workbook(path)
@@ -885,8 +884,8 @@ def _read_xlsx(path, sheet=None, header_row=None):  # A `TableFile`
     names = ["" if pd.isna(cell) else str(cell).strip() for cell in cells.iloc[0]]
     _check_header(names, cells, row, f"{path.name}, sheet {name!r}", others)
     names = [cell or f"Unnamed: {i}" for i, cell in enumerate(names)]
-    check_names(names, path)
-    return TableFile(cells.iloc[1:].set_axis(names, axis=1).reset_index(drop=True).infer_objects())
+    _check_names(names, path)
+    return _TableFile(cells.iloc[1:].set_axis(names, axis=1).reset_index(drop=True).infer_objects())
 
 # %% ../../nbs/01_core/10_tables.ipynb #bb4a357c
 def _read_records(path):
@@ -900,7 +899,7 @@ def _read_tabs(path, **at):
 
 
 def _read_json(path):
-    return TableFile(pd.DataFrame(_read_records(path)))
+    return _TableFile(pd.DataFrame(_read_records(path)))
 
 
 _TABLE_READERS = {
@@ -940,7 +939,7 @@ def _check_parts(parts, folder):
         raise ValueError(f"{folder} holds {len(found)} of {int(found[0][2])} parts, and {len(parts)} files")
 
 
-def table_parts(
+def _table_parts(
     folder: Path,  # Folder
 ) -> list:  # Its files, in order
     "Files of a table that is kept in parts, in a folder or in its folder `data`."
@@ -970,7 +969,7 @@ def _joined(parts, read):  # Rows of all parts; their columns must be the same
     return files[0]._replace(table=pd.concat([file.table for file in files], ignore_index=True))
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab2e024
-def _read_rows(path, at):  # `TableFile` as the reader of its kind gives it, with a row or more
+def _read_rows(path, at):  # `_TableFile` as the reader of its kind gives it, with a row or more
     found = _TABLE_READERS[file_ending(path)](path, **at)
     if not len(found.table):
         columns = found.table.shape[1]
@@ -999,7 +998,7 @@ def _shows_comma(df, separator):  # Whether a file is of a language that writes 
     return separator == ";" and not points and any(proven)
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e017
-def _with_numbers(found, names):  # `TableFile` with columns of numbers as numbers, and notes about them
+def _with_numbers(found, names):  # `_TableFile` with columns of numbers as numbers, and notes about them
     df, separator, notes = found.table, found.separator, []
     comma = _shows_comma(df, separator)
     columns = {}
@@ -1019,7 +1018,7 @@ def read_table_file(
     names: tuple = (),  # Columns whose cells are names and stay as they stand
     sheet: str | None = None,  # Name or number of a sheet of a workbook; the first when None
     header_row: int | None = None,  # Row with the names of columns; what stands above is passed over
-) -> TableFile:  # With at least one row
+) -> _TableFile:  # With at least one row
     """Table of a file: every row fits the header, every column has a name of its own.
 
     Raises
@@ -1050,7 +1049,7 @@ def read_table(
 def _files(path):  # Of a table
     path = Path(path)
     if path.is_dir() and file_ending(path) not in TABLE_ENDINGS:
-        return table_parts(path)
+        return _table_parts(path)
     return [check_file(path, TABLE_ENDINGS)]
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab2e025
@@ -1060,7 +1059,7 @@ def _stored_values(path, at):  # Records of a file, with their own fields and wi
         return _read_records(path)
     if ending != ".parquet":
         return _read_rows(path, at).table.astype(object).to_dict("records")
-    rows = [_plain_value(row) for row in parquet_table(path).to_pylist()]
+    rows = [_plain_value(row) for row in _parquet_table(path).to_pylist()]
     return [
         {name: _as_text(cell) for name, cell in row.items() if not _is_counter(name, cell)} for row in rows
     ]

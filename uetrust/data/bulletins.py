@@ -6,8 +6,7 @@
 __all__ = ['PEOPLE', 'PLACE_NAMES', 'OBJECTS', 'ROLES', 'TEAMS', 'DATES', 'QUANTIFIER_WORDS', 'AMOUNT_UNITS', 'ACTIONS',
            'VERB_PATTERNS', 'VERB_PHRASES', 'SLOT_PATTERNS', 'SLOT_WRITERS', 'TEMPLATES', 'REPORTED_TEMPLATES',
            'OPENERS', 'BULLETIN_SPLITS', 'NEGATIVE_STANCES', 'Action', 'Fact', 'fact_person', 'fact_question',
-           'is_about', 'Template', 'fact_templates', 'fill_template', 'fact_clause', 'facts_to_text', 'split_of',
-           'Scene', 'known_quantities', 'derived_facts', 'write_summary', 'bulletin', 'bulletins']
+           'fact_clause', 'facts_to_text', 'known_quantities', 'derived_facts', 'bulletin', 'bulletins']
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #3caa5800
 import random
@@ -180,7 +179,7 @@ def fact_question(fact: Fact) -> tuple:  # Equal for two facts that answer the s
     return fact.kind, fact.actor, *sorted((fact.object, fact.other)), fact.unit
 
 
-def is_about(fact: Fact, obj: str) -> bool:  # False for a fact of kind 'topic'
+def _is_about(fact: Fact, obj: str) -> bool:  # False for a fact of kind 'topic'
     "Whether a fact makes a statement about an object; naming it as the topic is no statement."
     return fact.kind != "topic" and obj in (fact.object, fact.other)
 
@@ -220,7 +219,7 @@ def _show_many(fact, rng):
 
 def _show_event(fact, rng):  # The event inside a report
     event = fact._replace(kind="event", holder="", stance="")
-    return fill_template(event, rng.choice(REPORTED_TEMPLATES), rng)
+    return _fill_template(event, rng.choice(REPORTED_TEMPLATES), rng)
 
 
 def _show_field(field):
@@ -245,7 +244,7 @@ SLOT_WRITERS = {
 )
 
 
-class Template(NamedTuple):
+class _Template(NamedTuple):
     "Wording of facts of one kind."
 
     kind: str  # Of the fact
@@ -256,7 +255,7 @@ class Template(NamedTuple):
 
 def _templates(kind, texts, **fixed):
     return [
-        Template(kind, line.strip(), fixed, tuple(part.split("}")[0] for part in line.split("{")[1:]))
+        _Template(kind, line.strip(), fixed, tuple(part.split("}")[0] for part in line.split("{")[1:]))
         for line in texts.strip().split("\n")
     ]
 
@@ -378,7 +377,7 @@ def _templates_of_kind(kind):
     return [template for template in TEMPLATES if template.kind == kind]
 
 
-def fact_templates(fact: Fact) -> list:  # Templates that express all of `f`
+def _fact_templates(fact: Fact) -> list:  # Templates that express all of `f`
     "Templates for a fact."
     return [
         template
@@ -389,9 +388,9 @@ def fact_templates(fact: Fact) -> list:  # Templates that express all of `f`
     ]
 
 
-def fill_template(
+def _fill_template(
     fact: Fact,  # What to say
-    template: Template,  # How to say it
+    template: _Template,  # How to say it
     rng: random.Random,  # Chooses among synonyms
 ) -> str:  # A clause without capital and stop
     "Clause: a template with its slots filled by a fact."
@@ -420,13 +419,13 @@ def fact_clause(
     before: Fact = None,  # The fact said just before
 ) -> str:  # A clause without capital and stop
     "Clause that expresses a fact, in one of its wordings."
-    template = rng.choice(fact_templates(fact))
-    return fill_template(_with_pronoun(fact, template, before, rng), template, rng)
+    template = rng.choice(_fact_templates(fact))
+    return _fill_template(_with_pronoun(fact, template, before, rng), template, rng)
 
 
 def _joined_clause(fact, rng, before, so_far):
     if fact.kind == "quantity" and fact.unit == "euros" and so_far.endswith(fact.object):
-        return ", " + fill_template(fact._replace(object="which"), fact_templates(fact)[0], rng)
+        return ", " + _fill_template(fact._replace(object="which"), _fact_templates(fact)[0], rng)
     return rng.choice([", and ", ", while "]) + fact_clause(fact, rng, before)
 
 
@@ -450,7 +449,7 @@ def facts_to_text(
 BULLETIN_SPLITS, _SHIFTED_PEOPLE = ["train", "validation", "test", "shifted"], set(PEOPLE["shifted"])
 
 
-def split_of(
+def _split_of(
     actor: str,  # Who
     action: str,  # Does what
     object: str,  # To what
@@ -466,7 +465,7 @@ _MOODS = [mood for mood, n in zip(VERB_PATTERNS, (9, 2, 4, 2, 3)) for _ in range
 _ACTIONS, NEGATIVE_STANCES = list(ACTIONS), ("doubts", "denies")
 
 
-class Scene:
+class _Scene:
     "Cast of a bulletin, and the facts stated so far."
 
     def __init__(self, split, rng):
@@ -493,7 +492,7 @@ class Scene:
         "Actor and action that belong to the split."
         while True:
             actor, action = self.rng.choice(people), self.rng.choice(_ACTIONS)
-            if split_of(actor, action, obj) == self.split:
+            if _split_of(actor, action, obj) == self.split:
                 return actor, action
 
     def day(self, obj, tense, share):
@@ -568,9 +567,9 @@ class Scene:
 
     def relation(self, obj, full):
         "A sum or comparison that follows from the facts; `full`: no more about the main object."
-        true = [fact for fact in derived_facts(self.facts) if is_about(fact, obj)]
+        true = [fact for fact in derived_facts(self.facts) if _is_about(fact, obj)]
         if full:
-            true = [fact for fact in true if not is_about(fact, self.objects[0])]
+            true = [fact for fact in true if not _is_about(fact, self.objects[0])]
         if true:
             preferred = [fact for fact in true if fact.kind == "sum" or self.rng.random() < 0.4]
             return self.say(self.rng.choice(preferred or true))
@@ -621,11 +620,11 @@ def _add_side_matter(scene, main):  # An event, a quantity or a role, and perhap
     kinds = ["event"] * 4 + ["quantity"] * 4 + ["report"] * 2 + ["group", "role"]
     getattr(scene, scene.rng.choice(kinds))(obj)
     if scene.rng.random() < 0.5:
-        scene.relation(obj, full=sum(is_about(fact, main) for fact in scene.facts) > 2)
+        scene.relation(obj, full=sum(_is_about(fact, main) for fact in scene.facts) > 2)
 
 
 def _facts(split, rng):  # The main event first
-    scene = Scene(split, rng)
+    scene = _Scene(split, rng)
     n, main = rng.randint(8, 10) if split == "shifted" else rng.randint(3, 8), scene.objects[0]
     scene.event(main)
     most = rng.choice([2, 2, 3, 3] if n > 5 else [2, 2, 3][: n - 1])
@@ -664,7 +663,7 @@ def _source_of_facts(split, rng):  # Facts in the order of the source, the main 
             return facts, lead, source
 
 
-def write_summary(
+def _write_summary(
     facts,  # Main facts
     rng: random.Random,  # Chooses detail and wording
 ) -> str:  # 1 to 3 sentences, 8 to 40 words
@@ -685,11 +684,11 @@ def bulletin(
     "Bulletin number `i`; it depends on its arguments only."
     rng = random.Random(f"{seed}/{split}/{i}")
     facts, lead, source = _source_of_facts(split, rng)
-    main = [i for i, fact in enumerate(facts) if is_about(fact, lead.object)]
+    main = [i for i, fact in enumerate(facts) if _is_about(fact, lead.object)]
     main.sort(key=lambda i: facts[i] is not lead)
-    reference = paraphrase = write_summary([facts[i] for i in main], rng)
+    reference = paraphrase = _write_summary([facts[i] for i in main], rng)
     while paraphrase == reference:
-        paraphrase = write_summary([facts[i] for i in main], rng)
+        paraphrase = _write_summary([facts[i] for i in main], rng)
     return dict(
         id=f"{split}-{seed}-{i}",
         split=split,

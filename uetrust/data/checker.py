@@ -4,10 +4,9 @@
 
 # %% auto #0
 __all__ = ['ERROR_TYPES', 'SLOT_WORDS', 'VERB_MEANINGS', 'GRAMMAR', 'RELEVANCE_WEIGHTS', 'ENTITIES', 'VERDICT_SCORES',
-           'ACTION_FAMILIES', 'OPPOSITE_STANCE', 'SIMILAR_STANCES', 'EXCLUSIVE_SLOTS', 'parse_clause', 'ParsedSummary',
-           'parse_summary', 'KnownFacts', 'index_facts', 'fact_direction', 'differing_slots', 'nearest_fact',
-           'statement_errors', 'Verdict', 'concision', 'check_summary', 'check_summaries', 'wrong_versions',
-           'insert_error', 'mark_errors', 'labelled_statements', 'labelled_hypotheses']
+           'ACTION_FAMILIES', 'OPPOSITE_STANCE', 'SIMILAR_STANCES', 'EXCLUSIVE_SLOTS', 'parse_clause', 'parse_summary',
+           'index_facts', 'Verdict', 'concision', 'check_summary', 'check_summaries', 'wrong_versions', 'insert_error',
+           'labelled_statements', 'labelled_hypotheses']
 
 # %% ../../nbs/02_data/07_checker.ipynb #a6d1e452
 import random
@@ -97,7 +96,7 @@ def parse_clause(
             return Fact(template.kind, **found | template.fixed)
 
 # %% ../../nbs/02_data/07_checker.ipynb #e2e4b077
-class ParsedSummary(NamedTuple):
+class _ParsedSummary(NamedTuple):
     "Parsed summary."
 
     words: list  # Words, separated by white space
@@ -140,9 +139,9 @@ def _resolve(fact, before):  # The fact with its references replaced, and whethe
 
 def parse_summary(
     summary: str,  # Any text
-) -> ParsedSummary:  # Words, facts with their words, and words that could not be parsed
+) -> _ParsedSummary:  # Words, facts with their words, and words that could not be parsed
     "Facts that a summary states; it never guesses and never fails."
-    parsed = ParsedSummary(summary.split(), [], [], 0, set())
+    parsed = _ParsedSummary(summary.split(), [], [], 0, set())
     if not parsed.words:
         return parsed
     fluent = 0
@@ -167,7 +166,7 @@ def _parse_sentence(parsed, start, stop):  # Adds words start to stop to `parsed
     return len(parsed.unparsed) == unparsed_before and sentence[-1] == "." and not sentence[0].islower()
 
 # %% ../../nbs/02_data/07_checker.ipynb #fa5cee61
-class KnownFacts(NamedTuple):
+class _KnownFacts(NamedTuple):
     "Facts of a bulletin, indexed for the comparison with statements."
 
     facts: dict  # Question (`fact_question`) -> Fact
@@ -209,7 +208,7 @@ def _mentioned(facts):
 def index_facts(
     facts: tuple,  # Facts of the bulletin
     main: tuple,  # Positions of the main ones
-) -> KnownFacts:  # As the comparison with statements needs them
+) -> _KnownFacts:  # As the comparison with statements needs them
     "Index of the facts of a bulletin."
     posts = {}
     for fact in facts:
@@ -217,7 +216,7 @@ def index_facts(
             posts.setdefault(fact.actor, {}).update(
                 {slot: value for slot in ("role", "team") if (value := getattr(fact, slot))}
             )
-    return KnownFacts(
+    return _KnownFacts(
         {fact_question(fact): fact for fact in facts},
         _mentioned(facts),
         posts,
@@ -231,7 +230,7 @@ def _entity_error(known_facts, *said):  # EI if one of the entities is new to th
     return "MR" if all(value in known_facts.values[entity] for entity, value in said if value) else "EI"
 
 
-def fact_direction(fact: Fact) -> bool:  # True: in favour of the positive pole of the action
+def _fact_direction(fact: Fact) -> bool:  # True: in favour of the positive pole of the action
     "Direction of a statement: negation, attitude and opposite actions each reverse it."
     return fact.positive ^ (fact.stance in NEGATIVE_STANCES) ^ (ACTIONS[fact.action].pole < 0)
 
@@ -252,7 +251,7 @@ def _post_errors(statement, known_facts):  # Role and team of a person
 
 def _meaning_errors(statement, fact):  # The same question: other direction, strength, tense or modality
     found = set() if (statement.tense, statement.modality) == (fact.tense, fact.modality) else {"TME"}
-    if fact_direction(statement) != fact_direction(fact):
+    if _fact_direction(statement) != _fact_direction(fact):
         return found | {"CO"}
     if fact.stance and not statement.stance:
         found.add("SOAF")
@@ -280,7 +279,7 @@ def _same_family(statement, fact):
     return ACTIONS[statement.action].family == ACTIONS[fact.action].family
 
 
-def differing_slots(
+def _differing_slots(
     statement: Fact,  # About an action: an event, a group, a report or a denial
     fact: Fact,  # Of the bulletin, about an action
 ) -> int:  # 0 when the fact supports the statement; what the statement leaves open does not differ
@@ -293,15 +292,15 @@ def differing_slots(
     return differ + 1 + mood + attitude  # 1: the action
 
 
-def nearest_fact(
+def _nearest_fact(
     statement: Fact,  # About an action
-    known_facts: KnownFacts,  # The bulletin
+    known_facts: _KnownFacts,  # The bulletin
 ) -> Fact:  # None when the statement is new: no fact answers its question or is within two slots
     "Fact with the fewest differing slots; among equals one that answers the same question, then the first."
     question, near = fact_question(statement), []
     for asked, fact in known_facts.facts.items():
         if fact.action and (fact.object == statement.object or _same_family(statement, fact)):
-            differ, other = differing_slots(statement, fact), asked != question
+            differ, other = _differing_slots(statement, fact), asked != question
             if differ <= 2 or not other:
                 near.append((differ, other, len(near), fact))
     return min(near)[-1] if near else None
@@ -313,7 +312,7 @@ def _new_statement_error(statement, known_facts):  # One error for all that it n
 
 
 def _event_errors(statement, known_facts):
-    if (fact := nearest_fact(statement, known_facts)) is None:
+    if (fact := _nearest_fact(statement, known_facts)) is None:
         return _new_statement_error(statement, known_facts)
     found = {_entity_error(known_facts, said) for said in _other_entities(statement, fact)}
     if not statement.quant:
@@ -358,9 +357,9 @@ _ERRORS_OF_KIND = dict(
 )
 
 
-def statement_errors(
+def _statement_errors(
     statement: Fact,  # A statement of a summary
-    known_facts: KnownFacts,  # The bulletin
+    known_facts: _KnownFacts,  # The bulletin
 ) -> set:  # Among `ERROR_TYPES`; empty when the bulletin supports it
     "Error types of a statement."
     return _ERRORS_OF_KIND.get(statement.kind, _event_errors)(statement, known_facts)
@@ -425,7 +424,7 @@ def check_summary(
 ) -> Verdict:  # Labels per word, and scores
     "Labels and scores of a summary, by the facts of its bulletin."
     parsed, known_facts = parse_summary(summary), index_facts(tuple(facts), tuple(main))
-    n, found = len(parsed.words), [statement_errors(fact, known_facts) for fact, _ in parsed.facts]
+    n, found = len(parsed.words), [_statement_errors(fact, known_facts) for fact, _ in parsed.facts]
     labels, unparsed = np.zeros((n, len(ERROR_TYPES)), bool), np.zeros(n, bool)
     unparsed[parsed.unparsed] = True
     for (_, (start, stop)), types in zip(parsed.facts, found):
@@ -610,7 +609,7 @@ _VERSIONS = dict(
 def wrong_versions(
     fact: Fact,  # A fact that the bulletin supports
     kind: str,  # One of `ERROR_TYPES`
-    known_facts: KnownFacts,  # The bulletin
+    known_facts: _KnownFacts,  # The bulletin
     rng: random.Random,  # Chooses among values
 ) -> list:  # (changed slot, wrong fact)
     "Versions of a fact with exactly this error."
@@ -652,7 +651,7 @@ def insert_error(
     return facts_to_text([*base[:i], wrong, *base[i + 1 :]], draw, {1} if draw.random() < 0.5 else ())
 
 
-def mark_errors(
+def _mark_errors(
     verdict: Verdict,  # Of a summary
 ) -> str:  # Each wrong run of words in brackets after its error types, unparsed words after '?'
     "Summary with its labels shown in the text."

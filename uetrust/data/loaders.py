@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['FRANK_ERRORS', 'FRANK_METRICS', 'FRANK_SYSTEMS', 'SUMMEVAL_QUALITIES', 'SUMMEVAL_SYSTEMS', 'ICE_SCORES',
            'TOFU_ERRORS', 'TOFU_SUMMARY', 'TOFU_ROWS', 'GPT_STUDY_SYSTEMS', 'QAGS_ROWS', 'HUB_ROWS', 'CONTENT_SHA256',
-           'BadData', 'check_table', 'frank', 'summeval', 'ice', 'undo_sort', 'realign_unieval', 'identical_summaries',
-           'tofueval', 'tofueval_ratios', 'ice_gpt_study', 'qags_predictions', 'load_from_hub', 'hub_split',
-           'records_sha256', 'aeslc', 'xsum', 'tofueval_key_points', 'tofueval_dialogues']
+           'BadData', 'frank', 'summeval', 'ice', 'undo_sort', 'realign_unieval', 'identical_summaries', 'tofueval',
+           'tofueval_ratios', 'ice_gpt_study', 'qags_predictions', 'load_from_hub', 'aeslc', 'xsum',
+           'tofueval_key_points', 'tofueval_dialogues']
 
 # %% ../../nbs/02_data/02_loaders.ipynb #0e6aa812
 import ast
@@ -87,7 +87,7 @@ def _check_rows(df, rows, key, file):
         raise _bad(file, "rows", len(df), rows)
 
 
-def check_table(
+def _check_table(
     df: pd.DataFrame,  # What a file holds
     file: str,  # Its name, for the error
     rows: int,  # Expected number of rows
@@ -155,7 +155,7 @@ _FRANK_ROWS = 2246
 
 def _frank_part(name, numbers):
     labels = dict(dataset=FRANK_SYSTEMS, split=("valid", "test"), model_name=sum(FRANK_SYSTEMS.values(), ()))
-    return check_table(
+    return _check_table(
         pd.DataFrame(_json(name, list)),
         name,
         _FRANK_ROWS,
@@ -214,7 +214,7 @@ def summeval() -> (
     if odd := [doc for doc, article in articles if len(article.get("ref_summs", ())) != 11]:
         raise _bad(name, "references", f"another number in {preview(odd)}", "11 for each article")
     df = pd.DataFrame(_summeval_rows(docs))
-    checked = check_table(
+    checked = _check_table(
         df,
         name,
         100 * len(SUMMEVAL_SYSTEMS),
@@ -257,7 +257,7 @@ def ice() -> pd.DataFrame:  # 1,536 rows, as in the file: item, doc, place, syst
     "ICE: released scores as stored; the UniEval columns belong to other documents, see `realign_unieval`."
     name, systems = "ice/data_sms.json", len(SUMMEVAL_SYSTEMS)
     rows = pd.DataFrame(_ice_rows(_json(name, dict)))
-    df = check_table(
+    df = _check_table(
         rows.rename(columns=lambda column: column.replace("human_score_", "human_")),
         name,
         96 * systems,
@@ -359,7 +359,7 @@ def _tofu(domain, split):
     name = f"tofueval/{domain}_factual_eval_{split}.csv"
     df = pd.read_csv(fetch_file(name))
     again = df.duplicated()
-    check_table(
+    _check_table(
         df[~again],
         name,
         TOFU_ROWS[domain, split],
@@ -418,7 +418,7 @@ def _study_part(system, short):
         dict(doc=row.get("id"), summary=row.get("decoded"), reference=" ".join(row.get("references", [])))
         for row in parse_json(read_text(path), name)
     ]
-    df = check_table(pd.DataFrame(rows), name, 100, ["doc"], texts=["summary", "reference"])
+    df = _check_table(pd.DataFrame(rows), name, 100, ["doc"], texts=["summary", "reference"])
     return df.assign(system=system)
 
 
@@ -447,7 +447,7 @@ def _qags_part(dataset, n):
         for row in _json(name, list)
     ]
     ranges = dict.fromkeys(("human", "unieval"), (0, 1))
-    df = check_table(pd.DataFrame(rows), name, n, ["doc_id"], ranges, texts=["source", "summary"])
+    df = _check_table(pd.DataFrame(rows), name, n, ["doc_id"], ranges, texts=["source", "summary"])
     return df.assign(dataset=dataset)
 
 
@@ -480,7 +480,7 @@ def load_from_hub(
         raise not_available(f"the hub did not give it ({type(e).__name__}: {e})") from e
 
 
-def hub_split(
+def _hub_split(
     name: str,  # A name of `UNHASHED` that stands for a split of a dataset on the hub
     revision: str = None,  # Branch or commit of the dataset
 ) -> pd.DataFrame:  # Its rows
@@ -500,7 +500,7 @@ CONTENT_SHA256 = {
 }  # Files without a published hash -> hash of their records, however they are packed
 
 
-def records_sha256(
+def _records_sha256(
     records: list,  # Dicts
 ) -> str:  # Hexadecimal
     "SHA-256 of records: one line of JSON with sorted keys for each."
@@ -509,7 +509,7 @@ def records_sha256(
 
 
 def _check_content(df, name):
-    found = records_sha256(df.to_dict("records"))
+    found = _records_sha256(df.to_dict("records"))
     if found != CONTENT_SHA256[name]:
         raise WrongHash(
             f"{find_file(name)}: its {len(df)} records have the sha256 {found}, expected "
@@ -519,7 +519,7 @@ def _check_content(df, name):
 
 def _file_or_hub(name, **options):
     path = find_file(name)
-    return hub_split(name, **options) if path is None else pd.DataFrame(read_json_lines(path))
+    return _hub_split(name, **options) if path is None else pd.DataFrame(read_json_lines(path))
 
 
 def _require_split(split):
@@ -536,7 +536,7 @@ def aeslc(
     df = _file_or_hub(name).rename(columns={"email_body": "email", "subject_line": "subject"})
     if from_the_hub := find_file(name) is None:
         df["id"] = [f"{split}-{i}" for i in range(len(df))]
-    checked = check_table(df, name, HUB_ROWS["aeslc"][split], ["id"], texts=["email", "subject"])
+    checked = _check_table(df, name, HUB_ROWS["aeslc"][split], ["id"], texts=["email", "subject"])
     expected = 0 if from_the_hub or split == "train" else 3
     annotations = df.get("annotations", pd.Series([[] for _ in range(len(df))], df.index))
     ids = zip(checked["id"], annotations)
@@ -556,7 +556,7 @@ def xsum(
     _require_split(split)
     name = f"xsum/{split}.jsonl.gz"
     df = _file_or_hub(name, revision="refs/convert/parquet").astype({"id": str})
-    return check_table(df, name, HUB_ROWS["xsum"][split], ["id"], texts=["document", "summary"])
+    return _check_table(df, name, HUB_ROWS["xsum"][split], ["id"], texts=["document", "summary"])
 
 # %% ../../nbs/02_data/02_loaders.ipynb #830c4489
 def _listed_dialogues():
@@ -608,7 +608,7 @@ def tofueval_dialogues() -> pd.DataFrame:  # 100 rows: doc_id, domain, split, so
     df, news, meetings = _listed_dialogues(), "mediasum/news_dialogue.json", "meetingbank/test.jsonl.gz"
     wanted = set(df["doc_id"])
     sources = _mediasum(news, wanted) | _meetingbank(meetings, wanted)
-    return check_table(
+    return _check_table(
         df.assign(source=df["doc_id"].map(sources)),
         f"{news} and {meetings}",
         len(df),

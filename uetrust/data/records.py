@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['TRUE_FILES', 'TRUE_SCORES', 'COGENSUMM_FILES', 'POLYTOPE_SYSTEMS', 'ROSE_DOCUMENTS', 'BENCHMARK_FILES',
-           'BENCHMARK_COLUMNS', 'BenchmarkFile', 'benchmark_path', 'bad_record', 'of_records', 'require_fields',
-           'read_records', 'consistency_label', 'majority_vote', 'DistinctRecords', 'distinct_records',
-           'tidy_benchmark']
+           'BENCHMARK_COLUMNS', 'benchmark_path', 'bad_record', 'of_records', 'require_fields', 'read_records',
+           'consistency_label', 'majority_vote', 'tidy_benchmark']
 
 # %% ../../nbs/02_data/03_records.ipynb #ccc583ef
 import csv
@@ -25,7 +24,7 @@ from .download import SPLITS, DataNotAtHand, cache_dir
 from .loaders import BadData
 
 # %% ../../nbs/02_data/03_records.ipynb #c0acdee6
-class BenchmarkFile(NamedTuple):
+class _BenchmarkFile(NamedTuple):
     "Source of a public file that has to be fetched by hand."
 
     where: str  # Repository or project, and the commit at which its text was seen
@@ -102,21 +101,21 @@ _PAIRS, _LABELLED = ("article_id", "correct_sent", "incorrect_sent"), ("label", 
 
 # %% ../../nbs/02_data/03_records.ipynb #5ae06aff
 BENCHMARK_FILES = {
-    f"cnndm/{split}.jsonl": BenchmarkFile(
+    f"cnndm/{split}.jsonl": _BenchmarkFile(
         _hub_home("abisee/cnn_dailymail", "3.0.0"), ("id", "article", "highlights")
     )
     for split in SPLITS
 }
-BENCHMARK_FILES |= {"xsum/test.jsonl": BenchmarkFile(_hub_home("EdinburghNLP/xsum"), ("id", "document"))}
+BENCHMARK_FILES |= {"xsum/test.jsonl": _BenchmarkFile(_hub_home("EdinburghNLP/xsum"), ("id", "document"))}
 BENCHMARK_FILES |= {
-    f"rose/{part}.jsonl": BenchmarkFile(
+    f"rose/{part}.jsonl": _BenchmarkFile(
         _hub_home("Salesforce/rose", part),
         ("example_id", "source", "reference", "annotations", "system_outputs"),
     )
     for part in ROSE_DOCUMENTS
 }
 BENCHMARK_FILES |= {
-    f"qags/mturk_{dataset}.jsonl": BenchmarkFile(
+    f"qags/mturk_{dataset}.jsonl": _BenchmarkFile(
         _github_home(
             "W4ngatang/qags", f"data/mturk_{dataset}.jsonl", "07449840cc46a1980b4623644cff726b4fa4a371"
         ),
@@ -125,26 +124,26 @@ BENCHMARK_FILES |= {
     for dataset in ("cnndm", "xsum")
 }
 BENCHMARK_FILES |= {
-    f"cogensumm/{name}.json": BenchmarkFile(
+    f"cogensumm/{name}.json": _BenchmarkFile(
         _FALKE_HOME, _PAIRS if name == "val_sentence_pairs" else _LABELLED
     )
     for name in COGENSUMM_FILES
 }
 BENCHMARK_FILES |= {
-    f"polytope/Human_Annotation_Summarization_{system}.xlsm": BenchmarkFile(
+    f"polytope/Human_Annotation_Summarization_{system}.xlsm": _BenchmarkFile(
         _github_home("hddbang/PolyTope", "outputs_with_human_annotation"), ("Scores per segment", "Error Log")
     )
     for system in POLYTOPE_SYSTEMS
 }
 BENCHMARK_FILES |= {
-    f"factcc/{split}/data-dev.jsonl": BenchmarkFile(
+    f"factcc/{split}/data-dev.jsonl": _BenchmarkFile(
         "unpaired_annotated_data, linked in the readme of " + _github_home("salesforce/factCC"),
         ("filepath", "claim", "label"),
     )
     for split in ("val", "test")
 }
 BENCHMARK_FILES |= {
-    f"summeval/model_annotations.aligned{ending}.jsonl": BenchmarkFile(
+    f"summeval/model_annotations.aligned{ending}.jsonl": _BenchmarkFile(
         "the annotations linked in the readme of " + _github_home("Yale-LILY/SummEval"),
         ("id", "decoded", "expert_annotations", "model_id"),
     )
@@ -153,30 +152,30 @@ BENCHMARK_FILES |= {
 
 # %% ../../nbs/02_data/03_records.ipynb #dcf889ce
 BENCHMARK_FILES |= {
-    "xsumfaith/hallucination_annotations_xsum_summaries.csv": BenchmarkFile(
+    "xsumfaith/hallucination_annotations_xsum_summaries.csv": _BenchmarkFile(
         _github_home(
             "google-research-datasets/xsum_hallucination_annotations",
             commit="2ff22e05594a29546b7f9fac015c4162cac0e80e",
         ),
         ("bbcid", "system", "summary", "hallucination_type", "worker_id"),
     ),
-    "frank/human_annotations_sentence.json": BenchmarkFile(
+    "frank/human_annotations_sentence.json": _BenchmarkFile(
         _github_home("artidoro/frank", "data"),
         ("hash", "model_name", "article", "summary", "split", "summary_sentences_annotations"),
     ),
-    "dialfact/valid_split.jsonl": BenchmarkFile(
+    "dialfact/valid_split.jsonl": _BenchmarkFile(
         _github_home("salesforce/DialFact", "data"),
         ("response", "evidence_list", "response_label", "type_label"),
     ),
-    "begin/dev_05_24_21.tsv": BenchmarkFile(
+    "begin/dev_05_24_21.tsv": _BenchmarkFile(
         _github_home("google/BEGIN-dataset", commit="6f881995bca5405918f3138b04f29fdd2a1b73ae"),
         ("evidence", "response", "gold label"),
     ),
-    "q2/cross_annotation.csv": BenchmarkFile(
+    "q2/cross_annotation.csv": _BenchmarkFile(
         _github_home("orhonovich/q-squared", "third_party/data", "dd048c628a3d44180226515b2fc10e8deb031039"),
         ("knowledge", "dodeca_response", "memnet_response", "dodeca_label", "memnet_label"),
     ),
-    "paws/dev.tsv": BenchmarkFile(
+    "paws/dev.tsv": _BenchmarkFile(
         "final/dev.tsv of paws_wiki_labeled_final, linked in the readme of "
         + _github_home("google-research-datasets/paws"),
         ("id", "sentence1", "sentence2", "label"),
@@ -184,15 +183,15 @@ BENCHMARK_FILES |= {
 }
 _RAGTRUTH_HOME = _github_home("ParticleMedia/RAGTruth", "dataset", "09a5954dce0fd6858215858ef464d38aae108807")
 BENCHMARK_FILES |= {
-    "ragtruth/response.jsonl": BenchmarkFile(
+    "ragtruth/response.jsonl": _BenchmarkFile(
         _RAGTRUTH_HOME, ("id", "source_id", "model", "labels", "split", "quality", "response")
     ),
-    "ragtruth/source_info.jsonl": BenchmarkFile(
+    "ragtruth/source_info.jsonl": _BenchmarkFile(
         _RAGTRUTH_HOME, ("source_id", "task_type", "source_info", "prompt")
     ),
 }
 BENCHMARK_FILES |= {
-    f"true_scores/{name}_true_scores.csv": BenchmarkFile(_TRUE_SCORES_HOME, ("label", *TRUE_SCORES.values()))
+    f"true_scores/{name}_true_scores.csv": _BenchmarkFile(_TRUE_SCORES_HOME, ("label", *TRUE_SCORES.values()))
     for name in TRUE_FILES.values()
 }
 
@@ -359,18 +358,18 @@ def _require_texts(record, texts, file):
         raise bad_record(file, record["row"], found, remedy)
 
 
-class DistinctRecords(NamedTuple):
+class _DistinctRecords(NamedTuple):
     "Records that make a table, and how many do not"
 
     records: list  # In the order of the file
     left_out: dict  # Reason -> number of records
 
 
-def distinct_records(
+def _distinct_records(
     rows: list,  # As for `tidy_benchmark`
     texts=("source", "hypothesis"),  # Columns that must not be empty
     file: str = "",  # For errors
-) -> DistinctRecords:
+) -> _DistinctRecords:
     "Records with all texts, each once; two of one id with different content are an error."
     first, left_out = {}, Counter()
     for record in rows:
@@ -384,7 +383,7 @@ def distinct_records(
         else:
             found = f"the id {record['id']!r} of {first[record['id']]['row']} with other content"
             raise bad_record(file, record["row"], found, "Ids must be unique: keep one of the two records")
-    return DistinctRecords(list(first.values()), dict(left_out))
+    return _DistinctRecords(list(first.values()), dict(left_out))
 
 
 def tidy_benchmark(
@@ -394,7 +393,7 @@ def tidy_benchmark(
     texts=("source", "hypothesis"),  # Columns that must not be empty
     published: int | None = None,  # Number of published records, checked unless None
 ) -> pd.DataFrame:  # `BENCHMARK_COLUMNS`
-    "Tidy table of benchmark records; empty and repeated records are left out (see `distinct_records`)."
+    "Tidy table of benchmark records; empty and repeated records are left out (see `_distinct_records`)."
     if published not in (None, len(rows)):
         raise bad_record(
             file,
@@ -402,7 +401,7 @@ def tidy_benchmark(
             f"{len(rows)} of {dataset}",
             f"{published} were published: fetch the file again, or pass complete=False to go on with these",
         )
-    records, left_out = distinct_records(rows, texts, file)
+    records, left_out = _distinct_records(rows, texts, file)
     if not records:
         found = f"none of {dataset} with a text ({left_out})"
         raise bad_record(file, "records", found, "Fetch the file again")

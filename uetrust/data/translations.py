@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['TRANSLATION_PAIRS', 'ZERO_SHOT_PAIRS', 'TRANSLATION_SPLITS', 'MEASURED_SPLITS', 'LARGEST_MEMBER',
-           'ASSESSMENT_COLUMNS', 'archive_lines', 'MemberLines', 'token_logp', 'assessments', 'word_tags',
-           'translation_files', 'split_files', 'translations', 'spelled', 'words_of_tokens', 'same_text',
-           'translations_with_references']
+           'ASSESSMENT_COLUMNS', 'word_tags', 'translation_files', 'split_files', 'translations', 'spelled',
+           'words_of_tokens', 'translations_with_references']
 
 # %% ../../nbs/02_data/10_translations.ipynb #dc25a625
 import json
@@ -52,7 +51,7 @@ def _lines(archive, member, name):
     return text.removesuffix("\n").split("\n")
 
 
-def archive_lines(
+def _archive_lines(
     name: str,  # An archive of `uetrust.data.download.sources`
     wanted: dict,  # What is read -> file name in the archive, without folders
     optional: tuple = (),  # Keys of `wanted` that may be missing
@@ -74,7 +73,7 @@ def archive_lines(
     return found
 
 # %% ../../nbs/02_data/10_translations.ipynb #c3f61c65
-class MemberLines(NamedTuple):
+class _MemberLines(NamedTuple):
     "Lines of one member of an archive, with what an error must name"
 
     archive: str
@@ -110,13 +109,13 @@ class MemberLines(NamedTuple):
 
 
 def _members(name, wanted, **options):
-    found = archive_lines(name, wanted, **options)
-    return {key: MemberLines(name, wanted[key], lines) for key, lines in found.items()}
+    found = _archive_lines(name, wanted, **options)
+    return {key: _MemberLines(name, wanted[key], lines) for key, lines in found.items()}
 
 # %% ../../nbs/02_data/10_translations.ipynb #5fe1f840
-def token_logp(
-    tokens: MemberLines,  # Decoded tokens, one line per sentence
-    logp: MemberLines,  # Their log-probabilities and that of the end of sentence
+def _token_logp(
+    tokens: _MemberLines,  # Decoded tokens, one line per sentence
+    logp: _MemberLines,  # Their log-probabilities and that of the end of sentence
 ) -> list:  # For each sentence an array of log-probabilities, shape [tokens + 1]
     "Log-probabilities of the tokens, one for each and one for the end of sentence."
     values = logp.numbers(-np.inf, 0)
@@ -156,8 +155,8 @@ def _assessment(rows, i, fields):  # One row as a dictionary
     return dict(source=fields["original"], text=fields["translation"], da=mean, da_z=z_mean) | persons
 
 
-def assessments(
-    rows: MemberLines,  # Of a file .df.short.tsv, its head included
+def _assessments(
+    rows: _MemberLines,  # Of a file .df.short.tsv, its head included
 ) -> pd.DataFrame:  # source, text, da (mean, 0 to 100), da_z, person_1 ..., person_1_z ...; NaN: fewer people
     "Direct assessments, one row per sentence and one column per judgement."
     head = rows.lines[0].split("\t")
@@ -175,8 +174,8 @@ def assessments(
 
 # %% ../../nbs/02_data/10_translations.ipynb #0dc8eb89
 def word_tags(
-    words: MemberLines,  # Translations split into words
-    tags: MemberLines,  # Tags of gaps and words
+    words: _MemberLines,  # Translations split into words
+    tags: _MemberLines,  # Tags of gaps and words
 ) -> list:  # For each sentence an array of booleans, True where a word is BAD
     "Tags of words, without those of the gaps."
     out = []
@@ -244,10 +243,10 @@ def _assessed(pair, split, n):  # Columns of the archive with assessments
         member.counted(n + (key in wanted))
     if found["documents"].lines[0] != "doc_id":
         raise found["documents"].bad(0, repr(found["documents"].lines[0]), "'doc_id'")
-    return assessments(found["people"]).assign(
+    return _assessments(found["people"]).assign(
         document=[f"{pair} {line}" for line in found["documents"].lines[1:]],
         tokens=[line.split() for line in found["tokens"].lines],
-        logp=token_logp(found["tokens"], found["logp"]),
+        logp=_token_logp(found["tokens"], found["logp"]),
     )
 
 
@@ -261,7 +260,7 @@ def _test21(pair, n):
             text=found["text"].lines,
             da_z=np.concatenate(found["da_z"].numbers(-np.inf, np.inf)),
             tokens=[line.split() for line in found["tokens"].lines],
-            logp=token_logp(found["tokens"], found["logp"]),
+            logp=_token_logp(found["tokens"], found["logp"]),
         )
     ).assign(document=[f"{pair} test21 {i}" for i in range(n)])
 
@@ -339,7 +338,7 @@ def words_of_tokens(
     return np.searchsorted(ends, np.cumsum([len(piece) for piece in pieces]))
 
 
-def same_text(
+def _same_text(
     table: pd.DataFrame,  # From `translations`: tokens and text
 ) -> pd.Series:  # Booleans
     "Whether the tokens with probabilities spell the text that people saw."

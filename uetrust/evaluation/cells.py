@@ -4,11 +4,9 @@
 
 # %% auto #0
 __all__ = ['LARGE_OFFSET', 'FEW_FLOAT_STEPS', 'FEWEST_FOR_ERROR', 'CAUTION_SAMPLE_SIZE', 'UNRELIABLE_SAMPLE_SIZE',
-           'SIZE_OF_DIFFERENCE', 'rescaled_quality', 'float_steps', 'PRRCells', 'resampled_prr', 'prr_replicates',
-           'deletion_counts', 'prr_standard_error', 't_quantile', 'atanh_interval', 'prr_interval', 'group_sums',
-           'document_variances', 'DocumentNull', 'document_null', 'null_variance', 'prr_null_sd',
-           'effective_sample_size', 'permutation_p', 'prr_p_values', 'joint_p', 'PairedDifference', 'paired_size',
-           'paired_differences']
+           'SIZE_OF_DIFFERENCE', 'float_steps', 'PRRCells', 'prr_replicates', 'deletion_counts', 'prr_standard_error',
+           't_quantile', 'atanh_interval', 'prr_interval', 'prr_null_sd', 'effective_sample_size', 'permutation_p',
+           'prr_p_values', 'joint_p', 'PairedDifference', 'paired_size', 'paired_differences']
 
 # %% ../../nbs/04_evaluation/06_cells.ipynb #c1b27e73
 from dataclasses import dataclass
@@ -44,7 +42,7 @@ LARGE_OFFSET = 2.0**20  # Largest |quality| in units of its range, beyond which 
 FEW_FLOAT_STEPS = 2.0**20  # Steps of float64 in the range of a quality below which digits may be lost
 
 
-def rescaled_quality(
+def _rescaled_quality(
     quality: np.ndarray,  # Shape [N,K], finite
 ) -> np.ndarray:  # Shape [N,K], at most 1 in absolute value
     "Quality times a power of two, and without an offset that is large against its range."
@@ -103,13 +101,13 @@ class PRRCells:
 
     @cached_property
     def document_null(self):
-        "`DocumentNull` of the samples; None where no two share a document"
-        return document_null(self) if self.has_documents else None
+        "`_DocumentNull` of the samples; None where no two share a document"
+        return _document_null(self) if self.has_documents else None
 
     @cached_property
     def rescaled(self):
         "Quality as the arithmetic needs it, shape [N,K]: PRR does not depend on its scale"
-        return rescaled_quality(self.quality)
+        return _rescaled_quality(self.quality)
 
     @cached_property
     def constant(self):
@@ -255,7 +253,7 @@ def _sums(cells, counts, risk):  # Sum of the risks of every resample, shape [B,
     return -np.stack([np.bincount(cells.clusters, column) for column in risk.T], 1)
 
 
-def resampled_prr(
+def _resampled_prr(
     cells: PRRCells,  # Methods and metrics
     # How often each resample takes each item, shape [B,N]; None leaves out one item or cluster at a time
     counts: np.ndarray = None,
@@ -275,12 +273,12 @@ def resampled_prr(
 
 def prr_replicates(
     cells: PRRCells,  # Methods and metrics
-    counts: np.ndarray = None,  # As in `resampled_prr`
+    counts: np.ndarray = None,  # As in `_resampled_prr`
 ) -> np.ndarray:  # PRR, shape [B,M,K]
     "PRR of every resample in one array, for differences between methods."
     count = cells.units if counts is None else len(counts)
     values = np.empty((count, len(cells.orders), cells.risk.shape[1]))
-    for metrics, method, part in resampled_prr(cells, counts):
+    for metrics, method, part in _resampled_prr(cells, counts):
         values[:, method, metrics] = part
     return values
 
@@ -304,7 +302,7 @@ def prr_standard_error(
     errors = np.full((len(cells.orders), cells.risk.shape[1]), np.nan)
     if cells.n < FEWEST_FOR_ERROR or int(cells.max_rejection * (cells.n - 1)) < 2:
         return errors
-    for metrics, method, values in resampled_prr(cells, deletion_counts(cells)):
+    for metrics, method, values in _resampled_prr(cells, deletion_counts(cells)):
         errors[method, metrics] = jackknife_se(values)
     return errors
 
@@ -350,7 +348,7 @@ def prr_interval(
     return np.where(np.isnan(se), np.nan, lo), np.where(np.isnan(se), np.nan, upper)
 
 # %% ../../nbs/04_evaluation/06_cells.ipynb #d0c50a02
-def group_sums(
+def _group_sums(
     values: np.ndarray,  # Shape [N,K]
     ids: np.ndarray,  # Group of each row, integers 0..G-1, shape [N]
 ) -> np.ndarray:  # Shape [G,K]
@@ -358,7 +356,7 @@ def group_sums(
     return np.stack([np.bincount(ids, column) for column in values.T], 1)
 
 
-def document_variances(
+def _document_variances(
     means: np.ndarray,  # Mean risk of each document, shape [G,K]; over all items the mean risk is 0
     rest: np.ndarray,  # Risk of each item minus that mean, shape [N,K]
     size: np.ndarray,  # Items of each document, shape [G]
@@ -371,7 +369,7 @@ def document_variances(
     return np.maximum(shared, -inside / size.max()), inside
 
 
-class DocumentNull(NamedTuple):
+class _DocumentNull(NamedTuple):
     "Area of a random order of whole documents: variance, and the parts that change places"
 
     between: np.ndarray  # Variance that the places of documents make, shape [M,K]
@@ -382,21 +380,21 @@ class DocumentNull(NamedTuple):
     rest: np.ndarray  # Risk of each item minus the mean of its document, shape [N,K]
 
 
-def document_null(
+def _document_null(
     cells: PRRCells,  # Methods and metrics, with documents
-) -> DocumentNull:
+) -> _DocumentNull:
     "Null distribution of the area when whole documents change places."
     ids, size = cells.clusters, np.bincount(cells.clusters)
     centred = cells.weights - cells.weights.mean(1, keepdims=True)
-    sums, means = group_sums(centred.T, ids).T, group_sums(cells.risk, ids) / size[:, None]
+    sums, means = _group_sums(centred.T, ids).T, _group_sums(cells.risk, ids) / size[:, None]
     own, rest = centred - (sums / size)[:, ids], cells.risk - means[ids]
-    shared, inside = document_variances(means, rest, size)
+    shared, inside = _document_variances(means, rest, size)
     between = np.outer((sums**2).sum(1), shared) + np.outer((sums**2 / size).sum(1), inside)
     within = np.outer((own**2).sum(1), inside)
-    return DocumentNull(np.maximum(between, 0), within, sums, means, own, rest)
+    return _DocumentNull(np.maximum(between, 0), within, sums, means, own, rest)
 
 
-def null_variance(
+def _null_variance(
     cells: PRRCells,  # Methods and metrics
 ) -> np.ndarray:  # Variance of the area of a method's own weights, shape [M,K]
     "Variance of the area over random orders of the items, or of whole documents; in closed form."
@@ -412,7 +410,7 @@ def prr_null_sd(
 ) -> np.ndarray:  # Shape [K]; with documents [M,K], because then it depends on how a method's weights repeat
     "Standard deviation of PRR over random orders of the items, or of whole documents; in closed form."
     if cells.has_documents:
-        return np.sqrt(null_variance(cells)) / cells.gap
+        return np.sqrt(_null_variance(cells)) / cells.gap
     squares = sum_of_squares(cells.position_weights) * sum_of_squares(cells.risk)
     return np.sqrt(squares / (cells.n - 1)) / cells.gap
 
@@ -427,7 +425,7 @@ def effective_sample_size(
     quality: np.ndarray,  # Shape [N,K]
 ) -> np.ndarray:  # Shape [K]; NaN if all items equal the median
     "Effective sample size of the risk: how many items decide the value."
-    scaled = rescaled_quality(quality)
+    scaled = _rescaled_quality(quality)
     d = np.abs(scaled - np.median(scaled, axis=0))
     return np.divide(d.sum(0) ** 2, (d**2).sum(0), out=np.full(d.shape[1], np.nan), where=d.any(0))
 
@@ -509,7 +507,7 @@ def prr_p_values(
     "p-value of every PRR: is the method better or worse than a random order?"
     from scipy.special import ndtr
 
-    sd, area = np.sqrt(null_variance(cells)), cells.method_area
+    sd, area = np.sqrt(_null_variance(cells)), cells.method_area
     z = np.divide(area, sd, out=np.zeros_like(area), where=sd > 0)
     p = np.where(np.isnan(cells.gap), np.nan, 2 * ndtr(-np.abs(z)))
     few = np.flatnonzero(cells.interval_size < CAUTION_SAMPLE_SIZE)

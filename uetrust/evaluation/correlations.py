@@ -4,10 +4,8 @@
 
 # %% auto #0
 __all__ = ['ROW_CORRELATIONS', 'LevelCorrelation', 'CORRELATION_LEVELS', 'PairCounts', 'KendallLike', 'WilliamsTest',
-           'PartialCorrelation', 'row_correlations', 'score_matrices', 'mean_correlation', 'pooled_level',
-           'per_document_level', 'per_system_level', 'resampled_system_means', 'system_means', 'system_level',
-           'correlation_level', 'pair_counts', 'kendall_variant', 'tie_calibrated', 'kendall_like', 'fisher_interval',
-           'williams_test', 'group_residuals', 'partial_correlation']
+           'PartialCorrelation', 'row_correlations', 'score_matrices', 'pooled_level', 'resampled_system_means',
+           'correlation_level', 'fisher_interval', 'partial_correlation']
 
 # %% ../../nbs/04_evaluation/11_correlations.ipynb #bfe2ed6d
 from collections import namedtuple
@@ -94,7 +92,7 @@ def score_matrices(
     return arrays
 
 
-def mean_correlation(
+def _mean_correlation(
     x: np.ndarray,  # Scores, shape [groups,N]
     y: np.ndarray,  # Other scores, shape [groups,N]
     coef="pearson",  # As in `row_correlations`
@@ -117,34 +115,34 @@ def pooled_level(
     coef="pearson",  # As in `row_correlations`
 ) -> LevelCorrelation:  # n counts the cells
     "One correlation over all cells."
-    return mean_correlation(*(table.reshape(1, -1) for table in score_matrices(metric, human)), coef)
+    return _mean_correlation(*(table.reshape(1, -1) for table in score_matrices(metric, human)), coef)
 
 
-def per_document_level(
+def _per_document_level(
     metric,  # Scores, systems x documents; NaN where missing
     human,  # Human scores, same shape
     coef="pearson",  # As in `row_correlations`
-    undefined: str = "skip",  # As in `mean_correlation`
+    undefined: str = "skip",  # As in `_mean_correlation`
 ) -> LevelCorrelation:  # n counts systems, groups counts documents
     "Mean over documents of the correlation over systems."
-    return mean_correlation(*(table.T for table in score_matrices(metric, human)), coef, undefined)
+    return _mean_correlation(*(table.T for table in score_matrices(metric, human)), coef, undefined)
 
 
-def per_system_level(
+def _per_system_level(
     metric,  # Scores, systems x documents; NaN where missing
     human,  # Human scores, same shape
     coef="pearson",  # As in `row_correlations`
-    undefined: str = "skip",  # As in `mean_correlation`
+    undefined: str = "skip",  # As in `_mean_correlation`
 ) -> LevelCorrelation:  # n counts documents, groups counts systems
     "Mean over systems of the correlation over documents."
-    return mean_correlation(*score_matrices(metric, human), coef, undefined)
+    return _mean_correlation(*score_matrices(metric, human), coef, undefined)
 
 
 def resampled_system_means(
     scores: np.ndarray,  # Scores, systems x documents; NaN where missing
     counts: np.ndarray,  # How often each of several samples has each document, [samples, documents]
 ) -> np.ndarray:  # Shape [samples, systems]; NaN for a system without scores
-    "Mean score of each system, for many samples of the documents at once; rounded as in `system_means`."
+    "Mean score of each system, for many samples of the documents at once; rounded as in `_system_means`."
     defined = ~np.isnan(scores)
     n = counts @ defined.T
     mean = np.divide(counts @ np.where(defined, scores, 0).T, n, out=np.full(n.shape, np.nan), where=n > 0)
@@ -154,26 +152,26 @@ def resampled_system_means(
     return np.where(finite, np.round(mean / unit) * unit, mean)
 
 
-def system_means(
+def _system_means(
     scores: np.ndarray,  # Scores, systems x documents; NaN where missing
 ) -> np.ndarray:  # Shape [systems]; NaN for a system without scores
     "Mean score of each system to 46 binary digits: means that are equal in decimals stay tied."
     return resampled_system_means(scores, np.ones((1, scores.shape[1]), int))[0]
 
 
-def system_level(
+def _system_level(
     metric,  # Scores, systems x documents; NaN where missing
     human,  # Human scores, same systems; the documents may be others
     coef="pearson",  # As in `row_correlations`
 ) -> LevelCorrelation:  # n counts systems
     "Correlation of the systems' mean scores, each mean over the cells that its own matrix has."
-    return mean_correlation(
-        *(system_means(table)[None] for table in score_matrices(metric, human, shape=False)), coef
+    return _mean_correlation(
+        *(_system_means(table)[None] for table in score_matrices(metric, human, shape=False)), coef
     )
 
 
 CORRELATION_LEVELS = dict(
-    pooled=pooled_level, per_document=per_document_level, per_system=per_system_level, system=system_level
+    pooled=pooled_level, per_document=_per_document_level, per_system=_per_system_level, system=_system_level
 )
 
 
@@ -189,7 +187,7 @@ def correlation_level(
 PairCounts = namedtuple("Pairs", "c d tx ty txy")
 
 
-def pair_counts(
+def _pair_counts(
     metric,  # Metric scores, shape [N], no NaN
     human,  # Human scores, shape [N], no NaN
     epsilon: float = 0.0,  # Metric scores this close count as tied
@@ -209,14 +207,14 @@ def pair_counts(
     return PairCounts(*(int(pairs.sum()) for pairs in kinds))
 
 
-def kendall_variant(
+def _kendall_variant(
     metric,  # Metric scores, shape [N], no NaN
     human,  # Human scores, shape [N], no NaN
     variant: str = "acc_23",  # 'tau_b', 'tau_c', 'tau_23' or 'acc_23'
-    epsilon: float = 0.0,  # As in `pair_counts`; not defined for 'tau_c'
+    epsilon: float = 0.0,  # As in `_pair_counts`; not defined for 'tau_c'
 ) -> float:  # In [-1,1], acc_23 in [0,1]; tau_b and tau_c are NaN when a side is constant
     "Kendall's tau with the pairs counted in one of four ways."
-    c, d, tx, ty, txy = counts = pair_counts(metric, human, epsilon)  # the symbols of the text above
+    c, d, tx, ty, txy = counts = _pair_counts(metric, human, epsilon)  # the symbols of the text above
     n, k = len(metric), min(len(set(metric)), len(set(human)))
     if variant == "tau_23":
         return (c + txy - d - tx - ty) / sum(counts)
@@ -235,7 +233,7 @@ def kendall_variant(
     return 2 * (c - d) / (n * n * (k - 1) / k)
 
 # %% ../../nbs/04_evaluation/11_correlations.ipynb #f330f059
-def tie_calibrated(
+def _tie_calibrated(
     metric,  # Scores, systems x documents, no NaN; pairs are formed inside a document
     human,  # Human scores, same shape
 ) -> tuple[float, float]:  # Largest mean accuracy over documents, and the smallest tolerance that reaches it
@@ -258,7 +256,7 @@ def tie_calibrated(
 KendallLike = namedtuple("KendallLike", "value pairs")
 
 
-def kendall_like(
+def _kendall_like(
     metric,  # Scores, systems x documents; NaN where missing
     human,  # Human scores, same shape
     threshold: float,  # Smallest human difference that counts, on the human scale (25 of 100 at WMT)
@@ -294,7 +292,7 @@ def fisher_interval(
 WilliamsTest = namedtuple("Williams", "t p")
 
 
-def williams_test(
+def _williams_test(
     r12: float,  # Correlation of the first metric with the human scores
     r13: float,  # Correlation of the second metric with the human scores
     r23: float,  # Correlation of the two metrics
@@ -323,7 +321,7 @@ def williams_test(
 PartialCorrelation = namedtuple("Partial", "pearson p_pearson spearman p_spearman n groups")
 
 
-def group_residuals(
+def _group_residuals(
     x: np.ndarray,  # Scores, shape [N]
     groups: np.ndarray,  # Group of each score, integers 0..G-1
 ) -> np.ndarray:  # Scores minus the mean of their group; exactly 0 in a group of equal scores
@@ -361,7 +359,7 @@ def partial_correlation(
         )
     complete = ~(np.isnan(metric) | np.isnan(human) | pd.isna(groups))
     codes, labels = pd.factorize(groups[complete])
-    sides = [group_residuals(scores[complete], codes)[None] for scores in (metric, human)]
+    sides = [_group_residuals(scores[complete], codes)[None] for scores in (metric, human)]
     n = int(complete.sum())
     free = n - 1 - len(labels) if df == "residual" else n - 2
     pearson, spearman = (float(row_correlations(*sides, coef)[0]) for coef in ("pearson", "spearman"))

@@ -4,10 +4,9 @@
 
 # %% auto #0
 __all__ = ['ClassificationRates', 'CLASSIFIERS', 'THRESHOLD_PRESETS', 'TRUE_DOMAINS', 'LEARNING_MODES', 'ACCURACY_FIELDS',
-           'Threshold', 'THRESHOLD_LEARNERS', 'auc', 'classification_rates', 'fit_logistic', 'fit_isotonic',
-           'fit_stump', 'check_option', 'fit_classifier', 'learning_pools', 'random_splits', 'split_rates',
-           'checked_columns', 'expected_accuracy', 'mean_of_defined', 'metrics_by_accuracy', 'auc_agreement',
-           'printed_opitz_table', 'apply_thresholds', 'learn_thresholds', 'hindsight_accuracy']
+           'Threshold', 'THRESHOLD_LEARNERS', 'auc', 'fit_logistic', 'fit_isotonic', 'check_option', 'fit_classifier',
+           'expected_accuracy', 'mean_of_defined', 'metrics_by_accuracy', 'auc_agreement', 'printed_opitz_table',
+           'apply_thresholds', 'learn_thresholds', 'hindsight_accuracy']
 
 # %% ../../nbs/04_evaluation/12_thresholds.ipynb #458d7d9b
 import random
@@ -41,7 +40,7 @@ ClassificationRates = namedtuple(
 )
 
 
-def classification_rates(
+def _classification_rates(
     labels,  # 1 faithful, 0 not, shape [N]
     decided,  # 1 called faithful, 0 not, shape [N]
     # kappa is NaN when labels and decisions are the same constant, balanced accuracy with a single class
@@ -82,7 +81,7 @@ def fit_isotonic(
     return lambda scores: (model.predict(np.asarray(scores)) > 0.5).astype(int)
 
 
-def fit_stump(
+def _fit_stump(
     x: np.ndarray,  # Training scores, shape [N]
     y: np.ndarray,  # Training labels 0 and 1, shape [N]
     class_weight=None,  # None or 'balanced'
@@ -120,7 +119,7 @@ def fit_classifier(
     if classifier == "isotonic":
         return fit_isotonic(x, y, clip=principled)
     if classifier == "stump":
-        return fit_stump(x, y, class_weight)
+        return _fit_stump(x, y, class_weight)
     return fit_logistic(x, y, principled, class_weight)
 
 # %% ../../nbs/04_evaluation/12_thresholds.ipynb #a7bb5f97
@@ -140,7 +139,7 @@ TRUE_DOMAINS = dict(
 LEARNING_MODES = ("xdomain", "outdomain", "indomain", "indata", "outdata")
 
 
-def learning_pools(
+def _learning_pools(
     dataset: np.ndarray,  # Data set of each row
     this,  # The data set in question
     mode: str,  # One of `LEARNING_MODES`, and not one that splits `this`
@@ -158,7 +157,7 @@ def learning_pools(
     )[mode]
 
 
-def random_splits(
+def _random_splits(
     labels: np.ndarray,  # Labels of one data set, shape [N]
     repeats: int,  # Number of splits
     preset: str,  # One of `THRESHOLD_PRESETS`
@@ -184,7 +183,7 @@ def random_splits(
 ACCURACY_FIELDS = ("auc",) + ClassificationRates._fields
 
 
-def split_rates(
+def _split_rates(
     x,  # Scores of one metric, shape [N]
     y,  # Labels 0 and 1, shape [N]
     learn,  # Rows to learn on
@@ -196,10 +195,10 @@ def split_rates(
 ):  # Values of `ACCURACY_FIELDS`
     "AUC and classification rates of one metric on one split."
     decisions = fit_classifier(classifier, x[learn], y[learn], preset, class_weight)(x[test])
-    return (auc(y[test], decisions if hard else x[test]), *classification_rates(y[test], decisions))
+    return (auc(y[test], decisions if hard else x[test]), *_classification_rates(y[test], decisions))
 
 
-def checked_columns(
+def _checked_columns(
     data,  # As for `expected_accuracy`
     domain,  # Data set -> domain
     metrics,  # Columns, or None
@@ -233,10 +232,10 @@ def _all_splits(
     alone = mode == "indomain" and _is_alone(this, dataset, domain)
     if mode == "indata" or alone:
         own = np.flatnonzero(dataset == this)
-        parts = random_splits(labels[own], 25 if alone else repeats, preset, rng)
+        parts = _random_splits(labels[own], 25 if alone else repeats, preset, rng)
         pairs = [(own[training], own[test]) for training, test in parts]
     else:
-        pairs = [tuple(map(np.flatnonzero, learning_pools(dataset, this, mode, domain)))]
+        pairs = [tuple(map(np.flatnonzero, _learning_pools(dataset, this, mode, domain)))]
     training, test = pairs[0]
     if not (len(training) and len(test)):
         need = "more than one domain" if mode == "outdomain" else "other names, or more rows"
@@ -278,7 +277,7 @@ def expected_accuracy(
     """
     check_option("mode", mode, LEARNING_MODES)
     check_option("preset", preset, THRESHOLD_PRESETS)
-    labels, dataset, metrics = checked_columns(data, domain, metrics)
+    labels, dataset, metrics = _checked_columns(data, domain, metrics)
     released = preset == "opitz2024"
     rng = random.Random(seed) if released else np.random.default_rng(seed)
     mean, rows = (np.mean if released else mean_of_defined), []
@@ -289,7 +288,7 @@ def expected_accuracy(
         for metric in metrics:
             scores = data[metric].to_numpy(float)
             values = [
-                split_rates(scores, labels, training, test, classifier, preset, class_weight, hard)
+                _split_rates(scores, labels, training, test, classifier, preset, class_weight, hard)
                 for training, test in pairs
             ]
             rows.append((this, metric, *size, *mean(np.array(values), axis=0)))

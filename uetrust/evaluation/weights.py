@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TIE_RULES', 'harmonic_numbers', 'averaged_prefixes', 'rank_weights', 'prefix_weight', 'TieOrder', 'tie_order',
-           'block_mean', 'item_weights', 'sum_of_squares', 'tied_positions', 'tie_variance', 'tie_extremes']
+           'block_mean', 'item_weights', 'sum_of_squares', 'tie_variance', 'tie_extremes']
 
 # %% ../../nbs/04_evaluation/02_weights.ipynb #e22335c7
 from functools import lru_cache
@@ -145,7 +145,7 @@ def sum_of_squares(
     return ((x - x.mean(0)) ** 2).sum(0)
 
 # %% ../../nbs/04_evaluation/02_weights.ipynb #e74a5783
-def tied_positions(
+def _tied_positions(
     order: TieOrder,  # Order with blocks of ties
 ) -> np.ndarray:  # Positions, ascending
     "Positions of the items in blocks of two or more."
@@ -163,7 +163,7 @@ def tie_variance(
     risk: np.ndarray,  # Risks, shape [N,K]
 ) -> np.ndarray:  # Variance, shape [K]
     "Exact variance of the area over random tie breaking."
-    at = tied_positions(order)
+    at = _tied_positions(order)
     if not len(at):
         return np.zeros(risk.shape[1])
     block = order.block[at]
@@ -181,7 +181,7 @@ def tie_extremes(
     area: np.ndarray,  # Areas with averaged ties, shape [K]
 ) -> tuple[np.ndarray, np.ndarray]:  # Areas of the best and of the worst tie order, shape [K] each
     "Smallest and largest area that a tie order can give."
-    at = tied_positions(order)
+    at = _tied_positions(order)
     if not len(at):
         return area, area
     block, tied_risk = order.block[at], risk[order.item[at]]

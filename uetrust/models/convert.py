@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['BYSTANDERS', 'ONE_OUTPUT', 'FACTCC_LABELS', 'TOKENIZER_FILES', 'FAIRSEQ_UNUSED', 'BLEURT_NAMES', 'FORMATS',
-           'RECORD_FILE', 'HEAD_FILE', 'load_tensors', 'read_members', 'Converted', 'convert_checkpoint']
+           'RECORD_FILE', 'HEAD_FILE', 'load_tensors', 'convert_checkpoint']
 
 # %% ../../nbs/05_models/09_convert.ipynb #38dca768
 import hashlib
@@ -108,7 +108,7 @@ def _from_zip(path, name):
         return archive.read(name)
 
 
-def read_members(
+def _read_members(
     path,  # Folder, tar archive or zip archive
     wanted: list,  # File names; of several only the first that is there where a '|' stands between them
 ) -> dict:  # File name -> content
@@ -131,7 +131,7 @@ def read_members(
 
 # %% ../../nbs/05_models/09_convert.ipynb #e3027de1
 @dataclass
-class Converted:
+class _Converted:
     "What a published checkpoint turns into"
 
     architecture: str  # Class of transformers
@@ -177,7 +177,7 @@ def _with_head(path, tensors, bodies, layers, architecture, prefix=""):
     used = (body, *(f"{layer}." for layer in layers))
     weights = {prefix + name: tensor for name, tensor in _below(body, tensors).items()}
     left_out = [name for name in tensors if not name.startswith(used)]
-    return Converted(architecture, weights, head=head, left_out=left_out)
+    return _Converted(architecture, weights, head=head, left_out=left_out)
 
 
 def _ctc(path):
@@ -197,7 +197,7 @@ def _ctc_regression(path):
         if name.startswith(("bert.", "dense."))
     }
     left_out = [name for name in tensors if not name.startswith(("bert.", "dense."))]
-    return Converted("BertForSequenceClassification", weights, dict(ONE_OUTPUT), left_out=left_out)
+    return _Converted("BertForSequenceClassification", weights, dict(ONE_OUTPUT), left_out=left_out)
 
 
 def _alignscore(path):
@@ -206,7 +206,7 @@ def _alignscore(path):
 
 
 def _bartscore_para(path):
-    return Converted("BartForConditionalGeneration", _state(path))
+    return _Converted("BartForConditionalGeneration", _state(path))
 
 # %% ../../nbs/05_models/09_convert.ipynb #c132351d
 FACTCC_LABELS = dict(id2label={0: "CORRECT", 1: "INCORRECT"}, label2id=dict(CORRECT=0, INCORRECT=1))
@@ -223,7 +223,7 @@ def _tokenizer_files(path):
 
 
 def _saved_model(path):  # Configuration and state dict of a folder of transformers
-    found = read_members(path, ["config.json", "pytorch_model.bin|model.pt"])
+    found = _read_members(path, ["config.json", "pytorch_model.bin|model.pt"])
     config = json.loads(found.pop("config.json"))
     ((name, content),) = found.items()
     tensors = _tensors_only(load_tensors(io.BytesIO(content), f"{name} of {path}"), name)
@@ -248,13 +248,13 @@ def _transformers(path):
             f"config.json of {path} names the class {architecture or 'of no network'}; set architectures to "
             "a class of transformers"
         )
-    return Converted(architecture, tensors, files=files)
+    return _Converted(architecture, tensors, files=files)
 
 
 def _factcc(path):
     _, tensors, files = _saved_model(path)
     named = dict(model_type="bert") | FACTCC_LABELS
-    return Converted("BertForSequenceClassification", tensors, named, files=files)
+    return _Converted("BertForSequenceClassification", tensors, named, files=files)
 
 
 def _dae(path):
@@ -296,7 +296,7 @@ def _fairseq_bart(path):
         sizes[f"{side}_ffn_dim"] = len(weights.get(f"model.{side}.layers.0.fc1.weight", ()))
     positions = len(weights["model.decoder.embed_positions.weight"]) - 2
     config = sizes | dict(max_position_embeddings=positions)
-    return Converted("BartForConditionalGeneration", weights, config, left_out=unused)
+    return _Converted("BartForConditionalGeneration", weights, config, left_out=unused)
 
 # %% ../../nbs/05_models/09_convert.ipynb #868749b3
 BLEURT_NAMES = (  # Part of a name in TensorFlow, its name in transformers
@@ -330,7 +330,7 @@ def _bleurt_config(given, embedding):  # Settings of transformers from bert_conf
 
 def _bleurt(path):
     index, data = "variables.index", "variables.data-00000-of-00001"
-    found = read_members(path, ["bert_config.json", index, data])
+    found = _read_members(path, ["bert_config.json", index, data])
     arrays = read_bundle(found[index], found[data], str(path))
     words = arrays.get("bert/embeddings/word_embeddings")
     if words is None:
@@ -343,7 +343,7 @@ def _bleurt(path):
         for name in used
     }
     kind = dict(bert="BertForSequenceClassification", rembert="RemBertForSequenceClassification")[family]
-    return Converted(
+    return _Converted(
         kind, weights, config, left_out=sorted(set(arrays) - set(used)), files=_bleurt_words(path)
     )
 

@@ -4,10 +4,9 @@
 
 # %% auto #0
 __all__ = ['SOFT_CAPS', 'CACHE', 'NO_WRITERS', 'OTHER_INPUTS', 'TEMPLATE_SECONDS', 'TEMPLATE_CHARACTERS', 'POOLER_WEIGHTS',
-           'FLOAT32_LANES', 'network_pass', 'is_divided', 'input_device', 'gather_outputs', 'head', 'check_head',
-           'fingerprint', 'Model', 'model_kind', 'check_writes', 'missing_part', 'supported', 'wrap_model',
-           'check_chat_template', 'check_weights_file', 'check_device', 'load_model', 'fit_prompt', 'batches',
-           'halve_when_out_of_memory', 'pad_ids', 'aligned_width', 'pad_for_model']
+           'FLOAT32_LANES', 'network_pass', 'head', 'check_head', 'fingerprint', 'Model', 'check_writes', 'supported',
+           'wrap_model', 'check_weights_file', 'load_model', 'fit_prompt', 'batches', 'halve_when_out_of_memory',
+           'pad_ids', 'aligned_width', 'pad_for_model']
 
 # %% ../../nbs/05_models/01_load.ipynb #6e6acb3b
 import hashlib
@@ -58,18 +57,18 @@ def network_pass(
     return alone
 
 # %% ../../nbs/05_models/01_load.ipynb #b07e5a1d
-def is_divided(
+def _is_divided(
     network,  # A transformers model
 ) -> bool:
     "Whether accelerate moves what a network computes between devices."
     return hasattr(network, "_hf_hook")
 
 
-def input_device(
+def _input_device(
     network,  # A transformers model
 ) -> torch.device:  # Where it takes token ids
     "Device of a network; of a divided one where its input embeddings are computed."
-    if not is_divided(network):
+    if not _is_divided(network):
         return network.device
     device = getattr(getattr(network.get_input_embeddings(), "_hf_hook", None), "execution_device", None)
     return network.device if device is None else torch.device(device)
@@ -82,13 +81,13 @@ def _own_parts(network):  # Whose outputs are read here, each once
     return list(found.values())
 
 
-def gather_outputs(
+def _gather_outputs(
     network,  # A transformers model
 ):
     "Let every part of a divided network that is called here answer on the device of the input embeddings."
     from accelerate.utils import send_to_device
 
-    device = input_device(network)
+    device = _input_device(network)
 
     def gathered(part, given, output):
         return send_to_device(output, device, skip_keys=[CACHE])
@@ -145,7 +144,7 @@ def check_head(
     logits: Callable,  # The result of `head(model)`
 ):
     "Raise a `ValueError` unless `logits` of the hidden states are the model's own logits."
-    ids = torch.tensor([[1, 2]], device=input_device(model))
+    ids = torch.tensor([[1, 2]], device=_input_device(model))
     if kind == "seq2seq":
         states = _encoder_decoder_states(model, ids)
         own = model(input_ids=ids, attention_mask=torch.ones_like(ids), decoder_input_ids=ids).logits
@@ -259,7 +258,7 @@ class Model:
         return min(n for n in (self.tokenizer.model_max_length, self.positions) if n)
 
 # %% ../../nbs/05_models/01_load.ipynb #3ab78b0d
-def model_kind(
+def _model_kind(
     config,  # Configuration of a transformers model
     arch: str | None = None,  # Name of its class; the one in the configuration when None
 ) -> tuple[str, type]:  # 'seq2seq', 'causal' or 'encoder', and the class to load it with
@@ -303,7 +302,7 @@ def check_writes(
 OTHER_INPUTS = ("pixel_values", "flattened_patches", "input_features", "bbox", "image_embeds")
 
 
-def missing_part(
+def _missing_part(
     network,  # A transformers model
     error: Exception,  # What it raised when it was given token ids
 ) -> str:  # Without a full stop; type and first line of the error where nothing better is known
@@ -341,10 +340,10 @@ def supported(
     except Exception as e:
         if isinstance(e, MemoryError) or _is_out_of_memory(e):
             raise
-        divided = "another device_map or " if is_divided(network) else ""
+        divided = "another device_map or " if _is_divided(network) else ""
         raise BadCheckpoint(
             f"{name} is a {type(network).__name__}, {_CANNOT_BE_USED}: {why} "
-            f"({missing_part(network, e)}). Name {divided}a checkpoint of another architecture"
+            f"({_missing_part(network, e)}). Name {divided}a checkpoint of another architecture"
         ) from e
 
 
@@ -357,13 +356,13 @@ def wrap_model(
     "`Model` of a network that is already in memory, with its language-model head checked."
     check_writes(id, type(model).__name__)
     tokenizer.truncation_side = "right"
-    kind = model_kind(model.config, type(model).__name__)[0]
+    kind = _model_kind(model.config, type(model).__name__)[0]
     logits = None
     if kind != "encoder":
         with supported(id, model, "its hidden states are not turned into logits as in others"):
             logits = head(model.eval())
             check_head(model, kind, logits)
-    return Model(kind, model.eval(), tokenizer, str(input_device(model)), model.dtype, id, revision, logits)
+    return Model(kind, model.eval(), tokenizer, str(_input_device(model)), model.dtype, id, revision, logits)
 
 # %% ../../nbs/05_models/01_load.ipynb #f7ae2847
 TEMPLATE_SECONDS = 3  # That a chat template may take for a message of one word
@@ -389,7 +388,7 @@ def _within(seconds, run):  # Result of `run()`, or TimeoutError; the thread is 
     return done["result"]
 
 
-def check_chat_template(
+def _check_chat_template(
     tokenizer,  # Of a checkpoint
     name,  # The checkpoint, for the message
 ):
@@ -546,8 +545,8 @@ def _load_network(network_class, kind, source, device, **options):  # With every
         )
     if "device_map" not in options:
         return network.to(device)
-    if is_divided(network):
-        gather_outputs(network)
+    if _is_divided(network):
+        _gather_outputs(network)
     return network
 
 
@@ -568,10 +567,10 @@ def _load_all(source, name, revision, device, dtype, hub, placement):  # A `Mode
     with _reading(name, "config.json"):
         config = transformers.AutoConfig.from_pretrained(source, **options)
         check_writes(name, (config.architectures or [""])[0])
-        kind, network_class = model_kind(config)
+        kind, network_class = _model_kind(config)
     with _reading(name, "the tokenizer"):
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
-    check_chat_template(tokenizer, name)
+    _check_chat_template(tokenizer, name)
     # No variable holds the network: transformers keeps a traceback of its first lazy import,
     # and with it the variables of this frame
     options |= placement | dict(dtype=_dtype(dtype, device))
@@ -612,7 +611,7 @@ def _no_checkpoint(name, error, hub):  # Why there is none under an id of the hu
     )
 
 
-def check_device(
+def _check_device(
     device: str,  # 'cpu', 'cuda:1', ...
 ):
     "Refuse a device that is not here."
@@ -653,7 +652,7 @@ def load_model(
     if device and device_map:
         raise ValueError(f"device = {device!r} or device_map = {device_map!r}: leave one of the two out")
     if device:
-        check_device(device)
+        _check_device(device)
     placement = _placement(device_map)
     name, revision = pinned_checkpoint(name, revision)
     source = _model_folder(name) or name

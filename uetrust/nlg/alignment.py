@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['EMBEDDING_HE2024_CITATION', 'EMBEDDING_PITFALL', 'BERTSCORE_CITATION', 'BERTSCORE_BASELINES', 'BERTSCORE_LAYERS',
            'BERTSCORE_PITFALL', 'ROBERTA_SPACE_PITFALL', 'CTC_CITATION', 'CTC_PITFALL', 'embedding_spearman',
-           'embedding_kendall', 'bertscore_layer', 'as_matrices', 'bertscore', 'bertscore_f1', 'bertscore_precision',
+           'embedding_kendall', 'bertscore_layer', 'bertscore', 'bertscore_f1', 'bertscore_precision',
            'bertscore_recall', 'bertscore_f1_rescaled', 'bertscore_f1_idf', 'bertscore_precision_source',
-           'bertscore_f1_source', 'nearest_cosines', 'kept_probabilities', 'aggregate_alignment', 'ctc_he2024',
-           'ctc_embedding', 'ctc_embedding_relevance', 'ctc', 'ctc_relevance', 'ctc_regression']
+           'bertscore_f1_source', 'ctc_he2024', 'ctc_embedding', 'ctc_embedding_relevance', 'ctc', 'ctc_relevance',
+           'ctc_regression']
 
 # %% ../../nbs/07_nlg/06_alignment.ipynb #dbfa43bb
 import numpy as np
@@ -98,7 +98,7 @@ def bertscore_layer(
     return BERTSCORE_LAYERS.get(model.rstrip("/").rpartition("/")[2])
 
 
-def as_matrices(
+def _as_matrices(
     matrices,  # A matrix [Th,Tr], or a list of them
 ) -> list:  # Matrices
     "List of matrices, whether one or several are given."
@@ -135,8 +135,8 @@ def bertscore(
     idf_reference=None,  # Weights [Tr] of the reference's tokens, or a list; equal when None
 ) -> np.ndarray:  # P, R, F, each the best over the references
     "BERTScore precision, recall and F from the cosines between tokens."
-    matrices = as_matrices(cosines)
-    weights = [None] * len(matrices) if idf_reference is None else as_matrices(idf_reference)
+    matrices = _as_matrices(cosines)
+    weights = [None] * len(matrices) if idf_reference is None else _as_matrices(idf_reference)
     return np.max(
         [
             _pair_scores(matrix, idf_hypothesis, weight)
@@ -273,7 +273,7 @@ def bertscore_f1_source(
 CTC_CITATION = "Deng et al. 2021, https://aclanthology.org/2021.emnlp-main.599, released code d5851e6e"
 
 
-def nearest_cosines(
+def _nearest_cosines(
     cosines: np.ndarray,  # Matrix [Ta,Tb], special tokens first and last on either side
 ) -> np.ndarray:  # Shape [Ta-2]
     "Highest cosine of each token with the other text, without special tokens on both sides."
@@ -283,14 +283,14 @@ def nearest_cosines(
     return matrix[1:-1, 1:-1].max(1)
 
 
-def kept_probabilities(
+def _kept_probabilities(
     logits: np.ndarray,  # Shape [W,2] of kept, changed
 ) -> np.ndarray:  # Shape [W], in [0,1]
     "Probability that each word is supported (kept), from logits."
     return first_class_probability(np.reshape(logits, (-1, 2)))
 
 
-def aggregate_alignment(
+def _aggregate_alignment(
     values: np.ndarray,  # One per token, shape [T]
     agg: str = "mean",  # 'mean' or 'sum'
     tokens: list = None,  # The T tokens, to leave stop words out
@@ -322,7 +322,7 @@ def ctc_he2024(
     cosines_hypothesis_reference: np.ndarray,  # Matrix [Th,Tr]; roberta-large, layer 17
 ) -> float:  # 1 when each token is found; 0 for an empty summary; higher is better
     "CTC with the embedding aligner, from the summary to the reference."
-    return aggregate_alignment(nearest_cosines(cosines_hypothesis_reference))
+    return _aggregate_alignment(_nearest_cosines(cosines_hypothesis_reference))
 
 
 @nlg(
@@ -340,7 +340,7 @@ def ctc_embedding(
     cosines_hypothesis_source: np.ndarray,  # Matrix [Th,Ts]; roberta-large, layer 17
 ) -> float:  # 1 when each token is found; 0 for an empty summary; higher is better
     "CTC consistency with the embedding aligner, from the summary to the source."
-    return aggregate_alignment(nearest_cosines(cosines_hypothesis_source))
+    return _aggregate_alignment(_nearest_cosines(cosines_hypothesis_source))
 
 
 @nlg(
@@ -362,8 +362,8 @@ def ctc_embedding_relevance(
 ) -> float:  # 1 when the summary is in the source and the reference in the summary; higher is better
     "CTC relevance with the embedding aligner: consistency times the recall of the references."
     recall = [
-        aggregate_alignment(nearest_cosines(np.asarray(cosines).T))
-        for cosines in as_matrices(cosines_hypothesis_reference)
+        _aggregate_alignment(_nearest_cosines(np.asarray(cosines).T))
+        for cosines in _as_matrices(cosines_hypothesis_reference)
     ]
     return ctc_embedding(cosines_hypothesis_source) * float(np.mean(recall))
 
@@ -372,7 +372,7 @@ def _mean_kept(logits):
     "Mean probability that a word is kept; undefined for a text without words."
     if not len(logits):
         raise Undefined("the text has no word")
-    return aggregate_alignment(kept_probabilities(logits))
+    return _aggregate_alignment(_kept_probabilities(logits))
 
 
 @nlg(

@@ -6,11 +6,10 @@
 __all__ = ['FFLM_CITATION', 'ZERO_PROBABILITY', 'TOKEN_WEIGHTS', 'FFLM_COMPONENTS', 'FFLM_MIXING_WEIGHTS', 'MIXING_GRIDS',
            'UNCAPITALISED', 'COP_CITATION', 'HARIM_CITATION', 'COCO_CITATION', 'FUNCTION_TAGS', 'COCO_MASKINGS',
            'probability_change', 'fflm_tokens', 'fflm_components', 'fflm', 'fflm_paper', 'fflm_y_prior', 'fflm_x_prior',
-           'fflm_y_cond', 'fflm_wo_w', 'fflm_wo_log', 'fflm_wo_w_and_log', 'fflm_equal', 'fflm_ablations', 'TunedFFLM',
-           'mix_components', 'balanced_accuracy_at', 'best_threshold', 'tune_fflm', 'restore_capitals', 'cop',
-           'cop_causal', 'hallucination_risk', 'harim_plus', 'harim', 'harim_causal', 'content_words',
-           'sentence_indices', 'mask_words', 'pos_tagged', 'coco_maskings', 'mean_probability_drop', 'coco_token',
-           'coco_span', 'coco_sentence', 'coco_document']
+           'fflm_y_cond', 'fflm_wo_w', 'fflm_wo_log', 'fflm_wo_w_and_log', 'fflm_equal', 'mix_components',
+           'balanced_accuracy_at', 'best_threshold', 'tune_fflm', 'restore_capitals', 'cop', 'cop_causal', 'harim_plus',
+           'harim', 'harim_causal', 'content_words', 'sentence_indices', 'mask_words', 'pos_tagged', 'coco_maskings',
+           'coco_token', 'coco_span', 'coco_sentence', 'coco_document']
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #04ad4f61
 from typing import NamedTuple
@@ -252,7 +251,7 @@ def fflm_equal(
     return float(fflm_components(fflm_tokens).mean())
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #5face45e
-def fflm_ablations(
+def _fflm_ablations(
     tokens: dict,  # Of `fflm_tokens`, one item
 ) -> dict:  # Name of the row -> value
     "FFLM's components, their pairs and its variants, for one item."
@@ -282,7 +281,7 @@ MIXING_GRIDS = dict(
 )  # alpha, beta
 
 
-class TunedFFLM(NamedTuple):
+class _TunedFFLM(NamedTuple):
     "Mixing weights, a threshold, and their balanced accuracy on the validation data"
 
     alpha: float
@@ -327,7 +326,7 @@ def tune_fflm(
     parts: np.ndarray,  # Components of N validation items in the order of `FFLM_COMPONENTS`, shape [N,3]
     faithful: np.ndarray,  # True or False, shape [N]
     grid: str = "code",  # 'code' for the 64 mixes that were tried, 'paper' for all 66
-) -> TunedFFLM:  # The best, first of equals
+) -> _TunedFFLM:  # The best, first of equals
     "Mixing weights and threshold with the best balanced accuracy."
     if grid not in MIXING_GRIDS:
         raise ValueError(f"there is no grid {grid!r}; there are {list(MIXING_GRIDS)}")
@@ -339,7 +338,7 @@ def tune_fflm(
     for alpha, beta in MIXING_GRIDS[grid]:
         threshold, accuracy = best_threshold(mix_components(parts, alpha, beta), faithful)
         if best is None or accuracy > best.balanced_accuracy:
-            best = TunedFFLM(alpha, beta, threshold, accuracy)
+            best = _TunedFFLM(alpha, beta, threshold, accuracy)
     return best
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #b09c68a8
@@ -402,7 +401,7 @@ def cop_causal(
 HARIM_CITATION = "Son et al. 2022, https://arxiv.org/abs/2211.12118"
 
 
-def hallucination_risk(
+def _hallucination_risk(
     p: np.ndarray,  # Probability of each token after the source, shape [L]
     q: np.ndarray,  # Without the source, shape [L]
 ) -> float:  # In [0,2]; lower is better
@@ -438,7 +437,7 @@ def harim_plus(
 ) -> float:  # At most `scale`; higher is better
     "HaRiM+: mean token log-likelihood plus 7 times (1 - half the hallucination risk)."
     p, q = np.exp(bart110_logp_source_hypothesis), np.exp(bart110_logp_empty_hypothesis)
-    return scale * (1 - hallucination_risk(p, q) / 2) + float(np.mean(bart110_logp_source_hypothesis))
+    return scale * (1 - _hallucination_risk(p, q) / 2) + float(np.mean(bart110_logp_source_hypothesis))
 
 
 @nlg(
@@ -456,7 +455,7 @@ def harim(
     bart110_logp_empty_hypothesis: np.ndarray,  # After the empty text, shape [L]
 ) -> float:  # At most 0; higher is better
     "HaRiM: minus the mean hallucination risk, from a BART."
-    return -hallucination_risk(np.exp(bart110_logp_source_hypothesis), np.exp(bart110_logp_empty_hypothesis))
+    return -_hallucination_risk(np.exp(bart110_logp_source_hypothesis), np.exp(bart110_logp_empty_hypothesis))
 
 
 @nlg(
@@ -470,7 +469,7 @@ def harim_causal(
     fflm_tokens: dict,  # Five arrays of probabilities
 ) -> float:  # At most 0; higher is better
     "HaRiM: minus the mean hallucination risk, from a causal model."
-    return -hallucination_risk(fflm_tokens["s2s"], fflm_tokens["lm"])
+    return -_hallucination_risk(fflm_tokens["s2s"], fflm_tokens["lm"])
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #8f59ec3d
 COCO_CITATION = "Xie et al. 2021, https://arxiv.org/abs/2108.13134"
@@ -541,7 +540,7 @@ def coco_maskings(
     return words, {how: mask_words(source[0], words, how, sentence, mask) for how in COCO_MASKINGS}
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #883b8af2
-def mean_probability_drop(
+def _mean_probability_drop(
     words: list,  # Space-separated words of the summary, W
     counted: list,  # Words that count
     p: np.ndarray,  # Probability of each word given the source, shape [W]
@@ -574,7 +573,7 @@ def coco_token(
     coco_p_token: np.ndarray,  # Shape [W]
 ) -> float:  # Higher is better
     "CoCo (token): drop of probability when the words of the summary are masked in the source."
-    return mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_token)
+    return _mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_token)
 
 
 @nlg(
@@ -591,7 +590,7 @@ def coco_span(
     coco_p_span: np.ndarray,  # Shape [W]
 ) -> float:  # Higher is better
     "CoCo (span): drop of probability when these words and their neighbours are masked in the source."
-    return mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_span)
+    return _mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_span)
 
 
 @nlg(
@@ -609,7 +608,7 @@ def coco_sentence(
     coco_p_sentence: np.ndarray,  # Shape [W]
 ) -> float:  # Higher is better
     "CoCo (sentence): drop of probability when the sentences with words of the summary are masked."
-    return mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_sentence)
+    return _mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_sentence)
 
 
 @nlg(
@@ -626,4 +625,4 @@ def coco_document(
     coco_p_document: np.ndarray,  # Shape [W]
 ) -> float:  # Higher is better
     "CoCo (document): drop of probability when the whole source is masked."
-    return mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_document)
+    return _mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_document)

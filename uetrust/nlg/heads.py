@@ -6,8 +6,8 @@
 __all__ = ['FACTCC_CITATION', 'ALIGNSCORE_CITATION', 'ALIGNSCORE_PITFALL', 'BLEURT_CITATION', 'BLEURT_PITFALL',
            'NER_OVERLAP_CITATION', 'SMALL_NUMBER_WORDS', 'DIGITS_OF_WORDS', 'WORDS_OF_DIGITS', 'VAGUE_WORDS',
            'ALWAYS_SUPPORTED', 'QUANTITY_TYPES', 'factcc', 'factcc_sentences', 'factcc_label', 'alignscore_chunks',
-           'alignscore', 'alignscore_binary', 'alignscore_regression', 'dae', 'bleurt', 'bleurt_source', 'is_supported',
-           'unsupported_entities', 'ner_overlap', 'named_entities']
+           'alignscore', 'alignscore_binary', 'alignscore_regression', 'dae', 'bleurt', 'bleurt_source', 'ner_overlap',
+           'named_entities']
 
 # %% ../../nbs/07_nlg/07_heads.ipynb #68d4645d
 import numpy as np
@@ -239,7 +239,7 @@ def _number_known(number, source):
     )
 
 
-def is_supported(
+def _is_supported(
     text: str,  # Entity of the summary
     kind: str,  # Its type: PERSON, GPE, DATE, ...
     named: set,  # Entities of the source, cleaned
@@ -262,7 +262,7 @@ def is_supported(
     )
 
 
-def unsupported_entities(
+def _unsupported_entities(
     hypothesis_entities: list,  # (text, type) of each entity of the summary
     source_entities: list,  # (text, type) of each entity of the source
     source: str,  # Source
@@ -272,7 +272,7 @@ def unsupported_entities(
     return [
         (name, kind)
         for name, kind in hypothesis_entities
-        if not is_supported(name, kind, named, source.lower())
+        if not _is_supported(name, kind, named, source.lower())
     ]
 
 
@@ -292,7 +292,7 @@ def ner_overlap(
     source: str,  # Source
 ) -> float:  # 1 when every entity is found; higher is better
     "NER overlap: 1 when all names, dates and numbers of the summary are in the source, else 0."
-    return float(not unsupported_entities(hypothesis_entities, source_entities, source))
+    return float(not _unsupported_entities(hypothesis_entities, source_entities, source))
 
 
 def named_entities(

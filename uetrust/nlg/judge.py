@@ -5,10 +5,8 @@
 # %% auto #0
 __all__ = ['PROMPT_FAMILIES', 'TEXT_LABELS', 'DIMENSION_DEFINITIONS', 'JUDGE_SETTINGS_HE2024', 'WORDINGS', 'GRADE_FIELDS',
            'JUDGE_HE2024_CITATION', 'JUDGE_SCALES', 'MIN_ANSWER_PROBABILITY', 'GEVAL_CITATION', 'ICE_CITATION',
-           'ICE_SHOWN', 'PromptFamily', 'escape_tags', 'tagged_block', 'judge_prompt', 'source_he2024',
-           'parse_first_integer', 'parse_geval', 'parse_strict', 'parse_grade', 'register_judge_score',
-           'expected_score', 'wording_statistics', 'wording_variance_share', 'ice_example_order', 'ice_prompt',
-           'parse_ice']
+           'ICE_SHOWN', 'judge_prompt', 'parse_strict', 'expected_score', 'wording_statistics',
+           'wording_variance_share', 'ice_example_order', 'ice_prompt', 'parse_ice']
 
 # %% ../../nbs/07_nlg/10_judge.ipynb #3d28d6e9
 import json
@@ -27,7 +25,7 @@ from ..core.checks import Undefined
 from ..core.registry import nlg
 
 # %% ../../nbs/07_nlg/10_judge.ipynb #6eae468f
-class PromptFamily(NamedTuple):
+class _PromptFamily(NamedTuple):
     "A family of prompts: texts shown to the judge, scale, and whether the dimension is explained"
 
     shown: dict  # Text (hypothesis, source or reference) -> key of `TEXT_LABELS`
@@ -36,10 +34,10 @@ class PromptFamily(NamedTuple):
 
 
 PROMPT_FAMILIES = dict(
-    wo=PromptFamily(dict(hypothesis="summary", reference="original"), (1, 5), False),
-    wi_gt=PromptFamily(dict(hypothesis="summary", reference="reference"), (1, 10), True),
-    wi_in=PromptFamily(dict(hypothesis="summary", source="source"), (1, 10), True),
-    wi_ingt=PromptFamily(dict(hypothesis="summary", source="source", reference="reference"), (1, 10), True),
+    wo=_PromptFamily(dict(hypothesis="summary", reference="original"), (1, 5), False),
+    wi_gt=_PromptFamily(dict(hypothesis="summary", reference="reference"), (1, 10), True),
+    wi_in=_PromptFamily(dict(hypothesis="summary", source="source"), (1, 10), True),
+    wi_ingt=_PromptFamily(dict(hypothesis="summary", source="source", reference="reference"), (1, 10), True),
 )
 TEXT_LABELS = dict(  # Tag of a text -> the words in front of it
     summary="A summary that was generated",
@@ -68,19 +66,19 @@ _FORGED_TAG = re.compile(
 _CHAT_TURN = re.compile(r"\[(?=/?inst\])", re.I)
 
 
-def escape_tags(
+def _escape_tags(
     text: str,  # Any text
 ) -> str:  # The same, unless it contains what could be read as a tag or a turn
     "Text with escaped tags and chat turns, so that it cannot end its own block."
     return _CHAT_TURN.sub("&#91;", _FORGED_TAG.sub("&lt;", text))
 
 
-def tagged_block(
+def _tagged_block(
     name: str,  # Of `TEXT_LABELS`
     text: str,  # What stands in it
 ) -> str:  # Label, tag, text, tag
     "Text between tags, under its label."
-    return f"{TEXT_LABELS[name]}:\n<{name}>\n{escape_tags(text)}\n</{name}>"
+    return f"{TEXT_LABELS[name]}:\n<{name}>\n{_escape_tags(text)}\n</{name}>"
 
 # %% ../../nbs/07_nlg/10_judge.ipynb #ab8193f9
 _NO_INSTRUCTIONS = (
@@ -130,7 +128,7 @@ def judge_prompt(
         )
     dim_name = "overall quality" if dim == "overall" else dim
     content = _known("variant", variant, WORDINGS).format(
-        texts="\n\n".join(tagged_block(label, texts[key]) for key, label in shown.items()),
+        texts="\n\n".join(_tagged_block(label, texts[key]) for key, label in shown.items()),
         dim=dim_name,
         hi=hi,
         scale=", ".join(map(str, range(lo, hi + 1))),
@@ -139,14 +137,14 @@ def judge_prompt(
     return [dict(role="user", content=content)]
 
 
-def source_he2024(
+def _source_he2024(
     prompt: str,  # The prompt of the generator: an instruction of 39 characters, then the source
 ) -> str:  # The source; if the prompt has no such instruction, the source loses its first 39 characters
     "Source as shown to the judge in He et al.'s released code."
     return prompt[39:]
 
 # %% ../../nbs/07_nlg/10_judge.ipynb #4fc58b9e
-def parse_first_integer(
+def _parse_first_integer(
     reply: str,  # What the judge said; None when it said nothing
 ) -> float:  # -1 without a digit; higher is better
     "First whole number of a reply, as in He et al.'s released code."
@@ -154,7 +152,7 @@ def parse_first_integer(
     return float(match[0]) if match else -1.0
 
 
-def parse_geval(
+def _parse_geval(
     reply: str,  # What the judge said
 ) -> float:  # 0 when the reply does not begin with a number; higher is better
     "Number at the start of a reply, as in G-Eval."
@@ -269,7 +267,7 @@ def _line_grades(reply, lo, hi):
     return numbers if lines and _bare_number(lines[0]) else []
 
 
-def parse_grade(
+def _parse_grade(
     reply: str,  # What the judge said; None when it said nothing
     lo: int,  # Lowest number of the scale
     hi: int,  # Highest
@@ -298,7 +296,7 @@ _PITFALL_HE2024 = (
 )
 
 
-def register_judge_score(
+def _register_judge_score(
     name: str,  # Name of the score
     need: str,  # Name of its input: a reply, or the log-probabilities of the answers
     read: Callable,  # Function from the input and `options` to a number
@@ -348,10 +346,10 @@ def _cited(family):
 def _register_judge(family, dim):
     lo, hi = JUDGE_SCALES[family]
     name, what = f"judge_{family}_{dim}", _question_described(family, dim)
-    add = partial(register_judge_score, need=f"reply_{family}_{dim}", dim=dim)
+    add = partial(_register_judge_score, need=f"reply_{family}_{dim}", dim=dim)
     add(
         name,
-        read=parse_grade,
+        read=_parse_grade,
         what=what,
         options=dict(lo=lo, hi=hi),
         unit=f"likert {lo}-{hi}",
@@ -363,7 +361,7 @@ def _register_judge(family, dim):
     if family in PROMPT_FAMILIES:
         add(
             name + "_he2024",
-            read=parse_first_integer,
+            read=_parse_first_integer,
             what=what[:-1] + ", parsed as in He et al.'s released code.",
             unit=f"-1, or whole numbers, {lo}-{hi} asked for",
             cite=JUDGE_HE2024_CITATION + ", released code",
@@ -413,7 +411,7 @@ GEVAL_CITATION = "Liu et al. 2023, https://arxiv.org/abs/2303.16634"
 
 def _register_expected(family, dim):
     lo, hi = JUDGE_SCALES[family]
-    register_judge_score(
+    _register_judge_score(
         f"judge_{family}_{dim}_expected",
         f"answers_{family}_{dim}",
         expected_score,
@@ -518,7 +516,7 @@ def parse_ice(
 
 
 for _dim in ICE_SHOWN:
-    register_judge_score(
+    _register_judge_score(
         f"ice_{_dim}",
         f"reply_ice_{_dim}",
         parse_ice,

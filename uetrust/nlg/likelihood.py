@@ -4,12 +4,11 @@
 
 # %% auto #0
 __all__ = ['REFERENCE_AGGREGATIONS', 'BARTSCORE_CITATION', 'T5SCORE_CITATION', 'GPTSCORE_CITATION', 'TLDR_TEMPLATE',
-           'IN_OTHER_WORDS_TEMPLATE', 'GPT_LAYOUT', 'FAMILY_SCORES', 'NARCISSISM_MODELS', 'mean_logp_over_references',
-           'bart_score', 'bart_score_precision', 'bart_score_recall', 'bart_score_f', 'bart_score_he2024',
-           'bart_score_exp', 't5_score_source', 't5_score_precision', 't5_score_recall', 't5_score', 'gpt_score',
-           'gpt_score_precision', 'gpt_score_recall', 'gpt_score_whole', 'gpt_score_flan', 'gpt_score_flan_precision',
-           'with_lower_first_letter', 'gpt_score_echo', 'gpt_score_echo_precision', 'NarcissismModel',
-           'narcissism_model']
+           'IN_OTHER_WORDS_TEMPLATE', 'GPT_LAYOUT', 'FAMILY_SCORES', 'NARCISSISM_MODELS', 'bart_score',
+           'bart_score_precision', 'bart_score_recall', 'bart_score_f', 'bart_score_he2024', 'bart_score_exp',
+           't5_score_source', 't5_score_precision', 't5_score_recall', 't5_score', 'gpt_score', 'gpt_score_precision',
+           'gpt_score_recall', 'gpt_score_whole', 'gpt_score_flan', 'gpt_score_flan_precision',
+           'with_lower_first_letter', 'gpt_score_echo', 'gpt_score_echo_precision', 'NarcissismModel']
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #97a0ace6
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from ..core.registry import nlg
 REFERENCE_AGGREGATIONS = dict(mean=np.mean, max=max)
 
 
-def mean_logp_over_references(
+def _mean_logp_over_references(
     logp: list,  # For each reference log p of each token, [L]
     several: str = "mean",  # Of several references the 'mean' or the 'max' counts
 ) -> float:  # At most 0, nats per token
@@ -70,7 +69,7 @@ def bart_score_precision(
     several: str = "mean",  # Of several references the 'mean' or the 'max' counts
 ) -> float:  # At most 0; higher is better
     "BARTScore precision: mean token log-probability of the hypothesis given the reference."
-    return mean_logp_over_references(bart_logp_reference_hypothesis, several)
+    return _mean_logp_over_references(bart_logp_reference_hypothesis, several)
 
 
 @nlg(
@@ -89,7 +88,7 @@ def bart_score_recall(
     several: str = "mean",  # Of several references the 'mean' or the 'max' counts
 ) -> float:  # At most 0; higher is better
     "BARTScore recall: mean token log-probability of the reference given the hypothesis."
-    return mean_logp_over_references(bart_logp_hypothesis_reference, several)
+    return _mean_logp_over_references(bart_logp_hypothesis_reference, several)
 
 
 @nlg(
@@ -109,8 +108,8 @@ def bart_score_f(
 ) -> float:  # At most 0; higher is better
     "BARTScore F: mean of precision and recall."
     return (
-        mean_logp_over_references(bart_logp_reference_hypothesis, several)
-        + mean_logp_over_references(bart_logp_hypothesis_reference, several)
+        _mean_logp_over_references(bart_logp_reference_hypothesis, several)
+        + _mean_logp_over_references(bart_logp_hypothesis_reference, several)
     ) / 2
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #b77f2cf6
@@ -128,7 +127,7 @@ def bart_score_he2024(
     bart256_logp_hypothesis_reference: list,  # For each reference shape [L]
 ) -> float:  # At most 0; higher is better
     "BARTScore recall with both texts cut at 256 tokens, as in He et al.'s released benchmark."
-    return mean_logp_over_references(bart256_logp_hypothesis_reference)
+    return _mean_logp_over_references(bart256_logp_hypothesis_reference)
 
 
 @nlg(
@@ -180,7 +179,7 @@ def t5_score_precision(
     several: str = "mean",  # Of several references the 'mean' or the 'max' counts
 ) -> float:  # At most 0; higher is better
     "T5Score precision: mean token log-probability of the hypothesis given the reference."
-    return mean_logp_over_references(t5_logp_reference_hypothesis, several)
+    return _mean_logp_over_references(t5_logp_reference_hypothesis, several)
 
 
 @nlg(
@@ -199,7 +198,7 @@ def t5_score_recall(
     several: str = "mean",  # Of several references the 'mean' or the 'max' counts
 ) -> float:  # At most 0; higher is better
     "T5Score recall: mean token log-probability of the reference given the hypothesis."
-    return mean_logp_over_references(t5_logp_hypothesis_reference, several)
+    return _mean_logp_over_references(t5_logp_hypothesis_reference, several)
 
 
 @nlg(
@@ -275,7 +274,7 @@ def gpt_score_precision(
     several: str = "mean",  # Of several references the 'mean' or the 'max' counts
 ) -> float:  # At most 0; higher is better
     "GPTScore precision: log-probability of the hypothesis given the reference, mean without the first token."
-    return mean_logp_over_references(
+    return _mean_logp_over_references(
         [_without_first(values) for values in gpt_logp_reference_hypothesis], several
     )
 
@@ -295,7 +294,7 @@ def gpt_score_recall(
     several: str = "mean",  # Of several references the 'mean' or the 'max' counts
 ) -> float:  # At most 0; higher is better
     "GPTScore recall: log-probability of the reference given the hypothesis, mean without the first token."
-    return mean_logp_over_references(
+    return _mean_logp_over_references(
         [_without_first(values) for values in gpt_logp_hypothesis_reference], several
     )
 
@@ -348,7 +347,7 @@ def gpt_score_flan_precision(
     several: str = "mean",  # Of several references the 'mean' or the 'max' counts
 ) -> float:  # At most 0; higher is better
     "GPTScore precision with FLAN-T5: mean token log-probability of the hypothesis given the reference."
-    return mean_logp_over_references(flan_logp_reference_hypothesis, several)
+    return _mean_logp_over_references(flan_logp_reference_hypothesis, several)
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #105de14a
 def with_lower_first_letter(
@@ -395,7 +394,7 @@ def gpt_score_echo_precision(
     echo_logp_reference_hypothesis: list,
 ) -> float:  # At most 0; higher is better
     "GPTScore precision from an endpoint: mean given the best reference, without the last token."
-    return mean_logp_over_references(
+    return _mean_logp_over_references(
         [_without_last(values) for values in echo_logp_reference_hypothesis], "max"
     )
 
@@ -489,7 +488,7 @@ def _table_rows():
 NARCISSISM_MODELS = dict(_table_rows())
 
 
-def narcissism_model(
+def _narcissism_model(
     name: str,  # As the study prints it
 ) -> NarcissismModel:  # Its checkpoint, prompts and scores
     "Model of the self-bias study, by name."

@@ -5,9 +5,8 @@
 # %% auto #0
 __all__ = ['NLI_HE2024_CITATION', 'SUMMAC_CITATION', 'WHOLE_TEXT_PITFALL', 'SUMMAC_GRANULARITIES', 'SUMMAC_AGGREGATIONS',
            'SUMMAC_CONV_BINS', 'SUMMAC_CONV_EVEN_BINS', 'SUMMAC_CONV_WEIGHTS', 'NLI_LETTERS', 'nli_probabilities',
-           'first_class_probability', 'mnli_doc', 'anli', 'true_nli', 'summac_he2024', 'summac_parts', 'summac_grid',
-           'summac_zs_value', 'summac_zs', 'summac_zs_entailment', 'summac_zs_paragraph', 'load_summac_conv_head',
-           'nli_histograms', 'summac_conv_logits', 'summac_conv']
+           'first_class_probability', 'mnli_doc', 'anli', 'true_nli', 'summac_he2024', 'summac_grid', 'summac_zs',
+           'summac_zs_entailment', 'summac_zs_paragraph', 'nli_histograms', 'summac_conv']
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #1e9da551
 import numpy as np
@@ -151,7 +150,7 @@ SUMMAC_GRANULARITIES = {
 }
 
 
-def summac_parts(
+def _summac_parts(
     text: str,  # Any text
     granularity: str = "sentence",  # A key of `SUMMAC_GRANULARITIES`
 ) -> list:  # Parts; may be none
@@ -170,7 +169,7 @@ def summac_grid(
 ) -> tuple[list, list]:  # Premises, hypotheses, for `uetrust.models.classifiers.nli_grids`
     "Premises and hypotheses that SummaC compares."
     of_source, _, of_hypothesis = granularity.partition("-")
-    return summac_parts(source, of_source)[:most], summac_parts(hypothesis, of_hypothesis or of_source)
+    return _summac_parts(source, of_source)[:most], _summac_parts(hypothesis, of_hypothesis or of_source)
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #2d231e8b
 SUMMAC_AGGREGATIONS = dict(max=np.max, mean=np.mean, min=np.min)
@@ -190,7 +189,7 @@ def _probability_grid(logits):
     return grid_probabilities
 
 
-def summac_zs_value(
+def _summac_zs_value(
     grid_probabilities: np.ndarray,  # Probabilities [S,H,3]
     op1: str = "max",  # Over the source: 'max', 'mean' or 'min'
     op2: str = "mean",  # Over the summary
@@ -233,7 +232,7 @@ def summac_zs(
     op2: str = "mean",  # Over the summary
 ) -> float:  # 1 when every sentence is entailed and none contradicted; higher is better
     "SummaC-ZS: highest entailment minus highest contradiction, mean over summary sentences."
-    return summac_zs_value(_probability_grid(nli_source_sentences), op1, op2)
+    return _summac_zs_value(_probability_grid(nli_source_sentences), op1, op2)
 
 
 @nlg(
@@ -255,7 +254,7 @@ def summac_zs_entailment(
     op2: str = "mean",  # Over the summary
 ) -> float:  # 1 when every sentence is entailed; higher is better
     "SummaC-ZS with entailment alone: highest entailment, mean over summary sentences."
-    return summac_zs_value(_probability_grid(nli_source_sentences), op1, op2, contradiction=False)
+    return _summac_zs_value(_probability_grid(nli_source_sentences), op1, op2, contradiction=False)
 
 
 @nlg(
@@ -273,7 +272,7 @@ def summac_zs_paragraph(
     op2: str = "mean",  # Over the summary
 ) -> float:  # 1 when every paragraph is entailed and none contradicted; higher is better
     "SummaC-ZS over paragraphs instead of sentences."
-    return summac_zs_value(_probability_grid(nli_source_paragraphs), op1, op2)
+    return _summac_zs_value(_probability_grid(nli_source_paragraphs), op1, op2)
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #68ead6ea
 # fmt: off
@@ -298,7 +297,7 @@ SUMMAC_CONV_WEIGHTS = {
 NLI_LETTERS = dict(e=2, c=0, n=1)  # Letter -> class; histograms stand in the order e, c, n
 
 
-def load_summac_conv_head(
+def _load_summac_conv_head(
     path,  # A safetensors file with mlp.* and layer_final.*
 ) -> dict:  # As `SUMMAC_CONV_WEIGHTS`
     "Weights of a trained SummaC-Conv head."
@@ -334,7 +333,7 @@ def nli_histograms(
     )
 
 
-def summac_conv_logits(
+def _summac_conv_logits(
     grid_probabilities: np.ndarray,  # Probabilities [S,H,3]
     head: dict = SUMMAC_CONV_WEIGHTS,  # Weights
     agg: str = "mean",  # 'mean', 'min', 'max', or 'all'
@@ -367,10 +366,10 @@ def summac_conv_logits(
 def summac_conv(
     # Logits of sentence pairs, shape [S,H,3]; tals/albert-xlarge-vitaminc-mnli
     nli_source_sentences: np.ndarray,
-    head: dict = SUMMAC_CONV_WEIGHTS,  # Weights, see `load_summac_conv_head`
+    head: dict = SUMMAC_CONV_WEIGHTS,  # Weights, see `_load_summac_conv_head`
     agg: str = "mean",  # 'mean', 'min', 'max', or 'all'; the released head was trained with 'mean'
 ) -> float:  # Higher is better
     "SummaC-Conv: learned weights of entailment values, summed over the source, mean over summary sentences."
     return float(
-        first_class_probability(summac_conv_logits(_probability_grid(nli_source_sentences), head, agg)[::-1])
+        first_class_probability(_summac_conv_logits(_probability_grid(nli_source_sentences), head, agg)[::-1])
     )

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ROUGE_CITATION', 'WORDNET_FILES', 'as_references', 'rouge', 'rouge_1', 'rouge_2', 'rouge_l', 'rouge_2_precision',
-           'bleu', 'wordnet_folder', 'wordnet_reader', 'meteor']
+           'bleu', 'wordnet_reader', 'meteor']
 
 # %% ../../nbs/07_nlg/01_overlap.ipynb #8f2b110f
 import importlib.util
@@ -148,7 +148,7 @@ WORDNET_FILES = [
 
 
 # Where the files of WordNet 3.0 are, as NLTK reads them: a folder, or a place in a zip file
-def wordnet_folder():
+def _wordnet_folder():
     "Folder of WordNet 3.0; an error says what to install."
     import nltk
 
@@ -194,7 +194,7 @@ def wordnet_reader():  # NLTK's reader
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The multilingual functions")
-        return Reader(wordnet_folder(), None)
+        return Reader(_wordnet_folder(), None)
 
 
 @cache

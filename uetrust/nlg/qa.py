@@ -5,10 +5,9 @@
 # %% auto #0
 __all__ = ['PRONOUNS', 'SPACY_PITFALL', 'FEQA_CITATION', 'QAGS_CITATION', 'Q2_CITATION', 'Q2_NO_ANSWER', 'QUESTEVAL_CITATION',
            'AnswerSpan', 'answer_spans', 'feqa_phrases', 'qags_phrases', 'q2_phrases', 'questeval_phrases', 'Question',
-           'AnsweredQuestion', 'feqa_tokens', 'feqa_text', 'feqa', 'QAGSSelection', 'select_qags_questions', 'qags',
-           'qags_released', 'qags_em', 'qags_matched', 'valid_q2_questions', 'needs_entailment', 'q2_pairs',
-           'q2_values', 'q2', 'q2_no_nli', 'questeval_direction', 'questeval_precision', 'questeval_recall',
-           'questeval', 'questeval_f1']
+           'AnsweredQuestion', 'feqa_text', 'feqa', 'select_qags_questions', 'qags', 'qags_released', 'qags_em',
+           'qags_matched', 'valid_q2_questions', 'q2_pairs', 'q2', 'q2_no_nli', 'questeval_precision',
+           'questeval_recall', 'questeval', 'questeval_f1']
 
 # %% ../../nbs/07_nlg/09_qa.ipynb #2431bb13
 from typing import NamedTuple
@@ -130,7 +129,7 @@ SPACY_PITFALL = "Phrases depend on the spaCy pipeline. "
 FEQA_CITATION = "Durmus et al. 2020, https://aclanthology.org/2020.acl-main.454, released code 60a99697"
 
 
-def feqa_tokens(
+def _feqa_tokens(
     sentence: str,  # A sentence or a phrase
 ) -> list:  # Tokens
     "Tokens of a sentence by NLTK's tokeniser for words."
@@ -143,7 +142,7 @@ def feqa_text(
     text: str,  # Summary or phrase in lower case; source
 ) -> str:  # A space between tokens
     "Tokenised text for the models of FEQA; the source is converted to lower case afterwards."
-    return " ".join(token for sentence in split_sentences(text) for token in feqa_tokens(sentence))
+    return " ".join(token for sentence in split_sentences(text) for token in _feqa_tokens(sentence))
 
 
 @nlg(
@@ -173,11 +172,11 @@ def feqa(
     if _reason_ended(hypothesis_spans, feqa_questions, feqa_answers):
         return 0.0
 
-    pairs = [(feqa_tokens(answer.expected), feqa_tokens(answer.found)) for answer in feqa_answers]
+    pairs = [(_feqa_tokens(answer.expected), _feqa_tokens(answer.found)) for answer in feqa_answers]
     return float(np.mean([feqa_f1(*pair) for pair in pairs]))
 
 # %% ../../nbs/07_nlg/09_qa.ipynb #50991ac4
-class QAGSSelection(NamedTuple):
+class _QAGSSelection(NamedTuple):
     "Questions that QAGS asks, with counts of the steps of their selection"
 
     questions: list  # As they are asked
@@ -193,7 +192,7 @@ def select_qags_questions(
     rng,  # np.random.Generator, draws more questions where too few are good
     answers: list = None,  # Answers on the summary; empty for none
     expected: list = None,  # Phrases, the expected answers
-) -> QAGSSelection:  # At most n questions
+) -> _QAGSSelection:  # At most n questions
     "Questions that QAGS asks."
     right = (
         [True] * len(questions)
@@ -208,7 +207,7 @@ def select_qags_questions(
         if len(clean) < n
         else []
     )
-    return QAGSSelection(
+    return _QAGSSelection(
         (clean + [questions[i] for i in drawn])[:n],
         len(clean),
         *((None, None) if answers is None else (sum(map(bool, answers)), sum(right))),
@@ -322,7 +321,7 @@ def valid_q2_questions(
     return list(valid.values())
 
 
-def needs_entailment(
+def _needs_entailment(
     answered: AnsweredQuestion,  # A question and the answer on the source
 ) -> bool:  # Whether entailment is asked
     "Whether an answer differs from the phrase, so that entailment decides."
@@ -343,7 +342,7 @@ def q2_pairs(
     return [
         (f"{answered.question} {answered.found}.", f"{answered.question} {answered.expected}.")
         for answered in answers
-        if needs_entailment(answered)
+        if _needs_entailment(answered)
     ]
 
 
@@ -352,7 +351,7 @@ def _nli_labels(nli):
     return nli_probabilities(nli).argmax(-1).tolist() if len(nli) else []
 
 
-def q2_values(
+def _q2_values(
     answers: list,  # `AnsweredQuestion`
     nli,  # Logits of the open questions, shape [K,3]: contradiction, neutral, entailment
 ) -> list:  # In [0,1], one for each question
@@ -361,7 +360,7 @@ def q2_values(
 
     def value(answered):
         f1 = q2_f1(answered.expected, answered.found)
-        return {0: 0.0, 1: f1, 2: 1.0}[next(labels)] if needs_entailment(answered) else f1
+        return {0: 0.0, 1: f1, 2: 1.0}[next(labels)] if _needs_entailment(answered) else f1
 
     return [value(answered) for answered in answers]
 
@@ -397,7 +396,7 @@ def q2(
     "Q2: agreement of answers on the source with phrases, by F1 and entailment, mean over questions."
     if _reason_ended(hypothesis_spans, q2_questions, q2_answers):
         return _nli_labels(q2_nli)[0] / 2
-    return float(np.mean(q2_values(q2_answers, q2_nli)))
+    return float(np.mean(_q2_values(q2_answers, q2_nli)))
 
 
 @nlg(
@@ -424,7 +423,7 @@ QUESTEVAL_CITATION = (
 )
 
 
-def questeval_direction(
+def _questeval_direction(
     *values,  # For each comparison the values of all questions, shape [Q]
     weights=None,  # Of each question, shape [Q]; 1 when None
 ) -> float:  # In [0,1]; 0 without a question
@@ -441,9 +440,9 @@ def _questeval_one_way(
         return 0.0
     f1 = [squad_f1(answered.expected, answered.found) for answered in answers]
     if f1_only:
-        return questeval_direction(f1, weights=weights)
+        return _questeval_direction(f1, weights=weights)
     answerability = [answered.answerability for answered in answers]
-    return questeval_direction(answerability, *similarity, f1, weights=weights)
+    return _questeval_direction(answerability, *similarity, f1, weights=weights)
 
 
 _QUESTEVAL_TRAP = SPACY_PITFALL + (

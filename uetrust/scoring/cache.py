@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['HASHED_CODE', 'metric_models', 'code_hash', 'weights_hash', 'cached_scores', 'cached_table', 'metrics_by_model',
-           'cached_metrics', 'cached_metrics_of_bank', 'bank_hash', 'models_about', 'bank_about']
+           'cached_metrics', 'cached_metrics_of_bank', 'models_about', 'bank_about']
 
 # %% ../../nbs/09_scoring/03_cache.ipynb #07eadb84
 import hashlib
@@ -256,7 +256,7 @@ def _shard_end(path):  # Hash of the end of a Parquet file, which describes all 
         return hashlib.sha256(file.read()).hexdigest()
 
 
-def bank_hash(
+def _bank_hash(
     folder,  # Of a bank and its statistics
     statistics: bool = True,  # Of the statistics too
 ) -> str:
@@ -300,7 +300,7 @@ def bank_about(
     file = data if Path(data).is_file() else data.rpartition(":")[0]
     modules = ["ue.*", "scoring.methods"] if kind == "ue" else []
     return dict(
-        bank=bank_hash(folder, statistics=kind == "ue"),
+        bank=_bank_hash(folder, statistics=kind == "ue"),
         data=[data, weights_hash(file)],
         scores={name: _source(entry.fn) for name, entry in reg.items() if entry.kind in (kind, "stat")},
         code=code_hash("data.bulletins", "data.datasets", *modules),

@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['READ_TOKENS', 'CARDS', 'ATTAINED_FLOPS', 'ATTAINED_BANDWIDTH', 'TOKENS_PER_WORD', 'DATASET_WORDS', 'SENTENCE_TOKENS',
-           'ModelShape', 'config_shape', 'known_checkpoints', 'checkpoint_shape', 'Cost', 'read_cost', 'write_cost',
-           'Card', 'card_seconds', 'named_card', 'sources_per_batch', 'TextLengths', 'dataset_lengths',
-           'generator_costs', 'comparison_costs', 'metric_cost', 'stored_bytes']
+           'known_checkpoints', 'checkpoint_shape', 'Cost', 'read_cost', 'write_cost', 'card_seconds', 'named_card',
+           'TextLengths', 'dataset_lengths', 'generator_costs', 'comparison_costs', 'metric_cost', 'stored_bytes']
 
 # %% ../../nbs/09_scoring/08_costs.ipynb #26765514
 import json
@@ -23,7 +22,7 @@ from ..statistics.entry import STATISTICS
 from ..statistics.generator import reads_prompt
 
 # %% ../../nbs/09_scoring/08_costs.ipynb #921f12b4
-class ModelShape(NamedTuple):
+class _ModelShape(NamedTuple):
     "Shape of a transformer"
 
     kind: str  # 'seq2seq', 'causal' or 'encoder'
@@ -67,9 +66,9 @@ def _first(config, *names, default=0):
     return next((config[name] for name in names if config.get(name)), default)
 
 
-def config_shape(
+def _config_shape(
     config: dict,  # Of a checkpoint, as in config.json
-) -> ModelShape:  # Of its text model
+) -> _ModelShape:  # Of its text model
     "Shape of a model from its configuration."
     config = config.get("text_config") or config
     width = _first(config, "d_model", "hidden_size", "n_embd", "dim")
@@ -86,7 +85,7 @@ def config_shape(
     )
     encoder = _first(config, "encoder_layers", "num_layers", default=layers)
     decoder = _first(config, "decoder_layers", "num_decoder_layers", default=layers)
-    return ModelShape(
+    return _ModelShape(
         kind,
         0 if kind == "causal" else encoder,
         0 if kind == "encoder" else decoder,
@@ -102,23 +101,23 @@ def config_shape(
 @cache
 def known_checkpoints() -> (
     pd.DataFrame
-):  # By checkpoint: the fields of `ModelShape`, parameters (millions), licence, gated
+):  # By checkpoint: the fields of `_ModelShape`, parameters (millions), licence, gated
     "Checkpoints that the profiles of settings.ini name."
     return pd.read_csv(root() / "data" / "checkpoints.csv", keep_default_na=False, index_col="checkpoint")
 
 
 def checkpoint_shape(
     checkpoint: str,  # Folder, hub id, or hub id@COMMIT
-) -> ModelShape | None:  # None where nothing is known about it
+) -> _ModelShape | None:  # None where nothing is known about it
     "Shape of a checkpoint, without loading it."
     checkpoint, _ = pinned_checkpoint(resolve_checkpoint(checkpoint))
     config = Path(checkpoint) / "config.json"
     if config.exists():
-        return config_shape(json.loads(config.read_text(encoding="utf-8")))
+        return _config_shape(json.loads(config.read_text(encoding="utf-8")))
     known = known_checkpoints()
     if checkpoint not in known.index:
         return None
-    return ModelShape(*known.loc[checkpoint, list(ModelShape._fields)])
+    return _ModelShape(*known.loc[checkpoint, list(_ModelShape._fields)])
 
 # %% ../../nbs/09_scoring/08_costs.ipynb #f530c194
 class Cost(NamedTuple):
@@ -145,7 +144,7 @@ def _layers_cost(weights, layers, width, tokens, pairs, itemsize, batch_tokens):
 
 
 def read_cost(
-    shape: ModelShape,  # Of the model that reads
+    shape: _ModelShape,  # Of the model that reads
     prefix: float,  # Tokens before the text: prompt or source; an encoder reads prefix and text together
     text: float,  # Tokens of a text
     texts: float = 1,  # Texts after the same prefix, which is read once
@@ -172,7 +171,7 @@ def read_cost(
 
 
 def write_cost(
-    shape: ModelShape,  # Of the model that writes
+    shape: _ModelShape,  # Of the model that writes
     prefix: float,  # Tokens of the prompt
     text: float,  # Tokens of a text
     texts: float,  # Texts of one source, written together
@@ -186,7 +185,7 @@ def write_cost(
     return Cost(read.flops, weights + kv + read.bytes)
 
 # %% ../../nbs/09_scoring/08_costs.ipynb #351bfdf2
-class Card(NamedTuple):
+class _Card(NamedTuple):
     "An accelerator, by its data sheet"
 
     flops: float  # Per second, dense half precision
@@ -195,19 +194,19 @@ class Card(NamedTuple):
 
 
 CARDS = dict(
-    h100=Card(989e12, 3.35e12, 80e9),
-    h200=Card(989e12, 4.8e12, 141e9),
-    a100=Card(312e12, 2.0e12, 80e9),
-    l40s=Card(362e12, 0.864e12, 48e9),
-    rtx4090=Card(165e12, 1.0e12, 24e9),
-    t4=Card(65e12, 0.32e12, 16e9),
+    h100=_Card(989e12, 3.35e12, 80e9),
+    h200=_Card(989e12, 4.8e12, 141e9),
+    a100=_Card(312e12, 2.0e12, 80e9),
+    l40s=_Card(362e12, 0.864e12, 48e9),
+    rtx4090=_Card(165e12, 1.0e12, 24e9),
+    t4=_Card(65e12, 0.32e12, 16e9),
 )
 ATTAINED_FLOPS, ATTAINED_BANDWIDTH = 0.5, 0.7  # Shares of the peak
 
 
 def card_seconds(
     cost: Cost,  # Of a stage
-    card: Card,  # Where it runs
+    card: _Card,  # Where it runs
     attained: tuple = (ATTAINED_FLOPS, ATTAINED_BANDWIDTH),  # Shares of the peak operations and bandwidth
 ) -> float:  # Seconds
     "Time of a stage on a card."
@@ -216,15 +215,15 @@ def card_seconds(
 
 def named_card(
     name: str,  # Of `CARDS`
-) -> Card:
+) -> _Card:
     "An accelerator by name."
     if name.lower() not in CARDS:
         raise LookupError(f"no card is called {name!r}; there are {', '.join(CARDS)}")
     return CARDS[name.lower()]
 
 
-def sources_per_batch(
-    shape: ModelShape,  # Of the model that writes
+def _sources_per_batch(
+    shape: _ModelShape,  # Of the model that writes
     tokens: float,  # Of prompt and text together
     texts: int,  # Texts of one source, written together
     free: float,  # Bytes of memory that are left beside the weights
@@ -275,7 +274,7 @@ def _pass_texts(name, samples, members, beams):  # Texts that a pass reads after
 
 
 def generator_costs(
-    shape: ModelShape,  # Of the generator, or of the checkpoint that reads for a server
+    shape: _ModelShape,  # Of the generator, or of the checkpoint that reads for a server
     lengths: TextLengths,  # Of the dataset
     generator,  # Settings, as from `uetrust.scoring.generators.generator_settings`
     train: int = 0,  # Training and background texts
@@ -314,8 +313,8 @@ def generator_costs(
 
 # %% ../../nbs/09_scoring/08_costs.ipynb #eabc93bb
 def comparison_costs(
-    nli: ModelShape | None,  # Of the NLI model
-    encoder: ModelShape | None,  # Of the sentence encoder
+    nli: _ModelShape | None,  # Of the NLI model
+    encoder: _ModelShape | None,  # Of the sentence encoder
     lengths: TextLengths,  # Of the dataset
     generator,  # Settings
     relevance: int = 1,  # Texts whose tokens are weighed
@@ -346,7 +345,7 @@ def comparison_costs(
 def metric_cost(
     group: str,  # Of `uetrust.statistics.entry.STATISTICS`
     wanted: list,  # Statistics of the group
-    shape: ModelShape,  # Of its model
+    shape: _ModelShape,  # Of its model
     lengths: TextLengths,  # Of the dataset
     itemsize: int = 2,
 ) -> Cost:  # Of one text
@@ -367,10 +366,10 @@ def metric_cost(
 # %% ../../nbs/09_scoring/08_costs.ipynb #9facf1af
 def stored_bytes(
     stages,  # Names of stages
-    shape: ModelShape | None,  # Of the generator, for hidden states
+    shape: _ModelShape | None,  # Of the generator, for hidden states
     lengths: TextLengths,  # Of the dataset
     samples: int,  # Drawn texts of a source
-    encoder: ModelShape | None = None,  # For embeddings
+    encoder: _ModelShape | None = None,  # For embeddings
 ) -> float:  # Of one source
     "Bytes that the stages of one source leave on disk."
     width, texts = shape.width if shape else 0, 1 + samples

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['P_TRUE_QUESTIONS', 'SUMMARY_PLACEHOLDER', 'insert_summary', 'question_prompt', 'single_token_id', 'compute_p_true',
-           'split_question', 'compute_elicited_attention', 'scatter_to_tokens', 'rating_to_percent', 'greedy_answers',
-           'greedy_replies', 'local_answerer', 'compute_replies']
+           'split_question', 'compute_elicited_attention', 'rating_to_percent', 'greedy_answers', 'greedy_replies',
+           'local_answerer', 'compute_replies']
 
 # %% ../../nbs/08_statistics/08_prompted.ipynb #6369b8e2
 import re
@@ -179,7 +179,7 @@ def compute_elicited_attention(
         found = elicited_attention(model, pairs, after, **options)
         return [
             _key(row)
-            | dict(elicited_attention=scatter_to_tokens(weights, ~np.isin(row.ids, special)), cut=cut)
+            | dict(elicited_attention=_scatter_to_tokens(weights, ~np.isin(row.ids, special)), cut=cut)
             for row, weights, (_, cut) in zip(rows.itertuples(), found, before)
         ]
 
@@ -187,7 +187,7 @@ def compute_elicited_attention(
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
 
 
-def scatter_to_tokens(
+def _scatter_to_tokens(
     weights: np.ndarray,  # A number for each token that counts
     mask: np.ndarray,  # bool [L], True where a token counts
 ) -> np.ndarray:  # float32 [L]

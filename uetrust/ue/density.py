@@ -8,7 +8,7 @@ __all__ = ['LEE2018', 'HE2024_CODE', 'REN2023', 'LM_POLYGRAPH_CODE', 'CHEN2010',
            'fit_gaussian_he2024', 'gaussian_distance_he2024', 'mahalanobis_distance_he2024', 'train_gaussian',
            'background_gaussian', 'train_gaussian_he2024', 'background_gaussian_lmp', 'mahalanobis',
            'background_mahalanobis', 'mahalanobis_he2024', 'background_mahalanobis_lmp', 'md', 'md_he2024', 'rmd',
-           'rmd_lmp', 'RobustFit', 'train_robust', 'robust_distance', 'rde']
+           'rmd_lmp', 'train_robust', 'robust_distance', 'rde']
 
 # %% ../../nbs/03_ue/03_density.ipynb #78428c66
 from typing import NamedTuple
@@ -343,7 +343,7 @@ YOO2022 = (
 )
 
 
-class RobustFit(NamedTuple):
+class _RobustFit(NamedTuple):
     "A robust fit to states"
 
     pca: object  # Kernel PCA
@@ -354,13 +354,13 @@ class RobustFit(NamedTuple):
 @stat(unit="a fit", cite=YOO2022)
 def train_robust(
     train_states: np.ndarray,  # States of training texts, shape [n,D]; singular for n up to 100
-) -> RobustFit:  # One for all items
+) -> _RobustFit:  # One for all items
     "Kernel PCA of the training texts, and the robust fit to its components."
     from sklearn.decomposition import KernelPCA
 
     states = _training_states(train_states).astype(float)
     pca = KernelPCA(100, kernel="rbf", random_state=42).fit(states)
-    return RobustFit(pca, _robust_fit(pca.transform(states)), _similarities(states, pca).mean(0))
+    return _RobustFit(pca, _robust_fit(pca.transform(states)), _similarities(states, pca).mean(0))
 
 
 STATES_AT_A_TIME = 256  # Their similarities stay in the cache, and in memory that the process has
@@ -385,7 +385,7 @@ def _scaled_vectors(pca):  # Of centred similarities to components, shape [n,C]
 @stat(unit="squared standard deviations", cite=YOO2022)
 def robust_distance(
     greedy_state: list,  # State of each item, N arrays [D]
-    train_robust: RobustFit,  # Fit to the training texts
+    train_robust: _RobustFit,  # Fit to the training texts
 ) -> list:  # N numbers; the same for all far outside, where all similarities are 0
     "Squared robust distance from the training texts after kernel PCA."
     states, (pca, mcd, typical) = _states(greedy_state), train_robust

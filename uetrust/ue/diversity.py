@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['LIN2023', 'NIKITIN2024', 'nli_probability', 'entail', 'contra', 'sample_count', 'mean_off_diagonal', 'num_sets',
-           'num_sets_lin', 'means_off_diagonal', 'map_by_size', 'entail_affinity', 'contra_affinity', 'deg_mat',
-           'deg_mat_contra', 'deg_mat_jaccard', 'sample_degree', 'deg_greedy', 'deg_greedy_contra', 'Spectrum',
-           'Spectra', 'laplacian', 'laplacian_spectra', 'spectrum_entail', 'spectrum_contra', 'spectrum_jaccard',
-           'eigv', 'eigv_contra', 'eigv_jaccard', 'spectral_coordinates', 'sample_ecc', 'ecc', 'ecc_contra',
-           'ecc_jaccard', 'plot_sample_graph', 'heat_spectrum', 'kle', 'luq', 'label_prob', 'cluster_sizes', 'numbered']
+           'num_sets_lin', 'means_off_diagonal', 'entail_affinity', 'contra_affinity', 'deg_mat', 'deg_mat_contra',
+           'deg_mat_jaccard', 'sample_degree', 'deg_greedy', 'deg_greedy_contra', 'laplacian', 'laplacian_spectra',
+           'spectrum_entail', 'spectrum_contra', 'spectrum_jaccard', 'eigv', 'eigv_contra', 'eigv_jaccard',
+           'spectral_coordinates', 'sample_ecc', 'ecc', 'ecc_contra', 'ecc_jaccard', 'plot_sample_graph',
+           'heat_spectrum', 'kle', 'luq', 'label_prob', 'cluster_sizes', 'numbered']
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #78428c66
 from typing import NamedTuple
@@ -169,7 +169,7 @@ def _set_counts(entail: np.ndarray, contra: np.ndarray):  # Each sample takes th
     return (names == own).sum(1)
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #9e95b458
-def map_by_size(
+def _map_by_size(
     function,  # Function of stacked matrices [n,K,K] that gives n values
     *lists,  # For each item a matrix [K,K]; K may differ between items
 ):  # For each item its value
@@ -195,7 +195,7 @@ def entail_affinity(
     entail: list,  # For each item shape [K,K]
 ) -> list:  # For each item shape [K,K], symmetric; 1 on the diagonal where a text entails itself
     "Mutual entailment: mean of both directions."
-    return map_by_size(_both_directions, entail)
+    return _map_by_size(_both_directions, entail)
 
 
 @stat(unit="[0,1]", cite=LIN2023 + ", sec. 4.1, a_NLI,contra")
@@ -203,7 +203,7 @@ def contra_affinity(
     contra: list,  # For each item shape [K,K]
 ) -> list:  # For each item shape [K,K], symmetric
     "Lack of contradiction in both directions."
-    return map_by_size(lambda matrices: 1 - _both_directions(matrices), contra)
+    return _map_by_size(lambda matrices: 1 - _both_directions(matrices), contra)
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #82034c0d
 @ue(
@@ -325,14 +325,14 @@ def _contradictions_of_greedy(probability: np.ndarray):
     return _with_greedy_of_all(probability, 0)
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #df059264
-class Spectrum(NamedTuple):
+class _Spectrum(NamedTuple):
     "Eigenvalues of a normalised Laplacian and its eigenvectors"
 
     values: np.ndarray  # Shape [K], smallest first
     vectors: np.ndarray  # Shape [K,K], one per column
 
 
-class Spectra(NamedTuple):
+class _Spectra(NamedTuple):
     "Spectra of n graphs of the same size"
 
     values: np.ndarray  # Shape [n,K], smallest first
@@ -340,7 +340,7 @@ class Spectra(NamedTuple):
 
     @classmethod
     def lay_out(cls, items):
-        "Of a list of `Spectrum`."
+        "Of a list of `_Spectrum`."
         stacks = [lay_out(list(part), np.ndarray) for part in zip(*items)]
         return None if len(stacks) < 2 or any(stack is None for stack in stacks) else cls(*stacks)
 
@@ -364,15 +364,15 @@ def laplacian(
 
 def laplacian_spectra(
     affinity: list,  # For each item shape [K,K]
-) -> list:  # For each item a `Spectrum`
+) -> list:  # For each item a `_Spectrum`
     "Eigenvalues and eigenvectors of the normalised Laplacian of each item."
-    return map_by_size(lambda w: list(map(Spectrum, *np.linalg.eigh(laplacian(w)))), affinity)
+    return _map_by_size(lambda w: list(map(_Spectrum, *np.linalg.eigh(laplacian(w)))), affinity)
 
 
 @stat(unit="eigenvalues 0 to 2", cite=LIN2023 + ", sec. 4.2")
 def spectrum_entail(
     entail_affinity: list,  # For each item shape [K,K]
-) -> list:  # For each item a `Spectrum`
+) -> list:  # For each item a `_Spectrum`
     "Spectrum of the graph of entailment."
     return laplacian_spectra(entail_affinity)
 
@@ -380,7 +380,7 @@ def spectrum_entail(
 @stat(unit="eigenvalues 0 to 2", cite=LIN2023 + ", sec. 4.2")
 def spectrum_contra(
     contra_affinity: list,  # For each item shape [K,K]
-) -> list:  # For each item a `Spectrum`
+) -> list:  # For each item a `_Spectrum`
     "Spectrum of the graph of lacking contradiction."
     return laplacian_spectra(contra_affinity)
 
@@ -388,7 +388,7 @@ def spectrum_contra(
 @stat(unit="eigenvalues 0 to 2", cite=LIN2023 + ", sec. 4.2")
 def spectrum_jaccard(
     jaccard: list,  # For each item shape [K,K]
-) -> list:  # For each item a `Spectrum`
+) -> list:  # For each item a `_Spectrum`
     "Spectrum of the graph of shared words."
     return laplacian_spectra(jaccard)
 
@@ -403,7 +403,7 @@ def spectrum_jaccard(
     ),
 )
 def eigv(
-    spectrum_entail: Spectrum,  # Of K samples
+    spectrum_entail: _Spectrum,  # Of K samples
 ) -> float:  # 1 when all samples agree, up to K; higher is less certain
     "Sum of Laplacian eigenvalues: effective number of groups of samples, by entailment."
     sample_count(spectrum_entail.vectors)
@@ -420,7 +420,7 @@ def eigv(
     ),
 )
 def eigv_contra(
-    spectrum_contra: Spectrum,  # Of K samples
+    spectrum_contra: _Spectrum,  # Of K samples
 ) -> float:  # 1 when no sample contradicts another, up to K; higher is less certain
     "Sum of Laplacian eigenvalues: effective number of groups of samples, by contradiction."
     return eigv(spectrum_contra)
@@ -436,21 +436,21 @@ def eigv_contra(
     ),
 )
 def eigv_jaccard(
-    spectrum_jaccard: Spectrum,  # Of K samples
+    spectrum_jaccard: _Spectrum,  # Of K samples
 ) -> float:  # 1 when all samples use the same words, up to K; higher is less certain
     "Sum of Laplacian eigenvalues: effective number of groups of samples, by shared words."
     return eigv(spectrum_jaccard)
 
 
 @batch_of(eigv, eigv_contra, eigv_jaccard)
-def _eigenvalue_sums(spectra: Spectra):
+def _eigenvalue_sums(spectra: _Spectra):
     if not _comparable(spectra.vectors):
         return _unanswered(spectra.values)
     return np.maximum(0, 1 - spectra.values).sum(1)
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #087d94e1
 def spectral_coordinates(
-    spectrum: Spectrum,  # Of K samples
+    spectrum: _Spectrum,  # Of K samples
     threshold: float = 0.9,  # Keep vectors whose eigenvalue is smaller
 ) -> np.ndarray:  # Shape [K, number of kept vectors], columns centred
     "Coordinates of the samples in the kept eigenvectors."
@@ -460,7 +460,7 @@ def spectral_coordinates(
 
 @stat(unit="distance", cite=LIN2023 + ", C_Ecc")
 def sample_ecc(
-    spectrum_entail: list,  # For each item a `Spectrum`
+    spectrum_entail: list,  # For each item a `_Spectrum`
     threshold: float = 0.9,  # Keep vectors whose eigenvalue is smaller
 ) -> list:  # For each item shape [K]: 0 at the centre; an uncertainty
     "Distance of each sample from the centre of all."
@@ -477,7 +477,7 @@ def sample_ecc(
     ),
 )
 def ecc(
-    spectrum_entail: Spectrum,  # Of K samples
+    spectrum_entail: _Spectrum,  # Of K samples
     threshold: float = 0.9,  # Keep vectors whose eigenvalue is smaller
 ) -> float:  # 0 when all samples agree, up to sqrt(K-1); higher is less certain
     "Eccentricity: spread of the samples in the kept eigenvectors, by entailment."
@@ -495,7 +495,7 @@ def ecc(
     ),
 )
 def ecc_contra(
-    spectrum_contra: Spectrum,  # Of K samples
+    spectrum_contra: _Spectrum,  # Of K samples
     threshold: float = 0.9,  # Keep vectors whose eigenvalue is smaller
 ) -> float:  # 0 when no sample contradicts another, up to sqrt(K-1); higher is less certain
     "Eccentricity, by contradiction."
@@ -509,7 +509,7 @@ def ecc_contra(
     pitfall="Steps and ties as in `ecc`. It compares words, not meanings.",
 )
 def ecc_jaccard(
-    spectrum_jaccard: Spectrum,  # Of K samples
+    spectrum_jaccard: _Spectrum,  # Of K samples
     threshold: float = 0.9,  # Keep vectors whose eigenvalue is smaller
 ) -> float:  # 0 when all samples use the same words, up to sqrt(K-1); higher is less certain
     "Eccentricity, by shared words."
@@ -517,7 +517,7 @@ def ecc_jaccard(
 
 
 @batch_of(ecc, ecc_contra, ecc_jaccard)
-def _eccentricities(spectra: Spectra, threshold=0.9):
+def _eccentricities(spectra: _Spectra, threshold=0.9):
     if not _comparable(spectra.vectors):
         return _unanswered(spectra.values)
     apart = spectra.vectors - spectra.vectors.mean(1, keepdims=True)
@@ -573,7 +573,7 @@ def heat_spectrum(
         scale = np.einsum("nii->ni", kernel) ** -0.5
         return np.linalg.eigvalsh(scale[..., None] * kernel * scale[:, None] / k)
 
-    return map_by_size(eigenvalues, entail, contra)
+    return _map_by_size(eigenvalues, entail, contra)
 
 
 @ue(

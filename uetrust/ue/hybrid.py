@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['VAZHENTSEV2023', 'REN2023_PERPLEXITY', 'hybrid_ranks', 'huq_rank', 'huq', 'percentile_among', 'held_out_split',
-           'HeldOutFit', 'train_held_out', 'train_held_out_lmp', 'ppl_md_percentile', 'ppl_md_percentile_lmp', 'ppl_md',
-           'ppl_md_lmp']
+           'train_held_out', 'train_held_out_lmp', 'ppl_md_percentile', 'ppl_md_percentile_lmp', 'ppl_md', 'ppl_md_lmp']
 
 # %% ../../nbs/03_ue/04_hybrid.ipynb #80172521
 from typing import NamedTuple
@@ -115,7 +114,7 @@ def held_out_split(
 REN2023_PERPLEXITY = "Ren et al. 2023, combination with perplexity, https://arxiv.org/abs/2209.15558"
 
 
-class HeldOutFit(NamedTuple):
+class _HeldOutFit(NamedTuple):
     "A Gaussian fit, and the distances of held-out texts from it"
 
     fit: Gaussian  # From which items are measured; in the variant of LM-Polygraph a `ReleasedGaussian`
@@ -125,23 +124,23 @@ class HeldOutFit(NamedTuple):
 @stat(unit="a fit", cite=REN2023_PERPLEXITY)
 def train_held_out(
     train_states: np.ndarray,  # States of training texts, shape [n,D]
-) -> HeldOutFit:  # One for all items
+) -> _HeldOutFit:  # One for all items
     "A fit to 70% of the training texts, and the distances of the others."
     states = np.asarray(train_states)
     kept, out = held_out_split(len(states))
     fit = fit_gaussian(states[kept])
-    return HeldOutFit(fit, gaussian_distance(states[out], fit))
+    return _HeldOutFit(fit, gaussian_distance(states[out], fit))
 
 
 @stat(unit="a fit", cite=LM_POLYGRAPH_CODE)
 def train_held_out_lmp(
     train_states: np.ndarray,  # States of training texts, shape [n,D]
     train_gaussian_he2024: ReleasedGaussian,  # Fit to all of them
-) -> HeldOutFit:  # `fit` is to all training texts, `known` is measured from a fit to 70% of them
+) -> _HeldOutFit:  # `fit` is to all training texts, `known` is measured from a fit to 70% of them
     "As `train_held_out`, with jitter and the two fits of LM-Polygraph."
     states = np.asarray(train_states)
     kept, out = held_out_split(len(states))
-    return HeldOutFit(train_gaussian_he2024, mahalanobis_distance_he2024(states[out], states[kept]))
+    return _HeldOutFit(train_gaussian_he2024, mahalanobis_distance_he2024(states[out], states[kept]))
 
 
 def _mean_percentile(logps, train_perplexity, distances, known):  # Of surprisal and distance
@@ -157,7 +156,7 @@ def ppl_md_percentile(
     greedy_logp: list,  # log p of each token, N arrays [L]
     train_perplexity: np.ndarray,  # Mean surprisal of what was generated for each training text, shape [n]
     greedy_state: list,  # State of each item, N arrays [D]
-    train_held_out: HeldOutFit,  # Fit to training texts, and distances of held-out ones
+    train_held_out: _HeldOutFit,  # Fit to training texts, and distances of held-out ones
 ) -> list:  # N numbers
     "Mean of the percentiles of surprisal and distance, items and held-out texts measured by one fit."
     distances = gaussian_distance(greedy_state, train_held_out.fit)
@@ -169,7 +168,7 @@ def ppl_md_percentile_lmp(
     greedy_logp: list,  # As in `ppl_md_percentile`
     train_perplexity: np.ndarray,  # As in `ppl_md_percentile`
     greedy_state: list,  # As in `ppl_md_percentile`
-    train_held_out_lmp: HeldOutFit,  # Fit and distances of LM-Polygraph
+    train_held_out_lmp: _HeldOutFit,  # Fit and distances of LM-Polygraph
 ) -> list:  # N numbers
     "As `ppl_md_percentile` with jitter; items are measured from all training texts, held-out ones from 70%."
     distances = gaussian_distance_he2024(greedy_state, train_held_out_lmp.fit)

@@ -4,11 +4,10 @@
 
 # %% auto #0
 __all__ = ['FARQUHAR2024', 'LM_POLYGRAPH_07', 'VASHURIN2025', 'DUAN2024', 'FADEEVA2024', 'MANAKUL2023', 'clusters',
-           'cluster_logp', 'count_entropy', 'semantic_entropy', 'discrete_semantic_entropy', 'log_sums',
-           'cluster_logps', 'semantic_entropy_lmp', 'semantic_entropy_lmp_direct', 'drop_repeated_texts',
-           'semantic_entropy_lmp_unique', 'semantic_density', 'greedy_similarity', 'sample_similarity', 'cocoa_msp',
-           'cocoa_ppl', 'cocoa_mte', 'similarity_supported_logp', 'token_sar', 'sentence_sar', 'sar', 'ccp_label',
-           'ccp_labels', 'ccp_log', 'ccp', 'selfcheck_nli', 'selfcheck_nli_text', 'eigen_score']
+           'cluster_logp', 'semantic_entropy', 'discrete_semantic_entropy', 'semantic_entropy_lmp',
+           'semantic_entropy_lmp_direct', 'drop_repeated_texts', 'semantic_entropy_lmp_unique', 'semantic_density',
+           'greedy_similarity', 'sample_similarity', 'cocoa_msp', 'cocoa_ppl', 'cocoa_mte', 'token_sar', 'sentence_sar',
+           'sar', 'ccp_label', 'ccp_labels', 'ccp_log', 'ccp', 'selfcheck_nli', 'selfcheck_nli_text', 'eigen_score']
 
 # %% ../../nbs/03_ue/07_semantic.ipynb #65ea1c56
 from math import log, prod
@@ -69,7 +68,7 @@ def _entropy(log_weights):  # The weights need not sum to 1
     return float(0.0 - np.exp(logp) @ logp)
 
 
-def count_entropy(
+def _count_entropy(
     counts: np.ndarray,  # Integers >= 0, at least one positive
 ) -> float:  # Nats; bit-equal for equal entropies, whatever the order of the counts
     "Entropy of the shares c/K of K counted things: (log K^K - log of the product of c^c) / K, by integers."
@@ -120,10 +119,10 @@ def discrete_semantic_entropy(
 ) -> float:  # 0 when all samples mean the same, up to log K; higher is less certain
     "Discrete semantic entropy: entropy of clusters by frequency; every sample counts."
     _check_several(clusters)
-    return count_entropy(np.bincount(clusters))
+    return _count_entropy(np.bincount(clusters))
 
 
-def log_sums(
+def _log_sums(
     logs: np.ndarray,  # Logarithms, shape [...,K]
 ) -> np.ndarray:  # Shape [...]; -inf where all are
     "Logarithm of the sum over the last axis, as `np.logaddexp.reduce` up to rounding."
@@ -132,7 +131,7 @@ def log_sums(
     return np.log(np.exp(logs - shift[..., None]).sum(-1)) + shift
 
 
-def cluster_logps(
+def _cluster_logps(
     logp: np.ndarray,  # Log-probability of each sample, shape [n,K]
     clusters: np.ndarray,  # Cluster of each sample, shape [n,K]
 ) -> np.ndarray:  # Shape [n,K], -inf where there are fewer clusters; NaN where `cluster_logp` must be asked
@@ -140,7 +139,7 @@ def cluster_logps(
     if not numbered(clusters) or logp.shape != clusters.shape:
         return np.full((len(clusters), 1), np.nan)
     member = clusters[:, None] == np.arange(clusters.shape[1])[:, None]
-    return log_sums(np.where(member, logp[:, None], -np.inf))
+    return _log_sums(np.where(member, logp[:, None], -np.inf))
 
 
 def _of_cluster(values, clusters):  # For each sample the number of its cluster
@@ -153,8 +152,8 @@ def _of_cluster(values, clusters):  # For each sample the number of its cluster
 def _semantic_entropies(mean_logp: np.ndarray, clusters: np.ndarray):
     if clusters.shape[1:] < (2,):
         return np.full(len(clusters), np.nan)
-    log_weights = cluster_logps(mean_logp, clusters)
-    total = log_sums(log_weights)[:, None]
+    log_weights = _cluster_logps(mean_logp, clusters)
+    total = _log_sums(log_weights)[:, None]
     logp = log_weights - total
     terms = np.where(np.isneginf(log_weights) & ~np.isneginf(total), 0.0, np.exp(logp) * logp)
     return 0.0 - terms.sum(1)
@@ -165,7 +164,7 @@ def _discrete_semantic_entropies(clusters: np.ndarray):
     if not numbered(clusters) or clusters.shape[1] < 2:
         return np.full(len(clusters), np.nan)
     sizes, which = np.unique(np.sort(cluster_sizes(clusters), 1), axis=0, return_inverse=True)
-    return np.array([count_entropy(counts) for counts in sizes])[which.ravel()]
+    return np.array([_count_entropy(counts) for counts in sizes])[which.ravel()]
 
 # %% ../../nbs/03_ue/07_semantic.ipynb #6a431c2a
 @ue(
@@ -235,14 +234,14 @@ def semantic_entropy_lmp_unique(
 
 @batch_of(semantic_entropy_lmp)
 def _semantic_entropies_lmp(total: np.ndarray, clusters: np.ndarray):
-    return 0.0 - _of_cluster(cluster_logps(total, clusters), clusters).mean(1)
+    return 0.0 - _of_cluster(_cluster_logps(total, clusters), clusters).mean(1)
 
 
 @batch_of(semantic_entropy_lmp_direct)
 def _semantic_entropies_lmp_direct(total: np.ndarray, clusters: np.ndarray):
     from scipy.special import entr
 
-    return _of_cluster(entr(np.exp(cluster_logps(total, clusters))), clusters).sum(1)
+    return _of_cluster(entr(np.exp(_cluster_logps(total, clusters))), clusters).sum(1)
 
 
 def _new(*keys):  # Which of n x K keys, given in columns, does not occur before
@@ -305,7 +304,7 @@ def _semantic_densities(mean_logp: np.ndarray, texts: list, logp: Ragged, probab
     drawn = np.where(_new(*flat).reshape(mean_logp.shape), mean_logp, -np.inf)
     log_weights = np.concatenate([logp.mean()[:, None], drawn], axis=1)
     agreement = np.maximum(0, 1 - probability[:, 0, 1:, 0] - probability[:, 0, 1:, 1] / 2)
-    weights = np.exp(log_weights - log_sums(log_weights)[:, None])
+    weights = np.exp(log_weights - _log_sums(log_weights)[:, None])
     return 0.0 - (weights[:, 0] + (weights[:, 1:] * agreement).sum(1))
 
 # %% ../../nbs/03_ue/07_semantic.ipynb #c83be195
@@ -432,7 +431,7 @@ def _cocoa_mtes(entropy: Ragged, similarity: np.ndarray):
 DUAN2024 = "Duan et al. 2024, https://aclanthology.org/2024.acl-long.276"
 
 
-def similarity_supported_logp(
+def _similarity_supported_logp(
     logp: np.ndarray,  # Log-probability of each sample, shape [K]
     similarity: np.ndarray,  # Of each pair of samples, shape [K,K], none negative
     tau: float,  # Temperature; small values give more weight to the other samples
@@ -483,7 +482,7 @@ def sentence_sar(
     "SentenceSAR: mean over samples of minus the log of their probability plus those of similar samples."
     if not len(sample_total):
         raise Undefined("needs at least 1 sample, got 0")
-    return float(0.0 - similarity_supported_logp(sample_total, sample_similarity, tau).mean())
+    return float(0.0 - _similarity_supported_logp(sample_total, sample_similarity, tau).mean())
 
 
 @ue(
@@ -522,7 +521,7 @@ def _sentence_sars(logp: np.ndarray, similarity: np.ndarray, tau=0.001):
         return np.full(n, np.nan)
     log_weights = np.log(similarity / tau)
     log_weights[:, range(k), range(k)] = 0
-    supported = log_sums(log_weights + logp[:, None])
+    supported = _log_sums(log_weights + logp[:, None])
     return np.where((similarity < 0).any((1, 2)), np.nan, 0.0 - supported.mean(1))
 
 
@@ -616,7 +615,7 @@ def _log_masses(ids, logp, top_ids, top_logp, labels):
     others = top_ids.values != ids.values[:, None]
 
     def log_mass(label):
-        return log_sums(np.where(others & (labels.values == label), top_logp.values, -np.inf))
+        return _log_sums(np.where(others & (labels.values == label), top_logp.values, -np.inf))
 
     same, contra = np.logaddexp(logp.values, log_mass(2)), log_mass(0)
     return ids.like(np.logaddexp(same, contra) - same).sum()

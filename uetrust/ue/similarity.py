@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['TOKENIZERS', 'LIN2004', 'PAPINENI2002', 'rouge_tokenizer', 'unicode_words', 'unicode_tokenizer', 'use_tokenizer',
-           'tokenizer_in_use', 'no_words', 'require_words', 'map_by_count', 'common_ngrams', 'jaccard', 'lcs_length',
-           'lcs_lengths', 'sample_stems', 'rouge_1_pairs', 'rouge_2_pairs', 'rouge_l_pairs', 'bleu_pairs',
-           'bleu_pairs_lmp']
+           'tokenizer_in_use', 'no_words', 'require_words', 'jaccard', 'lcs_length', 'lcs_lengths', 'sample_stems',
+           'rouge_1_pairs', 'rouge_2_pairs', 'rouge_l_pairs', 'bleu_pairs', 'bleu_pairs_lmp']
 
 # %% ../../nbs/03_ue/01_similarity.ipynb #6d669c23
 import re
@@ -154,7 +153,7 @@ LIN2004 = "Lin 2004, https://aclanthology.org/W04-1013"
 PAPINENI2002 = "Papineni et al. 2002, https://aclanthology.org/P02-1040"
 
 
-def map_by_count(
+def _map_by_count(
     function,  # Function of n sources with K texts each that gives an array [n,K,K]
     items: list,  # For each source a list of K texts; K may differ between sources
     size: int = 64,  # Sources at once, so that memory does not grow with their number
@@ -204,7 +203,7 @@ def _occurrences(grams, texts, k, repeated):
     return np.repeat(text, counts), np.repeat(first, counts) + rank
 
 
-def common_ngrams(
+def _common_ngrams(
     items: list,  # For each of n sources K texts, each a list of words
     n: int = 1,  # Length of the n-grams
     repeated: bool = True,  # An n-gram counts as often as both texts have it; else once
@@ -228,15 +227,15 @@ def _diagonals(matrices):  # Shape [n,K]
 
 
 def _compared(function, items, lacking):
-    # `map_by_count` of the words of texts; `Undefined` for a source of which two texts or more have none
+    # `_map_by_count` of the words of texts; `Undefined` for a source of which two texts or more have none
     empty = [sum(not words for words in texts) for texts in items]
     reasons = [Undefined(f"{n} of its samples have {lacking}") if n > 1 else None for n in empty]
     usable = [i for i, reason in enumerate(reasons) if reason is None]
-    return put_back(map_by_count(function, [items[i] for i in usable]), usable, reasons)
+    return put_back(_map_by_count(function, [items[i] for i in usable]), usable, reasons)
 
 
 def _jaccard_matrices(items):
-    common = common_ngrams(items, repeated=False)
+    common = _common_ngrams(items, repeated=False)
     own = _diagonals(common)
     union = own[:, :, None] + own[:, None] - common
     return np.divide(common, union, out=np.ones_like(common), where=union > 0)
@@ -350,7 +349,7 @@ def rouge_1_pairs(
     sample_stems: list,  # For each source K lists of words
 ) -> list:  # For each source shape [K,K]
     "ROUGE-1 F-score between samples, with stemming."
-    return _compared(lambda items: _pairwise_f1(items, common_ngrams(items)), sample_stems, no_words())
+    return _compared(lambda items: _pairwise_f1(items, _common_ngrams(items)), sample_stems, no_words())
 
 
 @stat(unit="[0,1]", cite=LIN2004)
@@ -358,7 +357,7 @@ def rouge_2_pairs(
     sample_stems: list,  # For each source K lists of words
 ) -> list:  # For each source shape [K,K]
     "ROUGE-2 F-score between samples, with stemming."
-    return _compared(lambda items: _pairwise_f1(items, common_ngrams(items, 2)), sample_stems, no_words())
+    return _compared(lambda items: _pairwise_f1(items, _common_ngrams(items, 2)), sample_stems, no_words())
 
 
 @stat(unit="[0,1]", cite=f"{LIN2004}; Fomicheva et al. 2020, https://aclanthology.org/2020.tacl-1.35")
@@ -375,7 +374,7 @@ def _bleu_matrices(items, third=1 / 3, of_empty=1.0):
     orders, same = np.minimum(4, np.minimum(first, second)), first == second
     with np.errstate(divide="ignore", invalid="ignore"):
         log_precisions = sum(
-            np.where(orders >= k, np.log(common_ngrams(items, k) / (first - k + 1)), 0) for k in (1, 2, 3, 4)
+            np.where(orders >= k, np.log(_common_ngrams(items, k) / (first - k + 1)), 0) for k in (1, 2, 3, 4)
         )
         weights = np.where(orders == 3, third, 1 / orders)
         log_bleu = log_precisions * weights + np.minimum(0, 1 - second / first)
@@ -399,4 +398,4 @@ def bleu_pairs_lmp(
 ) -> list:  # For each source shape [K,K]: row is hypothesis, column is reference
     "`bleu_pairs` as in LM-Polygraph: texts of three words weigh each order .33, and two empty texts have 0."
     words = [[text.split() for text in texts] for texts in sample_texts]
-    return map_by_count(lambda items: _bleu_matrices(items, 0.33, 0.0), words)
+    return _map_by_count(lambda items: _bleu_matrices(items, 0.33, 0.0), words)

@@ -7,11 +7,11 @@ import pytest
 
 from uetrust.core.settings import root
 from uetrust.dev.bench import clients
-from uetrust.dev.bench.clients import streaming_clients
+from uetrust.dev.bench.clients import _streaming_clients
 
 
 def test_two_clients_of_the_small_llama_get_whole_texts():
-    found = streaming_clients(root() / "data" / "models" / "tiny-llama", clients=2, seconds=1.0, tokens=4)
+    found = _streaming_clients(root() / "data" / "models" / "tiny-llama", clients=2, seconds=1.0, tokens=4)
     assert found["clients"] == 2 and found["replies"] >= 2 and found["errors"] == 0
     assert 0 < found["first_median"] <= found["median"] <= found["p95"] and found["seconds"] >= 1
     assert found["memory_peak"] >= found["memory_before"] > 1e6
@@ -19,7 +19,7 @@ def test_two_clients_of_the_small_llama_get_whole_texts():
 
 def test_a_server_that_does_not_start_is_named(tmp_path):
     with pytest.raises(ChildProcessError, match="did not start"):
-        streaming_clients(tmp_path / "nothing", clients=1, seconds=0.1)
+        _streaming_clients(tmp_path / "nothing", clients=1, seconds=0.1)
 
 
 @pytest.mark.parametrize(

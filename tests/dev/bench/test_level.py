@@ -10,12 +10,12 @@ TWENTIETH = 20
 
 
 def stored():
-    return level.stored_levels().set_index(["check", "quality", "texts", "documents"])
+    return level._stored_levels().set_index(["check", "quality", "texts", "documents"])
 
 
 def tasks():
     studies = int(stored()["studies"].max())
-    return level.level_tasks(studies // TWENTIETH, seed=44)
+    return level._level_tasks(studies // TWENTIETH, seed=44)
 
 
 def name_of(task):
@@ -24,7 +24,7 @@ def name_of(task):
     )
 
 
-@pytest.mark.parametrize("at", range(len(level.null_worlds()) + len(level.label_worlds())))
+@pytest.mark.parametrize("at", range(len(level._null_worlds()) + len(level._label_worlds())))
 def test_a_twentieth_agrees_with_the_stored_table_and_with_what_is_promised(at):
     function, *arguments = tasks()[at]
     found = pd.DataFrame(function(*arguments)).set_index(["check", "quality", "texts", "documents"])
@@ -42,36 +42,36 @@ def test_a_twentieth_agrees_with_the_stored_table_and_with_what_is_promised(at):
 
 
 def test_the_stored_table_holds_every_world_and_no_level_is_too_high():
-    table = level.stored_levels()
+    table = level._stored_levels()
     worlds = table.groupby(["quality", "texts", "documents"]).ngroups
-    assert worlds == len(level.null_worlds()) + len(level.label_worlds()) - 10, "ten are in both"
+    assert worlds == len(level._null_worlds()) + len(level._label_worlds()) - 10, "ten are in both"
     assert set(table["check"]) == {*level.CHECKS, "prr_from_labels", "prr_difference_from_labels"}
-    off = level.outside_levels(table)
+    off = level._outside_levels(table)
     assert "too high" not in set(off["reason"]), off[off["reason"] == "too high"]
 
 
 def test_a_wrong_test_is_seen_to_be_too_high():
     "Documents that are not named: p by rows finds something in far more than 5 % of studies."
-    world = level.NullWorld("normal", (16,) * 10, "", 0.5, 0.5)
-    rows = pd.DataFrame(level.level_rows(world, 200, (0,)))
-    off = level.outside_levels(rows)
+    world = level._NullWorld("normal", (16,) * 10, "", 0.5, 0.5)
+    rows = pd.DataFrame(level._level_rows(world, 200, (0,)))
+    off = level._outside_levels(rows)
     assert "too high" in set(off.loc[off["check"] == "p of prr", "reason"])
 
 
 def test_the_table_is_the_same_for_any_number_of_processes():
-    world = level.NullWorld("5 % errors", (5,) * 6, "6 of 5", 0.5, 0.5)
-    tasks = [(level.level_rows, world, 6, (0, i)) for i in range(3)]
-    one, two = level.level_table(tasks), level.level_table(tasks, workers=2)
+    world = level._NullWorld("5 % errors", (5,) * 6, "6 of 5", 0.5, 0.5)
+    tasks = [(level._level_rows, world, 6, (0, i)) for i in range(3)]
+    one, two = level._level_table(tasks), level._level_table(tasks, workers=2)
     pd.testing.assert_frame_equal(one, two)
 
 
 def test_the_command_makes_and_prints_the_table(monkeypatch, tmp_path, capsys):
-    from uetrust.dev.bench.parts import bench_command
+    from uetrust.dev.bench.parts import _bench_command
     from uetrust.papers.people import promises
 
     monkeypatch.setattr(promises, "inference_dir", lambda: tmp_path)
-    monkeypatch.setattr(level, "null_worlds", lambda: [level.NullWorld("normal", (1,) * 30, "")])
-    monkeypatch.setattr(level, "label_worlds", lambda: [level.LabelWorld("normal", 50)])
-    bench_command(["level", "--studies", "8", "--out", str(tmp_path)])
+    monkeypatch.setattr(level, "_null_worlds", lambda: [level._NullWorld("normal", (1,) * 30, "")])
+    monkeypatch.setattr(level, "_label_worlds", lambda: [level._LabelWorld("normal", 50)])
+    _bench_command(["level", "--studies", "8", "--out", str(tmp_path)])
     shown = capsys.readouterr().out
     assert "p of prr" in shown and "levels (a check in a world" in shown and (tmp_path / "level.csv").exists()

@@ -15,15 +15,15 @@ N, K = 6, 4
 
 @pytest.fixture(scope="module")
 def inputs():
-    return bench.with_given_statistics(
-        bench.stored_statistics([bench.simulated_item(i, K) for i in range(N)])
-    ), bench.training_statistics(n=120)
+    return bench._with_given_statistics(
+        bench._stored_statistics([bench.simulated_item(i, K) for i in range(N)])
+    ), bench._training_statistics(n=120)
 
 
 @pytest.fixture(scope="module")
 def peer(inputs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("peer")
-    bench.write_peer_statistics(folder, *inputs)
+    bench._write_peer_statistics(folder, *inputs)
     with np.load(folder / "statistics.npz") as arrays:
         return json.loads((folder / "statistics.json").read_text())["lists"], {k: arrays[k] for k in arrays}
 
@@ -146,13 +146,13 @@ def test_alternatives_of_the_peer_begin_with_the_word_that_was_written(inputs, p
 
 def test_a_bank_on_disk_holds_the_same_statistics_and_can_grow(tmp_path):
     n = 66  # Two shards
-    bench.write_simulated_bank(tmp_path, 64, 2)
+    bench._write_simulated_bank(tmp_path, 64, 2)
     scores = score_generations(
-        bench.write_simulated_bank(tmp_path, n, 2), bench.STORED_METHODS, progress=False
+        bench._write_simulated_bank(tmp_path, n, 2), bench.STORED_METHODS, progress=False
     )
     table = scores.table
     run = ScoreRun(
-        range(n), bench.reg, **bench.stored_statistics([bench.simulated_item(i, 2) for i in range(n)])
+        range(n), bench.reg, **bench._stored_statistics([bench.simulated_item(i, 2) for i in range(n)])
     )
     for name, rows in table.groupby("name"):
         assert rows["value"].to_numpy() == pytest.approx(
@@ -188,7 +188,7 @@ def report():
         stored=0.2,
         values=values_,
     )
-    given = bench.timing_table(
+    given = bench._timing_table(
         100,
         own,
         dict(
@@ -207,7 +207,7 @@ def report():
     return pd.concat(
         [
             given,
-            bench.end_to_end_table(4, run, run | dict(seconds=dict.fromkeys(bench.END_TO_END_STEPS, 6.0))),
+            bench._end_to_end_table(4, run, run | dict(seconds=dict.fromkeys(bench.END_TO_END_STEPS, 6.0))),
             memory,
         ],
         ignore_index=True,
@@ -220,9 +220,9 @@ def test_the_report_is_complete(capsys, tmp_path):
         bench.GIVEN_STATISTICS_PAIRS
     )
     # Each .3/.01 and together 41*.3/.1; values apart 0; 6 from sources; memory .6/.5
-    assert bench.method_targets(df)["met"].tolist() == [True, True, True, True, True, False]
+    assert bench._method_targets(df)["met"].tolist() == [True, True, True, True, True, False]
     slow = df.assign(ratio=df.ratio.where(~df.what.str.startswith("msp = "), 0.9))
-    found = bench.method_targets(slow).set_index("target")["met"]
+    found = bench._method_targets(slow).set_index("target")["met"]
     assert not found["slowest score on given statistics (msp = MaximumSequenceProbability), times as fast"]
     bench.print_method_bench(df, tmp_path / "methods.csv")
     said = capsys.readouterr().out
@@ -234,7 +234,7 @@ def test_the_report_is_complete(capsys, tmp_path):
 
 
 def test_a_figure_shows_the_ratio_of_every_score():
-    ax = bench.plot_ratios(report())
+    ax = bench._plot_ratios(report())
     assert len(ax.get_yticklabels()) == len(bench.GIVEN_STATISTICS_PAIRS)
     assert list(ax.lines[0].get_xdata()) == pytest.approx([30] * len(bench.GIVEN_STATISTICS_PAIRS))
 

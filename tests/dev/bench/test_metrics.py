@@ -22,7 +22,7 @@ from uetrust.statistics.texts.providers import shipped_models
 
 @pytest.fixture(scope="module")
 def texts():
-    return bench.bench_texts(2, 3)
+    return bench._bench_texts(2, 3)
 
 
 @pytest.fixture(scope="module")
@@ -49,14 +49,14 @@ def test_peer_and_ours_say_the_same_of_the_same_texts(name, k, texts, scripts, m
 
     monkeypatch.setattr(scripts, "opened", opened_in_float64)
     monkeypatch.setattr(loading, "_dtype", lambda *args: torch.float64)
-    told = json.loads(json.dumps(bench.case_settings(case(name, k), texts)))
+    told = json.loads(json.dumps(bench._case_settings(case(name, k), texts)))
     theirs = getattr(scripts, case(name, k).who)(told, told["texts"])
     ours = (
         compute_metrics(texts, told["models"], told["metrics"], progress=False)
         .table.pivot(index="sample", columns="name", values="value")
         .loc[texts["id"]]
     )
-    assert bench.farthest_values({metric: ours[metric] for metric in ours}, theirs) <= 2e-6
+    assert bench._farthest_values({metric: ours[metric] for metric in ours}, theirs) <= 2e-6
     assert all(np.ptp(values) > 0 for values in theirs.values())
 
 
@@ -65,7 +65,7 @@ def test_batches_of_the_peer_are_those_it_is_told(texts, scripts):
     real = scripts.opened
 
     def calls(case_):
-        n, told = [], json.loads(json.dumps(bench.case_settings(case_, texts)))
+        n, told = [], json.loads(json.dumps(bench._case_settings(case_, texts)))
         with mock.patch.object(scripts, "opened", lambda *args: (real(*args)[0], Counted(real(*args)[1], n))):
             getattr(scripts, case_.who)(told, told["texts"])
         return n, told
@@ -85,8 +85,8 @@ class Counted:  # A network that notes how many rows it is handed
 
 
 def test_our_side_reads_what_is_on_disk_and_measures_itself(tmp_path, texts):
-    (tmp_path / "asked.json").write_text(json.dumps(bench.case_settings(case("rouge_1"), texts)))
-    got = bench.ours_case(tmp_path)
+    (tmp_path / "asked.json").write_text(json.dumps(bench._case_settings(case("rouge_1"), texts)))
+    got = bench._ours_case(tmp_path)
     assert (
         set(got["values"]) == {"rouge_1", "rouge_2", "rouge_l"}
         and got["seconds"] > 0
@@ -99,7 +99,7 @@ def test_our_side_reads_what_is_on_disk_and_measures_itself(tmp_path, texts):
 
 
 def test_the_script_of_the_peer_runs_as_a_process(tmp_path, texts):
-    (tmp_path / "asked.json").write_text(json.dumps(bench.case_settings(case("bleu"), texts)))
+    (tmp_path / "asked.json").write_text(json.dumps(bench._case_settings(case("bleu"), texts)))
     subprocess.run(
         [sys.executable, root() / "scripts" / "peer_metrics.py", "sacrebleu", "."], cwd=tmp_path, check=True
     )
@@ -134,8 +134,8 @@ def test_share_of_different_pairs_is_told(texts):
     doubled = pd.concat([texts, texts.assign(id="again " + texts["id"])])
     result = dict(seconds=1.0, gb=0.3, before=0.2, values={}) | dict(values=dict(bleu=[1.0]))
     assert (
-        bench.case_row(case("bleu"), doubled, result, result)["distinct"]
-        == bench.case_row(case("bleu"), texts, result, result)["distinct"] / 2
+        bench._case_row(case("bleu"), doubled, result, result)["distinct"]
+        == bench._case_row(case("bleu"), texts, result, result)["distinct"] / 2
     )
 
 
@@ -169,7 +169,7 @@ def test_a_case_whose_model_is_not_installed_is_left_out_and_said():
 # Cards
 def test_a_metric_is_put_beside_the_text_that_it_sees():
     assert [
-        bench.compared_text(name)
+        bench._compared_text(name)
         for name in (
             "bleu",
             "bart_score",
@@ -182,7 +182,7 @@ def test_a_metric_is_put_beside_the_text_that_it_sees():
 
 
 def test_anchors_are_means_of_grades():
-    table = bench.score_anchors(["bleu", "token_f1_true", "embedding_spearman"], shipped_models(), 4)
+    table = bench._score_anchors(["bleu", "token_f1_true", "embedding_spearman"], shipped_models(), 4)
     assert (
         table["identity"].tolist() == pytest.approx([100, 1, 1], abs=1e-6)
         and (table["random"] < table["identity"]).all()

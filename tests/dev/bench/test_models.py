@@ -2,7 +2,7 @@
 
 from uetrust.core.settings import root
 from uetrust.data.datasets import load_samples
-from uetrust.dev.bench.models import bench_passes, print_pass_bench
+from uetrust.dev.bench.models import _bench_passes, _print_pass_bench
 from uetrust.generation.decoding import Decoding
 from uetrust.models.load import load_model
 
@@ -11,9 +11,9 @@ SETTINGS = Decoding(samples=3, max_new_tokens=12, prompt="Summary: {source}", do
 
 def test_the_bench_measures_both_ways(capsys):
     model = load_model(root() / "data" / "models" / "tiny-llama")
-    found = bench_passes(model, load_samples("bulletin:test:3"), SETTINGS, repeats=1)
+    found = _bench_passes(model, load_samples("bulletin:test:3"), SETTINGS, repeats=1)
     assert found["prefills_together"] == 1 and found["prefills_apart"] == 5
     assert found["difference"] < 1e-6 and found["together"] > 0 < found["apart"]
-    print_pass_bench(found, "tiny-llama")
+    _print_pass_bench(found, "tiny-llama")
     said = capsys.readouterr().out
     assert "5 passes together" in said and "with 1 prefill of a document, apart" in said

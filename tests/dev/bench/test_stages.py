@@ -5,7 +5,7 @@ import pytest
 from uetrust.core.settings import resolve_checkpoint
 from uetrust.data.datasets import load_samples
 from uetrust.dev.bench import stages
-from uetrust.dev.bench.stages import MEASURED_PASSES, measured_lengths, stage_times
+from uetrust.dev.bench.stages import MEASURED_PASSES, _measured_lengths, stage_times
 from uetrust.generation.local import generate_texts, render_prompts
 from uetrust.models.load import load_model
 from uetrust.scoring.generators import generator_settings
@@ -23,6 +23,6 @@ def test_lengths_are_means_of_what_the_model_reads_and_writes():
     settings, samples = generator_settings("tiny-bart"), load_samples("bulletin:test:3")
     model = load_model(resolve_checkpoint(settings.model))
     rows = generate_texts(model, samples, settings.decoding, settings.batch)
-    found = measured_lengths(model, samples, rows, settings.decoding)
+    found = _measured_lengths(model, samples, rows, settings.decoding)
     prompts = [len(ids) for ids, _ in render_prompts(model, list(samples["source"]), settings.decoding)]
     assert found[0] == sum(prompts) / 3 and found[2] == sum(len(row["ids"]) for row in rows) / len(rows)

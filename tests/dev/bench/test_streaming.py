@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uetrust.core.checks import Undefined
-from uetrust.dev.bench.streaming import drawn_rows, rank_weight_sums, stream_once, streamed_prr
+from uetrust.dev.bench.streaming import _rank_weight_sums, _stream_once, _streamed_prr, drawn_rows
 from uetrust.evaluation.prr import prr
 
 rows = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), min_size=5, max_size=60).filter(
@@ -29,24 +29,24 @@ def cut(pairs, sizes):
 
 @given(rows, st.lists(st.integers(1, 20), max_size=3), st.integers(2, 9))
 def test_chunks_and_ranges_decide_nothing(pairs, sizes, ranges):
-    value, n = streamed_prr(cut(pairs, sizes), ranges)
+    value, n = _streamed_prr(cut(pairs, sizes), ranges)
     assert n == len(pairs) and value == pytest.approx(prr(*np.array(pairs, float).T).value, abs=1e-9)
 
 
 def test_equal_values_share_their_weights_and_all_weights_add_up():
-    weights = rank_weight_sums(1, np.array([0.0, 0.0, 1.0]), 3)
+    weights = _rank_weight_sums(1, np.array([0.0, 0.0, 1.0]), 3)
     alone = [(1 / 1 + 1 / 2 + 1 / 3) / 3, (1 / 2 + 1 / 3) / 3, (1 / 3) / 3]
     assert weights == pytest.approx([sum(alone[:2]) / 2, sum(alone[:2]) / 2, alone[2]])
-    assert rank_weight_sums(2, np.array([5.0, 6.0]), 3) == pytest.approx(alone[1:])
+    assert _rank_weight_sums(2, np.array([5.0, 6.0]), 3) == pytest.approx(alone[1:])
 
 
 def test_a_constant_quality_has_none():
     with pytest.raises(Undefined, match="all qualities are equal"):
-        streamed_prr(cut([(1, 2), (1, 3), (1, 1)], [2]), 2)
+        _streamed_prr(cut([(1, 2), (1, 3), (1, 1)], [2]), 2)
 
 
 def test_nothing_stays_in_the_folder(tmp_path):
-    streamed_prr(cut([(1, 2), (0, 3), (1, 1)], []), 2, tmp_path)
+    _streamed_prr(cut([(1, 2), (0, 3), (1, 1)], []), 2, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -54,6 +54,6 @@ def test_drawn_rows_are_the_same_at_each_call_and_a_measurement_names_their_numb
     (first,), (again,) = drawn_rows(2000)(), drawn_rows(2000)()
     assert np.array_equal(first["quality"], again["quality"])
     assert np.corrcoef(first["quality"], first["uncertainty"])[0, 1] == pytest.approx(-0.5, abs=0.06)
-    found = stream_once(2000)
+    found = _stream_once(2000)
     assert found["rows"] == 2000 and found["peak_mb"] > 10
     assert found["prr"] == pytest.approx(prr(first["quality"], first["uncertainty"]).value, abs=1e-6)

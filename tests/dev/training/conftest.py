@@ -7,4 +7,4 @@ from uetrust.dev.training import train
 
 @pytest.fixture(scope="module")
 def texts():
-    return train.tokenizer_corpus()
+    return train._tokenizer_corpus()

@@ -10,7 +10,7 @@ from uetrust.core.settings import root
 from uetrust.data.bulletins import bulletins
 from uetrust.data.checker import ERROR_TYPES, check_summaries
 from uetrust.dev.training import behaviour
-from uetrust.dev.training.behaviour import BEHAVIOUR, BEHAVIOUR_TARGETS, model_summaries, targets_reached
+from uetrust.dev.training.behaviour import BEHAVIOUR, BEHAVIOUR_TARGETS, _targets_reached, model_summaries
 from uetrust.dev.training.train import RECIPES
 from uetrust.models.load import load_model
 
@@ -46,11 +46,11 @@ def test_every_model_that_ships_was_looked_at_on_both_splits():
         (name, split) for name in NAMES for split in ("test", "shifted")
     }
     assert {name for name in NAMES if name in BEHAVIOUR_TARGETS} == set(
-        targets_reached(TABLE.reset_index())["model"]
+        _targets_reached(TABLE.reset_index())["model"]
     )
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if behaviour.summarizer_errors in BEHAVIOUR[n]])
+@pytest.mark.parametrize("name", [n for n in NAMES if behaviour._summarizer_errors in BEHAVIOUR[n]])
 def test_greedy_summaries_err_as_often_as_the_table_says(name):
     documents = bulletins("test", 400 * behaviour.SUMMARIES_PER_JUDGEMENT)
     wrong = (
@@ -65,5 +65,5 @@ def test_greedy_summaries_err_as_often_as_the_table_says(name):
 
 
 def test_what_ships_reaches_the_targets():
-    met = targets_reached(TABLE.reset_index())
+    met = _targets_reached(TABLE.reset_index())
     assert len(met) == 37 and met["met"].all(), met[~met["met"]].to_string()

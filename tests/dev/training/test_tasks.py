@@ -133,7 +133,7 @@ def test_a_smoke_training_lowers_the_loss_and_writes_subjects_of_long_emails(
     )
     monkeypatch.setattr(train, "root", lambda: pytest.fail("--out was given, yet the checkout was asked for"))
     train.train_command(["--data", "aeslc", name, "--out", str(tmp_path), "--steps", "30"])
-    first, _, last = train.training_curves(tmp_path)["loss"]
+    first, _, last = train._training_curves(tmp_path)["loss"]
     assert last < first - 0.3
     assert json.loads((tmp_path / name / "tokenizer.json").read_text())["truncation"] is None
     assert not (tmp_path / name / "checkpoint.safetensors").exists()
@@ -208,7 +208,7 @@ def test_a_conversation_has_the_ids_of_the_chat_template(texts):
         tasks.training_bulletins(0, 10, 0.5), np.random.default_rng(0)
     ):
         assert (
-            train.chat_example(messages, tokenizer).ids
+            train._chat_example(messages, tokenizer).ids
             == tokenizer(tokenizer.apply_chat_template(messages, tokenize=False), add_special_tokens=False)[
                 "input_ids"
             ]
@@ -228,7 +228,7 @@ def test_answers_about_a_summary_are_those_of_the_checker():
     row, rng = tasks.training_bulletins(0, 1)[0], random.Random(0)
 
     def answers(summary):
-        messages = tasks.judge_conversation(row, summary, rng)
+        messages = tasks._judge_conversation(row, summary, rng)
         return {
             question["content"].split("Summary: ")[-1]: answer["content"]
             for question, answer in zip(messages[::2], messages[1::2])

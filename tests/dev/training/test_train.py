@@ -83,7 +83,7 @@ def test_a_killed_run_ends_with_the_weights_of_an_undisturbed_one(tok, tmp_path,
     def run(path):
         recipe = bart()
         model = train.build_model(recipe, tok)
-        return model, train.fit_recipe(model, recipe, tok, tmp_path / path, minutes=0)
+        return model, train._fit_recipe(model, recipe, tok, tmp_path / path, minutes=0)
 
     whole, curve = run("whole.safetensors")
     step, left = train._update, [12]
@@ -136,7 +136,7 @@ def test_a_warm_start_reads_as_the_model_it_came_from(texts):
     with torch.no_grad():
         roberta.roberta.embeddings.token_type_embeddings.weight.zero_()
         before = off()
-        train.warm_start(roberta, bart, train.matching_token_ids(there, here))
+        train.warm_start(roberta, bart, train._matching_token_ids(there, here))
         assert off() < 1e-5 < 0.1 < before
 
 
@@ -166,7 +166,7 @@ def test_a_training_that_starts_from_another_model_knows_its_words(texts, tmp_pa
     with torch.no_grad():
         assert torch.equal(states(new, target), states(old, source))
     strange = [i for word, i in here.get_vocab().items() if word not in there.get_vocab()]
-    assert strange and [train.matching_token_ids(there, here)[i] for i in strange] == strange
+    assert strange and [train._matching_token_ids(there, here)[i] for i in strange] == strange
 
 
 def test_pools_are_fresh_and_repeatable(tok):

@@ -6,13 +6,13 @@ import pytest
 
 from tests.helpers.confidence_set import methods
 from uetrust.evaluation.inference.confidence_set import (
-    comparisons_with_best,
+    _comparisons_with_best,
+    _jackknife_covariance,
+    _shrunken_values,
+    _simulated_levels,
     confidence_set,
-    jackknife_covariance,
     sets_sentence,
     sets_summary,
-    shrunken_values,
-    simulated_levels,
     winners_table,
 )
 from uetrust.evaluation.prr import prr, prr_difference
@@ -21,13 +21,13 @@ from uetrust.evaluation.prr import prr, prr_difference
 @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0])
 def test_the_best_stays_in_the_set_and_all_intervals_hold(spread):
     "200 studies: 95 % with a Monte Carlo error of 1.5 %."
-    levels = simulated_levels(spread=spread, seed=1)
+    levels = _simulated_levels(spread=spread, seed=1)
     assert levels["set"] >= 0.92 and levels["intervals"] >= 0.92
     assert abs(levels["shrunken"]) < max(0.5 * levels["winner"], 0.03)
 
 
 def test_a_method_that_is_far_behind_leaves_the_set():
-    assert simulated_levels(spread=3.0, studies=50)["size"] < 6
+    assert _simulated_levels(spread=3.0, studies=50)["size"] < 6
 
 
 def test_values_and_errors_are_those_of_prr():
@@ -60,16 +60,16 @@ def test_the_winner_of_equal_methods_is_worth_less_on_other_texts():
 
 def test_shrinkage_keeps_what_noise_cannot_explain():
     values = np.array([0.9, 0.1, 0.0, -0.1])
-    assert shrunken_values(values, 1e-9 * np.eye(4)) == pytest.approx(values, abs=1e-6)
-    assert np.ptp(shrunken_values(values, 100 * np.eye(4))) == 0
+    assert _shrunken_values(values, 1e-9 * np.eye(4)) == pytest.approx(values, abs=1e-6)
+    assert np.ptp(_shrunken_values(values, 100 * np.eye(4))) == 0
 
 
 def test_equal_methods_and_missing_values():
     quality, uncertainty, _ = methods()
     twice = uncertainty.assign(again=uncertainty["a"])
     assert set(confidence_set(quality, twice).best) >= {"a", "again"}
-    lo, hi = comparisons_with_best([1.0, 1.0], np.tile([[1.0, 1.0]], (9, 1)))
-    assert (lo, hi) == pytest.approx((0, 0)) and jackknife_covariance(np.ones((5, 2))).sum() == 0
+    lo, hi = _comparisons_with_best([1.0, 1.0], np.tile([[1.0, 1.0]], (9, 1)))
+    assert (lo, hi) == pytest.approx((0, 0)) and _jackknife_covariance(np.ones((5, 2))).sum() == 0
     quality[:3] = np.nan
     assert confidence_set(quality, uncertainty).n == 237
     with pytest.raises(ValueError, match="at least 10 samples .* found 7"):

@@ -6,23 +6,23 @@ import pytest
 
 from uetrust.evaluation.cells import PRRCells
 from uetrust.evaluation.inference.dose import (
+    _expected_prr,
+    _normal_study,
+    _required_reliability,
+    _wrong_choice,
     degraded_truth,
-    expected_prr,
     metric_needs,
     needs_sentence,
     noise_of_reliability,
-    normal_study,
     phase_table,
     prr_parts,
-    required_reliability,
-    wrong_choice,
 )
 from uetrust.evaluation.inference.power import power_table
 from uetrust.evaluation.prr import prr
 
 
 def study(reliability=0.7, bias=0.2, n=4000, seed=0):
-    t, m, u = normal_study([0.6, 0.45], [0, bias], reliability, n, np.random.default_rng(seed))
+    t, m, u = _normal_study([0.6, 0.45], [0, bias], reliability, n, np.random.default_rng(seed))
     return t, m, pd.DataFrame(u, columns=["good", "fair"])
 
 
@@ -53,7 +53,7 @@ def test_the_ratio_is_the_correlation_for_normal_scores_and_not_for_others():
 def test_expected_prr_agrees_with_simulation(bias):
     _, m, u = study(0.5, bias, 20_000, 3)
     found = prr(m, u["fair"])
-    assert found.value == pytest.approx(expected_prr(0.45, 0.5, bias), abs=3 * found.se)
+    assert found.value == pytest.approx(_expected_prr(0.45, 0.5, bias), abs=3 * found.se)
 
 
 @pytest.mark.parametrize(("reliability", "bias", "n"), [(0.5, 0.0, 100), (0.8, 0.1, 100), (0.8, 0.3, 50)])
@@ -65,17 +65,17 @@ def test_wrong_choices_agree_with_simulation(reliability, bias, n):
         _, m, u = study(reliability, bias, n, seed)
         wrong.append(np.diff(PRRCells(m[:, None], u.to_numpy()).value[:, 0])[0] > 0)
     error = np.sqrt(0.25 / 300)
-    assert np.mean(wrong) == pytest.approx(wrong_choice(0.15, n, reliability, bias, spread), abs=3 * error)
+    assert np.mean(wrong) == pytest.approx(_wrong_choice(0.15, n, reliability, bias, spread), abs=3 * error)
 
 
 def test_the_required_reliability_chooses_as_often_as_wanted():
     for bias in (0, 0.05, 0.3):
-        least = required_reliability(0.1, 900, bias, unit_sd=1.2, confidence=0.8)
-        assert wrong_choice(0.1, 900, least, bias, 1.2) == pytest.approx(0.2)
-        assert wrong_choice(0.1, 900, least - 0.02, bias, 1.2) > 0.2
-    assert np.isnan(required_reliability(0.1, 100, unit_sd=1.2))
+        least = _required_reliability(0.1, 900, bias, unit_sd=1.2, confidence=0.8)
+        assert _wrong_choice(0.1, 900, least, bias, 1.2) == pytest.approx(0.2)
+        assert _wrong_choice(0.1, 900, least - 0.02, bias, 1.2) > 0.2
+    assert np.isnan(_required_reliability(0.1, 100, unit_sd=1.2))
     with pytest.raises(ValueError, match="a bias of at least 0"):
-        required_reliability(0.1, 100, bias=-0.1)
+        _required_reliability(0.1, 100, bias=-0.1)
 
 
 def test_doses_do_what_they_say():

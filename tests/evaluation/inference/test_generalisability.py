@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from uetrust.evaluation.inference.generalisability import (
+    _levels_needed,
     article_blocks,
     bootstrap_reliability,
     generalisability_sentence,
-    levels_needed,
     needed_table,
     reliability,
     variance_components,
@@ -62,10 +62,10 @@ def test_the_levels_needed_are_the_first_that_reach_the_target():
         ("metrics", dict(texts=5)),
         ("metrics", dict(texts=40)),
     ):
-        n = levels_needed(table, facet, sizes, target=0.8)
+        n = _levels_needed(table, facet, sizes, target=0.8)
         assert reliability(table, sizes | {facet: n}) >= 0.8
         assert n == 1 or reliability(table, sizes | {facet: n - 1}) < 0.8
-    assert levels_needed(table, "texts") == inf  # One metric is too few, however many texts
+    assert _levels_needed(table, "texts") == inf  # One metric is too few, however many texts
     rows = needed_table(table, dict(texts=10, metrics=8)).set_index("facet")
     assert rows.loc["texts", "with_one_other"] == inf and rows.loc["metrics", "with_others_observed"] < 8
     said = generalisability_sentence(table, dict(texts=10, metrics=8), 40, "An example")

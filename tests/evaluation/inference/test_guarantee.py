@@ -8,12 +8,12 @@ import pytest
 
 from tests.helpers.paths import ROOT
 from uetrust.evaluation.inference.guarantee import (
-    betting_p,
-    binomial_p,
+    _betting_p,
+    _binomial_p,
+    _hoeffding_bentkus_p,
+    _least_rejection,
     expected_guarantee,
     guarantee_sentence,
-    hoeffding_bentkus_p,
-    least_rejection,
     rejection_guarantee,
 )
 
@@ -24,13 +24,13 @@ MAPIE = json.loads((ROOT / "tests" / "fixtures" / "mapie.json").read_text())
 def test_p_values_equal_those_of_mapie(case):
     risk, n, alpha = case["risk"], case["n"], case["alpha"]
     bad = round(risk * n)
-    ours = binomial_p(bad, n, alpha) if case["binary"] else hoeffding_bentkus_p(bad, n, alpha)
+    ours = _binomial_p(bad, n, alpha) if case["binary"] else _hoeffding_bentkus_p(bad, n, alpha)
     if np.ceil(n * risk) == bad:
         assert ours == pytest.approx(case["p"], rel=1e-12)
     else:  # 0.07 * 100 is above 7 in floating point, and MAPIE counts an eighth bad text
         assert ours < case["p"]
         if case["binary"]:
-            assert binomial_p(bad + 1, n, alpha) == pytest.approx(case["p"], rel=1e-12)
+            assert _binomial_p(bad + 1, n, alpha) == pytest.approx(case["p"], rel=1e-12)
 
 
 def mapie_data(case):
@@ -59,11 +59,11 @@ def test_thresholds_and_p_values_equal_those_of_mapie_but_for_its_rounding(case)
     theirs = [counted_by_mapie(*pair) for pair in zip(bad, n)]
     assert 0 < sum(t == b + 1 for t, b in zip(theirs, bad)) == sum(t != b for t, b in zip(theirs, bad))
     limits = [hoeffding(b / m, m, case["alpha"]) for b, m in zip(bad, n)]
-    tails = binomial_p(np.array(theirs), np.array(n), case["alpha"])
+    tails = _binomial_p(np.array(theirs), np.array(n), case["alpha"])
     assert np.minimum(tails, limits) == pytest.approx(case["p"], rel=1e-9)
     found = rejection_guarantee(labels, uncertainty, case["alpha"], case["delta"], thresholds=grid)
     place = int(np.flatnonzero(grid == found.threshold)[0])
-    assert found.p == pytest.approx(binomial_p(bad[place], n[place], case["alpha"]), rel=1e-12)
+    assert found.p == pytest.approx(_binomial_p(bad[place], n[place], case["alpha"]), rel=1e-12)
     last = case["grid"].index(min(case["valid"]))
     assert place == last or (place == last - 1 and theirs[place] == bad[place] + 1)
 
@@ -88,8 +88,8 @@ def test_conformal_thresholds_equal_those_of_mapie_between_its_grid_points(case)
 
 def test_the_exact_tail_is_the_sum_of_binomial_terms():
     terms = [comb(30, k) * 0.2**k * 0.8 ** (30 - k) for k in range(4)]
-    assert binomial_p(3, 30, 0.2) == pytest.approx(sum(terms), rel=1e-12)
-    assert hoeffding_bentkus_p(2.2, 30, 0.2) <= e * sum(terms)
+    assert _binomial_p(3, 30, 0.2) == pytest.approx(sum(terms), rel=1e-12)
+    assert _hoeffding_bentkus_p(2.2, 30, 0.2) <= e * sum(terms)
 
 
 def logistic_set(rng, n, size=1):
@@ -126,16 +126,16 @@ def test_documents_must_be_known():
 
 def test_a_betting_p_value_is_below_alpha_as_rarely_as_it_says():
     rng = np.random.default_rng(30)
-    p = np.array([betting_p(rng.beta(0.3, 0.7, 80), 0.3) for _ in range(1000)])
+    p = np.array([_betting_p(rng.beta(0.3, 0.7, 80), 0.3) for _ in range(1000)])
     assert (p <= 0.1).mean() <= 0.1 + 2 * np.sqrt(0.1 * 0.9 / 1000)
-    assert (np.array([betting_p(rng.beta(0.3, 2.7, 80), 0.3) for _ in range(100)]) < 0.1).mean() > 0.9
+    assert (np.array([_betting_p(rng.beta(0.3, 2.7, 80), 0.3) for _ in range(100)]) < 0.1).mean() > 0.9
 
 
 def test_a_perfect_order_rejects_what_the_bound_says_and_no_less():
     rng = np.random.default_rng(31)
     risk = (rng.random(2000) < 0.3).astype(float)
     kept = np.cumsum(np.sort(risk)) / np.arange(1, 2001) <= 0.1
-    assert 1 - kept.mean() == pytest.approx(least_rejection(risk.mean(), 0.1), abs=1 / 2000)
+    assert 1 - kept.mean() == pytest.approx(_least_rejection(risk.mean(), 0.1), abs=1 / 2000)
 
 
 def test_one_text_for_each_document_is_the_same_as_no_documents():

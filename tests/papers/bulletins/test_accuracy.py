@@ -84,8 +84,8 @@ def test_outdomain_is_that_of_the_threshold_page(shifted, classifier):
         ["dataset", "metric"]
     )
     p = st.labelled_datasets(data)
-    for g, h in st.hit_rate(p, domain, "outdomain", classifier).items():
-        b = st.balanced_share_right(h, p[g])
+    for g, h in st._hit_rate(p, domain, "outdomain", classifier).items():
+        b = st._balanced_share_right(h, p[g])
         for m in h:
             assert (h[m].mean(), b.value[m]) == pytest.approx(
                 (want.at[(g, m), "accuracy"], want.at[(g, m), "balanced_accuracy"]), abs=1 / 119
@@ -140,7 +140,7 @@ def test_halves_never_meet_their_own_documents(shifted, monkeypatch):
     )
     twins = shifted[shifted["dataset"] == "a"]
     p = st.labelled_datasets(pd.concat([twins, twins], ignore_index=True))  # every document twice
-    h = st.hit_rate(p, DOMAIN, "halves", "stump", repeats=4)["a"]
+    h = st._hit_rate(p, DOMAIN, "halves", "stump", repeats=4)["a"]
     assert (
         seen == [120] * 8
         and h.min().min() >= 0
@@ -188,7 +188,7 @@ def test_a_score_of_one_network_has_no_outdomain(shifted):
 # Numbers and their errors
 def test_auc_is_that_of_mann_and_whitney(shifted):
     for p in st.labelled_datasets(shifted).values():
-        e = st.auc_estimates(p)
+        e = st._auc_estimates(p)
         for c, x in p.scores.items():
             labels, v = p.label == 1, x.to_numpy()
             assert e.value[c] == pytest.approx(
@@ -218,13 +218,13 @@ def test_documents_leave_all_texts_of_all_generators_at_once():
 def test_the_interval_of_auc_covers_and_that_of_a_share_is_nearly_wilsons():
     rng = np.random.default_rng(4)
     hit = pd.DataFrame(rng.random((200, 300)) < 0.8).astype(float)
-    b = st.estimate_intervals(st.share_right(hit, np.arange(200)))
+    b = st._estimate_intervals(st.share_right(hit, np.arange(200)))
     assert 0.92 < ((b["lo"] < 0.8) & (0.8 < b["hi"])).mean() <= 0.98
     se = np.sqrt(b["value"] * (1 - b["value"]) / 199)
     np.testing.assert_allclose(b["se"], se)
     labels = np.repeat([0, 1], 60)
-    a = st.estimate_intervals(
-        st.auc_estimates(
+    a = st._estimate_intervals(
+        st._auc_estimates(
             st.LabelledDataset(
                 labels, np.arange(120), pd.DataFrame(labels[:, None] + rng.normal(size=(120, 300))), {}, 0
             )
@@ -265,8 +265,8 @@ def test_pairs_differ_as_their_numbers_do(shifted):
     p = st.labelled_datasets(shifted)
     t = st.score_pairs_of_study(p, DOMAIN, "a", classifier="stump")
     auc, acc = (
-        st.auc_estimates(p["a"]),
-        st.share_right(st.hit_rate(p, DOMAIN, "outdomain", "stump")["a"], p["a"].document),
+        st._auc_estimates(p["a"]),
+        st.share_right(st._hit_rate(p, DOMAIN, "outdomain", "stump")["a"], p["a"].document),
     )
     assert len(t) == 10 and (t["auc"] >= 0).all()
     for r in t.itertuples():
@@ -290,7 +290,7 @@ def test_pairs_differ_as_their_numbers_do(shifted):
 def test_two_scores_without_worth_differ_by_chance_at_the_nominal_rate():
     rng = np.random.default_rng(5)
     labels = np.repeat([0, 1], 75)
-    e = st.auc_estimates(
+    e = st._auc_estimates(
         st.LabelledDataset(labels, np.arange(150), pd.DataFrame(rng.normal(size=(150, 200))), {}, 0)
     )
     t = st.score_pairs(e, e)  # both differences are one, so p is its p
@@ -362,8 +362,8 @@ def test_frank_is_that_of_the_threshold_study(classifier):
     assert st.frank_incomplete(table) == dict(cnndm=68, bbc=19) and {
         g: len(x.label) for g, x in p.items()
     } == dict(cnndm=1182, bbc=977)
-    for g, h in st.hit_rate(p, sides, "outdomain", classifier).items():
-        e = st.auc_estimates(p[g])
+    for g, h in st._hit_rate(p, sides, "outdomain", classifier).items():
+        e = st._auc_estimates(p[g])
         for m in FRANK_THRESHOLD_METRICS:
             half = (classifier, g, m) == (
                 "isotonic",

@@ -138,7 +138,7 @@ def test_the_partial_correlation_is_that_of_the_textbook(scores):
 def test_strata_are_judged_one_by_one_and_averaged(scores):
     quality, uncertainty, truth = scores
     z = pd.Series(np.arange(80) % 20, truth.index, dtype=float)
-    part = cs.length_strata(z.to_numpy(), 4)
+    part = cs._length_strata(z.to_numpy(), 4)
     assert np.bincount(part).tolist() == [20] * 4 and all(len(set(part[z == v])) == 1 for v in z.unique())
     want = np.mean([prr(truth[part == s], uncertainty["u0"][part == s]).value for s in range(4)])
     b = cs.length_adjusted_prr(uncertainty, truth, z).set_index("method")

@@ -40,7 +40,7 @@ def by_hand(scores, groups, left_out=None):
 
 
 def test_the_regret_is_that_of_a_loop_over_disjoint_studies(scores):
-    found = regret.choice_regret(*scores, n=20, seed=7)
+    found = regret._choice_regret(*scores, n=20, seed=7)
     order = np.random.default_rng(7).permutation(120)
     groups = [sorted(order[k * 20 : (k + 1) * 20]) for k in range(6)]
     assert found.mean.to_dict() == pytest.approx(by_hand(scores, groups), abs=1e-12)
@@ -55,8 +55,8 @@ def test_the_interval_of_a_mean_covers_its_expectation():
         rng = np.random.default_rng(seed)
         truth = pd.Series(rng.random(200))
         uncertainty = pd.DataFrame({k: -truth + k * rng.normal(size=200) for k in (0.5, 1.0)})
-        found = regret.choice_regret(pd.DataFrame(dict(m=truth)), uncertainty, truth, n=40, seed=seed)
-        lo, hi = regret.regret_interval(found.mean[cross.RANDOM_METHOD], found.left_out[cross.RANDOM_METHOD])
+        found = regret._choice_regret(pd.DataFrame(dict(m=truth)), uncertainty, truth, n=40, seed=seed)
+        lo, hi = regret._regret_interval(found.mean[cross.RANDOM_METHOD], found.left_out[cross.RANDOM_METHOD])
         inside.append(lo <= 0.1144 <= hi)
     assert 0.87 <= np.mean(inside) <= 1
 
@@ -67,7 +67,7 @@ def test_equal_methods_share_a_choice():
 
 
 def test_few_studies_have_no_interval(scores):
-    table = regret.regret_table(regret.choice_regret(*scores, n=60))
+    table = regret.regret_table(regret._choice_regret(*scores, n=60))
     assert table["lo"].isna().all() and table["regret"].notna().all()
     assert "no intervals" in regret.told_apart_sentence(dict(x=table))
 

@@ -50,7 +50,7 @@ def test_three_seeds_find_the_noise_that_hundreds_show():
     true, told = [], []
     for k in range(25):
         levels = study(seeds=25, n=80, m=2, seed=k)
-        true.append(st.delete_one_prr(levels)[0].var(0, ddof=1))
+        true.append(st._delete_one_prr(levels)[0].var(0, ddof=1))
         told.append(st.variation(dict(list(levels.items())[:3]), draws=2)["chance"] ** 2)
     assert np.mean(told) == pytest.approx(np.mean(true), rel=0.15)
 

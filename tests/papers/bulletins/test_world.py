@@ -12,7 +12,7 @@ from uetrust.papers.bulletins import world
 
 # The large run
 def test_the_stored_tables_are_what_about_says():
-    about = world.world_about()
+    about = world._world_about()
     assert set(world.MAIN_GENERATORS) <= set(about["generators"]) and about["command"] == "make world"
     for name, values in about["generators"].items():
         path = world.world_dir() / f"{name}.parquet"
@@ -37,7 +37,7 @@ def test_the_large_run_is_by_the_shipped_models():
 def test_a_score_with_gaps_is_named_and_left_out():
     table = pd.DataFrame(dict(truth=[0.0, 1, 1, 0] * 50, msp=range(200), mte=[np.nan] * 9 + [1.0] * 191))
     table["rouge_l"] = 0.5
-    complete, left_out = world.complete_scores(table)
+    complete, left_out = world._complete_scores(table)
     assert list(complete) == ["truth", "msp"]
     assert left_out["why"].tolist() == ["undefined for 4.5%", "the same for all"]
 

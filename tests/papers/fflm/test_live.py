@@ -20,7 +20,7 @@ from uetrust.generation.serve import open_endpoint
 from uetrust.models import load as loading
 from uetrust.nlg.fflm import mix_components, tune_fflm
 from uetrust.papers.fflm import live as st
-from uetrust.papers.fflm.live import FFLM_PROMPTS, parse_answer, prompt_questions, requests_to
+from uetrust.papers.fflm.live import FFLM_PROMPTS, _parse_answer, prompt_questions, requests_to
 from uetrust.papers.ledger.cells import printed_numbers
 from uetrust.scoring.metrics import compute_metrics
 from uetrust.statistics.judges import request_completions
@@ -69,7 +69,7 @@ def drawn():
 def test_detection_and_rating_are_those_of_the_original(oracle):
     rec = oracle("seed_systems/fflm_evaluation.json")
     p = pd.DataFrame(
-        [st.probability_changes({k: np.atleast_1d(r[n]) for k, n in NAMES.items()}) for r in rec["input"]]
+        [st._probability_changes({k: np.atleast_1d(r[n]) for k, n in NAMES.items()}) for r in rec["input"]]
     )
     t = rows(
         "detection",
@@ -250,7 +250,7 @@ def test_franks_groups_have_the_sizes_of_the_specification():
     if mirror() is None:
         pytest.skip("UETRUST_MIRROR is not at hand")
     d = st.frank()
-    g = st.frank_groups().groupby(d["dataset"].to_numpy()).value_counts()
+    g = st._frank_groups().groupby(d["dataset"].to_numpy()).value_counts()
     assert {(s, k): int(g[s, k]) for s in ("cnndm", "bbc") for k in st.ERROR_GROUPS} == {
         ("cnndm", "Sem"): 155,
         ("cnndm", "Disc"): 74,
@@ -385,7 +385,7 @@ def test_other_metrics_are_graded_and_what_is_missing_is_named(small, tmp_path):
     ],
 )
 def test_replies_by_simple_rules(reply, scale, want):
-    assert parse_answer(reply, scale) == pytest.approx(want, nan_ok=True)
+    assert _parse_answer(reply, scale) == pytest.approx(want, nan_ok=True)
 
 
 def test_prompts_show_source_and_summary_once_and_no_gap_is_left():
@@ -422,7 +422,7 @@ def test_what_cannot_be_read_or_was_refused_counts_as_unfaithful():
     assert g.at["spearman", "value"] == pytest.approx(
         100 * stats.spearmanr([1, 1, 3, 4, 5, 1], [1, 2, 3, 4, 5, 5]).statistic
     ) and (g.at["spearman", "unread"], g.at["spearman", "refused"]) == (1, 1)
-    best = st.best_prompt(a)
+    best = st._best_prompt(a)
     assert (
         set(best.loc[best["task"] == "detection", "row"]) == {"Chen et al. (2023)"}
         and set(best.loc[best["task"] == "rating", "row"]) == {"Gao et al. (2023)"}
@@ -527,7 +527,7 @@ def sents(y, text):
 
 def franks():  # Two summaries of each group of errors and some without, of both parts
     d = st.frank().assign(id=lambda x: x["hash"] + " " + x["model_name"])
-    d["group"] = st.frank_groups().to_numpy()
+    d["group"] = st._frank_groups().to_numpy()
     return pd.concat(
         [
             g.groupby("group").head(2) if k else g[g["Factuality"] == 1].head(4)

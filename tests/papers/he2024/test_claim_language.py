@@ -7,10 +7,10 @@ import pytest
 from tests.helpers.claims import CLAIMS, PRR, TABLES, TOY, claim
 from uetrust.papers.he2024.claim_language import (
     NoisyTables,
-    claim_dimension,
+    _claim_dimension,
+    _noise_sd,
     claim_tables,
     evaluate_cell,
-    noise_sd,
     rank_correlations,
 )
 from uetrust.papers.he2024.published import normal_null_sd
@@ -174,9 +174,9 @@ def test_matrix_agreement_of_equal_tables_is_one():
 
 def test_tables_and_dimension_of_a_claim():
     assert claim_tables(claim(decided_by="T3-T5, T9")) == ["T3", "T4", "T5", "T9"]
-    assert claim_dimension(claim(section="C.1.5 / 6")) == "fluency"
+    assert _claim_dimension(claim(section="C.1.5 / 6")) == "fluency"
     with pytest.raises(ValueError, match="claim 4.2-01: section '4.2' belongs to no dimension"):
-        claim_dimension(claim(section="4.2"))
+        _claim_dimension(claim(section="4.2"))
 
 
 # --- noise
@@ -187,7 +187,7 @@ def test_noise_has_the_stated_size():
     for name, sd in dict(
         T3=normal_null_sd(1906), T4=normal_null_sd(11334), T9=normal_null_sd(100), T10=0.3, T11=0.3
     ).items():
-        assert noise_sd(name) == sd
+        assert _noise_sd(name) == sd
         noise = (noisy.array(name)[1:] - TABLES[name].to_numpy()) / sd
         assert noise.std() == pytest.approx(1, abs=0.01) and abs(noise.mean()) < 0.01
         assert (noisy.array(name)[0] == TABLES[name].to_numpy()).all()

@@ -19,7 +19,7 @@ from uetrust.evaluation.agreement import spearman_p
 from uetrust.papers.he2024.claim_language import (
     PATTERNS,
     NoisyTables,
-    claim_patterns,
+    _claim_patterns,
     evaluate_cell,
     find_pattern,
     rank_correlations,
@@ -29,8 +29,8 @@ from uetrust.papers.he2024.claims import (
     CELL_TESTS,
     CLAIM_VERDICTS,
     QUANTIFIERS,
-    PredicatePart,
-    changed_verdicts,
+    _changed_verdicts,
+    _PredicatePart,
     claim_ledger,
     claim_verdicts,
     correlation_evidence,
@@ -357,7 +357,7 @@ def test_every_cell_of_every_claim_is_read():
 
 
 def test_every_pattern_is_used_and_explained():
-    patterns = claim_patterns()
+    patterns = _claim_patterns()
     assert (patterns["cells"] > 0).all() and patterns["meaning"].str.len().gt(20).all()
     assert set(patterns["kind"]) == {"rho", "derived", "prr", "fact"}
 
@@ -389,7 +389,7 @@ def test_rank_corr_equals_scipy(rows):
 
 
 def verdict_of(parts, values, **options):
-    parts = [PredicatePart(*part) for part in parts]
+    parts = [_PredicatePart(*part) for part in parts]
     return str(CLAIM_VERDICTS[claim_verdicts(parts, np.array(values, float)[:, None], **options)[0][0]])
 
 
@@ -547,9 +547,9 @@ def test_a_missing_prr_is_named():
 
 def test_another_run_moves_verdicts_and_changed_lists_them():
     flipped = claim_ledger(TABLES | {"T7": -TABLES["T7"]}, draws=0)
-    moved_claims = changed_verdicts(LEDGER, flipped).set_index("id")
+    moved_claims = _changed_verdicts(LEDGER, flipped).set_index("id")
     assert moved_claims.loc["4.2-17", ["before", "after"]].tolist() == ["holds", "fails"]
-    assert len(changed_verdicts(LEDGER, LEDGER)) == 0
+    assert len(_changed_verdicts(LEDGER, LEDGER)) == 0
     moved = (LEDGER["verdict"] != flipped["verdict"]).to_numpy()
     assert (
         moved_claims.index.tolist() == LEDGER["id"][moved].tolist()
@@ -599,7 +599,7 @@ OTHER_CLAIMS = """id,section,where,claim,decided_by,predicate,cells
 VERDICTS_OF_ANOTHER_PAPER = """
 import json, sys
 from uetrust.papers.he2024.claims import claim_ledger
-from uetrust.papers.he2024.published import papers_with_claims, printed_claims, printed_tables
+from uetrust.papers.he2024.published import _papers_with_claims, printed_claims, printed_tables
 found = claim_ledger(paper="nobody")
 print(json.dumps(dict(
     papers=papers_with_claims(), claims=len(printed_claims("nobody")), tables=list(printed_tables("nobody")),

@@ -103,12 +103,12 @@ def test_an_interval_of_a_share_is_the_usual_one_when_it_is_narrow():
 @pytest.mark.parametrize("area", ["mean", "sum"])
 def test_chance_is_that_of_prr(area):
     quality = np.random.default_rng(2).random(30)
-    sd, gap = human.null_area_sd(-quality, area)
+    sd, gap = human._null_area_sd(-quality, area)
     assert sd / gap == pytest.approx(prr(quality, np.arange(30), area=area).null_sd)
 
 
 def test_constant_risks_have_neither_spread_nor_gain():
-    assert np.isnan(human.null_area_sd(np.full((2, 5), 0.1))).all()
+    assert np.isnan(human._null_area_sd(np.full((2, 5), 0.1))).all()
 
 
 def test_all_summaries_drawn_give_the_closed_form_in_every_draw():
@@ -139,8 +139,8 @@ def test_a_subset_without_the_error_is_counted_and_not_a_number():
 def test_picks_never_repeat_and_take_one_of_a_document():
     docs = np.repeat(list("abcdefgh"), [1, 2, 3, 4, 5, 6, 7, 8])
     rng = np.random.default_rng(3)
-    assert all(len(set(subset)) == 20 for subset in human.random_subsets(36, 20, 50, rng))
-    one = human.random_subsets(36, 8, 4000, rng, docs)
+    assert all(len(set(subset)) == 20 for subset in human._random_subsets(36, 20, 50, rng))
+    one = human._random_subsets(36, 8, 4000, rng, docs)
     assert all(sorted(docs[subset]) == list("abcdefgh") for subset in one[:200])
     last = np.bincount(one[docs[one] == "h"], minlength=36)[-8:]
     assert len(last) == 8 and last.sum() == 4000 and abs(last - 500).max() < 80
@@ -297,7 +297,7 @@ def test_counts_of_the_released_annotations(ratios):
 @real
 def test_the_committed_chance_table_is_the_computed_one(ratios):
     five = ratios.drop("Model-Extra", level="model_name")[TYPES]
-    text = human.null_sd_table(five, documents(five)).to_csv(index=False, lineterminator="\n")
+    text = human._null_sd_table(five, documents(five)).to_csv(index=False, lineterminator="\n")
     assert text == published_file("uets_null_sd.csv").read_text()
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from uetrust.papers.he2024.claim_language import rank_correlations
 from uetrust.papers.he2024.published import (
+    _printed_means,
     check_printed_means,
     correlation_figures,
     figure_table,
@@ -17,7 +18,6 @@ from uetrust.papers.he2024.published import (
     normal_null_sd,
     paper_facts,
     printed_claims,
-    printed_means,
     printed_tables,
     short_metric_name,
     table_null_sd,
@@ -30,7 +30,7 @@ TABLES = printed_tables()
 def test_tables_equal_the_recorded_ones(oracle):
     "Every cell, label and order of Tables 3 to 11, and every printed mean"
     recorded = oracle("evaluation.json")["he2024_tables"]
-    printed = printed_means().set_index(["table", "entity"])["printed"]
+    printed = _printed_means().set_index(["table", "entity"])["printed"]
     assert {f"T{k}" for k in recorded} == set(TABLES)
     for k, table in recorded.items():
         rows = {row[0].replace("BARTSCORE", "BARTScore"): row[1:] for row in table["rows"]}
@@ -59,9 +59,9 @@ def test_all_printed_means_follow_from_the_cells():
 def test_a_wrong_mean_is_found(monkeypatch):
     import uetrust.papers.he2024.published as module
 
-    means = printed_means()
+    means = _printed_means()
     off = means.assign(printed=means["printed"].where(means.index != 7, means["printed"] + 1e-4))
-    monkeypatch.setattr(module, "printed_means", lambda: off)
+    monkeypatch.setattr(module, "_printed_means", lambda: off)
     assert check_printed_means()["equal"].tolist() == [i != 7 for i in range(61)]
 
 

@@ -83,18 +83,18 @@ def test_nothing_is_shown_and_judged_together_and_folds_cover_everything(docs, e
     for f in range(n):
         assert len({doc[i] for i in seen["uniform", "fluency", f]}) == size and set(
             ways.loc[ways["fold"] == f, "item"]
-        ) == set(p["item"][~p["doc"].isin(st.checked_folds(p, s)[f])])
+        ) == set(p["item"][~p["doc"].isin(st._checked_folds(p, s)[f])])
 
 
 def test_the_papers_split_is_64_and_1536_with_its_examples(real):
     s = st.ICEStudy()
     seen, judged = st.shown_examples(real, s), st.judged_items(real, s, "ways")
-    assert len(judged) == 1536 == len(set(judged)) and len(st.checked_folds(real, s)) == 25
+    assert len(judged) == 1536 == len(set(judged)) and len(st._checked_folds(real, s)) == 25
     for how, by_dim in FOLD_0.items():
         for dim, want in by_dim.items():
             assert {i: real.set_index("item").at[i, dim] for i in seen[how, dim, 0]} == want
     sample = st.judged_items(real, s, "sets")
-    held = set(sum(st.checked_folds(real, s)[:5], []))
+    held = set(sum(st._checked_folds(real, s)[:5], []))
     assert len(set(sample)) == 200 and not held & set(real.set_index("item")["doc"][sample])
     assert sample == st.judged_items(real, s, "sets", 2), "the same summaries with every set"
 
@@ -108,7 +108,7 @@ def test_a_seed_is_a_study(real):
 
 
 def test_the_grid_is_every_number_with_every_set_and_none_once():
-    d = st.ice_designs(st.ICEStudy(k=(0, 1, 4), sets=3), ["coherence"])
+    d = st._ice_designs(st.ICEStudy(k=(0, 1, 4), sets=3), ["coherence"])
     assert Counter(zip(d["part"], d["k"], d["how"])) == {
         ("ways", 4, w): 1 for w in ("uniform", "stratified", "as_coded")
     } | {("sets", 0, "none"): 1, ("sets", 1, "uniform"): 3, ("sets", 4, "uniform"): 3}

@@ -10,12 +10,12 @@ from tests.helpers.ice import FOLD_0
 from uetrust.data.loaders import summeval
 from uetrust.papers.ice.live import (
     ICE_DIMENSIONS,
-    article_folds,
-    assigned_quarters,
-    quarter_cells,
-    quarter_coverage,
+    _article_folds,
+    _assigned_quarters,
+    _quarter_cells,
+    _quarter_coverage,
+    _select_examples,
     quarters,
-    select_examples,
 )
 
 
@@ -46,7 +46,7 @@ def test_choices_are_those_of_the_original_code(trace):
     pool, runs = trace
     assert len(runs) == 6
     for r in runs:
-        s = select_examples(
+        s = _select_examples(
             pool, dict(uniform="uniform", stratified="as_coded")[r["sampling"]], r["fold_group_seed"]
         )
         assert [list(g["doc"]) for _, g in s[s["dim"] == ICE_DIMENSIONS[0]].groupby("fold")] == r["folds"]
@@ -64,8 +64,8 @@ def test_cells_are_given_to_articles_as_in_the_original_code(trace):
     for r in (r for r in runs if r["stratified_detail"]):
         for dim, by_fold in r["stratified_detail"].items():
             for f, want in enumerate(by_fold):
-                there = quarter_cells(pool, r["folds"][f], dim)
-                (at, n), (_, full) = assigned_quarters(there, cover=False), assigned_quarters(there)
+                there = _quarter_cells(pool, r["folds"][f], dim)
+                (at, n), (_, full) = _assigned_quarters(there, cover=False), _assigned_quarters(there)
                 assert (
                     [[len(c) for c in row] for row in there] == want["counts"]
                     and at.tolist() == want["assigned_bucket_per_text"]
@@ -81,7 +81,7 @@ def test_cells_are_given_to_articles_as_in_the_original_code(trace):
 
 @pytest.mark.parametrize("how", FOLD_0)
 def test_the_published_examples_are_chosen_again(real, how):
-    s = select_examples(real, how)
+    s = _select_examples(real, how)
     assert len(s) == 25 * 4 * 4
     for dim, want in FOLD_0[how].items():
         got = s[(s["dim"] == dim) & (s["fold"] == 0)]
@@ -89,15 +89,15 @@ def test_the_published_examples_are_chosen_again(real, how):
 
 
 def test_what_a_full_cover_changes_on_real_data(real):
-    chosen = select_examples(real, "stratified")
+    chosen = _select_examples(real, "stratified")
     there = {
-        k: quarter_cells(real, list(g["doc"]), k[0]) for k, g in chosen.groupby(["dim", "fold"], sort=False)
+        k: _quarter_cells(real, list(g["doc"]), k[0]) for k, g in chosen.groupby(["dim", "fold"], sort=False)
     }
     missed = (
         pd.Series(
             {
-                k: (assigned_quarters(c)[1] > 0).all()
-                and not (assigned_quarters(c, cover=False)[1] > 0).all()
+                k: (_assigned_quarters(c)[1] > 0).all()
+                and not (_assigned_quarters(c, cover=False)[1] > 0).all()
                 for k, c in there.items()
             }
         )
@@ -105,7 +105,7 @@ def test_what_a_full_cover_changes_on_real_data(real):
         .sum()
     )
     assert missed.to_dict() == dict(coherence=0, consistency=0, fluency=1, relevance=9)
-    coded, full = (quarter_coverage(real, select_examples(real, how)) for how in ("as_coded", "stratified"))
+    coded, full = (_quarter_coverage(real, _select_examples(real, how)) for how in ("as_coded", "stratified"))
     assert (full["used"] == full["possible"]).all() and full["used"].sum() > coded["used"].sum()
     sizes = {d: np.bincount(quarters(real[d]), minlength=4).tolist() for d in ICE_DIMENSIONS}
     assert sizes == dict(
@@ -117,7 +117,7 @@ def test_what_a_full_cover_changes_on_real_data(real):
 
 
 def test_the_uniform_examples_of_consistency_all_say_one(real):
-    s = select_examples(real, "uniform")
+    s = _select_examples(real, "uniform")
     assert s[(s["dim"] == "consistency") & (s["fold"] == 0)]["score"].eq(1).all()
 
 
@@ -128,8 +128,8 @@ def test_a_full_cover_uses_as_many_quarters_as_any_choice(articles, seed):
     rows = [(f"d{i}", s) for i, a in enumerate(articles) for s in a]
     pool = pd.DataFrame(dict(item=range(len(rows)), doc=[d for d, _ in rows], fluency=[s for _, s in rows]))
     most = max(len(set(quarters(list(c)))) for c in product(*articles))
-    s = select_examples(pool, "stratified", seed, ["fluency"])
-    assert len(set(quarters(s["score"]))) == most == quarter_coverage(pool, s)["possible"][0] and sorted(
+    s = _select_examples(pool, "stratified", seed, ["fluency"])
+    assert len(set(quarters(s["score"]))) == most == _quarter_coverage(pool, s)["possible"][0] and sorted(
         s["doc"]
     ) == ["d0", "d1", "d2", "d3"]
 
@@ -137,7 +137,7 @@ def test_a_full_cover_uses_as_many_quarters_as_any_choice(articles, seed):
 def test_folds_hold_every_article_once():
     import random
 
-    f = article_folds([f"d{i // 3}" for i in range(36)], random.Random(1))
+    f = _article_folds([f"d{i // 3}" for i in range(36)], random.Random(1))
     assert [len(x) for x in f] == [4, 4, 4] and len({d for x in f for d in x}) == 12
 
 
@@ -151,4 +151,4 @@ def test_folds_hold_every_article_once():
 )
 def test_what_cannot_be_chosen_is_said(real, kw, says):
     with pytest.raises(ValueError, match=says):
-        select_examples(real, **kw)
+        _select_examples(real, **kw)

@@ -16,15 +16,15 @@ from uetrust.papers.ledger import cells as ledger
 @given(st.integers(-(10**6), 10**6), st.integers(0, 4), st.floats(-0.499, 0.499))
 def test_a_number_equals_what_it_was_rounded_from(n, digits, off):
     text = f"{n / 10**digits:.{digits}f}"
-    assert ledger.rounding_agreement(text, (n + off) / 10**digits) == "rounded"
+    assert ledger._rounding_agreement(text, (n + off) / 10**digits) == "rounded"
 
 
 @given(st.integers(1, 10**5), st.integers(0, 3), st.floats(0.51, 0.98), st.sampled_from([1, -1]))
 def test_digits_cut_off_are_named_and_the_next_number_is_different(n, digits, off, sign):
     text = f"{sign * n / 10**digits:.{digits}f}"
-    assert ledger.rounding_agreement(text, sign * (n + off) / 10**digits) == "cut"
-    assert ledger.rounding_agreement(text, sign * (n - off) / 10**digits) == ""
-    assert ledger.rounding_agreement(text, sign * (n + 1.01) / 10**digits) == ""
+    assert ledger._rounding_agreement(text, sign * (n + off) / 10**digits) == "cut"
+    assert ledger._rounding_agreement(text, sign * (n - off) / 10**digits) == ""
+    assert ledger._rounding_agreement(text, sign * (n + 1.01) / 10**digits) == ""
 
 
 # Numbers
@@ -68,7 +68,7 @@ KNOWN = {
 
 
 def contradicted(n):
-    cells_ = ledger.consistency_checks(n)
+    cells_ = ledger._consistency_checks(n)
     return n.loc[cells_.index[~cells_["agrees"]]]
 
 
@@ -211,11 +211,11 @@ def test_a_difference_names_the_order_of_the_columns(led):
 
 def test_an_order_is_named_only_when_it_fits_better():
     names = ["pearson", "spearman", "kendall"]
-    assert ledger.explain_difference(["24.7", "25.2", "19.5"], [25.2, 24.7, 19.5], names).startswith(
+    assert ledger._explain_difference(["24.7", "25.2", "19.5"], [25.2, 24.7, 19.5], names).startswith(
         "the columns fit when read as spearman, pearson, kendall"
     )
     assert (
-        ledger.explain_difference(["10.0", "20.0", "30.0"], [10.3, 20.1, 30.2], names)
+        ledger._explain_difference(["10.0", "20.0", "30.0"], [10.3, 20.1, 30.2], names)
         == "largest difference in this row 0.3"
     )
 

@@ -9,11 +9,11 @@ from uetrust.papers.people.doses import (
     LENGTH_DOSES,
     OWN_DOSES,
     RELIABILITIES,
+    _choice_regrets,
+    _dose_rows,
+    _doses_of,
+    _metric_rows,
     bias_sentence,
-    choice_regrets,
-    dose_rows,
-    doses_of,
-    metric_rows,
     noise_sentence,
     real_metrics_sentence,
 )
@@ -25,7 +25,7 @@ METHODS = pd.DataFrame({f"u{sd}": -TRUTH + sd * RNG.normal(size=600) for sd in (
 
 
 def test_a_dose_of_noise_is_the_correlation_that_it_leaves():
-    found = doses_of(TRUTH, LENGTH, np.arange(600) < 300)
+    found = _doses_of(TRUTH, LENGTH, np.arange(600) < 300)
     assert len(found) == len(RELIABILITIES) + len(LENGTH_DOSES) + len(OWN_DOSES)
     for share in RELIABILITIES:
         assert np.corrcoef(TRUTH, found["noise", share])[0, 1] == pytest.approx(share, abs=0.09)
@@ -34,12 +34,12 @@ def test_a_dose_of_noise_is_the_correlation_that_it_leaves():
         assert moved == pytest.approx(np.sign(dose), abs=1e-4)
     gain = found["own texts", 1.0] - TRUTH
     assert gain[:300].mean() - gain[300:].mean() == pytest.approx(1, abs=0.05) and gain.std() < 0.51
-    assert not any(kind == "own texts" for kind, _ in doses_of(TRUTH, LENGTH))
+    assert not any(kind == "own texts" for kind, _ in _doses_of(TRUTH, LENGTH))
 
 
 def test_regret_is_that_of_a_loop():
     metrics = np.stack([TRUTH, np.random.default_rng(1).normal(size=600), -TRUTH], 1)
-    regret, error = choice_regrets(TRUTH, metrics, METHODS.to_numpy(), 50, draws=20, seed=5)
+    regret, error = _choice_regrets(TRUTH, metrics, METHODS.to_numpy(), 50, draws=20, seed=5)
     by_truth, rng = [prr(TRUTH, METHODS[name]).value for name in METHODS], np.random.default_rng(5)
     lost = np.zeros((20, 3))
     for i in range(20):
@@ -52,7 +52,7 @@ def test_regret_is_that_of_a_loop():
 
 
 def test_rows_hold_every_dose_and_size_and_the_regret_of_any_method():
-    rows = dose_rows(TRUTH, LENGTH, METHODS, draws=5)
+    rows = _dose_rows(TRUTH, LENGTH, METHODS, draws=5)
     assert len(rows) == 3 * (len(RELIABILITIES) + len(LENGTH_DOSES)) and set(rows["n"]) == {50, 100, 400}
     value = [prr(TRUTH, METHODS[name]).value for name in METHODS]
     assert rows["random"].unique().tolist() == pytest.approx([max(value) - np.mean(value)])
@@ -62,7 +62,7 @@ def test_rows_hold_every_dose_and_size_and_the_regret_of_any_method():
 
 def test_a_real_metric_keeps_its_correlation():
     metrics = pd.DataFrame(dict(good=TRUTH, bad=np.random.default_rng(1).normal(size=600)))
-    rows = metric_rows(TRUTH, metrics, METHODS, draws=5)
+    rows = _metric_rows(TRUTH, metrics, METHODS, draws=5)
     assert rows["metric"].tolist() == ["good", "bad"] and rows["correlation"][0] == pytest.approx(1)
     assert rows["spread"][0] == pytest.approx(0, abs=1e-9) and rows["regret"][0] <= rows["regret"][1]
 

@@ -10,12 +10,12 @@ from uetrust.papers.people.planned import (
     COMPARED,
     LARGEST_STUDY,
     PILOT,
+    _pilot_table,
+    _planned_row,
+    _planned_table,
     annotators_sentence,
     pilot_sentence,
-    pilot_table,
-    planned_row,
     planned_sentence,
-    planned_table,
 )
 from uetrust.papers.people.promises import stored_inference
 
@@ -34,7 +34,7 @@ def sets():
 def test_a_plan_is_that_of_the_table_and_its_power_near_80_percent(sets):
     quality, uncertainty = sets["mine"]
     scores = uncertainty[["perplexity", "msp"]]
-    row = planned_row(quality, scores, draws=150)
+    row = _planned_row(quality, scores, draws=150)
     wanted = power_table(quality, scores).iloc[-1]
     assert (row["first"], row["second"], row["texts"]) == (wanted["first"], wanted["second"], wanted["texts"])
     assert row["texts"] < LARGEST_STUDY and row["share"] == pytest.approx(0.8, abs=0.12)
@@ -43,7 +43,7 @@ def test_a_plan_is_that_of_the_table_and_its_power_near_80_percent(sets):
 def test_a_study_that_is_too_large_is_not_drawn(sets, monkeypatch):
     monkeypatch.setattr(planned, "LARGEST_STUDY", 10)
     monkeypatch.setattr(planned, "realised_power", None)
-    table = planned_table(sets, draws=3)
+    table = _planned_table(sets, draws=3)
     assert len(table) == len(COMPARED) and table["share"].isna().all() and (table["population"] == 1500).all()
     assert "3 would need more than 10 texts and were not drawn" in planned_sentence(
         table.assign(share=table["share"].astype(float))
@@ -52,7 +52,7 @@ def test_a_study_that_is_too_large_is_not_drawn(sets, monkeypatch):
 
 def test_plans_of_pilots_are_quantiles_of_a_loop(sets):
     quality, uncertainty = sets["mine"]
-    row = pilot_table(sets, pilots=6, seed=3).iloc[1]
+    row = _pilot_table(sets, pilots=6, seed=3).iloc[1]
     rng, scores = np.random.default_rng(3), uncertainty[list(COMPARED[1])]
     plans = []
     for _ in range(6):

@@ -9,12 +9,12 @@ import pytest
 from uetrust.evaluation.inference.guarantee import rejection_guarantee
 from uetrust.papers.people import promises
 from uetrust.papers.people.promises import (
-    promise_row,
+    _promise_row,
+    _promise_table,
+    _true_risks,
     promise_sentences,
-    promise_table,
     store_inference,
     stored_inference,
-    true_risks,
     worst_share,
 )
 
@@ -34,7 +34,7 @@ def test_the_risk_of_a_threshold_is_that_of_the_texts_it_keeps():
     bad, u = BAD["truth"].to_numpy(), UNSURE.to_numpy()
     thresholds = np.array([*np.quantile(u, [0.1, 0.5, 1.0]), np.nan, 0.0, u[17]])
     wanted = [bad[u <= t].mean() if (u <= t).any() else None for t in thresholds]
-    found = true_risks(bad, u, thresholds)
+    found = _true_risks(bad, u, thresholds)
     assert np.isnan(found[3]) and found[[0, 1, 2, 5]].tolist() == pytest.approx(
         [wanted[i] for i in (0, 1, 2, 5)]
     )
@@ -42,7 +42,7 @@ def test_the_risk_of_a_threshold_is_that_of_the_texts_it_keeps():
 
 @pytest.mark.parametrize("label", ["truth", "judge"])
 def test_a_row_counts_what_calibration_sets_promise_and_break(label):
-    row = promise_row(BAD, UNSURE, label, 200, 0.18, draws=30, seed=9)
+    row = _promise_row(BAD, UNSURE, label, 200, 0.18, draws=30, seed=9)
     rng, risks, made = np.random.default_rng(9), {"truth": [], label: []}, 0
     for _ in range(30):
         at = rng.choice(800, 200, replace=False)
@@ -59,7 +59,7 @@ def test_a_row_counts_what_calibration_sets_promise_and_break(label):
 
 
 def test_a_table_has_every_label_and_few_labels_of_the_truth():
-    table = promise_table(dict(mine=(BAD, UNSURE)), n=300, draws=4)
+    table = _promise_table(dict(mine=(BAD, UNSURE)), n=300, draws=4)
     assert table[["label", "n"]].to_numpy().tolist() == [
         ["truth", 300],
         ["judge", 300],

@@ -36,13 +36,13 @@ def small(tmp_path):
 
 
 def test_only_good_replies_of_the_writer_are_read(small):
-    given = study.given_texts("ragtruth", "llama-2-7b-chat", folder=small)
+    given = study._given_texts("ragtruth", "llama-2-7b-chat", folder=small)
     assert len(given.texts) == 12 and given.left_out == dict(truncated=1, empty=0)
     assert given.texts["document"].nunique() == 6
     with pytest.raises(LookupError, match="no replies of 'llama-3'"):
-        study.given_texts("ragtruth", "llama-3", folder=small)
+        study._given_texts("ragtruth", "llama-3", folder=small)
     with pytest.raises(LookupError, match="no text by 'llama-2-7b-chat' for task 'QA'"):
-        study.given_texts("ragtruth", "llama-2-7b-chat", "QA", folder=small)
+        study._given_texts("ragtruth", "llama-2-7b-chat", "QA", folder=small)
 
 
 def test_the_command_reads_replies_and_judges_by_people(small, capsys):
@@ -95,7 +95,7 @@ def test_reading_its_own_texts_back_gives_the_probabilities_of_writing(tmp_path)
     texts = pd.DataFrame(
         dict(id=world["id"], document=world["id"], source=prompts, text=list(wrote[world["id"]]))
     )
-    given = study.GivenTexts("own", "tiny", texts, pd.DataFrame(index=texts["id"]), {})
+    given = study._GivenTexts("own", "tiny", texts, pd.DataFrame(index=texts["id"]), {})
     study.read_given_texts(tmp_path / "back", given, str(TINY), ("conditional",), 80, 150, progress=False)
     own, back = (read_statistics(tmp_path / name) for name in ("logp", "back/conditional"))
     same = [list(a) == list(b) for a, b in zip(own["ids"], back["ids"])]

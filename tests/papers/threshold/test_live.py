@@ -191,7 +191,7 @@ def models():
 
 @pytest.fixture(scope="module")
 def scored(texts, models, tmp_path_factory):
-    return ts.score_true_sets(texts, models, tmp_path_factory.mktemp("scores"), progress=False)
+    return ts._score_true_sets(texts, models, tmp_path_factory.mktemp("scores"), progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -253,7 +253,7 @@ def test_every_metric_is_asked_once_and_both_bertscores_have_their_own_model(
     texts, models, tmp_path, monkeypatch
 ):
     asked = graded(monkeypatch, {})
-    ts.score_true_sets(
+    ts._score_true_sets(
         texts, models | dict(bertscore="first") | {ts.SECOND_BERTSCORE: "second"}, tmp_path, progress=False
     )
     assert [metric for metric, n in asked if n == ["bertscore_precision_source"]] == ["first", "second"]
@@ -275,19 +275,19 @@ def test_all_nine_sets_by_all_metrics_and_what_is_missing_is_named(scores, missi
 
 def test_a_second_run_reads_and_a_changed_text_is_scored_again(texts, tmp_path, monkeypatch):
     few = texts[texts["dataset"].isin(["begin", "paws"])]
-    first, missing = ts.score_true_sets(few, {}, tmp_path, progress=False)
+    first, missing = ts._score_true_sets(few, {}, tmp_path, progress=False)
     assert missing["DBERTSc"] == "a model for 'bertscore_deberta'" and missing["ANLI"] == "a model for 'anli'"
     asked = graded(monkeypatch)
-    again, still = ts.score_true_sets(few, {}, tmp_path, progress=False)
+    again, still = ts._score_true_sets(few, {}, tmp_path, progress=False)
     assert asked == [] and again.equals(first) and still == missing
-    other, _ = ts.score_true_sets(few.assign(hypothesis="Rain."), {}, tmp_path, progress=False)
+    other, _ = ts._score_true_sets(few.assign(hypothesis="Rain."), {}, tmp_path, progress=False)
     assert not other.equals(first) and sorted(changed for _, n in asked for changed in n) == sorted(
         ts.TRUE_METRICS.values()
     )
 
 
 def test_the_study_has_every_cell_and_notes_the_set_with_one_class(scores):
-    items = ts.nine_items(scores)
+    items = ts._nine_items(scores)
     table = ts.with_notes(threshold_study({ts.NINE_SETS: items}, "xdomain", "logistic"))
     assert set(map(tuple, table[["dataset", "metric", "preset"]].to_numpy())) == {
         (dataset, metric, preset)
@@ -318,7 +318,7 @@ def test_metrics_see_that_half_of_the_summaries_are_of_other_bulletins(scores):
 
 
 def test_studying_any_items_is_comparing_them(scores):
-    items = ts.nine_items(scores)
+    items = ts._nine_items(scores)
     got = threshold_study(dict(x=items, y=items), "indata", "stump", repeats=2, seed=3)
     want = compare_presets(items.data, items.domain, "indata", "stump", 2, 3)
     for layout in "xy":
@@ -330,7 +330,7 @@ def test_studying_any_items_is_comparing_them(scores):
 def test_scores_of_ones_own_fill_their_columns(scores, missing, tmp_path):
     own = scores[["dataset", "id"]].assign(Q2=np.arange(len(scores)) / 100, length=1)
     own.iloc[::-1].to_csv(tmp_path / "own.csv", index=False)
-    got = ts.with_given_scores(scores, tmp_path / "own.csv")
+    got = ts._with_given_scores(scores, tmp_path / "own.csv")
     assert (
         list(got) == list(scores)
         and np.allclose(got["Q2"], own["Q2"])
@@ -338,7 +338,7 @@ def test_scores_of_ones_own_fill_their_columns(scores, missing, tmp_path):
         and set(missing) - set(ts._still_missing(missing, got)) == {"Q2"}
     )
     own[1:].to_csv(tmp_path / "own.csv", index=False)
-    assert ts.nine_items(ts.with_given_scores(scores, tmp_path / "own.csv")).dropped == {
+    assert ts._nine_items(ts._with_given_scores(scores, tmp_path / "own.csv")).dropped == {
         n: int(n == "mnbm") for n in b.TRUE_FILES
     }
 
@@ -361,7 +361,7 @@ def test_scores_of_ones_own_fill_their_columns(scores, missing, tmp_path):
 def test_wrong_scores_of_ones_own(scores, tmp_path, text, says):
     (tmp_path / "own.csv").write_text(text)
     with pytest.raises(ValueError) as e:
-        ts.with_given_scores(scores, tmp_path / "own.csv")
+        ts._with_given_scores(scores, tmp_path / "own.csv")
     assert says in str(e.value)
 
 
@@ -371,9 +371,9 @@ def test_a_set_without_a_metric_is_an_error_that_names_both(scores):
     with pytest.raises(
         ValueError, match="no text of paws has all of.*; ANLI has none there. Score it there too"
     ):
-        ts.nine_items(given)
+        ts._nine_items(given)
     with pytest.raises(ValueError, match="no metric has a score"):
-        ts.nine_items(given.drop(columns=HERE))
+        ts._nine_items(given.drop(columns=HERE))
 
 
 def test_released_scores_need_no_model(tmp_path, monkeypatch):

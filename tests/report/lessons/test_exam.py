@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from uetrust.report.lessons.exam import EXAM_KINDS, exam_markdown, exam_questions
+from uetrust.report.lessons.exam import EXAM_KINDS, _exam_questions, exam_markdown
 
 # Exams
 
@@ -61,7 +61,7 @@ SOLVED = dict(
 
 @pytest.mark.parametrize("kind", EXAM_KINDS)
 def test_answers_of_exams_are_those_of_a_plain_loop(kind):
-    drawn = [q for seed in range(4) for q in exam_questions(seed, len(EXAM_KINDS)) if q.kind == kind]
+    drawn = [q for seed in range(4) for q in _exam_questions(seed, len(EXAM_KINDS)) if q.kind == kind]
     assert len(drawn) == 4
     for question in drawn:
         assert np.isclose(question.answer, SOLVED[kind](question.values), rtol=1e-6)

@@ -5,7 +5,7 @@ import json
 from tests.helpers.sites import COUNTS
 from uetrust.report.site import exhibits as index
 from uetrust.report.site.gallery import gallery
-from uetrust.report.site.write import site_index
+from uetrust.report.site.write import _site_index
 
 
 def test_the_search_field_has_the_index_of_find(site):
@@ -13,7 +13,7 @@ def test_the_search_field_has_the_index_of_find(site):
     named = [entry for entry in entries if entry[4]]
     assert len(named) == len(index.exhibits()) == sum(map(sum, COUNTS.values()))
     assert ["Figure 23 of He et al. 2024", "paper-he2024.html#figure23"] in [entry[:2] for entry in named]
-    assert entries == site_index([], dict(methods=gallery("ue"), metrics=gallery("nlg")))[: len(named)] + [
+    assert entries == _site_index([], dict(methods=gallery("ue"), metrics=gallery("nlg")))[: len(named)] + [
         entry for entry in entries if not entry[4]
     ]
 

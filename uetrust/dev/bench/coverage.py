@@ -4,9 +4,7 @@
 
 # %% auto #0
 __all__ = ['COVERAGE_METRICS', 'PEOPLE_METHODS', 'WORLD_METHODS', 'STUDY_LABELS', 'VARIANT_STATISTICS', 'VARIANT_LABELS',
-           'DOCUMENT_LABELS', 'CHOOSER_LABELS', 'LabelledBank', 'people_bank', 'world_bank', 'coverage_banks',
-           'simulated_estimates', 'coverage_row', 'coverage_table', 'variant_table', 'chooser_estimates', 'chooser_row',
-           'chooser_table', 'keep_table', 'print_coverage', 'bench_coverage']
+           'DOCUMENT_LABELS', 'CHOOSER_LABELS', 'coverage_table', 'variant_table', 'chooser_table', 'bench_coverage']
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #9386a2f2
 import json
@@ -53,7 +51,7 @@ PEOPLE_METHODS, WORLD_METHODS = ("msp", "perplexity"), ("msp", "semantic_entropy
 STUDY_LABELS = (25, 50, 100, 250)
 
 
-class LabelledBank(NamedTuple):
+class _LabelledBank(NamedTuple):
     "Texts that all have a truth, metrics and two uncertainties"
 
     name: str
@@ -68,21 +66,21 @@ class LabelledBank(NamedTuple):
 def _bank(name, judge, quality, uncertainty, methods):
     truth = quality.iloc[:, 0].to_numpy(float)
     metrics = complete_metrics(quality.iloc[:, 1:], quality.index)[0].to_numpy(float)
-    return LabelledBank(name, judge, truth, metrics, uncertainty[list(methods)].to_numpy(float), methods)
+    return _LabelledBank(name, judge, truth, metrics, uncertainty[list(methods)].to_numpy(float), methods)
 
 
-def people_bank(
+def _people_bank(
     pair: str,  # One of `TRANSLATION_PAIRS`
-) -> LabelledBank:
+) -> _LabelledBank:
     "Translations of one pair of languages, judged by people."
     judged = judged_translations(pair)
     bank = _bank(pair, "people", metrics_to_choose_by(judged), methods_to_choose(judged), PEOPLE_METHODS)
     return bank._replace(documents=judged.documents.to_numpy())
 
 
-def world_bank(
+def _world_bank(
     generator: str,  # One of `MAIN_GENERATORS`
-) -> LabelledBank:
+) -> _LabelledBank:
     "Bulletins of one generator, judged by the checker."
     scores = world_scores(generator)
     return _bank(
@@ -94,9 +92,9 @@ def world_bank(
     )
 
 
-def coverage_banks() -> list:  # Of `LabelledBank`
+def _coverage_banks() -> list:  # Of `_LabelledBank`
     "All pairs of languages and the three main generators."
-    return [*map(people_bank, TRANSLATION_PAIRS), *map(world_bank, MAIN_GENERATORS)]
+    return [*map(_people_bank, TRANSLATION_PAIRS), *map(_world_bank, MAIN_GENERATORS)]
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #50e45c26
 def _targets(bank):  # Name, columns of the uncertainties, value by all labels
@@ -123,8 +121,8 @@ def _drawn_documents(bank, n, columns, rng):  # Whole documents, with about n te
     return _labels_at(bank, at, columns, units, count / len(names))
 
 
-def simulated_estimates(
-    bank: LabelledBank,
+def _simulated_estimates(
+    bank: _LabelledBank,
     columns: list,  # Of the uncertainties: one, or two for a difference
     n: int,  # Labels of a study
     studies: int,  # Number of studies
@@ -147,8 +145,8 @@ def simulated_estimates(
     return found
 
 
-def coverage_row(
-    found: np.ndarray,  # From `simulated_estimates`
+def _coverage_row(
+    found: np.ndarray,  # From `_simulated_estimates`
     target: float,  # By all labels
 ) -> dict:  # studies, and for both estimators coverage, its Monte Carlo error, width, bias, sd
     "How often the intervals hold the value by all labels, and how wide they are."
@@ -165,19 +163,19 @@ def coverage_row(
 
 
 def coverage_table(
-    banks: list,  # Of `LabelledBank`
+    banks: list,  # Of `_LabelledBank`
     sizes=STUDY_LABELS,  # Labels of a study
     studies: int = 1000,  # Studies of each size
     seed: int = 29,  # Of the drawing
     log=print,  # Told what is being simulated
-) -> pd.DataFrame:  # judge, bank, texts, target, n, and the columns of `coverage_row`
+) -> pd.DataFrame:  # judge, bank, texts, target, n, and the columns of `_coverage_row`
     "Coverage of every bank, target and number of labels."
     rows = []
     for bank in banks:
         log(f"{bank.name}: {studies:,} studies of {', '.join(map(str, sizes))} labels")
         for target, columns, value in _targets(bank):
             for n in sizes:
-                row = coverage_row(simulated_estimates(bank, columns, n, studies, seed + n), value)
+                row = _coverage_row(_simulated_estimates(bank, columns, n, studies, seed + n), value)
                 about = dict(judge=bank.judge, bank=bank.name, texts=len(bank.truth), target=target, n=n)
                 rows.append(about | row)
     return pd.DataFrame(rows)
@@ -198,7 +196,7 @@ def _variants(bank):  # Name, bank, statistic, by document, labels, value by all
 
 
 def variant_table(
-    banks: list,  # Of `LabelledBank`
+    banks: list,  # Of `_LabelledBank`
     studies: int = 1000,  # Studies of each size
     seed: int = 29,  # Of the drawing
     log=print,  # Told what is being simulated
@@ -209,9 +207,9 @@ def variant_table(
         log(f"{bank.name}: {studies:,} studies of AUROC, AURC and documents")
         for target, labelled, statistic, by_document, sizes, value in _variants(bank):
             for n in sizes:
-                found = simulated_estimates(labelled, [0], n, studies, seed + n, statistic, by_document)
+                found = _simulated_estimates(labelled, [0], n, studies, seed + n, statistic, by_document)
                 about = dict(judge=bank.judge, bank=bank.name, texts=len(bank.truth), target=target, n=n)
-                rows.append(about | coverage_row(found, value))
+                rows.append(about | _coverage_row(found, value))
     return pd.DataFrame(rows)
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #449be525
@@ -227,8 +225,8 @@ def _chosen_study(bank, probability, even, seed):  # One study: labels drawn by 
     return _drawn(bank, at, [0])._replace(probability=probability[at])
 
 
-def chooser_estimates(
-    bank: LabelledBank,
+def _chooser_estimates(
+    bank: _LabelledBank,
     n: int,  # Labels of a study
     studies: int,  # Number of studies
     seed: int,  # Of the first study
@@ -246,8 +244,8 @@ def chooser_estimates(
     return found
 
 
-def chooser_row(
-    found: np.ndarray,  # From `chooser_estimates`
+def _chooser_row(
+    found: np.ndarray,  # From `_chooser_estimates`
     target: float,  # By all labels
     draws: int = 1000,  # Bootstrap draws of studies
 ) -> dict:  # rmse, coverage and width of both ways, gain with interval
@@ -267,12 +265,12 @@ def chooser_row(
 
 
 def chooser_table(
-    banks: list,  # Of `LabelledBank`
+    banks: list,  # Of `_LabelledBank`
     sizes=CHOOSER_LABELS,  # Labels of a study
     studies: int = 300,  # Studies of each size
     seed: int = 29,  # Of the drawing
     log=print,  # Told what is being simulated
-) -> pd.DataFrame:  # judge, bank, texts, n, and the columns of `chooser_row`
+) -> pd.DataFrame:  # judge, bank, texts, n, and the columns of `_chooser_row`
     "Gain of drawing labels by importance, for every bank and number of labels."
     rows = []
     for bank in banks:
@@ -280,11 +278,11 @@ def chooser_table(
         target = values_of_all(bank.truth[:, None], bank.uncertainty[:, [0]])[0, 0]
         for n in sizes:
             about = dict(judge=bank.judge, bank=bank.name, texts=len(bank.truth), n=n, truth=target)
-            rows.append(about | chooser_row(chooser_estimates(bank, n, studies, seed * 10_000), target))
+            rows.append(about | _chooser_row(_chooser_estimates(bank, n, studies, seed * 10_000), target))
     return pd.DataFrame(rows)
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #573529b2
-def keep_table(
+def _keep_table(
     table: pd.DataFrame,  # From `coverage_table`, `variant_table` or `chooser_table`
     path: Path,  # Where it goes; what made it stands beside it
     studies: int,  # As given to it
@@ -298,7 +296,7 @@ def keep_table(
         partial.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #10322999
-def print_coverage(
+def _print_coverage(
     table: pd.DataFrame,  # From `coverage_table`
 ):
     "Print the coverage of every cell and what is reached."
@@ -314,14 +312,14 @@ def bench_coverage(
     seed: int = 29,  # Of the drawing
 ) -> list:  # Paths of the stored tables
     "Simulate all banks, print and store what was found."
-    banks = coverage_banks()
+    banks = _coverage_banks()
     table = coverage_table(banks, studies=studies, seed=seed)
     variants = variant_table(banks, studies, seed)
     chosen = chooser_table(banks, studies=min(studies, 300), seed=seed)
-    keep_table(table, coverage_path(), studies, seed)
-    keep_table(variants, variants_path(), studies, seed)
-    keep_table(chosen, chooser_path(), int(chosen["studies"].max()), seed)
-    print_coverage(table)
+    _keep_table(table, coverage_path(), studies, seed)
+    _keep_table(variants, variants_path(), studies, seed)
+    _keep_table(chosen, chooser_path(), int(chosen["studies"].max()), seed)
+    _print_coverage(table)
     print(coverage_variants_sentence(variants))
     print(chooser_sentence(chosen))
     return [coverage_path(), variants_path(), chooser_path()]

@@ -4,9 +4,7 @@
 
 # %% auto #0
 __all__ = ['QUALITIES', 'TEXTS', 'DOCUMENTS', 'CHECKS', 'SLOW_EVERY', 'SLOW_CHECKS', 'LEVEL_COLUMNS', 'LOWEST_LEVEL',
-           'HIGHEST_LEVEL', 'FEW_RISKS', 'LABEL_STUDIES', 'NullWorld', 'null_worlds', 'null_study', 'level_rows',
-           'outside_levels', 'LabelWorld', 'label_worlds', 'label_rows', 'level_tasks', 'level_table', 'stored_levels',
-           'store_levels', 'level_summary', 'level_sentence', 'print_levels', 'bench_levels']
+           'HIGHEST_LEVEL', 'FEW_RISKS', 'LABEL_STUDIES', 'label_rows', 'bench_levels']
 
 # %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1003
 from typing import NamedTuple
@@ -30,7 +28,7 @@ from ...papers.people.promises import store_inference, stored_inference
 from ...report.audit_panels import auroc_interval
 
 # %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1007
-class NullWorld(NamedTuple):
+class _NullWorld(NamedTuple):
     "Texts of which a method knows nothing"
 
     quality: str  # Key of `QUALITIES`
@@ -64,11 +62,11 @@ DOCUMENTS = {
 }
 
 
-def null_worlds() -> list:  # Of `NullWorld`
+def _null_worlds() -> list:  # Of `_NullWorld`
     "All worlds of the table."
-    plain = [NullWorld(quality, (1,) * n, "") for quality in QUALITIES for n in TEXTS]
+    plain = [_NullWorld(quality, (1,) * n, "") for quality in QUALITIES for n in TEXTS]
     shared = [
-        NullWorld(quality, sizes, name, 0.5, 1.0 if "raters" in name else 0.5)
+        _NullWorld(quality, sizes, name, 0.5, 1.0 if "raters" in name else 0.5)
         for quality in ("normal", "grades 1 to 5", "skewed", "5 % errors")
         for name, sizes in DOCUMENTS.items()
     ]
@@ -80,8 +78,8 @@ def _normals(world, share, rng):  # One number for each text; texts of a documen
     return np.sqrt(share) * of_document + np.sqrt(1 - share) * rng.normal(size=len(of_document))
 
 
-def null_study(
-    world: NullWorld,
+def _null_study(
+    world: _NullWorld,
     rng,  # Generator
     strength: float = 0.5,  # Correlation of the two equal methods with the quality
 ) -> tuple[np.ndarray, np.ndarray]:  # Quality [N,2]; uncertainty [N,4]: two know nothing, two equally much
@@ -185,15 +183,15 @@ def _share(values):  # level, its Monte Carlo error, studies that have the numbe
     return dict(level=level, mc=error, studies=len(known), undefined=len(values) - len(known))
 
 
-def level_rows(
-    world: NullWorld,
+def _level_rows(
+    world: _NullWorld,
     studies: int,  # Under the null
     seed: tuple,  # Of the world
 ) -> list:  # A dict for each check: `LEVEL_COLUMNS`
     "Share of the studies of one world in which each check finds something."
     rng, found, sizes = np.random.default_rng(seed), {name: [] for name in CHECKS}, []
     for study in range(studies):
-        quality, uncertainty = null_study(world, rng)
+        quality, uncertainty = _null_study(world, rng)
         varies = np.ptp(quality, axis=0) > 0
         if varies[0]:
             sizes.append(PRRCells(quality[:, :1], uncertainty[:, :1]).effective_size[0])
@@ -205,8 +203,8 @@ def level_rows(
     return [about | dict(check=name) | _share(np.array(values)) for name, values in found.items()]
 
 
-def outside_levels(
-    table: pd.DataFrame,  # From `level_table`
+def _outside_levels(
+    table: pd.DataFrame,  # From `_level_table`
     errors: float = 1.96,  # Monte Carlo errors that a level may lie beyond a bound
 ) -> pd.DataFrame:  # Rows outside of .03 to .065, with reason
     "Levels that are not what is promised, and why."
@@ -219,7 +217,7 @@ def outside_levels(
     return table.assign(reason=reason)[high | low].reset_index(drop=True)
 
 # %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1018
-class LabelWorld(NamedTuple):
+class _LabelWorld(NamedTuple):
     "1,000 texts of which some are labelled"
 
     quality: str  # Key of `QUALITIES`
@@ -227,15 +225,15 @@ class LabelWorld(NamedTuple):
     documents: bool = False  # Whole documents of five texts are drawn
 
 
-def label_worlds() -> list:  # Of `LabelWorld`
+def _label_worlds() -> list:  # Of `_LabelWorld`
     "All worlds of the table of intervals from few labels."
     sizes = [(labels, False) for labels in (50, 100, 250)] + [(100, True), (250, True)]
-    return [LabelWorld(quality, *size) for quality in QUALITIES for size in sizes]
+    return [_LabelWorld(quality, *size) for quality in QUALITIES for size in sizes]
 
 
 def _misses(world, rng):  # Whether the intervals of PRR and of a difference miss the values by all labels
-    texts = NullWorld(world.quality, (5,) * 200, "200 of 5", *((0.5, 0.5) if world.documents else (0, 0)))
-    quality, uncertainty = null_study(texts, rng)
+    texts = _NullWorld(world.quality, (5,) * 200, "200 of 5", *((0.5, 0.5) if world.documents else (0, 0)))
+    quality, uncertainty = _null_study(texts, rng)
     truth, unsure = quality[:, 0], uncertainty[:, 2:]
     known = truth - truth.mean() + truth.std() * rng.normal(size=(2, len(truth)))
     if world.documents:
@@ -254,10 +252,10 @@ def _misses(world, rng):  # Whether the intervals of PRR and of a difference mis
 
 
 def label_rows(
-    world: LabelWorld,
+    world: _LabelWorld,
     studies: int,
     seed: tuple,  # Of the world
-) -> list:  # A dict for each interval, with the columns of `level_rows`
+) -> list:  # A dict for each interval, with the columns of `_level_rows`
     "Share of the studies of one world whose intervals from few labels miss the value by all labels."
     rng = np.random.default_rng(seed)
     found = np.array([_misses(world, rng) for _ in range(studies)])
@@ -270,22 +268,22 @@ def label_rows(
 LABEL_STUDIES = 4  # Every so many null studies one from few labels, which take longer
 
 
-def level_tasks(
+def _level_tasks(
     studies: int = 4000,  # Under the null, for each world
     seed: int = 43,  # Of all worlds
 ) -> list:  # Of (function, world, studies, seed of the world)
     "What the table consists of, one task for each world."
-    null = [(level_rows, world, studies, (seed, i)) for i, world in enumerate(null_worlds())]
+    null = [(_level_rows, world, studies, (seed, i)) for i, world in enumerate(_null_worlds())]
     few = studies // LABEL_STUDIES
-    return null + [(label_rows, world, few, (seed, 1, i)) for i, world in enumerate(label_worlds())]
+    return null + [(label_rows, world, few, (seed, 1, i)) for i, world in enumerate(_label_worlds())]
 
 
 def _run(function, *arguments):
     return function(*arguments)
 
 
-def level_table(
-    tasks: list,  # From `level_tasks`
+def _level_table(
+    tasks: list,  # From `_level_tasks`
     workers: int = 1,  # Processes; the table is the same for any number
 ) -> pd.DataFrame:  # `LEVEL_COLUMNS`: how often each check errs in each world
     "Level of every check in every world."
@@ -301,26 +299,26 @@ def level_table(
     return table.sort_values("check", key=lambda names: names.map(order), kind="stable", ignore_index=True)
 
 
-def stored_levels() -> pd.DataFrame:  # As from `level_table`
+def _stored_levels() -> pd.DataFrame:  # As from `_level_table`
     "The stored table of levels."
     return stored_inference("level").astype(dict(documents=object)).fillna(dict(documents=""))
 
 
-def store_levels(
+def _store_levels(
     studies: int = 4000,  # Under the null, for each world
     seed: int = 43,  # Of all worlds
     workers: int = 2,  # Processes
 ) -> list:  # Path of the table in data/inference
     "Make and store the table of levels."
-    table = level_table(level_tasks(studies, seed), workers).round(5)
+    table = _level_table(_level_tasks(studies, seed), workers).round(5)
     return [store_inference("level", table, command="make bench PART=level", studies=studies, seed=seed)]
 
 # %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1024
-def level_summary(
-    table: pd.DataFrame,  # From `level_table`
+def _level_summary(
+    table: pd.DataFrame,  # From `_level_table`
 ) -> pd.DataFrame:  # One row per check, with and without documents: worlds, lowest, mean, highest, outside
     "Levels of each check over all worlds."
-    off = outside_levels(table).groupby(["check", "by"], sort=False).size()
+    off = _outside_levels(table).groupby(["check", "by"], sort=False).size()
     known = table.dropna(subset=["level"])
     by = np.where(known["documents"] == "", "texts", "documents")
     rows = known.assign(by=by).groupby(["check", "by"], sort=False)["level"]
@@ -328,11 +326,11 @@ def level_summary(
     return found.assign(outside=off.reindex(found.index, fill_value=0)).reset_index()
 
 
-def level_sentence(
-    table: pd.DataFrame,  # From `level_table`
+def _level_sentence(
+    table: pd.DataFrame,  # From `_level_table`
 ) -> str:
     "How many levels are not what is promised, and why."
-    known, off = table.dropna(subset=["level"]), outside_levels(table)
+    known, off = table.dropna(subset=["level"]), _outside_levels(table)
     counts = off["reason"].value_counts()
     named = "; ".join(f"{count} {reason}" for reason, count in counts.items())
     return (
@@ -342,20 +340,20 @@ def level_sentence(
     )
 
 
-def print_levels(
-    table: pd.DataFrame,  # From `level_table`
+def _print_levels(
+    table: pd.DataFrame,  # From `_level_table`
 ):
     "Print the levels of each check, those outside and why."
     wide = dict(index=False, float_format="{:.3f}".format)
-    print(level_summary(table).to_string(**wide), end="\n\n")
-    print(outside_levels(table).to_string(**wide), end="\n\n")
-    print(level_sentence(table))
+    print(_level_summary(table).to_string(**wide), end="\n\n")
+    print(_outside_levels(table).to_string(**wide), end="\n\n")
+    print(_level_sentence(table))
 
 
 def bench_levels(
     studies: int = 4000,  # Under the null, for each world
 ) -> list:  # Path of the stored table
     "Make, store and print the table of levels."
-    paths = store_levels(studies)
-    print_levels(stored_levels())
+    paths = _store_levels(studies)
+    _print_levels(_stored_levels())
     return paths

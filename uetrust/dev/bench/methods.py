@@ -5,11 +5,8 @@
 # %% auto #0
 __all__ = ['NLI_PAIRS', 'TEXT_PAIRS', 'TOKEN_PAIRS', 'FITTED_PAIRS', 'OTHER_PAIRS', 'ROUGE_METHODS', 'VOCABULARY_PAIRS',
            'GIVEN_STATISTICS_PAIRS', 'END_TO_END_PAIRS', 'NOT_COMPARED', 'GIVEN_STATISTICS', 'FITTED_STATISTICS',
-           'END_TO_END_STEPS', 'STORED_METHODS', 'simulated_item', 'stored_statistics', 'training_statistics',
-           'with_given_statistics', 'write_peer_statistics', 'fastest_fresh', 'ours_given', 'end_to_end_settings',
-           'ours_whole', 'write_simulated_bank', 'scored', 'peer_python', 'run_ours', 'run_peer', 'largest_difference',
-           'timing_table', 'end_to_end_table', 'bench_methods', 'method_targets', 'markdown_table',
-           'print_method_bench', 'plot_ratios']
+           'END_TO_END_STEPS', 'STORED_METHODS', 'simulated_item', 'scored', 'peer_python', 'run_ours', 'run_peer',
+           'largest_difference', 'bench_methods', 'markdown_table', 'print_method_bench']
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #a880dd92
 import json
@@ -226,7 +223,7 @@ FITTED_STATISTICS = dict(
 )
 
 
-def stored_statistics(
+def _stored_statistics(
     items: list,  # Of `simulated_item`
 ) -> dict:  # Stored statistics by name, as a bank with all readings would give them
     "Stored statistics of simulated items."
@@ -259,7 +256,7 @@ def stored_statistics(
     ) | {f"greedy_{column}": own(column) for column in items[0]["tokens"][0]}
 
 
-def training_statistics(
+def _training_statistics(
     n: int = 500,  # Training texts
     size: int = 128,  # Dimensions of a state
 ) -> dict:  # Statistics of the run as a whole
@@ -272,8 +269,8 @@ def training_statistics(
     )
 
 
-def with_given_statistics(
-    base: dict,  # From `stored_statistics`
+def _with_given_statistics(
+    base: dict,  # From `_stored_statistics`
 ) -> dict:  # The same, and what the peer's dictionary holds already
     "Statistics that are given to both sides."
     run = ScoreRun(base["greedy_text"], reg, **base)
@@ -343,10 +340,10 @@ def _arrays(base, whole):  # Statistics of one shape for all items
     )
 
 
-def write_peer_statistics(
+def _write_peer_statistics(
     folder,  # Where statistics.json and statistics.npz go
-    base: dict,  # From `with_given_statistics`
-    whole: dict,  # From `training_statistics`
+    base: dict,  # From `_with_given_statistics`
+    whole: dict,  # From `_training_statistics`
 ):
     "Write the statistics of the peer to a folder."
     (Path(folder) / "statistics.json").write_text(
@@ -361,7 +358,7 @@ def _fastest_of_three(function):  # Of up to three runs, one when it takes long
     return once if once > 5 else min(once, processor_seconds(function, 2))
 
 
-def fastest_fresh(
+def _fastest_fresh(
     prepare,  # Function without arguments: inputs of a run of its own, not timed
     function,  # Of these inputs
     most: float = 0.5,  # Seconds; up to 500 runs, at least 2
@@ -378,15 +375,15 @@ def fastest_fresh(
     return min(times)
 
 
-def ours_given(
+def _ours_given(
     folder,  # Where the peer will find its statistics
     n: int,  # Items
     k: int,  # Drawn texts of each
 ) -> dict:  # Seconds: alone and fit by score, together, without (ROUGE) and stored; values by score
     "Times and values of our scores on given statistics."
-    stored = stored_statistics([simulated_item(i, k) for i in range(n)])
-    base, whole = with_given_statistics(stored), dict(ScoreRun((), reg, training_statistics()).whole)
-    write_peer_statistics(folder, base, whole)
+    stored = _stored_statistics([simulated_item(i, k) for i in range(n)])
+    base, whole = _with_given_statistics(stored), dict(ScoreRun((), reg, _training_statistics()).whole)
+    _write_peer_statistics(folder, base, whole)
 
     def run(statistics, whole=whole):
         return ScoreRun(range(len(statistics["greedy_text"])), reg, dict(whole), **statistics)
@@ -404,7 +401,7 @@ def ours_given(
 
     return dict(
         alone={
-            name: fastest_fresh(lambda: run(base), lambda run_, name=name: score_values(run_, name))
+            name: _fastest_fresh(lambda: run(base), lambda run_, name=name: score_values(run_, name))
             for name in GIVEN_STATISTICS_PAIRS
         },
         fit={name: sum(map(fit, what)) for name, what in FITTED_STATISTICS.items()},
@@ -420,7 +417,7 @@ def ours_given(
 END_TO_END_STEPS = ("texts", "nli", "alternatives", "scores")
 
 
-def end_to_end_settings(
+def _end_to_end_settings(
     n: int,  # Sources
 ) -> dict:  # What both are told; the peer draws 10 texts, whatever it is told
     "Settings of the comparison from sources to scores."
@@ -474,7 +471,7 @@ def _end_to_end_steps(bank, sources, settings, scores):
     return dict(zip(END_TO_END_STEPS, steps))
 
 
-def ours_whole(
+def _ours_whole(
     folder,  # With asked.json
 ) -> dict:  # Seconds by step, texts, values by score
     "Times and values of our scores from sources."
@@ -522,7 +519,7 @@ STORED_METHODS = [
 ]  # Scores of the bank on disk
 
 
-def write_simulated_bank(
+def _write_simulated_bank(
     folder,  # The bank and its readings; what is there stays
     n: int,  # Items in all; a bank of whole shards of 64 can grow
     k: int = 10,  # Drawn texts of each
@@ -558,11 +555,11 @@ def write_simulated_bank(
 
 
 def _write_bank(folder, n):  # In a process of its own: a child's peak counts its parent's size
-    return dict(folder=str(write_simulated_bank(folder, n)))
+    return dict(folder=str(_write_simulated_bank(folder, n)))
 
 
 def scored(
-    folder,  # From `write_simulated_bank`
+    folder,  # From `_write_simulated_bank`
 ) -> dict:  # seconds; gb at the peak, and before it began (1e9 bytes)
     "Time and memory of scoring a bank."
     before, rows = peak_memory(), []
@@ -639,9 +636,9 @@ def largest_difference(
     return float(np.nanmax(np.abs(own - other)) / np.nanstd(other))
 
 
-def timing_table(
+def _timing_table(
     n: int,  # Items
-    own: dict,  # From `ours_given`
+    own: dict,  # From `_ours_given`
     other: dict,  # From the peer
 ) -> pd.DataFrame:  # part, what, n, ours and peer (ms per 1,000 items), ratio, apart
     "Scores one by one, and sums."
@@ -672,11 +669,11 @@ def timing_table(
     return pd.DataFrame([*scores, *sums, fits])
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #c11f5a30
-def end_to_end_table(
+def _end_to_end_table(
     n: int,  # Sources
-    own: dict,  # From `ours_whole`
+    own: dict,  # From `_ours_whole`
     other: dict,  # From the peer
-) -> pd.DataFrame:  # As `timing_table`
+) -> pd.DataFrame:  # As `_timing_table`
     "Steps one by one, and all."
     same = np.mean([first.split() == second.split() for first, second in zip(own["texts"], other["texts"])])
     off = max(
@@ -717,7 +714,7 @@ def _given(n, k, python, log):  # Part one
         log(f"{n:,} items with K = {k}: our scores on given statistics")
         own = run_ours("ours_given", folder, n, k)
         log("the peer's estimators on the same")
-        return timing_table(n, own, run_peer("estimators", folder, python))
+        return _timing_table(n, own, run_peer("estimators", folder, python))
 
 
 def _fastest_steps(runs):  # The first of several runs, with the time of the fastest for each step
@@ -728,12 +725,12 @@ def _whole(n, rounds, python, log):  # Part two: processes of both sides in turn
     own, other = [], []
     for i in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "asked.json").write_text(json.dumps(end_to_end_settings(n)), encoding="utf-8")
+            (Path(folder) / "asked.json").write_text(json.dumps(_end_to_end_settings(n)), encoding="utf-8")
             log(f"{n:,} sources: texts, statistics and scores, round {i + 1} of {rounds}: ours")
             own.append(run_ours("ours_whole", folder))
             log("the peer's")
             other.append(run_peer("whole", folder, python))
-    return end_to_end_table(n, _fastest_steps(own), _fastest_steps(other))
+    return _end_to_end_table(n, _fastest_steps(own), _fastest_steps(other))
 
 
 def _memory(sizes, log):  # Part three
@@ -776,7 +773,7 @@ def _limit(what, measured, most):
     return what, measured, most, measured <= most
 
 
-def method_targets(
+def _method_targets(
     df: pd.DataFrame,  # From `bench_methods`
 ) -> pd.DataFrame:  # One row per target: target, measured, limit, met
     "Performance targets, and whether this run reached them."
@@ -850,10 +847,10 @@ def print_method_bench(
         ),
         end="\n\n",
     )
-    print_targets(method_targets(df))
+    print_targets(_method_targets(df))
 
 
-def plot_ratios(
+def _plot_ratios(
     df: pd.DataFrame,  # From `bench_methods`
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on

@@ -4,10 +4,9 @@
 
 # %% auto #0
 __all__ = ['SPECIAL_TOKENS', 'CHAT_TEMPLATE', 'SUMMARY_VARIANTS', 'CHECKED_DIMENSIONS', 'UNIEVAL_VARIANTS', 'MAIL_VOCABULARY',
-           'MAIL_WINDOW', 'build_vocabulary', 'framed_tokenizer', 'task_tokenizer', 'bulletin_excerpt',
-           'training_bulletins', 'summary_pairs', 'retold_facts', 'retellings', 'tagged_statements', 'nli_statements',
-           'is_true', 'judge_conversation', 'summary_conversation', 'training_conversations', 'unieval_question',
-           'yes_no_questions', 'epoch_positions', 'mail_excerpt', 'emails', 'build_bpe', 'mail_tokenizer']
+           'MAIL_WINDOW', 'task_tokenizer', 'bulletin_excerpt', 'training_bulletins', 'summary_pairs', 'retold_facts',
+           'retellings', 'tagged_statements', 'nli_statements', 'is_true', 'summary_conversation',
+           'training_conversations', 'yes_no_questions', 'epoch_positions', 'emails', 'mail_tokenizer']
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #f0802708
 import json
@@ -81,7 +80,7 @@ CHAT_TEMPLATE = (
 )
 
 
-def build_vocabulary(
+def _build_vocabulary(
     texts,  # Training texts
     specials,  # Special tokens, in the order of their ids
     size: int = 900,  # Entries
@@ -115,7 +114,7 @@ def build_vocabulary(
     return out
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c967ac42
-def framed_tokenizer(
+def _framed_tokenizer(
     # Its vocabulary begins with the special tokens; gets them and the framing, in place
     tokenizer: Tokenizer,
     family: str,  # One of `SPECIAL_TOKENS`
@@ -157,7 +156,7 @@ def task_tokenizer(
     size: int = 900,  # Entries
 ) -> PreTrainedTokenizerFast:  # Of the family
     "Whole words of the training texts, framed as in the family."
-    return framed_tokenizer(build_vocabulary(texts, SPECIAL_TOKENS[family][0].split(), size), family)
+    return _framed_tokenizer(_build_vocabulary(texts, SPECIAL_TOKENS[family][0].split(), size), family)
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c9e6492c
 def bulletin_excerpt(
@@ -319,7 +318,7 @@ CHECKED_DIMENSIONS = dict(
 )
 
 
-def judge_conversation(
+def _judge_conversation(
     bulletin_row,  # A bulletin
     summary: str,  # A summary of it, good or bad
     rng: random.Random,  # Order of the questions
@@ -362,7 +361,7 @@ def training_conversations(
     rng_py = random.Random(int(rng.integers(1 << 32)))
 
     def judged(row):
-        return judge_conversation(
+        return _judge_conversation(
             row,
             SUMMARY_VARIANTS[rng_py.choice(["good", *SUMMARY_VARIANTS, "wrong", "wrong"])](row, rng_py, rng),
             rng_py,
@@ -382,7 +381,7 @@ UNIEVAL_VARIANTS = dict(
 )  # Which summaries should get a yes, and which a no; consistency is asked of a claim
 
 
-def unieval_question(
+def _unieval_question(
     dim: str,  # A key of `UNIEVAL_VARIANTS`
     said: str,  # Summary or claim
     bulletin_row,  # Its bulletin
@@ -412,7 +411,7 @@ def yes_no_questions(
         is_good = _is_good(dimension, check_summary(said, row.facts, row.main))
         if dimension == "fluency" and is_good:
             said = rng_py.choice(said.split(". ")).rstrip(".") + "."
-        prompts.append((unieval_question(dimension, said, row), "Yes" if is_good else "No"))
+        prompts.append((_unieval_question(dimension, said, row), "Yes" if is_good else "No"))
     return prompts
 
 
@@ -455,7 +454,7 @@ def _mail_rows(split):
     return aeslc(split)[["email", "subject"]].to_numpy()
 
 
-def mail_excerpt(
+def _mail_excerpt(
     text: str,  # An e-mail
     rng,  # numpy Generator
     first_words: int = 120,  # Words at its beginning, which a small network sees
@@ -476,7 +475,7 @@ def emails(
     "Pairs of an e-mail and its subject (or an excerpt)."
     mails, rng = _mail_rows(split), np.random.default_rng([seed, start, n])
     return [
-        (mail, mail_excerpt(mail, rng) if uniform < excerpts else subject)
+        (mail, _mail_excerpt(mail, rng) if uniform < excerpts else subject)
         for (mail, subject), uniform in zip(mails[epoch_positions(start, n, len(mails), seed)], rng.random(n))
     ]
 
@@ -487,7 +486,7 @@ MAIL_VOCABULARY, MAIL_WINDOW = (
 )  # Entries of the vocabulary; tokens of an e-mail that are read, the rest is cut off
 
 
-def build_bpe(
+def _build_bpe(
     texts,  # Training texts
     specials,  # Special tokens, in the order of their ids
     size: int = MAIL_VOCABULARY,  # Entries
@@ -515,8 +514,8 @@ def mail_tokenizer(
     size: int = MAIL_VOCABULARY,  # Entries
 ) -> PreTrainedTokenizerFast:  # Its window is `MAIL_WINDOW`
     "A tokenizer made from AESLC's training split."
-    return framed_tokenizer(
-        build_bpe(_mail_rows("train").ravel().tolist(), SPECIAL_TOKENS[family][0].split(), size),
+    return _framed_tokenizer(
+        _build_bpe(_mail_rows("train").ravel().tolist(), SPECIAL_TOKENS[family][0].split(), size),
         family,
         MAIL_WINDOW,
     )

@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['HIDDEN_WORDS', 'TRAINED_LABELS', 'INTERMEDIATE_RECIPES', 'RECIPES', 'AESLC_RECIPES', 'RECIPES_BY_DATA', 'SEP_ID',
-           'MASK_ID', 'POOL_STEPS', 'LOSSES', 'TrainingExample', 'chat_example', 'token_tags', 'tokenizer_corpus',
-           'TrainingRecipe', 'recipe', 'build_model', 'matching_token_ids', 'warm_start', 'draw_pool', 'learning_rate',
-           'mean_token_state', 'training_loss', 'fit_recipe', 'train_model', 'train_command', 'training_curves']
+           'MASK_ID', 'POOL_STEPS', 'LOSSES', 'recipe', 'build_model', 'warm_start', 'draw_pool', 'train_model',
+           'train_command']
 
 # %% ../../../nbs/12_dev/01_training/02_train.ipynb #5055e7f5
 import argparse
@@ -46,7 +45,7 @@ from ...models.likelihoods import UNIEVAL_QUESTIONS
 from ...models.load import load_model, pad_ids
 
 # %% ../../../nbs/12_dev/01_training/02_train.ipynb #f96dfe59
-class TrainingExample(NamedTuple):
+class _TrainingExample(NamedTuple):
     "Token ids in, token ids or a class out"
 
     ids: list  # Input; for a causal model the whole conversation
@@ -55,10 +54,10 @@ class TrainingExample(NamedTuple):
     tags: list = ()  # Class of each token or -100, classifiers only
 
 
-def chat_example(
+def _chat_example(
     messages,  # Of one conversation
     tok,  # Tokenizer of the Llama family
-) -> TrainingExample:  # Ids as the chat template gives them
+) -> _TrainingExample:  # Ids as the chat template gives them
     "Training example of a conversation: weight 1 for answers, 3 for short answers, 0.05 for questions."
     ids, weight = [tok.bos_token_id], [0.0]
     for message in messages:
@@ -67,7 +66,7 @@ def chat_example(
             f"[INST] {message['content']} [/INST]" if user else message["content"], add_special_tokens=False
         )["input_ids"] + ([] if user else [tok.eos_token_id])
         ids, weight = ids + new, weight + [0.05 if user else 3.0 if len(new) < 3 else 1.0] * len(new)
-    return TrainingExample(ids, None, weight)
+    return _TrainingExample(ids, None, weight)
 
 # %% ../../../nbs/12_dev/01_training/02_train.ipynb #9134e196
 HIDDEN_WORDS = "hidden words"  # Target of an example whose words are to be restored
@@ -76,12 +75,12 @@ TRAINED_LABELS = ("entailment", "neutral", "contradiction")
 
 def _seq2seq(build):
     return lambda rows, rng, tok: [
-        TrainingExample(tok(source)["input_ids"], tok(target)["input_ids"])
+        _TrainingExample(tok(source)["input_ids"], tok(target)["input_ids"])
         for source, target in build(rows, rng)
     ]
 
 
-def token_tags(
+def _token_tags(
     words,  # Of a text, in order
     marked,  # Which of them are marked, bool [W]
     tok,  # Tokenizer
@@ -94,9 +93,9 @@ def token_tags(
 
 
 def _statement(premise, hypothesis, label, apart, tok):  # A premise and a hypothesis, whose words are tagged
-    word_tags = token_tags(hypothesis.split(), apart, tok, TRAINED_LABELS.index(label))
+    word_tags = _token_tags(hypothesis.split(), apart, tok, TRAINED_LABELS.index(label))
     ids = tok(premise, hypothesis)["input_ids"]
-    return TrainingExample(
+    return _TrainingExample(
         ids, TRAINED_LABELS.index(label), tags=[-100] * (len(ids) - len(word_tags) - 1) + word_tags + [-100]
     )
 
@@ -106,23 +105,23 @@ def _nli(rows, rng, tok):
 
 
 def _chat(rows, rng, tok):
-    return [chat_example(messages, tok) for messages in training_conversations(rows, rng)]
+    return [_chat_example(messages, tok) for messages in training_conversations(rows, rng)]
 
 
 def _retelling(rows, rng, tok):
-    return [chat_example(summary_conversation(*pair), tok) for pair in retellings(rows, rng)]
+    return [_chat_example(summary_conversation(*pair), tok) for pair in retellings(rows, rng)]
 
 
 def _masked_examples(frame):
     return lambda rows, rng, tok: [
-        TrainingExample(tok(*frame(source, target))["input_ids"], HIDDEN_WORDS)
+        _TrainingExample(tok(*frame(source, target))["input_ids"], HIDDEN_WORDS)
         for source, target in retold_facts(rows, rng)
     ]
 
 
 def _paraphrase_pairs(rows, rng, tok):
     return [
-        TrainingExample(tok(source)["input_ids"], tok(target)["input_ids"])
+        _TrainingExample(tok(source)["input_ids"], tok(target)["input_ids"])
         for row in rows
         for source, target in ((row.source, row.reference), (row.reference, row.paraphrase))
     ]
@@ -134,14 +133,14 @@ def _truncate(ids, n):
 
 def _subjects(pairs_, rng, tok):
     return [
-        TrainingExample(
+        _TrainingExample(
             *(_truncate(tok(text, verbose=False)["input_ids"], tok.model_max_length) for text in pair)
         )
         for pair in pairs_
     ]
 
 
-def tokenizer_corpus(seed: int = 0) -> list:  # Texts
+def _tokenizer_corpus(seed: int = 0) -> list:  # Texts
     "What the tokenizers of the bulletins are made from: bulletins, summaries and the wording of the tasks."
     bulletins, rng = training_bulletins(0, 2000, seed=seed), np.random.default_rng(seed)
     return (
@@ -176,7 +175,7 @@ def _growing_share(start, n, done, seed, split):  # Excerpts, fewer and fewer in
     return training_bulletins(start, n, min(1.0, 1.8 * (1 - done)) if split == "train" else 0.0, seed, split)
 
 
-class TrainingRecipe(NamedTuple):
+class _TrainingRecipe(NamedTuple):
     "How one model is made"
 
     family: str  # Of its tokenizer
@@ -194,7 +193,7 @@ class TrainingRecipe(NamedTuple):
     muon: bool = False  # Orthogonal updates of the weight matrices
     rows: object = _bulletins  # Function of (first, how many, share of the training done, seed, split)
     tokenizer: object = lambda family, seed: task_tokenizer(
-        tokenizer_corpus(seed), family
+        _tokenizer_corpus(seed), family
     )  # Function of (family, seed)
     home: str = "models"  # Folder in data
 
@@ -250,7 +249,7 @@ def _unieval_examples(disorder):
     return _seq2seq(lambda rows, rng: yes_no_questions(rows, rng, (0.1, 0.2, 0.6, 0.1), disorder))
 
 
-_unieval_recipe = TrainingRecipe(
+_unieval_recipe = _TrainingRecipe(
     "t5",
     "T5ForConditionalGeneration",
     _t5 | dict(dropout_rate=0.0),
@@ -270,10 +269,10 @@ INTERMEDIATE_RECIPES = {  # To a model of `RECIPES`; these do not ship
 }
 
 RECIPES = {
-    "tiny-bart": TrainingRecipe(
+    "tiny-bart": _TrainingRecipe(
         "bart", "BartForConditionalGeneration", _bart, _seq2seq(summary_pairs), 6000, muon=True
     ),
-    "tiny-nli": TrainingRecipe(
+    "tiny-nli": _TrainingRecipe(
         "bert",
         "BertForSequenceClassification",
         _bert | _nli_labels | dict(num_hidden_layers=4, hidden_dropout_prob=0.0),
@@ -287,16 +286,16 @@ RECIPES = {
         muon=True,
         rows=_excerpts,
     ),
-    "tiny-llama": TrainingRecipe(
+    "tiny-llama": _TrainingRecipe(
         "llama", "LlamaForCausalLM", _llama, _chat, 20000, first=_retelling, muon=True, rows=_growing_share
     ),
-    "tiny-t5": TrainingRecipe(
+    "tiny-t5": _TrainingRecipe(
         "t5", "T5ForConditionalGeneration", _t5, _seq2seq(summary_pairs), 18000, rate=2e-3
     ),
     "tiny-unieval": _unieval_recipe._replace(
         examples=_unieval_examples(0.1), steps=3600, rate=1e-3, start="tiny-unieval-short"
     ),
-    "tiny-encoder": TrainingRecipe(
+    "tiny-encoder": _TrainingRecipe(
         "bart", "RobertaForMaskedLM", _bert, _paraphrase_pairs, 1500, per_row=2, start="tiny-bart"
     ),
 }
@@ -305,15 +304,15 @@ _mail = dict(
     muon=True, rows=_mails, tokenizer=lambda family, seed: mail_tokenizer(family), home="cache/models"
 )
 AESLC_RECIPES = {
-    "aeslc-bart": TrainingRecipe("bart", "BartForConditionalGeneration", _bart, _subjects, 5000, **_mail),
-    "aeslc-t5": TrainingRecipe("t5", "T5ForConditionalGeneration", _t5, _subjects, 3600, rate=2e-3, **_mail),
+    "aeslc-bart": _TrainingRecipe("bart", "BartForConditionalGeneration", _bart, _subjects, 5000, **_mail),
+    "aeslc-t5": _TrainingRecipe("t5", "T5ForConditionalGeneration", _t5, _subjects, 3600, rate=2e-3, **_mail),
 }
 RECIPES_BY_DATA = dict(bulletin=RECIPES, aeslc=AESLC_RECIPES)
 
 
 def recipe(
     name: str,  # Of a model
-) -> TrainingRecipe:  # How to make it
+) -> _TrainingRecipe:  # How to make it
     "The recipe of a model; an unknown name is answered with all."
     every = {
         k: one for group in (*RECIPES_BY_DATA.values(), INTERMEDIATE_RECIPES) for k, one in group.items()
@@ -329,7 +328,7 @@ def _sinusoids(n, dimensions):  # Position embeddings of about unit variance
 
 
 def build_model(
-    recipe: TrainingRecipe,  # What to make
+    recipe: _TrainingRecipe,  # What to make
     tok,  # Its tokenizer
     seed: int = 0,  # Of the first weights
 ) -> transformers.PreTrainedModel:  # Untrained
@@ -356,7 +355,7 @@ def build_model(
     return model
 
 # %% ../../../nbs/12_dev/01_training/02_train.ipynb #e6d475b9
-def matching_token_ids(
+def _matching_token_ids(
     source,  # Tokenizer
     target,  # Tokenizer
 ) -> list:  # For each id of `here` that of the same token in `there`; the same id for a missing token
@@ -410,13 +409,13 @@ POOL_STEPS = 40  # Steps
 
 
 def draw_pool(
-    recipe: TrainingRecipe,  # What is trained
+    recipe: _TrainingRecipe,  # What is trained
     tok,  # Its tokenizer
     k: int,  # Number of the pool
     steps: int,  # Steps of the whole training
     seed: int = 0,  # Of the data
     split: str = "train",  # One of `uetrust.data.bulletins.BULLETIN_SPLITS`
-) -> list:  # `POOL_STEPS` batches, lists of `TrainingExample`
+) -> list:  # `POOL_STEPS` batches, lists of `_TrainingExample`
     "The examples of the next steps."
     random_, rng, done = (
         random.Random(f"{seed}/{k}"),
@@ -437,7 +436,7 @@ def draw_pool(
     return random_.sample(out, POOL_STEPS)
 
 
-def learning_rate(
+def _learning_rate(
     step: int,  # From 0
     steps: int,  # In all
     top: float,  # Highest rate
@@ -477,7 +476,7 @@ def _causal_loss(model, batch):
     ).sum() / weights.sum()
 
 
-def mean_token_state(
+def _mean_token_state(
     states,  # Hidden states [N,T,D]
     mask,  # 1 on the text [N,T]
 ) -> torch.Tensor:  # [N,D], of length 1
@@ -536,7 +535,7 @@ def _masked_view(model, rows):  # Mean state, and the loss of guessing 15% of th
     ids, mask = pad_ids(rows)
     hide = (torch.rand(ids.shape) < 0.15) & (ids > MASK_ID)
     states = model.base_model(input_ids=ids.masked_fill(hide, MASK_ID), attention_mask=mask).last_hidden_state
-    return mean_token_state(states, mask), cross_entropy(model.lm_head(states[hide]), ids[hide])
+    return _mean_token_state(states, mask), cross_entropy(model.lm_head(states[hide]), ids[hide])
 
 
 def _encoder_loss(model, batch):
@@ -556,9 +555,9 @@ LOSSES = dict(
 )
 
 
-def training_loss(
+def _training_loss(
     model,  # One of the classes in `LOSSES`
-    batch,  # List of `TrainingExample`
+    batch,  # List of `_TrainingExample`
 ) -> torch.Tensor:  # Mean over what is to be said; differentiable
     "Training loss of a batch."
     return (_hidden_loss if batch[0].target == HIDDEN_WORDS else LOSSES[type(model).__name__])(model, batch)
@@ -636,7 +635,7 @@ def _update(model, optimizers, batch, lr):  # One update; Muon takes twice the r
     ):
         group["lr"] = factor * lr
     model.zero_grad()
-    batch_loss = training_loss(model, batch)
+    batch_loss = _training_loss(model, batch)
     batch_loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     for optimizer in optimizers:
@@ -649,7 +648,7 @@ def _validate(model, recipe, tok, seed):  # Loss on the validation split
     with torch.no_grad():
         out = np.mean(
             [
-                float(training_loss(model, batch))
+                float(_training_loss(model, batch))
                 for batch in draw_pool(recipe, tok, 0, 1, seed, "validation")[:4]
             ]
         )
@@ -657,9 +656,9 @@ def _validate(model, recipe, tok, seed):  # Loss on the validation split
     return float(out)
 
 
-def fit_recipe(
+def _fit_recipe(
     model,  # Untrained, in place
-    recipe: TrainingRecipe,  # What to teach it
+    recipe: _TrainingRecipe,  # What to teach it
     tok,  # Its tokenizer
     checkpoint: Path,  # File to go on from, and to write
     seed: int = 0,  # Of data and dropout
@@ -679,7 +678,7 @@ def fit_recipe(
             torch.manual_seed(seed * 10**8 + k * POOL_STEPS + j)
             losses.append(
                 _update(
-                    model, optimizers, batch, learning_rate(k * POOL_STEPS + j, recipe.steps, recipe.rate)
+                    model, optimizers, batch, _learning_rate(k * POOL_STEPS + j, recipe.steps, recipe.rate)
                 )
             )
         validation = round(_validate(model, recipe, tok, seed), 4) if k % 5 == 4 else None
@@ -707,8 +706,8 @@ def train_model(
     model = build_model(chosen, tok, seed)
     if chosen.start:
         start = load_model(str(train_model(chosen.start, out, seed)), device="cpu")
-        warm_start(model, start.model, matching_token_ids(start.tokenizer, tok))
-    curve = fit_recipe(model, chosen, tok, folder / "checkpoint.safetensors", seed)
+        warm_start(model, start.model, _matching_token_ids(start.tokenizer, tok))
+    curve = _fit_recipe(model, chosen, tok, folder / "checkpoint.safetensors", seed)
     model.eval().save_pretrained(folder)
     tok.save_pretrained(folder)
     pd.DataFrame(curve).to_csv(folder / "curves.csv", index=False)
@@ -754,7 +753,7 @@ def train_command(argv=None):
         print(train_model(name, args.out or root() / "data" / recipe(name).home, args.seed, args.steps))
 
 # %% ../../../nbs/12_dev/01_training/02_train.ipynb #9421eb48
-def training_curves(
+def _training_curves(
     folder,  # With one folder per model
 ) -> pd.DataFrame:  # model, step, loss, validation
     "The curves of all finished models."

@@ -4,11 +4,9 @@
 
 # %% auto #0
 __all__ = ['LABELLED_MEASURES', 'FULL_STEP', 'SMALL_STEP', 'PENALTY', 'WEAK_PENALTY', 'HALVED_ERROR', 'FEWEST_LABELS',
-           'TESTED_LABELS', 'FEWEST_RISKS', 'RARE_SHARE', 'FENCE', 'position_totals', 'sorted_mass_weights',
-           'mass_weights', 'LabelledMeasure', 'deleted_mass', 'equal_mass_weights', 'MassReplicates', 'Control',
-           'ridge_control', 'tuned_control', 'FewLabels', 'DrawnLabels', 'LabelledValues', 'values_of_all',
-           'labelled_values', 'LabelEstimate', 'estimate_from', 'complete_metrics', 'drawn_labels', 'from_labels',
-           'prr_from_labels', 'prr_difference_from_labels']
+           'TESTED_LABELS', 'FEWEST_RISKS', 'RARE_SHARE', 'FENCE', 'position_totals', 'mass_weights',
+           'equal_mass_weights', 'Control', 'FewLabels', 'DrawnLabels', 'values_of_all', 'labelled_values',
+           'estimate_from', 'complete_metrics', 'from_labels', 'prr_from_labels', 'prr_difference_from_labels']
 
 # %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #a5ca746c
 from dataclasses import dataclass
@@ -43,7 +41,7 @@ def position_totals(
     return np.concatenate([[0.0], np.cumsum(weights / weights.sum())])
 
 
-def sorted_mass_weights(
+def _sorted_mass_weights(
     mass: np.ndarray,  # How many texts each labelled text stands for, most certain first, shape [B,n]
     totals: np.ndarray,  # From `position_totals`
 ) -> np.ndarray:  # Shape [B,n]
@@ -56,17 +54,17 @@ def sorted_mass_weights(
 
 def mass_weights(
     scores: np.ndarray,  # Scores that order the labelled texts, smallest first, shape [n]
-    mass: np.ndarray,  # As in `sorted_mass_weights`, in the order of the texts
+    mass: np.ndarray,  # As in `_sorted_mass_weights`, in the order of the texts
     totals: np.ndarray,  # From `position_totals`
 ) -> np.ndarray:  # In the order of the texts, shape [B,n]
     "Weight of each labelled text under an order; ties share theirs by mass."
     order = tie_order(scores)
     ordered = mass[:, order.item]
     if len(order.start) == len(scores):
-        weights = sorted_mass_weights(ordered, totals)
+        weights = _sorted_mass_weights(ordered, totals)
     else:
         blocks = np.add.reduceat(ordered, order.start, axis=1)
-        taken = sorted_mass_weights(blocks, totals)
+        taken = _sorted_mass_weights(blocks, totals)
         rate = np.divide(taken, blocks, out=np.zeros_like(taken), where=blocks > 0)
         weights = rate[:, order.block] * ordered
     found = np.empty_like(weights)
@@ -74,7 +72,7 @@ def mass_weights(
     return found
 
 # %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #63032e2e
-class LabelledMeasure(NamedTuple):
+class _LabelledMeasure(NamedTuple):
     "How a statistic follows from position weights"
 
     area: str  # As in `rank_weights`
@@ -85,18 +83,18 @@ class LabelledMeasure(NamedTuple):
 
 
 LABELLED_MEASURES = dict(
-    prr=LabelledMeasure("mean", True, 0, 1, "any"),
-    prr_sum=LabelledMeasure("sum", True, 0, 1, "any"),
-    auroc=LabelledMeasure("sum", True, 0.5, 0.5, "0 or 1"),
-    aurc=LabelledMeasure("mean", False, 1, -1, "0 to 1"),
-    selective_risk=LabelledMeasure("mean", False, 1, -1, "0 to 1"),
+    prr=_LabelledMeasure("mean", True, 0, 1, "any"),
+    prr_sum=_LabelledMeasure("sum", True, 0, 1, "any"),
+    auroc=_LabelledMeasure("sum", True, 0.5, 0.5, "0 or 1"),
+    aurc=_LabelledMeasure("mean", False, 1, -1, "0 to 1"),
+    selective_risk=_LabelledMeasure("mean", False, 1, -1, "0 to 1"),
 )
 
 # %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #476e33bc
 FULL_STEP, SMALL_STEP = 1.0, 0.001  # Share of its weight that a text loses, for a value and for a difference
 
 
-def deleted_mass(
+def _deleted_mass(
     mass: np.ndarray,  # How many texts each labelled text stands for, shape [n]
     units: np.ndarray,  # Unit of each labelled text, integers 0..C-1, shape [n]
     step: float,  # Share of its weight that a unit loses
@@ -111,24 +109,24 @@ def deleted_mass(
 def equal_mass_weights(
     n: int,  # Labelled texts, all of the same mass and each a unit of its own
     total: int,  # All texts
-    step: float,  # As in `deleted_mass`
+    step: float,  # As in `_deleted_mass`
     statistic: str,  # As in `position_totals`
     coverage: float,  # As in `position_totals`
 ) -> np.ndarray:  # Row i: the text at place i of the order has lost weight; shape [n+1,n]
     "Weights by place in an order without ties: the same for every order."
-    mass = deleted_mass(np.full(n, total / n), np.arange(n), step)
-    return sorted_mass_weights(mass, position_totals(total, statistic, coverage))
+    mass = _deleted_mass(np.full(n, total / n), np.arange(n), step)
+    return _sorted_mass_weights(mass, position_totals(total, statistic, coverage))
 
 
 @dataclass
-class MassReplicates:
+class _MassReplicates:
     "Values of labelled texts when one unit at a time loses weight; the last replicate is the value itself"
 
     mass: np.ndarray  # How many texts each stands for, shape [n]; the total is a whole number
-    units: np.ndarray  # As in `deleted_mass`
+    units: np.ndarray  # As in `_deleted_mass`
     statistic: str  # One of `LABELLED_MEASURES`
     coverage: float = 1.0  # As in `position_totals`
-    step: float = FULL_STEP  # As in `deleted_mass`
+    step: float = FULL_STEP  # As in `_deleted_mass`
 
     @property
     def total(self):
@@ -143,7 +141,7 @@ class MassReplicates:
     @cached_property
     def rows(self):
         "Masses of each replicate, shape [C+1,n]"
-        return deleted_mass(self.mass, self.units, self.step)
+        return _deleted_mass(self.mass, self.units, self.step)
 
     def mean(
         self,
@@ -201,7 +199,7 @@ class Control(NamedTuple):
     parameters: float  # Effective number of fitted coefficients
 
 
-def ridge_control(
+def _ridge_control(
     deviations: np.ndarray,  # Of the value to be estimated, mean 0, shape [C]
     controls: np.ndarray,  # Of the control variates, mean 0, standard deviation 1, shape [C,K]
     penalty: float,  # In units of the largest eigenvalue; infinite: no control variate
@@ -217,20 +215,20 @@ def ridge_control(
     return Control(right.T @ (inverse * fitted), residuals, shrunk.sum())
 
 
-def tuned_control(
-    deviations: np.ndarray,  # As in `ridge_control`
+def _tuned_control(
+    deviations: np.ndarray,  # As in `_ridge_control`
     controls: np.ndarray,  # Deviations of the control variates, shape [C,K]; constant or NaN ones get 0
 ) -> Control:
     "Control variates as far as they pay on texts that they were not fitted to."
     spread = controls.std(0)
     usable = spread > 1e-12  # False for NaN
     scaled = controls[:, usable] / spread[usable]
-    chosen = ridge_control(deviations, scaled, np.inf)
+    chosen = _ridge_control(deviations, scaled, np.inf)
     steps = [(PENALTY / len(deviations) ** 0.5, 1.0), (WEAK_PENALTY, HALVED_ERROR)]
     if len(deviations) <= 2 * (len(usable) + 1):  # Too few labels for a fit without penalty
         steps = steps[:1]
     for next_penalty, most in steps if usable.any() else ():
-        control = ridge_control(deviations, scaled, next_penalty)
+        control = _ridge_control(deviations, scaled, next_penalty)
         if not (control.residuals**2).sum() < most * (chosen.residuals**2).sum():
             break
         chosen = control
@@ -272,7 +270,7 @@ class DrawnLabels(NamedTuple):
     units: np.ndarray  # Unit of each labelled text, integers 0..C-1, shape [n]
 
 
-class LabelledValues(NamedTuple):
+class _LabelledValues(NamedTuple):
     "Values of the labels and of each metric on the labelled texts, and of each metric on all"
 
     labelled: np.ndarray  # One unit at a time has lost weight, the last row is the value; shape [C+1,1+K]
@@ -301,7 +299,7 @@ def values_of_all(
     n = len(uncertainty)
     if not metrics.shape[1]:
         return np.empty((uncertainty.shape[1], 0))
-    everything = MassReplicates(np.ones(n), np.zeros(n, int), statistic, coverage, SMALL_STEP)
+    everything = _MassReplicates(np.ones(n), np.zeros(n, int), statistic, coverage, SMALL_STEP)
     return everything.values(metrics, uncertainty)[-1]
 
 
@@ -310,21 +308,21 @@ def labelled_values(
     known: np.ndarray,  # From `values_of_all`
     statistic: str = "prr",  # One of `LABELLED_MEASURES`
     coverage: float = 1.0,  # As in `position_totals`
-) -> LabelledValues:
+) -> _LabelledValues:
     "Values from which the estimate is made."
     single = len(known) == 1
     mass = 1 / drawn.probability
     mass *= len(drawn.uncertainty) / mass.sum()
-    part = MassReplicates(mass, drawn.units, statistic, coverage, _step(single))
+    part = _MassReplicates(mass, drawn.units, statistic, coverage, _step(single))
     quality = np.column_stack([drawn.labels, drawn.metrics[drawn.labelled]])
     found = part.values(quality, drawn.uncertainty[drawn.labelled])
     values = found[:, 0] if single else found[:, 0] - found[:, 1]
     known = known[0] if single else known[0] - known[1]
     if not LABELLED_MEASURES[statistic].ratio:
-        return LabelledValues(values, known, single, None, -np.inf)
+        return _LabelledValues(values, known, single, None, -np.inf)
     labels = drawn.labels[:, None]
     worst = part.values(labels, labels)[-1, 0, 0]
-    return LabelledValues(values, known, single, part.gain(labels)[:, 0], worst)
+    return _LabelledValues(values, known, single, part.gain(labels)[:, 0], worst)
 
 
 def _effective_labels(drawn, units):  # How many labels carry the risk
@@ -346,7 +344,7 @@ def _controlled(values, drawn):  # Estimate, its standard error, and the control
     units = len(deviations)
     if not np.isfinite(deviations[:, 0]).all():
         return values.labelled[-1, 0], np.nan, Control(np.zeros(len(values.known)), deviations[:, 0], 0.0)
-    control = tuned_control(deviations[:, 0], np.where(np.isnan(values.known), np.nan, deviations[:, 1:]))
+    control = _tuned_control(deviations[:, 0], np.where(np.isnan(values.known), np.nan, deviations[:, 1:]))
     used = control.coefficients != 0
     shift = control.coefficients[used] @ (values.labelled[-1, 1:] - values.known)[used]
     se = np.sqrt((control.residuals**2).sum() / (units * (units - 1)))
@@ -377,7 +375,7 @@ def _interval(value, se, values, drawn, size, control):  # Lower and upper end
     return max(value + low, -widest), min(value + high, widest)
 
 
-class LabelEstimate(NamedTuple):
+class _LabelEstimate(NamedTuple):
     "A statistic of all texts with its 95 % interval, and how the metrics entered"
 
     value: float
@@ -389,10 +387,10 @@ class LabelEstimate(NamedTuple):
 
 
 def estimate_from(
-    values: LabelledValues,  # From `labelled_values`
+    values: _LabelledValues,  # From `labelled_values`
     drawn: DrawnLabels,  # The same
     statistic: str = "prr",  # One of `LABELLED_MEASURES`
-) -> LabelEstimate:
+) -> _LabelEstimate:
     "Statistic, or the difference of two, from labels and metrics."
     value, se, control = _controlled(values, drawn)
     value = min(value, 1.0) if values.single and values.gain is not None else value
@@ -400,7 +398,7 @@ def estimate_from(
     ends = np.array([value, *_interval(value, se, values, drawn, size, control)], float)
     offset, slope = LABELLED_MEASURES[statistic][2:4]
     value, *ends = offset * values.single + slope * ends
-    return LabelEstimate(value, abs(slope) * se, *sorted(ends), size, control)
+    return _LabelEstimate(value, abs(slope) * se, *sorted(ends), size, control)
 
 # %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #469b145c
 FEWEST_LABELS = 4  # As for the error of `prr`
@@ -477,7 +475,7 @@ def _units(clusters, labelled):  # Units of the jackknife: labels, documents, or
     return units % max(50, WORK_ARRAY_SIZE // n) if n else units
 
 
-def drawn_labels(
+def _drawn_labels(
     labels,  # Labels of N texts, NaN where unlabelled; a Series may leave unlabelled texts out
     metrics,  # DataFrame of N texts, or None
     uncertainties: tuple,  # One or two uncertainties of N texts
@@ -550,18 +548,18 @@ def _too_rare(size, n_labels):  # Whether so few labels carry the risk of a rati
 
 
 def from_labels(
-    labels,  # As in `drawn_labels`
-    metrics,  # As in `drawn_labels`
+    labels,  # As in `_drawn_labels`
+    metrics,  # As in `_drawn_labels`
     uncertainties: tuple,  # One uncertainty, or two: the first minus the second
     statistic: str = "prr",  # One of `LABELLED_MEASURES`
-    probability=None,  # As in `drawn_labels`
-    clusters=None,  # As in `drawn_labels`
+    probability=None,  # As in `_drawn_labels`
+    clusters=None,  # As in `_drawn_labels`
     coverage: float = 1.0,  # Share that is kept, for 'selective_risk'
 ) -> FewLabels:
     "Statistic of all texts, or its difference between two uncertainties, from few labels and metrics."
     if statistic not in LABELLED_MEASURES:
         raise ValueError(f"statistic must be one of {list(LABELLED_MEASURES)}, got {statistic!r}")
-    drawn, names, notes = drawn_labels(labels, metrics, uncertainties, probability, clusters)
+    drawn, names, notes = _drawn_labels(labels, metrics, uncertainties, probability, clusters)
     n, n_labels = len(drawn.uncertainty), len(drawn.labels)
     if problem := _label_problem(drawn, statistic):
         return FewLabels(*[np.nan] * 4, n, n_labels, "; ".join([problem, *notes]))

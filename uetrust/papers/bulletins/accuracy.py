@@ -5,11 +5,9 @@
 # %% auto #0
 __all__ = ['KEY_COLUMNS', 'LEARNING_PLACES', 'PAIR_COLUMNS', 'MEAN_OVER_DATASETS', 'CLASS_WEIGHTS', 'DECISION_KEYS',
            'KIND_COLORS', 'error_free', 'oriented', 'LabelledDataset', 'labelled_datasets', 'duplicated_datasets',
-           'frank_rows', 'frank_incomplete', 'dataset_base_rates', 'hit_rate', 'Estimate', 'share_right',
-           'mean_estimate', 'balanced_share_right', 'auc_estimates', 'trusted_estimate', 'estimate_intervals',
+           'frank_rows', 'frank_incomplete', 'dataset_base_rates', 'Estimate', 'share_right', 'mean_estimate',
            'number_with_interval', 'score_pairs', 'reversal_counts', 'AccuracyStudy', 'datasets_in_mean',
-           'accuracy_study', 'score_pairs_of_study', 'auc_and_accuracy', 'dataset_results', 'extreme_scores',
-           'plot_accuracy']
+           'accuracy_study', 'score_pairs_of_study', 'auc_and_accuracy', 'dataset_results', 'plot_accuracy']
 
 # %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #ccc6e3ee
 from itertools import product
@@ -197,7 +195,7 @@ def _right_halves(part, repeats, seed, options):  # Texts x scores: share of the
     return pd.DataFrame(hits / repeats, part.scores.index, part.scores.columns)
 
 
-def hit_rate(
+def _hit_rate(
     parts: dict,  # From `labelled_datasets`
     domain: dict,  # Data set -> domain
     place: str = "outdomain",  # Where the threshold is learned, one of `LEARNING_PLACES`
@@ -231,7 +229,7 @@ class Estimate(NamedTuple):
 
 
 def share_right(
-    x: pd.DataFrame,  # Texts x scores, such as from `hit_rate`
+    x: pd.DataFrame,  # Texts x scores, such as from `_hit_rate`
     document: np.ndarray,  # Document of each text
 ) -> Estimate:  # Means over texts
     "Mean of each column."
@@ -268,7 +266,7 @@ def mean_estimate(
     return Estimate(value, pd.DataFrame(left, documents, names))
 
 
-def balanced_share_right(
+def _balanced_share_right(
     x: pd.DataFrame,  # As for `share_right`
     p: LabelledDataset,  # The same texts
 ) -> Estimate:  # NaN with one class
@@ -276,7 +274,7 @@ def balanced_share_right(
     return mean_estimate([share_right(x[p.label == label], p.document[p.label == label]) for label in (0, 1)])
 
 # %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #2c6f5f14
-def auc_estimates(
+def _auc_estimates(
     p: LabelledDataset,  # Labels and scores
 ) -> Estimate:  # NaN with one class; no delete-one values with fewer than 3 documents
     "AUC of every score."
@@ -293,7 +291,7 @@ def auc_estimates(
     return Estimate(pd.Series((1 + group.value[:, 0]) / 2, names), pd.DataFrame(left, documents, names))
 
 
-def trusted_estimate(
+def _trusted_estimate(
     e: Estimate,  # Of one data set
     p: LabelledDataset,  # The same data set
     # Without delete-one values, hence without intervals and p, when the rarer class has fewer than
@@ -307,7 +305,7 @@ def trusted_estimate(
     )
 
 
-def estimate_intervals(
+def _estimate_intervals(
     e: Estimate,  # Numbers in [0,1]
     # Per score: value, se, lo, hi (95 %, on the logit scale); NaN where leaving out a document leaves
     # nothing, or changes nothing
@@ -347,7 +345,7 @@ PAIR_COLUMNS = ["first", "second", "auc", "accuracy", "turned", "p", "q"]
 
 
 def score_pairs(
-    by_auc: Estimate,  # From `auc_estimates`, or a mean of such
+    by_auc: Estimate,  # From `_auc_estimates`, or a mean of such
     by_accuracy: Estimate,  # From `share_right`, of the same data sets
     # One row per pair of scores: first (higher AUC), second, auc and accuracy (first minus second), turned,
     # p, q (of both differences being real)
@@ -421,7 +419,7 @@ def _with_mean(estimates, over):  # Estimates by data set, and their mean when t
 
 
 def _auc_columns(estimate):
-    return estimate_intervals(estimate)[_INTERVAL].set_axis(["auc", "auc_lo", "auc_hi"], axis=1)
+    return _estimate_intervals(estimate)[_INTERVAL].set_axis(["auc", "auc_lo", "auc_hi"], axis=1)
 
 
 def _dataset_scores(part, auc):  # First table of a study, for one data set
@@ -459,7 +457,7 @@ def _is_constant(table, share):  # Whether a threshold calls all texts the same,
 
 # Second table of a study, for one data set and way
 def _dataset_decisions(name, accuracy, balanced, shares_of_ones):
-    table = estimate_intervals(accuracy)[_INTERVAL].set_axis(["accuracy", "lo", "hi"], axis=1)
+    table = _estimate_intervals(accuracy)[_INTERVAL].set_axis(["accuracy", "lo", "hi"], axis=1)
     table = table.assign(balanced_accuracy=balanced.value)
     table["constant"] = (
         _is_constant(table, shares_of_ones[name]) if name != MEAN_OVER_DATASETS and len(table) else False
@@ -494,25 +492,25 @@ def _way(scores, auc, accuracy, balanced, way):  # Rows of the other two tables 
 
 
 def _accuracies(parts, domain, place, classifier, **options):  # Accuracy and balanced accuracy by data set
-    hits = hit_rate(parts, domain, place, classifier, **options)
+    hits = _hit_rate(parts, domain, place, classifier, **options)
     accuracy = {
-        name: trusted_estimate(share_right(hit, parts[name].document), parts[name])
+        name: _trusted_estimate(share_right(hit, parts[name].document), parts[name])
         for name, hit in hits.items()
     }
-    return accuracy, {name: balanced_share_right(hit, parts[name]) for name, hit in hits.items()}
+    return accuracy, {name: _balanced_share_right(hit, parts[name]) for name, hit in hits.items()}
 
 
 def accuracy_study(
     parts: dict,  # From `labelled_datasets`
     domain: dict,  # Data set -> domain
     twice=(),  # Data sets that are tested, but neither learned from nor averaged
-    repeats: int = 10,  # As in `hit_rate`
-    seed: int = 0,  # As in `hit_rate`
+    repeats: int = 10,  # As in `_hit_rate`
+    seed: int = 0,  # As in `_hit_rate`
 ) -> AccuracyStudy:  # Three tables
     "AUC and accuracy of every score, for every way to learn its threshold."
     over = datasets_in_mean(parts, twice)
     auc = _with_mean(
-        {name: trusted_estimate(auc_estimates(part), part) for name, part in parts.items()}, over
+        {name: _trusted_estimate(_auc_estimates(part), part) for name, part in parts.items()}, over
     )
     scores = _scores(parts, over, auc)
     options = dict(twice=twice, repeats=repeats, seed=seed)
@@ -533,13 +531,13 @@ def score_pairs_of_study(
     parts: dict,  # From `labelled_datasets`
     domain: dict,  # Data set -> domain
     dataset: str = MEAN_OVER_DATASETS,  # A data set, or the mean
-    place: str = "outdomain",  # As in `hit_rate`
-    classifier: str = "logistic",  # As in `hit_rate`
-    **how,  # Further arguments of `hit_rate`
+    place: str = "outdomain",  # As in `_hit_rate`
+    classifier: str = "logistic",  # As in `_hit_rate`
+    **how,  # Further arguments of `_hit_rate`
 ) -> pd.DataFrame:  # From `score_pairs`
     "Pairs of scores that the table `orders` of a study counts."
     over = datasets_in_mean(parts, how.get("twice", ()))
-    auc = {name: trusted_estimate(auc_estimates(part), part) for name, part in parts.items()}
+    auc = {name: _trusted_estimate(_auc_estimates(part), part) for name, part in parts.items()}
     accuracy, _ = _accuracies(parts, domain, place, classifier, **how)
     return score_pairs(_with_mean(auc, over)[dataset], _with_mean(accuracy, over)[dataset])
 
@@ -595,7 +593,7 @@ def dataset_results(
     return table.sort_values("auc", ascending=False, kind="stable").reset_index()
 
 
-def extreme_scores(
+def _extreme_scores(
     d: pd.DataFrame,  # One data set of `auc_and_accuracy`
 ) -> list:  # Names of scores, at most 6
     "Scores that are best or worst by AUC or accuracy, or lose or gain most ranks."
@@ -620,7 +618,7 @@ def _label_heights(values, lo, hi):  # Ascending heights of labels, apart from e
 
 
 def _label_extremes(ax, table):  # Names in the margin, with a line to their point
-    table = table[table["score"].isin(extreme_scores(table))].sort_values("accuracy", kind="stable")
+    table = table[table["score"].isin(_extreme_scores(table))].sort_values("accuracy", kind="stable")
     lo, hi = ax.get_ylim()
     heights = _label_heights(table["accuracy"], lo, hi)
     for height, row in zip(heights, table.itertuples()):

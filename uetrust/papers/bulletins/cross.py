@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['RANDOM_METHOD', 'oriented_metrics', 'metric_families', 'usable_scores', 'selected_methods', 'metric_shortlist',
-           'prr_values', 'choice_weights', 'study_regret', 'power_study', 'rank_residuals', 'length_strata',
-           'length_adjusted_prr']
+           'prr_values', 'choice_weights', 'power_study', 'rank_residuals', 'length_adjusted_prr']
 
 # %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #66e4c6c8
 import numpy as np
@@ -117,7 +116,7 @@ def choice_weights(
     return np.where(np.isnan(value).any(0), np.nan, best / np.maximum(best.sum(0), 1))
 
 
-def study_regret(
+def _study_regret(
     quality: np.ndarray,  # Texts x judges, larger is better; the last judge is the truth
     uncertainty: np.ndarray,  # Texts x methods
     seen: np.ndarray,  # Positions of the texts that the study sees
@@ -155,7 +154,7 @@ def power_study(
 
     def one(n, k):
         order = np.random.default_rng([seed, n, k]).permutation(len(x))
-        return study_regret(x, u, order[:n], order[n:])
+        return _study_regret(x, u, order[:n], order[n:])
 
     names = [*judges, RANDOM_METHOD]
     return pd.concat([_summed([one(n, k) for k in range(draws)], names, n) for n in sizes], ignore_index=True)
@@ -188,7 +187,7 @@ def rank_residuals(
     return a - b * (a @ b / (b @ b)) if b.any() else a
 
 
-def length_strata(
+def _length_strata(
     z: np.ndarray,  # Shape [N]
     k: int = 4,  # How many
 ) -> np.ndarray:  # Stratum of each sample, 0 to k-1; equal values share one
@@ -208,7 +207,7 @@ def length_adjusted_prr(
 ) -> pd.DataFrame:
     "PRR of every method with and without the part that length explains."
     z, truth = length.to_numpy(float), quality.to_numpy(float)
-    parts = length_strata(z, k)
+    parts = _length_strata(z, k)
     residuals = pd.DataFrame(
         {name: rank_residuals(values.to_numpy(float), z) for name, values in uncertainty.items()},
         index=uncertainty.index,

@@ -5,16 +5,16 @@
 # %% auto #0
 __all__ = ['NO_TRUTH', 'LENGTH_CAPTION', 'AGREEMENT_CAPTION', 'NOT_REPEATED', 'SOURCES_CAPTION', 'HALVES_FOOT', 'LEARNED',
            'NO_FRANK', 'NO_BULLETINS', 'NO_DECISIONS', 'BY_GENERATOR_CAPTION', 'TURNED_CAPTION', 'counted_noun',
-           'verb_form', 'bank_opening', 'texts_sentence', 'tokens_sentence', 'errors_sentence', 'similarity_sentence',
+           'bank_opening', 'texts_sentence', 'tokens_sentence', 'errors_sentence', 'similarity_sentence',
            'entailment_sentence', 'scores_opening', 'methods_sentence', 'best_method_sentence', 'variants_sentence',
            'metrics_sentence', 'metric_agreement_sentence', 'best_metrics_sentence', 'target_caption', 'flat_sentence',
            'cross_opening', 'cross_sentence', 'first_sentence', 'skipped_sentence', 'metric_choice_sentence',
            'design_sentences', 'length_share_sentence', 'agreement_sentence', 'method_agreement_sentence',
            'banks_opening', 'beyond_chance_sentence', 'best_by_generator_sentences', 'order_sentences',
-           'metrics_seen_sentence', 'shortlist_sentence', 'self_preference_sentence', 'self_bias_sentences',
-           'stability_opening', 'seed_sentences', 'seed_order_sentence', 'seed_rank_sentences', 'half_sentences',
-           'question_sentences', 'subsample_sentence', 'moved_sentence', 'labels_opening', 'label_sentences',
-           'accuracy_sentences', 'left_out_sentences', 'frank_sentence']
+           'metrics_seen_sentence', 'shortlist_sentence', 'self_bias_sentences', 'stability_opening', 'seed_sentences',
+           'seed_order_sentence', 'seed_rank_sentences', 'half_sentences', 'question_sentences', 'subsample_sentence',
+           'moved_sentence', 'labels_opening', 'label_sentences', 'accuracy_sentences', 'left_out_sentences',
+           'frank_sentence']
 
 # %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #41becd3c
 import numpy as np
@@ -39,7 +39,7 @@ def counted_noun(
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
-def verb_form(
+def _verb_form(
     n: int,  # How many
     one: str = "is",
     many: str = "are",
@@ -121,7 +121,7 @@ def similarity_sentence(
         "other "
         f"on average (n = {similarity.notna().sum()} sources, from {similarity.min():.3f} to "
         f"{similarity.max():.3f}); {counted_noun(int(similarity.isna().sum()), 'source')} "
-        f"{verb_form(int(similarity.isna().sum()), 'has', 'have')} one text only."
+        f"{_verb_form(int(similarity.isna().sum()), 'has', 'have')} one text only."
     )
 
 
@@ -164,8 +164,8 @@ def methods_sentence(
 def _flaws(table):  # Of scored methods or metrics
     undefined, same = int((table["undefined"] > 0).sum()), int((table["different"] == 1).sum())
     return (
-        f"{undefined} of them {verb_form(undefined)} undefined on some text, "
-        f"and {same} {verb_form(same)} the same for all."
+        f"{undefined} of them {_verb_form(undefined)} undefined on some text, "
+        f"and {same} {_verb_form(same)} the same for all."
     )
 
 
@@ -340,8 +340,8 @@ def cross_sentence(
         f"{counted_noun(len(scores.uncertainty.columns), 'method')} that can be computed and order the texts "
         f"(baselines included) under {counted_noun(len(metrics), 'metric')} on {len(scores.uncertainty)} "
         f"greedy texts of {generator}; "
-        f"{left_out} {verb_form(len(scores.left_out), 'orders', 'order')} nothing here and "
-        f"{verb_form(len(scores.left_out))} left out. "
+        f"{left_out} {_verb_form(len(scores.left_out), 'orders', 'order')} nothing here and "
+        f"{_verb_form(len(scores.left_out))} left out. "
         f"{beyond} of {q.loc[metrics].size} PRRs are beyond chance "
         "after correction by Benjamini and Hochberg, the others cannot be told from it by so few texts; "
         f"{positive} are positive."
@@ -569,7 +569,7 @@ def shortlist_sentence(
     return f"To rank the methods as {target} does (rho at least {enough}), it takes {each}."
 
 
-def self_preference_sentence(
+def _self_preference_sentence(
     preference: pd.DataFrame,  # From `self_preference`, of one form of score
 ) -> str:
     "How much more each evaluator prefers its own summaries than the truth does."
@@ -589,7 +589,7 @@ def self_bias_sentences(
     "The self effect of each form of score, and what the truth says of it."
     return [
         f"{self_effect_sentence(form, self_bias(panel, draws, seed))} "
-        f"{self_preference_sentence(preference[preference['scores'] == form])}"
+        f"{_self_preference_sentence(preference[preference['scores'] == form])}"
         for form, panel in panels.items()
     ]
 
@@ -986,7 +986,7 @@ def left_out_sentences(
     lost = sorted(set(about.study.scores["score"]) - set(ahead["score"]) - set(undefined["score"]))
     if lost:
         said.append(
-            f"{counted_noun(len(lost), 'score')} {verb_form(len(lost))} on some generators only, or on one "
+            f"{counted_noun(len(lost), 'score')} {_verb_form(len(lost))} on some generators only, or on one "
             f"network only, and so not among these: {preview(lost, 20)}."
         )
     return said

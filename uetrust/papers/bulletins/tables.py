@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['AGREEMENT_SHUFFLES', 'MEAN_OF_METRICS', 'TRUTH', 'SELF_EVALUATORS', 'SCORE_FORMS', 'text_similarity',
            'entailed_shares', 'source_summary', 'error_intervals', 'best_method', 'method_intervals', 'cut_inputs',
-           'agreement_within', 'target_matrix', 'Ranks', 'rank_table', 'first_ranked', 'design_rows', 'AgreementSet',
-           'agreement_sets', 'agreement_summary', 'methods_everywhere', 'method_matrix', 'best_sets', 'lacking_matrix',
+           'agreement_within', 'target_matrix', 'Ranks', 'rank_table', 'first_ranked', 'design_rows', 'agreement_sets',
+           'agreement_summary', 'methods_everywhere', 'method_matrix', 'best_sets', 'lacking_matrix',
            'best_and_baselines', 'order_agreement', 'metrics_everywhere', 'metric_matrix', 'regrets_everywhere',
-           'skills_everywhere', 'generators_of_same_texts', 'shortlists', 'SelfGrid', 'self_grid', 'self_preference',
+           'skills_everywhere', 'generators_of_same_texts', 'shortlists', 'self_grid', 'self_preference',
            'plot_self_grid']
 
 # %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #c6abdbad
@@ -206,7 +206,7 @@ def design_rows(
 AGREEMENT_SHUFFLES = 199  # Tables with method names shuffled inside each metric; p is pooled over all pairs
 
 
-class AgreementSet(NamedTuple):
+class _AgreementSet(NamedTuple):
     "Rank correlations behind one figure of agreement"
 
     stem: str  # End of the file name: 'metrics', 'methods_relevance'
@@ -220,7 +220,7 @@ class AgreementSet(NamedTuple):
 
 def _metrics_alike(table, dims, ending):
     pairs = agreement(table, "rows")
-    return AgreementSet(
+    return _AgreementSet(
         f"metrics{ending}", "metrics", "methods", ending[1:] or "all metrics", pairs, None, dims
     )
 
@@ -228,14 +228,14 @@ def _metrics_alike(table, dims, ending):
 def _methods_alike(table, ending):
     found = shuffled_agreement(table, draws=AGREEMENT_SHUFFLES)
     metrics = ending[1:] or "all metrics"
-    return AgreementSet(f"methods{ending}", "methods", "metrics", metrics, found.pairs, found.count, None)
+    return _AgreementSet(f"methods{ending}", "methods", "metrics", metrics, found.pairs, found.count, None)
 
 
 def agreement_sets(
     table: pd.DataFrame,  # PRR, metrics x methods
     dims: dict,  # Metric -> dimension
     least: int = 4,  # Metrics that a dimension needs for figures of its own
-) -> list:  # `AgreementSet`s: over all metrics, then by dimension; metrics before methods
+) -> list:  # `_AgreementSet`s: over all metrics, then by dimension; metrics before methods
     "Agreement of the metrics about the methods, and of the methods about the metrics."
     of_dim = {dim: [name for name in dims if dims[name] == dim] for dim in sorted(set(dims.values()))}
     groups = {"": list(dims)} | {f"_{dim}": rows for dim, rows in of_dim.items() if len(rows) >= least}
@@ -420,7 +420,7 @@ SELF_EVALUATORS = {
 SCORE_FORMS = ("reference-free", "reference-based")
 
 
-class SelfGrid(NamedTuple):
+class _SelfGrid(NamedTuple):
     "Summaries of the same documents by several networks, each judged by all of them"
 
     panels: dict  # Key of `SCORE_FORMS` -> scores, (document, generator) x evaluators
@@ -434,7 +434,7 @@ def _by_document(columns):  # Generator -> values by document; to (document, gen
 
 def self_grid(
     profile: str,  # Section of settings.ini
-) -> SelfGrid | None:  # None when one of the networks has written no bank of the profile
+) -> _SelfGrid | None:  # None when one of the networks has written no bank of the profile
     "Likelihood scores of the networks that judge each other's summaries of the bulletins."
     banks = {
         plan.generator.name: bank
@@ -463,11 +463,11 @@ def self_grid(
         {name: rows.set_index("sample")["text"].str.split().str.len() for name, rows in texts.items()}
     )
     truth = _by_document({name: checked_greedy_texts(rows)["truth"] for name, rows in texts.items()})
-    return SelfGrid(panels, words, truth)
+    return _SelfGrid(panels, words, truth)
 
 
 def self_preference(
-    grid: SelfGrid,
+    grid: _SelfGrid,
     draws: int = 2000,  # Bootstrap samples of the documents
     seed: int = 42,  # Of the samples
 ) -> pd.DataFrame:  # scores (key of `SCORE_FORMS`), evaluator, and what `evaluator_table` gives
@@ -481,7 +481,7 @@ def self_preference(
 
 
 def plot_self_grid(
-    grid: SelfGrid,
+    grid: _SelfGrid,
 ):  # The figure
     "Mean standardised scores, evaluators by generators, one panel per form of score."
     import matplotlib.pyplot as plt

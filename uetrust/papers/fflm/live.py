@@ -4,12 +4,11 @@
 
 # %% auto #0
 __all__ = ['DETECTION_SETS', 'RATING_SETS', 'ERROR_GROUPS', 'FFLM_COLUMNS', 'DESIGNS', 'BASELINE_SCORES', 'FFLM_ROWS',
-           'FFLM_COEFFICIENTS', 'ERROR_CASES', 'SHOWN', 'STATED', 'FFLM_PROMPTS', 'bulletin_stand_in', 'frank_groups',
-           'fflm_texts', 'text_counts', 'named_models', 'unique_pairs', 'values_by_text', 'probability_changes',
-           'cached_changes', 'baseline_scores', 'columns_of', 'mixed_rows', 'fitted', 'detection_results',
-           'rating_results', 'change_correlations', 'error_type_correlations', 'Prompt', 'prompt_questions',
-           'requests_to', 'parse_answer', 'prompted_judge', 'prompt_results', 'best_prompt', 'own_and_printed',
-           'fflm_tables']
+           'FFLM_COEFFICIENTS', 'ERROR_CASES', 'SHOWN', 'STATED', 'FFLM_PROMPTS', 'fflm_texts', 'text_counts',
+           'named_models', 'unique_pairs', 'values_by_text', 'cached_changes', 'baseline_scores', 'columns_of',
+           'mixed_rows', 'fitted', 'detection_results', 'rating_results', 'change_correlations',
+           'error_type_correlations', 'Prompt', 'prompt_questions', 'requests_to', 'prompted_judge', 'prompt_results',
+           'own_and_printed', 'fflm_tables']
 
 # %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #e499a4c7
 import re
@@ -86,7 +85,7 @@ _KINDS = dict(
 )  # Errors of `uetrust.data.checker` that stand for FRANK's groups
 
 
-def bulletin_stand_in(
+def _bulletin_stand_in(
     split: str,  # Of `uetrust.data.bulletins.BULLETIN_SPLITS`
     n: int,  # Bulletins
     seed: int = 0,  # Of the errors
@@ -118,7 +117,7 @@ def bulletin_stand_in(
     )
 
 # %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #f5722c42
-def frank_groups() -> (
+def _frank_groups() -> (
     pd.Series
 ):  # id of a summary -> key of `ERROR_GROUPS`, or '' when it has no error or errors of several groups
     "The group of errors of FRANK's summaries."
@@ -136,7 +135,7 @@ def _frank(which, complete):
     return t.assign(
         doc=t["id"].str.partition(" ")[0],
         hypothesis=[restore_capitals(h, s) for h, s in zip(t["hypothesis"], t["source"])],
-        group=t["id"].map(frank_groups()).fillna(""),
+        group=t["id"].map(_frank_groups()).fillna(""),
     )
 
 
@@ -158,7 +157,7 @@ def _detection(name, n, complete):
     if name == "bulletin":
         return pd.concat(
             [
-                bulletin_stand_in(s, n, k).assign(split=v)
+                _bulletin_stand_in(s, n, k).assign(split=v)
                 for k, (v, s) in enumerate(dict(val="validation", test="test").items())
             ],
             ignore_index=True,
@@ -171,7 +170,7 @@ def _detection(name, n, complete):
 def _rating(name, n, complete):
     what, _, which = name.partition("_")
     return (
-        bulletin_stand_in("test", n, 1)
+        _bulletin_stand_in("test", n, 1)
         if what == "bulletin"
         else _summeval()
         if what == "summeval"
@@ -279,7 +278,7 @@ def values_by_text(
     return values.iloc[at.loc[pd.MultiIndex.from_frame(texts[key])].to_numpy()].set_axis(texts.index)
 
 
-def probability_changes(
+def _probability_changes(
     tokens: dict,  # Five lists of probabilities, keys without fflm_
 ) -> dict:  # 'DESIGN CHANGE' -> value, NaN where it is undefined; harim; note: why
     "All that the tables need of one text."
@@ -302,7 +301,7 @@ def cached_changes(
     checkpoint: str,  # Of a causal model
     size: int = 256,  # Pairs in a piece
     **kw,  # device and dtype of the model
-) -> pd.DataFrame:  # One row per pair, as `probability_changes`
+) -> pd.DataFrame:  # One row per pair, as `_probability_changes`
     "The changes of every pair, to one model; those on file are read."
     about = dict(
         code=quality.code_hash("papers.fflm.live"),
@@ -322,7 +321,7 @@ def cached_changes(
         leaves, _ = fflm_probabilities(reader(), g["hypothesis"].tolist(), g["source"].tolist())
         return pd.DataFrame(
             [
-                probability_changes({k.removeprefix("fflm_"): v for k, v in zip(leaves, x)})
+                _probability_changes({k.removeprefix("fflm_"): v for k, v in zip(leaves, x)})
                 for x in zip(*leaves.values())
             ]
         )
@@ -396,7 +395,7 @@ FFLM_ROWS = {
 
 def columns_of(
     row: str,  # Of `FFLM_ROWS`
-    p: pd.DataFrame,  # From `probability_changes`, one row per text
+    p: pd.DataFrame,  # From `_probability_changes`, one row per text
 ) -> pd.DataFrame:  # The changes that make the row
     "What a row is mixed of."
     design, which = FFLM_ROWS[row]
@@ -404,7 +403,7 @@ def columns_of(
 
 
 def mixed_rows(
-    p: pd.DataFrame,  # From `probability_changes`, one row per text
+    p: pd.DataFrame,  # From `_probability_changes`, one row per text
 ) -> pd.DataFrame:  # A column for each of `FFLM_ROWS`
     "Scores for rating."
 
@@ -714,7 +713,7 @@ def requests_to(
     ]
 
 # %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #c603018d
-def parse_answer(
+def _parse_answer(
     reply: str,  # What was said; None when nothing was
     scale: tuple = (),  # Lowest and highest number; () is yes or no
 ) -> float:  # 1 or 0, or a number of the scale; NaN when it cannot be read
@@ -753,7 +752,7 @@ def prompt_results(
     )
     for (k, s), g in said.groupby(["prompt", "set"], sort=False):
         p, t = FFLM_PROMPTS[k], texts.loc[g["text"]]
-        v = np.array([parse_answer(r if isinstance(r, str) else None, p.scale) for r in g["reply"]])
+        v = np.array([_parse_answer(r if isinstance(r, str) else None, p.scale) for r in g["reply"]])
         x = np.where(np.isnan(v), p.scale[0] if p.scale else 0, v)
         both = t["label"].nunique() == 2
         got = (
@@ -782,7 +781,7 @@ def prompt_results(
     return pd.DataFrame(out)
 
 
-def best_prompt(
+def _best_prompt(
     a: pd.DataFrame,  # From `prompt_results`
 ) -> pd.DataFrame:  # Rows of the prompt that is best on the set, by balanced accuracy or Spearman
     "As the paper reports it: chosen on the very texts that it is judged on."
@@ -843,7 +842,7 @@ def fflm_tables(
 
     def prompted(task):
         return (
-            best_prompt(ask[ask["task"] == task]).assign(row=lambda x: "Prompting Approach: " + x["model"])
+            _best_prompt(ask[ask["task"] == task]).assign(row=lambda x: "Prompting Approach: " + x["model"])
             if len(ask)
             else ask
         )

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['CAPTIONS', 'own_and_printed_lines', 'fflm_sentences', 'stand_in_sentence', 'all_texts', 'texts_phrase',
            'missing_sentence', 'run_results', 'all_tables', 'ablation_table', 'model_lines', 'caption_of',
-           'overlap_on_summeval', 'overlap_columns', 'overlap_correlations', 'overlap_intervals', 'recomputed_sentence',
+           'overlap_on_summeval', 'overlap_correlations', 'overlap_intervals', 'recomputed_sentence',
            'strongest_baseline_sentence', 'contradictions_sentence']
 
 # %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #7571282e
@@ -251,7 +251,7 @@ def overlap_on_summeval() -> (
     return texts[["doc", "system", *SUMMEVAL_QUALITIES]].join(scores)
 
 
-def overlap_columns(
+def _overlap_columns(
     table: pd.DataFrame,  # From `overlap_on_summeval`
 ) -> list:  # Names
     "The columns that hold metrics."
@@ -268,7 +268,7 @@ def overlap_correlations(
             | dict(quality=quality, level=level)
             | level_correlations(table, column, quality, level, scale=1)
             for column, quality, level in product(
-                overlap_columns(table), SUMMEVAL_QUALITIES, CORRELATION_LEVELS
+                _overlap_columns(table), SUMMEVAL_QUALITIES, CORRELATION_LEVELS
             )
         ]
     )
@@ -290,7 +290,7 @@ def overlap_intervals(
             draws=draws,
             seed=seed,
         )._asdict()
-        for column, quality in product(overlap_columns(table), ("consistency", "relevance"))
+        for column, quality in product(_overlap_columns(table), ("consistency", "relevance"))
     ]
     ends = pd.DataFrame(rows).drop(columns="draws")
     return ends.assign(strong=(ends["lo"] > 0) | (ends["hi"] < 0))

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['CELL_TESTS', 'QUANTIFIERS', 'CLAIM_VERDICTS', 'CELL_DIRECTIONS', 'WEAK_TESTS', 'NEEDED_CELLS', 'THRESHOLD_SHIFT',
-           'LEDGER_COLUMNS', 'PredicatePart', 'parse_predicate', 'claim_verdicts', 'claim_ledger',
-           'correlation_evidence', 'verdict_totals', 'changed_verdicts']
+           'LEDGER_COLUMNS', 'parse_predicate', 'claim_verdicts', 'claim_ledger', 'correlation_evidence',
+           'verdict_totals']
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #77e64e83
 import re
@@ -49,7 +49,7 @@ QUANTIFIERS = {  # k of n cells are as claimed; with 'none of' these are the cel
 }
 
 
-class PredicatePart(NamedTuple):
+class _PredicatePart(NamedTuple):
     "One part of a predicate, about the next `n` cells"
 
     quantifier: str  # Key of `QUANTIFIERS`
@@ -74,7 +74,7 @@ def parse_predicate(
                 f"claim {claim.id}: cannot read {text!r}; a part is '<how many> <n> cells <test>' "
                 f"with one of {list(QUANTIFIERS)} and one of {list(CELL_TESTS)}"
             )
-        parts.append(PredicatePart(match[1], int(match[2]), match[3]))
+        parts.append(_PredicatePart(match[1], int(match[2]), match[3]))
     if (n := sum(part.n for part in parts)) != len(cells):
         raise ValueError(f"claim {claim.id}: the predicate is about {n} cells, the claim has {len(cells)}")
     return parts, cells
@@ -330,7 +330,7 @@ def verdict_totals(
     )
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #dcb3af14
-def changed_verdicts(
+def _changed_verdicts(
     before: pd.DataFrame,  # From `claim_ledger`
     after: pd.DataFrame,  # From `claim_ledger`, on other tables or with other thresholds
 ) -> pd.DataFrame:  # Columns id, claim, before, after, note: the claims whose verdict differs

@@ -8,7 +8,7 @@ __all__ = ['REGISTERED_METHODS', 'JUDGED_DIMENSIONS', 'REGISTERED_METRICS', 'PAP
            'bank_of_table', 'BankResult', 'read_results', 'scores_of_tables', 'tables_of_run', 'scores_in_tables',
            'join_errors', 'not_applicable', 'compare_verdicts', 'verdict_codes', 'bootstrap_tables', 'permute_names',
            'VerdictAgreement', 'verdict_agreement', 'plot_verdict_agreement', 'test_cells', 'group_differences',
-           'table_coverage', 'compare_with_print', 'write_synthetic_run', 'plot_cell_tests']
+           'compare_with_print', 'write_synthetic_run', 'plot_cell_tests']
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #44be54ee
 from pathlib import Path
@@ -504,7 +504,7 @@ def group_differences(
     return found[columns.split()].astype(dict(inside=float))
 
 
-def table_coverage(
+def _table_coverage(
     cells: pd.DataFrame,  # From `test_cells`
     scores: pd.DataFrame,  # From `scores_of_tables`
     models: ModelMapping = PAPER_MODELS,  # Models and datasets of the run
@@ -536,7 +536,7 @@ def compare_with_print(
     results: dict,  # Bank -> `BankResult`
     models: ModelMapping = PAPER_MODELS,  # Models and datasets of the run
     exact: bool = False,  # As in `test_cells`
-) -> tuple[pd.DataFrame, pd.DataFrame]:  # Cells as from `test_cells`, `table_coverage`
+) -> tuple[pd.DataFrame, pd.DataFrame]:  # Cells as from `test_cells`, `_table_coverage`
     "Tests of a run against Tables 3 to 9, and the coverage."
     scores = scores_of_tables(results, models)
     scores = scores[scores["table"].map(table_settings()["kind"]) == "UE-NLG"]
@@ -545,7 +545,7 @@ def compare_with_print(
         banks = preview(dict.fromkeys(bank_of_table(models)), 9)
         raise ValueError(f"none of the banks {banks} has a result; given are {preview(results, 9) or 'none'}")
     cells = test_cells(own, se, n, exact)
-    return cells, table_coverage(cells, scores, models)
+    return cells, _table_coverage(cells, scores, models)
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #9b457495
 def write_synthetic_run(

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['DECIDED', 'table_of', 'first_places', 'figure_counts', 'verdicts_by_section', 'shuffled_verdicts', 'method_spread',
-           'OwnRun', 'own_run', 'missing_places', 'own_verdicts', 'asked_claims', 'decided_claims', 'verdict_table',
-           'Verdicts', 'tested_verdicts', 'verdicts_side_by_side', 'shuffle_table', 'sign_verdicts', 'undecided_notes',
+           'OwnRun', 'own_run', 'missing_places', 'own_verdicts', 'decided_claims', 'verdict_table', 'Verdicts',
+           'tested_verdicts', 'verdicts_side_by_side', 'shuffle_table', 'sign_verdicts', 'undecided_notes',
            'printed_banks', 'paper_results', 'banks_with_scores', 'paper_frames', 'replacements', 'method_deviations']
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #f9c7c6ac
@@ -175,7 +175,7 @@ def own_verdicts(
     return compare_verdicts(claim_ledger(draws=0, shuffles=0), own, not_applicable(run.cast), run.tables)
 
 
-def asked_claims(
+def _asked_claims(
     both: pd.DataFrame,  # From `own_verdicts`
 ) -> pd.DataFrame:  # Some of its rows
     "Claims that an own run is asked."
@@ -186,7 +186,7 @@ def decided_claims(
     both: pd.DataFrame,  # From `own_verdicts`
 ) -> pd.DataFrame:  # Some of its rows
     "Claims that the paper and the own run both decide."
-    asked = asked_claims(both)
+    asked = _asked_claims(both)
     return asked[asked["same"].notna()]
 
 
@@ -194,7 +194,7 @@ def verdict_table(
     both: pd.DataFrame,  # From `own_verdicts`
 ) -> pd.DataFrame:  # Verdict in print x verdict on the own run
     "Verdicts of the claims that are asked."
-    asked = asked_claims(both)
+    asked = _asked_claims(both)
     rows = [verdict for verdict in DECIDED if verdict in set(asked["printed"])]
     counts = pd.crosstab(asked["printed"], asked["own"])
     return counts.reindex(index=rows, columns=[*DECIDED, "not decidable"], fill_value=0)
@@ -276,7 +276,7 @@ def undecided_notes(
     both: pd.DataFrame,  # From `own_verdicts`
 ) -> pd.DataFrame:  # note, sentences; most first
     "What keeps claims from being decided on this run."
-    open_claims = asked_claims(both)
+    open_claims = _asked_claims(both)
     counts = open_claims[open_claims["own"] == "not decidable"].groupby("note").size()
     return counts.sort_values(ascending=False, kind="stable").rename("sentences").reset_index()
 

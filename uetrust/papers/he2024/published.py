@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['HE2024', 'DATASET_SIZES', 'TABLE_AXES', 'UNDRAWN_PROMPTS', 'VARIANT_SUFFIX', 'table_settings', 'printed_tables',
-           'metric_dimensions', 'metric_dimension', 'short_metric_name', 'printed_means', 'check_printed_means',
-           'correlation_figures', 'figure_variants', 'CorrelationFigure', 'figure_table', 'normal_null_sd',
-           'human_error_types', 'table_null_sd', 'papers_with_claims', 'printed_claims', 'paper_facts']
+           'metric_dimensions', 'metric_dimension', 'short_metric_name', 'check_printed_means', 'correlation_figures',
+           'figure_variants', 'CorrelationFigure', 'figure_table', 'normal_null_sd', 'human_error_types',
+           'table_null_sd', 'printed_claims', 'paper_facts']
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #1c127545
 from functools import cache
@@ -99,7 +99,7 @@ def short_metric_name(
     return f"{family} ({dimension_name[:3]})" if dimension_name else family
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #9a68f1a0
-def printed_means() -> pd.DataFrame:  # Columns table, kind ('col_mean' or 'row_mean'), entity, printed
+def _printed_means() -> pd.DataFrame:  # Columns table, kind ('col_mean' or 'row_mean'), entity, printed
     "The Col Mean rows of Tables 3 to 9 and the Row Mean columns of Tables 10 and 11."
     means = pd.read_csv(published_file("uets_printed_means.csv"))
     table = "T" + means["table"].astype(str)
@@ -108,9 +108,9 @@ def printed_means() -> pd.DataFrame:  # Columns table, kind ('col_mean' or 'row_
     )
 
 
-def check_printed_means() -> pd.DataFrame:  # As `printed_means`, and recomputed, difference, equal
+def check_printed_means() -> pd.DataFrame:  # As `_printed_means`, and recomputed, difference, equal
     "Printed means against the means of the printed cells; equal within half a unit of the fourth decimal."
-    means, printed = printed_means(), printed_tables()
+    means, printed = _printed_means(), printed_tables()
     recomputed = [
         printed[mean.table].mean(axis=0 if mean.kind == "col_mean" else 1)[mean.entity]
         for mean in means.itertuples()
@@ -220,7 +220,7 @@ def table_null_sd(
     return pd.DataFrame(np.broadcast_to(sd, df.shape).copy(), index=df.index, columns=df.columns)
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #bdb565d5
-def papers_with_claims() -> list:  # Prefixes of file names, such as 'uets'
+def _papers_with_claims() -> list:  # Prefixes of file names, such as 'uets'
     "Papers that have a file `<paper>_claims.csv` in data/published."
     folder = root() / "data" / "published"
     return sorted(path.name.removesuffix("_claims.csv") for path in folder.glob("*_claims.csv"))
@@ -230,7 +230,7 @@ def printed_claims(
     paper: str = HE2024,  # Paper: the prefix of its file `<paper>_claims.csv`
 ) -> pd.DataFrame:  # Columns id, section, where, claim, decided_by, predicate, cells
     "Checkable claims of a paper; metric names as in its tables (He et al. also print BARTSCORE)."
-    if paper not in (known := papers_with_claims()):
+    if paper not in (known := _papers_with_claims()):
         raise ValueError(
             f"data/published has no {paper}_claims.csv; papers with claims are {preview(known, 9)}"
         )

@@ -4,10 +4,9 @@
 
 # %% auto #0
 __all__ = ['ICE_DIMENSIONS', 'EXAMPLE_CHOICES', 'MISSING_SCORES', 'ICE_KEY', 'RELEASED_PREFIXES', 'summeval_texts',
-           'bulletin_texts', 'scored_summaries', 'article_folds', 'quarters', 'quarter_cells', 'assigned_quarters',
-           'select_examples', 'quarter_coverage', 'ICEStudy', 'checked_folds', 'judged_items', 'ice_designs',
-           'ice_questions', 'shown_examples', 'ice_requests', 'ice_estimate', 'price_by_dimension', 'scores_of_replies',
-           'count_scores', 'ice_correlations', 'by_example_count', 'by_example_set', 'released_run']
+           'scored_summaries', 'quarters', 'ICEStudy', 'judged_items', 'ice_questions', 'shown_examples',
+           'ice_requests', 'ice_estimate', 'price_by_dimension', 'scores_of_replies', 'count_scores',
+           'ice_correlations', 'by_example_count', 'by_example_set', 'released_run']
 
 # %% ../../../nbs/10_papers/05_ice/02_live.ipynb #4a47839d
 import random
@@ -73,7 +72,7 @@ def _verdict(text, row):  # Of the checker, to two digits
     return {dim: round(float(score), 2) for dim, score in scores.items()}
 
 
-def bulletin_texts(
+def _bulletin_texts(
     split: str = "test",  # Of `uetrust.data.bulletins.BULLETIN_SPLITS`
     n: int = 12,  # Bulletins
 ) -> pd.DataFrame:  # As `summeval_texts`, six summaries of each bulletin
@@ -101,10 +100,10 @@ def scored_summaries(
             "scored summaries are 'summeval' or 'bulletin:SPLIT:NUMBER' such as bulletin:test:12, "
             f"got {name!r}"
         )
-    return bulletin_texts(more[0], int(more[1]))
+    return _bulletin_texts(more[0], int(more[1]))
 
 # %% ../../../nbs/10_papers/05_ice/02_live.ipynb #b5dd011b
-def article_folds(
+def _article_folds(
     docs,  # Articles, in the order of the file
     rng: random.Random,  # Shuffles them
     size: int = 4,  # Articles per fold
@@ -124,7 +123,7 @@ def quarters(
     return np.searchsorted([0.25, 0.5, 0.75], np.asarray(scores, float))
 
 
-def quarter_cells(
+def _quarter_cells(
     pool: pd.DataFrame,  # item, doc, scores
     docs: list,  # Articles
     dim: str,  # Column of scores
@@ -134,8 +133,8 @@ def quarter_cells(
     return [[list(rows["item"][quarters(rows[dim]) == k]) for k in range(4)] for rows in articles]
 
 
-def assigned_quarters(
-    there: list,  # From `quarter_cells`
+def _assigned_quarters(
+    there: list,  # From `_quarter_cells`
     cover: bool = True,  # Fill as many quarters as possible; False: as released, the largest sum of counts
 ) -> tuple[np.ndarray, np.ndarray]:  # Quarter of each article; how many summaries it has there
     "One quarter for each article."
@@ -154,8 +153,8 @@ def _uniform(pool, docs, dim, seed, rng):  # One item per article, any
 def _stratified(
     pool, docs, dim, seed, rng, cover=True
 ):  # One item per article, of the quarter assigned to it
-    there, items = quarter_cells(pool, docs, dim), []
-    for i, (row, quarter) in enumerate(zip(there, assigned_quarters(there, cover)[0])):
+    there, items = _quarter_cells(pool, docs, dim), []
+    for i, (row, quarter) in enumerate(zip(there, _assigned_quarters(there, cover)[0])):
         candidates = list(row[quarter]) or [item for cell in row for item in cell]
         random.Random(seed + i).shuffle(candidates)
         items.append(candidates[0])
@@ -166,7 +165,7 @@ def _stratified(
 EXAMPLE_CHOICES = dict(uniform=_uniform, stratified=_stratified, as_coded=partial(_stratified, cover=False))
 
 
-def select_examples(
+def _select_examples(
     pool: pd.DataFrame,  # One row per summary, in file order: item, doc, scores in [0,1] by dimension
     how: str = "stratified",  # Key of `EXAMPLE_CHOICES`
     seed: int = 1,  # Of the folds and of the choice
@@ -176,7 +175,7 @@ def select_examples(
     "Examples from every fold."
     _check_selection(pool, how, dims, size)
     rng = random.Random(seed)
-    groups, scores = article_folds(pool["doc"], rng, size), pool.set_index("item")
+    groups, scores = _article_folds(pool["doc"], rng, size), pool.set_index("item")
     rows = [
         dict(dim=dim, fold=fold, doc=doc, item=item, score=scores.at[item, dim])
         for dim in dims
@@ -198,14 +197,14 @@ def _check_selection(pool, how, dims, size):
         )
 
 # %% ../../../nbs/10_papers/05_ice/02_live.ipynb #1a06d9ba
-def quarter_coverage(
-    pool: pd.DataFrame,  # As for `select_examples`
-    chosen: pd.DataFrame,  # From `select_examples`
+def _quarter_coverage(
+    pool: pd.DataFrame,  # As for `_select_examples`
+    chosen: pd.DataFrame,  # From `_select_examples`
 ) -> pd.DataFrame:  # dim, fold, used (quarters of the examples), possible (most that one per article can use)
     "Quarters of the scale that examples show, and could show."
 
     def most(docs, dim):
-        return np.count_nonzero(assigned_quarters(quarter_cells(pool, docs, dim))[1])
+        return np.count_nonzero(_assigned_quarters(_quarter_cells(pool, docs, dim))[1])
 
     return pd.DataFrame(
         [
@@ -233,12 +232,12 @@ class ICEStudy(NamedTuple):
     judged: int = 200  # Summaries that are judged then
 
 
-def checked_folds(
+def _checked_folds(
     pool: pd.DataFrame,  # From `scored_summaries`
     study: ICEStudy,  # What is asked
 ) -> list:  # Folds, each a list of articles
     "The folds, if they can give what is asked."
-    groups = article_folds(pool["doc"], random.Random(study.seed), study.size)
+    groups = _article_folds(pool["doc"], random.Random(study.seed), study.size)
     if bad := [k for k in study.k if not 0 <= k <= study.size]:
         raise ValueError(
             f"a fold has {study.size} articles and gives one example of each, so k goes from 0 to "
@@ -267,7 +266,7 @@ def judged_items(
     fold: int = 0,  # Fold that gives the examples
 ) -> list:  # Items
     "Which summaries are judged."
-    groups = checked_folds(pool, study)
+    groups = _checked_folds(pool, study)
     if part == "ways":
         return list(pool["item"][~pool["doc"].isin(groups[fold])])
     rng = random.Random(study.seed)
@@ -276,7 +275,7 @@ def judged_items(
     return first + rng.sample([item for item in rest if item not in set(first)], study.judged - len(first))
 
 
-def ice_designs(
+def _ice_designs(
     study: ICEStudy,  # What is asked
     dims=ICE_DIMENSIONS,  # Dimensions
 ) -> pd.DataFrame:  # part ('ways' or 'sets'), dim, how, fold, k
@@ -300,9 +299,9 @@ def ice_questions(
     pool: pd.DataFrame,  # From `scored_summaries`
     study: ICEStudy,  # What is asked
     dims=ICE_DIMENSIONS,  # Dimensions
-) -> pd.DataFrame:  # As `ice_designs`, and item: one row per question
+) -> pd.DataFrame:  # As `_ice_designs`, and item: one row per question
     "Every question: a summary, and the examples that it is judged with."
-    designed = ice_designs(study, dims)
+    designed = _ice_designs(study, dims)
     keys = dict.fromkeys(zip(designed["part"], designed["fold"]))
     items = {key: judged_items(pool, study, *key) for key in keys}
     return pd.DataFrame(
@@ -320,7 +319,7 @@ def shown_examples(
 ) -> dict:  # (how, dim, fold) -> items, as they were chosen
     "The examples of every fold."
     chosen = {
-        how: select_examples(pool, how, study.seed, size=study.size)
+        how: _select_examples(pool, how, study.seed, size=study.size)
         for how in dict.fromkeys((*study.ways, "uniform"))
     }
     return {

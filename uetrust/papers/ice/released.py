@@ -6,8 +6,7 @@
 __all__ = ['ICE_METRICS', 'METRIC_NAMES', 'DIFFERENCE_COLUMNS', 'correlations_by_level', 'significance_tests', 'score_spreads',
            'score_histograms', 'released_scores_phrase', 'recomputed_cells_sentence', 'significance_sentence',
            'one_score_sentence', 'stored_sentence', 'difference_lines', 'printed_unieval', 'unieval_pooled',
-           'document_blocks', 'assignment_trial', 'assignment_lines', 'twins_sentence', 'repair_check_sentence',
-           'repair_sentences']
+           'assignment_trial', 'assignment_lines', 'twins_sentence', 'repair_check_sentence', 'repair_sentences']
 
 # %% ../../../nbs/10_papers/05_ice/01_released.ipynb #597c5b4a
 from itertools import product
@@ -215,7 +214,7 @@ def unieval_pooled(
     return table.loc[list(SUMMEVAL_QUALITIES), ["spearman", "kendall"]]
 
 
-def document_blocks(
+def _document_blocks(
     df: pd.DataFrame,  # As from `uetrust.data.loaders.ice`
     metric: str,  # Prefix of the columns
 ) -> np.ndarray:  # Shape [quality, document in the order of the file, system]
@@ -234,7 +233,7 @@ def assignment_trial(
     seed: int = 0,  # Their seed
 ) -> pd.DataFrame:  # Index quality; as stored, by number, best of 1,000 shuffles, mean and sd of shuffles
     "Pooled Spearman of UniEval with people under three assignments of score blocks to documents."
-    people, scores = document_blocks(df, "human"), document_blocks(df, "unieval")
+    people, scores = _document_blocks(df, "human"), _document_blocks(df, "unieval")
     keys, count = df.groupby("place")["item"].min().to_numpy(), len(SUMMEVAL_QUALITIES)
 
     def rho(k, order):

@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['PAPER_PREFIXES', 'REPEATED_NOTES', 'CELL_KEY', 'ROUNDING_NOTE', 'REPEATED_CELLS', 'CONSISTENCY_CHECKS', 'CELL_STATUS',
-           'MISSING_DATA', 'printed_decimals', 'rounding_agreement', 'printed_numbers', 'consistency_checks',
-           'explain_difference', 'cell_ledger', 'parts_without_data', 'contradicted_cells', 'status_counts',
-           'ledger_headline']
+           'MISSING_DATA', 'printed_numbers', 'cell_ledger', 'parts_without_data', 'contradicted_cells',
+           'status_counts', 'ledger_headline']
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #bf52d055
 from functools import cache
@@ -22,19 +21,19 @@ from ..he2024.published import HE2024, check_printed_means, printed_tables
 from .recompute import RECOMPUTED_PARTS
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #d4584c0a
-def printed_decimals(
+def _printed_decimals(
     text: str,  # Number as printed
 ) -> int:  # Digits after the point
     "Number of printed decimals."
     return len(text.partition(".")[2])
 
 
-def rounding_agreement(
+def _rounding_agreement(
     text: str,  # Number as printed
     value: float,  # Recomputed
 ) -> str:  # 'rounded', 'cut', or '' when they differ
     "Whether a printed number is a rounded or a cut form of a recomputed one."
-    unit, printed = 10.0 ** -printed_decimals(text), float(text)
+    unit, printed = 10.0 ** -_printed_decimals(text), float(text)
     if abs(printed - value) <= unit / 2 + 1e-9:
         return "rounded"
     return "cut" if 0 <= (value - printed) * np.sign(value) < unit - 1e-9 else ""
@@ -125,10 +124,10 @@ def _mean_check(printed, cells, mean, name):
     # One printed mean against its printed cells: a finding (index, value, agrees, why) for each of them
     value, text = printed.loc[cells, "printed"].astype(float).mean(), printed.at[mean, "printed"]
     off = abs(float(text) - value) - 1e-9
-    own_rounding = 0.5 * 10.0 ** -printed_decimals(text)
-    cell_rounding = 0.5 * 10.0 ** -printed_decimals(printed.at[cells[0], "printed"])
+    own_rounding = 0.5 * 10.0 ** -_printed_decimals(text)
+    cell_rounding = 0.5 * 10.0 ** -_printed_decimals(printed.at[cells[0], "printed"])
     agrees = off <= own_rounding + cell_rounding
-    why = f"{name}: printed {text}, the printed cells give {value:.{printed_decimals(text) + 1}f}"
+    why = f"{name}: printed {text}, the printed cells give {value:.{_printed_decimals(text) + 1}f}"
     why += f", {ROUNDING_NOTE}" if own_rounding < off <= own_rounding + cell_rounding else ""
     return [(i, value if i == mean else np.nan, agrees, why) for i in [*cells, mean]]
 
@@ -226,7 +225,7 @@ def _best_prompts(printed):  # FFLM, Tables 12 and 13: the best prompt is what T
 CONSISTENCY_CHECKS = [_he2024_means, _ice_overall, _opitz_means, _opitz_ranks, _repeats, _best_prompts]
 
 
-def consistency_checks(
+def _consistency_checks(
     printed: pd.DataFrame,  # From `printed_numbers`
 ) -> pd.DataFrame:  # Index as in `d`: value (NaN when the check gives none), agrees, why (of all checks)
     "Checks of every number that other printed numbers can confirm or contradict."
@@ -243,7 +242,7 @@ def consistency_checks(
 CELL_STATUS = ["recomputed, equal", "recomputed, different", "consistency only", "not at hand"]
 
 
-def explain_difference(
+def _explain_difference(
     printed: list,  # Numbers of one row, as printed
     values: list,  # The recomputed ones
     names: list,  # Names of their columns
@@ -291,7 +290,7 @@ def _fill_part(led, part):  # Put the values of a part into the ledger; why ther
     i = [rows.at[cell, "index"] for cell in values]
     led.loc[i, "recomputed"], led.loc[i, "data"] = list(values.values()), part.data
     led.loc[i, "how"] = [
-        rounding_agreement(led.at[j, "printed"], value) for j, value in zip(i, values.values())
+        _rounding_agreement(led.at[j, "printed"], value) for j, value in zip(i, values.values())
     ]
     led.loc[i, "reason"] = part.how
     return lost
@@ -300,7 +299,7 @@ def _fill_part(led, part):  # Put the values of a part into the ledger; why ther
 def _with_checks(printed):  # Ledger with the consistency checks only
     led = printed.assign(status=CELL_STATUS[3], recomputed=np.nan, how="", agrees=pd.NA, data="")
     led = led.assign(reason=led["paper"].map(MISSING_DATA)).astype({"agrees": "boolean"})
-    checked = consistency_checks(printed_numbers())
+    checked = _consistency_checks(printed_numbers())
     checked = checked[checked.index.isin(led.index)]
     led.loc[checked.index, "status"] = CELL_STATUS[2]
     for column, found in dict(recomputed="value", agrees="agrees", reason="why").items():
@@ -321,7 +320,7 @@ def _ledger(paper):  # The ledger, and the parts without data with the reason
     led.loc[done, "agrees"] = led.loc[done, "how"] != ""
     for _, row in led[done].groupby(["paper", "table", "row", "group"]):
         if (differs := row["how"] == "").any():
-            led.loc[row.index[differs], "reason"] += "; " + explain_difference(
+            led.loc[row.index[differs], "reason"] += "; " + _explain_difference(
                 list(row["printed"]), list(row["recomputed"]), list(row["column"])
             )
     return led, lost

@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['PRINTED_COEFFICIENTS', 'OVERLAP_METRICS', 'RECOMPUTED_PARTS', 'ICE_ROWS', 'FRANK_SETS', 'FRANK_ROWS',
            'OVERLAP_BASELINES', 'DETECTION_SECTION', 'RATING_SECTION', 'FFLM_QAGS_SETS', 'NARCISSISM_SYSTEMS',
-           'system_by_document', 'level_correlations', 'overlap_scores', 'fflm_overlap', 'RecomputedPart', 'recomputes',
-           'ice_table1', 'ice_table2', 'fflm_table1_frank', 'fflm_table1_summeval', 'fflm_table1_qags',
-           'fflm_table3_frank', 'fflm_table3_summeval', 'fflm_table3_qags', 'fflm_table5', 'narcissism_table1']
+           'system_by_document', 'level_correlations', 'overlap_scores', 'fflm_overlap', 'recomputes', 'ice_table1',
+           'ice_table2', 'fflm_table1_frank', 'fflm_table1_summeval', 'fflm_table1_qags', 'fflm_table3_frank',
+           'fflm_table3_summeval', 'fflm_table3_qags', 'fflm_table5', 'narcissism_table1']
 
 # %% ../../../nbs/10_papers/02_ledger/01_recompute.ipynb #9ec5fede
 import io
@@ -98,7 +98,7 @@ def fflm_overlap(
     return _score_pairs(metrics, df, "source")
 
 # %% ../../../nbs/10_papers/02_ledger/01_recompute.ipynb #45694551
-class RecomputedPart(NamedTuple):
+class _RecomputedPart(NamedTuple):
     "How some numbers of a printed table are recomputed"
 
     fn: Callable  # () -> {(row, group of columns, column): value}
@@ -125,7 +125,7 @@ def recomputes(
 
     def add(fn):
         others = [other for other in RECOMPUTED_PARTS if other.fn.__name__ != fn.__name__]
-        RECOMPUTED_PARTS[:] = [*others, RecomputedPart(fn, paper, table, data, how, rows, groups)]
+        RECOMPUTED_PARTS[:] = [*others, _RecomputedPart(fn, paper, table, data, how, rows, groups)]
         return fn
 
     return add

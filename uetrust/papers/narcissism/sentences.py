@@ -7,8 +7,8 @@ __all__ = ['PRINTED_PAIRS', 'FAMILY_COLORS', 'SYSTEMS', 'NOT_RECOMPUTED', 'NO_BI
            'printed_tests', 'tests_summary', 'family_lines', 'name_families', 'correlations_sentence',
            'benchmark_agreement', 'benchmarks_sentence', 'human_scores', 'table_1_recomputed', 'system_gaps',
            'gap_lines', 'flat_columns', 'own_gaps', 'length_correlation', 'table_1_sentence', 'gaps_sentence',
-           'judge_overview', 'grid_phrase', 'standardised_means', 'summary_words', 'panels_by_dataset', 'panel_name',
-           'plot_panel', 'panel_sentence', 'judge_by_judge', 'judge_sentences', 'people_sentences']
+           'judge_overview', 'grid_phrase', 'standardised_means', 'panels_by_dataset', 'panel_name', 'plot_panel',
+           'panel_sentence', 'judge_by_judge', 'judge_sentences', 'people_sentences']
 
 # %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #1acf6c21
 from itertools import combinations
@@ -398,7 +398,7 @@ def standardised_means(
     return mean_matrix(standardised_scores(scores)).reset_index()
 
 
-def summary_words(
+def _summary_words(
     texts: pd.DataFrame,  # From `uetrust.papers.narcissism.live.generated_summaries`
 ) -> pd.Series:  # Index (document, generator)
     "Number of words of each summary."
@@ -475,7 +475,7 @@ def judge_by_judge(
     "Own residual, length and truth of every evaluator in every panel."
     return pd.concat(
         [
-            evaluator_table(scores, summary_words(texts[dataset]), truth.get(dataset), draws, seed)
+            evaluator_table(scores, _summary_words(texts[dataset]), truth.get(dataset), draws, seed)
             .rename_axis("evaluator")
             .reset_index()
             .assign(dataset=dataset, form=form)

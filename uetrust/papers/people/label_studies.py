@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['LOWEST_COVERAGE', 'HIGHEST_COVERAGE', 'MONTE_CARLO_ERRORS', 'coverage_path', 'chooser_path', 'variants_path',
-           'kept_table', 'kept_about', 'labels_needed', 'kept_coverage', 'plot_labels_needed', 'saved_sentence',
-           'coverage_by_size', 'outside_coverage', 'interval_coverage_sentence', 'coverage_variants_sentence',
-           'chooser_sentence', 'plot_chooser']
+           'kept_table', 'kept_about', 'kept_coverage', 'plot_labels_needed', 'saved_sentence', 'coverage_by_size',
+           'outside_coverage', 'interval_coverage_sentence', 'coverage_variants_sentence', 'chooser_sentence',
+           'plot_chooser']
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #0772cf36
 import json
@@ -49,7 +49,7 @@ def kept_about(
     return json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #ed8b353b
-def labels_needed(
+def _labels_needed(
     n,  # Labels used with metrics
     total,  # Texts in all
     ratio,  # Width with metrics over width of labels alone
@@ -64,7 +64,7 @@ def kept_coverage(
     "The stored table of coverage."
     table = kept_table(Path(path or coverage_path()))
     ratio = table["width_metrics"] / table["width_alone"]
-    return table.assign(ratio=ratio, needed=labels_needed(table["n"], table["texts"], ratio))
+    return table.assign(ratio=ratio, needed=_labels_needed(table["n"], table["texts"], ratio))
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #dcf32186
 def plot_labels_needed(

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['STUDY_SIZES', 'PEOPLE_LIMIT', 'REFERENCE_KINDS', 'chosen_pairs', 'methods_to_choose', 'metrics_to_choose_by',
-           'regret_of_pairs', 'without_length', 'people_regret_rows', 'people_regret_table', 'pair_regret', 'automatic',
-           'people_regret_sentence', 'whole_sentence', 'sizes_sentence', 'judges_regret', 'one_judge_prr',
-           'ranking_rows', 'judges_sentence', 'ranking_sentence', 'word_table', 'word_level', 'words_sentence',
-           'reference_quality', 'reference_rows', 'reference_sentence']
+           'people_regret_rows', 'people_regret_table', 'pair_regret', 'automatic', 'people_regret_sentence',
+           'whole_sentence', 'sizes_sentence', 'judges_regret', 'one_judge_prr', 'ranking_rows', 'judges_sentence',
+           'ranking_sentence', 'word_level', 'words_sentence', 'reference_quality', 'reference_rows',
+           'reference_sentence']
 
 # %% ../../../nbs/10_papers/08_people/03_tables.ipynb #0d7e6296
 import numpy as np
@@ -77,7 +77,7 @@ def metrics_to_choose_by(
     return usable_scores(judged.quality[[people, *other]])[0]
 
 
-def regret_of_pairs(
+def _regret_of_pairs(
     pairs: list,  # Of `TRANSLATION_PAIRS`
     split: str = "all",  # As `judged_translations` takes it
     people: str = "da_z",  # Judgement that choices are judged by
@@ -95,7 +95,7 @@ def regret_of_pairs(
             judged = judged._replace(quality=with_given_metrics(judged.quality, given))
         methods = methods_to_choose(judged)
         if not by_length:
-            methods = without_length(methods, judged.uncertainty["token_count"])
+            methods = _without_length(methods, judged.uncertainty["token_count"])
         metrics, fit = metrics_to_choose_by(judged, people), [n for n in sizes if n < len(methods) // 3]
         studies = (*fit, None)
         found[pair] = people_choice_regret(
@@ -104,7 +104,7 @@ def regret_of_pairs(
     return found
 
 
-def without_length(
+def _without_length(
     methods: pd.DataFrame,  # Samples x methods
     length: pd.Series,  # Of the same samples
 ) -> pd.DataFrame:  # The same shape: rank residuals
@@ -138,8 +138,8 @@ def people_regret_table(
     people: str = "da_z",  # Judgement that choices are judged by
     draws: int = 100,  # Studies of each size
     seed: int = 42,  # Of the studies
-    sizes: tuple = STUDY_SIZES,  # As in `regret_of_pairs`
-    by_length: bool = True,  # As in `regret_of_pairs`
+    sizes: tuple = STUDY_SIZES,  # As in `_regret_of_pairs`
+    by_length: bool = True,  # As in `_regret_of_pairs`
 ) -> pd.DataFrame:  # As from `people_regret_rows`
     "Regret of all pairs and of their mean, kept between runs."
     names = [name for pair in pairs for name in split_files(pair, split)]
@@ -152,7 +152,7 @@ def people_regret_table(
 
     def make():
         return people_regret_rows(
-            regret_of_pairs(pairs, split, people, draws, seed, sizes, by_length), people
+            _regret_of_pairs(pairs, split, people, draws, seed, sizes, by_length), people
         )
 
     return cached_table(people_folder(), about, make)
@@ -166,7 +166,7 @@ def pair_regret(
     given: GivenMetrics | None = None,  # Metrics computed elsewhere
 ) -> tuple[pd.DataFrame, list]:  # As from `people_regret_rows`; given metrics with gaps or constant
     "Regret of the choices of all metrics of one pair, those computed elsewhere among them."
-    rows = people_regret_rows(regret_of_pairs([pair], split, draws=draws, seed=seed, given=given))
+    rows = people_regret_rows(_regret_of_pairs([pair], split, draws=draws, seed=seed, given=given))
     rows = rows[rows["pair"] == pair].reset_index(drop=True)
     names = [] if given is None else list(given.values)
     return rows, [name for name in names if name not in set(rows["metric"])]
@@ -342,7 +342,7 @@ def ranking_sentence(
     return f"Spearman correlation of rankings of methods with half of the judges, mean of pairs: {each}."
 
 # %% ../../../nbs/10_papers/08_people/03_tables.ipynb #0b4985f6
-def word_table(
+def _word_table(
     table: pd.DataFrame,  # From `translations`, with words and tags
     # document, bad, total, largest, mean (surprisals of its tokens), place (0 to 1 in the sentence)
 ) -> pd.DataFrame:
@@ -371,7 +371,7 @@ def word_level(
     "How well the surprisal of a word finds the words that people changed."
     rows = []
     for pair in pairs:
-        words = word_table(translations(pair, split))
+        words = _word_table(translations(pair, split))
         counts = bootstrap_counts(
             len(words),
             draws,

@@ -7,7 +7,7 @@ __all__ = ['FRANK_THRESHOLD_METRICS', 'FRANK_LAYOUTS', 'ThresholdItems', 'CASE_C
            'PRESET_MARKERS', 'CONSTANT_LINES', 'frank_items', 'compare_presets', 'threshold_study', 'frank_study',
            'case_means', 'is_constant', 'auc_correlations', 'threshold_file', 'read_combinations', 'table3_groups',
            'rank_changes', 'rankings_against_auc', 'shared_values', 'scaled_scores', 'class_histograms',
-           'plot_threshold_panel', 'plot_threshold', 'plot_rho', 'rho_grid']
+           'plot_threshold', 'plot_rho', 'rho_grid']
 
 # %% ../../../nbs/10_papers/04_threshold/01_released.ipynb #e8823d95
 from collections import namedtuple
@@ -292,7 +292,7 @@ CONSTANT_LINES = dict(
 )
 
 
-def plot_threshold_panel(
+def _plot_threshold_panel(
     means: pd.DataFrame,  # One layout of one combination, as from `case_means`
     title: str,  # Above the panel
     ax,  # Axes to draw on
@@ -325,7 +325,7 @@ def plot_threshold(
     fig, axes = plt.subplots(1, len(layouts), figsize=size, layout="constrained", squeeze=False)
     axes = axes[0]
     for ax, name in zip(axes, layouts):
-        plot_threshold_panel(
+        _plot_threshold_panel(
             metrics[metrics["layout"] == name], f"data sets by {name}" if name in FRANK_LAYOUTS else name, ax
         )
     fig.suptitle(title, fontsize=11)

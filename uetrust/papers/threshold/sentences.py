@@ -5,10 +5,9 @@
 # %% auto #0
 __all__ = ['SET_COLUMNS', 'LEARNED_ON', 'CLASSIFIER_WORDS', 'PROTOCOLS', 'LAYOUT_WORDS', 'CHECK_COLUMNS', 'DEFAULT_WAY',
            'WAYS_TO_LEARN', 'RHO_COLUMNS', 'PRIOR_COLUMNS', 'complete_texts_sentence', 'set_sizes', 'threshold_words',
-           'outcome_sentence', 'outcome_sentences', 'rounded_means', 'printed_checks', 'checks_sentence', 'printed_rho',
-           'printed_agreement', 'printed_agreement_sentence', 'constants_sentence', 'frank_runs', 'coverage_sentence',
-           'prior_shift', 'other_domain_sentence', 'distinct_cases', 'all_cases_sentence', 'decision_auc_sentence',
-           'spread_sentence']
+           'outcome_sentences', 'printed_checks', 'checks_sentence', 'printed_rho', 'printed_agreement',
+           'printed_agreement_sentence', 'constants_sentence', 'frank_runs', 'coverage_sentence', 'prior_shift',
+           'other_domain_sentence', 'all_cases_sentence', 'decision_auc_sentence', 'spread_sentence']
 
 # %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #11db391d
 import pandas as pd
@@ -85,7 +84,7 @@ def _rho_words(rho, metrics, p):  # Value, interval, n, p
     return f"{rho:.2f} (95 % interval {lo:.2f} to {hi:.2f}, n = {metrics} metrics, p = {p:.2f})"
 
 
-def outcome_sentence(
+def _outcome_sentence(
     row,  # A row of `uetrust.papers.threshold.released.auc_correlations`, as a named tuple
 ) -> str:  # Three sentences
     "Whether AUC predicts accuracy in one case, and how many metrics are worse than a constant answer."
@@ -103,10 +102,10 @@ def outcome_sentences(
     outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`
 ) -> list:  # One sentence per case
     "What each case shows."
-    return [outcome_sentence(row) for row in outcomes.itertuples()]
+    return [_outcome_sentence(row) for row in outcomes.itertuples()]
 
 # %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #66275541
-def rounded_means(
+def _rounded_means(
     led: pd.DataFrame,  # From `uetrust.papers.ledger.cells.cell_ledger`
 ) -> pd.DataFrame:  # Its rows
     "Printed means that are off in the last digit, as the rounding of their cells allows."
@@ -120,7 +119,7 @@ def printed_checks(
     led: pd.DataFrame,  # From `uetrust.papers.ledger.cells.cell_ledger`
 ) -> pd.DataFrame:  # `CHECK_COLUMNS`
     "Printed numbers that others contradict, then means that only rounding explains."
-    return pd.concat([contradicted_cells(led), rounded_means(led)])[CHECK_COLUMNS]
+    return pd.concat([contradicted_cells(led), _rounded_means(led)])[CHECK_COLUMNS]
 
 
 def checks_sentence(
@@ -139,7 +138,7 @@ def checks_sentence(
     )
     return (
         f"{checked} of the {len(led)} printed numbers take part in a mean, a rank or a repetition that can "
-        f"be checked. {len(odd)} are contradicted: {'; '.join(numbers)}. {len(rounded_means(led))} means "
+        f"be checked. {len(odd)} are contradicted: {'; '.join(numbers)}. {len(_rounded_means(led))} means "
         f"are off in their last digit by less than the rounding of their cells. Table 3 puts {len(wrong)} of "
         f"{len(groups)} metrics on a side where the ranks do not put it: {'; '.join(metrics)}."
     )
@@ -277,7 +276,7 @@ def other_domain_sentence(
     )
 
 
-def distinct_cases(
+def _distinct_cases(
     outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`
 ) -> pd.DataFrame:  # Its rows of the principled preset, each case once
     "Cases that differ: on two domains some ways to learn a threshold are the same."
@@ -289,7 +288,7 @@ def all_cases_sentence(
     outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`
 ) -> str:  # Four sentences
     "In how many cases AUC predicts the order of the metrics by each measure."
-    cases = distinct_cases(outcomes)
+    cases = _distinct_cases(outcomes)
     limit = critical_rho(11) - 1e-9
     passed = {measure: (cases[f"rho_{measure}"] >= limit).sum() for measure in DECISION_MEASURES}
     balanced, accuracy, prior = (cases[name] for name in ("balanced_accuracy", "accuracy", "from_prior"))
