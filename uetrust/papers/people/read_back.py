@@ -218,7 +218,6 @@ def given_prr(
 def given_sentence(
     prr: GivenPRR,
     given: GivenTexts,  # The same texts
-    folder,  # From `read_given_texts`
     checkpoint: str,  # That read them
 ) -> str:  # Three sentences
     "The best method by the first judgement, beside the best baseline, and what was cut or left out."
