@@ -349,9 +349,9 @@ def score_bank(
     "Uncertainty and quality scores of the greedy texts of a bank, one row per text and score."
     names, everything = methods or ([] if metrics else "all"), not (methods or metrics)
     errors = "note" if everything else "raise"
+    texts, models = greedy_texts(folder, samples), models if models and _torch_is_there() else {}
     parts = [score_generations(folder, names, samples, load_scores(), errors=errors)]
     if metrics or not (methods or samples is None):
-        texts, models = greedy_texts(folder, samples), models if models and _torch_is_there() else {}
         parts.append(compute_metrics(texts, models, metrics or "all", errors=errors))
         about = Store(texts_folder(folder), "bank").manifest()["about"]
         parts[1].table.insert(0, "generator", about["generator"])
