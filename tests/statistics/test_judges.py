@@ -46,7 +46,6 @@ from uetrust.nlg.judge import (
 )
 from uetrust.nlg.likelihood import IN_OTHER_WORDS_TEMPLATE, TLDR_TEMPLATE, with_lower_first_letter
 from uetrust.scoring.generators import GeneratorSettings
-from uetrust.scoring.methods import write_scores
 from uetrust.scoring.metrics import compute_metrics
 from uetrust.statistics import judges as jg
 from uetrust.statistics.prompted import greedy_answers, greedy_replies
@@ -221,10 +220,10 @@ def test_every_text_is_answered_or_counted_whatever_the_server_does(judge, tmp_p
         (200, {}, "[]"),
     ] * 2
     with te.server(faults) as (url, log):
-        table = jg.judge_scores(
+        found = jg.judge_scores(
             te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False
         )
-    refused = table.attrs["refused"]["texts_first wo_fluency"]
+    table, refused = found.table, found.refused["texts_first wo_fluency"]
     strictly = table[table["name"] == "judge_wo_fluency"].set_index("sample")
     assert (
         len(strictly) == 24 and len(refused) == 4 and all("HTTP 4" in by_name for by_name in refused.values())
@@ -249,16 +248,14 @@ def test_every_text_is_answered_or_counted_whatever_the_server_does(judge, tmp_p
         except Undefined as e:
             assert strictly.at[r.id, "note"] == str(e) and np.isnan(strictly.at[r.id, "value"])
     assert 0 < strictly["value"].isna().sum() - 4 < 20
-    write_scores(table, tmp_path / "s.parquet")
-    assert pd.read_parquet(tmp_path / "s.parquet").attrs["refused"] == table.attrs["refused"]
 
 
 def test_replies_are_read_again_without_a_call(judge, tmp_path):
     with te.server() as (url, log):
-        first = jg.judge_scores(te.endpoint(url), WO, MANY, tmp_path / "r.sqlite", progress=False)
+        first = jg.judge_scores(te.endpoint(url), WO, MANY, tmp_path / "r.sqlite", progress=False).table
     again = jg.judge_scores(
         te.endpoint("http://127.0.0.1:9/v1"), WO, MANY, tmp_path / "r.sqlite", progress=False
-    )
+    ).table
     pd.testing.assert_frame_equal(again, first)
     assert len(log["served"]) == 24 * 5 and set(first["name"]) == {
         f"judge_wo_{d}{e}" for d in DIMENSION_DEFINITIONS for e in ("", "_he2024")
@@ -284,7 +281,7 @@ def test_a_fault_that_stays_ends_the_run_and_keeps_what_came(judge, tmp_path):
     with te.server() as (url, more):
         table = jg.judge_scores(
             te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False
-        )
+        ).table
     assert (len(log["served"]), len(more["served"])) == (5, 19) and len(table) == 48
 
 
@@ -343,7 +340,7 @@ def test_a_judge_that_is_killed_pays_at_most_the_request_under_way_again(judge, 
     assert 24 <= len(log["seen"]) <= 24 + 2
     table = jg.judge_scores(
         te.endpoint(url), [("wo", "fluency")], MANY, tmp_path / "r.sqlite", progress=False
-    )
+    ).table
     assert len(table) == 48
 
 
@@ -357,7 +354,7 @@ def test_wordings_are_asked_apart_and_compared(judge, tmp_path):
             tmp_path / "r.sqlite",
             tuple(WORDINGS),
             progress=False,
-        )
+        ).table
     by_name = jg.wording_effects(table).set_index("name")
     assert (
         len(log["served"]) == 24 * 3

@@ -222,7 +222,7 @@ def test_the_expected_grade_of_ten_in_two_tokens(served, tmp_path):
 
     url, _ = served(reply)
     asked = te.endpoint(url), [("wi_in", "consistency")], TEXTS, tmp_path / "r.sqlite"
-    table = jg.judge_scores(*asked, top=5, progress=False).set_index(["name", "sample"])
+    table = jg.judge_scores(*asked, top=5, progress=False).table.set_index(["name", "sample"])
     expected = table.loc["judge_wi_in_consistency_expected"]
     assert expected["value"]["b"] == pytest.approx(9.819) and np.isnan(expected["value"]["a"])
     assert "may be 1 or 10" in expected["note"]["a"] and not expected["note"]["b"]
@@ -308,14 +308,15 @@ def test_every_wording_is_asked_about_every_text(served, tmp_path):
 
     url, got = served(reply)
     asked = [("wi_in", "consistency")]
-    table = jg.judge_scores(
+    found = jg.judge_scores(
         te.endpoint(url), asked, TEXTS, tmp_path / "r.sqlite", ("texts_first", "rater"), progress=False
     )
+    table = found.table
     strict = table[table["name"] == "judge_wi_in_consistency"]
     assert strict["variant"].tolist() == ["texts_first"] * 2 + ["rater"] * 2
     assert strict["value"].tolist() == [3, 7, 3, 7] and strict["sample"].tolist() == list("abab")
     assert list(table.index) == list(range(len(table))) and len(got) == 4
-    assert list(table) == ["variant", "sample", "name", "value", "note"] and table.attrs["refused"] == {}
+    assert list(table) == ["variant", "sample", "name", "value", "note"] and found.refused == {}
     assert set(table["name"]) == {"judge_wi_in_consistency", "judge_wi_in_consistency_he2024"}
     effects = jg.wording_effects(table.iloc[::-1].reset_index(drop=True))
     assert effects["wordings"].tolist() == [2, 2] and effects["texts"].tolist() == [2, 2]

@@ -443,9 +443,7 @@ def write_out(
     from uetrust.scoring.methods import write_scores
 
     if path is not None:
-        bare = df.copy()
-        bare.attrs = {}  # Parquet would keep them as text
-        write_scores(bare, path)
+        write_scores(df, path)
 
 # %% ../../nbs/13_cli/03_command.ipynb #5afe0207
 WRITTEN = ("out", "html", "cache", "texts", "target")  # Parameters that name what a subcommand writes

@@ -427,12 +427,13 @@ def judge_command(
 def _judge(server, asked, wordings, texts, top, replies, out, output):
     from uetrust.statistics.judges import judge_scores
 
-    scores = judge_scores(server, asked, texts, replies, wordings, top)
+    found = judge_scores(server, asked, texts, replies, wordings, top)
+    scores, total = found.table, len(texts) * len(asked) * len(wordings)
     write_out(scores, out)
     if not printed_for_programs(scores, output):
-        _print_judge(scores, wordings, output)
-    _print_unanswered(scores.attrs["refused"], len(texts) * len(asked) * len(wordings))
-    _print_cut(scores.attrs["cut"], len(texts) * len(asked) * len(wordings))
+        _print_judge(found, wordings, output)
+    _print_unanswered(found.refused, total)
+    _print_cut(found.cut, total)
     print_spending(server, replies)
     read = ~scores["name"].str.endswith("_he2024")  # Which gives -1 where it finds no grade
     if scores["value"][read].isna().all():
@@ -472,12 +473,12 @@ def _estimate_judge(server, asked, wordings, texts, top, replies):
         print_estimate(estimate_request_cost(server, requests, cache))
 
 
-def _print_judge(scores, wordings, output):
+def _print_judge(found, wordings, output):
     from uetrust.statistics.judges import wording_effects
 
-    print_table(_mean_by(scores, ["variant", "name"], "missing"), output)
-    for name, reasons in scores.attrs["refused"].items():
+    print_table(_mean_by(found.table, ["variant", "name"], "missing"), output)
+    for name, reasons in found.refused.items():
         sample, reason = next(iter(reasons.items()))
         print(f"  - {name}: {len(reasons)} texts without a reply, the first {sample!r}: {reason[:200]}")
     if len(wordings) > 1:
-        print_table(wording_effects(scores), output)
+        print_table(wording_effects(found.table), output)

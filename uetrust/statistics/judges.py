@@ -5,9 +5,10 @@
 # %% auto #0
 __all__ = ['MOST_MOVED', 'MOST_LIKELIEST', 'CUT_REASONS', 'GIVEN_TEXT_REQUESTS', 'exclusive_answer_logps', 'run_local_judge',
            'judge_templates', 'local_judge_statistics', 'reply_candidates', 'answer_logps', 'check_shown_texts',
-           'judge_requests', 'request_replies', 'remote_judge_statistics', 'judge_scores', 'wording_effects',
-           'JudgeServer', 'server_judge_statistics', 'request_completions', 'ice_request', 'ice_replies',
-           'prompt_token_logps', 'text_token_logps', 'given_text_logps', 'echo_statistics', 'server_echo_statistics']
+           'judge_requests', 'request_replies', 'remote_judge_statistics', 'JudgeScores', 'judge_scores',
+           'wording_effects', 'JudgeServer', 'server_judge_statistics', 'request_completions', 'ice_request',
+           'ice_replies', 'prompt_token_logps', 'text_token_logps', 'given_text_logps', 'echo_statistics',
+           'server_echo_statistics']
 
 # %% ../../nbs/08_statistics/11_judges.ipynb #a1e013f6
 import math
@@ -16,6 +17,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -404,6 +406,14 @@ def _cut_samples(statistics, question, texts):
     return [name for name, reply in zip(texts["id"], replies) if isinstance(reply, Undefined)]
 
 
+class JudgeScores(NamedTuple):
+    "What a judge behind a server gave"
+
+    table: pd.DataFrame  # variant, sample, name, value, note
+    refused: dict  # 'VARIANT FAMILY_DIM' -> sample -> why the server refused it
+    cut: dict  # 'VARIANT FAMILY_DIM' -> samples whose reply was cut at its greatest length
+
+
 def judge_scores(
     endpoint: Endpoint,  # The judge
     asked: list,  # (family, dim)
@@ -412,9 +422,7 @@ def judge_scores(
     variants: tuple = ("texts_first",),  # Wordings
     top: int = 0,  # As in `remote_judge_statistics`
     progress: bool = True,  # Show texts done and time left
-    # variant, sample, name, value, note; attrs['refused']: 'VARIANT FAMILY_DIM' -> sample -> why;
-    # attrs['cut']: the same -> samples whose reply was cut
-) -> pd.DataFrame:
+) -> JudgeScores:
     """Scores by a judge behind a server: every score that can be computed from its replies.
 
     Raises
@@ -445,12 +453,11 @@ def judge_scores(
             if name.startswith("judge_") and set(entry.needs) <= set(statistics)
         ]
     table = pd.concat(parts, ignore_index=True)[["variant", "sample", "name", "value", "note"]]
-    table.attrs |= dict(refused=refused, cut={question: found for question, found in cut.items() if found})
-    return table
+    return JudgeScores(table, refused, {question: found for question, found in cut.items() if found})
 
 
 def wording_effects(
-    table: pd.DataFrame,  # From `judge_scores`, of two wordings or more
+    table: pd.DataFrame,  # Table of `judge_scores`, of two wordings or more
     # name, wordings, texts (scored under each), sd (between wordings of a text, mean), share (of the variance
     # that lies within texts; NaN where there is none)
 ) -> pd.DataFrame:

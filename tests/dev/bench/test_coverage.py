@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 
@@ -10,7 +9,6 @@ import pandas as pd
 import pytest
 
 from uetrust.core.settings import mirror, root
-from uetrust.dev.bench.parts import SIMULATED
 
 MADE = dict(
     coverage={"coverage": 2, "coverage_variants": 2, "next_labels": 2},
@@ -46,14 +44,3 @@ def test_the_command_makes_what_is_stored(project, part):
         )
         about = json.loads((project / "data" / f"{name}.json").read_text())
         assert about.get("studies", about.get("draws")) == studies
-
-
-def test_a_number_of_studies_is_a_number(project):
-    command = [sys.executable, "-m", "uetrust.dev.bench", "power", "--studies", "many"]
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True)
-    assert done.returncode == 2 and "--studies" in done.stderr and "Traceback" not in done.stderr
-
-
-def test_make_prepares_no_peer_for_what_is_simulated():
-    named = re.search(r"^SIMULATED := (.*)$", (root() / "Makefile").read_text(), re.M)[1]
-    assert set(named.split()) == set(SIMULATED)
