@@ -11,7 +11,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from cyclopts import Parameter
 
@@ -132,46 +132,68 @@ def score_command(
     "Uncertainty and quality scores of outputs that another tool wrote, or uncertainty scores of a bank."
     check_out(out)
     names = dict(methods=_all_or(methods), metrics=_all_or(metrics))
+    models = _file_models(model, metrics)
     if _is_bank(file):
-        return _score_bank(file, names, data, model, tokenizer, out, output)
-    outputs, models = _file_outputs(file, format, column, data, place), _file_models(model, metrics)
+        found = _scores_of_bank(file, data, names, models, tokenizer, warned=not model)
+        return _show_scores(found, out or file / BANK_SCORES, output)
+    outputs = _file_outputs(file, format, column, data, place)
     if explain:
         return _explain(outputs, models, out, output)
-    scores = _score_file(outputs, names, models, "raise" if debug else "note", tokenizer, out)
-    absent = [] if any(names.values()) else outputs.absent
-    notes = _file_notes(scores, absent, any(names.values()), warned=not model)
-    if not _scores_for_programs(scores.wide, notes, output):
-        _print_file_scores(scores, f" of {file} (read as {outputs.format})", out)
-        _print_lines(notes)
-    _refuse_undefined(scores, names)
+    errors = "raise" if debug else "note"
+    found = _scores_of_file(file, outputs, names, models, tokenizer, errors, warned=not model)
+    _show_scores(found, out, output)
+    _refuse_undefined(found.scores, names)
 
 
 BANK_SCORES = "scores.csv"  # In the folder of a bank, where prr and audit find them
 
 
-def _score_bank(folder, names, data, model, tokenizer, out, output):
+class _Found(NamedTuple):
+    "Scores, and how they are written and printed"
+
+    scores: object  # `uetrust.core.scores.Scores`
+    table: object  # pandas.DataFrame: what --out, --csv and --json hold
+    means: object  # pandas.DataFrame: what is printed, a row per score
+    texts: str  # '8 texts of FOLDER'
+    notes: list  # What a reader must know
+
+
+def _show_scores(found, out, output):
+    write_out(found.table, out)
+    if not _printed_with_notes(found.table, found.notes, output):
+        print_table(found.means)
+        written = f", written to {out}" if out else ""
+        print(f"\n{_counts(found.means['name'])} on {found.texts}{written}")
+        _print_lines(found.notes)
+
+
+def _scores_of_bank(folder, data, names, models, tokenizer, warned):
     from uetrust.data.datasets import load_samples
     from uetrust.scoring.files import score_bank
     from uetrust.ue.similarity import use_tokenizer
 
-    out, models = out or folder / BANK_SCORES, _file_models(model, names["metrics"])
     with use_tokenizer(tokenizer):
         scores = score_bank(folder, load_samples(data) if data else None, models=models, **names)
-    table = scores.table
-    write_out(table, out)
+    texts = f"{scores.table['sample'].nunique()} texts of {folder}"
     notes = _bank_notes(scores, named=any(names.values()))
-    if not model:
-        notes += _domain_warning(_metrics_of(scores.names))
-    if not _scores_for_programs(table, notes, output):
-        means = _mean_by(table, "name", "undefined")
-        print_table(means)
-        print(
-            f"\n{_counts(means['name'])} on {table['sample'].nunique()} texts of {folder}, written to {out}"
-        )
-        _print_lines(notes)
+    notes += _domain_warning(_metrics_of(scores.names)) if warned else []
+    return _Found(scores, scores.table, _mean_by(scores.table, "name", "undefined"), texts, notes)
 
 
-def _scores_for_programs(scores, notes, output):
+def _scores_of_file(file, outputs, names, models, tokenizer, errors, warned):
+    from uetrust.scoring.files import score_outputs
+    from uetrust.ue.similarity import use_tokenizer
+
+    with use_tokenizer(tokenizer):
+        scores = score_outputs(outputs, names["methods"], names["metrics"], models, errors=errors)
+    texts = f"{len(scores.given)} texts of {file} (read as {outputs.format})"
+    named = any(names.values())
+    notes = _file_notes(scores, [] if named else outputs.absent, named)
+    notes += _domain_warning(scores.names) if warned else []
+    return _Found(scores, scores.wide, _score_means(scores), texts, notes)
+
+
+def _printed_with_notes(scores, notes, output):
     "Print scores for programs when that was asked for: notes into the JSON, and to those who look at stderr."
     if output.json:
         from uetrust.core.checks import json_text
@@ -266,16 +288,6 @@ def _explain(outputs, models, out, output):
     )
 
 
-def _score_file(outputs, names, models, errors, tokenizer, out):
-    from uetrust.scoring.files import score_outputs
-    from uetrust.ue.similarity import use_tokenizer
-
-    with use_tokenizer(tokenizer):
-        scores = score_outputs(outputs, names["methods"], names["metrics"], models, errors=errors)
-    write_out(scores.wide, out)
-    return scores
-
-
 def _refuse_undefined(scores, names):
     "End with an error where a score that was named failed for every text, or nothing named has a value."
     asked = {name for part in names.values() if isinstance(part, list) for name in part}
@@ -310,16 +322,7 @@ def _score_means(scores):
     return pd.DataFrame(dict(name=names, kind=kinds, texts=len(values), undefined=undefined, mean=means))
 
 
-def _print_file_scores(scores, written, out):
-    means = _score_means(scores)
-    print_table(means)
-    print(
-        f"\n{_counts(means['name'])} on {len(scores.given)} texts{written}"
-        + (f", written to {out}" if out else "")
-    )
-
-
-def _file_notes(scores, absent, named, warned):
+def _file_notes(scores, absent, named):
     "What a reader must know about scores of a file."
     n_texts = len(scores.given)
     lines = [f"note: {note}" for note in (*scores.notes, *absent)]
@@ -330,8 +333,7 @@ def _file_notes(scores, absent, named, warned):
         for name, n in scores.cut_inputs.items()
     ]
     lines += [_cut_note(name, texts, n_texts) for name, texts in scores.cut_texts.items()]
-    lines += _missing_lines(scores.missing, named)
-    return lines + _domain_warning(scores.names) if warned else lines
+    return lines + _missing_lines(scores.missing, named)
 
 
 def _cut_note(name, texts, n):

@@ -7,7 +7,7 @@ from uetrust.papers.people import label_studies as studies
 
 
 def test_labels_alone_need_as_many_as_give_the_same_width():
-    "Widths of a mean of n of N texts go with the root of 1/n - 1/N: half the width of 20 of 100 is that of 50"
+    "The width of a mean of n of N texts goes with the root of 1/n - 1/N"
     table = studies.kept_coverage()
     for row in table.sample(50, random_state=0).itertuples():
         alone, needed = (1 / n - 1 / row.texts for n in (row.n, row.needed))
