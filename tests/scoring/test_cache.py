@@ -11,6 +11,7 @@ from uetrust.core.store import shard_provenance, value_digest
 from uetrust.data.datasets import load_samples
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.scoring import cache
+from uetrust.scoring.files import score_bank
 from uetrust.scoring.metrics import compute_metrics
 from uetrust.statistics.texts.providers import shipped_models
 
@@ -154,6 +155,14 @@ def test_greedy_texts_stand_beside_their_sources_and_references(bank):
     assert texts["hypothesis"].tolist() == ["It rained in the north."] * 3
     pd.testing.assert_frame_equal(texts[["source", "reference"]], samples[["source", "reference"]])
     assert list(cache.greedy_texts(folder, samples[["id", "source"]])) == ["id", "hypothesis", "source"]
+
+
+def test_data_that_lack_a_source_of_the_bank_are_refused_before_anything_is_computed(bank):
+    folder, samples = bank
+    says = f"--data holds no source for {samples['id'][1]} of the bank: name the data it was made of"
+    for ask in (cache.greedy_texts, score_bank):
+        with pytest.raises(ValueError, match=says):
+            ask(folder, samples.drop(index=1))
 
 
 def test_cached_scores_are_those_that_are_computed(bank):
