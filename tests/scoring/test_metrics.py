@@ -126,7 +126,9 @@ def test_a_model_is_known_by_its_checkpoint_and_by_how_it_is_read(tmp_path):
     (tmp_path / "modules.json").touch()
     folder, plain = str(tmp_path), str(root() / "data/models/tiny-encoder")
     classes = "entailment:0,neutral:1,contradiction:2"
-    assert model_key("sentence_lists", dict(sentence_lists="m")) is None, "nothing is loaded to split sentences"
+    assert model_key("sentence_lists", dict(sentence_lists="m")) is None, (
+        "nothing is loaded to split sentences"
+    )
     assert model_key("mnli", {}) is None
     assert model_key("mnli", dict(nli="n", mnli="m")) == ("m", "", "")
     assert model_key("summac", dict(nli="n", mnli="m")) == ("n", "", "")
