@@ -422,7 +422,7 @@ def judge_scores(
     variants: tuple = ("texts_first",),  # Wordings
     top: int = 0,  # As in `remote_judge_statistics`
     progress: bool = True,  # Show texts done and time left
-) -> JudgeScores:
+) -> JudgeScores:  # The scores in `table`, and what the server refused or cut
     """Scores by a judge behind a server: every score that can be computed from its replies.
 
     Raises
