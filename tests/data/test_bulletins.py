@@ -265,7 +265,7 @@ def test_every_template_is_used_in_sources(monkeypatch):
     used, old = set(), _fill_template
     monkeypatch.setattr(
         world,
-        "fill_template",
+        "_fill_template",
         lambda fact, template, rng: used.add(template.text + str(template.fixed)) or old(fact, template, rng),
     )
     for i in range(N):

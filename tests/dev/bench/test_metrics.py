@@ -86,7 +86,7 @@ class Counted:  # A network that notes how many rows it is handed
 
 def test_our_side_reads_what_is_on_disk_and_measures_itself(tmp_path, texts):
     (tmp_path / "asked.json").write_text(json.dumps(bench._case_settings(case("rouge_1"), texts)))
-    got = bench._ours_case(tmp_path)
+    got = bench.ours_case(tmp_path)
     assert (
         set(got["values"]) == {"rouge_1", "rouge_2", "rouge_l"}
         and got["seconds"] > 0

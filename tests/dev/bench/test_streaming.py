@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uetrust.core.checks import Undefined
-from uetrust.dev.bench.streaming import _rank_weight_sums, _stream_once, _streamed_prr, drawn_rows
+from uetrust.dev.bench.streaming import _rank_weight_sums, _streamed_prr, drawn_rows, stream_once
 from uetrust.evaluation.prr import prr
 
 rows = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), min_size=5, max_size=60).filter(
@@ -54,6 +54,6 @@ def test_drawn_rows_are_the_same_at_each_call_and_a_measurement_names_their_numb
     (first,), (again,) = drawn_rows(2000)(), drawn_rows(2000)()
     assert np.array_equal(first["quality"], again["quality"])
     assert np.corrcoef(first["quality"], first["uncertainty"])[0, 1] == pytest.approx(-0.5, abs=0.06)
-    found = _stream_once(2000)
+    found = stream_once(2000)
     assert found["rows"] == 2000 and found["peak_mb"] > 10
     assert found["prr"] == pytest.approx(prr(first["quality"], first["uncertainty"]).value, abs=1e-6)

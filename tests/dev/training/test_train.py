@@ -154,7 +154,7 @@ def test_a_training_that_starts_from_another_model_knows_its_words(texts, tmp_pa
     monkeypatch.setitem(train.RECIPES, "later", bart(tokenizer=lambda *_: here, start="tiny-bart"))
     monkeypatch.setattr(
         train,
-        "fit_recipe",
+        "_fit_recipe",
         lambda model, recipe, tok, checkpoint, seed: (
             checkpoint.parent.mkdir(parents=True) or checkpoint.touch() or []
         ),

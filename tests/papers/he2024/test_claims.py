@@ -19,7 +19,7 @@ from uetrust.evaluation.agreement import spearman_p
 from uetrust.papers.he2024.claim_language import (
     PATTERNS,
     NoisyTables,
-    _claim_patterns,
+    claim_patterns,
     evaluate_cell,
     find_pattern,
     rank_correlations,
@@ -357,7 +357,7 @@ def test_every_cell_of_every_claim_is_read():
 
 
 def test_every_pattern_is_used_and_explained():
-    patterns = _claim_patterns()
+    patterns = claim_patterns()
     assert (patterns["cells"] > 0).all() and patterns["meaning"].str.len().gt(20).all()
     assert set(patterns["kind"]) == {"rho", "derived", "prr", "fact"}
 
@@ -602,7 +602,7 @@ from uetrust.papers.he2024.claims import claim_ledger
 from uetrust.papers.he2024.published import _papers_with_claims, printed_claims, printed_tables
 found = claim_ledger(paper="nobody")
 print(json.dumps(dict(
-    papers=papers_with_claims(), claims=len(printed_claims("nobody")), tables=list(printed_tables("nobody")),
+    papers=_papers_with_claims(), claims=len(printed_claims("nobody")), tables=list(printed_tables("nobody")),
     verdicts=found["verdict"].tolist(), notes=found["note"].tolist(),
     stability=int(found["stability"].count()),
 )))

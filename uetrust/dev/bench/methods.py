@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['NLI_PAIRS', 'TEXT_PAIRS', 'TOKEN_PAIRS', 'FITTED_PAIRS', 'OTHER_PAIRS', 'ROUGE_METHODS', 'VOCABULARY_PAIRS',
            'GIVEN_STATISTICS_PAIRS', 'END_TO_END_PAIRS', 'NOT_COMPARED', 'GIVEN_STATISTICS', 'FITTED_STATISTICS',
-           'END_TO_END_STEPS', 'STORED_METHODS', 'simulated_item', 'scored', 'peer_python', 'run_ours', 'run_peer',
-           'largest_difference', 'bench_methods', 'markdown_table', 'print_method_bench']
+           'END_TO_END_STEPS', 'STORED_METHODS', 'simulated_item', 'ours_given', 'ours_whole', 'scored', 'peer_python',
+           'run_ours', 'run_peer', 'largest_difference', 'bench_methods', 'markdown_table', 'print_method_bench']
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #a880dd92
 import json
@@ -375,7 +375,7 @@ def _fastest_fresh(
     return min(times)
 
 
-def _ours_given(
+def ours_given(
     folder,  # Where the peer will find its statistics
     n: int,  # Items
     k: int,  # Drawn texts of each
@@ -471,7 +471,7 @@ def _end_to_end_steps(bank, sources, settings, scores):
     return dict(zip(END_TO_END_STEPS, steps))
 
 
-def _ours_whole(
+def ours_whole(
     folder,  # With asked.json
 ) -> dict:  # Seconds by step, texts, values by score
     "Times and values of our scores from sources."
@@ -638,7 +638,7 @@ def largest_difference(
 
 def _timing_table(
     n: int,  # Items
-    own: dict,  # From `_ours_given`
+    own: dict,  # From `ours_given`
     other: dict,  # From the peer
 ) -> pd.DataFrame:  # part, what, n, ours and peer (ms per 1,000 items), ratio, apart
     "Scores one by one, and sums."
@@ -671,7 +671,7 @@ def _timing_table(
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #c11f5a30
 def _end_to_end_table(
     n: int,  # Sources
-    own: dict,  # From `_ours_whole`
+    own: dict,  # From `ours_whole`
     other: dict,  # From the peer
 ) -> pd.DataFrame:  # As `_timing_table`
     "Steps one by one, and all."

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['HUMAN_NOISE_SD', 'PATTERNS', 'SECTION_DIMENSION', 'EQUIVALENT_METHODS', 'NoisyTables', 'CopiedTables',
-           'shuffled_tables', 'Pattern', 'claim_tables', 'EvaluatedCell', 'find_pattern', 'evaluate_cell']
+           'shuffled_tables', 'Pattern', 'claim_tables', 'EvaluatedCell', 'find_pattern', 'evaluate_cell',
+           'claim_patterns']
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #e5bcb011
 import re
@@ -582,7 +583,7 @@ def evaluate_cell(
     return EvaluatedCell(form_.kind, values, n, levels)
 
 
-def _claim_patterns(
+def claim_patterns(
     paper: str = HE2024,  # As for `printed_claims`
 ) -> pd.DataFrame:  # Columns kind, pattern, meaning, cells (of the paper's claims that it matches)
     "Patterns of the language."
