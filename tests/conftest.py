@@ -94,7 +94,7 @@ def oracle():
 
 @pytest.fixture
 def renamed(tmp_path, monkeypatch):
-    "A project with that page and other names in settings.ini; each old name must stand there once"
+    "A project with its pages and other names in settings.ini; each old name must stand there once"
 
     def make(page, names, **variables):
         root = project.root()
@@ -103,8 +103,7 @@ def renamed(tmp_path, monkeypatch):
             assert text.count(old) == 1, old
             text = text.replace(old, new)
         nb = tmp_path / "nbs" / "experiments" / f"{page}.ipynb"  # Folder and file
-        nb.parent.mkdir(parents=True)
-        shutil.copy(root / nb.relative_to(tmp_path), nb)
+        shutil.copytree(root / "nbs" / "experiments", tmp_path / "nbs" / "experiments")
         (tmp_path / "settings.ini").write_text(text)
         (tmp_path / "data").symlink_to(root / "data")
         for k, v in variables.items():
