@@ -20,7 +20,7 @@ from uetrust.evaluation.thresholds import auc, hindsight_accuracy, learn_thresho
 from uetrust.report.playground import (
     _panel_numbers,
     _panel_state,
-    _playground_file,
+    playground_file,
     _playground_module,
     playground_panels,
     write_playground,
@@ -42,7 +42,7 @@ def js(watched):
     "`js('name', argument, ...)`: a function of math.js, run in the browser"
     blob = "src => import(URL.createObjectURL(new Blob([src], {type: 'text/javascript'})))"
     watched.page.goto("about:blank")
-    watched.page.evaluate(f"{blob}.then(found => {{ window.math = found }})", _playground_file("math.js"))
+    watched.page.evaluate(f"{blob}.then(found => {{ window.math = found }})", playground_file("math.js"))
     return lambda name, *args: watched.page.evaluate("([name, args]) => math[name](...args)", [name, args])
 
 
@@ -491,7 +491,7 @@ def test_quoted_cells_and_markup_stay_text(watched, site, tmp_path):
 
 
 def test_nothing_of_the_page_can_become_markup_or_a_request():
-    source = "".join(_playground_file(name) for name in ("math.js", "panels.js"))
+    source = "".join(playground_file(name) for name in ("math.js", "panels.js"))
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", source
     )
