@@ -20,8 +20,8 @@ from uetrust.evaluation.thresholds import auc, hindsight_accuracy, learn_thresho
 from uetrust.report.playground import (
     _panel_numbers,
     _panel_state,
-    playground_file,
     _playground_module,
+    playground_file,
     playground_panels,
     write_playground,
 )
