@@ -14,10 +14,15 @@ import pytest
 
 import uetrust
 from tests.helpers.paths import ROOT
+from uetrust.data.outputs import OUTPUT_FORMATS
+from uetrust.evaluation.definitions import PRR_DEFINITIONS
+from uetrust.report.audit import PANELS
 from uetrust.report.site.exhibits import exhibits
+from uetrust.statistics.entry import COMPUTED_BY, MADE_BY, STATISTICS
 from uetrust.statistics.scores import load_scores
 
 reg = load_scores()
+REGISTRIES = (reg, STATISTICS, COMPUTED_BY, MADE_BY, PRR_DEFINITIONS, OUTPUT_FORMATS, PANELS)
 
 NBS = [
     p
@@ -39,12 +44,13 @@ def runs(nb):
 
     for m in pkgutil.walk_packages(uetrust.__path__, "uetrust."):
         importlib.import_module(m.name)
-    before = dict(reg)
+    before = [dict(registry) for registry in REGISTRIES]
     try:
         return runner.test_nb(nb, skip_flags=["notest", "slow", "net"], basepath=ROOT, profile=False)[0]
     finally:
-        reg.clear()
-        reg.update(before)
+        for registry, entries in zip(REGISTRIES, before):
+            registry.clear()
+            registry.update(entries)
 
 
 @pytest.mark.parametrize(
