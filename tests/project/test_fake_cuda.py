@@ -25,7 +25,7 @@ from uetrust.models.heads import dae_arc_logits
 from uetrust.nlg.qa import AnswerSpan
 from uetrust.scoring.generators import COMPARISON_STEPS, GENERATOR_PASSES
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics.entry import STATISTICS
+from uetrust.statistics.texts import STATISTICS
 from uetrust.statistics.texts import providers as sp
 from uetrust.statistics.texts.providers import shipped_models
 

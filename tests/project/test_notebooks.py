@@ -18,8 +18,8 @@ from uetrust.data.outputs import OUTPUT_FORMATS
 from uetrust.evaluation.definitions import PRR_DEFINITIONS
 from uetrust.report.audit import PANELS
 from uetrust.report.site.exhibits import exhibits
-from uetrust.statistics.entry import COMPUTED_BY, MADE_BY, STATISTICS
 from uetrust.statistics.scores import load_scores
+from uetrust.statistics.texts import COMPUTED_BY, MADE_BY, STATISTICS
 
 reg = load_scores()
 REGISTRIES = (reg, STATISTICS, COMPUTED_BY, MADE_BY, PRR_DEFINITIONS, OUTPUT_FORMATS, PANELS)

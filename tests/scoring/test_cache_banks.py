@@ -11,7 +11,7 @@ from uetrust.data.datasets import load_samples
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.scoring import cache as ql
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics.entry import STATISTICS
+from uetrust.statistics.texts import STATISTICS
 from uetrust.statistics.texts.providers import shipped_models
 
 

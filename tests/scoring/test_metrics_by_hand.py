@@ -24,6 +24,7 @@ from uetrust.nlg import alignment, fflm, heads, likelihood, nli, overlap, string
 from uetrust.scoring import metrics as g
 from uetrust.scoring.cache import cached_metrics
 from uetrust.statistics.scores import load_scores
+from uetrust.statistics.texts.providers import shipped_models
 
 reg = load_scores()
 
@@ -40,7 +41,7 @@ def texts():
 
 @pytest.fixture(scope="module")
 def scored(texts):
-    return g.compute_metrics(texts, g.shipped_models(), progress=False)
+    return g.compute_metrics(texts, shipped_models(), progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def graded(scored):
 def model():
     seen = {}
     return lambda name: (
-        seen[name] if name in seen else seen.setdefault(name, load_model(g.shipped_models()[name]))
+        seen[name] if name in seen else seen.setdefault(name, load_model(shipped_models()[name]))
     )
 
 
@@ -317,7 +318,7 @@ def test_every_applicable_score_is_there_once_and_the_others_say_why(texts, grad
 def test_a_missing_column_is_named_and_costs_no_other_score(texts, graded, column):
     scores = g.compute_metrics(
         texts.drop(columns=column),
-        {k: g.shipped_models()[k] for k in ("bart", "nli", "bertscore")},
+        {k: shipped_models()[k] for k in ("bart", "nli", "bertscore")},
         progress=False,
     )
     table = scores.table
@@ -338,7 +339,7 @@ def test_a_missing_column_is_named_and_costs_no_other_score(texts, graded, colum
 
 
 def test_the_order_of_rows_changes_nothing(texts, graded, scored):
-    scores = g.compute_metrics(texts.iloc[[2, 0, 3, 1]], g.shipped_models(), progress=False)
+    scores = g.compute_metrics(texts.iloc[[2, 0, 3, 1]], shipped_models(), progress=False)
     table = scores.table
     assert (
         table["sample"].iloc[:4].tolist() == list("cadb")
@@ -351,7 +352,7 @@ def test_the_order_of_rows_changes_nothing(texts, graded, scored):
 def test_the_batch_changes_nothing(texts, graded):
     off = (
         (
-            wide(g.compute_metrics(texts, g.shipped_models(), progress=False, batch_tokens=1).table)
+            wide(g.compute_metrics(texts, shipped_models(), progress=False, batch_tokens=1).table)
             - wide(graded)
         )
         .abs()
@@ -369,7 +370,7 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded, sco
     both = texts.drop(columns="reference").assign(
         references=[[x] if x == y else [x, y] for x, y in zip(own, other)]
     )
-    scores = g.compute_metrics(both, g.shipped_models(), progress=False)
+    scores = g.compute_metrics(both, shipped_models(), progress=False)
     table = scores.table
     assert list(table["name"].unique()) == list(graded["name"].unique()) and table["sample"].iloc[
         :4
@@ -380,7 +381,7 @@ def test_of_several_references_the_one_that_suits_best_counts(texts, graded, sco
         .assign(id=lambda d: d["id"] + d.groupby("id").cumcount().astype(str))
     )
     apart, got, first = (
-        wide(g.compute_metrics(one, g.shipped_models(), progress=False).table),
+        wide(g.compute_metrics(one, shipped_models(), progress=False).table),
         wide(table),
         wide(graded),
     )
@@ -434,7 +435,7 @@ def test_each_checkpoint_is_loaded_once_and_only_what_is_asked_is_made(texts, mo
     opened, real = [], g.open_model
     monkeypatch.setattr(g, "open_model", lambda key, **kw: opened.append(key[0]) or real(key, **kw))
     scores = g.compute_metrics(
-        texts, g.shipped_models(), ["bart_score", "summac_zs", "harim", "rouge_l"], progress=False
+        texts, shipped_models(), ["bart_score", "summac_zs", "harim", "rouge_l"], progress=False
     )
     assert [path.rsplit("/", 1)[-1] for path in opened] == ["tiny-bart", "tiny-nli"]
     assert {k: set(statistics) for k, statistics in scores.cut.items()} == dict(
@@ -444,7 +445,7 @@ def test_each_checkpoint_is_loaded_once_and_only_what_is_asked_is_made(texts, mo
     )
     scores = g.compute_metrics(
         texts,
-        g.shipped_models() | dict(summac=g.shipped_models()["nli"]),
+        shipped_models() | dict(summac=shipped_models()["nli"]),
         ["mnli_doc", "summac_zs"],
         progress=False,
     )
@@ -467,11 +468,11 @@ def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
     gc.collect()
     gc.disable()
     try:
-        g.compute_metrics(texts, g.shipped_models(), progress=False)
+        g.compute_metrics(texts, shipped_models(), progress=False)
     finally:
         gc.enable()
     assert (
-        len(nets) == len({str(statistics) for statistics in g.shipped_models().values()})
+        len(nets) == len({str(statistics) for statistics in shipped_models().values()})
         and held == []
         and nets[-1][1]() is None
     )
@@ -479,8 +480,8 @@ def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
 
 def test_what_does_not_fit_is_counted(texts):
     long = texts.iloc[:1].assign(source=" ".join([texts["source"][0]] * 60))
-    scores = g.compute_metrics(long, g.shipped_models(), ["mnli_doc", "bart_score"], progress=False)
-    nli_model = load_model(g.shipped_models()["nli"])
+    scores = g.compute_metrics(long, shipped_models(), ["mnli_doc", "bart_score"], progress=False)
+    nli_model = load_model(shipped_models()["nli"])
     assert scores.cut["mnli"] == {
         "nli_source_hypothesis": ev.nli_pairs(
             nli_model, [(long["source"][0], long["hypothesis"][0])], 512, "first"
@@ -490,7 +491,7 @@ def test_what_does_not_fit_is_counted(texts):
 
 
 def test_empty_texts_are_scored_or_noted(texts):
-    table = g.compute_metrics(texts.iloc[:2].assign(hypothesis=""), g.shipped_models(), progress=False).table
+    table = g.compute_metrics(texts.iloc[:2].assign(hypothesis=""), shipped_models(), progress=False).table
     assert (table["value"].isna() == (table["note"] != "")).all()
     by_metric = wide(table)
     assert (
@@ -572,7 +573,7 @@ def test_texts_that_are_none_are_refused(texts, change, says):
 
 
 def test_a_text_without_source_or_reference_takes_nothing_from_the_others(texts):
-    metrics, models = ["rouge_l", "summac_zs", "bart_score", "bart_score_recall"], g.shipped_models()
+    metrics, models = ["rouge_l", "summac_zs", "bart_score", "bart_score_recall"], shipped_models()
     whole = g.compute_metrics(texts, models, metrics, progress=False).table
     texts = texts.assign(source=[None, *texts["source"][1:]], reference=[*texts["reference"][:-1], None])
     found = g.compute_metrics(texts, models, metrics, progress=False).table
@@ -595,7 +596,7 @@ def test_a_model_that_fails_for_a_text_leaves_the_others(texts, monkeypatch):
             raise RuntimeError("no room")
         return real(model, name, directions, hypotheses, *rest, **kw)
 
-    given = (texts, g.shipped_models(), ["rouge_l", "bart_score"])
+    given = (texts, shipped_models(), ["rouge_l", "bart_score"])
     whole = g.compute_metrics(*given, progress=False).table
     monkeypatch.setattr(likelihoods, "directed_logp", fails)
     with pytest.raises(RuntimeError, match="no room"):

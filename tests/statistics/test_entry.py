@@ -2,7 +2,7 @@
 
 from tests.helpers.registered import SCORES, reg
 from uetrust.core.run import required_inputs
-from uetrust.statistics.entry import MADE_BY, STATISTICS
+from uetrust.statistics.texts import MADE_BY, STATISTICS
 
 
 def test_every_leaf_is_made_by_a_reading():

@@ -64,8 +64,7 @@ def methods_command(
     output: Output = AS_TEXT,
 ):
     "Uncertainty methods: what each needs, costs and means."
-    import uetrust.statistics.texts  # All entries
-    from uetrust.statistics.entry import STATISTICS
+    from uetrust.statistics.texts import STATISTICS
 
     if _print_cards(name, "ue", ["name", "made_by", "unit", "cite"], output):
         print("\nHigher is less certain for all. What they are made from:")

@@ -298,7 +298,7 @@ def compare_command(
 
 
 def _comparisons(nli, encoder):  # Checkpoint -> names of the statistics that it computes of texts alone
-    from uetrust.statistics.entry import STATISTICS
+    from uetrust.statistics.texts import STATISTICS
 
     steps = {}
     for name, entry in STATISTICS.items():

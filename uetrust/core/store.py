@@ -19,7 +19,7 @@ from pathlib import Path
 
 from .checks import error_line, preview
 from .progress import progress_bar
-from .settings import LOCK, SCRAP, atomic_write, remove_scraps
+from .settings import LOCK, atomic_write, remove_scraps
 
 # %% ../../nbs/01_core/07_store.ipynb #6cfb50b7
 def canonical_json(

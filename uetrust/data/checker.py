@@ -36,7 +36,6 @@ from uetrust.data.bulletins import (
     VERB_PHRASES,
     Fact,
     derived_facts,
-    fact_clause,
     fact_person,
     fact_question,
     facts_to_text,

@@ -13,7 +13,6 @@ __all__ = ['FRANK_ERRORS', 'FRANK_METRICS', 'FRANK_SYSTEMS', 'SUMMEVAL_QUALITIES
 import ast
 import hashlib
 import json
-import os
 import re
 from functools import partial
 
@@ -29,7 +28,6 @@ from uetrust.data.download import (
     data_not_at_hand,
     fetch_file,
     find_file,
-    has_file,
     hub_dataset,
     load_plain_pickle,
 )

@@ -6,7 +6,6 @@
 __all__ = ['OUTPUT_PARTS', 'OUTPUT_FORMATS', 'OWN_COLUMNS', 'MAN_EXPORT', 'Outputs', 'read_outputs']
 
 # %% ../../nbs/02_data/14_outputs.ipynb #531ef1d8
-import json
 import math
 import zipfile
 import zlib

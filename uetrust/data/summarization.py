@@ -6,14 +6,13 @@
 __all__ = ['CNNDM_ROWS', 'cnndm', 'with_articles', 'rose']
 
 # %% ../../nbs/02_data/04_summarization.ipynb #a938f8fe
-import json
 from functools import partial
 
 import pandas as pd
 
 from ..core.checks import preview
 from .download import SPLITS, DataNotAtHand
-from .loaders import BadData, load_from_hub
+from .loaders import load_from_hub
 from uetrust.data.records import (
     BENCHMARK_FILES,
     ROSE_DOCUMENTS,

@@ -8,11 +8,10 @@ __all__ = ['AREA_RULES', 'auprc', 'base_rate', 'selective_risk', 'aurc', 'e_aurc
 
 # %% ../../nbs/04_evaluation/08_measures.ipynb #045be971
 import numpy as np
-import pandas as pd
 
-from ..core.checks import Undefined, score_vector
+from ..core.checks import Undefined
 from ..core.registry import measure
-from .pairs import auroc, complete_pairs, labelled_pairs
+from .pairs import complete_pairs, labelled_pairs
 from .weights import block_mean, harmonic_numbers, tie_order
 
 # %% ../../nbs/04_evaluation/08_measures.ipynb #d6202f11

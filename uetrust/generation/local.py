@@ -16,13 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch.nn.functional import pad
-from transformers import (
-    AttentionInterface,
-    AttentionMaskInterface,
-    GenerationConfig,
-    LogitsProcessorList,
-    StoppingCriteria,
-)
+from transformers import AttentionInterface, AttentionMaskInterface, LogitsProcessorList, StoppingCriteria
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, EncoderDecoderCache
 from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 from transformers.integrations.sdpa_attention import sdpa_attention_forward

@@ -10,7 +10,6 @@ __all__ = ['BYSTANDERS', 'ONE_OUTPUT', 'FACTCC_LABELS', 'TOKENIZER_FILES', 'FAIR
 import hashlib
 import io
 import json
-import os
 import pickle
 import re
 import shutil

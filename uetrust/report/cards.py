@@ -12,12 +12,11 @@ import json
 
 import pandas as pd
 
-import uetrust.statistics.texts  # All that is computed of given texts
 from ..core.docstrings import comments_of
 from ..core.registry import reg
 from ..core.run import required_inputs, required_scores
 from ..core.settings import root
-from ..statistics.entry import MADE_BY, STATISTICS
+from ..statistics.texts import MADE_BY, STATISTICS
 
 # %% ../../nbs/11_report/04_cards.ipynb #e00197a3
 def comment_by_parameter(

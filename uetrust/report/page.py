@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from ..core.settings import out_dir, profile, profile_settings
+from ..core.settings import profile, profile_settings
 from ..papers.bulletins.world import WORLD_LIMIT
 from ..papers.he2024.published import correlation_figures, figure_table, figure_variants, table_settings
 from ..papers.people.faithbench import FAITHBENCH_LIMIT

@@ -65,9 +65,9 @@ from uetrust.scoring.generators import (
     with_judge_server,
 )
 from ..scoring.metrics import missing_inputs
-from ..statistics.entry import COMPUTED_BY, MADE_BY, STATISTICS
 from ..statistics.judges import JudgeServer
 from ..statistics.scores import load_scores
+from ..statistics.texts import COMPUTED_BY, MADE_BY, STATISTICS
 
 # %% ../../nbs/11_report/07_plan.ipynb #dde82431
 load_scores()
@@ -439,7 +439,7 @@ def _metric_groups(
     names,  # Quality metrics
     columns,  # Columns of the texts
     models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
-) -> dict:  # Group of `uetrust.statistics.entry.STATISTICS` -> statistics that are computed
+) -> dict:  # Group of `uetrust.statistics.texts.STATISTICS` -> statistics that are computed
     "Statistics that the metrics of a bank need, by the model that computes them."
     found = {}
     for name in names:

@@ -32,9 +32,9 @@ from uetrust.core.store import (
 )
 from .methods import greedy_texts
 from .metrics import compute_metrics, metric_names, model_key
-from ..statistics.entry import COMPUTED_BY
 from ..statistics.judges import JudgeServer
 from ..statistics.stored import texts_folder
+from ..statistics.texts import COMPUTED_BY
 from ..statistics.texts.providers import shipped_models
 
 # %% ../../nbs/09_scoring/03_cache.ipynb #cdc50b36

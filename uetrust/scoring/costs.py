@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
-import uetrust.statistics.texts  # All that is computed of given texts
 from ..core.settings import pinned_checkpoint, resolve_checkpoint, root
-from ..statistics.entry import STATISTICS
 from ..statistics.generator import reads_prompt
+from ..statistics.texts import STATISTICS
 
 # %% ../../nbs/09_scoring/08_costs.ipynb #921f12b4
 class _ModelShape(NamedTuple):
@@ -343,7 +342,7 @@ def comparison_costs(
 
 
 def metric_cost(
-    group: str,  # Of `uetrust.statistics.entry.STATISTICS`
+    group: str,  # Of `uetrust.statistics.texts.STATISTICS`
     wanted: list,  # Statistics of the group
     shape: _ModelShape,  # Of its model
     lengths: TextLengths,  # Of the dataset

@@ -16,7 +16,7 @@ from ..core.settings import atomic_write, root
 from ..core.store import library_versions, value_digest
 from ..data.bulletins import bulletins
 from .metrics import compute_metrics
-from ..statistics.entry import COMPUTED_BY
+from ..statistics.texts import COMPUTED_BY
 
 # %% ../../nbs/09_scoring/04_drift.ipynb #f2684090
 DRIFT_FILE = "data/canaries.json"  # Stored scores by the models of the repository

@@ -16,16 +16,17 @@ import pandas as pd
 
 from ..core.registry import reg
 from ..core.run import ScoreRun, required_inputs, required_scores
-from ..core.scores import FAILED, Scores, map_nested, unique_texts
+from ..core.scores import FAILED, Scores
 from ..core.segmentation import whole_texts_note
 from ..core.store import Store
 from ..data.outputs import OUTPUT_FORMATS, read_outputs
 from .methods import greedy_texts, score_generations, score_shards
 from .metrics import compute_metrics, metric_names, model_key, open_model
-from ..statistics.entry import COMPUTED_BY, MADE_BY, STATISTICS, Variants
+from ..statistics.entry import Variants
 from ..statistics.scores import load_scores
 from ..statistics.served import likeliest_logp, special_tokens, token_numbers, truncated_entropy
 from ..statistics.stored import texts_folder
+from ..statistics.texts import COMPUTED_BY, MADE_BY, STATISTICS
 
 # %% ../../nbs/09_scoring/07_files.ipynb #a832a373
 def _logp(text):

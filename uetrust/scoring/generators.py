@@ -15,7 +15,6 @@ from typing import Annotated, Literal, get_type_hints
 
 from annotated_types import Ge, Le
 
-import uetrust.statistics.texts  # All that is computed of given texts
 from ..core.checks import preview
 from uetrust.core.settings import (
     check_keys,
@@ -33,9 +32,10 @@ from ..data.datasets import dataset_problem
 from ..generation.decoding import Decoding, decoding_preset
 from ..nlg.likelihood import FAMILY_SCORES, NARCISSISM_MODELS
 from .cache import metric_models
-from ..statistics.entry import STATISTICS, TOKEN_INPUTS
+from ..statistics.entry import TOKEN_INPUTS
 from ..statistics.generator import ATTENTION_STATISTICS, PASSES, no_such_pass
 from ..statistics.judges import JudgeServer
+from ..statistics.texts import STATISTICS
 
 # %% ../../nbs/09_scoring/05_generators.ipynb #a7a1bb76
 GENERATOR_PASSES = (

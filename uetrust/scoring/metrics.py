@@ -31,9 +31,10 @@ from uetrust.core.run import (
 from ..core.scores import Scores, score_table
 from ..core.settings import split_labels
 from ..core.tables import list_cell, read_table
-from ..statistics.entry import COMPUTED_BY, INPUTS, STATISTICS
+from ..statistics.entry import INPUTS
 from ..statistics.judges import JudgeServer
-from ..statistics.texts.providers import TEXT_COLUMNS, SpacyPipeline, shipped_models
+from ..statistics.texts import COMPUTED_BY, STATISTICS
+from ..statistics.texts.providers import TEXT_COLUMNS, SpacyPipeline
 
 # %% ../../nbs/09_scoring/02_metrics.ipynb #25d3e0b2
 TEXT_COLUMN_NAMES = dict(

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-import uetrust.statistics.texts
 from ..core.store import Store
 from ..models.load import Model
-from .entry import STATISTICS, Statistic, Variants
+from .entry import Statistic, Variants
 from .passes import model_provenance
 from .table import read_statistics, write_statistics
+from .texts import STATISTICS
 
 # %% ../../nbs/08_statistics/13_bank.ipynb #a7f1c9ae
 class BankTokens(NamedTuple):

@@ -7,7 +7,7 @@ __all__ = ['PREFIX_KINDS', 'PASSES', 'RENAMED_PASSES', 'ATTENTION_STATISTICS', '
            'reads_prompt']
 
 # %% ../../nbs/08_statistics/04_generator.ipynb #c7e02e2f
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from ..generation.bank import TEXT_KINDS
 from .entry import GENERATOR, Statistic, register

@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-import uetrust.statistics.texts
 from ..core.registry import reg
 from ..core.run import ScoreRun
 from ..core.store import Store, load_shard
 from ..generation.bank import read_shard
-from .entry import STATISTICS
 from .table import read_statistics, table_to_frame
+from .texts import STATISTICS
 
 # %% ../../nbs/08_statistics/14_stored.ipynb #2a23d77f
 def _column_by_source(groups, column, kind, order):  # One value of a greedy text, else a list of values

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.checks import Undefined
 from ..core.registry import batch_of, ue
 from ..core.run import Ragged
-from .information import perplexity, weighted_surprisal, weighted_surprisals
+from .information import weighted_surprisal, weighted_surprisals
 
 # %% ../../nbs/03_ue/09_attention.ipynb #c09f382a
 def _log_recurrence(

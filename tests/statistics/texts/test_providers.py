@@ -20,9 +20,8 @@ from uetrust.models.load import load_model
 from uetrust.models.questions import argmax_answers
 from uetrust.nlg.qa import AnsweredQuestion, Question
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics.entry import STATISTICS
 from uetrust.statistics.scores import load_scores
-from uetrust.statistics.texts import providers
+from uetrust.statistics.texts import STATISTICS, providers
 from uetrust.statistics.texts.providers import shipped_models
 
 reg = load_scores()

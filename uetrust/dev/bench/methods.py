@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.registry import reg
-from ...core.run import ScoreRun, compute_score, score_values
+from ...core.run import ScoreRun, score_values
 from ...core.scores import unique_texts
 from ...core.settings import ONE_THREAD, root
 from ...data.bulletins import bulletin, bulletins

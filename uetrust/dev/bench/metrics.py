@@ -24,8 +24,8 @@ from .evaluation import machine_description, peak_memory, print_targets, process
 from .methods import markdown_table, peer_python, run_ours, run_peer, simulated_item
 from ...nlg.nli import summac_grid
 from ...report.cards import COSTS_FILE
-from ...scoring.metrics import compute_metrics, metric_names
-from ...statistics.entry import COMPUTED_BY, STATISTICS
+from ...scoring.metrics import compute_metrics
+from ...statistics.texts import COMPUTED_BY, STATISTICS
 from ...statistics.texts.providers import TEXT_COLUMNS, shipped_models
 
 # %% ../../../nbs/12_dev/02_bench/04_metrics.ipynb #4857c359

@@ -7,7 +7,7 @@ __all__ = ['variance_components', 'article_blocks', 'reliability', 'needed_table
            'bootstrap_reliability']
 
 # %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #fecf833b
-from itertools import chain, combinations
+from itertools import combinations
 from math import ceil, inf, prod
 
 import numpy as np

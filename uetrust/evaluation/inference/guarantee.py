@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.checks import Undefined, check_between, check_finite
+from ...core.checks import check_between, check_finite
 from ..pairs import complete_pairs
 from ..resample import cluster_ids
 

@@ -7,10 +7,8 @@ __all__ = ['one_per_family', 'common_columns', 'prr_blocks', 'without_gaps']
 
 # %% ../../../nbs/10_papers/07_bulletins/13_blocks.ipynb #0858b043
 import numpy as np
-import pandas as pd
 
 from .cross import metric_families, prr_values
-from .inputs import CrossScores
 
 # %% ../../../nbs/10_papers/07_bulletins/13_blocks.ipynb #e4a32777
 def one_per_family(

@@ -14,7 +14,6 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 import pandas as pd
 
-from ...core.checks import preview
 from ...evaluation.cells import t_quantile
 from .cross import RANDOM_METHOD, choice_weights, metric_families, prr_values
 from .sentences import counted_noun

@@ -16,10 +16,9 @@ __all__ = ['HUMAN_TABLES', 'EXTRA', 'EFFECTS', 'sign_counts', 'sign_count_senten
 import numpy as np
 import pandas as pd
 
-from ...data.loaders import TOFU_ERRORS
 from ...evaluation.agreement import agreement
 from ...evaluation.multiple import column_mean_p, holm, mean_row_correlation, null_tests, same_sign_p
-from ...evaluation.shuffled import ShuffledCount, shuffled_columns
+from ...evaluation.shuffled import shuffled_columns
 from uetrust.papers.he2024.human import (
     clustered_mean,
     detectable_prr,

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ...evaluation.prr import prr_table
-from ...evaluation.shuffled import ShuffledCount, shuffled_columns
+from ...evaluation.shuffled import shuffled_columns
 from .claims import CLAIM_VERDICTS, claim_ledger
 from uetrust.papers.he2024.own_tables import (
     PAPER_MODELS,

@@ -8,7 +8,6 @@ __all__ = ['SET_LINE_COLUMNS', 'YARDSTICKS', 'plot_example_counts', 'recorded_co
            'ice_sentences']
 
 # %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #1ac382a6
-import numpy as np
 import pandas as pd
 
 from ...core.settings import atomic_write
@@ -23,7 +22,6 @@ from uetrust.papers.ice.live import (
     ice_correlations,
     judged_items,
     released_run,
-    scores_of_replies,
     summeval_texts,
 )
 

@@ -13,7 +13,6 @@ __all__ = ['PRINTED_PAIRS', 'FAMILY_COLORS', 'SYSTEMS', 'NOT_RECOMPUTED', 'NO_BI
 # %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #1acf6c21
 from itertools import combinations
 
-import numpy as np
 import pandas as pd
 
 from ...core.settings import published_file

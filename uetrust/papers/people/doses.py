@@ -7,8 +7,6 @@ __all__ = ['RELIABILITIES', 'LENGTH_DOSES', 'OWN_DOSES', 'DOSE_SIZES', 'store_do
            'real_metrics_sentence', 'plot_doses']
 
 # %% ../../../nbs/10_papers/08_people/07_doses.ipynb #b9a55210
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 

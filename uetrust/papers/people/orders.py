@@ -9,7 +9,6 @@ __all__ = ['people_only', 'best_by_people', 'people_blocks']
 from functools import cache
 
 import numpy as np
-import pandas as pd
 
 from ...evaluation.inference.confidence_set import confidence_set
 from ...evaluation.inference.generalisability import article_blocks

@@ -7,8 +7,6 @@ __all__ = ['COMPARED', 'LARGEST_STUDY', 'PILOT', 'store_plans', 'planned_sentenc
            'plot_planned']
 
 # %% ../../../nbs/10_papers/08_people/06_planned.ipynb #c48fe27e
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 

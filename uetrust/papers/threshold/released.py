@@ -26,7 +26,6 @@ from uetrust.evaluation.thresholds import (
     THRESHOLD_PRESETS,
     check_option,
     expected_accuracy,
-    printed_opitz_table,
 )
 
 # %% ../../../nbs/10_papers/04_threshold/01_released.ipynb #7b8c787d

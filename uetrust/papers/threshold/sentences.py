@@ -20,7 +20,6 @@ from ..ledger.cells import CELL_STATUS, ROUNDING_NOTE, contradicted_cells
 from uetrust.papers.threshold.released import (
     CASE_COLUMNS,
     DECISION_MEASURES,
-    auc_correlations,
     case_means,
     frank_study,
     rankings_against_auc,

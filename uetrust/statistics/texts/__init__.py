@@ -2,5 +2,6 @@
 
 import uetrust.statistics.generator  # Its entries come first
 from uetrust.core.registry import load_package
+from uetrust.statistics.entry import COMPUTED_BY, MADE_BY, STATISTICS
 
 load_package(__name__, __path__)  # A statistic is found because its module is here

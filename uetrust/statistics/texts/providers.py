@@ -6,18 +6,14 @@
 __all__ = ['TEXT_COLUMNS', 'SpacyPipeline', 'shipped_models']
 
 # %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #935ba0df
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ...core.checks import spacy_pipeline
-from ...core.registry import reg
-from ...core.run import required_inputs
 from ...core.scores import map_nested
 from ...core.segmentation import split_sentences
 from ...core.settings import root
