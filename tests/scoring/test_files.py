@@ -106,8 +106,14 @@ def test_tokens_and_their_alternatives_are_compared_in_both_directions(monkeypat
     monkeypatch.setattr(load, "load_model", lambda name: name)
     monkeypatch.setattr(classifiers, "nli_pairs", nli_pairs)
     outputs, cut = read_outputs(FOLDER / "vllm_request_outputs.jsonl"), {}
-    fields, wanted = files._fields_of(outputs.records[0]), ["ccp_forward", "ccp_backward"]
-    found = files._computed(outputs.records, wanted, fields, dict(nli="x"), cut)
+    found = files._computed(
+        outputs.records,
+        list(map(files._fields_of, outputs.records)),
+        ["ccp_forward", "ccp_backward"],
+        dict(nli="x"),
+        cut,
+        "raise",
+    )
     record = outputs.records[0]
     words = [token.strip() for token in record.text.tokens]
     others = [[word.strip() for word, _ in at] for at in record.text.top_logprobs]
@@ -120,6 +126,31 @@ def test_tokens_and_their_alternatives_are_compared_in_both_directions(monkeypat
             assert list(found[name][0][i]) == list(classes), (name, word)
     assert not np.array_equal(found["ccp_forward"][0], found["ccp_backward"][0])
     assert cut == dict(ccp_forward=1)
+
+
+def test_a_model_is_opened_once_and_a_text_that_it_fails_for_costs_no_other(tmp_path, monkeypatch, capsys):
+    "Items with and without log-probabilities share a model; the one that it cannot read has a reason."
+    from uetrust.models import classifiers
+
+    opened, open_model, logits = [], files.open_model, classifiers.entailment_logits
+
+    def fails(model, pairs, **options):
+        if any("hail" in text for pair in pairs for text in pair):
+            raise RuntimeError("no hail today")
+        return logits(model, pairs, **options)
+
+    monkeypatch.setattr(files, "open_model", lambda key: opened.append(key) or open_model(key))
+    monkeypatch.setattr(classifiers, "entailment_logits", fails)
+    rows = [
+        dict(id="a", summary="Rain fell.", samples=["Rain fell.", "Fire."], logprobs=[-0.5]),
+        dict(id="b", summary="Snow fell.", samples=["Snow fell.", "hail"]),
+        dict(id="c", summary="Dogs ran.", samples=["Dogs ran.", "Cats ran."]),
+    ]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    assert main(["score", str(tmp_path / "x.jsonl"), "--methods", "deg_mat", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(opened) == 1 and [row["deg_mat"] is None for row in told["scores"]] == [False, True, False]
+    assert any("deg_mat failed on 1 text" in note and "no hail today" in note for note in told["notes"])
 
 
 SAME_MEANING = dict(  # Scores of five equal samples, whatever the NLI model says of a text and itself

@@ -9,6 +9,7 @@ from uetrust.core.settings import root
 from uetrust.scoring import metrics as g
 from uetrust.scoring.generators import GeneratorSettings
 from uetrust.scoring.metrics import compute_metrics, metric_names, missing_inputs, model_key, read_texts
+from uetrust.statistics import entry
 from uetrust.statistics.judges import JudgeServer
 from uetrust.statistics.scores import load_scores
 
@@ -200,7 +201,7 @@ def test_a_text_for_which_a_model_fails_has_a_note_and_the_others_have_their_val
         )
 
     given = dict(hypothesis=["a", "bb", "bad", "dddd", "eeeee"])
-    statistics, cut = g._one_by_one(make, given, ["length"], "note")
+    statistics, cut = entry._one_by_one(make, given, ["length"], "note")
     assert [str(value) for value in statistics["length"]] == [
         "1",
         "2",
@@ -210,4 +211,4 @@ def test_a_text_for_which_a_model_fails_has_a_note_and_the_others_have_their_val
     ]
     assert cut["length"].tolist() == [0] * 5 and len(tried) <= 6
     with pytest.raises(RuntimeError, match="no room"):
-        g._one_by_one(make, given, ["length"], "raise")
+        entry._one_by_one(make, given, ["length"], "raise")

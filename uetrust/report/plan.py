@@ -10,7 +10,7 @@ import math
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -73,30 +73,12 @@ from ..statistics.texts import COMPUTED_BY, MADE_BY, STATISTICS
 load_scores()
 
 
-def _stored_steps(
-    plan: BankPlan,  # Of a bank
-) -> set:  # Names of entries of `STATISTICS`
-    "Steps whose statistics a finished bank has."
-    generator, _ = steps_without_samples(plan.generator)
-    questions = dict(
-        asked=generator.p_true,
-        elicited=generator.elicit,
-        verbal_1s=generator.verbal_1s,
-        verbal_2s=generator.verbal_2s,
-        keywords=plan.tagger and generator.read_by,
-    )
-    steps = {"data", "texts", *generator.passes, *(name for name, asked in questions.items() if asked)}
-    if "hidden" in generator.passes:
-        steps |= {step for step, data in (("training", plan.train), ("background", plan.background)) if data}
-    return steps | set(replace(plan, generator=generator).comparisons)
-
-
 def _missing_steps(
     method: str,  # Uncertainty method of the registry
     plan: BankPlan,  # Of a bank
 ) -> list:  # What the bank lacks for it; empty when the method can be computed
     "Steps that a method needs and a bank does not have."
-    steps, lost = _stored_steps(plan), []
+    steps, lost = plan.steps, []
     for need in required_inputs(method):
         step = MADE_BY.get(need)
         if step is None or step not in steps:
@@ -478,7 +460,7 @@ def _bank_work(
     if own:
         writes = not generator.black_box or bool(generator.serve)
         stages = generator_costs(own, lengths, generator, train, writes)
-    compared = set(generator.compare) & _stored_steps(plan)
+    compared = set(generator.compare) & plan.steps
     families = {STATISTICS[name].family for name in compared}
     nli = shape(split_labels(plan.nli)[0]) if "nli" in families else None
     encoder = shape(plan.encoder) if "embedding" in families else None

@@ -7,6 +7,7 @@ __all__ = ['NO_TORCH', 'DOMAIN_WARNING', 'rests_on_models', 'score_outputs', 'sc
            'formats_table']
 
 # %% ../../nbs/09_scoring/07_files.ipynb #b2caee25
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
@@ -22,7 +23,7 @@ from ..core.store import Store
 from ..data.outputs import OUTPUT_FORMATS, read_outputs
 from .methods import greedy_texts, score_generations, score_shards
 from .metrics import compute_metrics, metric_names, model_key, open_model
-from ..statistics.entry import Variants
+from ..statistics.entry import Variants, compute_entry
 from ..statistics.scores import load_scores
 from ..statistics.served import likeliest_logp, special_tokens, token_numbers, truncated_entropy
 from ..statistics.stored import texts_folder
@@ -137,22 +138,32 @@ def _outputs_statistics(
     return given + [name for names in _computed_from(fields, models).values() for name in names]
 
 # %% ../../nbs/09_scoring/07_files.ipynb #4edbf65d
-def _computed(records, wanted, fields, models, cut):
-    "Statistics that models compute of records with the same fields; adds to `cut` what did not fit."
+def _can_compute(entry, wanted, fields):
+    "Statistics of an entry that are wanted -> numbers of the records that have their fields."
+    needs, groups = [(name, _fields_needed(entry, name)) for name in entry.gives if name in wanted], {}
+    for i, has in enumerate(fields):
+        if names := tuple(name for name, needed in needs if needed is not None and has >= set(needed)):
+            groups.setdefault(names, []).append(i)
+    return groups
+
+
+def _computed(records, fields, wanted, models, cut, errors):
+    "Statistic -> number of a record -> value; each model is opened once. Adds to `cut` what did not fit."
     opened, found = {}, {}
-    for name, statistics in _computed_from(fields, models).items():
-        entry, names = STATISTICS[name], [statistic for statistic in statistics if statistic in wanted]
-        if not names:
-            continue
-        if (key := model_key(name, models)) not in opened:
+    for name in dict.fromkeys(COMPUTED_BY[statistic] for statistic in COMPUTED_BY if statistic in wanted):
+        entry, key = STATISTICS[name], model_key(name, models)
+        groups = _can_compute(entry, wanted, fields) if key or entry.family == "" else {}
+        if groups and key not in opened:
             opened = {key: open_model(key) if key else (None, {})}
-        model, options = opened[key]
-        needs = ("hypothesis", *(need for statistic in names for need in entry.gives[statistic]))
-        inputs = {need: list(map(_INPUTS[need].read, records)) for need in needs}
-        columns, lost = entry.compute(model, inputs, names, **options)
-        found |= entry.expand(columns) if entry.expand else columns
-        for statistic, inputs_cut in lost.items():
-            cut[statistic] = cut.get(statistic, 0) + int(np.sum(inputs_cut))
+        for names, places in groups.items():
+            needs = ("hypothesis", *(need for statistic in names for need in entry.gives[statistic]))
+            inputs = {need: [_INPUTS[need].read(records[i]) for i in places] for need in needs}
+            model, options = opened[key]
+            statistics, lost = compute_entry(entry, model, inputs, list(names), errors, options)
+            for statistic in names:
+                found.setdefault(statistic, {}).update(zip(places, statistics[statistic]))
+            for statistic, inputs_cut in lost.items():
+                cut[statistic] = cut.get(statistic, 0) + int(np.sum(inputs_cut))
     return found
 
 # %% ../../nbs/09_scoring/07_files.ipynb #f5ef29b0
@@ -161,27 +172,24 @@ def _inputs_of(names):  # Statistics from which methods are computed, those of s
     return {statistic for name in below for statistic in required_inputs(name)}
 
 
-def _run_of(records, fields, wanted, models, cut):
-    "Statistics of items with the same fields, as a run."
-    can = [name for name in _outputs_statistics(fields, models) if name in wanted]
-    found = {name: list(map(_GIVEN[name].read, records)) for name in can if name in _GIVEN}
-    found |= _computed(records, can, fields, models, cut)
-    return ScoreRun([record.id for record in records], reg, **found)
-
-
-def _groups(records):
-    groups = {}
-    for record in records:
-        groups.setdefault(_fields_of(record), []).append(record)
-    return groups
+def _runs(records, wanted, models, cut, errors):
+    "Statistics of items with the same fields, as a run each."
+    fields, groups = list(map(_fields_of, records)), {}
+    for i, has in enumerate(fields):
+        groups.setdefault(has, []).append(i)
+    computed = _computed(records, fields, wanted, models, cut, errors)
+    for has, places in groups.items():
+        given = [name for name in _GIVEN if name in wanted and has >= {*_GIVEN[name].fields.split()}]
+        found = {name: [_GIVEN[name].read(records[i]) for i in places] for name in given}
+        here = {name: values for name, values in computed.items() if places[0] in values}
+        found |= {name: [values[i] for i in places] for name, values in here.items()}
+        yield ScoreRun([records[i].id for i in places], reg, **found)
 
 
 def _methods(outputs, names, models, cut, errors):
     "Uncertainty scores of all items; a score is missing when no item has it."
-    wanted = _inputs_of(names)
-    groups = _groups(outputs.records).items()
-    runs = [_run_of(records, fields, wanted, models, cut) for fields, records in groups]
-    return Scores.joined(score_shards([run], names, errors=errors) for run in runs)
+    runs = _runs(outputs.records, _inputs_of(names), models, cut, errors)
+    return Scores.joined([score_shards([run], names, errors=errors) for run in runs])
 
 
 def _torch_is_there():
@@ -404,8 +412,8 @@ def explain_outputs(
     "For every method: how many items it can be computed for, what is missing and how to get it."
     reg, usable = load_scores(), (models or {}) if _torch_is_there() else {}
     groups = {
-        parts: (set(_outputs_statistics(parts, usable)), len(found))
-        for parts, found in _groups(outputs.records).items()
+        fields: (set(_outputs_statistics(fields, usable)), n)
+        for fields, n in Counter(map(_fields_of, outputs.records)).items()
     }
     rows = []
     for name in reg.of("ue"):

@@ -323,8 +323,26 @@ class BankPlan:
         read = "conditional" in self.generator.passes  # What nobody read has no tokens
         entries = [STATISTICS[name] for name in COMPARISON_STEPS if name in self.generator.compare]
         possible = [entry for entry in entries if read or not entry.inputs & TOKEN_INPUTS]
+        possible = [entry for entry in possible if self.relevance or entry.name != "relevance"]
         found = [(entry, entry.model_of(models)) for entry in possible]
         return {entry.name: model for entry, model in found if model or entry.family == ""}
+
+    @property
+    def steps(self) -> set:
+        "Entries of `STATISTICS` that the finished bank has."
+        generator, _ = steps_without_samples(self.generator)
+        questions = dict(
+            asked=generator.p_true,
+            elicited=generator.elicit,
+            verbal_1s=generator.verbal_1s,
+            verbal_2s=generator.verbal_2s,
+            keywords=self.tagger and generator.read_by,
+        )
+        steps = {"data", "texts", *generator.passes, *(name for name, asked in questions.items() if asked)}
+        if "hidden" in generator.passes:
+            others = dict(training=self.train, background=self.background)
+            steps |= {step for step, data in others.items() if data}
+        return steps | set(replace(self, generator=generator).comparisons)
 
 
 def _at_most(data, most):

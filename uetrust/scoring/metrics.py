@@ -15,23 +15,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..core.checks import BadCheckpoint, Stopped, Undefined, preview, repeated_ids
+from ..core.checks import Undefined, preview, repeated_ids
 from ..core.progress import progress_bar
 from ..core.registry import reg
-from uetrust.core.run import (
-    ScoreRun,
-    check_on_error,
-    compute_score,
-    failure,
-    put_back,
-    required_inputs,
-    undefined_in,
-    usable_items,
-)
+from ..core.run import ScoreRun, check_on_error, compute_score, required_inputs
 from ..core.scores import Scores, score_table
 from ..core.settings import split_labels
 from ..core.tables import list_cell, read_table
-from ..statistics.entry import INPUTS
+from ..statistics.entry import INPUTS, compute_entry, install_advice
 from ..statistics.judges import JudgeServer
 from ..statistics.texts import COMPUTED_BY, STATISTICS
 from ..statistics.texts.providers import TEXT_COLUMNS, SpacyPipeline
@@ -212,20 +203,14 @@ def model_key(
     return str(name), str(head), kind
 
 
-def _advice(error):
-    "What to install; '' where a missing package or its data is not the cause."
-    cause = error.__cause__ if isinstance(error, ValueError) else error
-    return str(cause).strip().splitlines()[0] if type(cause) is LookupError else ""
-
-
 def _or_advice(function):
     "(result, '') or (None, what to install); every other error is raised."
     try:
         return function(), ""
     except (LookupError, ValueError) as e:  # The error is not kept: its frames hold the model
-        if not _advice(e):
+        if not install_advice(e):
             raise
-        return None, _advice(e)
+        return None, install_advice(e)
 
 # %% ../../nbs/09_scoring/02_metrics.ipynb #aac103da
 def _per_reference(name, owner):
@@ -280,54 +265,6 @@ def _plan(wanted, models, owner):
     }
 
 
-def _one_by_one(make, given, wanted, errors):
-    "Statistics of texts; where the call fails, those of each half, down to the text that it fails for."
-    try:
-        return make(given)
-    except (MemoryError, BadCheckpoint, Stopped):  # No text is at fault
-        raise
-    except Exception as e:
-        if errors == "raise" or _advice(e):
-            raise
-        if (n := len(given["hypothesis"])) == 1:
-            return {name: [failure(e)] for name in wanted}, {}
-    halves = [slice(0, n // 2), slice(n // 2, n)]
-    parts = [{name: values[half] for name, values in given.items()} for half in halves]
-    (first, cut), (second, more) = (_one_by_one(make, part, wanted, errors) for part in parts)
-    statistics = {name: [*first[name], *second[name]] for name in wanted}
-    none, sizes = np.zeros(n, int), (n // 2, n - n // 2)
-    lost = {
-        name: np.append(cut.get(name, none[: sizes[0]]), more.get(name, none[: sizes[1]]))
-        for name in cut | more
-    }
-    return statistics, lost
-
-
-def _provided(provider, model, options, errors, wanted, given):
-    "Statistics that a provider computes from the texts whose inputs exist; tokens that did not fit."
-    if not any(map(undefined_in, chain(*given.values()))):
-        return _one_by_one(
-            lambda part: provider.compute(model, part, wanted, **options), given, wanted, errors
-        )
-    statistics, cut = {}, {}
-    for name in wanted:  # Each has needs of its own
-        needs = {"hypothesis", *provider.gives[name]}
-        inputs = {need: values for need, values in given.items() if need in needs}
-        usable, reasons = usable_items(inputs)
-        part = {need: [values[i] for i in usable] for need, values in inputs.items()}
-        make = partial(lambda wanted, part: provider.compute(model, part, wanted, **options), [name])
-        found, lost = _one_by_one(make, part, [name], errors) if usable else ({name: []}, {})
-        statistics[name] = put_back(found[name], usable, reasons)
-        cut |= {key: _at(usable, tokens, len(reasons)) for key, tokens in lost.items()}
-    return statistics, cut
-
-
-def _at(places, values, n):  # Of n texts, those at these places have the values and the others 0
-    full = np.zeros(n, int)
-    full[places] = values
-    return full
-
-
 @dataclass
 class _Computed:
     "Statistics that are computed so far, and what is known about them"
@@ -354,7 +291,7 @@ class _Computed:
             needs = {"hypothesis", *chain(*(STATISTICS[group].gives[name] for name in wanted))}
             available = {name: values for name, values in (inputs | self.statistics).items() if name in needs}
             given = _view(available, owner, per_reference)
-            make = partial(_provided, STATISTICS[group], model, options, errors, wanted, given)
+            make = partial(compute_entry, STATISTICS[group], model, given, wanted, errors, options)
             result, advice = _or_advice(make)
         if advice:
             self.absent |= dict.fromkeys(wanted, advice)

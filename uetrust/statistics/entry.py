@@ -4,16 +4,19 @@
 
 # %% auto #0
 __all__ = ['INPUTS', 'GENERATOR', 'TOKEN_INPUTS', 'STATISTICS', 'COMPUTED_BY', 'MADE_BY', 'Variants', 'Statistic', 'register',
-           'statistic']
+           'statistic', 'install_advice', 'compute_entry']
 
 # %% ../../nbs/08_statistics/02_entry.ipynb #d37640e3
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from ..core.checks import preview
+from ..core.checks import BadCheckpoint, Stopped, preview
+from ..core.run import failure, put_back, undefined_in, usable_items
 
 # %% ../../nbs/08_statistics/02_entry.ipynb #028db010
 INPUTS = dict(
@@ -111,3 +114,70 @@ def statistic(
         return compute
 
     return add
+
+# %% ../../nbs/08_statistics/02_entry.ipynb #4d741327
+def install_advice(
+    error: Exception,
+) -> str:  # '' where a missing package or its data is not the cause
+    "What to install after an error."
+    cause = error.__cause__ if isinstance(error, ValueError) else error
+    return str(cause).strip().splitlines()[0] if type(cause) is LookupError else ""
+
+
+def _one_by_one(make, given, wanted, errors):
+    "Statistics of texts; where the call fails, those of each half, down to the text that it fails for."
+    try:
+        return make(given)
+    except (MemoryError, BadCheckpoint, Stopped):  # No text is at fault
+        raise
+    except Exception as e:
+        if errors == "raise" or install_advice(e):
+            raise
+        if (n := len(given["hypothesis"])) == 1:
+            return {name: [failure(e)] for name in wanted}, {}
+    halves = [slice(0, n // 2), slice(n // 2, n)]
+    parts = [{name: values[half] for name, values in given.items()} for half in halves]
+    (first, cut), (second, more) = (_one_by_one(make, part, wanted, errors) for part in parts)
+    statistics = {name: [*first[name], *second[name]] for name in wanted}
+    none, sizes = np.zeros(n, int), (n // 2, n - n // 2)
+    lost = {
+        name: np.append(cut.get(name, none[: sizes[0]]), more.get(name, none[: sizes[1]]))
+        for name in cut | more
+    }
+    return statistics, lost
+
+
+def _expanded(entry, model, options, wanted, part):
+    columns, cut = entry.compute(model, part, wanted, **options)
+    return (entry.expand(columns) if entry.expand else columns), cut
+
+
+def compute_entry(
+    entry: Statistic,
+    model,  # Of its family; None where it needs none
+    given: dict,  # Input -> a value for each item; an `Undefined` where an item lacks it
+    wanted: list,  # Names among those that it gives
+    errors: str = "raise",  # 'note': where it fails for an item, its value there is the failure
+    options: dict | None = None,  # Of the model
+) -> tuple[dict, dict]:  # Statistic -> values; the same -> inputs that did not fit [N]
+    "Statistics as scores ask for them, of the items whose inputs exist."
+    options = options or {}
+    if not any(map(undefined_in, chain(*given.values()))):
+        return _one_by_one(partial(_expanded, entry, model, options, wanted), given, wanted, errors)
+    statistics, cut = {}, {}
+    for name in wanted:  # Each has needs of its own
+        needs = {"hypothesis", *entry.gives[name]}
+        inputs = {need: values for need, values in given.items() if need in needs}
+        usable, reasons = usable_items(inputs)
+        part = {need: [values[i] for i in usable] for need, values in inputs.items()}
+        make = partial(_expanded, entry, model, options, [name])
+        found, lost = _one_by_one(make, part, [name], errors) if usable else ({name: []}, {})
+        statistics[name] = put_back(found[name], usable, reasons)
+        cut |= {key: _at(usable, tokens, len(reasons)) for key, tokens in lost.items()}
+    return statistics, cut
+
+
+def _at(places, values, n):  # Of n texts, those at these places have the values and the others 0
+    full = np.zeros(n, int)
+    full[places] = values
+    return full

@@ -38,7 +38,9 @@ def test_missing_scores_are_made_once(toy_bank, monkeypatch):
 def lead_bank(tmp_path, monkeypatch):
     "Twelve bulletins, summarized by their first sentence and twice otherwise; `write(end)` writes them anew"
     samples = load_samples("bulletin:test:12")
-    plan = replace(inputs.bank_plan("smoke", BANK), data="bulletin:test:12", metric_models=())
+    known = inputs.bank_plan("smoke", BANK)
+    alone = replace(known.generator, passes=(), compare=(), p_true="", elicit="", verbal_1s="", verbal_2s="")
+    plan = replace(known, generator=alone, data="bulletin:test:12", metric_models=())
 
     def write(end=""):
         def rows(part):
@@ -125,3 +127,16 @@ def test_truth_stands_first_and_may_be_unknown(toy_bank):
     assert scores.has_truth and list(scores.quality)[0] == "truth" and "truth" not in scores.dims
     unknown = paired_scores_of_the_toy()
     assert not unknown.has_truth and list(unknown.quality) == list(scores.dims)
+
+
+def test_a_step_that_settings_name_later_starts_the_pipeline(lead_bank, monkeypatch):
+    "Scores on file are no proof that the bank has all that its plan names"
+    inputs.method_scores("smoke", BANK)
+    plan, ran = inputs.bank_plan("smoke", BANK), []
+    monkeypatch.setattr(inputs, "run_pipeline", lambda *given, **options: ran.append(given))
+    inputs.prepared_bank("smoke", BANK)
+    assert not ran
+    named = replace(plan, generator=replace(plan.generator, passes=("conditional",)))
+    monkeypatch.setattr(inputs, "bank_plan", lambda profile, bank: named)
+    inputs.prepared_bank("smoke", BANK)
+    assert ran == [("smoke", BANK)]

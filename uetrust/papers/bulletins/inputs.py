@@ -41,7 +41,7 @@ from uetrust.scoring.cache import (
 )
 from ...scoring.generators import BankPlan, bank_plan, with_judge_server
 from ...scoring.methods import greedy_texts, score_generations
-from ...scoring.pipeline import run_pipeline, unfinished_shards
+from ...scoring.pipeline import is_finished, run_pipeline
 from ...statistics.scores import load_scores
 
 load_scores()
@@ -97,8 +97,7 @@ def prepared_bank(
 ) -> BankPlan:  # What settings.ini says about it
     "Plan of a bank whose generations and token statistics are there."
     plan = bank_plan(profile, bank)
-    scored = any(_score_file(profile, bank, kind).exists() for kind in ("ue", "nlg"))
-    if not (scored and (plan.folder / "texts").exists()) or unfinished_shards(plan.folder):
+    if not is_finished(plan):
         _require_texts(plan, profile, bank)
         run_pipeline(profile, bank, progress=False)
     return plan
