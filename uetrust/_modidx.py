@@ -6720,8 +6720,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                'uetrust/scoring/files.py'),
                                        'uetrust.scoring.files._carried': ('09_scoring/files.html#_carried', 'uetrust/scoring/files.py'),
                                        'uetrust.scoring.files._computed': ('09_scoring/files.html#_computed', 'uetrust/scoring/files.py'),
-                                       'uetrust.scoring.files._computed_from': ( '09_scoring/files.html#_computed_from',
-                                                                                 'uetrust/scoring/files.py'),
                                        'uetrust.scoring.files._fields_needed': ( '09_scoring/files.html#_fields_needed',
                                                                                  'uetrust/scoring/files.py'),
                                        'uetrust.scoring.files._fields_of': ('09_scoring/files.html#_fields_of', 'uetrust/scoring/files.py'),

@@ -109,24 +109,12 @@ def _fields_of(record):
     return frozenset(field for field, has in _HAS.items() if has(record))
 
 
-def _fields_needed(
-    entry, statistic
-):  # Of a file, for a statistic that is computed; None where no file has it
+def _fields_needed(entry, statistic):
+    "Fields of a file that a statistic is computed from; None where no file has its inputs."
     inputs = ("hypothesis", *entry.gives[statistic])
     if not set(inputs) <= set(_INPUTS):
         return None
     return list(dict.fromkeys(field for name in inputs for field in _INPUTS[name].fields.split()))
-
-
-def _computed_from(fields, models):
-    "Entries that can be computed from these fields with the models at hand -> statistics."
-    found = {}
-    for statistic, name in COMPUTED_BY.items():
-        needed = _fields_needed(STATISTICS[name], statistic)
-        here = STATISTICS[name].family == "" or STATISTICS[name].model_of(models) is not None
-        if here and needed is not None and set(needed) <= set(fields):
-            found.setdefault(name, []).append(statistic)
-    return found
 
 
 def _outputs_statistics(
@@ -134,8 +122,14 @@ def _outputs_statistics(
     models: dict,  # Groups of models at hand: 'nli', 'embedding'
 ) -> list:  # Names of statistics
     "Statistics that can be computed for an item with these fields."
-    given = [name for name, given in _GIVEN.items() if set(given.fields.split()) <= set(fields)]
-    return given + [name for names in _computed_from(fields, models).values() for name in names]
+
+    def is_computed(statistic, entry):
+        needed = _fields_needed(entry, statistic)
+        here = entry.family == "" or entry.model_of(models) is not None
+        return here and needed is not None and set(needed) <= set(fields)
+
+    given = [name for name, known in _GIVEN.items() if set(known.fields.split()) <= set(fields)]
+    return given + [name for name, entry in COMPUTED_BY.items() if is_computed(name, STATISTICS[entry])]
 
 # %% ../../nbs/09_scoring/07_files.ipynb #4edbf65d
 def _can_compute(entry, wanted, fields):
@@ -358,9 +352,12 @@ def score_bank(
     "Uncertainty and quality scores of the greedy texts of a bank, one row per text and score."
     names, everything = methods or ([] if metrics else "all"), not (methods or metrics)
     errors = "note" if everything else "raise"
-    texts, models = greedy_texts(folder, samples), models if models and _torch_is_there() else {}
+    graded = metrics or not (methods or samples is None)
+    # Before the scores, because it refuses data of another bank
+    texts = greedy_texts(folder, samples) if graded or samples is not None else None
     parts = [score_generations(folder, names, samples, load_scores(), errors=errors)]
-    if metrics or not (methods or samples is None):
+    if graded:
+        models = models if models and _torch_is_there() else {}
         parts.append(compute_metrics(texts, models, metrics or "all", errors=errors))
         about = Store(texts_folder(folder), "bank").manifest()["about"]
         parts[1].table.insert(0, "generator", about["generator"])
