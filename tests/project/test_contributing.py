@@ -124,6 +124,25 @@ def test_a_pasted_statistic_is_stored_in_a_bank_and_computed_for_a_file(project)
     assert run(project, "-c", script).strip() == "--model embedding=CHECKPOINT"
 
 
+def test_a_metric_may_ask_for_a_pasted_statistic(project):
+    script = """
+import pandas as pd
+from uetrust import compute_metrics, load_samples
+from uetrust.core.registry import nlg
+
+@nlg(unit="[0,2]", cite="this test", sign=-1)
+def away(source_distance: float) -> float:
+    return source_distance
+
+given = load_samples("bulletin:test:4").rename(columns=dict(reference="hypothesis"))
+found = compute_metrics(given, dict(embedding="data/models/tiny-encoder"), ["away"], progress=False)
+print(found.table["value"].between(0, 2).sum(), found.table["value"].nunique())
+print(compute_metrics(given, {}, ["away"], progress=False).missing)
+"""
+    said = run(project, "-c", script).splitlines()
+    assert said == ["4 4", str(dict(away=["a model for 'source_distances' or 'embedding'"]))]
+
+
 def test_the_tests_over_the_registry_stay_green(project):
     "With warnings about what is not measured yet, and nothing else."
     files = "project/test_registry_properties project/test_metric_properties project/test_project"
