@@ -330,7 +330,8 @@ class BankPlan:
     @property
     def steps(self) -> set:
         "Entries of `STATISTICS` that the finished bank has."
-        generator, _ = steps_without_samples(self.generator)
+        plan, _ = self.without_sample_steps()
+        generator = plan.generator
         questions = dict(
             asked=generator.p_true,
             elicited=generator.elicit,
@@ -342,7 +343,14 @@ class BankPlan:
         if "hidden" in generator.passes:
             others = dict(training=self.train, background=self.background)
             steps |= {step for step, data in others.items() if data}
-        return steps | set(replace(self, generator=generator).comparisons)
+        return steps | set(plan.comparisons)
+
+    def without_sample_steps(self) -> tuple["BankPlan", list]:
+        "The plan that can be followed where no texts are drawn, and the steps that are left out of this one."
+        generator, lost = steps_without_samples(self.generator)
+        drawn = generator.decoding.samples
+        relevance = tuple(kind for kind in self.relevance if kind != "sample" or drawn)
+        return replace(self, generator=generator, relevance=relevance), lost
 
 
 def _at_most(data, most):

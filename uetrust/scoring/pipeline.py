@@ -24,7 +24,6 @@ from uetrust.scoring.generators import (
     COMPARISON_STEPS,
     BankPlan,
     bank_plan,
-    steps_without_samples,
     with_judge_server,
 )
 from .metrics import metric_names
@@ -297,13 +296,12 @@ def clear_bank(
         scores.unlink()
 
 
-def _possible(job):  # Plan without the steps that read drawn texts, when none are drawn
-    generator, lost = steps_without_samples(job.generator)
-    relevance = tuple(kind for kind in job.relevance if kind != "sample" or generator.decoding.samples)
+def _without_sample_steps(job):  # Steps that read drawn texts are left out with a note where none are drawn
+    plan, lost = job.without_sample_steps()
     if lost:
-        where = f"settings.ini [generator.{generator.name}] samples = 0"
+        where = f"settings.ini [generator.{plan.generator.name}] samples = 0"
         print(f"note: {where}: {', '.join(lost)} left out, which read drawn texts", file=sys.stderr)
-    return replace(job, generator=generator, relevance=relevance)
+    return plan
 
 
 def _is_before(step, stage):  # Whether a folder of a bank is written before a stage
@@ -405,7 +403,7 @@ def run_stages(
     if bad := [stage for stage in stages if stage not in STAGES]:
         raise LookupError(f"there is no stage {bad[0]!r}; the stages are {', '.join(STAGES)}")
     check_worker(run.worker)
-    job = _possible(bank_plan(profile_name, name, run.device_map))
+    job = _without_sample_steps(bank_plan(profile_name, name, run.device_map))
     sources = load_samples(job.data)
     check_decoding_size(job.generator.decoding, len(sources), job.generator.batch)
     for stage in stages:
