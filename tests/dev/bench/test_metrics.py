@@ -16,7 +16,7 @@ from uetrust.core.settings import root
 from uetrust.dev.bench import metrics as bench
 from uetrust.models import load as loading
 from uetrust.report.cards import reference_text, score_card
-from uetrust.scoring.metrics import compute_metrics
+from uetrust.scoring.metrics import compute_metrics, metric_names
 from uetrust.statistics.texts.providers import shipped_models
 
 
@@ -212,7 +212,7 @@ def test_costs_are_put_on_file_and_on_the_card(tmp_path):
 
 def test_every_metric_that_shipped_models_allow_has_costs_on_file():
     kept = json.loads((root() / bench.COSTS_FILE).read_text())["metrics"]
-    warn_unmeasured(bench.metric_names("all"), kept, "make cards")
+    warn_unmeasured(metric_names("all"), kept, "make cards")
     assert all(
         row["pairs_per_s"] > 0 and (row["random"] is not None) == bool(row["beside"])
         for metric, row in kept.items()
