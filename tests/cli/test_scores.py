@@ -2,14 +2,9 @@
 
 import json
 
-import numpy as np
-import pandas as pd
-import pytest
-
 from tests.helpers.outputs import FOLDER
 from tests.helpers.reply_files import explained
 from uetrust.cli.cli import main
-from uetrust.scoring.methods import write_scores
 
 
 def test_named_methods_of_a_file_are_computed_and_no_others(replies, capsys):
@@ -65,13 +60,3 @@ def test_columns_of_any_name_reach_the_scores(tmp_path, capsys):
     options = ["--column", "text=Antwort", "--column", "source=Frage", "--methods", "output_length", "--json"]
     assert main(["score", str(file), *options]) == 0
     assert [row["output_length"] for row in json.loads(capsys.readouterr().out)["scores"]] == [3, 1]
-
-
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_scores_are_written_without_the_rows_numbers(tmp_path, ending):
-    table = pd.DataFrame(dict(sample=["b", "a"], value=[0.1 + 0.2, np.nan]), index=[7, 3])
-    write_scores(table, tmp_path / f"s.{ending}")
-    read = (pd.read_parquet if ending == "parquet" else pd.read_csv)(tmp_path / f"s.{ending}")
-    pd.testing.assert_frame_equal(read, table.reset_index(drop=True), check_exact=True)
-    with pytest.raises(ValueError, match="written to .parquet or .csv files, not .*s.txt"):
-        write_scores(table, tmp_path / "s.txt")

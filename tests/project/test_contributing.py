@@ -118,8 +118,8 @@ def test_a_pasted_statistic_is_stored_in_a_bank_and_computed_for_a_file(project)
     rows = json.loads(uetrust(project, "score", "of_bank.jsonl", "--explain", "--json"))
     assert {row["method"]: row["possible"] for row in rows}["far_from_source"] == 8
     script = (
-        "from uetrust.scoring.files import read_outputs, remedy; "
-        "print(remedy('source_distance', read_outputs('of_bank.jsonl')))"
+        "from uetrust.scoring.files import FileTexts, read_outputs; "
+        "print(FileTexts(read_outputs('of_bank.jsonl')).remedy('source_distance'))"
     )
     assert run(project, "-c", script).strip() == "--model embedding=CHECKPOINT"
 

@@ -11,8 +11,9 @@ from uetrust.core.store import shard_provenance, value_digest
 from uetrust.data.datasets import load_samples
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.scoring import cache
-from uetrust.scoring.files import score_bank
+from uetrust.scoring.methods import BankTexts, score_generations
 from uetrust.scoring.metrics import compute_metrics
+from uetrust.scoring.score import score_texts
 from uetrust.statistics.texts.providers import shipped_models
 
 NLI = "data/models/tiny-nli"
@@ -160,7 +161,11 @@ def test_greedy_texts_stand_beside_their_sources_and_references(bank):
 def test_data_that_lack_a_source_of_the_bank_are_refused_before_anything_is_computed(bank):
     folder, samples = bank
     says = f"--data holds no source for {samples['id'][1]} of the bank: name the data it was made of"
-    for ask in (cache.greedy_texts, score_bank):
+
+    def score_methods(folder, samples):
+        return score_generations(folder, samples=samples, progress=False)
+
+    for ask in (cache.greedy_texts, lambda *bank: score_texts(BankTexts(*bank)), score_methods):
         with pytest.raises(ValueError, match=says):
             ask(folder, samples.drop(index=1))
 

@@ -204,9 +204,9 @@ def test_every_reference_of_a_text_counts(tmp_path, capsys):
 
 def test_explain_tells_a_lack_of_models_from_a_lack_of_inputs(capsys):
     outputs = read_outputs(FOLDER / "openai_batch_output.jsonl")
-    assert files.remedy("nli", outputs, {}) == "--model nli=CHECKPOINT"
+    assert files.FileTexts(outputs).remedy("nli", {}) == "--model nli=CHECKPOINT"
     bare = read_outputs(FOLDER / "openai_no_logprobs.jsonl")
-    assert files.remedy("ccp_forward", bare, {}) == "ask the server again with logprobs=true"
+    assert files.FileTexts(bare).remedy("ccp_forward", {}) == "ask the server again with logprobs=true"
 
 
 def test_items_that_lack_a_part_have_no_value_and_the_others_do(tmp_path, capsys):
@@ -281,9 +281,7 @@ def test_generate_read_compare_score_and_prr_chain_on_one_path(tmp_path, capsys)
         assert {row["metric"] for row in (told if isinstance(told, list) else told["prr"])} == {"rouge_l"}
     assert main(["score", bank, "--data", "bulletin:test:4"]) == 0
     said = capsys.readouterr().out
-    assert (
-        "rouge_l " in said and re.search(r"\d+ metrics lack models", said) and "synthetic bulletins" in said
-    )
+    assert "rouge_l " in said and re.search(r"\d+ other scores lack", said) and "synthetic bulletins" in said
     assert main(["score", bank, "--out", out, "--methods", "msp"]) == 0
     assert "synthetic bulletins" not in capsys.readouterr().out
     same_from_a_file(tmp_path, bank, models / "tiny-nli", capsys)

@@ -150,7 +150,7 @@ def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):
     bank = os.fspath(banks[64])
     assert main(["score", bank, "--methods", "msp", "mte", "eigv", "--out", str(tmp_path / "s.parquet")]) == 0
     out = capsys.readouterr().out
-    assert "2 methods on 8 texts" in out and "eigv: not stored: nli" in out
+    assert "2 methods on 8 texts" in out and "eigv: lacks nli" in out
     table = pd.read_parquet(tmp_path / "s.parquet")
     assert (
         list(table) == ["dataset", "generator", "sample", "name", "value", "note"]

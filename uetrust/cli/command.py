@@ -440,10 +440,10 @@ def write_out(
     path,  # .parquet or .csv file; None writes nothing
 ):
     "Write a table to the file of `--out`."
-    from uetrust.scoring.methods import write_scores
+    from uetrust.core.tables import save_table
 
     if path is not None:
-        write_scores(df, path)
+        save_table(df, path)
 
 # %% ../../nbs/13_cli/03_command.ipynb #5afe0207
 WRITTEN = ("out", "html", "cache", "texts", "target")  # Parameters that name what a subcommand writes

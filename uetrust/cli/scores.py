@@ -131,65 +131,67 @@ def score_command(
     "Uncertainty and quality scores of outputs that another tool wrote, or uncertainty scores of a bank."
     check_out(out)
     names = dict(methods=_all_or(methods), metrics=_all_or(metrics))
-    models = _file_models(model, metrics)
-    if _is_bank(file):
-        found = _scores_of_bank(file, data, names, models, tokenizer, warned=not model)
-        return _show_scores(found, out or file / BANK_SCORES, output)
-    outputs = _file_outputs(file, format, column, data, place)
+    models = _score_models(model, metrics)
+    given = _read_bank(file, data) if _is_bank(file) else _read_file(file, format, column, data, place)
     if explain:
-        return _explain(outputs, models, out, output)
-    errors = "raise" if debug else "note"
-    found = _scores_of_file(file, outputs, names, models, tokenizer, errors, warned=not model)
-    _show_scores(found, out, output)
-    _refuse_undefined(found.scores, names)
+        return _explain(given, models, out, output)
+    scores = _compute_scores(given.texts, names, models, tokenizer, debug)
+    notes = _score_notes(scores, given, named=any(names.values()))
+    _show_scores(scores, given, notes + ([] if model else _domain_warning(scores, given)), out, output)
+    _refuse_undefined(scores, names)
 
 
 BANK_SCORES = "scores.csv"  # In the folder of a bank, where prr and audit find them
 
 
-class _Found(NamedTuple):
-    "Scores, and how they are written and printed"
+class _Given(NamedTuple):
+    "Texts that a user named, and how their scores are shown"
 
-    scores: object  # `uetrust.core.scores.Scores`
-    table: object  # pandas.DataFrame: what --out, --csv and --json hold
-    means: object  # pandas.DataFrame: what is printed, a row per score
-    texts: str  # '8 texts of FOLDER'
-    notes: list  # What a reader must know
+    texts: object  # `uetrust.scoring.score.TextsToScore`
+    label: str  # 'replies.jsonl (read as openai)'
+    out: Path | None = None  # Where scores are written unless the user says another place
+    notes: tuple = ()  # What the file did not hold
 
-
-def _show_scores(found, out, output):
-    write_out(found.table, out)
-    if not _printed_with_notes(found.table, found.notes, output):
-        print_table(found.means)
-        written = f", written to {out}" if out else ""
-        print(f"\n{_counts(found.means['name'])} on {found.texts}{written}")
-        _print_lines(found.notes)
+    @property
+    def is_bank(self):
+        return self.out is not None
 
 
-def _scores_of_bank(folder, data, names, models, tokenizer, warned):
+def _read_bank(folder, data):
     from uetrust.data.datasets import load_samples
-    from uetrust.scoring.files import score_bank
+    from uetrust.scoring.methods import BankTexts
+
+    texts = BankTexts(folder, load_samples(data) if data else None)
+    return _Given(texts, str(folder), out=folder / BANK_SCORES)
+
+
+def _read_file(file, format, column, data, place):
+    from uetrust.data.outputs import read_outputs
+    from uetrust.scoring.files import FileTexts
+
+    columns = dict(pair.partition("=")[::2] for pair in column)
+    outputs = read_outputs(file, format, columns, data, **asdict(place))
+    return _Given(FileTexts(outputs), f"{file} (read as {outputs.format})", notes=outputs.absent)
+
+
+def _compute_scores(texts, names, models, tokenizer, debug):
+    from uetrust.scoring.score import score_texts
     from uetrust.ue.similarity import use_tokenizer
 
     with use_tokenizer(tokenizer):
-        scores = score_bank(folder, load_samples(data) if data else None, models=models, **names)
-    texts = f"{scores.table['sample'].nunique()} texts of {folder}"
-    notes = _bank_notes(scores, named=any(names.values()))
-    notes += _domain_warning(_metrics_of(scores.names)) if warned else []
-    return _Found(scores, scores.table, _mean_by(scores.table, "name", "undefined"), texts, notes)
+        return score_texts(texts, **names, models=models, progress=True, errors="raise" if debug else "note")
 
 
-def _scores_of_file(file, outputs, names, models, tokenizer, errors, warned):
-    from uetrust.scoring.files import score_outputs
-    from uetrust.ue.similarity import use_tokenizer
-
-    with use_tokenizer(tokenizer):
-        scores = score_outputs(outputs, names["methods"], names["metrics"], models, errors=errors)
-    texts = f"{len(scores.given)} texts of {file} (read as {outputs.format})"
-    named = any(names.values())
-    notes = _file_notes(scores, [] if named else outputs.absent, named)
-    notes += _domain_warning(scores.names) if warned else []
-    return _Found(scores, scores.wide, _score_means(scores), texts, notes)
+def _show_scores(scores, given, notes, out, output):
+    "Write and print scores: of a bank a row per text and score, of a file a row per text."
+    table, out = scores.table if given.is_bank else scores.wide, out or given.out
+    write_out(table, out)
+    if not _printed_with_notes(table, notes, output):
+        means = _score_means(scores)
+        print_table(means)
+        written = f", written to {out}" if out else ""
+        print(f"\n{_counts(means['name'])} on {given.texts.n} texts of {given.label}{written}")
+        _print_lines(notes)
 
 
 def _printed_with_notes(scores, notes, output):
@@ -220,18 +222,6 @@ def _metrics_of(names):
     return [name for name in names if name in load_scores().of("nlg")]
 
 
-def _bank_notes(scores, named):
-    without = [] if named else _metrics_of(scores.missing)
-    stored = {name: lacks for name, lacks in scores.missing.items() if name not in without}
-    lines = [f"  - {name}: not stored: {' '.join(lacks)}" for name, lacks in stored.items()]
-    if without:
-        lines.append(
-            f"note: {len(without)} metrics lack models, references or packages; --metrics NAME says what"
-        )
-    lines += [f"  - {note}" for note in scores.notes]
-    return lines + _truncated_notes(scores.truncated)
-
-
 def _counts(names):  # '3 methods and 1 metrics'; without metrics the methods alone
     metrics = len(_metrics_of(names))
     return f"{len(names) - metrics} methods" + (f" and {metrics} metrics" if metrics else "")
@@ -254,8 +244,8 @@ def _mean_by(
     return scores.groupby(columns, sort=False)["value"].agg(**counts).reset_index()
 
 # %% ../../nbs/13_cli/08_scores.ipynb #0cc064df
-def _file_models(model, metrics):
-    """Models for the scores of a file: named ones; those shipped when metrics are named; else the shipped NLI
+def _score_models(model, metrics):
+    """Models for scores: named ones; those shipped when metrics are named; else the shipped NLI
     model and encoder, because the others take minutes."""
     from uetrust.core.settings import work_dir
     from uetrust.scoring.cache import metric_models
@@ -268,23 +258,14 @@ def _file_models(model, metrics):
     return {group: shipped[group] for group in ("nli", "embedding", "bertscore")}
 
 
-def _file_outputs(file, format, column, data, place):
-    from uetrust.data.outputs import read_outputs
+def _explain(given, models, out, output):
+    from uetrust.scoring.score import explain_texts
 
-    columns = dict(pair.partition("=")[::2] for pair in column)
-    return read_outputs(file, format, columns, data, **asdict(place))
-
-
-def _explain(outputs, models, out, output):
-    from uetrust.scoring.files import explain_outputs
-
-    table = explain_outputs(outputs, models)
+    table = explain_texts(given.texts, models)
     write_out(table, out)
     print_table(table, output)
-    _print_lines(
-        [f"note: {note}" for note in (*outputs.notes, *outputs.absent)],
-        sys.stderr if output.json or output.csv else None,
-    )
+    notes = [] if given.is_bank else [*given.texts.outputs.notes, *given.notes]
+    _print_lines([f"note: {note}" for note in notes], sys.stderr if output.json or output.csv else None)
 
 
 def _refuse_undefined(scores, names):
@@ -303,10 +284,11 @@ def _undefined_everywhere(table):  # Score -> the first reason why it has no val
     return {name: reasons[name] for name in empty.index[empty]}
 
 
-def _domain_warning(names):
-    from uetrust.scoring.files import DOMAIN_WARNING, rests_on_models
+def _domain_warning(scores, given):  # What a bank says of methods was stored with the models of its maker
+    from uetrust.scoring.score import DOMAIN_WARNING, rests_on_models
 
-    return [f"warning: {DOMAIN_WARNING}"] if rests_on_models(names) else []
+    computed = _metrics_of(scores.names) if given.is_bank else scores.names
+    return [f"warning: {DOMAIN_WARNING}"] if rests_on_models(computed) else []
 
 
 def _score_means(scores):
@@ -321,10 +303,10 @@ def _score_means(scores):
     return pd.DataFrame(dict(name=names, kind=kinds, texts=len(values), undefined=undefined, mean=means))
 
 
-def _file_notes(scores, absent, named):
-    "What a reader must know about scores of a file."
-    n_texts = len(scores.given)
-    lines = [f"note: {note}" for note in (*scores.notes, *absent)]
+def _score_notes(scores, given, named):
+    "What a reader must know about scores."
+    n_texts = given.texts.n
+    lines = [f"note: {note}" for note in (*scores.notes, *(() if named else given.notes))]
     lines += _failed_notes(scores.failed) + _undefined_notes(scores.undefined, n_texts)
     lines += _truncated_notes(scores.truncated)
     lines += [

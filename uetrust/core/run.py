@@ -145,6 +145,11 @@ class ScoreRun:
             self._laid_out[name, layout] = lay_out(self[name], layout)
         return self._laid_out[name, layout]
 
+    @property
+    def stored(self) -> set:  # Names
+        "Statistics that are there without computing anything."
+        return {*self._values, *self.whole}
+
     def lacks(
         self,
         name: str,  # A score or statistic

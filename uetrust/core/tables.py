@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['MISSING_WORDS', 'HOW_TO_CHOOSE', 'TABLE_ENDINGS', 'number_or_text', 'is_missing', 'truth_numbers', 'column_numbers',
            'list_cell', 'file_ending', 'check_file', 'check_unpacked', 'read_text', 'csv_text', 'save_csv',
-           'parse_json', 'read_json_lines', 'check_records', 'json_records', 'nested_fields', 'cell_of',
+           'save_table', 'parse_json', 'read_json_lines', 'check_records', 'json_records', 'nested_fields', 'cell_of',
            'read_workbook', 'other_sheets', 'read_table_file', 'read_table', 'table_records']
 
 # %% ../../nbs/01_core/10_tables.ipynb #9cf08fd0
@@ -510,6 +510,19 @@ def save_csv(
     "Write a table completely or not at all; equal numbers give equal bytes."
     with atomic_write(path) as target:
         target.write_text(csv_text(df, digits, index), encoding="utf-8")
+
+
+def save_table(
+    df: pd.DataFrame,  # Table, without its index
+    path,  # Ends in .parquet or .csv
+):
+    "Write a table completely or not at all, as Parquet or CSV."
+    if Path(path).suffix not in (".parquet", ".csv"):
+        raise ValueError(f"scores are written to .parquet or .csv files, not {path}")
+    if Path(path).suffix == ".csv":
+        return save_csv(df, path, digits=None)
+    with atomic_write(path) as target:
+        df.to_parquet(target, index=False)
 
 # %% ../../nbs/01_core/10_tables.ipynb #ad352ee4
 def _object_of(pairs):

@@ -90,10 +90,35 @@ def _prefixed(columns, prefix=""):  # Column -> statistic
     return {column: prefix + column for column in columns.split()}
 
 
-def _of_generator(name, unit, cost, family=GENERATOR, gives=(), bytes_per_token=0.0, remedy="", **columns):
+_KEYS = dict(  # Entry -> key of settings.ini that makes it, where no command of its own does
+    attention="passes",
+    attention_max="passes",
+    focus="passes",
+    beams="passes",
+    asked="p_true",
+    elicited="elicit",
+    keywords="tagger",
+    training="train",
+    background="background",
+    verbal_1s="verbal_1s",
+    verbal_2s="verbal_2s",
+)
+
+
+def _remedy(name):
+    "How to get what the generator makes."
+    if name in PASSES:
+        return f"uetrust read BANK --read {name} --model CHECKPOINT --data FILE"
+    if name not in _KEYS:
+        return ""
+    key = f"add {name} to passes" if _KEYS[name] == "passes" else f"set {_KEYS[name]}"
+    return f"{key} in settings.ini, then uetrust fill DATASET--GENERATOR"
+
+
+def _of_generator(name, unit, cost, family=GENERATOR, gives=(), bytes_per_token=0.0, **columns):
     "Entry of what is stored of each text, by kind of text."
     named = [statistic for of_kind in columns.values() for statistic in of_kind.values()]
-    known = dict(needs_samples=set(columns) == {"sample"}, bytes_per_token=bytes_per_token, remedy=remedy)
+    known = dict(needs_samples=set(columns) == {"sample"}, bytes_per_token=bytes_per_token)
     register(
         Statistic(
             name,
@@ -103,6 +128,7 @@ def _of_generator(name, unit, cost, family=GENERATOR, gives=(), bytes_per_token=
             family,
             columns=columns,
             stored=True,
+            remedy=_remedy(name),
             **known,
         )
     )
@@ -164,7 +190,6 @@ _of_generator(
 )
 
 # %% ../../nbs/08_statistics/04_generator.ipynb #8c286865
-_ASKED = "ask the model how sure it is: verbal_1s or verbal_2s of its generator in settings.ini"
 _of_generator(
     "asked",
     "nats",
@@ -215,10 +240,9 @@ _of_generator(
     "verbal_1s",
     "text",
     "1 reply of the generator, with a summary of its own",
-    remedy=_ASKED,
     greedy=dict(stated="verbal_1s"),
 )
-_of_generator("verbal_2s", "text", "1 reply of the generator", remedy=_ASKED, greedy=dict(stated="verbal_2s"))
+_of_generator("verbal_2s", "text", "1 reply of the generator", greedy=dict(stated="verbal_2s"))
 _of_generator(
     "training",
     "state, [D]; perplexity",

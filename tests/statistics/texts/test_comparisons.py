@@ -90,5 +90,5 @@ def test_a_long_source_is_cut_and_the_text_stays_whole(tmp_path, capsys):
     )
     assert main(["score", str(tmp_path), "--methods", "token_sar,msp"]) == 0
     said = capsys.readouterr().out
-    assert "- token_sar: for 2 of 3 texts the source lost its end to fit into the encoder" in said
+    assert "note: token_sar: for 2 of 3 texts the source lost its end to fit into the encoder" in said
     assert "- msp:" not in said
