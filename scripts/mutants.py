@@ -38,8 +38,9 @@ MODULES = """
 evaluation.multiple evaluation.weights evaluation.resample evaluation.definitions evaluation.cells
 evaluation.prr evaluation.measures evaluation.agreement evaluation.calibration evaluation.correlations
 evaluation.thresholds evaluation.significance evaluation.shuffled core.store generation.endpoint nlg.judge
-scoring.methods statistics.judges statistics.texts.providers scoring.metrics scoring.cache scoring.drift
-scoring.generators scoring.pipeline scoring.files report.audit report.audit_planning
+scoring.methods statistics.judges statistics.texts.providers statistics.texts.questions scoring.metrics
+scoring.cache scoring.drift scoring.generators scoring.pipeline scoring.files report.audit
+report.audit_planning
 """.split()
 MORE = {  # Module -> further test files, by name: "nlg.qa" is tests/nlg/test_qa.py
     "core.store": "generation.bank",
@@ -54,7 +55,8 @@ MORE = {  # Module -> further test files, by name: "nlg.qa" is tests/nlg/test_qa
     "scoring.drift": "project.defaults",
     "scoring.generators": "scoring.pipeline",
     "scoring.metrics": "project.defaults",
-    "statistics.texts.providers": "scoring.metrics nlg.qa",
+    "statistics.texts.providers": "scoring.metrics",
+    "statistics.texts.questions": "scoring.metrics nlg.qa",
 }
 COMPARISONS = "Eq_NotEq NotEq_Eq Lt_LtE LtE_Lt Gt_GtE GtE_Gt Lt_Gt Gt_Lt LtE_GtE GtE_LtE Is_IsNot IsNot_Is"
 ARITHMETIC = "Add_Sub Sub_Add Mul_Div Div_Mul Pow_Mul FloorDiv_Div Mod_FloorDiv BitAnd_BitOr"

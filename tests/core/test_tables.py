@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.tables import CASES, ROWS, call, needs_cases, prr_of
 from uetrust import prr, read_texts
-from uetrust.core.tables import list_cell, read_table, save_csv, save_table, table_records, truth_numbers
+from uetrust.core.tables import list_cell, read_table, save_csv, table_records, truth_numbers, write_table
 
 BASE = "--id id --quality quality --uncertainty u".split()
 HUMAN = "--id id --quality human --uncertainty u".split()
@@ -222,8 +222,8 @@ def test_references_of_a_csv_are_lists(tmp_path):
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_a_table_is_written_without_the_numbers_of_its_rows(tmp_path, ending):
     table = pd.DataFrame(dict(sample=["b", "a"], value=[0.1 + 0.2, np.nan]), index=[7, 3])
-    save_table(table, tmp_path / f"s.{ending}")
+    write_table(table, tmp_path / f"s.{ending}")
     read = (pd.read_parquet if ending == "parquet" else pd.read_csv)(tmp_path / f"s.{ending}")
     pd.testing.assert_frame_equal(read, table.reset_index(drop=True), check_exact=True)
     with pytest.raises(ValueError, match="written to .parquet or .csv files, not .*s.txt"):
-        save_table(table, tmp_path / "s.txt")
+        write_table(table, tmp_path / "s.txt")

@@ -39,3 +39,13 @@ def framed(kind):
             single="$A </s>", special_tokens=[("</s>", 1)]
         )
     return model
+
+
+def save_roomy(folder):
+    "Save an NLI model of random weights that takes 900 tokens, so that only a metric's own window cuts"
+    small = encoder()
+    config = BertConfig.from_dict(small.model.config.to_dict() | dict(max_position_embeddings=900))
+    small.tokenizer.model_max_length = 900
+    BertForSequenceClassification(config).save_pretrained(folder)
+    small.tokenizer.save_pretrained(folder)
+    return folder

@@ -27,7 +27,7 @@ from uetrust.nlg.strings import squad_f1
 from uetrust.report.cards import score_card
 from uetrust.scoring import metrics as g
 from uetrust.statistics.scores import load_scores
-from uetrust.statistics.texts import providers as sp
+from uetrust.statistics.texts import questions as sp
 
 reg = load_scores()
 METRICS = [n for n, e in reg.items() if e.fn.__module__ == qa.__name__]

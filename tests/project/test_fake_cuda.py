@@ -25,8 +25,7 @@ from uetrust.models.heads import dae_arc_logits
 from uetrust.nlg.qa import AnswerSpan
 from uetrust.scoring.generators import COMPARISON_STEPS, GENERATOR_PASSES
 from uetrust.scoring.metrics import compute_metrics
-from uetrust.statistics.texts import STATISTICS
-from uetrust.statistics.texts import providers as sp
+from uetrust.statistics.texts import STATISTICS, providers, questions
 from uetrust.statistics.texts.providers import shipped_models
 
 ASKED = {"asked", "elicited", "verbal_1s", "verbal_2s"}
@@ -195,9 +194,9 @@ def tagged(text):  # Words, tags and sentences, in place of spaCy's
 
 
 def test_every_metric_with_a_model_and_every_judge_runs_on_a_gpu(checkpoints, monkeypatch):
-    monkeypatch.setattr(sp, "answer_spans", capitals)
-    monkeypatch.setattr(sp, "pos_tagged", tagged)
-    monkeypatch.setattr(sp, "spacy_pipeline", lambda name: None)
+    monkeypatch.setattr(questions, "answer_spans", capitals)
+    monkeypatch.setattr(providers, "pos_tagged", tagged)
+    monkeypatch.setattr(questions, "spacy_pipeline", lambda name: None)
     short = {k: replace(w, most=3, beams=2, keep=2) for k, w in qs.WRITING_FORMATS.items()}
     monkeypatch.setattr(qs, "WRITING_FORMATS", short)
     items = bulletins("test", 2)

@@ -76,7 +76,7 @@ def test_a_method_that_fails_for_one_text_of_a_bank_costs_only_itself(bank, caps
     said = capsys.readouterr().out
     assert "source_length failed on 1 text" in said and "no such source" in said
     assert pd.read_csv(bank / "scores.csv")["value"].notna().tolist() == [False, True, True]
-    with pytest.raises(RuntimeError, match="no such source"):
+    with pytest.raises(ValueError, match="no such source"):
         main([*asked, "--debug"])
 
 

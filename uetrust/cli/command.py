@@ -440,10 +440,10 @@ def write_out(
     path,  # .parquet or .csv file; None writes nothing
 ):
     "Write a table to the file of `--out`."
-    from uetrust.core.tables import save_table
+    from uetrust.core.tables import write_table
 
     if path is not None:
-        save_table(df, path)
+        write_table(df, path)
 
 # %% ../../nbs/13_cli/03_command.ipynb #5afe0207
 WRITTEN = ("out", "html", "cache", "texts", "target")  # Parameters that name what a subcommand writes

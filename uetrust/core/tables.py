@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['MISSING_WORDS', 'HOW_TO_CHOOSE', 'TABLE_ENDINGS', 'number_or_text', 'is_missing', 'truth_numbers', 'column_numbers',
            'list_cell', 'file_ending', 'check_file', 'check_unpacked', 'read_text', 'csv_text', 'save_csv',
-           'save_table', 'parse_json', 'read_json_lines', 'check_records', 'json_records', 'nested_fields', 'cell_of',
+           'write_table', 'parse_json', 'read_json_lines', 'check_records', 'json_records', 'nested_fields', 'cell_of',
            'read_workbook', 'other_sheets', 'read_table_file', 'read_table', 'table_records']
 
 # %% ../../nbs/01_core/10_tables.ipynb #9cf08fd0
@@ -512,7 +512,7 @@ def save_csv(
         target.write_text(csv_text(df, digits, index), encoding="utf-8")
 
 
-def save_table(
+def write_table(
     df: pd.DataFrame,  # Table, without its index
     path,  # Ends in .parquet or .csv
 ):

@@ -22,10 +22,10 @@ from ..core.run import ScoreRun, check_on_error, compute_score, required_inputs
 from ..core.scores import Scores, score_table
 from ..core.settings import split_labels
 from ..core.tables import list_cell, read_table
-from ..statistics.entry import INPUTS, compute_entry, install_advice
+from ..statistics.entry import INPUTS, TEXT_COLUMNS, compute_entry, install_advice
 from ..statistics.judges import JudgeServer
 from ..statistics.texts import COMPUTED_BY, STATISTICS
-from ..statistics.texts.providers import TEXT_COLUMNS, SpacyPipeline
+from ..statistics.texts.questions import SpacyPipeline
 
 # %% ../../nbs/09_scoring/02_metrics.ipynb #25d3e0b2
 TEXT_COLUMN_NAMES = dict(

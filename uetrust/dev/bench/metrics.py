@@ -25,8 +25,9 @@ from .methods import markdown_table, peer_python, run_ours, run_peer, simulated_
 from ...nlg.nli import summac_grid
 from ...report.cards import COSTS_FILE
 from ...scoring.metrics import compute_metrics
+from ...statistics.entry import TEXT_COLUMNS
 from ...statistics.texts import COMPUTED_BY, STATISTICS
-from ...statistics.texts.providers import TEXT_COLUMNS, shipped_models
+from ...statistics.texts.providers import shipped_models
 
 # %% ../../../nbs/12_dev/02_bench/04_metrics.ipynb #4857c359
 class MetricCase(NamedTuple):
