@@ -12,8 +12,9 @@ from tests.helpers.readings import framed, save_roomy
 from uetrust.models.forward import Layout
 from uetrust.models.likelihoods import directed_logp
 from uetrust.models.load import load_model
-from uetrust.scoring.metrics import compute_metrics
+from uetrust.scoring.metrics import compute_metrics, missing_inputs
 from uetrust.statistics.scores import load_scores
+from uetrust.statistics.texts import STATISTICS
 from uetrust.statistics.texts.providers import shipped_models
 
 reg = load_scores()
@@ -73,3 +74,19 @@ def test_gpt_score_of_flan_t5_puts_the_templates_of_its_authors_between_the_text
         assert table[metric] == pytest.approx(reg[metric].fn(found[f"flan_logp_{way}"][0]), abs=1e-6)
         plain, _ = directed_logp(t5, "flan", [way], **texts, layout=Layout(window=1024))
         assert table[metric] != pytest.approx(reg[metric].fn(plain[f"flan_logp_{way}"][0]), abs=1e-6)
+
+
+SHOWN = dict(wo=["reference"], wi_gt=["reference"], wi_in=["source"], wi_ingt=["source", "reference"])
+
+
+@pytest.mark.parametrize("family", SHOWN)
+def test_a_judge_needs_the_texts_that_it_is_shown(family):
+    "The release shows the reference as the original text where it asks without definitions."
+    models = dict(judge=shipped_models()["judge_own"])
+    missing = missing_inputs(f"judge_{family}_overall", {"hypothesis"}, models)
+    assert missing == [f"the column {name}" for name in SHOWN[family]]
+
+
+def test_likelihoods_take_several_references_of_a_text_at_once():
+    takes = {name for name, entry in STATISTICS.items() if entry.takes_reference_lists}
+    assert takes == {"bart", "bart_he2024", "harim", "t5", "gpt", "flan", "echo"}
