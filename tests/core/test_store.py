@@ -162,10 +162,17 @@ HOLD = (
 )
 
 
+def listen():
+    "Hear Ctrl-C even where the tests are a job in the background of a shell, which ignores it"
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def worker(lock, *arguments):
     "A process that asks for a lock and, once it has it, holds it for a while"
     command = [sys.executable, "-c", HOLD, lock, *map(str, arguments)]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=listen
+    )
     assert child.stdout.readline() == "asks\n"
     return child
 

@@ -32,22 +32,19 @@ def python(src):
     ).stdout
 
 
-@pytest.fixture
-def cpu(tmp_path, monkeypatch):
-    """CPU seconds of a program, the least of three runs: a busy machine must not decide.
-    The first run compiles into a cache of its own, whatever the environment says about bytecode."""
-    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path))
-    return lambda src: min(float(python(f"{src}; import time; print(time.process_time())")) for _ in range(3))
+def loaded(src):
+    "Modules that a program loads"
+    return set(python(f"{src}; import sys; print(*sys.modules)").split())
 
 
-def test_all_modules_import_quickly(cpu):
-    "Beyond numpy and pandas, which every table needs, the whole package costs less than a third of a second."
-    assert cpu(EVERYTHING) - cpu("import numpy, pandas") < 0.3
+def test_all_modules_need_few_others():
+    "Beyond numpy and pandas, which every table needs; counted, because a slow machine must not decide."
+    more = loaded(EVERYTHING) - loaded("import numpy, pandas")
+    assert len([name for name in more if not name.startswith("uetrust")]) < 160
 
 
-def test_the_package_alone_costs_nothing(cpu):
-    assert cpu("import uetrust") - cpu("pass") < 0.1
+def test_the_package_alone_loads_next_to_nothing():
+    assert len(loaded("import uetrust") - loaded("pass")) < 60
 
 
 def test_nothing_heavy_is_loaded():
@@ -63,7 +60,7 @@ def test_nothing_heavy_is_loaded():
         "fastcore",
         "nbdev",
     }
-    assert heavy & set(python(f"{EVERYTHING}; import sys; print(*sys.modules)").split()) == set()
+    assert heavy & loaded(EVERYTHING) == set()
 
 
 # Citation, licence, changes
