@@ -121,7 +121,7 @@ def score_command(
     place: Sheet = FIRST_SHEET,
     # Words that ROUGE, lexical similarity and Jaccard compare: of a-z and digits, or of every script
     tokenizer: Literal["rouge", "unicode"] = "rouge",
-    explain: bool = False,  # Say for every method what a file lacks and how to get it
+    explain: bool = False,  # Say for every method what the file or bank lacks and how to get it
     # .parquet or .csv file; one row per text of a file, one row per text and score of a bank, where it is
     # FOLDER/scores.csv when left out
     out: Path | None = None,

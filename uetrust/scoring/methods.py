@@ -186,11 +186,12 @@ class BankTexts:
         scores: Scores,  # Of its texts
     ) -> Scores:
         "Scores with what is known about the bank."
-        table, about, names = scores.table, self._manifest["about"], scores.names
-        table.insert(0, "generator", about["generator"])
-        table.insert(0, "dataset", about["dataset"])
+        labels, names = {key: self._manifest["about"][key] for key in ("dataset", "generator")}, scores.names
+        table = scores.table.assign(**labels)[[*labels, *scores.table]]
         notes = [*scores.notes, *_cut_notes(self.folder, names, self.reg)]
-        return replace(scores, notes=notes, truncated=_truncated_entropies(self.folder, names, self.reg))
+        return replace(
+            scores, table=table, notes=notes, truncated=_truncated_entropies(self.folder, names, self.reg)
+        )
 
     def available(
         self,
