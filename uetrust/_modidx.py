@@ -119,6 +119,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                        'uetrust.cli.notebooks._typed': ('13_cli/notebooks.html#_typed', 'uetrust/cli/notebooks.py'),
                                        'uetrust.cli.notebooks._untyped': ('13_cli/notebooks.html#_untyped', 'uetrust/cli/notebooks.py'),
                                        'uetrust.cli.notebooks._values': ('13_cli/notebooks.html#_values', 'uetrust/cli/notebooks.py'),
+                                       'uetrust.cli.notebooks._wait_no_more': ( '13_cli/notebooks.html#_wait_no_more',
+                                                                                'uetrust/cli/notebooks.py'),
                                        'uetrust.cli.notebooks._yaml_value': ( '13_cli/notebooks.html#_yaml_value',
                                                                               'uetrust/cli/notebooks.py'),
                                        'uetrust.cli.notebooks.check_notebook': ( '13_cli/notebooks.html#check_notebook',

@@ -2,6 +2,8 @@
 
 # ruff: noqa: F811
 
+import asyncio
+import gc
 import json
 
 import pytest
@@ -69,3 +71,31 @@ def test_values_of_a_profile_are_said(folder, capsys, params):
     assert printed(folder / "x.ipynb").strip() == "8 a"
     code, _, err = told(capsys, "run mine.ipynb x.ipynb items=2")
     assert code == 0 and "note:" not in err and printed(folder / "x.ipynb").strip() == "2 a"
+
+
+@pytest.fixture
+def slow_to_end(monkeypatch):
+    "Kernels that take longer to clean up than the second after which their client looks whether they live."
+    from jupyter_client.manager import AsyncKernelManager
+
+    clean_up = AsyncKernelManager.cleanup_resources
+
+    async def later(self, *given, **named):
+        await asyncio.sleep(1.2)
+        await clean_up(self, *given, **named)
+
+    monkeypatch.setattr(AsyncKernelManager, "cleanup_resources", later)
+
+
+def test_a_stopped_run_says_one_line_however_long_its_kernel_takes_to_end(
+    folder, capsys, caplog, params, slow_to_end
+):
+    nb = json.loads(params.read_text())
+    stop = "import os, signal, time; os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)"
+    nb["cells"][1]["source"] = [stop]
+    (folder / "mine.ipynb").write_text(json.dumps(nb))
+    code, _, err = told(capsys, "run mine.ipynb x.ipynb")
+    gc.collect()  # An error that nobody asked for is logged when its task goes
+    assert code == 143 and err == "uetrust: stopped; the same command goes on where it can\n"
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+    assert not (folder / "x.ipynb").exists()

@@ -8,6 +8,7 @@ __all__ = ['CHECKPOINT_KEYS', 'notebook_defaults', 'check_notebook', 'parameter_
 
 # %% ../../nbs/13_cli/01_notebooks.ipynb #c95c2cc5
 import ast
+import asyncio
 import json
 import math
 import os
@@ -312,6 +313,12 @@ def _end_here(nb, why, note):  # The cell that asked for data says what is missi
     note.write_text(why + "\n", encoding="utf-8")
 
 
+def _wait_no_more():  # The tasks of a stopped run would call it an error that their kernel ends
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        task.cancel()
+
+
 @contextmanager
 def _kernels(folder):  # That listen in a folder: a free port may be taken before it is used
     from jupyter_client.manager import AsyncKernelManager
@@ -322,8 +329,12 @@ def _kernels(folder):  # That listen in a folder: a free port may be taken befor
         made.append(self)
         AsyncKernelManager.__init__(self, *given, **named)
 
+    async def end(self, *given, **named):
+        _wait_no_more()
+        await AsyncKernelManager.shutdown_kernel(self, *given, **named)
+
     try:
-        yield type("Kernel", (AsyncKernelManager,), sockets | dict(__init__=keep))
+        yield type("Kernel", (AsyncKernelManager,), sockets | dict(__init__=keep, shutdown_kernel=end))
     finally:  # One that still starts when the run is stopped would look for the folder
         for process in filter(None, (getattr(one.provisioner, "process", None) for one in made)):
             with suppress(ProcessLookupError):
