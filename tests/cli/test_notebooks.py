@@ -75,7 +75,7 @@ def test_values_of_a_profile_are_said(folder, capsys, params):
 
 @pytest.fixture
 def slow_to_end(monkeypatch):
-    "Kernels that take longer to clean up than the second after which their client looks whether they live."
+    "Kernels whose clean-up outlasts the second after which their client checks that they are alive."
     from jupyter_client.manager import AsyncKernelManager
 
     clean_up = AsyncKernelManager.cleanup_resources
@@ -95,7 +95,7 @@ def test_a_stopped_run_says_one_line_however_long_its_kernel_takes_to_end(
     nb["cells"][1]["source"] = [stop]
     (folder / "mine.ipynb").write_text(json.dumps(nb))
     code, _, err = told(capsys, "run mine.ipynb x.ipynb")
-    gc.collect()  # An error that nobody asked for is logged when its task goes
+    gc.collect()  # asyncio logs an error that was never retrieved when its task is removed
     assert code == 143 and err == "uetrust: stopped; the same command goes on where it can\n"
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
     assert not (folder / "x.ipynb").exists()

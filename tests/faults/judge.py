@@ -496,12 +496,12 @@ def input_kept(folder, outcome):
     assert len((folder / "mine.jsonl").read_text().splitlines()) == 6
 
 
-OVER_INPUT = dict(cache="mine.jsonl", dot="./mine.jsonl", above="../work/mine.jsonl")
+OVER_INPUT = dict(cache="mine.jsonl", dot="./mine.jsonl", above="../{folder}/mine.jsonl")
 
 
 @fault("error", "mine.jsonl", "would be overwritten by --cache", check=input_kept, cases=OVER_INPUT)
 def replies_over_the_texts(folder, path):
-    return ask(folder, NOWHERE, "--cache", path)
+    return ask(folder, NOWHERE, "--cache", path.format(folder=folder.name))
 
 
 ODD_NAMES = dict(esc="\x1b[2J", bel="\x1b]0;t\x07", csi="\x9b31m", bidi="\u202ex", cr="a\rb")

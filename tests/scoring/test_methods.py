@@ -1,6 +1,7 @@
 """From stored statistics to scores: what a run computes, what it says is missing, and that shards change
 nothing."""
 
+import dataclasses
 import json
 import os
 
@@ -16,7 +17,7 @@ from uetrust.core.run import required_scores
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.generation.local import fill_local_bank
 from uetrust.report.cards import list_scores
-from uetrust.scoring.methods import score_generations, score_shards
+from uetrust.scoring.methods import BankTexts, score_generations, score_shards
 from uetrust.statistics.generator import PASSES
 from uetrust.statistics.passes import compute_likelihoods
 from uetrust.statistics.stored import score_runs
@@ -54,6 +55,15 @@ def test_shards_change_no_score(banks):
     )
     assert {"msp", "mcse", "renyi", "mte_he2024", "lex_sim", "chance"} <= set(a["name"])
     assert one.missing == other.missing
+
+
+def test_a_bank_names_itself_in_a_copy_of_its_scores(banks):
+    scores = score_generations(banks[64], samples=SAMPLES, progress=False)
+    plain = scores.table.drop(columns=["dataset", "generator"])
+    bare = dataclasses.replace(scores, table=plain.copy())
+    described = BankTexts(banks[64], SAMPLES).described(bare)
+    pd.testing.assert_frame_equal(described.table, scores.table)
+    pd.testing.assert_frame_equal(bare.table, plain)
 
 
 def test_every_score_is_given_or_says_what_is_not_stored(banks):

@@ -8,7 +8,6 @@ __all__ = ['CHECKPOINT_KEYS', 'notebook_defaults', 'check_notebook', 'parameter_
 
 # %% ../../nbs/13_cli/01_notebooks.ipynb #c95c2cc5
 import ast
-import asyncio
 import json
 import math
 import os
@@ -313,7 +312,9 @@ def _end_here(nb, why, note):  # The cell that asked for data says what is missi
     note.write_text(why + "\n", encoding="utf-8")
 
 
-def _wait_no_more():  # The tasks of a stopped run would call it an error that their kernel ends
+def _cancel_tasks():  # Those of a stopped run would report the end of their kernel as an error
+    import asyncio
+
     for task in asyncio.all_tasks() - {asyncio.current_task()}:
         task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         task.cancel()
@@ -330,7 +331,7 @@ def _kernels(folder):  # That listen in a folder: a free port may be taken befor
         AsyncKernelManager.__init__(self, *given, **named)
 
     async def end(self, *given, **named):
-        _wait_no_more()
+        _cancel_tasks()
         await AsyncKernelManager.shutdown_kernel(self, *given, **named)
 
     try:

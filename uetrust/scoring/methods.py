@@ -186,12 +186,11 @@ class BankTexts:
         scores: Scores,  # Of its texts
     ) -> Scores:
         "Scores with what is known about the bank."
-        labels, names = {key: self._manifest["about"][key] for key in ("dataset", "generator")}, scores.names
+        labels = {key: self._manifest["about"][key] for key in ("dataset", "generator")}
         table = scores.table.assign(**labels)[[*labels, *scores.table]]
-        notes = [*scores.notes, *_cut_notes(self.folder, names, self.reg)]
-        return replace(
-            scores, table=table, notes=notes, truncated=_truncated_entropies(self.folder, names, self.reg)
-        )
+        notes = [*scores.notes, *_cut_notes(self.folder, scores.names, self.reg)]
+        truncated = _truncated_entropies(self.folder, scores.names, self.reg)
+        return replace(scores, table=table, notes=notes, truncated=truncated)
 
     def available(
         self,
