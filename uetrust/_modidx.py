@@ -94,6 +94,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'uetrust.cli.ledgers.people_command': ( '13_cli/ledgers.html#people_command',
                                                                              'uetrust/cli/ledgers.py')},
             'uetrust.cli.notebooks': { 'uetrust.cli.notebooks.Job': ('13_cli/notebooks.html#job', 'uetrust/cli/notebooks.py'),
+                                       'uetrust.cli.notebooks._NoKernel': ('13_cli/notebooks.html#_nokernel', 'uetrust/cli/notebooks.py'),
                                        'uetrust.cli.notebooks._RunFailed': ('13_cli/notebooks.html#_runfailed', 'uetrust/cli/notebooks.py'),
                                        'uetrust.cli.notebooks._as_number': ('13_cli/notebooks.html#_as_number', 'uetrust/cli/notebooks.py'),
                                        'uetrust.cli.notebooks._as_structure': ( '13_cli/notebooks.html#_as_structure',

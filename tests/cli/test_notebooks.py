@@ -87,15 +87,35 @@ def slow_to_end(monkeypatch):
     monkeypatch.setattr(AsyncKernelManager, "cleanup_resources", later)
 
 
+def with_cell(folder, params, source):
+    nb = json.loads(params.read_text())
+    nb["cells"][1]["source"] = [source]
+    (folder / "mine.ipynb").write_text(json.dumps(nb))
+
+
 def test_a_stopped_run_says_one_line_however_long_its_kernel_takes_to_end(
     folder, capsys, caplog, params, slow_to_end
 ):
-    nb = json.loads(params.read_text())
-    stop = "import os, signal, time; os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)"
-    nb["cells"][1]["source"] = [stop]
-    (folder / "mine.ipynb").write_text(json.dumps(nb))
+    with_cell(
+        folder, params, "import os, signal, time; os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)"
+    )
     code, _, err = told(capsys, "run mine.ipynb x.ipynb")
     gc.collect()  # asyncio logs an error that was never retrieved when its task is removed
     assert code == 143 and err == "uetrust: stopped; the same command goes on where it can\n"
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
     assert not (folder / "x.ipynb").exists()
+
+
+def test_what_a_kernel_writes_while_it_ends_is_not_for_the_terminal(folder, capfd, params):
+    with_cell(folder, params, "import atexit, os; atexit.register(os.write, 2, b'socket closed')")
+    code, out, err = told(capfd, "run mine.ipynb x.ipynb")
+    assert (code, out, err) == (0, "ok x.ipynb\n", "")
+
+
+def test_a_kernel_that_does_not_start_says_why(folder, capfd, params, monkeypatch):
+    with_cell(folder, params, "1")
+    (folder / "ipykernel.py").write_text("raise ImportError('a broken installation')")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    code, _, err = told(capfd, "run mine.ipynb x.ipynb")
+    assert code == 2 and "the process that runs its cells did not start: " in err
+    assert err.endswith("ImportError: a broken installation\n") and "Traceback" not in err

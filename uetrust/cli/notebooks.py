@@ -276,6 +276,9 @@ def run_notebook(
             f"FAILED {target.name}: the process that runs its cells ended, as when memory is out or a "
             f"cell ends it. {failed} shows how far it came"
         ) from e
+    except _NoKernel as e:
+        partial.unlink(missing_ok=True)
+        raise _RunFailed(f"FAILED {target.name}: the process that runs its cells did not start: {e}") from e
     put_in_place(partial, written_file(target))
     return target
 
@@ -320,22 +323,36 @@ def _cancel_tasks():  # Those of a stopped run would report the end of their ker
         task.cancel()
 
 
+class _NoKernel(Exception):
+    "The process that runs cells did not start."
+
+
 @contextmanager
 def _kernels(folder):  # That listen in a folder: a free port may be taken before it is used
     from jupyter_client.manager import AsyncKernelManager
 
     sockets, made = {} if os.name == "nt" else dict(transport="ipc", ip=f"{folder}/kernel"), []
+    log = Path(folder, "kernel.log")
 
     def keep(self, *given, **named):
         made.append(self)
         AsyncKernelManager.__init__(self, *given, **named)
 
+    async def start(self, **named):  # What ipykernel logs while it ends is not for the terminal
+        with log.open("w") as stderr:
+            await AsyncKernelManager.start_kernel(self, **named, stderr=stderr)
+
     async def end(self, *given, **named):
         _cancel_tasks()
         await AsyncKernelManager.shutdown_kernel(self, *given, **named)
 
+    changes = dict(__init__=keep, start_kernel=start, shutdown_kernel=end)
     try:
-        yield type("Kernel", (AsyncKernelManager,), sockets | dict(__init__=keep, shutdown_kernel=end))
+        yield type("Kernel", (AsyncKernelManager,), sockets | changes)
+    except RuntimeError as e:
+        if "kernel_info" not in str(e):  # Which nbclient names where no kernel answers at the start
+            raise
+        raise _NoKernel((log.read_text().strip().splitlines() or [str(e)])[-1]) from e
     finally:  # One that still starts when the run is stopped would look for the folder
         for process in filter(None, (getattr(one.provisioner, "process", None) for one in made)):
             with suppress(ProcessLookupError):
