@@ -5,6 +5,9 @@
 import asyncio
 import gc
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -106,10 +109,22 @@ def test_a_stopped_run_says_one_line_however_long_its_kernel_takes_to_end(
     assert not (folder / "x.ipynb").exists()
 
 
-def test_what_a_kernel_writes_while_it_ends_is_not_for_the_terminal(folder, capfd, params):
-    with_cell(folder, params, "import atexit, os; atexit.register(os.write, 2, b'socket closed')")
-    code, out, err = told(capfd, "run mine.ipynb x.ipynb")
-    assert (code, out, err) == (0, "ok x.ipynb\n", "")
+LAST_WORDS = """
+import os, threading
+def last_words():
+    threading.main_thread().join()
+    os.write(2, b"socket closed")
+threading.Thread(target=last_words).start()
+"""
+
+
+@pytest.mark.parametrize("provisioner", ["local-provisioner", "uetrust-forked"])
+def test_what_a_kernel_writes_while_it_ends_is_not_for_the_terminal(folder, params, provisioner):
+    with_cell(folder, params, LAST_WORDS)
+    run = [sys.executable, "-m", "uetrust", "run", "mine.ipynb", "x.ipynb"]
+    env = os.environ | dict(JUPYTER_DEFAULT_PROVISIONER_NAME=provisioner, TQDM_DISABLE="1")
+    done = subprocess.run(run, cwd=folder, env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ok x.ipynb\n", "")
 
 
 def test_a_kernel_that_does_not_start_says_why(folder, capfd, params, monkeypatch):

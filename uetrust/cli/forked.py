@@ -48,12 +48,14 @@ def _as_in_a_notebook():  # pandas, imported elsewhere, cuts tables to the width
         sys.modules["pandas"].set_option("display.max_columns", 20)
 
 
-def _serve_kernel(command, env, folder):  # What `python -m ipykernel_launcher -f FILE` does, in a copy
+def _serve_kernel(command, env, folder, stderr):  # What `python -m ipykernel_launcher -f FILE` does, in a copy
     from ipykernel.kernelapp import IPKernelApp
 
     parent = os.getppid()  # The kernel ends when that is gone
     os.setsid()
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    if stderr is not None:
+        os.dup2(stderr.fileno(), 2)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -70,9 +72,9 @@ def _serve_kernel(command, env, folder):  # What `python -m ipykernel_launcher -
 class ForkedKernel(LocalProvisioner):
     "Provisioner of kernels that are copies of the process which asks for them."
 
-    async def launch_kernel(self, cmd, env=None, cwd=None, **_):
+    async def launch_kernel(self, cmd, env=None, cwd=None, stderr=None, **_):
         env, cwd = dict(os.environ if env is None else env), str(cwd or Path.cwd())
-        self.process = _ForkedProcess(_serve_kernel, cmd, env, cwd)
+        self.process = _ForkedProcess(_serve_kernel, cmd, env, cwd, stderr)
         self.pid = self.pgid = self.process.pid
         self.cwd = cwd
         return self.connection_info
