@@ -48,7 +48,7 @@ def _as_in_a_notebook():  # pandas, imported elsewhere, cuts tables to the width
         sys.modules["pandas"].set_option("display.max_columns", 20)
 
 
-def _serve_kernel(command, env, folder, stderr):  # What `python -m ipykernel_launcher -f FILE` does, in a copy
+def _serve_kernel(command, env, folder, stderr):  # As `python -m ipykernel_launcher -f FILE`, in a copy
     from ipykernel.kernelapp import IPKernelApp
 
     parent = os.getppid()  # The kernel ends when that is gone
