@@ -474,16 +474,20 @@ def test_a_client_that_leaves_the_queue_is_not_written_for(stepwise):
 
 
 def test_an_error_inside_a_stream_ends_it_without_done(model, monkeypatch):
-    real = server.decode_batch
+    real, arrived = server.decode_batch, threading.Event()
 
     def broken(*args):
         real(*args)
+        arrived.wait(60)
         raise RuntimeError("secret")
 
     monkeypatch.setattr(server, "decode_batch", broken)
     with running_server(model, "tiny") as url, open_stream(url, max_tokens=5) as reply:
-        *chunks, last = events(reply)
-    assert chunks and json.loads(last)["error"]["message"] == "internal error: RuntimeError"
+        stream = events(reply)
+        assert json.loads(next(stream))["choices"]
+        arrived.set()
+        *_, last = stream
+    assert json.loads(last)["error"]["message"] == "internal error: RuntimeError"
 
 
 def test_memory_that_ends_in_the_middle_does_not_repeat_a_piece(url, model, monkeypatch):
