@@ -179,7 +179,7 @@ def worker(lock, *arguments):
 
 def end(child, how):
     child.send_signal(how)
-    child.communicate(timeout=20)
+    child.communicate(timeout=120)
     return child.returncode
 
 
