@@ -179,7 +179,7 @@ def worker(lock, *arguments):
 
 def end(child, how):
     child.send_signal(how)
-    child.communicate(timeout=120)
+    child.communicate(timeout=20)
     return child.returncode
 
 

@@ -13,7 +13,6 @@ from tests.faults.harness import fault
 
 LLAMA = Path(__file__).parents[2] / "data" / "models" / "tiny-llama"
 GOOD = dict(model="tiny-llama", prompt="The council", max_tokens=3, temperature=0)
-SOON = 20  # Seconds, also on a busy machine
 
 
 def address(folder, seconds=60):
@@ -42,14 +41,14 @@ def serve(folder, *options):
 
 
 def refused(status, text, **request):
-    "What a client sees: the request is refused at once, and the next one is answered."
+    "What a client sees: the request is refused within a second, and the next one is answered."
 
     def meanwhile(folder):
         post(folder)
         start = time.monotonic()
         found, message = post(folder, **request)
         assert (found, text in message) == (status, True), (found, message)
-        assert time.monotonic() - start < SOON and post(folder)[0] == 200
+        assert time.monotonic() - start < 1.5 and post(folder)[0] == 200
 
     return meanwhile
 
@@ -66,7 +65,7 @@ def many_huge_prompts(folder):
     start = time.monotonic()
     for thread in threads:
         thread.start()
-    assert post(folder)[0] == 200 and time.monotonic() - start < SOON
+    assert post(folder)[0] == 200 and time.monotonic() - start < 5
     for thread in threads:
         thread.join(20)
 
@@ -88,7 +87,7 @@ def streams_that_are_left(folder):
     for _ in range(20):
         sent_request(folder, max_tokens=200, temperature=1, stream=True).close()
     start = time.monotonic()
-    assert post(folder)[0] == 200 and time.monotonic() - start < SOON
+    assert post(folder)[0] == 200 and time.monotonic() - start < 5
 
 
 def sent_request(folder, missing=0, **fields):

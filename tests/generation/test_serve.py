@@ -419,7 +419,7 @@ def stepwise(model, monkeypatch):
 
 
 def until(true):
-    end = time.monotonic() + 120
+    end = time.monotonic() + 30
     while not true():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -982,7 +982,7 @@ def test_a_slow_client_is_cut(model, part):
         start, cut = time.monotonic(), False
         slow.sendall(part + b"Content-Length: 99\r\n\r\n" * part.startswith(b"POST"))
         slow.settimeout(0.1)
-        while not cut and time.monotonic() - start < 30:
+        while not cut and time.monotonic() - start < 10:
             try:
                 slow.sendall(b"x")  # A letter now and then does not keep it alive
                 cut = b"408" in (reply := slow.recv(4096)) or not reply
@@ -990,7 +990,7 @@ def test_a_slow_client_is_cut(model, part):
                 pass
             except OSError:
                 cut = True
-        assert cut
+        assert cut and time.monotonic() - start < 3
         assert ask(url, temperature=0, max_tokens=2)
 
 
@@ -1049,7 +1049,7 @@ def test_too_many_clients_are_turned_away(model, monkeypatch):
             time.sleep(0.2)
             with pytest.raises(OSError):
                 post(url, GOOD)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             try:
                 assert post(url, GOOD)[0] == 200

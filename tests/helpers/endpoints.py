@@ -73,7 +73,7 @@ class Handler(BaseHTTPRequestHandler):
         if fault == "cut":
             return self.say(200, good[:40], length=len(good))
         if fault == "hang":
-            return time.sleep(3)
+            return time.sleep(60)  # Far longer than a test waits
         if fault != "ok":
             return self.say(fault[0], fault[2].encode(), fault[1])
         with self.server.lock:

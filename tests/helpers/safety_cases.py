@@ -59,6 +59,6 @@ def interrupted(at, words, delay, number=signal.SIGINT):
     time.sleep(delay)
     if running := process.poll() is None:
         os.killpg(process.pid, number)
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=90)
     assert "Traceback" not in err and "Exception ignored" not in err, err
     return (process.returncode, out, err) if running else None

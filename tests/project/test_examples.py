@@ -134,7 +134,7 @@ def test_the_example_of_serve_answers(tmp_path):
         server.wait()
 
 
-def _answers(address, seconds=120):
+def _answers(address, seconds=20):
     end = monotonic() + seconds
     while monotonic() < end:
         try:

@@ -81,7 +81,7 @@ def lab(tmp_path_factory):
         yield started(server, home / "runtime"), token
     finally:
         server.terminate()
-        server.wait(120)
+        server.wait(30)
 
 
 @pytest.fixture(scope="module")
