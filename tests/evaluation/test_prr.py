@@ -15,7 +15,15 @@ from tests.helpers.prr_cases import AREAS, CASES, floats, scores, split
 from uetrust.data.loaders import undo_sort
 from uetrust.evaluation.cells import PRRCells, atanh_interval, prr_replicates
 from uetrust.evaluation.multiple import benjamini_hochberg, holm
-from uetrust.evaluation.prr import PRR, prr, prr_bootstrap, prr_difference, prr_table, rejection_curve
+from uetrust.evaluation.prr import (
+    PRR,
+    prr,
+    prr_bootstrap,
+    prr_difference,
+    prr_table,
+    prr_value,
+    rejection_curve,
+)
 from uetrust.evaluation.weights import harmonic_numbers, rank_weights
 
 
@@ -579,3 +587,51 @@ def test_a_result_prints_as_one_line_without_the_types_of_numpy():
     found = results[0]
     assert repr(found).startswith(f"PRR({found.value:.3f}, 95% CI [{found.lo:.3f}, {found.hi:.3f}], se=")
     assert ", ties=[" in repr(results[2]) and ", ties=[" not in repr(found)
+
+
+def _same(first, second):
+    return all(a == b or np.isnan(a) and np.isnan(b) for a, b in zip(list(first)[:-1], list(second)[:-1]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        dict(area="sum"),
+        dict(ties="best"),
+        dict(ties="input"),
+        dict(max_rejection=0.5),
+        dict(compat="he2024"),
+        dict(compat="lm_polygraph_50"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["plain", "tied", "binary", "missing", "constant", "infinite", "offset"])
+def test_a_call_gives_every_bit_of_the_table(options, kind):
+    "Lists, columns of one table, and Series that must be joined by sample."
+    rng = np.random.default_rng(7)
+    for n in (0, 1, 2, 3, 5, 40, 101):
+        quality, uncertainty = rng.random(n), rng.random(n)
+        if kind == "tied":
+            quality, uncertainty = quality.round(1), uncertainty.round(1)
+        if kind == "binary":
+            quality = (quality > 0.6).astype(float)
+        if kind == "missing":
+            quality[rng.random(n) < 0.2] = np.nan
+        if kind == "constant":
+            uncertainty[:] = 1.0
+        if kind == "infinite":
+            uncertainty[: n // 2] = np.inf
+        if kind == "offset":
+            quality += 1e9
+        names = [f"text {i}" for i in range(n)]
+        frame = pd.DataFrame(dict(quality=quality, uncertainty=uncertainty), index=names)
+        table = prr_table(frame[["quality"]], frame[["uncertainty"]], **options)
+        wanted = table[list(PRR._fields)].iloc[0]
+        for found in (
+            prr(quality, uncertainty, **options),
+            prr(frame["quality"], frame["uncertainty"], **options),
+            prr(frame["quality"], frame["uncertainty"][::-1], **options),
+        ):
+            assert found.note == wanted["note"] and _same(found, wanted)
+        if "compat" not in options:
+            assert _same([prr_value(quality, uncertainty, **options), ""], [wanted["value"], ""])

@@ -25,7 +25,7 @@ PUBLIC = {
     "generation.bank": "bank_from_file read_bank",
     "generation.local": "generate_texts",
     "generation.endpoint": "Endpoint",
-    "evaluation.prr": "PRR prr prr_bootstrap prr_difference prr_table rejection_curve",
+    "evaluation.prr": "PRR prr prr_bootstrap prr_difference prr_table prr_value rejection_curve",
     "evaluation.inference.few_labels": "prr_difference_from_labels prr_from_labels",
     "evaluation.pairs": "auroc",
     "evaluation.measures": "auprc aurc augrc selective_accuracy",

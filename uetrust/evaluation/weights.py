@@ -41,11 +41,22 @@ def averaged_prefixes(
     return prefixes
 
 
+@lru_cache(maxsize=8)
+def _kept_weights(n, area, max_rejection):  # Read-only
+    if area == "sum":
+        weights = (n - np.arange(n)) / n
+    else:
+        prefixes, H = averaged_prefixes(n, max_rejection), harmonic_numbers(n)
+        weights = (H[n] - H[np.maximum(np.arange(n), n - prefixes)]) / prefixes
+    weights.flags.writeable = False
+    return weights
+
+
 def rank_weights(
     n: int,  # Number of items
     area: str = "mean",  # 'mean': average of mean risks; 'sum': average of summed risks (Eq. 3)
     max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
-) -> np.ndarray:  # Weight of each position, most certain first, shape [n]
+) -> np.ndarray:  # Weight of each position, most certain first, shape [n]; read-only
     "Weight of a risk in the prediction-rejection area, by its position."
     if area not in ("mean", "sum"):
         raise ValueError(f"area must be 'mean' or 'sum', got {area!r}")
@@ -54,9 +65,7 @@ def rank_weights(
             raise ValueError(
                 f"area='sum' is defined for max_rejection=1 only, got {max_rejection}; use area='mean'"
             )
-        return (n - np.arange(n)) / n
-    prefixes, H = averaged_prefixes(n, max_rejection), harmonic_numbers(n)
-    return (H[n] - H[np.maximum(np.arange(n), n - prefixes)]) / prefixes
+    return _kept_weights(n, area, max_rejection)
 
 # %% ../../nbs/04_evaluation/02_weights.ipynb #04161e0c
 def prefix_weight(
