@@ -42,6 +42,30 @@ def here(request, monkeypatch):
         function.cache_clear()
 
 
+@pytest.fixture
+def stamped(request):
+    "`stamped(page)`: skip where the page ran green and is as it was; keep its stamp where the test passes"
+    from tests.helpers import stamps
+
+    def once(*pages, what=""):
+        if all(stamps.is_green(page, what) for page in pages):
+            pytest.skip("unchanged since it was last green")
+        found = [(stamps.key(page, what), stamps.tree().fingerprint(page)) for page in pages]
+        request.node.user_properties.append(("stamps", found))
+
+    return once
+
+
+def keep_stamps(terminalreporter):
+    "Stamps of the pages that ran green; one process writes them for all."
+    from tests.helpers import stamps
+
+    passed = [report for report in terminalreporter.stats.get("passed", []) if report.when == "call"]
+    said = [value for report in passed for name, value in report.user_properties if name == "stamps"]
+    if found := dict(stamp for of_test in said for stamp in of_test):
+        stamps.keep(found)
+
+
 def fault_counts(terminalreporter):
     "Verdicts of the fault registry: one row for each suite."
     import pandas as pd
@@ -69,6 +93,7 @@ def fault_summary(terminalreporter):
 
 def pytest_terminal_summary(terminalreporter):
     fault_summary(terminalreporter)
+    keep_stamps(terminalreporter)
     if ABSENT:
         terminalreporter.write_line(
             f"not at hand: {', '.join(ABSENT)}; parity and real-data tests were skipped "

@@ -114,8 +114,9 @@ def run_lesson(path, kept="", **env):
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=name)
-def test_a_lesson_runs_and_its_solutions_are_right(path):
+def test_a_lesson_runs_and_its_solutions_are_right(path, stamped):
     "In a process of its own: in time, without torch where no model is the subject, every check passed."
+    stamped(path)
     found, _ = run_lesson(path)
     assert found["said"] == ["Right."] * len(found["said"]) and len(found["said"]) >= 2
     assert "Right." not in found["wrong"]
@@ -127,8 +128,9 @@ NEEDS_FILES = ["03_length_pulls_both", "08_two_teams_of_annotators", "11_sixteen
 
 
 @pytest.mark.parametrize("stem", NEEDS_FILES)
-def test_a_lesson_runs_in_a_clone_without_public_files(stem, tmp_path):
+def test_a_lesson_runs_in_a_clone_without_public_files(stem, tmp_path, stamped):
     (path,) = [path for path in LESSONS if path.stem == stem]
+    stamped(path, what="offline")
     nowhere = dict(UETRUST_OFFLINE="1", UETRUST_MIRROR=str(tmp_path / "none"), UETRUST_CACHE=str(tmp_path))
     _, printed = run_lesson(path, str(tmp_path), **nowhere)
     assert "not at hand" in printed

@@ -58,7 +58,8 @@ def runs(nb):
     [p for p in NBS if p not in CHAPTERS and "lessons" not in p.parts],  # test_lessons.py runs the lessons
     ids=lambda p: str(p.relative_to(ROOT / "nbs")),
 )
-def test_notebook_runs(nb, monkeypatch):
+def test_notebook_runs(nb, monkeypatch, stamped):
+    stamped(nb)
     monkeypatch.setenv("TQDM_DISABLE", "1")
     start = time.time()
     assert runs(nb)
@@ -88,8 +89,9 @@ def made_since(start, path):
     return path.exists() and path.stat().st_mtime >= start - 1
 
 
-def test_the_pages_of_banks_run_and_make_what_they_lack(monkeypatch):
+def test_the_pages_of_banks_run_and_make_what_they_lack(monkeypatch, stamped):
     "The one that needs most comes first: it runs alone in a fresh clone."
+    stamped(*CHAPTERS)
     monkeypatch.setenv("TQDM_DISABLE", "1")
     CHAPTERS.sort(key=lambda nb: nb.stem != "06_metrics_together")
     start = time.time()

@@ -1,0 +1,101 @@
+"""A page that has changed, or whose module or data have, is executed again; one that has not is passed over."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers.paths import ROOT
+from tests.helpers.stamps import Tree, page_code, tree
+
+PAGE = "nbs/03_ue/03_density.ipynb"
+
+
+@pytest.fixture
+def copy(tmp_path):
+    "The package, two pages, data and settings"
+    for name in ("uetrust", "pins", "tests"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "data", tmp_path / "data", ignore=shutil.ignore_patterns("models", "world"))
+    for name in ("settings.ini", "pyproject.toml", PAGE, "nbs/index.ipynb"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def append(path, text="\n# changed\n"):
+    path.write_text(path.read_text() + text)
+
+
+def change_page(root):
+    page = root / PAGE
+    nb = json.loads(page.read_text())
+    next(cell for cell in nb["cells"] if cell["cell_type"] == "code")["source"] += ["\n1 + 1"]
+    page.write_text(json.dumps(nb))
+
+
+CHANGES = {
+    "the page": change_page,
+    "a module that it imports": lambda root: append(root / "uetrust" / "core" / "registry.py"),
+    "a module behind that": lambda root: append(root / "uetrust" / "core" / "checks.py"),
+    "settings.ini": lambda root: append(root / "settings.ini"),
+    "the versions of libraries": lambda root: append(root / "pins" / "constraints.txt"),
+    "a datum that nobody names": lambda root: append(root / "data" / "zoo.csv", "x\n"),
+}
+NO_CHANGES = {
+    "a module that it cannot reach": lambda root: append(root / "uetrust" / "report" / "plots.py"),
+    "a test": lambda root: append(root / "tests" / "conftest.py"),
+    "another page": lambda root: append(root / "nbs" / "index.ipynb", "\n"),
+}
+
+
+@pytest.mark.parametrize("what", [*CHANGES, *NO_CHANGES])
+def test_a_stamp_holds_until_something_changes_that_the_page_can_reach(copy, what):
+    before = Tree(copy).fingerprint(copy / PAGE)
+    assert before == Tree(copy).fingerprint(copy / PAGE)
+    (CHANGES | NO_CHANGES)[what](copy)
+    assert (Tree(copy).fingerprint(copy / PAGE) == before) == (what in NO_CHANGES)
+
+
+def test_a_page_reaches_what_it_takes_from_the_face_or_names_in_a_string():
+    reached = tree().reached
+    assert "uetrust.evaluation.prr" in reached("from uetrust import prr")
+    assert "uetrust.evaluation.prr" in reached("import uetrust\nuetrust.prr")
+    assert "uetrust.evaluation.prr" not in reached("import uetrust\nuetrust.load_samples")
+    assert "uetrust.nlg.qa" in reached("from importlib import import_module\nimport_module('uetrust.nlg.qa')")
+    assert "uetrust.nlg.overlap" in reached("from uetrust.statistics.scores import load_scores")
+
+
+def test_a_page_that_shows_published_numbers_depends_on_them():
+    pages = [page for page in tree().pages if page.name == "02_claims.ipynb"]
+    for page in pages:
+        paths, _ = tree().files(page_code(page)[0])
+        assert any("published" in path.parts for path in paths), page
+
+
+def run_pages(root, **env):
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-k", "03_density"]
+        + ["tests/project/test_notebooks.py"],
+        cwd=root,
+        env=os.environ | dict(PYTHONPATH=str(root), UETRUST_ALL="") | env,
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout
+
+
+def test_a_mutant_that_only_a_page_would_notice_is_caught(copy):
+    "The page runs and is stamped, is passed over, and runs again when a module behind it has changed."
+    (copy / "tests" / "stamps.json").unlink(missing_ok=True)
+    assert run_pages(copy)[0] == 0 and list(json.loads((copy / "tests" / "stamps.json").read_text())) == [PAGE]
+    code, said = run_pages(copy)
+    assert code == 0 and "1 skipped" in said and "unchanged since it was last green" in said
+    assert "1 passed" in run_pages(copy, UETRUST_ALL="1")[1]
+    checks = copy / "uetrust" / "core" / "registry.py"
+    checks.write_text(checks.read_text().replace("class Entry:", "class Entry2:"))
+    code, said = run_pages(copy)
+    assert code != 0 and "skipped" not in said
