@@ -633,5 +633,13 @@ def test_a_call_gives_every_bit_of_the_table(options, kind):
             prr(frame["quality"], frame["uncertainty"][::-1], **options),
         ):
             assert found.note == wanted["note"] and _same(found, wanted)
+        if n > 20:
+            documents = pd.Series(np.arange(n) // 2, names)
+            wanted = prr_table(frame[["quality"]], frame[["uncertainty"]], clusters=documents, **options)
+            for scores in (quality, uncertainty), (frame["quality"], frame["uncertainty"]):
+                labels = documents if isinstance(scores[0], pd.Series) else documents.to_numpy()
+                found = prr(*scores, clusters=labels, **options)
+                assert _same(found, wanted[list(PRR._fields)].iloc[0])
         if "compat" not in options:
-            assert _same([prr_value(quality, uncertainty, **options), ""], [wanted["value"], ""])
+            value = table["value"].iloc[0]
+            assert _same([prr_value(quality, uncertainty, **options), ""], [value, ""])

@@ -1,4 +1,4 @@
-"""A page that has changed, or whose module or data have, is executed again; one that has not is passed over."""
+"""A page that has changed, or whose module or data have, is executed again; another is passed over."""
 
 import json
 import os
@@ -91,7 +91,9 @@ def run_pages(root, **env):
 def test_a_mutant_that_only_a_page_would_notice_is_caught(copy):
     "The page runs and is stamped, is passed over, and runs again when a module behind it has changed."
     (copy / "tests" / "stamps.json").unlink(missing_ok=True)
-    assert run_pages(copy)[0] == 0 and list(json.loads((copy / "tests" / "stamps.json").read_text())) == [PAGE]
+    assert run_pages(copy)[0] == 0 and list(json.loads((copy / "tests" / "stamps.json").read_text())) == [
+        PAGE
+    ]
     code, said = run_pages(copy)
     assert code == 0 and "1 skipped" in said and "unchanged since it was last green" in said
     assert "1 passed" in run_pages(copy, UETRUST_ALL="1")[1]

@@ -74,6 +74,9 @@ def truth_numbers(
 
     All cells that are there must be of one pair; Y or N alone is a letter and no truth value.
     """
+    first = next((cell for cell in values if not is_missing(cell)), "")
+    if not any(str(first).strip().lower() in pair for pair in _TRUTHS):
+        return None
     missing = [is_missing(cell) for cell in values]
     words = [str(cell).strip().lower() for cell, no in zip(values, missing) if not no]
     for pair in _TRUTHS:
@@ -123,7 +126,35 @@ def column_numbers(
     return list(map(float, found)) if fits else None
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e001
+_NUMERIC = frozenset("0123456789.+-eE")
+
+
+def _plain_numbers(values):
+    "Numbers of cells that hold digits, signs, points and exponents only; None for every other column."
+    if not all(isinstance(cell, str) and cell for cell in values) or not set("".join(values)) <= _NUMERIC:
+        return None
+    try:
+        found = list(map(float, values))
+    except ValueError:
+        return None
+    return None if any(map(math.isinf, found)) else found
+
+
+def _is_text(values):  # Whether the first cell that is there is neither a number nor a truth value
+    first = next((cell for cell in values if not is_missing(cell)), 0)
+    if not isinstance(first, str) or set(first) & set("0123456789"):
+        return False
+    word = first.strip().lower()
+    return not _NUMBER.fullmatch(word) and not any(word in pair for pair in _TRUTHS)
+
+
 def _column(values, separator=",", comma=False):  # Numbers, if all of its cells are; whole numbers stay whole
+    plain = _plain_numbers(values)
+    if plain is not None and not any(map(_is_name, values)):
+        whole = all(_WHOLE.fullmatch(cell) and len(cell) < 18 for cell in values)
+        return list(map(int, values)) if whole else plain
+    if plain is not None or _is_text(values):
+        return list(values)
     texts = _texts_there(values)
     if any(map(_is_name, texts)):
         return list(values)
@@ -1005,12 +1036,22 @@ def _check_kinds(df, path):
 
 
 def _shows_comma(df, separator):  # Whether a file is of a language that writes a decimal comma
+    if separator != ";":
+        return False
     columns = [_texts_there(list(df[name])) for name in df]
     points = any("." in cell and _NUMBER.fullmatch(cell) for cells in columns for cell in cells)
     proven = (_has_commas(cells) and _proves_comma(cells, ";") for cells in columns)
-    return separator == ";" and not points and any(proven)
+    return not points and any(proven)
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e017
+def _truth_notes(name, cells):  # Which word counts as 1
+    if truth_numbers(cells) is None:
+        return []
+    words = sorted({str(cell).strip() for cell in cells if not is_missing(cell)})
+    said = words[-1].lower() in ("yes", "y")
+    return [f"{name!r}: {words[-1]} counts as 1 and {words[0]} as 0"] if said else []
+
+
 def _with_numbers(found, names):  # `_TableFile` with columns of numbers as numbers, and notes about them
     df, separator, notes = found.table, found.separator, []
     comma = _shows_comma(df, separator)
@@ -1019,9 +1060,8 @@ def _with_numbers(found, names):  # `_TableFile` with columns of numbers as numb
         cells = list(df[name])
         kept = name in names or separator is None and truth_numbers(cells) is None
         columns[name] = df[name] if kept else _column(cells, separator or ",", comma)
-        words = sorted({str(cell).strip() for cell in cells if not is_missing(cell)}) if not kept else []
-        if [word.lower() for word in words][-1:] in (["yes"], ["y"]) and truth_numbers(cells) is not None:
-            notes.append(f"{name!r}: {words[-1]} counts as 1 and {words[0]} as 0")
+        if not kept and not (name in columns and isinstance(columns[name][0], str)):
+            notes += _truth_notes(name, cells)
     return found._replace(table=pd.DataFrame(columns), notes=tuple(notes))
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e018

@@ -336,10 +336,12 @@ def prr(
     '0.47, n = 5'
     """
     joined = need_joining(quality, uncertainty)
-    if not joined:
-        quality, uncertainty = score_vectors(quality, np.real(uncertainty) if compat else uncertainty)
-    if joined or clusters is not None or _is_refused(quality, scale):
-        return _joined_prr(quality, uncertainty, area, ties, max_rejection, clusters, compat, scale)
+    pair = None if joined else score_vectors(quality, np.real(uncertainty) if compat else uncertainty)
+    if joined or clusters is not None or _is_refused(pair[0], scale):
+        by_name = joined or isinstance(quality, pd.Series) and isinstance(uncertainty, pd.Series)
+        scores = (quality, uncertainty) if by_name else pair
+        return _joined_prr(*scores, area, ties, max_rejection, clusters, compat, scale)
+    quality, uncertainty = pair
     compat, options = _options(area, ties, max_rejection, compat)
     complete = ~(np.isnan(quality) | np.isnan(uncertainty))
     cells = quality[:, None], uncertainty[:, None]
