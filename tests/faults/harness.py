@@ -13,7 +13,6 @@ wants one of the two. A traceback, a hang and an error that is ours ("a fault of
 import ctypes
 import importlib
 import json
-import multiprocessing
 import os
 import pkgutil
 import resource
@@ -24,6 +23,8 @@ import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from tests.helpers.forked import SERVER, begin
 
 LIMIT = 10.0  # Seconds that a refusal may take
 VERDICTS = ("right", "clear", "traceback", "hang", "silent", "vague", "refused")
@@ -126,18 +127,6 @@ def stop_answers():
         server.server_close()
 
 
-# Children are forked from a process that has imported the slow packages and has one thread
-SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["pandas", "scipy.stats", "torch", "transformers", "uetrust.cli.cli"])
-
-
-def start_server():
-    "Start the process that commands are forked from, and wait until it has imported what it preloads."
-    first = SERVER.Process(target=os.getpid)
-    first.start()
-    first.join()
-
-
 def _obey_modes():
     "Let the modes of files count for root as well, as a read-only disk does."
     libc, head, rights = ctypes.CDLL(None), (ctypes.c_uint32 * 2)(0x20080522), (ctypes.c_uint32 * 6)()
@@ -154,12 +143,8 @@ def _set_writable(folder, writable):
 
 
 def _child(argv, folder, stdin, env, memory, disk, readonly):
-    os.chdir(folder)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ignored below a job in the background
-    os.environ.update(env)
-    for stream, name in (1, "out"), (2, "err"):
-        os.dup2(os.open(f"{folder}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
-    os.dup2(os.open(stdin or os.devnull, os.O_RDONLY), 0)
+    written = (os.open(f"{folder}.{end}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for end in ("out", "err"))
+    begin(folder, os.environ | env, [os.open(stdin or os.devnull, os.O_RDONLY), *written])
     if readonly:
         _obey_modes()
     if memory:

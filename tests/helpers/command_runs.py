@@ -4,6 +4,7 @@ that the commands name, and a judge behind a local server."""
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,12 +16,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tests.helpers.forked import run_forked
 from tests.helpers.paths import ROOT
 from uetrust.data.bulletins import bulletins
 
 BIN = Path(sys.executable).parent
 REPLIES = ROOT / "tests" / "fixtures" / "outputs" / "openai_batch_output.jsonl"
 SETTINGS = (ROOT / "settings.ini").read_text()
+SHELL = set("|&;<>()$`*?[#~={}!\n")  # Signs that a shell reads
 SMALL = """printed_pairs =
 pair =
 studies = human
@@ -33,10 +36,12 @@ train_items = 12
 
 
 def run(at, line):
-    "A line of a shell, where `uetrust` is the one of this environment"
+    "A line of a shell with the `uetrust` of this environment; alone it runs as a copy of a warm process"
     env = os.environ | dict(PATH=f"{BIN}{os.pathsep}{os.environ['PATH']}")
     env.pop("TQDM_DISABLE", None)
     env.setdefault("UETRUST_MIRROR", str((ROOT / "../shared/data").resolve()))
+    if line.startswith("uetrust ") and not set(line) & SHELL:
+        return run_forked(shlex.split(line)[1:], at, env)
     return subprocess.run(["bash", "-c", line], cwd=at, env=env, capture_output=True, text=True)
 
 

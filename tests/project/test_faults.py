@@ -6,15 +6,14 @@ import pytest
 
 from tests.faults.harness import (
     GOOD,
-    SERVER,
     Fault,
     Outcome,
     all_faults,
     seconds_taken,
-    start_server,
     try_fault,
     verdict,
 )
+from tests.helpers.forked import SERVER, start_server
 
 
 @pytest.fixture(scope="module", autouse=True)
