@@ -29,7 +29,7 @@ SIMULATED := coverage guarantee power dose level
 MODELS_aeslc := aeslc-bart aeslc-t5
 
 help: ## List the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -ts '|'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -ts '|'
 	@echo '  PROFILE=demo (default) or another section of settings.ini; TORCH_BACKEND=cpu or auto chooses the torch build'
 
 # a notebook that fails stops no other; the report then marks the gap, and make fails
@@ -37,8 +37,12 @@ reproduce: $(VENV)/.ready runs/.library ## Rebuild every table, figure, ledger a
 	@python3 scripts/alone.py $(RUNS)/.lock $(PY) scripts/reproduce.py $(PROFILE) $(JOBS) $(AGAIN)
 	@echo "$(RUNS)/report/index.html is up to date"
 
-test: $(VENV)/.ready ## Run all tests, notebooks included
-	$(PY) -m pytest -q -n 2 --dist worksteal tests
+test: $(VENV)/.ready ## Run the tests (six minutes); pages that ran green and are as they were are passed over
+	$(PY) -m pytest -q -n 2 --dist worksteal --part short tests
+
+test-all: $(VENV)/.ready ## Run what `make test` leaves out or shortens, then the profiles (25 minutes)
+	$(PY) -m pytest -q -n 2 --dist worksteal --part rest tests
+	@$(MAKE) --no-print-directory profiles
 
 profiles: $(VENV)/.ready ## Run every profile end to end on tiny models of the real classes (minutes)
 	$(PY) -m pytest -q -n 2 --dist worksteal -m profiles tests/project/test_profiles.py

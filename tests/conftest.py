@@ -42,13 +42,34 @@ def here(request, monkeypatch):
         function.cache_clear()
 
 
+def pytest_addoption(parser):
+    parser.addoption("--part", choices=["short", "rest"], help="tests of `make test`, or what it leaves out")
+    parser.addoption("--seconds", help="file that keeps how long the tests took")
+
+
+def pytest_collection_modifyitems(config, items):
+    from tests.helpers.parts import of_part
+
+    kept = of_part(config.getoption("part"), items)
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+        items[:] = kept
+
+
+@pytest.fixture
+def draws(request):
+    "`draws(many, few)`: how many draws a simulation makes; few in `make test`"
+    return lambda many, few: few if request.config.getoption("part") == "short" else many
+
+
 @pytest.fixture
 def stamped(request):
     "`stamped(page)`: skip where the page ran green and is as it was; keep its stamp where the test passes"
     from tests.helpers import stamps
 
     def once(*pages, what=""):
-        if all(stamps.is_green(page, what) for page in pages):
+        short = request.config.getoption("part") == "short"
+        if short and all(stamps.is_green(page, what) for page in pages):
             pytest.skip("unchanged since it was last green")
         found = [(stamps.key(page, what), stamps.tree().fingerprint(page)) for page in pages]
         request.node.user_properties.append(("stamps", found))
@@ -91,9 +112,19 @@ def fault_summary(terminalreporter):
         terminalreporter.write_line(f"faults, {suite}: {ends}")
 
 
+def keep_seconds(terminalreporter):
+    "How long each test took, in the file that `--seconds` names."
+    from tests.helpers.parts import keep
+
+    if path := terminalreporter.config.getoption("seconds"):
+        found = [report for reports in terminalreporter.stats.values() for report in reports]
+        keep(path, [report for report in found if hasattr(report, "when")])
+
+
 def pytest_terminal_summary(terminalreporter):
     fault_summary(terminalreporter)
     keep_stamps(terminalreporter)
+    keep_seconds(terminalreporter)
     if ABSENT:
         terminalreporter.write_line(
             f"not at hand: {', '.join(ABSENT)}; parity and real-data tests were skipped "

@@ -14,7 +14,6 @@ from pathlib import Path
 from tests.helpers.paths import ROOT
 
 KEPT = ROOT / "tests" / "stamps.json"
-EVERYTHING = os.environ.get("UETRUST_ALL") == "1"  # `make test-all`
 ALWAYS = "pins/constraints.txt", "pyproject.toml", "settings.ini"  # What every page may depend on
 FACE = "uetrust.cli.public"  # Its strings say what `from uetrust import ...` may load, not what it loads
 NO_PARTS = "uetrust", "data", "runs", "docs"  # Folders that a page depends on by a rule of their own
@@ -159,7 +158,7 @@ def key(page, what=""):
 
 def is_green(page, what=""):
     "Whether nothing has changed since the page ran green"
-    return not EVERYTHING and kept().get(key(page, what)) == tree().fingerprint(page)
+    return kept().get(key(page, what)) == tree().fingerprint(page)
 
 
 def keep(stamps):
