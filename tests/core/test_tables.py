@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.tables import CASES, ROWS, call, needs_cases, prr_of
 from uetrust import prr, read_texts
+from uetrust.core import checks, tables
 from uetrust.core.tables import list_cell, read_table, save_csv, table_records, truth_numbers, write_table
 
 BASE = "--id id --quality quality --uncertainty u".split()
@@ -227,3 +228,55 @@ def test_a_table_is_written_without_the_numbers_of_its_rows(tmp_path, ending):
     pd.testing.assert_frame_equal(read, table.reset_index(drop=True), check_exact=True)
     with pytest.raises(ValueError, match="written to .parquet or .csv files, not .*s.txt"):
         write_table(table, tmp_path / "s.txt")
+
+
+NUMBERS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.integers(-(10**20), 10**20).map(str),
+    st.sampled_from(
+        ["007", "-007", "0", "+1", "1.", ".5", "1e400", "1E-3", "1_000", "1,5", " 1", "nan", "NA", "yes", ""]
+    ),
+)
+KINDS = (
+    st.floats(-1, 1).map(repr),
+    st.integers(-9, 9).map(str),
+    st.sampled_from(["007", "12", "0", "-3"]),
+    st.integers(10**14, 10**19).map(str),
+    st.floats(1e300, 1e308).map(lambda x: repr(x)[:-1] + "9"),  # Some are infinite
+    NUMBERS,
+    st.text("ab 0.1-;e\u00e9", max_size=5),
+)
+COLUMN = st.one_of(*(st.lists(kind, min_size=4, max_size=4) for kind in KINDS))
+
+
+@given(st.lists(COLUMN, min_size=1, max_size=4), st.sampled_from(",;\t|"), st.sampled_from(["\n", "\r\n"]))
+def test_a_large_file_is_read_as_a_small_one(tmp_path_factory, columns, mark, end):
+    "Arrow and our own reader give the same cells, kinds of columns, notes and errors."
+    rows = [[f"c{i}" for i in range(len(columns))], *zip(*columns)]
+    path = tmp_path_factory.mktemp("large") / ("x.tsv" if mark == "\t" else "x.csv")
+    path.write_text("".join(mark.join(row) + end for row in rows), encoding="utf-8", newline="")
+    found = []
+    for many in (10**9, 0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tables, "MANY_CHARACTERS", many)
+            patch.setattr(tables, "MANY_CELLS", many)
+            try:
+                found.append(tables.read_table_file(path))
+            except ValueError as error:
+                found.append(str(error))
+    small, large = found
+    if isinstance(small, str):
+        assert small == large
+    else:
+        pd.testing.assert_frame_equal(small.table, large.table, check_exact=True)
+        assert small[1:] == large[1:]
+
+
+def test_a_table_that_fits_into_no_memory_is_refused_before_it_is_read(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "long.csv"
+    path.write_text("id,quality,u\n" + "a,1,2\n" * 1000)
+    monkeypatch.setattr(checks, "available_memory", lambda: 50_000)
+    code, out, err = call(capsys, "prr", path, *BASE)
+    assert (code, out) == (2, "")
+    for word in ("long.csv", "would need about 6.01e-05 GB", "5e-05 GB are free", "Split it"):
+        assert word in err

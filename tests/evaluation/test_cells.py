@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.helpers.prr_cases import AREAS, scores, split
 from uetrust import prr, prr_table
 from uetrust.core.settings import root
+from uetrust.evaluation import cells as cell_maths
 from uetrust.evaluation.cells import (
     PRRCells,
     deletion_counts,
@@ -278,3 +279,21 @@ def test_deletions_follow_the_clusters():
     assert deletion_counts(group).tolist() == [[0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]
     assert deletion_counts(PRRCells(np.arange(4.0)[:, None], np.arange(4.0)[:, None])) is None
     assert prr_standard_error(PRRCells(np.arange(3.0)[:, None], np.arange(3.0)[:, None])).shape == (1, 1)
+
+
+@pytest.mark.parametrize("documents", [False, True])
+def test_the_joint_p_of_many_texts_is_that_of_random_orders(documents, monkeypatch):
+    "From `MANY_ITEMS` on orders are drawn from their limit: the same mean, spread and correlation of areas."
+    quality, uncertainty, ids = drawn((2,) * 150, 0.3, 5)
+    both = np.stack([quality, quality + np.sin(np.arange(300))], 1), np.stack([uncertainty, -quality], 1)
+    cells = PRRCells(*both, clusters=ids if documents else None)
+    found = []
+    for many in (10**9, 0):
+        monkeypatch.setattr(cell_maths, "MANY_ITEMS", many)
+        draw = cell_maths._random_areas(cells, np.random.default_rng(0))
+        found.append(np.array([draw().ravel() for _ in range(4000)]))
+    exact, limit = found
+    spread = exact.std(0)
+    assert abs(exact.mean(0) - limit.mean(0)).max() < 4 * spread.max() * np.sqrt(2 / 4000)
+    assert np.allclose(limit.std(0) / spread, 1, atol=0.05)
+    assert np.allclose(np.corrcoef(exact.T), np.corrcoef(limit.T), atol=0.06)

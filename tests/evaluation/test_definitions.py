@@ -5,6 +5,7 @@ import pytest
 
 from tests.helpers.prr_cases import CASES, floats
 from uetrust.core.checks import Undefined
+from uetrust.evaluation import definitions
 from uetrust.evaluation.cells import PRRCells
 from uetrust.evaluation.definitions import _merge_duplicates, released_prr
 from uetrust.evaluation.prr import prr
@@ -93,3 +94,12 @@ def test_released_merging(oracle):
         assert (got.method, got.value) == pytest.approx(
             (want[f"sequence|{method}|Q|rcc-auc"], want[f"sequence|{method}|Q|rcc-auc_normalized"]), abs=1e-12
         )
+
+
+@pytest.mark.parametrize("weights", [definitions.shuffled_weights, definitions._reversed_shuffles])
+def test_the_baseline_of_many_texts_is_the_limit_of_the_released_shuffles(weights, monkeypatch):
+    risk = np.random.default_rng(0).random(3000)
+    released = weights.__wrapped__(3000) @ risk
+    monkeypatch.setattr(definitions, "MANY_ITEMS", 0)
+    limit = weights.__wrapped__(3000) @ risk
+    assert 0 < abs(released - limit) < 4 * np.sqrt(np.log(3000) ** 2 / 3000 / 1000)

@@ -28,6 +28,7 @@ from uetrust.evaluation.resample import (
     total_weight,
 )
 from uetrust.evaluation.weights import (
+    MANY_ITEMS,
     TIE_RULES,
     item_weights,
     rank_weights,
@@ -516,18 +517,28 @@ def prr_p_values(
     return p
 
 # %% ../../nbs/04_evaluation/06_cells.ipynb #d0c50a19
+def _root(rows):  # Shape [M,M], of the covariance of rows, shape [M,n]: R @ R.T
+    centred = rows - rows.mean(1, keepdims=True)
+    values, vectors = np.linalg.eigh(centred @ centred.T)
+    return vectors * np.sqrt(np.maximum(values, 0))
+
+
+def _shuffled_products(left, right, rng):  # Function that draws left @ (rows of right in a random order)
+    n = left.shape[1]
+    if n < MANY_ITEMS:
+        return lambda: left @ right[rng.permutation(n)]
+    mean, a, b = n * np.outer(left.mean(1), right.mean(0)), _root(left), _root(right.T)
+    return lambda: mean + a @ rng.normal(size=(len(a), len(b))) @ b.T / np.sqrt(n - 1)
+
+
 def _random_areas(cells, rng):  # Function that draws the areas of all cells under one random order
     if not cells.has_documents:
-        return lambda: cells.weights[:, rng.permutation(cells.n)] @ cells.risk
+        return _shuffled_products(cells.weights, cells.risk, rng)
     null = cells.document_null
     sums, scale = null.sums - null.sums.mean(1, keepdims=True), _scale_of_means(null)
     own = null.own * np.sqrt((cells.n - 1) / (cells.n - cells.units))
-
-    def draw():
-        moved = sums @ null.means[rng.permutation(cells.units)]
-        return scale * moved + own @ null.rest[rng.permutation(cells.n)]
-
-    return draw
+    moved, left = _shuffled_products(sums, null.means, rng), _shuffled_products(own, null.rest, rng)
+    return lambda: scale * moved() + left()
 
 
 def joint_p(

@@ -15,9 +15,20 @@ import numpy as np
 
 from ..core.checks import Undefined, score_vector
 from .pairs import auroc
-from .weights import averaged_prefixes, rank_weights, tie_order
+from .weights import MANY_ITEMS, averaged_prefixes, rank_weights, tie_order
 
 # %% ../../nbs/04_evaluation/05_definitions.ipynb #5d83389e
+def _mean_of_shuffles(weights, draws, seed, backwards=False):  # Of each item; for many items its limit
+    n = len(weights)
+    if n >= MANY_ITEMS:
+        return np.full(n, weights.mean())
+    rng, total, shuffled = np.random.RandomState(seed), np.zeros(n), np.arange(n)
+    for _ in range(draws):
+        rng.shuffle(shuffled)
+        total += weights[n - 1 - shuffled if backwards else shuffled]
+    return total / draws
+
+
 @lru_cache(maxsize=32)
 def shuffled_weights(
     n: int,  # Number of items
@@ -27,12 +38,7 @@ def shuffled_weights(
     seed: int = 42,  # Seed of NumPy's legacy generator
 ) -> np.ndarray:  # Mean weight of each item over the shuffles, shape [n]
     "Average weight that the released random baseline gives to each row of the file."
-    weights, shuffled = rank_weights(n, area, max_rejection), np.arange(n)
-    rng, total = np.random.RandomState(seed), np.zeros(n)
-    for _ in range(draws):
-        rng.shuffle(shuffled)
-        total += weights[shuffled]
-    return total / draws
+    return _mean_of_shuffles(rank_weights(n, area, max_rejection), draws, seed)
 
 # %% ../../nbs/04_evaluation/05_definitions.ipynb #e1e48e0d
 class ReleasedAreas(NamedTuple):
@@ -191,12 +197,7 @@ def _lm_polygraph_raw_50(quality, uncertainty):
 # %% ../../nbs/04_evaluation/05_definitions.ipynb #530e091e
 @lru_cache(maxsize=8)
 def _reversed_shuffles(n, seed=0, draws=1000):  # Mean weight of each item when a shuffle is a confidence
-    weights, shuffled = rank_weights(n), np.arange(n)
-    rng, total = np.random.RandomState(seed), np.zeros(n)
-    for _ in range(draws):
-        rng.shuffle(shuffled)
-        total += weights[n - 1 - shuffled]
-    return total / draws
+    return _mean_of_shuffles(rank_weights(n), draws, seed, backwards=True)
 
 
 def _normalised(method, random, best):  # Areas -> ratio

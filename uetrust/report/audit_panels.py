@@ -59,7 +59,8 @@ def _augrc_interval(
 ) -> tuple[float, float]:  # Lower and upper end
     "95 % interval of the AUGRC: jackknife over texts or documents, and Student's t."
     units = np.arange(len(quality)) if documents is None else cluster_ids(documents, len(quality))
-    units = units % MOST_UNITS
+    order = np.argsort(uncertainty, kind="stable")  # So that no part has to be sorted again
+    quality, uncertainty, units = quality[order], uncertainty[order], (units % MOST_UNITS)[order]
     try:
         left_out = [augrc(quality[units != at], uncertainty[units != at]) for at in range(units.max() + 1)]
     except Undefined:  # One text carries all of the risk

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from tests.helpers.confidence_set import methods
+from uetrust.evaluation.inference import confidence_set as sets
 from uetrust.evaluation.inference.confidence_set import (
     _comparisons_with_best,
     _jackknife_covariance,
@@ -82,3 +83,11 @@ def test_the_summary_says_what_more_texts_change():
     assert "with 300 texts 4 to 7 methods" in said and "with 2,000 texts 2 to 3" in said
     assert said.endswith("in 1 of 2.") and "2 rankings of 7 methods" in said
     assert sets_summary(winners_table({})) == "" and sets_sentence(winners_table({})) == []
+
+
+def test_many_texts_are_halved_less_often(monkeypatch):
+    quality, uncertainty, _ = methods(documents=60)
+    few = confidence_set(quality, uncertainty, splits=sets.FEWEST_SPLITS).held_out
+    assert confidence_set(quality, uncertainty, splits=50).held_out != few
+    monkeypatch.setattr(sets, "MOST_SPLIT_ROWS", 0)
+    assert confidence_set(quality, uncertainty, splits=50).held_out == few
