@@ -67,10 +67,13 @@ _SHOWN = []  # Functions and groups of options whose comments become help
 _RUNS = {}  # Function of a subcommand -> its name
 
 
-def document():  # Only where help is asked for: sources are read for it
-    "Turn the comments of all subcommands into their help."
-    while _SHOWN:
-        shown = _SHOWN.pop()
+def document(
+    words: list,  # Arguments
+):
+    "Turn the comments of the subcommands that are named into their help, for which their sources are read."
+    needed = [shown for shown in _SHOWN if _RUNS.get(shown, words[0]) in words]
+    for shown in needed:
+        _SHOWN.remove(shown)
         with suppress(OSError, TypeError):  # A class of a notebook has no source to take comments from
             shown.__doc__ = numpydoc(shown)
 
@@ -558,8 +561,10 @@ def run_app(
     "Run the subcommand that the arguments name."
     debug, stopped = "--debug" in words, []
     words = [word for word in words if word != "--debug"]
-    if {"--help", "-h", "--install-completion"} & set(words):
-        document()
+    if {"--help", "-h"} & set(words[1:]):
+        document(words)
+    if "--install-completion" in words:
+        document(list(EXAMPLES))
     try:
         with _stoppable(stopped):
             run, bound, ignored = APP.parse_args(words, exit_on_error=False, print_error=False, verbose=False)

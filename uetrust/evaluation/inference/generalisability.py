@@ -28,6 +28,18 @@ def _mean_square(values, effect):  # Of one effect, and its degrees of freedom
     return shared * float((part**2).sum()) / df, df
 
 
+def _variances(values, names):  # Component -> (degrees of freedom, variance)
+    effects = _subsets(range(values.ndim))
+    squares = {effect: _mean_square(values, effect) for effect in effects}
+    found = {}
+    for effect in effects:
+        signed = [(-1) ** len(other - effect) * squares[other][0] for other in effects if other >= effect]
+        shared = prod(n for axis, n in enumerate(values.shape) if axis not in effect)
+        label = " x ".join(names[axis] for axis in sorted(effect))
+        found[label] = squares[effect][1], sum(signed) / shared
+    return found
+
+
 def variance_components(
     values,  # One number for every combination, at least 2 levels on every axis, no gaps
     names: tuple,  # Of the axes: the methods first, then the facets
@@ -39,15 +51,8 @@ def variance_components(
             f"a complete table with at least 2 levels of each of {', '.join(names)} is needed, "
             f"got shape {values.shape} with {int(np.isnan(values).sum())} gaps"
         )
-    effects = _subsets(range(values.ndim))
-    squares = {effect: _mean_square(values, effect) for effect in effects}
-    rows = []
-    for effect in effects:
-        signed = [(-1) ** len(other - effect) * squares[other][0] for other in effects if other >= effect]
-        shared = prod(n for axis, n in enumerate(values.shape) if axis not in effect)
-        label = " x ".join(names[axis] for axis in sorted(effect))
-        rows.append(dict(component=label, df=squares[effect][1], variance=sum(signed) / shared))
-    table = pd.DataFrame(rows)
+    rows = [(name, *found) for name, found in _variances(values, names).items()]
+    table = pd.DataFrame(rows, columns=["component", "df", "variance"])
     positive = table["variance"].clip(lower=0)
     return table.assign(share=positive / positive.sum())
 
@@ -66,13 +71,18 @@ def article_blocks(
 
 # %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #414cb648
 def _interactions(components, method):  # Facets of each interaction with the methods -> variance
-    known = components.set_index("component")["variance"].clip(lower=0)
-    found = {}
-    for name, variance in known.items():
-        parts = name.split(" x ")
-        if parts[0] == method and len(parts) > 1:
-            found[tuple(parts[1:])] = float(variance)
-    return float(known[method]), found
+    return _error_parts(dict(zip(components["component"], components["variance"])), method)
+
+
+def _error_parts(variances, method):
+    known = {name: max(float(variance), 0.0) for name, variance in variances.items()}
+    parts = {tuple(name.split(" x ")): variance for name, variance in known.items()}
+    found = {names[1:]: variance for names, variance in parts.items() if names[0] == method and names[1:]}
+    return known[method], found
+
+
+def _mean_error(found, sizes):  # Variance of a mean, from the parts of its error
+    return sum(variance / prod(sizes.get(facet, 1) for facet in facets) for facets, variance in found.items())
 
 
 def _relative_error(
@@ -81,8 +91,7 @@ def _relative_error(
     method: str = "method",  # Name of the axis of the methods
 ) -> float:  # Variance
     "Error variance of a method's mean among methods; a paired difference has twice as much."
-    _, found = _interactions(components, method)
-    return sum(variance / prod(sizes.get(facet, 1) for facet in facets) for facets, variance in found.items())
+    return _mean_error(_interactions(components, method)[1], sizes)
 
 
 def reliability(
@@ -91,8 +100,11 @@ def reliability(
     method: str = "method",  # Name of the axis of the methods
 ) -> float:  # Between 0 and 1
     "Generalisability coefficient of the order of methods."
-    wanted, _ = _interactions(components, method)
-    error = _relative_error(components, sizes, method)
+    return _reliability(*_interactions(components, method), sizes)
+
+
+def _reliability(wanted, found, sizes):
+    error = _mean_error(found, sizes)
     return wanted / (wanted + error) if wanted + error > 0 else 0.0
 
 
@@ -176,6 +188,8 @@ def bootstrap_reliability(
     for _ in range(draws):
         levels = rng.choice(values.shape[axis], values.shape[axis])
         if len(set(levels)) > 1:
-            drawn = variance_components(values.take(levels, axis), names)
-            found.append(reliability(drawn, sizes, names[0]))
+            drawn = {
+                name: variance for name, (_, variance) in _variances(values.take(levels, axis), names).items()
+            }
+            found.append(_reliability(*_error_parts(drawn, names[0]), sizes))
     return tuple(np.quantile(found, [0.025, 0.975]).tolist())
