@@ -2740,6 +2740,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                              'uetrust/evaluation/weights.py'),
                                             'uetrust.evaluation.weights.item_weights': ( '04_evaluation/weights.html#item_weights',
                                                                                          'uetrust/evaluation/weights.py'),
+                                            'uetrust.evaluation.weights.midranks': ( '04_evaluation/weights.html#midranks',
+                                                                                     'uetrust/evaluation/weights.py'),
                                             'uetrust.evaluation.weights.prefix_weight': ( '04_evaluation/weights.html#prefix_weight',
                                                                                           'uetrust/evaluation/weights.py'),
                                             'uetrust.evaluation.weights.rank_weights': ( '04_evaluation/weights.html#rank_weights',

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from tests.helpers.prr_cases import AREAS, scores, split
 from uetrust.evaluation.prr import prr
 from uetrust.evaluation.resample import bootstrap_counts, resampled_areas
-from uetrust.evaluation.weights import harmonic_numbers, item_weights, prefix_weight, rank_weights, tie_order
+from uetrust.evaluation.weights import (
+    harmonic_numbers,
+    item_weights,
+    midranks,
+    prefix_weight,
+    rank_weights,
+    tie_order,
+)
 
 
 # -- closed forms
@@ -47,3 +54,15 @@ def test_prefix_weight_at_a_million():
     np.testing.assert_allclose(
         prefix_weight(prefixes, n), np.cumsum(rank_weights(n))[prefixes - 1], rtol=1e-9
     )
+
+
+MARKS = st.sampled_from([0.0, -0.0, 1.5, 2, np.nan, np.inf, -np.inf])
+
+
+@given(st.integers(0, 6).flatmap(lambda n: st.lists(st.lists(MARKS, min_size=n, max_size=n), min_size=1)))
+def test_midranks_are_those_of_scipy(rows):
+    from scipy.stats import rankdata
+
+    rows = np.array(rows, float).reshape(len(rows), -1)
+    assert np.array_equal(midranks(rows), rankdata(rows, axis=-1), equal_nan=True)
+    assert np.array_equal(midranks(rows[0]), rankdata(rows[0]), equal_nan=True)

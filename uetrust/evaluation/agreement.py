@@ -19,6 +19,7 @@ import pandas as pd
 
 from ..core.checks import result_line, score_frame, score_vector
 from .multiple import benjamini_hochberg, holm
+from .weights import midranks
 
 # %% ../../nbs/04_evaluation/09_agreement.ipynb #6a5daf4a
 MAX_EXACT, MAX_EXACT_TIED = 16, 9  # Most items with an exact null of Spearman's rho: without ties, with ties
@@ -149,9 +150,7 @@ def _centred(
     x: np.ndarray,  # Values, shape [..., N]
 ) -> np.ndarray:  # Integers, shape [..., N]: `2*midrank - (N+1)`, which add up to 0
     "Twice the centred midranks: integers even with ties, so that comparisons are exact."
-    from scipy.stats import rankdata
-
-    return (2 * rankdata(x, axis=-1)).astype(np.int64) - (np.shape(x)[-1] + 1)
+    return (2 * midranks(x)).astype(np.int64) - (np.shape(x)[-1] + 1)
 
 
 # Cached by the bytes of the values, because every column of a table is correlated with all others

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..core.checks import Undefined, align_samples, score_frame, score_vector
 from ..core.registry import measure
+from .weights import midranks
 
 # %% ../../nbs/04_evaluation/04_pairs.ipynb #bb6b598f
 def need_joining(
@@ -117,8 +118,6 @@ def auroc(
     >>> auroc([1, 0, 1, 0], [0.1, 0.8, 0.3, 0.2])
     0.75
     """
-    from scipy.stats import rankdata
-
     labels, uncertainty = labelled_pairs(quality, uncertainty, tau)
     bad = (~labels).sum()
-    return float((rankdata(uncertainty)[~labels].sum() - bad * (bad + 1) / 2) / (bad * labels.sum()))
+    return float((midranks(uncertainty)[~labels].sum() - bad * (bad + 1) / 2) / (bad * labels.sum()))

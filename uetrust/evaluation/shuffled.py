@@ -16,15 +16,14 @@ import pandas as pd
 
 from ..core.checks import score_frame
 from .agreement import P_ADJUSTMENTS, RANK_CORRELATIONS, agreement, critical_rho, kendall
+from .weights import midranks
 
 # %% ../../nbs/04_evaluation/14_shuffled.ipynb #6cc07835
 def _pair_features(x, coef):  # [..., k, n] -> features whose normalised products are the coefficients
     if coef == "kendall":
         i, j = np.triu_indices(x.shape[-1], 1)
         return np.sign(x[..., i] - x[..., j])
-    from scipy.stats import rankdata
-
-    return 2 * rankdata(x, axis=-1) - (x.shape[-1] + 1)  # Twice the centred midranks: integers
+    return 2 * midranks(x) - (x.shape[-1] + 1)  # Twice the centred midranks: integers
 
 
 def rank_correlations(
@@ -179,11 +178,9 @@ EQUIVALENCE_SIDES = ("both", "upper")
 
 @lru_cache
 def _rho_at_margin(n, margin, draws, seed):  # Sorted Spearman's rho of samples of n at a population rho
-    from scipy.stats import rankdata
-
     x, y = np.random.default_rng(seed).standard_normal((2, draws, n))
     r = 2 * np.sin(np.pi * margin / 6)
-    a, b = (2 * rankdata(z, axis=-1) - (n + 1) for z in (x, r * x + np.sqrt(1 - r * r) * y))
+    a, b = (2 * midranks(z) - (n + 1) for z in (x, r * x + np.sqrt(1 - r * r) * y))
     return np.sort(np.round((a * b).sum(1) / (n * (n * n - 1) / 3), 12))
 
 

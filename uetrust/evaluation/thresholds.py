@@ -18,6 +18,7 @@ import pandas as pd
 from ..core.checks import preview, score_vector
 from ..core.settings import published_file
 from .agreement import spearman
+from .weights import midranks
 
 # %% ../../nbs/04_evaluation/12_thresholds.ipynb #aebccc28
 def auc(
@@ -25,9 +26,7 @@ def auc(
     scores,  # Higher is more faithful, shape [N]
 ) -> float:  # Ties count one half; NaN with a single class
     "AUC: probability that a faithful summary scores higher than an unfaithful one."
-    from scipy.stats import rankdata
-
-    labels, ranks = np.asarray(labels, bool), rankdata(scores)
+    labels, ranks = np.asarray(labels, bool), midranks(scores)
     faithful = labels.sum()
     if not 0 < faithful < len(labels):
         return np.nan

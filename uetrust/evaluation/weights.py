@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TIE_RULES', 'MANY_ITEMS', 'harmonic_numbers', 'averaged_prefixes', 'rank_weights', 'prefix_weight', 'TieOrder',
-           'tie_order', 'block_mean', 'item_weights', 'sum_of_squares', 'tie_variance', 'tie_extremes']
+           'tie_order', 'midranks', 'block_mean', 'item_weights', 'sum_of_squares', 'tie_variance', 'tie_extremes']
 
 # %% ../../nbs/04_evaluation/02_weights.ipynb #e22335c7
 from functools import lru_cache
@@ -123,6 +123,23 @@ def tie_order(
         return TieOrder(item, np.arange(len(uncertainty)))
     ascending = uncertainty[item]
     return TieOrder(item, np.flatnonzero(np.concatenate(([True], ascending[1:] != ascending[:-1]))))
+
+# %% ../../nbs/04_evaluation/02_weights.ipynb #4e668e2f
+def midranks(
+    values,  # Numbers, shape [..., N]
+) -> np.ndarray:  # From 1 to N, shape [..., N]; NaN for all where one is NaN
+    "Ranks along the last axis; ties get the average of their ranks."
+    values = np.asarray(values, float)
+    order, at = np.argsort(values, axis=-1, kind="stable"), np.arange(values.shape[-1])
+    ascending, begins = np.take_along_axis(values, order, -1), np.ones(values.shape, bool)
+    begins[..., 1:] = ascending[..., 1:] != ascending[..., :-1]
+    ends = np.roll(begins, -1, -1)
+    first = np.maximum.accumulate(np.where(begins, at, 0), -1)
+    last = np.minimum.accumulate(np.where(ends, at, len(at))[..., ::-1], -1)[..., ::-1]
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2 + 1, -1)
+    ranks[np.isnan(values).any(-1)] = np.nan
+    return ranks
 
 # %% ../../nbs/04_evaluation/02_weights.ipynb #d9c15550
 def block_mean(

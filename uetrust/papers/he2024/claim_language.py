@@ -115,7 +115,7 @@ class NoisyTables:
             self._correlations[table, axis] = rank_correlations(
                 array if axis == "rows" else np.swapaxes(array, 1, 2)
             )
-        rho = self._correlations[table, axis][:, i][:, :, i]
+        rho = self._correlations[table, axis][:, np.array(i)[:, None], i]
         if np.isnan(rho[0]).any():
             raise Undefined(
                 f"table {table}: a missing value or a constant among {preview(map(repr, names), 9)} "
