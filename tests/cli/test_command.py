@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.helpers.command_runs import judge_server, run, write_summaries
+from tests.helpers.command_runs import judge_server, run, write_scores, write_summaries
 from uetrust import __version__
 from uetrust.cli.cli import main
 from uetrust.cli.command import APP, EXAMPLES
@@ -152,3 +152,24 @@ def test_a_server_that_is_not_there_is_said_at_once(tmp_path, line):
     assert not (tmp_path / "scores.csv").exists()
     busy = os.getloadavg()[0] / os.cpu_count()  # Others that compute at the same time
     assert monotonic() - start < 5 * max(busy, 1)
+
+
+SLOW = {"torch", "transformers", "sklearn", "scipy.stats", "matplotlib", "nltk", "IPython"}
+LOADS = {  # What a command imports of all that a user waits for, and how many modules at most
+    "--help": ({"numpy", "pandas"} | SLOW, 400),
+    "prr scores.csv --quality human --uncertainty msp entropy": (SLOW, 1200),
+    "audit scores.csv --quality human --uncertainty msp entropy": (SLOW, 1200),
+    "claims": (SLOW, 1200),
+}
+
+
+@pytest.mark.parametrize("line", LOADS)
+def test_a_command_imports_what_it_uses(line, tmp_path):
+    "Seconds depend on the machine, modules do not."
+    write_scores(tmp_path)
+    code = "import json, sys; from uetrust.__main__ import main; main(); print(json.dumps([*sys.modules]))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *line.split()], cwd=tmp_path, capture_output=True, text=True
+    )
+    loaded, (never, most) = json.loads(done.stdout.splitlines()[-1]), LOADS[line]
+    assert not never.intersection(loaded) and len(loaded) < most
