@@ -156,10 +156,10 @@ def test_a_server_that_is_not_there_is_said_at_once(tmp_path, line):
 
 SLOW = {"torch", "transformers", "sklearn", "scipy.stats", "matplotlib", "nltk", "IPython"}
 LOADS = {  # What a command imports of all that a user waits for, and how many modules at most
-    "--help": ({"numpy", "pandas"} | SLOW, 400),
-    "prr scores.csv --quality human --uncertainty msp entropy": (SLOW, 1200),
-    "audit scores.csv --quality human --uncertainty msp entropy": (SLOW, 1200),
-    "claims": (SLOW, 1200),
+    "--help": ({"numpy", "pandas"} | SLOW, 320),
+    "prr scores.csv --quality human --uncertainty msp entropy": (SLOW, 1000),
+    "audit scores.csv --quality human --uncertainty msp entropy": (SLOW, 1000),
+    "claims": (SLOW, 1000),
 }
 
 
