@@ -75,8 +75,8 @@ def test_unieval_fact_from_raw_text_is_that_of_the_release(oracle, scores):
     [("alignscore", "nli_sp"), ("alignscore_binary", "bin_sp"), ("alignscore_regression", "reg_sp")],
 )
 def test_alignscore_from_raw_text_is_that_of_the_release(oracle, scores, name, mode):
-    "To 1e-5: in double precision the exact values are 8e-6 from the recorded ones, which are single."
-    check(scores, name, oracle("metrics/alignscore.json")["scores"][mode], tol=1e-5)
+    "To 5e-5: the recorded values are single; in double precision they are 8e-6 apart, on another BLAS 1.2e-5."
+    check(scores, name, oracle("metrics/alignscore.json")["scores"][mode], tol=5e-5)
 
 
 def test_names_may_be_separated_by_spaces_or_commas(tmp_path, capsys):
