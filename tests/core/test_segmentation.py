@@ -75,7 +75,7 @@ def test_unieval_fact_from_raw_text_is_that_of_the_release(oracle, scores):
     [("alignscore", "nli_sp"), ("alignscore_binary", "bin_sp"), ("alignscore_regression", "reg_sp")],
 )
 def test_alignscore_from_raw_text_is_that_of_the_release(oracle, scores, name, mode):
-    "To 5e-5: the recorded values are single; in double precision they are 8e-6 apart, on another BLAS 1.2e-5."
+    "To 5e-5: recorded values are single; in double precision they are 8e-6 apart, on another BLAS 1.2e-5."
     check(scores, name, oracle("metrics/alignscore.json")["scores"][mode], tol=5e-5)
 
 
