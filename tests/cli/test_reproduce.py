@@ -2,7 +2,9 @@
 
 # ruff: noqa: F811
 
+import re
 import sys
+import time
 
 import pytest
 
@@ -12,6 +14,8 @@ from tests.helpers.safety_cases import (
     interrupted,
     params,  # noqa: F401
 )
+from uetrust.cli import reproduce
+from uetrust.cli.notebooks import Job
 
 
 @pytest.mark.parametrize("delay", [1.0, 4.0, 8.0])
@@ -26,3 +30,21 @@ def test_a_stopped_reproduction_shows_no_traceback(tmp_path, delay):
     done = interrupted(tmp_path, words, delay)
     if done:
         assert done[0] == 130 and "stopped; the same command goes on" in done[2], done
+
+
+def test_a_run_says_first_how_long_it_takes_and_then_that_it_goes_on(monkeypatch, capsys):
+    def slow(words, context):
+        time.sleep(2.5)
+        return 0, "ok slow.ipynb"
+
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(reproduce, "MOST_SILENCE", 0)
+    monkeypatch.setattr(reproduce, "_run_in_process", slow)
+    monkeypatch.setattr(reproduce, "due_jobs", lambda name, again: [Job("slow", "slow.ipynb", {}, (), False)])
+    for name in ("warm_context", "_write_seconds"):
+        monkeypatch.setattr(reproduce, name, lambda *given: None)
+    assert reproduce.run_profile("demo") == []
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"1 notebook, about \d+ s; then runs/demo/report/index.html is written", first)
+    assert lines[0] == "running slow" and lines[1].startswith("still running slow (0 of 1 notebooks, about")
+    assert lines[-1].startswith("ok slow.ipynb (1 of 1 notebooks, about")
