@@ -4,9 +4,11 @@ import ast
 import importlib
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tests.helpers import parts
 from tests.helpers.paths import ROOT, TESTS
 
 MODULES = sorted(
@@ -100,3 +102,39 @@ def test_every_mutant_that_must_be_dead_names_a_test_that_is_there():
         if f"\ndef {name}(" not in own_file(Path(*file.split("."))).read_text()
     ]
     assert len(named) > 20 and gone == []
+
+
+def test_the_short_part_keeps_to_its_seconds():
+    "What `make test` runs, on two processes; the environment and the collection of tests come on top."
+    table = parts.seconds()
+    short = table[(table["seconds"] <= parts.LONG) | (table["test"] == parts.OTHERS)]
+    assert len(table) > 100 and short["seconds"].sum() / 2 <= 300
+    assert all((ROOT / name).exists() for name in set(table["file"]))
+
+
+def item(name, *fixtures):
+    return SimpleNamespace(nodeid=name, fixturenames=fixtures)
+
+
+def test_every_test_is_in_a_part_and_a_shortened_one_in_both(monkeypatch):
+    took = [("a.py", "test_long", 9.0), ("a.py", "test_short", 0.6), ("a.py", parts.OTHERS, 50.0)]
+    monkeypatch.setattr(parts, "seconds", lambda: parts._table(took))
+    items = [
+        item("a.py::test_long"),
+        item("a.py::test_short"),
+        item("a.py::test_new"),
+        item("b.py::test_page", "stamped"),
+    ]
+    short, rest = (parts.of_part(name, items) for name in ("short", "rest"))
+    assert [one.nodeid for one in short] == ["a.py::test_short", "a.py::test_new", "b.py::test_page"]
+    assert [one.nodeid for one in rest] == ["a.py::test_long", "b.py::test_page"]
+    assert parts.of_part(None, items) == items
+
+
+def test_seconds_are_kept_by_test_and_the_rest_of_a_file_together(tmp_path, monkeypatch):
+    before = parts._table([("a.py", "test_gone", 3.0), ("b.py", "test_kept", 2.0)])
+    monkeypatch.setattr(parts, "seconds", lambda: before)
+    took = [("a.py::test_x[1]", 0.4), ("a.py::test_x[1]", 0.8), ("a.py::test_y", 0.1), ("a.py::test_z", 0.2)]
+    parts.keep(tmp_path / "s.csv", [SimpleNamespace(nodeid=name, duration=n) for name, n in took])
+    lines = (tmp_path / "s.csv").read_text().splitlines()
+    assert lines == ["file,test,seconds", "a.py,others,0.3", "a.py,test_x[1],1.2", "b.py,test_kept,2.0"]
