@@ -9,7 +9,7 @@ import pandas as pd
 from tests.helpers.paths import ROOT
 
 SECONDS = ROOT / "data" / "test_seconds.csv"
-LONG = 2.0  # Seconds above which a test runs in `make test-all` only
+LONG = 1.5  # Seconds above which a test runs in `make test-all` only
 LISTED = 0.5  # Below, the tests of a file share one row
 OTHERS = "others"
 SHORTENED = {"stamped", "draws"}  # Fixtures of tests that `make test` passes over or shortens

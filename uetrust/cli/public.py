@@ -47,7 +47,6 @@ PUBLIC = {
     "report.plots": "plot_agreement plot_curve plot_intervals plot_prr",
     "report.audit": "audit",
     "report.cards": "list_scores score_card",
-    "report.pages": "Page",
     "report.playground": "playground",
     "cli.notebooks": "run_notebook",
     "cli.user_table": "read_scores",

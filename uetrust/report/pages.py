@@ -23,7 +23,7 @@ class Page:
 
     Examples
     --------
-    >>> from uetrust import Page
+    >>> from uetrust.report.pages import Page
     >>> page = Page("my_study", out="runs/mine")
     >>> page.name
     'my_study'
