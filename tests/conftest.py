@@ -118,7 +118,8 @@ def keep_seconds(terminalreporter):
 
     if path := terminalreporter.config.getoption("seconds"):
         found = [report for reports in terminalreporter.stats.values() for report in reports]
-        keep(path, [report for report in found if hasattr(report, "when")])
+        part = terminalreporter.config.getoption("part")
+        keep(path, [report for report in found if hasattr(report, "when")], part)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -51,6 +51,7 @@ class Fault:
     wanted: str  # 'error', 'right' or 'either'
     says: tuple  # What the message must hold
     options: dict = field(default_factory=dict)  # Of `run_command`, and `check(folder, outcome)`
+    is_further: bool = False  # After the first two of its function: `make test-all` tries it
 
     def __str__(self):
         return f"{self.suite}: {self.name}"
@@ -64,11 +65,11 @@ def fault(wanted, *says, cases=None, **options):
 
     def register(prepare):
         suite = prepare.__module__.rpartition(".")[2]
-        for name, given in (cases or {"": None}).items():
+        for i, (name, given) in enumerate((cases or {"": None}).items()):
             label = " ".join([prepare.__name__.replace("_", " "), str(name)]).strip()
             made = prepare if cases is None else lambda folder, given=given: prepare(folder, given)
             assert (suite, label) not in REGISTRY, label
-            REGISTRY[suite, label] = Fault(suite, label, made, wanted, says, options)
+            REGISTRY[suite, label] = Fault(suite, label, made, wanted, says, options, i > 1)
         return prepare
 
     return register

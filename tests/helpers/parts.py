@@ -1,9 +1,11 @@
 """Two parts of the tests: `make test` runs the short one, `make test-all` what that leaves out or shortens.
 
 `data/test_seconds.csv` says how long each test took on an idle machine with two cores; a test that is not
-listed is short. A run of pytest without `--part` runs everything.
+listed is short. So is one without the marker `long`, which stands where several share a long preparation. A
+run of pytest without `--part` runs everything.
 """
 
+import numpy as np
 import pandas as pd
 
 from tests.helpers.paths import ROOT
@@ -28,28 +30,37 @@ def _is_shortened(item):
     return not SHORTENED.isdisjoint(item.fixturenames)
 
 
+def _is_long(item, listed):
+    return item.nodeid in listed or item.get_closest_marker("long") is not None
+
+
 def of_part(part, items):
     "The tests of a part: `short`, `rest`, or all of them"
     found = seconds()
     found = found[(found["seconds"] > LONG) & (found["test"] != OTHERS)]
-    long = set(found["file"] + "::" + found["test"])
+    listed = set(found["file"] + "::" + found["test"])
     if part == "short":
-        return [item for item in items if _is_shortened(item) or item.nodeid not in long]
+        return [item for item in items if _is_shortened(item) or not _is_long(item, listed)]
     if part == "rest":
-        return [item for item in items if _is_shortened(item) or item.nodeid in long]
+        return [item for item in items if _is_shortened(item) or _is_long(item, listed)]
     return items
 
 
-def keep(path, reports):
-    "Write the seconds of the tests that ran; files of which none ran keep their rows"
+def keep(path, reports, part=None):
+    "Write the seconds of the tests that ran; tests that a part left out and other files keep theirs"
     took = {}
     for report in reports:
         took[report.nodeid] = took.get(report.nodeid, 0) + report.duration
-    rows = [(*name.split("::", 1), value) for name, value in took.items()]
-    found = _table(rows)
+    found = _table([(*name.split("::", 1), value) for name, value in took.items()])
+    ran = set(zip(found["file"], found["test"])) | {(name, OTHERS) for name in found["file"]}
     found["test"] = found["test"].where(found["seconds"] >= LISTED, OTHERS)
     found = found.groupby(["file", "test"], as_index=False)["seconds"].sum()
     before = seconds()
-    table = pd.concat([before[~before["file"].isin(found["file"])], found])
+    gone = (
+        before["file"].isin(found["file"])
+        if part is None
+        else [row in ran for row in zip(before["file"], before["test"])]
+    )
+    table = pd.concat([before[~np.array(gone, bool)], found])
     table["seconds"] = table["seconds"].round(1)
     table[table["seconds"] > 0].sort_values(["file", "test"]).to_csv(path, index=False, lineterminator="\n")

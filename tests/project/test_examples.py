@@ -96,7 +96,13 @@ def _asked_judge(at, line):
         return run(at, line.replace("http://127.0.0.1:8000", address))
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "serve"])
+LONG = "fill", "run", "report", "export"  # They make a bank and its pages
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in EXAMPLES if name != "serve"
+]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.values != ("serve",)])
 def test_an_example_runs_as_printed(name, ran):
     if name in PUBLIC and mirror() is None:
         pytest.skip("public data are not at hand")

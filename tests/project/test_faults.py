@@ -22,7 +22,10 @@ def server():
     start_server()
 
 
-@pytest.mark.parametrize("case", all_faults(), ids=str)
+CASES = [pytest.param(case, marks=[pytest.mark.long] * case.is_further) for case in all_faults()]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_fault(case, tmp_path, record_property):
     folder = tmp_path / "work"
     folder.mkdir()

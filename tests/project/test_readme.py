@@ -57,6 +57,7 @@ def done(project, judge):
     return {line: run(project, line.replace("http://127.0.0.1:8000", judge)) for line in COMMANDS}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_command_of_the_readme_runs_as_printed(line, done):
     found = done[line]
@@ -64,6 +65,7 @@ def test_a_command_of_the_readme_runs_as_printed(line, done):
     assert found.stdout.strip() and "Traceback" not in found.stderr
 
 
+@pytest.mark.long
 def test_the_chain_of_the_readme_ends_in_a_verdict(done):
     (audit,) = [line for line in COMMANDS if line.startswith("uetrust audit")]
     assert "May be quoted" in done[audit].stdout

@@ -112,8 +112,9 @@ def test_the_short_part_keeps_to_its_seconds():
     assert all((ROOT / name).exists() for name in set(table["file"]))
 
 
-def item(name, *fixtures):
-    return SimpleNamespace(nodeid=name, fixturenames=fixtures)
+def item(name, *fixtures, marker=None):
+    found = {marker: marker}.get
+    return SimpleNamespace(nodeid=name, fixturenames=fixtures, get_closest_marker=found)
 
 
 def test_every_test_is_in_a_part_and_a_shortened_one_in_both(monkeypatch):
@@ -124,10 +125,11 @@ def test_every_test_is_in_a_part_and_a_shortened_one_in_both(monkeypatch):
         item("a.py::test_short"),
         item("a.py::test_new"),
         item("b.py::test_page", "stamped"),
+        item("b.py::test_x", marker="long"),
     ]
     short, rest = (parts.of_part(name, items) for name in ("short", "rest"))
     assert [one.nodeid for one in short] == ["a.py::test_short", "a.py::test_new", "b.py::test_page"]
-    assert [one.nodeid for one in rest] == ["a.py::test_long", "b.py::test_page"]
+    assert [one.nodeid for one in rest] == ["a.py::test_long", "b.py::test_page", "b.py::test_x"]
     assert parts.of_part(None, items) == items
 
 
@@ -138,3 +140,5 @@ def test_seconds_are_kept_by_test_and_the_rest_of_a_file_together(tmp_path, monk
     parts.keep(tmp_path / "s.csv", [SimpleNamespace(nodeid=name, duration=n) for name, n in took])
     lines = (tmp_path / "s.csv").read_text().splitlines()
     assert lines == ["file,test,seconds", "a.py,others,0.3", "a.py,test_x[1],1.2", "b.py,test_kept,2.0"]
+    parts.keep(tmp_path / "s.csv", [SimpleNamespace(nodeid="a.py::test_x[1]", duration=1.0)], "short")
+    assert "a.py,test_gone,3.0" in (tmp_path / "s.csv").read_text().splitlines()

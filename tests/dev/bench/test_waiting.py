@@ -6,6 +6,7 @@ from uetrust.dev.bench.evaluation import print_targets
 from uetrust.dev.bench.waiting import bench_waiting, command_cost
 
 
+@pytest.mark.long
 def test_a_row_beyond_its_limit_fails(capsys):
     "One call, four commands, and seconds and memory of a large file."
     table = bench_waiting(rows=2000, log=lambda line: None)
