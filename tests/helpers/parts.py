@@ -5,15 +5,14 @@ listed is short. So is one without the marker `long`, which stands where several
 run of pytest without `--part` runs everything.
 """
 
-import numpy as np
 import pandas as pd
 
 from tests.helpers.paths import ROOT
 
 SECONDS = ROOT / "data" / "test_seconds.csv"
-LONG = 1.5  # Seconds above which a test runs in `make test-all` only
+LONG = 1.0  # Seconds above which a test runs in `make test-all` only
 LISTED = 0.5  # Below, the tests of a file share one row
-OTHERS = "others"
+OTHERS, LEFT_OUT = "others", "others with the marker long"
 SHORTENED = {"stamped", "draws"}  # Fixtures of tests that `make test` passes over or shortens
 
 
@@ -37,7 +36,7 @@ def _is_long(item, listed):
 def of_part(part, items):
     "The tests of a part: `short`, `rest`, or all of them"
     found = seconds()
-    found = found[(found["seconds"] > LONG) & (found["test"] != OTHERS)]
+    found = found[(found["seconds"] > LONG) & ~found["test"].isin([OTHERS, LEFT_OUT])]
     listed = set(found["file"] + "::" + found["test"])
     if part == "short":
         return [item for item in items if _is_shortened(item) or not _is_long(item, listed)]
@@ -46,21 +45,21 @@ def of_part(part, items):
     return items
 
 
+def _row(nodeid, took, marked):
+    file, test = nodeid.split("::", 1)
+    return file, LEFT_OUT if nodeid in marked else test if took >= LISTED else OTHERS, took
+
+
 def keep(path, reports, part=None):
     "Write the seconds of the tests that ran; tests that a part left out and other files keep theirs"
-    took = {}
+    took, marked = {}, {report.nodeid for report in reports if "long" in report.keywords}
     for report in reports:
         took[report.nodeid] = took.get(report.nodeid, 0) + report.duration
-    found = _table([(*name.split("::", 1), value) for name, value in took.items()])
-    ran = set(zip(found["file"], found["test"])) | {(name, OTHERS) for name in found["file"]}
-    found["test"] = found["test"].where(found["seconds"] >= LISTED, OTHERS)
-    found = found.groupby(["file", "test"], as_index=False)["seconds"].sum()
-    before = seconds()
-    gone = (
-        before["file"].isin(found["file"])
-        if part is None
-        else [row in ran for row in zip(before["file"], before["test"])]
-    )
-    table = pd.concat([before[~np.array(gone, bool)], found])
+    found = _table([_row(nodeid, seconds, marked) for nodeid, seconds in took.items()])
+    before, shared = seconds(), {"short": [OTHERS], "rest": [LEFT_OUT], None: [OTHERS, LEFT_OUT]}[part]
+    of_files = before["file"].isin(found["file"])
+    gone = (before["file"] + "::" + before["test"]).isin(list(took)) | of_files & before["test"].isin(shared)
+    table = pd.concat([before[~(of_files if part is None else gone)], found])
+    table = table.groupby(["file", "test"], as_index=False)["seconds"].sum()
     table["seconds"] = table["seconds"].round(1)
-    table[table["seconds"] > 0].sort_values(["file", "test"]).to_csv(path, index=False, lineterminator="\n")
+    table[table["seconds"] > 0].to_csv(path, index=False, lineterminator="\n")

@@ -14,7 +14,8 @@ from pathlib import Path
 from tests.helpers.paths import ROOT
 
 KEPT = ROOT / "tests" / "stamps.json"
-ALWAYS = "pins/constraints.txt", "pyproject.toml", "settings.ini"  # What every page may depend on
+ALWAYS = "pins/constraints.txt", "settings.ini"  # What every page may depend on
+OF_TESTS = KEPT.name, "test_seconds.csv"  # What a run of the tests writes
 FACE = "uetrust.cli.public"  # Its strings say what `from uetrust import ...` may load, not what it loads
 NO_PARTS = "uetrust", "data", "runs", "docs"  # Folders that a page depends on by a rule of their own
 
@@ -56,9 +57,9 @@ def _said(node, face):
 def files_of(part):
     "A file, or the files of a folder"
     if part.is_file():
-        return {part}
+        return {part} - {part.parent / name for name in OF_TESTS}
     found = (path for path in part.rglob("*") if path.is_file() and path.name[0] != ".")
-    return {path for path in found if "__pycache__" not in path.parts and path.name != KEPT.name}
+    return {path for path in found if "__pycache__" not in path.parts and path.name not in OF_TESTS}
 
 
 def page_code(page):

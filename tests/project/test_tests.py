@@ -107,6 +107,7 @@ def test_every_mutant_that_must_be_dead_names_a_test_that_is_there():
 def test_the_short_part_keeps_to_its_seconds():
     "What `make test` runs, on two processes; the environment and the collection of tests come on top."
     table = parts.seconds()
+    table = table[table["test"] != parts.LEFT_OUT]
     short = table[(table["seconds"] <= parts.LONG) | (table["test"] == parts.OTHERS)]
     assert len(table) > 100 and short["seconds"].sum() / 2 <= 300
     assert all((ROOT / name).exists() for name in set(table["file"]))
@@ -137,8 +138,12 @@ def test_seconds_are_kept_by_test_and_the_rest_of_a_file_together(tmp_path, monk
     before = parts._table([("a.py", "test_gone", 3.0), ("b.py", "test_kept", 2.0)])
     monkeypatch.setattr(parts, "seconds", lambda: before)
     took = [("a.py::test_x[1]", 0.4), ("a.py::test_x[1]", 0.8), ("a.py::test_y", 0.1), ("a.py::test_z", 0.2)]
-    parts.keep(tmp_path / "s.csv", [SimpleNamespace(nodeid=name, duration=n) for name, n in took])
+    reports = [SimpleNamespace(nodeid=name, duration=seconds, keywords=()) for name, seconds in took]
+    reports.append(SimpleNamespace(nodeid="a.py::test_m", duration=5.0, keywords=["long"]))
+    parts.keep(tmp_path / "s.csv", reports)
     lines = (tmp_path / "s.csv").read_text().splitlines()
-    assert lines == ["file,test,seconds", "a.py,others,0.3", "a.py,test_x[1],1.2", "b.py,test_kept,2.0"]
-    parts.keep(tmp_path / "s.csv", [SimpleNamespace(nodeid="a.py::test_x[1]", duration=1.0)], "short")
+    marked = "a.py,others with the marker long,5.0"
+    rows = ["a.py,others,0.3", marked, "a.py,test_x[1],1.2", "b.py,test_kept,2.0"]
+    assert lines == ["file,test,seconds", *rows]
+    parts.keep(tmp_path / "s.csv", reports[:1], "short")
     assert "a.py,test_gone,3.0" in (tmp_path / "s.csv").read_text().splitlines()
