@@ -115,8 +115,28 @@ def _of_system_means(x, y, counts, coef, step=500):  # In batches: Kendall's tau
     )
 
 
+# Kendall's tau-b of the pairs (x, y) [N] that occur counts [B,N] times; NaN where a side is constant
+def _repeated_kendall(x, y, counts):
+    a, b = (np.sign(side[:, None] - side).astype(np.float32) for side in (x, y))
+    counts = counts.astype(np.float32)  # Sums of up to 4,096 whole numbers of one digit are exact
+
+    def over_pairs(values):
+        return np.einsum("bn,bn->b", counts @ values, counts, dtype=float)
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return over_pairs(a * b) / np.sqrt(over_pairs(abs(a)) * over_pairs(abs(b)))
+
+
+_REPEATED = dict(spearman=_repeated_spearman, kendall=_repeated_kendall)
+_MOST_PAIRED = 4096  # Cells for which the signs of all pairs are kept
+
+
+def _is_repeated(coef, n):  # Whether `_REPEATED` has the coefficient for n cells
+    return coef == "spearman" or (coef == "kendall" and n <= _MOST_PAIRED)
+
+
 # For every bootstrap sample of documents, without ranking it anew; x and y are systems x documents
-def _pooled_spearman(x, y, counts, coef):
+def _pooled(x, y, counts, coef):
     ok = ~np.isnan(x + y)
     document = np.nonzero(ok)[1]
     if len(document) < 2:
@@ -124,7 +144,7 @@ def _pooled_spearman(x, y, counts, coef):
     step = max(1, WORK_ARRAY_SIZE // len(document))
     return np.concatenate(
         [
-            _repeated_spearman(x[ok], y[ok], counts[start : start + step, document])
+            _REPEATED[coef](x[ok], y[ok], counts[start : start + step, document])
             for start in range(0, len(counts), step)
         ]
     )
@@ -134,8 +154,8 @@ def _pooled_spearman(x, y, counts, coef):
 def _resampled_correlations(tables, level, coef, units, draws, rng, paired=True):
     *metrics, human = tables
     fast = dict(per_document=_mean_per_document, system=_of_system_means)
-    if coef == "spearman":
-        fast["pooled"] = _pooled_spearman
+    if _is_repeated(coef, human.size):
+        fast["pooled"] = _pooled
     finite = not any(np.isinf(table).any() for table in tables)  # 0 times infinity is undefined
     if units == "documents" and paired and level in fast and finite:
         counts = _document_counts(human.shape[1], draws, rng)
@@ -339,20 +359,21 @@ def subset_wins(
 ) -> SubsetWins:
     "Pooled comparison of two metrics on random subsets without replacement, as in ICE."
     rng = random_generator(seed)
-    cells = [table.T.reshape(1, -1) for table in score_matrices(first, second, human)]
-    n = cells[0].size
-
-    def subset():
-        order = list(range(n))
+    *metrics, human = (table.T.reshape(1, -1) for table in score_matrices(first, second, human))
+    chosen = np.zeros((draws, human.size))
+    for row in chosen:
+        order = list(range(human.size))
         rng.shuffle(order)
-        return order[: int(share * n)]
+        row[order[: int(share * human.size)]] = 1
 
-    def difference(first, second, human):
-        return pooled_level(first, human, coef).value - pooled_level(second, human, coef).value
+    def of_subsets(metric):
+        if _is_repeated(coef, human.size):
+            return _pooled(metric, human, chosen, coef)
+        return np.array([pooled_level(metric[:, row > 0], human[:, row > 0], coef).value for row in chosen])
 
-    subsets = (subset() for _ in range(draws))
-    differences = np.array([difference(*(table[:, chosen] for table in cells)) for chosen in subsets])
-    return SubsetWins(int((differences > 0).sum()), draws, float(differences.std(ddof=1)), difference(*cells))
+    differences = np.subtract(*map(of_subsets, metrics))
+    value = np.subtract(*(pooled_level(metric, human, coef).value for metric in metrics))
+    return SubsetWins(int((differences > 0).sum()), draws, float(differences.std(ddof=1)), float(value))
 
 # %% ../../nbs/04_evaluation/13_significance.ipynb #0a110f02
 def sign_flip_p(

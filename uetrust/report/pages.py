@@ -9,6 +9,7 @@ __all__ = ['Page', 'reduced_copy']
 from datetime import date
 from io import BytesIO
 from pathlib import Path
+from time import monotonic
 
 import pandas as pd
 
@@ -39,6 +40,7 @@ class Page:
         self.out = root() / out if out else out_dir(profile)
         self.sentences, self.figures, self.tables = [], {}, {}
         self.about = self.answered = ""
+        self.since = monotonic()
 
     def opening(
         self,
@@ -111,7 +113,10 @@ class Page:
         self,
         title: str,  # Heading of the chapter
     ) -> Path:  # pages/<name>.json
-        "Write the chapter of the report."
+        "Write the chapter of the report; what was not computed but read from the repository is said last."
+        from uetrust.scoring.shipped import shipped_sentence
+
+        self.say(shipped_sentence(self.since))
         texts = self.sentences, self.figures, self.tables
         return save_page(self.name, self.out, title, *texts, self.about, self.answered)
 

@@ -42,6 +42,7 @@ from uetrust.scoring.cache import (
 from ...scoring.generators import BankPlan, bank_plan, with_judge_server
 from ...scoring.methods import greedy_texts, score_generations
 from ...scoring.pipeline import is_finished, run_pipeline
+from ...scoring.shipped import shipped_scores
 from ...statistics.scores import load_scores
 
 load_scores()
@@ -148,7 +149,10 @@ def quality_scores(
         models_named = " ".join(profile_settings(profile).metric_models)
     about = bank_about(plan.folder, plan.data, "nlg", reg)
     about |= dict(models=models_about(_metric_models(plan, models_named)))
-    return cached_scores(file.parent, about, lambda: score_metrics(plan, models_named), name=file.name)
+    same = dict(scores=about["scores"], models=about["models"])
+    same |= dict(texts=greedy_texts(plan.folder, load_samples(plan.data)).to_dict("list"))
+    found = shipped_scores(f"quality--{bank}", same, (), lambda: score_metrics(plan, models_named))
+    return cached_scores(file.parent, about, lambda: found, name=file.name)
 
 
 def lacking(

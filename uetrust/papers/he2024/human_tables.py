@@ -16,6 +16,7 @@ __all__ = ['HUMAN_TABLES', 'EXTRA', 'EFFECTS', 'sign_counts', 'sign_count_senten
 import numpy as np
 import pandas as pd
 
+from ...core.scores import Scores
 from ...evaluation.agreement import agreement
 from ...evaluation.multiple import column_mean_p, holm, mean_row_correlation, null_tests, same_sign_p
 from ...evaluation.shuffled import shuffled_columns
@@ -32,6 +33,7 @@ from uetrust.papers.he2024.human import (
     tail_p,
 )
 from .published import figure_table, printed_tables, table_null_sd
+from ...scoring.shipped import shipped_scores
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #43d3b7dc
 def sign_counts(
@@ -331,8 +333,13 @@ def power_by_error(
     seed: int = 42,  # Their seed
 ) -> pd.DataFrame:  # error, then as from `uetrust.papers.he2024.human.prr_power`
     "Statistical power of an experiment against each error type."
-    parts = {error: prr_power(quality[error], list(EFFECTS), sizes, draws, seed) for error in quality}
-    return pd.concat(parts, names=["error"]).reset_index(level=0)
+
+    def make():
+        parts = {error: prr_power(quality[error], list(EFFECTS), sizes, draws, seed) for error in quality}
+        return Scores(pd.concat(parts, names=["error"]).reset_index(level=0))
+
+    about = dict(texts=quality.to_dict("list"), power=[EFFECTS, sizes, draws, seed])
+    return shipped_scores("power_by_error", about, ("papers.he2024.human", "evaluation.*"), make).table
 
 
 def smallest_detectable(

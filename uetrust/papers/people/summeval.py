@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['AGAINST_SOURCE', 'HUMAN_LEVELS', 'INTERVAL_COLUMNS', 'PRINTED_ORDER', 'LEVEL_WORDS', 'carried_model',
-           'rated_summaries', 'texts_to_grade', 'scores_with_each_reference', 'graded_summaries', 'score_columns',
+           'rated_summaries', 'texts_to_grade', 'scores_from_embeddings', 'graded_summaries', 'score_columns',
            'without_reference', 'correlations_with_people', 'intervals_with_people', 'scores_with_eleven',
            'gains_by_references', 'references_sentence', 'printed_beside_own', 'copying_sentence',
            'coordinate_similarities', 'coordinates_sentence', 'uncertainties_and_metrics', 'by_quality',
@@ -25,7 +25,9 @@ from ...core.settings import published_file
 from ...data.loaders import ICE_SCORES, SUMMEVAL_QUALITIES, ice, realign_unieval, summeval
 from ...evaluation.significance import bootstrap_difference, bootstrap_interval
 from ..ledger.recompute import level_correlations, system_by_document
+from ...scoring.cache import models_about
 from ...scoring.metrics import compute_metrics
+from ...scoring.shipped import shipped_scores
 from ...statistics.scores import load_scores
 
 # %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #db5082e9
@@ -67,23 +69,33 @@ AGAINST_SOURCE = [
 ]  # Overlap with the source measures copying
 
 
-def scores_with_each_reference(
+def _with_each_reference(texts, references, models):  # Rows of each text and name in the order of references
+    names = [name for name in load_scores().of("nlg") if "embedding_reference" in required_inputs(name)]
+    pairs = texts.assign(reference=references).explode("reference", ignore_index=True)
+    graded = compute_metrics(pairs.assign(id=range(len(pairs))), models, names, progress=False).table
+    return graded.assign(sample=pairs["id"][graded["sample"].astype(int)].to_numpy())
+
+
+def scores_from_embeddings(
     texts: pd.DataFrame,  # From `texts_to_grade`
     ratings: pd.DataFrame,  # The same summaries, with eleven references each
     models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
-) -> pd.DataFrame:  # sample, name, value, and reference (0 to 10)
-    "Metrics from embeddings against every reference; a text is encoded once, however often it is compared."
-    names = [name for name in load_scores().of("nlg") if "embedding_reference" in required_inputs(name)]
-    pairs = texts.assign(reference=ratings["references"].to_list()).explode("reference", ignore_index=True)
-    number = pairs.groupby("id").cumcount()
-    graded = compute_metrics(pairs.assign(id=range(len(pairs))), models, names, progress=False).table
-    row = graded["sample"].astype(int)
-    return graded.assign(sample=pairs["id"][row].to_numpy(), reference=number[row].to_numpy())
+) -> pd.DataFrame:  # sample, name, value and note (first reference), best (of eleven)
+    "Metrics from embeddings; a text is encoded once, however often it is compared."
+    references = ratings["references"].to_list()
+
+    def make():
+        every = _with_each_reference(texts, references, models)
+        best = every.groupby(["sample", "name"])["value"].transform("max")
+        return Scores(every.assign(best=best).drop_duplicates(["sample", "name"]))
+
+    about = dict(texts=[texts.to_dict("list"), references], models=models_about(models))
+    return shipped_scores("summeval_embeddings", about, ("papers.people.summeval",), make).table
 
 
 def graded_summaries(
     texts: pd.DataFrame,  # From `texts_to_grade`
-    embedded: pd.DataFrame,  # From `scores_with_each_reference`
+    embedded: pd.DataFrame,  # From `scores_from_embeddings`
 ) -> Scores:  # As from `compute_metrics`; overlap with the source is called 'NAME | source'
     "All metrics but TER against the first reference, and overlap metrics against the source."
     names = [
@@ -91,11 +103,10 @@ def graded_summaries(
     ]  # TER searches shifts: minutes for long texts
     others = [name for name in names if name not in set(embedded["name"])]
     graded = compute_metrics(texts, {}, others, progress=False)
-    first = embedded[embedded["reference"] == 0].drop(columns="reference")
     copied = compute_metrics(
         texts.assign(reference=texts["source"]), {}, AGAINST_SOURCE, progress=False
     ).table
-    ordered = pd.concat([graded.table, first]).sort_values(
+    ordered = pd.concat([graded.table, embedded.drop(columns="best")]).sort_values(
         "name", key=lambda column: column.map(names.index), kind="stable"
     )
     return replace(graded, table=pd.concat([ordered, copied.assign(name=copied["name"] + " | source")]))
@@ -174,12 +185,12 @@ INTERVAL_COLUMNS = ["label", "group", "value", "lo", "hi", "undefined", "strong"
 def scores_with_eleven(
     texts: pd.DataFrame,  # From `texts_to_grade`
     ratings: pd.DataFrame,  # The same summaries, with eleven references each
-    embedded: pd.DataFrame,  # From `scores_with_each_reference`
+    embedded: pd.DataFrame,  # From `scores_from_embeddings`
     metrics,  # Names of metrics that read a reference
 ) -> pd.DataFrame:  # Summaries x metrics
     "Metrics with eleven references in place of one: the best of eleven for those from embeddings."
     many = texts.drop(columns="reference").assign(references=ratings["references"].to_list())
-    best = embedded.groupby(["sample", "name"], as_index=False)["value"].max()
+    best = embedded[["sample", "name", "best"]].rename(columns=dict(best="value"))
     others = [name for name in metrics if name not in set(best["name"])]
     graded = pd.concat([compute_metrics(many, {}, others, progress=False).table, best])
     return graded.pivot(index="sample", columns="name", values="value").loc[texts["id"]]

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.roles import without_baselines
+from ...core.scores import Scores
 from ...data.download import sources
 from uetrust.data.translations import (
     TRANSLATION_PAIRS,
@@ -45,7 +46,8 @@ from uetrust.papers.people.translations import (
     translation_metrics,
     with_given_metrics,
 )
-from ...scoring.cache import cached_table, code_hash, weights_hash
+from ...scoring.cache import weights_hash
+from ...scoring.shipped import shipped_scores
 
 # %% ../../../nbs/10_papers/08_people/03_tables.ipynb #604ceee3
 STUDY_SIZES = (25, 50, 100, 250, 1000)
@@ -145,17 +147,17 @@ def people_regret_table(
     names = [name for pair in pairs for name in split_files(pair, split)]
     about = dict(
         files={name: sources().at[name, "sha256"] for name in names},
-        code=code_hash("ue.*", "data.translations", "evaluation.*", "papers.bulletins.*", "papers.people.*"),
         regret=[pairs, split, people, draws, seed, list(sizes), by_length],
         stored=weights_hash(people_data() / "embedding_spearman.parquet"),
     )
+    modules = "ue.* data.translations evaluation.* papers.bulletins.* papers.people.*"
 
     def make():
-        return people_regret_rows(
-            _regret_of_pairs(pairs, split, people, draws, seed, sizes, by_length), people
-        )
+        found = _regret_of_pairs(pairs, split, people, draws, seed, sizes, by_length)
+        return Scores(people_regret_rows(found, people))
 
-    return cached_table(people_folder(), about, make)
+    name = "people_regret" if by_length else "people_regret_without_length"
+    return shipped_scores(name, about, tuple(modules.split()), make).table
 
 
 def pair_regret(
