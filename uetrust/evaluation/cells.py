@@ -93,7 +93,7 @@ class PRRCells:
     @property
     def ranks(self):
         "Whether a method ranks at all, or has one value for all samples; shape [M]"
-        return np.array([len(order.start) > 1 for order in self.tie_orders])
+        return self.uncertainty.min(0) < self.uncertainty.max(0)
 
     @property
     def has_documents(self):
