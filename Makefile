@@ -85,6 +85,11 @@ world: $(VENV)/.ready ## Make the large run anew and store its scores (hours; go
 	$(PY) scripts/earlier_models.py runs/world/models
 	$(PY) -c 'from uetrust.papers.bulletins.world import store_world; print(*store_world())'
 
+stored: ## Compute anew what data/stored holds (the demo with all of it live, a quarter of an hour)
+	rm -rf runs/stored data/stored
+	$(MAKE) reproduce PROFILE=demo AGAIN=--again
+	cp -r runs/stored data/stored
+
 cards: ## Keep what the demo says for the methods' cards and the README
 	$(MAKE) reproduce PROFILE=demo
 	cp runs/demo/tables/methods_measured.csv data/demo_methods.csv
@@ -152,4 +157,4 @@ runs/.library: FORCE
 	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -type f -not -name '*.pyc') $$(find data/published data/models data/judges -type f)
 
 FORCE:
-.PHONY: help reproduce test profiles zoo alone faults mutants check setup nbs models cards docs browser screenshots slides world lab bench lock clean FORCE
+.PHONY: help reproduce test test-all profiles zoo alone faults mutants check setup nbs models stored cards docs browser screenshots slides world lab bench lock clean FORCE
