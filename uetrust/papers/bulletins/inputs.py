@@ -151,7 +151,7 @@ def quality_scores(
     about |= dict(models=models_about(_metric_models(plan, models_named)))
     same = dict(scores=about["scores"], models=about["models"])
     same |= dict(texts=greedy_texts(plan.folder, load_samples(plan.data)).to_dict("list"))
-    found = shipped_scores(f"quality--{bank}", same, (), lambda: score_metrics(plan, models_named))
+    found = shipped_scores("quality", same, (), lambda: score_metrics(plan, models_named))
     return cached_scores(file.parent, about, lambda: found, name=file.name)
 
 

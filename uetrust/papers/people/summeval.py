@@ -4,12 +4,11 @@
 
 # %% auto #0
 __all__ = ['AGAINST_SOURCE', 'HUMAN_LEVELS', 'INTERVAL_COLUMNS', 'PRINTED_ORDER', 'LEVEL_WORDS', 'carried_model',
-           'rated_summaries', 'texts_to_grade', 'scores_from_embeddings', 'graded_summaries', 'score_columns',
-           'without_reference', 'correlations_with_people', 'intervals_with_people', 'scores_with_eleven',
-           'gains_by_references', 'references_sentence', 'printed_beside_own', 'copying_sentence',
-           'coordinate_similarities', 'coordinates_sentence', 'uncertainties_and_metrics', 'by_quality',
-           'choice_sentence', 'best_by_quality', 'summaries_phrase', 'no_package_sentence', 'spearman_by_metric',
-           'highest_sentence', 'encoder_sentence', 'not_graded_sentence']
+           'rated_summaries', 'texts_to_grade', 'without_reference', 'graded_summaries', 'score_columns',
+           'correlations_with_people', 'intervals_with_people', 'gains_by_references', 'references_sentence',
+           'printed_beside_own', 'copying_sentence', 'coordinate_similarities', 'coordinates_sentence',
+           'uncertainties_and_metrics', 'by_quality', 'choice_sentence', 'best_by_quality', 'summaries_phrase',
+           'no_package_sentence', 'spearman_by_metric', 'highest_sentence', 'encoder_sentence', 'not_graded_sentence']
 
 # %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #d533c51f
 from dataclasses import replace
@@ -69,58 +68,6 @@ AGAINST_SOURCE = [
 ]  # Overlap with the source measures copying
 
 
-def _with_each_reference(texts, references, models):  # Rows of each text and name in the order of references
-    names = [name for name in load_scores().of("nlg") if "embedding_reference" in required_inputs(name)]
-    pairs = texts.assign(reference=references).explode("reference", ignore_index=True)
-    graded = compute_metrics(pairs.assign(id=range(len(pairs))), models, names, progress=False).table
-    return graded.assign(sample=pairs["id"][graded["sample"].astype(int)].to_numpy())
-
-
-def scores_from_embeddings(
-    texts: pd.DataFrame,  # From `texts_to_grade`
-    ratings: pd.DataFrame,  # The same summaries, with eleven references each
-    models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
-) -> pd.DataFrame:  # sample, name, value and note (first reference), best (of eleven)
-    "Metrics from embeddings; a text is encoded once, however often it is compared."
-    references = ratings["references"].to_list()
-
-    def make():
-        every = _with_each_reference(texts, references, models)
-        best = every.groupby(["sample", "name"])["value"].transform("max")
-        return Scores(every.assign(best=best).drop_duplicates(["sample", "name"]))
-
-    about = dict(texts=[texts.to_dict("list"), references], models=models_about(models))
-    return shipped_scores("summeval_embeddings", about, ("papers.people.summeval",), make).table
-
-
-def graded_summaries(
-    texts: pd.DataFrame,  # From `texts_to_grade`
-    embedded: pd.DataFrame,  # From `scores_from_embeddings`
-) -> Scores:  # As from `compute_metrics`; overlap with the source is called 'NAME | source'
-    "All metrics but TER against the first reference, and overlap metrics against the source."
-    names = [
-        name for name in load_scores().of("nlg") if name != "ter"
-    ]  # TER searches shifts: minutes for long texts
-    others = [name for name in names if name not in set(embedded["name"])]
-    graded = compute_metrics(texts, {}, others, progress=False)
-    copied = compute_metrics(
-        texts.assign(reference=texts["source"]), {}, AGAINST_SOURCE, progress=False
-    ).table
-    ordered = pd.concat([graded.table, embedded.drop(columns="best")]).sort_values(
-        "name", key=lambda column: column.map(names.index), kind="stable"
-    )
-    return replace(graded, table=pd.concat([ordered, copied.assign(name=copied["name"] + " | source")]))
-
-
-def score_columns(
-    scores: pd.DataFrame,  # Table of `graded_summaries`
-    ids,  # Summaries, in order
-) -> pd.DataFrame:  # Summaries x metrics, in the order in which they were computed
-    "Scores with a column per metric."
-    columns = scores.pivot(index="sample", columns="name", values="value")
-    return columns.loc[ids, scores["name"].unique()]
-
-
 def without_reference(
     metrics,  # Names of metrics
 ) -> list:  # Those that read the source instead of a reference
@@ -130,6 +77,53 @@ def without_reference(
         for name in metrics
         if "| source" in name or any("source" in leaf for leaf in required_inputs(name))
     ]
+
+
+def _with_each_reference(texts, references, models):  # A text is encoded once, however often compared
+    names = [name for name in load_scores().of("nlg") if "embedding_reference" in required_inputs(name)]
+    pairs = texts.assign(reference=references).explode("reference", ignore_index=True)
+    graded = compute_metrics(pairs.assign(id=range(len(pairs))), models, names, progress=False).table
+    return graded.assign(sample=pairs["id"][graded["sample"].astype(int)].to_numpy())
+
+
+def _graded(texts, references, models):  # The `Scores` of `graded_summaries`
+    def graded(texts, names):
+        return compute_metrics(texts, {}, names, progress=False)
+
+    every = _with_each_reference(texts, references, models)
+    names = [name for name in load_scores().of("nlg") if name != "ter"]  # TER takes minutes for long texts
+    others = [name for name in names if name not in set(every["name"])]
+    one, copied = graded(texts, others), graded(texts.assign(reference=texts["source"]), AGAINST_SOURCE).table
+    rows = pd.concat([one.table, every.drop_duplicates(["sample", "name"])])
+    rows = rows.sort_values("name", key=lambda column: column.map(names.index), kind="stable")
+    read = [name for name in one.names if name not in without_reference(one.names)]
+    many = graded(texts.drop(columns="reference").assign(references=references), read).table
+    best = every.groupby(["sample", "name"], as_index=False)["value"].max()
+    eleven = pd.concat([many, best])[["sample", "name", "value"]].rename(columns=dict(value="eleven"))
+    rows = rows.merge(eleven, on=["sample", "name"], how="left")
+    return replace(one, table=pd.concat([rows, copied.assign(name=copied["name"] + " | source")]))
+
+
+def graded_summaries(
+    texts: pd.DataFrame,  # From `texts_to_grade`
+    ratings: pd.DataFrame,  # The same summaries, with eleven references each
+    models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
+) -> Scores:  # With a column eleven: values with eleven references, of metrics from embeddings the best
+    "All metrics but TER against one reference and eleven, and against the source: 'NAME | source'."
+    references = ratings["references"].to_list()
+    about = dict(texts=[texts.to_dict("list"), references], models=models_about(models))
+    modules = ("papers.people.summeval",)
+    return shipped_scores("summeval", about, modules, lambda: _graded(texts, references, models))
+
+
+def score_columns(
+    scores: pd.DataFrame,  # Table of `graded_summaries`
+    ids,  # Summaries, in order
+    values: str = "value",  # Or 'eleven', of the metrics that read a reference
+) -> pd.DataFrame:  # Summaries x metrics, in the order in which they were computed
+    "Scores with a column per metric."
+    columns = scores.pivot(index="sample", columns="name", values=values)
+    return columns.loc[ids, scores.dropna(subset=values)["name"].unique()]
 
 # %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #0f088da3
 HUMAN_LEVELS = dict(text="per_document", system="system", pooled="pooled")  # As printed here -> level
@@ -182,20 +176,6 @@ def intervals_with_people(
 INTERVAL_COLUMNS = ["label", "group", "value", "lo", "hi", "undefined", "strong"]  # What a figure draws
 
 # %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #e0204aec
-def scores_with_eleven(
-    texts: pd.DataFrame,  # From `texts_to_grade`
-    ratings: pd.DataFrame,  # The same summaries, with eleven references each
-    embedded: pd.DataFrame,  # From `scores_from_embeddings`
-    metrics,  # Names of metrics that read a reference
-) -> pd.DataFrame:  # Summaries x metrics
-    "Metrics with eleven references in place of one: the best of eleven for those from embeddings."
-    many = texts.drop(columns="reference").assign(references=ratings["references"].to_list())
-    best = embedded[["sample", "name", "best"]].rename(columns=dict(best="value"))
-    others = [name for name in metrics if name not in set(best["name"])]
-    graded = pd.concat([compute_metrics(many, {}, others, progress=False).table, best])
-    return graded.pivot(index="sample", columns="name", values="value").loc[texts["id"]]
-
-
 def gains_by_references(
     one: pd.DataFrame,  # One row per summary: doc, system, relevance and metrics with one reference
     eleven: pd.DataFrame,  # Summaries x metrics with eleven references
