@@ -8,12 +8,15 @@ import sys
 
 
 def main(profile, jobs, *again):
-    from uetrust.cli.cli import main as run_command  # Here, so that Ctrl-C shows no traceback meanwhile
+    from uetrust.cli.notebooks import due_jobs  # Here, so that Ctrl-C shows no traceback meanwhile
     from uetrust.cli.reproduce import report_profile, run_profile, warm_context
 
-    warm_context()
-    if code := run_command(["plan", profile, "--check"]):
-        return code
+    if due_jobs(profile, bool(again)):
+        from uetrust.cli.cli import main as run_command
+
+        warm_context()
+        if code := run_command(["plan", profile, "--check"]):
+            return code
     failed = run_profile(profile, int(jobs), bool(again))
     code = report_profile(profile)
     if failed:
