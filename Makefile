@@ -5,7 +5,7 @@ SHELL := /bin/bash
 PROFILE ?= demo
 DATA ?= bulletin
 VENV ?= .venv
-MUTANTS ?= 12
+MUTANTS ?= 300
 EXTRAS ?= models,nb,lexical,test,docs
 PY := $(VENV)/bin/python
 # two notebooks at a time, unless make is told otherwise; one where they would share a GPU
@@ -56,7 +56,7 @@ alone: $(VENV)/.ready ## Run every experiment by itself, in a copy without runs 
 faults: $(VENV)/.ready ## Try every known fault through the command line, and count how it ended
 	UETRUST_FAULTS=data/faults.csv $(PY) -m pytest -q -n 2 --dist worksteal tests/project/test_faults.py
 
-mutants: $(VENV)/.mutants ## Change one operator or number at a time and see a test fail: a sample of MUTANTS of each module (an hour or less), or MUTANTS=all; MODULES='core.store ...' for some
+mutants: $(VENV)/.mutants ## Change one operator or number of the package at a time and see a test fail: a sample of MUTANTS (two hours); MODULES='core.store ...' for some
 	$(PY) scripts/mutants.py --most $(MUTANTS) $(MODULES)
 
 $(VENV)/.mutants: $(VENV)/.ready

@@ -1,29 +1,26 @@
-"""Mutants: does a test fail when one operator or number of a module changes?
+"""Mutants: does a test fail when one operator or number of the package changes?
 
-cosmic-ray makes the mutants; this draws a sample of each module, tries each in a process that has
-imported the slow packages already, and counts. `make mutants` takes a seeded sample, `make mutants
-MUTANTS=all` takes all of them, `make mutants MODULES='core.store nlg.judge'` some modules. The tests that
-run a changed line are tried, the fastest first, else those that run its function, else all.
+cosmic-ray makes the mutants. `make mutants` draws a seeded sample of those of all modules, `make mutants
+MODULES='core.store nlg.judge'` of some. Each is tried in a process that has imported the slow packages
+already, with the tests of its module: the test file of its name, and those that `MORE` names.
 
 Why not mutmut: version 3.8.1 runs here, picks tests and resumes, but it leaves out decorated functions,
-constants and fields, 1,573 of 8,437 lines of these modules; it draws no sample; and of the first 16 survivors
+constants and fields, 1,573 of 8,437 lines of 28 modules; it draws no sample; and of the first 16 survivors
 in evaluation.weights, 10 differed by a docstring or a dtype.
 """
 
 import argparse
-import ast
 import compileall
 import difflib
-import json
 import multiprocessing
 import os
 import random
 import shutil
 import sys
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from importlib import import_module
 from math import sqrt
 from pathlib import Path
 
@@ -34,14 +31,6 @@ from cosmic_ray.plugins import get_operator
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "data" / "mutants.csv"  # Counts of the last run of each module
 SURVIVORS = ROOT / "data" / "mutants_survivors.csv"  # What survived there
-MODULES = """
-evaluation.multiple evaluation.weights evaluation.resample evaluation.definitions evaluation.cells
-evaluation.prr evaluation.measures evaluation.agreement evaluation.calibration evaluation.correlations
-evaluation.thresholds evaluation.significance evaluation.shuffled core.store generation.endpoint nlg.judge
-scoring.methods statistics.judges statistics.texts.providers statistics.texts.questions scoring.metrics
-scoring.cache scoring.drift scoring.generators scoring.pipeline scoring.files report.audit
-report.audit_planning
-""".split()
 MORE = {  # Module -> further test files, by name: "nlg.qa" is tests/nlg/test_qa.py
     "core.store": "generation.bank",
     "evaluation.cells": "evaluation.prr",
@@ -100,69 +89,7 @@ def equivalents(path=ROOT / "tests" / "mutants_equivalent.txt"):
     return {(module, "\n".join(diff)): why for module, *diff, why in blocks}
 
 
-class TestLines:
-    "Lines of files that each test runs, those of its fixtures included, and the seconds it takes"
-
-    def __init__(self, folder, paths, kept):
-        self.paths, self.kept, self.lines = {str(folder / path): str(path) for path in paths}, kept, None
-        self.fixtures, self.tests = {}, {}
-
-    def trace(self, frame, event, arg):
-        if frame.f_code.co_filename not in self.paths:
-            return None
-        self.lines.add((self.paths[frame.f_code.co_filename], frame.f_lineno))
-        return self.trace
-
-    def traced(self):  # A hook around which lines are collected
-        import threading
-
-        outer, self.lines = self.lines, set()
-        sys.settrace(self.trace)
-        threading.settrace(self.trace)
-        yield
-        sys.settrace(None)
-        threading.settrace(None)
-        found, self.lines = self.lines, None if outer is None else outer | self.lines
-        if outer is not None:  # A fixture ends inside a test, whose lines are still wanted
-            sys.settrace(self.trace)
-        return found
-
-    def plugin(self):
-        import pytest
-
-        class Plugin:
-            @pytest.hookimpl(hookwrapper=True)
-            def pytest_fixture_setup(_, fixturedef, request):
-                self.fixtures[fixturedef] = yield from self.traced()
-
-            @pytest.hookimpl(hookwrapper=True)
-            def pytest_runtest_protocol(_, item):
-                start = time.monotonic()
-                found = yield from self.traced()
-                for fixtures in item._fixtureinfo.name2fixturedefs.values():
-                    found = found.union(*(self.fixtures.get(fixture, ()) for fixture in fixtures))
-                self.tests[item.nodeid] = (time.monotonic() - start, sorted(found))
-
-            def pytest_sessionfinish(_):
-                Path(self.kept).write_text(json.dumps(self.tests))
-
-        return Plugin()
-
-
-class InOrder:
-    "Only the named tests, in this order"
-
-    def __init__(self, names):
-        self.place = {name: i for i, name in enumerate(names)}
-
-    def pytest_collection_modifyitems(self, items):
-        items[:] = sorted((item for item in items if item.nodeid in self.place), key=self._place)
-
-    def _place(self, item):
-        return self.place[item.nodeid]
-
-
-def _child(folder, files, lines_of, order):
+def _child(folder, files):
     os.chdir(folder)
     sys.path[:0] = [str(folder)]
     sys.dont_write_bytecode = True
@@ -174,60 +101,19 @@ def _child(folder, files, lines_of, order):
     import uetrust
 
     assert Path(uetrust.__file__).is_relative_to(folder), f"tests would run {uetrust.__file__}"
-    for path in lines_of or ():  # Lines that an import runs are those of no test, so all tests try them
-        import_module(".".join(Path(path).with_suffix("").parts))
-    plugins = [TestLines(folder, lines_of, f"{folder}.json").plugin()] if lines_of else []
-    plugins += [InOrder(order)] if order else []
     without = [word for name in ("cacheprovider", "xdist", "anyio") for word in ("-p", f"no:{name}")]
-    sys.exit(pytest.main(["-x", "-q", "--assert=plain", *without, *files], plugins))
+    sys.exit(pytest.main(["-x", "-q", "--assert=plain", *without, *files]))
 
 
-def run_tests(folder, files, limit, lines_of=None, order=None):
+def run_tests(folder, files, limit):
     "Whether the tests pass in a folder; what hangs does not pass."
-    child = SERVER.Process(target=_child, args=(folder, files, lines_of, order))
+    child = SERVER.Process(target=_child, args=(folder, files))
     child.start()
     child.join(limit)
     if child.is_alive():
         child.kill()
         child.join()
     return child.exitcode == 0
-
-
-def changed_lines(code, mutant):
-    "Numbers of the lines of a file that a mutant changes."
-    blocks = difflib.SequenceMatcher(None, code.splitlines(), mutant.splitlines(), False).get_opcodes()
-    return {line for kind, i, j, *_ in blocks if kind != "equal" for line in range(i + 1, j + 1)}
-
-
-def function_lines(code, line):
-    "Lines of the innermost function around a line; that line alone outside functions."
-    spans = [
-        (node.lineno, node.end_lineno)
-        for node in ast.walk(ast.parse(code))
-        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= node.end_lineno
-    ]
-    return set(range(max(spans)[0], max(spans)[1] + 1)) if spans else {line}
-
-
-def in_signature(code, line):
-    "Whether a line belongs to the signature of a function, whose defaults an import sets."
-    return any(
-        node.lineno <= line < node.body[0].lineno
-        for node in ast.walk(ast.parse(code))
-        if isinstance(node, ast.FunctionDef)
-    )
-
-
-def concerned(module, code, mutant, tests):
-    "Tests that run a changed line, else its function: the fastest first; none for a signature, so all try."
-    lines, path = changed_lines(code, mutant), str(module_path(module))
-    if any(in_signature(code, line) for line in lines):
-        return []
-    for wanted in (lines, set().union(*(function_lines(code, line) for line in lines))):
-        places = {(path, line) for line in wanted}
-        if found := [(seconds, name) for name, (seconds, run) in tests.items() if places & run]:
-            return [name for _, name in sorted(found)]
-    return []
 
 
 def workplace(folder):
@@ -243,30 +129,23 @@ def workplace(folder):
     return folder
 
 
-def try_mutant(folder, module, mutant, files, tests):
-    "Whether a mutant of a module survives the tests; what takes much longer than they did is dead."
-    path = folder / module_path(module)
-    code = path.read_text()
-    order = concerned(module, code, mutant, tests) or list(tests)
-    limit = 5 * sum(tests[name][0] for name in order) + 30
-    try:
-        path.write_text(mutant)
-        return run_tests(folder, files, limit, order=order)
-    finally:
-        path.write_text(code)
-
-
 def wilson(k, n, z=1.96):
     "95 % interval of a share."
     middle, half = k + z * z / 2, z * sqrt(k * (n - k) / n + z * z / 4)
     return (middle - half) / (n + z * z), (middle + half) / (n + z * z)
 
 
-def sample_mutants(module, code, most, seed=0):
-    "Code of a seeded sample of the mutants of a module, and how many there are."
-    every = sites(code)
-    drawn = every if most is None else random.Random(f"{seed} {module}").sample(every, min(most, len(every)))
-    return [mutate_code(code, get_operator(f"core/{name}")(), i) for name, i in drawn], len(every)
+def code_of(module):
+    return (ROOT / module_path(module)).read_text()
+
+
+def drawn(modules, most, seed):
+    "A seeded sample of all mutants, module -> (operator, which of its places), and how many each module has."
+    every = [(module, *site) for module in modules for site in sites(code_of(module))]
+    found = {}
+    for module, *site in random.Random(seed).sample(every, min(most, len(every))):
+        found.setdefault(module, []).append(site)
+    return found, Counter(module for module, *_ in every)
 
 
 def test_file(module):
@@ -289,7 +168,8 @@ def own_files(module):
 @cache
 def every_module():
     paths = (path.relative_to(ROOT / "uetrust") for path in (ROOT / "uetrust").rglob("*.py"))
-    return [".".join(path.with_suffix("").parts) for path in paths]
+    names = [".".join(path.with_suffix("").parts) for path in sorted(paths) if not path.name.startswith("_")]
+    return [name for name in names if not name.startswith(("dev.", "_project."))]
 
 
 @cache
@@ -300,41 +180,23 @@ def test_files(module):
     return tuple(dict.fromkeys(str(path) for path in found))
 
 
-@cache
-def tests_of(folder, files):
-    "Of each test of some files: the seconds it takes without a mutant, and the lines that it runs."
-    paths = [module_path(module) for module in MODULES if test_files(module) == files]
-    if not run_tests(folder, files, LONGEST, lines_of=paths):
-        raise SystemExit(f"the tests {' '.join(files)} fail without a mutant; {folder}.log")
-    found = json.loads(Path(f"{folder}.json").read_text())
-    return {name: (took, set(map(tuple, lines))) for name, (took, lines) in found.items()}
-
-
-def try_mutants(module, mutants, folders, files):
-    "The mutants of a module that survive its tests, in their order."
-    code, free = (folders[0] / module_path(module)).read_text(), list(folders)
-    tests = tests_of(folders[0], files)
-
-    def survives(mutant):
-        folder = free.pop()
-        try:
-            return try_mutant(folder, module, mutant, files, tests)
-        finally:
-            free.append(folder)
-
-    with ThreadPoolExecutor(len(folders)) as pool:
-        alive = list(pool.map(survives, mutants))
-    return [changed(code, mutant) for mutant, survived in zip(mutants, alive) if survived]
-
-
-def try_module(module, most, seed, folders, known):
-    "Counts of a module as a row, and the diffs of its survivors."
-    code = (folders[0] / module_path(module)).read_text()
-    mutants, total = sample_mutants(module, code, most, seed)
-    judged = [mutant for mutant in mutants if (module, changed(code, mutant)) not in known]
-    alive = try_mutants(module, judged, folders, test_files(module))
-    equal = len(mutants) - len(judged)
-    return dict(tried=len(mutants), of=total, survived=len(alive), equivalent=equal, seed=seed), alive
+def try_module(module, places, folder):
+    "Diffs of the mutants of a module that survive its tests, and how many of all change nothing."
+    code, path, files = code_of(module), folder / module_path(module), test_files(module)
+    start, alive, equal, known = time.monotonic(), [], 0, equivalents()
+    if not run_tests(folder, files, LONGEST):
+        raise RuntimeError(f"the tests {' '.join(files)} fail without a mutant; {folder}.log")
+    limit = 5 * (time.monotonic() - start) + 30
+    for name, i in places:
+        mutant = mutate_code(code, get_operator(f"core/{name}")(), i)
+        if (module, changed(code, mutant)) in known:
+            equal += 1
+            continue
+        path.write_text(mutant)
+        if run_tests(folder, files, limit):
+            alive.append(changed(code, mutant))
+        path.write_text(code)
+    return alive, equal
 
 
 def named(path=ROOT / "tests" / "mutants_named.txt"):
@@ -377,45 +239,39 @@ def show(name, row):
     killed = judged - row["survived"]
     share = "{:.0%} [{:.0%}, {:.0%}]".format(killed / judged, *wilson(killed, judged)) if judged else "none"
     print(
-        f"{name:25s} {row['tried']:5d} of {row['of']:5d} tried, {killed:4d} killed, {row['survived']:3d} "
+        f"{name:30s} {row['tried']:5d} of {row['of']:5d} tried, {killed:4d} killed, {row['survived']:3d} "
         f"survived, {row['equivalent']:3d} equivalent: {share}",
         flush=True,
     )
 
 
-def keep(module, row):
-    "Put the counts of a module into data/mutants.csv, beside those of modules that were tried before."
+def keep(rows, survivors):
+    "Write the counts and the survivors of a sample; of the modules of a smaller sample in place of theirs."
     import pandas as pd
 
-    killed = row["tried"] - row["survived"] - row["equivalent"]
-    rows = pd.read_csv(KEPT, index_col="module").to_dict("index") if KEPT.exists() else {}
-    rows[module] = row | dict(killed=killed)
-    ordered = {name: rows[name] for name in [*MODULES, *sorted(set(rows) - set(MODULES))] if name in rows}
-    columns = ["seed", "tried", "of", "killed", "survived", "equivalent"]
-    pd.DataFrame.from_dict(ordered, "index")[columns].rename_axis("module").to_csv(KEPT)
+    def kept(path, found):
+        before = pd.read_csv(path) if path.exists() else found
+        table = pd.concat([before[~before["module"].isin(list(rows))], found])
+        table.sort_values("module", kind="stable").to_csv(path, index=False)
 
-
-def keep_survivors(module, diffs):
-    "Put the survivors of a module into data/mutants_survivors.csv, in place of those of an earlier run."
-    import pandas as pd
-
-    columns = ["module", "before", "after"]
-    rows = pd.read_csv(SURVIVORS) if SURVIVORS.exists() else pd.DataFrame(columns=columns)
-    lines = [(module, *(line[2:] for line in diff.split("\n"))) for diff in diffs]
-    found = pd.concat([rows[rows["module"] != module], pd.DataFrame(lines, columns=columns)])
-    found.to_csv(SURVIVORS, index=False)
+    counts = pd.DataFrame.from_dict(rows, "index").rename_axis("module").reset_index()
+    kept(KEPT, counts.assign(killed=counts["tried"] - counts["survived"] - counts["equivalent"]))
+    lines = [(module, *(line[2:] for line in diff.split("\n"))) for module, diff in survivors]
+    kept(SURVIVORS, pd.DataFrame(lines, columns=["module", "before", "after"]))
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--most", default="12", help="mutants of each module, or 'all'")
-    parser.add_argument("--seed", type=int, default=0, help="of the samples")
+    parser.add_argument("--most", type=int, default=300, help="mutants in the sample")
+    parser.add_argument("--seed", type=int, default=46, help="of the sample")
     parser.add_argument("--named", action="store_true", help="only those of tests/mutants_named.txt")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(MODULES))
+    parser.add_argument(
+        "modules", nargs="*", metavar="MODULE", help="such as core.store; all when none is named"
+    )
     args = parser.parse_args(argv)
     if unknown := set(args.modules) - set(every_module()):
-        parser.error(f"no module is called {', '.join(sorted(unknown))}; sampled are {', '.join(MODULES)}")
+        parser.error(f"no module is called {', '.join(sorted(unknown))}")
     from uetrust.core.settings import mirror, oracles
 
     os.environ.update(
@@ -424,19 +280,34 @@ def main(argv=None):
     folders = [workplace(ROOT / "runs" / ".mutants" / str(os.getpid()) / str(i)) for i in range(args.jobs)]
     if args.named:
         raise SystemExit(try_named(folders[0]))
-    most = None if args.most == "all" else int(args.most)
-    rows = []
-    for module in args.modules or MODULES:
-        row, survivors = try_module(module, most, args.seed, folders, equivalents())
-        rows.append(row)
-        show(module, row)
-        keep(module, row)
-        keep_survivors(module, survivors)
-        for diff in survivors:
-            print(diff + "\n", flush=True)
-    show("all", {name: sum(row[name] for row in rows) for name in rows[0]})
+    places, of = drawn(args.modules or every_module(), args.most, args.seed)
+    rows, survivors, free = {}, [], list(folders)
+
+    def one(module):
+        folder = free.pop()
+        try:
+            return try_module(module, places[module], folder)
+        except RuntimeError as error:
+            print(error, file=sys.stderr, flush=True)
+            return None
+        finally:
+            free.append(folder)
+
+    with ThreadPoolExecutor(args.jobs) as pool:
+        for module, found in zip(places, pool.map(one, places)):
+            if found is None:
+                continue
+            tried, (alive, equal) = len(places[module]), found
+            row = dict(seed=args.seed, tried=tried, of=of[module], survived=len(alive), equivalent=equal)
+            rows[module], survivors = row, survivors + [(module, diff) for diff in alive]
+            show(module, row)
+            print("".join(diff + "\n\n" for diff in alive), end="", flush=True)
+            keep(rows, survivors)
+    total = {name: sum(row[name] for row in rows.values()) for name in ("tried", "survived", "equivalent")}
+    show("all", total | dict(of=sum(of.values())))
     shutil.rmtree(folders[0].parent)
+    return 1 if len(rows) < len(places) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
