@@ -54,19 +54,25 @@ def _frame_style(rho, q, few, alpha):  # Line width, style and colour of the fra
     return (1.2 if few else 0.5), ":", "white" if abs(rho) > 0.55 else "black"
 
 
-def _frame_significant(ax, tidy, columns, rows, alpha):  # Frame the cells with p < alpha
-    from matplotlib.collections import PatchCollection
-    from matplotlib.patches import Rectangle
+def _add_boxes(ax, corners, side, **style):  # As one path: thousands of patches take seconds and megabytes
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
 
+    square = side * np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)])
+    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
+    vertices = (np.array(corners, float)[:, None] + square).reshape(-1, 2)
+    ax.add_patch(PathPatch(Path(vertices, np.tile(codes, len(corners))), **style))
+
+
+def _frame_significant(ax, tidy, columns, rows, alpha):  # Frame the cells with p < alpha
     few, frames = len(columns) <= 31, {}
     for a, b, rho, p, q in tidy[["label_a", "label_b", "rho", "p", "q"]].itertuples(index=False):
         if not p < alpha:
             continue
         i, j = sorted((columns[a], columns[b]))
-        cell = Rectangle((i + 0.06, rows[j] + 0.06), 0.88, 0.88)
-        frames.setdefault(_frame_style(rho, q, few, alpha), []).append(cell)
-    for (width, style, color), cells in frames.items():
-        ax.add_collection(PatchCollection(cells, facecolor="none", lw=width, ls=style, edgecolor=color))
+        frames.setdefault(_frame_style(rho, q, few, alpha), []).append((i + 0.06, rows[j] + 0.06))
+    for (width, style, color), corners in frames.items():
+        _add_boxes(ax, corners, 0.88, fill=False, lw=width, ls=style, ec=color)
 
 
 def _color_legend(ax, dims):  # Which colour of a name means which quality
@@ -104,6 +110,7 @@ def _correlation_heatmap(ax, matrix, size):  # Lower triangle; size: number of l
         annot_kws=dict(size=9 if size <= 9 else 8),
         linewidths=0.5,
         square=True,
+        rasterized=size > 31,
         ax=ax,
         cbar_kws=dict(label="Spearman correlation", shrink=min(1, 0.5 + 1 / size)),
     )
@@ -169,7 +176,6 @@ def plot_prr(
     """
     import matplotlib.pyplot as plt
     import seaborn as sns
-    from matplotlib.patches import Rectangle
 
     rows, columns = table.shape
     few = columns <= 20
@@ -177,9 +183,10 @@ def plot_prr(
         size = (0.72 * columns + 3.4, 0.31 * rows + 1.4) if few else (0.2 * columns + 3.4, 0.2 * rows + 1.4)
         ax = plt.subplots(figsize=size)[1]
     style = dict(vmin=-1, vmax=1, cmap="RdBu_r", fmt=".2f", annot_kws=dict(size=8), linewidths=0.5)
-    sns.heatmap(table, annot=few, ax=ax, cbar_kws=dict(label="PRR"), **style)
-    for i, j in () if inside is None else zip(*np.nonzero(inside.to_numpy())):
-        ax.add_patch(Rectangle((j, i), 1, 1, fill=False, hatch="////", ec="#999999", lw=0, alpha=0.7))
+    sns.heatmap(table, annot=few, ax=ax, cbar_kws=dict(label="PRR"), rasterized=not few, **style)
+    if inside is not None and inside.to_numpy().any():
+        corners = np.argwhere(inside.to_numpy())[:, ::-1]
+        _add_boxes(ax, corners, 1, fill=False, hatch="////", ec="#999999", lw=0, alpha=0.7)
     ax.set_yticks(np.arange(rows) + 0.5, [(names or {}).get(row, row) for row in table.index], rotation=0)
     ax.set(ylabel="", title=title)
     ax.set_xlabel(foot, fontsize=8, loc="left")
