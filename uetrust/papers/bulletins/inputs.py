@@ -300,8 +300,8 @@ def prr_matrix(
     scores: CrossScores,  # Of the same bank
     field: str = "value",  # A column of `prr`, such as 'value' or 'q'
 ) -> pd.DataFrame:  # Metrics (the truth first) x methods
-    "One number per metric and method."
-    table = prr.pivot(index="metric", columns="method", values=field)
+    "One number per metric and method; to 12 decimals, so that equal orders are tied whatever sums them up."
+    table = prr.pivot(index="metric", columns="method", values=field).round(12)
     return table.loc[list(scores.quality), list(scores.uncertainty)]
 
 # %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #0169a9b5
