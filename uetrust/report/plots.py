@@ -111,6 +111,8 @@ def _correlation_heatmap(ax, matrix, size):  # Lower triangle; size: number of l
         linewidths=0.5,
         square=True,
         rasterized=size > 31,
+        xticklabels=False,  # Set later; seaborn would draw them to see whether they overlap
+        yticklabels=False,
         ax=ax,
         cbar_kws=dict(label="Spearman correlation", shrink=min(1, 0.5 + 1 / size)),
     )
@@ -183,10 +185,12 @@ def plot_prr(
         size = (0.72 * columns + 3.4, 0.31 * rows + 1.4) if few else (0.2 * columns + 3.4, 0.2 * rows + 1.4)
         ax = plt.subplots(figsize=size)[1]
     style = dict(vmin=-1, vmax=1, cmap="RdBu_r", fmt=".2f", annot_kws=dict(size=8), linewidths=0.5)
-    sns.heatmap(table, annot=few, ax=ax, cbar_kws=dict(label="PRR"), rasterized=not few, **style)
+    style |= dict(rasterized=not few, xticklabels=False, yticklabels=False)
+    sns.heatmap(table, annot=few, ax=ax, cbar_kws=dict(label="PRR"), **style)
     if inside is not None and inside.to_numpy().any():
         corners = np.argwhere(inside.to_numpy())[:, ::-1]
         _add_boxes(ax, corners, 1, fill=False, hatch="////", ec="#999999", lw=0, alpha=0.7)
+    ax.set_xticks(np.arange(columns) + 0.5, table.columns)
     ax.set_yticks(np.arange(rows) + 0.5, [(names or {}).get(row, row) for row in table.index], rotation=0)
     ax.set(ylabel="", title=title)
     ax.set_xlabel(foot, fontsize=8, loc="left")

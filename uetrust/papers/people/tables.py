@@ -43,6 +43,7 @@ from uetrust.papers.people.translations import (
     metrics_against,
     people_data,
     people_folder,
+    people_only,
     translation_metrics,
     with_given_metrics,
 )
@@ -134,6 +135,15 @@ def people_regret_rows(
     return rows[["pair", *(name for name in rows if name != "pair")]]
 
 
+def _shipped(name, pairs, split, about, make):  # A table about translations, read or made
+    files = [file for pair in pairs for file in split_files(pair, split)]
+    about |= dict(files={file: sources().at[file, "sha256"] for file in files})
+    about |= dict(stored=weights_hash(people_data() / "embedding_spearman.parquet"))
+    own = [f"papers.people.{module}" for module in ("tables", "regret", "translations")]
+    modules = ("ue.*", "data.translations", "evaluation.*", "papers.bulletins.cross", *own)
+    return shipped_scores(name, about, modules, lambda: Scores(make())).table
+
+
 def people_regret_table(
     pairs: list,  # Of `TRANSLATION_PAIRS`
     split: str = "all",  # As `judged_translations` takes it
@@ -144,21 +154,14 @@ def people_regret_table(
     by_length: bool = True,  # As in `_regret_of_pairs`
 ) -> pd.DataFrame:  # As from `people_regret_rows`
     "Regret of all pairs and of their mean, kept between runs."
-    names = [name for pair in pairs for name in split_files(pair, split)]
-    about = dict(
-        files={name: sources().at[name, "sha256"] for name in names},
-        regret=[pairs, split, people, draws, seed, list(sizes), by_length],
-        stored=weights_hash(people_data() / "embedding_spearman.parquet"),
-    )
-    own = [f"papers.people.{name}" for name in ("tables", "regret", "translations")]
+    about = dict(regret=[pairs, split, people, draws, seed, list(sizes), by_length])
 
     def make():
         found = _regret_of_pairs(pairs, split, people, draws, seed, sizes, by_length)
-        return Scores(people_regret_rows(found, people))
+        return people_regret_rows(found, people)
 
     name = "people_regret" if by_length else "people_regret_without_length"
-    modules = ("ue.*", "data.translations", "evaluation.*", "papers.bulletins.cross", *own)
-    return shipped_scores(name, about, modules, make).table
+    return _shipped(name, pairs, split, about, make)
 
 
 def pair_regret(
@@ -262,7 +265,7 @@ def judges_regret(
     "Regret of the choices of one judge per text, of two, and so on."
     found = {}
     for pair in pairs:
-        judged = judged_translations(pair, "all", without=("ter",))
+        judged = people_only(pair)
         texts, judgements = _judged_by_most(judged)
         quality = first_judges(judgements, seed).set_index(texts)
         people, documents = quality.columns[-1], judged.documents.loc[texts]
@@ -277,7 +280,7 @@ def one_judge_prr(
     "PRR of every method under one judgement, under the mean of the others, and under the mean of all."
     rows = []
     for pair in pairs:
-        judged = judged_translations(pair, "all", without=("ter",))
+        judged = people_only(pair)
         texts, judgements = _judged_by_most(judged)
         methods = methods_to_choose(judged).loc[texts]
         k = judgements.shape[1]
@@ -298,6 +301,11 @@ def ranking_rows(
     seed: int = 42,  # Of studies and of halves of the judges
 ) -> pd.DataFrame:  # pair, and what `ranking_agreement` gives; the pair 'mean' comes last
     "Agreement of rankings of methods with half of the judges, by metrics and by the other half."
+    about = dict(rankings=[pairs, draws, seed])
+    return _shipped("people_rankings", pairs, "all", about, lambda: _rankings(pairs, draws, seed))
+
+
+def _rankings(pairs, draws, seed):
     found = []
     for pair in pairs:
         judged = judged_translations(pair, "all", without=("ter",))

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['TRANSLATION_METRICS', 'ENGLISH_METRICS', 'QUALITY_FAMILIES', 'translation_scores', 'excluded_methods',
            'translation_metrics', 'metrics_against', 'JudgedTranslations', 'people_folder', 'people_data',
-           'judged_translations', 'GivenMetrics', 'given_metrics', 'with_given_metrics', 'people_prr', 'metric_choice']
+           'judged_translations', 'people_only', 'GivenMetrics', 'given_metrics', 'with_given_metrics', 'people_prr',
+           'metric_choice']
 
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #c2e45870
 import json
@@ -226,6 +227,13 @@ def judged_translations(
     ):
         quality = quality.join(_stored_embeddings().reindex(quality.index))
     return JudgedTranslations(pair, quality, methods, documents, parts[0].missing)
+
+
+def people_only(
+    pair: str,  # One of `uetrust.data.translations.TRANSLATION_PAIRS`
+) -> JudgedTranslations:
+    "All judged translations of a pair with their uncertainty, without metrics against the post-edit."
+    return judged_translations(pair, "all", without=TRANSLATION_METRICS + ENGLISH_METRICS)
 
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #189c8a31
 def _metric_values(column, samples, path):  # Numbers, NaN where there is none
