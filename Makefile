@@ -8,9 +8,9 @@ VENV ?= .venv
 MUTANTS ?= 300
 EXTRAS ?= models,nb,lexical,test,docs
 PY := $(VENV)/bin/python
-# two notebooks at a time, unless make is told otherwise; one where they would share a GPU
+# three notebooks at a time, since one often waits for its kernel; one where they would share a GPU
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
-MAKEFLAGS += -j$(if $(wildcard /dev/nvidia0),1,2)
+MAKEFLAGS += -j$(if $(wildcard /dev/nvidia0),1,3)
 endif
 JOBS = $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1)
 AGAIN = $(if $(findstring B,$(firstword -$(MAKEFLAGS))),--again)
