@@ -114,9 +114,12 @@ class Page:
         title: str,  # Heading of the chapter
     ) -> Path:  # pages/<name>.json
         "Write the chapter of the report; what was not computed but read from the repository is said last."
+        from IPython.display import display
+
         from uetrust.scoring.shipped import shipped_sentence
 
-        self.say(shipped_sentence(self.since))
+        if read := self.say(shipped_sentence(self.since)):
+            display(read)
         texts = self.sentences, self.figures, self.tables
         return save_page(self.name, self.out, title, *texts, self.about, self.answered)
 
