@@ -10,8 +10,8 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
+from uetrust.data.wordnet import synonyms
 from uetrust.nlg.overlap import bleu, meteor, rouge, rouge_1, rouge_2, rouge_2_precision, rouge_l
-from uetrust.nlg.wordnet import synonyms
 
 
 @pytest.fixture(scope="module")

