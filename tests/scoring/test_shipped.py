@@ -45,7 +45,7 @@ def test_what_is_shipped_is_read_and_the_page_says_so(project):
     found = shipped_scores("words", ABOUT, (), make)
     assert len(calls) == 1 and found.table["value"].tolist() == [2.0]
     page.close("Words")
-    assert "data/stored/words-" in page.sentences[-1] and "make stored" in page.sentences[-1]
+    assert "`data/stored` and not computed in this run: words." in page.sentences[-1]
     later = Page("later", out=str(folder / "later"))
     later.close("Nothing")
     assert later.sentences == []

@@ -43,7 +43,7 @@ def code_meaning(
     return value_digest([_meaning(file.read_text(encoding="utf-8")) for file in files])
 
 # %% ../../nbs/09_scoring/12_shipped.ipynb #ef45ea4f
-_READ = {}  # Shipped file -> when this process read it
+_READ = {}  # Name of shipped scores -> when this process read them
 
 
 def shipped_scores(
@@ -57,7 +57,7 @@ def shipped_scores(
     file, shipped = f"{name}-{value_digest(about)[:16]}.parquet", root() / "data" / "stored"
     if not (shipped / file).exists():
         return cached_scores(root() / "runs" / "stored", about, make, name=file)
-    _READ[file] = monotonic()
+    _READ[name] = monotonic()
     return cached_scores(shipped, about, make, name=file)
 
 
@@ -65,8 +65,8 @@ def shipped_sentence(
     since: float = 0,  # Time of `monotonic`
 ) -> str:  # '' where none was read
     "Which numbers were read from the repository instead of computed."
-    files = ", ".join(f"`data/stored/{file}`" for file, read in sorted(_READ.items()) if read >= since)
-    return files and (
-        f"Read and not computed in this run: {files}. The texts, models and code are those that the numbers "
-        "were computed with; `make stored` computes them anew."
+    names = ", ".join(name for name, read in sorted(_READ.items()) if read >= since)
+    return names and (
+        f"Read from `data/stored` and not computed in this run: {names}. The texts, models and code are those "
+        "that the numbers were computed with; `make stored` computes them anew."
     )
