@@ -67,6 +67,6 @@ def shipped_sentence(
     "Which numbers were read from the repository instead of computed."
     names = ", ".join(name for name, read in sorted(_READ.items()) if read >= since)
     return names and (
-        f"Read from `data/stored` and not computed in this run: {names}. Texts, models and code are those that "
-        "the numbers were computed with; `make stored` computes them anew."
+        f"Read from `data/stored` and not computed in this run: {names}. Texts, models and code are those "
+        "that the numbers were computed with; `make stored` computes them anew."
     )
