@@ -1683,6 +1683,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                      'uetrust/dev/bench/waiting.py'),
                                            'uetrust.dev.bench.waiting.command_cost': ( '12_dev/02_bench/waiting.html#command_cost',
                                                                                        'uetrust/dev/bench/waiting.py'),
+                                           'uetrust.dev.bench.waiting.paper_audit': ( '12_dev/02_bench/waiting.html#paper_audit',
+                                                                                      'uetrust/dev/bench/waiting.py'),
                                            'uetrust.dev.bench.waiting.write_scores': ( '12_dev/02_bench/waiting.html#write_scores',
                                                                                        'uetrust/dev/bench/waiting.py')},
             'uetrust.dev.training.behaviour': { 'uetrust.dev.training.behaviour._chances': ( '12_dev/01_training/behaviour.html#_chances',

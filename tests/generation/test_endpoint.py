@@ -230,9 +230,9 @@ def test_every_passing_fault_is_survived(cache, tmp_path, fault):
 
 def test_a_server_that_hangs_is_left(cache):
     with server(["hang"] * 2) as (url, log):
-        start = time.monotonic()
         rows = generate_remotely(endpoint(url, timeout=1, concurrency=2), SAMPLES, SETTINGS, cache)
-    assert len(rows) == 32 and len(log["seen"]) == 18 and time.monotonic() - start < 5
+        assert not log["waited for"]  # The server still hangs
+    assert len(rows) == 32 and len(log["seen"]) == 18
 
 
 def test_all_kinds_of_faults_at_once(cache):

@@ -979,10 +979,11 @@ def test_a_slow_client_is_cut(model, part):
         running_server(model, "tiny", patience=0.6) as url,
         socket.create_connection(urlsplit(url)[1].split(":")) as slow,
     ):
-        start, cut = time.monotonic(), False
+        letters, cut = 98, False  # Fewer than a request of 99 needs
         slow.sendall(part + b"Content-Length: 99\r\n\r\n" * part.startswith(b"POST"))
         slow.settimeout(0.1)
-        while not cut and time.monotonic() - start < 10:
+        while not cut and letters:
+            letters -= 1
             try:
                 slow.sendall(b"x")  # A letter now and then does not keep it alive
                 cut = b"408" in (reply := slow.recv(4096)) or not reply
@@ -990,12 +991,13 @@ def test_a_slow_client_is_cut(model, part):
                 pass
             except OSError:
                 cut = True
-        assert cut and time.monotonic() - start < 3
+        assert cut
         assert ask(url, temperature=0, max_tokens=2)
 
 
-def test_huge_prompts_and_many_texts_are_refused_at_once(url):
-    start = time.monotonic()
+def test_huge_prompts_and_many_texts_are_refused_unread(url, model, monkeypatch):
+    tokenized, encode_prompt = [], server.encode_prompt
+    monkeypatch.setattr(server, "encode_prompt", lambda *args: tokenized.append(1) or encode_prompt(*args))
     status, reply = post(url, GOOD | dict(prompt="w3 " * 100_000))
     assert status == 413 and "a request may have" in reply["error"]["message"]
     status, reply = post(url, GOOD | dict(prompt="w3 " * 3000))
@@ -1003,9 +1005,9 @@ def test_huge_prompts_and_many_texts_are_refused_at_once(url):
     assert "has 9000 letters, but 6144 could fit" in reply["error"]["message"]
     talk = [dict(role="user", content="w3 " * 1500)] * 2
     assert post(url, TALK | dict(messages=talk), "/chat/completions")[0] == 400
+    assert not tokenized
     status, reply = post(url, GOOD | dict(n=128, prompt=repeated(60), max_tokens=90 - 60))
-    assert status == 200
-    assert time.monotonic() - start < 20
+    assert status == 200 and len(tokenized) == 1
 
 
 def test_texts_are_bounded_by_their_tokens(monkeypatch, url):

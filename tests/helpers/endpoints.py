@@ -73,7 +73,7 @@ class Handler(BaseHTTPRequestHandler):
         if fault == "cut":
             return self.say(200, good[:40], length=len(good))
         if fault == "hang":
-            return time.sleep(60)  # Far longer than a test waits
+            return log["waited for"].append(self.server.end.wait(60))
         if fault != "ok":
             return self.say(fault[0], fault[2].encode(), fault[1])
         with self.server.lock:
@@ -86,15 +86,16 @@ def server(faults=(), slow=0):
     "Answers like a model; the first requests meet `faults`: (status, headers, body), drop, cut, hang or ok"
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     http.log, http.faults, http.slow = (
-        dict(served=[], seen=[], at=[], keys=[], idempotency=[]),
+        {name: [] for name in ("served", "seen", "at", "keys", "idempotency", "waited for")},
         list(faults),
         slow,
     )
-    http.lock, http.daemon_threads = threading.Lock(), True
+    http.lock, http.daemon_threads, http.end = threading.Lock(), True, threading.Event()
     threading.Thread(target=http.serve_forever, kwargs=dict(poll_interval=0.01), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{http.server_port}/v1", http.log
     finally:
+        http.end.set()
         http.shutdown()
         http.server_close()
 
