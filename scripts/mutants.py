@@ -2,7 +2,8 @@
 
 cosmic-ray makes the mutants. `make mutants` draws a seeded sample of those of all modules, `make mutants
 MODULES='core.store nlg.judge'` of some. Each is tried in a process that has imported the slow packages
-already, with the tests of its module: the test file of its name, and those that `MORE` names.
+already, with the tests of its module: the test file of its name, those that `MORE` names, and, where these
+notice nothing, the page that the module is made from, whose examples are tests too.
 
 Why not mutmut: version 3.8.1 runs here, picks tests and resumes, but it leaves out decorated functions,
 constants and fields, 1,573 of 8,437 lines of 28 modules; it draws no sample; and of the first 16 survivors
@@ -12,9 +13,11 @@ in evaluation.weights, 10 differed by a docstring or a dtype.
 import argparse
 import compileall
 import difflib
+import json
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import sys
 import time
@@ -83,6 +86,11 @@ def changed(code, mutant):
     return "\n".join(line[0] + " " + line[1:].strip() for line in list(lines)[3:])
 
 
+def diff_side(diff, sign):
+    "The lines of a diff that were there before (-), or are there after it (+)."
+    return "\n".join(line[2:] for line in diff.split("\n") if line[0] == sign)
+
+
 def equivalents(path=ROOT / "tests" / "mutants_equivalent.txt"):
     "Mutants that change nothing one could notice: (module, diff) -> why."
     blocks = [block.strip().split("\n") for block in path.read_text().split("\n\n")[1:] if block.strip()]
@@ -120,10 +128,13 @@ def workplace(folder):
     "A folder like the root whose package may be changed; the tests are copied, the rest is linked."
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    beside = folder.parent / "shared"
+    if not beside.exists():
+        beside.symlink_to(ROOT.parent / "shared")
     for path in ROOT.iterdir():
-        if path.name not in ("uetrust", "tests", "runs", ".git"):
+        if path.name not in ("uetrust", "tests", "nbs", "runs", ".git"):
             (folder / path.name).symlink_to(path)
-    for name in ("uetrust", "tests"):
+    for name in ("uetrust", "tests", "nbs"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         compileall.compile_dir(folder / name, quiet=1)
     return folder
@@ -180,6 +191,47 @@ def test_files(module):
     return tuple(dict.fromkeys(str(path) for path in found))
 
 
+def page_of(code):
+    "The page that a module is made from, as its head says, and its cells: id -> code."
+    head, *blocks = re.split(r"^# %% ", code, flags=re.M)
+    cells = dict(block.split("\n", 1) for block in blocks)
+    page = re.search(r"File to edit: [./]*(.*\.ipynb)\.$", head, re.M)[1]
+    return page, {marker.rpartition("#")[2]: source.rstrip("\n") for marker, source in cells.items()}
+
+
+def absolute(code, module):
+    "Relative imports with their whole names, as a page writes them."
+    parts = ["uetrust", *module.split(".")]
+
+    def whole(found):
+        return f"{found[1]}from {'.'.join([*parts[: -len(found[2])], *filter(None, [found[3]])])} import"
+
+    return re.sub(r"^( *)from (\.+)([\w.]*) import", whole, code, flags=re.M)
+
+
+def changed_page(notebook, module, code, mutant):
+    "A notebook with the change that a mutant makes in its module."
+    before, after = page_of(code)[1], page_of(mutant)[1]
+    (name,) = (name for name in before if before[name] != after[name])
+    nb = json.loads(notebook)
+    (cell,) = (cell for cell in nb["cells"] if cell["id"] == name)
+    directives = [line for line in cell["source"] if line.startswith("#|")]
+    cell["source"] = [*directives, absolute(after[name], module)]
+    return json.dumps(nb)
+
+
+def page_notices(folder, module, code, mutant):
+    "Whether the examples of a module's page fail once the page has the change that a mutant makes."
+    page = folder / page_of(code)[0]
+    notebook = page.read_text()
+    test = f"tests/project/test_notebooks.py::test_notebook_runs[{page.relative_to(folder / 'nbs')}]"
+    page.write_text(changed_page(notebook, module, code, mutant))
+    try:
+        return not run_tests(folder, [test], LONGEST)
+    finally:
+        page.write_text(notebook)
+
+
 def try_module(module, places, folder):
     "Diffs of the mutants of a module that survive its tests, and how many of all change nothing."
     code, path, files = code_of(module), folder / module_path(module), test_files(module)
@@ -193,7 +245,7 @@ def try_module(module, places, folder):
             equal += 1
             continue
         path.write_text(mutant)
-        if run_tests(folder, files, limit):
+        if run_tests(folder, files, limit) and not page_notices(folder, module, code, mutant):
             alive.append(changed(code, mutant))
         path.write_text(code)
     return alive, equal
@@ -256,8 +308,8 @@ def keep(rows, survivors):
 
     counts = pd.DataFrame.from_dict(rows, "index").rename_axis("module").reset_index()
     kept(KEPT, counts.assign(killed=counts["tried"] - counts["survived"] - counts["equivalent"]))
-    lines = [(module, *(line[2:] for line in diff.split("\n"))) for module, diff in survivors]
-    kept(SURVIVORS, pd.DataFrame(lines, columns=["module", "before", "after"]))
+    sides = [(module, *map(diff_side, (diff, diff), "-+")) for module, diff in survivors]
+    kept(SURVIVORS, pd.DataFrame(sides, columns=["module", "before", "after"]))
 
 
 def main(argv=None):

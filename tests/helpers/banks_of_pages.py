@@ -24,6 +24,13 @@ def toy_bank(tmp_path, monkeypatch):
     methods = pd.concat([tidy("msp", -truth.to_numpy()), tidy("mte", rng.random(12)), tidy("md", [1.0] * 12)])
     metrics = pd.concat([tidy("rouge_l", truth.to_numpy() ** 2), tidy("bert_score_f1", rng.random(12))])
     metrics = metrics[metrics["name"].isin(list(inputs.reg))]
+    monkeypatch.setattr(inputs, "greedy_texts", lambda *_: pd.DataFrame(dict(text=truth.index)))
+    stored = {}
+    monkeypatch.setattr(
+        inputs,
+        "shipped_scores",
+        lambda name, _, modules, make: stored.get(name) or stored.setdefault(name, make()),
+    )
     monkeypatch.setattr(inputs, "bank_about", lambda folder, samples, kind, reg: dict(kind=kind, scores={}))
     monkeypatch.setattr(inputs, "score_methods", lambda plan: Scores(methods, dict(p_true=["own"])))
     lacks = dict(ctc=["a model", "a reference"])
