@@ -27,13 +27,14 @@ from functools import cache
 from math import sqrt
 from pathlib import Path
 
+import pandas as pd
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "data" / "mutants.csv"  # Counts of the last run of each module
-SURVIVORS = ROOT / "data" / "mutants_survivors.csv"  # What survived there
+SURVIVORS = ROOT / "data" / "mutants_survivors.csv"  # What survived there, and whether it still does
 MORE = {  # Module -> further test files, by name: "nlg.qa" is tests/nlg/test_qa.py
     "core.store": "generation.bank",
     "evaluation.cells": "evaluation.prr",
@@ -59,6 +60,7 @@ OPERATORS = [
     *("ReplaceTrueWithFalse", "ReplaceFalseWithTrue", "ReplaceAndWithOr", "ReplaceOrWithAnd"),
     *("ReplaceBreakWithContinue", "ReplaceContinueWithBreak", "NumberReplacer", "ZeroIterationForLoop"),
 ]
+VERDICTS = ["killed", "survived", "equivalent"]
 LONGEST = 1800.0  # Seconds that the unchanged tests of a module may take
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(
@@ -233,22 +235,28 @@ def page_notices(folder, module, code, mutant):
 
 
 def try_module(module, places, folder):
-    "Diffs of the mutants of a module that survive its tests, and how many of all change nothing."
+    "Table of the mutants of a module: operator, place, lines before and after, verdict."
     code, path, files = code_of(module), folder / module_path(module), test_files(module)
-    start, alive, equal, known = time.monotonic(), [], 0, equivalents()
+    start, known, found = time.monotonic(), equivalents(), []
     if not run_tests(folder, files, LONGEST):
         raise RuntimeError(f"the tests {' '.join(files)} fail without a mutant; {folder}.log")
     limit = 5 * (time.monotonic() - start) + 30
-    for name, i in places:
-        mutant = mutate_code(code, get_operator(f"core/{name}")(), i)
-        if (module, changed(code, mutant)) in known:
-            equal += 1
-            continue
+
+    def survives(mutant):
         path.write_text(mutant)
-        if run_tests(folder, files, limit) and not page_notices(folder, module, code, mutant):
-            alive.append(changed(code, mutant))
-        path.write_text(code)
-    return alive, equal
+        try:
+            return run_tests(folder, files, limit) and not page_notices(folder, module, code, mutant)
+        finally:
+            path.write_text(code)
+
+    for operator, place in places:
+        mutant = mutate_code(code, get_operator(f"core/{operator}")(), place)
+        diff = changed(code, mutant)
+        equal = (module, diff) in known
+        verdict = "equivalent" if equal else "survived" if survives(mutant) else "killed"
+        sides = (diff_side(diff, sign) for sign in "-+")
+        found.append((module, operator, place, *sides, verdict))
+    return pd.DataFrame(found, columns=["module", "operator", "place", "before", "after", "verdict"])
 
 
 def named(path=ROOT / "tests" / "mutants_named.txt"):
@@ -286,36 +294,42 @@ def try_named(folder):
     return alive
 
 
-def show(name, row):
-    judged = row["tried"] - row["equivalent"]
-    killed = judged - row["survived"]
-    share = "{:.0%} [{:.0%}, {:.0%}]".format(killed / judged, *wilson(killed, judged)) if judged else "none"
-    print(
-        f"{name:30s} {row['tried']:5d} of {row['of']:5d} tried, {killed:4d} killed, {row['survived']:3d} "
-        f"survived, {row['equivalent']:3d} equivalent: {share}",
-        flush=True,
-    )
+def say(name, found, of):
+    "Print how many of the mutants of a module were killed, and those that were not."
+    n = found["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+    judged = n["killed"] + n["survived"]
+    low, high = wilson(n["killed"], judged) if judged else (0, 1)
+    counts = ", ".join(f"{n[verdict]:4d} {verdict}" for verdict in VERDICTS)
+    share = f"{n['killed'] / judged:.0%} [{low:.0%}, {high:.0%}]" if judged else "none"
+    print(f"{name:32s} {len(found):4d} of {of:5d} tried: {counts}: {share}", flush=True)
 
 
-def keep(rows, survivors):
-    "Write the counts and the survivors of a sample; of the modules of a smaller sample in place of theirs."
-    import pandas as pd
+def survivors_again():
+    "The mutants that survived the last sample: module -> (operator, which of its places)."
+    found = {}
+    for row in pd.read_csv(SURVIVORS).itertuples():
+        mutant = mutate_code(code := code_of(row.module), get_operator(f"core/{row.operator}")(), row.place)
+        diff = changed(code, mutant)
+        if (diff_side(diff, "-"), diff_side(diff, "+")) != (row.before, row.after):
+            raise SystemExit(f"{row.module} has changed since it was tried: draw a new sample (make mutants)")
+        found.setdefault(row.module, []).append((row.operator, row.place))
+    return found
 
-    def kept(path, found):
-        before = pd.read_csv(path) if path.exists() else found
-        table = pd.concat([before[~before["module"].isin(list(rows))], found])
-        table.sort_values("module", kind="stable").to_csv(path, index=False)
 
-    counts = pd.DataFrame.from_dict(rows, "index").rename_axis("module").reset_index()
-    kept(KEPT, counts.assign(killed=counts["tried"] - counts["survived"] - counts["equivalent"]))
-    sides = [(module, *map(diff_side, (diff, diff), "-+")) for module, diff in survivors]
-    kept(SURVIVORS, pd.DataFrame(sides, columns=["module", "before", "after"]))
+def keep(found, of, seed):
+    "Write the counts of a sample by module, and its survivors."
+    counts = pd.crosstab(found["module"], found["verdict"]).reindex(columns=VERDICTS, fill_value=0)
+    counts.insert(0, "seed", seed)
+    counts.insert(1, "of", [of[module] for module in counts.index])
+    counts.to_csv(KEPT)
+    found[found["verdict"] == "survived"].to_csv(SURVIVORS, index=False)
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--most", type=int, default=300, help="mutants in the sample")
     parser.add_argument("--seed", type=int, default=46, help="of the sample")
+    parser.add_argument("--again", action="store_true", help="only those that survived the last sample")
     parser.add_argument("--named", action="store_true", help="only those of tests/mutants_named.txt")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument(
@@ -333,7 +347,8 @@ def main(argv=None):
     if args.named:
         raise SystemExit(try_named(folders[0]))
     places, of = drawn(args.modules or every_module(), args.most, args.seed)
-    rows, survivors, free = {}, [], list(folders)
+    places = survivors_again() if args.again else places
+    free, tables = list(folders), []
 
     def one(module):
         folder = free.pop()
@@ -349,16 +364,18 @@ def main(argv=None):
         for module, found in zip(places, pool.map(one, places)):
             if found is None:
                 continue
-            tried, (alive, equal) = len(places[module]), found
-            row = dict(seed=args.seed, tried=tried, of=of[module], survived=len(alive), equivalent=equal)
-            rows[module], survivors = row, survivors + [(module, diff) for diff in alive]
-            show(module, row)
-            print("".join(diff + "\n\n" for diff in alive), end="", flush=True)
-            keep(rows, survivors)
-    total = {name: sum(row[name] for row in rows.values()) for name in ("tried", "survived", "equivalent")}
-    show("all", total | dict(of=sum(of.values())))
+            tables.append(found)
+            say(module, found, of[module])
+            for row in found[found["verdict"] == "survived"].itertuples():
+                print(f"- {row.before}\n+ {row.after}\n", flush=True)
+    found = pd.concat(tables)
+    say("all", found, sum(of.values()))
+    if args.again:
+        found.to_csv(SURVIVORS, index=False)
+    elif not args.modules:
+        keep(found, of, args.seed)
     shutil.rmtree(folders[0].parent)
-    return 1 if len(rows) < len(places) else 0
+    return 1 if len(tables) < len(places) else 0
 
 
 if __name__ == "__main__":

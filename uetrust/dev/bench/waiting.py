@@ -106,7 +106,6 @@ def paper_audit() -> float:
     noise = pd.DataFrame(np.random.default_rng(0).normal(size=(1906, 45))).add_prefix("c")
     return processor_seconds(lambda: audit(noise, noise.columns[:14], noise.columns[14:], length="c0"))
 
-
 # %% ../../../nbs/12_dev/02_bench/10_waiting.ipynb #5ec01a3d
 def bench_waiting(
     rows: int = 1_000_000,  # Of the large file
