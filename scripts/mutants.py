@@ -304,16 +304,26 @@ def say(name, found, of):
     print(f"{name:32s} {len(found):4d} of {of:5d} tried: {counts}: {share}", flush=True)
 
 
+def place_now(row):
+    "Where a mutant that was tried earlier is now, among those of its operator; None where it is gone."
+    code = code_of(row.module)
+    places = [place for operator, place in sites(code) if operator == row.operator]
+    for place in sorted(places, key=lambda place: abs(place - row.place)):
+        diff = changed(code, mutate_code(code, get_operator(f"core/{row.operator}")(), place))
+        if (diff_side(diff, "-"), diff_side(diff, "+")) == (row.before, row.after):
+            return place
+    return None
+
+
 def survivors_again():
-    "The mutants that survived the last sample: module -> (operator, which of its places)."
-    found = {}
-    for row in pd.read_csv(SURVIVORS).itertuples():
-        mutant = mutate_code(code := code_of(row.module), get_operator(f"core/{row.operator}")(), row.place)
-        diff = changed(code, mutant)
-        if (diff_side(diff, "-"), diff_side(diff, "+")) != (row.before, row.after):
-            raise SystemExit(f"{row.module} has changed since it was tried: draw a new sample (make mutants)")
-        found.setdefault(row.module, []).append((row.operator, row.place))
-    return found
+    "What survived the last sample: module -> (operator, which of its places); and what is gone."
+    found, gone = {}, []
+    for row in pd.read_csv(SURVIVORS).itertuples(index=False):
+        if (place := place_now(row)) is None:
+            gone.append(row._replace(verdict="gone"))
+        else:
+            found.setdefault(row.module, []).append((row.operator, place))
+    return found, gone
 
 
 def keep(found, of, seed):
@@ -347,7 +357,8 @@ def main(argv=None):
     if args.named:
         raise SystemExit(try_named(folders[0]))
     places, of = drawn(args.modules or every_module(), args.most, args.seed)
-    places = survivors_again() if args.again else places
+    if args.again:
+        places, gone = survivors_again()
     free, tables = list(folders), []
 
     def one(module):
@@ -371,7 +382,7 @@ def main(argv=None):
     found = pd.concat(tables)
     say("all", found, sum(of.values()))
     if args.again:
-        found.to_csv(SURVIVORS, index=False)
+        pd.concat([found, pd.DataFrame(gone, columns=found.columns)]).to_csv(SURVIVORS, index=False)
     elif not args.modules:
         keep(found, of, args.seed)
     shutil.rmtree(folders[0].parent)

@@ -6,6 +6,8 @@ import shlex
 import socket
 import subprocess
 import sys
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from time import monotonic
 
 import numpy as np
@@ -13,7 +15,9 @@ import pandas as pd
 import pytest
 
 from tests.helpers.command_runs import judge_server, run, write_scores, write_summaries
+from tests.helpers.endpoints import SAMPLES, SETTINGS, endpoint, server, written
 from uetrust import __version__
+from uetrust.cli import command
 from uetrust.cli.cli import main
 from uetrust.cli.command import APP, EXAMPLES
 
@@ -39,6 +43,35 @@ def test_the_help_of_a_command_shows_an_example_that_the_parser_takes(name, caps
     shown = capsys.readouterr().out
     assert "".join(f"example: {EXAMPLES[name]}".split()) in "".join(shown.split())
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def counted_command(
+    file: str,  # Table that is read
+):
+    "Count rows."
+
+
+def summed_command(
+    file: str,  # Table that is summed
+):
+    "Sum rows."
+
+
+@dataclass
+class Shared:
+    "Options of several subcommands."
+
+    most: int = 3  # Rows at most
+
+
+def test_comments_become_the_help_of_the_subcommand_that_is_named_and_of_shared_options(monkeypatch):
+    monkeypatch.setattr(command, "_SHOWN", waiting := [counted_command, Shared, summed_command])
+    monkeypatch.setattr(command, "_RUNS", {counted_command: "counted", summed_command: "summed"})
+    command.document(["counted"])
+    assert "Table that is read" in counted_command.__doc__ and "Rows at most" in Shared.__doc__
+    assert summed_command.__doc__ == "Sum rows." and waiting == [summed_command]
+    command.document(["summed", "--help"])
+    assert "Table that is summed" in summed_command.__doc__ and waiting == []
 
 
 @pytest.mark.parametrize("names", [["rouge", "judge"], ["rouge,judge"], ["rouge, judge"]])
@@ -152,6 +185,28 @@ def test_a_server_that_is_not_there_is_said_at_once(tmp_path, line):
     assert not (tmp_path / "scores.csv").exists()
     busy = os.getloadavg()[0] / os.cpu_count()  # Others that compute at the same time
     assert monotonic() - start < 5 * max(busy, 1)
+
+
+@pytest.mark.parametrize("faults, lost", [([], 0), ([(504, {}, "")], 1)], ids=["all answered", "one lost"])
+def test_what_was_paid_and_what_may_have_been_is_said(tmp_path, capsys, faults, lost):
+    "2 a token that is read and 3 a token that is written, by the million, as the server counted them"
+    from uetrust.generation.endpoint import EndpointError, ReplyCache, generate_remotely, text_requests
+
+    with server(faults) as (url, log), ReplyCache(tmp_path / "replies") as cache:
+        toy = endpoint(url, price_in=2e6, price_out=3e6, concurrency=1, retries=0)
+        ask = replace(SETTINGS, samples=0)
+        for i in range(3):  # One that is lost is not asked again
+            with suppress(EndpointError):
+                generate_remotely(toy, SAMPLES[i : i + 1], ask, cache)
+        most = toy.cost(*text_requests(toy, SAMPLES[:1], ask)[0].most_tokens)
+    assert len(log["served"]) == 3 - lost
+    command.print_spending(toy, tmp_path / "replies")
+    told = capsys.readouterr()
+    paid = sum(2 * 30 + 3 * len(written(asked, 0)) for asked in log["served"])
+    more = f"; up to {most:.6g} may have been spent for 1 request that got no reply" * lost
+    assert (told.out, told.err) == ("", f"spent {paid:g} in all{more}\n")
+    command.print_spending(endpoint(url), tmp_path / "replies")
+    assert capsys.readouterr() == ("", "")
 
 
 SLOW = {"torch", "transformers", "sklearn", "scipy.stats", "matplotlib", "nltk", "IPython"}

@@ -83,6 +83,29 @@ def test_generate_asks_a_server_and_a_dry_run_asks_nobody(tmp_path, capsys, serv
     assert len(server.calls) == sent == 4
 
 
+@pytest.mark.parametrize("typed, asked", [(["--logprobs", "3"], 3), (["--logprobs"], 5), ([], None)])
+def test_a_server_is_asked_for_log_probabilities_where_they_are_wanted(tmp_path, server, typed, asked):
+    ask = [
+        "generate",
+        str(tmp_path / "bank"),
+        "--model",
+        "toy",
+        "--data",
+        "bulletin:test:1",
+        "--samples",
+        "0",
+    ]
+    assert main([*ask, "--endpoint", f"http://127.0.0.1:{server.server_port}/v1", *typed]) == 0
+    (sent,) = server.calls
+    assert (sent.get("logprobs") or None, sent.get("top_logprobs")) == (asked and True, asked)
+
+
+def test_log_probabilities_of_a_checkpoint_are_not_asked_of_a_server(tmp_path, capsys):
+    ask = ["generate", str(tmp_path / "bank"), "--model", "x", "--data", "bulletin:test:1", "--logprobs"]
+    assert main(ask) == 2 and not (tmp_path / "bank").exists()
+    assert "--logprobs asks a server (--endpoint)" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "what,says",
     [

@@ -1,10 +1,15 @@
 """Tools on the command line: exams, and parts of the bench."""
 
+import json
 import re
+
+import pandas as pd
+import pytest
 
 from uetrust.cli.cli import main
 from uetrust.cli.command import EXAMPLES, HELP_GROUPS
 from uetrust.report.lessons.exam import exam_markdown
+from uetrust.scoring import drift
 
 
 def test_exam_on_the_command_line(tmp_path, capsys):
@@ -14,6 +19,17 @@ def test_exam_on_the_command_line(tmp_path, capsys):
     assert (tmp_path / "a.md").read_text() == exam_markdown(7, 10)
     assert main(["exam", "--questions", "0"]) == 2
     assert "at least 1 question" in capsys.readouterr().err
+
+
+def test_the_scores_of_today_are_a_table_that_counts_the_four_texts_from_1(tmp_path, monkeypatch):
+    found = drift.drift_check({}, ["rouge_l", "chrf"])
+    monkeypatch.setattr(drift, "drift_check", lambda models, progress: found)
+    stored, out = tmp_path / "stored.json", tmp_path / "today.csv"
+    assert main(["canaries", "--file", str(stored), "--write", "--out", str(out)]) == 0
+    table = pd.read_csv(out).set_index(["metric", "text"])["value"]
+    kept = json.loads(stored.read_text())["metrics"]
+    assert list(table.index) == [(name, i) for name in kept for i in (1, 2, 3, 4)]
+    assert table.tolist() == pytest.approx([value for about in kept.values() for value in about["values"]])
 
 
 def test_every_command_stands_once_below_its_group(capsys):

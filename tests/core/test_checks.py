@@ -62,6 +62,12 @@ def test_no_piece_of_a_key_is_shown(name, key, first, last):
     assert said.startswith("wrong key ") and said.endswith(", sorry")
 
 
+@pytest.mark.parametrize("said", ["{}", "{} first", "at last {}", "once {} and again {}.", "{},{} and {}"])
+def test_every_key_of_a_text_is_masked_and_all_between_stays(said):
+    key = "sk-very-secret-0123456789"
+    assert masked(said.replace("{}", key), key) == said.replace("{}", "***")
+
+
 @given(key=KEYS, text=st.text(st.characters(codec="utf-8"), max_size=200))
 def test_other_texts_stay_as_they_are(key, text):
     if not any(piece.lower() in text.lower() for piece in pieces(key)):

@@ -9,8 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
+from tqdm import tqdm
 
 from tests.helpers.command_runs import BIN, judge_server, small_project, write_summaries
+from uetrust.core.progress import progress_options
 
 WORK = "generate bank --model data/models/tiny-bart --data bulletin:test:4 --samples 1 --max-new-tokens 8"
 ASK = "judge mine.jsonl --model my-judge --families wi_in --dims consistency --endpoint"
@@ -32,6 +34,21 @@ def test_lines_elsewhere_say_how_much_is_done(tmp_path):
     found = [line for line in lines if re.fullmatch(r".+: \d+ of 4 sources, about \d+ s left", line)]
     assert found and "4 of 4 sources" in found[-1]
     assert not any("%|" in line for line in lines)
+
+
+def test_the_time_left_is_told_by_the_mean_speed_and_at_most_once_a_while(monkeypatch, capsys):
+    "By a clock of ours: ten texts, of which the first is slow; a line after 30 seconds or more"
+    clock = [1000.0]
+    monkeypatch.setattr("tqdm.std.time", lambda: clock[0])
+    monkeypatch.setenv("TQDM_MININTERVAL", "30")
+    with tqdm(total=10, desc="texts", unit="text", disable=False, **progress_options()) as bar:
+        for took in (40, 2, 2, 2, 34, 4, 2, 1, 1, 2):
+            clock[0] += took
+            bar.update()
+    assert [line for line in capsys.readouterr().err.splitlines() if line] == [
+        "texts: 1 of 10 texts, about 6 min left",  # 9 of 40 s
+        "texts: 5 of 10 texts, about 80 s left",  # 5 of (40 + 2 + 2 + 2 + 34) / 5 = 16 s
+    ]
 
 
 @pytest.fixture

@@ -4,6 +4,9 @@ import pandas as pd
 import pytest
 
 from uetrust.core.roles import SPELLINGS, known_as, known_scores, plain_name, role_of
+from uetrust.statistics.scores import load_scores
+
+SCORES = load_scores()  # A name may be one of the registry, which is empty until then
 
 
 @pytest.mark.parametrize(
@@ -32,3 +35,12 @@ def test_every_spelling_has_one_row_and_agrees_with_the_registry():
         assert not score or role_of(score) in (role, "")
         for name in spelled.split():
             assert known_scores(name.rstrip("*"))[0].role == role
+
+
+def test_every_spelling_has_a_direction_and_a_metric_that_of_its_score():
+    for role, sign, score, _, spelled in SPELLINGS:
+        for name in spelled.split():
+            found = known_as(name.rstrip("*"), pd.Series([0.5]))
+            assert found.sign in (1, -1) and sign in (1, -1), name
+            if role == "metric" and score:
+                assert found.sign == sign == SCORES[score].sign, name

@@ -8,8 +8,29 @@ import threading
 
 import pytest
 
+from uetrust.core import settings
 from uetrust.core.settings import LOCK, SCRAP, atomic_write, remove_scraps
 from uetrust.core.store import lock_folder, share_folder
+
+
+def test_an_installed_package_reads_its_own_copy_of_the_settings_where_there_is_no_checkout(
+    tmp_path, monkeypatch
+):
+    package, checkout = tmp_path / "site" / "uetrust", tmp_path / "checkout"
+    for folder in (package / "core", package / "_project", checkout / "nbs" / "deep"):
+        folder.mkdir(parents=True)
+    for folder in (package / "_project", package.parent, checkout):  # In site it is somebody else's
+        (folder / "settings.ini").touch()
+    monkeypatch.setattr(settings, "__file__", str(package / "core" / "settings.py"))
+    found = settings.root.__wrapped__  # Without the memory of this process
+    monkeypatch.chdir(tmp_path)
+    assert found() == package / "_project"
+    monkeypatch.chdir(checkout / "nbs" / "deep")
+    assert found() == checkout
+    monkeypatch.chdir(tmp_path)
+    (package / "_project" / "settings.ini").unlink()
+    with pytest.raises(FileNotFoundError, match=f"above {tmp_path}: run uetrust inside a checkout"):
+        found()
 
 
 def test_a_folder_is_locked_for_as_long_as_it_is_filled(tmp_path):

@@ -6,6 +6,7 @@ The files lie outside the repository, in ../shared/cases; without them the tests
 import csv
 import json
 import math
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -280,3 +281,61 @@ def test_a_table_that_fits_into_no_memory_is_refused_before_it_is_read(tmp_path,
     assert (code, out) == (2, "")
     for word in ("long.csv", "would need about 6.01e-05 GB", "5e-05 GB are free", "Split it"):
         assert word in err
+
+
+def test_a_long_column_of_numbers_is_read_as_a_whole_and_not_cell_by_cell(tmp_path, monkeypatch):
+    rows = [("4", "0.5"), ("-3", "1e-2"), ("12", "-7")]
+    (tmp_path / "x.csv").write_text("n,u\n" + "".join(f"{n},{u}\n" for n, u in rows))
+    asked, one_by_one = [], tables._column
+    monkeypatch.setattr(tables, "_column", lambda *given: asked.append(1) or one_by_one(*given))
+    for many, columns in ((4, 2), (3, 0)):  # Three cells are many, or they are not
+        monkeypatch.setattr(tables, "MANY_CELLS", many)
+        read = read_table(tmp_path / "x.csv")
+        assert (read["n"].tolist(), read["u"].tolist()) == ([4, -3, 12], [0.5, 0.01, -7.0])
+        assert len(asked) == columns
+        asked.clear()
+
+
+@pytest.mark.parametrize(
+    "row, ends_in_a_comma",
+    [("7,8,", True), (",8,", True), ("7,,9", False), (",,9", False), ("7", False)],
+)
+def test_only_a_row_that_ends_in_a_comma_is_said_to(tmp_path, row, ends_in_a_comma):
+    (tmp_path / "x.csv").write_text(f"id,u\na,1\n{row}\n")
+    with pytest.raises(ValueError, match=f"line 3 has {len(row.split(','))} fields") as error:
+        read_table(tmp_path / "x.csv")
+    assert ("a comma at the end of a row is one more field" in str(error.value)) == ends_in_a_comma
+    assert "1 of 2 rows do not fit" in str(error.value)
+
+
+def test_decimals_and_arrays_of_parquet_are_numbers_and_lists_wherever_they_stand(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tenth, inner = Decimal("0.10"), dict(grade=Decimal("2.25"), parts=[Decimal("0.50"), None], by="ann")
+    pq.write_table(pa.Table.from_pylist([dict(u=tenth, us=[tenth], data=inner)]), tmp_path / "x.parquet")
+    want = [dict(u=0.1, us=[0.1], data=dict(grade=2.25, parts=[0.5, None], by="ann"))]
+    for found in (table_records(tmp_path / "x.parquet"), read_table(tmp_path / "x.parquet")):
+        records = found if isinstance(found, list) else found.to_dict("records")
+        assert json.dumps(records) == json.dumps(want)  # Decimals and arrays are no JSON
+
+
+@pytest.mark.parametrize("column, formula, cell", [("u", "=1/5", "B3"), ("id", "=HYPERLINK(1)", "A3")])
+def test_a_formula_that_no_program_has_computed_is_refused(tmp_path, column, formula, cell):
+    frame = pd.DataFrame(dict(id=["a", "b"], u=[0.5, 1.5]))
+    frame.to_excel(tmp_path / "x.xlsx", index=False)
+    assert read_table(tmp_path / "x.xlsx").to_dict("list") == dict(id=["a", "b"], u=[0.5, 1.5])
+    frame.astype(object).assign(**{column: [frame[column][0], formula]}).to_excel(
+        tmp_path / "x.xlsx", index=False
+    )
+    with pytest.raises(ValueError) as error:
+        read_table(tmp_path / "x.xlsx")
+    assert f"x.xlsx, cell {cell}: {formula!r} is a formula without a value" in str(error.value)
+
+
+@pytest.mark.parametrize("left", [".x.csv", "._a.csv", "_x.csv", ".parquet", "_SUCCESS", "notes.txt"])
+def test_files_whose_name_begins_with_a_dot_or_a_line_are_no_parts(tmp_path, left):
+    for name in ("a.csv", "b_.csv", "x"):
+        (tmp_path / name).write_text(f"id,u\n{name},1\n")
+    (tmp_path / left).write_text("another, file\n")
+    assert list(read_table(tmp_path)["id"]) == ["a.csv", "b_.csv"]

@@ -56,3 +56,11 @@ def test_what_is_no_terminal_has_no_width(monkeypatch):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "77")
     assert terminal_width() == 77
+
+
+@pytest.mark.parametrize("word", ["[bold]rain[/bold]", "[/]", "[link=x]", ":umbrella:", "\\[red]", "<b>"])
+def test_folded_words_stand_as_they_are_written(word):
+    "Whoever prints the table may read such signs as orders: a style, or a picture."
+    frame = pd.DataFrame({f"{word} name": [f"fell on {word} and on the hall of the town"], "value": [1.5]})
+    text = table_text(frame, width=30)
+    assert len(text.splitlines()) > 2 and "".join(text.split()).count(word) == 2

@@ -1,5 +1,6 @@
 """Synthetic dataset `bulletin`: reproducible, varied, parsed back without loss, no leakage between splits."""
 
+import json
 import os
 import random
 import re
@@ -9,6 +10,7 @@ from collections import Counter
 
 import pytest
 
+from tests.helpers.paths import ROOT
 from uetrust.data import bulletins as world
 from uetrust.data.bulletins import (
     ACTIONS,
@@ -75,6 +77,14 @@ def test_hash_seed_and_process_do_not_matter():
         ).stdout
 
     assert run("1") == run("2") != ""
+
+
+def test_texts_that_are_kept_were_made_from_the_bulletins_of_today():
+    "Replies of a server to the first bulletins, kept in the repository since they were asked for"
+    lines = (ROOT / "data" / "examples" / "replies.jsonl").read_text().splitlines()
+    asked = [(reply["custom_id"], reply["request"]["prompt"]) for reply in map(json.loads, lines)]
+    rows = bulletins("test", len(lines))
+    assert asked == [(i, f"Summarize the bulletin: {text}") for i, text in zip(rows["id"], rows["source"])]
 
 
 def test_an_unknown_split_is_refused():

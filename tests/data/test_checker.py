@@ -124,6 +124,19 @@ def test_an_edit_is_reproducible(error):
         )
 
 
+def test_an_edit_joins_its_first_two_statements_as_often_as_a_reference_does():
+    "Else the number of sentences would tell which summaries are wrong."
+
+    def joined(texts):  # Share with fewer sentences than statements, by the number of statements
+        parsed = [(len(parse_summary(text).facts), text.count(".")) for text in texts]
+        return {n: np.mean([sentences < n for facts, sentences in parsed if facts == n]) for n in (2, 3)}
+
+    rng, rows = np.random.default_rng(0), SETS["train"]
+    edits = [insert_error(row, error, rng) for row in rows.itertuples() for error in ("EI", "CO")]
+    wrong, right = joined(filter(None, edits)), joined(rows["reference"])
+    assert all(abs(wrong[n] - right[n]) < 0.15 and 0.3 < right[n] < 0.7 for n in (2, 3)), (wrong, right)
+
+
 def test_an_unknown_edit_is_refused():
     with pytest.raises(ValueError, match="no error type 'XX'"):
         insert_error(TRAIN.iloc[0], "XX", np.random.default_rng(0))

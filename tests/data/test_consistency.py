@@ -480,6 +480,30 @@ def test_the_published_numbers_are_those_of_the_specification():
     )
 
 
+VOTED = dict(article="a", summary_sentences=[dict(sentence="s", responses=[dict(response="yes")])])
+FRANK = dict(hash="1", model_name="m", split="valid", article="a", summary="s")
+FRANK |= dict(summary_sentences_annotations=[dict(annotator_0=["NoE"])])
+SUMMEVAL = dict(id=f"dm-test-{'a' * 40}", model_id="M1", decoded="s")
+SUMMEVAL |= dict(expert_annotations=[dict(consistency=5)])
+MNBM = maynez((0, "A", "NULL", 0))
+ONE_OF_TRUE = dict(  # File of one summary, and how many were published: twice 1250 as XSumFaith in SummaC
+    frank=("frank/human_annotations_sentence.json", json.dumps([FRANK]), 671),
+    summeval=("summeval/model_annotations.aligned.jsonl", lines([SUMMEVAL]), 1600),
+    mnbm=("xsumfaith/hallucination_annotations_xsum_summaries.csv", MNBM, 2500),
+    qags_cnndm=("qags/mturk_cnndm.jsonl", lines([VOTED]), 235),
+    qags_xsum=("qags/mturk_xsum.jsonl", lines([VOTED]), 239),
+)
+
+
+@pytest.mark.parametrize("name", ONE_OF_TRUE)
+def test_a_set_of_true_that_is_not_whole_is_refused_with_its_published_number(news, name):
+    file, content, published = ONE_OF_TRUE[name]
+    news(file, content)
+    assert consistency.true_set(name, news.at, complete=False)["label"].tolist() == [1]
+    with pytest.raises(BadData, match=f"found 1 of {name}. {published} were published"):
+        consistency.true_set(name, news.at)
+
+
 def test_dialfact_keeps_factual_responses_with_evidence(put):
     def record(label, *evidence, kind="factual"):
         return dict(

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from uetrust.core.settings import mirror
-from uetrust.data.datasets import load_samples
+from uetrust.data.datasets import dataset_problem, load_samples
 from uetrust.scoring.metrics import compute_metrics
 
 real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at hand")
@@ -37,3 +37,23 @@ def test_the_subjects_of_people_stand_beside_the_senders():
         ValueError, match="e-mails of 'train' as they are here have no annotated subjects: aeslc:train:N"
     ):
         load_samples("aeslc-annotated:train:3")
+
+
+@pytest.mark.parametrize(
+    "dataset, says",
+    {
+        "bulletin:test:3": "",
+        "bulletins:test:3": "there is no dataset 'bulletins'; did you mean 'bulletin:test:3'?",
+        "aeslc-anotated:test:3": "did you mean 'aeslc-annotated:test:3'?",  # Nearer than aeslc
+        "aelsc:test:3": "did you mean 'aeslc:test:3'?",
+        "zebra:test:3": "a dataset is one of ['bulletin', 'aeslc-annotated', 'aeslc', ",
+        "bulletins": "a dataset is one of ['bulletin', ",
+        "bulletin:test": "written NAME:SPLIT:NUMBER, for example bulletin:test:100, got 'bulletin:test'",
+        "aeslc:test:0": "for example aeslc:test:100, got 'aeslc:test:0'",
+        "aeslc:test:-3": "for example aeslc:test:100, got 'aeslc:test:-3'",
+        ".": ". is a folder; name a .csv, .parquet, .json or .jsonl file in it",
+    }.items(),
+)
+def test_a_name_that_is_no_dataset_is_answered_with_what_would_work(dataset, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert says in dataset_problem(dataset) and bool(says) == bool(dataset_problem(dataset))

@@ -201,6 +201,33 @@ def test_the_written_token_bounds_its_candidates():
         assert (text.top_logprobs is not None) == kept and bool(problems) != kept
 
 
+WORDS, LOGP = ["It", " rained"], [-0.1, -0.2]
+TOP = [[("It", -0.1), ("He", -3.0)], [(" rained", -0.2), (" ran", -3.0)]]
+LENGTHS = {  # What stands for some of them -> what is left, the field that is told, and its lengths
+    "all fit": ({}, "tokens logprobs top_logprobs", []),
+    "a list of candidates too much": (dict(top=[*TOP, TOP[0]]), "tokens logprobs", ["top_logprobs 2 3"]),
+    "no list of candidates": (dict(top=[]), "tokens logprobs", ["top_logprobs 2 0"]),
+    "a token too much": (dict(tokens=["It", " ", "rained"]), "", ["sample_logprobs 2 3"]),
+    "a log-probability too much": (dict(logp=[*LOGP, -0.3]), "", ["sample_logprobs 3 2"]),
+    "tokens alone": (dict(logp=None, top=None), "tokens", []),
+    "too few candidates for tokens": (dict(logp=None, top=TOP[:1]), "tokens", ["top_logprobs 2 1"]),
+}
+
+
+@pytest.mark.parametrize("case", LENGTHS)
+def test_a_list_of_another_length_costs_what_cannot_be_told_apart_and_nothing_else(case):
+    "Tokens of another number leave open whose log-probability is which; candidates only lose themselves."
+    given, left, told = LENGTHS[case]
+    given = dict(tokens=WORDS, logp=LOGP, top=TOP) | given
+    text, problems = checked(
+        Generation("It rained", given["tokens"], given["logp"], given["top"]), "sample_logprobs"
+    )
+    lists = dict(tokens=text.tokens, logprobs=text.logprobs, top_logprobs=text.top_logprobs)
+    assert [name for name, values in lists.items() if values is not None] == left.split()
+    numbers = [[word for word in problem.found.split() if word.isdecimal()] for problem in problems]
+    assert [" ".join([problem.field, *n]) for problem, n in zip(problems, numbers)] == told
+
+
 SCRIPTS = {
     "d01_zh_ru.jsonl --methods lex_sim": ("zh", NONE, "2 of 4 texts, the first 'zh'"),
     "d01_zh_ru.jsonl --methods lex_sim --tokenizer unicode": ("zh", -0.0755555556, ""),

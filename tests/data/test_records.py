@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.consistency import lines
 from uetrust.data import records
 from uetrust.data.download import DataNotAtHand
 from uetrust.data.loaders import BadData
+from uetrust.data.summarization import rose
 from uetrust.evaluation.thresholds import TRUE_DOMAINS
 
 
@@ -82,3 +84,29 @@ def test_a_majority_is_python_rounding_of_the_share(votes):
 # The rest of TRUE
 def test_the_nine_sets_are_those_of_the_study():
     assert set(records.TRUE_FILES) == set(TRUE_DOMAINS)
+
+
+ROSE = dict(  # Part -> documents, and systems that summarize each, by Liu et al. (2023)
+    cnndm_test=(500, 12),
+    cnndm_validation=(1000, 8),
+    xsum=(500, 8),
+    samsum=(500, 8),
+    cnndm_protocol=(100, 12),
+    cnndm_protocol_gpt3=(100, 12),
+)
+
+
+def test_rose_has_its_22000_judged_summaries():
+    judged = [n * systems for part, (n, systems) in ROSE.items() if "protocol" not in part]
+    assert sum(judged) == 22_000 and list(ROSE) == list(records.ROSE_DOCUMENTS)
+
+
+@pytest.mark.parametrize("part", ROSE)
+def test_a_part_of_rose_that_is_not_whole_is_refused_with_its_published_number(put, part):
+    text = dict(acu_labels=[1], acu=1, normalized_acu=1)
+    document = dict(example_id="x", source="S", reference="R", reference_acus=["f"])
+    document |= dict(annotations=dict(bart=text), system_outputs=dict(bart="by bart"))
+    put(f"rose/{part}.jsonl", lines([document]))
+    assert rose(part, put.at, complete=False)["id"].tolist() == ["x bart"]
+    with pytest.raises(BadData, match=f"found 1 documents. {ROSE[part][0]} were published"):
+        rose(part, put.at)

@@ -164,3 +164,19 @@ def test_summeval_by_both_rules(news):
         BadData, match=r"record 1: found \[5, 6, 5\] as consistency. Each expert gives a number from 1 to 5"
     ):
         consistency.true_set("summeval", news.at)
+
+
+# CNN/DailyMail
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        (dict(article=7), "record 3: found 7 for the source. It must be a text"),
+        (dict(id="a" * 40), f"record 3: found the id {'a' * 40!r} of record 1 with other content"),
+    ],
+)
+def test_a_wrong_article_is_named_by_its_place_in_the_file(put, change, says):
+    articles = [dict(id=i * 40, article=article(i), highlights="High") for i in "abc"]
+    put("cnndm/test.jsonl", lines([*articles[:2], articles[2] | change]))
+    with pytest.raises(BadData) as e:
+        summarization.cnndm("test", put.at, complete=False)
+    assert f"cnndm/test.jsonl, {says}" in str(e.value)

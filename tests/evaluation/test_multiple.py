@@ -53,3 +53,12 @@ def test_nothing_to_adjust(adjust):
     for bad in (-0.1, 1.1):
         with pytest.raises(ValueError, match="lies in"):
             adjust([0.5, bad])
+
+
+@pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
+@pytest.mark.parametrize("bad", [1.5, -0.25])
+def test_the_value_that_is_no_probability_is_the_one_told(adjust, bad):
+    "0 and 1 are p-values, and a gap is no mistake."
+    assert adjust([0, 1]).tolist() == [0, 1]
+    with pytest.raises(ValueError, match=f"found {bad}$"):
+        adjust([np.nan, 0.0, 1.0, bad])

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from tests.helpers.measure_cases import near
+from uetrust.core.checks import Undefined
 from uetrust.evaluation.calibration import ece
 from uetrust.evaluation.measures import auprc, base_rate, spearman_uq
 from uetrust.evaluation.pairs import acceptable_labels, auroc, complete_pairs, labelled_pairs
@@ -35,3 +36,26 @@ def test_missing_quality_is_not_bad_quality():
     y = acceptable_labels([0.9, np.nan, 0.1], 0.5)
     assert y == near(np.array([1, np.nan, 0]))
     assert labelled_pairs(y, [1, 2, 3])[0].tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    "quality, tau, told",
+    [
+        ([1, 1, 1], None, "one class: all 3 summaries are acceptable$"),
+        ([0, 0], None, "one class: all 2 summaries are bad$"),
+        ([0.4, 0.9], 0.4, "one class: all 2 summaries are acceptable at tau=0.4$"),
+        ([0.4, 0.9], 0.95, "one class: all 2 summaries are bad at tau=0.95$"),
+    ],
+)
+def test_a_single_class_is_named_unless_one_is_enough(quality, tau, told):
+    uncertainty = np.arange(len(quality))
+    for f in (auroc, auprc, base_rate, labelled_pairs):
+        with pytest.raises(Undefined, match=told):
+            f(quality, uncertainty, tau)
+    labels, kept = labelled_pairs(quality, uncertainty, tau, both=False)
+    assert labels.tolist() == ["acceptable" in told] * len(quality) and kept.tolist() == uncertainty.tolist()
+
+
+def test_two_classes_are_labels_whether_both_are_needed_or_not():
+    for both in (True, False):
+        assert labelled_pairs([0.2, 0.7], [1, 2], 0.5, both)[0].tolist() == [False, True]

@@ -643,3 +643,21 @@ def test_a_call_gives_every_bit_of_the_table(options, kind):
         if "compat" not in options:
             value = table["value"].iloc[0]
             assert _same([prr_value(quality, uncertainty, **options), ""], [value, ""])
+
+
+@pytest.mark.parametrize("scale", [(0, 2), (-1, 1), (0, 1)])
+def test_a_scale_whose_ends_are_reached_changes_no_field_and_no_type(scale):
+    quality, uncertainty = [0.0, 0.2, 1.0, 0.4, 0.7], [0.1, 0.8, 0.3, 0.5, 0.2]
+    plain, scaled = prr(quality, uncertainty), prr(quality, uncertainty, scale=scale)
+    assert scaled == plain and list(map(type, scaled)) == list(map(type, plain))
+
+
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("clusters", [None, [0, 0, 1, 1, 2, 2]])
+def test_a_result_has_plain_numbers_whichever_way_it_was_computed(joined, clusters):
+    "So that it can be written as JSON."
+    quality, uncertainty = [0.1, 0.5, 0.3, 0.9, 0.7, 0.2], [6, 2, 5, 1, 3, 4]
+    if joined:
+        quality, uncertainty, clusters = (x and pd.Series(x) for x in (quality, uncertainty, clusters))
+    found = prr(quality, uncertainty, clusters=clusters)
+    assert {type(value) for value in found} == {float, int, str}

@@ -135,6 +135,7 @@ def test_correlations_of_drawn_documents_are_those_of_correlating_anew(seed, lev
     np.testing.assert_allclose(got.draws, want[~np.isnan(want[:, 0]), 0], atol=1e-12)
     assert got.undefined == np.isnan(want[:, 0]).sum() and (seed != 5 or got.undefined == 60)
     np.testing.assert_allclose(d.draws, gaps[~np.isnan(gaps)], atol=1e-12)
+    assert d.undefined == np.isnan(gaps).sum() == 60 - len(d.draws)
 
 
 def test_means_of_drawn_documents_are_the_means_of_these_documents():

@@ -507,3 +507,11 @@ def test_a_score_beyond_what_was_learned_is_called_like_the_nearest_unless_relea
     x, y = np.array([1.0, 2, 3, 4]), np.array([0, 0, 1, 1])
     assert th.fit_isotonic(x, y)([0, 2.5, 2.6, 9]).tolist() == [0, 0, 1, 1]
     assert th.fit_isotonic(x, y, clip=False)([0, 3, 9]).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("label, accuracy", [(1, 0.75), (0, 0.25)])
+def test_a_single_class_has_no_balanced_accuracy_and_no_warning(recwarn, label, accuracy):
+    rates = th._classification_rates([label] * 4, [1, 1, 0, 1])
+    assert np.isnan(rates.balanced_accuracy) and rates.accuracy == accuracy
+    assert (rates.always_faithful, rates.always_unfaithful) == (label, 1 - label)
+    assert not [str(warning.message) for warning in recwarn]

@@ -224,7 +224,7 @@ def eight_judges_at_once(folder):
 
 def told_what_may_be_lost(folder, outcome):
     only_the_bad_one_is_missing(folder, outcome)
-    assert "may have been spent for 1 requests that got no reply" in outcome.err
+    assert "may have been spent for 1 request that got no reply" in outcome.err
     assert sum(map(is_bad, SERVERS[-1].calls)) == 2
 
 

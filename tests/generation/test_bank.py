@@ -75,6 +75,7 @@ def test_a_shard_gives_back_every_value(tmp_path_factory, drawn):
 def test_bank_holds_every_text_in_the_order_of_the_samples(bank):
     df = read_bank(bank)
     assert list(df["sample"]) == [sample for sample in SAMPLES["id"] for _ in range(3)]
+    assert list(df.index) == list(range(len(df)))
     assert list(zip(df["kind"], df["k"])) == [("greedy", 0), ("sample", 0), ("sample", 1)] * 7
     assert set(df["split"]) == {"test"} and Store(bank, "bank").manifest()["about"]["settings"] == dict(
         seed=1, temperature=0.7

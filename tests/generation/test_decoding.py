@@ -1,14 +1,19 @@
 """Decoding: presets resolve against the checkpoint, and noise depends on every key."""
 
+from typing import get_type_hints
+
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.writers import tiny
+from uetrust.core.settings import parse_section
 from uetrust.generation import local
 from uetrust.generation.decoding import (
     DEFAULT_DECODING,
     HE2024_DECODING,
+    Decoding,
     resolved_settings,
     settings_to_record,
     text_seed,
@@ -75,3 +80,33 @@ def test_presets_resolve_against_the_checkpoint():
         and _local_provenance(tiny("bart"), "d", "g", HE2024_DECODING)["settings"]["prompt"] == "{source}"
     )
     assert None not in settings_to_record(resolved_settings(HE2024_DECODING), "{source}").values()
+
+
+RANGES = {  # Setting -> values at its ends, and values beyond them
+    "samples": ("0 1", "-1"),
+    "beams": ("0 1", "-1"),
+    "max_new_tokens": ("1 2", "0 -1"),
+    "min_length": ("0 1", "-1"),
+    "max_prompt": ("1 2", "0"),
+    "top_k": ("0 1", "-1"),
+    "temperature": ("1e-9 100", "0 -1 inf"),
+    "top_p": ("1e-9 1", "0 -0.5 1.001"),
+}
+
+
+@pytest.mark.parametrize("setting", RANGES)
+def test_a_setting_outside_its_range_is_refused_by_name_in_python_and_in_settings_ini(setting):
+    inside, outside = map(str.split, RANGES[setting])
+    types = get_type_hints(Decoding, include_extras=True)
+    for text in inside:
+        read = parse_section("generator", "mine", {setting: text}, types)
+        assert getattr(Decoding(**read), setting) == float(text)
+    for text in outside:
+        with pytest.raises(ValueError, match=f"out of range: {{'{setting}'"):
+            Decoding(**{setting: float(text) if setting in ("temperature", "top_p") else int(text)})
+        with pytest.raises(ValueError) as error:
+            parse_section("generator", "mine", {setting: text}, types)
+        said = str(error.value)
+        assert (
+            said.startswith(f"settings.ini [generator.mine] {setting} = {text}: expected") and "than" in said
+        )

@@ -155,6 +155,24 @@ def test_a_batch_stays_whole_under_rules_that_count_from_the_call(rule, monkeypa
     assert rows == [20]
 
 
+def test_keys_of_a_prompt_grow_in_place_but_in_a_sliding_window():
+    from transformers.cache_utils import Cache, DynamicLayer, DynamicSlidingWindowLayer
+
+    whole, window = DynamicLayer(), DynamicSlidingWindowLayer(sliding_window=4)
+    cache, tokens, places = Cache(layers=[whole, window]), torch.randn(2, 1, 9, 3), []
+    for layer in (0, 1):
+        cache.update(tokens[:, :, :6], -tokens[:, :, :6], layer)
+    cache = local._with_room(cache)
+    for i in (6, 7, 8):
+        for layer in (0, 1):
+            keys, values = cache.update(tokens[:, :, i : i + 1], -tokens[:, :, i : i + 1], layer)
+            seen = tokens[:, :, : i + 1] if layer == 0 else tokens[:, :, i - 3 : i + 1]
+            assert torch.equal(keys, seen) and torch.equal(values, -seen)
+        places.append(cache.layers[0].keys.data_ptr())
+    assert len(set(places)) == 1, "a step copied the tokens before it"
+    assert cache.get_seq_length(0) == 9 and cache.layers[1].keys.shape[-2] == 3
+
+
 def near_ties(model, samples, settings):
     "Texts at batch 1 and batch 8, how many differ, and how many there are"
     single, batched = (texts(generate_texts(model, samples, settings, n)) for n in (1, 8))

@@ -106,6 +106,15 @@ def test_windows_cover_a_text_and_cuts_are_counted(model, texts):
     assert over[0] == len(net.tokenizer(q, add_special_tokens=False)["input_ids"]) - 64 and y[0].first == 66
 
 
+def test_windows_share_half_of_a_window_at_most(model, texts):
+    net, text = model("tiny_electra_qa"), texts["expedition_long"]["source"]
+    (x,), over = qs._question_windows(net, [("who?", text)], 100, 80)
+    half = len(x[0].places) // 2
+    assert over[0] == 0 and len(x) > 2 and half < 80 < len(x[0].places)
+    assert all((a.places[-half:] == b.places[:half]).all() for a, b in zip(x, x[1:]))
+    assert x[-1].places[-1, 1] == len(text.rstrip())
+
+
 def test_empty_texts_have_no_answer(model):
     net = model("tiny_electra_qa")
     assert (

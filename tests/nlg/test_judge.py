@@ -407,6 +407,13 @@ def test_marked_grades_that_disagree_or_are_none_are_missing(reply, note):
     assert note in read(reply, 1, 5, jd._parse_grade)
 
 
+def test_the_note_on_a_field_quotes_as_much_of_a_long_reply_as_other_notes():
+    long = "because the summary leaves out the second half of the article, I give none"
+    replies = ['{"score": null, "why": "' + long + '"}', "no, " + long, "4 or 5, " + long]
+    for reply in replies:
+        assert read(reply, 1, 5, jd._parse_grade).endswith(f"in the reply {reply[:60]!r}")
+
+
 @given(
     st.one_of(st.text(), st.text(alphabet="0123456789 .,-/%()of", max_size=12)),
     st.sampled_from([(1, 5), (1, 10)]),

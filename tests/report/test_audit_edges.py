@@ -359,3 +359,19 @@ def test_the_first_quality_is_the_main_one_unless_a_truth_is_named():
     named = audit(df, "u", ["a", "b"], truth="b")
     assert "judged by b, u" in named.quote and list(named.prr["metric"]) == ["b", "a"]
     assert named.missing == dict(u=1) and named.n == 5
+
+
+@pytest.mark.parametrize(
+    "times, findings",
+    [
+        ([4] * 12, 1),
+        ([3, 6] * 6, 1),  # 1.5 around a mean of 4.5
+        ([2, 6] * 6, 0),  # 2 around a mean of 4: half of it
+        ([2] * 9 + [10] * 3, 0),  # 3.5 around a mean of 4
+        ([4] * 9, 0),  # Nine values that repeat may be a coarse score
+    ],
+)
+def test_texts_are_seen_by_their_uncertainty_where_each_occurs_about_equally_often(times, findings):
+    unsure = np.repeat(np.random.default_rng(0).normal(size=len(times)), times)
+    found = told("duplicates", dict(q=np.arange(len(unsure))), dict(u=unsure))
+    assert [numbers["different"] for _, numbers, _ in found] == [len(times)] * findings

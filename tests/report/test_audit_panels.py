@@ -7,6 +7,7 @@ import pytest
 from tests.helpers.audit_edges import pairs
 from uetrust.report import audit as page
 from uetrust.report.audit import Audited
+from uetrust.report.audit_panels import best_methods
 
 
 def test_picks_say_what_the_choice_of_each_metric_costs():
@@ -38,3 +39,21 @@ def test_the_costliest_pick_is_named():
     found.__dict__["compared"] = type("Best", (), dict(best=["u0"]))
     said = "'u0 is the best method': under x it is b, and the choice costs 0.40 under q."
     assert page.not_quotable(found) == said
+
+
+def test_the_panel_of_best_methods_shows_who_is_first_and_what_the_lead_is_worth():
+    quality, unsure = pairs(80, 3)
+    audited = Audited(pd.DataFrame(dict(q=quality)), pd.DataFrame(unsure), "q")
+    panel, found = best_methods(audited), audited.compared
+    pd.testing.assert_frame_equal(panel.table, found.table)
+    first = found.table.iloc[0]
+    assert panel.sentence.startswith(f"{first['method']} is first with {first['value']:.3f} (se ")
+    assert found.phrase() in panel.sentence and f"it has {first['shrunken']:.3f}" in panel.sentence
+    assert f"the winner has {found.held_out:.3f} on the other (mean of 50 halvings" in panel.sentence
+
+
+def test_there_is_no_panel_of_best_methods_where_none_can_be_compared():
+    quality, unsure = pairs(9, 3)
+    assert best_methods(Audited(pd.DataFrame(dict(q=quality)), pd.DataFrame(unsure), "q")) is None
+    quality, unsure = pairs(80, 1)
+    assert best_methods(Audited(pd.DataFrame(dict(q=quality)), pd.DataFrame(unsure), "q")) is None

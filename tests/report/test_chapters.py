@@ -24,6 +24,7 @@ from uetrust.papers.ledger.cells import cell_ledger
 from uetrust.papers.people.plots import people_headline
 from uetrust.report.chapters import (
     claim_standing,
+    figure_agreement,
     save_agreement,
     save_csv,
     save_page,
@@ -87,6 +88,17 @@ def test_figure_files_hold_the_numbers(tmp_path):
     got, f = pd.read_csv(tmp_path / "fig05.csv"), figure_table(5)
     pd.testing.assert_frame_equal(got, agreement(f.table, f.between), rtol=1e-9, check_dtype=False)
     assert not (tmp_path / "fig05_null.csv").exists(), "metrics over methods keep the classical p"
+
+
+def test_a_figure_has_the_numbers_that_a_reader_s_own_call_gives():
+    "Nothing is chosen for a figure, neither its number of shuffled tables nor their seed."
+    from uetrust.evaluation.shuffled import shuffled_agreement
+
+    figure = figure_table(40)
+    found = figure_agreement(figure.table, figure.between, "error types")
+    wanted = shuffled_agreement(figure.table, figure.between)
+    pd.testing.assert_frame_equal(found.pairs, wanted.pairs)
+    assert found.null == wanted.count and found.null.draws == 999
 
 
 def test_table_files_hold_the_printed_numbers(tmp_path):

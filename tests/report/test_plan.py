@@ -8,8 +8,10 @@ import pytest
 
 from tests.helpers.plan import offline  # noqa: F401
 from uetrust.cli.cli import main
+from uetrust.nlg.judge import DIMENSION_DEFINITIONS, PROMPT_FAMILIES, judge_prompt
 from uetrust.papers.he2024.own_tables import REGISTERED_METRICS
 from uetrust.report import plan as p
+from uetrust.scoring.costs import TOKENS_PER_WORD, dataset_lengths
 
 
 def printed(capsys, *words):
@@ -85,3 +87,17 @@ def test_checkpoints_that_a_card_does_not_hold_are_named_with_the_number_of_card
     line = "huggyllama/llama-13b has more weights than one t4 holds: device_map = auto divides it over 2\n"
     assert line in printed(capsys, "fflm", "--card", "t4")
     assert json.loads(printed(capsys, "fflm", "--json"))["too_large"] == {}
+
+
+@pytest.mark.parametrize("bank", ["aeslc--gpt-3.5", "xsum--gpt-3.5", "tofueval--gpt-3.5"])
+def test_a_request_to_the_judge_is_as_long_as_its_instructions_and_the_texts_that_it_shows(bank):
+    plan = p.bank_plan("paper", bank)
+    _, requests, tokens, _ = p._judge_requests_of(plan)
+    texts = dataset_lengths(plan.data, 0, plan.generator.decoding.max_new_tokens)
+    tokens_of = dict(hypothesis=texts.summary, source=texts.source, reference=texts.reference)
+    wanted, empty = 0, dict.fromkeys(tokens_of, "")
+    for name, family in PROMPT_FAMILIES.items():
+        for dim in DIMENSION_DEFINITIONS:
+            words = judge_prompt(name, dim, empty)[0]["content"].split()
+            wanted += sum(tokens_of[text] for text in family.shown) + TOKENS_PER_WORD * len(words)
+    assert tokens / requests == pytest.approx(wanted / 20, rel=0.2)  # Digits and tags are more tokens

@@ -120,6 +120,14 @@ def test_only_what_is_named_is_used(tmp_path, capsys):
     assert {note for use, note in found.values() if use == "not used"} == {"not named"}
 
 
+def test_a_baseline_that_is_named_as_an_uncertainty_is_called_a_baseline(tmp_path, capsys):
+    found = uses(tmp_path, capsys, show(), "--uncertainty", "semantic_entropy", "summary_len")
+    called = {name: found[name][0] for name in ("semantic_entropy", "summary_len", "avg_neg_logprob")}
+    assert called == dict(semantic_entropy="uncertainty", summary_len="baseline", avg_neg_logprob="not used")
+    unknown = uses(tmp_path, capsys, show(mystery=np.arange(N)), "--uncertainty", "mystery")
+    assert unknown["mystery"][0] == "uncertainty"
+
+
 def test_documents_are_found_where_texts_share_them(tmp_path, capsys):
     found = uses(tmp_path, capsys, show(doc_id=np.arange(N) // 2, article=np.arange(N)))
     assert found["doc_id"] == ("document", "") and found["article"] == (

@@ -209,6 +209,18 @@ def test_explain_tells_a_lack_of_models_from_a_lack_of_inputs(capsys):
     assert files.FileTexts(bare).remedy("ccp_forward", {}) == "ask the server again with logprobs=true"
 
 
+def test_explain_tells_what_only_the_model_itself_can_give_and_how_it_gives_it(capsys):
+    file = FOLDER / "openai_batch_output.jsonl"
+    found = {name: row["remedy"] for name, row in explained(capsys, file).items()}
+    read = "the model itself must read its texts: uetrust generate BANK --model CHECKPOINT --data FILE, then "
+    read += "uetrust read BANK --read {} --model CHECKPOINT --data FILE"
+    assert found["msp_he2024"] == read.format("processed") and found["pmi"] == read.format("unconditional")
+    fill = "add {} to passes in settings.ini, then uetrust fill DATASET--GENERATOR"
+    assert found["rauq"] == fill.format("attention")
+    assert found["rauq_entropy"] == f"{fill.format('attention')}; {read.format('vocabulary')}"
+    assert files.FileTexts(read_outputs(file)).remedy("dae_arcs", {}) == "nothing here makes it yet"
+
+
 def test_items_that_lack_a_part_have_no_value_and_the_others_do(tmp_path, capsys):
     file = tmp_path / "x.jsonl"
     rows = [dict(id="a", summary="Rain.", logprobs=[-0.5]), dict(id="b", summary="Snow.", human=3)]

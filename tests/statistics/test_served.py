@@ -102,6 +102,30 @@ def test_a_server_without_log_probabilities_is_named_and_the_texts_are_kept(tmp_
     )
 
 
+@pytest.mark.parametrize("asked, missed", [("1", False), ("2", True), ("3", True)])
+def test_a_server_that_names_no_other_tokens_gives_fewer_log_probabilities_than_asked(
+    tmp_path, capsys, asked, missed
+):
+    from tests.faults.harness import start_answers, stop_answers
+
+    def answer(body, number):
+        said = dict(content=[dict(token="text", logprob=-0.5), dict(token=" one", logprob=-1.0)])
+        n = body.get("n") or 1
+        choices = [dict(index=i, message=dict(content="text one"), logprobs=said) for i in range(n)]
+        return 200, json.dumps(dict(choices=choices)).encode()
+
+    url, folder = start_answers(answer), tmp_path / "bank"
+    try:
+        words = ["--model", "terse", "--endpoint", url, "--data", "bulletin:test:2", "--samples", "2"]
+        assert main(["generate", str(folder), *words, "--logprobs", asked]) == 0
+    finally:
+        stop_answers()
+    assert ("terse gave no log-probabilities, or fewer than asked" in capsys.readouterr().out) == missed
+    assert (folder / "served").exists() != missed
+    if not missed:
+        assert [list(logp) for logp in read_statistics(folder / "served")["logp"]] == [[-0.5, -1.0]] * 6
+
+
 def test_nothing_listens_and_it_is_said_at_once(tmp_path, capsys):
     asked = ["--model", "x", "--endpoint", "http://127.0.0.1:9/v1", "--data", "bulletin:test:2"]
     assert main(["generate", str(tmp_path / "bank"), *asked]) == 2

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.at_once import at_once, twins_of
 from tests.helpers.diversity import named, value
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
@@ -316,6 +317,33 @@ def test_stacking_items_changes_nothing(sizes):
         assert np.array_equal(together[0][i].values, alone[0].values) and np.array_equal(
             together[1][i], alone[1]
         )
+
+
+def text_item(k, seed):
+    "An item with everything that these scores start from"
+    words = np.random.default_rng(seed).integers(0, 6, (k, 5))
+    texts = [" ".join(map("w{}".format, row)) for row in words]
+    return dict(nli=drawn(k, seed), sample_texts=texts, clusters=np.array([0, 0, 1, 0, 2][:k]))
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("name", twins_of(dv.__name__))
+def test_many_items_at_once_have_the_value_of_each(name, k):
+    items = [text_item(k, seed) for seed in range(5)]
+    assert at_once(name, items) == pytest.approx([value(name, **item) for item in items], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", twins_of(dv.__name__))
+def test_at_once_there_is_no_number_where_the_score_itself_has_none(name):
+    "One sample: NaN, so that each item is asked and can say why."
+    items = [text_item(1, seed) for seed in range(3)]
+    found = at_once(name, items)
+    if name.startswith("deg_greedy"):
+        assert found == pytest.approx([value(name, **item) for item in items])
+        return
+    assert np.isnan(found).all()
+    with pytest.raises(Undefined, match="at least 2 samples, got 1"):
+        value(name, **items[0])
 
 
 def test_degree_of_the_greedy_text_is_that_of_a_sample_in_its_place():

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.at_once import at_once, twins_of
+from tests.helpers.diversity import value
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
+from uetrust.ue import information
 from uetrust.ue.information import (
     boosted_prob,
     cpmi,
@@ -331,3 +334,51 @@ def test_mistakes_of_the_caller():
         min_token([])
     with pytest.raises(Undefined, match="at least 1 token"):
         mte_he2024([], [])
+
+
+def text_item(length, seed, samples=3):
+    "A text of some tokens and drawn ones beside it, with everything that these scores start from"
+    rng = np.random.default_rng(seed)
+    drawn = [-rng.exponential(size=rng.integers(2, 6)) for _ in range(samples)]
+    per_token = ("entropy", "renyi", "fisher_rao", "self_certainty", "dominant")
+    return dict(
+        greedy_logp=-rng.exponential(size=length),
+        unconditional_logp=-rng.exponential(size=length),
+        processed_logp=-rng.exponential(size=length),
+        processed_entropy=rng.random(length),
+        processed_finite=rng.integers(1, 9, length),
+        greedy_top_logp=-np.sort(rng.exponential(size=(length, 4)), axis=1),
+        sample_logp=drawn,
+        sample_special=[np.arange(len(logp)) == len(logp) - 1 for logp in drawn],
+        **{f"greedy_{name}": rng.random(length) for name in per_token},
+    )
+
+
+@pytest.mark.parametrize("name", twins_of(information.__name__))
+def test_many_texts_at_once_have_the_score_of_each(name):
+    items = [text_item(length, seed) for seed, length in enumerate([4, 1, 7, 2])]
+    assert at_once(name, items) == pytest.approx([value(name, **item) for item in items], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", twins_of(information.__name__))
+def test_a_text_without_tokens_among_others_has_the_score_that_it_has_alone_or_none(name):
+    "None at once: NaN, so that it is asked alone and can say why."
+    items = [text_item(length, seed) for seed, length in enumerate([4, 0, 7])]
+
+    def alone(item):
+        try:
+            return value(name, **item)
+        except Undefined as e:
+            assert "token" in str(e)
+            return np.nan
+
+    wanted = list(map(alone, items))
+    assert at_once(name, items) == pytest.approx(wanted, abs=1e-12, nan_ok=True)
+    assert np.isfinite(np.array(wanted)[[0, 2]]).all()
+
+
+def test_a_margin_at_once_needs_two_tokens_of_each_step_too():
+    few = [dict(greedy_top_logp=-np.ones((length, 1))) for length in (2, 3)]
+    assert np.isnan(at_once("margin", few)).all()
+    two = [dict(greedy_top_logp=np.log([[0.7, 0.2], [0.5, 0.1]])), dict(greedy_top_logp=np.log([[0.6, 0.4]]))]
+    assert at_once("margin", two) == pytest.approx([1 - (0.5 + 0.4) / 2, 1 - 0.2])

@@ -353,8 +353,9 @@ def print_spending(
     if server.price_in + server.price_out:
         with ReplyCache(replies) as cache:
             paid, (count, unsure) = cache.spent()[0], cache.unsure()
-        lost = f"; up to {unsure:.6g} may have been spent for {count} requests that got no reply"
-        print(f"spent {paid:.6g} in all{lost * bool(count)}", file=sys.stderr)
+        requests = f"{count} request{'s' * (count != 1)}"
+        lost = f"; up to {unsure:.6g} may have been spent for {requests} that got no reply" * bool(count)
+        print(f"spent {paid:.6g} in all{lost}", file=sys.stderr)
 
 # %% ../../nbs/13_cli/03_command.ipynb #3d9b8e61
 @options

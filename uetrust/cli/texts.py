@@ -85,9 +85,9 @@ def generate_command(
     if not (folder / "bank.json").exists():  # One that is finished can be read
         check_folder(folder)
     settings, rows = _decoding(preset, samples, max_new_tokens, seed), load_samples(data)
+    said = _token_options(logprobs, endpoint)
     if price.dry_run and not endpoint:
         return _print_free_estimate(rows, settings)
-    said = _token_options(logprobs, endpoint)
     server = endpoint_of(endpoint, model, revision, price, per_call=per_call, **said) if endpoint else None
     if price.dry_run:
         return _print_server_estimate(folder, rows, settings, server)

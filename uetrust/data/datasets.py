@@ -96,8 +96,9 @@ def dataset_problem(
     if file.is_dir():
         return f"{file} is a folder; name a .csv, .parquet, .json or .jsonl file in it"
     near = get_close_matches(name, DATASET_NAMES, 1)
-    meant = f"did you mean {near[0]!r}?" if near and more else f"a dataset is one of {list(DATASET_NAMES)}"
-    return f"there is no file {file}; {meant}, written NAME:SPLIT:NUMBER"
+    if near and more:
+        return f"there is no dataset {name!r}; did you mean {':'.join([near[0], *more])!r}?"
+    return f"there is no file {file}; a dataset is one of {list(DATASET_NAMES)}, written NAME:SPLIT:NUMBER"
 
 
 def load_samples(

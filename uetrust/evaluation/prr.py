@@ -363,7 +363,7 @@ def _joined_prr(quality, uncertainty, area, ties, max_rejection, clusters, compa
         compat,
         {"quality": scale} if scale else None,
     )
-    return PRR(*table[list(PRR._fields)].iloc[0])
+    return PRR(*(table[field].tolist()[0] for field in PRR._fields))
 
 
 def prr_value(

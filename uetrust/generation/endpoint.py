@@ -787,7 +787,8 @@ def _send_until_answered(
             if not failure.retry or last or wait > endpoint.longest_wait:
                 too_long = failure.retry and wait > endpoint.longest_wait
                 error = EndpointError if too_long else failure.error
-                raise error(_failure_message(endpoint, request, failure, i, wait)) from None
+                pause = wait if too_long and not last else 0
+                raise error(_failure_message(endpoint, request, failure, i, pause)) from None
             stop.wait(wait)
         except BaseException:
             cache.release(ticket, True)
@@ -802,7 +803,7 @@ def _require_content(endpoint, asked, raw, i):  # Of a reply that was paid for
         checked_reply(raw, endpoint.chat, endpoint.secret)
     except ValueError as error:
         failure = _Failed(why=str(error), retry=False, may_be_billed=True)
-        raise _RequestRefused(_failure_message(endpoint, asked, failure, i, 0)) from None
+        raise _RequestRefused(_failure_message(endpoint, asked, failure, i)) from None
 
 
 def _used_tokens(raw, asked):  # Tokens as the server counted them; an upper bound when it did not
@@ -812,10 +813,11 @@ def _used_tokens(raw, asked):  # Tokens as the server counted them; an upper bou
     )
 
 
-def _failure_message(endpoint, asked, failure, i, wait):
+def _failure_message(endpoint, asked, failure, i, pause=0):  # pause: seconds that are too long to wait
     hint = ""
-    if failure.retry and i < endpoint.retries and failure.wait:
-        hint = f" It asks to wait {failure.wait:.0f} s, longer than longest_wait={endpoint.longest_wait:g}."
+    if pause:
+        who, seconds = ("It asks", failure.wait) if failure.wait else ("The next attempt has", pause)
+        hint = f" {who} to wait {seconds:.0f} s, longer than longest_wait={endpoint.longest_wait:g}."
     said = (
         f"{endpoint.model} at {endpoint.url} did not answer the {asked.kind} request of sample "
         f"{asked.sample!r} in {i + 1} attempt{'s' * (i > 0)}: {failure.why}.{hint} "

@@ -91,3 +91,9 @@ def test_many_texts_are_halved_less_often(monkeypatch):
     assert confidence_set(quality, uncertainty, splits=50).held_out != few
     monkeypatch.setattr(sets, "MOST_SPLIT_ROWS", 0)
     assert confidence_set(quality, uncertainty, splits=50).held_out == few
+
+
+def test_the_summary_counts_the_rankings_that_keep_their_winner():
+    winner = ["x", "x", "y", "y", "z", "w"]
+    rows = dict(name=list("aabbcc"), n=[300, 2000] * 3, methods=7, winner=winner, in_set=3)
+    assert sets_summary(pd.DataFrame(rows)).endswith("first with few and with all texts in 2 of 3.")

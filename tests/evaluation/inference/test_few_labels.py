@@ -176,3 +176,37 @@ def test_a_difference_the_other_way_round_is_its_negative(texts):
     assert (other.value, other.lo, other.hi) == pytest.approx((-one.value, -one.hi, -one.lo), abs=1e-9)
     none = prr_difference_from_labels(labels, None, texts["unsure"], 2 * texts["unsure"])
     assert (none.value, none.lo, none.hi) == pytest.approx((0, 0, 0), abs=1e-9)
+
+
+def test_two_uncertainties_in_another_order_are_refused(texts):
+    labels, unsure = labels_of(texts), texts["unsure"]
+    with pytest.raises(ValueError, match="not of the same samples in the same order"):
+        prr_difference_from_labels(labels, None, unsure, texts["other"][::-1])
+
+
+@pytest.mark.parametrize(
+    "statistic, marks, told",
+    [
+        ("aurc", [0, 1, 1, 2], "aurc needs labels 0 to 1, found 0 to 2"),
+        ("aurc", [-1, 0, 1, 1], "aurc needs labels 0 to 1, found -1 to 1"),
+        ("selective_risk", [0, 0.5, 1, 1.5], "selective_risk needs labels 0 to 1, found 0 to 1.5"),
+        ("auroc", [0, 0.5, 1, 1], "auroc needs labels 0 or 1, found 0 to 1"),
+        ("auroc", [0, 1, 1, 2], "auroc needs labels 0 or 1, found 0 to 2"),
+    ],
+)
+def test_labels_that_a_statistic_cannot_take_are_refused(texts, statistic, marks, told):
+    labels = pd.Series(marks, texts.index[:4], float)
+    with pytest.raises(ValueError, match=told):
+        from_labels(labels, None, (texts["unsure"],), statistic)
+
+
+@pytest.mark.parametrize("n, quantile", [(6, 2.570582), (8, 2.364624), (12, 2.200985)])  # Printed tables of t
+def test_a_difference_is_as_wide_as_student_s_t_of_one_degree_less_than_labels(n, quantile):
+    """Half of the labels 0, half 1, on the area of sums: the gain of a perfect order is p(1 - p), flat at
+    p = 1/2, so that only the numerator varies, and both ends lie a quantile of t times the error away."""
+    labels = pd.Series([0.0, 1.0] * (n // 2), range(n))
+    first = np.arange(60_000.0)
+    second = np.r_[0.0, 2.0, 1.0, first[3:]]  # Two neighbours change places
+    found = prr_difference_from_labels(labels, None, first, second, area="sum")
+    half = quantile * found.se
+    assert (found.lo, found.hi) == pytest.approx((found.value - half, found.value + half), abs=1e-3 * half)

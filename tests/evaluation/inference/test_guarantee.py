@@ -12,6 +12,7 @@ from uetrust.evaluation.inference.guarantee import (
     _binomial_p,
     _hoeffding_bentkus_p,
     _least_rejection,
+    _plot_guarantee,
     expected_guarantee,
     guarantee_sentence,
     rejection_guarantee,
@@ -173,3 +174,29 @@ def test_the_sentence_says_when_nothing_can_be_promised():
     found = rejection_guarantee([1, 0, 1, 1], [0.1, 0.9, 0.3, 0.2])
     assert "Nothing can be promised with msp from 4 texts" in guarantee_sentence(found, "msp")
     assert "at least 75 must be kept" in found.note
+
+
+def test_a_sum_of_risks_that_is_whole_but_for_rounding_counts_as_the_whole_number():
+    total = sum([0.1] * 10_000)
+    assert 1000 < total < 1000 + 1e-9
+    assert _hoeffding_bentkus_p(total, 10_000, 0.11) == pytest.approx(
+        _hoeffding_bentkus_p(1000, 10_000, 0.11), rel=1e-9
+    )
+    assert _hoeffding_bentkus_p(1000.001, 10_000, 0.11) > 1.01 * _hoeffding_bentkus_p(1000, 10_000, 0.11)
+
+
+def test_the_plot_shades_from_the_observed_risk_to_its_limit_over_the_share_kept():
+    from matplotlib.pyplot import close, subplots
+
+    quality, uncertainty = np.repeat([1.0, 0.0], [45, 5]), np.arange(50)
+    ax = subplots()[1]
+    _plot_guarantee(quality, uncertainty, rejection_guarantee(quality, uncertainty, 0.2), ax)
+    (area,) = ax.collections
+    corners = area.get_paths()[0].vertices
+    x, risk = ax.lines[0].get_data()
+    assert x == pytest.approx(np.arange(1, 51) / 50) and set(corners[:, 0]) == set(x)
+    assert corners[corners[:, 0] == 1, 1].min() == risk[-1] == 0.1
+    # The limit of 5 bad texts of 50 is the risk at which at most so many have a probability of 1 in 10
+    limit = corners[corners[:, 0] == 1, 1].max()
+    assert sum(comb(50, k) * limit**k * (1 - limit) ** (50 - k) for k in range(6)) == pytest.approx(0.1)
+    close(ax.figure)

@@ -96,3 +96,17 @@ def test_annotators_are_averaged_over_sets_of_the_same_number():
 def test_a_pilot_that_says_nothing_is_refused(q, said):
     with pytest.raises(ValueError, match=said):
         power_table(q, pd.DataFrame(dict(a=np.arange(float(len(q))))))
+
+
+def test_ten_documents_are_a_pilot_and_nine_are_not():
+    q, u = texts(20, 7)
+    documents = np.repeat(np.arange(10), 2)
+    assert set(power_table(q, u, documents).units) == {10}
+    with pytest.raises(ValueError, match="at least 10 units, found 9"):
+        power_table(q[:18], u[:18], documents[:18])
+
+
+def test_a_sentence_names_the_power_that_its_table_was_made_for():
+    q, u = texts(200)
+    assert "with 80% power takes" in power_sentence(power_table(q, u).iloc[0])
+    assert "with 95% power takes" in power_sentence(power_table(q, u, power=0.95).iloc[0], 0.95)

@@ -1,5 +1,8 @@
 """Rankings of methods: who cannot be told from the winner."""
 
+import numpy as np
+import pandas as pd
+
 from tests.helpers.confidence_set import methods
 from uetrust.papers.bulletins.methods import prr_by_method
 from uetrust.papers.bulletins.sentences import best_method_sentence
@@ -13,3 +16,35 @@ def test_a_ranking_names_who_cannot_be_told_from_its_winner():
     assert set(table.loc[table["in_set"], "method"]) <= {"msp", "mte"} and table["in_set"].any()
     said = best_method_sentence(table)
     assert "of 3 cannot be told from it" in said or "no other of the 3 methods" in said
+
+
+def told_apart(quality, **uncertainty):
+    "The methods of a ranking that cannot be told from its winner."
+    index = [f"s{i}" for i in range(len(quality))]
+    wide = pd.DataFrame(uncertainty, index=index).rename_axis("sample").reset_index()
+    ranking = prr_by_method(wide.melt("sample", var_name="name"), pd.Series(quality, index, dtype=float))
+    return set(ranking.loc[ranking["in_set"], "method"])
+
+
+def test_a_winner_is_told_from_others_with_ten_texts_and_two_methods():
+    "Ten texts that have every score, two methods that differ between texts, and a quality that does."
+    n = np.arange(10.0)
+    shuffled = n[[1, 0, 3, 2, 5, 4, 7, 6, 9, 8]]
+    assert "msp" in told_apart(-n, msp=n, mte=shuffled)
+    assert not told_apart(-n[:9], msp=n[:9], mte=shuffled[:9])
+    assert not told_apart([*-n[:9], np.nan], msp=n, mte=shuffled)
+    assert not told_apart(-n, msp=n) and not told_apart(-n, msp=n, mte=[1.0] * 10)
+    assert not told_apart(-n, msp=n, output_length=shuffled)
+    assert not told_apart([1.0] * 10, msp=n, mte=shuffled)
+
+
+def test_a_method_with_many_gaps_is_not_compared_with_the_winner():
+    "One text in a hundred may lack a score, or have an infinite one."
+    n = np.arange(200.0)
+
+    def lacking(count, by):
+        return np.where(n < count, by, n)
+
+    for by in (np.nan, np.inf):
+        assert told_apart(-n, msp=n, mte=n, perplexity=lacking(2, by)) == {"msp", "mte", "perplexity"}
+        assert told_apart(-n, msp=n, mte=n, perplexity=lacking(3, by)) == {"msp", "mte"}

@@ -160,6 +160,32 @@ def test_a_split_with_one_class_has_no_balanced_accuracy(drawn):
     assert np.isnan(got["value"]) and np.isnan(got["auc"]) and got["n"] == 200
 
 
+def test_the_weights_of_two_columns_sum_to_one_and_give_the_printed_accuracy(drawn):
+    t, x = drawn
+    found = st.detection_results(t, dict(p=x[["a", "b"]])).iloc[0]
+    w = np.array(found["weights"].split(), float)
+    test = ((t["split"] == "test") & x["b"].notna()).to_numpy()
+    mixed = x.loc[test, ["a", "b"]].to_numpy() @ w
+    assert w.sum() == pytest.approx(1) and (w >= 0).all()
+    assert found["value"] == pytest.approx(
+        100 * balanced_accuracy_score(t.loc[test, "label"] == 1, mixed > found["threshold"])
+    )
+
+
+@pytest.mark.parametrize("above,below", [(6, 9), (8, 18), (0, 0)])
+def test_the_interval_is_that_of_two_shares_with_a_success_and_a_failure_more_within_0_and_100(above, below):
+    "Of 8 faithful test texts some lie above the threshold, of 18 others some below it."
+    score = [1.0, 0.0, *[2.0] * above, *[-1.0] * (8 - above), *[-1.0] * below, *[2.0] * (18 - below)]
+    t = rows("detection", 28, split=["val"] * 2 + ["test"] * 26, label=[1.0, 0.0] + [1.0] * 8 + [0.0] * 18)
+    found = st.detection_results(t, dict(a=pd.DataFrame(dict(a=score)))).iloc[0]
+    value, shares = (above / 8 + below / 18) / 2, [(above + 1) / 10, (below + 1) / 20]
+    variance = sum(p * (1 - p) / n for p, n in zip(shares, (8, 18))) / 4
+    low, high = stats.norm.interval(0.95, value, np.sqrt(variance))
+    assert found["value"] == pytest.approx(100 * value)
+    assert found["lo"] == pytest.approx(100 * max(low, 0), abs=0.01)
+    assert found["hi"] == pytest.approx(100 * min(high, 1), abs=0.01)
+
+
 # Rating
 def test_correlations_are_scipys_over_the_scored():
     rng = np.random.default_rng(1)
@@ -428,6 +454,25 @@ def test_what_cannot_be_read_or_was_refused_counts_as_unfaithful():
         and set(best.loc[best["task"] == "rating", "row"]) == {"Gao et al. (2023)"}
         and len(best) == 4
     )
+
+
+def test_answers_to_prompts_stand_in_the_order_of_the_prompts_and_of_the_sets():
+    t = pd.concat(
+        [
+            rows(task, 4, set=name, **of)
+            for task, of in (
+                ("detection", dict(label=[1.0, 0, 1, 0])),
+                ("rating", dict(human=[1.0, 2, 3, 4])),
+            )
+            for name in ("SummEval", "FRANK")
+        ],
+        ignore_index=True,
+    )
+    q = prompt_questions(t)
+    found = st.prompt_results(t, q, pd.DataFrame(dict(reply="yes", why="", index=q.index)))
+    assert list(dict.fromkeys(zip(found["task"], found["row"], found["group"]))) == [
+        (p.task, p.who, name) for p in FFLM_PROMPTS for name in ("SummEval", "FRANK")
+    ]
 
 
 def test_a_model_of_the_study_is_asked_behind_a_server_of_its_own(small, tmp_path):

@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from tests.helpers.claims import CLAIMS, PRR, TABLES, TOY, claim
+from uetrust.core.checks import Undefined
 from uetrust.papers.he2024.claim_language import (
     NoisyTables,
     _claim_dimension,
@@ -12,6 +14,7 @@ from uetrust.papers.he2024.claim_language import (
     claim_tables,
     evaluate_cell,
     rank_correlations,
+    shuffled_tables,
 )
 from uetrust.papers.he2024.published import normal_null_sd
 
@@ -172,6 +175,46 @@ def test_matrix_agreement_of_equal_tables_is_one():
     assert (found.values, found.n) == (1, 10)
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "T5 Consistency: rho(wi-ingt, wi-gt) - rho(wi-ingt, wi-in)",
+        "matrix agreement bart Relevance: "
+        "Spearman between the off-diagonal cells of the AESLC and XSUM matrices",
+        "T5: ECC~LexSim is the largest of the three",
+        "Fig 3: some pair other than Spearman/Kendall-Tau has rho = 1",
+        "Fig 3: CTC > 0.5 with all",
+        "T7: UniEval (Relevance) positive with > 50 % of the others",
+        "T5: rho(wi-gt, wi-in) < 1",
+        "T7: max(rho(CTC,SummaC), rho(CTC,UniEval)) > 0",
+        "mean[1-rho(wo,wi-gt)] < mean[1-rho(wi-gt,wi-in)] over four settings",
+        "T5: mean rho(wi-in, others) < mean rho among others",
+        "max(wins gt, wins in) < 3 of 4",
+        "14 methods",
+        "number of groups in Table 2 = 5",
+        "TofuEval release holds 1500 dialogue-summary pairs",
+        "text about these figures uses wi-ingt only",
+    ],
+)
+def test_what_names_judges_metrics_or_figures_of_he_et_al_is_open_for_another_paper(cell):
+    asked = claim(section="C.1.3", decided_by="T3-T6")
+    with pytest.raises(Undefined, match="can only be evaluated for He et al"):
+        evaluate_cell(NoisyTables(TABLES, paper="ice"), asked, cell)
+
+
+def test_matrix_agreement_is_spearmans_between_the_pairs_of_metrics():
+    cell = (
+        "matrix agreement bart Relevance: "
+        "Spearman between the off-diagonal cells of the AESLC and XSUM matrices"
+    )
+    metrics = ["ROUGE-L", "Spearman", "Kendall-Tau", "UniEval (Relevance)", "wo-GPT-3.5 (Relevance)"]
+    pairs = np.triu_indices(len(metrics), 1)
+    aeslc, xsum = (TABLES[name].loc[metrics].T.corr("spearman").to_numpy()[pairs] for name in ("T7", "T8"))
+    found = evaluate_cell(NoisyTables(TABLES), CLAIMS["6-01"], cell)
+    assert found.n == len(aeslc)
+    assert found.values[0] == pytest.approx(stats.spearmanr(aeslc.round(9), xsum.round(9)).statistic)
+
+
 def test_tables_and_dimension_of_a_claim():
     assert claim_tables(claim(decided_by="T3-T5, T9")) == ["T3", "T4", "T5", "T9"]
     assert _claim_dimension(claim(section="C.1.5 / 6")) == "fluency"
@@ -203,6 +246,15 @@ def test_noise_of_a_table_does_not_depend_on_the_others():
         NoisyTables({"T7": TABLES["T7"]}, 3, 1).array("T7") == NoisyTables(TABLES, 3, 1).array("T7")
     ).all()
     assert (NoisyTables(TABLES, 3, 1).array("T7") != NoisyTables(TABLES, 3, 2).array("T7"))[1:].all()
+
+
+def test_shuffles_of_a_table_are_those_of_seed_0_and_do_not_depend_on_the_others():
+    alone, all_, other = (
+        shuffled_tables(given, 3, **seed).array("T7")
+        for given, seed in (({"T7": TABLES["T7"]}, {}), (TABLES, dict(seed=0)), (TABLES, dict(seed=1)))
+    )
+    assert (alone == all_).all() and (alone[0] == TABLES["T7"]).all(axis=None)
+    assert (alone[1:] != other[1:]).any()
 
 
 def test_all_draws_of_a_cell_agree_with_one_table_at_a_time():

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pandas as pd
@@ -141,6 +142,14 @@ def test_every_cell_is_the_prr_it_is_named_for(bank, released):
     assert own["T10"].at["CTC", "EI"] == pytest.approx(
         prr(-errors["EI"], sign * quality_["ctc_he2024"]).value
     )
+
+
+def test_a_quality_is_the_share_of_words_without_the_error(bank):
+    metrics, methods, errors = bank
+    under, by, _ = ot.join_errors(metrics, methods, errors)
+    pd.testing.assert_frame_equal(under[["EI", "MR"]], 1 - errors[["EI", "MR"]])
+    pd.testing.assert_frame_equal(under[metrics.columns], metrics)
+    pd.testing.assert_frame_equal(by, pd.concat([methods, metrics], axis=1))
 
 
 def test_resampled_texts_are_texts_repeated(bank):
@@ -423,6 +432,18 @@ def test_the_texts_say_how_much_of_a_group_is_one_error(bank):
         sd == pytest.approx(copies["T5"][:, 0, 1].std(ddof=1) * 2**0.5)
         and ot.group_differences(cells)["p_texts"].isna().all()
     )
+
+
+def test_ordered_differences_stand_over_the_quantiles_of_a_normal_distribution():
+    z = np.array([2.5, -0.3, 0.1, np.nan, 0.4])
+    cells = pd.DataFrame(dict(printed=0.2, own=0.2 + 0.1 * z, sd=0.1, z=z, p=z, inside=np.abs(z) < 1.96))
+    fig = ot.plot_cell_tests(cells)
+    points = fig.axes[1].collections[0].get_offsets()
+    assert points[:, 1].tolist() == [-0.3, 0.1, 0.4, 2.5]
+    np.testing.assert_allclose(stats.norm.cdf(points[:, 0]), [1 / 8, 3 / 8, 5 / 8, 7 / 8])
+    labels = [text.get_text() for text in fig.axes[0].get_legend().get_texts()]
+    assert labels == ["inside 95 %: 3", "outside: 1"]
+    plt.close(fig)
 
 
 def test_a_synthetic_run_depends_on_its_seed_only(tmp_path):

@@ -218,6 +218,10 @@ def test_an_order_is_named_only_when_it_fits_better():
         ledger._explain_difference(["10.0", "20.0", "30.0"], [10.3, 20.1, 30.2], names)
         == "largest difference in this row 0.3"
     )
+    assert (
+        ledger._explain_difference(["10.0", "11.0", "30.0"], [10.9, 10.2, 30.6], names)
+        == "largest difference in this row 0.9"
+    ), "another order halves the largest difference, or it is none"
 
 
 def fake_qags(folder):

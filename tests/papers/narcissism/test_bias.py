@@ -1,10 +1,12 @@
 """Self-bias: parity with recorded values, invariances of the residual, and errors."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from uetrust.papers.narcissism import bias as bias
 
@@ -326,6 +328,15 @@ def test_printed_correlations_are_ranked_and_tested():
     ).all()
 
 
+@pytest.mark.parametrize("shared", [0, 0.6])
+def test_the_second_of_two_is_compared_with_the_best_as_the_intervals_say(shared):
+    found = bias.printed_correlations(pd.Series(dict(best=0.5, other=0.3)), 60, shared=shared)
+    spread = (np.arctanh(found["hi"]) - np.arctanh(found["lo"])) / 2 / stats.norm.ppf(0.975)
+    variance = spread["best"] ** 2 + spread["other"] ** 2 - 2 * shared * spread.prod()
+    z = (np.arctanh(0.5) - np.arctanh(0.3)) / np.sqrt(variance)
+    assert found.loc["other", "holm_best"] == pytest.approx(2 * stats.norm.sf(z))
+
+
 def test_kendall_p_is_that_of_scipy():
     from scipy.stats import kendalltau
 
@@ -333,6 +344,31 @@ def test_kendall_p_is_that_of_scipy():
     x, y = rng.normal(size=(2, 100))
     tau, p = kendalltau(x, y, method="asymptotic")
     close(bias.printed_correlations(pd.Series(dict(a=tau, b=0.9)), 100, "kendall").loc["a", "p"], p)
+
+
+# Figure
+
+
+def test_the_frames_of_a_heat_map_lie_around_the_cells_of_equal_names():
+    matrix = pd.DataFrame([[0.1, -0.9, 0.3], [2.0, -0.001, 0.6]], ["B", "A"], ["A", "B", "C"])
+    ax = bias.plot_score_matrix(matrix)
+    frames = [patch.get_bbox().extents.tolist() for patch in ax.patches]
+    assert frames == [[0.5, -0.5, 1.5, 0.5], [-0.5, 0.5, 0.5, 1.5]], "each around its cell's middle"
+    assert {text.get_position(): text.get_text() for text in ax.texts} == {
+        (0, 0): "0.10",
+        (1, 0): "-0.90",
+        (2, 0): "0.30",
+        (0, 1): "2.00",
+        (1, 1): "0.00",
+        (2, 1): "0.60",
+    }
+    assert ax.images[0].get_clim() == (-2, 2)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["A", "B", "C"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["B", "A"]
+    scores = bias.plot_score_matrix(matrix, (0, 5))
+    assert scores.images[0].get_clim() == (0, 5)
+    plt.close(ax.figure)
+    plt.close(scores.figure)
 
 
 # Errors

@@ -1,5 +1,7 @@
 """Planned power: the plan is that of `power_table`, and pilots are counted by a loop."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +19,7 @@ from uetrust.papers.people.planned import (
     pilot_sentence,
     planned_sentence,
 )
-from uetrust.papers.people.promises import stored_inference
+from uetrust.papers.people.promises import inference_dir, stored_inference
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +76,20 @@ def test_the_sentences_count_the_stored_rows():
     people = stored_inference("annotators")
     one = people[people["set"] == people["set"].iloc[0]].iloc[0]
     assert f"{one.texts:,.0f} texts with one and" in annotators_sentence(people)
+
+
+def test_without_a_number_of_studies_the_plans_are_made_as_the_stored_ones_were(monkeypatch):
+    "The command that a stored table names takes the draws and the seed that the table names."
+    stored, made = {}, []
+    monkeypatch.setattr(planned, "TRANSLATION_PAIRS", ("ru-en",))
+    monkeypatch.setattr(planned, "_judged_pair", lambda pair: pair)
+    monkeypatch.setattr(planned, "_planned_table", lambda sets, draws, seed: made.append((draws, seed)))
+    monkeypatch.setattr(planned, "_pilot_table", lambda sets, seed: made.append((None, seed)))
+    monkeypatch.setattr(planned, "_annotators_of_pairs", lambda: None)
+    monkeypatch.setattr(planned, "store_inference", lambda name, table, **about: stored.update({name: about}))
+    planned.store_plans()
+    assert sorted(stored) == ["annotators", "pilots", "power"]
+    for name, about in stored.items():
+        kept = json.loads((inference_dir() / f"{name}.json").read_text(encoding="utf-8"))
+        assert about == {key: kept[key] for key in ("command", "draws", "seed")}
+        assert made == [(kept["draws"], kept["seed"]), (None, kept["seed"])]

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 
 from uetrust.evaluation.inference.guarantee import rejection_guarantee
 from uetrust.papers.people import promises
@@ -12,6 +13,8 @@ from uetrust.papers.people.promises import (
     _promise_row,
     _promise_table,
     _true_risks,
+    inference_dir,
+    plot_promises,
     promise_sentences,
     store_inference,
     stored_inference,
@@ -90,3 +93,49 @@ def test_the_sentences_name_the_worst_of_the_stored_rows():
     assert f"for {(metrics['broken_truth'] > 0.1).sum()} of {len(metrics)} combinations" in broken
     assert f"over {len(full)} combinations of {full['set'].nunique()} sets" in valid
     assert few.startswith("Labels by the truth or by people: with 100 labels a promise can be made in ")
+
+
+def test_without_a_number_of_draws_the_promises_are_made_as_the_stored_ones_were(monkeypatch):
+    "The command that a stored table names takes the draws and the seed that the table names."
+    stored, made = {}, []
+    monkeypatch.setattr(promises, "_world_labels", lambda name: name)
+    monkeypatch.setattr(promises, "_people_labels", lambda pair: pair)
+    monkeypatch.setattr(promises, "_promise_table", lambda sets, **given: made.append((set(sets), given)))
+    monkeypatch.setattr(
+        promises,
+        "store_inference",
+        lambda name, table, *command, **about: stored.update({name: (*command, about)}),
+    )
+    promises.store_promises()
+    kept = json.loads((inference_dir() / "guarantee.json").read_text(encoding="utf-8"))
+    given = {key: kept[key] for key in ("draws", "seed")}
+    assert stored == dict(guarantee=(kept["command"], given))
+    assert made == [(set(stored_inference("guarantee")["set"]), given)]
+
+
+def test_a_plot_has_a_row_for_each_set_with_a_mark_for_each_label():
+    "From the largest calibration sets alone: metrics by the truth and by themselves, the truth as a diamond."
+    rows = pd.DataFrame(
+        [
+            ("one", "truth", 500, 0.05, 0.05),
+            ("one", "judge", 500, 0.3, 0.04),
+            ("one", "other", 500, 0.6, 0.06),
+            ("two", "people", 500, 0.08, 0.08),
+            ("two", "judge", 500, 0.9, 0.02),
+            ("two", "people", 100, 0.5, 0.5),
+        ],
+        columns=["set", "label", "n", "broken_truth", "broken_own"],
+    ).assign(delta=0.1)
+    ax = plot_promises(rows).axes[0]
+    marks = {mark: [] for mark in ("o", "D", "|")}
+    for line in ax.lines[:-1]:
+        marks[line.get_marker()] += [tuple(point) for point in line.get_xydata()]
+    assert marks["o"] == [(0.3, 0), (0.6, 0), (0.9, 1)] and marks["D"] == [(0.05, 0), (0.08, 1)]
+    assert [x for x, _ in marks["|"]] == [0.04, 0.06, 0.02]
+    assert [round(y) for _, y in marks["|"]] == [0, 0, 1]
+    assert list(ax.lines[-1].get_xdata()) == [0.1, 0.1]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["one", "two"] and ax.yaxis_inverted()
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    shown = dict(zip(names, (handle.get_marker() for handle in ax.get_legend().legend_handles)))
+    assert shown == {"metric, by the truth": "o", "metric, by itself": "|", "truth or people": "D"}
+    plt.close(ax.figure)

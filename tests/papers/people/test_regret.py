@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import spearmanr
 
 from tests.helpers.regret import DOCUMENTS, NOISY, QUALITY, RNG, TRUTH
 from uetrust.evaluation.cells import PRRCells
+from uetrust.evaluation.prr import prr
 from uetrust.papers.people.regret import (
     _document_halves,
     _judge_halves,
@@ -13,6 +15,7 @@ from uetrust.papers.people.regret import (
     pooled_regret,
     ranking_agreement,
 )
+from uetrust.papers.people.tables import STUDY_SIZES
 
 
 def test_regret_has_the_known_answers(made):
@@ -87,3 +90,39 @@ def test_judges_of_one_mind_agree_and_random_ones_do_not():
     assert first.shape == second.shape == (600, 20) and np.isclose(
         (first + 2 * second).mean(), TRUTH.mean() * 3 + 3
     )
+
+
+def test_agreement_is_that_of_a_loop_over_the_divisions_of_the_judges():
+    "With all texts: metrics and one half of the judges against the other half, in turn for each division."
+    rng = np.random.default_rng(11)
+    methods = pd.DataFrame(
+        {f"m{k}": -TRUTH + 0.2 * k * rng.normal(size=600) + rng.normal(size=600) for k in range(7)}
+    )
+    judgements = TRUTH[:, None] + 2 * rng.normal(size=(600, 4))
+    quality = pd.DataFrame(dict(close=TRUTH + rng.normal(size=600), far=rng.normal(size=600)))
+    found = ranking_agreement(quality, methods, judgements, (), splits=3, seed=5).set_index("metric")
+
+    def ranking(values):
+        return [prr(values, methods[name]).value for name in methods]
+
+    rho = {name: [] for name in ("close", "far", "people_half")}
+    for first, second in zip(*(half.T for half in _judge_halves(judgements, 3, 5))):
+        for name, values in dict(quality, people_half=first).items():
+            rho[name].append(spearmanr(ranking(values), ranking(second)).statistic)
+    assert len(set(rho["people_half"])) == 3
+    for name, each in rho.items():
+        assert found.loc[name, ["n", "studies"]].tolist() == [600, 3]
+        assert found.loc[name, ["value", "sd"]].tolist() == pytest.approx([np.mean(each), np.std(each)])
+
+
+def test_without_sizes_studies_are_as_large_as_those_of_the_pages():
+    "All texts come last."
+    rng = np.random.default_rng(12)
+    truth = rng.normal(size=2100)
+    quality = pd.DataFrame(dict(people=truth))
+    methods = pd.DataFrame(rng.normal(size=(2100, 2)), columns=["a", "b"])
+    regret = people_choice_regret(quality, methods, pd.Series(range(2100)), "people", draws=2, boots=2).table
+    judgements = truth[:, None] + rng.normal(size=(2100, 2))
+    agreement = ranking_agreement(quality, methods, judgements, draws=2, splits=2)
+    for rows in (regret, agreement):
+        assert rows["n"].drop_duplicates().tolist() == [*STUDY_SIZES, 2100]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
@@ -16,11 +17,14 @@ from tests.helpers.translations import (
 from uetrust.data import translations as loader
 from uetrust.data.download import sources
 from uetrust.models.classifiers import sentence_embeddings, sentence_encoder
+from uetrust.papers.people import translations as people_translations
 from uetrust.papers.people.regret import with_votes
 from uetrust.papers.people.translations import (
     QUALITY_FAMILIES,
+    JudgedTranslations,
     _stored_embeddings,
     _translation_run,
+    metric_choice,
     metrics_against,
     people_data,
     people_prr,
@@ -100,3 +104,29 @@ def test_every_family_has_one_vote(made):
     by_hand = voted[50, "turned"] / 2 + voted[50, "people"] / 4 + voted[50, "random"] / 4
     assert voted[50, "metrics"] == pytest.approx(by_hand)
     assert "da_z" not in QUALITY_FAMILIES and QUALITY_FAMILIES["hter"] == QUALITY_FAMILIES["ter"]
+
+
+def made_prr(monkeypatch, n, *methods, unjudged=0):
+    "PRR of made-up translations, half of them of one article."
+    people, rng = np.arange(float(n)), np.random.default_rng(0)
+    samples = [f"ru-en test20 {i}" for i in range(n)]
+    quality = pd.DataFrame(dict(da_z=np.where(people < unjudged, np.nan, people), chrf=people), samples)
+    values = {name: -people + k * rng.normal(size=n) for k, name in enumerate(methods)}
+    articles = pd.Series(np.maximum(people - n // 2, 0).astype(int), samples)
+    judged = JudgedTranslations("ru-en", quality, pd.DataFrame(values, samples), articles, {})
+    monkeypatch.setattr(people_translations, "judged_translations", lambda pair, split: judged)
+    return people_prr("ru-en")
+
+
+def test_people_tell_methods_apart_with_two_methods_and_ten_texts(monkeypatch):
+    "A baseline is no method, and a text that nobody judged does not count."
+    told = made_prr(monkeypatch, 20, "msp", "perplexity", "token_count")
+    assert "of 2" in told.like_best["da_z"] and "n = 20" in told.like_best["da_z"]
+    assert metric_choice(told, "chrf").endswith(f"people choose msp with 1.000; {told.like_best['da_z']}")
+    assert "n = 10" in made_prr(monkeypatch, 12, "msp", "mte", unjudged=2).like_best["da_z"]
+    for alone in (
+        made_prr(monkeypatch, 12, "msp", "mte", unjudged=3),
+        made_prr(monkeypatch, 20, "msp"),
+        made_prr(monkeypatch, 20, "msp", "token_count"),
+    ):
+        assert alone.like_best == dict(da_z="") and metric_choice(alone, "chrf").endswith("msp with 1.000")

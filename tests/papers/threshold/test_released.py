@@ -1,5 +1,6 @@
 """Threshold study: FRANK against recorded runs in every mode, and consistency of the printed tables."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -257,3 +258,67 @@ def test_the_study_is_expected_accuracy_in_both_layouts_and_presets(table, mode,
     assert set(map(tuple, of_layout[["mode", "classifier"]].drop_duplicates().to_numpy())) == {
         (mode, classifier)
     }
+
+
+# Figures
+def test_a_histogram_of_a_class_holds_the_texts_of_that_class_alone():
+    "The metric a is 1 for what is faithful and 0 for the rest; b is 3 for one unfaithful text and else 1."
+    data = pd.DataFrame(dict(dataset="x", label=[1, 1, 0, 0, 0], b=[1.0, 1, 1, 1, 3], a=[1.0, 1, 0, 0, 0]))
+    found = ts.class_histograms(data, bins=4).set_index(["metric", "quality"])
+    assert list(dict.fromkeys(found.index)) == [
+        ("a", "faithful"),
+        ("a", "unfaithful"),
+        ("b", "faithful"),
+        ("b", "unfaithful"),
+    ]
+    close(found.loc[("a", "faithful"), "share"], [0, 0, 0, 1])
+    close(found.loc[("a", "unfaithful"), "share"], [1, 0, 0, 0])
+    close(found.loc[("b", "faithful"), "share"], [1, 0, 0, 0])
+    close(found.loc[("b", "unfaithful"), "share"], [2 / 3, 0, 0, 1 / 3])
+    close(found.loc[("b", "faithful"), "to"], [0.25, 0.5, 0.75, 1])
+
+
+def test_a_missing_correlation_is_grey_and_colours_reach_from_minus_1_to_1():
+    columns = pd.MultiIndex.from_product([ts.FRANK_LAYOUTS, th.THRESHOLD_PRESETS, ts.DECISION_MEASURES])
+    grid = pd.DataFrame(0.5, pd.MultiIndex.from_tuples([("xdomain", "stump"), ("indata", "stump")]), columns)
+    grid.iloc[0, 0], grid.iloc[1, 2] = np.nan, -0.004
+    ax = ts.plot_rho(grid, "FRANK")
+    (image,) = (found for found in ax.collections if found.get_array() is not None)
+    assert image.get_clim() == (-1, 1)
+    assert np.ma.getmaskarray(image.get_array()).ravel().tolist() == [True] + [False] * 23
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["xdomain, stump", "indata, stump"]
+    said = [text.get_text() for text in ax.texts]
+    assert said.count("0.50") == 22 and said.count("0.00") == 1
+    assert said[23:] == [
+        "by domain, corrected",
+        "by domain, released",
+        "by system, corrected",
+        "by system, released",
+    ]
+    plt.close(ax.figure)
+
+
+def test_a_panel_shows_every_metric_with_its_auc_and_the_accuracy_of_constants():
+    about = dict(always_unfaithful=0.6, always_faithful=0.4, majority=0.7)
+    means_ = pd.DataFrame(
+        [
+            dict(layout=layout, preset=preset, metric=metric, auc_scores=auc, accuracy=accuracy) | about
+            for layout in ("domain", "mine")
+            for preset, shift in (("principled", 0), ("opitz2024", 0.05))
+            for metric, auc, accuracy in (("good", 0.9, 0.8 + shift), ("bad", 0.5, 0.55 + shift))
+        ]
+    )
+    figure = ts.plot_threshold(means_, "study")
+    assert [ax.get_title() for ax in figure.axes] == ["data sets by domain", "mine"]
+    for ax in figure.axes:
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["bad", "good"]
+        assert {line.get_label(): line.get_xdata()[0] for line in ax.lines} == {
+            "always unfaithful": 0.6,
+            "always faithful": 0.4,
+            "majority class of each set": 0.7,
+        }
+        points = {found.get_label(): found.get_offsets() for found in ax.collections}
+        close(points["AUC"], [[0.5, 0], [0.9, 1]])
+        close(points["accuracy, corrected protocol"], [[0.8, 1], [0.55, 0]])
+        close(points["accuracy, released code"], [[0.85, 1], [0.6, 0]])
+    plt.close(figure)

@@ -73,3 +73,10 @@ def test_an_exam_is_the_same_for_the_same_seed_and_keeps_answers_apart():
     asked, answers = text.split("\n---\n")
     assert len(re.findall(r"^\d+\. ", asked, re.M)) == len(re.findall(r"^\d+\. \*\*", answers, re.M)) == 10
     assert "**" not in asked
+
+
+def test_errors_on_the_same_texts_correlate_so_that_pairing_shortens_the_error():
+    drawn = [EXAM_KINDS["paired"](np.random.default_rng(seed)) for seed in range(40)]
+    for text, values, answer, _ in drawn:
+        assert 0 < values["r"] < 1 and answer < np.hypot(values["first"], values["second"])
+        assert [float(number) for number in re.findall(r"\d\.\d+", text)] == list(values.values())

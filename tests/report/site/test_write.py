@@ -7,8 +7,9 @@ import shutil
 from html.parser import HTMLParser
 
 from tests.helpers.sites import COUNTS, EVIL
+from uetrust.cli import cli  # noqa: F401 -- registers the subcommands
 from uetrust.cli.command import APP
-from uetrust.report.site.write import MENU, write_report
+from uetrust.report.site.write import GROUPS, MENU, _grouped_chapters, _neighbours, write_report
 
 
 # The pages
@@ -136,3 +137,14 @@ def test_a_report_inside_the_documentation_links_to_it(site, tmp_path):
     assert 'href="../experiments/people/01_human.html"' in html and 'href="../index.html"' in html
     assert "make docs" not in (tmp_path / "results" / "index.html").read_text()
     assert "make docs" in (site / "index.html").read_text()
+
+
+def test_a_chapter_leads_to_those_before_and_after_it_in_its_group():
+    names = dict(a="people", x="banks", b="people", c="people")
+    chapters = [dict(id=name, title=name.upper(), group=group) for name, group in names.items()]
+    found = {chapter["id"]: chapter for chapter in _neighbours(_grouped_chapters(chapters))}
+    assert list(found) == ["a", "b", "c", "x"]
+    turns = {name: (chapter["before"], chapter["after"]) for name, chapter in found.items()}
+    a, b, c = (("a", "A"), ("b", "B"), ("c", "C"))
+    assert turns == dict(a=(None, b), b=(a, c), c=(b, None), x=(None, None))
+    assert [found[name]["group_title"] for name in "ax"] == [GROUPS["people"], GROUPS["banks"]]

@@ -1,5 +1,7 @@
 """Comparisons of texts: in both directions, found again, and with the start of a source that fits."""
 
+import logging
+
 import numpy as np
 import pandas as pd
 
@@ -12,6 +14,7 @@ from uetrust.models.encode import embed_texts
 from uetrust.papers.bulletins.tables import entailed_shares
 from uetrust.statistics.bank import BankTokens, compute_statistic
 from uetrust.statistics.table import read_statistics, write_statistics
+from uetrust.statistics.texts.comparisons import _start_that_fits
 
 
 def test_unique_texts_are_compared_in_both_directions_and_found_again(repeated, tmp_path):
@@ -92,3 +95,15 @@ def test_a_long_source_is_cut_and_the_text_stays_whole(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "note: token_sar: for 2 of 3 texts the source lost its end to fit into the encoder" in said
     assert "- msp:" not in said
+
+
+def test_a_source_that_is_cut_to_fit_makes_no_warning_that_it_does_not_fit(caplog, monkeypatch):
+    "The whole source is measured to be cut; 'will result in indexing errors' would frighten for nothing."
+    logger, model = logging.getLogger("transformers.tokenization_utils_base"), encoder()
+    source = "w1 " * 99 + "w2"
+    monkeypatch.setattr(logger, "handlers", [*logger.handlers, caplog.handler])
+    with caplog.at_level("WARNING", logger.name):
+        start, lost = _start_that_fits(model, source, ["w3 w4", "w3"])
+        assert not caplog.messages
+        assert len(model.tokenizer(source).input_ids) > 64 and "indexing errors" in caplog.text
+    assert start == "w1 " * 59 + "w1" and lost == 40  # 60 words and 2 of the text in a frame of 2
