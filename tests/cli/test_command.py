@@ -209,7 +209,7 @@ def test_what_was_paid_and_what_may_have_been_is_said(tmp_path, capsys, faults, 
     assert capsys.readouterr() == ("", "")
 
 
-SLOW = {"torch", "transformers", "sklearn", "scipy.stats", "matplotlib", "nltk", "IPython"}
+SLOW = set("torch transformers sklearn scipy.stats numpy.f2py matplotlib nltk IPython".split())
 LOADS = {  # What a command imports of all that a user waits for, and how many modules at most
     "--help": ({"numpy", "pandas"} | SLOW, 320),
     "prr scores.csv --quality human --uncertainty msp entropy": (SLOW, 1000),

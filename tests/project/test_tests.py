@@ -113,6 +113,10 @@ def test_the_short_part_keeps_to_its_seconds():
     assert all((ROOT / name).exists() for name in set(table["file"]))
 
 
+def test_every_test_has_the_same_name_on_every_machine(request):
+    assert [item.nodeid for item in request.session.items if str(ROOT) in item.nodeid] == []
+
+
 def item(name, *fixtures, marker=None):
     found = {marker: marker}.get
     return SimpleNamespace(nodeid=name, fixturenames=fixtures, get_closest_marker=found)

@@ -119,8 +119,8 @@ def test_the_wheel_answers_without_checkout_and_torch(installed, scores, texts, 
 REFUSED = {
     "generate bank --model x --data bulletin:test:2": "pip install 'uetrust[models]'",
     "fill bulletin--tiny-bart --profile smoke": "pip install 'uetrust[models]'",
-    f"slides {LESSON}": "nbconvert: pip install 'uetrust[nb]'",
-    f"run {LESSON} page.ipynb": "nbformat: pip install 'uetrust[nb]'",
+    "slides LESSON": "nbconvert: pip install 'uetrust[nb]'",
+    "run LESSON page.ipynb": "nbformat: pip install 'uetrust[nb]'",
     "slides": "run it inside a checkout",
     "report --profile smoke": "run it inside a checkout",
 }
@@ -128,7 +128,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("line", REFUSED)
 def test_a_command_that_needs_more_says_what(installed, line):
-    done = installed(*line.split())
+    done = installed(*line.replace("LESSON", str(LESSON)).split())
     assert done.returncode == 2 and done.stdout == ""
     assert REFUSED[line] in done.stderr and "Traceback" not in done.stderr
     assert "a fault of uetrust" not in done.stderr

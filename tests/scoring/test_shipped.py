@@ -9,7 +9,7 @@ from uetrust.core.settings import root
 from uetrust.core.store import shard_provenance
 from uetrust.papers.people import summeval
 from uetrust.report.pages import Page
-from uetrust.scoring import shipped
+from uetrust.scoring import cache, shipped
 from uetrust.scoring.shipped import code_meaning, libraries, shipped_scores
 
 STORED = sorted((root() / "data" / "stored").glob("*.parquet"))
@@ -68,8 +68,8 @@ def test_what_differs_is_computed(project, monkeypatch, change):
 
 def test_comments_are_no_code_and_a_constant_is(tmp_path, monkeypatch):
     (tmp_path / "one.py").write_text('def f(x):  # Text\n    "Length."\n    return len(x)\n')
-    monkeypatch.setattr(shipped, "HASHED_CODE", ("one.py",))
-    monkeypatch.setattr(shipped.uetrust, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(cache, "HASHED_CODE", ("one.py",))
+    monkeypatch.setattr(cache.uetrust, "__file__", str(tmp_path / "__init__.py"))
 
     def meaning():
         code_meaning.cache_clear()

@@ -547,9 +547,17 @@ def _stoppable(stopped):
         sys.unraisablehook = before_hook
 
 
+def _spare_f2py():  # SciPy takes all names of numpy, and this one loads a parser of Fortran
+    import numpy
+
+    names = [name for name in dir(numpy) if name != "f2py"]
+    numpy.__all__, numpy.__dir__ = [name for name in numpy.__all__ if name != "f2py"], lambda: names
+
+
 def _begin(run, bound, options):  # What the arguments name
     if run not in _RUNS:  # Help and version, which know how to print
         return run(*bound.args, **bound.kwargs, **options)
+    _spare_f2py()
     with _screens():
         _refuse_overwriting(_RUNS[run], bound)
         _check_written(bound)

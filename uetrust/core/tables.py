@@ -127,24 +127,12 @@ def column_numbers(
     return list(map(float, found)) if fits else None
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e001
-_NUMERIC = frozenset("0123456789.+-eE")
 _PLAIN, MANY_CELLS = r"^-?\d+(\.\d+)?([eE][+-]?\d+)?$", 1000
-
-
-def _plain_numbers(values):
-    "Numbers of cells that hold digits, signs, points and exponents only; None for every other column."
-    if not all(isinstance(cell, str) and cell for cell in values) or not set("".join(values)) <= _NUMERIC:
-        return None
-    try:
-        found = list(map(float, values))
-    except ValueError:
-        return None
-    return None if any(map(math.isinf, found)) else found
 
 
 def _arrow_numbers(column):
     "Numbers of a column of many texts such as -12.5e-3, equal to `_column`; None for every other."
-    if column.dtype != "str" or len(column) < MANY_CELLS:
+    if len(column) < MANY_CELLS:
         return None
     from pyarrow import array, compute
 
@@ -168,11 +156,7 @@ def _is_text(values):  # Whether the first cell that is there is neither a numbe
 
 
 def _column(values, separator=",", comma=False):  # Numbers, if all of its cells are; whole numbers stay whole
-    plain = _plain_numbers(values)
-    if plain is not None and not any(map(_is_name, values)):
-        whole = all(_WHOLE.fullmatch(cell) and len(cell) < 18 for cell in values)
-        return list(map(int, values)) if whole else plain
-    if plain is not None or _is_text(values):
+    if _is_text(values):
         return list(values)
     texts = _texts_there(values)
     if any(map(_is_name, texts)):
@@ -216,7 +200,7 @@ def _numpy_list(text):
     for i, word in enumerate(words):
         if word == "[":
             opened.append([])
-        elif word == "]" and len(opened) > 1:
+        elif word == "]":
             opened[-2].append(opened.pop())
         else:
             opened[-1].append(_numpy_word(word))
@@ -1117,8 +1101,7 @@ def _with_numbers(found, names):  # `_TableFile` with columns of numbers as numb
         cells = list(df[name])
         kept = name in names or separator is None and truth_numbers(cells) is None
         columns[name] = df[name] if kept else _column(cells, separator or ",", comma)
-        if not kept and not (name in columns and isinstance(columns[name][0], str)):
-            notes += _truth_notes(name, cells)
+        notes += [] if kept else _truth_notes(name, cells)
     return found._replace(table=pd.DataFrame(columns), notes=tuple(notes))
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e018

@@ -381,8 +381,6 @@ def rank_intervals(
     >>> rank_intervals(pd.Series({"msp": 0.5, "eigv": 0.1}), sd=0.01)["rank"].tolist()
     [1.0, 2.0]
     """
-    from scipy.stats import rankdata
-
     values = pd.Series(values, dtype=float)
     if (sd is None) == (replicates is None):
         raise ValueError("rank_intervals needs the noise once: sd, or replicates (draws x methods)")
@@ -392,10 +390,10 @@ def rank_intervals(
     drawn = _noisy(values, sd, draws, seed) if replicates is None else _replicates(values, replicates)
     drawn = _complete(drawn[:, known], values.index[known])
     first = drawn == drawn.max(1, keepdims=True)
-    ends = np.quantile(rankdata(-drawn, axis=1), [0.025, 0.975], axis=0, method="inverted_cdf")
+    ends = np.quantile(midranks(-drawn), [0.025, 0.975], axis=0, method="inverted_cdf")
     columns = dict(
         value=values[known],
-        rank=rankdata(-values[known]),
+        rank=midranks(-values[known]),
         rank_lo=ends[0],
         rank_hi=ends[1],
         best=(first / first.sum(1, keepdims=True)).mean(0),

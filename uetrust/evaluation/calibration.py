@@ -13,6 +13,7 @@ import pandas as pd
 from ..core.checks import Undefined, score_vector
 from ..core.registry import measure
 from .pairs import complete_pairs, labelled_pairs
+from .weights import midranks
 
 # %% ../../nbs/04_evaluation/10_calibration.ipynb #19db17b1
 CONFIDENCE_SCALES = dict(
@@ -48,12 +49,10 @@ def _confidence_from_uncertainty(
 
 # %% ../../nbs/04_evaluation/10_calibration.ipynb #be5d7eb8
 def _bins(confidences, bins, adaptive):  # Bin of each confidence, 0..bins-1
-    from scipy.stats import rankdata
-
     if bins != int(bins) or bins < 1:
         raise ValueError(f"bins must be a whole number from 1 up, got {bins}")
     if adaptive:
-        return ((rankdata(confidences) - 0.5) * bins // len(confidences)).astype(int)
+        return ((midranks(confidences) - 0.5) * bins // len(confidences)).astype(int)
     return np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], confidences)
 
 

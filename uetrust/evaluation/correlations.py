@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.checks import score_vector
+from .weights import midranks
 
 # %% ../../nbs/04_evaluation/11_correlations.ipynb #6ee0425f
 def _row_pearson(x, y, ok):  # Pearson of each row over its cells `ok`
@@ -23,9 +24,7 @@ def _row_pearson(x, y, ok):  # Pearson of each row over its cells `ok`
 
 
 def _row_spearman(x, y, ok):  # Spearman; missing cells are ranked last and then left out
-    from scipy.stats import rankdata
-
-    return _row_pearson(*(rankdata(np.where(ok, side, np.inf), axis=1) for side in (x, y)), ok)
+    return _row_pearson(*(midranks(np.where(ok, side, np.inf)) for side in (x, y)), ok)
 
 
 def _row_kendall(x, y, ok):  # Kendall's tau-b; signs of all pairs for short rows, SciPy for long ones

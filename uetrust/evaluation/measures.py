@@ -12,7 +12,7 @@ import numpy as np
 from ..core.checks import Undefined
 from ..core.registry import measure
 from .pairs import complete_pairs, labelled_pairs
-from .weights import block_mean, harmonic_numbers, tie_order
+from .weights import block_mean, harmonic_numbers, midranks, tie_order
 
 # %% ../../nbs/04_evaluation/08_measures.ipynb #d6202f11
 @measure(
@@ -38,11 +38,10 @@ def auprc(
     >>> round(auprc([1, 0, 1, 0], [0.1, 0.8, 0.3, 0.2]), 2)
     0.83
     """
-    from scipy.stats import rankdata
     from sklearn.metrics import average_precision_score
 
     labels, uncertainty = labelled_pairs(quality, uncertainty, tau)
-    return float(average_precision_score(~labels, rankdata(uncertainty)))
+    return float(average_precision_score(~labels, midranks(uncertainty)))
 
 
 def base_rate(
@@ -294,10 +293,8 @@ def spearman_uq(
     uncertainty,  # Uncertainty, larger is less certain
 ) -> float:  # 1 for a perfect order
     "Spearman's rank correlation of uncertainty with minus quality."
-    from scipy.stats import rankdata
-
     quality, uncertainty = _both_vary(quality, uncertainty)
-    return float(np.corrcoef(rankdata(uncertainty), rankdata(-quality))[0, 1])
+    return float(np.corrcoef(midranks(uncertainty), midranks(-quality))[0, 1])
 
 
 @measure(unit="[-1,1], 0 random", cite="Kendall 1945, tau-b, https://doi.org/10.2307/2332303")

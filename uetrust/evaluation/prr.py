@@ -242,9 +242,7 @@ def _all_fields(quality, uncertainty, documents, compat, options):  # Every fiel
     return table
 
 
-def _options(
-    area, ties, max_rejection, compat
-):  # Options of the cells, and the definition that `compat` names
+def _options(area, ties, max_rejection, compat):  # Definition that `compat` names; options of cells
     compat = None if compat is None else definition_of(compat)
     if compat and compat.name != "he2024":
         if (area, max_rejection) != ("mean", 1.0):

@@ -125,19 +125,26 @@ def tie_order(
     return TieOrder(item, np.flatnonzero(np.concatenate(([True], ascending[1:] != ascending[:-1]))))
 
 # %% ../../nbs/04_evaluation/02_weights.ipynb #4e668e2f
+def _places_of_ties(ascending):  # Mean place of the block of ties of each position, shape [R,N]
+    at, begins = np.arange(ascending.shape[-1]), np.ones(ascending.shape, bool)
+    begins[:, 1:] = ascending[:, 1:] != ascending[:, :-1]
+    first = np.maximum.accumulate(np.where(begins, at, 0), 1)
+    ends = np.where(np.roll(begins, -1, 1), at, len(at))
+    return (first + np.minimum.accumulate(ends[:, ::-1], 1)[:, ::-1]) / 2 + 1
+
+
 def midranks(
     values,  # Numbers, shape [..., N]
 ) -> np.ndarray:  # From 1 to N, shape [..., N]; NaN for all where one is NaN
     "Ranks along the last axis; ties get the average of their ranks."
     values = np.asarray(values, float)
-    order, at = np.argsort(values, axis=-1, kind="stable"), np.arange(values.shape[-1])
-    ascending, begins = np.take_along_axis(values, order, -1), np.ones(values.shape, bool)
-    begins[..., 1:] = ascending[..., 1:] != ascending[..., :-1]
-    ends = np.roll(begins, -1, -1)
-    first = np.maximum.accumulate(np.where(begins, at, 0), -1)
-    last = np.minimum.accumulate(np.where(ends, at, len(at))[..., ::-1], -1)[..., ::-1]
+    order = np.argsort(values, axis=-1, kind="stable")
+    ascending, places = np.take_along_axis(values, order, -1), np.empty(values.shape)
+    places[:] = np.arange(1, values.shape[-1] + 1)
+    tied = (ascending[..., 1:] == ascending[..., :-1]).any(-1)
+    places[tied] = _places_of_ties(ascending[tied])
     ranks = np.empty(values.shape)
-    np.put_along_axis(ranks, order, (first + last) / 2 + 1, -1)
+    np.put_along_axis(ranks, order, places, -1)
     ranks[np.isnan(values).any(-1)] = np.nan
     return ranks
 

@@ -60,7 +60,7 @@ class Decoding:
             "beams": self.beams < 0,
             "max_new_tokens": self.max_new_tokens < 1,
             "min_length": self.min_length < 0,
-            "max_prompt": self.max_prompt is not None and self.max_prompt < 1,
+            "max_prompt": self.max_prompt < 1,
             "top_k": (self.top_k or 0) < 0,
             "temperature": self.temperature is not None and not 0 < self.temperature < float("inf"),
             "top_p": self.top_p is not None and not 0 < self.top_p <= 1,

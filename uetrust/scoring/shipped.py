@@ -9,15 +9,12 @@ __all__ = ['code_meaning', 'shipped_scores', 'shipped_sentence']
 import ast
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from time import monotonic
 
-import uetrust
-from ..core.checks import preview
 from ..core.scores import Scores
 from ..core.settings import root
 from ..core.store import value_digest
-from .cache import HASHED_CODE, cached_scores, libraries
+from .cache import cached_scores, code_files, libraries
 
 # %% ../../nbs/09_scoring/12_shipped.ipynb #51643d9a
 def _meaning(text):  # Of Python code: what remains without comments, layout and docstrings
@@ -34,13 +31,7 @@ def code_meaning(
     *modules: str,  # Modules of the package, such as 'papers.people.summeval' or 'ue.*'
 ) -> str:  # Hexadecimal
     "Fingerprint of what `HASHED_CODE` and some modules do; comments and docstrings do not change it."
-    package = Path(uetrust.__file__).parent
-    patterns = [*HASHED_CODE, *(f"{module.replace('.', '/')}.py" for module in modules)]
-    found = {pattern: list(package.glob(pattern)) for pattern in patterns}
-    if lacks := [pattern for pattern, files in found.items() if not files]:
-        raise LookupError(f"no file of the package is called {preview(lacks)}")
-    files = sorted({file for files in found.values() for file in files})
-    return value_digest([_meaning(file.read_text(encoding="utf-8")) for file in files])
+    return value_digest([_meaning(file.read_text(encoding="utf-8")) for file in code_files(*modules)])
 
 # %% ../../nbs/09_scoring/12_shipped.ipynb #ef45ea4f
 _READ = {}  # Name of shipped scores -> when this process read them

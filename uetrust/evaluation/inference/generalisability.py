@@ -18,25 +18,28 @@ def _subsets(axes):  # All that are not empty, the smallest first
     return [frozenset(part) for k in range(1, len(axes) + 1) for part in combinations(axes, k)]
 
 
-def _mean_square(values, effect):  # Of one effect, and its degrees of freedom
-    part = values
-    for axis in range(values.ndim):
-        mean = part.mean(axis, keepdims=True)
+def _shared(shape, effect):  # Cells that share each level of an effect
+    return prod(n for axis, n in enumerate(shape) if axis not in effect)
+
+
+def _mean_square(tables, effect):  # Of one effect in each of B tables, shape [B]
+    part = tables
+    for axis in range(tables.ndim - 1):
+        mean = part.mean(axis + 1, keepdims=True)
         part = part - mean if axis in effect else mean
-    df = prod(values.shape[axis] - 1 for axis in effect)
-    shared = prod(n for axis, n in enumerate(values.shape) if axis not in effect)
-    return shared * float((part**2).sum()) / df, df
+    shape = tables.shape[1:]
+    df = prod(shape[axis] - 1 for axis in effect)
+    return _shared(shape, effect) * (part**2).reshape(len(part), -1).sum(1) / df
 
 
-def _variances(values, names):  # Component -> (degrees of freedom, variance)
-    effects = _subsets(range(values.ndim))
-    squares = {effect: _mean_square(values, effect) for effect in effects}
+def _variances(tables, names):  # Component -> its variance in each of B tables, shape [B]
+    shape = tables.shape[1:]
+    effects = _subsets(range(len(shape)))
+    squares = {effect: _mean_square(tables, effect) for effect in effects}
     found = {}
     for effect in effects:
-        signed = [(-1) ** len(other - effect) * squares[other][0] for other in effects if other >= effect]
-        shared = prod(n for axis, n in enumerate(values.shape) if axis not in effect)
-        label = " x ".join(names[axis] for axis in sorted(effect))
-        found[label] = squares[effect][1], sum(signed) / shared
+        signed = [(-1) ** len(other - effect) * squares[other] for other in effects if other >= effect]
+        found[" x ".join(names[axis] for axis in sorted(effect))] = sum(signed) / _shared(shape, effect)
     return found
 
 
@@ -51,8 +54,12 @@ def variance_components(
             f"a complete table with at least 2 levels of each of {', '.join(names)} is needed, "
             f"got shape {values.shape} with {int(np.isnan(values).sum())} gaps"
         )
-    rows = [(name, *found) for name, found in _variances(values, names).items()]
-    table = pd.DataFrame(rows, columns=["component", "df", "variance"])
+    free = {name: n - 1 for name, n in zip(names, values.shape)}
+    rows = [
+        dict(component=label, df=prod(free[name] for name in label.split(" x ")), variance=variance[0])
+        for label, variance in _variances(values[None], names).items()
+    ]
+    table = pd.DataFrame(rows)
     positive = table["variance"].clip(lower=0)
     return table.assign(share=positive / positive.sum())
 
@@ -74,11 +81,10 @@ def _interactions(components, method):  # Facets of each interaction with the me
     return _error_parts(dict(zip(components["component"], components["variance"])), method)
 
 
-def _error_parts(variances, method):
-    known = {name: max(float(variance), 0.0) for name, variance in variances.items()}
-    parts = {tuple(name.split(" x ")): variance for name, variance in known.items()}
+def _error_parts(variances, method):  # Variance of the methods, and of each interaction, none below 0
+    parts = {tuple(name.split(" x ")): np.maximum(variance, 0.0) for name, variance in variances.items()}
     found = {names[1:]: variance for names, variance in parts.items() if names[0] == method and names[1:]}
-    return known[method], found
+    return parts[(method,)], found
 
 
 def _mean_error(found, sizes):  # Variance of a mean, from the parts of its error
@@ -100,12 +106,12 @@ def reliability(
     method: str = "method",  # Name of the axis of the methods
 ) -> float:  # Between 0 and 1
     "Generalisability coefficient of the order of methods."
-    return _reliability(*_interactions(components, method), sizes)
+    return float(_reliability(*_interactions(components, method), sizes))
 
 
-def _reliability(wanted, found, sizes):
-    error = _mean_error(found, sizes)
-    return wanted / (wanted + error) if wanted + error > 0 else 0.0
+def _reliability(of_methods, found, sizes):  # 0 where nothing varies
+    total = of_methods + _mean_error(found, sizes)
+    return np.divide(of_methods, total, out=np.zeros_like(total), where=total > 0)
 
 
 def _levels_needed(
@@ -184,12 +190,8 @@ def bootstrap_reliability(
     "Percentile interval of a reliability, by drawing the levels of one facet, such as blocks of texts."
     values, rng = np.asarray(values, float), np.random.default_rng(seed)
     axis = names.index(facet)
-    found = []
-    for _ in range(draws):
-        levels = rng.choice(values.shape[axis], values.shape[axis])
-        if len(set(levels)) > 1:
-            drawn = {
-                name: variance for name, (_, variance) in _variances(values.take(levels, axis), names).items()
-            }
-            found.append(_reliability(*_error_parts(drawn, names[0]), sizes))
+    n = values.shape[axis]
+    drawn = [levels for levels in (rng.choice(n, n) for _ in range(draws)) if len(set(levels)) > 1]
+    variances = _variances(np.stack([values.take(levels, axis) for levels in drawn]), names)
+    found = _reliability(*_error_parts(variances, names[0]), sizes)
     return tuple(np.quantile(found, [0.025, 0.975]).tolist())

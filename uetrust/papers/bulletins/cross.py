@@ -15,6 +15,7 @@ from ...core.registry import reg
 from ...core.scores import wide_table
 from ...evaluation.agreement import spearman
 from ...evaluation.cells import PRRCells
+from ...evaluation.weights import midranks
 from ...statistics.scores import load_scores
 
 _ = load_scores()  # fills the registry
@@ -181,9 +182,7 @@ def rank_residuals(
     z: np.ndarray,  # Variable to remove, shape [N]
 ) -> np.ndarray:  # Ranks of x minus their least-squares prediction from the ranks of z
     "Rank residuals: what the ranks of one score contain beyond those of another."
-    from scipy.stats import rankdata
-
-    a, b = (rankdata(values) - (len(values) + 1) / 2 for values in (x, z))
+    a, b = (midranks(values) - (len(values) + 1) / 2 for values in (x, z))
     return a - b * (a @ b / (b @ b)) if b.any() else a
 
 
@@ -192,9 +191,7 @@ def _length_strata(
     k: int = 4,  # How many
 ) -> np.ndarray:  # Stratum of each sample, 0 to k-1; equal values share one
     "Strata of about the same size, from small to large."
-    from scipy.stats import rankdata
-
-    return np.minimum((rankdata(z) - 0.5) * k // len(z), k - 1).astype(int)
+    return np.minimum((midranks(z) - 0.5) * k // len(z), k - 1).astype(int)
 
 
 def length_adjusted_prr(

@@ -108,14 +108,13 @@ class NoisyTables:
             raise Undefined(f"table {table} lacks a value in {lacking}")
         return values
 
-    def correlations(self, table, names, axis="rows"):  # Shape [1+draws, k, k]
-        i = self.positions(table, names, axis)
+    def _among(self, table, names, axis, *places):  # Correlations at some places, if all are defined
         if (table, axis) not in self._correlations:
             array = self.array(table)
             self._correlations[table, axis] = rank_correlations(
                 array if axis == "rows" else np.swapaxes(array, 1, 2)
             )
-        rho = self._correlations[table, axis][:, np.array(i)[:, None], i]
+        rho = self._correlations[table, axis][:, *places]
         if np.isnan(rho[0]).any():
             raise Undefined(
                 f"table {table}: a missing value or a constant among {preview(map(repr, names), 9)} "
@@ -123,8 +122,13 @@ class NoisyTables:
             )
         return rho
 
+    def correlations(self, table, names, axis="rows"):  # Shape [1+draws, k, k]
+        i = self.positions(table, names, axis)
+        return self._among(table, names, axis, np.array(i)[:, None], i)
+
     def correlation(self, table, first, second, axis="rows"):  # Shape [1+draws]
-        return self.correlations(table, [first, second], axis)[:, 0, 1]
+        names = [first, second]
+        return self._among(table, names, axis, *self.positions(table, names, axis))
 
     def compared_axis(self, table):  # Where the things stand that are compared over judges with levels
         return "rows" if self._kinds.get(table, "UE-NLG") != "UE-NLG" else "cols"

@@ -15,7 +15,7 @@ from ...data.loaders import TOFU_ERRORS, TOFU_SUMMARY
 from ...evaluation.cells import PRRCells
 from ...evaluation.correlations import partial_correlation
 from ...evaluation.resample import cluster_ids, delete_one_counts, jackknife_se
-from ...evaluation.weights import rank_weights, sum_of_squares
+from ...evaluation.weights import midranks, rank_weights, sum_of_squares
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #d55ea2ca
 def clustered_mean(
@@ -242,9 +242,7 @@ def document_null_sd(
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #4a7fb8b3
 def _standard_midranks(risk):
-    from scipy.stats import rankdata
-
-    centred = rankdata(risk) - (len(risk) + 1) / 2
+    centred = midranks(risk) - (len(risk) + 1) / 2
     return centred / centred.std()
 
 
