@@ -32,6 +32,8 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 
+from tests.helpers.stamps import absolute_imports
+
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "data" / "mutants.csv"  # Counts of the last run of each module
 SURVIVORS = ROOT / "data" / "mutants_survivors.csv"  # What survived there, and whether it still does
@@ -201,16 +203,6 @@ def page_of(code):
     return page, {marker.rpartition("#")[2]: source.rstrip("\n") for marker, source in cells.items()}
 
 
-def absolute(code, module):
-    "Relative imports with their whole names, as a page writes them."
-    parts = ["uetrust", *module.split(".")]
-
-    def whole(found):
-        return f"{found[1]}from {'.'.join([*parts[: -len(found[2])], *filter(None, [found[3]])])} import"
-
-    return re.sub(r"^( *)from (\.+)([\w.]*) import", whole, code, flags=re.M)
-
-
 def changed_page(notebook, module, code, mutant):
     "A notebook with the change that a mutant makes in its module."
     before, after = page_of(code)[1], page_of(mutant)[1]
@@ -218,7 +210,7 @@ def changed_page(notebook, module, code, mutant):
     nb = json.loads(notebook)
     (cell,) = (cell for cell in nb["cells"] if cell["id"] == name)
     directives = [line for line in cell["source"] if line.startswith("#|")]
-    cell["source"] = [*directives, absolute(after[name], module)]
+    cell["source"] = [*directives, absolute_imports(after[name], f"uetrust.{module}")]
     return json.dumps(nb)
 
 

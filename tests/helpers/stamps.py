@@ -27,7 +27,7 @@ def _module_files(root):
     return {name: path for name, path in sorted(files.items()) if not name.endswith("_modidx")}
 
 
-def _absolute(code, module, is_package):
+def absolute_imports(code, module, is_package=False):
     "Relative imports with their whole names"
     parts = module.split(".")
 
@@ -103,7 +103,7 @@ class Tree:
 
     def _needs(self, name):
         is_package = self.modules[name].name == "__init__.py"
-        code = _absolute(self.texts[name], name, is_package)
+        code = absolute_imports(self.texts[name], name, is_package)
         found = self._named(re.sub(r"^PUBLIC = \{.*?^\}", "", code, flags=re.M | re.S))
         if "__path__" in code:  # A package that loads what stands in its folder
             found |= {other for other in self.modules if other.startswith(f"{name}.")}
