@@ -86,9 +86,10 @@ world: $(VENV)/.ready ## Make the large run anew and store its scores (hours; go
 	$(PY) -c 'from uetrust.papers.bulletins.world import store_world; print(*store_world())'
 
 stored: ## Compute anew what data/stored holds (the demo with all of it live, a quarter of an hour)
-	rm -rf runs/stored data/stored
+	rm -rf runs/stored data/stored runs/demo/banks
 	$(MAKE) reproduce PROFILE=demo AGAIN=--again
 	cp -r runs/stored data/stored
+	$(PY) -c 'from pathlib import Path; from uetrust.scoring.shipped import store_readings; store_readings(Path("runs/demo/banks"))'
 
 cards: ## Keep what the demo says for the methods' cards and the README
 	$(MAKE) reproduce PROFILE=demo

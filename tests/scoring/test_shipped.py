@@ -2,15 +2,25 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from uetrust.core.scores import Scores
 from uetrust.core.settings import root
-from uetrust.core.store import shard_provenance
+from uetrust.core.store import save_shard, shard_provenance
 from uetrust.papers.people import summeval
 from uetrust.report.pages import Page
 from uetrust.scoring import cache, shipped
-from uetrust.scoring.shipped import code_meaning, libraries, shipped_scores
+from uetrust.scoring.generators import bank_plan, profile_settings
+from uetrust.scoring.shipped import (
+    SHIPPED_READINGS,
+    code_meaning,
+    libraries,
+    readings_sentence,
+    shipped_readings,
+    shipped_scores,
+    store_readings,
+)
 
 STORED = sorted((root() / "data" / "stored").glob("*.parquet"))
 ABOUT = dict(texts=["it rained"], models=dict(nli="f00d"))
@@ -83,6 +93,42 @@ def test_comments_are_no_code_and_a_constant_is(tmp_path, monkeypatch):
     with pytest.raises(LookupError, match="two"):
         code_meaning("two")
     code_meaning.cache_clear()
+
+
+@pytest.fixture
+def bank(project):
+    "A bank with two shards of entailments and one of something that is not shipped"
+    folder = project[0] / "banks" / "toy--echo"
+    for name in ("entailments/00000", "entailments/00001", "hidden/00000"):
+        path = folder / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_shard(path, pa.table(dict(sample=["a"])), dict(sources=f"texts of {name}"))
+    return folder
+
+
+def test_readings_of_a_bank_are_shipped_and_its_page_says_so(bank):
+    assert shipped_readings("toy--echo", "entailments") is None and readings_sentence(bank) == ""
+    store_readings(bank.parent)
+    kept = shipped_readings("toy--echo", "entailments")
+    assert [path.name for path in sorted(kept.iterdir())] == ["00000.parquet", "00001.parquet"]
+    assert shipped_readings("toy--echo", "hidden") is None
+    assert readings_sentence(bank).startswith("`data/stored` holds the readings entailments of these texts.")
+    (bank / "entailments" / "00001.parquet").unlink()
+    assert readings_sentence(bank) == ""
+
+
+@pytest.mark.parametrize("what, now", [("code_meaning", "another"), ("libraries", dict(torch="0"))])
+def test_readings_of_other_code_or_libraries_are_not_taken(bank, monkeypatch, what, now):
+    store_readings(bank.parent)
+    monkeypatch.setattr(shipped, what, lambda: now)
+    assert shipped_readings("toy--echo", "entailments") is None and readings_sentence(bank) == ""
+
+
+@pytest.mark.long
+def test_the_repository_ships_readings_of_its_own_code():
+    for bank in profile_settings("demo").banks:
+        there = [name for name in SHIPPED_READINGS if shipped_readings(bank, name)]
+        assert there == [name for name in SHIPPED_READINGS if name in bank_plan("demo", bank).steps], bank
 
 
 @pytest.mark.long

@@ -27,6 +27,7 @@ from uetrust.scoring.generators import (
     with_judge_server,
 )
 from .metrics import metric_names
+from .shipped import shipped_readings
 from ..statistics.generator import ATTENTION_STATISTICS, PASSES, reads_prompt
 from ..statistics.judges import JudgeServer
 
@@ -266,6 +267,7 @@ def _comparisons(job, sources, run):
             samples=sources,
             tokens=tokens,
             wanted=[f"{kind}_relevance" for kind in job.relevance] if name == "relevance" else (),
+            kept=shipped_readings(job.folder.name, name),
             **run.share,
         )
 

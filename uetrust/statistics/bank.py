@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..core.store import Store
+from ..core.store import Store, load_shard, shard_provenance, value_digest
 from ..models.load import Model
 from .entry import Statistic, Variants
 from .passes import model_provenance
-from .table import read_statistics, write_statistics
+from .table import read_statistics, table_to_frame, texts_digest, write_statistics
 from .texts import STATISTICS
 
 # %% ../../nbs/08_statistics/13_bank.ipynb #a7f1c9ae
@@ -85,6 +85,20 @@ def _rows_by_source(rows, found, cut):
         yield dict(sample=name) | {column: values[i] for column, values in found.items()} | dict(cut=lost[i])
 
 
+def _kept_rows(
+    folder: Path,  # Of shards of the same statistic
+    about: dict,  # Provenance that is asked for
+    rows: pd.DataFrame,  # Texts of a shard
+) -> list | None:  # None where there are none
+    "Rows that were computed before of the same texts in the same way."
+    wanted = value_digest(about | dict(sources=texts_digest(rows)))
+    for path in sorted(folder.glob("*.parquet")):
+        found = shard_provenance(path)
+        if value_digest({key: found.get(key) for key in (*about, "sources")}) == wanted:
+            return table_to_frame(load_shard(path)).to_dict("records")
+    return None
+
+
 def compute_statistic(
     name: str,  # Of an entry
     folder,  # Where it is stored
@@ -95,6 +109,7 @@ def compute_statistic(
     wanted: tuple = (),  # Names among those that it gives; all when empty
     worker: tuple = (0, 1),  # This is worker i of n
     progress: bool = True,  # Show sources done and time left
+    kept: Path | None = None,  # Folder of shards: rows of the same texts are copied from there
     **options,  # Of the pass, such as batch_tokens
 ) -> Path:  # The folder
     "Compute and store one statistic of a bank; shards that are there stay."
@@ -107,12 +122,15 @@ def compute_statistic(
     if "greedy" not in kinds:
         needs.discard("hypothesis")
 
+    about = _provenance(entry, model) | about
+
     def make(rows):
+        if kept and (there := _kept_rows(kept, about, rows)):
+            return there
         inputs = _inputs_of_rows(rows, needs, sources, tokens, read)
         found, cut = entry.compute(model, inputs, wanted, **options)
         return list(_rows_by_text(entry, rows, found) if entry.columns else _rows_by_source(rows, found, cut))
 
-    about = _provenance(entry, model) | about
     return write_statistics(folder, bank, about, make, kinds, worker, progress)
 
 
