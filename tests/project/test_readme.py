@@ -81,14 +81,13 @@ def answers_of_the_page(questions):
         if line.startswith("|")
     ]
     names, _, *rows = cells
-    rows = [
-        dict(zip(names, row)) | dict(references=json.loads(row[names.index("references")])) for row in rows
-    ]
-    return [
-        row | dict(id=f"q{i}", human=int(row["human"]) ^ (i % 4 == 0))
-        for i in range(questions)
-        for row in rows
-    ]
+    rows = [dict(zip(names, row)) for row in rows]
+
+    def asked(i, row):
+        golds, right = json.loads(row["references"]), int(row["human"]) ^ (i % 4 == 0)
+        return row | dict(id=f"q{i}", references=golds, human=right)
+
+    return [asked(i, row) for i in range(questions) for row in rows]
 
 
 def test_the_page_on_own_outputs_runs_as_printed(tmp_path):

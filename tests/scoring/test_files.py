@@ -339,20 +339,13 @@ ANSWERS = [
     dict(id="q2", system="b", answer=None, reference="Bob", human=0),
     dict(id="q2", system="c", answer=None, reference="Bob", human=0),
 ]
+OF_ANSWERS = ["exact_match", "lexical_match", "token_f1"]
 OF_SYSTEMS = ["other_systems_f1", "other_systems_jaccard", "other_systems_cosine"]
 
 
 def answers_scored(capsys, file, *options):
     "Rows by name, and the notes"
-    names = [
-        "--methods",
-        *OF_SYSTEMS,
-        "answer_length",
-        "--metrics",
-        "exact_match",
-        "lexical_match",
-        "token_f1",
-    ]
+    names = ["--methods", *OF_SYSTEMS, "answer_length", "--metrics", *OF_ANSWERS]
     assert main(["score", str(file), *names, "--json", *options]) == 0
     told = json.loads(capsys.readouterr().out)
     return {row["id"]: row for row in told["scores"]}, told["notes"]
@@ -380,12 +373,12 @@ def test_rows_of_several_systems_are_compared_with_each_other(ending, tmp_path, 
     assert [row["other_systems_jaccard"] for row in rows.values()][:3] == pytest.approx([3 / 4, 3 / 4, 1])
     assert all(0 <= rows[name]["other_systems_cosine"] <= 2 for name in list(rows)[:3])
     assert [row["answer_length"] for row in rows.values()] == [1, 2, 1, 1]
-    metrics = [[row[name] for row in rows.values()] for name in ("exact_match", "lexical_match", "token_f1")]
+    metrics = [[row[name] for row in rows.values()] for name in OF_ANSWERS]
     assert metrics[:2] == [[1, 0, 0, 0], [1, 1, 0, 0]] and metrics[2] == pytest.approx([1, 2 / 3, 0, 0])
     assert any("2 of 6 records left out: 2 missing texts ('q2/b', 'q2/c')" in note for note in notes)
     said = "2 items are answered by 3 systems (a, b, c); beside 1 of the texts there is no other"
     assert any(said in note for note in notes)
-    alone = f"{', '.join(OF_SYSTEMS)}: no value for 1 of 4 texts, 'q2/a': no other system has an answer"
+    alone = f"{', '.join(OF_SYSTEMS)}: no value for 1 of 4 texts, the first 'q2/a': no other system has an"
     assert any(alone in note for note in notes), notes
 
 
@@ -428,30 +421,26 @@ def test_systems_without_a_common_item_lack_each_other(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "change, says",
+    "system, says",
     {
-        "twice": (
-            dict(system="a"),
-            "x.jsonl: these stand twice: 'q1' of a. A row is the answer of one system",
-        ),
-        "empty": (dict(system=""), "x.jsonl: these rows name no system: q1. Where several systems answer"),
-        "none": (dict(system=None), "x.jsonl: these rows name no system: q1. Where several systems answer"),
+        "a": "these stand twice: 'q1' of a. A row is the answer of one system to one item.",
+        "": "these rows name no system: q1. Where several systems answer an item",
+        None: "these rows name no system: q1. Where several systems answer an item",
     }.items(),
-    ids=lambda case: case if isinstance(case, str) else "",
 )
-def test_systems_that_are_not_told_apart_are_refused(change, says, tmp_path, capsys):
-    rows = [ANSWERS[0], ANSWERS[1] | says[0], *ANSWERS[2:]]
+def test_systems_that_are_not_told_apart_are_refused(system, says, tmp_path, capsys):
+    rows = [ANSWERS[0], ANSWERS[1] | dict(system=system), *ANSWERS[2:]]
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
     assert main(["score", str(tmp_path / "x.jsonl"), "--methods", "answer_length"]) == 2
-    assert says[1] in capsys.readouterr().err
+    assert f"x.jsonl: {says}" in capsys.readouterr().err
 
 
 def test_an_audit_clusters_by_question_and_counts_no_length_as_a_method(tmp_path, capsys):
     rng, rows = np.random.default_rng(0), []
     for i in range(40):
-        said = [f"word{k}" for k in rng.integers(0, 3, 3)]
+        said = [f"word{k} " * n for k, n in rng.integers([0, 1], [3, 4], (3, 2))]
         rows += [
-            dict(id=f"q{i}", system=system, answer=text, reference="word0", human=float(text == "word0"))
+            dict(id=f"q{i}", system=system, answer=text, reference="word0", human=float("word0" in text))
             for system, text in zip("abc", said)
         ]
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
@@ -461,4 +450,15 @@ def test_an_audit_clusters_by_question_and_counts_no_length_as_a_method(tmp_path
     capsys.readouterr()
     assert main(["audit", out]) == 0
     said = re.sub(r"\s+", " ", capsys.readouterr().out)
-    assert re.search(r"document document", said) and re.search(r"system not used", said)
+    assert "uncertainty other_systems_f1 baseline answer_length" in said and "document document" in said
+    assert re.search(r"Columns not used: .*holds no numbers system", said)
+
+
+def test_sources_of_a_file_of_requests_go_to_every_system(tmp_path, capsys):
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, ANSWERS)) + "\n")
+    asked = [dict(id="q1", source="Where is it?"), dict(id="q2", source="Who was it then?")]
+    (tmp_path / "asked.jsonl").write_text("\n".join(map(json.dumps, asked)) + "\n")
+    options = ["--methods", "source_length", "--data", str(tmp_path / "asked.jsonl"), "--json"]
+    assert main(["score", str(tmp_path / "x.jsonl"), *options]) == 0
+    rows = json.loads(capsys.readouterr().out)["scores"]
+    assert [row["source_length"] for row in rows] == [3, 3, 3, 4]
