@@ -73,13 +73,31 @@ def test_the_chain_of_the_readme_ends_in_a_verdict(done):
     assert int(re.search(r"(\d+) methods", done[scored].stdout)[1]) >= 37
 
 
+def answers_of_the_page(questions):
+    "Rows of the table of several systems that the page shows, for as many questions"
+    cells = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in PAGE_TEXT.splitlines()
+        if line.startswith("|")
+    ]
+    names, _, *rows = cells
+    rows = [dict(zip(names, row)) for row in rows]
+
+    def asked(i, row):
+        golds, right = json.loads(row["references"]), int(row["human"]) ^ (i % 4 == 0)
+        return row | dict(id=f"q{i}", references=golds, human=right)
+
+    return [asked(i, row) for i in range(questions) for row in rows]
+
+
 def test_the_page_on_own_outputs_runs_as_printed(tmp_path):
     copy_replies(tmp_path)
+    (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, answers_of_the_page(20))) + "\n")
     replies = [json.loads(line) for line in (tmp_path / "replies.jsonl").read_text().splitlines()]
     judged = [reply | dict(human=i % 3) for i, reply in enumerate(replies)]
     (tmp_path / "replies.jsonl").write_text("\n".join(map(json.dumps, judged)) + "\n")
     lines = printed(PAGE_TEXT)
-    assert len(lines) == 2
+    assert len(lines) == 4
     for line in lines:
         found = run(tmp_path, line)
         assert found.returncode == 0, found.stderr[-2000:]

@@ -113,6 +113,9 @@ def item(rng, t, K=4, L=5):
         reference="a reference",
         greedy_text=texts(ids)[0],
         sample_texts=texts(ids)[1:],
+        answer=texts(ids)[0],
+        other_texts=texts(ids)[1:],
+        other_vectors=seen,
         greedy_ids=y,
         greedy_special=y == END,
         greedy_logp=logp[steps, y],
@@ -247,6 +250,7 @@ NOT_RISING = dict(
     output_length=BASELINE,
     source_length=BASELINE,
     token_count=BASELINE,
+    answer_length=BASELINE,
     chance=BASELINE,
     token_std=NOT_MONOTONE["token_std"],
 )
@@ -294,6 +298,8 @@ def test_every_score_has_a_role():
 # How the samples, items and repetitions are given
 OF_SAMPLES = dict(
     sample_texts=0,
+    other_texts=0,
+    other_vectors=1,
     sample_logp=0,
     sample_special=0,
     sample_relevance=0,
@@ -437,6 +443,7 @@ def without_first_sample(x):
     "One sample has no tokens"
     nothing = dict(
         sample_texts="",
+        other_texts="",
         sample_logp=np.zeros(0),
         sample_special=np.zeros(0, bool),
         sample_relevance=np.zeros(0),

@@ -329,3 +329,136 @@ def test_scores_whose_package_is_not_installed_are_left_out(monkeypatch, capsys,
     assert "pip install 'uetrust[lexical]'" in told and "warning: lex_sim" not in told
     columns = list(pd.read_csv(out))
     assert "msp" in columns and "lex_sim_rouge_1" not in columns
+
+
+ANSWERS = [
+    dict(id="q1", system="a", answer="Paris", reference="Paris", human=1),
+    dict(id="q1", system="b", answer="In Paris.", reference="Paris", human=1),
+    dict(id="q1", system="c", answer="Rome", reference="Paris", human=0),
+    dict(id="q2", system="a", answer="Ann", reference="Bob", human=0),
+    dict(id="q2", system="b", answer=None, reference="Bob", human=0),
+    dict(id="q2", system="c", answer=None, reference="Bob", human=0),
+]
+OF_ANSWERS = ["exact_match", "lexical_match", "token_f1"]
+OF_SYSTEMS = ["other_systems_f1", "other_systems_jaccard", "other_systems_cosine"]
+
+
+def answers_scored(capsys, file, *options):
+    "Rows by name, and the notes"
+    names = ["--methods", *OF_SYSTEMS, "answer_length", "--metrics", *OF_ANSWERS]
+    assert main(["score", str(file), *names, "--json", *options]) == 0
+    told = json.loads(capsys.readouterr().out)
+    return {row["id"]: row for row in told["scores"]}, told["notes"]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_rows_of_several_systems_are_compared_with_each_other(ending, tmp_path, capsys):
+    "F1 of Paris with in Paris is 2/3, and 0 with Rome; a missing answer stands beside none."
+    file, df = tmp_path / f"x.{ending}", pd.DataFrame(ANSWERS)
+    writers = dict(jsonl=lambda: df.to_json(file, orient="records", lines=True))
+    writers |= dict(csv=lambda: df.to_csv(file, index=False), parquet=lambda: df.to_parquet(file))
+    writers[ending]()
+    rows, notes = answers_scored(capsys, file)
+    assert list(rows) == ["q1/a", "q1/b", "q1/c", "q2/a"]
+    assert [(row["document"], row["system"]) for row in rows.values()] == [
+        ("q1", "a"),
+        ("q1", "b"),
+        ("q1", "c"),
+        ("q2", "a"),
+    ]
+    f1 = [rows[name]["other_systems_f1"] for name in rows]
+    assert f1[:3] == pytest.approx([2 / 3, 2 / 3, 1]) and all(
+        rows["q2/a"][name] is None for name in OF_SYSTEMS
+    )
+    assert [row["other_systems_jaccard"] for row in rows.values()][:3] == pytest.approx([3 / 4, 3 / 4, 1])
+    assert all(0 <= rows[name]["other_systems_cosine"] <= 2 for name in list(rows)[:3])
+    assert [row["answer_length"] for row in rows.values()] == [1, 2, 1, 1]
+    metrics = [[row[name] for row in rows.values()] for name in OF_ANSWERS]
+    assert metrics[:2] == [[1, 0, 0, 0], [1, 1, 0, 0]] and metrics[2] == pytest.approx([1, 2 / 3, 0, 0])
+    assert any("2 of 6 records left out: 2 missing texts ('q2/b', 'q2/c')" in note for note in notes)
+    said = "2 items are answered by 3 systems (a, b, c); beside 1 of the texts there is no other"
+    assert any(said in note for note in notes)
+    alone = f"{', '.join(OF_SYSTEMS)}: no value for 1 of 4 texts, the first 'q2/a': no other system has an"
+    assert any(alone in note for note in notes), notes
+
+
+def test_the_question_tells_items_apart_where_there_are_no_ids(tmp_path, capsys):
+    rows = [{"question": row["id"]} | {k: v for k, v in row.items() if k != "id"} for row in ANSWERS]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    by_question, _ = answers_scored(capsys, tmp_path / "x.jsonl")
+    (tmp_path / "y.jsonl").write_text("\n".join(map(json.dumps, ANSWERS)) + "\n")
+    by_id, _ = answers_scored(capsys, tmp_path / "y.jsonl")
+    assert list(by_question) == ["row 1", "row 2", "row 3", "row 4"]
+    assert [{**row, "id": ""} for row in by_question.values()] == [
+        {**row, "id": ""} for row in by_id.values()
+    ]
+
+
+@pytest.mark.parametrize("columns", [["system=model"], ["system=model", "id=id+model"]], ids=str)
+def test_another_column_may_name_the_systems(columns, tmp_path, capsys):
+    rows = [{"model": row["system"]} | {k: v for k, v in row.items() if k != "system"} for row in ANSWERS]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    found, _ = answers_scored(capsys, tmp_path / "x.jsonl", "--column", *columns)
+    (tmp_path / "y.jsonl").write_text("\n".join(map(json.dumps, ANSWERS)) + "\n")
+    assert found == answers_scored(capsys, tmp_path / "y.jsonl")[0]
+
+
+def test_systems_without_a_common_item_lack_each_other(tmp_path, capsys):
+    "Methods of several systems say what they lack; ids stay as they are."
+    file = tmp_path / "x.jsonl"
+    rows = [dict(row, id=f"{i}") for i, row in enumerate(ANSWERS)]
+    file.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    found, _ = answers_scored(capsys, file)
+    assert list(found) == ["0", "1", "2", "3"] and found["0"]["system"] == "a"
+    assert not set(OF_SYSTEMS) & set(found["0"]) and found["1"]["answer_length"] == 2
+    assert main(["score", str(file), "--methods", "other_systems_f1"]) == 2
+    said = capsys.readouterr().err
+    assert "nothing that was asked for can be computed" in said and "other_texts" in said
+    remedy = explained(capsys, file)["other_systems_cosine"]["remedy"]
+    assert "a row for each id and system" in remedy
+    bare = files.FileTexts(read_outputs(FOLDER / "openai_no_logprobs.jsonl"))
+    assert bare.remedy("other_texts", {}) == remedy
+
+
+@pytest.mark.parametrize(
+    "system, says",
+    {
+        "a": "these stand twice: 'q1' of a. A row is the answer of one system to one item.",
+        "": "these rows name no system: q1. Where several systems answer an item",
+        None: "these rows name no system: q1. Where several systems answer an item",
+    }.items(),
+)
+def test_systems_that_are_not_told_apart_are_refused(system, says, tmp_path, capsys):
+    rows = [ANSWERS[0], ANSWERS[1] | dict(system=system), *ANSWERS[2:]]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    assert main(["score", str(tmp_path / "x.jsonl"), "--methods", "answer_length"]) == 2
+    assert f"x.jsonl: {says}" in capsys.readouterr().err
+
+
+def test_an_audit_clusters_by_question_and_counts_no_length_as_a_method(tmp_path, capsys):
+    rng, rows = np.random.default_rng(0), []
+    for i in range(40):
+        said = [f"word{k} " * n for k, n in rng.integers([0, 1], [3, 4], (3, 2))]
+        rows += [
+            dict(id=f"q{i}", system=system, answer=text, reference="word0", human=float("word0" in text))
+            for system, text in zip("abc", said)
+        ]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
+    out = str(tmp_path / "s.csv")
+    names = ["--methods", "other_systems_f1", "answer_length", "--metrics", "token_f1"]
+    assert main(["score", str(tmp_path / "x.jsonl"), *names, "--out", out]) == 0
+    capsys.readouterr()
+    assert main(["audit", out]) == 0
+    said = re.sub(r"\s+", " ", capsys.readouterr().out)
+    assert "uncertainty other_systems_f1 baseline answer_length" in said and "document document" in said
+    assert re.search(r"Columns not used: .*holds no numbers system", said)
+
+
+def test_sources_of_a_file_of_requests_go_to_every_system(tmp_path, capsys):
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, ANSWERS)) + "\n")
+    asked = [dict(id="q1", source="Where is it?"), dict(id="q2", source="Who was it then?")]
+    (tmp_path / "asked.jsonl").write_text("\n".join(map(json.dumps, asked)) + "\n")
+    options = ["--methods", "source_length", "--data", str(tmp_path / "asked.jsonl"), "--json"]
+    assert main(["score", str(tmp_path / "x.jsonl"), *options]) == 0
+    rows = json.loads(capsys.readouterr().out)["scores"]
+    assert [row["source_length"] for row in rows] == [3, 3, 3, 4]

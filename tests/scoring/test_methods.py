@@ -17,7 +17,7 @@ from uetrust.core.run import required_scores
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.generation.local import fill_local_bank
 from uetrust.report.cards import list_scores
-from uetrust.scoring.methods import BankTexts, score_generations, score_shards
+from uetrust.scoring.methods import BankTexts, bank_methods, score_generations, score_shards
 from uetrust.statistics.generator import PASSES
 from uetrust.statistics.passes import compute_likelihoods
 from uetrust.statistics.stored import score_runs
@@ -69,9 +69,13 @@ def test_a_bank_names_itself_in_a_copy_of_its_scores(banks):
 def test_every_score_is_given_or_says_what_is_not_stored(banks):
     scores = score_generations(banks[64], samples=SAMPLES, progress=False)
     table = scores.table
-    assert set(table["name"]) | set(scores.missing) == set(SCORES) and not set(table["name"]) & set(
-        scores.missing
-    )
+    known = set(bank_methods(reg))
+    assert set(table["name"]) | set(scores.missing) == known and not set(table["name"]) & set(scores.missing)
+    of_systems = {"other_systems_f1", "other_systems_jaccard", "other_systems_cosine", "answer_length"}
+    assert set(SCORES) - known == of_systems
+    named = score_generations(banks[64], [*of_systems, "msp"], samples=SAMPLES, progress=False)
+    assert set(named.missing) == of_systems and named.missing["answer_length"] == ["answer"]
+    assert "a column system" in BankTexts(banks[64]).remedy("other_texts")
     assert scores.missing["eigv"] == ["nli"] and scores.missing["huq"] == ["md"]
     assert (table["note"] != "").equals(table["value"].isna())
 

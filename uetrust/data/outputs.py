@@ -63,6 +63,9 @@ class _OutputRecord:
     confidence: dict = field(default_factory=dict)  # Score -> value; larger is more certain
     answers: dict = field(default_factory=dict)  # Name -> answer that a harness took from the text
     document: str = None  # What several items share
+    system: str = None  # Who wrote the text, where a table says so
+    item: str = None  # What the system was asked: its id, or the source of a row without one
+    others: list = None  # Texts of the other systems for the same item; None where each item stands once
     problems: list = field(default_factory=list)  # `Problem` of fields
     rows: int = 1  # Records of the file that it was made of
 
@@ -597,6 +600,7 @@ OWN_COLUMNS = dict(
     tokens=("tokens",),
     top_logprobs=("top_logprobs",),
     sample_logprobs=("sample_logprobs", "multiple_logprob"),
+    system=("system",),
 )  # What it means -> names of columns, the most common first
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0023
@@ -667,12 +671,18 @@ def _sample_logprobs(record, cells):
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0006
 def _table_items(records, columns=None):
-    "Rows as (cells by meaning, all other cells, name of the document)."
+    "Rows as (cells by meaning, all other cells, name of the document, item that a system was asked)."
     fields = list(map(nested_fields, records))
     columns = _guess_columns(dict.fromkeys(name for row in fields for name in row), columns)
     used = [part for name in columns.values() for part in (name, *name.split("+"))]
     id_part = columns["id"].partition("+")[0] if "+" in columns.get("id", "") else None
-    return [((*_cells_of(row, columns, used), row.get(id_part)), 1) for row in fields]
+    asked = _item_column(columns)
+    return [((*_cells_of(row, columns, used), row.get(id_part), cell_of(row, asked)), 1) for row in fields]
+
+
+def _item_column(columns):  # The id without the system, or the source where there is no id
+    parts = [part for part in columns.get("id", "").split("+") if part != columns.get("system")]
+    return "+".join(parts) or columns.get("source", "")
 
 
 def _cells_of(row, columns, used):
@@ -687,15 +697,22 @@ def _cells_of(row, columns, used):
     return cells, rest, "id" in columns
 
 
+def _name_of(cell):
+    return None if _is_empty(cell) or cell == "" else str(cell)
+
+
 def _read_row(item, name):
     "A row of a table; an empty cell of a list is none."
-    cells, rest, named, document = item
+    cells, rest, named, document, asked = item
     if named and cells.get("id", "") == "":
         raise ValueError(f"{name} has no id; every item needs one")
-    if "text" not in cells:
-        return _OutputRecord(str(cells.get("id", name)), Generation(None, missing="missing text"))
     lists = {role: cell for role, cell in cells.items() if not (isinstance(cell, str) and cell == "")}
-    found = _OutputRecord(str(cells.get("id", name)), Generation(_row_text(cells["text"])), extra=rest)
+    missing = Generation(None, missing="missing text")
+    text = Generation(_row_text(cells["text"])) if "text" in cells else missing
+    found = _OutputRecord(str(cells.get("id", name)), text, extra=rest)
+    found.system, found.item = map(_name_of, (lists.get("system"), asked))
+    if text is missing:
+        return found
     for role, read in _ROW_PARTS.items():
         if role in lists:
             parts = _or_problem(found, role, read, _as_list(lists[role]))
@@ -975,7 +992,8 @@ def _check_ids(records):
     if twice := [name for name, n in Counter(record.id for record in records).items() if n > 1]:
         raise ValueError(
             f"these ids occur twice: {preview(twice)}. Every item needs an id of its own; of tables, several "
-            "columns can be one: --column id=id+model"
+            "columns can be one: --column id=id+model. Where several systems answer an item, name their "
+            "column: --column system=model"
         )
 
 
@@ -997,6 +1015,55 @@ def _end_notes(records):
     "How many texts are not whole, and why."
     ends = Counter(record.text.finish for record in records if record.text.finish)
     yield from (f"{n} of {len(records)} texts {'were' if n > 1 else 'was'} {why}" for why, n in ends.items())
+
+# %% ../../nbs/02_data/14_outputs.ipynb #2fb60170
+def _by_system(records):
+    "Rows of each item where several systems answer it, else none; each row gets a name of its own."
+    groups = {}
+    for record in records:
+        if record.system is not None and record.item is not None:
+            groups.setdefault(record.item, []).append(record)
+    if all(len(rows) == 1 for rows in groups.values()):
+        return []
+    _check_systems(groups, records)
+    for item, rows in groups.items():
+        for record in rows:
+            record.document = record.document or item
+            record.id = f"{item}/{record.system}" if record.id == item else record.id
+    return list(groups.values())
+
+
+def _blank_is_missing(groups):  # In CSV an empty answer and none look the same
+    for rows in groups:
+        for record in rows:
+            if record.text.text == "":
+                record.text = Generation(None, missing="missing text")
+
+
+def _check_systems(groups, records):
+    counts = Counter((item, record.system) for item, rows in groups.items() for record in rows)
+    if twice := [f"{item!r} of {system}" for (item, system), n in counts.items() if n > 1]:
+        raise ValueError(
+            f"these stand twice: {preview(twice)}. A row is the answer of one system to one item. Further "
+            "answers of a system go into a column samples; equal questions need ids of their own"
+        )
+    if lacking := [record.id for record in records if record.system is None and record.item is not None]:
+        raise ValueError(
+            f"these rows name no system: {preview(lacking)}. Where several systems answer an item, every "
+            "row says which"
+        )
+
+
+def _with_others(groups):
+    "Put the texts of the other systems beside each text; a list with a note on them."
+    for rows in groups:
+        there = [record for record in rows if record.text.text is not None]
+        for record in there:
+            record.others = [other.text.text for other in there if other is not record]
+    rows = [record for rows in groups for record in rows]
+    systems, alone = list(dict.fromkeys(record.system for record in rows)), [r.others for r in rows].count([])
+    said = f"{len(groups)} items are answered by {len(systems)} systems ({preview(systems, 5)})"
+    return [said + f"; beside {alone} of the texts there is no other" * (alone > 0)] * (len(groups) > 0)
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0011
 def _score_column(values):  # Numbers of a column, or None; and a note
@@ -1047,13 +1114,13 @@ def _take_scores(records, certain):
 def _with_sources(records, data):
     "Sources, references and scores of a file of requests, put beside the replies."
     named = {_first_given(raw.get("custom_id"), raw.get("id"), ""): raw for raw in data}
-    if not any(record.id in named for record in records):
+    if not any(record.id in named or record.item in named for record in records):
         raise ValueError(
             f"--data names none of the items: it has {preview(named, 3)}, the outputs have "
             f"{preview([record.id for record in records], 3)}"
         )
     for record in records:
-        raw = named.get(record.id, {})
+        raw = named.get(record.id) or named.get(record.item) or {}
         record.source = _asked(raw) or record.source
         _take_extra(record, raw, [*_ENVELOPE, "id", "method", "url"])
 
@@ -1093,13 +1160,20 @@ def _records_of(raw, name, path, columns):
         ) from e
     except ValueError as e:
         raise ValueError(f"{path.name}: {e}") from None
+    groups = _in_file(path, _by_system, records)
+    if file_ending(path).startswith((".csv", ".tsv")):
+        _blank_is_missing(groups)
     records, notes = _present(records, raw, name, path)
+    _in_file(path, _check_ids, records)
+    _refuse_lost(records, path)
+    return records, notes + _with_others(groups)
+
+
+def _in_file(path, function, records):  # Errors name the file
     try:
-        _check_ids(records)
+        return function(records)
     except ValueError as e:
         raise ValueError(f"{path.name}: {e}") from None
-    _refuse_lost(records, path)
-    return records, notes
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0014
 _SEVERAL = "the first reply to an item is the text that is scored, the others are its samples"

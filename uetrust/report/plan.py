@@ -64,7 +64,7 @@ from uetrust.scoring.generators import (
     steps_without_samples,
     with_judge_server,
 )
-from ..scoring.metrics import missing_inputs
+from ..scoring.metrics import metric_names, missing_inputs
 from ..statistics.judges import JudgeServer
 from ..statistics.scores import load_scores
 from ..statistics.texts import COMPUTED_BY, MADE_BY, STATISTICS
@@ -762,7 +762,9 @@ def run_plan(
         methods = [name for name in reg.of("ue") if not _missing_steps(name, plan)]
         columns, scorers = _dataset_columns(plan), _models_of_plan(plan)
         metrics = [
-            name for name in reg.of("nlg") if bank in scored and not missing_inputs(name, columns, scorers)
+            name
+            for name in metric_names("summaries")
+            if bank in scored and not missing_inputs(name, columns, scorers)
         ]
         banks[bank] = plan, works[bank], methods, metrics
     users, data_users = _checkpoint_users(profile_name, plans, scored), {}

@@ -64,6 +64,7 @@ _HAS = dict(
     tokens=lambda record: bool(record.text.tokens),
     sample_logprobs=lambda record: bool(record.samples) and all(text.logprobs for text in record.samples),
     sample_tokens=lambda record: bool(record.samples) and all(text.tokens for text in record.samples),
+    systems=lambda record: record.others is not None,
 )  # Field of a file -> whether a record has it
 
 
@@ -91,11 +92,14 @@ _GIVEN = dict(
     sample_special=_Given(
         "sample_logprobs sample_tokens", lambda record: list(map(special_tokens, record.samples))
     ),
+    answer=_Given("", lambda record: record.text.text),
+    other_texts=_Given("systems", lambda record: record.others),
 )  # Statistic -> how a record gives it
 _INPUTS = dict(
     hypothesis=_GIVEN["greedy_text"],
     source=_GIVEN["source"],
     samples=_GIVEN["sample_texts"],
+    other_texts=_GIVEN["other_texts"],
     alternatives=_Given("tokens top_logprobs", lambda record: _alternatives(record.text)),
     variants=_Given("tokens logprobs", lambda record: _variants(record.text)),
     sample_variants=_Given(
@@ -192,8 +196,9 @@ def _carried(outputs, names):
     "What came with the file, by column; a name that a computed score has gets the word file behind."
     columns = {}
     for record in outputs.records:
-        document = dict(document=record.document) if record.document is not None else {}
-        for name, value in (document | record.answers | record.quality | record.confidence).items():
+        of = dict(document=record.document, system=record.system)
+        of = {name: value for name, value in of.items() if value is not None}
+        for name, value in (of | record.answers | record.quality | record.confidence).items():
             columns.setdefault(f"{name}_file" if name in names else name, {})[record.id] = value
     return columns
 
@@ -244,7 +249,9 @@ def _remedy(statistic, outputs, models):
 
 def _format_remedy(part, outputs):
     known = dict(
-        source="add the sources: --data FILE with id and source", references="add a column reference"
+        source="add the sources: --data FILE with id and source",
+        references="add a column reference",
+        systems="make one table with a row for each id and system: columns id, system and text",
     )
     return OUTPUT_FORMATS[outputs.format].remedies.get(part) or known.get(part, f"add {part} to the file")
 
@@ -256,7 +263,7 @@ class FileTexts:
     outputs: Outputs  # From `read_outputs`
 
     title = "methods"
-    judged = True
+    judged = "all"
 
     @property
     def n(self) -> int:
@@ -347,8 +354,9 @@ def formats_table() -> pd.DataFrame:  # file, fields, methods, lost
     "Formats of outputs: the fields used, how many methods each allows at most, and what it cannot hold."
     reg, rows = load_scores(), []
     for entry in OUTPUT_FORMATS.values():
-        tokens = [field for field, by in _SAID_WITH.items() if by in entry.gives]
-        can = set(_outputs_statistics([*entry.gives, *tokens], dict(nli="", embedding="")))
+        more = [field for field, by in _SAID_WITH.items() if by in entry.gives]
+        more += ["systems"] * (entry is OUTPUT_FORMATS["own"])  # A column of tables
+        can = set(_outputs_statistics([*entry.gives, *more], dict(nli="", embedding="")))
         methods = sum(set(statistics_needed([name])) <= can for name in reg.of("ue"))
         lost = [field.replace("_", " ") for field in _TABLE_FIELDS if field not in entry.gives]
         rows.append(

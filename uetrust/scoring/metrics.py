@@ -147,11 +147,13 @@ def missing_inputs(
 
 
 def metric_names(
-    metrics,  # Names of quality metrics, or 'all'
+    metrics,  # Names of quality metrics, 'all', or 'summaries' for all but those of short answers
 ) -> list:  # Each once
     "Names of quality metrics; names of other scores are refused."
-    everything = isinstance(metrics, str) and metrics == "all"
-    names = list(reg.of("nlg")) if everything else list(dict.fromkeys(metrics))
+    if isinstance(metrics, str) and metrics in ("all", "summaries"):
+        left_out = "correctness" if metrics == "summaries" else None  # Dimension of metrics of answers
+        return [name for name, entry in reg.of("nlg").items() if entry.dim != left_out]
+    names = list(dict.fromkeys(metrics))
     if bad := [name for name in names if reg[name].kind != "nlg"]:
         raise ValueError(
             f"{preview(bad)} is no quality metric but a {reg[bad[0]].kind}; `uetrust metrics` lists them"

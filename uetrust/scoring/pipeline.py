@@ -276,7 +276,7 @@ def _metrics(job, sources, run):
     "Quality scores, one worker for the metrics of one model; a judge that is a server is asked by the first."
     run.loaded.clear()
     models = with_judge_server(metric_models(job.metric_models), job.folder / "quality" / "replies.sqlite")
-    for i, (used, names) in enumerate(metrics_by_model(metric_names("all"), models).items()):
+    for i, (used, names) in enumerate(metrics_by_model(metric_names("summaries"), models).items()):
         server = any(isinstance(model[0], JudgeServer) for model in used)
         if (0 if server else i % run.worker[1]) == run.worker[0]:
             where = dict(device=run.device, dtype=run.dtype)

@@ -24,7 +24,7 @@ class TextsToScore(Protocol):
 
     n: int  # Number of texts
     title: str  # What a progress bar says
-    judged: bool  # Whether quality metrics are computed where nobody names one
+    judged: str  # Quality metrics that are computed where nobody names one, as `metric_names` takes them
 
     def table(self) -> pd.DataFrame:
         "Texts as `compute_metrics` takes them."
@@ -89,7 +89,7 @@ def _selected(methods, metrics, judged):
     neither = methods is None and metrics is None
     ue = list(reg.of("ue")) if methods == "all" or neither else asked
     if metrics is None:
-        return ue, metric_names("all") if neither and judged else []
+        return ue, metric_names(judged) if neither and judged else []
     return ue, metric_names(metrics)
 
 

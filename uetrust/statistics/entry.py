@@ -27,6 +27,7 @@ INPUTS = dict(
     alternatives="the tokens of the text, each with the likeliest tokens of its step",
     variants="the text whole, and without each of its tokens",
     sample_variants="the same of each drawn text",
+    other_texts="what other systems say of the same source",
 )  # Input -> what it is
 
 

@@ -31,6 +31,7 @@ from uetrust.papers.people.translations import (
     translation_scores,
 )
 from uetrust.scoring.cache import weights_hash
+from uetrust.scoring.methods import bank_methods
 
 
 def test_the_registry_alone_says_what_is_computed(toy):
@@ -39,8 +40,9 @@ def test_the_registry_alone_says_what_is_computed(toy):
     found = translation_scores(table)
     scores = found.table
     run = _translation_run(table)
-    possible = {name for name in run.reg.of("ue") if not run.lacks(name)}
-    assert set(scores["name"]) == possible and set(found.missing) == set(run.reg.of("ue")) - possible
+    known = set(bank_methods(run.reg))
+    possible = {name for name in known if not run.lacks(name)}
+    assert set(scores["name"]) == possible and set(found.missing) == known - possible
     assert {"msp", "perplexity", "token_std", "chance"} <= possible and "mte" not in possible
 
 

@@ -123,7 +123,7 @@ def score_metrics(
 ) -> Scores:  # As from `uetrust.scoring.cache.cached_metrics_of_bank`
     "Scores of the greedy texts by every quality metric whose model is given."
     models = _metric_models(plan, models_named)
-    return cached_metrics_of_bank(plan.folder, load_samples(plan.data), models, progress=False)
+    return cached_metrics_of_bank(plan.folder, load_samples(plan.data), models, "summaries", progress=False)
 
 
 def method_scores(

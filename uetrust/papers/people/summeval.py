@@ -25,7 +25,7 @@ from ...data.loaders import ICE_SCORES, SUMMEVAL_QUALITIES, ice, realign_unieval
 from ...evaluation.significance import bootstrap_difference, bootstrap_interval
 from ..ledger.recompute import level_correlations, system_by_document
 from ...scoring.cache import models_about
-from ...scoring.metrics import compute_metrics
+from ...scoring.metrics import compute_metrics, metric_names
 from ...scoring.shipped import shipped_scores
 from ...statistics.scores import load_scores
 
@@ -80,7 +80,7 @@ def without_reference(
 
 
 def _with_each_reference(texts, references, models):  # A text is encoded once, however often compared
-    names = [name for name in load_scores().of("nlg") if "embedding_reference" in required_inputs(name)]
+    names = [name for name in metric_names("summaries") if "embedding_reference" in required_inputs(name)]
     pairs = texts.assign(reference=references).explode("reference", ignore_index=True)
     graded = compute_metrics(pairs.assign(id=range(len(pairs))), models, names, progress=False).table
     return graded.assign(sample=pairs["id"][graded["sample"].astype(int)].to_numpy())
@@ -91,7 +91,7 @@ def _graded(texts, references, models):  # The `Scores` of `graded_summaries`
         return compute_metrics(texts, {}, names, progress=False)
 
     every = _with_each_reference(texts, references, models)
-    names = [name for name in load_scores().of("nlg") if name != "ter"]  # TER takes minutes for long texts
+    names = [name for name in metric_names("summaries") if name != "ter"]  # TER takes minutes for long texts
     others = [name for name in names if name not in set(every["name"])]
     one, copied = graded(texts, others), graded(texts.assign(reference=texts["source"]), AGAINST_SOURCE).table
     rows = pd.concat([one.table, every.drop_duplicates(["sample", "name"])])

@@ -33,6 +33,7 @@ from ...evaluation.inference.confidence_set import confidence_set
 from ...evaluation.prr import prr_table
 from ..bulletins.cross import oriented_metrics
 from ...scoring.cache import cached_metrics, cached_scores, code_hash, weights_hash
+from ...scoring.methods import bank_methods
 from ...statistics.scores import load_scores
 
 _ = load_scores()  # fills the registry
@@ -53,10 +54,10 @@ def translation_scores(
     reg=reg,  # Where scores are looked up
     # table: dataset (pair and split), generator, sample, name, value, note; missing: method -> what it lacks
 ) -> Scores:
-    "Uncertainty scores of translations: every method of the registry whose inputs were published."
-    run = _translation_run(table, reg)
-    missing = {name: lacks for name in reg.of("ue") if (lacks := run.lacks(name))}
-    found = [compute_score(run, name) for name in reg.of("ue") if name not in missing]
+    "Uncertainty scores of translations: every method of one system's texts whose inputs were published."
+    run, names = _translation_run(table, reg), bank_methods(reg)
+    missing = {name: lacks for name in names if (lacks := run.lacks(name))}
+    found = [compute_score(run, name) for name in names if name not in missing]
     scores = pd.concat(found or [score_table()], ignore_index=True)
     about = table.set_index("sample").loc[scores["sample"], ["pair", "split", "generator"]]
     scores.insert(0, "generator", about["generator"].to_numpy())

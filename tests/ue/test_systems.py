@@ -1,0 +1,95 @@
+"""Answers of other systems: the definitions word by word, and PRR on EVOUNA as computed elsewhere."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.helpers.evouna import SYSTEMS, answers, evouna, wanted
+from tests.nlg.test_answers import slow_f1, slow_words, texts
+from uetrust.core.checks import Undefined
+from uetrust.core.run import ScoreRun, compute_score
+from uetrust.evaluation.prr import prr_table
+from uetrust.statistics.entry import STATISTICS, compute_entry
+from uetrust.statistics.scores import load_scores
+from uetrust.ue import systems
+
+reg = load_scores()
+OF_WORDS = [systems.other_systems_f1, systems.other_systems_jaccard]
+METHODS = ["answer_length", "other_systems_f1", "other_systems_jaccard"]
+
+
+def slow_jaccard(a, b):
+    either = [word for word in dict.fromkeys(a + b)]
+    return sum(word in a and word in b for word in either) / len(either) if either else 1.0
+
+
+@given(texts, st.lists(texts, min_size=1, max_size=4))
+def test_values_are_those_of_a_slow_definition(answer, others):
+    for method, likeness in zip(OF_WORDS, (slow_f1, slow_jaccard)):
+        values = [likeness(slow_words(answer), slow_words(other)) for other in others]
+        assert method(answer, others) == pytest.approx(1 - sum(values) / len(values), abs=1e-12)
+        assert method(answer, others) == pytest.approx(method(answer, others[::-1]), abs=1e-12)
+        assert 0 <= method(answer, others) <= 1 and method(answer, [answer] * 3) == 0
+    assert systems.answer_length(answer) == len(slow_words(answer))
+
+
+@given(texts, texts)
+def test_of_two_systems_each_is_as_far_from_the_other(one, other):
+    for method in OF_WORDS:
+        assert method(one, [other]) == method(other, [one])
+
+
+@given(st.integers(0, 99), st.integers(1, 4))
+def test_the_cosine_is_the_mean_over_the_others(seed, others):
+    vectors = np.random.default_rng(seed).normal(size=(1 + others, 3))
+    first, *rest = vectors
+    cosines = [first @ v / np.sqrt(first @ first * (v @ v)) for v in rest]
+    assert systems.other_systems_cosine(vectors) == pytest.approx(1 - np.mean(cosines), abs=1e-12)
+    assert systems.other_systems_cosine(vectors * 7) == pytest.approx(1 - np.mean(cosines), abs=1e-12)
+    assert systems.other_systems_cosine([first] * 3) == pytest.approx(0, abs=1e-15)
+
+
+def test_without_another_system_there_is_a_note_and_no_value():
+    run = ScoreRun(
+        "ab", reg, answer=["Paris"] * 2, other_texts=[["Paris"], []], other_vectors=[np.eye(2), np.eye(2)[:1]]
+    )
+    for name in ("other_systems_f1", "other_systems_jaccard", "other_systems_cosine"):
+        found = compute_score(run, name)
+        assert np.isfinite(found["value"][0]) and np.isnan(found["value"][1])
+        assert found["note"].tolist() == ["", "no other system has an answer to this question"]
+    with pytest.raises(Undefined, match="has no direction"):
+        systems.other_systems_cosine([[1, 0], [0, 0]])
+
+
+def test_embeddings_are_those_of_the_answer_and_then_of_the_others(monkeypatch):
+    "A text that several systems gave is handed over every time; the encoder reads it once."
+    asked = []
+
+    def embed_texts(model, part):
+        asked.extend(part)
+        return np.array([[len(text), 1] for text in part], float), np.array([len(text) > 4 for text in part])
+
+    monkeypatch.setattr("uetrust.models.encode.embed_texts", embed_texts)
+    given = dict(hypothesis=["Rome", "Paris"], other_texts=[["Paris", "in"], []])
+    entry = STATISTICS["other_embeddings"]
+    found, cut = compute_entry(entry, None, given, ["other_vectors"])
+    assert asked == ["Rome", "Paris", "in", "Paris"] and cut["other_vectors"].tolist() == [1, 1]
+    assert [vectors[:, 0].tolist() for vectors in found["other_vectors"]] == [[4, 5, 2], [5]]
+
+
+@evouna
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_prr_on_evouna_is_that_which_was_computed_elsewhere(system):
+    table, want = answers(system), wanted()[system]["prr"]
+    run = ScoreRun(table["id"], reg, answer=list(table["hypothesis"]), other_texts=list(table["others"]))
+    uncertainty = pd.DataFrame({name: compute_score(run, name)["value"] for name in METHODS})
+    golds = list(zip(table["hypothesis"], table["references"]))
+    quality = pd.DataFrame({name: [reg[name].fn(*one) for one in golds] for name in want if name in reg})
+    found = prr_table(quality.assign(human=table["human"]), uncertainty)
+    values = found.set_index(["metric", "method"])["value"]
+    assert set(values.index) == {(metric, method) for metric in want for method in METHODS}
+    for metric, of in want.items():
+        for method, value in of.items():
+            assert values[metric, method] == pytest.approx(value, abs=1e-9), (metric, method)
