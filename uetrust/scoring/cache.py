@@ -76,6 +76,7 @@ HASHED_CODE = (  # Files of the package that statistics and scores are computed 
     "scoring/metrics.py",
     "statistics/**/*.py",
     "ue/similarity.py",
+    "ue/systems.py",
 )
 
 
