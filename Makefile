@@ -50,7 +50,7 @@ profiles: $(VENV)/.ready ## Run every profile end to end on tiny models of the r
 zoo: $(VENV)/.ready ## Try every architecture of transformers that writes text, in small (two minutes)
 	$(PY) -m pytest -q -m profiles tests/project/test_zoo.py
 
-alone: $(VENV)/.ready ## Run every experiment by itself, in a copy without runs and public data (a quarter of an hour)
+alone: $(VENV)/.ready ## Run every experiment by itself, in a copy without runs, mirror and network (a quarter of an hour)
 	$(PY) -m pytest -q -n 2 --dist worksteal -m profiles tests/project/test_alone.py
 
 faults: $(VENV)/.ready ## Try every known fault through the command line, and count how it ended

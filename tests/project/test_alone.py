@@ -1,4 +1,4 @@
-"""Every experiment by "Run All" in a fresh clone: no runs, no public data, nothing but its defaults."""
+"""Every experiment by "Run All" in a fresh clone: no runs, mirror or network, nothing but its defaults."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ PROFILE = (ROOT / "nbs" / "change_one_thing.ipynb").relative_to(ROOT)
 
 @pytest.fixture
 def fresh(tmp_path):
-    "A copy without runs; public data would lie beside it, and do not"
+    "A copy without runs; a mirror would lie beside it, and does not"
     clone = tmp_path / "clone"
     shutil.copytree(ROOT / "nbs", clone / "nbs", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
     shutil.copy(ROOT / "settings.ini", clone)
@@ -34,7 +34,8 @@ def ends(clone, book):
         kernel_name="python3",
         resources={"metadata": {"path": path.parent}},
     )
-    env = os.environ | dict(PYTHONPATH=str(ROOT), UETRUST_OFFLINE="1", UETRUST_MIRROR=str(clone / "none"))
+    nowhere = dict(UETRUST_OFFLINE="1", UETRUST_MIRROR=str(clone / "none"))
+    env = os.environ | dict(PYTHONPATH=str(ROOT), UETRUST_CACHE=str(clone.parent / "cache")) | nowhere
     try:
         client.execute(env=env)
     except CellExecutionError as error:

@@ -36,7 +36,7 @@ PROJECT = [
     "slides",
 ]  # In a project; others in an empty folder
 BEFORE = dict(read=["generate"], compare=["generate"], report=["fill", "run"], export=["fill"])
-PUBLIC = ["cells", "people"]  # Their data are public and not in the repository
+PUBLIC = ["cells"]  # Some of its data are public and not in the repository
 WROTE = dict(  # What an example leaves, relative to its folder
     audit="audit.html",
     score="scores.parquet",

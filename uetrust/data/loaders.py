@@ -411,7 +411,7 @@ GPT_STUDY_SYSTEMS = {"GPT-3": "gpt", "BRIO": "brio", "T0": "t0"}
 def _study_part(system, short):
     name = f"ice/{short}_summaries_converted.json"
     if (path := find_file(name)) is None:
-        raise data_not_at_hand(name, "its hash is not known, so it has to be fetched by hand")
+        raise data_not_at_hand(name, "it has no known hash")
     rows = [
         dict(doc=row.get("id"), summary=row.get("decoded"), reference=" ".join(row.get("references", [])))
         for row in parse_json(read_text(path), name)
@@ -473,9 +473,9 @@ def load_from_hub(
     try:
         return hub_dataset(repo, *config, split=split, revision=revision).to_pandas()
     except ImportError as e:
-        raise not_available("the package datasets is not installed: pip install 'uetrust[full]'") from e
+        raise not_available("no package datasets: pip install 'uetrust[full]'") from e
     except (OSError, ValueError, RuntimeError) as e:
-        raise not_available(f"the hub did not give it ({type(e).__name__}: {e})") from e
+        raise not_available(f"no answer of the hub: {e}") from e
 
 
 def _hub_split(
@@ -570,7 +570,7 @@ def _listed_dialogues():
 
 def _mediasum(name, wanted):  # doc_id -> dialogue
     if (path := find_file(name)) is None:
-        raise data_not_at_hand(name, "it has to be fetched by hand")
+        raise data_not_at_hand(name, "it is fetched by hand")
     return {
         row["id"]: "\n".join(f"{who}: {what}" for who, what in zip(row["speaker"], row["utt"], strict=True))
         for row in parse_json(read_text(path), name)
