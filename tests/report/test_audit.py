@@ -44,6 +44,7 @@ def rare(df, rng):
 
 CASES = dict(
     length=length,
+    length_alone=lambda df, rng: df.assign(judge=-df["words"], good=df["words"] + 3 * rng.normal(size=N)),
     ties=lambda df, rng: df.assign(fair=(df["fair"] > 2.5).astype(float)),
     failed_replies=lambda df, rng: df.assign(
         judge=np.where(np.arange(N) < 7, -1, np.clip(np.round(5 + df["human"]), 1, 10))

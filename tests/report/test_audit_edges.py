@@ -204,6 +204,54 @@ def test_a_method_that_is_length_has_nothing_left_at_equal_length():
     assert numbers["at_equal_length"] == 0 and numbers["together"] == -1
 
 
+def lengthy(noise=0.3, sign=1, seed=0):
+    "Words, a token F1 that they pull down, labels that they leave alone, and a method that is little else"
+    rng = np.random.default_rng(seed)
+    words = rng.integers(1, 60, 400)
+    human, f1 = (rng.random(400) < 0.7).astype(float), 1 / words + 0.05 * rng.random(400)
+    unsure = sign * (words + 17 * noise * rng.normal(size=400))
+    return pd.DataFrame(dict(human=human, token_f1=f1, words=words, u=unsure))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_method_that_is_a_length_is_told_with_what_the_length_alone_has(sign):
+    df = lengthy(sign=sign)
+    found = audit(df, "u", ["human", "token_f1"], length="words").findings.set_index("pitfall")
+    numbers, told = found.loc["length_alone", ["numbers", "sentence"]]
+    alone, people = (prr(df[name], sign * df["words"]) for name in ("token_f1", "human"))
+    assert numbers == pytest.approx(
+        dict(with_length=df[["u", "words"]].corr("spearman").iloc[0, 1], prr=alone.value, lo=alone.lo)
+        | dict(hi=alone.hi, by_people=people.value, by_people_lo=people.lo, by_people_hi=people.hi)
+    )
+    assert "under token_f1, which divides by the number of words, the length alone has PRR" in told
+    assert f"{people.value:.2f} [{people.lo:.2f}, {people.hi:.2f}] by human on 400 texts" in told
+
+
+@pytest.mark.parametrize("noise, findings", [(0.3, 1), (0.6, 0)])
+def test_a_method_is_a_length_from_a_rank_correlation_of_9_tenths(noise, findings):
+    df = lengthy(noise)
+    more = dict(length=df["words"].astype(float), by_people=True)
+    assert len(told("length_alone", df[["human", "token_f1"]], dict(u=df["u"]), **more)) == findings
+
+
+def test_a_length_that_says_nothing_under_the_metric_is_no_finding():
+    df = lengthy()
+    more = dict(length=df["words"].astype(float), by_people=True)
+    noise = df.assign(metric=np.random.default_rng(9).random(400))[["human", "metric"]]
+    assert told("length_alone", noise, dict(u=df["u"]), **more) == []
+    assert told("length_alone", df[["human"]], dict(u=df["u"]), **more) == []
+    assert told("length_alone", df[["human", "token_f1"]], dict(u=df["u"])) == []
+
+
+def test_without_labels_by_people_the_audit_says_so():
+    df = lengthy().rename(columns=dict(token_f1="overlap"))
+    ((columns, numbers, sentence),) = told(
+        "length_alone", df[["overlap"]], dict(u=df["u"]), length=df["words"].astype(float)
+    )
+    assert columns == ["u", "overlap"] and "by_people" not in numbers
+    assert "under overlap the length alone" in sentence and "without labels by people" in sentence
+
+
 def test_a_direction_is_wrong_where_the_whole_interval_and_chance_say_so():
     rng = np.random.default_rng(2)
     quality = rng.normal(size=60)
