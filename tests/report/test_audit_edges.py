@@ -240,6 +240,8 @@ def test_a_length_that_says_nothing_under_the_metric_is_no_finding():
     noise = df.assign(metric=np.random.default_rng(9).random(400))[["human", "metric"]]
     assert told("length_alone", noise, dict(u=df["u"]), **more) == []
     assert told("length_alone", df[["human"]], dict(u=df["u"]), **more) == []
+    named = dict(reference=df["token_f1"])  # What is named the truth is what people say
+    assert told("length_alone", named, dict(u=df["u"]), **more) == []
     assert told("length_alone", df[["human", "token_f1"]], dict(u=df["u"])) == []
 
 

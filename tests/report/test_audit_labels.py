@@ -14,6 +14,8 @@ from tests.helpers.few_labels import (
 )
 from uetrust import audit, prr_from_labels
 from uetrust.evaluation.inference.noisy_judge import corrected_for_judge, judge_accuracy
+from uetrust.report.audit import Audited
+from uetrust.report.audit_labels import judge_as_instrument
 
 
 def test_audit_of_a_truth_with_gaps(texts, tmp_path, capsys):
@@ -112,6 +114,14 @@ def test_without_two_that_say_right_or_wrong_there_is_no_panel(change, tmp_path,
     df = answers().assign(**change)
     panels = json.loads(told_by(tmp_path, capsys, df, "--json"))["panels"]
     assert not {"judge_as_instrument", "judge_corrected"} & set(panels)
+
+
+@pytest.mark.parametrize("documents, there", [(2, False), (3, True)])
+def test_labels_of_two_documents_are_too_few(documents, there):
+    df = answers(labels=400).assign(doc=np.arange(400) // 20)
+    df.loc[df["doc"] >= documents, "human"] = np.nan
+    given = Audited(df[["human", "judge"]], df[["unsure"]], "human", document=df["doc"], by_people=True)
+    assert (judge_as_instrument(given) is not None) == there
 
 
 def test_a_metric_that_is_no_people_is_no_truth_unless_it_is_named():

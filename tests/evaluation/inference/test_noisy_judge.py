@@ -96,7 +96,7 @@ def test_wilson_interval_has_the_values_of_scipy(share, size, ends):
 
 def test_copies_of_a_text_add_nothing_when_the_document_is_named():
     _, judge, _, people = study(0, n=100)
-    once = judge_accuracy(judge, people, clusters=np.arange(100))
+    once = judge_accuracy(judge, people)
     copies = judge_accuracy(np.tile(judge, 4), np.tile(people, 4), clusters=np.tile(np.arange(100), 4))
     plain = judge_accuracy(np.tile(judge, 4), np.tile(people, 4))
     width = {
