@@ -103,7 +103,12 @@ MAY = dict(  # Why word salad may beat the reference on some text
     summac_he2024=_NLI,
     mnli_doc=_NLI,
 )
-BLIND = {"rouge_1", "bleu_1_true", "token_f1_true", "token_f1"}  # These count words and do not see their order
+BLIND = {
+    "rouge_1",
+    "bleu_1_true",
+    "token_f1_true",
+    "token_f1",
+}  # These count words and do not see their order
 ON_AVERAGE = {
     "cop_causal",
     "fflm_wo_log",
