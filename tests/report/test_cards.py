@@ -40,3 +40,9 @@ def test_the_cards_say_what_the_demo_measured_about_every_method():
         and "**Measured**" in score_card("msp")
         and "gives" in score_card("mcnse_lmp")
     )
+
+
+def test_the_card_of_a_method_of_several_systems_says_what_it_costs():
+    assert "other_embeddings: 1+M texts read by an encoder" in score_card("other_systems_cosine", reg)
+    assert "systems: 1 answer of every system" in score_card("answer_length", reg)
+    assert "embedding: what `uetrust.scoring.metrics` makes" in score_card("embedding_cosine", reg)

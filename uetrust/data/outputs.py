@@ -757,7 +757,7 @@ def _read_uqlm(item, name):
     "own",
     "own tables: JSON lines, CSV, TSV, parquet, XLSX, and Hugging Face datasets saved to disk or by name",
     ".jsonl .json .csv .tsv .parquet .xlsx folder hub:OWNER/NAME:SPLIT",
-    "names are guessed (hypothesis, summary, response, source, reference, samples, logprobs ...) or given",
+    "names are guessed (hypothesis, summary, response, source, reference, samples, system ...) or given",
     "source references samples logprobs top_logprobs sample_logprobs",
     lambda record: True,
     items=_table_items,

@@ -133,11 +133,12 @@ def reference_text(
     return f"**Anchors** {ends}\n\n**Speed** {speed}"
 
 
-def _cost(made):  # What is known of one thing that must have been made before
+def _cost(made, kind):  # What is known of one thing that must have been made before, for a kind of score
     if made not in STATISTICS:
         return f"{made}: nothing here makes it yet"
     entry = STATISTICS[made]
-    return f"{made}: {entry.cost if entry.stored else 'what `uetrust.scoring.metrics` makes of it'}"
+    said = entry.cost if kind == "ue" or entry.stored else "what `uetrust.scoring.metrics` makes of it"
+    return f"{made}: {said}"
 
 
 def score_card(
@@ -167,7 +168,7 @@ def score_card(
         f"$${entry.formula}$$" if entry.formula else "",
         f"**Result** {said.get('return', '')} ({quality}; {_WAYS[entry.kind][entry.sign]})",
         "**Needs** " + "; ".join(f"`{need}`: {said[need]}" for need in entry.needs),
-        "**Costs** " + "; ".join(map(_cost, required_files(name, reg))),
+        "**Costs** " + "; ".join(_cost(made, entry.kind) for made in required_files(name, reg)),
         f"**Pitfall** {entry.pitfall}" if entry.pitfall else "",
         measured_text(name, pd.read_csv(kept)) if kept.exists() else "",
         reference_text(name, json.loads(costs.read_text(encoding="utf-8"))) if costs.exists() else "",
