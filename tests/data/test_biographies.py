@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from uetrust.data import biographies as loader
-from uetrust.data.biographies import BIOGRAPHY_SYSTEMS, biographies, biography_texts, content_words
+from uetrust.data.biographies import BIOGRAPHY_SYSTEMS, biographies, biography_texts, content_words_about
 from uetrust.data.download import DataNotAtHand, WrongHash, has_file
 from uetrust.data.loaders import BadData
 
@@ -129,6 +129,9 @@ def test_the_shipped_systems_count_what_is_declared():
 
 
 def test_content_words_leave_out_names_and_small_words():
-    words = content_words("O'Neal's 3 sons have also met Shaquille.", "Shaquille O'Neal")
+    words = content_words_about("O'Neal's 3 sons have also met Shaquille.", "Shaquille O'Neal")
     assert words == ["s", "3", "sons", "met"]
-    assert content_words("It is his.", "Ada") == [] and content_words("Born, born", "") == ["born", "born"]
+    assert content_words_about("It is his.", "Ada") == [] and content_words_about("Born, born", "") == [
+        "born",
+        "born",
+    ]

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.data import hallucinations as loader
 from uetrust.data.download import WrongHash
-from uetrust.data.hallucinations import (
+from uetrust.data.hallucinations import xsum as loader
+from uetrust.data.hallucinations.xsum import (
     XSUM_GOLD,
     factual_by_votes,
     faithful_by_spans,
