@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['BIOGRAPHY_SYSTEMS', 'BIOGRAPHIES_AT_HAND', 'BIOGRAPHY_COUNTS', 'FACT_LABELS', 'FUNCTION_WORDS', 'biographies',
-           'biography_texts', 'content_words']
+           'biography_texts', 'content_words_about']
 
 # %% ../../nbs/02_data/17_biographies.ipynb #dda68215
 import re
@@ -146,7 +146,7 @@ FUNCTION_WORDS = frozenset(
 )
 
 
-def content_words(
+def content_words_about(
     text: str,  # Of a fact or a biography
     person: str,  # Whom it is about
 ) -> list:  # Lower case, in their order

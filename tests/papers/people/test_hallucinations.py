@@ -3,7 +3,7 @@
 import pytest
 from scipy.stats import spearmanr
 
-from uetrust.data.hallucinations import xsum_summaries
+from uetrust.data.hallucinations.xsum import xsum_summaries
 from uetrust.papers.people.hallucinations import xsum_agreement
 
 

@@ -8,7 +8,7 @@ __all__ = ['xsum_agreement']
 # %% ../../../nbs/10_papers/08_people/15_hallucinations.ipynb #ed46058a
 import pandas as pd
 
-from ...data.hallucinations import XSUM_METRICS, XSUM_QUALITIES, xsum_summaries
+from ...data.hallucinations.xsum import XSUM_METRICS, XSUM_QUALITIES, xsum_summaries
 from ...evaluation.significance import bootstrap_interval
 
 # %% ../../../nbs/10_papers/08_people/15_hallucinations.ipynb #eb244fab
