@@ -11,7 +11,6 @@ from tests.nlg.test_answers import slow_f1, slow_words, texts
 from uetrust.core.checks import Undefined
 from uetrust.core.run import ScoreRun, compute_score
 from uetrust.evaluation.prr import prr_table
-from uetrust.statistics.entry import STATISTICS, compute_entry
 from uetrust.statistics.scores import load_scores
 from uetrust.ue import systems
 
@@ -61,22 +60,6 @@ def test_without_another_system_there_is_a_note_and_no_value():
         assert found["note"].tolist() == ["", "no other system has an answer to this question"]
     with pytest.raises(Undefined, match="has no direction"):
         systems.other_systems_cosine([[1, 0], [0, 0]])
-
-
-def test_embeddings_are_those_of_the_answer_and_then_of_the_others(monkeypatch):
-    "A text that several systems gave is handed over every time; the encoder reads it once."
-    asked = []
-
-    def embed_texts(model, part):
-        asked.extend(part)
-        return np.array([[len(text), 1] for text in part], float), np.array([len(text) > 4 for text in part])
-
-    monkeypatch.setattr("uetrust.models.encode.embed_texts", embed_texts)
-    given = dict(hypothesis=["Rome", "Paris"], other_texts=[["Paris", "in"], []])
-    entry = STATISTICS["other_embeddings"]
-    found, cut = compute_entry(entry, None, given, ["other_vectors"])
-    assert asked == ["Rome", "Paris", "in", "Paris"] and cut["other_vectors"].tolist() == [1, 1]
-    assert [vectors[:, 0].tolist() for vectors in found["other_vectors"]] == [[4, 5, 2], [5]]
 
 
 @evouna
