@@ -1,40 +1,19 @@
 """Answers against gold answers: the definitions word by word, several alternatives, and values of EVOUNA."""
 
-import string
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.evouna import SYSTEMS, answers, evouna, wanted
+from tests.helpers.evouna import SYSTEMS, answers, evouna, slow_f1, slow_words, texts, wanted
 from uetrust.core.checks import Undefined
 from uetrust.nlg.answers import embedding_cosine, exact_match, lexical_match, token_f1
 from uetrust.scoring.metrics import compute_metrics
 from uetrust.statistics.texts.providers import shipped_models
 
 METRICS = dict(exact_match=exact_match, lexical_match=lexical_match, token_f1=token_f1)
-words = st.sampled_from(["a", "The", "the", "an", "pier", "Pier!", "old", "-", "olds", "x.y", "ÜBER", "–"])
-texts = st.lists(words, max_size=6).map(" ".join)
 golds = st.lists(texts.filter(str.strip), min_size=1, max_size=3)
-
-
-def slow_words(text):
-    kept = "".join("" if c in string.punctuation else c for c in text.lower())
-    return [word for word in kept.split() if word not in "a an the".split()]
-
-
-def slow_f1(a, b):
-    left, common = list(b), 0
-    for word in a:
-        if word in left:
-            left.remove(word)
-            common += 1
-    if not a and not b:
-        return 1.0
-    precision, recall = (common / max(len(x), 1) for x in (a, b))
-    return 2 * precision * recall / (precision + recall) if common else 0.0
 
 
 def slow_match(a, b):

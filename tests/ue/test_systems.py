@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.evouna import SYSTEMS, answers, evouna, wanted
-from tests.nlg.test_answers import slow_f1, slow_words, texts
+from tests.helpers.evouna import SYSTEMS, answers, evouna, slow_f1, slow_words, texts, wanted
 from uetrust.core.checks import Undefined
 from uetrust.core.run import ScoreRun, compute_score
 from uetrust.evaluation.prr import prr_table

@@ -9,7 +9,7 @@ __all__ = ['FACT_SCORES', 'scored_facts', 'facts_found']
 import numpy as np
 import pandas as pd
 
-from ...data.biographies import BIOGRAPHIES_AT_HAND, biographies, biography_texts, content_words
+from ...data.biographies import BIOGRAPHIES_AT_HAND, biographies, biography_texts, content_words_about
 from ...evaluation.cells import PRRCells, prr_replicates
 from ...evaluation.resample import bootstrap_counts
 
@@ -20,7 +20,8 @@ FACT_SCORES = ("position", "words", "missing_words")
 def _texts_about(systems):  # (system, person) -> content words of its biography
     texts = biography_texts(systems)
     return {
-        (row.system, row.person): set(content_words(row.biography, row.person)) for row in texts.itertuples()
+        (row.system, row.person): set(content_words_about(row.biography, row.person))
+        for row in texts.itertuples()
     }
 
 
@@ -37,7 +38,7 @@ def scored_facts(
     facts = facts[facts["right"].notna()]
     said, rows = _texts_about(systems), []
     for row in facts.itertuples():
-        words = content_words(row.fact_text, row.person)
+        words = content_words_about(row.fact_text, row.person)
         if words:
             about = dict(sample=row.sample, system=row.system, person=row.person, right=row.right)
             scores = dict(position=row.fact / row.facts, words=len(words))
