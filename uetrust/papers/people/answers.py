@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ANSWER_METRICS', 'ANSWER_METHODS', 'SYSTEM_NAMES', 'JUDGE_NAMES', 'ANSWERS_LIMIT', 'JudgedAnswers', 'judged_answers',
-           'judged_systems', 'answers_prr', 'method_panels', 'length_sentence', 'best_method_sentence',
+           'judged_systems', 'answers_prr', 'method_panels', 'answer_length_sentence', 'other_systems_sentence',
            'answers_regret', 'answers_regret_rows']
 
 # %% ../../../nbs/10_papers/08_people/13_answers.ipynb #73e146b4
@@ -136,7 +136,7 @@ def _by_system(rows, method, metric):
     return {row["system"]: row for _, row in found.iterrows()}
 
 
-def length_sentence(
+def answer_length_sentence(
     rows: pd.DataFrame,  # From `answers_prr`
 ) -> str:
     "What the length of an answer predicts, by people and by token F1."
@@ -150,7 +150,7 @@ def length_sentence(
     )
 
 
-def best_method_sentence(
+def other_systems_sentence(
     rows: pd.DataFrame,  # From `answers_prr`
 ) -> str:
     "How well the other systems tell right from wrong, by people and by token F1."
