@@ -115,7 +115,7 @@ def readings_sentence(
     if not same:
         return ""
     return (
-        f"`data/stored` holds the readings {', '.join(same)} of these texts. A run copies them where texts, "
-        "models, code and libraries are the same, and computes them otherwise; `make stored` computes them "
-        "anew."
+        f"`data/stored` holds what other models said of these texts ({', '.join(same)}). A run copies it "
+        "where texts, models, code and libraries are the same, and computes it otherwise; `make stored` "
+        "computes it anew."
     )
