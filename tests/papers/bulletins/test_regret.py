@@ -93,6 +93,7 @@ def test_baselines_are_never_chosen():
     assert list(paired.choices) == ["msp", "mte"]
     assert set(inputs.cross_picks(paired, inputs.cross_prr(paired))["pick"]) == {"mte"}
     assert {name for name in reg if reg[name].role == "baseline"} == {
+        "answer_length",
         "output_length",
         "source_length",
         "chance",
