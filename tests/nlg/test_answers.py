@@ -1,4 +1,4 @@
-"""Answers against gold answers: the definitions word by word, several alternatives, and values of EVOUNA."""
+"""Answers against gold answers: the definitions word by word and several alternatives."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.evouna import SYSTEMS, answers, evouna, slow_f1, slow_words, texts, wanted
+from tests.helpers.answers import slow_f1, slow_words, texts
 from uetrust.core.checks import Undefined
 from uetrust.nlg.answers import embedding_cosine, exact_match, lexical_match, token_f1
 from uetrust.scoring.metrics import compute_metrics
@@ -88,15 +88,3 @@ def test_the_nearest_of_several_gold_answers_counts():
     np.testing.assert_allclose(both, np.maximum(*alone), atol=1e-6)
     assert both.loc["a"].tolist() == pytest.approx([1, 1, 1, 1], abs=1e-6)
     assert (alone[0] != alone[1]).any().all()
-
-
-@evouna
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_means_on_evouna_are_those_that_were_computed_elsewhere(system):
-    table = answers(system)
-    names = ["lexical_match", "token_f1"]
-    found = compute_metrics(table.drop(columns=["others", "human"]), {}, names, progress=False).wide
-    want = wanted()[system]
-    assert len(found) == want["n"] and table["human"].mean() == pytest.approx(want["mean"]["human"])
-    for name in names:
-        assert found[name].mean() == pytest.approx(want["mean"][name], abs=1e-12)

@@ -376,7 +376,7 @@ def test_rows_of_several_systems_are_compared_with_each_other(ending, tmp_path, 
     metrics = [[row[name] for row in rows.values()] for name in OF_ANSWERS]
     assert metrics[:2] == [[1, 0, 0, 0], [1, 1, 0, 0]] and metrics[2] == pytest.approx([1, 2 / 3, 0, 0])
     assert any("2 of 6 records left out: 2 missing texts ('q2/b', 'q2/c')" in note for note in notes)
-    said = "2 items are answered by 3 systems (a, b, c); beside 1 of the texts there is no other"
+    said = "2 items are answered by 3 systems (a, b, c); 1 of the texts have no answer of another system"
     assert any(said in note for note in notes)
     alone = f"{', '.join(OF_SYSTEMS)}: no value for 1 of 4 texts, the first 'q2/a': no other system has an"
     assert any(alone in note for note in notes), notes

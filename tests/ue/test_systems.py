@@ -1,21 +1,18 @@
-"""Answers of other systems: the definitions word by word, and PRR on EVOUNA as computed elsewhere."""
+"""Answers of other systems: the definitions word by word."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.evouna import SYSTEMS, answers, evouna, slow_f1, slow_words, texts, wanted
+from tests.helpers.answers import slow_f1, slow_words, texts
 from uetrust.core.checks import Undefined
 from uetrust.core.run import ScoreRun, compute_score
-from uetrust.evaluation.prr import prr_table
 from uetrust.statistics.scores import load_scores
 from uetrust.ue import systems
 
 reg = load_scores()
 OF_WORDS = [systems.other_systems_f1, systems.other_systems_jaccard]
-METHODS = ["answer_length", "other_systems_f1", "other_systems_jaccard"]
 
 
 def slow_jaccard(a, b):
@@ -59,19 +56,3 @@ def test_without_another_system_there_is_a_note_and_no_value():
         assert found["note"].tolist() == ["", "no other system has an answer to this question"]
     with pytest.raises(Undefined, match="has no direction"):
         systems.other_systems_cosine([[1, 0], [0, 0]])
-
-
-@evouna
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_prr_on_evouna_is_that_which_was_computed_elsewhere(system):
-    table, want = answers(system), wanted()[system]["prr"]
-    run = ScoreRun(table["id"], reg, answer=list(table["hypothesis"]), other_texts=list(table["others"]))
-    uncertainty = pd.DataFrame({name: compute_score(run, name)["value"] for name in METHODS})
-    golds = list(zip(table["hypothesis"], table["references"]))
-    quality = pd.DataFrame({name: [reg[name].fn(*one) for one in golds] for name in want if name in reg})
-    found = prr_table(quality.assign(human=table["human"]), uncertainty)
-    values = found.set_index(["metric", "method"])["value"]
-    assert set(values.index) == {(metric, method) for metric in want for method in METHODS}
-    for metric, of in want.items():
-        for method, value in of.items():
-            assert values[metric, method] == pytest.approx(value, abs=1e-9), (metric, method)

@@ -14,13 +14,12 @@ import pandas as pd
 from ..core.checks import preview
 from ..core.tables import read_text
 from .download import fetch_file
-from .records import bad_record, of_records
+from .records import FETCH_AGAIN, bad_record, of_records
 
 # %% ../../nbs/02_data/16_answers.ipynb #ab5732cd
 EVOUNA_SYSTEMS = ("fid", "gpt35", "chatgpt", "gpt4", "newbing")  # In the order of the file
 EVOUNA_FILES = {"evouna-nq": "evouna/NQ.json", "evouna-tq": "evouna/TQ.json"}
 EVOUNA_COUNTS = {"evouna-nq": (3610, 3020)}  # Questions and proper questions, where they are known
-_FETCH = "Delete the file and fetch it again"
 
 
 def gold_alternatives(
@@ -36,7 +35,7 @@ def _value(record, key, kinds, missing, file, row):  # A field; None where it is
         return None
     if not isinstance(value, kinds):
         found = f"{key} = {preview([repr(value)])}"
-        raise bad_record(file, row, found, f"Expected is {kinds.__name__} or null. {_FETCH}")
+        raise bad_record(file, row, found, f"Expected is {kinds.__name__} or null. {FETCH_AGAIN}")
     return value
 
 
@@ -44,13 +43,13 @@ def _question_rows(record, i, name):  # One row per system; none where the quest
     file, row = EVOUNA_FILES[name], f"record {i + 1}"
     if not isinstance(record["improper"], bool):
         found = f"improper = {record['improper']!r}"
-        raise bad_record(file, row, found, f"Expected is true or false. {_FETCH}")
+        raise bad_record(file, row, found, f"Expected is true or false. {FETCH_AGAIN}")
     if record["improper"]:
         return []
     texts = [_value(record, key, str, None, file, row) or "" for key in ("question", "golden_answer")]
     golds = gold_alternatives(texts[1])
     if not (texts[0].strip() and golds):
-        raise bad_record(file, row, "no question or no gold answer", f"Expected are both. {_FETCH}")
+        raise bad_record(file, row, "no question or no gold answer", f"Expected are both. {FETCH_AGAIN}")
     return [_answer_row(record, i, name, system, texts[0], golds) for system in EVOUNA_SYSTEMS]
 
 
@@ -74,9 +73,9 @@ def _evouna_records(name):
         records = json.loads(read_text(fetch_file(file)), strict=False)
     except json.JSONDecodeError as e:
         found = f"no JSON, perhaps half a file ({e.msg})"
-        raise bad_record(file, f"line {e.lineno}", found, _FETCH) from None
+        raise bad_record(file, f"line {e.lineno}", found, FETCH_AGAIN) from None
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
-        raise bad_record(file, "top level", "no list of records", _FETCH)
+        raise bad_record(file, "top level", "no list of records", FETCH_AGAIN)
     return records
 
 
@@ -87,11 +86,11 @@ def _check_evouna(records, table, name):  # Where the counts are known, so is th
     first = {key: i for i, key in reversed([*enumerate(keys)])}
     if twice := [i for i, key in enumerate(keys) if first[key] < i]:
         found = f"the same as in record {first[keys[twice[0]]] + 1}"
-        raise bad_record(file, f"record {twice[0] + 1}", found, f"A record stands once. {_FETCH}")
+        raise bad_record(file, f"record {twice[0] + 1}", found, f"A record stands once. {FETCH_AGAIN}")
     counts = len(records), table["row"].nunique()
     if counts != EVOUNA_COUNTS[name]:
         found = f"{counts[0]} questions, {counts[1]} of them proper"
-        raise bad_record(file, "records", found, f"Expected are {EVOUNA_COUNTS[name]}. {_FETCH}")
+        raise bad_record(file, "records", found, f"Expected are {EVOUNA_COUNTS[name]}. {FETCH_AGAIN}")
 
 
 def answers(

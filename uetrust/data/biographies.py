@@ -16,7 +16,7 @@ from ..core.checks import preview
 from ..core.tables import read_json_lines
 from .download import fetch_file
 from .loaders import BadData
-from .records import bad_record, of_records
+from .records import FETCH_AGAIN, bad_record, of_records
 
 # %% ../../nbs/02_data/17_biographies.ipynb #6bdf8eb8
 BIOGRAPHY_SYSTEMS = ("InstructGPT", "ChatGPT", "PerplexityAI")
@@ -26,7 +26,6 @@ BIOGRAPHY_COUNTS = {  # Biographies and facts labelled S, NS and IR, where they 
     "ChatGPT": (183, 3194, 1692, 540),
 }
 FACT_LABELS = {"S": 1.0, "NS": 0.0, "IR": np.nan}  # What each says of whether a fact is right
-_FETCH = "Delete the file and fetch it again"
 
 
 def _biography_file(system):
@@ -39,7 +38,7 @@ def _sentence_facts(sentence, file, row):  # Pairs of text and label; none where
         if label not in FACT_LABELS or not (isinstance(text, str) and text.strip()):
             found = f"the fact {preview([repr(text)])} with label {label!r}"
             expected = f"Expected is a text with one of {list(FACT_LABELS)}"
-            raise bad_record(file, row, found, f"{expected}. {_FETCH}")
+            raise bad_record(file, row, found, f"{expected}. {FETCH_AGAIN}")
     return facts
 
 
@@ -47,7 +46,8 @@ def _biography(record, i, system):  # A dictionary with its facts, each with its
     file, row = _biography_file(system), f"record {i + 1} ({record['topic']!r})"
     rarity, region = record["cat"]
     if not all(isinstance(text, str) for text in (record["topic"], record["output"], rarity, region)):
-        raise bad_record(file, row, "no text for person, biography or kind", f"Expected are texts. {_FETCH}")
+        found = "no text for person, biography or kind"
+        raise bad_record(file, row, found, f"Expected are texts. {FETCH_AGAIN}")
     sentences = record["annotations"] or []
     facts = [
         dict(sentence=k + 1, sentence_text=sentence["text"], fact_text=text, label=label)
@@ -64,12 +64,13 @@ def _read_biographies(system):
     try:
         records = read_json_lines(path)
     except ValueError as e:
-        raise BadData(f"{file}: {e}. {_FETCH}") from None
+        raise BadData(f"{file}: {e}. {FETCH_AGAIN}") from None
     found = of_records(lambda record, i: _biography(record, i, system), records, file)
     persons = pd.Series([one["person"] for one in found], dtype=object)
     if (again := persons.duplicated()).any():
         i = int(np.flatnonzero(again)[0])
-        raise bad_record(file, f"record {i + 1}", f"{persons[i]!r} again", f"A person stands once. {_FETCH}")
+        expected = f"A person stands once. {FETCH_AGAIN}"
+        raise bad_record(file, f"record {i + 1}", f"{persons[i]!r} again", expected)
     _check_counts(found, system)
     return found
 
@@ -82,7 +83,7 @@ def _check_counts(found, system):
             _biography_file(system),
             "records",
             f"{counts[0]} biographies and {counts[1:]} facts labelled {list(FACT_LABELS)}",
-            f"Expected are {BIOGRAPHY_COUNTS[system][0]} and {BIOGRAPHY_COUNTS[system][1:]}. {_FETCH}",
+            f"Expected are {BIOGRAPHY_COUNTS[system][0]} and {BIOGRAPHY_COUNTS[system][1:]}. {FETCH_AGAIN}",
         )
 
 
@@ -151,5 +152,5 @@ def content_words_about(
     person: str,  # Whom it is about
 ) -> list:  # Lower case, in their order
     "Words of a text without the name of its person and without `FUNCTION_WORDS`."
-    name = set(re.findall("[a-z0-9]+", person.lower()))
-    return [word for word in re.findall("[a-z0-9]+", text.lower()) if word not in name | FUNCTION_WORDS]
+    left_out = FUNCTION_WORDS.union(re.findall("[a-z0-9]+", person.lower()))
+    return [word for word in re.findall("[a-z0-9]+", text.lower()) if word not in left_out]

@@ -1055,7 +1055,7 @@ def _check_systems(groups, records):
 
 
 def _with_others(groups):
-    "Put the texts of the other systems beside each text; a list with a note on them."
+    "Give each text those of the other systems; a list with a note on them."
     for rows in groups:
         there = [record for record in rows if record.text.text is not None]
         for record in there:
@@ -1063,7 +1063,8 @@ def _with_others(groups):
     rows = [record for rows in groups for record in rows]
     systems, alone = list(dict.fromkeys(record.system for record in rows)), [r.others for r in rows].count([])
     said = f"{len(groups)} items are answered by {len(systems)} systems ({preview(systems, 5)})"
-    return [said + f"; beside {alone} of the texts there is no other" * (alone > 0)] * (len(groups) > 0)
+    said += f"; {alone} of the texts have no answer of another system" * (alone > 0)
+    return [said] * (len(groups) > 0)
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0011
 def _score_column(values):  # Numbers of a column, or None; and a note

@@ -102,7 +102,7 @@ def _ends(row):  # '0.85 [0.83, 0.86]'
 
 @audit_panel
 def judge_as_instrument(audited):
-    "Sensitivity, specificity and kappa of every metric that says right or wrong, beside people who do."
+    "Sensitivity, specificity and kappa of every metric that says right or wrong, against people's labels."
     labels, tables = audited.quality[audited.main], []
     for name in _binary_judges(audited):
         judge = audited.quality[name]
@@ -127,14 +127,14 @@ def judge_as_instrument(audited):
 
 def _four_ways(judge, rows):  # What the PRR is, and whether the correction can be used
     found = {by: _ends(row) for by, row in rows.iterrows()}
-    told = (
+    said = (
         f"has a PRR of {found['judge']} by {judge} alone, {found['people']} by the "
         f"{rows.at['people', 'n_labels']} labels alone, {found['corrected']} corrected as if the errors of "
         f"{judge} were noise, and "
         f"{found['prediction-powered']} from labels and {judge} together"
     )
     note = rows.at["corrected", "note"]
-    return told + (f". The correction: {note}" if note else "")
+    return said + (f". The correction: {note}" if note else "")
 
 
 @audit_panel

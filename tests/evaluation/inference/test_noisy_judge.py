@@ -2,8 +2,6 @@
 
 import json
 import re
-import string
-from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -11,7 +9,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from uetrust import auroc, prr, prr_from_labels
-from uetrust.core.settings import mirror, root
+from uetrust.core.settings import root
 from uetrust.evaluation.inference.noisy_judge import (
     NOISY_MEASURES,
     corrected_for_judge,
@@ -22,6 +20,7 @@ from uetrust.evaluation.inference.noisy_judge import (
     mean_from_labels,
     wilson_interval,
 )
+from uetrust.papers.people.answers import judged_systems
 
 
 def study(seed, n=1000, labels=200, follow=0.0, documents=None):
@@ -309,7 +308,7 @@ def test_the_mean_from_labels_is_unbiased_and_shorter_with_a_judge():
 
 
 @pytest.mark.parametrize(
-    "change, told",
+    "change, says",
     [
         (dict(judge=[0.5, 1, 1, 0]), "judge holds 0.5, which is neither 0 nor 1: state tau"),
         (dict(people=[3, 1, 1, 0]), "people holds 3, which is neither 0 nor 1: `acceptable_labels`"),
@@ -326,8 +325,8 @@ def test_the_mean_from_labels_is_unbiased_and_shorter_with_a_judge():
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_remedy(change, told):
-    with pytest.raises(ValueError, match=told):
+def test_a_mistake_is_named_with_its_remedy(change, says):
+    with pytest.raises(ValueError, match=says):
         judge_accuracy(**dict(judge=[1, 0, 1, 0], people=[1, 0, 1, 1]) | change)
 
 
@@ -340,35 +339,6 @@ def test_a_measure_that_is_not_known_is_refused():
 
 # Real answers
 
-QUESTIONS = mirror() and mirror() / "evouna" / "NQ.json"
-
-
-def bag(text):
-    kept = text.lower().translate(str.maketrans("", "", string.punctuation)).split()
-    return [word for word in kept if word not in ("a", "an", "the")]
-
-
-def token_f1(first, second):
-    size = len(first) + len(second)
-    return 2 * (Counter(first) & Counter(second)).total() / size if size else 1.0
-
-
-def stands_in(part, whole):
-    return any(whole[at : at + len(part)] == part for at in range(len(whole) - len(part) + 1))
-
-
-def answers(asked, system):
-    "Question, label by people, lexical match, 1 - mean token F1 with other systems: of proper questions"
-    names = {key.removeprefix("judge_") for key in asked[0] if key.startswith("judge_")}
-    for one in asked:
-        said = {name: bag(text) for name in sorted(names) if (text := one[f"answer_{name}"]) is not None}
-        if one["improper"] or system not in said:
-            continue
-        own = said.pop(system)
-        match = any(stands_in(bag(gold), own) for gold in one["golden_answer"].split("/") if gold.strip())
-        alike = np.mean([token_f1(own, other) for other in said.values()])
-        yield one["question"], one[f"judge_{system}"], match, 1 - alike
-
 
 def page_rows():
     "System and six numbers of every row of the page's table"
@@ -379,20 +349,21 @@ def page_rows():
     return {name: [float(value) for value in values.split(" | ")[1:]] for name, values in rows}
 
 
-@pytest.mark.skipif(not (QUESTIONS and QUESTIONS.exists()), reason="EVOUNA is not at hand")
 def test_lexical_match_on_real_answers_is_corrected_too_far_as_the_page_says():
-    asked, off, rows = json.loads(QUESTIONS.read_text(encoding="utf-8"), strict=False), [], page_rows()
-    assert len(rows) == 5
+    off, rows = [], page_rows()
+    judged = judged_systems("evouna-nq")
+    assert list(rows) == list(judged)
     for system, printed in rows.items():
-        df = pd.DataFrame(answers(asked, system), columns=["question", "human", "match", "unsure"])
-        df = df.astype(dict(human=float, match=float))
-        found = corrected_for_judge(df["unsure"], df["match"], df["human"], clusters=df["question"], draws=20)
-        kappa, people = cohen_kappa_score(df["human"], df["match"]), prr(df["human"], df["unsure"]).value
+        one = judged[system]
+        human, match = (one.quality[name] for name in ("human", "lexical_match"))
+        unsure = one.uncertainty["other_systems_f1"]
+        found = corrected_for_judge(unsure, match, human, clusters=one.questions, draws=20)
+        kappa, people = cohen_kappa_score(human, match), prr(human, unsure).value
         numbers = [found.sensitivity, found.specificity, kappa, people, found.by_judge, found.value]
         assert numbers == pytest.approx(printed, abs=0.005)
         assert found.p_errors == 1 / 2000 and found.value > people > found.by_judge
-        drawn = [df["human"].sample(300, random_state=seed) for seed in range(20)]
-        few = [[prr_from_labels(n, m, df["unsure"]).value for m in (df[["match"]], None)] for n in drawn]
+        drawn = [human.sample(300, random_state=seed) for seed in range(20)]
+        few = [[prr_from_labels(n, m, unsure).value for m in (match.to_frame(), None)] for n in drawn]
         errors = np.mean(np.abs(np.array(few) - people), 0)
         off.append([found.value - people, found.by_judge - people, *errors])
     assert np.mean(np.abs(off), 0) == pytest.approx([0.43, 0.08, 0.05, 0.07], abs=0.005)

@@ -1,15 +1,10 @@
 """Answers judged by people: PRR as computed elsewhere, and what a choice by each metric costs."""
 
-import json
-
 import numpy as np
 import pytest
 
-from uetrust.core.settings import oracles
 from uetrust.data.answers import EVOUNA_SYSTEMS
 from uetrust.papers.people import answers
-
-WANTED = oracles() and oracles() / "evouna_nq.json"
 
 
 @pytest.fixture(scope="module")
@@ -17,16 +12,15 @@ def judged():
     return answers.judged_systems("evouna-nq")
 
 
-@pytest.mark.skipif(not (WANTED and WANTED.exists()), reason="the values computed elsewhere are not at hand")
-def test_prr_is_what_was_computed_elsewhere(judged):
-    wanted, rows = json.loads(WANTED.read_text()), answers.answers_prr(judged)
+def test_prr_is_what_was_computed_elsewhere(judged, oracle):
+    elsewhere, rows = oracle("evouna_nq.json"), answers.answers_prr(judged)
     found = rows.set_index(["system", "metric", "method"])
-    for system in EVOUNA_SYSTEMS:
-        assert found.loc[(system, "human", "answer_length"), "n"] == wanted[system]["n"]
-        assert judged[system].quality[
-            ["human", "lexical_match", "token_f1"]
-        ].mean().to_dict() == pytest.approx(wanted[system]["mean"], abs=1e-9)
-        for metric, methods in wanted[system]["prr"].items():
+    assert list(elsewhere) == list(EVOUNA_SYSTEMS)
+    for system, known in elsewhere.items():
+        assert found.loc[(system, "human", "answer_length"), "n"] == known["n"]
+        means = judged[system].quality[list(known["mean"])].mean().to_dict()
+        assert means == pytest.approx(known["mean"], abs=1e-9)
+        for metric, methods in known["prr"].items():
             for method, value in methods.items():
                 assert found.loc[(system, metric, method), "value"] == pytest.approx(value, abs=1e-9)
 
@@ -40,11 +34,9 @@ def test_intervals_draw_questions(judged):
     assert not np.array_equal(by_question["lo"], alone["lo"], equal_nan=True)
 
 
-def test_a_study_judged_by_token_f1_may_choose_the_length():
-    parts = {
-        lengths: answers.answers_regret("evouna-nq", ("gpt35",), lengths, draws=20)
-        for lengths in (False, True)
-    }
+def test_a_study_judged_by_token_f1_may_choose_the_length(judged):
+    one = dict(gpt35=judged["gpt35"])
+    parts = {lengths: answers.answers_regret(one, lengths, draws=20) for lengths in (False, True)}
     rows = {lengths: answers.answers_regret_rows(found) for lengths, found in parts.items()}
     pick = {
         lengths: found[(found["system"] == "gpt35") & found["held_out"]].set_index("metric")
@@ -57,7 +49,7 @@ def test_a_study_judged_by_token_f1_may_choose_the_length():
 
 def test_an_unknown_system_is_named():
     with pytest.raises(ValueError, match="no system 'gpt5'; it has fid, gpt35"):
-        answers.judged_answers("evouna-nq", "gpt5")
+        answers.judged_systems("evouna-nq", ["gpt5"])
 
 
 def test_sentences_name_the_system_in_which_the_judges_differ_most(judged):

@@ -10,24 +10,30 @@ import numpy as np
 import pandas as pd
 
 from ...data.biographies import BIOGRAPHIES_AT_HAND, biographies, biography_texts, content_words_about
-from ...evaluation.cells import PRRCells, prr_replicates
+from ...evaluation.prr import prr
 from ...evaluation.resample import bootstrap_counts
+from .faithbench import twice_auc
 
 # %% ../../../nbs/10_papers/08_people/14_biographies.ipynb #ca592ff7
 FACT_SCORES = ("position", "words", "missing_words")
 
 
-def _texts_about(systems):  # (system, person) -> content words of its biography
+def _said_by_others(systems):  # (system, person) -> words of the other systems; no key where there are none
     texts = biography_texts(systems)
-    return {
+    said = {
         (row.system, row.person): set(content_words_about(row.biography, row.person))
         for row in texts.itertuples()
     }
+    found = {}
+    for system, person in said:
+        others = [said[name, person] for name in systems if name != system and (name, person) in said]
+        if others:
+            found[system, person] = set().union(*others)
+    return found
 
 
-def _missing_words(row, words, said, systems):  # Share of words that no other system uses; NaN without one
-    others = [said[name, row.person] for name in systems if name != row.system and (name, row.person) in said]
-    return np.mean([word not in set().union(*others) for word in words]) if others else np.nan
+def _missing_share(words, others):  # Share of words that the others do not use; NaN without others
+    return np.nan if others is None else np.mean([word not in others for word in words])
 
 
 def scored_facts(
@@ -36,13 +42,14 @@ def scored_facts(
     "Facts that people call right or wrong, with three scores; larger is likelier to be wrong."
     facts = biographies(systems)
     facts = facts[facts["right"].notna()]
-    said, rows = _texts_about(systems), []
+    others, rows = _said_by_others(systems), []
     for row in facts.itertuples():
         words = content_words_about(row.fact_text, row.person)
         if words:
             about = dict(sample=row.sample, system=row.system, person=row.person, right=row.right)
             scores = dict(position=row.fact / row.facts, words=len(words))
-            rows.append(about | scores | dict(missing_words=_missing_words(row, words, said, systems)))
+            missing = _missing_share(words, others.get((row.system, row.person)))
+            rows.append(about | scores | dict(missing_words=missing))
     return pd.DataFrame(rows)
 
 # %% ../../../nbs/10_papers/08_people/14_biographies.ipynb #49825afb
@@ -56,23 +63,18 @@ def _pairs_within(right, score, texts):  # Per text: pairs of a right and a wron
     return np.array(rows, float)
 
 
-def _within(facts, score, draws, rng):
+def _within(facts, score, draws, seed):  # (won - lost) / all pairs, and the ends of its interval
     pairs = _pairs_within(facts["right"], facts[score], facts["person"])
-    counts = bootstrap_counts(len(pairs), draws, rng)
-    drawn = counts @ pairs
-    with np.errstate(invalid="ignore"):  # A sample of texts without a pair has no value
-        return pairs[:, 1].sum() / pairs[:, 0].sum(), drawn[:, 1] / drawn[:, 0]
+    drawn = bootstrap_counts(len(pairs), draws, np.random.default_rng(seed)) @ pairs
+    drawn = drawn[drawn[:, 0] > 0]  # A sample of texts without a pair has no value
+    ends = np.quantile(drawn[:, 1] / drawn[:, 0], [0.025, 0.975])
+    return pairs[:, 1].sum() / pairs[:, 0].sum(), *ends
 
 
-def _ranked(quality, score, ids, area, draws, rng):
-    cells = PRRCells(np.asarray(quality, float)[:, None], np.asarray(score, float)[:, None], area)
-    counts = bootstrap_counts(len(quality), draws, rng, ids)
-    return cells.value[0, 0], prr_replicates(cells, counts)[:, 0, 0]
-
-
-def _of_texts(facts, score):  # Mean over the facts of each text
-    found = facts.groupby("person", sort=True)[["right", score]].mean()
-    return found["right"], found[score]
+def _between(facts, score):
+    texts = facts.groupby("person")[["right", score]].mean()
+    found = prr(texts["right"], texts[score])
+    return found.value, found.lo, found.hi
 
 
 def facts_found(
@@ -83,17 +85,16 @@ def facts_found(
     "How well each score finds wrong facts, within texts and between them."
     rows = []
     for system, own in facts.groupby("system", sort=False):
-        ids = np.unique(own["person"], return_inverse=True)[1]
-        for score in (name for name in FACT_SCORES if own[name].notna().all()):
-            rng = np.random.default_rng(seed)
+        scores = own[list(FACT_SCORES)].dropna(axis=1)
+        every = twice_auc(own["right"] == 0, -scores, own["person"], draws, seed).set_index("score")
+        persons = own["person"].nunique()
+        for score in scores:
             levels = {
-                "all facts": _ranked(own["right"], own[score], ids, "sum", draws, rng),
-                "within a text": _within(own, score, draws, rng),
-                "between texts": _ranked(*_of_texts(own, score), None, "mean", draws, rng),
+                "all facts": (*every.loc[score, ["value", "lo", "hi"]], len(own)),
+                "within a text": (*_within(own, score, draws, seed), len(own)),
+                "between texts": (*_between(own, score), persons),
             }
-            for level, (value, boot) in levels.items():
-                lo, hi = np.nanquantile(boot, [0.025, 0.975])
-                n = own["person"].nunique() if level == "between texts" else len(own)
+            for level, (value, lo, hi, n) in levels.items():
                 about = dict(system=system, score=score, level=level, value=value, lo=lo, hi=hi)
-                rows.append(about | dict(n=n, persons=own["person"].nunique()))
+                rows.append(about | dict(n=n, persons=persons))
     return pd.DataFrame(rows)
