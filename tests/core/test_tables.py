@@ -17,7 +17,15 @@ from hypothesis import strategies as st
 from tests.helpers.tables import CASES, ROWS, call, needs_cases, prr_of
 from uetrust import prr, read_texts
 from uetrust.core import checks, tables
-from uetrust.core.tables import list_cell, read_table, save_csv, table_records, truth_numbers, write_table
+from uetrust.core.tables import (
+    list_cell,
+    read_table,
+    save_csv,
+    table_records,
+    truth_numbers,
+    with_interval,
+    write_table,
+)
 
 BASE = "--id id --quality quality --uncertainty u".split()
 HUMAN = "--id id --quality human --uncertainty u".split()
@@ -339,3 +347,9 @@ def test_files_whose_name_begins_with_a_dot_or_a_line_are_no_parts(tmp_path, lef
         (tmp_path / name).write_text(f"id,u\n{name},1\n")
     (tmp_path / left).write_text("another, file\n")
     assert list(read_table(tmp_path)["id"]) == ["a.csv", "b_.csv"]
+
+
+def test_a_value_stands_with_its_interval():
+    row = pd.Series(dict(value=0.125, lo=-0.5, hi=1))
+    assert with_interval(row, 3) == "0.125 [-0.500, 1.000]"
+    assert with_interval(row) == "0.12 [-0.50, 1.00]"

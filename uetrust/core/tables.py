@@ -7,7 +7,7 @@ __all__ = ['MISSING_WORDS', 'MANY_CELLS', 'BYTES_PER_CHARACTER', 'MANY_CHARACTER
            'number_or_text', 'is_missing', 'truth_numbers', 'column_numbers', 'list_cell', 'file_ending', 'check_file',
            'check_unpacked', 'read_text', 'csv_text', 'save_csv', 'write_table', 'parse_json', 'read_json_lines',
            'check_records', 'json_records', 'nested_fields', 'cell_of', 'read_workbook', 'other_sheets',
-           'read_table_file', 'read_table', 'table_records']
+           'read_table_file', 'read_table', 'table_records', 'with_interval']
 
 # %% ../../nbs/01_core/10_tables.ipynb #9cf08fd0
 import ast
@@ -1178,3 +1178,12 @@ def table_records(
         for file, records in zip(files, parts):
             _check_same(files[0], parts[0][0], file, records[0])
     return [record for records in parts for record in records]
+
+# %% ../../nbs/01_core/10_tables.ipynb #4ac2e1b8
+def with_interval(
+    found,  # With value, lo and hi: a row of a table, or a result such as `PRR`
+    digits: int = 2,  # After the point
+) -> str:
+    "A value with its interval."
+    value, lo, hi = (f"{number:.{digits}f}" for number in (found.value, found.lo, found.hi))
+    return f"{value} [{lo}, {hi}]"

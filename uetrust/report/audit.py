@@ -20,6 +20,7 @@ import pandas as pd
 from ..core.checks import Undefined, preview, score_frame
 from ..core.roles import declared_scale, plain_name, role_of, without_baselines
 from ..core.settings import root
+from ..core.tables import with_interval
 from ..evaluation.inference.confidence_set import confidence_set
 from ..evaluation.prr import prr, prr_difference, prr_table
 from ..scoring.columns import HOW_TO_CHANGE, UsedColumns, used_columns
@@ -297,10 +298,6 @@ LIKE_LENGTH = 0.9  # Rank correlation from which a method orders the texts almos
 _PER_WORD = re.compile("f1|precision|rouge|bleu|chrf|jaccard")  # In names of metrics that divide by length
 
 
-def _told_prr(found):  # '0.56 [0.53, 0.59]'
-    return f"{found.value:.2f} [{found.lo:.2f}, {found.hi:.2f}]"
-
-
 def _length_under(audited, metric, sign):  # PRR of the length alone
     return prr(audited.quality[metric], sign * audited.length, clusters=audited.document)
 
@@ -310,7 +307,7 @@ def _by_people(audited, sign):  # What the length has by people: numbers, and th
         return {}, "; without labels by people nobody knows whether long texts are worse"
     people = _length_under(audited, audited.main, sign)
     numbers = dict(by_people=people.value, by_people_lo=people.lo, by_people_hi=people.hi)
-    return numbers, f", and {_told_prr(people)} by {audited.main} on {people.n} texts"
+    return numbers, f", and {with_interval(people)} by {audited.main} on {people.n} texts"
 
 
 @_pitfall("The uncertainty is a length", "2_pitfalls/03_length_pulls_both")
@@ -334,7 +331,7 @@ def _length_alone(audited):
                 [method, metric],
                 dict(with_length=r, prr=alone.value, lo=alone.lo, hi=alone.hi) | numbers,
                 f"{method} orders the texts almost as their length does (Spearman {r:.2f}); under "
-                f"{metric}{why} the length alone has PRR {_told_prr(alone)}{by_people}",
+                f"{metric}{why} the length alone has PRR {with_interval(alone)}{by_people}",
             )
 
 # %% ../../nbs/11_report/06_audit.ipynb #874fa70b

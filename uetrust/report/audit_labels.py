@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.roles import role_of
+from ..core.tables import with_interval
 from ..evaluation.inference.few_labels import prr_from_labels
 from ..evaluation.inference.noisy_judge import FEWEST_JUDGED, judge_accuracy, judge_comparison
 from .audit import Panel, audit_panel
@@ -96,8 +97,7 @@ def _enough(audited, *scores):  # Whether enough texts, and documents, have a la
 def _ends(row):  # '0.85 [0.83, 0.86]'
     if np.isnan(row["value"]):
         return "undefined"
-    ends = "no interval" if np.isnan(row["lo"]) else f"{row['lo']:.2f}, {row['hi']:.2f}"
-    return f"{row['value']:.2f} [{ends}]"
+    return f"{row['value']:.2f} [no interval]" if np.isnan(row["lo"]) else with_interval(row)
 
 
 @audit_panel

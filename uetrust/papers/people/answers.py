@@ -17,6 +17,7 @@ from ...core.registry import reg
 from ...core.roles import without_baselines
 from ...core.run import ScoreRun, compute_score
 from ...core.scores import wide_table
+from ...core.tables import with_interval
 from ...data.answers import EVOUNA_SYSTEMS, answers, other_answers
 from ...evaluation.prr import prr_table
 from .regret import Regret, people_choice_regret, pooled_regret
@@ -118,10 +119,6 @@ ANSWERS_LIMIT = (
 )
 
 
-def _said(row):
-    return f"{row['value']:.2f} [{row['lo']:.2f}, {row['hi']:.2f}]"
-
-
 def _by_system(rows, method, metric):
     found = rows[(rows["method"] == method) & (rows["metric"] == metric)]
     return {row["system"]: row for _, row in found.iterrows()}
@@ -134,10 +131,11 @@ def answer_length_sentence(
     people, f1 = (_by_system(rows, "answer_length", metric) for metric in ("human", "token_f1"))
     worst = max(people, key=lambda name: f1[name]["value"] - people[name]["value"])
     above = sum(f1[name]["lo"] > people[name]["hi"] for name in people)
+    by_f1, by_people = with_interval(f1[worst]), with_interval(people[worst])
     return (
         f"Token F1 makes a long answer look wrong, and people do not: of {SYSTEM_NAMES[worst]}, the PRR of "
-        f"the length alone is {_said(f1[worst])} by token F1 and {_said(people[worst])} by people. In "
-        f"{above} of {len(people)} systems the whole interval by token F1 lies above that by people."
+        f"the length alone is {by_f1} by token F1 and {by_people} by people. In {above} of {len(people)} "
+        "systems the whole interval by token F1 lies above that by people."
     )
 
 
@@ -147,11 +145,11 @@ def other_systems_sentence(
     "How well the other systems tell right from wrong, by people and by token F1."
     people, f1 = (_by_system(rows, "other_systems_f1", metric) for metric in ("human", "token_f1"))
     low, high = (end(people, key=lambda name: people[name]["value"]) for end in (min, max))
+    least, most = (f"{with_interval(people[end])} ({SYSTEM_NAMES[end]})" for end in (low, high))
     return (
         "An answer that differs from those of the other systems is more often wrong: by people the PRR of "
-        f"other_systems_f1 lies between {_said(people[low])} ({SYSTEM_NAMES[low]}) and {_said(people[high])} "
-        f"({SYSTEM_NAMES[high]}). Token F1 says {f1[low]['value']:.2f} and {f1[high]['value']:.2f} of the "
-        "same two."
+        f"other_systems_f1 lies between {least} and {most}. Token F1 says {f1[low]['value']:.2f} and "
+        f"{f1[high]['value']:.2f} of the same two."
     )
 
 # %% ../../../nbs/10_papers/08_people/13_answers.ipynb #eee98b6d

@@ -7,11 +7,14 @@ __all__ = ['FAITHBENCH_LIMIT', 'faithbench_scores', 'score_kind_of', 'twice_auc'
            'accuracy_where_they_disagree', 'disagreement_simulation']
 
 # %% ../../../nbs/10_papers/08_people/11_faithbench.ipynb #c1378661
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
 from ...core.registry import reg
 from ...core.scores import wide_table
+from ...core.tables import with_interval
 from ...data.faithbench import FAITHBENCH_DETECTORS
 from ...evaluation.cells import PRRCells, prr_replicates
 from ...evaluation.resample import bootstrap_counts
@@ -77,9 +80,7 @@ def detectors_sentence(
     detectors = found.loc[[name for name in found.index if name in FAITHBENCH_DETECTORS]]
     best, worst, length = detectors.iloc[0], detectors.iloc[-1], found.loc["fewer_words"]
 
-    def said(row):
-        return f"{row['value']:.3f} [{row['lo']:.3f}, {row['hi']:.3f}]"
-
+    said = partial(with_interval, digits=3)
     clear = int((detectors["lo"] > length["value"]).sum())
     return (
         f"{int(best['n'])} summaries, {int(best['errors'])} with a span that people call {label}, 2 AUC - 1: "
