@@ -55,7 +55,10 @@ def test_an_unknown_system_is_named():
 def test_sentences_name_the_system_in_which_the_judges_differ_most(judged):
     rows = answers.answers_prr({name: judged[name] for name in ("fid", "gpt35")})
     said = answers.answer_length_sentence(rows)
-    assert "of GPT-3.5, the PRR of the length alone is 0.56 [" in said and "and 0.05 [" in said
+    assert (
+        "for GPT-3.5, where the two differ most, the PRR of the length alone is 0.56 [" in said
+        and "and 0.05 [" in said
+    )
     assert "In 1 of 2 systems" in said
     assert "0.58 [" in answers.other_systems_sentence(rows)
 

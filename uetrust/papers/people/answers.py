@@ -133,9 +133,9 @@ def answer_length_sentence(
     above = sum(f1[name]["lo"] > people[name]["hi"] for name in people)
     by_f1, by_people = with_interval(f1[worst]), with_interval(people[worst])
     return (
-        f"Token F1 makes a long answer look wrong, and people do not: of {SYSTEM_NAMES[worst]}, the PRR of "
-        f"the length alone is {by_f1} by token F1 and {by_people} by people. In {above} of {len(people)} "
-        "systems the whole interval by token F1 lies above that by people."
+        f"Token F1 calls long answers wrong more often than people do: for {SYSTEM_NAMES[worst]}, where the "
+        f"two differ most, the PRR of the length alone is {by_f1} by token F1 and {by_people} by people. In "
+        f"{above} of {len(people)} systems the whole interval by token F1 lies above that by people."
     )
 
 
