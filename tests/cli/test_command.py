@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -228,3 +229,27 @@ def test_a_command_imports_what_it_uses(line, tmp_path):
     )
     loaded, (never, most) = json.loads(done.stdout.splitlines()[-1]), LOADS[line]
     assert not never.intersection(loaded) and len(loaded) < most
+
+
+REMOVED = """
+import time
+from uetrust.cli.command import _stoppable
+
+class Removed:
+    def __del__(self):
+        raise KeyboardInterrupt
+
+stopped = []
+try:
+    with _stoppable(stopped):
+        for _ in range(3):
+            Removed()
+        time.sleep(600)
+except KeyboardInterrupt:
+    print("stopped", set(stopped))
+"""
+
+
+def test_ctrl_c_while_an_object_is_removed_still_stops_the_command():
+    done = subprocess.run([sys.executable, "-c", REMOVED], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr) == (f"stopped {{{int(signal.SIGINT)}}}\n", "")

@@ -10,7 +10,6 @@ __all__ = ['HELP_GROUPS', 'APP', 'EXAMPLES', 'SEVERAL', 'Names', 'Pairs', 'Words
            'load_placed', 'check_out', 'require_checkout', 'check_folder', 'write_out', 'run_app']
 
 # %% ../../nbs/13_cli/03_command.ipynb #c49f269b
-import _thread
 import math
 import os
 import re
@@ -518,6 +517,9 @@ def _check_written(bound):  # Links to nowhere, files and folders that may not b
             raise ValueError(f"{_spelled(bound, option)}: {error_line(error)}") from None
 
 # %% ../../nbs/13_cli/03_command.ipynb #5510f91e
+_SOON = 0.01  # Seconds until a signal is raised again
+
+
 @contextmanager
 def _stoppable(stopped):
     "While a subcommand works, Ctrl-C and SIGTERM end it in order; `stopped` gets the number of the signal."
@@ -526,15 +528,27 @@ def _stoppable(stopped):
         return
 
     def stop(number, frame):
+        if hook_runs(frame):
+            return raise_soon(number)
         stopped.append(number)
         raise KeyboardInterrupt
 
-    def once_more(missed):  # One that came where none can be raised, as while an object is removed
-        if missed.exc_type is KeyboardInterrupt:
-            return _thread.interrupt_main()
-        before_hook(missed)
+    def raise_soon(number):
+        again = signal.pthread_kill, [threading.main_thread().ident, number]  # It ends a sleep, too
+        waiting.append(threading.Timer(_SOON, *again))
+        waiting[-1].start()
 
-    before_hook, sys.unraisablehook = sys.unraisablehook, once_more
+    def hook_runs(frame):
+        while frame is not None and frame.f_code is not once_more.__code__:
+            frame = frame.f_back
+        return frame is not None
+
+    def once_more(missed):  # One that came where none can be raised, as while an object is removed
+        if missed.exc_type is not KeyboardInterrupt:
+            return before_hook(missed)
+        raise_soon(signal.SIGINT)  # Not now: it would be raised here
+
+    waiting, before_hook, sys.unraisablehook = [], sys.unraisablehook, once_more
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     kept = [number for number, handler in before.items() if handler in (signal.SIG_IGN, None)]
     try:
@@ -542,6 +556,8 @@ def _stoppable(stopped):
             signal.signal(number, stop)
         yield
     finally:
+        for timer in waiting:
+            timer.cancel()
         for number in before.keys() - kept:
             signal.signal(number, before[number])
         sys.unraisablehook = before_hook
