@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['ANSWER_METRICS', 'ANSWER_METHODS', 'SYSTEM_NAMES', 'JUDGE_NAMES', 'ANSWERS_LIMIT', 'JudgedAnswers', 'judged_systems',
-           'answers_prr', 'method_panels', 'answer_length_sentence', 'other_systems_sentence', 'answers_regret',
-           'answers_regret_rows']
+           'answers_prr', 'method_panels', 'Gap', 'widest_gap', 'prr_range', 'answers_regret', 'answers_regret_rows',
+           'quality_by_length', 'metric_as_judge', 'judge_prr', 'judge_errors']
 
 # %% ../../../nbs/10_papers/08_people/13_answers.ipynb #73e146b4
 from typing import NamedTuple
@@ -19,7 +19,8 @@ from ...core.run import ScoreRun, compute_score
 from ...core.scores import wide_table
 from ...core.tables import with_interval
 from ...data.answers import EVOUNA_SYSTEMS, answers, other_answers
-from ...evaluation.prr import prr_table
+from ...evaluation.inference.noisy_judge import judge_accuracy, judge_comparison
+from ...evaluation.prr import prr_table, prr_value
 from .regret import Regret, people_choice_regret, pooled_regret
 from ...scoring.metrics import compute_metrics
 from ...statistics.scores import load_scores
@@ -119,38 +120,43 @@ ANSWERS_LIMIT = (
 )
 
 
+class Gap(NamedTuple):
+    "PRR of one method by people and by a metric, in the system where the two differ most"
+
+    system: str
+    by_people: str  # Value with its 95 % interval
+    by_metric: str
+    above: int  # Systems in which the whole interval by the metric lies above that by people
+    systems: int
+
+
 def _by_system(rows, method, metric):
     found = rows[(rows["method"] == method) & (rows["metric"] == metric)]
     return {row["system"]: row for _, row in found.iterrows()}
 
 
-def answer_length_sentence(
+def widest_gap(
     rows: pd.DataFrame,  # From `answers_prr`
-) -> str:
-    "What the length of an answer predicts, by people and by token F1."
-    people, f1 = (_by_system(rows, "answer_length", metric) for metric in ("human", "token_f1"))
-    worst = max(people, key=lambda name: f1[name]["value"] - people[name]["value"])
-    above = sum(f1[name]["lo"] > people[name]["hi"] for name in people)
-    by_f1, by_people = with_interval(f1[worst]), with_interval(people[worst])
-    return (
-        f"Token F1 calls long answers wrong more often than people do: for {SYSTEM_NAMES[worst]}, where the "
-        f"two differ most, the PRR of the length alone is {by_f1} by token F1 and {by_people} by people. In "
-        f"{above} of {len(people)} systems the whole interval by token F1 lies above that by people."
-    )
+    method: str = "answer_length",
+    metric: str = "token_f1",
+) -> Gap:
+    "Where a metric ranks a method most above people."
+    people, found = (_by_system(rows, method, judge) for judge in ("human", metric))
+    worst = max(people, key=lambda name: found[name]["value"] - people[name]["value"])
+    above = sum(found[name]["lo"] > people[name]["hi"] for name in people)
+    values = with_interval(people[worst]), with_interval(found[worst])
+    return Gap(SYSTEM_NAMES.get(worst, worst), *values, above, len(people))
 
 
-def other_systems_sentence(
+def prr_range(
     rows: pd.DataFrame,  # From `answers_prr`
-) -> str:
-    "How well the other systems tell right from wrong, by people and by token F1."
-    people, f1 = (_by_system(rows, "other_systems_f1", metric) for metric in ("human", "token_f1"))
-    low, high = (end(people, key=lambda name: people[name]["value"]) for end in (min, max))
-    least, most = (f"{with_interval(people[end])} ({SYSTEM_NAMES[end]})" for end in (low, high))
-    return (
-        "An answer that differs from those of the other systems is more often wrong: by people the PRR of "
-        f"other_systems_f1 lies between {least} and {most}. Token F1 says {f1[low]['value']:.2f} and "
-        f"{f1[high]['value']:.2f} of the same two."
-    )
+    method: str = "other_systems_f1",
+    metric: str = "human",
+) -> tuple:  # Lowest and highest PRR over the systems: '0.48 [0.42, 0.54] (Bing)'
+    "Between which values the PRR of a method lies."
+    found = sorted(_by_system(rows, method, metric).values(), key=lambda row: row["value"])
+    ends = found[0], found[-1]
+    return tuple(f"{with_interval(row)} ({SYSTEM_NAMES.get(row['system'], row['system'])})" for row in ends)
 
 # %% ../../../nbs/10_papers/08_people/13_answers.ipynb #eee98b6d
 def answers_regret(
@@ -160,12 +166,13 @@ def answers_regret(
     draws: int = 200,  # Studies of each size
     seed: int = 42,  # Of the studies
 ) -> dict:  # System -> `Regret`
-    "Regret of the choice that each metric makes, by system."
+    "Regret of the choice that each metric makes, by system. A metric that is constant chooses nothing."
     found = {}
     for system, one in judged.items():
         methods = one.uncertainty if lengths else one.uncertainty[without_baselines(one.uncertainty)]
+        quality = one.quality.loc[:, one.quality.nunique() > 1]  # A constant metric chooses nothing
         studies = dict(sizes=sizes, draws=draws, seed=seed)
-        found[system] = people_choice_regret(one.quality, methods, one.questions, "human", **studies)
+        found[system] = people_choice_regret(quality, methods, one.questions, "human", **studies)
     return found
 
 
@@ -175,3 +182,85 @@ def answers_regret_rows(
     "Regret by system and over all systems."
     rows = [part.table.assign(system=system) for system, part in parts.items()]
     return pd.concat([*rows, pooled_regret(parts).assign(system="all")], ignore_index=True)
+
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #f102252b
+def quality_by_length(
+    judged: dict,  # System -> `JudgedAnswers`
+    parts: int = 5,  # Into which the answers of a system are cut; fewer where lengths are tied
+) -> pd.DataFrame:  # system, metric, part (0 is the shortest), words (mean of the part), value (mean), n
+    "Mean quality of short and of long answers, by people and by each metric."
+    rows = []
+    for system, one in judged.items():
+        words = one.uncertainty["answer_length"].rename("words")
+        part = pd.qcut(words, parts, labels=False, duplicates="drop").rename("part")
+        means = one.quality.join(words).groupby(part).mean().reset_index()
+        found = means.melt(["part", "words"], var_name="metric")
+        rows.append(found.assign(system=system, n=found["part"].map(part.value_counts())))
+    return pd.concat(rows, ignore_index=True)[["system", "metric", "part", "words", "value", "n"]]
+
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #4ab3d6c8
+def _judged_table(judged, metric, method):  # Answers of all systems, one below the other
+    parts = [
+        pd.DataFrame(
+            dict(
+                system=system,
+                question=one.questions,
+                uncertainty=one.uncertainty[method],
+                judge=one.quality[metric],
+                people=one.quality["human"],
+            )
+        )
+        for system, one in judged.items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def metric_as_judge(
+    judged: dict,  # System -> `JudgedAnswers`
+    metric: str = "lexical_match",
+    tau: float = 1.0,  # Smallest value of the metric that counts as right
+    draws: int = 1000,  # Bootstrap samples
+    seed: int = 42,  # Of the samples
+) -> pd.DataFrame:  # As from `judge_accuracy`
+    "Sensitivity, specificity, agreement and kappa of a metric against people, by system."
+    table = _judged_table(judged, metric, "answer_length")
+    return judge_accuracy(
+        table["judge"], table["people"], table["system"], table["question"], tau, draws=draws, seed=seed
+    )
+
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #7ef9e007
+def judge_prr(
+    judged: dict,  # System -> `JudgedAnswers`
+    metric: str = "lexical_match",
+    method: str = "other_systems_f1",
+    labels: int = 300,  # Answers of each system whose labels by people are used
+    tau: float = 1.0,  # Smallest value of the metric that counts as right
+    draws: int = 1000,  # Bootstrap samples
+    seed: int = 42,  # Of the labelled answers and the samples
+) -> pd.DataFrame:  # group (system), by, value, lo, hi, n_labels, n, note, all_people (PRR by all labels)
+    "PRR of a method by a judge, by few labels, corrected and prediction-powered, beside all labels."
+    table = _judged_table(judged, metric, method)
+    order = pd.Series(np.random.default_rng(seed).random(len(table))).groupby(table["system"]).rank()
+    few = table["people"].where(order <= labels)
+    found = judge_comparison(
+        table["uncertainty"],
+        table["judge"],
+        few,
+        table["system"],
+        ("prr",),
+        table["question"],
+        tau,
+        draws=draws,
+        seed=seed,
+    )
+    every = {name: prr_value(own["people"], own["uncertainty"]) for name, own in table.groupby("system")}
+    return found.drop(columns="measure").assign(all_people=found["group"].map(every))
+
+
+def judge_errors(
+    found: pd.DataFrame,  # From `judge_prr`
+) -> pd.DataFrame:  # by, error (mean over systems of the distance to the PRR by all labels), above, systems
+    "How far each way is from the PRR by people, and in how many systems it is above it."
+    off = found.assign(error=(found["value"] - found["all_people"]).abs())
+    off = off.assign(above=found["value"] > found["all_people"]).groupby("by", sort=False)
+    return off.agg(error=("error", "mean"), above=("above", "sum"), systems=("group", "size")).reset_index()
