@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['QUALITY_COLORS', 'VERDICT_COLORS', 'STATUS_COLORS', 'save_figure', 'plot_agreement', 'plot_prr', 'plot_spread',
-           'plot_curve', 'plot_verdicts', 'plot_intervals', 'plot_interval_panels', 'plot_histograms', 'plot_status']
+           'plot_curve', 'plot_verdicts', 'plot_intervals', 'plot_interval_panels', 'plot_interval_grid',
+           'plot_histograms', 'plot_status']
 
 # %% ../../nbs/11_report/01_plots.ipynb #cdc6a9a2
 import numpy as np
@@ -345,6 +346,34 @@ def plot_interval_panels(
     fig.supxlabel(foot, fontsize=8)
     fig.tight_layout()
     return fig
+
+# %% ../../nbs/11_report/01_plots.ipynb #9fc913a9
+def plot_interval_grid(
+    df: pd.DataFrame,  # As for `plot_intervals`, and group (one panel each, with labels and scale of its own)
+    about: dict,  # Group -> (title, what stands under the axis)
+    columns: int = 2,  # Panels side by side
+):  # The figure
+    """Dots with intervals in panels that share nothing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from uetrust.report.plots import plot_interval_grid
+    >>> rows = pd.DataFrame({"group": ["a", "b"], "label": ["x", "y"], "value": 0.4, "lo": 0.2, "hi": 0.6})
+    >>> figure = plot_interval_grid(rows, {"a": ("First", "PRR"), "b": ("Second", "AUC")})
+    """
+    import matplotlib.pyplot as plt
+
+    groups = list(df.groupby("group", sort=False))
+    down = -(-len(groups) // columns)
+    figure, axes = plt.subplots(down, columns, figsize=(5.5 * columns, 2.6 * down), squeeze=False)
+    for ax, (name, rows) in zip(axes.ravel(), groups):
+        title, xlabel = about[name]
+        plot_intervals(rows, xlabel, zero=0.0, ax=ax).set_title(title, fontsize=10, loc="left")
+    for ax in axes.ravel()[len(groups) :]:
+        ax.set_visible(False)
+    figure.tight_layout()
+    return figure
 
 # %% ../../nbs/11_report/01_plots.ipynb #db77dc14
 def plot_histograms(

@@ -18,14 +18,15 @@ from ... import __version__
 from ...core.checks import json_text
 from ...core.settings import atomic_write, out_dir, root
 from ...papers.he2024.published import correlation_figures
-from ...papers.people.plots import people_headline
-from ...papers.people.tables import PEOPLE_LIMIT
+from ...papers.people.overview import overview_sentences, stored_overview
 from ..chapters import NULL_HALF_WIDTH, STANDING
 from uetrust.report.page import (
+    OPENING,
     expected_files,
     missing_files,
     notebooks_without_data,
     opening_parts,
+    overview_figure,
     run_summary,
 )
 from ..playground import write_playground
@@ -97,25 +98,27 @@ def _first_finding(
     site: Site,
     parts: list,  # From `opening_parts`
     chapters: list,  # From `chapter_page`
-) -> dict:  # title, sentence, limit, figure, page, why
-    "Main finding with its interval, by people: of this run, or of the stored numbers."
-    own = next((part for part in parts if part["study"] == "people_regret"), None)
-    chapter = next((chapter for chapter in chapters if chapter["id"] == "people_regret"), None)
-    title, found = "What a choice by a metric costs, by people", dict(limit=PEOPLE_LIMIT, why="", page="")
+) -> dict:  # title, sentences, limit, figure, page, why
+    "What people say of four kinds of outputs: of this run, or of the stored numbers."
+    own = next((part for part in parts if part["study"] == "people_overview"), None)
+    chapter = next((chapter for chapter in chapters if chapter["id"] == "people_overview"), None)
+    about = next(part for part in OPENING if part.study == "people_overview")
+    found = dict(title=about.title, limit=about.limit, why="", page="")
     if own and own["sentence"] and chapter:
         figure = chapter["figures"][0] if chapter["figures"] else None
-        sentence = own["sentence"]
-        return found | dict(title=title, sentence=sentence, figure=figure, page="people_regret.html")
-    stored = people_headline()
+        return found | dict(sentences=chapter["text"], figure=figure, page="people_overview.html")
+    rows = stored_overview()
     with TemporaryDirectory() as folder:
-        save_figure(stored.figure, Path(folder) / "stored" / "people")
+        save_figure(overview_figure(rows), Path(folder) / "stored" / "people")
         inside = Site(folder, site.folder, site.docs)
-        figure = inside.figure("stored/people", "Regret by language pair, stored numbers", stored.sentence)
+        figure = inside.figure("stored/people", "Four kinds of outputs, stored numbers", "One panel each")
         inside.finish()
-    return found | dict(title=title, sentence=stored.sentence, figure=figure, why=own["why"] if own else "")
+    said = list(overview_sentences(rows).values())
+    return found | dict(sentences=said, figure=figure, why=own["why"] if own else "")
 
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #c8857a03
 GROUPS = {  # Folder of the experiment notebooks -> heading
+    "language_models": "Language models, judged by people",
     "people": "What people say",
     "banks": "Where the truth is known",
     "inference": "How many texts, which guarantee",
@@ -285,7 +288,7 @@ def _run_content(
         tables=list(_printed_pages(site, want, lost, name)),
         claims=_claims(site) if has_claims else None,
         finding=_first_finding(site, parts, chapters),
-        opening=[part for part in parts if part["study"] != "people_regret"],
+        opening=[part for part in parts if part["study"] != "people_overview"],
         headline=next((page["answer"] for page in chapters if page["id"] == "cells"), ""),
     )
 
