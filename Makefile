@@ -95,6 +95,7 @@ cards: ## Keep what the demo says for the methods' cards and the README
 	$(MAKE) reproduce PROFILE=demo
 	cp runs/demo/tables/methods_measured.csv data/demo_methods.csv
 	cp runs/demo/tables/people_regret.csv data/people_regret.csv
+	cp runs/demo/tables/people_overview.csv data/people_overview.csv
 	$(PY) -c 'from uetrust.report.site.gallery import store_people_prr; store_people_prr()'
 	$(PY) -m uetrust.dev.bench costs
 	$(VENV)/bin/uetrust canaries --write

@@ -1,10 +1,11 @@
-"""Write what people and the large run say into the README, between its marks, and draw the figures"""
+"""Write what people and the large run say into the README, between its marks, and draw the figures."""
 
 import re
 from pathlib import Path
 
 from uetrust.papers.bulletins.world import world_headline
-from uetrust.papers.people.plots import people_headline
+from uetrust.papers.people.overview import KINDS, overview_sentences, stored_overview
+from uetrust.report.page import overview_figure
 from uetrust.report.plots import plot_interval_panels, save_figure
 
 
@@ -19,10 +20,12 @@ def fill(text, mark, said):
     return text
 
 
-readme, people, (world, rows) = Path("README.md"), people_headline(), world_headline()
-text = fill(readme.read_text(encoding="utf-8"), "people", people.sentence)
+readme, (world, rows), people = Path("README.md"), world_headline(), stored_overview()
+said = overview_sentences(people).items()
+listed = "\n".join(f"- {sentence} *Limit: {KINDS[kind].limit}.*" for kind, sentence in said)
+text = fill(readme.read_text(encoding="utf-8"), "people", listed)
 readme.write_text(fill(text, "world", world), encoding="utf-8")
-save_figure(people.figure, Path("docs/people"))
+save_figure(overview_figure(people), Path("docs/people"))
 save_figure(plot_interval_panels(rows, "PRR lost by choosing a method with 100 texts"), Path("docs/regret"))
 for name in ("people", "regret"):  # The README shows the PNG only
     Path(f"docs/{name}.svg").unlink()

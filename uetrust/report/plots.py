@@ -337,10 +337,13 @@ def plot_interval_panels(
     import matplotlib.pyplot as plt
 
     groups, labels = df.groupby("group", sort=False), df["label"].nunique()
-    size = (3.2 * len(groups) + 1.2, 0.27 * labels + 1.2)
+    series = df["series"].nunique() if "series" in df else 1
+    size = (3.2 * len(groups) + 1.2, max(0.27, 0.1 + 0.13 * series) * labels + 1.2)
     fig, axes = plt.subplots(1, len(groups), figsize=size, sharey=True, sharex=True, squeeze=False)
     for ax, (name, rows) in zip(axes[0], groups):
         plot_intervals(rows, zero=zero, ax=ax).set_title(name, fontsize=9)
+    for legend in [ax.get_legend() for ax in axes[0, :-1] if ax.get_legend()]:
+        legend.remove()  # One for all panels stands beside the last
     axes[0, 0].tick_params(axis="y", labelsize=8)
     fig.suptitle(title, fontsize=10)
     fig.supxlabel(foot, fontsize=8)
