@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from markupsafe import escape
 
 from uetrust.core.settings import profile, root
 from uetrust.evaluation.agreement import agreement
@@ -21,7 +22,7 @@ from uetrust.papers.he2024.published import (
     printed_tables,
 )
 from uetrust.papers.ledger.cells import cell_ledger
-from uetrust.papers.people.plots import people_headline
+from uetrust.papers.people.overview import overview_sentences, stored_overview
 from uetrust.report.chapters import (
     claim_standing,
     figure_agreement,
@@ -208,17 +209,18 @@ def test_the_summary_counts_what_is_in_the_files(tmp_path):
 
 @pytest.fixture
 def opened(tmp_path):
-    "A folder of the demo that holds the three chapters of the opening and nothing else."
+    "A folder of the demo that holds the four chapters of the opening and nothing else."
     from matplotlib.pyplot import subplots
 
-    from uetrust.papers.people.tables import people_regret_sentence
     from uetrust.report.plots import save_figure
 
-    for stem in ("people_regret", "world_regret"):
+    for stem in ("people_overview", "people_regret", "world_regret"):
         save_figure(subplots(figsize=(1, 1))[0], tmp_path / "figures" / stem)
-    said = people_regret_sentence(pd.read_csv(root() / "data" / "people_regret.csv"))
-    caption = dict(people_regret="Regret by people")
-    save_page("people_regret", tmp_path, "People", [said, "More."], caption)
+    said = list(overview_sentences(stored_overview()).values())
+    save_page("people_overview", tmp_path, "Outputs", said, dict(people_overview="Four panels"))
+    save_page(
+        "people_regret", tmp_path, "People", ["A choice loses 0.1.", "More."], dict(people_regret="Regret")
+    )
     save_page("faithbench", tmp_path, "FaithBench", ["Detectors find little."])
     save_page("world", tmp_path, "World", ["A study loses 0.2."], dict(world_regret="Regret by the truth"))
     return tmp_path
@@ -227,37 +229,38 @@ def opened(tmp_path):
 def test_report_opens_with_people_and_then_with_the_known_truth(opened):
     write_report("demo", opened)
     html = (opened / "report" / "index.html").read_text()
-    readme = (root() / "README.md").read_text(encoding="utf-8")
-    said = re.search(r"<!-- people -->\n(.*)\n<!-- end -->", readme)[1]
-    order = [said, "machine translations of single sentences", 'alt="Regret by people']
-    order += ["Detectors find little.", "selected because detectors disagree"]
-    order += ["A study loses 0.2.", "synthetic world", "He et al. (2024) measured"]
+    order = [*(escape(text) for text in overview_sentences(stored_overview()).values())]
+    order += ["Limits. Answers: short answers", 'alt="Four panels', "A choice loses 0.1."]
+    order += ["machine translations of single sentences", "Detectors find little."]
+    order += ["selected because detectors disagree", "A study loses 0.2.", "synthetic world"]
+    order += ["He et al. (2024) measured"]
     places = [html.index(text) for text in order]
     assert places == sorted(places)
 
 
-def test_report_without_the_translations_says_so_and_goes_on(opened):
-    (opened / "pages" / "people_regret.json").unlink()
+def test_report_without_its_first_page_says_so_and_goes_on(opened):
+    (opened / "pages" / "people_overview.json").unlink()
     (opened / "pages" / "faithbench.json").unlink()
-    note = opened / "notebooks" / "people_regret.missing.txt"
+    note = opened / "notebooks" / "people_overview.missing.txt"
     note.parent.mkdir()
     note.write_text("data not at hand: mlqe-pe/da/test/en-de-test.tar.gz")
     write_report("demo", opened)
     html = (opened / "report" / "index.html").read_text()
     order = [
         "Not shown from this run: data not at hand: mlqe-pe",
-        people_headline().sentence,
+        *(escape(text) for text in overview_sentences(stored_overview()).values()),
         "Not shown: this run has not made it",
         "A study loses 0.2.",
     ]
     places = [html.index(text) for text in order]
-    assert places == sorted(places) and "Regret by people" not in html
+    assert places == sorted(places) and "Four panels" not in html
 
 
 def test_a_profile_without_these_studies_opens_with_the_stored_finding_alone(tmp_path):
     write_report("smoke", tmp_path)
     html = (tmp_path / "report" / "index.html").read_text()
-    assert html.count('class="opening"') == 1 and people_headline().sentence in html
+    assert html.count('class="opening"') == 1
+    assert all(escape(text) in html for text in overview_sentences(stored_overview()).values())
 
 
 def test_settings_name_the_tables_of_the_paper():

@@ -52,15 +52,62 @@ def test_an_unknown_system_is_named():
         answers.judged_systems("evouna-nq", ["gpt5"])
 
 
-def test_sentences_name_the_system_in_which_the_judges_differ_most(judged):
+def test_the_widest_gap_is_that_of_the_system_in_which_the_judges_differ_most(judged):
     rows = answers.answers_prr({name: judged[name] for name in ("fid", "gpt35")})
-    said = answers.answer_length_sentence(rows)
-    assert (
-        "for GPT-3.5, where the two differ most, the PRR of the length alone is 0.56 [" in said
-        and "and 0.05 [" in said
+    gap = answers.widest_gap(rows)
+    assert gap.system == "GPT-3.5" and (gap.above, gap.systems) == (1, 2)
+    assert gap.by_metric.startswith("0.56 [") and gap.by_people.startswith("0.05 [")
+    least, most = answers.prr_range(rows)
+    assert least.startswith("0.58 [") and least.endswith("(GPT-3.5)")
+    assert most.startswith("0.68 [") and most.endswith("(FiD)")
+
+
+def test_a_metric_that_is_constant_for_a_system_chooses_nothing(judged):
+    rows = answers.answers_regret_rows(answers.answers_regret(dict(gpt4=judged["gpt4"]), draws=10))
+    assert judged["gpt4"].quality["exact_match"].nunique() == 1
+    assert "exact_match" not in set(rows["metric"]) and not rows["value"].isna().any()
+    panel = answers.regret_panel(rows)
+    assert set(panel["pair"]) == {"GPT-4", "mean"} and "people" in set(panel["metric"])
+
+
+def test_every_answer_is_in_one_part_by_length(judged):
+    found = answers.quality_by_length(dict(gpt35=judged["gpt35"]))
+    one = judged["gpt35"]
+    for metric, rows in found.groupby("metric"):
+        assert rows["n"].sum() == len(one.quality) and rows["words"].is_monotonic_increasing
+        assert np.average(rows["value"], weights=rows["n"]) == pytest.approx(one.quality[metric].mean())
+
+
+def test_labels_of_few_answers_are_used_and_those_of_all_are_beside_them(judged):
+    one = dict(fid=judged["fid"], gpt4=judged["gpt4"])
+    found = answers.judge_prr(one, labels=200, draws=50)
+    assert set(found["n_labels"]) == {200} and set(found["group"]) == set(one)
+    for name, rows in found.groupby("group"):
+        every = answers.answers_prr({name: one[name]}).set_index(["method", "metric"])["value"]
+        assert rows["all_people"].to_numpy() == pytest.approx(every["other_systems_f1", "human"])
+        judge = rows.set_index("by").at["judge", "value"]
+        assert judge == pytest.approx(every["other_systems_f1", "lexical_match"])
+    off = answers.judge_errors(found).set_index("by")
+    corrected = found[found["by"] == "corrected"]
+    assert off.at["corrected", "error"] == pytest.approx(
+        (corrected["value"] - corrected["all_people"]).abs().mean()
     )
-    assert "In 1 of 2 systems" in said
-    assert "0.58 [" in answers.other_systems_sentence(rows)
+    assert off.at["corrected", "above"] == 2 == off.at["corrected", "systems"]
+    panel = answers.judge_panel(found)
+    assert list(dict.fromkeys(panel["group"])) == list(answers.JUDGE_WAYS.values())
+    assert set(panel["label"]) == {"FiD", "GPT-4"}
+
+
+def test_a_metric_as_a_judge_has_rates_for_every_system(judged):
+    found = answers.metric_as_judge(dict(fid=judged["fid"]), draws=50).set_index("rate")["value"]
+    own = judged["fid"].quality
+    assert found["sensitivity"] == pytest.approx(own.loc[own["human"] == 1, "lexical_match"].mean())
+    assert found["specificity"] == pytest.approx(1 - own.loc[own["human"] == 0, "lexical_match"].mean())
+
+
+def test_chosen_systems_are_all_or_those_that_are_named():
+    assert answers.chosen_systems("all") == list(EVOUNA_SYSTEMS)
+    assert answers.chosen_systems("gpt4 fid") == ["gpt4", "fid"]
 
 
 def test_panels_have_people_first(judged):

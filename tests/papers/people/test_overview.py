@@ -1,0 +1,57 @@
+"""What the README and the report begin with comes from the data in the repository."""
+
+import pandas as pd
+import pytest
+
+from uetrust.core.settings import root
+from uetrust.papers.people import overview
+from uetrust.report.page import overview_figure
+from uetrust.report.plots import save_figure
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return overview.stored_overview()
+
+
+def test_stored_numbers_are_those_of_the_data(rows):
+    found = overview.people_overview()
+    keys = ["kind", "label", "series", "n"]
+    assert found[keys].equals(rows[keys])
+    for column in ("value", "lo", "hi"):
+        assert found[column].to_numpy() == pytest.approx(rows[column].to_numpy(), abs=1e-6)
+
+
+def test_every_kind_has_a_panel_a_sentence_and_a_limit(rows):
+    said = overview.overview_sentences(rows)
+    kinds = list(dict.fromkeys(rows["kind"]))
+    assert list(said) == list(overview.KINDS) == kinds
+    figure = overview_figure(rows)
+    assert [ax.get_title(loc="left") for ax in figure.axes] == [overview.KINDS[kind].title for kind in kinds]
+    assert all(kind.limit in overview.OVERVIEW_LIMIT for kind in overview.KINDS.values())
+
+
+def test_a_sentence_names_the_system_in_which_token_f1_is_farthest_from_people(rows):
+    mine = rows.copy()
+    f1 = (mine["label"] == "Bing") & (mine["series"] == "token F1")
+    mine.loc[f1, ["value", "lo", "hi"]] = 0.9, 0.8, 1.0
+    assert "length of Bing's answers has a PRR of 0.90 [0.80, 1.00] by token F1" in " ".join(
+        overview.overview_sentences(mine).values()
+    )
+
+
+def test_the_readme_says_and_shows_what_people_say(rows, tmp_path):
+    readme = (root() / "README.md").read_text(encoding="utf-8")
+    listed = readme[readme.index("<!-- people -->\n") : readme.index("\n<!-- end -->")].splitlines()[1:]
+    said = overview.overview_sentences(rows)
+    assert listed == [f"- {text} *Limit: {overview.KINDS[kind].limit}.*" for kind, text in said.items()]
+    save_figure(overview_figure(rows), tmp_path / "people")
+    assert (tmp_path / "people.png").read_bytes() == (root() / "docs" / "people.png").read_bytes()
+
+
+def test_a_new_table_of_the_repository_holds_what_was_found(rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(overview, "root", lambda: tmp_path)
+    monkeypatch.setattr(overview, "people_overview", lambda: rows.head(3))
+    (tmp_path / "data").mkdir()
+    overview.store_overview()
+    assert pd.read_csv(tmp_path / overview.OVERVIEW_FILE).equals(rows.head(3))
