@@ -98,6 +98,38 @@ def test_the_command_prints_the_recorded_prr(oracle, capsys):
     assert {metric for _, metric in rows} >= {"da", "da_z", "hter", "person_1", "person_3_z"}
 
 
+def test_the_command_prints_the_golden_values_of_answers(oracle, capsys):
+    assert main(["people", "--set", "evouna-nq", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    found = {(row["system"], row["metric"], row["method"]): row for row in rows}
+    for system, known in oracle("evouna_nq.json").items():
+        for metric, methods in known["prr"].items():
+            for method, value in methods.items():
+                row = found[system, metric, method]
+                assert row["value"] == pytest.approx(value, abs=1e-9) and row["lo"] < row["value"] < row["hi"]
+                assert row["n"] == known["n"] and row["measure"] == "PRR"
+
+
+def test_the_command_knows_facts_and_summaries(capsys):
+    assert main(["people", "--set", "factscore", "--system", "ChatGPT", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["documents"] for row in rows} == {157} and {row["system"] for row in rows} == {"ChatGPT"}
+    assert main(["people", "--set", "xsum"]) == 0
+    said = capsys.readouterr().out
+    assert "Spearman" in said and "95 % intervals" in said
+
+
+def test_options_of_one_set_are_refused_for_another(capsys):
+    for words, remedy in {
+        "--set xsum --pair ru-en": "leave it out for xsum",
+        "--set xsum --system a": "leave the system out",
+        "--system gpt4 --pair ru-en": "name a --set",
+        "": "need a --pair",
+    }.items():
+        assert main(["people", *words.split()]) == 2
+        assert remedy in capsys.readouterr().err
+
+
 def test_the_command_names_a_wrong_pair(capsys):
     assert main(["people", "--pair", "de-en"]) == 2
     assert "pairs ['en-de'" in capsys.readouterr().err

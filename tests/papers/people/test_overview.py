@@ -55,3 +55,24 @@ def test_a_new_table_of_the_repository_holds_what_was_found(rows, tmp_path, monk
     (tmp_path / "data").mkdir()
     overview.store_overview()
     assert pd.read_csv(tmp_path / overview.OVERVIEW_FILE).equals(rows.head(3))
+
+
+def test_every_set_has_the_same_columns_and_a_note_where_a_value_is_missing(monkeypatch):
+    def one_column(name, systems):
+        return pd.DataFrame(dict(system=["a"], value=[None]))
+
+    monkeypatch.setitem(overview.PEOPLE_SETS, "own", one_column)
+    assert list(overview.people_set("own")) == overview.SET_COLUMNS
+    found = overview.people_set("evouna-nq", ("gpt4",))
+    missing = found[found["value"].isna()]
+    assert set(missing["metric"]) == {"exact_match"} and set(missing["note"]) == {
+        "constant quality: there is nothing to rank"
+    }
+    assert set(found["documents"]) == {3019} and set(found["n"]) == {3020}
+
+
+def test_unknown_sets_and_systems_are_named():
+    with pytest.raises(ValueError, match="no set 'nq'; there are evouna-nq, "):
+        overview.people_set("nq")
+    with pytest.raises(ValueError, match="leave the system out"):
+        overview.people_set("xsum", ("BERTS2S",))

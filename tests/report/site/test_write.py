@@ -100,7 +100,7 @@ def test_the_first_page_is_small_and_says_the_finding_with_its_interval(site):
     loaded = [html.encode(), *((site / name).read_bytes() for name in ("style.css", "site.js", "index.js"))]
     loaded += [(site / image["src"]).read_bytes() for image in Page(site / "index.html").images]
     assert sum(map(len, loaded)) < 1_000_000 and html.count("<figure") == 1
-    assert re.search(r'class="answer">Studies of 100 translations.*?\d\.\d+ \[\d\.\d+, \d\.\d+\]', html)
+    assert re.search(r'class="answer">Token F1 makes the length.*?\d\.\d+ \[\d\.\d+, \d\.\d+\]', html)
 
 
 def test_the_first_page_says_what_prr_is_and_the_playground_leads_back(site):
