@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['ANSWER_METRICS', 'ANSWER_METHODS', 'SYSTEM_NAMES', 'JUDGE_NAMES', 'ANSWERS_LIMIT', 'JUDGE_WAYS', 'JudgedAnswers',
            'chosen_systems', 'judged_systems', 'answers_prr', 'method_panels', 'Gap', 'widest_gap', 'prr_range',
-           'answers_regret', 'answers_regret_rows', 'regret_panel', 'quality_by_length', 'metric_as_judge', 'judge_prr',
-           'judge_panel', 'judge_errors']
+           'answers_regret', 'answers_regret_rows', 'mean_regret', 'regret_panel', 'quality_by_length',
+           'metric_as_judge', 'judge_prr', 'judge_panel', 'judge_errors']
 
 # %% ../../../nbs/10_papers/08_people/13_answers.ipynb #73e146b4
 from typing import NamedTuple
@@ -187,9 +187,18 @@ def answers_regret(
 def answers_regret_rows(
     parts: dict,  # From `answers_regret`
 ) -> pd.DataFrame:  # system ('all': their mean), n, held_out, metric, value, lo, hi, pick, share
-    "Regret by system and over all systems."
+    "Regret on questions that a study has not seen, by system and over all systems."
     rows = [part.table.assign(system=system) for system, part in parts.items()]
-    return pd.concat([*rows, pooled_regret(parts).assign(system="all")], ignore_index=True)
+    rows = pd.concat([*rows, pooled_regret(parts).assign(system="all")], ignore_index=True)
+    return rows[rows["held_out"]].reset_index(drop=True)
+
+
+def mean_regret(
+    rows: pd.DataFrame,  # From `answers_regret_rows`
+) -> dict:  # Metric, 'human' or 'random' -> '0.18 [0.06, 0.33]'
+    "Regret over all systems with its interval, by who chooses."
+    pooled = rows[rows["system"] == "all"].set_index("metric")
+    return {metric: with_interval(row) for metric, row in pooled.iterrows()}
 
 
 def regret_panel(
