@@ -248,3 +248,55 @@ def test_a_reproduction_takes_eight_minutes():
     "By the seconds of its last run from an empty folder, three pages at a time on two cores."
     seconds = pd.read_csv(ROOT / "data" / "reproduce_seconds.csv")["seconds"]
     assert len(seconds) == 72 and seconds.sum() / 3 <= 480
+
+
+MOST_CHARACTERS = 200  # Of a line about a file that is not at hand
+
+
+def offline(at, profile):
+    "`make reproduce` without network, mirror and cache: lines of the terminal, pages that ended early"
+    env = quiet() | dict(
+        UETRUST_OFFLINE="1", UETRUST_MIRROR=str(at / "none"), UETRUST_CACHE=str(at / "cache"), CI="1"
+    )
+    got = subprocess.run(
+        ["make", "reproduce", f"PROFILE={profile}"], cwd=at, capture_output=True, text=True, env=env
+    )
+    assert got.returncode == 0, got.stdout[-2000:] + got.stderr[-2000:]
+    early = {f.name.split(".")[0] for f in (at / "runs" / profile / "notebooks").glob("*.missing.txt")}
+    return got.stdout.splitlines() + got.stderr.splitlines(), early
+
+
+def missing_lines(html):
+    "Lines of a page, without its marks, about files that are not at hand"
+    return [line for line in re.sub(r"<[^>]*>", "\n", html).splitlines() if "not at hand" in line]
+
+
+def assert_people_are_shown(at, profile, said):
+    "The first page has the figure of this run; what is missing is said in short lines"
+    report = at / "runs" / profile / "report"
+    first = (report / "index.html").read_text()
+    opening = first[first.index('<section class="opening">') : first.index("<h2>Ways on</h2>")]
+    assert "<figure" in opening and "Not shown" not in opening
+    assert (at / "runs" / profile / "figures" / "people_overview.png").stat().st_size > 10_000
+    pages = [line for page in report.glob("*.html") for line in missing_lines(page.read_text())]
+    about = [line for line in said if "not at hand" in line or "ended early" in line]
+    assert pages and about and max(map(len, pages + about)) <= MOST_CHARACTERS
+
+
+def test_without_network_and_mirror_the_report_begins_with_people(project):
+    "Pages about files that may not be copied into the repository end early, in one short line each."
+    (project / "settings.ini").write_text(
+        (ROOT / "settings.ini").read_text() + "\n[profile.two]\nprinted_pairs =\npair = all\n"
+        "studies = people_overview biographies people_regret faithbench generalisability\n"
+    )
+    said, early = offline(project, "two")
+    assert early == {"faithbench", "generalisability"}
+    assert_people_are_shown(project, "two", said)
+
+
+@pytest.mark.profiles
+def test_without_network_and_mirror_at_most_twelve_pages_of_the_demo_end_early(project):
+    "Ten minutes"
+    said, early = offline(project, "demo")
+    assert len(early) <= 12 and not early & {"people_overview", "answers", "biographies", "hallucinations"}
+    assert_people_are_shown(project, "demo", said)

@@ -247,7 +247,7 @@ def test_report_without_its_first_page_says_so_and_goes_on(opened):
     write_report("demo", opened)
     html = (opened / "report" / "index.html").read_text()
     order = [
-        "Not shown from this run: data not at hand: mlqe-pe",
+        "Not shown: data not at hand: mlqe-pe",
         *(escape(text) for text in overview_sentences(stored_overview()).values()),
         "Not shown: this run has not made it",
         "A study loses 0.2.",

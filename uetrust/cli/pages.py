@@ -36,7 +36,7 @@ def run_command(
     done = run_notebook(notebook, target, typed_values(params, parameter_defaults(notebook)))
     missing = missing_data_note(done)
     if missing.exists():
-        print(f"{done.name} ended early: {missing.read_text().strip()}")
+        print(f"{done.name} ended early:\n{missing.read_text().strip()}")
     else:
         print(f"ok {done.name}")
 

@@ -196,7 +196,8 @@ class _Pages:
         with self.lock:
             self.running.remove(job.name)
             self.seconds[job.name] = monotonic() - start
-            self.say(" ".join(["\n".join(filter(None, lines)), self.left()]))
+            said = "\n".join(filter(None, lines))
+            self.say(said if "ended early" in said else f"{said} {self.left()}")  # No line over 200 characters
         return not code
 
     def left(self):

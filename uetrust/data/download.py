@@ -171,14 +171,14 @@ def hub_dataset(
         datasets.config.HF_HUB_OFFLINE = before
 
 # %% ../../nbs/02_data/01_download.ipynb #582f8894
-LONGEST_MESSAGE = 200  # Characters of the line about a file that is not at hand
+LONGEST_MESSAGE = 180  # Characters about a file that is not at hand; a report adds a few
 
 
 def _remedy(name):
     if name in UNHASHED:
         return f"get it from {_home(UNHASHED[name])} and set UETRUST_MIRROR to its folder"
     first = "unset UETRUST_OFFLINE" if is_offline() else "connect to the network"
-    return f"{first} or set UETRUST_MIRROR to a folder that has it"
+    return f"{first} or set UETRUST_MIRROR to its folder"
 
 
 def _home(url):  # The repository of a raw file, else the address, without its scheme
@@ -190,17 +190,18 @@ def _home(url):  # The repository of a raw file, else the address, without its s
 
 def data_not_at_hand(
     name: str,  # A name of `sources()` or of `UNHASHED`
-    why: str = "",  # Reason; when empty, it is that the network must not be used
+    why: str = "",  # Reason, where it is not that the network must not be used
     remedy: str = "",  # What brings the file; when empty, it is the network or a mirror
 ) -> DataNotAtHand:  # To be raised: one line of at most `LONGEST_MESSAGE` characters
     "Error for a file that is not available: what is missing, why, and what brings it."
     _source_url(name)
     no_mirror = os.environ.get("UETRUST_MIRROR") and mirror() is None
-    why = why or "UETRUST_OFFLINE=1" + ", UETRUST_MIRROR is not a folder" * bool(no_mirror)
-    before, after = f"data not at hand: {name}: ", f"; {remedy or _remedy(name)}"
-    space = LONGEST_MESSAGE - len(before) - len(after)
-    why = " ".join(why.split())
-    return DataNotAtHand(before + (why if len(why) <= space else why[: space - 1] + "…") + after)
+    why = " ".join((why or "UETRUST_MIRROR is not a folder" * bool(no_mirror)).split())
+    before, after = f"data not at hand: {name}", f"; {remedy or _remedy(name)}"
+    space = LONGEST_MESSAGE - len(before) - len(after) - len(": ")
+    if why:
+        before += ": " + (why if len(why) <= space else why[: space - 1] + "…")
+    return DataNotAtHand(before + after)
 
 # %% ../../nbs/02_data/01_download.ipynb #5f398192
 class WrongHash(ValueError):

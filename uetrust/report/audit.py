@@ -310,7 +310,7 @@ def _by_people(audited, sign):  # What the length has by people: numbers, and th
     return numbers, f", and {with_interval(people)} by {audited.main} on {people.n} texts"
 
 
-@_pitfall("The uncertainty is a length", "2_pitfalls/03_length_pulls_both")
+@_pitfall("The uncertainty is a length", "2_pitfalls/17_a_longer_answer")
 def _length_alone(audited):
     "A method orders texts almost as their length does, and the length alone has a PRR under a metric."
     if audited.length is None:
