@@ -124,7 +124,7 @@ def bench_waiting(
         write_scores(200, Path(folder, "scores.csv"))
         for line, limit in COMMANDS.items():
             log(line)
-            cost = min(command_cost(line, folder) for _ in range(3))
+            cost = min(command_cost(line, folder) for _ in range(7))
             name = " ".join(line.split()[:2])
             found.append((f"command start: {name}, seconds of processor time", cost.processor, limit))
         log(f"uetrust audit of {rows:,} rows")
