@@ -53,7 +53,8 @@ def _answer_texts(
 
 
 def _drawn(texts, size, rng):  # Positions of the texts of some questions, and the new question of each
-    chosen = [texts.units[i] for i in rng.integers(len(texts.units), size=size)]
+    # In any order: systems differ, and answers of one system would stand beside its own scores under the null
+    chosen = [rng.permutation(texts.units[i]) for i in rng.integers(len(texts.units), size=size)]
     return np.concatenate(chosen), np.repeat(np.arange(size), [len(at) for at in chosen])
 
 

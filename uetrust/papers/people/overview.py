@@ -143,9 +143,9 @@ def overview_sentences(
         ),
         biographies=(
             "A score that finds wrong facts within a text need not find the texts with more wrong facts. In "
-            f"InstructGPT's biographies the number of words in a fact scores {of_words[0]} within a text and "
-            f"{of_words[1]} between texts; the share of its words that are not in another system's text "
-            f"scores {of_missing[0]} and {of_missing[1]}."
+            f"InstructGPT's biographies the number of words in a fact has 2 AUC - 1 of {of_words[0]} within "
+            f"a text and a PRR of {of_words[1]} between texts; for the share of its words that are not in "
+            f"another system's text the two are {of_missing[0]} and {of_missing[1]}."
         ),
         summaries=(
             "Overlap with the reference says little about whether people call a summary faithful. Over "
