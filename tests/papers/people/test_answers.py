@@ -141,4 +141,10 @@ def test_stored_cosines_are_what_the_encoder_gives(tmp_path, monkeypatch):
 
 
 def test_other_answers_than_the_stored_ones_have_no_cosine():
-    assert answers.stored_cosines("evouna-tq").empty
+    assert not len(answers.stored_cosines("evouna-tq").columns)
+
+
+def test_only_the_methods_that_are_asked_for_are_computed(judged):
+    names = ("answer_length", "other_systems_cosine")
+    one = answers.judged_systems("evouna-nq", ("fid",), names)["fid"].uncertainty
+    assert list(one) == list(names) and one.equals(judged["fid"].uncertainty[list(names)])

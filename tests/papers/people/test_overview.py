@@ -59,7 +59,7 @@ def test_a_new_table_of_the_repository_holds_what_was_found(rows, tmp_path, monk
 
 def test_every_set_has_the_same_columns_and_a_note_where_a_value_is_missing(monkeypatch):
     def one_column(name, systems):
-        return pd.DataFrame(dict(system=["a"], value=[None]))
+        return pd.DataFrame({name: [0] for name in overview.SET_COLUMNS if name != "note"})
 
     monkeypatch.setitem(overview.PEOPLE_SETS, "own", one_column)
     assert list(overview.people_set("own")) == overview.SET_COLUMNS

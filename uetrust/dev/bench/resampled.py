@@ -45,7 +45,7 @@ def _answer_texts(
                 question=one.questions,
             )
         )
-        for one in judged_systems("evouna-nq", systems).values()
+        for one in judged_systems("evouna-nq", systems, ("other_systems_f1",)).values()
     ]
     table = pd.concat(parts, ignore_index=True)
     units = list(table.groupby("question").indices.values())

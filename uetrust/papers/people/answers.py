@@ -81,17 +81,18 @@ def store_cosines(
 
 def stored_cosines(
     data: str,  # As `uetrust.data.answers.answers` takes it
-) -> pd.DataFrame:  # Samples x `COSINES`; without rows for other answers than those of the stored table
+) -> pd.DataFrame:  # Samples x `COSINES`; without columns for other answers than those of the stored table
     "What the encoder says of answers, as stored."
     about = json.loads((people_data() / COSINES_FILE).with_suffix(".json").read_text(encoding="utf-8"))
     found = pd.read_parquet(people_data() / COSINES_FILE).astype(float)
-    return found if about["data"] == data else found.iloc[:0]
+    return found if about["data"] == data else found[[]]
 
 # %% ../../../nbs/10_papers/08_people/13_answers.ipynb #90c33cb3
 ANSWER_METRICS = ("lexical_match", "token_f1", "exact_match")
 ANSWER_METHODS = (
     "other_systems_f1",
     "other_systems_jaccard",
+    "other_systems_cosine",  # As stored, where it is
     "deg_mat_jaccard",  # From here on: how much the other systems differ among themselves
     "eigv_jaccard",
     "ecc_jaccard",
@@ -115,19 +116,18 @@ def _answer_metrics(own):
     return wide_table(compute_metrics(texts, {}, ANSWER_METRICS, progress=False).table)
 
 
-def _answer_methods(own):
+def _answer_methods(own, names, cosines):
     others = list(own["others"])
     run = ScoreRun(own["sample"], reg, answer=list(own["answer"]), other_texts=others, sample_texts=others)
-    return wide_table(pd.concat([compute_score(run, name) for name in ANSWER_METHODS]))
+    computed = [name for name in names if name not in COSINES]
+    found = wide_table(pd.concat([compute_score(run, name) for name in computed])).loc[own["sample"]]
+    return found.join(cosines)[[name for name in names if name in found or name in cosines]]
 
 
-def _judged_answers(own, cosines):  # Of one system, with the texts of the others in the column `others`
+def _judged_answers(own, methods, cosines):  # Of one system; the column `others` has the texts of the others
     about = own.set_index("sample")
-    quality = about[["human"]].join(_answer_metrics(own))
-    uncertainty = _answer_methods(own).loc[about.index]
-    if len(cosines):
-        quality = quality.join(cosines["embedding_cosine"])
-        uncertainty.insert(2, "other_systems_cosine", cosines["other_systems_cosine"])
+    quality = about[["human"]].join(_answer_metrics(own)).join(cosines.filter(["embedding_cosine"]))
+    uncertainty = _answer_methods(own, methods, cosines.filter(["other_systems_cosine"]))
     return JudgedAnswers(quality, uncertainty, about["question"])
 
 
@@ -141,13 +141,14 @@ def chosen_systems(
 def judged_systems(
     data: str = "evouna-nq",  # As `uetrust.data.answers.answers` takes it
     systems=EVOUNA_SYSTEMS,  # Of the set
+    methods=ANSWER_METHODS,  # Of these
 ) -> dict:  # System -> `JudgedAnswers`
     "Answers that people judged, by system."
     table = _answers_with_others(data)
     if unknown := [name for name in systems if name not in set(table["system"])]:
         raise ValueError(f"{data} has no system {unknown[0]!r}; it has {', '.join(EVOUNA_SYSTEMS)}")
     cosines = stored_cosines(data)
-    return {name: _judged_answers(table[table["system"] == name], cosines) for name in systems}
+    return {name: _judged_answers(table[table["system"] == name], methods, cosines) for name in systems}
 
 # %% ../../../nbs/10_papers/08_people/13_answers.ipynb #936ddcc8
 SYSTEM_NAMES = dict(fid="FiD", gpt35="GPT-3.5", chatgpt="ChatGPT", gpt4="GPT-4", newbing="Bing")

@@ -95,7 +95,7 @@ OVERVIEW_LIMIT = "Limits. " + " ".join(f"{name.capitalize()}: {kind.limit}." for
 def people_overview() -> pd.DataFrame:  # kind, label, series, value, lo, hi, n (for translations: of a study)
     "What people say of each kind of outputs, from the data in the repository."
     parts = [
-        _answer_rows(answers_prr(judged_systems())),
+        _answer_rows(answers_prr(judged_systems(methods=("answer_length",)))),
         _biography_rows(facts_found(scored_facts())),
         _summary_rows(xsum_agreement()),
         _translation_rows(people_regret_table(list(TRANSLATION_PAIRS))),
