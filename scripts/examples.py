@@ -1,4 +1,4 @@
-"""Make data/examples anew: replies of a server with a tiny model, their summaries, scores of a pilot."""
+"""Make data/examples anew: sources, replies of a server with a tiny model, summaries, scores of a pilot."""
 
 import json
 import urllib.request
@@ -70,6 +70,8 @@ def write_examples(folder):
     said = [reply["response"]["body"]["choices"][0]["text"] for reply in found]
     texts = rows[["id", "source", "reference"]].assign(hypothesis=said).head(5)
     texts.to_json(folder / "summaries.jsonl", orient="records", lines=True, force_ascii=False)
+    sources = rows[["id", "source"]].head(10)
+    sources.to_json(folder / "texts.jsonl", orient="records", lines=True, force_ascii=False)
     pilot().to_csv(folder / "pilot.csv", index=False)
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.helpers.paths import ROOT
 from uetrust.cli.cli import main
 
 
@@ -117,3 +118,126 @@ def test_log_probabilities_of_a_checkpoint_are_not_asked_of_a_server(tmp_path, c
 def test_sources_that_cannot_be_are_explained(tmp_path, capsys, what, says):
     assert main(["generate", str(tmp_path / "bank"), "--model", "x", "--data", what, "--dry-run"]) == 2
     assert says in capsys.readouterr().err
+
+
+# Prompts
+LLAMA = ["--model", str(ROOT / "data" / "models" / "tiny-llama"), "--data", "bulletin:test:2"]
+ASKED = "Summarize the bulletin: {source}"
+
+
+def recorded(folder):
+    from uetrust.core.store import Store
+
+    return Store(folder, "bank").manifest()["about"]
+
+
+def generate(folder, *options, model=LLAMA):
+    return main(["generate", str(folder), *model, "--samples", "1", "--max-new-tokens", "4", *options])
+
+
+@pytest.fixture(scope="module")
+def prompted(tmp_path_factory):
+    "A bank of two sources with a prompt of the command line"
+    folder = tmp_path_factory.mktemp("prompted") / "bank"
+    assert generate(folder, "--prompt", ASKED, "--temperature", "0.7", "--top-p", "0.9") == 0
+    return folder
+
+
+def test_a_bank_keeps_the_prompt_and_how_its_texts_were_drawn(prompted):
+    kept = recorded(prompted)["settings"]
+    assert (kept["prompt"], kept["temperature"], kept["top_p"]) == (ASKED, 0.7, 0.9)
+
+
+def test_a_prompt_of_the_command_line_writes_the_texts_that_settings_ini_asks_for(prompted):
+    from dataclasses import replace
+
+    from uetrust.data.datasets import load_samples
+    from uetrust.generation.bank import read_bank
+    from uetrust.generation.local import fill_local_bank
+    from uetrust.models.load import load_model
+    from uetrust.scoring.generators import generator_settings
+
+    said = generator_settings("tiny-llama").decoding
+    assert (said.prompt, said.top_p) == (ASKED, 0.9)
+    settings = replace(said, samples=1, max_new_tokens=4, temperature=0.7)
+    rows, model = load_samples(LLAMA[3]), load_model(LLAMA[1])
+    fill_local_bank(prompted.parent / "said", "bulletin", "tiny-llama", rows, model, settings)
+    assert list(read_bank(prompted.parent / "said")["text"]) == list(read_bank(prompted)["text"])
+
+
+def test_a_prompt_holds_for_a_model_with_an_encoder(tmp_path):
+    model = ["--model", str(ROOT / "data" / "models" / "tiny-t5"), "--data", "bulletin:test:1"]
+    assert generate(tmp_path / "bank", "--prompt", "summarize: {source}", model=model) == 0
+    assert recorded(tmp_path / "bank")["settings"]["prompt"] == "summarize: {source}"
+
+
+def test_read_takes_the_prompt_of_the_bank_and_refuses_another(prompted, capsys):
+    from uetrust.core.store import Store
+
+    read = ["read", str(prompted), *LLAMA]
+    assert main([*read, "--prompt", "Summarize: {source}"]) == 2
+    assert not (prompted / "conditional").exists()
+    error = capsys.readouterr().err
+    assert f"--prompt is 'Summarize: {{source}}', but the texts of {prompted} were written after" in error
+    assert repr(ASKED) in error and error.count("\n") == 1
+    assert main(read) == 0
+    assert Store(prompted / "conditional", "readings").manifest()["about"]["prompt"] == ASKED
+    assert main([*read, "--prompt", ASKED]) == 0
+
+
+@pytest.mark.parametrize(
+    "option, other, difference",
+    [
+        (
+            "--prompt",
+            "Summarize: {source}",
+            f"settings.prompt: found {ASKED!r}, expected 'Summarize: {{source}}'",
+        ),
+        ("--temperature", "0.8", "settings.temperature: found 0.7, expected 0.8"),
+        ("--top-p", "1", "settings.top_p: found 0.9, expected 1.0"),
+    ],
+)
+def test_a_bank_that_was_begun_with_other_options_is_refused(prompted, capsys, option, other, difference):
+    options = {"--prompt": ASKED, "--temperature": "0.7", "--top-p": "0.9"} | {option: other}
+    before = recorded(prompted)
+    assert generate(prompted, *(word for pair in options.items() for word in pair)) == 2
+    assert f"the bank there was made otherwise: {difference}." in capsys.readouterr().err
+    assert recorded(prompted) == before
+
+
+@pytest.mark.parametrize(
+    "option, typed, says",
+    [
+        ("--prompt", "Summarize.", "--prompt needs {source} exactly once, got 'Summarize.'"),
+        ("--prompt", "", "--prompt needs {source} exactly once, got ''"),
+        ("--prompt", "{source} {source}", "--prompt needs {source} exactly once"),
+        ("--prompt", "Summarize: {text}", "--prompt has {text}, but only {source} is filled in"),
+        ("--prompt", "For {reader}: {source}", "--prompt has {reader}, but only {source} is filled in"),
+        ("--temperature", "0", "--temperature: needs a number above 0, such as 0.7, got '0'"),
+        ("--temperature", "-1", "--temperature: needs a number above 0, such as 0.7, got '-1'"),
+        ("--temperature", "inf", "--temperature: needs a number above 0, such as 0.7, got 'inf'"),
+        ("--temperature", "nan", "--temperature: needs a number above 0, such as 0.7, got 'nan'"),
+        ("--top-p", "0", "--top-p: needs a number above 0 and at most 1, got '0'"),
+        ("--top-p", "1.5", "--top-p: needs a number above 0 and at most 1, got '1.5'"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line(tmp_path, capsys, option, typed, says):
+    assert generate(tmp_path / "bank", option, typed) == 2
+    error = capsys.readouterr().err
+    assert says in error and error.count("\n") == 1 and not (tmp_path / "bank").exists()
+
+
+def test_braces_that_are_no_field_are_text(tmp_path, capsys):
+    asked = 'Answer as {"summary": ...}, and the number in \\boxed{number}: {source}'
+    assert generate(tmp_path / "bank", "--prompt", asked, "--dry-run") == 0
+
+
+def test_a_server_is_sent_the_prompt_and_how_to_draw(tmp_path, server):
+    model = ["--model", "toy", "--data", "bulletin:test:1"]
+    options = ["--endpoint", f"http://127.0.0.1:{server.server_port}/v1", "--temperature", "0.7"]
+    options += ["--prompt", "In one word: {source}", "--top-p", "0.9"]
+    assert generate(tmp_path / "bank", *options, model=model) == 0
+    greedy, drawn = sorted(server.calls, key=lambda call: call["temperature"])
+    (message,) = drawn["messages"]
+    assert message["role"] == "user" and message["content"].startswith("In one word: On 8 August")
+    assert (greedy["temperature"], drawn["temperature"], drawn["top_p"]) == (0, 0.7, 0.9)

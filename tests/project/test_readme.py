@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 
 import pytest
 
@@ -47,7 +48,7 @@ def judge():
 
 
 def test_nothing_is_left_out():
-    assert len(COMMANDS) == 15 and set(ELSEWHERE) <= set(printed(README))
+    assert len(COMMANDS) == 18 and set(ELSEWHERE) <= set(printed(README))
     assert all(line.startswith("uetrust ") for line in COMMANDS)
 
 
@@ -92,16 +93,20 @@ def answers_of_the_page(questions):
 
 def test_the_page_on_own_outputs_runs_as_printed(tmp_path):
     copy_replies(tmp_path)
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    shutil.copy(ROOT / "data" / "examples" / "texts.jsonl", tmp_path)
     (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, answers_of_the_page(20))) + "\n")
     replies = [json.loads(line) for line in (tmp_path / "replies.jsonl").read_text().splitlines()]
     judged = [reply | dict(human=i % 3) for i, reply in enumerate(replies)]
     (tmp_path / "replies.jsonl").write_text("\n".join(map(json.dumps, judged)) + "\n")
     lines = printed(PAGE_TEXT)
-    assert len(lines) == 4
+    assert len(lines) == 7
     for line in lines:
         found = run(tmp_path, line)
         assert found.returncode == 0, found.stderr[-2000:]
-    assert "May be quoted" in found.stdout
+        if line.startswith("uetrust audit"):
+            assert "May be quoted" in found.stdout
+    assert (tmp_path / "runs" / "mine" / "scores.csv").is_file()
 
 
 @pytest.mark.parametrize("line", [*inline(README), *inline(PAGE_TEXT)])

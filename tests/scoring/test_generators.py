@@ -114,6 +114,9 @@ def test_settings_are_values_that_nobody_changes(written):
         ("model = m;verbal_scale = 5", "two numbers, the lowest and the highest, got '5'"),
         ("model = m;verbal_scale = 1 3 5", "two numbers, the lowest and the highest, got '1 3 5'"),
         ("model = m;preset = he2025", r"\[generator.mine\]: there is no decoding preset 'he2025'"),
+        ("model = m;prompt = Sum up.", r"mine\]: prompt needs \{source\} exactly once, got 'Sum up\.'"),
+        ("model = m;prompt = Sum up {text}", r"mine\]: prompt has \{text\}, but only \{source\} is"),
+        ("model = m;document = {id} {source}", r"mine\]: document has \{id\}, but only \{source\} is"),
         ("model = m;samples = -1", "samples = -1: expected int, and .* greater than or equal to 0"),
     ],
 )

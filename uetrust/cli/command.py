@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['HELP_GROUPS', 'APP', 'EXAMPLES', 'SEVERAL', 'Names', 'Pairs', 'Words', 'Integer', 'Count', 'Whole', 'Probability',
-           'Share', 'Confidence', 'Finite', 'AS_TEXT', 'FIRST_SHEET', 'FREE', 'Debug', 'Resume', 'ONE_DEVICE',
-           'ANYWHERE', 'WRITTEN', 'document', 'command', 'options', 'Output', 'print_table', 'printed_for_programs',
-           'Sheet', 'Price', 'endpoint_of', 'print_estimate', 'print_spending', 'Device', 'Placement', 'refuse_typed',
-           'load_placed', 'check_out', 'require_checkout', 'check_folder', 'write_out', 'run_app']
+           'Share', 'Confidence', 'Positive', 'Finite', 'AS_TEXT', 'FIRST_SHEET', 'FREE', 'Debug', 'Resume',
+           'ONE_DEVICE', 'ANYWHERE', 'WRITTEN', 'document', 'command', 'options', 'Output', 'print_table',
+           'printed_for_programs', 'Sheet', 'Price', 'endpoint_of', 'print_estimate', 'print_spending', 'Device',
+           'Placement', 'refuse_typed', 'load_placed', 'check_out', 'require_checkout', 'check_folder', 'write_out',
+           'run_app']
 
 # %% ../../nbs/13_cli/03_command.ipynb #c49f269b
 import math
@@ -164,6 +165,9 @@ Probability = Annotated[
 Share = Annotated[float, _read_number(float, "a number above 0 and at most 1", lambda value: 0 < value <= 1)]
 Confidence = Annotated[
     float, _read_number(float, "a number above 0.5 and below 1, such as 0.9", lambda value: 0.5 < value < 1)
+]
+Positive = Annotated[
+    float, _read_number(float, "a number above 0, such as 0.7", lambda value: 0 < value < math.inf)
 ]
 Finite = Annotated[float, _read_number(float, "a finite number", math.isfinite)]
 
