@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from uetrust.papers.bulletins.world import world_headline
-from uetrust.papers.people.overview import KINDS, overview_sentences, stored_overview
+from uetrust.papers.people.overview import OUTPUT_KINDS, overview_sentences, stored_overview
 from uetrust.report.page import overview_figure
 from uetrust.report.plots import plot_interval_panels, save_figure
 
@@ -22,7 +22,7 @@ def fill(text, mark, said):
 
 readme, (world, rows), people = Path("README.md"), world_headline(), stored_overview()
 said = overview_sentences(people).items()
-listed = "\n".join(f"- {sentence} *Limit: {KINDS[kind].limit}.*" for kind, sentence in said)
+listed = "\n".join(f"- {sentence} *Limit: {OUTPUT_KINDS[kind].limit}.*" for kind, sentence in said)
 text = fill(readme.read_text(encoding="utf-8"), "people", listed)
 readme.write_text(fill(text, "world", world), encoding="utf-8")
 save_figure(overview_figure(people), Path("docs/people"))

@@ -17,7 +17,7 @@ from ..core.settings import profile, profile_settings
 from ..papers.bulletins.world import WORLD_LIMIT
 from ..papers.he2024.published import correlation_figures, figure_table, figure_variants, table_settings
 from ..papers.people.faithbench import FAITHBENCH_LIMIT
-from ..papers.people.overview import KINDS, OVERVIEW_LIMIT
+from ..papers.people.overview import OUTPUT_KINDS, OVERVIEW_LIMIT
 from ..papers.people.tables import PEOPLE_LIMIT
 from ..papers.threshold.released import threshold_file
 from .plots import plot_interval_grid
@@ -117,7 +117,7 @@ def overview_figure(
     rows: pd.DataFrame,  # From `uetrust.papers.people.overview.people_overview`
 ):  # The figure
     "What people say of four kinds of outputs, a panel each."
-    about = {name: (kind.title, kind.scale) for name, kind in KINDS.items()}
+    about = {name: (kind.title, kind.scale) for name, kind in OUTPUT_KINDS.items()}
     return plot_interval_grid(rows.assign(group=rows["kind"]), about)
 
 

@@ -25,10 +25,12 @@ def test_stored_numbers_are_those_of_the_data(rows):
 def test_every_kind_has_a_panel_a_sentence_and_a_limit(rows):
     said = overview.overview_sentences(rows)
     kinds = list(dict.fromkeys(rows["kind"]))
-    assert list(said) == list(overview.KINDS) == kinds
+    assert list(said) == list(overview.OUTPUT_KINDS) == kinds
     figure = overview_figure(rows)
-    assert [ax.get_title(loc="left") for ax in figure.axes] == [overview.KINDS[kind].title for kind in kinds]
-    assert all(kind.limit in overview.OVERVIEW_LIMIT for kind in overview.KINDS.values())
+    assert [ax.get_title(loc="left") for ax in figure.axes] == [
+        overview.OUTPUT_KINDS[kind].title for kind in kinds
+    ]
+    assert all(kind.limit in overview.OVERVIEW_LIMIT for kind in overview.OUTPUT_KINDS.values())
 
 
 def test_a_sentence_names_the_system_in_which_token_f1_is_farthest_from_people(rows):
@@ -44,7 +46,9 @@ def test_the_readme_says_and_shows_what_people_say(rows, tmp_path):
     readme = (root() / "README.md").read_text(encoding="utf-8")
     listed = readme[readme.index("<!-- people -->\n") : readme.index("\n<!-- end -->")].splitlines()[1:]
     said = overview.overview_sentences(rows)
-    assert listed == [f"- {text} *Limit: {overview.KINDS[kind].limit}.*" for kind, text in said.items()]
+    assert listed == [
+        f"- {text} *Limit: {overview.OUTPUT_KINDS[kind].limit}.*" for kind, text in said.items()
+    ]
     save_figure(overview_figure(rows), tmp_path / "people")
     assert (tmp_path / "people.png").read_bytes() == (root() / "docs" / "people.png").read_bytes()
 
@@ -59,10 +63,10 @@ def test_a_new_table_of_the_repository_holds_what_was_found(rows, tmp_path, monk
 
 def test_every_set_has_the_same_columns_and_a_note_where_a_value_is_missing(monkeypatch):
     def one_column(name, systems):
-        return pd.DataFrame({name: [0] for name in overview.SET_COLUMNS if name != "note"})
+        return pd.DataFrame({name: [0] for name in overview.PEOPLE_SET_COLUMNS if name != "note"})
 
     monkeypatch.setitem(overview.PEOPLE_SETS, "own", one_column)
-    assert list(overview.people_set("own")) == overview.SET_COLUMNS
+    assert list(overview.people_set("own")) == overview.PEOPLE_SET_COLUMNS
     found = overview.people_set("evouna-nq", ("gpt4",))
     missing = found[found["value"].isna()]
     assert set(missing["metric"]) == {"exact_match"} and set(missing["note"]) == {

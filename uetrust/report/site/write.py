@@ -18,7 +18,7 @@ from ... import __version__
 from ...core.checks import json_text
 from ...core.settings import atomic_write, out_dir, root
 from ...papers.he2024.published import correlation_figures
-from ...papers.people.overview import KINDS, overview_sentences, stored_overview
+from ...papers.people.overview import OUTPUT_KINDS, overview_sentences, stored_overview
 from ..chapters import NULL_HALF_WIDTH, STANDING
 from uetrust.report.page import (
     OPENING,
@@ -106,7 +106,7 @@ def _first_finding(
     found = dict(title=about.title, limit=about.limit, why="", page="")
     if own and own["sentence"] and chapter:
         figure = chapter["figures"][0] if chapter["figures"] else None
-        said = [own["sentence"], *chapter["text"]][: len(KINDS)]
+        said = [own["sentence"], *chapter["text"]][: len(OUTPUT_KINDS)]
         return found | dict(sentences=said, figure=figure, page="people_overview.html")
     rows = stored_overview()
     with TemporaryDirectory() as folder:
