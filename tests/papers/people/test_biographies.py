@@ -46,3 +46,26 @@ def test_intervals_draw_persons(facts):
     position = found[(found["system"] == "ChatGPT") & (found["score"] == "position")].set_index("level")
     assert position.at["within a text", "lo"] > 0 > position.at["between texts", "lo"]
     assert position["persons"].eq(157).all()
+
+
+def test_p_by_person_is_small_where_there_is_something_and_spread_where_there_is_not(facts):
+    found = biographies.facts_found(facts, draws=20).set_index(["system", "score", "level"])["p"]
+    assert found["InstructGPT", "missing_words", "within a text"] == 1 / 2000
+    assert found["InstructGPT", "words", "between texts"] > 0.05
+    own, rng = facts[facts["system"] == "ChatGPT"], np.random.default_rng(0)
+    null = []
+    for _ in range(100):  # The scores of a text are those of another, in any order
+        values = {person: rng.normal() + rng.normal(size=len(part)) for person, part in own.groupby("person")}
+        scores = np.concatenate([values[person] for person in own["person"].unique()])
+        null.append(
+            biographies.random_signs_p(biographies.rank_products(own["right"], scores, own["person"]), 199)
+        )
+    assert 0.005 <= np.mean(np.array(null) < 0.05) <= 0.12
+
+
+def test_products_of_ranks_add_up_to_spearmans_numerator():
+    rng = np.random.default_rng(0)
+    first, second, documents = rng.normal(size=40), rng.normal(size=40), np.arange(40) % 7
+    parts = biographies.rank_products(first, second, documents)
+    ranks = [pd.Series(values).rank() - 20.5 for values in (first, second)]
+    assert len(parts) == 7 and parts.sum() == pytest.approx((ranks[0] * ranks[1]).sum())

@@ -10,6 +10,7 @@ import pandas as pd
 
 from ...data.hallucinations.xsum import XSUM_METRICS, XSUM_QUALITIES, xsum_summaries
 from ...evaluation.significance import bootstrap_interval
+from .biographies import random_signs_p, rank_products
 
 # %% ../../../nbs/10_papers/08_people/15_hallucinations.ipynb #eb244fab
 def _by_article(table, column):
@@ -19,8 +20,8 @@ def _by_article(table, column):
 def xsum_agreement(
     draws: int = 1000,  # Bootstrap samples of the articles
     seed: int = 42,  # Of the samples
-) -> pd.DataFrame:  # metric, quality, value (Spearman over all summaries), lo, hi, n, documents
-    "Rank correlation of each metric with what people say, with intervals by article."
+) -> pd.DataFrame:  # metric, quality, value (Spearman over all summaries), lo, hi, p, n, documents
+    "Rank correlation of each metric with what people say, with intervals and p by article."
     table, rows = xsum_summaries(), []
     for quality in XSUM_QUALITIES:
         people = _by_article(table, quality)
@@ -28,6 +29,7 @@ def xsum_agreement(
             found = bootstrap_interval(
                 _by_article(table, metric), people, "pooled", "spearman", draws=draws, seed=seed
             )
-            about = dict(metric=metric, quality=quality, value=found.value, lo=found.lo, hi=found.hi)
+            p = random_signs_p(rank_products(table[metric], table[quality], table["document"]))
+            about = dict(metric=metric, quality=quality, value=found.value, lo=found.lo, hi=found.hi, p=p)
             rows.append(about | dict(n=len(table), documents=table["document"].nunique()))
     return pd.DataFrame(rows)

@@ -163,7 +163,19 @@ def overview_sentences(
     )
 
 # %% ../../../nbs/10_papers/08_people/16_overview.ipynb #7816ecf8
-PEOPLE_SET_COLUMNS = ["system", "method", "metric", "measure", "value", "lo", "hi", "n", "documents", "note"]
+PEOPLE_SET_COLUMNS = [
+    "system",
+    "method",
+    "metric",
+    "measure",
+    "value",
+    "lo",
+    "hi",
+    "p",
+    "n",
+    "documents",
+    "note",
+]
 
 
 def _answer_set(name, systems):
