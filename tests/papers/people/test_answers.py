@@ -100,7 +100,7 @@ def test_labels_of_few_answers_are_used_and_those_of_all_are_beside_them(judged)
     )
     assert off.at["corrected", "above"] == 2 == off.at["corrected", "systems"]
     panel = answers.judge_panel(found)
-    assert list(dict.fromkeys(panel["group"])) == list(answers.JUDGE_WAYS.values())
+    assert list(dict.fromkeys(panel["series"])) == list(answers.JUDGE_WAYS.values())
     assert set(panel["label"]) == {"FiD", "GPT-4"}
 
 

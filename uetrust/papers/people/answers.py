@@ -357,10 +357,10 @@ JUDGE_WAYS = {
 
 def judge_panel(
     found: pd.DataFrame,  # From `judge_prr`
-) -> pd.DataFrame:  # For `uetrust.report.plots.plot_interval_panels`
-    "How far each way is from the PRR by people of all answers, a panel for each way."
+) -> pd.DataFrame:  # For `uetrust.report.plots.plot_intervals`
+    "How far each way is from the PRR by people of all answers, by system."
     ends = {end: found[end] - found["all_people"] for end in ("value", "lo", "hi")}
-    names = dict(group=found["by"].map(JUDGE_WAYS), label=found["group"].map(SYSTEM_NAMES))
+    names = dict(series=found["by"].map(JUDGE_WAYS), label=found["group"].map(SYSTEM_NAMES))
     order = found["by"].map({by: i for i, by in enumerate(JUDGE_WAYS)})
     return found.assign(**names, **ends).iloc[np.argsort(order, kind="stable")]
 
