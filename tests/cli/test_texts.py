@@ -122,7 +122,7 @@ def test_sources_that_cannot_be_are_explained(tmp_path, capsys, what, says):
 
 # Prompts
 LLAMA = ["--model", str(ROOT / "data" / "models" / "tiny-llama"), "--data", "bulletin:test:2"]
-ASKED = "Summarize the bulletin: {source}"
+PROMPT = "Summarize the bulletin: {source}"
 
 
 def recorded(folder):
@@ -139,13 +139,13 @@ def generate(folder, *options, model=LLAMA):
 def prompted(tmp_path_factory):
     "A bank of two sources with a prompt of the command line"
     folder = tmp_path_factory.mktemp("prompted") / "bank"
-    assert generate(folder, "--prompt", ASKED, "--temperature", "0.7", "--top-p", "0.9") == 0
+    assert generate(folder, "--prompt", PROMPT, "--temperature", "0.7", "--top-p", "0.9") == 0
     return folder
 
 
 def test_a_bank_keeps_the_prompt_and_how_its_texts_were_drawn(prompted):
     kept = recorded(prompted)["settings"]
-    assert (kept["prompt"], kept["temperature"], kept["top_p"]) == (ASKED, 0.7, 0.9)
+    assert (kept["prompt"], kept["temperature"], kept["top_p"]) == (PROMPT, 0.7, 0.9)
 
 
 def test_a_prompt_of_the_command_line_writes_the_texts_that_settings_ini_asks_for(prompted):
@@ -158,7 +158,7 @@ def test_a_prompt_of_the_command_line_writes_the_texts_that_settings_ini_asks_fo
     from uetrust.scoring.generators import generator_settings
 
     said = generator_settings("tiny-llama").decoding
-    assert (said.prompt, said.top_p) == (ASKED, 0.9)
+    assert (said.prompt, said.top_p) == (PROMPT, 0.9)
     settings = replace(said, samples=1, max_new_tokens=4, temperature=0.7)
     rows, model = load_samples(LLAMA[3]), load_model(LLAMA[1])
     fill_local_bank(prompted.parent / "said", "bulletin", "tiny-llama", rows, model, settings)
@@ -179,10 +179,10 @@ def test_read_takes_the_prompt_of_the_bank_and_refuses_another(prompted, capsys)
     assert not (prompted / "conditional").exists()
     error = capsys.readouterr().err
     assert f"--prompt is 'Summarize: {{source}}', but the texts of {prompted} were written after" in error
-    assert repr(ASKED) in error and error.count("\n") == 1
+    assert repr(PROMPT) in error and error.count("\n") == 1
     assert main(read) == 0
-    assert Store(prompted / "conditional", "readings").manifest()["about"]["prompt"] == ASKED
-    assert main([*read, "--prompt", ASKED]) == 0
+    assert Store(prompted / "conditional", "readings").manifest()["about"]["prompt"] == PROMPT
+    assert main([*read, "--prompt", PROMPT]) == 0
 
 
 @pytest.mark.parametrize(
@@ -191,14 +191,14 @@ def test_read_takes_the_prompt_of_the_bank_and_refuses_another(prompted, capsys)
         (
             "--prompt",
             "Summarize: {source}",
-            f"settings.prompt: found {ASKED!r}, expected 'Summarize: {{source}}'",
+            f"settings.prompt: found {PROMPT!r}, expected 'Summarize: {{source}}'",
         ),
         ("--temperature", "0.8", "settings.temperature: found 0.7, expected 0.8"),
         ("--top-p", "1", "settings.top_p: found 0.9, expected 1.0"),
     ],
 )
 def test_a_bank_that_was_begun_with_other_options_is_refused(prompted, capsys, option, other, difference):
-    options = {"--prompt": ASKED, "--temperature": "0.7", "--top-p": "0.9"} | {option: other}
+    options = {"--prompt": PROMPT, "--temperature": "0.7", "--top-p": "0.9"} | {option: other}
     before = recorded(prompted)
     assert generate(prompted, *(word for pair in options.items() for word in pair)) == 2
     assert f"the bank there was made otherwise: {difference}." in capsys.readouterr().err
@@ -228,8 +228,8 @@ def test_what_cannot_be_asked_is_one_line(tmp_path, capsys, option, typed, says)
 
 
 def test_braces_that_are_no_field_are_text(tmp_path, capsys):
-    asked = 'Answer as {"summary": ...}, and the number in \\boxed{number}: {source}'
-    assert generate(tmp_path / "bank", "--prompt", asked, "--dry-run") == 0
+    prompt = 'Answer as {"summary": ...}, and the number in \\boxed{number}: {source}'
+    assert generate(tmp_path / "bank", "--prompt", prompt, "--dry-run") == 0
 
 
 def test_a_server_is_sent_the_prompt_and_how_to_draw(tmp_path, server):

@@ -36,7 +36,7 @@ def run_command(
     done = run_notebook(notebook, target, typed_values(params, parameter_defaults(notebook)))
     missing = missing_data_note(done)
     if missing.exists():
-        print(f"{done.name} ended early:\n{missing.read_text().strip()}")
+        print(f"{missing.read_text().strip()}\n{done.name} ended early")
     else:
         print(f"ok {done.name}")
 

@@ -196,8 +196,7 @@ class _Pages:
         with self.lock:
             self.running.remove(job.name)
             self.seconds[job.name] = monotonic() - start
-            said = "\n".join(filter(None, lines))
-            self.say(said if "ended early" in said else f"{said} {self.left()}")  # Lines stay short
+            self.say(" ".join(["\n".join(filter(None, lines)), self.left()]))
         return not code
 
     def left(self):

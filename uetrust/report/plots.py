@@ -343,7 +343,7 @@ def plot_interval_panels(
     for ax, (name, rows) in zip(axes[0], groups):
         plot_intervals(rows, zero=zero, ax=ax).set_title(name, fontsize=9)
     for legend in [ax.get_legend() for ax in axes[0, :-1] if ax.get_legend()]:
-        legend.remove()  # One for all panels stands beside the last
+        legend.remove()  # One is enough for all panels
     axes[0, 0].tick_params(axis="y", labelsize=8)
     fig.suptitle(title, fontsize=10)
     fig.supxlabel(foot, fontsize=8)

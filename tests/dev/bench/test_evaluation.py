@@ -128,10 +128,10 @@ def run(table=0.5, peer=5.0, grow=(0.01, 0.1), gb=3.9, apart=5.9):
     "change,missed",
     [
         ({}, []),
-        (dict(grow=(0.01, 0.142)), []),
+        (dict(grow=(0.01, 0.133)), []),
         (dict(table=1.0), [0]),
         (dict(peer=1.1), [1]),
-        (dict(grow=(0.01, 0.144)), [2]),
+        (dict(grow=(0.01, 0.134)), [2]),
         (dict(gb=4.0), [3]),
         (dict(apart=-6.1), [4]),
     ],

@@ -47,7 +47,8 @@ def test_answers_of_five_systems_as_if_they_were_of_one_err_far_too_often(monkey
 
 def test_a_study_errs_where_its_interval_misses(monkeypatch):
     rng = np.random.default_rng(0)
-    monkeypatch.setattr(resampled, "prr_value", lambda *scores: 2.0)
+    texts = resampled._answer_texts(("gpt4",), "human")
+    monkeypatch.setattr(resampled, "_answer_texts", lambda *about: texts._replace(value=2.0))
     assert resampled.answer_study(rng, size=100)["interval of PRR"]
     persons, known = resampled._facts("ChatGPT")
     monkeypatch.setattr(resampled, "_facts", lambda system: (persons, known + 3))

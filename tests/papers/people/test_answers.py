@@ -112,8 +112,9 @@ def test_a_metric_as_a_judge_has_rates_for_every_system(judged):
 
 
 def test_chosen_systems_are_all_or_those_that_are_named():
-    assert answers.chosen_systems("all") == list(EVOUNA_SYSTEMS)
-    assert answers.chosen_systems("gpt4 fid") == ["gpt4", "fid"]
+    assert answers.chosen_systems("all") == tuple(EVOUNA_SYSTEMS)
+    assert answers.chosen_systems("gpt4 fid", ("a",)) == ("gpt4", "fid")
+    assert answers.chosen_systems("all", ("a",)) == ("a",)
 
 
 def test_panels_have_people_first(judged):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from uetrust.evaluation.inference.noisy_judge import random_signs_p
 from uetrust.papers.people import biographies
 
 
@@ -57,9 +58,8 @@ def test_p_by_person_is_small_where_there_is_something_and_spread_where_there_is
     for _ in range(100):  # The scores of a text are those of another, in any order
         values = {person: rng.normal() + rng.normal(size=len(part)) for person, part in own.groupby("person")}
         scores = np.concatenate([values[person] for person in own["person"].unique()])
-        null.append(
-            biographies.random_signs_p(biographies.rank_products(own["right"], scores, own["person"]), 199)
-        )
+        parts = biographies.rank_products(own["right"], scores, own["person"])
+        null.append(random_signs_p(parts[:, None], 199))
     assert 0.005 <= np.mean(np.array(null) < 0.05) <= 0.12
 
 

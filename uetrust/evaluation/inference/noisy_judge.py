@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['NOISY_MEASURES', 'FEWEST_JUDGED', 'FOLLOWS', 'judge_rates', 'wilson_interval', 'judge_accuracy', 'perfect_gain',
-           'ErrorTest', 'judge_error_test', 'CorrectedMeasure', 'corrected_for_judge', 'mean_from_labels',
-           'judge_comparison']
+           'ErrorTest', 'random_signs_p', 'judge_error_test', 'CorrectedMeasure', 'corrected_for_judge',
+           'mean_from_labels', 'judge_comparison']
 
 # %% ../../../nbs/04_evaluation/15_inference/08_noisy_judge.ipynb #f5e0a2cf
 from typing import NamedTuple
@@ -300,7 +300,12 @@ def _auroc_or_nan(quality, uncertainty):
         return np.nan
 
 
-def _flipped_p(sums, draws, seed):  # Of no relation, by random signs of the units
+def random_signs_p(
+    sums: np.ndarray,  # What each document adds to statistics that are 0 where there is nothing, shape [C,K]
+    draws: int = 1999,  # Random signs
+    seed: int = 0,  # Of the signs
+) -> float:  # NaN where every sum is 0
+    "Two-sided p of statistics that are sums over documents, from random signs of their parts."
     scale = (sums**2).sum(0)
     if not scale.any():
         return np.nan
@@ -344,7 +349,7 @@ def judge_error_test(
     if np.isnan(sizes).all():
         return ErrorTest(*sizes, np.nan, int(errors.sum()), n, "no kind of text has errors and agreements")
     units = np.arange(n) if clusters is None else cluster_ids(table["clusters"], n)
-    p = _flipped_p(_error_sums(errors, midranks(scores) / n, labels, units), draws, seed)
+    p = random_signs_p(_error_sums(errors, midranks(scores) / n, labels, units), draws, seed)
     return ErrorTest(*sizes, p, int(errors.sum()), n, "" if np.isfinite(p) else "all uncertainties are equal")
 
 # %% ../../../nbs/04_evaluation/15_inference/08_noisy_judge.ipynb #5e171437

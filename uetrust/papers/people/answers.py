@@ -6,8 +6,8 @@
 __all__ = ['COSINES_FILE', 'COSINES', 'ANSWER_METRICS', 'ANSWER_METHODS', 'SYSTEM_NAMES', 'JUDGE_NAMES', 'ANSWERS_LIMIT',
            'JUDGE_WAYS', 'store_cosines', 'stored_cosines', 'JudgedAnswers', 'chosen_systems', 'judged_systems',
            'answers_prr', 'method_panels', 'Gap', 'widest_gap', 'prr_range', 'answers_regret', 'answers_regret_rows',
-           'mean_regret', 'regret_panel', 'quality_by_length', 'metric_as_judge', 'judge_prr', 'judge_panel',
-           'judge_errors']
+           'mean_regret', 'regret_panel', 'quality_by_length', 'judged_table', 'metric_as_judge', 'judge_prr',
+           'judge_panel', 'judge_errors']
 
 # %% ../../../nbs/10_papers/08_people/13_answers.ipynb #73e146b4
 import json
@@ -38,7 +38,7 @@ from ...ue.systems import other_systems_cosine
 _ = load_scores()  # fills the registry
 
 # %% ../../../nbs/10_papers/08_people/13_answers.ipynb #f6898803
-COSINES_FILE = "answer_cosines.parquet"  # In data/people, and what made it beside it
+COSINES_FILE = "answer_cosines.parquet"  # In data/people; the .json of the same name says what made it
 COSINES = ("embedding_cosine", "other_systems_cosine")
 
 
@@ -133,9 +133,10 @@ def _judged_answers(own, methods, cosines):  # Of one system; the column `others
 
 def chosen_systems(
     system: str,  # 'all', or names with spaces between
-) -> list:  # Of `uetrust.data.answers.EVOUNA_SYSTEMS`
+    every=EVOUNA_SYSTEMS,  # What 'all' stands for
+) -> tuple:
     "Systems that a page is about."
-    return list(EVOUNA_SYSTEMS) if system == "all" else system.split()
+    return tuple(every) if system == "all" else tuple(system.split())
 
 
 def judged_systems(
@@ -289,20 +290,20 @@ def quality_by_length(
     return pd.concat(rows, ignore_index=True)[["system", "metric", "part", "words", "value", "n"]]
 
 # %% ../../../nbs/10_papers/08_people/13_answers.ipynb #4ab3d6c8
-def _judged_table(judged, metric, method):  # Answers of all systems, one below the other
-    parts = [
-        pd.DataFrame(
-            dict(
-                system=system,
-                question=one.questions,
-                uncertainty=one.uncertainty[method],
-                judge=one.quality[metric],
-                people=one.quality["human"],
-            )
+def judged_table(
+    judged: dict,  # System -> `JudgedAnswers`
+    metric: str,
+    method: str,
+) -> pd.DataFrame:  # system, question, uncertainty, judge, people
+    "Answers of all systems, one below the other, with one method and one metric."
+
+    def of_system(system, one):
+        scores = dict(uncertainty=one.uncertainty[method], judge=one.quality[metric])
+        return pd.DataFrame(
+            dict(system=system, question=one.questions, **scores, people=one.quality["human"])
         )
-        for system, one in judged.items()
-    ]
-    return pd.concat(parts, ignore_index=True)
+
+    return pd.concat([of_system(*item) for item in judged.items()], ignore_index=True)
 
 
 def metric_as_judge(
@@ -313,10 +314,9 @@ def metric_as_judge(
     seed: int = 42,  # Of the samples
 ) -> pd.DataFrame:  # As from `judge_accuracy`
     "Sensitivity, specificity, agreement and kappa of a metric against people, by system."
-    table = _judged_table(judged, metric, "answer_length")
-    return judge_accuracy(
-        table["judge"], table["people"], table["system"], table["question"], tau, draws=draws, seed=seed
-    )
+    parts = [one.quality[[metric, "human"]].assign(system=name) for name, one in judged.items()]
+    table, questions = pd.concat(parts), pd.concat([one.questions for one in judged.values()])
+    return judge_accuracy(table[metric], table["human"], table["system"], questions, tau, draws, seed)
 
 # %% ../../../nbs/10_papers/08_people/13_answers.ipynb #7ef9e007
 def judge_prr(
@@ -328,8 +328,8 @@ def judge_prr(
     draws: int = 1000,  # Bootstrap samples
     seed: int = 42,  # Of the labelled answers and the samples
 ) -> pd.DataFrame:  # group (system), by, value, lo, hi, n_labels, n, note, all_people (PRR by all labels)
-    "PRR of a method by a judge, by few labels, corrected and prediction-powered, beside all labels."
-    table = _judged_table(judged, metric, method)
+    "PRR of a method by a judge, by few labels, corrected, prediction-powered, and by all labels."
+    table = judged_table(judged, metric, method)
     order = pd.Series(np.random.default_rng(seed).random(len(table))).groupby(table["system"]).rank()
     few = table["people"].where(order <= labels)
     found = judge_comparison(

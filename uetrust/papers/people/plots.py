@@ -14,7 +14,9 @@ from .translations import QUALITY_FAMILIES
 # %% ../../../nbs/10_papers/08_people/04_plots.ipynb #b7635667
 _COLORS = "#cc3311 #cc3311 #0077bb #33bbee #009988 #ee7733 #aa3377 #aa3377".split()
 METRIC_COLORS = dict(zip(QUALITY_FAMILIES, _COLORS))  # Of translations, and of answers
-METRIC_COLORS |= dict(lexical_match="#0077bb", token_f1="#cc3311", exact_match="#009988")
+METRIC_COLORS |= dict(
+    lexical_match="#0077bb", token_f1="#cc3311", exact_match="#009988", embedding_cosine="#ee7733"
+)
 _YARDSTICKS = ("people", "random", "metrics")
 
 
