@@ -5,6 +5,7 @@ from math import comb, e
 
 import numpy as np
 import pytest
+from scipy.special import betainc
 
 from tests.helpers.paths import ROOT
 from uetrust.evaluation.inference.guarantee import (
@@ -200,3 +201,13 @@ def test_the_plot_shades_from_the_observed_risk_to_its_limit_over_the_share_kept
     limit = corners[corners[:, 0] == 1, 1].max()
     assert sum(comb(50, k) * limit**k * (1 - limit) ** (50 - k) for k in range(6)) == pytest.approx(0.1)
     close(ax.figure)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1e-3, 1e-6, 1e-9])
+def test_the_texts_that_are_missing_are_counted_however_small_the_risk(alpha):
+    rng = np.random.default_rng(0)
+    note = rejection_guarantee(rng.random(50), rng.random(50), tau=0.2, alpha=alpha).note
+    least = int(note.split("at least ")[1].split()[0])
+    with_half_the_risk = betainc(least * (1 - alpha / 2), least * alpha / 2 + 1, 1 - alpha)
+    one_less = betainc((least - 1) * (1 - alpha / 2), (least - 1) * alpha / 2 + 1, 1 - alpha)
+    assert with_half_the_risk <= 0.1 < one_less

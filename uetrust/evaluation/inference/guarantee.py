@@ -7,6 +7,7 @@ __all__ = ['LARGEST_BET', 'BOUNDS', 'Guarantee', 'fixed_sequence', 'rejection_gu
            'guarantee_sentence']
 
 # %% ../../../nbs/04_evaluation/15_inference/03_guarantee.ipynb #c65ea586
+from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
@@ -111,7 +112,7 @@ def _candidate_thresholds(
 
 
 def _worth_testing(
-    units: np.ndarray,  # Units that a threshold keeps
+    units,  # Units that a threshold keeps: array or number
     alpha: float,  # Largest risk that is allowed
     delta: float,  # Level of the test
 ) -> np.ndarray:  # Booleans
@@ -193,8 +194,7 @@ def _kept_units(uncertainty, thresholds, ids):  # Units with a kept text, for ea
 def _no_threshold(p, units, alpha, delta):  # p: of the thresholds that were worth testing
     if len(p):
         return f"no threshold: the most cautious one tested has p {p[0]:.3f}, above delta {delta:g}"
-    needed = np.arange(1, 100_000)
-    least = needed[_worth_testing(needed, alpha, delta)][0]
+    least = bisect_left(range(2**50), True, key=lambda n: _worth_testing(n, alpha, delta))  # p falls with n
     return f"no threshold: {units} units are too few, at least {least} must be kept for this alpha and delta"
 
 
