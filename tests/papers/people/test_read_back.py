@@ -36,13 +36,13 @@ def small(tmp_path):
 
 
 def test_only_good_replies_of_the_writer_are_read(small):
-    given = study._given_texts("ragtruth", "llama-2-7b-chat", folder=small)
+    given = study.given_texts("ragtruth", "llama-2-7b-chat", folder=small)
     assert len(given.texts) == 12 and given.left_out == dict(truncated=1, empty=0)
     assert given.texts["document"].nunique() == 6
     with pytest.raises(LookupError, match="no replies of 'llama-3'"):
-        study._given_texts("ragtruth", "llama-3", folder=small)
+        study.given_texts("ragtruth", "llama-3", folder=small)
     with pytest.raises(LookupError, match="no text by 'llama-2-7b-chat' for task 'QA'"):
-        study._given_texts("ragtruth", "llama-2-7b-chat", "QA", folder=small)
+        study.given_texts("ragtruth", "llama-2-7b-chat", "QA", folder=small)
 
 
 def test_the_command_reads_replies_and_judges_by_people(small, capsys):
@@ -95,7 +95,7 @@ def test_reading_its_own_texts_back_gives_the_probabilities_of_writing(tmp_path)
     texts = pd.DataFrame(
         dict(id=world["id"], document=world["id"], source=prompts, text=list(wrote[world["id"]]))
     )
-    given = study._GivenTexts("own", "tiny", texts, pd.DataFrame(index=texts["id"]), {})
+    given = study.GivenTexts("own", "tiny", texts, pd.DataFrame(index=texts["id"]), {})
     study.read_given_texts(tmp_path / "back", given, str(TINY), ("conditional",), 80, 150, progress=False)
     own, back = (read_statistics(tmp_path / name) for name in ("logp", "back/conditional"))
     same = [list(a) == list(b) for a, b in zip(own["ids"], back["ids"])]
@@ -103,3 +103,22 @@ def test_reading_its_own_texts_back_gives_the_probabilities_of_writing(tmp_path)
     for a, b, equal in zip(own["logp"], back["logp"], same):
         if equal:
             np.testing.assert_allclose(a, b, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "name, texts, documents, systems, mean",
+    [("summeval", 1600, 100, 16, 4.66), ("faithbench", 750, 75, 10, 0.41), ("factscore", 337, 183, 2, 0.54)],
+)
+def test_texts_of_several_systems_come_with_their_prompt_and_judgements(
+    name, texts, documents, systems, mean
+):
+    given = study.given_texts(name)
+    frame = given.texts
+    assert len(frame) == frame["id"].nunique() == texts and list(given.quality.index) == list(frame["id"])
+    assert frame["document"].nunique() == documents and frame["system"].nunique() == systems
+    judged = given.quality.get("consistency", given.quality.iloc[:, 0])
+    assert round(judged.mean(), 2) == mean
+    runs = (frame["document"] != frame["document"].shift()).sum()
+    assert name == "factscore" or runs == documents  # A source stands in one run, so it is read once
+    begins = "Tell me a bio of" if name == "factscore" else "Summarize this article in three sentences.\n\n"
+    assert frame["source"].str.startswith(begins).all()
