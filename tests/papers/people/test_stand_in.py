@@ -1,0 +1,78 @@
+"""Texts that a language model reads though it did not write them: PRR within systems, and what is stored."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uetrust.core.settings import root
+from uetrust.evaluation.prr import prr
+from uetrust.papers.people import stand_in as study
+
+TINY = str(root() / "data" / "models" / "tiny-llama")
+
+
+@pytest.fixture
+def texts():
+    "Forty documents and three systems; the score follows the quality within systems and not between them."
+    rng = np.random.default_rng(3)
+    about = pd.DataFrame([dict(document=d, system=s) for d in range(40) for s in "abc"])
+    quality = pd.DataFrame(dict(people=rng.normal(size=120)))
+    related = -quality["people"] + rng.normal(size=120) + about["system"].map(dict(a=0, b=9, c=18))
+    return quality, pd.DataFrame(dict(related=related, other=rng.normal(size=120))), about
+
+
+def test_prr_within_systems_is_the_mean_of_the_prr_of_each(texts):
+    quality, scores, about = texts
+    found = study.prr_within_systems(quality, scores, about, draws=200).set_index("method")
+    for method in scores:
+        each = [
+            prr(quality.loc[rows.index, "people"], scores.loc[rows.index, method]).value
+            for _, rows in about.groupby("system")
+        ]
+        assert found.at[method, "value"] == pytest.approx(np.mean(each), abs=1e-12)
+    assert found.at["related", "p"] == pytest.approx(1 / 201) and found.at["other", "p"] > 0.05
+    assert found.at["related", "lo"] < found.at["related", "value"] < found.at["related", "hi"]
+    assert found["n"].eq(120).all() and found["documents"].eq(40).all()
+
+
+def test_a_document_that_a_system_lacks_is_left_out_within_systems(texts):
+    quality, scores, about = texts
+    kept = about.index != 5
+    found = study.prr_within_systems(quality[kept], scores[kept], about[kept], draws=20)
+    whole = about["document"] != about["document"][5]
+    same = study.prr_within_systems(quality[whole], scores[whole], about[whole], draws=20)
+    pd.testing.assert_frame_equal(found, same)
+    assert found["documents"].eq(39).all() and found["n"].eq(117).all()
+
+
+def test_the_null_within_systems_moves_whole_documents():
+    "Three systems with the same texts are one text three times: p must not believe that there are three."
+    rng, values = np.random.default_rng(0), []
+    for _ in range(60):
+        quality, score = rng.normal(size=(2, 30))
+        about = pd.DataFrame([dict(document=d, system=s) for s in "abc" for d in range(30)])
+        frames = pd.DataFrame(dict(people=np.tile(quality, 3))), pd.DataFrame(dict(score=np.tile(score, 3)))
+        values.append(study.prr_within_systems(*frames, about, draws=99)["p"].iloc[0])
+    assert np.mean(np.array(values) < 0.05) < 0.15 and 0.3 < np.mean(values) < 0.7
+
+
+def test_the_share_of_copied_bigrams_is_counted_against_the_source():
+    frame = pd.DataFrame(
+        dict(id=["a"], source=["The council met on Friday."], text=["The council met early."])
+    )
+    assert study.copied_bigrams(frame)["a"] == pytest.approx(2 / 3)
+
+
+def test_a_checkpoint_reads_a_set_and_every_score_has_a_column(tmp_path):
+    how = dict(items=6, longest=80, max_prompt=150, progress=False)
+    found = study.reader_scores("factscore", TINY, tmp_path, **how)
+    assert list(found.columns[:2]) == ["document", "system"] and len(found) == 6
+    assert {"perplexity", "msp", "mte", "pmi", "output_length", "copied_bigrams"} <= set(found)
+    assert (found.drop(columns=["document", "system"]).dtypes == np.float32).all()
+    again = study.reader_scores("factscore", TINY, tmp_path, **how)
+    pd.testing.assert_frame_equal(found, again)
+
+
+def test_the_judged_summaries_are_one_of_each_article_by_every_kind_of_system():
+    drawn = study.judged_texts()
+    assert len(drawn) == drawn["doc"].nunique() == 100 and drawn["system"].nunique() == 16
