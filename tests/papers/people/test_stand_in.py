@@ -7,6 +7,7 @@ import pytest
 from uetrust.core.settings import root
 from uetrust.evaluation.prr import prr
 from uetrust.papers.people import stand_in as study
+from uetrust.papers.people.read_back import given_texts
 
 TINY = str(root() / "data" / "models" / "tiny-llama")
 
@@ -63,7 +64,12 @@ def test_the_share_of_copied_bigrams_is_counted_against_the_source():
     assert study.copied_bigrams(frame)["a"] == pytest.approx(2 / 3)
 
 
-def test_a_checkpoint_reads_a_set_and_every_score_has_a_column(tmp_path):
+def test_a_checkpoint_reads_a_set_and_every_score_has_a_column(tmp_path, monkeypatch):
+    def bulletins(name, items):  # Short enough for the 256 positions of the tiny model
+        given = given_texts("bulletin", items=items)
+        return given._replace(texts=given.texts.assign(system="a"))
+
+    monkeypatch.setattr(study, "given_texts", bulletins)
     how = dict(items=6, longest=80, max_prompt=150, progress=False)
     found = study.reader_scores("factscore", TINY, tmp_path, **how)
     assert list(found.columns[:2]) == ["document", "system"] and len(found) == 6
