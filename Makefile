@@ -81,6 +81,10 @@ train--tiny-unieval: train--tiny-t5
 train--%: $(VENV)/.ready FORCE
 	@$(PY) -c 'from uetrust.dev.training.train import train_command; train_command()' $*
 
+smollm2-people: $(VENV)/.ready ## Let SmolLM2 read and judge what people judged, and store its scores (an hour; go on with the same command)
+	for i in 0 1; do $(PY) -c "from uetrust.papers.people.stand_in import STAND_IN_SETS, read_set; [read_set(name, worker=($$i, 2)) for name in STAND_IN_SETS]" & done; wait
+	$(PY) -c 'from uetrust.papers.people.stand_in import store_reader_scores; print(*store_reader_scores())'
+
 world: $(VENV)/.ready ## Make the large run anew and store its scores (hours; go on with the same command)
 	$(PY) scripts/earlier_models.py runs/world/models
 	$(PY) -c 'from uetrust.papers.bulletins.world import store_world; print(*store_world())'
@@ -159,4 +163,4 @@ runs/.library: FORCE
 	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -type f -not -name '*.pyc') $$(find data/published data/models data/judges -type f)
 
 FORCE:
-.PHONY: help reproduce test test-all profiles zoo alone faults mutants check setup nbs models stored cards docs browser screenshots slides world lab bench lock clean FORCE
+.PHONY: help smollm2-people reproduce test test-all profiles zoo alone faults mutants check setup nbs models stored cards docs browser screenshots slides world lab bench lock clean FORCE

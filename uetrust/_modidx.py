@@ -6133,6 +6133,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                   'uetrust/papers/people/stand_in.py'),
                                                 'uetrust.papers.people.stand_in.prr_within_systems': ( '10_papers/08_people/stand_in.html#prr_within_systems',
                                                                                                        'uetrust/papers/people/stand_in.py'),
+                                                'uetrust.papers.people.stand_in.read_set': ( '10_papers/08_people/stand_in.html#read_set',
+                                                                                             'uetrust/papers/people/stand_in.py'),
                                                 'uetrust.papers.people.stand_in.reader_dir': ( '10_papers/08_people/stand_in.html#reader_dir',
                                                                                                'uetrust/papers/people/stand_in.py'),
                                                 'uetrust.papers.people.stand_in.reader_prr': ( '10_papers/08_people/stand_in.html#reader_prr',

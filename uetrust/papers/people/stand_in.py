@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STAND_IN_SETS', 'READER', 'P_TRUE_QUESTION', 'JUDGED_BY', 'LEVELS', 'BESIDE', 'SHOWN_SCORES', 'SET_TITLES',
-           'reader_dir', 'copied_bigrams', 'stored_reader_scores', 'reader_scores', 'judged_texts',
+           'reader_dir', 'copied_bigrams', 'stored_reader_scores', 'read_set', 'reader_scores', 'judged_texts',
            'prr_within_systems', 'prr_at_levels', 'metrics_beside', 'score_role', 'reader_prr', 'reader_prr_at_hand',
            'shown_rows', 'paired_difference', 'judged_scores', 'store_reader_scores']
 
@@ -80,17 +80,26 @@ def _kept_scores(given, scores):  # document, system, and 32-bit numbers
     return about.join(scores.replace([np.inf, -np.inf], np.nan).dropna(axis=1, how="all").astype(np.float32))
 
 
-def reader_scores(
+def read_set(
     name: str,  # Of `STAND_IN_SETS`
     checkpoint: str = READER,  # That reads
     runs: Path | None = None,  # Folder of the readings; runs/smollm2/read when None
     items: int | None = None,  # Take only so many texts
     **options,  # longest, max_prompt, progress and worker of `read_given_texts`
-) -> pd.DataFrame:  # As `stored_reader_scores`
-    "Read the texts of a set, and score them by every method that the readings allow."
+) -> tuple[Path, GivenTexts]:  # Where the readings are, and the texts
+    "Read the texts of a set; what was read is not read again."
     given = given_texts(name, items=items)
     folder = Path(runs or root() / "runs" / READER / "read") / name
-    read_given_texts(folder, given, checkpoint, **options)
+    return read_given_texts(folder, given, checkpoint, **options), given
+
+
+def reader_scores(
+    name: str,  # Of `STAND_IN_SETS`
+    *where,  # checkpoint, runs and items of `read_set`
+    **options,  # Of `read_set`
+) -> pd.DataFrame:  # As `stored_reader_scores`
+    "Scores of the texts of a set by every method that the readings allow."
+    folder, given = read_set(name, *where, **options)
     scores = reading_scores(folder, given)
     return _kept_scores(given, scores.assign(copied_bigrams=-copied_bigrams(given.texts)))
 
