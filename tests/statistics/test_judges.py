@@ -647,3 +647,15 @@ def test_a_completion_that_is_refused_has_no_score(tmp_path, monkeypatch):
         and list(why) == scores.loc[scores["value"].isna(), "sample"].tolist()
         and "no reply" in scores["note"][scores["value"].isna()].iloc[0]
     )
+
+
+def test_a_local_judge_computes_what_is_asked_of_it_and_no_more(llama, monkeypatch):
+    asked = [("Rate this from 1 to 5: {source}", "The council met on Friday.")] * 2
+    both = jg.run_local_judge(llama, asked, (1, 5))
+    monkeypatch.setattr("uetrust.statistics.prompted.greedy_answers", lambda *a: pytest.fail("it replied"))
+    replies, logp, _ = jg.run_local_judge(llama, asked, (1, 5), wanted=("answers",))
+    assert replies is None and np.array_equal(logp, both[1])
+    monkeypatch.undo()
+    monkeypatch.setattr("uetrust.models.forward.score_passes", lambda *a, **kw: pytest.fail("it read"))
+    replies, logp, _ = jg.run_local_judge(llama, asked, (1, 5), wanted=("reply",))
+    assert logp is None and list(map(str, replies)) == list(map(str, both[0]))

@@ -82,27 +82,42 @@ def run_local_judge(
     asked: list,  # (template with {source}, source) of each question
     scale: tuple,  # Lowest and highest answer
     batch: int = 32,  # Questions whose replies are generated together
+    wanted: tuple = ("reply", "answers"),  # What is computed; the other is None
     **kw,  # batch_tokens of `uetrust.models.forward.score_tokens`
     # Replies, or `Undefined` for those that were cut; log p of each answer [K]; tokens of the source that did
     # not fit [N]
 ) -> tuple[list, list, np.ndarray]:
     "Replies of a local judge, and the log-probability of every answer."
     from uetrust.generation.local import checkpoint_settings
-    from uetrust.models.forward import score_tokens
-    from uetrust.statistics.prompted import greedy_answers, question_prompt
+    from uetrust.statistics.prompted import question_prompt
 
     settings = checkpoint_settings(model, Decoding(samples=0, max_new_tokens=16, max_prompt=model.window))
     known = [question_prompt(model, template, source, settings) for template, source in asked]
+    questions = [ids for ids, _ in known]
+    replies = _replies_to(model, questions, settings, batch) if "reply" in wanted else None
+    logp = _answer_readings(model, questions, scale, **kw) if "answers" in wanted else None
+    return replies, logp, np.array([cut for _, cut in known])
+
+
+def _replies_to(model, questions, settings, batch):
+    from uetrust.statistics.prompted import greedy_answers
+
+    by_size = sorted(range(len(questions)), key=lambda i: len(questions[i]))
+    found = greedy_answers(model, [questions[i] for i in by_size], settings, batch)
+    replies = {i: text if ended else _cut_reply(text) for i, (text, ended) in zip(by_size, found)}
+    return [replies[i] for i in range(len(questions))]
+
+
+def _answer_readings(model, questions, scale, **kw):  # log p of each answer of the scale, after each question
+    from uetrust.models.forward import score_tokens
+
     answers = map(str, range(scale[0], scale[1] + 1))
     tokens = [model.tokenizer(answer, add_special_tokens=False).input_ids for answer in answers]
-    readings = iter(score_tokens(model, [(ids, answer) for ids, _ in known for answer in tokens], **kw))
-    logp = [
-        exclusive_answer_logps(np.array([next(readings).logp.sum() for _ in tokens]), tokens) for _ in known
+    readings = iter(score_tokens(model, [(ids, answer) for ids in questions for answer in tokens], **kw))
+    return [
+        exclusive_answer_logps(np.array([next(readings).logp.sum() for _ in tokens]), tokens)
+        for _ in questions
     ]
-    by_size = sorted(range(len(asked)), key=lambda i: len(known[i][0]))
-    found = greedy_answers(model, [known[i][0] for i in by_size], settings, batch)
-    replies = {i: text if ended else _cut_reply(text) for i, (text, ended) in zip(by_size, found)}
-    return [replies[i] for i in range(len(asked))], logp, np.array([cut for _, cut in known])
 
 # %% ../../nbs/08_statistics/11_judges.ipynb #0f2311a6
 def judge_templates(
@@ -137,12 +152,12 @@ def local_judge_statistics(
     "Replies and answer log-probabilities of a local judge, as inputs of the judge scores."
     own, statistics, cut = kw.pop("own", ""), {}, {}
     for family, dim in dict.fromkeys(tuple(name.partition("_")[2].rsplit("_", 1)) for name in wanted):
-        replies, logp, lost = run_local_judge(
-            model, judge_templates(family, dim, texts, own), JUDGE_SCALES[family], **kw
-        )
-        for name, values in ((f"reply_{family}_{dim}", replies), (f"answers_{family}_{dim}", logp)):
-            if name in wanted:
-                statistics[name], cut[name] = values, lost
+        names = {kind: f"{kind}_{family}_{dim}" for kind in ("reply", "answers")}
+        kinds = tuple(kind for kind, name in names.items() if name in wanted)
+        asked = judge_templates(family, dim, texts, own), JUDGE_SCALES[family]
+        replies, logp, lost = run_local_judge(model, *asked, wanted=kinds, **kw)
+        for kind in kinds:
+            statistics[names[kind]], cut[names[kind]] = dict(reply=replies, answers=logp)[kind], lost
     return statistics, cut
 
 # %% ../../nbs/08_statistics/11_judges.ipynb #f6a33e47
