@@ -6,7 +6,7 @@ PROFILE ?= demo
 DATA ?= bulletin
 VENV ?= .venv
 MUTANTS ?= 300
-EXTRAS ?= models,nb,lexical,test,docs
+EXTRAS ?= models,smollm2,nb,lexical,test,docs
 PY := $(VENV)/bin/python
 # three notebooks at a time, since one often waits for its kernel; one where they would share a GPU
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
@@ -29,7 +29,7 @@ SIMULATED := coverage guarantee power dose level
 MODELS_aeslc := aeslc-bart aeslc-t5
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -ts '|'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -ts '|'
 	@echo '  PROFILE=demo (default) or another section of settings.ini; TORCH_BACKEND=cpu or auto chooses the torch build'
 
 # a notebook that fails stops no other; the report then marks the gap, and make fails
@@ -80,6 +80,9 @@ train--tiny-nli train--tiny-encoder: train--tiny-bart
 train--tiny-unieval: train--tiny-t5
 train--%: $(VENV)/.ready FORCE
 	@$(PY) -c 'from uetrust.dev.training.train import train_command; train_command()' $*
+
+smollm2: $(VENV)/.ready ## Fetch SmolLM2-135M-Instruct (93 MB) into the cache, as `uetrust models get smollm2` does
+	$(VENV)/bin/uetrust models get smollm2
 
 world: $(VENV)/.ready ## Make the large run anew and store its scores (hours; go on with the same command)
 	$(PY) scripts/earlier_models.py runs/world/models
@@ -159,4 +162,4 @@ runs/.library: FORCE
 	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -type f -not -name '*.pyc') $$(find data/published data/models data/judges -type f)
 
 FORCE:
-.PHONY: help reproduce test test-all profiles zoo alone faults mutants check setup nbs models stored cards docs browser screenshots slides world lab bench lock clean FORCE
+.PHONY: help reproduce test test-all profiles zoo alone faults mutants check setup nbs models smollm2 stored cards docs browser screenshots slides world lab bench lock clean FORCE

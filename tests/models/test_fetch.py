@@ -223,12 +223,13 @@ def test_smollm2_answers_four_texts(smollm2):
     from uetrust.generation.decoding import Decoding
     from uetrust.generation.local import generate_texts
 
-    asked = dict(france="France", italy="Italy", spain="Spain", japan="Japan")
-    answers = dict(france="Paris", italy="Rome", spain="Madrid", japan="Tokyo")
+    answers = dict(France="Paris", Germany="Berlin", Egypt="Cairo", Japan="Tokyo")
     settings = Decoding(samples=0, max_new_tokens=16, prompt="What is the capital of {source}?")
-    rows = generate_texts(smollm2, pd.DataFrame(dict(id=list(asked), source=list(asked.values()))), settings)
-    found = {row["sample"]: row["text"] for row in rows}
-    assert len(found) == 4 and [name for name in asked if answers[name] not in found[name]] == []
+    rows = generate_texts(smollm2, pd.DataFrame(dict(id=list(answers), source=list(answers))), settings)
+    assert {row["sample"]: row["text"] for row in rows} == {
+        land: f"The capital of {land} is {city}." for land, city in answers.items()
+    }
+    assert {row["finish"] for row in rows} == {"stop"}
 
 
 def test_smollm2_is_the_same_everywhere(smollm2):
