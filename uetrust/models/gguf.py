@@ -26,7 +26,9 @@ from ..data.download import WrongHash, cache_dir
 # %% ../../nbs/05_models/00_gguf.ipynb #cf58f18b
 def require_gguf():
     "Refuse to read a GGUF file without the packages that can."
-    if lacking := [name for name in ("torch", "transformers", "gguf") if find_spec(name) is None]:
+    if lacking := [
+        name for name in ("torch", "transformers", "gguf", "accelerate") if find_spec(name) is None
+    ]:
         raise LookupError(
             f"a GGUF file is read with the package {lacking[0]}, which is not installed: "
             "pip install 'uetrust[models,smollm2]'"
