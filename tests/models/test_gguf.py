@@ -46,6 +46,7 @@ def test_the_weights_are_those_of_the_network(converted):
     found, expected = load_file(converted / "model.safetensors"), load_file(TINY_LLAMA / "model.safetensors")
     assert found.keys() == expected.keys()
     assert all(found[name].equal(expected[name]) for name in expected)
+    assert {path.stat().st_mode & 0o777 for path in converted.iterdir()} == {0o644}
 
 
 def test_a_prompt_has_the_tokens_that_transformers_reads_from_the_file(converted, file):
