@@ -6,7 +6,7 @@ PROFILE ?= demo
 DATA ?= bulletin
 VENV ?= .venv
 MUTANTS ?= 300
-EXTRAS ?= models,nb,lexical,test,docs
+EXTRAS ?= models,smollm2,nb,lexical,test,docs
 PY := $(VENV)/bin/python
 # three notebooks at a time, since one often waits for its kernel; one where they would share a GPU
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
@@ -29,7 +29,7 @@ SIMULATED := coverage guarantee power dose level
 MODELS_aeslc := aeslc-bart aeslc-t5
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -ts '|'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -ts '|'
 	@echo '  PROFILE=demo (default) or another section of settings.ini; TORCH_BACKEND=cpu or auto chooses the torch build'
 
 # a notebook that fails stops no other; the report then marks the gap, and make fails
@@ -81,7 +81,10 @@ train--tiny-unieval: train--tiny-t5
 train--%: $(VENV)/.ready FORCE
 	@$(PY) -c 'from uetrust.dev.training.train import train_command; train_command()' $*
 
-smollm2-people: $(VENV)/.ready ## Let SmolLM2 read and judge what people judged, and store its scores (an hour; go on with the same command)
+smollm2: $(VENV)/.ready ## Fetch SmolLM2-135M-Instruct (93 MB) into the cache, as `uetrust models get smollm2` does
+	$(VENV)/bin/uetrust models get smollm2
+
+smollm2-people: smollm2 ## Let SmolLM2 read and judge what people judged, and store its scores (an hour; go on with the same command)
 	for i in 0 1; do $(PY) -c "from uetrust.papers.people.stand_in import STAND_IN_SETS, read_set; [read_set(name, worker=($$i, 2)) for name in STAND_IN_SETS]" & done; wait
 	$(PY) -c 'from uetrust.papers.people.stand_in import store_reader_scores; print(*store_reader_scores())'
 
@@ -163,4 +166,4 @@ runs/.library: FORCE
 	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -type f -not -name '*.pyc') $$(find data/published data/models data/judges -type f)
 
 FORCE:
-.PHONY: help smollm2-people reproduce test test-all profiles zoo alone faults mutants check setup nbs models stored cards docs browser screenshots slides world lab bench lock clean FORCE
+.PHONY: help smollm2 smollm2-people reproduce test test-all profiles zoo alone faults mutants check setup nbs models stored cards docs browser screenshots slides world lab bench lock clean FORCE

@@ -241,3 +241,120 @@ def test_a_server_is_sent_the_prompt_and_how_to_draw(tmp_path, server):
     (message,) = drawn["messages"]
     assert message["role"] == "user" and message["content"].startswith("In one word: On 8 August")
     assert (greedy["temperature"], drawn["temperature"], drawn["top_p"]) == (0, 0.7, 0.9)
+
+
+# System messages
+SYSTEM = "Answer like a town clerk."
+
+
+@pytest.fixture(scope="module")
+def with_system(tmp_path_factory):
+    "A bank of two sources after a system message"
+    folder = tmp_path_factory.mktemp("system") / "bank"
+    assert generate(folder, "--prompt", PROMPT, "--system", SYSTEM) == 0
+    return folder
+
+
+def test_a_system_message_stands_before_the_prompt(with_system):
+    from uetrust.data.datasets import load_samples
+    from uetrust.generation.decoding import settings_from_record
+    from uetrust.generation.local import render_prompts
+    from uetrust.models.load import load_model
+
+    settings = settings_from_record(recorded(with_system)["settings"])
+    assert settings.system == SYSTEM
+    model, (source, _) = load_model(LLAMA[1]), load_samples(LLAMA[3])["source"]
+    ((ids, _),) = render_prompts(model, [source], settings)
+    whole = f"<s>[INST] {SYSTEM} [/INST][INST] Summarize the bulletin: {source} [/INST]"
+    assert ids == model.tokenizer(whole, add_special_tokens=False).input_ids
+
+
+def test_a_bank_without_a_system_message_is_recorded_as_before(prompted):
+    assert "system" not in recorded(prompted)["settings"]
+
+
+def test_read_takes_the_system_message_of_the_bank_and_refuses_another(with_system, prompted, capsys):
+    from uetrust.core.store import Store
+
+    read = ["read", str(with_system), *LLAMA]
+    assert main([*read, "--system", "Be brief."]) == 2
+    error = capsys.readouterr().err
+    assert f"--system is 'Be brief.', but the texts of {with_system} were written after {SYSTEM!r}" in error
+    assert error.count("\n") == 1 and not (with_system / "conditional").exists()
+    assert main(read) == 0
+    about = Store(with_system / "conditional", "readings").manifest()["about"]
+    assert (about["prompt"], about["system"]) == (PROMPT, SYSTEM)
+    assert main([*read, "--system", SYSTEM]) == 0
+    assert main(["read", str(prompted), *LLAMA, "--system", SYSTEM]) == 2
+    assert "were written after ''. Leave --system out" in capsys.readouterr().err
+
+
+def test_what_a_text_is_read_after_has_the_system_message(with_system, tmp_path):
+    from dataclasses import replace
+
+    from uetrust.data.datasets import load_samples
+    from uetrust.generation.decoding import settings_from_record
+    from uetrust.models.load import load_model
+    from uetrust.statistics.generator import get_pass
+    from uetrust.statistics.passes import compute_likelihoods
+    from uetrust.statistics.table import read_statistics
+
+    settings = settings_from_record(recorded(with_system)["settings"])
+    given = with_system, load_samples(LLAMA[3]), load_model(LLAMA[1]), get_pass("conditional")
+    own, without = (
+        read_statistics(compute_likelihoods(tmp_path / name, *given, how))["logp"]
+        for name, how in dict(own=settings, without=replace(settings, system="")).items()
+    )
+    assert [list(a) == list(b) for a, b in zip(own, without)] == [False] * 4
+
+
+def test_a_bank_after_another_system_message_is_another_bank(with_system, capsys):
+    assert generate(with_system, "--prompt", PROMPT, "--system", "Be brief.") == 2
+    error = capsys.readouterr().err
+    assert f"settings.system: found {SYSTEM!r}, expected 'Be brief.'" in error
+    assert generate(with_system, "--prompt", PROMPT) == 2
+
+
+@pytest.mark.parametrize("name", ["tiny-t5", "tiny-bart"])
+def test_a_model_without_chat_template_takes_no_system_message(tmp_path, capsys, name):
+    model = ["--model", str(ROOT / "data" / "models" / name), "--data", "bulletin:test:1"]
+    assert generate(tmp_path / "bank", "--system", SYSTEM, model=model) == 2
+    error = capsys.readouterr().err
+    assert f"{name} has no chat template, so it takes no system message. Leave" in error
+    assert error.count("\n") == 1 and not (tmp_path / "bank" / "bank.json").exists()
+
+
+@pytest.mark.parametrize(
+    "template, why",
+    [
+        (
+            "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+            "{{ m.content }}{% endfor %}",
+            "its chat template refuses it: no system",
+        ),
+        ("{{ messages[-1].content }}", "its chat template leaves it out"),
+    ],
+)
+def test_a_template_without_place_for_it_is_named(tmp_path, capsys, template, why):
+    import shutil
+
+    folder = tmp_path / "llama"
+    shutil.copytree(ROOT / "data" / "models" / "tiny-llama", folder)
+    (folder / "chat_template.jinja").write_text(template)
+    model = ["--model", str(folder), "--data", "bulletin:test:1"]
+    assert generate(tmp_path / "bank", "--system", SYSTEM, model=model) == 2
+    error = capsys.readouterr().err
+    assert f"takes no system message, {why}. Leave" in error and error.count("\n") == 1
+    assert generate(tmp_path / "bank", model=model) == 0
+
+
+def test_a_server_is_sent_the_system_message(tmp_path, server):
+    model = ["--model", "toy", "--data", "bulletin:test:1"]
+    endpoint = f"http://127.0.0.1:{server.server_port}/v1"
+    options = ["--endpoint", endpoint, "--prompt", "In one word: {source}", "--system", SYSTEM]
+    assert generate(tmp_path / "bank", *options, model=model) == 0
+    for call in server.calls:
+        first, second = call["messages"]
+        assert first == dict(role="system", content=SYSTEM)
+        assert second["role"] == "user" and second["content"].startswith("In one word: ")
+    assert recorded(tmp_path / "bank")["settings"]["system"] == SYSTEM

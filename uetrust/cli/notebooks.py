@@ -22,6 +22,8 @@ from tempfile import TemporaryDirectory
 from ..core.checks import Stopped
 from ..core.progress import progress_options
 from uetrust.core.settings import (
+    NAMED_CHECKPOINTS,
+    is_gguf,
     out_dir,
     profile,
     profile_settings,
@@ -443,7 +445,10 @@ def hub_checkpoints(
     makers = [generator_settings(name) for name in dict.fromkeys(bank.partition("--")[2] for bank in banks)]
     named = [maker.serve or (maker.model if not maker.endpoint else "") for maker in makers]
     named += [_checkpoint_of(word) for key in CHECKPOINT_KEYS for word in texts.get(key, "").split()]
-    known = dict.fromkeys(name for name in named if name.count("/") < 2 and name not in ("", "shipped"))
+    own = ("", "shipped", *NAMED_CHECKPOINTS)
+    known = dict.fromkeys(
+        name for name in named if name.count("/") < 2 and name not in own and not is_gguf(name)
+    )
     return [name for name in known if not Path(resolve_checkpoint(name)).is_dir()]
 
 # %% ../../nbs/13_cli/01_notebooks.ipynb #ff8eb4c7

@@ -48,6 +48,7 @@ class Writing:
 
     preset: Literal["default", "he2024"] = "default"  # Settings that hold where no option says otherwise
     prompt: str | None = None  # What the model is asked, with {source} where the text goes
+    system: str | None = None  # System message before it, for a model with a chat template
     samples: Integer | None = None  # Drawn texts per source, K
     temperature: Positive | None = None  # Of the drawn texts: below 1 they vary less, above 1 more
     top_p: Share | None = None  # Draw from the likeliest tokens that hold this share of the probability
@@ -85,7 +86,8 @@ def generate_command(
     folder: Path,  # The bank: a folder of parquet shards
     /,
     *,
-    model: str,  # Checkpoint (folder or hub id), or the name that a server knows
+    # Checkpoint (folder, hub id, GGUF file, or a name as in `uetrust models`), or what a server calls it
+    model: str,
     # bulletin:SPLIT:N, aeslc:SPLIT:N, xsum:SPLIT:N, cnndm:SPLIT:N, or a file with columns id and source
     data: str,
     revision: str | None = None,  # Commit of the checkpoint
@@ -201,18 +203,19 @@ def _print_bank(folder, model):
     )
 
 # %% ../../nbs/13_cli/07_texts.ipynb #d1a60022
-def _settings_of(bank, prompt):  # Decoding settings with which the texts of a bank are read
+def _settings_of(bank, prompt, system=None):  # Decoding settings with which the texts of a bank are read
     from uetrust.core.store import Store
     from uetrust.generation.decoding import settings_from_record
 
     written = Store(bank, "bank").manifest()["about"]["settings"]
-    own = written.get("prompt", prompt)
-    if prompt not in (None, own):
-        raise ValueError(
-            f"--prompt is {prompt!r}, but the texts of {bank} were written after {own!r}. "
-            "Leave --prompt out, or generate another bank with it"
-        )
-    return settings_from_record(written | _templates(prompt))
+    if "prompt" in written:
+        for option, given in (("prompt", prompt), ("system", system)):
+            if given not in (None, own := written.get(option, "")):
+                raise ValueError(
+                    f"--{option} is {given!r}, but the texts of {bank} were written after {own!r}. "
+                    f"Leave --{option} out, or generate another bank with it"
+                )
+    return settings_from_record(dict(system=system or "") | written | _templates(prompt))
 
 # %% ../../nbs/13_cli/07_texts.ipynb #f808196d
 PASS_NAMES = "conditional hidden vocabulary processed mc_dropout unconditional sample_hidden".split()
@@ -224,12 +227,13 @@ def read_command(
     bank: Path | None = None,  # The bank they are of, when they go to a folder of their own
     /,
     *,
-    model: str,  # Checkpoint that reads (folder or hub id)
+    model: str,  # Checkpoint that reads, as for generate
     data: str,  # The sources of the bank, as for generate
     # Which texts, after what, and what is kept
     read: Annotated[str, Parameter(choices=PASS_NAMES)] = "conditional",
     # What the model was asked; the bank's own when left out, and no other
     prompt: str | None = None,
+    system: str | None = None,  # The system message before it, likewise
     revision: str | None = None,  # Commit of the checkpoint
     where: Placement = ANYWHERE,
     resume: Resume = True,  # Go on with what is there; --no-resume removes it first
@@ -245,7 +249,7 @@ def read_command(
         bank, folder = texts_folder(folder), folder / read
     if not (folder / "bank.json").exists():  # One that is finished can be read
         check_folder(folder)
-    settings = _settings_of(bank, prompt)
+    settings = _settings_of(bank, prompt, system)
     sources, which = load_samples(data), get_pass(read)
     reader = load_placed(model, revision, where)
     with lock_folder(folder, wait=resume):

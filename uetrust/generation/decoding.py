@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['DEFAULT_DECODING', 'HE2024_DECODING', 'DECODING_PRESETS', 'TEXT_BYTES', 'TOKEN_BYTES', 'Decoding',
-           'check_decoding_size', 'decoding_preset', 'resolved_settings', 'settings_to_record', 'settings_from_record',
-           'text_seed']
+           'check_decoding_size', 'decoding_preset', 'resolved_settings', 'settings_to_record', 'system_to_record',
+           'settings_from_record', 'chat_messages', 'text_seed']
 
 # %% ../../nbs/06_generation/01_decoding.ipynb #cf6dd9f9
 from dataclasses import asdict, dataclass, replace
@@ -50,6 +50,8 @@ class Decoding:
     prompt: str = "Summarize the text below in one to three sentences. Give only the summary.\n\n{source}"
     # The same for sequence-to-sequence models, which were trained on the bare document
     document: str = "{source}"
+    # Message before the prompt, for models with a chat template; "" leaves what the template itself has
+    system: str = ""
     # Tokens of prompt and source together; the source is cut at its end to fit
     max_prompt: Annotated[int, Ge(1)] = 1024
     seed: int = 42  # Text k of a sample depends on (seed, sample, k) and on nothing else
@@ -149,8 +151,16 @@ def settings_to_record(
     **more,  # What else decides the texts: dtype, chat, ...
 ) -> dict:  # For the provenance of a bank
     "Decoding settings as a bank records them."
-    numbers = {name: value for name, value in asdict(settings).items() if name not in ("prompt", "document")}
-    return numbers | dict(prompt=template) | more
+    templates = ("prompt", "document", "system")
+    numbers = {name: value for name, value in asdict(settings).items() if name not in templates}
+    return numbers | dict(prompt=template) | system_to_record(settings) | more
+
+
+def system_to_record(
+    settings: Decoding,  # Any
+) -> dict:  # Empty where there is none, so that records of old are those of today
+    "The system message as provenance records it."
+    return dict(system=settings.system) if settings.system else {}
 
 
 def settings_from_record(
@@ -159,6 +169,15 @@ def settings_from_record(
     "Decoding settings from what `settings_to_record` recorded."
     given = {name: value for name, value in settings.items() if name in Decoding.__dataclass_fields__}
     return Decoding(**given | dict(document=given["prompt"])) if "prompt" in given else Decoding(**given)
+
+
+def chat_messages(
+    prompt: str,  # With the source in it
+    system: str = "",  # Of the settings
+) -> list:  # Messages with role and content
+    "Messages of a chat: the system message, where there is one, and what the user says."
+    first = [dict(role="system", content=system)] if system else []
+    return [*first, dict(role="user", content=prompt)]
 
 # %% ../../nbs/06_generation/01_decoding.ipynb #11f6dca0
 def text_seed(

@@ -40,7 +40,13 @@ from ..core.store import canonical_json, value_digest
 from ..data.generations import without_reasoning
 from ..data.replies import text_of
 from .bank import bank_provenance, bank_row, check_samples, fill_bank
-from .decoding import Decoding, resolved_settings, settings_to_record, text_seed
+from uetrust.generation.decoding import (
+    Decoding,
+    chat_messages,
+    resolved_settings,
+    settings_to_record,
+    text_seed,
+)
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #411d6111
 def _parsed_address(url):  # None when it cannot be an address
@@ -169,7 +175,9 @@ def _text_request(
         temperature=settings.temperature if drawn else 0,
         top_p=settings.top_p if drawn else 1,
     )
-    body |= dict(messages=[dict(role="user", content=text)]) if endpoint.chat else dict(prompt=text)
+    if settings.system and not endpoint.chat:
+        raise ValueError(f"{endpoint.model}: plain completions take no system message, a chat does")
+    body |= dict(messages=chat_messages(text, settings.system)) if endpoint.chat else dict(prompt=text)
     if endpoint.logprobs:
         body["logprobs"] = True if endpoint.chat else max(endpoint.top_logprobs, 1)
     if endpoint.top_logprobs and endpoint.chat:

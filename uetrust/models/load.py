@@ -31,12 +31,12 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES,
     MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
 )
-from transformers.utils import logging as hf_logging
 
 from ..core.checks import BadCheckpoint, preview
 from ..core.settings import parse_device_map, pinned_checkpoint
 from ..core.store import canonical_json
 from ..data.download import hub_problem
+from .gguf import local_checkpoint, quiet_transformers
 
 # %% ../../nbs/05_models/01_load.ipynb #e7a10003
 def network_pass(
@@ -185,7 +185,7 @@ class Model:
     tokenizer: object  # Its tokenizer
     device: str  # 'cpu', 'cuda', ...; of a divided network where token ids go in and states come out
     dtype: object  # torch dtype of the weights
-    id: str  # Folder or hub id
+    id: str  # Folder, hub id, file or name, as it was given
     revision: str | None  # Commit of a hub model
     logits: Callable | None  # Hidden states to logits; None for an encoder
     # Whether a prompt is read once for all texts after it; else each text is read together with its prompt
@@ -244,7 +244,7 @@ class Model:
 
     @property
     def name(self) -> str:
-        "Name of the folder, or the hub id."
+        "Name of the folder or file, or the hub id."
         return self.id if self.revision else Path(self.id).name
 
     @cached_property
@@ -502,19 +502,6 @@ def _unreadable(name, what, error, remedy):
     return BadCheckpoint(f"{name}: {what} cannot be used ({type(error).__name__}: {said}). {remedy}")
 
 
-@contextmanager
-def _without_reports():  # No progress bar and no loading report: the result is checked instead
-    level, bar = hf_logging.get_verbosity(), hf_logging.is_progress_bar_enabled()
-    hf_logging.set_verbosity_error()
-    hf_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        hf_logging.set_verbosity(level)
-        if bar:
-            hf_logging.enable_progress_bar()
-
-
 def _dtype(dtype, device):  # The number format asked for, or the default of the device
     if dtype is None:
         dtype = "float32" if device == "cpu" else "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
@@ -624,7 +611,7 @@ def _check_device(
 
 
 def load_model(
-    name,  # Folder, hub id, or hub id@COMMIT
+    name,  # Folder, hub id, hub id@COMMIT, GGUF file, or key of `uetrust.core.settings.NAMED_CHECKPOINTS`
     revision: str | None = None,  # Commit or tag of a hub model
     device: str | None = None,  # 'cpu', 'cuda', ...; a GPU when there is one
     dtype=None,  # 'float32', 'bfloat16', 'float16'; float32 on a CPU, half precision on a GPU
@@ -637,11 +624,11 @@ def load_model(
     Raises
     ------
     FileNotFoundError
-        When a folder holds no checkpoint.
+        When a folder holds no checkpoint, or a named one was not fetched.
     ValueError
         When weights are missing from it, or there is both a device and a device map.
     LookupError
-        When there is a device map, and accelerate is not installed.
+        When accelerate is needed for a device map, or gguf for a GGUF file, and not installed.
 
     Examples
     --------
@@ -655,11 +642,14 @@ def load_model(
         _check_device(device)
     placement = _placement(device_map)
     name, revision = pinned_checkpoint(name, revision)
-    source = _model_folder(name) or name
+    converted = local_checkpoint(name)
+    if converted and revision:
+        raise ValueError(f"{name} is one file, known by its hash: leave the revision {revision!r} out")
+    source = converted or _model_folder(name) or name
     hub = "" if isinstance(source, Path) else hub_problem()
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        with _without_reports():
+        with quiet_transformers():
             return _load_all(source, name, revision, device, dtype, hub, placement)
     except OSError as e:
         why = _no_checkpoint(name, e, hub)

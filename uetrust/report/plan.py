@@ -21,6 +21,8 @@ from ..core.checks import Stopped, preview
 from ..core.registry import reg
 from ..core.run import required_inputs
 from uetrust.core.settings import (
+    NAMED_CHECKPOINTS,
+    is_gguf,
     mirror,
     pinned_checkpoint,
     profile,
@@ -30,6 +32,7 @@ from uetrust.core.settings import (
 )
 from ..data.datasets import DATASET_NAMES
 from ..data.download import cache_dir, hub_problem, is_offline
+from ..models.gguf import converted_folder
 from ..nlg.likelihood import NARCISSISM_MODELS
 from ..papers.fflm.live import BASELINE_SCORES
 from uetrust.papers.he2024.own_tables import (
@@ -281,9 +284,12 @@ class _Need:
 def _is_at_hand(
     checkpoint: str,  # Folder, hub id, or hub id@COMMIT
 ) -> bool:
-    "Whether a checkpoint is a folder here, or lies in the cache of the hub."
-    if Path(resolve_checkpoint(checkpoint)).is_dir():
+    "Whether a checkpoint is a folder or file here, was fetched, or lies in the cache of the hub."
+    path = Path(resolve_checkpoint(checkpoint))
+    if path.is_dir() or is_gguf(path) and path.is_file():
         return True
+    if checkpoint in NAMED_CHECKPOINTS:
+        return converted_folder(checkpoint) is not None
     try:
         from huggingface_hub import try_to_load_from_cache
 
@@ -310,7 +316,11 @@ def _checkpoint_need(checkpoint, used_by, hub):
     gated = entry is not None and entry["gated"] == "yes"
     at_hand, local = _is_at_hand(checkpoint), checkpoint.startswith(("data/", "runs/", "/", "."))
     problem = ""
-    if not at_hand and local:
+    if not at_hand and checkpoint in NAMED_CHECKPOINTS:
+        problem = f"`uetrust models get {checkpoint}` fetches it"
+    elif not at_hand and is_gguf(checkpoint):
+        problem = "there is no such file"
+    elif not at_hand and local:
         problem = "there is no such folder; `make models` trains the models of the repository"
     elif not at_hand and hub:
         problem = f"not in the cache, and {hub}"

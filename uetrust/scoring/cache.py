@@ -21,7 +21,7 @@ from ..core.checks import preview
 from ..core.registry import reg
 from ..core.run import required_inputs
 from ..core.scores import Scores
-from ..core.settings import atomic_write, resolve_checkpoint, split_labels
+from ..core.settings import NAMED_CHECKPOINTS, atomic_write, resolve_checkpoint, split_labels
 from uetrust.core.store import (
     BadShard,
     library_versions,
@@ -115,9 +115,11 @@ def code_hash(
 
 
 def weights_hash(
-    path,  # Folder, file or hub id
+    path,  # Folder, file, hub id, or key of `NAMED_CHECKPOINTS`
 ) -> str:  # Hash of all its bytes; the name itself where there is no such file or folder
     "Fingerprint of a model's weights."
+    if str(path) in NAMED_CHECKPOINTS:
+        return NAMED_CHECKPOINTS[str(path)].sha256
     if Path(path).is_dir():
         return _files_hash(path for path in Path(path).rglob("*") if path.is_file())
     return _file_hash(Path(path)) if Path(path).is_file() else str(path)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from ..core.settings import pinned_checkpoint, resolve_checkpoint, root
+from ..models.gguf import converted_folder
 from ..statistics.generator import reads_prompt
 from ..statistics.texts import STATISTICS
 
@@ -110,7 +111,7 @@ def checkpoint_shape(
 ) -> _ModelShape | None:  # None where nothing is known about it
     "Shape of a checkpoint, without loading it."
     checkpoint, _ = pinned_checkpoint(resolve_checkpoint(checkpoint))
-    config = Path(checkpoint) / "config.json"
+    config = (converted_folder(checkpoint) or Path(checkpoint)) / "config.json"
     if config.exists():
         return _config_shape(json.loads(config.read_text(encoding="utf-8")))
     known = known_checkpoints()

@@ -259,7 +259,9 @@ def check_settings():
 
 # %% ../../nbs/09_scoring/05_generators.ipynb #94676548
 VARIATION_SOURCES = dict(
-    seed=("seed",), prompt=("prompt", "document"), question=("p_true", "elicit", "verbal_1s", "verbal_2s")
+    seed=("seed",),
+    prompt=("prompt", "document", "system"),
+    question=("p_true", "elicit", "verbal_1s", "verbal_2s"),
 )  # Sources of variation, and their settings
 
 

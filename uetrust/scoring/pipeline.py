@@ -18,7 +18,7 @@ from ..core.checks import Stopped, error_line, preview
 from ..core.settings import resolve_checkpoint, split_labels
 from ..core.store import Store, library_versions, lock_folder, share_folder
 from ..data.datasets import load_samples
-from ..generation.decoding import check_decoding_size
+from ..generation.decoding import check_decoding_size, system_to_record
 from .cache import cached_metrics_of_bank, metric_models, metrics_by_model
 from uetrust.scoring.generators import (
     COMPARISON_STEPS,
@@ -119,6 +119,7 @@ def _server_confidence(job, sources, run):
     opened = open_endpoint(job.generator, **run.place(job.generator.device_map))
     with opened as endpoint, ReplyCache(job.folder / "replies.sqlite") as cache:
         made_by = dict(reader=endpoint.model, revision=endpoint.revision, made_with=library_versions())
+        made_by |= system_to_record(job.generator.decoding)
 
         def answers(decoding):
             return lambda asked: _server_answers(endpoint, asked, decoding, cache)
@@ -212,7 +213,8 @@ def _ask_model(job, sources, model, run):
         return local_answerer(model, settings, generator.batch)
 
     if not generator.black_box:
-        made_by = model_provenance(model, "", max_prompt=generator.decoding.max_prompt)
+        asked = dict(max_prompt=generator.decoding.max_prompt) | system_to_record(generator.decoding)
+        made_by = model_provenance(model, "", **asked)
         _ask_confidence(job, sources, answers, made_by, run.share)
 
 

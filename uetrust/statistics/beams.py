@@ -17,10 +17,10 @@ import torch
 from transformers.modeling_outputs import BaseModelOutput, CausalLMOutput
 
 from ..generation.decoding import Decoding
-from ..generation.local import beam_hypotheses, checkpoint_settings, prompt_template, render_prompts
+from ..generation.local import beam_hypotheses, checkpoint_settings, render_prompts
 from ..models.forward import DropoutMask, score_tokens
 from ..models.load import CACHE, Model, halve_when_out_of_memory
-from .passes import check_sources, model_provenance
+from .passes import check_sources, model_provenance, prompt_record
 from .table import write_statistics
 
 # %% ../../nbs/08_statistics/09_beams.ipynb #74ab5ae9
@@ -166,9 +166,7 @@ def compute_beams(
         ]
 
     asked = dict(beams=beams, members=members, rate=rate, rules=rules)
-    about = model_provenance(
-        model, "beams", **asked, prompt=prompt_template(model, resolved), max_prompt=resolved.max_prompt
-    )
+    about = model_provenance(model, "beams", **asked, **prompt_record(model, resolved))
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..generation.decoding import Decoding
+from ..generation.decoding import Decoding, chat_messages, system_to_record
 from uetrust.generation.local import (
     checkpoint_settings,
     decode_batch,
@@ -104,7 +104,8 @@ def compute_p_true(
             _key(row) | logp | dict(cut=cut) for row, logp, (_, cut) in zip(rows.itertuples(), logps, asked)
         ]
 
-    about = model_provenance(model, "asked whether it is true", ask=ask, max_prompt=resolved.max_prompt)
+    asked = dict(ask=ask, max_prompt=resolved.max_prompt) | system_to_record(resolved)
+    about = model_provenance(model, "asked whether it is true", **asked)
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
 
 
@@ -119,12 +120,13 @@ def split_question(
     model: Model,  # A causal model
     ask: str,  # A template with {source} before {summary}, and words behind
     source: str,  # The document
+    system: str = "",  # Message before it
 ) -> tuple[str, str]:  # What stands before the summary, and after it
     "A question, split at the summary."
     text = ask.replace("{source}", source.replace(SUMMARY_PLACEHOLDER, "{ summary}"))
     if is_chat_model(model):
         text = model.tokenizer.apply_chat_template(
-            [dict(role="user", content=text)], add_generation_prompt=True, tokenize=False
+            chat_messages(text, system), add_generation_prompt=True, tokenize=False
         )
     before, _, after = text.partition(SUMMARY_PLACEHOLDER)
     return before.rstrip(" "), after
@@ -143,16 +145,16 @@ def _check_question(m, bank, samples, ask):  # It stands after the text, and the
         )
 
 
-def _fitting_prefix(m, ask, max_prompt):
+def _fitting_prefix(m, ask, settings):
     # Function of (source, number of tokens of the text) to (what stands before the text, source tokens cut)
     after = split_question(m, ask, "")[1]
-    room = min(max_prompt, m.window) - len(m.tokenizer(after, add_special_tokens=False).input_ids)
+    room = min(settings.max_prompt, m.window) - len(m.tokenizer(after, add_special_tokens=False).input_ids)
 
     def tokens(text):
         return m.tokenizer(text, add_special_tokens=not is_chat_model(m), verbose=False).input_ids
 
     return lambda source, n: fit_prompt(
-        lambda part: split_question(m, ask, part)[0], tokens, source, room - n
+        lambda part: split_question(m, ask, part, settings.system)[0], tokens, source, room - n
     )
 
 
@@ -170,7 +172,7 @@ def compute_elicited_attention(
     "Compute and store how much a question about each greedy text attends to each of its tokens."
     sources, special = samples.set_index("id")["source"], model.tokenizer.all_special_ids
     _check_question(model, bank, samples, ask)
-    after, prefix = split_question(model, ask, "")[1], _fitting_prefix(model, ask, settings.max_prompt)
+    after, prefix = split_question(model, ask, "")[1], _fitting_prefix(model, ask, settings)
 
     def make(rows):
         written = [[i for i in row.ids if i not in special] for row in rows.itertuples()]
@@ -183,7 +185,8 @@ def compute_elicited_attention(
             for row, weights, (_, cut) in zip(rows.itertuples(), found, before)
         ]
 
-    about = model_provenance(model, "elicited", ask=ask, max_prompt=settings.max_prompt)
+    asked = dict(ask=ask, max_prompt=settings.max_prompt) | system_to_record(settings)
+    about = model_provenance(model, "elicited", **asked)
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
 
 
