@@ -1705,6 +1705,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                               'uetrust/dev/bench/models.py'),
                                           'uetrust.dev.bench.models._weights_per_token': ( '12_dev/02_bench/models.html#_weights_per_token',
                                                                                            'uetrust/dev/bench/models.py'),
+                                          'uetrust.dev.bench.models.bench_named_model': ( '12_dev/02_bench/models.html#bench_named_model',
+                                                                                          'uetrust/dev/bench/models.py'),
                                           'uetrust.dev.bench.models.bench_shipped_models': ( '12_dev/02_bench/models.html#bench_shipped_models',
                                                                                              'uetrust/dev/bench/models.py'),
                                           'uetrust.dev.bench.models.copy_rate': ( '12_dev/02_bench/models.html#copy_rate',

@@ -2,6 +2,7 @@
 
 from uetrust.core.settings import root
 from uetrust.data.datasets import load_samples
+from uetrust.dev.bench import models as bench
 from uetrust.dev.bench.models import _bench_passes, _print_pass_bench
 from uetrust.generation.decoding import Decoding
 from uetrust.models.load import load_model
@@ -17,3 +18,14 @@ def test_the_bench_measures_both_ways(capsys):
     _print_pass_bench(found, "tiny-llama")
     said = capsys.readouterr().out
     assert "5 passes together" in said and "with 1 prefill of a document, apart" in said
+
+
+def test_the_named_model_is_measured_where_it_was_fetched(capsys, monkeypatch):
+    monkeypatch.setattr(bench, "NAMED", "data/models/tiny-llama")
+    monkeypatch.setattr(bench, "NAMED_DECODING", SETTINGS)
+    bench.bench_named_model(n=1, several=3)
+    said = capsys.readouterr().out
+    assert "generated" in said and "3 texts of a source of" in said and "largest memory of the process" in said
+    monkeypatch.setattr(bench, "NAMED", "data/models/none")
+    bench.bench_named_model(n=1)
+    assert "data/models/none was not measured: no model folder" in capsys.readouterr().out
