@@ -167,9 +167,9 @@ def request_fields(
 # %% ../../nbs/06_generation/05_serve.ipynb #c9cc467b
 def _joined(content):  # Text of a message's content
     parts = [dict(type="text", text=content)] if isinstance(content, str) else content
-    if other := next((part["type"] for part in parts if part["type"] != "text"), None):
+    if others := [part["type"] for part in parts if part["type"] != "text"]:
         raise _BadRequest(
-            f"messages have a part of type {other[:40]!r}, but this server reads text alone: "
+            f"messages have a part of type {others[0][:40]!r}, but this server reads text alone: "
             "parts {type: 'text', text: a string}",
             "messages",
         )
@@ -301,29 +301,22 @@ def _prompts(model, asked):  # `_Prompt` of each prompt of a request
     return found
 
 # %% ../../nbs/06_generation/05_serve.ipynb #f5cb5a4d
-def _before_stop(text, stops):  # The text up to the first stop string
-    return text[: min((at for stop in stops if (at := text.find(stop)) >= 0), default=len(text))]
+def _before_stop(text, stops):  # The text up to the stop string that is complete first
+    found = [(at + len(stop), at) for stop in stops if (at := text.find(stop)) >= 0]
+    return text[: min(found)[1]] if found else text
 
 
-class _Steps:  # Streamer and stopping criterion of `decode_batch`
+class _Steps:  # Stopping criterion of `decode_batch`
     # read(i, tokens) gets every text after each of its tokens, and says whether a stop string ends it
     def __init__(self, rows, ends, read):
         self.texts, self.over = {i: [] for i in rows}, dict.fromkeys(rows, False)
-        self.ends, self.read, self.begun = ends, read, False
+        self.ends, self.read = ends, read
 
-    def put(self, values):
-        if not self.begun:
-            self.begun = True  # The first values are the prompts
-            return
-        for (i, tokens), token in zip(self.texts.items(), values.tolist()):
+    def __call__(self, input_ids, scores, **options):
+        for (i, tokens), token in zip(self.texts.items(), input_ids[:, -1].tolist()):
             if not self.over[i]:
                 tokens.append(token)
                 self.over[i] = self.read(i, tokens) or token in self.ends
-
-    def end(self):
-        pass
-
-    def __call__(self, input_ids, scores, **options):
         return torch.tensor(list(self.over.values()), device=input_ids.device)
 
 # %% ../../nbs/06_generation/05_serve.ipynb #b8a1ff31
@@ -377,7 +370,7 @@ def _texts(
 
     def written(rows):
         steps = _Steps(rows, end_tokens(model), read)
-        decode_batch(model, [prompt.ids], settings, [[keys[i] for i in rows]], steps, [steps])
+        decode_batch(model, [prompt.ids], settings, [[keys[i] for i in rows]], [steps])
         return list(steps.texts.values())
 
     texts = halve_when_out_of_memory(written, list(range(asked["n"])))
