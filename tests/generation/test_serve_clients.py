@@ -24,9 +24,8 @@ OFFLINE = "Failed to fetch|Failed to download|error sending request|dns error|Ne
 ENV = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | dict(
     HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", OMP_NUM_THREADS="1", TRANSFORMERS_VERBOSITY="error"
 )
-QUESTION = (
-    "Summarize in one sentence: On Monday the council approved a new harbour. The mayor opened it today."
-)
+QUESTION = "Summarize in one sentence: On Monday the council approved a new harbour. It opens today."
+NEW = 12  # Tokens of a text
 STOPS = ["@@", "\n\n", "Question:", ".", "###"]  # And the harness adds the end token
 CONTEXTS = ["The council", "On Monday the mayor said that", "Question: Who opened the harbour? Answer:"]
 
@@ -73,7 +72,7 @@ def asked(clients, script, *arguments):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def written(model, ids, stops=(), new=24):
+def written(model, ids, stops=(), new=NEW):
     "The greedy text of the weights, before the first stop string"
     (tokens,) = decode_batch(model, [ids], Decoding(max_new_tokens=new), [[None]])[0]
     text = model.tokenizer.decode(tokens, skip_special_tokens=True)
@@ -97,9 +96,9 @@ def test_openai_gets_the_texts_of_the_weights(openai, served):
     assert (cut["message"]["content"], cut["finish_reason"]) == (text.split(text[6:12])[0], "stop")
     assert "".join(openai["pieces"]) == cut["message"]["content"]
     streamed = openai["streamed"]
-    assert streamed["choices"][0]["message"]["content"] == text
-    assert streamed["usage"] == openai["whole"]["usage"]
-    assert [choice["index"] for choice in openai["drawn"]["choices"]] == [0, 1, 2]
+    assert streamed["choices"][0]["message"]["content"] == cut["message"]["content"]
+    assert streamed["usage"] == openai["cut"]["usage"]
+    assert [choice["index"] for choice in openai["drawn"]["choices"]] == [0, 1]
     assert len({choice["message"]["content"] for choice in openai["drawn"]["choices"]}) > 1
 
 
@@ -138,7 +137,7 @@ doc_to_target: answer
 """
 CHOOSE = """doc_to_choice: "{{choices}}"
 metric_list: [{metric: acc, aggregation: mean, higher_is_better: true}]"""
-WRITE = """generation_kwargs: {{until: {stops}, max_gen_toks: 24, do_sample: false, temperature: 0.0}}
+WRITE = """generation_kwargs: {{until: {stops}, max_gen_toks: 12, do_sample: false, temperature: 0.0}}
 metric_list: [{{metric: exact_match, aggregation: mean, higher_is_better: true}}]"""
 
 
