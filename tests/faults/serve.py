@@ -127,7 +127,7 @@ SEEN = dict(
     long_prompt=refused(400, "could fit", fields=dict(prompt="a" * 2**17)),
     many_texts=refused(400, "ask for", fields=dict(n=128, max_tokens=200)),
     many_prompts=refused(400, "may have 128", fields=dict(prompt=["The"] * 129)),
-    many_tokens=refused(400, "send fewer at a time", fields=dict(prompt=["a " * 60] * 128)),
+    many_tokens=refused(400, "send fewer at a time", fields=dict(prompt=["a " * 200] * 128)),
     unknown_token=refused(400, "token id 900", fields=dict(prompt=[[1], [900]])),
     endless_stop=refused(400, "1 to 256 letters", fields=dict(stop="a" * 10_000)),
     foreign_host=refused(400, "foreign", headers=dict(Host="evil.example")),
