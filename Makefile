@@ -128,11 +128,12 @@ bench: $(VENV)/.ready $(if $(filter-out $(SIMULATED),$(or $(PART),all)),runs/.be
 	$(PY) -m uetrust.dev.bench $(PART)
 
 # torch and its libraries have builds of one version for each kind of card, so their hashes are left out
-lock: $(VENV)/.ready ## Resolve pins/constraints.txt and pins/tools.pin anew, with hashes, from pyproject.toml and pins/torch.pin
+lock: $(VENV)/.ready ## Resolve the versions in pins anew, with hashes, from pyproject.toml and pins/torch.pin
 	$(COMPILE) --all-extras -c pins/torch.pin pyproject.toml -o pins/constraints.txt
 	awk '/^[^ ]/ {bare = /^(torch|triton|nvidia-|cuda-)/} bare {sub(/ \\$$/, "")} !(bare && /--hash/)' pins/constraints.txt > $(VENV)/constraints.txt
 	cp $(VENV)/constraints.txt pins/constraints.txt
 	printf 'uv>=0.9,<1\nsetuptools>=77\nhatchling>=1.27\n' | $(COMPILE) -c pins/constraints.txt - -o pins/tools.pin
+	printf 'openai>=3,<4\nlm-eval[api]>=0.4.13,<0.5\ntransformers>=5.20,<6\n' | $(COMPILE) - -o pins/clients.pin
 
 clean: ## Remove what runs and builds have written, but not the environment
 	rm -rf runs docs/_build
@@ -159,6 +160,12 @@ $(VENV)/.ready: pyproject.toml pins/constraints.txt pins/tools.pin
 runs/.bench/.ready: scripts/bench_requirements.txt pins/constraints.txt | $(VENV)/.ready
 	$(VENV)/bin/uv venv -q --clear -p $(PY) runs/.bench
 	$(VENV)/bin/uv pip install -q -p runs/.bench/bin/python $(if $(FIND_LINKS),-f $(FIND_LINKS)) $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -c pins/constraints.txt -r scripts/bench_requirements.txt
+	touch $@
+
+# clients of `uetrust serve` that are not ours; tests/generation/test_serve_clients.py makes it
+runs/.clients/.ready: pins/clients.pin pins/tools.pin | $(VENV)/.ready
+	$(VENV)/bin/uv venv -q --clear -p $(PY) runs/.clients
+	$(VENV)/bin/uv pip install -q -p runs/.clients/bin/python $(if $(FIND_LINKS),-f $(FIND_LINKS)) --require-hashes -b pins/tools.pin -r pins/clients.pin
 	touch $@
 
 # nbdev-export rewrites every module, so notebooks depend on the content of the library, not on file times

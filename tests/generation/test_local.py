@@ -352,6 +352,19 @@ def test_a_forced_end_is_a_cut_and_not_a_stop():
     } == {"length"}
 
 
+@pytest.mark.parametrize("kind", ["llama", "bart", "t5"])
+def test_a_stopping_criterion_ends_texts_where_it_says(kind):
+    def stop(input_ids, scores, **options):
+        steps.append(input_ids[:, -1].tolist())
+        return torch.full((len(input_ids),), len(steps) == 3)
+
+    model, steps, keys = tiny(kind), [], [[None, 1, 2, 3]]
+    found = local.decode_batch(model, [[5, 6, 7]], SETTINGS, keys, [stop])[0]
+    whole = local.decode_batch(model, [[5, 6, 7]], SETTINGS, keys)[0]
+    assert len(steps) == 3 and [text[:3] for text in found] == [text[:3] for text in whole]
+    assert max(map(len, found)) == 3 < max(map(len, whole))
+
+
 def test_out_of_memory_halves_the_batch_and_changes_no_text(monkeypatch):
     model, sizes, real = tiny("bart"), [], local.decode_batch
 

@@ -19,6 +19,19 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
+from tests.helpers.requested import (
+    GOOD,
+    PROMPT,
+    TALK,
+    ask,
+    events,
+    joined,
+    open_stream,
+    piece,
+    post,
+    streamed,
+    texts,
+)
 from tests.helpers.writers import SAMPLES, files, tiny
 from uetrust.core.store import canonical_json
 from uetrust.generation import endpoint
@@ -32,7 +45,6 @@ from uetrust.models.forward import score_tokens
 
 FEW = SAMPLES[:6]
 SETTINGS = Decoding(samples=3, max_new_tokens=12, prompt="w1 {source} w2")
-PROMPT = "w3 w9 w20 w4"
 
 
 @pytest.fixture(scope="module")
@@ -52,43 +64,10 @@ def cache(tmp_path):
         yield replies
 
 
-def post(url, body, path="/completions", method="POST"):
-    "Status and parsed reply; `body` as it is when bytes, else as JSON"
-    message = urllib.request.Request(
-        url + path,
-        body if isinstance(body, bytes) else json.dumps(body).encode(),
-        {"Content-Type": "application/json"},
-        method=method,
-    )
-    try:
-        with urllib.request.urlopen(message, timeout=60) as reply:
-            return reply.status, json.load(reply)
-    except urllib.error.HTTPError as e:
-        return e.code, json.load(e)
-
-
-def ask(url, chat=False, **fields):
-    status, reply = post(
-        url,
-        dict(model="tiny")
-        | (dict(messages=[dict(role="user", content=PROMPT)]) if chat else dict(prompt=PROMPT))
-        | fields,
-        "/chat/completions" if chat else "/completions",
-    )
-    assert status == 200, reply
-    return reply
-
-
 def greedy(model, ids, n):
     return model.tokenizer.decode(
         decode_batch(model, [ids], Decoding(max_new_tokens=n), [[None]])[0][0], skip_special_tokens=True
     )
-
-
-def texts(reply):
-    return [
-        choice["message"]["content"] if "message" in choice else choice["text"] for choice in reply["choices"]
-    ]
 
 
 # (a) Texts
@@ -287,44 +266,6 @@ def test_no_logprobs_unless_asked(url):
 # (d) Streams: the chunks of https://platform.openai.com/docs/api-reference/chat/streaming
 
 
-def events(reply):
-    "Data of the server-sent events of an open reply, as they come."
-    for line in reply:
-        if line.strip():
-            assert line.startswith(b"data: "), line
-            yield line[len("data: ") :].strip().decode()
-
-
-def open_stream(url, chat=False, **fields):
-    body = dict(messages=[dict(role="user", content=PROMPT)]) if chat else dict(prompt=PROMPT)
-    path = "/chat/completions" if chat else "/completions"
-    body = json.dumps(dict(model="tiny", stream=True) | body | fields).encode()
-    return urllib.request.urlopen(
-        urllib.request.Request(url + path, body, {"Content-Type": "application/json"}), timeout=60
-    )
-
-
-def streamed(url, chat=False, **fields):
-    "Chunks of a stream that ends as it must."
-    with open_stream(url, chat, **fields) as reply:
-        assert reply.headers["Content-Type"].startswith("text/event-stream")
-        *chunks, last = events(reply)
-    assert last == "[DONE]"
-    return [json.loads(chunk) for chunk in chunks]
-
-
-def piece(choice):
-    return choice["delta"].get("content", "") if "delta" in choice else choice["text"]
-
-
-def joined(chunks, n=1):
-    "Text and reason of the end of each choice."
-    found = [choice for chunk in chunks for choice in chunk["choices"]]
-    texts = ["".join(piece(choice) for choice in found if choice["index"] == i) for i in range(n)]
-    whys = [[c["finish_reason"] for c in found if c["index"] == i and c["finish_reason"]] for i in range(n)]
-    return [(text, *why) for text, why in zip(texts, whys)]
-
-
 @pytest.mark.parametrize("chat", [True, False])
 @pytest.mark.parametrize("fields", [dict(temperature=0), dict(n=3, seed=5), dict(seed=2, top_k=5)])
 def test_a_stream_is_the_reply_in_pieces(url, chat, fields):
@@ -395,17 +336,16 @@ class Stepwise:
     def __init__(self):
         self.real, self.free, self.steps, self.calls = server.decode_batch, threading.Semaphore(0), 0, 0
 
-    def __call__(self, model, ids_of, settings, keys, streamer):
+    def __call__(self, model, ids_of, settings, keys, stopping):
         self.calls += 1
-        put = streamer.put
+        (criterion,) = stopping
 
-        def step(values):
+        def step(*values, **options):
             assert self.free.acquire(timeout=60)
             self.steps += 1
-            put(values)
+            return criterion(*values, **options)
 
-        streamer.put = step
-        return self.real(model, ids_of, settings, keys, streamer)
+        return self.real(model, ids_of, settings, keys, [step])
 
 
 @pytest.fixture
@@ -433,10 +373,10 @@ def test_pieces_come_while_the_text_is_written(stepwise):
     with open_stream(url, True, **LONG) as reply:
         coming = events(reply)
         assert json.loads(next(coming))["choices"][0]["delta"]["role"] == "assistant"
-        stepped.free.release(4)  # The prompt and three tokens
-        assert piece(json.loads(next(coming))["choices"][0]) and stepped.steps <= 4
+        stepped.free.release(3)
+        assert piece(json.loads(next(coming))["choices"][0]) and stepped.steps <= 3
         stepped.free.release(1000)
-        assert list(coming)[-1] == "[DONE]" and stepped.steps > 4
+        assert list(coming)[-1] == "[DONE]" and stepped.steps > 3
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -493,8 +433,8 @@ def test_an_error_inside_a_stream_ends_it_without_done(model, monkeypatch):
 def test_memory_that_ends_in_the_middle_does_not_repeat_a_piece(url, model, monkeypatch):
     whole, real = texts(ask(url, n=4, seed=3, max_tokens=12)), server.decode_batch
 
-    def twice(model, ids_of, settings, keys, streamer):
-        found = real(model, ids_of, settings, keys, streamer)
+    def twice(model, ids_of, settings, keys, stopping):
+        found = real(model, ids_of, settings, keys, stopping)
         if len(keys[0]) > 1:
             raise MemoryError
         return found
@@ -513,19 +453,14 @@ def halved(run, rows):
         return halved(run, rows[:middle]) + halved(run, rows[middle:])
 
 
-def test_a_piece_waits_for_what_a_later_token_may_change(model):
-    shown = {1: "naïve", 2: "naïve \ufffd", 3: "naïve € it is", 4: "naïve € it is n'", 5: "naïve € it isn't"}
-
-    class Words:
-        def decode(self, tokens, skip_special_tokens):
-            return shown[len(tokens)]
-
+def test_a_piece_waits_for_what_a_later_token_may_change():
+    shown = ["naïve", "naïve \ufffd", "naïve € it is", "naïve € it is n'", "naïve € it isn't"]
     sent = []
-    pieces = server._Pieces(Words(), lambda i, text: sent.append(text))
-    for n in range(1, 6):
-        pieces.see(0, [0] * n)
-    pieces.end(0, [0] * 5)
-    assert sent == ["na", "ï", "ve € it", " is", "", "n't"] and "".join(sent) == shown[5]
+    pieces = server._Pieces(lambda i, text: sent.append(text))
+    for text in shown:
+        pieces.see(0, text)
+    pieces.end(0, shown[-1])
+    assert sent == ["na", "ï", "ve € it", " is", "", "n't"] and "".join(sent) == shown[-1]
 
 
 def test_a_slow_reader_of_a_stream_stops_nobody(url):
@@ -556,8 +491,6 @@ def until_broken(connection):
 
 # (e) Bad requests
 
-GOOD = dict(model="tiny", prompt="w3", max_tokens=2)
-TALK = dict(model="tiny", messages=[dict(role="user", content="w3")], max_tokens=2)
 BAD = [
     ("/completions", GOOD | {field: value}, field)
     for field, values in dict(
@@ -571,10 +504,24 @@ BAD = [
         logprobs=[True, -1, 21],
         echo=["yes", 1],
         model=[7],
-        prompt=[["w3"], [3, 4], 5, ""],
+        prompt=[
+            5,
+            "",
+            [],
+            [[]],
+            ["w3", 3],
+            [3, "w3"],
+            [[3], "w3"],
+            [True],
+            [3.5],
+            [-1],
+            [60],
+            ["w3", ""],
+            [[3], [60]],
+        ],
         stream=[1],
         stream_options=[dict(include_usage=True), 1],
-        stop=["w4", ["w4"]],
+        stop=["", [""], 4, [4], "x" * 257, ["x" * 257], ["w4"] * 17],
         response_format=[dict(type="json_object")],
         tools=[[]],
         frequency_penalty=[0.5],
@@ -599,7 +546,13 @@ BAD += [
             [dict(role="user")],
             [dict(role="user", content=None)],
             [dict(role="robot", content="w3")],
-            [dict(role="user", content=[dict(type="text", text="w3")])],
+            [dict(role="user", content=[])],
+            [dict(role="user", content=["w3"])],
+            [dict(role="user", content=[dict(type="text")])],
+            [dict(role="user", content=[dict(type="text", text=3)])],
+            [dict(role="user", content=[dict(type="text", text="w3", x=1)])],
+            [dict(role="user", content=[dict(text="w3")])],
+            [dict(role="user", content=[dict(type="image_url", image_url=dict(url="w3"))])],
             [dict(role="user", content="w3", name="x")],
         ],
     ).items()
@@ -832,7 +785,7 @@ def test_errors_inside_are_told_without_a_traceback_or_a_text(model, monkeypatch
 
 
 def test_a_number_that_is_none_is_an_error_inside_and_not_broken_json(model, monkeypatch):
-    monkeypatch.setattr(server, "_logprobs", lambda *args: [[("w3", float("nan"), [])]])
+    monkeypatch.setattr(server, "_logprobs", lambda *args: [[(8, float("nan"), [])]])
     with running_server(model, "tiny") as url:
         assert post(url, GOOD | dict(logprobs=0))[0] == 500
 

@@ -367,25 +367,27 @@ def _continued(inputs, ids, rows):  # Inputs of `generate` for the texts that go
     return _source(hidden[sources], mask[sources]) | own | {CACHE: cache}
 
 
-def _texts(model, inputs, start, keys, settings, streamer):  # Token ids of a text for every row of the inputs
+# Token ids of a text for every row of the inputs; behind one that `stopping` ended come others
+def _texts(model, inputs, start, keys, settings, stopping):
     config, ends, most = _generation_config(model, settings), end_tokens(model), settings.max_new_tokens
-    leave = CACHE in inputs and streamer is None and _continues_alike(config)
+    leave = CACHE in inputs and not stopping and _continues_alike(config)
     texts, left, done = [None] * len(keys), list(range(len(keys))), 0
     while left:
         sampler = _GumbelMax([keys[i] for i in left], settings, model.device, ends, done)
         config.max_new_tokens = most - done
         ids = model.model.generate(
             generation_config=config,
-            streamer=streamer,
             logits_processor=LogitsProcessorList([sampler]),
-            stopping_criteria=[_FewUnfinished(len(left), ends, model.device)] if leave else [],
+            stopping_criteria=[_FewUnfinished(len(left), ends, model.device)] if leave else [*stopping],
             **inputs,
         )
         for i, text in zip(left, ids[:, start:].tolist()):
             texts[i] = _until_end(text, ends)
         done = ids.shape[1] - start
         rows = [
-            row for row, i in enumerate(left) if len(texts[i]) == done < most and texts[i][-1] not in ends
+            row
+            for row, i in enumerate(left)
+            if leave and len(texts[i]) == done < most and texts[i][-1] not in ends
         ]
         left = [left[row] for row in rows]
         inputs = _continued(inputs, ids, torch.tensor(rows, device=model.device)) if left else {}
@@ -399,12 +401,12 @@ def decode_batch(
     settings: Decoding,  # Resolved
     # For each prompt the keys of its texts, None for the greedy one; beam search when there are no keys
     keys: list = None,
-    streamer=None,  # A streamer of transformers: gets the prompts, then one token of each text at a time
+    stopping=(),  # Stopping criteria of transformers for the texts with keys, called after each token
 ) -> list:  # For each prompt the token ids of its texts
     "Generated texts of a batch of prompts, in token ids."
     if not model.pads_prompts and len(ids_of) > 1:
         each = zip(ids_of, keys or [None] * len(ids_of))
-        return [decode_batch(model, [ids], settings, own and [own], streamer)[0] for ids, own in each]
+        return [decode_batch(model, [ids], settings, own and [own], stopping)[0] for ids, own in each]
     causal, times, beams = model.kind == "causal", len(keys[0]) if keys else 1, 1 if keys else settings.beams
     ids, mask = _prompt_tensors(model, ids_of)
     given = (_prefilled if causal else _encoded) if model.pads_prompts else _plain
@@ -415,10 +417,10 @@ def decode_batch(
     start = ids.shape[1] if causal else 1
     if keys:
         with attention_by(model.model, SOURCES_ONCE) if "inputs" in inputs else nullcontext():
-            texts = _texts(model, inputs, start, [key for own in keys for key in own], settings, streamer)
+            texts = _texts(model, inputs, start, [key for own in keys for key in own], settings, stopping)
     else:
         config = _generation_config(model, settings, num_beams=beams, num_return_sequences=beams)
-        found = model.model.generate(generation_config=config, streamer=streamer, **inputs)[:, start:]
+        found = model.model.generate(generation_config=config, **inputs)[:, start:]
         texts = [_until_end(text, end_tokens(model)) for text in found.tolist()]
     per = len(texts) // len(ids_of)
     return [texts[i : i + per] for i in range(0, len(texts), per)]
