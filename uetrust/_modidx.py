@@ -4787,6 +4787,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                          'uetrust/papers/bulletins/texts.py'),
                                                 'uetrust.papers.bulletins.texts.checked_texts': ( '10_papers/07_bulletins/texts.html#checked_texts',
                                                                                                   'uetrust/papers/bulletins/texts.py'),
+                                                'uetrust.papers.bulletins.texts.error_columns': ( '10_papers/07_bulletins/texts.html#error_columns',
+                                                                                                  'uetrust/papers/bulletins/texts.py'),
                                                 'uetrust.papers.bulletins.texts.error_rates': ( '10_papers/07_bulletins/texts.html#error_rates',
                                                                                                 'uetrust/papers/bulletins/texts.py'),
                                                 'uetrust.papers.bulletins.texts.token_summary': ( '10_papers/07_bulletins/texts.html#token_summary',

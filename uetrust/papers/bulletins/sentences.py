@@ -105,6 +105,12 @@ def errors_sentence(
         return f"{row['share']:.0%} (95 % interval {row['lo']:.0%} to {row['hi']:.0%})"
 
     drawn = f" and {share('sample')} of the drawn ones" if "sample" in any_error.index else ""
+    if "unread" in truth:
+        unread = truth.loc[truth["kind"] == "greedy", "unread"].mean()
+        return (
+            f"{share('greedy')} of the greedy texts{drawn} are not the right answer; {unread:.0%} of the "
+            "greedy texts name no value of the kind that was asked for."
+        )
     return (
         f"{share('greedy')} of the greedy texts{drawn} contain an error; mean fluency is "
         f"{truth['fluency'].mean():.3f}, and the checker cannot read {truth['unparsed'].mean():.2%} of "
