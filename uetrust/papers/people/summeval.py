@@ -13,7 +13,6 @@ __all__ = ['AGAINST_SOURCE', 'HUMAN_LEVELS', 'INTERVAL_COLUMNS', 'PRINTED_ORDER'
 # %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #d533c51f
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
 
