@@ -821,7 +821,7 @@ def questions(
 # %% ../../nbs/02_data/06_bulletins.ipynb #c826d7a2
 _MONTH = "|".join(pd.date_range("2000-01-01", periods=12, freq="MS").month_name())
 _STREET = f"(?:{'|'.join(_STREETS)}) (?:{'|'.join(_STREET_KINDS)})"
-_DAY = rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b|\b({_MONTH}) (\d{{1,2}})\b"
+_DAY = rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b|\b({_MONTH}) (\d{{1,2}})(?:st|nd|rd|th)?\b"
 
 
 def _dates(text):  # Day and month, in either order
