@@ -67,7 +67,7 @@ def stored(tmp_path, monkeypatch, answered):
     monkeypatch.setattr(world, "method_scores", lambda profile, bank: scores)
     metrics = SimpleNamespace(table=scores.table.query("name=='msp'").assign(name="rouge_l"))
     monkeypatch.setattr(world, "quality_scores", lambda profile, bank: metrics)
-    monkeypatch.setattr(world, "weights_hash", lambda model: f"hash of {model}")
+    monkeypatch.setattr(world, "_model_hash", lambda model: f"hash of {model}")
     monkeypatch.setattr(lm, "language_model_dir", lambda: tmp_path / "stored")
     lm.store_language_model()
     return tmp_path / "stored"

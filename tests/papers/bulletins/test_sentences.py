@@ -58,16 +58,9 @@ def test_each_generator_is_told_of_where_thresholds_are_learned(place):
 
 
 def test_answers_are_right_or_name_nothing():
-    truth = pd.DataFrame(
-        dict(
-            kind=["greedy"] * 4,
-            sample=list("abcd"),
-            truth=[1, 0, 0, 0],
-            wrong=[0, 1, 0, 0],
-            unread=[0, 0, 1, 1],
-        )
-    )
+    truth = pd.DataFrame(dict(truth=[1, 0, 0, 0], wrong=[0, 1, 0, 0], unread=[0, 0, 1, 1]))
+    truth = truth.assign(kind="greedy", sample=list("abcd"))
     said = sentences.errors_sentence(error_rates(truth), truth)
     assert said.startswith(
-        "75% (95 % interval 26% to 100%) of the greedy texts are not the right answer; 50% of"
+        "75% (95 % interval 26% to 100%) of the greedy texts are not the right answer; 50%"
     )

@@ -70,8 +70,9 @@ def texts_sentence(
         drawn = (
             f" and {each} drawn ones each, {rows.at['sample', 'distinct']:.1f} of them different on average"
         )
+    made = "answered" if dataset == "questions" else "summarized"
     return (
-        f"{sources} sources of {dataset}, summarized by {generator}: a greedy text{drawn}. "
+        f"{sources} sources of {dataset}, {made} by {generator}: a greedy text{drawn}. "
         f"{int(rows['at_limit'].sum())} of {int(rows['texts'].sum())} texts were ended by the token limit, "
         f"{int(rows['empty'].sum())} are empty, and {int(rows['cut_sources'].max())} sources did not fit."
     )
@@ -203,9 +204,9 @@ def best_method_sentence(
         f"Best against the truth is {best['method']} with PRR {best['value']:.2f} "
         f"({_interval(best)}, n = {best['n']}; 95 % of random orders "
         "lie within "
-        f"{1.96 * best['null_sd']:.2f} of 0){beside}; the length of the summary has "
+        f"{1.96 * best['null_sd']:.2f} of 0){beside}; the length of the text has "
         f"{value['output_length']:.2f}, that of "
-        f"the document {value['source_length']:.2f}, and a number that means nothing "
+        f"the source {value['source_length']:.2f}, and a number that means nothing "
         f"{value['chance']:.2f}. "
         f"{int((known['q'] < 0.05).sum())} of {len(known)} methods, the oracle among them, are beyond "
         "chance "
