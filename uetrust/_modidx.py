@@ -4499,6 +4499,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                                          'uetrust/papers/bulletins/language_model.py'),
                                                          'uetrust.papers.bulletins.language_model.stored_answers': ( '10_papers/07_bulletins/language_model.html#stored_answers',
                                                                                                                      'uetrust/papers/bulletins/language_model.py'),
+                                                         'uetrust.papers.bulletins.language_model.stored_names': ( '10_papers/07_bulletins/language_model.html#stored_names',
+                                                                                                                   'uetrust/papers/bulletins/language_model.py'),
                                                          'uetrust.papers.bulletins.language_model.subjects_sentence': ( '10_papers/07_bulletins/language_model.html#subjects_sentence',
                                                                                                                         'uetrust/papers/bulletins/language_model.py'),
                                                          'uetrust.papers.bulletins.language_model.target_prr': ( '10_papers/07_bulletins/language_model.html#target_prr',

@@ -84,7 +84,8 @@ def test_scores_and_truth_are_stored_with_what_made_them(stored):
     assert lm.language_model_scores("questions").has_truth
     subjects = lm.language_model_scores("subjects")
     assert list(subjects.quality) == ["rouge_l"] and list(subjects.uncertainty) == ["msp", "mte"]
-    assert lm.language_model_phrase().startswith("SmolLM2-135M-Instruct: 8 answers")
+    said = "SmolLM2-135M-Instruct: 8 answers to questions about bulletins, 8 subjects of e-mails of AESLC"
+    assert lm.language_model_phrase() == said and lm.subjects_sentence(None, "rouge_l") == ""
 
 
 def test_what_is_not_stored_is_said_with_the_command(monkeypatch, tmp_path):

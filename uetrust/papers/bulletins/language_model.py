@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['LANGUAGE_MODEL_BANKS', 'STORE_COMMAND', 'TEMPERATURES', 'BASELINES', 'language_model_dir', 'store_language_model',
            'drawn_answers', 'temperatures_file', 'store_temperatures', 'stored_answers', 'language_model_scores',
-           'language_model_phrase', 'target_prr', 'shown_methods', 'figure_rows', 'metric_rows', 'answers_sentence',
-           'rankings_sentence', 'subjects_sentence']
+           'stored_names', 'language_model_phrase', 'target_prr', 'shown_methods', 'figure_rows', 'metric_rows',
+           'answers_sentence', 'rankings_sentence', 'subjects_sentence']
 
 # %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #0a3b597d
 from dataclasses import replace
@@ -118,14 +118,16 @@ def language_model_scores(
     return stored_scores(language_model_dir() / f"{name}.parquet")
 
 
+def stored_names() -> dict:  # Of `LANGUAGE_MODEL_BANKS` -> number of texts
+    "Tables that are stored."
+    about = stored_about(language_model_dir(), STORE_COMMAND)
+    return {name: values["texts"] for name, values in about["generators"].items()}
+
+
 def language_model_phrase() -> str:
     "What the stored run holds, with n."
-    about = stored_about(language_model_dir(), STORE_COMMAND)
-    n = {name: values["texts"] for name, values in about["generators"].items()}
-    return (
-        f"SmolLM2-135M-Instruct: {n['questions']} answers to questions about bulletins, and "
-        f"{n['subjects']} subjects of e-mails of AESLC"
-    )
+    what = dict(questions="answers to questions about bulletins", subjects="subjects of e-mails of AESLC")
+    return "SmolLM2-135M-Instruct: " + ", ".join(f"{n} {what[name]}" for name, n in stored_names().items())
 
 # %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #a35632f2
 def target_prr(
@@ -213,10 +215,12 @@ def rankings_sentence(
 
 
 def subjects_sentence(
-    table: pd.DataFrame,  # From `target_prr`, of subjects
+    table: pd.DataFrame | None,  # From `target_prr`, of subjects; None where they are not stored
     target: str,  # The metric
-) -> str:
+) -> str:  # '' where they are not stored
     "The best method by similarity to people's subjects, beside the baselines."
+    if table is None:
+        return ""
     return (
         f"For subjects of e-mails, by {target} with people's subjects (n = {table['n'].iloc[0]}), the "
         f"highest is {_best_and_baselines(table)}."

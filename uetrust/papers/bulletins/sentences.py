@@ -153,7 +153,7 @@ def scores_opening(
 ) -> str:
     "What the page looks at, with n."
     return (
-        f"{scores['sample'].nunique()} greedy summaries of {dataset} by {generator}, "
+        f"{scores['sample'].nunique()} greedy texts about {dataset} by {generator}, "
         f"{counted_noun(scores['name'].nunique(), noun)}"
     )
 
@@ -326,7 +326,7 @@ def cross_opening(
 ) -> str:
     "What the page looks at, with n."
     return (
-        f"{len(scores.uncertainty)} greedy summaries of {dataset} by {generator}, "
+        f"{len(scores.uncertainty)} greedy texts about {dataset} by {generator}, "
         f"{counted_noun(len(scores.uncertainty.columns), 'uncertainty method')}, "
         f"{counted_noun(len(scores.dims), 'quality metric')}"
     )
