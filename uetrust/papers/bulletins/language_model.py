@@ -152,14 +152,15 @@ def shown_methods(
 def figure_rows(
     tables: dict,  # Title of a panel -> table from `target_prr`; the first chooses the methods
     most: int = 12,  # As in `shown_methods`
-) -> pd.DataFrame:  # group, label, value, lo, hi, for `uetrust.report.plots.plot_interval_panels`
+) -> pd.DataFrame:  # group, label, value, lo, hi, strong, for `uetrust.report.plots.plot_interval_panels`
     "Rows of the figure: the best methods of the first table, and the baselines, named as such."
     first, parts = next(iter(tables.values())), []
     for group, table in tables.items():
         found = table.set_index("method").reindex(shown_methods(first, most)).reset_index()
         baseline = found["method"].isin(BASELINES).map({True: " (baseline)", False: ""})
-        parts.append(found.assign(group=group, label=found["method"] + baseline))
-    return pd.concat(parts)[["group", "label", "value", "lo", "hi"]].reset_index(drop=True)
+        label = found["method"] + baseline
+        parts.append(found.assign(group=group, label=label, strong=found["q"] < 0.05))
+    return pd.concat(parts)[["group", "label", "value", "lo", "hi", "strong"]].reset_index(drop=True)
 
 # %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #b098769f
 def metric_rows(
