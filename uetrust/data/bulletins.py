@@ -7,7 +7,7 @@ __all__ = ['PEOPLE', 'PLACE_NAMES', 'OBJECTS', 'ROLES', 'TEAMS', 'DATES', 'QUANT
            'VERB_PATTERNS', 'VERB_PHRASES', 'SLOT_PATTERNS', 'SLOT_WRITERS', 'TEMPLATES', 'REPORTED_TEMPLATES',
            'OPENERS', 'BULLETIN_SPLITS', 'NEGATIVE_STANCES', 'QUESTION_KINDS', 'ANSWER_ERRORS', 'Action', 'Fact',
            'fact_person', 'fact_question', 'fact_clause', 'facts_to_text', 'known_quantities', 'derived_facts',
-           'bulletin', 'bulletins', 'bulletin_question', 'questions', 'named_values', 'check_answers']
+           'bulletin', 'bulletins', 'named_values', 'bulletin_question', 'questions', 'check_answers']
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #3caa5800
 import random
@@ -731,6 +731,34 @@ def bulletins(
         columns="id split source reference paraphrase facts main".split(),
     )
 
+# %% ../../nbs/02_data/06_bulletins.ipynb #87ebdbab
+_MONTH = "|".join(pd.date_range("2000-01-01", periods=12, freq="MS").month_name())
+_STREET = f"(?:{'|'.join(_STREETS)}) (?:{'|'.join(_STREET_KINDS)})"
+_DAY = rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b|\b({_MONTH}) (\d{{1,2}})(?:st|nd|rd|th)?\b"
+
+
+def _dates(text):  # Day and month, in either order
+    found = re.findall(_DAY, text)
+    return {f"{int(day or late_day)} {month or early_month}" for day, month, early_month, late_day in found}
+
+
+def _amounts(text, unit):
+    digits = re.findall(r"\d+(?:,\d{3})*", re.sub(_DAY, "", text))
+    numbers = {int(found.replace(",", "")) for found in digits}
+    return {n // 1000 if unit == "euros" and n % 1000 == 0 else n for n in numbers}
+
+
+def named_values(
+    text: str,  # A reply, a question or an answer
+    kind: str,  # One of `QUESTION_KINDS`
+) -> set:  # Each as a bulletin writes it; amounts as numbers
+    "Values of a kind that a text names."
+    if kind == "who":
+        return {" ".join(found) for found in re.findall(r"\b(Ms|Mr|Mrs|Miss)\.? ([A-Z][a-z]+)", text)}
+    if kind == "when":
+        return _dates(text)
+    return set(re.findall(_STREET, text)) if kind == "where" else _amounts(text, kind)
+
 # %% ../../nbs/02_data/06_bulletins.ipynb #796e02b9
 QUESTION_KINDS = ("who", "when", "where", "euros", "signatures")
 _QUANTITY_QUESTIONS = {
@@ -819,34 +847,6 @@ def questions(
     return pd.DataFrame([bulletin_question(split, i, seed) for i in range(n)])
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #c826d7a2
-_MONTH = "|".join(pd.date_range("2000-01-01", periods=12, freq="MS").month_name())
-_STREET = f"(?:{'|'.join(_STREETS)}) (?:{'|'.join(_STREET_KINDS)})"
-_DAY = rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b|\b({_MONTH}) (\d{{1,2}})(?:st|nd|rd|th)?\b"
-
-
-def _dates(text):  # Day and month, in either order
-    found = re.findall(_DAY, text)
-    return {f"{int(day or late_day)} {month or early_month}" for day, month, early_month, late_day in found}
-
-
-def _amounts(text, unit):
-    digits = re.findall(r"\d+(?:,\d{3})*", re.sub(_DAY, "", text))
-    numbers = {int(found.replace(",", "")) for found in digits}
-    return {n // 1000 if unit == "euros" and n % 1000 == 0 else n for n in numbers}
-
-
-def named_values(
-    text: str,  # A reply, a question or an answer
-    kind: str,  # One of `QUESTION_KINDS`
-) -> set:  # Each as a bulletin writes it; amounts as numbers
-    "Values of a kind that a text names."
-    if kind == "who":
-        return {" ".join(found) for found in re.findall(r"\b(Ms|Mr|Mrs|Miss)\.? ([A-Z][a-z]+)", text)}
-    if kind == "when":
-        return _dates(text)
-    return set(re.findall(_STREET, text)) if kind == "where" else _amounts(text, kind)
-
-
 ANSWER_ERRORS = ("wrong", "unread")  # Another value, or more than one; no value of the kind
 
 
