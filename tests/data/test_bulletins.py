@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 
+import pandas as pd
 import pytest
 
 from tests.helpers.paths import ROOT
@@ -26,11 +27,15 @@ from uetrust.data.bulletins import (
     _fill_template,
     _split_of,
     bulletin,
+    bulletin_question,
     bulletins,
+    check_answers,
     derived_facts,
     fact_person,
     fact_question,
     known_quantities,
+    named_values,
+    questions,
 )
 from uetrust.data.checker import parse_clause, parse_summary
 
@@ -333,3 +338,111 @@ def test_vocabulary_is_small():
 
 def test_dates_are_in_calendar_order():
     assert DATES.index("28 March") + 1 == DATES.index("1 April") and len(set(DATES)) == len(DATES)
+
+
+# Questions
+ASKED = {split: questions(split, N) for split in BULLETIN_SPLITS}
+
+
+@each_split
+def test_a_question_has_one_answer_and_it_stands_in_the_bulletin(split):
+    for row, asked in zip(SETS[split].itertuples(), ASKED[split].itertuples()):
+        assert (asked.id, asked.source) == (row.id, f"{row.source}\n\nQuestion: {asked.question}")
+        (answer,) = named_values(asked.reference, asked.kind)
+        assert answer in named_values(row.source, asked.kind) - named_values(asked.question, asked.kind)
+
+
+def _is_asked_about(fact, asked):
+    question = asked.question.lower()
+    if fact.kind == "quantity":
+        return asked.kind == fact.unit and fact.object in question
+    verbs = {fact.action, ACTIONS[fact.action].past} if fact.action else set()
+    return fact.object in question and bool(verbs & set(question.strip("?").split()))
+
+
+def _answer_of(fact, kind):
+    field = dict(who="actor", when="date", where="place").get(kind, "amount")
+    return named_values(str(getattr(fact, field)), kind)
+
+
+@each_split
+def test_one_fact_answers_the_question_and_no_other_speaks_of_it(split):
+    for row, asked in zip(SETS[split].itertuples(), ASKED[split].itertuples()):
+        (fact,) = [fact for fact in row.facts if _is_asked_about(fact, asked)]
+        assert fact.kind in ("event", "quantity")
+        assert _answer_of(fact, asked.kind) == named_values(asked.reference, asked.kind)
+
+
+@each_split
+def test_questions_are_worded_as_the_bulletin_words_them(split):
+    verbs = [asked for asked in ASKED[split].itertuples() if asked.kind == "who"]
+    for asked in verbs:
+        words_of = asked.question[:-1].removeprefix("Who ").removesuffix(" whom")
+        text = asked.source.partition("\n\n")[0]
+        assert words_of in text or words_of[0].lower() + words_of[1:] in text
+
+
+def test_kinds_come_in_turn_and_copying_a_bulletin_is_seldom_an_answer():
+    asked = ASKED["test"]
+    assert set(asked["kind"]) == {"who", "when", "where", "euros", "signatures"}
+    assert (asked["kind"][::5] == "who").mean() > 0.9 and (asked["kind"][1::5] == "when").mean() > 0.5
+    assert check_answers(list(SETS["test"]["source"]), asked)["truth"].mean() < 0.05
+
+
+def test_fewer_questions_are_a_prefix_of_more_and_another_seed_asks_others():
+    assert questions("test", 7).equals(ASKED["test"][:7])
+    assert bulletin_question("test", 3) == ASKED["test"].iloc[3].to_dict()
+    assert not set(questions("test", 50, seed=1)["source"]) & set(ASKED["test"]["source"])
+    with pytest.raises(ValueError, match="questions has no split 'dev'"):
+        questions("dev", 1)
+
+
+REPLIES = {
+    # A reply, and what it is to a question of this kind whose answer stands first
+    ("who", "Ms Duncan", "Who will paint the old pier?"): {
+        "Ms Duncan": "truth",
+        "It was Ms. Duncan, of the parks team.": "truth",
+        "Mr Cole, as Ms Duncan said": "wrong",
+        "Mr Cole": "wrong",
+        "Mrs Duncan": "wrong",
+        "Duncan": "unread",
+        "": "unread",
+    },
+    ("who", "Ms Duncan", "Who did what Mr Cole denied?"): {"Not Mr Cole but Ms Duncan": "truth"},
+    ("when", "3 May", "What is the date on which Ms Duncan will paint the old pier?"): {
+        "On May 3rd, 2023": "truth",
+        "on the 3rd of May": "truth",
+        "03 May": "truth",
+        "3 May or 4 May": "wrong",
+        "3 June": "wrong",
+        "in May": "unread",
+    },
+    ("where", "Mill Street", "What is the place where Ms Lane painted the old pier?"): {
+        "At Mill Street": "truth",
+        "Mill Street and Rose Park": "wrong",
+        "Mill Road": "wrong",
+        "Ms Lane did": "unread",
+    },
+    ("euros", "120 thousand euros", "How much does the old pier cost?"): {
+        "120 thousand euros": "truth",
+        "It costs 120,000 euros since 3 May.": "truth",
+        "120": "truth",
+        "1,200 euros": "wrong",
+        "120 of 480 thousand": "wrong",
+        "a lot": "unread",
+    },
+    ("signatures", "340", "How many residents signed the petition on the old pier?"): {
+        "340 residents": "truth",
+        "340,000": "wrong",
+        "On 3 May": "unread",
+    },
+}
+
+
+@pytest.mark.parametrize("kind, answer, question", REPLIES)
+def test_a_reply_is_right_when_it_names_the_right_value_and_no_other(kind, answer, question):
+    said = REPLIES[kind, answer, question]
+    asked = pd.DataFrame(dict(kind=kind, reference=answer, question=question), range(len(said)))
+    verdicts = check_answers(list(said), asked)
+    assert (verdicts.sum(axis=1) == 1).all()
+    assert dict(zip(said, verdicts.idxmax(axis=1))) == said

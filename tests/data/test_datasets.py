@@ -43,10 +43,12 @@ def test_the_subjects_of_people_stand_beside_the_senders():
     "dataset, says",
     {
         "bulletin:test:3": "",
+        "questions:test:3": "",
+        "question:test:3": "did you mean 'questions:test:3'?",
         "bulletins:test:3": "there is no dataset 'bulletins'; did you mean 'bulletin:test:3'?",
         "aeslc-anotated:test:3": "did you mean 'aeslc-annotated:test:3'?",  # Nearer than aeslc
         "aelsc:test:3": "did you mean 'aeslc:test:3'?",
-        "zebra:test:3": "a dataset is one of ['bulletin', 'aeslc-annotated', 'aeslc', ",
+        "zebra:test:3": "a dataset is one of ['bulletin', 'questions', 'aeslc-annotated', 'aeslc', ",
         "bulletins": "a dataset is one of ['bulletin', ",
         "bulletin:test": "written NAME:SPLIT:NUMBER, for example bulletin:test:100, got 'bulletin:test'",
         "aeslc:test:0": "for example aeslc:test:100, got 'aeslc:test:0'",
@@ -57,3 +59,13 @@ def test_the_subjects_of_people_stand_beside_the_senders():
 def test_a_name_that_is_no_dataset_is_answered_with_what_would_work(dataset, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert says in dataset_problem(dataset) and bool(says) == bool(dataset_problem(dataset))
+
+
+def test_questions_are_samples_like_others():
+    table = load_samples("questions:test:5")
+    assert (
+        list(table) == ["id", "split", "source", "reference"]
+        and table["source"].str.contains("\\nQuestion: ").all()
+    )
+    assert list(table["id"]) == list(load_samples("bulletin:test:5")["id"])
+    assert "questions:test:100000000000" in dataset_problem("questions:test:100000000000")

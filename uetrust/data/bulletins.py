@@ -5,11 +5,13 @@
 # %% auto #0
 __all__ = ['PEOPLE', 'PLACE_NAMES', 'OBJECTS', 'ROLES', 'TEAMS', 'DATES', 'QUANTIFIER_WORDS', 'AMOUNT_UNITS', 'ACTIONS',
            'VERB_PATTERNS', 'VERB_PHRASES', 'SLOT_PATTERNS', 'SLOT_WRITERS', 'TEMPLATES', 'REPORTED_TEMPLATES',
-           'OPENERS', 'BULLETIN_SPLITS', 'NEGATIVE_STANCES', 'Action', 'Fact', 'fact_person', 'fact_question',
-           'fact_clause', 'facts_to_text', 'known_quantities', 'derived_facts', 'bulletin', 'bulletins']
+           'OPENERS', 'BULLETIN_SPLITS', 'NEGATIVE_STANCES', 'QUESTION_KINDS', 'ANSWER_ERRORS', 'Action', 'Fact',
+           'fact_person', 'fact_question', 'fact_clause', 'facts_to_text', 'known_quantities', 'derived_facts',
+           'bulletin', 'bulletins', 'named_values', 'bulletin_question', 'questions', 'check_answers']
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #3caa5800
 import random
+import re
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import cycle
@@ -700,6 +702,11 @@ def bulletin(
     )
 
 
+def _check_split(name, split):
+    if split not in BULLETIN_SPLITS:
+        raise ValueError(f"{name} has no split {split!r}; it has {BULLETIN_SPLITS}")
+
+
 def bulletins(
     split: str,  # One of `BULLETIN_SPLITS`
     n: int,  # How many
@@ -718,9 +725,139 @@ def bulletins(
     >>> list(bulletins("test", 2)["id"]) == list(bulletins("test", 5)["id"][:2])
     True
     """
-    if split not in BULLETIN_SPLITS:
-        raise ValueError(f"bulletin has no split {split!r}; it has {BULLETIN_SPLITS}")
+    _check_split("bulletin", split)
     return pd.DataFrame(
         [bulletin(split, i, seed) for i in range(n)],
         columns="id split source reference paraphrase facts main".split(),
     )
+
+# %% ../../nbs/02_data/06_bulletins.ipynb #87ebdbab
+_MONTH = "|".join(pd.date_range("2000-01-01", periods=12, freq="MS").month_name())
+_STREET = f"(?:{'|'.join(_STREETS)}) (?:{'|'.join(_STREET_KINDS)})"
+_DAY = rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b|\b({_MONTH}) (\d{{1,2}})(?:st|nd|rd|th)?\b"
+
+
+def _dates(text):  # Day and month, in either order
+    found = re.findall(_DAY, text)
+    return {f"{int(day or late_day)} {month or early_month}" for day, month, early_month, late_day in found}
+
+
+def _amounts(text, unit):
+    digits = re.findall(r"\d+(?:,\d{3})*", re.sub(_DAY, "", text))
+    numbers = {int(found.replace(",", "")) for found in digits}
+    return {n // 1000 if unit == "euros" and n % 1000 == 0 else n for n in numbers}
+
+
+def named_values(
+    text: str,  # A reply, a question or an answer
+    kind: str,  # One of `QUESTION_KINDS`
+) -> set:  # Each as a bulletin writes it; amounts as numbers
+    "Values of a kind that a text names."
+    if kind == "who":
+        return {" ".join(found) for found in re.findall(r"\b(Ms|Mr|Mrs|Miss)\.? ([A-Z][a-z]+)", text)}
+    if kind == "when":
+        return _dates(text)
+    return set(re.findall(_STREET, text)) if kind == "where" else _amounts(text, kind)
+
+# %% ../../nbs/02_data/06_bulletins.ipynb #796e02b9
+QUESTION_KINDS = ("who", "when", "where", "euros", "signatures")
+_QUANTITY_QUESTIONS = {
+    "{object} costs {amount} thousand euros": "how much does {object} cost?",
+    "the cost of {object} is {amount} thousand euros": "what is the cost of {object}?",
+    "the council set aside {amount} thousand euros for {object}": "how much did the council set aside "
+    "for {object}?",
+    "{amount} residents signed the petition on {object}": "how many residents signed the petition on "
+    "{object}?",
+    "the petition on {object} has {amount} signatures": "how many signatures does the petition on {object} "
+    "have?",
+    "the petition on {object} was signed by {amount} residents": "by how many residents was the petition on "
+    "{object} signed?",
+}
+
+
+def _says(source, clause):  # Whether a bulletin says it, in the middle of a sentence or at its begin
+    return clause in source or _capital(clause) in source
+
+
+def _capital(clause):
+    return clause[0].upper() + clause[1:]
+
+
+def _event_clause(fact, source, who):  # The clause of an event as the bulletin words it, with another subject
+    mood = fact.action, fact.tense, fact.modality, fact.positive
+    for verb in VERB_PHRASES["vp"][mood]:
+        if f"{verb} {fact.object}" in source:
+            return f"{who} {verb} {fact.object}"
+    verbs = VERB_PHRASES["vpp"][mood]
+    verb = next(verb for verb in verbs if _says(source, f"{fact.object} {verb} by"))
+    return f"{fact.object} {verb} by {'whom' if who == 'who' else who}"
+
+
+def _quantity_question(fact, source):
+    ways = [template.text for template in _fact_templates(fact)]
+    filled = dict(object=fact.object, amount=fact.amount)
+    way = next((way for way in ways if _says(source, way.format(**filled))), ways[0])
+    return _QUANTITY_QUESTIONS[way].format(**filled)
+
+# %% ../../nbs/02_data/06_bulletins.ipynb #9bde4b07
+def _questions_about(fact, source):  # Kind -> (question, answer)
+    if fact.kind == "quantity":
+        answer = f"{fact.amount} thousand euros" if fact.unit == "euros" else f"{fact.amount}"
+        return {fact.unit: (_capital(_quantity_question(fact, source)), answer)}
+    if fact.kind != "event":
+        return {}
+    clause = _event_clause(fact, source, fact.actor)
+    found = dict(
+        who=(_event_clause(fact, source, "who") + "?", fact.actor),
+        when=(f"what is the date on which {clause}?", fact.date),
+        where=(f"what is the place where {clause}?", fact.place),
+    )
+    return {kind: (_capital(question), answer) for kind, (question, answer) in found.items() if answer}
+
+
+def _has_choice(one, source):  # Whether the bulletin names another value than the right one
+    kind, question, _ = one
+    return len(named_values(source, kind) - named_values(question, kind)) > 1
+
+
+def bulletin_question(
+    split: str,  # One of `BULLETIN_SPLITS`
+    i: int,  # Number of the bulletin; the kinds of questions come in turn
+    seed: int = 0,  # Another seed is another dataset with the same splits
+) -> dict:  # id, split, source (bulletin and question), reference (the answer), kind, question
+    "A question about bulletin number `i` that the bulletin answers once."
+    row, rng = bulletin(split, i, seed), random.Random(f"question/{seed}/{split}/{i}")
+    first = i % len(QUESTION_KINDS)
+    in_turn = QUESTION_KINDS[first:] + QUESTION_KINDS[:first]
+    about = [_questions_about(fact, row["source"]) for fact in row["facts"]]
+    asked = [(kind, *listed[kind]) for kind in in_turn for listed in about if kind in listed]
+    asked = [one for one in asked if _has_choice(one, row["source"])] or asked
+    kind, question, answer = rng.choice([one for one in asked if one[0] == asked[0][0]])
+    source = f"{row['source']}\n\nQuestion: {question}"
+    return dict(id=row["id"], split=split, source=source, reference=answer, kind=kind, question=question)
+
+
+def questions(
+    split: str,  # One of `BULLETIN_SPLITS`
+    n: int,  # How many
+    seed: int = 0,  # Another seed is another dataset with the same splits
+) -> pd.DataFrame:  # As from `bulletin_question`
+    "A question about each of the first `n` bulletins of a split."
+    _check_split("questions", split)
+    return pd.DataFrame([bulletin_question(split, i, seed) for i in range(n)])
+
+# %% ../../nbs/02_data/06_bulletins.ipynb #c826d7a2
+ANSWER_ERRORS = ("wrong", "unread")  # Another value, or more than one; no value of the kind
+
+
+def check_answers(
+    replies: list,  # Texts
+    asked: pd.DataFrame,  # From `questions`, one row per reply
+) -> pd.DataFrame:  # truth (1 for a right answer), and `ANSWER_ERRORS`, each 0 or 1
+    "Is each reply right, wrong, or without any value of the kind that was asked for?"
+    rows = []
+    for reply, kind, question, answer in zip(replies, asked["kind"], asked["question"], asked["reference"]):
+        named = named_values(reply, kind) - named_values(question, kind)
+        right, unread = named == named_values(answer, kind), not named
+        rows.append((right, not (right or unread), unread))
+    return pd.DataFrame(rows, columns=["truth", *ANSWER_ERRORS]).astype(float)

@@ -144,6 +144,7 @@ DATASET_LICENCES = {  # Dataset -> licence of its texts, which do not leave
     "cnndm": "Apache-2.0 for the code; articles of CNN and Daily Mail",
     "tofueval": "MIT-0; dialogues of MediaSum and MeetingBank under their own terms",
     "bulletin": "Apache-2.0, made by this package",
+    "questions": "Apache-2.0, made by this package",
 }
 _CARD = """---
 license: other

@@ -249,6 +249,7 @@ DATASET_WORDS = {  # Words of sources and references, as the papers of the datas
     "cnndm": (781, 56),
     "tofueval": (950, 61),
     "bulletin": (95, 25),
+    "questions": (75, 2),
 }
 SENTENCE_TOKENS = 27  # A sentence of 20 words
 

@@ -25,7 +25,9 @@ def test_the_named_model_is_measured_where_it_was_fetched(capsys, monkeypatch):
     monkeypatch.setattr(bench, "NAMED_DECODING", SETTINGS)
     bench.bench_named_model(n=1, several=3)
     said = capsys.readouterr().out
-    assert "generated" in said and "3 texts of a source of" in said and "largest memory of the process" in said
+    assert (
+        "generated" in said and "3 texts of a source of" in said and "largest memory of the process" in said
+    )
     monkeypatch.setattr(bench, "NAMED", "data/models/none")
     bench.bench_named_model(n=1)
     assert "data/models/none was not measured: no model folder" in capsys.readouterr().out

@@ -9,6 +9,7 @@ import pytest
 from tests.helpers.banks_of_pages import BANK
 from uetrust.papers.bulletins import sentences, tables
 from uetrust.papers.bulletins.accuracy import MEAN_OVER_DATASETS
+from uetrust.papers.bulletins.texts import error_rates
 
 
 def test_without_the_truth_sentences_about_it_are_empty():
@@ -54,3 +55,12 @@ def test_each_generator_is_told_of_where_thresholds_are_learned(place):
         "By generator (rho of AUC and accuracy; scores with one answer to everything): "
         f"one {one / 100:.2f}, {one} of 40; two {two / 100:.2f}, {two} of 40."
     ]
+
+
+def test_answers_are_right_or_name_nothing():
+    truth = pd.DataFrame(dict(truth=[1, 0, 0, 0], wrong=[0, 1, 0, 0], unread=[0, 0, 1, 1]))
+    truth = truth.assign(kind="greedy", sample=list("abcd"))
+    said = sentences.errors_sentence(error_rates(truth), truth)
+    assert said.startswith(
+        "75% (95 % interval 26% to 100%) of the greedy texts are not the right answer; 50%"
+    )

@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 
 from ...core.scores import wide_table
-from ...data.checker import ERROR_TYPES
 from ...data.loaders import FRANK_METRICS
 from ...evaluation.agreement import spearman
 from uetrust.evaluation.cells import (
@@ -37,6 +36,7 @@ from uetrust.evaluation.thresholds import (
     learn_thresholds,
 )
 from .cross import oriented_metrics, usable_scores
+from .texts import error_columns
 from ...statistics.scores import load_scores
 
 _ = load_scores()  # fills the registry
@@ -46,8 +46,10 @@ def error_free(
     truth: pd.DataFrame,  # From `uetrust.papers.bulletins.texts.checked_texts`
 ) -> pd.Series:  # 1 no error, 0 an error or a word that cannot be parsed, NaN for a text without words
     "Label of every text by the checker: is it free of errors?"
-    good = (truth[list(ERROR_TYPES)] == 0).all(axis=1) & (truth["unparsed"] == 0)
-    return good.astype(float).where(truth["words"] > 0)
+    good = (truth[error_columns(truth)] == 0).all(axis=1)
+    if "unparsed" not in truth:  # Answers
+        return good.astype(float)
+    return (good & (truth["unparsed"] == 0)).astype(float).where(truth["words"] > 0)
 
 # %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #54029e28
 def oriented(

@@ -31,7 +31,7 @@ from ...evaluation.prr import prr_table
 from ...generation.bank import read_bank
 from .cross import oriented_metrics, power_study, selected_methods, usable_scores
 from .methods import prr_by_method
-from .texts import checked_greedy_texts
+from .texts import CHECKED_DATASETS, checked_greedy_texts, error_columns
 from uetrust.scoring.cache import (
     bank_about,
     cached_metrics_of_bank,
@@ -52,7 +52,7 @@ def known_truth(
     plan: BankPlan,  # Of a bank
 ) -> bool:
     "Does a checker know the truth of every text of the bank?"
-    return plan.dataset == "bulletin"
+    return plan.dataset in CHECKED_DATASETS
 
 
 def named_banks(
@@ -176,10 +176,11 @@ def truth_targets(
     texts: pd.Index,  # Which greedy texts
 ) -> (
     pd.DataFrame
-):  # Texts x (truth, relevance, coherence, fluency, one column per type of error); larger is better
+):  # Texts x (truth, of summaries relevance, coherence, fluency, and each type of error); larger is better
     "What the checker says of the greedy texts."
     seen = checked_greedy_texts(read_bank(plan.folder / "texts")).loc[texts]
-    return seen[["truth", "relevance", "coherence", "fluency"]].join(1 - seen[list(ERROR_TYPES)])
+    judged = [name for name in ("truth", "relevance", "coherence", "fluency") if name in seen]
+    return seen[judged].join(1 - seen[error_columns(seen)])
 
 
 def with_baselines(
@@ -429,11 +430,11 @@ def ordering_scores(
 def error_shares(
     profile: str,  # Section of settings.ini
     banks: list,  # Names
-) -> dict:  # Bank -> greedy texts x types of error, share of words; only banks with a known truth
+) -> dict:  # Bank -> greedy texts x types of error, share of words; only banks of bulletins
     "How much of every greedy text each type of error marks."
     plans = {bank: bank_plan(profile, bank) for bank in banks}
     return {
         bank: checked_greedy_texts(read_bank(found.folder / "texts"))[list(ERROR_TYPES)]
         for bank, found in plans.items()
-        if known_truth(found)
+        if found.dataset == "bulletin"
     }

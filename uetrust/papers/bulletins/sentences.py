@@ -70,8 +70,9 @@ def texts_sentence(
         drawn = (
             f" and {each} drawn ones each, {rows.at['sample', 'distinct']:.1f} of them different on average"
         )
+    made = "answered" if dataset == "questions" else "summarized"
     return (
-        f"{sources} sources of {dataset}, summarized by {generator}: a greedy text{drawn}. "
+        f"{sources} sources of {dataset}, {made} by {generator}: a greedy text{drawn}. "
         f"{int(rows['at_limit'].sum())} of {int(rows['texts'].sum())} texts were ended by the token limit, "
         f"{int(rows['empty'].sum())} are empty, and {int(rows['cut_sources'].max())} sources did not fit."
     )
@@ -105,6 +106,12 @@ def errors_sentence(
         return f"{row['share']:.0%} (95 % interval {row['lo']:.0%} to {row['hi']:.0%})"
 
     drawn = f" and {share('sample')} of the drawn ones" if "sample" in any_error.index else ""
+    if "unread" in truth:
+        unread = truth.loc[truth["kind"] == "greedy", "unread"].mean()
+        return (
+            f"{share('greedy')} of the greedy texts{drawn} are not the right answer; {unread:.0%} of the "
+            "greedy texts name no value of the kind that was asked for."
+        )
     return (
         f"{share('greedy')} of the greedy texts{drawn} contain an error; mean fluency is "
         f"{truth['fluency'].mean():.3f}, and the checker cannot read {truth['unparsed'].mean():.2%} of "
@@ -146,7 +153,7 @@ def scores_opening(
 ) -> str:
     "What the page looks at, with n."
     return (
-        f"{scores['sample'].nunique()} greedy summaries of {dataset} by {generator}, "
+        f"{scores['sample'].nunique()} greedy texts about {dataset} by {generator}, "
         f"{counted_noun(scores['name'].nunique(), noun)}"
     )
 
@@ -197,9 +204,9 @@ def best_method_sentence(
         f"Best against the truth is {best['method']} with PRR {best['value']:.2f} "
         f"({_interval(best)}, n = {best['n']}; 95 % of random orders "
         "lie within "
-        f"{1.96 * best['null_sd']:.2f} of 0){beside}; the length of the summary has "
+        f"{1.96 * best['null_sd']:.2f} of 0){beside}; the length of the text has "
         f"{value['output_length']:.2f}, that of "
-        f"the document {value['source_length']:.2f}, and a number that means nothing "
+        f"the source {value['source_length']:.2f}, and a number that means nothing "
         f"{value['chance']:.2f}. "
         f"{int((known['q'] < 0.05).sum())} of {len(known)} methods, the oracle among them, are beyond "
         "chance "
@@ -319,7 +326,7 @@ def cross_opening(
 ) -> str:
     "What the page looks at, with n."
     return (
-        f"{len(scores.uncertainty)} greedy summaries of {dataset} by {generator}, "
+        f"{len(scores.uncertainty)} greedy texts about {dataset} by {generator}, "
         f"{counted_noun(len(scores.uncertainty.columns), 'uncertainty method')}, "
         f"{counted_noun(len(scores.dims), 'quality metric')}"
     )

@@ -13,14 +13,12 @@ __all__ = ['AGAINST_SOURCE', 'HUMAN_LEVELS', 'INTERVAL_COLUMNS', 'PRINTED_ORDER'
 # %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #d533c51f
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
-from pathlib import Path
 
 import pandas as pd
 
 from ...core.run import required_inputs
 from ...core.scores import Scores
-from ...core.settings import published_file
+from ...core.settings import package_checkpoint, published_file
 from ...data.loaders import ICE_SCORES, SUMMEVAL_QUALITIES, ice, realign_unieval, summeval
 from ...evaluation.significance import bootstrap_difference, bootstrap_interval
 from ..ledger.recompute import level_correlations, system_by_document
@@ -34,8 +32,8 @@ def carried_model(
     package: str,  # A package that carries weights in a folder called model
 ) -> dict:  # {'embedding': folder}, as `compute_metrics` takes it; {} when it is not installed
     "The sentence encoder of an installed package."
-    spec = find_spec(package)
-    return dict(embedding=Path(spec.origin).parent / "model") if spec else {}
+    folder = package_checkpoint(package)
+    return dict(embedding=folder) if folder else {}
 
 
 def rated_summaries(
