@@ -6,8 +6,10 @@ import pytest
 
 from uetrust.core.settings import root
 from uetrust.evaluation.prr import prr
+from uetrust.models.gguf import converted_folder
 from uetrust.papers.people import stand_in as study
 from uetrust.papers.people.read_back import given_texts
+from uetrust.papers.people.summeval import rated_summaries
 
 TINY = str(root() / "data" / "models" / "tiny-llama")
 
@@ -73,7 +75,7 @@ def test_a_checkpoint_reads_a_set_and_every_score_has_a_column(tmp_path, monkeyp
     how = dict(items=6, longest=80, max_prompt=150, progress=False)
     found = study.reader_scores("factscore", TINY, tmp_path, **how)
     assert list(found.columns[:2]) == ["document", "system"] and len(found) == 6
-    assert {"perplexity", "msp", "mte", "pmi", "output_length", "copied_bigrams"} <= set(found)
+    assert {"perplexity", "msp", "mte", "renyi", "output_length", "copied_bigrams"} <= set(found)
     assert (found.drop(columns=["document", "system"]).dtypes == np.float32).all()
     again = study.reader_scores("factscore", TINY, tmp_path, **how)
     pd.testing.assert_frame_equal(found, again)
@@ -82,3 +84,47 @@ def test_a_checkpoint_reads_a_set_and_every_score_has_a_column(tmp_path, monkeyp
 def test_the_judged_summaries_are_one_of_each_article_by_every_kind_of_system():
     drawn = study.judged_texts()
     assert len(drawn) == drawn["doc"].nunique() == 100 and drawn["system"].nunique() == 16
+
+
+@pytest.fixture
+def smollm2():
+    if converted_folder("smollm2") is None:
+        pytest.skip("smollm2 was not fetched: `make smollm2` fetches it")
+
+
+def test_smollm2_judges_one_summary_of_each_article(smollm2, tmp_path, monkeypatch):
+    def short():
+        drawn = rated_summaries(2).groupby("doc", sort=False).head(1)
+        return drawn.assign(source=drawn["source"].str[:200])
+
+    monkeypatch.setattr(study, "judged_texts", short)
+    found = study.judged_scores(runs=tmp_path, progress=False)
+    assert len(found) == 2 and {*study.JUDGED_BY, "p_true_normalized"} <= set(found)
+    assert found["p_true_normalized"].between(0, 1).all()
+    assert found["judge_wi_in_overall_expected"].between(1, 10).all()
+
+
+@pytest.mark.parametrize("name, items", [("summeval", 8), ("faithbench", 4), ("factscore", 3)])
+def test_smollm2_reads_what_is_stored(smollm2, name, items, tmp_path):
+    live = study.reader_scores(name, items=items, runs=tmp_path, progress=False)
+    stored = study.stored_reader_scores(name).loc[live.index]
+    assert list(live) == [column for column in stored if column in live] and len(live) == items
+    scores = live.columns[2:].difference(["chance"])
+    np.testing.assert_allclose(live[scores].astype(float), stored[scores], rtol=2e-4, atol=2e-4)
+
+
+def test_the_surprise_of_the_reader_follows_consistency_as_was_seen():
+    "Twenty articles, sixteen systems: .76 was measured once before, by other code, without the end token."
+    stored = study.stored_reader_scores("summeval").head(320)
+    people = given_texts("summeval", items=320).quality["consistency"]
+    assert prr(people.loc[stored.index], stored["perplexity"]).value == pytest.approx(0.76, abs=0.02)
+
+
+def test_the_figure_shows_readers_baselines_and_metrics_at_both_levels():
+    rows = study.reader_prr("faithbench", draws=20)
+    assert set(rows["role"]) == {"reader", "baseline", "metric"} and set(rows["level"]) == set(study.LEVELS)
+    assert (
+        rows[rows["method"].isin(["copied_bigrams", "output_length", "chance"])]["role"] == "baseline"
+    ).all()
+    shown = study.shown_rows(rows)
+    assert shown["label"].notna().all() and len(shown) == 2 * shown["label"].nunique()
