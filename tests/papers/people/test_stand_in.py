@@ -99,9 +99,9 @@ def test_smollm2_judges_one_summary_of_each_article(smollm2, tmp_path, monkeypat
 
     monkeypatch.setattr(study, "judged_texts", short)
     found = study.judged_scores(runs=tmp_path, progress=False)
-    assert len(found) == 2 and {*study.JUDGED_BY, "p_true_normalized"} <= set(found)
+    assert len(found) == 2 and {"gpt_score", "fflm", "harim_causal"} <= set(found)
     assert found["p_true_normalized"].between(0, 1).all()
-    assert found["judge_wi_in_overall_expected"].between(1, 10).all()
+    assert not [name for name in found if name.startswith("judge")]  # It hardly ever replies with a number
 
 
 @pytest.mark.parametrize("name, items", [("summeval", 8), ("faithbench", 4), ("factscore", 3)])
