@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['STAND_IN_SETS', 'READER', 'READ_PASSES', 'P_TRUE_QUESTION', 'JUDGED_BY', 'LEVELS', 'BESIDE', 'SHOWN_SCORES',
-           'SET_TITLES', 'reader_dir', 'copied_bigrams', 'stored_reader_scores', 'read_set', 'reader_scores',
-           'judged_texts', 'prr_within_systems', 'prr_at_levels', 'metrics_beside', 'score_role', 'reader_prr',
-           'reader_prr_at_hand', 'shown_rows', 'paired_difference', 'judged_scores', 'store_reader_scores']
+           'DETECTORS_SHOWN', 'SET_TITLES', 'reader_dir', 'copied_bigrams', 'stored_reader_scores', 'read_set',
+           'reader_scores', 'judged_texts', 'prr_within_systems', 'prr_at_levels', 'metrics_beside', 'score_role',
+           'reader_prr', 'reader_prr_at_hand', 'shown_rows', 'paired_difference', 'judged_scores',
+           'store_reader_scores']
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #2999be12
 import json
@@ -221,6 +222,9 @@ SHOWN_SCORES = dict(  # As a figure names them
 )
 
 
+DETECTORS_SHOWN = {"hhem-2.1": "HHEM 2.1", "gpt-4-turbo": "GPT-4 Turbo"}  # Of FaithBench
+
+
 def score_role(
     name: str,  # Of a score
 ) -> str:  # 'reader', 'baseline' or 'metric'
@@ -262,8 +266,8 @@ SET_TITLES = dict(summeval="SummEval", faithbench="FaithBench", factscore="FActS
 def shown_rows(
     rows: pd.DataFrame,  # From `reader_prr`
 ) -> pd.DataFrame:  # The rows of a figure: label, group (the judgement), series (the level), strong
-    "The scores of `SHOWN_SCORES` and all metrics, as a figure shows them."
-    names = SHOWN_SCORES | BESIDE | {name: name for name in FAITHBENCH_DETECTORS}
+    "The scores that a figure shows."
+    names = SHOWN_SCORES | BESIDE | DETECTORS_SHOWN
     shown = rows[rows["method"].isin(list(names))]
     shown = shown.sort_values("method", key=lambda column: column.map(list(names).index), kind="stable")
     labels = shown["method"].map(names)
