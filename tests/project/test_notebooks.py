@@ -95,7 +95,7 @@ def test_the_pages_of_banks_run_and_make_what_they_lack(monkeypatch, stamped):
     monkeypatch.setenv("TQDM_DISABLE", "1")
     CHAPTERS.sort(key=lambda nb: nb.stem != "06_metrics_together")
     start = time.time()
-    assert len(CHAPTERS) == 12
+    assert len(CHAPTERS) == 13
     for nb in CHAPTERS:
         assert runs(nb), nb.name
     assert words_for_nothing(start) == []

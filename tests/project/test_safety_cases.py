@@ -119,7 +119,7 @@ def test_the_scores_of_a_bank_are_replaced_by_score_alone(folder, capsys):
 
 
 PATHS = {  # Parameters that take a path, and what a command does with it
-    "reads": "file notebook scores tables base path data model dataset notebooks bank nli encoder",
+    "reads": "file notebook scores tables base path data model dataset notebooks bank nli encoder source",
     "fills a folder of its own": "folder",
 }
 

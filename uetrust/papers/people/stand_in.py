@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STAND_IN_SETS', 'READER', 'READ_PASSES', 'P_TRUE_QUESTION', 'JUDGED_BY', 'LEVELS', 'BESIDE', 'SHOWN_SCORES',
-           'DETECTORS_SHOWN', 'SET_TITLES', 'reader_dir', 'copied_bigrams', 'stored_reader_scores', 'read_set',
+           'DETECTORS_SHOWN', 'STAND_IN_TITLES', 'reader_dir', 'copied_bigrams', 'stored_reader_scores', 'read_set',
            'reader_scores', 'judged_texts', 'prr_within_systems', 'prr_at_levels', 'metrics_beside', 'score_role',
            'reader_prr', 'reader_prr_at_hand', 'shown_rows', 'paired_difference', 'judged_scores',
            'store_reader_scores']
@@ -259,8 +259,8 @@ def reader_prr_at_hand(
             lacks[name] = str(error)
     return found, lacks
 
-# %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #776dcae5
-SET_TITLES = dict(summeval="SummEval", faithbench="FaithBench", factscore="FActScore")
+# %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #e21f7dc2
+STAND_IN_TITLES = dict(summeval="SummEval", faithbench="FaithBench", factscore="FActScore")
 
 
 def shown_rows(
