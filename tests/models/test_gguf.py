@@ -138,8 +138,8 @@ def test_an_unknown_architecture_is_named(cache, tmp_path, capsys):
     )
 
 
-def test_a_template_that_never_ends_is_refused(cache, tmp_path, capsys):
-    loop = "{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}"
+def test_a_template_that_writes_too_much_is_refused(cache, tmp_path, capsys):
+    loop = "{% for i in range(99999) %}xx{% endfor %}"  # It ends: an endless one would go on in this process
     path = write_gguf(tmp_path / "loop.gguf", template=loop)
     assert "the chat template of the tokenizer" in refused(capsys, path, tmp_path)
 
