@@ -1,6 +1,8 @@
 """Token log-probabilities: recorded ones of peers, and independence of batches, order, sharing, chunks."""
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -905,3 +907,11 @@ def test_further_numbers_come_with_each_text_and_not_with_members():
         score_tokens(model, PAIRS[:1], extra_stats=("reny",))
     with pytest.raises(ValueError, match="one network"):
         score_tokens(model, PAIRS[:1], extra_stats=("renyi",), members=[1])
+
+
+def test_a_network_is_tried_on_words_where_its_tokenizer_has_some():
+    llama = load_model(root() / "data" / "models" / "tiny-llama")
+    prompts, texts = forward.tried_ids(llama)
+    assert [llama.tokenizer.decode(ids) for ids in prompts + texts] == [*sum(forward.TRIED_TEXTS, ())]
+    with_one_word = replace(llama, tokenizer=lambda text, **options: SimpleNamespace(input_ids=[3, 3]))
+    assert forward.tried_ids(with_one_word) == forward.TRIED_IDS

@@ -156,7 +156,7 @@ def test_a_disk_without_room_is_named_before_the_work(cache, file, tmp_path, cap
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(ours.shutil, "disk_usage", lambda path: usage._replace(free=10**6))
     line = refused(capsys, file, tmp_path)
-    assert "needs 3 MB as safetensors, and 1 MB are free" in line and "UETRUST_CACHE" in line
+    assert "needs 3 MB, and 1 MB are free" in line and "UETRUST_CACHE" in line
 
 
 def test_weights_that_changed_in_the_cache_are_refused(cache, file):

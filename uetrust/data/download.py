@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['SPLITS', 'UNHASHED', 'GPT_STUDY_URL', 'LONGEST_MESSAGE', 'SHIPPED', 'FREE_LICENCES', 'PICKLE_CODE', 'sources',
            'DataNotAtHand', 'is_offline', 'cache_dir', 'find_file', 'has_file', 'hub_problem', 'hub_dataset',
-           'data_not_at_hand', 'WrongHash', 'shipped_files', 'fetch_file', 'load_plain_pickle']
+           'data_not_at_hand', 'WrongHash', 'file_digest', 'verify_hash', 'shipped_files', 'fetch_file',
+           'load_plain_pickle']
 
 # %% ../../nbs/02_data/01_download.ipynb #040bbb1f
 import hashlib
@@ -208,7 +209,15 @@ class WrongHash(ValueError):
     "A file without the expected hash: damaged, cut short, or another version."
 
 
-def _verify_hash(
+def file_digest(
+    path,  # A file
+) -> str:  # 64 hexadecimal digits
+    "sha256 of a file."
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def verify_hash(
     path,  # The file
     sha256: str,  # Expected hash, hexadecimal
     size: int,  # Expected size in bytes
@@ -216,8 +225,7 @@ def _verify_hash(
     remedy: str = "delete it and fetch it again",  # What to do about it
 ):
     "Raise `WrongHash` with both hashes, both sizes and the remedy unless the file has the expected hash."
-    with open(path, "rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = file_digest(path)
     found_size = Path(path).stat().st_size
     if found != sha256:
         state = "cut short" if found_size < size else "damaged or another version"
@@ -254,7 +262,7 @@ def _unpacked(name, packed):
     try:
         with atomic_write(path) as temporary:
             temporary.write_bytes(content)
-            _verify_hash(temporary, row["sha256"], row["bytes"], f"{packed}, unpacked", remedy)
+            verify_hash(temporary, row["sha256"], row["bytes"], f"{packed}, unpacked", remedy)
     except OSError as e:
         why = f"its copy cannot be unpacked into the cache folder ({type(e).__name__})"
         raise data_not_at_hand(name, why, "set UETRUST_CACHE to a folder that can be written") from e
@@ -281,7 +289,7 @@ def _download(name, row):
     try:
         with atomic_write(path) as temporary:
             pooch.HTTPDownloader(timeout=60)(row["url"], str(temporary), None)
-            _verify_hash(temporary, row["sha256"], row["bytes"], f"{name} as it came from {row['url']}")
+            verify_hash(temporary, row["sha256"], row["bytes"], f"{name} as it came from {row['url']}")
     except OSError as e:
         raise data_not_at_hand(name, f"the download failed ({type(e).__name__}: {e})") from e
     return path
@@ -301,7 +309,7 @@ def fetch_file(
         raise data_not_at_hand(name)
     if path is None:
         return _download(name, row)
-    _verify_hash(path, row["sha256"], row["bytes"], f"{path} ({name} from {row['url']})")
+    verify_hash(path, row["sha256"], row["bytes"], f"{path} ({name} from {row['url']})")
     return path
 
 # %% ../../nbs/02_data/01_download.ipynb #116fac88

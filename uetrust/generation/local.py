@@ -33,11 +33,11 @@ from uetrust.generation.decoding import (
     text_seed,
 )
 from uetrust.models.forward import (
-    TRIED_IDS,
     attention_by,
     check_reading,
     probability_tolerance,
     score_tokens,
+    tried_ids,
     unknown_rules,
 )
 from uetrust.models.load import (
@@ -542,8 +542,7 @@ def _writes_right(model):
 
 
 def _check_texts(model, why):
-    size, settings = model.text_config.vocab_size, Decoding(samples=0, max_new_tokens=3)
-    prompts = [[i % size for i in ids] for ids in TRIED_IDS[0]]
+    prompts, settings = [list(ids) for ids in tried_ids(model)[0]], Decoding(samples=0, max_new_tokens=3)
     with supported(model.id, model.model, why):
         texts = [own[1] for own in decode_batch(model, prompts, settings, [[None] * 2] * len(prompts))]
         if not unknown_rules(model.model.generation_config):

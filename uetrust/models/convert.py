@@ -7,7 +7,6 @@ __all__ = ['BYSTANDERS', 'ONE_OUTPUT', 'FACTCC_LABELS', 'TOKENIZER_FILES', 'FAIR
            'RECORD_FILE', 'HEAD_FILE', 'load_tensors', 'convert_checkpoint']
 
 # %% ../../nbs/05_models/09_convert.ipynb #38dca768
-import hashlib
 import io
 import json
 import pickle
@@ -29,6 +28,7 @@ from tokenizers.models import Unigram
 
 from ..core.checks import BadCheckpoint, preview
 from ..core.settings import SCRAP
+from ..data.download import file_digest
 from .bundle import read_bundle
 from .load import load_model
 
@@ -399,14 +399,9 @@ FORMATS: dict[str, Callable] = dict(  # Name of a published layout -> what reads
 RECORD_FILE, HEAD_FILE = "converted.json", "head.safetensors"
 
 
-def _file_digest(path):
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _source_record(path):  # Files that were read, with their hashes
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-    return [dict(name=file.name, bytes=file.stat().st_size, sha256=_file_digest(file)) for file in files]
+    return [dict(name=file.name, bytes=file.stat().st_size, sha256=file_digest(file)) for file in files]
 
 
 def _base_files(base):  # Configuration and tokenizer of a folder

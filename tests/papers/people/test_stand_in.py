@@ -73,11 +73,11 @@ def test_a_checkpoint_reads_a_set_and_every_score_has_a_column(tmp_path, monkeyp
 
     monkeypatch.setattr(study, "given_texts", bulletins)
     how = dict(items=6, longest=80, max_prompt=150, progress=False)
-    found = study.reader_scores("factscore", TINY, tmp_path, **how)
+    found = study.reader_scores("factscore", checkpoint=TINY, runs=tmp_path, **how)
     assert list(found.columns[:2]) == ["document", "system"] and len(found) == 6
     assert {"perplexity", "msp", "mte", "renyi", "output_length", "copied_bigrams"} <= set(found)
     assert (found.drop(columns=["document", "system"]).dtypes == np.float32).all()
-    again = study.reader_scores("factscore", TINY, tmp_path, **how)
+    again = study.reader_scores("factscore", checkpoint=TINY, runs=tmp_path, **how)
     pd.testing.assert_frame_equal(found, again)
 
 
