@@ -32,19 +32,32 @@ def test_a_stopped_reproduction_shows_no_traceback(tmp_path, delay):
         assert done[0] == 130 and "stopped; the same command goes on" in done[2], done
 
 
-def test_a_run_says_first_how_long_it_takes_and_then_that_it_goes_on(monkeypatch, capsys):
+def lines_of_a_run(monkeypatch, capsys, fills, seconds=2.5):
+    "What a run of one page prints; `fills`: whether the page makes a bank"
+
     def slow(words, context):
-        time.sleep(2.5)
+        time.sleep(seconds)
         return 0, "ok slow.ipynb"
 
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(reproduce, "MOST_SILENCE", 0)
     monkeypatch.setattr(reproduce, "_run_in_process", slow)
-    monkeypatch.setattr(reproduce, "due_jobs", lambda name, again: [Job("slow", "slow.ipynb", {}, (), False)])
+    page = Job("slow", "slow.ipynb", dict(bank="none"), (), fills)
+    monkeypatch.setattr(reproduce, "due_jobs", lambda name, again: [page])
     for name in ("warm_context", "_write_seconds"):
         monkeypatch.setattr(reproduce, name, lambda *given: None)
     assert reproduce.run_profile("demo") == []
-    first, *lines = capsys.readouterr().out.splitlines()
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_run_that_makes_a_bank_for_the_first_time_promises_no_minutes(monkeypatch, capsys):
+    lines = lines_of_a_run(monkeypatch, capsys, True, 0)
+    assert lines[0] == "1 notebook; then runs/demo/report/index.html is written"
+    assert lines[-1].endswith("(1 of 1 notebooks)") and "about" not in " ".join(lines)
+
+
+def test_a_run_says_first_how_long_it_takes_and_then_that_it_goes_on(monkeypatch, capsys):
+    first, *lines = lines_of_a_run(monkeypatch, capsys, False)
     assert re.fullmatch(r"1 notebook, about \d+ s; then runs/demo/report/index.html is written", first)
     assert lines[0] == "running slow" and lines[1].startswith("still running slow (0 of 1 notebooks, about")
     assert lines[-1].startswith("ok slow.ipynb (1 of 1 notebooks, about")

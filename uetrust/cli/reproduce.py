@@ -161,8 +161,9 @@ MOST_SILENCE = 20  # Seconds without a line
 class _Pages:
     "Runs one page after the other when it is called, and says what is left of a profile"
 
-    def __init__(self, profile_name, expected, workers):
+    def __init__(self, profile_name, expected, workers, timed=True):
         self.profile_name, self.expected, self.context = profile_name, expected, warm_context()
+        self.timed = timed  # Whether the expected seconds are good enough to be shown
         self.start, self.seconds, self.lock, self.workers = monotonic(), {}, Lock(), workers
         self.said, self.running, self.ended = monotonic(), [], Event()
 
@@ -173,7 +174,8 @@ class _Pages:
     def begin(self):
         report = out_dir(self.profile_name) / "report" / "index.html"
         needed, n = time_left(sum(self.expected.values()) / self.workers), len(self.expected)
-        self.say(f"{n} notebook{'s' * (n != 1)}, about {needed}; then {os.path.relpath(report)} is written")
+        needed = f", about {needed}" if self.timed else ""
+        self.say(f"{n} notebook{'s' * (n != 1)}{needed}; then {os.path.relpath(report)} is written")
         Thread(target=self.say_that_it_runs, daemon=True).start()
 
     def say_that_it_runs(self):
@@ -204,7 +206,7 @@ class _Pages:
         done = sum(self.expected[name] for name in self.seconds)
         rate = (monotonic() - self.start) / done if done else 1 / self.workers
         count = f"{len(self.seconds)} of {len(self.expected)} notebooks"
-        return f"({count}, about {time_left(rate * rest)} left)"
+        return f"({count}, about {time_left(rate * rest)} left)" if self.timed else f"({count})"
 
 
 def run_profile(
@@ -213,14 +215,16 @@ def run_profile(
     again: bool = False,  # All pages, not only those that are due
 ) -> list:  # Names of the pages that are not there
     "Run the pages of a profile, and say after each how much is left."
-    jobs, known = due_jobs(profile_name, again), _read_seconds(root() / "data" / "reproduce_seconds.csv")
+    jobs, path = due_jobs(profile_name, again), out_dir(profile_name) / "seconds.csv"
+    known = _read_seconds(root() / "data" / "reproduce_seconds.csv") | _read_seconds(path)
     usual = median(known.values()) if known else 1.0
     expected = {job.name: known.get(job.name, usual) for job in jobs}
+    timed = all(job.name in known for job in jobs if job.fill)  # A bank takes far longer than other pages
     if not hub_checkpoints(profile_name):
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
     if not jobs:
         return []
-    pages, path = _Pages(profile_name, expected, workers), out_dir(profile_name) / "seconds.csv"
+    pages = _Pages(profile_name, expected, workers, timed)
     pages.begin()
     try:
         failed = _run_in_order(jobs, pages, expected, workers)

@@ -4,12 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.core.settings import root
+from uetrust.core.settings import resolve_checkpoint, root
 from uetrust.evaluation.prr import prr
 from uetrust.models.gguf import converted_folder
+from uetrust.models.load import load_model
+from uetrust.nlg.judge import DIMENSION_DEFINITIONS, expected_score
 from uetrust.papers.people import stand_in as study
 from uetrust.papers.people.read_back import given_texts
-from uetrust.papers.people.summeval import rated_summaries
+from uetrust.papers.people.summeval import rated_summaries, texts_to_grade
+from uetrust.statistics.judges import local_judge_statistics
 
 TINY = str(root() / "data" / "models" / "tiny-llama")
 
@@ -93,15 +96,30 @@ def smollm2():
 
 
 def test_smollm2_judges_one_summary_of_each_article(smollm2, tmp_path, monkeypatch):
-    def short():
-        drawn = rated_summaries(2).groupby("doc", sort=False).head(1)
-        return drawn.assign(source=drawn["source"].str[:200])
-
-    monkeypatch.setattr(study, "judged_texts", short)
+    short = rated_summaries(2).groupby("doc", sort=False).head(1)
+    short = short.assign(source=short["source"].str[:200])
+    monkeypatch.setattr(study, "judged_texts", lambda: short)
     found = study.judged_scores(runs=tmp_path, progress=False)
     assert len(found) == 2 and {"gpt_score", "fflm", "harim_causal"} <= set(found)
     assert found["p_true_normalized"].between(0, 1).all()
-    assert not [name for name in found if name.startswith("judge")]  # It hardly ever replies with a number
+    grades = found[[f"grade_{dim}" for dim in DIMENSION_DEFINITIONS]]
+    assert grades.gt(1).all(axis=None) and grades.lt(10).all(axis=None) and grades.nunique().gt(1).any()
+    assert found.filter(like="probability_").lt(0.5).all(axis=None)  # It hardly ever replies with a number
+    again = study.judged_scores(runs=tmp_path, progress=False)
+    pd.testing.assert_frame_equal(found, again)
+
+
+def test_a_forced_grade_is_the_expected_one_where_the_judge_names_one(smollm2):
+    "The published definition and the forced grade differ only where the first is undefined."
+    rows = texts_to_grade(rated_summaries(1).head(2)).assign(source="The council met on Friday.")
+    model = load_model(resolve_checkpoint("smollm2"))
+    forced = study.forced_grades(rows, model, "fluency").set_index("id")
+    name, shown = "answers_wi_in_fluency", rows[["source", "hypothesis"]].to_dict("list")
+    answers = np.array(local_judge_statistics(model, [name], shown)[0][name])
+    sure = answers - np.log(np.exp(answers).sum(1, keepdims=True))
+    expected = [expected_score(logp) for logp in sure]
+    np.testing.assert_allclose(forced["grade"], expected, rtol=1e-9)
+    np.testing.assert_allclose(forced["probability"], np.exp(answers).sum(1), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name, items", [("summeval", 8), ("faithbench", 4), ("factscore", 3)])

@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['STAND_IN_SETS', 'READER', 'READ_PASSES', 'P_TRUE_QUESTION', 'JUDGED_BY', 'LEVELS', 'METRICS_SHOWN', 'SHOWN_SCORES',
-           'DETECTORS_SHOWN', 'copied_bigrams', 'stored_reader_scores', 'read_set', 'reader_scores', 'judged_texts',
-           'prr_within_systems', 'prr_at_levels', 'automatic_metrics', 'score_role', 'reader_prr', 'reader_prr_at_hand',
-           'shown_rows', 'paired_difference', 'judged_scores', 'store_reader_scores']
+           'DETECTORS_SHOWN', 'JUDGE_SHOWN', 'copied_bigrams', 'stored_reader_scores', 'read_set', 'reader_scores',
+           'judged_texts', 'forced_grades', 'prr_within_systems', 'prr_at_levels', 'automatic_metrics', 'score_role',
+           'reader_prr', 'reader_prr_at_hand', 'shown_rows', 'paired_difference', 'judge_prr', 'judged_scores',
+           'store_reader_scores']
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #37a2344f
 from functools import partial
@@ -24,6 +25,7 @@ from ...data.loaders import SUMMEVAL_QUALITIES
 from ...evaluation.cells import PRRCells, prr_replicates
 from ...evaluation.prr import prr_difference, prr_table
 from ...evaluation.resample import bootstrap_counts
+from ...nlg.judge import DIMENSION_DEFINITIONS, expected_score
 from ..bulletins.language_model import language_model_dir
 from ..bulletins.world import store_about, store_table
 from uetrust.papers.people.read_back import (
@@ -41,8 +43,9 @@ from uetrust.papers.people.summeval import (
     score_columns,
     texts_to_grade,
 )
-from ...scoring.cache import weights_hash
+from ...scoring.cache import cached_metrics, cached_table, code_hash, weights_hash
 from ...scoring.metrics import compute_metrics
+from ...statistics.judges import local_judge_statistics
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #78191509
 STAND_IN_SETS = dict(summeval="SummEval", faithbench="FaithBench", factscore="FActScore")  # Name -> title
@@ -103,14 +106,7 @@ P_TRUE_QUESTION = (
     "Article: {source}\n\nSummary: {summary}\n\n"
     "Is every statement of the summary supported by the article? Answer True or False."
 )
-JUDGED_BY = (
-    *(f"judge_wi_in_{dim}_expected" for dim in ("overall", *SUMMEVAL_QUALITIES)),
-    "gpt_score",
-    "gpt_score_whole",
-    "fflm",
-    "fflm_equal",
-    "harim_causal",
-)
+JUDGED_BY = ("gpt_score", "gpt_score_whole", "fflm", "fflm_equal", "harim_causal")
 
 
 def judged_texts(
@@ -120,6 +116,19 @@ def judged_texts(
     ratings, rng = rated_summaries(), np.random.default_rng(seed)
     drawn = [part.index[rng.integers(len(part))] for _, part in ratings.groupby("doc", sort=False)]
     return ratings.loc[drawn]
+
+
+def forced_grades(
+    texts: pd.DataFrame,  # id, source, hypothesis
+    model,  # From `uetrust.models.load.load_model`
+    dim: str,  # Of `uetrust.nlg.judge.DIMENSION_DEFINITIONS`
+) -> pd.DataFrame:  # id, grade (from 1 to 10), probability (of any grade, in [0,1])
+    "Expected grade of a judge who has to name one, and the probability that it names one by itself."
+    name, shown = f"answers_wi_in_{dim}", texts[["source", "hypothesis"]].to_dict("list")
+    answers = local_judge_statistics(model, [name], shown)[0][name]
+    grades = [expected_score(logp, least=0) for logp in answers]
+    probability = [float(np.exp(logp).sum()) for logp in answers]
+    return pd.DataFrame(dict(id=list(texts["id"]), grade=grades, probability=probability))
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #2d7bdae2
 def _blocks(frame, about):  # Values by system and document, [S,D,columns], of documents that all systems have
@@ -277,6 +286,38 @@ def paired_difference(
     table, quality = stored_reader_scores(name), given_texts(name).quality[metric]
     return prr_difference(quality.loc[table.index], table[first], table[second], clusters=table["document"])
 
+# %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #5c0fa7d1
+JUDGE_SHOWN = dict(  # As a figure names them
+    same_grade="grade for this quality",
+    grade_overall="grade for all four",
+    p_true_normalized="P(True)",
+    gpt_score="GPTScore",
+    fflm="FFLM",
+    harim_causal="HaRiM+",
+    perplexity="mean surprisal",
+    rouge_1="ROUGE-1",
+    output_length="number of words",
+    copied_bigrams="bigrams not copied",
+)
+
+
+def judge_prr() -> pd.DataFrame:  # As from `uetrust.evaluation.prr.prr_table`, with label
+    "PRR by people of what the reader says as a judge, beside its surprisal, ROUGE and the baselines."
+    judged, quality = stored_reader_scores("judged"), given_texts("summeval").quality
+    read, metrics = stored_reader_scores("summeval"), automatic_metrics("summeval")
+    scores = judged.drop(columns=["document", "system", "p_true_normalized"]).join(metrics)
+    scores = (-scores).join(judged["p_true_normalized"])
+    scores = scores.join(read[["perplexity", "output_length", "copied_bigrams"]])
+    parts = [
+        prr_table(
+            quality.loc[judged.index, [dim]],
+            scores.assign(same_grade=scores[f"grade_{dim}"])[list(JUDGE_SHOWN)],
+        )
+        for dim in SUMMEVAL_QUALITIES
+    ]
+    found = pd.concat(parts, ignore_index=True)
+    return found.assign(label=found["method"].map(JUDGE_SHOWN))
+
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #3b050c73
 def _p_true(given, model, folder, progress):  # By id: share of False among the answers True and False
     from uetrust.models.load import load_model
@@ -289,22 +330,40 @@ def _p_true(given, model, folder, progress):  # By id: share of False among the 
     return reading_scores(folder, given)["p_true_normalized"]
 
 
+def _all_grades(texts, path, folder):  # By id: grade_DIM, probability_DIM; a dimension on file is read
+    from uetrust.models.load import load_model
+
+    model, parts = load_model(path), []
+    same = dict(texts=texts.to_dict("list"), weights=weights_hash(path), code=code_hash())
+    for dim in DIMENSION_DEFINITIONS:
+        found = cached_table(folder, same | dict(dim=dim), partial(forced_grades, texts, model, dim))
+        parts.append(found.set_index("id").add_suffix(f"_{dim}"))
+    return pd.concat(parts, axis=1)
+
+
+def _given_summaries(ratings, texts):
+    columns = dict(id=texts["id"], document=ratings["doc"], system=ratings["system"])
+    columns |= dict(source=texts["source"], text=texts["hypothesis"])
+    quality = ratings.set_index(texts["id"])[list(SUMMEVAL_QUALITIES)]
+    return GivenTexts("summeval", "", pd.DataFrame(columns), quality, {})
+
+
 def judged_scores(
     checkpoint: str = READER,  # That judges
     runs: Path | None = None,  # As in `read_set`
     progress: bool = True,  # Show texts done and time left
-) -> pd.DataFrame:  # As `stored_reader_scores`; metrics are larger for better texts
+    items: int | None = None,  # Take only so many summaries
+) -> pd.DataFrame:  # As `stored_reader_scores`; grades and metrics are larger for better texts
     "What the model says of one summary of each article when it is asked, and by its likelihoods."
-    ratings, model = judged_texts(), resolve_checkpoint(checkpoint)
+    ratings, model = judged_texts()[:items], resolve_checkpoint(checkpoint)
     texts = texts_to_grade(ratings).drop(columns="reference")
-    asked = dict.fromkeys(("judge", "gpt", "fflm"), model)
-    metrics = wide_table(compute_metrics(texts, asked, list(JUDGED_BY), progress=progress).table)
-    columns = dict(id=texts["id"], document=ratings["doc"], system=ratings["system"])
-    columns |= dict(source=texts["source"], text=texts["hypothesis"])
-    quality = ratings.set_index(texts["id"])[list(SUMMEVAL_QUALITIES)]
-    given = GivenTexts("summeval", "", pd.DataFrame(columns), quality, {})
     folder = Path(runs or root() / "runs" / READER / "read") / "judged"
-    return _kept_scores(given, metrics.join(_p_true(given, model, folder, progress)))
+    given = _given_summaries(ratings, texts)
+    asked = _p_true(given, model, folder, progress), _all_grades(texts, model, folder / "grades")
+    by_likelihood = cached_metrics(
+        folder / "quality", texts, dict(gpt=model, fflm=model), list(JUDGED_BY), progress
+    )
+    return _kept_scores(given, wide_table(by_likelihood.table).join(asked))
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #2d896270
 def store_reader_scores(
