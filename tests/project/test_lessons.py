@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 import nbformat
+import pandas as pd
 import pytest
+import yaml
 
 from tests.helpers import parts
 from tests.helpers.lessons import cells
@@ -39,9 +41,39 @@ def test_a_lesson_has_its_parts(path):
     assert asked == list(range(1, len(solved) + 1)) and len(solved) >= 2
     assert texts[-2] == "## References" and re.search(r"https://", texts[-1])
     open_cells = [source for source in cells(path, "code") if "check(answer_" in source]
-    for i, source in enumerate(open_cells, 1):
-        assert source.startswith(f"answer_{i} = None\ncheck(answer_{i}, ")
+    for i, source in enumerate(open_cells, 1):  # None shows its answer
+        assert source == f'answer_{i} = None\ncheck(answer_{i}, *expected("{path.stem[3:]}", {i}))'
     assert len(open_cells) == len(solved)
+
+
+def references():
+    "(lesson, reference, link) of every reference with a link"
+    for path in LESSONS:
+        for text, link in re.findall(r"^- (.+?) <(https://\S+)>", cells(path, "markdown")[-1], re.M):
+            yield name(path), text, link
+
+
+def test_references_come_from_one_bibliography():
+    "Every lesson gives a work the same way, and nothing stands in the bibliography unused."
+    table = pd.read_csv(ROOT / "data" / "references.csv")
+    assert (
+        table["url"].is_unique and table["reference"].is_unique and table["reference"].is_monotonic_increasing
+    )
+    known = dict(zip(table["url"], table["reference"]))
+    assert not [found for found in references() if known.get(found[2]) != found[1]]
+    assert set(known) == {link for _, _, link in references()}
+
+
+def test_the_papers_have_the_titles_of_the_citation_file():
+    papers = yaml.safe_load((ROOT / "CITATION.cff").read_text())["references"]
+    arxiv = {str(paper.get("identifiers")): paper for paper in papers}
+    checked = 0
+    for _, text, link in references():
+        for numbers, paper in arxiv.items():
+            if link == paper["url"] or "arXiv:" + link.rpartition("/")[2] in numbers:
+                assert paper["title"] in text and str(paper["year"]) in text, text
+                checked += 1
+    assert checked >= 10
 
 
 def panels_shown(path):

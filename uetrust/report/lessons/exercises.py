@@ -6,6 +6,7 @@
 __all__ = ['NO_ANSWER', 'RIGHT', 'NEARLY', 'EXERCISES_FILE', 'check', 'expected']
 
 # %% ../../../nbs/11_report/15_lessons/01_exercises.ipynb #fbb760b4
+import json
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -90,7 +91,7 @@ EXERCISES_FILE = "data/exercises.csv"
 def expected(
     lesson: str,  # As in the table: 'a_longer_answer'
     number: int,  # Of the exercise
-) -> tuple:  # Number and tolerance, as `check` takes them
+) -> tuple:  # Answer and tolerance, as `check` takes them
     """What an exercise expects, from the table of the repository.
 
     Raises
@@ -98,8 +99,8 @@ def expected(
     LookupError
         When the table has no such exercise.
     """
-    table = pd.read_csv(root() / EXERCISES_FILE)
+    table = pd.read_csv(root() / EXERCISES_FILE, dtype=dict(expected=str))
     found = table[(table["lesson"] == lesson) & (table["exercise"] == number)]
     if len(found) != 1:
         raise LookupError(f"{EXERCISES_FILE} has {len(found)} rows for exercise {number} of {lesson!r}")
-    return tuple(found[["expected", "tolerance"]].iloc[0].astype(float))
+    return json.loads(found["expected"].iloc[0]), float(found["tolerance"].iloc[0])
