@@ -138,6 +138,21 @@ def test_the_surprise_of_the_reader_follows_consistency_as_was_seen():
     assert prr(people.loc[stored.index], stored["perplexity"]).value == pytest.approx(0.76, abs=0.02)
 
 
+def test_the_judge_is_ranked_by_what_people_say_of_the_same_hundred_summaries():
+    "Grades and likelihoods count as quality, P(True) and the surprisal as doubt."
+    judged, people = study.stored_reader_scores("judged"), given_texts("summeval").quality
+    found = study.judge_prr().set_index(["metric", "method"])["value"]
+
+    def expected(quality, doubt):
+        return prr(people.loc[judged.index, quality], doubt).value
+
+    assert found["relevance", "gpt_score"] == expected("relevance", -judged["gpt_score"])
+    assert found["relevance", "same_grade"] == expected("relevance", -judged["grade_relevance"])
+    assert found["fluency", "grade_overall"] == expected("fluency", -judged["grade_overall"])
+    assert found["fluency", "p_true_normalized"] == expected("fluency", judged["p_true_normalized"])
+    assert len(judged) == judged["document"].nunique() == 100 and found.notna().all()
+
+
 def test_the_figure_shows_readers_baselines_and_metrics_at_both_levels():
     rows = study.reader_prr("faithbench", draws=20)
     assert set(rows["role"]) == {"reader", "baseline", "metric"} and set(rows["level"]) == set(study.LEVELS)
