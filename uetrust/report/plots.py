@@ -167,6 +167,7 @@ def plot_prr(
     dims: dict = None,  # Row -> quality it judges, a key of `QUALITY_COLORS`
     title: str = "",  # Above the plot
     foot: str = "",  # Below the plot
+    label: str = "PRR",  # Of the colour bar: what the values are
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on
     """Heat map of PRR, hatched inside the null interval; numbers are written in for up to 20 methods.
@@ -187,7 +188,7 @@ def plot_prr(
         ax = plt.subplots(figsize=size)[1]
     style = dict(vmin=-1, vmax=1, cmap="RdBu_r", fmt=".2f", annot_kws=dict(size=8), linewidths=0.5)
     style |= dict(rasterized=not few, xticklabels=False, yticklabels=False)
-    sns.heatmap(table, annot=few, ax=ax, cbar_kws=dict(label="PRR"), **style)
+    sns.heatmap(table, annot=few, ax=ax, cbar_kws=dict(label=label), **style)
     if inside is not None and inside.to_numpy().any():
         corners = np.argwhere(inside.to_numpy())[:, ::-1]
         _add_boxes(ax, corners, 1, fill=False, hatch="////", ec="#999999", lw=0, alpha=0.7)

@@ -1,7 +1,10 @@
-"""Tables of the pages on banks: equal designs stand once."""
+"""Tables of the pages on banks: equal designs stand once, and families have the mean of their cells."""
 
+import numpy as np
 import pandas as pd
+import pytest
 
+from uetrust.evaluation.agreement import agreement
 from uetrust.papers.bulletins import tables
 
 
@@ -22,3 +25,23 @@ def test_designs_show_the_truth_and_the_24_best_metrics():
     assert shown["label"].tolist() == [name for name in best for _ in (5, 50)]
     assert shown["series"].tolist() == ["n = 5", "n = 50"] * 25
     assert tables.design_rows(trials, 2)["label"].drop_duplicates().tolist() == ["truth", "m29", "m28"]
+
+
+def test_a_cell_of_families_is_the_mean_of_its_cells():
+    "With their sizes; a missing value does not count, and a name of no family stays alone."
+    table = pd.DataFrame(
+        dict(rouge_1=[0.2, 0.4, 0.9], rouge_2=[np.nan, 0.6, 0.7], bart_score=[-0.1, 0.1, 0.3]),
+        index=["msp", "perplexity", "truth"],
+    )
+    found = tables.family_means(table)
+    assert list(found.index) == ["truth", "information (2)"]
+    assert list(found.columns) == ["overlap (2)", "likelihood"]
+    np.testing.assert_allclose(found, [[0.8, 0.3], [0.4, 0.0]], atol=1e-12)
+
+
+def test_the_agreement_of_a_family_leaves_out_each_member_with_itself():
+    scores = pd.DataFrame(
+        np.random.default_rng(1).normal(size=(30, 3)), columns=["rouge_1", "rouge_2", "bleu"]
+    )
+    tidy = agreement(scores)
+    assert tables.family_agreement(tidy).to_numpy() == pytest.approx(tidy["rho"].mean())

@@ -25,6 +25,8 @@ def site(tmp_path_factory):
     rows = pd.DataFrame(dict(label=[EVIL, "b"], value=[0.1, 0.5], lo=[0, 0.4], hi=[0.2, 0.6]))
     page.figure(subplots(figsize=(12, 3))[0], caption=f"A figure {EVIL}", numbers=rows)
     page.table(rows, caption=f"A table {EVIL}")
+    many = pd.DataFrame(dict(name=[f"text{i}" for i in range(40)], value=range(40)))
+    page.table(many, "many", caption="A long table")
     page.close(f"A title {EVIL}")
     (out / "notebooks").mkdir()
     (out / "notebooks" / "human.ipynb").write_text(json.dumps(dict(cells=[], metadata={})))

@@ -148,3 +148,14 @@ def test_a_chapter_leads_to_those_before_and_after_it_in_its_group():
     a, b, c = (("a", "A"), ("b", "B"), ("c", "C"))
     assert turns == dict(a=(None, b), b=(a, c), c=(b, None), x=(None, None))
     assert [found[name]["group_title"] for name in "ax"] == [GROUPS["people"], GROUPS["banks"]]
+
+
+def test_a_long_table_is_searched_on_its_page(site, watched):
+    "All rows are there; what is typed leaves the rows that hold it. A short table has no field."
+    page = watched.open(site / "human.html")
+    assert page.locator("details .filter").count() == 1
+    page.locator("summary", has_text="A long table").click()
+    page.locator("details .filter input").fill("TEXT3")
+    shown = page.locator("details .filtered tr.item:visible").all_inner_texts()
+    assert [row.split()[0] for row in shown] == ["text3", *(f"text{i}" for i in range(30, 40))]
+    assert page.locator("details .filtered output").inner_text() == "11 of 40" and watched.wrong == []

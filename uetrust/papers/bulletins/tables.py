@@ -5,11 +5,11 @@
 # %% auto #0
 __all__ = ['AGREEMENT_SHUFFLES', 'MEAN_OF_METRICS', 'TRUTH', 'SELF_EVALUATORS', 'SCORE_FORMS', 'text_similarity',
            'entailed_shares', 'source_summary', 'error_intervals', 'best_method', 'method_intervals', 'cut_inputs',
-           'agreement_within', 'target_matrix', 'Ranks', 'rank_table', 'first_ranked', 'design_rows', 'agreement_sets',
-           'agreement_summary', 'methods_everywhere', 'method_matrix', 'best_sets', 'lacking_matrix',
-           'best_and_baselines', 'order_agreement', 'metrics_everywhere', 'metric_matrix', 'regrets_everywhere',
-           'skills_everywhere', 'generators_of_same_texts', 'shortlists', 'self_grid', 'self_preference',
-           'plot_self_grid']
+           'agreement_within', 'target_matrix', 'family_means', 'family_agreement', 'Ranks', 'rank_table',
+           'first_ranked', 'design_rows', 'agreement_sets', 'agreement_summary', 'methods_everywhere', 'method_matrix',
+           'best_sets', 'lacking_matrix', 'best_and_baselines', 'order_agreement', 'metrics_everywhere',
+           'metric_matrix', 'regrets_everywhere', 'skills_everywhere', 'generators_of_same_texts', 'shortlists',
+           'self_grid', 'self_preference', 'plot_self_grid']
 
 # %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #c6abdbad
 from typing import NamedTuple
@@ -19,11 +19,11 @@ import pandas as pd
 
 from ...core.roles import without_baselines
 from ...core.scores import Scores
-from ...evaluation.agreement import agreement, rank_intervals
+from ...evaluation.agreement import agreement, agreement_matrix, rank_intervals
 from ...evaluation.prr import prr_bootstrap
 from ...evaluation.shuffled import ShuffledCount, shuffled_agreement, shuffled_columns
 from ...generation.bank import read_bank
-from .cross import metric_shortlist, oriented_metrics
+from .cross import metric_families, metric_shortlist, oriented_metrics
 from uetrust.papers.bulletins.inputs import (
     CrossScores,
     cross_scores,
@@ -137,6 +137,32 @@ def target_matrix(
     table = prr.pivot(index="metric", columns="against", values=field)[targets]
     order = value.loc[table.index].sort_values(ascending=False, kind="stable").index
     return table.loc[order]
+
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #fa0000a3
+def _families(names):  # Name -> 'family (size)', or the name where the family has one member
+    family = metric_families(names)
+    sizes = family.value_counts()
+    return {name: of if sizes[of] == 1 else f"{of} ({sizes[of]})" for name, of in family.items()}
+
+
+def family_means(
+    table: pd.DataFrame,  # Values by score and score, such as PRR by metric and method
+) -> pd.DataFrame:  # By family and family, the largest mean first; 'overlap (7)' has seven members
+    "Mean of the values of each pair of families; a value that is missing does not count."
+    long = table.rename_axis(index="row", columns="column").stack().rename("value").reset_index()
+    long = long.assign(row=long["row"].map(_families(table.index)))
+    long = long.assign(column=long["column"].map(_families(table.columns)))
+    means = long.pivot_table(index="row", columns="column", values="value", aggfunc="mean")
+    rows, columns = (means.mean(axis=axis).sort_values(ascending=False, kind="stable") for axis in (1, 0))
+    return means.loc[rows.index, columns.index].rename_axis(index=None, columns=None)
+
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #fa0000a5
+def family_agreement(
+    tidy: pd.DataFrame,  # As from `uetrust.evaluation.agreement.agreement`
+) -> pd.DataFrame:  # Families x families; on the diagonal the members of one family among themselves
+    "Mean rank correlation of each pair of families."
+    matrix = agreement_matrix(tidy)
+    return family_means(matrix.mask(np.eye(len(matrix), dtype=bool)))
 
 # %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #16af6b1d
 class Ranks(NamedTuple):

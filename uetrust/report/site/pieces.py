@@ -243,7 +243,7 @@ def page_source(
     )
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #617c43e0
-TABLE_ROWS = 60  # Of a table; the file beside it holds all
+TABLE_ROWS = 10_000  # Of a table; the file beside it holds all
 
 
 def _cell_text(
