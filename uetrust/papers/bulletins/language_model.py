@@ -5,12 +5,13 @@
 # %% auto #0
 __all__ = ['LANGUAGE_MODEL_BANKS', 'STORE_COMMAND', 'TEMPERATURES', 'language_model_dir', 'store_language_model', 'drawn_answers',
            'temperatures_file', 'store_temperatures', 'stored_answers', 'language_model_scores', 'stored_names',
-           'language_model_phrase', 'target_prr', 'shown_methods', 'figure_rows', 'metric_rows', 'answers_sentence',
-           'rankings_sentence', 'subjects_sentence']
+           'language_model_phrase', 'target_prr', 'shown_methods', 'figure_rows', 'metric_rows', 'PRRFacts',
+           'prr_facts', 'answer_shares']
 
 # %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #0a3b597d
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -176,46 +177,33 @@ def metric_rows(
     return rows.sort_values("rho", ascending=False, kind="stable", ignore_index=True)
 
 # %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #b10a49e9
-def _best_and_baselines(table):  # 'X with PRR .., baselines ..'
-    by_name = table.set_index("method")
-    best = by_name.loc[list(without_baselines(by_name.index))[0]]
-    given = [
-        f"{name} {with_interval(row)}" for name, row in by_name.iterrows() if role_of(name) == "baseline"
-    ]
-    return f"{best.name} with PRR {with_interval(best)}; the baselines have " + ", ".join(given)
+class PRRFacts(NamedTuple):
+    "What a page says of a table of PRRs"
+
+    n: int  # Texts
+    methods: int  # Without baselines
+    beyond: int  # Methods beyond chance after Holm's correction
+    best: str  # Method with the largest PRR
+    best_prr: str  # With its interval
+    baseline: str  # Baseline with the largest PRR
+    baseline_prr: str
 
 
-def answers_sentence(
-    table: pd.DataFrame,  # From `target_prr`, by the truth
-) -> str:
-    "The best method by the exact truth, beside the baselines."
-    shares = stored_about(language_model_dir(), STORE_COMMAND)["answers"]
-    own = table[table["method"].isin(without_baselines(table["method"]))]
-    return (
-        f"By the exact truth ({shares['truth']:.0%} of the answers are right, {shares['unread']:.0%} name no "
-        f"value of the kind asked for; n = {table['n'].iloc[0]}), {int((own['q'] < 0.05).sum())} of "
-        f"{len(own)} methods are beyond chance (Holm), and the highest is {_best_and_baselines(table)}."
-    )
-
-# %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #a7fa2cc0
-def rankings_sentence(
-    rows: pd.DataFrame,  # From `metric_rows`
-) -> str:
-    "How near the metrics come to the truth."
-    return (
-        f"{len(rows)} metrics rank the methods with a rank correlation to the truth from "
-        f"{rows['rho'].min():.2f} to {rows['rho'].max():.2f} (median {rows['rho'].median():.2f})."
+def prr_facts(
+    table: pd.DataFrame,  # From `target_prr`
+) -> PRRFacts:
+    "The best method and the best baseline of a table."
+    is_baseline = table["method"].map(role_of) == "baseline"
+    own, baseline = table[~is_baseline], table[is_baseline].iloc[0]
+    best, beyond = own.iloc[0], int((own["q"] < 0.05).sum())
+    values = with_interval(best), with_interval(baseline)
+    return PRRFacts(
+        int(best["n"]), len(own), beyond, best["method"], values[0], baseline["method"], values[1]
     )
 
 
-def subjects_sentence(
-    table: pd.DataFrame | None,  # From `target_prr`, of subjects; None where they are not stored
-    target: str,  # The metric
-) -> str:  # '' where they are not stored
-    "The best method by similarity to people's subjects, beside the baselines."
-    if table is None:
-        return ""
-    return (
-        f"For subjects of e-mails, by {target} with people's subjects (n = {table['n'].iloc[0]}), the "
-        f"highest is {_best_and_baselines(table)}."
-    )
+def answer_shares() -> (
+    dict
+):  # truth (right answers), wrong, unread (no value of the kind asked for), in [0,1]
+    "Shares of the greedy answers of the stored run."
+    return stored_about(language_model_dir(), STORE_COMMAND)["answers"]
