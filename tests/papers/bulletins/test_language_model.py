@@ -85,7 +85,7 @@ def test_scores_and_truth_are_stored_with_what_made_them(stored):
     subjects = lm.language_model_scores("subjects")
     assert list(subjects.quality) == ["rouge_l"] and list(subjects.uncertainty) == ["msp", "mte"]
     said = "SmolLM2-135M-Instruct: 8 answers to questions about bulletins, 8 subjects of e-mails of AESLC"
-    assert lm.language_model_phrase() == said and lm.subjects_sentence(None, "rouge_l") == ""
+    assert lm.language_model_phrase() == said and lm.answer_shares() == about["answers"]
 
 
 def test_what_is_not_stored_is_said_with_the_command(monkeypatch, tmp_path):
@@ -116,20 +116,20 @@ def test_baselines_are_shown_as_such_and_never_the_best(known):
     assert lm.shown_methods(table, 1) == ["msp", "output_length"]
     rows = lm.figure_rows(dict(a=table, b=lm.target_prr(turned, "rouge_l")), 1)
     assert rows["label"].tolist() == ["msp", "output_length (baseline)"] * 2
-    assert "the highest is msp with PRR 1.00" in lm.subjects_sentence(table, "rouge_l").replace("\n", " ")
+    facts = lm.prr_facts(table)
+    assert (facts.best, facts.baseline) == ("msp", "output_length") and facts.best_prr == facts.baseline_prr
 
 
 def test_metrics_are_compared_with_the_truth_over_methods_without_baselines(known):
     rows = lm.metric_rows(known).set_index("metric")
     assert rows.at["rouge_l", "picks"] == "msp" and rows.at["rouge_l", "prr_by_truth"] == 1
     assert rows["rho"].between(-1, 1).all() and rows["rho"].is_monotonic_decreasing
-    assert lm.rankings_sentence(lm.metric_rows(known)).startswith("2 metrics rank the methods")
 
 
-def test_the_sentence_has_shares_and_counts(known, stored):
-    said = lm.answers_sentence(lm.target_prr(known, "truth"))
-    assert "62% of the answers are right, 12% name no value" in said and "n = 60" in said
-    assert "1 of 3 methods are beyond chance" in said and "output_length" in said
+def test_the_facts_have_counts_and_intervals(known):
+    facts, row = lm.prr_facts(table := lm.target_prr(known, "truth")), table.iloc[0]
+    assert (facts.n, facts.methods, facts.beyond, facts.best) == (60, 3, 1, "msp")
+    assert facts.best_prr == f"{row['value']:.2f} [{row['lo']:.2f}, {row['hi']:.2f}]"
 
 
 # Temperatures

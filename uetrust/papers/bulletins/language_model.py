@@ -196,14 +196,10 @@ def prr_facts(
     is_baseline = table["method"].map(role_of) == "baseline"
     own, baseline = table[~is_baseline], table[is_baseline].iloc[0]
     best, beyond = own.iloc[0], int((own["q"] < 0.05).sum())
-    values = with_interval(best), with_interval(baseline)
-    return PRRFacts(
-        int(best["n"]), len(own), beyond, best["method"], values[0], baseline["method"], values[1]
-    )
+    leaders = best["method"], with_interval(best), baseline["method"], with_interval(baseline)
+    return PRRFacts(int(best["n"]), len(own), beyond, *leaders)
 
 
-def answer_shares() -> (
-    dict
-):  # truth (right answers), wrong, unread (no value of the kind asked for), in [0,1]
+def answer_shares() -> dict:  # truth (right answers), wrong, unread (no value of the kind asked for)
     "Shares of the greedy answers of the stored run."
     return stored_about(language_model_dir(), STORE_COMMAND)["answers"]
