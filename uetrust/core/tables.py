@@ -1186,4 +1186,4 @@ def with_interval(
 ) -> str:
     "A value with its interval."
     value, lo, hi = (f"{number:.{digits}f}" for number in (found.value, found.lo, found.hi))
-    return f"{value} [{lo}, {hi}]"
+    return f"{value} (too few texts for an interval)" if lo == "nan" else f"{value} [{lo}, {hi}]"

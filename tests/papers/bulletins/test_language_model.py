@@ -14,6 +14,7 @@ from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.papers.bulletins import language_model as lm
 from uetrust.papers.bulletins import world
 from uetrust.papers.bulletins.inputs import CrossScores, bank_plan, known_truth, truth_of, truth_targets
+from uetrust.papers.bulletins.tables import prr_facts
 
 
 # Banks of questions
@@ -116,7 +117,7 @@ def test_baselines_are_shown_as_such_and_never_the_best(known):
     assert lm.shown_methods(table, 1) == ["msp", "output_length"]
     rows = lm.figure_rows(dict(a=table, b=lm.target_prr(turned, "rouge_l")), 1)
     assert rows["label"].tolist() == ["msp", "output_length (baseline)"] * 2
-    facts = lm.prr_facts(table)
+    facts = prr_facts(table)
     assert (facts.best, facts.baseline) == ("msp", "output_length") and facts.best_prr == facts.baseline_prr
 
 
@@ -127,7 +128,7 @@ def test_metrics_are_compared_with_the_truth_over_methods_without_baselines(know
 
 
 def test_the_facts_have_counts_and_intervals(known):
-    facts, row = lm.prr_facts(table := lm.target_prr(known, "truth")), table.iloc[0]
+    facts, row = prr_facts(table := lm.target_prr(known, "truth")), table.iloc[0]
     assert (facts.n, facts.methods, facts.beyond, facts.best) == (60, 3, 1, "msp")
     assert facts.best_prr == f"{row['value']:.2f} [{row['lo']:.2f}, {row['hi']:.2f}]"
 

@@ -5,7 +5,7 @@ import pandas as pd
 
 from tests.helpers.confidence_set import methods
 from uetrust.papers.bulletins.methods import prr_by_method
-from uetrust.papers.bulletins.sentences import best_method_sentence
+from uetrust.papers.bulletins.tables import prr_facts
 
 
 def test_a_ranking_names_who_cannot_be_told_from_its_winner():
@@ -14,8 +14,8 @@ def test_a_ranking_names_who_cannot_be_told_from_its_winner():
     rows = named.assign(sample=[f"s{i}" for i in range(240)]).melt("sample", var_name="name")
     table = prr_by_method(rows, quality.set_axis([f"s{i}" for i in range(240)]))
     assert set(table.loc[table["in_set"], "method"]) <= {"msp", "mte"} and table["in_set"].any()
-    said = best_method_sentence(table)
-    assert "of 3 cannot be told from it" in said or "no other of the 3 methods" in said
+    facts = prr_facts(table)  # The oracle is no method, and the length a baseline
+    assert facts.methods == 3 and facts.best == "msp" and facts.baseline == "output_length"
 
 
 def told_apart(quality, **uncertainty):

@@ -14,7 +14,6 @@ from uetrust.papers.bulletins.texts import error_rates
 
 def test_without_the_truth_sentences_about_it_are_empty():
     assert sentences.metric_choice_sentence(None, None) == sentences.length_share_sentence(None) == ""
-    assert sentences.best_method_sentence(None) == sentences.best_metrics_sentence(None, None, None, 8) == ""
     assert sentences.design_sentences(None) == [] and sentences.subsample_sentence(BANK, None) == ""
 
 

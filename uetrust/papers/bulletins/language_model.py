@@ -5,20 +5,17 @@
 # %% auto #0
 __all__ = ['LANGUAGE_MODEL_BANKS', 'STORE_COMMAND', 'TEMPERATURES', 'language_model_dir', 'store_language_model', 'drawn_answers',
            'temperatures_file', 'store_temperatures', 'stored_answers', 'language_model_scores', 'stored_names',
-           'language_model_phrase', 'target_prr', 'shown_methods', 'figure_rows', 'metric_rows', 'PRRFacts',
-           'prr_facts', 'answer_shares']
+           'language_model_phrase', 'target_prr', 'shown_methods', 'figure_rows', 'metric_rows', 'answer_shares']
 
 # %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #0a3b597d
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
 from ...core.registry import reg
 from ...core.roles import role_of, without_baselines
 from ...core.settings import atomic_write, out_dir, resolve_checkpoint, root
-from ...core.tables import with_interval
 from ...data.datasets import load_samples
 from ...evaluation.agreement import spearman
 from ...evaluation.prr import prr_table
@@ -177,29 +174,6 @@ def metric_rows(
     return rows.sort_values("rho", ascending=False, kind="stable", ignore_index=True)
 
 # %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #b10a49e9
-class PRRFacts(NamedTuple):
-    "What a page says of a table of PRRs"
-
-    n: int  # Texts
-    methods: int  # Without baselines
-    beyond: int  # Methods beyond chance after Holm's correction
-    best: str  # Method with the largest PRR
-    best_prr: str  # With its interval
-    baseline: str  # Baseline with the largest PRR
-    baseline_prr: str
-
-
-def prr_facts(
-    table: pd.DataFrame,  # From `target_prr`
-) -> PRRFacts:
-    "The best method and the best baseline of a table."
-    is_baseline = table["method"].map(role_of) == "baseline"
-    own, baseline = table[~is_baseline], table[is_baseline].iloc[0]
-    best, beyond = own.iloc[0], int((own["q"] < 0.05).sum())
-    leaders = best["method"], with_interval(best), baseline["method"], with_interval(baseline)
-    return PRRFacts(int(best["n"]), len(own), beyond, *leaders)
-
-
 def answer_shares() -> dict:  # truth (right answers), wrong, unread (no value of the kind asked for)
     "Shares of the greedy answers of the stored run."
     return stored_about(language_model_dir(), STORE_COMMAND)["answers"]

@@ -6,15 +6,13 @@
 __all__ = ['NO_TRUTH', 'LENGTH_CAPTION', 'AGREEMENT_CAPTION', 'NOT_REPEATED', 'SOURCES_CAPTION', 'HALVES_FOOT', 'LEARNED',
            'NO_FRANK', 'NO_BULLETINS', 'NO_DECISIONS', 'BY_GENERATOR_CAPTION', 'TURNED_CAPTION', 'counted_noun',
            'bank_opening', 'texts_sentence', 'tokens_sentence', 'errors_sentence', 'similarity_sentence',
-           'entailment_sentence', 'scores_opening', 'methods_sentence', 'best_method_sentence', 'variants_sentence',
-           'metrics_sentence', 'metric_agreement_sentence', 'best_metrics_sentence', 'target_caption', 'flat_sentence',
-           'cross_opening', 'cross_sentence', 'first_sentence', 'skipped_sentence', 'metric_choice_sentence',
-           'design_sentences', 'length_share_sentence', 'agreement_sentence', 'method_agreement_sentence',
-           'banks_opening', 'beyond_chance_sentence', 'best_by_generator_sentences', 'order_sentences',
-           'metrics_seen_sentence', 'shortlist_sentence', 'self_bias_sentences', 'stability_opening', 'seed_sentences',
-           'seed_order_sentence', 'seed_rank_sentences', 'half_sentences', 'question_sentences', 'subsample_sentence',
-           'moved_sentence', 'labels_opening', 'label_sentences', 'accuracy_sentences', 'left_out_sentences',
-           'frank_sentence']
+           'entailment_sentence', 'scores_opening', 'target_caption', 'cross_opening', 'cross_sentence',
+           'first_sentence', 'skipped_sentence', 'metric_choice_sentence', 'design_sentences', 'length_share_sentence',
+           'agreement_sentence', 'method_agreement_sentence', 'banks_opening', 'beyond_chance_sentence',
+           'best_by_generator_sentences', 'order_sentences', 'metrics_seen_sentence', 'shortlist_sentence',
+           'self_bias_sentences', 'stability_opening', 'seed_sentences', 'seed_order_sentence', 'seed_rank_sentences',
+           'half_sentences', 'question_sentences', 'subsample_sentence', 'moved_sentence', 'labels_opening',
+           'label_sentences', 'accuracy_sentences', 'left_out_sentences', 'frank_sentence']
 
 # %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #41becd3c
 import numpy as np
@@ -158,24 +156,6 @@ def scores_opening(
     )
 
 
-def methods_sentence(
-    table: pd.DataFrame,  # From `uetrust.papers.bulletins.methods.score_summary`
-    known: int,  # Methods of the registry
-    texts: int,  # Greedy texts
-    generator: str,
-) -> str:
-    "How many methods gave scores, and how many of them order nothing."
-    return f"{len(table)} of {known} methods on {texts} greedy texts of {generator}; {_flaws(table)}"
-
-
-def _flaws(table):  # Of scored methods or metrics
-    undefined, same = int((table["undefined"] > 0).sum()), int((table["different"] == 1).sum())
-    return (
-        f"{undefined} of them {_verb_form(undefined)} undefined on some text, "
-        f"and {same} {_verb_form(same)} the same for all."
-    )
-
-
 def _interval(row):  # Of a PRR; too few texts give none
     if np.isnan(row["lo"]):
         return "too few texts for an interval"
@@ -185,109 +165,7 @@ def _interval(row):  # Of a PRR; too few texts give none
 def _amount(value):  # Of PRR; not defined where no rest of the texts ranks the methods
     return "an undefined amount" if np.isnan(value) else f"{value:.2f}"
 
-
-def best_method_sentence(
-    prr: pd.DataFrame | None,  # From `prr_by_method`; None without the truth
-) -> str:  # '' without the truth
-    "The best method against the truth, beside the baselines and chance."
-    if prr is None:
-        return ""
-    known = prr[prr["value"].notna()]
-    best = known[
-        known["method"].isin(without_baselines(known["method"])) & (known["method"] != "oracle")
-    ].iloc[0]
-    value = prr.set_index("method")["value"].reindex(["output_length", "source_length", "chance"])
-    same = list(known.loc[known["in_set"], "method"])
-    many = len(without_baselines(known["method"])) - int("oracle" in set(known["method"]))
-    beside = f"; {cannot_be_told(best['method'], same, many, best['n'])}" if same else ""
-    return (
-        f"Best against the truth is {best['method']} with PRR {best['value']:.2f} "
-        f"({_interval(best)}, n = {best['n']}; 95 % of random orders "
-        "lie within "
-        f"{1.96 * best['null_sd']:.2f} of 0){beside}; the length of the text has "
-        f"{value['output_length']:.2f}, that of "
-        f"the source {value['source_length']:.2f}, and a number that means nothing "
-        f"{value['chance']:.2f}. "
-        f"{int((known['q'] < 0.05).sum())} of {len(known)} methods, the oracle among them, are beyond "
-        "chance "
-        "after correction for their number (Holm)."
-    )
-
-
-def variants_sentence(
-    variants: pd.DataFrame
-    | None,  # From `uetrust.papers.bulletins.methods.variant_effects`; None without the truth
-) -> str:  # '' without variants
-    "What changes from the definition of a method to its released code."
-    if variants is None or not len(variants):
-        return ""
-    each = (
-        f"{row.variant} changes the rank of {row.moved:.0%} of the texts, PRR {row.default:.2f} becomes "
-        f"{row.released:.2f}"
-        for row in variants.itertuples()
-    )
-    return "From the definition to the released code: " + "; ".join(each) + "."
-
 # %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #62e0cc56
-def metrics_sentence(
-    table: pd.DataFrame,  # From `uetrust.papers.bulletins.methods.score_summary`
-    known: int,  # Metrics of the registry
-    texts: int,  # Greedy texts
-    generator: str,
-    models: dict,  # Group of statistics -> model that reads the texts
-    cut: pd.DataFrame,  # From `uetrust.papers.bulletins.tables.cut_inputs`
-) -> str:
-    "How many metrics gave scores, by which models."
-    readers = ", ".join(sorted(set(models.values())) or ["no model"])
-    return (
-        f"{len(table)} of {known} metrics on {texts} greedy texts of {generator}, read by {readers}; "
-        f"{_flaws(table)} For {counted_noun(len(cut), 'kind')} of statistics not all texts fit into the "
-        "model."
-    )
-
-
-def metric_agreement_sentence(
-    within: pd.DataFrame,  # From `uetrust.papers.bulletins.tables.agreement_within`
-    tidy: pd.DataFrame,  # As from `uetrust.evaluation.agreement.agreement`
-) -> str:
-    "How well metrics that claim to judge the same agree."
-    each = (
-        f"{dim} {row['median']:.2f} ({counted_noun(int(row['size']), 'pair')})"
-        for dim, row in within.iterrows()
-    )
-    return (
-        "Metrics that claim to judge the same agree as follows (median Spearman correlation of their "
-        "pairs): "
-        f"{', '.join(each)}. Over all {len(tidy):,} pairs the median is {tidy['rho'].median():.2f}."
-    )
-
-
-def _with_ends(row):  # Too few texts give no interval
-    return f"{row.value:.2f} (" + ("no interval)" if np.isnan(row.lo) else f"{row.lo:.2f} to {row.hi:.2f})")
-
-
-def best_metrics_sentence(
-    table: pd.DataFrame
-    | None,  # PRR, metrics (best against the truth first) x targets; None without the truth
-    q: pd.DataFrame | None,  # The same shape: p after Benjamini and Hochberg
-    prr: pd.DataFrame
-    | None,  # From `uetrust.papers.bulletins.inputs.metric_prr`: metric, against, value, lo, hi
-    texts: int,  # Greedy texts
-) -> str:  # '' without the truth
-    "The best metrics against the truth, beside brevity and chance."
-    if table is None:
-        return ""
-    value = table["truth"]
-    ends = prr[prr["against"] == "truth"].set_index("metric").loc[value.index]
-    best = ", ".join(f"{row.Index} (PRR {_with_ends(row)})" for row in ends.head(3).itertuples())
-    return (
-        f"The metrics that order {texts} summaries most like the truth are {best}, with 95 % intervals; the "
-        f"best of many is too good by chance. Brevity alone has {_with_ends(ends.loc['fewer_words'])}, a "
-        f"random number {_with_ends(ends.loc['chance'])}. {int((~(q['truth'] >= 0.05)).sum())} of "
-        f"{len(table)} are beyond chance after correction by Benjamini and Hochberg."
-    )
-
-
 def target_caption(
     stem: str,  # File name of the full table in tables/, without ending
 ) -> str:
@@ -297,15 +175,6 @@ def target_caption(
         "correlations, "
         f"in tables/{stem}.csv"
     )
-
-
-def flat_sentence(
-    flat,  # Names of targets
-) -> str:  # '' when there are none
-    "Targets that are the same for all texts."
-    if not flat:
-        return ""
-    return f"Not used as targets, because all texts are alike: {', '.join(flat)}."
 
 # %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #c4ce788b
 NO_TRUTH = "The truth is not known for this dataset."

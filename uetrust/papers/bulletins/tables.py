@@ -5,11 +5,11 @@
 # %% auto #0
 __all__ = ['AGREEMENT_SHUFFLES', 'MEAN_OF_METRICS', 'TRUTH', 'SELF_EVALUATORS', 'SCORE_FORMS', 'text_similarity',
            'entailed_shares', 'source_summary', 'error_intervals', 'best_method', 'method_intervals', 'cut_inputs',
-           'agreement_within', 'target_matrix', 'family_means', 'family_agreement', 'Ranks', 'rank_table',
-           'first_ranked', 'design_rows', 'agreement_sets', 'agreement_summary', 'methods_everywhere', 'method_matrix',
-           'best_sets', 'lacking_matrix', 'best_and_baselines', 'order_agreement', 'metrics_everywhere',
-           'metric_matrix', 'regrets_everywhere', 'skills_everywhere', 'generators_of_same_texts', 'shortlists',
-           'self_grid', 'self_preference', 'plot_self_grid']
+           'agreement_within', 'target_matrix', 'PRRFacts', 'prr_facts', 'family_means', 'family_agreement', 'Ranks',
+           'rank_table', 'first_ranked', 'design_rows', 'agreement_sets', 'agreement_summary', 'methods_everywhere',
+           'method_matrix', 'best_sets', 'lacking_matrix', 'best_and_baselines', 'order_agreement',
+           'metrics_everywhere', 'metric_matrix', 'regrets_everywhere', 'skills_everywhere', 'generators_of_same_texts',
+           'shortlists', 'self_grid', 'self_preference', 'plot_self_grid']
 
 # %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #c6abdbad
 from typing import NamedTuple
@@ -17,10 +17,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...core.roles import without_baselines
+from ...core.roles import role_of, without_baselines
 from ...core.scores import Scores
+from ...core.tables import with_interval
 from ...evaluation.agreement import agreement, agreement_matrix, rank_intervals
-from ...evaluation.prr import prr_bootstrap
+from ...evaluation.prr import prr_bootstrap, prr_table
 from ...evaluation.shuffled import ShuffledCount, shuffled_agreement, shuffled_columns
 from ...generation.bank import read_bank
 from .cross import metric_families, metric_shortlist, oriented_metrics
@@ -137,6 +138,33 @@ def target_matrix(
     table = prr.pivot(index="metric", columns="against", values=field)[targets]
     order = value.loc[table.index].sort_values(ascending=False, kind="stable").index
     return table.loc[order]
+
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #fb0000a2
+class PRRFacts(NamedTuple):
+    "What a page says of a table of PRRs"
+
+    n: int  # Texts
+    methods: int  # Without baselines
+    beyond: int  # Methods with q below 0.05
+    chance: float  # 95 % of random orders have a PRR between minus this and this
+    best: str  # Method with the largest PRR
+    best_prr: str  # With its interval
+    baseline: str  # Baseline with the largest PRR
+    baseline_prr: str
+
+
+def prr_facts(
+    table: pd.DataFrame,  # As from `uetrust.evaluation.prr.prr_table`, for one quality
+    scores: str = "method",  # Column that names the scores: 'method', or 'metric' where metrics are judged
+) -> PRRFacts:
+    "The best method and the best baseline of a table; the oracle, who knows the truth, is none of them."
+    table = table[table["value"].notna() & (table[scores] != "oracle")]
+    table = table.sort_values("value", ascending=False, kind="stable")
+    is_baseline = table[scores].map(role_of) == "baseline"
+    own, baseline = table[~is_baseline], table[is_baseline].iloc[0]
+    best, beyond = own.iloc[0], int((own["q"] < 0.05).sum())
+    leaders = best[scores], with_interval(best), baseline[scores], with_interval(baseline)
+    return PRRFacts(int(best["n"]), len(own), beyond, 1.96 * best["null_sd"], *leaders)
 
 # %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #fa0000a3
 def _families(names):  # Name -> 'family (size)', or the name where the family has one member
