@@ -141,7 +141,7 @@ def test_the_surprise_of_the_reader_follows_consistency_as_was_seen():
 def test_the_judge_is_ranked_by_what_people_say_of_the_same_hundred_summaries():
     "Grades and likelihoods count as quality, P(True) and the surprisal as doubt."
     judged, people = study.stored_reader_scores("judged"), given_texts("summeval").quality
-    found = study.judge_prr().set_index(["metric", "method"])["value"]
+    found = study.prr_of_judgements().set_index(["metric", "method"])["value"]
 
     def expected(quality, doubt):
         return prr(people.loc[judged.index, quality], doubt).value

@@ -6,13 +6,11 @@
 __all__ = ['NO_TRUTH', 'LENGTH_CAPTION', 'AGREEMENT_CAPTION', 'NOT_REPEATED', 'SOURCES_CAPTION', 'HALVES_FOOT', 'LEARNED',
            'NO_FRANK', 'NO_BULLETINS', 'NO_DECISIONS', 'BY_GENERATOR_CAPTION', 'TURNED_CAPTION', 'counted_noun',
            'bank_opening', 'texts_sentence', 'tokens_sentence', 'errors_sentence', 'similarity_sentence',
-           'entailment_sentence', 'scores_opening', 'target_caption', 'cross_opening', 'cross_sentence',
-           'first_sentence', 'skipped_sentence', 'metric_choice_sentence', 'design_sentences', 'length_share_sentence',
-           'agreement_sentence', 'method_agreement_sentence', 'banks_opening', 'beyond_chance_sentence',
-           'best_by_generator_sentences', 'order_sentences', 'metrics_seen_sentence', 'shortlist_sentence',
-           'self_bias_sentences', 'stability_opening', 'seed_sentences', 'seed_order_sentence', 'seed_rank_sentences',
-           'half_sentences', 'question_sentences', 'subsample_sentence', 'moved_sentence', 'labels_opening',
-           'label_sentences', 'accuracy_sentences', 'left_out_sentences', 'frank_sentence']
+           'entailment_sentence', 'scores_opening', 'target_caption', 'cross_opening', 'banks_opening',
+           'beyond_chance_sentence', 'best_by_generator_sentences', 'order_sentences', 'metrics_seen_sentence',
+           'shortlist_sentence', 'self_bias_sentences', 'stability_opening', 'seed_sentences', 'seed_order_sentence',
+           'seed_rank_sentences', 'half_sentences', 'question_sentences', 'subsample_sentence', 'moved_sentence',
+           'labels_opening', 'label_sentences', 'accuracy_sentences', 'left_out_sentences', 'frank_sentence']
 
 # %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #41becd3c
 import numpy as np
@@ -155,16 +153,6 @@ def scores_opening(
         f"{counted_noun(scores['name'].nunique(), noun)}"
     )
 
-
-def _interval(row):  # Of a PRR; too few texts give none
-    if np.isnan(row["lo"]):
-        return "too few texts for an interval"
-    return f"95 % interval {row['lo']:.2f} to {row['hi']:.2f}"
-
-
-def _amount(value):  # Of PRR; not defined where no rest of the texts ranks the methods
-    return "an undefined amount" if np.isnan(value) else f"{value:.2f}"
-
 # %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #62e0cc56
 def target_caption(
     stem: str,  # File name of the full table in tables/, without ending
@@ -198,151 +186,6 @@ def cross_opening(
         f"{len(scores.uncertainty)} greedy texts about {dataset} by {generator}, "
         f"{counted_noun(len(scores.uncertainty.columns), 'uncertainty method')}, "
         f"{counted_noun(len(scores.dims), 'quality metric')}"
-    )
-
-
-def cross_sentence(
-    scores,  # `uetrust.papers.bulletins.inputs.CrossScores` of the bank
-    table: pd.DataFrame,  # PRR, metrics x methods
-    q: pd.DataFrame,  # The same shape: p after Benjamini and Hochberg
-    generator: str,  # Whose texts
-) -> str:
-    "How many methods and metrics were compared, and how many PRRs are beyond chance."
-    metrics = list(scores.dims)
-    beyond = int((~(q.loc[metrics] >= 0.05)).to_numpy().sum())
-    positive = int((table.loc[metrics] > 0).to_numpy().sum())
-    left_out = counted_noun(len(scores.left_out), "score")
-    return (
-        f"{counted_noun(len(scores.uncertainty.columns), 'method')} that can be computed and order the texts "
-        f"(baselines included) under {counted_noun(len(metrics), 'metric')} on {len(scores.uncertainty)} "
-        f"greedy texts of {generator}; "
-        f"{left_out} {_verb_form(len(scores.left_out), 'orders', 'order')} nothing here and "
-        f"{_verb_form(len(scores.left_out))} left out. "
-        f"{beyond} of {q.loc[metrics].size} PRRs are beyond chance "
-        "after correction by Benjamini and Hochberg, the others cannot be told from it by so few texts; "
-        f"{positive} are positive."
-    )
-
-
-def first_sentence(
-    first: pd.DataFrame,  # From `uetrust.papers.bulletins.tables.first_ranked`
-) -> str:
-    "The first method by each dimension, with the interval of its rank."
-    each = (
-        f"{row.judged_by}: {row.method} ({row.value:.2f}; rank {round(row.rank_lo, 1):g} to "
-        f"{round(row.rank_hi, 1):g}, "
-        f"{counted_noun(row.could_be_first, 'method')} could be first)"
-        for row in first.itertuples()
-    )
-    return "First by the mean PRR over metrics (95 % interval of the rank) of " + "; ".join(each) + "."
-
-
-def skipped_sentence(
-    skipped: int,  # Bootstrap samples that were left out
-    draws: int,  # Of how many
-) -> str:  # '' when none was left out
-    "How many bootstrap samples were left out."
-    if not skipped:
-        return ""
-    return (
-        f"{skipped} of {draws} bootstrap samples were left out, "
-        "because some metric was the same for all of their texts."
-    )
-
-
-def metric_choice_sentence(
-    chosen: pd.DataFrame | None,  # From `cross_picks`; None without the truth
-    by_truth: pd.DataFrame | None,  # PRR of every method (index) by the truth: value, lo, hi, n
-) -> str:  # '' without the truth
-    "What choosing a method by a metric costs where the truth is known."
-    if chosen is None:
-        return ""
-    by_truth = by_truth.loc[without_baselines(by_truth.index)]
-    truth, best = by_truth["value"], by_truth.loc[by_truth["value"].idxmax()]
-    rho, worst = chosen["rho"], chosen.iloc[-1]
-    family = chosen.groupby(metric_families(chosen["metric"]).to_numpy())["loss"].mean()
-    return (
-        f"On these very {best['n']:.0f} texts the largest PRR by the truth is {truth.max():.2f} "
-        f"({_interval(best)}; {truth.idxmax()}, the best of many). "
-        f"What a metric chooses stays {family.median():.2f} below it in the median of "
-        f"{counted_noun(len(family), 'family', 'families')} of metrics, and at most "
-        f"{chosen['loss'].max():.2f} ({worst['metric']}, which chooses {worst['pick']}); a method drawn at "
-        f"random stays {truth.max() - truth.mean():.2f} below it. "
-        "The ranking of methods by a metric correlates with that by the truth with rho "
-        f"{rho.median():.2f} in the median, from {rho.min():.2f} ({chosen.loc[rho.idxmin(), 'metric']}) "
-        f"to {rho.max():.2f} ({chosen.loc[rho.idxmax(), 'metric']}), "
-        f"each over {counted_noun(int(chosen['n'].min()), 'method')}."
-    )
-
-
-def design_sentences(
-    trials: pd.DataFrame
-    | None,  # From `uetrust.papers.bulletins.inputs.cross_designs`; None without the truth
-) -> list:  # One sentence per size; none without the truth
-    "What studies of each size lose by their choice: by the truth, by a metric, and by drawing a method."
-    if trials is None:
-        return []
-
-    def one(n, rows):
-        regret = rows.set_index("metric")["regret"]
-        metrics = regret.drop(["truth", RANDOM_METHOD])
-        family = metrics.groupby(metric_families(metrics.index).to_numpy()).mean()
-        return (
-            f"The choice of a study of {n} texts loses, in PRR by the truth on the other texts, "
-            f"{_amount(regret['truth'])} if it knows the truth, {_amount(family.median())} if it uses a "
-            f"metric (median of {counted_noun(len(family), 'family', 'families')}) and "
-            f"{_amount(regret[RANDOM_METHOD])} if it draws a method at random (means of "
-            f"{counted_noun(int(rows['studies'].max()), 'study', 'studies')})."
-        )
-
-    return [one(n, rows) for n, rows in trials.groupby("n", sort=False)]
-
-
-def length_share_sentence(
-    length: pd.DataFrame
-    | None,  # From `uetrust.papers.bulletins.cross.length_adjusted_prr`; None without the truth
-) -> str:  # '' without the truth
-    "How much of the PRR of the best methods is the length of the summary."
-    if length is None:
-        return ""
-    methods = length[length["method"].isin(without_baselines(length["method"]))]
-    ordered = methods.sort_values("plain", ascending=False, kind="stable")
-    ahead, best = ordered.head(10), ordered.iloc[0]
-    share = ahead["explained"]
-    most, least = share.idxmax(), share.idxmin()
-    rho = ordered["plain"].corr(ordered["residual"], method="spearman")
-    return (
-        f"Of the PRR of the {len(ahead)} best methods, length explains {share.median():.0%} in the median "
-        f"({ahead.loc[most, 'method']} {share[most]:.0%}, {ahead.loc[least, 'method']} "
-        f"{share[least]:.0%}); "
-        f"within strata of length {best['method']} goes from {best['plain']:.2f} to {best['within']:.2f}. "
-        f"Over all {len(ordered)} methods the rankings with and without length correlate with rho "
-        f"{rho:.2f}."
-    )
-
-
-def agreement_sentence(
-    summary: pd.DataFrame,  # From `uetrust.papers.bulletins.tables.agreement_summary`
-) -> str:
-    "How alike all metrics rank the methods."
-    row = summary[(summary["agreement_of"] == "metrics") & (summary["metrics"] == "all metrics")].iloc[0]
-    return (
-        f"Two metrics rank the {int(row['n'])} methods with rho {row['median']:.2f} in the median of "
-        f"{int(row['pairs']):,} pairs; {row['negative']:.0%} of the pairs have a negative rho."
-    )
-
-
-def method_agreement_sentence(
-    summary: pd.DataFrame,  # From `uetrust.papers.bulletins.tables.agreement_summary`
-) -> str:
-    "How alike methods are over all metrics, beside tables with shuffled names."
-    row = summary[(summary["agreement_of"] == "methods") & (summary["metrics"] == "all metrics")].iloc[0]
-    return (
-        f"Of {int(row['pairs']):,} pairs of methods {int(row['classical']):,} have p < .05 against rho = 0 "
-        f"over the {int(row['n'])} metrics. Metrics differ in level; with method names shuffled inside each "
-        f"metric {row['shuffled']:,.0f} pairs have [{row['shuffled_lo']:,.0f}, {row['shuffled_hi']:,.0f}]. "
-        f"{int(row['adjusted']):,} pairs are more or less alike than two shuffled names, after correction by "
-        "Benjamini and Hochberg."
     )
 
 # %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #96339b4e
@@ -662,8 +505,8 @@ def subsample_sentence(
     if trials is None:
         return ""
     each = ", ".join(
-        f"a study of {row.n} texts loses {_amount(row.regret)}{'' if np.isnan(row.regret) else ' PRR'}"
-        for row in trials[trials["metric"] == "truth"].itertuples()
+        f"a study of {row.n} texts loses {row.regret:.2f} PRR"
+        for row in trials[trials["metric"] == "truth"].dropna(subset="regret").itertuples()
     )
     return (
         f"Subsamples of {base.partition('--')[2]}, all methods, chosen by the truth and judged by it on the "

@@ -5,11 +5,12 @@
 # %% auto #0
 __all__ = ['AGREEMENT_SHUFFLES', 'MEAN_OF_METRICS', 'TRUTH', 'SELF_EVALUATORS', 'SCORE_FORMS', 'text_similarity',
            'entailed_shares', 'source_summary', 'error_intervals', 'best_method', 'method_intervals', 'cut_inputs',
-           'agreement_within', 'target_matrix', 'PRRFacts', 'prr_facts', 'family_means', 'family_agreement', 'Ranks',
-           'rank_table', 'first_ranked', 'design_rows', 'agreement_sets', 'agreement_summary', 'methods_everywhere',
-           'method_matrix', 'best_sets', 'lacking_matrix', 'best_and_baselines', 'order_agreement',
-           'metrics_everywhere', 'metric_matrix', 'regrets_everywhere', 'skills_everywhere', 'generators_of_same_texts',
-           'shortlists', 'self_grid', 'self_preference', 'plot_self_grid']
+           'agreement_within', 'target_matrix', 'PRRFacts', 'prr_facts', 'ChoiceFacts', 'choice_facts', 'study_losses',
+           'LengthFacts', 'length_facts', 'family_means', 'family_agreement', 'Ranks', 'rank_table', 'first_ranked',
+           'design_rows', 'agreement_sets', 'agreement_summary', 'methods_everywhere', 'method_matrix', 'best_sets',
+           'lacking_matrix', 'best_and_baselines', 'order_agreement', 'metrics_everywhere', 'metric_matrix',
+           'regrets_everywhere', 'skills_everywhere', 'generators_of_same_texts', 'shortlists', 'self_grid',
+           'self_preference', 'plot_self_grid']
 
 # %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #c6abdbad
 from typing import NamedTuple
@@ -36,7 +37,7 @@ from uetrust.papers.bulletins.inputs import (
     truth_banks,
 )
 from .methods import method_results
-from .regret import ranking_skill, scores_regret
+from .regret import RANDOM_METHOD, ranking_skill, scores_regret
 from .texts import checked_greedy_texts
 from ..narcissism.bias import mean_matrix, plot_score_matrix, standardised_scores
 from ..narcissism.live import evaluator_table
@@ -165,6 +166,69 @@ def prr_facts(
     best, beyond = own.iloc[0], int((own["q"] < 0.05).sum())
     leaders = best[scores], with_interval(best), baseline[scores], with_interval(baseline)
     return PRRFacts(int(best["n"]), len(own), beyond, 1.96 * best["null_sd"], *leaders)
+
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #fc0000a1
+class ChoiceFacts(NamedTuple):
+    "What a choice of a method by a metric costs where the truth is known, in PRR by the truth"
+
+    n: int  # Texts
+    best: str  # Method with the largest PRR by the truth, baselines aside
+    largest: str  # Its PRR, with its interval
+    loss: float  # How far a metric's choice stays below it: median over families of metrics
+    families: int  # Of metrics
+    at_random: float  # How far a method drawn at random stays below it
+    methods: int  # That every metric ranks
+
+
+def choice_facts(
+    chosen: pd.DataFrame,  # From `uetrust.papers.bulletins.inputs.cross_picks`: metric, loss, n
+    by_truth: pd.DataFrame,  # PRR of every method (index) by the truth: value, lo, hi, n
+) -> ChoiceFacts:
+    "What a choice by a metric costs, beside a choice at random."
+    by_truth = by_truth.loc[without_baselines(by_truth.index)]
+    best = by_truth.loc[by_truth["value"].idxmax()]
+    family = chosen.groupby(metric_families(chosen["metric"]).to_numpy())["loss"].mean()
+    at_random = best["value"] - by_truth["value"].mean()
+    about = int(best["n"]), best.name, with_interval(best), family.median(), len(family)
+    return ChoiceFacts(*about, at_random, int(chosen["n"].min()))
+
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #fc0000a3
+def study_losses(
+    trials: pd.DataFrame,  # From `uetrust.papers.bulletins.inputs.cross_designs`
+) -> pd.DataFrame:  # n (texts of a study), truth, metric, at_random, families, studies; rows without a gap
+    "Mean loss of a study's choice, in PRR by the truth on other texts: by the truth, a metric, or a draw."
+
+    def row(n, rows):
+        regret = rows.set_index("metric")["regret"]
+        metrics = regret.drop(["truth", RANDOM_METHOD])
+        family = metrics.groupby(metric_families(metrics.index).to_numpy()).mean()
+        losses = dict(truth=regret["truth"], metric=family.median(), at_random=regret[RANDOM_METHOD])
+        return dict(n=n, **losses, families=len(family), studies=int(rows["studies"].max()))
+
+    return pd.DataFrame([row(n, rows) for n, rows in trials.groupby("n", sort=False)]).dropna()
+
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #fc0000a5
+class LengthFacts(NamedTuple):
+    "How much of the PRR of the best methods goes with the length of the text"
+
+    methods: int  # The best ones, at most ten
+    explained: float  # Share of their PRR that goes with length, median
+    best: str  # The first of them
+    plain: float  # Its PRR
+    within: float  # Its mean PRR in strata of similar length
+    rho: float  # Rank correlation of all methods with and without length
+
+
+def length_facts(
+    length: pd.DataFrame,  # From `uetrust.papers.bulletins.cross.length_adjusted_prr`
+) -> LengthFacts:
+    "Share of the length in the PRR of the ten best methods, baselines aside."
+    methods = length[length["method"].isin(without_baselines(length["method"]))]
+    ordered = methods.sort_values("plain", ascending=False, kind="stable")
+    ahead, best = ordered.head(10), ordered.iloc[0]
+    rho = ordered["plain"].corr(ordered["residual"], method="spearman")
+    about = len(ahead), ahead["explained"].median(), best["method"], best["plain"], best["within"]
+    return LengthFacts(*about, rho)
 
 # %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #fa0000a3
 def _families(names):  # Name -> 'family (size)', or the name where the family has one member

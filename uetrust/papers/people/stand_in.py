@@ -6,7 +6,7 @@
 __all__ = ['STAND_IN_SETS', 'READER', 'READ_PASSES', 'P_TRUE_QUESTION', 'JUDGED_BY', 'LEVELS', 'METRICS_SHOWN', 'SHOWN_SCORES',
            'DETECTORS_SHOWN', 'JUDGE_SHOWN', 'copied_bigrams', 'stored_reader_scores', 'read_set', 'reader_scores',
            'judged_texts', 'forced_grades', 'prr_within_systems', 'prr_at_levels', 'automatic_metrics', 'score_role',
-           'reader_prr', 'reader_prr_at_hand', 'shown_rows', 'paired_difference', 'judge_prr', 'judged_scores',
+           'reader_prr', 'reader_prr_at_hand', 'shown_rows', 'paired_difference', 'prr_of_judgements', 'judged_scores',
            'store_reader_scores']
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #37a2344f
@@ -301,7 +301,7 @@ JUDGE_SHOWN = dict(  # As a figure names them
 )
 
 
-def judge_prr() -> pd.DataFrame:  # As from `uetrust.evaluation.prr.prr_table`, with label
+def prr_of_judgements() -> pd.DataFrame:  # As from `uetrust.evaluation.prr.prr_table`, with label
     "PRR by people of what the reader says as a judge, beside its surprisal, ROUGE and the baselines."
     judged, quality = stored_reader_scores("judged"), given_texts("summeval").quality
     read, metrics = stored_reader_scores("summeval"), automatic_metrics("summeval")
