@@ -222,6 +222,7 @@ SHOWN_SCORES = dict(  # As a figure names them
     perplexity="mean surprisal",
     mte="mean entropy",
     msp="summed surprisal",
+    pmi="PMI with the article",
     output_length="number of words",
     copied_bigrams="bigrams not copied",
 )
