@@ -144,7 +144,7 @@ def test_the_judge_is_ranked_by_what_people_say_of_the_same_hundred_summaries():
     found = study.prr_of_judgements().set_index(["metric", "method"])["value"]
 
     def expected(quality, doubt):
-        return prr(people.loc[judged.index, quality], doubt).value
+        return pytest.approx(prr(people.loc[judged.index, quality], doubt).value, abs=1e-12)
 
     assert found["relevance", "gpt_score"] == expected("relevance", -judged["gpt_score"])
     assert found["relevance", "same_grade"] == expected("relevance", -judged["grade_relevance"])
