@@ -29,8 +29,9 @@ def pip_find_links():
 
 
 def sh(folder, *words):
-    "Outcome of a program in a folder that is no checkout"
+    "Outcome of a program in a folder that is no checkout, by a user whose cache is empty"
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    env["UETRUST_CACHE"] = str(Path(folder) / "cache")
     return subprocess.run(list(map(str, words)), cwd=folder, env=env, capture_output=True, text=True)
 
 
